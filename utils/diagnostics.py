@@ -1,0 +1,51 @@
+"""Errors as a learner wants to read them: what, where, the source line with a marker, and no traceback."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+# nvcc and NVRTC:  k.cu(12): error: ...      g++ and clang++:  k.cu:12:5: error: ...
+_NVCC = re.compile(r"^(?P<file>[^\s(][^(\n]*)\((?P<line>\d+)\): (?P<kind>(?:catastrophic |fatal )?error|warning)[^:]*: (?P<text>.*)")
+_GCC = re.compile(r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+)(?::(?P<column>\d+))?: (?P<kind>(?:fatal )?error|warning): (?P<text>.*)")
+
+
+class LearnerError(RuntimeError):
+    """An error whose message says everything; IPython shows it without a traceback."""
+
+    def _render_traceback_(self):
+        return [f"{type(self).__name__}: {self}"]
+
+
+def annotate(log: str, sources: Mapping[str, Path] | None = None) -> str:
+    """Compiler output with each error shown in its source.
+
+    log: what nvcc, NVRTC, g++ or clang++ printed.
+    sources: where to find a file that the log names only by its last part.
+    Returns the errors (or, when there are none, the log as it is), each with the line it speaks of and a marker.
+    """
+    shown = []
+    for entry in log.splitlines():
+        found = _NVCC.match(entry) or _GCC.match(entry)
+        if not found or found["kind"] == "warning":
+            continue
+        path = Path(found["file"])
+        path = (sources or {}).get(path.name, path)
+        block = f"{path}, line {found['line']}: {found['text']}\n{excerpt(path, int(found['line']), found.groupdict().get('column'))}"
+        if block not in shown:
+            shown.append(block)
+    return "\n".join(shown) if shown else log.strip()
+
+
+def excerpt(path: Path, line: int, column: str | None = None, around: int = 1) -> str:
+    """The lines of a file around `line`, numbered, with ``>`` at the line meant and ``^`` under the column."""
+    try:
+        lines = Path(path).read_text(errors="replace").splitlines()
+    except OSError:
+        return ""
+    out = []
+    for number in range(max(1, line - around), min(len(lines), line + around) + 1):
+        marker = ">" if number == line else " "
+        out.append(f"  {marker} {number:4} | {lines[number - 1]}")
+        if number == line and column:
+            out.append(f"         | {' ' * (int(column) - 1)}^")
+    return "\n".join(out) + "\n"

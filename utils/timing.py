@@ -1,0 +1,313 @@
+"""Honest times of GPU work: CUDA events, warm-up, cold L2, median and spread, share of a measured roof.
+
+The method is the usual one for GPU kernels (compare ``triton.testing.do_bench`` and nvbench): every repeat first
+overwrites the L2 cache, which also keeps the GPU busy while Python prepares the launch, so that the launch's own
+cost does not leak into the time; then one event before and one after the work, on the stream that the work runs on.
+
+Without a GPU nothing is timed: a simulator's time is not speed. The work is run once, so that the cell is known
+to work, and the recorded result of a real GPU is shown instead, if there is one.
+"""
+
+import functools
+import os
+import statistics
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from utils.hardware import gpu, has_gpu
+
+#: Stop adding repeats after this many seconds of GPU time.
+BUDGET = 0.5
+MIN_REPEATS, MAX_REPEATS = 10, 200
+
+
+@dataclass(frozen=True)
+class Timing:
+    """The times of one piece of GPU work.
+
+    samples: milliseconds, one a repeat (empty without a GPU).
+    bytes, flops: what the caller says the work moves and computes, for the rates.
+    copy_bytes_per_second, matmul_flops_per_second: this GPU's roofs, measured in this process.
+    """
+
+    name: str | None
+    samples: tuple[float, ...]
+    bytes: float | None = None
+    flops: float | None = None
+    copy_bytes_per_second: float | None = None
+    matmul_flops_per_second: float | None = None
+    recorded: dict | None = None  # unit-less name ending -> recorded entry, when there was no GPU to time on
+
+    @property
+    def median(self) -> float | None:
+        """Median in milliseconds; None without a GPU."""
+        return statistics.median(self.samples) if self.samples else None
+
+    @property
+    def spread(self) -> float | None:
+        """Half the interquartile range in milliseconds: half of all repeats lie within median ± spread, roughly."""
+        if len(self.samples) < 2:
+            return None
+        low, _, high = statistics.quantiles(self.samples, n=4)
+        return (high - low) / 2
+
+    @property
+    def bytes_per_second(self) -> float | None:
+        return self.bytes / self.median * 1e3 if self.samples and self.bytes else None
+
+    @property
+    def flops_per_second(self) -> float | None:
+        return self.flops / self.median * 1e3 if self.samples and self.flops else None
+
+    @property
+    def share_of_copy(self) -> float | None:
+        """Bandwidth as a share of this GPU's copy bandwidth; over 1 is possible for work that reads more than it writes."""
+        rate = self.bytes_per_second
+        return rate / self.copy_bytes_per_second if rate and self.copy_bytes_per_second else None
+
+    @property
+    def share_of_matmul(self) -> float | None:
+        """FLOP rate as a share of the library's matrix product on this GPU."""
+        rate = self.flops_per_second
+        return rate / self.matmul_flops_per_second if rate and self.matmul_flops_per_second else None
+
+    def __repr__(self):
+        if not self.samples:
+            return _without_gpu(self.name, self.recorded)
+        parts = [f"{format_ms(self.median)} ± {format_ms(self.spread)}"]
+        if self.bytes:
+            parts += [f"{self.bytes_per_second / 1e9:,.0f} GB/s", f"{self.share_of_copy:.0%} of this GPU's copy speed"]
+        if self.flops:
+            parts.append(f"{self.flops_per_second / 1e12:,.2f} TFLOP/s")
+            if self.share_of_matmul:
+                parts.append(f"{self.share_of_matmul:.0%} of the library's matmul")
+        return " · ".join(parts)
+
+
+def benchmark(fn: Callable[[], object], *, name: str | None = None, bytes: float | None = None,
+              flops: float | None = None, dtype: str | None = None, stream=0) -> Timing:
+    """Time GPU work that ``fn()`` launches: a Numba, CUDA C, Triton or torch kernel, or several.
+
+    name: a path such as ``vector_add/numba``, under which the result is recorded and, without a GPU, looked up.
+    bytes: what the work must read and write, in bytes; adds GB/s and the share of this GPU's copy bandwidth.
+    flops: its floating-point operations; adds TFLOP/s and, with `dtype` ("float32", "tf32", "bfloat16"), the share
+        of the library's matrix product of that type.
+    stream: the stream that the work runs on (a Numba or torch stream; the default stream unless given).
+
+    Returns a Timing. Errors of the kernel, also those that only show when the GPU gets to it, are raised here.
+    """
+    if not has_gpu():
+        fn()
+        return Timing(name, (), bytes, flops, recorded=_recorded(name))
+    samples = _measure({"": fn}, stream)[""]
+    return _finish(name, samples, bytes, flops, dtype)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Timings of rivals from one run, taken in turn."""
+
+    timings: dict[str, Timing]
+
+    def __repr__(self):
+        if not any(t.samples or t.recorded for t in self.timings.values()):
+            names = ", ".join(self.timings)
+            return _without_gpu(None, None) + f"\nEach of these ran once, so that you know it works: {names}"
+        return self.table()
+
+    def table(self) -> str:
+        """A row a rival: time, spread, rate, and how it compares with the fastest."""
+        known = {label: t for label, t in self.timings.items() if t.samples}
+        if not known:
+            width = max(map(len, self.timings))
+            return "\n".join(f"{label:<{width}}  {t!r}" for label, t in self.timings.items())
+        best = min(t.median for t in known.values())
+        width = max(map(len, known))
+        return "\n".join(f"{label:<{width}}  {t.median / best:5.2f}×  {t!r}" for label, t in known.items())
+
+    def _ipython_display_(self):
+        print(self)
+        if any(t.samples for t in self.timings.values()):
+            from IPython.display import display
+
+            from utils import plots
+
+            display(plots.timing_bars(self.timings))
+
+
+def compare(rivals: Mapping[str, Callable[[], object]], *, name: str | None = None, bytes: float | None = None,
+            flops: float | None = None, dtype: str | None = None, stream=0) -> Comparison:
+    """Time several ways to do the same work in one run, in turn, so that clocks and heat treat them alike.
+
+    rivals: label -> function as for `benchmark`; recorded as ``name/label``. The other arguments are benchmark's.
+    """
+    def path(label):
+        return f"{name}/{label.lower().replace(' ', '_')}" if name else None
+
+    if not has_gpu():
+        timings = {}
+        for label, fn in rivals.items():
+            fn()
+            timings[label] = Timing(path(label), (), bytes, flops, recorded=_recorded(path(label)))
+        return Comparison(timings)
+    measured = _measure(dict(rivals), stream)
+    return Comparison({label: _finish(path(label), samples, bytes, flops, dtype) for label, samples in measured.items()})
+
+
+def _finish(name, samples, bytes, flops, dtype) -> Timing:
+    timing = Timing(name, tuple(samples), bytes, flops,
+                    copy_bytes_per_second=copy_bandwidth() if bytes else None,
+                    matmul_flops_per_second=matmul_rate(dtype) if flops and dtype else None)
+    if name:
+        _record(timing)
+    return timing
+
+
+# ---- the clock ---------------------------------------------------------------------------------------------------
+
+def _measure(work: dict[str, Callable[[], object]], stream) -> dict[str, list[float]]:
+    """Milliseconds of each piece of work, measured in turn."""
+    from numba import cuda
+
+    queue = _numba_stream(stream)
+    flush = _l2_flush()
+    estimate = 0.0
+    for fn in work.values():
+        fn()  # compiles, loads modules, creates library handles
+        cuda.synchronize()
+        start = time.perf_counter()
+        fn()
+        cuda.synchronize()  # an asynchronous error of the kernel is raised here, before anything is timed
+        estimate += time.perf_counter() - start
+    repeats = int(min(MAX_REPEATS, max(MIN_REPEATS, BUDGET / max(estimate, 1e-6))))
+    rounds = range(repeats)
+    if estimate * repeats > 2:
+        from tqdm.auto import tqdm
+
+        rounds = tqdm(rounds, desc="timing", leave=False)
+    pairs = {label: [] for label in work}
+    for _ in rounds:
+        for label, fn in work.items():
+            start, end = cuda.event(timing=True), cuda.event(timing=True)
+            flush(queue)
+            start.record(queue)
+            fn()
+            end.record(queue)
+            pairs[label].append((start, end))
+        # Without this the CPU would queue everything at once; thousands of pending launches stall the driver.
+        end.synchronize()
+    return {label: [cuda.event_elapsed_time(start, end) for start, end in times] for label, times in pairs.items()}
+
+
+def _numba_stream(stream):
+    from numba import cuda
+
+    if not stream:
+        return cuda.default_stream()
+    handle = getattr(stream, "cuda_stream", None)  # a torch stream
+    return cuda.external_stream(handle) if handle is not None else stream
+
+
+@functools.cache
+def _l2_flush():
+    """A function that overwrites the whole L2 cache on a stream, and takes long enough to hide a launch."""
+    from numba import cuda
+
+    size = max(256 << 20, 2 * cuda.get_current_device().L2_CACHE_SIZE)
+    buffer = cuda.device_array(size // 4, dtype="float32")
+
+    @cuda.jit
+    def overwrite(out, value):
+        for i in range(cuda.grid(1), out.size, cuda.gridsize(1)):
+            out[i] = value
+
+    return lambda stream: overwrite[1024, 256, stream](buffer, 0.0)
+
+
+# ---- the roofs ---------------------------------------------------------------------------------------------------
+
+@functools.cache
+def copy_bandwidth() -> float:
+    """Bytes per second, read plus written, of a large copy within this GPU's memory (cuMemcpy), measured once."""
+    from numba import cuda
+
+    free = cuda.current_context().get_memory_info().free
+    count = min(1 << 30, free // 8) // 4
+    source, target = cuda.device_array(count, "float32"), cuda.device_array(count, "float32")
+    samples = _measure({"copy": lambda: target.copy_to_device(source)}, 0)["copy"]
+    return 2 * source.nbytes / statistics.median(samples) * 1e3
+
+
+@functools.cache
+def matmul_rate(dtype: str) -> float:
+    """FLOP per second of the library's (cuBLAS through torch) 8192³ matrix product on random data, measured once.
+
+    dtype: ``float32`` (without TF32), ``tf32``, ``float16``, ``bfloat16`` or ``float64``.
+    """
+    import torch
+
+    n = 8192 if gpu().memory_bytes > 4 << 30 else 4096
+    if dtype == "float64":
+        n //= 4  # most gaming cards do 1/64 of their float32 rate here
+    kind = torch.float32 if dtype == "tf32" else getattr(torch, dtype)
+    before = torch.backends.cuda.matmul.allow_tf32
+    torch.backends.cuda.matmul.allow_tf32 = dtype == "tf32"
+    try:
+        a, b = (torch.randn(n, n, device="cuda", dtype=kind) for _ in "ab")
+        out = torch.empty_like(a)
+        samples = _measure({"matmul": lambda: torch.matmul(a, b, out=out)}, 0)["matmul"]
+    finally:
+        torch.backends.cuda.matmul.allow_tf32 = before
+    return 2 * n**3 / statistics.median(samples) * 1e3
+
+
+# ---- recorded results --------------------------------------------------------------------------------------------
+
+def _record(timing: Timing) -> None:
+    """Hand the result to the recording command, if that is what runs this notebook."""
+    from utils import results
+
+    if not os.environ.get(results.RECORD):
+        return
+    rows = {"time": (timing.median, "ms", timing.spread)}
+    relative = timing.spread / timing.median
+    for ending, value, unit in (("bandwidth", timing.bytes_per_second, "B/s"), ("rate", timing.flops_per_second, "FLOP/s"),
+                                ("share_of_copy", timing.share_of_copy, "1"), ("share_of_matmul", timing.share_of_matmul, "1")):
+        if value:
+            rows[ending] = (value, unit, value * relative)
+    for ending, (value, unit, spread) in rows.items():
+        results.append({"name": f"{timing.name}/{ending}", "value": value, "unit": unit, "spread": spread})
+
+
+def _recorded(name: str | None) -> dict | None:
+    from utils import results
+
+    if not name:
+        return None
+    found = {ending: results.find(f"{name}/{ending}") for ending in ("time", "bandwidth", "rate", "share_of_copy")}
+    return {ending: entry for ending, entry in found.items() if entry} or None
+
+
+def _without_gpu(name: str | None, recorded: dict | None) -> str:
+    text = "no GPU: the CPU engine's time is not speed, so none is shown"
+    if not recorded or "time" not in recorded:
+        return text + (f"; no GPU result is recorded for {name} yet" if name else "")
+    entry = recorded["time"]
+    parts = [f"{format_ms(entry['value'])} ± {format_ms(entry['spread'])}"]
+    if "bandwidth" in recorded:
+        parts.append(f"{recorded['bandwidth']['value'] / 1e9:,.0f} GB/s")
+    if "share_of_copy" in recorded:
+        parts.append(f"{recorded['share_of_copy']['value']:.0%} of its copy speed")
+    if "rate" in recorded:
+        parts.append(f"{recorded['rate']['value'] / 1e12:,.2f} TFLOP/s")
+    return f"{text}. Recorded on {entry['gpu']}, {entry['date'][:10]}: " + " · ".join(parts)
+
+
+def format_ms(value: float | None) -> str:
+    """Milliseconds with three significant digits, in the unit that reads best."""
+    if value is None:
+        return "?"
+    unit, scale = ("s", 1e-3) if abs(value) >= 1000 else ("ms", 1.0) if abs(value) >= 0.01 else ("µs", 1e3)
+    return f"{value * scale:.3g} {unit}"
