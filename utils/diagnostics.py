@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 # nvcc and NVRTC:  k.cu(12): error: ...      g++ and clang++:  k.cu:12:5: error: ...
-_NVCC = re.compile(r"^(?P<file>[^\s(][^(\n]*)\((?P<line>\d+)\): (?P<kind>(?:catastrophic |fatal )?error|warning)[^:]*: (?P<text>.*)")
-_GCC = re.compile(r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+)(?::(?P<column>\d+))?: (?P<kind>(?:fatal )?error|warning): (?P<text>.*)")
+_KIND = r"(?P<kind>(?:catastrophic |fatal )?error|warning)"
+_NVCC = re.compile(rf"^(?P<file>[^\s(][^(\n]*)\((?P<line>\d+)\): {_KIND}[^:]*: (?P<text>.*)")
+_GCC = re.compile(rf"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+)(?::(?P<column>\d+))?: {_KIND}: (?P<text>.*)")
 
 
 class LearnerError(RuntimeError):
@@ -30,7 +31,8 @@ def annotate(log: str, sources: Mapping[str, Path] | None = None) -> str:
             continue
         path = Path(found["file"])
         path = (sources or {}).get(path.name, path)
-        block = f"{path}, line {found['line']}: {found['text']}\n{excerpt(path, int(found['line']), found.groupdict().get('column'))}"
+        lines = excerpt(path, int(found["line"]), found.groupdict().get("column"))
+        block = f"{path}, line {found['line']}: {found['text']}\n{lines}"
         if block not in shown:
             shown.append(block)
     return "\n".join(shown) if shown else log.strip()

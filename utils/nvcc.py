@@ -110,11 +110,12 @@ def nvcc_version() -> str | None:
 
 
 def nvcc_command(request: Request, output: Path) -> list[str]:
-    """The nvcc line for a request: for this GPU's real architecture unless the flags name one."""
+    """The nvcc line for a request: for this GPU's real architecture unless the flags name one.
+
+    Raises NvccError when nvcc or the C++ compiler that it needs is missing, or nvcc does not fit the driver or the GPU.
+    """
     path = find_nvcc()
-    if not path:
-        raise NvccError("nvcc was not found. `make lab` installs it where there is an NVIDIA driver; by hand: "
-                        "pip install 'cuda-toolkit[nvcc,cudart,cccl]' with the major version that `nvidia-smi` shows")
+    _refuse_what_cannot_work(path)
     command = [path, str(request.source), "-o", str(output)]
     if not any(re.match(r"-(arch|gencode)|--gpu-(arch|code)|--generate-code", flag) for flag in request.flags):
         # Machine code for exactly this GPU: nothing is left for the driver to translate, so a toolkit newer than the
@@ -123,6 +124,30 @@ def nvcc_command(request: Request, output: Path) -> list[str]:
     if not any(flag.startswith(("-std", "--std")) for flag in request.flags):
         command.append("-std=c++17")
     return command + _pip_toolkit_flags(path) + request.flags
+
+
+def _refuse_what_cannot_work(path: str | None) -> None:
+    found = gpu()
+    if path is None:
+        if found and found.cuda < (13, 0):
+            raise NvccError(f"nvcc was not found, and driver {found.driver} runs CUDA {found.cuda[0]}, for which pip has no "
+                            "nvcc. Update the driver to 580 or newer and run `make lab` again (it then installs nvcc), or "
+                            "install the CUDA 12 toolkit, or build for the CPU with --cpu")
+        raise NvccError("nvcc was not found. `make lab` installs it where there is an NVIDIA driver; by hand: "
+                        "pip install 'cuda-toolkit[nvcc,cudart,cccl]==13.0.*'. --cpu builds for the CPU instead")
+    if not shutil.which("g++") and not shutil.which("clang++"):
+        raise NvccError("nvcc needs a C++ compiler beside it and there is none: sudo apt install g++ (Debian, Ubuntu, WSL2) "
+                        "or sudo dnf install gcc-c++ (Fedora)")
+    version = nvcc_version()
+    if not found or not version:
+        return
+    major = int(version.split(".")[0])
+    if major > found.cuda[0]:
+        raise NvccError(f"nvcc {version} is newer than what driver {found.driver} runs (CUDA {found.cuda[0]}.{found.cuda[1]}): "
+                        "its programs would not start. Update the driver, or put an older nvcc first on the PATH")
+    if major >= 13 and found.compute_capability < (7, 5):
+        raise NvccError(f"{found.name} has compute capability {found.compute_capability[0]}.{found.compute_capability[1]}; nvcc "
+                        f"{version} builds for 7.5 and newer. Install the CUDA 12 toolkit, or build for the CPU with --cpu")
 
 
 def _pip_toolkit_flags(nvcc: str) -> list[str]:

@@ -11,7 +11,6 @@ to work, and the recorded result of a real GPU is shown instead, if there is one
 import functools
 import os
 import statistics
-import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
