@@ -1,0 +1,220 @@
+"""Recorded results of real GPUs: `assets/results/<gpu>.json`, described in `assets/results/README.md`.
+
+Notebooks read them with `load` and `find`. While the recording command runs, it names a file of JSON lines in
+the environment variable ``CUDA_COURSE_RECORD``; the helpers add to it with `append`, and the command turns it
+into a results file with `read_lines` and `write`.
+"""
+
+import json
+import math
+import os
+import platform
+import re
+import tempfile
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+
+RECORD = "CUDA_COURSE_RECORD"
+FOLDER = Path(__file__).resolve().parents[1] / "assets" / "results"
+_LIBRARIES = ("numpy", "numba", "numba-cuda", "torch", "triton", "cuda-core")
+
+
+def slug(gpu_name: str) -> str:
+    """A GPU's name as a file name: "NVIDIA H200" becomes "nvidia-h200"."""
+    return re.sub(r"[^a-z0-9]+", "-", gpu_name.lower()).strip("-")
+
+
+def versions() -> dict[str, str]:
+    """Versions of Python and of the libraries that matter for a measurement, as installed here."""
+    found = {"python": platform.python_version()}
+    for name in _LIBRARIES:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def now() -> str:
+    """This moment in UTC, as results state it: 2026-01-31T12:00:00Z."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+# --- validation --------------------------------------------------------------------------------------------
+
+_TEXT = {"type": "string", "pattern": r"\S"}
+_DATE = {"type": "string", "pattern": r"^\d{4}-[01]\d-[0-3]\dT[0-2]\d:[0-5]\d:[0-5]\dZ$"}
+_COUNT = {"type": "integer", "minimum": 1}
+_VERSION = {"type": "string", "pattern": r"^\d+\.\d+$"}
+_VERSIONS = {"type": "object", "minProperties": 1, "additionalProperties": _TEXT}
+
+
+def _object(**properties) -> dict:
+    """JSON Schema of an object that has exactly these properties."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+_ENTRY = _object(
+    name={"type": "string", "pattern": r"^[a-z0-9_.-]+(/[a-z0-9_.-]+)+$"},
+    value={"type": "number"},
+    unit=_TEXT,
+    spread={"type": "number", "minimum": 0},
+    gpu=_TEXT,
+    driver=_TEXT,
+    versions=_VERSIONS,
+    date=_DATE,
+)
+_FILE = _object(
+    schema={"const": 1},
+    gpu=_object(
+        name=_TEXT, compute_capability=_VERSION, sms=_COUNT, memory_bytes=_COUNT, driver=_TEXT, cuda=_VERSION
+    ),
+    date=_DATE,
+    versions=_VERSIONS,
+    results={"type": "array", "items": _ENTRY},
+)
+
+
+def _problems(content, schema) -> list[str]:
+    from jsonschema import Draft202012Validator
+
+    errors = sorted(Draft202012Validator(schema).iter_errors(content), key=lambda e: e.json_path)
+    return [f"{e.json_path.removeprefix('$').removeprefix('.') or 'file'}: {e.message}" for e in errors]
+
+
+def _problems_of_entry(entry: dict) -> list[str]:
+    """What a JSON Schema cannot say about an entry of the right form."""
+    problems = [f"{f} is not finite" for f in ("value", "spread") if not math.isfinite(entry[f])]
+    if "/share_of_" in entry["name"] and entry["unit"] != "1":
+        problems.append(f"a share has the unit 1, not {entry['unit']}")
+    return problems
+
+
+def validate(content) -> list[str]:
+    """Problems of a results file's content (as `json.load` gives it), one sentence each; none if sound."""
+    problems = _problems(content, _FILE)
+    if problems:
+        return problems
+    seen = set()
+    for i, entry in enumerate(content["results"]):
+        found = _problems_of_entry(entry)
+        if entry["name"] in seen:
+            found.append("recorded twice")
+        seen.add(entry["name"])
+        for field, wanted in (("gpu", content["gpu"]["name"]), ("driver", content["gpu"]["driver"])):
+            if entry[field] != wanted:
+                found.append(f"{field} is {entry[field]}, the file's is {wanted}")
+        problems += [f"results[{i}] {entry['name']}: {text}" for text in found]
+    return problems
+
+
+def _sound(content, path: Path) -> dict:
+    problems = validate(content)
+    if not problems and path.name != f"{slug(content['gpu']['name'])}.json":
+        problems = [f"must be called {slug(content['gpu']['name'])}.json"]
+    if problems:
+        raise ValueError(f"{path} is not a sound results file:\n  " + "\n  ".join(problems))
+    return content
+
+
+# --- reading -----------------------------------------------------------------------------------------------
+
+
+def load(folder: Path | None = None) -> list[dict]:
+    """All recorded entries of all GPUs; an empty list where nothing has been recorded.
+
+    Each entry has name, value, unit, spread, gpu, driver, versions and date. ValueError names a broken file.
+    """
+    entries = []
+    for path in sorted(Path(folder or FOLDER).glob("*.json")):
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+        except ValueError as error:  # not JSON, or not even text
+            raise ValueError(f"{path} is not a sound results file:\n  {error}") from None
+        entries += _sound(content, path)["results"]
+    return entries
+
+
+def find(name: str, gpu: str | None = None, folder: Path | None = None) -> dict | None:
+    """The newest entry of this name, of any GPU or of one whose name contains `gpu`; None if none."""
+    found = [e for e in load(folder) if e["name"] == name and (gpu or "").lower() in e["gpu"].lower()]
+    return max(found, key=lambda e: e["date"], default=None)
+
+
+# --- recording ---------------------------------------------------------------------------------------------
+
+
+def append(entry: dict) -> None:
+    """Hand one result to the recording command; does nothing while no recording runs.
+
+    `entry` has name, value, unit and spread. GPU, driver, versions and date are added where they are missing.
+    RuntimeError without a GPU: what a CPU engine took is never recorded. ValueError for an unsound entry.
+    """
+    path = os.environ.get(RECORD)
+    if not path:
+        return
+    entry = {"versions": versions(), "date": now(), **entry}
+    if "gpu" not in entry or "driver" not in entry:
+        from utils import hardware
+
+        gpu = hardware.gpu()
+        if gpu is None:
+            raise RuntimeError(f"{entry.get('name')} is not recorded: there is no GPU here")
+        entry = {"gpu": gpu.name, "driver": gpu.driver, **entry}
+    problems = _problems(entry, _ENTRY) or _problems_of_entry(entry)
+    if problems:
+        raise ValueError(f"{entry.get('name')} is not recorded: " + "; ".join(problems))
+    with open(path, "a", encoding="utf-8") as file:  # one write, so that notebooks running at once do not mix
+        file.write(json.dumps(entry) + "\n")
+
+
+def read_lines(path) -> list[dict]:
+    """Entries that `append` collected in a file of JSON lines; of those with one name the last counts."""
+    lines = Path(path).read_text(encoding="utf-8").splitlines()
+    return list({entry["name"]: entry for entry in map(json.loads, lines)}.values())
+
+
+def this_gpu() -> dict:
+    """The GPU of this machine as the "gpu" object of a results file. RuntimeError without a GPU."""
+    from utils import hardware
+
+    gpu = hardware.gpu()
+    if gpu is None:
+        raise RuntimeError("there is no GPU here to describe")
+    return {
+        "name": gpu.name,
+        "compute_capability": "{}.{}".format(*gpu.compute_capability),
+        "sms": hardware.machine().sms,
+        "memory_bytes": gpu.memory_bytes,
+        "driver": gpu.driver,
+        "cuda": "{}.{}".format(*gpu.cuda),
+    }
+
+
+def write(gpu_info: dict, entries: list[dict], path=None) -> Path:
+    """Write a results file and return its path, `assets/results/<gpu>.json` by default.
+
+    `gpu_info` is what `this_gpu` returns. The content is validated first (ValueError names each problem) and
+    the file replaced in one step, so that a failure leaves the old file as it was.
+    """
+    path = Path(path or FOLDER / f"{slug(gpu_info['name'])}.json")
+    content = {
+        "schema": 1,
+        "gpu": gpu_info,
+        "date": now(),
+        "versions": versions(),
+        "results": sorted(entries, key=lambda e: e["name"]),
+    }
+    text = json.dumps(_sound(content, path), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False, encoding="utf-8") as file:
+        file.write(text)
+    os.chmod(file.name, 0o644)
+    os.replace(file.name, path)
+    return path
