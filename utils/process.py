@@ -1,5 +1,6 @@
 """Run a command so that nothing of it outlives the cell: its own process group, a time-out, output as it comes."""
 
+import codecs
 import os
 import signal
 import subprocess
@@ -41,12 +42,13 @@ def run(command: Sequence[str], *, timeout: float, cwd: Path | str | None = None
 
     def read():
         size = 0
+        decode = codecs.getincrementaldecoder("utf-8")("replace").decode  # a read may end inside a character
         while piece := os.read(process.stdout.fileno(), 65536):
             size += len(piece)
             if size <= MAX_OUTPUT:
                 pieces.append(piece)
                 if echo:
-                    echo(piece.decode(errors="replace"))
+                    echo(decode(piece))
             elif size - len(piece) <= MAX_OUTPUT and echo:
                 echo(f"\n[output cut after {MAX_OUTPUT:,} bytes]\n")
 

@@ -10,6 +10,7 @@ to work, and the recorded result of a real GPU is shown instead, if there is one
 
 import functools
 import os
+import re
 import statistics
 import time
 from collections.abc import Callable, Mapping
@@ -143,7 +144,7 @@ def compare(rivals: Mapping[str, Callable[[], object]], *, name: str | None = No
     rivals: label -> function as for `benchmark`; recorded as ``name/label``. The other arguments are benchmark's.
     """
     def path(label):
-        return f"{name}/{label.lower().replace(' ', '_')}" if name else None
+        return f"{name}/{re.sub(r'[^a-z0-9.]+', '_', label.lower()).strip('_')}" if name else None
 
     if not has_gpu():
         timings = {}

@@ -1,0 +1,78 @@
+"""Programs that crash, hang or print without end must not take the notebook with them."""
+
+import os
+import signal
+import sys
+import threading
+import time
+
+import pytest
+
+from utils import process
+
+
+def test_output_and_status():
+    done = process.run([sys.executable, "-c", "import sys; print('out'); print('err', file=sys.stderr); sys.exit(3)"], timeout=30)
+    assert done.returncode == 3
+    assert "out" in done.output and "err" in done.output
+
+
+def test_output_comes_while_it_runs():
+    pieces = []
+    process.run([sys.executable, "-c", "import time; print('a', flush=True); time.sleep(0.3); print('b')"], timeout=30,
+                echo=lambda text: pieces.append((time.monotonic(), text)))
+    assert pieces[-1][0] - pieces[0][0] > 0.2
+
+
+def test_timeout_ends_the_whole_group(tmp_path):
+    marker = tmp_path / "pid"
+    started = time.monotonic()
+    with pytest.raises(process.Timeout, match="stopped after 1 s"):
+        process.run(["sh", "-c", f"sleep 60 & echo $! > '{marker}'; wait"], timeout=1)
+    assert time.monotonic() - started < 10
+    assert not alive(int(marker.read_text()))
+
+
+def test_interrupt_ends_the_program():
+    """Kernel > Interrupt raises KeyboardInterrupt in the main thread."""
+    threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    started = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        process.run(["sleep", "60"], timeout=60)
+    assert time.monotonic() - started < 10
+
+
+def test_endless_output_is_cut():
+    pieces = []
+    with pytest.raises(process.Timeout):
+        process.run(["yes"], timeout=1, echo=pieces.append)
+    assert sum(map(len, pieces)) < process.MAX_OUTPUT + 1000
+    assert "output cut" in pieces[-1]
+
+
+def test_special_characters_split_over_reads():
+    pieces = []
+    done = process.run([sys.executable, "-c", "import os, time\nb = 'µ✓'.encode()\nfor i in range(len(b)):\n"
+                                              "    os.write(1, b[i:i+1]); time.sleep(0.05)"], timeout=30, echo=pieces.append)
+    assert done.output == "".join(pieces) == "µ✓"
+
+
+def test_why_it_ended():
+    assert process.exit_reason(3) == "exit status 3"
+    assert process.exit_reason(-signal.SIGSEGV) == "crashed with SIGSEGV (invalid memory access)"
+
+
+def alive(pid):
+    for _ in range(20):
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return False
+        # A killed child of init may be a zombie for a moment.
+        try:
+            if open(f"/proc/{pid}/stat").read().split()[2] == "Z":
+                return False
+        except OSError:
+            return False
+        time.sleep(0.1)
+    return True

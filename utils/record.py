@@ -1,0 +1,102 @@
+"""Record a GPU: run every notebook on it, keep the outputs, and write what was measured to ``assets/results``.
+
+    python -m utils.record [--budget SECONDS] [NOTEBOOK.ipynb ...]      (`make record`)
+
+Needs an NVIDIA GPU. A notebook that fails is left as it was, its measurements are not recorded, and the command says
+so and ends with status 1; the others are kept.
+"""
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from utils import hardware, results
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def notebooks() -> list[Path]:
+    """All notebooks of the course in reading order."""
+    return [ROOT / "course" / "index.ipynb", *sorted((ROOT / "chapters").glob("[0-9]*.ipynb"))]
+
+
+def execute(path: Path, timeout: float) -> None:
+    """Run one notebook in its own folder and save it with its outputs, only if every cell did what it should.
+
+    timeout: seconds for a single cell. Raises nbclient.exceptions.CellExecutionError and its like.
+    """
+    import nbformat
+    from nbclient import NotebookClient
+
+    notebook = nbformat.read(path, as_version=4)
+    NotebookClient(notebook, timeout=timeout, kernel_name="python3", record_timing=False,
+                   resources={"metadata": {"path": str(path.parent)}}).execute()
+    # What changes with the machine and not with the course stays out of the file.
+    notebook.metadata.pop("widgets", None)
+    notebook.metadata["language_info"] = {"name": "python"}
+    partial = path.with_suffix(".ipynb.part")
+    nbformat.write(notebook, partial)
+    partial.replace(path)
+
+
+def record(paths: list[Path], budget: float) -> list[str]:
+    """Run the notebooks and write the results file. Returns what went wrong, a line a notebook."""
+    failures, entries, started = [], [], time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        # A recording must not show or change the progress of whoever runs it.
+        os.environ["CUDA_COURSE_PROGRESS"] = str(Path(folder) / "progress.json")
+        for path in paths:
+            left = budget - (time.monotonic() - started)
+            if left <= 0:
+                failures.append(f"{path.name}: not run, the {budget:g} s were used up")
+                continue
+            lines = Path(folder) / f"{path.stem}.jsonl"
+            lines.touch()
+            os.environ[results.RECORD] = str(lines)
+            print(f"{path.relative_to(ROOT)} ...", end=" ", flush=True)
+            begun = time.monotonic()
+            try:
+                execute(path, timeout=left)
+            except Exception as error:  # any failure of a cell, or of the notebook's kernel
+                failures.append(f"{path.name}: {str(error).strip().splitlines()[-1]}")
+                print("FAILED")
+                continue
+            found = results.read_lines(lines)
+            entries += found
+            print(f"{time.monotonic() - begun:.0f} s, {len(found)} results")
+        del os.environ[results.RECORD]
+    if entries:
+        gpu = results.this_gpu()
+        # Results of notebooks that were not run now stay, if they were measured with the same driver.
+        new = {e["name"] for e in entries}
+        kept = [e for e in results.load() if e["gpu"] == gpu["name"] and e["driver"] == gpu["driver"] and e["name"] not in new]
+        print("wrote", results.write(gpu, kept + entries).relative_to(ROOT))
+    return failures
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Command line; returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m utils.record", description=__doc__.splitlines()[0])
+    parser.add_argument("notebooks", nargs="*", type=Path, help="only these (default: all)")
+    parser.add_argument("--budget", type=float, default=570, help="seconds for everything (default 570)")
+    options = parser.parse_args(arguments)
+    if hardware.gpu() is None:
+        print("recording needs an NVIDIA GPU, and there is none here"
+              + (f" ({hardware.FORCE_CPU} is set)" if hardware.forced_cpu() else ""), file=sys.stderr)
+        return 1
+    missing = [str(p) for p in options.notebooks if not p.exists()]
+    if missing:
+        print(f"no such notebook: {', '.join(missing)}", file=sys.stderr)
+        return 1
+    print(hardware.machine())
+    failures = record([p.resolve() for p in options.notebooks] or notebooks(), options.budget)
+    for failure in failures:
+        print("FAILED", failure, file=sys.stderr)
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
