@@ -1,0 +1,87 @@
+"""Exercises of the course: `check`, `hint` and `solution` for code, `quiz` for questions.
+
+from course import exercises
+exercises.check("05.scale_guard", scale)
+"""
+
+import difflib
+import inspect
+
+from course.exercises import first_kernels
+from course.exercises.checker import check_answer
+from course.exercises.quiz import QuizView
+from course.exercises.report import NotSolved, Outcome
+from course.exercises.text import Note
+
+__all__ = ["EXERCISES", "QUIZZES", "NotSolved", "Outcome", "check", "hint", "quiz", "solution", "starter"]
+
+MODULES = (first_kernels,)
+EXERCISES = {e.id: e for module in MODULES for e in module.EXERCISES}
+QUIZZES = {q.id: q for module in MODULES for q in module.QUIZZES}
+_hints_shown = {}
+
+
+def check(id, answer, *, seed=None, strict=False):
+    """Check an answer and return the Outcome, which a notebook shows as a report.
+
+    id: such as "05.scale_guard".
+    answer: a kernel, the path of a .cu file, or a function, as the exercise asks. It is never changed.
+    seed: draws the same random inputs again (a report names its seed).
+    strict: raise NotSolved instead of reporting an answer that is not accepted.
+    What is solved is recorded in the learner's progress.
+    """
+    exercise = _find(id, EXERCISES)
+    outcome = check_answer(exercise, answer, seed)
+    if strict and not outcome.solved:
+        raise NotSolved(repr(outcome))
+    if outcome.solved:
+        from course import progress
+
+        progress.record_solved(exercise.id)
+    return outcome
+
+
+def hint(id):
+    """The next hint for an exercise; each call shows one more."""
+    exercise = _find(id, EXERCISES)
+    count = _hints_shown[id] = min(_hints_shown.get(id, 0) + 1, len(exercise.hints))
+    lines = [f"{n}. {text}" for n, text in enumerate(exercise.hints[:count], 1)]
+    left = len(exercise.hints) - count
+    lines.append(
+        f"*{left} more: run this cell again.*"
+        if left
+        else f'*That was the last hint: `exercises.solution("{id}")` shows a solution.*'
+    )
+    return Note("\n\n".join(lines))
+
+
+def solution(id):
+    """The solution of an exercise: the very code that the tests run."""
+    exercise = _find(id, EXERCISES)
+    language = "cpp" if exercise.kind == "cuda_c" else "python"
+    return Note(f"```{language}\n{solution_source(exercise)}\n```")
+
+
+def solution_source(exercise):
+    """The text of a solution, without helpers around it."""
+    if exercise.kind == "cuda_c":
+        return exercise.solution.strip()
+    return inspect.getsource(getattr(exercise.solution, "py_func", exercise.solution)).strip()
+
+
+def starter(id):
+    """The text of an exercise's starter cell."""
+    return _find(id, EXERCISES).starter.strip()
+
+
+def quiz(id):
+    """A question with answers to choose from; explains every answer and records a right one."""
+    return QuizView(_find(id, QUIZZES))
+
+
+def _find(id, entries):
+    if id in entries:
+        return entries[id]
+    near = difflib.get_close_matches(str(id), entries, n=1, cutoff=0.4)
+    instead = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(entries)}"
+    raise ValueError(f"there is no {id!r}; {instead}") from None

@@ -1,0 +1,326 @@
+"""Checking an answer: is it something that can run, does it run, and is what it does right every time?"""
+
+import ast
+import inspect
+import linecache
+import re
+import textwrap
+import traceback
+from pathlib import Path
+
+import numpy as np
+
+from course.exercises import engines
+from course.exercises.diagnose import diagnose, failed, plain
+from course.exercises.model import BROKEN
+from course.exercises.report import Outcome, describe, draw
+
+SECONDS = 20  # for all launches of one check on the CPU engine
+
+
+class Rejected(Exception):
+    """The answer cannot be accepted: a reason key, lines for the learner, and a piece of code or None."""
+
+    def __init__(self, reason, *lines, code="", run=None):
+        super().__init__(reason)
+        self.reason, self.lines, self.code, self.run = reason, lines, code, run
+
+
+def check_answer(exercise, answer, seed=None):
+    """The Outcome for an answer: a kernel, the path of a .cu file or a function, as the exercise asks."""
+    seed = int(np.random.default_rng().integers(1 << 31)) if seed is None else seed
+    base = {"exercise": exercise.id, "title": exercise.title, "seed": seed}
+    try:
+        CHECKS[exercise.kind](exercise, answer, seed)
+    except Rejected as no:
+        untouched = is_starter(exercise, answer)
+        broken = no.reason in BROKEN and not untouched
+        lines, picture = list(no.lines), (b"", "")
+        if no.run is not None:
+            lines += describe(no.run, exercise)
+            picture = draw(no.run, exercise)
+        if untouched:
+            lines = [first_sentence(exercise.task), *lines]
+        return Outcome(
+            status="broken" if broken else "not yet",
+            reason=no.reason,
+            untouched=untouched,
+            lines=tuple(lines),
+            code=no.code,
+            picture=picture[0],
+            picture_says=picture[1],
+            **base,
+        )
+    return Outcome(status="solved", **base)
+
+
+def first_sentence(text):
+    return re.split(r"(?<=\.)\s", text.strip(), maxsplit=1)[0]
+
+
+# ---- kernels in Python ----
+
+
+def check_numba(exercise, answer, seed):
+    kernel = as_kernel(exercise, answer)
+    runs = []
+    try:
+        with engines.time_limit(SECONDS):
+            for shape, launch, arguments, expected in cases(exercise, seed):
+                for order in (None, seed):
+                    rng = np.random.default_rng(seed)
+                    runs.append(engines.run_watched(kernel, shape, launch, arguments, expected, rng, order))
+        reject_if_wrong(runs, exercise)
+        with engines.time_limit(SECONDS):  # only now on the real engine: a GPU does not survive every mistake
+            for shape, launch, arguments, expected in cases(exercise, seed):
+                rng = np.random.default_rng(seed)
+                runs.append(engines.run_guarded(kernel, shape, launch, arguments, expected, rng, seed))
+    except engines.TooLong:
+        raise Rejected(
+            "timeout", f"The kernel was stopped after {SECONDS} seconds. Does every loop end?"
+        ) from None
+    except Rejected:
+        raise
+    except Exception as error:
+        if any(failed(r, exercise) for r in runs):  # an earlier launch tells more than the crash does
+            reject_if_wrong(runs, exercise)
+        raise crashed(error, kernel.py_func) from None
+    reject_if_wrong(runs, exercise)
+
+
+def cases(exercise, seed):
+    """(shape, launch, arguments, expected) for every size and launch, with inputs drawn from the seed."""
+    rng = np.random.default_rng(seed)
+    for shape in exercise.shapes:
+        for launch in exercise.launches_for(shape):
+            arguments = exercise.inputs(rng, shape)
+            expected = np.asarray(exercise.reference(**plain(arguments)))
+            output = arguments[engines.output_name(arguments)]
+            dtype = output.dtype if hasattr(output, "dtype") else output.array.dtype
+            yield shape, launch, arguments, expected.astype(dtype)
+
+
+def reject_if_wrong(runs, exercise):
+    finding = diagnose(runs, exercise)
+    if finding:
+        raise Rejected(finding.reason, finding.says, run=finding.run)
+
+
+def as_kernel(exercise, answer):
+    """The kernel itself, or Rejected with what it is instead."""
+    names = ", ".join(parameters(exercise))
+    if answer is None or answer is Ellipsis:
+        raise Rejected(
+            "not_a_kernel", f"check() got `{answer}`, not a kernel. Did the cell that defines it run?"
+        )
+    if isinstance(answer, str | Path):
+        raise Rejected("not_a_kernel", "check() got text. Pass the kernel itself, without quotes.")
+    function = getattr(answer, "py_func", None)
+    if function is None:
+        if inspect.isfunction(answer):
+            raise Rejected(
+                "not_a_kernel", f"`{answer.__name__}` is a plain Python function: write `@cuda.jit` above it."
+            )
+        if hasattr(answer, "dispatcher") or "LaunchConfig" in type(answer).__name__:
+            raise Rejected(
+                "not_a_kernel",
+                "check() got a kernel with a launch attached. Pass the kernel alone, without "
+                "[grid, block]; check() chooses the launches.",
+            )
+        raise Rejected(
+            "not_a_kernel",
+            f"check() got an object of type {type(answer).__name__}; it takes a kernel, a "
+            f"function `({names})` with `@cuda.jit` above it.",
+        )
+    if is_device_function(answer):
+        raise Rejected(
+            "not_a_kernel",
+            f"`{function.__name__}` is a device function (device=True): only other kernels can "
+            "call it. Write `@cuda.jit` for a kernel.",
+        )
+    wanted = parameters(exercise)
+    check_arity(function, wanted)
+    return answer
+
+
+def is_device_function(kernel):
+    options = getattr(kernel, "targetoptions", {}) or {}
+    return bool(options.get("device")) or bool(getattr(kernel, "_device", False))
+
+
+def parameters(exercise):
+    """The parameter names that the answer must take, in order."""
+    if exercise.kind == "cuda_c":
+        return list(exercise.inputs(np.random.default_rng(0), exercise.shapes[-1]))
+    return list(inspect.signature(getattr(exercise.solution, "py_func", exercise.solution)).parameters)
+
+
+def check_arity(function, wanted):
+    try:
+        inspect.signature(function).bind(*wanted)
+    except TypeError:
+        has = list(inspect.signature(function).parameters)
+        raise Rejected(
+            "wrong_arity",
+            f"`{function.__name__}({', '.join(has)})` is called with {len(wanted)} arguments: "
+            f"`({', '.join(wanted)})`.",
+        ) from None
+
+
+def crashed(error, function):
+    """A Rejected that shows the one line of the learner's code where it happened."""
+    code = function.__code__
+    line = None
+    seen = error
+    while seen is not None and line is None:
+        for frame, number in traceback.walk_tb(seen.__traceback__):
+            if frame.f_code.co_filename == code.co_filename and number >= code.co_firstlineno:
+                line = number
+        seen = seen.__cause__ or seen.__context__
+    message = short_message(error)
+    if line is None:
+        found = re.search(r"line (\d+)", message)
+        line = int(found.group(1)) if found and "<" in code.co_filename + message else None
+    source = linecache.getline(code.co_filename, line).rstrip() if line else ""
+    shown = f"line {line - code.co_firstlineno + 1} of the cell's function:\n{source}" if source else ""
+    return Rejected("crashed", f"{type(error).__name__}: {message}", code=textwrap.dedent(shown))
+
+
+def short_message(error):
+    """The telling lines of a message: compilers repeat the whole call chain around one of them."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    telling = [
+        line
+        for line in lines
+        if not line.startswith(
+            (
+                "During:",
+                "There are",
+                "File ",
+                "<source",
+                "- Resolution",
+                "Failed in",
+                "Overload",
+                "Match with",
+                "def ",
+                "^",
+            )
+        )
+    ]
+    return " ".join(telling[:4])[:600]
+
+
+# ---- CUDA C files ----
+
+
+def check_cuda_c(exercise, answer, seed):
+    if answer is None or answer is Ellipsis:
+        raise Rejected(
+            "not_a_kernel", f'check() got `{answer}`. Pass the path of your file, "{exercise.path}".'
+        )
+    if not isinstance(answer, str | Path):
+        raise Rejected(
+            "not_a_kernel", f'This exercise is CUDA C: pass the path of your file, "{exercise.path}".'
+        )
+    path = Path(answer)
+    if not path.is_file():
+        raise Rejected(
+            "missing_file",
+            f"`{path}` does not exist. Run the cell that writes it (`%%writefile {path}`) first.",
+        )
+    rng = np.random.default_rng(seed)
+    runs, failure = engines.run_cuda_c(path, exercise.kernel_name, list(cases(exercise, seed)), rng)
+    if failure:
+        reason, message = failure
+        if reason == "crashed" and any(failed(r, exercise) for r in runs):
+            reject_if_wrong(runs, exercise)
+        raise Rejected(reason, *message.split("\n", 1)[:1], code=message.partition("\n")[2])
+    reject_if_wrong(runs, exercise)
+
+
+# ---- plain functions ----
+
+
+def check_function(exercise, answer, seed):
+    """A host function: the same idea without a launch. Values must be equal, and of the right type."""
+    if not inspect.isfunction(answer):
+        what = (
+            f"`{answer}`"
+            if answer is None or answer is Ellipsis
+            else f"an object of type {type(answer).__name__}"
+        )
+        raise Rejected(
+            "not_a_kernel", f"check() got {what}; it takes the function itself, without parentheses."
+        )
+    check_arity(answer, parameters(exercise))
+    rng = np.random.default_rng(seed)
+    calls = []
+    for shape in exercise.shapes:
+        arguments = exercise.inputs(rng, shape)
+        try:
+            with engines.time_limit(SECONDS):
+                calls.append((arguments, exercise.reference(**arguments), answer(**arguments)))
+        except engines.TooLong:
+            raise Rejected("timeout", "The function was stopped. Does every loop end?") from None
+        except Exception as error:
+            raise crashed(error, answer) from None
+    bad = [c for c in calls if not same(c[2], c[1])]
+    if not bad:
+        return
+    arguments, expected, got = bad[0]
+    call = f"{answer.__name__}({', '.join(f'{n}={v}' for n, v in arguments.items())})"
+    evidence = f"`{call}` must return {expected}, and returned {got!r}."
+    if all(got is None for _, _, got in bad):
+        raise Rejected("unwritten", f"`{call}` returned None. Is there a `return`?")
+    if any(isinstance(value, float) for _, _, got in bad for value in np.ravel(np.array(got, dtype=object))):
+        raise Rejected(
+            "wrong_dtype", evidence + " Whole numbers are needed: `//` divides into whole numbers."
+        )
+    for guess in exercise.hypotheses:
+        tellable = [c for c in calls if not same(guess.output(**c[0]), c[1])]
+        if len(tellable) >= 2 and all(same(c[2], guess.output(**c[0])) for c in calls):
+            raise Rejected(guess.reason, evidence, guess.says)
+    raise Rejected("wrong_value", evidence)
+
+
+def same(got, expected):
+    """Equal as tuples of ints (a list will do)."""
+    try:
+        got = tuple(got) if isinstance(got, list | tuple) else (got,)
+    except TypeError:
+        return False
+    expected = expected if isinstance(expected, tuple) else (expected,)
+    return len(got) == len(expected) and all(
+        isinstance(g, int | np.integer) and g == e for g, e in zip(got, expected, strict=True)
+    )
+
+
+CHECKS = {"numba": check_numba, "cuda_c": check_cuda_c, "function": check_function}
+
+
+# ---- is it still the starter? ----
+
+
+def is_starter(exercise, answer):
+    """Whether the answer is the starter as it was given. Texts are compared; nothing is executed."""
+    if exercise.kind == "cuda_c":
+        try:
+            return squeezed(Path(answer).read_text()) == squeezed(exercise.starter)
+        except (OSError, TypeError, UnicodeDecodeError):
+            return False
+    try:
+        text = textwrap.dedent(inspect.getsource(getattr(answer, "py_func", answer)))
+        return body_of(text) == body_of(exercise.starter)
+    except (OSError, TypeError, SyntaxError, StopIteration):
+        return False
+
+
+def squeezed(text):
+    """Text without `%%` lines and differences in spacing."""
+    return " ".join(" ".join(line.split()) for line in text.splitlines() if not line.startswith("%%")).strip()
+
+
+def body_of(source):
+    """What the first function of a source does: a syntax tree without its name and line numbers."""
+    function = next(node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef))
+    return ast.dump(function.args) + "".join(map(ast.dump, function.body))

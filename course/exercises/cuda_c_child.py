@@ -1,0 +1,63 @@
+"""The child process that launches a learner's CUDA C kernel: `python -m course.exercises.cuda_c_child`.
+
+Arguments: the .cu file, the kernel's name, and a folder that holds jobs.pickle. For each job it writes
+N.pickle (the buffers after the launch), or failure.json ([reason, message]) and stops.
+"""
+
+import json
+import os
+import pickle
+import sys
+from pathlib import Path
+
+
+def main(path, kernel_name, folder):
+    from utils import cuda_c, has_gpu
+
+    folder = Path(folder)
+
+    def fail(reason, message):
+        (folder / "failure.json").write_text(json.dumps([reason, message]))
+
+    jobs = pickle.loads((folder / "jobs.pickle").read_bytes())
+    try:
+        module = cuda_c.load(path)
+    except cuda_c.CompileError as error:
+        return fail("does_not_compile", str(error))
+    except Exception as error:
+        return fail("not_checked", f"{type(error).__name__}: {error}")
+    try:
+        kernel = getattr(module, kernel_name)
+    except (AttributeError, KeyError) as error:
+        return fail("missing_kernel", str(error))
+    for number, job in enumerate(jobs):
+        zone, buffers = job["zone"], job["buffers"]
+        arguments, flats = [], {}
+        for name, value in job["arguments"].items():
+            if name in buffers:
+                flats[name] = to_device(buffers[name]) if has_gpu() else buffers[name]
+                size = buffers[name].size - 2 * zone
+                arguments.append(flats[name][zone : zone + size])
+            else:
+                arguments.append(value)
+        try:
+            kernel[job["grid"], job["block"]](*arguments)
+            after = {n: f.copy_to_host() if has_gpu() else f for n, f in flats.items()}
+        except TypeError as error:
+            return fail("wrong_arity", str(error))
+        except Exception as error:
+            return fail("crashed", str(error))
+        part = folder / f"{number}.part"
+        part.write_bytes(pickle.dumps(after))
+        os.replace(part, folder / f"{number}.pickle")
+    return None
+
+
+def to_device(array):
+    from numba import cuda
+
+    return cuda.to_device(array)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,291 @@
+"""Running an answer: Numba kernels on watched arrays or between guard zones, CUDA C in a child process."""
+
+import contextlib
+import json
+import pickle
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numba import cuda
+
+from course.exercises.model import InOut, Out
+from course.exercises.watched import Watched
+from utils import has_gpu
+
+CHILD_SECONDS = 60
+
+
+@dataclass(eq=False)
+class Run:
+    """One launch and its evidence."""
+
+    shape: tuple
+    launch: object
+    engine: str
+    expected: np.ndarray
+    actual: np.ndarray
+    initial: np.ndarray
+    arguments: dict
+    outside_writes: dict = field(default_factory=dict)  # array -> indices that were written out of bounds
+    outside_reads: dict = field(default_factory=dict)
+    modified: list = field(default_factory=list)  # names of inputs that were changed
+    writers: np.ndarray = None  # how many threads wrote each element of the output, where known
+    early_reads: np.ndarray = (
+        None  # elements of the output that were read before they were written, where known
+    )
+
+
+class Stopped(Exception):
+    """The answer raised; the original exception is the cause."""
+
+
+class TooLong(Exception):
+    """The answer did not finish in time."""
+
+
+@contextlib.contextmanager
+def time_limit(seconds):
+    """Raise TooLong in the main thread when the block takes longer. Other threads cannot be interrupted."""
+    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "SIGALRM"):
+        yield
+        return
+
+    def stop(signum, frame):
+        raise TooLong
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def initial_output(argument, expected, rng):
+    """What an output holds before the launch: never the right answer, so unwritten elements always show."""
+    if isinstance(argument, InOut):
+        return argument.array.copy()
+    dtype = np.dtype(argument.dtype)
+    if dtype.kind == "f":
+        return np.full(argument.shape, np.nan, dtype)
+    if dtype.kind == "b":
+        return ~expected.astype(bool)
+    offset = rng.integers(1, min(np.iinfo(dtype).max, 1 << 30), size=argument.shape, endpoint=True)
+    return (expected.astype(np.int64) + offset).astype(dtype)  # wraps around; the offset is never 0
+
+
+def output_name(arguments):
+    """The name of the one argument that the kernel writes."""
+    return next(name for name, value in arguments.items() if isinstance(value, Out | InOut))
+
+
+def host_arrays(arguments, expected, rng):
+    """Fresh NumPy arrays and scalars in the kernel's order, outputs poisoned."""
+    arrays = {}
+    for name, value in arguments.items():
+        if isinstance(value, Out | InOut):
+            arrays[name] = initial_output(value, expected, rng)
+        else:
+            arrays[name] = value.copy() if isinstance(value, np.ndarray) else value
+    return arrays
+
+
+def on_cpu(kernel):
+    """The same kernel for the CPU engine (on a machine without a GPU, it is that already)."""
+    if not has_gpu():
+        return kernel
+    from utils.cpu.numba_cuda import cpu_jit
+
+    return cpu_jit(kernel.py_func)
+
+
+@contextlib.contextmanager
+def thread_order(seed):
+    """Run threads in an order shuffled by seed, where the CPU engine can; seed None is the plain order."""
+    if seed is None:
+        yield
+        return
+    try:
+        from utils.cpu.numba_cuda import schedule
+    except ImportError:
+        yield
+        return
+    with schedule(seed):
+        yield
+
+
+def run_watched(kernel, shape, launch, arguments, expected, rng, order):
+    """Launch on the CPU with arrays that note every access."""
+    output = output_name(arguments)
+    arrays = host_arrays(arguments, expected, rng)
+    initial = arrays[output].copy()
+    watched = {n: Watched(a) if isinstance(a, np.ndarray) else a for n, a in arrays.items()}
+    with thread_order(order):
+        on_cpu(kernel)[launch.grid, launch.block](*watched.values())
+    run = Run(shape, launch, "CPU", expected, arrays[output], initial, arguments)
+    for name, array in watched.items():
+        if not isinstance(array, Watched):
+            continue
+        if array.log.outside_writes:
+            run.outside_writes[name] = array.log.outside_writes
+        if array.log.outside_reads:
+            run.outside_reads[name] = array.log.outside_reads
+        if name != output and array.log.writers.any():
+            run.modified.append(name)
+    run.writers = watched[output].log.writers.reshape(initial.shape)
+    run.early_reads = watched[output].log.early_reads.reshape(initial.shape)
+    return run
+
+
+def between_guards(array, zone, rng):
+    """A flat copy of array with a zone of poison before and after it."""
+    flat = np.empty(array.size + 2 * zone, array.dtype)
+    if array.dtype.kind == "f":
+        flat[:] = np.nan
+    else:
+        flat.view(np.uint8)[:] = (
+            rng.integers(0, 256, flat.nbytes, dtype=np.uint8) if array.dtype != bool else 1
+        )
+    flat[zone : zone + array.size] = array.ravel()
+    return flat
+
+
+def zone_for(launch, arrays):
+    """Wide enough that a kernel without a guard lands in it rather than beyond."""
+    x, y, z = launch.threads
+    largest = max((a.size for a in arrays.values() if isinstance(a, np.ndarray)), default=1)
+    return 2 * x * y * z + largest + 256
+
+
+def compare_guards(run, name, before, after, shape, zone):
+    """Note each element of the guard zones that was overwritten, by its flat index in the array."""
+    size = int(np.prod(shape))
+    changed = (
+        np.flatnonzero(
+            before.view(np.uint8).reshape(len(before), -1) != after.view(np.uint8).reshape(len(after), -1)
+        )
+        // before.itemsize
+    )
+    outside = sorted({int(i) - zone for i in changed if not zone <= i < zone + size})
+    if outside:
+        run.outside_writes[name] = [(i,) for i in outside]
+
+
+def run_guarded(kernel, shape, launch, arguments, expected, rng, order):
+    """Launch on this machine's engine (the GPU, where there is one) with real arrays between guard zones."""
+    output = output_name(arguments)
+    arrays = host_arrays(arguments, expected, rng)
+    initial = arrays[output].copy()
+    zone = zone_for(launch, arrays)
+    before = {n: between_guards(a, zone, rng) for n, a in arrays.items() if isinstance(a, np.ndarray)}
+    device = {n: cuda.to_device(flat) for n, flat in before.items()}
+    views = [
+        device[n][zone : zone + a.size].reshape(a.shape) if n in device else a for n, a in arrays.items()
+    ]
+    with thread_order(order):
+        kernel[launch.grid, launch.block](*views)
+        cuda.synchronize()
+    run = Run(shape, launch, "GPU" if has_gpu() else "CPU", expected, initial, initial, arguments)
+    collect(run, arrays, before, {n: d.copy_to_host() for n, d in device.items()}, zone, output)
+    return run
+
+
+def collect(run, arrays, before, after, zone, output):
+    """Fill a run's evidence from the flat buffers before and after a launch."""
+    for name, flat in after.items():
+        array = arrays[name]
+        compare_guards(run, name, before[name], flat, array.shape, zone)
+        inner = flat[zone : zone + array.size].reshape(array.shape)
+        if name == output:
+            run.actual = inner.copy()
+        elif inner.tobytes() != array.tobytes():
+            run.modified.append(name)
+
+
+def run_cuda_c(path, kernel_name, cases, rng):
+    """Launch a kernel of a .cu file for each case (shape, launch, arguments, expected), in a child process.
+
+    A kernel that crashes or hangs can then take neither the notebook nor its CUDA context with it.
+    Returns (runs, failure); failure is None or (reason, message) of the first launch that did not return.
+    """
+    with tempfile.TemporaryDirectory(prefix="cuda-course-") as folder:
+        folder = Path(folder)
+        jobs, kept = [], []
+        for shape, launch, arguments, expected in cases:
+            arrays = host_arrays(arguments, expected, rng)
+            zone = zone_for(launch, arrays)
+            before = {n: between_guards(a, zone, rng) for n, a in arrays.items() if isinstance(a, np.ndarray)}
+            jobs.append(
+                {
+                    "grid": launch.grid,
+                    "block": launch.block,
+                    "zone": zone,
+                    "buffers": before,
+                    "arguments": {n: None if n in before else a for n, a in arrays.items()},
+                    "shapes": {n: arrays[n].shape for n in before},
+                }
+            )
+            kept.append((shape, launch, arguments, expected, arrays, before, zone))
+        (folder / "jobs.pickle").write_bytes(pickle.dumps(jobs))
+        command = [sys.executable, "-m", "course.exercises.cuda_c_child", str(path), kernel_name, str(folder)]
+        child = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+        )
+        try:
+            said, _ = child.communicate(timeout=CHILD_SECONDS)
+            late = False
+        except subprocess.TimeoutExpired:
+            kill_group(child)
+            said, late = child.communicate()[0], True
+        except BaseException:  # interrupted: leave nothing running
+            kill_group(child)
+            raise
+        runs = []
+        for number, (shape, launch, arguments, expected, arrays, before, zone) in enumerate(kept):
+            result = folder / f"{number}.pickle"
+            if not result.exists():
+                break
+            output = output_name(arguments)
+            run = Run(
+                shape,
+                launch,
+                "GPU" if has_gpu() else "CPU",
+                expected,
+                arrays[output],
+                arrays[output],
+                arguments,
+            )
+            collect(run, arrays, before, pickle.loads(result.read_bytes()), zone, output)
+            runs.append(run)
+        failure = None
+        if (folder / "failure.json").exists():
+            failure = tuple(json.loads((folder / "failure.json").read_text()))
+        elif late:
+            failure = ("timeout", f"The kernel was stopped after {CHILD_SECONDS} seconds.")
+        elif child.returncode:
+            failure = ("crashed", died(child.returncode, said))
+        return runs, failure
+
+
+def died(code, said):
+    """One sentence about a child process that ended badly."""
+    if code < 0:
+        name = signal.Signals(-code).name
+        why = " (it touched memory that it does not own)" if name in ("SIGSEGV", "SIGBUS") else ""
+        return f"The kernel died with {name}{why}. {said.strip()[-400:]}".strip()
+    return said.strip()[-800:] or f"The kernel's process ended with exit code {code}."
+
+
+def kill_group(child):
+    """Stop a child and whatever it started."""
+    import os
+
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child.pid, signal.SIGKILL)

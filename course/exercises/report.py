@@ -1,0 +1,170 @@
+"""What a check tells the learner: an Outcome, shown as text anywhere and as a framed report in a notebook."""
+
+import base64
+import html
+import io
+from dataclasses import dataclass
+
+import numpy as np
+
+from course.exercises.diagnose import right, trim, unwritten, where
+from course.exercises.model import REASONS
+
+MARKS = {
+    "solved": ("✓", "Solved", "#2e7d32"),
+    "not yet": ("○", "Not solved yet", "#b26a00"),
+    "broken": ("✗", "Broken", "#c62828"),
+}
+
+
+class NotSolved(AssertionError):
+    """Raised by check(..., strict=True) for an answer that is not accepted."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The result of a check. `status` is "solved", "not yet" or "broken"; `reason` is a key of REASONS, ""
+    when solved; `untouched` says that the answer is the starter as it was given."""
+
+    exercise: str
+    title: str
+    status: str
+    reason: str = ""
+    untouched: bool = False
+    lines: tuple = ()
+    code: str = ""
+    picture: bytes = b""
+    picture_says: str = ""
+    seed: int | None = None
+
+    @property
+    def solved(self):
+        return self.status == "solved"
+
+    @property
+    def headline(self):
+        mark, word, _ = MARKS[self.status]
+        if self.untouched:
+            return f"{mark} {self.exercise} · {word}: this is still the starter."
+        why = f": {REASONS[self.reason]}" if self.reason else f": {self.title}"
+        return f"{mark} {self.exercise} · {word}{why}"
+
+    @property
+    def next_step(self):
+        if self.solved:
+            return ""
+        if self.seed is None:
+            return f'Stuck? exercises.hint("{self.exercise}")'
+        return (
+            f'Stuck? exercises.hint("{self.exercise}") · The same inputs again: check(..., seed={self.seed})'
+        )
+
+    def __repr__(self):
+        parts = [self.headline, *("  " + line for line in self.lines)]
+        if self.code:
+            parts += ["", *("    " + line for line in self.code.splitlines()), ""]
+        if self.next_step:
+            parts.append("  " + self.next_step)
+        return "\n".join(parts)
+
+    def _repr_html_(self):
+        colour = MARKS[self.status][2]
+        body = "".join(f"<div>{marked_up(line)}</div>" for line in self.lines)
+        if self.code:
+            body += f"<pre style='margin:6px 0;padding:6px'>{html.escape(self.code)}</pre>"
+        if self.picture:
+            data = base64.b64encode(self.picture).decode()
+            body += (
+                f"<img alt='{html.escape(self.picture_says, quote=True)}' src='data:image/png;base64,{data}'>"
+            )
+        if self.next_step:
+            body += f"<div style='margin-top:6px'><small>{marked_up(self.next_step)}</small></div>"
+        return (
+            f"<div style='border-left:4px solid {colour};padding:4px 12px'>"
+            f"<strong>{html.escape(self.headline)}</strong>{body}</div>"
+        )
+
+
+def marked_up(line):
+    """Escaped HTML in which `code` is set as code."""
+    parts = html.escape(line).split("`")
+    return "".join(f"<code>{p}</code>" if i % 2 else p for i, p in enumerate(parts))
+
+
+def describe(run, exercise):
+    """Lines about one launch that went wrong: which it was, and its first wrong element."""
+    launch = run.launch
+    lines = [
+        f"Launch: grid {trim(launch.grid)}, block {trim(launch.block)} ({launch.label}); "
+        f"size {where(run.shape)}."
+    ]
+    wrong = ~right(run, exercise)
+    if not wrong.any():
+        return lines
+    index = tuple(int(i) for i in np.argwhere(wrong)[0])
+    came = "never written" if unwritten(run, exercise)[index] else number(run.actual[index])
+    lines.append(
+        f"First wrong element: index {where(index)}, expected {number(run.expected[index])}, got {came} "
+        f"({int(wrong.sum()):,} of {wrong.size:,} are wrong)."
+    )
+    return lines
+
+
+def number(value):
+    """A value as a learner would write it."""
+    return f"{float(value):.6g}" if np.asarray(value).dtype.kind == "f" else str(value)
+
+
+def draw(run, exercise):
+    """(PNG, alt text): each element of the output as right, wrong or unwritten. 3-D: the first wrong layer."""
+    from matplotlib.colors import ListedColormap
+    from matplotlib.figure import Figure
+    from matplotlib.patches import Patch
+
+    state = np.where(right(run, exercise), 0, np.where(unwritten(run, exercise), 2, 1))
+    if state.size < 2 or not state.any():
+        return b"", ""
+    title = f"output {run.expected.shape}"
+    if state.ndim == 3:
+        layer = int(np.argwhere(state)[0][0])
+        state, title = state[layer], f"{title}, layer {layer}"
+    if state.ndim == 1:  # a row of 32 is a warp
+        state = np.pad(state, (0, -len(state) % 32), constant_values=3).reshape(-1, 32)
+        title += ", 32 elements a row"
+    height, width = state.shape
+    cell = min(0.22, 7 / max(width, height))
+    figure = Figure(
+        figsize=(max(3.2, width * cell + 0.8), max(0.5, height * cell) + 0.9), layout="constrained", dpi=80
+    )
+    axes = figure.subplots()
+    colours = ["#8fbcdb", "#d95f02", "#f2f2f2", "#ffffff"]
+    axes.pcolormesh(
+        state,
+        cmap=ListedColormap(colours),
+        vmin=0,
+        vmax=3,
+        edgecolors="#999999",
+        linewidth=0.4 if max(state.shape) <= 64 else 0,
+    )
+    axes.invert_yaxis()
+    axes.set_aspect("equal")
+    axes.set_xticks([0, width], ["0", str(width)])
+    axes.set_yticks([0, height], ["0", str(height)])
+    axes.tick_params(labelsize=7, length=2)
+    axes.set_title(title, fontsize=8)
+    present = [
+        (c, n)
+        for k, (c, n) in enumerate(zip(colours, ["right", "wrong", "never written"], strict=False))
+        if (state == k).any()
+    ]
+    figure.legend(
+        handles=[Patch(facecolor=c, edgecolor="#999999", label=n) for c, n in present],
+        loc="outside lower center",
+        ncols=3,
+        fontsize=7,
+        frameon=False,
+    )
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png")
+    right_n, wrong_n, holes = ((state == k).sum() for k in range(3))
+    return buffer.getvalue(), f"Map of the {title}: {right_n} right, {wrong_n} wrong, {holes} never written."
