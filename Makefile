@@ -1,0 +1,26 @@
+# Each verb is one plain line of well-known tools. `make` alone lists them.
+PYTHON ?= python3
+
+# Inside a container the page must be reachable from outside it; the URL carries a secret token.
+LAB_FLAGS ?= $(if $(wildcard /.dockerenv /run/.containerenv),--ip=0.0.0.0)
+
+.PHONY: help lab test record install clean
+
+help: ## show this list
+	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile
+
+lab: install ## open the course in JupyterLab (the first time it installs everything)
+	.venv/bin/python -m jupyterlab --allow-root --ServerApp.root_dir=. $(LAB_FLAGS) course/index.ipynb
+
+test: install ## lint, unit tests, and every notebook from top to bottom
+	.venv/bin/python -m ruff check .
+	.venv/bin/python -m pytest -n 2 --dist loadfile --nbval-lax --nbval-cell-timeout=120 tests course chapters
+
+record: install ## on a GPU machine: run all notebooks, keep their outputs and this GPU's numbers
+	.venv/bin/python -m utils.record
+
+install: ## make .venv and install the pinned packages (lab and test do it for you)
+	@$(PYTHON) -I utils/install.py
+
+clean: ## remove what the other verbs made: .venv, caches and build folders
+	rm -rf .venv *.egg-info .pytest_cache .ruff_cache build course/build chapters/build
