@@ -1,0 +1,27 @@
+"""Numba CUDA kernels on the CPU: a drop-in for `numba.cuda` where there is no GPU. README.md explains it."""
+
+from .engine import schedule
+from .errors import BarrierError, KernelError, KernelIndexError, KernelTimeout, UninitializedError
+from .install import install
+
+__all__ = [
+    "BarrierError",
+    "KernelError",
+    "KernelIndexError",
+    "KernelTimeout",
+    "UninitializedError",
+    "cpu_jit",
+    "install",
+    "schedule",
+]
+
+
+def cpu_jit(function, **options):
+    """A kernel of this engine from a Python function or from a kernel of numba.cuda (its source is used).
+
+    Usable on a machine with a GPU too, beside the real numba.cuda: `kernel[grid, block](*numpy_arrays)`.
+    """
+    from .dispatcher import Kernel
+
+    device = getattr(function, "targetoptions", {}).get("device") or getattr(function, "device", False)
+    return Kernel(getattr(function, "py_func", function), device=bool(device), **options)

@@ -1,0 +1,197 @@
+"""The stand-in for the module `numba.cuda`: everything that `from numba import cuda` gives, under its names."""
+
+import types as _types
+
+from numba import types  # noqa: F401
+from numba.core.types import *  # noqa: F403
+
+from . import errors, fp16, host, libdevice, memory, random, vector_types  # noqa: F401
+from . import kernel_api as _api
+from .dispatcher import In, InOut, Out, jit  # noqa: F401
+from .engine import WARP as warpsize  # noqa: F401
+from .engine import block_dim as blockDim  # noqa: F401
+from .engine import block_idx as blockIdx  # noqa: F401
+from .engine import grid_dim as gridDim  # noqa: F401
+from .engine import now as _now
+from .engine import thread_idx as threadIdx  # noqa: F401
+from .errors import CudaSupportError, KernelRuntimeError  # noqa: F401
+from .host import (  # noqa: F401
+    close,
+    cuda_error,
+    current_context,
+    default_stream,
+    defer_cleanup,
+    detect,
+    event,
+    event_elapsed_time,
+    external_stream,
+    get_current_device,
+    gpus,
+    is_available,
+    is_bfloat16_supported,
+    is_float16_supported,
+    is_fp8_supported,
+    is_supported_version,
+    legacy_default_stream,
+    list_devices,
+    per_thread_default_stream,
+    profile_start,
+    profile_stop,
+    profiling,
+    require_context,
+    select_device,
+    stream,
+    synchronize,
+)
+from .kernel_api import (  # noqa: F401
+    activemask,
+    all_sync,
+    any_sync,
+    atomic,
+    ballot_sync,
+    brev,
+    cbrt,
+    clz,
+    const,
+    eq_sync,
+    ffs,
+    fma,
+    grid,
+    gridsize,
+    lanemask_lt,
+    local,
+    match_all_sync,
+    match_any_sync,
+    nanosleep,
+    popc,
+    selp,
+    shared,
+    shfl_down_sync,
+    shfl_sync,
+    shfl_up_sync,
+    shfl_xor_sync,
+    syncthreads,
+    syncthreads_and,
+    syncthreads_count,
+    syncthreads_or,
+    syncwarp,
+    threadfence,
+    threadfence_block,
+    threadfence_system,
+)
+from .memory import (  # noqa: F401
+    as_cuda_array,
+    device_array,
+    device_array_like,
+    from_cuda_array_interface,
+    is_cuda_array,
+    managed_array,
+    mapped,
+    mapped_array,
+    mapped_array_like,
+    pinned,
+    pinned_array,
+    pinned_array_like,
+    to_device,
+)
+from .reduction import Reduce
+
+implementation = "CPU engine"
+reduce = Reduce
+HAS_NUMBA = True
+
+for _name, _vector in vector_types.VECTOR_TYPES.items():
+    globals()[_name] = _vector
+
+
+def __getattr__(name):
+    if name == "laneid":  # differs by thread, and is no call: so it is looked up each time
+        return _now.rank % warpsize if _now.block is not None else _api.laneid
+    raise AttributeError(f"module 'numba.cuda' has no attribute {name!r} on the CPU engine")
+
+
+def declare_device(name, sig, link=None, **options):
+    raise NotImplementedError(
+        f"declare_device({name!r}): foreign GPU functions cannot be linked on the CPU engine"
+    )
+
+
+def _no_ptx(*args, **kwargs):
+    raise NotImplementedError("there is no GPU compiler here: PTX and SASS need a machine with a GPU")
+
+
+compile = compile_ptx = compile_for_current_device = compile_ptx_for_current_device = compile_all = _no_ptx
+ldca = ldcg = ldcs = ldlu = ldcv = lambda array, index: array[index]
+
+
+def _store(array, index, value):
+    array[index] = value
+
+
+stcg = stcs = stwb = stwt = _store
+
+
+def _module(name, **contents):
+    module = _types.ModuleType(f"numba.cuda.{name}", f"Stand-in for numba.cuda.{name} on the CPU engine.")
+    module.__dict__.update(contents)
+    return module
+
+
+cg = _module("cg", this_grid=_api.this_grid, GridGroup=_api.GridGroup)
+args = _module("args", In=In, Out=Out, InOut=InOut)
+compiler = _module("compiler", compile=compile, compile_ptx=compile_ptx, compile_all=compile_all)
+cudadrv = _module("cudadrv")
+cudadrv.error = _module(
+    "cudadrv.error",
+    **{name: getattr(errors, name) for name in ("CudaDriverError", "CudaRuntimeError", "CudaSupportError")},
+)
+cudadrv.driver = _module(
+    "cudadrv.driver",
+    CudaAPIError=errors.CudaAPIError,
+    CudaDriverError=errors.CudaDriverError,
+    Stream=host.Stream,
+    Event=host.Event,
+    Device=host.Device,
+    event_elapsed_time=event_elapsed_time,
+)
+cudadrv.devicearray = _module(
+    "cudadrv.devicearray",
+    **{
+        name: getattr(memory, name)
+        for name in (
+            "DeviceNDArray",
+            "DeviceRecord",
+            "MappedNDArray",
+            "ManagedNDArray",
+            "to_device",
+            "device_array",
+            "pinned_array",
+            "mapped_array",
+        )
+    },
+)
+cudadrv.devicearray.is_cuda_ndarray = lambda obj: getattr(obj, "__cuda_ndarray__", False)
+cudadrv.devices = _module(
+    "cudadrv.devices", gpus=gpus, get_context=current_context, require_context=require_context
+)
+cudadrv.runtime = _module(
+    "cudadrv.runtime",
+    runtime=_types.SimpleNamespace(get_version=lambda: (0, 0), is_supported_version=is_supported_version),
+)
+runtime = cudadrv.runtime.runtime
+
+SUBMODULES = {
+    "cg": cg,
+    "args": args,
+    "compiler": compiler,
+    "random": random,
+    "libdevice": libdevice,
+    "fp16": fp16,
+    "errors": errors,
+    "types": types,
+    "cudadrv": cudadrv,
+    **{
+        f"cudadrv.{name}": getattr(cudadrv, name)
+        for name in ("error", "driver", "devicearray", "devices", "runtime")
+    },
+}

@@ -1,0 +1,421 @@
+"""cuda.jit: turns a Python function into a kernel, checks its launches and runs them on the engine."""
+
+import functools
+import inspect
+import linecache
+import numbers
+import types as pytypes
+
+import numpy as np
+
+from . import namespace
+from .arrays import View, as_dtype, view
+from .engine import Launch, now
+from .errors import CudaAPIError, KernelError
+from .kernel_api import DYNAMIC_SHARED
+from .memory import DeviceNDArray, DeviceRecord, host_view
+
+MAX_THREADS = 1024
+MAX_BLOCK = (1024, 1024, 64)
+MAX_GRID = (2**31 - 1, 65535, 65535)
+_NO_CONFIG = """
+Kernel launch configuration was not specified. Use the syntax:
+
+kernel_function[blockspergrid, threadsperblock](arg0, arg1, ..., argn)
+
+See https://numba.readthedocs.io/en/stable/cuda/kernels.html#kernel-invocation for help.
+
+"""
+
+
+class In:
+    """Kernel argument that is copied to the device only."""
+
+    copy_in, copy_out = True, False
+
+    def __init__(self, value):
+        self.value = value
+
+
+class Out(In):
+    """Kernel argument that is copied back only."""
+
+    copy_in, copy_out = False, True
+
+
+class InOut(In):
+    """Kernel argument that is copied both ways, as every host array is without a hint."""
+
+    copy_out = True
+
+
+class Kernel:
+    """A function compiled by `cuda.jit`: `kernel[grid, block, stream, shared_bytes](...)`, or a device function."""
+
+    def __init__(self, py_func, device=False, signatures=None, debug=False, extensions=()):
+        self.py_func = py_func
+        self.device = device
+        self.debug = debug
+        self.signatures_given = signatures
+        self.extensions = list(extensions)
+        self.variants = {}  # argument types -> the function that runs
+        functools.update_wrapper(self, py_func)
+        code = py_func.__code__
+        self.arity = code.co_argcount
+        self.defaults = py_func.__defaults__ or ()
+
+    def __getitem__(self, configuration):
+        if not isinstance(configuration, tuple) or len(configuration) not in (2, 3, 4):
+            raise ValueError("must specify at least the griddim and blockdim")
+        return self.configure(*configuration)
+
+    def configure(self, griddim, blockdim, stream=0, sharedmem=0):
+        """The kernel with its launch shape: grid, block, stream and bytes of dynamic shared memory."""
+        return Configured(
+            self, dimensions(griddim, "griddim"), dimensions(blockdim, "blockdim"), stream, sharedmem
+        )
+
+    def forall(self, ntasks, tpb=0, stream=0, sharedmem=0):
+        """The kernel with a grid that covers `ntasks` threads."""
+        if ntasks < 0:
+            raise ValueError(f"Can't create ForAll with negative task count: {ntasks}")
+        tpb = tpb or 128
+
+        def launch(*args):
+            if ntasks:
+                self[(ntasks + tpb - 1) // tpb, tpb, stream, sharedmem](*args)
+
+        return launch
+
+    def __call__(self, *args, **kwargs):
+        if now.block is not None:
+            if not self.device:
+                raise KernelError(
+                    f"{self.__name__} is a kernel; a kernel cannot be called from a kernel",
+                    "Make it a device function: @cuda.jit(device=True).",
+                )
+            return self.function()(*args, **kwargs)
+        if self.device:
+            raise TypeError(
+                f"{self.__name__} is a device function: only kernels and device functions can call it"
+            )
+        raise ValueError(_NO_CONFIG)
+
+    def function(self, key=None):
+        """The function to run for argument types `key`. Globals are frozen at its first use, as when compiling."""
+        try:
+            return self.variants[key]
+        except KeyError:
+            self.variants[key] = namespace.specialize(self.py_func)
+            return self.variants[key]
+
+    def specialize(self, *args):
+        return self
+
+    def compile(self, signature):
+        return self.function()
+
+    @property
+    def specialized(self):
+        return False
+
+    @property
+    def overloads(self):
+        return Overloads(self)
+
+    @property
+    def signatures(self):
+        return [key for key in self.variants if key is not None]
+
+    nopython_signatures = signatures
+
+    def __getattr__(self, name):
+        if name.startswith(
+            ("inspect_", "get_regs", "get_shared", "get_const", "get_local", "get_max_threads")
+        ):
+            raise NotImplementedError(
+                f"{name}: there is no GPU code to look at; the CPU engine runs the Python source"
+            )
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __repr__(self):
+        return f"<{'device function' if self.device else 'kernel'} {self.__name__} on the CPU engine>"
+
+
+class Overloads(dict):
+    """kernel.overloads[signature]: knows how many blocks a cooperative grid can have."""
+
+    def __init__(self, kernel):
+        super().__init__({key: self for key in kernel.signatures})
+
+    def __missing__(self, key):
+        return self
+
+    def max_cooperative_grid_blocks(self, blockdim, dynsmemsize=0):
+        """How many blocks of this size can be alive at once: all of a modest grid."""
+        from .host import device
+
+        threads = int(np.prod(blockdim))
+        return device.MULTIPROCESSOR_COUNT * (device.MAX_THREADS_PER_MULTIPROCESSOR // threads)
+
+
+class Configured:
+    """A kernel with its launch shape."""
+
+    def __init__(self, kernel, grid, block, stream, sharedmem):
+        self.kernel, self.griddim, self.blockdim = kernel, grid, block
+        self.stream, self.sharedmem = stream, sharedmem
+
+    def __call__(self, *args):
+        launch(self.kernel, self.griddim, self.blockdim, self.sharedmem, args)
+
+
+def dimensions(dim, name):
+    """A launch dimension as three integers."""
+    sizes = list(dim) if isinstance(dim, (tuple, list)) else [dim]
+    if dim is None:
+        raise ValueError(_NO_CONFIG)
+    if len(sizes) > 3:
+        raise ValueError(f"{name} must be a sequence of 1, 2 or 3 integers, got {sizes!r}")
+    for size in sizes:
+        if not isinstance(size, numbers.Integral):
+            raise TypeError(f"{name} must be a sequence of integers, got {sizes!r}")
+    return tuple(int(size) for size in sizes) + (1,) * (3 - len(sizes))
+
+
+def check_limits(grid, block, sharedmem):
+    """Refuse what a GPU refuses, with the driver's error code and a reason."""
+
+    def refuse(reason):
+        raise CudaAPIError(1, f"Call to cuLaunchKernel results in CUDA_ERROR_INVALID_VALUE: {reason}")
+
+    threads = block[0] * block[1] * block[2]
+    if threads > MAX_THREADS:
+        refuse(f"a block of {block} has {threads:,} threads; {MAX_THREADS:,} is the most")
+    for name, sizes, limits in (("block", block, MAX_BLOCK), ("grid", grid, MAX_GRID)):
+        for axis, size, limit in zip("xyz", sizes, limits, strict=True):
+            if size < 1:
+                refuse(f"the {name} is {sizes}; {axis} must be at least 1")
+            if size > limit:
+                refuse(f"the {name} is {sizes}; {axis} can be {limit:,} at most")
+    if not 0 <= sharedmem <= DYNAMIC_SHARED:
+        refuse(f"{sharedmem:,} bytes of dynamic shared memory; {DYNAMIC_SHARED:,} is the most")
+
+
+def launch(kernel, grid, block, sharedmem, args):
+    """Run `kernel` on `args`. Host arrays are copied in, and back at the end."""
+    if now.block is not None:
+        raise KernelError("a kernel cannot launch kernels in Numba", "Launch from the host.")
+    check_limits(grid, block, int(sharedmem))
+    least = kernel.arity - len(kernel.defaults)
+    if len(args) < least:
+        raise TypeError(f"not enough arguments: expected {kernel.arity}, got {len(args)}")
+    if len(args) > kernel.arity and not kernel.py_func.__code__.co_flags & inspect.CO_VARARGS:
+        raise TypeError(f"too many arguments: expected {kernel.arity}, got {len(args)}")
+    args = args + kernel.defaults[len(args) - least :]
+    names = kernel.py_func.__code__.co_varnames
+    for extension in reversed(kernel.extensions):
+        args = tuple(extension.prepare_args(None, arg, stream=0, retr=[])[1] for arg in args)
+    back = []
+    ready, key = [], []
+    for i, arg in enumerate(args):
+        name = names[i] if i < kernel.arity else None
+        ready.append(argument(arg, name, back))
+        key.append(type_of(ready[-1]))
+    key = tuple(key)
+    if kernel.signatures_given:
+        ready = match(kernel, ready, key)
+    run = Launch(kernel.function(key), ready, grid, block, int(sharedmem), kernel.__name__)
+    try:
+        run.run()
+    except Exception as error:
+        raise explain(error, run, kernel) from None
+    for host, device in back:
+        host[...] = device
+
+
+def argument(arg, name, back):
+    """`arg` as the kernel gets it. Appends (host array, device copy) to `back` for what must be copied back."""
+    hint = InOut
+    if isinstance(arg, In):
+        hint, arg = type(arg), arg.value
+    data = host_view(arg)
+    if isinstance(arg, DeviceRecord):
+        return data.view(np.dtype((np.record, data.dtype)))[()]
+    if data is not None:
+        return view(data, name)
+    if isinstance(arg, np.ndarray):
+        if arg.dtype == object or arg.dtype.kind in "OSU":
+            raise TypeError(f"argument {name!r}: a kernel cannot take an array of {arg.dtype}")
+        if hint.copy_in:
+            copy = np.array(arg, order="K")
+        else:
+            copy = np.empty_like(arg)
+        if hint.copy_out and arg.flags.writeable:
+            back.append((arg, copy))
+        return view(copy, name)
+    if isinstance(arg, (bool, np.bool_)):
+        return bool(arg)
+    if isinstance(arg, numbers.Integral) and not isinstance(arg, np.uint64):
+        if not -(2**63) <= arg < 2**64:
+            raise OverflowError(f"argument {name!r}: {arg} does not fit 64 bits")
+        return int(arg)
+    if isinstance(arg, np.generic):
+        return arg
+    if isinstance(arg, float):
+        return np.float64(arg)
+    if isinstance(arg, complex):
+        return np.complex128(arg)
+    if isinstance(arg, tuple):
+        parts = [argument(part, f"{name}[{i}]", back) for i, part in enumerate(arg)]
+        return type(arg)(*parts) if hasattr(arg, "_fields") else tuple(parts)
+    if arg is None or hasattr(arg, "cpu_dtype") or hasattr(type(arg), "__members__"):
+        return arg
+    raise TypeError(
+        f"argument {name!r}: a kernel cannot take a {type(arg).__name__}. It takes arrays, numbers, booleans and "
+        "tuples of them"
+        + ("; turn it into an array with np.array(...)" if isinstance(arg, (list, set)) else "")
+    )
+
+
+def type_of(arg):
+    """What Numba would compile for: distinguishes argument types."""
+    if isinstance(arg, View):
+        return arg.dtype, arg.ndim
+    if isinstance(arg, tuple):
+        return tuple(type_of(part) for part in arg)
+    return type(arg)
+
+
+def match(kernel, args, key):
+    """Arguments cast to the first of the kernel's explicit signatures that they fit."""
+    for types in kernel.signatures_given:
+        if len(types) == len(args) and all(fits(arg, t) for arg, t in zip(args, types, strict=True)):
+            return [to_type(arg, t) for arg, t in zip(args, types, strict=True)]
+    shown = ", ".join(
+        f"array({k[0]}, {k[1]}d)" if isinstance(k, tuple) and len(k) == 2 else k.__name__ for k in key
+    )
+    raise TypeError(
+        f"No matching definition for argument type(s) {shown}; {kernel.__name__} was compiled for "
+        + " or ".join(str(tuple(types)) for types in kernel.signatures_given)
+    )
+
+
+def fits(arg, numba_type):
+    ndim = getattr(numba_type, "ndim", None)
+    if ndim is not None:
+        return (
+            isinstance(arg, View)
+            and arg.ndim == ndim
+            and arg.dtype == as_dtype(numba_type.dtype)
+            and (numba_type.layout != "C" or arg.data.flags.c_contiguous)
+            and (numba_type.layout != "F" or arg.data.flags.f_contiguous)
+        )
+    return not isinstance(arg, View)
+
+
+def to_type(arg, numba_type):
+    if isinstance(arg, View) or isinstance(arg, tuple):
+        return arg
+    value = namespace.Cast(as_dtype(numba_type))(arg)
+    return value
+
+
+def explain(error, run, kernel):
+    """`error` as a KernelError that names thread, block and the user's line."""
+    if isinstance(error, TypeError) and "must have void return type" in str(error):
+        return TypeError(
+            f"CUDA kernel must have void return type: {kernel.__name__} returns a value. "
+            "Write results into an array argument."
+        )
+    if not isinstance(error, KernelError):
+        text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        kind = type("KernelError", (KernelError, type(error)), {}) if _mixes(error) else KernelError
+        found = kind(text)
+    else:
+        found = error
+    found.kernel = kernel.__name__
+    if hasattr(found, "site"):
+        code, found.lineno = found.site
+        found.filename = code.co_filename
+    else:
+        found.thread = run.coordinates[now.rank][:3]
+        found.block = run.failed
+        frame = error.__traceback__
+        while frame is not None:
+            code = frame.tb_frame.f_code
+            if namespace.is_users(code):
+                found.filename, found.lineno = code.co_filename, frame.tb_lineno
+            frame = frame.tb_next
+    if found.lineno is not None:
+        found.code = linecache.getline(found.filename, found.lineno).strip()
+        if "ipykernel" in found.filename or found.filename.startswith("<ipython"):
+            found.filename = "this notebook's cell"
+    return found
+
+
+def _mixes(error):
+    """Whether a class can be both KernelError and `error`'s (so that `except ValueError` still works)."""
+    return type(error).__module__ == "builtins" and type(error) in (
+        ValueError,
+        TypeError,
+        NameError,
+        ZeroDivisionError,
+        AttributeError,
+        IndexError,
+        AssertionError,
+        RuntimeError,
+        OverflowError,
+        NotImplementedError,
+        KeyError,
+    )
+
+
+def jit(func_or_sig=None, device=False, debug=None, link=(), boundscheck=None, extensions=(), **options):
+    """Make a kernel, or with device=True a device function. Options that steer the GPU compiler have no effect."""
+    if boundscheck:
+        raise NotImplementedError("bounds checking is not supported for CUDA")
+    if link:
+        raise NotImplementedError("link=: there is no GPU linker on this machine")
+    known = {
+        "inline",
+        "forceinline",
+        "opt",
+        "lineinfo",
+        "cache",
+        "launch_bounds",
+        "lto",
+        "shared_memory_carveout",
+        "fastmath",
+        "max_registers",
+        "nopython",
+        "abi",
+        "abi_info",
+        "argtypes",
+        "restype",
+        "bind",
+    }
+    if unknown := set(options) - known:
+        raise KeyError(f"Unrecognized options: {unknown}. Known options are {sorted(known)}")
+    signatures = None
+    if func_or_sig is not None and not isinstance(func_or_sig, pytypes.FunctionType):
+        from numba.core import sigutils
+
+        given = func_or_sig if isinstance(func_or_sig, list) else [func_or_sig]
+        normalized = [sigutils.normalize_signature(signature) for signature in given]
+        for _, returned in normalized:
+            if returned is not None and not device and str(returned) != "none":
+                raise TypeError("CUDA kernel must have void return type.")
+        signatures = [types for types, _ in normalized]
+        func_or_sig = None
+
+    def decorate(function):
+        if not isinstance(function, pytypes.FunctionType):
+            raise TypeError(f"cuda.jit needs a function, got {type(function).__name__}")
+        return Kernel(function, device, signatures, bool(debug), extensions)
+
+    return decorate if func_or_sig is None else decorate(func_or_sig)
+
+
+def is_device_array(value):
+    return isinstance(value, DeviceNDArray)

@@ -1,0 +1,1 @@
+"""Hooks for tools that want to see every access: see README.md."""
