@@ -138,58 +138,65 @@ def _warn(message):
 # ---- the map ----
 
 
+def chapter_map():
+    """The map of all chapters with what is written and what you have solved."""
+    return ChapterMap(solved())
+
+
 class ChapterMap:
-    """All chapters with what is written and what is solved, for a notebook or a terminal."""
+    """All chapters, for a notebook (cards) or a terminal (text). `links` leads from the notebook to the chapters."""
 
-    def __init__(self, links="../chapters/"):
-        self.links = links
-        self.done = solved()
+    def __init__(self, done, links="../chapters/"):
+        self.done, self.links = done, links
 
-    def _state(self, chapter):
-        """(mark, words) for a chapter."""
-        total = len(chapter.exercises)
-        done = sum(e in self.done for e in chapter.exercises)
+    def headline(self):
+        """One line: how much is solved."""
+        from course.exercises import EXERCISES
+
+        written = sum(chapter.written for chapter in CHAPTERS)
+        return (
+            f"{len(self.done & set(EXERCISES))} of {len(EXERCISES)} exercises solved · "
+            f"{written} of {len(CHAPTERS)} chapters written so far"
+        )
+
+    def state(self, chapter):
+        """What to say of a chapter: (a mark for each exercise, words)."""
         if not chapter.written:
-            return "·", "not written yet"
-        if not total:
-            return "▷", "no exercises"
-        return ("✓" if done == total else "◐" if done else "○"), f"{done} of {total} exercises solved"
+            return "", "not written yet"
+        marks = "".join("●" if e in self.done else "○" for e in chapter.exercises)
+        return marks, f"{marks.count('●')} of {len(marks)} exercises solved" if marks else "no exercises"
 
     def __repr__(self):
-        lines = []
+        lines, part = [self.headline()], None
         for chapter in CHAPTERS:
-            mark, words = self._state(chapter)
-            lines.append(
-                f"{mark} {chapter.number:02d} {chapter.title} ({chapter.minutes} min) · {words}\n"
-                f"     {chapter.brings}"
-            )
+            if chapter.part != part:
+                part = chapter.part
+                lines += ["", part]
+            marks, words = self.state(chapter)
+            lines.append(f"  {chapter.number:02d} {chapter.title:25}{chapter.minutes:4} min  {marks} {words}".rstrip())
         return "\n".join(lines)
 
     def _repr_html_(self):
-        rows = "".join(self._row(chapter) for chapter in CHAPTERS)
-        written = sum(c.written for c in CHAPTERS)
-        ids = {e for c in CHAPTERS for e in c.exercises}
-        head = (
-            f"{len(self.done & ids)} of {len(ids)} exercises solved · {written} of {len(CHAPTERS)} chapters"
-            " written"
-        )
-        cell = "text-align:left;padding:2px 14px 2px 0"
+        parts = [f"<p><strong>{self.headline()}</strong></p>"]
+        for part in dict.fromkeys(chapter.part for chapter in CHAPTERS):
+            cards = "".join(self._card(chapter) for chapter in CHAPTERS if chapter.part == part)
+            parts.append(f"<h4 style='margin:14px 0 6px'>{part}</h4><div style='{GRID}'>{cards}</div>")
+        return "".join(parts)
+
+    def _card(self, chapter):
+        marks, words = self.state(chapter)
+        title = f"{chapter.number:02d} · {html.escape(chapter.title)}"
+        style = CARD
+        if chapter.written:
+            title = f"<a href='{self.links}{chapter.path.name}'>{title}</a>"
+        else:
+            style += "border-style:dashed;opacity:0.7;"
+        dots = f"<span aria-hidden='true' style='letter-spacing:2px'>{marks}</span> " if marks else ""
         return (
-            f"<p><strong>{head}</strong></p><table><thead><tr><th style='{cell}'>Chapter</th><th"
-            f" style='{cell}'>What it brings</th><th style='{cell}'>Minutes</th><th"
-            f" style='{cell}'>You</th></tr></thead><tbody>{rows}</tbody></table>"
+            f"<div style='{style}'><strong>{title}</strong><br>{html.escape(chapter.brings)}<br>"
+            f"<small>{chapter.minutes} min · {dots}{words}</small></div>"
         )
 
-    def _row(self, chapter):
-        mark, words = self._state(chapter)
-        name = f"{chapter.number:02d} {html.escape(chapter.title)}"
-        fade = "" if chapter.written else "opacity:0.55;"
-        if chapter.written:
-            name = f"<a href='{self.links}{chapter.file}'><strong>{name}</strong></a>"
-        dots = "".join("●" if e in self.done else "○" for e in chapter.exercises) if chapter.written else ""
-        you = f"<span aria-hidden='true'>{dots or mark}</span> {words}"
-        cell = f"style='{fade}text-align:left;vertical-align:top;padding:4px 14px 4px 0'"
-        return (
-            f"<tr><td {cell}>{name}</td><td {cell}>{html.escape(chapter.brings)}</td>"
-            f"<td {cell}>{chapter.minutes}</td><td {cell}>{you}</td></tr>"
-        )
+
+GRID = "display:grid;grid-template-columns:repeat(auto-fill,minmax(230px,1fr));gap:8px;max-width:1000px"
+CARD = "border:1px solid #8888;border-radius:6px;padding:8px 12px;line-height:1.45;"

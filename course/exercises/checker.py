@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from course.exercises import engines
-from course.exercises.diagnose import diagnose, failed, plain
+from course.exercises.diagnose import diagnose, failed, plain, trim
 from course.exercises.model import BROKEN
 from course.exercises.report import Outcome, describe, draw
 
@@ -79,12 +79,10 @@ def check_numba(exercise, answer, seed):
         raise Rejected(
             "timeout", f"The kernel was stopped after {SECONDS} seconds. Does every loop end?"
         ) from None
-    except Rejected:
-        raise
-    except Exception as error:
+    except engines.Stopped as stopped:
         if any(failed(r, exercise) for r in runs):  # an earlier launch tells more than the crash does
             reject_if_wrong(runs, exercise)
-        raise crashed(error, kernel.py_func) from None
+        raise crashed(stopped, kernel.py_func) from None
     reject_if_wrong(runs, exercise)
 
 
@@ -167,23 +165,21 @@ def check_arity(function, wanted):
         ) from None
 
 
-def crashed(error, function):
-    """A Rejected that shows the one line of the learner's code where it happened."""
-    code = function.__code__
-    line = None
-    seen = error
-    while seen is not None and line is None:
-        for frame, number in traceback.walk_tb(seen.__traceback__):
-            if frame.f_code.co_filename == code.co_filename and number >= code.co_firstlineno:
-                line = number
-        seen = seen.__cause__ or seen.__context__
-    message = short_message(error)
-    if line is None:
-        found = re.search(r"line (\d+)", message)
-        line = int(found.group(1)) if found and "<" in code.co_filename + message else None
-    source = linecache.getline(code.co_filename, line).rstrip() if line else ""
-    shown = f"line {line - code.co_firstlineno + 1} of the cell's function:\n{source}" if source else ""
-    return Rejected("crashed", f"{type(error).__name__}: {message}", code=textwrap.dedent(shown))
+def crashed(stopped, function):
+    """A Rejected that shows the one line of the learner's code where it happened, and the thread."""
+    error, code = stopped.error, function.__code__
+    line = getattr(error, "lineno", None)
+    for frame, number in traceback.walk_tb(error.__traceback__):
+        if frame.f_code.co_filename == code.co_filename and number >= code.co_firstlineno:
+            line = number
+    source = linecache.getline(code.co_filename, line).strip() if line else ""
+    where = ""
+    if stopped.thread is not None and stopped.block is not None:
+        where = f" (thread {trim(stopped.thread)} of block {trim(stopped.block)})"
+    kind = type(error).__name__
+    message = getattr(error, "problem", None) or short_message(error)
+    message = message if message.startswith(kind) or kind == "KernelError" else f"{kind}: {message}"
+    return Rejected("crashed", message + where, code=source)
 
 
 def short_message(error):
@@ -263,7 +259,7 @@ def check_function(exercise, answer, seed):
         except engines.TooLong:
             raise Rejected("timeout", "The function was stopped. Does every loop end?") from None
         except Exception as error:
-            raise crashed(error, answer) from None
+            raise crashed(engines.Stopped(error), answer) from None
     bad = [c for c in calls if not same(c[2], c[1])]
     if not bad:
         return

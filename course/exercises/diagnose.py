@@ -21,11 +21,10 @@ class Finding:
 
 
 def plain(arguments):
-    """The arguments as the reference takes them: arrays and scalars, without the output."""
+    """The arguments as the reference takes them: arrays and scalars; an `Out` stays one (it has the shape)."""
     return {
         n: v.array.copy() if isinstance(v, InOut) else v
         for n, v in arguments.items()
-        if not isinstance(v, Out)
     }
 
 

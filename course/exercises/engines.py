@@ -17,6 +17,8 @@ from numba import cuda
 from course.exercises.model import InOut, Out
 from course.exercises.watched import Watched
 from utils import has_gpu
+from utils.cpu.numba_cuda import cpu_jit, schedule
+from utils.cpu.numba_cuda.engine import Launch, now
 
 CHILD_SECONDS = 60
 
@@ -42,11 +44,17 @@ class Run:
 
 
 class Stopped(Exception):
-    """The answer raised; the original exception is the cause."""
+    """A launch raised `error`, in this thread of this block where that is known."""
+
+    def __init__(self, error, thread=None, block=None):
+        super().__init__(str(error))
+        self.error = error
+        self.thread = getattr(error, "thread", None) or thread
+        self.block = getattr(error, "block", None) or block
 
 
-class TooLong(Exception):
-    """The answer did not finish in time."""
+class TooLong(BaseException):
+    """The answer did not finish in time. Not an Exception, so that nothing on the way takes it for an error."""
 
 
 @contextlib.contextmanager
@@ -97,28 +105,15 @@ def host_arrays(arguments, expected, rng):
     return arrays
 
 
-def on_cpu(kernel):
-    """The same kernel for the CPU engine (on a machine without a GPU, it is that already)."""
-    if not has_gpu():
-        return kernel
-    from utils.cpu.numba_cuda import cpu_jit
-
-    return cpu_jit(kernel.py_func)
-
-
-@contextlib.contextmanager
-def thread_order(seed):
-    """Run threads in an order shuffled by seed, where the CPU engine can; seed None is the plain order."""
-    if seed is None:
-        yield
-        return
+def launch_watched(kernel, launch, arguments):
+    """Launch on the CPU engine with Watched arrays, which the engine's own conversion would not let through."""
+    name = kernel.py_func.__name__
+    run = Launch(cpu_jit(kernel).function(), arguments, launch.grid, launch.block, 0, name)
     try:
-        from utils.cpu.numba_cuda import schedule
-    except ImportError:
-        yield
-        return
-    with schedule(seed):
-        yield
+        run.run()
+    except Exception as error:
+        block = getattr(run, "failed", None)
+        raise Stopped(error, run.coordinates[now.rank][:3], block) from None
 
 
 def run_watched(kernel, shape, launch, arguments, expected, rng, order):
@@ -127,8 +122,8 @@ def run_watched(kernel, shape, launch, arguments, expected, rng, order):
     arrays = host_arrays(arguments, expected, rng)
     initial = arrays[output].copy()
     watched = {n: Watched(a) if isinstance(a, np.ndarray) else a for n, a in arrays.items()}
-    with thread_order(order):
-        on_cpu(kernel)[launch.grid, launch.block](*watched.values())
+    with schedule(order):
+        launch_watched(kernel, launch, list(watched.values()))
     run = Run(shape, launch, "CPU", expected, arrays[output], initial, arguments)
     for name, array in watched.items():
         if not isinstance(array, Watched):
@@ -189,9 +184,12 @@ def run_guarded(kernel, shape, launch, arguments, expected, rng, order):
     views = [
         device[n][zone : zone + a.size].reshape(a.shape) if n in device else a for n, a in arrays.items()
     ]
-    with thread_order(order):
-        kernel[launch.grid, launch.block](*views)
-        cuda.synchronize()
+    with schedule(order):
+        try:
+            kernel[launch.grid, launch.block](*views)
+            cuda.synchronize()
+        except Exception as error:
+            raise Stopped(error) from None
     run = Run(shape, launch, "GPU" if has_gpu() else "CPU", expected, initial, initial, arguments)
     collect(run, arrays, before, {n: d.copy_to_host() for n, d in device.items()}, zone, output)
     return run

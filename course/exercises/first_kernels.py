@@ -97,7 +97,7 @@ def scale(out, a, factor):
 """,
     solution=scale,
     inputs=lambda rng, n: {"out": Out(n), "a": uniform(rng, *n), "factor": np.float32(rng.uniform(1, 3))},
-    reference=lambda a, factor: a.astype(np.float64) * factor,
+    reference=lambda out, a, factor: a.astype(np.float64) * factor,
     shapes=((0,), (1,), (2,), (31,), (32,), (33,), (64,), (97,)),
     extents=lambda n: (n[0], 1, 1),
     hints=(
@@ -117,7 +117,7 @@ def scale(out, a, factor):
         Hypothesis(
             "wrong_value",
             "This is `factor + a[i]`; it should be `factor * a[i]`.",
-            lambda a, factor: a + factor,
+            lambda out, a, factor: a + factor,
         ),
     ),
 )
@@ -318,7 +318,7 @@ def grayscale(gray, rgb):
 """,
     solution=grayscale,
     inputs=lambda rng, shape: {"gray": Out(shape), "rgb": rng.uniform(0, 1, (*shape, 3)).astype(np.float32)},
-    reference=lambda rgb: weighted(rgb, (0.299, 0.587, 0.114)),
+    reference=lambda gray, rgb: weighted(rgb, (0.299, 0.587, 0.114)),
     shapes=((1, 1), (4, 8), (8, 8), (8, 16), (9, 9), (5, 13), (11, 3), (1, 17), (19, 1)),
     block=(8, 4, 1),
     extents=lambda shape: (shape[1], shape[0], 1),
@@ -345,12 +345,12 @@ def grayscale(gray, rgb):
         Hypothesis(
             "wrong_value",
             "Red and blue are exchanged: red comes first in `rgb`.",
-            lambda rgb: weighted(rgb, (0.114, 0.587, 0.299)),
+            lambda gray, rgb: weighted(rgb, (0.114, 0.587, 0.299)),
         ),
         Hypothesis(
             "wrong_value",
             "This is the plain mean of the three colours; the eye weighs green most.",
-            lambda rgb: weighted(rgb, (1 / 3, 1 / 3, 1 / 3)),
+            lambda gray, rgb: weighted(rgb, (1 / 3, 1 / 3, 1 / 3)),
         ),
     ),
 )
@@ -464,7 +464,7 @@ def batched_matmul(c, a, b):
         "a": uniform(rng, s[0], s[1], s[2]),
         "b": uniform(rng, s[0], s[2], s[3]),
     },
-    reference=product,
+    reference=lambda c, a, b: product(a, b),
     shapes=(
         (1, 1, 1, 1),
         (2, 4, 4, 4),
@@ -496,15 +496,15 @@ def batched_matmul(c, a, b):
         Hypothesis(
             "off_by_one",
             "The last term of the sum is missing: `range(n)` already stops before n.",
-            lambda a, b: product(a[:, :, :-1], b[:, :-1]),
+            lambda c, a, b: product(a[:, :, :-1], b[:, :-1]),
         ),
         Hypothesis(
             "off_by_one",
             "The first term of the sum is missing: k starts at 0.",
-            lambda a, b: product(a[:, :, 1:], b[:, 1:]),
+            lambda c, a, b: product(a[:, :, 1:], b[:, 1:]),
         ),
-        Hypothesis("wrong_value", "Every batch is multiplied with `b[0]`.", lambda a, b: product(a, b[:1])),
-        Hypothesis("wrong_value", "Every batch is computed from `a[0]`.", lambda a, b: product(a[:1], b)),
+        Hypothesis("wrong_value", "Every batch is multiplied with `b[0]`.", lambda c, a, b: product(a, b[:1])),
+        Hypothesis("wrong_value", "Every batch is computed from `a[0]`.", lambda c, a, b: product(a[:1], b)),
     ),
 )
 
@@ -512,17 +512,17 @@ def batched_matmul(c, a, b):
 # ---- 05.rotate: index arithmetic in CUDA C ----
 
 ROTATE_CU = """
-// Turn a picture by 90 degrees clockwise. in: height rows of width; out: width rows of height.
-__global__ void rotate(float* out, const float* in, int height, int width)
+// Turn a picture by 90 degrees clockwise. src: height rows of width; dst: width rows of height.
+__global__ void rotate(float* dst, const float* src, int height, int width)
 {
     int x = blockIdx.x * blockDim.x + threadIdx.x;
     int y = blockIdx.y * blockDim.y + threadIdx.y;
     if (x < width && y < height)
-        out[x * height + (height - 1 - y)] = in[y * width + x];
+        dst[x * height + (height - 1 - y)] = src[y * width + x];
 }
 """
 GUARD = "    if (x < width && y < height)\n"
-TARGET = "out[x * height + (height - 1 - y)]"
+TARGET = "dst[x * height + (height - 1 - y)]"
 
 ROTATE = Exercise(
     id="05.rotate",
@@ -534,13 +534,13 @@ ROTATE = Exercise(
     path="build/rotate.cu",
     task=(
         "Write the kernel `rotate` that turns a picture by 90 degrees clockwise: its top row becomes the"
-        " right-hand column. In C there are only flat arrays, so row y, column x of the input is `in[y *"
+        " right-hand column. In C there are only flat arrays, so row y, column x of the input is `src[y *"
         " width + x]`, and the output has `width` rows of `height` elements."
     ),
     starter="""
 %%writefile build/rotate.cu
-// Turn a picture by 90 degrees clockwise. in: height rows of width; out: width rows of height.
-__global__ void rotate(float* out, const float* in, int height, int width)
+// Turn a picture by 90 degrees clockwise. src: height rows of width; dst: width rows of height.
+__global__ void rotate(float* dst, const float* src, int height, int width)
 {
     int x = blockIdx.x * blockDim.x + threadIdx.x;
     int y = blockIdx.y * blockDim.y + threadIdx.y;
@@ -548,8 +548,8 @@ __global__ void rotate(float* out, const float* in, int height, int width)
 }
 """,
     solution=ROTATE_CU,
-    inputs=lambda rng, s: {"out": Out((s[1], s[0])), "in": uniform(rng, *s), "height": s[0], "width": s[1]},
-    reference=lambda height, width, **picture: np.rot90(picture["in"], k=-1),
+    inputs=lambda rng, s: {"dst": Out((s[1], s[0])), "src": uniform(rng, *s), "height": s[0], "width": s[1]},
+    reference=lambda dst, src, height, width: np.rot90(src, k=-1),
     shapes=((1, 1), (4, 8), (8, 8), (8, 16), (9, 9), (5, 13), (11, 3), (1, 17), (19, 1)),
     block=(8, 4, 1),
     extents=lambda shape: (shape[1], shape[0], 1),
@@ -562,16 +562,16 @@ __global__ void rotate(float* out, const float* in, int height, int width)
             "The input's column x becomes the output's row x, and the input's row y the output's column"
             " height - 1 - y."
         ),
-        "The output's rows are `height` long, so its row r, column c is `out[r * height + c]`.",
+        "The output's rows are `height` long, so its row r, column c is `dst[r * height + c]`.",
     ),
     wrong=(
         Wrong(replace(ROTATE_CU, GUARD, ""), "missing_guard"),
         Wrong(replace(ROTATE_CU, "x < width && y < height", "x < width"), "missing_guard"),
         Wrong(replace(ROTATE_CU, "x < width && y < height", "x <= width && y < height"), "off_by_one"),
-        Wrong(replace(ROTATE_CU, TARGET, "out[x * height + (height - y)]"), "off_by_one"),
-        Wrong(replace(ROTATE_CU, TARGET, "out[x * height + y]"), "swapped_axes"),
-        Wrong(replace(ROTATE_CU, TARGET, "out[(width - 1 - x) * height + y]"), "wrong_value"),
-        Wrong(replace(ROTATE_CU, TARGET, "out[x * width + (height - 1 - y)]"), "only_square"),
+        Wrong(replace(ROTATE_CU, TARGET, "dst[x * height + (height - y)]"), "off_by_one"),
+        Wrong(replace(ROTATE_CU, TARGET, "dst[x * height + y]"), "swapped_axes"),
+        Wrong(replace(ROTATE_CU, TARGET, "dst[(width - 1 - x) * height + y]"), "wrong_value"),
+        Wrong(replace(ROTATE_CU, TARGET, "dst[x * width + (height - 1 - y)]"), "only_square"),
         Wrong(
             replace(
                 ROTATE_CU,
@@ -580,28 +580,28 @@ __global__ void rotate(float* out, const float* in, int height, int width)
             ),
             "only_multiples",
         ),
-        Wrong(replace(ROTATE_CU, "in[y * width + x]", "in[x * height + y]"), "swapped_axes"),
+        Wrong(replace(ROTATE_CU, "src[y * width + x]", "src[x * height + y]"), "swapped_axes"),
     ),
     hypotheses=(
         Hypothesis(
             "swapped_axes",
             "This is the transpose: rows and columns are exchanged, but nothing is turned around.",
-            lambda height, width, **picture: picture["in"].T,
+            lambda dst, src, height, width: src.T,
         ),
         Hypothesis(
             "swapped_axes",
-            "The input is read as `in[x * height + y]`; its rows are `width` long: `in[y * width + x]`.",
-            lambda height, width, **picture: picture["in"].reshape(width, height)[:, ::-1],
+            "The input is read as `src[x * height + y]`; its rows are `width` long: `src[y * width + x]`.",
+            lambda dst, src, height, width: src.reshape(width, height)[:, ::-1],
         ),
         Hypothesis(
             "wrong_value",
             "This is a quarter turn the other way, anticlockwise.",
-            lambda height, width, **picture: np.rot90(picture["in"], k=1),
+            lambda dst, src, height, width: np.rot90(src, k=1),
         ),
         Hypothesis(
             "wrong_value",
             "This is the transpose across the other diagonal: turned and mirrored.",
-            lambda height, width, **picture: np.rot90(picture["in"], k=-1)[::-1],
+            lambda dst, src, height, width: np.rot90(src, k=-1)[::-1],
         ),
     ),
 )

@@ -116,7 +116,7 @@ def number(value):
 
 
 def draw(run, exercise):
-    """(PNG, alt text): each element of the output as right, wrong or unwritten. 3-D: the first wrong layer."""
+    """(PNG, alt text): each element of the output, right, wrong or unwritten. 3-D: the first wrong layer."""
     from matplotlib.colors import ListedColormap
     from matplotlib.figure import Figure
     from matplotlib.patches import Patch

@@ -6,9 +6,11 @@ one, drop writes out of bounds and answer reads out of bounds with poison.
 """
 
 import operator
-import threading
 
 import numpy as np
+
+from utils.cpu.numba_cuda.arrays import cast
+from utils.cpu.numba_cuda.engine import now
 
 
 class Log:
@@ -32,10 +34,7 @@ class Log:
 
 def current_thread():
     """A number for the CUDA thread that is running."""
-    thread = threading.current_thread()
-    return thread.thread_id + 1024 * hash((thread.blockIdx.x, thread.blockIdx.y, thread.blockIdx.z)) % (
-        1 << 40
-    )
+    return now.rank + 1024 * now.block.linear
 
 
 class Watched:
@@ -94,7 +93,9 @@ class Watched:
         self.log.wrote(self._flat[index])
         if isinstance(value, Watched):
             value = value._array
-        self._array[index] = np.asarray(value).astype(self.dtype)  # narrows silently, as a GPU does
+        if single:
+            value = cast(value, self.dtype)
+        self._array[index] = value
 
 
 def poison_scalar(dtype):

@@ -1,0 +1,81 @@
+"""The one exercise of the start page: small enough to try the machinery."""
+
+import numpy as np
+from numba import cuda
+
+from course.exercises.model import Exercise, Hypothesis, Out, Wrong
+
+CHAPTER = "index"
+
+
+@cuda.jit
+def hello(out):
+    i = cuda.grid(1)
+    if i < out.size:
+        out[i] = i
+
+
+@cuda.jit
+def hello_constant(out):
+    i = cuda.grid(1)
+    if i < out.size:
+        out[i] = 0
+
+
+@cuda.jit
+def hello_without_guard(out):
+    i = cuda.grid(1)
+    out[i] = i
+
+
+@cuda.jit
+def hello_from_one(out):
+    i = cuda.grid(1)
+    if i < out.size:
+        out[i] = i + 1
+
+
+@cuda.jit
+def hello_thread_index(out):
+    i = cuda.grid(1)
+    if i < out.size:
+        out[i] = cuda.threadIdx.x
+
+
+HELLO = Exercise(
+    id="start.hello",
+    title="Hello, threads",
+    chapter=CHAPTER,
+    minutes=2,
+    task="Every thread of this kernel knows its number, `i`. Let each one write its number into its element of `out`.",
+    starter="""
+@cuda.jit
+def hello(out):
+    i = cuda.grid(1)             # which thread am I?
+    if i < out.size:             # is there an element for me?
+        out[i] = 0               # change this line
+""",
+    solution=hello,
+    inputs=lambda rng, n: {"out": Out(n, np.int32)},
+    reference=lambda out: np.arange(*out.shape),
+    shapes=((1,), (8,), (32,), (45,), (64,), (100,)),
+    extents=lambda n: (n[0], 1, 1),
+    hints=("Only the last line needs to change: what should stand where the 0 is?", "`out[i] = i`"),
+    hypotheses=(
+        Hypothesis("off_by_one", "Counting starts at 0: `out[0]` is 0.", lambda out: np.arange(*out.shape) + 1),
+        Hypothesis(
+            "wrong_value",
+            "`cuda.threadIdx.x` starts at 0 again in every block; `i` counts through all of them.",
+            lambda out: np.arange(*out.shape) % 32,
+        ),
+        Hypothesis("wrong_value", "Every element is still 0.", lambda out: np.zeros(out.shape, np.int32)),
+    ),
+    wrong=(
+        Wrong(hello_constant, "wrong_value"),
+        Wrong(hello_without_guard, "missing_guard"),
+        Wrong(hello_from_one, "off_by_one"),
+        Wrong(hello_thread_index, "wrong_value"),
+    ),
+)
+EXERCISES = (HELLO,)
+QUIZZES = ()
