@@ -1,8 +1,9 @@
 # Each verb is one plain line of well-known tools. `make` alone lists them.
 PYTHON ?= python3
 
-# Inside a container the page must be reachable from outside it; the URL carries a secret token.
-LAB_FLAGS ?= $(if $(wildcard /.dockerenv /run/.containerenv),--ip=0.0.0.0)
+# Start at the course's index. Inside a container the page must be reachable from outside it (its URL carries a token).
+LAB_FLAGS = --allow-root --log-level=WARN --LabApp.default_url=/lab/tree/course/index.ipynb \
+            $(if $(wildcard /.dockerenv /run/.containerenv),--ip=0.0.0.0)
 
 .PHONY: help lab test record install clean
 
@@ -10,7 +11,7 @@ help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile
 
 lab: install ## open the course in JupyterLab (the first time it installs everything)
-	.venv/bin/python -m jupyterlab --allow-root --ServerApp.root_dir=. $(LAB_FLAGS) course/index.ipynb
+	.venv/bin/python -m jupyterlab $(LAB_FLAGS)
 
 test: install ## lint, unit tests, and every notebook from top to bottom
 	.venv/bin/python -m ruff check .

@@ -1,16 +1,17 @@
 """Make .venv and install the pinned packages: the first step of `make lab` and `make test`.
 
-A fresh machine has only Python, so this uses the standard library alone, and its syntax stays readable to every
-Python from 3.6 on, so that an old one is told what is wrong. When nothing changed since the last time it returns
-at once.
+A fresh machine has only Python, so this uses the standard library alone, and its syntax stays readable to
+every Python from 3.6 on, so that an old one is told what is wrong. When nothing changed since the last time
+it ends at once.
 
-Which packages: all machines get the same, pinned in constraints.txt. A machine with an NVIDIA GPU also gets the CUDA
-compilers, of the major version that its driver can load (the extras `cuda13` and `cuda12` in pyproject.toml).
+Which packages: all machines get the same, pinned in constraints.txt. A machine with an NVIDIA GPU also gets
+the CUDA compilers, of the major version that its driver can load (the extras in pyproject.toml).
 """
 
 import ctypes
 import hashlib
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -33,8 +34,8 @@ REASONS = [
     (r"No space left on device|Errno 28|Disk quota exceeded",
      "the disk is full: make room, then run it again"),
     (r"Failed to establish a new connection|Name or service not known|Temporary failure in name resolution"
-     r"|NameResolutionError|NewConnectionError|[Rr]ead timed out|ConnectTimeout|ProxyError|Connection (refused|reset)"
-     r"|Network is unreachable|IncompleteRead|CERTIFICATE_VERIFY_FAILED",
+     r"|NameResolutionError|NewConnectionError|[Rr]ead timed out|ConnectTimeout|ProxyError|Connection refused"
+     r"|Connection reset|Network is unreachable|IncompleteRead|CERTIFICATE_VERIFY_FAILED",
      "packages cannot be downloaded: check the network (or proxy), then run it again"),
     (r"No matching distribution found for (?P<what>[^\s;]+)",
      "there is no build of {what} for this computer and Python {python}"),
@@ -47,7 +48,7 @@ def fail(message):
 
 
 def right_python():
-    """The base interpreter to make .venv with: this one, or another on PATH when this one is too old or too new."""
+    """The interpreter to make .venv with: this one, or one from PATH when this is too old or too new."""
     here = sys.version_info[:2]
     if OLDEST <= here <= NEWEST:
         return getattr(sys, "_base_executable", None) or sys.executable
@@ -70,8 +71,8 @@ def works(*command):
 def nvidia_driver():
     """(newest CUDA version that the driver runs, oldest compute capability), each as (major, minor).
 
-    None without an NVIDIA driver or GPU. Asks the driver itself (libcuda), since nvidia-smi is often missing in
-    containers; WSL2 keeps the library in a folder of its own.
+    None without an NVIDIA driver or GPU. Asks the driver itself (libcuda), since containers often lack
+    nvidia-smi; WSL2 keeps the library in a folder of its own.
     """
     for name in ("libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1"):
         try:
@@ -89,8 +90,8 @@ def nvidia_driver():
         return None
     capabilities = []
     for device in range(number.value):
-        cuda.cuDeviceGetAttribute(ctypes.byref(major), 75, device)      # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR
-        cuda.cuDeviceGetAttribute(ctypes.byref(minor), 76, device)      # ..._MINOR
+        cuda.cuDeviceGetAttribute(ctypes.byref(major), 75, device)      # 75, 76: CU_DEVICE_ATTRIBUTE_
+        cuda.cuDeviceGetAttribute(ctypes.byref(minor), 76, device)      # COMPUTE_CAPABILITY_MAJOR, _MINOR
         capabilities.append((major.value, minor.value))
     return version, min(capabilities)
 
@@ -125,12 +126,14 @@ def make_venv(kind):
         return
     free = shutil.disk_usage(str(ROOT)).free / 1e9
     if free < GIGABYTES[kind]:
-        fail("not enough disk space: %d GB are needed and %.1f GB are free in %s" % (GIGABYTES[kind], free, ROOT))
+        fail("not enough disk space: %d GB are needed, %.1f GB free in %s" % (GIGABYTES[kind], free, ROOT))
     python = right_python()
     if not works(python, "-c", "import ensurepip, venv"):
-        fail("%s lacks the venv module: on Debian and Ubuntu `sudo apt install python3-venv`, then run it again" % python)
+        fail("%s has no venv module: on Debian and Ubuntu `sudo apt install python3-venv`, then run it again"
+             % python)
     print("Making .venv with %s" % python, flush=True)
-    made = subprocess.run([python, "-m", "venv", "--clear", str(VENV)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    made = subprocess.run([python, "-m", "venv", "--clear", str(VENV)],
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     if made.returncode:
         fail(reason(made.stdout.decode(errors="replace"), "cannot make %s: %%s" % VENV))
 
@@ -166,6 +169,8 @@ def install(kind):
 def main():
     if sys.platform == "win32":
         fail("the course needs Linux or macOS; on Windows run it under WSL2 (`wsl --install`)")
+    if sys.platform == "darwin" and platform.machine() == "x86_64":
+        fail("PyTorch has no builds for Intel Macs; on Apple silicon use an arm64 Python, not Rosetta")
     kind, about = choose(nvidia_driver())
     wanted = fingerprint(kind)
     if STAMP.exists() and STAMP.read_text() == wanted and VENV_PYTHON.exists():
