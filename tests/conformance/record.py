@@ -1,0 +1,98 @@
+"""Record the conformance programs' expected outputs on a GPU.
+
+    python -m tests.conformance.record [name ...]
+
+Needs nvcc and an NVIDIA GPU. Builds every program of cuda_c/ with nvcc for this GPU, runs it, writes what
+it printed to its .out file and notes GPU, driver, nvcc and date in provenance.json. A program that does not
+build, fails or prints nothing keeps its old .out and provenance, and the command ends with status 1.
+Differences from the values of derive.py are shown, since one of the two must be wrong.
+"""
+
+import argparse
+import datetime
+import difflib
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from .derive import FOLDER, PROGRAMS
+
+
+def flags(source):
+    """nvcc flags named in the source's first line, `// flags: ...`."""
+    first = source.read_text().split("\n", 1)[0]
+    return first.removeprefix("// flags:").split() if first.startswith("// flags:") else []
+
+
+def command_output(*command):
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def gpu_facts():
+    """GPU, driver and compiler of this machine; raises SystemExit where there are none."""
+    if not shutil.which("nvcc") or not shutil.which("nvidia-smi"):
+        sys.exit(
+            "recording needs nvcc and an NVIDIA GPU (nvidia-smi)"
+        )
+    query = command_output(
+        "nvidia-smi", "--query-gpu=name,driver_version,compute_cap", "--format=csv,noheader"
+    )
+    name, driver, capability = (part.strip() for part in query.splitlines()[0].split(","))
+    nvcc = command_output("nvcc", "--version").splitlines()[-2].split("release ")[-1]
+    date = datetime.date.today().isoformat()
+    return {"gpu": name, "driver": driver, "nvcc": nvcc, "date": date}, "sm_" + capability.replace(".", "")
+
+
+def record(source, arch, build):
+    """Build and run one program; return (what it printed, "") or (None, what went wrong)."""
+    executable = Path(build) / source.stem
+    command = ["nvcc", f"-arch={arch}", "-std=c++17", *flags(source), "-o", str(executable), str(source)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        return None, done.stderr
+    try:
+        done = subprocess.run([str(executable)], capture_output=True, text=True, timeout=60)
+    except subprocess.TimeoutExpired:
+        return None, "ran for more than 60 s"
+    if done.returncode or not done.stdout:
+        return None, f"ended with status {done.returncode}\n{done.stdout}{done.stderr}"
+    return done.stdout, ""
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("names", nargs="*", help="programs to record (all)")
+    names = parser.parse_args().names
+    facts, arch = gpu_facts()
+    provenance_file = FOLDER / "provenance.json"
+    provenance = json.loads(provenance_file.read_text())
+    failed = 0
+    with tempfile.TemporaryDirectory() as build:
+        for source in sorted(FOLDER.glob("*.cu")):
+            if names and source.stem not in names:
+                continue
+            printed, problem = record(source, arch, build)
+            if printed is None:
+                failed += 1
+                print(f"{source.stem}: NOT recorded\n{problem}")
+                continue
+            derived = PROGRAMS[source.stem]()
+            print(
+                f"{source.stem}: recorded" + ("" if printed == derived else ", DIFFERS from what was derived")
+            )
+            sys.stdout.writelines(
+                difflib.unified_diff(
+                    derived.splitlines(True), printed.splitlines(True), "derived", "recorded", n=0
+                )
+            )
+            source.with_suffix(".out").write_text(printed)
+            provenance["recorded"][source.stem] = facts
+    provenance_file.write_text(json.dumps(provenance, indent=2) + "\n")
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
