@@ -107,7 +107,9 @@ def choose_engine() -> None:
         warnings.warn(f"{' and '.join(late)} was imported before utils, so it is not on the CPU engine: restart "
                       "the kernel (Kernel > Restart) and run the set-up cell first.", stacklevel=3)
         return
-    os.environ["NUMBA_ENABLE_CUDASIM"] = "1"
+    from utils.cpu import numba_cuda
+
+    numba_cuda.install()
     os.environ["TRITON_INTERPRET"] = "1"
 
 

@@ -23,7 +23,7 @@ def notebooks() -> list[Path]:
     return [ROOT / "course" / "index.ipynb", *sorted((ROOT / "chapters").glob("[0-9]*.ipynb"))]
 
 
-def execute(path: Path, timeout: float) -> None:
+def execute(path: Path, timeout: int) -> None:
     """Run one notebook in its own folder and save it with its outputs, only if every cell did what it should.
 
     timeout: seconds for a single cell. Raises nbclient.exceptions.CellExecutionError and its like.
@@ -59,7 +59,7 @@ def record(paths: list[Path], budget: float) -> list[str]:
             print(f"{path.relative_to(ROOT)} ...", end=" ", flush=True)
             begun = time.monotonic()
             try:
-                execute(path, timeout=left)
+                execute(path, timeout=max(1, int(left)))
             except Exception as error:  # any failure of a cell, or of the notebook's kernel
                 failures.append(f"{path.name}: {str(error).strip().splitlines()[-1]}")
                 print("FAILED")
