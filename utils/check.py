@@ -37,7 +37,7 @@ _POISON = {
 _POISON_INT = 0xABADCAFEDEADBEAB
 
 _CHUNK = 1 << 20  # elements compared at a time: the float64 copies stay small however long the arrays are
-_SAMPLES = 256  # differing elements kept from each chunk, to recognise what the error looks like
+_SAMPLES = 256  # about as many wrong elements of each chunk are kept, to recognise what the error looks like
 _OK, _WRONG, _NAN, _UNWRITTEN = range(4)
 
 # Number of standard deviations in the probabilistic bound: 8 fails once in about 10^13 elements.
@@ -86,7 +86,7 @@ def _is_poison(values: np.ndarray) -> np.ndarray:
 
 
 class _Operand(NamedTuple):
-    """One side of a comparison, on the host. `dtype` is the name it had; `weak` marks a Python number."""
+    """One side of a comparison, on the host. `dtype` is the name it had; `weak` marks Python numbers."""
 
     values: np.ndarray
     dtype: str
@@ -95,8 +95,10 @@ class _Operand(NamedTuple):
 
 def _operand(x, role: str) -> _Operand:
     """Bring `x` (array, tensor, device array, scalar, nested list) to the host as NumPy values."""
-    if type(x) in (bool, int, float, complex):
-        return _Operand(np.asarray(x), type(x).__name__, True)
+    if type(x) in (bool, int, float, complex, list, tuple):
+        values = np.asarray(x)
+        if values.dtype.kind in "biufc":
+            return _Operand(values, type(x).__name__, True)
     torch = sys.modules.get("torch")  # a tensor can only exist if torch has been imported
     if torch is not None and isinstance(x, torch.Tensor):
         name = str(x.dtype).removeprefix("torch.")
@@ -119,7 +121,7 @@ def _operand(x, role: str) -> _Operand:
 def _unit_roundoff(*sides: _Operand) -> float:
     """The coarser unit roundoff of the two: half the distance from 1 to the next number.
 
-    A Python float does not tell in which precision it was computed, so float32 is assumed.
+    Python numbers do not tell in which precision they were computed, so float32 is assumed.
     """
     u = []
     for side in sides:
@@ -130,6 +132,12 @@ def _unit_roundoff(*sides: _Operand) -> float:
         elif side.values.dtype.kind in "fc":
             u.append(float(np.finfo(side.values.dtype).eps) / 2)
     return max(u, default=2.0**-24)
+
+
+def _underflow(side: _Operand) -> float:
+    """What one operation may lose near 0, where float32 results may be flushed to 0 and half ones are not."""
+    half = side.values.dtype == np.float16
+    return float(np.finfo(np.float16).smallest_subnormal if half else np.finfo(np.float32).tiny)
 
 
 def _size(side: _Operand) -> int:
@@ -221,7 +229,7 @@ def _tolerance(actual: _Operand, expected: _Operand, ops, rtol, atol) -> _Tolera
     scale = _typical_magnitude(expected.values.reshape(-1)) if n > 1 else 0.0
     what = f"{n:,} operation{'s' * (n > 1)} an element in {actual.dtype}"
     text = f"{bound:.2g} × max(|expected|, {scale:.2g}): rounding of {what}"
-    return _Tolerance(bound, n * float(np.finfo(np.float32).tiny), scale, text)
+    return _Tolerance(bound, n * _underflow(actual), scale, text)
 
 
 # --- comparison --------------------------------------------------------------------------------------------
@@ -239,7 +247,7 @@ class _Differences(NamedTuple):
     first: int
     worst: int
     largest: float
-    samples: np.ndarray  # flat indices of up to 256 differing elements a chunk
+    samples: np.ndarray  # flat indices of some of the _WRONG elements, from everywhere
 
     def want(self, index):
         return self.expected[index if self.expected.size > 1 or self.actual.size == 1 else index * 0]
@@ -261,7 +269,7 @@ def _errors(a: np.ndarray, e: np.ndarray, tolerance: _Tolerance):
     nan = np.isnan(af)
     codes[nan] = np.where(np.isnan(np.broadcast_to(ef, af.shape)[nan]), _OK, _NAN)
     unwritten = _is_poison(a)
-    if a.dtype.kind in "biu":
+    if a.dtype.kind in "iu":
         unwritten &= ~agree  # data may hold the pattern by right
     codes[unwritten] = _UNWRITTEN
     errors[nan] = np.where(codes[nan] == _OK, 0, np.inf)
@@ -289,7 +297,8 @@ def _differences(actual: _Operand, expected: _Operand, tolerance: _Tolerance) ->
         at = int(finite.argmax())
         if finite[at] > worst_error:
             worst, worst_error = start + at, float(finite[at])
-        samples.append(start + bad[np.linspace(0, bad.size - 1, min(bad.size, _SAMPLES)).astype(np.int64)])
+        written = np.flatnonzero(chunk == _WRONG)
+        samples.append(start + written[:: max(1, written.size // _SAMPLES)])
     found = np.concatenate(samples) if samples else np.empty(0, np.int64)
     return _Differences(a, e, actual.values.shape, tolerance, codes, wrong, first, worst, largest, found)
 
@@ -461,9 +470,8 @@ def _reasons(d: _Differences) -> list[Reason]:
             found.append(Reason(f"{key}-{region}", f"{where} {verb} {words}"))
     mask = codes == _WRONG
     if mask.any():
-        at = d.samples[d.codes[d.samples] == _WRONG]
         shaped = d._replace(shape=d.shape or (1,))
-        found += _moved(shaped, at) or _distorted(d, at)
+        found += _moved(shaped, d.samples) or _distorted(d, d.samples)
         region, where = _region(mask)
         found.append(Reason(f"wrong-{region}", f"{where} {'differs' if _singular(where) else 'differ'}"))
     return found
@@ -472,33 +480,43 @@ def _reasons(d: _Differences) -> list[Reason]:
 # --- showing it --------------------------------------------------------------------------------------------
 
 
-def _number(x) -> str:
-    """A value as a learner wants to read it: integers in full, floats with five digits."""
+def _number(x, digits: int = 5) -> str:
+    """A value as a learner wants to read it: integers in full, floats with a few significant digits."""
     if isinstance(x, (bool, np.bool_)):
         return str(bool(x))
     if isinstance(x, (int, np.integer)):
         return f"{int(x):,}"
     if isinstance(x, (complex, np.complexfloating)):
-        return f"{_number(x.real)}{'' if math.copysign(1, x.imag) < 0 else '+'}{_number(x.imag)}j"
-    return f"{float(x):.5g}"
+        sign = "" if math.copysign(1, x.imag) < 0 else "+"
+        return f"{_number(x.real, digits)}{sign}{_number(x.imag, digits)}j"
+    return f"{float(x):.{digits}g}"
+
+
+def _digits(d: _Differences) -> int:
+    """How many significant digits show the first and the worst difference."""
+    pairs = [(d.actual[i], d.want(np.int64(i))) for i in (d.first, d.worst) if i >= 0]
+    for digits in (5, 7, 9, 12):
+        if all(_number(got, digits) != _number(want, digits) for got, want in pairs):
+            return digits
+    return 17
 
 
 def _index(flat: int, shape) -> str:
     return "[" + ", ".join(str(int(i)) for i in np.unravel_index(flat, shape)) + "]" if shape else "[]"
 
 
-def _value(d: _Differences, flat: int) -> str:
-    return "unwritten" if d.codes is not None and d.codes[flat] == _UNWRITTEN else _number(d.actual[flat])
+def _got(d: _Differences, flat: int, digits: int) -> str:
+    return "unwritten" if d.codes[flat] == _UNWRITTEN else _number(d.actual[flat], digits)
 
 
-def _around(d: _Differences) -> list[str]:
+def _around(d: _Differences, digits: int) -> list[str]:
     """Lines that show result and reference around the first difference."""
     if len(d.shape) < 2:
         first, last = max(d.first - 2, 0), min(d.first + 5, d.actual.size)
         rows = [("index", "got", "expected", "")]
         for i in range(first, last):
             mark = "←" if d.codes[i] else ""
-            rows.append((f"{i:,}", _value(d, i), _number(d.want(np.int64(i))), mark))
+            rows.append((f"{i:,}", _got(d, i, digits), _number(d.want(np.int64(i)), digits), mark))
         return _columns(rows)
     # the last two axes as a table, the others held where the first difference is
     *lead, r, c = (int(i) for i in np.unravel_index(d.first, d.shape))
@@ -511,9 +529,9 @@ def _around(d: _Differences) -> list[str]:
         for i in rows:
             flat = [int(np.ravel_multi_index((*lead, i, j), d.shape)) for j in columns]
             if title == "got":
-                cells = [_value(d, k) + ("←" if d.codes[k] else " ") for k in flat]
+                cells = [_got(d, k, digits) + ("←" if d.codes[k] else " ") for k in flat]
             else:
-                cells = [_number(d.want(np.int64(k))) + " " for k in flat]
+                cells = [_number(d.want(np.int64(k)), digits) + " " for k in flat]
             table.append((f"[{prefix}{i}, :]", *cells))
         lines += _columns(table)
     return lines
@@ -525,12 +543,13 @@ def _columns(rows) -> list[str]:
 
 
 def _message(name: str, d: _Differences, reasons) -> str:
-    total = d.actual.size
+    total, digits = d.actual.size, _digits(d)
     lines = [f"✗ {name}: {d.wrong:,} of {total:,} values differ" if total > 1 else f"✗ {name} differs"]
 
     def place(what, flat):
         want = d.want(np.int64(flat))
-        text = f"  {what} at {_index(flat, d.shape)}: got {_value(d, flat)}, expected {_number(want)}"
+        at = f" at {_index(flat, d.shape)}" if d.shape else ""
+        text = f"  {what}{at}: got {_got(d, flat, digits)}, expected {_number(want, digits)}"
         if d.codes[flat] == _WRONG:
             error = _errors(d.actual[flat : flat + 1], np.atleast_1d(want), d.tolerance)[1][0]
             text += f", error {error:.2g}"
@@ -538,12 +557,12 @@ def _message(name: str, d: _Differences, reasons) -> str:
                 text += f" (allowed {float(d.tolerance.of(want)):.2g})"
         return text
 
-    lines.append(place("first", d.first))
+    lines.append(place("first" if total > 1 else "value", d.first))
     if d.worst not in (-1, d.first):
         lines.append(place("worst", d.worst))
-    if reasons:
+    if total > 1:
         lines.append("  looks like: " + "; ".join(reasons))
-    lines += ["    " + line for line in _around(d)]
+        lines += ["    " + line for line in _around(d, digits)]
     lines.append(f"  tolerance: {d.tolerance.text}")
     return "\n".join(lines)
 
