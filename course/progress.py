@@ -144,7 +144,7 @@ def chapter_map():
 
 
 class ChapterMap:
-    """All chapters, for a notebook (cards) or a terminal (text). `links` leads from the notebook to the chapters."""
+    """All chapters, for a notebook (cards) or a terminal (text). `links` leads to the notebooks."""
 
     def __init__(self, done, links="../chapters/"):
         self.done, self.links = done, links
@@ -173,7 +173,9 @@ class ChapterMap:
                 part = chapter.part
                 lines += ["", part]
             marks, words = self.state(chapter)
-            lines.append(f"  {chapter.number:02d} {chapter.title:25}{chapter.minutes:4} min  {marks} {words}".rstrip())
+            lines.append(
+                f"  {chapter.number:02d} {chapter.title:25}{chapter.minutes:4} min  {marks} {words}".rstrip()
+            )
         return "\n".join(lines)
 
     def _repr_html_(self):

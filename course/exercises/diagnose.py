@@ -21,11 +21,8 @@ class Finding:
 
 
 def plain(arguments):
-    """The arguments as the reference takes them: arrays and scalars; an `Out` stays one (it has the shape)."""
-    return {
-        n: v.array.copy() if isinstance(v, InOut) else v
-        for n, v in arguments.items()
-    }
+    """The arguments as the reference takes them: arrays and scalars; an `Out` stays one, for its shape."""
+    return {n: v.array.copy() if isinstance(v, InOut) else v for n, v in arguments.items()}
 
 
 def agrees(actual, expected, rtol):
@@ -76,8 +73,14 @@ def where(index):
     return str(index[0]) if len(index) == 1 else "[" + ", ".join(map(str, index)) + "]"
 
 
+def telling(run):
+    """Sorts runs by how well they show a mistake: small arrays first, but not those that are all edge."""
+    return run.expected.size < 8, run.expected.size
+
+
 def diagnose(runs, exercise):
     """The finding for a list of runs, or None if all of them are right."""
+    runs = sorted(runs, key=telling)
     bad = [r for r in runs if failed(r, exercise)]
     if not bad:
         return duplicate_work(runs, exercise)
@@ -93,8 +96,9 @@ def diagnose(runs, exercise):
 
 
 def rule_modified(bad, good, exercise):
-    run = next((r for r in bad if r.modified), None)
-    if run:
+    changed = [r for r in bad if r.modified]
+    if changed:
+        run = changed[0]
         return Finding(
             "modifies_input",
             f"`{run.modified[0]}` is different after the launch, and should only be read.",
@@ -179,7 +183,7 @@ def rule_square(bad, good, exercise):
         squares
         and len({r.shape for r in squares}) >= 2
         and not any(exercise.is_square(r.shape) for r in bad)
-        and not any(not exercise.is_square(r.shape) for r in good if max(r.shape) > 1)
+        and not any(not exercise.is_square(r.shape) for r in good if min(r.shape) > 1)
     ):
         return Finding(
             "only_square",
@@ -194,7 +198,7 @@ def rule_outside(bad, good, exercise):
     outside = [r for r in bad if r.outside_writes or r.outside_reads]
     if not outside:
         return None
-    run = max(outside, key=lambda r: sum(surplus(r, exercise)))
+    run = outside[0]
     kind, touched = ("writes", run.outside_writes) if run.outside_writes else ("reads", run.outside_reads)
     name, indices = next(iter(touched.items()))
     shape = (
@@ -208,26 +212,31 @@ def rule_outside(bad, good, exercise):
     if one_beyond(outside, exercise):
         return Finding(
             "off_by_one",
-            f"{says} Only the one index beyond the edge is touched, so there is a guard, "
-            "but it lets one thread too many pass (`<=` for `<`?).",
+            f"{says} Nothing further out is touched: does a comparison let one thread too many pass "
+            "(`<=` for `<`), or is an index too large by one?",
             run,
         )
     if all(any(s > 0 for s in surplus(r, exercise)) for r in outside):
-        return Finding("missing_guard", f"{says} Is there a guard for every axis?", run)
+        axes = "" if sum(e > 1 for e in run.launch.block) == 1 else " along every axis"
+        return Finding("missing_guard", f"{says} Is there a guard{axes}?", run)
     return Finding("out_of_bounds", says, run)
 
 
 def one_beyond(runs, exercise):
-    """Every access out of bounds is one beyond the edge, although surplus threads would reach further."""
+    """Every access out of bounds is one beyond the edge, although surplus threads would reach further.
+
+    A flat index into a picture (CUDA C) is one beyond in the row after the last or before the first.
+    """
     told = False
     for run in runs:
         for touched in (run.outside_writes, run.outside_reads):
             for name, indices in touched.items():
                 value = run.arguments[name]
                 shape = value.shape if isinstance(value, np.ndarray | Out) else value.array.shape
-                if len(indices[0]) != len(shape):
-                    shape = (int(np.prod(shape)),)
-                if any(i > n for index in indices for i, n in zip(index, shape, strict=True)):
+                if len(indices[0]) < len(shape):
+                    row = int(np.prod(shape[1:]))
+                    indices, shape = [(index[0] // row,) for index in indices], shape[:1]
+                if any(not -1 <= i <= n for index in indices for i, n in zip(index, shape, strict=True)):
                     return False
         told |= max(surplus(run, exercise)) > 1
     return told

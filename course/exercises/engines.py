@@ -54,7 +54,7 @@ class Stopped(Exception):
 
 
 class TooLong(BaseException):
-    """The answer did not finish in time. Not an Exception, so that nothing on the way takes it for an error."""
+    """The answer did not finish in time. Not an Exception, so that nothing takes it for an error."""
 
 
 @contextlib.contextmanager
@@ -76,13 +76,25 @@ def time_limit(seconds):
         signal.signal(signal.SIGALRM, before)
 
 
+def poisoned(shape, dtype, rng):
+    """An array of random NaNs (each with other low bits, so that a copied one shows) or random integers."""
+    dtype = np.dtype(dtype)
+    if dtype.kind == "b":
+        return np.ones(shape, bool)
+    bits = f"u{dtype.itemsize}"
+    array = rng.integers(0, np.iinfo(bits).max, size=shape, dtype=bits, endpoint=True)
+    if dtype.kind == "f":
+        array |= np.array(np.nan, dtype).view(bits)
+    return array.view(dtype)
+
+
 def initial_output(argument, expected, rng):
     """What an output holds before the launch: never the right answer, so unwritten elements always show."""
     if isinstance(argument, InOut):
         return argument.array.copy()
     dtype = np.dtype(argument.dtype)
     if dtype.kind == "f":
-        return np.full(argument.shape, np.nan, dtype)
+        return poisoned(argument.shape, dtype, rng)
     if dtype.kind == "b":
         return ~expected.astype(bool)
     offset = rng.integers(1, min(np.iinfo(dtype).max, 1 << 30), size=argument.shape, endpoint=True)
@@ -106,7 +118,7 @@ def host_arrays(arguments, expected, rng):
 
 
 def launch_watched(kernel, launch, arguments):
-    """Launch on the CPU engine with Watched arrays, which the engine's own conversion would not let through."""
+    """Launch on the CPU engine with Watched arrays, which its own conversion would not let through."""
     name = kernel.py_func.__name__
     run = Launch(cpu_jit(kernel).function(), arguments, launch.grid, launch.block, 0, name)
     try:
@@ -121,7 +133,7 @@ def run_watched(kernel, shape, launch, arguments, expected, rng, order):
     output = output_name(arguments)
     arrays = host_arrays(arguments, expected, rng)
     initial = arrays[output].copy()
-    watched = {n: Watched(a) if isinstance(a, np.ndarray) else a for n, a in arrays.items()}
+    watched = {n: Watched(a, n) if isinstance(a, np.ndarray) else a for n, a in arrays.items()}
     with schedule(order):
         launch_watched(kernel, launch, list(watched.values()))
     run = Run(shape, launch, "CPU", expected, arrays[output], initial, arguments)
@@ -141,13 +153,7 @@ def run_watched(kernel, shape, launch, arguments, expected, rng, order):
 
 def between_guards(array, zone, rng):
     """A flat copy of array with a zone of poison before and after it."""
-    flat = np.empty(array.size + 2 * zone, array.dtype)
-    if array.dtype.kind == "f":
-        flat[:] = np.nan
-    else:
-        flat.view(np.uint8)[:] = (
-            rng.integers(0, 256, flat.nbytes, dtype=np.uint8) if array.dtype != bool else 1
-        )
+    flat = poisoned(array.size + 2 * zone, array.dtype, rng)
     flat[zone : zone + array.size] = array.ravel()
     return flat
 

@@ -503,7 +503,9 @@ def batched_matmul(c, a, b):
             "The first term of the sum is missing: k starts at 0.",
             lambda c, a, b: product(a[:, :, 1:], b[:, 1:]),
         ),
-        Hypothesis("wrong_value", "Every batch is multiplied with `b[0]`.", lambda c, a, b: product(a, b[:1])),
+        Hypothesis(
+            "wrong_value", "Every batch is multiplied with `b[0]`.", lambda c, a, b: product(a, b[:1])
+        ),
         Hypothesis("wrong_value", "Every batch is computed from `a[0]`.", lambda c, a, b: product(a[:1], b)),
     ),
 )

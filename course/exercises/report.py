@@ -94,17 +94,16 @@ def marked_up(line):
 def describe(run, exercise):
     """Lines about one launch that went wrong: which it was, and its first wrong element."""
     launch = run.launch
-    lines = [
-        f"Launch: grid {trim(launch.grid)}, block {trim(launch.block)} ({launch.label}); "
-        f"size {where(run.shape)}."
-    ]
+    shapes = {n: getattr(v, "array", v).shape for n, v in run.arguments.items() if not np.isscalar(v)}
+    arrays = ", ".join(f"`{name}` {shape}" for name, shape in shapes.items())
+    lines = [f"Launch: grid {trim(launch.grid)}, block {trim(launch.block)} ({launch.label}), {arrays}."]
     wrong = ~right(run, exercise)
     if not wrong.any():
         return lines
     index = tuple(int(i) for i in np.argwhere(wrong)[0])
-    came = "never written" if unwritten(run, exercise)[index] else number(run.actual[index])
+    came = "it was never written" if unwritten(run, exercise)[index] else f"got {number(run.actual[index])}"
     lines.append(
-        f"First wrong element: index {where(index)}, expected {number(run.expected[index])}, got {came} "
+        f"First wrong element: index {where(index)}, expected {number(run.expected[index])}, {came} "
         f"({int(wrong.sum()):,} of {wrong.size:,} are wrong)."
     )
     return lines

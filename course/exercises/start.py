@@ -47,7 +47,10 @@ HELLO = Exercise(
     title="Hello, threads",
     chapter=CHAPTER,
     minutes=2,
-    task="Every thread of this kernel knows its number, `i`. Let each one write its number into its element of `out`.",
+    task=(
+        "Every thread of this kernel knows its number, `i`. Let each one write its number into its element of"
+        " `out`."
+    ),
     starter="""
 @cuda.jit
 def hello(out):
@@ -62,7 +65,9 @@ def hello(out):
     extents=lambda n: (n[0], 1, 1),
     hints=("Only the last line needs to change: what should stand where the 0 is?", "`out[i] = i`"),
     hypotheses=(
-        Hypothesis("off_by_one", "Counting starts at 0: `out[0]` is 0.", lambda out: np.arange(*out.shape) + 1),
+        Hypothesis(
+            "off_by_one", "Counting starts at 0: `out[0]` is 0.", lambda out: np.arange(*out.shape) + 1
+        ),
         Hypothesis(
             "wrong_value",
             "`cuda.threadIdx.x` starts at 0 again in every block; `i` counts through all of them.",

@@ -1,15 +1,16 @@
-"""Arrays that remember what a kernel did to them, for runs on the CPU.
+"""Arrays that remember what a kernel did to them, for runs on the CPU engine.
 
-A NumPy array stops a kernel at its first access out of bounds, and a real GPU does not even notice. To tell
-a missing guard from one that is off by one, the checker must see *all* accesses, so these arrays note each
-one, drop writes out of bounds and answer reads out of bounds with poison.
+The CPU engine stops a kernel at its first access out of bounds, and a GPU does not even notice. To tell a
+missing guard from one that is off by one, the checker must see *all* accesses, so these arrays note each one,
+drop writes out of bounds and answer reads out of bounds with poison.
 """
 
-import operator
+import sys
 
 import numpy as np
 
-from utils.cpu.numba_cuda.arrays import cast
+from utils.cpu.numba_cuda import KernelIndexError
+from utils.cpu.numba_cuda.arrays import View
 from utils.cpu.numba_cuda.engine import now
 
 
@@ -24,85 +25,74 @@ class Log:
         self.outside_reads = []
 
     def wrote(self, elements):
-        thread = current_thread()
+        thread = now.rank + 1024 * now.block.linear
         self.writers[elements] += self.last_writer[elements] != thread
         self.last_writer[elements] = thread
+
+    def wrote_atomically(self, element):
+        # Many threads may: that is what atomics are for.
+        self.writers[element] = max(1, self.writers[element])
 
     def read(self, elements):
         self.early_reads[elements] |= self.writers[elements] == 0
 
 
-def current_thread():
-    """A number for the CUDA thread that is running."""
-    return now.rank + 1024 * now.block.linear
+class Watched(View):
+    """An array inside a kernel on the CPU engine; `log` holds what was done to it, by flat index."""
 
+    __slots__ = ("log", "flat")
 
-class Watched:
-    """An array for kernels on the CPU. Indexing works as in a kernel; `log` holds what was done."""
-
-    def __init__(self, array, log=None, flat=None):
-        self._array = array
-        self.log = Log(array.size) if log is None else log
-        self._flat = np.arange(array.size).reshape(array.shape) if flat is None else flat
-        self.shape, self.size, self.ndim = array.shape, array.size, array.ndim
-        self.dtype, self.strides, self.itemsize = array.dtype, array.strides, array.itemsize
-        self.nbytes = array.nbytes
-
-    def __len__(self):
-        return self.shape[0]
-
-    @property
-    def T(self):
-        return Watched(self._array.T, self.log, self._flat.T)
-
-    def _where(self, index):
-        """(index as a tuple, True if it names one element, True if it is inside)."""
-        index = index if isinstance(index, tuple) else (index,)
-        if any(isinstance(i, slice) or i is Ellipsis for i in index):
-            return index, False, True
-        if len(index) > self.ndim:
-            raise IndexError(f"too many indices: {len(index)} for an array with {self.ndim} dimensions")
-        try:
-            index = tuple(operator.index(i) for i in index)
-        except TypeError:
-            raise TypeError(f"array indices must be integers, but one is {index!r}") from None
-        inside = all(-n <= i < n for i, n in zip(index, self.shape, strict=False))
-        return index, len(index) == self.ndim, inside
+    def __init__(self, data, name=None, log=None, flat=None):
+        super().__init__(data, name)
+        self.log = Log(data.size) if log is None else log
+        self.flat = np.arange(data.size).reshape(data.shape) if flat is None else flat
 
     def __getitem__(self, index):
-        index, single, inside = self._where(index)
-        if not inside:
-            self.log.outside_reads.append(index)
-            return (
-                poison_scalar(self.dtype)
-                if single
-                else Watched(np.full(self.shape[len(index) :], poison_scalar(self.dtype)))
-            )
-        if not single:
-            return Watched(self._array[index], self.log, self._flat[index])
-        self.log.read(self._flat[index])
-        value = self._array[index]
-        # Integers widen as in compiled kernels, where uint8 + uint8 does not wrap around.
-        return int(value) if value.dtype.kind in "iu" else value
+        try:
+            found, whole = self.resolve(index, sys._getframe(1))
+        except KernelIndexError:
+            self.log.outside_reads.append(integers(index))
+            return self.nothing_there(index)
+        if not whole:
+            return self.part(found)
+        self.log.read(self.flat[found])
+        return self.mem[found]
 
     def __setitem__(self, index, value):
-        index, single, inside = self._where(index)
-        if not inside:
-            self.log.outside_writes.append(index)
+        frame = sys._getframe(1)
+        try:
+            found, _ = self.resolve(index, frame)
+        except KernelIndexError:
+            self.log.outside_writes.append(integers(index))
             return
-        self.log.wrote(self._flat[index])
-        if isinstance(value, Watched):
-            value = value._array
-        if single:
-            value = cast(value, self.dtype)
-        self._array[index] = value
+        self.log.wrote(self.flat[found])
+        self.slow_set(index, value, frame)
+
+    def store(self, index, value):
+        """Called with a checked index, by `__setitem__` (it is noted already) and by atomics (it is not)."""
+        if not self.log.writers[self.flat[index]]:
+            self.log.wrote_atomically(self.flat[index])
+        super().store(index, value)
+
+    def part(self, index):
+        return Watched(self.data[index], self.name, self.log, self.flat[index])
+
+    def _reshaped(self, method, *args):
+        return Watched(
+            getattr(self.data, method)(*args), self.name, self.log, getattr(self.flat, method)(*args)
+        )
+
+    def nothing_there(self, index):
+        """What a read out of bounds gives: NaN or an unlikely integer, of the shape that was asked for."""
+        kind = self.dtype.kind
+        poison = np.array(
+            np.nan if kind in "fc" else 1 if kind == "b" else np.iinfo(self.dtype).max - 2, self.dtype
+        )
+        rest = self.shape[len(integers(index)) :]
+        return Watched(np.full(rest, poison), self.name) if rest else poison[()]
 
 
-def poison_scalar(dtype):
-    """What a read out of bounds answers: NaN, or an unlikely integer."""
-    dtype = np.dtype(dtype)
-    return (
-        dtype.type(np.nan)
-        if dtype.kind in "fc"
-        else dtype.type(np.iinfo(dtype).max - 2) if dtype.kind in "iu" else dtype.type(1)
-    )
+def integers(index):
+    """An index as a tuple of integers; slices, which never lie outside, are left out."""
+    index = index if isinstance(index, tuple) else (index,)
+    return tuple(int(i) for i in index if not isinstance(i, slice))
