@@ -1,0 +1,9 @@
+"""What every test shares: a test run, the notebooks included, leaves the learner's own progress alone."""
+
+import os
+import tempfile
+from pathlib import Path
+
+if "PYTEST_XDIST_WORKER" not in os.environ:          # a worker inherits the folder from the run it belongs to
+    _scratch = tempfile.TemporaryDirectory(prefix="cuda-course-")      # removed when the run ends
+    os.environ["CUDA_COURSE_PROGRESS"] = str(Path(_scratch.name) / "progress.json")

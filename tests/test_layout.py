@@ -1,0 +1,102 @@
+"""The folders keep to their jobs: imports go one way, every import is declared, nothing knows the author's machine."""
+
+import ast
+import importlib.metadata
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import hygiene
+import pytest
+from packaging.requirements import Requirement
+
+ROOT = Path(__file__).resolve().parent.parent
+OURS = {"chapters", "course", "tests", "utils"}
+MAY_IMPORT = {"utils": {"utils"}, "course": {"course", "utils"}, "chapters": {"course", "utils"},
+              "tests": {"course", "tests", "utils"}}
+
+
+def sources(folder):
+    """(path, Python source) of every module in the folder and of every notebook, its magics left out."""
+    for path in sorted((ROOT / folder).rglob("*.py")):
+        yield path, path.read_text(encoding="utf-8")
+    for path in sorted((ROOT / folder).rglob("*.ipynb")):
+        if ".ipynb_checkpoints" in path.parts:
+            continue
+        for cell in hygiene.read(path).cells:
+            if cell.cell_type == "code" and not cell.source.startswith("%%"):
+                yield path, "\n".join(line for line in cell.source.splitlines() if not line.lstrip()[:1] in ("%", "!"))
+
+
+def imported(source):
+    """The names of all modules that the source imports, top-level or inside a function."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            yield node.module
+
+
+@pytest.mark.parametrize("folder", sorted(OURS))
+def test_imports_go_one_way(folder):
+    wrong = [f"{path.relative_to(ROOT)} imports {name}" for path, source in sources(folder)
+             for name in imported(source) if name.split(".")[0] in OURS - MAY_IMPORT[folder]]
+    assert wrong == []
+
+
+def test_every_import_is_declared():
+    """What is imported must be among the dependencies, not there by luck because another package needs it."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    declared = {canonical(Requirement(line).name)
+                for line in project["dependencies"] + project["optional-dependencies"]["test"]}
+    declared |= {"cuda-pathfinder", "ipython", "jupyter-client", "nbclient", "nbformat", "packaging", "traitlets"}
+    providers = importlib.metadata.packages_distributions()
+    local = {path.stem for path in (ROOT / "tests").rglob("*.py")}
+    undeclared = sorted({f"{path.relative_to(ROOT)} imports {name}" for folder in OURS
+                         for path, source in sources(folder) for name in imported(source)
+                         if (top := name.split(".")[0]) not in sys.stdlib_module_names | OURS | local
+                         and not declared & {canonical(each) for each in providers.get(top, [])}})
+    assert undeclared == []
+
+
+def canonical(name):
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def test_the_installed_packages_are_the_ones_of_this_folder(tmp_path):
+    """Every module can be imported from anywhere, as notebooks in chapters/ do, and comes from here."""
+    code = """
+import importlib, json, pkgutil, course, utils
+names = [found.name for package in (course, utils)
+         for found in pkgutil.walk_packages(package.__path__, package.__name__ + ".") if found.name != "utils.__main__"]
+print(json.dumps({name: importlib.import_module(name).__file__ for name in names}))
+"""
+    run = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    files = json.loads(run.stdout)
+    assert [name for name, path in files.items() if not Path(path).is_relative_to(ROOT)] == []
+
+
+def tracked_texts():
+    """(path, text) of every file under version control that is text and not a notebook (test_notebooks.py)."""
+    listing = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True)
+    if listing.returncode:
+        pytest.skip("not a git checkout")
+    for name in listing.stdout.split("\0"):
+        path = ROOT / name
+        if path.is_file() and path.suffix != ".ipynb":
+            try:
+                yield path, path.read_text(encoding="utf-8")
+            except UnicodeDecodeError:
+                continue
+
+
+def test_no_file_names_a_path_of_the_machine_it_was_written_on():
+    found = [f"{path.relative_to(ROOT)}:{number}: {line.strip()}" for path, text in tracked_texts()
+             if path.name not in ("hygiene.py", "test_notebooks.py")           # which hold the examples
+             for number, line in enumerate(text.splitlines(), 1)
+             if hygiene.LOCAL_PATH.search(line) or f"{ROOT}/" in line]
+    assert found == []
