@@ -1,18 +1,22 @@
 """Numba CUDA kernels on the CPU: a drop-in for `numba.cuda` where there is no GPU. README.md explains it."""
 
-from .engine import schedule
+from .engine import schedule, time_limit
 from .errors import BarrierError, KernelError, KernelIndexError, KernelTimeout, UninitializedError
 from .install import install
+from .observe import Observer, observe
 
 __all__ = [
     "BarrierError",
     "KernelError",
     "KernelIndexError",
     "KernelTimeout",
+    "Observer",
     "UninitializedError",
     "cpu_jit",
     "install",
+    "observe",
     "schedule",
+    "time_limit",
 ]
 
 

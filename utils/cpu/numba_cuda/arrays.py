@@ -1,8 +1,8 @@
 """Arrays as a kernel sees them: views that check every index and store as a GPU does.
 
-A view reads and writes through a memoryview (integers: gives Python's fast ints) or the NumPy array (floats: gives
-np.float32 and the like, whose arithmetic rounds as on a GPU). The common case, an in-range element, takes the few
-lines of `__getitem__`; everything else (slices, negative indices, wrapping, mistakes) goes the slow way.
+A view reads and writes through a memoryview (integers: gives Python's fast ints) or the NumPy array (floats:
+gives np.float32 and the like, whose arithmetic rounds as on a GPU). The common case, an in-range element, takes
+the few lines of `__getitem__`; everything else (slices, negative indices, wrapping, mistakes) goes the slow way.
 """
 
 import dis
@@ -20,7 +20,7 @@ _MISSED = (IndexError, TypeError, ValueError, OverflowError, NotImplementedError
 
 
 class View:
-    """An array inside a kernel. `data` is the NumPy array it stands for, `base` the whole array it is a part of."""
+    """An array inside a kernel. `data` is the NumPy array it stands for, `base` the array it is a part of."""
 
     __slots__ = (
         "data",
@@ -49,7 +49,7 @@ class View:
         else:
             self.mem = data
 
-    # -- the slow way: everything but one element in range ----------------------------------------------------
+    # -- the slow way: everything but one element in range ---------------------------------------------------
 
     def slow_get(self, index, frame):
         index, whole = self.resolve(index, frame)
@@ -132,7 +132,7 @@ class View:
         whole = len(found) == self.ndim and not any(isinstance(part, slice) for part in found)
         return (found[0] if self.ndim == 1 and len(found) == 1 else tuple(found)), whole
 
-    # -- words ------------------------------------------------------------------------------------------------
+    # -- words -----------------------------------------------------------------------------------------------
 
     def describe(self):
         name = f"{self.name!r}" if self.name else "array"
@@ -159,7 +159,7 @@ class View:
             "cuda.syncthreads() if another thread reads.",
         )
 
-    # -- what Numba gives kernels beside elements ---------------------------------------------------------------
+    # -- what Numba gives kernels beside elements ------------------------------------------------------------
 
     def __len__(self):
         return self.shape[0]
@@ -307,11 +307,11 @@ class Checked2(View):
 
 
 def view(data, name, space="global", written=None, base=None):
-    """The View for NumPy array `data`. `written` (booleans of its shape) turns on the check for unwritten elements."""
-    if now.observer is not None:
-        from .observe import ObservedView
+    """The View for NumPy array `data`. `written` (booleans of its shape) turns on that check."""
+    if now.watching:
+        from .observe import WatchedView
 
-        return ObservedView(data, name, space, written, base)
+        return WatchedView(data, name, space, written, base)
     if written is not None:
         kind = {1: Checked1, 2: Checked2}.get(data.ndim, ViewN)
         if data.ndim in (1, 2) and isinstance(written, np.ndarray) and written.size:

@@ -1,4 +1,4 @@
-"""The stand-in for the module `numba.cuda`: everything that `from numba import cuda` gives, under its names."""
+"""The stand-in for the module `numba.cuda`: what `from numba import cuda` gives, under its names."""
 
 import types as _types
 
@@ -7,7 +7,8 @@ from numba.core.types import *  # noqa: F403
 
 from . import errors, fp16, host, libdevice, memory, random, vector_types  # noqa: F401
 from . import kernel_api as _api
-from .dispatcher import In, InOut, Out, jit  # noqa: F401
+from .arguments import In, InOut, Out  # noqa: F401
+from .dispatcher import jit  # noqa: F401
 from .engine import WARP as warpsize  # noqa: F401
 from .engine import block_dim as blockDim  # noqa: F401
 from .engine import block_idx as blockIdx  # noqa: F401

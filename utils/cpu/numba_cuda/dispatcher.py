@@ -2,18 +2,18 @@
 
 import functools
 import inspect
-import linecache
+import itertools
 import numbers
 import types as pytypes
 
 import numpy as np
 
 from . import namespace
-from .arrays import View, as_dtype, view
-from .engine import Launch, now
+from .arguments import argument, match, type_of
+from .diagnose import explain
+from .engine import Launch, now, one_at_a_time
 from .errors import CudaAPIError, KernelError
 from .kernel_api import DYNAMIC_SHARED
-from .memory import DeviceNDArray, DeviceRecord, host_view
 
 MAX_THREADS = 1024
 MAX_BLOCK = (1024, 1024, 64)
@@ -28,29 +28,8 @@ See https://numba.readthedocs.io/en/stable/cuda/kernels.html#kernel-invocation f
 """
 
 
-class In:
-    """Kernel argument that is copied to the device only."""
-
-    copy_in, copy_out = True, False
-
-    def __init__(self, value):
-        self.value = value
-
-
-class Out(In):
-    """Kernel argument that is copied back only."""
-
-    copy_in, copy_out = False, True
-
-
-class InOut(In):
-    """Kernel argument that is copied both ways, as every host array is without a hint."""
-
-    copy_out = True
-
-
 class Kernel:
-    """A function compiled by `cuda.jit`: `kernel[grid, block, stream, shared_bytes](...)`, or a device function."""
+    """What `cuda.jit` makes: `kernel[grid, block, stream, shared_bytes](...)`, or a device function."""
 
     def __init__(self, py_func, device=False, signatures=None, debug=False, extensions=()):
         self.py_func = py_func
@@ -101,8 +80,9 @@ class Kernel:
             )
         raise ValueError(_NO_CONFIG)
 
-    def function(self, key=None):
-        """The function to run for argument types `key`. Globals are frozen at its first use, as when compiling."""
+    def function(self, types=None):
+        """The function to run for these argument types. As when compiling, globals are frozen at first use."""
+        key = types, now.watching, now.observer is not None
         try:
             return self.variants[key]
         except KeyError:
@@ -125,7 +105,7 @@ class Kernel:
 
     @property
     def signatures(self):
-        return [key for key in self.variants if key is not None]
+        return list(dict.fromkeys(types for types, *_ in self.variants if types is not None))
 
     nopython_signatures = signatures
 
@@ -207,172 +187,37 @@ def launch(kernel, grid, block, sharedmem, args):
     if now.block is not None:
         raise KernelError("a kernel cannot launch kernels in Numba", "Launch from the host.")
     check_limits(grid, block, int(sharedmem))
-    least = kernel.arity - len(kernel.defaults)
-    if len(args) < least:
+    required = kernel.arity - len(kernel.defaults)
+    if len(args) < required:
         raise TypeError(f"not enough arguments: expected {kernel.arity}, got {len(args)}")
     if len(args) > kernel.arity and not kernel.py_func.__code__.co_flags & inspect.CO_VARARGS:
         raise TypeError(f"too many arguments: expected {kernel.arity}, got {len(args)}")
-    args = args + kernel.defaults[len(args) - least :]
-    names = kernel.py_func.__code__.co_varnames
+    args = args + kernel.defaults[len(args) - required :]
     for extension in reversed(kernel.extensions):
         args = tuple(extension.prepare_args(None, arg, stream=0, retr=[])[1] for arg in args)
-    back = []
-    ready, key = [], []
-    for i, arg in enumerate(args):
-        name = names[i] if i < kernel.arity else None
-        ready.append(argument(arg, name, back))
-        key.append(type_of(ready[-1]))
-    key = tuple(key)
-    if kernel.signatures_given:
-        ready = match(kernel, ready, key)
-    run = Launch(kernel.function(key), ready, grid, block, int(sharedmem), kernel.__name__)
-    try:
-        run.run()
-    except Exception as error:
-        raise explain(error, run, kernel) from None
-    for host, device in back:
-        host[...] = device
-
-
-def argument(arg, name, back):
-    """`arg` as the kernel gets it. Appends (host array, device copy) to `back` for what must be copied back."""
-    hint = InOut
-    if isinstance(arg, In):
-        hint, arg = type(arg), arg.value
-    data = host_view(arg)
-    if isinstance(arg, DeviceRecord):
-        return data.view(np.dtype((np.record, data.dtype)))[()]
-    if data is not None:
-        return view(data, name)
-    if isinstance(arg, np.ndarray):
-        if arg.dtype == object or arg.dtype.kind in "OSU":
-            raise TypeError(f"argument {name!r}: a kernel cannot take an array of {arg.dtype}")
-        if hint.copy_in:
-            copy = np.array(arg, order="K")
-        else:
-            copy = np.empty_like(arg)
-        if hint.copy_out and arg.flags.writeable:
-            back.append((arg, copy))
-        return view(copy, name)
-    if isinstance(arg, (bool, np.bool_)):
-        return bool(arg)
-    if isinstance(arg, numbers.Integral) and not isinstance(arg, np.uint64):
-        if not -(2**63) <= arg < 2**64:
-            raise OverflowError(f"argument {name!r}: {arg} does not fit 64 bits")
-        return int(arg)
-    if isinstance(arg, np.generic):
-        return arg
-    if isinstance(arg, float):
-        return np.float64(arg)
-    if isinstance(arg, complex):
-        return np.complex128(arg)
-    if isinstance(arg, tuple):
-        parts = [argument(part, f"{name}[{i}]", back) for i, part in enumerate(arg)]
-        return type(arg)(*parts) if hasattr(arg, "_fields") else tuple(parts)
-    if arg is None or hasattr(arg, "cpu_dtype") or hasattr(type(arg), "__members__"):
-        return arg
-    raise TypeError(
-        f"argument {name!r}: a kernel cannot take a {type(arg).__name__}. It takes arrays, numbers, booleans and "
-        "tuples of them"
-        + ("; turn it into an array with np.array(...)" if isinstance(arg, (list, set)) else "")
-    )
-
-
-def type_of(arg):
-    """What Numba would compile for: distinguishes argument types."""
-    if isinstance(arg, View):
-        return arg.dtype, arg.ndim
-    if isinstance(arg, tuple):
-        return tuple(type_of(part) for part in arg)
-    return type(arg)
-
-
-def match(kernel, args, key):
-    """Arguments cast to the first of the kernel's explicit signatures that they fit."""
-    for types in kernel.signatures_given:
-        if len(types) == len(args) and all(fits(arg, t) for arg, t in zip(args, types, strict=True)):
-            return [to_type(arg, t) for arg, t in zip(args, types, strict=True)]
-    shown = ", ".join(
-        f"array({k[0]}, {k[1]}d)" if isinstance(k, tuple) and len(k) == 2 else k.__name__ for k in key
-    )
-    raise TypeError(
-        f"No matching definition for argument type(s) {shown}; {kernel.__name__} was compiled for "
-        + " or ".join(str(tuple(types)) for types in kernel.signatures_given)
-    )
-
-
-def fits(arg, numba_type):
-    ndim = getattr(numba_type, "ndim", None)
-    if ndim is not None:
-        return (
-            isinstance(arg, View)
-            and arg.ndim == ndim
-            and arg.dtype == as_dtype(numba_type.dtype)
-            and (numba_type.layout != "C" or arg.data.flags.c_contiguous)
-            and (numba_type.layout != "F" or arg.data.flags.f_contiguous)
-        )
-    return not isinstance(arg, View)
-
-
-def to_type(arg, numba_type):
-    if isinstance(arg, View) or isinstance(arg, tuple):
-        return arg
-    value = namespace.Cast(as_dtype(numba_type))(arg)
-    return value
-
-
-def explain(error, run, kernel):
-    """`error` as a KernelError that names thread, block and the user's line."""
-    if isinstance(error, TypeError) and "must have void return type" in str(error):
-        return TypeError(
-            f"CUDA kernel must have void return type: {kernel.__name__} returns a value. "
-            "Write results into an array argument."
-        )
-    if not isinstance(error, KernelError):
-        text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-        kind = type("KernelError", (KernelError, type(error)), {}) if _mixes(error) else KernelError
-        found = kind(text)
-    else:
-        found = error
-    found.kernel = kernel.__name__
-    if hasattr(found, "site"):
-        code, found.lineno = found.site
-        found.filename = code.co_filename
-    else:
-        found.thread = run.coordinates[now.rank][:3]
-        found.block = run.failed
-        frame = error.__traceback__
-        while frame is not None:
-            code = frame.tb_frame.f_code
-            if namespace.is_users(code):
-                found.filename, found.lineno = code.co_filename, frame.tb_lineno
-            frame = frame.tb_next
-    if found.lineno is not None:
-        found.code = linecache.getline(found.filename, found.lineno).strip()
-        if "ipykernel" in found.filename or found.filename.startswith("<ipython"):
-            found.filename = "this notebook's cell"
-    return found
-
-
-def _mixes(error):
-    """Whether a class can be both KernelError and `error`'s (so that `except ValueError` still works)."""
-    return type(error).__module__ == "builtins" and type(error) in (
-        ValueError,
-        TypeError,
-        NameError,
-        ZeroDivisionError,
-        AttributeError,
-        IndexError,
-        AssertionError,
-        RuntimeError,
-        OverflowError,
-        NotImplementedError,
-        KeyError,
-    )
+    with one_at_a_time():
+        back = []
+        names = kernel.py_func.__code__.co_varnames[: kernel.arity]
+        ready = [argument(arg, name, back) for arg, name in itertools.zip_longest(args, names)]
+        types = tuple(type_of(arg) for arg in ready)
+        if kernel.signatures_given:
+            ready = match(kernel, ready, types)
+        run = Launch(kernel.function(types), ready, grid, block, int(sharedmem), kernel.__name__)
+        error = None
+        try:
+            run.run()
+        except BaseException as caught:
+            error = explain(caught, run, kernel) if isinstance(caught, Exception) else caught
+            raise error from None
+        finally:
+            if now.observer is not None:
+                now.observer.finish(error)
+        for host, device in back:
+            host[...] = device
 
 
 def jit(func_or_sig=None, device=False, debug=None, link=(), boundscheck=None, extensions=(), **options):
-    """Make a kernel, or with device=True a device function. Options that steer the GPU compiler have no effect."""
+    """Make a kernel, or with device=True a device function. Options for the GPU compiler have no effect."""
     if boundscheck:
         raise NotImplementedError("bounds checking is not supported for CUDA")
     if link:
@@ -415,7 +260,3 @@ def jit(func_or_sig=None, device=False, debug=None, link=(), boundscheck=None, e
         return Kernel(function, device, signatures, bool(debug), extensions)
 
     return decorate if func_or_sig is None else decorate(func_or_sig)
-
-
-def is_device_array(value):
-    return isinstance(value, DeviceNDArray)

@@ -4,22 +4,26 @@ A worker (a greenlet) calls the kernel for one CUDA thread after the other. Most
 worker runs the whole grid as a plain loop. When a CUDA thread must wait (a barrier, a warp operation), its
 worker is left suspended right there and another worker goes on with the next CUDA threads; so the cost of
 switching is paid only by kernels that need it. All CUDA threads of a block must have arrived at a barrier
-before it opens; blocks run one after another, except that a grid-wide barrier parks a block until all are there.
+before it opens; blocks run one after another, except that a grid-wide barrier parks a block until all are
+there.
 """
 
 import contextvars
+import ctypes
 import functools
 import random
 import threading
 from collections import deque
 from contextlib import contextmanager
+from typing import NamedTuple
 
 import numpy as np
 from greenlet import GreenletExit, getcurrent, greenlet
 
-from .errors import BarrierError, as_text
+from .errors import BarrierError, KernelTimeout, as_text
 
 WARP = 32
+DONE, PARKED, PREEMPTED = "done", "parked", "preempted"  # why run_block() returned
 
 
 class Dim3:
@@ -39,17 +43,21 @@ class Dim3:
         return f"({self.x}, {self.y}, {self.z})"
 
 
-# What cuda.threadIdx and its kin are. The scheduler changes them at every switch, so kernels read plain attributes.
+# What cuda.threadIdx and its kin are. The scheduler changes them at every switch; kernels read plain attributes.
 thread_idx, block_idx, block_dim, grid_dim = Dim3(0, 0, 0), Dim3(0, 0, 0), Dim3(), Dim3()
 
 
 class Now:
-    """The CUDA thread that is running: its rank in the block, its block, and what the launch needs at hand."""
+    """The CUDA thread that is running: its rank in the block, its block, and what the launch needs at hand.
 
-    __slots__ = ("rank", "block", "launch", "base_x", "base_y", "base_z", "observer")
+    `observer` is told of every access; `watching` says that arrays must be the views that report accesses.
+    """
+
+    __slots__ = ("rank", "block", "launch", "base_x", "base_y", "base_z", "observer", "watching")
 
     def __init__(self):
         self.rank = 0
+        self.watching = False
         self.block = self.launch = self.observer = None
         self.base_x = self.base_y = self.base_z = None
 
@@ -61,14 +69,30 @@ _one_launch = (
 
 
 class Schedule:
-    """In which order threads and blocks run: by index, or shuffled from a seed."""
+    """In which order threads and blocks run: by index, or (hostile to races) at random from a seed.
+
+    At random also means that a thread may have to give way right after it has read an element, before it
+    writes what it made of it, and that a few blocks run at once.
+    """
 
     def __init__(self, seed=None):
-        self.seed = seed
         self.random = None if seed is None else random.Random(seed)
+        self.blocks_at_once = 1 if seed is None else 4
+
+    def coin(self, chance):
+        return self.random is not None and self.random.random() < chance
+
+    def choose(self, things):
+        return things[0] if self.random is None else self.random.choice(things)
+
+    def take(self, ready):
+        """The next of the ready waiters."""
+        if self.random is not None:
+            ready.rotate(-self.random.randrange(len(ready)))
+        return ready.popleft()
 
     def order(self, count):
-        """The order of `count` things: forwards, or (seeded) forwards, backwards, warp by warp or shuffled."""
+        """The order of `count` things: forwards, or (seeded) backwards, warp by warp or shuffled."""
         if self.random is None:
             return range(count)
         kind = self.random.randrange(4)
@@ -84,19 +108,76 @@ class Schedule:
 
 
 _schedule = contextvars.ContextVar("schedule", default=None)
+_time_limit = contextvars.ContextVar("time_limit", default=None)
+
+
+@contextmanager
+def one_at_a_time():
+    """One launch. `now` is global, so launches from several Python threads take turns."""
+    with _one_launch:
+        now.watching = now.observer is not None or _schedule.get() is not None
+        try:
+            yield
+        finally:
+            now.watching = False
+
+
+@contextmanager
+def time_limit(seconds):
+    """Within the `with`, a launch that takes longer than `seconds` is stopped with a KernelTimeout."""
+    token = _time_limit.set(seconds)
+    try:
+        yield
+    finally:
+        _time_limit.reset(token)
+
+
+@contextmanager
+def _watchdog(seconds):
+    """Raise KernelTimeout in this Python thread, wherever it is, once `seconds` have passed."""
+    if seconds is None:
+        yield
+        return
+    me, guard, over = threading.get_ident(), threading.Lock(), False
+    raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
+
+    def stop():
+        with guard:
+            if not over:
+                raise_in(ctypes.c_ulong(me), ctypes.py_object(KernelTimeout))
+
+    timer = threading.Timer(seconds, stop)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        with guard:
+            over = True
+        timer.cancel()
+        raise_in(ctypes.c_ulong(me), None)  # not delivered yet: no longer wanted
 
 
 @contextmanager
 def schedule(seed):
-    """Within the `with`, kernels run their threads and blocks in a shuffled order drawn from `seed` (None: by index).
+    """Within the `with`, threads and blocks run in a shuffled order drawn from `seed` (None: by index).
 
-    A kernel without races gives the same result for every seed; one with a missing barrier seldom does.
+    Threads are also interrupted between reading and writing. A kernel without races gives the same result for
+    every seed; one with a missing barrier or a non-atomic add seldom does.
     """
     token = _schedule.set(seed)
     try:
         yield
     finally:
         _schedule.reset(token)
+
+
+class Site(NamedTuple):
+    """A place in the kernel's source. Two accesses on one line differ in `instruction`."""
+
+    filename: str
+    line: int
+    instruction: int
 
 
 class Waiter:
@@ -108,6 +189,10 @@ class Waiter:
         self.fibre, self.rank, self.site, self.line, self.value = fibre, rank, site, line, value
         self.result = None
         self.what = what
+
+    def place(self):
+        code, instruction = self.site
+        return Site(code.co_filename, self.line, instruction)
 
 
 class Block:
@@ -171,55 +256,67 @@ class Launch:
         return [self.coordinates[i] for i in self.schedule.order(self.block_size)]
 
     def run(self):
-        with _one_launch:
-            before = now.block, now.launch
-            now.launch = self
-            for dim3, values in ((block_dim, self.block), (grid_dim, self.grid)):
-                dim3.x, dim3.y, dim3.z = values
-            self.hub = getcurrent()
-            try:
-                with np.errstate(all="ignore"):
-                    self.context = contextvars.copy_context()
-                    self.run_blocks()
-            except BaseException:
-                self.failed = now.block.index if now.block is not None else (0, 0, 0)
-                raise
-            finally:
-                for worker in self.all_workers:
-                    if worker:
-                        worker.throw(GreenletExit)
-                now.block, now.launch = before
-                now.base_x = now.base_y = now.base_z = None
+        now.launch = self
+        for dim3, values in ((block_dim, self.block), (grid_dim, self.grid)):
+            dim3.x, dim3.y, dim3.z = values
+        if now.observer is not None:
+            now.observer.launch(self.name, self.grid, self.block)
+        self.hub = getcurrent()
+        try:
+            with np.errstate(all="ignore"), _watchdog(_time_limit.get()):
+                self.context = contextvars.copy_context()
+                self.run_blocks()
+        except BaseException:
+            self.failed = now.block.index if now.block is not None else (0, 0, 0)
+            raise
+        finally:
+            for worker in self.all_workers:
+                if worker:
+                    worker.throw(GreenletExit)
+            now.block = now.launch = None
+            now.base_x = now.base_y = now.base_z = None
 
     def run_blocks(self):
-        parked = []
         gx, gy, _ = self.grid
-        for linear in self.schedule.order(self.grid_size):
-            block = Block(self, (linear % gx, linear // gx % gy, linear // (gx * gy)), linear)
-            if self.run_block(block):
-                parked.append(block)
-        while parked:  # every block is at grid.sync(), or has ended
-            if len(parked) < self.grid_size:
+        todo = iter(self.schedule.order(self.grid_size))
+        alive, parked = [], []
+        while True:
+            while len(alive) < self.schedule.blocks_at_once and (linear := next(todo, None)) is not None:
+                alive.append(Block(self, (linear % gx, linear // gx % gy, linear // (gx * gy)), linear))
+            if alive:
+                block = self.schedule.choose(alive)
+                state = self.run_block(block)
+                if state != PREEMPTED:
+                    alive.remove(block)
+                if state == PARKED:
+                    parked.append(block)
+            elif not parked:
+                return
+            elif len(parked) < self.grid_size:
                 raise self.grid_divergence(parked)
-            for block in parked:
-                block.ready.extend(block.grid_barrier)
-                block.grid_barrier = []
-            parked = [block for block in parked if self.run_block(block)]
+            else:  # every thread of the grid is at grid.sync()
+                for block in parked:
+                    block.ready.extend(block.grid_barrier)
+                    block.grid_barrier = []
+                alive, parked = parked, []
 
     def run_block(self, block):
-        """Run `block` until all its threads have returned (False) or all wait at grid.sync() (True)."""
+        """Run `block` until it is DONE, or all its threads wait at grid.sync() (PARKED), or it gives way."""
         self.enter(block)
-        while True:
-            if block.ready:
-                block.ready.popleft().fibre.switch()
+        schedule = self.schedule
+        self.preempted = False
+        while not self.preempted:
+            if block.ready and not (schedule.random and block.started < block.size and schedule.coin(0.5)):
+                schedule.take(block.ready).fibre.switch()
             elif block.started < block.size:
                 self.worker().switch()
             elif len(block.finished) == block.size:
-                return False
+                return DONE
             elif not self.release(block):
                 if len(block.grid_barrier) == block.size:
-                    return True
+                    return PARKED
                 raise self.stuck(block)
+        return PREEMPTED
 
     def enter(self, block):
         now.block = block
@@ -253,17 +350,27 @@ class Launch:
                     raise TypeError("CUDA kernel must have void return type.")
                 finished.append(now.rank)
             self.workers.append(me)
-            if block.ready:
+            if block.ready and not self.schedule.random:
                 block.ready.popleft().fibre.switch()
             else:
                 self.hub.switch()
 
     # -- waiting ---------------------------------------------------------------------------------------------
 
+    def give_way(self, frame):
+        """Under a shuffled schedule: perhaps let other threads, of any block, run before this one."""
+        if self.schedule.coin(0.5):
+            waiter = Waiter(getcurrent(), now.rank, None, frame.f_lineno, None, "a read")
+            now.block.ready.append(waiter)
+            self.preempted = self.schedule.coin(0.5)
+            self.pause(waiter)
+
     def pause(self, waiter):
         """Leave this CUDA thread waiting and run others; returns once it is released."""
         block = now.block
-        if block.ready:
+        if now.observer is not None and waiter.site is not None:
+            now.observer.wait(waiter.what, waiter.rank, block.linear, waiter.place())
+        if block.ready and not self.schedule.random:
             block.ready.popleft().fibre.switch()
         else:  # the hub starts workers: started from here, they would nest
             self.hub.switch()
@@ -308,7 +415,7 @@ class Launch:
         return self.pause(waiter)
 
     def warp(self, frame, what, mask, value, resolve):
-        """A warp operation: the lanes named in `mask` meet; `resolve` turns {lane: value} into {lane: result}."""
+        """A warp operation: the lanes in `mask` meet; `resolve` turns {lane: value} into {lane: result}."""
         block, rank = now.block, now.rank
         warp, lane = rank >> 5, rank & 31
         mask = int(mask) & 0xFFFFFFFF
@@ -373,7 +480,7 @@ class Launch:
         return self.at(
             BarrierError(
                 f"Threads of one block wait at different barriers: {text}",
-                "cuda.syncthreads() must be the same call for all threads of the block: move it out of the branch.",
+                "cuda.syncthreads() must be the same call for all threads of a block: move it out of the branch.",
             ),
             block,
             block.barrier[-1],
@@ -399,8 +506,8 @@ class Launch:
                 present = sum(1 << (waiter.rank & 31) for waiter, _ in group)
                 return self.at(
                     BarrierError(
-                        f"{what} at line {line} waits for ever: its mask 0x{mask:08x} names lanes of warp {warp} that "
-                        f"never come (0x{mask & ~present:08x})",
+                        f"{what} at line {line} waits for ever: its mask 0x{mask:08x} names lanes of warp "
+                        f"{warp} that never come (0x{mask & ~present:08x})",
                         "All lanes named in the mask must reach the same call.",
                     ),
                     block,
@@ -410,7 +517,8 @@ class Launch:
             return self.at(
                 BarrierError(
                     f"{len(waiters)} of {block.size} threads wait at {what}, line {line}, but {gone} "
-                    f"{'has' if gone == 1 else 'have'} returned without reaching it (thread {self.name_of(out)}, say)",
+                    f"{'has' if gone == 1 else 'have'} returned without reaching it "
+                    f"(thread {self.name_of(out)}, say)",
                     "Every thread of the block must reach the barrier: no return and no branch around it.",
                 ),
                 block,
@@ -434,7 +542,8 @@ class Launch:
         block = parked[0]
         return self.at(
             BarrierError(
-                f"{len(parked)} of {self.grid_size} blocks wait at grid.sync(), but the others have returned without it",
+                f"{len(parked)} of {self.grid_size} blocks wait at grid.sync(), but the others have returned "
+                "without it",
                 "Every thread of every block must reach grid.sync().",
             ),
             block,

@@ -1,4 +1,4 @@
-"""What a kernel can do wrong on the CPU engine, and the error classes that numba.cuda has under its own names."""
+"""What a kernel can do wrong on the CPU engine, and the error classes of numba.cuda under their names."""
 
 
 class KernelError(RuntimeError):
@@ -42,6 +42,12 @@ class UninitializedError(KernelError):
 
 class KernelTimeout(KernelError):
     """A launch ran longer than the time given by `time_limit`."""
+
+    def __init__(self):
+        super().__init__(
+            "the launch was stopped: it ran longer than its time limit",
+            "A loop that never ends? On a GPU the program would hang here.",
+        )
 
 
 class CudaDriverError(Exception):

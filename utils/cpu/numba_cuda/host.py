@@ -103,7 +103,7 @@ def event_elapsed_time(start, end):
 
 
 class Device:
-    """The device that the engine plays: the limits are those of compute capability 9.0, the speed is a CPU's."""
+    """The device that the engine plays: limits of compute capability 9.0, speed of a CPU."""
 
     id = 0
     name = b"CPU engine (no GPU)"
@@ -234,8 +234,8 @@ def list_devices():
 def detect():
     """Print what devices there are; returns whether one is supported."""
     print("Found 1 CUDA devices")
-    print("id 0    %20s %40s" % (device.name.decode(), "[CPU ENGINE]"))
-    print("%40s: none; kernels run on this machine's CPU" % "GPU")
+    print(f"id 0    {device.name.decode():>20} {'[CPU ENGINE]':>40}")
+    print(f"{'GPU':>40}: none; kernels run on this machine's CPU")
     print("Summary:\n\t0/1 devices are GPUs")
     return True
 

@@ -9,11 +9,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Answers `import numba.cuda` with the engine's module, so that nothing heavy is imported before."""
 
     def find_spec(self, name, path=None, target=None):
-        if name == "numba.cuda":
-            return importlib.util.spec_from_loader(name, self)
-        if name.startswith("numba.cuda."):
-            raise ModuleNotFoundError(f"{name} is not available on the CPU engine", name=name)
-        return None
+        return importlib.util.spec_from_loader(name, self) if name == "numba.cuda" else None
 
     def create_module(self, spec):
         from . import cuda

@@ -11,13 +11,14 @@ import numpy as np
 from .arrays import View, as_dtype, cast, fresh, view
 from .engine import WARP, block_dim, grid_dim, now, thread_idx
 from .errors import CudaAPIError, KernelError
+from .observe import watched
 
 STATIC_SHARED = 48 * 1024
 DYNAMIC_SHARED = 227 * 1024
 FULL = 0xFFFFFFFF
 
 
-# -- indices ------------------------------------------------------------------------------------------------------
+# -- indices -------------------------------------------------------------------------------------------------
 
 
 def grid(ndim):
@@ -83,7 +84,7 @@ for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
 laneid = LaneId()
 
 
-# -- arrays -------------------------------------------------------------------------------------------------------
+# -- arrays --------------------------------------------------------------------------------------------------
 
 
 class shared:
@@ -106,7 +107,7 @@ class shared:
         used = sum(a.data.nbytes for a in block.shared.values() if a.data.base is None) + array.data.nbytes
         if used > STATIC_SHARED:
             raise KernelError(
-                f"the kernel asks for {used:,} bytes of static shared memory; a block can have {STATIC_SHARED:,}",
+                f"the kernel asks for {used:,} bytes of static shared memory; a block has {STATIC_SHARED:,}",
                 "Use smaller tiles, or dynamic shared memory: cuda.shared.array(0, dtype) and "
                 "kernel[grid, block, stream, bytes].",
             )
@@ -172,7 +173,7 @@ def assigned_name(code, lasti):
     return None
 
 
-# -- barriers and fences ------------------------------------------------------------------------------------------
+# -- barriers and fences -------------------------------------------------------------------------------------
 
 
 def syncthreads():
@@ -224,7 +225,7 @@ def this_grid():
     return GridGroup()
 
 
-# -- warp operations ----------------------------------------------------------------------------------------------
+# -- warp operations -----------------------------------------------------------------------------------------
 
 
 def syncwarp(mask=FULL):
@@ -259,7 +260,7 @@ def _like(value, model):
 
 
 def undefined(value):
-    """What a shuffle gives from a lane that does not take part: on a GPU undefined, here NaN or a striking number."""
+    """What a shuffle gives from a lane that takes no part: on a GPU undefined, here NaN or a striking number."""
     if isinstance(value, (float, np.floating)):
         return type(value)("nan")
     return type(value)(0x4DCDCDCD)
@@ -329,7 +330,7 @@ def lanemask_lt():
     return (1 << (now.rank % WARP)) - 1
 
 
-# -- atomics ------------------------------------------------------------------------------------------------------
+# -- atomics -------------------------------------------------------------------------------------------------
 
 
 def _atomic(name, new):
@@ -343,10 +344,10 @@ def _atomic(name, new):
             raise KernelError(f"cuda.atomic.{name} needs the index of one element of {array.describe()}")
         if array.written is not None and not array.written[index]:
             raise array.unwritten(index)
-        if now.observer is not None:
-            return array.atomic(index, lambda old: new(old, cast(value, array.dtype)), sys._getframe(1))
         old = array.mem[index]
         array.store(index, new(old, cast(value, array.dtype)))
+        if now.watching:
+            watched(array, index, "atomic", sys._getframe(1))
         return old
 
     operation.__name__ = operation.__qualname__ = name
@@ -374,7 +375,7 @@ def _smallest(old, value):
 
 
 class atomic:
-    """cuda.atomic: read, change and write one element with no other thread in between; each returns the old value."""
+    """cuda.atomic: read, change and write one element undisturbed; each returns the old value."""
 
     add = _atomic("add", _wider(operator.add))
     sub = _atomic("sub", _wider(operator.sub))
@@ -396,13 +397,13 @@ class atomic:
         index, whole = array.resolve(index, frame)
         if not whole:
             raise KernelError(f"cuda.atomic.cas needs the index of one element of {array.describe()}")
-        if now.observer is not None:
-            return array.atomic(index, lambda there: value if there == old else there, frame)
         if array.written is not None and not array.written[index]:
             raise array.unwritten(index)
         there = array.mem[index]
         if there == cast(old, array.dtype):
             array.store(index, value)
+        if now.watching:
+            watched(array, index, "atomic", frame)
         return there
 
     @staticmethod
@@ -411,7 +412,7 @@ class atomic:
         return atomic.cas(array, (0,) * array.ndim, old, value)
 
 
-# -- bits and numbers ---------------------------------------------------------------------------------------------
+# -- bits and numbers ----------------------------------------------------------------------------------------
 
 
 def _width(value):

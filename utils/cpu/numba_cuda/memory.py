@@ -1,4 +1,4 @@
-"""Device, pinned, mapped and managed arrays. Device memory is host memory of its own, so copies are real copies."""
+"""Device, pinned, mapped and managed arrays. Device memory is host memory of its own: copies are real."""
 
 import contextlib
 
@@ -176,7 +176,7 @@ class ManagedNDArray(MappedNDArray):
 
 
 def host_view(value):
-    """The NumPy array that shares memory with a device array, mapped array or torch tensor; None for all else."""
+    """The NumPy array that shares memory with a device array, mapped array or torch tensor; else None."""
     if isinstance(value, DeviceNDArray):
         return value.data
     if isinstance(value, MappedNDArray):
@@ -283,7 +283,7 @@ def managed_array(shape, dtype=np.float64, strides=None, order="C", stream=0, at
 
 
 def to_device(obj, stream=0, copy=True, to=None):
-    """Copy `obj` to a new device array, or into `to`. What is in device memory already is returned as it is."""
+    """Copy `obj` to a new device array, or into `to`. What is in device memory already is returned as is."""
     if to is not None:
         if copy:
             to.copy_to_device(obj, stream=stream)

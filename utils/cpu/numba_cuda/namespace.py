@@ -1,5 +1,7 @@
-"""The names a kernel sees. Its function is rebuilt with globals of its own, in which `cuda`, `math`, `np`, casts,
-`print` and device functions are the engine's, whatever the kernel's module calls them; nothing of the user's changes.
+"""The names a kernel sees.
+
+Its function is rebuilt with globals of its own, in which `cuda`, `math`, `np`, casts, `print` and device functions
+are the engine's, whatever the kernel's module calls them. Nothing of the user's changes.
 """
 
 import builtins
@@ -13,7 +15,7 @@ import numpy as np
 
 from . import kernel_api
 from .arrays import as_dtype, cast, view
-from .engine import Dim3
+from .engine import Dim3, now
 from .errors import KernelError
 
 _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
@@ -51,7 +53,7 @@ class Cast:
         return str(self.dtype)
 
 
-# -- math: float32 in, float32 out, and no exceptions, as on a GPU -----------------------------------------------------
+# -- math: float32 in, float32 out, and no exceptions, as on a GPU -------------------------------------------
 
 
 def _quiet(function, fallback):
@@ -82,8 +84,8 @@ _NUMPY_NAMES = {
     "atan2": "arctan2",
 }
 _MATH = (
-    "acos acosh asin asinh atan atan2 atanh copysign cos cosh degrees erf erfc exp exp2 expm1 fabs fmod gamma "
-    "hypot lgamma log log10 log1p log2 pow radians remainder sin sinh sqrt tan tanh"
+    "acos acosh asin asinh atan atan2 atanh copysign cos cosh degrees erf erfc exp exp2 expm1 fabs fmod "
+    "gamma hypot lgamma log log10 log1p log2 pow radians remainder sin sinh sqrt tan tanh"
 ).split()
 
 
@@ -192,9 +194,15 @@ def specialize(function, seen=None):
     seen = {} if seen is None else seen
     if function in seen:
         return seen[function]
-    code = convert_code(function.__code__)
     names = {"__builtins__": _BUILTINS}  # a function takes its builtins from here when it is made
-    # Filled after the function exists, so that a device function may call itself.
+    code = function.__code__
+    if now.observer is not None:
+        from .instrument import instrument, reporters
+
+        code = instrument(code)
+        names.update(reporters(code))
+    code = convert_code(code)
+    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     made = types.FunctionType(
         code,
         names,
@@ -203,15 +211,13 @@ def specialize(function, seen=None):
         tuple(types.CellType() for _ in code.co_freevars) or None,
     )
     made.__kwdefaults__ = function.__kwdefaults__
-    seen[function] = made
+    seen[function] = made  # known before its names are filled in: a device function may call itself
     for name in global_names(code):
         if name in function.__globals__:
             names[name] = convert(function.__globals__[name], name, seen)
-    for cell, mine, name in zip(
-        function.__closure__ or (), made.__closure__ or (), code.co_freevars, strict=True
-    ):
+    for name, mine in zip(code.co_freevars, made.__closure__ or (), strict=True):
         try:
-            mine.cell_contents = convert(cell.cell_contents, name, seen)
+            mine.cell_contents = convert(cells[name].cell_contents, name, seen)
         except ValueError:
             pass  # not assigned yet: reading it is the user's NameError
     return made
@@ -228,7 +234,7 @@ def global_names(code):
 
 @functools.cache
 def convert_code(code):
-    """Float literals become np.float64, so that `float32 * 2.0` is float64 as in Numba (NumPy alone: float32)."""
+    """Float literals become np.float64, so that `float32 * 2.0` is float64 as in Numba, not float32."""
     return code.replace(co_consts=tuple(convert_constant(constant) for constant in code.co_consts))
 
 

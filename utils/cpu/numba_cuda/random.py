@@ -1,7 +1,6 @@
 """numba.cuda.random: xoroshiro128+ generators, the same numbers as on a GPU.
 
-The generator and its jump are by David Blackman and Sebastiano Vigna (https://prng.di.unimi.it, public domain),
-with the parameters (55, 14, 36) of its first version, which Numba uses.
+The generator and its jump are by David Blackman and Sebastiano Vigna (https://prng.di.unimi.it), with the parameters (55, 14, 36) of its first version, which Numba uses.
 """
 
 import math
@@ -26,7 +25,7 @@ def __getattr__(name):
     raise AttributeError(name)
 
 
-# -- seeding: whole arrays of states at once ---------------------------------------------------------------------------
+# -- seeding: whole arrays of states at once -----------------------------------------------------------------
 
 
 def _step(s0, s1):
@@ -48,7 +47,7 @@ def _jump(s0, s1):
 
 
 def _apply(matrix, s0, s1):
-    """Multiply states, as vectors of 128 bits, with a matrix given by its columns (two arrays of 128 words)."""
+    """Multiply states, as vectors of 128 bits, with a matrix given by its columns (two lots of 128 words)."""
     to0, to1 = np.zeros_like(s0), np.zeros_like(s1)
     for bit in range(128):
         source = s0 if bit < 64 else s1
@@ -59,7 +58,7 @@ def _apply(matrix, s0, s1):
 
 
 def _states(n, seed, subsequence_start):
-    """`n` states, each 2**64 steps after the one before. A jump is linear, so m jumps at once are a matrix power."""
+    """`n` states, each 2**64 steps after the one before. A jump is linear: m jumps are a matrix power."""
     states = np.zeros(n, xoroshiro128p_dtype)
     if n == 0:
         return states
@@ -98,7 +97,7 @@ def init_xoroshiro128p_states(states, seed, subsequence_start=0, stream=0):
     data[...] = _states(data.shape[0], int(seed) & _MASK, int(subsequence_start))
 
 
-# -- in kernels ----------------------------------------------------------------------------------------------------------
+# -- in kernels ----------------------------------------------------------------------------------------------
 
 
 def xoroshiro128p_next(states, index):

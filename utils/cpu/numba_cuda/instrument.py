@@ -1,0 +1,93 @@
+"""For observers: rebuilds a kernel so that it reports each statement and each branch it takes."""
+
+import ast
+import functools
+import inspect
+import textwrap
+import types
+
+from .engine import Site, now
+
+_LINE, _BRANCH = "__line__", "__branch__"
+
+
+class _Reporter(ast.NodeTransformer):
+    """Puts `__line__(n)` before every statement and `__branch__(n, test)` around every test."""
+
+    def _body(self, statements):
+        out = []
+        for statement in statements:
+            out.append(ast.copy_location(ast.Expr(_call(_LINE, statement)), statement))
+            out.append(self.visit(statement))
+        return out
+
+    def generic_visit(self, node):
+        if isinstance(node, ast.expr):
+            return super().generic_visit(node)
+        for field in ("body", "orelse", "finalbody"):
+            if isinstance(getattr(node, field, None), list):
+                setattr(node, field, self._body(getattr(node, field)))
+        for field, value in ast.iter_fields(node):
+            if isinstance(value, ast.expr):
+                setattr(node, field, self.visit(value))
+            elif isinstance(value, list) and value and isinstance(value[0], ast.expr):
+                setattr(node, field, [self.visit(part) for part in value])
+        if isinstance(node, (ast.If, ast.While)):
+            node.test = _call(_BRANCH, node.test, node.test)
+        return node
+
+    def visit_IfExp(self, node):
+        node = super().generic_visit(node)
+        node.test = _call(_BRANCH, node.test, node.test)
+        return node
+
+
+def _call(name, place, *arguments):
+    call = ast.Call(ast.Name(name, ast.Load()), [ast.Constant(place.lineno), *arguments], [])
+    return ast.copy_location(call, place)
+
+
+@functools.lru_cache(maxsize=256)
+def instrument(code):
+    """`code` of a function, made to report; the same code if its source cannot be found."""
+    try:
+        lines, first = inspect.getsourcelines(code)
+    except (OSError, TypeError):
+        return code
+    try:
+        tree = ast.parse(textwrap.dedent("".join(lines)))
+    except SyntaxError:
+        return code
+    function = tree.body[0]
+    if not isinstance(function, ast.FunctionDef):
+        return code
+    ast.increment_lineno(tree, max(first, 1) - 1)
+    function.decorator_list = []
+    function.args.defaults = [ast.copy_location(ast.Constant(None), old) for old in function.args.defaults]
+    function.returns = None
+    for argument in function.args.args:
+        argument.annotation = None
+    function.body = _Reporter()._body(function.body)
+    if code.co_freevars:  # the function must see the same names as free variables
+        arguments = [ast.arg(name) for name in code.co_freevars]
+        outer = ast.FunctionDef("outer", ast.arguments([], arguments, None, [], [], None, []), [function], [])
+        if "type_params" in ast.FunctionDef._fields:
+            outer.type_params = []
+        tree.body = [ast.copy_location(outer, function)]
+    made = compile(ast.fix_missing_locations(tree), code.co_filename, "exec", dont_inherit=True)
+    while made.co_name != code.co_name:
+        made = next(part for part in made.co_consts if isinstance(part, types.CodeType))
+    return made
+
+
+def reporters(code):
+    """The functions that instrumented code calls, by name."""
+
+    def line(number):
+        now.observer.line(now.rank, now.block.linear, Site(code.co_filename, number, 0))
+
+    def branch(number, taken):
+        now.observer.branch(bool(taken), now.rank, now.block.linear, Site(code.co_filename, number, 0))
+        return taken
+
+    return {_LINE: line, _BRANCH: branch}
