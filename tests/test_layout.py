@@ -1,4 +1,4 @@
-"""The folders keep to their jobs: imports go one way, every import is declared, nothing knows the author's machine."""
+"""Folders keep to their jobs: imports go one way, all are declared, nothing knows the author's machine."""
 
 import ast
 import importlib.metadata
@@ -11,6 +11,7 @@ from pathlib import Path
 
 import hygiene
 import pytest
+from IPython.core.inputtransformer2 import TransformerManager
 from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -20,15 +21,15 @@ MAY_IMPORT = {"utils": {"utils"}, "course": {"course", "utils"}, "chapters": {"c
 
 
 def sources(folder):
-    """(path, Python source) of every module in the folder and of every notebook, its magics left out."""
+    """(path, Python source) of every module in the folder and of every notebook cell, magics made plain calls."""
     for path in sorted((ROOT / folder).rglob("*.py")):
         yield path, path.read_text(encoding="utf-8")
     for path in sorted((ROOT / folder).rglob("*.ipynb")):
         if ".ipynb_checkpoints" in path.parts:
             continue
         for cell in hygiene.read(path).cells:
-            if cell.cell_type == "code" and not cell.source.startswith("%%"):
-                yield path, "\n".join(line for line in cell.source.splitlines() if not line.lstrip()[:1] in ("%", "!"))
+            if cell.cell_type == "code":
+                yield path, TransformerManager().transform_cell(cell.source)
 
 
 def imported(source):
@@ -48,17 +49,16 @@ def test_imports_go_one_way(folder):
 
 
 def test_every_import_is_declared():
-    """What is imported must be among the dependencies, not there by luck because another package needs it."""
+    """What is imported is among the dependencies, not there by luck because another package needs it."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     declared = {canonical(Requirement(line).name)
                 for line in project["dependencies"] + project["optional-dependencies"]["test"]}
-    declared |= {"cuda-pathfinder", "ipython", "jupyter-client", "nbclient", "nbformat", "packaging", "traitlets"}
     providers = importlib.metadata.packages_distributions()
     local = {path.stem for path in (ROOT / "tests").rglob("*.py")}
     undeclared = sorted({f"{path.relative_to(ROOT)} imports {name}" for folder in OURS
                          for path, source in sources(folder) for name in imported(source)
-                         if (top := name.split(".")[0]) not in sys.stdlib_module_names | OURS | local
-                         and not declared & {canonical(each) for each in providers.get(top, [])}})
+                         if (top := name.split(".")[0]) not in OURS | local and top in providers
+                         and not declared & {canonical(each) for each in providers[top]}})
     assert undeclared == []
 
 
@@ -71,7 +71,7 @@ def test_the_installed_packages_are_the_ones_of_this_folder(tmp_path):
     code = """
 import importlib, json, pkgutil, course, utils
 names = [found.name for package in (course, utils)
-         for found in pkgutil.walk_packages(package.__path__, package.__name__ + ".") if found.name != "utils.__main__"]
+         for found in pkgutil.walk_packages(package.__path__, package.__name__ + ".")]
 print(json.dumps({name: importlib.import_module(name).__file__ for name in names}))
 """
     run = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
@@ -81,7 +81,7 @@ print(json.dumps({name: importlib.import_module(name).__file__ for name in names
 
 
 def tracked_texts():
-    """(path, text) of every file under version control that is text and not a notebook (test_notebooks.py)."""
+    """(path, text) of every text file under version control but the notebooks (see test_notebooks.py)."""
     listing = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True)
     if listing.returncode:
         pytest.skip("not a git checkout")
