@@ -5,6 +5,7 @@ the environment variable ``CUDA_COURSE_RECORD``; the helpers add to it with `app
 into a results file with `read_lines` and `write`.
 """
 
+import functools
 import json
 import math
 import os
@@ -131,14 +132,17 @@ def load(folder: Path | None = None) -> list[dict]:
 
     Each entry has name, value, unit, spread, gpu, driver, versions and date. ValueError names a broken file.
     """
-    entries = []
-    for path in sorted(Path(folder or FOLDER).glob("*.json")):
-        try:
-            content = json.loads(path.read_text(encoding="utf-8"))
-        except ValueError as error:  # not JSON, or not even text
-            raise ValueError(f"{path} is not a sound results file:\n  {error}") from None
-        entries += _sound(content, path)["results"]
-    return entries
+    paths = sorted(Path(folder or FOLDER).glob("*.json"))
+    return [entry for path in paths for entry in _entries(path, path.stat().st_mtime_ns)]
+
+
+@functools.lru_cache  # a notebook asks for many entries: read and validate a file once, and again if it changes
+def _entries(path: Path, _modified: int) -> tuple[dict, ...]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:  # not JSON, or not even text
+        raise ValueError(f"{path} is not a sound results file:\n  {error}") from None
+    return tuple(_sound(content, path)["results"])
 
 
 def find(name: str, gpu: str | None = None, folder: Path | None = None) -> dict | None:
