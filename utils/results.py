@@ -136,7 +136,7 @@ def load(folder: Path | None = None) -> list[dict]:
     return [entry for path in paths for entry in _entries(path, path.stat().st_mtime_ns)]
 
 
-@functools.lru_cache  # a notebook asks for many entries: read and validate a file once, and again if it changes
+@functools.lru_cache  # notebooks ask for many entries: a file is read and validated once, and when it changes
 def _entries(path: Path, _modified: int) -> tuple[dict, ...]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
