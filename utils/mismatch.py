@@ -305,6 +305,7 @@ class CheckError(AssertionError):
         super().__init__(message)
         self.reasons = list(reasons)
         self._differences = differences
+        self._shown = False
 
     def figure(self):
         """A matplotlib figure of where the result is right, wrong, NaN or unwritten; None without a map."""
@@ -345,7 +346,7 @@ class CheckError(AssertionError):
         if figure is not None:
             from IPython.display import Image, display
 
-            display(Image(_png(figure)))
+            display(Image(_png(figure), alt="Map of where the result is right, wrong, NaN or unwritten"))
         return figure is not None
 
     def _repr_html_(self) -> str:
@@ -358,8 +359,8 @@ class CheckError(AssertionError):
 
     def _render_traceback_(self) -> list[str]:
         """What IPython shows instead of a traceback: the line that asked, and the message."""
-        if _in_notebook():
-            self._display_map()
+        if _in_notebook() and not self._shown:  # IPython asks more than once
+            self._shown = self._display_map()
         line = _calling_line(self.__traceback__)
         title = f"\x1b[31m{type(self).__name__}\x1b[0m" + (f" in {line}" if line else "")
         return [title, *str(self).split("\n")]
