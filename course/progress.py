@@ -200,5 +200,5 @@ class ChapterMap:
         )
 
 
-GRID = "display:grid;grid-template-columns:repeat(auto-fill,minmax(230px,1fr));gap:8px;max-width:1000px"
+GRID = "display:grid;grid-template-columns:repeat(auto-fill,minmax(200px,1fr));gap:8px;max-width:1000px"
 CARD = "border:1px solid #8888;border-radius:6px;padding:8px 12px;line-height:1.45;"

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from course.exercises import engines
-from course.exercises.diagnose import diagnose, failed, plain, trim
+from course.exercises.diagnose import diagnose, failed, plain
 from course.exercises.model import BROKEN
 from course.exercises.report import Outcome, describe, draw
 
@@ -119,7 +119,7 @@ def as_kernel(exercise, answer):
             raise Rejected(
                 "not_a_kernel", f"`{answer.__name__}` is a plain Python function: write `@cuda.jit` above it."
             )
-        if hasattr(answer, "dispatcher") or "LaunchConfig" in type(answer).__name__:
+        if hasattr(answer, "griddim"):
             raise Rejected(
                 "not_a_kernel",
                 "check() got a kernel with a launch attached. Pass the kernel alone, without "
@@ -142,8 +142,9 @@ def as_kernel(exercise, answer):
 
 
 def is_device_function(kernel):
-    options = getattr(kernel, "targetoptions", {}) or {}
-    return bool(options.get("device")) or bool(getattr(kernel, "_device", False))
+    """Whether it was made with device=True (said differently by numba.cuda and by the CPU engine)."""
+    options = getattr(kernel, "targetoptions", {})
+    return bool(options.get("device") or getattr(kernel, "device", False) is True)
 
 
 def parameters(exercise):
@@ -175,7 +176,7 @@ def crashed(stopped, function):
     source = linecache.getline(code.co_filename, line).strip() if line else ""
     where = ""
     if stopped.thread is not None and stopped.block is not None:
-        where = f" (thread {trim(stopped.thread)} of block {trim(stopped.block)})"
+        where = f" (thread {stopped.thread} of block {stopped.block})"
     kind = type(error).__name__
     message = getattr(error, "problem", None) or short_message(error)
     message = message if message.startswith(kind) or kind == "KernelError" else f"{kind}: {message}"

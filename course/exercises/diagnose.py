@@ -75,7 +75,8 @@ def where(index):
 
 def telling(run):
     """Sorts runs by how well they show a mistake: small arrays first, but not those that are all edge."""
-    return run.expected.size < 8, run.expected.size
+    thin = run.expected.ndim > 1 and min(run.expected.shape) < 2
+    return thin, run.expected.size < 8, run.expected.size
 
 
 def diagnose(runs, exercise):
@@ -160,7 +161,7 @@ def rule_swapped(bad, good, exercise):
         "swapped_axes",
         f"In an output of shape {run.expected.shape} exactly those elements are filled that threads reach"
         f" when the indices of axis {a} and axis {b} are exchanged. `cuda.grid(2)` gives (x, y): x runs along"
-        " a row, so it is the column, the *last* index.",
+        " a row, so it is the column, the last index.",
         run,
     )
 
@@ -187,8 +188,7 @@ def rule_square(bad, good, exercise):
     ):
         return Finding(
             "only_square",
-            f"Right for equal sides (such as {squares[-1].shape}), wrong for {bad[0].shape}: "
-            "is one side's length used for the other?",
+            "Right whenever all sides are equal, wrong when they are not: is one side used for another?",
             bad[0],
         )
 
@@ -217,7 +217,12 @@ def rule_outside(bad, good, exercise):
             run,
         )
     if all(any(s > 0 for s in surplus(r, exercise)) for r in outside):
-        axes = "" if sum(e > 1 for e in run.launch.block) == 1 else " along every axis"
+        axes = ""
+        if len(shape) > 1:
+            beyond_of = {
+                a for i in indices for a, (k, n) in enumerate(zip(i, shape, strict=False)) if not 0 <= k < n
+            }
+            axes = f" along axis {beyond_of.pop()}" if len(beyond_of) == 1 else " along every axis"
         return Finding("missing_guard", f"{says} Is there a guard{axes}?", run)
     return Finding("out_of_bounds", says, run)
 

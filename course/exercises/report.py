@@ -128,41 +128,31 @@ def draw(run, exercise):
         layer = int(np.argwhere(state)[0][0])
         state, title = state[layer], f"{title}, layer {layer}"
     if state.ndim == 1:  # a row of 32 is a warp
-        state = np.pad(state, (0, -len(state) % 32), constant_values=3).reshape(-1, 32)
-        title += ", 32 elements a row"
+        if state.size > 32:
+            state = np.pad(state, (0, -state.size % 32), constant_values=3)
+            title += ", 32 elements a row"
+        state = state.reshape(-1, min(state.size, 32))
     height, width = state.shape
-    cell = min(0.22, 7 / max(width, height))
-    figure = Figure(
-        figsize=(max(3.2, width * cell + 0.8), max(0.5, height * cell) + 0.9), layout="constrained", dpi=80
-    )
+    cell = min(0.25, 6 / width, 4 / height)  # inches
+    figure = Figure(figsize=(max(3.6, width * cell + 0.6), height * cell + 0.9), layout="constrained", dpi=90)
     axes = figure.subplots()
-    colours = ["#8fbcdb", "#d95f02", "#f2f2f2", "#ffffff"]
-    axes.pcolormesh(
-        state,
-        cmap=ListedColormap(colours),
-        vmin=0,
-        vmax=3,
-        edgecolors="#999999",
-        linewidth=0.4 if max(state.shape) <= 64 else 0,
-    )
+    names = {"right": "#8fbcdb", "wrong": "#d95f02", "never written": "#e8e8e8", "": "#ffffff"}
+    line = 0.5 if max(width, height) <= 64 else 0
+    colours = ListedColormap(list(names.values()))
+    axes.pcolormesh(state, cmap=colours, vmin=0, vmax=3, edgecolors="#888888", linewidth=line)
     axes.invert_yaxis()
-    axes.set_aspect("equal")
-    axes.set_xticks([0, width], ["0", str(width)])
-    axes.set_yticks([0, height], ["0", str(height)])
-    axes.tick_params(labelsize=7, length=2)
-    axes.set_title(title, fontsize=8)
-    present = [
-        (c, n)
-        for k, (c, n) in enumerate(zip(colours, ["right", "wrong", "never written"], strict=False))
-        if (state == k).any()
+    axes.set_aspect("equal", anchor="W")
+    axes.set_xticks([0.5, width - 0.5] if width > 1 else [0.5], [0, width - 1] if width > 1 else [0])
+    axes.set_yticks([0.5, height - 0.5] if height > 1 else [0.5], [0, height - 1] if height > 1 else [0])
+    axes.tick_params(labelsize=8, length=0)
+    axes.spines[:].set_visible(False)
+    patches = [
+        Patch(facecolor=colour, edgecolor="#888888", label=name)
+        for k, (name, colour) in enumerate(names.items())
+        if name and (state == k).any()
     ]
-    figure.legend(
-        handles=[Patch(facecolor=c, edgecolor="#999999", label=n) for c, n in present],
-        loc="outside lower center",
-        ncols=3,
-        fontsize=7,
-        frameon=False,
-    )
+    figure.suptitle(title, fontsize=9, x=0.02, ha="left")
+    figure.legend(handles=patches, loc="outside lower left", ncols=3, fontsize=8, frameon=False)
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png")
     right_n, wrong_n, holes = ((state == k).sum() for k in range(3))

@@ -1,0 +1,494 @@
+"""Exercises: solutions pass, wrong answers are rejected for their reason, starters are neither."""
+
+import utils  # noqa: F401  first: it puts Numba on this machine's engine
+
+# isort: split
+import importlib.util
+import json
+import time
+from pathlib import Path
+
+import nbformat
+import numpy as np
+import pytest
+from numba import cuda
+
+from course import exercises
+from course.chapters import CHAPTERS
+from course.exercises import checker, first_kernels
+from course.exercises.checker import check_answer
+from course.exercises.diagnose import diagnose
+from course.exercises.engines import Run
+from course.exercises.model import REASONS, Exercise, InOut, Launch, Out
+from utils import cuda_c
+
+ALL = list(exercises.EXERCISES.values())
+CHAPTER_FILES = sorted((Path(__file__).parent.parent / "chapters").glob("*.ipynb"))
+
+
+@pytest.fixture(scope="session")
+def cuda_c_works(tmp_path_factory):
+    """Skip where CUDA C cannot be built at all."""
+    path = tmp_path_factory.mktemp("cu") / "nothing.cu"
+    path.write_text("__global__ void nothing(int* a) {}\n")
+    try:
+        cuda_c.load(path)
+    except (cuda_c.CompileError, ImportError) as error:
+        pytest.skip(f"no CUDA C on this machine: {str(error).splitlines()[0]}")
+
+
+def hand_in(exercise, answer, folder, request):
+    """An answer as a learner hands it in: CUDA C as a file."""
+    if exercise.kind != "cuda_c":
+        return answer
+    request.getfixturevalue("cuda_c_works")
+    path = folder / "answer.cu"
+    path.write_text(answer)
+    return path
+
+
+def import_starter(exercise, folder):
+    """What a notebook has after running the starter cell."""
+    text = exercises.starter(exercise.id)
+    if exercise.kind == "cuda_c":
+        first, _, rest = text.partition("\n")
+        assert first == f"%%writefile {exercise.path}"
+        path = folder / "starter.cu"
+        path.write_text(rest)
+        return path
+    path = folder / "starter.py"
+    path.write_text(f"from numba import cuda\n\n\n{text}\n")
+    spec = importlib.util.spec_from_file_location("starter", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    function = next(v for k, v in vars(module).items() if not k.startswith("_") and k != "cuda")
+    return function
+
+
+def name_of(answer):
+    return getattr(getattr(answer, "py_func", answer), "__name__", "")
+
+
+WRONG = [
+    pytest.param(e, w, id=f"{e.id}-{n}-{w.reason}-{name_of(w.answer)}")
+    for e in ALL
+    for n, w in enumerate(e.wrong)
+]
+
+
+@pytest.mark.parametrize("exercise", ALL, ids=lambda e: e.id)
+def test_solution_passes_every_time(exercise, tmp_path, request):
+    answer = hand_in(exercise, exercise.solution, tmp_path, request)
+    for seed in (0, 1, None):
+        outcome = check_answer(exercise, answer, seed)
+        assert outcome.solved, repr(outcome)
+
+
+@pytest.mark.parametrize("exercise, wrong", WRONG)
+def test_wrong_answer_is_rejected_for_its_reason(exercise, wrong, tmp_path, request):
+    answer = hand_in(exercise, wrong.answer, tmp_path, request)
+    for seed in (0, None):
+        outcome = check_answer(exercise, answer, seed)
+        assert not outcome.solved
+        assert outcome.reason == wrong.reason, repr(outcome)
+
+
+@pytest.mark.parametrize("exercise", ALL, ids=lambda e: e.id)
+def test_starter_is_not_solved_and_raises_nothing(exercise, tmp_path, request):
+    if exercise.kind == "cuda_c":
+        request.getfixturevalue("cuda_c_works")
+    outcome = exercises.check(exercise.id, import_starter(exercise, tmp_path))
+    assert outcome.status == "not yet"
+    assert outcome.untouched
+    assert "Not solved yet: this is still the starter." in repr(outcome)
+
+
+@pytest.mark.parametrize("exercise", ALL, ids=lambda e: e.id)
+def test_entry_is_complete(exercise):
+    assert exercise.chapter in {"index", *(c.name for c in CHAPTERS)}
+    assert exercise.id.split(".")[0] in (exercise.chapter[:2], "start")
+    assert len(exercise.wrong) >= 3
+    assert len(exercise.hints) >= 2
+    assert {w.reason for w in exercise.wrong} | {h.reason for h in exercise.hypotheses} <= set(REASONS)
+    assert exercise.minutes > 0
+    if exercise.kind == "cuda_c":
+        assert f"void {exercise.kernel_name}(" in exercise.starter
+        assert "%%writefile" not in exercise.solution
+    else:
+        assert checker.body_of(exercise.starter) != checker.body_of(exercises.solution_source(exercise))
+        assert (
+            f"def {name_of(exercise.solution)}({', '.join(checker.parameters(exercise))}):"
+            in exercise.starter
+        )
+
+
+def test_first_kernels_reject_the_classic_mistakes():
+    rejected = {w.reason for e in first_kernels.EXERCISES for w in e.wrong}
+    assert {"missing_guard", "swapped_axes", "off_by_one", "only_square", "only_multiples"} <= rejected
+
+
+@pytest.mark.parametrize("path", CHAPTER_FILES, ids=lambda p: p.name)
+def test_notebook_holds_each_starter_and_its_check(path):
+    cells = [c.source.strip() for c in nbformat.read(path, 4).cells if c.cell_type == "code"]
+    for exercise in ALL:
+        if exercise.chapter == path.stem:
+            assert exercises.starter(exercise.id) in cells
+            assert any(f'exercises.check("{exercise.id}"' in cell for cell in cells)
+
+
+# ---- right answers that are written differently must pass ----
+
+
+@cuda.jit
+def scale_by_hand(out, a, factor):
+    i = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
+    if i >= a.shape[0]:
+        return
+    out[i] = a[i] * factor
+
+
+@cuda.jit
+def scale_grid_stride(result, values, by):
+    for i in range(cuda.grid(1), len(result), cuda.gridsize(1)):
+        result[i] = values[i]
+        result[i] *= by
+
+
+@cuda.jit(device=True)
+def luminance(r, g, b):
+    return 0.299 * r + 0.587 * g + 0.114 * b
+
+
+@cuda.jit
+def grayscale_with_rows(gray, rgb):
+    x, y = cuda.grid(2)
+    if y < gray.shape[0]:
+        if x < gray.shape[1]:
+            pixel = rgb[y, x]
+            gray[y, x] = luminance(pixel[0], pixel[1], pixel[2])
+
+
+@cuda.jit
+def grayscale_loops_over_rows(gray, rgb):
+    x = cuda.grid(2)[0]
+    if cuda.blockIdx.y == 0 and cuda.threadIdx.y == 0 and x < gray.shape[1]:
+        for y in range(gray.shape[0]):
+            gray[y, x] = luminance(rgb[y, x, 0], rgb[y, x, 1], rgb[y, x, 2])
+
+
+@cuda.jit
+def matmul_sums_in_place(c, a, b):
+    j, i, n = cuda.grid(3)
+    if n < c.shape[0] and i < c.shape[1] and j < c.shape[2]:
+        c[n, i, j] = 0
+        for k in range(b.shape[1]):
+            c[n, i, j] += a[n, i, k] * b[n, k, j]
+
+
+@cuda.jit
+def axpy_while(y, x, a):
+    i = cuda.grid(1)
+    while i < y.size:
+        y[i] = a * x[i] + y[i]
+        i += cuda.blockDim.x * cuda.gridDim.x
+
+
+def blocks_by_rounding_up(height, width, block_x, block_y):
+    return [-(-width // block_x), (height + block_y - 1) // block_y]
+
+
+@pytest.mark.parametrize(
+    "id, answer",
+    [
+        ("05.scale_guard", scale_by_hand),
+        ("05.scale_guard", scale_grid_stride),
+        ("05.grayscale", grayscale_with_rows),
+        ("05.grayscale", grayscale_loops_over_rows),
+        ("05.batched_matmul", matmul_sums_in_place),
+        ("05.grid_stride", axpy_while),
+        ("05.blocks_for", blocks_by_rounding_up),
+    ],
+    ids=lambda v: v if isinstance(v, str) else name_of(v),
+)
+def test_another_right_answer_passes(id, answer):
+    exercises.check(id, answer, strict=True)
+
+
+def test_another_right_answer_in_cuda_c_passes(tmp_path, cuda_c_works):
+    path = tmp_path / "rotate.cu"
+    path.write_text("""
+__device__ int where(int row, int column, int row_length) { return row * row_length + column; }
+
+__global__ void rotate(float* result, const float* picture, int rows, int columns)
+{
+    for (int r = blockIdx.y * blockDim.y + threadIdx.y; r < rows; r += blockDim.y * gridDim.y)
+        for (int c = blockIdx.x * blockDim.x + threadIdx.x; c < columns; c += blockDim.x * gridDim.x)
+            result[where(c, rows - 1 - r, rows)] = picture[where(r, c, columns)];
+}
+""")
+    exercises.check("05.rotate", str(path), strict=True)
+
+
+# ---- answers that are no answers ----
+
+
+@cuda.jit(device=True)
+def device_function(out, a, factor):
+    return a[0]
+
+
+@cuda.jit
+def too_few_parameters(out, a):
+    out[0] = a[0]
+
+
+def not_jitted(out, a, factor):
+    out[0] = a[0]
+
+
+@pytest.mark.parametrize(
+    "answer, reason, word",
+    [
+        (None, "not_a_kernel", "None"),
+        (..., "not_a_kernel", "Ellipsis"),
+        (not_jitted, "not_a_kernel", "@cuda.jit"),
+        ("scale", "not_a_kernel", "without quotes"),
+        (42, "not_a_kernel", "int"),
+        (device_function, "not_a_kernel", "device=True"),
+        (first_kernels.scale[1, 32], "not_a_kernel", "launch"),
+        (too_few_parameters, "wrong_arity", "(out, a, factor)"),
+    ],
+    ids=str,
+)
+def test_what_is_no_kernel_is_named(answer, reason, word):
+    outcome = exercises.check("05.scale_guard", answer)
+    assert (outcome.status, outcome.reason) == ("broken", reason)
+    assert word in repr(outcome)
+
+
+@cuda.jit
+def misspelt(out, a, factor):
+    i = cuda.grid(1)
+    if i < out.size:
+        out[i] = fcator * a[i]  # noqa: F821
+
+
+@cuda.jit
+def float_index(out, a, factor):
+    i = cuda.grid(1)
+    if i < out.size:
+        out[i / 1] = factor * a[i]
+
+
+@cuda.jit
+def endless(out, a, factor):
+    i = cuda.grid(1)
+    while i < out.size:
+        out[i] = factor * a[i]
+
+
+@pytest.mark.parametrize(
+    "kernel, line, word",
+    [
+        (misspelt, "out[i] = fcator * a[i]", "fcator"),
+        (float_index, "out[i / 1] = factor * a[i]", "integer"),
+    ],
+)
+def test_a_crash_shows_the_line_and_the_thread(kernel, line, word):
+    outcome = exercises.check("05.scale_guard", kernel)
+    assert (outcome.status, outcome.reason) == ("broken", "crashed")
+    assert line in outcome.code
+    assert word in outcome.lines[0]
+    assert "thread (0, 0, 0) of block (0, 0, 0)" in outcome.lines[0]
+
+
+def test_an_endless_kernel_is_stopped(monkeypatch):
+    monkeypatch.setattr(checker, "SECONDS", 0.3)
+    start = time.monotonic()
+    outcome = exercises.check("05.scale_guard", endless)
+    assert (outcome.status, outcome.reason) == ("broken", "timeout")
+    assert time.monotonic() - start < 5
+
+
+@pytest.mark.parametrize(
+    "answer, reason, word",
+    [
+        (None, "not_a_kernel", "build/rotate.cu"),
+        (first_kernels.scale, "not_a_kernel", "build/rotate.cu"),
+        ("nowhere/rotate.cu", "missing_file", "%%writefile"),
+    ],
+)
+def test_what_is_no_cuda_file_is_named(answer, reason, word):
+    outcome = exercises.check("05.rotate", answer)
+    assert outcome.reason == reason
+    assert word in repr(outcome)
+
+
+ROTATE = first_kernels.ROTATE_CU
+
+
+@pytest.mark.parametrize(
+    "source, reason, word",
+    [
+        (ROTATE.replace("height + ", "height + ;"), "does_not_compile", "answer.cu"),
+        (ROTATE.replace("void rotate", "void turn"), "missing_kernel", "turn"),
+        (ROTATE.replace(", int width)", ")").replace("width", "height"), "wrong_arity", "4"),
+        (ROTATE.replace("dst[", "((float*)0)["), "crashed", ""),
+    ],
+    ids=["syntax error", "another name", "another signature", "null pointer"],
+)
+def test_a_broken_cuda_file_is_named(source, reason, word, tmp_path, cuda_c_works):
+    assert source != ROTATE
+    path = tmp_path / "answer.cu"
+    path.write_text(source)
+    outcome = exercises.check("05.rotate", path)
+    assert (outcome.status, outcome.reason) == ("broken", reason), repr(outcome)
+    assert word in repr(outcome)
+    assert path.read_text() == source
+
+
+def test_an_endless_cuda_kernel_is_stopped(tmp_path, cuda_c_works, monkeypatch):
+    monkeypatch.setattr(checker.engines, "CHILD_SECONDS", 8)
+    path = tmp_path / "answer.cu"
+    path.write_text(ROTATE.replace("if (x <", "while (x <"))
+    outcome = exercises.check("05.rotate", path)
+    assert outcome.reason == "timeout", repr(outcome)
+
+
+# ---- what the checker itself promises ----
+
+
+@cuda.jit
+def shift_left(out):
+    i = cuda.grid(1)
+    if i < out.size - 1:
+        out[i] = out[i + 1]
+
+
+def test_a_result_that_depends_on_the_order_of_threads_is_a_race():
+    exercise = Exercise(
+        id="test.shift",
+        title="",
+        chapter="index",
+        minutes=1,
+        task="",
+        starter="def shift(out):\n    ...",
+        hints=(),
+        solution=shift_left,
+        shapes=((8,), (40,)),
+        extents=lambda n: (*n, 1, 1),
+        inputs=lambda rng, n: {"out": InOut(rng.uniform(size=n).astype(np.float32))},
+        reference=lambda out: np.append(out[1:], out[-1:]),
+    )
+    reasons = {check_answer(exercise, shift_left, seed).reason for seed in range(5)}
+    assert reasons == {"race"}
+
+
+def test_outputs_never_start_as_the_right_answer():
+    rng = np.random.default_rng(0)
+    expected = rng.integers(0, 256, 4096).astype(np.uint8)
+    for dtype in (np.uint8, np.int32, np.float32, bool):
+        right = (expected > 127) if dtype is bool else expected.astype(dtype)
+        start = checker.engines.initial_output(Out(right.shape, dtype), right, rng)
+        assert start.dtype == right.dtype
+        assert not (start == right).any()
+
+
+def test_nan_never_passes():
+    expected = np.array([1.0, np.nan, 3.0], np.float32)
+    arguments = {"out": Out((3,)), "a": expected, "factor": 1.0}
+    launch = Launch((1, 1, 1), (32, 1, 1))
+    run = Run((3,), launch, "CPU", expected, expected.copy(), np.zeros(3, np.float32), arguments)
+    assert diagnose([run], first_kernels.SCALE).reason == "wrong_value"
+
+
+def test_the_same_seed_gives_the_same_report():
+    first, again = (exercises.check("05.grayscale", first_kernels.grayscale_bgr, seed=7) for _ in range(2))
+    assert repr(first) == repr(again)
+    assert "seed=7" in repr(first)
+    assert repr(first) != repr(exercises.check("05.grayscale", first_kernels.grayscale_bgr, seed=8))
+
+
+def test_strict_raises_what_it_would_report():
+    with pytest.raises(exercises.NotSolved, match="guard is missing"):
+        exercises.check("05.scale_guard", first_kernels.scale_without_guard, strict=True)
+
+
+def test_an_unknown_id_suggests_the_nearest():
+    with pytest.raises(ValueError, match="05.grayscale"):
+        exercises.check("05.greyscale", None)
+
+
+def test_a_report_is_safe_html_with_a_described_picture():
+    outcome = exercises.check("05.grayscale", first_kernels.grayscale_swapped)
+    html = outcome._repr_html_()
+    assert "alt='Map of the output" in html
+    assert "&#x27;" not in outcome.headline
+    assert "<script>" not in exercises.check("05.scale_guard", "<script>alert(1)</script>")._repr_html_()
+
+
+def test_a_check_takes_less_than_three_seconds():
+    for exercise in ALL:
+        if exercise.kind != "cuda_c":
+            start = time.perf_counter()
+            assert exercises.check(exercise.id, exercise.solution).solved
+            assert time.perf_counter() - start < 3, exercise.id
+
+
+def test_only_a_solved_exercise_is_recorded(tmp_path, monkeypatch):
+    file = tmp_path / "progress.json"
+    monkeypatch.setenv("CUDA_COURSE_PROGRESS", str(file))
+    exercises.check("05.grid_stride", first_kernels.axpy_forgets_y)
+    assert not file.exists()
+    exercises.check("05.grid_stride", first_kernels.axpy)
+    assert list(json.loads(file.read_text())["exercises"]) == ["05.grid_stride"]
+
+
+def test_hints_come_one_at_a_time(monkeypatch):
+    monkeypatch.setattr(exercises, "_hints_shown", {})
+    hints = exercises.EXERCISES["05.grayscale"].hints
+    shown = [repr(exercises.hint("05.grayscale")) for _ in range(len(hints) + 1)]
+    for n, text in enumerate(shown[:-1], 1):
+        assert all(hint in text for hint in hints[:n])
+        assert not any(hint in text for hint in hints[n:])
+    assert shown[-1] == shown[-2]
+    assert 'exercises.solution("05.grayscale")' in shown[-1]
+
+
+def test_the_solution_shown_is_the_one_that_runs():
+    assert "out[i] = factor * a[i]" in repr(exercises.solution("05.scale_guard"))
+    assert repr(exercises.solution("05.scale_guard")).startswith("```python\n@cuda.jit\ndef scale(")
+    assert ROTATE.strip() in repr(exercises.solution("05.rotate"))
+
+
+# ---- questions ----
+
+
+@pytest.mark.parametrize("quiz", exercises.QUIZZES.values(), ids=lambda q: q.id)
+def test_each_answer_of_a_question_is_explained(quiz):
+    right, text = quiz.reply(quiz.answer)
+    assert right
+    assert quiz.explain_right in text
+    wrong = {*quiz.choices, *quiz.explain, *([] if quiz.choices else [-1])} - {None, quiz.answer}
+    for answer in wrong:
+        right, text = quiz.reply(answer)
+        assert not right
+        assert quiz.explain.get(answer, quiz.explain.get(None)) in text
+
+
+def test_a_question_renders_as_text_and_as_widgets(tmp_path, monkeypatch):
+    monkeypatch.setenv("CUDA_COURSE_PROGRESS", str(tmp_path / "progress.json"))
+    view = exercises.quiz("05.q_async")
+    bundle = view._repr_mimebundle_()
+    assert "a) At the line that launches it" in bundle["text/plain"]
+    assert "application/vnd.jupyter.widget-view+json" in bundle
+    box = view.widget()
+    _, field, button, reply = box.children
+    field.value = "a"
+    button.click()
+    assert "Not this" in reply.value
+    assert not (tmp_path / "progress.json").exists()
+    field.value = "b"
+    button.click()
+    assert "Right" in reply.value
+    assert "05.q_async" in (tmp_path / "progress.json").read_text()
