@@ -1,0 +1,335 @@
+"""Builds CUDA C++ for the CPU with the machine's own C++ compiler.
+
+Three steps: the compiler preprocesses the source (`-E`), `rewrite.py` turns it into ordinary C++, the compiler makes a
+program or a library of it and of the runtime (compiled once for each compiler). Everything is kept in the user's cache
+folder (or CUDA_COURSE_CACHE) under a hash of what it was made from, so nothing is compiled twice.
+"""
+
+import functools
+import hashlib
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import platformdirs
+
+from .rewrite import RewriteError, rewrite
+
+HERE = Path(__file__).parent
+INCLUDE, RUNTIME = HERE / "include", HERE / "runtime"
+NO_COMPILER = """no C++ compiler was found. To run CUDA C on this computer, install one:
+  Debian, Ubuntu, Colab:  sudo apt install g++
+  Fedora:                 sudo dnf install gcc-c++
+  macOS:                  xcode-select --install
+  anywhere, with pip:     pip install ziglang
+or name one in the environment variable CXX"""
+
+# nvcc's options that mean nothing on a CPU. Those of the second kind are followed by a value.
+DROPPED = ("-arch", "-gencode", "-code", "-lineinfo", "-rdc", "-Xptxas", "-Xfatbin", "-Xnvlink", "-Xcudafe", "-ccbin",
+           "--gpu-architecture", "--generate-code", "--gpu-code", "--generate-line-info", "--relocatable-device-code",
+           "--ptxas-options", "--use_fast_math", "-use_fast_math", "--expt-relaxed-constexpr", "--extended-lambda",
+           "-expt-relaxed-constexpr", "-extended-lambda", "--expt-extended-lambda", "-expt-extended-lambda", "-maxrregcount",
+           "--maxrregcount", "-dc", "-dlink", "-G", "--device-debug", "-restrict", "--restrict", "-lcuda", "-lcudart",
+           "-lcudadevrt", "-lcublas", "-lcufft", "-lcurand", "-lcudart_static", "-lnvToolsExt", "-t", "--threads", "-cudart",
+           "--cudart", "-res-usage", "--resource-usage", "-diag-suppress", "--diag-suppress", "-fmad", "--fmad", "-ftz",
+           "--ftz", "-prec-div", "--prec-div", "-prec-sqrt", "--prec-sqrt", "-keep", "--keep", "-v", "--verbose", "-w", "-m64",
+           "-forward-unknown-to-host-compiler", "--compile", "-dopt", "--dopt", "-lcusparse", "-lcusolver", "-lm",
+           "-default-stream", "--default-stream")  # fmt: skip
+TAKES_VALUE = {"-arch", "-gencode", "-code", "-Xptxas", "-Xfatbin", "-Xnvlink", "-Xcudafe", "-ccbin", "-maxrregcount",
+               "--gpu-architecture", "--generate-code", "--gpu-code", "--ptxas-options", "--maxrregcount", "-t", "--threads",
+               "-cudart", "--cudart", "-diag-suppress", "--diag-suppress", "-dopt", "--dopt", "-default-stream",
+               "--default-stream"}  # fmt: skip
+PASSED_WITH_VALUE = {"-D", "-I", "-L", "-l", "-isystem", "-include", "-U"}
+
+
+class BuildError(Exception):
+    """A build that failed: `log` is the compiler's text, which names the learner's file and line; `command` the command."""
+
+    def __init__(self, log: str, command: Sequence[str] = ()):
+        super().__init__(log)
+        self.log = log
+        self.command = list(command)
+
+
+@functools.cache
+def compiler() -> list[str]:
+    """The command of a C++ compiler: CXX, g++, clang++, c++ or ziglang. Raises BuildError saying how to get one."""
+    if os.environ.get("CXX"):
+        return os.environ["CXX"].split()
+    for name in ("g++", "clang++", "c++"):
+        path = shutil.which(name)
+        if path and _runs([path]):
+            return [path]
+    zig = [sys.executable, "-m", "ziglang", "c++"]
+    if _runs(zig):
+        return zig
+    raise BuildError(NO_COMPILER)
+
+
+def _runs(command: list[str]) -> bool:
+    try:
+        return subprocess.run([*command, "--version"], capture_output=True, timeout=60).returncode == 0
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+
+
+@functools.cache
+def _compiler_version(command: tuple[str, ...]) -> str:
+    return subprocess.run([*command, "--version"], capture_output=True, text=True).stdout + platform.machine()
+
+
+@functools.cache
+def cache_folder() -> Path:
+    """Where builds are kept: CUDA_COURSE_CACHE, else the user's cache folder, else (not writable) a temporary one."""
+    candidates = [os.environ.get("CUDA_COURSE_CACHE"), platformdirs.user_cache_dir("cuda-course")]
+    for folder in [c for c in candidates if c]:
+        path = Path(folder) / "cuda_c"
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=path):
+                return path
+        except OSError:
+            continue
+    path = Path(tempfile.gettempdir()) / f"cuda-course-{os.getuid()}"
+    path.mkdir(mode=0o700, exist_ok=True)
+    if path.stat().st_uid != os.getuid():
+        path = Path(tempfile.mkdtemp(prefix="cuda-course-"))
+    return path
+
+
+def _hash(*parts: str | bytes) -> str:
+    digest = hashlib.sha256()
+    for part in parts:
+        data = part.encode() if isinstance(part, str) else part
+        digest.update(len(data).to_bytes(8, "little") + data)
+    return digest.hexdigest()[:32]
+
+
+def _own_files() -> list[Path]:
+    return sorted(p for folder in (INCLUDE, RUNTIME) for p in folder.rglob("*") if p.is_file()) + [HERE / "rewrite.py"]
+
+
+@functools.cache
+def _own_hash() -> str:
+    return _hash(*(data for p in _own_files() for data in (str(p.relative_to(HERE)), p.read_bytes())))
+
+
+@functools.cache
+def _target_flags(command: tuple[str, ...]) -> tuple[str, ...]:
+    """Fused multiply-add where the processor has it: a GPU uses it too, so the last digits agree more often."""
+    if platform.machine().lower() not in ("x86_64", "amd64") or "ziglang" in command:
+        return ()
+    try:
+        flags = Path("/proc/cpuinfo").read_text()
+    except OSError:
+        return ()
+    return ("-mavx2", "-mfma", "-mbmi2", "-mpopcnt") if all(f" {f} " in flags for f in ("avx2", "fma", "bmi2")) else ()
+
+
+def _run(command: Sequence[str | Path], cwd: Path | None = None) -> subprocess.CompletedProcess:
+    return subprocess.run([str(c) for c in command], capture_output=True, text=True, errors="replace", cwd=cwd)
+
+
+def _checked(command: Sequence[str | Path]) -> str:
+    done = _run(command)
+    if done.returncode:
+        raise BuildError(tidy(done.stderr), [str(c) for c in command])
+    return done.stdout
+
+
+def tidy(log: str) -> str:
+    """The compiler's text without the lines about our own headers and with CUDA's names for what was rewritten."""
+    lines = [line for line in log.split("\n") if "In file included from <command-line>" not in line]
+    return "\n".join(lines).strip() + "\n"
+
+
+def split_flags(flags: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
+    """nvcc's options as (for compiling, for linking, further sources)."""
+    compiling, linking, sources = [], [], []
+    rest = list(flags)
+    while rest:
+        flag = rest.pop(0)
+        name = flag.split("=", 1)[0]
+        if flag in ("-Xcompiler", "--compiler-options", "-Xlinker", "--linker-options"):
+            values = rest.pop(0).split(",") if rest else []
+            (linking if "inker" in flag else compiling).extend(v for v in values if v)
+        elif flag.startswith(("-Xcompiler=", "--compiler-options=")):
+            compiling += flag.split("=", 1)[1].split(",")
+        elif name in DROPPED:
+            if name in TAKES_VALUE and "=" not in flag and rest:
+                rest.pop(0)
+        elif flag.startswith("-gencode") or flag.startswith("-arch"):
+            continue
+        elif flag in ("-o", "--output-file"):
+            rest[:1] = []
+        elif flag in ("-x", "--x"):
+            rest[:1] = []
+        elif flag in PASSED_WITH_VALUE and rest:
+            value = rest.pop(0)
+            (linking if flag in ("-L", "-l") else compiling).extend([flag + value] if flag != "-isystem" else [flag, value])
+        elif flag.startswith(("-l", "-L", "-Wl,")):
+            linking.append(flag)
+        elif flag.startswith(("-std=", "--std=")):
+            standard = flag.split("=", 1)[1]
+            if standard not in ("c++03", "c++98", "c++11", "c++14", "c++17"):
+                compiling.append("-std=" + standard)
+        elif flag.startswith("-I") and (Path(flag[2:]) / "cuda_runtime.h").exists():
+            continue
+        elif not flag.startswith("-") and Path(flag).suffix in (".cu", ".cpp", ".cc", ".cxx", ".c"):
+            sources.append(flag)
+        elif flag.startswith("-O") or flag in ("--optimize",):
+            compiling.append("-O2" if flag in ("-O0",) else flag)
+        else:
+            compiling.append(flag)
+    return compiling, linking, sources
+
+
+def _environment_flags(compiling: list[str], check: bool) -> list[str]:
+    command = compiler()
+    flags = [] if any(f.startswith("-std=") for f in compiling) else ["-std=c++17"]
+    if check:
+        flags += ["-O1", "-g", *CHECK_FLAGS]
+    else:
+        flags += ["-O2"] if not any(f.startswith("-O") for f in compiling) else []
+        flags += ["-g1"]
+    flags += ["-fno-strict-aliasing", "-fwrapv", *_target_flags(tuple(command))]
+    if not any(f.startswith("-W") for f in compiling):
+        flags.append("-w")
+    if "g++" in Path(command[0]).name and "clang" not in command[0]:
+        flags.append("-fpermissive")
+    return flags
+
+
+CHECK_FLAGS = ["-fsanitize=thread", "-fsanitize=bounds,alignment,integer-divide-by-zero"]
+
+
+def _atomically(target: Path, make) -> Path:
+    """Lets `make(path)` write a file next to `target`, then gives it its name in one step."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".making-") as folder:
+        fresh = Path(folder) / target.name
+        make(fresh)
+        os.replace(fresh, target)
+    return target
+
+
+def runtime_objects(program: bool, check: bool) -> list[Path]:
+    """The runtime's object files for this compiler, compiled if they are not there yet."""
+    command = compiler()
+    flags = ["-std=c++17", "-O2", "-g1", "-fPIC", "-fvisibility=hidden"]
+    folder = cache_folder() / ("runtime-" + _hash(_compiler_version(tuple(command)), _own_hash(), *command, *flags))
+    parts = ["scheduler", "memory", "api", "report", "checks" if check else "unchecked"] + (["start"] if program else [])
+    missing = [p for p in parts if not (folder / f"{p}.o").exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".making-") as temporary:
+        running = []
+        for part in missing:
+            out = Path(temporary) / f"{part}.o"
+            line = [*command, *flags, "-c", str(RUNTIME / f"{part}.cpp"), "-o", str(out)]
+            running.append((part, out, line, subprocess.Popen(line, stderr=subprocess.PIPE, text=True)))
+        for part, out, line, process in running:
+            _, log = process.communicate()
+            if process.returncode:
+                raise BuildError(f"the CPU runtime itself did not compile:\n{log}", line)
+            os.replace(out, folder / f"{part}.o")
+    return [folder / f"{p}.o" for p in parts]
+
+
+# -- what a source includes ---------------------------------------------------------------------------------------
+def _fingerprint(path: str) -> list:
+    stat = os.stat(path)
+    return [path, stat.st_mtime_ns, stat.st_size, _hash(Path(path).read_bytes())]
+
+
+def _unchanged(files: list) -> bool:
+    for path, modified, size, digest in files:
+        try:
+            stat = os.stat(path)
+            if stat.st_size != size or (stat.st_mtime_ns != modified and _hash(Path(path).read_bytes()) != digest):
+                return False
+        except OSError:
+            return False
+    return True
+
+
+def _user_files(preprocessed: str) -> set[str]:
+    import re
+
+    found = set(re.findall(r'^# \d+ "((?:[^"\\]|\\.)+)"', preprocessed, re.MULTILINE))
+    found = {re.sub(r"\\(.)", r"\1", f) for f in found if not f.startswith("<")}
+    return {f for f in found if not f.startswith(str(HERE)) and not f.startswith(("/usr/", "/Library/")) and Path(f).is_file()}
+
+
+def _preprocess(source: str, flags: Sequence[str]) -> str:
+    return _checked([*compiler(), "-E", "-x", "c++", *flags, "-isystem", INCLUDE, "-I", INCLUDE / "lib",
+                     "-include", INCLUDE / "cuda_runtime.h", source])  # fmt: skip
+
+
+def build(sources: Sequence[str], flags: Sequence[str], *, check: bool, shared: bool, extra: str = "") -> tuple[Path, dict]:
+    """A program (or a shared library) of the sources, from the cache when nothing changed, and what is known about it."""
+    compiling, linking, more = split_flags(flags)
+    sources = [*sources, *more]
+    command = compiler()
+    flags = [*_environment_flags(compiling, check), *compiling, *(["-fPIC"] if shared else [])]
+    request = _hash(json.dumps([sources, flags, linking, check, shared, extra, os.getcwd(), *command]), _own_hash(),
+                    _compiler_version(tuple(command)))  # fmt: skip
+    folder = cache_folder() / "builds"
+    record = folder / f"{request}.json"
+    try:
+        known = json.loads(record.read_text())
+        if Path(known["output"]).exists() and _unchanged(known["files"]):
+            return Path(known["output"]), known
+    except (OSError, ValueError, KeyError):
+        pass
+    folder.mkdir(parents=True, exist_ok=True)
+    texts, kernels, files = [], [], set(sources)
+    for source in sources:
+        preprocessed = _preprocess(source, flags)
+        files |= _user_files(preprocessed)
+        try:
+            text, names = rewrite(preprocessed)
+        except RewriteError as e:
+            raise BuildError(str(e) + "\n", [*command, source]) from None
+        texts.append(text)
+        kernels += names
+    texts[0] += extra
+    name = Path(sources[0]).stem.replace(" ", "_")
+    output = folder / f"{name}-{_hash(request, *texts)}{'.so' if shared else ''}"
+    if not output.exists():
+        objects = runtime_objects(program=not shared, check=check)
+        with tempfile.TemporaryDirectory(dir=folder, prefix=".making-") as temporary:
+            units = []
+            for i, text in enumerate(texts):
+                unit = Path(temporary) / f"{i}.ii"
+                unit.write_text(text)
+                compiled = unit.with_suffix(".o")
+                _checked([*command, *flags, "-c", unit, "-o", compiled])
+                units.append(compiled)
+            libraries = ["-lpthread", *(["-ldl"] if sys.platform == "linux" else [])]
+            linked = [*command, *(["-shared"] if shared else []), *units, *objects, *linking, *libraries]
+            _atomically(output, lambda fresh: _checked([*linked, "-o", fresh]))
+    known = {"output": str(output), "kernels": kernels, "files": [_fingerprint(f) for f in sorted(files)]}
+    _atomically(record, lambda fresh: fresh.write_text(json.dumps(known)))
+    return output, known
+
+
+def build_program(
+    source: str | Path, flags: Sequence[str] = (), *, output: Path | None = None, check: bool = False
+) -> Path:
+    """Builds `source` (a .cu file) for the CPU and gives the path of the executable.
+
+    `flags` are nvcc's: what means nothing on a CPU is dropped, the rest is passed on. `output` is where a copy goes;
+    without it the program stays in the cache. `check` adds the slow checks. Raises BuildError.
+    """
+    if not Path(source).is_file():
+        raise BuildError(f"{source}: there is no such file\n")
+    program, _ = build([str(source)], flags, check=check, shared=False)
+    if output is None:
+        return program
+    return _atomically(Path(output), lambda fresh: shutil.copy2(program, fresh))

@@ -1,0 +1,33 @@
+// CUDA C++ on the CPU: what a .cu file sees in place of NVIDIA's headers. It is included before every source.
+//
+// For those who write further headers (include/lib): the qualifiers (__global__, __device__, __shared__ ...) and
+// launches (<<< >>>) are not macros; rewrite.py rewrites them in the learner's files and in include/lib/, so these may
+// be written as ordinary CUDA C++. This file brings: vector types and dim3, threadIdx & co., mathematics, warp operations,
+// atomics (templates; overload them for new types), all of the cudaXxx host functions, printf in kernels.
+// cuda_cpu::in_kernel() tells whether a kernel is running. The header order below is the reading order.
+#pragma once
+#define __CUDACC__ 1
+#define __NVCC__ 1
+#define __CUDA_CPU__ 1
+#define __CUDACC_VER_MAJOR__ 13
+#define __CUDACC_VER_MINOR__ 0
+#define __CUDACC_EXTENDED_LAMBDA__ 1
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <limits.h>
+#include <new>
+#include <utility>
+#include "detail/types.h"
+#include "detail/api_types.h"
+#include "detail/thread.h"
+#include "detail/launch.h"
+#include "detail/sync.h"
+#include "detail/warp.h"
+#include "detail/atomics.h"
+#include "detail/math.h"
+#include "detail/api.h"

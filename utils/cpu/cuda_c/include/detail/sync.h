@@ -1,0 +1,28 @@
+// Barriers of a block, memory fences, clocks.
+#pragma once
+#include "thread.h"
+
+namespace cuda_cpu {
+enum BarrierKind { plain, count, all, any };
+int block_barrier(BarrierKind kind, int predicate, Site at);
+void fence(int scope);  // 0 block, 1 device, 2 system
+long long clock_cycles();
+unsigned long long global_nanoseconds();
+[[noreturn]] void trap(Site at);
+[[noreturn]] void assert_failed(const char* expression, const char* file, unsigned line, const char* function);
+int device_printf(const char* format, ...) __attribute__((format(printf, 1, 2)));
+}  // namespace cuda_cpu
+
+inline void __syncthreads(CUDA_CPU_HERE) { ::cuda_cpu::block_barrier(::cuda_cpu::plain, 0, at); }
+inline int __syncthreads_count(int p, CUDA_CPU_HERE) { return ::cuda_cpu::block_barrier(::cuda_cpu::count, p, at); }
+inline int __syncthreads_and(int p, CUDA_CPU_HERE) { return ::cuda_cpu::block_barrier(::cuda_cpu::all, p, at); }
+inline int __syncthreads_or(int p, CUDA_CPU_HERE) { return ::cuda_cpu::block_barrier(::cuda_cpu::any, p, at); }
+inline void __threadfence_block() { ::cuda_cpu::fence(0); }
+inline void __threadfence() { ::cuda_cpu::fence(1); }
+inline void __threadfence_system() { ::cuda_cpu::fence(2); }
+inline void __nanosleep(unsigned) { if (::cuda_cpu::in_kernel()) ::cuda_cpu::give_way(); }
+inline long long clock64() { return ::cuda_cpu::clock_cycles(); }
+inline unsigned long long __globaltimer() { return ::cuda_cpu::global_nanoseconds(); }
+inline void __trap(CUDA_CPU_HERE) { ::cuda_cpu::trap(at); }
+inline void __brkpt() {}
+inline void __prof_trigger(int) {}

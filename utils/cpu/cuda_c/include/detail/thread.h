@@ -1,0 +1,83 @@
+// The thread that is running now: its indices, and the loop that starts the threads of a block.
+#pragma once
+#include "types.h"
+
+#define CUDA_CPU_TLS __thread __attribute__((tls_model("initial-exec")))
+#ifdef __APPLE__
+#undef CUDA_CPU_TLS
+#define CUDA_CPU_TLS __thread
+#endif
+// Code of the runtime that lives in headers is kept out of the slow checks: they look at the learner's code only.
+#define CUDA_CPU_UNCHECKED __attribute__((no_sanitize("thread", "undefined")))
+
+extern CUDA_CPU_TLS uint3 threadIdx, blockIdx;
+extern CUDA_CPU_TLS dim3 blockDim, gridDim;
+constexpr int warpSize = 32;
+
+namespace cuda_cpu {
+struct Block;
+struct Fiber;
+
+// Where in the learner's source a call stands; default arguments fill it in at each call.
+struct Site {
+  const char* file;
+  int line;
+};
+#define CUDA_CPU_HERE ::cuda_cpu::Site at = {__builtin_FILE(), __builtin_LINE()}
+
+// What the inner loop needs of the block that runs on this core, in thread-local storage.
+struct Hot {
+  Block* block;             // null in host code
+  unsigned next, count;     // the next thread to start, and how many there are
+  unsigned tid;             // number of the running thread in its block
+  bool tracking;            // somebody has waited: threads that end must be accounted for
+  bool concurrent;          // other cores run blocks of this grid: atomics must be atomic
+  uint3 cursor;             // index of the next thread to start
+  const unsigned* order;    // shuffled order of the threads, or null
+  Fiber* fiber;             // the stack that is running
+  char *shared, *dynamic_shared;  // the block's shared memory: static variables, then the dynamic part
+  unsigned shared_bytes, spin;
+};
+extern CUDA_CPU_TLS Hot hot;
+
+inline bool in_kernel() { return hot.block != nullptr; }
+void start_shuffled_thread();
+void thread_finished();
+void give_way();  // lets other threads run: called where a thread may be spinning
+
+CUDA_CPU_UNCHECKED inline bool start_thread() {
+  Hot& h = hot;
+  if (h.next >= h.count) return false;
+  if (__builtin_expect(h.order != nullptr, 0)) {
+    start_shuffled_thread();
+    return true;
+  }
+  h.tid = h.next++;
+  threadIdx = h.cursor;
+  if (++h.cursor.x == blockDim.x) {
+    h.cursor.x = 0;
+    if (++h.cursor.y == blockDim.y) {
+      h.cursor.y = 0;
+      ++h.cursor.z;
+    }
+  }
+  return true;
+}
+
+// Runs threads one after another on this stack. A thread that must wait keeps the stack, and another stack goes on
+// with this loop: a kernel that never waits is a plain loop.
+template <class Body>
+CUDA_CPU_UNCHECKED void run_threads(const void* body) {
+  while (start_thread()) {
+    {
+      Body mine(*static_cast<const Body*>(body));  // every thread has its own copy of the arguments
+      mine();
+    }
+    if (hot.tracking) thread_finished();
+  }
+}
+
+inline void spinning() {
+  if (__builtin_expect(++hot.spin > 20000, 0) && in_kernel()) give_way();
+}
+}  // namespace cuda_cpu

@@ -1,0 +1,649 @@
+"""The lexical rewrite: preprocessed CUDA C++ in, ordinary C++ out.
+
+Only the learner's own lines are touched (and those of include/lib, which are written as CUDA C++ too); the text of
+system headers passes through. Nothing is parsed as C++: the rewrite finds a handful of constructs by their tokens.
+
+    __global__ void k(int* a) { body }   ->  void k(int* a) { ... launch_kernel(info, [=]() mutable { body }, ...); }
+    k<<<grid, block>>>(a)                ->  (::cuda_cpu::configure(grid, block), k(a))
+    __shared__ float s[16][17];          ->  typedef float s__t[16][17]; auto& s = ::cuda_cpu::shared<s__t>([]{});
+    extern __shared__ float s[];         ->  typedef float s__t[]; ...* s = dynamic_shared();
+    __device__, __constant__, ...        ->  (nothing)
+    printf, assert's failure function    ->  the runtime's own
+
+A kernel's stub keeps name and signature, so templates, overloads and default arguments follow C++'s own rules. Every
+output line is preceded by a line marker where needed: diagnostics and debuggers name the learner's file and line.
+"""
+
+import re
+from dataclasses import dataclass
+
+TOKEN = re.compile(
+    r"""(?P<space>[ \t\f\v\r]+)
+      | (?P<newline>\n)
+      | (?P<string>(?:u8|u|U|L)?R"(?P<delimiter>[^()\\\s]*)\((?:.|\n)*?\)(?P=delimiter)"
+          | (?:u8|u|U|L)?"(?:[^"\\\n]|\\.)*" | (?:u8|u|U|L)?'(?:[^'\\\n]|\\.)*')
+      | (?P<number>\.?\d(?:[eEpP][+-]|[\w.]|'\w)*)
+      | (?P<name>[A-Za-z_$]\w*)
+      | (?P<operator><<[ ]?<|::|->|\.\.\.|.)""",
+    re.VERBOSE,
+)
+MARKER = re.compile(r'#(?:line)? (\d+) "((?:[^"\\]|\\.)*)"((?: \d)*)')
+
+DROPPED = {"__device__", "__host__", "__constant__", "__managed__", "__grid_constant__", "__nv_pure__"}
+DROPPED_WITH_ARGUMENTS = {"__cluster_dims__", "__maxnreg__", "__block_size__"}
+REPLACED = {
+    "__forceinline__": "inline",
+    "__noinline__": "__attribute__((noinline))",
+    "__inline_hint__": "",
+    "__assert_fail": "::cuda_cpu::assert_failed",
+    "__assert_rtn": "::cuda_cpu::assert_failed_apple",
+}
+UNSUPPORTED = {
+    "texture": "textures", "tex1D": "textures", "tex1Dfetch": "textures", "tex2D": "textures", "tex3D": "textures",
+    "tex1DLod": "textures", "tex2DLod": "textures", "tex2DLayered": "textures",
+    "cudaTextureObject_t": "textures", "cudaCreateTextureObject": "textures", "cudaBindTexture": "textures",
+    "cudaBindTexture2D": "textures", "cudaBindTextureToArray": "textures", "cudaSurfaceObject_t": "surfaces",
+    "surf2Dread": "surfaces", "surf2Dwrite": "surfaces", "cudaMallocArray": "texture arrays",
+    "cudaArray": "texture arrays", "cudaArray_t": "texture arrays", "cudaMalloc3DArray": "texture arrays",
+    "wmma": "tensor cores (wmma)", "cudaGraphicsGLRegisterBuffer": "OpenGL",
+}  # fmt: skip
+TYPE_WORDS = {"int", "float", "double", "char", "short", "long", "unsigned", "signed", "bool", "void", "const",
+              "volatile", "size_t", "auto"}  # fmt: skip
+PTX = re.compile(r"\b[a-z]\w*\.[a-z]\w*|%%?\w*(?:tid|laneid|smid|clock)|\bbar\b|\btrap\b|\bexit\b")
+
+
+class RewriteError(Exception):
+    """Something that the CPU runtime does not have; `str()` is "file:line: error: ..."."""
+
+
+@dataclass(slots=True)
+class Token:
+    kind: str  # name, number, string, operator, raw (text of system headers), pragma
+    text: str
+    line: int
+    file: str
+    space: bool  # white space before it
+
+
+def tokenize(preprocessed: str) -> list[Token]:
+    """Tokens of the learner's lines; each stretch of system text is one `raw` token."""
+    tokens: list[Token] = []
+    file, line, own = "", 1, False
+    chunk: list[str] = []
+    start = 1
+
+    def end_chunk():
+        nonlocal chunk
+        if chunk:
+            if own:
+                split("\n".join(chunk) + "\n", file, start, tokens)
+            else:
+                tokens.append(Token("raw", "\n".join(chunk) + "\n", start, file, False))
+        chunk = []
+
+    for text in preprocessed.split("\n"):
+        if text.startswith("#"):
+            marker = MARKER.match(text)
+            if marker:
+                is_own = "3" not in marker[3].split() and not marker[2].startswith("<")
+                if is_own or own:
+                    end_chunk()
+                    file, start, own = re.sub(r"\\(.)", r"\1", marker[2]), int(marker[1]), is_own
+                    line = start
+                    if not own:
+                        chunk.append(text)
+                else:
+                    chunk.append(text)
+                continue
+            if own and text.startswith("#pragma"):
+                end_chunk()
+                tokens.append(Token("pragma", text, line, file, False))
+                line += 1
+                start = line
+                continue
+        chunk.append(text)
+        line += 1
+    end_chunk()
+    return tokens
+
+
+def split(text: str, file: str, line: int, tokens: list[Token]) -> None:
+    space = False
+    for match in TOKEN.finditer(text):
+        kind = match.lastgroup if match.lastgroup != "delimiter" else "string"
+        if kind == "space":
+            space = True
+        elif kind == "newline":
+            line += 1
+            space = True
+        else:
+            word = match[0]
+            tokens.append(Token(kind, "<<<" if word == "<< <" else word, line, file, space))
+            line += word.count("\n")
+            space = False
+
+
+OPEN, CLOSE = {"(": ")", "[": "]", "{": "}"}, {")": "(", "]": "[", "}": "{"}
+
+
+def closing(tokens: list[Token], i: int) -> int:
+    """Index of the bracket that closes the one at `i`."""
+    depth = 0
+    for j in range(i, len(tokens)):
+        t = tokens[j].text
+        if t in OPEN:
+            depth += 1
+        elif t in CLOSE:
+            depth -= 1
+            if depth == 0:
+                return j
+    raise RewriteError(f"{tokens[i].file}:{tokens[i].line}: error: this '{tokens[i].text}' is never closed")
+
+
+def opening(tokens: list[Token], i: int) -> int:
+    """Index of the bracket that opens the one at `i`."""
+    depth = 0
+    for j in range(i, -1, -1):
+        t = tokens[j].text
+        if t in CLOSE:
+            depth += 1
+        elif t in OPEN:
+            depth -= 1
+            if depth == 0:
+                return j
+    return 0
+
+
+def angle_end(tokens: list[Token], i: int) -> int:
+    """Index of the '>' that closes the template arguments opened at `i`, or -1."""
+    depth, j = 0, i
+    while j < len(tokens):
+        t = tokens[j].text
+        if t in ("(", "[", "{"):
+            j = closing(tokens, j)
+        elif t == "<":
+            depth += 1
+        elif t == ">":
+            depth -= 1
+            if depth == 0:
+                return j
+        elif t in (";", ")", "]", "}"):
+            return -1
+        j += 1
+    return -1
+
+
+def angle_start(tokens: list[Token], i: int) -> int:
+    """Index of the '<' that opens the template arguments closed at `i`, or -1."""
+    depth, j = 0, i
+    while j >= 0:
+        t = tokens[j].text
+        if t in CLOSE:
+            j = opening(tokens, j)
+        elif t == ">":
+            depth += 1
+        elif t == "<":
+            depth -= 1
+            if depth == 0:
+                return j
+        elif t in (";", "(", "[", "{"):
+            return -1
+        j -= 1
+    return -1
+
+
+def split_commas(tokens: list[Token]) -> list[list[Token]]:
+    """Splits at the commas that are outside of brackets and template arguments."""
+    parts, part, i = [], [], 0
+    while i < len(tokens):
+        t = tokens[i]
+        if t.text in OPEN:
+            j = closing(tokens, i)
+            part += tokens[i : j + 1]
+            i = j + 1
+            continue
+        if t.text == "<" and i and tokens[i - 1].kind == "name":
+            j = angle_end(tokens, i)
+            if j > 0:
+                part += tokens[i : j + 1]
+                i = j + 1
+                continue
+        if t.text == ",":
+            parts.append(part)
+            part = []
+        else:
+            part.append(t)
+        i += 1
+    return parts + [part] if part or parts else []
+
+
+def made(text: str, near: Token) -> Token:
+    return Token("made", text, near.line, near.file, True)
+
+
+def error(token: Token, message: str) -> RewriteError:
+    return RewriteError(f"{token.file}:{token.line}: error: {message}")
+
+
+class Rewriter:
+    """One translation unit. `kernels` holds the names of its kernels after `run`."""
+
+    def __init__(self, preprocessed: str):
+        self.tokens = tokenize(preprocessed)
+        self.kernels: list[str] = []
+        self.count = 0
+        self.namespace_shared: set[str] = set()
+
+    def run(self) -> str:
+        self.refuse()
+        self.rewrite_shared()
+        self.rewrite_kernels()
+        self.rewrite_addresses()
+        self.rewrite_launches()
+        self.rewrite_words()
+        return self.emit()
+
+    # -- what there is not ------------------------------------------------------------------------------------
+    def refuse(self) -> None:
+        tokens = self.tokens
+        for i, t in enumerate(tokens):
+            if t.kind != "name":
+                continue
+            following = tokens[i + 1].text if i + 1 < len(tokens) else ""
+            if t.text in UNSUPPORTED:
+                if t.text == "texture" and following != "<":
+                    continue
+                if t.text == "wmma" and (i < 2 or tokens[i - 2].text != "nvcuda"):
+                    continue
+                raise error(t, f"the CPU runtime has no {UNSUPPORTED[t.text]} ('{t.text}'): this program needs a GPU")
+            if t.text in ("asm", "__asm__", "__asm"):
+                j = i + 1
+                while j < len(tokens) and tokens[j].text in ("volatile", "__volatile__", "inline", "goto"):
+                    j += 1
+                if j < len(tokens) and tokens[j].text == "(":
+                    inside = "".join(x.text for x in tokens[j : closing(tokens, j)] if x.kind == "string")
+                    if PTX.search(inside):
+                        raise error(t, "the CPU runtime has no inline PTX ('asm'): this program needs a GPU")
+
+    # -- __shared__ -------------------------------------------------------------------------------------------
+    def function_scopes(self) -> list[bool]:
+        """For each token: is it in the body of a function?"""
+        result, stack, head = [], [False], []
+        for t in self.tokens:
+            if t.kind == "raw":
+                result.append(stack[-1])
+                continue
+            if t.text == "{":
+                words = [h.text for h in head]
+                if stack[-1]:
+                    inside = True
+                elif "namespace" in words or words[:1] == ["extern"] and head[-1].kind == "string":
+                    inside = False
+                elif any(w in ("class", "struct", "union", "enum") for w in words):
+                    named = [w for w in words if w not in ("__align__", "alignas", "__attribute__", "aligned")]
+                    plain = re.sub(r"template\s*<.*?>", "", " ".join(named))
+                    inside = bool(re.search(r"\w+ \( [^()]*\w", plain)) and not plain.startswith("typedef")
+                    inside = inside and not re.match(r"(typedef )?(class|struct|union|enum) \( ", plain)
+                    if re.match(r"(typedef |static |const )*(class|struct|union|enum)\b", plain) and not re.search(
+                        r"(class|struct|union|enum) \w+ [*&\w]", plain
+                    ):
+                        inside = False
+                else:
+                    inside = True
+                stack.append(inside)
+                head = []
+            elif t.text == "}":
+                if len(stack) > 1:
+                    stack.pop()
+                head = []
+            elif t.text == ";":
+                head = []
+            else:
+                head.append(t)
+            result.append(stack[-1])
+        return result
+
+    def rewrite_shared(self) -> None:
+        if not any(t.text == "__shared__" for t in self.tokens):
+            return
+        scopes = self.function_scopes()
+        tokens, i = self.tokens, len(self.tokens) - 1
+        while i >= 0:
+            if tokens[i].text != "__shared__" or tokens[i].kind != "name":
+                i -= 1
+                continue
+            start = i
+            while start and tokens[start - 1].text not in (";", "{", "}", ")", ":") and tokens[
+                start - 1
+            ].kind not in ("raw", "pragma"):
+                start -= 1
+            end = i
+            while tokens[end].text != ";":
+                end = closing(tokens, end) + 1 if tokens[end].text in OPEN else end + 1
+            if "__global__" not in (t.text for t in tokens[start:end]):
+                tokens[start : end + 1] = self.shared_declaration(tokens[start:end], scopes[i])
+            i = start - 1
+
+    def shared_declaration(self, tokens: list[Token], in_function: bool) -> list[Token]:
+        first, external, kept, i = tokens[0], False, [], 0
+        while i < len(tokens):
+            t = tokens[i]
+            if t.text in ("__align__", "alignas", "__attribute__") and tokens[i + 1].text == "(":
+                i = closing(tokens, i + 1)
+            elif t.text == "extern":
+                external = True
+            elif t.text not in ("__shared__", "static", "__device__", "inline", "constexpr"):
+                kept.append(t)
+            i += 1
+        names: list[Token] = []
+        typedef = [made("typedef", first)]
+        for n, part in enumerate(split_commas(kept)):
+            name = None
+            for j, t in enumerate(part):
+                if t.text in ("=", "{") and (t.text == "=" or name is not None and part[j - 1] is name):
+                    raise error(first, "a __shared__ variable cannot have an initial value: let one thread store it, then "
+                                "__syncthreads()")  # fmt: skip
+                if t.text == "[":
+                    break
+                if t.kind == "name" and (j + 1 == len(part) or part[j + 1].text in ("[", "=", "{")):
+                    name = t
+            if name is None:
+                raise error(first, "this __shared__ declaration is not understood")
+            names.append(name)
+            if n:
+                typedef.append(made(",", first))
+            typedef += [made(name.text + "__t", t) if t is name else t for t in part]
+        result = [*typedef, made(";", first)]
+        for name in names:
+            alias = name.text + "__t"
+            pointer = f"::cuda_cpu::Element<{alias}>*"
+            if external and in_function:
+                code = f"{pointer} {name.text} = static_cast<{pointer}>(::cuda_cpu::dynamic_shared());"
+            elif in_function:
+                code = f"auto& {name.text} = ::cuda_cpu::shared<{alias}>([]{{}});"
+            elif external:
+                if name.text in self.namespace_shared:
+                    return []
+                self.namespace_shared.add(name.text)
+                code = f"static ::cuda_cpu::DynamicShared<::cuda_cpu::Element<{alias}>> {name.text};"
+            else:
+                self.count += 1
+                code = f"static ::cuda_cpu::SharedVariable<{alias}, {self.count}> {name.text};"
+            result.append(made(code, name))
+        return result
+
+    # -- __global__ -------------------------------------------------------------------------------------------
+    def rewrite_kernels(self) -> None:
+        tokens, i = self.tokens, len(self.tokens) - 1
+        while i >= 0:
+            if tokens[i].text == "__global__" and tokens[i].kind == "name":
+                self.rewrite_kernel(i)
+            i -= 1
+        self.kernels = list(dict.fromkeys(reversed(self.kernels)))
+
+    def rewrite_kernel(self, at: int) -> None:
+        tokens = self.tokens
+        limit, j = "0", at + 1
+        start = at
+        while start and tokens[start - 1].text not in (";", "{", "}") and tokens[start - 1].kind not in ("raw", "pragma"):
+            start -= 1
+        # The name is what stands before the parameters; attributes with arguments may come first.
+        name = -1
+        for k in range(start, at):
+            if tokens[k].text == "__launch_bounds__":
+                limit = self.drop_launch_bounds(k) or limit
+        while j < len(tokens) and tokens[j].text not in (";", "{"):
+            t = tokens[j]
+            if t.text == "__launch_bounds__":
+                limit = self.drop_launch_bounds(j) or limit
+            elif t.text in ("__attribute__", "__align__", "alignas", "decltype", *DROPPED_WITH_ARGUMENTS):
+                j = closing(tokens, j + 1)
+            elif t.kind == "name" and t.text not in ("operator",):
+                k = j + 1
+                if tokens[k].text == "<":
+                    k = angle_end(tokens, k) + 1
+                if k > 0 and tokens[k].text == "(":
+                    name = j
+                    break
+            j += 1
+        if name < 0:
+            return
+        self.kernels.append(tokens[name].text)
+        open_parameters = k
+        close_parameters = closing(tokens, k)
+        body = close_parameters + 1
+        while tokens[body].text not in (";", "{"):
+            body += 1
+        here = tokens[name]
+        tokens[at] = made("__attribute__((noinline))", tokens[at])
+        if tokens[body].text == ";":
+            return
+        end = closing(tokens, body)
+        for t in tokens[body:end]:
+            if t.kind == "name" and t.text in ("__func__", "__FUNCTION__", "__PRETTY_FUNCTION__"):
+                t.kind, t.text = "string", f'"{here.text}"'
+        parameters = split_commas(tokens[open_parameters + 1 : close_parameters])
+        arguments = "".join(f'.add("{n}", {n})' for n in map(parameter_name, parameters) if n)
+        self.count += 1
+        info = f"cuda_cpu_kernel_{self.count}"
+        before = (
+            f'static ::cuda_cpu::Kernel {info}("{here.text}", {quoted(here.file)}, {here.line}, int({limit})); '
+            f"::cuda_cpu::Args cuda_cpu_args_; cuda_cpu_args_{arguments or '.size()'}; "
+            f"::cuda_cpu::launch_kernel({info}, [=]() mutable"
+        )
+        after = ", __builtin_return_address(0), cuda_cpu_args_.list, cuda_cpu_args_.size()); }"
+        words = [t.text for t in tokens[start:name]]
+        is_template = "template" in words
+        registration = []
+        if not is_template and tokens[name + 1].text == "(" and "friend" not in words:
+            self.count += 1
+            registration = [
+                made(f"static ::cuda_cpu::Registration cuda_cpu_registration_{self.count}(static_cast<void (*)(", here),
+                *without_defaults(parameters),
+                made(f')>(&{here.text}), "{here.text}");', tokens[end]),
+            ]
+        tokens[end + 1 : end + 1] = [made(after, tokens[end]), *registration]
+        tokens[body:body] = [made("{", tokens[body]), made(before, here)]
+
+    def drop_launch_bounds(self, i: int) -> str:
+        close = closing(self.tokens, i + 1)
+        first = split_commas(self.tokens[i + 2 : close])
+        text = " ".join(t.text for t in first[0]) if first else ""
+        for t in self.tokens[i : close + 1]:
+            t.kind, t.text = "made", ""
+        return text
+
+    # -- (void*)kernel ----------------------------------------------------------------------------------------
+    def rewrite_addresses(self) -> None:
+        """A kernel's address without its type is registered, so that cudaLaunchKernel can call it."""
+        tokens, kernels, i = self.tokens, set(self.kernels), len(self.tokens) - 1
+        while i >= 3:
+            if tokens[i].kind == "name" and tokens[i].text in kernels:
+                j = i - 1
+                if tokens[j].text == "&":
+                    j -= 1
+                if [t.text for t in tokens[j - 2 : j + 1]] == ["void", "*", ")"]:
+                    start = j - 3 if tokens[j - 3].text == "(" else j - 4
+                    end = i
+                    if i + 1 < len(tokens) and tokens[i + 1].text == "<":
+                        end = max(angle_end(tokens, i + 1), i)
+                    if tokens[start].text == "(":
+                        tokens[end + 1 : end + 1] = [made(")", tokens[end])]
+                        tokens[start : j + 1] = [made("::cuda_cpu::kernel_address(", tokens[i])]
+                        i = start
+            i -= 1
+
+    # -- <<< >>> ----------------------------------------------------------------------------------------------
+    def rewrite_launches(self) -> None:
+        tokens, i = self.tokens, len(self.tokens) - 1
+        while i >= 0:
+            if tokens[i].text == "<<<" and tokens[i].kind == "operator":
+                self.rewrite_launch(i)
+            i -= 1
+
+    def rewrite_launch(self, at: int) -> None:
+        tokens = self.tokens
+        end = at + 1
+        while end + 3 < len(tokens) and not all(tokens[end + k].text == ">" for k in range(3)):
+            end = closing(tokens, end) + 1 if tokens[end].text in OPEN else end + 1
+            if tokens[end].text in (";", "}"):
+                raise error(tokens[at], "this launch has no '>>>'")
+        # template arguments of the last value may end there too: k<<<n, T<int>>>>(...)
+        while tokens[end + 3].text == ">":
+            end += 1
+        arguments = end + 3
+        if tokens[arguments].text != "(":
+            raise error(tokens[at], "after '>>>' the kernel's arguments are missing: kernel<<<blocks, threads>>>(...)")
+        close = closing(tokens, arguments)
+        start = launch_start(tokens, at)
+        configuration = tokens[at + 1 : end]
+        if not configuration:
+            raise error(tokens[at], "this launch says neither blocks nor threads: kernel<<<blocks, threads>>>(...)")
+        tokens[start : close + 1] = [
+            made("(::cuda_cpu::configure(", tokens[start]),
+            *configuration,
+            made("),", tokens[at]),
+            *tokens[start:at],
+            *tokens[arguments : close + 1],
+            made(")", tokens[close]),
+        ]
+
+    # -- words ------------------------------------------------------------------------------------------------
+    def rewrite_words(self) -> None:
+        tokens = self.tokens
+        for i, t in enumerate(tokens):
+            if t.kind != "name":
+                continue
+            if t.text in DROPPED:
+                t.text = ""
+            elif t.text in REPLACED:
+                if not (t.text == "__noinline__" and i and tokens[i - 1].text in ("(", ",")):
+                    t.text = REPLACED[t.text]
+                    if t.text.startswith("::") and i and tokens[i - 1].text == "::":
+                        tokens[i - 1].text = ""
+            elif t.text == "__launch_bounds__":
+                self.drop_launch_bounds(i)
+            elif t.text in DROPPED_WITH_ARGUMENTS:
+                for x in tokens[i : closing(tokens, i + 1) + 1]:
+                    x.kind, x.text = "made", ""
+            elif t.text in ("__align__", "__builtin_align__") and tokens[i + 1].text == "(":
+                close = closing(tokens, i + 1)
+                t.text = "__attribute__((aligned"
+                tokens[close].text = ")))"
+            elif t.text == "printf" and i + 1 < len(tokens) and tokens[i + 1].text == "(":
+                if i and tokens[i - 1].text in (".", "->"):
+                    continue
+                if i and tokens[i - 1].text == "::":
+                    tokens[i - 1].text = ""
+                    if i > 1 and tokens[i - 2].text == "std":
+                        tokens[i - 2].text = ""
+                t.text = "::cuda_cpu::device_printf"
+
+    # -- output -----------------------------------------------------------------------------------------------
+    def emit(self) -> str:
+        out: list[str] = []
+        file, line = "", 0
+        for t in self.tokens:
+            if t.kind == "raw":
+                out.append(("\n" if out else "") + t.text)
+                file = ""
+                continue
+            if t.kind == "pragma":
+                if not re.match(r"#pragma\s+(unroll|nounroll|nv_|once)", t.text):
+                    out.append(f"\n# {t.line} {quoted(t.file)}\n{t.text}\n")
+                    file = ""
+                continue
+            if not t.text:
+                continue
+            if t.file != file or t.line != line:
+                if t.file == file and 0 < t.line - line < 8:
+                    out.append("\n" * (t.line - line))
+                else:
+                    out.append(f"\n# {t.line} {quoted(t.file)}\n")
+                file, line = t.file, t.line
+            elif t.space:
+                out.append(" ")
+            out.append(t.text)
+            line += t.text.count("\n")
+        return "".join(out) + "\n"
+
+
+def launch_start(tokens: list[Token], at: int) -> int:
+    """Index of the first token of the expression that names the kernel, which ends before `at`."""
+    i = at - 1
+    while True:
+        t = tokens[i].text
+        if t == ">":
+            i = angle_start(tokens, i) - 1
+        elif t in (")", "]"):
+            i = opening(tokens, i)
+            before = tokens[i - 1]
+            if before.kind == "name" and before.text not in ("return", "if", "else", "do"):
+                i -= 1
+            elif before.text == ">" or before.text in (")", "]"):
+                i -= 1
+                continue
+        if i < 0:
+            raise error(tokens[at], "what stands before '<<<' is not understood")
+        before = tokens[i - 1].text if i else ""
+        if before in (".", "->"):
+            i -= 2
+        elif before == "template" and i > 1:
+            i -= 1
+        elif before == "::":
+            i -= 1
+            if i and (tokens[i - 1].kind == "name" and tokens[i - 1].text not in ("return", "else", "do")):
+                i -= 1
+            elif i and tokens[i - 1].text == ">":
+                i -= 1
+                continue
+            else:
+                return i
+            if not (i and tokens[i - 1].text in ("::", ".", "->")):
+                return i
+            continue
+        else:
+            return i
+
+
+def parameter_name(parameter: list[Token]) -> str:
+    """Name of a parameter, or "" where it has none or is a pack, an array or a function pointer."""
+    words = []
+    for t in parameter:
+        if t.text == "=":
+            break
+        words.append(t)
+    if len(words) < 2 or any(t.text in ("...", "(", "[") for t in words):
+        return ""
+    last = words[-1]
+    if last.kind != "name" or last.text in TYPE_WORDS or words[-2].text == "::":
+        return ""
+    if words[-2].text in ("const", "struct", "typename") and len(words) == 2:
+        return ""
+    return last.text
+
+
+def without_defaults(parameters: list[list[Token]]) -> list[Token]:
+    result: list[Token] = []
+    for n, parameter in enumerate(parameters):
+        if n:
+            result.append(made(",", parameter[0]))
+        for t in parameter:
+            if t.text == "=":
+                break
+            result.append(Token(t.kind, t.text, t.line, t.file, t.space))
+    return result
+
+
+def quoted(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def rewrite(preprocessed: str) -> tuple[str, tuple[str, ...]]:
+    """C++ for the host compiler from the output of its `-E`, and the names of the kernels in it.
+
+    Raises RewriteError ("file:line: error: ...") for what the runtime does not have.
+    """
+    rewriter = Rewriter(preprocessed)
+    text = rewriter.run()
+    return text, tuple(rewriter.kernels)

@@ -1,0 +1,146 @@
+// What the runtime's own files share.
+#pragma once
+#include <atomic>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <vector>
+#include "../include/cuda_runtime.h"
+
+namespace cuda_cpu {
+// ---- scheduler.cpp: threads, blocks, grids -------------------------------------------------------------------
+enum Wait { not_waiting, at_barrier, at_meeting, at_active, at_grid, gave_way };
+
+struct Thread {
+  uint3 index;
+  unsigned tid;
+  Wait wait;
+  Fiber* fiber;
+  Thread* next;
+  Site at;
+  const char* operation;
+  Meeting* meeting;
+};
+struct List {
+  Thread *head = nullptr, *tail = nullptr;
+  unsigned size = 0;
+  void push(Thread* t) {
+    t->next = nullptr;
+    (head ? tail->next : head) = t;
+    tail = t;
+    ++size;
+  }
+  Thread* pop() {
+    Thread* t = head;
+    head = t->next;
+    --size;
+    return t;
+  }
+  void append(List& other) {
+    if (!other.head) return;
+    (head ? tail->next : head) = other.head;
+    tail = other.tail;
+    size += other.size;
+    other = List();
+  }
+};
+struct WarpState {
+  unsigned exited = 0;
+  Meeting* meetings = nullptr;
+};
+struct Grid;
+struct Block {
+  Grid* grid;
+  uint3 index;
+  Hot hot;                 // while the block is not running
+  void* base;              // the stack of whoever runs the block
+  unsigned finished, generation;
+  int barrier_result[2], barrier_value;
+  List ready, barrier, ways, active, at_grid;
+  bool mixed_warned, finished_all;
+  unsigned grid_generation;
+  unsigned sync_count;     // barriers and meetings so far, for the slow checks
+  std::vector<Thread> threads;
+  std::vector<WarpState> warps;
+  std::vector<unsigned> order;
+  std::vector<Fiber*> fibers;  // stacks that its waiting threads keep
+  char* memory = nullptr;  // shared memory
+  std::string printed;
+  unsigned long long linear;
+};
+struct Grid {
+  Work work;
+  dim3 grid, block;
+  size_t shared;
+  Site at;
+  bool cooperative, inner;
+  unsigned long long blocks;
+  std::atomic<unsigned long long> cursor{0}, done{0}, waiting_blocks{0};
+  std::atomic<unsigned> generation{0};
+  std::atomic<int> error{0};
+  std::atomic<bool> concurrent{false};
+  unsigned long long stride = 1, offset = 0;  // shuffled order of the blocks
+  std::mutex lock;
+  std::vector<std::pair<unsigned long long, std::string>> printed;
+  const PointerArg* args = nullptr;
+  int n_args = 0;
+};
+cudaError_t run_grid(Grid& grid);
+[[noreturn]] void abandon_grid(cudaError_t error);  // ends the running kernel from inside
+unsigned shared_capacity();
+extern bool shuffled;
+extern unsigned long long seed;
+Thread* current_thread();
+
+// ---- memory.cpp ----------------------------------------------------------------------------------------------
+struct Allocation {
+  char* start;
+  size_t bytes, span;       // asked for; pages kept
+  cudaMemoryType kind;
+  Site at, freed_at;
+  bool live;
+  const char* name;         // of a Python argument
+};
+Allocation* find_allocation(const void* p);        // that contains p, or whose guard pages do
+bool in_arena(const void* p);
+bool device_may_read(const void* p, bool* known);  // known: p lies in something that was registered or is static
+void protect_device(bool closed);
+void check_canaries(const char* kernel, Site at);
+void report_leaks();
+std::string describe(const void* p, size_t bytes);
+void add_python_buffer(void* p, size_t bytes, const char* name);
+void forget_python_buffers();
+
+// ---- report.cpp ----------------------------------------------------------------------------------------------
+// Prints one mistake: "file:line: error: text [kind]", with kernel, block and thread when one is running.
+void report(const char* kind, Site at, const char* format, ...) __attribute__((format(printf, 3, 4)));
+void note(Site at, const char* format, ...) __attribute__((format(printf, 2, 3)));
+Site site_of(const void* code);   // by the debug information; line 0 when it is not to be had
+void catch_signals();             // on this thread
+void flush_printed();
+void keep_printed(const std::string& text);
+extern std::atomic<int> reports;
+std::string& last_report();
+void on_exit_checks();
+
+// ---- api.cpp -------------------------------------------------------------------------------------------------
+cudaError_t fail(cudaError_t e);                 // remembers e for cudaGetLastError
+cudaError_t sticky_error();
+void set_sticky(cudaError_t e);
+// Runs an operation in a stream, or records it when the stream is being captured.
+struct Operation;
+struct Config {
+  dim3 grid, block;
+  size_t shared;
+  cudaStream_t stream;
+  Site at;
+  bool cooperative, set;
+};
+extern thread_local Config pending;
+const char* file_name(const char* path);
+bool check_launch_arguments(const Kernel&, const PointerArg*, int, Site at);
+
+// ---- checks.cpp, linked in for --check -----------------------------------------------------------------------
+void checks_begin_grid(Grid&);
+void checks_begin_block(Block&);
+}  // namespace cuda_cpu

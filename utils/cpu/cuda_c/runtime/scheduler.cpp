@@ -1,0 +1,678 @@
+// Threads, blocks and grids. A worker (one for each core) takes one block after another. The threads of a block run in
+// turn on one stack as a plain loop; a thread that has to wait keeps that stack, and the loop goes on on another.
+#include <sys/mman.h>
+#include <unistd.h>
+#include <algorithm>
+#include <condition_variable>
+#include <numeric>
+#include <thread>
+#include <time.h>
+#include "fiber.h"
+#include "internal.h"
+
+CUDA_CPU_TLS uint3 threadIdx, blockIdx;
+CUDA_CPU_TLS dim3 blockDim, gridDim;
+
+namespace cuda_cpu {
+CUDA_CPU_TLS Hot hot;
+bool shuffled = std::getenv("CUDA_CPU_SEED") != nullptr;
+unsigned long long seed = shuffled ? std::strtoull(std::getenv("CUDA_CPU_SEED"), nullptr, 10) : 0;
+
+static const size_t stack_bytes = 256 << 10, page = 4096 * 4;
+static const size_t static_shared_max = 4 << 20, dynamic_shared_max = 256 << 10;
+unsigned shared_capacity() { return 227 << 10; }
+
+static unsigned random_below(unsigned n) {
+  static thread_local unsigned long long x = seed * 2 + 1;
+  x = x * 6364136223846793005ull + 1442695040888963407ull;
+  return unsigned((x >> 33) % n);
+}
+
+// ---- stacks and blocks are kept for the next use -----------------------------------------------------------
+struct Worker {
+  Fiber* free_fibers = nullptr;
+  std::vector<Block*> free_blocks;
+  std::vector<Meeting*> free_meetings;
+  int fibers = 0;
+};
+static thread_local Worker worker;
+
+static Fiber* take_fiber() {
+  Worker& w = worker;
+  if (!w.free_fibers) {
+    const int many = 64;
+    char* slab = static_cast<char*>(mmap(nullptr, many * (stack_bytes + page), PROT_READ | PROT_WRITE,
+                                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+    if (slab == MAP_FAILED) {
+      report("out-of-memory", {"", 0}, "there is no memory left for the stacks of %d waiting threads", w.fibers);
+      std::abort();
+    }
+    Fiber* all = new Fiber[many];
+    for (int i = many - 1; i >= 0; --i) {
+      Fiber& f = all[i];
+      char* start = slab + i * (stack_bytes + page);
+      if (w.fibers < 16384) mprotect(start, page, PROT_NONE);  // the system limits how many such areas there are
+      f.stack = start + page;
+      f.size = stack_bytes;
+      f.number = i;
+      f.next = w.free_fibers;
+      w.free_fibers = &f;
+    }
+    w.fibers += many;
+  }
+  Fiber* f = w.free_fibers;
+  w.free_fibers = f->next;
+  return f;
+}
+static void give_fiber(Fiber* f) {
+  f->next = worker.free_fibers;
+  worker.free_fibers = f;
+}
+bool in_stack_guard(const void* p, const Fiber* f) {
+  const char* c = static_cast<const char*>(p);
+  return f && c >= f->stack - page && c < f->stack + 512;
+}
+
+static Block* take_block() {
+  Worker& w = worker;
+  if (!w.free_blocks.empty()) {
+    Block* b = w.free_blocks.back();
+    w.free_blocks.pop_back();
+    return b;
+  }
+  Block* b = new Block();
+  size_t bytes = static_shared_max + dynamic_shared_max;
+  char* m = static_cast<char*>(mmap(nullptr, bytes + page, PROT_READ | PROT_WRITE,
+                                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+  mprotect(m + bytes, page, PROT_NONE);
+  b->memory = m;
+  return b;
+}
+
+// ---- threads ------------------------------------------------------------------------------------------------
+static void carrier();
+
+// From now on the block's threads are accounted for one by one.
+static void begin_tracking(Block& b) {
+  unsigned n = hot.count;
+  if (b.threads.size() < n) b.threads.resize(n);
+  for (unsigned i = 0; i < n; ++i) b.threads[i].wait = not_waiting;
+  b.warps.assign((n + 31) / 32, WarpState());
+  b.finished = hot.next - 1;
+  for (unsigned i = 0; i < b.finished; ++i) {
+    unsigned t = hot.order ? hot.order[i] : i;
+    b.warps[t >> 5].exited |= 1u << (t & 31);
+  }
+  hot.tracking = true;
+}
+
+Thread* current_thread() {
+  Block& b = *hot.block;
+  if (!hot.tracking) begin_tracking(b);
+  return &b.threads[hot.tid];
+}
+
+// Threads that wait for "who is active here?" stand as far along as they could get: those at the same place and of the
+// same warp are the active ones.
+static void settle_active(Block& b) {
+  List all = b.active;
+  b.active = List();
+  for (Thread* t = all.head; t;) {
+    Thread* next = t->next;
+    unsigned mask = 0;
+    for (Thread* u = all.head; u; u = u->next)
+      if (u->tid >> 5 == t->tid >> 5 && u->meeting == t->meeting) mask |= 1u << (u->tid & 31);
+    t->at.line = int(mask);  // handed over in place of the line
+    t = next;
+  }
+  b.ready.append(all);
+}
+
+static Thread* choose(Block& b) {
+  if (!b.ready.head && hot.next >= hot.count && b.active.head) settle_active(b);
+  if (!b.ready.head) return nullptr;
+  if (shuffled) {
+    if (hot.next < hot.count && random_below(2)) return nullptr;
+    for (unsigned i = random_below(b.ready.size < 8 ? b.ready.size : 8); i > 0; --i) b.ready.push(b.ready.pop());
+  }
+  return b.ready.pop();
+}
+
+// Leaves the current stack and goes on with another thread, with a new one, or with whoever runs the block.
+static void switch_away(Block& b, void** save) {
+  void* target;
+  if (Thread* t = choose(b)) {
+    t->wait = not_waiting;
+    hot.tid = t->tid;
+    threadIdx = t->index;
+    hot.fiber = t->fiber;
+    target = t->fiber->sp;
+  } else if (hot.next < hot.count) {
+    Fiber* f = take_fiber();
+    prepare(*f, carrier);
+    hot.fiber = f;
+    target = f->sp;
+  } else {
+    target = b.base;
+  }
+  cuda_cpu_switch(save, target);
+}
+
+static void suspend(Block& b, Thread* t, Wait wait, List& list) {
+  t->tid = hot.tid;
+  t->index = threadIdx;
+  t->fiber = hot.fiber;
+  t->wait = wait;
+  list.push(t);
+  switch_away(b, &t->fiber->sp);
+}
+
+static void carrier() {
+  Block& b = *hot.block;
+  b.grid->work.run(b.grid->work.body);
+  give_fiber(hot.fiber);
+  void* nowhere;
+  switch_away(b, &nowhere);
+  __builtin_unreachable();
+}
+
+void start_shuffled_thread() {
+  unsigned t = hot.tid = hot.order[hot.next++];
+  threadIdx = {t % blockDim.x, t / blockDim.x % blockDim.y, t / blockDim.x / blockDim.y};
+}
+
+static const char* index_text(const uint3& i) {
+  static thread_local char text[4][48];
+  static thread_local int turn;
+  char* s = text[turn++ & 3];
+  snprintf(s, 48, "(%u,%u,%u)", i.x, i.y, i.z);
+  return s;
+}
+
+// ---- __syncthreads --------------------------------------------------------------------------------------------
+static void complete_barrier(Block& b) {
+  if (b.finished && !b.mixed_warned) {
+    b.mixed_warned = true;
+    static std::atomic<const Kernel*> warned{nullptr};
+    if (warned.exchange(b.grid->work.kernel) != b.grid->work.kernel) {
+      Thread* t = b.barrier.head;
+      unsigned here = 0;
+      for (Thread* u = t; u; u = u->next) ++here;
+      report("barrier-divergence", t->at,
+             "%s() was reached by %u of the block's %u threads only; the other %u had already ended. Every thread of "
+             "the block must reach it: move the barrier out of the `if`, or do not return before it",
+             t->operation, here + (hot.count - b.finished - here), hot.count, b.finished);
+    }
+  }
+  ++b.sync_count;
+  b.barrier_result[b.generation & 1] = b.barrier_value;
+  ++b.generation;
+  b.ready.append(b.barrier);
+}
+
+int block_barrier(BarrierKind kind, int predicate, Site at) {
+  Block* p = hot.block;
+  if (!p) return predicate;
+  Block& b = *p;
+  static const char* const names[] = {"__syncthreads", "__syncthreads_count", "__syncthreads_and", "__syncthreads_or"};
+  if (!hot.tracking) begin_tracking(b);
+  if (b.barrier.size == 0) b.barrier_value = kind == all ? 1 : 0;
+  if (kind == all) b.barrier_value &= predicate != 0;
+  if (kind == any) b.barrier_value |= predicate != 0;
+  if (kind == count) b.barrier_value += predicate != 0;
+  unsigned generation = b.generation;
+  if (b.barrier.head && b.barrier.head->at.line != at.line && !b.mixed_warned) {
+    b.mixed_warned = true;
+    static std::atomic<const Kernel*> warned{nullptr};
+    if (warned.exchange(b.grid->work.kernel) != b.grid->work.kernel)
+      report("barrier-divergence", at,
+             "threads of one block wait at different barriers: thread %s at line %d, this one at line %d. All threads "
+             "must reach the same __syncthreads()",
+             index_text(b.barrier.head->index), b.barrier.head->at.line, at.line);
+  }
+  if (b.barrier.size + 1 + b.finished == hot.count) {
+    if (b.finished && !b.barrier.head) {  // alone: the message needs somebody to point at
+      Thread* t = current_thread();
+      t->at = at;
+      t->operation = names[kind];
+      t->tid = hot.tid;
+      t->next = nullptr;
+      b.barrier.push(t);
+      complete_barrier(b);
+      b.ready = List();
+    } else {
+      complete_barrier(b);
+    }
+    return b.barrier_result[generation & 1];
+  }
+  Thread* t = &b.threads[hot.tid];
+  t->at = at;
+  t->operation = names[kind];
+  suspend(b, t, at_barrier, b.barrier);
+  return b.barrier_result[generation & 1];
+}
+
+// ---- warp operations --------------------------------------------------------------------------------------------
+static void complete_meeting(Block& b, WarpState& w, Meeting* m) {
+  for (Meeting** p = &w.meetings; *p; p = &(*p)->next)
+    if (*p == m) {
+      *p = m->next;
+      break;
+    }
+  m->leaving = unsigned(__builtin_popcount(m->arrived));
+  ++b.sync_count;
+  for (Thread* t = m->waiting; t;) {
+    Thread* next = t->next;
+    b.ready.push(t);
+    t = next;
+  }
+  m->waiting = nullptr;
+}
+
+void thread_finished() {
+  Block& b = *hot.block;
+  ++b.finished;
+  WarpState& w = b.warps[hot.tid >> 5];
+  w.exited |= 1u << (hot.tid & 31);
+  if (b.barrier.head && b.barrier.size + b.finished == hot.count) complete_barrier(b);
+  for (Meeting* m = w.meetings; m;) {
+    Meeting* next = m->next;
+    if ((m->mask & ~w.exited) == m->arrived) complete_meeting(b, w, m);
+    m = next;
+  }
+}
+
+Meeting* meet(unsigned mask, WarpOp op, unsigned long long value, const char* name, Site at) {
+  if (!hot.block) {
+    report("host-code", at, "%s() can only be called in a kernel", name);
+    std::exit(1);
+  }
+  Block& b = *hot.block;
+  if (!hot.tracking) begin_tracking(b);
+  unsigned warp = hot.tid >> 5, me = hot.tid & 31, bit = 1u << me;
+  WarpState& w = b.warps[warp];
+  if (!(mask & bit)) {
+    report("lane-not-in-mask", at, "%s() is called by lane %u, which is not in its mask 0x%08x: the mask must name every "
+           "lane that takes part", name, me, mask);
+    abandon_grid(cudaErrorIllegalInstruction);
+  }
+  unsigned lanes = hot.count - warp * 32;
+  unsigned present = mask & ~w.exited & (lanes >= 32 ? ~0u : (1u << lanes) - 1);
+  Meeting* m = w.meetings;
+  while (m && (m->mask != mask || m->op != op)) m = m->next;
+  if (!m) {
+    Worker& k = worker;
+    if (k.free_meetings.empty()) {
+      m = new Meeting;
+    } else {
+      m = k.free_meetings.back();
+      k.free_meetings.pop_back();
+    }
+    m->mask = mask;
+    m->arrived = 0;
+    m->op = op;
+    m->waiting = nullptr;
+    m->next = w.meetings;
+    w.meetings = m;
+  }
+  m->arrived |= bit;
+  m->value[me] = value;
+  if (m->arrived == present) {
+    complete_meeting(b, w, m);
+    return m;
+  }
+  Thread* t = &b.threads[hot.tid];
+  t->tid = hot.tid;
+  t->index = threadIdx;
+  t->fiber = hot.fiber;
+  t->wait = at_meeting;
+  t->at = at;
+  t->operation = name;
+  t->meeting = m;
+  t->next = m->waiting;
+  m->waiting = t;
+  switch_away(b, &t->fiber->sp);
+  return m;
+}
+
+void part(Meeting* m) {
+  if (--m->leaving == 0) worker.free_meetings.push_back(m);
+}
+
+unsigned active_lanes(const void* place, Site at) {
+  if (!hot.block) return 1;
+  Thread* t = current_thread();
+  t->at = at;
+  t->operation = "__activemask";
+  t->meeting = static_cast<Meeting*>(const_cast<void*>(place));
+  suspend(*hot.block, t, at_active, hot.block->active);
+  return unsigned(t->at.line);
+}
+
+void give_way() {
+  Block* b = hot.block;
+  hot.spin = 0;
+  if (!b) return;
+  Thread* t = current_thread();
+  t->at = {"", 0};
+  t->operation = "a loop that waits";
+  suspend(*b, t, gave_way, b->ways);
+}
+
+bool grid_is_cooperative() { return hot.block && hot.block->grid->cooperative; }
+
+void grid_barrier(Site at) {
+  Block& b = *hot.block;
+  if (!b.grid->cooperative) {
+    report("grid-sync", at, "grid.sync() needs a cooperative launch: start the kernel with cudaLaunchCooperativeKernel");
+    abandon_grid(cudaErrorLaunchFailure);
+  }
+  Thread* t = current_thread();
+  t->at = at;
+  t->operation = "grid.sync";
+  suspend(b, t, at_grid, b.at_grid);
+}
+
+// ---- blocks -----------------------------------------------------------------------------------------------------
+static void begin_block(Grid& g, Block& b, unsigned long long number) {
+  if (shuffled) number = (number * g.stride + g.offset) % g.blocks;
+  b.grid = &g;
+  b.linear = number;
+  b.index = {unsigned(number % g.grid.x), unsigned(number / g.grid.x % g.grid.y),
+             unsigned(number / g.grid.x / g.grid.y)};
+  b.finished = b.generation = b.sync_count = 0;
+  b.barrier = b.ready = b.ways = b.active = b.at_grid = List();
+  b.mixed_warned = false;
+  b.hot = Hot();
+  b.hot.block = &b;
+  b.hot.count = g.block.x * g.block.y * g.block.z;
+  b.hot.shared = b.memory;
+  b.hot.shared_bytes = unsigned(static_shared_max + dynamic_shared_max);
+  b.hot.dynamic_shared = b.memory + b.hot.shared_bytes - (g.shared + 15) / 16 * 16;
+  if (shuffled) {
+    b.order.resize(b.hot.count);
+    std::iota(b.order.begin(), b.order.end(), 0u);
+    for (unsigned i = b.hot.count; i > 1; --i) std::swap(b.order[i - 1], b.order[random_below(i)]);
+    b.hot.order = b.order.data();
+  }
+  if (checking) checks_begin_block(b);
+}
+
+// Runs the block until all its threads have ended or none can go on.
+enum Outcome { ended, spinning_threads, waits_for_grid, stuck, failed };
+static Outcome run_block(Block& b) {
+  Grid& g = *b.grid;
+  Hot outer = hot;
+  uint3 outer_thread = threadIdx, outer_block = blockIdx;
+  dim3 outer_block_dim = blockDim, outer_grid_dim = gridDim;
+  hot = b.hot;
+  hot.concurrent = g.concurrent.load(std::memory_order_relaxed);
+  blockIdx = b.index;
+  blockDim = g.block;
+  gridDim = g.grid;
+  b.ready.append(b.ways);
+  switch_away(b, &b.base);
+  b.hot = hot;
+  hot = outer;
+  threadIdx = outer_thread;
+  blockIdx = outer_block;
+  blockDim = outer_block_dim;
+  gridDim = outer_grid_dim;
+  if (g.error.load(std::memory_order_relaxed)) return failed;
+  if (!b.hot.tracking || b.finished == b.hot.count) return ended;
+  if (b.ways.head) return spinning_threads;
+  if (b.at_grid.size && b.at_grid.size + b.finished == b.hot.count) return waits_for_grid;
+  return stuck;
+}
+
+static void end_block(Grid& g, Block* b) {
+  if (!b->printed.empty()) {
+    std::lock_guard<std::mutex> l(g.lock);
+    g.printed.emplace_back(b->linear, std::move(b->printed));
+    b->printed.clear();
+  }
+  worker.free_blocks.push_back(b);
+}
+static void drop_block(Grid& g, Block* b) {  // after an error: its threads are not run to their end
+  if (b->hot.tracking)
+    for (unsigned i = 0; i < b->hot.count; ++i)
+      if (b->threads[i].wait != not_waiting) give_fiber(b->threads[i].fiber);
+  end_block(g, b);
+}
+
+static void report_deadlock(Block& b) {
+  std::string where;
+  unsigned shown = 0;
+  for (unsigned i = 0; i < b.hot.count; ++i) {
+    Thread& t = b.threads[i];
+    if (t.wait == not_waiting) continue;
+    bool said = false;
+    for (unsigned j = 0; j < i && !said; ++j)
+      said = b.threads[j].wait == t.wait && b.threads[j].at.line == t.at.line && b.threads[j].operation == t.operation;
+    if (said || ++shown > 6) continue;
+    unsigned n = 0;
+    for (unsigned j = i; j < b.hot.count; ++j)
+      n += b.threads[j].wait == t.wait && b.threads[j].at.line == t.at.line && b.threads[j].operation == t.operation;
+    char line[256];
+    snprintf(line, sizeof line, "\n    %u thread%s, first %s, at %s() in line %d", n, n == 1 ? "" : "s",
+             index_text(t.index), t.operation, t.at.line);
+    where += line;
+  }
+  Site at = {"", 0};
+  for (unsigned i = 0; i < b.hot.count && !at.line; ++i)
+    if (b.threads[i].wait != not_waiting) at = b.threads[i].at;
+  report("deadlock", at, "block %s of kernel `%s` can never go on: its threads wait for each other at different places%s",
+         index_text(b.index), b.grid->work.kernel->name, where.c_str());
+}
+
+static double seconds() {
+  timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return double(t.tv_sec) + 1e-9 * double(t.tv_nsec);
+}
+
+// ---- workers ------------------------------------------------------------------------------------------------------
+static void work(Grid& g, void (*call_helpers)(Grid&)) {
+  std::vector<std::pair<Block*, bool>> live;  // blocks that wait for others; true: at the grid's barrier
+  double start = call_helpers ? seconds() : 0;
+  for (;;) {
+    if (g.error.load()) {
+      for (auto& l : live) drop_block(g, l.first);
+      return;
+    }
+    bool progress = false;
+    for (size_t i = 0; i < live.size();) {
+      Block* b = live[i].first;
+      if (live[i].second) {
+        if (b->grid_generation == g.generation.load()) {
+          ++i;
+          continue;
+        }
+        b->ready.append(b->at_grid);
+        live[i].second = false;
+      }
+      progress = true;
+      Outcome o = run_block(*b);
+      if (o == failed) break;
+      if (o == ended) {
+        end_block(g, b);
+        g.done.fetch_add(1);
+        live.erase(live.begin() + long(i));
+        continue;
+      }
+      if (o == stuck) {
+        report_deadlock(*b);
+        g.error = cudaErrorLaunchTimeout;
+        break;
+      }
+      if (o == waits_for_grid) {
+        b->grid_generation = g.generation.load();
+        live[i].second = true;
+        g.waiting_blocks.fetch_add(1);
+      }
+      ++i;
+    }
+    if (g.error.load()) continue;
+    if (call_helpers && g.cursor.load(std::memory_order_relaxed) < g.blocks && seconds() - start > 20e-6) {
+      g.concurrent = true;  // between two blocks: no atomic operation of ours is under way
+      call_helpers(g);
+      call_helpers = nullptr;
+    }
+    unsigned long long number = g.cursor.load(std::memory_order_relaxed) < g.blocks ? g.cursor.fetch_add(1) : g.blocks;
+    if (number < g.blocks) {
+      Block* b = take_block();
+      begin_block(g, *b, number);
+      Outcome o = run_block(*b);
+      if (o == ended) {
+        end_block(g, b);
+        g.done.fetch_add(1, std::memory_order_relaxed);
+      } else {
+        if (o == stuck) {
+          report_deadlock(*b);
+          g.error = cudaErrorLaunchTimeout;
+        }
+        if (o == waits_for_grid) {
+          b->grid_generation = g.generation.load();
+          g.waiting_blocks.fetch_add(1);
+        }
+        live.emplace_back(b, o == waits_for_grid);
+      }
+      continue;
+    }
+    if (live.empty()) return;
+    unsigned long long waiting = g.waiting_blocks.load(), done = g.done.load();
+    if (waiting && waiting + done == g.blocks) {
+      if (done) {
+        int none = 0;
+        if (g.error.compare_exchange_strong(none, cudaErrorLaunchTimeout))
+          report("deadlock", live[0].first->threads[0].at,
+                 "grid.sync() was reached by %llu of %llu blocks only; the others have ended", waiting, g.blocks);
+        continue;
+      }
+      if (g.waiting_blocks.compare_exchange_strong(waiting, 0)) g.generation.fetch_add(1);
+      continue;
+    }
+    if (!progress) std::this_thread::yield();
+  }
+}
+
+struct Helpers {
+  std::mutex lock, busy;
+  std::condition_variable wake, idle;
+  Grid* grid = nullptr;
+  unsigned long long turn = 0;
+  int active = 0, started = 0;
+  pid_t owner = 0;
+};
+static Helpers* helpers = new Helpers;  // never destroyed: its threads may outlive main
+
+static int cores() {
+  static int n = [] {
+    const char* e = std::getenv("CUDA_CPU_THREADS");
+    int v = e ? std::atoi(e) : int(std::thread::hardware_concurrency());
+#ifdef __linux__
+    cpu_set_t set;
+    if (!e && sched_getaffinity(0, sizeof set, &set) == 0) v = CPU_COUNT(&set);
+#endif
+    return checking || shuffled || v < 1 ? 1 : v > 256 ? 256 : v;
+  }();
+  return n;
+}
+
+static void helper_main() {
+  catch_signals();
+  Helpers& h = *helpers;
+  unsigned long long seen = 0;
+  std::unique_lock<std::mutex> l(h.lock);
+  for (;;) {
+    h.wake.wait(l, [&] { return h.grid && h.turn != seen; });
+    seen = h.turn;
+    Grid* g = h.grid;
+    ++h.active;
+    l.unlock();
+    work(*g, nullptr);
+    l.lock();
+    if (--h.active == 0) h.idle.notify_all();
+  }
+}
+
+static void call_helpers(Grid& g) {
+  Helpers& h = *helpers;
+  std::lock_guard<std::mutex> l(h.lock);
+  if (h.owner != getpid()) {  // the first time, or in a fork
+    h.owner = getpid();
+    h.started = h.active = 0;
+  }
+  while (h.started < cores() - 1) {
+    std::thread(helper_main).detach();
+    ++h.started;
+  }
+  h.grid = &g;
+  ++h.turn;
+  h.wake.notify_all();
+}
+
+cudaError_t run_grid(Grid& g) {
+  if (shuffled && g.blocks > 1) {
+    g.offset = seed % g.blocks;
+    g.stride = (g.blocks / 2 + seed % g.blocks) | 1;
+    while (std::gcd(g.stride, g.blocks) != 1) ++g.stride;
+  }
+  if (checking) checks_begin_grid(g);
+  if (g.inner) g.concurrent = hot.concurrent;
+  std::unique_lock<std::mutex> alone(helpers->busy, std::defer_lock);
+  bool share = !g.inner && g.blocks > 1 && cores() > 1 && alone.try_lock();
+  work(g, share ? call_helpers : nullptr);
+  if (share) {
+    std::unique_lock<std::mutex> l(helpers->lock);
+    helpers->grid = nullptr;
+    helpers->idle.wait(l, [] { return helpers->active == 0; });
+  }
+  std::stable_sort(g.printed.begin(), g.printed.end(), [](auto& a, auto& b) { return a.first < b.first; });
+  for (auto& p : g.printed) keep_printed(p.second);
+  return cudaError_t(g.error.load());
+}
+
+void abandon_grid(cudaError_t error) {
+  Block& b = *hot.block;
+  int none = 0;
+  b.grid->error.compare_exchange_strong(none, int(error));
+  give_fiber(hot.fiber);
+  void* nowhere;
+  cuda_cpu_switch(&nowhere, b.base);
+  __builtin_unreachable();
+}
+
+// ---- shared memory ------------------------------------------------------------------------------------------------
+void place_shared(unsigned* place, unsigned bytes, Site at) {
+  static std::mutex lock;
+  static unsigned next = 256;
+  std::lock_guard<std::mutex> l(lock);
+  Kernel& k = *hot.block->grid->work.kernel;
+  if (*place) return;
+  if (next + bytes + 256 > static_shared_max || k.static_shared + bytes > 49152) {
+    report("too-much-shared-memory", at,
+           "the __shared__ variables of kernel `%s` take %u bytes; a block has at most 49152 bytes of them (more is "
+           "possible with extern __shared__ and cudaFuncSetAttribute)", k.name, k.static_shared + bytes);
+    abandon_grid(cudaErrorInvalidConfiguration);
+  }
+  k.static_shared += bytes;
+  *place = next;
+  next += (bytes + 127) / 128 * 128;
+  if (checking) next += 128;
+}
+
+void* dynamic_shared() {
+  if (!hot.block) return nullptr;
+  hot.block->grid->work.kernel->uses_dynamic_shared = true;
+  return hot.dynamic_shared;
+}
+
+void fence(int) {
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+  if (in_kernel()) {
+    hot.spin += 200;  // fences stand in loops that wait for another block
+    spinning();
+  }
+}
+}  // namespace cuda_cpu
