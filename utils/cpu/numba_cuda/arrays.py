@@ -1,12 +1,14 @@
 """Arrays as a kernel sees them: views that check every index and store as a GPU does.
 
 A view reads and writes through a memoryview (integers: gives Python's fast ints) or the NumPy array (floats:
-gives np.float32 and the like, whose arithmetic rounds as on a GPU). The common case, an in-range element, takes
-the few lines of `__getitem__`; everything else (slices, negative indices, wrapping, mistakes) goes the slow way.
+gives np.float32 and the like, whose arithmetic rounds as on a GPU). The common case, an in-range element,
+takes the few lines of `__getitem__`; everything else (slices, negative indices, wrapping, mistakes) goes the
+slow way.
 """
 
-import dis
+import ast
 import functools
+import linecache
 import sys
 
 import numpy as np
@@ -16,7 +18,14 @@ from .errors import KernelError, KernelIndexError, UninitializedError
 
 # Integers that fit Python's ints go through a memoryview; uint64 stays NumPy's, so that its arithmetic wraps.
 _THROUGH_MEMORYVIEW = set("?bBhHiIlq")
-_MISSED = (IndexError, TypeError, ValueError, OverflowError, NotImplementedError)
+_MISSED = (
+    IndexError,
+    TypeError,
+    ValueError,
+    OverflowError,
+    NotImplementedError,
+    np.exceptions.ComplexWarning,
+)
 
 
 class View:
@@ -44,7 +53,7 @@ class View:
         self.name, self.space = name, space
         self.written = written
         self.base = self if base is None else base
-        if data.dtype.char in _THROUGH_MEMORYVIEW and data.size and data.ndim and data.flags.writeable:
+        if data.dtype.char in _THROUGH_MEMORYVIEW and data.dtype.isnative and data.size and data.ndim:
             self.mem = memoryview(data)
         else:
             self.mem = data
@@ -124,7 +133,7 @@ class View:
                 ) from None
             length = self.shape[axis]
             if not 0 <= i < length:
-                if -length <= i < 0 and literal_negative(frame.f_code, frame.f_lasti):
+                if -length <= i < 0 and literal_negative(frame.f_code, frame.f_lasti, axis):
                     i += length
                 else:
                     raise self.outside(parts, axis, i)
@@ -368,6 +377,14 @@ def cast(value, dtype):
         raise KernelError(f"cannot store a {type(value).__name__} in an array of {dtype}") from None
 
 
+def as_number(value, dtype):
+    """`value` converted to `dtype`, as kernels hold it: integers, but for uint64, are Python's ints."""
+    value = cast(value, dtype)
+    if dtype.kind == "b":
+        return bool(value)
+    return int(value) if dtype.kind in "iu" and dtype != np.uint64 else value
+
+
 def as_dtype(dtype):
     """np.dtype of a NumPy type, a Numba type, a vector type or a string."""
     if hasattr(dtype, "cpu_dtype"):
@@ -379,12 +396,13 @@ def as_dtype(dtype):
 
 @functools.lru_cache(maxsize=256)
 def numba_dtype(numba_type):
+    from numba.core.errors import NumbaError
     from numba.np.numpy_support import as_dtype as convert
 
     try:
         return np.dtype(convert(numba_type))
-    except NotImplementedError:
-        return np.dtype(str(numba_type))
+    except (NumbaError, NotImplementedError):
+        raise TypeError(f"{numba_type} is no type for array elements") from None
 
 
 def show_index(index):
@@ -394,15 +412,18 @@ def show_index(index):
 
 
 @functools.lru_cache(maxsize=1024)
-def literal_negative(code, lasti):
-    """Whether the subscript at this instruction is written with a negative number, as in a[-1]."""
-    previous = None
-    for instruction in dis.get_instructions(code):
-        if instruction.offset == lasti:
-            break
-        if instruction.opname not in ("CACHE", "NOP", "EXTENDED_ARG"):
-            previous = instruction
-    if previous is None or previous.opname != "LOAD_CONST":
+def literal_negative(code, lasti, axis):
+    """Whether the index at this instruction is written with a minus and a number at `axis`, as in a[-1]."""
+    line, last_line, column, last_column = list(code.co_positions())[lasti // 2]
+    if column is None or line != last_line:
         return False
-    values = previous.argval if isinstance(previous.argval, tuple) else (previous.argval,)
-    return any(isinstance(value, int) and value < 0 for value in values)
+    source = linecache.getline(code.co_filename, line).encode()[column:last_column].decode()
+    try:
+        node = ast.parse(source.strip(), mode="eval").body
+    except SyntaxError:
+        return False
+    if not isinstance(node, ast.Subscript):
+        return False
+    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    part = parts[axis] if axis < len(parts) else None
+    return isinstance(part, ast.UnaryOp) and isinstance(part.operand, ast.Constant)

@@ -81,7 +81,7 @@ class Kernel:
         raise ValueError(_NO_CONFIG)
 
     def function(self, types=None):
-        """The function to run for these argument types. As when compiling, globals are frozen at first use."""
+        """The function to run for these argument types. Globals are frozen at first use, as by compiling."""
         key = types, now.watching, now.observer is not None
         try:
             return self.variants[key]
@@ -206,9 +206,9 @@ def launch(kernel, grid, block, sharedmem, args):
         error = None
         try:
             run.run()
-        except BaseException as caught:
-            error = explain(caught, run, kernel) if isinstance(caught, Exception) else caught
-            raise error from None
+        except Exception as caught:
+            error = explain(caught, run, kernel)
+            raise error.with_traceback(None) from None  # the engine's own frames would tell a learner nothing
         finally:
             if now.observer is not None:
                 now.observer.finish(error)

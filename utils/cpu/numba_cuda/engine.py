@@ -13,6 +13,7 @@ import ctypes
 import functools
 import random
 import threading
+import warnings
 from collections import deque
 from contextlib import contextmanager
 from typing import NamedTuple
@@ -20,7 +21,8 @@ from typing import NamedTuple
 import numpy as np
 from greenlet import GreenletExit, getcurrent, greenlet
 
-from .errors import BarrierError, KernelTimeout, as_text
+from .errors import BarrierError, KernelTimeout
+from .stuck import different_barriers, grid_divergence, stuck
 
 WARP = 32
 DONE, PARKED, PREEMPTED = "done", "parked", "preempted"  # why run_block() returned
@@ -43,7 +45,7 @@ class Dim3:
         return f"({self.x}, {self.y}, {self.z})"
 
 
-# What cuda.threadIdx and its kin are. The scheduler changes them at every switch; kernels read plain attributes.
+# What cuda.threadIdx and its kin are. The scheduler sets them at every switch; kernels read attributes.
 thread_idx, block_idx, block_dim, grid_dim = Dim3(0, 0, 0), Dim3(0, 0, 0), Dim3(), Dim3()
 
 
@@ -263,7 +265,8 @@ class Launch:
             now.observer.launch(self.name, self.grid, self.block)
         self.hub = getcurrent()
         try:
-            with np.errstate(all="ignore"), _watchdog(_time_limit.get()):
+            with np.errstate(all="ignore"), warnings.catch_warnings(), _watchdog(_time_limit.get()):
+                warnings.simplefilter("error", np.exceptions.ComplexWarning)
                 self.context = contextvars.copy_context()
                 self.run_blocks()
         except BaseException:
@@ -293,7 +296,7 @@ class Launch:
             elif not parked:
                 return
             elif len(parked) < self.grid_size:
-                raise self.grid_divergence(parked)
+                raise grid_divergence(self, parked)
             else:  # every thread of the grid is at grid.sync()
                 for block in parked:
                     block.ready.extend(block.grid_barrier)
@@ -315,7 +318,7 @@ class Launch:
             elif not self.release(block):
                 if len(block.grid_barrier) == block.size:
                     return PARKED
-                raise self.stuck(block)
+                raise stuck(self, block)
         return PREEMPTED
 
     def enter(self, block):
@@ -397,7 +400,7 @@ class Launch:
         if len(waiting) == block.size:
             site = waiter.site
             if any(other.site != site for other in waiting):
-                raise self.different_barriers(block)
+                raise different_barriers(self, block)
             if value is not None:
                 result = combine(what, [other.value for other in waiting])
                 for other in waiting:
@@ -460,95 +463,6 @@ class Launch:
             self.wake(block, waiters)
             return True
         return False
-
-    # -- what went wrong -------------------------------------------------------------------------------------
-
-    def name_of(self, rank):
-        return as_text(self.coordinates[rank][:3])
-
-    def at(self, error, block, waiter):
-        """Put thread, block and line of `waiter` into `error`."""
-        error.thread, error.block = self.coordinates[waiter.rank][:3], block.index
-        error.site = waiter.site[0], waiter.line
-        return error
-
-    def different_barriers(self, block):
-        places = {}
-        for waiter in block.barrier:
-            places.setdefault(waiter.line, []).append(waiter)
-        text = "; ".join(f"{self.some(waiters)} at line {line}" for line, waiters in sorted(places.items()))
-        return self.at(
-            BarrierError(
-                f"Threads of one block wait at different barriers: {text}",
-                "cuda.syncthreads() must be the same call for all threads of a block: move it out of the branch.",
-            ),
-            block,
-            block.barrier[-1],
-        )
-
-    def some(self, waiters):
-        """'thread (0,0,0)' or '16 threads (first (0,0,0))'."""
-        first = self.name_of(min(waiter.rank for waiter in waiters))
-        return f"thread {first}" if len(waiters) == 1 else f"{len(waiters)} threads (first {first})"
-
-    def stuck(self, block):
-        waiting = list(block.barrier) + list(block.grid_barrier)
-        waiting += [waiter for group in block.groups.values() for waiter, _ in group]
-        first = min(waiting, key=lambda waiter: waiter.rank)
-        places = {}
-        for waiter in waiting:
-            places.setdefault((waiter.what, waiter.line), []).append(waiter)
-        gone = block.size - len(waiting)
-        if len(places) == 1:
-            (what, line), waiters = next(iter(places.items()))
-            if block.groups:
-                (warp, mask, _, _), group = next(iter(block.groups.items()))
-                present = sum(1 << (waiter.rank & 31) for waiter, _ in group)
-                return self.at(
-                    BarrierError(
-                        f"{what} at line {line} waits for ever: its mask 0x{mask:08x} names lanes of warp "
-                        f"{warp} that never come (0x{mask & ~present:08x})",
-                        "All lanes named in the mask must reach the same call.",
-                    ),
-                    block,
-                    first,
-                )
-            out = next(rank for rank in block.finished)
-            return self.at(
-                BarrierError(
-                    f"{len(waiters)} of {block.size} threads wait at {what}, line {line}, but {gone} "
-                    f"{'has' if gone == 1 else 'have'} returned without reaching it "
-                    f"(thread {self.name_of(out)}, say)",
-                    "Every thread of the block must reach the barrier: no return and no branch around it.",
-                ),
-                block,
-                first,
-            )
-        text = "; ".join(
-            f"{self.some(w)} in {what} at line {line}" for (what, line), w in sorted(places.items())
-        )
-        if gone:
-            text += f"; {gone} returned"
-        return self.at(
-            BarrierError(
-                f"Deadlock: no thread of the block can go on. {text}",
-                "Threads that wait for each other must wait at the same call.",
-            ),
-            block,
-            first,
-        )
-
-    def grid_divergence(self, parked):
-        block = parked[0]
-        return self.at(
-            BarrierError(
-                f"{len(parked)} of {self.grid_size} blocks wait at grid.sync(), but the others have returned "
-                "without it",
-                "Every thread of every block must reach grid.sync().",
-            ),
-            block,
-            block.grid_barrier[0],
-        )
 
 
 def combine(what, values):

@@ -62,6 +62,11 @@ def instrument(code):
     if not isinstance(function, ast.FunctionDef):
         return code
     ast.increment_lineno(tree, max(first, 1) - 1)
+    indent = len(lines[0]) - len(lines[0].lstrip())
+    for node in ast.walk(tree):
+        if hasattr(node, "col_offset"):
+            node.col_offset += indent
+            node.end_col_offset += indent
     function.decorator_list = []
     function.args.defaults = [ast.copy_location(ast.Constant(None), old) for old in function.args.defaults]
     function.returns = None

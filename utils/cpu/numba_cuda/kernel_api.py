@@ -48,6 +48,9 @@ class LaneId:
 
     __int__ = __index__
 
+    def __float__(self):
+        return float(int(self))
+
     def __hash__(self):
         return hash(int(self))
 
@@ -260,7 +263,7 @@ def _like(value, model):
 
 
 def undefined(value):
-    """What a shuffle gives from a lane that takes no part: on a GPU undefined, here NaN or a striking number."""
+    """What a shuffle gives from a lane that takes no part: undefined on a GPU, here NaN or 0x4DCDCDCD."""
     if isinstance(value, (float, np.floating)):
         return type(value)("nan")
     return type(value)(0x4DCDCDCD)

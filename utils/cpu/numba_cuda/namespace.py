@@ -1,11 +1,13 @@
 """The names a kernel sees.
 
-Its function is rebuilt with globals of its own, in which `cuda`, `math`, `np`, casts, `print` and device functions
-are the engine's, whatever the kernel's module calls them. Nothing of the user's changes.
+Its function is rebuilt with globals of its own, in which `cuda`, `math`, `np`, casts, `print` and device
+functions are the engine's, whatever the kernel's module calls them. Nothing of the user's changes.
 """
 
 import builtins
+import dis
 import functools
+import linecache
 import math
 import os
 import sys
@@ -13,8 +15,7 @@ import types
 
 import numpy as np
 
-from . import kernel_api
-from .arrays import as_dtype, cast, view
+from .arrays import as_dtype, as_number, cast, view
 from .engine import Dim3, now
 from .errors import KernelError
 
@@ -32,16 +33,9 @@ class Cast:
 
     def __init__(self, dtype):
         self.dtype = dtype
-        self.python = int if dtype.kind in "iu" and dtype != np.uint64 else dtype.type
-        if dtype.kind == "b":
-            self.python = bool
 
     def __call__(self, value=0):
-        if self.dtype.kind in "iu":
-            return self.python(cast(value, self.dtype))
-        if isinstance(value, kernel_api.LaneId):
-            value = int(value)
-        return self.python(value)
+        return self.dtype.type(value) if self.dtype.kind == "f" else as_number(value, self.dtype)
 
     def __eq__(self, other):
         return self.dtype == other
@@ -196,6 +190,7 @@ def specialize(function, seen=None):
         return seen[function]
     names = {"__builtins__": _BUILTINS}  # a function takes its builtins from here when it is made
     code = function.__code__
+    refuse_unsupported(code)
     if now.observer is not None:
         from .instrument import instrument, reporters
 
@@ -221,6 +216,35 @@ def specialize(function, seen=None):
         except ValueError:
             pass  # not assigned yet: reading it is the user's NameError
     return made
+
+
+_UNSUPPORTED = {
+    "lists": ("BUILD_LIST", "LIST_APPEND", "LIST_EXTEND"),
+    "dictionaries": ("BUILD_MAP", "BUILD_CONST_KEY_MAP", "MAP_ADD"),
+    "sets": ("BUILD_SET", "SET_ADD"),
+    "f-strings": ("FORMAT_VALUE", "FORMAT_SIMPLE", "BUILD_STRING"),
+    "imports": ("IMPORT_NAME",),
+    "generators": ("YIELD_VALUE",),
+    "assignments to global names": ("STORE_GLOBAL",),
+    "try and with": ("CHECK_EXC_MATCH", "POP_EXCEPT", "BEFORE_WITH", "RERAISE"),
+}
+_REFUSED = {opname: what for what, opnames in _UNSUPPORTED.items() for opname in opnames}
+
+
+@functools.cache
+def refuse_unsupported(code):
+    """Raise a KernelError for what Python has and kernels on a GPU do not, even though it would run here."""
+    line = code.co_firstlineno
+    for instruction in dis.get_instructions(code):
+        line = instruction.positions.lineno or line
+        if what := _REFUSED.get(instruction.opname):
+            error = KernelError(
+                f"kernels have no {what}",
+                "They have numbers, tuples, arrays, and cuda.local.array for scratch space.",
+            )
+            error.kernel, error.filename, error.lineno = code.co_name, code.co_filename, line
+            error.code = linecache.getline(code.co_filename, line).strip()
+            raise error
 
 
 def global_names(code):
@@ -328,7 +352,7 @@ def replace_module(module):
 def _type(numba_type):
     try:
         return Cast(as_dtype(numba_type))
-    except (NotImplementedError, TypeError):
+    except TypeError:  # void, say
         return numba_type
 
 

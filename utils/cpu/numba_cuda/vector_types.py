@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from .arrays import as_number
+
 _BASES = {
     "int8": "char",
     "int16": "short",
@@ -18,7 +20,7 @@ _MORE_ALIASES = {"int64": "long", "uint64": "ulong"}
 
 
 def _make(base, count):
-    scalar = np.dtype(base).type
+    dtype = np.dtype(base)
     name = f"{base}x{count}"
 
     def __init__(self, *parts):
@@ -28,7 +30,7 @@ def _make(base, count):
         if len(values) != count:
             raise ValueError(f"{name} needs {count} numbers, got {len(values)}")
         for letter, value in zip("xyzw", values, strict=False):
-            object.__setattr__(self, letter, scalar(value))
+            object.__setattr__(self, letter, as_number(value, dtype))
 
     def __setattr__(self, letter, value):
         raise AttributeError(f"{name} cannot be changed in place: make a new one")
