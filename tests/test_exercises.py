@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import nbformat
+import numba
 import numpy as np
 import pytest
 from numba import cuda
@@ -300,6 +301,20 @@ def test_a_crash_shows_the_line_and_the_thread(kernel, line, word):
     assert line in outcome.code
     assert word in outcome.lines[0]
     assert "thread (0, 0, 0) of block (0, 0, 0)" in outcome.lines[0]
+
+
+def adds_text(out, a, factor):
+    i = 0
+    out[i] = a + "x"
+
+
+def test_a_compiler_error_is_shortened_to_the_line():
+    with pytest.raises(numba.core.errors.TypingError) as caught:
+        numba.njit(adds_text)(np.zeros(3), np.zeros(3), 2.0)
+    rejected = checker.crashed(checker.engines.Stopped(caught.value), adds_text)
+    assert rejected.code == 'out[i] = a + "x"'
+    assert len(str(caught.value)) > 3 * len(rejected.lines[0])
+    assert "add(array(float64, 1d, C), Literal[str](x))" in rejected.lines[0]
 
 
 def test_an_endless_kernel_is_stopped(monkeypatch):

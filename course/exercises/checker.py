@@ -14,6 +14,7 @@ from course.exercises import engines
 from course.exercises.diagnose import diagnose, failed, plain
 from course.exercises.model import BROKEN
 from course.exercises.report import Outcome, describe, draw
+from utils import has_gpu
 
 SECONDS = 20  # for all launches of one check on the CPU engine
 
@@ -31,7 +32,7 @@ def check_answer(exercise, answer, seed=None):
     seed = int(np.random.default_rng().integers(1 << 31)) if seed is None else seed
     base = {"exercise": exercise.id, "title": exercise.title, "seed": seed}
     try:
-        CHECKS[exercise.kind](exercise, answer, seed)
+        tried = CHECKS[exercise.kind](exercise, answer, seed)
     except Rejected as no:
         untouched = is_starter(exercise, answer)
         broken = no.reason in BROKEN and not untouched
@@ -51,7 +52,7 @@ def check_answer(exercise, answer, seed=None):
             picture_says=picture[1],
             **base,
         )
-    return Outcome(status="solved", **base)
+    return Outcome(status="solved", lines=(tried,), **base)
 
 
 def first_sentence(text):
@@ -62,6 +63,7 @@ def first_sentence(text):
 
 
 def check_numba(exercise, answer, seed):
+    """Say what was tried, or raise Rejected."""
     kernel = as_kernel(exercise, answer)
     runs = []
     try:
@@ -84,12 +86,20 @@ def check_numba(exercise, answer, seed):
             reject_if_wrong(runs, exercise)
         raise crashed(stopped, kernel.py_func) from None
     reject_if_wrong(runs, exercise)
+    on_gpu = " and on the GPU" if has_gpu() else ""
+    return f"{tally(runs)} The threads ran in order, shuffled{on_gpu}."
+
+
+def tally(runs):
+    """How much was tried."""
+    sizes = len({run.shape for run in runs})
+    return f"{len(runs)} launches with {sizes} sizes gave what they should, and touched nothing else."
 
 
 def cases(exercise, seed):
     """(shape, launch, arguments, expected) for every size and launch, with inputs drawn from the seed."""
     rng = np.random.default_rng(seed)
-    for shape in exercise.shapes:
+    for shape in exercise.all_shapes(rng):
         for launch in exercise.launches_for(shape):
             arguments = exercise.inputs(rng, shape)
             expected = np.asarray(exercise.reference(**plain(arguments)))
@@ -168,12 +178,17 @@ def check_arity(function, wanted):
 
 def crashed(stopped, function):
     """A Rejected that shows the one line of the learner's code where it happened, and the thread."""
-    error, code = stopped.error, function.__code__
-    line = getattr(error, "lineno", None)
+    error, file = stopped.error, function.__code__.co_filename
+    lines, first = inspect.getsourcelines(function)
+    line, inside = getattr(error, "lineno", None), False
     for frame, number in traceback.walk_tb(error.__traceback__):
-        if frame.f_code.co_filename == code.co_filename and number >= code.co_firstlineno:
-            line = number
-    source = linecache.getline(code.co_filename, line).strip() if line else ""
+        if frame.f_code.co_filename == file:
+            inside = inside or first <= number < first + len(lines)
+            line = number if inside else line  # a device function that it calls may lie elsewhere in the file
+    if line is None:  # a compiler's message names lines instead
+        spoken_of = [int(n) for n in re.findall(r"line (\d+)", str(error))]
+        line = next((n for n in reversed(spoken_of) if first <= n < first + len(lines)), None)
+    source = linecache.getline(file, line).strip() if line else ""
     where = ""
     if stopped.thread is not None and stopped.block is not None:
         where = f" (thread {stopped.thread} of block {stopped.block})"
@@ -184,27 +199,11 @@ def crashed(stopped, function):
 
 
 def short_message(error):
-    """The telling lines of a message: compilers repeat the whole call chain around one of them."""
+    """The first sentences of a message: Numba's compiler goes on with every overload that did not match."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    telling = [
-        line
-        for line in lines
-        if not line.startswith(
-            (
-                "During:",
-                "There are",
-                "File ",
-                "<source",
-                "- Resolution",
-                "Failed in",
-                "Overload",
-                "Match with",
-                "def ",
-                "^",
-            )
-        )
-    ]
-    return " ".join(telling[:4])[:600]
+    lines = [line for line in lines if not line.startswith("Failed in ")]
+    ends = [n for n, line in enumerate(lines) if line.startswith(("There are ", "During: ", "File "))]
+    return " ".join(lines[: min([*ends, 4])])[:500]
 
 
 # ---- CUDA C files ----
@@ -233,6 +232,7 @@ def check_cuda_c(exercise, answer, seed):
             reject_if_wrong(runs, exercise)
         raise Rejected(reason, *message.split("\n", 1)[:1], code=message.partition("\n")[2])
     reject_if_wrong(runs, exercise)
+    return tally(runs)
 
 
 # ---- plain functions ----
@@ -252,7 +252,7 @@ def check_function(exercise, answer, seed):
     check_arity(answer, parameters(exercise))
     rng = np.random.default_rng(seed)
     calls = []
-    for shape in exercise.shapes:
+    for shape in exercise.all_shapes(rng):
         arguments = exercise.inputs(rng, shape)
         try:
             with engines.time_limit(SECONDS):
@@ -263,7 +263,7 @@ def check_function(exercise, answer, seed):
             raise crashed(engines.Stopped(error), answer) from None
     bad = [c for c in calls if not same(c[2], c[1])]
     if not bad:
-        return
+        return f"{len(calls)} calls returned what they should."
     arguments, expected, got = bad[0]
     call = f"{answer.__name__}({', '.join(f'{n}={v}' for n, v in arguments.items())})"
     evidence = f"`{call}` must return {expected}, and returned {got!r}."

@@ -179,13 +179,9 @@ def reached_when_swapped(run, shape, a, b):
 
 
 def rule_square(bad, good, exercise):
-    squares = [r for r in good if exercise.is_square(r.shape)]
-    if (
-        squares
-        and len({r.shape for r in squares}) >= 2
-        and not any(exercise.is_square(r.shape) for r in bad)
-        and not any(not exercise.is_square(r.shape) for r in good if min(r.shape) > 1)
-    ):
+    wrong = {r.shape for r in bad}
+    fine = {r.shape for r in good if min(r.shape) > 1} - wrong  # a side of 1 can be right by accident
+    if len(fine) >= 2 and all(map(exercise.is_square, fine)) and not any(map(exercise.is_square, wrong)):
         return Finding(
             "only_square",
             "Right whenever all sides are equal, wrong when they are not: is one side used for another?",

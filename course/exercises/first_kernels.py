@@ -14,6 +14,17 @@ def uniform(rng, *shape):
     return rng.uniform(-1, 1, size=shape).astype(np.float32)
 
 
+def some_length(rng):
+    """The shape of an array, never a multiple of 32."""
+    return (int(rng.integers(3, 8) * 32 + rng.integers(1, 32)),)
+
+
+def some_picture(rng):
+    """(height, width) of a picture, never square."""
+    width = int(rng.integers(2, 25))
+    return width + int(rng.integers(1, 10)), width
+
+
 def replace(source, old, new):
     """A wrong CUDA C answer: the solution with one piece exchanged."""
     assert old in source, f"not in the solution: {old}"
@@ -99,6 +110,7 @@ def scale(out, a, factor):
     inputs=lambda rng, n: {"out": Out(n), "a": uniform(rng, *n), "factor": np.float32(rng.uniform(1, 3))},
     reference=lambda out, a, factor: a.astype(np.float64) * factor,
     shapes=((0,), (1,), (2,), (31,), (32,), (33,), (64,), (97,)),
+    fresh=some_length,
     extents=lambda n: (n[0], 1, 1),
     hints=(
         "An array of `n` elements has the indices 0 to n - 1. What does `i <= out.size` say of `i == n`?",
@@ -177,6 +189,11 @@ def blocks_for(height, width, block_x, block_y):
         (7, 1024, 256, 1),
         (1080, 1920, 32, 32),
         (33, 32, 32, 32),
+    ),
+    fresh=lambda rng: (
+        *map(int, rng.integers(1, 5000, size=2)),
+        int(rng.integers(1, 65)),
+        int(rng.integers(1, 17)),
     ),
     hints=(
         (
@@ -320,6 +337,7 @@ def grayscale(gray, rgb):
     inputs=lambda rng, shape: {"gray": Out(shape), "rgb": rng.uniform(0, 1, (*shape, 3)).astype(np.float32)},
     reference=lambda gray, rgb: weighted(rgb, (0.299, 0.587, 0.114)),
     shapes=((1, 1), (4, 8), (8, 8), (8, 16), (9, 9), (5, 13), (11, 3), (1, 17), (19, 1)),
+    fresh=some_picture,
     block=(8, 4, 1),
     extents=lambda shape: (shape[1], shape[0], 1),
     swapped=(0, 1),
@@ -474,6 +492,10 @@ def batched_matmul(c, a, b):
         (1, 3, 2, 9),
         (5, 2, 11, 4),
     ),
+    fresh=lambda rng: (
+        int(rng.integers(2, 5)),
+        *map(int, rng.choice(np.arange(2, 9), size=3, replace=False)),
+    ),
     block=(4, 4, 2),
     extents=lambda s: (s[3], s[1], s[0]),
     is_square=lambda s: s[1] == s[2] == s[3],
@@ -553,6 +575,7 @@ __global__ void rotate(float* dst, const float* src, int height, int width)
     inputs=lambda rng, s: {"dst": Out((s[1], s[0])), "src": uniform(rng, *s), "height": s[0], "width": s[1]},
     reference=lambda dst, src, height, width: np.rot90(src, k=-1),
     shapes=((1, 1), (4, 8), (8, 8), (8, 16), (9, 9), (5, 13), (11, 3), (1, 17), (19, 1)),
+    fresh=some_picture,
     block=(8, 4, 1),
     extents=lambda shape: (shape[1], shape[0], 1),
     hints=(
@@ -707,6 +730,7 @@ def axpy(y, x, a):
     },
     reference=lambda y, x, a: y + a * x.astype(np.float64),
     shapes=((0,), (1,), (31,), (32,), (64,), (97,), (128,), (193,)),
+    fresh=some_length,
     launches=grids,
     extents=lambda n: (n[0], 1, 1),
     hints=(

@@ -95,8 +95,9 @@ class Exercise:
 
     For kernels, `inputs(rng, shape)` gives the arguments by name in the kernel's order (arrays, scalars,
     one `Out` or `InOut`), `reference(**arguments)` the expected output, `extents(shape)` how many threads
-    are needed along (x, y, z), `launches(shape)` the launches to try. For functions, `inputs(rng, shape)`
-    gives the call's arguments and `reference` the expected return value.
+    are needed along (x, y, z), `launches(shape)` the launches to try (by default just enough blocks, and one
+    more each way), `swapped` the two axes of the output that learners mix up. For functions,
+    `inputs(rng, shape)` gives the call's arguments and `reference` the expected return value.
     """
 
     id: str
@@ -110,6 +111,7 @@ class Exercise:
     inputs: Callable
     shapes: tuple
     hints: tuple
+    fresh: Callable = None  # rng -> one more shape, another one each time
     wrong: tuple = ()
     hypotheses: tuple = ()
     kind: str = "numba"
@@ -121,6 +123,10 @@ class Exercise:
     kernel_name: str = ""  # of a CUDA C exercise
     path: str = ""  # where the CUDA C starter cell writes its file
     rtol: float = 1e-5
+
+    def all_shapes(self, rng):
+        """The fixed shapes and, so that no answer can be made for them alone, some others each time."""
+        return (*self.shapes, *(self.fresh(rng) for _ in range(3) if self.fresh))
 
     def launches_for(self, shape):
         """The launches to try for a shape; by default just enough blocks, and one more each way."""

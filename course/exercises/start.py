@@ -62,6 +62,7 @@ def hello(out):
     inputs=lambda rng, n: {"out": Out(n, np.int32)},
     reference=lambda out: np.arange(*out.shape),
     shapes=((1,), (8,), (32,), (45,), (64,), (100,)),
+    fresh=lambda rng: (int(rng.integers(2, 200)),),
     extents=lambda n: (n[0], 1, 1),
     hints=("Only the last line needs to change: what should stand where the 0 is?", "`out[i] = i`"),
     hypotheses=(
