@@ -5,7 +5,7 @@ import numbers
 import numpy as np
 
 from .arrays import View, as_dtype, view
-from .memory import DeviceRecord, host_view
+from .memory import DeviceRecord, check_contiguous, host_view
 from .namespace import Cast
 
 
@@ -43,6 +43,7 @@ def argument(arg, name, back):
     if isinstance(arg, np.ndarray):
         if arg.dtype == object or arg.dtype.kind in "OSU":
             raise TypeError(f"argument {name!r}: a kernel cannot take an array of {arg.dtype}")
+        check_contiguous(arg)
         if hint.copy_in:
             copy = np.array(arg, order="K")
         else:

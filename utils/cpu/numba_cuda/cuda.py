@@ -5,10 +5,11 @@ import types as _types
 from numba import types  # noqa: F401
 from numba.core.types import *  # noqa: F403
 
-from . import errors, fp16, host, libdevice, memory, random, vector_types  # noqa: F401
+from . import errors, fp16, host, libdevice, memory, random, ufuncs, vector_types  # noqa: F401
 from . import kernel_api as _api
 from .arguments import In, InOut, Out  # noqa: F401
 from .dispatcher import jit  # noqa: F401
+from .engine import OUTSIDE as _OUTSIDE
 from .engine import WARP as warpsize  # noqa: F401
 from .engine import block_dim as blockDim  # noqa: F401
 from .engine import block_idx as blockIdx  # noqa: F401
@@ -107,7 +108,7 @@ for _name, _vector in vector_types.VECTOR_TYPES.items():
 
 def __getattr__(name):
     if name == "laneid":  # differs by thread, and is no call: so it is looked up each time
-        return _now.rank % warpsize if _now.block is not None else _api.laneid
+        return _now.rank % warpsize if _now.block is not _OUTSIDE else _api.laneid
     raise AttributeError(f"module 'numba.cuda' has no attribute {name!r} on the CPU engine")
 
 
@@ -190,9 +191,17 @@ SUBMODULES = {
     "fp16": fp16,
     "errors": errors,
     "types": types,
+    "vectorizers": ufuncs,
     "cudadrv": cudadrv,
     **{
         f"cudadrv.{name}": getattr(cudadrv, name)
         for name in ("error", "driver", "devicearray", "devices", "runtime")
     },
 }
+
+
+def vectorize(signatures, target="cuda", **options):
+    """numba.vectorize for this target."""
+    from numba import vectorize as of_numba
+
+    return of_numba(signatures, target="cuda", **options)

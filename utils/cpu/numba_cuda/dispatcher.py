@@ -11,7 +11,7 @@ import numpy as np
 from . import namespace
 from .arguments import argument, match, type_of
 from .diagnose import explain
-from .engine import Launch, now, one_at_a_time
+from .engine import OUTSIDE, Launch, now, one_at_a_time
 from .errors import CudaAPIError, KernelError
 from .kernel_api import DYNAMIC_SHARED
 
@@ -67,7 +67,7 @@ class Kernel:
         return launch
 
     def __call__(self, *args, **kwargs):
-        if now.block is not None:
+        if now.block is not OUTSIDE:
             if not self.device:
                 raise KernelError(
                     f"{self.__name__} is a kernel; a kernel cannot be called from a kernel",
@@ -184,7 +184,7 @@ def check_limits(grid, block, sharedmem):
 
 def launch(kernel, grid, block, sharedmem, args):
     """Run `kernel` on `args`. Host arrays are copied in, and back at the end."""
-    if now.block is not None:
+    if now.block is not OUTSIDE:
         raise KernelError("a kernel cannot launch kernels in Numba", "Launch from the host.")
     check_limits(grid, block, int(sharedmem))
     required = kernel.arity - len(kernel.defaults)

@@ -49,6 +49,18 @@ class Dim3:
 thread_idx, block_idx, block_dim, grid_dim = Dim3(0, 0, 0), Dim3(0, 0, 0), Dim3(), Dim3()
 
 
+class _Outside:
+    """Stands for the running block and launch while no kernel runs."""
+
+    def __getattr__(self, name):
+        raise RuntimeError("this part of numba.cuda works inside kernels only; the host called it")
+
+    __add__ = __radd__ = __getattr__
+
+
+OUTSIDE = _Outside()
+
+
 class Now:
     """The CUDA thread that is running: its rank in the block, its block, and what the launch needs at hand.
 
@@ -58,10 +70,14 @@ class Now:
     __slots__ = ("rank", "block", "launch", "base_x", "base_y", "base_z", "observer", "watching")
 
     def __init__(self):
-        self.rank = 0
         self.watching = False
-        self.block = self.launch = self.observer = None
-        self.base_x = self.base_y = self.base_z = None
+        self.observer = None
+        self.leave()
+
+    def leave(self):
+        """No kernel runs any more."""
+        self.block = self.launch = self.base_x = self.base_y = self.base_z = OUTSIDE
+        self.rank = thread_idx.x = thread_idx.y = thread_idx.z = 0
 
 
 now = Now()
@@ -270,14 +286,13 @@ class Launch:
                 self.context = contextvars.copy_context()
                 self.run_blocks()
         except BaseException:
-            self.failed = now.block.index if now.block is not None else (0, 0, 0)
+            self.failed = (0, 0, 0) if now.block is OUTSIDE else now.block.index
             raise
         finally:
             for worker in self.all_workers:
                 if worker:
                     worker.throw(GreenletExit)
-            now.block = now.launch = None
-            now.base_x = now.base_y = now.base_z = None
+            now.leave()
 
     def run_blocks(self):
         gx, gy, _ = self.grid

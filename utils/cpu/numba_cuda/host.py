@@ -136,6 +136,12 @@ class Device:
     def reset(self):
         pass
 
+    def __enter__(self):
+        return context
+
+    def __exit__(self, *_):
+        pass
+
     def __getattr__(self, name):
         if name.isupper():
             raise AttributeError(f"the CPU engine has no {name}: it is a property of a real GPU")

@@ -57,12 +57,12 @@ class DeviceNDArray:
         """Fill from a host or device array of the same shape and type."""
         if ary.size == 0:
             return
-        _check_contiguous(self.data)
+        check_contiguous(self.data)
         source = host_view(ary)
         if source is None:
             source = np.asarray(ary)
         elif isinstance(ary, DeviceNDArray):
-            _check_contiguous(source)
+            check_contiguous(source)
         _check_compatible(self, source)
         self.data[...] = source
 
@@ -205,7 +205,7 @@ def _no_copy(before, after):
     return after
 
 
-def _check_contiguous(data):
+def check_contiguous(data):
     core = data[tuple(0 if stride == 0 else slice(None) for stride in data.strides)] if data.size else data
     if not (core.flags.c_contiguous or core.flags.f_contiguous):
         raise ValueError(_NOT_CONTIGUOUS)
@@ -296,7 +296,7 @@ def to_device(obj, stream=0, copy=True, to=None):
     if isinstance(obj, np.void):
         return DeviceRecord(np.array(obj), stream)
     obj = np.asarray(obj)
-    _check_contiguous(obj)
+    check_contiguous(obj)
     if obj.dtype == object:
         raise TypeError("arrays of Python objects have no place on a device")
     device = device_array_like(obj, stream)
