@@ -248,7 +248,8 @@ def grayscale(gray, rgb):
     x, y = cuda.grid(2)
     height, width = gray.shape
     if x < width and y < height:
-        gray[y, x] = 0.299 * rgb[y, x, 0] + 0.587 * rgb[y, x, 1] + 0.114 * rgb[y, x, 2]
+        red, green, blue = rgb[y, x, 0], rgb[y, x, 1], rgb[y, x, 2]
+        gray[y, x] = 0.299 * red + 0.587 * green + 0.114 * blue
 
 
 @cuda.jit
@@ -536,7 +537,8 @@ def batched_matmul(c, a, b):
 # ---- 05.rotate: index arithmetic in CUDA C ----
 
 ROTATE_CU = """
-// Turn a picture by 90 degrees clockwise. src: height rows of width; dst: width rows of height.
+// Turn a picture by 90 degrees clockwise.
+// src has height rows of width, dst has width rows of height.
 __global__ void rotate(float* dst, const float* src, int height, int width)
 {
     int x = blockIdx.x * blockDim.x + threadIdx.x;
@@ -563,7 +565,8 @@ ROTATE = Exercise(
     ),
     starter="""
 %%writefile build/rotate.cu
-// Turn a picture by 90 degrees clockwise. src: height rows of width; dst: width rows of height.
+// Turn a picture by 90 degrees clockwise.
+// src has height rows of width, dst has width rows of height.
 __global__ void rotate(float* dst, const float* src, int height, int width)
 {
     int x = blockIdx.x * blockDim.x + threadIdx.x;
