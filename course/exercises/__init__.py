@@ -58,7 +58,7 @@ def hint(id):
 def solution(id):
     """The solution of an exercise: the very code that the tests run."""
     exercise = _find(id, EXERCISES)
-    language = "cpp" if exercise.kind == "cuda_c" else "python"
+    language = "python" if exercise.kind in ("numba", "function") else "c++"
     return Note(f"```{language}\n{solution_source(exercise)}\n```")
 
 
