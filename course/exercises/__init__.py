@@ -7,7 +7,7 @@ exercises.check("05.scale_guard", scale)
 import difflib
 import inspect
 
-from course.exercises import first_kernels, start
+from course.exercises import first_kernels, meet_the_gpu, start
 from course.exercises.checker import check_answer
 from course.exercises.quiz import QuizView
 from course.exercises.report import NotSolved, Outcome
@@ -15,7 +15,7 @@ from course.exercises.text import Note
 
 __all__ = ["EXERCISES", "QUIZZES", "NotSolved", "Outcome", "check", "hint", "quiz", "solution", "starter"]
 
-MODULES = (start, first_kernels)
+MODULES = (start, meet_the_gpu, first_kernels)
 EXERCISES = {e.id: e for module in MODULES for e in module.EXERCISES}
 QUIZZES = {q.id: q for module in MODULES for q in module.QUIZZES}
 _hints_shown = {}

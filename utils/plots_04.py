@@ -1,0 +1,308 @@
+"""The pictures of chapter 04: generations of GPUs, silicon to scale, who issues when, which lanes work.
+
+The numbers come from assets/data/gpu_generations.json, where each one names its source; the others from what
+a simulation or the learner's own kernel did.
+"""
+
+import inspect
+import json
+import linecache
+import textwrap
+from pathlib import Path
+
+import numpy as np
+
+from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, IDLE, INK, figure
+
+DATA = Path(__file__).resolve().parent.parent / "assets" / "data" / "gpu_generations.json"
+WARP = 32
+READY, WAITING, ISSUING = (
+    0,
+    1,
+    2,
+)  # what a warp does in a cycle: its turn has not come, it waits for memory, it issues
+
+
+def generations() -> dict:
+    """The table of GPUs, chips and TPUs: {"gpus": [...], "chips": [...], "tpus": [...], "sources": {...}}.
+
+    Each number stands as itself (None where there is no source); `sources_of` says where it is from.
+    """
+    data = json.loads(DATA.read_text(encoding="utf-8"))
+    rows = {name: [_plain(row) for row in data[name]] for name in ("gpus", "chips", "tpus")}
+    return {**rows, "sources": data["sources"], "units": data["units"]}
+
+
+def _plain(entry):
+    """An entry {"value": ..., "source": ...} as its value; dicts and texts of such entries likewise."""
+    if isinstance(entry, dict):
+        return entry["value"] if "source" in entry else {key: _plain(value) for key, value in entry.items()}
+    return entry
+
+
+def sources_of(gpu: str) -> str:
+    """The sources of a GPU's numbers, each with what it says. Raises KeyError for a GPU not in the table."""
+    data = json.loads(DATA.read_text(encoding="utf-8"))
+    row = {row["gpu"]: row for row in data["gpus"]}[gpu]
+    said = {}
+    for column, entry in row.items():
+        if isinstance(entry, dict):
+            how = f" ({entry['how']})" if "how" in entry else ""
+            value = entry["value"] if column == "year" else f"{entry['value']:,g}"
+            said.setdefault(entry["source"], []).append(f"{column} {value}{how}")
+    titles = {key: data["sources"][key] for key in said}
+    return "\n".join(
+        f"{titles[key]['title']}\n   {titles[key]['url']}\n   {', '.join(texts)}"
+        for key, texts in said.items()
+    )
+
+
+def history(columns: dict):
+    """The table over the years, on a logarithmic scale: a panel for each of columns, name -> title with unit."""
+    gpus = generations()["gpus"]
+    fig = figure(9.2, 3.6, alt="; ".join(_span(gpus, column, title) for column, title in columns.items()))
+    for index, (column, title) in enumerate(columns.items()):
+        axes = fig.add_subplot(1, len(columns), index + 1)
+        for kind, colour, marker in (("data center", ACCENT, "o"), ("gaming", ALARM, "s")):
+            rows = [g for g in gpus if g["kind"] == kind and g[column] is not None]
+            axes.scatter(
+                [g["year"] for g in rows],
+                [g[column] for g in rows],
+                color=colour,
+                marker=marker,
+                s=28,
+                label=kind,
+            )
+        known = [g for g in gpus if g[column] is not None and g["kind"] == "data center"]
+        for g in (known[0], known[-1]):
+            last = g is known[-1]
+            axes.annotate(
+                g["gpu"],
+                (g["year"], g[column]),
+                fontsize=8,
+                color=INK,
+                xytext=(-6 if last else 6, 6 if last else -10),
+                textcoords="offset points",
+                ha="right" if last else "left",
+            )
+        axes.set_yscale("log")
+        axes.set_title(title, fontsize=9.5, color=INK, loc="left")
+        axes.set_xlim(2005.5, 2027.5)
+        axes.tick_params(labelsize=8)
+        axes.grid(True, axis="y", color=IDLE)
+        axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(fontsize=8, loc="lower right", frameon=False)
+    return fig
+
+
+def _span(gpus, column, title):
+    rows = [g for g in gpus if g[column] is not None]
+    first, last = (f"{row[column]:g} ({row['gpu']}, {row['year']})" for row in (rows[0], rows[-1]))
+    return f"{title}: from {first} to {last}"
+
+
+def silicon():
+    """What a CPU and a GPU of the same year spend on storage near their cores, as areas to scale."""
+    from matplotlib.patches import Rectangle
+
+    chips = generations()["chips"]
+    biggest = max(sum(c["storage_kb"].values()) for c in chips) ** 0.5
+    alt = ". ".join(
+        f"{c['chip']}: {c['cores']} cores, {c['threads']:,} threads at once, "
+        + ", ".join(f"{level} {kb / 1024:.0f} MB" for level, kb in c["storage_kb"].items())
+        for c in chips
+    )
+    fig = figure(9.2, 3.5, alt=alt)
+    for index, chip in enumerate(chips):
+        axes = fig.add_subplot(1, 2, index + 1)
+        side = sum(chip["storage_kb"].values()) ** 0.5
+        top = 0.0
+        for level, (name, kb) in enumerate(chip["storage_kb"].items()):
+            height = kb / side
+            axes.add_patch(
+                Rectangle((0, top), side, height, facecolor=BLOCK_COLOURS[level], edgecolor="white")
+            )
+            inside = height > biggest / 18
+            axes.text(
+                side / 2 if inside else side + biggest / 50,
+                top + height / 2,
+                f"{name}: {kb / 1024:.0f} MB",
+                fontsize=9,
+                color=INK,
+                ha="center" if inside else "left",
+                va="center",
+            )
+            top += height
+        unit = "cores" if chip["kind"] == "CPU" else "SMs"
+        axes.set_title(
+            f"{chip['chip']} ({chip['kind']})\n{chip['cores']} {unit}, {chip['threads']:,} threads at once",
+            fontsize=10,
+            color=INK,
+            loc="left",
+        )
+        axes.set(xlim=(0, biggest * 1.35), ylim=(biggest * 1.02, 0), aspect="equal", anchor="NW")
+        axes.set_axis_off()
+    return fig
+
+
+def warp_map(warps, title: str = ""):
+    """Which warp each thread of a block is in. warps: [rows, columns], as the threads wrote it down."""
+    warps = np.asarray(warps)
+    rows, columns = warps.shape
+    cell = min(0.36, 8.5 / columns, 3.6 / rows)
+    fig = figure(
+        max(4.5, columns * cell + 0.8),
+        rows * cell + 0.9,
+        alt=f"A block of {columns} by {rows} threads in {warps.max() + 1} warps, each with its own colour",
+    )
+    axes = fig.add_subplot()
+    colours = np.array([[int(c[i : i + 2], 16) for i in (1, 3, 5)] for c in BLOCK_COLOURS], np.uint8)
+    axes.imshow(colours[warps % len(colours)], interpolation="nearest")
+    for y in range(rows):
+        for x in range(columns):
+            axes.text(x, y, warps[y, x], fontsize=min(8, 22 * cell), ha="center", va="center", color=INK)
+    axes.set_xticks(np.arange(-0.5, columns), [])
+    axes.set_yticks(np.arange(-0.5, rows), [])
+    axes.grid(True, color="white", linewidth=1)
+    axes.tick_params(length=0)
+    axes.set_xlabel("threadIdx.x →", fontsize=9)
+    axes.set_ylabel("← threadIdx.y", fontsize=9)
+    axes.set_title(title or fig.alt.split(",")[0], fontsize=9.5, color=INK, loc="left")
+    axes.spines[:].set_visible(False)
+    return fig
+
+
+def issue_chart(states, title: str = ""):
+    """What each warp does in each cycle. states: [warps, cycles] of READY, WAITING and ISSUING."""
+    from matplotlib.colors import ListedColormap
+    from matplotlib.patches import Patch
+
+    states = np.asarray(states)
+    busy = (states == ISSUING).any(axis=0).mean()
+    warps, cycles = states.shape
+    fig = figure(
+        9.2,
+        min(3.6, 0.9 + 0.16 * warps + 0.35),
+        alt=f"{warps} warps over {cycles} cycles; an instruction is issued in {busy:.0%} of the cycles",
+    )
+    axes = fig.add_subplot()
+    axes.imshow(
+        states,
+        cmap=ListedColormap([BLOCK_COLOURS[1], IDLE, ACCENT]),
+        vmin=0,
+        vmax=2,
+        aspect="auto",
+        interpolation="nearest",
+    )
+    axes.set_xlabel("cycle", fontsize=9)
+    axes.set_ylabel("warp", fontsize=9)
+    axes.set_yticks(sorted({0, warps - 1}))
+    axes.tick_params(labelsize=8)
+    axes.set_title(
+        (title + " · " if title else "") + f"the scheduler issues in {busy:.0%} of the cycles",
+        fontsize=9.5,
+        color=INK,
+        loc="left",
+    )
+    axes.legend(
+        handles=[
+            Patch(facecolor=ACCENT, label="issues"),
+            Patch(facecolor=BLOCK_COLOURS[1], label="ready, not its turn"),
+            Patch(facecolor=IDLE, label="waits for memory"),
+        ],
+        fontsize=8,
+        ncols=3,
+        loc="lower right",
+        bbox_to_anchor=(1, 1.0),
+        frameon=False,
+    )
+    axes.spines[:].set_visible(False)
+    return fig
+
+
+def lanes(kernel, threads: int, *arguments):
+    """Run a kernel with one block on the CPU engine, note which lanes run each line, and draw it.
+
+    kernel: a Numba kernel. threads: of the block, along x. arguments: NumPy arrays and numbers for the launch.
+    A row is a line of the kernel, a column a lane; the number at the right says how often warps issue the line.
+    A warp issues a line as often as that of its lanes that runs it most often. That is a bound from the source:
+    the compiler may turn a short branch into a select.
+    """
+    counts, rows = lane_counts(kernel, threads, *arguments)
+    warps = -(-threads // WARP)
+    padded = np.zeros((len(rows), warps * WARP), int)
+    padded[:, :threads] = counts
+    issued = padded.reshape(len(rows), warps, WARP).max(axis=2)
+    share = padded.sum() / (issued.sum() * WARP)
+    filename = kernel.py_func.__code__.co_filename
+    source = textwrap.dedent(
+        "".join(linecache.getline(filename, n) for n in range(min(rows), max(rows) + 1))
+    ).splitlines()
+    texts = [source[n - min(rows)] for n in rows]
+    width = 9.2
+    fig = figure(
+        width,
+        0.32 * len(rows) + 0.85,
+        alt=f"Lanes at work on {len(rows)} lines, {warps} warps: {share:.0%} of the lanes that "
+        f"the issued lines occupy do work",
+    )
+    axes = fig.add_subplot()
+    for y, row in enumerate(padded):
+        for x, count in enumerate(row):
+            colour = (
+                BLOCK_COLOURS[0]
+                if count
+                else ("#FFFFFF" if x >= threads or not issued[y, x // WARP] else IDLE)
+            )
+            axes.add_patch(_box(x + x // WARP * 0.8, y, colour))
+        axes.text(
+            padded.shape[1] + warps * 0.8, y + 0.5, f"{issued[y].sum()}", va="center", fontsize=9, color=INK
+        )
+    left = -1 - max(map(len, texts)) * 0.085 * (padded.shape[1] + 6) / (width - max(map(len, texts)) * 0.085)
+    for y, text in enumerate(texts):
+        axes.text(left, y + 0.5, text, va="center", fontsize=9, family="monospace", color=INK)
+    axes.set(xlim=(left, padded.shape[1] + warps * 0.8 + 3), ylim=(len(rows) + 0.1, -1.1))
+    for warp in range(warps):
+        axes.text(warp * (WARP + 0.8), -0.35, f"warp {warp}, lanes 0 to {WARP - 1}", fontsize=8.5, color=INK)
+    axes.set_axis_off()
+    axes.set_title(
+        f"{issued.sum()} lines issued; {share:.0%} of their lanes work", fontsize=9.5, color=INK, loc="left"
+    )
+    return fig
+
+
+def _box(x, y, colour):
+    from matplotlib.patches import Rectangle
+
+    return Rectangle(
+        (x + 0.06, y + 0.1),
+        0.88,
+        0.8,
+        facecolor=colour,
+        edgecolor="#BBBBBB" if colour == "#FFFFFF" else colour,
+        linewidth=0.4,
+    )
+
+
+def lane_counts(kernel, threads: int, *arguments):
+    """(counts [lines, threads], line numbers): how often each thread of one block runs each line."""
+    from utils.cpu.numba_cuda import Observer, cpu_jit, observe
+
+    class Lines(Observer):
+        def __init__(self):
+            self.seen = {}
+
+        def line(self, thread, block, site):
+            self.seen[site.line, thread] = self.seen.get((site.line, thread), 0) + 1
+
+    seen = Lines()
+    copies = [a.copy() if isinstance(a, np.ndarray) else a for a in arguments]
+    with observe(seen):
+        cpu_jit(kernel)[1, threads](*copies)
+    first = inspect.getsourcelines(kernel.py_func)[1]
+    rows = sorted({line for line, _ in seen.seen if line >= first})
+    counts = np.zeros((len(rows), threads), int)
+    for (line, thread), count in seen.seen.items():
+        if line in rows:
+            counts[rows.index(line), thread] = count
+    return counts, rows
