@@ -201,3 +201,15 @@ def test_interrupted_program_leaves_nothing_running(cu, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         nvcc.run(Path("build/prog"), nvcc.Request(Path("build/prog.cu")), "cpu")
     assert len(calls) == 1
+
+
+def test_writefile_makes_its_build_folder(tmp_path, monkeypatch):
+    from IPython.testing.globalipapp import start_ipython
+
+    monkeypatch.chdir(tmp_path)
+    shell = start_ipython()
+    nvcc.register_magic(shell)
+    shell.run_cell("1 + 1", store_history=False)
+    assert not Path("build").exists()
+    assert shell.run_cell("%%writefile build/k.cu\nint x;\n", store_history=False).success
+    assert Path("build/k.cu").read_text() == "int x;\n"

@@ -15,7 +15,7 @@ import sysconfig
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from utils import process
+from utils import plain_cpp, process
 from utils.diagnostics import LearnerError, annotate
 from utils.hardware import gpu
 
@@ -27,6 +27,7 @@ USAGE = """usage: nvcc FILE.cu [nvcc flags] [--cpu] [--check] [--seed N] [--time
   --seed N    CPU: run the threads in a shuffled order drawn from N
   --timeout   stop the program after so many seconds (default 60)
 Other flags go to nvcc as they are; without -o the program is written beside the source, without its ending.
+A .c, .cc or .cpp file that includes nothing of CUDA goes straight to the C++ compiler, where nvcc would send it too.
 """
 
 
@@ -164,11 +165,12 @@ def build(request: Request) -> tuple[Path, str]:
 
     Raises NvccError with each error shown in its source line.
     """
-    on_cpu = request.cpu or request.check or request.seed is not None or (gpu() is None and _for_running(request))
-    if on_cpu:
+    engine_asked = request.check or request.seed is not None
+    plain = not engine_asked and plain_cpp.is_plain(request.source)
+    if not plain and (request.cpu or engine_asked or (gpu() is None and _for_running(request))):
         return _build_cpu(request), "cpu"
     output = request.output or _default_output(request)
-    command = nvcc_command(request, output)
+    command = _plain_command(request, output) if plain else nvcc_command(request, output)
     print("$", shlex.join([Path(command[0]).name, *command[1:]]))
     try:
         done = process.run(command, timeout=300)
@@ -179,9 +181,18 @@ def build(request: Request) -> tuple[Path, str]:
                         + annotate(done.output, {request.source.name: request.source}))
     if done.output.strip():
         print(done.output.strip())
-    if gpu() is None and request.run:
+    if gpu() is None and request.run and not plain:
         raise NvccError("there is no GPU to run this on")
-    return output, "gpu"
+    return output, "cpu" if plain else "gpu"
+
+
+def _plain_command(request: Request, output: Path) -> list[str]:
+    from utils.cpu.cuda_c.build import BuildError
+
+    try:
+        return plain_cpp.command(request.source, request.flags, output)
+    except BuildError as error:
+        raise NvccError(str(error)) from None
 
 
 def _for_running(request: Request) -> bool:
@@ -203,7 +214,8 @@ def _build_cpu(request: Request) -> Path:
     why = "no GPU here" if gpu() is None else "as asked"
     print(f"[{why}: {request.source} is built by the C++ compiler and runs on the CPU; its times say nothing about a GPU]")
     try:
-        return build_program(request.source, request.flags, output=request.output, check=request.check)
+        return build_program(request.source, request.flags, output=request.output or _default_output(request),
+                             check=request.check)
     except BuildError as error:
         log = getattr(error, "log", "") or str(error)
         raise NvccError(f"{request.source} does not compile\n" + annotate(log, {request.source.name: request.source})) from None
@@ -244,9 +256,14 @@ def main(words: list[str]) -> None:
 
 
 def register_magic(shell) -> None:
-    """Give an IPython shell the %nvcc line magic, and a ``build`` folder for %%writefile to write to."""
-    Path("build").mkdir(exist_ok=True)
+    """Give an IPython shell the %nvcc line magic, and let ``%%writefile build/...`` make the folder it writes to."""
     shell.register_magic_function(lambda line: main(shlex.split(line)), "line", "nvcc")
+
+    def make_build_folder(info):
+        if info.raw_cell and re.match(r"%%writefile\s+(-a\s+)?build/", info.raw_cell):
+            Path("build").mkdir(exist_ok=True)
+
+    shell.events.register("pre_run_cell", make_build_folder)
 
 
 if __name__ == "__main__":
