@@ -39,11 +39,12 @@ def cuda_c_works(tmp_path_factory):
 
 
 def hand_in(exercise, answer, folder, request):
-    """An answer as a learner hands it in: CUDA C as a file."""
-    if exercise.kind != "cuda_c":
+    """An answer as a learner hands it in: CUDA C and C++ as a file."""
+    if not exercise.in_file:
         return answer
-    request.getfixturevalue("cuda_c_works")
-    path = folder / "answer.cu"
+    if exercise.kind == "cuda_c":
+        request.getfixturevalue("cuda_c_works")
+    path = folder / Path(exercise.path).name
     path.write_text(answer)
     return path
 
@@ -51,10 +52,10 @@ def hand_in(exercise, answer, folder, request):
 def import_starter(exercise, folder):
     """What a notebook has after running the starter cell."""
     text = exercises.starter(exercise.id)
-    if exercise.kind == "cuda_c":
+    if exercise.in_file:
         first, _, rest = text.partition("\n")
         assert first == f"%%writefile {exercise.path}"
-        path = folder / "starter.cu"
+        path = folder / Path(exercise.path).name
         path.write_text(rest)
         return path
     path = folder / "starter.py"
@@ -114,6 +115,7 @@ def test_entry_is_complete(exercise):
     assert exercise.minutes > 0
     if exercise.kind == "cuda_c":
         assert f"void {exercise.kernel_name}(" in exercise.starter
+    if exercise.in_file:
         assert "%%writefile" not in exercise.solution
     else:
         assert checker.body_of(exercise.starter) != checker.body_of(exercises.solution_source(exercise))
@@ -444,7 +446,7 @@ def test_a_report_is_safe_html_with_a_described_picture():
 
 def test_a_check_takes_less_than_three_seconds():
     for exercise in ALL:
-        if exercise.kind != "cuda_c":
+        if not exercise.in_file:
             start = time.perf_counter()
             assert exercises.check(exercise.id, exercise.solution).solved
             assert time.perf_counter() - start < 3, exercise.id

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from course.exercises import engines
+from course.exercises import cpp, engines
 from course.exercises.diagnose import diagnose, failed, plain
 from course.exercises.model import BROKEN
 from course.exercises.report import Outcome, describe, draw
@@ -69,7 +69,7 @@ def check_numba(exercise, answer, seed):
     try:
         with engines.time_limit(SECONDS):
             for shape, launch, arguments, expected in cases(exercise, seed):
-                for order in (None, seed):
+                for order in (None, *range(seed, seed + exercise.orders)):
                     rng = np.random.default_rng(seed)
                     runs.append(engines.run_watched(kernel, shape, launch, arguments, expected, rng, order))
         reject_if_wrong(runs, exercise)
@@ -206,17 +206,18 @@ def short_message(error):
     return " ".join(lines[: min([*ends, 4])])[:500]
 
 
-# ---- CUDA C files ----
+# ---- CUDA C and C++ files ----
 
 
-def check_cuda_c(exercise, answer, seed):
+def as_path(exercise, answer):
+    """The path of the learner's file, or Rejected."""
     if answer is None or answer is Ellipsis:
         raise Rejected(
             "not_a_kernel", f'check() got `{answer}`. Pass the path of your file, "{exercise.path}".'
         )
     if not isinstance(answer, str | Path):
         raise Rejected(
-            "not_a_kernel", f'This exercise is CUDA C: pass the path of your file, "{exercise.path}".'
+            "not_a_kernel", f'This exercise is a file: pass its path, "{exercise.path}".'
         )
     path = Path(answer)
     if not path.is_file():
@@ -224,6 +225,19 @@ def check_cuda_c(exercise, answer, seed):
             "missing_file",
             f"`{path}` does not exist. Run the cell that writes it (`%%writefile {path}`) first.",
         )
+    return path
+
+
+def check_cpp(exercise, answer, seed):
+    failure = cpp.run(as_path(exercise, answer), exercise.tests, seed)
+    if failure:
+        reason, message, code = failure
+        raise Rejected(reason, message, code=code)
+    return "It compiled, passed its tests on fresh inputs, and the sanitizers found nothing."
+
+
+def check_cuda_c(exercise, answer, seed):
+    path = as_path(exercise, answer)
     rng = np.random.default_rng(seed)
     runs, failure = engines.run_cuda_c(path, exercise.kernel_name, list(cases(exercise, seed)), rng)
     if failure:
@@ -292,7 +306,7 @@ def same(got, expected):
     )
 
 
-CHECKS = {"numba": check_numba, "cuda_c": check_cuda_c, "function": check_function}
+CHECKS = {"numba": check_numba, "cuda_c": check_cuda_c, "cpp": check_cpp, "function": check_function}
 
 
 # ---- is it still the starter? ----
@@ -300,7 +314,7 @@ CHECKS = {"numba": check_numba, "cuda_c": check_cuda_c, "function": check_functi
 
 def is_starter(exercise, answer):
     """Whether the answer is the starter as it was given. Texts are compared; nothing is executed."""
-    if exercise.kind == "cuda_c":
+    if exercise.in_file:
         try:
             return squeezed(Path(answer).read_text()) == squeezed(exercise.starter)
         except (OSError, TypeError, UnicodeDecodeError):

@@ -28,6 +28,15 @@ REASONS = {
     "missing_kernel": "The file holds no kernel of the expected name.",
     "does_not_compile": "It does not compile.",
     "crashed": "It stopped with an error.",
+    "overflow": "A number does not fit into its type.",
+    "precedence": "The macro's text and the text around it mix: parentheses are missing.",
+    "evaluated_twice": "What is given to the macro runs more than once.",
+    "wrong_size": "The number of bytes is wrong.",
+    "leak": "Memory is allocated and never given back.",
+    "double_free": "The same memory is given back twice.",
+    "use_after_free": "It uses memory that is gone.",
+    "dangling": "It gives away the address of something that goes, or that is not its own.",
+    "null_pointer": "It reads or writes through a pointer to nothing.",
     "timeout": "It did not finish.",
     "not_checked": "It could not be checked on this machine.",
 }
@@ -91,7 +100,8 @@ class Hypothesis:
 
 @dataclass(frozen=True, kw_only=True)
 class Exercise:
-    """One exercise. `kind` says what the learner hands in: "numba" kernel, "cuda_c" file or plain "function".
+    """One exercise. `kind` says what the learner hands in: "numba" kernel, "cuda_c" file or plain "function"
+    (and, in `cpp.CppExercise`, a "cpp" file).
 
     For kernels, `inputs(rng, shape)` gives the arguments by name in the kernel's order (arrays, scalars,
     one `Out` or `InOut`), `reference(**arguments)` the expected output, `extents(shape)` how many threads
@@ -123,6 +133,12 @@ class Exercise:
     kernel_name: str = ""  # of a CUDA C exercise
     path: str = ""  # where the CUDA C starter cell writes its file
     rtol: float = 1e-5
+    orders: int = 2  # in how many shuffled orders of the threads each launch is tried, beside the plain one
+
+    @property
+    def in_file(self):
+        """Whether the answer is a file, of which the learner hands in the path."""
+        return self.kind in ("cuda_c", "cpp")
 
     def all_shapes(self, rng):
         """The fixed shapes and, so that no answer can be made for them alone, some others each time."""

@@ -1,0 +1,465 @@
+"""The exercises of chapter 03, C for CUDA: plain C++, checked with the sanitizers."""
+
+from course.exercises.cpp import CppExercise
+from course.exercises.model import Wrong
+from course.exercises.quiz import Quiz
+
+CHAPTER = "03_c_for_cuda"
+
+
+def replace(source, old, new):
+    """A wrong answer: the solution with one piece exchanged."""
+    assert old in source, f"not in the solution: {old}"
+    return source.replace(old, new)
+
+
+# ---- 03.mean_max: results go out through pointers ----
+
+MEAN_MAX = """
+// The mean and the largest of n values (n is at least 1).
+void mean_max(const int *a, int n, float *mean, int *largest)
+{
+    int sum = 0;
+    *largest = a[0];
+    for (int i = 0; i < n; ++i) {
+        sum += a[i];
+        if (a[i] > *largest) *largest = a[i];
+    }
+    *mean = (float)sum / n;
+}
+"""
+
+MEAN_MAX_EXERCISE = CppExercise(
+    id="03.mean_max",
+    title="Two results at once",
+    chapter=CHAPTER,
+    minutes=5,
+    path="build/mean_max.h",
+    task=(
+        "Write `mean_max`, which gives back the mean and the largest of `n` values through two pointers. The"
+        " values are ints and may all be negative; the mean is a float; `n` is at least 1."
+    ),
+    starter="""
+%%writefile build/mean_max.h
+// The mean and the largest of n values (n is at least 1).
+void mean_max(const int *a, int n, float *mean, int *largest)
+{
+    // your code
+}
+""",
+    solution=MEAN_MAX,
+    tests="mean_max.cpp",
+    hints=(
+        "`mean` is an address. The float that lives there is `*mean`.",
+        "Start with `*largest = a[0];`, not with 0: all values may be negative.",
+        "`sum / n` of two ints cuts the fraction off. `(float)sum / n` does not.",
+    ),
+    wrong=(
+        Wrong(replace(MEAN_MAX, "*mean = (float)sum / n", "*mean = sum / n"), "wrong_value"),
+        Wrong(replace(MEAN_MAX, "*mean = (float)sum / n", "*mean = (float)(sum / n)"), "wrong_value"),
+        Wrong(replace(MEAN_MAX, "*largest = a[0];", "*largest = 0;"), "wrong_value"),
+        Wrong(replace(MEAN_MAX, "i < n;", "i <= n;"), "out_of_bounds"),
+        Wrong(
+            replace(MEAN_MAX, "*mean = (float)sum / n;", "float m = (float)sum / n; mean = &m;"), "unwritten"
+        ),
+        Wrong(
+            replace(
+                MEAN_MAX,
+                "const int *a, int n, float *mean, int *largest",
+                "const int *a, int n, float mean, int *largest",
+            ).replace("*mean =", "mean ="),
+            "does_not_compile",
+        ),
+        Wrong(replace(MEAN_MAX, "i < n;", "i < n - 1;"), "wrong_value"),
+    ),
+)
+
+
+# ---- 03.blocks: a macro without parentheses ----
+
+BLOCKS = """
+// How many blocks of `block` threads cover n elements.
+#define BLOCKS(n, block) (((n) + (block) - 1) / (block))
+"""
+
+BLOCKS_EXERCISE = CppExercise(
+    id="03.blocks",
+    title="A macro that holds",
+    chapter=CHAPTER,
+    minutes=5,
+    path="build/blocks.h",
+    task=(
+        "Repair the macro `BLOCKS(n, block)`: how many blocks of `block` threads cover `n` elements? It must"
+        " hold whatever is put in (`BLOCKS(a - b, 64 + c)`) and wherever it stands (`2 * BLOCKS(n, 256)`)."
+    ),
+    starter="""
+%%writefile build/blocks.h
+// How many blocks of `block` threads cover n elements.
+#define BLOCKS(n, block) n + block - 1 / block
+""",
+    solution=BLOCKS,
+    tests="blocks.cpp",
+    hints=(
+        "The formula is (n + block - 1) / block: the sum first.",
+        "Write the text that comes out for `BLOCKS(a - b, 64 + c)`. Where does the division end?",
+        "Parentheses around each parameter, around the sum, and around the whole.",
+    ),
+    wrong=(
+        Wrong(replace(BLOCKS, "(((n) + (block) - 1) / (block))", "(n + block - 1) / block"), "precedence"),
+        Wrong(
+            replace(BLOCKS, "(((n) + (block) - 1) / (block))", "((n) + (block) - 1) / (block)"), "precedence"
+        ),
+        Wrong(replace(BLOCKS, "/ (block))", "/ block)"), "precedence"),
+        Wrong(replace(BLOCKS, "(((n) + (block) - 1) / (block))", "((n) / (block) + 1)"), "off_by_one"),
+        Wrong(replace(BLOCKS, "(((n) + (block) - 1) / (block))", "((n) / (block))"), "wrong_value"),
+        Wrong(replace(BLOCKS, "/ (block))", "/ (block));"), "does_not_compile"),
+    ),
+)
+
+
+# ---- 03.index: row-major in three dimensions, without overflow ----
+
+INDEX = """
+#include <cstddef>
+
+// Where picture z, row y, column x stands in a stack of pictures of height rows and width columns.
+size_t index(int z, int y, int x, int height, int width)
+{
+    return ((size_t)z * height + y) * width + x;
+}
+"""
+
+BODY = "((size_t)z * height + y) * width + x"
+
+INDEX_EXERCISE = CppExercise(
+    id="03.index",
+    title="Pictures in a row, even many",
+    chapter=CHAPTER,
+    minutes=8,
+    path="build/index.h",
+    task=(
+        "Pictures of `height` rows and `width` columns lie in memory one behind another, row-major. Return"
+        " where picture `z`, row `y`, column `x` stands. There may be more elements than an int can count."
+    ),
+    starter="""
+%%writefile build/index.h
+#include <cstddef>
+
+// Where picture z, row y, column x stands in a stack of pictures of height rows and width columns.
+size_t index(int z, int y, int x, int height, int width)
+{
+    return 0;                    // your code
+}
+""",
+    solution=INDEX,
+    tests="index.cpp",
+    hints=(
+        "A step in x is one element, a step in y is a row of `width`, a step in z a whole picture.",
+        "z * height + y counts all rows before this one. Each is `width` long.",
+        "`(size_t)z * height` multiplies as size_t. `(size_t)(z * height)` overflows first.",
+    ),
+    wrong=(
+        Wrong(replace(INDEX, BODY, "(z * height + y) * width + x"), "overflow"),
+        Wrong(replace(INDEX, BODY, "(size_t)((z * height + y) * width + x)"), "overflow"),
+        Wrong(replace(INDEX, BODY, "(size_t)z * height * width + y * width + x"), "overflow"),
+        Wrong(replace(INDEX, BODY, "((size_t)z * width + y) * height + x"), "only_square"),
+        Wrong(replace(INDEX, BODY, "((size_t)x * height + y) * width + z"), "wrong_value"),
+        Wrong(replace(INDEX, BODY, "(size_t)z * height + y * width + x"), "wrong_value"),
+        Wrong(replace(INDEX, "size_t index", "int index"), "does_not_compile"),
+    ),
+)
+
+
+# ---- 03.allocate: a pointer to a pointer ----
+
+ALLOCATE = """
+#include <cstdlib>
+
+// Fresh memory for n floats, all of them `value`, in *out; returns 0. For n <= 0: nullptr, returns 1.
+int allocate(float **out, int n, float value)
+{
+    *out = nullptr;
+    if (n <= 0) return 1;
+    *out = (float *)malloc(n * sizeof(float));
+    for (int i = 0; i < n; ++i)
+        (*out)[i] = value;
+    return 0;
+}
+"""
+
+ALLOCATE_EXERCISE = CppExercise(
+    id="03.allocate",
+    title="Your own cudaMalloc",
+    chapter=CHAPTER,
+    minutes=10,
+    path="build/allocate.h",
+    task=(
+        "Write `allocate(float **out, int n, float value)` in the manner of cudaMalloc: memory for `n` floats"
+        " from `malloc`, all set to `value`, its address in the caller's pointer, and 0 returned. When `n` is"
+        " not positive, return 1 and leave nullptr in the caller's pointer."
+    ),
+    starter="""
+%%writefile build/allocate.h
+#include <cstdlib>
+
+// Fresh memory for n floats, all of them `value`, in *out; returns 0. For n <= 0: nullptr, returns 1.
+int allocate(float **out, int n, float value)
+{
+    return 0;                    // your code
+}
+""",
+    solution=ALLOCATE,
+    tests="allocate.cpp",
+    hints=(
+        "`out` is the address of the caller's pointer. The caller's pointer is `*out`.",
+        "malloc counts bytes and returns a void *: `*out = (float *)malloc(n * sizeof(float));`",
+        "`*out[i]` means `*(out[i])`. The i-th float is `(*out)[i]`.",
+    ),
+    wrong=(
+        Wrong(
+            replace(
+                ALLOCATE,
+                "*out = (float *)malloc(n * sizeof(float));\n    for (int i = 0; i < n; ++i)\n"
+                "        (*out)[i] = value;",
+                "float *p = (float *)malloc(n * sizeof(float));\n    out = &p;\n"
+                "    for (int i = 0; i < n; ++i)\n        p[i] = value;",
+            ).replace("    *out = nullptr;\n", ""),
+            "unwritten",
+        ),
+        Wrong(replace(ALLOCATE, "malloc(n * sizeof(float))", "malloc(n)"), "out_of_bounds"),
+        Wrong(replace(ALLOCATE, "malloc(n * sizeof(float))", "malloc(n * sizeof(out))"), "wrong_size"),
+        Wrong(replace(ALLOCATE, "i < n;", "i <= n;"), "out_of_bounds"),
+        Wrong(
+            replace(
+                ALLOCATE, "*out = (float *)malloc(n * sizeof(float));", "static float mine[100]; *out = mine;"
+            ),
+            "dangling",
+        ),
+        Wrong(
+            replace(ALLOCATE, "*out = (float *)malloc(n * sizeof(float));", "float mine[100]; *out = mine;"),
+            "dangling",
+        ),
+        Wrong(replace(ALLOCATE, "(*out)[i]", "*out[i]"), "out_of_bounds"),
+        Wrong(replace(ALLOCATE, "    *out = nullptr;\n    if (n <= 0) return 1;\n", ""), "wrong_value"),
+    ),
+)
+
+
+# ---- 03.try: a macro like CHECK ----
+
+TRY = """
+void report(const char *file, int line, const char *text, int error);      // the checker brings it
+
+// Run `call` once. When its value is not 0, report it, and return it from the function that TRY stands in.
+#define TRY(call)                                        \\
+    do {                                                 \\
+        int error_ = (call);                             \\
+        if (error_ != 0) {                               \\
+            report(__FILE__, __LINE__, #call, error_);   \\
+            return error_;                               \\
+        }                                                \\
+    } while (0)
+"""
+
+TRY_EXERCISE = CppExercise(
+    id="03.try",
+    title="A macro that gives up",
+    chapter=CHAPTER,
+    minutes=10,
+    path="build/try.h",
+    task=(
+        "CHECK ends the program. Write `TRY(call)`, which leaves only the function it stands in: it runs"
+        " `call` **once**, and when the value is not 0, it calls `report(file, line, text of the call,"
+        " value)` and returns that value. `if (ready) TRY(f()); else ...` must work."
+    ),
+    starter="""
+%%writefile build/try.h
+void report(const char *file, int line, const char *text, int error);      // the checker brings it
+
+// Run `call` once. When its value is not 0, report it, and return it from the function that TRY stands in.
+#define TRY(call) (call)
+""",
+    solution=TRY,
+    tests="try.cpp",
+    hints=(
+        "Begin with the CHECK of this chapter: it has the same shape.",
+        "Keep the value in a variable, `int error_ = (call);`: then the call stands in the macro once.",
+        "`do { ... } while (0)` makes it one statement; `#call` is the text; each line but the last ends in \\.",
+    ),
+    wrong=(
+        Wrong(
+            replace(replace(TRY, "int error_ = (call);", "                    "), "error_", "(call)"),
+            "evaluated_twice",
+        ),
+        Wrong(replace(replace(TRY, "do {", "{   "), "} while (0)", "}"), "does_not_compile"),
+        Wrong(
+            replace(TRY, "            return error_;                               \\\n", ""), "wrong_value"
+        ),
+        Wrong(replace(TRY, "#call, error_", '"call", error_'), "wrong_value"),
+        Wrong(replace(TRY, "error_ != 0", "error_ == 0"), "wrong_value"),
+        Wrong(replace(TRY, "error_", "error"), "wrong_value"),
+        Wrong(replace(TRY, "__LINE__", "__COUNTER__"), "wrong_value"),
+    ),
+)
+
+
+# ---- 03.raii: who owns it when it moves? ----
+
+RAII = """
+#include <cstddef>
+
+// n values of type T on the device, freed when their owner goes.
+template <typename T>
+struct DeviceArray {
+    T *data = nullptr;
+    size_t size = 0;
+
+    explicit DeviceArray(size_t n) : size(n) { cudaMalloc(&data, n * sizeof(T)); }
+    ~DeviceArray() { cudaFree(data); }
+
+    DeviceArray(const DeviceArray &) = delete;
+    DeviceArray &operator=(const DeviceArray &) = delete;
+
+    DeviceArray(DeviceArray &&other) : data(other.data), size(other.size)
+    {
+        other.data = nullptr;
+        other.size = 0;
+    }
+};
+"""
+
+MOVE_BODY = """    {
+        other.data = nullptr;
+        other.size = 0;
+    }
+"""
+
+RAII_EXERCISE = CppExercise(
+    id="03.raii",
+    title="Memory with one owner",
+    chapter=CHAPTER,
+    minutes=12,
+    path="build/owner.h",
+    task=(
+        "Complete `DeviceArray`. Its constructor allocates `n` values of type `T` with cudaMalloc, its"
+        " destructor frees them, copies are forbidden. New: it can be **moved**, so that a function can hand"
+        " it on. The move constructor takes over the memory, and leaves the old owner empty: `nullptr`, size 0."
+        " (The checker brings its own cudaMalloc and cudaFree, which count.)"
+    ),
+    starter="""
+%%writefile build/owner.h
+#include <cstddef>
+
+// n values of type T on the device, freed when their owner goes.
+template <typename T>
+struct DeviceArray {
+    T *data = nullptr;
+    size_t size = 0;
+
+    explicit DeviceArray(size_t n) : size(n) { }         // allocate
+
+    // free, forbid copies, allow moves: DeviceArray(DeviceArray &&other)
+};
+""",
+    solution=RAII,
+    tests="raii.cpp",
+    hints=(
+        "`cudaMalloc(&data, n * sizeof(T))` in the constructor, `cudaFree(data)` in `~DeviceArray()`.",
+        "Copies are forbidden by the two `= delete` lines of this chapter.",
+        "`DeviceArray(DeviceArray &&other) : data(other.data), size(other.size) { ... }` takes over; the body"
+        " empties `other`.",
+        "cudaFree(nullptr) does nothing, so the destructor of an empty owner is harmless.",
+    ),
+    wrong=(
+        Wrong(replace(RAII, "    ~DeviceArray() { cudaFree(data); }\n", ""), "leak"),
+        Wrong(replace(RAII, "cudaMalloc(&data, n * sizeof(T))", "cudaMalloc(&data, n)"), "wrong_size"),
+        Wrong(replace(RAII, "n * sizeof(T)", "n * sizeof(float)"), "wrong_size"),
+        Wrong(replace(RAII, MOVE_BODY, "    {\n    }\n"), "double_free"),
+        Wrong(replace(RAII, "        other.size = 0;\n", ""), "wrong_value"),
+        Wrong(
+            replace(RAII, "(const DeviceArray &) = delete", "(const DeviceArray &other) = default"),
+            "double_free",
+        ),
+        Wrong(
+            replace(
+                RAII,
+                "    DeviceArray(DeviceArray &&other) : data(other.data), size(other.size)\n" + MOVE_BODY,
+                "",
+            ),
+            "wrong_value",
+        ),
+        Wrong(
+            replace(
+                RAII,
+                "{ cudaMalloc(&data, n * sizeof(T)); }",
+                "{ T *data; cudaMalloc(&data, n * sizeof(T)); }",
+            ),
+            "unwritten",
+        ),
+    ),
+)
+
+EXERCISES = (
+    MEAN_MAX_EXERCISE,
+    BLOCKS_EXERCISE,
+    INDEX_EXERCISE,
+    ALLOCATE_EXERCISE,
+    TRY_EXERCISE,
+    RAII_EXERCISE,
+)
+
+QUIZZES = (
+    Quiz(
+        id="03.q_pointer_bytes",
+        question="`double a[10]; double *p = a + 3;` How many bytes behind `a` does `p` point?",
+        answer=24,
+        unit="bytes",
+        explain_right="Pointers step in elements: 3 doubles of 8 bytes.",
+        explain={
+            3: "That would be 3 bytes. A pointer to double steps by whole doubles.",
+            12: "That would be floats. A double takes 8 bytes.",
+            None: "Count elements first, then multiply by the size of one.",
+        },
+    ),
+    Quiz(
+        id="03.q_malloc",
+        question="Why does `cudaMalloc(&d_a, bytes)` take the address of the pointer?",
+        choices={
+            "a": "Because d_a lives on the device",
+            "b": "Because it must change d_a, and its return value is an error code",
+            "c": "Because a float * takes less space than a float **",
+        },
+        answer="b",
+        explain_right="To change a variable of yours a function needs its address. d_a is such a variable.",
+        explain={
+            "a": "d_a is a host variable. The memory that its value points to is on the device.",
+            "c": "All pointers have the same size.",
+        },
+    ),
+    Quiz(
+        id="03.q_sizeof",
+        question="`void up(float *a) { cudaMemcpy(d, a, sizeof(a), cudaMemcpyHostToDevice); }` copies what?",
+        choices={
+            "a": "The whole array",
+            "b": "As many bytes as a pointer has: two floats",
+            "c": "Nothing: it does not compile",
+        },
+        answer="b",
+        explain_right="In a function `a` is only an address, and `sizeof` gives the size of that: 8 bytes.",
+        explain={
+            "a": "The length of an array does not come along with its address.",
+            "c": "It compiles, and some compilers do not even warn.",
+        },
+    ),
+    Quiz(
+        id="03.q_unsigned",
+        question="In a kernel, for the first thread of a block: is `threadIdx.x - 1 < 0`?",
+        choices={"a": "Yes", "b": "No", "c": "It depends on the GPU"},
+        answer="b",
+        explain_right="threadIdx.x is unsigned: 0 - 1 is the largest number of all. Put it into an int first.",
+        explain={
+            "a": "It would be with `int i = threadIdx.x`. An unsigned number is never below 0.",
+            "c": "Unsigned arithmetic is the same everywhere: modulo 2 to the 32.",
+        },
+    ),
+)

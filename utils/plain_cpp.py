@@ -1,0 +1,38 @@
+"""Plain C and C++ programs for ``%nvcc``: straight to the C++ compiler, where nvcc sends them."""
+
+import re
+from pathlib import Path
+
+_CUDA_HEADER = re.compile(
+    r'^\s*#\s*include\s*[<"]'
+    r"(cuda|cublas|cudnn|cufft|curand|cusolver|cusparse|cooperative_groups|cub/|thrust/|nccl|nv)",
+    re.M,
+)
+
+
+def is_plain(source: Path) -> bool:
+    """Whether a source is C or C++ without CUDA, by its ending and by what it includes."""
+    return source.suffix in (".c", ".cc", ".cpp") and not _CUDA_HEADER.search(
+        source.read_text(errors="replace")
+    )
+
+
+def command(source: Path, flags: list[str], output: Path) -> list[str]:
+    """The compiler's line for a plain source. What is behind -Xcompiler is handed on; -arch is dropped.
+
+    Raises utils.cpu.cuda_c.build.BuildError, which says how to get a compiler, where there is none.
+    """
+    from utils.cpu.cuda_c.build import compiler
+
+    passed, rest = [], list(flags)
+    while rest:
+        flag = rest.pop(0)
+        if flag in ("-Xcompiler", "--compiler-options"):
+            passed += rest.pop(0).split(",") if rest else []
+        elif flag.startswith("-Xcompiler="):
+            passed += flag.split("=", 1)[1].split(",")
+        elif not flag.startswith(("-arch", "-gencode")):
+            passed.append(flag)
+    standard = [] if source.suffix == ".c" or any(f.startswith("-std") for f in passed) else ["-std=c++17"]
+    first, *more = compiler()
+    return [first, *more, *standard, *passed, str(source), "-o", str(output)]
