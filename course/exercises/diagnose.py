@@ -107,6 +107,21 @@ def rule_modified(bad, good, exercise):
         )
 
 
+def rule_race(bad, good, exercise):
+    """An element that is right in one order of the threads is wrong in another, with the same inputs."""
+    for run in bad:
+        for other in [*good, *bad]:
+            same = (run.shape, run.launch) == (other.shape, other.launch)
+            if same and np.array_equal(run.expected, other.expected):
+                if (right(other, exercise) & ~right(run, exercise)).any():
+                    return Finding(
+                        "race",
+                        "The same launch on the same inputs gave different results in different orders of the "
+                        "threads: some thread uses what another one writes.",
+                        run,
+                    )
+
+
 def rule_hypotheses(bad, good, exercise):
     """One of the exercise's named guesses gives exactly what came, wherever the guess differs from right."""
     for guess in exercise.hypotheses:
@@ -345,19 +360,6 @@ def rule_first_block(bad, good, exercise):
         )
 
 
-def rule_race(bad, good, exercise):
-    """The same launch on different thread orders gave different results."""
-    for run in bad:
-        for other in good:
-            if (other.shape, other.launch) == (run.shape, run.launch) and run.arguments is other.arguments:
-                return Finding(
-                    "race",
-                    "The same launch gave the right result in one order of the threads and a wrong one "
-                    "in another.",
-                    run,
-                )
-
-
 def rule_duplicates(bad, good, exercise):
     return duplicate_work(bad, exercise)
 
@@ -400,6 +402,7 @@ def rule_wrong_value(bad, good, exercise):
 
 RULES = (
     rule_modified,
+    rule_race,
     rule_hypotheses,
     rule_reads_output,
     rule_swapped,
@@ -410,7 +413,6 @@ RULES = (
     rule_last_missing,
     rule_needs_full_grid,
     rule_multiples,
-    rule_race,
     rule_duplicates,
     rule_unwritten,
     rule_wrong_value,
