@@ -35,7 +35,8 @@ REASONS = [
      "the disk is full: make room, then run it again"),
     (r"Failed to establish a new connection|Name or service not known|Temporary failure in name resolution"
      r"|NameResolutionError|NewConnectionError|[Rr]ead timed out|ConnectTimeout|ProxyError|Connection refused"
-     r"|Connection reset|Network is unreachable|IncompleteRead|CERTIFICATE_VERIFY_FAILED",
+     r"|Connection reset|Network is unreachable|IncompleteRead|CERTIFICATE_VERIFY_FAILED"
+     r"|No matching distribution found for setuptools",            # which every index has, for every machine
      "packages cannot be downloaded: check the network (or proxy), then run it again"),
     (r"No matching distribution found for (?P<what>[^\s;]+)",
      "there is no build of {what} for this computer and Python {python}"),
