@@ -134,7 +134,6 @@ class Exercise:
     path: str = ""  # where the CUDA C starter cell writes its file
     rtol: float = 1e-5
     orders: int = 2  # in how many shuffled orders of the threads each launch is tried, beside the plain one
-    orders: int = 2  # in how many shuffled orders of the threads each launch is tried, beside the plain one
 
     @property
     def in_file(self):
