@@ -7,7 +7,7 @@ exercises.check("05.scale_guard", scale)
 import difflib
 import inspect
 
-from course.exercises import first_kernels, meet_the_gpu, start
+from course.exercises import c_for_cuda, first_kernels, meet_the_gpu, start
 from course.exercises.checker import check_answer
 from course.exercises.quiz import QuizView
 from course.exercises.report import NotSolved, Outcome
@@ -15,7 +15,7 @@ from course.exercises.text import Note
 
 __all__ = ["EXERCISES", "QUIZZES", "NotSolved", "Outcome", "check", "hint", "quiz", "solution", "starter"]
 
-MODULES = (start, meet_the_gpu, first_kernels)
+MODULES = (start, c_for_cuda, meet_the_gpu, first_kernels)
 EXERCISES = {e.id: e for module in MODULES for e in module.EXERCISES}
 QUIZZES = {q.id: q for module in MODULES for q in module.QUIZZES}
 _hints_shown = {}
@@ -64,7 +64,7 @@ def solution(id):
 
 def solution_source(exercise):
     """The text of a solution, without helpers around it."""
-    if exercise.kind == "cuda_c":
+    if exercise.in_file:
         return exercise.solution.strip()
     return inspect.getsource(getattr(exercise.solution, "py_func", exercise.solution)).strip()
 

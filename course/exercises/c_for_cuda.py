@@ -284,7 +284,7 @@ void report(const char *file, int line, const char *text, int error);      // th
     hints=(
         "Begin with the CHECK of this chapter: it has the same shape.",
         "Keep the value in a variable, `int error_ = (call);`: then the call stands in the macro once.",
-        "`do { ... } while (0)` makes it one statement; `#call` is the text; each line but the last ends in \\.",
+        "`do { ... } while (0)` makes it one statement; `#call` is the text; a \\ ends each line but the last.",
     ),
     wrong=(
         Wrong(
@@ -456,7 +456,7 @@ QUIZZES = (
         question="In a kernel, for the first thread of a block: is `threadIdx.x - 1 < 0`?",
         choices={"a": "Yes", "b": "No", "c": "It depends on the GPU"},
         answer="b",
-        explain_right="threadIdx.x is unsigned: 0 - 1 is the largest number of all. Put it into an int first.",
+        explain_right="threadIdx.x is unsigned: 0 - 1 is the largest there is. Put it into an int first.",
         explain={
             "a": "It would be with `int i = threadIdx.x`. An unsigned number is never below 0.",
             "c": "Unsigned arithmetic is the same everywhere: modulo 2 to the 32.",
