@@ -1,4 +1,4 @@
-"""The CPU engine for Numba is held to the conformance programs, in any order of threads, and to its diagnoses."""
+"""The CPU engine for Numba gives what a GPU gives, in any order of threads, and its diagnoses."""
 
 import json
 import os
@@ -19,7 +19,11 @@ SEEDS = ["-", "1", "2", "3"]
 def run_all(folder, seeds):
     done = subprocess.run(
         [sys.executable, "-m", "tests.conformance.numba.run", str(folder), *seeds],
-        capture_output=True, text=True, cwd=ROOT, timeout=120, env={**os.environ, "CUDA_COURSE_CPU": "1"},
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        timeout=120,
+        env={**os.environ, "CUDA_COURSE_CPU": "1"},
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
