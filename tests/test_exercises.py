@@ -89,7 +89,7 @@ def test_solution_passes_every_time(exercise, tmp_path, request):
 @pytest.mark.parametrize("exercise, wrong", WRONG)
 def test_wrong_answer_is_rejected_for_its_reason(exercise, wrong, tmp_path, request):
     answer = hand_in(exercise, wrong.answer, tmp_path, request)
-    for seed in (0, None):
+    for seed in (0, None) if exercise.kind == "numba" else (None,):
         outcome = check_answer(exercise, answer, seed)
         assert not outcome.solved
         assert outcome.reason == wrong.reason, repr(outcome)
@@ -261,7 +261,7 @@ def not_jitted(out, a, factor):
         (first_kernels.scale[1, 32], "not_a_kernel", "launch"),
         (too_few_parameters, "wrong_arity", "(out, a, factor)"),
     ],
-    ids=str,
+    ids=lambda v: type(v).__name__ if not isinstance(v, str) else v,
 )
 def test_what_is_no_kernel_is_named(answer, reason, word):
     outcome = exercises.check("05.scale_guard", answer)
@@ -365,7 +365,7 @@ def test_a_broken_cuda_file_is_named(source, reason, word, tmp_path, cuda_c_work
 
 
 def test_an_endless_cuda_kernel_is_stopped(tmp_path, cuda_c_works, monkeypatch):
-    monkeypatch.setattr(checker.engines, "CHILD_SECONDS", 8)
+    monkeypatch.setattr(checker.engines, "CHILD_SECONDS", 5)
     path = tmp_path / "answer.cu"
     path.write_text(ROTATE.replace("if (x <", "while (x <"))
     outcome = exercises.check("05.rotate", path)
