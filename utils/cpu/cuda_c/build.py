@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -224,7 +225,7 @@ def runtime_objects(program: bool, check: bool) -> list[Path]:
     command = compiler()
     flags = ["-std=c++17", "-O2", "-g1", "-fPIC", "-fvisibility=hidden"]
     folder = cache_folder() / ("runtime-" + _hash(_compiler_version(tuple(command)), _own_hash(), *command, *flags))
-    parts = ["scheduler", "memory", "api", "report", "checks" if check else "unchecked"] + (["start"] if program else [])
+    parts = ["scheduler", "memory", "api", "report", "checks" if check else "unchecked"] + ["start" if program else "library"]
     missing = [p for p in parts if not (folder / f"{p}.o").exists()]
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder, prefix=".making-") as temporary:
@@ -259,8 +260,6 @@ def _unchanged(files: list) -> bool:
 
 
 def _user_files(preprocessed: str) -> set[str]:
-    import re
-
     found = set(re.findall(r'^# \d+ "((?:[^"\\]|\\.)+)"', preprocessed, re.MULTILINE))
     found = {re.sub(r"\\(.)", r"\1", f) for f in found if not f.startswith("<")}
     return {f for f in found if not f.startswith(str(HERE)) and not f.startswith(("/usr/", "/Library/")) and Path(f).is_file()}

@@ -28,6 +28,7 @@ TOKEN = re.compile(
     re.VERBOSE,
 )
 MARKER = re.compile(r'#(?:line)? (\d+) "((?:[^"\\]|\\.)*)"((?: \d)*)')
+ENTERING = re.compile(r'^(# \d+ "(?:[^"\\]|\\.)*") [12]((?: \d)*)$', re.MULTILINE)
 
 DROPPED = {"__device__", "__host__", "__constant__", "__managed__", "__grid_constant__", "__nv_pure__"}
 DROPPED_WITH_ARGUMENTS = {"__cluster_dims__", "__maxnreg__", "__block_size__"}
@@ -69,6 +70,7 @@ def tokenize(preprocessed: str) -> list[Token]:
     """Tokens of the learner's lines; each stretch of system text is one `raw` token."""
     tokens: list[Token] = []
     file, line, own = "", 1, False
+    own_files: set[str] = set()
     chunk: list[str] = []
     start = 1
 
@@ -78,14 +80,18 @@ def tokenize(preprocessed: str) -> list[Token]:
             if own:
                 split("\n".join(chunk) + "\n", file, start, tokens)
             else:
-                tokens.append(Token("raw", "\n".join(chunk) + "\n", start, file, False))
+                text = ENTERING.sub(r"\1\2", "\n".join(chunk) + "\n")
+                tokens.append(Token("raw", text, start, file, False))
         chunk = []
 
     for text in preprocessed.split("\n"):
         if text.startswith("#"):
             marker = MARKER.match(text)
             if marker:
-                is_own = "3" not in marker[3].split() and not marker[2].startswith("<")
+                # A macro of a system header has its lines marked as system text inside the learner's file too.
+                is_own = ("3" not in marker[3].split() or marker[2] in own_files) and not marker[2].startswith("<")
+                if is_own:
+                    own_files.add(marker[2])
                 if is_own or own:
                     end_chunk()
                     file, start, own = re.sub(r"\\(.)", r"\1", marker[2]), int(marker[1]), is_own
@@ -365,7 +371,11 @@ class Rewriter:
                 if name.text in self.namespace_shared:
                     return []
                 self.namespace_shared.add(name.text)
-                code = f"static ::cuda_cpu::DynamicShared<::cuda_cpu::Element<{alias}>> {name.text};"
+                self.count += 1
+                code = (
+                    f"static __thread {pointer} {name.text}; static ::cuda_cpu::DynamicPointer "
+                    f"cuda_cpu_pointer_{self.count}([](void* p) {{ {name.text} = static_cast<{pointer}>(p); }});"
+                )
             else:
                 self.count += 1
                 code = f"static ::cuda_cpu::SharedVariable<{alias}, {self.count}> {name.text};"
@@ -419,6 +429,8 @@ class Rewriter:
         if tokens[body].text == ";":
             return
         end = closing(tokens, body)
+        self.mark_returns(body, end)
+        shared = self.static_shared(body, end)
         for t in tokens[body:end]:
             if t.kind == "name" and t.text in ("__func__", "__FUNCTION__", "__PRETTY_FUNCTION__"):
                 t.kind, t.text = "string", f'"{here.text}"'
@@ -427,7 +439,7 @@ class Rewriter:
         self.count += 1
         info = f"cuda_cpu_kernel_{self.count}"
         before = (
-            f'static ::cuda_cpu::Kernel {info}("{here.text}", {quoted(here.file)}, {here.line}, int({limit})); '
+            f'static ::cuda_cpu::Kernel {info}("{here.text}", {quoted(here.file)}, {here.line}, int({limit}), 0{shared}); '
             f"::cuda_cpu::Args cuda_cpu_args_; cuda_cpu_args_{arguments or '.size()'}; "
             f"::cuda_cpu::launch_kernel({info}, [=]() mutable"
         )
@@ -444,6 +456,44 @@ class Rewriter:
             ]
         tokens[end + 1 : end + 1] = [made(after, tokens[end]), *registration]
         tokens[body:body] = [made("{", tokens[body]), made(before, here)]
+
+    def mark_returns(self, body: int, end: int) -> None:
+        """`return;` of the kernel itself says that the thread leaves on purpose: barriers do not wait for it."""
+        tokens, i = self.tokens, body
+        while i < end:
+            t = tokens[i]
+            if t.text == "{" and i > body and is_lambda(tokens, i):
+                i = closing(tokens, i)
+            elif t.text == "return" and tokens[i + 1].text == ";":
+                tokens[i + 1].text = " (void)++::cuda_cpu::hot.left;"
+            i += 1
+
+    def static_shared(self, body: int, end: int) -> str:
+        """C++ for the bytes of the kernel's __shared__ variables, as far as it can be said outside of its body."""
+        tokens = self.tokens
+        inside = tokens[body:end]
+        local = {
+            t.text
+            for before, t, after in zip(inside, inside[1:], inside[2:], strict=False)
+            if t.kind == "name"
+            and after.text in ("=", ";", "{", ",", "(")
+            and (before.kind == "name" and before.text != "return" or before.text in (">", "*", "&", ",", "{"))
+        }
+        result = ""
+        for i, t in enumerate(inside):
+            if t.kind != "made" or t.text != "typedef":
+                continue
+            stop = next(j for j in range(i, len(inside)) if inside[j].text == ";")
+            declaration = inside[i + 1 : stop]
+            if "[" in (d.text for d in declaration) and "]" in (
+                declaration[j + 1].text for j, d in enumerate(declaration[:-1]) if d.text == "["
+            ):
+                continue  # extern
+            parts = split_commas(declaration)
+            if len(parts) != 1 or any(d.text in local or d.text in OPEN and d.text == "{" for d in declaration):
+                continue
+            result += " + sizeof(" + " ".join(d.text for d in declaration if not d.text.endswith("__t")) + ")"
+        return result
 
     def drop_launch_bounds(self, i: int) -> str:
         close = closing(self.tokens, i + 1)
@@ -566,6 +616,16 @@ class Rewriter:
             out.append(t.text)
             line += t.text.count("\n")
         return "".join(out) + "\n"
+
+
+def is_lambda(tokens: list[Token], brace: int) -> bool:
+    """Does the '{' at `brace` open the body of a lambda?"""
+    i = brace - 1
+    while i > 0 and (tokens[i].kind == "name" or tokens[i].text in ("->", "::", "*", "&", "<", ">")):
+        i -= 1
+    if tokens[i].text == ")":
+        i = opening(tokens, i) - 1
+    return tokens[i].text == "]"
 
 
 def launch_start(tokens: list[Token], at: int) -> int:

@@ -11,6 +11,8 @@
 #include "internal.h"
 
 namespace cuda_cpu {
+extern bool quiet;
+
 // ---- errors --------------------------------------------------------------------------------------------------------
 static thread_local cudaError_t last_error = cudaSuccess;
 static std::atomic<int> sticky{0};
@@ -26,6 +28,10 @@ cudaError_t sticky_error() { return in_kernel() ? cudaSuccess : cudaError_t(stic
 void set_sticky(cudaError_t e) {
   int none = 0;
   sticky.compare_exchange_strong(none, int(e));
+}
+void reset_errors() {
+  sticky = 0;
+  last_error = cudaSuccess;
 }
 static void asked() { failed_launch_error = cudaSuccess; }
 
@@ -102,6 +108,16 @@ static std::map<const void*, Known>& kernels() {
   return *m;
 }
 static std::mutex kernels_lock;
+void* kernel_named(const char* name, int n_params, Invoker* invoke) {
+  std::lock_guard<std::mutex> l(kernels_lock);
+  void* found = nullptr;
+  for (auto& i : kernels())
+    if (i.second.name && !strcmp(i.second.name, name) && (!found || i.second.n_params == n_params)) {
+      found = const_cast<void*>(i.first);
+      *invoke = i.second.invoke;
+    }
+  return found;
+}
 void add_kernel(void* f, Invoker invoke, const char* name, int n_params, Kernel* (*)()) {
   std::lock_guard<std::mutex> l(kernels_lock);
   auto& k = kernels()[f];
@@ -205,7 +221,7 @@ void launch(const Work& work, const PointerArg* args, int n_args, const void* ca
     fail(cudaErrorInvalidResourceHandle);
     return;
   }
-  if (!in_kernel() && !check_launch_arguments(k, args, n_args, c.at)) return;
+  if (!in_kernel() && !quiet && !check_launch_arguments(k, args, n_args, c.at)) return;
   if (!stream_of(c.stream)->capture) {
     run_launch(c, work, args, n_args);
     return;

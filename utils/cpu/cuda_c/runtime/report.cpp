@@ -169,6 +169,9 @@ int device_printf(const char* format, ...) {
       out.append(text, size_t(n));
     }
     va_end(again);
+    n = 0;  // a kernel's printf returns the number of its arguments
+    for (const char* c = format; *c; ++c)
+      if (*c == '%' && *++c != '%') ++n;
   }
   va_end(args);
   return n;

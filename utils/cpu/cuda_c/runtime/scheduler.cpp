@@ -1,5 +1,7 @@
 // Threads, blocks and grids. A worker (one for each core) takes one block after another. The threads of a block run in
 // turn on one stack as a plain loop; a thread that has to wait keeps that stack, and the loop goes on on another.
+#include <pthread.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <unistd.h>
 #include <algorithm>
@@ -191,17 +193,16 @@ static const char* index_text(const uint3& i) {
 
 // ---- __syncthreads --------------------------------------------------------------------------------------------
 static void complete_barrier(Block& b) {
-  if (b.finished && !b.mixed_warned) {
+  // A thread that leaves by `return` does not count, as on a GPU; one that passes the barrier by does.
+  if (b.finished > hot.left && !b.mixed_warned) {
     b.mixed_warned = true;
     static std::atomic<const Kernel*> warned{nullptr};
     if (warned.exchange(b.grid->work.kernel) != b.grid->work.kernel) {
       Thread* t = b.barrier.head;
-      unsigned here = 0;
-      for (Thread* u = t; u; u = u->next) ++here;
       report("barrier-divergence", t->at,
-             "%s() was reached by %u of the block's %u threads only; the other %u had already ended. Every thread of "
-             "the block must reach it: move the barrier out of the `if`, or do not return before it",
-             t->operation, here + (hot.count - b.finished - here), hot.count, b.finished);
+             "%s() was reached by some threads only: %u of the block's %u threads ended without it. Every thread of the "
+             "block must reach it: move the barrier out of the `if` or the loop", t->operation, b.finished - hot.left,
+             hot.count);
     }
   }
   ++b.sync_count;
@@ -400,6 +401,7 @@ static void begin_block(Grid& g, Block& b, unsigned long long number) {
 
 // Runs the block until all its threads have ended or none can go on.
 enum Outcome { ended, spinning_threads, waits_for_grid, stuck, failed };
+static void set_dynamic_pointers(void* p);
 static Outcome run_block(Block& b) {
   Grid& g = *b.grid;
   Hot outer = hot;
@@ -411,6 +413,7 @@ static Outcome run_block(Block& b) {
   blockDim = g.block;
   gridDim = g.grid;
   b.ready.append(b.ways);
+  set_dynamic_pointers(hot.dynamic_shared);
   switch_away(b, &b.base);
   b.hot = hot;
   hot = outer;
@@ -418,6 +421,7 @@ static Outcome run_block(Block& b) {
   blockIdx = outer_block;
   blockDim = outer_block_dim;
   gridDim = outer_grid_dim;
+  if (hot.block) set_dynamic_pointers(hot.dynamic_shared);
   if (g.error.load(std::memory_order_relaxed)) return failed;
   if (!b.hot.tracking || b.finished == b.hot.count) return ended;
   if (b.ways.head) return spinning_threads;
@@ -563,6 +567,7 @@ struct Helpers {
   unsigned long long turn = 0;
   int active = 0, started = 0;
   pid_t owner = 0;
+  std::vector<pthread_t> ids;
 };
 static Helpers* helpers = new Helpers;  // never destroyed: its threads may outlive main
 
@@ -602,14 +607,21 @@ static void call_helpers(Grid& g) {
   if (h.owner != getpid()) {  // the first time, or in a fork
     h.owner = getpid();
     h.started = h.active = 0;
+    h.ids.clear();
   }
   while (h.started < cores() - 1) {
-    std::thread(helper_main).detach();
+    std::thread t(helper_main);
+    h.ids.push_back(t.native_handle());
+    t.detach();
     ++h.started;
   }
   h.grid = &g;
   ++h.turn;
   h.wake.notify_all();
+}
+
+void signal_helpers(int number) {  // from a signal handler: no lock is taken
+  for (pthread_t t : helpers->ids) pthread_kill(t, number);
 }
 
 cudaError_t run_grid(Grid& g) {
@@ -650,16 +662,26 @@ void place_shared(unsigned* place, unsigned bytes, Site at) {
   std::lock_guard<std::mutex> l(lock);
   Kernel& k = *hot.block->grid->work.kernel;
   if (*place) return;
-  if (next + bytes + 256 > static_shared_max || k.static_shared + bytes > 49152) {
+  if (next + bytes + 256 > static_shared_max || k.placed_shared + bytes > 49152) {
     report("too-much-shared-memory", at,
            "the __shared__ variables of kernel `%s` take %u bytes; a block has at most 49152 bytes of them (more is "
-           "possible with extern __shared__ and cudaFuncSetAttribute)", k.name, k.static_shared + bytes);
+           "possible with extern __shared__ and cudaFuncSetAttribute)", k.name, k.placed_shared + bytes);
     abandon_grid(cudaErrorInvalidConfiguration);
   }
-  k.static_shared += bytes;
+  k.placed_shared += bytes;
+  k.static_shared = std::max(k.static_shared, k.placed_shared);
   *place = next;
   next += (bytes + 127) / 128 * 128;
   if (checking) next += 128;
+}
+
+static std::vector<void (*)(void*)>& dynamic_pointers() {
+  static auto* v = new std::vector<void (*)(void*)>;
+  return *v;
+}
+DynamicPointer::DynamicPointer(void (*set)(void*)) { dynamic_pointers().push_back(set); }
+static void set_dynamic_pointers(void* p) {
+  for (auto set : dynamic_pointers()) set(p);
 }
 
 void* dynamic_shared() {

@@ -12,9 +12,11 @@ struct Kernel {
   Site at;
   int max_threads;                  // of __launch_bounds__, or 0
   unsigned max_dynamic_shared = 49152;
-  unsigned static_shared = 0;       // bytes, known once a block has run
+  unsigned static_shared;           // bytes of the __shared__ variables that are known so far
+  unsigned placed_shared = 0;       // bytes of those that have their place
   bool uses_dynamic_shared = false;
-  constexpr Kernel(const char* n, const char* f, int l, int m = 0) : name(n), at{f, l}, max_threads(m) {}
+  constexpr Kernel(const char* n, const char* f, int l, int m = 0, size_t s = 0)
+      : name(n), at{f, l}, max_threads(m), static_shared(unsigned(s)) {}
 };
 
 // A kernel with its arguments, ready to run: `run` starts threads of the block that is current.
@@ -103,12 +105,9 @@ CUDA_CPU_UNCHECKED inline T& shared(Tag, CUDA_CPU_HERE) {
   return *reinterpret_cast<T*>(hot.shared + place);
 }
 void* dynamic_shared();
-// extern __shared__ at namespace scope: stands for the pointer wherever it is used.
-template <class T>
-struct DynamicShared {
-  operator T*() const { return static_cast<T*>(dynamic_shared()); }
-  template <class U>
-  explicit operator U*() const { return reinterpret_cast<U*>(dynamic_shared()); }
+// extern __shared__ at namespace scope is a pointer of each core's own, which is set when a block starts to run there.
+struct DynamicPointer {
+  explicit DynamicPointer(void (*set)(void*));
 };
 // __shared__ at namespace scope.
 template <class T, int Id>

@@ -90,77 +90,104 @@ inline float fdividef(float a, float b) { return a / b; }
 inline float __fdividef(float a, float b) { return a / b; }
 inline float __saturatef(float x) { return x > 0 ? (x < 1 ? x : 1.0f) : 0.0f; }
 inline float __frsqrt_rn(float x) { return 1.0f / ::sqrtf(x); }
-// Rounding to nearest even is exact; the other three directions are one step towards the wanted side when needed.
+// The four directions of rounding. A result is first computed in double and, where that is not exact, moved one step of
+// double towards the true value, which decides the direction without changing anything else.
 namespace cuda_cpu {
-enum Rounding { rn, rz, ru, rd };
-inline float narrow(double exact, Rounding mode) {
+enum RoundMode { round_rn, round_rz, round_ru, round_rd };
+inline double towards(double x, double error) {
+  return error == 0 || x != x || ::isinf(x) ? x : ::nextafter(x, error > 0 ? INFINITY : -INFINITY);
+}
+inline double sum(double a, double b) {  // with the error of the addition
+  double s = a + b, v = s - a;
+  return towards(s, (a - (s - v)) + (b - v));
+}
+inline double quotient(double a, double b) {
+  double q = a / b, rest = ::fma(-q, b, a);
+  return towards(q, b > 0 ? rest : -rest);
+}
+inline double root(double a) {
+  double r = ::sqrt(a);
+  return towards(r, ::fma(-r, r, a));
+}
+inline float narrow(double exact, RoundMode mode) {
   float r = float(exact);
-  if (double(r) == exact || mode == rn || r != r) return r;
-  bool up = mode == ru || (mode == rz && exact < 0);
+  if (double(r) == exact || mode == round_rn || r != r) return r;
+  bool up = mode == round_ru || (mode == round_rz && exact < 0);
   if (up && double(r) < exact) return ::nextafterf(r, INFINITY);
   if (!up && double(r) > exact) return ::nextafterf(r, -INFINITY);
   return r;
 }
-inline double narrow(long double exact, Rounding mode) {
-  double r = double(exact);
-  if ((long double)r == exact || mode == rn || r != r) return r;
-  bool up = mode == ru || (mode == rz && exact < 0);
-  if (up && (long double)r < exact) return ::nextafter(r, INFINITY);
-  if (!up && (long double)r > exact) return ::nextafter(r, -INFINITY);
-  return r;
+inline double narrow_double(double x, double error, RoundMode mode) {  // x is the nearest, the true value is x + error
+  bool up = mode == round_ru || (mode == round_rz && x < 0);
+  return mode == round_rn || x != x || (up ? error <= 0 : error >= 0) ? x : ::nextafter(x, up ? INFINITY : -INFINITY);
 }
-inline double rounded(double x, Rounding mode) {
-  return mode == rn ? ::rint(x) : mode == rz ? ::trunc(x) : mode == ru ? ::ceil(x) : ::floor(x);
+inline double sum_error(double a, double b) {
+  double s = a + b, v = s - a;
+  return (a - (s - v)) + (b - v);
+}
+inline double rounded(double x, RoundMode mode) {
+  return mode == round_rn ? ::rint(x) : mode == round_rz ? ::trunc(x) : mode == round_ru ? ::ceil(x) : ::floor(x);
 }
 template <class I>
-inline I to_integer(double x, Rounding mode) {  // out of range: the nearest end; NaN: 0 (32 bits)
+inline I to_integer(double x, RoundMode mode) {  // out of range: the nearest end; NaN: 0 (32 bits)
   if (x != x) return sizeof(I) == 8 ? I(1ull << 63) : I(0);
   double r = rounded(x, mode);
   const I lowest = I(-1) < I(0) ? I(1ull << (sizeof(I) * 8 - 1)) : I(0), highest = I(~lowest);
   return r <= double(lowest) ? lowest : r >= double(highest) ? highest : I(r);
 }
 }  // namespace cuda_cpu
-#define CUDA_CPU_ROUNDED(m)                                                                                   \
-  inline float __fadd_##m(float a, float b) { return cuda_cpu::narrow(double(a) + b, cuda_cpu::m); }          \
-  inline float __fsub_##m(float a, float b) { return cuda_cpu::narrow(double(a) - b, cuda_cpu::m); }          \
-  inline float __fmul_##m(float a, float b) { return cuda_cpu::narrow(double(a) * b, cuda_cpu::m); }          \
-  inline float __fdiv_##m(float a, float b) { return cuda_cpu::narrow(double(a) / b, cuda_cpu::m); }          \
-  inline float __frcp_##m(float a) { return cuda_cpu::narrow(1.0 / a, cuda_cpu::m); }                         \
-  inline float __fsqrt_##m(float a) { return cuda_cpu::narrow(::sqrt(double(a)), cuda_cpu::m); }              \
-  inline double __dadd_##m(double a, double b) { return cuda_cpu::narrow((long double)a + b, cuda_cpu::m); }  \
-  inline double __dsub_##m(double a, double b) { return cuda_cpu::narrow((long double)a - b, cuda_cpu::m); }  \
-  inline double __dmul_##m(double a, double b) { return cuda_cpu::narrow((long double)a * b, cuda_cpu::m); }  \
-  inline double __ddiv_##m(double a, double b) { return cuda_cpu::narrow((long double)a / b, cuda_cpu::m); }  \
-  inline double __drcp_##m(double a) { return cuda_cpu::narrow(1.0L / a, cuda_cpu::m); }                      \
-  inline double __dsqrt_##m(double a) { return cuda_cpu::narrow(std::sqrt((long double)a), cuda_cpu::m); }    \
-  inline float __double2float_##m(double a) { return cuda_cpu::narrow(a, cuda_cpu::m); }                      \
-  inline float __int2float_##m(int a) { return cuda_cpu::narrow(double(a), cuda_cpu::m); }                    \
-  inline float __uint2float_##m(unsigned a) { return cuda_cpu::narrow(double(a), cuda_cpu::m); }              \
-  inline float __ll2float_##m(long long a) { return float(a); }                                               \
-  inline float __ull2float_##m(unsigned long long a) { return float(a); }                                     \
-  inline double __ll2double_##m(long long a) { return cuda_cpu::narrow((long double)a, cuda_cpu::m); }        \
-  inline double __ull2double_##m(unsigned long long a) { return cuda_cpu::narrow((long double)a, cuda_cpu::m); } \
-  inline int __float2int_##m(float a) { return cuda_cpu::to_integer<int>(a, cuda_cpu::m); }                   \
-  inline unsigned __float2uint_##m(float a) { return cuda_cpu::to_integer<unsigned>(a, cuda_cpu::m); }        \
-  inline long long __float2ll_##m(float a) { return cuda_cpu::to_integer<long long>(a, cuda_cpu::m); }        \
-  inline unsigned long long __float2ull_##m(float a) {                                                        \
-    return cuda_cpu::to_integer<unsigned long long>(a, cuda_cpu::m);                                          \
-  }                                                                                                           \
-  inline int __double2int_##m(double a) { return cuda_cpu::to_integer<int>(a, cuda_cpu::m); }                 \
-  inline unsigned __double2uint_##m(double a) { return cuda_cpu::to_integer<unsigned>(a, cuda_cpu::m); }      \
-  inline long long __double2ll_##m(double a) { return cuda_cpu::to_integer<long long>(a, cuda_cpu::m); }      \
-  inline unsigned long long __double2ull_##m(double a) {                                                      \
-    return cuda_cpu::to_integer<unsigned long long>(a, cuda_cpu::m);                                          \
-  }
+#define CUDA_CPU_ROUNDED(m)                                                                                         \
+  inline float __fadd_##m(float a, float b) { return cuda_cpu::narrow(cuda_cpu::sum(a, b), cuda_cpu::round_##m); }  \
+  inline float __fsub_##m(float a, float b) { return cuda_cpu::narrow(cuda_cpu::sum(a, -double(b)), cuda_cpu::round_##m); }\
+  inline float __fmul_##m(float a, float b) { return cuda_cpu::narrow(double(a) * b, cuda_cpu::round_##m); }        \
+  inline float __fdiv_##m(float a, float b) { return cuda_cpu::narrow(cuda_cpu::quotient(a, b), cuda_cpu::round_##m); }\
+  inline float __frcp_##m(float a) { return cuda_cpu::narrow(cuda_cpu::quotient(1, a), cuda_cpu::round_##m); }      \
+  inline float __fsqrt_##m(float a) { return cuda_cpu::narrow(cuda_cpu::root(a), cuda_cpu::round_##m); }            \
+  inline float __fmaf_##m(float a, float b, float c) { return cuda_cpu::narrow(cuda_cpu::sum(double(a) * b, c), cuda_cpu::round_##m); }\
+  inline double __dadd_##m(double a, double b) { return cuda_cpu::narrow_double(a + b, cuda_cpu::sum_error(a, b), cuda_cpu::round_##m); }\
+  inline double __dsub_##m(double a, double b) { return cuda_cpu::narrow_double(a - b, cuda_cpu::sum_error(a, -b), cuda_cpu::round_##m); }\
+  inline double __dmul_##m(double a, double b) { return cuda_cpu::narrow_double(a * b, ::fma(a, b, -(a * b)), cuda_cpu::round_##m); }\
+  inline double __ddiv_##m(double a, double b) {                                                                    \
+    double q = a / b, rest = ::fma(-q, b, a);                                                                       \
+    return cuda_cpu::narrow_double(q, b > 0 ? rest : -rest, cuda_cpu::round_##m);                                   \
+  }                                                                                                                 \
+  inline double __drcp_##m(double a) { return __ddiv_##m(1.0, a); }                                                 \
+  inline double __dsqrt_##m(double a) {                                                                             \
+    double r = ::sqrt(a);                                                                                           \
+    return cuda_cpu::narrow_double(r, ::fma(-r, r, a), cuda_cpu::round_##m);                                        \
+  }                                                                                                                 \
+  inline float __double2float_##m(double a) { return cuda_cpu::narrow(a, cuda_cpu::round_##m); }                    \
+  inline float __int2float_##m(int a) { return cuda_cpu::narrow(double(a), cuda_cpu::round_##m); }                  \
+  inline float __uint2float_##m(unsigned a) { return cuda_cpu::narrow(double(a), cuda_cpu::round_##m); }            \
+  inline double __ll2double_##m(long long a) {                                                                      \
+    double d = double(a);                                                                                           \
+    return cuda_cpu::narrow_double(d, double((__int128)a - (__int128)d), cuda_cpu::round_##m);                      \
+  }                                                                                                                 \
+  inline double __ull2double_##m(unsigned long long a) {                                                            \
+    double d = double(a);                                                                                           \
+    return cuda_cpu::narrow_double(d, double((__int128)a - (__int128)d), cuda_cpu::round_##m);                      \
+  }                                                                                                                 \
+  inline float __ll2float_##m(long long a) {                                                                        \
+    double d = double(a);                                                                                           \
+    return cuda_cpu::narrow(cuda_cpu::towards(d, double((__int128)a - (__int128)d)), cuda_cpu::round_##m);          \
+  }                                                                                                                 \
+  inline float __ull2float_##m(unsigned long long a) {                                                              \
+    double d = double(a);                                                                                           \
+    return cuda_cpu::narrow(cuda_cpu::towards(d, double((__int128)a - (__int128)d)), cuda_cpu::round_##m);          \
+  }                                                                                                                 \
+  inline int __float2int_##m(float a) { return cuda_cpu::to_integer<int>(a, cuda_cpu::round_##m); }                 \
+  inline int __double2int_##m(double a) { return cuda_cpu::to_integer<int>(a, cuda_cpu::round_##m); }               \
+  inline unsigned __float2uint_##m(float a) { return cuda_cpu::to_integer<unsigned>(a, cuda_cpu::round_##m); }      \
+  inline unsigned __double2uint_##m(double a) { return cuda_cpu::to_integer<unsigned>(a, cuda_cpu::round_##m); }    \
+  inline long long __float2ll_##m(float a) { return cuda_cpu::to_integer<long long>(a, cuda_cpu::round_##m); }      \
+  inline long long __double2ll_##m(double a) { return cuda_cpu::to_integer<long long>(a, cuda_cpu::round_##m); }    \
+  inline unsigned long long __float2ull_##m(float a) { return cuda_cpu::to_integer<unsigned long long>(a, cuda_cpu::round_##m); }\
+  inline unsigned long long __double2ull_##m(double a) { return cuda_cpu::to_integer<unsigned long long>(a, cuda_cpu::round_##m); }
 CUDA_CPU_ROUNDED(rn)
 CUDA_CPU_ROUNDED(rz)
 CUDA_CPU_ROUNDED(ru)
 CUDA_CPU_ROUNDED(rd)
 #undef CUDA_CPU_ROUNDED
-inline float __fmaf_rn(float a, float b, float c) { return ::fmaf(a, b, c); }
-inline float __fmaf_rz(float a, float b, float c) { return ::fmaf(a, b, c); }
-inline float __fmaf_ru(float a, float b, float c) { return ::fmaf(a, b, c); }
-inline float __fmaf_rd(float a, float b, float c) { return ::fmaf(a, b, c); }
 inline double __fma_rn(double a, double b, double c) { return ::fma(a, b, c); }
 inline double __fma_rz(double a, double b, double c) { return ::fma(a, b, c); }
 inline double __int2double_rn(int a) { return a; }
@@ -246,6 +273,64 @@ inline int __dp4a(int a, int b, int c) {
 inline unsigned __dp4a(unsigned a, unsigned b, unsigned c) {
   for (int i = 0; i < 4; ++i) c += (a >> (8 * i) & 255) * (b >> (8 * i) & 255);
   return c;
+}
+
+// SIMD within a word: two halves or four bytes at a time.
+namespace cuda_cpu {
+template <int Bits, class F>
+inline unsigned each(unsigned a, unsigned b, F f) {
+  unsigned r = 0, mask = (1u << Bits) - 1;
+  for (int i = 0; i < 32; i += Bits) r |= (unsigned(f(a >> i & mask, b >> i & mask)) & mask) << i;
+  return r;
+}
+template <int Bits>
+inline int sign_of(unsigned v) { return int(v << (32 - Bits)) >> (32 - Bits); }
+}  // namespace cuda_cpu
+#define CUDA_CPU_SIMD(name, expression)                                                                        \
+  inline unsigned name##2(unsigned a, unsigned b) {                                                             \
+    constexpr int n = 16;                                                                                       \
+    (void)n;                                                                                                    \
+    return cuda_cpu::each<16>(a, b, [](unsigned x, unsigned y) -> unsigned { return expression; });             \
+  }                                                                                                             \
+  inline unsigned name##4(unsigned a, unsigned b) {                                                             \
+    constexpr int n = 8;                                                                                        \
+    (void)n;                                                                                                    \
+    return cuda_cpu::each<8>(a, b, [](unsigned x, unsigned y) -> unsigned { return expression; });              \
+  }
+#define CUDA_CPU_SIGNED(v) cuda_cpu::sign_of<n>(v)
+CUDA_CPU_SIMD(__vadd, x + y)
+CUDA_CPU_SIMD(__vsub, x - y)
+CUDA_CPU_SIMD(__vavgu, (x + y + 1) / 2)
+CUDA_CPU_SIMD(__vhaddu, (x + y) / 2)
+CUDA_CPU_SIMD(__vmaxu, x < y ? y : x)
+CUDA_CPU_SIMD(__vminu, y < x ? y : x)
+CUDA_CPU_SIMD(__vmaxs, CUDA_CPU_SIGNED(x) < CUDA_CPU_SIGNED(y) ? y : x)
+CUDA_CPU_SIMD(__vmins, CUDA_CPU_SIGNED(y) < CUDA_CPU_SIGNED(x) ? y : x)
+CUDA_CPU_SIMD(__vabsdiffu, x < y ? y - x : x - y)
+CUDA_CPU_SIMD(__vabsdiffs, CUDA_CPU_SIGNED(x) < CUDA_CPU_SIGNED(y) ? y - x : x - y)
+CUDA_CPU_SIMD(__vaddus, x + y >> n ? ~0u : x + y)
+CUDA_CPU_SIMD(__vsubus, x < y ? 0u : x - y)
+CUDA_CPU_SIMD(__vcmpeq, x == y ? ~0u : 0u)
+CUDA_CPU_SIMD(__vcmpne, x != y ? ~0u : 0u)
+CUDA_CPU_SIMD(__vcmpltu, x < y ? ~0u : 0u)
+CUDA_CPU_SIMD(__vcmpleu, x <= y ? ~0u : 0u)
+CUDA_CPU_SIMD(__vcmpgtu, x > y ? ~0u : 0u)
+CUDA_CPU_SIMD(__vcmpgeu, x >= y ? ~0u : 0u)
+CUDA_CPU_SIMD(__vcmplts, CUDA_CPU_SIGNED(x) < CUDA_CPU_SIGNED(y) ? ~0u : 0u)
+CUDA_CPU_SIMD(__vcmpgts, CUDA_CPU_SIGNED(x) > CUDA_CPU_SIGNED(y) ? ~0u : 0u)
+CUDA_CPU_SIMD(__vseteq, x == y)
+CUDA_CPU_SIMD(__vsetne, x != y)
+CUDA_CPU_SIMD(__vsetltu, x < y)
+CUDA_CPU_SIMD(__vsetgtu, x > y)
+#undef CUDA_CPU_SIMD
+#undef CUDA_CPU_SIGNED
+inline unsigned __vneg4(unsigned a) { return __vsub4(0, a); }
+inline unsigned __vneg2(unsigned a) { return __vsub2(0, a); }
+inline unsigned __vabs4(unsigned a) { return __vabsdiffs4(a, 0); }
+inline unsigned __vabs2(unsigned a) { return __vabsdiffs2(a, 0); }
+inline unsigned __vsadu4(unsigned a, unsigned b) {
+  unsigned d = __vabsdiffu4(a, b);
+  return (d & 255) + (d >> 8 & 255) + (d >> 16 & 255) + (d >> 24);
 }
 
 template <class T> inline T __ldg(const T* p) { return *p; }

@@ -37,6 +37,7 @@ struct Hot {
   Fiber* fiber;             // the stack that is running
   char *shared, *dynamic_shared;  // the block's shared memory: static variables, then the dynamic part
   unsigned shared_bytes, spin;
+  unsigned left;            // threads that have left by an explicit `return`
 };
 extern CUDA_CPU_TLS Hot hot;
 

@@ -1,0 +1,73 @@
+"""Kernels of a .cu file called from Python, on memory that Python owns (NumPy arrays, torch CPU tensors)."""
+
+import ctypes
+from collections.abc import Sequence
+from pathlib import Path
+
+from .build import BuildError, build
+
+
+class LaunchError(RuntimeError):
+    """A launch that failed; the message says which mistake, in which kernel, block, thread and line."""
+
+
+class _Buffer(ctypes.Structure):
+    _fields_ = [("start", ctypes.c_void_p), ("bytes", ctypes.c_size_t), ("name", ctypes.c_char_p)]
+
+
+class Library:
+    """The kernels of `source`, compiled for the CPU (once: the result is kept).
+
+    `flags` are nvcc's. `instantiate` names what is wanted of templates, as in `["scale<float>"]`. `check` adds the slow
+    checks. `kernels` holds the names that `launch` takes. Raises BuildError.
+    """
+
+    def __init__(
+        self, source: str | Path, *, flags: Sequence[str] = (), check: bool = False, instantiate: Sequence[str] = ()
+    ):
+        path = Path(source)
+        if not path.is_file():
+            raise BuildError(f"{path}: there is no such file\n")
+        extra = "".join(
+            f'\nstatic ::cuda_cpu::Registration cuda_cpu_instance_{i}(&{name}, "{name}");\n'
+            for i, name in enumerate(instantiate)
+        )
+        output, known = build([str(path)], flags, check=check, shared=True, extra=extra)
+        self.path = path
+        self.kernels: tuple[str, ...] = tuple(dict.fromkeys([*known["kernels"], *instantiate]))
+        self._library = ctypes.CDLL(str(output))
+        self._launch = self._library.cuda_cpu_launch
+        self._launch.argtypes = [
+            ctypes.c_char_p, ctypes.POINTER(ctypes.c_uint), ctypes.c_size_t, ctypes.POINTER(ctypes.c_void_p), ctypes.c_int,
+            ctypes.POINTER(_Buffer), ctypes.c_int, ctypes.c_char_p, ctypes.c_size_t,
+        ]  # fmt: skip
+
+    def launch(
+        self,
+        kernel: str,
+        grid: tuple[int, int, int],
+        block: tuple[int, int, int],
+        shared_bytes: int,
+        params: Sequence,
+        *,
+        buffers: Sequence[tuple[int, int, str]] = (),
+    ) -> None:
+        """Runs `kernel` and returns when it is done.
+
+        `params` are ctypes objects of the exact types of the kernel's parameters, pointers as c_void_p to host memory.
+        `buffers` says (address, bytes, name) of the memory behind the pointers, so that an out-of-bounds access names
+        the argument. Raises LaunchError for every mistake in the kernel and KeyboardInterrupt when interrupted.
+        """
+        shape = (ctypes.c_uint * 6)(*grid, *block)
+        addresses = (ctypes.c_void_p * max(1, len(params)))(*(ctypes.addressof(p) for p in params))
+        ranges = (_Buffer * max(1, len(buffers)))(*((a, n, name.encode()) for a, n, name in buffers))
+        message = ctypes.create_string_buffer(8192)
+        status = self._launch(
+            kernel.encode(), shape, shared_bytes, addresses, len(params), ranges, len(buffers), message, len(message)
+        )
+        if status == 1:
+            raise LaunchError(message.value.decode(errors="replace").strip())
+        if status == 2:
+            raise KeyboardInterrupt
+        if status == 3:
+            raise LaunchError(f"{self.path} has no kernel '{kernel}'; it has {', '.join(self.kernels) or 'none'}")
