@@ -284,7 +284,7 @@ void report(const char *file, int line, const char *text, int error);      // th
     hints=(
         "Begin with the CHECK of this chapter: it has the same shape.",
         "Keep the value in a variable, `int error_ = (call);`: then the call stands in the macro once.",
-        "`do { ... } while (0)` makes it one statement; `#call` is the text; a \\ ends each line but the last.",
+        "`do { ... } while (0)` makes one statement; `#call` is the text; a \\ ends each line but the last.",
     ),
     wrong=(
         Wrong(
@@ -343,7 +343,7 @@ RAII_EXERCISE = CppExercise(
     task=(
         "Complete `DeviceArray`. Its constructor allocates `n` values of type `T` with cudaMalloc, its"
         " destructor frees them, copies are forbidden. New: it can be **moved**, so that a function can hand"
-        " it on. The move constructor takes over the memory, and leaves the old owner empty: `nullptr`, size 0."
+        " it on. The move constructor takes over the memory, and leaves the old one empty: `nullptr`, size 0."
         " (The checker brings its own cudaMalloc and cudaFree, which count.)"
     ),
     starter="""
