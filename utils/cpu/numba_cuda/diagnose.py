@@ -2,7 +2,6 @@
 
 import linecache
 
-from .engine import now
 from .errors import KernelError
 from .namespace import is_users
 
@@ -25,8 +24,7 @@ def explain(error, run, kernel):
         code, found.lineno = found.site
         found.filename = code.co_filename
     else:
-        found.thread = run.coordinates[now.rank][:3]
-        found.block = run.failed
+        found.thread, found.block = run.failed
         frame = error.__traceback__
         while frame is not None:
             code = frame.tb_frame.f_code

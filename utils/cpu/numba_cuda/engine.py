@@ -286,7 +286,8 @@ class Launch:
                 self.context = contextvars.copy_context()
                 self.run_blocks()
         except BaseException:
-            self.failed = (0, 0, 0) if now.block is OUTSIDE else now.block.index
+            index = (0, 0, 0) if now.block is OUTSIDE else now.block.index
+            self.failed = self.coordinates[now.rank][:3], index  # which thread and block
             raise
         finally:
             for worker in self.all_workers:
