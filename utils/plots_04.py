@@ -58,7 +58,7 @@ def sources_of(gpu: str) -> str:
 
 
 def history(columns: dict):
-    """The table over the years, on a logarithmic scale: a panel for each of columns, name -> title with unit."""
+    """The table over the years on a logarithmic scale: a panel for each of columns, name -> title, unit."""
     gpus = generations()["gpus"]
     fig = figure(9.2, 3.6, alt="; ".join(_span(gpus, column, title) for column, title in columns.items()))
     for index, (column, title) in enumerate(columns.items()):
@@ -75,19 +75,12 @@ def history(columns: dict):
             )
         known = [g for g in gpus if g[column] is not None and g["kind"] == "data center"]
         for g in (known[0], known[-1]):
-            last = g is known[-1]
-            axes.annotate(
-                g["gpu"],
-                (g["year"], g[column]),
-                fontsize=8,
-                color=INK,
-                xytext=(-6 if last else 6, 6 if last else -10),
-                textcoords="offset points",
-                ha="right" if last else "left",
-            )
+            where = (g["year"], g[column])
+            axes.annotate(g["gpu"], where, fontsize=8, color=INK, xytext=(6, -3), textcoords="offset points")
         axes.set_yscale("log")
         axes.set_title(title, fontsize=9.5, color=INK, loc="left")
-        axes.set_xlim(2005.5, 2027.5)
+        axes.set_xlim(2005.5, 2030.5)
+        axes.set_axisbelow(True)
         axes.tick_params(labelsize=8)
         axes.grid(True, axis="y", color=IDLE)
         axes.spines[["top", "right"]].set_visible(False)
@@ -223,10 +216,10 @@ def issue_chart(states, title: str = ""):
 def lanes(kernel, threads: int, *arguments):
     """Run a kernel with one block on the CPU engine, note which lanes run each line, and draw it.
 
-    kernel: a Numba kernel. threads: of the block, along x. arguments: NumPy arrays and numbers for the launch.
-    A row is a line of the kernel, a column a lane; the number at the right says how often warps issue the line.
-    A warp issues a line as often as that of its lanes that runs it most often. That is a bound from the source:
-    the compiler may turn a short branch into a select.
+    kernel: a Numba kernel. threads: of the block, along x. arguments: NumPy arrays and numbers for it.
+    A row is a line of the kernel, a column a lane; the number at the right says how often warps issue the
+    line: each as often as that of its lanes that runs it most often. That is a bound from the source; the
+    compiler may turn a short branch into a select.
     """
     counts, rows = lane_counts(kernel, threads, *arguments)
     warps = -(-threads // WARP)
@@ -238,7 +231,7 @@ def lanes(kernel, threads: int, *arguments):
     source = textwrap.dedent(
         "".join(linecache.getline(filename, n) for n in range(min(rows), max(rows) + 1))
     ).splitlines()
-    texts = [source[n - min(rows)] for n in rows]
+    texts = [source[n - min(rows)].split("  #")[0].rstrip() for n in rows]
     width = 9.2
     fig = figure(
         width,
@@ -249,16 +242,13 @@ def lanes(kernel, threads: int, *arguments):
     axes = fig.add_subplot()
     for y, row in enumerate(padded):
         for x, count in enumerate(row):
-            colour = (
-                BLOCK_COLOURS[0]
-                if count
-                else ("#FFFFFF" if x >= threads or not issued[y, x // WARP] else IDLE)
-            )
-            axes.add_patch(_box(x + x // WARP * 0.8, y, colour))
+            times = 0 if x >= threads else issued[y, x // WARP]
+            axes.add_patch(_box(x + x // WARP * 0.8, y, count / times if times else None))
         axes.text(
             padded.shape[1] + warps * 0.8, y + 0.5, f"{issued[y].sum()}", va="center", fontsize=9, color=INK
         )
-    left = -1 - max(map(len, texts)) * 0.085 * (padded.shape[1] + 6) / (width - max(map(len, texts)) * 0.085)
+    letters = max(map(len, texts)) * 0.085  # inches that the longest line takes
+    left = -1 - letters * (padded.shape[1] + 6) / (width - letters)
     for y, text in enumerate(texts):
         axes.text(left, y + 0.5, text, va="center", fontsize=9, family="monospace", color=INK)
     axes.set(xlim=(left, padded.shape[1] + warps * 0.8 + 3), ylim=(len(rows) + 0.1, -1.1))
@@ -271,17 +261,17 @@ def lanes(kernel, threads: int, *arguments):
     return fig
 
 
-def _box(x, y, colour):
+def _box(x, y, share):
+    """A lane's cell: the bluer, the more it works of what its warp issues; None, nothing issued, is white."""
+    from matplotlib.colors import to_rgb
     from matplotlib.patches import Rectangle
 
-    return Rectangle(
-        (x + 0.06, y + 0.1),
-        0.88,
-        0.8,
-        facecolor=colour,
-        edgecolor="#BBBBBB" if colour == "#FFFFFF" else colour,
-        linewidth=0.4,
-    )
+    if share is None:
+        face, edge = "white", "#BBBBBB"
+    else:
+        idle, busy = (np.array(to_rgb(colour)) for colour in (IDLE, BLOCK_COLOURS[0]))
+        face = edge = (1 - share) * idle + share * busy
+    return Rectangle((x + 0.06, y + 0.1), 0.88, 0.8, facecolor=face, edgecolor=edge, linewidth=0.4)
 
 
 def lane_counts(kernel, threads: int, *arguments):

@@ -173,10 +173,7 @@ DIVERGENCE = Exercise(
     ),
     starter="""
 def issued(threads, split, then_cost, else_cost):
-    total = 0
-    for first in range(0, threads, 32):          # each warp starts at thread `first`
-        ...                                      # which sides do its lanes take?
-    return total
+    ...                          # go through the warps: which sides do the lanes of each take?
 """,
     solution=issued,
     inputs=lambda rng, shape: dict(zip(("threads", "split", "then_cost", "else_cost"), shape, strict=True)),
@@ -195,11 +192,10 @@ def issued(threads, split, then_cost, else_cost):
         (128, 96, 13, 2),
     ),
     hints=(
-        "The threads of one warp are `first` to `min(first + 32, threads) - 1`. Does the first of them take"
-        " `then`?",
-        "If the warp's first thread has `i < split`, the warp issues the `then` side. If its last thread"
-        " does not, it"
-        " issues the `else` side. Both may be true.",
+        "Warps start at the threads 0, 32, 64 …: `for first in range(0, threads, 32)`. The last thread of one"
+        " is `min(first + 32, threads) - 1`.",
+        "If a warp's first thread has `i < split`, the warp issues the `then` side. If its last thread does"
+        " not, it issues the `else` side. Both may be true.",
         "With `end = min(first + 32, threads)`: add `then_cost` if `first < split`, and `else_cost` if `end"
         " > split`.",
     ),
@@ -601,7 +597,7 @@ QUIZZES = (
         answer="b",
         explain_right="12 bytes for one FLOP: 1,000 GB/s feed 83 GFLOP/s, far below what it could compute.",
         explain={
-            "a": "It uses less than a hundredth of the arithmetic it has; the data does not come fast enough.",
+            "a": "It uses under a hundredth of the arithmetic it has; the data does not come fast enough.",
             "c": "They multiply matrices. This is one addition for 12 bytes moved.",
         },
     ),
