@@ -35,6 +35,8 @@ def argument(arg, name, back):
     hint = InOut
     if isinstance(arg, In):
         hint, arg = type(arg), arg.value
+    if isinstance(arg, View):  # a tool's own kind of array
+        return arg
     data = host_view(arg)
     if isinstance(arg, DeviceRecord):
         return data.view(np.dtype((np.record, data.dtype)))[()]

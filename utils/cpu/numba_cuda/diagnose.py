@@ -24,7 +24,7 @@ def explain(error, run, kernel):
         code, found.lineno = found.site
         found.filename = code.co_filename
     else:
-        found.thread, found.block = run.failed
+        found.thread, found.block = run.failed_thread, run.failed
         frame = error.__traceback__
         while frame is not None:
             code = frame.tb_frame.f_code

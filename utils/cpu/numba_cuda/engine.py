@@ -70,6 +70,7 @@ class Now:
     __slots__ = ("rank", "block", "launch", "base_x", "base_y", "base_z", "observer", "watching")
 
     def __init__(self):
+        self.rank = 0
         self.watching = False
         self.observer = None
         self.leave()
@@ -77,7 +78,7 @@ class Now:
     def leave(self):
         """No kernel runs any more."""
         self.block = self.launch = self.base_x = self.base_y = self.base_z = OUTSIDE
-        self.rank = thread_idx.x = thread_idx.y = thread_idx.z = 0
+        thread_idx.x = thread_idx.y = thread_idx.z = 0
 
 
 now = Now()
@@ -286,8 +287,8 @@ class Launch:
                 self.context = contextvars.copy_context()
                 self.run_blocks()
         except BaseException:
-            index = (0, 0, 0) if now.block is OUTSIDE else now.block.index
-            self.failed = self.coordinates[now.rank][:3], index  # which thread and block
+            self.failed_thread = self.coordinates[now.rank][:3]
+            self.failed = (0, 0, 0) if now.block is OUTSIDE else now.block.index
             raise
         finally:
             for worker in self.all_workers:
