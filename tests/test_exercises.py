@@ -21,21 +21,21 @@ from course.exercises.checker import check_answer
 from course.exercises.diagnose import diagnose
 from course.exercises.engines import Run
 from course.exercises.model import REASONS, Exercise, InOut, Launch, Out
-from utils import cuda_c
+from utils import has_gpu
+from utils.cpu.cuda_c.build import BuildError, compiler
 
 ALL = list(exercises.EXERCISES.values())
 CHAPTER_FILES = sorted((Path(__file__).parent.parent / "chapters").glob("*.ipynb"))
 
 
 @pytest.fixture(scope="session")
-def cuda_c_works(tmp_path_factory):
-    """Skip where CUDA C cannot be built at all."""
-    path = tmp_path_factory.mktemp("cu") / "nothing.cu"
-    path.write_text("__global__ void nothing(int* a) {}\n")
-    try:
-        cuda_c.load(path)
-    except (cuda_c.CompileError, ImportError) as error:
-        pytest.skip(f"no CUDA C on this machine: {str(error).splitlines()[0]}")
+def cuda_c_works():
+    """Skip where there is neither a GPU nor a C++ compiler."""
+    if not has_gpu():
+        try:
+            compiler()
+        except BuildError as error:
+            pytest.skip(str(error).splitlines()[0])
 
 
 def hand_in(exercise, answer, folder, request):
@@ -364,6 +364,17 @@ def test_a_broken_cuda_file_is_named(source, reason, word, tmp_path, cuda_c_work
     assert path.read_text() == source
 
 
+def test_without_a_compiler_it_says_how_to_get_one(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("CUDA_COURSE_CPU", "1")
+    monkeypatch.delenv("CXX", raising=False)
+    path = tmp_path / "answer.cu"
+    path.write_text(ROTATE)
+    outcome = exercises.check("05.rotate", path)
+    assert (outcome.status, outcome.reason) == ("broken", "not_checked"), repr(outcome)
+    assert "sudo apt install g++" in repr(outcome)
+
+
 def test_an_endless_cuda_kernel_is_stopped(tmp_path, cuda_c_works, monkeypatch):
     monkeypatch.setattr(checker.engines, "CHILD_SECONDS", 5)
     path = tmp_path / "answer.cu"
@@ -382,23 +393,57 @@ def shift_left(out):
         out[i] = out[i + 1]
 
 
-def test_a_result_that_depends_on_the_order_of_threads_is_a_race():
-    exercise = Exercise(
+SHIFT_LEFT_CU = """
+__global__ void shift_left(float* out, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n - 1) out[i] = out[i + 1];
+}
+"""
+
+
+def shift_exercise(**details):
+    """Shift to the left, in place: right only if the threads happen to run in the order of their elements."""
+    return Exercise(
         id="test.shift",
         title="",
         chapter="index",
         minutes=1,
         task="",
-        starter="def shift(out):\n    ...",
         hints=(),
-        solution=shift_left,
         shapes=((8,), (40,)),
         extents=lambda n: (*n, 1, 1),
-        inputs=lambda rng, n: {"out": InOut(rng.uniform(size=n).astype(np.float32))},
-        reference=lambda out: np.append(out[1:], out[-1:]),
+        orders=4,
+        **details,
     )
-    reasons = {check_answer(exercise, shift_left, seed).reason for seed in range(5)}
-    assert reasons == {"race"}
+
+
+def shifted(out, n=None):
+    return np.append(out[1:], out[-1:])
+
+
+def test_a_result_that_depends_on_the_order_of_threads_is_a_race():
+    exercise = shift_exercise(
+        starter="def shift_left(out):\n    ...",
+        solution=shift_left,
+        inputs=lambda rng, n: {"out": InOut(rng.uniform(size=n).astype(np.float32))},
+        reference=shifted,
+    )
+    assert {check_answer(exercise, shift_left, seed).reason for seed in range(10)} == {"race"}
+
+
+def test_a_race_in_cuda_c_is_found_too(tmp_path, cuda_c_works):
+    exercise = shift_exercise(
+        kind="cuda_c",
+        kernel_name="shift_left",
+        starter="",
+        solution=SHIFT_LEFT_CU,
+        inputs=lambda rng, n: {"out": InOut(rng.uniform(size=n).astype(np.float32)), "n": n[0]},
+        reference=shifted,
+    )
+    path = tmp_path / "shift.cu"
+    path.write_text(SHIFT_LEFT_CU)
+    assert {check_answer(exercise, path, seed).reason for seed in range(2)} == {"race"}
 
 
 def test_outputs_never_start_as_the_right_answer():

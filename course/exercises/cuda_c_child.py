@@ -1,7 +1,7 @@
-"""The child process that launches a learner's CUDA C kernel: `python -m course.exercises.cuda_c_child`.
+"""The child process that launches a learner's CUDA C kernel, a program of its own (see engines.run_cuda_c).
 
-Arguments: the .cu file, the kernel's name, and a folder that holds jobs.pickle. For each job it writes
-N.pickle (the buffers after the launch), or failure.json ([reason, message]) and stops.
+Arguments: the .cu file, the kernel's name, and a folder that holds jobs.pickle, a list of engines.Job.
+For each job it writes N.pickle (the buffers after the launch), or failure.json ([reason, message]) and stops.
 """
 
 import json
@@ -20,6 +20,13 @@ def main(path, kernel_name, folder):
         (folder / "failure.json").write_text(json.dumps([reason, message]))
 
     jobs = pickle.loads((folder / "jobs.pickle").read_bytes())
+    if not has_gpu():
+        from utils.cpu.cuda_c.build import BuildError, compiler
+
+        try:
+            compiler()
+        except BuildError as error:
+            return fail("not_checked", str(error))
     try:
         module = cuda_c.load(path)
     except cuda_c.CompileError as error:
@@ -30,18 +37,11 @@ def main(path, kernel_name, folder):
         kernel = getattr(module, kernel_name)
     except (AttributeError, KeyError) as error:
         return fail("missing_kernel", str(error))
-    for number, job in enumerate(jobs):
-        zone, buffers = job["zone"], job["buffers"]
-        arguments, flats = [], {}
-        for name, value in job["arguments"].items():
-            if name in buffers:
-                flats[name] = to_device(buffers[name]) if has_gpu() else buffers[name]
-                size = buffers[name].size - 2 * zone
-                arguments.append(flats[name][zone : zone + size])
-            else:
-                arguments.append(value)
+    for number, (grid, block, zone, buffers, arguments) in enumerate(jobs):
+        flats = {name: to_device(flat) if has_gpu() else flat for name, flat in buffers.items()}
+        values = [flats[n][zone : len(buffers[n]) - zone] if n in flats else v for n, v in arguments.items()]
         try:
-            kernel[job["grid"], job["block"]](*arguments)
+            kernel[grid, block](*values)
             after = {n: f.copy_to_host() if has_gpu() else f for n, f in flats.items()}
         except TypeError as error:
             return fail("wrong_arity", str(error))

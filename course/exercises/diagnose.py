@@ -116,8 +116,8 @@ def rule_race(bad, good, exercise):
                 if (right(other, exercise) & ~right(run, exercise)).any():
                     return Finding(
                         "race",
-                        "The same launch on the same inputs gave different results in different orders of the "
-                        "threads: some thread uses what another one writes.",
+                        "The same launch on the same inputs gave different results in different orders of "
+                        "the threads: some thread uses what another one writes.",
                         run,
                     )
 

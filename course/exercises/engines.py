@@ -2,14 +2,17 @@
 
 import contextlib
 import json
+import os
 import pickle
 import signal
 import subprocess
 import sys
 import tempfile
 import threading
+import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numba import cuda
@@ -19,6 +22,7 @@ from course.exercises.watched import Watched
 from utils import has_gpu
 from utils.cpu.numba_cuda import cpu_jit, schedule
 from utils.cpu.numba_cuda.engine import Launch, now
+from utils.hardware import FORCE_CPU
 
 CHILD_SECONDS = 60
 
@@ -190,7 +194,10 @@ def run_guarded(kernel, shape, launch, arguments, expected, rng, order):
     views = [
         device[n][zone : zone + a.size].reshape(a.shape) if n in device else a for n, a in arrays.items()
     ]
-    with schedule(order):
+    with schedule(order), warnings.catch_warnings():
+        warnings.simplefilter(
+            "ignore"
+        )  # Numba's, about grids that are too small for a GPU: they are meant to be
         try:
             kernel[launch.grid, launch.block](*views)
             cuda.synchronize()
@@ -213,69 +220,85 @@ def collect(run, arrays, before, after, zone, output):
             run.modified.append(name)
 
 
-def run_cuda_c(path, kernel_name, cases, rng):
+def orders_in_cuda_c(seed, orders):
+    """Environments for the child process: the CPU engine in order and shuffled, then a GPU, if any."""
+    shuffled = [{"CUDA_CPU_SEED": str(seed + n)} for n in range(orders)]
+    if not has_gpu():
+        return [{}, *shuffled]
+    return [{FORCE_CPU: "1", **order} for order in ({}, *shuffled)] + [{}]
+
+
+def run_cuda_c(path, kernel_name, cases, rng, environment):
     """Launch a kernel of a .cu file for each case (shape, launch, arguments, expected), in a child process.
 
     A kernel that crashes or hangs can then take neither the notebook nor its CUDA context with it.
     Returns (runs, failure); failure is None or (reason, message) of the first launch that did not return.
     """
+    engine = "GPU" if has_gpu() and FORCE_CPU not in environment else "CPU"
+    jobs, runs = [], []
+    for shape, launch, arguments, expected in cases:
+        arrays = host_arrays(arguments, expected, rng)
+        zone = zone_for(launch, arrays)
+        before = {n: between_guards(a, zone, rng) for n, a in arrays.items() if isinstance(a, np.ndarray)}
+        scalars = {n: None if n in before else a for n, a in arrays.items()}
+        jobs.append(Job(launch.grid, launch.block, zone, before, scalars))
+        initial = arrays[output_name(arguments)]
+        run = Run(shape, launch, engine, expected, initial, initial, arguments)
+        runs.append((run, arrays, before, zone))
     with tempfile.TemporaryDirectory(prefix="cuda-course-") as folder:
         folder = Path(folder)
-        jobs, kept = [], []
-        for shape, launch, arguments, expected in cases:
-            arrays = host_arrays(arguments, expected, rng)
-            zone = zone_for(launch, arrays)
-            before = {n: between_guards(a, zone, rng) for n, a in arrays.items() if isinstance(a, np.ndarray)}
-            jobs.append(
-                {
-                    "grid": launch.grid,
-                    "block": launch.block,
-                    "zone": zone,
-                    "buffers": before,
-                    "arguments": {n: None if n in before else a for n, a in arrays.items()},
-                    "shapes": {n: arrays[n].shape for n in before},
-                }
-            )
-            kept.append((shape, launch, arguments, expected, arrays, before, zone))
-        (folder / "jobs.pickle").write_bytes(pickle.dumps(jobs))
-        command = [sys.executable, "-m", "course.exercises.cuda_c_child", str(path), kernel_name, str(folder)]
-        child = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
-        )
-        try:
-            said, _ = child.communicate(timeout=CHILD_SECONDS)
-            late = False
-        except subprocess.TimeoutExpired:
-            kill_group(child)
-            said, late = child.communicate()[0], True
-        except BaseException:  # interrupted: leave nothing running
-            kill_group(child)
-            raise
-        runs = []
-        for number, (shape, launch, arguments, expected, arrays, before, zone) in enumerate(kept):
+        (folder / "jobs.pickle").write_bytes(pickle.dumps([tuple(job) for job in jobs]))
+        code, said = run_child([str(path), kernel_name, str(folder)], environment)
+        done = []
+        for number, (run, arrays, before, zone) in enumerate(runs):
             result = folder / f"{number}.pickle"
             if not result.exists():
                 break
-            output = output_name(arguments)
-            run = Run(
-                shape,
-                launch,
-                "GPU" if has_gpu() else "CPU",
-                expected,
-                arrays[output],
-                arrays[output],
-                arguments,
-            )
-            collect(run, arrays, before, pickle.loads(result.read_bytes()), zone, output)
-            runs.append(run)
-        failure = None
+            after = pickle.loads(result.read_bytes())
+            collect(run, arrays, before, after, zone, output_name(run.arguments))
+            done.append(run)
         if (folder / "failure.json").exists():
-            failure = tuple(json.loads((folder / "failure.json").read_text()))
-        elif late:
-            failure = ("timeout", f"The kernel was stopped after {CHILD_SECONDS} seconds.")
-        elif child.returncode:
-            failure = ("crashed", died(child.returncode, said))
-        return runs, failure
+            return done, tuple(json.loads((folder / "failure.json").read_text()))
+    if code is None:
+        return done, (
+            "timeout",
+            f"The kernel was stopped after {CHILD_SECONDS} seconds. Does every loop end?",
+        )
+    return done, ("crashed", died(code, said)) if code else None
+
+
+class Job(NamedTuple):
+    """One launch for the child process."""
+
+    grid: tuple
+    block: tuple
+    zone: int
+    buffers: dict  # array -> the flat buffer that holds it, between its guard zones
+    arguments: dict  # every argument in order; arrays, which are in `buffers`, as None
+
+
+def run_child(arguments, environment):
+    """Run cuda_c_child.py: (exit code, or None when it was stopped; what it printed)."""
+    script = Path(__file__).with_name("cuda_c_child.py")
+    # As a file and not as a module of this package, which would import Numba and every exercise first.
+    environment = {**os.environ, "PYTHONPATH": str(script.parents[2]), **environment}
+    child = subprocess.Popen(
+        [sys.executable, "-P", str(script), *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+        env=environment,
+    )
+    try:
+        said, _ = child.communicate(timeout=CHILD_SECONDS)
+        return child.returncode, said
+    except subprocess.TimeoutExpired:
+        return None, ""
+    finally:  # also when interrupted: leave nothing running
+        if child.poll() is None:
+            os.killpg(child.pid, signal.SIGKILL)
+            child.wait()
 
 
 def died(code, said):
@@ -285,11 +308,3 @@ def died(code, said):
         why = " (it touched memory that it does not own)" if name in ("SIGSEGV", "SIGBUS") else ""
         return f"The kernel died with {name}{why}. {said.strip()[-400:]}".strip()
     return said.strip()[-800:] or f"The kernel's process ended with exit code {code}."
-
-
-def kill_group(child):
-    """Stop a child and whatever it started."""
-    import os
-
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(child.pid, signal.SIGKILL)

@@ -95,8 +95,11 @@ def describe(run, exercise):
     """Lines about one launch that went wrong: which it was, and its first wrong element."""
     launch = run.launch
     shapes = {n: getattr(v, "array", v).shape for n, v in run.arguments.items() if not np.isscalar(v)}
+    on_gpu = ", on the GPU" if run.engine == "GPU" else ""
     arrays = ", ".join(f"`{name}` {shape}" for name, shape in shapes.items())
-    lines = [f"Launch: grid {trim(launch.grid)}, block {trim(launch.block)} ({launch.label}), {arrays}."]
+    lines = [
+        f"Launch: grid {trim(launch.grid)}, block {trim(launch.block)} ({launch.label}{on_gpu}), {arrays}."
+    ]
     wrong = ~right(run, exercise)
     if not wrong.any():
         return lines
