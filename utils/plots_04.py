@@ -138,6 +138,52 @@ def silicon():
     return fig
 
 
+def ridge_chart(years, fp32, tensor):
+    """FLOPs for each byte that memory delivers, by year. fp32, tensor: FLOP/byte, nan where unknown."""
+    top = np.array(tensor)[~np.isnan(tensor)]
+    fig = figure(
+        7.5,
+        3.0,
+        alt=f"FLOPs a byte that data center GPUs ask for, by year. Fp32 units: {fp32[0]:.1f} in {years[0]}, "
+        f"later up to {max(fp32):.0f}. Tensor cores: between {top.min():.0f} and {top.max():.0f}",
+    )
+    axes = fig.add_subplot()
+    axes.plot(years, fp32, "o", color=ACCENT, label="fp32 units")
+    axes.plot(years, tensor, "s", color=ALARM, label="tensor cores, 16 bit")
+    axes.axhline(1 / 12, color=INK, linewidth=1)
+    axes.text(2007, 1 / 10, "adding two vectors: 1 FLOP for 12 bytes", fontsize=9)
+    axes.set(yscale="log", ylabel="FLOPs a byte", xlim=(2005.5, 2026), xticks=range(2006, 2027, 4))
+    axes.legend(frameon=False, fontsize=9, loc="upper left")
+    return fig
+
+
+def speedup_chart(amdahl, gustafson, shares, at: int | None = None):
+    """What two laws say for 1 to 4,096 processors. amdahl, gustafson: functions of (share, processors).
+
+    shares: up to three parallel shares, 0 to 1. at: a number of processors to mark, and to write out.
+    """
+    n = np.geomspace(1, 4096, 100)
+    fig = figure(
+        7.5,
+        3.1,
+        alt="Speed-up against processors: by Amdahl it levels off at 1 / (1 - p); by Gustafson it rises in "
+        "proportion to the processors",
+    )
+    axes = fig.add_subplot()
+    for p, colour in zip(shares, (ACCENT, ALARM, "#2E7D4F"), strict=False):
+        axes.plot(n, amdahl(p, n), color=colour, label=f"Amdahl, p = {p:.0%}")
+        axes.plot(n, gustafson(p, n), "--", color=colour, linewidth=1, label=f"Gustafson, p = {p:.0%}")
+        if at:
+            faster, more = amdahl(p, at), gustafson(p, at)
+            axes.plot([at, at], [faster, more], "o", color=colour)
+            title = f"{at} processors: {faster:,.1f} times faster, or {more:,.1f} times the work"
+            axes.set_title(title, fontsize=9.5, color=INK, loc="left")
+    axes.set(xscale="log", yscale="log", ylim=(0.9, 6000), xlabel="processors")
+    axes.set_ylabel("times faster, times the work")
+    axes.legend(frameon=False, fontsize=9, loc="upper left")
+    return fig
+
+
 def warp_map(warps, title: str = ""):
     """Which warp each thread of a block is in. warps: [rows, columns], as the threads wrote it down."""
     warps = np.asarray(warps)
