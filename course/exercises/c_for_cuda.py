@@ -268,7 +268,7 @@ TRY_EXERCISE = CppExercise(
     minutes=10,
     path="build/try.h",
     task=(
-        "CHECK ends the program. Write `TRY(call)`, which leaves only the function it stands in: it runs"
+        "Write `TRY(call)`, a CHECK that ends not the program but the function it stands in. It runs"
         " `call` **once**, and when the value is not 0, it calls `report(file, line, text of the call,"
         " value)` and returns that value. `if (ready) TRY(f()); else ...` must work."
     ),
