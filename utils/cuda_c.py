@@ -163,6 +163,8 @@ def _scalar(where: str, parameter: Parameter, value):
 def _pointer(where: str, parameter: Parameter, value, after: contextlib.ExitStack):
     if value is None:
         return ctypes.c_void_p(None)
+    if getattr(value, "__cuda_ndarray__", False) and isinstance(value.data, np.ndarray):
+        value = value.data  # a device array of the CPU engine: its "device" memory is a NumPy array
     if not hasattr(value, "__array__") and not hasattr(value, "__cuda_array_interface__") and not _is_tensor(value):
         raise TypeError(f"{where} takes an array, got {type(value).__name__} {value!r}")
     dtype = _dtype_name(value)

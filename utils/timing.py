@@ -113,8 +113,7 @@ class Comparison:
 
     def __repr__(self):
         if not any(t.samples or t.recorded for t in self.timings.values()):
-            names = ", ".join(self.timings)
-            return _without_gpu(None, None) + f"\nEach of these ran once, so that you know it works: {names}"
+            return "no GPU, so no times; each of these ran once: " + "; ".join(self.timings)
         return self.table()
 
     def table(self) -> str:
@@ -291,9 +290,8 @@ def _recorded(name: str | None) -> dict | None:
 
 
 def _without_gpu(name: str | None, recorded: dict | None) -> str:
-    text = "no GPU: the CPU engine's time is not speed, so none is shown"
     if not recorded or "time" not in recorded:
-        return text + (f"; no GPU result is recorded for {name} yet" if name else "")
+        return "no GPU, so no time" + (f" (nothing is recorded yet for {name})" if name else "")
     entry = recorded["time"]
     parts = [f"{format_ms(entry['value'])} ± {format_ms(entry['spread'])}"]
     if "bandwidth" in recorded:
@@ -302,7 +300,7 @@ def _without_gpu(name: str | None, recorded: dict | None) -> str:
         parts.append(f"{recorded['share_of_copy']['value']:.0%} of its copy speed")
     if "rate" in recorded:
         parts.append(f"{recorded['rate']['value'] / 1e12:,.2f} TFLOP/s")
-    return f"{text}. Recorded on {entry['gpu']}, {entry['date'][:10]}: " + " · ".join(parts)
+    return f"no GPU here; recorded on {entry['gpu']}, {entry['date'][:10]}: " + " · ".join(parts)
 
 
 def format_ms(value: float | None) -> str:
