@@ -364,6 +364,14 @@ def test_a_broken_cuda_file_is_named(source, reason, word, tmp_path, cuda_c_work
     assert path.read_text() == source
 
 
+def test_a_pointer_of_another_type_is_named(tmp_path, cuda_c_works):
+    path = tmp_path / "answer.cu"
+    path.write_text(ROTATE.replace("float*", "double*"))
+    outcome = exercises.check("05.rotate", path)
+    assert outcome.reason == "wrong_dtype", repr(outcome)
+    assert "float64" in repr(outcome)
+
+
 def test_without_a_compiler_it_says_how_to_get_one(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("CUDA_COURSE_CPU", "1")

@@ -1,7 +1,8 @@
 """Exercises of the course: `check`, `hint` and `solution` for code, `quiz` for questions.
 
 In a notebook: `from course import exercises`, then `exercises.check("05.scale_guard", scale)`. Each chapter's
-exercises are one module here; `model.Exercise` says what an entry holds, tests/test_exercises.py what it must do.
+exercises are one module here; `model.Exercise` says what an entry holds, and tests/test_exercises.py what it
+must do.
 """
 
 import difflib

@@ -44,7 +44,8 @@ def main(path, kernel_name, folder):
             kernel[grid, block](*values)
             after = {n: f.copy_to_host() if has_gpu() else f for n, f in flats.items()}
         except TypeError as error:
-            return fail("wrong_arity", str(error))
+            as_many = len(kernel.signature.parameters) == len(values)
+            return fail("wrong_dtype" if as_many else "wrong_arity", str(error))
         except Exception as error:
             return fail("crashed", str(error))
         part = folder / f"{number}.part"

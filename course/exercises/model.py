@@ -21,7 +21,7 @@ REASONS = {
     "modifies_input": "It changes an array that it should only read.",
     "race": "The result depends on the order in which the threads run: a race.",
     "wrong_value": "Some values are wrong.",
-    "wrong_dtype": "The result has the wrong type.",
+    "wrong_dtype": "A type is wrong.",
     "not_a_kernel": "This is not something that can be checked.",
     "wrong_arity": "It takes the wrong number of parameters.",
     "missing_file": "The file is not there yet.",
