@@ -335,12 +335,12 @@ def atomics_contended():
     bits = 0
     for i in range(160):
         bits ^= 1 << (i % 31)
-    return (f"[160] 160 {[max(values), min(values) - 50]} {[bits]}",)
+    return (f"[160] 160 {[max(values), min(values) - 50]} {bits} {sum(range(161))}",)
 
 
 @program
 def atomics_float():
-    return [f"{[0.25 * sum(range(64)), -32.0]} [-10.5] [94.5] {float(sum(range(1, 65)))}"] * 2
+    return [f"{[0.25 * sum(range(64)), -32.0]} [-10.5] [94.5]"] * 2
 
 
 @program

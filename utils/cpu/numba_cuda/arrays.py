@@ -261,6 +261,29 @@ class ViewN(View):
     __slots__ = ()
 
     def __getitem__(self, index):
+        try:
+            if len(index) == self.ndim and min(index) >= 0:
+                return self.mem[index]
+        except _MISSED:
+            pass
+        return self.slow_get(index, sys._getframe(1))
+
+    def __setitem__(self, index, value):
+        try:
+            if len(index) == self.ndim and min(index) >= 0:
+                self.mem[index] = value
+                return
+        except _MISSED:
+            pass
+        self.slow_set(index, value, sys._getframe(1))
+
+
+class CheckedN(View):
+    """A shared or local array of three or more dimensions."""
+
+    __slots__ = ()
+
+    def __getitem__(self, index):
         return self.slow_get(index, sys._getframe(1))
 
     def __setitem__(self, index, value):
@@ -322,7 +345,7 @@ def view(data, name, space="global", written=None, base=None):
 
         return WatchedView(data, name, space, written, base)
     if written is not None:
-        kind = {1: Checked1, 2: Checked2}.get(data.ndim, ViewN)
+        kind = {1: Checked1, 2: Checked2}.get(data.ndim, CheckedN)
         if data.ndim in (1, 2) and isinstance(written, np.ndarray) and written.size:
             written = memoryview(written)
     else:
@@ -345,10 +368,17 @@ def poison(data):
         data.reshape(-1).view(np.uint8)[...] = 0 if data.dtype.kind == "b" else 0xCD
 
 
+_RANGES = {char: (np.iinfo(char).min, np.iinfo(char).max) for char in "bBhHiIlLqQ"}
+
+
 def cast(value, dtype):
     """`value` as `dtype`, the way a GPU converts: integers wrap, floats saturate on their way to integers."""
     kind = dtype.kind
     if kind in "iu":
+        if type(value) is int:
+            low, high = _RANGES[dtype.char]
+            if low <= value <= high:
+                return value
         if isinstance(value, (float, np.floating)):
             if value != value:
                 return dtype.type(0)

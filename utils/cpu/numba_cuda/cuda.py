@@ -1,5 +1,6 @@
 """The stand-in for the module `numba.cuda`: what `from numba import cuda` gives, under its names."""
 
+import sys as _sys
 import types as _types
 
 from numba import types  # noqa: F401
@@ -106,10 +107,15 @@ for _name, _vector in vector_types.VECTOR_TYPES.items():
     globals()[_name] = _vector
 
 
-def __getattr__(name):
-    if name == "laneid":  # differs by thread, and is no call: so it is looked up each time
+class _Module(_types.ModuleType):
+    """Makes cuda.laneid, which is no call, give the running thread's lane."""
+
+    @property
+    def laneid(self):
         return _now.rank % warpsize if _now.block is not _OUTSIDE else _api.laneid
-    raise AttributeError(f"module 'numba.cuda' has no attribute {name!r} on the CPU engine")
+
+
+_sys.modules[__name__].__class__ = _Module
 
 
 def declare_device(name, sig, link=None, **options):
