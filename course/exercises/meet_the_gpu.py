@@ -427,55 +427,55 @@ def matmul_cost(m, k, n, itemsize):
 
 
 @cuda.jit
-def amdahl(speedup, processors, parallel):
+def faster(speedup, processors, parallel):
     i = cuda.grid(1)
     if i < speedup.size:
         speedup[i] = 1 / ((1 - parallel) + parallel / processors[i])
 
 
 @cuda.jit
-def amdahl_without_guard(speedup, processors, parallel):
+def faster_without_guard(speedup, processors, parallel):
     i = cuda.grid(1)
     speedup[i] = 1 / ((1 - parallel) + parallel / processors[i])
 
 
 @cuda.jit
-def amdahl_time(speedup, processors, parallel):
+def faster_time(speedup, processors, parallel):
     i = cuda.grid(1)
     if i < speedup.size:
         speedup[i] = (1 - parallel) + parallel / processors[i]
 
 
 @cuda.jit
-def amdahl_gustafson(speedup, processors, parallel):
+def faster_gustafson(speedup, processors, parallel):
     i = cuda.grid(1)
     if i < speedup.size:
         speedup[i] = (1 - parallel) + parallel * processors[i]
 
 
 @cuda.jit
-def amdahl_serial_share(speedup, processors, parallel):
+def faster_serial_share(speedup, processors, parallel):
     i = cuda.grid(1)
     if i < speedup.size:
         speedup[i] = 1 / (parallel + (1 - parallel) / processors[i])
 
 
 @cuda.jit
-def amdahl_all_parallel(speedup, processors, parallel):
+def faster_all_parallel(speedup, processors, parallel):
     i = cuda.grid(1)
     if i < speedup.size:
         speedup[i] = parallel * processors[i]
 
 
 @cuda.jit
-def amdahl_one_too_few(speedup, processors, parallel):
+def faster_one_too_few(speedup, processors, parallel):
     i = cuda.grid(1)
     if i < speedup.size - 1:
         speedup[i] = 1 / ((1 - parallel) + parallel / processors[i])
 
 
 @cuda.jit
-def amdahl_first_warp(speedup, processors, parallel):
+def faster_first_warp(speedup, processors, parallel):
     i = cuda.laneid
     if i < speedup.size:
         speedup[i] = 1 / ((1 - parallel) + parallel / processors[i])
@@ -501,12 +501,12 @@ AMDAHL = Exercise(
     ),
     starter="""
 @cuda.jit
-def amdahl(speedup, processors, parallel):
+def faster(speedup, processors, parallel):
     i = cuda.grid(1)
     if i < speedup.size:
         ...                      # speedup[i] = old time / new time
 """,
-    solution=amdahl,
+    solution=faster,
     inputs=lambda rng, n: {
         "speedup": Out(n),
         "processors": rng.integers(1, 4096, n).astype(np.float32),
@@ -523,13 +523,13 @@ def amdahl(speedup, processors, parallel):
         "A speed-up is the old time divided by the new time, and the old time is 1.",
     ),
     wrong=(
-        Wrong(amdahl_without_guard, "missing_guard"),
-        Wrong(amdahl_time, "wrong_value"),
-        Wrong(amdahl_gustafson, "wrong_value"),
-        Wrong(amdahl_serial_share, "wrong_value"),
-        Wrong(amdahl_all_parallel, "wrong_value"),
-        Wrong(amdahl_one_too_few, "off_by_one"),
-        Wrong(amdahl_first_warp, "first_block_only"),
+        Wrong(faster_without_guard, "missing_guard"),
+        Wrong(faster_time, "wrong_value"),
+        Wrong(faster_gustafson, "wrong_value"),
+        Wrong(faster_serial_share, "wrong_value"),
+        Wrong(faster_all_parallel, "wrong_value"),
+        Wrong(faster_one_too_few, "off_by_one"),
+        Wrong(faster_first_warp, "first_block_only"),
     ),
     hypotheses=(
         Hypothesis(
