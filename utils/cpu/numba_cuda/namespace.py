@@ -20,12 +20,14 @@ from .engine import Dim3, now
 from .errors import KernelError
 
 _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_TRACER = os.path.normpath(_HERE + "../../tracer") + os.sep
+_NOT_USERS = (_HERE, _TRACER)  # whose functions a kernel calls without knowing
 
 
 def is_users(code):
     """Whether code is the user's: not the engine's, not a library's."""
     name = code.co_filename
-    return not name.startswith(_HERE) and "site-packages" not in name and not name.startswith("<frozen")
+    return not name.startswith(_NOT_USERS) and "site-packages" not in name and not name.startswith("<frozen")
 
 
 class Cast:
