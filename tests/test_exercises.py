@@ -158,34 +158,38 @@ def scale_grid_stride(result, values, by):
 
 
 @cuda.jit(device=True)
-def luminance(r, g, b):
-    return 0.299 * r + 0.587 * g + 0.114 * b
+def largest(a, b, c, d):
+    return max(max(a, b), max(c, d))
 
 
 @cuda.jit
-def grayscale_with_rows(gray, rgb):
+def pool_with_rows(out, picture):
     x, y = cuda.grid(2)
-    if y < gray.shape[0]:
-        if x < gray.shape[1]:
-            pixel = rgb[y, x]
-            gray[y, x] = luminance(pixel[0], pixel[1], pixel[2])
+    if y < out.shape[0]:
+        if x < out.shape[1]:
+            upper, lower = picture[2 * y], picture[2 * y + 1]
+            out[y, x] = largest(upper[2 * x], upper[2 * x + 1], lower[2 * x], lower[2 * x + 1])
 
 
 @cuda.jit
-def grayscale_loops_over_rows(gray, rgb):
+def pool_loops_over_rows(out, picture):
     x = cuda.grid(2)[0]
-    if cuda.blockIdx.y == 0 and cuda.threadIdx.y == 0 and x < gray.shape[1]:
-        for y in range(gray.shape[0]):
-            gray[y, x] = luminance(rgb[y, x, 0], rgb[y, x, 1], rgb[y, x, 2])
+    if cuda.blockIdx.y == 0 and cuda.threadIdx.y == 0 and x < out.shape[1]:
+        for y in range(out.shape[0]):
+            best = picture[2 * y, 2 * x]
+            for i in range(2):
+                for j in range(2):
+                    best = max(best, picture[2 * y + i, 2 * x + j])
+            out[y, x] = best
 
 
 @cuda.jit
-def matmul_sums_in_place(c, a, b):
+def linear_sums_in_place(out, x, weight, bias):
     j, i, n = cuda.grid(3)
-    if n < c.shape[0] and i < c.shape[1] and j < c.shape[2]:
-        c[n, i, j] = 0
-        for k in range(b.shape[1]):
-            c[n, i, j] += a[n, i, k] * b[n, k, j]
+    if n < out.shape[0] and i < out.shape[1] and j < out.shape[2]:
+        out[n, i, j] = bias[j]
+        for k in range(weight.shape[1]):
+            out[n, i, j] += x[n, i, k] * weight[j, k]
 
 
 @cuda.jit
@@ -205,9 +209,9 @@ def blocks_by_rounding_up(height, width, block_x, block_y):
     [
         ("05.scale_guard", scale_by_hand),
         ("05.scale_guard", scale_grid_stride),
-        ("05.grayscale", grayscale_with_rows),
-        ("05.grayscale", grayscale_loops_over_rows),
-        ("05.batched_matmul", matmul_sums_in_place),
+        ("05.max_pool", pool_with_rows),
+        ("05.max_pool", pool_loops_over_rows),
+        ("05.batched_linear", linear_sums_in_place),
         ("05.grid_stride", axpy_while),
         ("05.blocks_for", blocks_by_rounding_up),
     ],
@@ -473,10 +477,10 @@ def test_nan_never_passes():
 
 
 def test_the_same_seed_gives_the_same_report():
-    first, again = (exercises.check("05.grayscale", first_kernels.grayscale_bgr, seed=7) for _ in range(2))
+    first, again = (exercises.check("05.max_pool", first_kernels.pool_step_of_one, seed=7) for _ in range(2))
     assert repr(first) == repr(again)
     assert "seed=7" in repr(first)
-    assert repr(first) != repr(exercises.check("05.grayscale", first_kernels.grayscale_bgr, seed=8))
+    assert repr(first) != repr(exercises.check("05.max_pool", first_kernels.pool_step_of_one, seed=8))
 
 
 def test_strict_raises_what_it_would_report():
@@ -485,12 +489,12 @@ def test_strict_raises_what_it_would_report():
 
 
 def test_an_unknown_id_suggests_the_nearest():
-    with pytest.raises(ValueError, match="05.grayscale"):
-        exercises.check("05.greyscale", None)
+    with pytest.raises(ValueError, match="05.max_pool"):
+        exercises.check("05.maxpool", None)
 
 
 def test_a_report_is_safe_html_with_a_described_picture():
-    outcome = exercises.check("05.grayscale", first_kernels.grayscale_swapped)
+    outcome = exercises.check("05.max_pool", first_kernels.pool_swapped)
     html = outcome._repr_html_()
     assert "alt='Map of the output" in html
     assert "&#x27;" not in outcome.headline
@@ -516,13 +520,13 @@ def test_only_a_solved_exercise_is_recorded(tmp_path, monkeypatch):
 
 def test_hints_come_one_at_a_time(monkeypatch):
     monkeypatch.setattr(exercises, "_hints_shown", {})
-    hints = exercises.EXERCISES["05.grayscale"].hints
-    shown = [repr(exercises.hint("05.grayscale")) for _ in range(len(hints) + 1)]
+    hints = exercises.EXERCISES["05.max_pool"].hints
+    shown = [repr(exercises.hint("05.max_pool")) for _ in range(len(hints) + 1)]
     for n, text in enumerate(shown[:-1], 1):
         assert all(hint in text for hint in hints[:n])
         assert not any(hint in text for hint in hints[n:])
     assert shown[-1] == shown[-2]
-    assert 'exercises.solution("05.grayscale")' in shown[-1]
+    assert 'exercises.solution("05.max_pool")' in shown[-1]
 
 
 def test_the_solution_shown_is_the_one_that_runs():

@@ -34,11 +34,11 @@ def test_a_first_run_has_no_progress_and_says_nothing(file, capsys):
 
 
 def test_what_is_recorded_is_found_again_with_its_first_date(file):
-    progress.record_solved("05.grayscale")
-    first = progress.load()["exercises"]["05.grayscale"]
+    progress.record_solved("05.max_pool")
+    first = progress.load()["exercises"]["05.max_pool"]
     progress.record_quiz("05.q_async")
-    progress.record_solved("05.grayscale")
-    assert progress.load()["exercises"] == {"05.grayscale": first}
+    progress.record_solved("05.max_pool")
+    assert progress.load()["exercises"] == {"05.max_pool": first}
     assert list(progress.load()["quizzes"]) == ["05.q_async"]
     assert [path.name for path in file.parent.glob("*.part")] == []
 
@@ -89,8 +89,8 @@ def test_an_unwritable_place_costs_one_line_and_loses_nothing(tmp_path, monkeypa
     assert "CUDA_COURSE_PROGRESS" in message
     assert progress.solved() == {"05.rotate"}
     monkeypatch.setenv("CUDA_COURSE_PROGRESS", str(file))
-    progress.record_solved("05.grayscale")  # saves what could not be saved before, too
-    assert set(json.loads(file.read_text())["exercises"]) == {"05.rotate", "05.grayscale"}
+    progress.record_solved("05.max_pool")  # saves what could not be saved before, too
+    assert set(json.loads(file.read_text())["exercises"]) == {"05.rotate", "05.max_pool"}
 
 
 def test_a_crash_while_writing_leaves_the_old_file(file, monkeypatch):
@@ -101,9 +101,9 @@ def test_a_crash_while_writing_leaves_the_old_file(file, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(progress.json, "dump", full_disk)
-    progress.record_solved("05.grayscale")
+    progress.record_solved("05.max_pool")
     assert file.read_text() == before
-    assert progress.solved() == {"05.rotate", "05.grayscale"}
+    assert progress.solved() == {"05.rotate", "05.max_pool"}
     assert list(file.parent.glob("*.part")) == []
 
 
@@ -130,12 +130,13 @@ def one_written(tmp_path, monkeypatch):
 
 
 def test_the_map_says_in_words_what_it_draws(file, one_written):
-    progress.record_solved("05.grayscale")
+    progress.record_solved("05.max_pool")
+    progress.record_quiz("05.q_async")
     shown = progress.chapter_map()
     for text in (repr(shown), shown._repr_html_()):
         assert f"1 of {len(EXERCISES)} exercises solved" in text
         assert f"1 of {len(CHAPTERS)} chapters written so far" in text
-        assert "1 of 6 exercises solved" in text
+        assert "1 of 6 exercises solved, 1 of 3 questions answered" in text
         assert text.count("not written yet") == len(CHAPTERS) - 1
         assert text.count("●") == 1
         for chapter in CHAPTERS:

@@ -239,21 +239,20 @@ def rule_outside(bad, good, exercise):
 
 
 def one_beyond(runs, exercise):
-    """Every access out of bounds is one beyond the edge, although surplus threads would reach further.
+    """Every write (or, without one, read) out of bounds is one beyond the edge, although threads reach further.
 
-    A flat index into a picture (CUDA C) is one beyond in the row after the last or before the first.
+    Where a thread reads follows from what it writes, perhaps several elements further. A flat index into a picture (CUDA C) is one beyond in the row after the last or before the first.
     """
     told = False
     for run in runs:
-        for touched in (run.outside_writes, run.outside_reads):
-            for name, indices in touched.items():
-                value = run.arguments[name]
-                shape = value.shape if isinstance(value, np.ndarray | Out) else value.array.shape
-                if len(indices[0]) < len(shape):
-                    row = int(np.prod(shape[1:]))
-                    indices, shape = [(index[0] // row,) for index in indices], shape[:1]
-                if any(not -1 <= i <= n for index in indices for i, n in zip(index, shape, strict=True)):
-                    return False
+        for name, indices in (run.outside_writes or run.outside_reads).items():
+            value = run.arguments[name]
+            shape = value.shape if isinstance(value, np.ndarray | Out) else value.array.shape
+            if len(indices[0]) < len(shape):
+                row = int(np.prod(shape[1:]))
+                indices, shape = [(index[0] // row,) for index in indices], shape[:1]
+            if any(not -1 <= i <= n for index in indices for i, n in zip(index, shape, strict=True)):
+                return False
         told |= max(surplus(run, exercise)) > 1
     return told
 

@@ -240,250 +240,263 @@ def blocks_for(height, width, block_x, block_y):
 )
 
 
-# ---- 05.grayscale: two axes ----
+# ---- 05.max_pool: two axes, and an output smaller than the input ----
 
 
 @cuda.jit
-def grayscale(gray, rgb):
+def max_pool(out, picture):
     x, y = cuda.grid(2)
-    height, width = gray.shape
+    height, width = out.shape
     if x < width and y < height:
-        red, green, blue = rgb[y, x, 0], rgb[y, x, 1], rgb[y, x, 2]
-        gray[y, x] = 0.299 * red + 0.587 * green + 0.114 * blue
+        upper = max(picture[2 * y, 2 * x], picture[2 * y, 2 * x + 1])
+        lower = max(picture[2 * y + 1, 2 * x], picture[2 * y + 1, 2 * x + 1])
+        out[y, x] = max(upper, lower)
 
 
 @cuda.jit
-def grayscale_without_guard(gray, rgb):
+def pool_without_guard(out, picture):
     x, y = cuda.grid(2)
-    gray[y, x] = 0.299 * rgb[y, x, 0] + 0.587 * rgb[y, x, 1] + 0.114 * rgb[y, x, 2]
+    upper = max(picture[2 * y, 2 * x], picture[2 * y, 2 * x + 1])
+    lower = max(picture[2 * y + 1, 2 * x], picture[2 * y + 1, 2 * x + 1])
+    out[y, x] = max(upper, lower)
 
 
 @cuda.jit
-def grayscale_guards_x_only(gray, rgb):
+def pool_guards_x_only(out, picture):
     x, y = cuda.grid(2)
-    if x < gray.shape[1]:
-        gray[y, x] = 0.299 * rgb[y, x, 0] + 0.587 * rgb[y, x, 1] + 0.114 * rgb[y, x, 2]
+    if x < out.shape[1]:
+        upper = max(picture[2 * y, 2 * x], picture[2 * y, 2 * x + 1])
+        lower = max(picture[2 * y + 1, 2 * x], picture[2 * y + 1, 2 * x + 1])
+        out[y, x] = max(upper, lower)
 
 
 @cuda.jit
-def grayscale_swapped(gray, rgb):
+def pool_swapped(out, picture):
     row, column = cuda.grid(2)
-    if row < gray.shape[0] and column < gray.shape[1]:
-        gray[row, column] = (
-            0.299 * rgb[row, column, 0] + 0.587 * rgb[row, column, 1] + 0.114 * rgb[row, column, 2]
-        )
+    if row < out.shape[0] and column < out.shape[1]:
+        upper = max(picture[2 * row, 2 * column], picture[2 * row, 2 * column + 1])
+        lower = max(picture[2 * row + 1, 2 * column], picture[2 * row + 1, 2 * column + 1])
+        out[row, column] = max(upper, lower)
 
 
 @cuda.jit
-def grayscale_swapped_after_guard(gray, rgb):
+def pool_square(out, picture):
     x, y = cuda.grid(2)
-    if x < gray.shape[1] and y < gray.shape[0]:
-        gray[x, y] = 0.299 * rgb[x, y, 0] + 0.587 * rgb[x, y, 1] + 0.114 * rgb[x, y, 2]
-
-
-@cuda.jit
-def grayscale_square(gray, rgb):
-    x, y = cuda.grid(2)
-    n = gray.shape[0]
+    n = out.shape[0]
     if x < n and y < n:
-        gray[y, x] = 0.299 * rgb[y, x, 0] + 0.587 * rgb[y, x, 1] + 0.114 * rgb[y, x, 2]
+        upper = max(picture[2 * y, 2 * x], picture[2 * y, 2 * x + 1])
+        lower = max(picture[2 * y + 1, 2 * x], picture[2 * y + 1, 2 * x + 1])
+        out[y, x] = max(upper, lower)
 
 
 @cuda.jit
-def grayscale_one_too_many(gray, rgb):
+def pool_one_too_many(out, picture):
     x, y = cuda.grid(2)
-    if x <= gray.shape[1] and y <= gray.shape[0]:
-        gray[y, x] = 0.299 * rgb[y, x, 0] + 0.587 * rgb[y, x, 1] + 0.114 * rgb[y, x, 2]
+    if x <= out.shape[1] and y <= out.shape[0]:
+        upper = max(picture[2 * y, 2 * x], picture[2 * y, 2 * x + 1])
+        lower = max(picture[2 * y + 1, 2 * x], picture[2 * y + 1, 2 * x + 1])
+        out[y, x] = max(upper, lower)
 
 
 @cuda.jit
-def grayscale_bgr(gray, rgb):
+def pool_whole_blocks(out, picture):
     x, y = cuda.grid(2)
-    height, width = gray.shape
+    height = out.shape[0] // cuda.blockDim.y * cuda.blockDim.y
+    width = out.shape[1] // cuda.blockDim.x * cuda.blockDim.x
     if x < width and y < height:
-        gray[y, x] = 0.114 * rgb[y, x, 0] + 0.587 * rgb[y, x, 1] + 0.299 * rgb[y, x, 2]
+        upper = max(picture[2 * y, 2 * x], picture[2 * y, 2 * x + 1])
+        lower = max(picture[2 * y + 1, 2 * x], picture[2 * y + 1, 2 * x + 1])
+        out[y, x] = max(upper, lower)
 
 
 @cuda.jit
-def grayscale_whole_blocks(gray, rgb):
+def pool_step_of_one(out, picture):
     x, y = cuda.grid(2)
-    height = gray.shape[0] // cuda.blockDim.y * cuda.blockDim.y
-    width = gray.shape[1] // cuda.blockDim.x * cuda.blockDim.x
-    if x < width and y < height:
-        gray[y, x] = 0.299 * rgb[y, x, 0] + 0.587 * rgb[y, x, 1] + 0.114 * rgb[y, x, 2]
+    if x < out.shape[1] and y < out.shape[0]:
+        upper = max(picture[y, x], picture[y, x + 1])
+        lower = max(picture[y + 1, x], picture[y + 1, x + 1])
+        out[y, x] = max(upper, lower)
 
 
-def weighted(rgb, weights):
-    """Weighted sum over the colours, in float64."""
-    return rgb.astype(np.float64) @ np.array(weights)
+@cuda.jit
+def pool_upper_row_only(out, picture):
+    x, y = cuda.grid(2)
+    if x < out.shape[1] and y < out.shape[0]:
+        out[y, x] = max(picture[2 * y, 2 * x], picture[2 * y, 2 * x + 1])
 
 
-GRAYSCALE = Exercise(
-    id="05.grayscale",
-    title="A picture turned grey",
+def four_of_each_square(picture, step=2):
+    """The four pixels of each 2 x 2 square as a new first axis; squares that would stick out are left away."""
+    height, width = picture.shape[0] // 2, picture.shape[1] // 2
+    return np.stack([picture[dy : dy + step * height : step, dx : dx + step * width : step][:height, :width]
+                     for dy in (0, 1) for dx in (0, 1)])  # fmt: skip
+
+
+MAX_POOL = Exercise(
+    id="05.max_pool",
+    title="Half the picture",
     chapter=CHAPTER,
     minutes=10,
     task=(
-        "Fill `gray[y, x]` with 0.299 R + 0.587 G + 0.114 B, where `rgb` has the shape (height, width, 3) and"
-        " the colours lie along its last axis. Pictures are wide, tall, and of any size; the grid covers x"
-        " along the width and y along the height."
+        "Shrink a picture to half its size: `out[y, x]` is the largest of the four pixels of `picture` in rows"
+        " 2y and 2y + 1 and columns 2x and 2x + 1. One thread an element of `out`. An odd last row or column of"
+        " the picture is left out. (A network that reads digits does exactly this, twice: chapter 16.)"
     ),
     starter="""
 @cuda.jit
-def grayscale(gray, rgb):
+def max_pool(out, picture):
     x, y = cuda.grid(2)
-    ...                          # which pixels exist? then fill gray[y, x]
+    ...                          # guard, then the largest of four pixels
 """,
-    solution=grayscale,
-    inputs=lambda rng, shape: {"gray": Out(shape), "rgb": rng.uniform(0, 1, (*shape, 3)).astype(np.float32)},
-    reference=lambda gray, rgb: weighted(rgb, (0.299, 0.587, 0.114)),
-    shapes=((1, 1), (4, 8), (8, 8), (8, 16), (9, 9), (5, 13), (11, 3), (1, 17), (19, 1)),
-    fresh=some_picture,
+    solution=max_pool,
+    inputs=lambda rng, shape: {"out": Out((shape[0] // 2, shape[1] // 2)), "picture": uniform(rng, *shape)},
+    reference=lambda out, picture: four_of_each_square(picture).max(axis=0),
+    shapes=((2, 2), (8, 16), (16, 16), (16, 32), (18, 18), (10, 26), (23, 7), (3, 35), (38, 2)),
     block=(8, 4, 1),
-    extents=lambda shape: (shape[1], shape[0], 1),
+    extents=lambda shape: (shape[1] // 2, shape[0] // 2, 1),
     swapped=(0, 1),
     hints=(
-        "Two axes need two comparisons: `x` against the width and `y` against the height.",
-        "`height, width = gray.shape`: the first axis counts rows, which is y.",
-        (
-            "Inside `if x < width and y < height:` the three colours are `rgb[y, x, 0]`, `rgb[y, x, 1]`,"
-            " `rgb[y, x, 2]`."
-        ),
+        "The guard compares with `out.shape`, since there is a thread for each element of `out`.",
+        "`height, width = out.shape`: the first axis counts rows, which is y.",
+        "The upper two pixels are `picture[2 * y, 2 * x]` and `picture[2 * y, 2 * x + 1]`; `max(a, b)` works in kernels.",
     ),
     wrong=(
-        Wrong(grayscale_without_guard, "missing_guard"),
-        Wrong(grayscale_guards_x_only, "missing_guard"),
-        Wrong(grayscale_swapped, "swapped_axes"),
-        Wrong(grayscale_swapped_after_guard, "swapped_axes"),
-        Wrong(grayscale_square, "only_square"),
-        Wrong(grayscale_one_too_many, "off_by_one"),
-        Wrong(grayscale_bgr, "wrong_value"),
-        Wrong(grayscale_whole_blocks, "only_multiples"),
+        Wrong(pool_without_guard, "missing_guard"),
+        Wrong(pool_guards_x_only, "missing_guard"),
+        Wrong(pool_swapped, "swapped_axes"),
+        Wrong(pool_square, "only_square"),
+        Wrong(pool_one_too_many, "off_by_one"),
+        Wrong(pool_whole_blocks, "only_multiples"),
+        Wrong(pool_step_of_one, "wrong_value"),
+        Wrong(pool_upper_row_only, "wrong_value"),
     ),
     hypotheses=(
         Hypothesis(
             "wrong_value",
-            "Red and blue are exchanged: red comes first in `rgb`.",
-            lambda gray, rgb: weighted(rgb, (0.114, 0.587, 0.299)),
+            "The squares overlap: those of neighbouring threads must lie two pixels apart.",
+            lambda out, picture: four_of_each_square(picture, step=1).max(axis=0),
         ),
         Hypothesis(
             "wrong_value",
-            "This is the plain mean of the three colours; the eye weighs green most.",
-            lambda gray, rgb: weighted(rgb, (1 / 3, 1 / 3, 1 / 3)),
+            "Only the upper two of the four pixels are compared.",
+            lambda out, picture: four_of_each_square(picture)[:2].max(axis=0),
         ),
     ),
 )
 
 
-# ---- 05.batched_matmul: the batch as a grid axis ----
+# ---- 05.batched_linear: the batch as a grid axis ----
 
 
 @cuda.jit
-def batched_matmul(c, a, b):
+def linear(out, x, weight, bias):
     column, row, batch = cuda.grid(3)
-    if batch < c.shape[0] and row < c.shape[1] and column < c.shape[2]:
-        total = np.float32(0)
-        for k in range(a.shape[2]):
-            total += a[batch, row, k] * b[batch, k, column]
-        c[batch, row, column] = total
+    if batch < out.shape[0] and row < out.shape[1] and column < out.shape[2]:
+        total = bias[column]
+        for k in range(x.shape[2]):
+            total += x[batch, row, k] * weight[column, k]
+        out[batch, row, column] = total
 
 
 @cuda.jit
-def matmul_without_guard(c, a, b):
+def linear_without_guard(out, x, weight, bias):
     column, row, batch = cuda.grid(3)
-    total = np.float32(0)
-    for k in range(a.shape[2]):
-        total += a[batch, row, k] * b[batch, k, column]
-    c[batch, row, column] = total
+    total = bias[column]
+    for k in range(x.shape[2]):
+        total += x[batch, row, k] * weight[column, k]
+    out[batch, row, column] = total
 
 
 @cuda.jit
-def matmul_batch_unguarded(c, a, b):
+def linear_batch_unguarded(out, x, weight, bias):
     column, row, batch = cuda.grid(3)
-    if row < c.shape[1] and column < c.shape[2]:
-        total = np.float32(0)
-        for k in range(a.shape[2]):
-            total += a[batch, row, k] * b[batch, k, column]
-        c[batch, row, column] = total
+    if row < out.shape[1] and column < out.shape[2]:
+        total = bias[column]
+        for k in range(x.shape[2]):
+            total += x[batch, row, k] * weight[column, k]
+        out[batch, row, column] = total
 
 
 @cuda.jit
-def matmul_swapped(c, a, b):
+def linear_swapped(out, x, weight, bias):
     row, column, batch = cuda.grid(3)
-    if batch < c.shape[0] and row < c.shape[1] and column < c.shape[2]:
-        total = np.float32(0)
-        for k in range(a.shape[2]):
-            total += a[batch, row, k] * b[batch, k, column]
-        c[batch, row, column] = total
+    if batch < out.shape[0] and row < out.shape[1] and column < out.shape[2]:
+        total = bias[column]
+        for k in range(x.shape[2]):
+            total += x[batch, row, k] * weight[column, k]
+        out[batch, row, column] = total
 
 
 @cuda.jit
-def matmul_square(c, a, b):
+def linear_square(out, x, weight, bias):
     column, row, batch = cuda.grid(3)
-    n = c.shape[2]
-    if batch < c.shape[0] and row < n and column < n:
-        total = np.float32(0)
+    n = out.shape[2]
+    if batch < out.shape[0] and row < n and column < n:
+        total = bias[column]
         for k in range(n):
-            total += a[batch, row, k] * b[batch, k, column]
-        c[batch, row, column] = total
+            total += x[batch, row, k] * weight[column, k]
+        out[batch, row, column] = total
 
 
 @cuda.jit
-def matmul_last_k_missing(c, a, b):
+def linear_last_k_missing(out, x, weight, bias):
     column, row, batch = cuda.grid(3)
-    if batch < c.shape[0] and row < c.shape[1] and column < c.shape[2]:
+    if batch < out.shape[0] and row < out.shape[1] and column < out.shape[2]:
+        total = bias[column]
+        for k in range(x.shape[2] - 1):
+            total += x[batch, row, k] * weight[column, k]
+        out[batch, row, column] = total
+
+
+@cuda.jit
+def linear_without_bias(out, x, weight, bias):
+    column, row, batch = cuda.grid(3)
+    if batch < out.shape[0] and row < out.shape[1] and column < out.shape[2]:
         total = np.float32(0)
-        for k in range(a.shape[2] - 1):
-            total += a[batch, row, k] * b[batch, k, column]
-        c[batch, row, column] = total
+        for k in range(x.shape[2]):
+            total += x[batch, row, k] * weight[column, k]
+        out[batch, row, column] = total
 
 
 @cuda.jit
-def matmul_first_batch_of_b(c, a, b):
+def linear_adds_to_output(out, x, weight, bias):
     column, row, batch = cuda.grid(3)
-    if batch < c.shape[0] and row < c.shape[1] and column < c.shape[2]:
-        total = np.float32(0)
-        for k in range(a.shape[2]):
-            total += a[batch, row, k] * b[0, k, column]
-        c[batch, row, column] = total
+    if batch < out.shape[0] and row < out.shape[1] and column < out.shape[2]:
+        for k in range(x.shape[2]):
+            out[batch, row, column] += x[batch, row, k] * weight[column, k]
+        out[batch, row, column] += bias[column]
 
 
-@cuda.jit
-def matmul_adds_to_output(c, a, b):
-    column, row, batch = cuda.grid(3)
-    if batch < c.shape[0] and row < c.shape[1] and column < c.shape[2]:
-        for k in range(a.shape[2]):
-            c[batch, row, column] += a[batch, row, k] * b[batch, k, column]
+def affine(x, weight, bias):
+    """x @ weight.T + bias in float64."""
+    return x.astype(np.float64) @ weight.astype(np.float64).T + bias
 
 
-def product(a, b):
-    """Batched product in float64."""
-    return a.astype(np.float64) @ b.astype(np.float64)
-
-
-BATCHED_MATMUL = Exercise(
-    id="05.batched_matmul",
-    title="Many products at once",
+LINEAR = Exercise(
+    id="05.batched_linear",
+    title="A linear layer, for a whole batch",
     chapter=CHAPTER,
     minutes=15,
     task=(
-        "For each `batch`, fill `c[batch]` with the matrix product of `a[batch]` and `b[batch]`: c[batch,"
-        " row, column] is the sum over k of a[batch, row, k] * b[batch, k, column]. x runs along the columns,"
-        " y along the rows and z along the batch; the matrices are rarely square."
+        "`torch.nn.Linear` computes `x @ weight.T + bias`. Do it for a batch: out[batch, row, column] is"
+        " bias[column] plus the sum over k of x[batch, row, k] * weight[column, k]. All batches share one"
+        " weight, whose rows belong to the *columns* of the output. x runs along the columns, y along the rows"
+        " and z along the batch; nothing is square."
     ),
     starter="""
 @cuda.jit
-def batched_matmul(c, a, b):
+def linear(out, x, weight, bias):
     column, row, batch = cuda.grid(3)
-    ...                          # one thread fills one element of c
+    ...                          # one thread fills one element of out
 """,
-    solution=batched_matmul,
+    solution=linear,
     inputs=lambda rng, s: {
-        "c": Out((s[0], s[1], s[3])),
-        "a": uniform(rng, s[0], s[1], s[2]),
-        "b": uniform(rng, s[0], s[2], s[3]),
+        "out": Out((s[0], s[1], s[3])),
+        "x": uniform(rng, s[0], s[1], s[2]),
+        "weight": uniform(rng, s[3], s[2]),
+        "bias": uniform(rng, s[3]),
     },
-    reference=lambda c, a, b: product(a, b),
+    reference=lambda out, x, weight, bias: affine(x, weight, bias),
     shapes=(
         (1, 1, 1, 1),
         (2, 4, 4, 4),
@@ -493,43 +506,43 @@ def batched_matmul(c, a, b):
         (1, 3, 2, 9),
         (5, 2, 11, 4),
     ),
-    fresh=lambda rng: (
-        int(rng.integers(2, 5)),
-        *map(int, rng.choice(np.arange(2, 9), size=3, replace=False)),
-    ),
     block=(4, 4, 2),
     extents=lambda s: (s[3], s[1], s[0]),
     is_square=lambda s: s[1] == s[2] == s[3],
     swapped=(1, 2),
     hints=(
-        "Start with the guard: three axes, three comparisons, each against one side of `c.shape`.",
-        "Sum in a variable of the thread's own and write it to `c` once, at the end.",
-        "k runs over the side that the two matrices share: `a.shape[2]`, which is also `b.shape[1]`.",
+        "Start with the guard: three axes, three comparisons, each against one side of `out.shape`.",
+        "Sum in a variable of the thread's own, beginning with the bias, and write it to `out` once, at the end.",
+        "k runs over the side that both share: `x.shape[2]`, which is also `weight.shape[1]`.",
     ),
     wrong=(
-        Wrong(matmul_without_guard, "missing_guard"),
-        Wrong(matmul_batch_unguarded, "missing_guard"),
-        Wrong(matmul_swapped, "swapped_axes"),
-        Wrong(matmul_square, "only_square"),
-        Wrong(matmul_last_k_missing, "off_by_one"),
-        Wrong(matmul_first_batch_of_b, "wrong_value"),
-        Wrong(matmul_adds_to_output, "reads_output"),
+        Wrong(linear_without_guard, "missing_guard"),
+        Wrong(linear_batch_unguarded, "missing_guard"),
+        Wrong(linear_swapped, "swapped_axes"),
+        Wrong(linear_square, "only_square"),
+        Wrong(linear_last_k_missing, "off_by_one"),
+        Wrong(linear_without_bias, "wrong_value"),
+        Wrong(linear_adds_to_output, "reads_output"),
     ),
     hypotheses=(
         Hypothesis(
             "off_by_one",
             "The last term of the sum is missing: `range(n)` already stops before n.",
-            lambda c, a, b: product(a[:, :, :-1], b[:, :-1]),
+            lambda out, x, weight, bias: affine(x[:, :, :-1], weight[:, :-1], bias),
         ),
         Hypothesis(
             "off_by_one",
             "The first term of the sum is missing: k starts at 0.",
-            lambda c, a, b: product(a[:, :, 1:], b[:, 1:]),
+            lambda out, x, weight, bias: affine(x[:, :, 1:], weight[:, 1:], bias),
         ),
         Hypothesis(
-            "wrong_value", "Every batch is multiplied with `b[0]`.", lambda c, a, b: product(a, b[:1])
+            "wrong_value", "The bias is missing.", lambda out, x, weight, bias: affine(x, weight, 0 * bias)
         ),
-        Hypothesis("wrong_value", "Every batch is computed from `a[0]`.", lambda c, a, b: product(a[:1], b)),
+        Hypothesis(
+            "wrong_value",
+            "Every batch is computed from `x[0]`.",
+            lambda out, x, weight, bias: affine(x[:1], weight, bias),
+        ),
     ),
 )
 
@@ -762,7 +775,7 @@ def axpy(y, x, a):
     ),
 )
 
-EXERCISES = (SCALE, BLOCKS_FOR, GRAYSCALE, BATCHED_MATMUL, ROTATE, GRID_STRIDE)
+EXERCISES = (SCALE, BLOCKS_FOR, MAX_POOL, LINEAR, ROTATE, GRID_STRIDE)
 
 QUIZZES = (
     Quiz(
