@@ -1,0 +1,474 @@
+"""Counting: from a launch's events to sectors, bank conflicts, active lanes and barriers, by source line.
+
+README.md states the model: which accesses are taken as simultaneous, and how hardware counts.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from . import record
+from .record import ACCESSES, ATOMIC, BARRIER, FIELDS, GRID_BARRIER, LINE, NOT_TAKEN, TAKEN, WORDS
+
+WARP, SECTOR, CACHE_LINE, BANKS, BANK_BYTES = 32, 32, 128, 32, 4
+
+
+def group(*columns):
+    """(number of each row's group, index of each group's first row): rows are grouped by equal columns."""
+    if not len(columns[0]):
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    order = np.lexsort(columns[::-1])
+    new = np.ones(len(order), bool)
+    new[1:] = np.logical_or.reduce([column[order][1:] != column[order][:-1] for column in columns])
+    numbers = np.empty(len(order), np.int64)
+    numbers[order] = np.cumsum(new) - 1
+    return numbers, order[new]  # lexsort is stable: the first row of each group
+
+
+def per_group(numbers, *keys):
+    """How many distinct `keys` each group in `numbers` holds (one count for each group number)."""
+    _, first = group(numbers, *keys)
+    return np.bincount(numbers[first], minlength=int(numbers.max(initial=-1)) + 1)
+
+
+def rank_among(*columns):
+    """For each row, the number of earlier rows with the same columns."""
+    if not len(columns[0]):
+        return np.zeros(0, np.int64)
+    order = np.lexsort(columns[::-1])
+    new = np.ones(len(order), bool)
+    new[1:] = np.logical_or.reduce([column[order][1:] != column[order][:-1] for column in columns])
+    starts = np.flatnonzero(new)
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order)) - np.repeat(starts, np.diff(starts, append=len(order)))
+    return rank
+
+
+class Events:
+    """The events of a recording as columns, with what follows from them.
+
+    epoch: how many block-wide barriers the thread has passed. occurrence: how often it has been at this
+    place in this epoch; the k-th times of a warp's lanes are taken as one instruction. step: the event's
+    place among those of its thread and epoch.
+    """
+
+    def __init__(self, recording):
+        recorder = recording.recorder
+        table = np.frombuffer(recorder.events, np.int64).reshape(-1, FIELDS)
+        self.kind, self.thread, self.site, self.memory, self.offset, self.size = table.T.copy()
+        self.sites, self.memories = recorder.sites, recorder.memories
+        threads = int(np.prod(recording.block))
+        self.block, rank = np.divmod(self.thread, threads)
+        self.lane = rank % WARP
+        self.warp = self.block * -(-threads // WARP) + rank // WARP
+        self.threads_a_block, self.warps_a_block = threads, -(-threads // WARP)
+        self.by_thread = np.argsort(self.thread, kind="stable")
+        self.epoch = self.passed((self.kind == BARRIER) | (self.kind == GRID_BARRIER))
+        self.grid_epoch = self.passed(self.kind == GRID_BARRIER)
+        kind = np.where(self.kind == NOT_TAKEN, TAKEN, self.kind)
+        self.occurrence = rank_among(self.thread, self.epoch, kind, self.site)
+        self.step = rank_among(self.thread, self.epoch)
+        self.spaces = np.array([m.space for m in self.memories], dtype=object)
+        self.address = self.offset + np.array([m.start for m in self.memories] or [0], np.int64)[self.memory]
+        roots = {root: i for i, root in enumerate(dict.fromkeys(m.root for m in self.memories))}
+        self.root = np.array([roots[m.root] for m in self.memories] or [0], np.int64)[self.memory]
+
+    def __len__(self):
+        return len(self.kind)
+
+    def lanes_of(self, warps):
+        """How many threads each of these warps has."""
+        return np.minimum(WARP, self.threads_a_block - warps % self.warps_a_block * WARP)
+
+    def passed(self, happened):
+        """How many of `happened` the same thread has had before each event."""
+        order = self.by_thread
+        counted = np.cumsum(happened[order]) - happened[order]
+        thread = self.thread[order]
+        starts = np.flatnonzero(np.diff(thread, prepend=-1))
+        base = np.repeat(counted[starts], np.diff(starts, append=len(thread)))
+        passed = np.empty(len(order), np.int64)
+        passed[order] = counted - base
+        return passed
+
+    def accesses(self, *spaces):
+        """Indices of the accesses to memory in these spaces."""
+        found = np.flatnonzero(np.isin(self.kind, ACCESSES))
+        if not len(found):
+            return found
+        return found[np.isin(self.spaces[self.memory[found]], spaces)]
+
+    @cached_property
+    def line_of_site(self):
+        """For each site number, the number of its (file, line), and those places in order."""
+        places = sorted({(s.filename, s.line) for s in self.sites})
+        numbers = {place: i for i, place in enumerate(places)}
+        return np.array([numbers[s.filename, s.line] for s in self.sites] or [0]), places
+
+    @cached_property
+    def name_of_memory(self):
+        names = list(dict.fromkeys(m.name for m in self.memories))
+        return np.array([names.index(m.name) for m in self.memories] or [0]), names
+
+
+@dataclass(frozen=True)
+class Place:
+    """A source line: `line` in `filename`, whose text is `code`."""
+
+    filename: str
+    line: int
+    code: str
+
+
+@dataclass(frozen=True)
+class Coalescing(Place):
+    """Global accesses of one source line to one array. A request is one instruction of one warp.
+
+    sectors: 32-byte sectors that the requests touch; fewest: sectors that the same bytes would fill, packed.
+    cache_lines: 128-byte lines they touch. accesses: elements, of all threads.
+    """
+
+    array: str
+    operation: str
+    requests: int
+    accesses: int
+    sectors: int
+    fewest: int
+    cache_lines: int
+
+    @property
+    def efficiency(self):
+        """Percent: fewest / sectors."""
+        return 100 * self.fewest / self.sectors
+
+    @property
+    def sectors_per_request(self):
+        return self.sectors / self.requests
+
+
+@dataclass(frozen=True)
+class Banks(Place):
+    """Shared accesses of one source line to one array.
+
+    ways: the most distinct words that one bank must serve in one pass, in the worst request (1: no conflict).
+    wavefronts: passes that all requests take; fewest: passes without conflicts.
+    """
+
+    array: str
+    operation: str
+    requests: int
+    accesses: int
+    ways: int
+    wavefronts: int
+    fewest: int
+
+    @property
+    def conflicts(self):
+        """Passes that conflicts add."""
+        return self.wavefronts - self.fewest
+
+
+@dataclass(frozen=True)
+class Contention(Place):
+    """Atomics of one source line on one array: the most lanes of a warp that meet on one element."""
+
+    array: str
+    space: str
+    requests: int
+    accesses: int
+    lanes: int
+
+
+@dataclass(frozen=True)
+class Activity(Place):
+    """How often warps ran a line, and how many of the 32 lanes were active on average."""
+
+    runs: int
+    active: float
+
+    @property
+    def percent(self):
+        return 100 * self.active / WARP
+
+
+@dataclass(frozen=True)
+class Branch(Place):
+    """An if, while or conditional expression: in how many of its runs the lanes of a warp disagreed."""
+
+    runs: int
+    diverged: int
+    taken: int
+    not_taken: int
+
+
+def requests(events, chosen):
+    """(request of each chosen access, index of each request's first access among all events)."""
+    columns = (events.warp, events.epoch, events.site, events.occurrence, events.kind)
+    numbers, first = group(*(column[chosen] for column in columns))
+    return numbers, chosen[first]
+
+
+def rows_of(events, first):
+    """(row of each request, places, arrays and operations of the rows): by line, array and operation."""
+    line, places = events.line_of_site
+    name, names = events.name_of_memory
+    keys = line[events.site[first]], name[events.memory[first]], events.kind[first]
+    rows, index = group(*keys)
+    labels = [(place(events, places[keys[0][i]]), names[keys[1][i]], WORDS[int(keys[2][i])]) for i in index]
+    return rows, labels
+
+
+def place(events, where):
+    filename, line = where
+    return filename, line, record.Site(filename, line, 0).code
+
+
+def pieces(events, chosen, numbers, size):
+    """(request, root, piece) of every `size`-byte piece of memory that an access touches."""
+    low = events.address[chosen] // size
+    count = (events.address[chosen] + np.maximum(events.size[chosen], 1) - 1) // size - low + 1
+    within = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
+    return np.repeat(numbers, count), np.repeat(events.root[chosen], count), np.repeat(low, count) + within
+
+
+def unique_bytes(events, chosen, numbers):
+    """How many different bytes each request asks for."""
+    _, first = group(numbers, events.root[chosen], events.address[chosen])
+    return np.bincount(numbers[first], events.size[chosen][first]).astype(np.int64)
+
+
+def sectors(events, chosen, numbers, size=SECTOR):
+    """How many `size`-byte sectors each request touches."""
+    return per_group(*pieces(events, chosen, numbers, size))
+
+
+def coalescing(events):
+    chosen = events.accesses("global")
+    numbers, first = requests(events, chosen)
+    if not len(first):
+        return []
+    touched, lines = sectors(events, chosen, numbers), sectors(events, chosen, numbers, CACHE_LINE)
+    fewest = -(-unique_bytes(events, chosen, numbers) // SECTOR)
+    rows, labels = rows_of(events, first)
+    totals = [
+        np.bincount(rows, weights).astype(int).tolist()
+        for weights in (None, np.bincount(numbers), touched, fewest, lines)
+    ]
+    return [
+        Coalescing(*where, array, operation, *numbers)
+        for (where, array, operation), *numbers in zip(labels, *totals, strict=True)
+    ]
+
+
+def passes(events, chosen, numbers):
+    """(ways, wavefronts, fewest) of each request to shared memory.
+
+    A pass serves one 4-byte word of each of the 32 banks. Accesses of 4 bytes or less: the warp at once;
+    8 bytes: half a warp at a time; 16 bytes: a quarter. Lanes that read one word share it; atomics do not.
+    """
+    size = events.size[chosen]
+    lanes_a_phase = np.where(size <= 4, WARP, np.maximum(1, WARP * 4 // np.maximum(size, 1)))
+    phase = events.lane[chosen] // lanes_a_phase
+    numbers_of_words, root, word = pieces(events, chosen, numbers, BANK_BYTES)
+    count = (
+        (events.address[chosen] + np.maximum(size, 1) - 1) // BANK_BYTES
+        - events.address[chosen] // BANK_BYTES
+        + 1
+    )
+    phase = np.repeat(phase, count)
+    alone = np.where(events.kind[chosen] == ATOMIC, events.lane[chosen], -1)
+    _, words = group(numbers_of_words, phase, root, word, np.repeat(alone, count))
+    key = numbers_of_words[words], phase[words], word[words] % BANKS
+    in_bank, bank = group(*key)
+    degree = np.bincount(in_bank)
+    in_phase, first = group(key[0][bank], key[1][bank])
+    worst = np.zeros(len(first), np.int64)
+    np.maximum.at(worst, in_phase, degree)
+    request = key[0][bank][first]
+    ways = np.zeros(int(numbers.max()) + 1, np.int64)
+    np.maximum.at(ways, request, worst)
+    return ways, np.bincount(request, worst).astype(int), np.bincount(request)
+
+
+def banks(events):
+    chosen = events.accesses("shared")
+    numbers, first = requests(events, chosen)
+    if not len(first):
+        return []
+    ways, wavefronts, fewest = passes(events, chosen, numbers)
+    rows, labels = rows_of(events, first)
+    worst = np.zeros(len(labels), np.int64)
+    np.maximum.at(worst, rows, ways)
+    totals = [np.bincount(rows, weights).astype(int).tolist() for weights in (None, np.bincount(numbers))]
+    passed = [np.bincount(rows, weights).astype(int).tolist() for weights in (wavefronts, fewest)]
+    return [
+        Banks(*where, array, operation, *numbers)
+        for (where, array, operation), *numbers in zip(labels, *totals, worst.tolist(), *passed, strict=True)
+    ]
+
+
+def contention(events):
+    chosen = events.accesses("global", "shared")
+    chosen = chosen[events.kind[chosen] == ATOMIC]
+    numbers, first = requests(events, chosen)
+    if not len(first):
+        return []
+    element, index = group(numbers, events.root[chosen], events.address[chosen])
+    most = np.zeros(len(first), np.int64)
+    np.maximum.at(most, numbers[index], np.bincount(element))
+    rows, labels = rows_of(events, first)
+    worst = np.zeros(len(labels), np.int64)
+    np.maximum.at(worst, rows, most)
+    spaces = np.empty(len(labels), object)
+    spaces[rows] = events.spaces[events.memory[first]]
+    totals = [np.bincount(rows, weights).astype(int).tolist() for weights in (None, np.bincount(numbers))]
+    return [
+        Contention(*where, array, space, *numbers)
+        for (where, array, _), space, *numbers in zip(labels, spaces, *totals, worst.tolist(), strict=True)
+    ]
+
+
+def activity(events):
+    chosen = np.flatnonzero(events.kind == LINE)
+    numbers, first = requests(events, chosen)
+    if not len(first):
+        return []
+    line, places = events.line_of_site
+    lines, index = group(line[events.site[chosen][np.searchsorted(chosen, first)]])
+    lanes = np.bincount(lines, np.bincount(numbers))
+    return [
+        Activity(*place(events, places[line[events.site[first[i]]]]), int(runs), float(active / runs))
+        for i, runs, active in zip(index, np.bincount(lines), lanes, strict=True)
+    ]
+
+
+def branches(events):
+    chosen = np.flatnonzero((events.kind == TAKEN) | (events.kind == NOT_TAKEN))
+    columns = (events.warp, events.epoch, events.site, events.occurrence)
+    numbers, first = group(*(column[chosen] for column in columns))
+    if not len(first):
+        return []
+    taken = np.bincount(numbers, events.kind[chosen] == TAKEN)
+    lanes = np.bincount(numbers)
+    line, places = events.line_of_site
+    keys = line[events.site[chosen[first]]]
+    rows, index = group(keys)
+    totals = [
+        np.bincount(rows, weights).astype(int).tolist()
+        for weights in (None, (taken > 0) & (taken < lanes), taken, lanes - taken)
+    ]
+    return [
+        Branch(*place(events, places[keys[i]]), *numbers) for i, *numbers in zip(index, *totals, strict=True)
+    ]
+
+
+@dataclass(frozen=True)
+class Barrier(Place):
+    """A block-wide barrier: how often each thread reached it. reached[block, rank]; skipped: the threads
+    (numbered through the grid) that reached it less often than others of their block."""
+
+    what: str
+    reached: np.ndarray
+    skipped: tuple
+
+
+def barriers(events, blocks, threads):
+    chosen = np.flatnonzero((events.kind == BARRIER) | (events.kind == GRID_BARRIER))
+    line, places = events.line_of_site
+    found = []
+    for number in np.unique(line[events.site[chosen]]):
+        here = chosen[line[events.site[chosen]] == number]
+        reached = np.bincount(events.thread[here], minlength=blocks * threads).reshape(blocks, threads)
+        skipped = np.flatnonzero(reached < reached.max(axis=1, keepdims=True))
+        what = "grid.sync()" if events.kind[here[0]] == GRID_BARRIER else "syncthreads()"
+        found.append(Barrier(*place(events, places[number]), what, reached, tuple(skipped.tolist())))
+    return found
+
+
+@dataclass(frozen=True)
+class Mistake(Place):
+    """Accesses of one line to one array that are wrong. what: "outside", "negative" or "uninitialised".
+
+    threads: numbers through the grid, one for each access; indices: the index of each.
+    """
+
+    what: str
+    array: str
+    operation: str
+    threads: tuple
+    indices: tuple
+
+
+def mistakes(events, outside):
+    """Accesses outside arrays, and reads of shared or local elements that nothing had been written to."""
+    found = {}
+    for one in outside:
+        site, memory = events.sites[one.site], events.memories[one.memory]
+        what = "negative" if min(one.index) < 0 else "outside"
+        key = site.filename, site.line, site.code, what, memory.name, WORDS[one.kind]
+        found.setdefault(key, []).append((one.thread, one.index))
+    for i in unwritten(events):
+        site, memory = events.sites[events.site[i]], events.memories[events.memory[i]]
+        index = memory.index(int(events.offset[i]))
+        if index is not None:
+            key = (
+                site.filename,
+                site.line,
+                site.code,
+                "uninitialised",
+                memory.name,
+                WORDS[int(events.kind[i])],
+            )
+            found.setdefault(key, []).append((int(events.thread[i]), index))
+    return [Mistake(*key, *zip(*where, strict=True)) for key, where in sorted(found.items())]
+
+
+def unwritten(events):
+    """Indices of the reads (and atomics) of shared and local elements before their first write, as it ran."""
+    chosen = events.accesses("shared", "local")
+    if not len(chosen):
+        return chosen
+    size = events.size[chosen]
+    unit = max(1, int(np.gcd.reduce(np.concatenate([size, events.address[chosen]]))))
+    numbers, root, piece = pieces(events, chosen, np.arange(len(chosen)), unit)
+    element, first = group(root, piece)
+    written = np.full(len(first), len(events), np.int64)
+    writes = events.kind[chosen][numbers] != record.READ
+    np.minimum.at(written, element[writes], chosen[numbers[writes]])
+    early = chosen[numbers] <= written[element]
+    early &= events.kind[chosen][numbers] != record.WRITE
+    return np.unique(chosen[numbers[early]])
+
+
+@dataclass(frozen=True)
+class Other(Place):
+    """Accesses to local or constant memory. words: different addresses of a request, on average."""
+
+    array: str
+    space: str
+    operation: str
+    requests: int
+    accesses: int
+    words: float
+
+
+def others(events):
+    chosen = events.accesses("local", "constant")
+    numbers, first = requests(events, chosen)
+    if not len(first):
+        return []
+    words = per_group(numbers, events.root[chosen], events.address[chosen])
+    rows, labels = rows_of(events, first)
+    spaces = np.empty(len(labels), object)
+    spaces[rows] = events.spaces[events.memory[first]]
+    count = np.bincount(rows)
+    totals = [
+        count.tolist(),
+        np.bincount(rows, np.bincount(numbers)).astype(int).tolist(),
+        (np.bincount(rows, words) / count).tolist(),
+    ]
+    return [
+        Other(*where, array, space, operation, *numbers)
+        for (where, array, operation), space, *numbers in zip(labels, spaces, *totals, strict=True)
+    ]

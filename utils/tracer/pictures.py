@@ -1,0 +1,559 @@
+"""Pictures of a trace. Each names the source line that it shows, in its title or beside it, and has a text
+alternative (`alt`)."""
+
+import numpy as np
+
+from utils.plots import ACCENT, ALARM, INK, figure
+
+from . import counts
+from .record import LINE, WORDS, TraceError
+
+WASTE, ASKED, BLANK, GRID_LINE = "#F6DDB8", "#BFD9EA", "#F4F4F4", "white"
+MOST_ROWS = 33  # rows of memory in one picture
+
+
+def lane_colour(lane):
+    """The colour of a lane, and black or white for what is written on it."""
+    from matplotlib import colormaps
+
+    colour = colormaps["viridis"](lane / 31)
+    return colour, "white" if lane < 17 else INK
+
+
+def rgb(colour):
+    from matplotlib.colors import to_rgb
+
+    return to_rgb(colour)
+
+
+def code_of(trace, filename, line):
+    """'line 12: out[i] = a[i]', cropped to what fits a title."""
+    text = next(
+        (text.strip() for name, number, text in trace.source if (name, number) == (filename, line)), ""
+    )
+    return f"line {line}:  {text if len(text) <= 84 else text[:83] + '…'}"
+
+
+def warp_name(trace, warp):
+    block, number = divmod(int(warp), trace.events.warps_a_block)
+    return f"warp {number} of block {trace._point(block, trace.grid)}"
+
+
+# -- which request to show -----------------------------------------------------------------------------------
+
+
+def select(trace, rows, space, line, array, operation, warp, time):
+    """The requests to draw: for each chosen array and operation of one line, the events of one request.
+
+    line None: the first line where something can be improved, else the first. warp None: that of the request
+    that costs most. time: which of that warp's requests at this line, from 0.
+    """
+    events = trace.events
+    found = trace._rows(rows, array, operation, line)
+    if line is None:
+        cost = {"global": lambda row: row.efficiency < 99.5, "shared": lambda row: row.conflicts > 0}[space]
+        number = next((row for row in found if cost(row)), found[0])
+        found = [row for row in found if (row.filename, row.line) == (number.filename, number.line)]
+    else:
+        found = [row for row in found if row.line == found[0].line]
+    chosen = events.accesses(space)
+    lines, places = events.line_of_site
+    names, known = events.name_of_memory
+    drawn = []
+    for row in found:
+        here = lines[events.site[chosen]] == places.index((row.filename, row.line))
+        here &= names[events.memory[chosen]] == known.index(row.array)
+        here &= np.array([WORDS[int(kind)] for kind in events.kind[chosen]]) == row.operation
+        own = chosen[here]
+        numbers, first = counts.requests(events, own)
+        if warp is None:
+            cost = (
+                counts.sectors(events, own, numbers)
+                if space == "global"
+                else counts.passes(events, own, numbers)[1]
+            )
+            warp = int(events.warp[first[np.argmax(cost)]])
+        mine = np.flatnonzero(events.warp[first] == warp)
+        mine = mine[np.argsort(first[mine])]
+        if not len(mine):
+            raise TraceError(f"{warp_name(trace, warp)} does not come to line {row.line}")
+        if not 0 <= time < len(mine):
+            raise TraceError(
+                f"{warp_name(trace, warp)} comes to line {row.line} {len(mine)} times; time= counts from 0"
+            )
+        drawn.append((row, own[numbers == mine[time]]))
+    return drawn, warp
+
+
+# -- memory: sectors and cache lines -------------------------------------------------------------------------
+
+
+def memory(trace, line=None, array=None, operation=None, warp=None, time=0):
+    """Memory as rows of 128 bytes, four 32-byte sectors each, with what one request of one warp asks for.
+
+    A cell is an element; its colour and number are the lane that asks for it. Orange: moved with it, for
+    nothing.
+    line, array, operation: which accesses (a line number or a piece of its text; None: the first line that
+        wastes sectors). warp: its number through the grid (None: the one that moves most).
+    time: which of its requests there, from 0.
+    """
+    drawn, warp = select(trace, trace.coalescing, "global", line, array, operation, warp, time)
+    sheets = [sheet(trace.events, chosen) for _, chosen in drawn]
+    heights = [max(len(rows), 2) for rows, *_ in sheets]
+    texts, row = [], drawn[0][0]
+    for (row, chosen), _ in zip(drawn, sheets, strict=True):
+        numbers = np.zeros(len(chosen), np.int64)
+        touched = int(counts.sectors(trace.events, chosen, numbers)[0])
+        fewest = -(-int(counts.unique_bytes(trace.events, chosen, numbers)[0]) // counts.SECTOR)
+        verb = {"read": "reads", "write": "writes", "atomic": "changes"}[row.operation]
+        texts.append(
+            f"{verb} {row.array}: {touched} sector{'s' * (touched != 1)}, {fewest} would do = "
+            f"{100 * fewest / touched:.3g} %"
+        )
+    title = f"{code_of(trace, row.filename, row.line)}\n{warp_name(trace, warp)}"
+    alt = (
+        f"Memory touched by {warp_name(trace, warp)} in {code_of(trace, row.filename, row.line)} "
+        + "; ".join(texts)
+        + "."
+    )
+    each = 0.23 if max(heights) <= 8 else 0.15
+    fig = figure(8.6, 0.75 + sum(0.62 + each * height for height in heights), alt=alt)
+    fig.suptitle(title, fontsize=9.5, x=0.01, ha="left", color=INK, family="monospace")
+    panels = fig.subplots(
+        len(drawn), 1, height_ratios=[0.62 / each + height for height in heights], squeeze=False
+    )[:, 0]
+    for axes, content, text in zip(panels, sheets, texts, strict=True):
+        draw_sheet(axes, content, text)
+    return fig
+
+
+def sheet(events, chosen):
+    """(row numbers, element size, grid of lanes, labels, lanes that share a cell) of one request."""
+    size = int(min(events.size[chosen].min(), counts.SECTOR))
+    size = max(size, 1)
+    cells = counts.CACHE_LINE // size
+    memory = events.memories[events.memory[chosen[0]]]
+    start = int(events.address[chosen].min()) // counts.CACHE_LINE
+    where = []
+    for i in chosen.tolist():
+        for piece in range(max(1, int(events.size[i]) // size)):
+            where.append((int(events.address[i]) + piece * size, int(events.lane[i])))
+    rows = sorted({address // counts.CACHE_LINE for address, _ in where} | {start})
+    hidden = max(0, len(rows) - MOST_ROWS)
+    rows = rows[:MOST_ROWS]
+    lanes = {}
+    for address, lane in where:
+        if address // counts.CACHE_LINE in rows:
+            lanes.setdefault(
+                (rows.index(address // counts.CACHE_LINE), address % counts.CACHE_LINE // size), []
+            ).append(lane)
+    labels = []
+    for row in rows:
+        index = (
+            memory.index(row * counts.CACHE_LINE - memory.start)
+            if row * counts.CACHE_LINE >= memory.start
+            else None
+        )
+        labels.append(
+            f"{memory.name}[{', '.join(map(str, index))}]" if index is not None else f"byte {row * 128}"
+        )
+    return rows, size, cells, lanes, labels, hidden
+
+
+def draw_sheet(axes, content, text):
+    rows, size, cells, lanes, labels, hidden = content
+    per_sector = counts.SECTOR // size
+    picture = np.empty((len(rows), cells, 3))
+    picture[:] = rgb(BLANK)
+    for row, cell in lanes:
+        picture[row, cell // per_sector * per_sector : (cell // per_sector + 1) * per_sector] = rgb(WASTE)
+    for (row, cell), who in lanes.items():
+        picture[row, cell] = lane_colour(who[0])[0][:3]
+    show_cells(axes, picture, fine=cells <= 64)
+    for boundary in range(0, cells + 1, per_sector):
+        axes.axvline(boundary - 0.5, color=INK, linewidth=1.4 if boundary in (0, cells) else 0.9)
+    if cells <= 32:
+        for (row, cell), who in lanes.items():
+            one = f"{who[0]}" if len(who) == 1 else f"×{len(who)}"
+            axes.text(
+                cell,
+                row,
+                one,
+                ha="center",
+                va="center",
+                fontsize=6.5 if len(rows) < 9 else 5.5,
+                color=lane_colour(who[0])[1],
+            )
+    axes.set_yticks(range(len(rows)), labels, fontsize=7 if len(rows) < 9 else 5.5, family="monospace")
+    axes.set_xticks(
+        [(i + 0.5) * per_sector - 0.5 for i in range(4)], [f"sector {i}" for i in range(4)], fontsize=7
+    )
+    axes.xaxis.tick_top()
+    axes.tick_params(length=0)
+    more = f"  (and {hidden} more rows)" if hidden else ""
+    axes.set_title(text + more, fontsize=9, loc="left", color=INK)
+    if len(lanes) < len({(row, cell // per_sector) for row, cell in lanes}) * per_sector:
+        axes.set_title("orange: moved for nothing", fontsize=7.5, loc="right", color="#8A5A00")
+
+
+def show_cells(axes, picture, fine=True):
+    """A grid of coloured cells, with thin white lines between them."""
+    rows, cells = picture.shape[:2]
+    axes.imshow(picture, aspect="auto", interpolation="nearest", extent=(-0.5, cells - 0.5, rows - 0.5, -0.5))
+    if fine:
+        axes.set_xticks(np.arange(-0.5, cells), minor=True)
+        axes.set_yticks(np.arange(-0.5, rows), minor=True)
+        axes.grid(which="minor", color=GRID_LINE, linewidth=0.7)
+    axes.tick_params(which="minor", length=0)
+    axes.spines[:].set_visible(False)
+
+
+# -- banks ---------------------------------------------------------------------------------------------------
+
+
+def banks(trace, line=None, array=None, operation=None, warp=None, time=0):
+    """Shared memory as rows of 32 banks, with what one request of one warp asks for, and passes a bank needs.
+
+    A cell is a 4-byte word; its colour and number are the lane that asks for it (×n: n lanes share it, in one
+    pass). Arguments as in `memory`. Of accesses of 8 or 16 bytes the half or quarter of the warp that takes
+    longest is shown.
+    """
+    drawn, warp = select(trace, trace.banks, "shared", line, array, operation, warp, time)
+    sheets = [bank_sheet(trace.events, chosen) for _, chosen in drawn]
+    row = drawn[0][0]
+    texts = []
+    for (row, _), (_, _, load, part, _) in zip(drawn, sheets, strict=True):
+        verb = {"read": "reads", "write": "writes", "atomic": "changes"}[row.operation]
+        worst = int(load.max())
+        said = "no bank conflict: 1 pass" if worst == 1 else f"{worst}-way bank conflict: {worst} passes"
+        texts.append(f"{verb} {row.array}{part}: {said}")
+    title = f"{code_of(trace, row.filename, row.line)}\n{warp_name(trace, warp)}"
+    alt = (
+        f"Banks used by {warp_name(trace, warp)} in {code_of(trace, row.filename, row.line)} "
+        + "; ".join(texts)
+        + "."
+    )
+    heights = [max(len(rows), 2) for rows, *_ in sheets]
+    each = 0.23 if max(heights) <= 8 else 0.14
+    fig = figure(8.6, 0.7 + sum(1.35 + each * height for height in heights), alt=alt)
+    fig.suptitle(title, fontsize=9.5, x=0.01, ha="left", color=INK, family="monospace")
+    ratios = [part for height in heights for part in (0.62 / each, 0.45 / each + height)]
+    panels = fig.subplots(2 * len(drawn), 1, height_ratios=ratios, squeeze=False)[:, 0]
+    for number, (content, text) in enumerate(zip(sheets, texts, strict=True)):
+        draw_banks(panels[2 * number], panels[2 * number + 1], content, text)
+    return fig
+
+
+def bank_sheet(events, chosen):
+    """(rows of 128 bytes, lanes of each word, passes of each bank, which part of the warp, rows left out)."""
+    size = int(events.size[chosen].max())
+    lanes_a_phase = counts.WARP if size <= 4 else max(1, counts.WARP * 4 // size)
+    best = None
+    for phase in range(counts.WARP // lanes_a_phase):
+        own = [i for i in chosen.tolist() if events.lane[i] // lanes_a_phase == phase]
+        words = {}
+        for i in own:
+            first, last = events.address[i] // 4, (events.address[i] + max(events.size[i], 1) - 1) // 4
+            for word in range(int(first), int(last) + 1):
+                words.setdefault(word, []).append(int(events.lane[i]))
+        atomic = bool(own) and WORDS[int(events.kind[own[0]])] == "atomic"
+        load = np.zeros(counts.BANKS, int)
+        for word, who in words.items():
+            load[word % counts.BANKS] += len(who) if atomic else 1
+        if best is None or load.max() > best[1].max():
+            best = words, load, phase
+    words, load, phase = best
+    rows = sorted({word // counts.BANKS for word in words})
+    part = (
+        ""
+        if lanes_a_phase == counts.WARP
+        else f" (lanes {phase * lanes_a_phase}–{(phase + 1) * lanes_a_phase - 1})"
+    )
+    shown = rows[:MOST_ROWS]
+    kept = {word: who for word, who in words.items() if word // counts.BANKS in shown}
+    return shown, kept, load, part, len(rows) - len(shown)
+
+
+def draw_banks(above, below, content, text):
+    rows, words, load, _, hidden = content
+    worst = load.max()
+    above.bar(
+        range(counts.BANKS),
+        load,
+        width=0.86,
+        color=[ALARM if n == worst and worst > 1 else ACCENT for n in load],
+    )
+    above.set(
+        xlim=(-0.5, counts.BANKS - 0.5),
+        ylim=(0, max(worst * 1.25, 2)),
+        xticks=[],
+        yticks=sorted({0, int(worst)}),
+    )
+    above.tick_params(labelsize=7, length=2)
+    above.set_ylabel("passes", fontsize=7)
+    above.spines[["top", "right"]].set_visible(False)
+    above.set_title(
+        text + (f"  (and {hidden} more rows)" if hidden else ""),
+        fontsize=9,
+        loc="left",
+        color=ALARM if worst > 1 else INK,
+    )
+    picture = np.empty((len(rows), counts.BANKS, 3))
+    picture[:] = rgb(BLANK)
+    for word, who in words.items():
+        picture[rows.index(word // counts.BANKS), word % counts.BANKS] = lane_colour(who[0])[0][:3]
+    show_cells(below, picture)
+    for word, who in words.items():
+        below.text(
+            word % counts.BANKS,
+            rows.index(word // counts.BANKS),
+            f"{who[0]}" if len(who) == 1 else f"×{len(who)}",
+            ha="center",
+            va="center",
+            fontsize=6.5 if len(rows) < 9 else 5.5,
+            color=lane_colour(who[0])[1],
+        )
+    below.set_yticks(
+        range(len(rows)),
+        [f"word {row * counts.BANKS}" for row in rows],
+        fontsize=7 if len(rows) < 9 else 5.5,
+        family="monospace",
+    )
+    below.set_xticks(range(counts.BANKS), range(counts.BANKS), fontsize=6.5)
+    below.set_xlabel("bank", fontsize=7.5)
+    below.tick_params(length=0)
+
+
+# -- the kernel's lines beside a chart -----------------------------------------------------------------------
+
+
+def listing(trace, rows, columns, alt, title, width):
+    """A figure with the kernel's lines `rows`, (filename, line), at the left and axes for a chart."""
+    texts = [
+        f"{line:>4}  {text[:57] + '…' if len(text) > 58 else text}"
+        for name, line, text in trace.source
+        if (name, line) in rows
+    ]
+    fig = figure(9.4, 0.95 + 0.21 * len(texts), alt=alt)
+    code, chart = fig.subplots(1, 2, width_ratios=(4.3, width))
+    code.set(xlim=(0, 1), ylim=(len(texts) - 0.5, -0.5))
+    code.set_axis_off()
+    for row, text in enumerate(texts):
+        code.text(0, row, text, fontsize=7.5, family="monospace", va="center", ha="left", color=INK)
+    fig.suptitle(title, fontsize=9.5, x=0.01, ha="left", color=INK)
+    chart.set(xlim=(-0.5, columns - 0.5), ylim=(len(texts) - 0.5, -0.5), yticks=[])
+    return fig, code, chart
+
+
+def kernel_lines(trace, used):
+    """(filename, line) of all lines to list: the kernel's own, and others where something happened."""
+    return [
+        (name, line)
+        for name, line, text in trace.source
+        if (name, line) in used or text.strip() and not text.strip().startswith(("#", '"""'))
+    ]
+
+
+def divergence(trace, block=0):
+    """Lanes across, source lines down: how often each lane of the block's first warps ran each line.
+
+    block: its number through the grid. At most four warps are shown.
+    """
+    events = trace.events
+    if not 0 <= block < trace.blocks:
+        raise TraceError(f"there are {trace.blocks} blocks, from 0; not {block}")
+    threads = min(trace.threads_a_block, 4 * counts.WARP)
+    rank = events.thread - block * trace.threads_a_block
+    chosen = np.flatnonzero((events.kind == LINE) & (rank >= 0) & (rank < threads))
+    lines, places = events.line_of_site
+    if not len(chosen):
+        raise TraceError("no line was recorded: the kernel's source cannot be found, or the block never ran")
+    used = {places[number] for number in np.unique(lines[events.site[chosen]])}
+    rows = kernel_lines(trace, used)
+    table = np.zeros((len(rows), threads), int)
+    for row, where in enumerate(rows):
+        if where in used:
+            here = chosen[lines[events.site[chosen]] == places.index(where)]
+            table[row] = np.bincount(rank[here], minlength=threads)
+    active = {(row.filename, row.line): row for row in trace.activity}
+    low = min((row.active for row in trace.activity), default=32)
+    alt = (
+        f"Which of {threads} threads of block {block} of {trace.name} run which line, for {len(rows)} lines. "
+        f"The line with the fewest active lanes has {low:.3g} of 32 on average."
+    )
+    title = f"{trace.name}: which lanes run which line (block {trace._point(block, trace.grid)})"
+    fig, _, chart = listing(trace, set(rows), threads, alt, title, 5.1)
+    picture = np.empty((len(rows), threads, 3))
+    for row, counted in enumerate(table):
+        for thread, count in enumerate(counted):
+            picture[row, thread] = rgb("#EDEDED" if not count else ACCENT)
+            if count:
+                picture[row, thread] = 1 - (1 - np.array(rgb(ACCENT))) * (0.35 + 0.65 * count / counted.max())
+    for row, where in enumerate(rows):
+        if where not in active:
+            picture[row] = 1.0
+    show_cells(chart, picture, fine=threads <= 64)
+    chart.set_yticks(np.arange(-0.5, len(rows)), minor=True)
+    chart.grid(which="minor", axis="y", color=GRID_LINE, linewidth=1.5)
+    for boundary in range(0, threads + 1, counts.WARP):
+        chart.axvline(boundary - 0.5, color=INK, linewidth=1)
+    chart.set_xticks(
+        [0, *range(counts.WARP - 1, threads, counts.WARP)]
+        if threads > 64
+        else sorted({*range(0, threads, 8), threads - 1})
+    )
+    chart.tick_params(labelsize=7, length=2)
+    chart.set_xlabel("thread of the block (blue: runs the line); right: active lanes of a warp", fontsize=7.5)
+    notes = [lanes_note(trace, active.get(where)) for where in rows]
+    chart.yaxis.tick_right()
+    chart.set_yticks(range(len(rows)), notes, fontsize=7)
+    chart.tick_params(axis="y", length=0)
+    return fig
+
+
+def lanes_note(trace, row):
+    """'16 of 32', and how often warps ran the line if that is not once each."""
+    if row is None:
+        return ""
+    once = row.runs == trace.blocks * trace.events.warps_a_block
+    return f"{row.active:.3g} of 32" + ("" if once else f", {row.runs:,} run{'s' * (row.runs != 1)}")
+
+
+def barriers(trace, block=None):
+    """Threads across, barriers down: how often each thread of a block reached each one.
+
+    block: its number through the grid (None: the first in which some thread skips one, else the first).
+    """
+    if not trace.barriers:
+        raise TraceError(f"no thread of {trace.name} came to a barrier (syncthreads() or grid.sync())")
+    if block is None:
+        block = next((row.skipped[0] // trace.threads_a_block for row in trace.barriers if row.skipped), 0)
+    rows = [(row.filename, row.line) for row in trace.barriers]
+    skipped = [int((row.reached[block] < row.reached[block].max()).sum()) for row in trace.barriers]
+    where = f"block {trace._point(block, trace.grid)}"
+    alt = f"How often each thread of {where} of {trace.name} reached each barrier. " + "; ".join(
+        f"line {row.line}: {'all threads alike' if not n else f'{n} threads skip it'}"
+        for row, n in zip(trace.barriers, skipped, strict=True)
+    )
+    threads = trace.threads_a_block
+    lines = kernel_lines(trace, set(rows))
+    fig, code, chart = listing(
+        trace, set(lines), threads, alt, f"{trace.name}: barriers that the threads of {where} reach", 5.1
+    )
+    picture = np.ones((len(lines), threads, 3))
+    notes = [""] * len(lines)
+    for row in trace.barriers:
+        at, reached = lines.index((row.filename, row.line)), row.reached[block]
+        missing = reached < reached.max()
+        picture[at] = rgb(ACCENT)
+        picture[at, missing] = rgb("#D55E00")
+        code.axhspan(at - 0.5, at + 0.5, color=WASTE if missing.any() else "#DCEAF3", zorder=0)
+        notes[at] = f"{reached.max()}×" + (f"; {int(missing.sum())} skip it" if missing.any() else ", all")
+        if threads <= 40:
+            for thread, count in enumerate(reached):
+                chart.text(thread, at, count, ha="center", va="center", fontsize=6.5, color="white")
+    show_cells(chart, picture, fine=threads <= 64)
+    for boundary in range(0, threads + 1, counts.WARP):
+        chart.axvline(boundary - 0.5, color="#BBBBBB", linewidth=0.8, zorder=0.5)
+    chart.set_xticks(
+        sorted({*range(0, threads, max(counts.WARP, threads // 8)), threads - 1})
+        if threads > 40
+        else range(0, threads, 4)
+    )
+    chart.tick_params(labelsize=7, length=2)
+    chart.set_xlabel("thread of the block (blue: waits here; orange: never comes)", fontsize=7.5)
+    chart.yaxis.tick_right()
+    chart.set_yticks(range(len(lines)), notes, fontsize=7)
+    chart.tick_params(axis="y", length=0)
+    return fig
+
+
+# -- races ---------------------------------------------------------------------------------------------------
+
+
+def races(trace, number=0):
+    """The elements around one race: which threads touch them at its two lines, and where they collide."""
+    if not trace.races:
+        raise TraceError(f"no race was found in {trace.name}, so there is none to draw")
+    race, events = trace.races[number], trace.events
+    a, b = race.events
+    same = events.memories[events.memory[a]]
+    epochs = events.epoch if events.block[a] == events.block[b] else events.grid_epoch
+    near = np.flatnonzero((events.root == events.root[a]) & (epochs == epochs[a]))
+    near = near[np.isin(events.block[near], (events.block[a], events.block[b]))]
+    lines, _ = events.line_of_site
+    tracks = []
+    for i, where, operation in ((a, race, race.operation), (b, race.other, race.other_operation)):
+        own = near[
+            (lines[events.site[near]] == lines[events.site[i]]) & (events.kind[near] == events.kind[i])
+        ]
+        tracks.append((where, operation, own))
+    if tracks[0][0].line == tracks[1][0].line and race.operation == race.other_operation:
+        tracks = tracks[:1]
+    size = int(events.size[a])
+    middle = int(events.offset[a]) // size
+    first = max(0, middle - 8)
+    last = min(first + 16, int(np.prod(same.shape)))
+    first = max(0, last - 16)
+    alt = (
+        f"Race on {race.element}: {trace.thread_name(race.threads[0])} ({race.operation}, line {race.line}), "
+        f"{trace.thread_name(race.threads[1])} ({race.other_operation}, line {race.other.line})."
+    )
+    fig = figure(8.6, 1.3 + 0.75 * len(tracks), alt=alt)
+    axes = fig.add_subplot()
+    users = [{} for _ in range(first, last)]
+    for row, (_, _, own) in enumerate(tracks):
+        for i in own.tolist():
+            place = int(events.offset[i]) // size - first
+            if 0 <= place < len(users):
+                users[place].setdefault(row, []).append(int(events.thread[i]))
+    from matplotlib.patches import Rectangle
+
+    for place, tracked in enumerate(users):
+        everyone = {thread for threads in tracked.values() for thread in threads}
+        collide = len(everyone) > 1
+        for row in range(len(tracks)):
+            threads = list(dict.fromkeys(tracked.get(row, [])))
+            colour = BLANK if not threads else "#F3C6AE" if collide else ASKED
+            axes.add_patch(
+                Rectangle(
+                    (place - 0.46, row - 0.4),
+                    0.92,
+                    0.8,
+                    facecolor=colour,
+                    edgecolor=ALARM if collide and threads else "white",
+                    linewidth=1.5,
+                )
+            )
+            name = (
+                ""
+                if not threads
+                else f"t{threads[0] % trace.threads_a_block}"
+                + (f"\nb{threads[0] // trace.threads_a_block}" if race.between_blocks else "")
+                + (f"\n+{len(threads) - 1}" if len(threads) > 1 else "")
+            )
+            axes.text(place, row, name, ha="center", va="center", fontsize=7, color=INK)
+    axes.set(xlim=(-0.6, 15.6), ylim=(len(tracks) - 0.4, -0.6))
+    axes.set_xticks(
+        range(len(users)),
+        [same.element((first + i) * size).removeprefix(same.name) for i in range(len(users))],
+        fontsize=7,
+        rotation=0 if len(same.shape) == 1 else 30,
+    )
+    axes.set_yticks(
+        range(len(tracks)),
+        [
+            f"line {where.line}\n{operation}s" if operation != "atomic" else f"line {where.line}\natomic"
+            for where, operation, _ in tracks
+        ],
+        fontsize=8,
+    )
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+    title = "\n".join(dict.fromkeys(code_of(trace, where.filename, where.line) for where, *_ in tracks))
+    axes.set_title(title, fontsize=9, loc="left", family="monospace", color=INK)
+    axes.set_xlabel(
+        f"element of {race.array}; t: the thread of its block that touches it; red: two threads, no order",
+        fontsize=7.5,
+    )
+    return fig

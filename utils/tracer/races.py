@@ -1,0 +1,219 @@
+"""Races: two threads, one element, at least one writing, not both atomically, and nothing that orders them.
+
+What orders two accesses is in README.md.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .counts import Place, group, pieces
+from .record import ATOMIC, FENCE, READ, SYNCWARP, WORDS, WRITE
+
+#: Elements looked at in detail; threads compared at one element and line; pairs tried there.
+MAX_ELEMENTS, MAX_PAIRS, MAX_TRIES = 20_000, 1_024, 256
+
+
+@dataclass(frozen=True)
+class Race(Place):
+    """Accesses at (line, operation) that race with others at (other.line, other_operation).
+
+    threads: two that collide (numbers through the grid), at `element`. elements: how many elements the two
+    lines race for. within_blocks, between_blocks: whether threads of one block do, and of different blocks.
+    events: the indices of the two accesses in `Trace.events`.
+    """
+
+    array: str
+    operation: str
+    other: Place
+    other_operation: str
+    threads: tuple
+    element: str
+    elements: int
+    within_blocks: bool
+    between_blocks: bool
+    events: tuple
+
+
+def races(events):
+    """All races of a launch, one entry for each pair of lines."""
+    chosen = events.accesses("global", "shared")
+    if not len(chosen):
+        return []
+    chosen, element = elements(events, chosen)
+    order, found = Order(events), {}
+    for inside in (True, False):
+        for accesses in contended(events, chosen, element, inside):
+            for a, b in collisions(events, order, accesses, inside):
+                pair = in_order(events, a, b)
+                found.setdefault(lines_of(events, a, b), []).append(pair)
+    return [entry(events, pairs) for _, pairs in sorted(found.items())]
+
+
+def elements(events, chosen):
+    """(index of the event, number of the piece of memory) for every piece that an access touches.
+
+    Pieces are as large as the smallest access allows, so that accesses of different sizes meet.
+    """
+    unit = max(1, int(np.gcd.reduce(np.concatenate([events.size[chosen], events.address[chosen]]))))
+    numbers, root, piece = pieces(events, chosen, np.arange(len(chosen)), unit)
+    return chosen[numbers], group(root, piece)[0]
+
+
+def contended(events, chosen, element, inside):
+    """For each element that several threads of a block (or several blocks) use between two barriers, at least
+    one writing and not all atomically: its accesses, the first of each thread at each place."""
+    if inside:
+        stretch, _ = group(element, events.block[chosen], events.epoch[chosen])
+        user = events.thread[chosen]
+    else:
+        stretch, _ = group(element, events.grid_epoch[chosen])
+        user = events.block[chosen]
+    kind = events.kind[chosen]
+    plain = np.bincount(stretch, kind != ATOMIC) > 0
+    changed = np.bincount(stretch, kind != READ) > 0
+    low = np.full(len(plain), np.iinfo(np.int64).max)
+    high = np.full(len(plain), -1)
+    np.minimum.at(low, stretch, user)
+    np.maximum.at(high, stretch, user)
+    keep = (plain & changed & (low < high))[stretch]
+    chosen, stretch = chosen[keep], stretch[keep]
+    _, first = group(stretch, events.thread[chosen], events.site[chosen], events.kind[chosen])
+    if not len(first):
+        return []
+    first = first[np.lexsort((chosen[first], stretch[first]))]
+    starts = np.flatnonzero(np.diff(stretch[first], prepend=-1))
+    return np.split(chosen[first], starts[1:])[:MAX_ELEMENTS]
+
+
+def collisions(events, order, accesses, inside):
+    """Pairs among the accesses to one element that race: at most one for each pair of places."""
+    places = {}
+    for i in accesses.tolist():
+        places.setdefault((int(events.site[i]), int(events.kind[i])), []).append(i)
+    keys = list(places)
+    for m, one in enumerate(keys):
+        for other in keys[m:]:
+            both_reads = one[1] == READ and other[1] == READ
+            both_atomic = one[1] == ATOMIC and other[1] == ATOMIC
+            if not both_reads and not both_atomic:
+                pair = first_collision(events, order, places[one], places[other], inside)
+                if pair:
+                    yield pair
+
+
+def first_collision(events, order, ones, others, inside):
+    """The first pair of unordered accesses by two threads of one block, or (inside=False) of two blocks."""
+    a, b = np.array(ones[:MAX_PAIRS]), np.array(others[:MAX_PAIRS])
+    if inside:
+        meet = events.thread[a][:, None] != events.thread[b]
+        same_warp = events.warp[a][:, None] == events.warp[b]
+        meet &= ~(same_warp & (order.warp_epoch[a][:, None] != order.warp_epoch[b]))
+    else:
+        meet = events.block[a][:, None] != events.block[b]
+    for i, j in np.argwhere(meet)[:MAX_TRIES]:
+        if not order.ordered(int(a[i]), int(b[j])):
+            return int(a[i]), int(b[j])
+    return None
+
+
+class Order:
+    """What puts one access before another, beside barriers of the block and the grid.
+
+    cuda.syncwarp() orders the lanes that meet there. A cuda.threadfence() and then an atomic put what came
+    before them before whatever follows another thread's later atomic on the same element (a lock, a flag).
+    """
+
+    def __init__(self, events):
+        self.events = events
+        self.warp_epoch = np.zeros(len(events), np.int64)
+        self.partial = {}  # thread -> {number of a meeting of some lanes: index of its event}
+        self._warp_barriers()
+        self.releases = self._releases()
+
+    def _warp_barriers(self):
+        """Number the stretches between meetings of whole warps; remember meetings of some lanes."""
+        events = self.events
+        met = np.flatnonzero(events.kind == SYNCWARP)
+        if not len(met):
+            return
+        numbers, _ = group(events.warp[met], events.epoch[met], events.site[met], events.occurrence[met])
+        full = np.bincount(numbers)[numbers] == events.lanes_of(events.warp[met])
+        happened = np.zeros(len(events), bool)
+        happened[met[full]] = True
+        self.warp_epoch = events.passed(happened)
+        for i, number in zip(met[~full].tolist(), numbers[~full].tolist(), strict=True):
+            self.partial.setdefault(int(events.thread[i]), {})[number] = i
+
+    def _releases(self):
+        """Element -> its atomics in order, as (index of the thread's last fence before it or None, index)."""
+        events, found = self.events, {}
+        fences = np.flatnonzero(events.kind == FENCE)
+        if not len(fences):
+            return found
+        last = {}
+        for i in np.sort(np.concatenate([fences, np.flatnonzero(events.kind == ATOMIC)])).tolist():
+            thread = int(events.thread[i])
+            if events.kind[i] == FENCE:
+                last[thread] = i
+            else:
+                element = int(events.root[i]), int(events.address[i])
+                found.setdefault(element, []).append((last.get(thread), i))
+        return found
+
+    def ordered(self, a, b):
+        """Whether something puts access `a` before `b` or `b` before `a`."""
+        return self._met(a, b) or self._before(a, b) or self._before(b, a)
+
+    def _met(self, a, b):
+        one, other = (self.partial.get(int(self.events.thread[i]), {}) for i in (a, b))
+        return any((a < one[n]) != (b < other[n]) for n in one.keys() & other.keys())
+
+    def _precedes(self, i, j):
+        """Whether event i comes before j for every schedule, within a block."""
+        events = self.events
+        if events.thread[i] == events.thread[j]:
+            return i <= j
+        return events.block[i] == events.block[j] and events.epoch[i] < events.epoch[j]
+
+    def _before(self, a, b):
+        """Whether `a`, a fence, an atomic, another thread's later atomic on that element and `b` follow."""
+        for atomics in self.releases.values():
+            released = [i for fence, i in atomics if fence is not None and self._precedes(a, fence)]
+            if released and any(i > released[0] and self._precedes(i, b) for _, i in atomics):
+                return True
+        return False
+
+
+def in_order(events, a, b):
+    """Two accesses, the one to name first first: what writes, then what comes earlier in the source."""
+    rank = {WRITE: 0, ATOMIC: 1, READ: 2}
+    return sorted((a, b), key=lambda i: (rank[int(events.kind[i])], events.sites[events.site[i]].line, i))
+
+
+def lines_of(events, a, b):
+    """What races are summed up by: the array and the two lines, whichever of them writes."""
+    sites = (events.sites[events.site[a]], events.sites[events.site[b]])
+    return events.memories[events.memory[a]].name, *sorted((site.filename, site.line) for site in sites)
+
+
+def entry(events, pairs):
+    """The Race that these pairs of accesses, all of the same two lines, are."""
+    a, b = pairs[0]
+    one, other = (events.sites[events.site[i]] for i in (a, b))
+    between = [events.block[i] != events.block[j] for i, j in pairs]
+    return Race(
+        one.filename,
+        one.line,
+        one.code,
+        events.memories[events.memory[a]].name,
+        WORDS[int(events.kind[a])],
+        Place(other.filename, other.line, other.code),
+        WORDS[int(events.kind[b])],
+        (int(events.thread[a]), int(events.thread[b])),
+        events.memories[events.memory[a]].element(int(events.offset[a])),
+        len({(events.root[i], events.address[i]) for i, _ in pairs}),
+        not all(between),
+        any(between),
+        (a, b),
+    )

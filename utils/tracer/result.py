@@ -1,0 +1,422 @@
+"""trace(): runs a kernel once and returns a Trace, which counts, reports and draws."""
+
+import html
+import inspect
+import linecache
+from collections import defaultdict
+from functools import cached_property
+from pathlib import Path
+
+from . import counts
+from . import races as race_search
+from .record import TraceError, record
+
+#: Threads and events of one trace unless the caller says otherwise, and seconds before it is stopped.
+MAX_THREADS, MAX_EVENTS, SECONDS = 16_384, 2_000_000, 30
+CODE_WIDTH = 52
+NO_PROBLEMS = (
+    "No races, no skipped barriers, no wrong indices, no reads of unwritten shared memory in this run."
+)
+
+
+def trace(
+    kernel, grid, block, *args, shared_bytes=0, max_threads=MAX_THREADS, limit=MAX_EVENTS, seconds=SECONDS
+):
+    """Run a Numba kernel once, on the CPU, and record each access, barrier, atomic and branch as a Trace.
+
+    kernel: a @cuda.jit function, on a machine with a GPU too. grid, block: as in kernel[grid, block].
+    args: as the launch takes them: NumPy arrays, device arrays, torch tensors, numbers, tuples of these.
+        The kernel works on copies; what it made of them is in `Trace.results`, by argument name.
+    shared_bytes: of dynamic shared memory. limit: events (accesses, statements, branches) that stop it.
+
+    A kernel that loses a thread at a barrier ends there, and one that leaves its arrays goes on: both are in
+    the report. Raises TraceError for what cannot be traced (no Numba kernel, too many threads), TooManyEvents
+    or KernelTimeout for a loop that does not end, and the kernel's own error if it has another one.
+    """
+    return Trace(
+        record(kernel, grid, block, args, shared_bytes, max_threads=max_threads, limit=limit, seconds=seconds)
+    )
+
+
+class Trace:
+    """What a launch did.
+
+    Lists, each entry with its source line: `coalescing`, `banks`, `contention`, `others`, `activity`,
+    `branches`, `barriers`, `races`, `mistakes`. `error` is what stopped the launch, or None; `results` holds
+    the arguments' arrays after it. Where a method takes `line`, it is a line number or a piece of its text.
+    """
+
+    def __init__(self, recording):
+        self.name, self.grid, self.block = recording.name, recording.grid, recording.block
+        self.results, self.error = recording.results, recording.error
+        self.events = counts.Events(recording)
+        self._function = recording.function
+        self._outside = recording.recorder.outside
+        self.blocks = self.grid[0] * self.grid[1] * self.grid[2]
+        self.threads_a_block = self.block[0] * self.block[1] * self.block[2]
+
+    @cached_property
+    def coalescing(self):
+        """Global accesses: a Coalescing for each line, array and operation."""
+        return counts.coalescing(self.events)
+
+    @cached_property
+    def banks(self):
+        """Shared accesses: a Banks for each line, array and operation."""
+        return counts.banks(self.events)
+
+    @cached_property
+    def contention(self):
+        """Atomics: a Contention for each line and array."""
+        return counts.contention(self.events)
+
+    @cached_property
+    def others(self):
+        """Local and constant memory: an Other for each line, array and operation."""
+        return counts.others(self.events)
+
+    @cached_property
+    def activity(self):
+        """Active lanes: an Activity for each line."""
+        return counts.activity(self.events)
+
+    @cached_property
+    def branches(self):
+        """Decisions: a Branch for each line that has one."""
+        return counts.branches(self.events)
+
+    @cached_property
+    def barriers(self):
+        """Block-wide barriers: a Barrier for each line that has one and was reached."""
+        return counts.barriers(self.events, self.blocks, self.threads_a_block)
+
+    @cached_property
+    def races(self):
+        """A Race for each pair of lines that race."""
+        return race_search.races(self.events)
+
+    @cached_property
+    def mistakes(self):
+        """Wrong indices and reads of what nobody had written: a Mistake for each line, array and kind."""
+        return counts.mistakes(self.events, self._outside)
+
+    # -- numbers ---------------------------------------------------------------------------------------------
+
+    def efficiency(self, array=None, operation=None, line=None):
+        """Coalescing efficiency in percent, of all global accesses or those of one array, operation, line."""
+        rows = self._rows(self.coalescing, array, operation, line)
+        return 100 * sum(row.fewest for row in rows) / sum(row.sectors for row in rows)
+
+    def sectors(self, array=None, operation=None, line=None):
+        """32-byte sectors that global accesses move."""
+        return sum(row.sectors for row in self._rows(self.coalescing, array, operation, line))
+
+    def ways(self, array=None, operation=None, line=None):
+        """The worst bank conflict: n-way, 1 for none."""
+        return max(row.ways for row in self._rows(self.banks, array, operation, line))
+
+    def conflicts(self, array=None, operation=None, line=None):
+        """Passes that bank conflicts add."""
+        return sum(row.conflicts for row in self._rows(self.banks, array, operation, line))
+
+    def _rows(self, rows, array=None, operation=None, line=None):
+        numbers = None if line is None else self.lines_with(line)
+        found = [
+            row
+            for row in rows
+            if array in (None, row.array)
+            and operation in (None, row.operation)
+            and (numbers is None or row.line in numbers)
+        ]
+        if not found:
+            asked = ", ".join(
+                f"{name} {value!r}"
+                for name, value in (("array", array), ("operation", operation), ("line", line))
+                if value is not None
+            )
+            known = (
+                "; ".join(f"line {row.line} {row.operation} {row.array}" for row in rows) or "there are none"
+            )
+            raise TraceError(
+                f"no such access{': ' + asked if asked else ''}. Of this kind the kernel has: {known}"
+            )
+        return found
+
+    def lines_with(self, line):
+        """The line numbers that `line`, a number or a piece of the code, names."""
+        if isinstance(line, int):
+            return {line}
+        return {number for _, number, code in self.source if line in code}
+
+    # -- words -----------------------------------------------------------------------------------------------
+
+    def thread_name(self, thread):
+        """A thread's number through the grid as words: thread 3 of block 1, thread (3,1) of block (0,2)."""
+        block, rank = divmod(thread, self.threads_a_block)
+        return f"thread {self._point(rank, self.block)} of block {self._point(block, self.grid)}"
+
+    @staticmethod
+    def _point(number, sizes):
+        x, y, z = sizes
+        parts = [number % x, number // x % y, number // (x * y)]
+        if y == z == 1:
+            return str(number)
+        return "(" + ",".join(map(str, parts if z > 1 else parts[:2])) + ")"
+
+    @cached_property
+    def source(self):
+        """(filename, line, text) of the kernel's lines, and of any other line where something happened."""
+        places = {(site.filename, site.line) for site in self.events.sites}
+        try:
+            text, first = inspect.getsourcelines(self._function)
+            filename = self._function.__code__.co_filename
+            start = next((i for i, code in enumerate(text) if code.lstrip().startswith("def ")), 0)
+            places |= {(filename, first + i) for i in range(start, len(text)) if text[i].strip()}
+        except (OSError, TypeError):
+            filename = self._function.__code__.co_filename
+        listing = sorted(places, key=lambda place: (place[0] != filename, *place))
+        texts = [(*place, raw_line(*place)) for place in listing]
+        indent = min((len(t) - len(t.lstrip()) for _, _, t in texts if t.strip()), default=0)
+        return [(name, line, text[indent:]) for name, line, text in texts]
+
+    @cached_property
+    def notes(self):
+        """(filename, line) -> what to say about it, as (text, badness from 0 to 1) pairs."""
+        found = defaultdict(list)
+
+        def say(row, text, badness=0.0):
+            found[row.filename, row.line].append((text, badness))
+
+        for row in self.coalescing:
+            say(
+                row,
+                f"{row.operation} {row.array}: {sectors(row.sectors_per_request)}, "
+                f"{row.fewest / row.requests:.3g} would do = {row.efficiency:.3g} %",
+                1 - row.efficiency / 100,
+            )
+        for row in self.banks:
+            text = (
+                "no bank conflict"
+                if not row.conflicts
+                else (
+                    f"{row.ways}-way bank conflict, {row.wavefronts / row.requests:.3g} passes instead of "
+                    f"{row.fewest / row.requests:.3g}"
+                )
+            )
+            say(row, f"{row.operation} {row.array}: {text}", 1 - row.fewest / row.wavefronts)
+        for row in self.contention:
+            if row.lanes > 1:
+                say(
+                    row,
+                    f"atomic {row.array}: up to {row.lanes} lanes of a warp wait for one element",
+                    1 - 1 / row.lanes,
+                )
+        for row in self.others:
+            if row.space == "constant" and row.words > 1:
+                say(
+                    row,
+                    f"read {row.array}: {row.words:.3g} different constants a request, one after the other",
+                    1 - 1 / row.words,
+                )
+            else:
+                say(row, f"{row.operation} {row.array} ({row.space}): {row.accesses:,} elements")
+        for row in self.branches:
+            if row.diverged:
+                say(row, f"diverges: lanes disagree in {row.diverged:,} of {row.runs:,} runs", 0.5)
+        return found
+
+    @cached_property
+    def problems(self):
+        """What is wrong with the kernel, in a few lines each: error, skipped barriers, races, mistakes."""
+        found = []
+        if self.error is not None:
+            found.append(f"STOPPED: {self.error}\n  The counts below go as far as that.")
+        for row in self.barriers:
+            if row.skipped:
+                some = ", ".join(self.thread_name(thread) for thread in row.skipped[:3])
+                rest = f" and {len(row.skipped) - 3:,} more" if len(row.skipped) > 3 else ""
+                found.append(
+                    f"BARRIER SKIPPED: line {row.line}, {row.code}\n"
+                    f"  Not reached by {some}{rest}, though others of the block wait there."
+                )
+        for race in self.races:
+            found.append(self._race(race))
+        for row in self.mistakes:
+            found.append(self._mistake(row))
+        return found
+
+    def _race(self, race):
+        one, other = map(self.thread_name, race.threads)
+        verb = {"write": "writes", "read": "reads", "atomic": "changes (atomically)"}
+        here = f"line {race.line}, {race.code}"
+        there = (
+            "the same line"
+            if (race.other.line, race.other.filename) == (race.line, race.filename)
+            else f"line {race.other.line}, {race.other.code}"
+        )
+        where = (
+            ""
+            if not race.between_blocks
+            else " So do other threads of one block."
+            if race.within_blocks
+            else ""
+        )
+        if self.events.block[race.events[0]] != self.events.block[race.events[1]]:
+            cure = "They are in different blocks, for which no syncthreads() helps." + where
+        else:
+            cure = "No barrier is between them."
+            cure += " Threads of different blocks race so too." if race.between_blocks else ""
+        many = f" It is so for {race.elements:,} elements." if race.elements > 1 else ""
+        return (
+            f"RACE on {race.element}\n  {one} {verb[race.operation]} it in {here}\n"
+            f"  {other} {verb[race.other_operation]} it in {there}\n  {cure}{many}"
+        )
+
+    def _mistake(self, row):
+        index = ", ".join(map(str, row.indices[0]))
+        shape = next((m.shape for m in self.events.memories if m.name == row.array), ())
+        one = f"{row.array}[{index}]"
+        times = len(row.threads)
+        more = f" ({times:,} times in all)" if times > 1 else ""
+        who = f"line {row.line}, {row.code}\n  {self.thread_name(row.threads[0])}"
+        if row.what == "uninitialised":
+            return f"READ BEFORE WRITTEN: {who} reads {one}, which nothing had written yet{more}."
+        word = {"read": "reads", "write": "writes", "atomic": "changes"}[row.operation]
+        kind = "NEGATIVE INDEX" if row.what == "negative" else "OUT OF BOUNDS"
+        return f"{kind}: {who} {word} {one}; {row.array} has shape {shape}{more}."
+
+    @property
+    def title(self):
+        sizes = [self._shown(self.grid), self._shown(self.block)]
+        threads, warps = self.blocks * self.threads_a_block, self.blocks * self.events.warps_a_block
+        return f"{self.name}[{', '.join(sizes)}]: {threads:,} threads, {warps:,} warps"
+
+    @staticmethod
+    def _shown(sizes):
+        return (
+            str(sizes[0])
+            if sizes[1:] == (1, 1)
+            else str(sizes if sizes[2] > 1 else sizes[:2]).replace(" ", "")
+        )
+
+    def __str__(self):
+        lanes = {(row.filename, row.line): row.active for row in self.activity}
+        lines = [self.title, ""]
+        for problem in self.problems:
+            lines += [problem, ""]
+        lines.append(f"{'line':>5}  {'code':<{CODE_WIDTH}}  lanes  a warp's request")
+        files = {name for name, *_ in self.source}
+        last = None
+        for filename, line, text in self.source:
+            if len(files) > 1 and filename != last:
+                lines.append(f"       -- {file_name(filename)}")
+                last = filename
+            notes = [note for note, _ in self.notes.get((filename, line), [])]
+            active = f"{lanes[filename, line]:5.3g}" if (filename, line) in lanes else "     "
+            code = text if len(text) <= CODE_WIDTH else text[: CODE_WIDTH - 1] + "…"
+            lines.append(f"{line:>5}  {code:<{CODE_WIDTH}}  {active}  {notes[0] if notes else ''}".rstrip())
+            lines += [" " * (CODE_WIDTH + 16) + note for note in notes[1:]]
+        if not self.problems:
+            lines += [
+                "",
+                NO_PROBLEMS,
+            ]
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def report(self):
+        """Print what each source line does: lanes, sectors, bank conflicts, and every problem found."""
+        print(self)
+
+    def _repr_html_(self):
+        lanes = {(row.filename, row.line): row.active for row in self.activity}
+        cell = 'style="text-align:left;padding:1px 8px;vertical-align:top;{}"'
+        mono = "font-family:monospace;white-space:pre;"
+        parts = [f"<p><b>{html.escape(self.title)}</b></p>"]
+        for problem in self.problems:
+            parts.append(
+                '<pre style="border-left:4px solid #B03A00;padding:2px 8px;margin:4px 0">'
+                f"{html.escape(problem)}</pre>"
+            )
+        head = "".join(
+            f'<th scope="col" {cell.format("")}>{name}</th>'
+            for name in ("line", "code", "lanes", "a warp's request")
+        )
+        parts.append(f"<table><thead><tr>{head}</tr></thead><tbody>")
+        for filename, line, text in self.source:
+            notes = "".join(
+                bar(badness) + html.escape(note) + "<br>"
+                for note, badness in self.notes.get((filename, line), [])
+            )
+            active = f"{lanes[filename, line]:.3g}" if (filename, line) in lanes else ""
+            parts.append(
+                f"<tr><td {cell.format('')}>{line}</td><td {cell.format(mono)}>{html.escape(text)}</td>"
+                f"<td {cell.format('')}>{active}</td><td {cell.format('')}>{notes}</td></tr>"
+            )
+        parts.append("</tbody></table>")
+        if not self.problems:
+            parts.append(f"<p>{NO_PROBLEMS}</p>")
+        return "\n".join(parts)
+
+    # -- pictures --------------------------------------------------------------------------------------------
+
+    def steps(self, warp=0):
+        """A slider through what each warp does, access by access; on paper, its first steps."""
+        from .steps import Steps
+
+        return Steps(self, warp)
+
+    def draw_memory(self, line=None, array=None, operation=None, warp=None, time=0):
+        """The sectors that one request touches, for each array that the line uses (see pictures.memory)."""
+        from . import pictures
+
+        return pictures.memory(self, line, array, operation, warp, time)
+
+    def draw_banks(self, line=None, array=None, operation=None, warp=None, time=0):
+        """The banks that one request to shared memory uses (see pictures.banks)."""
+        from . import pictures
+
+        return pictures.banks(self, line, array, operation, warp, time)
+
+    def draw_divergence(self, block=0):
+        """Which lanes run which line (see pictures.divergence)."""
+        from . import pictures
+
+        return pictures.divergence(self, block)
+
+    def draw_barriers(self, block=None):
+        """How often each thread reaches each barrier (see pictures.barriers)."""
+        from . import pictures
+
+        return pictures.barriers(self, block)
+
+    def draw_races(self, number=0):
+        """Who touches the elements that are raced for (see pictures.races)."""
+        from . import pictures
+
+        return pictures.races(self, number)
+
+
+def sectors(number):
+    return f"{number:.3g} sector{'' if number == 1 else 's'}"
+
+
+def bar(badness):
+    """A small bar in HTML: long and red for what is bad, nothing for what is fine."""
+    if badness < 0.005:
+        return ""
+    return (
+        f'<span aria-hidden="true" style="display:inline-block;width:{round(40 * badness)}px;height:0.7em;'
+        f'background:#D55E00;margin-right:6px"></span>'
+    )
+
+
+def raw_line(filename, line):
+    """A source line with its indentation."""
+    return linecache.getline(filename, line).rstrip()
+
+
+def file_name(filename):
+    """A file as a reader knows it."""
+    return "a notebook cell" if "ipykernel" in filename or filename.startswith("<") else Path(filename).name

@@ -1,0 +1,211 @@
+"""Step by step: which thread accesses which element, as a slider in a notebook and a picture on paper."""
+
+import io
+from functools import cached_property
+
+import numpy as np
+
+from utils.plots import ALARM, INK, figure
+
+from . import counts
+from .pictures import BLANK, code_of, lane_colour, rgb, show_cells, warp_name
+from .record import READ, WORDS, TraceError
+
+BEEN_READ, BEEN_WRITTEN = "#DCEAF3", "#F6DDB8"
+MOST_CELLS, STILL_STEPS, ACROSS = 4096, 4, 32
+
+
+class Steps:
+    """The accesses of one warp in order; lanes that access at the same place do so in one step.
+
+    In a notebook it shows a slider and a play button; elsewhere, and on paper, its first steps.
+    `len(steps)` counts them, `steps.draw(n)` draws one, `steps.still()` the first few.
+    """
+
+    def __init__(self, trace, warp=0):
+        self.trace = trace
+        warps = trace.blocks * trace.events.warps_a_block
+        if not 0 <= warp < warps:
+            raise TraceError(f"there are {warps:,} warps, from 0; not {warp}")
+        self.warp = warp
+
+    @cached_property
+    def _steps(self):
+        """For each step, the indices of its events."""
+        return ordered(self.trace.events, self.warp)
+
+    @cached_property
+    def _arrays(self):
+        """The arrays that the warp uses, as memory numbers; each thread's own local arrays are left out."""
+        events = self.trace.events
+        used = dict.fromkeys(int(events.memory[i]) for step in self._steps for i in step)
+        first = {}
+        for number in used:
+            memory = events.memories[number]
+            first.setdefault((memory.root, memory.start, memory.shape), number)
+        return list(first.values())
+
+    def __len__(self):
+        return len(self._steps)
+
+    def describe(self, number):
+        """Step `number` in words: the line, and what it does to which array."""
+        events, step = self.trace.events, self._steps[number]
+        site = events.sites[events.site[step[0]]]
+        memory = events.memories[events.memory[step[0]]]
+        verb = {"read": "read", "write": "write", "atomic": "change"}[WORDS[int(events.kind[step[0]])]]
+        elements = list(dict.fromkeys(memory.element(int(events.offset[i])) for i in step))
+        shown = elements[0] if len(elements) == 1 else f"{elements[0]} … {elements[-1]}"
+        lanes = f"lane {events.lane[step[0]]}" if len(step) == 1 else f"{len(step)} lanes"
+        return (
+            f"step {number + 1} of {len(self)} · {code_of(self.trace, site.filename, site.line)}\n"
+            f"{warp_name(self.trace, self.warp)}: {lanes} {verb}{'s' * (len(step) == 1)} {shown}"
+        )
+
+    def draw(self, number=0):
+        """One step, from 0: elements in the colour and with the number of the lane that accesses them now."""
+        return self._figure([number])
+
+    def still(self, count=STILL_STEPS):
+        """The first `count` steps, one below the other."""
+        return self._figure(range(min(count, len(self))))
+
+    def _figure(self, numbers):
+        if not len(self):
+            raise TraceError(f"{warp_name(self.trace, self.warp)} accesses no global or shared memory")
+        grids = [layout(self.trace.events.memories[number]) for number in self._arrays]
+        tall = max(rows * (0.21 if columns <= ACROSS else 0.1) for rows, columns in grids)
+        tall = min(max(tall, 0.35), 2.6)
+        texts = [self.describe(number) for number in numbers]
+        fig = figure(9, len(texts) * (tall + 0.95), alt="\n".join(texts))
+        parts = fig.subfigures(len(texts), 1, squeeze=False)[:, 0]
+        for part, number, text in zip(parts, numbers, texts, strict=True):
+            part.suptitle(text, fontsize=9, x=0.01, ha="left", family="monospace", color=INK)
+            widths = [min(columns, ACROSS) + 3 for _, columns in grids]
+            panels = part.subplots(1, len(grids), width_ratios=widths, squeeze=False)[0]
+            for axes, memory, grid in zip(panels, self._arrays, grids, strict=True):
+                self._panel(axes, memory, grid, number)
+        return fig
+
+    def _panel(self, axes, number, grid, now):
+        """One array at step `now`: what was read and written before, and who accesses what now."""
+        events, memory = self.trace.events, self.trace.events.memories[number]
+        rows, columns = grid
+        picture = np.empty((rows * columns, 3))
+        picture[:] = 1
+        picture[: int(np.prod(memory.shape))] = rgb(BLANK)
+        labels, kinds = {}, set()
+        for step in range(now + 1):
+            for i in self._steps[step]:
+                one = events.memories[events.memory[i]]
+                index = one.index(int(events.offset[i])) if one.root == memory.root else None
+                if index is None or one.shape != memory.shape:
+                    continue
+                cell, kind = int(np.ravel_multi_index(index, memory.shape)), int(events.kind[i])
+                if cell >= len(picture):
+                    continue
+                if step < now:
+                    picture[cell] = rgb(BEEN_READ if kind == READ else BEEN_WRITTEN)
+                else:
+                    labels.setdefault(cell, []).append(int(events.lane[i]))
+                    kinds.add(WORDS[kind])
+        for cell, lanes in labels.items():
+            picture[cell] = lane_colour(lanes[0])[0][:3]
+        show_cells(axes, picture.reshape(rows, columns, 3), fine=columns <= 64)
+        axes.set(aspect="equal", anchor="NW")
+        outline(axes, memory, rows, columns)
+        if columns <= ACROSS and rows <= 16:
+            for cell, lanes in labels.items():
+                text = f"{lanes[0]}" if len(lanes) == 1 else f"×{len(lanes)}"
+                axes.text(
+                    cell % columns,
+                    cell // columns,
+                    text,
+                    ha="center",
+                    va="center",
+                    fontsize=5.5,
+                    color=lane_colour(lanes[0])[1],
+                )
+        axes.set_xticks([])
+        axes.set_yticks([])
+        doing = f": {' and '.join(sorted(kinds))}" if kinds else ""
+        axes.set_title(
+            f"{memory.name} ({memory.space}){doing}", fontsize=8.5, loc="left", color=ALARM if kinds else INK
+        )
+
+    # -- in a notebook ---------------------------------------------------------------------------------------
+
+    def _png(self, number):
+        buffer = io.BytesIO()
+        self.draw(number).savefig(buffer, format="png", dpi=90)
+        return buffer.getvalue()
+
+    def widget(self):
+        """Slider, play button, choice of warp and picture, as an ipywidgets box."""
+        import ipywidgets
+
+        pictures = {}
+        slider = ipywidgets.IntSlider(
+            0, 0, max(len(self) - 1, 0), description="step", continuous_update=False
+        )
+        play = ipywidgets.Play(0, 0, max(len(self) - 1, 0), interval=900, show_repeat=False)
+        ipywidgets.jslink((play, "value"), (slider, "value"))
+        warps = self.trace.blocks * self.trace.events.warps_a_block
+        names = [(warp_name(self.trace, warp), warp) for warp in range(min(warps, 64))]
+        choice = ipywidgets.Dropdown(options=names, value=min(self.warp, len(names) - 1), description="of")
+        picture = ipywidgets.Image(format="png")
+        words = ipywidgets.HTML()
+
+        def show(*_):
+            steps = Steps(self.trace, choice.value)
+            slider.max = play.max = max(len(steps) - 1, 0)
+            number = min(slider.value, slider.max)
+            if not len(steps):
+                picture.value, words.value = b"", "This warp accesses no global or shared memory."
+                return
+            if (choice.value, number) not in pictures:
+                pictures[choice.value, number] = steps._png(number)
+            picture.value = pictures[choice.value, number]
+            words.value = f'<span style="font-size:small">{steps.describe(number).splitlines()[1]}</span>'
+
+        slider.observe(show, "value")
+        choice.observe(show, "value")
+        show()
+        return ipywidgets.VBox([ipywidgets.HBox([play, slider, choice]), picture, words])
+
+    def _repr_mimebundle_(self, include=None, exclude=None):
+        data, metadata = self.still()._repr_mimebundle_()
+        return {**data, **self.widget()._repr_mimebundle_()} | {"text/plain": data["text/plain"]}, metadata
+
+
+def outline(axes, memory, rows, columns):
+    """A thin frame around an array."""
+    from matplotlib.patches import Rectangle
+
+    axes.add_patch(
+        Rectangle((-0.5, -0.5), columns, rows, fill=False, edgecolor="#BBBBBB", linewidth=0.8, clip_on=False)
+    )
+
+
+def layout(memory):
+    """(rows, columns) in which to draw an array: its last axis across; a single axis in lines of 32."""
+    if len(memory.shape) <= 1:
+        size = int(np.prod(memory.shape))
+        columns = min(size, ACROSS) or 1
+        rows = -(-size // columns)
+    else:
+        columns = memory.shape[-1]
+        rows = int(np.prod(memory.shape[:-1]))
+    most = max(1, MOST_CELLS // max(columns, 1))
+    return min(rows, most) or 1, columns or 1
+
+
+def ordered(events, warp):
+    """The warp's accesses to global and shared memory as steps, in the order its lanes come to them."""
+    chosen = events.accesses("global", "shared")
+    chosen = chosen[events.warp[chosen] == warp]
+    numbers, first = counts.requests(events, chosen)
+    steps = [chosen[numbers == number] for number in range(len(first))]
+    return sorted(
+        steps, key=lambda step: (events.epoch[step[0]], events.step[step].min(), events.site[step[0]])
+    )
