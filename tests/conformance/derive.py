@@ -221,7 +221,7 @@ def math_float():
 def math_double():
     values = [
         math.sqrt(2), math.e, math.log(10), math.sqrt(2), math.sin(1),
-        math.cos(1), math.pi, 2 ** (1 / 3), math.sqrt(2), -1.0,
+        math.cos(1), 3 * math.pi / 4, 2 ** (1 / 3), math.sqrt(2), -1.0,
         1 / math.sqrt(2), 1, 2, 2, 2.5,
         0.1 + 0.2, 0.1 * 3, 1 / 3, 1 / 3, math.sqrt(3),
         7, -1, 4, 3, 3, 3.5,
@@ -927,21 +927,27 @@ def cub_device():
     )
 
 
+PROVENANCE = FOLDER / "provenance.json"
+
+
+def provenance():
+    """What is known of where the expected outputs come from: {"note": ..., "recorded": {program: facts}}."""
+    return json.loads(PROVENANCE.read_text())
+
+
 def main():
-    provenance_file = FOLDER / "provenance.json"
-    provenance = json.loads(provenance_file.read_text()) if provenance_file.exists() else {}
-    recorded = provenance.get("recorded", {})
+    recorded = provenance()["recorded"]
     for name in sorted(p.stem for p in FOLDER.glob("*.cu")):
         if name in recorded:
             print(f"{name}: recorded on {recorded[name]['gpu']}, left as it is")
         else:
             (FOLDER / f"{name}.out").write_text(PROGRAMS[name]())
-    provenance = {
+    facts = {
         "note": "Programs under `recorded` have their .out from a run on that GPU. All others have not "
-        "been recorded on a GPU yet: derive.py worked out their .out from the program's arithmetic and the manuals.",
+        "been recorded on a GPU yet: derive.py worked out their .out from arithmetic and the manuals.",
         "recorded": recorded,
     }
-    provenance_file.write_text(json.dumps(provenance, indent=2) + "\n")
+    PROVENANCE.write_text(json.dumps(facts, indent=2) + "\n")
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from .derive import FOLDER, PROGRAMS
+from .derive import FOLDER, PROGRAMS, PROVENANCE, provenance
 
 
 def flags(source):
@@ -67,8 +67,7 @@ def main():
     parser.add_argument("names", nargs="*", help="programs to record (all)")
     names = parser.parse_args().names
     facts, arch = gpu_facts()
-    provenance_file = FOLDER / "provenance.json"
-    provenance = json.loads(provenance_file.read_text())
+    known = provenance()
     failed = 0
     with tempfile.TemporaryDirectory() as build:
         for source in sorted(FOLDER.glob("*.cu")):
@@ -89,8 +88,8 @@ def main():
                 )
             )
             source.with_suffix(".out").write_text(printed)
-            provenance["recorded"][source.stem] = facts
-    provenance_file.write_text(json.dumps(provenance, indent=2) + "\n")
+            known["recorded"][source.stem] = facts
+    PROVENANCE.write_text(json.dumps(known, indent=2) + "\n")
     sys.exit(1 if failed else 0)
 
 

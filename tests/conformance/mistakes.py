@@ -1,0 +1,69 @@
+"""The bank of broken CUDA C programs: what each must be told, and whether it is.
+
+    python -m tests.conformance.mistakes [name ...]
+
+builds and runs them on the CPU engine, shows each diagnosis and prints the score. The first line of every program says
+what is expected, `// expect: WORDS; line N [or M]; mode: fast|check`: a message with these words at that line (0: at
+no line), with the fast checks or only with the slow ones.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from utils.cpu.cuda_c.build import BuildError, build_program
+
+FOLDER = Path(__file__).with_name("broken")
+
+
+def run(executable, **environment):
+    """Runs a program of the engine, with no other of the engine's settings than those given."""
+    clean = {k: v for k, v in os.environ.items() if not k.startswith("CUDA_CPU_")}
+    return subprocess.run(
+        [str(executable)],
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=60,
+        env={**clean, **environment},
+    )
+
+
+def expectation(source):
+    """(words, lines, mode) from the first line of a broken program."""
+    first = source.read_text().split("\n", 1)[0]
+    words, lines, mode = re.fullmatch(r"// expect: (.+?); line (.+); mode: (fast|check)", first).groups()
+    return words, [int(line) for line in lines.split(" or ")], mode
+
+
+def diagnosis(source):
+    """(whether the mistake was found by name and line, what the engine said)."""
+    words, lines, mode = expectation(source)
+    try:
+        said = run(build_program(source, check=mode == "check")).stderr
+    except BuildError as error:
+        said = error.log
+    except subprocess.TimeoutExpired:
+        said = "ran for more than 60 s"
+    places = [f"{source.name}:{line}:" for line in lines if line]
+    found = [line for line in said.splitlines() if words in line]
+    return any(not places or any(place in line for place in places) for line in found), said
+
+
+def main():
+    sources = [s for s in sorted(FOLDER.glob("*.cu")) if not sys.argv[1:] or s.stem in sys.argv[1:]]
+    with ThreadPoolExecutor(2) as pool:
+        results = list(pool.map(diagnosis, sources))
+    for source, (found, said) in zip(sources, results, strict=True):
+        words, lines, mode = expectation(source)
+        print(f"{'found ' if found else 'MISSED'} {source.stem} ({mode}): {words}, line {lines}")
+        for line in said.splitlines()[: 2 if found else 8]:
+            print("       ", line)
+    print(f"score: {sum(found for found, _ in results)} of {len(results)} planted mistakes found by name and line")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,87 @@
+"""The CPU engine for CUDA C prints what a GPU prints, in any order of threads and on any number of cores, and finds
+planted mistakes by name and line."""
+
+import subprocess
+
+import pytest
+
+from tests.conformance import derive, mistakes
+from tests.conformance.record import flags
+from utils.cpu.cuda_c.build import BuildError, build_program, compiler
+
+REFUSED = derive.FOLDER.with_name("refused")
+PROGRAMS = sorted(path.stem for path in derive.FOLDER.glob("*.cu"))
+SCHEDULES = [
+    {},
+    {"CUDA_CPU_THREADS": "1"},
+    {"CUDA_CPU_THREADS": "2"},
+    {"CUDA_CPU_SEED": "1", "CUDA_CPU_THREADS": "1"},
+    {"CUDA_CPU_SEED": "2", "CUDA_CPU_THREADS": "2"},
+    {"CUDA_CPU_SEED": "3"},
+]
+# The slow checks need a build of their own, so only programs that share memory in one way or another run with them.
+CHECKED = [
+    "atomics_cas", "atomics_int", "barrier_counts", "cg_grid", "cg_tile", "cub_block", "fence_last_block",
+    "half2", "histogram_shared", "scan_block", "shared_extern", "shared_static", "thrust_basics", "tiled_matmul",
+    "warp_masks", "warp_shuffle",
+]  # fmt: skip
+
+try:
+    compiler()
+except BuildError as error:
+    pytest.skip(str(error), allow_module_level=True)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_prints_what_a_gpu_prints(name):
+    source = derive.FOLDER / f"{name}.cu"
+    executable = build_program(source, flags(source))
+    expected = source.with_suffix(".out").read_text()
+    for schedule in SCHEDULES:
+        done = mistakes.run(executable, **schedule)
+        assert (done.stdout, done.returncode) == (expected, 0), f"{schedule}\n{done.stderr}"
+
+
+@pytest.mark.parametrize("name", CHECKED)
+def test_slow_checks_have_nothing_to_say(name):
+    source = derive.FOLDER / f"{name}.cu"
+    done = mistakes.run(build_program(source, flags(source), check=True))
+    assert (done.stdout, done.stderr) == (source.with_suffix(".out").read_text(), "")
+
+
+def test_every_expected_output_is_recorded_or_derived():
+    assert sorted(derive.PROGRAMS) == PROGRAMS
+    for name in set(PROGRAMS) - set(derive.provenance()["recorded"]):
+        assert (derive.FOLDER / f"{name}.out").read_text() == derive.PROGRAMS[name](), name
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in mistakes.FOLDER.glob("*.cu")))
+def test_mistake_is_found(name):
+    source = mistakes.FOLDER / f"{name}.cu"
+    words, lines, _ = mistakes.expectation(source)
+    found, said = mistakes.diagnosis(source)
+    assert found, f"expected {words} at line {lines}, got:\n{said}"
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in REFUSED.glob("*.cu")))
+def test_what_is_not_offered_is_refused_at_compile_time(name):
+    source = REFUSED / f"{name}.cu"
+    words, (line,), _ = mistakes.expectation(source)
+    with pytest.raises(BuildError) as error:
+        build_program(source)
+    assert words in error.value.log and f"{source.name}:{line}:" in error.value.log, error.value.log
+
+
+def test_a_broken_program_that_is_right_is_not_diagnosed(tmp_path):
+    source = tmp_path / "right.cu"
+    source.write_text("// expect: out-of-bounds; line 2; mode: fast\nint main() { cudaDeviceSynchronize(); }\n")
+    assert mistakes.diagnosis(source) == (False, "")
+
+
+def test_recording_needs_a_gpu(monkeypatch):
+    from tests.conformance import record
+
+    monkeypatch.setattr(record.shutil, "which", lambda name: None)
+    monkeypatch.setattr(subprocess, "run", None)
+    with pytest.raises(SystemExit, match="needs nvcc and an NVIDIA GPU"):
+        record.gpu_facts()

@@ -1,0 +1,1 @@
+#error "cufftXt is not offered on the CPU; cufft.h is"

@@ -1,0 +1,1 @@
+#error "NCCL is not offered on the CPU: this program needs GPUs"

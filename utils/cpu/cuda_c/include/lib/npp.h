@@ -1,0 +1,1 @@
+#error "NPP is not offered on the CPU: this program needs a GPU"
