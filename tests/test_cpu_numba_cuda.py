@@ -206,6 +206,20 @@ def test_an_endless_loop_is_stopped_by_the_keyboard():
     assert out[7] == 7
 
 
+def test_records_in_shared_memory():
+    @cuda.jit
+    def kernel(out):
+        s = cuda.shared.array(4, np.dtype([("a", np.float32), ("b", np.int32)]))
+        t = cuda.threadIdx.x
+        s[t].a, s[t]["b"] = t / 2, t
+        cuda.syncthreads()
+        out[t] = s[3 - t].a + s[3 - t].b
+
+    out = np.zeros(4)
+    kernel[1, 4](out)
+    assert out.tolist() == [4.5, 3, 1.5, 0]
+
+
 # ---- schedules: what races do
 
 

@@ -357,7 +357,8 @@ def fresh(shape, dtype, name, space):
     """A new shared or local array: poisoned, and watched for elements read before they are written."""
     data = np.empty(shape, dtype)
     poison(data)
-    return view(data, name, space, np.zeros(shape, bool))
+    # A record is written field by field, after it was "read": not watched.
+    return view(data, name, space, np.zeros(shape, bool) if data.dtype.names is None else None)
 
 
 def poison(data):

@@ -147,6 +147,7 @@ class Configured:
         self.stream, self.sharedmem = stream, sharedmem
 
     def __call__(self, *args):
+        __tracebackhide__ = True  # a notebook shows the learner's frames only
         launch(self.kernel, self.griddim, self.blockdim, self.sharedmem, args)
 
 
@@ -184,6 +185,7 @@ def check_limits(grid, block, sharedmem):
 
 def launch(kernel, grid, block, sharedmem, args):
     """Run `kernel` on `args`. Host arrays are copied in, and back at the end."""
+    __tracebackhide__ = True
     if now.block is not OUTSIDE:
         raise KernelError("a kernel cannot launch kernels in Numba", "Launch from the host.")
     check_limits(grid, block, int(sharedmem))

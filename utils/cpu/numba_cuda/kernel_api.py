@@ -172,7 +172,10 @@ def assigned_name(code, lasti):
     """The name that the result of the call at this instruction is assigned to."""
     for instruction in dis.get_instructions(code):
         if instruction.offset > lasti and instruction.opname != "CACHE":
-            return instruction.argval if instruction.opname.startswith("STORE_FAST") else None
+            if not instruction.opname.startswith("STORE_FAST"):
+                return None
+            name = instruction.argval  # two names where Python 3.13 has merged two instructions
+            return name[0] if isinstance(name, tuple) else name
     return None
 
 

@@ -247,6 +247,9 @@ def refuse_unsupported(code):
             error.kernel, error.filename, error.lineno = code.co_name, code.co_filename, line
             error.code = linecache.getline(code.co_filename, line).strip()
             raise error
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            refuse_unsupported(constant)
 
 
 def global_names(code):
