@@ -38,6 +38,13 @@ class Chapter:
 
         return tuple(e.id for e in EXERCISES.values() if e.chapter == self.name)
 
+    @property
+    def questions(self):
+        """The ids of its recall questions."""
+        from course.exercises import QUIZZES
+
+        return tuple(id for id in QUIZZES if id.startswith(f"{self.number:02d}."))
+
 
 GROUND, KERNELS, CRAFT, FINALE = "The ground", "Kernels", "The craft", "The finale"
 CHAPTERS = (

@@ -5,7 +5,6 @@ in one step, so that nothing solved is ever lost. `CUDA_COURSE_PROGRESS` names a
 """
 
 import contextlib
-import html
 import json
 import os
 import sys
@@ -14,8 +13,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import platformdirs
-
-from course.chapters import CHAPTERS
 
 SECTIONS = ("exercises", "quizzes")
 # What could not be written: shown all the same, and written as soon as that works again.
@@ -135,70 +132,9 @@ def _warn(message):
     print(f"Note: {message}", file=sys.stderr)
 
 
-# ---- the map ----
-
-
 def chapter_map():
-    """The map of all chapters with what is written and what you have solved."""
-    return ChapterMap(solved())
+    """The map of all chapters with what is written and what you have done."""
+    from course.chapter_map import ChapterMap
 
-
-class ChapterMap:
-    """All chapters, for a notebook (cards) or a terminal (text). `links` leads to the notebooks."""
-
-    def __init__(self, done, links="../chapters/"):
-        self.done, self.links = done, links
-
-    def headline(self):
-        """One line: how much is solved."""
-        from course.exercises import EXERCISES
-
-        written = sum(chapter.written for chapter in CHAPTERS)
-        return (
-            f"{len(self.done & set(EXERCISES))} of {len(EXERCISES)} exercises solved · "
-            f"{written} of {len(CHAPTERS)} chapters written so far"
-        )
-
-    def state(self, chapter):
-        """What to say of a chapter: (a mark for each exercise, words)."""
-        if not chapter.written:
-            return "", "not written yet"
-        marks = "".join("●" if e in self.done else "○" for e in chapter.exercises)
-        return marks, f"{marks.count('●')} of {len(marks)} exercises solved" if marks else "no exercises"
-
-    def __repr__(self):
-        lines, part = [self.headline()], None
-        for chapter in CHAPTERS:
-            if chapter.part != part:
-                part = chapter.part
-                lines += ["", part]
-            marks, words = self.state(chapter)
-            lines.append(
-                f"  {chapter.number:02d} {chapter.title:25}{chapter.minutes:4} min  {marks} {words}".rstrip()
-            )
-        return "\n".join(lines)
-
-    def _repr_html_(self):
-        parts = [f"<p><strong>{self.headline()}</strong></p>"]
-        for part in dict.fromkeys(chapter.part for chapter in CHAPTERS):
-            cards = "".join(self._card(chapter) for chapter in CHAPTERS if chapter.part == part)
-            parts.append(f"<h4 style='margin:14px 0 6px'>{part}</h4><div style='{GRID}'>{cards}</div>")
-        return "".join(parts)
-
-    def _card(self, chapter):
-        marks, words = self.state(chapter)
-        title = f"{chapter.number:02d} · {html.escape(chapter.title)}"
-        style = CARD
-        if chapter.written:
-            title = f"<a href='{self.links}{chapter.path.name}'>{title}</a>"
-        else:
-            style += "border-style:dashed;opacity:0.7;"
-        dots = f"<span aria-hidden='true' style='letter-spacing:2px'>{marks}</span> " if marks else ""
-        return (
-            f"<div style='{style}'><strong>{title}</strong><br>{html.escape(chapter.brings)}<br>"
-            f"<small>{chapter.minutes} min · {dots}{words}</small></div>"
-        )
-
-
-GRID = "display:grid;grid-template-columns:repeat(auto-fill,minmax(200px,1fr));gap:8px;max-width:1000px"
-CARD = "border:1px solid #8888;border-radius:6px;padding:8px 12px;line-height:1.45;"
+    found = load()
+    return ChapterMap(exercises=set(found["exercises"]), questions=set(found["quizzes"]))

@@ -1,0 +1,72 @@
+"""The map of the course: every chapter, whether it is written, and what the learner has done of it."""
+
+import html
+
+from course.chapters import CHAPTERS
+
+GRID = "display:grid;grid-template-columns:repeat(auto-fill,minmax(200px,1fr));gap:8px;max-width:1000px"
+CARD = "border:1px solid #8888;border-radius:6px;padding:8px 12px;line-height:1.45;"
+
+
+class ChapterMap:
+    """All chapters, for a notebook (cards) or a terminal (text).
+
+    exercises, questions: ids of what is done. links: the way to the chapters from where this is shown.
+    """
+
+    def __init__(self, exercises, questions, links="../chapters/"):
+        self.done, self.links = exercises | questions, links
+
+    def headline(self):
+        """One line: how much is solved."""
+        from course.exercises import EXERCISES
+
+        written = sum(chapter.written for chapter in CHAPTERS)
+        return (
+            f"{len(self.done & set(EXERCISES))} of {len(EXERCISES)} exercises solved · "
+            f"{written} of {len(CHAPTERS)} chapters written so far"
+        )
+
+    def state(self, chapter):
+        """What to say of a chapter: (a mark for each exercise, words)."""
+        if not chapter.written:
+            return "", "not written yet"
+        marks = "".join("●" if e in self.done else "○" for e in chapter.exercises)
+        words = [f"{marks.count('●')} of {len(marks)} exercises solved"] if marks else []
+        if chapter.questions:
+            answered = len(self.done.intersection(chapter.questions))
+            words.append(f"{answered} of {len(chapter.questions)} questions answered")
+        return marks, ", ".join(words) or "to read"
+
+    def __repr__(self):
+        lines, part = [self.headline()], None
+        for chapter in CHAPTERS:
+            if chapter.part != part:
+                part = chapter.part
+                lines += ["", part]
+            marks, words = self.state(chapter)
+            lines.append(
+                f"  {chapter.number:02d} {chapter.title:25}{chapter.minutes:4} min  {marks} {words}".rstrip()
+            )
+        return "\n".join(lines)
+
+    def _repr_html_(self):
+        parts = [f"<p><strong>{self.headline()}</strong></p>"]
+        for part in dict.fromkeys(chapter.part for chapter in CHAPTERS):
+            cards = "".join(self._card(chapter) for chapter in CHAPTERS if chapter.part == part)
+            parts.append(f"<h4 style='margin:14px 0 6px'>{part}</h4><div style='{GRID}'>{cards}</div>")
+        return "".join(parts)
+
+    def _card(self, chapter):
+        marks, words = self.state(chapter)
+        title = f"{chapter.number:02d} · {html.escape(chapter.title)}"
+        style = CARD
+        if chapter.written:
+            title = f"<a href='{self.links}{chapter.path.name}'>{title}</a>"
+        else:
+            style += "border-style:dashed;opacity:0.7;"
+        dots = f"<span aria-hidden='true' style='letter-spacing:2px'>{marks}</span> " if marks else ""
+        return (
+            f"<div style='{style}'><strong>{title}</strong><br>{html.escape(chapter.brings)}<br>"
+            f"<small>{chapter.minutes} min · {dots}{words}</small></div>"
+        )
