@@ -2,9 +2,9 @@
 
     python -m tests.conformance.mistakes [name ...]
 
-builds and runs them on the CPU engine, shows each diagnosis and prints the score. The first line of every program says
-what is expected, `// expect: WORDS; line N [or M]; mode: fast|check`: a message with these words at that line (0: at
-no line), with the fast checks or only with the slow ones.
+builds and runs them on the CPU engine, shows each diagnosis and prints the score. The first line of every
+program says what is expected, `// expect: WORDS; line N [or M]; mode: fast|check`: a message with these
+words at that line (0: at no line), with the fast checks or only with the slow ones.
 """
 
 import os
@@ -62,7 +62,8 @@ def main():
         print(f"{'found ' if found else 'MISSED'} {source.stem} ({mode}): {words}, line {lines}")
         for line in said.splitlines()[: 2 if found else 8]:
             print("       ", line)
-    print(f"score: {sum(found for found, _ in results)} of {len(results)} planted mistakes found by name and line")
+    found = sum(found for found, _ in results)
+    print(f"score: {found} of {len(results)} planted mistakes found by name and line")
 
 
 if __name__ == "__main__":

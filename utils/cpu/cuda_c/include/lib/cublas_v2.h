@@ -1,8 +1,10 @@
-// cuBLAS (version 2 interface) on the CPU: real level 1, gemv, ger, gemm, geam, in single, double and half precision.
+// cuBLAS (version 2 interface) on the CPU: real level 1, gemv, ger, gemm, geam, in single, double and half
+// precision.
 //
-// Matrices are column-major: element (i, j) of a matrix with leading dimension ld lies at i + j * ld. Half and bfloat16
-// products are summed in float. Plain tiled loops over the CPU's cores: right, and far from a tuned library's speed.
-// Functions that are missing here (complex, triangular, banded, cublasLt ...) are not declared and so do not compile.
+// Matrices are column-major: element (i, j) of a matrix with leading dimension ld lies at i + j * ld. Half
+// and bfloat16 products are summed in float. Plain tiled loops over the CPU's cores: right, and far from a
+// tuned library's speed. Functions that are missing here (complex, triangular, banded, cublasLt ...) are not
+// declared and so do not compile.
 #pragma once
 #include <cmath>
 #include <vector>
@@ -57,16 +59,26 @@ typedef cublasContext* cublasHandle_t;
 
 inline const char* cublasGetStatusName(cublasStatus_t s) {
   switch (s) {
-    case CUBLAS_STATUS_SUCCESS: return "CUBLAS_STATUS_SUCCESS";
-    case CUBLAS_STATUS_NOT_INITIALIZED: return "CUBLAS_STATUS_NOT_INITIALIZED";
-    case CUBLAS_STATUS_ALLOC_FAILED: return "CUBLAS_STATUS_ALLOC_FAILED";
-    case CUBLAS_STATUS_INVALID_VALUE: return "CUBLAS_STATUS_INVALID_VALUE";
-    case CUBLAS_STATUS_ARCH_MISMATCH: return "CUBLAS_STATUS_ARCH_MISMATCH";
-    case CUBLAS_STATUS_MAPPING_ERROR: return "CUBLAS_STATUS_MAPPING_ERROR";
-    case CUBLAS_STATUS_EXECUTION_FAILED: return "CUBLAS_STATUS_EXECUTION_FAILED";
-    case CUBLAS_STATUS_INTERNAL_ERROR: return "CUBLAS_STATUS_INTERNAL_ERROR";
-    case CUBLAS_STATUS_NOT_SUPPORTED: return "CUBLAS_STATUS_NOT_SUPPORTED";
-    case CUBLAS_STATUS_LICENSE_ERROR: return "CUBLAS_STATUS_LICENSE_ERROR";
+    case CUBLAS_STATUS_SUCCESS:
+      return "CUBLAS_STATUS_SUCCESS";
+    case CUBLAS_STATUS_NOT_INITIALIZED:
+      return "CUBLAS_STATUS_NOT_INITIALIZED";
+    case CUBLAS_STATUS_ALLOC_FAILED:
+      return "CUBLAS_STATUS_ALLOC_FAILED";
+    case CUBLAS_STATUS_INVALID_VALUE:
+      return "CUBLAS_STATUS_INVALID_VALUE";
+    case CUBLAS_STATUS_ARCH_MISMATCH:
+      return "CUBLAS_STATUS_ARCH_MISMATCH";
+    case CUBLAS_STATUS_MAPPING_ERROR:
+      return "CUBLAS_STATUS_MAPPING_ERROR";
+    case CUBLAS_STATUS_EXECUTION_FAILED:
+      return "CUBLAS_STATUS_EXECUTION_FAILED";
+    case CUBLAS_STATUS_INTERNAL_ERROR:
+      return "CUBLAS_STATUS_INTERNAL_ERROR";
+    case CUBLAS_STATUS_NOT_SUPPORTED:
+      return "CUBLAS_STATUS_NOT_SUPPORTED";
+    case CUBLAS_STATUS_LICENSE_ERROR:
+      return "CUBLAS_STATUS_LICENSE_ERROR";
   }
   return "unknown cuBLAS status";
 }
@@ -83,16 +95,16 @@ inline cublasStatus_t cublasDestroy(cublasHandle_t handle) {
   delete handle;
   return CUBLAS_STATUS_SUCCESS;
 }
-#define CUDA_CPU_PROPERTY(name, type, member)                                       \
-  inline cublasStatus_t cublasSet##name(cublasHandle_t handle, type value) {        \
-    if (!handle) return CUBLAS_STATUS_NOT_INITIALIZED;                              \
-    handle->member = value;                                                         \
-    return CUBLAS_STATUS_SUCCESS;                                                   \
-  }                                                                                 \
-  inline cublasStatus_t cublasGet##name(cublasHandle_t handle, type* value) {       \
-    if (!handle) return CUBLAS_STATUS_NOT_INITIALIZED;                              \
-    *value = handle->member;                                                        \
-    return CUBLAS_STATUS_SUCCESS;                                                   \
+#define CUDA_CPU_PROPERTY(name, type, member)                                 \
+  inline cublasStatus_t cublasSet##name(cublasHandle_t handle, type value) {  \
+    if (!handle) return CUBLAS_STATUS_NOT_INITIALIZED;                        \
+    handle->member = value;                                                   \
+    return CUBLAS_STATUS_SUCCESS;                                             \
+  }                                                                           \
+  inline cublasStatus_t cublasGet##name(cublasHandle_t handle, type* value) { \
+    if (!handle) return CUBLAS_STATUS_NOT_INITIALIZED;                        \
+    *value = handle->member;                                                  \
+    return CUBLAS_STATUS_SUCCESS;                                             \
   }
 CUDA_CPU_PROPERTY(Stream, cudaStream_t, stream)
 CUDA_CPU_PROPERTY(PointerMode, cublasPointerMode_t, pointer_mode)
@@ -105,13 +117,19 @@ inline cublasStatus_t cublasGetVersion(cublasHandle_t, int* version) {
 }
 
 // ---- copies of vectors and matrices between host and device
-inline cublasStatus_t cublasSetMatrix(int rows, int cols, int size, const void* a, int lda, void* b, int ldb) {
+inline cublasStatus_t cublasSetMatrix(int rows, int cols, int size, const void* a, int lda, void* b,
+                                      int ldb) {
   return cudaMemcpy2D(b, (size_t)ldb * size, a, (size_t)lda * size, (size_t)rows * size, cols,
-                      cudaMemcpyHostToDevice) == cudaSuccess ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_MAPPING_ERROR;
+                      cudaMemcpyHostToDevice) == cudaSuccess
+             ? CUBLAS_STATUS_SUCCESS
+             : CUBLAS_STATUS_MAPPING_ERROR;
 }
-inline cublasStatus_t cublasGetMatrix(int rows, int cols, int size, const void* a, int lda, void* b, int ldb) {
+inline cublasStatus_t cublasGetMatrix(int rows, int cols, int size, const void* a, int lda, void* b,
+                                      int ldb) {
   return cudaMemcpy2D(b, (size_t)ldb * size, a, (size_t)lda * size, (size_t)rows * size, cols,
-                      cudaMemcpyDeviceToHost) == cudaSuccess ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_MAPPING_ERROR;
+                      cudaMemcpyDeviceToHost) == cudaSuccess
+             ? CUBLAS_STATUS_SUCCESS
+             : CUBLAS_STATUS_MAPPING_ERROR;
 }
 inline cublasStatus_t cublasSetVector(int n, int size, const void* x, int incx, void* y, int incy) {
   return cublasSetMatrix(1, n, size, x, incx, y, incy);
@@ -149,7 +167,8 @@ inline cublasStatus_t blas_task(cublasHandle_t h, long blocks, F work) {
 template <class R, class F>
 inline cublasStatus_t blas_result(cublasHandle_t h, R* result, F compute) {
   if (!h) return CUBLAS_STATUS_NOT_INITIALIZED;
-  if (h->pointer_mode == CUBLAS_POINTER_MODE_DEVICE) return blas_task(h, 1, [=](long) { *result = compute(); });
+  if (h->pointer_mode == CUBLAS_POINTER_MODE_DEVICE)
+    return blas_task(h, 1, [=](long) { *result = compute(); });
   R* box = reinterpret_cast<R*>(h->result);
   cublasStatus_t status = blas_task(h, 1, [=](long) { *box = compute(); });
   if (status != CUBLAS_STATUS_SUCCESS) return status;
@@ -230,8 +249,9 @@ inline cublasStatus_t extreme(cublasHandle_t h, int n, const T* x, int incx, int
 }
 
 template <class T>
-inline cublasStatus_t gemv(cublasHandle_t h, const char* name, cublasOperation_t op, int m, int n, const T* alpha,
-                           const T* a, int lda, const T* x, int incx, const T* beta, T* y, int incy) {
+inline cublasStatus_t gemv(cublasHandle_t h, const char* name, cublasOperation_t op, int m, int n,
+                           const T* alpha, const T* a, int lda, const T* x, int incx, const T* beta, T* y,
+                           int incy) {
   if (!h) return CUBLAS_STATUS_NOT_INITIALIZED;
   if (m < 0 || n < 0) return invalid(name, "a size is negative");
   if (lda < (m > 1 ? m : 1)) return invalid(name, "lda is less than the number of rows");
@@ -254,10 +274,11 @@ inline cublasStatus_t gemv(cublasHandle_t h, const char* name, cublasOperation_t
   });
 }
 template <class T>
-inline cublasStatus_t ger(cublasHandle_t h, const char* name, int m, int n, const T* alpha, const T* x, int incx,
-                          const T* y, int incy, T* a, int lda) {
+inline cublasStatus_t ger(cublasHandle_t h, const char* name, int m, int n, const T* alpha, const T* x,
+                          int incx, const T* y, int incy, T* a, int lda) {
   if (!h) return CUBLAS_STATUS_NOT_INITIALIZED;
-  if (m < 0 || n < 0 || lda < (m > 1 ? m : 1)) return invalid(name, "a size is negative or lda less than the rows");
+  if (m < 0 || n < 0 || lda < (m > 1 ? m : 1))
+    return invalid(name, "a size is negative or lda less than the rows");
   Scalar<T> s(h, alpha);
   return blas_task(h, n, [=](long j) {
     T factor = s.get() * y[at(j, n, incy)];
@@ -265,7 +286,8 @@ inline cublasStatus_t ger(cublasHandle_t h, const char* name, int m, int n, cons
   });
 }
 
-// One matrix product, C = alpha op(A) op(B) + beta C, or `batch` of them: element b of a batch of pointers or of strides.
+// One matrix product, C = alpha op(A) op(B) + beta C, or `batch` of them: element b of a batch of pointers or
+// of strides.
 template <class A, class C, class S>
 struct Product {
   cublasOperation_t op_a, op_b;
@@ -280,7 +302,8 @@ struct Product {
   static const int tile = 64, depth = 128;
   using Sum = std::conditional_t<std::is_same_v<S, double>, double, float>;
 
-  // Computes one tile of C: strips of op(A) are laid out anew, so that the innermost loop runs over neighbours.
+  // Computes one tile of C: strips of op(A) are laid out anew, so that the innermost loop runs over
+  // neighbours.
   void compute(int batch, int row, int col) const {
     const A* from_a = list_a ? list_a[batch] : a + batch * stride_a;
     const A* from_b = list_b ? list_b[batch] : b + batch * stride_b;
@@ -308,16 +331,17 @@ struct Product {
     for (int j = 0; j < cols; j++)
       for (int i = 0; i < rows; i++) {
         C& out = to[row + i + long(col + j) * ldc];
-        out = C(scale * sums[j * tile + i] + (keep == 0 ? Sum(0) : keep * Sum(out)));  // 0 times NaN is no NaN here
+        out = C(scale * sums[j * tile + i] +
+                (keep == 0 ? Sum(0) : keep * Sum(out)));  // 0 times NaN is no NaN here
       }
   }
 };
 template <class A, class C, class S>
-inline cublasStatus_t gemm(cublasHandle_t h, const char* name, cublasOperation_t op_a, cublasOperation_t op_b, int m,
-                           int n, int k, const S* alpha, const A* a, int lda, long stride_a, const A* b, int ldb,
-                           long stride_b, const S* beta, C* c, int ldc, long stride_c, int batches = 1,
-                           const A* const* list_a = nullptr, const A* const* list_b = nullptr,
-                           C* const* list_c = nullptr) {
+inline cublasStatus_t gemm(cublasHandle_t h, const char* name, cublasOperation_t op_a, cublasOperation_t op_b,
+                           int m, int n, int k, const S* alpha, const A* a, int lda, long stride_a,
+                           const A* b, int ldb, long stride_b, const S* beta, C* c, int ldc, long stride_c,
+                           int batches = 1, const A* const* list_a = nullptr,
+                           const A* const* list_b = nullptr, C* const* list_c = nullptr) {
   if (!h) return CUBLAS_STATUS_NOT_INITIALIZED;
   if (m < 0 || n < 0 || k < 0 || batches < 0) return invalid(name, "a size is negative");
   int rows_a = op_a == CUBLAS_OP_N ? m : k, rows_b = op_b == CUBLAS_OP_N ? k : n;
@@ -325,19 +349,37 @@ inline cublasStatus_t gemm(cublasHandle_t h, const char* name, cublasOperation_t
   if (ldb < (rows_b > 1 ? rows_b : 1)) return invalid(name, "ldb is less than the rows that B has in memory");
   if (ldc < (m > 1 ? m : 1)) return invalid(name, "ldc is less than the rows of C");
   using P = Product<A, C, S>;
-  P p{op_a, op_b, m, n, k, lda, ldb, ldc, a, b, c, stride_a, stride_b, stride_c, list_a, list_b, list_c,
-      Scalar<S>(h, alpha), Scalar<S>(h, beta)};
+  P p{op_a,
+      op_b,
+      m,
+      n,
+      k,
+      lda,
+      ldb,
+      ldc,
+      a,
+      b,
+      c,
+      stride_a,
+      stride_b,
+      stride_c,
+      list_a,
+      list_b,
+      list_c,
+      Scalar<S>(h, alpha),
+      Scalar<S>(h, beta)};
   long across = (m + P::tile - 1) / P::tile, down = (n + P::tile - 1) / P::tile, tiles = across * down;
   return blas_task(h, tiles * batches, [=](long i) {
     p.compute(int(i / tiles), int(i % tiles % across) * P::tile, int(i % tiles / across) * P::tile);
   });
 }
 template <class T>
-inline cublasStatus_t geam(cublasHandle_t h, const char* name, cublasOperation_t op_a, cublasOperation_t op_b, int m,
-                           int n, const T* alpha, const T* a, int lda, const T* beta, const T* b, int ldb, T* c,
-                           int ldc) {
+inline cublasStatus_t geam(cublasHandle_t h, const char* name, cublasOperation_t op_a, cublasOperation_t op_b,
+                           int m, int n, const T* alpha, const T* a, int lda, const T* beta, const T* b,
+                           int ldb, T* c, int ldc) {
   if (!h) return CUBLAS_STATUS_NOT_INITIALIZED;
-  if (m < 0 || n < 0 || ldc < (m > 1 ? m : 1)) return invalid(name, "a size is negative or ldc less than the rows");
+  if (m < 0 || n < 0 || ldc < (m > 1 ? m : 1))
+    return invalid(name, "a size is negative or ldc less than the rows");
   Scalar<T> s(h, alpha), t(h, beta);
   return blas_task(h, n, [=](long j) {
     T sa = s.get(), sb = t.get();
@@ -351,71 +393,74 @@ inline cublasStatus_t geam(cublasHandle_t h, const char* name, cublasOperation_t
 }  // namespace cuda_cpu
 
 // ---- the interface: S is float, D double, H half
-#define CUDA_CPU_BLAS(L, l, T)                                                                                           \
-  inline cublasStatus_t cublas##L##axpy(cublasHandle_t h, int n, const T* alpha, const T* x, int incx, T* y, int incy) { \
-    return ::cuda_cpu::axpy(h, n, alpha, x, incx, y, incy);                                                           \
-  }                                                                                                                   \
-  inline cublasStatus_t cublas##L##scal(cublasHandle_t h, int n, const T* alpha, T* x, int incx) {                    \
-    return ::cuda_cpu::scal(h, n, alpha, x, incx);                                                                    \
-  }                                                                                                                   \
-  inline cublasStatus_t cublas##L##copy(cublasHandle_t h, int n, const T* x, int incx, T* y, int incy) {              \
-    return ::cuda_cpu::copy_vector(h, n, x, incx, y, incy);                                                           \
-  }                                                                                                                   \
-  inline cublasStatus_t cublas##L##swap(cublasHandle_t h, int n, T* x, int incx, T* y, int incy) {                    \
-    return ::cuda_cpu::swap_vectors(h, n, x, incx, y, incy);                                                          \
-  }                                                                                                                   \
-  inline cublasStatus_t cublas##L##dot(cublasHandle_t h, int n, const T* x, int incx, const T* y, int incy, T* r) {   \
-    return ::cuda_cpu::dot(h, n, x, incx, y, incy, r);                                                                \
-  }                                                                                                                   \
-  inline cublasStatus_t cublas##L##nrm2(cublasHandle_t h, int n, const T* x, int incx, T* r) {                        \
-    return ::cuda_cpu::nrm2(h, n, x, incx, r);                                                                        \
-  }                                                                                                                   \
-  inline cublasStatus_t cublas##L##asum(cublasHandle_t h, int n, const T* x, int incx, T* r) {                        \
-    return ::cuda_cpu::asum(h, n, x, incx, r);                                                                        \
-  }                                                                                                                   \
-  inline cublasStatus_t cublasI##l##amax(cublasHandle_t h, int n, const T* x, int incx, int* r) {                     \
-    return ::cuda_cpu::extreme(h, n, x, incx, r, true);                                                               \
-  }                                                                                                                   \
-  inline cublasStatus_t cublasI##l##amin(cublasHandle_t h, int n, const T* x, int incx, int* r) {                     \
-    return ::cuda_cpu::extreme(h, n, x, incx, r, false);                                                              \
-  }                                                                                                                   \
-  inline cublasStatus_t cublas##L##gemv(cublasHandle_t h, cublasOperation_t op, int m, int n, const T* alpha,         \
-                                        const T* a, int lda, const T* x, int incx, const T* beta, T* y, int incy) {   \
-    return ::cuda_cpu::gemv(h, "cublas" #L "gemv", op, m, n, alpha, a, lda, x, incx, beta, y, incy);                  \
-  }                                                                                                                   \
-  inline cublasStatus_t cublas##L##ger(cublasHandle_t h, int m, int n, const T* alpha, const T* x, int incx,          \
-                                       const T* y, int incy, T* a, int lda) {                                         \
-    return ::cuda_cpu::ger(h, "cublas" #L "ger", m, n, alpha, x, incx, y, incy, a, lda);                              \
-  }                                                                                                                   \
-  inline cublasStatus_t cublas##L##geam(cublasHandle_t h, cublasOperation_t op_a, cublasOperation_t op_b, int m,      \
-                                        int n, const T* alpha, const T* a, int lda, const T* beta, const T* b,        \
-                                        int ldb, T* c, int ldc) {                                                     \
-    return ::cuda_cpu::geam(h, "cublas" #L "geam", op_a, op_b, m, n, alpha, a, lda, beta, b, ldb, c, ldc);            \
+#define CUDA_CPU_BLAS(L, l, T)                                                                               \
+  inline cublasStatus_t cublas##L##axpy(cublasHandle_t h, int n, const T* alpha, const T* x, int incx, T* y, \
+                                        int incy) {                                                          \
+    return ::cuda_cpu::axpy(h, n, alpha, x, incx, y, incy);                                                  \
+  }                                                                                                          \
+  inline cublasStatus_t cublas##L##scal(cublasHandle_t h, int n, const T* alpha, T* x, int incx) {           \
+    return ::cuda_cpu::scal(h, n, alpha, x, incx);                                                           \
+  }                                                                                                          \
+  inline cublasStatus_t cublas##L##copy(cublasHandle_t h, int n, const T* x, int incx, T* y, int incy) {     \
+    return ::cuda_cpu::copy_vector(h, n, x, incx, y, incy);                                                  \
+  }                                                                                                          \
+  inline cublasStatus_t cublas##L##swap(cublasHandle_t h, int n, T* x, int incx, T* y, int incy) {           \
+    return ::cuda_cpu::swap_vectors(h, n, x, incx, y, incy);                                                 \
+  }                                                                                                          \
+  inline cublasStatus_t cublas##L##dot(cublasHandle_t h, int n, const T* x, int incx, const T* y, int incy,  \
+                                       T* r) {                                                               \
+    return ::cuda_cpu::dot(h, n, x, incx, y, incy, r);                                                       \
+  }                                                                                                          \
+  inline cublasStatus_t cublas##L##nrm2(cublasHandle_t h, int n, const T* x, int incx, T* r) {               \
+    return ::cuda_cpu::nrm2(h, n, x, incx, r);                                                               \
+  }                                                                                                          \
+  inline cublasStatus_t cublas##L##asum(cublasHandle_t h, int n, const T* x, int incx, T* r) {               \
+    return ::cuda_cpu::asum(h, n, x, incx, r);                                                               \
+  }                                                                                                          \
+  inline cublasStatus_t cublasI##l##amax(cublasHandle_t h, int n, const T* x, int incx, int* r) {            \
+    return ::cuda_cpu::extreme(h, n, x, incx, r, true);                                                      \
+  }                                                                                                          \
+  inline cublasStatus_t cublasI##l##amin(cublasHandle_t h, int n, const T* x, int incx, int* r) {            \
+    return ::cuda_cpu::extreme(h, n, x, incx, r, false);                                                     \
+  }                                                                                                          \
+  inline cublasStatus_t cublas##L##gemv(cublasHandle_t h, cublasOperation_t op, int m, int n,                \
+                                        const T* alpha, const T* a, int lda, const T* x, int incx,           \
+                                        const T* beta, T* y, int incy) {                                     \
+    return ::cuda_cpu::gemv(h, "cublas" #L "gemv", op, m, n, alpha, a, lda, x, incx, beta, y, incy);         \
+  }                                                                                                          \
+  inline cublasStatus_t cublas##L##ger(cublasHandle_t h, int m, int n, const T* alpha, const T* x, int incx, \
+                                       const T* y, int incy, T* a, int lda) {                                \
+    return ::cuda_cpu::ger(h, "cublas" #L "ger", m, n, alpha, x, incx, y, incy, a, lda);                     \
+  }                                                                                                          \
+  inline cublasStatus_t cublas##L##geam(cublasHandle_t h, cublasOperation_t op_a, cublasOperation_t op_b,    \
+                                        int m, int n, const T* alpha, const T* a, int lda, const T* beta,    \
+                                        const T* b, int ldb, T* c, int ldc) {                                \
+    return ::cuda_cpu::geam(h, "cublas" #L "geam", op_a, op_b, m, n, alpha, a, lda, beta, b, ldb, c, ldc);   \
   }
 CUDA_CPU_BLAS(S, s, float)
 CUDA_CPU_BLAS(D, d, double)
 #undef CUDA_CPU_BLAS
 
-#define CUDA_CPU_GEMM(L, T)                                                                                           \
-  inline cublasStatus_t cublas##L##gemm(cublasHandle_t h, cublasOperation_t op_a, cublasOperation_t op_b, int m,      \
-                                        int n, int k, const T* alpha, const T* a, int lda, const T* b, int ldb,       \
-                                        const T* beta, T* c, int ldc) {                                               \
-    return ::cuda_cpu::gemm<T, T, T>(h, "cublas" #L "gemm", op_a, op_b, m, n, k, alpha, a, lda, 0, b, ldb, 0, beta,   \
-                                     c, ldc, 0);                                                                      \
-  }                                                                                                                   \
-  inline cublasStatus_t cublas##L##gemmStridedBatched(                                                                \
-      cublasHandle_t h, cublasOperation_t op_a, cublasOperation_t op_b, int m, int n, int k, const T* alpha,          \
-      const T* a, int lda, long long stride_a, const T* b, int ldb, long long stride_b, const T* beta, T* c, int ldc, \
-      long long stride_c, int batches) {                                                                              \
-    return ::cuda_cpu::gemm<T, T, T>(h, "cublas" #L "gemmStridedBatched", op_a, op_b, m, n, k, alpha, a, lda,         \
-                                     stride_a, b, ldb, stride_b, beta, c, ldc, stride_c, batches);                    \
-  }                                                                                                                   \
-  inline cublasStatus_t cublas##L##gemmBatched(cublasHandle_t h, cublasOperation_t op_a, cublasOperation_t op_b,      \
-                                               int m, int n, int k, const T* alpha, const T* const a[], int lda,      \
-                                               const T* const b[], int ldb, const T* beta, T* const c[], int ldc,     \
-                                               int batches) {                                                         \
-    return ::cuda_cpu::gemm<T, T, T>(h, "cublas" #L "gemmBatched", op_a, op_b, m, n, k, alpha, nullptr, lda, 0,       \
-                                     nullptr, ldb, 0, beta, nullptr, ldc, 0, batches, a, b, c);                       \
+#define CUDA_CPU_GEMM(L, T)                                                                                  \
+  inline cublasStatus_t cublas##L##gemm(cublasHandle_t h, cublasOperation_t op_a, cublasOperation_t op_b,    \
+                                        int m, int n, int k, const T* alpha, const T* a, int lda,            \
+                                        const T* b, int ldb, const T* beta, T* c, int ldc) {                 \
+    return ::cuda_cpu::gemm<T, T, T>(h, "cublas" #L "gemm", op_a, op_b, m, n, k, alpha, a, lda, 0, b, ldb,   \
+                                     0, beta, c, ldc, 0);                                                    \
+  }                                                                                                          \
+  inline cublasStatus_t cublas##L##gemmStridedBatched(                                                       \
+      cublasHandle_t h, cublasOperation_t op_a, cublasOperation_t op_b, int m, int n, int k, const T* alpha, \
+      const T* a, int lda, long long stride_a, const T* b, int ldb, long long stride_b, const T* beta, T* c, \
+      int ldc, long long stride_c, int batches) {                                                            \
+    return ::cuda_cpu::gemm<T, T, T>(h, "cublas" #L "gemmStridedBatched", op_a, op_b, m, n, k, alpha, a,     \
+                                     lda, stride_a, b, ldb, stride_b, beta, c, ldc, stride_c, batches);      \
+  }                                                                                                          \
+  inline cublasStatus_t cublas##L##gemmBatched(cublasHandle_t h, cublasOperation_t op_a,                     \
+                                               cublasOperation_t op_b, int m, int n, int k, const T* alpha,  \
+                                               const T* const a[], int lda, const T* const b[], int ldb,     \
+                                               const T* beta, T* const c[], int ldc, int batches) {          \
+    return ::cuda_cpu::gemm<T, T, T>(h, "cublas" #L "gemmBatched", op_a, op_b, m, n, k, alpha, nullptr, lda, \
+                                     0, nullptr, ldb, 0, beta, nullptr, ldc, 0, batches, a, b, c);           \
   }
 CUDA_CPU_GEMM(S, float)
 CUDA_CPU_GEMM(D, double)
@@ -435,15 +480,18 @@ struct GemmEx {
   int batches;
   template <class A, class C, class S>
   cublasStatus_t run() const {
-    return gemm<A, C, S>(h, name, op_a, op_b, m, n, k, (const S*)alpha, (const A*)a, lda, stride_a, (const A*)b, ldb,
-                         stride_b, (const S*)beta, (C*)c, ldc, stride_c, batches);
+    return gemm<A, C, S>(h, name, op_a, op_b, m, n, k, (const S*)alpha, (const A*)a, lda, stride_a,
+                         (const A*)b, ldb, stride_b, (const S*)beta, (C*)c, ldc, stride_c, batches);
   }
-  cublasStatus_t run(cudaDataType type_a, cudaDataType type_b, cudaDataType type_c, cublasComputeType_t compute) const {
+  cublasStatus_t run(cudaDataType type_a, cudaDataType type_b, cudaDataType type_c,
+                     cublasComputeType_t compute) const {
     bool in_half = compute == CUBLAS_COMPUTE_16F || compute == CUBLAS_COMPUTE_16F_PEDANTIC;
     bool in_double = compute == CUBLAS_COMPUTE_64F || compute == CUBLAS_COMPUTE_64F_PEDANTIC;
     if (type_a != type_b) return refuse();
-    if (in_half) return type_a == CUDA_R_16F && type_c == CUDA_R_16F ? run<__half, __half, __half>() : refuse();
-    if (in_double) return type_a == CUDA_R_64F && type_c == CUDA_R_64F ? run<double, double, double>() : refuse();
+    if (in_half)
+      return type_a == CUDA_R_16F && type_c == CUDA_R_16F ? run<__half, __half, __half>() : refuse();
+    if (in_double)
+      return type_a == CUDA_R_64F && type_c == CUDA_R_64F ? run<double, double, double>() : refuse();
     if (type_a == CUDA_R_32F && type_c == CUDA_R_32F) return run<float, float, float>();
     if (type_a == CUDA_R_16F && type_c == CUDA_R_16F) return run<__half, __half, float>();
     if (type_a == CUDA_R_16F && type_c == CUDA_R_32F) return run<__half, float, float>();
@@ -452,24 +500,35 @@ struct GemmEx {
     return refuse();
   }
   cublasStatus_t refuse() const {
-    fprintf(stderr, "%s: this combination of types is not offered on the CPU: CUBLAS_STATUS_NOT_SUPPORTED\n", name);
+    fprintf(stderr, "%s: this combination of types is not offered on the CPU: CUBLAS_STATUS_NOT_SUPPORTED\n",
+            name);
     return CUBLAS_STATUS_NOT_SUPPORTED;
   }
 };
 }  // namespace cuda_cpu
-inline cublasStatus_t cublasGemmEx(cublasHandle_t h, cublasOperation_t op_a, cublasOperation_t op_b, int m, int n, int k,
-                                   const void* alpha, const void* a, cudaDataType type_a, int lda, const void* b,
-                                   cudaDataType type_b, int ldb, const void* beta, void* c, cudaDataType type_c, int ldc,
-                                   cublasComputeType_t compute, cublasGemmAlgo_t) {
-  return ::cuda_cpu::GemmEx{h, "cublasGemmEx", op_a, op_b, m, n, k, alpha, a, b, beta, c, lda, ldb, ldc, 0, 0, 0, 1}.run(
-      type_a, type_b, type_c, compute);
+inline cublasStatus_t cublasGemmEx(cublasHandle_t h, cublasOperation_t op_a, cublasOperation_t op_b, int m,
+                                   int n, int k, const void* alpha, const void* a, cudaDataType type_a,
+                                   int lda, const void* b, cudaDataType type_b, int ldb, const void* beta,
+                                   void* c, cudaDataType type_c, int ldc, cublasComputeType_t compute,
+                                   cublasGemmAlgo_t) {
+  return ::cuda_cpu::GemmEx{
+      h, "cublasGemmEx", op_a, op_b, m, n, k, alpha, a, b, beta, c, lda, ldb, ldc, 0, 0, 0, 1}
+      .run(type_a, type_b, type_c, compute);
 }
-inline cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t h, cublasOperation_t op_a, cublasOperation_t op_b, int m,
-                                                 int n, int k, const void* alpha, const void* a, cudaDataType type_a,
-                                                 int lda, long long stride_a, const void* b, cudaDataType type_b,
-                                                 int ldb, long long stride_b, const void* beta, void* c,
-                                                 cudaDataType type_c, int ldc, long long stride_c, int batches,
-                                                 cublasComputeType_t compute, cublasGemmAlgo_t) {
-  return ::cuda_cpu::GemmEx{h, "cublasGemmStridedBatchedEx", op_a, op_b, m, n, k, alpha, a, b, beta, c, lda, ldb, ldc,
-                            stride_a, stride_b, stride_c, batches}.run(type_a, type_b, type_c, compute);
+inline cublasStatus_t cublasGemmStridedBatchedEx(
+    cublasHandle_t h, cublasOperation_t op_a, cublasOperation_t op_b, int m, int n, int k, const void* alpha,
+    const void* a, cudaDataType type_a, int lda, long long stride_a, const void* b, cudaDataType type_b,
+    int ldb, long long stride_b, const void* beta, void* c, cudaDataType type_c, int ldc, long long stride_c,
+    int batches, cublasComputeType_t compute, cublasGemmAlgo_t) {
+  return ::cuda_cpu::GemmEx{h,        "cublasGemmStridedBatchedEx",
+                            op_a,     op_b,
+                            m,        n,
+                            k,        alpha,
+                            a,        b,
+                            beta,     c,
+                            lda,      ldb,
+                            ldc,      stride_a,
+                            stride_b, stride_c,
+                            batches}
+      .run(type_a, type_b, type_c, compute);
 }

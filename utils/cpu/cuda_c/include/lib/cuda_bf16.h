@@ -1,6 +1,6 @@
-// bfloat16 on the CPU: the upper 16 bits of a float, rounded to nearest even. Conversions, + - * / sqrt and fma are
-// correctly rounded; the transcendental functions may differ from the GPU in the last bit.
-// Names and meaning are those of CUDA's math API, "Bfloat16 Precision Intrinsics".
+// bfloat16 on the CPU: the upper 16 bits of a float, rounded to nearest even. Conversions, + - * / sqrt and
+// fma are correctly rounded; the transcendental functions may differ from the GPU in the last bit. Names and
+// meaning are those of CUDA's math API, "Bfloat16 Precision Intrinsics".
 #pragma once
 #include "small_float.h"
 
@@ -33,7 +33,9 @@ __host__ __device__ inline __nv_bfloat16 __short_as_bfloat16(short bits) {
 #define CUDART_MAX_NORMAL_BF16 __ushort_as_bfloat16(0x7F7Fu)
 #define CUDART_ONE_BF16 __ushort_as_bfloat16(0x3F80u)
 #define CUDART_ZERO_BF16 __ushort_as_bfloat16(0x0000u)
-__host__ __device__ inline int __hisinf(__nv_bfloat16 h) { return h.__x == 0x7f80 ? 1 : h.__x == 0xff80 ? -1 : 0; }
+__host__ __device__ inline int __hisinf(__nv_bfloat16 h) {
+  return h.__x == 0x7f80 ? 1 : h.__x == 0xff80 ? -1 : 0;
+}
 
 // ---- from and to float, double, integers
 __host__ __device__ inline __nv_bfloat16 __float2bfloat16(float f) { return __nv_bfloat16(f); }
@@ -66,20 +68,30 @@ __host__ __device__ inline __nv_bfloat162 make_bfloat162(__nv_bfloat16 low, __nv
 __host__ __device__ inline __nv_bfloat162 __halves2bfloat162(__nv_bfloat16 low, __nv_bfloat16 high) {
   return __nv_bfloat162(low, high);
 }
-__host__ __device__ inline __nv_bfloat162 __bfloat162bfloat162(__nv_bfloat16 h) { return __nv_bfloat162(h, h); }
+__host__ __device__ inline __nv_bfloat162 __bfloat162bfloat162(__nv_bfloat16 h) {
+  return __nv_bfloat162(h, h);
+}
 __host__ __device__ inline __nv_bfloat162 __float2bfloat162_rn(float f) {
   return __nv_bfloat162(__nv_bfloat16(f), __nv_bfloat16(f));
 }
 __host__ __device__ inline __nv_bfloat162 __floats2bfloat162_rn(float a, float b) {
   return __nv_bfloat162(__nv_bfloat16(a), __nv_bfloat16(b));
 }
-__host__ __device__ inline __nv_bfloat162 __float22bfloat162_rn(float2 v) { return __floats2bfloat162_rn(v.x, v.y); }
+__host__ __device__ inline __nv_bfloat162 __float22bfloat162_rn(float2 v) {
+  return __floats2bfloat162_rn(v.x, v.y);
+}
 __host__ __device__ inline float2 __bfloat1622float2(__nv_bfloat162 v) { return make_float2(v.x, v.y); }
 __host__ __device__ inline __nv_bfloat16 __low2bfloat16(__nv_bfloat162 v) { return v.x; }
 __host__ __device__ inline __nv_bfloat16 __high2bfloat16(__nv_bfloat162 v) { return v.y; }
-__host__ __device__ inline __nv_bfloat162 __low2bfloat162(__nv_bfloat162 v) { return __nv_bfloat162(v.x, v.x); }
-__host__ __device__ inline __nv_bfloat162 __high2bfloat162(__nv_bfloat162 v) { return __nv_bfloat162(v.y, v.y); }
-__host__ __device__ inline __nv_bfloat162 __lowhigh2highlow(__nv_bfloat162 v) { return __nv_bfloat162(v.y, v.x); }
+__host__ __device__ inline __nv_bfloat162 __low2bfloat162(__nv_bfloat162 v) {
+  return __nv_bfloat162(v.x, v.x);
+}
+__host__ __device__ inline __nv_bfloat162 __high2bfloat162(__nv_bfloat162 v) {
+  return __nv_bfloat162(v.y, v.y);
+}
+__host__ __device__ inline __nv_bfloat162 __lowhigh2highlow(__nv_bfloat162 v) {
+  return __nv_bfloat162(v.y, v.x);
+}
 __host__ __device__ inline __nv_bfloat162 __lows2bfloat162(__nv_bfloat162 a, __nv_bfloat162 b) {
   return __nv_bfloat162(a.x, b.x);
 }

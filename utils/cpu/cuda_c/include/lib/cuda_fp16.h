@@ -1,6 +1,6 @@
-// Half precision (IEEE binary16) on the CPU, bit for bit as the GPU rounds it: conversions, + - * / sqrt and fma are
-// correctly rounded. The transcendental functions are computed in float and may differ from the GPU in the last bit.
-// Names and meaning are those of CUDA's math API, "Half Precision Intrinsics".
+// Half precision (IEEE binary16) on the CPU, bit for bit as the GPU rounds it: conversions, + - * / sqrt and
+// fma are correctly rounded. The transcendental functions are computed in float and may differ from the GPU
+// in the last bit. Names and meaning are those of CUDA's math API, "Half Precision Intrinsics".
 #pragma once
 #include "small_float.h"
 
@@ -27,7 +27,9 @@ __host__ __device__ inline __half __ushort_as_half(unsigned short bits) {
   h.__x = bits;
   return h;
 }
-__host__ __device__ inline __half __short_as_half(short bits) { return __ushort_as_half((unsigned short)bits); }
+__host__ __device__ inline __half __short_as_half(short bits) {
+  return __ushort_as_half((unsigned short)bits);
+}
 #define CUDART_INF_FP16 __ushort_as_half(0x7C00u)
 #define CUDART_NAN_FP16 __ushort_as_half(0x7FFFu)
 #define CUDART_MAX_NORMAL_FP16 __ushort_as_half(0x7BFFu)
@@ -53,28 +55,28 @@ __host__ __device__ inline __half __double2half(double d) { return __half(d); }
 __host__ __device__ inline float __half2float(__half h) { return h; }
 
 // ---- from and to integers
-#define CUDA_CPU_INTEGER(type, name)                                                                            \
-  __host__ __device__ inline type __half2##name##_rn(__half h) {                                                \
-    return ::cuda_cpu::to_integer<type>(h, ::cuda_cpu::nearest_even);                                           \
-  }                                                                                                             \
-  __host__ __device__ inline type __half2##name##_rz(__half h) {                                                \
-    return ::cuda_cpu::to_integer<type>(h, ::cuda_cpu::toward_zero);                                            \
-  }                                                                                                             \
-  __host__ __device__ inline type __half2##name##_ru(__half h) {                                                \
-    return ::cuda_cpu::to_integer<type>(h, ::cuda_cpu::upward);                                                 \
-  }                                                                                                             \
-  __host__ __device__ inline type __half2##name##_rd(__half h) {                                                \
-    return ::cuda_cpu::to_integer<type>(h, ::cuda_cpu::downward);                                               \
-  }                                                                                                             \
-  __host__ __device__ inline __half __##name##2half_rn(type i) { return __half(i); }                            \
-  __host__ __device__ inline __half __##name##2half_rz(type i) {                                                \
-    return __ushort_as_half(::cuda_cpu::half_bits(::cuda_cpu::odd_double(i), ::cuda_cpu::toward_zero));         \
-  }                                                                                                             \
-  __host__ __device__ inline __half __##name##2half_ru(type i) {                                                \
-    return __ushort_as_half(::cuda_cpu::half_bits(::cuda_cpu::odd_double(i), ::cuda_cpu::upward));              \
-  }                                                                                                             \
-  __host__ __device__ inline __half __##name##2half_rd(type i) {                                                \
-    return __ushort_as_half(::cuda_cpu::half_bits(::cuda_cpu::odd_double(i), ::cuda_cpu::downward));            \
+#define CUDA_CPU_INTEGER(type, name)                                                                    \
+  __host__ __device__ inline type __half2##name##_rn(__half h) {                                        \
+    return ::cuda_cpu::to_integer<type>(h, ::cuda_cpu::nearest_even);                                   \
+  }                                                                                                     \
+  __host__ __device__ inline type __half2##name##_rz(__half h) {                                        \
+    return ::cuda_cpu::to_integer<type>(h, ::cuda_cpu::toward_zero);                                    \
+  }                                                                                                     \
+  __host__ __device__ inline type __half2##name##_ru(__half h) {                                        \
+    return ::cuda_cpu::to_integer<type>(h, ::cuda_cpu::upward);                                         \
+  }                                                                                                     \
+  __host__ __device__ inline type __half2##name##_rd(__half h) {                                        \
+    return ::cuda_cpu::to_integer<type>(h, ::cuda_cpu::downward);                                       \
+  }                                                                                                     \
+  __host__ __device__ inline __half __##name##2half_rn(type i) { return __half(i); }                    \
+  __host__ __device__ inline __half __##name##2half_rz(type i) {                                        \
+    return __ushort_as_half(::cuda_cpu::half_bits(::cuda_cpu::odd_double(i), ::cuda_cpu::toward_zero)); \
+  }                                                                                                     \
+  __host__ __device__ inline __half __##name##2half_ru(type i) {                                        \
+    return __ushort_as_half(::cuda_cpu::half_bits(::cuda_cpu::odd_double(i), ::cuda_cpu::upward));      \
+  }                                                                                                     \
+  __host__ __device__ inline __half __##name##2half_rd(type i) {                                        \
+    return __ushort_as_half(::cuda_cpu::half_bits(::cuda_cpu::odd_double(i), ::cuda_cpu::downward));    \
   }
 CUDA_CPU_INTEGER(short, short)
 CUDA_CPU_INTEGER(unsigned short, ushort)
@@ -89,7 +91,9 @@ __host__ __device__ inline __half2 make_half2(__half low, __half high) { return 
 __host__ __device__ inline __half2 __halves2half2(__half low, __half high) { return __half2(low, high); }
 __host__ __device__ inline __half2 __half2half2(__half h) { return __half2(h, h); }
 __host__ __device__ inline __half2 __float2half2_rn(float f) { return __half2(__half(f), __half(f)); }
-__host__ __device__ inline __half2 __floats2half2_rn(float a, float b) { return __half2(__half(a), __half(b)); }
+__host__ __device__ inline __half2 __floats2half2_rn(float a, float b) {
+  return __half2(__half(a), __half(b));
+}
 __host__ __device__ inline __half2 __float22half2_rn(float2 v) { return __half2(__half(v.x), __half(v.y)); }
 __host__ __device__ inline float2 __half22float2(__half2 v) { return make_float2(v.x, v.y); }
 __host__ __device__ inline __half __low2half(__half2 v) { return v.x; }

@@ -1,9 +1,11 @@
-// cuFFT on the CPU: complex and real transforms of any size in one to three dimensions, single and double, batched.
+// cuFFT on the CPU: complex and real transforms of any size in one to three dimensions, single and double,
+// batched.
 //
-// As in NVIDIA's library nothing is scaled: forward then inverse multiplies by the number of points. The last dimension
-// is the fastest; a real transform stores n / 2 + 1 of its last dimension's frequencies. Sizes that are powers of two go
-// through a radix-2 transform, others through Bluestein's algorithm (L. Bluestein, 1970) on top of it; everything is
-// computed in double. What is missing (cufftXt..., callbacks, half precision) is not declared and so does not compile.
+// As in NVIDIA's library nothing is scaled: forward then inverse multiplies by the number of points. The last
+// dimension is the fastest; a real transform stores n / 2 + 1 of its last dimension's frequencies. Sizes that
+// are powers of two go through a radix-2 transform, others through Bluestein's algorithm (L. Bluestein, 1970)
+// on top of it; everything is computed in double. What is missing (cufftXt..., callbacks, half precision) is
+// not declared and so does not compile.
 #pragma once
 #include <cmath>
 #include <complex>
@@ -92,7 +94,8 @@ inline void fft(Complex* x, int n, int sign) {
   for (int k = 0; k < n; k++) x[k] = times(a[k], chirp[k]) / double(size);
 }
 
-// One side's places in memory: element (i, j, k) of batch b lies at b * distance + ((i * e1 + j) * e2 + k) * stride.
+// One side's places in memory: element (i, j, k) of batch b lies at b * distance + ((i * e1 + j) * e2 + k) *
+// stride.
 struct FftLayout {
   int e1 = 1, e2 = 1;
   long stride = 1, distance = 0;
@@ -133,11 +136,15 @@ inline void fft_dimensions(std::vector<Complex>& x, const int n[3], int sign) {
 }
 
 template <class T>
-inline Complex load(const T& v) { return Complex(v.x, v.y); }
+inline Complex load(const T& v) {
+  return Complex(v.x, v.y);
+}
 inline Complex load(float v) { return v; }
 inline Complex load(double v) { return v; }
 template <class T>
-inline void store(T& to, Complex v) { to = {decltype(to.x)(v.real()), decltype(to.y)(v.imag())}; }
+inline void store(T& to, Complex v) {
+  to = {decltype(to.x)(v.real()), decltype(to.y)(v.imag())};
+}
 inline void store(float& to, Complex v) { to = float(v.real()); }
 inline void store(double& to, Complex v) { to = v.real(); }
 
@@ -150,7 +157,8 @@ inline cufftResult fft_execute(cufftHandle h, cufftType type, const In* in, Out*
   FftPlan plan = *found;
   bool half_in = type == CUFFT_C2R || type == CUFFT_Z2D, half_out = type == CUFFT_R2C || type == CUFFT_D2Z;
   if (plan.dense && (half_in || half_out) && (const void*)in == (const void*)out) {
-    FftLayout& real = half_in ? plan.out : plan.in;  // in place, rows of reals are padded to the rows of frequencies
+    FftLayout& real =
+        half_in ? plan.out : plan.in;  // in place, rows of reals are padded to the rows of frequencies
     real.e2 = 2 * (plan.n[2] / 2 + 1);
     real.distance = (long)plan.n[0] * plan.n[1] * real.e2;
   }
@@ -164,7 +172,8 @@ inline cufftResult fft_execute(cufftHandle h, cufftType type, const In* in, Out*
       for (int j = 0; j < n[1]; j++)
         for (int k = 0; k < n[2]; k++)
           if (half_in && k >= half)  // the other half follows from symmetry
-            point(i, j, k) = std::conj(load(from[plan.in.at((n[0] - i) % n[0], (n[1] - j) % n[1], n[2] - k)]));
+            point(i, j, k) =
+                std::conj(load(from[plan.in.at((n[0] - i) % n[0], (n[1] - j) % n[1], n[2] - k)]));
           else
             point(i, j, k) = load(from[plan.in.at(i, j, k)]);
     fft_dimensions(x, n, sign);
@@ -176,9 +185,10 @@ inline cufftResult fft_execute(cufftHandle h, cufftType type, const In* in, Out*
 }
 }  // namespace cuda_cpu
 
-// A plan for `batch` transforms. With inembed or onembed null the data is dense, and strides and distances are ignored.
-inline cufftResult cufftPlanMany(cufftHandle* h, int rank, int* n, int* inembed, int istride, int idist, int* onembed,
-                                 int ostride, int odist, cufftType type, int batch) {
+// A plan for `batch` transforms. With inembed or onembed null the data is dense, and strides and distances
+// are ignored.
+inline cufftResult cufftPlanMany(cufftHandle* h, int rank, int* n, int* inembed, int istride, int idist,
+                                 int* onembed, int ostride, int odist, cufftType type, int batch) {
   if (rank < 1 || rank > 3 || !n || batch < 1) return CUFFT_INVALID_VALUE;
   ::cuda_cpu::FftPlan plan;
   plan.rank = rank;
@@ -235,7 +245,8 @@ inline cufftResult cufftGetVersion(int* version) {
 inline cufftResult cufftExecC2C(cufftHandle h, cufftComplex* in, cufftComplex* out, int direction) {
   return ::cuda_cpu::fft_execute(h, CUFFT_C2C, in, out, direction);
 }
-inline cufftResult cufftExecZ2Z(cufftHandle h, cufftDoubleComplex* in, cufftDoubleComplex* out, int direction) {
+inline cufftResult cufftExecZ2Z(cufftHandle h, cufftDoubleComplex* in, cufftDoubleComplex* out,
+                                int direction) {
   return ::cuda_cpu::fft_execute(h, CUFFT_Z2Z, in, out, direction);
 }
 inline cufftResult cufftExecR2C(cufftHandle h, cufftReal* in, cufftComplex* out) {

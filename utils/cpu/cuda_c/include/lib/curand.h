@@ -1,9 +1,10 @@
 // cuRAND's host interface on the CPU: XORWOW (the default) and Philox4x32-10.
 //
-// curandGenerate, curandGenerateUniform give the same numbers in the same order as NVIDIA's library (checked against
-// it): XORWOW takes number n from sequence n % 4096, Philox in groups of four from sequence n / 4 % 65536. Doubles and
-// normal numbers are made of the same bits, but dealt out in another order. Numbers are made on the host and copied.
-// Generators that are missing here (MRG32k3a, MTGP32, MT19937, the quasi-random ones) have no constant to ask for them.
+// curandGenerate, curandGenerateUniform give the same numbers in the same order as NVIDIA's library (checked
+// against it): XORWOW takes number n from sequence n % 4096, Philox in groups of four from sequence n / 4 %
+// 65536. Doubles and normal numbers are made of the same bits, but dealt out in another order. Numbers are
+// made on the host and copied. Generators that are missing here (MRG32k3a, MTGP32, MT19937, the quasi-random
+// ones) have no constant to ask for them.
 #pragma once
 #include <vector>
 #include "curand_kernel.h"
@@ -103,8 +104,10 @@ inline curandStatus_t generate_normal(RandomGenerator* g, T* out, size_t n, F fi
 typedef ::cuda_cpu::RandomGenerator* curandGenerator_t;
 
 inline curandStatus_t curandCreateGenerator(curandGenerator_t* g, curandRngType_t type) {
-  if (type != CURAND_RNG_PSEUDO_DEFAULT && type != CURAND_RNG_PSEUDO_XORWOW && type != CURAND_RNG_PSEUDO_PHILOX4_32_10) {
-    fprintf(stderr, "curandCreateGenerator: generator %d is not offered on the CPU; XORWOW and Philox are\n", (int)type);
+  if (type != CURAND_RNG_PSEUDO_DEFAULT && type != CURAND_RNG_PSEUDO_XORWOW &&
+      type != CURAND_RNG_PSEUDO_PHILOX4_32_10) {
+    fprintf(stderr, "curandCreateGenerator: generator %d is not offered on the CPU; XORWOW and Philox are\n",
+            (int)type);
     return CURAND_STATUS_TYPE_ERROR;
   }
   *g = new ::cuda_cpu::RandomGenerator{type, false};
@@ -159,13 +162,16 @@ inline curandStatus_t curandGenerateUniformDouble(curandGenerator_t g, double* o
     return ::cuda_cpu::uniform_double(low, high);
   });
 }
-inline curandStatus_t curandGenerateNormal(curandGenerator_t g, float* out, size_t n, float mean, float stddev) {
+inline curandStatus_t curandGenerateNormal(curandGenerator_t g, float* out, size_t n, float mean,
+                                           float stddev) {
   return ::cuda_cpu::generate_normal(g, out, n, [=](double z) { return mean + stddev * float(z); });
 }
-inline curandStatus_t curandGenerateNormalDouble(curandGenerator_t g, double* out, size_t n, double mean, double stddev) {
+inline curandStatus_t curandGenerateNormalDouble(curandGenerator_t g, double* out, size_t n, double mean,
+                                                 double stddev) {
   return ::cuda_cpu::generate_normal(g, out, n, [=](double z) { return mean + stddev * z; });
 }
-inline curandStatus_t curandGenerateLogNormal(curandGenerator_t g, float* out, size_t n, float mean, float stddev) {
+inline curandStatus_t curandGenerateLogNormal(curandGenerator_t g, float* out, size_t n, float mean,
+                                              float stddev) {
   return ::cuda_cpu::generate_normal(g, out, n, [=](double z) { return std::exp(mean + stddev * float(z)); });
 }
 inline curandStatus_t curandGenerateLogNormalDouble(curandGenerator_t g, double* out, size_t n, double mean,

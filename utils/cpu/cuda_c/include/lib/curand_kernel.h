@@ -1,17 +1,19 @@
 // cuRAND's device interface on the CPU: XORWOW and Philox4x32-10.
 //
-// curand(), curand4() and the uniform functions give the same bits as NVIDIA's library for the same seed, sequence and
-// offset (checked against its header). Normal and log-normal numbers come from the same bits by the same Box-Muller
-// formula and differ by a few units in the last place, because the GPU's fast sine is another. Poisson numbers are the
-// same below a mean of 64, and only of the same distribution above.
-// Sources: G. Marsaglia, "Xorshift RNGs" (2003); J. Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (2011);
-// the cuRAND guide, "Device API", for seeding, 2^67 numbers a sequence and the order of the outputs.
+// curand(), curand4() and the uniform functions give the same bits as NVIDIA's library for the same seed,
+// sequence and offset (checked against its header). Normal and log-normal numbers come from the same bits by
+// the same Box-Muller formula and differ by a few units in the last place, because the GPU's fast sine is
+// another. Poisson numbers are the same below a mean of 64, and only of the same distribution above. Sources:
+// G. Marsaglia, "Xorshift RNGs" (2003); J. Salmon et al., "Parallel random numbers: as easy as 1, 2, 3"
+// (2011); the cuRAND guide, "Device API", for seeding, 2^67 numbers a sequence and the order of the outputs.
 #pragma once
 #include <cmath>
 #include <type_traits>
 
-// Generators that are not offered: a variable of such a type does not compile, and the message names the reason.
-typedef struct cpu_engine_offers_XORWOW_and_Philox_but_not_MRG32k3a curandStateMRG32k3a_t, curandStateMRG32k3a;
+// Generators that are not offered: a variable of such a type does not compile, and the message names the
+// reason.
+typedef struct cpu_engine_offers_XORWOW_and_Philox_but_not_MRG32k3a curandStateMRG32k3a_t,
+    curandStateMRG32k3a;
 typedef struct cpu_engine_offers_XORWOW_and_Philox_but_not_MTGP32 curandStateMtgp32_t, curandStateMtgp32;
 typedef struct cpu_engine_offers_XORWOW_and_Philox_but_not_Sobol32 curandStateSobol32_t, curandStateSobol32;
 typedef struct cpu_engine_offers_XORWOW_and_Philox_but_not_Sobol64 curandStateSobol64_t, curandStateSobol64;
@@ -47,7 +49,8 @@ __host__ __device__ inline unsigned curand(curandStateXORWOW* s) {
 }
 
 namespace cuda_cpu {
-// A step is linear over the bits of v, so 2^k steps are a matrix: column i is what 2^k steps make of bit i alone.
+// A step is linear over the bits of v, so 2^k steps are a matrix: column i is what 2^k steps make of bit i
+// alone.
 struct XorwowJumps {
   static const int powers = 67 + 64;
   unsigned column[powers][160][5];
@@ -92,7 +95,12 @@ __host__ __device__ inline void curand_init(unsigned long long seed, unsigned lo
                                             unsigned long long offset, curandStateXORWOW* s) {
   unsigned a = 1099087573u * ((unsigned)seed ^ 0xaad26b49u);
   unsigned b = 2591861531u * ((unsigned)(seed >> 32) ^ 0xf7dcefddu);
-  *s = {6615241u + a + b, {123456789u + a, 362436069u ^ a, 521288629u + b, 88675123u ^ b, 5783321u + a}, false, false, 0, 0};
+  *s = {6615241u + a + b,
+        {123456789u + a, 362436069u ^ a, 521288629u + b, 88675123u ^ b, 5783321u + a},
+        false,
+        false,
+        0,
+        0};
   skipahead_sequence(sequence, s);
   skipahead(offset, s);
 }
@@ -162,7 +170,9 @@ __host__ __device__ inline void curand_init(unsigned long long seed, unsigned lo
 
 namespace cuda_cpu {
 template <class S>
-using IfCurand = std::enable_if_t<std::is_same_v<S, curandStateXORWOW> || std::is_same_v<S, curandStatePhilox4_32_10>, int>;
+using IfCurand =
+    std::enable_if_t<std::is_same_v<S, curandStateXORWOW> || std::is_same_v<S, curandStatePhilox4_32_10>,
+                     int>;
 
 inline float uniform(unsigned x) { return x * 0x1p-32f + 0x1p-33f; }  // in (0, 1]
 inline double uniform_double(unsigned low, unsigned high) {
@@ -181,7 +191,9 @@ inline double2 box_muller_double(unsigned x0, unsigned x1, unsigned y0, unsigned
 }  // namespace cuda_cpu
 
 template <class S, ::cuda_cpu::IfCurand<S> = 0>
-__host__ __device__ inline float curand_uniform(S* s) { return ::cuda_cpu::uniform(curand(s)); }
+__host__ __device__ inline float curand_uniform(S* s) {
+  return ::cuda_cpu::uniform(curand(s));
+}
 
 __host__ __device__ inline double curand_uniform_double(curandStateXORWOW* s) {
   unsigned low = curand(s), high = curand(s);
@@ -192,7 +204,8 @@ __host__ __device__ inline double curand_uniform_double(curandStatePhilox4_32_10
 }
 __host__ __device__ inline float4 curand_uniform4(curandStatePhilox4_32_10* s) {
   uint4 x = curand4(s);
-  return {::cuda_cpu::uniform(x.x), ::cuda_cpu::uniform(x.y), ::cuda_cpu::uniform(x.z), ::cuda_cpu::uniform(x.w)};
+  return {::cuda_cpu::uniform(x.x), ::cuda_cpu::uniform(x.y), ::cuda_cpu::uniform(x.z),
+          ::cuda_cpu::uniform(x.w)};
 }
 __host__ __device__ inline double2 curand_uniform2_double(curandStatePhilox4_32_10* s) {
   uint4 x = curand4(s);
@@ -244,8 +257,8 @@ __host__ __device__ inline double curand_log_normal_double(S* s, double mean, do
   return std::exp(mean + stddev * curand_normal_double(s));
 }
 
-// Counts uniform numbers until their product falls below exp(-mean). A Poisson number of a large mean is the sum of
-// Poisson numbers of its parts; beyond 4000 it is a rounded normal number, as in cuRAND.
+// Counts uniform numbers until their product falls below exp(-mean). A Poisson number of a large mean is the
+// sum of Poisson numbers of its parts; beyond 4000 it is a rounded normal number, as in cuRAND.
 template <class S, ::cuda_cpu::IfCurand<S> = 0>
 __host__ __device__ inline unsigned curand_poisson(S* s, double mean) {
   if (mean > 4000) return (unsigned)std::fmax(0.0, std::sqrt(mean) * curand_normal_double(s) + mean + 0.5);

@@ -1,5 +1,5 @@
-// How the libraries do their work: as a kernel of one thread a block, in the stream the library was given, so that
-// order, graph capture and the checks are those of any kernel.
+// How the libraries do their work: as a kernel of one thread a block, in the stream the library was given, so
+// that order, graph capture and the checks are those of any kernel.
 #pragma once
 
 namespace cuda_cpu {

@@ -1,8 +1,8 @@
 // What cuda_fp16.h and cuda_bf16.h share: exact conversions between float, double and the 16-bit formats.
 //
-// A 16-bit number is computed with in float, which has more than twice its digits and two: +, -, *, / and sqrt rounded
-// to float and then to 16 bits give the correctly rounded result. A fused multiply-add needs more; it goes through
-// rounding to odd, which keeps what the last rounding has to know.
+// A 16-bit number is computed with in float, which has more than twice its digits and two: +, -, *, / and
+// sqrt rounded to float and then to 16 bits give the correctly rounded result. A fused multiply-add needs
+// more; it goes through rounding to odd, which keeps what the last rounding has to know.
 #pragma once
 #include <cmath>
 #include <cstring>
@@ -48,7 +48,8 @@ inline float odd_float(double x) {
   return float_of(bits_of(float(d)) | 1);
 }
 
-// a * b + c as a float, rounded to odd. a, b and c come from 16-bit numbers, so that a * b is exact in double.
+// a * b + c as a float, rounded to odd. a, b and c come from 16-bit numbers, so that a * b is exact in
+// double.
 inline float odd_fma(float a, float b, float c) {
   double product = double(a) * b, sum = product + c;
   double other = sum - product, lost = (product - (sum - other)) + (double(c) - other);
@@ -86,7 +87,7 @@ inline I to_integer(float x, Rounding r) {
 inline unsigned short half_bits(float f) {
   unsigned x = bits_of(f), sign = x >> 16 & 0x8000;
   x &= 0x7fffffff;
-  if (x >= 0x47800000) return sign | (x > 0x7f800000 ? 0x7fff : 0x7c00);  // NaN; 2^16 and more
+  if (x >= 0x47800000) return sign | (x > 0x7f800000 ? 0x7fff : 0x7c00);         // NaN; 2^16 and more
   if (x < 0x38800000) return sign | (bits_of(float_of(x) + 0.5f) - 0x3f000000);  // the sum rounds to 2^-24
   x += 0xfff + (x >> 13 & 1);
   return sign | ((x - 0x38000000) >> 13);

@@ -1,4 +1,5 @@
-// CUB's collectives of a warp and of a block. Thread 0 (lane 0) does the adding up; that is what a CPU does fastest.
+// CUB's collectives of a warp and of a block. Thread 0 (lane 0) does the adding up; that is what a CPU does
+// fastest.
 #pragma once
 #include <algorithm>
 #include <functional>
@@ -8,15 +9,21 @@
 namespace cub {
 struct Sum {
   template <class T>
-  __host__ __device__ T operator()(const T& a, const T& b) const { return a + b; }
+  __host__ __device__ T operator()(const T& a, const T& b) const {
+    return a + b;
+  }
 };
 struct Max {
   template <class T>
-  __host__ __device__ T operator()(const T& a, const T& b) const { return a < b ? b : a; }
+  __host__ __device__ T operator()(const T& a, const T& b) const {
+    return a < b ? b : a;
+  }
 };
 struct Min {
   template <class T>
-  __host__ __device__ T operator()(const T& a, const T& b) const { return b < a ? b : a; }
+  __host__ __device__ T operator()(const T& a, const T& b) const {
+    return b < a ? b : a;
+  }
 };
 template <class K, class V>
 struct KeyValuePair {
@@ -24,7 +31,11 @@ struct KeyValuePair {
   V value;
 };
 
-enum BlockReduceAlgorithm { BLOCK_REDUCE_RAKING_COMMUTATIVE_ONLY, BLOCK_REDUCE_RAKING, BLOCK_REDUCE_WARP_REDUCTIONS };
+enum BlockReduceAlgorithm {
+  BLOCK_REDUCE_RAKING_COMMUTATIVE_ONLY,
+  BLOCK_REDUCE_RAKING,
+  BLOCK_REDUCE_WARP_REDUCTIONS
+};
 enum BlockScanAlgorithm { BLOCK_SCAN_RAKING, BLOCK_SCAN_RAKING_MEMOIZE, BLOCK_SCAN_WARP_SCANS };
 enum BlockLoadAlgorithm {
   BLOCK_LOAD_DIRECT,
@@ -45,7 +56,8 @@ namespace detail {
 __device__ inline int thread_rank() {
   return (int)((threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x);
 }
-// The lanes of this thread's group of `width` lanes that exist in the block, as a mask, and this lane's place in it.
+// The lanes of this thread's group of `width` lanes that exist in the block, as a mask, and this lane's place
+// in it.
 __device__ inline unsigned group_mask(int width, int* place, int* lanes) {
   int rank = thread_rank(), lane = rank % 32, first = lane / width * width;
   int threads = (int)(blockDim.x * blockDim.y * blockDim.z), in_warp = threads - (rank - lane);
@@ -63,7 +75,9 @@ class WarpReduce {
   };
   __device__ explicit WarpReduce(TempStorage& t) : temp(t) {}
   template <class F>
-  __device__ T Reduce(T input, F op) { return Reduce(input, op, WIDTH); }
+  __device__ T Reduce(T input, F op) {
+    return Reduce(input, op, WIDTH);
+  }
   template <class F>
   __device__ T Reduce(T input, F op, int valid) {
     int place, lanes;
@@ -109,7 +123,9 @@ class WarpScan {
     InclusiveScan(input, output, op, total);
   }
   __device__ void InclusiveSum(T input, T& output) { InclusiveScan(input, output, cub::Sum()); }
-  __device__ void InclusiveSum(T input, T& output, T& total) { InclusiveScan(input, output, cub::Sum(), total); }
+  __device__ void InclusiveSum(T input, T& output, T& total) {
+    InclusiveScan(input, output, cub::Sum(), total);
+  }
   template <class F>
   __device__ void ExclusiveScan(T input, T& output, T initial, F op) {
     int place, lanes;
@@ -137,7 +153,8 @@ class WarpScan {
   TempStorage& temp;
 };
 
-template <class T, int X, BlockReduceAlgorithm = BLOCK_REDUCE_WARP_REDUCTIONS, int Y = 1, int Z = 1, int ARCH = 0>
+template <class T, int X, BlockReduceAlgorithm = BLOCK_REDUCE_WARP_REDUCTIONS, int Y = 1, int Z = 1,
+          int ARCH = 0>
 class BlockReduce {
   static const int threads = X * Y * Z;
 
@@ -165,7 +182,9 @@ class BlockReduce {
   __device__ T Sum(T input) { return Reduce(input, cub::Sum()); }
   __device__ T Sum(T input, int valid) { return Reduce(input, cub::Sum(), valid); }
   template <int N>
-  __device__ T Sum(T (&input)[N]) { return Reduce(input, cub::Sum()); }
+  __device__ T Sum(T (&input)[N]) {
+    return Reduce(input, cub::Sum());
+  }
 
  private:
   TempStorage& temp;
@@ -225,7 +244,9 @@ class BlockScan {
     ExclusiveScan(input, output, initial, op, total);
   }
   __device__ void InclusiveSum(T input, T& output) { InclusiveScan(input, output, cub::Sum()); }
-  __device__ void InclusiveSum(T input, T& output, T& total) { InclusiveScan(input, output, cub::Sum(), total); }
+  __device__ void InclusiveSum(T input, T& output, T& total) {
+    InclusiveScan(input, output, cub::Sum(), total);
+  }
   __device__ void ExclusiveSum(T input, T& output) { ExclusiveScan(input, output, T(0), cub::Sum()); }
   __device__ void ExclusiveSum(T input, T& output, T& total) {
     ExclusiveScan(input, output, T(0), cub::Sum(), total);
@@ -259,7 +280,8 @@ class BlockScan {
 };
 
 // Each thread's N neighbouring elements (STRIPED: N elements a block apart) of a tile that starts at `from`.
-template <class T, int X, int N, BlockLoadAlgorithm ALGORITHM = BLOCK_LOAD_DIRECT, int Y = 1, int Z = 1, int ARCH = 0>
+template <class T, int X, int N, BlockLoadAlgorithm ALGORITHM = BLOCK_LOAD_DIRECT, int Y = 1, int Z = 1,
+          int ARCH = 0>
 class BlockLoad {
  public:
   struct TempStorage {};
@@ -281,7 +303,8 @@ class BlockLoad {
     return ALGORITHM == BLOCK_LOAD_STRIPED ? rank + i * X * Y * Z : rank * N + i;
   }
 };
-template <class T, int X, int N, BlockStoreAlgorithm ALGORITHM = BLOCK_STORE_DIRECT, int Y = 1, int Z = 1, int ARCH = 0>
+template <class T, int X, int N, BlockStoreAlgorithm ALGORITHM = BLOCK_STORE_DIRECT, int Y = 1, int Z = 1,
+          int ARCH = 0>
 class BlockStore {
  public:
   struct TempStorage {};
@@ -295,7 +318,6 @@ class BlockStore {
       if (place < valid) to[place] = items[i];
     }
   }
-
 };
 
 struct NullType {};
@@ -326,7 +348,8 @@ class BlockRadixSort {
     }
     __syncthreads();
     if (first == 0)
-      std::stable_sort(temp.order, temp.order + count, [&](int a, int b) { return less(temp.keys[a], temp.keys[b]); });
+      std::stable_sort(temp.order, temp.order + count,
+                       [&](int a, int b) { return less(temp.keys[a], temp.keys[b]); });
     __syncthreads();
     for (int i = 0; i < N; i++) {
       keys[i] = temp.keys[temp.order[first + i]];

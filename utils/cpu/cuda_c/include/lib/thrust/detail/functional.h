@@ -50,7 +50,9 @@ struct maximum {
 template <>
 struct maximum<void> {
   template <class A, class B>
-  __host__ __device__ auto operator()(const A& a, const B& b) const { return a < b ? b : a; }
+  __host__ __device__ auto operator()(const A& a, const B& b) const {
+    return a < b ? b : a;
+  }
 };
 template <class T = void>
 struct minimum {
@@ -59,7 +61,9 @@ struct minimum {
 template <>
 struct minimum<void> {
   template <class A, class B>
-  __host__ __device__ auto operator()(const A& a, const B& b) const { return b < a ? b : a; }
+  __host__ __device__ auto operator()(const A& a, const B& b) const {
+    return b < a ? b : a;
+  }
 };
 template <class T = void>
 struct square {
@@ -68,10 +72,14 @@ struct square {
 template <class T = void>
 struct identity {
   template <class U>
-  __host__ __device__ U operator()(const U& a) const { return a; }
+  __host__ __device__ U operator()(const U& a) const {
+    return a;
+  }
 };
 template <class F>
-auto not_fn(F f) { return std::not_fn(f); }
+auto not_fn(F f) {
+  return std::not_fn(f);
+}
 
 namespace detail {
 struct Expression {};
@@ -80,12 +88,16 @@ struct Composed : Expression {
   F f;
   explicit Composed(F f) : f(f) {}
   template <class... A>
-  __host__ __device__ auto operator()(const A&... a) const { return f(a...); }
+  __host__ __device__ auto operator()(const A&... a) const {
+    return f(a...);
+  }
 };
 template <int N>
 struct Argument : Expression {
   template <class... A>
-  __host__ __device__ auto operator()(const A&... a) const { return std::get<N>(std::make_tuple(a...)); }
+  __host__ __device__ auto operator()(const A&... a) const {
+    return std::get<N>(std::make_tuple(a...));
+  }
 };
 template <class X, class... A>
 __host__ __device__ auto evaluate(const X& x, const A&... a) {
@@ -96,10 +108,10 @@ __host__ __device__ auto evaluate(const X& x, const A&... a) {
 }
 template <class X, class Y>
 constexpr bool any_expression = std::is_base_of_v<Expression, X> || std::is_base_of_v<Expression, Y>;
-#define CUDA_CPU_OPERATOR(op)                                                                                   \
-  template <class X, class Y, std::enable_if_t<any_expression<X, Y>, int> = 0>                                  \
-  __host__ __device__ auto operator op(const X& x, const Y& y) {                                                \
-    return Composed([x, y](const auto&... a) { return evaluate(x, a...) op evaluate(y, a...); });               \
+#define CUDA_CPU_OPERATOR(op)                                                                     \
+  template <class X, class Y, std::enable_if_t<any_expression<X, Y>, int> = 0>                    \
+  __host__ __device__ auto operator op(const X& x, const Y& y) {                                  \
+    return Composed([x, y](const auto&... a) { return evaluate(x, a...) op evaluate(y, a...); }); \
   }
 CUDA_CPU_OPERATOR(+)
 CUDA_CPU_OPERATOR(-)

@@ -1,7 +1,7 @@
 // Device pointers and the iterators that compute what they point at.
 //
-// raw(x) takes the wrapping off: a device_ptr becomes the pointer in it, also inside zips, transforms and so on; all
-// else stays. is_device<X> tells whether there was any. Algorithms use both, see algorithms.h.
+// raw(x) takes the wrapping off: a device_ptr becomes the pointer in it, also inside zips, transforms and so
+// on; all else stays. is_device<X> tells whether there was any. Algorithms use both, see algorithms.h.
 #pragma once
 #include <cstddef>
 #include <functional>
@@ -50,20 +50,28 @@ class device_reference {
   }
   const device_reference& operator=(const device_reference& other) const { return *this = value_type(other); }
   template <class U>
-  const device_reference& operator+=(const U& v) const { return *this = value_type(value_type(*this) + v); }
+  const device_reference& operator+=(const U& v) const {
+    return *this = value_type(value_type(*this) + v);
+  }
   template <class U>
-  const device_reference& operator-=(const U& v) const { return *this = value_type(value_type(*this) - v); }
+  const device_reference& operator-=(const U& v) const {
+    return *this = value_type(value_type(*this) - v);
+  }
   template <class U>
-  const device_reference& operator*=(const U& v) const { return *this = value_type(value_type(*this) * v); }
+  const device_reference& operator*=(const U& v) const {
+    return *this = value_type(value_type(*this) * v);
+  }
   template <class U>
-  const device_reference& operator/=(const U& v) const { return *this = value_type(value_type(*this) / v); }
+  const device_reference& operator/=(const U& v) const {
+    return *this = value_type(value_type(*this) / v);
+  }
   const device_reference& operator++() const { return *this += 1; }
   const device_reference& operator--() const { return *this -= 1; }
   T* operator&() const { return p; }
 };
 
-// What every random-access iterator here can do, from three functions of its own: advance(n), distance(other), and
-// dereference().
+// What every random-access iterator here can do, from three functions of its own: advance(n),
+// distance(other), and dereference().
 template <class Self, class Value, class Reference>
 struct IteratorBase {
   using iterator_category = std::random_access_iterator_tag;
@@ -118,13 +126,21 @@ class device_ptr : public IteratorBase<device_ptr<T>, std::remove_cv_t<T>, devic
   explicit operator bool() const { return p != nullptr; }
 };
 template <class T>
-device_ptr<T> device_pointer_cast(T* p) { return device_ptr<T>(p); }
+device_ptr<T> device_pointer_cast(T* p) {
+  return device_ptr<T>(p);
+}
 template <class T>
-T* raw_pointer_cast(const device_ptr<T>& p) { return p.get(); }
+T* raw_pointer_cast(const device_ptr<T>& p) {
+  return p.get();
+}
 template <class T>
-T* raw_pointer_cast(T* p) { return p; }
+T* raw_pointer_cast(T* p) {
+  return p;
+}
 template <class T>
-T& raw_reference_cast(const device_reference<T>& r) { return *&r; }
+T& raw_reference_cast(const device_reference<T>& r) {
+  return *&r;
+}
 template <class T>
 device_ptr<T> device_malloc(size_t n) {
   T* p = nullptr;
@@ -132,7 +148,9 @@ device_ptr<T> device_malloc(size_t n) {
   return device_ptr<T>(p);
 }
 template <class T>
-void device_free(device_ptr<T> p) { cudaFree((void*)p.get()); }
+void device_free(device_ptr<T> p) {
+  cudaFree((void*)p.get());
+}
 
 template <class T>
 struct counting_iterator : IteratorBase<counting_iterator<T>, T, T> {
@@ -140,10 +158,14 @@ struct counting_iterator : IteratorBase<counting_iterator<T>, T, T> {
   counting_iterator(T v = T()) : value(v) {}
   T dereference() const { return value; }
   void advance(std::ptrdiff_t n) { value = T(value + n); }
-  std::ptrdiff_t distance(const counting_iterator& o) const { return std::ptrdiff_t(o.value) - std::ptrdiff_t(value); }
+  std::ptrdiff_t distance(const counting_iterator& o) const {
+    return std::ptrdiff_t(o.value) - std::ptrdiff_t(value);
+  }
 };
 template <class T>
-counting_iterator<T> make_counting_iterator(T v) { return v; }
+counting_iterator<T> make_counting_iterator(T v) {
+  return v;
+}
 
 template <class T>
 struct constant_iterator : IteratorBase<constant_iterator<T>, T, T> {
@@ -155,11 +177,15 @@ struct constant_iterator : IteratorBase<constant_iterator<T>, T, T> {
   std::ptrdiff_t distance(const constant_iterator& o) const { return o.index - index; }
 };
 template <class T>
-constant_iterator<T> make_constant_iterator(T v) { return constant_iterator<T>(v); }
+constant_iterator<T> make_constant_iterator(T v) {
+  return constant_iterator<T>(v);
+}
 
 struct Ignored {
   template <class T>
-  const Ignored& operator=(const T&) const { return *this; }
+  const Ignored& operator=(const T&) const {
+    return *this;
+  }
 };
 struct discard_iterator : IteratorBase<discard_iterator, Ignored, Ignored> {
   std::ptrdiff_t index;
@@ -173,8 +199,8 @@ inline discard_iterator make_discard_iterator() { return {}; }
 template <class F, class I>
 using TransformResult = decltype(std::declval<const F&>()(*std::declval<I>()));
 template <class F, class I>
-struct transform_iterator
-    : IteratorBase<transform_iterator<F, I>, std::decay_t<TransformResult<F, I>>, std::decay_t<TransformResult<F, I>>> {
+struct transform_iterator : IteratorBase<transform_iterator<F, I>, std::decay_t<TransformResult<F, I>>,
+                                         std::decay_t<TransformResult<F, I>>> {
   I base;
   F function;
   transform_iterator(I i, F f) : base(i), function(f) {}
@@ -183,11 +209,14 @@ struct transform_iterator
   std::ptrdiff_t distance(const transform_iterator& o) const { return o.base - base; }
 };
 template <class I, class F>
-transform_iterator<F, I> make_transform_iterator(I i, F f) { return {i, f}; }
+transform_iterator<F, I> make_transform_iterator(I i, F f) {
+  return {i, f};
+}
 
 template <class I, class Index>
 struct permutation_iterator
-    : IteratorBase<permutation_iterator<I, Index>, typename std::iterator_traits<I>::value_type, decltype(*std::declval<I>())> {
+    : IteratorBase<permutation_iterator<I, Index>, typename std::iterator_traits<I>::value_type,
+                   decltype(*std::declval<I>())> {
   I base;
   Index index;
   permutation_iterator(I i, Index x) : base(i), index(x) {}
@@ -196,17 +225,24 @@ struct permutation_iterator
   std::ptrdiff_t distance(const permutation_iterator& o) const { return o.index - index; }
 };
 template <class I, class Index>
-permutation_iterator<I, Index> make_permutation_iterator(I i, Index x) { return {i, x}; }
+permutation_iterator<I, Index> make_permutation_iterator(I i, Index x) {
+  return {i, x};
+}
 
 template <class I>
 using reverse_iterator = std::reverse_iterator<I>;
 template <class I>
-reverse_iterator<I> make_reverse_iterator(I i) { return reverse_iterator<I>(i); }
+reverse_iterator<I> make_reverse_iterator(I i) {
+  return reverse_iterator<I>(i);
+}
 
 template <class Tuple>
 struct zip_iterator;
 template <class... I>
-struct zip_iterator<std::tuple<I...>> : IteratorBase<zip_iterator<std::tuple<I...>>, std::tuple<typename std::iterator_traits<I>::value_type...>, std::tuple<decltype(*std::declval<I>())...>> {
+struct zip_iterator<std::tuple<I...>>
+    : IteratorBase<zip_iterator<std::tuple<I...>>,
+                   std::tuple<typename std::iterator_traits<I>::value_type...>,
+                   std::tuple<decltype(*std::declval<I>())...>> {
   std::tuple<I...> iterators;
   zip_iterator(std::tuple<I...> i) : iterators(i) {}
   zip_iterator(I... i) : iterators(i...) {}
@@ -217,21 +253,31 @@ struct zip_iterator<std::tuple<I...>> : IteratorBase<zip_iterator<std::tuple<I..
   void advance(std::ptrdiff_t n) {
     std::apply([n](I&... i) { ((i += n), ...); }, iterators);
   }
-  std::ptrdiff_t distance(const zip_iterator& o) const { return std::get<0>(o.iterators) - std::get<0>(iterators); }
+  std::ptrdiff_t distance(const zip_iterator& o) const {
+    return std::get<0>(o.iterators) - std::get<0>(iterators);
+  }
 };
 template <class... I>
-zip_iterator<std::tuple<I...>> make_zip_iterator(std::tuple<I...> i) { return i; }
+zip_iterator<std::tuple<I...>> make_zip_iterator(std::tuple<I...> i) {
+  return i;
+}
 template <class... I>
-zip_iterator<std::tuple<I...>> make_zip_iterator(I... i) { return std::tuple<I...>(i...); }
+zip_iterator<std::tuple<I...>> make_zip_iterator(I... i) {
+  return std::tuple<I...>(i...);
+}
 // Turns a function of several arguments into one of a tuple, for zips.
 template <class F>
 struct zip_function {
   F f;
   template <class Tuple>
-  decltype(auto) operator()(Tuple&& t) const { return std::apply(f, std::forward<Tuple>(t)); }
+  decltype(auto) operator()(Tuple&& t) const {
+    return std::apply(f, std::forward<Tuple>(t));
+  }
 };
 template <class F>
-zip_function<F> make_zip_function(F f) { return {f}; }
+zip_function<F> make_zip_function(F f) {
+  return {f};
+}
 
 namespace detail {
 template <class X>
@@ -241,16 +287,21 @@ struct is_device<device_ptr<T>> : std::true_type {};
 template <class F, class I>
 struct is_device<transform_iterator<F, I>> : is_device<I> {};
 template <class I, class X>
-struct is_device<permutation_iterator<I, X>> : std::bool_constant<is_device<I>::value || is_device<X>::value> {};
+struct is_device<permutation_iterator<I, X>>
+    : std::bool_constant<is_device<I>::value || is_device<X>::value> {};
 template <class I>
 struct is_device<std::reverse_iterator<I>> : is_device<I> {};
 template <class... I>
 struct is_device<zip_iterator<std::tuple<I...>>> : std::bool_constant<(is_device<I>::value || ...)> {};
 
 template <class X>
-X raw(const X& x) { return x; }
+X raw(const X& x) {
+  return x;
+}
 template <class T>
-T* raw(const device_ptr<T>& p) { return p.get(); }
+T* raw(const device_ptr<T>& p) {
+  return p.get();
+}
 template <class F, class I>
 auto raw(const transform_iterator<F, I>& t);
 template <class I, class X>
@@ -260,11 +311,17 @@ auto raw(const std::reverse_iterator<I>& r);
 template <class... I>
 auto raw(const zip_iterator<std::tuple<I...>>& z);
 template <class F, class I>
-auto raw(const transform_iterator<F, I>& t) { return make_transform_iterator(raw(t.base), t.function); }
+auto raw(const transform_iterator<F, I>& t) {
+  return make_transform_iterator(raw(t.base), t.function);
+}
 template <class I, class X>
-auto raw(const permutation_iterator<I, X>& p) { return make_permutation_iterator(raw(p.base), raw(p.index)); }
+auto raw(const permutation_iterator<I, X>& p) {
+  return make_permutation_iterator(raw(p.base), raw(p.index));
+}
 template <class I>
-auto raw(const std::reverse_iterator<I>& r) { return make_reverse_iterator(raw(r.base())); }
+auto raw(const std::reverse_iterator<I>& r) {
+  return make_reverse_iterator(raw(r.base()));
+}
 template <class... I>
 auto raw(const zip_iterator<std::tuple<I...>>& z) {
   return std::apply([](const I&... i) { return make_zip_iterator(std::make_tuple(raw(i)...)); }, z.iterators);

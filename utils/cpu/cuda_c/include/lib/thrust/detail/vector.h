@@ -10,7 +10,8 @@ class device_vector;
 
 template <class T, class Allocator = void>
 class host_vector : public std::vector<T> {
-  static_assert(!std::is_same_v<T, bool>, "thrust::host_vector<bool> is not offered on the CPU: use unsigned char");
+  static_assert(!std::is_same_v<T, bool>,
+                "thrust::host_vector<bool> is not offered on the CPU: use unsigned char");
 
  public:
   using std::vector<T>::vector;
@@ -19,7 +20,9 @@ class host_vector : public std::vector<T> {
   host_vector(host_vector&&) = default;
   host_vector(const std::vector<T>& v) : std::vector<T>(v) {}
   template <class U>
-  host_vector(const device_vector<U>& d) { *this = d; }
+  host_vector(const device_vector<U>& d) {
+    *this = d;
+  }
   host_vector& operator=(const host_vector&) = default;
   host_vector& operator=(host_vector&&) = default;
   template <class U>
@@ -55,13 +58,19 @@ class device_vector {
   device_vector(const device_vector& v) { assign(v.begin(), v.end()); }
   device_vector(device_vector&& v) { swap(v); }
   template <class U>
-  device_vector(const device_vector<U>& v) { assign(v.begin(), v.end()); }
+  device_vector(const device_vector<U>& v) {
+    assign(v.begin(), v.end());
+  }
   device_vector(const std::vector<T>& v) { assign(v.begin(), v.end()); }
   template <class U>
-  device_vector(const host_vector<U>& v) { assign(v.begin(), v.end()); }
+  device_vector(const host_vector<U>& v) {
+    assign(v.begin(), v.end());
+  }
   device_vector(std::initializer_list<T> v) { assign(v.begin(), v.end()); }
   template <class I, std::enable_if_t<!std::is_arithmetic_v<I>, int> = 0>
-  device_vector(I first, I last) { assign(first, last); }
+  device_vector(I first, I last) {
+    assign(first, last);
+  }
   ~device_vector() {
     if (memory) cudaFree(memory);
   }
@@ -161,7 +170,11 @@ class device_vector {
   friend void swap(device_vector& a, device_vector& b) { a.swap(b); }
 };
 template <class T>
-bool operator==(const device_vector<T>& d, const std::vector<T>& h) { return host_vector<T>(d) == h; }
+bool operator==(const device_vector<T>& d, const std::vector<T>& h) {
+  return host_vector<T>(d) == h;
+}
 template <class T>
-bool operator==(const std::vector<T>& h, const device_vector<T>& d) { return d == h; }
+bool operator==(const std::vector<T>& h, const device_vector<T>& d) {
+  return d == h;
+}
 }  // namespace thrust
