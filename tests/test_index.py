@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+import hygiene
 import nbformat
 import pytest
 
@@ -30,6 +31,13 @@ def test_it_has_what_a_newcomer_needs(cells):
     assert exercises.starter("start.hello") in sources
     assert any('exercises.check("start.hello", hello)' in source for source in sources)
     assert any("Where to go" in source for source in sources)
+
+
+def test_its_setup_cell_is_that_of_the_chapters(cells):
+    [source] = [cell.source for cell in cells.values() if "setup" in cell.metadata.get("tags", [])]
+    for chapter in CHAPTERS:
+        if chapter.written:
+            assert source == hygiene.setup_cell(hygiene.read(chapter.path)), chapter.name
 
 
 def test_prose_comes_in_short_cells(cells):

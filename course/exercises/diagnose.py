@@ -241,7 +241,8 @@ def rule_outside(bad, good, exercise):
 def one_beyond(runs, exercise):
     """Every write (or, without one, read) out of bounds is one beyond the edge, although threads reach further.
 
-    Where a thread reads follows from what it writes, perhaps several elements further. A flat index into a picture (CUDA C) is one beyond in the row after the last or before the first.
+    Where a thread reads follows from what it writes, perhaps several elements further. A flat index into a picture
+    (CUDA C) is one beyond in the row after the last or before the first.
     """
     told = False
     for run in runs:
