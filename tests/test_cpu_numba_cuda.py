@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+import traceback
 from pathlib import Path
 
 import numpy as np
@@ -142,6 +143,7 @@ def test_an_error_names_array_index_thread_block_kernel_and_line():
     assert "index (0, 3) is outside 'out' of shape (3, 3) (axis 1 has 3)" in str(error)
     assert "thread (1,0,0) of block (1,0,0)" in str(error)
     assert isinstance(error, IndexError)
+    assert [entry.name for entry in traceback.extract_tb(error.__traceback__)][-1] == "kernel"
 
 
 def test_a_written_negative_index_is_the_last_element_and_a_computed_one_an_error():
@@ -207,9 +209,11 @@ def test_an_endless_loop_is_stopped_by_the_keyboard():
 
 
 def test_records_in_shared_memory():
+    pair = np.dtype([("a", np.float32), ("b", np.int32)])
+
     @cuda.jit
     def kernel(out):
-        s = cuda.shared.array(4, np.dtype([("a", np.float32), ("b", np.int32)]))
+        s = cuda.shared.array(4, pair)
         t = cuda.threadIdx.x
         s[t].a, s[t]["b"] = t / 2, t
         cuda.syncthreads()

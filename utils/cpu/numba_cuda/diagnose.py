@@ -1,55 +1,57 @@
 """Turns an exception inside a kernel into one that names thread, block and the user's line."""
 
 import linecache
+from types import TracebackType
 
 from .errors import KernelError
 from .namespace import is_users
 
+# Python's own errors that a KernelError can be at the same time, so that `except ValueError` still works.
+_BUILTIN = (
+    ValueError, TypeError, NameError, ZeroDivisionError, AttributeError, AssertionError, RuntimeError,
+    OverflowError, NotImplementedError, IndexError, KeyError,
+)  # fmt: skip
+
 
 def explain(error, run, kernel):
-    """`error` as a KernelError that names thread, block and the user's line."""
+    """`error` as a KernelError that names thread, block and line; its traceback shows the user's frames only."""
     if isinstance(error, TypeError) and "must have void return type" in str(error):
         return TypeError(
             f"CUDA kernel must have void return type: {kernel.__name__} returns a value. "
             "Write results into an array argument."
-        )
-    if not isinstance(error, KernelError):
-        text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-        kind = type("KernelError", (KernelError, type(error)), {}) if _mixes(error) else KernelError
-        found = kind(text)
-    else:
-        found = error
+        ).with_traceback(None)
+    places = user_places(error.__traceback__)
+    found = error if isinstance(error, KernelError) else wrapped(error)
     found.kernel = kernel.__name__
-    if hasattr(found, "site"):
-        code, found.lineno = found.site
-        found.filename = code.co_filename
+    if hasattr(found, "place"):  # of a thread that waits, not of the one that ran last
+        places = [found.place]
+        del found.place
     else:
         found.thread, found.block = run.failed_thread, run.failed
-        frame = error.__traceback__
-        while frame is not None:
-            code = frame.tb_frame.f_code
-            if is_users(code):
-                found.filename, found.lineno = code.co_filename, frame.tb_lineno
-            frame = frame.tb_next
-    if found.lineno is not None:
+    chain = None
+    for place in reversed(places):
+        chain = TracebackType(chain, *place)
+    if places:
+        frame, _, found.lineno = places[-1]
+        found.filename = frame.f_code.co_filename
         found.code = linecache.getline(found.filename, found.lineno).strip()
         if "ipykernel" in found.filename or found.filename.startswith("<ipython"):
             found.filename = "this notebook's cell"
-    return found
+    return found.with_traceback(chain)
 
 
-def _mixes(error):
-    """Whether a class can be both KernelError and `error`'s (so that `except ValueError` still works)."""
-    return type(error).__module__ == "builtins" and type(error) in (
-        ValueError,
-        TypeError,
-        NameError,
-        ZeroDivisionError,
-        AttributeError,
-        IndexError,
-        AssertionError,
-        RuntimeError,
-        OverflowError,
-        NotImplementedError,
-        KeyError,
-    )
+def user_places(entry):
+    """(frame, instruction, line) of the user's own code in a traceback, outermost first."""
+    places = []
+    while entry is not None:
+        if is_users(entry.tb_frame.f_code):
+            places.append((entry.tb_frame, entry.tb_lasti, entry.tb_lineno))
+        entry = entry.tb_next
+    return places
+
+
+def wrapped(error):
+    """A KernelError for an exception of Python's, which it also is an instance of where that is possible."""
+    text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    kind = type("KernelError", (KernelError, type(error)), {}) if type(error) in _BUILTIN else KernelError
+    return kind(text)

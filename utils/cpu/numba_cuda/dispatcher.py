@@ -210,7 +210,7 @@ def launch(kernel, grid, block, sharedmem, args):
             run.run()
         except Exception as caught:
             error = explain(caught, run, kernel)
-            raise error.with_traceback(None) from None  # the engine's own frames would tell a learner nothing
+            raise error from None
         finally:
             if now.observer is not None:
                 now.observer.finish(error)

@@ -25,6 +25,7 @@ from .errors import BarrierError, KernelTimeout
 from .stuck import different_barriers, grid_divergence, stuck
 
 WARP = 32
+GIVES_WAY = "giving way"  # what a Waiter waits for when it only lets others run
 DONE, PARKED, PREEMPTED = "done", "parked", "preempted"  # why run_block() returned
 
 
@@ -200,14 +201,20 @@ class Site(NamedTuple):
 
 
 class Waiter:
-    """A CUDA thread that waits: who, where (a frame), with what value; and, once released, the result."""
+    """A CUDA thread that waits: who, where, for what and with what value; and, once released, the result."""
 
-    __slots__ = ("fibre", "rank", "site", "line", "value", "result", "what")
+    __slots__ = ("fibre", "rank", "frame", "site", "value", "what", "result")
 
-    def __init__(self, fibre, rank, site, line, value, what):
-        self.fibre, self.rank, self.site, self.line, self.value = fibre, rank, site, line, value
+    def __init__(self, frame, what, value=None):
+        self.fibre, self.rank = getcurrent(), now.rank
+        self.frame = frame
+        self.site = frame.f_code, frame.f_lasti
+        self.what, self.value = what, value
         self.result = None
-        self.what = what
+
+    @property
+    def line(self):
+        return self.frame.f_lineno
 
     def place(self):
         code, instruction = self.site
@@ -380,7 +387,7 @@ class Launch:
     def give_way(self, frame):
         """Under a shuffled schedule: perhaps let other threads, of any block, run before this one."""
         if self.schedule.coin(0.5):
-            waiter = Waiter(getcurrent(), now.rank, None, frame.f_lineno, None, "a read")
+            waiter = Waiter(frame, GIVES_WAY)
             now.block.ready.append(waiter)
             self.preempted = self.schedule.coin(0.5)
             self.pause(waiter)
@@ -388,7 +395,7 @@ class Launch:
     def pause(self, waiter):
         """Leave this CUDA thread waiting and run others; returns once it is released."""
         block = now.block
-        if now.observer is not None and waiter.site is not None:
+        if now.observer is not None and waiter.what is not GIVES_WAY:
             now.observer.wait(waiter.what, waiter.rank, block.linear, waiter.place())
         if block.ready and not self.schedule.random:
             block.ready.popleft().fibre.switch()
@@ -411,7 +418,7 @@ class Launch:
     def barrier(self, frame, what, value=None):
         """__syncthreads and its counting forms: all threads of the block, at the same call."""
         block = now.block
-        waiter = Waiter(getcurrent(), now.rank, (frame.f_code, frame.f_lasti), frame.f_lineno, value, what)
+        waiter = Waiter(frame, what, value)
         waiting = block.barrier
         waiting.append(waiter)
         if len(waiting) == block.size:
@@ -428,9 +435,7 @@ class Launch:
 
     def grid_sync(self, frame):
         block = now.block
-        waiter = Waiter(
-            getcurrent(), now.rank, (frame.f_code, frame.f_lasti), frame.f_lineno, None, "grid.sync()"
-        )
+        waiter = Waiter(frame, "grid.sync()")
         block.grid_barrier.append(waiter)
         return self.pause(waiter)
 
@@ -444,7 +449,7 @@ class Launch:
                 f"{what}: lane {lane} calls it with mask 0x{mask:08x}, in which its own bit is not set",
                 "The mask must name every lane that takes part, the calling one too.",
             )
-        waiter = Waiter(getcurrent(), rank, (frame.f_code, frame.f_lasti), frame.f_lineno, value, what)
+        waiter = Waiter(frame, what, value)
         key = (warp, mask, what, waiter.site)
         group = block.groups.setdefault(key, [])
         group.append((waiter, resolve))
@@ -462,7 +467,7 @@ class Launch:
     def converge(self, frame):
         """activemask(): the lanes of the warp that come to this call together."""
         block, rank = now.block, now.rank
-        waiter = Waiter(getcurrent(), rank, (frame.f_code, frame.f_lasti), frame.f_lineno, None, "activemask")
+        waiter = Waiter(frame, "activemask()")
         block.converging.setdefault((rank >> 5, waiter.site), []).append(waiter)
         return self.pause(waiter)
 

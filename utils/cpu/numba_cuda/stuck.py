@@ -9,7 +9,7 @@ from .errors import BarrierError, as_text
 def _error(launch, block, waiter, problem, hint):
     error = BarrierError(problem, hint)
     error.thread, error.block = launch.coordinates[waiter.rank][:3], block.index
-    error.site = waiter.site[0], waiter.line
+    error.place = waiter.frame, waiter.site[1], waiter.line
     return error
 
 
