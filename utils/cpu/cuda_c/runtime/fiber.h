@@ -1,10 +1,11 @@
 // Stacks that can be switched by hand: what a CUDA thread needs as soon as it has to wait for another.
 #pragma once
 #include <cstddef>
+#include "../include/detail/thread.h"
 
 namespace cuda_cpu {
 struct Fiber {
-  void* sp = nullptr;  // where it stopped
+  void* sp = nullptr;  // where a fresh one starts
   char* stack = nullptr;
   size_t size = 0;
   Fiber* next = nullptr;
@@ -12,7 +13,7 @@ struct Fiber {
 };
 
 // Saves the registers that calls preserve and the stack pointer at *save, and goes on where `load` was saved.
-extern "C" void cuda_cpu_switch(void** save, void* load);
+// (cuda_cpu_switch is declared in include/detail/thread.h)
 // Makes a fresh stack start in `entry`, which must never return.
 inline void prepare(Fiber& f, void (*entry)());
 
@@ -30,7 +31,7 @@ asm(".text\n.globl " CUDA_CPU_SYMBOL "\n.p2align 4\n" CUDA_CPU_SYMBOL ":\n"
 
 inline void prepare(Fiber& f, void (*entry)()) {
   // Neighbouring stacks start at different cache sets.
-  void** top = reinterpret_cast<void**>(f.stack + f.size - 64 - 320 * size_t(f.number % 32));
+  void** top = reinterpret_cast<void**>(f.stack + f.size - 64 - 256 * size_t(f.number % 16));
   top = reinterpret_cast<void**>(size_t(top) & ~size_t(63));
   *--top = nullptr;  // a return address that ends back traces, and the alignment of a called function
   *--top = reinterpret_cast<void*>(entry);
@@ -55,7 +56,7 @@ asm(".text\n.globl " CUDA_CPU_SYMBOL "\n.p2align 4\n" CUDA_CPU_SYMBOL ":\n"
     "  add sp, sp, #160\n  br x30\n");
 
 inline void prepare(Fiber& f, void (*entry)()) {
-  void** top = reinterpret_cast<void**>(f.stack + f.size - 64 - 320 * size_t(f.number % 32));
+  void** top = reinterpret_cast<void**>(f.stack + f.size - 64 - 256 * size_t(f.number % 16));
   top = reinterpret_cast<void**>(size_t(top) & ~size_t(63)) - 20;
   for (int i = 0; i < 20; ++i) top[i] = nullptr;
   top[11] = reinterpret_cast<void*>(entry);  // x30

@@ -9,18 +9,6 @@
 
 namespace cuda_cpu {
 // ---- scheduler.cpp: threads, blocks, grids -------------------------------------------------------------------
-enum Wait { not_waiting, at_barrier, at_meeting, at_active, at_grid, gave_way };
-
-struct Thread {
-  uint3 index;
-  unsigned tid;
-  Wait wait;
-  Fiber* fiber;
-  Thread* next;
-  Site at;
-  const char* operation;
-  Meeting* meeting;
-};
 struct List {
   Thread *head = nullptr, *tail = nullptr;
   unsigned size = 0;

@@ -140,33 +140,45 @@ static Thread* choose(Block& b) {
   return b.ready.pop();
 }
 
-// Leaves the current stack and goes on with another thread, with a new one, or with whoever runs the block.
-static void switch_away(Block& b, void** save) {
-  void* target;
-  if (Thread* t = choose(b)) {
+// The stack to go on with: of a thread that can, of a new one, or of whoever runs the block.
+static inline void* next_stack(Block& b) {
+  Thread* t = b.ready.head;
+  if (__builtin_expect(t && !shuffled, 1))
+    b.ready.pop();
+  else
+    t = choose(b);
+  if (t) {
     t->wait = not_waiting;
     hot.tid = t->tid;
     threadIdx = t->index;
     hot.fiber = t->fiber;
-    target = t->fiber->sp;
-  } else if (hot.next < hot.count) {
+    if (t->next) {
+      __builtin_prefetch(t->next->sp);
+      __builtin_prefetch(static_cast<char*>(t->next->sp) + 64);
+    }
+    return t->sp;
+  }
+  if (hot.next < hot.count) {
     Fiber* f = take_fiber();
     prepare(*f, carrier);
     hot.fiber = f;
-    target = f->sp;
-  } else {
-    target = b.base;
+    return f->sp;
   }
-  cuda_cpu_switch(save, target);
+  return b.base;
 }
 
-static void suspend(Block& b, Thread* t, Wait wait, List& list) {
+static inline void sleep(Thread* t, Wait wait, Site at) {
   t->tid = hot.tid;
   t->index = threadIdx;
   t->fiber = hot.fiber;
   t->wait = wait;
+  t->at = at;
+}
+static void suspend(Block& b, Wait wait, List& list, Site at) {
+  Thread* t = current_thread();
+  sleep(t, wait, at);
   list.push(t);
-  switch_away(b, &t->fiber->sp);
+  cuda_cpu_switch(&t->sp, next_stack(b));
 }
 
 static void carrier() {
@@ -174,7 +186,7 @@ static void carrier() {
   b.grid->work.run(b.grid->work.body);
   give_fiber(hot.fiber);
   void* nowhere;
-  switch_away(b, &nowhere);
+  cuda_cpu_switch(&nowhere, next_stack(b));
   __builtin_unreachable();
 }
 
@@ -192,65 +204,57 @@ static const char* index_text(const uint3& i) {
 }
 
 // ---- __syncthreads --------------------------------------------------------------------------------------------
+// A thread that leaves by `return` does not count, as on a GPU; one that passes the barrier by does.
+static void divergent_barrier(Block& b, Site at) {
+  b.mixed_warned = true;
+  static std::atomic<const Kernel*> warned{nullptr};
+  if (warned.exchange(b.grid->work.kernel) != b.grid->work.kernel)
+    report("barrier-divergence", at,
+           "this __syncthreads() was reached by some threads only: %u of the block's %u threads ended without it. Every "
+           "thread of the block must reach it: move the barrier out of the `if` or the loop", b.finished - hot.left, hot.count);
+}
 static void complete_barrier(Block& b) {
-  // A thread that leaves by `return` does not count, as on a GPU; one that passes the barrier by does.
-  if (b.finished > hot.left && !b.mixed_warned) {
-    b.mixed_warned = true;
-    static std::atomic<const Kernel*> warned{nullptr};
-    if (warned.exchange(b.grid->work.kernel) != b.grid->work.kernel) {
-      Thread* t = b.barrier.head;
-      report("barrier-divergence", t->at,
-             "%s() was reached by some threads only: %u of the block's %u threads ended without it. Every thread of the "
-             "block must reach it: move the barrier out of the `if` or the loop", t->operation, b.finished - hot.left,
-             hot.count);
-    }
-  }
+  if (b.barrier.head && b.finished > hot.left && !b.mixed_warned) divergent_barrier(b, b.barrier.head->at);
   ++b.sync_count;
   b.barrier_result[b.generation & 1] = b.barrier_value;
   ++b.generation;
   b.ready.append(b.barrier);
 }
 
-int block_barrier(BarrierKind kind, int predicate, Site at) {
+unsigned barrier_generation() { return hot.block ? hot.block->generation : 0; }
+int barrier_result(unsigned generation) { return hot.block ? hot.block->barrier_result[generation & 1] : 0; }
+
+static void different_barriers(Block& b, Site at) {
+  b.mixed_warned = true;
+  static std::atomic<const Kernel*> warned{nullptr};
+  if (warned.exchange(b.grid->work.kernel) != b.grid->work.kernel)
+    report("barrier-divergence", at,
+           "threads of one block wait at different barriers: thread %s at line %d, this one at line %d. All threads "
+           "must reach the same __syncthreads()",
+           index_text(b.barrier.head->index), b.barrier.head->at.line, at.line);
+}
+
+Switch arrive(BarrierKind kind, int predicate, Site at) {
   Block* p = hot.block;
-  if (!p) return predicate;
+  if (!p) return {};
   Block& b = *p;
-  static const char* const names[] = {"__syncthreads", "__syncthreads_count", "__syncthreads_and", "__syncthreads_or"};
   if (!hot.tracking) begin_tracking(b);
-  if (b.barrier.size == 0) b.barrier_value = kind == all ? 1 : 0;
-  if (kind == all) b.barrier_value &= predicate != 0;
-  if (kind == any) b.barrier_value |= predicate != 0;
-  if (kind == count) b.barrier_value += predicate != 0;
-  unsigned generation = b.generation;
-  if (b.barrier.head && b.barrier.head->at.line != at.line && !b.mixed_warned) {
-    b.mixed_warned = true;
-    static std::atomic<const Kernel*> warned{nullptr};
-    if (warned.exchange(b.grid->work.kernel) != b.grid->work.kernel)
-      report("barrier-divergence", at,
-             "threads of one block wait at different barriers: thread %s at line %d, this one at line %d. All threads "
-             "must reach the same __syncthreads()",
-             index_text(b.barrier.head->index), b.barrier.head->at.line, at.line);
+  if (kind != plain) {
+    if (b.barrier.size == 0) b.barrier_value = kind == all ? 1 : 0;
+    if (kind == all) b.barrier_value &= predicate != 0;
+    if (kind == any) b.barrier_value |= predicate != 0;
+    if (kind == count) b.barrier_value += predicate != 0;
   }
-  if (b.barrier.size + 1 + b.finished == hot.count) {
-    if (b.finished && !b.barrier.head) {  // alone: the message needs somebody to point at
-      Thread* t = current_thread();
-      t->at = at;
-      t->operation = names[kind];
-      t->tid = hot.tid;
-      t->next = nullptr;
-      b.barrier.push(t);
-      complete_barrier(b);
-      b.ready = List();
-    } else {
-      complete_barrier(b);
-    }
-    return b.barrier_result[generation & 1];
-  }
+  if (b.barrier.head && b.barrier.head->at.line != at.line && !b.mixed_warned) different_barriers(b, at);
   Thread* t = &b.threads[hot.tid];
-  t->at = at;
-  t->operation = names[kind];
-  suspend(b, t, at_barrier, b.barrier);
-  return b.barrier_result[generation & 1];
+  if (b.barrier.size + 1 + b.finished == hot.count) {
+    if (b.finished > hot.left && !b.mixed_warned) divergent_barrier(b, at);
+    complete_barrier(b);
+    return {};
+  }
+  sleep(t, at_barrier, at);
+  b.barrier.push(t);
+  return {t, next_stack(b)};
 }
 
 // ---- warp operations --------------------------------------------------------------------------------------------
@@ -283,7 +287,7 @@ void thread_finished() {
   }
 }
 
-Meeting* meet(unsigned mask, WarpOp op, unsigned long long value, const char* name, Site at) {
+Switch come(unsigned mask, WarpOp op, unsigned long long value, const char* name, Site at) {
   if (!hot.block) {
     report("host-code", at, "%s() can only be called in a kernel", name);
     std::exit(1);
@@ -313,6 +317,7 @@ Meeting* meet(unsigned mask, WarpOp op, unsigned long long value, const char* na
     m->arrived = 0;
     m->op = op;
     m->waiting = nullptr;
+    m->name = name;
     m->next = w.meetings;
     w.meetings = m;
   }
@@ -320,20 +325,14 @@ Meeting* meet(unsigned mask, WarpOp op, unsigned long long value, const char* na
   m->value[me] = value;
   if (m->arrived == present) {
     complete_meeting(b, w, m);
-    return m;
+    return {nullptr, m};
   }
   Thread* t = &b.threads[hot.tid];
-  t->tid = hot.tid;
-  t->index = threadIdx;
-  t->fiber = hot.fiber;
-  t->wait = at_meeting;
-  t->at = at;
-  t->operation = name;
+  sleep(t, at_meeting, at);
   t->meeting = m;
   t->next = m->waiting;
   m->waiting = t;
-  switch_away(b, &t->fiber->sp);
-  return m;
+  return {t, next_stack(b)};
 }
 
 void part(Meeting* m) {
@@ -343,10 +342,8 @@ void part(Meeting* m) {
 unsigned active_lanes(const void* place, Site at) {
   if (!hot.block) return 1;
   Thread* t = current_thread();
-  t->at = at;
-  t->operation = "__activemask";
   t->meeting = static_cast<Meeting*>(const_cast<void*>(place));
-  suspend(*hot.block, t, at_active, hot.block->active);
+  suspend(*hot.block, at_active, hot.block->active, at);
   return unsigned(t->at.line);
 }
 
@@ -354,10 +351,7 @@ void give_way() {
   Block* b = hot.block;
   hot.spin = 0;
   if (!b) return;
-  Thread* t = current_thread();
-  t->at = {"", 0};
-  t->operation = "a loop that waits";
-  suspend(*b, t, gave_way, b->ways);
+  suspend(*b, gave_way, b->ways, {"", 0});
 }
 
 bool grid_is_cooperative() { return hot.block && hot.block->grid->cooperative; }
@@ -368,10 +362,7 @@ void grid_barrier(Site at) {
     report("grid-sync", at, "grid.sync() needs a cooperative launch: start the kernel with cudaLaunchCooperativeKernel");
     abandon_grid(cudaErrorLaunchFailure);
   }
-  Thread* t = current_thread();
-  t->at = at;
-  t->operation = "grid.sync";
-  suspend(b, t, at_grid, b.at_grid);
+  suspend(b, at_grid, b.at_grid, at);
 }
 
 // ---- blocks -----------------------------------------------------------------------------------------------------
@@ -414,7 +405,8 @@ static Outcome run_block(Block& b) {
   gridDim = g.grid;
   b.ready.append(b.ways);
   set_dynamic_pointers(hot.dynamic_shared);
-  switch_away(b, &b.base);
+  void* first = next_stack(b);
+  cuda_cpu_switch(&b.base, first);
   b.hot = hot;
   hot = outer;
   threadIdx = outer_thread;
@@ -444,6 +436,17 @@ static void drop_block(Grid& g, Block* b) {  // after an error: its threads are 
   end_block(g, b);
 }
 
+static const char* operation(const Thread& t) {
+  switch (t.wait) {
+    case at_barrier: return "__syncthreads";
+    case at_meeting: return t.meeting->name;
+    case at_grid: return "grid.sync";
+    default: return "a wait";
+  }
+}
+static bool same_wait(const Thread& a, const Thread& b) {
+  return a.wait == b.wait && a.at.line == b.at.line;
+}
 static void report_deadlock(Block& b) {
   std::string where;
   unsigned shown = 0;
@@ -452,14 +455,14 @@ static void report_deadlock(Block& b) {
     if (t.wait == not_waiting) continue;
     bool said = false;
     for (unsigned j = 0; j < i && !said; ++j)
-      said = b.threads[j].wait == t.wait && b.threads[j].at.line == t.at.line && b.threads[j].operation == t.operation;
+      said = same_wait(b.threads[j], t);
     if (said || ++shown > 6) continue;
     unsigned n = 0;
     for (unsigned j = i; j < b.hot.count; ++j)
-      n += b.threads[j].wait == t.wait && b.threads[j].at.line == t.at.line && b.threads[j].operation == t.operation;
+      n += same_wait(b.threads[j], t);
     char line[256];
     snprintf(line, sizeof line, "\n    %u thread%s, first %s, at %s() in line %d", n, n == 1 ? "" : "s",
-             index_text(t.index), t.operation, t.at.line);
+             index_text(t.index), operation(t), t.at.line);
     where += line;
   }
   Site at = {"", 0};

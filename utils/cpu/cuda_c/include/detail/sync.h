@@ -4,7 +4,16 @@
 
 namespace cuda_cpu {
 enum BarrierKind { plain, count, all, any };
-int block_barrier(BarrierKind kind, int predicate, Site at);
+Switch arrive(BarrierKind kind, int predicate, Site at);
+int barrier_result(unsigned generation);
+unsigned barrier_generation();
+// The waiting itself is in the header, so that a waiting thread has few frames on its stack: they are what costs time.
+CUDA_CPU_UNCHECKED inline int block_barrier(BarrierKind kind, int predicate, Site at) {
+  unsigned generation = barrier_generation();
+  Switch s = arrive(kind, predicate, at);
+  if (s.thread) ::cuda_cpu::cuda_cpu_switch(&s.thread->sp, s.to);
+  return barrier_result(generation);
+}
 void fence(int scope);  // 0 block, 1 device, 2 system
 long long clock_cycles();
 unsigned long long global_nanoseconds();
@@ -13,7 +22,10 @@ unsigned long long global_nanoseconds();
 int device_printf(const char* format, ...) __attribute__((format(printf, 1, 2)));
 }  // namespace cuda_cpu
 
-inline void __syncthreads(CUDA_CPU_HERE) { ::cuda_cpu::block_barrier(::cuda_cpu::plain, 0, at); }
+CUDA_CPU_UNCHECKED inline void __syncthreads(CUDA_CPU_HERE) {
+  ::cuda_cpu::Switch s = ::cuda_cpu::arrive(::cuda_cpu::plain, 0, at);
+  if (s.thread) ::cuda_cpu::cuda_cpu_switch(&s.thread->sp, s.to);
+}
 inline int __syncthreads_count(int p, CUDA_CPU_HERE) { return ::cuda_cpu::block_barrier(::cuda_cpu::count, p, at); }
 inline int __syncthreads_and(int p, CUDA_CPU_HERE) { return ::cuda_cpu::block_barrier(::cuda_cpu::all, p, at); }
 inline int __syncthreads_or(int p, CUDA_CPU_HERE) { return ::cuda_cpu::block_barrier(::cuda_cpu::any, p, at); }

@@ -2,10 +2,11 @@
 #pragma once
 #include "types.h"
 
-#define CUDA_CPU_TLS __thread __attribute__((tls_model("initial-exec")))
-#ifdef __APPLE__
-#undef CUDA_CPU_TLS
+#if defined(__APPLE__) || (defined(__PIC__) && !defined(__PIE__))
+// A library that is loaded later: the room for the faster model is small, and would be full after a few libraries.
 #define CUDA_CPU_TLS __thread
+#else
+#define CUDA_CPU_TLS __thread __attribute__((tls_model("initial-exec")))
 #endif
 // Code of the runtime that lives in headers is kept out of the slow checks: they look at the learner's code only.
 #define CUDA_CPU_UNCHECKED __attribute__((no_sanitize("thread", "undefined")))
@@ -17,6 +18,7 @@ constexpr int warpSize = 32;
 namespace cuda_cpu {
 struct Block;
 struct Fiber;
+struct Meeting;
 
 // Where in the learner's source a call stands; default arguments fill it in at each call.
 struct Site {
@@ -40,6 +42,25 @@ struct Hot {
   unsigned left;            // threads that have left by an explicit `return`
 };
 extern CUDA_CPU_TLS Hot hot;
+
+// A thread that waits, or has waited: what its next turn needs lies in one cache line.
+enum Wait : int { not_waiting, at_barrier, at_meeting, at_active, at_grid, gave_way };
+struct alignas(64) Thread {
+  Thread* next;             // in a list of those that wait for the same thing, or that can go on
+  void* sp;                 // where its stack was left
+  Fiber* fiber;
+  uint3 index;
+  unsigned tid;
+  Site at;                  // of the call that waits
+  Wait wait;
+  Meeting* meeting;
+};
+// The answer of a call that may have to wait: the thread, if it must leave its stack, and the stack to go on with.
+struct Switch {
+  Thread* thread;
+  void* to;
+};
+extern "C" void cuda_cpu_switch(void** save, void* load);  // runtime/fiber.h
 
 inline bool in_kernel() { return hot.block != nullptr; }
 void start_shuffled_thread();

@@ -12,10 +12,17 @@ struct Meeting {
   WarpOp op;
   const void* place;           // op_active: where in the program
   unsigned long long value[32];
-  struct Thread* waiting;      // lanes that wait, linked
+  Thread* waiting;             // lanes that wait, linked
+  const char* name;
   Meeting* next;
 };
-Meeting* meet(unsigned mask, WarpOp op, unsigned long long value, const char* name, Site at);
+Switch come(unsigned mask, WarpOp op, unsigned long long value, const char* name, Site at);
+CUDA_CPU_UNCHECKED inline Meeting* meet(unsigned mask, WarpOp op, unsigned long long value, const char* name, Site at) {
+  Switch s = come(mask, op, value, name, at);
+  if (!s.thread) return static_cast<Meeting*>(s.to);
+  cuda_cpu_switch(&s.thread->sp, s.to);
+  return s.thread->meeting;
+}
 void part(Meeting* m);
 unsigned active_lanes(const void* place, Site at);
 
