@@ -41,7 +41,8 @@ def module(tmp_path_factory):
     return cuda_c.load(path)
 
 
-def arrays(n, rng=np.random.default_rng(1)):
+def arrays(n):
+    rng = np.random.default_rng(1)
     return rng.random(n, dtype=np.float32), rng.random(n, dtype=np.float32)
 
 
@@ -73,7 +74,7 @@ def test_templates(module):
     module["scale<double>"][1, 32](x, 2.5, 10)
     check.equal(x, np.arange(10) * 2.5, quiet=True)
     with pytest.raises(AttributeError, match=r'module\["scale<T>"\]'):
-        module.scale
+        module.scale  # noqa: B018
 
 
 def test_dynamic_shared_memory(module):
@@ -134,7 +135,7 @@ def test_forgotten_launch_configuration(module):
 
 def test_unknown_kernel_and_missing_file(module, tmp_path):
     with pytest.raises(AttributeError, match="no kernel 'sub'; it has: add, scale"):
-        module.sub
+        module.sub  # noqa: B018
     with pytest.raises(FileNotFoundError, match="run the cell that writes it"):
         cuda_c.load(tmp_path / "none.cu")
     (tmp_path / "empty.cu").write_text("int x;")

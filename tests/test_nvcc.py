@@ -34,7 +34,8 @@ def main_returning(status, body=""):
 
 def test_words_are_taken_apart(cu):
     source = cu(HELLO)
-    request = nvcc.parse([source, "-O3", "-DN=4", "--timeout", "5", "--check", "--seed", "7", "-o", "out", "--run", "-x", "--check"])
+    request = nvcc.parse([source, "-O3", "-DN=4", "--timeout", "5", "--check", "--seed", "7", "-o", "out",
+                          "--run", "-x", "--check"])
     assert request == nvcc.Request(Path(source), ["-O3", "-DN=4"], Path("out"), check=True, seed=7, timeout=5.0, run=True,
                                    arguments=["-x", "--check"])
 
@@ -65,7 +66,8 @@ def test_says_where_it_runs(cu, capfd):
 
 
 def test_arguments_reach_the_program(cu, capfd):
-    nvcc.main([cu('#include <cstdio>\nint main(int c, char **v) { for (int i = 1; i < c; ++i) puts(v[i]); }'), "--run", "a b", "-c"])
+    program = cu('#include <cstdio>\nint main(int c, char **v) { for (int i = 1; i < c; ++i) puts(v[i]); }')
+    nvcc.main([program, "--run", "a b", "-c"])
     assert "a b\n-c\n" in capfd.readouterr().out
 
 

@@ -22,8 +22,8 @@ def gpu(monkeypatch, tmp_path):
 
 
 def notebook(path, *cells):
-    nbformat.write(new_notebook(cells=[new_code_cell(c) for c in cells],
-                                metadata={"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}), path)
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    nbformat.write(new_notebook(cells=[new_code_cell(c) for c in cells], metadata={"kernelspec": kernel}), path)
     return path
 
 

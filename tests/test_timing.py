@@ -90,6 +90,7 @@ def test_labels_become_names(gpu, monkeypatch, tmp_path):
     assert json.loads(lines.read_text())["name"] == "axpy/cuda_c_64_blocks/time"
 
 
-@pytest.mark.parametrize("value, text", [(0.0042, "4.2 µs"), (0.094, "0.094 ms"), (12.3456, "12.3 ms"), (2500, "2.5 s"), (0, "0 µs")])
+@pytest.mark.parametrize("value, text", [(0.0042, "4.2 µs"), (0.094, "0.094 ms"), (12.3456, "12.3 ms"), (2500, "2.5 s"),
+                                         (0, "0 µs")])
 def test_milliseconds(value, text):
     assert timing.format_ms(value) == text

@@ -103,7 +103,7 @@ def _recorded(source: Path, kernel: str, kind: str) -> Listing:
     if not path.exists():
         raise nvcc.NvccError(f"this machine has no {'nvcc' if kind == 'ptx' else 'cuobjdump'} to make the {kind.upper()} of "
                              f"{source} with, and none is recorded")
-    return Listing("// recorded: this machine has no compiler for GPU code, so this is the chapter's own kernel as built elsewhere\n"
+    return Listing("// recorded: this machine has no compiler for GPU code; this is the chapter's kernel as built elsewhere\n"
                    + path.read_text().rstrip("\n"))
 
 

@@ -8,6 +8,7 @@ so and ends with status 1; the others are kept.
 
 import argparse
 import os
+import re
 import sys
 import tempfile
 import time
@@ -34,8 +35,7 @@ def execute(path: Path, timeout: int) -> None:
     notebook = nbformat.read(path, as_version=4)
     NotebookClient(notebook, timeout=timeout, kernel_name="python3", record_timing=False,
                    resources={"metadata": {"path": str(path.parent)}}).execute()
-    # What changes with the machine and not with the course stays out of the file.
-    notebook.metadata.pop("widgets", None)
+    # The Python version of this machine stays out of the file.
     notebook.metadata["language_info"] = {"name": "python"}
     partial = path.with_suffix(".ipynb.part")
     nbformat.write(notebook, partial)
@@ -61,7 +61,8 @@ def record(paths: list[Path], budget: float) -> list[str]:
             try:
                 execute(path, timeout=max(1, int(left)))
             except Exception as error:  # any failure of a cell, or of the notebook's kernel
-                failures.append(f"{path.name}: {str(error).strip().splitlines()[-1]}")
+                reason = re.sub(r"\x1b\[[0-9;]*m", "", str(error)).strip().splitlines()[-1]  # without colours
+                failures.append(f"{path.name}: {reason}")
                 print("FAILED")
                 continue
             found = results.read_lines(lines)
