@@ -4,13 +4,16 @@ import utils  # noqa: F401  first: it puts Numba on this machine's engine
 
 # isort: split
 import time
+from array import array
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from numba import cuda, float32, float64, int32
 
 from utils.cpu.numba_cuda import KernelTimeout
-from utils.tracer import TooManyEvents, TraceError, trace
+from utils.tracer import TooManyEvents, TraceError, counts, trace
+from utils.tracer.record import READ, Memory, Site
 
 F4 = np.float32
 
@@ -46,7 +49,6 @@ def copy_strided(out, a, stride, offset):
         (np.int8, 1, 0, 1, 1),
         (np.int8, 1, 1, 2, 1),
         (np.float16, 1, 0, 2, 2),
-        (np.complex128, 1, 0, 16, 16),  # 16 bytes each, as float4
     ],
 )
 def test_sectors_of_a_strided_copy(dtype, stride, offset, sectors, fewest):
@@ -59,6 +61,13 @@ def test_sectors_of_a_strided_copy(dtype, stride, offset, sectors, fewest):
     assert t.efficiency("out") == 100
     assert read.code == "out[i] = a[i * stride + offset]"
     assert not t.problems
+
+
+def test_a_complex_number_is_two_accesses():
+    t = trace(copy_strided, 1, 32, np.zeros(32, np.complex128), np.ones(32, np.complex128), 1, 0)
+    (row,) = [row for row in t.coalescing if row.array == "a"]
+    assert (row.requests, row.sectors, row.fewest) == (2, 32, 16)
+    assert t.results["out"].tolist() == [1] * 32
 
 
 @pytest.mark.parametrize("stride, lines", [(1, 1), (2, 2), (8, 8), (32, 32), (64, 32)])
@@ -167,16 +176,6 @@ def shared8(out, stride):
     out[t] = sh[t * stride]
 
 
-@cuda.jit
-def shared16(out, stride):
-    sh = cuda.shared.array(32 * 16, np.complex128)
-    t = cuda.threadIdx.x
-    for k in range(t, 32 * 16, 32):
-        sh[k] = k
-    cuda.syncthreads()
-    out[t] = sh[t * stride]
-
-
 @pytest.mark.parametrize(
     "kernel, dtype, stride, ways, passes, fewest",
     [
@@ -192,10 +191,6 @@ def shared16(out, stride):
         (shared8, np.float64, 2, 2, 4, 2),
         (shared8, np.float64, 16, 16, 32, 2),
         (shared8, np.float64, 17, 1, 2, 2),
-        (shared16, np.complex128, 1, 1, 4, 4),  # a quarter of a warp at a time
-        (shared16, np.complex128, 2, 2, 8, 4),
-        (shared16, np.complex128, 8, 8, 32, 4),
-        (shared16, np.complex128, 9, 1, 4, 4),
     ],
 )
 def test_bank_conflicts_by_stride(kernel, dtype, stride, ways, passes, fewest):
@@ -205,6 +200,19 @@ def test_bank_conflicts_by_stride(kernel, dtype, stride, ways, passes, fewest):
     assert row.conflicts == passes - fewest
     assert t.ways(operation="write") == 1
     assert not t.problems
+
+
+@pytest.mark.parametrize(
+    "stride, ways, passes",
+    [(0, 1, 4), (1, 1, 4), (2, 2, 8), (3, 1, 4), (8, 8, 32), (9, 1, 4)],  # a quarter of a warp at a time
+)
+def test_bank_conflicts_of_16_byte_accesses(stride, ways, passes):
+    """No access of a Numba kernel is that wide, so the events are written by hand."""
+    sh = Memory("sh", "shared", (4096,), (16,), np.dtype("V16"), 0, 0)
+    events = array("q", [n for t in range(32) for n in (READ, t, 0, 0, 16 * stride * t, 16)])
+    recorder = SimpleNamespace(events=events, sites=[Site("none", 1, 0)], memories=[sh])
+    (row,) = counts.banks(counts.Events(SimpleNamespace(recorder=recorder, block=(32, 1, 1))))
+    assert (row.ways, row.wavefronts, row.fewest) == (ways, passes, 4)
 
 
 @cuda.jit

@@ -28,9 +28,7 @@ def rgb(colour):
 
 def code_of(trace, filename, line):
     """'line 12: out[i] = a[i]', cropped to what fits a title."""
-    text = next(
-        (text.strip() for name, number, text in trace.source if (name, number) == (filename, line)), ""
-    )
+    text = next((text.strip() for name, number, text in trace.source if (name, number) == (filename, line)), "")
     return f"line {line}:  {text if len(text) <= 84 else text[:83] + '…'}"
 
 
@@ -67,20 +65,14 @@ def select(trace, rows, space, line, array, operation, warp, time):
         own = chosen[here]
         numbers, first = counts.requests(events, own)
         if warp is None:
-            cost = (
-                counts.sectors(events, own, numbers)
-                if space == "global"
-                else counts.passes(events, own, numbers)[1]
-            )
+            cost = counts.sectors(events, own, numbers) if space == "global" else counts.passes(events, own, numbers)[1]
             warp = int(events.warp[first[np.argmax(cost)]])
         mine = np.flatnonzero(events.warp[first] == warp)
         mine = mine[np.argsort(first[mine])]
         if not len(mine):
             raise TraceError(f"{warp_name(trace, warp)} does not come to line {row.line}")
         if not 0 <= time < len(mine):
-            raise TraceError(
-                f"{warp_name(trace, warp)} comes to line {row.line} {len(mine)} times; time= counts from 0"
-            )
+            raise TraceError(f"{warp_name(trace, warp)} comes to line {row.line} {len(mine)} times; time= counts from 0")
         drawn.append((row, own[numbers == mine[time]]))
     return drawn, warp
 
@@ -107,21 +99,14 @@ def memory(trace, line=None, array=None, operation=None, warp=None, time=0):
         fewest = -(-int(counts.unique_bytes(trace.events, chosen, numbers)[0]) // counts.SECTOR)
         verb = {"read": "reads", "write": "writes", "atomic": "changes"}[row.operation]
         texts.append(
-            f"{verb} {row.array}: {touched} sector{'s' * (touched != 1)}, {fewest} would do = "
-            f"{100 * fewest / touched:.3g} %"
+            f"{verb} {row.array}: {touched} sector{'s' * (touched != 1)}, {fewest} would do = {100 * fewest / touched:.3g} %"
         )
     title = f"{code_of(trace, row.filename, row.line)}\n{warp_name(trace, warp)}"
-    alt = (
-        f"Memory touched by {warp_name(trace, warp)} in {code_of(trace, row.filename, row.line)} "
-        + "; ".join(texts)
-        + "."
-    )
+    alt = f"Memory touched by {warp_name(trace, warp)} in {code_of(trace, row.filename, row.line)} " + "; ".join(texts) + "."
     each = 0.23 if max(heights) <= 8 else 0.15
     fig = figure(8.6, 0.75 + sum(0.62 + each * height for height in heights), alt=alt)
     fig.suptitle(title, fontsize=9.5, x=0.01, ha="left", color=INK, family="monospace")
-    panels = fig.subplots(
-        len(drawn), 1, height_ratios=[0.62 / each + height for height in heights], squeeze=False
-    )[:, 0]
+    panels = fig.subplots(len(drawn), 1, height_ratios=[0.62 / each + height for height in heights], squeeze=False)[:, 0]
     for axes, content, text in zip(panels, sheets, texts, strict=True):
         draw_sheet(axes, content, text)
     return fig
@@ -144,19 +129,11 @@ def sheet(events, chosen):
     lanes = {}
     for address, lane in where:
         if address // counts.CACHE_LINE in rows:
-            lanes.setdefault(
-                (rows.index(address // counts.CACHE_LINE), address % counts.CACHE_LINE // size), []
-            ).append(lane)
+            lanes.setdefault((rows.index(address // counts.CACHE_LINE), address % counts.CACHE_LINE // size), []).append(lane)
     labels = []
     for row in rows:
-        index = (
-            memory.index(row * counts.CACHE_LINE - memory.start)
-            if row * counts.CACHE_LINE >= memory.start
-            else None
-        )
-        labels.append(
-            f"{memory.name}[{', '.join(map(str, index))}]" if index is not None else f"byte {row * 128}"
-        )
+        index = memory.index(row * counts.CACHE_LINE - memory.start) if row * counts.CACHE_LINE >= memory.start else None
+        labels.append(f"{memory.name}[{', '.join(map(str, index))}]" if index is not None else f"byte {row * 128}")
     return rows, size, cells, lanes, labels, hidden
 
 
@@ -185,9 +162,7 @@ def draw_sheet(axes, content, text):
                 color=lane_colour(who[0])[1],
             )
     axes.set_yticks(range(len(rows)), labels, fontsize=7 if len(rows) < 9 else 5.5, family="monospace")
-    axes.set_xticks(
-        [(i + 0.5) * per_sector - 0.5 for i in range(4)], [f"sector {i}" for i in range(4)], fontsize=7
-    )
+    axes.set_xticks([(i + 0.5) * per_sector - 0.5 for i in range(4)], [f"sector {i}" for i in range(4)], fontsize=7)
     axes.xaxis.tick_top()
     axes.tick_params(length=0)
     more = f"  (and {hidden} more rows)" if hidden else ""
@@ -228,11 +203,7 @@ def banks(trace, line=None, array=None, operation=None, warp=None, time=0):
         said = "no bank conflict: 1 pass" if worst == 1 else f"{worst}-way bank conflict: {worst} passes"
         texts.append(f"{verb} {row.array}{part}: {said}")
     title = f"{code_of(trace, row.filename, row.line)}\n{warp_name(trace, warp)}"
-    alt = (
-        f"Banks used by {warp_name(trace, warp)} in {code_of(trace, row.filename, row.line)} "
-        + "; ".join(texts)
-        + "."
-    )
+    alt = f"Banks used by {warp_name(trace, warp)} in {code_of(trace, row.filename, row.line)} " + "; ".join(texts) + "."
     heights = [max(len(rows), 2) for rows, *_ in sheets]
     each = 0.23 if max(heights) <= 8 else 0.14
     fig = figure(8.6, 0.7 + sum(1.35 + each * height for height in heights), alt=alt)
@@ -264,11 +235,7 @@ def bank_sheet(events, chosen):
             best = words, load, phase
     words, load, phase = best
     rows = sorted({word // counts.BANKS for word in words})
-    part = (
-        ""
-        if lanes_a_phase == counts.WARP
-        else f" (lanes {phase * lanes_a_phase}–{(phase + 1) * lanes_a_phase - 1})"
-    )
+    part = "" if lanes_a_phase == counts.WARP else f" (lanes {phase * lanes_a_phase}–{(phase + 1) * lanes_a_phase - 1})"
     shown = rows[:MOST_ROWS]
     kept = {word: who for word, who in words.items() if word // counts.BANKS in shown}
     return shown, kept, load, part, len(rows) - len(shown)
@@ -330,9 +297,7 @@ def draw_banks(above, below, content, text):
 def listing(trace, rows, columns, alt, title, width):
     """A figure with the kernel's lines `rows`, (filename, line), at the left and axes for a chart."""
     texts = [
-        f"{line:>4}  {text[:57] + '…' if len(text) > 58 else text}"
-        for name, line, text in trace.source
-        if (name, line) in rows
+        f"{line:>4}  {text[:57] + '…' if len(text) > 58 else text}" for name, line, text in trace.source if (name, line) in rows
     ]
     fig = figure(9.4, 0.95 + 0.21 * len(texts), alt=alt)
     code, chart = fig.subplots(1, 2, width_ratios=(4.3, width))
@@ -398,9 +363,7 @@ def divergence(trace, block=0):
     for boundary in range(0, threads + 1, counts.WARP):
         chart.axvline(boundary - 0.5, color=INK, linewidth=1)
     chart.set_xticks(
-        [0, *range(counts.WARP - 1, threads, counts.WARP)]
-        if threads > 64
-        else sorted({*range(0, threads, 8), threads - 1})
+        [0, *range(counts.WARP - 1, threads, counts.WARP)] if threads > 64 else sorted({*range(0, threads, 8), threads - 1})
     )
     chart.tick_params(labelsize=7, length=2)
     chart.set_xlabel("thread of the block (blue: runs the line); right: active lanes of a warp", fontsize=7.5)
@@ -437,9 +400,7 @@ def barriers(trace, block=None):
     )
     threads = trace.threads_a_block
     lines = kernel_lines(trace, set(rows))
-    fig, code, chart = listing(
-        trace, set(lines), threads, alt, f"{trace.name}: barriers that the threads of {where} reach", 5.1
-    )
+    fig, code, chart = listing(trace, set(lines), threads, alt, f"{trace.name}: barriers that the threads of {where} reach", 5.1)
     picture = np.ones((len(lines), threads, 3))
     notes = [""] * len(lines)
     for row in trace.barriers:
@@ -456,9 +417,7 @@ def barriers(trace, block=None):
     for boundary in range(0, threads + 1, counts.WARP):
         chart.axvline(boundary - 0.5, color="#BBBBBB", linewidth=0.8, zorder=0.5)
     chart.set_xticks(
-        sorted({*range(0, threads, max(counts.WARP, threads // 8)), threads - 1})
-        if threads > 40
-        else range(0, threads, 4)
+        sorted({*range(0, threads, max(counts.WARP, threads // 8)), threads - 1}) if threads > 40 else range(0, threads, 4)
     )
     chart.tick_params(labelsize=7, length=2)
     chart.set_xlabel("thread of the block (blue: waits here; orange: never comes)", fontsize=7.5)
@@ -484,9 +443,7 @@ def races(trace, number=0):
     lines, _ = events.line_of_site
     tracks = []
     for i, where, operation in ((a, race, race.operation), (b, race.other, race.other_operation)):
-        own = near[
-            (lines[events.site[near]] == lines[events.site[i]]) & (events.kind[near] == events.kind[i])
-        ]
+        own = near[(lines[events.site[near]] == lines[events.site[i]]) & (events.kind[near] == events.kind[i])]
         tracks.append((where, operation, own))
     if tracks[0][0].line == tracks[1][0].line and race.operation == race.other_operation:
         tracks = tracks[:1]

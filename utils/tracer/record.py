@@ -240,7 +240,12 @@ class TracedView(WatchedView):
             offset = self.offset + sum(i * s for i, s in zip(index, self.strides, strict=True))
         else:
             offset = self.offset + index * self.strides[0]
-        recorder.note(kind, recorder.site(frame), self.number, offset, self.dtype.itemsize)
+        site, size = recorder.site(frame), self.dtype.itemsize
+        if self.dtype.kind == "c":  # compiled to two accesses, of the real and of the imaginary part
+            size //= 2
+            recorder.note(kind, site, self.number, offset, size)
+            offset += size
+        recorder.note(kind, site, self.number, offset, size)
 
     def __getitem__(self, index):
         frame = sys._getframe(1)
@@ -283,9 +288,7 @@ class Record:
     def _field(self, name, kind, frame):
         view, index = self._view, self._index
         if name not in view.dtype.fields:
-            raise AttributeError(
-                f"{view.describe()} has no field {name!r}; it has {', '.join(view.dtype.names)}"
-            )
+            raise AttributeError(f"{view.describe()} has no field {name!r}; it has {', '.join(view.dtype.names)}")
         dtype, start = view.dtype.fields[name][:2]
         places = index if type(index) is tuple else (index,)
         offset = view.offset + start + sum(i * s for i, s in zip(places, view.strides, strict=True))
@@ -362,9 +365,7 @@ def copy_within(data, roots):
         return np.array(data, order="K")
     if address(root) not in roots:
         roots[address(root)] = np.array(root.ravel(order="K")).view(np.uint8)
-    return np.ndarray(
-        data.shape, data.dtype, roots[address(root)], address(data) - address(root), data.strides
-    )
+    return np.ndarray(data.shape, data.dtype, roots[address(root)], address(data) - address(root), data.strides)
 
 
 def shifted(data, shift):
@@ -381,20 +382,14 @@ def check_kernel(kernel):
     name = getattr(kernel, "__name__", type(kernel).__name__)
     module = type(kernel).__module__
     if isinstance(kernel, type) or not callable(getattr(kernel, "py_func", kernel)):
-        raise TraceError(
-            f"{name} is no kernel: trace(kernel, grid, block, *arguments) takes a @cuda.jit function"
-        )
+        raise TraceError(f"{name} is no kernel: trace(kernel, grid, block, *arguments) takes a @cuda.jit function")
     if getattr(kernel, "targetoptions", {}).get("device") or getattr(kernel, "device", False) is True:
         raise TraceError(f"{name} is a device function: trace a kernel that calls it")
     if module.startswith("triton"):
-        raise TraceError(
-            f"{name} is a Triton kernel: it has programs, not threads, so there is no thread to trace"
-        )
+        raise TraceError(f"{name} is a Triton kernel: it has programs, not threads, so there is no thread to trace")
     if not hasattr(getattr(kernel, "py_func", kernel), "__code__"):
         if module.endswith(".dispatcher") and hasattr(kernel, "kernel"):
-            raise TraceError(
-                f"give kernel and shape apart: trace({kernel.kernel.__name__}, grid, block, ...)"
-            )
+            raise TraceError(f"give kernel and shape apart: trace({kernel.kernel.__name__}, grid, block, ...)")
         raise TraceError(
             f"{name}, a {module}.{type(kernel).__name__}, has no Python source to run. Only Numba kernels "
             "can be traced: CUDA C kernels are compiled, and a compiled kernel does not report its accesses"
@@ -449,8 +444,6 @@ def record(kernel, grid, block, args, shared_bytes, *, max_threads, limit, secon
             fresh[grid, block, 0, shared_bytes](*ready)
         except (BarrierError, KernelIndexError) as caught:
             error = caught
-    results = {
-        name: arg.data for name, arg in zip(names, ready, strict=False) if isinstance(arg, DeviceNDArray)
-    }
+    results = {name: arg.data for name, arg in zip(names, ready, strict=False) if isinstance(arg, DeviceNDArray)}
 
     return Recording(function.__name__, function, grid, block, recorder, results, error)
