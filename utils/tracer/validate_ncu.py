@@ -1,0 +1,263 @@
+"""Hold the tracer's counts against Nsight Compute's on this machine's GPU: python -m utils.tracer.validate_ncu
+
+Runs a handful of kernels once under ncu, traces the same launches, prints both counts side by side and writes
+them to assets/recorded/tracer-<gpu>.json. Exits with 1 if a count differs, 2 if nothing could be measured
+(no GPU, no ncu, no permission to read its counters).
+"""
+
+import csv
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import numpy as np
+from numba import cuda, float32, float64
+
+from utils import hardware, has_gpu, process, results
+
+from .result import trace
+
+FOLDER = Path(__file__).resolve().parents[2] / "assets" / "recorded"
+TIMEOUT = 300
+
+# What the tracer calls it -> ncu's counter. A request is one instruction of one warp.
+COUNTERS = {
+    "global read requests": "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",
+    "global read sectors": "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
+    "global write requests": "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum",
+    "global write sectors": "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum",
+    "shared read passes": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
+    "shared read conflicts": "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum",
+    "shared write passes": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
+    "shared write conflicts": "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum",
+}
+
+
+class NotMeasured(RuntimeError):
+    """ncu gave no counts; the text says why and what to do."""
+
+
+# -- the kernels ---------------------------------------------------------------------------------------------
+# Strides and offsets are arguments, so that the compiler cannot merge or drop an access.
+
+
+@cuda.jit
+def strided_copy(out, a, stride, offset):
+    i = cuda.grid(1)
+    out[i] = a[i * stride + offset]
+
+
+@cuda.jit
+def transpose_naive(out, a):
+    x, y = cuda.grid(2)
+    out[x, y] = a[y, x]
+
+
+@cuda.jit
+def transpose_tiled(out, a):
+    tile = cuda.shared.array((32, 32), float32)
+    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+    x, y = cuda.grid(2)
+    tile[ty, tx] = a[y, x]
+    cuda.syncthreads()
+    out[cuda.blockIdx.x * 32 + ty, cuda.blockIdx.y * 32 + tx] = tile[tx, ty]
+
+
+@cuda.jit
+def transpose_padded(out, a):
+    tile = cuda.shared.array((32, 33), float32)
+    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+    x, y = cuda.grid(2)
+    tile[ty, tx] = a[y, x]
+    cuda.syncthreads()
+    out[cuda.blockIdx.x * 32 + ty, cuda.blockIdx.y * 32 + tx] = tile[tx, ty]
+
+
+@cuda.jit
+def banks_4_bytes(out, stride):
+    sh = cuda.shared.array(1024, float32)
+    t = cuda.threadIdx.x
+    sh[t * stride] = t
+    cuda.syncthreads()
+    out[t] = sh[(31 - t) * stride]
+
+
+@cuda.jit
+def banks_8_bytes(out, stride):
+    sh = cuda.shared.array(1024, float64)
+    t = cuda.threadIdx.x
+    sh[t * stride] = t
+    cuda.syncthreads()
+    out[t] = sh[(31 - t) * stride]
+
+
+@cuda.jit
+def structures(out, p):
+    i = cuda.grid(1)
+    out[i] = p[i, 0] + p[i, 1] + p[i, 2] + p[i, 3]
+
+
+@cuda.jit
+def copy_16_bytes(out, a):
+    i = cuda.grid(1)
+    out[i] = a[i]
+
+
+def cases():
+    """(name, kernel, grid, block, host arguments) of every launch."""
+    ones = np.ones
+    for stride, offset in ((1, 0), (1, 1), (2, 0), (32, 0), (0, 0)):
+        a = ones(256 * max(stride, 1) + offset, np.float32)
+        yield (
+            f"copy, stride {stride}, offset {offset}",
+            strided_copy,
+            4,
+            64,
+            (
+                ones(256, np.float32),
+                a,
+                stride,
+                offset,
+            ),
+        )
+    yield "copy, float64, stride 2", strided_copy, 4, 64, (ones(256), ones(512), 2, 0)
+    for kernel in (transpose_naive, transpose_tiled, transpose_padded):
+        yield kernel.__name__, kernel, (2, 2), (32, 32), (ones((64, 64), np.float32), ones((64, 64), np.float32))
+    for stride in (1, 2, 3, 8, 32):
+        yield f"banks, 4 bytes, stride {stride}", banks_4_bytes, 1, 32, (ones(32, np.float32), stride)
+    for stride in (1, 2, 3, 16):
+        yield f"banks, 8 bytes, stride {stride}", banks_8_bytes, 1, 32, (ones(32), stride)
+    yield "array of structures", structures, 4, 64, (ones(256, np.float32), ones((256, 4), np.float32))
+    yield "copy, complex128", copy_16_bytes, 4, 64, (ones(256, np.complex128), ones(256, np.complex128))
+
+
+# -- counting ------------------------------------------------------------------------------------------------
+
+
+def traced(kernel, grid, block, args):
+    """The tracer's counts of one launch, by the names in COUNTERS."""
+    t = trace(kernel, grid, block, *args)
+    found = dict.fromkeys(COUNTERS, 0)
+    for row in t.coalescing:
+        found[f"global {row.operation} requests"] += row.requests
+        found[f"global {row.operation} sectors"] += row.sectors
+    for row in t.banks:
+        found[f"shared {row.operation} passes"] += row.wavefronts
+        found[f"shared {row.operation} conflicts"] += row.conflicts
+    return found
+
+
+def launch_all():
+    """Launch every case once on the GPU: what ncu watches."""
+    for _, kernel, grid, block, args in cases():
+        device = [cuda.to_device(arg) if isinstance(arg, np.ndarray) else arg for arg in args]
+        kernel[grid, block](*device)
+    cuda.synchronize()
+
+
+def measured():
+    """ncu's counts of all cases in order, each by the names in COUNTERS."""
+    ncu = shutil.which("ncu")
+    if ncu is None:
+        raise NotMeasured("ncu (Nsight Compute) is not on the PATH; it comes with the CUDA toolkit")
+    command = [ncu, "--csv", "--page", "raw", "--print-units", "base", "--metrics", ",".join(COUNTERS.values())]
+    done = process.run([*command, "--target-processes", "all", sys.executable, "-m", __spec__.name, "--launch"], timeout=TIMEOUT)
+    if "ERR_NVGPUCTRPERM" in done.output:
+        raise NotMeasured(
+            "this user may not read the GPU's counters (ERR_NVGPUCTRPERM): run as root, or ask the administrator "
+            "to set NVreg_RestrictProfilingToAdminUsers=0"
+        )
+    if done.returncode:
+        raise NotMeasured(f"ncu ended with exit code {done.returncode}:\n{done.output[-2000:]}")
+    return parse(done.output)
+
+
+def parse(output):
+    """The counts in what `ncu --csv` printed, one dictionary for each launch.
+
+    Takes both forms: a column for each counter (--page raw), and a row for each counter and launch.
+    """
+    lines = output.splitlines()
+    start = next((i for i, line in enumerate(lines) if line.startswith('"ID"')), None)
+    if start is None:
+        raise NotMeasured(f"ncu printed no table:\n{output[-2000:]}")
+    launches = {}
+    for row in csv.DictReader(line for line in lines[start:] if line.startswith('"')):
+        if not row["ID"].strip():  # the line of units
+            continue
+        found = launches.setdefault(int(row["ID"]), {})
+        for name, counter in COUNTERS.items():
+            if row.get("Metric Name") == counter:
+                found[name] = number(row["Metric Value"])
+            elif row.get(counter):
+                found[name] = number(row[counter])
+    missing = sorted({name for found in launches.values() for name in COUNTERS if name not in found})
+    if missing or not launches:
+        raise NotMeasured(f"ncu gave no {', '.join(COUNTERS[name] for name in missing) or 'launches'}")
+    return [launches[key] for key in sorted(launches)]
+
+
+def number(text):
+    """A count as ncu prints it: 1,024."""
+    return int(float(text.replace(",", "")))
+
+
+def compare(ours, theirs):
+    """One entry for each case: its name and its counts, ours beside ncu's."""
+    if len(ours) != len(theirs):
+        raise NotMeasured(f"ncu saw {len(theirs)} launches, not {len(ours)}")
+    return [
+        {"kernel": name, "counts": {key: {"tracer": mine[key], "ncu": its[key]} for key in COUNTERS}}
+        for (name, mine), its in zip(ours.items(), theirs, strict=True)
+    ]
+
+
+def differences(entries):
+    """Sentences for all counts that differ."""
+    return [
+        f"{entry['kernel']}: {key}: tracer {both['tracer']:,}, ncu {both['ncu']:,}"
+        for entry in entries
+        for key, both in entry["counts"].items()
+        if both["tracer"] != both["ncu"]
+    ]
+
+
+def main(arguments):
+    if arguments == ["--launch"]:
+        launch_all()
+        return 0
+    if not has_gpu():
+        print("no GPU here: nothing to hold the tracer's counts against, nothing recorded", file=sys.stderr)
+        return 2
+    try:
+        ours = {name: traced(kernel, grid, block, args) for name, kernel, grid, block, args in cases()}
+        entries = compare(ours, measured())
+    except (NotMeasured, process.Timeout) as error:
+        print(f"not measured: {error}", file=sys.stderr)
+        return 2
+    for entry in entries:
+        print(entry["kernel"])
+        for key, both in entry["counts"].items():
+            if both["tracer"] or both["ncu"]:
+                mark = "" if both["tracer"] == both["ncu"] else "   differs"
+                print(f"  {key:<24} tracer {both['tracer']:>7,}   ncu {both['ncu']:>7,}{mark}")
+    gpu = hardware.gpu()
+    content = {
+        "gpu": gpu.name,
+        "driver": gpu.driver,
+        "date": results.now(),
+        "versions": results.versions(),
+        "counters": COUNTERS,
+        "kernels": entries,
+    }
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    path = FOLDER / f"tracer-{results.slug(gpu.name)}.json"
+    path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    found = differences(entries)
+    print(f"{len(entries)} kernels, {len(found)} counts differ; recorded in {path}")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
