@@ -3,6 +3,7 @@
 import ast
 import importlib.metadata
 import importlib.util
+import json
 import os
 import re
 import shlex
@@ -286,6 +287,16 @@ def test_only_what_changed_is_installed_again(project, monkeypatch, tmp_path, ca
     project.STAMP.unlink()
     project.main()
     assert installs() == 4, "an interrupted installation is taken up again"
+
+
+def test_jupyterlab_does_not_open_with_a_question(project):
+    project.settle_lab()
+    written = json.loads((project.VENV / "share/jupyter/lab/settings/overrides.json").read_text())
+    schemas = Path(sys.prefix) / "share/jupyter/lab/schemas"
+    for plugin, settings in written.items():
+        package, name = plugin.split(":")
+        known = json.loads((schemas / package / f"{name}.json").read_text())["properties"]
+        assert settings.keys() <= known.keys(), "JupyterLab has a setting of this name"
 
 
 def test_a_broken_environment_is_made_anew(project, monkeypatch):

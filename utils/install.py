@@ -10,6 +10,7 @@ the CUDA compilers, of the major version that its driver can load (the extras in
 
 import ctypes
 import hashlib
+import json
 import os
 import platform
 import re
@@ -167,6 +168,14 @@ def install(kind):
         fail(reason(log, "pip could not install the packages: %%s (all of it: %s)" % LOG))
 
 
+def settle_lab():
+    """Keep JupyterLab from asking, on the very first page, whether to fetch its news and look for its updates."""
+    settings = VENV / "share" / "jupyter" / "lab" / "settings"
+    settings.mkdir(parents=True, exist_ok=True)
+    quiet = {"@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False}}
+    (settings / "overrides.json").write_text(json.dumps(quiet))
+
+
 def main():
     if sys.platform == "win32":
         fail("the course needs Linux or macOS; on Windows run it under WSL2 (`wsl --install`)")
@@ -180,6 +189,7 @@ def main():
     print(about, flush=True)
     make_venv(kind)
     install(kind)
+    settle_lab()
     STAMP.write_text(wanted)
     print("Installed in %.0f s" % (time.time() - start), flush=True)
 
