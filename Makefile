@@ -8,7 +8,7 @@ LAB_FLAGS = --allow-root --log-level=WARN --LabApp.default_url=/lab/tree/course/
 .PHONY: help lab test record install clean
 
 help: ## show this list
-	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s%s\n", $$1, $$2}' Makefile
 
 lab: install ## open the course in JupyterLab (the first time it installs everything)
 	.venv/bin/python -m jupyterlab $(LAB_FLAGS)

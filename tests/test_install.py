@@ -384,3 +384,9 @@ def test_ci_runs_the_readmes_command():
     _, *lines = (ROOT / ".ci" / "run").read_text().splitlines()
     assert lines == ["set -euo pipefail", 'cd "$(dirname "$0")/.."', "make test"]
     assert os.access(ROOT / ".ci" / "run", os.X_OK)
+
+
+def test_make_alone_lists_the_verbs():
+    listed = subprocess.run(["make"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    verbs = re.search(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)[1].split()
+    assert set(re.findall(r"^  make (\w+) +\w", listed, re.MULTILINE)) == set(verbs)
