@@ -1,6 +1,9 @@
 # Each verb is one plain line of well-known tools. `make` alone lists them.
 PYTHON ?= python3
 
+# `!python` in a cell and `python` in JupyterLab's terminal mean the course's Python.
+IN_VENV = PATH="$(CURDIR)/.venv/bin:$$PATH"
+
 # Start at the course's index. Inside a container the page must be reachable from outside it (its URL carries a token).
 LAB_FLAGS = --allow-root --log-level=WARN --LabApp.default_url=/lab/tree/course/index.ipynb \
             $(if $(wildcard /.dockerenv /run/.containerenv),--ip=0.0.0.0)
@@ -11,14 +14,14 @@ help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s%s\n", $$1, $$2}' Makefile
 
 lab: install ## open the course in JupyterLab (the first time it installs everything)
-	.venv/bin/python -m jupyterlab $(LAB_FLAGS)
+	$(IN_VENV) .venv/bin/python -m jupyterlab $(LAB_FLAGS)
 
 test: install ## lint, unit tests, and every notebook from top to bottom
 	.venv/bin/python -m ruff check .
-	.venv/bin/python -m pytest -n 2 --dist loadfile --nbval-lax --nbval-cell-timeout=120 tests course chapters
+	$(IN_VENV) .venv/bin/python -m pytest -n 2 --dist loadfile --nbval-lax --nbval-cell-timeout=120 tests course chapters
 
 record: install ## on a GPU machine: run all notebooks, keep their outputs and this GPU's numbers
-	.venv/bin/python -m utils.record
+	$(IN_VENV) .venv/bin/python -m utils.record
 
 install: ## make .venv and install the pinned packages (lab and test do it for you)
 	@$(PYTHON) -I utils/install.py

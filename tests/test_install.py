@@ -318,8 +318,9 @@ def test_a_broken_environment_is_made_anew(project, monkeypatch):
 def recipe(target, tool):
     """The words of the line of a Makefile target that runs the tool, with this Python for .venv's."""
     dry = subprocess.run(["make", "-n", target], cwd=ROOT, capture_output=True, text=True, check=True)
-    words = shlex.split(next(line for line in dry.stdout.splitlines() if f"-m {tool}" in line))
-    return [sys.executable if word == ".venv/bin/python" else word for word in words]
+    path, python, *words = shlex.split(next(line for line in dry.stdout.splitlines() if f"-m {tool}" in line))
+    assert path.startswith(f"PATH={ROOT}/.venv/bin:") and python == ".venv/bin/python"
+    return [sys.executable, *words]
 
 
 def outer_environment():
