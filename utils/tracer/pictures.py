@@ -103,7 +103,7 @@ def memory(trace, line=None, array=None, operation=None, warp=None, time=0):
         )
     title = f"{code_of(trace, row.filename, row.line)}\n{warp_name(trace, warp)}"
     alt = f"Memory touched by {warp_name(trace, warp)} in {code_of(trace, row.filename, row.line)} " + "; ".join(texts) + "."
-    each = 0.23 if max(heights) <= 8 else 0.15
+    each = 0.23 if max(heights) <= 8 else 0.125
     fig = figure(8.6, 0.75 + sum(0.62 + each * height for height in heights), alt=alt)
     fig.suptitle(title, fontsize=9.5, x=0.01, ha="left", color=INK, family="monospace")
     panels = fig.subplots(len(drawn), 1, height_ratios=[0.62 / each + height for height in heights], squeeze=False)[:, 0]
@@ -205,7 +205,7 @@ def banks(trace, line=None, array=None, operation=None, warp=None, time=0):
     title = f"{code_of(trace, row.filename, row.line)}\n{warp_name(trace, warp)}"
     alt = f"Banks used by {warp_name(trace, warp)} in {code_of(trace, row.filename, row.line)} " + "; ".join(texts) + "."
     heights = [max(len(rows), 2) for rows, *_ in sheets]
-    each = 0.23 if max(heights) <= 8 else 0.14
+    each = 0.23 if max(heights) <= 8 else 0.125
     fig = figure(8.6, 0.7 + sum(1.35 + each * height for height in heights), alt=alt)
     fig.suptitle(title, fontsize=9.5, x=0.01, ha="left", color=INK, family="monospace")
     ratios = [part for height in heights for part in (0.62 / each, 0.45 / each + height)]
@@ -510,7 +510,7 @@ def races(trace, number=0):
     title = "\n".join(dict.fromkeys(code_of(trace, where.filename, where.line) for where, *_ in tracks))
     axes.set_title(title, fontsize=9, loc="left", family="monospace", color=INK)
     axes.set_xlabel(
-        f"element of {race.array}; t: the thread of its block that touches it; red: two threads, no order",
+        f"element of {race.array}; t: thread of its block; red: several threads, in no order",
         fontsize=7.5,
     )
     return fig

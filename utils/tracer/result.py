@@ -229,8 +229,10 @@ class Trace:
                 )
         for race in self.races:
             found.append(self._race(race))
-        for row in self.mistakes:
-            found.append(self._mistake(row))
+        raced = {(race.array, place.line) for race in self.races for place in (race, race.other)}
+        for row in self.mistakes:  # what is raced for may well be read too early: one report is enough
+            if row.what != "uninitialised" or (row.array, row.line) not in raced:
+                found.append(self._mistake(row))
         return found
 
     def _race(self, race):

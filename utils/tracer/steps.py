@@ -11,8 +11,9 @@ from . import counts
 from .pictures import BLANK, code_of, lane_colour, rgb, show_cells, warp_name
 from .record import READ, WORDS, TraceError
 
+LEGEND = "colour and number: the lane (×n: n lanes); pale blue: read before; pale orange: written before"
 BEEN_READ, BEEN_WRITTEN = "#DCEAF3", "#F6DDB8"
-MOST_CELLS, STILL_STEPS, ACROSS = 4096, 4, 32
+WIDTH, MOST_CELLS, STILL_STEPS, ACROSS = 9, 4096, 4, 32
 
 
 class Steps:
@@ -74,17 +75,19 @@ class Steps:
         if not len(self):
             raise TraceError(f"{warp_name(self.trace, self.warp)} accesses no global or shared memory")
         grids = [layout(self.trace.events.memories[number]) for number in self._arrays]
-        tall = max(rows * (0.21 if columns <= ACROSS else 0.1) for rows, columns in grids)
-        tall = min(max(tall, 0.35), 2.6)
+        widths = [min(columns, ACROSS) + 3 for _, columns in grids]
+        inch = (WIDTH - 0.3) / sum(widths)  # of one cell of an array that is not too wide
+        tall = max(rows * inch * min(1, ACROSS / columns) for rows, columns in grids)
+        tall = min(max(tall, 0.3), 2.6)
         texts = [self.describe(number) for number in numbers]
-        fig = figure(9, len(texts) * (tall + 0.95), alt="\n".join(texts))
+        fig = figure(WIDTH, len(texts) * (tall + 0.75) + 0.15, alt="\n".join(texts))
         parts = fig.subfigures(len(texts), 1, squeeze=False)[:, 0]
         for part, number, text in zip(parts, numbers, texts, strict=True):
             part.suptitle(text, fontsize=9, x=0.01, ha="left", family="monospace", color=INK)
-            widths = [min(columns, ACROSS) + 3 for _, columns in grids]
             panels = part.subplots(1, len(grids), width_ratios=widths, squeeze=False)[0]
             for axes, memory, grid in zip(panels, self._arrays, grids, strict=True):
                 self._panel(axes, memory, grid, number)
+        parts[-1].supxlabel(LEGEND, fontsize=7.5, x=0.01, ha="left", color=INK)
         return fig
 
     def _panel(self, axes, number, grid, now):
