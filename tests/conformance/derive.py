@@ -927,6 +927,70 @@ def cub_device():
     )
 
 
+@program
+def thrust_more():
+    a = [(i * 5 + 3) % 8 for i in range(8)]
+    keys = list(range(7, -1, -1))
+    lines = [[a[k] for k in keys], [a[7 - i] for i in range(8)], [sum(x * k for x, k in zip(a, keys, strict=True))]]
+    pairs = sorted(zip(a, keys, strict=True))
+    a, keys = [p[0] for p in pairs], [p[1] for p in pairs]
+    lines += [a, keys, [sum(a[k] for k in keys[:3]), a[keys[7]]]]
+    lines.append([2 * x - k for x, k in pairs])
+    merged = sorted(a + list(range(2, 10)))
+    lines.append(merged)
+    parted = sorted(merged, key=lambda x: x % 2)
+    lines.append(["8:", *parted])
+    lines.append([5, 0])
+    runs, count = [], 0
+    for i, x in enumerate(parted):
+        count = count + 1 if i and x == parted[i - 1] else 1
+        runs.append(count)
+    lines.append(runs)
+    a = [10 * i if 10 * i <= 50 else -1 for i in range(8)][::-1]
+    lines += [a, [0] + [10] * 7, [-1, 50, a.index(20)], [1, 0, 1]]
+    lines.append([1 - sum(a[:i]) for i in range(8)])
+    lines += [[0 + 1 + 2, 3 + 4 + 5, 6 + 7], [3]]
+    a = sorted(a, reverse=True)
+    lines += [[50, -1], [a[0], 99, *a[1:], 5]]
+    whole = {2, 5, 9, 13, 14, 16, 17, 18}  # lines printed by one printf, without a space at the end
+    return "".join(row(*line, end="\n" if i in whole else " \n") for i, line in enumerate(lines))
+
+
+@program
+def cub_more():
+    values = [i * 7 % 23 // 2 for i in range(200)]
+    out = [sum(range(t // 32 * 32, t + 1)) + 10000 * (t % 32) for t in range(64)]
+    out = [v + (1000000 * sum(range(t, t + 8)) if t % 8 == 0 else 0) for t, v in enumerate(out)]
+    small = [v for v in values if v < 5]
+    flagged = [values[i] for i in range(0, 200, 50)]
+    runs = 1 + sum(1 for i in range(1, 200) if values[i] != values[i - 1])
+    low, high = min(values), max(values)
+    floats = sorted((i * 37 % 200 - 100) * 0.5 for i in range(100))
+    return (
+        "1 128 1 72\n" + row(*(out[i] for i in (0, 1, 8, 31, 32, 40, 63)))
+        + f"{len(small)}: {small[0]} {small[1]} {small[-1]}\n"
+        + f"4: {row(*flagged, end='')}\n{runs}\n{low} {high}\n"
+        + f"{len(set(values))}: {values.count(low)} x {low}, {values.count(high)} x {high}\n"
+        + row(*(sum(range(50 * i, 50 * i + 50)) for i in range(4)), end=" ") + "199\n"
+        + f"{g(floats[0])} {g(floats[50])} {g(floats[99])}\n"
+    )  # fmt: skip
+
+
+@program
+def cublas_more():
+    a, b = np.arange(16), 16 - np.arange(16)
+    ger = 3 * np.outer(a[:3], b[[0, 2]])
+    geam = a[:6].reshape(2, 3) + 3 * b[:6].reshape(3, 2).T  # a's columns of 3 become rows of 3
+    text = row(*ger.T.ravel()) + row(*geam.T.ravel())
+    products = []
+    for i in range(2):
+        first, second = a[4 * i : 4 * i + 4].reshape(2, 2).T, b[8 * i : 8 * i + 4].reshape(2, 2).T
+        products += list((first @ second.T).T.ravel())
+    text += row(*products) + "1 0 2 0 3 0 4 0 \n"
+    x = np.array([0.5, 1.5, 2.5, 3.5]).reshape(2, 2).T @ np.array([-3.0, -1, 1, 3]).reshape(2, 2).T
+    return text + " ".join(g(v) for v in x.T.ravel()) + " success\n"
+
+
 PROVENANCE = FOLDER / "provenance.json"
 
 
