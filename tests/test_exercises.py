@@ -7,6 +7,7 @@ import importlib.util
 import json
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import nbformat
 import numba
@@ -261,6 +262,7 @@ def not_jitted(out, a, factor):
         (not_jitted, "not_a_kernel", "@cuda.jit"),
         ("scale", "not_a_kernel", "without quotes"),
         (42, "not_a_kernel", "int"),
+        (SimpleNamespace(py_func=3), "not_a_kernel", "SimpleNamespace"),
         (device_function, "not_a_kernel", "device=True"),
         (first_kernels.scale[1, 32], "not_a_kernel", "launch"),
         (too_few_parameters, "wrong_arity", "(out, a, factor)"),
@@ -321,6 +323,47 @@ def test_a_compiler_error_is_shortened_to_the_line():
     assert rejected.code == 'out[i] = a + "x"'
     assert len(str(caught.value)) > 3 * len(rejected.lines[0])
     assert "add(array(float64, 1d, C), Literal[str](x))" in rejected.lines[0]
+
+
+@cuda.jit
+def barrier_in_a_branch(out, a, factor):
+    i = cuda.grid(1)
+    if i < out.size:
+        cuda.syncthreads()
+        out[i] = factor * a[i]
+
+
+@cuda.jit
+def shared_without_barrier(out, a, factor):
+    tile = cuda.shared.array(32, np.float32)
+    i = cuda.grid(1)
+    t = cuda.threadIdx.x
+    if i < out.size:
+        tile[31 - t] = a[i]
+        out[i] = factor * tile[t]
+
+
+@cuda.jit
+def uses_what_was_there(out, a, factor):
+    i = cuda.grid(1)
+    if i < out.size and out[i] != out[i]:
+        out[i] = factor * a[i]
+
+
+@pytest.mark.parametrize(
+    "kernel, reason, line",
+    [
+        (barrier_in_a_branch, "barrier", "cuda.syncthreads()"),
+        (shared_without_barrier, "uninitialized", "out[i] = factor * tile[t]"),
+        (uses_what_was_there, "reads_output", ""),
+    ],
+    ids=name_of,
+)
+def test_what_only_the_cpu_engine_sees_is_named(kernel, reason, line):
+    for seed in range(3):
+        outcome = check_answer(exercises.EXERCISES["05.scale_guard"], kernel, seed)
+        assert (outcome.status, outcome.reason) == ("not yet", reason), repr(outcome)
+        assert outcome.code == line
 
 
 def test_an_endless_kernel_is_stopped(monkeypatch):
@@ -463,9 +506,10 @@ def test_outputs_never_start_as_the_right_answer():
     expected = rng.integers(0, 256, 4096).astype(np.uint8)
     for dtype in (np.uint8, np.int32, np.float32, bool):
         right = (expected > 127) if dtype is bool else expected.astype(dtype)
-        start = checker.engines.initial_output(Out(right.shape, dtype), right, rng)
-        assert start.dtype == right.dtype
-        assert not (start == right).any()
+        for _ in range(8):
+            start = checker.engines.initial_output(Out(right.shape, dtype), right, rng)
+            assert start.dtype == right.dtype
+            assert not (start == right).any()
 
 
 def test_nan_never_passes():

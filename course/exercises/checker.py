@@ -70,12 +70,12 @@ def check_numba(exercise, answer, seed):
         with engines.time_limit(SECONDS):
             for shape, launch, arguments, expected in cases(exercise, seed):
                 for order in (None, *range(seed, seed + exercise.orders)):
-                    rng = np.random.default_rng(seed)
+                    rng = np.random.default_rng((seed, len(runs)))
                     runs.append(engines.run_watched(kernel, shape, launch, arguments, expected, rng, order))
         reject_if_wrong(runs, exercise)
         with engines.time_limit(SECONDS):  # only now on the real engine: a GPU does not survive every mistake
             for shape, launch, arguments, expected in cases(exercise, seed):
-                rng = np.random.default_rng(seed)
+                rng = np.random.default_rng((seed, len(runs)))
                 runs.append(engines.run_guarded(kernel, shape, launch, arguments, expected, rng, seed))
     except engines.TooLong:
         raise Rejected(
@@ -127,7 +127,7 @@ def as_kernel(exercise, answer):
     if isinstance(answer, str | Path):
         raise Rejected("not_a_kernel", "check() got text. Pass the kernel itself, without quotes.")
     function = getattr(answer, "py_func", None)
-    if function is None:
+    if not inspect.isfunction(function):
         if inspect.isfunction(answer):
             raise Rejected(
                 "not_a_kernel", f"`{answer.__name__}` is a plain Python function: write `@cuda.jit` above it."
@@ -197,8 +197,12 @@ def crashed(stopped, function):
         where = f" (thread {stopped.thread} of block {stopped.block})"
     kind = type(error).__name__
     message = getattr(error, "problem", None) or short_message(error)
-    message = message if message.startswith(kind) or kind == "KernelError" else f"{kind}: {message}"
-    return Rejected("crashed", message + where, code=source)
+    message = message if message.startswith(kind) or hasattr(error, "problem") else f"{kind}: {message}"
+    return Rejected(CRASHES.get(kind, "crashed"), message + where, code=source)
+
+
+# Mistakes that the CPU engine itself names -> the reason.
+CRASHES = {"BarrierError": "barrier", "UninitializedError": "uninitialized", "KernelIndexError": "out_of_bounds"}
 
 
 def short_message(error):
@@ -226,7 +230,7 @@ def as_path(exercise, answer):
     if not path.is_file():
         raise Rejected(
             "missing_file",
-            f"`{path}` does not exist. Run the cell that writes it (`%%writefile {path}`) first.",
+            f"There is no file `{path}`. Run the cell that writes it (`%%writefile {path}`) first.",
         )
     return path
 
@@ -243,8 +247,8 @@ def check_cuda_c(exercise, answer, seed):
     path = as_path(exercise, answer)
     trials, runs = list(cases(exercise, seed)), []
     environments = engines.orders_in_cuda_c(seed, exercise.orders)
-    for environment in environments:
-        rng = np.random.default_rng(seed)
+    for number, environment in enumerate(environments):
+        rng = np.random.default_rng((seed, number))
         done, failure = engines.run_cuda_c(path, exercise.kernel_name, trials, rng, environment)
         runs += done
         if failure and failure[0] == "not_checked" and environment is not environments[-1]:
@@ -279,7 +283,7 @@ def check_function(exercise, answer, seed):
         arguments = exercise.inputs(rng, shape)
         try:
             with engines.time_limit(SECONDS):
-                calls.append((arguments, exercise.reference(**arguments), answer(**arguments)))
+                calls.append((arguments, exercise.reference(**arguments), answer(*arguments.values())))
         except engines.TooLong:
             raise Rejected("timeout", "The function was stopped. Does every loop end?") from None
         except Exception as error:
@@ -306,7 +310,7 @@ def check_function(exercise, answer, seed):
 def same(got, expected):
     """Equal as tuples of ints (a list will do)."""
     try:
-        got = tuple(got) if isinstance(got, list | tuple) else (got,)
+        got = tuple(got) if isinstance(got, list | tuple | np.ndarray) else (got,)
     except TypeError:
         return False
     expected = expected if isinstance(expected, tuple) else (expected,)
@@ -331,7 +335,7 @@ def is_starter(exercise, answer):
     try:
         text = textwrap.dedent(inspect.getsource(getattr(answer, "py_func", answer)))
         return body_of(text) == body_of(exercise.starter)
-    except (OSError, TypeError, SyntaxError, StopIteration):
+    except (OSError, TypeError, ValueError, SyntaxError, StopIteration):
         return False
 
 

@@ -146,7 +146,7 @@ def rule_reads_output(bad, good, exercise):
         name = next(n for n, v in run.arguments.items() if isinstance(v, Out | InOut))
         if isinstance(run.arguments[name], Out) and run.early_reads is not None:
             used = run.early_reads & ~right(run, exercise)
-            if used.any() and (run.writers[used] > 0).all():
+            if used.any():
                 return Finding(
                     "reads_output",
                     f"`{name}` holds anything before the launch, here NaN or random numbers: set "
@@ -402,9 +402,9 @@ def rule_wrong_value(bad, good, exercise):
 
 RULES = (
     rule_modified,
+    rule_reads_output,
     rule_race,
     rule_hypotheses,
-    rule_reads_output,
     rule_swapped,
     rule_square,
     rule_outside,

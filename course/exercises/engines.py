@@ -93,12 +93,18 @@ def poisoned(shape, dtype, rng):
 
 
 def initial_output(argument, expected, rng):
-    """What an output holds before the launch: never the right answer, so unwritten elements always show."""
+    """What an output holds before the launch: never the right answer, so unwritten elements always show.
+
+    Floats are NaN one time and finite another, so that a kernel which uses them is wrong at least once.
+    """
     if isinstance(argument, InOut):
         return argument.array.copy()
     dtype = np.dtype(argument.dtype)
-    if dtype.kind == "f":
+    if dtype.kind == "f" and rng.random() < 0.5:
         return poisoned(argument.shape, dtype, rng)
+    if dtype.kind == "f":
+        scale = np.max(np.abs(expected), initial=1.0)
+        return (expected + scale * rng.uniform(1, 2, size=argument.shape)).astype(dtype)
     if dtype.kind == "b":
         return ~expected.astype(bool)
     offset = rng.integers(1, min(np.iinfo(dtype).max, 1 << 30), size=argument.shape, endpoint=True)

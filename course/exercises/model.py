@@ -19,6 +19,8 @@ REASONS = {
     "unwritten": "Elements of the output were never written.",
     "out_of_bounds": "It touches memory outside an array.",
     "modifies_input": "It changes an array that it should only read.",
+    "barrier": "Some threads wait at a barrier that others never reach.",
+    "uninitialized": "It reads shared or local memory that no thread has written yet.",
     "race": "The result depends on the order in which the threads run: a race.",
     "wrong_value": "Some values are wrong.",
     "wrong_dtype": "A type is wrong.",
