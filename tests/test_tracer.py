@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from numba import cuda, float32, float64, int32
 
+from utils import cuda_c
 from utils.cpu.numba_cuda import KernelTimeout
 from utils.tracer import TooManyEvents, TraceError, counts, trace
 from utils.tracer.record import READ, Memory, Site
@@ -818,11 +819,12 @@ def test_an_endless_loop_is_stopped():
     "kernel, says",
     [
         (3, "no kernel"),
-        (np.sin, "no Python source"),
-        (len, "no Python source"),
+        (np.sin, "no kernel"),
+        (len, "no kernel"),
         (helper, "device function"),
         (no_guard[1, 32], "apart"),
         (np.ndarray, "no kernel"),
+        (cuda_c.Kernel.__new__(cuda_c.Kernel), "CUDA C kernel; only Numba"),
     ],
 )
 def test_what_is_no_kernel_is_refused(kernel, says):

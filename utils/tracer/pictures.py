@@ -176,10 +176,8 @@ def show_cells(axes, picture, fine=True):
     rows, cells = picture.shape[:2]
     axes.imshow(picture, aspect="auto", interpolation="nearest", extent=(-0.5, cells - 0.5, rows - 0.5, -0.5))
     if fine:
-        axes.set_xticks(np.arange(-0.5, cells), minor=True)
-        axes.set_yticks(np.arange(-0.5, rows), minor=True)
-        axes.grid(which="minor", color=GRID_LINE, linewidth=0.7)
-    axes.tick_params(which="minor", length=0)
+        axes.vlines(np.arange(0.5, cells - 1), -0.5, rows - 0.5, GRID_LINE, linewidth=0.7)
+        axes.hlines(np.arange(0.5, rows - 1), -0.5, cells - 0.5, GRID_LINE, linewidth=0.7)
     axes.spines[:].set_visible(False)
 
 
@@ -358,8 +356,7 @@ def divergence(trace, block=0):
         if where not in active:
             picture[row] = 1.0
     show_cells(chart, picture, fine=threads <= 64)
-    chart.set_yticks(np.arange(-0.5, len(rows)), minor=True)
-    chart.grid(which="minor", axis="y", color=GRID_LINE, linewidth=1.5)
+    chart.hlines(np.arange(0.5, len(rows) - 1), -0.5, threads - 0.5, GRID_LINE, linewidth=1.5)
     for boundary in range(0, threads + 1, counts.WARP):
         chart.axvline(boundary - 0.5, color=INK, linewidth=1)
     chart.set_xticks(

@@ -7,6 +7,7 @@ import linecache
 import sys
 from array import array
 from dataclasses import dataclass
+from types import FunctionType
 
 import numpy as np
 
@@ -379,21 +380,22 @@ def shifted(data, shift):
 
 def check_kernel(kernel):
     """Refuse what is no Numba kernel."""
-    name = getattr(kernel, "__name__", type(kernel).__name__)
-    module = type(kernel).__module__
-    if isinstance(kernel, type) or not callable(getattr(kernel, "py_func", kernel)):
-        raise TraceError(f"{name} is no kernel: trace(kernel, grid, block, *arguments) takes a @cuda.jit function")
+    name, module = getattr(kernel, "__name__", type(kernel).__name__), type(kernel).__module__
     if getattr(kernel, "targetoptions", {}).get("device") or getattr(kernel, "device", False) is True:
         raise TraceError(f"{name} is a device function: trace a kernel that calls it")
+    if isinstance(getattr(kernel, "py_func", kernel), FunctionType):
+        return
+    inner = getattr(kernel, "kernel", None) or getattr(kernel, "dispatcher", None)
+    if hasattr(inner, "py_func"):
+        raise TraceError(f"give kernel and launch shape apart: trace({inner.__name__}, grid, block, ...)")
     if module.startswith("triton"):
-        raise TraceError(f"{name} is a Triton kernel: it has programs, not threads, so there is no thread to trace")
-    if not hasattr(getattr(kernel, "py_func", kernel), "__code__"):
-        if module.endswith(".dispatcher") and hasattr(kernel, "kernel"):
-            raise TraceError(f"give kernel and shape apart: trace({kernel.kernel.__name__}, grid, block, ...)")
+        raise TraceError(f"{name} is a Triton kernel: it has programs but no threads, so none can be traced")
+    if module.startswith("utils.cuda_c"):
         raise TraceError(
-            f"{name}, a {module}.{type(kernel).__name__}, has no Python source to run. Only Numba kernels "
-            "can be traced: CUDA C kernels are compiled, and a compiled kernel does not report its accesses"
+            f"{name} is a CUDA C kernel; only Numba kernels can be traced. "
+            "%nvcc FILE.cu --check --run finds races, wrong indices and unwritten shared memory in CUDA C"
         )
+    raise TraceError(f"{name} is no kernel: trace(kernel, grid, block, *arguments) takes a @cuda.jit function")
 
 
 def whole(dim, name):
