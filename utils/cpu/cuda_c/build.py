@@ -195,7 +195,7 @@ def _environment_flags(compiling: list[str], check: bool) -> list[str]:
     command = compiler()
     flags = [] if any(f.startswith("-std=") for f in compiling) else ["-std=c++17"]
     if check:
-        flags += ["-O1", "-g", *CHECK_FLAGS]
+        flags += ["-O1", "-g1", *CHECK_FLAGS, *_volatile_flags(command)]
     else:
         flags += ["-O2"] if not any(f.startswith("-O") for f in compiling) else []
         flags += ["-g1"]
@@ -207,7 +207,15 @@ def _environment_flags(compiling: list[str], check: bool) -> list[str]:
     return flags
 
 
-CHECK_FLAGS = ["-fsanitize=thread", "-fsanitize=bounds,alignment,integer-divide-by-zero"]
+def _volatile_flags(command: list[str]) -> list[str]:
+    if "clang" in Path(command[0]).name or "ziglang" in command or sys.platform == "darwin":
+        return ["-mllvm", "-tsan-distinguish-volatile=1"]
+    return ["--param", "tsan-distinguish-volatile=1"]
+
+
+# The checks' own functions take the place of the sanitizers' libraries: see runtime/checks.cpp.
+CHECK_FLAGS = ["-fsanitize=thread,bounds,alignment,integer-divide-by-zero", "-fsanitize-recover=all",
+               "-fno-omit-frame-pointer"]  # fmt: skip
 
 
 def _atomically(target: Path, make) -> Path:
@@ -290,9 +298,13 @@ def build(sources: Sequence[str], flags: Sequence[str], *, check: bool, shared: 
     texts, kernels, files = [], [], set(sources)
     for source in sources:
         preprocessed = _preprocess(source, flags)
-        files |= _user_files(preprocessed)
+        included = _user_files(preprocessed)
+        files |= included
+        for_device = None
+        if any(b"__CUDA_ARCH__" in Path(f).read_bytes() for f in {source, *included}):
+            for_device = _preprocess(source, [*flags, "-D__CUDA_ARCH__=900"])
         try:
-            text, names = rewrite(preprocessed)
+            text, names = rewrite(preprocessed, for_device)
         except RewriteError as e:
             raise BuildError(str(e) + "\n", [*command, source]) from None
         texts.append(text)

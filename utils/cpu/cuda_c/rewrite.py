@@ -236,6 +236,8 @@ class Rewriter:
 
     def __init__(self, preprocessed: str):
         self.tokens = tokenize(preprocessed)
+        first = MARKER.match(preprocessed)
+        self.source = re.sub(r"\\(.)", r"\1", first[2]) if first else "source.cu"
         self.kernels: list[str] = []
         self.count = 0
         self.namespace_shared: set[str] = set()
@@ -345,14 +347,23 @@ class Rewriter:
         typedef = [made("typedef", first)]
         for n, part in enumerate(split_commas(kept)):
             name = None
-            for j, t in enumerate(part):
-                if t.text in ("=", "{") and (t.text == "=" or name is not None and part[j - 1] is name):
-                    raise error(first, "a __shared__ variable cannot have an initial value: let one thread store it, then "
+            j = 0
+            while j < len(part):
+                t = part[j]
+                if t.text == "=" or t.text == "{" and j and part[j - 1] is name:
+                    raise error(t, "a __shared__ variable cannot have an initial value: let one thread store it, then "
                                 "__syncthreads()")  # fmt: skip
                 if t.text == "[":
                     break
-                if t.kind == "name" and (j + 1 == len(part) or part[j + 1].text in ("[", "=", "{")):
+                if t.text == "{":  # the members of a struct or union that is declared here
+                    j = closing(part, j)
+                elif t.kind == "name" and (j + 1 == len(part) or part[j + 1].text in ("[", "=")):
                     name = t
+                elif t.kind == "name" and part[j + 1].text == "{" and not {"struct", "union", "class"} & {
+                    x.text for x in part[:j]
+                }:
+                    name = t if t.text not in ("struct", "union", "class") else name
+                j += 1
             if name is None:
                 raise error(first, "this __shared__ declaration is not understood")
             names.append(name)
@@ -483,7 +494,9 @@ class Rewriter:
         for i, t in enumerate(inside):
             if t.kind != "made" or t.text != "typedef":
                 continue
-            stop = next(j for j in range(i, len(inside)) if inside[j].text == ";")
+            stop = i
+            while inside[stop].text != ";":
+                stop = closing(inside, stop) + 1 if inside[stop].text in OPEN else stop + 1
             declaration = inside[i + 1 : stop]
             if "[" in (d.text for d in declaration) and "]" in (
                 declaration[j + 1].text for j, d in enumerate(declaration[:-1]) if d.text == "["
@@ -591,11 +604,11 @@ class Rewriter:
 
     # -- output -----------------------------------------------------------------------------------------------
     def emit(self) -> str:
-        out: list[str] = []
+        out: list[str] = [f"# 1 {quoted(self.source)}\n"]  # debug information names the first file as the source
         file, line = "", 0
         for t in self.tokens:
             if t.kind == "raw":
-                out.append(("\n" if out else "") + t.text)
+                out.append("\n" + t.text)
                 file = ""
                 continue
             if t.kind == "pragma":
@@ -699,11 +712,59 @@ def quoted(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def rewrite(preprocessed: str) -> tuple[str, tuple[str, ...]]:
+def function_bodies(tokens: list[Token]) -> dict[tuple, tuple[int, int, set[str]]]:
+    """The bodies of __device__ and __global__ functions by where their '{' stands: first and last token, qualifiers."""
+    found, head, i, seen = {}, [], 0, {}
+    while i < len(tokens):
+        t = tokens[i]
+        if t.text == "{":
+            place = (t.file, t.line)
+            seen[place] = seen.get(place, 0) + 1
+            qualifiers = {h.text for h in head} & {"__device__", "__global__", "__host__"}
+            if qualifiers & {"__device__", "__global__"} and any(h.text == "(" for h in head):
+                end = closing(tokens, i)
+                found[(*place, seen[place])] = (i, end, qualifiers)
+                i = end
+            head = []
+        elif t.text in (";", "}") or t.kind == "raw":
+            head = []
+        else:
+            head.append(t)
+        i += 1
+    return found
+
+
+def merge_device_code(host: list[Token], device: list[Token]) -> None:
+    """Puts what is compiled for the device (`__CUDA_ARCH__` defined) into `host`, the tokens without it.
+
+    Device functions and kernels get their device body; a __host__ __device__ function whose two bodies differ gets both,
+    and chooses when it runs.
+    """
+    device_bodies = function_bodies(device)
+    for place, (start, end, qualifiers) in reversed(function_bodies(host).items()):
+        if place not in device_bodies:
+            continue
+        device_start, device_end, _ = device_bodies[place]
+        body = device[device_start : device_end + 1]
+        if [t.text for t in body] == [t.text for t in host[start : end + 1]]:
+            continue
+        if "__host__" in qualifiers:
+            host[start : end + 1] = [
+                made("{ if (::cuda_cpu::in_kernel())", host[start]), *body,
+                made("else", host[start]), *host[start : end + 1], made("}", host[end]),
+            ]  # fmt: skip
+        else:
+            host[start : end + 1] = body
+
+
+def rewrite(preprocessed: str, for_device: str | None = None) -> tuple[str, tuple[str, ...]]:
     """C++ for the host compiler from the output of its `-E`, and the names of the kernels in it.
 
-    Raises RewriteError ("file:line: error: ...") for what the runtime does not have.
+    `for_device` is the output with `__CUDA_ARCH__` defined, for sources that look at it. Raises RewriteError
+    ("file:line: error: ...") for what the runtime does not have.
     """
     rewriter = Rewriter(preprocessed)
+    if for_device is not None:
+        merge_device_code(rewriter.tokens, tokenize(for_device))
     text = rewriter.run()
     return text, tuple(rewriter.kernels)

@@ -33,7 +33,7 @@ struct List {
   }
 };
 struct WarpState {
-  unsigned exited = 0;
+  unsigned exited = 0, syncs = 0;  // lanes that have ended; meetings so far
   Meeting* meetings = nullptr;
 };
 struct Grid;
@@ -47,7 +47,7 @@ struct Block {
   List ready, barrier, ways, active, at_grid;
   bool mixed_warned, finished_all;
   unsigned grid_generation;
-  unsigned sync_count;     // barriers and meetings so far, for the slow checks
+  unsigned check_grid;     // number of the launch, for the slow checks
   std::vector<Thread> threads;
   std::vector<WarpState> warps;
   std::vector<unsigned> order;
@@ -131,4 +131,6 @@ bool check_launch_arguments(const Kernel&, const PointerArg*, int, Site at);
 // ---- checks.cpp, linked in for --check -----------------------------------------------------------------------
 void checks_begin_grid(Grid&);
 void checks_begin_block(Block&);
+void checks_end_block(Block&);
+void checks_fence();
 }  // namespace cuda_cpu

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <algorithm>
 #include "internal.h"
 
 namespace cuda_cpu {
@@ -88,48 +89,55 @@ static bool own_file(const std::string& f) {  // a file of ours or of the system
   return f.empty() || f[0] == '?' || f.find("/cuda_c/include/") != std::string::npos || f.compare(0, 5, "/usr/") == 0 ||
          f.find("/cuda_c/runtime/") != std::string::npos;
 }
-Site site_of(const void* code) {
-  static thread_local std::string file;
+// The lines that a place in the program belongs to, "file:line", innermost first (through inlined functions).
+static std::vector<std::string> lines_of(const void* code) {
+  std::vector<std::string> lines;
   Dl_info info;
-  if (!dladdr(code, &info) || !info.dli_fname) return {"", 0};
+  if (!dladdr(code, &info) || !info.dli_fname) return lines;
   char address[40];
   const char* path = info.dli_fname;
 #ifdef __APPLE__
   char base[40];
   snprintf(address, sizeof address, "%p", code);
   snprintf(base, sizeof base, "%p", info.dli_fbase);
-  char* command[] = {(char*)"atos", (char*)"-o", (char*)path, (char*)"-l", base, address, nullptr};
-  std::string out = output_of(command);
-  size_t open = out.rfind('('), colon = out.rfind(':');
-  if (open == std::string::npos || colon == std::string::npos || colon < open) return {"", 0};
-  file = out.substr(open + 1, colon - open - 1);
-  return {file.c_str(), atoi(out.c_str() + colon + 1)};
+  char* command[] = {(char*)"atos", (char*)"-i", (char*)"-fullPath", (char*)"-o", (char*)path, (char*)"-l", base, address, nullptr};
 #else
   char self[1024];
-  if (!strchr(path, '/')) {
-    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-    if (n > 0) {
-      self[n] = 0;
-      path = self;
-    }
+  ssize_t n = strchr(path, '/') ? 0 : readlink("/proc/self/exe", self, sizeof self - 1);
+  if (n > 0) {
+    self[n] = 0;
+    path = self;
   }
-  // A program is linked at a fixed address or not: the first byte of the file's image tells the difference.
   snprintf(address, sizeof address, "0x%zx", size_t(code) - size_t(info.dli_fbase));
   char* command[] = {(char*)"addr2line", (char*)"-i", (char*)"-e", (char*)path, address, nullptr};
+#endif
   std::string out = output_of(command);
-  for (size_t start = 0; start < out.size();) {  // innermost first, through inlined functions
-    size_t end = out.find('\n', start);
-    if (end == std::string::npos) end = out.size();
+  for (size_t start = 0; start < out.size();) {
+    size_t end = std::min(out.find('\n', start), out.size());
     std::string line = out.substr(start, end - start);
-    size_t colon = line.rfind(':');
-    if (colon != std::string::npos && !own_file(line.substr(0, colon)) && atoi(line.c_str() + colon + 1) > 0) {
-      file = line.substr(0, colon);
-      return {file.c_str(), atoi(line.c_str() + colon + 1)};
-    }
+#ifdef __APPLE__  // "function (in program) (file:line)"
+    size_t open = line.rfind('('), close = line.rfind(')');
+    line = open == std::string::npos || close < open ? "" : line.substr(open + 1, close - open - 1);
+#endif
+    lines.push_back(line);
     start = end + 1;
   }
+  return lines;
+}
+Site site_of(const void* code) {
+  static std::string file;
+  for (const std::string& line : lines_of(code)) {
+    size_t colon = line.rfind(':');
+    if (colon == std::string::npos || own_file(line.substr(0, colon)) || atoi(line.c_str() + colon + 1) <= 0) continue;
+    file = line.substr(0, colon);
+    return {file.c_str(), atoi(line.c_str() + colon + 1)};
+  }
   return {"", 0};
-#endif
+}
+bool innermost_is_ours(const void* code) {
+  for (const std::string& line : lines_of(code))
+    if (line.find("/cuda_c/include/") != std::string::npos) return true;
+  return false;
 }
 
 // ---- printf in kernels ----------------------------------------------------------------------------------------------
@@ -193,7 +201,8 @@ void assert_failed(const char* expression, const char* file, unsigned line, cons
   abandon_grid(cudaErrorAssert);
 }
 void trap(Site at) {
-  report("trap", at, "__trap() was called");
+  note(at, "__trap() was called in block (%u,%u,%u), thread (%u,%u,%u)", blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.x,
+       threadIdx.y, threadIdx.z);
   if (in_kernel()) abandon_grid(cudaErrorLaunchFailure);
   abort();
 }
@@ -202,22 +211,30 @@ void trap(Site at) {
 bool in_stack_guard(const void* p, const Fiber* f);
 bool in_device_arena(const void* p);
 
-static void explain_fault(int signal, void* address, void* code) {
+static void explain_fault(int signal, int reason, void* address, void* code) {
   const char* c = static_cast<const char*>(address);
   Site at = site_of(code);
   if (signal == SIGFPE) {
     report("division-by-zero", at, "an integer is divided by zero (a GPU goes on with a meaningless value)");
     return;
   }
+#if defined(__linux__) && defined(__x86_64__)
+  if (signal == SIGSEGV && reason == SI_KERNEL) {  // the processor does not say which address
+    report("misaligned", at, "access to an address that is not aligned as its type needs (a float4 needs a multiple of 16), or "
+           "that is no address at all");
+    return;
+  }
+#endif
+  (void)reason;
   if (in_kernel()) {
     Grid& g = *hot.block->grid;
     const char* end = hot.shared + hot.shared_bytes;
     if (in_stack_guard(address, hot.fiber)) {
       report("stack-overflow", at, "this thread's stack is full: endless recursion, or local arrays that are too big");
-    } else if (c >= end && c < end + 65536 && g.shared == 0) {
+    } else if (c >= end && c < end + 16384 && g.shared == 0) {
       report("missing-shared-size", at, "the kernel uses an extern __shared__ array, but the launch in line %d gives it no "
              "bytes: kernel<<<blocks, threads, BYTES>>>", g.at.line);
-    } else if (c >= end && c < end + 65536) {
+    } else if (c >= end && c < end + 16384) {
       report("out-of-bounds", at, "access past the end of the %zu bytes of dynamic shared memory that the launch in line %d "
              "gives", g.shared, g.at.line);
     } else if (in_arena(address)) {
@@ -286,9 +303,13 @@ static void on_fault(int number, siginfo_t* info, void* context) {
     raise(number);
   }
   explaining = true;
-  explain_fault(number, info->si_addr, pc);
+  explain_fault(number, info->si_code, info->si_addr, pc);
   explaining = false;
-  if (in_kernel()) abandon_grid(number == SIGFPE ? cudaErrorLaunchFailure : cudaErrorIllegalAddress);
+  if (in_kernel()) {
+    bool kernel_says = number == SIGSEGV && info->si_addr == nullptr && info->si_code > 3;
+    abandon_grid(number == SIGFPE ? cudaErrorLaunchFailure
+                                  : kernel_says ? cudaErrorMisalignedAddress : cudaErrorIllegalAddress);
+  }
   fflush(stdout);
   struct sigaction plain = {};
   plain.sa_handler = SIG_DFL;

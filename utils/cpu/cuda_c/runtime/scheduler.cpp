@@ -215,7 +215,6 @@ static void divergent_barrier(Block& b, Site at) {
 }
 static void complete_barrier(Block& b) {
   if (b.barrier.head && b.finished > hot.left && !b.mixed_warned) divergent_barrier(b, b.barrier.head->at);
-  ++b.sync_count;
   b.barrier_result[b.generation & 1] = b.barrier_value;
   ++b.generation;
   b.ready.append(b.barrier);
@@ -265,7 +264,7 @@ static void complete_meeting(Block& b, WarpState& w, Meeting* m) {
       break;
     }
   m->leaving = unsigned(__builtin_popcount(m->arrived));
-  ++b.sync_count;
+  ++w.syncs;
   for (Thread* t = m->waiting; t;) {
     Thread* next = t->next;
     b.ready.push(t);
@@ -372,7 +371,7 @@ static void begin_block(Grid& g, Block& b, unsigned long long number) {
   b.linear = number;
   b.index = {unsigned(number % g.grid.x), unsigned(number / g.grid.x % g.grid.y),
              unsigned(number / g.grid.x / g.grid.y)};
-  b.finished = b.generation = b.sync_count = 0;
+  b.finished = b.generation = 0;
   b.barrier = b.ready = b.ways = b.active = b.at_grid = List();
   b.mixed_warned = false;
   b.hot = Hot();
@@ -393,6 +392,9 @@ static void begin_block(Grid& g, Block& b, unsigned long long number) {
 // Runs the block until all its threads have ended or none can go on.
 enum Outcome { ended, spinning_threads, waits_for_grid, stuck, failed };
 static void set_dynamic_pointers(void* p);
+static void checks_end_turn(Block& b) {
+  if ((!hot.tracking || b.finished == hot.count) && !b.grid->error.load()) checks_end_block(b);
+}
 static Outcome run_block(Block& b) {
   Grid& g = *b.grid;
   Hot outer = hot;
@@ -407,6 +409,7 @@ static Outcome run_block(Block& b) {
   set_dynamic_pointers(hot.dynamic_shared);
   void* first = next_stack(b);
   cuda_cpu_switch(&b.base, first);
+  if (checking) checks_end_turn(b);
   b.hot = hot;
   hot = outer;
   threadIdx = outer_thread;
@@ -658,7 +661,36 @@ void abandon_grid(cudaError_t error) {
   __builtin_unreachable();
 }
 
+bool on_host_stack(const void* p) {  // of the thread that launched: all stacks of kernels lie elsewhere
+#ifdef __linux__
+  static thread_local char *low = nullptr, *high = nullptr;
+  if (!high) {
+    pthread_attr_t a;
+    size_t size = 0;
+    void* start = nullptr;
+    pthread_getattr_np(pthread_self(), &a);
+    pthread_attr_getstack(&a, &start, &size);
+    pthread_attr_destroy(&a);
+    low = static_cast<char*>(start);
+    high = low + size;
+  }
+  return p >= low && p < high;
+#else
+  (void)p;
+  return false;
+#endif
+}
+
 // ---- shared memory ------------------------------------------------------------------------------------------------
+static std::vector<std::pair<unsigned, unsigned>>& shared_variables() {
+  static auto* v = new std::vector<std::pair<unsigned, unsigned>>;
+  return *v;
+}
+bool inside_shared_variable(size_t offset, size_t bytes) {
+  for (auto& v : shared_variables())
+    if (offset >= v.first && offset + bytes <= v.first + v.second) return true;
+  return false;
+}
 void place_shared(unsigned* place, unsigned bytes, Site at) {
   static std::mutex lock;
   static unsigned next = 256;
@@ -674,6 +706,7 @@ void place_shared(unsigned* place, unsigned bytes, Site at) {
   k.placed_shared += bytes;
   k.static_shared = std::max(k.static_shared, k.placed_shared);
   *place = next;
+  if (checking) shared_variables().emplace_back(next, bytes);
   next += (bytes + 127) / 128 * 128;
   if (checking) next += 128;
 }
@@ -696,6 +729,7 @@ void* dynamic_shared() {
 void fence(int) {
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
   if (in_kernel()) {
+    if (checking) checks_fence();
     hot.spin += 200;  // fences stand in loops that wait for another block
     spinning();
   }

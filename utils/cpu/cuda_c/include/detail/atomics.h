@@ -7,7 +7,7 @@
 
 namespace cuda_cpu {
 extern bool checking;  // built with the slow checks
-void check_atomic(const volatile void* address, unsigned bytes);
+void check_atomic(const volatile void* address, unsigned bytes, const void* code);
 
 CUDA_CPU_UNCHECKED inline bool alone(const volatile void* p) {
   return !hot.concurrent || size_t((const volatile char*)p - hot.shared) < hot.shared_bytes;
@@ -23,7 +23,7 @@ template <class T, class F>
 CUDA_CPU_UNCHECKED inline T atomic_update(volatile T* address, F f) {
   T* p = const_cast<T*>(address);
   spinning();
-  if (__builtin_expect(checking, 0)) check_atomic(p, sizeof(T));
+  if (__builtin_expect(checking, 0)) check_atomic(p, sizeof(T), __builtin_return_address(0));
   if (alone(p)) {
     T old = *p;
     *p = f(old);
@@ -45,7 +45,7 @@ template <class T>
 CUDA_CPU_UNCHECKED inline T atomic_add(T* p, T v) {
   if constexpr (std::is_integral_v<T>) {
     spinning();
-    if (__builtin_expect(checking, 0)) check_atomic(p, sizeof(T));
+    if (__builtin_expect(checking, 0)) check_atomic(p, sizeof(T), __builtin_return_address(0));
     if (alone(p)) {
       T old = *p;
       *p = old + v;
@@ -59,7 +59,7 @@ CUDA_CPU_UNCHECKED inline T atomic_add(T* p, T v) {
 template <class T>
 CUDA_CPU_UNCHECKED inline T atomic_cas(T* p, T expected, T fresh) {
   typedef typename Bits<sizeof(T)>::type B;
-  if (__builtin_expect(checking, 0)) check_atomic(p, sizeof(T));
+  if (__builtin_expect(checking, 0)) check_atomic(p, sizeof(T), __builtin_return_address(0));
   B e, n;
   std::memcpy(&e, &expected, sizeof(T));
   std::memcpy(&n, &fresh, sizeof(T));
