@@ -1,0 +1,345 @@
+"""The CPU versions of CUDA's libraries are right: rounding bit for bit, random numbers bit for bit, products close."""
+
+import ctypes
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import torch
+
+from tests.conformance import derive, mistakes
+from utils.cpu.cuda_c.build import BuildError, build_program, compiler
+from utils.cpu.cuda_c.library import Library
+
+try:
+    compiler()
+except BuildError as error:
+    pytest.skip(str(error), allow_module_level=True)
+
+RANDOM = np.random.default_rng(5)
+KERNELS = """
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <curand_kernel.h>
+#include <curand.h>
+
+__global__ void half_to_float(unsigned short* in, float* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = __half2float(__ushort_as_half(in[i]));
+}
+__global__ void float_to_half(float* in, unsigned short* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = __half_as_ushort(__float2half(in[i]));
+}
+__global__ void float_to_bfloat16(float* in, unsigned short* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = __bfloat16_as_ushort(__float2bfloat16(in[i]));
+}
+__global__ void directed(double* in, unsigned short* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    out[i] = __half_as_ushort(__double2half(in[i]));
+    out[n + i] = __half_as_ushort(__float2half_rz((float)in[i]));
+    out[2 * n + i] = __half_as_ushort(__float2half_ru((float)in[i]));
+    out[3 * n + i] = __half_as_ushort(__float2half_rd((float)in[i]));
+}
+template <typename H>
+__device__ H compute(int operation, H a, H b, H c) {
+    switch (operation) {
+        case 0: return a + b;
+        case 1: return a - b;
+        case 2: return a * b;
+        case 3: return a / b;
+        case 4: return hsqrt(a);
+    }
+    return __hfma(a, b, c);
+}
+__global__ void half_operation(int operation, unsigned short* a, unsigned short* b, unsigned short* c,
+                               unsigned short* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        out[i] = __half_as_ushort(compute(operation, __ushort_as_half(a[i]), __ushort_as_half(b[i]),
+                                          __ushort_as_half(c[i])));
+}
+__global__ void bfloat16_operation(int operation, unsigned short* a, unsigned short* b, unsigned short* c,
+                                   unsigned short* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        out[i] = __bfloat16_as_ushort(compute(operation, __ushort_as_bfloat16(a[i]), __ushort_as_bfloat16(b[i]),
+                                              __ushort_as_bfloat16(c[i])));
+}
+template <typename S>
+__device__ void draw(unsigned long long seed, unsigned long long sequence, unsigned long long offset, unsigned* out) {
+    S state;
+    curand_init(seed, sequence, offset, &state);
+    for (int i = 0; i < 8; i++) out[i] = curand(&state);
+}
+__global__ void xorwow(unsigned long long seed, unsigned long long sequence, unsigned long long offset, unsigned* out) {
+    draw<curandStateXORWOW_t>(seed, sequence, offset, out);
+}
+__global__ void philox(unsigned long long seed, unsigned long long sequence, unsigned long long offset, unsigned* out) {
+    draw<curandStatePhilox4_32_10_t>(seed, sequence, offset, out);
+}
+__global__ void poisson(unsigned* out, double mean, int n) {
+    curandState state;
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    curand_init(3, i, 0, &state);
+    if (i < n) out[i] = curand_poisson(&state, mean);
+}
+__global__ void normals(double* out, int n) {
+    curandStatePhilox4_32_10_t state;
+    curand_init(3, 0, 0, &state);
+    for (int i = 0; i < n; i += 2) {
+        out[i] = curand_normal(&state);
+        out[i + 1] = curand_normal_double(&state);
+    }
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def kernels(tmp_path_factory):
+    source = tmp_path_factory.mktemp("libraries") / "kernels.cu"
+    source.write_text(KERNELS)
+    library = Library(source)
+
+    def launch(name, *arguments, threads):
+        converted = [
+            ctypes.c_void_p(a.ctypes.data) if isinstance(a, np.ndarray) else a for a in arguments
+        ]
+        buffers = [(a.ctypes.data, a.nbytes, "array") for a in arguments if isinstance(a, np.ndarray)]
+        library.launch(name, (-(-threads // 256), 1, 1), (256, 1, 1), 0, converted, buffers=buffers)
+
+    return launch
+
+
+def equal_bits(actual, expected):
+    """The same 16-bit floats, any NaN being as good as another."""
+    nan = np.isnan(expected)
+    assert np.isnan(actual.view(expected.dtype)[nan]).all()
+    np.testing.assert_array_equal(actual[~nan], expected.view(np.uint16)[~nan])
+
+
+ALL = np.arange(65536, dtype=np.uint16)
+
+
+def test_every_half_to_float(kernels):
+    out = np.empty(65536, np.float32)
+    kernels("half_to_float", ALL, out, ctypes.c_int(65536), threads=65536)
+    np.testing.assert_array_equal(out, ALL.view(np.float16).astype(np.float32))
+
+
+def halves_and_ties():
+    """Every finite half, every midpoint between neighbours, and the floats next to those."""
+    finite = np.sort(ALL.view(np.float16)[np.isfinite(ALL.view(np.float16))].astype(np.float32))
+    ties = (finite[1:] + finite[:-1]) / 2
+    up, down = np.nextafter(ties, np.float32(np.inf)), np.nextafter(ties, np.float32(-np.inf))
+    beyond = np.array([65519.996, 65520, 65536, 1e9, -1e9, np.inf, -np.inf, np.nan, 1e-40], np.float32)
+    return np.concatenate([finite, ties, up, down, beyond])
+
+
+@pytest.mark.filterwarnings("ignore:overflow", "ignore:invalid")
+def test_float_to_half_rounds_to_nearest_even(kernels):
+    every_8191st = np.arange(0, 2**32, 8191, dtype=np.uint64).astype(np.uint32).view(np.float32)
+    values = np.concatenate([halves_and_ties(), every_8191st])
+    out = np.empty(values.size, np.uint16)
+    kernels("float_to_half", values, out, ctypes.c_int(values.size), threads=values.size)
+    equal_bits(out, values.astype(np.float16))
+
+
+def test_float_to_bfloat16_rounds_to_nearest_even(kernels):
+    values = np.arange(0, 2**32, 8191, dtype=np.uint64).astype(np.uint32).view(np.float32)
+    out = np.empty(values.size, np.uint16)
+    kernels("float_to_bfloat16", values, out, ctypes.c_int(values.size), threads=values.size)
+    expected = torch.from_numpy(values).to(torch.bfloat16).view(torch.int16).numpy().view(np.uint16)
+    nan = np.isnan(values)
+    np.testing.assert_array_equal(out[~nan], expected[~nan])
+    assert (out[nan] & 0x7FFF > 0x7F80).all()
+
+
+@pytest.mark.filterwarnings("ignore:overflow", "ignore:invalid")
+def test_directed_rounding(kernels):
+    values = halves_and_ties().astype(np.float64)
+    values = values[np.isfinite(values)]
+    out = np.empty((4, values.size), np.uint16)
+    kernels("directed", values, out, ctypes.c_int(values.size), threads=values.size)
+    np.testing.assert_array_equal(out[0], values.astype(np.float16).view(np.uint16))
+    exact = values.astype(np.float32)
+    zero, up, down = (row.view(np.float16) for row in out[1:])
+    assert (up >= exact).all() and (np.nextafter(up, np.float16(-np.inf)) < exact).all()
+    assert (down <= exact).all() and (np.nextafter(down, np.float16(np.inf)) > exact).all()
+    np.testing.assert_array_equal(zero, np.where(exact >= 0, down, up))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_half_arithmetic(kernels):
+    n = 300_000
+    a, b, c = RANDOM.integers(0, 65536, (3, n)).astype(np.uint16)
+    x, y = a.view(np.float16), b.view(np.float16)
+    for operation, expected in enumerate([x + y, x - y, x * y, x / y, np.sqrt(x)]):
+        out = np.empty(n, np.uint16)
+        kernels("half_operation", ctypes.c_int(operation), a, b, c, out, ctypes.c_int(n), threads=n)
+        equal_bits(out, expected)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_bfloat16_arithmetic(kernels):
+    n = 300_000
+    a, b, c = RANDOM.integers(0, 65536, (3, n)).astype(np.uint16)
+    x, y = (torch.from_numpy(v.view(np.int16)).view(torch.bfloat16) for v in (a, b))
+    for operation, expected in enumerate([x + y, x - y, x * y, x / y, torch.sqrt(x)]):
+        out = np.empty(n, np.uint16)
+        kernels("bfloat16_operation", ctypes.c_int(operation), a, b, c, out, ctypes.c_int(n), threads=n)
+        nan = torch.isnan(expected).numpy()
+        bits = expected.view(torch.int16).numpy().view(np.uint16)
+        np.testing.assert_array_equal(out[~nan], bits[~nan])
+        assert (out[nan] & 0x7FFF > 0x7F80).all()
+
+
+def rounded(value, digits, least):
+    """A Fraction to `digits` binary digits, not finer than 2**least, ties to even: the definition, without floats."""
+    if value == 0:
+        return value
+    exponent = abs(value.numerator).bit_length() - value.denominator.bit_length()
+    if Fraction(2) ** exponent > abs(value):
+        exponent -= 1
+    quantum = Fraction(2) ** max(exponent - digits + 1, least)
+    return round(value / quantum) * quantum
+
+
+@pytest.mark.parametrize("kind", ["half", "bfloat16"])
+def test_fused_multiply_add_rounds_once(kernels, kind):
+    n = 3000
+    a, b, c = RANDOM.integers(0, 65536, (3, n)).astype(np.uint16)
+    low = 0x83FF if kind == "half" else 0x807F  # small factors: the product decides between two neighbours of c
+    a[: n // 2] &= low
+    b[: n // 2] &= low
+    out = np.empty(n, np.uint16)
+    kernels(f"{kind}_operation", ctypes.c_int(5), a, b, c, out, ctypes.c_int(n), threads=n)
+    for bits in zip(a, b, c, out, strict=True):
+        bits = np.array(bits, np.uint16)
+        if kind == "half":
+            x, y, z, got = map(float, bits.view(np.float16))
+        else:
+            x, y, z, got = map(float, (bits.astype(np.uint32) << 16).view(np.float32))
+        if not all(map(np.isfinite, (x, y, z))):
+            continue
+        exact = Fraction(x) * Fraction(y) + Fraction(z)
+        expected = rounded(exact, 11, -24) if kind == "half" else rounded(exact, 8, -133)
+        limit = 65504 if kind == "half" else Fraction(255, 128) * 2**127
+        if abs(expected) > limit:
+            assert np.isinf(got) and (got > 0) == (exact > 0)
+        else:
+            assert Fraction(got) == expected, (x, y, z)
+
+
+@pytest.mark.parametrize("name, generator", [("xorwow", derive.Xorwow), ("philox", derive.Philox)])
+def test_random_bits_are_curands(kernels, name, generator):
+    places = [(0, 0, 0), (1234, 1, 3), (2**64 - 1, 2**40 + 5, 10**12), (42, 77, 4096), (7, 12345678, 1)]
+    for seed, sequence, offset in places:
+        out = np.empty(8, np.uint32)
+        kernels(name, *map(ctypes.c_ulonglong, (seed, sequence, offset)), out, threads=1)
+        state = generator(seed, sequence, offset)
+        assert out.tolist() == [state.next() for _ in range(8)]
+
+
+def test_poisson_numbers(kernels):
+    for mean in (0.5, 20.0, 100.0, 5000.0):
+        n = 4096
+        out = np.empty(n, np.uint32)
+        kernels("poisson", out, ctypes.c_double(mean), ctypes.c_int(n), threads=n)
+        error = 5 * np.sqrt(mean / n)
+        assert abs(out.mean() - mean) < error and abs(out.var() / mean - 1) < 5 * np.sqrt(2.0 / n + 1 / (mean * n))
+
+
+def test_normal_numbers(kernels):
+    out = np.empty(40_000)
+    kernels("normals", out, ctypes.c_int(out.size), threads=1)
+    for values in (out[::2], out[1::2]):
+        n = values.size
+        assert abs(values.mean()) < 5 / np.sqrt(n) and abs(values.var() - 1) < 5 * np.sqrt(2 / n)
+        assert abs((np.abs(values) < 1).mean() - 0.6827) < 0.02
+
+
+def run_program(tmp_path, text):
+    source = tmp_path / "program.cu"
+    source.write_text(text)
+    done = mistakes.run(build_program(source))
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_host_generators_order_is_curands(tmp_path):
+    # The numbers were computed with NVIDIA's cuRAND 10.4, by its generators that run on the host.
+    printed = run_program(
+        tmp_path,
+        """
+#include <cstdio>
+#include <curand.h>
+#include <vector>
+int main() {
+    for (auto type : {CURAND_RNG_PSEUDO_DEFAULT, CURAND_RNG_PSEUDO_PHILOX4_32_10}) {
+        curandGenerator_t g;
+        curandCreateGeneratorHost(&g, type);
+        curandSetPseudoRandomGeneratorSeed(g, 1234);
+        std::vector<unsigned> a(300000);
+        curandGenerate(g, a.data(), a.size());
+        for (int i : {0, 1, 5, 4095, 4096, 65536, 262144}) printf("%08x ", a[i]);
+        float u[2];
+        curandGenerate(g, a.data(), 10);
+        curandGenerateUniform(g, u, 2);
+        printf("%08x %a\\n", a[0], u[1]);
+        curandDestroyGenerator(g);
+    }
+}""",
+    )
+    assert printed == (
+        "253d5e15 d1f7605a de75663f e5dcbada 6f558604 245d7680 406c7b5a adb9d548 0x1.1fbadap-1\n"
+        "2090b348 da7cf0ab 52fc7c75 3aad5500 7a6635c0 df22962d 9eeede35 9b661d4c 0x1.c5e656p-1\n"
+    )
+
+
+def test_gemm_of_many_sizes(tmp_path):
+    # All transpositions, sizes around those of the tiles, padded leading dimensions, alpha and beta, against plain sums.
+    printed = run_program(
+        tmp_path,
+        """
+#include <cmath>
+#include <cstdio>
+#include <cublas_v2.h>
+#include <vector>
+template <class T, class G>
+double worst(G gemm) {
+    cublasHandle_t handle;
+    cublasCreate(&handle);
+    double worst = 0;
+    unsigned state = 1;
+    auto random = [&] { return T((state = state * 1664525u + 1013904223u) / 4294967296.0 - 0.5); };
+    for (int m : {1, 63, 65}) for (int n : {1, 64, 70}) for (int k : {1, 127, 130}) for (int ops = 0; ops < 4; ops++) {
+        auto ta = ops & 1 ? CUBLAS_OP_T : CUBLAS_OP_N, tb = ops & 2 ? CUBLAS_OP_T : CUBLAS_OP_N;
+        int lda = (ops & 1 ? k : m) + 3, ldb = (ops & 2 ? n : k) + 1, ldc = m + 2;
+        std::vector<T> a(lda * (ops & 1 ? m : k)), b(ldb * (ops & 2 ? k : n)), c(ldc * n), r;
+        for (auto* v : {&a, &b, &c}) for (T& x : *v) x = random();
+        T *da, *db, *dc, alpha = T(1.5), beta = T(-0.5);
+        cudaMalloc(&da, a.size() * sizeof(T)), cudaMalloc(&db, b.size() * sizeof(T)), cudaMalloc(&dc, c.size() * sizeof(T));
+        cudaMemcpy(da, a.data(), a.size() * sizeof(T), cudaMemcpyHostToDevice);
+        cudaMemcpy(db, b.data(), b.size() * sizeof(T), cudaMemcpyHostToDevice);
+        cudaMemcpy(dc, c.data(), c.size() * sizeof(T), cudaMemcpyHostToDevice);
+        if (gemm(handle, ta, tb, m, n, k, &alpha, da, lda, db, ldb, &beta, dc, ldc)) return 1e9;
+        r = c;
+        cudaMemcpy(r.data(), dc, c.size() * sizeof(T), cudaMemcpyDeviceToHost);
+        for (int i = 0; i < ldc; i++) for (int j = 0; j < n; j++) {
+            double sum = 0;
+            for (int p = 0; p < k && i < m; p++)
+                sum += double(a[ops & 1 ? p + i * lda : i + p * lda]) * double(b[ops & 2 ? j + p * ldb : p + j * ldb]);
+            double want = i < m ? 1.5 * sum - 0.5 * double(c[i + j * ldc]) : double(c[i + j * ldc]);
+            worst = std::fmax(worst, std::fabs(want - double(r[i + j * ldc])));
+        }
+        cudaFree(da), cudaFree(db), cudaFree(dc);
+    }
+    cublasDestroy(handle);
+    return worst;
+}
+int main() { printf("%d %d\\n", worst<float>(cublasSgemm) < 1e-5, worst<double>(cublasDgemm) < 1e-13); }""",
+    )
+    assert printed == "1 1\n"
