@@ -212,7 +212,7 @@ def test_bank_conflicts_of_16_byte_accesses(stride, ways, passes):
     sh = Memory("sh", "shared", (4096,), (16,), np.dtype("V16"), 0, 0)
     events = array("q", [n for t in range(32) for n in (READ, t, 0, 0, 16 * stride * t, 16)])
     recorder = SimpleNamespace(events=events, sites=[Site("none", 1, 0)], memories=[sh])
-    (row,) = counts.banks(counts.Events(SimpleNamespace(recorder=recorder, block=(32, 1, 1))))
+    (row,) = counts.banks(counts.Events(SimpleNamespace(recorder=recorder, block=(32, 1, 1), function=None)))
     assert (row.ways, row.wavefronts, row.fewest) == (ways, passes, 4)
 
 
@@ -391,6 +391,42 @@ def test_a_loop_of_unequal_length():
     assert body.runs == 31 and body.active == pytest.approx(sum(range(32)) / 31)
     (loop,) = t.branches
     assert (loop.runs, loop.diverged, loop.taken, loop.not_taken) == (32, 31, sum(range(32)), 32)
+
+
+@cuda.jit
+def every_other_iteration(a):
+    i = cuda.threadIdx.x
+    for k in range(8):
+        if (i + k) % 2 == 0:
+            a[i] += 1
+
+
+@cuda.jit
+def every_other_iteration_skipped(a):
+    i = cuda.threadIdx.x
+    for k in range(8):
+        if (i + k) % 2 == 0: continue  # noqa: E701
+        a[i] += 1
+
+
+@cuda.jit
+def unequal_inner_loops(a):
+    i = cuda.threadIdx.x
+    for k in range(2):
+        j = 0
+        while j < (i + k) % 2:
+            a[i] += 1
+            j += 1
+
+
+def test_lanes_are_compared_iteration_by_iteration():
+    for kernel, runs in ((every_other_iteration, 8), (every_other_iteration_skipped, 8), (unequal_inner_loops, 2)):
+        t = trace(kernel, 1, 32, floats(32))
+        body = active(t, "a[i] += 1")
+        assert (body.runs, body.active) == (runs, 16), kernel.__name__
+        assert all(row.diverged == row.runs for row in t.branches if "%" in row.code and "while" not in row.code)
+        (read, write) = sorted(t.coalescing, key=lambda row: row.operation)
+        assert read.requests == write.requests == runs and t.efficiency() == pytest.approx(50)
 
 
 def test_a_warp_that_is_not_full():

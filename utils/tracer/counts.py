@@ -9,48 +9,20 @@ from functools import cached_property
 import numpy as np
 
 from . import record
+from .grouping import group, per_group, rank_among
+from .loops import iterations
 from .record import ACCESSES, ATOMIC, BARRIER, FIELDS, GRID_BARRIER, LINE, NOT_TAKEN, TAKEN, WORDS
 
 WARP, SECTOR, CACHE_LINE, BANKS, BANK_BYTES = 32, 32, 128, 32, 4
 
 
-def group(*columns):
-    """(number of each row's group, index of each group's first row): rows are grouped by equal columns."""
-    if not len(columns[0]):
-        return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    order = np.lexsort(columns[::-1])
-    new = np.ones(len(order), bool)
-    new[1:] = np.logical_or.reduce([column[order][1:] != column[order][:-1] for column in columns])
-    numbers = np.empty(len(order), np.int64)
-    numbers[order] = np.cumsum(new) - 1
-    return numbers, order[new]  # lexsort is stable: the first row of each group
-
-
-def per_group(numbers, *keys):
-    """How many distinct `keys` each group in `numbers` holds (one count for each group number)."""
-    _, first = group(numbers, *keys)
-    return np.bincount(numbers[first], minlength=int(numbers.max(initial=-1)) + 1)
-
-
-def rank_among(*columns):
-    """For each row, the number of earlier rows with the same columns."""
-    if not len(columns[0]):
-        return np.zeros(0, np.int64)
-    order = np.lexsort(columns[::-1])
-    new = np.ones(len(order), bool)
-    new[1:] = np.logical_or.reduce([column[order][1:] != column[order][:-1] for column in columns])
-    starts = np.flatnonzero(new)
-    rank = np.empty(len(order), np.int64)
-    rank[order] = np.arange(len(order)) - np.repeat(starts, np.diff(starts, append=len(order)))
-    return rank
-
-
 class Events:
     """The events of a recording as columns, with what follows from them.
 
-    epoch: how many block-wide barriers the thread has passed. occurrence: how often it has been at this
-    place in this epoch; the k-th times of a warp's lanes are taken as one instruction. step: the event's
-    place among those of its thread and epoch.
+    epoch: how many block-wide barriers the thread has passed. occurrence: which iterations of its loops this
+    is, and how often the thread has been at this place in them; events of a warp's lanes at one place that agree
+    in epoch and occurrence are taken as one instruction. step: the event's place among those of its thread and
+    epoch.
     """
 
     def __init__(self, recording):
@@ -66,8 +38,10 @@ class Events:
         self.by_thread = np.argsort(self.thread, kind="stable")
         self.epoch = self.passed((self.kind == BARRIER) | (self.kind == GRID_BARRIER))
         self.grid_epoch = self.passed(self.kind == GRID_BARRIER)
+        iteration = iterations(self, recording.function)
         kind = np.where(self.kind == NOT_TAKEN, TAKEN, self.kind)
-        self.occurrence = rank_among(self.thread, self.epoch, kind, self.site)
+        occurrence = rank_among(self.thread, self.epoch, iteration, kind, self.site)
+        self.occurrence, _ = group(iteration, occurrence)
         self.step = rank_among(self.thread, self.epoch)
         self.spaces = np.array([m.space for m in self.memories], dtype=object)
         self.address = self.offset + np.array([m.start for m in self.memories] or [0], np.int64)[self.memory]

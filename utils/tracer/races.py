@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .counts import Place, group, pieces
+from .counts import Place, pieces
+from .grouping import group
 from .record import ATOMIC, FENCE, READ, SYNCWARP, WORDS, WRITE
 
 #: Elements looked at in detail; threads compared at one element and line; pairs tried there.

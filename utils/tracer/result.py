@@ -273,7 +273,7 @@ class Trace:
     def title(self):
         sizes = [self._shown(self.grid), self._shown(self.block)]
         threads, warps = self.blocks * self.threads_a_block, self.blocks * self.events.warps_a_block
-        return f"{self.name}[{', '.join(sizes)}]: {threads:,} threads, {warps:,} warps"
+        return f"{self.name}[{', '.join(sizes)}]: {threads:,} thread{'s' * (threads > 1)}, {warps:,} warp{'s' * (warps > 1)}"
 
     @staticmethod
     def _shown(sizes):

@@ -1,0 +1,91 @@
+"""Which iterations of its loops each event belongs to, so that lanes are compared iteration by iteration."""
+
+import ast
+import functools
+import inspect
+import linecache
+import textwrap
+from dataclasses import dataclass
+
+import numpy as np
+
+from .grouping import group, rank_among
+from .record import LINE, NOT_TAKEN, TAKEN
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A for or while: its own line, its body's first and last line, and what tells of a new iteration.
+
+    marked_by_branch: the body begins with an if on one line, so that its decision marks an iteration; else its
+    first statement does.
+    """
+
+    filename: str
+    line: int
+    first: int
+    last: int
+    marked_by_branch: bool
+
+
+def loops_in(tree, filename, shift=0):
+    """All loops of a syntax tree, outer ones first."""
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.For, ast.While)):
+            start, nested = node.body[0], getattr(node.body[0], "body", None)
+            one_line = bool(nested) and nested[0].lineno == start.lineno
+            if start.lineno == node.lineno or one_line and not isinstance(start, ast.If):
+                continue  # several statements report the same line: its iterations cannot be told apart
+            found.append(Loop(filename, node.lineno + shift, start.lineno + shift, node.body[-1].end_lineno + shift, one_line))
+    return sorted(found, key=lambda loop: (loop.line, -loop.last))
+
+
+@functools.lru_cache(maxsize=64)
+def loops_of_source(filename, source):
+    try:
+        return loops_in(ast.parse(source), filename)
+    except SyntaxError:
+        return None
+
+
+def loops_of(filename, function):
+    """The loops in a file; if it does not parse (a notebook cell with magics), those of `function`."""
+    found = loops_of_source(filename, "".join(linecache.getlines(filename)))
+    if found is None and function.__code__.co_filename == filename:
+        lines, first = inspect.getsourcelines(function)
+        return loops_in(ast.parse(textwrap.dedent("".join(lines))), filename, max(first, 1) - 1)
+    return found or []
+
+
+def iterations(events, function):
+    """A number for each event: events of any threads with equal numbers are in the same iterations of all loops."""
+    label, count = np.zeros(len(events), np.int64), 1
+    line = np.array([site.line for site in events.sites] or [0])[events.site]
+    for filename in {site.filename for site in events.sites}:
+        here = np.array([site.filename == filename for site in events.sites])[events.site]
+        for loop in loops_of(filename, function):
+            inside = here & (loop.first <= line) & (line <= loop.last)
+            if not inside.any():
+                continue
+            kinds = (TAKEN, NOT_TAKEN) if loop.marked_by_branch else (LINE,)
+            marks = here & (line == loop.first) & np.isin(events.kind, kinds)
+            entries = here & (line == loop.line) & (events.kind == LINE)
+            entry, iteration = positions(events, entries, marks, label)
+            numbers, first = group(label[inside], entry[inside], iteration[inside])
+            label[inside] = numbers + count
+            count += len(first)
+    return label
+
+
+def positions(events, entries, marks, label):
+    """(how often the thread had entered the loop, in these iterations of the loops around it; which iteration)."""
+    order = events.by_thread
+    marked = np.cumsum(marks[order])
+    last = np.maximum.accumulate(np.where(entries[order], np.arange(len(order)), 0))
+    ranks = np.zeros(len(order), np.int64)
+    ranks[entries] = rank_among(events.thread[entries], label[entries])
+    entry, iteration = np.empty_like(label), np.empty_like(label)
+    entry[order] = ranks[order][last]
+    iteration[order] = marked - marked[last]
+    return entry, iteration
