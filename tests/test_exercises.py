@@ -431,7 +431,7 @@ def test_without_a_compiler_it_says_how_to_get_one(tmp_path, monkeypatch):
 
 
 def test_an_endless_cuda_kernel_is_stopped(tmp_path, cuda_c_works, monkeypatch):
-    monkeypatch.setattr(checker.engines, "CHILD_SECONDS", 5)
+    monkeypatch.setattr(checker.engines, "LAUNCH_SECONDS", 2)
     path = tmp_path / "answer.cu"
     path.write_text(ROTATE.replace("if (x <", "while (x <"))
     outcome = exercises.check("05.rotate", path)

@@ -1,17 +1,19 @@
 """The child process that launches a learner's CUDA C kernel, a program of its own (see engines.run_cuda_c).
 
-Arguments: the .cu file, the kernel's name, and a folder that holds jobs.pickle, a list of engines.Job.
-For each job it writes N.pickle (the buffers after the launch), or failure.json ([reason, message]) and stops.
+Arguments: the .cu file, the kernel's name, a folder that holds jobs.pickle (a list of engines.Job), and after how
+many seconds of launching to give up, which ends the process with SIGALRM. For each job it writes N.pickle (the
+buffers after the launch), or failure.json ([reason, message]) and stops.
 """
 
 import json
 import os
 import pickle
+import signal
 import sys
 from pathlib import Path
 
 
-def main(path, kernel_name, folder):
+def main(path, kernel_name, folder, seconds):
     from utils import cuda_c, has_gpu
 
     folder = Path(folder)
@@ -37,6 +39,7 @@ def main(path, kernel_name, folder):
         kernel = getattr(module, kernel_name)
     except (AttributeError, KeyError) as error:
         return fail("missing_kernel", str(error))
+    signal.alarm(int(seconds))  # has no handler: not even an endless kernel can hold it up
     for number, (grid, block, zone, buffers, arguments) in enumerate(jobs):
         flats = {name: to_device(flat) if has_gpu() else flat for name, flat in buffers.items()}
         values = [flats[n][zone : len(buffers[n]) - zone] if n in flats else v for n, v in arguments.items()]
