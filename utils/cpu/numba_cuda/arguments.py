@@ -42,6 +42,11 @@ def argument(arg, name, back):
         return data.view(np.dtype((np.record, data.dtype)))[()]
     if data is not None:
         return view(data, name)
+    if isinstance(arg, np.void) and arg.dtype.names:
+        record = np.array(arg, np.dtype((np.record, arg.dtype)))[()]
+        if hint.copy_out:
+            back.append((arg, record))
+        return record
     if isinstance(arg, np.ndarray):
         if arg.dtype == object or arg.dtype.kind in "OSU":
             raise TypeError(f"argument {name!r}: a kernel cannot take an array of {arg.dtype}")
@@ -55,7 +60,7 @@ def argument(arg, name, back):
         return view(copy, name)
     if isinstance(arg, (bool, np.bool_)):
         return bool(arg)
-    if isinstance(arg, numbers.Integral) and not isinstance(arg, np.uint64):
+    if isinstance(arg, numbers.Integral) and not isinstance(arg, (np.uint64, np.timedelta64)):
         if not -(2**63) <= arg < 2**64:
             raise OverflowError(f"argument {name!r}: {arg} does not fit 64 bits")
         return int(arg)
@@ -106,15 +111,22 @@ def fits(arg, numba_type):
         return (
             isinstance(arg, View)
             and arg.ndim == ndim
-            and arg.dtype == as_dtype(numba_type.dtype)
+            and same_or_signed(arg.dtype, as_dtype(numba_type.dtype))
             and (numba_type.layout != "C" or arg.data.flags.c_contiguous)
             and (numba_type.layout != "F" or arg.data.flags.f_contiguous)
         )
     return not isinstance(arg, View)
 
 
+def same_or_signed(given, wanted):
+    """Whether the types are equal, or integers of one size (whose bits are taken as they are)."""
+    return given == wanted or {given.kind, wanted.kind} == {"i", "u"} and given.itemsize == wanted.itemsize
+
+
 def to_type(arg, numba_type):
-    if isinstance(arg, View) or isinstance(arg, tuple):
+    if isinstance(arg, View):
+        return arg if arg.dtype == as_dtype(numba_type.dtype) else arg.view(as_dtype(numba_type.dtype))
+    if isinstance(arg, tuple):
         return arg
     value = Cast(as_dtype(numba_type))(arg)
     return value

@@ -124,6 +124,13 @@ def declare_device(name, sig, link=None, **options):
     )
 
 
+def _no_linking(*args, **kwargs):
+    raise NotImplementedError("there is no GPU linker here: foreign GPU code needs a machine with a GPU")
+
+
+Archive = CUSource = Cubin = Fatbin = LinkableCode = LTOIR = Object = PTXSource = _no_linking
+
+
 def _no_ptx(*args, **kwargs):
     raise NotImplementedError("there is no GPU compiler here: PTX and SASS need a machine with a GPU")
 

@@ -6,12 +6,6 @@ from types import TracebackType
 from .errors import KernelError
 from .namespace import is_users
 
-# Python's own errors that a KernelError can be at the same time, so that `except ValueError` still works.
-_BUILTIN = (
-    ValueError, TypeError, NameError, ZeroDivisionError, AttributeError, AssertionError, RuntimeError,
-    OverflowError, NotImplementedError, IndexError, KeyError,
-)  # fmt: skip
-
 
 def explain(error, run, kernel):
     """`error` as a KernelError that names thread, block and line; its traceback shows the user's frames only."""
@@ -51,7 +45,9 @@ def user_places(entry):
 
 
 def wrapped(error):
-    """A KernelError for an exception of Python's, which it also is an instance of where that is possible."""
+    """A KernelError for any exception; also an instance of its class, so that `except ValueError` works."""
     text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    kind = type("KernelError", (KernelError, type(error)), {}) if type(error) in _BUILTIN else KernelError
-    return kind(text)
+    try:
+        return type("KernelError", (KernelError, type(error)), {})(text)
+    except TypeError:  # the two classes cannot be one
+        return KernelError(text)

@@ -188,6 +188,8 @@ def launch(kernel, grid, block, sharedmem, args):
     __tracebackhide__ = True
     if now.block is not OUTSIDE:
         raise KernelError("a kernel cannot launch kernels in Numba", "Launch from the host.")
+    if kernel.device:
+        raise RuntimeError("Cannot compile a device function as a kernel")
     check_limits(grid, block, int(sharedmem))
     required = kernel.arity - len(kernel.defaults)
     if len(args) < required:
@@ -215,7 +217,11 @@ def launch(kernel, grid, block, sharedmem, args):
             if now.observer is not None:
                 now.observer.finish(error)
         for host, device in back:
-            host[...] = device
+            if isinstance(host, np.void):
+                for field in host.dtype.names:
+                    host[field] = device[field]
+            else:
+                host[...] = device
 
 
 def jit(func_or_sig=None, device=False, debug=None, link=(), boundscheck=None, extensions=(), **options):

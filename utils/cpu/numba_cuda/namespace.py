@@ -90,7 +90,7 @@ def _rounded(function):
 
     def call(value):
         try:
-            return function(value)
+            return function(value if isinstance(value, int) else float(value))
         except (ValueError, OverflowError):
             return int(cast(np.float64(value), np.dtype(np.int64)))
 
@@ -175,9 +175,17 @@ def _to_int(value=0):
     return int(cast(value, np.dtype(np.int64))) if isinstance(value, (float, np.floating)) else int(value)
 
 
+def _round(value, digits=None):
+    """round: to an integer, or to so many decimals in the number's own type."""
+    if digits is None:
+        return _rounded(round)(value)
+    kind = type(value) if isinstance(value, np.floating) else np.float64
+    return kind(round(float(value), digits)) if math.isfinite(value) else value
+
+
 math_in_kernels = _make_math()
 numpy_in_kernels = _make_numpy()
-_BUILTINS = dict(vars(builtins), print=gpu_print, float=_to_float, int=_to_int)
+_BUILTINS = dict(vars(builtins), print=gpu_print, float=_to_float, int=_to_int, round=_round)
 _FUNCTIONS = {
     getattr(math, name): getattr(math_in_kernels, name)
     for name in (*_MATH, "floor", "ceil", "trunc")
