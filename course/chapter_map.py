@@ -32,10 +32,10 @@ class ChapterMap:
         if not chapter.written:
             return "", "not written yet"
         marks = "".join("●" if e in self.done else "○" for e in chapter.exercises)
-        words = [f"{marks.count('●')} of {len(marks)} exercises solved"] if marks else []
+        words = [f"{marks.count('●')} of {len(marks)} exercises"] if marks else []
         if chapter.questions:
             answered = len(self.done.intersection(chapter.questions))
-            words.append(f"{answered} of {len(chapter.questions)} questions answered")
+            words.append(f"{answered} of {len(chapter.questions)} questions")
         return marks, ", ".join(words) or "to read"
 
     def __repr__(self):

@@ -54,7 +54,7 @@ CHAPTERS = (
             "Drivers, toolkits and versions that match: know your machine, and repair it."),
     Chapter(GROUND, "03_c_for_cuda", "C for CUDA", 75,
             "The C and C++ that kernels need: pointers, layout in memory, structs, make, a debugger."),
-    Chapter(GROUND, "04_meet_the_gpu", "Meet the GPU", 50,
+    Chapter(GROUND, "04_meet_the_gpu", "Meet the GPU", 80,
             "Why thousands of slow threads beat a few fast ones: SMs, warps, bandwidth."),
     Chapter(KERNELS, "05_first_kernels", "First kernels", 90,
             "Threads, blocks and grids: your first kernels in Numba and in CUDA C, on real pictures."),

@@ -40,6 +40,13 @@ def test_its_setup_cell_is_that_of_the_chapters(cells):
             assert source == hygiene.setup_cell(hygiene.read(chapter.path)), chapter.name
 
 
+def test_each_chapter_says_the_minutes_that_the_map_says():
+    for chapter in CHAPTERS:
+        if chapter.written:
+            title = hygiene.read(chapter.path).cells[0].source
+            assert re.search(r"about (\d+) minutes", title)[1] == str(chapter.minutes), chapter.name
+
+
 def test_prose_comes_in_short_cells(cells):
     for cell in cells.values():
         if cell.cell_type == "markdown":
