@@ -185,12 +185,12 @@ static cudaError_t run_launch(const Config& c, const Work& work, const PointerAr
     if (e) abandon_grid(e);
     return cudaSuccess;
   }
-  protect_device(false);
+  open_device();
   catch_signals();
   cudaError_t e = run_grid(g);
   if (e) set_sticky(e);
   if (!e) check_canaries(work.kernel->name, c.at);
-  protect_device(true);
+  close_device();
   return e;
 }
 
@@ -724,10 +724,10 @@ cudaError_t cudaGraphAddMemsetNode(cudaGraphNode_t* out, cudaGraph_t g, const cu
                                    const cudaMemsetParams* p) {
   cudaMemsetParams q = *p;
   return add_node(out, g, after, n, cudaGraphNodeTypeMemset, [q] {
-    protect_device(false);
+    open_device();
     for (size_t y = 0; y < q.height; ++y)
       for (size_t x = 0; x < q.width; ++x) memcpy((char*)q.dst + y * q.pitch + x * q.elementSize, &q.value, q.elementSize);
-    protect_device(true);
+    close_device();
     return cudaSuccess;
   });
 }

@@ -92,7 +92,9 @@ struct Allocation {
 Allocation* find_allocation(const void* p);        // that contains p, or whose guard pages do
 bool in_arena(const void* p);
 bool device_may_read(const void* p, bool* known);  // known: p lies in something that was registered or is static
-void protect_device(bool closed);
+void open_device();   // while a kernel or a copy is at work
+void close_device();
+extern bool leave_device_open;
 void check_canaries(const char* kernel, Site at);
 void report_leaks();
 std::string describe(const void* p, size_t bytes);

@@ -70,26 +70,39 @@ static double seconds() {
   clock_gettime(CLOCK_MONOTONIC, &t);
   return double(t.tv_sec) + 1e-9 * double(t.tv_nsec);
 }
-// Closing and opening costs system calls, so it stops when it has taken more than a hundredth of the time.
-void protect_device(bool close) {
-  if (close == closed || checking || leave_device_open) {
-    if (!(closed && !close)) return;
-  }
-  static double start = seconds(), spent = 0;
-  double now = seconds();
-  if (close && spent > 0.002 + 0.01 * (now - start)) return;
-  Guard g(lock);
-  closed = close;
+// Device memory is open while a kernel or a copy is at work, in any host thread. Closing and opening costs system calls, so
+// it stops when it has taken more than a hundredth of the time.
+static int users = 0;
+static void set_protection(bool close) {
   for (auto& i : allocations())
     if (i.second.live && i.second.kind == cudaMemoryTypeDevice && device_arena.holds(i.second.start))
       mprotect(const_cast<char*>(i.first), i.second.span, close ? PROT_NONE : PROT_READ | PROT_WRITE);
+  closed = close;
+}
+static double start_time = seconds(), spent = 0;
+static void close_if_idle() {
+  if (users || closed || checking || leave_device_open) return;
+  double now = seconds();
+  if (spent > 0.002 + 0.01 * (now - start_time)) return;
+  set_protection(true);
   spent += seconds() - now;
 }
-
+void open_device() {
+  Guard g(lock);
+  ++users;
+  if (!closed) return;
+  double now = seconds();
+  set_protection(false);
+  spent += seconds() - now;
+}
+void close_device() {
+  Guard g(lock);
+  --users;
+  close_if_idle();
+}
 struct Open {  // device memory is open for the life of this
-  bool was;
-  Open() : was(closed) { protect_device(false); }
-  ~Open() { if (!in_kernel()) protect_device(true); }
+  Open() { open_device(); }
+  ~Open() { close_device(); }
 };
 
 cudaError_t allocate(void** p, size_t bytes, int kind, Site at) {
@@ -113,13 +126,10 @@ cudaError_t allocate(void** p, size_t bytes, int kind, Site at) {
   live_bytes += bytes;
   ++live_count;
   *p = result;
-  if (kind == cudaMemoryTypeDevice && closed) {
-    closed = false;
+  if (kind == cudaMemoryTypeDevice && closed)
     mprotect(start, span, PROT_NONE);
-    closed = true;
-  } else if (kind == cudaMemoryTypeDevice && !in_kernel()) {
-    protect_device(true);
-  }
+  else
+    close_if_idle();
   return cudaSuccess;
 }
 
@@ -160,7 +170,7 @@ cudaError_t release(void* p, Site at) {
            a->at.line, a->freed_at.line);
     return fail(cudaErrorInvalidValue);
   }
-  if (closed) protect_device(false);
+  Open open;
   check_canary(*a, nullptr, at);
   a->live = false;
   a->freed_at = at;
@@ -173,7 +183,6 @@ cudaError_t release(void* p, Site at) {
   if (m.size() > live_count + 20000) {  // forget the oldest freed ones
     for (auto i = m.begin(); i != m.end() && m.size() > live_count + 10000;) i = i->second.live ? std::next(i) : m.erase(i);
   }
-  if (!in_kernel()) protect_device(true);
   return cudaSuccess;
 }
 
@@ -364,7 +373,6 @@ void report_leaks() {
 }
 void release_all() {
   Guard g(lock);
-  protect_device(false);
   for (auto& i : allocations()) {
     if (!i.second.live || i.second.name) continue;
     i.second.live = false;
