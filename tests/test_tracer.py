@@ -3,6 +3,8 @@
 import utils  # noqa: F401  first: it puts Numba on this machine's engine
 
 # isort: split
+import subprocess
+import sys
 import time
 from array import array
 from types import SimpleNamespace
@@ -211,7 +213,7 @@ def test_bank_conflicts_of_16_byte_accesses(stride, ways, passes):
     """No access of a Numba kernel is that wide, so the events are written by hand."""
     sh = Memory("sh", "shared", (4096,), (16,), np.dtype("V16"), 0, 0)
     events = array("q", [n for t in range(32) for n in (READ, t, 0, 0, 16 * stride * t, 16)])
-    recorder = SimpleNamespace(events=events, sites=[Site("none", 1, 0)], memories=[sh])
+    recorder = SimpleNamespace(events=events, sites=[Site("none", 1, 0)], memories=[sh], outside=[])
     (row,) = counts.banks(counts.Events(SimpleNamespace(recorder=recorder, block=(32, 1, 1), function=None)))
     assert (row.ways, row.wavefronts, row.fewest) == (ways, passes, 4)
 
@@ -686,6 +688,14 @@ def test_a_fence_and_a_counter_order_blocks():
 
 
 @cuda.jit
+def lock_in_one_line(total, mutex, fence):
+    while cuda.atomic.cas(mutex, 0, 0, 1) != 0: pass  # noqa: E701
+    total[0] += 1  # threadfence() is missing here
+    if fence: cuda.threadfence()  # noqa: E701
+    cuda.atomic.exch(mutex, 0, 0)
+
+
+@cuda.jit
 def lock(total, mutex, fence):
     while cuda.atomic.cas(mutex, 0, 0, 1) != 0:
         pass
@@ -696,8 +706,9 @@ def lock(total, mutex, fence):
 
 
 def test_a_lock_orders_what_it_guards():
-    assert not trace(lock, 4, 1, floats(1), np.zeros(1, np.int32), True).races
-    assert trace(lock, 4, 1, floats(1), np.zeros(1, np.int32), False).races
+    for kernel in (lock, lock_in_one_line):
+        assert not trace(kernel, 4, 1, floats(1), np.zeros(1, np.int32), True).races
+        assert trace(kernel, 4, 1, floats(1), np.zeros(1, np.int32), False).races
 
 
 def test_two_arguments_over_one_device_array_can_race():
@@ -752,6 +763,17 @@ def test_accesses_outside_are_listed_and_the_rest_goes_on():
     assert t.mistakes[0].threads[0] == 100 and t.mistakes[0].indices[0] == (100,)
     assert t.results["out"].tolist() == list(range(100)) and t.error is None
     assert "OUT OF BOUNDS" in str(t) and "thread 4 of block 3 reads a[100]" in str(t)
+
+
+@cuda.jit
+def column_too_far(a):
+    i = cuda.grid(1)
+    a[i, 4] = i
+
+
+def test_what_is_outside_is_no_race_besides():
+    t = trace(column_too_far, 1, 4, floats(4, 4))
+    assert len(t.mistakes) == 1 and not t.races and t.sectors("a") == 3  # bytes 16 to 79
 
 
 @cuda.jit
@@ -904,6 +926,64 @@ def test_arguments_are_left_alone():
     a, out = floats(32), floats(32) * 0
     t = trace(no_guard, 1, 32, out, a)
     assert out.max() == 0 and t.results["out"].tolist() == a.tolist()
+
+
+REAL_NUMBA = """
+from numba import cuda, float32, int32  # before utils: numba.cuda itself, as on a machine with a GPU
+import warnings
+warnings.simplefilter("ignore")
+import numpy as np
+from utils.tracer import TraceError, trace
+
+@cuda.jit(device=True)
+def twice(x):
+    return x * float32(2)
+
+@cuda.jit
+def kernel(out, a, count):
+    tile = cuda.shared.array((32, 32), dtype=float32)
+    t = cuda.threadIdx.x
+    for k in range(32):
+        tile[k, t] = twice(a[k, t])
+    cuda.syncthreads()
+    cuda.atomic.add(count, 0, int32(1))
+    for k in range(32):
+        out[k, t] = tile[t, k]
+
+a = np.arange(1024, dtype=np.float32).reshape(32, 32)
+t = trace(kernel, 1, 32, np.zeros_like(a), a, np.zeros(1, np.int32))
+assert type(kernel).__module__ != "utils.cpu.numba_cuda.dispatcher", type(kernel)
+assert (t.results["out"] == 2 * a.T).all() and t.results["count"][0] == 32
+assert t.efficiency() == 100 and t.ways("tile", "read") == 32 and not t.problems
+for wrong in (twice, kernel[1, 32]):
+    try:
+        trace(wrong, 1, 32, a)
+    except TraceError as error:
+        print(error)
+"""
+
+
+def test_kernels_of_numba_cuda_itself_are_traced_too(tmp_path):
+    (tmp_path / "real.py").write_text(REAL_NUMBA)
+    done = subprocess.run([sys.executable, tmp_path / "real.py"], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert "twice is a device function" in done.stdout and "apart: trace(kernel" in done.stdout
+
+
+SOURCELESS = """
+def nowhere(a):
+    i = cuda.grid(1)
+    if i < 16:
+        a[i] = i
+"""
+
+
+def test_a_kernel_without_source_is_counted_and_says_what_is_missing():
+    names = {"cuda": cuda}
+    exec(compile(SOURCELESS, "<nowhere>", "exec"), names)
+    t = trace(cuda.jit(names["nowhere"]), 1, 32, floats(32))
+    assert t.sectors("a") == 2 and not t.activity
+    assert "source was not found" in str(t) and "source was not found" in t._repr_html_()
 
 
 # --- the report --------------------------------------------------------------------------------------------

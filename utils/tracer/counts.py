@@ -30,6 +30,8 @@ class Events:
         table = np.frombuffer(recorder.events, np.int64).reshape(-1, FIELDS)
         self.kind, self.thread, self.site, self.memory, self.offset, self.size = table.T.copy()
         self.sites, self.memories = recorder.sites, recorder.memories
+        self.outside = np.zeros(len(table), bool)
+        self.outside[[one.event for one in recorder.outside if one.event is not None]] = True
         threads = int(np.prod(recording.block))
         self.block, rank = np.divmod(self.thread, threads)
         self.lane = rank % WARP
@@ -391,6 +393,7 @@ def mistakes(events, outside):
 def unwritten(events):
     """Indices of the reads (and atomics) of shared and local elements before their first write, as it ran."""
     chosen = events.accesses("shared", "local")
+    chosen = chosen[~events.outside[chosen]]
     if not len(chosen):
         return chosen
     size = events.size[chosen]

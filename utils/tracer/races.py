@@ -39,6 +39,7 @@ class Race(Place):
 def races(events):
     """All races of a launch, one entry for each pair of lines."""
     chosen = events.accesses("global", "shared")
+    chosen = chosen[~events.outside[chosen]]
     if not len(chosen):
         return []
     chosen, element = elements(events, chosen)

@@ -88,8 +88,12 @@ class Memory:
 
 @dataclass(frozen=True)
 class Outside:
-    """One access outside its array: it did nothing (a read gave NaN, or 0xCD in every byte)."""
+    """One access outside its array: it did nothing (a read gave NaN, or 0xCD in every byte).
 
+    event: the index of its event, or None.
+    """
+
+    event: int | None
     kind: int
     thread: int
     site: int
@@ -109,7 +113,7 @@ class Recorder(Observer):
         self.kept = []  # arrays and code whose id() must stay theirs
         self.outside = []
         self.threads_a_block = 0
-        self.fences = set()
+        self.fences, self.fences_if_taken = set(), set()
 
     def launch(self, kernel, grid, block):
         self.threads_a_block = block[0] * block[1] * block[2]
@@ -136,7 +140,10 @@ class Recorder(Observer):
             self.note(FENCE, number)
 
     def branch(self, taken, thread, block, site):
-        self.note(TAKEN if taken else NOT_TAKEN, self.place(site))
+        number = self.place(site)
+        self.note(TAKEN if taken else NOT_TAKEN, number)
+        if taken and number in self.fences_if_taken:
+            self.note(FENCE, number)
 
     def wait(self, what, thread, block, site):
         kind = {"grid.sync()": GRID_BARRIER, "syncwarp()": SYNCWARP}.get(what)
@@ -152,8 +159,9 @@ class Recorder(Observer):
             return self.line_numbers[site]
         except KeyError:
             number = self.line_numbers[site] = self.numbered(site.filename, site.line, 0)
-            if "threadfence" in self.sites[number].code:
-                self.fences.add(number)
+            code = self.sites[number].code.partition("#")[0]
+            if "threadfence" in code:  # the engine does not report it
+                (self.fences_if_taken if code.startswith(("if ", "while ")) else self.fences).add(number)
             return number
 
     def site(self, frame):
@@ -229,10 +237,12 @@ class TracedView(WatchedView):
             parts = tuple(int(part) for part in parts)
             recorder, site = now.observer, now.observer.site(frame)
             thread = now.block.linear * recorder.threads_a_block + now.rank
-            recorder.outside.append(Outside(kind, thread, site, self.number, parts))
+            event = None
             if len(parts) == self.ndim:  # hardware asks for it all the same
+                event = len(recorder.events) // FIELDS
                 offset = self.offset + sum(i * s for i, s in zip(parts, self.strides, strict=True))
                 recorder.note(kind, site, self.number, offset, self.dtype.itemsize)
+            recorder.outside.append(Outside(event, kind, thread, site, self.number, parts))
             return None, True
 
     def note(self, kind, index, frame):

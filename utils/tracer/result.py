@@ -279,6 +279,16 @@ class Trace:
     def _shown(sizes):
         return str(sizes[0]) if sizes[1:] == (1, 1) else str(sizes if sizes[2] > 1 else sizes[:2]).replace(" ", "")
 
+    @property
+    def _remarks(self):
+        """What the report ends with."""
+        found = []
+        if not self.activity:
+            found.append("The kernel's source was not found, so its lines and branches were not recorded.")
+        if not self.problems:
+            found.append(NO_PROBLEMS)
+        return found
+
     def __str__(self):
         lanes = {(row.filename, row.line): row.active for row in self.activity}
         lines = [self.title, ""]
@@ -296,11 +306,7 @@ class Trace:
             code = text if len(text) <= CODE_WIDTH else text[: CODE_WIDTH - 1] + "…"
             lines.append(f"{line:>5}  {code:<{CODE_WIDTH}}  {active}  {notes[0] if notes else ''}".rstrip())
             lines += [" " * (CODE_WIDTH + 16) + note for note in notes[1:]]
-        if not self.problems:
-            lines += [
-                "",
-                NO_PROBLEMS,
-            ]
+        lines += ["", *self._remarks] if self._remarks else []
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -326,8 +332,7 @@ class Trace:
                 f"<td {cell.format('')}>{active}</td><td {cell.format('')}>{notes}</td></tr>"
             )
         parts.append("</tbody></table>")
-        if not self.problems:
-            parts.append(f"<p>{NO_PROBLEMS}</p>")
+        parts += [f"<p>{remark}</p>" for remark in self._remarks]
         return "\n".join(parts)
 
     # -- pictures --------------------------------------------------------------------------------------------
