@@ -63,7 +63,7 @@ class DeviceNDArray:
             source = np.asarray(ary)
         elif isinstance(ary, DeviceNDArray):
             check_contiguous(source)
-        _check_compatible(self, source)
+        _check_compatible(self, source, strides=isinstance(ary, DeviceNDArray))
         self.data[...] = source
 
     def __array__(self, dtype=None, copy=None):
@@ -83,7 +83,8 @@ class DeviceNDArray:
             return DeviceRecord(part)
         return part
 
-    getitem = __getitem__
+    def getitem(self, index, stream=0):
+        return self[index]
 
     def __setitem__(self, index, value):
         source = host_view(value)
@@ -100,7 +101,8 @@ class DeviceNDArray:
         with np.errstate(all="ignore"):
             self.data[index] = source if source.ndim else cast(source[()], self.dtype)
 
-    setitem = __setitem__
+    def setitem(self, index, value, stream=0):
+        self[index] = value
 
     def reshape(self, *shape, order="C"):
         if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
@@ -211,16 +213,21 @@ def check_contiguous(data):
         raise ValueError(_NOT_CONTIGUOUS)
 
 
-def _check_compatible(one, other):
+def _check_compatible(one, other, strides=True):
     if one.dtype != other.dtype:
         raise TypeError(f"incompatible dtype: {one.dtype} vs. {other.dtype}")
     if one.shape != other.shape:
         raise ValueError(f"incompatible shape: {one.shape} vs. {other.shape}")
+    if strides and one.size and one.strides != other.strides:
+        raise ValueError(f"incompatible strides: {one.strides} vs. {other.strides}")
 
 
 def _empty(shape, dtype, strides, order):
-    if isinstance(shape, (int, np.integer)):
+    if not isinstance(shape, (tuple, list)):
         shape = (shape,)
+    for size in shape:
+        if not isinstance(size, (int, np.integer)):
+            raise TypeError(f"shape elements must be integers, got {type(size).__name__}")
     shape = tuple(int(size) for size in shape)
     dtype = as_dtype(dtype)
     if any(size < 0 for size in shape):
