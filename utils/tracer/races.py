@@ -45,7 +45,7 @@ def races(events):
     chosen, element = elements(events, chosen)
     order, found = Order(events), {}
     for inside in (True, False):
-        for accesses in contended(events, chosen, element, inside):
+        for accesses in contended(events, order, chosen, element, inside):
             for a, b in collisions(events, order, accesses, inside):
                 pair = in_order(events, a, b)
                 found.setdefault(lines_of(events, a, b), []).append(pair)
@@ -62,9 +62,9 @@ def elements(events, chosen):
     return chosen[numbers], group(root, piece)[0]
 
 
-def contended(events, chosen, element, inside):
+def contended(events, order, chosen, element, inside):
     """For each element that several threads of a block (or several blocks) use between two barriers, at least
-    one writing and not all atomically: its accesses, the first of each thread at each place."""
+    one writing and not all atomically: its accesses, the first of each thread at each place in each `phase`."""
     if inside:
         stretch, _ = group(element, events.block[chosen], events.epoch[chosen])
         user = events.thread[chosen]
@@ -80,7 +80,7 @@ def contended(events, chosen, element, inside):
     np.maximum.at(high, stretch, user)
     keep = (plain & changed & (low < high))[stretch]
     chosen, stretch = chosen[keep], stretch[keep]
-    _, first = group(stretch, events.thread[chosen], events.site[chosen], events.kind[chosen])
+    _, first = group(stretch, events.thread[chosen], events.site[chosen], events.kind[chosen], order.phase[chosen])
     if not len(first):
         return []
     first = first[np.lexsort((chosen[first], stretch[first]))]
@@ -132,6 +132,10 @@ class Order:
         self.partial = {}  # thread -> {number of a meeting of some lanes: index of its event}
         self._warp_barriers()
         self.releases = self._releases()
+        ordering = (events.kind == SYNCWARP) | (events.kind == FENCE)
+        if self.releases:
+            ordering |= events.kind == ATOMIC
+        self.phase = events.passed(ordering)  # accesses of a thread between two of these are ordered alike
 
     def _warp_barriers(self):
         """Number the stretches between meetings of whole warps; remember meetings of some lanes."""
