@@ -171,10 +171,14 @@ def test_same_from_the_command_line(cu, tmp_path):
     assert "usage" in call("--help").stdout
 
 
-def test_magic_in_a_notebook(cu, capfd):
-    from IPython.testing.globalipapp import start_ipython
+@pytest.fixture(scope="module")
+def shell():
+    from IPython.testing.globalipapp import get_ipython, start_ipython
 
-    shell = start_ipython()
+    return start_ipython() or get_ipython()
+
+
+def test_magic_in_a_notebook(cu, shell, capfd):
     nvcc.register_magic(shell)
     shell.run_line_magic("nvcc", f"{cu(HELLO)} --run")
     assert "hello from 1" in capfd.readouterr().out
@@ -205,11 +209,8 @@ def test_interrupted_program_leaves_nothing_running(cu, monkeypatch):
     assert len(calls) == 1
 
 
-def test_writefile_makes_its_build_folder(tmp_path, monkeypatch):
-    from IPython.testing.globalipapp import start_ipython
-
+def test_writefile_makes_its_build_folder(tmp_path, shell, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    shell = start_ipython()
     nvcc.register_magic(shell)
     shell.run_cell("1 + 1", store_history=False)
     assert not Path("build").exists()
