@@ -319,6 +319,12 @@ static void access(const char* p, unsigned size, bool writes, bool atomic, const
                  std::to_string(long(p - hot.dynamic_shared)) + " of the " + std::to_string(given) +
                  " bytes of dynamic shared memory that the launch gives");
   }
+  if (Allocation* a = find_python_buffer(p)) {
+    if (p < a->start || p + size > a->start + a->bytes)
+      wrong_access("out-of-bounds", code, verb, std::to_string(size) + " bytes, " + describe(p, size));
+    if (Cell* cells = cells_of(a->start, a->bytes)) history(cells, size_t(p - a->start), p, size, writes, atomic, false, code);
+    return;
+  }
   if (on_host_stack(p) && !said_before(code, 5)) {
     report("host-pointer-in-kernel", site_of(code), "the kernel %s a variable of the host's stack; pass it by value, or copy it "
            "to memory from cudaMalloc", verb);

@@ -100,6 +100,7 @@ void report_leaks();
 std::string describe(const void* p, size_t bytes);
 void add_python_buffer(void* p, size_t bytes, const char* name);
 void forget_python_buffers();
+Allocation* find_python_buffer(const void* p);
 
 // ---- report.cpp ----------------------------------------------------------------------------------------------
 // Prints one mistake: "file:line: error: text [kind]", with kernel, block and thread when one is running.

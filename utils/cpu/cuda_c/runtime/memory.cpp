@@ -149,7 +149,7 @@ void check_canaries(const char* kernel, Site at) {
   Guard g(lock);
   if (live_count > 256) return;
   for (auto& i : allocations())
-    if (i.second.live && !i.second.name) check_canary(i.second, kernel, at);
+    if (i.second.live) check_canary(i.second, kernel, at);
 }
 
 cudaError_t release(void* p, Site at) {
@@ -187,7 +187,7 @@ cudaError_t release(void* p, Site at) {
 }
 
 std::string describe(const void* p, size_t) {
-  Allocation* a = find_allocation(p);
+  Allocation* a = in_arena(p) ? find_allocation(p) : find_python_buffer(p);
   char text[300];
   if (!a) return "memory of the host";
   const char* what = a->name ? a->name
@@ -364,7 +364,7 @@ void report_leaks() {
   size_t n = 0, bytes = 0;
   Site first = {"", 0};
   for (auto& i : allocations())
-    if (i.second.live && !i.second.name) {
+    if (i.second.live) {
       if (!n) first = i.second.at;
       ++n;
       bytes += i.second.bytes;
@@ -374,22 +374,35 @@ void report_leaks() {
 void release_all() {
   Guard g(lock);
   for (auto& i : allocations()) {
-    if (!i.second.live || i.second.name) continue;
+    if (!i.second.live) continue;
     i.second.live = false;
     mmap(const_cast<char*>(i.first), i.second.span, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
   }
   live_bytes = live_count = 0;
 }
 
+// Memory of Python: it has no pages of its own, so it is kept apart from the arenas'.
+static std::vector<Allocation> python_buffers;
 void add_python_buffer(void* p, size_t bytes, const char* name) {
-  Guard g(lock);
-  allocations()[static_cast<char*>(p)] = {static_cast<char*>(p), bytes, bytes, cudaMemoryTypeManaged, {"", 0}, {"", 0}, true, name};
+  python_buffers.push_back({static_cast<char*>(p), bytes, bytes, cudaMemoryTypeManaged, {"", 0}, {"", 0}, true, name});
 }
-void forget_python_buffers() {
-  Guard g(lock);
-  auto& m = allocations();
-  for (auto i = m.begin(); i != m.end();) i = i->second.name ? m.erase(i) : std::next(i);
+void forget_python_buffers() { python_buffers.clear(); }
+// The buffer that holds p, or else the one that p is next to.
+Allocation* find_python_buffer(const void* p) {
+  const char* c = static_cast<const char*>(p);
+  Allocation* nearest = nullptr;
+  size_t best = 65536;
+  for (Allocation& a : python_buffers) {
+    size_t away = c < a.start ? size_t(a.start - c) : c >= a.start + a.bytes ? size_t(c - a.start) - a.bytes + 1 : 0;
+    if (away == 0) return &a;
+    if (away < best) {
+      best = away;
+      nearest = &a;
+    }
+  }
+  return nearest;
 }
+
 }  // namespace cuda_cpu
 
 using namespace cuda_cpu;

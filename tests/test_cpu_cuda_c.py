@@ -1,0 +1,327 @@
+"""CUDA C++ on the CPU: the rewrite, building and caching, programs, diagnoses, kernels called from Python."""
+
+import ctypes
+import os
+import signal
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from utils.cpu.cuda_c import build as builder
+from utils.cpu.cuda_c.build import BuildError, build_program, split_flags
+from utils.cpu.cuda_c.library import LaunchError, Library
+from utils.cpu.cuda_c.rewrite import RewriteError, rewrite
+
+HERE = Path(__file__).parent / "cpu_cuda_c"
+
+
+def rewritten(source):
+    """The rewrite of `source`, without line markers and with single spaces."""
+    text, _ = rewrite('# 1 "x.cu"\n' + source)
+    return " ".join(" ".join(line for line in text.split("\n") if not line.startswith("#")).split())
+
+
+def run(program, *arguments, **environment):
+    clean = {k: v for k, v in os.environ.items() if not k.startswith("CUDA_CPU_")}
+    return subprocess.run(
+        [str(program), *arguments], capture_output=True, text=True, timeout=60, env={**clean, **environment}
+    )
+
+
+def build_and_run(folder, source, *, check=False, **environment):
+    path = folder / "program.cu"
+    path.write_text("#include <cstdio>\n" + source)
+    return run(build_program(path, check=check), **environment)
+
+
+# ---- the rewrite ------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    "source, expected",
+    [
+        ("k<<<1, 2>>>(a);", "(::cuda_cpu::configure( 1, 2 ), k(a) );"),
+        ("ns::k<float, 3><<<g, b, 0, s>>>(a, f(b));", "(::cuda_cpu::configure( g, b, 0, s ), ns::k<float, 3>(a, f(b)) );"),
+        ("if (x) k<<<n, std::max<int>(a, b)>>>(p);", "if (x) (::cuda_cpu::configure( n, std::max<int>(a, b) ), k(p) );"),
+        ("table[i]<<<1, 1>>>();", "(::cuda_cpu::configure( 1, 1 ), table[i]() );"),
+        ("o.f->kernel<<<1, 1>>>();", "(::cuda_cpu::configure( 1, 1 ), o.f->kernel() );"),
+        ("(*pointer)<<<1, 1>>>();", "(::cuda_cpu::configure( 1, 1 ), (*pointer)() );"),
+        ("x = a << b; y = m<n<int>>(c);", "x = a << b; y = m<n<int>>(c);"),
+        ('s = "k<<<1, 2>>>(a)";', 's = "k<<<1, 2>>>(a)";'),
+        ("__device__ __forceinline__ int f();", "inline int f();"),
+        ("struct __align__(16) S {};", "struct __attribute__((aligned(16))) S {};"),
+        ('std::printf("x"); o.printf(1);', '::cuda_cpu::device_printf("x"); o.printf(1);'),
+    ],
+)
+def test_rewrite(source, expected):
+    assert rewritten(source).replace(" ", "") == expected.replace(" ", "")
+
+
+def test_shared_variables():
+    text = rewritten("__global__ void k() { __shared__ float a[4][5], b; extern __shared__ int d[]; }")
+    assert "typedef float a__t[4][5] , b__t ;" in text
+    assert "auto& a = ::cuda_cpu::shared<a__t>([]{});" in text
+    assert "::cuda_cpu::Element<d__t>* d = static_cast<" in text
+
+
+def test_system_headers_pass_through_untouched():
+    system = '# 1 "/usr/include/x.h" 1 3\nint printf(const char*); a <<<b>>> (c);\n'
+    text, kernels = rewrite('# 1 "x.cu"\n' + system + '# 2 "x.cu" 2\n__global__ void k() {}\n')
+    assert "int printf(const char*); a <<<b>>> (c);" in text and kernels == ("k",)
+
+
+@pytest.mark.parametrize(
+    "source, words",
+    [
+        ('asm("mov.u32 %0, %laneid;" : "=r"(x));', "inline PTX"),
+        ("texture<float, 2> t;", "textures"),
+        ("using namespace nvcuda; nvcuda::wmma::fragment f;", "tensor cores"),
+        ("__global__ void k() { __shared__ int x = 3; }", "initial value"),
+        ("k<<<>>>(1);", "neither blocks nor threads"),
+    ],
+)
+def test_what_there_is_not_is_refused_by_name_and_line(source, words):
+    with pytest.raises(RewriteError, match=rf"x.cu:3: error: .*{words}"):
+        rewrite('# 1 "x.cu"\n\n\n' + source)
+
+
+# ---- building ---------------------------------------------------------------------------------------------------
+def test_nvcc_flags():
+    compiling, linking, sources = split_flags(
+        ["-arch=sm_90", "-gencode", "arch=compute_80,code=sm_80", "-O3", "-DN=4", "-I", "inc", "-lcublas", "-lfoo",
+         "-Xcompiler", "-Wall,-fopenmp", "-lineinfo", "-std=c++14", "other.cu", "--use_fast_math"]
+    )  # fmt: skip
+    assert compiling == ["-O3", "-DN=4", "-Iinc", "-Wall", "-fopenmp"]
+    assert linking == ["-lfoo"] and sources == ["other.cu"]
+
+
+def test_language(tmp_path):
+    done = run(build_program(HERE / "language.cu"))
+    assert done.stdout == (HERE / "language.out").read_text() and done.returncode == 0
+    assert "error" not in done.stderr
+
+
+def test_compile_error_names_the_line(tmp_path):
+    source = tmp_path / "wrong.cu"
+    source.write_text("__global__ void k(int* a) {\n  int x = 1;\n  a[0] = nothing;\n}\nint main() {}\n")
+    with pytest.raises(BuildError) as caught:
+        build_program(source)
+    assert f"{source}:3:" in caught.value.log
+
+
+def test_cache_and_folders(tmp_path, monkeypatch):
+    folder = tmp_path / "with space"
+    folder.mkdir()
+    header, source = folder / "value.h", folder / "my program.cu"
+    header.write_text("#define VALUE 1\n")
+    source.write_text('#include <cstdio>\n#include "value.h"\nint main() { printf("%d\\n", VALUE); }\n')
+    folder.chmod(0o555)  # no right to write beside the source
+    first = build_program(source)
+    calls = []
+    monkeypatch.setattr(builder, "_run", lambda *a, **k: calls.append(a))
+    assert build_program(source) == first and not calls  # nothing is compiled, not even preprocessed
+    monkeypatch.undo()
+    folder.chmod(0o755)
+    header.write_text("#define VALUE 22\n")
+    changed = build_program(source, output=tmp_path / "copy")
+    assert run(first).stdout == "1\n" and run(changed).stdout == "22\n"
+
+
+def test_builds_at_the_same_time(tmp_path):
+    source = tmp_path / "p.cu"
+    source.write_text('#include <cstdio>\nint main() { printf("ok\\n"); }\n')
+    found = []
+    threads = [threading.Thread(target=lambda: found.append(build_program(source))) for _ in range(3)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert len(found) == 3 and run(found[0]).stdout == "ok\n"
+
+
+def test_no_compiler(monkeypatch):
+    monkeypatch.delenv("CXX", raising=False)
+    monkeypatch.setattr(builder, "_runs", lambda command: False)
+    with pytest.raises(BuildError, match="apt install g\\+\\+"):
+        builder.compiler.__wrapped__()
+
+
+# ---- mistakes: what the conformance bank does not cover -----------------------------------------------------------
+def test_errors_are_sticky_and_the_program_goes_on(tmp_path):
+    done = build_and_run(tmp_path, """
+__global__ void k(int* p) { *p = 1; }
+int main() {
+  k<<<1, 1>>>(nullptr);
+  printf("%s\\n", cudaGetErrorName(cudaDeviceSynchronize()));
+  int* d;
+  printf("%s\\n", cudaGetErrorName(cudaMalloc(&d, 4)));
+  printf("%s\\n", cudaGetErrorName(cudaGetLastError()));
+  cudaDeviceReset();
+  printf("%s\\n", cudaGetErrorName(cudaMalloc(&d, 4)));
+}""")
+    assert done.stdout.split() == ["cudaErrorIllegalAddress"] * 3 + ["cudaSuccess"]
+    assert "program.cu:3: error" in done.stderr and "[null-pointer]" in done.stderr
+
+
+def test_an_early_return_before_a_barrier_is_no_mistake(tmp_path):
+    source = """
+__global__ void k(int* p, int n) {
+  __shared__ int s[64];
+  if (threadIdx.x >= n) return;
+  s[threadIdx.x] = threadIdx.x;
+  __syncthreads();
+  p[threadIdx.x] = s[n - 1 - threadIdx.x];
+}
+int main() { int* p; cudaMallocManaged(&p, 256); k<<<1, 64>>>(p, 50); cudaDeviceSynchronize();
+  printf("%d %d\\n", p[0], p[49]); cudaFree(p); }"""
+    for check in (False, True):
+        done = build_and_run(tmp_path, source, check=check)
+        assert done.stdout == "49 0\n" and done.stderr == ""
+
+
+REVERSE = """
+__global__ void reverse(int* p) {
+  __shared__ int s[64];
+  s[threadIdx.x] = p[threadIdx.x];
+  p[threadIdx.x] = s[63 - threadIdx.x];
+}
+int main() { int *p, h[64]; for (int i = 0; i < 64; i++) h[i] = i;
+  cudaMalloc(&p, 256); cudaMemcpy(p, h, 256, cudaMemcpyHostToDevice); reverse<<<1, 64>>>(p);
+  cudaMemcpy(h, p, 256, cudaMemcpyDeviceToHost); printf("%d\\n", h[0]); cudaFree(p); }"""
+
+
+def test_check_finds_the_race_and_the_shuffled_order_shows_it(tmp_path):
+    done = build_and_run(tmp_path, REVERSE, check=True)
+    assert "[data-race]" in done.stderr and "line 6" in done.stderr and done.returncode == 1
+    results = {build_and_run(tmp_path, REVERSE, CUDA_CPU_SEED=str(seed)).stdout for seed in range(6)}
+    assert len(results) > 1
+    again = {build_and_run(tmp_path, REVERSE, CUDA_CPU_SEED="3").stdout for _ in range(3)}
+    assert len(again) == 1
+
+
+def test_a_same_value_stored_by_many_and_a_fenced_handover_are_no_races(tmp_path):
+    done = build_and_run(tmp_path, """
+__device__ int flag, done, data[4];
+__global__ void set() { flag = 1; }
+__global__ void last(int* out) {
+  __shared__ bool am_last;
+  if (threadIdx.x == 0) {
+    data[blockIdx.x] = blockIdx.x + 1;
+    __threadfence();
+    am_last = atomicAdd(&done, 1) == gridDim.x - 1;
+  }
+  __syncthreads();
+  if (am_last && threadIdx.x == 0) *out = data[0] + data[1] + data[2] + data[3];
+}
+int main() { int* p; cudaMallocManaged(&p, 4); set<<<4, 64>>>(); last<<<4, 32>>>(p); cudaDeviceSynchronize();
+  printf("%d\\n", *p); cudaFree(p); }""", check=True)
+    assert done.stdout == "10\n" and done.stderr == ""
+
+
+def test_results_do_not_depend_on_the_number_of_cores(tmp_path):
+    source = """
+__global__ void k(unsigned* out, unsigned* sum) {
+  __shared__ unsigned s[128];
+  unsigned t = threadIdx.x, v = blockIdx.x * 2654435761u + t;
+  s[t] = v;
+  __syncthreads();
+  for (int k = 64; k; k >>= 1) { if (t < k) s[t] ^= s[t + k] * 31; __syncthreads(); }
+  if (t == 0) { out[blockIdx.x] = s[0]; atomicAdd(sum, s[0]); }
+}
+int main() { unsigned *o, h[2000], s; cudaMalloc(&o, 2001 * 4); cudaMemset(o, 0, 2001 * 4); k<<<2000, 128>>>(o, o + 2000);
+  cudaMemcpy(h, o, 8000, cudaMemcpyDeviceToHost); cudaMemcpy(&s, o + 2000, 4, cudaMemcpyDeviceToHost);
+  unsigned x = 0; for (unsigned v : h) x = x * 33 + v; printf("%u %u\\n", x, s); cudaFree(o); }"""
+    outputs = {build_and_run(tmp_path, source, CUDA_CPU_THREADS=str(n)).stdout for n in (1, 2, 5)}
+    assert len(outputs) == 1
+
+
+def test_spinning_threads_and_blocks_come_to_an_end(tmp_path):
+    done = build_and_run(tmp_path, """
+__device__ int turn, arrived;
+__global__ void in_turn(int* order) {   // each thread waits for the one before, from another warp too
+  int me = blockDim.x - 1 - threadIdx.x;
+  while (atomicAdd(&turn, 0) != me);
+  order[me] = threadIdx.x;
+  __threadfence();
+  atomicAdd(&turn, 1);
+}
+__global__ void all_blocks() {          // a barrier of the grid made by hand
+  if (threadIdx.x == 0) { atomicAdd(&arrived, 1); while (atomicCAS(&arrived, -1, -1) < (int)gridDim.x); }
+  __syncthreads();
+}
+int main() { int* p; cudaMallocManaged(&p, 256); in_turn<<<1, 64>>>(p); all_blocks<<<8, 32>>>(); cudaDeviceSynchronize();
+  printf("%d %d\\n", p[0], p[63]); cudaFree(p); }""")
+    assert done.stdout == "63 0\n"
+
+
+# ---- kernels called from Python -----------------------------------------------------------------------------------
+KERNELS = """
+template <typename T> __global__ void scale(T* a, T f, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) a[i] *= f;
+}
+__global__ void add(const float* a, const float* b, float* c, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  c[i] = a[i] + b[i];
+}
+__global__ void wild(int* p) { *(int*)(threadIdx.x + 8ull) = 1; }
+__global__ void forever(volatile int* p) { while (*p == 0); }
+"""
+
+
+@pytest.fixture(scope="module")
+def kernels(tmp_path_factory):
+    path = tmp_path_factory.mktemp("kernels") / "k.cu"
+    path.write_text(KERNELS)
+    return path
+
+
+def pointer(array):
+    return ctypes.c_void_p(array.ctypes.data)
+
+
+def test_library(kernels):
+    library = Library(kernels, instantiate=["scale<double>"])
+    assert {"add", "wild", "scale<double>"} <= set(library.kernels)
+    a = np.random.default_rng(1).random(1000)
+    expected = a * 3
+    library.launch("scale<double>", (4, 1, 1), (256, 1, 1), 0, [pointer(a), ctypes.c_double(3), ctypes.c_int(1000)])
+    np.testing.assert_array_equal(a, expected)
+
+
+def test_a_crash_in_a_kernel_is_an_exception(kernels):
+    library = Library(kernels)
+    a = np.zeros(4, np.int32)
+    with pytest.raises(LaunchError, match=r"k.cu:10: error: .*\n.*kernel `wild`, block \(0,0,0\), thread"):
+        library.launch("wild", (1, 1, 1), (32, 1, 1), 0, [pointer(a)])
+    with pytest.raises(LaunchError, match="at most 1024"):
+        library.launch("wild", (1, 1, 1), (2048, 1, 1), 0, [pointer(a)])
+    with pytest.raises(LaunchError, match="no kernel 'nothing'; it has .*add"):
+        library.launch("nothing", (1, 1, 1), (1, 1, 1), 0, [])
+    b, c = np.ones(256, np.float32), np.zeros(256, np.float32)
+    library.launch("add", (1, 1, 1), (256, 1, 1), 0, [pointer(b), pointer(b), pointer(c), ctypes.c_int(256)])
+    assert (c == 2).all()
+
+
+def test_check_names_the_argument(kernels):
+    library = Library(kernels, check=True)
+    a, c = np.ones(100, np.float32), np.zeros(100, np.float32)
+    buffers = [(a.ctypes.data, a.nbytes, "a"), (c.ctypes.data, c.nbytes, "c")]
+    with pytest.raises(LaunchError, match=r"out-of-bounds(.|\n)*thread \(100,0,0\)") as caught:
+        library.launch(
+            "add", (1, 1, 1), (128, 1, 1), 0, [pointer(a), pointer(a), pointer(c), ctypes.c_int(100)], buffers=buffers
+        )
+    assert "argument `a`" in str(caught.value)
+
+
+def test_interrupt(kernels):
+    library = Library(kernels)
+    flag = np.zeros(1, np.int32)
+    timer = threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
+    timer.start()
+    start = time.time()
+    with pytest.raises(KeyboardInterrupt):
+        library.launch("forever", (8, 1, 1), (32, 1, 1), 0, [pointer(flag)])
+    assert time.time() - start < 20
