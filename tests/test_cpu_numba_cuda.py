@@ -268,6 +268,82 @@ def test_a_missing_second_barrier_shows_under_some_schedule():
     assert any(result != right for result in run_with_seeds(shift_twice, (1, 32), [np.arange(32)]))
 
 
+@cuda.jit
+def matmul_without_second_barrier(c, a, b):
+    tile_a = cuda.shared.array((8, 8), np.float32)
+    tile_b = cuda.shared.array((8, 8), np.float32)
+    x, y = cuda.grid(2)
+    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+    total = 0.0
+    for m in range(2):
+        tile_a[ty, tx] = a[y, m * 8 + tx]
+        tile_b[ty, tx] = b[m * 8 + ty, x]
+        cuda.syncthreads()
+        for k in range(8):
+            total += tile_a[ty, k] * tile_b[k, tx]
+    c[y, x] = total
+
+
+@cuda.jit
+def histogram_without_atomics(out, x):
+    i = cuda.grid(1)
+    out[x[i]] += 1
+
+
+@cuda.jit
+def private_histogram_flushed_early(out, x):
+    bins = cuda.shared.array(8, np.int32)
+    t = cuda.threadIdx.x
+    if t < 8:
+        bins[t] = 0
+    cuda.syncthreads()
+    cuda.atomic.add(bins, x[cuda.grid(1)], 1)
+    if t < 8:
+        cuda.atomic.add(out, t, bins[t])
+
+
+@cuda.jit
+def scan_in_one_buffer(x):
+    s = cuda.shared.array(32, np.int32)
+    t = cuda.threadIdx.x
+    s[t] = x[t]
+    cuda.syncthreads()
+    step = 1
+    while step < 32:
+        if t >= step:
+            s[t] += s[t - step]
+        cuda.syncthreads()
+        step *= 2
+    x[t] = s[t]
+
+
+@cuda.jit
+def stencil_in_place(x):
+    i = cuda.grid(1)
+    if 0 < i < x.size - 1:
+        x[i] = x[i - 1] + x[i + 1]
+
+
+A, B = (np.random.default_rng(n).integers(0, 5, (16, 16)).astype(np.float32) for n in (1, 2))
+VALUES = np.random.default_rng(3).integers(0, 8, 256)
+LINE = np.arange(64.0)
+
+
+@pytest.mark.parametrize(
+    "kernel, launch, args, right",
+    [
+        (matmul_without_second_barrier, ((2, 2), (8, 8)), [np.zeros_like(A), A, B], A @ B),
+        (histogram_without_atomics, (8, 32), [np.zeros(8, np.int32), VALUES], np.bincount(VALUES)),
+        (private_histogram_flushed_early, (8, 32), [np.zeros(8, np.int32), VALUES], np.bincount(VALUES)),
+        (scan_in_one_buffer, (1, 32), [np.arange(32, dtype=np.int32)], np.cumsum(np.arange(32))),
+        (stencil_in_place, (2, 32), [LINE], np.concatenate([[0], LINE[:-2] + LINE[2:], [63]])),
+    ],
+)
+def test_races_give_wrong_results_under_most_schedules(kernel, launch, args, right):
+    results = run_with_seeds(kernel, launch, args, seeds=6)
+    assert sum(result != right.tolist() for result in results) >= 4
+
+
 def test_the_same_seed_gives_the_same_run_and_no_seed_runs_in_order():
     @cuda.jit
     def order(out, counter):

@@ -267,7 +267,6 @@ class Launch:
         self.function, self.args, self.name = function, args, name
         self.grid, self.block = grid, block
         self.dynamic_bytes = dynamic_bytes
-        self.static_bytes = 0
         self.block_size = block[0] * block[1] * block[2]
         self.grid_size = grid[0] * grid[1] * grid[2]
         self.schedule = Schedule(_schedule.get())
@@ -282,11 +281,11 @@ class Launch:
         return [self.coordinates[i] for i in self.schedule.order(self.block_size)]
 
     def run(self):
+        if now.observer is not None:
+            now.observer.launch(self.name, self.grid, self.block)
         now.launch = self
         for dim3, values in ((block_dim, self.block), (grid_dim, self.grid)):
             dim3.x, dim3.y, dim3.z = values
-        if now.observer is not None:
-            now.observer.launch(self.name, self.grid, self.block)
         self.hub = getcurrent()
         try:
             with np.errstate(all="ignore"), warnings.catch_warnings(), _watchdog(_time_limit.get()):
