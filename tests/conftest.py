@@ -4,6 +4,8 @@ import os
 import tempfile
 from pathlib import Path
 
+import utils  # noqa: F401    before any test imports numba: it chooses the GPU or the CPU engines
+
 if "PYTEST_XDIST_WORKER" not in os.environ:          # a worker inherits the folder from the run it belongs to
     _scratch = tempfile.TemporaryDirectory(prefix="cuda-course-")      # removed when the run ends
     os.environ["CUDA_COURSE_PROGRESS"] = str(Path(_scratch.name) / "progress.json")
