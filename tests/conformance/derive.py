@@ -991,6 +991,102 @@ def cublas_more():
     return text + " ".join(g(v) for v in x.T.ravel()) + " success\n"
 
 
+# ---- more of the language
+
+
+@program
+def declarations():
+    x = [i * 2 * 3 + 1 for i in range(4)]
+    x[0] += 9 + 2 + 4 + 2 + 2 * 3 + 3
+    x = [-(v + 10 + 100 + 1000) for v in x]
+    x = [int(v / 2) for v in x]  # C++ rounds towards zero
+    x = [-((v + 10) * 2 * 3) + 2 for v in x]
+    return row(*x, 55, 55, end="\n")
+
+
+@program
+def tokens():
+    total = 5 + 2 * (7 << 4) + 4
+    shifted = (3 << 4) + (100 >> 3) + (1 << 1)
+    raw = 'kernel<<<grid, block>>>(x); __device__ " int'
+    return f'{total} {shifted} add<<<1, 1>>>(p, 5); // "__shared__" \\ {len(raw)} "< add<<<1, 1>>>(p)\n3\n'
+
+
+@program
+def device_lambdas():
+    x = [3 * i + 100 for i in range(10)]
+    return f"{x[0]} {x[5]} {x[9]}  {2 * 1 + 1} {2 * 9 + 1}\n{g(sum(0.5 + i for i in range(10)))}\n"
+
+
+@program
+def shared_kinds():
+    best = max(range(32), key=lambda t: t * 13 % 32)
+    cube = {(t // 16, t // 4 % 4, t % 4): t for t in range(32)}
+    text = ""
+    for t in (0, 7, 16, 31):
+        after = (t + 1) % 32
+        out = after + 100 * after**2 + 77 + cube[1, 2, 3] + 32
+        out += cube[(t // 16) ^ 1, t // 4 % 4, t % 4] * 1000000
+        turned = (t + 16) % 32
+        text += f"{out} {g(turned * 0.5 + turned * 100 + best * 10000)}\n"
+    return text
+
+
+@program
+def half_warps():
+    total = sum(i % 4 for i in range(32))  # 48, exact in half precision
+    out = [total + 1000 * (2 * t + 1) + 1e6 * 18 for t in (0, 3)]
+    return f"{out[0]:.0f} {out[1]:.0f} 16 8\n"
+
+
+@program
+def math_fast():
+    floats = [
+        math.e, math.log(2), 3, 2, math.sin(1), math.cos(1), math.tan(1), 8, 0.25, 100,
+        0.5, 12, 2, math.pi, 1, -8, 1, 0, 3, 1,
+    ]  # fmt: skip
+    doubles = [math.pi, 1024, 9, 2.5, -1, 1.5, 3, 1000, 5, 0]
+    ints = [5, -3, 5, -5, 1 << 40, 7, 7, 2**31 - 1, 0, 1, -2, 3, -3, 2, 9, -3, -1, -4, 300 - 256, 2**32 - 1]
+    text = "".join(" ".join(f"{v:.3f}" for v in floats[i : i + 10]) + "\n" for i in (0, 10))
+    text += "".join(f"{v:.6f} " for v in doubles) + "\n"
+    return text + row(*ints[:10], end="\n") + row(*ints[10:], end="\n")
+
+
+@program
+def large_grids():
+    text = ""
+    for x, y, z in ((100000, 1, 1), (1, 65535, 1), (1, 1, 65535), (30, 40, 50)):
+        total = x * y * z
+        text += f"{total} {total * (x - 1 + y - 1 + z - 1) // 2}\n"
+    block = sum(range(1024))
+    return text + f"{block} {block + 63}\n" * 4 + "2000 cudaSuccess\n"
+
+
+@program
+def dynamic_streams():
+    ten, hundred = 2 * sum(10 + t for t in range(4)), sum(100 + t for t in range(8))
+    return f"cudaSuccess\n{ten + hundred} {ten} {hundred}\n"
+
+
+@program
+def spin_between_blocks():
+    return row(*np.cumsum(range(8)))
+
+
+@program
+def producer_consumer():
+    def consumer(thread):
+        warp, lane = divmod(thread, 32)
+        return sum(100 * r + (lane ^ warp) for r in range(5))
+
+    return row(0, consumer(32), consumer(69), consumer(127), end="\n") + "64 0 64 64\n"
+
+
+@program
+def symbols_more():
+    return f"3 {g(3 * (10 + 20 + 30) / 3)} 4 9\n1\n4\n"
+
+
 PROVENANCE = FOLDER / "provenance.json"
 
 
