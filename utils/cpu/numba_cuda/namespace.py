@@ -34,7 +34,7 @@ class Cast:
     """A type in a kernel: converts a number as a GPU does, and is also accepted where a dtype is wanted."""
 
     def __init__(self, dtype):
-        self.dtype = dtype
+        self.dtype = self.cpu_dtype = dtype
 
     def __call__(self, value=0):
         return self.dtype.type(value) if self.dtype.kind == "f" else as_number(value, self.dtype)
