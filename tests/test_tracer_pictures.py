@@ -113,9 +113,9 @@ def test_every_picture_names_its_line_and_has_a_text_alternative(transposed):
 
 def test_the_memory_picture_says_what_was_counted(transposed):
     fig = transposed.draw_memory("a[y, x]")
-    assert "reads a: 4 sectors, 4 would do = 100 %" in texts(fig) and "moved for nothing" not in texts(fig)
+    assert "reads a: 4 sectors, 4 would do = 100 %" in texts(fig) and "not asked for" not in texts(fig)
     fig = transposed.draw_memory("out[x, y] = tile")
-    assert "writes out: 32 sectors, 4 would do = 12.5 %" in fig.alt and "moved for nothing" in texts(fig)
+    assert "writes out: 32 sectors, 4 would do = 12.5 %" in fig.alt and "not asked for" in texts(fig)
     labels = [label.get_text() for label in fig.axes[0].get_yticklabels()]
     assert labels == [f"out[{row}, 0]" for row in range(32)], "one row of memory for each lane"
 

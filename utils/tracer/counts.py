@@ -20,9 +20,9 @@ class Events:
     """The events of a recording as columns, with what follows from them.
 
     epoch: how many block-wide barriers the thread has passed. occurrence: which iterations of its loops this
-    is, and how often the thread has been at this place in them; events of a warp's lanes at one place that agree
-    in epoch and occurrence are taken as one instruction. step: the event's place among those of its thread and
-    epoch.
+    is, and how often the thread has been at this place in them. Events of a warp's lanes at one place that
+    agree in epoch and occurrence are taken as one instruction. step: the event's place among those of its
+    thread and epoch.
     """
 
     def __init__(self, recording):
@@ -227,7 +227,10 @@ def coalescing(events):
     touched, lines = sectors(events, chosen, numbers), sectors(events, chosen, numbers, CACHE_LINE)
     fewest = -(-unique_bytes(events, chosen, numbers) // SECTOR)
     rows, labels = rows_of(events, first)
-    totals = [np.bincount(rows, weights).astype(int).tolist() for weights in (None, np.bincount(numbers), touched, fewest, lines)]
+    totals = [
+        np.bincount(rows, weights).astype(int).tolist()
+        for weights in (None, np.bincount(numbers), touched, fewest, lines)
+    ]
     return [
         Coalescing(*where, array, operation, *numbers)
         for (where, array, operation), *numbers in zip(labels, *totals, strict=True)
@@ -244,7 +247,11 @@ def passes(events, chosen, numbers):
     lanes_a_phase = np.where(size <= 4, WARP, np.maximum(1, WARP * 4 // np.maximum(size, 1)))
     phase = events.lane[chosen] // lanes_a_phase
     numbers_of_words, root, word = pieces(events, chosen, numbers, BANK_BYTES)
-    count = (events.address[chosen] + np.maximum(size, 1) - 1) // BANK_BYTES - events.address[chosen] // BANK_BYTES + 1
+    count = (
+        (events.address[chosen] + np.maximum(size, 1) - 1) // BANK_BYTES
+        - events.address[chosen] // BANK_BYTES
+        + 1
+    )
     phase = np.repeat(phase, count)
     alone = np.where(events.kind[chosen] == ATOMIC, events.lane[chosen], -1)
     _, words = group(numbers_of_words, phase, root, word, np.repeat(alone, count))
@@ -324,9 +331,12 @@ def branches(events):
     keys = line[events.site[chosen[first]]]
     rows, index = group(keys)
     totals = [
-        np.bincount(rows, weights).astype(int).tolist() for weights in (None, (taken > 0) & (taken < lanes), taken, lanes - taken)
+        np.bincount(rows, weights).astype(int).tolist()
+        for weights in (None, (taken > 0) & (taken < lanes), taken, lanes - taken)
     ]
-    return [Branch(*place(events, places[keys[i]]), *numbers) for i, *numbers in zip(index, *totals, strict=True)]
+    return [
+        Branch(*place(events, places[keys[i]]), *numbers) for i, *numbers in zip(index, *totals, strict=True)
+    ]
 
 
 @dataclass(frozen=True)

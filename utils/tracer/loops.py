@@ -17,8 +17,8 @@ from .record import LINE, NOT_TAKEN, TAKEN
 class Loop:
     """A for or while: its own line, its body's first and last line, and what tells of a new iteration.
 
-    marked_by_branch: the body begins with an if on one line, so that its decision marks an iteration; else its
-    first statement does.
+    marked_by_branch: the body begins with an if on one line, so that its decision marks an iteration; else
+    its first statement does.
     """
 
     filename: str
@@ -37,7 +37,15 @@ def loops_in(tree, filename, shift=0):
             one_line = bool(nested) and nested[0].lineno == start.lineno
             if start.lineno == node.lineno or one_line and not isinstance(start, ast.If):
                 continue  # several statements report the same line: its iterations cannot be told apart
-            found.append(Loop(filename, node.lineno + shift, start.lineno + shift, node.body[-1].end_lineno + shift, one_line))
+            found.append(
+                Loop(
+                    filename,
+                    node.lineno + shift,
+                    start.lineno + shift,
+                    node.body[-1].end_lineno + shift,
+                    one_line,
+                )
+            )
     return sorted(found, key=lambda loop: (loop.line, -loop.last))
 
 
@@ -59,7 +67,7 @@ def loops_of(filename, function):
 
 
 def iterations(events, function):
-    """A number for each event: events of any threads with equal numbers are in the same iterations of all loops."""
+    """A number for each event: those with equal numbers are in the same iterations of the same loops."""
     label, count = np.zeros(len(events), np.int64), 1
     line = np.array([site.line for site in events.sites] or [0])[events.site]
     for filename in {site.filename for site in events.sites}:
@@ -79,7 +87,7 @@ def iterations(events, function):
 
 
 def positions(events, entries, marks, label):
-    """(how often the thread had entered the loop, in these iterations of the loops around it; which iteration)."""
+    """(how often the thread has entered the loop, in this iteration of those around it; which iteration)."""
     order = events.by_thread
     marked = np.cumsum(marks[order])
     last = np.maximum.accumulate(np.where(entries[order], np.arange(len(order)), 0))

@@ -28,7 +28,9 @@ def rgb(colour):
 
 def code_of(trace, filename, line):
     """'line 12: out[i] = a[i]', cropped to what fits a title."""
-    text = next((text.strip() for name, number, text in trace.source if (name, number) == (filename, line)), "")
+    text = next(
+        (text.strip() for name, number, text in trace.source if (name, number) == (filename, line)), ""
+    )
     return f"line {line}:  {text if len(text) <= 84 else text[:83] + '…'}"
 
 
@@ -65,14 +67,20 @@ def select(trace, rows, space, line, array, operation, warp, time):
         own = chosen[here]
         numbers, first = counts.requests(events, own)
         if warp is None:
-            cost = counts.sectors(events, own, numbers) if space == "global" else counts.passes(events, own, numbers)[1]
+            cost = (
+                counts.sectors(events, own, numbers)
+                if space == "global"
+                else counts.passes(events, own, numbers)[1]
+            )
             warp = int(events.warp[first[np.argmax(cost)]])
         mine = np.flatnonzero(events.warp[first] == warp)
         mine = mine[np.argsort(first[mine])]
         if not len(mine):
             raise TraceError(f"{warp_name(trace, warp)} does not come to line {row.line}")
         if not 0 <= time < len(mine):
-            raise TraceError(f"{warp_name(trace, warp)} comes to line {row.line} {len(mine)} times; time= counts from 0")
+            raise TraceError(
+                f"{warp_name(trace, warp)} comes to line {row.line} {len(mine)} times; time= counts from 0"
+            )
         drawn.append((row, own[numbers == mine[time]]))
     return drawn, warp
 
@@ -83,8 +91,8 @@ def select(trace, rows, space, line, array, operation, warp, time):
 def memory(trace, line=None, array=None, operation=None, warp=None, time=0):
     """Memory as rows of 128 bytes, four 32-byte sectors each, with what one request of one warp asks for.
 
-    A cell is an element; its colour and number are the lane that asks for it. Orange: moved with it, for
-    nothing.
+    A cell is an element; its colour and number are the lane that asks for it. Orange: moved
+    with it, not asked for.
     line, array, operation: which accesses (a line number or a piece of its text; None: the first line that
         wastes sectors). warp: its number through the grid (None: the one that moves most).
     time: which of its requests there, from 0.
@@ -98,15 +106,20 @@ def memory(trace, line=None, array=None, operation=None, warp=None, time=0):
         touched = int(counts.sectors(trace.events, chosen, numbers)[0])
         fewest = -(-int(counts.unique_bytes(trace.events, chosen, numbers)[0]) // counts.SECTOR)
         verb = {"read": "reads", "write": "writes", "atomic": "changes"}[row.operation]
-        texts.append(
-            f"{verb} {row.array}: {touched} sector{'s' * (touched != 1)}, {fewest} would do = {100 * fewest / touched:.3g} %"
-        )
+        text = f"{verb} {row.array}: {touched} sector{'s' * (touched != 1)}, {fewest} would do"
+        texts.append(f"{text} = {100 * fewest / touched:.3g} %")
     title = f"{code_of(trace, row.filename, row.line)}\n{warp_name(trace, warp)}"
-    alt = f"Memory touched by {warp_name(trace, warp)} in {code_of(trace, row.filename, row.line)} " + "; ".join(texts) + "."
+    alt = (
+        f"Memory touched by {warp_name(trace, warp)} in {code_of(trace, row.filename, row.line)} "
+        + "; ".join(texts)
+        + "."
+    )
     each = 0.23 if max(heights) <= 8 else 0.125
     fig = figure(8.6, 0.75 + sum(0.62 + each * height for height in heights), alt=alt)
     fig.suptitle(title, fontsize=9.5, x=0.01, ha="left", color=INK, family="monospace")
-    panels = fig.subplots(len(drawn), 1, height_ratios=[0.62 / each + height for height in heights], squeeze=False)[:, 0]
+    panels = fig.subplots(
+        len(drawn), 1, height_ratios=[0.62 / each + height for height in heights], squeeze=False
+    )[:, 0]
     for axes, content, text in zip(panels, sheets, texts, strict=True):
         draw_sheet(axes, content, text)
     return fig
@@ -128,13 +141,18 @@ def sheet(events, chosen):
     rows = rows[:MOST_ROWS]
     lanes = {}
     for address, lane in where:
-        if address // counts.CACHE_LINE in rows:
-            lanes.setdefault((rows.index(address // counts.CACHE_LINE), address % counts.CACHE_LINE // size), []).append(lane)
-    labels = []
-    for row in rows:
-        index = memory.index(row * counts.CACHE_LINE - memory.start) if row * counts.CACHE_LINE >= memory.start else None
-        labels.append(f"{memory.name}[{', '.join(map(str, index))}]" if index is not None else f"byte {row * 128}")
+        row, within = divmod(address, counts.CACHE_LINE)
+        if row in rows:
+            lanes.setdefault((rows.index(row), within // size), []).append(lane)
+    labels = [row_label(memory, row * counts.CACHE_LINE - memory.start) for row in rows]
     return rows, size, cells, lanes, labels, hidden
+
+
+def row_label(memory, offset):
+    """What a row of memory that begins at this byte of an array begins with."""
+    if -counts.CACHE_LINE < offset < 0:
+        return f"… {memory.element(0)}"  # the array begins somewhere in this row
+    return memory.element(offset)
 
 
 def draw_sheet(axes, content, text):
@@ -162,13 +180,15 @@ def draw_sheet(axes, content, text):
                 color=lane_colour(who[0])[1],
             )
     axes.set_yticks(range(len(rows)), labels, fontsize=7 if len(rows) < 9 else 5.5, family="monospace")
-    axes.set_xticks([(i + 0.5) * per_sector - 0.5 for i in range(4)], [f"sector {i}" for i in range(4)], fontsize=7)
+    axes.set_xticks(
+        [(i + 0.5) * per_sector - 0.5 for i in range(4)], [f"sector {i}" for i in range(4)], fontsize=7
+    )
     axes.xaxis.tick_top()
     axes.tick_params(length=0)
     more = f"  (and {hidden} more rows)" if hidden else ""
     axes.set_title(text + more, fontsize=9, loc="left", color=INK)
     if len(lanes) < len({(row, cell // per_sector) for row, cell in lanes}) * per_sector:
-        axes.set_title("orange: moved for nothing", fontsize=7.5, loc="right", color="#8A5A00")
+        axes.set_title("orange: moved, not asked for", fontsize=7.5, loc="right", color="#8A5A00")
 
 
 def show_cells(axes, picture, fine=True):
@@ -201,7 +221,11 @@ def banks(trace, line=None, array=None, operation=None, warp=None, time=0):
         said = "no bank conflict: 1 pass" if worst == 1 else f"{worst}-way bank conflict: {worst} passes"
         texts.append(f"{verb} {row.array}{part}: {said}")
     title = f"{code_of(trace, row.filename, row.line)}\n{warp_name(trace, warp)}"
-    alt = f"Banks used by {warp_name(trace, warp)} in {code_of(trace, row.filename, row.line)} " + "; ".join(texts) + "."
+    alt = (
+        f"Banks used by {warp_name(trace, warp)} in {code_of(trace, row.filename, row.line)} "
+        + "; ".join(texts)
+        + "."
+    )
     heights = [max(len(rows), 2) for rows, *_ in sheets]
     each = 0.23 if max(heights) <= 8 else 0.125
     fig = figure(8.6, 0.7 + sum(1.35 + each * height for height in heights), alt=alt)
@@ -233,7 +257,11 @@ def bank_sheet(events, chosen):
             best = words, load, phase
     words, load, phase = best
     rows = sorted({word // counts.BANKS for word in words})
-    part = "" if lanes_a_phase == counts.WARP else f" (lanes {phase * lanes_a_phase}–{(phase + 1) * lanes_a_phase - 1})"
+    part = (
+        ""
+        if lanes_a_phase == counts.WARP
+        else f" (lanes {phase * lanes_a_phase}–{(phase + 1) * lanes_a_phase - 1})"
+    )
     shown = rows[:MOST_ROWS]
     kept = {word: who for word, who in words.items() if word // counts.BANKS in shown}
     return shown, kept, load, part, len(rows) - len(shown)
@@ -295,7 +323,9 @@ def draw_banks(above, below, content, text):
 def listing(trace, rows, columns, alt, title, width):
     """A figure with the kernel's lines `rows`, (filename, line), at the left and axes for a chart."""
     texts = [
-        f"{line:>4}  {text[:57] + '…' if len(text) > 58 else text}" for name, line, text in trace.source if (name, line) in rows
+        f"{line:>4}  {text[:57] + '…' if len(text) > 58 else text}"
+        for name, line, text in trace.source
+        if (name, line) in rows
     ]
     fig = figure(9.4, 0.95 + 0.21 * len(texts), alt=alt)
     code, chart = fig.subplots(1, 2, width_ratios=(4.3, width))
@@ -360,7 +390,9 @@ def divergence(trace, block=0):
     for boundary in range(0, threads + 1, counts.WARP):
         chart.axvline(boundary - 0.5, color=INK, linewidth=1)
     chart.set_xticks(
-        [0, *range(counts.WARP - 1, threads, counts.WARP)] if threads > 64 else sorted({*range(0, threads, 8), threads - 1})
+        [0, *range(counts.WARP - 1, threads, counts.WARP)]
+        if threads > 64
+        else sorted({*range(0, threads, 8), threads - 1})
     )
     chart.tick_params(labelsize=7, length=2)
     chart.set_xlabel("thread of the block (blue: runs the line); right: active lanes of a warp", fontsize=7.5)
@@ -397,7 +429,9 @@ def barriers(trace, block=None):
     )
     threads = trace.threads_a_block
     lines = kernel_lines(trace, set(rows))
-    fig, code, chart = listing(trace, set(lines), threads, alt, f"{trace.name}: barriers that the threads of {where} reach", 5.1)
+    fig, code, chart = listing(
+        trace, set(lines), threads, alt, f"{trace.name}: barriers that the threads of {where} reach", 5.1
+    )
     picture = np.ones((len(lines), threads, 3))
     notes = [""] * len(lines)
     for row in trace.barriers:
@@ -414,7 +448,9 @@ def barriers(trace, block=None):
     for boundary in range(0, threads + 1, counts.WARP):
         chart.axvline(boundary - 0.5, color="#BBBBBB", linewidth=0.8, zorder=0.5)
     chart.set_xticks(
-        sorted({*range(0, threads, max(counts.WARP, threads // 8)), threads - 1}) if threads > 40 else range(0, threads, 4)
+        sorted({*range(0, threads, max(counts.WARP, threads // 8)), threads - 1})
+        if threads > 40
+        else range(0, threads, 4)
     )
     chart.tick_params(labelsize=7, length=2)
     chart.set_xlabel("thread of the block (blue: waits here; orange: never comes)", fontsize=7.5)
@@ -440,7 +476,9 @@ def races(trace, number=0):
     lines, _ = events.line_of_site
     tracks = []
     for i, where, operation in ((a, race, race.operation), (b, race.other, race.other_operation)):
-        own = near[(lines[events.site[near]] == lines[events.site[i]]) & (events.kind[near] == events.kind[i])]
+        own = near[
+            (lines[events.site[near]] == lines[events.site[i]]) & (events.kind[near] == events.kind[i])
+        ]
         tracks.append((where, operation, own))
     if tracks[0][0].line == tracks[1][0].line and race.operation == race.other_operation:
         tracks = tracks[:1]
@@ -507,7 +545,7 @@ def races(trace, number=0):
     title = "\n".join(dict.fromkeys(code_of(trace, where.filename, where.line) for where, *_ in tracks))
     axes.set_title(title, fontsize=9, loc="left", family="monospace", color=INK)
     axes.set_xlabel(
-        f"element of {race.array}; t: thread of its block; red: several threads, in no order",
+        f"element of {race.array}; t: thread (b: block); red: several threads, in no order",
         fontsize=7.5,
     )
     return fig

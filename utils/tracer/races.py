@@ -64,7 +64,7 @@ def elements(events, chosen):
 
 def contended(events, order, chosen, element, inside):
     """For each element that several threads of a block (or several blocks) use between two barriers, at least
-    one writing and not all atomically: its accesses, the first of each thread at each place in each `phase`."""
+    one writing and not all atomically: its accesses, each thread's first at a place in a `phase`."""
     if inside:
         stretch, _ = group(element, events.block[chosen], events.epoch[chosen])
         user = events.thread[chosen]
@@ -80,7 +80,9 @@ def contended(events, order, chosen, element, inside):
     np.maximum.at(high, stretch, user)
     keep = (plain & changed & (low < high))[stretch]
     chosen, stretch = chosen[keep], stretch[keep]
-    _, first = group(stretch, events.thread[chosen], events.site[chosen], events.kind[chosen], order.phase[chosen])
+    _, first = group(
+        stretch, events.thread[chosen], events.site[chosen], events.kind[chosen], order.phase[chosen]
+    )
     if not len(first):
         return []
     first = first[np.lexsort((chosen[first], stretch[first]))]

@@ -299,7 +299,9 @@ class Record:
     def _field(self, name, kind, frame):
         view, index = self._view, self._index
         if name not in view.dtype.fields:
-            raise AttributeError(f"{view.describe()} has no field {name!r}; it has {', '.join(view.dtype.names)}")
+            raise AttributeError(
+                f"{view.describe()} has no field {name!r}; it has {', '.join(view.dtype.names)}"
+            )
         dtype, start = view.dtype.fields[name][:2]
         places = index if type(index) is tuple else (index,)
         offset = view.offset + start + sum(i * s for i, s in zip(places, view.strides, strict=True))
@@ -376,7 +378,9 @@ def copy_within(data, roots):
         return np.array(data, order="K")
     if address(root) not in roots:
         roots[address(root)] = np.array(root.ravel(order="K")).view(np.uint8)
-    return np.ndarray(data.shape, data.dtype, roots[address(root)], address(data) - address(root), data.strides)
+    return np.ndarray(
+        data.shape, data.dtype, roots[address(root)], address(data) - address(root), data.strides
+    )
 
 
 def shifted(data, shift):
@@ -405,7 +409,9 @@ def check_kernel(kernel):
             f"{name} is a CUDA C kernel; only Numba kernels can be traced. "
             "%nvcc FILE.cu --check --run finds races, wrong indices and unwritten shared memory in CUDA C"
         )
-    raise TraceError(f"{name} is no kernel: trace(kernel, grid, block, *arguments) takes a @cuda.jit function")
+    raise TraceError(
+        f"{name} is no kernel: trace(kernel, grid, block, *arguments) takes a @cuda.jit function"
+    )
 
 
 def whole(dim, name):
@@ -456,6 +462,8 @@ def record(kernel, grid, block, args, shared_bytes, *, max_threads, limit, secon
             fresh[grid, block, 0, shared_bytes](*ready)
         except (BarrierError, KernelIndexError) as caught:
             error = caught
-    results = {name: arg.data for name, arg in zip(names, ready, strict=False) if isinstance(arg, DeviceNDArray)}
+    results = {
+        name: arg.data for name, arg in zip(names, ready, strict=False) if isinstance(arg, DeviceNDArray)
+    }
 
     return Recording(function.__name__, function, grid, block, recorder, results, error)

@@ -14,10 +14,20 @@ from .record import TraceError, record
 #: Threads and events of one trace unless the caller says otherwise, and seconds before it is stopped.
 MAX_THREADS, MAX_EVENTS, SECONDS = 16_384, 2_000_000, 30
 CODE_WIDTH = 52
-NO_PROBLEMS = "No races, no skipped barriers, no wrong indices, no reads of unwritten shared memory in this run."
+COLUMNS = ("line", "code", "lanes", "a warp's request")
+CELL, CODE = (
+    "text-align:left;padding:1px 8px;vertical-align:top;",
+    "font-family:monospace;white-space:pre-wrap",
+)
+PROBLEM = "border-left:4px solid #B03A00;padding:2px 8px;margin:4px 0"
+NO_PROBLEMS = (
+    "No races, no skipped barriers, no wrong indices, no reads of unwritten shared memory in this run."
+)
 
 
-def trace(kernel, grid, block, *args, shared_bytes=0, max_threads=MAX_THREADS, limit=MAX_EVENTS, seconds=SECONDS):
+def trace(
+    kernel, grid, block, *args, shared_bytes=0, max_threads=MAX_THREADS, limit=MAX_EVENTS, seconds=SECONDS
+):
     """Run a Numba kernel once, on the CPU, and record each access, barrier, atomic and branch as a Trace.
 
     kernel: a @cuda.jit function, on a machine with a GPU too. grid, block: as in kernel[grid, block].
@@ -29,7 +39,9 @@ def trace(kernel, grid, block, *args, shared_bytes=0, max_threads=MAX_THREADS, l
     the report. Raises TraceError for what cannot be traced (no Numba kernel, too many threads), TooManyEvents
     or KernelTimeout for a loop that does not end, and the kernel's own error if it has another one.
     """
-    return Trace(record(kernel, grid, block, args, shared_bytes, max_threads=max_threads, limit=limit, seconds=seconds))
+    return Trace(
+        record(kernel, grid, block, args, shared_bytes, max_threads=max_threads, limit=limit, seconds=seconds)
+    )
 
 
 class Trace:
@@ -118,7 +130,9 @@ class Trace:
         found = [
             row
             for row in rows
-            if array in (None, row.array) and operation in (None, row.operation) and (numbers is None or row.line in numbers)
+            if array in (None, row.array)
+            and operation in (None, row.operation)
+            and (numbers is None or row.line in numbers)
         ]
         if not found:
             asked = ", ".join(
@@ -126,8 +140,12 @@ class Trace:
                 for name, value in (("array", array), ("operation", operation), ("line", line))
                 if value is not None
             )
-            known = "; ".join(f"line {row.line} {row.operation} {row.array}" for row in rows) or "there are none"
-            raise TraceError(f"no such access{': ' + asked if asked else ''}. Of this kind the kernel has: {known}")
+            known = (
+                "; ".join(f"line {row.line} {row.operation} {row.array}" for row in rows) or "there are none"
+            )
+            raise TraceError(
+                f"no such access{': ' + asked if asked else ''}. Of this kind the kernel has: {known}"
+            )
         return found
 
     def lines_with(self, line):
@@ -244,7 +262,13 @@ class Trace:
             if (race.other.line, race.other.filename) == (race.line, race.filename)
             else f"line {race.other.line}, {race.other.code}"
         )
-        where = "" if not race.between_blocks else " So do other threads of one block." if race.within_blocks else ""
+        where = (
+            ""
+            if not race.between_blocks
+            else " So do other threads of one block."
+            if race.within_blocks
+            else ""
+        )
         if self.events.block[race.events[0]] != self.events.block[race.events[1]]:
             cure = "They are in different blocks, for which no syncthreads() helps." + where
         else:
@@ -273,11 +297,16 @@ class Trace:
     def title(self):
         sizes = [self._shown(self.grid), self._shown(self.block)]
         threads, warps = self.blocks * self.threads_a_block, self.blocks * self.events.warps_a_block
-        return f"{self.name}[{', '.join(sizes)}]: {threads:,} thread{'s' * (threads > 1)}, {warps:,} warp{'s' * (warps > 1)}"
+        counted = f"{threads:,} thread{'s' * (threads > 1)}, {warps:,} warp{'s' * (warps > 1)}"
+        return f"{self.name}[{', '.join(sizes)}]: {counted}"
 
     @staticmethod
     def _shown(sizes):
-        return str(sizes[0]) if sizes[1:] == (1, 1) else str(sizes if sizes[2] > 1 else sizes[:2]).replace(" ", "")
+        return (
+            str(sizes[0])
+            if sizes[1:] == (1, 1)
+            else str(sizes if sizes[2] > 1 else sizes[:2]).replace(" ", "")
+        )
 
     @property
     def _remarks(self):
@@ -317,19 +346,19 @@ class Trace:
 
     def _repr_html_(self):
         lanes = {(row.filename, row.line): row.active for row in self.activity}
-        cell = 'style="text-align:left;padding:1px 8px;vertical-align:top;{}"'
-        mono = "font-family:monospace;white-space:pre;"
         parts = [f"<p><b>{html.escape(self.title)}</b></p>"]
         for problem in self.problems:
-            parts.append(f'<pre style="border-left:4px solid #B03A00;padding:2px 8px;margin:4px 0">{html.escape(problem)}</pre>')
-        head = "".join(f'<th scope="col" {cell.format("")}>{name}</th>' for name in ("line", "code", "lanes", "a warp's request"))
+            parts.append(f'<pre style="{PROBLEM}">{html.escape(problem)}</pre>')
+        head = "".join(f'<th scope="col" style="{CELL}">{name}</th>' for name in COLUMNS)
         parts.append(f"<table><thead><tr>{head}</tr></thead><tbody>")
         for filename, line, text in self.source:
-            notes = "".join(bar(badness) + html.escape(note) + "<br>" for note, badness in self.notes.get((filename, line), []))
+            notes = "<br>".join(
+                bar(badness) + html.escape(note) for note, badness in self.notes.get((filename, line), [])
+            )
             active = f"{lanes[filename, line]:.3g}" if (filename, line) in lanes else ""
+            cells = (line, ""), (html.escape(text), CODE), (active, ""), (notes, "min-width:20em")
             parts.append(
-                f"<tr><td {cell.format('')}>{line}</td><td {cell.format(mono)}>{html.escape(text)}</td>"
-                f"<td {cell.format('')}>{active}</td><td {cell.format('')}>{notes}</td></tr>"
+                "<tr>" + "".join(f'<td style="{CELL}{style}">{cell}</td>' for cell, style in cells) + "</tr>"
             )
         parts.append("</tbody></table>")
         parts += [f"<p>{remark}</p>" for remark in self._remarks]

@@ -132,7 +132,9 @@ class Steps:
         axes.set_xticks([])
         axes.set_yticks([])
         doing = f": {' and '.join(sorted(kinds))}" if kinds else ""
-        axes.set_title(f"{memory.name} ({memory.space}){doing}", fontsize=8.5, loc="left", color=ALARM if kinds else INK)
+        axes.set_title(
+            f"{memory.name} ({memory.space}){doing}", fontsize=8.5, loc="left", color=ALARM if kinds else INK
+        )
 
     # -- in a notebook ---------------------------------------------------------------------------------------
 
@@ -146,7 +148,9 @@ class Steps:
         import ipywidgets
 
         pictures = {}
-        slider = ipywidgets.IntSlider(0, 0, max(len(self) - 1, 0), description="step", continuous_update=False)
+        slider = ipywidgets.IntSlider(
+            0, 0, max(len(self) - 1, 0), description="step", continuous_update=False
+        )
         play = ipywidgets.Play(0, 0, max(len(self) - 1, 0), interval=900, show_repeat=False)
         ipywidgets.jslink((play, "value"), (slider, "value"))
         warps = self.trace.blocks * self.trace.events.warps_a_block
@@ -181,7 +185,9 @@ def outline(axes, memory, rows, columns):
     """A thin frame around an array."""
     from matplotlib.patches import Rectangle
 
-    axes.add_patch(Rectangle((-0.5, -0.5), columns, rows, fill=False, edgecolor="#BBBBBB", linewidth=0.8, clip_on=False))
+    axes.add_patch(
+        Rectangle((-0.5, -0.5), columns, rows, fill=False, edgecolor="#BBBBBB", linewidth=0.8, clip_on=False)
+    )
 
 
 def layout(memory):
@@ -203,4 +209,6 @@ def ordered(events, warp):
     chosen = chosen[events.warp[chosen] == warp]
     numbers, first = counts.requests(events, chosen)
     steps = [chosen[numbers == number] for number in range(len(first))]
-    return sorted(steps, key=lambda step: (events.epoch[step[0]], events.step[step].min(), events.site[step[0]]))
+    return sorted(
+        steps, key=lambda step: (events.epoch[step[0]], events.step[step].min(), events.site[step[0]])
+    )

@@ -1,4 +1,4 @@
-"""Hold the tracer's counts against Nsight Compute's on this machine's GPU: python -m utils.tracer.validate_ncu
+"""Hold the tracer's counts against Nsight Compute's on this GPU: python -m utils.tracer.validate_ncu
 
 Runs a handful of kernels once under ncu, traces the same launches, prints both counts side by side and writes
 them to assets/recorded/tracer-<gpu>.json. Exits with 1 if a count differs, 2 if nothing could be measured
@@ -123,7 +123,13 @@ def cases():
         )
     yield "copy, float64, stride 2", strided_copy, 4, 64, (ones(256), ones(512), 2, 0)
     for kernel in (transpose_naive, transpose_tiled, transpose_padded):
-        yield kernel.__name__, kernel, (2, 2), (32, 32), (ones((64, 64), np.float32), ones((64, 64), np.float32))
+        yield (
+            kernel.__name__,
+            kernel,
+            (2, 2),
+            (32, 32),
+            (ones((64, 64), np.float32), ones((64, 64), np.float32)),
+        )
     for stride in (1, 2, 3, 8, 32):
         yield f"banks, 4 bytes, stride {stride}", banks_4_bytes, 1, 32, (ones(32, np.float32), stride)
     for stride in (1, 2, 3, 16):
@@ -161,12 +167,24 @@ def measured():
     ncu = shutil.which("ncu")
     if ncu is None:
         raise NotMeasured("ncu (Nsight Compute) is not on the PATH; it comes with the CUDA toolkit")
-    command = [ncu, "--csv", "--page", "raw", "--print-units", "base", "--metrics", ",".join(COUNTERS.values())]
-    done = process.run([*command, "--target-processes", "all", sys.executable, "-m", __spec__.name, "--launch"], timeout=TIMEOUT)
+    command = [
+        ncu,
+        "--csv",
+        "--page",
+        "raw",
+        "--print-units",
+        "base",
+        "--metrics",
+        ",".join(COUNTERS.values()),
+    ]
+    done = process.run(
+        [*command, "--target-processes", "all", sys.executable, "-m", __spec__.name, "--launch"],
+        timeout=TIMEOUT,
+    )
     if "ERR_NVGPUCTRPERM" in done.output:
         raise NotMeasured(
-            "this user may not read the GPU's counters (ERR_NVGPUCTRPERM): run as root, or ask the administrator "
-            "to set NVreg_RestrictProfilingToAdminUsers=0"
+            "this user may not read the GPU's counters (ERR_NVGPUCTRPERM): run as root, or have the driver "
+            "loaded with NVreg_RestrictProfilingToAdminUsers=0"
         )
     if done.returncode:
         raise NotMeasured(f"ncu ended with exit code {done.returncode}:\n{done.output[-2000:]}")
