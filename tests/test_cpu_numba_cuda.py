@@ -178,6 +178,20 @@ def test_device_memory_starts_with_values_that_nobody_expects():
     assert (cuda.device_array(3, np.int32).copy_to_host() == -842150451).all()
 
 
+def test_unwritten_elements_can_be_allowed_and_are_poison_then():
+    @cuda.jit
+    def kernel(out):
+        s = cuda.shared.array(4, np.float32)
+        out[0] = s[0]
+
+    out = np.zeros(1)
+    with pytest.raises(engine.UninitializedError):
+        kernel[1, 1](out)
+    with engine.allow_unwritten():
+        kernel[1, 1](out)
+    assert np.isnan(out[0])
+
+
 def test_an_endless_loop_is_stopped_by_the_time_limit_at_its_line():
     @cuda.jit
     def kernel(out):

@@ -1,6 +1,6 @@
 """Numba CUDA kernels on the CPU: a drop-in for `numba.cuda` where there is no GPU. README.md explains it."""
 
-from .engine import schedule, time_limit
+from .engine import allow_unwritten, schedule, time_limit
 from .errors import BarrierError, KernelError, KernelIndexError, KernelTimeout, UninitializedError
 from .install import install
 from .observe import Observer, observe
@@ -12,6 +12,7 @@ __all__ = [
     "KernelTimeout",
     "Observer",
     "UninitializedError",
+    "allow_unwritten",
     "cpu_jit",
     "install",
     "observe",

@@ -358,7 +358,8 @@ def fresh(shape, dtype, name, space):
     data = np.empty(shape, dtype)
     poison(data)
     # A record is written field by field, after it was "read": not watched.
-    return view(data, name, space, np.zeros(shape, bool) if data.dtype.names is None else None)
+    unwatched = now.unwritten_allowed or data.dtype.names is not None
+    return view(data, name, space, None if unwatched else np.zeros(shape, bool))
 
 
 def poison(data):

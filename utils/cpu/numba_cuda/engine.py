@@ -68,11 +68,21 @@ class Now:
     `observer` is told of every access; `watching` says that arrays must be the views that report accesses.
     """
 
-    __slots__ = ("rank", "block", "launch", "base_x", "base_y", "base_z", "observer", "watching")
+    __slots__ = (
+        "rank",
+        "block",
+        "launch",
+        "base_x",
+        "base_y",
+        "base_z",
+        "observer",
+        "watching",
+        "unwritten_allowed",
+    )
 
     def __init__(self):
         self.rank = 0
-        self.watching = False
+        self.watching = self.unwritten_allowed = False
         self.observer = None
         self.leave()
 
@@ -150,6 +160,16 @@ def time_limit(seconds):
         yield
     finally:
         _time_limit.reset(token)
+
+
+@contextmanager
+def allow_unwritten():
+    """Within the `with`, an unwritten shared or local element gives NaN or 0xCD bytes when read, and no error."""
+    before, now.unwritten_allowed = now.unwritten_allowed, True
+    try:
+        yield
+    finally:
+        now.unwritten_allowed = before
 
 
 @contextmanager
