@@ -209,7 +209,7 @@ def _environment_flags(compiling: list[str], check: bool) -> list[str]:
 
 def _volatile_flags(command: list[str]) -> list[str]:
     if "clang" in Path(command[0]).name or "ziglang" in command or sys.platform == "darwin":
-        return ["-mllvm", "-tsan-distinguish-volatile=1"]
+        return ["-mllvm", "-tsan-distinguish-volatile=1", "-mllvm", "-tsan-compound-read-before-write=1"]
     return ["--param", "tsan-distinguish-volatile=1"]
 
 

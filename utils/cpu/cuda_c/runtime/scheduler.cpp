@@ -98,7 +98,10 @@ static void carrier();
 static void begin_tracking(Block& b) {
   unsigned n = hot.count;
   if (b.threads.size() < n) b.threads.resize(n);
-  for (unsigned i = 0; i < n; ++i) b.threads[i].wait = not_waiting;
+  for (unsigned i = 0; i < n; ++i) {
+    b.threads[i].wait = not_waiting;
+    b.threads[i].fiber = nullptr;
+  }
   b.warps.assign((n + 31) / 32, WarpState());
   b.finished = hot.next - 1;
   for (unsigned i = 0; i < b.finished; ++i) {
@@ -168,9 +171,11 @@ static inline void* next_stack(Block& b) {
 }
 
 static inline void sleep(Thread* t, Wait wait, Site at) {
-  t->tid = hot.tid;
-  t->index = threadIdx;
-  t->fiber = hot.fiber;
+  if (t->fiber != hot.fiber) {  // the first time: a thread that has waited keeps its stack
+    t->tid = hot.tid;
+    t->index = threadIdx;
+    t->fiber = hot.fiber;
+  }
   t->wait = wait;
   t->at = at;
 }
