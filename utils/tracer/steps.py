@@ -1,5 +1,6 @@
 """Step by step: which thread accesses which element, as a slider in a notebook and a picture on paper."""
 
+import html
 import io
 from functools import cached_property
 
@@ -13,7 +14,7 @@ from .record import READ, WORDS, TraceError
 
 LEGEND = "colour and number: the lane (×n: n lanes); pale blue: read before; pale orange: written before"
 BEEN_READ, BEEN_WRITTEN = "#DCEAF3", "#F6DDB8"
-WIDTH, MOST_CELLS, STILL_STEPS, ACROSS = 9, 4096, 4, 32
+WIDTH, MOST_CELLS, MOST_WARPS, STILL_STEPS, ACROSS = 9, 4096, 64, 4, 32
 
 
 class Steps:
@@ -147,29 +148,30 @@ class Steps:
         """Slider, play button, choice of warp and picture, as an ipywidgets box."""
         import ipywidgets
 
-        pictures = {}
-        slider = ipywidgets.IntSlider(
-            0, 0, max(len(self) - 1, 0), description="step", continuous_update=False
-        )
-        play = ipywidgets.Play(0, 0, max(len(self) - 1, 0), interval=900, show_repeat=False)
-        ipywidgets.jslink((play, "value"), (slider, "value"))
         warps = self.trace.blocks * self.trace.events.warps_a_block
-        names = [(warp_name(self.trace, warp), warp) for warp in range(min(warps, 64))]
-        choice = ipywidgets.Dropdown(options=names, value=min(self.warp, len(names) - 1), description="of")
-        picture = ipywidgets.Image(format="png")
-        words = ipywidgets.HTML()
+        offered = sorted({*range(min(warps, MOST_WARPS)), self.warp})
+        choice = ipywidgets.Dropdown(
+            options=[(warp_name(self.trace, warp), warp) for warp in offered],
+            value=self.warp,
+            description="of",
+        )
+        slider = ipywidgets.IntSlider(1, 1, max(len(self), 1), description="step", continuous_update=False)
+        play = ipywidgets.Play(1, 1, max(len(self), 1), interval=900, show_repeat=False)
+        ipywidgets.jslink((play, "value"), (slider, "value"))
+        picture, words = ipywidgets.Image(format="png"), ipywidgets.HTML()
+        of_warp, pictures = {self.warp: self}, {}
 
         def show(*_):
-            steps = Steps(self.trace, choice.value)
-            slider.max = play.max = max(len(steps) - 1, 0)
-            number = min(slider.value, slider.max)
+            steps = of_warp.setdefault(choice.value, Steps(self.trace, choice.value))
+            slider.max = play.max = max(len(steps), 1)
             if not len(steps):
                 picture.value, words.value = b"", "This warp accesses no global or shared memory."
                 return
+            number = slider.value - 1
             if (choice.value, number) not in pictures:
                 pictures[choice.value, number] = steps._png(number)
             picture.value = pictures[choice.value, number]
-            words.value = f'<span style="font-size:small">{steps.describe(number).splitlines()[1]}</span>'
+            words.value = html.escape(steps.describe(number).splitlines()[1])
 
         slider.observe(show, "value")
         choice.observe(show, "value")
