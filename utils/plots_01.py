@@ -136,7 +136,9 @@ def handed_over(versions: dict, elements: int):
             left += width
         axes.text(left + 0.4, row, said[label], va="center", fontsize=9, color=INK)
     axes.set_yticks(range(len(versions)), versions)
-    axes.set(xlim=(0, max(totals.values()) * 1.55 + 1), ylim=(len(versions) - 0.45, -0.6))
+    most = max(totals.values())
+    axes.set_xticks([tick for tick in axes.get_xticks() if 0 <= tick <= most])
+    axes.set(xlim=(0, most * 1.55 + 1), ylim=(len(versions) - 0.45, -0.6))
     axes.set_xlabel("bytes an element: blue read, orange written; a frame is a kernel")
     axes.spines[["top", "right"]].set_visible(False)
     return fig

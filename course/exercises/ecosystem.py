@@ -280,8 +280,7 @@ CLAMP_LINE = Exercise(
     starter="""
 @cuda.jit
 def clamp_line(y, x, b, a, low):
-    i = cuda.grid(1)             # this thread's element
-    ...                          # a guard, then one line
+    ...                          # which element is this thread's? a guard, then one line
 """,
     solution=clamp_line,
     inputs=lambda rng, n: {
