@@ -110,22 +110,23 @@ class Trace:
 
     def efficiency(self, array=None, operation=None, line=None):
         """Coalescing efficiency in percent, of all global accesses or those of one array, operation, line."""
-        rows = self._rows(self.coalescing, array, operation, line)
+        rows = self.rows(self.coalescing, array, operation, line)
         return 100 * sum(row.fewest for row in rows) / sum(row.sectors for row in rows)
 
     def sectors(self, array=None, operation=None, line=None):
         """32-byte sectors that global accesses move."""
-        return sum(row.sectors for row in self._rows(self.coalescing, array, operation, line))
+        return sum(row.sectors for row in self.rows(self.coalescing, array, operation, line))
 
     def ways(self, array=None, operation=None, line=None):
         """The worst bank conflict: n-way, 1 for none."""
-        return max(row.ways for row in self._rows(self.banks, array, operation, line))
+        return max(row.ways for row in self.rows(self.banks, array, operation, line))
 
     def conflicts(self, array=None, operation=None, line=None):
         """Passes that bank conflicts add."""
-        return sum(row.conflicts for row in self._rows(self.banks, array, operation, line))
+        return sum(row.conflicts for row in self.rows(self.banks, array, operation, line))
 
-    def _rows(self, rows, array=None, operation=None, line=None):
+    def rows(self, rows, array=None, operation=None, line=None):
+        """Those of `rows` (coalescing, banks ...) that match; TraceError names what there is if none does."""
         numbers = None if line is None else self.lines_with(line)
         found = [
             row
@@ -140,11 +141,9 @@ class Trace:
                 for name, value in (("array", array), ("operation", operation), ("line", line))
                 if value is not None
             )
-            known = (
-                "; ".join(f"line {row.line} {row.operation} {row.array}" for row in rows) or "there are none"
-            )
+            known = "; ".join(f"line {row.line} {row.operation} {row.array}" for row in rows) or "none"
             raise TraceError(
-                f"no such access{': ' + asked if asked else ''}. Of this kind the kernel has: {known}"
+                f"no such access{': ' + asked if asked else ''}. Of this kind there are: {known}"
             )
         return found
 
@@ -159,10 +158,10 @@ class Trace:
     def thread_name(self, thread):
         """A thread's number through the grid as words: thread 3 of block 1, thread (3,1) of block (0,2)."""
         block, rank = divmod(thread, self.threads_a_block)
-        return f"thread {self._point(rank, self.block)} of block {self._point(block, self.grid)}"
+        return f"thread {self.point(rank, self.block)} of block {self.point(block, self.grid)}"
 
     @staticmethod
-    def _point(number, sizes):
+    def point(number, sizes):
         x, y, z = sizes
         parts = [number % x, number // x % y, number // (x * y)]
         if y == z == 1:
@@ -385,22 +384,22 @@ class Trace:
         return pictures.banks(self, line, array, operation, warp, time)
 
     def draw_divergence(self, block=0):
-        """Which lanes run which line (see pictures.divergence)."""
-        from . import pictures
+        """Which lanes run which line (see charts.divergence)."""
+        from . import charts
 
-        return pictures.divergence(self, block)
+        return charts.divergence(self, block)
 
     def draw_barriers(self, block=None):
-        """How often each thread reaches each barrier (see pictures.barriers)."""
-        from . import pictures
+        """How often each thread reaches each barrier (see charts.barriers)."""
+        from . import charts
 
-        return pictures.barriers(self, block)
+        return charts.barriers(self, block)
 
     def draw_races(self, number=0):
-        """Who touches the elements that are raced for (see pictures.races)."""
-        from . import pictures
+        """Who touches the elements that are raced for (see charts.races)."""
+        from . import charts
 
-        return pictures.races(self, number)
+        return charts.races(self, number)
 
 
 def sectors(number):
