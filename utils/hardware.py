@@ -107,10 +107,10 @@ def choose_engine() -> None:
         warnings.warn(f"{' and '.join(late)} was imported before utils, so it is not on the CPU engine: restart "
                       "the kernel (Kernel > Restart) and run the set-up cell first.", stacklevel=3)
         return
-    from utils.cpu import numba_cuda
+    from utils.cpu import numba_cuda, triton
 
     numba_cuda.install()
-    os.environ["TRITON_INTERPRET"] = "1"
+    triton.install()
 
 
 @dataclass(frozen=True)
