@@ -11,8 +11,9 @@ from .counts import Place, pieces
 from .grouping import group
 from .record import ATOMIC, FENCE, READ, SYNCWARP, WORDS, WRITE
 
-#: Elements looked at in detail; threads compared at one element and line; pairs tried there.
-MAX_ELEMENTS, MAX_PAIRS, MAX_TRIES = 20_000, 1_024, 256
+#: Elements looked at in detail, and with fences, which take longer; threads compared at one element and line;
+#: pairs tried there to find one without order.
+MAX_ELEMENTS, MAX_ELEMENTS_WITH_FENCES, MAX_PAIRS, MAX_TRIES = 20_000, 1_000, 1_024, 256
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,8 @@ def contended(events, order, chosen, element, inside):
         return []
     first = first[np.lexsort((chosen[first], stretch[first]))]
     starts = np.flatnonzero(np.diff(stretch[first], prepend=-1))
-    return np.split(chosen[first], starts[1:])[:MAX_ELEMENTS]
+    most = MAX_ELEMENTS_WITH_FENCES if len(order.atomics) else MAX_ELEMENTS
+    return np.split(chosen[first], starts[1:])[:most]
 
 
 def collisions(events, order, accesses, inside):
@@ -133,10 +135,9 @@ class Order:
         self.warp_epoch = np.zeros(len(events), np.int64)
         self.partial = {}  # thread -> {number of a meeting of some lanes: index of its event}
         self._warp_barriers()
-        self.releases = self._releases()
+        self._find_atomics()
         ordering = (events.kind == SYNCWARP) | (events.kind == FENCE)
-        if self.releases:
-            ordering |= events.kind == ATOMIC
+        ordering[self.atomics] = True
         self.phase = events.passed(ordering)  # accesses of a thread between two of these are ordered alike
 
     def _warp_barriers(self):
@@ -153,21 +154,19 @@ class Order:
         for i, number in zip(met[~full].tolist(), numbers[~full].tolist(), strict=True):
             self.partial.setdefault(int(events.thread[i]), {})[number] = i
 
-    def _releases(self):
-        """Element -> its atomics in order, as (index of the thread's last fence before it or None, index)."""
-        events, found = self.events, {}
+    def _find_atomics(self):
+        """The atomics in order, the element of each, and its thread's last fence before it (-1: none)."""
+        events, last = self.events, {}
         fences = np.flatnonzero(events.kind == FENCE)
-        if not len(fences):
-            return found
-        last = {}
-        for i in np.sort(np.concatenate([fences, np.flatnonzero(events.kind == ATOMIC)])).tolist():
-            thread = int(events.thread[i])
-            if events.kind[i] == FENCE:
-                last[thread] = i
+        self.atomics = np.flatnonzero(events.kind == ATOMIC) if len(fences) else fences
+        self.element, _ = group(events.root[self.atomics], events.address[self.atomics])
+        self.fence = np.full(len(self.atomics), -1)
+        place = {i: n for n, i in enumerate(self.atomics.tolist())}
+        for i in np.sort(np.concatenate([fences, self.atomics])).tolist():
+            if i in place:
+                self.fence[place[i]] = last.get(int(events.thread[i]), -1)
             else:
-                element = int(events.root[i]), int(events.address[i])
-                found.setdefault(element, []).append((last.get(thread), i))
-        return found
+                last[int(events.thread[i])] = i
 
     def ordered(self, a, b):
         """Whether something puts access `a` before `b` or `b` before `a`."""
@@ -178,19 +177,24 @@ class Order:
         return any((a < one[n]) != (b < other[n]) for n in one.keys() & other.keys())
 
     def _precedes(self, i, j):
-        """Whether event i comes before j for every schedule, within a block."""
+        """Whether event i comes before j for every schedule, within a block; one of the two is an array."""
         events = self.events
-        if events.thread[i] == events.thread[j]:
-            return i <= j
-        return events.block[i] == events.block[j] and events.epoch[i] < events.epoch[j]
+        same_thread = (events.thread[i] == events.thread[j]) & (i <= j)
+        return same_thread | (events.block[i] == events.block[j]) & (events.epoch[i] < events.epoch[j])
 
     def _before(self, a, b):
         """Whether `a`, a fence, an atomic, another thread's later atomic on that element and `b` follow."""
-        for atomics in self.releases.values():
-            released = [i for fence, i in atomics if fence is not None and self._precedes(a, fence)]
-            if released and any(i > released[0] and self._precedes(i, b) for _, i in atomics):
-                return True
-        return False
+        if not len(self.atomics):
+            return False
+        released = (self.fence >= 0) & self._precedes(a, self.fence)
+        acquired = self._precedes(self.atomics, b)
+        first = np.full(
+            len(self.atomics), np.iinfo(np.int64).max
+        )  # by element: the first atomic after `a` ...
+        np.minimum.at(first, self.element[released], self.atomics[released])
+        last = np.full(len(self.atomics), -1)  # ... and the last one before `b`
+        np.maximum.at(last, self.element[acquired], self.atomics[acquired])
+        return bool((first < last).any())
 
 
 def in_order(events, a, b):
