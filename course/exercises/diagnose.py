@@ -114,7 +114,8 @@ def rule_race(bad, good, exercise):
             same = (run.shape, run.launch) == (other.shape, other.launch)
             if same and np.array_equal(run.expected, other.expected):
                 if (right(other, exercise) & ~right(run, exercise)).any():
-                    return Finding(
+                    # Two threads that do the same work race as well, but the work done twice is the mistake.
+                    return (None if exercise.shared_output else duplicate_work([run], exercise)) or Finding(
                         "race",
                         "The same launch on the same inputs gave different results in different orders of "
                         "the threads: some thread uses what another one writes.",

@@ -135,6 +135,7 @@ class Exercise:
     kernel_name: str = ""  # of a CUDA C exercise
     path: str = ""  # where the CUDA C starter cell writes its file
     rtol: float = 1e-5
+    shared_output: bool = False  # several threads may write one element (a histogram, a reduction)
     orders: int = 2  # in how many shuffled orders of the threads each launch is tried, beside the plain one
 
     @property

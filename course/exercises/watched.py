@@ -48,15 +48,18 @@ class Watched(View):
         self.flat = np.arange(data.size).reshape(data.shape) if flat is None else flat
 
     def __getitem__(self, index):
+        frame = sys._getframe(1)
         try:
-            found, whole = self.resolve(index, sys._getframe(1))
+            found, whole = self.resolve(index, frame)
         except KernelIndexError:
             self.log.outside_reads.append(integers(index))
             return self.nothing_there(index)
         if not whole:
             return self.part(found)
         self.log.read(self.flat[found])
-        return self.mem[found]
+        value = self.mem[found]
+        now.launch.give_way(frame)  # in a shuffled order others may run between this read and a write that follows
+        return value
 
     def __setitem__(self, index, value):
         frame = sys._getframe(1)
