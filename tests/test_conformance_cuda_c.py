@@ -22,8 +22,8 @@ SCHEDULES = [
 # The slow checks need builds of their own: only programs that share memory in one way or another run with them.
 CHECKED = [
     "atomics_cas", "atomics_int", "barrier_counts", "cg_grid", "cg_tile", "cub_block", "fence_last_block",
-    "half2", "histogram_shared", "scan_block", "shared_extern", "shared_static", "thrust_basics",
-    "tiled_matmul", "warp_masks", "warp_shuffle",
+    "half2", "histogram_shared", "producer_consumer", "scan_block", "shared_extern", "shared_kinds",
+    "shared_static", "spin_between_blocks", "symbols_more", "thrust_basics", "tiled_matmul", "warp_masks", "warp_shuffle",
 ]  # fmt: skip
 
 try:

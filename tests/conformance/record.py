@@ -1,6 +1,7 @@
 """Record the conformance programs' expected outputs on a GPU.
 
     python -m tests.conformance.record [name ...]
+    python -m tests.conformance.record --compile [name ...]    only whether nvcc accepts them; needs no GPU
 
 Needs nvcc and an NVIDIA GPU. Builds every program of cuda_c/ with nvcc for this GPU, runs it, writes what
 it printed to its .out file and notes GPU, driver, nvcc and date in provenance.json. A program that does not
@@ -46,6 +47,18 @@ def gpu_facts():
     return {"gpu": name, "driver": driver, "nvcc": nvcc, "date": date}, "sm_" + capability.replace(".", "")
 
 
+def compile_only(sources, build):
+    """Compile every program with nvcc to an object file; return how many it does not accept."""
+    failed = 0
+    for source in sources:
+        output = str(Path(build) / "object.o")
+        command = ["nvcc", "-arch=sm_90", "-std=c++17", *flags(source), "-c", "-o", output, str(source)]
+        done = subprocess.run(command, capture_output=True, text=True)
+        failed += done.returncode != 0
+        print(f"{source.stem}: {'accepted' if done.returncode == 0 else done.stderr}")
+    return failed
+
+
 def record(source, arch, build):
     """Build and run one program; return (what it printed, "") or (None, what went wrong)."""
     executable = Path(build) / source.stem
@@ -65,14 +78,16 @@ def record(source, arch, build):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("names", nargs="*", help="programs to record (all)")
-    names = parser.parse_args().names
-    facts, arch = gpu_facts()
-    known = provenance()
-    failed = 0
+    parser.add_argument("--compile", action="store_true", help="only compile, to object files")
+    arguments = parser.parse_args()
+    names = arguments.names
+    sources = [s for s in sorted(FOLDER.glob("*.cu")) if not names or s.stem in names]
     with tempfile.TemporaryDirectory() as build:
-        for source in sorted(FOLDER.glob("*.cu")):
-            if names and source.stem not in names:
-                continue
+        if arguments.compile:
+            sys.exit(1 if compile_only(sources, build) else 0)
+        facts, arch = gpu_facts()
+        known, failed = provenance(), 0
+        for source in sources:
             printed, problem = record(source, arch, build)
             if printed is None:
                 failed += 1

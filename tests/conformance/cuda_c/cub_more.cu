@@ -1,3 +1,4 @@
+// flags: --extended-lambda
 // CUB: loads and stores of tiles, block sorts, warp scans, selection, runs, segments, double buffers.
 #include <cstdio>
 #include <cub/cub.cuh>

@@ -26,7 +26,11 @@ int main() {
     fill<<<1, 128>>>(pooled, n, 3000);
     cudaMemcpyAsync(pinned, pooled, n * sizeof(int), cudaMemcpyDeviceToHost, 0);
     cudaFreeAsync(pooled, 0);
+#if CUDART_VERSION >= 13000
     cudaMemPrefetchAsync(managed, n * sizeof(int), cudaMemLocation{cudaMemLocationTypeHost, 0}, 0, 0);
+#else
+    cudaMemPrefetchAsync(managed, n * sizeof(int), cudaCpuDeviceId, 0);
+#endif
     cudaDeviceSynchronize();
     printf("%d %d %d\n", mapped[99], managed[99], pinned[99]);
 

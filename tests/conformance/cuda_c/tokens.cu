@@ -12,7 +12,7 @@ struct Box {
 
 // add<<<1, 1>>>(nothing);  __global__ void also_nothing() {}
 /* <<< __shared__ int x; >>> */
-__global__ void add(int* p, int v) { *p += v; }
+__global__ void add(int* p, int v) { atomicAdd(p, v); }
 __global__ void shifts(int* p, int a, int b) { *p = (a << 3 << 1) + (b >> 2 >> 1) + (1 << (a < b)); }
 
 #define TEXT(...) #__VA_ARGS__
