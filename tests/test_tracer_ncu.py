@@ -3,8 +3,6 @@
 import utils  # noqa: F401  first: it puts Numba on this machine's engine
 
 # isort: split
-import shutil
-
 import pytest
 
 from utils import has_gpu
@@ -83,7 +81,7 @@ def test_without_a_gpu_nothing_is_recorded(monkeypatch, tmp_path, capsys):
     assert "nothing recorded" in capsys.readouterr().err
 
 
-@pytest.mark.skipif(not has_gpu() or shutil.which("ncu") is None, reason="needs a GPU and Nsight Compute")
+@pytest.mark.skipif(not has_gpu() or validate_ncu.find_ncu() is None, reason="needs a GPU and Nsight Compute")
 def test_the_counts_are_nsight_computes(monkeypatch, tmp_path):
     monkeypatch.setattr(validate_ncu, "FOLDER", tmp_path)
     assert main([]) == 0

@@ -162,11 +162,19 @@ def launch_all():
     cuda.synchronize()
 
 
+def find_ncu():
+    """The path of ncu, from the PATH or from where toolkits are installed; None if there is none."""
+    usual = [*Path("/usr/local").glob("cuda*/bin/ncu"), *Path("/opt/nvidia/nsight-compute").glob("*/ncu")]
+    return shutil.which("ncu") or next((str(path) for path in sorted(usual, reverse=True)), None)
+
+
 def measured():
     """ncu's counts of all cases in order, each by the names in COUNTERS."""
-    ncu = shutil.which("ncu")
+    ncu = find_ncu()
     if ncu is None:
-        raise NotMeasured("ncu (Nsight Compute) is not on the PATH; it comes with the CUDA toolkit")
+        raise NotMeasured(
+            "ncu (Nsight Compute) was not found: put it on the PATH; it comes with the CUDA toolkit"
+        )
     command = [
         ncu,
         "--csv",
