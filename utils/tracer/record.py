@@ -4,6 +4,7 @@ import bisect
 import dis
 import functools
 import linecache
+import os
 import sys
 from array import array
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from utils.cpu.numba_cuda import (
     KernelIndexError,
     Observer,
     cpu_jit,
+    engine,
     observe,
     time_limit,
 )
@@ -24,7 +26,6 @@ from utils.cpu.numba_cuda.arrays import poison
 from utils.cpu.numba_cuda.dispatcher import check_limits, dimensions
 from utils.cpu.numba_cuda.engine import now
 from utils.cpu.numba_cuda.memory import DeviceNDArray
-from utils.cpu.numba_cuda.namespace import is_users
 from utils.cpu.numba_cuda.observe import WatchedView, address
 
 # What an event can be. One event is six numbers: kind, thread, site, memory, byte offset, bytes.
@@ -33,6 +34,7 @@ FIELDS = 6
 ACCESSES = (READ, WRITE, ATOMIC)
 WORDS = {READ: "read", WRITE: "write", ATOMIC: "atomic"}
 ALIGNMENT = 256  # bytes: where a GPU's allocations begin
+INNER = tuple(os.path.dirname(path) + os.sep for path in (__file__, engine.__file__))  # no kernel is in there
 
 
 class TraceError(ValueError):
@@ -171,9 +173,9 @@ class Recorder(Observer):
         if found is not None:
             return found
         users = frame
-        while users is not None and not is_users(users.f_code):
+        while users.f_code.co_filename.startswith(INNER):
             users = users.f_back
-        if users is frame or users is None:
+        if users is frame:
             found = self.numbered(frame.f_code.co_filename, frame.f_lineno, instruction_start(frame))
             self.site_numbers[key] = found
             self.kept.append(frame.f_code)
