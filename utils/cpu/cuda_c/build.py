@@ -145,8 +145,12 @@ def _checked(command: Sequence[str | Path]) -> str:
 
 
 def tidy(log: str) -> str:
-    """The compiler's text without the lines about our own headers and with CUDA's names for what was rewritten."""
-    lines = [line for line in log.split("\n") if "In file included from <command-line>" not in line]
+    """The compiler's text without the lines that speak of what the rewrite made."""
+    lines = [
+        line
+        for line in log.split("\n")
+        if "In file included from <command-line>" not in line and not line.endswith("In lambda function:")
+    ]
     return "\n".join(lines).strip() + "\n"
 
 

@@ -64,6 +64,7 @@ class Token:
     line: int
     file: str
     space: bool  # white space before it
+    column: int = 0
 
 
 def tokenize(preprocessed: str) -> list[Token]:
@@ -114,17 +115,19 @@ def tokenize(preprocessed: str) -> list[Token]:
 
 
 def split(text: str, file: str, line: int, tokens: list[Token]) -> None:
-    space = False
+    space, line_start = False, 0
     for match in TOKEN.finditer(text):
         kind = match.lastgroup if match.lastgroup != "delimiter" else "string"
         if kind == "space":
             space = True
         elif kind == "newline":
             line += 1
+            line_start = match.end()
             space = True
         else:
             word = match[0]
-            tokens.append(Token(kind, "<<<" if word == "<< <" else word, line, file, space))
+            column = match.start() - line_start
+            tokens.append(Token(kind, "<<<" if word == "<< <" else word, line, file, space, column))
             line += word.count("\n")
             space = False
 
@@ -224,7 +227,7 @@ def split_commas(tokens: list[Token]) -> list[list[Token]]:
 
 
 def made(text: str, near: Token) -> Token:
-    return Token("made", text, near.line, near.file, True)
+    return Token("made", text, near.line, near.file, True, near.column)
 
 
 def error(token: Token, message: str) -> RewriteError:
@@ -624,6 +627,7 @@ class Rewriter:
                 else:
                     out.append(f"\n# {t.line} {quoted(t.file)}\n")
                 file, line = t.file, t.line
+                out.append(" " * t.column)  # so that the compiler's columns are the learner's
             elif t.space:
                 out.append(" ")
             out.append(t.text)
@@ -704,7 +708,7 @@ def without_defaults(parameters: list[list[Token]]) -> list[Token]:
         for t in parameter:
             if t.text == "=":
                 break
-            result.append(Token(t.kind, t.text, t.line, t.file, t.space))
+            result.append(Token(t.kind, t.text, t.line, t.file, t.space, t.column))
     return result
 
 

@@ -168,7 +168,7 @@ static cudaError_t launch_error(const Kernel& k, const Config& c, Site at) {
 
 static thread_local Kernel** probe = nullptr;  // set: the stub that is called only says which kernel it is
 
-static cudaError_t run_launch(const Config& c, const Work& work, const PointerArg* args, int n_args) {
+static cudaError_t run_launch(const Config& c, const Work& work) {
   Grid g;
   g.work = work;
   g.grid = c.grid;
@@ -178,16 +178,17 @@ static cudaError_t run_launch(const Config& c, const Work& work, const PointerAr
   g.cooperative = c.cooperative;
   g.inner = in_kernel();
   g.blocks = (unsigned long long)c.grid.x * c.grid.y * c.grid.z;
-  g.args = args;
-  g.n_args = n_args;
   if (g.inner) {
     cudaError_t e = run_grid(g);
     if (e) abandon_grid(e);
+    for (auto& tail : g.tails) tail();
     return cudaSuccess;
   }
   open_device();
   catch_signals();
   cudaError_t e = run_grid(g);
+  for (auto& tail : g.tails)
+    if (!e) tail();
   if (e) set_sticky(e);
   if (!e) check_canaries(work.kernel->name, c.at);
   close_device();
@@ -222,15 +223,26 @@ void launch(const Work& work, const PointerArg* args, int n_args, const void* ca
     return;
   }
   if (!in_kernel() && !quiet && !check_launch_arguments(k, args, n_args, c.at)) return;
-  if (!stream_of(c.stream)->capture) {
-    run_launch(c, work, args, n_args);
+  bool tail = in_kernel() && c.stream == cudaStreamTailLaunch;
+  if (!tail && !stream_of(c.stream)->capture) {
+    run_launch(c, work);
     return;
   }
   std::shared_ptr<void> body(work.clone(work.body), work.destroy);
+  if (tail) {
+    Grid& parent = *hot.block->grid;
+    std::lock_guard<std::mutex> l(parent.lock);
+    parent.tails.push_back([c, work, body] {
+      Work w = work;
+      w.body = body.get();
+      run_launch(c, w);
+    });
+    return;
+  }
   in_stream(c.stream, cudaGraphNodeTypeKernel, true, [c, work, body] {
     Work w = work;
     w.body = body.get();
-    return run_launch(c, w, nullptr, 0);
+    return run_launch(c, w);
   });
 }
 

@@ -70,8 +70,7 @@ struct Grid {
   unsigned long long stride = 1, offset = 0;  // shuffled order of the blocks
   std::mutex lock;
   std::vector<std::pair<unsigned long long, std::string>> printed;
-  const PointerArg* args = nullptr;
-  int n_args = 0;
+  std::vector<std::function<void()>> tails;  // launched into cudaStreamTailLaunch: run when this grid is done
 };
 cudaError_t run_grid(Grid& grid);
 [[noreturn]] void abandon_grid(cudaError_t error);  // ends the running kernel from inside
