@@ -87,23 +87,24 @@ class StackMap:
     def _row(self, layer):
         edge = ACCENT if layer["id"] in YOURS else "#8888"
         tools = "".join(self._tool(tool) for tool in self.of(layer))
+        row = "display:flex;flex-wrap:wrap;gap:4px 8px;align-items:flex-start;align-content:flex-start"
         return (f"<div style='border-left:5px solid {edge};padding:2px 0 2px 10px;margin:5px 0;display:flex;gap:10px'>"
-                f"<div style='flex:0 0 180px'><b>{escape(layer['title'])}</b><br><small>{escape(layer['does'])}"
+                f"<div style='flex:0 0 270px;line-height:1.3'><b>{escape(layer['title'])}</b><br><small>{escape(layer['does'])}"
                 f"<br><i>You: {escape(layer['you'])}.</i></small></div>"
-                f"<div style='flex:1;display:flex;flex-wrap:wrap;gap:4px 8px;align-items:flex-start'>{tools}</div></div>")
+                f"<div style='flex:1;{row}'>{tools}</div></div>")
 
     def _tool(self, tool):
         changed = tool["status"] != "active"
         mark = f" <small style='opacity:.75'>· {tool['status']}</small>" if changed else ""
         facts = [escape(tool["what"])]
         facts += [f"<b>{label}:</b> {escape(tool[key])}" for label, key in (("By", "who"), ("Was", "was"), ("Note", "note"),
-                                                                        ("A kernel engineer", "kernel")) if key in tool]
+                                                                        ("For a kernel engineer", "kernel")) if key in tool]
         if changed:
-            facts.append(f"<b>Status:</b> {tool['status']}, that is {escape(self.data['status'][tool['status']])}")
+            facts.append(f"<b>Status:</b> {tool['status']} ({escape(self.data['status'][tool['status']])})")
         sources = "; ".join(f"<a href='{escape(s['url'], quote=True)}'>{escape(s['title'])}</a> ({escape(s['says'])})"
                             for s in tool["sources"])
         facts.append(f"<small>Sources, looked up on {tool['as_of']}: {sources}</small>")
-        return (f"<details style='border:1px solid #8886;border-radius:5px;padding:1px 7px'>"
+        return (f"<details name='stack' style='border:1px solid #8886;border-radius:5px;padding:1px 7px'>"
                 f"<summary style='cursor:pointer'>{escape(tool['name'])}{mark}</summary>"
                 f"<div style='max-width:640px;padding:4px 0'>{'<br>'.join(facts)}</div></details>")
 
