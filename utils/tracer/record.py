@@ -4,6 +4,7 @@ import bisect
 import dis
 import functools
 import linecache
+import math
 import os
 import sys
 from array import array
@@ -446,7 +447,7 @@ def record(kernel, grid, block, args, shared_bytes, *, max_threads, limit, secon
     check_kernel(kernel)
     function = getattr(kernel, "py_func", kernel)
     grid, block = whole(grid, "grid"), whole(block, "block")
-    threads = int(np.prod(grid)) * int(np.prod(block))
+    threads = math.prod(grid) * math.prod(block)
     if threads > max_threads:
         raise TraceError(
             f"{grid} blocks of {block} are {threads:,} threads; a trace takes {max_threads:,} at most. "
