@@ -1,0 +1,487 @@
+"""The exercises of chapter 08, Profiling."""
+
+import re
+
+import numpy as np
+
+from course.exercises.model import Exercise, Hypothesis, Out, Wrong
+from course.exercises.quiz import Quiz
+
+CHAPTER = "08_profiling"
+
+
+def replace(source, old, new):
+    """A wrong CUDA C answer: the solution with one piece exchanged."""
+    assert old in source, f"not in the solution: {old}"
+    return source.replace(old, new)
+
+
+# ---- 08.honest_timer: time an asynchronous queue ----
+
+
+class Queue:
+    """A device whose clock only this exercise turns: `launch` returns at once, `wait` until all work is done.
+
+    The first launch of a piece of work also compiles it. Times are in microseconds.
+    """
+
+    def __init__(self, work_us, launch_us, compile_us):
+        self.work_us, self.launch_us, self.compile_us = work_us, launch_us, compile_us
+        self.now = self.done = 0
+        self.compiled, self.launches = False, 0
+
+    def launch(self):
+        """Hand the work over. Costs the host `launch_us`, the first time `compile_us` more."""
+        self.now += self.launch_us + (0 if self.compiled else self.compile_us)
+        self.compiled = True
+        self.launches += 1
+        self.done = max(self.done, self.now) + self.work_us
+
+    def wait(self):
+        """Until the queue is empty."""
+        self.now = max(self.now, self.done)
+
+    def clock(self):
+        """The host's clock in microseconds."""
+        return self.now
+
+    def fresh(self):
+        """The same device, switched off and on again."""
+        return Queue(self.work_us, self.launch_us, self.compile_us)
+
+    def __repr__(self):
+        return f"Queue(work_us={self.work_us}, launch_us={self.launch_us}, compile_us={self.compile_us})"
+
+
+def time_it(queue, repeats):
+    queue.launch()
+    queue.wait()
+    start = queue.clock()
+    for _ in range(repeats):
+        queue.launch()
+    queue.wait()
+    return (queue.clock() - start) // repeats
+
+
+def time_without_wait(queue, repeats):
+    queue.launch()
+    queue.wait()
+    start = queue.clock()
+    for _ in range(repeats):
+        queue.launch()
+    return (queue.clock() - start) // repeats
+
+
+def time_without_warm_up(queue, repeats):
+    start = queue.clock()
+    for _ in range(repeats):
+        queue.launch()
+    queue.wait()
+    return (queue.clock() - start) // repeats
+
+
+def time_warm_up_not_waited_for(queue, repeats):
+    queue.launch()
+    start = queue.clock()
+    for _ in range(repeats):
+        queue.launch()
+    queue.wait()
+    return (queue.clock() - start) // repeats
+
+
+def time_not_divided(queue, repeats):
+    queue.launch()
+    queue.wait()
+    start = queue.clock()
+    for _ in range(repeats):
+        queue.launch()
+    queue.wait()
+    return queue.clock() - start
+
+
+def time_waits_each_time(queue, repeats):
+    queue.launch()
+    queue.wait()
+    start = queue.clock()
+    for _ in range(repeats):
+        queue.launch()
+        queue.wait()
+    return (queue.clock() - start) // repeats
+
+
+def on_a_fresh_queue(function):
+    """The function on a queue like the given one, which the learner's own function has used or will use."""
+    return lambda queue, repeats: function(queue.fresh(), repeats)
+
+
+TIMER = Exercise(
+    id="08.honest_timer",
+    title="An honest timer",
+    chapter=CHAPTER,
+    minutes=10,
+    kind="function",
+    task=(
+        "`queue.launch()` hands work to a device and returns at once; `queue.wait()` returns when all work is"
+        " done; `queue.clock()` is the host's clock in microseconds. The first launch also compiles. Return the"
+        " whole microseconds (`//`) of one launch: warm up with one launch, then launch `repeats` times **in a row** and"
+        " wait once, so that the host's work for one launch hides behind the device's for another."
+    ),
+    starter="""
+def time_it(queue, repeats):
+    start = queue.clock()
+    for _ in range(repeats):
+        queue.launch()
+    return (queue.clock() - start) // repeats       # honest?
+""",
+    solution=time_it,
+    inputs=lambda rng, shape: {"queue": Queue(*shape[:3]), "repeats": shape[3]},
+    reference=on_a_fresh_queue(time_it),
+    shapes=((100, 8, 40_000, 10), (500, 5, 30_000, 4), (64, 6, 25_000, 8), (2, 8, 20_000, 16), (1000, 10, 50_000, 1)),
+    hints=(
+        "What does the clock show right after `queue.launch()`? Nothing has been computed yet.",
+        "Three things are missing: a launch before the clock starts, a wait so that it is finished, and a wait before the"
+        " clock is read again.",
+        "Launch and wait; read the clock; launch `repeats` times; wait; read the clock; divide.",
+    ),
+    wrong=(
+        Wrong(time_without_wait, "wrong_value"),
+        Wrong(time_without_warm_up, "wrong_value"),
+        Wrong(time_warm_up_not_waited_for, "wrong_value"),
+        Wrong(time_not_divided, "wrong_value"),
+        Wrong(time_waits_each_time, "wrong_value"),
+    ),
+    hypotheses=(
+        Hypothesis("wrong_value", "The clock is read before the work is done: this is what the launches cost the host.",
+                   on_a_fresh_queue(time_without_wait)),
+        Hypothesis("wrong_value", "The first launch is in the time, and it compiles: warm up before the clock starts.",
+                   on_a_fresh_queue(time_without_warm_up)),
+        Hypothesis("wrong_value", "The warm-up may still be running when the clock starts: wait for it, too.",
+                   on_a_fresh_queue(time_warm_up_not_waited_for)),
+        Hypothesis("wrong_value", "This is the time of all launches; one is asked for.", on_a_fresh_queue(time_not_divided)),
+        Hypothesis("wrong_value", "A wait after every launch leaves the device idle while the host launches: wait once.",
+                   on_a_fresh_queue(time_waits_each_time)),
+    ),
+)
+
+
+# ---- 08.speed_limit: which of the three limits ----
+
+
+def speed_limit(seconds, nbytes, flops, bandwidth, peak):
+    memory, compute = nbytes / bandwidth, flops / peak
+    if max(memory, compute) < seconds / 2:
+        return 3
+    return 1 if memory >= compute else 2
+
+
+def limit_swapped(seconds, nbytes, flops, bandwidth, peak):
+    answer = speed_limit(seconds, nbytes, flops, bandwidth, peak)
+    return {1: 2, 2: 1}.get(answer, answer)
+
+
+def limit_never_latency(seconds, nbytes, flops, bandwidth, peak):
+    return 1 if nbytes / bandwidth >= flops / peak else 2
+
+
+def limit_by_counts(seconds, nbytes, flops, bandwidth, peak):
+    if max(nbytes / bandwidth, flops / peak) < seconds / 2:
+        return 3
+    return 1 if nbytes >= flops else 2
+
+
+def limit_latency_by_sum(seconds, nbytes, flops, bandwidth, peak):
+    if nbytes / bandwidth + flops / peak < seconds / 2:
+        return 3
+    return 1 if nbytes / bandwidth >= flops / peak else 2
+
+
+def limit_latency_by_memory(seconds, nbytes, flops, bandwidth, peak):
+    if nbytes / bandwidth < seconds / 2:
+        return 3
+    return 1 if nbytes / bandwidth >= flops / peak else 2
+
+
+LIMIT = Exercise(
+    id="08.speed_limit",
+    title="Which limit?",
+    chapter=CHAPTER,
+    minutes=10,
+    kind="function",
+    task=(
+        "A kernel took `seconds`, moved `nbytes` and did `flops`, on a GPU that copies `bandwidth` bytes and computes `peak`"
+        " FLOPs a second. Return 1 (memory) or 2 (arithmetic), whichever alone would have taken longer, or 3 (latency) when"
+        " even that one would have taken less than half of the measured time."
+    ),
+    starter="""
+def speed_limit(seconds, nbytes, flops, bandwidth, peak):
+    ...                          # return 1 (memory), 2 (arithmetic) or 3 (latency)
+""",
+    solution=speed_limit,
+    inputs=lambda rng, shape: dict(zip(("seconds", "nbytes", "flops", "bandwidth", "peak"), shape, strict=True)),
+    reference=speed_limit,
+    shapes=(
+        (1.0e-3, 3.0e9, 0.25e9, 4.0e12, 5.0e13),
+        (4.0e-3, 2.0e8, 1.7e11, 4.0e12, 5.0e13),
+        (5.0e-6, 4.0e3, 1.0e3, 4.0e12, 5.0e13),
+        (1.0e-3, 1.0e9, 1.6e10, 1.0e12, 2.0e13),
+        (1.0e-3, 1.0e9, 2.2e10, 1.0e12, 2.0e13),
+        (1.0e-3, 0.3e9, 0.6e10, 1.0e12, 2.0e13),
+        (1.0e-3, 0.4e9, 0.9e10, 1.0e12, 2.0e13),
+        (2.0e-2, 1.0e8, 1.0e12, 3.0e11, 8.0e13),
+    ),
+    hints=(
+        "How long would the bytes take alone? `nbytes / bandwidth`. And the FLOPs?",
+        "The longer of the two is the least time the kernel could have taken. Compare it with `seconds`.",
+        "If `max(memory, compute) < seconds / 2`, neither explains the time.",
+    ),
+    wrong=(
+        Wrong(limit_swapped, "swapped_axes"),
+        Wrong(limit_never_latency, "wrong_value"),
+        Wrong(limit_by_counts, "wrong_value"),
+        Wrong(limit_latency_by_sum, "wrong_value"),
+        Wrong(limit_latency_by_memory, "wrong_value"),
+    ),
+    hypotheses=(
+        Hypothesis("swapped_axes", "Memory and compute are exchanged: the limit is the one that takes longer.", limit_swapped),
+        Hypothesis("wrong_value", "If neither explains half of the measured time, the kernel is waiting: latency.",
+                   limit_never_latency),
+        Hypothesis("wrong_value", "Bytes and FLOPs are not comparable; their times are.", limit_by_counts),
+        Hypothesis("wrong_value", "Memory and arithmetic work at the same time: compare the longer one, not the sum.",
+                   limit_latency_by_sum),
+        Hypothesis("wrong_value", "A kernel whose arithmetic explains the time is not waiting.", limit_latency_by_memory),
+    ),
+)
+
+
+# ---- 08.read_ptx: how many bytes does a thread load ----
+
+
+def bytes_loaded(ptx):
+    total = 0
+    for line in ptx.splitlines():
+        found = re.search(r"\bld\.global\S*", line)
+        if found:
+            words = found.group().split(".")
+            each = int(re.sub(r"\D", "", words[-1])) // 8
+            total += each * (4 if "v4" in words else 2 if "v2" in words else 1)
+    return total
+
+
+def bytes_all_loads(ptx):
+    return sum(
+        int(re.sub(r"\D", "", words[-1])) // 8 * (4 if "v4" in words else 2 if "v2" in words else 1)
+        for words in (w.split(".") for w in re.findall(r"\bld\.\S*", ptx))
+    )
+
+
+def bytes_no_vectors(ptx):
+    return sum(int(re.sub(r"\D", "", word.split(".")[-1])) // 8 for word in re.findall(r"\bld\.global\S*", ptx))
+
+
+def bytes_four_each(ptx):
+    return 4 * len(re.findall(r"\bld\.global", ptx))
+
+
+def bytes_unpredicated(ptx):
+    return bytes_loaded("\n".join(line for line in ptx.splitlines() if not line.strip().startswith("@")))
+
+
+def bits_loaded(ptx):
+    return 8 * bytes_loaded(ptx)
+
+
+LOADS = (
+    "ld.global.f32 %f{n}, [%rd{n}];",
+    "ld.global.nc.f32 %f{n}, [%rd{n}];",
+    "ld.global.f64 %fd{n}, [%rd{n}];",
+    "ld.global.u8 %rs{n}, [%rd{n}];",
+    "ld.global.v4.f32 {{%f{n}, %f9{n}, %f8{n}, %f7{n}}}, [%rd{n}];",
+    "ld.global.nc.v2.f32 {{%f{n}, %f9{n}}}, [%rd{n}];",
+    "@%p1 ld.global.b32 %r{n}, [%rd{n}];",
+)
+OTHERS = (
+    "ld.param.u64 %rd{n}, [kernel_param_{n}];",
+    "ld.shared.f32 %f{n}, [%r{n}];",
+    "add.f32 %f{n}, %f1, %f2;",
+    "st.global.f32 [%rd{n}], %f1;",
+    "mad.lo.s32 %r{n}, %r1, %r2, %r3;",
+    "cvta.to.global.u64 %rd{n}, %rd1;",
+)
+
+
+def some_ptx(rng, shape):
+    """PTX of a made-up straight kernel; shape: how many global loads, of which kind the first is, how many other lines."""
+    loads, first, others = shape
+    lines = [LOADS[(first + k) % len(LOADS)].format(n=k + 1) for k in range(loads)]
+    lines += [OTHERS[k % len(OTHERS)].format(n=k + 20) for k in range(others)]
+    rng.shuffle(lines)
+    return {"ptx": "\n".join("\t" + line for line in [*lines, "ret;"])}
+
+
+PTX = Exercise(
+    id="08.read_ptx",
+    title="Read PTX",
+    chapter=CHAPTER,
+    minutes=15,
+    kind="function",
+    task=(
+        "Return how many bytes one thread loads from **global** memory if it runs each line of this PTX once. The type is the"
+        " last part of the instruction: `ld.global.f32` loads 4 bytes, `.f64` 8, `.u8` one; `.v2` and `.v4` load two or four"
+        " of them. A line may begin with a predicate such as `@%p1`; count it. Loads of parameters and from shared memory do"
+        " not count."
+    ),
+    starter="""
+def bytes_loaded(ptx):
+    total = 0
+    for line in ptx.splitlines():
+        if "ld.global" in line:
+            total += 4               # always?
+    return total
+""",
+    solution=bytes_loaded,
+    inputs=some_ptx,
+    reference=lambda ptx: bytes_loaded(ptx),
+    shapes=((1, 0, 0), (2, 0, 6), (1, 4, 3), (2, 4, 6), (1, 6, 6), (7, 0, 6), (3, 2, 2), (2, 3, 1), (0, 0, 6)),
+    hints=(
+        "`import re` and `re.search(r\"ld\\.global\\S*\", line)` finds the whole instruction, such as `ld.global.nc.v2.f32`.",
+        "`instruction.split(\".\")[-1]` is the type, `f32`. Its digits are bits: divide by 8.",
+        "Multiply by 2 if `v2` is among the parts, by 4 if `v4` is.",
+    ),
+    wrong=(
+        Wrong(bytes_all_loads, "wrong_value"),
+        Wrong(bytes_no_vectors, "wrong_value"),
+        Wrong(bytes_four_each, "wrong_value"),
+        Wrong(bytes_unpredicated, "wrong_value"),
+        Wrong(bits_loaded, "wrong_value"),
+    ),
+    hypotheses=(
+        Hypothesis("wrong_value", "Parameters and shared memory are counted, too: only `ld.global` goes to global memory.",
+                   bytes_all_loads),
+        Hypothesis("wrong_value", "`.v2` and `.v4` load two and four values at once.", bytes_no_vectors),
+        Hypothesis("wrong_value", "Not every load is four bytes: the type is the last part of the instruction.", bytes_four_each),
+        Hypothesis("wrong_value", "A line with a predicate (`@%p1`) is a load like the others.", bytes_unpredicated),
+        Hypothesis("wrong_value", "These are bits; eight of them are a byte.", bits_loaded),
+    ),
+)
+
+
+# ---- 08.clean: repair a kernel until the checker is quiet ----
+
+CLEAN_CU = """
+// Each block turns its own 64 elements around: the first becomes the last. n is a multiple of nothing:
+// the last block turns only the elements that there are.
+__global__ void turn(float *out, const float *a, int n)
+{
+    __shared__ float tile[64];
+    int first = blockIdx.x * 64, count = min(64, n - first);
+    int i = threadIdx.x;
+    if (i < count)
+        tile[i] = a[first + i];
+    __syncthreads();
+    if (i < count)
+        out[first + i] = tile[count - 1 - i];
+}
+"""
+BUGGY_CU = """
+// Each block turns its own 64 elements around: the first becomes the last. n is a multiple of nothing:
+// the last block turns only the elements that there are.
+__global__ void turn(float *out, const float *a, int n)
+{
+    __shared__ float tile[64];
+    int first = blockIdx.x * 64;
+    int i = threadIdx.x;
+    tile[i] = a[first + i];
+    out[first + i] = tile[63 - i];
+}
+"""
+
+
+def turned(out, a, n):
+    return np.concatenate([a[k:k + 64][::-1] for k in range(0, len(a), 64)])
+
+
+CLEAN = Exercise(
+    id="08.clean",
+    title="Until the checker is quiet",
+    chapter=CHAPTER,
+    minutes=15,
+    kind="cuda_c",
+    kernel_name="turn",
+    path="build/turn.cu",
+    task=(
+        "Blocks of 64 threads turn 64 elements around each. This kernel has three of the four kinds of bugs in it: it leaves its"
+        " arrays, it races, and in the last block it uses shared memory that nobody wrote. Repair it. (There is no barrier yet"
+        " that could be skipped; do not add that kind.)"
+    ),
+    starter="\n%%writefile build/turn.cu" + BUGGY_CU,
+    solution=CLEAN_CU,
+    inputs=lambda rng, s: {"out": Out((s[0],)), "a": rng.uniform(-1, 1, size=s[0]).astype(np.float32), "n": s[0]},
+    reference=turned,
+    shapes=((64,), (65,), (100,), (256,), (1,), (191,)),
+    fresh=lambda rng: (int(rng.integers(65, 300)),),
+    block=(64, 1, 1),
+    extents=lambda shape: (shape[0], 1, 1),
+    hints=(
+        "Which threads have no element in the last block? Give it a `count`: `min(64, n - first)`.",
+        "A thread reads what another has written: between the two belongs a `__syncthreads()`.",
+        "The barrier must be reached by all 64 threads, so it stands outside every `if`: guard the load and the store each with"
+        " `if (i < count)`, and read `tile[count - 1 - i]`.",
+    ),
+    wrong=(
+        Wrong(replace(CLEAN_CU, "    if (i < count)\n        out", "    out"), "missing_guard"),
+        Wrong(replace(CLEAN_CU, "tile[count - 1 - i]", "tile[63 - i]"), "only_multiples"),
+        Wrong(replace(CLEAN_CU, "tile[count - 1 - i]", "tile[count - i]"), "wrong_value"),
+        Wrong(replace(CLEAN_CU, "    __syncthreads();\n", ""), "race"),
+        Wrong(replace(CLEAN_CU, "tile[count - 1 - i]", "tile[i]"), "wrong_value"),
+    ),
+    hypotheses=(
+        Hypothesis("wrong_value", "Nothing is turned around: this is a copy.", lambda out, a, n: a),
+        Hypothesis("wrong_value", "The whole array is turned around, not each block's 64.", lambda out, a, n: a[::-1]),
+    ),
+)
+
+EXERCISES = (TIMER, LIMIT, PTX, CLEAN)
+
+QUIZZES = (
+    Quiz(
+        id="08.q_first",
+        question="A training step is too slow. What do you run first?",
+        choices={
+            "a": "Nsight Compute, on every kernel",
+            "b": "A timeline of the whole step: torch.profiler or Nsight Systems",
+            "c": "The kernel that looks slow in the source, rewritten",
+        },
+        answer="b",
+        explain_right="First see where the time goes, and whether it goes to the GPU at all. Counters of one kernel come later.",
+        explain={
+            "a": "It says everything about a kernel, and nothing about how much of the step that kernel is.",
+            "c": "If it takes 3 % of the step, even an infinitely fast one gains 3 %.",
+        },
+    ),
+    Quiz(
+        id="08.q_latency",
+        question="Nsight Compute: memory throughput 4 %, SM throughput 6 %, achieved occupancy 12 %. What limits this kernel?",
+        choices={"a": "Memory bandwidth", "b": "Arithmetic", "c": "Latency: too little is under way"},
+        answer="c",
+        explain_right="Neither roof is near. Warps wait, and too few others can take over: more threads, or more work in each.",
+        explain={
+            "a": "Then the memory throughput would be near 100 %.",
+            "b": "Then the SM throughput would be near 100 %.",
+        },
+    ),
+    Quiz(
+        id="08.q_utilization",
+        question="nvidia-smi shows a GPU utilization of 100 %. What do you know?",
+        choices={
+            "a": "The GPU's arithmetic units are all busy",
+            "b": "Some kernel was running all the time, perhaps of a single thread",
+            "c": "The memory bandwidth is used up",
+        },
+        answer="b",
+        explain_right="It is the share of time in which at least one kernel was running, not the share of the GPU that it used.",
+        explain={
+            "a": "A kernel of one thread on one of the SMs also counts as 100 %.",
+            "c": "nvidia-smi has no counter for that; Nsight Compute has.",
+        },
+    ),
+)
