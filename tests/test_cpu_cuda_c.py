@@ -256,6 +256,26 @@ int main() { int* p; cudaMallocManaged(&p, 256); in_turn<<<1, 64>>>(p); all_bloc
     assert done.stdout == "63 0\n"
 
 
+def test_old_warp_synchronous_code_gives_the_right_sum(tmp_path):
+    done = build_and_run(tmp_path, """
+__device__ void last_warp(volatile int* s, int t) {
+  s[t] += s[t + 32];
+  if (true) s[t] += s[t + 16];
+  s[t] += s[t + 8]; s[t] += s[t + 4]; s[t] += s[t + 2]; s[t] += s[t + 1];
+}
+__global__ void sum(const int* in, int* out) {
+  extern __shared__ int s[];
+  s[threadIdx.x] = in[threadIdx.x];
+  __syncthreads();
+  if (threadIdx.x < 32) last_warp(s, threadIdx.x);
+  if (threadIdx.x == 0) *out = s[0];
+}
+int main() { int *in, *out; cudaMallocManaged(&in, 256); cudaMallocManaged(&out, 4);
+  for (int i = 0; i < 64; i++) in[i] = i * i;
+  sum<<<1, 64, 256>>>(in, out); cudaDeviceSynchronize(); printf("%d\\n", *out); cudaFree(in); cudaFree(out); }""")
+    assert done.stdout == "85344\n"
+
+
 # ---- kernels called from Python -----------------------------------------------------------------------------------
 KERNELS = """
 template <typename T> __global__ void scale(T* a, T f, int n) {

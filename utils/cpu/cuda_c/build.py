@@ -327,7 +327,8 @@ def build(sources: Sequence[str], flags: Sequence[str], *, check: bool, shared: 
                 _checked([*command, *flags, "-c", unit, "-o", compiled])
                 units.append(compiled)
             libraries = ["-lpthread", *(["-ldl"] if sys.platform == "linux" else [])]
-            linked = [*command, *(["-shared"] if shared else []), *units, *objects, *linking, *libraries]
+            both = [f for f in compiling if f in ("-fopenmp", "-pthread", "-static")]  # mean something to the linker too
+            linked = [*command, *both, *(["-shared"] if shared else []), *units, *objects, *linking, *libraries]
             _atomically(output, lambda fresh: _checked([*linked, "-o", fresh]))
     known = {"output": str(output), "kernels": kernels, "files": [_fingerprint(f) for f in sorted(files)]}
     _atomically(record, lambda fresh: fresh.write_text(json.dumps(known)))

@@ -247,6 +247,7 @@ class Rewriter:
 
     def run(self) -> str:
         self.refuse()
+        self.rewrite_steps()
         self.rewrite_shared()
         self.rewrite_kernels()
         self.rewrite_addresses()
@@ -275,6 +276,40 @@ class Rewriter:
                     inside = "".join(x.text for x in tokens[j : closing(tokens, j)] if x.kind == "string")
                     if PTX.search(inside):
                         raise error(t, "the CPU runtime has no inline PTX ('asm'): this program needs a GPU")
+
+    # -- volatile shared memory -------------------------------------------------------------------------------
+    def rewrite_steps(self) -> None:
+        """`s[i] += s[i + 16];` on volatile memory of a device function: the warp's lanes stay in step after it."""
+        tokens = self.tokens
+        if not any(t.text == "volatile" for t in tokens):
+            return
+        for start, end, qualifiers in reversed(function_bodies(tokens).values()):
+            head = start
+            while head and tokens[head - 1].text not in (";", "}") and tokens[head - 1].kind not in ("raw", "pragma"):
+                head -= 1
+            # A kernel's own parameters are global memory: of those nobody expects it.
+            names = volatile_names(tokens[start:end] if "__global__" in qualifiers else tokens[head:end])
+            i = end - 1
+            while i > start:
+                t = tokens[i]
+                if t.text in names and t.kind == "name" and tokens[i + 1].text == "[":
+                    before = tokens[i - 1].text
+                    stop = i + 1
+                    while tokens[stop].text == "[":
+                        stop = closing(tokens, stop) + 1
+                    stores = tokens[stop].text in ("=", "+", "-", "*", "/", "|", "&", "^") and (
+                        tokens[stop].text == "=" and tokens[stop + 1].text != "=" or tokens[stop + 1].text == "="
+                    )
+                    in_for = before == ";" and not balanced(tokens[start:i])
+                    if stores and before in (";", "{", "}", ")", "else", ":") and not in_for:
+                        while tokens[stop].text != ";":
+                            stop = closing(tokens, stop) + 1 if tokens[stop].text in OPEN else stop + 1
+                        tokens[stop + 1 : stop + 1] = [
+                            made("::cuda_cpu::in_step();", tokens[stop]),
+                            made("}", tokens[stop]),
+                        ]
+                        tokens[i:i] = [made("{", t)]
+                i -= 1
 
     # -- __shared__ -------------------------------------------------------------------------------------------
     def function_scopes(self) -> list[bool]:
@@ -633,6 +668,26 @@ class Rewriter:
             out.append(t.text)
             line += t.text.count("\n")
         return "".join(out) + "\n"
+
+
+def volatile_names(tokens: list[Token]) -> set[str]:
+    """Names of volatile pointers and arrays that are declared in these tokens."""
+    names = set()
+    for i, t in enumerate(tokens):
+        if t.text != "volatile" or t.kind != "name":
+            continue
+        pointer, j = False, i + 1
+        while j + 1 < len(tokens) and (tokens[j].kind == "name" or tokens[j].text in ("*", "::", "<", ">")):
+            pointer |= tokens[j].text == "*"
+            if tokens[j].kind == "name" and (pointer or tokens[j + 1].text == "["):
+                names.add(tokens[j].text)
+            j += 1
+    return names - {"__restrict__", "const", "__shared__"}
+
+
+def balanced(tokens: list[Token]) -> bool:
+    """Is every parenthesis that is opened here closed again?"""
+    return sum((t.text == "(") - (t.text == ")") for t in tokens) == 0
 
 
 def is_lambda(tokens: list[Token], brace: int) -> bool:

@@ -120,17 +120,19 @@ Thread* current_thread() {
 // Threads that wait for "who is active here?" stand as far along as they could get: those at the same place and of the
 // same warp are the active ones.
 static void settle_active(Block& b) {
-  List all = b.active;
+  std::vector<Thread*> all;
+  for (Thread* t = b.active.head; t; t = t->next) all.push_back(t);
   b.active = List();
-  for (Thread* t = all.head; t;) {
-    Thread* next = t->next;
-    unsigned mask = 0;
-    for (Thread* u = all.head; u; u = u->next)
-      if (u->tid >> 5 == t->tid >> 5 && u->meeting == t->meeting) mask |= 1u << (u->tid & 31);
-    t->at.line = int(mask);  // handed over in place of the line
-    t = next;
+  std::sort(all.begin(), all.end(), [](Thread* x, Thread* y) { return x->tid < y->tid; });
+  for (size_t i = 0; i < all.size(); ++i) {
+    unsigned mask = 0, warp = all[i]->tid >> 5;
+    for (size_t j = i; j-- > 0 && all[j]->tid >> 5 == warp;)
+      if (all[j]->meeting == all[i]->meeting) mask |= 1u << (all[j]->tid & 31);
+    for (size_t j = i; j < all.size() && all[j]->tid >> 5 == warp; ++j)
+      if (all[j]->meeting == all[i]->meeting) mask |= 1u << (all[j]->tid & 31);
+    all[i]->at.line = int(mask);  // handed over in place of the line
   }
-  b.ready.append(all);
+  for (Thread* t : all) b.ready.push(t);
 }
 
 static Thread* choose(Block& b) {
