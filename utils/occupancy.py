@@ -12,6 +12,7 @@ WARP = 32
 REGISTERS = 65536  # of an SM and at most of a block: the same on every GPU of the table
 MAX_REGISTERS = 255  # of a thread
 REGISTER_UNIT = 256  # a warp's registers are rounded up to a multiple of this
+PARTS = 4  # of an SM, each with a scheduler and a quarter of the registers
 MAX_THREADS = 1024  # of a block
 
 
@@ -30,18 +31,16 @@ class Limits:
     shared_block: int  # the most that one block may ask for
     reserved: int  # that CUDA keeps of it for each block
     shared_unit: int  # shared memory is handed out in multiples of this
-    parts: int = 4  # of the SM, each with a scheduler and its share of the registers
 
 
-def _limits(warps, blocks, shared_kib, block_kib, reserved_kib=1, unit=128, parts=4):
-    return Limits(warps, blocks, shared_kib << 10, block_kib << 10, reserved_kib << 10, unit, parts)
+def _limits(warps, blocks, shared_kib, block_kib, reserved_kib=1, unit=128):
+    return Limits(warps, blocks, shared_kib << 10, block_kib << 10, reserved_kib << 10, unit)
 
 
-#: compute capability -> its limits
+#: compute capability -> its limits. 6.0 (P100), whose SM has two halves with rules of their own, is left out.
 TABLE = {
     (5, 0): _limits(64, 32, 64, 48, 0, 256),
     (5, 2): _limits(64, 32, 96, 48, 0, 256),
-    (6, 0): _limits(64, 32, 64, 48, 0, 256, parts=2),
     (6, 1): _limits(64, 32, 96, 48, 0, 256),
     (7, 0): _limits(64, 32, 96, 96, 0, 256),
     (7, 5): _limits(32, 16, 64, 64, 0, 256),
@@ -90,18 +89,18 @@ def occupancy(compute_capability: tuple[int, int], threads: int, registers: int 
                              f"{compute_capability[1]} may have {low:,} to {high:,}")
     warps = -(-threads // WARP)
     piece = rounded(shared + sm.reserved, sm.shared_unit)
-    by = {"warps": sm.warps // warps, "blocks": sm.blocks, "registers": _by_registers(warps, registers, sm.parts)}
+    by = {"warps": sm.warps // warps, "blocks": sm.blocks, "registers": _by_registers(warps, registers)}
     if piece:
         by["shared memory"] = sm.shared // piece
     blocks = min(by.values())
     return Occupancy(blocks, blocks * warps, blocks * warps / sm.warps, by, tuple(k for k, v in by.items() if v == blocks))
 
 
-def _by_registers(warps, registers, parts):
+def _by_registers(warps, registers):
     a_warp = rounded(registers * WARP, REGISTER_UNIT)
-    if a_warp * rounded(warps, parts) > REGISTERS:
+    if a_warp * rounded(warps, PARTS) > REGISTERS:
         return 0  # "too many resources requested for launch"
-    return REGISTERS // parts // a_warp * parts // warps
+    return REGISTERS // PARTS // a_warp * PARTS // warps
 
 
 def limits(compute_capability: tuple[int, int]) -> Limits:
