@@ -88,7 +88,7 @@ class StackMap:
         edge = ACCENT if layer["id"] in YOURS else "#8888"
         tools = "".join(self._tool(tool) for tool in self.of(layer))
         row = "display:flex;flex-wrap:wrap;gap:4px 8px;align-items:flex-start;align-content:flex-start"
-        return (f"<div style='border-left:5px solid {edge};padding:2px 0 2px 10px;margin:5px 0;display:flex;gap:10px'>"
+        return (f"<div style='border-left:5px solid {edge};padding:2px 0 2px 10px;margin:3px 0;display:flex;gap:10px'>"
                 f"<div style='flex:0 0 270px;line-height:1.3'><b>{escape(layer['title'])}</b><br><small>{escape(layer['does'])}"
                 f"<br><i>You: {escape(layer['you'])}.</i></small></div>"
                 f"<div style='flex:1;{row}'>{tools}</div></div>")
