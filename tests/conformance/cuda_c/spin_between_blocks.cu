@@ -1,17 +1,22 @@
-// Blocks that wait for one another through global memory: a chain of resident blocks, each waiting for the one before.
+// Blocks that wait for one another through global memory: each takes a ticket and waits for the ticket before, the way
+// that single-pass scans do, so that it works in whatever order the blocks start.
 #include <cstdio>
 
-__device__ volatile int ready = 0;
+__device__ unsigned tickets = 0;
+__device__ volatile unsigned ready = 0;
 
 __global__ void chain(int* out) {
-    if (threadIdx.x == 0) {
-        while (ready != blockIdx.x) {
-        }
-        out[blockIdx.x] = (blockIdx.x ? out[blockIdx.x - 1] : 0) + blockIdx.x;
-        __threadfence();
-        ready = blockIdx.x + 1;
-    }
+    __shared__ unsigned ticket;
+    if (threadIdx.x == 0) ticket = atomicAdd(&tickets, 1);
     __syncthreads();
+    if (threadIdx.x == 0) {
+        while (ready != ticket) {
+        }
+        __threadfence();
+        out[ticket] = (ticket ? out[ticket - 1] : 0) + ticket;
+        __threadfence();
+        ready = ticket + 1;
+    }
 }
 
 int main() {
