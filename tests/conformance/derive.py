@@ -699,6 +699,32 @@ def life():
     return "".join("".join("#" if cell else "." for cell in line) + "\n" for line in board)
 
 
+@program
+def sums_everywhere():
+    rows, cols, w, h = 37, 53, 45, 29
+    y = [sum(((i * cols + j) % 13 - 6) * (j % 5 - 2) for j in range(cols)) for i in range(rows)]
+    image = (np.arange(w * h) * 31 % 97).reshape(h, w)
+    corner = np.pad(image, 2, mode="edge")[-5:, -5:].sum()
+    scan = sum(i % 7 - 2 for i in range(1000))
+    return f"gemv 0 wrong, {g(y[36])}\nblur 0 wrong, {corner}\nsort 0 wrong\nscan 0 wrong, {scan}\ncudaSuccess\n"
+
+
+@program
+def cg_more():
+    out = []
+    for t in (0, 1, 2, 3, 32, 63):
+        group = [u for u in range(t // 32 * 32, t // 32 * 32 + 32) if u % 3 == t % 3]
+        out.append(sum(group) * 100 + len(group) * 10 + (group[0] == t))
+    totals = [32 * (1 + 3 + 5), 32 * (2 + 4)]  # rows 0, 2, 4 of the first warp, 1 and 3 of the second
+    return row(*out, end="\n") + row(1, *totals, 3 + 2 * 16 + 1000 * 16, end="\n")
+
+
+@program
+def graph_more():
+    total = sum(range(1, 11))
+    return f"cudaSuccess\n1 12 0\n{total} {99 * total} 3\n{total} {total} 4\n"
+
+
 # ---- libraries
 
 
