@@ -671,15 +671,16 @@ class Rewriter:
 
 
 def volatile_names(tokens: list[Token]) -> set[str]:
-    """Names of volatile pointers and arrays that are declared in these tokens."""
+    """Names of volatile pointers and shared arrays that are declared in these tokens."""
     names = set()
     for i, t in enumerate(tokens):
         if t.text != "volatile" or t.kind != "name":
             continue
-        pointer, j = False, i + 1
+        around = [x.text for x in tokens[max(0, i - 3) : i + 2]]
+        pointer, shared, j = False, "__shared__" in around, i + 1
         while j + 1 < len(tokens) and (tokens[j].kind == "name" or tokens[j].text in ("*", "::", "<", ">")):
             pointer |= tokens[j].text == "*"
-            if tokens[j].kind == "name" and (pointer or tokens[j + 1].text == "["):
+            if tokens[j].kind == "name" and (pointer or shared and tokens[j + 1].text == "["):
                 names.add(tokens[j].text)
             j += 1
     return names - {"__restrict__", "const", "__shared__"}

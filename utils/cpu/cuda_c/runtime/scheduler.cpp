@@ -145,8 +145,9 @@ static Thread* choose(Block& b) {
   return b.ready.pop();
 }
 
-// The stack to go on with: of a thread that can, of a new one, or of whoever runs the block.
-static inline void* next_stack(Block& b) {
+// The stack to go on with: of a thread that can, of a new one, or of whoever runs the block. Null: `self`, which is just
+// about to leave its stack, is the one that can.
+static inline void* next_stack(Block& b, const Thread* self = nullptr) {
   Thread* t = b.ready.head;
   if (__builtin_expect(t && !shuffled, 1))
     b.ready.pop();
@@ -157,6 +158,7 @@ static inline void* next_stack(Block& b) {
     hot.tid = t->tid;
     threadIdx = t->index;
     hot.fiber = t->fiber;
+    if (__builtin_expect(t == self, 0)) return nullptr;
     if (t->next) {
       __builtin_prefetch(t->next->sp);
       __builtin_prefetch(static_cast<char*>(t->next->sp) + 64);
@@ -185,7 +187,7 @@ static void suspend(Block& b, Wait wait, List& list, Site at) {
   Thread* t = current_thread();
   sleep(t, wait, at);
   list.push(t);
-  cuda_cpu_switch(&t->sp, next_stack(b));
+  if (void* to = next_stack(b, t)) cuda_cpu_switch(&t->sp, to);
 }
 
 static void carrier() {

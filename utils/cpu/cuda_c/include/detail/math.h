@@ -72,6 +72,18 @@ inline double rnorm3d(double a, double b, double c) { return 1 / norm3d(a, b, c)
 inline float rnorm3df(float a, float b, float c) { return float(rnorm3d(a, b, c)); }
 inline double norm4d(double a, double b, double c, double d) { return ::sqrt(a * a + b * b + c * c + d * d); }
 inline float norm4df(float a, float b, float c, float d) { return float(norm4d(a, b, c, d)); }
+inline double norm(int n, const double* v) {
+  double s = 0;
+  for (int i = 0; i < n; ++i) s += v[i] * v[i];
+  return ::sqrt(s);
+}
+inline float normf(int n, const float* v) {
+  double s = 0;
+  for (int i = 0; i < n; ++i) s += double(v[i]) * v[i];
+  return float(::sqrt(s));
+}
+inline double rnorm(int n, const double* v) { return 1 / norm(n, v); }
+inline float rnormf(int n, const float* v) { return 1 / normf(n, v); }
 inline double rhypot(double a, double b) { return 1 / ::hypot(a, b); }
 inline float rhypotf(float a, float b) { return 1 / ::hypotf(a, b); }
 inline float fdividef(float a, float b) { return a / b; }
