@@ -137,3 +137,35 @@ def test_what_is_handed_over_is_counted_per_element():
     assert "Python: nothing" in fig.alt
     widths = [patch.get_width() for patch in fig.axes[0].patches]
     assert sum(widths) == pytest.approx(2 * 16)              # each kernel: read, written, and a frame around both
+
+
+TRITON = """
+async_compile = AsyncCompile()
+triton_poi_fused_add_mul_relu_0 = async_compile.triton('triton_poi_fused_add_mul_relu_0', '''
+@triton_heuristics.pointwise(inductor_meta={'kernel_name': 'triton_poi_fused_add_mul_relu_0', 'store_cubin': False})
+@triton.jit
+def triton_poi_fused_add_mul_relu_0(in_ptr0, in_ptr1, out_ptr0, xnumel, XBLOCK : tl.constexpr):
+    xoffset = tl.program_id(0) * XBLOCK
+    tmp0 = tl.load(in_ptr0 + (x0), None)
+    tmp3 = tl.load(in_ptr1 + (x0), None)
+    tmp4 = tmp0 + tmp3
+    tl.store(out_ptr0 + (x0), tmp4, None)
+''', device_str='cuda')
+
+def call(args):
+    with torch.cuda._DeviceGuard(0):
+        triton_poi_fused_add_mul_relu_0.run(arg0_1, arg1_1, buf0, 33554432, stream=stream0)
+    return (buf0, )
+"""
+
+
+def test_kernel_and_launches_are_found_in_code_for_a_gpu():
+    lines, launches = plots_01.written_kernel([TRITON])
+    assert lines[0] == "tmp0 = tl.load(in_ptr0 + (x0), None)" and lines[-1].startswith("tl.store") and len(lines) == 4
+    assert launches == ["triton_poi_fused_add_mul_relu_0.run(arg0_1, arg1_1, buf0, 33554432, stream=stream0)"]
+
+
+def test_the_chapter_shows_the_kernel_and_its_one_launch():
+    cell = next(cell for cell in nbformat.read(NOTEBOOK, 4).cells if cell.id == "compile-code")
+    shown = cell.outputs[0].text
+    assert "tmp0" in shown and "store" in shown and "launched: 1\n" in shown

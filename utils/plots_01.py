@@ -1,9 +1,10 @@
-"""The pictures of chapter 01: the stack of tools, and what one expression hands to the GPU.
+"""The pictures of chapter 01: the stack of tools, what one expression hands to the GPU, what a compiler wrote.
 
 What is said of the tools comes from assets/data/ecosystem.json, where each entry names its sources.
 """
 
 import json
+import re
 from html import escape
 from pathlib import Path
 
@@ -112,6 +113,18 @@ class StackMap:
 def stack_map():
     """The interactive map of the stack; click a name to read its entry."""
     return StackMap()
+
+
+def written_kernel(sources) -> tuple[list[str], list[str]]:
+    """(the lines of the first kernel that compute, all launches) of the code that TorchInductor wrote.
+
+    sources: the texts that torch._inductor.utils.run_and_get_code returns; C++ for a CPU, Triton for a GPU.
+    """
+    lines = [line.strip() for source in sources for line in source.splitlines()]
+    first = next(number for number, line in enumerate(lines) if "tmp0 =" in line)
+    last = next(number for number, line in enumerate(lines) if number > first and "store" in line)
+    launches = [line for line in lines if re.match(r"cpp_fused\w*\(|triton_\w+\.run\(", line)]
+    return [line for line in lines[first:last + 1] if "tmp" in line], launches
 
 
 def handed_over(versions: dict, elements: int):
