@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -254,6 +255,17 @@ def runtime_objects(program: bool, check: bool) -> list[Path]:
     return [folder / f"{p}.o" for p in parts]
 
 
+def _forget_old(folder: Path, days: int = 30) -> None:
+    """Removes what has not been used for a month."""
+    limit = time.time() - days * 86400
+    for path in folder.iterdir():
+        try:
+            if path.stat().st_mtime < limit:
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+        except OSError:
+            continue
+
+
 # -- what a source includes ---------------------------------------------------------------------------------------
 def _fingerprint(path: str) -> list:
     stat = os.stat(path)
@@ -295,6 +307,8 @@ def build(sources: Sequence[str], flags: Sequence[str], *, check: bool, shared: 
     try:
         known = json.loads(record.read_text())
         if Path(known["output"]).exists() and _unchanged(known["files"]):
+            os.utime(known["output"])
+            os.utime(record)
             return Path(known["output"]), known
     except (OSError, ValueError, KeyError):
         pass
@@ -332,6 +346,7 @@ def build(sources: Sequence[str], flags: Sequence[str], *, check: bool, shared: 
             _atomically(output, lambda fresh: _checked([*linked, "-o", fresh]))
     known = {"output": str(output), "kernels": kernels, "files": [_fingerprint(f) for f in sorted(files)]}
     _atomically(record, lambda fresh: fresh.write_text(json.dumps(known)))
+    _forget_old(folder)
     return output, known
 
 
