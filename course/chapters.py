@@ -48,7 +48,7 @@ class Chapter:
 
 GROUND, KERNELS, CRAFT, FINALE = "The ground", "Kernels", "The craft", "The finale"
 CHAPTERS = (
-    Chapter(GROUND, "01_ecosystem", "The ecosystem", 45,
+    Chapter(GROUND, "01_ecosystem", "The ecosystem", 75,
             "From frameworks down to silicon: one operation written seven ways, and where kernels fit in."),
     Chapter(GROUND, "02_your_gpu", "Your GPU", 40,
             "Drivers, toolkits and versions that match: know your machine, and repair it."),
