@@ -101,7 +101,6 @@ struct Known {
   Invoker invoke;
   const char* name;
   int n_params;
-  Kernel* info;
 };
 static std::map<const void*, Known>& kernels() {
   static auto* m = new std::map<const void*, Known>;
@@ -118,7 +117,7 @@ void* kernel_named(const char* name, int n_params, Invoker* invoke) {
     }
   return found;
 }
-void add_kernel(void* f, Invoker invoke, const char* name, int n_params, Kernel* (*)()) {
+void add_kernel(void* f, Invoker invoke, const char* name, int n_params) {
   std::lock_guard<std::mutex> l(kernels_lock);
   auto& k = kernels()[f];
   k.invoke = invoke;

@@ -117,8 +117,6 @@ void on_exit_checks();
 cudaError_t fail(cudaError_t e);                 // remembers e for cudaGetLastError
 cudaError_t sticky_error();
 void set_sticky(cudaError_t e);
-// Runs an operation in a stream, or records it when the stream is being captured.
-struct Operation;
 struct Config {
   dim3 grid, block;
   size_t shared;
@@ -127,7 +125,6 @@ struct Config {
   bool cooperative, set;
 };
 extern thread_local Config pending;
-const char* file_name(const char* path);
 bool check_launch_arguments(const Kernel&, const PointerArg*, int, Site at);
 
 // ---- checks.cpp, linked in for --check -----------------------------------------------------------------------

@@ -69,7 +69,7 @@ void call_packed(void (*f)(A...), void** args, std::index_sequence<I...>) {
   f(*reinterpret_cast<std::remove_reference_t<A>*>(args[I])...);
 }
 using Invoker = void (*)(void* function, void** args);
-void add_kernel(void* function, Invoker invoke, const char* name, int n_params, Kernel* (*info)());
+void add_kernel(void* function, Invoker invoke, const char* name, int n_params);
 
 template <class... A>
 void* kernel_address(void (*f)(A...)) {
@@ -77,7 +77,7 @@ void* kernel_address(void (*f)(A...)) {
              [](void* p, void** args) {
                call_packed(reinterpret_cast<void (*)(A...)>(p), args, std::index_sequence_for<A...>());
              },
-             nullptr, sizeof...(A), nullptr);
+             nullptr, sizeof...(A));
   return reinterpret_cast<void*>(f);
 }
 template <class F>
@@ -90,7 +90,7 @@ struct Registration {
                [](void* p, void** args) {
                  call_packed(reinterpret_cast<void (*)(A...)>(p), args, std::index_sequence_for<A...>());
                },
-               name, sizeof...(A), nullptr);
+               name, sizeof...(A));
   }
 };
 
