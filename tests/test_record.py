@@ -73,6 +73,14 @@ def test_no_time_left(gpu, tmp_path, capsys):
     assert "not run" in capsys.readouterr().err
 
 
+def test_outputs_without_a_gpu_are_no_results(gpu, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv(hardware.FORCE_CPU, "")
+    path = notebook(tmp_path / "01_a.ipynb", "from utils import has_gpu\nprint(has_gpu())", entry("a/numba/time", 1.5))
+    assert record.main(["--cpu", str(path)]) == 0
+    assert nbformat.read(path, 4).cells[0].outputs[0].text == "False\n"
+    assert not (tmp_path / "results").exists()
+
+
 def test_all_notebooks_are_found():
     names = [p.name for p in record.notebooks()]
     assert names[0] == "index.ipynb" and "05_first_kernels.ipynb" in names and names[1:] == sorted(names[1:])

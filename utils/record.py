@@ -1,8 +1,9 @@
 """Record a GPU: run every notebook on it, keep the outputs, and write what was measured to ``assets/results``.
 
-    python -m utils.record [--budget SECONDS] [NOTEBOOK.ipynb ...]      (`make record`)
+    python -m utils.record [--budget SECONDS] [--cpu] [NOTEBOOK.ipynb ...]      (`make record`)
 
-Needs an NVIDIA GPU. A notebook that fails is left as it was, its measurements are not recorded, and the command says
+Needs an NVIDIA GPU, unless --cpu asks for the outputs of the CPU engines (after editing a chapter on a machine without
+a GPU): then nothing is measured and no results are written. A notebook that fails is left as it was, its measurements are not recorded, and the command says
 so and ends with status 1; the others are kept.
 """
 
@@ -42,8 +43,8 @@ def execute(path: Path, timeout: int) -> None:
     partial.replace(path)
 
 
-def record(paths: list[Path], budget: float) -> list[str]:
-    """Run the notebooks and write the results file. Returns what went wrong, a line a notebook."""
+def record(paths: list[Path], budget: float, *, measure: bool = True) -> list[str]:
+    """Run the notebooks and, with `measure`, write the results file. Returns what went wrong, a line a notebook."""
     failures, entries, started = [], [], time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         # A recording must not show or change the progress of whoever runs it.
@@ -55,7 +56,7 @@ def record(paths: list[Path], budget: float) -> list[str]:
                 continue
             lines = Path(folder) / f"{path.stem}.jsonl"
             lines.touch()
-            os.environ[results.RECORD] = str(lines)
+            os.environ[results.RECORD] = str(lines) if measure else ""
             print(f"{path.relative_to(ROOT)} ...", end=" ", flush=True)
             begun = time.monotonic()
             try:
@@ -82,9 +83,12 @@ def main(arguments: list[str] | None = None) -> int:
     """Command line; returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m utils.record", description=__doc__.splitlines()[0])
     parser.add_argument("notebooks", nargs="*", type=Path, help="only these (default: all)")
+    parser.add_argument("--cpu", action="store_true", help="keep the outputs of the CPU engines, measure nothing")
     parser.add_argument("--budget", type=float, default=570, help="seconds for everything (default 570)")
     options = parser.parse_args(arguments)
-    if hardware.gpu() is None:
+    if options.cpu:
+        os.environ[hardware.FORCE_CPU] = "1"  # for the notebooks' kernels
+    elif hardware.gpu() is None:
         print("recording needs an NVIDIA GPU, and there is none here"
               + (f" ({hardware.FORCE_CPU} is set)" if hardware.forced_cpu() else ""), file=sys.stderr)
         return 1
@@ -92,8 +96,9 @@ def main(arguments: list[str] | None = None) -> int:
     if missing:
         print(f"no such notebook: {', '.join(missing)}", file=sys.stderr)
         return 1
-    print(hardware.machine())
-    failures = record([p.resolve() for p in options.notebooks] or notebooks(), options.budget)
+    print("outputs of the CPU engines" if options.cpu else hardware.machine())
+    paths = [p.resolve() for p in options.notebooks] or notebooks()
+    failures = record(paths, options.budget, measure=not options.cpu)
     for failure in failures:
         print("FAILED", failure, file=sys.stderr)
     return 1 if failures else 0
