@@ -75,22 +75,23 @@ class MachineCode:
     def _repr_html_(self):
         return self.html()
 
-    def html(self, columns=("source", "ptx", "sass"), size: str = "11px") -> str:
+    def html(self, columns=("source", "ptx", "sass"), size: str = "10.5px") -> str:
         """The columns side by side as HTML. size: of the letters, as CSS has it."""
         used = list(dict.fromkeys(line for line, _ in [*self.ptx, *self.sass] if line))
         colours = {line: BLOCK_COLOURS[n % len(BLOCK_COLOURS)] for n, line in enumerate(sorted(used))}
         titles = {"source": "source", "ptx": f"PTX, {len(self.ptx)} lines", "sass": f"SASS, {len(self.sass)} instructions"}
         cells = "".join(
-            f'<td style="vertical-align:top;text-align:left;padding:2px 6px"><b>{titles[column]}</b>'
-            f"{_coloured(getattr(self, column), colours, size)}</td>" for column in columns)
+            f'<td style="vertical-align:top;text-align:left;padding:2px 4px"><b>{titles[column]}</b>'
+            f"{_coloured(getattr(self, column), colours, size, wrap=column == 'source')}</td>" for column in columns)
         note = f" · {self.note}" if self.note else ""
         return (f'<div style="font-size:12px">{html.escape(self.name + ", " + self.made + note)}</div>'
                 f'<table style="border-collapse:collapse"><tr>{cells}</tr></table>')
 
 
-def _coloured(lines, colours, size) -> str:
+def _coloured(lines, colours, size, wrap) -> str:
     """Lines as blocks of one colour, as the source line they belong to has it."""
-    style = f"font-size:{size};line-height:1.25;margin:0;color:#222;white-space:pre;font-family:monospace"
+    space = "white-space:pre-wrap;max-width:27em" if wrap else "white-space:pre"
+    style = f"font-size:{size};line-height:1.2;margin:0;color:#222;{space};font-family:monospace"
     rows = "".join(
         f'<div style="background:{colours.get(line, "#ffffff")};padding:0 4px">{html.escape(text) or "&nbsp;"}</div>'
         for line, text in lines)
@@ -252,7 +253,7 @@ def parse_ptx(text: str, kernel: str, file: str) -> list:
         symbol = re.match(r"\s*\S+\s+\.entry\s+([\w$]+)", entry).group(1)
         if not _is_named(symbol, kernel):
             continue
-        body = entry[:entry.index("\n}")].replace(symbol, kernel)
+        body = entry[:entry.index("\n}")].replace(symbol + "_param", "param")
         return _ptx_lines(body, numbers)
     return []
 

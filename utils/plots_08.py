@@ -117,7 +117,7 @@ def roofline(roofs_of, kernels: Mapping[str, tuple[float, float | None]]):
     for (name, peak), style in zip(sorted(peaks.items(), key=lambda item: item[1]), ("-", "--", ":"), strict=False):
         ridge = peak / slope
         axes.plot([ridge, high], [peak / 1e12] * 2, style, color=INK, linewidth=1.5)
-        axes.text(high, peak / 1e12 * 1.1, f"{name}, {peak / 1e12:,.0f} TFLOP/s", ha="right", fontsize=8.5, color=INK)
+        axes.text(high, peak / 1e12 * 1.2, f"{name}, {peak / 1e12:,.0f} TFLOP/s", ha="right", fontsize=8.5, color=INK)
     axes.plot([low, top / slope], [low * slope / 1e12, top / 1e12], color=ACCENT, linewidth=1.5)
     name, middle = next(iter(bandwidths)), (low * min(peaks.values()) / slope) ** 0.5
     axes.text(middle / 1.25, middle * slope / 8e11, f"{name}, {slope / 1e12:.2f} TB/s", ha="right", fontsize=8.5, color=ACCENT)
@@ -125,7 +125,9 @@ def roofline(roofs_of, kernels: Mapping[str, tuple[float, float | None]]):
     for label, (intensity, rate) in kernels.items():
         y = (rate if rate else min(intensity * slope, plain)) / 1e12
         axes.plot(intensity, y, "o", color=ALARM, fillstyle="full" if rate else "none")
-        axes.annotate(label, (intensity, y), xytext=(6, -10), textcoords="offset points", fontsize=8.5, color=ALARM)
+        far = intensity > (low * high) ** 0.5  # in the right half: its name to the left of it, or it would leave the picture
+        axes.annotate(label, (intensity, y), xytext=(-6 if far else 6, -13 if far else -10), textcoords="offset points",
+                      ha="right" if far else "left", fontsize=8.5, color=ALARM)
     axes.set(xscale="log", yscale="log", xlim=(low, high), xlabel="arithmetic intensity, FLOP a byte", ylabel="TFLOP/s")
     axes.set_title(what + ("" if any(rate for _, rate in kernels.values()) else "; hollow: the most a kernel could reach"),
                    fontsize=9.5, loc="left", color=INK)

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from utils import hardware, process, results
-from utils.plots import ACCENT, INK, figure
+from utils.plots import ACCENT, BLOCK_COLOURS, INK, figure
 
 FOLDER = Path(__file__).resolve().parent.parent / "assets" / "reports"
 SECONDS = 120
@@ -268,17 +268,22 @@ def _without_folders(text: str) -> str:
 
 
 def essence(text: str) -> str:
-    """compute-sanitizer's findings without their host backtraces, the same finding of other threads counted only."""
-    lines = [line for line in text.splitlines() if not re.match(r"=+\s+(Saved host backtrace|Host Frame|Device Frame)", line)]
-    blocks = "\n".join(lines).split("\n=========\n")
-    kept, seen = [], {}
-    for block in blocks:
-        key = re.sub(r"\(\d+,\d+,\d+\)|0x[0-9a-f]+|\d+ bytes after", "", block)
-        seen[key] = seen.get(key, 0) + 1
-        if seen[key] == 1:
-            kept.append((key, block))
-    return "\n".join(block + (f"\n=========     (and {seen[key] - 1} more like this)" if seen[key] > 1 else "")
-                     for key, block in kept).strip()
+    """compute-sanitizer's findings without backtraces of the host; the same finding of other threads is only counted."""
+    findings = []  # each a line that is not indented, and the indented ones under it
+    for line in text.splitlines():
+        if re.match(r"=+\s+(Saved host backtrace|Host Frame|Device Frame)|=+\s*$", line):
+            continue
+        if line.startswith("=========  ") and findings:
+            findings[-1].append(line)
+        else:
+            findings.append([line])
+    alike = {}
+    for finding in findings:
+        alike.setdefault(re.sub(r"\(\d+,\d+,\d+\)|0x[0-9a-f]+|\d+ bytes after", "", "\n".join(finding)), []).append(finding)
+    lines = []
+    for same in alike.values():
+        lines += same[0] + ([f"=========     (and {len(same) - 1} more like this)"] if len(same) > 1 else [])
+    return "\n".join(lines)
 
 
 def csv_part(text: str) -> str:
@@ -335,5 +340,22 @@ def timeline(table: Table):
     axes.set_yticks(range(len(names)), [name[:40] for name in names], fontsize=8, color=INK)
     axes.invert_yaxis()
     axes.set_xlabel("µs since the first one")
+    axes.spines[["top", "right"]].set_visible(False)
+    return fig
+
+
+def bars(table: Table, *columns: str):
+    """A picture of percentages in an ncu report: a group of bars for each kernel."""
+    rows = table.rows
+    fig = figure(7.0, 0.8 + 0.22 * len(rows) * (len(columns) + 1), alt="; ".join(
+        f"{row['kernel']}: " + ", ".join(f"{column} {row[column]}" for column in columns) for row in rows))
+    axes = fig.add_subplot()
+    for n, column in enumerate(columns):
+        places = [k * (len(columns) + 1) + n for k in range(len(rows))]
+        axes.barh(places, [number(row[column]) for row in rows], color=BLOCK_COLOURS[n], label=column)
+    axes.set_yticks([k * (len(columns) + 1) + (len(columns) - 1) / 2 for k in range(len(rows))], [row["kernel"] for row in rows])
+    axes.set(xlim=(0, 100), xlabel="% of what the GPU can do")
+    axes.invert_yaxis()
+    axes.legend(frameon=False, fontsize=8.5)
     axes.spines[["top", "right"]].set_visible(False)
     return fig

@@ -325,7 +325,7 @@ PTX = Exercise(
     minutes=15,
     kind="function",
     task=(
-        "Return how many bytes one thread loads from **global** memory if it runs each line of this PTX once. The type is the"
+        "Return how many bytes one thread loads from global memory if it runs each line of this PTX once. The type is the"
         " last part of the instruction: `ld.global.f32` loads 4 bytes, `.f64` 8, `.u8` one; `.v2` and `.v4` load two or four"
         " of them. A line may begin with a predicate such as `@%p1`; count it. Loads of parameters and from shared memory do"
         " not count."
