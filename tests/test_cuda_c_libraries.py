@@ -343,3 +343,18 @@ double worst(G gemm) {
 int main() { printf("%d %d\\n", worst<float>(cublasSgemm) < 1e-5, worst<double>(cublasDgemm) < 1e-13); }""",
     )
     assert printed == "1 1\n"
+
+
+def test_headers_survive_the_programs_macros(tmp_path):
+    letters = [chr(c) for c in (*range(ord("A"), ord("Z") + 1), *range(ord("a"), ord("z") + 1))]
+    macros = [*letters, "BLOCK", "TILE", "WIDTH", "SIZE", "size", "count", "rows", "tile", "alpha", "sum", "block"]
+    standard = ["algorithm", "complex", "cstdio", "functional", "numeric", "random", "tuple", "vector"]
+    libraries = [
+        "cublas_v2.h", "cufft.h", "curand.h", "cuda_bf16.h", "thrust/device_vector.h", "thrust/random.h",
+        "cub/cub.cuh",
+    ]  # fmt: skip
+    lines = [f"#include <{name}>" for name in standard]
+    lines += [f"#define {name} 3" for name in macros]
+    lines += [f"#include <{name}>" for name in libraries]
+    lines += ['int main() { printf("%d\\n", N + x + TILE); }']
+    assert run_program(tmp_path, "\n".join(lines)) == "9\n"

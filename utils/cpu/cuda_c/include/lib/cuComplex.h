@@ -1,6 +1,7 @@
 // Complex numbers as pairs: CUDA's cuComplex.h.
 #pragma once
 #include <cmath>
+#include "macros_aside.inc"
 typedef float2 cuFloatComplex;
 typedef float2 cuComplex;
 typedef double2 cuDoubleComplex;
@@ -33,3 +34,4 @@ __host__ __device__ inline cuDoubleComplex cuComplexFloatToDouble(cuComplex z) {
 __host__ __device__ inline cuComplex cuComplexDoubleToFloat(cuDoubleComplex z) {
   return {float(z.x), float(z.y)};
 }
+#include "macros_back.inc"

@@ -13,6 +13,7 @@
 #include "cuda_fp16.h"
 #include "device_task.h"
 #include "library_types.h"
+#include "macros_aside.inc"
 
 typedef enum {
   CUBLAS_STATUS_SUCCESS = 0,
@@ -532,3 +533,4 @@ inline cublasStatus_t cublasGemmStridedBatchedEx(
                             batches}
       .run(type_a, type_b, type_c, compute);
 }
+#include "macros_back.inc"

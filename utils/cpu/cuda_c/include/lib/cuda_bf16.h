@@ -3,6 +3,7 @@
 // meaning are those of CUDA's math API, "Bfloat16 Precision Intrinsics".
 #pragma once
 #include "small_float.h"
+#include "macros_aside.inc"
 
 #define CUDA_CPU_H __nv_bfloat16
 #define CUDA_CPU_H2 __nv_bfloat162
@@ -98,3 +99,4 @@ __host__ __device__ inline __nv_bfloat162 __lows2bfloat162(__nv_bfloat162 a, __n
 __host__ __device__ inline __nv_bfloat162 __highs2bfloat162(__nv_bfloat162 a, __nv_bfloat162 b) {
   return __nv_bfloat162(a.y, b.y);
 }
+#include "macros_back.inc"

@@ -3,6 +3,7 @@
 // in the last bit. Names and meaning are those of CUDA's math API, "Half Precision Intrinsics".
 #pragma once
 #include "small_float.h"
+#include "macros_aside.inc"
 
 #define CUDA_CPU_H __half
 #define CUDA_CPU_H2 __half2
@@ -103,3 +104,4 @@ __host__ __device__ inline __half2 __high2half2(__half2 v) { return __half2(v.y,
 __host__ __device__ inline __half2 __lowhigh2highlow(__half2 v) { return __half2(v.y, v.x); }
 __host__ __device__ inline __half2 __lows2half2(__half2 a, __half2 b) { return __half2(a.x, b.x); }
 __host__ __device__ inline __half2 __highs2half2(__half2 a, __half2 b) { return __half2(a.y, b.y); }
+#include "macros_back.inc"

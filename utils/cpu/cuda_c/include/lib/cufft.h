@@ -13,6 +13,7 @@
 #include "cuComplex.h"
 #include "device_task.h"
 #include "library_types.h"
+#include "macros_aside.inc"
 
 typedef float cufftReal;
 typedef double cufftDoubleReal;
@@ -261,3 +262,4 @@ inline cufftResult cufftExecC2R(cufftHandle h, cufftComplex* in, cufftReal* out)
 inline cufftResult cufftExecZ2D(cufftHandle h, cufftDoubleComplex* in, cufftDoubleReal* out) {
   return ::cuda_cpu::fft_execute(h, CUFFT_Z2D, in, out, CUFFT_INVERSE);
 }
+#include "macros_back.inc"

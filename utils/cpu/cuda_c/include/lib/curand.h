@@ -8,6 +8,7 @@
 #pragma once
 #include <vector>
 #include "curand_kernel.h"
+#include "macros_aside.inc"
 
 enum curandStatus_t {
   CURAND_STATUS_SUCCESS = 0,
@@ -187,3 +188,4 @@ inline curandStatus_t curandGeneratePoisson(curandGenerator_t g, unsigned* out, 
     return curand_poisson(&s, mean);
   });
 }
+#include "macros_back.inc"

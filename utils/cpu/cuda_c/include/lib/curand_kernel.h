@@ -9,6 +9,7 @@
 #pragma once
 #include <cmath>
 #include <type_traits>
+#include "macros_aside.inc"
 
 // Generators that are not offered: a variable of such a type does not compile, and the message names the
 // reason.
@@ -270,3 +271,4 @@ __host__ __device__ inline unsigned curand_poisson(S* s, double mean) {
   for (double p = std::exp(mean); (p *= curand_uniform_double(s)) > 1.0;) count++;
   return count;
 }
+#include "macros_back.inc"

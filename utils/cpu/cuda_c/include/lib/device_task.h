@@ -1,6 +1,7 @@
 // How the libraries do their work: as a kernel of one thread a block, in the stream the library was given, so
 // that order, graph capture and the checks are those of any kernel.
 #pragma once
+#include "macros_aside.inc"
 
 namespace cuda_cpu {
 template <class F>
@@ -16,3 +17,4 @@ inline cudaError_t device_task(cudaStream_t stream, long blocks, F work) {
   return cudaPeekAtLastError();
 }
 }  // namespace cuda_cpu
+#include "macros_back.inc"

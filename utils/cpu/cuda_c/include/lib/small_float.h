@@ -8,6 +8,7 @@
 #include <cstring>
 #include <limits>
 #include <type_traits>
+#include "macros_aside.inc"
 
 namespace cuda_cpu {
 enum Rounding { nearest_even, toward_zero, upward, downward };
@@ -124,3 +125,4 @@ inline float bfloat16_value(unsigned short h) { return float_of(unsigned(h) << 1
 
 inline float saturate(float x) { return x > 0 ? (x < 1 ? x : 1.0f) : 0.0f; }  // NaN gives 0
 }  // namespace cuda_cpu
+#include "macros_back.inc"

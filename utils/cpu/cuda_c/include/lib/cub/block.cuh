@@ -5,6 +5,7 @@
 #include <functional>
 #include <numeric>
 #include <type_traits>
+#include "../macros_aside.inc"
 
 namespace cub {
 struct Sum {
@@ -359,3 +360,4 @@ class BlockRadixSort {
   TempStorage& temp;
 };
 }  // namespace cub
+#include "../macros_back.inc"

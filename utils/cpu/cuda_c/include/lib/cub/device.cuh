@@ -5,6 +5,7 @@
 #include <limits>
 #include "../thrust/detail/algorithms.h"
 #include "block.cuh"
+#include "../macros_aside.inc"
 
 namespace cub {
 template <class T>
@@ -288,3 +289,4 @@ struct DeviceRunLengthEncode {
   }
 };
 }  // namespace cub
+#include "../macros_back.inc"

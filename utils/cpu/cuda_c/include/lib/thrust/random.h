@@ -3,6 +3,7 @@
 #pragma once
 #include <cmath>
 #include <random>
+#include "../macros_aside.inc"
 
 namespace thrust {
 using minstd_rand = std::minstd_rand;
@@ -47,3 +48,4 @@ using thrust::uniform_int_distribution;
 using thrust::uniform_real_distribution;
 }  // namespace random
 }  // namespace thrust
+#include "../macros_back.inc"

@@ -8,6 +8,7 @@
 #include "../../device_task.h"
 #include "functional.h"
 #include "iterators.h"
+#include "../../macros_aside.inc"
 
 namespace thrust {
 namespace detail {
@@ -741,3 +742,4 @@ O copy_n(I first, N n, O out) {
   return copy(first, first + n, out);
 }
 }  // namespace thrust
+#include "../../macros_back.inc"

@@ -4,6 +4,7 @@
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include "../../macros_aside.inc"
 
 namespace thrust {
 template <class T = void>
@@ -139,3 +140,4 @@ inline constexpr detail::Argument<2> _3;
 inline constexpr detail::Argument<3> _4;
 }  // namespace placeholders
 }  // namespace thrust
+#include "../../macros_back.inc"

@@ -9,6 +9,7 @@
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include "../../macros_aside.inc"
 
 namespace thrust {
 template <class... T>
@@ -328,3 +329,4 @@ auto raw(const zip_iterator<std::tuple<I...>>& z) {
 }
 }  // namespace detail
 }  // namespace thrust
+#include "../../macros_back.inc"

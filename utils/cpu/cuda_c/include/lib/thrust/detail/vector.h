@@ -3,6 +3,7 @@
 #include <initializer_list>
 #include <vector>
 #include "algorithms.h"
+#include "../../macros_aside.inc"
 
 namespace thrust {
 template <class T, class Allocator = void>
@@ -178,3 +179,4 @@ bool operator==(const std::vector<T>& h, const device_vector<T>& d) {
   return d == h;
 }
 }  // namespace thrust
+#include "../../macros_back.inc"
