@@ -247,6 +247,7 @@ class Rewriter:
 
     def run(self) -> str:
         self.refuse()
+        self.rewrite_clock()
         self.rewrite_steps()
         self.rewrite_shared()
         self.rewrite_kernels()
@@ -276,6 +277,15 @@ class Rewriter:
                     inside = "".join(x.text for x in tokens[j : closing(tokens, j)] if x.kind == "string")
                     if PTX.search(inside):
                         raise error(t, "the CPU runtime has no inline PTX ('asm'): this program needs a GPU")
+
+    def rewrite_clock(self) -> None:
+        """clock() of a kernel counts cycles, that of the C library the processor's time."""
+        for start, end, qualifiers in function_bodies(self.tokens).values():
+            for i in range(start, end - 1):
+                t = self.tokens[i]
+                if t.text == "clock" and t.kind == "name" and "__host__" not in qualifiers:
+                    if self.tokens[i + 1].text == "(" and self.tokens[i - 1].text not in (".", "->", "::"):
+                        t.text = "(clock_t)::cuda_cpu::clock_cycles"
 
     # -- volatile shared memory -------------------------------------------------------------------------------
     def rewrite_steps(self) -> None:

@@ -30,7 +30,7 @@ struct Access {
   const void* code;
 };
 struct Cell {  // four bytes of memory
-  Access write, read[2];
+  Access write, atomic, read[2];
   unsigned stored_grid, stored_block;
   unsigned char stored;  // shared memory: bytes that the block has written
 };
@@ -208,15 +208,19 @@ static void history(Cell* cells, size_t offset, const char* p, unsigned size, bo
       if ((!writes || atomic) && fresh && unwritten().size() < 100) unwritten().push_back({code, &c, threadIdx, blockIdx});
       if (writes) c.stored |= now.bytes;
     }
-    if ((c.write.bytes & now.bytes) && !(c.write.atomic && atomic) && !ordered(c.write, b, shared)) {
+    if ((c.write.bytes & now.bytes) && !ordered(c.write, b, shared)) {
       if (writes && !atomic) {
         pending_write = {p, size, {}, c.write, shared, code};
         memcpy(pending_write.before, p, size);
-      } else if (c.write.atomic && !writes && maybe().size() < 100) {
-        maybe().push_back({c.write, code, &c, hot.tid, shared});  // the start of a compare-and-swap loop reads like this
       } else {
         report_race(c.write, true, writes, shared, code);
       }
+    }
+    if (!atomic && (c.atomic.bytes & now.bytes) && !ordered(c.atomic, b, shared)) {
+      if (writes)
+        report_race(c.atomic, true, true, shared, code);
+      else if (maybe().size() < 100)
+        maybe().push_back({c.atomic, code, &c, hot.tid, shared});  // the start of a compare-and-swap loop reads like this
     }
     if (atomic && !maybe().empty())
       for (size_t i = maybe().size(); i-- > 0;)
@@ -235,7 +239,7 @@ static void history(Cell* cells, size_t offset, const char* p, unsigned size, bo
           }
         }
     if (writes) {
-      c.write = now;
+      (atomic ? c.atomic : c.write) = now;
     } else {
       if (c.read[0].tid != now.tid || c.read[0].block != now.block || c.read[0].grid != now.grid) c.read[1] = c.read[0];
       c.read[0] = now;

@@ -209,9 +209,10 @@ void trap(Site at) {
 
 // ---- faults -----------------------------------------------------------------------------------------------------------
 bool in_stack_guard(const void* p, const Fiber* f);
+bool below_stack(const void* sp, const Fiber* f);
 bool in_device_arena(const void* p);
 
-static void explain_fault(int signal, int reason, void* address, void* code) {
+static void explain_fault(int signal, int reason, void* address, void* code, void* stack) {
   const char* c = static_cast<const char*>(address);
   Site at = site_of(code);
   if (signal == SIGFPE) {
@@ -229,7 +230,7 @@ static void explain_fault(int signal, int reason, void* address, void* code) {
   if (in_kernel()) {
     Grid& g = *hot.block->grid;
     const char* end = hot.shared + hot.shared_bytes;
-    if (in_stack_guard(address, hot.fiber)) {
+    if (in_stack_guard(address, hot.fiber) || below_stack(stack, hot.fiber)) {
       report("stack-overflow", at, "this thread's stack is full: endless recursion, or local arrays that are too big");
     } else if (c >= end && c < end + 16384 && g.shared == 0) {
       report("missing-shared-size", at, "the kernel uses an extern __shared__ array, but the launch in line %d gives it no "
@@ -270,11 +271,14 @@ static void explain_fault(int signal, int reason, void* address, void* code) {
 }
 
 static struct sigaction before[32];
-static void pc_of(void* context, void** pc) {
+static void pc_of(void* context, void** pc, void** sp) {
+  (void)sp;
 #if defined(__linux__) && defined(__x86_64__)
   *pc = reinterpret_cast<void*>(static_cast<ucontext_t*>(context)->uc_mcontext.gregs[16]);
+  *sp = reinterpret_cast<void*>(static_cast<ucontext_t*>(context)->uc_mcontext.gregs[15]);
 #elif defined(__linux__) && defined(__aarch64__)
   *pc = reinterpret_cast<void*>(static_cast<ucontext_t*>(context)->uc_mcontext.pc);
+  *sp = reinterpret_cast<void*>(static_cast<ucontext_t*>(context)->uc_mcontext.sp);
 #elif defined(__APPLE__) && defined(__aarch64__)
   *pc = reinterpret_cast<void*>(static_cast<ucontext_t*>(context)->uc_mcontext->__ss.__pc);
 #elif defined(__APPLE__)
@@ -285,8 +289,8 @@ static void pc_of(void* context, void** pc) {
 }
 
 static void on_fault(int number, siginfo_t* info, void* context) {
-  void* pc = nullptr;
-  pc_of(context, &pc);
+  void *pc = nullptr, *sp = nullptr;
+  pc_of(context, &pc, &sp);
   if (!in_kernel() && quiet && !in_arena(info->si_addr)) {  // in Python, and not ours
     struct sigaction& old = before[number];
     if (old.sa_flags & SA_SIGINFO && old.sa_sigaction) {
@@ -303,7 +307,7 @@ static void on_fault(int number, siginfo_t* info, void* context) {
     raise(number);
   }
   explaining = true;
-  explain_fault(number, info->si_code, info->si_addr, pc);
+  explain_fault(number, info->si_code, info->si_addr, pc, sp);
   explaining = false;
   if (in_kernel()) {
     bool kernel_says = number == SIGSEGV && info->si_addr == nullptr && info->si_code > 3;

@@ -75,6 +75,11 @@ bool in_stack_guard(const void* p, const Fiber* f) {
   return f && c >= f->stack - page && c < f->stack + 512;
 }
 
+bool below_stack(const void* sp, const Fiber* f) {  // a frame too big for the stack
+  const char* c = static_cast<const char*>(sp);
+  return c && f && c < f->stack && c > f->stack - (size_t(1) << 30);
+}
+
 static Block* take_block() {
   Worker& w = worker;
   if (!w.free_blocks.empty()) {
