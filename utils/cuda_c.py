@@ -34,7 +34,7 @@ def load(path: str | Path, *, flags: tuple[str, ...] = (), check: bool = False) 
 
     path: a file that holds kernels (and what they need), without ``main``.
     flags: compiler flags such as ``("-DTILE=32", "--use_fast_math")``.
-    check: without a GPU, build with the CPU runtime's slow checks (bounds, uninitialised memory).
+    check: without a GPU, build with the CPU runtime's slow checks (bounds, races, uninitialised memory).
     Raises FileNotFoundError, and CompileError with the source lines marked.
     """
     path = Path(path)
@@ -176,7 +176,9 @@ def _pointer(where: str, parameter: Parameter, value, after: contextlib.ExitStac
                         "pointer would walk over the wrong elements. Pass np.ascontiguousarray(a) or a.contiguous()")
     if has_gpu():
         return ctypes.c_void_p(_device_address(value, parameter, after))
-    return ctypes.c_void_p(_host_address(where, value))
+    pointer = ctypes.c_void_p(_host_address(where, value))
+    pointer.buffer = (pointer.value or 0, value.nbytes, parameter.name)  # what the CPU runtime checks accesses against
+    return pointer
 
 
 def _is_tensor(value) -> bool:
@@ -301,6 +303,7 @@ class _Cpu:
         from utils.cpu.cuda_c.build import BuildError
         from utils.cpu.cuda_c.library import Library
 
+        self._check = module._check
         templates = [e for e in expressions if "<" in e]
         try:
             self._library = Library(module.path, flags=module._flags, check=module._check, instantiate=templates)
@@ -311,6 +314,7 @@ class _Cpu:
         from utils.cpu.cuda_c import library
 
         try:
-            self._library.launch(expression, grid, block, shared_bytes, arguments)
+            buffers = [a.buffer for a in arguments if hasattr(a, "buffer")] if self._check else []
+            self._library.launch(expression, grid, block, shared_bytes, arguments, buffers=buffers)
         except library.LaunchError as error:
             raise LaunchError(str(error)) from None

@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import io
 import linecache
 import re
 import textwrap
@@ -15,16 +16,18 @@ from course.exercises.diagnose import diagnose, failed, plain
 from course.exercises.model import BROKEN
 from course.exercises.report import Outcome, describe, draw
 from utils import has_gpu
+from utils.tracer import trace
 
 SECONDS = 20  # for all launches of one check on the CPU engine
+TRACED_THREADS = 512  # launches up to this size are searched for races
 
 
 class Rejected(Exception):
     """The answer cannot be accepted: a reason key, lines for the learner, and a piece of code or None."""
 
-    def __init__(self, reason, *lines, code="", run=None):
+    def __init__(self, reason, *lines, code="", run=None, picture=(b"", "")):
         super().__init__(reason)
-        self.reason, self.lines, self.code, self.run = reason, lines, code, run
+        self.reason, self.lines, self.code, self.run, self.picture = reason, lines, code, run, picture
 
 
 def check_answer(exercise, answer, seed=None):
@@ -36,7 +39,7 @@ def check_answer(exercise, answer, seed=None):
     except Rejected as no:
         untouched = is_starter(exercise, answer)
         broken = no.reason in BROKEN and not untouched
-        lines, picture = list(no.lines), (b"", "")
+        lines, picture = list(no.lines), no.picture
         if no.run is not None:
             lines += describe(no.run, exercise)
             picture = draw(no.run, exercise)
@@ -65,6 +68,8 @@ def first_sentence(text):
 def check_numba(exercise, answer, seed):
     """Say what was tried, or raise Rejected."""
     kernel = as_kernel(exercise, answer)
+    if exercise.race_free:
+        reject_races(kernel, exercise, seed)
     runs = []
     try:
         with engines.time_limit(SECONDS):
@@ -86,7 +91,49 @@ def check_numba(exercise, answer, seed):
             reject_if_wrong(runs, exercise)
         raise crashed(stopped, kernel.py_func) from None
     reject_if_wrong(runs, exercise)
+    if exercise.demand:
+        reject_if_unmet(kernel, exercise, seed)
     return tally(runs)
+
+
+def reject_if_unmet(kernel, exercise, seed):
+    """Trace one more launch, and reject an answer whose accesses to memory are not as the exercise demands."""
+    shape = exercise.demand.shape
+    arguments = exercise.inputs(np.random.default_rng(seed), shape)
+    arrays = engines.host_arrays(arguments, np.asarray(exercise.reference(**plain(arguments))), np.random.default_rng(0))
+    launch = exercise.launches_for(shape)[0]
+    traced = trace(kernel, launch.grid, launch.block, *arrays.values())
+    unmet = exercise.demand.unmet(traced)
+    if not unmet:
+        return
+    reason, says, row = unmet
+    if row is None:
+        raise Rejected(reason, says)
+    figure = (traced.draw_banks if reason == "bank_conflict" else traced.draw_memory)(row.line, row.array, row.operation)
+    raise Rejected(reason, says, code=row.code, picture=as_picture(figure))
+
+
+def as_picture(figure):
+    """(PNG, alt text) of a figure of the tracer's."""
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=90)
+    return buffer.getvalue(), figure.alt
+
+
+def reject_races(kernel, exercise, seed):
+    """Trace the smaller launches, and reject a kernel in which two threads race, whatever came out of it."""
+    for _, launch, arguments, expected in cases(exercise, seed):
+        if np.prod(launch.threads) > TRACED_THREADS:
+            continue
+        arrays = engines.host_arrays(arguments, expected, np.random.default_rng(seed))
+        try:
+            traced = trace(kernel, launch.grid, launch.block, *arrays.values(), seconds=SECONDS)
+            races = traced.races if traced.error is None else []
+        except Exception:  # what stops the kernel is told, with its line, by the runs that follow
+            return
+        if races:
+            said = next(problem for problem in traced.problems if problem.startswith("RACE"))
+            raise Rejected("race", *said.splitlines(), code=races[0].code, picture=as_picture(traced.draw_races()))
 
 
 def tally(runs):
@@ -198,7 +245,8 @@ def crashed(stopped, function):
     kind = type(error).__name__
     message = getattr(error, "problem", None) or short_message(error)
     message = message if message.startswith(kind) or hasattr(error, "problem") else f"{kind}: {message}"
-    return Rejected(CRASHES.get(kind, "crashed"), message + where, code=source)
+    reason = "warp_mask" if kind == "BarrierError" and "mask" in message else CRASHES.get(kind, "crashed")
+    return Rejected(reason, message + where, code=source)
 
 
 # Mistakes that the CPU engine itself names -> the reason.
@@ -246,6 +294,11 @@ def check_cpp(exercise, answer, seed):
 def check_cuda_c(exercise, answer, seed):
     path = as_path(exercise, answer)
     trials, runs = list(cases(exercise, seed)), []
+    if exercise.race_free:
+        small = [trial for trial in trials if np.prod(trial[1].threads) <= TRACED_THREADS]
+        rng, on_cpu = np.random.default_rng(seed), {engines.FORCE_CPU: "1"}
+        _, failure = engines.run_cuda_c(path, exercise.kernel_name, small, rng, on_cpu, check=True)
+        reject_mistake(failure)
     environments = engines.orders_in_cuda_c(seed, exercise.orders)
     for number, environment in enumerate(environments):
         rng = np.random.default_rng((seed, number))
@@ -256,10 +309,30 @@ def check_cuda_c(exercise, answer, seed):
         if failure:
             if failure[0] == "crashed" and any(failed(r, exercise) for r in runs):
                 reject_if_wrong(runs, exercise)  # an earlier launch tells more than the crash does
+            reject_mistake(failure)
             message, _, code = failure[1].partition("\n")
             raise Rejected(failure[0], message, code=code)
         reject_if_wrong(runs, exercise)
     return tally(runs)
+
+
+# Kinds of mistakes that the CPU runtime names in brackets -> the reason.
+KINDS = {
+    "data-race": "race",
+    "uninitialised-shared": "uninitialized",
+    "barrier-divergence": "barrier",
+    "deadlock": "barrier",
+    "lane-not-in-mask": "warp_mask",
+}
+
+
+def reject_mistake(failure):
+    """Reject for a mistake that the CPU runtime has named, with the sentence and the thread it names."""
+    for part in re.finditer(r"([^\n]*) \[([a-z-]+)\](?:\n *(in kernel [^\n]*))?", failure[1] if failure else ""):
+        if part[2] in KINDS:
+            before = failure[1][: part.start()].strip() if part[2] == "deadlock" else ""
+            lines = [re.sub(r"^.*/", "", line) for line in (*before.splitlines(), part[1], part[3] or "") if line]
+            raise Rejected(KINDS[part[2]], *lines)
 
 
 # ---- plain functions ----

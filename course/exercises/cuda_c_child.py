@@ -1,8 +1,8 @@
 """The child process that launches a learner's CUDA C kernel, a program of its own (see engines.run_cuda_c).
 
-Arguments: the .cu file, the kernel's name, a folder that holds jobs.pickle (a list of engines.Job), and after how
-many seconds of launching to give up, which ends the process with SIGALRM. For each job it writes N.pickle (the
-buffers after the launch), or failure.json ([reason, message]) and stops.
+Arguments: the .cu file, the kernel's name, a folder that holds jobs.pickle (a list of engines.Job), after how many
+seconds of launching to give up, which ends the process with SIGALRM, and perhaps "check", to watch every access. For
+each job it writes N.pickle (the buffers after the launch), or failure.json ([reason, message]) and stops.
 """
 
 import json
@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 
-def main(path, kernel_name, folder, seconds):
+def main(path, kernel_name, folder, seconds, check=""):
     from utils import cuda_c, has_gpu
 
     folder = Path(folder)
@@ -30,7 +30,7 @@ def main(path, kernel_name, folder, seconds):
         except BuildError as error:
             return fail("not_checked", str(error))
     try:
-        module = cuda_c.load(path)
+        module = cuda_c.load(path, check=bool(check))
     except cuda_c.CompileError as error:
         return fail("does_not_compile", str(error))
     except Exception as error:

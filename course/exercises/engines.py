@@ -170,10 +170,11 @@ def between_guards(array, zone, rng):
 
 
 def zone_for(launch, arrays):
-    """Wide enough that a kernel without a guard lands in it rather than beyond."""
+    """Wide enough that a kernel without a guard lands in it rather than beyond, and a multiple of 64 elements, so
+    that the array behind it is aligned as cudaMalloc's are."""
     x, y, z = launch.threads
     largest = max((a.size for a in arrays.values() if isinstance(a, np.ndarray)), default=1)
-    return 2 * x * y * z + largest + 256
+    return -(-(2 * x * y * z + largest + 256) // 64) * 64
 
 
 def compare_guards(run, name, before, after, shape, zone):
@@ -235,10 +236,11 @@ def orders_in_cuda_c(seed, orders):
     return [{FORCE_CPU: "1", **order} for order in ({}, *shuffled)] + [{}]
 
 
-def run_cuda_c(path, kernel_name, cases, rng, environment):
+def run_cuda_c(path, kernel_name, cases, rng, environment, check=False):
     """Launch a kernel of a .cu file for each case (shape, launch, arguments, expected), in a child process.
 
     A kernel that crashes or hangs can then take neither the notebook nor its CUDA context with it.
+    check: watch every access, on the CPU runtime, and fail at the first race.
     Returns (runs, failure); failure is None or (reason, message) of the first launch that did not return.
     """
     engine = "GPU" if has_gpu() and FORCE_CPU not in environment else "CPU"
@@ -255,7 +257,8 @@ def run_cuda_c(path, kernel_name, cases, rng, environment):
     with tempfile.TemporaryDirectory(prefix="cuda-course-") as folder:
         folder = Path(folder)
         (folder / "jobs.pickle").write_bytes(pickle.dumps([tuple(job) for job in jobs]))
-        code, said = run_child([str(path), kernel_name, str(folder), str(LAUNCH_SECONDS)], environment)
+        options = [str(LAUNCH_SECONDS), *(["check"] if check else [])]
+        code, said = run_child([str(path), kernel_name, str(folder), *options], environment)
         done = []
         for number, (run, arrays, before, zone) in enumerate(runs):
             result = folder / f"{number}.pickle"

@@ -20,8 +20,9 @@ REASONS = {
     "out_of_bounds": "It touches memory outside an array.",
     "modifies_input": "It changes an array that it should only read.",
     "barrier": "Some threads wait at a barrier that others never reach.",
+    "warp_mask": "A warp operation's mask does not name the lanes that take part.",
     "uninitialized": "It reads shared or local memory that no thread has written yet.",
-    "race": "The result depends on the order in which the threads run: a race.",
+    "race": "Threads use the same memory in no order, and one of them writes: a race.",
     "wrong_value": "Some values are wrong.",
     "wrong_dtype": "A type is wrong.",
     "not_a_kernel": "This is not something that can be checked.",
@@ -39,6 +40,9 @@ REASONS = {
     "use_after_free": "It uses memory that is gone.",
     "dangling": "It gives away the address of something that goes, or that is not its own.",
     "null_pointer": "It reads or writes through a pointer to nothing.",
+    "uncoalesced": "The values are right, but its warps move far more memory than they use.",
+    "bank_conflict": "The values are right, but lanes of a warp queue for the same bank of shared memory.",
+    "no_shared": "The values are right, but shared memory is not used.",
     "timeout": "It did not finish.",
     "not_checked": "It could not be checked on this machine.",
 }
@@ -100,6 +104,15 @@ class Hypothesis:
     output: Callable
 
 
+@dataclass(frozen=True)
+class Demand:
+    """What a right Numba answer must also be. The tracer runs it once more, on inputs of this shape; `unmet`
+    takes the Trace and returns None, or a reason, the sentence that says it, and the array to draw."""
+
+    shape: tuple
+    unmet: Callable
+
+
 @dataclass(frozen=True, kw_only=True)
 class Exercise:
     """One exercise. `kind` says what the learner hands in: "numba" kernel, "cuda_c" file or plain "function"
@@ -136,6 +149,8 @@ class Exercise:
     path: str = ""  # where the CUDA C starter cell writes its file
     rtol: float = 1e-5
     shared_output: bool = False  # several threads may write one element (a histogram, a reduction)
+    demand: Demand | None = None  # of a right answer's accesses to memory
+    race_free: bool = False  # every access is watched: a race is rejected even where the result came out right
     orders: int = 2  # in how many shuffled orders of the threads each launch is tried, beside the plain one
 
     @property
