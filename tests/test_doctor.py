@@ -466,7 +466,7 @@ def test_toolkits_on_the_path(tmp_path, monkeypatch):
     monkeypatch.delenv("CUDA_PATH", raising=False)
     inside = [t for t in survey.toolkits(tmp_path) if str(tmp_path) in t.nvcc]
     assert [t.release for t in inside] == [(12, 4), (13, 0)]  # each once, the one in use first
-    assert inside[0] == Toolkit(first, (12, 4), (75, 90), 13, 17)
+    assert inside[0] == Toolkit(first, (12, 4), (75, 90), 13, 17, str(tmp_path / "usr/local/cuda-12.4"))
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 
 from utils.install import NEWEST, OLDEST
-from utils.survey import PROJECT, Facts, Version
+from utils.survey import PROJECT, Facts, Version, dotted
 
 OK, PROBLEM, NOTE, NOT_HERE = "ok", "problem", "note", "does not apply"
 
@@ -105,8 +105,8 @@ def python_version(f: Facts):
     return (
         PROBLEM,
         here,
-        f"The course and its packages are built for Python {_v(OLDEST)} to {_v(NEWEST)}.",
-        f"Install one of them, then: make lab PYTHON=/path/to/python{_v(NEWEST)}",
+        f"The course and its packages are built for Python {dotted(OLDEST)} to {dotted(NEWEST)}.",
+        f"Install one of them, then: make lab PYTHON=/path/to/python{dotted(NEWEST)}",
     )
 
 
@@ -169,7 +169,7 @@ def disk_space(f: Facts):
 
 def gpu(f: Facts):
     if f.cards:
-        return OK, "; ".join(f"{c.name}, CC {_v(c.capability)}, {c.memory / 2**30:.0f} GiB" for c in f.cards)
+        return OK, "; ".join(f"{c.name}, CC {dotted(c.capability)}, {c.memory / 2**30:.0f} GiB" for c in f.cards)
     if _has_gpu(f):
         return OK, f"{len(f.pci) or 'an'} NVIDIA GPU{'s' if len(f.pci) > 1 else ''} in this machine"
     return NOT_HERE, "no NVIDIA GPU: the course runs on the CPU"
@@ -241,7 +241,7 @@ def driver(f: Facts):
             "Programs reach the driver through that library; headless packages leave it out.",
             "sudo apt install libnvidia-compute-580 (your driver's number)",
         )
-    return OK, f"{f.driver or f.loaded or 'installed'}" + (f", runs CUDA up to {_v(f.cuda)}" if f.cuda else "")
+    return OK, f"{f.driver or f.loaded or 'installed'}" + (f", runs CUDA up to {dotted(f.cuda)}" if f.cuda else "")
 
 
 def driver_restart(f: Facts):
@@ -373,14 +373,14 @@ def gpu_shared(f: Facts):
 
 def nvcc(f: Facts):
     if f.toolkits:
-        return OK, f"{_v(f.toolkits[0].release)} ({_short(f.toolkits[0].nvcc)})"
+        return OK, f"{dotted(f.toolkits[0].release)} ({_short(f.toolkits[0].nvcc)})"
     if not _ready(f):
         return NOT_HERE, "CUDA C is built by the C++ compiler here"
     if f.cuda < (13, 0):
         return (
             PROBLEM,
             "no nvcc",
-            f"CUDA C programs (%nvcc) need it, and for driver {f.driver} (CUDA {_v(f.cuda)}) pip has none.",
+            f"CUDA C programs (%nvcc) need it, and for driver {f.driver} (CUDA {dotted(f.cuda)}) pip has none.",
             "Update the driver to 580 or newer, then make install; or install the CUDA 12 toolkit",
         )
     return (
@@ -396,11 +396,11 @@ def nvcc_driver(f: Facts):
         return NOT_HERE, "needs a driver and nvcc"
     release = f.toolkits[0].release
     if fits(f.cuda, release) != "nothing":
-        return OK, f"nvcc {_v(release)}, driver {_v(f.cuda)}"
+        return OK, f"nvcc {dotted(release)}, driver {dotted(f.cuda)}"
     older = next((t for t in f.toolkits[1:] if fits(f.cuda, t.release) != "nothing"), None)
     return (
         PROBLEM,
-        f"nvcc {_v(release)}, driver only {_v(f.cuda)}",
+        f"nvcc {dotted(release)}, driver only {dotted(f.cuda)}",
         'Programs of a newer major version do not start: "CUDA driver '
         'version is insufficient for CUDA runtime version".',
         (f"Put {_short(Path(older.nvcc).parent)} first on the PATH, or u" if older else "U") + "pdate the driver",
@@ -411,7 +411,7 @@ def ptx_driver(f: Facts):
     if not _ready(f):
         return NOT_HERE, "needs a driver"
     newer = [
-        f"{name} {_v(version)}"
+        f"{name} {dotted(version)}"
         for name, version in versions(f).items()
         if name != "PyTorch" and fits(f.cuda, version) == "machine code"
     ]
@@ -419,7 +419,7 @@ def ptx_driver(f: Facts):
         return OK, "the driver reads all PTX written here"
     return (
         NOTE,
-        f"{', '.join(newer)}, driver {_v(f.cuda)}",
+        f"{', '.join(newer)}, driver {dotted(f.cuda)}",
         'PTX of a newer toolkit is refused: "the provided PTX was compiled with '
         'an unsupported toolchain". Machine code for this GPU runs.',
         "Update the driver; or always compile for this GPU: nvcc "
@@ -433,17 +433,17 @@ def nvcc_gpu(f: Facts):
     card, kit = _chosen(f)[0], f.toolkits[0]
     number = card.capability[0] * 10 + card.capability[1]
     if number in kit.builds_for:
-        return OK, f"nvcc {_v(kit.release)} builds for sm_{number}"
+        return OK, f"nvcc {dotted(kit.release)} builds for sm_{number}"
     if number < min(kit.builds_for):
         return (
             PROBLEM,
-            f"nvcc {_v(kit.release)} no longer builds for sm_{number}",
+            f"nvcc {dotted(kit.release)} no longer builds for sm_{number}",
             f"{card.name} is older than all that it knows.",
             "Install the CUDA 12 toolkit, the last for Maxwell, Pascal and Volta",
         )
     return (
         PROBLEM,
-        f"nvcc {_v(kit.release)} does not know sm_{number}",
+        f"nvcc {dotted(kit.release)} does not know sm_{number}",
         f'{card.name} is newer than this toolkit: "Unsupported gpu architecture".',
         "make install brings a newer nvcc; or put a newer toolkit first on the PATH",
     )
@@ -475,10 +475,10 @@ def torch_driver(f: Facts):
     if not _ready(f) or not f.torch or not f.torch.cuda:
         return NOT_HERE, "needs a driver and a CUDA build of PyTorch"
     if fits(f.cuda, f.torch.cuda) != "nothing":
-        return OK, f"PyTorch {_v(f.torch.cuda)}, driver {_v(f.cuda)}"
+        return OK, f"PyTorch {dotted(f.torch.cuda)}, driver {dotted(f.cuda)}"
     return (
         PROBLEM,
-        f"PyTorch is for CUDA {_v(f.torch.cuda)}, driver only {_v(f.cuda)}",
+        f"PyTorch is for CUDA {dotted(f.torch.cuda)}, driver only {dotted(f.cuda)}",
         '"The NVIDIA driver on your system is too old": PyTorch then says that there is no GPU.',
         "Update the driver; or rm -rf .venv && make install, which picks the build for this driver",
     )
@@ -489,10 +489,10 @@ def torch_gpu(f: Facts):
         return NOT_HERE, "needs a GPU and a CUDA build of PyTorch"
     card = _chosen(f)[0]
     if any(loads(arch, card.capability) != "not at all" for arch in f.torch.built_for):
-        return OK, f"PyTorch has code for CC {_v(card.capability)}"
+        return OK, f"PyTorch has code for CC {dotted(card.capability)}"
     return (
         PROBLEM,
-        f"PyTorch has no code for CC {_v(card.capability)}",
+        f"PyTorch has no code for CC {dotted(card.capability)}",
         f'It holds {" ".join(f.torch.built_for)}: "no kernel image is available for execution on the device".',
         "A newer GPU: a newer PyTorch. An older one: the CUDA 12.6 build, https://pytorch.org/get-started/locally/",
     )
@@ -511,11 +511,11 @@ def numba_compiler(f: Facts):
     if fits(f.cuda, f.nvrtc) == "nothing":
         return (
             PROBLEM,
-            f"NVRTC {_v(f.nvrtc)}, driver only {_v(f.cuda)}",
+            f"NVRTC {dotted(f.nvrtc)}, driver only {dotted(f.cuda)}",
             "Its code does not load on this driver.",
             "rm -rf .venv && make install, which picks the version for this driver; or update the driver",
         )
-    return OK, f"NVRTC {_v(f.nvrtc)}"
+    return OK, f"NVRTC {dotted(f.nvrtc)}"
 
 
 def host_compiler(f: Facts):
@@ -530,11 +530,11 @@ def host_compiler(f: Facts):
     kit = f.toolkits[0] if f.toolkits else None
     newest = kit and (kit.newest_clang if name == "clang" else kit.newest_gcc)
     if not newest or major <= newest:
-        return OK, f"{name} {major}" + (f" (nvcc {_v(kit.release)} takes up to {newest})" if newest else "")
+        return OK, f"{name} {major}" + (f" (nvcc {dotted(kit.release)} takes up to {newest})" if newest else "")
     state = PROBLEM if _ready(f) else NOTE  # without a GPU nvcc only shows listings
     return (
         state,
-        f"{name} {major}, nvcc {_v(kit.release)} takes up to {newest}",
+        f"{name} {major}, nvcc {dotted(kit.release)} takes up to {newest}",
         f'"unsupported GNU version! gcc versions later than {newest} are not supported!"',
         f"sudo apt install g++-{newest}; then export NVCC_CCBIN=g++-{newest}"
         if name == "g++"
@@ -548,7 +548,7 @@ def one_toolkit(f: Facts):
         return (OK, "one CUDA version") if releases else (NOT_HERE, "no toolkit")
     return (
         NOTE,
-        f"several: CUDA {', '.join(map(_v, releases))}; nvcc is {_v(f.toolkits[0].release)}",
+        f"several: CUDA {', '.join(map(dotted, releases))}; nvcc is {dotted(f.toolkits[0].release)}",
         "The first on the PATH is used; another program may find the other one's libraries.",
         "Keep one on the PATH; %nvcc prints the line that it runs",
     )
@@ -643,10 +643,6 @@ def _chosen(f: Facts) -> tuple:
 def _ready(f: Facts) -> bool:
     """Whether driver and GPU work, so that versions can be compared with them."""
     return bool(f.cuinit == 0 and f.cuda and _chosen(f))
-
-
-def _v(version: Version | None) -> str:
-    return ".".join(map(str, version)) if version else "of unknown version"
 
 
 def _same(one, other) -> bool:

@@ -26,6 +26,11 @@ DISPLAY = "0x03"  # class of display controllers, those without a plug included
 Version = tuple[int, int]
 
 
+def dotted(version: Version | None) -> str:
+    """(13, 0) as people write it: 13.0."""
+    return ".".join(map(str, version)) if version else "of unknown version"
+
+
 @dataclass(frozen=True)
 class Card:
     """One GPU as the driver's management library (NVML) describes it; memory in bytes."""
@@ -41,13 +46,17 @@ class Card:
 
 @dataclass(frozen=True)
 class Toolkit:
-    """One nvcc: its release, what it builds for (90 for sm_90), the newest GCC and Clang that it accepts."""
+    """One nvcc: its release, what it builds for (90 for sm_90), the newest GCC and Clang that it accepts.
+
+    folder: where its toolkit lies; an nvcc may be a link or a script that calls one elsewhere.
+    """
 
     nvcc: str
     release: Version | None
     builds_for: tuple[int, ...] = ()
     newest_gcc: int | None = None
     newest_clang: int | None = None
+    folder: str = ""
 
 
 @dataclass(frozen=True)
@@ -315,11 +324,14 @@ def toolkits(root: Path = Path("/")) -> tuple[Toolkit, ...]:
         str(Path(os.environ[name]) / "bin/nvcc") for name in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(name)
     ]
     candidates += [str(path) for path in sorted((root / "usr/local").glob("cuda*/bin/nvcc"))]
-    found = {}
+    programs, found = {}, {}
     for path in candidates:
         if path and os.access(path, os.X_OK) and not os.path.isdir(path):
-            found.setdefault(os.path.realpath(path), path)
-    return tuple(toolkit(path) for path in found.values())
+            programs.setdefault(os.path.realpath(path), path)
+    for path in programs.values():
+        kit = toolkit(path)
+        found.setdefault(kit.folder, kit)
+    return tuple(found.values())
 
 
 def toolkit(nvcc: str) -> Toolkit:
@@ -337,6 +349,7 @@ def toolkit(nvcc: str) -> Toolkit:
         tuple(sorted({int(a) for a in archs})),
         int(gcc[1]) if gcc else None,
         int(clang[1]) - 1 if clang else None,
+        os.path.realpath(folder),
     )
 
 
