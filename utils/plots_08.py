@@ -125,7 +125,7 @@ def roofline(roofs_of, kernels: Mapping[str, tuple[float, float | None]]):
     for label, (intensity, rate) in kernels.items():
         y = (rate if rate else min(intensity * slope, plain)) / 1e12
         axes.plot(intensity, y, "o", color=ALARM, fillstyle="full" if rate else "none")
-        far = intensity > (low * high) ** 0.5  # in the right half: its name to the left of it, or it would leave the picture
+        far = intensity > low * (high / low) ** 0.7  # at the right: its name to the left of it, or it would leave the picture
         axes.annotate(label, (intensity, y), xytext=(-6 if far else 6, -13 if far else -10), textcoords="offset points",
                       ha="right" if far else "left", fontsize=8.5, color=ALARM)
     axes.set(xscale="log", yscale="log", xlim=(low, high), xlabel="arithmetic intensity, FLOP a byte", ylabel="TFLOP/s")
