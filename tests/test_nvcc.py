@@ -40,6 +40,11 @@ def test_words_are_taken_apart(cu):
                                    arguments=["-x", "--check"])
 
 
+def test_cpu_may_stand_behind_run(cu):
+    request = nvcc.parse([cu(HELLO), "--run", "--cpu", "7", "--check"])
+    assert (request.cpu, request.check, request.arguments) == (True, False, ["7", "--check"])
+
+
 @pytest.mark.parametrize("words, text", [
     (["--run"], "name one source file"),
     (["a.cu", "b.cu"], "not 2: a.cu, b.cu"),

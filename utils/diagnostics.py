@@ -9,6 +9,8 @@ _KIND = r"(?P<kind>(?:catastrophic |fatal )?error|warning)"
 _NVCC = re.compile(rf"^(?P<file>[^\s(][^(\n]*)\((?P<line>\d+)\): {_KIND}[^:]*: (?P<text>.*)")
 _GCC = re.compile(rf"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+)(?::(?P<column>\d+))?: {_KIND}: (?P<text>.*)")
 
+MAX_ERRORS = 5
+
 
 class LearnerError(RuntimeError):
     """An error whose message says everything; IPython shows it without a traceback."""
@@ -35,6 +37,8 @@ def annotate(log: str, sources: Mapping[str, Path] | None = None) -> str:
         block = f"{path}, line {found['line']}: {found['text']}\n{lines}"
         if block not in shown:
             shown.append(block)
+    if len(shown) > MAX_ERRORS:  # one mistake early in a file can set off hundreds
+        shown[MAX_ERRORS:] = [f"... and {len(shown) - MAX_ERRORS} more errors: mend the first and compile again"]
     return "\n".join(shown) if shown else log.strip()
 
 

@@ -21,7 +21,7 @@ from utils.hardware import gpu
 
 USAGE = """usage: nvcc FILE.cu [nvcc flags] [--cpu] [--check] [--seed N] [--timeout SECONDS] [--run [arguments]]
 
-  --run       run the program after compiling; everything behind it is the program's own arguments
+  --run       run the program after compiling; what stands behind it (and behind --cpu, --check) are its own arguments
   --cpu       build for the CPU even where there is a GPU
   --check     CPU: also find out-of-bounds accesses, races and uninitialised memory (slower)
   --seed N    CPU: run the threads in a shuffled order drawn from N
@@ -57,6 +57,8 @@ def parse(words: list[str]) -> Request:
     while words:
         word = words.pop(0)
         if word == "--run":
+            while words and words[0] in ("--cpu", "--check"):  # FILE.cu --run --cpu reads well, so it means what it says
+                setattr(request, words.pop(0)[2:], True)
             request.run, request.arguments, words = True, words, []
         elif word in ("--cpu", "--check"):
             setattr(request, word[2:], True)
