@@ -214,7 +214,7 @@ def _build_cpu(request: Request) -> Path:
     from utils.cpu.cuda_c.build import BuildError, build_program
 
     why = "no GPU here" if gpu() is None else "as asked"
-    print(f"[{why}: {request.source} is built by the C++ compiler and runs on the CPU; its times say nothing about a GPU]")
+    print(f"[{why}: built by the C++ compiler, runs on the CPU]")
     try:
         return build_program(request.source, request.flags, output=request.output or _default_output(request),
                              check=request.check)
