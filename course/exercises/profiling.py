@@ -410,8 +410,8 @@ CLEAN = Exercise(
     path="build/turn.cu",
     task=(
         "Blocks of 64 threads turn 64 elements around each. This kernel has three of the four kinds of bugs in it: it leaves its"
-        " arrays, it races, and in the last block it uses shared memory that nobody wrote. Repair it. (There is no barrier yet"
-        " that could be skipped; do not add that kind.)"
+        " arrays, it races, and in the last block it uses shared memory that nobody wrote. Repair it, without adding the fourth:"
+        " a barrier that some threads skip."
     ),
     starter="\n%%writefile build/turn.cu" + BUGGY_CU,
     solution=CLEAN_CU,
@@ -421,6 +421,7 @@ CLEAN = Exercise(
     fresh=lambda rng: (int(rng.integers(65, 300)),),
     block=(64, 1, 1),
     extents=lambda shape: (shape[0], 1, 1),
+    race_free=True,
     hints=(
         "Which threads have no element in the last block? Give it a `count`: `min(64, n - first)`.",
         "A thread reads what another has written: between the two belongs a `__syncthreads()`.",
@@ -429,10 +430,12 @@ CLEAN = Exercise(
     ),
     wrong=(
         Wrong(replace(CLEAN_CU, "    if (i < count)\n        out", "    out"), "missing_guard"),
-        Wrong(replace(CLEAN_CU, "tile[count - 1 - i]", "tile[63 - i]"), "only_multiples"),
+        Wrong(replace(CLEAN_CU, "tile[count - 1 - i]", "tile[63 - i]"), "uninitialized"),
         Wrong(replace(CLEAN_CU, "tile[count - 1 - i]", "tile[count - i]"), "wrong_value"),
         Wrong(replace(CLEAN_CU, "    __syncthreads();\n", ""), "race"),
         Wrong(replace(CLEAN_CU, "tile[count - 1 - i]", "tile[i]"), "wrong_value"),
+        Wrong(replace(replace(CLEAN_CU, "    __syncthreads();\n", ""), "        tile[i] = a[first + i];\n",
+                      "    {\n        tile[i] = a[first + i];\n        __syncthreads();\n    }\n"), "barrier"),
     ),
     hypotheses=(
         Hypothesis("wrong_value", "Nothing is turned around: this is a copy.", lambda out, a, n: a),
