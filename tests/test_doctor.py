@@ -93,8 +93,23 @@ SICK = [
     ),
     sick("driver restart", PROBLEM, "Restart the computer", cuinit=803, **{**DEAD, "nvml": 18}),
     sick("driver restart", PROBLEM, "Stop the container", container=True, cuinit=803, **{**DEAD, "nvml": 18}),
-    sick("WSL2 driver", PROBLEM, "apt purge", linux_libcuda="/usr/lib/x86_64-linux-gnu/libcuda.so.1", **WSL),
-    sick("device files", PROBLEM, "usermod", nodes=(("/dev/nvidia0", False), ("/dev/nvidiactl", True))),
+    sick(
+        "WSL2 driver",
+        PROBLEM,
+        "apt purge",
+        linux_libcuda="/usr/lib/x86_64-linux-gnu/libcuda.so.1",
+        **{**WSL, **DEAD},
+        cuinit=100,
+    ),
+    sick(
+        "device files",
+        PROBLEM,
+        "usermod",
+        nodes=(("/dev/nvidia0", False), ("/dev/nvidiactl", True)),
+        cuinit=100,
+        cards=(),
+        nvml=4,
+    ),
     sick("CUDA starts", PROBLEM, "--gpus all", cuinit=100, cards=(), nvml=0),
     sick("CUDA starts", PROBLEM, "fabricmanager", cuinit=802),
     sick("CUDA starts", PROBLEM, "cuda-compat", cuinit=804),
@@ -104,6 +119,7 @@ SICK = [
     sick("visible GPUs", PROBLEM, "unset CUDA_VISIBLE_DEVICES", visible="", cuinit=100),
     sick("visible GPUs", PROBLEM, "unset CUDA_VISIBLE_DEVICES", visible="1", cuinit=100),
     sick("visible GPUs", PROBLEM, "unset CUDA_VISIBLE_DEVICES", visible="GPU-9", cuinit=100),
+    sick("visible GPUs", PROBLEM, "first instance", visible="MIG-9"),
     sick(
         "GPU memory", PROBLEM, "kill <pid>", cards=(dataclasses.replace(CARD, free=GIB, processes=((77, 22 * GIB),)),)
     ),
@@ -156,8 +172,8 @@ SICK = [
         torch=dataclasses.replace(TORCH, cuda=(12, 8)),
     ),
     sick("one toolkit", NOTE, "Keep one", toolkits=(NVCC, OLD_NVCC)),
-    sick("library path", NOTE, "unset LD_LIBRARY_PATH", library_path=("/usr/local/cuda-12.4/lib64",)),
-    sick("library path", PROBLEM, "LD_LIBRARY_PATH", library_path=("/usr/local/cuda/lib64/stubs",), cuinit=34),
+    sick("library path", NOTE, "off LD_LIBRARY_PATH", library_path=(("/usr/local/cuda-12.4/lib64", 12),)),
+    sick("library path", PROBLEM, "stubs folder", library_path=(("/usr/local/cuda/lib64/stubs", None),), cuinit=34),
 ]
 
 
@@ -486,9 +502,13 @@ def test_host_compiler(tmp_path, monkeypatch, said, compiler):
 
 
 def test_folders_on_the_library_path(tmp_path):
-    tree(tmp_path, {"cuda/libcudart.so.12": "", "stubs/libcuda.so": "", "other/libm.so": ""})
-    wanted = f"{tmp_path}/other:{tmp_path}/cuda::{tmp_path}/stubs:{tmp_path}/gone"
-    assert survey.cuda_folders(wanted) == (f"{tmp_path}/cuda", f"{tmp_path}/stubs")
+    tree(
+        tmp_path,
+        {"cuda/libcudart.so.12.4.127": "", "stubs/libcuda.so": "", "driver/libcuda.so.1": "", "other/libm.so": ""},
+    )
+    wanted = f"{tmp_path}/other:{tmp_path}/cuda::{tmp_path}/stubs:{tmp_path}/driver:{tmp_path}/gone"
+    # The driver's own folder belongs there (Colab and NVIDIA's images put it there).
+    assert survey.cuda_folders(wanted) == ((f"{tmp_path}/cuda", 12), (f"{tmp_path}/stubs", None))
 
 
 def test_a_foreign_notebook_kernel_is_seen(tmp_path, monkeypatch):

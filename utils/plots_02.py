@@ -35,11 +35,10 @@ def versions_chart(driver: tuple[int, int], parts: Mapping[str, tuple[int, int]]
     ]
     for left, right, what in edges:
         if right > left:
-            axes.axvspan(left, right, color=ZONES[what][0], lw=0)
-            axes.text((left + right) / 2, -0.85, ZONES[what][1], ha="center", va="center", fontsize=9, color=INK)
+            axes.axvspan(left, right, color=ZONES[what][0], lw=0, label=ZONES[what][1])
     for row, version in enumerate(parts.values()):
         axes.plot(_x(version), row, "o", color=ACCENT, ms=9)
-        axes.text(_x(version) + 0.45, row, dotted(version), va="center", fontsize=9, color=INK)
+        axes.text(_x(version) - 0.45, row, dotted(version), ha="right", va="center", fontsize=9, color=INK)
     axes.axvline(_x(driver) + 0.5, color=INK, lw=1.5)
     axes.set_yticks(range(len(parts)), list(parts))
     axes.set(
@@ -51,7 +50,10 @@ def versions_chart(driver: tuple[int, int], parts: Mapping[str, tuple[int, int]]
         [_x((major, minor)) for major in range(first, last + 1) for minor in (0, 5)],
         [f"{major}.{minor}" for major in range(first, last + 1) for minor in (0, 5)],
     )
-    axes.set_title(f"driver: CUDA {dotted(driver)}", fontsize=10, color=INK)
+    fig.legend(*axes.get_legend_handles_labels(), loc="outside upper center", ncols=3, frameon=False, fontsize=9)
+    axes.text(
+        _x(driver) + 0.3, -0.85, f"driver: CUDA {dotted(driver)}", ha="right", va="center", fontsize=9, color=INK
+    )
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.tick_params(left=False)
     return fig

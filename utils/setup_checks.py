@@ -300,6 +300,8 @@ def cuda_starts(f: Facts):
         return OK, "cuInit answers 0"
     if f.cuinit == 34 or "stubs" in Path(f.libcuda).parts:
         return NOT_HERE, "see library path"
+    if f.linux_libcuda or not all(usable for _, usable in f.nodes):
+        return NOT_HERE, "see WSL2 driver" if f.linux_libcuda else "see device files"
     if f.cuinit == 100 and f.visible is not None and f.cards:
         return NOT_HERE, "see visible GPUs"
     name, why, cure = CUINIT.get(
@@ -316,6 +318,13 @@ def visible_gpus(f: Facts):
     chosen = _chosen(f)
     if chosen:
         return OK, f"CUDA_VISIBLE_DEVICES={f.visible} shows {', '.join(c.name for c in chosen)}"
+    if f.visible.startswith("MIG-"):
+        return (
+            PROBLEM,
+            "CUDA_VISIBLE_DEVICES names a MIG instance",
+            "The course looks for it among the whole GPUs, finds none, and takes the CPU engines.",
+            "unset CUDA_VISIBLE_DEVICES: CUDA then uses the first instance. Start the notebook again.",
+        )
     return (
         PROBLEM,
         f"CUDA_VISIBLE_DEVICES={f.visible!r} hides every GPU",
@@ -555,23 +564,24 @@ def one_toolkit(f: Facts):
 
 
 def library_path(f: Facts):
-    if not f.library_path:
-        return OK, "no CUDA library on LD_LIBRARY_PATH"
-    stubs = [folder for folder in f.library_path if "stubs" in Path(folder).parts]
-    if stubs or f.cuinit == 34:
+    stubs = [folder for folder, _ in f.library_path if "stubs" in Path(folder).parts]
+    if f.cuinit == 34 or (f.libcuda and "stubs" in Path(f.libcuda).parts):
         return (
             PROBLEM,
-            f"{_short(stubs[0]) if stubs else 'a stub of libcuda'} is on LD_LIBRARY_PATH",
-            "Stubs are for linking on a "
-            'machine without a driver; at run time they hide the real libcuda: "CUDA driver is a stub library".',
-            "Take that folder off LD_LIBRARY_PATH (look in ~/.bashrc)",
+            f"programs find a stub of libcuda{f' in {_short(stubs[0])}' if stubs else ''}",
+            "Stubs are for linking on a machine without a driver; here one hides the real libcuda: "
+            '"CUDA driver is a stub library".',
+            "Take the stubs folder off LD_LIBRARY_PATH (look in ~/.bashrc)",
         )
+    wanted = f.torch.cuda if f.torch else None
+    other = [(folder, major) for folder, major in f.library_path if major and wanted and major != wanted[0]]
+    if not other:
+        return OK, "no CUDA library of another version on LD_LIBRARY_PATH"
     return (
         NOTE,
-        f"LD_LIBRARY_PATH has {', '.join(map(_short, f.library_path))}",
-        "Its CUDA libraries come before those that PyTorch and "
-        "Numba were installed with, and may be of another version.",
-        "unset LD_LIBRARY_PATH; pip's packages find their own",
+        f"LD_LIBRARY_PATH has {_short(other[0][0])}, of CUDA {other[0][1]}",
+        f"Libraries there come before those that PyTorch (CUDA {dotted(wanted)}) and Numba were installed with.",
+        "Take that folder off LD_LIBRARY_PATH: pip's packages find their own libraries",
     )
 
 

@@ -99,7 +99,9 @@ class Facts:
     forced_cpu: bool = False
     toolkits: tuple[Toolkit, ...] = ()  # the first is the one that %nvcc uses
     compiler: tuple[str, int] | None = None  # the C++ compiler that nvcc calls, and its major version
-    library_path: tuple[str, ...] = ()  # folders on LD_LIBRARY_PATH that hold CUDA libraries
+    library_path: tuple[
+        tuple[str, int | None], ...
+    ] = ()  # folders on LD_LIBRARY_PATH with CUDA libraries: its major version
     torch: Torch | None = None
     nvrtc: Version | None = None  # the compiler library behind Numba's kernels and cuda_c.load
 
@@ -362,12 +364,18 @@ def host_compiler() -> tuple[str, int] | None:
     return ("clang" if clang else "g++", int(version[1])) if version else None
 
 
-def cuda_folders(library_path: str) -> tuple[str, ...]:
-    """The folders of an LD_LIBRARY_PATH that hold CUDA's runtime or driver library."""
-    folders = [Path(folder) for folder in library_path.split(os.pathsep) if folder]
-    return tuple(
-        str(f) for f in folders if f.is_dir() and (any(f.glob("libcudart.so*")) or any(f.glob("libcuda.so*")))
-    )
+def cuda_folders(library_path: str) -> tuple[tuple[str, int | None], ...]:
+    """The folders of an LD_LIBRARY_PATH with CUDA's runtime (and its major version) or stubs of the driver (None)."""
+    found = []
+    for folder in (Path(name) for name in library_path.split(os.pathsep) if name):
+        majors = [
+            int(m[1])
+            for file in folder.glob("libcudart.so.*")
+            if (m := re.fullmatch(r"libcudart\.so\.(\d+).*", file.name))
+        ]
+        if majors or (folder.name == "stubs" and any(folder.glob("libcuda.so*"))):
+            found.append((str(folder), max(majors, default=None)))
+    return tuple(found)
 
 
 def pytorch() -> Torch | None:
