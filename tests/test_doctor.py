@@ -155,7 +155,7 @@ SICK = [
     ),
     sick("nvcc and GPU", PROBLEM, "newer toolkit", cards=(dataclasses.replace(CARD, capability=(12, 1)),)),
     sick("PTX and driver", NOTE, "-arch=sm_89", toolkits=(dataclasses.replace(NVCC, release=(13, 2)),)),
-    sick("PTX and driver", NOTE, "Update the driver", nvrtc=(13, 2)),
+    sick("PTX and driver", NOTE, "give Numba the compiler", nvrtc=(13, 2)),
     sick("PyTorch", PROBLEM, "make install", torch=Torch("2.13.0+cpu")),
     sick("PyTorch", PROBLEM, "make install", torch=Torch(error="libcudart.so.13: cannot open shared object file")),
     sick("PyTorch and driver", PROBLEM, "Update the driver", cuda=(12, 8), nvrtc=(12, 8), toolkits=(OLD_NVCC,)),
@@ -275,7 +275,7 @@ def test_the_problem_stands_in_text_and_page():
     diagnosis = doctor.examine(dataclasses.replace(HEALTHY, cards=(dataclasses.replace(CARD, free=GIB),)))
     assert "✗ GPU memory: 1.0 of 24.0 GiB free" in repr(diagnosis)
     assert "kill &lt;pid&gt;" in diagnosis._repr_html_()
-    assert "1 problem: begin with the first." in diagnosis.summary()
+    assert "One problem." in diagnosis.summary()
 
 
 @pytest.mark.parametrize(

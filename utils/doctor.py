@@ -43,11 +43,12 @@ class Diagnosis:
         apart = [f.check for f in self.findings if f.state == NOT_HERE]
         rest = f" {len(apart)} of {len(self.findings)} checks do not apply to this machine." if apart else ""
         if self.problems:
-            return f"{len(self.problems)} problem{'s' * (len(self.problems) > 1)}: begin with the first.{rest}"
+            many = len(self.problems) > 1
+            return (f"{len(self.problems)} problems: begin with the first." if many else "One problem.") + rest
         return f"No problem found.{rest}"
 
     def __repr__(self):
-        lines = [f"{MARKS[f.state]} {f.check:18} {f.found}" for f in self.findings if f.state != NOT_HERE]
+        lines = [f"{MARKS[f.state]} {f.check:19} {f.found}" for f in self.findings if f.state != NOT_HERE]
         for f in (*self.problems, *self.notes):
             lines += ["", f"{MARKS[f.state]} {f.check}: {f.found}", f"  why:  {f.why}", f"  cure: {f.cure}"]
         return "\n".join([*lines, "", self.summary()])
@@ -64,7 +65,7 @@ class Diagnosis:
             f"<b>Cure:</b> {html.escape(f.cure)}</p>"
             for f in (*self.problems, *self.notes)
         ]
-        return f"<table>{''.join(rows)}</table>{''.join(more)}<p>{self.summary()}</p>"
+        return f"{''.join(more)}<table>{''.join(rows)}</table><p>{self.summary()}</p>"
 
 
 def examine(facts: Facts) -> Diagnosis:
@@ -91,7 +92,7 @@ def main() -> int:
     console.print(table)
     for f in (*diagnosis.problems, *diagnosis.notes):
         console.print(f"\n[{colours[f.state]}]{MARKS[f.state]} {f.check}[/]:", end=" ")
-        console.print(f"{f.found}\n  why:  {f.why}\n  cure: {f.cure}", markup=False)
+        console.print(f"{f.found}\n  why:  {f.why}\n  cure: {f.cure}", markup=False, soft_wrap=True)
     console.print(f"\n{diagnosis.summary()}", markup=False)
     return 1 if diagnosis.problems else 0
 

@@ -18,6 +18,8 @@ LEAST_DISK = 5e9  # bytes: room for builds, data sets and one more wheel of PyTo
 LEAST_MEMORY = 2 * 2**30  # bytes of free GPU memory; the chapters' largest arrays with room for a library's own
 
 DRIVER_DOWNLOAD = "https://www.nvidia.com/drivers"
+# `make install` alone does nothing where it was done before; this undoes what was changed by hand since.
+REMAKE = "rm -rf .venv && make install"
 CUINIT = {
     46: (
         "CUDA_ERROR_DEVICE_UNAVAILABLE",
@@ -116,7 +118,11 @@ def virtual_environment(f: Facts):
             PROBLEM,
             f"missing here: {', '.join(f.missing)}",
             "The chapters import these packages.",
-            "make install" if not f.colab else "%pip install " + " ".join(f.missing),
+            "%pip install " + " ".join(f.missing)
+            if f.colab
+            else REMAKE
+            if f.venv and _same(f.prefix, f.venv)
+            else "python -m pip install -e . (in the project's folder)",
         )
     if f.colab or not f.venv or _same(f.prefix, f.venv):
         return OK, "all packages are installed"
@@ -396,7 +402,7 @@ def nvcc(f: Facts):
         PROBLEM,
         "no nvcc",
         "CUDA C programs (%nvcc) need it.",
-        'make install (or put a toolkit\'s bin folder on the PATH: export PATH="/usr/local/cuda/bin:$PATH")',
+        f'{REMAKE}; or put a toolkit\'s bin folder on the PATH: export PATH="/usr/local/cuda/bin:$PATH"',
     )
 
 
@@ -431,8 +437,15 @@ def ptx_driver(f: Facts):
         f"{', '.join(newer)}, driver {dotted(f.cuda)}",
         'PTX of a newer toolkit is refused: "the provided PTX was compiled with '
         'an unsupported toolchain". Machine code for this GPU runs.',
-        "Update the driver; or always compile for this GPU: nvcc "
-        f"-arch=sm_{_chosen(f)[0].capability[0]}{_chosen(f)[0].capability[1]}, as %nvcc does",
+        "Update the driver; or "
+        + " and ".join(
+            (
+                [f"compile for this GPU (nvcc -arch=sm_{_number(f)}, as %nvcc does)"]
+                if newer[0].startswith("nvcc")
+                else []
+            )
+            + ([f"give Numba the compiler of this driver ({REMAKE})"] if newer[-1].startswith("Numba") else [])
+        ),
     )
 
 
@@ -440,7 +453,7 @@ def nvcc_gpu(f: Facts):
     if not _ready(f) or not f.toolkits or not f.toolkits[0].builds_for:
         return NOT_HERE, "needs a GPU and nvcc"
     card, kit = _chosen(f)[0], f.toolkits[0]
-    number = card.capability[0] * 10 + card.capability[1]
+    number = _number(f)
     if number in kit.builds_for:
         return OK, f"nvcc {dotted(kit.release)} builds for sm_{number}"
     if number < min(kit.builds_for):
@@ -454,7 +467,7 @@ def nvcc_gpu(f: Facts):
         PROBLEM,
         f"nvcc {dotted(kit.release)} does not know sm_{number}",
         f'{card.name} is newer than this toolkit: "Unsupported gpu architecture".',
-        "make install brings a newer nvcc; or put a newer toolkit first on the PATH",
+        "Update the driver, if need be, then make install, which brings nvcc 13; or put a newer toolkit first on the PATH",
     )
 
 
@@ -466,7 +479,7 @@ def torch_build(f: Facts):
             PROBLEM,
             f"import torch fails: {f.torch.error}",
             "Half the chapters use PyTorch.",
-            "rm -rf .venv && make install",
+            REMAKE,
         )
     if f.torch.cuda or not _ready(f):
         return OK, f"{f.torch.version}"
@@ -474,9 +487,7 @@ def torch_build(f: Facts):
         PROBLEM,
         f"{f.torch.version} is a CPU build",
         'It cannot use the GPU: "Torch not compiled with CUDA enabled".',
-        "rm -rf .venv && make install"
-        if not f.colab
-        else "Runtime > Disconnect and delete runtime, then a GPU runtime",
+        REMAKE if not f.colab else "Runtime > Disconnect and delete runtime, then a GPU runtime",
     )
 
 
@@ -489,7 +500,7 @@ def torch_driver(f: Facts):
         PROBLEM,
         f"PyTorch is for CUDA {dotted(f.torch.cuda)}, driver only {dotted(f.cuda)}",
         '"The NVIDIA driver on your system is too old": PyTorch then says that there is no GPU.',
-        "Update the driver; or rm -rf .venv && make install, which picks the build for this driver",
+        f"Update the driver; or {REMAKE}, which picks the build for this driver",
     )
 
 
@@ -515,14 +526,14 @@ def numba_compiler(f: Facts):
             PROBLEM,
             "no NVRTC",
             "Numba's kernels and cuda_c.load are compiled with CUDA's compiler library.",
-            "make install",
+            REMAKE,
         )
     if fits(f.cuda, f.nvrtc) == "nothing":
         return (
             PROBLEM,
             f"NVRTC {dotted(f.nvrtc)}, driver only {dotted(f.cuda)}",
             "Its code does not load on this driver.",
-            "rm -rf .venv && make install, which picks the version for this driver; or update the driver",
+            f"{REMAKE}, which picks the version for this driver; or update the driver",
         )
     return OK, f"NVRTC {dotted(f.nvrtc)}"
 
@@ -648,6 +659,12 @@ def _chosen(f: Facts) -> tuple:
             break
         chosen.append(card)
     return tuple(chosen)
+
+
+def _number(f: Facts) -> int:
+    """The capability of the GPU in use as nvcc writes it: 89 for 8.9."""
+    major, minor = _chosen(f)[0].capability
+    return 10 * major + minor
 
 
 def _ready(f: Facts) -> bool:

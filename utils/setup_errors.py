@@ -77,7 +77,7 @@ ERRORS = (
     SetupError(
         "Torch not compiled with CUDA enabled",
         "This PyTorch is a build for the CPU.",
-        "Install the CUDA build into this very environment: make install, or the line from pytorch.org.",
+        "Install the CUDA build into this very environment: rm -rf .venv && make install, or the line from pytorch.org.",
         "https://pytorch.org/get-started/locally/",
         ("PyTorch",),
         (r"not compiled with CUDA enabled",),
