@@ -32,7 +32,8 @@ def test_first_gpu_is_used(two_gpus):
     assert two_gpus[0].arch == "sm_86"
 
 
-@pytest.mark.parametrize("visible, index", [("1", 1), ("1,0", 1), ("GPU-1a", 1), ("", None), ("-1", None), ("7", None)])
+@pytest.mark.parametrize("visible, index", [("1", 1), ("1,0", 1), ("GPU-1a", 1), ("", None), ("-1", None), ("7", None),
+                                            ("MIG-3f2a", 0)])
 def test_visible_devices(two_gpus, monkeypatch, visible, index):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
     assert hardware.gpu() is (None if index is None else two_gpus[index])

@@ -76,6 +76,8 @@ def gpu() -> GPU | None:
     first = visible.split(",")[0].strip()
     if first.isdigit():
         return gpus[int(first)] if int(first) < len(gpus) else None
+    if first.startswith("MIG-"):  # a slice of a GPU: NVML describes the whole one
+        return gpus[0] if gpus else None
     # A UUID may be given by any unambiguous beginning; an empty string or -1 hides every GPU.
     return next((g for g in gpus if first and g.uuid.startswith(first)), None)
 
