@@ -8,7 +8,17 @@ must do.
 import difflib
 import inspect
 
-from course.exercises import c_for_cuda, ecosystem, first_kernels, meet_the_gpu, memory, profiling, start, your_gpu
+from course.exercises import (
+    c_for_cuda,
+    ecosystem,
+    first_kernels,
+    meet_the_gpu,
+    memory,
+    profiling,
+    start,
+    synchronization,
+    your_gpu,
+)
 from course.exercises.checker import check_answer
 from course.exercises.quiz import QuizView
 from course.exercises.report import NotSolved, Outcome
@@ -16,7 +26,7 @@ from course.exercises.text import Note
 
 __all__ = ["EXERCISES", "QUIZZES", "NotSolved", "Outcome", "check", "hint", "quiz", "solution", "starter"]
 
-MODULES = (start, ecosystem, your_gpu, c_for_cuda, meet_the_gpu, first_kernels, memory, profiling)
+MODULES = (start, ecosystem, your_gpu, c_for_cuda, meet_the_gpu, first_kernels, memory, synchronization, profiling)
 EXERCISES = {e.id: e for module in MODULES for e in module.EXERCISES}
 QUIZZES = {q.id: q for module in MODULES for q in module.QUIZZES}
 _hints_shown = {}
