@@ -219,7 +219,7 @@ def _report(kind, tool, file, command, run, clean=str.strip) -> Report:
     why = absent(tool)
     if not why:
         try:
-            text = clean(run())
+            text = _without_folders(clean(run()))
         except (ToolFailed, process.Timeout) as error:
             why = str(error)
         else:
@@ -244,7 +244,7 @@ def save(report: Report, file: str) -> Path:
     """Keep a report in assets/reports: a line of JSON (gpu, driver, date, versions, command), then what the tool said."""
     made = {"gpu": report.gpu, "driver": hardware.gpu().driver, "date": report.date, "command": report.command,
             "versions": {**results.versions(), **_version_of(report.tool)}}
-    text = _without_folders(report.text)
+    text = report.text
     if len(text) > LARGEST:
         text = text[:LARGEST].rpartition("\n")[0] + "\n[cut]"
     FOLDER.mkdir(parents=True, exist_ok=True)
@@ -263,7 +263,7 @@ def _version_of(tool) -> dict[str, str]:
 
 
 def _without_folders(text: str) -> str:
-    """No folder of the machine that recorded it: /home/me/course/build/x.cu becomes build/x.cu."""
+    """No folder of this machine: /home/me/course/chapters/build/x.cu becomes build/x.cu."""
     return re.sub(r"(?<![\w.])/[\w./+-]*?/(?=build/)", "", text)
 
 
