@@ -141,6 +141,37 @@ def test_builds_at_the_same_time(tmp_path):
     assert len(found) == 3 and run(found[0]).stdout == "ok\n"
 
 
+MACROS = ["-DN=3", "-DT=4", "-DM=2", "-DK=5", "-DP=1", "-DF=2", "-DBLOCK=64", "-DTILE=16", "-DWIDTH=32", "-DSIZE=8", "-D", "H",
+          "-Dtid=threadIdx.x", "-DADD(a,b)=a + b", "-Uunknown"]  # fmt: skip
+USES_MACROS = """#include <cstdio>
+#include <cooperative_groups.h>
+#include <cuda_fp16.h>
+__global__ void k(int* p) {
+  auto tile = cooperative_groups::tiled_partition<TILE>(cooperative_groups::this_thread_block());
+  p[tid] = tile.shfl(ADD(N, M), 0) + H;
+  __syncthreads();
+  atomicAdd(p, __shfl_sync(~0u, (int)threadIdx.x, K));
+}
+int main() { int* p; cudaMallocManaged(&p, BLOCK * 4); k<<<1, BLOCK>>>(p); cudaDeviceSynchronize(); printf("%d\\n", *p);
+  cudaFree(p); }"""
+
+
+def test_macros_of_the_program_do_not_touch_the_headers(tmp_path):
+    source = tmp_path / "m.cu"
+    source.write_text(USES_MACROS)
+    assert run(build_program(source, MACROS)).stdout == "1350\n"
+    defines = ["#define " + m[2:].replace("=", " ") for m in MACROS if m.startswith("-D") and len(m) > 2]
+    source.write_text("\n".join([*defines, "#define H 1", "#include <cuda_runtime.h>", USES_MACROS]))
+    assert run(build_program(source)).stdout == "1350\n"
+
+
+def test_macros_for_the_system_headers_reach_them(tmp_path):
+    source = tmp_path / "p.cu"
+    source.write_text("#include <cassert>\nint main() { assert(false); }\n")
+    assert run(build_program(source, ["-DNDEBUG"])).returncode == 0
+    assert run(build_program(source)).returncode != 0
+
+
 def test_no_compiler(monkeypatch):
     monkeypatch.delenv("CXX", raising=False)
     monkeypatch.setattr(builder, "_runs", lambda command: False)
@@ -163,6 +194,53 @@ int main() {
 }""")
     assert done.stdout.split() == ["cudaErrorIllegalAddress"] * 3 + ["cudaSuccess"]
     assert "program.cu:3: error" in done.stderr and "[null-pointer]" in done.stderr
+
+
+def test_a_fault_in_a_kernel_is_known_after_the_next_call_that_waits(tmp_path):
+    done = build_and_run(tmp_path, """
+__global__ void wild(int* p) { *p = 1; }
+__global__ void fine() {}
+__device__ int ran;
+__global__ void later() { ran = 1; }
+int main() {
+  int *d, h; cudaMalloc(&d, 4);
+  fine<<<1, 2000>>>();
+  printf("configuration: %s\\n", cudaGetErrorName(cudaGetLastError()));
+  wild<<<1, 1>>>(nullptr);
+  printf("launch: %s %s\\n", cudaGetErrorName(cudaPeekAtLastError()), cudaGetErrorName(cudaGetLastError()));
+  later<<<1, 1>>>();
+  printf("next: %s\\n", cudaGetErrorName(cudaGetLastError()));
+  printf("async: %s\\n", cudaGetErrorName(cudaMemcpyAsync(&h, d, 4, cudaMemcpyDeviceToHost)));
+  printf("waits: %s\\n", cudaGetErrorName(cudaMemcpy(&h, d, 4, cudaMemcpyDeviceToHost)));
+  printf("last: %s %s %d\\n", cudaGetErrorName(cudaGetLastError()), cudaGetErrorName(cudaMemcpyAsync(&h, d, 4,
+         cudaMemcpyDeviceToHost)), ran);
+}""")
+    assert done.stdout == """configuration: cudaErrorInvalidConfiguration
+launch: cudaSuccess cudaSuccess
+next: cudaSuccess
+async: cudaSuccess
+waits: cudaErrorIllegalAddress
+last: cudaErrorIllegalAddress cudaErrorIllegalAddress 0
+"""
+
+
+@pytest.mark.parametrize("check", [False, True])
+def test_messages_name_the_file_as_it_was_given(tmp_path, monkeypatch, check):
+    (tmp_path / "build").mkdir()
+    (tmp_path / "build" / "x.cuh").write_text("\n__device__ void set(int* p) { p[threadIdx.x] = 1; }\n")
+    (tmp_path / "build" / "x.cu").write_text(
+        '#include "x.cuh"\n__global__ void k(int* p) {\n  p[threadIdx.x + 100000] = 1;\n}\n'
+        "__global__ void j(int* p) { set(p + 100000); }\n"
+        "#ifdef WITH_MAIN\nint main(int n, char**) { int* p; cudaMalloc(&p, 64); if (n > 1) j<<<1, 1>>>(p); else "
+        "k<<<1, 1>>>(p); cudaDeviceSynchronize(); }\n#endif\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    program = build_program("build/x.cu", ["-DWITH_MAIN"], check=check)
+    assert run(program).stderr.startswith("build/x.cu:3: error: ")
+    assert run(program, "j").stderr.startswith("build/x.cuh:2: error: ")
+    assert run(build_program(tmp_path / "build/x.cu", ["-DWITH_MAIN"], check=check)).stderr.startswith(f"{tmp_path}/build/x.cu:3")
+    with pytest.raises(LaunchError, match=r"^build/x.cu:3: error"):
+        Library("build/x.cu", check=check).launch("k", (1, 1, 1), (1, 1, 1), 0, [ctypes.c_void_p(64)])
 
 
 def test_an_early_return_before_a_barrier_is_no_mistake(tmp_path):

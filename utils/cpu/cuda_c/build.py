@@ -289,9 +289,22 @@ def _user_files(preprocessed: str) -> set[str]:
     return {f for f in found if not f.startswith(str(HERE)) and not f.startswith(("/usr/", "/Library/")) and Path(f).is_file()}
 
 
+def _defines(flags: Sequence[str]) -> Path:
+    """A header with what the flags -D and -U say."""
+    lines = [f"#undef {f[2:]}" if f[1] == "U" else "#define " + " ".join((f[2:] + ("" if "=" in f else "=1")).split("=", 1))
+             for f in flags]  # fmt: skip
+    text = "\n".join(lines) + "\n"
+    header = cache_folder() / f"macros-{_hash(text)}.h"
+    return header if header.exists() else _atomically(header, lambda fresh: fresh.write_text(text))
+
+
 def _preprocess(source: str, flags: Sequence[str]) -> str:
-    return _checked([*compiler(), "-E", "-x", "c++", *flags, "-isystem", INCLUDE, "-I", INCLUDE / "lib",
-                     "-include", INCLUDE / "cuda_runtime.h", source])  # fmt: skip
+    """The source behind `include/cuda_runtime.h`. The program's own macros (-DN=3) are defined between the two, so that
+    they cannot change a word of that header; those meant for the system's headers (-D_GNU_SOURCE, -DNDEBUG) come first."""
+    own = [f for f in flags if re.match(r"-[DU](?!_|NDEBUG\b)", f)]
+    macros = ["-include", _defines(own)] if own else []
+    return _checked([*compiler(), "-E", "-x", "c++", "-include", INCLUDE / "cuda_runtime.h", *macros,
+                     *(f for f in flags if f not in own), "-isystem", INCLUDE, "-I", INCLUDE / "lib", source])  # fmt: skip
 
 
 def build(sources: Sequence[str], flags: Sequence[str], *, check: bool, shared: bool, extra: str = "") -> tuple[Path, dict]:
@@ -300,6 +313,8 @@ def build(sources: Sequence[str], flags: Sequence[str], *, check: bool, shared: 
     sources = [*sources, *more]
     command = compiler()
     flags = [*_environment_flags(compiling, check), *compiling, *(["-fPIC"] if shared else [])]
+    if not any(Path(s).is_absolute() for s in sources):  # then messages, too, name files as seen from this folder
+        flags.append(f"-fdebug-prefix-map={os.getcwd()}=.")
     request = _hash(json.dumps([sources, flags, linking, check, shared, extra, os.getcwd(), *command]), _own_hash(),
                     _compiler_version(tuple(command)))  # fmt: skip
     folder = cache_folder() / "builds"

@@ -1,6 +1,7 @@
 // Cooperative groups: blocks, tiles of a warp, coalesced threads, grids, and what they can do together.
 #pragma once
 #include "cuda_runtime.h"
+#include "lib/macros_aside.inc"
 
 namespace cuda_cpu {
 void grid_barrier(Site at);
@@ -239,3 +240,4 @@ inline void memcpy_async(const Group& g, T* to, size_t to_count, const T* from, 
   memcpy_async(g, (void*)to, (const void*)from, (to_count < from_count ? to_count : from_count) * sizeof(T));
 }
 }  // namespace cooperative_groups
+#include "lib/macros_back.inc"

@@ -15,7 +15,8 @@ extern bool quiet;
 
 // ---- errors --------------------------------------------------------------------------------------------------------
 static thread_local cudaError_t last_error = cudaSuccess;
-static std::atomic<int> sticky{0};
+static std::atomic<int> sticky{0};         // of a kernel that failed: nothing runs any more
+static std::atomic<bool> told{false};      // the program has waited for the device since, and so it knows
 static Site failed_launch = {"", 0};  // a launch that failed and that nobody has asked about
 static cudaError_t failed_launch_error = cudaSuccess;
 static std::string failed_kernel;
@@ -24,13 +25,19 @@ cudaError_t fail(cudaError_t e) {
   if (e) last_error = e;
   return e;
 }
-cudaError_t sticky_error() { return in_kernel() ? cudaSuccess : cudaError_t(sticky.load(std::memory_order_relaxed)); }
+static bool broken() { return !in_kernel() && sticky.load(std::memory_order_relaxed); }
+cudaError_t sticky_error() { return broken() && told ? cudaError_t(sticky.load()) : cudaSuccess; }
+cudaError_t wait_for_device() {
+  if (broken()) told = true;
+  return sticky_error();
+}
 void set_sticky(cudaError_t e) {
   int none = 0;
   sticky.compare_exchange_strong(none, int(e));
 }
 void reset_errors() {
   sticky = 0;
+  told = false;
   last_error = cudaSuccess;
 }
 static void asked() { failed_launch_error = cudaSuccess; }
@@ -83,6 +90,7 @@ cudaError_t in_stream(cudaStream_t handle, cudaGraphNodeType type, bool async, s
   if (!async && !capturing.empty()) {  // a call that waits is not allowed while a stream is captured
     return fail(cudaErrorStreamCaptureUnsupported);
   }
+  if (broken()) return sticky_error();
   cudaError_t e = f();
   if (!async && !in_kernel()) flush_printed();
   return e;
@@ -191,7 +199,7 @@ static cudaError_t run_launch(const Config& c, const Work& work) {
   if (e) set_sticky(e);
   if (!e) check_canaries(work.kernel->name, c.at);
   close_device();
-  return e;
+  return cudaSuccess;  // as on a GPU: a later call, which waits for the kernel, has the error
 }
 
 void launch(const Work& work, const PointerArg* args, int n_args, const void* caller) {
@@ -209,7 +217,7 @@ void launch(const Work& work, const PointerArg* args, int n_args, const void* ca
   }
   Config c = pending;
   pending.set = false;
-  if (sticky_error()) return;
+  if (broken()) return;
   if (cudaError_t e = launch_error(k, c, c.at)) {
     fail(e);
     failed_launch = c.at;
@@ -492,15 +500,13 @@ cudaError_t cudaDeviceSynchronize() {
   flush_printed();
   asked();
   if (!capturing.empty()) return fail(cudaErrorStreamCaptureUnsupported);
-  if (cudaError_t e = sticky_error()) return e;
-  return cudaSuccess;
+  return wait_for_device();
 }
 cudaError_t cudaThreadSynchronize() { return cudaDeviceSynchronize(); }
 cudaError_t cudaThreadExit() { return cudaDeviceReset(); }
 cudaError_t cudaDeviceReset() {
   flush_printed();
-  sticky = 0;
-  last_error = cudaSuccess;
+  reset_errors();
   release_all();
   return cudaSuccess;
 }
@@ -532,7 +538,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t h) {
   if (s->capture) return fail(cudaErrorStreamCaptureUnsupported);
   flush_printed();
   asked();
-  return sticky_error();
+  return wait_for_device();
 }
 cudaError_t cudaStreamQuery(cudaStream_t s) { return cudaStreamSynchronize(s); }
 cudaError_t cudaStreamWaitEvent(cudaStream_t h, cudaEvent_t e, unsigned) {
@@ -545,7 +551,11 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t h, cudaEvent_t e, unsigned) {
   return sticky_error();
 }
 cudaError_t cudaStreamAddCallback(cudaStream_t s, cudaStreamCallback_t f, void* data, unsigned) {
-  return in_stream(s, cudaGraphNodeTypeHost, true, [=] { f(s, sticky_error(), data); return cudaSuccess; });
+  if (broken() && !stream_of(s)->capture) {  // this one is told, and runs
+    f(s, cudaError_t(sticky.load()), data);
+    return sticky_error();
+  }
+  return in_stream(s, cudaGraphNodeTypeHost, true, [=] { f(s, cudaSuccess, data); return cudaSuccess; });
 }
 cudaError_t cudaLaunchHostFunc(cudaStream_t s, cudaHostFn_t f, void* data) {
   if (cudaError_t e = sticky_error()) return e;
@@ -589,11 +599,11 @@ cudaError_t cudaEventSynchronize(cudaEvent_t e) {
   if (!e) return fail(cudaErrorInvalidResourceHandle);
   flush_printed();
   asked();
-  return sticky_error();
+  return wait_for_device();
 }
 cudaError_t cudaEventQuery(cudaEvent_t e) { return cudaEventSynchronize(e); }
 cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t a, cudaEvent_t b) {
-  if (cudaError_t e = sticky_error()) return e;
+  if (cudaError_t e = wait_for_device()) return e;
   if (!a || !b || !a->recorded || !b->recorded || (a->flags | b->flags) & cudaEventDisableTiming)
     return fail(cudaErrorInvalidResourceHandle);
   *ms = float((b->time - a->time) * 1e3);
@@ -674,7 +684,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t e, cudaStream_t s) {
   auto nodes = e->nodes;
   return in_stream(s, cudaGraphNodeTypeGraph, true, [nodes] {
     for (auto& n : nodes)
-      if (n->run)
+      if (n->run && !broken())
         if (cudaError_t k = n->run()) return k;
     return cudaSuccess;
   });

@@ -115,7 +115,8 @@ void on_exit_checks();
 
 // ---- api.cpp -------------------------------------------------------------------------------------------------
 cudaError_t fail(cudaError_t e);                 // remembers e for cudaGetLastError
-cudaError_t sticky_error();
+cudaError_t sticky_error();                      // of a kernel that failed, if the program has waited since
+cudaError_t wait_for_device();                   // the same of a call that waits
 void set_sticky(cudaError_t e);
 struct Config {
   dim3 grid, block;

@@ -55,8 +55,8 @@ EXPORTED int cuda_cpu_launch(const char* kernel, const unsigned* shape, size_t s
   pending = {{shape[0], shape[1], shape[2]}, {shape[3], shape[4], shape[5]}, shared, nullptr, {"", 0}, false, true};
   invoke(f, params);
   sigaction(SIGINT, &before, nullptr);
-  cudaError_t e = cudaGetLastError();
-  flush_printed();
+  cudaError_t e = cudaDeviceSynchronize();
+  if (!e) e = cudaGetLastError();
   fflush(stdout);
   if (n_buffers) forget_python_buffers();
   if (interrupted) return 2;

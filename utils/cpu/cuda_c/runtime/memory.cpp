@@ -106,7 +106,7 @@ struct Open {  // device memory is open for the life of this
 };
 
 cudaError_t allocate(void** p, size_t bytes, int kind, Site at) {
-  if (cudaError_t e = sticky_error()) return e;
+  if (cudaError_t e = wait_for_device()) return e;
   if (!p) return fail(cudaErrorInvalidValue);
   if (bytes == 0) {
     *p = nullptr;
@@ -153,7 +153,7 @@ void check_canaries(const char* kernel, Site at) {
 }
 
 cudaError_t release(void* p, Site at) {
-  if (cudaError_t e = sticky_error()) return e;
+  if (cudaError_t e = wait_for_device()) return e;
   if (!p) return cudaSuccess;
   Guard g(lock);
   Allocation* a = find_allocation(p);
@@ -317,7 +317,7 @@ cudaError_t copy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, 
 }
 cudaError_t copy_2d(void* to, size_t tp, const void* from, size_t fp, size_t w, size_t h, cudaMemcpyKind kind,
                     cudaStream_t s, bool async, Site at) {
-  if (cudaError_t e = sticky_error()) return e;
+  if (cudaError_t e = async ? sticky_error() : wait_for_device()) return e;
   if (w == 0 || h == 0) return cudaSuccess;
   if (unsigned(kind) > 4) return fail(cudaErrorInvalidMemcpyDirection);
   const char* call = h > 1 ? "cudaMemcpy2D" : async ? "cudaMemcpyAsync" : "cudaMemcpy";
@@ -330,7 +330,7 @@ cudaError_t copy_2d(void* to, size_t tp, const void* from, size_t fp, size_t w, 
   return in_stream(s, cudaGraphNodeTypeMemcpy, async, [=] { return copy_rows(to, tp, from, fp, w, h); });
 }
 cudaError_t fill(void* p, int value, size_t bytes, cudaStream_t s, bool async, Site at) {
-  if (cudaError_t e = sticky_error()) return e;
+  if (cudaError_t e = async ? sticky_error() : wait_for_device()) return e;
   if (bytes == 0) return cudaSuccess;
   if (!p) return fail(cudaErrorInvalidValue);
   if (!in_kernel()) {
@@ -348,7 +348,7 @@ cudaError_t fill(void* p, int value, size_t bytes, cudaStream_t s, bool async, S
 }
 cudaError_t copy_symbol(void* symbol, size_t symbol_bytes, void* host, size_t bytes, size_t offset, bool to_symbol,
                         cudaStream_t s, bool async, Site at) {
-  if (cudaError_t e = sticky_error()) return e;
+  if (cudaError_t e = async ? sticky_error() : wait_for_device()) return e;
   if (offset + bytes > symbol_bytes) {
     report("copy-size", at, "%s of %zu bytes at offset %zu goes past the end of the variable, which has %zu bytes",
            to_symbol ? "cudaMemcpyToSymbol" : "cudaMemcpyFromSymbol", bytes, offset, symbol_bytes);

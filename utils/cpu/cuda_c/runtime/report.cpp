@@ -129,7 +129,8 @@ Site site_of(const void* code) {
   for (const std::string& line : lines_of(code)) {
     size_t colon = line.rfind(':');
     if (colon == std::string::npos || own_file(line.substr(0, colon)) || atoi(line.c_str() + colon + 1) <= 0) continue;
-    file = line.substr(0, colon);
+    size_t start = line.compare(0, 2, "./") == 0 ? 2 : 0;  // the folder it was built in, see build.py
+    file = line.substr(start, colon - start);
     return {file.c_str(), atoi(line.c_str() + colon + 1)};
   }
   return {"", 0};
