@@ -205,7 +205,7 @@ LIMIT = Exercise(
     id="08.speed_limit",
     title="Which limit?",
     chapter=CHAPTER,
-    minutes=10,
+    minutes=5,
     kind="function",
     task=(
         "A kernel took `seconds`, moved `nbytes` and did `flops`, on a GPU that copies `bandwidth` bytes and computes `peak`"
@@ -322,7 +322,7 @@ PTX = Exercise(
     id="08.read_ptx",
     title="Read PTX",
     chapter=CHAPTER,
-    minutes=15,
+    minutes=10,
     kind="function",
     task=(
         "Return how many bytes one thread loads from global memory if it runs each line of this PTX once. The type is the"
