@@ -236,7 +236,7 @@ SPLIT = Exercise(
     starter="""
 @cuda.jit
 def split(out, points):
-    tile = cuda.shared.array(96, np.float32)
+    # tile = cuda.shared.array(96, np.float32)
     t, first = cuda.threadIdx.x, 32 * cuda.blockIdx.x       # my place in the block, the block's first point
     if first + t < out.shape[1]:
         for k in range(3):
@@ -546,8 +546,8 @@ OCCUPANCY = Exercise(
     kind="function",
     task=(
         "How many blocks does an SM of compute capability 9.0 hold at once? It has places for 64 warps and 32 blocks, 228 KiB "
-        "of shared memory, of which each block takes its `shared` bytes and 1 KiB more, rounded up to 128 bytes, and four quarters "
-        "of 16,384 registers. A warp takes `32 * registers`, rounded up to a multiple of 256, from one quarter."
+        "of shared memory, of which each block takes its `shared` bytes and 1 KiB more, rounded up to 128 bytes, and four "
+        "quarters of 16,384 registers. A warp takes `32 * registers`, rounded up to a multiple of 256, from one quarter."
     ),
     starter="""
 def blocks_per_sm(threads, registers, shared):
