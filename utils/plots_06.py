@@ -33,7 +33,7 @@ def memories() -> tuple[str, dict[str, int]]:
     stores = {name: entry["value"] << 10 for name, entry in chip["storage_kb"].items()}
     sizes = {"registers": stores["registers"], "L1 / shared memory": stores["L1 / shared"], "L2 cache": stores["L2"],
              "global memory": card["memory_gb"]["value"] * 10**9}
-    return f"H100 SXM, {chip['cores']['value']} SMs, data sheet: {data['sources']['hopper']['title']}", sizes
+    return f"H100 SXM, {chip['cores']['value']} SMs, data sheet:\n{data['sources']['hopper']['title']}", sizes
 
 
 def _text(name):
@@ -52,7 +52,7 @@ def memory_chart():
     """The sizes of `memories()` as bars, on a logarithmic scale."""
     whose, sizes = memories()
     words = "; ".join(f"{name} {size_text(size)}" for name, size in sizes.items())
-    fig = figure(7, 2.1, alt=f"{whose}: {words}")
+    fig = figure(7, 2.3, alt=f"{whose}: {words}")
     axes = fig.add_subplot()
     bars = axes.barh(list(sizes), list(sizes.values()), color=BLOCK_COLOURS[:len(sizes)], height=0.65)
     axes.bar_label(bars, [size_text(size) for size in sizes.values()], padding=4, fontsize=9)
