@@ -4,7 +4,7 @@ import numpy as np
 from numba import cuda
 
 from course.exercises.first_kernels import replace, some_length
-from course.exercises.model import Exercise, InOut, Launch, Out, Wrong, ceil_div
+from course.exercises.model import Demand, Exercise, InOut, Launch, Out, Wrong, ceil_div
 from course.exercises.quiz import Quiz
 
 CHAPTER = "07_synchronization"
@@ -313,6 +313,13 @@ def private_barrier_in_branch(counts, values):
 
 
 @cuda.jit
+def private_not_at_all(counts, values):
+    i = cuda.grid(1)
+    if i < values.size:
+        cuda.atomic.add(counts, values[i], 1)
+
+
+@cuda.jit
 def private_merged_by_some(counts, values):
     own = cuda.shared.array(64, np.int32)
     t = cuda.threadIdx.x
@@ -324,6 +331,12 @@ def private_merged_by_some(counts, values):
     cuda.syncthreads()
     if i < values.size:
         cuda.atomic.add(counts, t, own[t])
+
+
+def counted_elsewhere(trace):
+    """A reason to reject a kernel that never counts in shared memory."""
+    if not any(row.space == "shared" for row in trace.contention):
+        return "no_shared", "No atomic addition goes to shared memory: count in `own` first.", None
 
 
 PRIVATIZED = Exercise(
@@ -339,9 +352,8 @@ PRIVATIZED = Exercise(
 @cuda.jit
 def privatized(counts, values):
     own = cuda.shared.array(64, np.int32)
-    t = cuda.threadIdx.x             # 0 to 63: one counter for each thread to look after
-    i = cuda.grid(1)
-    ...                              # clear, count, merge: who must wait for whom?
+    own[cuda.threadIdx.x] = 0        # 64 threads, 64 counters
+    ...                              # count in `own`, then merge: who must wait for whom?
 """,
     solution=privatized,
     inputs=lambda rng, n: {
@@ -355,8 +367,9 @@ def privatized(counts, values):
     extents=lambda n: (n[0], 1, 1),
     shared_output=True,
     race_free=True,
+    demand=Demand((200,), counted_elsewhere),
     hints=(
-        "There are as many threads as counters: thread t clears `own[t]`, and at the end adds it to `counts[t]`.",
+        "There are as many threads as counters: at the end thread t adds `own[t]` to `counts[t]`.",
         "Nobody may count before all counters are cleared, and nobody may read a counter before all have counted.",
         "That makes two barriers, both outside of every `if`. Both additions are atomic: in `own` the threads of the"
         " block meet, in `counts` the blocks.",
@@ -368,6 +381,7 @@ def privatized(counts, values):
         Wrong(private_plain_count, "race"),
         Wrong(private_never_cleared, "uninitialized"),
         Wrong(private_barrier_in_branch, "barrier"),
+        Wrong(private_not_at_all, "no_shared"),
         Wrong(private_merged_by_some, "only_multiples"),
     ),
 )

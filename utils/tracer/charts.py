@@ -1,5 +1,8 @@
 """Charts of a trace beside the kernel's lines: divergence and barriers; and the threads of a race."""
 
+from collections import defaultdict
+from itertools import chain
+
 import numpy as np
 
 from utils.plots import ACCENT, ALARM, INK, figure
@@ -187,14 +190,16 @@ def races(trace, number=0):
         for i in own.tolist():
             place = int(events.offset[i]) // size - first
             if 0 <= place < len(users):
-                users[place].setdefault(row, []).append(int(events.thread[i]))
+                users[place].setdefault(row, []).append(i)
     from matplotlib.patches import Rectangle
 
     for place, tracked in enumerate(users):
-        everyone = {thread for threads in tracked.values() for thread in threads}
-        collide = len(everyone) > 1
+        together = defaultdict(set)  # (block, barriers passed) -> its threads, which nothing orders
+        for i in chain(*tracked.values()):
+            together[int(events.block[i]), int(events.epoch[i])].add(int(events.thread[i]))
+        collide = len({block for block, _ in together}) > 1 or any(len(ones) > 1 for ones in together.values())
         for row in range(len(tracks)):
-            threads = list(dict.fromkeys(tracked.get(row, [])))
+            threads = list(dict.fromkeys(int(events.thread[i]) for i in tracked.get(row, [])))
             colour = BLANK if not threads else "#F3C6AE" if collide else ASKED
             axes.add_patch(
                 Rectangle(
