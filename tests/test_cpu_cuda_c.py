@@ -238,6 +238,10 @@ def test_messages_name_the_file_as_it_was_given(tmp_path, monkeypatch, check):
     program = build_program("build/x.cu", ["-DWITH_MAIN"], check=check)
     assert run(program).stderr.startswith("build/x.cu:3: error: ")
     assert run(program, "j").stderr.startswith("build/x.cuh:2: error: ")
+    monkeypatch.chdir(tmp_path / "build")
+    assert run(build_program("x.cu", ["-DWITH_MAIN"], check=check)).stderr.startswith("x.cu:3: error: ")
+    assert run(build_program("../build/x.cu", ["-DWITH_MAIN"], check=check)).stderr.startswith("../build/x.cu:3: error: ")
+    monkeypatch.chdir(tmp_path)
     assert run(build_program(tmp_path / "build/x.cu", ["-DWITH_MAIN"], check=check)).stderr.startswith(f"{tmp_path}/build/x.cu:3")
     with pytest.raises(LaunchError, match=r"^build/x.cu:3: error"):
         Library("build/x.cu", check=check).launch("k", (1, 1, 1), (1, 1, 1), 0, [ctypes.c_void_p(64)])
@@ -257,6 +261,36 @@ int main() { int* p; cudaMallocManaged(&p, 256); k<<<1, 64>>>(p, 50); cudaDevice
     for check in (False, True):
         done = build_and_run(tmp_path, source, check=check)
         assert done.stdout == "49 0\n" and done.stderr == ""
+
+
+HEAPS = """
+#include <cstdlib>
+struct List {
+  int* p;
+  List(int* p) : p(p) {}
+  List(const List& other) : p(other.p) {}   // reads the arguments, which lie in host memory
+};
+__global__ void set(List list) { list.p[threadIdx.x] = 1; }
+__global__ void make(int** out) { int* a = (int*)malloc(400); a[3] = 4; *out = new int[2]; (*out)[1] = a[3]; free(a); }
+__global__ void take(int** in, int* result) { *result = (*in)[1]; delete[] *in; }
+int main(int n, char**) {
+  int **q, *r; cudaMallocManaged(&q, 8); cudaMallocManaged(&r, 128);
+  free(malloc(400)); delete[] new int[2];
+  make<<<1, 1>>>(q); take<<<1, 1>>>(q, r); cudaDeviceSynchronize(); printf("%d\\n", *r);
+  int* mine = (int*)realloc(calloc(50, 4), 400);
+  if (n == 1) cudaHostRegister(mine, 400, 0);
+  set<<<1, 32>>>(List(r)); set<<<1, 32>>>(List(mine)); cudaDeviceSynchronize(); printf("%d %d\\n", *r, *mine);
+  cudaFree(q); cudaFree(r); free(mine);
+}"""
+
+
+def test_check_tells_the_hosts_heap_from_the_devices(tmp_path):
+    (tmp_path / "p.cu").write_text("#include <cstdio>\n" + HEAPS)
+    program = build_program(tmp_path / "p.cu", check=True)
+    done = run(program)
+    assert (done.stdout, done.stderr) == ("4\n1 1\n", "")
+    done = run(program, "unregistered")
+    assert "p.cu:9: error: the kernel writes memory of the host (the 400 bytes" in done.stderr
 
 
 REVERSE = """

@@ -238,7 +238,8 @@ def runtime_objects(program: bool, check: bool) -> list[Path]:
     command = compiler()
     flags = ["-std=c++17", "-O2", "-g1", "-fPIC", "-fvisibility=hidden"]
     folder = cache_folder() / ("runtime-" + _hash(_compiler_version(tuple(command)), _own_hash(), *command, *flags))
-    parts = ["scheduler", "memory", "api", "report", "checks" if check else "unchecked"] + ["start" if program else "library"]
+    parts = ["scheduler", "memory", "api", "report", "checks" if check else "unchecked", "start" if program else "library"]
+    parts += ["host_heap"] if check and program else []
     missing = [p for p in parts if not (folder / f"{p}.o").exists()]
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder, prefix=".making-") as temporary:
@@ -357,6 +358,8 @@ def build(sources: Sequence[str], flags: Sequence[str], *, check: bool, shared: 
                 units.append(compiled)
             libraries = ["-lpthread", *(["-ldl"] if sys.platform == "linux" else [])]
             both = [f for f in compiling if f in ("-fopenmp", "-pthread", "-static")]  # mean something to the linker too
+            if check and not shared and sys.platform == "linux":  # see runtime/host_heap.cpp
+                libraries += [f"-Wl,--wrap={f}" for f in ("malloc", "calloc", "realloc", "free")]
             linked = [*command, *both, *(["-shared"] if shared else []), *units, *objects, *linking, *libraries]
             _atomically(output, lambda fresh: _checked([*linked, "-o", fresh]))
     known = {"output": str(output), "kernels": kernels, "files": [_fingerprint(f) for f in sorted(files)]}

@@ -18,6 +18,8 @@ bool checking = true;
 bool innermost_is_ours(const void* code);
 bool inside_shared_variable(size_t offset, size_t bytes);
 bool on_host_stack(const void* p);
+bool in_stack(const void* p, const Fiber* f);
+__attribute__((weak)) size_t host_heap_bytes(const void*) { return 0; }  // in Python
 void misaligned(const void* p, unsigned size, const void* code);
 
 // One access. Two of them are ordered when they belong to different launches, when the block's barrier or a meeting of
@@ -329,9 +331,14 @@ static void access(const char* p, unsigned size, bool writes, bool atomic, const
     if (Cell* cells = cells_of(a->start, a->bytes)) history(cells, size_t(p - a->start), p, size, writes, atomic, false, code);
     return;
   }
-  if (on_host_stack(p) && !said_before(code, 5)) {
-    report("host-pointer-in-kernel", site_of(code), "the kernel %s a variable of the host's stack; pass it by value, or copy it "
-           "to memory from cudaMalloc", verb);
+  if (!hot.fiber || in_stack(p, hot.fiber)) return;
+  const char* arguments = static_cast<const char*>(hot.block->grid->work.body);  // copied for each thread
+  if (p >= arguments && p < arguments + 4096) return;
+  size_t heap = host_heap_bytes(p);
+  if ((heap || on_host_stack(p)) && !is_registered(p) && site_of(code).line) {
+    std::string what = heap ? "the " + std::to_string(heap) + " bytes that host code has from new or malloc" : "the host's stack";
+    report("host-pointer-in-kernel", site_of(code), "the kernel %s memory of the host (%s): a kernel needs memory from cudaMalloc "
+           "or cudaMallocManaged, also behind the pointers in a struct", verb, what.c_str());
     abandon_grid(cudaErrorIllegalAddress);
   }
 }

@@ -90,7 +90,7 @@ struct Allocation {
 };
 Allocation* find_allocation(const void* p);        // that contains p, or whose guard pages do
 bool in_arena(const void* p);
-bool device_may_read(const void* p, bool* known);  // known: p lies in something that was registered or is static
+bool is_registered(const void* p);                 // with cudaHostRegister
 void open_device();   // while a kernel or a copy is at work
 void close_device();
 extern bool leave_device_open;
@@ -133,4 +133,5 @@ void checks_begin_grid(Grid&);
 void checks_begin_block(Block&);
 void checks_end_block(Block&);
 void checks_fence();
+size_t host_heap_bytes(const void* p);  // of the allocation by host code that holds p, or 0 (host_heap.cpp)
 }  // namespace cuda_cpu

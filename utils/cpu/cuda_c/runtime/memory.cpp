@@ -233,7 +233,7 @@ static bool is_static(const void* p) {
              const_cast<void*>(p)) == 1;
 }
 #endif
-static bool is_registered(const void* p) {
+bool is_registered(const void* p) {
   auto& m = registered();
   auto i = m.upper_bound(static_cast<const char*>(p));
   return i != m.begin() && p < std::prev(i)->first + std::prev(i)->second;

@@ -129,7 +129,8 @@ Site site_of(const void* code) {
   for (const std::string& line : lines_of(code)) {
     size_t colon = line.rfind(':');
     if (colon == std::string::npos || own_file(line.substr(0, colon)) || atoi(line.c_str() + colon + 1) <= 0) continue;
-    size_t start = line.compare(0, 2, "./") == 0 ? 2 : 0;  // the folder it was built in, see build.py
+    size_t start = 0;  // "./" is the folder it was built in, see build.py
+    while (line.compare(start, 2, "./") == 0) start += 2;
     file = line.substr(start, colon - start);
     return {file.c_str(), atoi(line.c_str() + colon + 1)};
   }

@@ -74,7 +74,7 @@ bool in_stack_guard(const void* p, const Fiber* f) {
   const char* c = static_cast<const char*>(p);
   return f && c >= f->stack - page && c < f->stack + 512;
 }
-
+bool in_stack(const void* p, const Fiber* f) { return p >= f->stack && p < f->stack + f->size; }
 bool below_stack(const void* sp, const Fiber* f) {  // a frame too big for the stack
   const char* c = static_cast<const char*>(sp);
   return c && f && c < f->stack && c > f->stack - (size_t(1) << 30);
