@@ -457,3 +457,28 @@ def test_interrupt(kernels):
     with pytest.raises(KeyboardInterrupt):
         library.launch("forever", (8, 1, 1), (32, 1, 1), 0, [pointer(flag)])
     assert time.time() - start < 20
+
+
+def test_templates_of_two_libraries_do_not_share_their_shared_memory(tmp_path):
+    one, two = tmp_path / "one.cu", tmp_path / "two.cu"
+    head = "template <class T> __global__ void k(T* p) { int t = threadIdx.x; __shared__ T a[64]; "
+    one.write_text(head + "a[t] = t; p[t] = a[t]; }")
+    two.write_text(head + "__shared__ T b[64]; a[t] = t; b[t] = 100; __syncthreads(); p[t] = a[63 - t]; }")
+    p = np.zeros(64, np.int32)
+    for source in (one, two):
+        Library(source, instantiate=["k<int>"]).launch("k<int>", (1, 1, 1), (64, 1, 1), 0, [pointer(p)])
+    np.testing.assert_array_equal(p, np.arange(64)[::-1])
+
+
+def test_many_libraries_in_one_process(kernels, tmp_path, monkeypatch):
+    output, known = builder.build([str(kernels)], (), check=False, shared=True)
+    loaded = []
+    for i in range(40):
+        copy = tmp_path / f"{i}.so"
+        copy.write_bytes(output.read_bytes())
+        monkeypatch.setattr("utils.cpu.cuda_c.library.build", lambda *_, copy=copy, **__: (copy, known))
+        loaded.append(Library(kernels))
+    for i, library in enumerate(loaded):
+        a, c = np.full(256, i, np.float32), np.zeros(256, np.float32)
+        library.launch("add", (1, 1, 1), (256, 1, 1), 0, [pointer(a), pointer(a), pointer(c), ctypes.c_int(256)])
+        assert (c == 2 * i).all()

@@ -207,9 +207,13 @@ def _environment_flags(compiling: list[str], check: bool) -> list[str]:
     flags += ["-fno-strict-aliasing", "-fwrapv", *_target_flags(tuple(command))]
     if not any(f.startswith("-W") for f in compiling):
         flags.append("-w")
-    if "g++" in Path(command[0]).name and "clang" not in command[0]:
+    if _is_gcc(command):
         flags.append("-fpermissive")
     return flags
+
+
+def _is_gcc(command: list[str]) -> bool:
+    return "g++" in Path(command[0]).name and "clang" not in command[0]
 
 
 def _volatile_flags(command: list[str]) -> list[str]:
@@ -313,7 +317,9 @@ def build(sources: Sequence[str], flags: Sequence[str], *, check: bool, shared: 
     compiling, linking, more = split_flags(flags)
     sources = [*sources, *more]
     command = compiler()
-    flags = [*_environment_flags(compiling, check), *compiling, *(["-fPIC"] if shared else [])]
+    flags = [*_environment_flags(compiling, check), *compiling]
+    if shared:  # of two libraries in one process each keeps its own static variables, those of templates too
+        flags += ["-fPIC", *(["-fno-gnu-unique"] if _is_gcc(command) and sys.platform == "linux" else [])]
     if not any(Path(s).is_absolute() for s in sources):  # then messages, too, name files as seen from this folder
         flags.append(f"-fdebug-prefix-map={os.getcwd()}=.")
     request = _hash(json.dumps([sources, flags, linking, check, shared, extra, os.getcwd(), *command]), _own_hash(),
