@@ -1,0 +1,58 @@
+"""The workflow on GitHub runs what the README says, on every Python that the project supports."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.specifiers import SpecifierSet
+
+ROOT = Path(__file__).resolve().parent.parent
+MINOR_VERSIONS = [f"3.{minor}" for minor in range(30)]
+
+
+@pytest.fixture(scope="module")
+def workflow():
+    return yaml.safe_load((ROOT / ".github" / "workflows" / "test.yml").read_text())
+
+
+@pytest.fixture(scope="module")
+def job(workflow):
+    (job,) = workflow["jobs"].values()
+    return job
+
+
+def test_it_runs_on_every_push_and_pull_request(workflow):
+    # YAML 1.1, which PyYAML reads, takes the key `on` for the truth value
+    assert set(workflow[True]) == {"push", "pull_request"}
+
+
+def test_it_runs_on_every_supported_python(job):
+    supported = SpecifierSet(tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["requires-python"])
+    # as text: a bare 3.10 would be the number 3.1
+    assert job["strategy"]["matrix"]["python"] == [version for version in MINOR_VERSIONS if version in supported]
+    used = [step["with"]["python-version"] for step in job["steps"] if "setup-python" in step.get("uses", "")]
+    assert used == ["${{ matrix.python }}"]
+
+
+def test_it_calls_the_readmes_test_command(job):
+    (command,) = re.findall(r"^(make test)\b", (ROOT / "README.md").read_text(), re.M)
+    assert [step["run"] for step in job["steps"] if "run" in step] == [command]
+
+
+def test_it_ends_in_time(job):
+    assert 20 < job["timeout-minutes"] <= 60
+
+
+def test_actions_are_pinned_by_major_version(job):
+    actions = [step["uses"] for step in job["steps"] if "uses" in step]
+    assert [action for action in actions if not re.fullmatch(r"actions/[\w-]+@v\d+", action)] == []
+
+
+def test_downloads_are_kept_until_the_pins_change(job):
+    (options,) = [step["with"] for step in job["steps"] if "setup-python" in step.get("uses", "")]
+    assert options["cache"] == "pip"
+    pins = options["cache-dependency-path"].split()
+    assert "constraints.txt" in pins
+    assert [name for name in pins if not (ROOT / name).is_file()] == []
