@@ -373,7 +373,7 @@ CLEAN_CU = """
 __global__ void turn(float *out, const float *a, int n)
 {
     __shared__ float tile[64];
-    int first = blockIdx.x * 64, count = min(64, n - first);
+    int first = blockIdx.x * 64, count = n - first < 64 ? n - first : 64;
     int i = threadIdx.x;
     if (i < count)
         tile[i] = a[first + i];
@@ -423,7 +423,7 @@ CLEAN = Exercise(
     extents=lambda shape: (shape[0], 1, 1),
     race_free=True,
     hints=(
-        "Which threads have no element in the last block? Give it a `count`: `min(64, n - first)`.",
+        "Which threads have no element in the last block? Give it a `count`: `n - first < 64 ? n - first : 64`.",
         "A thread reads what another has written: between the two belongs a `__syncthreads()`.",
         "The barrier must be reached by all 64 threads, so it stands outside every `if`: guard the load and the store each with"
         " `if (i < count)`, and read `tile[count - 1 - i]`.",
