@@ -100,7 +100,7 @@ SCALE_FOUR = Exercise(
     id="06.scale_four",
     title="Four elements a thread",
     chapter=CHAPTER,
-    minutes=8,
+    minutes=6,
     task=(
         "Each thread of this kernel scales four elements, and the grid has a quarter of the usual threads. It is right, "
         "and slow: look which elements the lanes of a warp touch at the same time. Change the index so that neighbouring "
@@ -227,7 +227,7 @@ SPLIT = Exercise(
     id="06.split",
     title="From an array of structures to a structure of arrays",
     chapter=CHAPTER,
-    minutes=15,
+    minutes=12,
     task=(
         "`points` holds x, y, z of each point in turn: x0 y0 z0 x1 y1 z1 … Write all x into `out[0]`, all y into `out[1]` and "
         "all z into `out[2]`, so that reads **and** writes are coalesced. A block has 32 threads and does 32 points: fetch "
@@ -397,7 +397,7 @@ ROTATE_TILE = Exercise(
     id="06.rotate_tile",
     title="Turn a picture, at full speed",
     chapter=CHAPTER,
-    minutes=20,
+    minutes=18,
     task=(
         "Turn `a` by 90 degrees clockwise: the pixel at row r, column c comes to row c, column `height - 1 - r`. This kernel "
         "is right, and its writes are scattered. Use a tile in shared memory, so that reads and writes are coalesced and no "
@@ -465,7 +465,7 @@ COPY4 = Exercise(
     id="06.copy4",
     title="Sixteen bytes a thread, in CUDA C",
     chapter=CHAPTER,
-    minutes=12,
+    minutes=10,
     kind="cuda_c",
     kernel_name="copy4",
     path="build/copy4_exercise.cu",
@@ -542,7 +542,7 @@ OCCUPANCY = Exercise(
     id="06.occupancy",
     title="Occupancy by hand",
     chapter=CHAPTER,
-    minutes=12,
+    minutes=10,
     kind="function",
     task=(
         "How many blocks does an SM of compute capability 9.0 hold at once? It has places for 64 warps and 32 blocks, 228 KiB "
@@ -631,7 +631,7 @@ ROOFLINE = Exercise(
     id="06.roofline",
     title="Under which roof?",
     chapter=CHAPTER,
-    minutes=6,
+    minutes=4,
     kind="function",
     task=(
         "A kernel does `flops` operations and moves `bytes_moved` bytes, on a GPU with `gflop_per_s` GFLOP/s of arithmetic and "
