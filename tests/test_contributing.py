@@ -1,0 +1,87 @@
+"""What CONTRIBUTING.md and the licence files name is there: paths, links, commands, tests, exercises."""
+
+import importlib.util
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from course.exercises import EXERCISES
+from tests.conformance import derive, mistakes
+
+ROOT = Path(__file__).resolve().parent.parent
+TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+PROSE = re.sub(r"^ *```.*?^ *```", "", TEXT, flags=re.M | re.S)
+BLOCKS = re.findall(r"^ *```\n(.*?)^ *```", TEXT, re.M | re.S)
+CODE = re.findall(r"`([^`\n]+)`", PROSE)
+COMMANDS = [line.strip() for block in BLOCKS for line in block.splitlines()] + [
+    code for code in CODE if code.startswith(("make ", ".venv/"))]
+
+
+def is_path(words):
+    """Whether a piece of code names a file or a folder of the repository."""
+    return bool(re.fullmatch(r"[\w./-]+(?:/|\.(?:py|md|ipynb|yml|json))", words))
+
+
+def there(path):
+    """Whether it is: NN stands for a chapter's number and NAME for its name."""
+    return any(ROOT.glob(path.rstrip("/").replace("NN", "[0-9][0-9]").replace("NAME", "*")))
+
+
+def wrong(command):
+    """What of a command is not there, or None."""
+    words = shlex.split(command)
+    if words[0] == "make":
+        makefile = (ROOT / "Makefile").read_text()
+        return next((verb for verb in words[1:] if not re.search(rf"^{verb}:", makefile, re.M)), None)
+    if words[:2] != [".venv/bin/python", "-m"]:
+        return words[0]
+    module, arguments = words[2], words[3:]
+    if importlib.util.find_spec(module) is None:
+        return module
+    return next((word for word in arguments if is_path(word) and not (ROOT / word).exists()), None)
+
+
+def test_paths_are_there():
+    paths = [code for code in CODE if is_path(code)]
+    assert len(paths) > 20
+    assert [path for path in paths if not there(path)] == []
+
+
+def test_commands_are_there():
+    assert len(COMMANDS) > 10
+    assert {command: found for command in COMMANDS if (found := wrong(command))} == {}
+
+
+def test_examples_are_real_names():
+    """What the commands take as an example is an exercise, a program of the suite, a planted mistake."""
+    text = "\n".join(COMMANDS)
+    assert set(re.findall(r"-k (\S+)", text)) <= set(EXERCISES)
+    assert set(re.findall(r"record --compile (\w+)", text)) <= set(derive.PROGRAMS)
+    assert {name for name in re.findall(r"conformance\.mistakes (\w+)", text)
+            if not (mistakes.FOLDER / f"{name}.cu").exists()} == set()
+
+
+@pytest.mark.parametrize("name", ["CONTRIBUTING.md", "LICENSE-text.md"])
+def test_links_lead_somewhere(name):
+    targets = re.findall(r"\]\(([^)#]+)\)", (ROOT / name).read_text(encoding="utf-8"))
+    assert targets
+    assert [target for target in targets if "://" not in target and not (ROOT / target).exists()] == []
+
+
+def test_the_readme_names_both_licences():
+    last = (ROOT / "README.md").read_text(encoding="utf-8").rstrip().splitlines()[-1]
+    assert "](LICENSE)" in last and "](LICENSE-text.md)" in last
+
+
+@pytest.mark.parametrize("command", ["make toast", ".venv/bin/python -m utils.nowhere", "python setup.py",
+                                     ".venv/bin/python -m pytest tests/test_nowhere.py"])
+def test_a_command_that_is_not_there_is_found(command):
+    assert wrong(command)
+
+
+def test_a_path_that_is_not_there_is_found():
+    assert there("chapters/NN_NAME.ipynb") and there("utils/plots_NN.py") and there("assets/data/")
+    assert not there("lessons/NN_NAME.ipynb") and not there("utils/nowhere.py")
+    assert is_path("tests/hygiene.py") and not is_path("make test") and not is_path("exercises.check")
