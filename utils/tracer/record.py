@@ -35,7 +35,8 @@ FIELDS = 6
 ACCESSES = (READ, WRITE, ATOMIC)
 WORDS = {READ: "read", WRITE: "write", ATOMIC: "atomic"}
 ALIGNMENT = 256  # bytes: where a GPU's allocations begin
-INNER = tuple(os.path.dirname(path) + os.sep for path in (__file__, engine.__file__))  # no kernel is in there
+INNER = tuple(os.path.dirname(path) + os.sep for path in (__file__, engine.__file__))  # no kernel is in there, but for
+KERNELS = os.path.join(os.path.dirname(__file__), "validate_ncu.py")
 
 
 class TraceError(ValueError):
@@ -174,7 +175,7 @@ class Recorder(Observer):
         if found is not None:
             return found
         users = frame
-        while users.f_code.co_filename.startswith(INNER):
+        while users.f_code.co_filename.startswith(INNER) and users.f_code.co_filename != KERNELS:
             users = users.f_back
         if users is frame:
             found = self.numbered(frame.f_code.co_filename, frame.f_lineno, instruction_start(frame))
