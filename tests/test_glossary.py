@@ -23,14 +23,14 @@ ENTRY = re.compile(r"- \*\*(.+?)\*\*(?: \((.+?)\))?: (.+) \[chapter (\d+)\]\(\.\
 EMPHASIS = {" ".join(phrase.split()) for phrase in """
 and, another array, another warp, any, arithmetic, at once, before, better maths, bits, both, by copy, by
 luck, bytes, call a library, cannot wait, compiled, context is poisoned, copies, far under, first, fixed
-order, for itself, four, four schedulers, gaps, in a row, in order, in place, in windows, integers, it
+order, for itself, four, four schedulers, gaps, in a row, in order, in windows, integers, it
 takes, measure, measure again, memory, name, no, not, older or equal, once, one, one block, one thread,
 program, random, returns at once, same, sentence, strips, sums are not, ten times, under way, up, which, whole
 program first, you, you need
 """.split(",")}
 
 NAMES = set("""
-API BT CMake ERR_NVGPUCTRPERM FAQ float64 GB GDB GeForce GHz GTX HGX HW ITU JAX JupyterLab KB LLM MB MHz MLX
+API BT CMake ERR_NVGPUCTRPERM FAQ GB GDB GeForce GHz GTX HGX HW ITU JAX JupyterLab KB LLM MB MHz MLX
 MODE NumPy NVIDIA ONNX PhD PowerShell PREPARE PRO PyTorch RTX SGLang TensorRT vLLM
 """.split())
 
