@@ -140,10 +140,10 @@ def roofline(gflop_per_s: float, gb_per_s: float, kernels: dict[str, float], rea
     axes.text(ridge * 1.1, gb_per_s * low * 1.3, f"ridge: {ridge:.1f} FLOPs a byte", fontsize=8.5, color=INK)
     for name, at in kernels.items():
         roof = min(gflop_per_s, gb_per_s * at)
-        axes.plot(at, roof, "o", color=ACCENT, markerfacecolor="white")
+        axes.plot(at, roof, "o", color=ACCENT, markerfacecolor="white", markersize=9)
         axes.annotate(name, (at, roof), xytext=(7, -11), textcoords="offset points", fontsize=8.5)
         if name in reached:
-            axes.plot(at, reached[name], "o", color=ALARM)
+            axes.plot(at, reached[name], "o", color=ALARM, markersize=5)
     axes.set(xscale="log", yscale="log", xlabel="arithmetic intensity: FLOPs a byte", ylabel="GFLOP/s")
     axes.set_title(whose + (": hollow the roof, filled measured" if reached else ": the roof over each kernel"), fontsize=9.5,
                    loc="left", color=INK)
