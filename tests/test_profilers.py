@@ -18,7 +18,7 @@ KERNELS = [["0", "4711", "vector_adds_main", "127.0.0.1", "one_thread(float *, c
             "(1, 1, 1)", "0", "9.0", "1,234,567", "0.12"],
            ["1", "4711", "vector_adds_main", "127.0.0.1", "many_blocks(float *, const float *, int)", "1", "7", "(256, 1, 1)",
             "(4096, 1, 1)", "0", "9.0", "4,321", "81.5"]]
-NCU = '''==PROF== Connected to process 4711 (/home/me/course/chapters/build/vector_adds_main)
+NCU = '''==PROF== Connected to process 4711 (/srv/me/course/chapters/build/vector_adds_main)
 ==PROF== Profiling "one_thread" - 0: 0%....50%....100% - 3 passes
 0 wrong, no error
 ==PROF== Disconnected from process 4711
@@ -35,14 +35,14 @@ TRACE = '''Start (ns),Duration (ns),CorrId,Name
 '''
 SANITIZER = '''========= COMPUTE-SANITIZER
 ========= Invalid __global__ read of size 4 bytes
-=========     at shift(float *, const float *, int)+0x90 in /home/me/course/chapters/build/bug_memcheck.cu:6
+=========     at shift(float *, const float *, int)+0x90 in /srv/me/course/chapters/build/bug_memcheck.cu:6
 =========     by thread (231,0,0) in block (3,0,0)
 =========     Address 0x7f0000000fa0 is out of bounds
 =========     Saved host backtrace up to driver entry point at kernel launch time
 =========     Host Frame: main [0x8a2b] in bug_memcheck
 =========
 ========= Invalid __global__ read of size 4 bytes
-=========     at shift(float *, const float *, int)+0x90 in /home/me/course/chapters/build/bug_memcheck.cu:6
+=========     at shift(float *, const float *, int)+0x90 in /srv/me/course/chapters/build/bug_memcheck.cu:6
 =========     by thread (230,0,0) in block (3,0,0)
 =========     Address 0x7f0000000fa4 is out of bounds
 =========
@@ -135,7 +135,7 @@ def test_a_report_is_recorded_only_while_recording_and_then_shown_elsewhere(gpu,
     head = json.loads(file.read_text().splitlines()[0])
     assert head["gpu"] == "NVIDIA Test" and head["driver"] == "580.1" and head["command"] == made.command
     assert "numpy" in head["versions"] and head["date"] == made.date
-    assert "/home/me" not in file.read_text() and "in build/bug_memcheck.cu:6" in file.read_text()
+    assert "/srv/me" not in file.read_text() and "in build/bug_memcheck.cu:6" in file.read_text()
 
     monkeypatch.setattr(hardware, "has_gpu", lambda: False)
     shown = profilers.sanitizer("memcheck", ["build/bug_memcheck"], "bug")

@@ -263,7 +263,7 @@ def _version_of(tool) -> dict[str, str]:
 
 
 def _without_folders(text: str) -> str:
-    """No folder of this machine: /home/me/course/chapters/build/x.cu becomes build/x.cu."""
+    """No folder of this machine: /srv/me/course/chapters/build/x.cu becomes build/x.cu."""
     return re.sub(r"(?<![\w.])/[\w./+-]*?/(?=build/)", "", text)
 
 

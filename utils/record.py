@@ -3,8 +3,8 @@
     python -m utils.record [--budget SECONDS] [--cpu] [NOTEBOOK.ipynb ...]      (`make record`)
 
 Needs an NVIDIA GPU, unless --cpu asks for the outputs of the CPU engines (after editing a chapter on a machine without
-a GPU): then nothing is measured and no results are written. A notebook that fails is left as it was, its measurements are not recorded, and the command says
-so and ends with status 1; the others are kept.
+a GPU): then nothing is measured and no results are written. A notebook that fails is left as it was, its measurements
+are not recorded, and the command says so and ends with status 1; the others are kept.
 """
 
 import argparse
