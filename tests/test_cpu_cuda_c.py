@@ -368,6 +368,55 @@ int main() { int* p; cudaMallocManaged(&p, 256); in_turn<<<1, 64>>>(p); all_bloc
     assert done.stdout == "63 0\n"
 
 
+WAITING = """
+__device__ volatile int ready;
+__global__ void chain(int* out) {                 // each block waits for one with a higher number
+  int turn = gridDim.x - 1 - blockIdx.x;
+  if (threadIdx.x == 0) {
+    while (ready != turn) {}
+    out[turn] = blockIdx.x;
+    __threadfence();
+    ready = turn + 1;
+  }
+  __syncthreads();
+}
+__global__ void ping_pong(volatile int* p, int n) {
+  for (int i = 0; i < n; i++) { while ((*p & 1) != threadIdx.x); ++*p; }
+}
+__global__ void delay() { long long start = clock64(); while (clock64() - start < 1000000); }
+__global__ void never() {
+  if (threadIdx.x == 3)
+    while (ready >= 0) ;
+  __syncthreads();
+}
+int main() {
+  int* p; cudaMallocManaged(&p, 400);
+  chain<<<8, 64>>>(p); cudaDeviceSynchronize(); printf("%d %d\\n", p[0], p[7]);
+  p[0] = 0; ping_pong<<<1, 2>>>(p, 30000); delay<<<300, 256>>>(); cudaDeviceSynchronize(); printf("%d\\n", *p);
+  never<<<2, 64>>>(); printf("%s\\n", cudaGetErrorName(cudaDeviceSynchronize()));
+}"""
+
+
+@pytest.mark.parametrize("settings", [{}, {"CUDA_CPU_THREADS": "1"}, {"CUDA_CPU_SEED": "5"}])
+def test_loops_that_only_wait_let_others_run_and_a_wait_for_nothing_is_told(tmp_path, settings):
+    done = build_and_run(tmp_path, WAITING, **settings)
+    assert done.stdout == "7 0\n60000\ncudaErrorLaunchTimeout\n"
+    line = WAITING.split("\n").index("    while (ready >= 0) ;") + 2
+    assert f"program.cu:{line}: error: all threads of kernel `never`" in done.stderr and "[deadlock]" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "loop, waits",
+    [
+        ("while (f == 0);", True), ("while (*p != i) { }", True), ("while (n >= 1) ;", True), ("while (*p++);", False),
+        ("while ((a = b));", False), ("while (f) g();", False), ("do i = 1; while (f);", False), ("do { } while (f);", False),
+    ],
+)  # fmt: skip
+def test_which_loops_wait(loop, waits):
+    assert ("WaitLoop" in rewritten("__device__ void f() { int i; " + loop + " }")) == waits
+    assert "WaitLoop" not in rewritten("void f() { int i; " + loop + " }")
+
+
 def test_old_warp_synchronous_code_gives_the_right_sum(tmp_path):
     done = build_and_run(tmp_path, """
 __device__ void last_warp(volatile int* s, int t) {

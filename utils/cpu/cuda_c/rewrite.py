@@ -248,6 +248,7 @@ class Rewriter:
     def run(self) -> str:
         self.refuse()
         self.rewrite_clock()
+        self.rewrite_waits()
         self.rewrite_steps()
         self.rewrite_shared()
         self.rewrite_kernels()
@@ -286,6 +287,27 @@ class Rewriter:
                 if t.text == "clock" and t.kind == "name" and "__host__" not in qualifiers:
                     if self.tokens[i + 1].text == "(" and self.tokens[i - 1].text not in (".", "->", "::"):
                         t.text = "(clock_t)::cuda_cpu::clock_cycles"
+
+    # -- loops that wait --------------------------------------------------------------------------------------
+    def rewrite_waits(self) -> None:
+        """`while (flag == 0);` of a device function lets others run."""
+        tokens = self.tokens
+        for start, end, _ in reversed(function_bodies(tokens).values()):
+            for i in range(end - 1, start, -1):
+                if tokens[i].text != "while" or tokens[i].kind != "name" or ends_do(tokens, i):
+                    continue
+                close = closing(tokens, i + 1)
+                last = close + 1 if tokens[close + 1].text == ";" else close + 2
+                condition = tokens[i + 2 : close]
+                if last == close + 2 and [t.text for t in tokens[close + 1 : last + 1]] != ["{", "}"]:
+                    continue
+                if changes_something(condition):
+                    continue
+                calls = any(a.kind == "name" and b.text == "(" for a, b in zip(condition, condition[1:], strict=False))
+                tokens[i : last + 1] = [
+                    made("for (::cuda_cpu::WaitLoop cuda_cpu_wait_;", tokens[i]), *condition,
+                    made(f";) cuda_cpu_wait_.again({'true' if calls else 'false'});", tokens[close]),
+                ]  # fmt: skip
 
     # -- volatile shared memory -------------------------------------------------------------------------------
     def rewrite_steps(self) -> None:
@@ -694,6 +716,25 @@ def volatile_names(tokens: list[Token]) -> set[str]:
                 names.add(tokens[j].text)
             j += 1
     return names - {"__restrict__", "const", "__shared__"}
+
+
+def ends_do(tokens: list[Token], i: int) -> bool:
+    """Does the `while` at `i` end a do-while loop?"""
+    if tokens[i - 1].text == "}":
+        return tokens[opening(tokens, i - 1) - 1].text == "do"
+    start = i - 1
+    while start and tokens[start - 1].text not in (";", "{", "}"):
+        start -= 1
+    return tokens[start].text == "do"
+
+
+def changes_something(expression: list[Token]) -> bool:
+    """Does it have ++, -- or an assignment?"""
+    words = ["", *(t.text for t in expression), ""]
+    for before, word, after in zip(words, words[1:], words[2:], strict=False):
+        if word in ("+", "-") and after == word or word == "=" and after != "=" and before not in ("=", "!", "<", ">"):
+            return True
+    return False
 
 
 def balanced(tokens: list[Token]) -> bool:

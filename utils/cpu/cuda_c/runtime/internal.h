@@ -45,7 +45,8 @@ struct Block {
   unsigned finished, generation;
   int barrier_result[2], barrier_value;
   List ready, barrier, ways, active, at_grid;
-  bool mixed_warned, finished_all;
+  bool mixed_warned;
+  bool moved;              // in its last turn a thread ended, left a loop that waits, or gave way elsewhere
   unsigned grid_generation;
   unsigned check_grid;     // number of the launch, for the slow checks
   std::vector<Thread> threads;
@@ -65,6 +66,8 @@ struct Grid {
   unsigned long long blocks;
   std::atomic<unsigned long long> cursor{0}, done{0}, waiting_blocks{0};
   std::atomic<unsigned> generation{0};
+  std::atomic<unsigned long long> moves{0};    // how often a thread that waited in a loop went on
+  std::atomic<int> workers{0}, idle{0};        // cores at work; those whose blocks have not moved for long
   std::atomic<int> error{0};
   std::atomic<bool> concurrent{false};
   unsigned long long stride = 1, offset = 0;  // shuffled order of the blocks
@@ -73,6 +76,7 @@ struct Grid {
   std::vector<std::function<void()>> tails;  // launched into cudaStreamTailLaunch: run when this grid is done
 };
 cudaError_t run_grid(Grid& grid);
+extern std::atomic<bool> stop_requested;     // Ctrl-C: all cores leave their grid
 [[noreturn]] void abandon_grid(cudaError_t error);  // ends the running kernel from inside
 unsigned shared_capacity();
 extern bool shuffled;

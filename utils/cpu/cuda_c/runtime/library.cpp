@@ -22,6 +22,7 @@ static void on_interrupt(int number) {
     signal_helpers(number);
     if (!pthread_equal(pthread_self(), launching)) pthread_kill(launching, number);
   }
+  stop_requested = true;
   if (in_kernel()) abandon_grid(cudaErrorLaunchFailure);
 }
 }  // namespace cuda_cpu
@@ -46,7 +47,7 @@ EXPORTED int cuda_cpu_launch(const char* kernel, const unsigned* shape, size_t s
   reports = 0;
   last_report().clear();
   for (int i = 0; i < n_buffers; ++i) add_python_buffer(buffers[i].start, buffers[i].bytes, buffers[i].name);
-  interrupted = false;
+  interrupted = stop_requested = false;
   launching = pthread_self();
   struct sigaction now = {}, before;
   now.sa_handler = on_interrupt;

@@ -364,7 +364,16 @@ void give_way() {
   Block* b = hot.block;
   hot.spin = 0;
   if (!b) return;
+  b->moved = true;
   suspend(*b, gave_way, b->ways, {"", 0});
+}
+void keep_waiting(bool for_time, Site at) {
+  if (for_time) return give_way();
+  suspend(*hot.block, in_wait_loop, hot.block->ways, at);
+}
+void waited() {
+  hot.block->moved = true;
+  hot.block->grid->moves.fetch_add(1);
 }
 
 bool grid_is_cooperative() { return hot.block && hot.block->grid->cooperative; }
@@ -420,10 +429,13 @@ static Outcome run_block(Block& b) {
   blockDim = g.block;
   gridDim = g.grid;
   b.ready.append(b.ways);
+  b.moved = false;
+  unsigned finished_before = b.finished;
   set_dynamic_pointers(hot.dynamic_shared);
   void* first = next_stack(b);
   cuda_cpu_switch(&b.base, first);
   if (checking) checks_end_turn(b);
+  b.moved |= b.finished != finished_before;
   b.hot = hot;
   hot = outer;
   threadIdx = outer_thread;
@@ -458,6 +470,7 @@ static const char* operation(const Thread& t) {
     case at_barrier: return "__syncthreads";
     case at_meeting: return t.meeting->name;
     case at_grid: return "grid.sync";
+    case in_wait_loop: return "a loop that waits";
     default: return "a wait";
   }
 }
@@ -496,10 +509,62 @@ static double seconds() {
 }
 
 // ---- workers ------------------------------------------------------------------------------------------------------
+std::atomic<bool> stop_requested{false};
+typedef std::vector<std::pair<Block*, bool>> Live;  // blocks that wait for others; true: at the grid's barrier
+
+// All threads that are left wait in loops for values that nobody stores: true if so for two seconds on all cores.
+struct Stall {
+  Grid& g;
+  unsigned long long seen = 0;
+  double since = 0;
+  bool idle = false;
+  explicit Stall(Grid& grid) : g(grid) { g.workers.fetch_add(1); }
+  ~Stall() {
+    moving();
+    g.workers.fetch_sub(1);
+  }
+  void moving() {
+    since = 0;
+    if (idle) g.idle.fetch_sub(1);
+    idle = false;
+  }
+  bool for_ever() {
+    unsigned long long now = g.moves.load() + g.done.load() + g.cursor.load() + g.generation.load();
+    if (now != seen) {
+      seen = now;
+      moving();
+      return false;
+    }
+    if (!since) since = seconds();
+    if (!idle && seconds() - since > 2) {
+      idle = true;
+      g.idle.fetch_add(1);
+    }
+    return idle && g.idle.load() == g.workers.load();
+  }
+};
+static void report_stall(Grid& g, const Live& live) {
+  for (auto& l : live)
+    for (unsigned i = 0; i < l.first->hot.count; ++i) {
+      const Thread& t = l.first->threads[i];
+      int none = 0;
+      if (t.wait != in_wait_loop || !g.error.compare_exchange_strong(none, cudaErrorLaunchTimeout)) continue;
+      report("deadlock", t.at, "all threads of kernel `%s` that have not ended wait, and nothing can change that. Block %s, "
+             "thread %s waits in this loop for a value that nobody stores%s. (Host code goes on only when the kernel has ended)",
+             g.work.kernel->name, index_text(l.first->index), index_text(t.index),
+             g.cursor.load() < g.blocks ? "; perhaps a block would that has not started: those that have fill the device"
+                                        : "");
+      return;
+    }
+}
+
 static void work(Grid& g, void (*call_helpers)(Grid&)) {
-  std::vector<std::pair<Block*, bool>> live;  // blocks that wait for others; true: at the grid's barrier
+  Live live;
+  Stall stall(g);
+  const unsigned long long resident = 65536 / (g.block.x * g.block.y * g.block.z);
   double start = call_helpers ? seconds() : 0;
   for (;;) {
+    if (stop_requested.load(std::memory_order_relaxed)) g.error = cudaErrorLaunchFailure;
     if (g.error.load()) {
       for (auto& l : live) drop_block(g, l.first);
       return;
@@ -515,8 +580,8 @@ static void work(Grid& g, void (*call_helpers)(Grid&)) {
         b->ready.append(b->at_grid);
         live[i].second = false;
       }
-      progress = true;
       Outcome o = run_block(*b);
+      progress |= b->moved || o != spinning_threads;
       if (o == failed) break;
       if (o == ended) {
         end_block(g, b);
@@ -542,7 +607,8 @@ static void work(Grid& g, void (*call_helpers)(Grid&)) {
       call_helpers(g);
       call_helpers = nullptr;
     }
-    unsigned long long number = g.cursor.load(std::memory_order_relaxed) < g.blocks ? g.cursor.fetch_add(1) : g.blocks;
+    bool room = live.size() < resident && g.cursor.load(std::memory_order_relaxed) < g.blocks;
+    unsigned long long number = room ? g.cursor.fetch_add(1) : g.blocks;
     if (number < g.blocks) {
       Block* b = take_block();
       begin_block(g, *b, number);
@@ -576,7 +642,13 @@ static void work(Grid& g, void (*call_helpers)(Grid&)) {
       if (g.waiting_blocks.compare_exchange_strong(waiting, 0)) g.generation.fetch_add(1);
       continue;
     }
-    if (!progress) std::this_thread::yield();
+    if (progress) {
+      stall.moving();
+    } else if (stall.for_ever()) {
+      report_stall(g, live);
+    } else {
+      std::this_thread::yield();
+    }
   }
 }
 

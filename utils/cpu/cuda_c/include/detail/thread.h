@@ -44,7 +44,7 @@ struct Hot {
 extern CUDA_CPU_TLS Hot hot;
 
 // A thread that waits, or has waited: what its next turn needs lies in one cache line.
-enum Wait : int { not_waiting, at_barrier, at_meeting, at_active, at_grid, gave_way };
+enum Wait : int { not_waiting, at_barrier, at_meeting, at_active, at_grid, gave_way, in_wait_loop };
 struct alignas(64) Thread {
   Thread* next;             // in a list of those that wait for the same thing, or that can go on
   void* sp;                 // where its stack was left
@@ -98,6 +98,20 @@ CUDA_CPU_UNCHECKED void run_threads(const void* body) {
     if (hot.tracking) thread_finished();
   }
 }
+
+// A loop that does nothing but wait, `while (flag == 0);`: rewrite.py puts one of these around it. The others get their turn,
+// and when all that is left of a kernel are threads in such loops, nothing will ever change.
+void keep_waiting(bool for_time, Site at);
+void waited();
+struct WaitLoop {
+  unsigned turns = 0;
+  CUDA_CPU_UNCHECKED void again(bool for_time, CUDA_CPU_HERE) {
+    if (++turns % 128 == 0 && in_kernel()) keep_waiting(for_time, at);
+  }
+  CUDA_CPU_UNCHECKED ~WaitLoop() {
+    if (turns >= 128 && in_kernel()) waited();
+  }
+};
 
 inline void spinning() {
   if (__builtin_expect(++hot.spin > 20000, 0) && in_kernel()) give_way();
