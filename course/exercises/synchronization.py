@@ -343,7 +343,7 @@ PRIVATIZED = Exercise(
     id="07.privatized",
     title="A histogram of one's own",
     chapter=CHAPTER,
-    minutes=20,
+    minutes=15,
     task=(
         "Count again, now values from 0 to 63, in blocks of 64 threads. Each block counts in 64 counters of its own,"
         " in shared memory, and adds them to `counts` at the end. Shared memory does not start at zero."
@@ -451,7 +451,7 @@ AT_MOST = Exercise(
     id="07.at_most",
     title="Never more than there is room",
     chapter=CHAPTER,
-    minutes=15,
+    minutes=10,
     task=(
         "Each thread wants a place on the shelf `wishes[i]`: `taken[shelf]` grows by one, but never beyond `room`, not"
         " even for a moment. `cuda.atomic.cas(array, index, expected, new)` writes `new` only if it finds `expected`,"
@@ -513,7 +513,7 @@ WARP_SUM = Exercise(
     id="07.warp_sum",
     title="A sum without shared memory, in CUDA C",
     chapter=CHAPTER,
-    minutes=15,
+    minutes=10,
     kind="cuda_c",
     kernel_name="warp_sum",
     path="build/warp_sum.cu",
@@ -614,7 +614,7 @@ LAST_BLOCK = Exercise(
     id="07.last_block",
     title="The last one adds up, in CUDA C",
     chapter=CHAPTER,
-    minutes=20,
+    minutes=15,
     kind="cuda_c",
     kernel_name="last_block",
     path="build/last_block.cu",
