@@ -97,6 +97,13 @@ def test_a_program_that_never_ends_is_stopped(cu):
         nvcc.main([cu("#include <unistd.h>\n" + main_returning(0, "while (true) sleep(1);")), "--timeout", "1", "--run"])
 
 
+def test_what_a_hanging_program_printed_is_seen(cu, capfd):
+    body = 'printf("step %d\\n", 1); while (true) sleep(1);'
+    with pytest.raises(nvcc.NvccError, match="stopped after 2 s"):
+        nvcc.main([cu("#include <unistd.h>\n" + main_returning(0, body)), "--timeout", "2", "--run"])
+    assert "step 1\n" in capfd.readouterr().out
+
+
 def test_without_nvcc_it_says_how_to_get_it(cu, monkeypatch):
     monkeypatch.setattr(nvcc, "find_nvcc", lambda: None)
     with pytest.raises(nvcc.NvccError, match="make lab"):

@@ -57,6 +57,19 @@ def test_special_characters_split_over_reads():
     assert done.output == "".join(pieces) == "µ✓"
 
 
+def test_a_terminal_shows_lines_at_once_and_unchanged():
+    code = "import sys, time; print('first', 'line'); time.sleep(30)"
+    pieces = []
+    with pytest.raises(process.Timeout):
+        process.run([sys.executable, "-c", code], timeout=2, echo=pieces.append, as_terminal=True)
+    assert "".join(pieces) == "first line\n"
+
+
+def test_a_program_that_does_not_exist():
+    with pytest.raises(FileNotFoundError):
+        process.run(["no-such-program"], timeout=5)
+
+
 def test_why_it_ended():
     assert process.exit_reason(3) == "exit status 3"
     assert process.exit_reason(-signal.SIGSEGV) == "crashed with SIGSEGV (invalid memory access)"

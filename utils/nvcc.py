@@ -236,7 +236,8 @@ def run(program: Path, request: Request, engine: str) -> process.Completed:
     print("$", shlex.join([str(program), *request.arguments]))
     command = [str(program.resolve()), *request.arguments]
     try:
-        done = process.run(command, timeout=request.timeout, env=env, echo=process.print_now)
+        done = process.run(command, timeout=request.timeout, env=env, echo=process.print_now,
+                           as_terminal=True)
     except process.Timeout as error:
         raise NvccError(f"{error}. An endless loop, or a wait that never ends? (--timeout gives it longer)") from None
     if done.output and not done.output.endswith("\n"):

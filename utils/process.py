@@ -28,22 +28,31 @@ class Completed:
 MAX_OUTPUT = 200_000
 
 
-def run(command: Sequence[str], *, timeout: float, cwd: Path | str | None = None,
-        env: Mapping[str, str] | None = None, echo: Callable[[str], None] | None = None) -> Completed:
+def run(command: Sequence[str], *, timeout: float, cwd: Path | str | None = None, env: Mapping[str, str] | None = None,
+        echo: Callable[[str], None] | None = None, as_terminal: bool = False) -> Completed:
     """Run `command` for at most `timeout` seconds; stdout and stderr come together, as a terminal shows them.
 
     echo: called with each piece of output as it arrives (e.g. ``print_now``).
+    as_terminal: the program writes to a terminal, so that C's printf comes out line by line; into a pipe it comes in
+        blocks of some kilobytes, and what a program that hangs or crashes had printed before would be lost.
     Raises Timeout after killing the whole process group, and FileNotFoundError when the program does not exist.
     KeyboardInterrupt (Kernel > Interrupt) kills the group too.
     """
-    process = subprocess.Popen(list(command), cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                               stderr=subprocess.STDOUT, start_new_session=True)
+    source, sink = _terminal() if as_terminal else os.pipe()
+    try:
+        process = subprocess.Popen(list(command), cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=sink, stderr=sink,
+                                   start_new_session=True)
+    except BaseException:
+        os.close(source)
+        raise
+    finally:
+        os.close(sink)
     pieces: list[bytes] = []
 
     def read():
         size = 0
         decode = codecs.getincrementaldecoder("utf-8")("replace").decode  # a read may end inside a character
-        while piece := os.read(process.stdout.fileno(), 65536):
+        while piece := _read(source):
             size += len(piece)
             if size <= MAX_OUTPUT:
                 pieces.append(piece)
@@ -61,8 +70,26 @@ def run(command: Sequence[str], *, timeout: float, cwd: Path | str | None = None
     finally:
         _kill_group(process)  # also ends children that the program left behind
         reader.join(5)
-        process.stdout.close()
+        os.close(source)
     return Completed(list(command), process.returncode, b"".join(pieces).decode(errors="replace"))
+
+
+def _terminal() -> tuple[int, int]:
+    """Both ends of a pseudo-terminal that passes text on as it is (no carriage returns added)."""
+    import termios  # not on Windows
+
+    source, sink = os.openpty()
+    settings = termios.tcgetattr(sink)
+    settings[1] &= ~termios.OPOST
+    termios.tcsetattr(sink, termios.TCSANOW, settings)
+    return source, sink
+
+
+def _read(source: int) -> bytes:
+    try:
+        return os.read(source, 65536)
+    except OSError:  # how a terminal on Linux says that its other end is closed
+        return b""
 
 
 def _kill_group(process: subprocess.Popen) -> None:
