@@ -5,8 +5,9 @@ What counts as a term is decided by two rules, in the prose of the written chapt
 1. a phrase of up to three words in bold, as a chapter sets a term where it explains it first;
 2. a word with two capitals or more, as abbreviations and the names of tools have.
 
-Bold is used for emphasis too, and capitals for products, units and people. Those stand in the two lists below. So a new
-phrase goes into course/glossary.md or into a list: somebody has to decide.
+Bold is used for emphasis too: a phrase of nothing but everyday words and known terms ("every warp") is none. And capitals are
+used for products, units and people. Both stand in the lists below. So a new phrase goes into course/glossary.md or its words
+into a list: somebody has to decide.
 """
 
 import re
@@ -18,16 +19,19 @@ import pytest
 from course.chapters import CHAPTERS
 
 GLOSSARY = Path(__file__).resolve().parent.parent / "course" / "glossary.md"
-ENTRY = re.compile(r"- \*\*(.+?)\*\*(?: \((.+?)\))?: (.+) \[chapter (\d+)\]\(\.\./chapters/(\w+)\.ipynb#(\S+)\)")
+# The links name cells, which JupyterLab and pages made by nbconvert both find; headings with a "·" JupyterLab does not.
+ENTRY = re.compile(r"- \*\*(.+?)\*\*(?: \((.+?)\))?: (.+) "
+                   r"\[chapter (\d+) · ([^\]]+)\]\(\.\./chapters/(\w+)\.ipynb#cell-id=([\w-]+)\)")
 
-EMPHASIS = {" ".join(phrase.split()) for phrase in """
-and, another array, another warp, any, arithmetic, at once, before, better maths, bits, both, by copy, by
-luck, bytes, call a library, cannot wait, compiled, context is poisoned, copies, far under, first, fixed
-order, for itself, four, four schedulers, gaps, in a row, in order, in windows, integers, it
-takes, measure, measure again, memory, name, no, not, older or equal, once, one, one block, one thread,
-program, random, returns at once, same, sentence, strips, sums are not, ten times, under way, up, which, whole
-program first, you, you need
-""".split(",")}
+EVERYDAY = set("""
+a after again all always an and another any are arithmetic array as at be before behind better between bits both by
+bytes call cannot compiled context copies copy different do each end equal every everybody everything far faster few
+first fixed for four from gaps half here how in integers is it itself last later least less let library longer luck
+many maths measure memory more most must name need never new no nobody not nothing now number of old older on once one
+only or order other out over place poisoned program random returns right row same sentence share side slow slower so
+some step still strips sum takes ten than that the their then there these they three time to together too try two
+under up wait way what when where which who whole whose windows with without work wrong you your
+""".split())
 
 NAMES = set("""
 API BT CMake ERR_NVGPUCTRPERM FAQ GB GDB GeForce GHz GTX HGX HW ITU JAX JupyterLab KB LLM MB MHz MLX
@@ -36,13 +40,15 @@ MODE NumPy NVIDIA ONNX PhD PowerShell PREPARE PRO PyTorch RTX SGLang TensorRT vL
 
 
 def entries(text):
-    """(name, all its names, explanation, number of the chapter, name of its notebook, heading) of each line of the list."""
+    """(name, all its names, explanation, (chapter's number, its notebook's name, heading, cell id)) of each line of the list."""
     for line in text.splitlines():
         if line.startswith("- "):
             found = ENTRY.fullmatch(line)
-            assert found, f"not `- **name** (other names): one sentence. [chapter N](../chapters/NN_x.ipynb#Heading)`: {line}"
-            name, others, explanation, number, notebook, heading = found.groups()
-            yield name, [name, *(others.split(", ") if others else [])], explanation, int(number), notebook, heading
+            assert found, ("not `- **name** (other names): one sentence. "
+                           f"[chapter N · Heading](../chapters/NN_x.ipynb#cell-id=ID)`: {line}")
+            name, others, explanation, number, heading, notebook, cell = found.groups()
+            place = int(number), notebook, heading, cell
+            yield name, [name, *(others.split(", ") if others else [])], explanation, place
 
 
 def markdown(chapter):
@@ -66,10 +72,11 @@ def terms(text):
 
 
 def without_entry(glossary, text):
-    """Terms of the text that are neither in the glossary nor in one of the lists."""
+    """Terms of the text that are neither in the glossary nor made of words in the lists."""
     known = {singular(each) for _, names, *_ in entries(glossary) for each in names}
-    known |= {singular(each) for each in EMPHASIS | NAMES}
-    return sorted({term for term in terms(text) if singular(term) not in known}, key=str.casefold)
+    plain = known | {singular(each) for each in EVERYDAY | NAMES}
+    return sorted({term for term in terms(text) if singular(term) not in known
+                   and not all(singular(word) in plain for word in term.split())}, key=str.casefold)
 
 
 def without_use(glossary, text):
@@ -78,18 +85,18 @@ def without_use(glossary, text):
             if not any(re.search(rf"(?<!\w){re.escape(each)}(?:s|es)?(?!\w)", text, re.IGNORECASE) for each in names)]
 
 
-def headings(text):
-    """The anchors of the headings in a chapter's Markdown, as Jupyter makes them."""
-    return {re.sub(r"\s+", "-", re.sub(r"[`*]", "", title).strip())
-            for title in re.findall(r"^#+\s+(.+?)\s*$", re.sub(r"^```.*?^```", "", text, flags=re.M | re.S), re.M)}
+def headings(chapter):
+    """The places to link to: (chapter's number, its notebook's name, heading without its number, id of the cell)."""
+    for cell in hygiene.read(chapter.path).cells:
+        if cell.cell_type == "markdown":
+            for title in re.findall(r"^#+\s+(?:\d+ · )?(.+?)\s*$", cell.source, re.M):
+                yield chapter.number, chapter.name, re.sub(r"[`*]", "", title), cell.id
 
 
 def dead_links(glossary):
-    """Entries whose chapter is not written, is not the one of that number, or has no such heading."""
-    anchors = {(chapter.number, chapter.name): headings(markdown(chapter)) for chapter in CHAPTERS if chapter.written}
-    return [f"{name}: chapter {number}, {notebook}.ipynb#{heading}"
-            for name, _, _, number, notebook, heading in entries(glossary)
-            if heading not in anchors.get((number, notebook), ())]
+    """Entries whose chapter is not written, is not the one of that number, or has no such heading in that cell."""
+    places = {place for chapter in CHAPTERS if chapter.written for place in headings(chapter)}
+    return [f"{name}: {place}" for name, _, _, place in entries(glossary) if place not in places]
 
 
 def out_of_order(glossary):
@@ -115,14 +122,14 @@ def glossary():
 def test_every_term_of_a_chapter_has_an_entry(chapter, glossary):
     missing = without_entry(glossary, markdown(chapter))
     assert missing == [], ("each needs a line in course/glossary.md or, if it is no term, "
-                           f"a place in EMPHASIS or NAMES of {Path(__file__).name}")
+                           f"a place in EVERYDAY or NAMES of {Path(__file__).name}")
 
 
 def test_every_entry_is_used(glossary):
     assert without_use(glossary, "\n".join(markdown(chapter) for chapter in CHAPTERS if chapter.written)) == []
 
 
-def test_every_link_leads_to_a_heading(glossary):
+def test_every_link_leads_to_the_cell_with_its_heading(glossary):
     assert dead_links(glossary) == []
 
 
@@ -138,7 +145,8 @@ def test_every_explanation_is_one_sentence(glossary):
 # --- the rules themselves ---
 
 
-LINE = "- **warp** (warps of threads): 32 threads. [chapter 4](../chapters/04_meet_the_gpu.ipynb#3-·-Threads-come-in-warps)"
+LINE = ("- **warp** (warps of threads): 32 threads. "
+        "[chapter 4 · Threads come in warps](../chapters/04_meet_the_gpu.ipynb#cell-id=warps-title)")
 
 
 def test_the_rules_find_terms():
@@ -147,6 +155,7 @@ def test_the_rules_find_terms():
 
 
 def test_a_term_without_entry_is_found():
+    assert without_entry(LINE, "**Every warp** holds **32** of them, **Warps of threads**.") == []
     assert without_entry(LINE, "**Warps** hold **a lane** each, in SIMT.") == ["a lane", "SIMT"]
 
 
@@ -155,8 +164,8 @@ def test_an_entry_without_use_is_found():
     assert without_use(LINE, "Timewarp, warped.") == ["warp"]
 
 
-@pytest.mark.parametrize("old, new", [("Threads-come", "Threads-go"), ("04_meet_the_gpu", "05_first_kernels"),
-                                      ("chapter 4", "chapter 5"), ("04_meet_the_gpu", "18_the_end")])
+@pytest.mark.parametrize("old, new", [("Threads come", "Threads go"), ("04_meet_the_gpu", "05_first_kernels"),
+                                      ("chapter 4", "chapter 5"), ("04_meet_the_gpu", "18_the_end"), ("=warps-title", "=other")])
 def test_a_dead_link_is_found(old, new):
     assert dead_links(LINE) == []
     assert len(dead_links(LINE.replace(old, new))) == 1
