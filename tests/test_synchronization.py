@@ -14,7 +14,7 @@ from numba import cuda
 from course import exercises
 from course.exercises.checker import check_answer
 from course.exercises.synchronization import EXERCISES, LAST_BLOCK, LAST_BLOCK_CU
-from utils import plots_07
+from utils import cuda_c, has_gpu, plots_07
 from utils.plots import ALARM
 from utils.tracer import trace
 
@@ -65,6 +65,36 @@ def test_a_race_in_cuda_c_names_the_line(tmp_path, request):
         pytest.skip(outcome.lines[0])
     assert outcome.reason == "race"
     assert re.match(r"last_block\.cu:\d+: error: two threads use the same global memory", outcome.lines[0])
+    assert {check_answer(LAST_BLOCK, path, seed).reason for seed in range(1, 6)} == {"race"}
+
+
+def test_a_read_out_of_bounds_in_cuda_c_is_rejected_although_every_value_is_right(tmp_path):
+    path = tmp_path / "last_block.cu"
+    reads_too_far = LAST_BLOCK_CU.replace("unsigned sum = 0;", "unsigned sum = a[n] == 1234567891;")
+    path.write_text(reads_too_far)
+    outcome = check_answer(LAST_BLOCK, path, 0)
+    if outcome.reason == "not_checked":
+        pytest.skip(outcome.lines[0])
+    assert reads_too_far != LAST_BLOCK_CU
+    assert outcome.reason == "out_of_bounds", repr(outcome)
+
+
+def test_watched_launches_work_on_the_callers_own_arrays(tmp_path):
+    source = tmp_path / "shift.cu"
+    source.write_text("__global__ void add(int *out, const int *a) { out[threadIdx.x] += a[threadIdx.x]; }")
+    if has_gpu():
+        pytest.skip("on a GPU nothing is watched")
+    module = cuda_c.load(source, check=True)
+    memory = np.arange(20, dtype=np.int32)
+    constant = np.full(10, 5, np.int32)
+    constant.setflags(write=False)
+    for _ in range(3):
+        module.add[1, 10](memory[10:], constant)
+    assert memory.tolist() == [*range(10), *range(25, 35)]
+    module.add[1, 10](memory[5:15], memory[5:15])  # one array, twice
+    assert memory.tolist() == [0, 1, 2, 3, 4, 10, 12, 14, 16, 18, 50, 52, 54, 56, 58, 30, 31, 32, 33, 34]
+    with pytest.raises(cuda_c.LaunchError, match="past the end of the 40 bytes of argument `out`"):
+        module.add[1, 11](memory[10:], memory[:11])
 
 
 @cuda.jit

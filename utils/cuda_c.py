@@ -313,8 +313,41 @@ class _Cpu:
     def launch(self, expression, grid, block, shared_bytes, stream, arguments):
         from utils.cpu.cuda_c import library
 
-        try:
-            buffers = [a.buffer for a in arguments if hasattr(a, "buffer")] if self._check else []
-            self._library.launch(expression, grid, block, shared_bytes, arguments, buffers=buffers)
-        except library.LaunchError as error:
-            raise LaunchError(str(error)) from None
+        pointers = [a for a in arguments if hasattr(a, "buffer")] if self._check else []
+        with _set_apart(pointers):
+            try:
+                buffers = [pointer.buffer for pointer in pointers]
+                self._library.launch(expression, grid, block, shared_bytes, arguments, buffers=buffers)
+            except library.LaunchError as error:
+                raise LaunchError(str(error)) from None
+
+
+ROOM = 1 << 16  # bytes: the CPU runtime takes an access as close as this to an array for one that misses the array
+
+
+@contextlib.contextmanager
+def _set_apart(pointers: list):
+    """Let pointers point to copies of their arrays with nothing else near them, and copy back at the end."""
+    spans = []  # arrays that overlap stay together
+    for start, size, _ in sorted(pointer.buffer for pointer in pointers):
+        if spans and start < spans[-1][1]:
+            spans[-1][1] = max(spans[-1][1], start + size)
+        else:
+            spans.append([start, start + size])
+    copies = []
+    for start, end in spans:
+        room = np.empty(end - start + 2 * ROOM + 256, np.uint8)
+        copy = room.ctypes.data + ROOM + (start - room.ctypes.data) % 256  # aligned as the array is
+        ctypes.memmove(copy, start, end - start)
+        copies.append((start, end, copy, room))
+    for pointer in pointers:
+        address, size, name = pointer.buffer
+        start, _, copy, _ = next(c for c in copies if c[0] <= address <= c[1] and address + size <= c[1])
+        pointer.value = copy + address - start
+        pointer.buffer = (pointer.value, size, name)
+    try:
+        yield
+    finally:
+        for start, end, copy, _ in copies:
+            if ctypes.string_at(start, end - start) != ctypes.string_at(copy, end - start):  # it may be read-only
+                ctypes.memmove(start, copy, end - start)

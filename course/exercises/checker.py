@@ -293,14 +293,14 @@ def check_cpp(exercise, answer, seed):
 
 def check_cuda_c(exercise, answer, seed):
     path = as_path(exercise, answer)
-    trials, runs = list(cases(exercise, seed)), []
+    trials, runs, seen = list(cases(exercise, seed)), [], None
     if exercise.race_free:
         small = [trial for trial in trials if np.prod(trial[1].threads) <= TRACED_THREADS]
         rng, on_cpu = np.random.default_rng(seed), {engines.FORCE_CPU: "1"}
-        _, failure = engines.run_cuda_c(path, exercise.kernel_name, small, rng, on_cpu, check=True)
-        reject_mistake(failure)
-        if failure and failure[0] == "not_checked":  # a GPU alone does not notice a race
-            raise Rejected(*failure)
+        _, seen = engines.run_cuda_c(path, exercise.kernel_name, small, rng, on_cpu, check=True)
+        reject_mistake(seen)
+        if seen and seen[0] == "not_checked":  # a GPU alone does not notice a race
+            raise Rejected(*seen)
     environments = engines.orders_in_cuda_c(seed, exercise.orders)
     for number, environment in enumerate(environments):
         rng = np.random.default_rng((seed, number))
@@ -315,6 +315,9 @@ def check_cuda_c(exercise, answer, seed):
             message, _, code = failure[1].partition("\n")
             raise Rejected(failure[0], message, code=code)
         reject_if_wrong(runs, exercise)
+    if seen:  # every value is right, but whoever watched the accesses had to stop
+        reject_mistake(seen, {"out-of-bounds": "out_of_bounds"})
+        raise Rejected(*seen)
     return tally(runs)
 
 
@@ -328,13 +331,13 @@ KINDS = {
 }
 
 
-def reject_mistake(failure):
+def reject_mistake(failure, kinds=KINDS):
     """Reject for a mistake that the CPU runtime has named, with the sentence and the thread it names."""
     for part in re.finditer(r"([^\n]*) \[([a-z-]+)\](?:\n *(in kernel [^\n]*))?", failure[1] if failure else ""):
-        if part[2] in KINDS:
+        if part[2] in kinds:
             before = failure[1][: part.start()].strip() if part[2] == "deadlock" else ""
             lines = [re.sub(r"^.*/", "", line) for line in (*before.splitlines(), part[1], part[3] or "") if line]
-            raise Rejected(KINDS[part[2]], *lines)
+            raise Rejected(kinds[part[2]], *lines)
 
 
 # ---- plain functions ----
