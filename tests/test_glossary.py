@@ -11,6 +11,7 @@ into a list: somebody has to decide.
 """
 
 import re
+from collections import Counter
 from pathlib import Path
 
 import hygiene
@@ -113,6 +114,12 @@ def out_of_order(glossary):
     return problems
 
 
+def named_twice(glossary):
+    """Names that two entries have, or one entry twice."""
+    counts = Counter(singular(each) for _, names, *_ in entries(glossary) for each in names)
+    return [name for name, count in counts.items() if count > 1]
+
+
 @pytest.fixture(scope="module")
 def glossary():
     return GLOSSARY.read_text(encoding="utf-8")
@@ -135,6 +142,10 @@ def test_every_link_leads_to_the_cell_with_its_heading(glossary):
 
 def test_entries_are_sorted(glossary):
     assert out_of_order(glossary) == []
+
+
+def test_no_name_has_two_entries(glossary):
+    assert named_twice(glossary) == []
 
 
 def test_every_explanation_is_one_sentence(glossary):
@@ -162,6 +173,11 @@ def test_a_term_without_entry_is_found():
 def test_an_entry_without_use_is_found():
     assert without_use(LINE, "Warps of 32.") == []
     assert without_use(LINE, "Timewarp, warped.") == ["warp"]
+
+
+def test_a_name_with_two_entries_is_found():
+    assert named_twice(LINE) == []
+    assert named_twice(f"{LINE}\n{LINE.replace('**warp**', '**wall**')}") == ["warps of thread"]
 
 
 @pytest.mark.parametrize("old, new", [("Threads come", "Threads go"), ("04_meet_the_gpu", "05_first_kernels"),
