@@ -103,6 +103,17 @@ def test_language(tmp_path):
     assert "error" not in done.stderr
 
 
+def test_the_access_policy_of_a_stream(tmp_path):
+    done = build_and_run(tmp_path, """
+int main() {
+  cudaStreamAttrValue value{};
+  value.accessPolicyWindow.hitProp = cudaAccessPropertyPersisting;
+  value.accessPolicyWindow.missProp = cudaAccessPropertyStreaming;
+  printf("%d\\n", cudaStreamSetAttribute(0, cudaStreamAttributeAccessPolicyWindow, &value));
+}""")
+    assert done.stdout == "0\n"
+
+
 def test_compile_error_names_the_line(tmp_path):
     source = tmp_path / "wrong.cu"
     source.write_text("__global__ void k(int* a) {\n  int x = 1;\n  a[0] = nothing;\n}\nint main() {}\n")
@@ -415,6 +426,49 @@ def test_loops_that_only_wait_let_others_run_and_a_wait_for_nothing_is_told(tmp_
 def test_which_loops_wait(loop, waits):
     assert ("WaitLoop" in rewritten("__device__ void f() { int i; " + loop + " }")) == waits
     assert "WaitLoop" not in rewritten("void f() { int i; " + loop + " }")
+
+
+def test_threads_print_in_their_order_after_they_have_met(tmp_path):
+    done = build_and_run(tmp_path, """
+__global__ void k() {
+  int v = __shfl_xor_sync(~0u, threadIdx.x, 1);
+  printf("%d ", v);
+  __syncthreads();
+  printf("%d ", v);
+}
+int main() { k<<<1, 6>>>(); cudaDeviceSynchronize(); k<<<1, 1>>>(); cudaDeviceSynchronize(); }""")
+    assert done.stdout.split() == "1 0 3 2 5 4 1 0 3 2 5 4 0 0".split()
+
+
+def test_cuda_calls_in_a_callback_are_not_permitted(tmp_path):
+    done = build_and_run(tmp_path, """
+__global__ void k() { printf("it ran\\n"); }
+void done(cudaStream_t, cudaError_t e, void* text) {
+  k<<<1, 1>>>();
+  printf("%d %s %s\\n", e, (char*)text, cudaGetErrorName(cudaGetLastError()));
+}
+int main() {
+  cudaStreamAddCallback(0, done, (void*)"callback", 0);
+  cudaLaunchHostFunc(0, [](void*) { printf("%s\\n", cudaGetErrorName(cudaDeviceSynchronize())); }, nullptr);
+  cudaGetLastError();
+  k<<<1, 1>>>();
+  printf("%s\\n", cudaGetErrorName(cudaDeviceSynchronize()));
+}""")
+    assert done.stdout == "0 callback cudaErrorNotPermitted\ncudaErrorNotPermitted\nit ran\ncudaSuccess\n"
+
+
+def test_what_was_printed_before_a_kernel_that_never_ends_is_not_lost(tmp_path):
+    source = tmp_path / "p.cu"
+    source.write_text("""#include <cstdio>
+__global__ void first() { printf("two "); }
+__global__ void forever(volatile int* p) { while (*p == 0) { int i = 0; while (i < 1000) ++i; } }
+int main() {
+  int* p; cudaMallocManaged(&p, 4);
+  printf("one "); first<<<1, 1>>>(); cudaDeviceSynchronize(); printf("three"); forever<<<1, 1>>>(p); cudaDeviceSynchronize();
+}""")
+    with pytest.raises(subprocess.TimeoutExpired) as caught:
+        subprocess.run([build_program(source)], stdout=subprocess.PIPE, timeout=2)
+    assert caught.value.stdout == b"one two three"
 
 
 def test_old_warp_synchronous_code_gives_the_right_sum(tmp_path):

@@ -25,8 +25,16 @@ cudaError_t fail(cudaError_t e) {
   if (e) last_error = e;
   return e;
 }
+static thread_local bool in_callback = false;  // of a stream: no call is allowed there
+struct Callback {
+  Callback() { in_callback = true; }
+  ~Callback() { in_callback = false; }
+};
 static bool broken() { return !in_kernel() && sticky.load(std::memory_order_relaxed); }
-cudaError_t sticky_error() { return broken() && told ? cudaError_t(sticky.load()) : cudaSuccess; }
+cudaError_t sticky_error() {
+  if (in_callback) return fail(cudaErrorNotPermitted);
+  return broken() && told ? cudaError_t(sticky.load()) : cudaSuccess;
+}
 cudaError_t wait_for_device() {
   if (broken()) told = true;
   return sticky_error();
@@ -193,6 +201,7 @@ static cudaError_t run_launch(const Config& c, const Work& work) {
   }
   open_device();
   catch_signals();
+  if (!quiet) fflush(stdout);  // a kernel that does not end leaves nothing untold
   cudaError_t e = run_grid(g);
   for (auto& tail : g.tails)
     if (!e) tail();
@@ -218,6 +227,7 @@ void launch(const Work& work, const PointerArg* args, int n_args, const void* ca
   Config c = pending;
   pending.set = false;
   if (broken()) return;
+  if (in_callback && sticky_error()) return;
   if (cudaError_t e = launch_error(k, c, c.at)) {
     fail(e);
     failed_launch = c.at;
@@ -552,14 +562,23 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t h, cudaEvent_t e, unsigned) {
 }
 cudaError_t cudaStreamAddCallback(cudaStream_t s, cudaStreamCallback_t f, void* data, unsigned) {
   if (broken() && !stream_of(s)->capture) {  // this one is told, and runs
+    Callback here;
     f(s, cudaError_t(sticky.load()), data);
     return sticky_error();
   }
-  return in_stream(s, cudaGraphNodeTypeHost, true, [=] { f(s, cudaSuccess, data); return cudaSuccess; });
+  return in_stream(s, cudaGraphNodeTypeHost, true, [=] {
+    Callback here;
+    f(s, cudaSuccess, data);
+    return cudaSuccess;
+  });
 }
 cudaError_t cudaLaunchHostFunc(cudaStream_t s, cudaHostFn_t f, void* data) {
   if (cudaError_t e = sticky_error()) return e;
-  return in_stream(s, cudaGraphNodeTypeHost, true, [=] { f(data); return cudaSuccess; });
+  return in_stream(s, cudaGraphNodeTypeHost, true, [=] {
+    Callback here;
+    f(data);
+    return cudaSuccess;
+  });
 }
 cudaError_t cudaStreamGetPriority(cudaStream_t s, int* p) { *p = stream_of(s)->priority; return cudaSuccess; }
 cudaError_t cudaStreamGetFlags(cudaStream_t s, unsigned* f) { *f = stream_of(s)->flags; return cudaSuccess; }
@@ -755,7 +774,11 @@ cudaError_t cudaGraphAddMemsetNode(cudaGraphNode_t* out, cudaGraph_t g, const cu
 cudaError_t cudaGraphAddHostNode(cudaGraphNode_t* out, cudaGraph_t g, const cudaGraphNode_t* after, size_t n,
                                  const cudaHostNodeParams* p) {
   cudaHostNodeParams q = *p;
-  return add_node(out, g, after, n, cudaGraphNodeTypeHost, [q] { q.fn(q.userData); return cudaSuccess; });
+  return add_node(out, g, after, n, cudaGraphNodeTypeHost, [q] {
+    Callback here;
+    q.fn(q.userData);
+    return cudaSuccess;
+  });
 }
 cudaError_t cudaGraphAddEmptyNode(cudaGraphNode_t* out, cudaGraph_t g, const cudaGraphNode_t* after, size_t n) {
   return add_node(out, g, after, n, cudaGraphNodeTypeEmpty, nullptr);

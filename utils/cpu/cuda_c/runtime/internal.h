@@ -9,29 +9,6 @@
 
 namespace cuda_cpu {
 // ---- scheduler.cpp: threads, blocks, grids -------------------------------------------------------------------
-struct List {
-  Thread *head = nullptr, *tail = nullptr;
-  unsigned size = 0;
-  void push(Thread* t) {
-    t->next = nullptr;
-    (head ? tail->next : head) = t;
-    tail = t;
-    ++size;
-  }
-  Thread* pop() {
-    Thread* t = head;
-    head = t->next;
-    --size;
-    return t;
-  }
-  void append(List& other) {
-    if (!other.head) return;
-    (head ? tail->next : head) = other.head;
-    tail = other.tail;
-    size += other.size;
-    other = List();
-  }
-};
 struct WarpState {
   unsigned exited = 0, syncs = 0;  // lanes that have ended; meetings so far
   Meeting* meetings = nullptr;

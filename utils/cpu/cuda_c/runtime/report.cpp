@@ -158,6 +158,7 @@ void flush_printed() {
     text.swap(kept());
   }
   if (!text.empty()) fwrite(text.data(), 1, text.size(), stdout);
+  if (!quiet) fflush(stdout);
 }
 int device_printf(const char* format, ...) {
   va_list args;

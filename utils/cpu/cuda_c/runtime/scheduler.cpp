@@ -262,8 +262,15 @@ Switch arrive(BarrierKind kind, int predicate, Site at) {
   Thread* t = &b.threads[hot.tid];
   if (b.barrier.size + 1 + b.finished == hot.count) {
     if (b.finished > hot.left && !b.mixed_warned) divergent_barrier(b, at);
-    complete_barrier(b);
-    return {};
+    if (!b.barrier.head) {  // alone
+      complete_barrier(b);
+      return {};
+    }
+    sleep(t, at_barrier, at);
+    b.barrier.push(t);
+    complete_barrier(b);  // the last one, too, goes on in its turn: what threads print comes in their order
+    void* to = next_stack(b, t);
+    return to ? Switch{t, to} : Switch{};
   }
   sleep(t, at_barrier, at);
   b.barrier.push(t);
@@ -279,12 +286,7 @@ static void complete_meeting(Block& b, WarpState& w, Meeting* m) {
     }
   m->leaving = unsigned(__builtin_popcount(m->arrived));
   ++w.syncs;
-  for (Thread* t = m->waiting; t;) {
-    Thread* next = t->next;
-    b.ready.push(t);
-    t = next;
-  }
-  m->waiting = nullptr;
+  b.ready.append(m->waiting);
 }
 
 void thread_finished() {
@@ -329,23 +331,25 @@ Switch come(unsigned mask, WarpOp op, unsigned long long value, const char* name
     m->mask = mask;
     m->arrived = 0;
     m->op = op;
-    m->waiting = nullptr;
+    m->waiting = List();
     m->name = name;
     m->next = w.meetings;
     w.meetings = m;
   }
   m->arrived |= bit;
   m->value[me] = value;
-  if (m->arrived == present) {
+  Thread* t = &b.threads[hot.tid];
+  t->meeting = m;
+  if (m->arrived == bit && m->arrived == present) {  // alone
     complete_meeting(b, w, m);
     return {nullptr, m};
   }
-  Thread* t = &b.threads[hot.tid];
   sleep(t, at_meeting, at);
-  t->meeting = m;
-  t->next = m->waiting;
-  m->waiting = t;
-  return {t, next_stack(b)};
+  m->waiting.push(t);
+  if (m->arrived != present) return {t, next_stack(b)};
+  complete_meeting(b, w, m);  // the last one, too, goes on in its turn: what lanes print comes in their order
+  void* to = next_stack(b, t);
+  return to ? Switch{t, to} : Switch{nullptr, m};
 }
 
 void part(Meeting* m) {

@@ -55,6 +55,29 @@ struct alignas(64) Thread {
   Wait wait;
   Meeting* meeting;
 };
+struct List {
+  Thread *head = nullptr, *tail = nullptr;
+  unsigned size = 0;
+  void push(Thread* t) {
+    t->next = nullptr;
+    (head ? tail->next : head) = t;
+    tail = t;
+    ++size;
+  }
+  Thread* pop() {
+    Thread* t = head;
+    head = t->next;
+    --size;
+    return t;
+  }
+  void append(List& other) {
+    if (!other.head) return;
+    (head ? tail->next : head) = other.head;
+    tail = other.tail;
+    size += other.size;
+    other = List();
+  }
+};
 // The answer of a call that may have to wait: the thread, if it must leave its stack, and the stack to go on with.
 struct Switch {
   Thread* thread;

@@ -12,7 +12,7 @@ struct Meeting {
   WarpOp op;
   const void* place;           // op_active: where in the program
   unsigned long long value[32];
-  Thread* waiting;             // lanes that wait, linked
+  List waiting;                // lanes that wait
   const char* name;
   Meeting* next;
 };
