@@ -103,6 +103,25 @@ def test_language(tmp_path):
     assert "error" not in done.stderr
 
 
+def test_the_driver_answers_about_the_device(tmp_path):
+    done = build_and_run(tmp_path, """
+#include <cuda.h>
+int main() {
+  CUdevice d, none; int warp, managed, count; size_t bytes; char name[80]; const char* text;
+  cuInit(0);
+  CUresult e = cuDeviceGet(&d, 0);
+  printf("%d %d ", e, cuDeviceGet(&none, 7));
+  cuDeviceGetCount(&count);
+  cuDeviceGetAttribute(&warp, CU_DEVICE_ATTRIBUTE_WARP_SIZE, d);
+  cuDeviceGetAttribute(&managed, CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY, d);
+  cuDeviceGetName(name, sizeof name, d);
+  cuDeviceTotalMem(&bytes, d);
+  cuGetErrorName(CUDA_ERROR_INVALID_DEVICE, &text);
+  printf("%d %d %d %.3s %d %s\\n", count, warp, managed, name, bytes > 1000000, text);
+}""")
+    assert done.stdout == "0 101 1 32 1 CPU 1 CUDA_ERROR_INVALID_DEVICE\n"
+
+
 def test_the_access_policy_of_a_stream(tmp_path):
     done = build_and_run(tmp_path, """
 int main() {
