@@ -48,11 +48,12 @@ def images(pictures: Sequence[np.ndarray], titles: Sequence[str] = (), *, alt: s
            columns: int | None = None):
     """Pictures side by side: [h, w] grey (0..255, or 0..1 floats) or [h, w, 3] colour. alt: what they show."""
     columns = columns or len(pictures)
-    rows = -(-len(pictures) // columns)
-    aspect = max(p.shape[0] / p.shape[1] for p in pictures)
-    fig = figure(width, rows * (width / columns * aspect + (0.35 if titles else 0.05)), alt=alt)
+    rows = [pictures[start:start + columns] for start in range(0, len(pictures), columns)]
+    heights = [max(p.shape[0] / p.shape[1] for p in row) * width / columns + (0.35 if titles else 0.08) for row in rows]
+    fig = figure(width, sum(heights), alt=alt)
+    grid = fig.add_gridspec(len(rows), columns, height_ratios=heights)
     for index, picture in enumerate(pictures):
-        axes = fig.add_subplot(rows, columns, index + 1)
+        axes = fig.add_subplot(grid[index // columns, index % columns])
         top = 1 if np.issubdtype(picture.dtype, np.floating) and picture.max(initial=0) <= 1 else 255
         axes.imshow(picture, cmap="gray" if picture.ndim == 2 else None, vmin=0, vmax=top, interpolation="nearest")
         axes.set_axis_off()
