@@ -79,6 +79,8 @@ def test_system_headers_pass_through_untouched():
         ("texture<float, 2> t;", "textures"),
         ("using namespace nvcuda; nvcuda::wmma::fragment f;", "tensor cores"),
         ("__global__ void k() { __shared__ int x = 3; }", "initial value"),
+        ("__global__ void k() { j<<<1, 1>>>(); cudaDeviceSynchronize(); }", "since CUDA 12"),
+        ("__global__ void k() { __shared__ int x[2][warpSize]; }", "write 32"),
         ("k<<<>>>(1);", "neither blocks nor threads"),
     ],
 )

@@ -278,6 +278,11 @@ class Rewriter:
                     inside = "".join(x.text for x in tokens[j : closing(tokens, j)] if x.kind == "string")
                     if PTX.search(inside):
                         raise error(t, "the CPU runtime has no inline PTX ('asm'): this program needs a GPU")
+        for start, end, qualifiers in function_bodies(tokens).values():
+            for t in tokens[start:end]:
+                if t.text == "cudaDeviceSynchronize" and t.kind == "name" and "__host__" not in qualifiers:
+                    raise error(t, "cudaDeviceSynchronize() cannot be called in a kernel since CUDA 12: split the kernel, or "
+                                "launch what comes after into cudaStreamTailLaunch")  # fmt: skip
 
     def rewrite_clock(self) -> None:
         """clock() of a kernel counts cycles, that of the C library the processor's time."""
@@ -424,6 +429,8 @@ class Rewriter:
                     raise error(t, "a __shared__ variable cannot have an initial value: let one thread store it, then "
                                 "__syncthreads()")  # fmt: skip
                 if t.text == "[":
+                    if any(x.text == "warpSize" for x in part[j:]):
+                        raise error(t, "warpSize is no constant for the compiler: write 32 for the size of this array")
                     break
                 if t.text == "{":  # the members of a struct or union that is declared here
                     j = closing(part, j)
