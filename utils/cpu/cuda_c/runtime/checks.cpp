@@ -262,6 +262,15 @@ static void wrong_access(const char* kind, const void* code, const char* verb, c
   if (in_kernel()) abandon_grid(cudaErrorIllegalAddress);
 }
 
+// threadIdx and its like: in a kernels library they are thread-local memory on the heap, perhaps next to a NumPy array.
+static bool is_index_variable(const char* p) {
+  auto within = [p](const void* variable, size_t bytes) {
+    return p >= static_cast<const char*>(variable) && p < static_cast<const char*>(variable) + bytes;
+  };
+  return within(&threadIdx, sizeof threadIdx) || within(&blockIdx, sizeof blockIdx) || within(&blockDim, sizeof blockDim) ||
+         within(&gridDim, sizeof gridDim) || within(&hot, sizeof hot);
+}
+
 static void access(const char* p, unsigned size, bool writes, bool atomic, const void* code) {
   settle_pending();
   code = static_cast<const char*>(code) - 1;
@@ -325,6 +334,7 @@ static void access(const char* p, unsigned size, bool writes, bool atomic, const
                  std::to_string(long(p - hot.dynamic_shared)) + " of the " + std::to_string(given) +
                  " bytes of dynamic shared memory that the launch gives");
   }
+  if (is_index_variable(p)) return;
   if (Allocation* a = find_python_buffer(p)) {
     if (p < a->start || p + size > a->start + a->bytes)
       wrong_access("out-of-bounds", code, verb, std::to_string(size) + " bytes, " + describe(p, size));
