@@ -334,14 +334,13 @@ static void access(const char* p, unsigned size, bool writes, bool atomic, const
                  std::to_string(long(p - hot.dynamic_shared)) + " of the " + std::to_string(given) +
                  " bytes of dynamic shared memory that the launch gives");
   }
-  if (is_index_variable(p)) return;
+  if (!hot.fiber || in_stack(p, hot.fiber) || is_index_variable(p)) return;
   if (Allocation* a = find_python_buffer(p)) {
     if (p < a->start || p + size > a->start + a->bytes)
       wrong_access("out-of-bounds", code, verb, std::to_string(size) + " bytes, " + describe(p, size));
     if (Cell* cells = cells_of(a->start, a->bytes)) history(cells, size_t(p - a->start), p, size, writes, atomic, false, code);
     return;
   }
-  if (!hot.fiber || in_stack(p, hot.fiber)) return;
   const char* arguments = static_cast<const char*>(hot.block->grid->work.body);  // copied for each thread
   if (p >= arguments && p < arguments + 4096) return;
   size_t heap = host_heap_bytes(p);
