@@ -1,8 +1,8 @@
 """The CPU engines' own times, in one command:  python tests/bench_engines.py
 
 CUDA C: kernels of the course's kind with one core and with all, what compiling costs and what it costs when nothing
-changed. Results are checked before anything is printed. Numba: tests/bench_numba_engines.py, which runs the stock
-simulator beside ours. All times are of this computer's processor and say nothing about a GPU.
+changed. Results are checked before anything is printed. Then Numba's stock simulator beside ours
+(tests/bench_numba_engines.py). All times are of this computer's processor and say nothing about a GPU.
 """
 
 import os
@@ -57,7 +57,8 @@ def main() -> None:
             build_program(source)
             times.append(time.perf_counter() - start)
     print(f"{'compile a small program':30}{1.3:>12}{times[0]:>12.3f} s")
-    print(f"{'again, nothing changed':30}{'':>12}{times[1]:>12.3f} s")
+    print(f"{'again, nothing changed':30}{'':>12}{times[1]:>12.3f} s\n", flush=True)
+    subprocess.run([sys.executable, ROOT / "tests" / "bench_numba_engines.py"], check=True)
 
 
 if __name__ == "__main__":
