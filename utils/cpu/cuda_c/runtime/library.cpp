@@ -16,14 +16,21 @@ void signal_helpers(int number);
 static std::atomic<bool> interrupted{false};
 static pthread_t launching;
 
-// Ctrl-C while a kernel runs: every core leaves it.
-static void on_interrupt(int number) {
-  if (!interrupted.exchange(true)) {
-    signal_helpers(number);
-    if (!pthread_equal(pthread_self(), launching)) pthread_kill(launching, number);
-  }
+// Ctrl-C while a kernel runs: every core leaves it. The threads tell each other by a signal of their own, which nothing
+// else uses: a second SIGINT might come late, when Python's own handler is back, and interrupt what comes next.
+static constexpr int tell = SIGURG;
+
+static void leave_kernel(int) {
+  if (!interrupted) return;  // late: this is another launch
   stop_requested = true;
   if (in_kernel()) abandon_grid(cudaErrorLaunchFailure);
+}
+static void on_interrupt(int) {
+  if (!interrupted.exchange(true)) {
+    signal_helpers(tell);
+    if (!pthread_equal(pthread_self(), launching)) pthread_kill(launching, tell);
+  }
+  leave_kernel(tell);
 }
 }  // namespace cuda_cpu
 using namespace cuda_cpu;
@@ -53,6 +60,8 @@ EXPORTED int cuda_cpu_launch(const char* kernel, const unsigned* shape, size_t s
   now.sa_handler = on_interrupt;
   now.sa_flags = SA_ONSTACK | SA_NODEFER;
   sigaction(SIGINT, &now, &before);
+  now.sa_handler = leave_kernel;
+  sigaction(tell, &now, nullptr);  // and stays: it does nothing without an interrupt
   pending = {{shape[0], shape[1], shape[2]}, {shape[3], shape[4], shape[5]}, shared, nullptr, {"", 0}, false, true};
   invoke(f, params);
   sigaction(SIGINT, &before, nullptr);
