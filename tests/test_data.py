@@ -403,6 +403,7 @@ def test_a_full_disk_is_named(mirror, cache, monkeypatch):
 
 
 def test_the_cache_is_the_users_own_by_default(monkeypatch):
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)  # whoever set it may keep caches anywhere
     monkeypatch.delenv(data.DATA, raising=False)
     assert data.cache_folder().name == "cuda-course" and Path.home() in data.cache_folder().parents
     monkeypatch.setenv(data.DATA, "~/elsewhere")
