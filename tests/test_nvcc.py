@@ -217,7 +217,7 @@ def test_interrupted_program_leaves_nothing_running(cu, monkeypatch):
     nvcc.build(nvcc.parse([cu(HELLO), "--cpu"]))
     monkeypatch.setattr(process, "run", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        nvcc.run(Path("build/prog"), nvcc.Request(Path("build/prog.cu")), "cpu")
+        nvcc.run(Path("build/prog"), nvcc.Request(Path("build/prog.cu")))
     assert len(calls) == 1
 
 

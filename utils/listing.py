@@ -49,7 +49,7 @@ def _listing(source: Path, kernel: str, kind: str) -> Listing:
         command = nvcc.nvcc_command(request, output)
         done = process.run(command, timeout=120)
         if done.returncode:
-            raise nvcc.NvccError(f"{source} does not compile\n" + nvcc.annotate(done.output, {source.name: source}))
+            raise nvcc.compile_error(source, done.output)
         if kind == "ptx":
             body = _ptx_of(output.read_text(), kernel)
         else:

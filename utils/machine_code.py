@@ -119,8 +119,7 @@ def nvcc(path: str | Path, kernel: str) -> MachineCode:
             request = nvcc_tools.Request(path, [f"-{kind}", "-lineinfo"], output)
             done = process.run(nvcc_tools.nvcc_command(request, output), timeout=120)
             if done.returncode:
-                said = nvcc_tools.annotate(done.output, {path.name: path})
-                raise nvcc_tools.NvccError(f"{path} does not compile\n{said}")
+                raise nvcc_tools.compile_error(path, done.output)
             made[kind] = output
         return _taken_apart(kernel, f"nvcc {nvcc_tools.nvcc_version()}, {_arch()}", _c_kernel(text, kernel),
                             made["ptx"].read_text(), made["cubin"], path.name)

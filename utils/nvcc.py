@@ -6,6 +6,7 @@ or exits with a non-zero status raises, so that a cell is green only if what it 
 """
 
 import functools
+import os
 import re
 import shlex
 import shutil
@@ -162,15 +163,20 @@ def _pip_toolkit_flags(nvcc: str) -> list[str]:
     return [f"-L{root / 'lib'}"]
 
 
-def build(request: Request) -> tuple[Path, str]:
-    """Compile; returns the output and the engine that it is for, ``"gpu"`` or ``"cpu"``. Prints the command.
+def compile_error(source: Path, log: str) -> NvccError:
+    """The error for a source that a compiler refused, with the lines that its log speaks of."""
+    return NvccError(f"{source} does not compile\n" + annotate(log, {source.name: source}))
+
+
+def build(request: Request) -> Path:
+    """Compile for the GPU, or for the CPU as asked or where there is no GPU; returns the output. Prints the command.
 
     Raises NvccError with each error shown in its source line.
     """
     engine_asked = request.check or request.seed is not None
     plain = not engine_asked and plain_cpp.is_plain(request.source)
     if not plain and (request.cpu or engine_asked or (gpu() is None and _for_running(request))):
-        return _build_cpu(request), "cpu"
+        return _build_cpu(request)
     output = request.output or _default_output(request)
     command = _plain_command(request, output) if plain else nvcc_command(request, output)
     print("$", shlex.join([Path(command[0]).name, *command[1:]]))
@@ -179,13 +185,10 @@ def build(request: Request) -> tuple[Path, str]:
     except process.Timeout as error:
         raise NvccError(f"{error} (the compiler)") from None
     if done.returncode:
-        raise NvccError(f"{request.source} does not compile\n"
-                        + annotate(done.output, {request.source.name: request.source}))
+        raise compile_error(request.source, done.output)
     if done.output.strip():
         print(done.output.strip())
-    if gpu() is None and request.run and not plain:
-        raise NvccError("there is no GPU to run this on")
-    return output, "cpu" if plain else "gpu"
+    return output
 
 
 def _plain_command(request: Request, output: Path) -> list[str]:
@@ -219,17 +222,14 @@ def _build_cpu(request: Request) -> Path:
         return build_program(request.source, request.flags, output=request.output or _default_output(request),
                              check=request.check)
     except BuildError as error:
-        log = getattr(error, "log", "") or str(error)
-        raise NvccError(f"{request.source} does not compile\n" + annotate(log, {request.source.name: request.source})) from None
+        raise compile_error(request.source, getattr(error, "log", "") or str(error)) from None
 
 
-def run(program: Path, request: Request, engine: str) -> process.Completed:
+def run(program: Path, request: Request) -> process.Completed:
     """Run a compiled program, printing its output as it comes.
 
     Raises NvccError when it crashes, runs past the time-out, or exits with a non-zero status.
     """
-    import os
-
     env = dict(os.environ)
     if request.seed is not None:
         env["CUDA_CPU_SEED"] = str(request.seed)
@@ -253,9 +253,9 @@ def main(words: list[str]) -> None:
         print(USAGE)
         return
     request = parse(words)
-    output, engine = build(request)
+    output = build(request)
     if request.run:
-        run(output, request, engine)
+        run(output, request)
 
 
 def register_magic(shell) -> None:
