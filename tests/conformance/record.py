@@ -13,10 +13,12 @@ import argparse
 import datetime
 import difflib
 import json
+import os
 import shutil
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from .derive import FOLDER, PROGRAMS, PROVENANCE, provenance
@@ -59,13 +61,17 @@ def compile_only(sources, build):
     return failed
 
 
-def record(source, arch, build):
-    """Build and run one program; return (what it printed, "") or (None, what went wrong)."""
+def compile_program(source, arch, build):
+    """Build one program; return its path and nvcc's errors."""
     executable = Path(build) / source.stem
     command = ["nvcc", f"-arch={arch}", "-std=c++17", *flags(source), "-o", str(executable), str(source)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode:
-        return None, done.stderr
+    return executable, subprocess.run(command, capture_output=True, text=True).stderr
+
+
+def record(executable, errors):
+    """Run one program that was built; return (what it printed, "") or (None, what went wrong)."""
+    if not executable.exists():
+        return None, errors
     try:
         done = subprocess.run([str(executable)], capture_output=True, text=True, timeout=60)
     except subprocess.TimeoutExpired:
@@ -87,8 +93,10 @@ def main():
             sys.exit(1 if compile_only(sources, build) else 0)
         facts, arch = gpu_facts()
         known, failed = provenance(), 0
-        for source in sources:
-            printed, problem = record(source, arch, build)
+        with ThreadPoolExecutor(os.cpu_count()) as pool:  # nvcc takes seconds a program, and the GPU nothing
+            built = list(pool.map(lambda source: compile_program(source, arch, build), sources))
+        for source, (executable, errors) in zip(sources, built, strict=True):
+            printed, problem = record(executable, errors)
             if printed is None:
                 failed += 1
                 print(f"{source.stem}: NOT recorded\n{problem}")

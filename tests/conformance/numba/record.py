@@ -17,6 +17,7 @@ import os
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 from .derive import FOLDER, PROGRAMS, PROVENANCE
 
@@ -53,10 +54,10 @@ def main():
     facts = gpu_facts()
     provenance = json.loads(PROVENANCE.read_text())
     failed = 0
-    for source in sorted(FOLDER.glob("*.py")):
-        if names and source.stem not in names:
-            continue
-        printed, problem = record(source)
+    sources = [source for source in sorted(FOLDER.glob("*.py")) if not names or source.stem in names]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:  # starting Python and compiling take far longer than the kernels
+        answers = list(pool.map(record, sources))
+    for source, (printed, problem) in zip(sources, answers, strict=True):
         if printed is None:
             failed += 1
             print(f"{source.stem}: NOT recorded\n{problem}")
