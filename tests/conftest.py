@@ -5,6 +5,7 @@ import tempfile
 from pathlib import Path
 
 import utils  # noqa: F401    before any test imports numba: it chooses the GPU or the CPU engines
+from tests.browser import browser, page  # noqa: F401    fixtures
 
 if "PYTEST_XDIST_WORKER" not in os.environ:          # a worker inherits the folder from the run it belongs to
     _scratch = tempfile.TemporaryDirectory(prefix="cuda-course-")      # removed when the run ends

@@ -1,0 +1,167 @@
+"""A real browser for the tests: Chromium or Chrome without a window, driven by Playwright, and JupyterLab to open in it.
+
+`browser` and `page` are fixtures, known to every test. Where no browser is installed they skip the test and say how to get
+one. On a CI server (CI=true) they install Debian's, and fail where that cannot be done: there the tests must run.
+"""
+
+import contextlib
+import json
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+
+ROOT = Path(__file__).resolve().parent.parent
+SCREENSHOTS = ROOT / "build" / "screenshots"
+VIEWPORT = {"width": 1280, "height": 720}
+COMMANDS = "chromium", "chromium-browser", "google-chrome", "google-chrome-stable"
+MAC_APPS = [Path("/Applications") / f"{name}.app/Contents/MacOS/{name}" for name in ("Chromium", "Google Chrome")]
+MISSING = ("no browser for this test: `sudo apt install chromium` (Debian, Ubuntu), Google Chrome, "
+           "or `.venv/bin/playwright install chromium`")
+
+
+def installed_chromium():
+    """The path of a Chromium or Chrome on this machine, Playwright's own download included, or None."""
+    for command in COMMANDS:
+        if found := shutil.which(command):
+            return found
+    with playwright() as driver:
+        own = Path(driver.chromium.executable_path)
+    return next((str(path) for path in [*MAC_APPS, own] if path.is_file()), None)
+
+
+def find_chromium():
+    """The path of a Chromium or Chrome, or None. On a CI server that has none, Debian's is installed (as root)."""
+    found = installed_chromium()
+    if found is None and on_ci() and os.geteuid() == 0 and shutil.which("apt-get"):
+        with FileLock(Path(tempfile.gettempdir()) / "cuda-course-chromium.lock"):        # one worker installs, the others wait
+            found = installed_chromium() or apt_install()
+    return found
+
+
+def apt_install():
+    """Install Debian's Chromium; its path, or None with apt's own words printed."""
+    quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    for command in ["apt-get", "update"], ["apt-get", "install", "-y", "--no-install-recommends", "chromium"]:
+        run = subprocess.run(command, env=quiet, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        if run.returncode:
+            print(run.stdout[-2000:])
+    return installed_chromium()
+
+
+def on_ci():
+    return os.environ.get("CI", "").lower() in ("1", "true", "yes")
+
+
+def playwright():
+    """Playwright, for a `with` block."""
+    from playwright.sync_api import sync_playwright
+
+    return sync_playwright()
+
+
+@pytest.fixture(scope="module")            # no longer: until it ends, nothing else in this process can run an event loop
+def browser():
+    """A Chromium without a window (Playwright's `Browser`), one a test module."""
+    path = find_chromium()
+    if path is None:
+        (pytest.fail if on_ci() else pytest.skip)(MISSING)
+    with playwright() as driver:
+        # Containers give Chromium neither a sandbox of its own nor much shared memory.
+        started = driver.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-dev-shm-usage"])
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def page(browser, request):
+    """An empty page of 1280 × 720 with storage of its own (Playwright's `Page`)."""
+    context = browser.new_context(viewport=VIEWPORT, reduced_motion="reduce")
+    page = context.new_page()
+    yield page
+    keep(page, f"last_{request.node.name}")
+    context.close()
+
+
+def keep(page, name, **options):
+    """Keep a screenshot as build/screenshots/NAME.png, to look at after the test."""
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=SCREENSHOTS / f"{name}.png", **options)
+
+
+# --- JupyterLab ---------------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def jupyterlab(folder, settings=None, **environment):
+    """JupyterLab for the notebooks in `folder`, none of the user's own settings: yields its address with the token,
+    such as http://127.0.0.1:8899/lab?token=1a2b. All that it started is gone at the end.
+
+    settings: {plugin: {name: value}} for JupyterLab, such as {"@jupyterlab/notebook-extension:tracker": {…}}.
+    environment: more variables for the server and its kernels.
+    """
+    with tempfile.TemporaryDirectory(prefix="cuda-course-lab-") as scratch:
+        own = {f"JUPYTER_{kind}_DIR": f"{scratch}/{kind.lower()}" for kind in ("CONFIG", "DATA", "RUNTIME")}
+        own |= {f"JUPYTERLAB_{kind}_DIR": f"{scratch}/lab/{kind.lower()}" for kind in ("SETTINGS", "WORKSPACES")}
+        own |= {"IPYTHONDIR": f"{scratch}/ipython"}
+        for plugin, values in {**QUIET, **(settings or {})}.items():
+            file = Path(scratch, "lab", "settings", *plugin.split(":")).with_suffix(".jupyterlab-settings")
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(json.dumps(values))
+        token = secrets.token_hex(8)
+        port = free_port()
+        command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ip=127.0.0.1", f"--port={port}",
+                   "--ServerApp.port_retries=0", f"--IdentityProvider.token={token}", f"--notebook-dir={folder}"]
+        log = Path(scratch, "log")
+        with open(log, "wb") as out:
+            server = subprocess.Popen(command, cwd=folder, env={**os.environ, **own, **environment}, stdin=subprocess.DEVNULL,
+                                      stdout=out, stderr=subprocess.STDOUT, start_new_session=True)
+        try:
+            wait_for(f"http://127.0.0.1:{port}/api?token={token}", server, log)
+            yield f"http://127.0.0.1:{port}/lab?token={token}"
+        finally:
+            end(server)
+
+
+QUIET = {"@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False}}
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def wait_for(url, server, log, seconds=60):
+    """Wait until the address answers; a server that ends or is silent for too long is an error with its last words."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline and server.poll() is None:
+        try:
+            with urllib.request.urlopen(url, timeout=5):
+                return
+        except (urllib.error.URLError, OSError):
+            time.sleep(0.1)
+    raise RuntimeError("JupyterLab did not start:\n" + log.read_text(errors="replace")[-2000:])
+
+
+def end(server):
+    """End the server, which ends its kernels, and then whatever is left of its process group."""
+    server.terminate()
+    try:
+        server.wait(15)
+    except subprocess.TimeoutExpired:
+        pass
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(server.pid, signal.SIGKILL)
+    server.wait(15)
