@@ -1,0 +1,30 @@
+"""The network that reads digits, for chapters 16 and 17: NumPy reference, PyTorch model, loader, trainers.
+
+Every version is the same network, with PyTorch's names and shapes for its weights:
+
+    pixels (x / 255 - MEAN) / STD            [B, 1, 28, 28]
+    conv1 3×3 -> bn1 -> ReLU -> max-pool     [B, 32, 14, 14]
+    conv2 3×3 -> bn2 -> ReLU -> max-pool     [B, 64, 7, 7]
+    flatten -> fc1 -> ReLU                   [B, 128]
+    fc2                                      [B, 10], the logits; the loss is their mean cross-entropy
+
+The convolutions have padding 1 and no bias: the batch norm that follows would subtract it again. The batch norms use
+the batch's own statistics, in training and in testing.
+"""
+
+MEAN, STD = 0.1307, 0.3081  # of MNIST's training pixels, over 255
+EPS = 1e-5  # of both batch norms
+
+#: Name and shape of every weight, in the order in which every version keeps them.
+SHAPES = {
+    "conv1.weight": (32, 1, 3, 3),
+    "bn1.weight": (32,),
+    "bn1.bias": (32,),
+    "conv2.weight": (64, 32, 3, 3),
+    "bn2.weight": (64,),
+    "bn2.bias": (64,),
+    "fc1.weight": (128, 3136),
+    "fc1.bias": (128,),
+    "fc2.weight": (10, 128),
+    "fc2.bias": (10,),
+}
