@@ -12,6 +12,7 @@ from course.exercises import (
     c_for_cuda,
     ecosystem,
     first_kernels,
+    matmul,
     meet_the_gpu,
     memory,
     profiling,
@@ -26,7 +27,7 @@ from course.exercises.text import Note
 
 __all__ = ["EXERCISES", "QUIZZES", "NotSolved", "Outcome", "check", "hint", "quiz", "solution", "starter"]
 
-MODULES = (start, ecosystem, your_gpu, c_for_cuda, meet_the_gpu, first_kernels, memory, synchronization, profiling)
+MODULES = (start, ecosystem, your_gpu, c_for_cuda, meet_the_gpu, first_kernels, memory, synchronization, profiling, matmul)
 EXERCISES = {e.id: e for module in MODULES for e in module.EXERCISES}
 QUIZZES = {q.id: q for module in MODULES for q in module.QUIZZES}
 _hints_shown = {}

@@ -1,0 +1,763 @@
+"""The exercises of chapter 10, The matmul ladder."""
+
+import numpy as np
+from numba import cuda
+
+from course.exercises.first_kernels import replace, uniform
+from course.exercises.model import Demand, Exercise, Hypothesis, Launch, Out, Wrong, ceil_div
+from course.exercises.quiz import Quiz
+
+CHAPTER = "10_matmul"
+
+
+def product_of(rng, shape):
+    """Arguments of a matrix product of shape (m, n, k): c to fill, a and b."""
+    m, n, k = shape
+    return {"c": Out((m, n)), "a": uniform(rng, m, k), "b": uniform(rng, k, n)}
+
+
+def product_in_c(rng, shape):
+    """The same for CUDA C, which must be told the sizes."""
+    m, n, k = shape
+    return {**product_of(rng, shape), "m": m, "n": n, "k": k}
+
+
+def product(c, a, b, m=0, n=0, k=0):
+    return a.astype(np.float64) @ b.astype(np.float64)
+
+
+def some_product(rng):
+    """(m, n, k), all different and no multiple of 8."""
+    return tuple(int(8 * q + r) for q, r in zip(rng.permutation(4) + 1, rng.integers(1, 8, 3), strict=False))
+
+
+def tiles_of(height, width, block):
+    """A launch with a block for each tile of c, and one with a block more along x and y."""
+
+    def launches(shape):
+        grid = ceil_div(shape[1], width), ceil_div(shape[0], height), 1
+        return [Launch(grid, block), Launch((grid[0] + 1, grid[1] + 1, 1), block, "more blocks than needed")]
+
+    return launches
+
+
+# ---- 10.tile: the tile kernel ----
+
+
+@cuda.jit
+def matmul_tile(c, a, b):
+    a_tile = cuda.shared.array((8, 8), np.float32)
+    b_tile = cuda.shared.array((8, 8), np.float32)
+    column, row = cuda.grid(2)
+    x, y = cuda.threadIdx.x, cuda.threadIdx.y
+    total = np.float32(0)
+    for first in range(0, a.shape[1], 8):
+        a_tile[y, x] = a[row, first + x] if row < a.shape[0] and first + x < a.shape[1] else 0
+        b_tile[y, x] = b[first + y, column] if first + y < b.shape[0] and column < b.shape[1] else 0
+        cuda.syncthreads()
+        for k in range(8):
+            total += a_tile[y, k] * b_tile[k, x]
+        cuda.syncthreads()
+    if row < c.shape[0] and column < c.shape[1]:
+        c[row, column] = total
+
+
+@cuda.jit
+def tile_left_out(c, a, b):
+    column, row = cuda.grid(2)
+    if row < c.shape[0] and column < c.shape[1]:
+        total = np.float32(0)
+        for k in range(a.shape[1]):
+            total += a[row, k] * b[k, column]
+        c[row, column] = total
+
+
+@cuda.jit
+def tile_without_first_barrier(c, a, b):
+    a_tile = cuda.shared.array((8, 8), np.float32)
+    b_tile = cuda.shared.array((8, 8), np.float32)
+    column, row = cuda.grid(2)
+    x, y = cuda.threadIdx.x, cuda.threadIdx.y
+    total = np.float32(0)
+    for first in range(0, a.shape[1], 8):
+        a_tile[y, x] = a[row, first + x] if row < a.shape[0] and first + x < a.shape[1] else 0
+        b_tile[y, x] = b[first + y, column] if first + y < b.shape[0] and column < b.shape[1] else 0
+        for k in range(8):
+            total += a_tile[y, k] * b_tile[k, x]
+        cuda.syncthreads()
+    if row < c.shape[0] and column < c.shape[1]:
+        c[row, column] = total
+
+
+@cuda.jit
+def tile_without_second_barrier(c, a, b):
+    a_tile = cuda.shared.array((8, 8), np.float32)
+    b_tile = cuda.shared.array((8, 8), np.float32)
+    column, row = cuda.grid(2)
+    x, y = cuda.threadIdx.x, cuda.threadIdx.y
+    total = np.float32(0)
+    for first in range(0, a.shape[1], 8):
+        a_tile[y, x] = a[row, first + x] if row < a.shape[0] and first + x < a.shape[1] else 0
+        b_tile[y, x] = b[first + y, column] if first + y < b.shape[0] and column < b.shape[1] else 0
+        cuda.syncthreads()
+        for k in range(8):
+            total += a_tile[y, k] * b_tile[k, x]
+    if row < c.shape[0] and column < c.shape[1]:
+        c[row, column] = total
+
+
+@cuda.jit
+def tile_barrier_in_branch(c, a, b):
+    a_tile = cuda.shared.array((8, 8), np.float32)
+    b_tile = cuda.shared.array((8, 8), np.float32)
+    column, row = cuda.grid(2)
+    x, y = cuda.threadIdx.x, cuda.threadIdx.y
+    if row < c.shape[0] and column < c.shape[1]:
+        total = np.float32(0)
+        for first in range(0, a.shape[1], 8):
+            a_tile[y, x] = a[row, first + x] if first + x < a.shape[1] else 0
+            b_tile[y, x] = b[first + y, column] if first + y < b.shape[0] else 0
+            cuda.syncthreads()
+            for k in range(8):
+                total += a_tile[y, k] * b_tile[k, x]
+            cuda.syncthreads()
+        c[row, column] = total
+
+
+@cuda.jit
+def tile_whole_steps_only(c, a, b):
+    a_tile = cuda.shared.array((8, 8), np.float32)
+    b_tile = cuda.shared.array((8, 8), np.float32)
+    column, row = cuda.grid(2)
+    x, y = cuda.threadIdx.x, cuda.threadIdx.y
+    total = np.float32(0)
+    for step in range(a.shape[1] // 8):
+        a_tile[y, x] = a[row, 8 * step + x] if row < a.shape[0] else 0
+        b_tile[y, x] = b[8 * step + y, column] if column < b.shape[1] else 0
+        cuda.syncthreads()
+        for k in range(8):
+            total += a_tile[y, k] * b_tile[k, x]
+        cuda.syncthreads()
+    if row < c.shape[0] and column < c.shape[1]:
+        c[row, column] = total
+
+
+@cuda.jit
+def tile_last_step_only(c, a, b):
+    a_tile = cuda.shared.array((8, 8), np.float32)
+    b_tile = cuda.shared.array((8, 8), np.float32)
+    column, row = cuda.grid(2)
+    x, y = cuda.threadIdx.x, cuda.threadIdx.y
+    total = np.float32(0)
+    for first in range(0, a.shape[1], 8):
+        total = np.float32(0)
+        a_tile[y, x] = a[row, first + x] if row < a.shape[0] and first + x < a.shape[1] else 0
+        b_tile[y, x] = b[first + y, column] if first + y < b.shape[0] and column < b.shape[1] else 0
+        cuda.syncthreads()
+        for k in range(8):
+            total += a_tile[y, k] * b_tile[k, x]
+        cuda.syncthreads()
+    if row < c.shape[0] and column < c.shape[1]:
+        c[row, column] = total
+
+
+@cuda.jit
+def tile_without_guard(c, a, b):
+    a_tile = cuda.shared.array((8, 8), np.float32)
+    b_tile = cuda.shared.array((8, 8), np.float32)
+    column, row = cuda.grid(2)
+    x, y = cuda.threadIdx.x, cuda.threadIdx.y
+    total = np.float32(0)
+    for first in range(0, a.shape[1], 8):
+        a_tile[y, x] = a[row, first + x] if row < a.shape[0] and first + x < a.shape[1] else 0
+        b_tile[y, x] = b[first + y, column] if first + y < b.shape[0] and column < b.shape[1] else 0
+        cuda.syncthreads()
+        for k in range(8):
+            total += a_tile[y, k] * b_tile[k, x]
+        cuda.syncthreads()
+    c[row, column] = total
+
+
+def rereads_memory(trace):
+    """Of a 16 × 16 × 16 product: more requests to read a or b than the tiles need."""
+    reads = [row for row in trace.coalescing if row.operation == "read"]
+    if not trace.banks:
+        return "no_shared", "Each block should fetch its tiles of `a` and `b` into shared memory, and read them there.", None
+    most = max(reads, key=lambda row: row.requests)
+    needed = 16  # 4 blocks × 2 steps × 2 warps, one element a thread
+    if most.requests <= needed:
+        return None
+    return (
+        "uncoalesced",
+        f"To read `{most.array}`, warps ask global memory {most.requests} times; with tiles {needed} times would do.",
+        most,
+    )
+
+
+TILE = Exercise(
+    id="10.tile",
+    title="The tile kernel",
+    chapter=CHAPTER,
+    minutes=20,
+    task=(
+        "Write the tile kernel, for blocks of 8 by 8 threads and tiles of 8 by 8, so small that the check can watch every "
+        "access. In each step along k a thread brings one element of `a` and one of `b` into shared memory. Any sizes."
+    ),
+    starter="""
+@cuda.jit
+def matmul_tile(c, a, b):
+    # a_tile = cuda.shared.array((8, 8), np.float32)
+    column, row = cuda.grid(2)
+    if row < c.shape[0] and column < c.shape[1]:
+        total = np.float32(0)
+        for k in range(a.shape[1]):              # right, and every number comes from global memory
+            total += a[row, k] * b[k, column]
+        c[row, column] = total
+""",
+    solution=matmul_tile,
+    inputs=product_of,
+    reference=product,
+    shapes=((1, 1, 1), (8, 8, 8), (8, 16, 7), (16, 8, 24), (13, 9, 10)),
+    fresh=some_product,
+    block=(8, 8, 1),
+    extents=lambda shape: (shape[1], shape[0], 1),
+    demand=Demand((16, 16, 16), rereads_memory),
+    race_free=True,
+    orders=1,
+    hints=(
+        "Three parts a step: every thread stores two elements, all wait, every thread adds eight products. What must all wait "
+        "for before the next step begins?",
+        "No thread may leave early, because all of them must reach each barrier: guard the loads and the last store, not the "
+        "loop. What lies beyond an edge counts as 0.",
+        "`a_tile[y, x] = a[row, first + x] if row < a.shape[0] and first + x < a.shape[1] else 0`, the same for `b`, and "
+        "`total += a_tile[y, k] * b_tile[k, x]` between two `cuda.syncthreads()`.",
+    ),
+    wrong=(
+        Wrong(tile_left_out, "no_shared"),
+        Wrong(tile_without_first_barrier, "race"),
+        Wrong(tile_without_second_barrier, "race"),
+        Wrong(tile_barrier_in_branch, "barrier"),
+        Wrong(tile_whole_steps_only, "wrong_value"),
+        Wrong(tile_last_step_only, "wrong_value"),
+        Wrong(tile_without_guard, "missing_guard"),
+    ),
+    hypotheses=(
+        Hypothesis(
+            "wrong_value",
+            "The last columns of `a` are left out when k is no multiple of 8.",
+            lambda c, a, b: product(c, a[:, : a.shape[1] // 8 * 8], b[: a.shape[1] // 8 * 8]),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Only the last step along k is in the result: set the sum to 0 once, before the loop.",
+            lambda c, a, b: product(c, a[:, (a.shape[1] - 1) // 8 * 8 :], b[(a.shape[1] - 1) // 8 * 8 :]),
+        ),
+    ),
+)
+
+
+# ---- 10.conflict: find the bank conflict ----
+
+
+@cuda.jit
+def two_rows(c, a, b):
+    a_tile = cuda.shared.array((32, 33), np.float32)
+    x, y = cuda.threadIdx.x, cuda.threadIdx.y
+    top = 32 * cuda.blockIdx.x
+    for j in range(0, 32, 8):
+        inside = top + y + j < a.shape[0] and x < a.shape[1]
+        a_tile[y + j, x] = a[top + y + j, x] if inside else 0
+    cuda.syncthreads()
+    row, column = top + x, y
+    if row < c.shape[1] and column < c.shape[0]:
+        total = np.float32(0)
+        for k in range(a.shape[1]):
+            total += a_tile[x, k] * b[k, column]
+        c[column, row] = total
+
+
+@cuda.jit
+def conflict_left(c, a, b):
+    a_tile = cuda.shared.array((32, 32), np.float32)
+    x, y = cuda.threadIdx.x, cuda.threadIdx.y
+    top = 32 * cuda.blockIdx.x
+    for j in range(0, 32, 8):
+        inside = top + y + j < a.shape[0] and x < a.shape[1]
+        a_tile[y + j, x] = a[top + y + j, x] if inside else 0
+    cuda.syncthreads()
+    row, column = top + x, y
+    if row < c.shape[1] and column < c.shape[0]:
+        total = np.float32(0)
+        for k in range(a.shape[1]):
+            total += a_tile[x, k] * b[k, column]
+        c[column, row] = total
+
+
+@cuda.jit
+def conflict_moved_to_the_store(c, a, b):
+    a_tile = cuda.shared.array((32, 32), np.float32)
+    x, y = cuda.threadIdx.x, cuda.threadIdx.y
+    top = 32 * cuda.blockIdx.x
+    for j in range(0, 32, 8):
+        inside = top + y + j < a.shape[0] and x < a.shape[1]
+        a_tile[x, y + j] = a[top + y + j, x] if inside else 0
+    cuda.syncthreads()
+    row, column = top + x, y
+    if row < c.shape[1] and column < c.shape[0]:
+        total = np.float32(0)
+        for k in range(a.shape[1]):
+            total += a_tile[k, x] * b[k, column]
+        c[column, row] = total
+
+
+@cuda.jit
+def conflict_padded_by_four(c, a, b):
+    a_tile = cuda.shared.array((32, 36), np.float32)
+    x, y = cuda.threadIdx.x, cuda.threadIdx.y
+    top = 32 * cuda.blockIdx.x
+    for j in range(0, 32, 8):
+        inside = top + y + j < a.shape[0] and x < a.shape[1]
+        a_tile[y + j, x] = a[top + y + j, x] if inside else 0
+    cuda.syncthreads()
+    row, column = top + x, y
+    if row < c.shape[1] and column < c.shape[0]:
+        total = np.float32(0)
+        for k in range(a.shape[1]):
+            total += a_tile[x, k] * b[k, column]
+        c[column, row] = total
+
+
+@cuda.jit
+def conflict_gone_with_the_tile(c, a, b):
+    x, y = cuda.threadIdx.x, cuda.threadIdx.y
+    row, column = 32 * cuda.blockIdx.x + x, y
+    if row < c.shape[1] and column < c.shape[0]:
+        total = np.float32(0)
+        for k in range(a.shape[1]):
+            total += a[row, k] * b[k, column]
+        c[column, row] = total
+
+
+@cuda.jit
+def conflict_without_barrier(c, a, b):
+    a_tile = cuda.shared.array((32, 33), np.float32)
+    x, y = cuda.threadIdx.x, cuda.threadIdx.y
+    top = 32 * cuda.blockIdx.x
+    for j in range(0, 32, 8):
+        inside = top + y + j < a.shape[0] and x < a.shape[1]
+        a_tile[y + j, x] = a[top + y + j, x] if inside else 0
+    row, column = top + x, y
+    if row < c.shape[1] and column < c.shape[0]:
+        total = np.float32(0)
+        for k in range(a.shape[1]):
+            total += a_tile[x, k] * b[k, column]
+        c[column, row] = total
+
+
+@cuda.jit
+def conflict_swapped_roles(c, a, b):
+    a_tile = cuda.shared.array((32, 33), np.float32)
+    x, y = cuda.threadIdx.x, cuda.threadIdx.y
+    top = 32 * cuda.blockIdx.x
+    for j in range(0, 32, 8):
+        inside = top + y + j < a.shape[0] and x < a.shape[1]
+        a_tile[y + j, x] = a[top + y + j, x] if inside else 0
+    cuda.syncthreads()
+    row, column = top + x, y
+    if row < c.shape[1] and column < c.shape[0]:
+        total = np.float32(0)
+        for k in range(a.shape[1]):
+            total += a_tile[k, x] * b[k, column]
+        c[column, row] = total
+
+
+def conflicting(trace):
+    """A bank conflict, no shared memory at all, or scattered reads of a."""
+    if not trace.banks:
+        return "no_shared", "Keep the tile: without it neighbouring lanes read different rows of `a`.", None
+    row = max(trace.banks, key=lambda row: row.ways)
+    if row.ways == 1:
+        return None
+    return (
+        "bank_conflict",
+        f"To {row.operation} `{row.array}`, {row.ways} lanes of a warp wait for each other at one bank, "
+        f"{row.conflicts / row.requests:.3g} passes too many each time.",
+        row,
+    )
+
+
+CONFLICT = Exercise(
+    id="10.conflict",
+    title="Find the bank conflict",
+    chapter=CHAPTER,
+    minutes=8,
+    task=(
+        "A product with a narrow `b` (8 columns at most, and k at most 32), stored transposed: `c[column, row]`. Blocks have 32 "
+        "by 8 threads and take 32 rows of `a`. It is right, and reads and writes of global memory are coalesced. Where do lanes "
+        "wait for each other? Trace it, and cure it with one number."
+    ),
+    starter="""
+@cuda.jit
+def two_rows(c, a, b):
+    a_tile = cuda.shared.array((32, 32), np.float32)
+    x, y = cuda.threadIdx.x, cuda.threadIdx.y
+    top = 32 * cuda.blockIdx.x
+    for j in range(0, 32, 8):
+        inside = top + y + j < a.shape[0] and x < a.shape[1]
+        a_tile[y + j, x] = a[top + y + j, x] if inside else 0
+    cuda.syncthreads()
+    row, column = top + x, y
+    if row < c.shape[1] and column < c.shape[0]:
+        total = np.float32(0)
+        for k in range(a.shape[1]):
+            total += a_tile[x, k] * b[k, column]
+        c[column, row] = total
+""",
+    solution=two_rows,
+    inputs=lambda rng, s: {"c": Out((s[1], s[0])), "a": uniform(rng, s[0], s[2]), "b": uniform(rng, s[2], s[1])},
+    reference=lambda c, a, b: product(c, a, b).T,
+    shapes=((1, 1, 1), (32, 8, 32), (33, 5, 7), (40, 8, 31)),
+    fresh=lambda rng: tuple(map(int, (rng.integers(34, 64), rng.integers(2, 9), rng.integers(2, 32)))),
+    launches=lambda s: [Launch((ceil_div(s[0], 32) + extra, 1, 1), (32, 8, 1)) for extra in (0, 1)],
+    extents=lambda s: (s[0], s[1], 1),
+    demand=Demand((32, 8, 32), conflicting),
+    race_free=True,
+    orders=1,
+    hints=(
+        "`trace(two_rows, 1, (32, 8), c, a, b).draw_banks(array='a_tile', operation='read')`, a of 32 × 32 and b of 32 × 8.",
+        "Lane x reads `a_tile[x, k]`: rows are 32 words apart, so all lanes are at bank `k % 32`.",
+        "If a row were one word longer, row x would begin x banks further.",
+    ),
+    wrong=(
+        Wrong(conflict_moved_to_the_store, "bank_conflict"),
+        Wrong(conflict_padded_by_four, "bank_conflict"),
+        Wrong(conflict_left, "bank_conflict"),
+        Wrong(conflict_gone_with_the_tile, "no_shared"),
+        Wrong(conflict_without_barrier, "race"),
+        Wrong(conflict_swapped_roles, "wrong_value"),
+    ),
+)
+
+
+# ---- 10.odd: extend to odd sizes ----
+
+ODD_CU = """
+__global__ void matmul_odd(float *c, const float *a, const float *b, int m, int n, int k)
+{
+    __shared__ float a_tile[16][16], b_tile[16][16];
+    int x = threadIdx.x, y = threadIdx.y, column = 16 * blockIdx.x + x, row = 16 * blockIdx.y + y;
+    float total = 0;
+    for (int first = 0; first < k; first += 16) {
+        a_tile[y][x] = row < m && first + x < k ? a[row * k + first + x] : 0;
+        b_tile[y][x] = first + y < k && column < n ? b[(first + y) * n + column] : 0;
+        __syncthreads();
+        for (int i = 0; i < 16; ++i)
+            total += a_tile[y][i] * b_tile[i][x];
+        __syncthreads();
+    }
+    if (row < m && column < n)
+        c[row * n + column] = total;
+}
+"""
+GUARD_A = "row < m && first + x < k ? a[row * k + first + x] : 0"
+
+ODD = Exercise(
+    id="10.odd",
+    title="Any size",
+    chapter=CHAPTER,
+    minutes=10,
+    kind="cuda_c",
+    kernel_name="matmul_odd",
+    path="build/matmul_odd.cu",
+    task=(
+        "This tile kernel is right when m, n and k are multiples of 16. Make it right for all sizes. The grid has a block for "
+        "every tile of `c`, whole or not, and perhaps more."
+    ),
+    starter="""%%writefile build/matmul_odd.cu
+__global__ void matmul_odd(float *c, const float *a, const float *b, int m, int n, int k)
+{
+    __shared__ float a_tile[16][16], b_tile[16][16];
+    int x = threadIdx.x, y = threadIdx.y, column = 16 * blockIdx.x + x, row = 16 * blockIdx.y + y;
+    float total = 0;
+    for (int first = 0; first < k; first += 16) {
+        a_tile[y][x] = a[row * k + first + x];
+        b_tile[y][x] = b[(first + y) * n + column];
+        __syncthreads();
+        for (int i = 0; i < 16; ++i)
+            total += a_tile[y][i] * b_tile[i][x];
+        __syncthreads();
+    }
+    c[row * n + column] = total;
+}
+""",
+    solution=ODD_CU,
+    inputs=product_in_c,
+    reference=product,
+    shapes=((1, 1, 1), (16, 16, 16), (17, 16, 16), (16, 15, 16), (16, 16, 19), (33, 18, 5)),
+    fresh=some_product,
+    launches=tiles_of(16, 16, (16, 16, 1)),
+    extents=lambda shape: (shape[1], shape[0], 1),
+    race_free=True,
+    orders=1,
+    hints=(
+        "Three places touch global memory. Which indices can be too large at each?",
+        "Beyond an edge of `a` or `b` a 0 belongs into the tile: it adds nothing. Why not leave the tile as it is?",
+        "No `return` and no `if` around the loop: every thread must reach every `__syncthreads()`.",
+    ),
+    wrong=(
+        Wrong(replace(ODD_CU, "    if (row < m && column < n)\n", ""), "missing_guard"),
+        Wrong(replace(ODD_CU, GUARD_A, "row < m ? a[row * k + first + x] : 0"), "wrong_value"),
+        Wrong(replace(ODD_CU, "if (row < m && column < n)", "if (row <= m && column < n)"), "off_by_one"),
+        Wrong(replace(ODD_CU, "    float total", "    if (row >= m || column >= n) return;\n    float total"), "uninitialized"),
+        Wrong(replace(ODD_CU, "        a_tile[y][x] = row < m && first + x < k ? a[row * k + first + x] : 0;",
+                      "        if (row < m && first + x < k) a_tile[y][x] = a[row * k + first + x];"), "uninitialized"),
+        Wrong(replace(ODD_CU, "first < k; first", "first + 15 < k; first"), "wrong_value"),
+        Wrong(replace(ODD_CU, "        __syncthreads();\n    }", "    }"), "race"),
+    ),
+    hypotheses=(
+        Hypothesis(
+            "wrong_value",
+            "The last columns of `a` are left out when k is no multiple of 16.",
+            lambda c, a, b, m, n, k: product(c, a[:, : k // 16 * 16], b[: k // 16 * 16]),
+        ),
+    ),
+)
+
+
+# ---- 10.gain: predict the next rung ----
+
+
+def percent_of_peak(tm, tn, wide):
+    loads = (tm + wide - 1) // wide + (tn + wide - 1) // wide
+    return min(100, 100 * tm * tn // (4 * loads))
+
+
+def percent_of_products(tm, tn, wide):
+    loads = (tm + wide - 1) // wide * ((tn + wide - 1) // wide)
+    return min(100, 100 * tm * tn // (4 * loads))
+
+
+def percent_without_width(tm, tn, wide):
+    return min(100, 100 * tm * tn // (4 * (tm + tn)))
+
+
+def percent_without_four(tm, tn, wide):
+    return min(100, 100 * tm * tn // ((tm + wide - 1) // wide + (tn + wide - 1) // wide))
+
+
+def percent_without_limit(tm, tn, wide):
+    return 100 * tm * tn // (4 * ((tm + wide - 1) // wide + (tn + wide - 1) // wide))
+
+
+def percent_rounded_down(tm, tn, wide):
+    return min(100, 100 * tm * tn // (4 * (max(1, tm // wide) + max(1, tn // wide))))
+
+
+def percent_as_fraction(tm, tn, wide):
+    return min(1, tm * tn / (4 * ((tm + wide - 1) // wide + (tn + wide - 1) // wide)))
+
+
+GAIN = Exercise(
+    id="10.gain",
+    title="Predict the next rung's gain",
+    chapter=CHAPTER,
+    minutes=8,
+    kind="function",
+    task=(
+        "In each cycle an SM starts up to four warps' multiply-adds, and one warp's load from shared memory. A thread with a "
+        "register tile of `tm` by `tn` needs `tm` values of a and `tn` of b for `tm * tn` multiply-adds; one load brings up to "
+        "`wide` neighbouring values of one of the two. Return the most percent of the arithmetic peak that the loads allow, "
+        "rounded down to a whole number."
+    ),
+    starter="""
+def percent_of_peak(tm, tn, wide):
+    ...                          # loads for one step along k, multiply-adds for it, four to one
+""",
+    solution=percent_of_peak,
+    inputs=lambda rng, shape: dict(zip(("tm", "tn", "wide"), shape, strict=True)),
+    reference=percent_of_peak,
+    shapes=((1, 1, 1), (8, 1, 1), (8, 8, 1), (4, 4, 1), (8, 4, 4), (2, 2, 4), (5, 3, 2), (6, 6, 4), (16, 8, 4), (3, 2, 1)),
+    fresh=lambda rng: (*map(int, rng.integers(1, 9, 2)), int(rng.choice((1, 2, 4)))),
+    hints=(
+        "For the tile kernel tm = tn = 1: two loads for one multiply-add. While the SM starts one load it could have started "
+        "four multiply-adds. What share of them has values to work on?",
+        "Loads: `(tm + wide - 1) // wide` for a, the same with tn for b. Cycles for loads: that many. Cycles for arithmetic: "
+        "`tm * tn / 4`. The longer of the two counts.",
+        "`min(100, 100 * tm * tn // (4 * loads))`",
+    ),
+    wrong=(
+        Wrong(percent_of_products, "wrong_value"),
+        Wrong(percent_without_width, "wrong_value"),
+        Wrong(percent_without_four, "wrong_value"),
+        Wrong(percent_without_limit, "wrong_value"),
+        Wrong(percent_rounded_down, "wrong_value"),
+        Wrong(percent_as_fraction, "wrong_dtype"),
+    ),
+    hypotheses=(
+        Hypothesis("wrong_value", "Values of a and of b are loaded once each: their loads add up.", percent_of_products),
+        Hypothesis("wrong_value", "One load brings up to `wide` values.", percent_without_width),
+        Hypothesis("wrong_value", "Four multiply-adds start in the time of one load.", percent_without_four),
+        Hypothesis("wrong_value", "No kernel gets more than 100 % of the peak.", percent_without_limit),
+        Hypothesis("wrong_value", "A load that brings fewer than `wide` values is a load too: round up.", percent_rounded_down),
+    ),
+)
+
+
+# ---- 10.beat: a register tile of your own ----
+
+BEAT_CU = """
+__global__ void matmul_mine(float *c, const float *a, const float *b, int m, int n, int k)
+{
+    __shared__ float a_tile[16][64 + 1], b_tile[16][64];
+    int t = threadIdx.x, x = t % 16, y = t / 16, left = 64 * blockIdx.x, top = 64 * blockIdx.y;
+    float sums[4][4] = {};
+    for (int first = 0; first < k; first += 16) {
+        for (int i = t; i < 16 * 64; i += 256) {
+            int row = top + i / 16, inner = first + i % 16;
+            a_tile[i % 16][i / 16] = row < m && inner < k ? a[row * k + inner] : 0;
+        }
+        for (int i = t; i < 16 * 64; i += 256) {
+            int inner = first + i / 64, column = left + i % 64;
+            b_tile[i / 64][i % 64] = inner < k && column < n ? b[inner * n + column] : 0;
+        }
+        __syncthreads();
+        for (int q = 0; q < 16; ++q)
+            for (int i = 0; i < 4; ++i)
+                for (int j = 0; j < 4; ++j)
+                    sums[i][j] += a_tile[q][y + 16 * i] * b_tile[q][x + 16 * j];
+        __syncthreads();
+    }
+    for (int i = 0; i < 4; ++i)
+        for (int j = 0; j < 4; ++j) {
+            int row = top + y + 16 * i, column = left + x + 16 * j;
+            if (row < m && column < n)
+                c[row * n + column] = sums[i][j];
+        }
+}
+"""
+
+BEAT = Exercise(
+    id="10.beat",
+    title="Beat a rung",
+    chapter=CHAPTER,
+    minutes=40,
+    kind="cuda_c",
+    kernel_name="matmul_mine",
+    path="build/matmul_mine.cu",
+    task=(
+        "Your own kernel, for any sizes. Blocks have 256 threads in a row and take 64 by 64 elements of `c`, so each thread has "
+        "16 sums. The check says whether it is right; the cell after it says which rungs it beats."
+    ),
+    starter="""%%writefile build/matmul_mine.cu
+__global__ void matmul_mine(float *c, const float *a, const float *b, int m, int n, int k)
+{
+    int x = threadIdx.x % 16, y = threadIdx.x / 16, left = 64 * blockIdx.x, top = 64 * blockIdx.y;
+    int row = top + y, column = left + x;        // one element: the other fifteen are still missing
+    if (row < m && column < n) {
+        float total = 0;
+        for (int i = 0; i < k; ++i)
+            total += a[row * k + i] * b[i * n + column];
+        c[row * n + column] = total;
+    }
+}
+""",
+    solution=BEAT_CU,
+    inputs=product_in_c,
+    reference=product,
+    shapes=((1, 1, 1), (64, 64, 16), (65, 64, 16), (64, 63, 16), (64, 64, 17), (70, 130, 5)),
+    fresh=some_product,
+    launches=tiles_of(64, 64, (256, 1, 1)),
+    extents=lambda shape: (shape[1], shape[0], 1),
+    race_free=True,
+    orders=1,
+    hints=(
+        "First make it right without shared memory: 16 sums in `float sums[4][4]`, rows `top + y + 16 * i` and columns "
+        "`left + x + 16 * j`. That alone loads each value of a and b for four products instead of one.",
+        "Then tiles: 256 threads bring 16 × 64 elements of a and of b, four each. Keep the tile of a transposed, so that "
+        "what a step along k needs lies in one row, and mind the banks when you store it.",
+        "Then what the chapter's rungs do next: 16-byte loads, larger register tiles, copies that run ahead.",
+    ),
+    wrong=(
+        Wrong(replace(BEAT_CU, "            if (row < m && column < n)\n", ""), "missing_guard"),
+        Wrong(replace(BEAT_CU, "        __syncthreads();\n        for (int q", "        for (int q"), "race"),
+        Wrong(replace(BEAT_CU, "row < m && inner < k ?", "row < m ?"), "wrong_value"),
+        Wrong(replace(BEAT_CU, "i < 16 * 64; i += 256) {\n            int in", "i < 8 * 64; i += 256) {\n            int in"),
+              "uninitialized"),
+        Wrong(replace(BEAT_CU, "float sums[4][4] = {};\n    for (int first",
+                      "float sums[4][4] = {};\n    if (top + y >= m) return;\n    for (int first"), "uninitialized"),
+        Wrong(replace(BEAT_CU, "b_tile[q][x + 16 * j]", "b_tile[q][x + 4 * j]"), "wrong_value"),
+    ),
+)
+
+EXERCISES = (TILE, CONFLICT, ODD, GAIN, BEAT)
+
+QUIZZES = (
+    Quiz(
+        id="10.q_intensity",
+        question="Two 1024 × 1024 matrices of float32 are multiplied, each element moved once. FLOPs a byte, rounded down?",
+        answer=170,
+        unit="FLOPs a byte",
+        explain_right="2 · 1024³ operations over 3 · 4 · 1024² bytes is 1024 / 6.",
+        explain={
+            85: "A multiply-add counts as two operations.",
+            256: "C is written too: three matrices.",
+            None: "2 n³ operations, 3 n² elements of 4 bytes.",
+        },
+    ),
+    Quiz(
+        id="10.q_tile",
+        question=(
+            "Without caches, how many times less global memory does a kernel with 64 × 64 tiles of c read than one that loads "
+            "two values for every multiply-add?"
+        ),
+        answer=64,
+        unit="times",
+        explain_right="Each value of a serves 64 columns, each value of b 64 rows.",
+        explain={
+            32: "Count one operand: how many products does a value that has been brought in take part in?",
+            4096: "A value of a is used in one row of the tile, by its 64 columns, not by all of its elements.",
+            None: "In how many products of the tile does one loaded value of a take part?",
+        },
+    ),
+    Quiz(
+        id="10.q_register",
+        question="A thread's register tile grows from 4 × 4 to 8 × 8. Loads from shared memory per multiply-add:",
+        choices={"a": "stay the same", "b": "are halved", "c": "are a quarter"},
+        answer="b",
+        explain_right="8 loads for 16 becomes 16 loads for 64: from a half to a quarter.",
+        explain={
+            "a": "Sides add up to loads, and multiply to products.",
+            "c": "The products are four times as many, and the loads are twice as many.",
+        },
+    ),
+    Quiz(
+        id="10.q_async",
+        question="What does `cp.async` spare?",
+        choices={
+            "a": "The bytes from global memory",
+            "b": "The way through registers, and the wait before the arithmetic can go on",
+            "c": "The barrier",
+        },
+        answer="b",
+        explain_right="The copy goes from global to shared memory by itself, while the threads compute on the stage before.",
+        explain={
+            "a": "Every byte is still moved.",
+            "c": "Other threads' copies must have arrived, so a barrier still stands before their use.",
+        },
+    ),
+    Quiz(
+        id="10.q_wgmma",
+        question="Who issues a `wgmma`, and where does it find a and b?",
+        choices={
+            "a": "A warp; both in registers",
+            "b": "Four warps together; b always in shared memory, a there or in registers",
+            "c": "A single thread; both in global memory",
+        },
+        answer="b",
+        explain_right="A warp group of 128 threads. Nothing of b passes through registers, which is much of what it saves.",
+        explain={
+            "a": "That is `mma.sync`.",
+            "c": "One thread is enough for a TMA copy, which brings the tiles to shared memory.",
+        },
+    ),
+)
