@@ -1,0 +1,417 @@
+"""The race of chapter 17: our training step beside PyTorch's, in every mode that its users would try.
+
+    python -m course.mnist_cnn.race [--budget SECONDS]     everything, and the results into assets/results (`make race`)
+    python -m course.mnist_cnn.race step --batch 64        one part, printed only
+
+The parts: `warm` (torch.compile's work at one batch size, done beforehand), `gate` (test accuracy of each precision over several seeds), `step` (the race at one batch size), `kernels` (each
+of our kernels), `profile` (PyTorch's kernels), `program` (whole
+programs, from start to 98.5 % of the test digits).
+
+Nothing is timed that was not verified: from the same weights and on the same batches, each rival must have the losses of
+eager fp32, within what its precision rounds. No time of ours is recorded unless its accuracy is PyTorch's in fp32.
+"""
+
+import argparse
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from utils import hardware, results
+
+BATCHES = (64, 256, 1024, 4096)
+STEPS, REPEATS, WARM_UP = 100, 5, 5
+LR = 0.1
+#: How far the loss of each of the first steps may lie from eager fp32's, as a share of it.
+TOLERANCE = {"fp32": 2e-3, "tf32": 2e-2, "bf16": 6e-2}
+CHECKED_STEPS = 10
+ROOT = Path(__file__).resolve().parents[2]
+#: The gate: so many seeds, epochs and digits a step, and how far from PyTorch the mean accuracy may be (0.1 points).
+SEEDS, EPOCHS, GATE_BATCH, GATE = 5, 3, 256, 1e-3
+PRECISIONS = ("bf16", "tf32")  # of ours
+
+
+class Failed(Exception):
+    """A rival that is not right, or a part that could not be done: the message says which and why."""
+
+
+class Ours:
+    """Our trainer, driven like the others. `switches` turn single optimizations off (see course.mnist_cnn.fast)."""
+
+    def __init__(self, weights, batch, lr, precision="bf16", **switches):
+        from course.mnist_cnn import fast
+
+        self.trainer = fast.Trainer(weights, batch, lr, precision=precision, **switches)
+        self.name, self.precision = f"ours/{precision}", precision
+        self.step, self.weights, self.close = self.trainer.step, self.trainer.weights, self.trainer.close
+
+    def losses(self, batches, steps):
+        """The losses of the next steps."""
+        for k in range(steps):
+            self.step(*batches[k % len(batches)])
+        return np.asarray(self.trainer.losses())[-steps:]
+
+    def run(self, batches, steps):
+        """Queue so many steps."""
+        for k in range(steps):
+            self.step(*batches[k % len(batches)])
+
+
+class PyTorch:
+    """PyTorch's step in one mode, driven like ours."""
+
+    def __init__(self, weights, batch, lr, mode):
+        from course.mnist_cnn import pytorch_modes
+
+        self.mode = pytorch_modes.MODES[mode]
+        self.trainer = pytorch_modes.Trainer(weights, batch, lr, self.mode)
+        self.name, self.precision = f"pytorch/{mode}", self.mode.precision
+        self.switches = pytorch_modes.precision
+        self.weights = self.trainer.weights
+
+    def losses(self, batches, steps):
+        """The losses of the next steps."""
+        with self.switches(self.mode):
+            return np.array([self.trainer.step(*batches[k % len(batches)]).item() for k in range(steps)])
+
+    def run(self, batches, steps):
+        """Queue so many steps."""
+        with self.switches(self.mode):
+            for k in range(steps):
+                self.trainer.step(*batches[k % len(batches)])
+
+    def close(self):
+        """Nothing to give back by hand."""
+
+
+def pinned(images, labels):
+    """A batch in pinned host memory, for both sides: ((tensors), (NumPy arrays of the same memory))."""
+    import torch
+
+    tensors = torch.from_numpy(images).pin_memory(), torch.from_numpy(labels).pin_memory()
+    return tensors, tuple(t.numpy() for t in tensors)
+
+
+def pinned_batches(batch, count=16):
+    """Batches of MNIST's training digits: {rival class: list of its batches}."""
+    from course.mnist_cnn.loader import Loader
+    from utils import data
+
+    loader = Loader(*data.mnist(), batch, seed=0)
+    pairs = [pinned(*arrays) for arrays, _ in zip(loader.host_batches(0), range(count), strict=False)]
+    return {PyTorch: [p[0] for p in pairs], Ours: [p[1] for p in pairs]}
+
+
+def verify(rival, losses, reference) -> float:
+    """How far the losses are off, as a share of the reference's. Raises Failed when that is more than rounding."""
+    off = float(np.max(np.abs(losses / reference - 1))) if np.isfinite(losses).all() else float("inf")
+    if not off <= TOLERANCE[rival.precision]:
+        raise Failed(f"{rival.name} is not right: a loss of its first {len(losses)} steps is off by {off:.2g} of its value, "
+                     f"and rounding explains {TOLERANCE[rival.precision]:g}. Not timed")
+    return off
+
+
+def measure(rivals, batches, steps=STEPS, repeats=REPEATS) -> dict[str, list[float]]:
+    """Microseconds a step of each rival, one for each repeat; the rivals take turns."""
+    import torch
+
+    times = {rival.name: [] for rival in rivals}
+    for _ in range(repeats):
+        for rival in rivals:
+            rival.run(batches[type(rival)], WARM_UP)
+            torch.cuda.synchronize()
+            start = time.perf_counter()
+            rival.run(batches[type(rival)], steps)
+            torch.cuda.synchronize()
+            times[rival.name].append((time.perf_counter() - start) / steps * 1e6)
+    return times
+
+
+def median_and_spread(samples) -> tuple[float, float]:
+    """Median, and half the interquartile range."""
+    low, middle, high = statistics.quantiles(samples, n=4)
+    return middle, (high - low) / 2
+
+
+def record(name, value, unit, spread=0.0):
+    """Hand an entry to the results, where a recording runs, and print it."""
+    results.append({"name": name, "value": float(value), "unit": unit, "spread": float(spread)})
+    digits = 4 if unit == "1" else 1
+    print(f"{name:58} {value:10,.{digits}f} ± {spread:.{digits}f} {unit if unit != '1' else ''}", flush=True)
+
+
+# ---- the parts ----------------------------------------------------------------------------------------------------
+
+
+def built(make, *arguments, **switches):
+    """A rival, or None with a line that says why it cannot run here; and the seconds that making it took."""
+    start = time.perf_counter()
+    try:
+        rival = make(*arguments, **switches)
+    except Exception as error:  # whatever PyTorch, its compiler or CUDA raise: the others race without it
+        print(f"LEFT OUT {make.__name__} {arguments[3]}: {type(error).__name__}: {str(error).strip()[:400]}", flush=True)
+        return None
+    print(f"  {rival.name}: ready in {time.perf_counter() - start:.1f} s", flush=True)
+    return rival
+
+
+def step(batch: int, gated=(), modes=None) -> None:
+    """The race at one batch size. gated: precisions of ours whose accuracy is known to be PyTorch's."""
+    from course.mnist_cnn.pytorch import initial_weights
+    from course.mnist_cnn.pytorch_modes import MODES
+
+    weights, batches = initial_weights(0), pinned_batches(batch)
+    rivals = [built(Ours, weights, batch, LR, p) for p in PRECISIONS]
+    rivals += [built(PyTorch, weights, batch, LR, mode) for mode in modes or MODES]
+    reference, right = PyTorch(weights, batch, LR, "eager_fp32").losses(batches[PyTorch], CHECKED_STEPS), []
+    for rival in filter(None, rivals):
+        try:
+            off = verify(rival, rival.losses(batches[type(rival)], CHECKED_STEPS), reference)
+        except Failed as no:
+            print("LEFT OUT", no, flush=True)
+            continue
+        print(f"  {rival.name}: losses off by {off:.1e} at most", flush=True)
+        right.append(rival)
+    times = {name: median_and_spread(samples) for name, samples in measure(right, batches).items()}
+    for name, (time_us, spread) in times.items():
+        if name.startswith("ours/") and name.removeprefix("ours/") not in gated:
+            print(f"{name}: {time_us:.1f} ± {spread:.1f} µs, not recorded: its accuracy was not shown", flush=True)
+            continue
+        record(f"mnist/step/{batch}/{name}", time_us, "µs", spread)
+    best = min((name for name in times if name.startswith("pytorch/")), key=times.get, default=None)
+    if best and "ours/bf16" in times and "bf16" in gated:
+        (rival, rivals_spread), (ours, our_spread) = times[best], times["ours/bf16"]
+        print("PyTorch's best:", best)
+        record(f"mnist/step/{batch}/speedup_over_pytorch_best", rival / ours, "1",
+               rival / ours * (rivals_spread / rival + our_spread / ours))
+
+
+def warm(batch: int) -> None:
+    """Let torch.compile do its work beforehand: it keeps what it compiled, and another process finds it ready."""
+    from course.mnist_cnn.pytorch import initial_weights
+    from course.mnist_cnn.pytorch_modes import MODES
+
+    for mode in (mode for mode in MODES.values() if mode.compile):
+        built(PyTorch, initial_weights(0), batch, LR, mode.name)
+
+
+def warm_all(timeout: float) -> None:
+    """The same for all batch sizes, side by side."""
+    jobs = [subprocess.Popen([sys.executable, "-m", __spec__.name, "warm", "--batch", str(batch)], cwd=ROOT,
+                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for batch in BATCHES]
+    end = time.monotonic() + timeout
+    for job in jobs:
+        try:
+            job.wait(max(1, end - time.monotonic()))
+        except subprocess.TimeoutExpired:  # then the race itself waits for the compiler
+            job.kill()
+
+
+def gate() -> None:
+    """Accuracy on the test digits after the same epochs, over seeds."""
+    import torch
+
+    from course.mnist_cnn.loader import Loader
+    from course.mnist_cnn.pytorch import accuracy, initial_weights, model_from
+    from utils import data
+
+    train, test = data.mnist(), data.mnist("test")
+    contestants = {"pytorch": (PyTorch, "graph_fp32"), "pytorch_bf16": (PyTorch, "graph_compile_bf16_channels_last"),
+                   "ours": (Ours, "bf16"), "ours_tf32": (Ours, "tf32")}
+    found = {name: [] for name in contestants}
+    for seed in range(SEEDS):
+        weights, loader = initial_weights(seed), Loader(*train, GATE_BATCH, seed=seed)
+        batches = [pinned(*arrays) for epoch in range(EPOCHS) for arrays in loader.host_batches(epoch)]
+        for name, (kind, what) in contestants.items():
+            rival = built(kind, weights, GATE_BATCH, LR, what)
+            if rival is None:
+                continue
+            rival.run([b[kind is Ours] for b in batches], len(batches))
+            torch.cuda.synchronize()
+            found[name].append(accuracy(model_from(rival.weights(), "cuda"), *test))
+            rival.close()
+    for name, accuracies in found.items():
+        if len(accuracies) == SEEDS:
+            record(f"mnist/accuracy/{name}", statistics.mean(accuracies), "1", statistics.stdev(accuracies))
+
+
+def kernel_times(rival, batches, steps=20) -> dict[str, tuple[float, float]]:
+    """{kernel as the profiler names it: (microseconds a step, launches a step)}, from torch.profiler."""
+    import torch
+
+    rival.run(batches[type(rival)], WARM_UP)
+    torch.cuda.synchronize()
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profiler:
+        rival.run(batches[type(rival)], steps)
+        torch.cuda.synchronize()
+    return {event.key: (event.self_device_time_total / steps, event.count / steps) for event in profiler.key_averages()
+            if event.self_device_time_total}
+
+
+def short_name(kernel: str) -> str:
+    """A kernel's name without its return type, namespaces, template arguments and parameters, as results take it."""
+    plain = kernel
+    while (shorter := re.sub(r"<[^<>]*>|\([^()]*\)", "", plain)) != plain:
+        plain = shorter
+    return re.sub(r"[^a-z0-9_.-]+", "_", plain.split("::")[-1].split()[-1].lower())
+
+
+def kernels(batches=(64, 4096)) -> None:
+    """Microseconds of each of our kernels in a step."""
+    from course.mnist_cnn.pytorch import initial_weights
+
+    for batch in batches:
+        rival = Ours(initial_weights(0), batch, LR)
+        total = {}
+        for name, (time_us, _) in kernel_times(rival, pinned_batches(batch)).items():
+            total[short_name(name)] = total.get(short_name(name), 0) + time_us
+        for name, time_us in sorted(total.items(), key=lambda item: -item[1]):
+            record(f"mnist/kernel/{batch}/{name}", time_us, "µs")
+        rival.close()
+
+
+#: What a kernel of PyTorch's does, from its name; the first line that fits counts.
+GROUPS = (
+    ("copies", r"memcpy|memset"),
+    ("layout", r"nchwtonhwc|nhwctonchw|convert_?tensor|transform_kernel"),
+    ("batch_norm", r"batch_?norm|bn_[fb]w"),
+    ("convolution", r"conv|xmma|fprop|dgrad|wgrad|implicit|cudnn|winograd|fft"),
+    ("matmul", r"gemm|gemv|cutlass|nvjet|splitk|cublas"),
+    ("fused_by_compiler", r"^triton_"),
+    ("update", r"multi_tensor|foreach|sgd"),
+    ("pooling", r"max_?pool"),
+    ("softmax_loss", r"softmax|nll_loss"),
+    ("elementwise", r"elementwise|reduce|copy|fill|cat"),
+)
+
+
+def profile(batch: int = 256, modes=("eager_tf32", "graph_compile_bf16_channels_last")) -> None:
+    """Where PyTorch's time goes: kernels a step, and microseconds a step by what they do."""
+    from course.mnist_cnn.pytorch import initial_weights
+
+    batches = pinned_batches(batch)
+    for mode in modes:
+        rival = PyTorch(initial_weights(0), batch, LR, mode)
+        found = kernel_times(rival, batches)
+        groups = {}
+        for name, (time_us, _) in found.items():
+            group = next((group for group, pattern in GROUPS if re.search(pattern, name.lower())), "other")
+            groups[group] = groups.get(group, 0) + time_us
+        record(f"mnist/profile/{batch}/{mode}/launches", sum(count for _, count in found.values()), "1")
+        for group, time_us in sorted(groups.items(), key=lambda item: -item[1]):
+            record(f"mnist/profile/{batch}/{mode}/{group}", time_us, "µs")
+
+
+#: PyTorch's modes that a whole program is timed in. A compiled program's first run takes a minute more; this is a later one.
+PROGRAMS = ("eager_fp32", "eager_tf32", "graph_tf32", "graph_compile_bf16_channels_last")
+
+
+def program(repeats=3) -> None:
+    """Seconds from command to prompt of whole programs that train to 98.5 %."""
+    seconds = {}
+    for _ in range(repeats):
+        for trainer in ("ours", *PROGRAMS):
+            command = [sys.executable, "-m", "course.mnist_cnn.program", trainer]
+            start = time.perf_counter()
+            done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+            took = time.perf_counter() - start
+            if done.returncode:
+                print(f"LEFT OUT program {trainer}: {(done.stderr or done.stdout).strip()[-400:]}", flush=True)
+                continue
+            print(f"  {trainer}: {took:.2f} s, {done.stdout.strip()}", flush=True)
+            seconds.setdefault(trainer, []).append(took)
+    for trainer, samples in seconds.items():
+        name = "ours" if trainer == "ours" else f"pytorch/{trainer}"
+        record(f"mnist/time_to_98.5/{name}", statistics.median(samples), "s", (max(samples) - min(samples)) / 2)
+
+
+# ---- everything ---------------------------------------------------------------------------------------------------
+
+
+PARTS = {"gate": gate, "warm": warm, "step": step, "kernels": kernels, "profile": profile, "program": program}
+
+
+def merge(entries) -> Path:
+    """Add entries to this GPU's results file, where what was measured before with the same driver stays. Its path."""
+    gpu, new = results.this_gpu(), {entry["name"] for entry in entries}
+    kept = [e for e in results.load() if e["gpu"] == gpu["name"] and e["driver"] == gpu["driver"] and e["name"] not in new]
+    return results.write(gpu, kept + entries)
+
+
+def passed_gate(entries) -> list[str]:
+    """The precisions of ours whose mean accuracy lies within the gate of PyTorch's in fp32."""
+    mean = {entry["name"].removeprefix("mnist/accuracy/"): entry["value"] for entry in entries}
+    names = {"bf16": "ours", "tf32": "ours_tf32"}
+    return [p for p, name in names.items() if name in mean and abs(mean[name] - mean["pytorch"]) <= GATE]
+
+
+def everything(budget: float) -> int:
+    """All parts, each in a process of its own, so that one that fails costs the others nothing; then the results file."""
+    started, entries, failed, gated = time.monotonic(), [], [], []
+    parts = [["gate"], *(["step", "--batch", str(batch)] for batch in BATCHES), ["kernels"], ["program"],
+             ["profile"]]
+    print("== torch.compile, all batch sizes", flush=True)
+    warm_all(budget / 3)
+    print(f"== {time.monotonic() - started:.0f} s", flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        for number, part in enumerate(parts):
+            left = budget - (time.monotonic() - started)
+            if left < 10:
+                failed.append(f"{' '.join(part)}: left out, the {budget:g} s were used up")
+                continue
+            lines = Path(folder) / f"{number}.jsonl"
+            lines.touch()
+            command = [sys.executable, "-m", __spec__.name, *part, *(["--gated", *gated] if part[0] == "step" else [])]
+            print(f"== {' '.join(part)}", flush=True)
+            begun = time.monotonic()
+            try:
+                done = subprocess.run(command, cwd=ROOT, env={**os.environ, results.RECORD: str(lines)}, timeout=left)
+                reason = f"exit status {done.returncode}" if done.returncode else None
+            except subprocess.TimeoutExpired:
+                reason = f"stopped, the {budget:g} s were used up"
+            print(f"== {time.monotonic() - begun:.0f} s", flush=True)
+            if reason:
+                failed.append(f"{' '.join(part)}: {reason}")
+                continue
+            found = results.read_lines(lines)
+            entries += found
+            if part == ["gate"]:
+                gated = passed_gate(found)
+    if entries:
+        print("wrote", merge(entries).relative_to(ROOT))
+    for line in failed:
+        print("FAILED", line, file=sys.stderr)
+    return 1 if failed else 0
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Command line; returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m course.mnist_cnn.race", description=__doc__.splitlines()[0])
+    parser.add_argument("part", nargs="?", choices=PARTS, help="only this part (default: all, each in a process of its own)")
+    parser.add_argument("--batch", type=int, default=64, help="of the parts that take one")
+    parser.add_argument("--modes", nargs="+", help="only these modes of PyTorch")
+    parser.add_argument("--gated", nargs="*", default=(), choices=PRECISIONS, help="precisions that passed the gate")
+    parser.add_argument("--budget", type=float, default=480, help="seconds for everything; what does not fit is named")
+    options = parser.parse_args(arguments)
+    if hardware.gpu() is None:
+        print("the race needs an NVIDIA GPU, and there is none here", file=sys.stderr)
+        return 1
+    if options.part is None:
+        return everything(options.budget)
+    if options.part == "step":
+        step(options.batch, options.gated, options.modes)
+    elif options.part == "warm":
+        warm(options.batch)
+    else:
+        PARTS[options.part]()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
