@@ -69,7 +69,7 @@ def project(install, tmp_path, monkeypatch):
 def test_every_dependency_is_pinned_to_a_version_that_it_allows(extra, constraints):
     pinned = pins(constraints)
     optional = PROJECT["optional-dependencies"]
-    for line in PROJECT["dependencies"] + optional["test"] + optional[extra]:
+    for line in PROJECT["dependencies"] + optional["test"] + optional["site"] + optional[extra]:
         requirement = Requirement(line)
         assert pinned[canonicalize_name(requirement.name)] in requirement.specifier, line
 
@@ -96,7 +96,7 @@ def test_the_installed_packages_are_the_pinned_ones():
     torch = importlib.metadata.version("torch").split("+")[0]
     pinned = next(each for each in map(pins, ("constraints.txt", "constraints-cuda12.txt"))
                   if each["torch"] == torch)
-    lines = PROJECT["dependencies"] + PROJECT["optional-dependencies"]["test"]
+    lines = PROJECT["dependencies"] + PROJECT["optional-dependencies"]["test"] + PROJECT["optional-dependencies"]["site"]
     wrong, seen = [], set()
     waiting = [(Requirement(line), "") for line in lines]
     while waiting:
@@ -118,7 +118,7 @@ def test_conda_users_get_the_same():
     environment = yaml.safe_load((ROOT / "environment.yml").read_text())
     conda = [each for each in environment["dependencies"] if isinstance(each, str)]
     pip = next(each["pip"] for each in environment["dependencies"] if isinstance(each, dict))
-    assert pip == ["-c constraints.txt", "-e .[test]"]        # the very line that `make lab` gives to pip
+    assert pip == ["-c constraints.txt", "-e .[test,site]"]        # the very line that `make lab` gives to pip
     python = next(each for each in conda if each.startswith("python="))
     assert SpecifierSet(PROJECT["requires-python"]).contains(python.removeprefix("python="))
     named = {canonicalize_name(re.split("[=<>]", each)[0]) for each in conda}
@@ -274,7 +274,7 @@ def test_only_what_changed_is_installed_again(project, monkeypatch, tmp_path, ca
         return len((tmp_path / "pip.txt").read_text().splitlines())
 
     project.main()
-    assert "-c constraints.txt -e .[test]" in (tmp_path / "pip.txt").read_text()
+    assert "-c constraints.txt -e .[test,site]" in (tmp_path / "pip.txt").read_text()
     project.main()
     assert installs() == 1, "nothing changed"
     with open(tmp_path / "constraints.txt", "a") as file:
@@ -283,7 +283,7 @@ def test_only_what_changed_is_installed_again(project, monkeypatch, tmp_path, ca
     assert installs() == 2, "the pins changed"
     monkeypatch.setattr(project, "nvidia_driver", lambda: ((13, 0), (9, 0)))
     project.main()
-    assert installs() == 3 and "-e .[test,cuda13]" in (tmp_path / "pip.txt").read_text(), "a GPU came"
+    assert installs() == 3 and "-e .[test,site,cuda13]" in (tmp_path / "pip.txt").read_text(), "a GPU came"
     project.STAMP.unlink()
     project.main()
     assert installs() == 4, "an interrupted installation is taken up again"

@@ -153,7 +153,7 @@ def reason(log, otherwise):
 
 def install(kind):
     """Run pip, its progress on the screen, its complaints in a log."""
-    extras = "test" if kind == "cpu" else "test," + kind
+    extras = "test,site" if kind == "cpu" else "test,site," + kind
     command = [str(VENV_PYTHON), "-I", "-m", "pip", "install", "--disable-pip-version-check", "--no-input",
                "-c", CONSTRAINTS[kind], "-e", ".[%s]" % extras]
     print("Installing the pinned packages; the first time takes a few minutes", flush=True)
