@@ -9,6 +9,7 @@ import difflib
 import inspect
 
 from course.exercises import (
+    beating_pytorch,
     c_for_cuda,
     ecosystem,
     first_kernels,
@@ -27,7 +28,8 @@ from course.exercises.text import Note
 
 __all__ = ["EXERCISES", "QUIZZES", "NotSolved", "Outcome", "check", "hint", "quiz", "solution", "starter"]
 
-MODULES = (start, ecosystem, your_gpu, c_for_cuda, meet_the_gpu, first_kernels, memory, synchronization, profiling, matmul)
+MODULES = (start, ecosystem, your_gpu, c_for_cuda, meet_the_gpu, first_kernels, memory, synchronization, profiling, matmul,
+           beating_pytorch)
 EXERCISES = {e.id: e for module in MODULES for e in module.EXERCISES}
 QUIZZES = {q.id: q for module in MODULES for q in module.QUIZZES}
 _hints_shown = {}

@@ -1,0 +1,545 @@
+"""The exercises of chapter 17, Beating PyTorch."""
+
+import numpy as np
+from numba import cuda
+
+from course.exercises.first_kernels import replace, some_length, uniform
+from course.exercises.model import Exercise, Hypothesis, InOut, Launch, Out, Wrong, ceil_div
+from course.exercises.quiz import Quiz
+
+CHAPTER = "17_beating_pytorch"
+
+
+# ---- 17.channel_statistics: batch norm's numbers without the convolution ----
+
+
+@cuda.jit
+def channel_statistics(out, weight, first, second):
+    c = cuda.grid(1)
+    if c < out.shape[0]:
+        mean = square = 0.0
+        for i in range(first.size):
+            mean += weight[c, i] * first[i]
+            for j in range(first.size):
+                square += weight[c, i] * second[i, j] * weight[c, j]
+        out[c, 0] = mean
+        out[c, 1] = square - mean * mean
+
+
+@cuda.jit
+def statistics_not_centred(out, weight, first, second):
+    c = cuda.grid(1)
+    if c < out.shape[0]:
+        mean = square = 0.0
+        for i in range(first.size):
+            mean += weight[c, i] * first[i]
+            for j in range(first.size):
+                square += weight[c, i] * second[i, j] * weight[c, j]
+        out[c, 0] = mean
+        out[c, 1] = square
+
+
+@cuda.jit
+def statistics_of_the_diagonal(out, weight, first, second):
+    c = cuda.grid(1)
+    if c < out.shape[0]:
+        mean = square = 0.0
+        for i in range(first.size):
+            mean += weight[c, i] * first[i]
+            square += weight[c, i] * weight[c, i] * second[i, i]
+        out[c, 0] = mean
+        out[c, 1] = square - mean * mean
+
+
+@cuda.jit
+def statistics_of_half_the_pairs(out, weight, first, second):
+    c = cuda.grid(1)
+    if c < out.shape[0]:
+        mean = square = 0.0
+        for i in range(first.size):
+            mean += weight[c, i] * first[i]
+            for j in range(i + 1):
+                square += weight[c, i] * second[i, j] * weight[c, j]
+        out[c, 0] = mean
+        out[c, 1] = square - mean * mean
+
+
+@cuda.jit
+def statistics_without_guard(out, weight, first, second):
+    c = cuda.grid(1)
+    mean = square = 0.0
+    for i in range(first.size):
+        mean += weight[c, i] * first[i]
+        for j in range(first.size):
+            square += weight[c, i] * second[i, j] * weight[c, j]
+    out[c, 0] = mean
+    out[c, 1] = square - mean * mean
+
+
+def moments_of_patches(rng, shape):
+    """The first and second moments of random patches, and the weights of some channels."""
+    channels, taps = shape
+    patches = rng.normal(0.3, 1, (200, taps))
+    return {
+        "out": Out((channels, 2)),
+        "weight": uniform(rng, channels, taps),
+        "first": patches.mean(0).astype(np.float32),
+        "second": (patches.T @ patches / len(patches)).astype(np.float32),
+    }
+
+
+def statistics_of(out, weight, first, second):
+    """Mean and variance of each channel, in float64."""
+    weight, first, second = (a.astype(np.float64) for a in (weight, first, second))
+    mean = weight @ first
+    return np.stack([mean, np.einsum("ci,ij,cj->c", weight, second, weight) - mean**2], 1)
+
+
+CHANNEL_STATISTICS = Exercise(
+    id="17.channel_statistics",
+    title="Batch norm's numbers without the convolution",
+    chapter=CHAPTER,
+    minutes=12,
+    task=(
+        "Thread c computes the mean and the variance of a convolution's channel c, without the convolution: into `out[c, 0]` and"
+        " `out[c, 1]`. `weight[c]` holds the channel's taps, `first[i]` the mean over the batch of what tap i sees, and"
+        " `second[i, j]` the mean of the product of what taps i and j see."
+    ),
+    starter="""
+@cuda.jit
+def channel_statistics(out, weight, first, second):
+    c = cuda.grid(1)
+    ...                                      # your code: out[c, 0] the mean, out[c, 1] the variance
+""",
+    solution=channel_statistics,
+    inputs=moments_of_patches,
+    reference=statistics_of,
+    shapes=((1, 9), (32, 9), (33, 9), (5, 4), (64, 9), (3, 1)),
+    fresh=lambda rng: (int(rng.integers(2, 60)), int(rng.integers(2, 10))),
+    extents=lambda s: (s[0], 1, 1),
+    rtol=2e-4,
+    hints=(
+        "One output is a sum over taps: weight[c, i] · x[i]. The mean of a sum is the sum of the means.",
+        "The square of a sum of nine terms has 81: weight[c, i] · x[i] · weight[c, j] · x[j], for every i and j. Their"
+        " means are in"
+        " `second`.",
+        "The variance is the mean of the squares minus the square of the mean.",
+    ),
+    wrong=(
+        Wrong(statistics_not_centred, "wrong_value"),
+        Wrong(statistics_of_the_diagonal, "wrong_value"),
+        Wrong(statistics_of_half_the_pairs, "wrong_value"),
+        Wrong(statistics_without_guard, "missing_guard"),
+    ),
+    hypotheses=(
+        Hypothesis(
+            "wrong_value",
+            "The second column is the mean of the squares; the square of the mean is still in it.",
+            lambda out, weight, first, second: statistics_of(out, weight, first, second)
+            + np.stack([0 * weight[:, 0], (weight.astype(np.float64) @ first) ** 2], 1),
+        ),
+    ),
+)
+
+
+# ---- 17.where_from: the address that an implicit GEMM reads ----
+
+
+def where_from(row, column, height, width, channels):
+    image, pixel = divmod(row, height * width)
+    y, x = divmod(pixel, width)
+    tap, channel = divmod(column, channels)
+    y, x = y + tap // 3 - 1, x + tap % 3 - 1
+    if not (0 <= y < height and 0 <= x < width):
+        return -1
+    return ((image * height + y) * width + x) * channels + channel
+
+
+def where_without_padding(row, column, height, width, channels):
+    image, pixel = divmod(row, height * width)
+    y, x = divmod(pixel, width)
+    tap, channel = divmod(column, channels)
+    y, x = y + tap // 3, x + tap % 3
+    if not (0 <= y < height and 0 <= x < width):
+        return -1
+    return ((image * height + y) * width + x) * channels + channel
+
+
+def where_taps_swapped(row, column, height, width, channels):
+    image, pixel = divmod(row, height * width)
+    y, x = divmod(pixel, width)
+    tap, channel = divmod(column, channels)
+    y, x = y + tap % 3 - 1, x + tap // 3 - 1
+    if not (0 <= y < height and 0 <= x < width):
+        return -1
+    return ((image * height + y) * width + x) * channels + channel
+
+
+def where_channels_outside(row, column, height, width, channels):
+    image, pixel = divmod(row, height * width)
+    y, x = divmod(pixel, width)
+    channel, tap = divmod(column, 9)
+    y, x = y + tap // 3 - 1, x + tap % 3 - 1
+    if not (0 <= y < height and 0 <= x < width):
+        return -1
+    return ((image * height + y) * width + x) * channels + channel
+
+
+def where_wraps_around(row, column, height, width, channels):
+    tap, channel = divmod(column, channels)
+    return (row + (tap // 3 - 1) * width + tap % 3 - 1) * channels + channel
+
+
+def where_as_float(row, column, height, width, channels):
+    return float(where_from(row, column, height, width, channels))
+
+
+def entries_of_the_matrix(shape):
+    """Row and column of the matrix that nobody stores, and the sizes of the images."""
+    return dict(zip(("row", "column", "height", "width", "channels"), shape, strict=True))
+
+
+WHERE_FROM = Exercise(
+    id="17.where_from",
+    title="The matrix that nobody stores",
+    chapter=CHAPTER,
+    minutes=12,
+    kind="function",
+    task=(
+        "A 3×3 convolution with padding 1 as a matrix product: each row of the matrix stands for an output pixel (image after"
+        " image, line by line), each column for a tap and a channel (all channels of tap 0, then of tap 1 …; tap 0 is above"
+        " left, tap"
+        " 2 above right). The images lie as image, line, pixel, channel. Return the index, in the images' memory, of the"
+        " number in this `row` and `column`, or -1 where the tap looks outside of the image."
+    ),
+    starter="""
+def where_from(row, column, height, width, channels):
+    ...                          # which image, line and pixel is the row? which tap and channel the column?
+""",
+    solution=where_from,
+    inputs=lambda rng, shape: entries_of_the_matrix(shape),
+    reference=where_from,
+    shapes=((0, 0, 14, 14, 32), (0, 130, 14, 14, 32), (15, 5, 14, 14, 32), (15, 70, 14, 14, 32), (195, 287, 14, 14, 32),
+            (196, 159, 14, 14, 32), (250, 100, 14, 14, 32), (13, 5, 3, 5, 2), (22, 9, 3, 5, 2), (16, 15, 3, 5, 2),
+            (33, 7, 4, 6, 1), (9, 8, 2, 3, 4)),
+    fresh=lambda rng: (int(rng.integers(0, 60)), int(rng.integers(0, 27)), 4, 5, 3),
+    hints=(
+        "`divmod(row, height * width)` gives the image and the pixel within it; one more `divmod` gives line and place.",
+        "`divmod(column, channels)` gives the tap and the channel. Tap t looks `t // 3 - 1` lines down and `t % 3 - 1` to"
+        " the right.",
+        "A tap may look outside at four sides. Inside, the index is `((image * height + y) * width + x) * channels + channel`.",
+    ),
+    wrong=(
+        Wrong(where_without_padding, "off_by_one"),
+        Wrong(where_taps_swapped, "swapped_axes"),
+        Wrong(where_channels_outside, "swapped_axes"),
+        Wrong(where_wraps_around, "out_of_bounds"),
+        Wrong(where_as_float, "wrong_dtype"),
+    ),
+    hypotheses=(
+        Hypothesis("off_by_one", "The middle tap, number 4, looks at the pixel itself: a tap's offset begins at -1.",
+                   where_without_padding),
+        Hypothesis("swapped_axes", "Taps go line by line: tap 1 is above the pixel, tap 3 left of it.", where_taps_swapped),
+        Hypothesis("swapped_axes", "The channels lie next to each other: first comes the tap, then the channel.",
+                   where_channels_outside),
+        Hypothesis("out_of_bounds", "At the edge of an image the tap looks outside, and there is nothing: not the next"
+        " line's pixel.",
+                   where_wraps_around),
+    ),
+)
+
+
+# ---- 17.sgd_all: one update of everything ----
+
+
+@cuda.jit
+def sgd_all(state, rate):
+    i = cuda.grid(1)
+    if i < state.shape[1]:
+        state[0, i] -= rate * state[1, i]
+        state[1, i] = 0.0
+
+
+@cuda.jit
+def sgd_uphill(state, rate):
+    i = cuda.grid(1)
+    if i < state.shape[1]:
+        state[0, i] += rate * state[1, i]
+        state[1, i] = 0.0
+
+
+@cuda.jit
+def sgd_keeps_gradients(state, rate):
+    i = cuda.grid(1)
+    if i < state.shape[1]:
+        state[0, i] -= rate * state[1, i]
+
+
+@cuda.jit
+def sgd_zeroes_first(state, rate):
+    i = cuda.grid(1)
+    if i < state.shape[1]:
+        state[1, i] = 0.0
+        state[0, i] -= rate * state[1, i]
+
+
+@cuda.jit
+def sgd_without_guard(state, rate):
+    i = cuda.grid(1)
+    state[0, i] -= rate * state[1, i]
+    state[1, i] = 0.0
+
+
+SGD_ALL = Exercise(
+    id="17.sgd_all",
+    title="One update of everything",
+    chapter=CHAPTER,
+    minutes=6,
+    task=(
+        "All weights of the network lie one after the other in `state[0]`, their gradients in `state[1]`. One launch moves every"
+        " weight by `rate` times its gradient, downhill, and leaves every gradient zero for the next step."
+    ),
+    starter="""
+@cuda.jit
+def sgd_all(state, rate):
+    i = cuda.grid(1)
+    ...                                      # your code
+""",
+    solution=sgd_all,
+    inputs=lambda rng, n: {"state": InOut(uniform(rng, 2, *n)), "rate": np.float32(rng.uniform(0.1, 1))},
+    reference=lambda state, rate: np.stack([state[0].astype(np.float64) - rate * state[1], 0.0 * state[1]]),
+    shapes=((1,), (31,), (128,), (129,), (500,)),
+    fresh=some_length,
+    block=(128, 1, 1),
+    extents=lambda n: (n[0], 1, 1),
+    hints=(
+        "The layers do not matter any more: weight i needs gradient i, whatever layer they belong to.",
+        "Downhill is minus: w = w - rate · g. Then the gradient has been used.",
+        "Guard with `state.shape[1]`, the number of weights; `state.size` is twice that.",
+    ),
+    wrong=(
+        Wrong(sgd_uphill, "wrong_value"),
+        Wrong(sgd_keeps_gradients, "wrong_value"),
+        Wrong(sgd_zeroes_first, "wrong_value"),
+        Wrong(sgd_without_guard, "missing_guard"),
+    ),
+    hypotheses=(
+        Hypothesis("wrong_value", "The weights went uphill: the sign is wrong.",
+                   lambda state, rate: np.stack([state[0].astype(np.float64) + rate * state[1], 0.0 * state[1]])),
+        Hypothesis("wrong_value", "The gradients are still there: the next step would add its own to them.",
+                   lambda state, rate: np.stack([state[0].astype(np.float64) - rate * state[1], state[1]])),
+    ),
+)
+
+
+# ---- 17.bn_relu_pool: the leaderboard ----
+
+BN_RELU_POOL_CU = """
+// Batch norm (as scale and shift of each channel), ReLU and 2x2 max-pooling in one pass.
+// y [rows, width, channels], out [rows / 2, width / 2, channels]; width is even, channels a multiple of 4.
+__global__ void bn_relu_pool(float* out, const float* y, const float* scale, const float* shift,
+                             int rows, int width, int channels)
+{
+    int fours = channels / 4, total = rows / 2 * (width / 2) * fours;
+    const float4* in = reinterpret_cast<const float4*>(y);
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < total; i += gridDim.x * blockDim.x) {
+        int c = i % fours, x = i / fours % (width / 2), r = i / fours / (width / 2);
+        float4 s = reinterpret_cast<const float4*>(scale)[c], t = reinterpret_cast<const float4*>(shift)[c];
+        float4 best = make_float4(0, 0, 0, 0);
+        for (int k = 0; k < 4; ++k) {
+            float4 v = in[((2 * r + k / 2) * width + 2 * x + k % 2) * fours + c];
+            best.x = fmaxf(best.x, fmaf(s.x, v.x, t.x));
+            best.y = fmaxf(best.y, fmaf(s.y, v.y, t.y));
+            best.z = fmaxf(best.z, fmaf(s.z, v.z, t.z));
+            best.w = fmaxf(best.w, fmaf(s.w, v.w, t.w));
+        }
+        reinterpret_cast<float4*>(out)[i] = best;
+    }
+}
+"""
+
+PLAIN_BN_RELU_POOL = """
+__global__ void bn_relu_pool(float* out, const float* y, const float* scale, const float* shift,
+                             int rows, int width, int channels)
+{
+    int total = rows / 2 * (width / 2) * channels;
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < total; i += gridDim.x * blockDim.x) {
+        int c = i % channels, x = i / channels % (width / 2), r = i / channels / (width / 2);
+        float best = 0;
+        for (int k = 0; k < 4; ++k)
+            best = fmaxf(best, scale[c] * y[((2 * r + k / 2) * width + 2 * x + k % 2) * channels + c] + shift[c]);
+        out[i] = best;
+    }
+}
+"""
+POOLED_FIRST = replace(
+    replace(PLAIN_BN_RELU_POOL, "float best = 0;", "float best = -1e30f;"),
+    "best = fmaxf(best, scale[c] * y[((2 * r + k / 2) * width + 2 * x + k % 2) * channels + c] + shift[c]);\n        out[i]"
+    " = best;",
+    "best = fmaxf(best, y[((2 * r + k / 2) * width + 2 * x + k % 2) * channels + c]);\n"
+    "        out[i] = fmaxf(0, scale[c] * best + shift[c]);",
+)
+NORMALIZED_AFTER_RELU = replace(PLAIN_BN_RELU_POOL, "scale[c] * y[", "shift[c] + scale[c] * fmaxf(0, y[").replace(
+    "* channels + c] + shift[c]);", "* channels + c]));")
+
+
+def feature_maps(rng, shape):
+    """Outputs of a convolution, and the two numbers a channel that batch norm comes down to; some scales are negative."""
+    rows, width, channels = shape
+    return {
+        "out": Out((rows // 2, width // 2, channels)),
+        "y": uniform(rng, rows, width, channels),
+        "scale": uniform(rng, channels),
+        "shift": uniform(rng, channels) * np.float32(0.5),
+        "rows": rows,
+        "width": width,
+        "channels": channels,
+    }
+
+
+def pooled(out, y, scale, shift, rows, width, channels):
+    """Normalized, without what is below zero, the largest of each 2×2 window: in float64."""
+    z = np.maximum(y.astype(np.float64) * scale + shift, 0)
+    return z.reshape(rows // 2, 2, width // 2, 2, channels).max((1, 3))
+
+
+def few_and_enough_blocks(shape):
+    """Two blocks for everything, and a thread for each output."""
+    outputs = shape[0] // 2 * (shape[1] // 2) * shape[2]
+    return [Launch((2, 1, 1), (64, 1, 1), "two blocks for everything"), Launch((ceil_div(outputs, 64), 1, 1), (64, 1, 1))]
+
+
+BN_RELU_POOL = Exercise(
+    id="17.bn_relu_pool",
+    title="Beat our kernel",
+    chapter=CHAPTER,
+    minutes=30,
+    kind="cuda_c",
+    kernel_name="bn_relu_pool",
+    path="build/bn_relu_pool.cu",
+    task=(
+        "Batch norm, ReLU and max-pooling in one pass. `y` holds `rows` lines of `width` pixels with `channels` channels"
+        " each; each"
+        " value becomes `scale[c] * y + shift[c]`, what is negative becomes 0, and of each 2×2 window the largest goes to `out`."
+        " `rows` and `width` are even, `channels` is a multiple of 4. Any number of blocks must do, so loop with the grid's"
+        " stride. Right first; then make it fast, and let the leaderboard time it beside ours."
+    ),
+    starter="""
+%%writefile build/bn_relu_pool.cu
+// y [rows, width, channels], scale and shift [channels], out [rows / 2, width / 2, channels]
+__global__ void bn_relu_pool(float* out, const float* y, const float* scale, const float* shift,
+                             int rows, int width, int channels)
+{
+    int total = rows / 2 * (width / 2) * channels;
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < total; i += gridDim.x * blockDim.x) {
+        // your code: which line, pixel and channel is output i? which four values does it look at?
+    }
+}
+""",
+    solution=BN_RELU_POOL_CU,
+    inputs=feature_maps,
+    reference=pooled,
+    shapes=((2, 2, 4), (4, 6, 4), (6, 4, 8), (28, 28, 4), (8, 14, 32), (2, 10, 12)),
+    fresh=lambda rng: tuple(2 * int(n) for n in rng.integers(1, 6, 2)) + (4 * int(rng.integers(1, 5)),),
+    block=(64, 1, 1),
+    extents=lambda s: (s[0] // 2 * (s[1] // 2) * s[2], 1, 1),
+    launches=few_and_enough_blocks,
+    is_square=lambda s: s[0] == s[1],
+    swapped=(0, 1),
+    hints=(
+        "Output i: its channel is `i % channels`, its place in the line `i / channels % (width / 2)`, its line what is left.",
+        "The window of output (r, x) is at lines 2r and 2r + 1, pixels 2x and 2x + 1. Starting the maximum at 0 is the ReLU.",
+        "Faster: the channels of a pixel lie side by side, so a thread can take four of them, as a `float4`, in one load. Then"
+        " it needs scale and shift once for four windows of four values.",
+    ),
+    wrong=(
+        Wrong(POOLED_FIRST, "wrong_value"),
+        Wrong(NORMALIZED_AFTER_RELU, "wrong_value"),
+        Wrong(replace(PLAIN_BN_RELU_POOL, "i += gridDim.x * blockDim.x", "i += total"), "needs_full_grid"),
+        Wrong(replace(PLAIN_BN_RELU_POOL, "float best = 0;", "float best = -1e30f;"), "wrong_value"),
+        Wrong(replace(PLAIN_BN_RELU_POOL, "i < total; ", "i <= total; "), "off_by_one"),
+        Wrong(replace(PLAIN_BN_RELU_POOL, "2 * x + k % 2", "x + k % 2"), "wrong_value"),
+    ),
+    hypotheses=(
+        Hypothesis(
+            "wrong_value",
+            "It pools first and normalizes then. Where a channel's scale is negative, the largest becomes the smallest.",
+            lambda out, y, scale, shift, rows, width, channels: np.maximum(
+                y.astype(np.float64).reshape(rows // 2, 2, width // 2, 2, channels).max((1, 3)) * scale + shift, 0),
+        ),
+    ),
+)
+
+EXERCISES = (CHANNEL_STATISTICS, WHERE_FROM, SGD_ALL, BN_RELU_POOL)
+
+QUIZZES = (
+    Quiz(
+        id="17.q_graph",
+        question="At batch 64 one CUDA graph makes PyTorch's step several times faster; at batch 4,096 it hardly helps. Why?",
+        choices={
+            "a": "A graph's kernels run on more SMs, and a large batch has them all already",
+            "b": "A graph removes the cost of launching, and with large kernels the GPU never waits for a launch",
+            "c": "A large batch does not fit into a graph",
+        },
+        answer="b",
+        explain_right="The same kernels run with the same speed. What a graph saves is the host's time, which only shows"
+        " where the "
+        "GPU is done before the next kernel has been launched.",
+        explain={
+            "a": "A graph does not change where a kernel runs.",
+            "c": "A graph holds kernels and addresses, not data: it is as large for every batch.",
+        },
+    ),
+    Quiz(
+        id="17.q_recompute",
+        question="Our backward pass computes the first convolution again. Its multiplications are done twice. Why is that"
+        " faster?",
+        choices={
+            "a": "The second time the results are in the cache",
+            "b": "Tensor cores make multiplications free",
+            "c": "Nine multiplications cost less than storing the result and reading it back",
+        },
+        answer="c",
+        explain_right="The output of conv1 is 32 times its input. Storing and reading it moves far more bytes than the"
+        " small input, "
+        "and the step is limited by bytes there.",
+        explain={
+            "a": "At large batches nothing of the forward pass is left in the cache when the backward pass comes.",
+            "b": "They are fast, but the reason lies in the memory: what is never stored is never moved.",
+        },
+    ),
+    Quiz(
+        id="17.q_master",
+        question="Weights in bf16 only, updated with a rate of 0.05: after a while the network stops learning. Why?",
+        choices={
+            "a": "bf16 has a smaller range than fp32, so the weights overflow",
+            "b": "An update smaller than 1/512 or so of the weight is rounded away",
+            "c": "Tensor cores cannot add",
+        },
+        answer="b",
+        explain_right="bf16 keeps 8 bits of a number. A weight of 1 plus 0.001 is 1 again, every time. So the updates go to"
+        " a copy in "
+        "fp32, and bf16 is made from that.",
+        explain={
+            "a": "bf16 has fp32's exponent, so nearly the same range. What it lacks is digits.",
+            "c": "They add in fp32; the update of a weight is not done by them at all.",
+        },
+    ),
+    Quiz(
+        id="17.q_gate",
+        question="A trainer is twice as fast as PyTorch, and after the same epochs it is right on 97.9 % where PyTorch has"
+        " 98.9 %. "
+        "What does its time say?",
+        choices={
+            "a": "Twice as fast",
+            "b": "Nothing yet: it computes something else",
+            "c": "Twice as fast at large batches",
+        },
+        answer="b",
+        explain_right="Dropping work is easy to make fast. Only among versions that learn equally well is a time a comparison.",
+        explain={
+            "a": "With a gradient that is left out one could be ten times as fast.",
+            "c": "The batch size has nothing to do with it: it has another result.",
+        },
+    ),
+)
