@@ -16,6 +16,8 @@ def only(source):
     ('extern "C" __global__ void k(float* __restrict__ out) {}', "k(float *out)"),
     ("static __global__ void\nk(unsigned char pixels[], std::uint32_t n);", "k(unsigned char *pixels, uint32_t n)"),
     ("__global__ void __launch_bounds__(256, (2)) k(double x = 1.0) {}", "k(double x)"),
+    ("__global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(384, 1)\nk(const __grid_constant__ CUtensorMap map) {}",
+     "k(const CUtensorMap map)"),
     ("void __global__ k(float const *x, unsigned) {}", "k(const float *x, unsigned )"),
     ("__global__ void k(void) {}", "k()"),
     ("__global__ void k() {}", "k()"),

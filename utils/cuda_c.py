@@ -19,6 +19,8 @@ from utils.signature import Parameter, Signature, kernels_in
 MAX_THREADS_PER_BLOCK = 1024
 MAX_BLOCK = (1024, 1024, 64)
 MAX_GRID = (2**31 - 1, 65535, 65535)
+MAX_SHARED_UNASKED = 48 << 10  # bytes of dynamic shared memory a block gets without its kernel's limit being raised
+BFLOAT16 = ("__nv_bfloat16", "nv_bfloat16", "__nv_bfloat162", "nv_bfloat162")
 
 
 class CompileError(LearnerError):
@@ -137,6 +139,10 @@ def _argument(signature: Signature, parameter: Parameter, value, after: contextl
     where = f"{signature.name}: `{parameter}`"
     if parameter.pointer:
         return _pointer(where, parameter, value, after)
+    if parameter.type == "CUtensorMap":
+        if type(value).__name__ != "TensorMapDescriptor":
+            raise TypeError(f"{where} takes what utils.tensor_map.tensor_map(array, box=...) makes, got {type(value).__name__}")
+        return value
     if isinstance(value, np.generic | int | float | bool) or isinstance(value, np.ndarray) and value.ndim == 0:
         return _scalar(where, parameter, value)
     if isinstance(value, ctypes._SimpleCData | ctypes.Structure):
@@ -171,6 +177,8 @@ def _pointer(where: str, parameter: Parameter, value, after: contextlib.ExitStac
     if parameter.dtype is not None and dtype != parameter.dtype.name:
         raise TypeError(f"{where} points to {parameter.dtype.name}, got an array of {dtype}. "
                         f"Convert it first, e.g. a.astype(np.{parameter.dtype.name})")
+    if parameter.type in BFLOAT16 and dtype not in ("bfloat16", "uint16"):  # NumPy has no bfloat16: uint16 holds its bits
+        raise TypeError(f"{where} points to bfloat16, got an array of {dtype}. Convert it first, e.g. a.to(torch.bfloat16)")
     if not _is_contiguous(value):
         raise TypeError(f"{where}: the array is not contiguous in memory (a transposed or strided view?), so a bare "
                         "pointer would walk over the wrong elements. Pass np.ascontiguousarray(a) or a.contiguous()")
@@ -230,7 +238,7 @@ class _Nvrtc:
         self._device = Device()
         self._device.set_current()
         options = ProgramOptions(
-            name=module.path.name, arch=gpu().arch, std="c++17", lineinfo=True,
+            name=module.path.name, arch=_own_arch(), std="c++17", lineinfo=True,
             include_path=[str(module.path.resolve().parent), *_toolkit_headers()],
             define_macro=[flag[2:] for flag in module._flags if flag.startswith("-D")] or None,
             use_fast_math=True if "--use_fast_math" in module._flags or "-use_fast_math" in module._flags else None)
@@ -241,10 +249,13 @@ class _Nvrtc:
                 raise
             raise CompileError(annotate(str(error).partition("compilation log:")[2], {module.path.name: module.path})) from None
         self._kernels = {expression: code.get_kernel(expression) for expression in expressions}
+        self._shared_limit = dict.fromkeys(expressions, MAX_SHARED_UNASKED)
 
     def launch(self, expression, grid, block, shared_bytes, stream, arguments):
         from cuda.core import LEGACY_DEFAULT_STREAM, LaunchConfig, launch
 
+        if shared_bytes > self._shared_limit[expression]:
+            self._raise_shared_limit(expression, shared_bytes)
         config = LaunchConfig(grid=grid, block=block, shmem_size=shared_bytes)
         # A ctypes pointer is passed as the integer it holds; every other ctypes value as it is.
         values = [a.value or 0 if isinstance(a, ctypes.c_void_p) else a for a in arguments]
@@ -252,6 +263,28 @@ class _Nvrtc:
             launch(_stream(stream) if stream else LEGACY_DEFAULT_STREAM, config, self._kernels[expression], *values)
         except Exception as error:
             raise LaunchError(f"{expression}[{grid}, {block}, {shared_bytes}]: {explain(str(error))}") from None
+
+    def _raise_shared_limit(self, expression, shared_bytes):
+        """More than 48 KB of dynamic shared memory a block must be asked for, as cudaFuncSetAttribute does in CUDA C++."""
+        from cuda.bindings import driver
+
+        most = self._device.properties.max_shared_memory_per_block_optin
+        if shared_bytes > most:
+            raise LaunchError(f"{expression}: {shared_bytes:,} bytes of shared memory a block; this GPU has {most:,}. "
+                              "Use smaller tiles or fewer stages")
+        kernel = self._kernels[expression]
+        (error,) = driver.cuKernelSetAttribute(driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                               shared_bytes, kernel.handle, self._device.device_id)
+        if error != driver.CUresult.CUDA_SUCCESS:
+            static = kernel.attributes.shared_size_bytes
+            raise LaunchError(f"{expression}: {shared_bytes:,} bytes of dynamic shared memory a block are refused ({error.name}); "
+                              f"this GPU has {most:,}, of which the kernel's own __shared__ arrays take {static:,}")
+        self._shared_limit[expression] = shared_bytes
+
+
+def _own_arch() -> str:
+    """This GPU's architecture with all that only it has: ``sm_90a`` adds Hopper's wgmma and setmaxnreg to ``sm_90``."""
+    return gpu().arch + ("a" if gpu().compute_capability >= (9, 0) else "")
 
 
 def _stream(stream):

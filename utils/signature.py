@@ -25,6 +25,9 @@ _VECTOR = re.compile(r"(char|uchar|short|ushort|int|uint|longlong|ulonglong|floa
 _VECTOR_BASE = {"uchar": "unsigned char", "ushort": "unsigned short", "uint": "unsigned int", "longlong": "long long",
                 "ulonglong": "unsigned long long"}
 
+# What may stand between __global__ and the kernel's name and looks like a function: __launch_bounds__(256, (2)) ...
+_ATTRIBUTE = re.compile(r"__(?:launch_bounds|cluster_dims|maxnreg)__\s*\([^()]*(?:\([^()]*\)[^()]*)*\)")
+
 
 @dataclass(frozen=True)
 class Parameter:
@@ -71,7 +74,7 @@ def kernels_in(source: str) -> dict[str, Signature]:
     text = _strip_comments(source)
     found = {}
     for match in re.finditer(r"\b__global__\b", text):
-        declaration = re.sub(r"__launch_bounds__\s*\([^()]*(?:\([^()]*\)[^()]*)*\)", " ", text[match.end():match.end() + 4000])
+        declaration = _ATTRIBUTE.sub(" ", text[match.end():match.end() + 4000])
         head = re.match(r"[^(;{]*?(\w+)\s*\(", declaration)
         if not head:
             continue
