@@ -277,8 +277,8 @@ class _Nvrtc:
                                                shared_bytes, kernel.handle, self._device.device_id)
         if error != driver.CUresult.CUDA_SUCCESS:
             static = kernel.attributes.shared_size_bytes
-            raise LaunchError(f"{expression}: {shared_bytes:,} bytes of dynamic shared memory a block are refused ({error.name}); "
-                              f"this GPU has {most:,}, of which the kernel's own __shared__ arrays take {static:,}")
+            raise LaunchError(f"{expression}: {shared_bytes:,} bytes of dynamic shared memory a block are refused "
+                              f"({error.name}); this GPU has {most:,}, and the kernel's own __shared__ arrays take {static:,}")
         self._shared_limit[expression] = shared_bytes
 
 
