@@ -52,4 +52,4 @@ def _defines(line: str, lines: list[str], n: int) -> str | None:
 
 def _continues(line: str) -> bool:
     """Whether a line is the first half of a definition whose name stands on the next one."""
-    return bool(re.match(r"(static |inline |__device__|__launch_bounds__|__forceinline__)", line)) and not re.search(r"[;{}]", line)
+    return bool(re.match(r"(static|inline|__device__|__forceinline__)\b", line)) and not re.search(r"[;{}]", line)

@@ -3,9 +3,14 @@
     python -m course.mnist_cnn.race [--budget SECONDS]     everything, and the results into assets/results (`make race`)
     python -m course.mnist_cnn.race step --batch 64        one part, printed only
 
-The parts: `warm` (torch.compile's work at one batch size, done beforehand), `gate` (test accuracy of each precision over several seeds), `step` (the race at one batch size), `kernels` (each
-of our kernels), `profile` (PyTorch's kernels), `program` (whole
-programs, from start to 98.5 % of the test digits).
+The parts, in the order in which they run:
+
+    gate        test accuracy of each precision, over several seeds
+    warm        torch.compile's work at one batch size, done beforehand
+    step        the race at one batch size
+    kernels     each of our kernels
+    program     whole programs, from the command to 98.5 % of the test digits
+    profile     PyTorch's kernels
 
 Nothing is timed that was not verified: from the same weights and on the same batches, each rival must have the losses of
 eager fp32, within what its precision rounds. No time of ours is recorded unless its accuracy is PyTorch's in fp32.
