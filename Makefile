@@ -8,7 +8,7 @@ IN_VENV = PATH="$(CURDIR)/.venv/bin:$$PATH"
 LAB_FLAGS = --allow-root --log-level=WARN --LabApp.default_url=/lab/tree/course/index.ipynb \
             $(if $(wildcard /.dockerenv /run/.containerenv),--ip=0.0.0.0)
 
-.PHONY: help lab test doctor record install clean
+.PHONY: help lab test slides site doctor record install clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s%s\n", $$1, $$2}' Makefile
@@ -19,6 +19,12 @@ lab: install ## open the course in JupyterLab (the first time it installs everyt
 test: install ## lint, unit tests, and every notebook from top to bottom
 	.venv/bin/python -m ruff check .
 	$(IN_VENV) .venv/bin/python -m pytest -n 2 --dist loadfile --nbval-lax --nbval-cell-timeout=120 tests course chapters
+
+slides: install ## every chapter as a deck that opens without a network, in build/slides
+	.venv/bin/python -m course.publish.slides
+
+site: install ## the course as a website to read, in build/site
+	.venv/bin/python -m course.publish.site
 
 doctor: install ## find what is wrong with this machine's set-up, and the cure
 	@$(IN_VENV) .venv/bin/python -m utils.doctor

@@ -1,0 +1,30 @@
+// Shows the slides, and makes those smaller that would not fit: down to SMALLEST, where code is as large as in JupyterLab.
+const SCREEN = { width: 1280, height: 720 };
+const SMALLEST = 0.65;
+
+function fits(slide) {
+  const wide = [slide, ...slide.querySelectorAll("pre, table, img")].some((each) => each.scrollWidth > each.clientWidth + 1);
+  return slide.scrollHeight <= SCREEN.height && !wide;
+}
+
+function fit(slide) {
+  const content = document.createElement("div");
+  content.className = "content";
+  content.append(...slide.childNodes);
+  slide.append(content);
+  for (let zoom = 1; !fits(slide) && zoom > SMALLEST;) {
+    zoom = Math.max(SMALLEST, zoom - 0.05);
+    content.style.zoom = zoom;
+  }
+  slide.dataset.fits = fits(slide);
+}
+
+window.addEventListener("load", async () => {
+  document.body.classList.add("measuring");     // all slides are laid out, before reveal.js hides all but one
+  document.querySelectorAll(".slides > section > section").forEach(fit);
+  document.body.classList.remove("measuring");
+  await Reveal.initialize({
+    ...SCREEN, margin: 0, center: false, transition: "none", hash: true, slideNumber: "c/t", plugins: [RevealNotes],
+  });
+  document.body.dataset.ready = "yes";
+});

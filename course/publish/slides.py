@@ -1,0 +1,101 @@
+"""Slide decks that open without a network: one HTML file a chapter, with everything it needs inside.
+
+    python -m course.publish.slides [FOLDER] [NOTEBOOK.ipynb ...]          (`make slides`, into build/slides)
+
+nbconvert lays out the slides, reveal.js (from the package sphinx-revealjs) shows them, `deck/` holds our page, its style
+and the script that makes a slide that is too tall smaller. Formulas are MathML, widgets are stills.
+"""
+
+import argparse
+import importlib.resources
+import re
+from pathlib import Path
+
+import nbformat
+from jinja2 import pass_context
+from nbconvert import SlidesExporter
+from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
+from traitlets.config import Config
+
+from course.publish.mathml import mathml
+from course.publish.stills import stills
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+OURS = Path(__file__).resolve().parent / "deck"
+CONFIG = Config({"CSSHTMLHeaderPreprocessor": {"style": "friendly"}})
+REVEAL = importlib.resources.files("sphinx_revealjs") / "_static" / "revealjs"
+
+
+class Renderer(IPythonRenderer):
+    """nbconvert's Markdown, with MathML for formulas in place of text for a script to find."""
+
+    def inline_math(self, body):
+        return mathml(body)
+
+    def block_math(self, body):
+        return mathml(body, display=True)
+
+
+class Exporter(SlidesExporter):
+    """nbconvert's slides in our page. Pictures that a text shows are put inside too."""
+
+    template_file = "deck.html.j2"
+    exclude_anchor_links = True
+
+    @property
+    def extra_template_paths(self):
+        return [str(OURS)]
+
+    @pass_context
+    def markdown2html(self, context, source):
+        renderer = Renderer(escape=False, embed_images=True, exclude_anchor_links=True,
+                            attachments=context.get("cell", {}).get("attachments", {}),
+                            path=context["resources"]["metadata"].get("path", ""))
+        return MarkdownWithMath(renderer=renderer).render(source)
+
+
+def notebooks():
+    """The start page and the chapters that are written."""
+    return [ROOT / "course" / "index.ipynb", *sorted((ROOT / "chapters").glob("[0-9]*.ipynb"))]
+
+
+def deck(path):
+    """The deck of the notebook at `path`, as HTML."""
+    notebook = stills(nbformat.read(path, as_version=4))
+    title = re.search(r"^# (.+)$", notebook.cells[0].source, re.M).group(1)
+    resources = {"metadata": {"name": path.stem, "path": str(path.parent)},
+                 "deck": {"title": title,
+                          "style": [(REVEAL / "dist" / "reveal.css").read_text(), (OURS / "deck.css").read_text()],
+                          "scripts": [(REVEAL / "dist" / "reveal.js").read_text(),
+                                      (REVEAL / "plugin" / "notes" / "notes.js").read_text(),
+                                      (OURS / "deck.js").read_text()]}}
+    html, _ = Exporter(config=CONFIG).from_notebook_node(notebook, resources)
+    return other_decks(html)
+
+
+def other_decks(html):
+    """Links to notebooks beside this one lead to their decks."""
+    return re.sub(r'(<a [^>]*href=")(?:\.\./)?(?:chapters/|course/)?(\w+)\.ipynb(?:#[^"]*)?(")', r"\1\2.html\3", html)
+
+
+def write(folder, paths):
+    """Write the decks of the notebooks into the folder. Returns the files."""
+    folder.mkdir(parents=True, exist_ok=True)
+    files = []
+    for path in paths:
+        files.append(folder / f"{path.stem}.html")
+        files[-1].write_text(deck(path), encoding="utf-8")
+    return files
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="python -m course.publish.slides", description=__doc__.splitlines()[0])
+    parser.add_argument("folder", nargs="?", type=Path, default=ROOT / "build" / "slides")
+    parser.add_argument("notebooks", nargs="*", type=Path, help="only these (default: all)")
+    options = parser.parse_args()
+    for file in write(options.folder, [path.resolve() for path in options.notebooks] or notebooks()):
+        print(file)
+
+
+if __name__ == "__main__":
+    main()

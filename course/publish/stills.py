@@ -1,0 +1,115 @@
+"""Stills of widgets: what a notebook's sliders, quizzes and pictures looked like when it was saved, as plain HTML.
+
+A deck or a web page has no kernel to answer a slider, and the scripts that draw ipywidgets come from the network. So each
+widget is replaced by a picture of itself: HTML form fields that are switched off.
+"""
+
+import copy
+import html
+
+STATE = "application/vnd.jupyter.widget-state+json"
+VIEW = "application/vnd.jupyter.widget-view+json"
+NOTE = "To use this, open the chapter in JupyterLab."
+
+
+def stills(notebook):
+    """A copy of the notebook in which HTML stands for every widget and for every picture with a description.
+
+    A widget that brought a picture of its own keeps that. Raises KeyError for a widget whose state was not saved.
+    """
+    notebook = copy.deepcopy(notebook)
+    models = notebook.metadata.pop("widgets", {}).get(STATE, {}).get("state", {})
+    for cell in notebook.cells:
+        for output in cell.get("outputs", []):
+            data = output.get("data", {})
+            view = data.pop(VIEW, None)
+            if "image/png" in data:
+                data["text/html"] = picture(output)
+                del data["image/png"]
+            elif view is not None:
+                data["text/html"] = f'<div class="still" title="{NOTE}">{widget(view["model_id"], models)}</div>'
+    return notebook
+
+
+def picture(output):
+    """An output's PNG as an <img> element, with the description that the course's pictures carry."""
+    alt = output.get("metadata", {}).get("image/png", {}).get("alt", "")
+    return f'<img alt="{html.escape(alt)}" src="data:image/png;base64,{"".join(output["data"]["image/png"].split())}">'
+
+
+def widget(reference, models):
+    """HTML for one widget. reference: its id, or "IPY_MODEL_" and its id; models: the notebook's saved widget state."""
+    model = models[reference.removeprefix("IPY_MODEL_")]
+    draw = DRAW.get(model["model_name"])
+    if draw is None:
+        raise ValueError(f"{model['model_name']}: course/publish/stills.py does not know how to draw it")
+    return draw(model, models)
+
+
+def box(model, models):
+    kind = "row" if model["model_name"] == "HBoxModel" else "column"
+    return f'<div class="still-{kind}">{"".join(widget(child, models) for child in model["state"]["children"])}</div>'
+
+
+def labelled(state, inside):
+    words = f'<span class="still-label">{html.escape(state["description"])}</span>' if state.get("description") else ""
+    return f'<label class="still-field">{words}{inside}</label>'
+
+
+def slider(model, models):
+    state = model["state"]
+    limits = " ".join(f'{name}="{state[name]}"' for name in ("min", "max", "step", "value"))
+    return labelled(state, f'<input type="range" disabled {limits}><span>{state["value"]}</span>')
+
+
+def number(model, models):
+    return labelled(model["state"], f'<input type="number" disabled value="{model["state"]["value"]}">')
+
+
+def dropdown(model, models):
+    state = model["state"]
+    chosen = "" if state["index"] is None else state["_options_labels"][state["index"]]
+    return labelled(state, f"<select disabled><option>{html.escape(chosen)}</option></select>")
+
+
+def radio(model, models):
+    state = model["state"]
+    rows = (f'<label><input type="radio" disabled{" checked" if n == state["index"] else ""}> {html.escape(words)}</label>'
+            for n, words in enumerate(state["_options_labels"]))
+    return f'<div class="still-column">{"".join(rows)}</div>'
+
+
+def button(model, models):
+    return f'<button type="button" disabled>{html.escape(model["state"]["description"])}</button>'
+
+
+def play(model, models):
+    return '<button type="button" disabled aria-label="play">▶</button>'
+
+
+def words(model, models):
+    return f'<div>{model["state"]["value"]}</div>' if model["state"]["value"] else ""
+
+
+def image(model, models):
+    data = next(buffer["data"] for buffer in model["buffers"] if buffer["path"] == ["value"])
+    return f'<img alt="The picture at this step" src="data:image/png;base64,{data}">'
+
+
+def output(model, models):
+    return "".join(shown(each) for each in model["state"]["outputs"])
+
+
+def shown(output):
+    """HTML for one output inside a widget: a picture, HTML, or text."""
+    data = output.get("data", {})
+    if "image/png" in data:
+        return picture(output)
+    if "text/html" in data:
+        return data["text/html"]
+    return f'<pre>{html.escape(output.get("text") or data.get("text/plain", ""))}</pre>'
+
+
+DRAW = {"VBoxModel": box, "HBoxModel": box, "IntSliderModel": slider, "FloatSliderModel": slider,
+        "BoundedIntTextModel": number, "DropdownModel": dropdown, "RadioButtonsModel": radio, "ButtonModel": button,
+        "PlayModel": play, "HTMLModel": words, "ImageModel": image, "OutputModel": output}
