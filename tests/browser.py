@@ -86,11 +86,13 @@ def browser():
 
 @pytest.fixture
 def page(browser, request):
-    """An empty page of 1280 × 720 with storage of its own (Playwright's `Page`)."""
+    """An empty page of 1280 × 720 with storage of its own (Playwright's `Page`). A test that fails keeps what it saw last."""
     context = browser.new_context(viewport=VIEWPORT, reduced_motion="reduce")
     page = context.new_page()
+    failed = request.session.testsfailed
     yield page
-    keep(page, f"last_{request.node.name}")
+    if request.session.testsfailed > failed:
+        keep(page, f"failed_{request.node.name}")
     context.close()
 
 
