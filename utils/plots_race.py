@@ -122,8 +122,8 @@ def race_chart():
 # ---- where the time goes ------------------------------------------------------------------------------------------
 
 
-def bars(parts: Mapping[str, float], *, title: str, unit: str = "µs", what: str):
-    """A bar for each part, the longest first, with its share of all. what: for those who cannot see it."""
+def bars(parts: Mapping[str, float], *, title: str, what: str, unit: str = "µs", share: bool = True):
+    """A bar for each part, the longest first, with its `share` of all. what: for those who cannot see it."""
     parts = dict(sorted(parts.items(), key=lambda item: -item[1]))
     total = sum(parts.values())
     fig = figure(8, 0.9 + 0.32 * max(1, len(parts)), alt=f"{what}: " + (", ".join(
@@ -131,7 +131,8 @@ def bars(parts: Mapping[str, float], *, title: str, unit: str = "µs", what: str
     axes = fig.add_subplot()
     axes.barh(list(parts), list(parts.values()), color=ACCENT, height=0.65)
     for row, value in enumerate(parts.values()):
-        axes.text(value, row, f" {value:,.1f} {unit} · {value / total:.0%}", va="center", fontsize=8.5, color=INK)
+        text = f" {value:,.1f} {unit}" + (f" · {value / total:.0%}" if share else "")
+        axes.text(value, row, text, va="center", fontsize=8.5, color=INK)
     axes.set_xlim(0, 1.25 * max(parts.values(), default=1))
     axes.invert_yaxis()
     axes.set_title(title, fontsize=9.5, loc="left", color=INK)

@@ -1,6 +1,6 @@
 """A whole training program: from nothing to a network that reads 98.5 % of MNIST's test digits.
 
-    python -m course.mnist_cnn.program ours [--batch 256] [--lr 0.1]
+    python -m course.mnist_cnn.program ours [--batch 128] [--lr 0.05]
     python -m course.mnist_cnn.program graph_tf32          any mode of course.mnist_cnn.pytorch_modes
 
 Chapter 17 times such programs as a user would: with a stopwatch from the command to the prompt. Both sides start from the
@@ -92,8 +92,8 @@ def main(arguments: list[str] | None = None) -> int:
     """Command line; the exit status is 0 only when the target was reached."""
     parser = argparse.ArgumentParser(prog="python -m course.mnist_cnn.program", description=__doc__.splitlines()[0])
     parser.add_argument("trainer", help='"ours", or a mode of PyTorch such as "graph_tf32"')
-    parser.add_argument("--batch", type=int, default=256)
-    parser.add_argument("--lr", type=float, default=0.1)
+    parser.add_argument("--batch", type=int, default=128)
+    parser.add_argument("--lr", type=float, default=0.05)
     options = parser.parse_args(arguments)
     train, test = data.mnist("train"), data.mnist("test")
     if options.trainer == "ours":
