@@ -1,0 +1,236 @@
+"""The fast trainer: the network's whole training step in hand-written CUDA C (kernels/), called from Python.
+
+    with fast.Trainer(weights, batch=256, lr=0.1) as trainer:
+        for images, labels in batches:        # uint8, in pinned host memory
+            trainer.step(images, labels)      # returns at once
+        print(trainer.losses()[-1])
+
+A step is the copy of the batch to the GPU, forward, backward and the update of all weights. What can be switched off, to
+measure what it brings:
+
+    graph=False      launch the kernels one by one instead of as one CUDA graph
+    overlap=False    copy each batch when its step begins, not beside the step before
+    branches=False   the two kernels of the convolutions' backward pass one after the other, not side by side
+
+Without a GPU the same source runs on the CPU runtime: right, but slow (about a second for a batch of 4).
+"""
+
+import ctypes
+import functools
+import hashlib
+import os
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from course.mnist_cnn import SHAPES
+from course.mnist_cnn.pytorch import check_weights
+from utils import nvcc, process
+from utils.cpu.cuda_c import build as cpu_build
+from utils.diagnostics import LearnerError
+from utils.hardware import gpu, has_gpu
+
+KERNELS = Path(__file__).parent / "kernels"
+SOURCE = KERNELS / "trainer.cu"
+LOSSES = 1 << 16  # the losses of so many steps are kept
+
+#: How kernels/network.cuh lays out the weights (struct Parameters).
+LAYOUT = np.dtype([
+    ("conv1.weight", "f4", (32, 9)), ("bn1.weight", "f4", 32), ("bn1.bias", "f4", 32),
+    ("conv2.weight", "f4", (64, 9, 32)), ("bn2.weight", "f4", 64), ("bn2.bias", "f4", 64),
+    ("fc1.weight", "f4", (128, 49, 64)), ("fc1.bias", "f4", 128), ("fc2.weight", "f4", (10, 128)), ("fc2.bias", "f4", 10),
+])  # fmt: skip
+
+
+class TrainerError(LearnerError):
+    """The trainer cannot be built or started here, or a CUDA call failed."""
+
+
+class Trainer:
+    """Trains the network on batches of one size.
+
+    weights: float32 arrays by PyTorch's names and shapes; lr: the learning rate of plain SGD. gradients=True keeps each
+    step's gradients for `gradients()`. flags: further options for nvcc, such as ``("-DHALF_NUMBERS",)``.
+    Raises ValueError for wrong weights or sizes, TrainerError when the GPU is too old, its memory too small, or nvcc fails.
+    """
+
+    def __init__(self, weights: dict[str, np.ndarray], batch: int, lr: float, precision: str = "bf16", *, graph: bool = True,
+                 overlap: bool = True, branches: bool = True, gradients: bool = False, flags: tuple[str, ...] = ()):
+        self._trainer = None
+        if precision != "bf16":
+            raise ValueError(f'the kernels compute in "bf16" (sums and weights in float32), not in {precision!r}')
+        if batch < 1:
+            raise ValueError(f"the batch size must be at least 1, not {batch}")
+        if not np.isfinite(lr):
+            raise ValueError(f"the learning rate must be a number, not {lr}")
+        check_weights(weights)
+        self.batch, self.lr, self._gradients, self._flags = batch, lr, gradients, tuple(flags)
+        self._library = _library(self._flags)
+        self.steps = 0
+        self._in_use = [None, None]
+        options = 1 * graph + 2 * overlap + 4 * gradients + 8 * (branches and has_gpu())
+        packed = pack(weights)
+        self._trainer = self._library.cnn_create(batch, lr, options, packed.ctypes.data)
+        if not self._trainer:
+            raise TrainerError(self._error())
+
+    def step(self, images, labels) -> None:
+        """Start one training step and return at once.
+
+        images: uint8 [batch, 28, 28], labels: uint8 [batch], NumPy arrays or torch tensors in host memory. In pinned memory
+        they are copied beside the step before; leave them unchanged for two more steps, or until `synchronize`.
+        """
+        self._in_use[self.steps % 2] = images, labels  # not freed before they are copied
+        self.steps += 1
+        if not self._library.cnn_step(self._trainer, _address(images, self.batch * 784), _address(labels, self.batch)):
+            raise TrainerError(self._error())
+
+    def losses(self) -> np.ndarray:
+        """The loss of every step so far (of the last 65,536), float32. Waits for the steps."""
+        ring = np.empty(LOSSES, np.float32)
+        self._call("cnn_losses", ring.ctypes.data)
+        return ring[:self.steps] if self.steps <= LOSSES else np.roll(ring, -(self.steps % LOSSES))
+
+    def weights(self) -> dict[str, np.ndarray]:
+        """The weights as they are now, by PyTorch's names and shapes. Waits for the steps."""
+        return self._parameters("cnn_weights")
+
+    def gradients(self) -> dict[str, np.ndarray]:
+        """The last step's gradients by name. Raises ValueError for a trainer that does not keep them."""
+        if not self._gradients:
+            raise ValueError("this trainer keeps no gradients: make it with Trainer(..., gradients=True)")
+        return self._parameters("cnn_gradients")
+
+    def step_logits(self) -> np.ndarray:
+        """The last step's logits [batch, 10]. Waits for the step."""
+        logits = np.empty((self.batch, 10), np.float32)
+        self._call("cnn_logits", logits.ctypes.data)
+        return logits
+
+    def logits(self, images) -> np.ndarray:
+        """Logits [n, 10] of uint8 images [n, 28, 28], with these images' own batch statistics, as the network is defined."""
+        count = len(images)
+        if count == 0:
+            raise ValueError("there are no images")
+        if count > self.batch:  # a trainer's memory is made for its batch
+            with Trainer(self.weights(), count, 0.0, graph=False, flags=self._flags) as larger:
+                return larger.logits(images)
+        logits = np.empty((count, 10), np.float32)
+        self._call("cnn_infer", _address(images, count * 784), count, logits.ctypes.data)
+        return logits
+
+    def synchronize(self) -> None:
+        """Wait until all steps are done. Raises TrainerError if one failed."""
+        self._call("cnn_synchronize")
+
+    def close(self) -> None:
+        """Free the trainer's memory on the GPU."""
+        if self._trainer:
+            self._library.cnn_destroy(self._trainer)
+        self._trainer = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def __del__(self):
+        self.close()
+
+    def _parameters(self, function):
+        packed = np.empty((), LAYOUT)
+        self._call(function, packed.ctypes.data)
+        return unpack(packed)
+
+    def _call(self, function, *arguments):
+        if not self._trainer:
+            raise TrainerError("this trainer has been closed")
+        if not getattr(self._library, function)(self._trainer, *arguments):
+            raise TrainerError(self._error())
+
+    def _error(self):
+        text = self._library.cnn_error().decode()
+        if "out of memory" in text:
+            text += f". A batch of {self.batch:,} needs about {self.batch * 60 / 1024:,.0f} MB: take a smaller one"
+        return text
+
+
+def pack(weights: dict[str, np.ndarray]) -> np.ndarray:
+    """Weights by PyTorch's names and shapes in the kernels' order: channels last, both for conv2 and in fc1's features."""
+    packed = np.empty((), LAYOUT)
+    for name in SHAPES:
+        value = np.asarray(weights[name], np.float32)
+        if name == "conv2.weight":
+            value = value.transpose(0, 2, 3, 1)
+        elif name == "fc1.weight":
+            value = value.reshape(128, 64, 49).transpose(0, 2, 1)
+        packed[name] = value.reshape(LAYOUT[name].shape)
+    return packed
+
+
+def unpack(packed: np.ndarray) -> dict[str, np.ndarray]:
+    """The inverse of `pack`."""
+    weights = {name: packed[name].copy() for name in SHAPES}
+    weights["conv2.weight"] = weights["conv2.weight"].reshape(64, 3, 3, 32).transpose(0, 3, 1, 2)
+    weights["fc1.weight"] = weights["fc1.weight"].transpose(0, 2, 1)
+    return {name: np.ascontiguousarray(value.reshape(SHAPES[name])) for name, value in weights.items()}
+
+
+def _address(array, count) -> int:
+    if isinstance(array, np.ndarray):
+        if array.dtype != np.uint8 or array.size != count or not array.flags.c_contiguous:
+            raise ValueError(f"expected {count:,} contiguous uint8 numbers, got {array.dtype} {list(array.shape)}")
+        return array.__array_interface__["data"][0]
+    if array.element_size() != 1 or array.is_cuda or array.numel() != count or not array.is_contiguous():
+        raise ValueError(f"expected {count:,} contiguous uint8 numbers in host memory, got {array.dtype} {list(array.shape)}")
+    return array.data_ptr()
+
+
+@functools.cache
+def _library(flags=()):
+    path = build(flags)
+    library = ctypes.CDLL(str(path))
+    pointer = ctypes.c_void_p
+    for name, result, arguments in [
+        ("cnn_error", ctypes.c_char_p, []), ("cnn_parameter_bytes", ctypes.c_size_t, []),
+        ("cnn_create", pointer, [ctypes.c_int, ctypes.c_float, ctypes.c_int, pointer]), ("cnn_destroy", None, [pointer]),
+        ("cnn_step", ctypes.c_int, [pointer] * 3), ("cnn_synchronize", ctypes.c_int, [pointer]),
+        ("cnn_infer", ctypes.c_int, [pointer, pointer, ctypes.c_int, pointer]), ("cnn_weights", ctypes.c_int, [pointer] * 2),
+        ("cnn_gradients", ctypes.c_int, [pointer] * 2), ("cnn_losses", ctypes.c_int, [pointer] * 2),
+        ("cnn_logits", ctypes.c_int, [pointer] * 2),
+    ]:  # fmt: skip
+        function = getattr(library, name)
+        function.restype, function.argtypes = result, arguments
+    if library.cnn_parameter_bytes() != LAYOUT.itemsize:
+        raise TrainerError(f"{SOURCE.name} and fast.py disagree on how the weights are laid out")
+    return library
+
+
+def build(flags: tuple[str, ...] = ()) -> Path:
+    """The trainer's shared library for this GPU, or for the CPU where there is none; compiled once for each content.
+
+    Raises utils.nvcc.NvccError with the lines that do not compile, TrainerError for a GPU that is too old.
+    """
+    if not has_gpu():
+        try:
+            return cpu_build.build([str(SOURCE)], list(flags), check=False, shared=True)[0]
+        except cpu_build.BuildError as error:
+            raise nvcc.compile_error(SOURCE, error.log) from None
+    if gpu().compute_capability < (8, 0):
+        raise TrainerError(f"{gpu().name} has no tensor cores for bfloat16: the fast trainer needs compute capability 8.0 "
+                           "(Ampere) or newer")
+    request = nvcc.Request(SOURCE, ["-O3", "-shared", "-Xcompiler", "-fPIC", *flags])
+    content = hashlib.sha256("\0".join([*nvcc.nvcc_command(request, Path("x")), nvcc.nvcc_version() or ""]).encode())
+    for file in sorted(KERNELS.iterdir()):
+        content.update(file.read_bytes())
+    output = cpu_build.cache_folder() / f"trainer-{content.hexdigest()[:32]}.so"
+    if not output.exists():
+        with tempfile.TemporaryDirectory(dir=output.parent) as folder:
+            fresh = Path(folder) / output.name
+            done = process.run(nvcc.nvcc_command(request, fresh), timeout=300)
+            if done.returncode:
+                raise nvcc.compile_error(SOURCE, done.output)
+            os.replace(fresh, output)
+    return output
