@@ -29,7 +29,7 @@ def function(path, name: str, *, start: str = "", lines: int | None = None) -> E
     first = last = heads[name]
     while first and (text[first - 1].startswith(("//", "template", "__global__")) or _continues(text[first - 1])):
         first -= 1
-    while not text[last].startswith("}") and not (last == heads[name] and text[last].rstrip().endswith("}")):
+    while not text[last].startswith("}") and not (last == heads[name] and text[last].rstrip().endswith(("}", "};"))):
         last += 1
     begin = next((n for n in range(first, last + 1) if start in text[n]), None)
     if begin is None:

@@ -56,8 +56,9 @@ def train_ours(train, test, batch, lr) -> list[float]:
                 np.take(train[0], chosen, axis=0, out=images[here])  # while the GPU trains on the batches before
                 np.take(train[1], chosen, out=labels[here])
                 trainer.step(images[here], labels[here])
-            right = sum(int((trainer.logits(test[0][i:i + TEST_BATCH]).argmax(1) == test[1][i:i + TEST_BATCH]).sum())
-                        for i in range(0, len(test[0]), TEST_BATCH))
+            with fast.Trainer(trainer.weights(), TEST_BATCH, 0.0, graph=False) as tester:
+                right = sum(int((tester.logits(test[0][i:i + TEST_BATCH]).argmax(1) == test[1][i:i + TEST_BATCH]).sum())
+                            for i in range(0, len(test[0]), TEST_BATCH))
             accuracies.append(right / len(test[0]))
             if accuracies[-1] >= TARGET:
                 break

@@ -9,6 +9,7 @@ The parts, in the order in which they run:
     warm        torch.compile's work at one batch size, done beforehand
     step        the race at one batch size
     kernels     each of our kernels
+    waterfall   our step with one optimization more each time
     program     whole programs, from the command to 98.5 % of the test digits
     profile     PyTorch's kernels
 
@@ -39,7 +40,6 @@ CHECKED_STEPS = 10
 ROOT = Path(__file__).resolve().parents[2]
 #: The gate: so many seeds, epochs and digits a step, and how far from PyTorch the mean accuracy may be (0.1 points).
 SEEDS, EPOCHS, GATE_BATCH, GATE_LR, GATE = 5, 10, 256, 0.05, 1e-3
-PRECISIONS = ("bf16", "tf32")  # of ours
 
 
 class Failed(Exception):
@@ -49,11 +49,11 @@ class Failed(Exception):
 class Ours:
     """Our trainer, driven like the others. `switches` turn single optimizations off (see course.mnist_cnn.fast)."""
 
-    def __init__(self, weights, batch, lr, precision="bf16", **switches):
+    def __init__(self, weights, batch, lr, name="bf16", **switches):
         from course.mnist_cnn import fast
 
-        self.trainer = fast.Trainer(weights, batch, lr, precision=precision, **switches)
-        self.name, self.precision = f"ours/{precision}", precision
+        self.trainer = fast.Trainer(weights, batch, lr, **switches)
+        self.name, self.precision = f"ours/{name}", "bf16"
         self.step, self.weights, self.close = self.trainer.step, self.trainer.weights, self.trainer.close
 
     def losses(self, batches, steps):
@@ -144,11 +144,13 @@ def median_and_spread(samples) -> tuple[float, float]:
     return middle, (high - low) / 2
 
 
-def record(name, value, unit, spread=0.0):
-    """Hand an entry to the results, where a recording runs, and print it."""
-    results.append({"name": name, "value": float(value), "unit": unit, "spread": float(spread)})
+def record(name, value, unit, spread=0.0, *, keep=True):
+    """Print a result and, where a recording runs, hand it over. keep=False: a time of ours whose accuracy was not shown."""
+    if keep:
+        results.append({"name": name, "value": float(value), "unit": unit, "spread": float(spread)})
     digits = 4 if unit == "1" else 1
-    print(f"{name:58} {value:10,.{digits}f} ± {spread:.{digits}f} {unit if unit != '1' else ''}", flush=True)
+    print(f"{name:58} {value:10,.{digits}f} ± {spread:.{digits}f} {unit if unit != '1' else ''}"
+          + ("" if keep else "  (not recorded: its accuracy was not shown)"), flush=True)
 
 
 # ---- the parts ----------------------------------------------------------------------------------------------------
@@ -166,13 +168,13 @@ def built(make, *arguments, **switches):
     return rival
 
 
-def step(batch: int, gated=(), modes=None) -> None:
-    """The race at one batch size. gated: precisions of ours whose accuracy is known to be PyTorch's."""
+def step(batch: int, gated: bool = False, modes=None) -> None:
+    """The race at one batch size. gated: our accuracy is known to be PyTorch's, so our time counts."""
     from course.mnist_cnn.pytorch import initial_weights
     from course.mnist_cnn.pytorch_modes import MODES
 
     weights, batches = initial_weights(0), pinned_batches(batch)
-    rivals = [built(Ours, weights, batch, LR, p) for p in PRECISIONS]
+    rivals = [built(Ours, weights, batch, LR, "bf16")]
     rivals += [built(PyTorch, weights, batch, LR, mode) for mode in modes or MODES]
     reference, right = PyTorch(weights, batch, LR, "eager_fp32").losses(batches[PyTorch], CHECKED_STEPS), []
     for rival in filter(None, rivals):
@@ -185,16 +187,13 @@ def step(batch: int, gated=(), modes=None) -> None:
         right.append(rival)
     times = {name: median_and_spread(samples) for name, samples in measure(right, batches).items()}
     for name, (time_us, spread) in times.items():
-        if name.startswith("ours/") and name.removeprefix("ours/") not in gated:
-            print(f"{name}: {time_us:.1f} ± {spread:.1f} µs, not recorded: its accuracy was not shown", flush=True)
-            continue
-        record(f"mnist/step/{batch}/{name}", time_us, "µs", spread)
+        record(f"mnist/step/{batch}/{name}", time_us, "µs", spread, keep=gated or not name.startswith("ours/"))
     best = min((name for name in times if name.startswith("pytorch/")), key=times.get, default=None)
-    if best and "ours/bf16" in times and "bf16" in gated:
+    if best and "ours/bf16" in times:
         (rival, rivals_spread), (ours, our_spread) = times[best], times["ours/bf16"]
         print("PyTorch's best:", best)
         record(f"mnist/step/{batch}/speedup_over_pytorch_best", rival / ours, "1",
-               rival / ours * (rivals_spread / rival + our_spread / ours))
+               rival / ours * (rivals_spread / rival + our_spread / ours), keep=gated)
 
 
 def warm(batch: int, modes=None) -> None:
@@ -239,7 +238,7 @@ def gate() -> None:
 
     train, test = data.mnist(), data.mnist("test")
     contestants = {"pytorch": (PyTorch, "graph_fp32"), "pytorch_bf16": (PyTorch, "graph_compile_bf16_channels_last"),
-                   "ours": (Ours, "bf16"), "ours_tf32": (Ours, "tf32")}
+                   "ours": (Ours, "bf16")}
     images = torch.empty((len(train[0]), 28, 28), dtype=torch.uint8, pin_memory=True)
     labels = torch.empty(len(train[0]), dtype=torch.uint8, pin_memory=True)
     found = {name: [] for name in contestants}
@@ -300,6 +299,29 @@ def kernels(batches=(64, 4096)) -> None:
         rival.close()
 
 
+#: Our step with one more of its optimizations each time: what the row is called, and what is switched off.
+WATERFALL = (
+    ("kernels_one_by_one", {"graph": False, "overlap": False, "branches": False}),
+    ("copy_beside", {"graph": False, "branches": False}),
+    ("one_graph", {"branches": False}),
+    ("branches", {}),
+)
+
+
+def waterfall(batch: int = 256) -> None:
+    """Microseconds of our step with one optimization more each time, taken in turn, each verified."""
+    from course.mnist_cnn.pytorch import initial_weights
+
+    weights, batches = initial_weights(0), pinned_batches(batch)
+    reference = PyTorch(weights, batch, LR, "eager_fp32").losses(batches[PyTorch], CHECKED_STEPS)
+    rivals = [Ours(weights, batch, LR, f"{n}_{name}", **off) for n, (name, off) in enumerate(WATERFALL)]
+    for rival in rivals:
+        verify(rival, rival.losses(batches[Ours], CHECKED_STEPS), reference)
+    for name, samples in measure(rivals, batches).items():
+        time_us, spread = median_and_spread(samples)
+        record(f"mnist/waterfall/{name.removeprefix('ours/')}", time_us, "µs", spread)
+
+
 #: What a kernel of PyTorch's does, from its name; the first line that fits counts.
 GROUPS = (
     ("copies", r"memcpy|memset"),
@@ -358,7 +380,7 @@ def program(repeats=3) -> None:
 # ---- everything ---------------------------------------------------------------------------------------------------
 
 
-PARTS = {"gate": gate, "warm": warm, "step": step, "kernels": kernels, "profile": profile, "program": program}
+PARTS = {"gate": gate, "warm": warm, "step": step, "kernels": kernels, "waterfall": waterfall, "profile": profile, "program": program}
 
 
 def merge(entries) -> Path:
@@ -368,17 +390,16 @@ def merge(entries) -> Path:
     return results.write(gpu, kept + entries)
 
 
-def passed_gate(entries) -> list[str]:
-    """The precisions of ours whose mean accuracy lies within the gate of PyTorch's in fp32."""
+def passed_gate(entries) -> bool:
+    """Whether our mean accuracy lies within the gate of PyTorch's in fp32."""
     mean = {entry["name"].removeprefix("mnist/accuracy/"): entry["value"] for entry in entries}
-    names = {"bf16": "ours", "tf32": "ours_tf32"}
-    return [p for p, name in names.items() if name in mean and abs(mean[name] - mean["pytorch"]) <= GATE]
+    return "ours" in mean and "pytorch" in mean and abs(mean["ours"] - mean["pytorch"]) <= GATE
 
 
 def everything(budget: float) -> int:
     """All parts, each in a process of its own, so that one that fails costs the others nothing; then the results file."""
-    started, entries, failed, gated = time.monotonic(), [], [], []
-    parts = [["gate"], *(["step", "--batch", str(batch)] for batch in BATCHES), ["kernels"], ["program"],
+    started, entries, failed, gated = time.monotonic(), [], [], False
+    parts = [["gate"], *(["step", "--batch", str(batch)] for batch in BATCHES), ["kernels"], ["waterfall"], ["program"],
              ["profile"]]
     print("== torch.compile, all batch sizes", flush=True)
     warm_all(budget / 3)
@@ -391,7 +412,7 @@ def everything(budget: float) -> int:
                 continue
             lines = Path(folder) / f"{number}.jsonl"
             lines.touch()
-            command = [sys.executable, "-m", __spec__.name, *part, *(["--gated", *gated] if part[0] == "step" else [])]
+            command = [sys.executable, "-m", __spec__.name, *part, *["--gated"][:gated and part[0] == "step"]]
             print(f"== {' '.join(part)}", flush=True)
             begun = time.monotonic()
             try:
@@ -407,6 +428,7 @@ def everything(budget: float) -> int:
             entries += found
             if part == ["gate"]:
                 gated = passed_gate(found)
+                print("== gate", "passed" if gated else "NOT passed: our times are not recorded", flush=True)
     if entries:
         print("wrote", merge(entries).relative_to(ROOT))
     for line in failed:
@@ -420,7 +442,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("part", nargs="?", choices=PARTS, help="only this part (default: all, each in a process of its own)")
     parser.add_argument("--batch", type=int, default=64, help="of the parts that take one")
     parser.add_argument("--modes", nargs="+", help="only these modes of PyTorch")
-    parser.add_argument("--gated", nargs="*", default=(), choices=PRECISIONS, help="precisions that passed the gate")
+    parser.add_argument("--gated", action="store_true", help="our accuracy passed the gate, so our time counts")
     parser.add_argument("--budget", type=float, default=480, help="seconds for everything; what does not fit is named")
     options = parser.parse_args(arguments)
     if hardware.gpu() is None:
