@@ -292,10 +292,12 @@ def test_only_what_changed_is_installed_again(project, monkeypatch, tmp_path, ca
 def test_jupyterlab_does_not_open_with_a_question(project):
     project.settle_lab()
     written = json.loads((project.VENV / "share/jupyter/lab/settings/overrides.json").read_text())
-    schemas = Path(sys.prefix) / "share/jupyter/lab/schemas"
+    jupyter = Path(sys.prefix) / "share/jupyter"
     for plugin, settings in written.items():
         package, name = plugin.split(":")
-        known = json.loads((schemas / package / f"{name}.json").read_text())["properties"]
+        core, added = (folder / "schemas" / package / f"{name}.json"
+                       for folder in (jupyter / "lab", jupyter / "labextensions" / package))
+        known = json.loads((core if core.exists() else added).read_text())["properties"]
         assert settings.keys() <= known.keys(), "JupyterLab has a setting of this name"
 
 

@@ -54,7 +54,7 @@ def test_a_deck_is_presented_with_keys(page, tmp_path):
     fragment = slide.get_by_text("Six threads, six lines.")
     assert not fragment.is_visible()
     page.keyboard.press("Space")
-    assert fragment.is_visible()
+    fragment.wait_for(state="visible")                   # it fades in
 
 
 # --- the test can fail --------------------------------------------------------------------------------------

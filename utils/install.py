@@ -169,11 +169,15 @@ def install(kind):
 
 
 def settle_lab():
-    """Keep JupyterLab from asking, on the very first page, whether to fetch its news and look for its updates."""
+    """Keep JupyterLab from asking, on the very first page, whether to fetch its news and look for its updates; let slides
+    that are longer than the screen scroll when a chapter is presented."""
     settings = VENV / "share" / "jupyter" / "lab" / "settings"
     settings.mkdir(parents=True, exist_ok=True)
-    quiet = {"@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False}}
-    (settings / "overrides.json").write_text(json.dumps(quiet))
+    ours = {
+        "@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False},
+        "jupyterlab-rise:plugin": {"center": False, "scroll": True, "slideNumber": "c/t", "transition": "none"},
+    }
+    (settings / "overrides.json").write_text(json.dumps(ours))
 
 
 def main():
