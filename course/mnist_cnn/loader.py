@@ -28,9 +28,13 @@ class Loader:
         """Batches in an epoch."""
         return len(self.order(0))
 
+    def shuffled(self, epoch: int) -> np.ndarray:
+        """The numbers of all digits in the order of an epoch: the same for every version that trains on them."""
+        return np.random.default_rng([self.seed, epoch]).permutation(len(self.images))
+
     def order(self, epoch: int) -> list[np.ndarray]:
-        """Which digits make up each batch of an epoch: the same for every version that trains on them."""
-        shuffled = np.random.default_rng([self.seed, epoch]).permutation(len(self.images))
+        """Which digits make up each batch of an epoch."""
+        shuffled = self.shuffled(epoch)
         batches = [shuffled[i:i + self.batch] for i in range(0, len(shuffled), self.batch)]
         return batches if self.last == "keep" or len(batches[-1]) == self.batch else batches[:-1]
 
