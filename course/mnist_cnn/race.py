@@ -380,7 +380,8 @@ def program(repeats=3) -> None:
 # ---- everything ---------------------------------------------------------------------------------------------------
 
 
-PARTS = {"gate": gate, "warm": warm, "step": step, "kernels": kernels, "waterfall": waterfall, "profile": profile, "program": program}
+PARTS = {"gate": gate, "warm": warm, "step": step, "kernels": kernels, "waterfall": waterfall, "profile": profile,
+         "program": program}
 
 
 def merge(entries) -> Path:
