@@ -8,7 +8,7 @@ IN_VENV = PATH="$(CURDIR)/.venv/bin:$$PATH"
 LAB_FLAGS = --allow-root --log-level=WARN --LabApp.default_url=/lab/tree/course/index.ipynb \
             $(if $(wildcard /.dockerenv /run/.containerenv),--ip=0.0.0.0)
 
-.PHONY: help lab test slides site doctor record install clean
+.PHONY: help lab test slides site doctor record address install clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s%s\n", $$1, $$2}' Makefile
@@ -31,6 +31,9 @@ doctor: install ## find what is wrong with this machine's set-up, and the cure
 
 record: install ## on a GPU machine: run all notebooks, keep their outputs and this GPU's numbers
 	$(IN_VENV) .venv/bin/python -m utils.record
+
+address: install ## set the public address everywhere: make address URL=https://github.com/you/cuda-course
+	$(IN_VENV) .venv/bin/python -m course.address $(URL)
 
 install: ## make .venv and install the pinned packages (lab and test do it for you)
 	@$(PYTHON) -I utils/install.py

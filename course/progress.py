@@ -135,6 +135,9 @@ def _warn(message):
 def chapter_map():
     """The map of all chapters with what is written and what you have done."""
     from course.chapter_map import ChapterMap
+    from utils import colab
 
     found = load()
-    return ChapterMap(exercises=set(found["exercises"]), questions=set(found["quizzes"]))
+    on_colab = "google.colab" in sys.modules                 # where only an address of the web opens another notebook
+    links = colab.notebook_address("chapters/") if on_colab else "../chapters/"
+    return ChapterMap(exercises=set(found["exercises"]), questions=set(found["quizzes"]), links=links)

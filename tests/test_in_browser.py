@@ -25,7 +25,7 @@ class Notebook:
 
     def __init__(self, page, lab, path):
         self.page, self.lab, self.path = page, lab, path
-        self.cells = nbformat.read(ROOT / path, 4).cells
+        self.cells = nbformat.read(lab.folder / path, 4).cells
         page.goto(lab.address.replace("/lab?", f"/lab/tree/{path}?reset&"))        # alone: JupyterLab remembers what was open
         self.panel = page.locator(".jp-NotebookPanel:visible")
         self.ready()

@@ -5,6 +5,12 @@ CPU engines (`utils.hardware`), and gives notebooks the `%nvcc` magic. Everythin
 """
 
 import importlib
+import sys
+
+if "google.colab" in sys.modules:        # a machine with packages of its own: before anything of them is imported
+    from utils.colab import set_up
+
+    set_up()
 
 from utils.hardware import choose_engine, has_gpu, machine, pick
 

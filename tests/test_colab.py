@@ -1,0 +1,158 @@
+"""Google Colab, without Colab: a Python that has torch, NumPy and a notebook kernel of its own, and no checkout.
+
+The set-up cell must bring chapters to run there: it clones the course, installs what is missing or too old, and leaves the
+rest alone.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import time
+from importlib import metadata
+from pathlib import Path
+from types import SimpleNamespace
+
+import hygiene
+import pytest
+from nbclient import NotebookClient
+from packaging.requirements import Requirement
+
+from tests.browser import on_ci
+from utils import colab, install
+
+ROOT = Path(__file__).resolve().parent.parent
+CHAPTER, SECOND = (ROOT / "chapters" / name for name in ("05_first_kernels.ipynb", "06_memory.ipynb"))
+MISSING = {"cuda-core", "greenlet", "nvidia-ml-py"}           # of what the course needs, not in this Colab
+TOO_OLD = {"numba-cuda": "0.22.2"}
+
+
+# --- a machine like Colab's ---------------------------------------------------------------------------------
+
+
+def preinstalled():
+    """The packages of this Colab: what the course and a notebook kernel need, less what is missing there."""
+    seen, waiting = set(), ["torch", "numpy", "triton", "ipykernel", "ipywidgets", "matplotlib", "packaging",
+                            *(colab.name_in(line) for line in colab.requirements("cpu", has_nvcc=False))]
+    while waiting:
+        name = waiting.pop().lower()
+        if name in seen | MISSING or not colab.version(name):
+            continue
+        seen.add(name)
+        waiting += [Requirement(line).name for line in metadata.requires(name) or ()
+                    if not Requirement(line).marker or Requirement(line).marker.evaluate({"extra": ""})]
+    return seen - TOO_OLD.keys()
+
+
+@pytest.fixture(scope="module")
+def machine(tmp_path_factory):
+    """A Python outside .venv, with Colab's own packages in a folder beside it, where pip cannot change them.
+
+    Yields its folder, which stands for /content, and a function that runs a notebook there.
+    """
+    content = tmp_path_factory.mktemp("content")
+    own, venv = tmp_path_factory.mktemp("own"), tmp_path_factory.mktemp("python") / "venv"
+    for name in preinstalled():
+        for file in metadata.files(name):
+            top = Path(file).parts[0]
+            source = Path(sysconfig.get_paths()["purelib"]) / top
+            if top not in ("..", "__pycache__") and source.exists() and not (own / top).exists():
+                (own / top).symlink_to(source)
+    for name, version in TOO_OLD.items():
+        folder = own / f"{name.replace('-', '_')}-{version}.dist-info"
+        folder.mkdir()
+        (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+    (own / "google" / "colab").mkdir(parents=True)
+    (own / "google" / "colab" / "__init__.py").touch()
+    subprocess.run([sys.executable, "-m", "venv", venv], check=True)
+    (site,) = venv.glob("lib/python3*/site-packages")
+    (site / "colab.pth").write_text(f"{own}\nimport google.colab\n")       # a Colab kernel has it imported
+    kernel = content / "jupyter" / "kernels" / "colab"
+    kernel.mkdir(parents=True)
+    (kernel / "kernel.json").write_text(json.dumps({
+        "display_name": "Colab", "language": "python",
+        "argv": [str(venv / "bin" / "python"), "-m", "ipykernel_launcher", "-f", "{connection_file}"]}))
+    published = publish(tmp_path_factory.mktemp("published"))
+    environment = {
+        "JUPYTER_PATH": str(kernel.parent.parent), "PATH": os.environ["PATH"].replace(f"{ROOT}/.venv/bin:", ""),
+        "GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": f"url.file://{published}.insteadOf",
+        "GIT_CONFIG_VALUE_0": colab.repository(), "CUDA_COURSE_CPU": "", "PYTHONPATH": ""}
+
+    def run(path, cells=None):
+        """Execute the notebook's first `cells` cells (all, if None); returns it and the seconds of its set-up cell."""
+        notebook = hygiene.read(path)
+        notebook.cells = notebook.cells[:cells]
+        for cell in notebook.cells:
+            cell.source = cell.source.replace("/content/", f"{content}/")
+        notebook.metadata.pop("widgets", None)
+        seconds = {}
+        with pytest.MonkeyPatch.context() as patch:
+            for name, value in environment.items():
+                patch.setenv(name, value)
+            client = NotebookClient(notebook, kernel_name="colab", timeout=240, resources={"metadata": {"path": str(content)}},
+                                    on_cell_execute=lambda cell, cell_index: seconds.update({cell.id: time.monotonic()}),
+                                    on_cell_executed=lambda cell, cell_index, execute_reply: seconds.update(
+                                        {cell.id: time.monotonic() - seconds[cell.id]}))
+            client.execute()
+        return notebook, seconds["setup"]
+
+    return SimpleNamespace(content=content, own=own, site=site, run=run)
+
+
+def publish(folder):
+    """A repository with the course as it is now in the working tree; its path."""
+    names = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT,
+                           capture_output=True, text=True)
+    if names.returncode:
+        pytest.skip("not a git checkout, so there is nothing to clone")
+    for name in filter(None, names.stdout.split("\0")):
+        if (ROOT / name).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, folder / name)
+    git = ["git", "-c", "user.name=test", "-c", "user.email=test@example.org"]
+    for command in ["init", "--quiet"], ["add", "."], ["commit", "--quiet", "--message", "the course"]:
+        subprocess.run([*git, *command], cwd=folder, check=True)
+    return folder
+
+
+def said(notebook):
+    """What the set-up cell printed and showed."""
+    (cell,) = [cell for cell in notebook.cells if "setup" in cell.metadata.get("tags", [])]
+    return "".join(hygiene.output_text(output) for output in cell.outputs)
+
+
+@pytest.fixture(scope="module")
+def first(machine):
+    """The first chapter that a learner opens there."""
+    try:
+        return machine.run(CHAPTER)[0]
+    except Exception as error:
+        if "packages cannot be downloaded" in str(error) and not on_ci():
+            pytest.skip("no network: the packages that Colab lacks cannot be downloaded")
+        raise
+
+
+def test_the_setup_cell_brings_a_chapter_to_run(machine, first):
+    assert hygiene.honest_outputs(first) == []
+    assert all(cell.execution_count for cell in first.cells if cell.cell_type == "code")
+    assert (machine.content / "cuda-course" / "chapters" / "build" / "vector_add.cu").is_file()
+
+
+def test_only_what_is_missing_or_too_old_is_installed(machine, first):
+    assert f"Installing {', '.join(sorted(MISSING | TOO_OLD.keys()))} " in said(first)
+    installed = {dist.metadata["Name"].lower() for dist in metadata.distributions(path=[str(machine.site)])}
+    assert installed - {"pip", "setuptools"} == MISSING | TOO_OLD.keys()
+
+
+def test_a_machine_without_gpu_is_told_what_to_click(first):
+    if install.nvidia_driver():
+        pytest.skip("this machine has a GPU")
+    assert "Runtime > Change runtime type > T4 GPU" in said(first)
+
+
+def test_a_second_chapter_is_set_up_at_once(machine, first):
+    second, seconds = machine.run(SECOND, cells=4)
+    assert "Installing" not in said(second)
+    assert seconds < 2
