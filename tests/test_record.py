@@ -55,7 +55,7 @@ def test_a_failing_notebook_is_left_as_it_was(gpu, tmp_path, capsys):
     assert bad.read_text() == before
     written = json.loads((tmp_path / "results" / "test-gpu.json").read_text())
     assert [e["name"] for e in written["results"]] == ["a/numba/time"]
-    assert "02_b.ipynb: ZeroDivisionError" in capsys.readouterr().err
+    assert ": ZeroDivisionError: division by zero" in capsys.readouterr().err
 
 
 def test_results_of_other_notebooks_stay(gpu, tmp_path, monkeypatch):

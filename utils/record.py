@@ -25,17 +25,34 @@ def notebooks() -> list[Path]:
     return [ROOT / "course" / "index.ipynb", *sorted((ROOT / "chapters").glob("[0-9]*.ipynb"))]
 
 
+CELL = 100  # seconds for a single cell; the slowest compile a GPU architecture's worth of kernels
+
+
+class Failed(RuntimeError):
+    """A notebook that did not run to its end; the text names the cell."""
+
+
 def execute(path: Path, timeout: int) -> None:
     """Run one notebook in its own folder and save it with its outputs, only if every cell did what it should.
 
-    timeout: seconds for a single cell. Raises nbclient.exceptions.CellExecutionError and its like.
+    timeout: seconds for a single cell. Raises Failed, which names the cell.
     """
     import nbformat
     from nbclient import NotebookClient
 
     notebook = nbformat.read(path, as_version=4)
-    NotebookClient(notebook, timeout=timeout, kernel_name="python3", record_timing=False,
-                   resources={"metadata": {"path": str(path.parent)}}).execute()
+    cell = "the kernel's start"
+
+    def entered(cell_index, **_):
+        nonlocal cell
+        cell = f"cell {notebook.cells[cell_index].id}"
+
+    try:
+        NotebookClient(notebook, timeout=timeout, kernel_name="python3", record_timing=False, on_cell_start=entered,
+                       resources={"metadata": {"path": str(path.parent)}}).execute()
+    except Exception as error:  # of a cell, or of the notebook's kernel
+        lines = re.sub(r"\x1b\[[0-9;]*m", "", str(error)).strip().splitlines()  # without colours
+        raise Failed(f"{cell}: {lines[-1] if lines else type(error).__name__}") from error
     # The Python version of this machine stays out of the file.
     notebook.metadata["language_info"] = {"name": "python"}
     partial = path.with_suffix(".ipynb.part")
@@ -60,10 +77,9 @@ def record(paths: list[Path], budget: float, *, measure: bool = True) -> list[st
             print(f"{path.relative_to(ROOT)} ...", end=" ", flush=True)
             begun = time.monotonic()
             try:
-                execute(path, timeout=max(1, int(left)))
-            except Exception as error:  # any failure of a cell, or of the notebook's kernel
-                reason = re.sub(r"\x1b\[[0-9;]*m", "", str(error)).strip().splitlines()[-1]  # without colours
-                failures.append(f"{path.name}: {reason}")
+                execute(path, timeout=max(1, min(CELL, int(left))))
+            except Exception as error:
+                failures.append(f"{path.name}: {error}")
                 print("FAILED")
                 continue
             found = results.read_lines(lines)
