@@ -385,7 +385,7 @@ def test_the_notebooks_of_a_file_stay_together():
 
 def test_ci_runs_the_readmes_command():
     _, *lines = (ROOT / ".ci" / "run").read_text().splitlines()
-    assert lines == ["set -euo pipefail", 'cd "$(dirname "$0")/.."', "make test"]
+    assert lines == ["set -euo pipefail", 'cd "$(dirname "$0")/.."', "CI=true make test"]
     assert os.access(ROOT / ".ci" / "run", os.X_OK)
 
 

@@ -8,6 +8,8 @@ import nbformat.v4
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
+from course import address
+
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = sorted(path for folder in ("course", "chapters") for path in (ROOT / folder).rglob("*.ipynb")
                    if not {".ipynb_checkpoints", "build"} & set(path.parts))
@@ -24,11 +26,10 @@ def test_there_is_a_notebook_to_start_from_and_one_chapter():
     assert CHAPTERS
 
 
-def test_every_chapter_has_the_same_setup_cell():
-    setups = {path.name: hygiene.setup_cell(hygiene.read(path)) for path in CHAPTERS}
-    missing = [name for name, source in setups.items() if source is None]
-    assert missing == [], "exactly one cell must carry the tag `setup`"
-    assert len(set(setups.values())) == 1, setups
+def test_every_notebook_has_the_setup_cell_and_the_colab_badge():
+    wrong = [path.name for path in NOTEBOOKS if hygiene.setup_cell(hygiene.read(path)) != address.setup_cell()
+             or [cell.source for cell in hygiene.read(path).cells if cell.id == address.BADGE] != [address.badge(path)]]
+    assert wrong == [], "one cell must carry the tag `setup`; then `make address` gives it its source and adds the badge"
 
 
 # --- the rules themselves -----------------------------------------------------------------------------------
