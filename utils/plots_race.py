@@ -67,6 +67,16 @@ def best_of_pytorch(rivals: Mapping[str, dict]) -> dict[int, str]:
             for batch in batches}
 
 
+#: Colours by who launches, lines by precision; the first that occurs in a rival's name.
+LAUNCHERS = {"graph_compile": "#009E73", "graph_max": "#005F46", "graph": ACCENT, "compile": "#E69F00", "": "#999999"}
+PRECISIONS = {"fp32": ":", "tf32": "--", "": "-"}
+
+
+def label_of(rival: str) -> str:
+    """A rival's name for readers."""
+    return rival.replace("ours/", "ours, ").removeprefix("pytorch/").replace("_", " ")
+
+
 def race_table() -> Table:
     """Every rival's time for a step at every batch size, PyTorch's best in bold, and how much faster ours is."""
     entries = recorded("mnist/step/")
@@ -79,7 +89,7 @@ def race_table() -> Table:
             entry = found.get(batch)
             text = f"{entry['value']:,.0f} ± {entry['spread']:.2g}" if entry else "–"
             cells.append(f"**{text}**" if best[batch] == rival else text)
-        rows.append([rival.replace("pytorch/", "PyTorch ").replace("_", " "), *cells])
+        rows.append([("" if rival.startswith("ours/") else "PyTorch ") + label_of(rival), *cells])
     speedups = [entries.get(f"{batch}/speedup_over_pytorch_best") for batch in best]
     if any(speedups):
         rows.append(["PyTorch's best ÷ ours", *(f"**{e['value']:.2f}×**" if e else "–" for e in speedups)])
@@ -98,16 +108,17 @@ def race_chart():
                  + (f"{len(rivals)} rivals; ours is faster than PyTorch's best mode by "
                     + ", ".join(f"{s:.1f} at batch {b}" for b, s in speedups.items()) if rivals else "nothing recorded yet"))
     axes = fig.add_subplot()
-    for number, (rival, found) in enumerate(rivals.items()):
+    for rival, found in rivals.items():
         xs = sorted(found)
-        ys = [found[x]["value"] for x in xs]
         ours = rival.startswith("ours/")
-        colour = {"ours/bf16": ALARM, "ours/tf32": "#D98A5B"}.get(rival, BLOCK_COLOURS[number % len(BLOCK_COLOURS)])
-        axes.plot(xs, ys, "o-", color=colour, linewidth=2.6 if ours else 1.2, markersize=5 if ours else 3,
-                  label=rival.removeprefix("pytorch/").replace("_", " "), zorder=3 if ours else 2)
+        colour = ALARM if ours else next(colour for kind, colour in LAUNCHERS.items() if kind in rival)
+        style = next(style for precision, style in PRECISIONS.items() if precision in rival)
+        axes.plot(xs, [found[x]["value"] for x in xs], "o" + style, color=colour, linewidth=2.6 if ours else 1.4,
+                  markersize=5 if ours else 3, label=label_of(rival), zorder=3 if ours else 2)
     for batch, factor in speedups.items():
         axes.annotate(f"{factor:.1f}×", (batch, rivals["ours/bf16"][batch]["value"]), xytext=(0, -15),
                       textcoords="offset points", ha="center", fontsize=9, color=ALARM)
+    axes.margins(y=0.12)
     axes.set(xscale="log", yscale="log", xlabel="batch size", ylabel="µs a step", title=origin(entries))
     axes.set_xticks(list(best), [f"{b:,}" for b in best])
     axes.minorticks_off()

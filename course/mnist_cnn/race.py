@@ -5,8 +5,9 @@
 
 The parts, in the order in which they run:
 
+    build       nvcc's work, and
+    warm        torch.compile's work at one batch size, both done beforehand
     gate        test accuracy of each precision, over several seeds
-    warm        torch.compile's work at one batch size, done beforehand
     step        the race at one batch size
     kernels     each of our kernels
     waterfall   our step with one optimization more each time
@@ -18,6 +19,7 @@ eager fp32, within what its precision rounds. No time of ours is recorded unless
 """
 
 import argparse
+import hashlib
 import os
 import re
 import statistics
@@ -207,7 +209,7 @@ def warm(batch: int, modes=None) -> None:
 
 
 def warm_all(timeout: float) -> None:
-    """The same for all batch sizes and modes, several side by side; those that take longest first."""
+    """All that compilers have to do, several side by side; what takes longest first."""
     from concurrent.futures import ThreadPoolExecutor
 
     from course.mnist_cnn.pytorch_modes import MODES
@@ -215,17 +217,17 @@ def warm_all(timeout: float) -> None:
     end = time.monotonic() + timeout
     env = {**os.environ, "TORCHINDUCTOR_COMPILE_THREADS": "4"}
 
-    def one(job):
-        mode, batch = job
-        command = [sys.executable, "-m", __spec__.name, "warm", "--batch", str(batch), "--modes", mode.name]
+    def one(part):
         try:  # what does not get ready in time, the race itself waits for
-            subprocess.run(command, cwd=ROOT, env=env, capture_output=True, timeout=max(1, end - time.monotonic()))
+            subprocess.run([sys.executable, "-m", __spec__.name, *part], cwd=ROOT, env=env, capture_output=True,
+                           timeout=max(1, end - time.monotonic()))
         except subprocess.TimeoutExpired:
-            print(f"  {mode.name} at batch {batch}: not ready in time", flush=True)
+            print(f"  not ready in time: {' '.join(part)}", flush=True)
 
     compiled = sorted((m for m in MODES.values() if m.compile), key=lambda mode: not mode.compile.startswith("max"))
+    parts = [["build"], *(["warm", "--batch", str(b), "--modes", mode.name] for mode in compiled for b in BATCHES)]
     with ThreadPoolExecutor(max(1, (os.cpu_count() or 4) // 4)) as pool:
-        list(pool.map(one, [(mode, batch) for mode in compiled for batch in BATCHES]))
+        list(pool.map(one, parts))
 
 
 def gate() -> None:
@@ -279,7 +281,7 @@ def kernel_times(rival, batches, steps=20) -> dict[str, tuple[float, float]]:
 
 def short_name(kernel: str) -> str:
     """A kernel's name without its return type, namespaces, template arguments and parameters, as results take it."""
-    plain = kernel
+    plain = kernel.replace("Memcpy HtoD", "copy_of_the_batch ")
     while (shorter := re.sub(r"<[^<>]*>|\([^()]*\)", "", plain)) != plain:
         plain = shorter
     return re.sub(r"[^a-z0-9_.-]+", "_", plain.split("::")[-1].split()[-1].lower())
@@ -290,7 +292,7 @@ def kernels(batches=(64, 4096)) -> None:
     from course.mnist_cnn.pytorch import initial_weights
 
     for batch in batches:
-        rival = Ours(initial_weights(0), batch, LR)
+        rival = Ours(initial_weights(0), batch, LR, **_ONE_BY_ONE)  # so that each has the GPU for itself
         total = {}
         for name, (time_us, _) in kernel_times(rival, pinned_batches(batch)).items():
             total[short_name(name)] = total.get(short_name(name), 0) + time_us
@@ -299,13 +301,33 @@ def kernels(batches=(64, 4096)) -> None:
         rival.close()
 
 
+def without(*what: str) -> tuple[str, ...]:
+    """Flags that build our kernels without some of their optimizations (without.cuh)."""
+    header = Path(__file__).with_name("without.cuh")
+    version = hashlib.sha256(header.read_bytes()).hexdigest()[:8]  # what was built from an older header is not used again
+    return ("-include", str(header), f"-DWITHOUT=0x{version}", *(f"-D{macro}" for macro in what))
+
+
+_ONE_BY_ONE = {"graph": False, "overlap": False, "branches": False}
 #: Our step with one more of its optimizations each time: what the row is called, and what is switched off.
 WATERFALL = (
-    ("kernels_one_by_one", {"graph": False, "overlap": False, "branches": False}),
-    ("copy_beside", {"graph": False, "branches": False}),
+    ("products_by_fma", {**_ONE_BY_ONE, "flags": without("NO_TENSOR_CORES", "PLAIN_COPIES")}),
+    ("tensor_cores", {**_ONE_BY_ONE, "flags": without("PLAIN_COPIES")}),
+    ("asynchronous_copies", _ONE_BY_ONE),
+    ("batch_copied_beside", {"graph": False, "branches": False}),
     ("one_graph", {"branches": False}),
-    ("branches", {}),
+    ("two_branches", {}),
 )
+
+
+def build() -> None:
+    """Let nvcc do its work beforehand."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    from course.mnist_cnn import fast
+
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(fast.build, {off.get("flags", ()) for _, off in WATERFALL}))
 
 
 def waterfall(batch: int = 256) -> None:
@@ -380,7 +402,7 @@ def program(repeats=3) -> None:
 # ---- everything ---------------------------------------------------------------------------------------------------
 
 
-PARTS = {"gate": gate, "warm": warm, "step": step, "kernels": kernels, "waterfall": waterfall, "profile": profile,
+PARTS = {"build": build, "gate": gate, "warm": warm, "step": step, "kernels": kernels, "waterfall": waterfall, "profile": profile,
          "program": program}
 
 
@@ -402,7 +424,7 @@ def everything(budget: float) -> int:
     started, entries, failed, gated = time.monotonic(), [], [], False
     parts = [["gate"], *(["step", "--batch", str(batch)] for batch in BATCHES), ["kernels"], ["waterfall"], ["program"],
              ["profile"]]
-    print("== torch.compile, all batch sizes", flush=True)
+    print("== nvcc and torch.compile", flush=True)
     warm_all(budget / 3)
     print(f"== {time.monotonic() - started:.0f} s", flush=True)
     with tempfile.TemporaryDirectory() as folder:
