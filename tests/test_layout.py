@@ -52,7 +52,7 @@ def test_imports_go_one_way(folder):
 def test_every_import_is_declared(folder):
     """What is imported is among the dependencies, not there by luck because another package needs it."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    extras = {"tests": ["test"], "course": ["site"]}.get(folder, [])           # course/publish makes the website
+    extras = {"tests": ["test", "site"], "course": ["site"]}.get(folder, [])           # course/publish makes the website
     lines = project["dependencies"] + [line for extra in extras for line in project["optional-dependencies"][extra]]
     declared = {canonical(Requirement(line).name) for line in lines}
     providers = importlib.metadata.packages_distributions()

@@ -15,8 +15,11 @@ import nbformat
 from jinja2 import pass_context
 from nbconvert import SlidesExporter
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
 from traitlets.config import Config
 
+from course.publish.lexer import CellLexer
 from course.publish.mathml import mathml
 from course.publish.stills import stills
 
@@ -41,6 +44,10 @@ class Exporter(SlidesExporter):
 
     template_file = "deck.html.j2"
     exclude_anchor_links = True
+
+    def default_filters(self):
+        yield from super().default_filters()
+        yield "highlight_code", lambda code, metadata=None: highlight(code, CellLexer(), HtmlFormatter())
 
     @property
     def extra_template_paths(self):

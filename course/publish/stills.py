@@ -62,6 +62,11 @@ def slider(model, models):
     return labelled(state, f'<input type="range" disabled {limits}><span>{state["value"]}</span>')
 
 
+def progress(model, models):
+    state = model["state"]
+    return labelled(state, f'<progress max="{state["max"]}" value="{state["value"]}"></progress>')
+
+
 def number(model, models):
     return labelled(model["state"], f'<input type="number" disabled value="{model["state"]["value"]}">')
 
@@ -96,6 +101,10 @@ def image(model, models):
     return f'<img alt="The picture at this step" src="data:image/png;base64,{data}">'
 
 
+def other(model, models):
+    return f"<p><em>Something to try out is here. {NOTE}</em></p>"
+
+
 def output(model, models):
     return "".join(shown(each) for each in model["state"]["outputs"])
 
@@ -111,5 +120,7 @@ def shown(output):
 
 
 DRAW = {"VBoxModel": box, "HBoxModel": box, "IntSliderModel": slider, "FloatSliderModel": slider,
+        "FloatProgressModel": progress, "IntProgressModel": progress,
         "BoundedIntTextModel": number, "DropdownModel": dropdown, "RadioButtonsModel": radio, "ButtonModel": button,
-        "PlayModel": play, "HTMLModel": words, "ImageModel": image, "OutputModel": output}
+        "PlayModel": play, "HTMLModel": words, "ImageModel": image, "OutputModel": output,
+        "AnyModel": other}                                 # anywidget: drawn by a script of its own
