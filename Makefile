@@ -35,6 +35,9 @@ record: install ## on a GPU machine: run all notebooks, keep their outputs and t
 address: install ## set the public address everywhere: make address URL=https://github.com/you/cuda-course
 	$(IN_VENV) .venv/bin/python -m course.address $(URL)
 
+race: install ## on a GPU machine: our training step against PyTorch's, all of chapter 17's numbers
+	$(IN_VENV) .venv/bin/python -m course.mnist_cnn.race
+
 install: ## make .venv and install the pinned packages (lab and test do it for you)
 	@$(PYTHON) -I utils/install.py
 

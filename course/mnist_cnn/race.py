@@ -466,7 +466,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--batch", type=int, default=64, help="of the parts that take one")
     parser.add_argument("--modes", nargs="+", help="only these modes of PyTorch")
     parser.add_argument("--gated", action="store_true", help="our accuracy passed the gate, so our time counts")
-    parser.add_argument("--budget", type=float, default=480, help="seconds for everything; what does not fit is named")
+    parser.add_argument("--budget", type=float, default=900, help="seconds for everything; what does not fit is named")
     options = parser.parse_args(arguments)
     if hardware.gpu() is None:
         print("the race needs an NVIDIA GPU, and there is none here", file=sys.stderr)
