@@ -12,7 +12,7 @@ measure what it brings:
     overlap=False    copy each batch when its step begins, not beside the step before
     branches=False   the two kernels of the convolutions' backward pass one after the other, not side by side
 
-Without a GPU the same source runs on the CPU runtime: right, but slow (about a second for a batch of 4).
+Without a GPU the same source runs on the CPU runtime: right, but slow (seconds for a batch of 4). There "tf32" is float32.
 """
 
 import ctypes
@@ -33,6 +33,7 @@ from utils.hardware import gpu, has_gpu
 
 KERNELS = Path(__file__).parent / "kernels"
 SOURCE = KERNELS / "trainer.cu"
+PRECISIONS = {"bf16": [], "tf32": ["-DTF32"]}  # and what nvcc is told
 LOSSES = 1 << 16  # the losses of so many steps are kept
 
 #: How kernels/network.cuh lays out the weights (struct Parameters).
@@ -51,22 +52,23 @@ class Trainer:
     """Trains the network on batches of one size.
 
     weights: float32 arrays by PyTorch's names and shapes; lr: the learning rate of plain SGD. gradients=True keeps each
-    step's gradients for `gradients()`. flags: further options for nvcc, such as ``("-DHALF_NUMBERS",)``.
+    step's gradients for `gradients()`. precision: what tensor cores multiply, "bf16" or "tf32"; sums and the weights
+    themselves are float32 in both.
     Raises ValueError for wrong weights or sizes, TrainerError when the GPU is too old, its memory too small, or nvcc fails.
     """
 
     def __init__(self, weights: dict[str, np.ndarray], batch: int, lr: float, precision: str = "bf16", *, graph: bool = True,
-                 overlap: bool = True, branches: bool = True, gradients: bool = False, flags: tuple[str, ...] = ()):
+                 overlap: bool = True, branches: bool = True, gradients: bool = False):
         self._trainer = None
-        if precision != "bf16":
-            raise ValueError(f'the kernels compute in "bf16" (sums and weights in float32), not in {precision!r}')
+        if precision not in PRECISIONS:
+            raise ValueError(f"the kernels multiply in {' or '.join(PRECISIONS)}, not in {precision!r}")
         if batch < 1:
             raise ValueError(f"the batch size must be at least 1, not {batch}")
         if not np.isfinite(lr):
             raise ValueError(f"the learning rate must be a number, not {lr}")
         check_weights(weights)
-        self.batch, self.lr, self._gradients, self._flags = batch, lr, gradients, tuple(flags)
-        self._library = _library(self._flags)
+        self.batch, self.lr, self.precision, self._gradients = batch, lr, precision, gradients
+        self._library = _library(precision)
         self.steps = 0
         self._in_use = [None, None]
         options = 1 * graph + 2 * overlap + 4 * gradients + 8 * (branches and has_gpu())
@@ -114,7 +116,7 @@ class Trainer:
         if count == 0:
             raise ValueError("there are no images")
         if count > self.batch:  # a trainer's memory is made for its batch
-            with Trainer(self.weights(), count, 0.0, graph=False, flags=self._flags) as larger:
+            with Trainer(self.weights(), count, 0.0, self.precision, graph=False) as larger:
                 return larger.logits(images)
         logits = np.empty((count, 10), np.float32)
         self._call("cnn_infer", _address(images, count * 784), count, logits.ctypes.data)
@@ -189,8 +191,8 @@ def _address(array, count) -> int:
 
 
 @functools.cache
-def _library(flags=()):
-    path = build(flags)
+def _library(precision):
+    path = build(precision)
     library = ctypes.CDLL(str(path))
     pointer = ctypes.c_void_p
     for name, result, arguments in [
@@ -208,14 +210,15 @@ def _library(flags=()):
     return library
 
 
-def build(flags: tuple[str, ...] = ()) -> Path:
+def build(precision: str = "bf16") -> Path:
     """The trainer's shared library for this GPU, or for the CPU where there is none; compiled once for each content.
 
     Raises utils.nvcc.NvccError with the lines that do not compile, TrainerError for a GPU that is too old.
     """
+    flags = PRECISIONS[precision]
     if not has_gpu():
         try:
-            return cpu_build.build([str(SOURCE)], list(flags), check=False, shared=True)[0]
+            return cpu_build.build([str(SOURCE)], flags, check=False, shared=True)[0]
         except cpu_build.BuildError as error:
             raise nvcc.compile_error(SOURCE, error.log) from None
     if gpu().compute_capability < (8, 0):

@@ -22,12 +22,9 @@ __device__ inline float pixel(const uint8_t* image, int y, int x) {
 __device__ inline void build_patches(number* patches, const uint8_t* image, int thread, int threads) {
   for (int i = thread; i < PATCH_ROWS * 2; i += threads) {
     int window = i / 2, half = i % 2, y = window / W1 * 2 - 1 + half * 2, x = window % W1 * 2 - 1;
-    uint4 eight = make_uint4(0, 0, 0, 0);
-    if (window < WINDOWS1)
-      eight = make_uint4(pack(pixel(image, y, x), pixel(image, y, x + 1)), pack(pixel(image, y, x + 2), pixel(image, y, x + 3)),
-                         pack(pixel(image, y + 1, x), pixel(image, y + 1, x + 1)),
-                         pack(pixel(image, y + 1, x + 2), pixel(image, y + 1, x + 3)));
-    *reinterpret_cast<uint4*>(&patches[half_row(window, half)]) = eight;
+    float v[8];
+    for (int k = 0; k < 8; ++k) v[k] = window < WINDOWS1 ? pixel(image, y + k / 4, x + k % 4) : 0.0f;
+    store_eight(&patches[half_row(window, half)], pack(v[0], v[1]), pack(v[2], v[3]), pack(v[4], v[5]), pack(v[6], v[7]));
   }
 }
 
@@ -35,7 +32,7 @@ __device__ inline void build_patches(number* patches, const uint8_t* image, int 
 // The convolution is linear in the pixels: y = w . p for a patch p of 9. So the mean of y is w . mean(p), and the mean of
 // y^2 is w' E[p p'] w. The 9 + 45 moments of the patches are the same for all 32 channels, and do not depend on the weights.
 
-constexpr int MOMENT_WARPS = 4;
+constexpr int MOMENT_WARPS = 8 / sizeof(number);
 
 // Moments of the 4 x 4 patches of the whole batch: Q'Q for the matrix Q of all windows, a warp an image.
 __global__ void __launch_bounds__(MOMENT_WARPS * 32) patch_moments(Network net) {
@@ -43,12 +40,12 @@ __global__ void __launch_bounds__(MOMENT_WARPS * 32) patch_moments(Network net) 
   __shared__ float total[MOMENT_WARPS][17][16];
   int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   float sums[3][4] = {};  // columns 0..7 and 8..15 of Q'Q; and Q' times ones
-  const unsigned ones = pack(1, 1);
+  const pair ones = pack(1, 1);
   for (int image = blockIdx.x * MOMENT_WARPS + warp; image < net.batch; image += gridDim.x * MOMENT_WARPS) {
     build_patches(patches[warp], net.images + size_t(image) * PIXELS, lane, 32);
     __syncwarp();
     for (int row = 0; row < PATCH_ROWS; row += 16) {
-      unsigned q[4];  // as a: Q transposed; its parts are also the b of Q itself
+      pair q[4];  // as a: Q transposed; its parts are also the b of Q itself
       load_matrices_transposed(q, &patches[warp][half_row(row + lane / 16 * 8 + lane % 8, lane / 8 & 1)]);
       multiply_add(sums[0], q, q[0], q[2]);
       multiply_add(sums[1], q, q[1], q[3]);
@@ -56,9 +53,8 @@ __global__ void __launch_bounds__(MOMENT_WARPS * 32) patch_moments(Network net) 
     }
     __syncwarp();
   }
-  int group = lane / 4, pair = lane % 4 * 2;
   for (int e = 0; e < 4; ++e) {
-    int row = group + e / 2 * 8, column = pair + e % 2;
+    int row = lane / 4 + e / 2 * 8, column = lane % 4 * 2 + e % 2;
     total[warp][row][column] = sums[0][e];
     total[warp][row][column + 8] = sums[1][e];
     if (column == 0) total[warp][16][row] = sums[2][e];
@@ -114,7 +110,7 @@ __device__ inline void norm1_from_moments(const Network& net, Norm1& norm, doubl
 constexpr int ROW = 15, PITCH1 = 40;
 __device__ inline int place(int y, int x) { return (y + 1) * ROW + x + 1; }
 
-// Which channel is row r of the weights in shared memory. A lane's results are columns pair, pair + 1 of each product;
+// Which channel is row r of the weights in shared memory. A lane's results are two neighbouring columns of each product;
 // in this order those of four products are 8 channels in a row, which it stores with one instruction.
 __device__ inline int channel_of(int r) { return r % 8 / 2 * 8 + r / 8 * 2 % 8 + r % 2 + r / 32 * 32; }
 
@@ -123,7 +119,7 @@ template <bool reorder>
 __device__ inline void load_conv1(number* weights, const Copies* copies, int threads) {
   for (int i = threadIdx.x; i < 4 * C1 * 2; i += threads) {
     int row = i / 2, half = i % 2, channel = reorder ? channel_of(row % C1) : row % C1;
-    copy_16_async(&weights[half_row(row, half)], &copies->conv1[row / C1][channel][half * 8]);
+    copy_eight_async(&weights[half_row(row, half)], &copies->conv1[row / C1][channel][half * 8]);
   }
 }
 
@@ -133,14 +129,14 @@ __device__ inline void conv1_pool(number* pooled, const number* patches, const n
                                   const float* shift) {
   int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   for (int row = warp * 16; row < PATCH_ROWS; row += warps * 16) {
-    unsigned a[4], result[2][4];
+    pair a[4], result[2][4];
     load_matrices(a, &patches[half_row(row + lane % 16, lane / 16)]);
 #pragma unroll
     for (int half = 0; half < 2; ++half) {  // 16 of the 32 channels
       float y[4][2][4] = {};
 #pragma unroll
       for (int position = 0; position < 4; ++position) {
-        unsigned b[4];
+        pair b[4];
         load_matrices(b, &weights[half_row(position * C1 + half * 16 + lane / 16 * 8 + lane % 8, lane / 8 & 1)]);
         multiply_add(y[position][0], a, b[0], b[1]);
         multiply_add(y[position][1], a, b[2], b[3]);
@@ -162,13 +158,13 @@ __device__ inline void conv1_pool(number* pooled, const number* patches, const n
     for (int i = 0; i < 2; ++i) {
       int window = row + lane / 4 + i * 8;
       if (window < WINDOWS1)
-        *reinterpret_cast<uint4*>(&pooled[place(window / W1, window % W1) * PITCH1 + lane % 4 * 8]) =
-            make_uint4(result[i][0], result[i][1], result[i][2], result[i][3]);
+        store_eight(&pooled[place(window / W1, window % W1) * PITCH1 + lane % 4 * 8], result[i][0], result[i][1], result[i][2],
+                    result[i][3]);
     }
   }
 }
 
 // Fill shared memory with zeros, before the first image: the borders stay as they are from then on.
 __device__ inline void clear(number* memory, int numbers) {
-  for (int i = threadIdx.x; i < numbers / 8; i += blockDim.x) reinterpret_cast<uint4*>(memory)[i] = make_uint4(0, 0, 0, 0);
+  for (int i = threadIdx.x; i < numbers / 8; i += blockDim.x) store_eight(memory + i * 8, {}, {}, {}, {});
 }

@@ -27,7 +27,7 @@ __device__ inline void norm2_backward(const Network& net, Norm2Backward& norm) {
 }
 
 // Gradients of two channels at a window's four positions. The first of equal outputs is the one that was pooled.
-__device__ inline void spread(unsigned (&dy)[4], const unsigned (&y)[4], unsigned dz, const Norm2Backward& norm, int channel) {
+__device__ inline void spread(pair (&dy)[4], const pair (&y)[4], pair dz, const Norm2Backward& norm, int channel) {
   float2 value[4], gradient = unpack(dz);
   for (int p = 0; p < 4; ++p) value[p] = unpack(y[p]);
   float result[4][2];
@@ -50,19 +50,19 @@ __device__ inline void form_dy(const Network& net, number* dy, int image, const 
   for (int i = threadIdx.x; i < WINDOWS2 * 8; i += threads) {
     int window = i / 8, channel = i % 8 * 8;
     size_t at = (size_t(image) * WINDOWS2 + window) * C2 + channel;
-    unsigned y[4][4], gradient[4], result[4][4];
-    *reinterpret_cast<uint4*>(gradient) = *reinterpret_cast<const uint4*>(&net.dz2[at]);
+    pair y[4][4], gradient[4], eight[4], result[4][4];  // [two channels][position]
+    load_eight(gradient, &net.dz2[at]);
 #pragma unroll
     for (int p = 0; p < 4; ++p) {
-      uint4 eight = *reinterpret_cast<const uint4*>(&net.y2[(at - channel) * 4 + p * C2 + channel]);
-      y[0][p] = eight.x, y[1][p] = eight.y, y[2][p] = eight.z, y[3][p] = eight.w;
+      load_eight(eight, &net.y2[(at - channel) * 4 + p * C2 + channel]);
+      for (int k = 0; k < 4; ++k) y[k][p] = eight[k];
     }
 #pragma unroll
     for (int k = 0; k < 4; ++k) spread(result[k], y[k], gradient[k], norm, channel + k * 2);
 #pragma unroll
     for (int p = 0; p < 4; ++p)
-      *reinterpret_cast<uint4*>(&dy[place(window / W2 * 2 + p / 2, window % W2 * 2 + p % 2) * PITCH2 + channel]) =
-          make_uint4(result[0][p], result[1][p], result[2][p], result[3][p]);
+      store_eight(&dy[place(window / W2 * 2 + p / 2, window % W2 * 2 + p % 2) * PITCH2 + channel], result[0][p], result[1][p],
+                  result[2][p], result[3][p]);
   }
 }
 
@@ -86,13 +86,13 @@ __device__ inline void input_gradient(float (&d)[2][tiles][4], const number* dy,
   for (int tap = 0; tap < 9; ++tap)
 #pragma unroll
     for (int k = 0; k < C2; k += 32) {
-      unsigned a[2][2][4];
+      pair a[2][2][4];
       for (int s = 0; s < 2; ++s)
         for (int i = 0; i < 2; ++i)
           load_matrices_transposed(a[s][i], column + (tap * C2 + k + s * 16) * PITCH1 + i * 16);
 #pragma unroll
       for (int j = 0; j < tiles; ++j) {
-        unsigned b[4];
+        pair b[4];
         load_matrices(b, dy + at[j] - (tap / 3 * ROW + tap % 3) * PITCH2 + k);
         for (int s = 0; s < 2; ++s)
           for (int i = 0; i < 2; ++i) multiply_add(d[i][j], a[s][i], b[s * 2], b[s * 2 + 1]);
@@ -119,7 +119,7 @@ __device__ inline void conv1_gradient(float (&g)[4][2][2][4], float (&sum)[2][2]
                                       const number* patches, const number* conv1, int first_window, const float (&scale)[2][2],
                                       const float (&shift)[2][2]) {
   int lane = threadIdx.x % 32;
-  unsigned window[4], pixels[4];  // as columns: windows; as rows
+  pair window[4], pixels[4];  // as columns: windows; as rows
   load_matrices(window, &patches[half_row(min(first_window + lane / 16 * 8 + lane % 8, PATCH_ROWS - 1), lane / 8 % 2)]);
   load_matrices_transposed(pixels, &patches[half_row(min(first_window + lane % 16, PATCH_ROWS - 1), lane / 16)]);
 #pragma unroll
@@ -131,7 +131,7 @@ __device__ inline void conv1_gradient(float (&g)[4][2][2][4], float (&sum)[2][2]
       float y[4][4] = {};
 #pragma unroll
       for (int p = 0; p < 4; ++p) {
-        unsigned a[4];
+        pair a[4];
         load_matrices(a, &conv1[half_row(p * C1 + i * 16 + lane % 16, lane / 16)]);
         multiply_add(y[p], a, window[t * 2], window[t * 2 + 1]);
       }
@@ -145,7 +145,7 @@ __device__ inline void conv1_gradient(float (&g)[4][2][2][4], float (&sum)[2][2]
     }
 #pragma unroll
     for (int p = 0; p < 4; ++p) {
-      unsigned a[4];
+      pair a[4];
 #pragma unroll
       for (int q = 0; q < 4; ++q) {
         int t = q / 2, e = q % 2 * 2;
@@ -194,7 +194,7 @@ __device__ inline void add_conv1_sums(Sums* sums, float* memory, const float (&g
 
 // Block (b, part) takes images b, b + gridDim.x ...; with two parts each block computes half of the windows.
 template <int parts>
-__global__ void __launch_bounds__(INPUT_THREADS, 2) conv_backward_input(Network net) {
+__global__ void __launch_bounds__(INPUT_THREADS, BLOCKS) conv_backward_input(Network net) {
   constexpr int tiles = parts == 1 ? 7 : 4;
   extern __shared__ __align__(128) unsigned char memory[];
   number* dy = reinterpret_cast<number*>(memory);
@@ -205,7 +205,7 @@ __global__ void __launch_bounds__(INPUT_THREADS, 2) conv_backward_input(Network 
   int warp = threadIdx.x / 32, lane = threadIdx.x % 32, first_window = (blockIdx.y * INPUT_WARPS + warp) * tiles * 8;
   load_conv1<false>(conv1, net.copies, INPUT_THREADS);
   for (int i = threadIdx.x; i < 9 * C2 * 4; i += INPUT_THREADS)
-    copy_16_async(&conv2[i / 4 * PITCH1 + i % 4 * 8], &net.copies->conv2[0][i / 4][i % 4 * 8]);
+    copy_eight_async(&conv2[i / 4 * PITCH1 + i % 4 * 8], &net.copies->conv2[0][i / 4][i % 4 * 8]);
   commit_copies();
   clear(dy, DY_NUMBERS);
   norm2_backward(net, norm);
@@ -240,27 +240,27 @@ __device__ inline void weight_gradient(float (&dw)[9][2][4], const number* dy, c
   int lane = threadIdx.x % 32;
   const number* row = &dy[(ROW + 1 + lane / 16 * 8 + lane % 8) * PITCH2 + first_out + lane / 8 % 2 * 8];
   int at[5];  // two taps each, the last one twice
-  for (int pair = 0; pair < 5; ++pair) {
-    int tap = min(pair * 2 + lane / 16, 8);
-    at[pair] = (lane % 16 + tap / 3 * ROW + tap % 3) * PITCH1 + first_in;
+  for (int i = 0; i < 5; ++i) {
+    int tap = min(i * 2 + lane / 16, 8);
+    at[i] = (lane % 16 + tap / 3 * ROW + tap % 3) * PITCH1 + first_in;
   }
 #pragma unroll 2
   for (int q = 0; q < 14; ++q) {
-    unsigned a[2][4];
+    pair a[2][4];
     for (int i = 0; i < 2; ++i) load_matrices_transposed(a[i], row + q * 16 * PITCH2 + i * 16);
 #pragma unroll
-    for (int pair = 0; pair < 5; ++pair) {
-      unsigned b[4];
-      load_matrices_transposed(b, pooled + at[pair] + q * 16 * PITCH1);
+    for (int tap = 0; tap < 9; tap += 2) {
+      pair b[4];
+      load_matrices_transposed(b, pooled + at[tap / 2] + q * 16 * PITCH1);
       for (int i = 0; i < 2; ++i) {
-        multiply_add(dw[pair * 2][i], a[i], b[0], b[1]);
-        if (pair < 4) multiply_add(dw[pair < 4 ? pair * 2 + 1 : 8][i], a[i], b[2], b[3]);
+        multiply_add(dw[tap][i], a[i], b[0], b[1]);
+        if (tap < 8) multiply_add(dw[tap < 8 ? tap + 1 : 8][i], a[i], b[2], b[3]);
       }
     }
   }
 }
 
-__global__ void __launch_bounds__(WEIGHT_THREADS, 2) conv_backward_weights(Network net) {
+__global__ void __launch_bounds__(WEIGHT_THREADS, BLOCKS) conv_backward_weights(Network net) {
   extern __shared__ __align__(128) unsigned char memory[];
   number* pooled = reinterpret_cast<number*>(memory);
   number* dy = pooled + POOLED_NUMBERS;

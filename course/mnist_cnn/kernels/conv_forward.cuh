@@ -8,6 +8,7 @@
 
 // The pooled image and its border are 16 rows of 15 places and one more. The backward pass reads up to place 255.
 constexpr int PLACES = 256, POOLED_NUMBERS = PLACES * PITCH1;
+constexpr int BLOCKS = 4 / sizeof(number);  // of these kernels on a multiprocessor at a time: what its shared memory holds
 constexpr int FORWARD_WARPS = 7, FORWARD_THREADS = FORWARD_WARPS * 32;  // a warp: 8 of 49 pooling windows, 32 positions
 
 template <int parts>
@@ -20,7 +21,7 @@ template <int rows>
 __device__ inline void load_conv2_reordered(number* weights, const Copies* copies, int first) {
   for (int i = threadIdx.x; i < 9 * rows * 4; i += FORWARD_THREADS) {
     int row = i / 4, tap = row / rows, channel = channel_of(first + row % rows);
-    copy_16_async(&weights[row * PITCH1 + i % 4 * 8], &copies->conv2[tap][channel][i % 4 * 8]);
+    copy_eight_async(&weights[row * PITCH1 + i % 4 * 8], &copies->conv2[tap][channel][i % 4 * 8]);
   }
 }
 
@@ -41,11 +42,11 @@ __device__ inline void conv2_windows(float (&y)[2][columns][4], const number* po
   for (int tap = 0; tap < 9; ++tap)
 #pragma unroll
     for (int k = 0; k < C1; k += 16) {
-      unsigned a[2][4];
+      pair a[2][4];
       for (int i = 0; i < 2; ++i) load_matrices(a[i], row[i] + (tap / 3 * ROW + tap % 3) * PITCH1 + k);
 #pragma unroll
       for (int j = 0; j < columns; j += 2) {
-        unsigned b[4];
+        pair b[4];
         load_matrices(b, column + (tap * columns + j) * 8 * PITCH1 + k);
         for (int i = 0; i < 2; ++i) {
           multiply_add(y[i][j], a[i], b[0], b[1]);
@@ -65,7 +66,7 @@ __device__ inline void store_window(const Network& net, const float (&y)[2][colu
   size_t at = (size_t(image) * WINDOWS2 + window) * C2 + first_channel + lane % 4 * 8;
 #pragma unroll
   for (int h = 0; h < columns / 4; ++h) {  // 8 channels in a row
-    unsigned best[4];
+    pair best[4];
 #pragma unroll
     for (int j = 0; j < 4; ++j) {
       float two[2];
@@ -79,21 +80,21 @@ __device__ inline void store_window(const Network& net, const float (&y)[2][colu
       }
       best[j] = pack(two[0], two[1]);
     }
-    *reinterpret_cast<uint4*>(&net.y2_best[at + h * 32]) = make_uint4(best[0], best[1], best[2], best[3]);
+    store_eight(&net.y2_best[at + h * 32], best[0], best[1], best[2], best[3]);
 #pragma unroll
     for (int p = 0; p < 4; ++p) {  // upper left, upper right ...
       int i = p % 2, e = p / 2 * 2;
-      uint4 eight = make_uint4(pack(y[i][h * 4][e], y[i][h * 4][e + 1]), pack(y[i][h * 4 + 1][e], y[i][h * 4 + 1][e + 1]),
-                               pack(y[i][h * 4 + 2][e], y[i][h * 4 + 2][e + 1]), pack(y[i][h * 4 + 3][e], y[i][h * 4 + 3][e + 1]));
       size_t where = (size_t(image) * WINDOWS2 + window) * 4 + p / 2 * 2 + (i ^ swapped);
-      *reinterpret_cast<uint4*>(&net.y2[where * C2 + first_channel + h * 32 + lane % 4 * 8]) = eight;
+      pair two[4];
+      for (int j = 0; j < 4; ++j) two[j] = pack(y[i][h * 4 + j][e], y[i][h * 4 + j][e + 1]);
+      store_eight(&net.y2[where * C2 + first_channel + h * 32 + lane % 4 * 8], two[0], two[1], two[2], two[3]);
     }
   }
 }
 
 // Block (b, part) takes images b, b + gridDim.x ... and 64 / parts of the channels.
 template <int parts>
-__global__ void __launch_bounds__(FORWARD_THREADS, 2) conv_forward(Network net) {
+__global__ void __launch_bounds__(FORWARD_THREADS, BLOCKS) conv_forward(Network net) {
   constexpr int channels = C2 / parts, columns = channels / 8;
   extern __shared__ __align__(128) unsigned char memory[];
   number* pooled = reinterpret_cast<number*>(memory);

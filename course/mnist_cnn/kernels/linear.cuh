@@ -16,11 +16,11 @@ __device__ inline void copy_fc1_chunk(const Network& net, number* stage, int fir
     int row = i / 8, part = i % 8 * 8, image = first_image + row;
     const number* from = row < TILE ? &net.y2_best[(size_t(min(image, net.batch - 1)) * WINDOWS2 + window) * C2 + part]
                                     : &net.copies->fc1[row - TILE][window * C2 + part];
-    copy_16_async(&stage[row * PITCH2 + part], from, row >= TILE || image < net.batch);
+    copy_eight_async(&stage[row * PITCH2 + part], from, row >= TILE || image < net.batch);
   }
 }
 
-__device__ inline unsigned normalize(unsigned two, float4 scale_shift) {  // of two channels: scale, shift, scale, shift
+__device__ inline pair normalize(pair two, float4 scale_shift) {  // of two channels: scale, shift, scale, shift
   float2 y = unpack(two);
   return pack(fmaxf(scale_shift.x * y.x + scale_shift.y, 0.0f), fmaxf(scale_shift.z * y.y + scale_shift.w, 0.0f));
 }
@@ -57,7 +57,7 @@ __global__ void __launch_bounds__(LINEAR_THREADS) fc1_forward(Network net) {
     const number* stage = stages + (window - first) % STAGES * STAGE;
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
-      unsigned a[2][4], b[2][4];
+      pair a[2][4], b[2][4];
       for (int i = 0; i < 2; ++i) {
         load_matrices(a[i], &stage[(row + i * 16 + lane % 16) * PITCH2 + k * 16 + lane / 16 * 8]);
         for (int e = 0; e < 4; ++e) a[i][e] = normalize(a[i][e], coefficients[k][e / 2]);
@@ -151,7 +151,8 @@ __global__ void __launch_bounds__(HEAD_WARPS * 32) head(Network net) {
     }
     dh = make_float4(h.x > 0 ? dh.x : 0, h.y > 0 ? dh.y : 0, h.z > 0 ? dh.z : 0, h.w > 0 ? dh.w : 0);
     add_scaled(dfc1_bias, 1, dh);
-    *reinterpret_cast<uint2*>(&net.dh[size_t(image) * HIDDEN + lane * 4]) = make_uint2(pack(dh.x, dh.y), pack(dh.z, dh.w));
+    store_pair(&net.dh[size_t(image) * HIDDEN + lane * 4], pack(dh.x, dh.y));
+    store_pair(&net.dh[size_t(image) * HIDDEN + lane * 4 + 2], pack(dh.z, dh.w));
   }
   add_lane_sums(net.sums, dw, dbias, dfc1_bias, loss);
 }
@@ -168,9 +169,9 @@ __device__ inline void copy_backward_tile(const Network& net, number* stage, int
   for (int i = threadIdx.x; i < TILE * 24; i += LINEAR_THREADS) {
     int image = first_image + i / 24, part = i % 24, inside = min(image, net.batch - 1);
     if (part < 16)
-      copy_16_async(&stage[i / 24 * PITCH_HIDDEN + part * 8], &net.dh[size_t(inside) * HIDDEN + part * 8], image < net.batch);
+      copy_eight_async(&stage[i / 24 * PITCH_HIDDEN + part * 8], &net.dh[size_t(inside) * HIDDEN + part * 8], image < net.batch);
     else
-      copy_16_async(&stage[TILE * PITCH_HIDDEN + i / 24 * PITCH2 + (part - 16) * 8],
+      copy_eight_async(&stage[TILE * PITCH_HIDDEN + i / 24 * PITCH2 + (part - 16) * 8],
                     &net.y2_best[(size_t(inside) * WINDOWS2 + window) * C2 + (part - 16) * 8], image < net.batch);
   }
   commit_copies();
@@ -183,7 +184,7 @@ __device__ inline void backward_features(const Network& net, const number* dh, n
   float d[4][4] = {};
 #pragma unroll
   for (int k = 0; k < HIDDEN; k += 16) {
-    unsigned a[4], b[2][4];
+    pair a[4], b[2][4];
     load_matrices(a, &dh[(row + lane % 16) * PITCH_HIDDEN + k + lane / 16 * 8]);
     for (int j = 0; j < 2; ++j)
       load_matrices_transposed(b[j], &weights[(k + lane % 16) * PITCH2 + column + j * 16 + lane / 16 * 8]);
@@ -194,8 +195,8 @@ __device__ inline void backward_features(const Network& net, const number* dh, n
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
       int image = row + lane / 4 + i * 8, channel = column + j * 8 + lane % 4 * 2;
-      unsigned* two = reinterpret_cast<unsigned*>(&y[image * PITCH2 + channel]);
-      float2 v = unpack(*two);
+      number* two = &y[image * PITCH2 + channel];
+      float2 v = unpack(load_pair(two));
       float gradient[2] = {d[j][i * 2], d[j][i * 2 + 1]}, value[2] = {v.x, v.y};
 #pragma unroll
       for (int e = 0; e < 2; ++e) {
@@ -206,10 +207,9 @@ __device__ inline void backward_features(const Network& net, const number* dh, n
         xhat_sums[j * 2 + e] += gradient[e] * ((value[e] - n.x) * n.y);
         value[e] = fmaxf(z, 0.0f);
       }
-      *two = pack(value[0], value[1]);
+      store_pair(two, pack(value[0], value[1]));
       if (first_image + image < net.batch)
-        *reinterpret_cast<unsigned*>(&net.dz2[(size_t(first_image + image) * WINDOWS2 + window) * C2 + channel]) =
-            pack(gradient[0], gradient[1]);
+        store_pair(&net.dz2[(size_t(first_image + image) * WINDOWS2 + window) * C2 + channel], pack(gradient[0], gradient[1]));
     }
 }
 
@@ -218,7 +218,7 @@ __device__ inline void backward_weights(float (&dw)[2][4][4], const number* dh, 
   int warp = threadIdx.x / 32, lane = threadIdx.x % 32, row = warp % 4 * 32, column = warp / 4 * 32;
 #pragma unroll
   for (int k = 0; k < TILE; k += 16) {
-    unsigned a[2][4], b[2][4];
+    pair a[2][4], b[2][4];
     for (int i = 0; i < 2; ++i)
       load_matrices_transposed(a[i], &dh[(k + lane / 16 * 8 + lane % 8) * PITCH_HIDDEN + row + i * 16 + lane / 8 % 2 * 8]);
     for (int j = 0; j < 2; ++j)
@@ -238,7 +238,7 @@ __global__ void __launch_bounds__(LINEAR_THREADS) fc1_backward(Network net) {
   int tiles = (net.batch + TILE - 1) / TILE;
   int first = tiles * split / net.fc1_backward_splits, end = tiles * (split + 1) / net.fc1_backward_splits;
   for (int i = threadIdx.x; i < HIDDEN * 8; i += LINEAR_THREADS)
-    copy_16_async(&weights[i / 8 * PITCH2 + i % 8 * 8], &net.copies->fc1[i / 8][window * C2 + i % 8 * 8]);
+    copy_eight_async(&weights[i / 8 * PITCH2 + i % 8 * 8], &net.copies->fc1[i / 8][window * C2 + i % 8 * 8]);
   copy_backward_tile(net, stages, first * TILE, window);
   for (int c = threadIdx.x; c < C2; c += LINEAR_THREADS) {
     float2 n = norm2(net, c);

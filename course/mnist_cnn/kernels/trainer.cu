@@ -62,8 +62,10 @@ struct Trainer {
 
 template <class Kernel>
 static bool allow(Kernel* kernel, int bytes) {
-  const int spare = 8192;  // the CPU runtime learns only at the first launch what a template's own variables take
-  TRY(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes + spare));
+#ifdef __CUDA_CPU__
+  bytes += 20480;  // it learns only at the first launch what the variables of a template take
+#endif
+  TRY(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
   return true;
 }
 
@@ -89,7 +91,7 @@ bool Trainer::create(int batch, float rate, const Parameters* weights) {
   int tiles = (batch + TILE - 1) / TILE;
   n.fc1_splits = std::min(WINDOWS2, std::max(1, 2 * processors / tiles));
   n.fc1_backward_splits = std::min(8, tiles);
-  n.conv2_splits = std::min(batch, 2 * processors);
+  n.conv2_splits = std::min(batch, BLOCKS * processors);
   if (!allow_shared_memory()) return false;
   size_t b = batch;
   if (!allocate(n.weights, 1) || !allocate(n.copies, 1) || !allocate(n.norm1, 1) || !allocate(n.sums, 1) ||
@@ -123,7 +125,7 @@ bool Trainer::launch_forward(const Network& n, cudaStream_t stream) {
   if (n.batch <= processors)  // few images: two blocks for each
     conv_forward<2><<<dim3(n.batch, 2), FORWARD_THREADS, forward_shared<2>(), stream>>>(n);
   else
-    conv_forward<1><<<std::min(n.batch, 2 * processors), FORWARD_THREADS, forward_shared<1>(), stream>>>(n);
+    conv_forward<1><<<std::min(n.batch, BLOCKS * processors), FORWARD_THREADS, forward_shared<1>(), stream>>>(n);
   TRY(cudaGetLastError());
   fc1_forward<<<dim3(tiles, n.fc1_splits), LINEAR_THREADS, FC1_SHARED, stream>>>(n);
   TRY(cudaGetLastError());
@@ -143,7 +145,7 @@ bool Trainer::launch_backward(const Network& n, cudaStream_t stream) {
   if (n.batch <= processors)
     conv_backward_input<2><<<dim3(n.batch, 2), INPUT_THREADS, INPUT_SHARED, stream>>>(n);
   else
-    conv_backward_input<1><<<std::min(n.batch, 2 * processors), INPUT_THREADS, INPUT_SHARED, stream>>>(n);
+    conv_backward_input<1><<<std::min(n.batch, BLOCKS * processors), INPUT_THREADS, INPUT_SHARED, stream>>>(n);
   TRY(cudaGetLastError());
   conv_backward_weights<<<n.conv2_splits, WEIGHT_THREADS, WEIGHT_SHARED, other>>>(n);
   TRY(cudaGetLastError());

@@ -13,14 +13,15 @@ __device__ inline float descend(const Network& net, float* parameter, float grad
   return *parameter -= net.rate * gradient;
 }
 
-__device__ inline uint2 descend4(const Network& net, float* parameter, const float4& gradient) {
+__device__ inline void descend4(const Network& net, float* parameter, number* copy, const float4& gradient) {
   float4 now = *reinterpret_cast<float4*>(parameter);
   now.x -= net.rate * gradient.x, now.y -= net.rate * gradient.y;
   now.z -= net.rate * gradient.z, now.w -= net.rate * gradient.w;
   *reinterpret_cast<float4*>(parameter) = now;
   if (net.gradients)
     *reinterpret_cast<float4*>(&reinterpret_cast<float*>(net.gradients)[parameter - reinterpret_cast<float*>(net.weights)]) = gradient;
-  return make_uint2(pack(now.x, now.y), pack(now.z, now.w));
+  store_pair(copy, pack(now.x, now.y));
+  store_pair(copy + 2, pack(now.z, now.w));
 }
 
 __device__ inline float4 sum_of_partials(const float* from, size_t stride, int first, int end, int step) {
@@ -46,17 +47,17 @@ __device__ inline void update_conv2(const Network& net, int block) {
     sum.x += v.x, sum.y += v.y, sum.z += v.z, sum.w += v.w;
   }
   int channel = at / (9 * C1), tap = at / C1 % 9;
-  *reinterpret_cast<uint2*>(&net.copies->conv2[tap][channel][at % C1]) = descend4(net, &net.weights->conv2[0][0][0] + at, sum);
+  descend4(net, &net.weights->conv2[0][0][0] + at, &net.copies->conv2[tap][channel][at % C1], sum);
 }
 
 __device__ inline void update_fc1(const Network& net, int block) {
   int at = (block * UPDATE_THREADS + threadIdx.x) * 4;
   float4 sum = sum_of_partials(net.fc1_gradient + at, size_t(HIDDEN) * FEATURES, 0, net.fc1_backward_splits, 1);
-  *reinterpret_cast<uint2*>(&net.copies->fc1[0][0] + at) = descend4(net, &net.weights->fc1[0][0] + at, sum);
+  descend4(net, &net.weights->fc1[0][0] + at, &net.copies->fc1[0][0] + at, sum);
 }
 
 __device__ inline void write_conv1_copies(Copies* copies, int channel, int tap, float weight) {
-  for (int p = 0; p < 4; ++p) copies->conv1[p][channel][(p / 2 + tap / 3) * 4 + p % 2 + tap % 3] = number(weight);
+  for (int p = 0; p < 4; ++p) copies->conv1[p][channel][(p / 2 + tap / 3) * 4 + p % 2 + tap % 3] = to_number(weight);
 }
 
 // Sum of (y - mean) * inverse * pixel over the batch, for y = w . patch: from the moments again.
@@ -129,6 +130,6 @@ __global__ void __launch_bounds__(UPDATE_THREADS) make_copies(Network net) {
   int i = blockIdx.x * UPDATE_THREADS + threadIdx.x;
   const Parameters* w = net.weights;
   if (i < C1 * 9) write_conv1_copies(net.copies, i / 9, i % 9, w->conv1[i / 9][i % 9]);
-  if (i < C2 * 9 * C1) net.copies->conv2[i / C1 % 9][i / (9 * C1)][i % C1] = number((&w->conv2[0][0][0])[i]);
-  if (i < HIDDEN * FEATURES) (&net.copies->fc1[0][0])[i] = number((&w->fc1[0][0])[i]);
+  if (i < C2 * 9 * C1) net.copies->conv2[i / C1 % 9][i / (9 * C1)][i % C1] = to_number((&w->conv2[0][0][0])[i]);
+  if (i < HIDDEN * FEATURES) (&net.copies->fc1[0][0])[i] = to_number((&w->fc1[0][0])[i]);
 }
