@@ -14,8 +14,8 @@ Colab as looked up on 2026-11-20, for whoever keeps this working:
 - The kernel has `google.colab` imported before the first cell, starts in /content, and its machine is thrown away in the end.
 """
 
-import importlib
 import importlib.metadata as metadata
+import importlib.util
 import os
 import re
 import shutil
@@ -30,7 +30,7 @@ from utils.diagnostics import LearnerError
 from utils.hardware import forced_cpu
 
 ROOT = install.ROOT
-OWN = {"torch", "triton", "numpy", "ipython", "ipykernel", "ipywidgets", "jupyterlab"}     # Colab's: left as they are
+OWN = {"torch", "triton", "numpy", "ipython", "ipykernel", "ipywidgets"}     # Colab's: left as they are
 KERNELS = ("llvmlite", "numba", "numba-cuda", "cuda-bindings", "cuda-core", "cuda-pathfinder")  # no older than the tested ones
 NO_GPU = ("This Colab machine has no GPU, so kernels run on its CPU. For a GPU: Runtime > Change runtime type > T4 GPU, "
           "then run this cell again.")
@@ -81,7 +81,7 @@ def requirements(kind, has_nvcc):
     """What the course needs on Colab, as pip writes it: the project's dependencies but for Colab's own."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     lines = [line for line in project["dependencies"] if name_in(line) not in OWN or not version(name_in(line))]
-    lines = [line for line in lines if name_in(line) != "jupyterlab"]                # Colab is the notebook here
+    lines = [line for line in lines if not name_in(line).startswith("jupyterlab")]   # Colab is the notebook here
     lines += [line for line in project["optional-dependencies"].get(kind, ())
               if not (has_nvcc and name_in(line) == "cuda-toolkit")]
     tested = pins(kind)
@@ -115,10 +115,10 @@ def pip_install(lines, kind):
     """Install these with pip: tested versions for what is not here, Colab's own packages as they are."""
     from packaging.version import Version
 
-    limits = [f"{name}=={tested}" for name, tested in pins(kind).items() if name not in OWN
-              and (not version(name) or name in KERNELS and Version(version(name)) < Version(tested))]
+    limits = [f"{name}=={tested}" for name, tested in pins(kind).items()
+              if not version(name) or name in KERNELS and Version(version(name)) < Version(tested)]
     limits += [f"{name}=={version(name)}" for name in sorted(OWN) if version(name)]
-    in_use = {"numba", "llvmlite", "cuda"} & set(sys.modules)
+    in_use = {"numba", "llvmlite", "cuda.bindings", "cuda.core"} & set(sys.modules)
     names = sorted({name_in(line) for line in lines})
     print(f"Installing {', '.join(names)} (once for this Colab machine; about a minute)", flush=True)
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as constraints:
@@ -129,6 +129,8 @@ def pip_install(lines, kind):
     if pip.returncode:
         raise LearnerError(install.reason(pip.stderr, "pip could not install the packages: %s"))
     importlib.invalidate_caches()
+    if importlib.util.find_spec("_numba_cuda_redirector"):
+        importlib.import_module("_numba_cuda_redirector")          # as a new Python does: numba.cuda is numba-cuda's
     if in_use:
         raise LearnerError(f"{', '.join(sorted(in_use))} was in use before the course renewed it: "
                            "Runtime > Restart session, then run this cell again")

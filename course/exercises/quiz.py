@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, field
 
+from utils import widgets
+
 
 @dataclass(frozen=True, kw_only=True)
 class Quiz:
@@ -49,10 +51,9 @@ class QuizView:
     def _repr_mimebundle_(self, include=None, exclude=None):
         bundle = {"text/plain": repr(self)}
         try:
-            bundle.update(self.widget()._repr_mimebundle_())
+            bundle |= widgets.view(self.widget())
         except ImportError:
             pass
-        bundle["text/plain"] = repr(self)
         return bundle
 
     def widget(self):

@@ -6,6 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
+from utils import widgets
 from utils.plots import ALARM, INK, figure
 
 from . import counts
@@ -180,7 +181,7 @@ class Steps:
 
     def _repr_mimebundle_(self, include=None, exclude=None):
         data, metadata = self.still()._repr_mimebundle_()
-        return {**data, **self.widget()._repr_mimebundle_()} | {"text/plain": data["text/plain"]}, metadata
+        return data | widgets.view(self.widget()), metadata
 
 
 def outline(axes, memory, rows, columns):
