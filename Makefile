@@ -8,7 +8,7 @@ IN_VENV = PATH="$(CURDIR)/.venv/bin:$$PATH"
 LAB_FLAGS = --allow-root --log-level=WARN --LabApp.default_url=/lab/tree/course/index.ipynb \
             $(if $(wildcard /.dockerenv /run/.containerenv),--ip=0.0.0.0)
 
-.PHONY: help lab test slides site doctor record address install clean
+.PHONY: help lab test slides site doctor record race address install clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s%s\n", $$1, $$2}' Makefile
