@@ -20,8 +20,7 @@ BADGE = "open-in-colab"                                    # the cell's id
 SETUP = """\
 import sys
 if "google.colab" in sys.modules:    # on Colab: get the course; importing utils then installs what is missing
-    %cd -q /content
-    !test -d {name} || git clone -q --depth 1 {address}
+    !cd /content; test -d {name} || git clone -q --depth 1 {address}
     sys.path.insert(0, "/content/{name}")
 from utils import benchmark, check, compare, machine, pick   # first: it chooses the GPU or the CPU engines
 import numpy as np

@@ -16,12 +16,14 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import hygiene
+import nbformat.v4
 import pytest
 from nbclient import NotebookClient
 from packaging.requirements import Requirement
 
 from tests.browser import on_ci
 from utils import colab, install
+from utils.diagnostics import LearnerError
 
 ROOT = Path(__file__).resolve().parent.parent
 CHAPTER, SECOND = (ROOT / "chapters" / name for name in ("05_first_kernels.ipynb", "06_memory.ipynb"))
@@ -80,12 +82,14 @@ def machine(tmp_path_factory):
         "GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": f"url.file://{published}.insteadOf",
         "GIT_CONFIG_VALUE_0": colab.repository(), "CUDA_COURSE_CPU": "", "PYTHONPATH": ""}
 
-    def run(path, cells=None):
-        """Execute the notebook's first `cells` cells (all, if None); returns it and the seconds of its set-up cell."""
+    def run(path, setup_only=False):
+        """Execute the notebook, or its set-up cell, twice; returns it and the seconds that the set-up cell took first."""
         notebook = hygiene.read(path)
-        notebook.cells = notebook.cells[:cells]
+        if setup_only:
+            (cell,) = [cell for cell in notebook.cells if "setup" in cell.metadata.get("tags", [])]
+            notebook.cells = [cell, nbformat.v4.new_code_cell(cell.source), nbformat.v4.new_code_cell("import os; os.getcwd()")]
         for cell in notebook.cells:
-            cell.source = cell.source.replace("/content/", f"{content}/")
+            cell.source = cell.source.replace("/content", str(content))
         notebook.metadata.pop("widgets", None)
         seconds = {}
         with pytest.MonkeyPatch.context() as patch:
@@ -153,6 +157,107 @@ def test_a_machine_without_gpu_is_told_what_to_click(first):
 
 
 def test_a_second_chapter_is_set_up_at_once(machine, first):
-    second, seconds = machine.run(SECOND, cells=4)
+    second, seconds = machine.run(SECOND, setup_only=True)
     assert "Installing" not in said(second)
     assert seconds < 2
+    assert str(machine.content / "cuda-course" / "chapters") in hygiene.output_text(second.cells[2].outputs[0])
+
+
+# --- which packages, and which nvcc -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("driver, torch, kind", [
+    (((13, 0), (7, 5)), "2.11.0+cu130", "cuda13"),        # a T4 in October 2026
+    (((13, 0), (7, 5)), "2.11.0+cu128", "cuda12"),        # in June 2026: the driver could, torch's libraries could not
+    (((12, 4), (7, 5)), "2.10.0+cu128", "cuda12"),        # in January 2026
+    (((12, 4), (7, 5)), "2.11.0+cu130", "cuda12"),        # a toolkit newer than the driver: what it compiles would not load
+    (((13, 0), (7, 5)), None, "cuda13"),
+    (((13, 0), (6, 0)), "2.11.0+cu130", "cuda12"),        # a P100, unknown to CUDA 13
+    (None, "2.11.0+cpu", "cpu"),
+])
+def test_the_cuda_packages_fit_both_driver_and_torch(driver, torch, kind):
+    assert colab.cuda_kind(driver, torch) == kind
+
+
+@pytest.mark.parametrize("kind", ["cpu", "cuda12", "cuda13"])
+def test_colabs_own_packages_are_not_asked_for(kind):
+    """What is asked for: everything else that the project needs, the kernel compilers no older than tested."""
+    lines = colab.requirements(kind, has_nvcc=True)
+    names = {colab.name_in(line) for line in lines}
+    assert not names & {"torch", "numpy", "ipython", "ipywidgets", "jupyterlab", "jupyterlab-rise", "cuda-toolkit"}
+    assert {"numba-cuda", "cuda-core", "nvidia-ml-py", "matplotlib"} <= names
+    assert f"numba-cuda>={colab.pins(kind)['numba-cuda']}" in lines
+    extra = [line for line in lines if line.startswith(f"numba-cuda[{kind.replace('cuda', 'cu')}]")]
+    assert len(extra) == (kind != "cpu")
+
+
+def test_nvcc_comes_from_pip_only_where_there_is_none():
+    assert any("nvcc" in line for line in colab.requirements("cuda13", has_nvcc=False))
+
+
+def test_what_is_there_at_the_tested_version_is_not_unmet():
+    here = [f"{name}=={colab.version(name)}" for name in ("numpy", "numba-cuda", "cuda-core")]
+    assert colab.unmet(here) == []
+    assert colab.unmet(["numpy", "numpy<1", "no-such-package", "no-such-package; sys_platform == 'win32'"]) == [
+        "numpy<1", "no-such-package"]
+    assert colab.unmet(["cuda-core[cu12]"]) == ["cuda-core[cu12]"], "its extra needs what is not here"
+
+
+def test_the_newest_nvcc_that_the_driver_allows_comes_first(tmp_path, monkeypatch):
+    for version in ("12.5", "12.8", "13.0"):
+        (tmp_path / f"cuda-{version}" / "bin").mkdir(parents=True)
+        (tmp_path / f"cuda-{version}" / "bin" / "nvcc").touch()
+    monkeypatch.setenv("PATH", "/bin")
+    colab.prefer_nvcc(12, tmp_path)
+    assert os.environ["PATH"] == f"{tmp_path}/cuda-12.8/bin:/bin"
+    colab.prefer_nvcc(11, tmp_path)
+    assert os.environ["PATH"] == f"{tmp_path}/cuda-12.8/bin:/bin", "none fits: nothing is changed"
+    colab.prefer_nvcc(13, tmp_path)
+    assert os.environ["PATH"].startswith(f"{tmp_path}/cuda-13.0/bin:")
+
+
+def pip_with(monkeypatch, script):
+    """Let pip be a shell script; returns where it keeps its constraints and what it was asked for."""
+    run = subprocess.run
+    calls = []
+
+    def stand_in(command, **options):
+        calls.append((Path(command[command.index("-c") + 1]).read_text().split("\n"), command))
+        return run(["sh", "-c", script], **options)
+
+    monkeypatch.setattr(colab.subprocess, "run", stand_in)
+    return calls
+
+
+def test_pip_may_not_change_what_is_colabs(monkeypatch):
+    monkeypatch.setattr(colab, "version", {"torch": "2.11.0+cu128", "numpy": "2.0.2", "numba-cuda": "0.22.2",
+                                           "cuda-core": "9.9", "requests": "2.0"}.get)
+    monkeypatch.setattr(colab, "in_use", list)
+    calls = pip_with(monkeypatch, "exit 0")
+    colab.pip_install(["numba-cuda>=0.30"], "cuda12")
+    (limits, command), = calls
+    assert {"torch==2.11.0+cu128", "numpy==2.0.2"} <= set(limits)
+    tested = colab.pins("cuda12")
+    assert f"numba-cuda=={tested['numba-cuda']}" in limits and f"rich=={tested['rich']}" in limits
+    assert not [line for line in limits if line.startswith(("cuda-core==", "requests=="))], "newer, or Colab's: left alone"
+    assert "numba-cuda>=0.30" in command
+
+
+@pytest.mark.parametrize("script, said", [
+    ("echo NewConnectionError >&2; exit 1", "check the network"),
+    ("exit 0", "numba.* was in use .* Runtime > Restart session"),
+], ids=["no network", "already imported"])
+def test_what_goes_wrong_is_said(monkeypatch, script, said):
+    import numba  # noqa: F401    in use, as in a session that began with other cells
+
+    pip_with(monkeypatch, script)
+    with pytest.raises(LearnerError, match=said):
+        colab.pip_install(["numba-cuda"], "cpu")
+
+
+def test_the_map_leads_to_notebooks_in_colab(monkeypatch):
+    from course import progress
+
+    monkeypatch.setitem(sys.modules, "google.colab", object())
+    links = progress.chapter_map()._repr_html_()
+    assert f"href='{colab.notebook_address('chapters/05_first_kernels.ipynb')}'" in links

@@ -65,9 +65,9 @@ def cuda_kind(driver, torch):
     return kind
 
 
-def prefer_nvcc(major):
+def prefer_nvcc(major, folder=Path("/usr/local")):
     """Put the newest nvcc that the driver's CUDA major version allows first on the PATH."""
-    fitting = [path for path in Path("/usr/local").glob("cuda-*/bin/nvcc") if release(path) < (major + 1,)]
+    fitting = [path for path in folder.glob("cuda-*/bin/nvcc") if release(path) < (major + 1,)]
     if fitting:
         os.environ["PATH"] = f"{max(fitting, key=release).parent}{os.pathsep}{os.environ['PATH']}"
 
@@ -118,7 +118,7 @@ def pip_install(lines, kind):
     limits = [f"{name}=={tested}" for name, tested in pins(kind).items()
               if not version(name) or name in KERNELS and Version(version(name)) < Version(tested)]
     limits += [f"{name}=={version(name)}" for name in sorted(OWN) if version(name)]
-    in_use = {"numba", "llvmlite", "cuda.bindings", "cuda.core"} & set(sys.modules)
+    used = in_use()
     names = sorted({name_in(line) for line in lines})
     print(f"Installing {', '.join(names)} (once for this Colab machine; about a minute)", flush=True)
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as constraints:
@@ -131,9 +131,14 @@ def pip_install(lines, kind):
     importlib.invalidate_caches()
     if importlib.util.find_spec("_numba_cuda_redirector"):
         importlib.import_module("_numba_cuda_redirector")          # as a new Python does: numba.cuda is numba-cuda's
-    if in_use:
-        raise LearnerError(f"{', '.join(sorted(in_use))} was in use before the course renewed it: "
+    if used:
+        raise LearnerError(f"{', '.join(used)} was in use before the course renewed it: "
                            "Runtime > Restart session, then run this cell again")
+
+
+def in_use():
+    """What this session has imported already of the packages that compile kernels."""
+    return sorted({"numba", "llvmlite", "cuda.bindings", "cuda.core"} & set(sys.modules))
 
 
 def version(name):
