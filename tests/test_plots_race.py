@@ -67,10 +67,10 @@ def test_nothing_recorded_is_said(none):
 
 
 def test_the_waterfall_shows_each_change(some):
-    fig = plots_race.waterfall({"first": 100.0, "better": 25.0, "worse": 30.0}, title="")
+    fig = plots_race.waterfall({"first": 100.0, "better": 25.0, "worse": 30.0}, title="", predicted={"better": 20.0})
     assert "first 100 µs, then better 25 µs, then worse 30 µs" in fig.alt
     texts = [text.get_text() for text in fig.axes[0].texts]
-    assert texts == [" 100 µs", " 25 µs · 4.00×", " 30 µs · 0.83×"]
+    assert texts == [" 100 µs", " 25 µs · 4.00× · predicted 20", " 30 µs · 0.83×"]
 
 
 def test_owners_are_drawn_for_every_cell():

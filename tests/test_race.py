@@ -85,7 +85,7 @@ def test_everything(ours, tmp_path, monkeypatch, capsys):
         return SimpleNamespace(returncode=int(part[0] == "kernels"))
 
     monkeypatch.setattr(race, "__spec__", SimpleNamespace(name="race"))
-    monkeypatch.setattr(race, "warm_all", lambda timeout: None)
+    monkeypatch.setattr(race, "prepare", lambda timeout: None)
     monkeypatch.setattr(race.subprocess, "run", run)
     monkeypatch.setattr(race, "ROOT", tmp_path)
     monkeypatch.setattr(results, "FOLDER", tmp_path)

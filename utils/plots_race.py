@@ -1,6 +1,7 @@
 """The pictures and tables of chapter 17, drawn from recorded results: the race, the waterfall, where the time goes."""
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
 
@@ -152,8 +153,11 @@ def bars(parts: Mapping[str, float], *, title: str, what: str, unit: str = "µs"
     return fig
 
 
-def waterfall(steps: Mapping[str, float], *, title: str, unit: str = "µs"):
-    """What each change took off, from the first version to the last; a change that cost time is drawn in red."""
+def waterfall(steps: Mapping[str, float], *, title: str, predicted: Mapping[str, float] = MappingProxyType({}), unit: str = "µs"):
+    """What each change took off, from the first version to the last; a change that cost time is drawn in red.
+
+    predicted: what some of the versions were expected to take, drawn as a line across the bar.
+    """
     names, values = list(steps), list(steps.values())
     fig = figure(8.8, 0.9 + 0.36 * max(1, len(names)), alt="Waterfall of optimizations: " + (", then ".join(
         f"{name} {value:,.0f} {unit}" for name, value in steps.items()) or "nothing recorded yet"))
@@ -164,9 +168,12 @@ def waterfall(steps: Mapping[str, float], *, title: str, unit: str = "µs"):
         if row:
             axes.barh(row, before - value, left=value, height=0.6, color="#DDDDDD" if before >= value else ALARM)
         factor = f" · {before / value:.2f}×" if row else ""
+        if names[row] in predicted:
+            axes.plot([predicted[names[row]]] * 2, [row - 0.42, row + 0.42], color=INK, linewidth=2)
+            factor += f" · predicted {predicted[names[row]]:,.0f}"
         axes.text(max(value, before), row, f" {value:,.0f} {unit}{factor}", va="center", fontsize=8.5, color=INK)
     axes.set_yticks(range(len(names)), names, fontsize=9)
-    axes.set_xlim(0, 1.22 * max(values, default=1))
+    axes.set_xlim(0, 1.35 * max(values, default=1))
     axes.invert_yaxis()
     axes.set_xlabel(f"{unit} a step", fontsize=9)
     axes.set_title(title, fontsize=9.5, loc="left", color=INK)

@@ -4,18 +4,10 @@ import re
 import textwrap
 from pathlib import Path
 
-
-class Excerpt(str):
-    """C++ text that a notebook shows in colours, and anything else as it is."""
-
-    def __repr__(self):
-        return str(self)
-
-    def _repr_markdown_(self):
-        return f"```c++\n{self}\n```"
+from utils.listing import Listing
 
 
-def function(path, name: str, *, start: str = "", lines: int | None = None) -> Excerpt:
+def function(path, name: str, *, start: str = "", lines: int | None = None) -> Listing:
     """One function, kernel or struct of a CUDA C file, with the comment right above it.
 
     start: leave out what stands before the first line that holds this text. lines: show so many lines at most; what is left
@@ -36,7 +28,7 @@ def function(path, name: str, *, start: str = "", lines: int | None = None) -> E
         raise LookupError(f"{name} in {path.name} has no line with {start!r}")
     end = min(last, begin + lines - 1) if lines else last
     body = textwrap.dedent("\n".join(text[begin:end + 1]))
-    return Excerpt(f"{'// …' + chr(10) if begin > first else ''}{body}{chr(10) + '// …' if end < last else ''}")
+    return Listing(f"{'// …' + chr(10) if begin > first else ''}{body}{chr(10) + '// …' if end < last else ''}")
 
 
 def _defines(line: str, lines: list[str], n: int) -> str | None:

@@ -5,8 +5,9 @@
 
 The parts, in the order in which they run:
 
+    prepare     all that compilers have to do, done beforehand, from
     build       nvcc's work, and
-    warm        torch.compile's work at one batch size, both done beforehand
+    warm        torch.compile's at one batch size
     gate        test accuracy of each precision, over several seeds
     step        the race at one batch size
     kernels     each of our kernels
@@ -208,14 +209,14 @@ def warm(batch: int, modes=None) -> None:
             built(PyTorch, initial_weights(0), batch, LR, name)
 
 
-def warm_all(timeout: float) -> None:
+def prepare(timeout: float) -> None:
     """All that compilers have to do, several side by side; what takes longest first."""
     from concurrent.futures import ThreadPoolExecutor
 
     from course.mnist_cnn.pytorch_modes import MODES
 
     end = time.monotonic() + timeout
-    env = {**os.environ, "TORCHINDUCTOR_COMPILE_THREADS": "4"}
+    env = {**os.environ, "TORCHINDUCTOR_COMPILE_THREADS": "2"}  # autotuning compiles its candidates one after the other
 
     def one(part):
         try:  # what does not get ready in time, the race itself waits for
@@ -226,7 +227,7 @@ def warm_all(timeout: float) -> None:
 
     compiled = sorted((m for m in MODES.values() if m.compile), key=lambda mode: not mode.compile.startswith("max"))
     parts = [["build"], *(["warm", "--batch", str(b), "--modes", mode.name] for mode in compiled for b in BATCHES)]
-    with ThreadPoolExecutor(max(1, (os.cpu_count() or 4) // 4)) as pool:
+    with ThreadPoolExecutor(max(1, (os.cpu_count() or 4) // 2)) as pool:
         list(pool.map(one, parts))
 
 
@@ -287,7 +288,7 @@ def short_name(kernel: str) -> str:
     return re.sub(r"[^a-z0-9_.-]+", "_", plain.split("::")[-1].split()[-1].lower())
 
 
-def kernels(batches=(64, 4096)) -> None:
+def kernels(batches=(64, 256, 4096)) -> None:
     """Microseconds of each of our kernels in a step."""
     from course.mnist_cnn.pytorch import initial_weights
 
@@ -359,7 +360,7 @@ GROUPS = (
 )
 
 
-def profile(batch: int = 256, modes=("eager_tf32", "graph_compile_bf16_channels_last")) -> None:
+def profile(batch: int = 256, modes=("eager_fp32", "eager_tf32", "graph_compile_bf16_channels_last")) -> None:
     """Where PyTorch's time goes: kernels a step, and microseconds a step by what they do."""
     from course.mnist_cnn.pytorch import initial_weights
 
@@ -402,7 +403,7 @@ def program(repeats=3) -> None:
 # ---- everything ---------------------------------------------------------------------------------------------------
 
 
-PARTS = {"build": build, "gate": gate, "warm": warm, "step": step, "kernels": kernels, "waterfall": waterfall, "profile": profile,
+PARTS = {"prepare": prepare, "build": build, "gate": gate, "warm": warm, "step": step, "kernels": kernels, "waterfall": waterfall, "profile": profile,
          "program": program}
 
 
@@ -425,7 +426,7 @@ def everything(budget: float) -> int:
     parts = [["gate"], *(["step", "--batch", str(batch)] for batch in BATCHES), ["kernels"], ["waterfall"], ["program"],
              ["profile"]]
     print("== nvcc and torch.compile", flush=True)
-    warm_all(budget / 3)
+    prepare(budget / 3)
     print(f"== {time.monotonic() - started:.0f} s", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         for number, part in enumerate(parts):
@@ -475,6 +476,8 @@ def main(arguments: list[str] | None = None) -> int:
         return everything(options.budget)
     if options.part == "step":
         step(options.batch, options.gated, options.modes)
+    elif options.part == "prepare":
+        prepare(options.budget)
     elif options.part == "warm":
         warm(options.batch, options.modes)
     else:
