@@ -403,8 +403,8 @@ def program(repeats=3) -> None:
 # ---- everything ---------------------------------------------------------------------------------------------------
 
 
-PARTS = {"prepare": prepare, "build": build, "gate": gate, "warm": warm, "step": step, "kernels": kernels, "waterfall": waterfall, "profile": profile,
-         "program": program}
+PARTS = {"prepare": prepare, "build": build, "warm": warm, "gate": gate, "step": step, "kernels": kernels,
+         "waterfall": waterfall, "program": program, "profile": profile}
 
 
 def merge(entries) -> Path:
