@@ -247,7 +247,7 @@ int main() {
   printf("last: %s %s %d\\n", cudaGetErrorName(cudaGetLastError()), cudaGetErrorName(cudaMemcpyAsync(&h, d, 4,
          cudaMemcpyDeviceToHost)), ran);
 }""")
-    assert done.stdout == """configuration: cudaErrorInvalidConfiguration
+    assert done.stdout == """configuration: cudaErrorInvalidValue
 launch: cudaSuccess cudaSuccess
 next: cudaSuccess
 async: cudaSuccess

@@ -93,7 +93,9 @@ def test_wrong_answer_is_rejected_for_its_reason(exercise, wrong, tmp_path, requ
     for seed in (0, None) if exercise.kind == "numba" else (None,):
         outcome = check_answer(exercise, answer, seed)
         assert not outcome.solved
-        assert outcome.reason == wrong.reason, repr(outcome)
+        # On a GPU a race can already have spoilt the result before it is looked for.
+        reasons = {wrong.reason, "wrong_value"} if has_gpu() and wrong.reason == "race" else {wrong.reason}
+        assert outcome.reason in reasons, repr(outcome)
 
 
 @pytest.mark.parametrize("exercise", ALL, ids=lambda e: e.id)

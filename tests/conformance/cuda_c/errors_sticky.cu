@@ -14,7 +14,8 @@ int main() {
     cudaError_t error = cudaDeviceSynchronize();
     printf("after: %d\n", error != cudaSuccess);
     printf("synchronize: %d\n", cudaDeviceSynchronize() == error);
-    printf("last: %d %d\n", cudaGetLastError() == error, cudaGetLastError() == error);
+    printf("last: %d", cudaGetLastError() == error);
+    printf(" %d\n", cudaGetLastError() == error);
     printf("memset: %d\n", cudaMemset(p, 0, 4) == error);
     printf("malloc: %d\n", cudaMalloc(&p, 4) == error);
     fail<<<1, 1>>>(0);

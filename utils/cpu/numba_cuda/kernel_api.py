@@ -187,19 +187,27 @@ def syncthreads():
     now.launch.barrier(sys._getframe(1), "syncthreads()")
 
 
+def vote(frame, name, predicate):
+    """A barrier that counts; numba-cuda takes the predicate of these as an integer only."""
+    if isinstance(predicate, (bool, np.bool_)):
+        raise KernelError(f"{name} takes an integer, not a bool: numba-cuda does not compile this",
+                          f"Write {name}(int32(condition)), with `from numba import int32`.")
+    return now.launch.barrier(frame, f"{name}()", bool(predicate))
+
+
 def syncthreads_count(predicate):
     """Barrier; returns for how many threads of the block `predicate` is true."""
-    return now.launch.barrier(sys._getframe(1), "syncthreads_count()", bool(predicate))
+    return vote(sys._getframe(1), "syncthreads_count", predicate)
 
 
 def syncthreads_and(predicate):
     """Barrier; returns 1 if `predicate` is true for all threads of the block, else 0."""
-    return now.launch.barrier(sys._getframe(1), "syncthreads_and()", bool(predicate))
+    return vote(sys._getframe(1), "syncthreads_and", predicate)
 
 
 def syncthreads_or(predicate):
     """Barrier; returns 1 if `predicate` is true for any thread of the block, else 0."""
-    return now.launch.barrier(sys._getframe(1), "syncthreads_or()", bool(predicate))
+    return vote(sys._getframe(1), "syncthreads_or", predicate)
 
 
 def threadfence():

@@ -7,7 +7,7 @@ import numba.cuda
 import numba.cuda as nc
 import numpy as np
 from numba import cuda as gpu
-from numba.cuda import blockDim, grid, jit, threadIdx
+from numba.cuda import grid, jit
 
 OFFSET = 7
 
@@ -16,7 +16,7 @@ def make(factor):
     @gpu.jit
     def kernel(out):
         i = grid(1)
-        out[i] = factor * threadIdx.x + OFFSET + blockDim.x + nc.blockIdx.x * numba.cuda.gridDim.x
+        out[i] = factor * gpu.threadIdx.x + OFFSET + gpu.blockDim.x + nc.blockIdx.x * numba.cuda.gridDim.x
 
     return kernel
 

@@ -33,7 +33,7 @@ struct Callback {
 static bool broken() { return !in_kernel() && sticky.load(std::memory_order_relaxed); }
 cudaError_t sticky_error() {
   if (in_callback) return fail(cudaErrorNotPermitted);
-  return broken() && told ? cudaError_t(sticky.load()) : cudaSuccess;
+  return broken() && told ? fail(cudaError_t(sticky.load())) : cudaSuccess;
 }
 cudaError_t wait_for_device() {
   if (broken()) told = true;
@@ -143,22 +143,23 @@ void add_kernel(void* f, Invoker invoke, const char* name, int n_params) {
 
 const int max_resident_threads = 2048, processors = 32;
 
+// A launch that no device could run is cudaErrorInvalidValue since CUDA 13 (cudaErrorInvalidConfiguration before).
 static cudaError_t launch_error(const Kernel& k, const Config& c, Site at) {
   size_t threads = size_t(c.block.x) * c.block.y * c.block.z;
   if (!threads || !c.grid.x || !c.grid.y || !c.grid.z) {
     note(at, "kernel `%s` is launched with nothing to do: grid (%u,%u,%u), block (%u,%u,%u) [empty-launch]", k.name, c.grid.x,
          c.grid.y, c.grid.z, c.block.x, c.block.y, c.block.z);
-    return cudaErrorInvalidConfiguration;
+    return cudaErrorInvalidValue;
   }
   if (threads > 1024 || c.block.x > 1024 || c.block.y > 1024 || c.block.z > 64) {
     note(at, "kernel `%s` is launched with blocks of %u x %u x %u = %zu threads; at most 1024 (and 64 in z) are possible "
          "[too-many-threads]", k.name, c.block.x, c.block.y, c.block.z, threads);
-    return cudaErrorInvalidConfiguration;
+    return cudaErrorInvalidValue;
   }
   if (c.grid.x > 0x7fffffffu || c.grid.y > 65535 || c.grid.z > 65535) {
     note(at, "kernel `%s` is launched with a grid of (%u,%u,%u) blocks; y and z can be 65535 at most [grid-too-large]", k.name,
          c.grid.x, c.grid.y, c.grid.z);
-    return cudaErrorInvalidConfiguration;
+    return cudaErrorInvalidValue;
   }
   if (k.max_threads && threads > size_t(k.max_threads)) {
     note(at, "kernel `%s` is launched with %zu threads a block, but its __launch_bounds__ promises at most %d "
@@ -376,16 +377,15 @@ const char* cudaGetErrorString(cudaError_t e) {
   }
   return "unrecognized error code";
 }
+// As in CUDA 13: every call after a kernel's fault returns its error again, but each report is handed out once.
 cudaError_t cudaGetLastError() {
   asked();
-  if (cudaError_t e = sticky_error()) return e;
   cudaError_t e = last_error;
   last_error = cudaSuccess;
   return e;
 }
 cudaError_t cudaPeekAtLastError() {
   asked();
-  if (cudaError_t e = sticky_error()) return e;
   return last_error;
 }
 
