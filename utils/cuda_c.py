@@ -169,7 +169,7 @@ def _scalar(where: str, parameter: Parameter, value):
 def _pointer(where: str, parameter: Parameter, value, after: contextlib.ExitStack):
     if value is None:
         return ctypes.c_void_p(None)
-    if getattr(value, "__cuda_ndarray__", False) and isinstance(value.data, np.ndarray):
+    if not has_gpu() and getattr(value, "__cuda_ndarray__", False):
         value = value.data  # a device array of the CPU engine: its "device" memory is a NumPy array
     if not hasattr(value, "__array__") and not hasattr(value, "__cuda_array_interface__") and not _is_tensor(value):
         raise TypeError(f"{where} takes an array, got {type(value).__name__} {value!r}")
@@ -259,10 +259,24 @@ class _Nvrtc:
         config = LaunchConfig(grid=grid, block=block, shmem_size=shared_bytes)
         # A ctypes pointer is passed as the integer it holds; every other ctypes value as it is.
         values = [a.value or 0 if isinstance(a, ctypes.c_void_p) else a for a in arguments]
+        on = _stream(stream) if stream else LEGACY_DEFAULT_STREAM
         try:
-            launch(_stream(stream) if stream else LEGACY_DEFAULT_STREAM, config, self._kernels[expression], *values)
+            if any(isinstance(a, ctypes.Structure) for a in arguments):
+                self._launch_with_structs(expression, grid, block, shared_bytes, on, arguments)
+            else:
+                launch(on, config, self._kernels[expression], *values)
         except Exception as error:
             raise LaunchError(f"{expression}[{grid}, {block}, {shared_bytes}]: {explain(str(error))}") from None
+
+    def _launch_with_structs(self, expression, grid, block, shared_bytes, stream, arguments):
+        """The driver takes the address of each argument, and so any struct; cuda-core takes numbers and pointers only."""
+        from cuda.bindings import driver
+
+        addresses = (ctypes.c_void_p * len(arguments))(*[ctypes.addressof(a) for a in arguments])
+        (error,) = driver.cuLaunchKernel(int(self._kernels[expression].handle), *grid, *block, shared_bytes,
+                                         int(stream.handle), ctypes.addressof(addresses), 0)
+        if error != driver.CUresult.CUDA_SUCCESS:
+            raise RuntimeError(error.name)
 
     def _raise_shared_limit(self, expression, shared_bytes):
         """More than 48 KB of dynamic shared memory a block must be asked for, as cudaFuncSetAttribute does in CUDA C++."""
