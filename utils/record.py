@@ -39,6 +39,14 @@ def execute(path: Path, timeout: int) -> None:
     """
     import nbformat
     from nbclient import NotebookClient
+    from nbclient.output_widget import OutputWidget
+
+    class Output(OutputWidget):
+        """Keeps a widget's output without sending it back to the kernel, which has no use for it: what is sent while
+        the client waits on the same socket can hide the cell's end from it until the cell's time is up."""
+
+        def sync_state(self):
+            pass
 
     notebook = nbformat.read(path, as_version=4)
     cell = "the kernel's start"
@@ -48,8 +56,10 @@ def execute(path: Path, timeout: int) -> None:
         cell = f"cell {notebook.cells[cell_index].id}"
 
     try:
-        NotebookClient(notebook, timeout=timeout, kernel_name="python3", record_timing=False, on_cell_start=entered,
-                       resources={"metadata": {"path": str(path.parent)}}).execute()
+        client = NotebookClient(notebook, timeout=timeout, kernel_name="python3", record_timing=False, on_cell_start=entered,
+                                resources={"metadata": {"path": str(path.parent)}})
+        client.widget_registry["@jupyter-widgets/output"]["OutputModel"] = Output
+        client.execute()
     except Exception as error:  # of a cell, or of the notebook's kernel
         lines = re.sub(r"\x1b\[[0-9;]*m", "", str(error)).strip().splitlines()  # without colours
         raise Failed(f"{cell}: {lines[-1] if lines else type(error).__name__}") from error
