@@ -1,4 +1,4 @@
-"""The workflow on GitHub runs what the README says, on every Python that the project supports."""
+"""The workflows on GitHub run what the README says: the tests on every Python that the project supports, and the website."""
 
 import re
 import tomllib
@@ -56,3 +56,12 @@ def test_downloads_are_kept_until_the_pins_change(job):
     pins = options["cache-dependency-path"].split()
     assert "constraints.txt" in pins
     assert [name for name in pins if not (ROOT / name).is_file()] == []
+
+
+def test_the_website_and_the_decks_are_built_and_kept():
+    (site,) = yaml.safe_load((ROOT / ".github" / "workflows" / "site.yml").read_text())["jobs"].values()
+    assert [step["run"] for step in site["steps"] if "run" in step] == ["make site", "make slides"]
+    actions = [step["uses"] for step in site["steps"] if "uses" in step]
+    assert [action for action in actions if not re.fullmatch(r"actions/[\w-]+@v\d+", action)] == []
+    (kept,) = [step["with"]["path"].split() for step in site["steps"] if "upload-artifact" in step.get("uses", "")]
+    assert kept == ["build/site", "build/slides"]
