@@ -51,8 +51,9 @@ def test_short_names(kernel, name):
 @pytest.mark.parametrize("ours, passed", [(0.9901, True), (0.9892, True), (0.9909, True), (0.9889, False), (0.9913, False)])
 def test_the_gate_is_a_tenth_of_a_point(ours, passed):
     found = [entry("mnist/accuracy/ours", ours), entry("mnist/accuracy/pytorch", 0.9901)]
-    assert race.passed_gate(found) is passed
-    assert race.passed_gate(found[:1]) is race.passed_gate([]) is False
+    assert race.passed_gate(found) == ["bf16"][:passed]
+    assert race.passed_gate([*found, entry("mnist/accuracy/ours_tf32", 0.99)]) == ["bf16"][:passed] + ["tf32"]
+    assert race.passed_gate(found[:1]) == race.passed_gate([]) == []
 
 
 def test_a_time_without_the_gate_is_not_recorded(tmp_path, monkeypatch, capsys):
@@ -95,12 +96,12 @@ def test_everything(ours, tmp_path, monkeypatch, capsys):
 
     assert race.everything(100) == 1
     kept = {e["name"]: e["value"] for e in results.load(tmp_path)}
-    gated = "/gated" * (ours > 0.98)
+    gated = "/gated" + "/bf16" * (ours > 0.98)
     assert kept == {"copy/time": 2.0, "mnist/accuracy/ours": ours, "mnist/accuracy/pytorch": 0.9901, "mnist/program": 1.0,
                     "mnist/profile": 1.0, **{f"mnist/step/batch/{batch}{gated}": 1.0 for batch in race.BATCHES}}
     said = capsys.readouterr()
     assert "FAILED kernels: exit status 1" in said.err and "FAILED waterfall: stopped" in said.err
-    assert ("gate passed" in said.out) is (ours > 0.98)
+    assert ("gate passed by bf16" in said.out) is (ours > 0.98)
 
 
 # ---- whole programs -----------------------------------------------------------------------------------------------

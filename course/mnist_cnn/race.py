@@ -32,11 +32,13 @@ from pathlib import Path
 
 import numpy as np
 
+from course.mnist_cnn import fast
 from utils import hardware, results
 
 BATCHES = (64, 256, 1024, 4096)
 STEPS, REPEATS, WARM_UP = 100, 5, 5
 LR = 0.02
+OURS = {"bf16": "ours", "tf32": "ours_tf32"}  # our precisions, and what their accuracy is recorded as
 #: How far the loss of each of the first steps may lie from eager fp32's, as a share of it.
 TOLERANCE = {"fp32": 2e-3, "tf32": 2e-2, "bf16": 6e-2}
 CHECKED_STEPS = 10
@@ -52,11 +54,9 @@ class Failed(Exception):
 class Ours:
     """Our trainer, driven like the others. `switches` turn single optimizations off (see course.mnist_cnn.fast)."""
 
-    def __init__(self, weights, batch, lr, name="bf16", **switches):
-        from course.mnist_cnn import fast
-
-        self.trainer = fast.Trainer(weights, batch, lr, **switches)
-        self.name, self.precision = f"ours/{name}", "bf16"
+    def __init__(self, weights, batch, lr, precision="bf16", **switches):
+        self.trainer = fast.Trainer(weights, batch, lr, precision, **switches)
+        self.name, self.precision = f"ours/{precision}", precision[:4]
         self.step, self.weights, self.close = self.trainer.step, self.trainer.weights, self.trainer.close
 
     def losses(self, batches, steps):
@@ -171,13 +171,13 @@ def built(make, *arguments, **switches):
     return rival
 
 
-def step(batch: int, gated: bool = False, modes=None) -> None:
-    """The race at one batch size. gated: our accuracy is known to be PyTorch's, so our time counts."""
+def step(batch: int, gated=(), modes=None) -> None:
+    """The race at one batch size. gated: the precisions in which our accuracy is known to be PyTorch's, so our time counts."""
     from course.mnist_cnn.pytorch import initial_weights
     from course.mnist_cnn.pytorch_modes import MODES
 
     weights, batches = initial_weights(0), pinned_batches(batch)
-    rivals = [built(Ours, weights, batch, LR, "bf16")]
+    rivals = [built(Ours, weights, batch, LR, precision) for precision in OURS]
     rivals += [built(PyTorch, weights, batch, LR, mode) for mode in modes or MODES]
     reference, right = PyTorch(weights, batch, LR, "eager_fp32").losses(batches[PyTorch], CHECKED_STEPS), []
     for rival in filter(None, rivals):
@@ -190,13 +190,13 @@ def step(batch: int, gated: bool = False, modes=None) -> None:
         right.append(rival)
     times = {name: median_and_spread(samples) for name, samples in measure(right, batches).items()}
     for name, (time_us, spread) in times.items():
-        record(f"mnist/step/{batch}/{name}", time_us, "µs", spread, keep=gated or not name.startswith("ours/"))
+        record(f"mnist/step/{batch}/{name}", time_us, "µs", spread, keep=not name.startswith("ours/") or name[5:] in gated)
     best = min((name for name in times if name.startswith("pytorch/")), key=times.get, default=None)
     if best and "ours/bf16" in times:
         (rival, rivals_spread), (ours, our_spread) = times[best], times["ours/bf16"]
         print("PyTorch's best:", best)
         record(f"mnist/step/{batch}/speedup_over_pytorch_best", rival / ours, "1",
-               rival / ours * (rivals_spread / rival + our_spread / ours), keep=gated)
+               rival / ours * (rivals_spread / rival + our_spread / ours), keep="bf16" in gated)
 
 
 def warm(batch: int, modes=None) -> None:
@@ -241,7 +241,7 @@ def gate() -> None:
 
     train, test = data.mnist(), data.mnist("test")
     contestants = {"pytorch": (PyTorch, "graph_fp32"), "pytorch_bf16": (PyTorch, "graph_compile_bf16_channels_last"),
-                   "ours": (Ours, "bf16")}
+                   **{name: (Ours, precision) for precision, name in OURS.items()}}
     images = torch.empty((len(train[0]), 28, 28), dtype=torch.uint8, pin_memory=True)
     labels = torch.empty(len(train[0]), dtype=torch.uint8, pin_memory=True)
     found = {name: [] for name in contestants}
@@ -302,33 +302,38 @@ def kernels(batches=(64, 256, 4096)) -> None:
         rival.close()
 
 
-def without(*what: str) -> tuple[str, ...]:
-    """Flags that build our kernels without some of their optimizations (without.cuh)."""
+_ONE_BY_ONE = {"graph": False, "overlap": False, "branches": False}
+#: Our step with one more of its optimizations each time: what the row is called, the precision, what our kernels are built
+#: without (see without.cuh), and what is switched off.
+WATERFALL = (
+    ("ordinary_units_fp32", "tf32", ("NO_TENSOR_CORES", "PLAIN_COPIES"), _ONE_BY_ONE),
+    ("tensor_cores_tf32", "tf32", ("PLAIN_COPIES",), _ONE_BY_ONE),
+    ("bf16", "bf16", ("PLAIN_COPIES",), _ONE_BY_ONE),
+    ("asynchronous_copies", "bf16", (), _ONE_BY_ONE),
+    ("batch_copied_beside", "bf16", (), {"graph": False, "branches": False}),
+    ("one_graph", "bf16", (), {"branches": False}),
+    ("two_branches", "bf16", (), {}),
+)
+
+
+def without(precision: str, what) -> str:
+    """A build of our kernels without some of their optimizations, as a precision that fast.Trainer takes."""
+    if not what:
+        return precision
     header = Path(__file__).with_name("without.cuh")
     version = hashlib.sha256(header.read_bytes()).hexdigest()[:8]  # what was built from an older header is not used again
-    return ("-include", str(header), f"-DWITHOUT=0x{version}", *(f"-D{macro}" for macro in what))
-
-
-_ONE_BY_ONE = {"graph": False, "overlap": False, "branches": False}
-#: Our step with one more of its optimizations each time: what the row is called, and what is switched off.
-WATERFALL = (
-    ("products_by_fma", {**_ONE_BY_ONE, "flags": without("NO_TENSOR_CORES", "PLAIN_COPIES")}),
-    ("tensor_cores", {**_ONE_BY_ONE, "flags": without("PLAIN_COPIES")}),
-    ("asynchronous_copies", _ONE_BY_ONE),
-    ("batch_copied_beside", {"graph": False, "branches": False}),
-    ("one_graph", {"branches": False}),
-    ("two_branches", {}),
-)
+    name = " without ".join([precision, *what])
+    fast.PRECISIONS[name] = [*fast.PRECISIONS[precision], "-include", str(header), f"-DWITHOUT=0x{version}",
+                             *(f"-D{macro}" for macro in what)]
+    return name
 
 
 def build() -> None:
     """Let nvcc do its work beforehand."""
     from concurrent.futures import ThreadPoolExecutor
 
-    from course.mnist_cnn import fast
-
     with ThreadPoolExecutor() as pool:
-        list(pool.map(fast.build, {off.get("flags", ()) for _, off in WATERFALL}))
+        list(pool.map(fast.build, {*OURS, *(without(precision, what) for _, precision, what, _ in WATERFALL)}))
 
 
 def waterfall(batch: int = 256) -> None:
@@ -337,12 +342,15 @@ def waterfall(batch: int = 256) -> None:
 
     weights, batches = initial_weights(0), pinned_batches(batch)
     reference = PyTorch(weights, batch, LR, "eager_fp32").losses(batches[PyTorch], CHECKED_STEPS)
-    rivals = [Ours(weights, batch, LR, f"{n}_{name}", **off) for n, (name, off) in enumerate(WATERFALL)]
-    for rival in rivals:
+    rivals = []
+    for number, (name, precision, what, off) in enumerate(WATERFALL):
+        rival = Ours(weights, batch, LR, without(precision, what), **off)
+        rival.name = f"{number}_{name}"
+        rivals.append(rival)
         verify(rival, rival.losses(batches[Ours], CHECKED_STEPS), reference)
     for name, samples in measure(rivals, batches).items():
         time_us, spread = median_and_spread(samples)
-        record(f"mnist/waterfall/{name.removeprefix('ours/')}", time_us, "µs", spread)
+        record(f"mnist/waterfall/{name}", time_us, "µs", spread)
 
 
 #: What a kernel of PyTorch's does, from its name; the first line that fits counts.
@@ -414,15 +422,15 @@ def merge(entries) -> Path:
     return results.write(gpu, kept + entries)
 
 
-def passed_gate(entries) -> bool:
-    """Whether our mean accuracy lies within the gate of PyTorch's in fp32."""
+def passed_gate(entries) -> list[str]:
+    """Our precisions whose mean accuracy lies within the gate of PyTorch's in fp32."""
     mean = {entry["name"].removeprefix("mnist/accuracy/"): entry["value"] for entry in entries}
-    return "ours" in mean and "pytorch" in mean and abs(mean["ours"] - mean["pytorch"]) <= GATE
+    return [precision for precision, name in OURS.items() if abs(mean.get(name, -1) - mean.get("pytorch", 1)) <= GATE]
 
 
 def everything(budget: float) -> int:
     """All parts, each in a process of its own, so that one that fails costs the others nothing; then the results file."""
-    started, entries, failed, gated = time.monotonic(), [], [], False
+    started, entries, failed, gated = time.monotonic(), [], [], []
     parts = [["gate"], *(["step", "--batch", str(batch)] for batch in BATCHES), ["kernels"], ["waterfall"], ["program"],
              ["profile"]]
     print("== nvcc and torch.compile", flush=True)
@@ -436,7 +444,7 @@ def everything(budget: float) -> int:
                 continue
             lines = Path(folder) / f"{number}.jsonl"
             lines.touch()
-            command = [sys.executable, "-m", __spec__.name, *part, *["--gated"][:gated and part[0] == "step"]]
+            command = [sys.executable, "-m", __spec__.name, *part, *(["--gated", *gated] if part[0] == "step" else [])]
             print(f"== {' '.join(part)}", flush=True)
             begun = time.monotonic()
             try:
@@ -452,7 +460,7 @@ def everything(budget: float) -> int:
             entries += found
             if part == ["gate"]:
                 gated = passed_gate(found)
-                print("== gate", "passed" if gated else "NOT passed: our times are not recorded", flush=True)
+                print("== gate", f"passed by {' '.join(gated) or 'nobody'}; other times of ours are not recorded", flush=True)
     if entries:
         print("wrote", merge(entries).relative_to(ROOT))
     for line in failed:
@@ -466,7 +474,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("part", nargs="?", choices=PARTS, help="only this part (default: all, each in a process of its own)")
     parser.add_argument("--batch", type=int, default=64, help="of the parts that take one")
     parser.add_argument("--modes", nargs="+", help="only these modes of PyTorch")
-    parser.add_argument("--gated", action="store_true", help="our accuracy passed the gate, so our time counts")
+    parser.add_argument("--gated", nargs="*", default=(), choices=OURS, help="our precisions that passed the gate")
     parser.add_argument("--budget", type=float, default=900, help="seconds for everything; what does not fit is named")
     options = parser.parse_args(arguments)
     if hardware.gpu() is None:

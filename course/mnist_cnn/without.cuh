@@ -5,40 +5,41 @@
 #define multiply_add multiply_add_on_tensor_cores
 #endif
 #ifdef PLAIN_COPIES
-#define copy_16_async copy_16_without_registers
+#define copy_eight_async copy_eight_without_registers
 #endif
 #include "kernels/tensor_core.cuh"
 
 #ifdef NO_TENSOR_CORES
 #undef multiply_add
+// What another lane holds.
+__device__ inline float2 from_lane(pair mine, int lane) {
+#ifdef TF32
+  return make_float2(__shfl_sync(~0u, mine.x, lane), __shfl_sync(~0u, mine.y, lane));
+#else
+  return unpack(__shfl_sync(~0u, mine, lane));
+#endif
+}
+
 // c += a b with the ordinary units: the lanes exchange what they hold by shuffles, then each adds up its four results.
-__device__ inline void multiply_add(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
-  int group = threadIdx.x % 32 / 4, pair = threadIdx.x % 4 * 2;
+__device__ inline void multiply_add(float (&c)[4], const pair (&a)[4], pair b0, pair b1) {
+  int group = threadIdx.x % 32 / 4, column = threadIdx.x % 4 * 2;
 #pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    unsigned row[2][2], column[2][2];  // upper and lower row, left and right column; each in two halves of the sum
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      row[0][half] = __shfl_sync(~0u, a[half * 2], group * 4 + i);
-      row[1][half] = __shfl_sync(~0u, a[half * 2 + 1], group * 4 + i);
-      column[0][half] = __shfl_sync(~0u, half ? b1 : b0, pair * 4 + i);
-      column[1][half] = __shfl_sync(~0u, half ? b1 : b0, pair * 4 + 4 + i);
-    }
-#pragma unroll
-    for (int half = 0; half < 2; ++half)
-#pragma unroll
-      for (int e = 0; e < 4; ++e) {
-        float2 x = unpack(row[e / 2][half]), y = unpack(column[e % 2][half]);
-        c[e] += x.x * y.x + x.y * y.y;
-      }
+  for (int k = 0; k < 8; ++k) {  // pairs of the sum over 16
+    float2 upper = from_lane(a[k / 4 * 2], group * 4 + k % 4), lower = from_lane(a[k / 4 * 2 + 1], group * 4 + k % 4);
+    float2 left = from_lane(k < 4 ? b0 : b1, column * 4 + k % 4), right = from_lane(k < 4 ? b0 : b1, column * 4 + 4 + k % 4);
+    c[0] += upper.x * left.x + upper.y * left.y;
+    c[1] += upper.x * right.x + upper.y * right.y;
+    c[2] += lower.x * left.x + lower.y * left.y;
+    c[3] += lower.x * right.x + lower.y * right.y;
   }
 }
 #endif
 
 #ifdef PLAIN_COPIES
-#undef copy_16_async
+#undef copy_eight_async
 // Through registers: the warp waits for the load before it can store.
-__device__ inline void copy_16_async(void* to_shared, const void* from, bool wanted = true) {
-  *static_cast<uint4*>(to_shared) = wanted ? *static_cast<const uint4*>(from) : make_uint4(0, 0, 0, 0);
+__device__ inline void copy_eight_async(number* to_shared, const number* from, bool wanted = true) {
+  for (int part = 0; part < int(sizeof(number)) / 2; ++part)
+    reinterpret_cast<uint4*>(to_shared)[part] = wanted ? reinterpret_cast<const uint4*>(from)[part] : make_uint4(0, 0, 0, 0);
 }
 #endif
