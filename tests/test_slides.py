@@ -82,24 +82,29 @@ def picture(data):
     return new_code_cell("plot()", outputs=[shown])
 
 
-def lines(number, width=20):
-    return new_code_cell("\n".join(["x" * width] * number))
+def lines(number, width=20, outputs=()):
+    return new_code_cell("\n".join(["x" * width] * number), outputs=list(outputs))
+
+
+TABLE = new_output("display_data", {"text/html": "<table>" + "<tr><td>1</td></tr>" * 60 + "</table>"})
+TEXT = new_output("stream", text="a line\n" * 60)
 
 
 @pytest.mark.parametrize("cell, said", [
-    (lines(60), "more than fits"), (lines(1, width=200), "more than fits"),
+    (lines(60), "more than fits"), (lines(40, outputs=[TABLE]), "more than fits"), (lines(1, width=200), "more than fits"),
     (new_markdown_cell("words and words " * 400), "more than fits"),
     (new_markdown_cell("<!-- later -->"), "empty"), (new_markdown_cell("![a chart](https://example.com/a.png)"), "loads https"),
     (picture("AAAA"), "did not load"),
-], ids=["long code", "wide code", "much text", "empty", "from the network", "broken picture"])
+], ids=["long code", "long code and its output", "wide code", "much text", "empty", "from the network", "broken picture"])
 def test_a_bad_slide_is_caught(page, tmp_path, cell, said):
     found = problems(page, a_deck(tmp_path, cell))
     assert any(said in each for each in found), found
 
 
-@pytest.mark.parametrize("cell", [lines(40), lines(1, width=130), picture(png(1000, 900)), picture(png(3000, 100)),
-                                  new_markdown_cell(r"$\dfrac{1}{(1 - p) + p / n}$")],
-                         ids=["40 lines", "130 columns", "tall picture", "wide picture", "formula"])
+@pytest.mark.parametrize("cell", [
+    lines(40, outputs=[new_output("stream", text="Writing build/a.cu\n")]), lines(1, width=130), lines(20, outputs=[TABLE]),
+    lines(20, outputs=[TEXT]), picture(png(1000, 900)), picture(png(3000, 100)), new_markdown_cell(r"$\dfrac{1}{(1 - p) + p / n}$"),
+], ids=["40 lines", "130 columns", "long table", "long text", "tall picture", "wide picture", "formula"])
 def test_a_full_slide_is_made_to_fit(page, tmp_path, cell):
     assert problems(page, a_deck(tmp_path, cell)) == []
 

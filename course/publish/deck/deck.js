@@ -1,6 +1,7 @@
-// Shows the slides, and makes those smaller that would not fit: down to SMALLEST, where code is as large as in JupyterLab.
+// Shows the slides, and makes those smaller that would not fit: down to SMALLEST, where code is nearly as small as in JupyterLab.
+// If that is not enough, outputs scroll. Prose and code never do: dataset.fits says that a slide has too much of them.
 const SCREEN = { width: 1280, height: 720 };
-const SMALLEST = 0.65;
+const SMALLEST = 0.6;
 
 function fits(slide) {
   const wide = [slide, ...slide.querySelectorAll("pre, table, img")].some((each) => each.scrollWidth > each.clientWidth + 1);
@@ -16,6 +17,7 @@ function fit(slide) {
     zoom = Math.max(SMALLEST, zoom - 0.05);
     content.style.zoom = zoom;
   }
+  if (!fits(slide)) content.classList.add("tight");            // outputs scroll, pictures shrink
   slide.dataset.fits = fits(slide);
 }
 
