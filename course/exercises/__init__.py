@@ -16,6 +16,7 @@ from course.exercises import (
     matmul,
     meet_the_gpu,
     memory,
+    mnist_cnn,
     profiling,
     start,
     synchronization,
@@ -29,7 +30,7 @@ from course.exercises.text import Note
 __all__ = ["EXERCISES", "QUIZZES", "NotSolved", "Outcome", "check", "hint", "quiz", "solution", "starter"]
 
 MODULES = (start, ecosystem, your_gpu, c_for_cuda, meet_the_gpu, first_kernels, memory, synchronization, profiling, matmul,
-           beating_pytorch)
+           mnist_cnn, beating_pytorch)
 EXERCISES = {e.id: e for module in MODULES for e in module.EXERCISES}
 QUIZZES = {q.id: q for module in MODULES for q in module.QUIZZES}
 _hints_shown = {}

@@ -1,0 +1,812 @@
+"""The exercises of chapter 16, A CNN by hand: gradients, and what goes wrong in them."""
+
+import math
+
+import numpy as np
+from numba import cuda
+
+from course.exercises.first_kernels import replace
+from course.exercises.model import Exercise, Hypothesis, InOut, Out, Wrong
+from course.exercises.quiz import Quiz
+from course.mnist_cnn import EPS, layers
+
+CHAPTER = "16_mnist_cnn"
+
+
+def normal(rng, *shape):
+    """Random float32 numbers around 0."""
+    return rng.normal(size=shape).astype(np.float32)
+
+
+# ---- 16.bias_gradient: a sum over the batch ----
+
+
+@cuda.jit
+def bias_gradient(db, dy):
+    n = cuda.grid(1)
+    if n < db.size:
+        total = np.float32(0)
+        for b in range(dy.shape[0]):
+            total += dy[b, n]
+        db[n] = total
+
+
+@cuda.jit
+def bias_starter(db, dy):
+    i = cuda.grid(1)
+    if i < dy.size:
+        b, n = i // dy.shape[1], i % dy.shape[1]
+        db[n] += dy[b, n]
+
+
+@cuda.jit
+def bias_never_cleared(db, dy):
+    n = cuda.grid(1)
+    if n < db.size:
+        for b in range(dy.shape[0]):
+            db[n] += dy[b, n]
+
+
+@cuda.jit
+def bias_atomic_on_anything(db, dy):
+    i = cuda.grid(1)
+    if i < dy.size:
+        cuda.atomic.add(db, i % dy.shape[1], dy[i // dy.shape[1], i % dy.shape[1]])
+
+
+@cuda.jit
+def bias_mean(db, dy):
+    n = cuda.grid(1)
+    if n < db.size:
+        total = np.float32(0)
+        for b in range(dy.shape[0]):
+            total += dy[b, n]
+        db[n] = total / dy.shape[0]
+
+
+@cuda.jit
+def bias_clears_in_the_race(db, dy):
+    i = cuda.grid(1)
+    if i < dy.size:
+        b, n = i // dy.shape[1], i % dy.shape[1]
+        if b == 0:
+            db[n] = 0
+        cuda.atomic.add(db, n, dy[b, n])
+
+
+BIAS = Exercise(
+    id="16.bias_gradient",
+    title="The gradient of a bias",
+    chapter=CHAPTER,
+    minutes=10,
+    task=(
+        "A linear layer adds `bias[n]` to column n of every row, so its gradient is the sum of column n of `dy`"
+        " [B, N]. This kernel has a thread for every element of `dy`, and they race. Besides, `db` starts with"
+        " whatever memory holds. Write it so that both are cured: any number of threads will do."
+    ),
+    starter="""
+@cuda.jit
+def bias_gradient(db, dy):
+    i = cuda.grid(1)
+    if i < dy.size:
+        b, n = i // dy.shape[1], i % dy.shape[1]
+        db[n] += dy[b, n]            # many threads, one element: cure it
+""",
+    solution=bias_gradient,
+    inputs=lambda rng, shape: {"db": Out((shape[1],)), "dy": normal(rng, *shape)},
+    reference=lambda db, dy: dy.astype(float).sum(0),
+    shapes=((1, 1), (3, 10), (7, 33), (40, 5)),
+    fresh=lambda rng: (int(rng.integers(2, 30)), int(rng.integers(2, 40))),
+    extents=lambda s: (s[0] * s[1], 1, 1),
+    race_free=True,
+    hints=(
+        "Who should own `db[n]`, so that nobody else writes it?",
+        "One thread a column: n is its number, and it goes through the batch in a loop.",
+        "Add up in a variable of your own, `total = np.float32(0)`, and write `db[n] = total` once, at the end.",
+    ),
+    hypotheses=(
+        Hypothesis("wrong_value", "This is the mean over the batch. The loss has divided by the batch size already.",
+                   lambda db, dy: dy.astype(float).mean(0)),
+    ),
+    wrong=(
+        Wrong(bias_starter, "race"),
+        Wrong(bias_never_cleared, "reads_output"),
+        Wrong(bias_atomic_on_anything, "wrong_value"),
+        Wrong(bias_mean, "wrong_value"),
+        Wrong(bias_clears_in_the_race, "race"),
+    ),
+)
+
+
+# ---- 16.conv_weight: the gradient of a convolution's weights ----
+
+
+@cuda.jit
+def conv_weight(dw, dy, x):
+    n = cuda.grid(1)
+    if n < dw.size:
+        s, r, c, k = n % 3, n // 3 % 3, n // 9 % dw.shape[1], n // 9 // dw.shape[1]
+        B, _, H, W = x.shape
+        total = np.float32(0)
+        for b in range(B):
+            for i in range(H):
+                for j in range(W):
+                    u, v = i + r - 1, j + s - 1
+                    if 0 <= u < H and 0 <= v < W:
+                        total += dy[b, k, i, j] * x[b, c, u, v]
+        dw[k, c, 3 * r + s] = total
+
+
+@cuda.jit
+def conv_weight_flipped(dw, dy, x):
+    n = cuda.grid(1)
+    if n < dw.size:
+        s, r, c, k = n % 3, n // 3 % 3, n // 9 % dw.shape[1], n // 9 // dw.shape[1]
+        B, _, H, W = x.shape
+        total = np.float32(0)
+        for b in range(B):
+            for i in range(H):
+                for j in range(W):
+                    u, v = i - r + 1, j - s + 1
+                    if 0 <= u < H and 0 <= v < W:
+                        total += dy[b, k, i, j] * x[b, c, u, v]
+        dw[k, c, 3 * r + s] = total
+
+
+@cuda.jit
+def conv_weight_first_image(dw, dy, x):
+    n = cuda.grid(1)
+    if n < dw.size:
+        s, r, c, k = n % 3, n // 3 % 3, n // 9 % dw.shape[1], n // 9 // dw.shape[1]
+        _, _, H, W = x.shape
+        total = np.float32(0)
+        for i in range(H):
+            for j in range(W):
+                u, v = i + r - 1, j + s - 1
+                if 0 <= u < H and 0 <= v < W:
+                    total += dy[0, k, i, j] * x[0, c, u, v]
+        dw[k, c, 3 * r + s] = total
+
+
+@cuda.jit
+def conv_weight_no_border(dw, dy, x):
+    n = cuda.grid(1)
+    if n < dw.size:
+        s, r, c, k = n % 3, n // 3 % 3, n // 9 % dw.shape[1], n // 9 // dw.shape[1]
+        B, _, H, W = x.shape
+        total = np.float32(0)
+        for b in range(B):
+            for i in range(1, H - 1):
+                for j in range(1, W - 1):
+                    total += dy[b, k, i, j] * x[b, c, i + r - 1, j + s - 1]
+        dw[k, c, 3 * r + s] = total
+
+
+@cuda.jit
+def conv_weight_wraps(dw, dy, x):
+    n = cuda.grid(1)
+    if n < dw.size:
+        s, r, c, k = n % 3, n // 3 % 3, n // 9 % dw.shape[1], n // 9 // dw.shape[1]
+        B, _, H, W = x.shape
+        total = np.float32(0)
+        for b in range(B):
+            for i in range(H):
+                for j in range(W):
+                    total += dy[b, k, i, j] * x[b, c, (i + r - 1) % H, (j + s - 1) % W]
+        dw[k, c, 3 * r + s] = total
+
+
+@cuda.jit
+def conv_weight_swapped(dw, dy, x):
+    n = cuda.grid(1)
+    if n < dw.size:
+        s, r, c, k = n % 3, n // 3 % 3, n // 9 % dw.shape[1], n // 9 // dw.shape[1]
+        B, _, H, W = x.shape
+        total = np.float32(0)
+        for b in range(B):
+            for i in range(H):
+                for j in range(W):
+                    u, v = i + s - 1, j + r - 1
+                    if 0 <= u < H and 0 <= v < W:
+                        total += dy[b, k, i, j] * x[b, c, u, v]
+        dw[k, c, 3 * r + s] = total
+
+
+@cuda.jit
+def conv_weight_no_guard(dw, dy, x):
+    n = cuda.grid(1)
+    s, r, c, k = n % 3, n // 3 % 3, n // 9 % dw.shape[1], n // 9 // dw.shape[1]
+    B, _, H, W = x.shape
+    total = np.float32(0)
+    for b in range(B):
+        for i in range(H):
+            for j in range(W):
+                u, v = i + r - 1, j + s - 1
+                if 0 <= u < H and 0 <= v < W:
+                    total += dy[b, k, i, j] * x[b, c, u, v]
+    dw[k, c, 3 * r + s] = total
+
+
+def conv_weight_reference(dw, dy, x):
+    """The chapter's reference, in float64."""
+    K, C, _ = dw.shape
+    return layers.conv2d_backward(dy.astype(float), x.astype(float), np.zeros((K, C, 3, 3)))[1].reshape(K, C, 9)
+
+
+def conv_weight_taps(turned, **arguments):
+    """The reference with its taps moved: `turned` gets them as [K, C, 3, 3]."""
+    dw = conv_weight_reference(**arguments)
+    return turned(dw.reshape(*dw.shape[:2], 3, 3)).reshape(dw.shape)
+
+
+def conv_weight_inputs(rng, shape):
+    """shape: B, C, K, H, W."""
+    B, C, K, H, W = shape
+    return {"dw": Out((K, C, 9)), "dy": normal(rng, B, K, H, W), "x": normal(rng, B, C, H, W)}
+
+
+CONV_WEIGHT = Exercise(
+    id="16.conv_weight",
+    title="The gradient of the weights",
+    chapter=CHAPTER,
+    minutes=15,
+    task=(
+        "One thread a weight, without shares: the gradient of tap (r, s), `dw[k, c, 3 * r + s]`, is the sum over all images b"
+        " and all places (i, j) of `dy[b, k, i, j] * x[b, c, i + r - 1, j + s - 1]`. Outside the picture, x is 0."
+    ),
+    starter="""
+@cuda.jit
+def conv_weight(dw, dy, x):
+    n = cuda.grid(1)
+    if n < dw.size:
+        s, r, c, k = n % 3, n // 3 % 3, n // 9 % dw.shape[1], n // 9 // dw.shape[1]
+        B, _, H, W = x.shape
+        ...                          # three loops, one sum
+""",
+    solution=conv_weight,
+    inputs=conv_weight_inputs,
+    reference=conv_weight_reference,
+    shapes=((1, 1, 1, 4, 4), (2, 1, 3, 5, 3), (3, 2, 2, 4, 6)),
+    fresh=lambda rng: tuple(int(rng.integers(2, 5)) for _ in range(5)),
+    is_square=lambda s: s[3] == s[4],
+    extents=lambda s: (9 * s[1] * s[2], 1, 1),
+    rtol=1e-4,
+    hints=(
+        "Three loops inside each other, over b, i and j. What does a thread do at the border of the picture?",
+        "`u, v = i + r - 1, j + s - 1` may be -1 or H, W: there x is 0, so the product adds nothing. Skip it.",
+        "Python's -1 means the last row. In a kernel too: without `0 <= u < H` the picture would wrap around.",
+    ),
+    wrong=(
+        Wrong(conv_weight_flipped, "wrong_value"),
+        Wrong(conv_weight_first_image, "wrong_value"),
+        Wrong(conv_weight_no_border, "wrong_value"),
+        Wrong(conv_weight_wraps, "wrong_value"),
+        Wrong(conv_weight_swapped, "wrong_value"),
+        Wrong(conv_weight_no_guard, "missing_guard"),
+    ),
+    hypotheses=(
+        Hypothesis("wrong_value", "The taps are turned by 180°: that belongs to the gradient of the input.",
+                   lambda **a: conv_weight_taps(lambda w: w[:, :, ::-1, ::-1], **a)),
+        Hypothesis("wrong_value", "Rows and columns of the taps are swapped: r goes with the rows.",
+                   lambda **a: conv_weight_taps(lambda w: w.swapaxes(2, 3), **a)),
+        Hypothesis("wrong_value", "Only the first image of the batch is summed.",
+                   lambda dw, dy, x: conv_weight_reference(dw, dy[:1], x[:1])),
+    ),
+)
+
+
+# ---- 16.norm_backward: the two subtracted terms ----
+
+
+@cuda.jit
+def norm_backward(dx, dy, normal, scale, dgamma, dbeta):
+    n = cuda.grid(1)
+    B, C, S = dx.shape
+    if n < dx.size:
+        b, c, p = n // (C * S), n // S % C, n % S
+        N = B * S
+        dx[b, c, p] = scale[c] * (dy[b, c, p] - dbeta[c] / N - normal[b, c, p] * dgamma[c] / N)
+
+
+@cuda.jit
+def norm_no_terms(dx, dy, normal, scale, dgamma, dbeta):
+    n = cuda.grid(1)
+    B, C, S = dx.shape
+    if n < dx.size:
+        b, c, p = n // (C * S), n // S % C, n % S
+        dx[b, c, p] = scale[c] * dy[b, c, p]
+
+
+@cuda.jit
+def norm_no_mean_term(dx, dy, normal, scale, dgamma, dbeta):
+    n = cuda.grid(1)
+    B, C, S = dx.shape
+    if n < dx.size:
+        b, c, p = n // (C * S), n // S % C, n % S
+        dx[b, c, p] = scale[c] * (dy[b, c, p] - normal[b, c, p] * dgamma[c] / (B * S))
+
+
+@cuda.jit
+def norm_no_stretch_term(dx, dy, normal, scale, dgamma, dbeta):
+    n = cuda.grid(1)
+    B, C, S = dx.shape
+    if n < dx.size:
+        b, c, p = n // (C * S), n // S % C, n % S
+        dx[b, c, p] = scale[c] * (dy[b, c, p] - dbeta[c] / (B * S))
+
+
+@cuda.jit
+def norm_divides_by_batch(dx, dy, normal, scale, dgamma, dbeta):
+    n = cuda.grid(1)
+    B, C, S = dx.shape
+    if n < dx.size:
+        b, c, p = n // (C * S), n // S % C, n % S
+        dx[b, c, p] = scale[c] * (dy[b, c, p] - dbeta[c] / B - normal[b, c, p] * dgamma[c] / B)
+
+
+@cuda.jit
+def norm_no_scale(dx, dy, normal, scale, dgamma, dbeta):
+    n = cuda.grid(1)
+    B, C, S = dx.shape
+    if n < dx.size:
+        b, c, p = n // (C * S), n // S % C, n % S
+        dx[b, c, p] = dy[b, c, p] - dbeta[c] / (B * S) - normal[b, c, p] * dgamma[c] / (B * S)
+
+
+@cuda.jit
+def norm_no_guard(dx, dy, normal, scale, dgamma, dbeta):
+    n = cuda.grid(1)
+    B, C, S = dx.shape
+    b, c, p = n // (C * S), n // S % C, n % S
+    N = B * S
+    dx[b, c, p] = scale[c] * (dy[b, c, p] - dbeta[c] / N - normal[b, c, p] * dgamma[c] / N)
+
+
+def norm_inputs(rng, shape):
+    """shape: B, C, S. Everything that the forward pass and the sums have left behind."""
+    B, C, S = shape
+    x, dy = rng.normal(size=shape), rng.normal(size=shape)
+    invstd = 1 / np.sqrt(x.var((0, 2), keepdims=True) + EPS)
+    normal = (x - x.mean((0, 2), keepdims=True)) * invstd
+    scale = rng.uniform(0.5, 2, C) * invstd[0, :, 0]
+    sums = (dy * normal).sum((0, 2)), dy.sum((0, 2))
+    return {"dx": Out(shape), **{name: np.asarray(a, np.float32) for name, a in zip(
+        ("dy", "normal", "scale", "dgamma", "dbeta"), (dy, normal, scale, *sums), strict=True)}}
+
+
+def norm_reference(dx, dy, normal, scale, dgamma, dbeta, mean_term=1, stretch_term=1, count=None):
+    """dx in float64; the other parameters leave terms out, or divide by another count."""
+    dy, normal, scale, dgamma, dbeta = (a.astype(float) for a in (dy, normal, scale, dgamma, dbeta))
+    N = count or dy.shape[0] * dy.shape[2]
+    terms = mean_term * dbeta[:, None] / N + stretch_term * normal * dgamma[:, None] / N
+    return scale[:, None] * (dy - terms)
+
+
+NORM = Exercise(
+    id="16.norm_backward",
+    title="Batch norm, backward",
+    chapter=CHAPTER,
+    minutes=15,
+    task=(
+        "Arrays are [B, C, S]. The forward pass left `normal`, the normalized x; `scale[c]` is gamma over the deviation;"
+        " `dgamma[c]` and `dbeta[c]` are the two sums, already computed. Write `dx`, one thread an element. Think of both"
+        " terms that the mean and the deviation bring in."
+    ),
+    starter="""
+@cuda.jit
+def norm_backward(dx, dy, normal, scale, dgamma, dbeta):
+    n = cuda.grid(1)
+    B, C, S = dx.shape
+    if n < dx.size:
+        b, c, p = n // (C * S), n // S % C, n % S
+        dx[b, c, p] = scale[c] * dy[b, c, p]          # two terms are missing
+""",
+    solution=norm_backward,
+    inputs=norm_inputs,
+    reference=norm_reference,
+    shapes=((1, 1, 6), (3, 2, 5), (5, 7, 4), (4, 3, 9)),
+    fresh=lambda rng: tuple(int(rng.integers(2, 9)) for _ in range(3)),
+    extents=lambda s: (s[0] * s[1] * s[2], 1, 1),
+    rtol=1e-4,
+    hints=(
+        "The formula stands in section 5: what is subtracted from dy, before the scale?",
+        "The mean of dy over the channel, and normal times the mean of dy * normal.",
+        "`dbeta[c]` is the *sum* of dy over the channel. Its mean is `dbeta[c] / N`; how many numbers are in a channel?",
+    ),
+    hypotheses=(
+        Hypothesis("wrong_value", "Both terms are missing: every x also acts through the mean and the deviation.",
+                   lambda **a: norm_reference(**a, mean_term=0, stretch_term=0)),
+        Hypothesis("wrong_value", "The term of the mean, dbeta / N, is missing.", lambda **a: norm_reference(**a, mean_term=0)),
+        Hypothesis("wrong_value", "The term of the deviation, normal * dgamma / N, is missing.",
+                   lambda **a: norm_reference(**a, stretch_term=0)),
+        Hypothesis("wrong_value", "A channel has B * S numbers, not B: the sums are over the places, too.",
+                   lambda **a: norm_reference(**a, count=a["dy"].shape[0])),
+        Hypothesis("wrong_value", "The factor scale[c] is missing.",
+                   lambda **a: norm_reference(**a) / a["scale"].astype(float)[:, None]),
+    ),
+    wrong=(
+        Wrong(norm_no_terms, "wrong_value"),
+        Wrong(norm_no_mean_term, "wrong_value"),
+        Wrong(norm_no_stretch_term, "wrong_value"),
+        Wrong(norm_divides_by_batch, "wrong_value"),
+        Wrong(norm_no_scale, "wrong_value"),
+        Wrong(norm_no_guard, "missing_guard"),
+    ),
+)
+
+
+# ---- 16.pool_backward: ties ----
+
+
+@cuda.jit
+def pool_backward(dx, dy, x):
+    n = cuda.grid(1)
+    N, h, w = dy.shape
+    if n < dy.size:
+        q, p, m = n % w, n // w % h, n // (w * h)
+        best = 0
+        for k in range(1, 4):
+            if x[m, 2 * p + k // 2, 2 * q + k % 2] > x[m, 2 * p + best // 2, 2 * q + best % 2]:
+                best = k
+        for k in range(4):
+            dx[m, 2 * p + k // 2, 2 * q + k % 2] = dy[m, p, q] if k == best else 0
+
+
+@cuda.jit
+def pool_all_ties(dx, dy, x):
+    n = cuda.grid(1)
+    N, h, w = dy.shape
+    if n < dy.size:
+        q, p, m = n % w, n // w % h, n // (w * h)
+        best = x[m, 2 * p, 2 * q]
+        for k in range(1, 4):
+            best = max(best, x[m, 2 * p + k // 2, 2 * q + k % 2])
+        for k in range(4):
+            u, v = 2 * p + k // 2, 2 * q + k % 2
+            dx[m, u, v] = dy[m, p, q] if x[m, u, v] == best else 0
+
+
+@cuda.jit
+def pool_last_tie(dx, dy, x):
+    n = cuda.grid(1)
+    N, h, w = dy.shape
+    if n < dy.size:
+        q, p, m = n % w, n // w % h, n // (w * h)
+        best = 0
+        for k in range(1, 4):
+            if x[m, 2 * p + k // 2, 2 * q + k % 2] >= x[m, 2 * p + best // 2, 2 * q + best % 2]:
+                best = k
+        for k in range(4):
+            dx[m, 2 * p + k // 2, 2 * q + k % 2] = dy[m, p, q] if k == best else 0
+
+
+@cuda.jit
+def pool_winner_only(dx, dy, x):
+    n = cuda.grid(1)
+    N, h, w = dy.shape
+    if n < dy.size:
+        q, p, m = n % w, n // w % h, n // (w * h)
+        best = 0
+        for k in range(1, 4):
+            if x[m, 2 * p + k // 2, 2 * q + k % 2] > x[m, 2 * p + best // 2, 2 * q + best % 2]:
+                best = k
+        dx[m, 2 * p + best // 2, 2 * q + best % 2] = dy[m, p, q]
+
+
+@cuda.jit
+def pool_spreads(dx, dy, x):
+    n = cuda.grid(1)
+    N, h, w = dy.shape
+    if n < dy.size:
+        q, p, m = n % w, n // w % h, n // (w * h)
+        for k in range(4):
+            dx[m, 2 * p + k // 2, 2 * q + k % 2] = dy[m, p, q] / 4
+
+
+@cuda.jit
+def pool_no_guard(dx, dy, x):
+    n = cuda.grid(1)
+    N, h, w = dy.shape
+    q, p, m = n % w, n // w % h, n // (w * h)
+    best = 0
+    for k in range(1, 4):
+        if x[m, 2 * p + k // 2, 2 * q + k % 2] > x[m, 2 * p + best // 2, 2 * q + best % 2]:
+            best = k
+    for k in range(4):
+        dx[m, 2 * p + k // 2, 2 * q + k % 2] = dy[m, p, q] if k == best else 0
+
+
+def pool_reference(dx, dy, x):
+    """The chapter's reference."""
+    _, winner = layers.maxpool2x2(x[None])
+    return layers.maxpool2x2_backward(dy[None].astype(float), winner, (1, *x.shape))[0]
+
+
+def pool_to_all(dx, dy, x):
+    """The gradient to every largest number of a window."""
+    best, _ = layers.maxpool2x2(x[None])
+    spread = np.repeat(np.repeat(best[0], 2, 1), 2, 2) == x
+    return np.repeat(np.repeat(dy.astype(float), 2, 1), 2, 2) * spread
+
+
+POOL = Exercise(
+    id="16.pool_backward",
+    title="Who was the largest?",
+    chapter=CHAPTER,
+    minutes=10,
+    task=(
+        "Max-pooling backward without the winners written down: `x` [N, 2h, 2w] is what was pooled, `dy` [N, h, w] the"
+        " gradient of the result. One thread a window: find its largest number again, give it the gradient, and give the"
+        " other three 0. Of several largest the first counts, row by row."
+    ),
+    starter="""
+@cuda.jit
+def pool_backward(dx, dy, x):
+    n = cuda.grid(1)
+    N, h, w = dy.shape
+    if n < dy.size:
+        q, p, m = n % w, n // w % h, n // (w * h)
+        ...                          # the window's corner is x[m, 2 * p, 2 * q]
+""",
+    solution=pool_backward,
+    inputs=lambda rng, s: {"dx": Out((s[0], 2 * s[1], 2 * s[2])), "dy": normal(rng, *s),
+                           "x": rng.integers(0, 3, (s[0], 2 * s[1], 2 * s[2])).astype(np.float32)},
+    reference=pool_reference,
+    shapes=((1, 1, 5), (3, 4, 2), (5, 7, 7)),
+    fresh=lambda rng: tuple(int(rng.integers(2, 8)) for _ in range(3)),
+    is_square=lambda s: s[1] == s[2],
+    extents=lambda s: (s[0] * s[1] * s[2], 1, 1),
+    hints=(
+        "First find which of the four is the largest: number 0 to 3, at row 2 * p + k // 2, column 2 * q + k % 2.",
+        "Start with best = 0 and replace it only by a number that is truly larger: then the first of equals stays.",
+        "Then write all four elements of dx: they hold whatever memory held before.",
+    ),
+    hypotheses=(
+        Hypothesis("wrong_value", "Where several numbers of a window are the largest, all get the gradient: only the first may.",
+                   pool_to_all),
+    ),
+    wrong=(
+        Wrong(pool_all_ties, "wrong_value"),
+        Wrong(pool_last_tie, "wrong_value"),
+        Wrong(pool_winner_only, "unwritten"),
+        Wrong(pool_spreads, "wrong_value"),
+        Wrong(pool_no_guard, "missing_guard"),
+    ),
+)
+
+
+# ---- 16.softmax: without overflow ----
+
+
+@cuda.jit
+def softmax(p, z):
+    b = cuda.grid(1)
+    if b < z.shape[0]:
+        largest = z[b, 0]
+        for k in range(1, 10):
+            largest = max(largest, z[b, k])
+        total = np.float32(0)
+        for k in range(10):
+            total += math.exp(z[b, k] - largest)
+        for k in range(10):
+            p[b, k] = math.exp(z[b, k] - largest) / total
+
+
+@cuda.jit
+def softmax_overflows(p, z):
+    b = cuda.grid(1)
+    if b < z.shape[0]:
+        total = np.float32(0)
+        for k in range(10):
+            total += np.float32(math.exp(z[b, k]))
+        for k in range(10):
+            p[b, k] = np.float32(math.exp(z[b, k])) / total
+
+
+@cuda.jit
+def softmax_first(p, z):
+    b = cuda.grid(1)
+    if b < z.shape[0]:
+        total = np.float32(0)
+        for k in range(10):
+            total += np.float32(math.exp(z[b, k] - z[b, 0]))
+        for k in range(10):
+            p[b, k] = np.float32(math.exp(z[b, k] - z[b, 0])) / total
+
+
+@cuda.jit
+def softmax_not_divided(p, z):
+    b = cuda.grid(1)
+    if b < z.shape[0]:
+        largest = z[b, 0]
+        for k in range(1, 10):
+            largest = max(largest, z[b, k])
+        for k in range(10):
+            p[b, k] = math.exp(z[b, k] - largest)
+
+
+@cuda.jit
+def softmax_largest_from_zero(p, z):
+    b = cuda.grid(1)
+    if b < z.shape[0]:
+        largest = np.float32(0)
+        for k in range(10):
+            largest = max(largest, z[b, k])
+        total = np.float32(0)
+        for k in range(10):
+            total += np.float32(math.exp(z[b, k] - largest))
+        for k in range(10):
+            p[b, k] = np.float32(math.exp(z[b, k] - largest)) / total
+
+
+@cuda.jit
+def softmax_no_guard(p, z):
+    b = cuda.grid(1)
+    largest = z[b, 0]
+    for k in range(1, 10):
+        largest = max(largest, z[b, k])
+    total = np.float32(0)
+    for k in range(10):
+        total += math.exp(z[b, k] - largest)
+    for k in range(10):
+        p[b, k] = math.exp(z[b, k] - largest) / total
+
+
+SOFTMAX = Exercise(
+    id="16.softmax",
+    title="A softmax that does not overflow",
+    chapter=CHAPTER,
+    minutes=10,
+    task=(
+        "One thread a row of ten logits: `p[b, k]` is exp(z[b, k]) over the sum of all ten. The logits come from a network"
+        " in its first steps: some are in the hundreds, and some rows are far below zero. This kernel makes nan of them."
+    ),
+    starter="""
+@cuda.jit
+def softmax(p, z):
+    b = cuda.grid(1)
+    if b < z.shape[0]:
+        total = np.float32(0)
+        for k in range(10):
+            total += np.float32(math.exp(z[b, k]))
+        for k in range(10):
+            p[b, k] = np.float32(math.exp(z[b, k])) / total
+""",
+    solution=softmax,
+    # Rows far above zero, far below, and with one large number: each breaks another half-cure.
+    inputs=lambda rng, s: {"p": Out((s[0], 10)), "z": (normal(rng, s[0], 10) + rng.choice(
+        [-400, 0, 400], (s[0], 1)) + 200 * (np.arange(10) == rng.integers(0, 20, (s[0], 1)))).astype(np.float32)},
+    reference=lambda p, z: np.exp(z.astype(float) - z.max(1, keepdims=True)) / np.exp(
+        z.astype(float) - z.max(1, keepdims=True)).sum(1, keepdims=True),
+    shapes=((1,), (40,), (64,), (77,)),
+    fresh=lambda rng: (int(rng.integers(40, 100)),),
+    extents=lambda s: (s[0], 1, 1),
+    rtol=1e-4,
+    hints=(
+        "exp(z - m) / sum(exp(z - m)) is the same number for every m. Which m keeps all of them in range?",
+        "With m the largest of the ten, every exponent is 0 or less, and one of them is exactly 0: no overflow, no 0 / 0.",
+        "Start `largest` with `z[b, 0]`, not with 0: all ten may be far below zero.",
+    ),
+    wrong=(
+        Wrong(softmax_overflows, "wrong_value"),
+        Wrong(softmax_first, "wrong_value"),
+        Wrong(softmax_not_divided, "wrong_value"),
+        Wrong(softmax_largest_from_zero, "wrong_value"),
+        Wrong(softmax_no_guard, "missing_guard"),
+    ),
+)
+
+
+# ---- 16.sgd: in CUDA C ----
+
+SGD_SOLUTION = """
+__global__ void sgd(float *w, const float *dw, float lr, float decay, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        w[i] -= lr * (dw[i] + decay * w[i]);
+}
+"""
+
+SGD = Exercise(
+    id="16.sgd",
+    title="SGD with weight decay, in CUDA C",
+    chapter=CHAPTER,
+    minutes=10,
+    task=(
+        "Weight decay adds `decay * w` to each gradient, so that weights that nothing needs shrink away. Write the update:"
+        " a step of length `lr` *against* the gradient dw + decay * w."
+    ),
+    starter="""
+%%writefile build/sgd_decay.cu
+// w -= lr * (dw + decay * w), one thread a weight
+__global__ void sgd(float *w, const float *dw, float lr, float decay, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    // your code
+}
+""",
+    solution=SGD_SOLUTION,
+    kind="cuda_c",
+    kernel_name="sgd",
+    path="build/sgd_decay.cu",
+    inputs=lambda rng, s: {"w": InOut(normal(rng, s[0])), "dw": normal(rng, s[0]), "lr": np.float32(rng.uniform(0.05, 0.5)),
+                           "decay": np.float32(rng.uniform(0.05, 0.5)), "n": s[0]},
+    reference=lambda w, dw, lr, decay, n: w - np.float64(lr) * (dw.astype(float) + np.float64(decay) * w),
+    shapes=((1,), (31,), (256,), (1000,)),
+    fresh=lambda rng: (int(rng.integers(2, 2000)),),
+    block=(256, 1, 1),
+    extents=lambda s: (s[0], 1, 1),
+    hints=(
+        "The guard first: n weights, and the last block has threads left over.",
+        "The gradient points uphill, so subtract.",
+        "`w[i] -= lr * (dw[i] + decay * w[i]);`",
+    ),
+    wrong=(
+        Wrong(replace(SGD_SOLUTION, "-=", "+="), "wrong_value"),
+        Wrong(replace(SGD_SOLUTION, "i < n", "i < n / 256 * 256"), "unwritten"),
+        Wrong(replace(SGD_SOLUTION, " + decay * w[i]", ""), "wrong_value"),
+        Wrong(replace(SGD_SOLUTION, "i < n", "i < n - 1"), "off_by_one"),
+        Wrong(replace(SGD_SOLUTION, "lr * (dw[i] + decay * w[i])", "lr * dw[i] + decay * w[i]"), "wrong_value"),
+    ),
+    hypotheses=(
+        Hypothesis("wrong_value", "The step goes uphill: the gradient must be subtracted.",
+                   lambda w, dw, lr, decay, n: w + np.float64(lr) * (dw.astype(float) + np.float64(decay) * w)),
+    ),
+)
+
+
+# ---- recall questions ----
+
+Q_BIAS = Quiz(
+    id="16.q_bias",
+    question="Why have the convolutions of this network no bias?",
+    choices={
+        "a": "The batch norm behind them subtracts the channel's mean, and with it any bias",
+        "b": "A convolution cannot have one",
+        "c": "To save memory: the biases would be the largest tensor",
+    },
+    answer="a",
+    explain_right="What is added to a whole channel moves its mean, and the mean is taken out. `beta` is the bias.",
+    explain={
+        "b": "It can, one a channel; PyTorch's `Conv2d` has one unless told otherwise.",
+        "c": "There would be one a channel, 96 numbers in all.",
+    },
+)
+Q_WEIGHTS = Quiz(
+    id="16.q_weights",
+    question="conv1 has 32 × 9 weights. Over how many products does each one's gradient add up, for a batch of 10 digits of"
+             " 28 × 28, those with the zeros outside included?",
+    answer=7840,
+    unit="products",
+    explain_right="One for each place of each image: 28 · 28 · 10.",
+    explain={784: "That is one image: the batch has ten.", 90: "Not the taps: the places at which this weight was used.",
+             None: "At how many places of how many images is one weight used?"},
+)
+Q_NORM = Quiz(
+    id="16.q_norm",
+    question="All x of a channel grow by the same number. What happens to the output of its batch norm?",
+    choices={"a": "Nothing", "b": "It grows by that number", "c": "It grows by gamma times that number"},
+    answer="a",
+    explain_right="The mean grows with them and is subtracted. So the gradients of a channel's x add up to 0.",
+    explain={None: "What does the channel's mean do?"},
+)
+Q_CURVE = Quiz(
+    id="16.q_curve",
+    question="Two trainers start from the same weights, and their losses differ in the seventh digit at step 1 and in the third"
+             " at step 80. What do you conclude?",
+    choices={
+        "a": "One of the gradients is wrong",
+        "b": "It may be rounding: compare how far each is from a float64 run",
+        "c": "Both are right: nobody can tell more",
+    },
+    answer="b",
+    explain_right="Rounding grows from step to step. How fast, float64 tells; a wrong gradient is off from the second step on.",
+    explain={
+        "a": "A wrong gradient would be seen at step 2, in the first digits.",
+        "c": "One can: a run in float64 shows where the exact curve is.",
+    },
+)
+
+EXERCISES = (BIAS, CONV_WEIGHT, NORM, POOL, SOFTMAX, SGD)
+QUIZZES = (Q_BIAS, Q_WEIGHTS, Q_NORM, Q_CURVE)
