@@ -103,7 +103,7 @@ def test_a_bad_slide_is_caught(page, tmp_path, cell, said):
 
 @pytest.mark.parametrize("cell", [
     lines(40, outputs=[new_output("stream", text="Writing build/a.cu\n")]), lines(1, width=130), lines(20, outputs=[TABLE]),
-    lines(20, outputs=[TEXT]), picture(png(1000, 900)), picture(png(3000, 100)), new_markdown_cell(r"$\dfrac{1}{(1 - p) + p / n}$"),
+    lines(20, outputs=[TEXT]), picture(png(1000, 900)), picture(png(3000, 100)), new_markdown_cell(r"$\dfrac{1}{1 - p}$"),
 ], ids=["40 lines", "130 columns", "long table", "long text", "tall picture", "wide picture", "formula"])
 def test_a_full_slide_is_made_to_fit(page, tmp_path, cell):
     assert problems(page, a_deck(tmp_path, cell)) == []
