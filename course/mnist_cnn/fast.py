@@ -83,10 +83,9 @@ class Trainer:
         images: uint8 [batch, 28, 28], labels: uint8 [batch], NumPy arrays or torch tensors in host memory. In pinned memory
         they are copied beside the step before; leave them unchanged for two more steps, or until `synchronize`.
         """
+        self._call("cnn_step", _address(images, self.batch * 784), _address(labels, self.batch))
         self._in_use[self.steps % 2] = images, labels  # not freed before they are copied
         self.steps += 1
-        if not self._library.cnn_step(self._trainer, _address(images, self.batch * 784), _address(labels, self.batch)):
-            raise TrainerError(self._error())
 
     def losses(self) -> np.ndarray:
         """The loss of every step so far (of the last 65,536), float32. Waits for the steps."""

@@ -69,8 +69,10 @@ __global__ void __launch_bounds__(MOMENT_WARPS * 32) patch_moments(Network net) 
 }
 
 // Mean and variance of each channel from the moments, by a whole block. Leaves everything in `norm` (shared memory).
-// `scratch` is shared memory for 288 doubles.
-__device__ inline void norm1_from_moments(const Network& net, Norm1& norm, double* scratch) {
+__device__ inline void norm1_from_moments(const Network& net, Norm1& norm) {
+  __shared__ double square[C1 * 9];
+  __shared__ float w[C1 * 9];
+  for (int i = threadIdx.x; i < C1 * 9; i += blockDim.x) w[i] = float(net.copies->conv1[0][i / 9][i % 9 / 3 * 4 + i % 3]);
   for (int i = threadIdx.x; i < 90; i += blockDim.x) {  // a tap is a different pixel of the patch for each position
     int a = i / 9, b = i % 9, pixel_a = a / 3 * 4 + a % 3, pixel_b = b / 3 * 4 + b % 3;
     double sum = 0;
@@ -80,21 +82,16 @@ __device__ inline void norm1_from_moments(const Network& net, Norm1& norm, doubl
   }
   __syncthreads();
   for (int i = threadIdx.x; i < C1 * 9; i += blockDim.x) {
-    const number* w = net.copies->conv1[0][i / 9];
     double sum = 0;
-    for (int b = 0; b < 9; ++b) sum += norm.moment[i % 9][b] * double(float(w[b / 3 * 4 + b % 3]));
-    scratch[i] = sum * double(float(w[i % 9 / 3 * 4 + i % 9 % 3]));
+    for (int b = 0; b < 9; ++b) sum += norm.moment[i % 9][b] * double(w[i / 9 * 9 + b]);
+    square[i] = sum * double(w[i]);
   }
   __syncthreads();
   for (int c = threadIdx.x; c < C1; c += blockDim.x) {
-    const number* w = net.copies->conv1[0][c];
-    double n = double(net.batch) * PIXELS, mean = 0, square = 0;
-    for (int t = 0; t < 9; ++t) {
-      mean += norm.first[t] * double(float(w[t / 3 * 4 + t % 3]));
-      square += scratch[c * 9 + t];
-    }
-    mean /= n;
-    double variance = square / n - mean * mean;
+    double mean = 0, variance = 0;
+    for (int t = 0; t < 9; ++t) mean += norm.first[t] * double(w[c * 9 + t]), variance += square[c * 9 + t];
+    mean *= net.share1;
+    variance = variance * net.share1 - mean * mean;
     norm.mean[c] = float(mean);
     norm.inverse[c] = rsqrtf(float(variance > 0 ? variance : 0 * variance) * (PIXEL_SCALE * PIXEL_SCALE) + EPSILON) * PIXEL_SCALE;
     norm.scale[c] = net.weights->gamma1[c] * norm.inverse[c];

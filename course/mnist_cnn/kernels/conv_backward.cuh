@@ -17,8 +17,7 @@ struct Norm2Backward {
 __device__ inline void norm2_backward(const Network& net, Norm2Backward& norm) {
   for (int c = threadIdx.x; c < C2; c += blockDim.x) {
     float2 n = norm2(net, c);
-    float positions = float(net.batch) * WINDOWS1;
-    float mean = float(net.sums->dz2[c]) / positions, mean_xhat = float(net.sums->dz2_xhat[c]) / positions;
+    float mean = float(net.sums->dz2[c] * net.share2), mean_xhat = float(net.sums->dz2_xhat[c] * net.share2);
     norm.direct[c] = net.weights->gamma2[c] * n.y;
     norm.slope[c] = -norm.direct[c] * n.y * mean_xhat;
     norm.constant[c] = -norm.direct[c] * mean - norm.slope[c] * n.x;
@@ -45,31 +44,54 @@ __device__ inline void spread(pair (&dy)[4], const pair (&y)[4], pair dz, const 
   for (int p = 0; p < 4; ++p) dy[p] = pack(result[p][0], result[p][1]);
 }
 
-// One image's gradients to shared memory.
-__device__ inline void form_dy(const Network& net, number* dy, int image, const Norm2Backward& norm, int threads) {
-  for (int i = threadIdx.x; i < WINDOWS2 * 8; i += threads) {
-    int window = i / 8, channel = i % 8 * 8;
-    size_t at = (size_t(image) * WINDOWS2 + window) * C2 + channel;
-    pair y[4][4], gradient[4], eight[4], result[4][4];  // [two channels][position]
-    load_eight(gradient, &net.dz2[at]);
+// One image's gradients to shared memory. A thread takes 8 channels of a window at a time, and loads those of two windows
+// before it computes, so that it waits for memory half as often.
+template <int threads>
+__device__ inline void form_dy(const Network& net, number* dy, int image, const Norm2Backward& norm) {
+  constexpr int items = WINDOWS2 * 8;
+  for (int first = threadIdx.x; first < items; first += 2 * threads) {
+    pair y[2][4][4], gradient[2][4];
 #pragma unroll
-    for (int p = 0; p < 4; ++p) {
-      load_eight(eight, &net.y2[(at - channel) * 4 + p * C2 + channel]);
-      for (int k = 0; k < 4; ++k) y[k][p] = eight[k];
+    for (int r = 0; r < 2; ++r) {
+      int i = min(first + r * threads, items - 1), window = i / 8, channel = i % 8 * 8;
+      size_t at = size_t(image) * WINDOWS2 + window;
+      load_eight(gradient[r], &net.dz2[at * C2 + channel]);
+#pragma unroll
+      for (int p = 0; p < 4; ++p) load_eight(y[r][p], &net.y2[(at * 4 + p) * C2 + channel]);
     }
 #pragma unroll
-    for (int k = 0; k < 4; ++k) spread(result[k], y[k], gradient[k], norm, channel + k * 2);
+    for (int r = 0; r < 2; ++r) {
+      int i = first + r * threads, window = i / 8, channel = i % 8 * 8;
+      if (i >= items) break;
 #pragma unroll
-    for (int p = 0; p < 4; ++p)
-      store_eight(&dy[place(window / W2 * 2 + p / 2, window % W2 * 2 + p % 2) * PITCH2 + channel], result[0][p], result[1][p],
-                  result[2][p], result[3][p]);
+      for (int k = 0; k < 4; ++k) {
+        pair four[4] = {y[r][0][k], y[r][1][k], y[r][2][k], y[r][3][k]}, result[4];
+        spread(result, four, gradient[r][k], norm, channel + k * 2);
+        for (int p = 0; p < 4; ++p) y[r][p][k] = result[p];
+      }
+#pragma unroll
+      for (int p = 0; p < 4; ++p)
+        store_eight(&dy[place(window / W2 * 2 + p / 2, window % W2 * 2 + p % 2) * PITCH2 + channel], y[r][p][0], y[r][p][1],
+                    y[r][p][2], y[r][p][3]);
+    }
   }
+}
+
+// Bring the next image's share of y2 and dz2 nearer, from device memory to the L2 cache.
+template <int threads>
+__device__ inline void prefetch_dy(const Network& net, int image) {
+  if (image >= net.batch) return;
+  constexpr int line = 128 / sizeof(number);
+  for (int i = threadIdx.x; i < WINDOWS1 * C2 / line; i += threads) prefetch(&net.y2[size_t(image) * WINDOWS1 * C2 + i * line]);
+  for (int i = threadIdx.x; i < FEATURES / line; i += threads) prefetch(&net.dz2[size_t(image) * FEATURES + i * line]);
 }
 
 // ---- gradient of the input, and the first convolution -------------------------------------------------------------------
 // The gradient of the pooled image is a convolution with the mirrored weights: rows are the 32 input channels, columns the
 // 196 windows of the first pooling, the sum goes over 9 taps x 64 output channels.
-constexpr int INPUT_WARPS = 4, INPUT_THREADS = INPUT_WARPS * 32;
+// With one part, a block of 4 warps takes all windows of an image, 56 a warp. With two parts there are two blocks for an
+// image, and 8 warps in each that take 16 windows: more parallel, but each weight is loaded more often.
+template <int parts> constexpr int INPUT_WARPS = parts == 1 ? 4 : 8;
 constexpr int INPUT_SHARED = (9 * C2 * PITCH1 + DY_NUMBERS + PATCH_NUMBERS + CONV1_NUMBERS) * sizeof(number);
 
 // One warp: all 32 channels at 8 `tiles` windows from `first_window` on. d[i][j]: channels 16 i ..., windows 8 j ...
@@ -158,53 +180,52 @@ __device__ inline void conv1_gradient(float (&g)[4][2][2][4], float (&sum)[2][2]
 }
 
 // Add the warps' sums up in shared memory, then to those of the batch; a tap is another pixel for each position.
+template <int warps>
 __device__ inline void add_conv1_sums(Sums* sums, float* memory, const float (&g)[4][2][2][4], const float (&sum)[2][2]) {
-  int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  float* gradient = memory + 4 * C1 * 16;
-  for (int w = 0; w < INPUT_WARPS; ++w) {
-    __syncthreads();
-    if (warp != w) continue;
-#pragma unroll
-    for (int i = 0; i < 2; ++i)
-#pragma unroll
-      for (int e = 0; e < 4; ++e) {
-        int channel = i * 16 + lane / 4 + e / 2 * 8;
-#pragma unroll
-        for (int p = 0; p < 4; ++p)
-#pragma unroll
-          for (int half = 0; half < 2; ++half) {
-            float& to = memory[(p * C1 + channel) * 16 + half * 8 + lane % 4 * 2 + e % 2];
-            to = (w ? to : 0.0f) + g[p][i][half][e];
-          }
-        if (e % 2 == 0) {
-          float all = sum_over_lanes(sum[i][e / 2], 1 | 2);
-          if (lane % 4 == 0) gradient[channel] = (w ? gradient[channel] : 0.0f) + all;
-        }
-      }
-  }
+  constexpr int pixels = 4 * C1 * 16, all = pixels + C1;  // of a warp
+  int lane = threadIdx.x % 32;
+  float* mine = memory + threadIdx.x / 32 * all;
   __syncthreads();
-  for (int i = threadIdx.x; i < C1 * 9; i += INPUT_THREADS) {
+#pragma unroll
+  for (int i = 0; i < 2; ++i)
+#pragma unroll
+    for (int e = 0; e < 4; e += 2) {
+      int channel = i * 16 + lane / 4 + e / 2 * 8;
+#pragma unroll
+      for (int p = 0; p < 4; ++p)
+#pragma unroll
+        for (int half = 0; half < 2; ++half)
+          *reinterpret_cast<float2*>(&mine[(p * C1 + channel) * 16 + half * 8 + lane % 4 * 2]) =
+              make_float2(g[p][i][half][e], g[p][i][half][e + 1]);
+      float gradient = sum_over_lanes(sum[i][e / 2], 1 | 2);
+      if (lane % 4 == 0) mine[pixels + channel] = gradient;
+    }
+  __syncthreads();
+  for (int i = threadIdx.x; i < C1 * 9; i += warps * 32) {
     int channel = i / 9, ky = i % 9 / 3, kx = i % 3;
-    double total = 0;
-    for (int p = 0; p < 4; ++p) total += memory[(p * C1 + channel) * 16 + (p / 2 + ky) * 4 + p % 2 + kx];
-    atomicAdd(&sums->dz1_patch[channel][i % 9], total);
-    if (i % 9 == 0) atomicAdd(&sums->dz1[channel], double(gradient[channel]));
+    float total = 0, gradient = 0;
+    for (int w = 0; w < warps; ++w) {
+      for (int p = 0; p < 4; ++p) total += memory[w * all + (p * C1 + channel) * 16 + (p / 2 + ky) * 4 + p % 2 + kx];
+      gradient += memory[w * all + pixels + channel];
+    }
+    atomicAdd(&sums->dz1_patch[channel][i % 9], double(total));
+    if (i % 9 == 0) atomicAdd(&sums->dz1[channel], double(gradient));
   }
 }
 
 // Block (b, part) takes images b, b + gridDim.x ...; with two parts each block computes half of the windows.
 template <int parts>
-__global__ void __launch_bounds__(INPUT_THREADS, BLOCKS) conv_backward_input(Network net) {
-  constexpr int tiles = parts == 1 ? 7 : 4;
+__global__ void __launch_bounds__(INPUT_WARPS<parts> * 32, parts == 1 ? BLOCKS : 1) conv_backward_input(Network net) {
+  constexpr int tiles = parts == 1 ? 7 : 2, warps = INPUT_WARPS<parts>, threads = warps * 32;
   extern __shared__ __align__(128) unsigned char memory[];
   number* dy = reinterpret_cast<number*>(memory);
   number* conv2 = dy + DY_NUMBERS;
   number* patches = conv2 + 9 * C2 * PITCH1;
   number* conv1 = patches + PATCH_NUMBERS;
   __shared__ Norm2Backward norm;
-  int warp = threadIdx.x / 32, lane = threadIdx.x % 32, first_window = (blockIdx.y * INPUT_WARPS + warp) * tiles * 8;
-  load_conv1<false>(conv1, net.copies, INPUT_THREADS);
-  for (int i = threadIdx.x; i < 9 * C2 * 4; i += INPUT_THREADS)
+  int warp = threadIdx.x / 32, lane = threadIdx.x % 32, first_window = (blockIdx.y * warps + warp) * tiles * 8;
+  load_conv1<false>(conv1, net.copies, threads);
+  for (int i = threadIdx.x; i < 9 * C2 * 4; i += threads)
     copy_eight_async(&conv2[i / 4 * PITCH1 + i % 4 * 8], &net.copies->conv2[0][i / 4][i % 4 * 8]);
   commit_copies();
   clear(dy, DY_NUMBERS);
@@ -217,16 +238,17 @@ __global__ void __launch_bounds__(INPUT_THREADS, BLOCKS) conv_backward_input(Net
   wait_for_copies<0>();
   for (int image = blockIdx.x; image < net.batch; image += gridDim.x) {
     __syncthreads();
-    form_dy(net, dy, image, norm, INPUT_THREADS);
-    build_patches(patches, net.images + size_t(image) * PIXELS, threadIdx.x, INPUT_THREADS);
+    form_dy<threads>(net, dy, image, norm);
+    build_patches(patches, net.images + size_t(image) * PIXELS, threadIdx.x, threads);
     __syncthreads();
+    prefetch_dy<threads>(net, image + gridDim.x);
     float d[2][tiles][4] = {};
     input_gradient<tiles>(d, dy, conv2, first_window);
 #pragma unroll
     for (int j = 0; j < tiles; j += 2)
       conv1_gradient<tiles>(g, sum, d, j, patches, conv1, first_window + j * 8, scale, shift);
   }
-  add_conv1_sums(net.sums, reinterpret_cast<float*>(memory), g, sum);
+  add_conv1_sums<warps>(net.sums, reinterpret_cast<float*>(memory), g, sum);
 }
 
 // ---- gradient of the second convolution's weights -------------------------------------------------------------------------
@@ -272,17 +294,19 @@ __global__ void __launch_bounds__(WEIGHT_THREADS, BLOCKS) conv_backward_weights(
   load_conv1<true>(conv1, net.copies, WEIGHT_THREADS);
   commit_copies();
   clear(pooled, POOLED_NUMBERS + DY_NUMBERS);
+  build_patches(patches, net.images + size_t(blockIdx.x) * PIXELS, threadIdx.x, WEIGHT_THREADS);
   norm2_backward(net, norm);
   for (int c = threadIdx.x; c < C1; c += WEIGHT_THREADS) scale[c] = net.norm1->scale[c], shift[c] = net.norm1->shift[c];
   wait_for_copies<0>();
   float dw[9][2][4] = {};
   for (int image = blockIdx.x; image < net.batch; image += gridDim.x) {
     __syncthreads();
-    build_patches(patches, net.images + size_t(image) * PIXELS, threadIdx.x, WEIGHT_THREADS);
-    form_dy(net, dy, image, norm, WEIGHT_THREADS);
-    __syncthreads();
+    form_dy<WEIGHT_THREADS>(net, dy, image, norm);
     conv1_pool<WEIGHT_THREADS / 32>(pooled, patches, conv1, scale, shift);
     __syncthreads();
+    int next = image + gridDim.x;
+    if (next < net.batch) build_patches(patches, net.images + size_t(next) * PIXELS, threadIdx.x, WEIGHT_THREADS);
+    prefetch_dy<WEIGHT_THREADS>(net, next);
     weight_gradient(dw, dy, pooled, first_out, first_in);
   }
   for (int tap = 0; tap < 9; ++tap)

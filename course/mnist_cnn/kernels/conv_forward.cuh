@@ -110,7 +110,8 @@ __global__ void __launch_bounds__(FORWARD_THREADS, BLOCKS) conv_forward(Network 
   commit_copies();
   clear(pooled, POOLED_NUMBERS);
   for (int c = threadIdx.x; c < C2; c += FORWARD_THREADS) sign[c] = net.weights->gamma2[c] < 0 ? -1.0f : 1.0f;
-  norm1_from_moments(net, norm, reinterpret_cast<double*>(patches));
+  build_patches(patches, net.images + size_t(blockIdx.x) * PIXELS, threadIdx.x, FORWARD_THREADS);
+  norm1_from_moments(net, norm);
   if (blockIdx.x == 0 && blockIdx.y == 0)  // for the backward pass
     for (int i = threadIdx.x; i < int(sizeof(Norm1) / 8); i += FORWARD_THREADS)
       reinterpret_cast<double*>(net.norm1)[i] = reinterpret_cast<double*>(&norm)[i];
@@ -118,10 +119,11 @@ __global__ void __launch_bounds__(FORWARD_THREADS, BLOCKS) conv_forward(Network 
 
   float sums[columns / 4][8] = {}, squares[columns / 4][8] = {};
   for (int image = blockIdx.x; image < net.batch; image += gridDim.x) {
-    build_patches(patches, net.images + size_t(image) * PIXELS, threadIdx.x, FORWARD_THREADS);
     __syncthreads();
     conv1_pool<FORWARD_WARPS>(pooled, patches, conv1, norm.scale, norm.shift);
     __syncthreads();
+    if (int next = image + gridDim.x; next < net.batch)  // arrives while the tensor cores work
+      build_patches(patches, net.images + size_t(next) * PIXELS, threadIdx.x, FORWARD_THREADS);
     float y[2][columns][4] = {};
     conv2_windows<columns>(y, pooled, conv2, warp * 8);
     int window = warp * 8 + lane / 4;

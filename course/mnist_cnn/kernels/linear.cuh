@@ -93,30 +93,28 @@ __device__ inline void add_scaled(float4& sum, float s, float4 v) {
 __device__ inline float4 hidden(const Network& net, int image, float4 bias) {
   float4 h = bias;
   const float* from = &net.fc1_partial[size_t(image) * HIDDEN + threadIdx.x % 32 * 4];
-#pragma unroll 8
+#pragma unroll 16
   for (int split = 0; split < net.fc1_splits; ++split) add_scaled(h, 1, load4(from + size_t(split) * net.batch * HIDDEN));
   return make_float4(fmaxf(h.x, 0.0f), fmaxf(h.y, 0.0f), fmaxf(h.z, 0.0f), fmaxf(h.w, 0.0f));
 }
 
-// Add a lane's sums to those of the batch: first within the block.
-__device__ inline void add_lane_sums(Sums* sums, const float4 (&fc2)[CLASSES], const float (&fc2_bias)[CLASSES], float4 fc1_bias,
-                                     float loss) {
-  __shared__ float total[HEAD_WARPS][HIDDEN];
+// Add up the lanes' sums of a block, which the update will add to those of the other blocks.
+__device__ inline void add_lane_sums(HeadSums& sums, const float4 (&fc2)[CLASSES], const float (&fc2_bias)[CLASSES],
+                                     float4 fc1_bias, float loss) {
+  __shared__ __align__(16) float total[HEAD_WARPS][CLASSES + 2][HIDDEN];
   int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
 #pragma unroll
-  for (int k = 0; k <= CLASSES; ++k) {
-    *reinterpret_cast<float4*>(&total[warp][lane * 4]) = k < CLASSES ? fc2[k < CLASSES ? k : 0] : fc1_bias;
-    __syncthreads();
-    for (int i = threadIdx.x; i < HIDDEN; i += HEAD_WARPS * 32) {
-      double sum = 0;
-      for (int w = 0; w < HEAD_WARPS; ++w) sum += total[w][i];
-      atomicAdd(k < CLASSES ? &sums->fc2[k][i] : &sums->fc1_bias[i], sum);
-    }
-    __syncthreads();
-  }
-  if (lane == 0) {
-    for (int k = 0; k < CLASSES; ++k) atomicAdd(&sums->fc2_bias[k], double(fc2_bias[k]));
-    atomicAdd(&sums->loss, double(loss));
+  for (int k = 0; k < CLASSES; ++k) *reinterpret_cast<float4*>(&total[warp][k][lane * 4]) = fc2[k];
+  *reinterpret_cast<float4*>(&total[warp][CLASSES][lane * 4]) = fc1_bias;
+#pragma unroll
+  for (int k = 0; k < CLASSES; ++k)
+    if (lane == k) total[warp][CLASSES + 1][k] = fc2_bias[k];
+  if (lane >= CLASSES) total[warp][CLASSES + 1][lane] = lane == CLASSES ? loss : 0.0f;
+  __syncthreads();
+  for (int i = threadIdx.x; i < (CLASSES + 1) * HIDDEN + 32; i += HEAD_WARPS * 32) {
+    float sum = 0;
+    for (int w = 0; w < HEAD_WARPS; ++w) sum += total[w][i / HIDDEN][i % HIDDEN];
+    (&sums.fc2[0][0])[i] = sum;
   }
 }
 
@@ -154,7 +152,7 @@ __global__ void __launch_bounds__(HEAD_WARPS * 32) head(Network net) {
     store_pair(&net.dh[size_t(image) * HIDDEN + lane * 4], pack(dh.x, dh.y));
     store_pair(&net.dh[size_t(image) * HIDDEN + lane * 4 + 2], pack(dh.z, dh.w));
   }
-  add_lane_sums(net.sums, dw, dbias, dfc1_bias, loss);
+  add_lane_sums(net.head_sums[blockIdx.x], dw, dbias, dfc1_bias, loss);
 }
 
 // ---- first linear layer, backward ---------------------------------------------------------------------------------------

@@ -41,14 +41,17 @@ struct Sums {  // what many blocks add to in a step; zero when it begins
   double y2[C2], y2_squared[C2];                           // for batch norm 2: of the second convolution's outputs
   double dz2[C2], dz2_xhat[C2];                            // its backward pass: gradient, gradient times xhat
   double dz1[C1], dz1_patch[C1][9];                        // gradient behind batch norm 1, and times the 9 pixels
-  double fc2[CLASSES][HIDDEN], fc2_bias[CLASSES], fc1_bias[HIDDEN];
-  double loss;
+};
+
+struct HeadSums {  // what each block of `head` adds up, in rows of 128
+  float fc2[CLASSES][HIDDEN], fc1_bias[HIDDEN], fc2_bias[CLASSES], loss, unused[HIDDEN - CLASSES - 1];
 };
 
 // Everything a kernel may need, passed by value.
 struct Network {
   int batch;
-  int fc1_splits, fc1_backward_splits, conv2_splits;  // into how many partial sums some products are divided
+  double share1, share2;                              // 1 / (positions that batch norm 1 and 2 average over)
+  int fc1_splits, fc1_backward_splits, conv2_splits, head_blocks;  // into how many partial sums these are divided
   const uint8_t *images, *labels;                     // [batch][784], [batch]
   Parameters* weights;
   Parameters* gradients;  // null unless somebody wants to see them
@@ -60,6 +63,7 @@ struct Network {
   number* y2_best;       // [batch][49][64]: of each window the one that the pooling takes
   float* fc1_partial;    // [fc1_splits][batch][128]
   float* logits;         // [batch][10]
+  HeadSums* head_sums;   // [head_blocks]
   number* dh;            // [batch][128]: gradient behind the first linear layer
   number* dz2;           // [batch][49][64]: gradient behind batch norm 2, at the position that the pooling took
   float* fc1_gradient;   // [fc1_backward_splits][128][3136]
@@ -72,7 +76,6 @@ constexpr int LOSSES = 1 << 16;
 
 // Batch norm 2 of channel c: y -> (y - mean) * inverse.
 __device__ inline float2 norm2(const Network& net, int c) {
-  double n = double(net.batch) * WINDOWS1, mean = net.sums->y2[c] / n;
-  double variance = net.sums->y2_squared[c] / n - mean * mean;
+  double mean = net.sums->y2[c] * net.share2, variance = net.sums->y2_squared[c] * net.share2 - mean * mean;
   return make_float2(float(mean), rsqrtf(float(variance > 0 ? variance : 0 * variance) + EPSILON));
 }

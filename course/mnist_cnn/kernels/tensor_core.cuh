@@ -74,6 +74,13 @@ __device__ inline void copy_eight_async(number* to_shared, const number* from, b
 #endif
   }
 }
+// Ask for the 128 bytes around an address to be brought into the L2 cache.
+__device__ inline void prefetch([[maybe_unused]] const void* address) {
+#ifndef __CUDA_CPU__
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(address));
+#endif
+}
+
 // Close a group of copies; wait until at most `pending` of this thread's groups are still on their way.
 __device__ inline void commit_copies() {
 #ifndef __CUDA_CPU__

@@ -76,6 +76,10 @@ bool Trainer::allow_shared_memory() {  // more than 48 KiB a block has to be ask
          allow(conv_backward_weights, WEIGHT_SHARED);
 }
 
+static void set_batch(Network& n, int batch) {
+  n.batch = batch, n.share1 = 1.0 / (double(batch) * PIXELS), n.share2 = 1.0 / (double(batch) * WINDOWS1);
+}
+
 bool Trainer::create(int batch, float rate, const Parameters* weights) {
   int device = 0, major = 0;
   TRY(cudaGetDevice(&device));
@@ -87,16 +91,18 @@ bool Trainer::create(int batch, float rate, const Parameters* weights) {
     return false;
   }
   Network n = {};
-  n.batch = batch, n.rate = rate;
+  n.rate = rate;
+  set_batch(n, batch);
   int tiles = (batch + TILE - 1) / TILE;
   n.fc1_splits = std::min(WINDOWS2, std::max(1, 2 * processors / tiles));
   n.fc1_backward_splits = std::min(8, tiles);
+  n.head_blocks = std::min((batch + HEAD_WARPS - 1) / HEAD_WARPS, 2 * processors);
   n.conv2_splits = std::min(batch, BLOCKS * processors);
   if (!allow_shared_memory()) return false;
   size_t b = batch;
   if (!allocate(n.weights, 1) || !allocate(n.copies, 1) || !allocate(n.norm1, 1) || !allocate(n.sums, 1) ||
       !allocate(n.y2, b * WINDOWS1 * C2) || !allocate(n.y2_best, b * FEATURES) ||
-      !allocate(n.fc1_partial, n.fc1_splits * b * HIDDEN) || !allocate(n.logits, b * CLASSES) || !allocate(n.dh, b * HIDDEN) ||
+      !allocate(n.fc1_partial, n.fc1_splits * b * HIDDEN) || !allocate(n.head_sums, n.head_blocks) || !allocate(n.logits, b * CLASSES) || !allocate(n.dh, b * HIDDEN) ||
       !allocate(n.dz2, b * FEATURES) || !allocate(n.fc1_gradient, size_t(n.fc1_backward_splits) * HIDDEN * FEATURES) ||
       !allocate(n.conv2_gradient, size_t(n.conv2_splits) * C2 * 9 * C1) || !allocate(n.losses, LOSSES) || !allocate(n.step, 1))
     return false;
@@ -129,7 +135,7 @@ bool Trainer::launch_forward(const Network& n, cudaStream_t stream) {
   TRY(cudaGetLastError());
   fc1_forward<<<dim3(tiles, n.fc1_splits), LINEAR_THREADS, FC1_SHARED, stream>>>(n);
   TRY(cudaGetLastError());
-  head<<<std::min((n.batch + HEAD_WARPS - 1) / HEAD_WARPS, 2 * processors), HEAD_WARPS * 32, 0, stream>>>(n);
+  head<<<n.head_blocks, HEAD_WARPS * 32, 0, stream>>>(n);
   TRY(cudaGetLastError());
   return true;
 }
@@ -143,9 +149,9 @@ bool Trainer::launch_backward(const Network& n, cudaStream_t stream) {
     TRY(cudaStreamWaitEvent(other, fork, 0));
   }
   if (n.batch <= processors)
-    conv_backward_input<2><<<dim3(n.batch, 2), INPUT_THREADS, INPUT_SHARED, stream>>>(n);
+    conv_backward_input<2><<<dim3(n.batch, 2), INPUT_WARPS<2> * 32, INPUT_SHARED, stream>>>(n);
   else
-    conv_backward_input<1><<<std::min(n.batch, BLOCKS * processors), INPUT_THREADS, INPUT_SHARED, stream>>>(n);
+    conv_backward_input<1><<<std::min(n.batch, BLOCKS * processors), INPUT_WARPS<1> * 32, INPUT_SHARED, stream>>>(n);
   TRY(cudaGetLastError());
   conv_backward_weights<<<n.conv2_splits, WEIGHT_THREADS, WEIGHT_SHARED, other>>>(n);
   TRY(cudaGetLastError());
@@ -175,7 +181,7 @@ bool Trainer::send(int slot, const uint8_t* from_images, const uint8_t* from_lab
   TRY(cudaMemcpyAsync(images[slot], from_images, size_t(count) * PIXELS, cudaMemcpyHostToDevice, stream));
   if (from_labels) TRY(cudaMemcpyAsync(labels[slot], from_labels, count, cudaMemcpyHostToDevice, stream));
   Network n = net[slot];
-  n.batch = count;
+  set_batch(n, count);
   patch_moments<<<std::min((count + MOMENT_WARPS - 1) / MOMENT_WARPS, 2 * processors), MOMENT_WARPS * 32, 0, stream>>>(n);
   TRY(cudaGetLastError());
   return true;
@@ -207,7 +213,7 @@ bool Trainer::infer(const uint8_t* from_images, int count, float* logits) {
   TRY(cudaStreamSynchronize(main));
   if (!send(slot, from_images, nullptr, count, main)) return false;
   Network n = net[slot];
-  n.batch = count;
+  set_batch(n, count);
   if (!launch_forward(n, main)) return false;
   TRY(cudaMemsetAsync(n.sums, 0, sizeof(Sums), main));
   TRY(cudaMemsetAsync(n.moments, 0, sizeof(Moments), main));

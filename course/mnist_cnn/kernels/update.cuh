@@ -5,7 +5,7 @@
 
 constexpr int UPDATE_THREADS = 256;
 constexpr int CONV2_BLOCKS = C2 * 9 * C1 / 128, FC1_BLOCKS = HIDDEN * FEATURES / 4 / UPDATE_THREADS;
-constexpr int UPDATE_BLOCKS = 1 + CONV2_BLOCKS + FC1_BLOCKS;
+constexpr int HEAD_ROWS = sizeof(HeadSums) / sizeof(float) / HIDDEN, UPDATE_BLOCKS = 1 + HEAD_ROWS + CONV2_BLOCKS + FC1_BLOCKS;
 
 // One step of gradient descent for one parameter; gives its new value.
 __device__ inline float descend(const Network& net, float* parameter, float gradient) {
@@ -34,19 +34,25 @@ __device__ inline float4 sum_of_partials(const float* from, size_t stride, int f
   return sum;
 }
 
-// A block: 128 weights of the second convolution; 8 threads share the partial sums of each four.
-__device__ inline void update_conv2(const Network& net, int block) {
+// A block: sums of 128 neighbouring floats; 8 threads share the partial sums of each four. The first warp gets the result.
+__device__ inline float4 sum_of_shares(const float* from, size_t stride, int count) {
   __shared__ __align__(16) float4 part[8][32];
-  int lane = threadIdx.x % 32, share = threadIdx.x / 32, at = block * 128 + lane * 4;
-  part[share][lane] = sum_of_partials(net.conv2_gradient + at, C2 * 9 * C1, share, net.conv2_splits, 8);
+  int lane = threadIdx.x % 32, share = threadIdx.x / 32;
+  part[share][lane] = sum_of_partials(from + lane * 4, stride, share, count, 8);
   __syncthreads();
-  if (share) return;
   float4 sum = part[0][lane];
   for (int s = 1; s < 8; ++s) {
     float4 v = part[s][lane];
     sum.x += v.x, sum.y += v.y, sum.z += v.z, sum.w += v.w;
   }
-  int channel = at / (9 * C1), tap = at / C1 % 9;
+  return sum;
+}
+
+// A block: 128 weights of the second convolution.
+__device__ inline void update_conv2(const Network& net, int block) {
+  float4 sum = sum_of_shares(net.conv2_gradient + block * 128, C2 * 9 * C1, net.conv2_splits);
+  if (threadIdx.x >= 32) return;
+  int at = block * 128 + threadIdx.x * 4, channel = at / (9 * C1), tap = at / C1 % 9;
   descend4(net, &net.weights->conv2[0][0][0] + at, &net.copies->conv2[tap][channel][at % C1], sum);
 }
 
@@ -60,69 +66,73 @@ __device__ inline void write_conv1_copies(Copies* copies, int channel, int tap, 
   for (int p = 0; p < 4; ++p) copies->conv1[p][channel][(p / 2 + tap / 3) * 4 + p % 2 + tap % 3] = to_number(weight);
 }
 
-// Sum of (y - mean) * inverse * pixel over the batch, for y = w . patch: from the moments again.
-__device__ inline double xhat_times_pixel(const Network& net, int channel, int tap) {
-  const number* w = net.copies->conv1[0][channel];
-  double sum = 0;
-  for (int t = 0; t < 9; ++t) sum += double(float(w[t / 3 * 4 + t % 3])) * net.norm1->moment[t][tap];
-  return (sum - double(net.norm1->mean[channel]) * net.norm1->first[tap]) * double(net.norm1->inverse[channel]);
-}
-
-// Sum of dz1 * xhat over the batch: the gradient of gamma.
-__device__ inline double gamma1_gradient(const Network& net, int channel) {
-  const number* w = net.copies->conv1[0][channel];
-  double sum = 0;
-  for (int t = 0; t < 9; ++t) sum += double(float(w[t / 3 * 4 + t % 3])) * net.sums->dz1_patch[channel][t];
-  return (sum - double(net.norm1->mean[channel]) * net.sums->dz1[channel]) * double(net.norm1->inverse[channel]);
-}
-
-// Batch norm's backward pass in the sums, not in the 784 x 32 gradients an image:
+// The gradients of the first convolution and of batch norm 1, by a whole block. Batch norm's backward pass is done in the
+// sums, not in the 784 x 32 gradients an image:
 //   sum of dy * pixel = scale * (sum dz * pixel - mean(dz) * sum pixel - mean(dz * xhat) * sum xhat * pixel)
-__device__ inline float conv1_weight_gradient(const Network& net, int channel, int tap) {
-  double positions = double(net.batch) * PIXELS;
-  double sum = net.sums->dz1_patch[channel][tap] - net.sums->dz1[channel] / positions * net.norm1->first[tap] -
-               gamma1_gradient(net, channel) / positions * xhat_times_pixel(net, channel, tap);
-  return float(sum * double(net.norm1->scale[channel]));
+__device__ inline void update_conv1(const Network& net) {
+  __shared__ double moment[9][9], first[9], w[C1][9], dz_pixel[C1][9], dz[C1], dz_xhat[C1];
+  const Norm1& norm = *net.norm1;
+  int t = threadIdx.x;
+  for (int i = t; i < C1 * 9; i += UPDATE_THREADS) {
+    w[i / 9][i % 9] = double(float(net.copies->conv1[0][i / 9][i % 9 / 3 * 4 + i % 3]));
+    dz_pixel[i / 9][i % 9] = net.sums->dz1_patch[i / 9][i % 9];
+  }
+  if (t < 81) moment[t / 9][t % 9] = norm.moment[t / 9][t % 9];
+  if (t < 9) first[t] = norm.first[t];
+  if (t < C1) dz[t] = net.sums->dz1[t];
+  __syncthreads();
+  if (t < C1) {  // the gradients of gamma and beta
+    double sum = 0;
+    for (int k = 0; k < 9; ++k) sum += w[t][k] * dz_pixel[t][k];
+    dz_xhat[t] = (sum - norm.mean[t] * dz[t]) * norm.inverse[t];
+    descend(net, &net.weights->gamma1[t], float(dz_xhat[t]));
+    descend(net, &net.weights->beta1[t], float(dz[t]));
+  }
+  __syncthreads();
+  for (int i = t; i < C1 * 9; i += UPDATE_THREADS) {
+    int c = i / 9, tap = i % 9;
+    double xhat_pixel = -norm.mean[c] * first[tap];
+    for (int k = 0; k < 9; ++k) xhat_pixel += w[c][k] * moment[k][tap];
+    xhat_pixel *= norm.inverse[c];
+    double gradient = dz_pixel[c][tap] - net.share1 * (dz[c] * first[tap] + dz_xhat[c] * xhat_pixel);
+    write_conv1_copies(net.copies, c, tap, descend(net, &net.weights->conv1[c][tap], float(gradient * norm.scale[c])));
+  }
 }
 
-// One block: all small parameters, the loss, and zeros for the next step.
-__device__ inline void update_small(const Network& net) {
-  Parameters* w = net.weights;
-  Sums* sums = net.sums;
-  float conv1[2], gamma1 = 0;
-  for (int r = 0; r < 2; ++r) {
-    int i = threadIdx.x + r * UPDATE_THREADS;
-    if (i < C1 * 9) conv1[r] = conv1_weight_gradient(net, i / 9, i % 9);
-  }
-  if (threadIdx.x < C1) gamma1 = float(gamma1_gradient(net, threadIdx.x));
-  __syncthreads();  // everyone has read the old weights
-  for (int r = 0; r < 2; ++r) {
-    int i = threadIdx.x + r * UPDATE_THREADS;
-    if (i < C1 * 9) write_conv1_copies(net.copies, i / 9, i % 9, descend(net, &w->conv1[i / 9][i % 9], conv1[r]));
-  }
+// One block: the convolutions' small parameters, and zeros for the next step's sums.
+__device__ inline void update_convolutions(const Network& net) {
+  update_conv1(net);
   int i = threadIdx.x;
-  if (i < C1) {
-    descend(net, &w->gamma1[i], gamma1);
-    descend(net, &w->beta1[i], float(sums->dz1[i]));
-  }
   if (i < C2) {
-    descend(net, &w->gamma2[i], float(sums->dz2_xhat[i]));
-    descend(net, &w->beta2[i], float(sums->dz2[i]));
+    descend(net, &net.weights->gamma2[i], float(net.sums->dz2_xhat[i]));
+    descend(net, &net.weights->beta2[i], float(net.sums->dz2[i]));
   }
-  if (i < HIDDEN) descend(net, &w->fc1_bias[i], float(sums->fc1_bias[i]));
-  if (i < CLASSES) descend(net, &w->fc2_bias[i], float(sums->fc2_bias[i]));
-  for (int k = i; k < CLASSES * HIDDEN; k += UPDATE_THREADS) descend(net, &w->fc2[0][0] + k, float((&sums->fc2[0][0])[k]));
-  if (i == 0) net.losses[*net.step % LOSSES] = float(sums->loss), *net.step += 1;
   __syncthreads();
-  for (int k = i; k < int(sizeof(Sums) / 8); k += UPDATE_THREADS) reinterpret_cast<double*>(sums)[k] = 0;
+  for (int k = i; k < int(sizeof(Sums) / 8); k += UPDATE_THREADS) reinterpret_cast<double*>(net.sums)[k] = 0;
   for (int k = i; k < int(sizeof(Moments) / 8); k += UPDATE_THREADS) reinterpret_cast<double*>(net.moments)[k] = 0;
+}
+
+// A block: one row of HeadSums.
+__device__ inline void update_head(const Network& net, int row) {
+  float4 sum = sum_of_shares(&net.head_sums->fc2[0][0] + row * HIDDEN, sizeof(HeadSums) / sizeof(float), net.head_blocks);
+  if (threadIdx.x >= 32) return;
+  Parameters* w = net.weights;
+  float four[4] = {sum.x, sum.y, sum.z, sum.w};
+  for (int e = 0; e < 4; ++e) {
+    int i = threadIdx.x * 4 + e;
+    if (row < CLASSES) descend(net, &w->fc2[row][i], four[e]);
+    else if (row == CLASSES) descend(net, &w->fc1_bias[i], four[e]);
+    else if (i < CLASSES) descend(net, &w->fc2_bias[i], four[e]);
+    else if (i == CLASSES) net.losses[*net.step % LOSSES] = four[e], *net.step += 1;
+  }
 }
 
 __global__ void __launch_bounds__(UPDATE_THREADS) update(Network net) {
   int block = blockIdx.x;
-  if (block == 0) update_small(net);
-  else if (block <= CONV2_BLOCKS) update_conv2(net, block - 1);
-  else update_fc1(net, block - 1 - CONV2_BLOCKS);
+  if (block == 0) return update_convolutions(net);
+  if (--block < HEAD_ROWS) return update_head(net, block);
+  if ((block -= HEAD_ROWS) < CONV2_BLOCKS) return update_conv2(net, block);
+  update_fc1(net, block - CONV2_BLOCKS);
 }
 
 // The copies of the initial weights; conv1's places outside of the 3 x 3 window must be zero before.
