@@ -22,6 +22,8 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
+from utils.install import LAB_SETTINGS
+
 ROOT = Path(__file__).resolve().parent.parent
 SCREENSHOTS = ROOT / "build" / "screenshots"
 VIEWPORT = {"width": 1280, "height": 720}
@@ -110,17 +112,17 @@ def keep(page, name, **options):
 
 @contextlib.contextmanager
 def jupyterlab(folder, settings=None, **environment):
-    """JupyterLab for the notebooks in `folder`, none of the user's own settings: yields its address with the token,
-    such as http://127.0.0.1:8899/lab?token=1a2b. All that it started is gone at the end.
+    """JupyterLab for the notebooks in `folder`, with the course's settings and none of the user's own: yields its address with
+    the token, such as http://127.0.0.1:8899/lab?token=1a2b. All that it started is gone at the end.
 
-    settings: {plugin: {name: value}} for JupyterLab, such as {"@jupyterlab/notebook-extension:tracker": {…}}.
+    settings: more of them, {plugin: {name: value}}, such as {"@jupyterlab/notebook-extension:tracker": {…}}.
     environment: more variables for the server and its kernels.
     """
     with tempfile.TemporaryDirectory(prefix="cuda-course-lab-") as scratch:
         own = {f"JUPYTER_{kind}_DIR": f"{scratch}/{kind.lower()}" for kind in ("CONFIG", "DATA", "RUNTIME")}
         own |= {f"JUPYTERLAB_{kind}_DIR": f"{scratch}/lab/{kind.lower()}" for kind in ("SETTINGS", "WORKSPACES")}
         own |= {"IPYTHONDIR": f"{scratch}/ipython"}
-        for plugin, values in {**QUIET, **(settings or {})}.items():
+        for plugin, values in {**LAB_SETTINGS, **(settings or {})}.items():
             file = Path(scratch, "lab", "settings", *plugin.split(":")).with_suffix(".jupyterlab-settings")
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(json.dumps(values))
@@ -137,9 +139,6 @@ def jupyterlab(folder, settings=None, **environment):
             yield f"http://127.0.0.1:{port}/lab?token={token}"
         finally:
             end(server)
-
-
-QUIET = {"@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False}}
 
 
 def free_port():

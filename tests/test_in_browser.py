@@ -6,6 +6,7 @@ run made. Progress is a file of the test's own.
 
 import contextlib
 import re
+import shutil
 from types import SimpleNamespace
 
 import hygiene
@@ -17,7 +18,7 @@ from course.exercises import EXERCISES
 from tests.browser import ROOT, jupyterlab, keep
 
 SECONDS = 1000                             # Playwright counts in milliseconds
-START, CHAPTER = "course/index.ipynb", "chapters/05_first_kernels.ipynb"
+START, CHAPTER, GLOSSARY = "course/index.ipynb", "chapters/05_first_kernels.ipynb", "course/glossary.md"
 
 
 class Notebook:
@@ -109,6 +110,7 @@ def lab(tmp_path_factory):
                 cell.update(outputs=[], execution_count=None)
         (folder / path).parent.mkdir()
         nbformat.write(notebook, folder / path)
+    shutil.copy(ROOT / GLOSSARY, folder / GLOSSARY)
     with jupyterlab(folder, CUDA_COURSE_PROGRESS=str(folder / "progress.json"), CUDA_COURSE_CPU="1") as address:
         yield SimpleNamespace(folder=folder, address=address)
 
@@ -179,3 +181,9 @@ def test_first_kernels(page, lab):
     start.run("setup")
     assert solved(start) == 2
     start.keep("start_page_after_chapter", "map-text")
+
+
+def test_the_glossary_opens_as_text_to_read(page, lab):
+    page.goto(lab.address.replace("/lab?", f"/lab/tree/{GLOSSARY}?reset&"))
+    page.locator(".jp-MarkdownViewer h1", has_text="Glossary").wait_for()
+    keep(page, "glossary")

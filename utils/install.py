@@ -30,6 +30,15 @@ LOG = VENV / "install.log"
 GIGABYTES = {"cpu": 4, "cuda12": 12, "cuda13": 12}     # free space to begin with, downloads included
 CONSTRAINTS = {"cpu": "constraints.txt", "cuda13": "constraints.txt", "cuda12": "constraints-cuda12.txt"}
 
+LAB_SETTINGS = {
+    # No question on the very first page, whether to fetch JupyterLab's news and look for its updates
+    "@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False},
+    # The glossary opens as text to read
+    "@jupyterlab/docmanager-extension:plugin": {"defaultViewers": {"markdown": "Markdown Preview"}},
+    # Slides that are longer than the screen scroll when a chapter is presented
+    "jupyterlab-rise:plugin": {"center": False, "scroll": True, "slideNumber": "c/t", "transition": "none"},
+}
+
 # What pip's complaints mean, first match first
 REASONS = [
     (r"No space left on device|Errno 28|Disk quota exceeded",
@@ -169,15 +178,10 @@ def install(kind):
 
 
 def settle_lab():
-    """Keep JupyterLab from asking, on the very first page, whether to fetch its news and look for its updates; let slides
-    that are longer than the screen scroll when a chapter is presented."""
+    """Give JupyterLab the course's settings, which a learner's own go before."""
     settings = VENV / "share" / "jupyter" / "lab" / "settings"
     settings.mkdir(parents=True, exist_ok=True)
-    ours = {
-        "@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False},
-        "jupyterlab-rise:plugin": {"center": False, "scroll": True, "slideNumber": "c/t", "transition": "none"},
-    }
-    (settings / "overrides.json").write_text(json.dumps(ours))
+    (settings / "overrides.json").write_text(json.dumps(LAB_SETTINGS))
 
 
 def main():
