@@ -61,9 +61,8 @@ def test_the_chart_says_what_it_shows(some):
 
 def test_nothing_recorded_is_said(none):
     assert "nothing is recorded yet" in repr(plots_race.race_table())
-    assert "nothing recorded yet" in plots_race.race_chart().alt
-    assert "nothing recorded yet" in plots_race.bars({}, title="", what="times").alt
-    assert "nothing recorded yet" in plots_race.waterfall({}, title="").alt
+    for fig in (plots_race.race_chart(), plots_race.bars({}, title="", what="times"), plots_race.waterfall({}, title="")):
+        assert "nothing recorded yet" in fig.alt and fig._repr_mimebundle_()[0]["image/png"]
 
 
 def test_the_waterfall_shows_each_change(some):

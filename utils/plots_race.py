@@ -119,8 +119,10 @@ def race_chart():
     for batch, factor in speedups.items():
         axes.annotate(f"{factor:.1f}×", (batch, rivals["ours/bf16"][batch]["value"]), xytext=(0, -15),
                       textcoords="offset points", ha="center", fontsize=9, color=ALARM)
-    axes.margins(y=0.12)
-    axes.set(xscale="log", yscale="log", xlabel="batch size", ylabel="µs a step", title=origin(entries))
+    axes.set(xlabel="batch size", ylabel="µs a step", title=origin(entries))
+    if rivals:
+        axes.margins(y=0.12)
+        axes.set(xscale="log", yscale="log")
     axes.set_xticks(list(best), [f"{b:,}" for b in best])
     axes.minorticks_off()
     axes.title.set(fontsize=9.5, color=INK, ha="left")

@@ -108,8 +108,7 @@ CHANNEL_STATISTICS = Exercise(
     starter="""
 @cuda.jit
 def channel_statistics(out, weight, first, second):
-    c = cuda.grid(1)
-    ...                                      # your code: out[c, 0] the mean, out[c, 1] the variance
+    ...                                      # your code: thread c writes out[c, 0], the mean, and out[c, 1], the variance
 """,
     solution=channel_statistics,
     inputs=moments_of_patches,
@@ -302,8 +301,7 @@ SGD_ALL = Exercise(
     starter="""
 @cuda.jit
 def sgd_all(state, rate):
-    i = cuda.grid(1)
-    ...                                      # your code
+    ...                                      # your code: thread i has weight state[0, i] and its gradient state[1, i]
 """,
     solution=sgd_all,
     inputs=lambda rng, n: {"state": InOut(uniform(rng, 2, *n)), "rate": np.float32(rng.uniform(0.1, 1))},
@@ -492,10 +490,9 @@ QUIZZES = (
     ),
     Quiz(
         id="17.q_recompute",
-        question="Our backward pass computes the first convolution again. Its multiplications are done twice. Why is that"
-        " faster?",
+        question="Our backward pass computes the first convolution twice more. Why is that faster than keeping its output?",
         choices={
-            "a": "The second time the results are in the cache",
+            "a": "The next time the results are in the cache",
             "b": "Tensor cores make multiplications free",
             "c": "Nine multiplications cost less than storing the result and reading it back",
         },
