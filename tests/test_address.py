@@ -77,7 +77,7 @@ def test_nothing_else_holds_it():
 
 def test_the_setup_cell_fits_a_slide_and_a_learner():
     lines = address.setup_cell().splitlines()
-    assert len(lines) <= 10 and max(map(len, lines)) <= 115
+    assert len(lines) <= 10 and max(map(len, lines)) <= 110
 
 
 def test_make_knows_the_command():
