@@ -130,12 +130,13 @@ def test_steps_follow_sgd():
 
 def test_switches_change_nothing_but_the_time():
     weights, images, labels = problem(6)
-    loss, _, gradients, _ = one_step(weights, images, labels, "bf16")
-    for switch in ("graph", "overlap", "branches"):
-        other_loss, _, others, _ = one_step(weights, images, labels, "bf16", **{switch: False})
-        assert abs(other_loss - loss) < 1e-6
+    loss, _, gradients, _ = one_step(weights, images, labels, "tf32")
+    tolerance = 3e-2 if has_gpu() else 1e-5  # a statistic's last bit may decide which pixel is pooled
+    for switch in ("graph", "overlap", "branches", "moments", "one_update"):
+        other_loss, _, others, _ = one_step(weights, images, labels, "tf32", **{switch: False})
+        assert abs(other_loss - loss) < 1e-5
         for name in SHAPES:
-            assert distance(others[name], gradients[name]) < 1e-4, (switch, name)
+            assert distance(others[name], gradients[name]) < tolerance, (switch, name)
 
 
 def test_logits_leave_the_training_alone():

@@ -90,6 +90,7 @@ __device__ inline void norm1_from_moments(const Network& net, Norm1& norm) {
   for (int c = threadIdx.x; c < C1; c += blockDim.x) {
     double mean = 0, variance = 0;
     for (int t = 0; t < 9; ++t) mean += norm.first[t] * double(w[c * 9 + t]), variance += square[c * 9 + t];
+    if (!net.use_moments) mean = net.sums->y1[c], variance = net.sums->y1_squared[c];
     mean *= net.share1;
     variance = variance * net.share1 - mean * mean;
     norm.mean[c] = float(mean);
@@ -159,6 +160,48 @@ __device__ inline void conv1_pool(number* pooled, const number* patches, const n
                     result[i][3]);
     }
   }
+}
+
+// The plain way to batch norm 1's statistics, to compare with: a pass over the convolution's outputs of the whole batch.
+constexpr int STATISTICS_THREADS = 256;
+__global__ void __launch_bounds__(STATISTICS_THREADS) conv1_statistics(Network net) {
+  __shared__ __align__(16) number patches[PATCH_NUMBERS], weights[CONV1_NUMBERS];
+  __shared__ float total[2][C1];
+  int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  load_conv1<false>(weights, net.copies, STATISTICS_THREADS);
+  commit_copies();
+  for (int i = threadIdx.x; i < 2 * C1; i += STATISTICS_THREADS) total[i / C1][i % C1] = 0;
+  wait_for_copies<0>();
+  float sums[4][2] = {}, squares[4][2] = {};  // of two channels in each of four products
+  for (int image = blockIdx.x; image < net.batch; image += gridDim.x) {
+    __syncthreads();
+    build_patches(patches, net.images + size_t(image) * PIXELS, threadIdx.x, STATISTICS_THREADS);
+    __syncthreads();
+    for (int row = warp * 16; row < PATCH_ROWS; row += STATISTICS_THREADS / 2) {
+      pair a[4];
+      load_matrices(a, &patches[half_row(row + lane % 16, lane / 16)]);
+      for (int position = 0; position < 4; ++position)
+#pragma unroll
+        for (int j = 0; j < 4; j += 2) {
+          pair b[4];
+          float y[2][4] = {};
+          load_matrices(b, &weights[half_row(position * C1 + j * 8 + lane / 16 * 8 + lane % 8, lane / 8 & 1)]);
+          multiply_add(y[0], a, b[0], b[1]);
+          multiply_add(y[1], a, b[2], b[3]);
+          for (int i = 0; i < 2; ++i)  // rows past the last window are zeros
+            for (int e = 0; e < 4; ++e) sums[j + i][e % 2] += y[i][e], squares[j + i][e % 2] += y[i][e] * y[i][e];
+        }
+    }
+  }
+#pragma unroll
+  for (int i = 0; i < 8; ++i) {
+    float sum = sum_over_lanes(sums[i / 2][i % 2], 4 | 8 | 16), square = sum_over_lanes(squares[i / 2][i % 2], 4 | 8 | 16);
+    int channel = i / 2 * 8 + lane % 4 * 2 + i % 2;
+    if (lane < 4) atomicAdd(&total[0][channel], sum), atomicAdd(&total[1][channel], square);
+  }
+  __syncthreads();
+  for (int i = threadIdx.x; i < 2 * C1; i += STATISTICS_THREADS)
+    atomicAdd(&(i / C1 ? net.sums->y1_squared : net.sums->y1)[i % C1], double(total[i / C1][i % C1]));
 }
 
 // Fill shared memory with zeros, before the first image: the borders stay as they are from then on.

@@ -38,6 +38,7 @@ struct Norm1 {  // batch norm 1 of this batch. `scale` and `shift` take the conv
 };
 
 struct Sums {  // what many blocks add to in a step; zero when it begins
+  double y1[C1], y1_squared[C1];                           // only if batch norm 1 does not use the moments
   double y2[C2], y2_squared[C2];                           // for batch norm 2: of the second convolution's outputs
   double dz2[C2], dz2_xhat[C2];                            // its backward pass: gradient, gradient times xhat
   double dz1[C1], dz1_patch[C1][9];                        // gradient behind batch norm 1, and times the 9 pixels
@@ -71,6 +72,7 @@ struct Network {
   float* losses;         // of the last LOSSES steps
   unsigned* step;        // steps done
   float rate;            // learning rate
+  bool use_moments;      // for batch norm 1; else `conv1_statistics` runs
 };
 constexpr int LOSSES = 1 << 16;
 

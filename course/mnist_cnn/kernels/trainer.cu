@@ -8,7 +8,7 @@
 #include "linear.cuh"
 #include "update.cuh"
 
-enum Option { GRAPH = 1, OVERLAP = 2, KEEP_GRADIENTS = 4, BRANCHES = 8 };
+enum Option { GRAPH = 1, OVERLAP = 2, KEEP_GRADIENTS = 4, BRANCHES = 8, MOMENTS = 16, ONE_UPDATE = 32 };
 
 static thread_local std::string last_error;
 
@@ -54,6 +54,7 @@ struct Trainer {
   bool allow_shared_memory();
   bool launch_forward(const Network& n, cudaStream_t stream);
   bool launch_backward(const Network& n, cudaStream_t stream);
+  bool launch_update(const Network& n, cudaStream_t stream);
   bool capture(int slot);
   bool send(int slot, const uint8_t* from_images, const uint8_t* from_labels, int count, cudaStream_t stream);
   bool step(const uint8_t* from_images, const uint8_t* from_labels);
@@ -91,7 +92,7 @@ bool Trainer::create(int batch, float rate, const Parameters* weights) {
     return false;
   }
   Network n = {};
-  n.rate = rate;
+  n.rate = rate, n.use_moments = options & MOMENTS;
   set_batch(n, batch);
   int tiles = (batch + TILE - 1) / TILE;
   n.fc1_splits = std::min(WINDOWS2, std::max(1, 2 * processors / tiles));
@@ -128,6 +129,8 @@ bool Trainer::create(int batch, float rate, const Parameters* weights) {
 
 bool Trainer::launch_forward(const Network& n, cudaStream_t stream) {
   int tiles = (n.batch + TILE - 1) / TILE;
+  if (!n.use_moments)
+    conv1_statistics<<<std::min(n.batch, 4 * processors), STATISTICS_THREADS, 0, stream>>>(n);
   if (n.batch <= processors)  // few images: two blocks for each
     conv_forward<2><<<dim3(n.batch, 2), FORWARD_THREADS, forward_shared<2>(), stream>>>(n);
   else
@@ -159,7 +162,19 @@ bool Trainer::launch_backward(const Network& n, cudaStream_t stream) {
     TRY(cudaEventRecord(join, other));
     TRY(cudaStreamWaitEvent(stream, join, 0));
   }
-  update<<<UPDATE_BLOCKS, UPDATE_THREADS, 0, stream>>>(n);
+  return launch_update(n, stream);
+}
+
+bool Trainer::launch_update(const Network& n, cudaStream_t stream) {
+  if (options & ONE_UPDATE) {
+    update<<<UPDATE_BLOCKS, UPDATE_THREADS, 0, stream>>>(n, 0);
+  } else {  // one kernel for the convolutions' small parameters, one for the head's, one for each large matrix
+    int first = 0;
+    for (int blocks : {1, HEAD_ROWS, CONV2_BLOCKS, FC1_BLOCKS}) {
+      update<<<blocks, UPDATE_THREADS, 0, stream>>>(n, first);
+      first += blocks;
+    }
+  }
   TRY(cudaGetLastError());
   return true;
 }

@@ -127,8 +127,9 @@ __device__ inline void update_head(const Network& net, int row) {
   }
 }
 
-__global__ void __launch_bounds__(UPDATE_THREADS) update(Network net) {
-  int block = blockIdx.x;
+// All blocks of all parameters in one launch, or those from `first` on.
+__global__ void __launch_bounds__(UPDATE_THREADS) update(Network net, int first) {
+  int block = blockIdx.x + first;
   if (block == 0) return update_convolutions(net);
   if (--block < HEAD_ROWS) return update_head(net, block);
   if ((block -= HEAD_ROWS) < CONV2_BLOCKS) return update_conv2(net, block);
