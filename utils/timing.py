@@ -21,6 +21,8 @@ from utils.hardware import gpu, has_gpu
 #: Stop adding repeats after this many seconds of GPU time.
 BUDGET = 0.5
 MIN_REPEATS, MAX_REPEATS = 10, 200
+#: An idle GPU lowers its clocks; it is kept busy for this many seconds before its copy bandwidth is measured.
+WAKE = 0.3
 
 
 @dataclass(frozen=True)
@@ -233,8 +235,12 @@ def copy_bandwidth() -> float:
     from numba import cuda
 
     free = cuda.current_context().get_memory_info().free
-    count = min(1 << 30, free // 8) // 4
+    count = min(4 << 30, free // 8) // 4  # the larger, the less the copy's beginning and end count
     source, target = cuda.device_array(count, "float32"), cuda.device_array(count, "float32")
+    start = time.perf_counter()
+    while time.perf_counter() - start < WAKE:
+        target.copy_to_device(source)
+        cuda.synchronize()
     samples = _measure({"copy": lambda: target.copy_to_device(source)}, 0)["copy"]
     return 2 * source.nbytes / statistics.median(samples) * 1e3
 
