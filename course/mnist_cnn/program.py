@@ -8,6 +8,7 @@ same weights, take the same batches in the same order, and look at the test digi
 """
 
 import argparse
+import ctypes
 import sys
 
 import numpy as np
@@ -42,13 +43,25 @@ def orders(digits: int, batch: int, epoch: int) -> np.ndarray:
     return order[:digits // batch * batch].reshape(-1, batch)
 
 
+def pinned(*shape: int) -> np.ndarray:
+    """Bytes in pinned host memory, for the rest of the program. Needs a CUDA context, as a trainer makes one.
+
+    Raises MemoryError when the driver has none left.
+    """
+    size, pointer = int(np.prod(shape)), ctypes.c_void_p()
+    code = ctypes.CDLL("libcuda.so.1").cuMemHostAlloc(ctypes.byref(pointer), ctypes.c_size_t(size), 0)
+    if code:
+        raise MemoryError(f"{size:,} bytes of pinned memory cannot be had: the driver says error {code}")
+    return np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(pointer.value)).reshape(shape)
+
+
 def train_ours(train, test, batch, lr) -> list[float]:
     """Our trainer; the accuracy after every epoch."""
     from course.mnist_cnn import fast
 
     accuracies = []
     with fast.Trainer(starting_weights(0), batch, lr) as trainer:
-        images, labels = fast.pinned((60_000, 28, 28)), fast.pinned((60_000,))
+        images, labels = pinned(*train[0].shape), pinned(len(train[1]))
         for epoch in range(MOST_EPOCHS):
             trainer.synchronize()  # the last epoch's batches have been copied: their memory is free again
             for k, chosen in enumerate(orders(len(train[0]), batch, epoch)):
@@ -73,8 +86,8 @@ def train_pytorch(train, test, batch, lr, mode) -> list[float]:
     from course.mnist_cnn.pytorch_modes import MODES, Trainer, precision
 
     trainer, accuracies = Trainer(starting_weights(0), batch, lr, MODES[mode]), []
-    images = torch.empty((60_000, 28, 28), dtype=torch.uint8, pin_memory=True)
-    labels = torch.empty(60_000, dtype=torch.uint8, pin_memory=True)
+    images = torch.empty(train[0].shape, dtype=torch.uint8, pin_memory=True)
+    labels = torch.empty(len(train[1]), dtype=torch.uint8, pin_memory=True)
     for epoch in range(MOST_EPOCHS):
         torch.cuda.synchronize()
         with precision(trainer.mode):
