@@ -7,10 +7,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from course.mnist_cnn import SHAPES, program, race
+from course.mnist_cnn import SHAPES, fast, program, race
 from course.mnist_cnn.pytorch import initial_weights
 from course.mnist_cnn.pytorch_modes import COMPILERS, MODES
-from utils import hardware, results
+from utils import data, hardware, results
 
 RIVAL = SimpleNamespace(name="pytorch/graph_tf32", precision="tf32")
 
@@ -102,6 +102,18 @@ def test_everything(ours, tmp_path, monkeypatch, capsys):
     said = capsys.readouterr()
     assert "FAILED kernels: exit status 1" in said.err and "FAILED waterfall: stopped" in said.err
     assert ("gate passed by bf16" in said.out) is (ours > 0.98)
+
+
+@pytest.mark.skipif(hardware.has_gpu(), reason="on a GPU the race verifies it")
+def test_without_an_optimization_the_results_are_the_same():
+    images, labels = (digits[:2].copy() for digits in data.mnist(subset=True))
+    weights, found = initial_weights(0), []
+    for what in ((), ("NO_TENSOR_CORES", "PLAIN_COPIES")):
+        with fast.Trainer(weights, 2, 0.05, race.without("tf32", what), gradients=True) as trainer:
+            trainer.step(images, labels)
+            found.append(trainer.gradients())
+    for name, gradient in found[0].items():
+        assert np.linalg.norm(found[1][name] - gradient) <= 1e-5 * np.linalg.norm(gradient), name
 
 
 # ---- whole programs -----------------------------------------------------------------------------------------------
