@@ -315,7 +315,12 @@ def _toolkit_headers() -> list[str]:
     """Where cuda_fp16.h and its like are, from the toolkit or from pip's packages."""
     from cuda.pathfinder import find_nvidia_header_directory
 
+    from utils.nvcc import find_nvcc
+
     folders = [find_nvidia_header_directory(name) for name in ("cudart", "cccl")]
+    compiler = find_nvcc()  # what <mma.h> includes comes with nvcc
+    if compiler:
+        folders.append(str(Path(compiler).resolve().parent.parent / "include"))
     return [folder for folder in folders if folder]
 
 
