@@ -109,6 +109,11 @@ def test_a_full_slide_is_made_to_fit(page, tmp_path, cell):
     assert problems(page, a_deck(tmp_path, cell)) == []
 
 
+def test_cuda_c_has_its_own_colours(tmp_path):
+    deck = a_deck(tmp_path, new_code_cell("%%writefile build/a.cu\n__global__ void f();  // a kernel")).read_text()
+    assert '<span class="c1">// a kernel</span>' in deck
+
+
 def test_notes_alone_do_not_make_a_slide(page, tmp_path):
     notes = new_markdown_cell("say this", metadata={"slideshow": {"slide_type": "notes"}})
     found = problems(page, a_deck(tmp_path, new_markdown_cell("<!-- later -->"), notes))

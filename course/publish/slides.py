@@ -45,10 +45,6 @@ class Exporter(SlidesExporter):
     template_file = "deck.html.j2"
     exclude_anchor_links = True
 
-    def default_filters(self):
-        yield from super().default_filters()
-        yield "highlight_code", lambda code, metadata=None: highlight(code, CellLexer(), HtmlFormatter())
-
     @property
     def extra_template_paths(self):
         return [str(OURS)]
@@ -76,7 +72,8 @@ def deck(path):
                           "scripts": [(REVEAL / "dist" / "reveal.js").read_text(),
                                       (REVEAL / "plugin" / "notes" / "notes.js").read_text(),
                                       (OURS / "deck.js").read_text()]}}
-    html, _ = Exporter(config=CONFIG).from_notebook_node(notebook, resources)
+    filters = {"highlight_code": lambda code, metadata=None: highlight(code, CellLexer(), HtmlFormatter())}
+    html, _ = Exporter(config=CONFIG, filters=filters).from_notebook_node(notebook, resources)
     return other_decks(html)
 
 
