@@ -63,7 +63,7 @@ def timings():
             source = "\n".join(cell.source for cell in hygiene.read(chapter.path).cells if cell.cell_type == "markdown")
             exercises = sum(map(int, re.findall(r"^### .+ \((\d+) min\)\s*$", source, re.MULTILINE)))
             link = f"[{chapter.number} · {chapter.title}](../chapters/{chapter.name}.ipynb)"
-            yield f"| {link} | {chapter.minutes} | {exercises} |"
+            yield f"| {link} | {chapter.minutes} | {exercises or '–'} |"
 
 
 def test_timings_are_those_of_the_chapters():
