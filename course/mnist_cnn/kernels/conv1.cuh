@@ -14,17 +14,28 @@ constexpr int PATCH_NUMBERS = PATCH_ROWS * 16, CONV1_NUMBERS = 4 * C1 * 16;
 // lets eight rows of the same half lie in different banks.
 __device__ inline int half_row(int row, int half) { return row * 16 + (half ^ (row >> 2 & 1)) * 8; }
 
-__device__ inline float pixel(const uint8_t* image, int y, int x) {
-  return unsigned(y) < SIDE && unsigned(x) < SIDE ? float(int(image[y * SIDE + x]) - 33) : BORDER;
+// The four pixels of row y that windows in column `window` of the pooled image see: they begin at column 2 * window - 1.
+__device__ inline void four_pixels(float (&v)[4], const uint8_t* image, int y, int window) {
+  const unsigned* row = reinterpret_cast<const unsigned*>(image) + y * (SIDE / 4);
+  bool inside = unsigned(y) < SIDE;
+  int word = (window + 1) / 2;  // the four bytes lie in this word and the one before
+  unsigned before = inside && word > 0 ? row[word - 1] : 0, after = inside && word < SIDE / 4 ? row[word] : 0;
+  unsigned bytes = __funnelshift_r(before, after, window % 2 ? 8 : 24);
+  for (int k = 0; k < 4; ++k)  // 0x4b000000 is 2^23 as a float; its lowest bits are worth 1
+    v[k] = inside ? __uint_as_float(0x4b000000 | (bytes >> k * 8 & 255)) - (8388608.0f + 33) : BORDER;
+  if (window == 0) v[0] = BORDER;
+  if (window == W1 - 1) v[3] = BORDER;
 }
 
 // Write the patches of one image (global memory) to shared memory; rows past the last window become zeros.
 __device__ inline void build_patches(number* patches, const uint8_t* image, int thread, int threads) {
   for (int i = thread; i < PATCH_ROWS * 2; i += threads) {
-    int window = i / 2, half = i % 2, y = window / W1 * 2 - 1 + half * 2, x = window % W1 * 2 - 1;
-    float v[8];
-    for (int k = 0; k < 8; ++k) v[k] = window < WINDOWS1 ? pixel(image, y + k / 4, x + k % 4) : 0.0f;
-    store_eight(&patches[half_row(window, half)], pack(v[0], v[1]), pack(v[2], v[3]), pack(v[4], v[5]), pack(v[6], v[7]));
+    int window = i / 2, half = i % 2, y = window / W1 * 2 - 1 + half * 2;
+    float v[2][4] = {};
+    if (window < WINDOWS1)
+      for (int r = 0; r < 2; ++r) four_pixels(v[r], image, y + r, window % W1);
+    store_eight(&patches[half_row(window, half)], pack(v[0][0], v[0][1]), pack(v[0][2], v[0][3]), pack(v[1][0], v[1][1]),
+                pack(v[1][2], v[1][3]));
   }
 }
 
