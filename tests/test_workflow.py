@@ -65,3 +65,8 @@ def test_the_website_and_the_decks_are_built_and_kept():
     assert [action for action in actions if not re.fullmatch(r"actions/[\w-]+@v\d+", action)] == []
     (kept,) = [step["with"]["path"].split() for step in site["steps"] if "upload-artifact" in step.get("uses", "")]
     assert kept == ["build/site", "build/slides"]
+
+
+def test_screenshots_of_the_browser_tests_are_kept(job):
+    (kept,) = [step for step in job["steps"] if "upload-artifact" in step.get("uses", "")]
+    assert kept["if"] == "always()" and kept["with"]["path"] == "build/screenshots"
