@@ -23,7 +23,7 @@ def entry(name, value, gpu="NVIDIA H200"):
 def test_eleven_modes_and_one():
     assert len(MODES) == 12 and all(name == mode.name for name, mode in MODES.items())
     assert {mode.compile for mode in MODES.values()} == set(COMPILERS)
-    assert set(race.PROGRAMS) <= set(MODES)
+    assert set(race.PROGRAMS) <= {"ours", *MODES}
 
 
 def test_losses_that_are_off_are_refused():
