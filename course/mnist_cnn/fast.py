@@ -13,6 +13,7 @@ measure what it brings:
     branches=False   the two kernels of the convolutions' backward pass one after the other, not side by side
     moments=False    the first batch norm's statistics by a pass over the convolution's outputs, not from the patches' moments
     one_update=False four kernels that update the weights instead of one
+    early=False      each kernel begins when the one before it has ended, not while its last blocks run
 
 Without a GPU the same source runs on the CPU runtime: right, but slow (seconds for a batch of 4). There "tf32" is float32.
 """
@@ -61,7 +62,7 @@ class Trainer:
 
     def __init__(self, weights: dict[str, np.ndarray], batch: int, lr: float, precision: str = "bf16", *, graph: bool = True,
                  overlap: bool = True, branches: bool = True, moments: bool = True,
-                 one_update: bool = True, gradients: bool = False):
+                 one_update: bool = True, early: bool = False, gradients: bool = False):
         self._trainer = None
         if precision not in PRECISIONS:
             raise ValueError(f"the kernels multiply in {' or '.join(PRECISIONS)}, not in {precision!r}")
@@ -74,7 +75,8 @@ class Trainer:
         self._library = _library(precision)
         self.steps = 0
         self._in_use = [None, None]
-        options = (1 * graph + 2 * overlap + 4 * gradients + 8 * (branches and has_gpu()) + 16 * moments + 32 * one_update)
+        options = (1 * graph + 2 * overlap + 4 * gradients + 8 * (branches and has_gpu()) + 16 * moments + 32 * one_update
+                   + 64 * early)
         packed = pack(weights)
         self._trainer = self._library.cnn_create(batch, lr, options, packed.ctypes.data)
         if not self._trainer:

@@ -229,6 +229,8 @@ __global__ void __launch_bounds__(INPUT_WARPS<parts> * 32, parts == 1 ? BLOCKS :
     copy_eight_async(&conv2[i / 4 * PITCH1 + i % 4 * 8], &net.copies->conv2[0][i / 4][i % 4 * 8]);
   commit_copies();
   clear(dy, DY_NUMBERS);
+  build_patches(patches, net.images + size_t(blockIdx.x) * PIXELS, threadIdx.x, threads);
+  wait_for_last_kernel();
   norm2_backward(net, norm);
   float scale[2][2], shift[2][2], sum[2][2] = {}, g[4][2][2][4] = {};
   for (int i = 0; i < 4; ++i) {
@@ -239,7 +241,7 @@ __global__ void __launch_bounds__(INPUT_WARPS<parts> * 32, parts == 1 ? BLOCKS :
   for (int image = blockIdx.x; image < net.batch; image += gridDim.x) {
     __syncthreads();
     form_dy<threads>(net, dy, image, norm);
-    build_patches(patches, net.images + size_t(image) * PIXELS, threadIdx.x, threads);
+    if (image != blockIdx.x) build_patches(patches, net.images + size_t(image) * PIXELS, threadIdx.x, threads);
     __syncthreads();
     prefetch_dy<threads>(net, image + gridDim.x);
     float d[2][tiles][4] = {};

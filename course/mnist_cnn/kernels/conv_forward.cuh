@@ -105,6 +105,7 @@ __global__ void __launch_bounds__(FORWARD_THREADS, BLOCKS) conv_forward(Network 
   __shared__ float sign[C2], total[FORWARD_WARPS][2][channels];
   int warp = threadIdx.x / 32, lane = threadIdx.x % 32, first_channel = blockIdx.y * channels;
 
+  let_next_kernel_begin();
   load_conv1<true>(conv1, net.copies, FORWARD_THREADS);
   load_conv2_reordered<channels>(conv2, net.copies, first_channel);
   commit_copies();

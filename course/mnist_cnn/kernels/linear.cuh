@@ -11,12 +11,15 @@ constexpr int LINEAR_THREADS = 256, STAGE = (TILE + HIDDEN) * PITCH2, STAGES = 3
 constexpr int FC1_SHARED = STAGES * STAGE * sizeof(number);
 
 // Start copying a chunk: the 64 features of one pooling window, of 64 images and of all 128 rows of weights.
-__device__ inline void copy_fc1_chunk(const Network& net, number* stage, int first_image, int window) {
-  for (int i = threadIdx.x; i < (TILE + HIDDEN) * 8; i += LINEAR_THREADS) {
-    int row = i / 8, part = i % 8 * 8, image = first_image + row;
-    const number* from = row < TILE ? &net.y2_best[(size_t(min(image, net.batch - 1)) * WINDOWS2 + window) * C2 + part]
-                                    : &net.copies->fc1[row - TILE][window * C2 + part];
-    copy_eight_async(&stage[row * PITCH2 + part], from, row >= TILE || image < net.batch);
+__device__ inline void copy_fc1_weights(const Network& net, number* stage, int window) {
+  for (int i = threadIdx.x; i < HIDDEN * 8; i += LINEAR_THREADS)
+    copy_eight_async(&stage[(TILE + i / 8) * PITCH2 + i % 8 * 8], &net.copies->fc1[i / 8][window * C2 + i % 8 * 8]);
+}
+__device__ inline void copy_features(const Network& net, number* stage, int first_image, int window) {
+  for (int i = threadIdx.x; i < TILE * 8; i += LINEAR_THREADS) {
+    int image = first_image + i / 8;
+    const number* from = &net.y2_best[(size_t(min(image, net.batch - 1)) * WINDOWS2 + window) * C2 + i % 8 * 8];
+    copy_eight_async(&stage[i / 8 * PITCH2 + i % 8 * 8], from, image < net.batch);
   }
 }
 
@@ -31,8 +34,11 @@ __global__ void __launch_bounds__(LINEAR_THREADS) fc1_forward(Network net) {
   __shared__ __align__(16) float scale_shift[C2][2];
   int warp = threadIdx.x / 32, lane = threadIdx.x % 32, first_image = blockIdx.x * TILE, split = blockIdx.y;
   int first = WINDOWS2 * split / net.fc1_splits, end = WINDOWS2 * (split + 1) / net.fc1_splits;
+  let_next_kernel_begin();
+  for (int s = 0; s < STAGES - 1 && first + s < end; ++s) copy_fc1_weights(net, stages + s * STAGE, first + s);
+  wait_for_last_kernel();
   for (int s = 0; s < STAGES - 1; ++s) {
-    if (first + s < end) copy_fc1_chunk(net, stages + s * STAGE, first_image, first + s);
+    if (first + s < end) copy_features(net, stages + s * STAGE, first_image, first + s);
     commit_copies();
   }
   for (int c = threadIdx.x; c < C2; c += LINEAR_THREADS) {
@@ -52,7 +58,10 @@ __global__ void __launch_bounds__(LINEAR_THREADS) fc1_forward(Network net) {
     wait_for_copies<STAGES - 2>();
     __syncthreads();
     int next = window + STAGES - 1;
-    if (next < end) copy_fc1_chunk(net, stages + (next - first) % STAGES * STAGE, first_image, next);
+    if (next < end) {
+      copy_fc1_weights(net, stages + (next - first) % STAGES * STAGE, next);
+      copy_features(net, stages + (next - first) % STAGES * STAGE, first_image, next);
+    }
     commit_copies();
     const number* stage = stages + (window - first) % STAGES * STAGE;
 #pragma unroll
@@ -119,11 +128,13 @@ __device__ inline void add_lane_sums(HeadSums& sums, const float4 (&fc2)[CLASSES
 }
 
 __global__ void __launch_bounds__(HEAD_WARPS * 32) head(Network net) {
+  let_next_kernel_begin();
   int lane = threadIdx.x % 32;
   float4 w[CLASSES], dw[CLASSES] = {}, fc1_bias = load4(&net.weights->fc1_bias[lane * 4]), dfc1_bias = make_float4(0, 0, 0, 0);
   float bias[CLASSES], dbias[CLASSES] = {}, loss = 0;
 #pragma unroll
   for (int k = 0; k < CLASSES; ++k) w[k] = load4(&net.weights->fc2[k][lane * 4]), bias[k] = net.weights->fc2_bias[k];
+  wait_for_last_kernel();
   for (int image = blockIdx.x * HEAD_WARPS + threadIdx.x / 32; image < net.batch; image += gridDim.x * HEAD_WARPS) {
     float4 h = hidden(net, image, fc1_bias), dh = make_float4(0, 0, 0, 0);
     float logit[CLASSES], largest = -INFINITY, sum = 0, right = 0;
@@ -235,8 +246,10 @@ __global__ void __launch_bounds__(LINEAR_THREADS) fc1_backward(Network net) {
   int warp = threadIdx.x / 32, lane = threadIdx.x % 32, window = blockIdx.x, split = blockIdx.y;
   int tiles = (net.batch + TILE - 1) / TILE;
   int first = tiles * split / net.fc1_backward_splits, end = tiles * (split + 1) / net.fc1_backward_splits;
+  let_next_kernel_begin();
   for (int i = threadIdx.x; i < HIDDEN * 8; i += LINEAR_THREADS)
     copy_eight_async(&weights[i / 8 * PITCH2 + i % 8 * 8], &net.copies->fc1[i / 8][window * C2 + i % 8 * 8]);
+  wait_for_last_kernel();
   copy_backward_tile(net, stages, first * TILE, window);
   for (int c = threadIdx.x; c < C2; c += LINEAR_THREADS) {
     float2 n = norm2(net, c);

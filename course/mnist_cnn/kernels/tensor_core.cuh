@@ -187,6 +187,19 @@ __device__ inline void load_matrices_transposed(pair (&r)[4], const number* row)
 #endif
 }
 
+// A kernel may begin before the one before it has ended (programmatic dependent launch, compute capability 9.0): it does what
+// does not depend on the other's results, then waits for its end. Both do nothing in a kernel that was launched as usual.
+__device__ inline void let_next_kernel_begin() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900 && !defined(__CUDA_CPU__)
+  asm volatile("griddepcontrol.launch_dependents;");
+#endif
+}
+__device__ inline void wait_for_last_kernel() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900 && !defined(__CUDA_CPU__)
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
 // Sum over the lanes whose numbers differ in the bits of `lanes`; each of them gets it.
 template <class T>
 __device__ inline T sum_over_lanes(T value, int lanes) {

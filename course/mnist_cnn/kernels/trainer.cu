@@ -8,7 +8,7 @@
 #include "linear.cuh"
 #include "update.cuh"
 
-enum Option { GRAPH = 1, OVERLAP = 2, KEEP_GRADIENTS = 4, BRANCHES = 8, MOMENTS = 16, ONE_UPDATE = 32 };
+enum Option { GRAPH = 1, OVERLAP = 2, KEEP_GRADIENTS = 4, BRANCHES = 8, MOMENTS = 16, ONE_UPDATE = 32, EARLY = 64 };
 
 static thread_local std::string last_error;
 
@@ -52,6 +52,7 @@ struct Trainer {
 
   bool create(int batch, float rate, const Parameters* weights);
   bool allow_shared_memory();
+  bool launch_early(void (*kernel)(Network), dim3 grid, int threads, int shared, cudaStream_t stream, const Network& n);
   bool launch_forward(const Network& n, cudaStream_t stream);
   bool launch_backward(const Network& n, cudaStream_t stream);
   bool launch_update(const Network& n, cudaStream_t stream);
@@ -91,6 +92,7 @@ bool Trainer::create(int batch, float rate, const Parameters* weights) {
                  std::to_string(major) + ".x";
     return false;
   }
+  if (major < 9) options &= ~EARLY;
   Network n = {};
   n.rate = rate, n.use_moments = options & MOMENTS;
   set_batch(n, batch);
@@ -127,6 +129,18 @@ bool Trainer::create(int batch, float rate, const Parameters* weights) {
   return !(options & GRAPH) || (capture(0) && capture(1));
 }
 
+// Launch a kernel that may begin while the one before it in the stream still runs (see tensor_core.cuh).
+bool Trainer::launch_early(void (*kernel)(Network), dim3 grid, int threads, int shared, cudaStream_t stream, const Network& n) {
+  cudaLaunchAttribute attribute = {};
+  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attribute.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config = {};
+  config.gridDim = grid, config.blockDim = threads, config.dynamicSmemBytes = shared, config.stream = stream;
+  config.attrs = &attribute, config.numAttrs = options & EARLY ? 1 : 0;
+  TRY(cudaLaunchKernelEx(&config, kernel, n));
+  return true;
+}
+
 bool Trainer::launch_forward(const Network& n, cudaStream_t stream) {
   int tiles = (n.batch + TILE - 1) / TILE;
   if (!n.use_moments)
@@ -136,26 +150,23 @@ bool Trainer::launch_forward(const Network& n, cudaStream_t stream) {
   else
     conv_forward<1><<<std::min(n.batch, BLOCKS * processors), FORWARD_THREADS, forward_shared<1>(), stream>>>(n);
   TRY(cudaGetLastError());
-  fc1_forward<<<dim3(tiles, n.fc1_splits), LINEAR_THREADS, FC1_SHARED, stream>>>(n);
-  TRY(cudaGetLastError());
-  head<<<n.head_blocks, HEAD_WARPS * 32, 0, stream>>>(n);
-  TRY(cudaGetLastError());
-  return true;
+  return launch_early(fc1_forward, dim3(tiles, n.fc1_splits), LINEAR_THREADS, FC1_SHARED, stream, n) &&
+         launch_early(head, n.head_blocks, HEAD_WARPS * 32, 0, stream, n);
 }
 
 bool Trainer::launch_backward(const Network& n, cudaStream_t stream) {
-  fc1_backward<<<dim3(WINDOWS2, n.fc1_backward_splits), LINEAR_THREADS, FC1_BACKWARD_SHARED, stream>>>(n);
-  TRY(cudaGetLastError());
+  if (!launch_early(fc1_backward, dim3(WINDOWS2, n.fc1_backward_splits), LINEAR_THREADS, FC1_BACKWARD_SHARED, stream, n))
+    return false;
   cudaStream_t other = options & BRANCHES ? branch : stream;  // the two convolution kernels may run side by side
   if (other != stream) {
     TRY(cudaEventRecord(fork, stream));
     TRY(cudaStreamWaitEvent(other, fork, 0));
   }
-  if (n.batch <= processors)
-    conv_backward_input<2><<<dim3(n.batch, 2), INPUT_WARPS<2> * 32, INPUT_SHARED, stream>>>(n);
-  else
-    conv_backward_input<1><<<std::min(n.batch, BLOCKS * processors), INPUT_WARPS<1> * 32, INPUT_SHARED, stream>>>(n);
-  TRY(cudaGetLastError());
+  if (!(n.batch <= processors
+            ? launch_early(conv_backward_input<2>, dim3(n.batch, 2), INPUT_WARPS<2> * 32, INPUT_SHARED, stream, n)
+            : launch_early(conv_backward_input<1>, std::min(n.batch, BLOCKS * processors), INPUT_WARPS<1> * 32, INPUT_SHARED,
+                           stream, n)))
+    return false;
   conv_backward_weights<<<n.conv2_splits, WEIGHT_THREADS, WEIGHT_SHARED, other>>>(n);
   TRY(cudaGetLastError());
   if (other != stream) {
