@@ -66,8 +66,8 @@ class Trainer:
         self._trainer = None
         if precision not in PRECISIONS:
             raise ValueError(f"the kernels multiply in {' or '.join(PRECISIONS)}, not in {precision!r}")
-        if batch < 1:
-            raise ValueError(f"the batch size must be at least 1, not {batch}")
+        if not 1 <= batch <= 1 << 24:
+            raise ValueError(f"the batch size must be at least 1 and at most {1 << 24:,}, not {batch}")
         if not np.isfinite(lr):
             raise ValueError(f"the learning rate must be a number, not {lr}")
         check_weights(weights)
@@ -159,7 +159,8 @@ class Trainer:
     def _error(self):
         text = self._library.cnn_error().decode()
         if "out of memory" in text:
-            text += f". A batch of {self.batch:,} needs about {self.batch * 60 / 1024:,.0f} MB: take a smaller one"
+            megabytes = self.batch * (40 if self.precision == "bf16" else 80) / 1024
+            text += f". A batch of {self.batch:,} needs about {megabytes:,.0f} MB on the GPU: take a smaller one"
         return text
 
 

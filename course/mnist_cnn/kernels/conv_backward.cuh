@@ -88,36 +88,33 @@ __device__ inline void prefetch_dy(const Network& net, int image) {
 
 // ---- gradient of the input, and the first convolution -------------------------------------------------------------------
 // The gradient of the pooled image is a convolution with the mirrored weights: rows are the 32 input channels, columns the
-// 196 windows of the first pooling, the sum goes over 9 taps x 64 output channels.
-// With one part, a block of 4 warps takes all windows of an image, 56 a warp. With two parts there are two blocks for an
-// image, and 8 warps in each that take 16 windows: more parallel, but each weight is loaded more often.
-template <int parts> constexpr int INPUT_WARPS = parts == 1 ? 4 : 8;
+// 196 windows of the first pooling, the sum goes over 9 taps x 64 output channels. Of 8 warps, two share the windows of a
+// quarter of the image and take 16 channels each.
+constexpr int INPUT_THREADS = 256, INPUT_WARPS = INPUT_THREADS / 32;
 constexpr int INPUT_SHARED = (9 * C2 * PITCH1 + DY_NUMBERS + PATCH_NUMBERS + CONV1_NUMBERS) * sizeof(number);
 
-// One warp: all 32 channels at 8 `tiles` windows from `first_window` on. d[i][j]: channels 16 i ..., windows 8 j ...
+// One warp: 16 channels from `first_in` on at 8 `tiles` windows from `first_window` on; d[j]: windows 8 j ...
 template <int tiles>
-__device__ inline void input_gradient(float (&d)[2][tiles][4], const number* dy, const number* conv2, int first_window) {
+__device__ inline void input_gradient(float (&d)[tiles][4], const number* dy, const number* conv2, int first_in, int first_window) {
   int lane = threadIdx.x % 32;
   int at[tiles];
   for (int j = 0; j < tiles; ++j) {
     int window = min(first_window + j * 8 + lane % 8, WINDOWS1 - 1);
     at[j] = place(window / W1 + 1, window % W1 + 1) * PITCH2 + lane / 8 * 8;
   }
-  const number* column = &conv2[(lane / 16 * 8 + lane % 8) * PITCH1 + lane / 8 % 2 * 8];
+  const number* column = &conv2[(lane / 16 * 8 + lane % 8) * PITCH1 + first_in + lane / 8 % 2 * 8];
 #pragma unroll
   for (int tap = 0; tap < 9; ++tap)
 #pragma unroll
     for (int k = 0; k < C2; k += 32) {
-      pair a[2][2][4];
-      for (int s = 0; s < 2; ++s)
-        for (int i = 0; i < 2; ++i)
-          load_matrices_transposed(a[s][i], column + (tap * C2 + k + s * 16) * PITCH1 + i * 16);
+      pair a[2][4];
+      for (int s = 0; s < 2; ++s) load_matrices_transposed(a[s], column + (tap * C2 + k + s * 16) * PITCH1);
 #pragma unroll
       for (int j = 0; j < tiles; ++j) {
         pair b[4];
         load_matrices(b, dy + at[j] - (tap / 3 * ROW + tap % 3) * PITCH2 + k);
-        for (int s = 0; s < 2; ++s)
-          for (int i = 0; i < 2; ++i) multiply_add(d[i][j], a[s][i], b[s * 2], b[s * 2 + 1]);
+        multiply_add(d[j], a[0], b[0], b[1]);
+        multiply_add(d[j], a[1], b[2], b[3]);
       }
     }
 }
@@ -135,78 +132,73 @@ __device__ inline int taken(const float (&y)[4][4], int e, float scale, float sh
 }
 
 // Two tiles of 8 windows: the first convolution again, to see which position each window took; then gradient times patch,
-// summed over the 16 windows, apart for the four positions: g[position][i][half]: channels 16 i ..., pixels 8 half ...
+// summed over the 16 windows, apart for the four positions: g[position][half]: the lane's channels, pixels 8 half ...
 template <int tiles>
-__device__ inline void conv1_gradient(float (&g)[4][2][2][4], float (&sum)[2][2], const float (&d)[2][tiles][4], int j,
-                                      const number* patches, const number* conv1, int first_window, const float (&scale)[2][2],
-                                      const float (&shift)[2][2]) {
+__device__ inline void conv1_gradient(float (&g)[4][2][4], float (&sum)[2], const float (&d)[tiles][4], int j,
+                                      const number* patches, const number* conv1, int first_in, int first_window,
+                                      const float (&scale)[2], const float (&shift)[2]) {
   int lane = threadIdx.x % 32;
   pair window[4], pixels[4];  // as columns: windows; as rows
   load_matrices(window, &patches[half_row(min(first_window + lane / 16 * 8 + lane % 8, PATCH_ROWS - 1), lane / 8 % 2)]);
   load_matrices_transposed(pixels, &patches[half_row(min(first_window + lane % 16, PATCH_ROWS - 1), lane / 16)]);
+  float dz[2][4], y[2][4][4] = {};
+  int position[2][4];
 #pragma unroll
-  for (int i = 0; i < 2; ++i) {
-    float dz[2][4];
-    int position[2][4];
+  for (int p = 0; p < 4; ++p) {
+    pair a[4];
+    load_matrices(a, &conv1[half_row(p * C1 + first_in + lane % 16, lane / 16)]);
+    multiply_add(y[0][p], a, window[0], window[1]);
+    multiply_add(y[1][p], a, window[2], window[3]);
+  }
 #pragma unroll
-    for (int t = 0; t < 2; ++t) {
-      float y[4][4] = {};
+  for (int t = 0; t < 2; ++t)
 #pragma unroll
-      for (int p = 0; p < 4; ++p) {
-        pair a[4];
-        load_matrices(a, &conv1[half_row(p * C1 + i * 16 + lane % 16, lane / 16)]);
-        multiply_add(y[p], a, window[t * 2], window[t * 2 + 1]);
-      }
-#pragma unroll
-      for (int e = 0; e < 4; ++e) {
-        bool inside = j + t < tiles && first_window + t * 8 + lane % 4 * 2 + e % 2 < WINDOWS1;
-        position[t][e] = inside ? taken(y, e, scale[i][e / 2], shift[i][e / 2]) : 4;
-        dz[t][e] = position[t][e] < 4 ? d[i][j + t < tiles ? j + t : 0][e] : 0.0f;
-        sum[i][e / 2] += dz[t][e];
-      }
+    for (int e = 0; e < 4; ++e) {
+      bool inside = j + t < tiles && first_window + t * 8 + lane % 4 * 2 + e % 2 < WINDOWS1;
+      position[t][e] = inside ? taken(y[t], e, scale[e / 2], shift[e / 2]) : 4;
+      dz[t][e] = position[t][e] < 4 ? d[j + t < tiles ? j + t : 0][e] : 0.0f;
+      sum[e / 2] += dz[t][e];
     }
 #pragma unroll
-    for (int p = 0; p < 4; ++p) {
-      pair a[4];
+  for (int p = 0; p < 4; ++p) {
+    pair a[4];
 #pragma unroll
-      for (int q = 0; q < 4; ++q) {
-        int t = q / 2, e = q % 2 * 2;
-        a[q] = pack(position[t][e] == p ? dz[t][e] : 0.0f, position[t][e + 1] == p ? dz[t][e + 1] : 0.0f);
-      }
-      multiply_add(g[p][i][0], a, pixels[0], pixels[1]);
-      multiply_add(g[p][i][1], a, pixels[2], pixels[3]);
+    for (int q = 0; q < 4; ++q) {
+      int t = q / 2, e = q % 2 * 2;
+      a[q] = pack(position[t][e] == p ? dz[t][e] : 0.0f, position[t][e + 1] == p ? dz[t][e + 1] : 0.0f);
     }
+    multiply_add(g[p][0], a, pixels[0], pixels[1]);
+    multiply_add(g[p][1], a, pixels[2], pixels[3]);
   }
 }
 
 // Add the warps' sums up in shared memory, then to those of the batch; a tap is another pixel for each position.
-template <int warps>
-__device__ inline void add_conv1_sums(Sums* sums, float* memory, const float (&g)[4][2][2][4], const float (&sum)[2][2]) {
-  constexpr int pixels = 4 * C1 * 16, all = pixels + C1;  // of a warp
+__device__ inline void add_conv1_sums(Sums* sums, float* memory, const float (&g)[4][2][4], const float (&sum)[2]) {
+  constexpr int channels = C1 / 2, pixels = 4 * channels * 16, all = pixels + channels;  // of a warp
   int lane = threadIdx.x % 32;
   float* mine = memory + threadIdx.x / 32 * all;
   __syncthreads();
 #pragma unroll
-  for (int i = 0; i < 2; ++i)
+  for (int e = 0; e < 4; e += 2) {
+    int channel = lane / 4 + e / 2 * 8;
 #pragma unroll
-    for (int e = 0; e < 4; e += 2) {
-      int channel = i * 16 + lane / 4 + e / 2 * 8;
+    for (int p = 0; p < 4; ++p)
 #pragma unroll
-      for (int p = 0; p < 4; ++p)
-#pragma unroll
-        for (int half = 0; half < 2; ++half)
-          *reinterpret_cast<float2*>(&mine[(p * C1 + channel) * 16 + half * 8 + lane % 4 * 2]) =
-              make_float2(g[p][i][half][e], g[p][i][half][e + 1]);
-      float gradient = sum_over_lanes(sum[i][e / 2], 1 | 2);
-      if (lane % 4 == 0) mine[pixels + channel] = gradient;
-    }
+      for (int half = 0; half < 2; ++half)
+        *reinterpret_cast<float2*>(&mine[(p * channels + channel) * 16 + half * 8 + lane % 4 * 2]) =
+            make_float2(g[p][half][e], g[p][half][e + 1]);
+    float gradient = sum_over_lanes(sum[e / 2], 1 | 2);
+    if (lane % 4 == 0) mine[pixels + channel] = gradient;
+  }
   __syncthreads();
-  for (int i = threadIdx.x; i < C1 * 9; i += warps * 32) {
+  for (int i = threadIdx.x; i < C1 * 9; i += INPUT_THREADS) {
     int channel = i / 9, ky = i % 9 / 3, kx = i % 3;
     float total = 0, gradient = 0;
-    for (int w = 0; w < warps; ++w) {
-      for (int p = 0; p < 4; ++p) total += memory[w * all + (p * C1 + channel) * 16 + (p / 2 + ky) * 4 + p % 2 + kx];
-      gradient += memory[w * all + pixels + channel];
+    for (int w = channel / channels; w < INPUT_WARPS; w += 2) {  // the warps that have this channel
+      const float* from = memory + w * all;
+      for (int p = 0; p < 4; ++p)
+        total += from[(p * channels + channel % channels) * 16 + (p / 2 + ky) * 4 + p % 2 + kx];
+      gradient += from[pixels + channel % channels];
     }
     atomicAdd(&sums->dz1_patch[channel][i % 9], double(total));
     if (i % 9 == 0) atomicAdd(&sums->dz1[channel], double(gradient));
@@ -215,42 +207,43 @@ __device__ inline void add_conv1_sums(Sums* sums, float* memory, const float (&g
 
 // Block (b, part) takes images b, b + gridDim.x ...; with two parts each block computes half of the windows.
 template <int parts>
-__global__ void __launch_bounds__(INPUT_WARPS<parts> * 32, parts == 1 ? BLOCKS : 1) conv_backward_input(Network net) {
-  constexpr int tiles = parts == 1 ? 7 : 2, warps = INPUT_WARPS<parts>, threads = warps * 32;
+__global__ void __launch_bounds__(INPUT_THREADS, BLOCKS) conv_backward_input(Network net) {
+  constexpr int tiles = parts == 1 ? 7 : 4;
   extern __shared__ __align__(128) unsigned char memory[];
   number* dy = reinterpret_cast<number*>(memory);
   number* conv2 = dy + DY_NUMBERS;
   number* patches = conv2 + 9 * C2 * PITCH1;
   number* conv1 = patches + PATCH_NUMBERS;
   __shared__ Norm2Backward norm;
-  int warp = threadIdx.x / 32, lane = threadIdx.x % 32, first_window = (blockIdx.y * warps + warp) * tiles * 8;
-  load_conv1<false>(conv1, net.copies, threads);
-  for (int i = threadIdx.x; i < 9 * C2 * 4; i += threads)
+  int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  int first_in = warp % 2 * 16, first_window = (blockIdx.y * INPUT_WARPS + warp) / 2 * tiles * 8;
+  load_conv1<false>(conv1, net.copies, INPUT_THREADS);
+  for (int i = threadIdx.x; i < 9 * C2 * 4; i += INPUT_THREADS)
     copy_eight_async(&conv2[i / 4 * PITCH1 + i % 4 * 8], &net.copies->conv2[0][i / 4][i % 4 * 8]);
   commit_copies();
   clear(dy, DY_NUMBERS);
-  build_patches(patches, net.images + size_t(blockIdx.x) * PIXELS, threadIdx.x, threads);
+  build_patches(patches, net.images + size_t(blockIdx.x) * PIXELS, threadIdx.x, INPUT_THREADS);
   wait_for_last_kernel();
   norm2_backward(net, norm);
-  float scale[2][2], shift[2][2], sum[2][2] = {}, g[4][2][2][4] = {};
-  for (int i = 0; i < 4; ++i) {
-    scale[i / 2][i % 2] = net.norm1->scale[i * 8 + lane / 4];
-    shift[i / 2][i % 2] = net.norm1->shift[i * 8 + lane / 4];
+  float scale[2], shift[2], sum[2] = {}, g[4][2][4] = {};
+  for (int i = 0; i < 2; ++i) {
+    scale[i] = net.norm1->scale[first_in + i * 8 + lane / 4];
+    shift[i] = net.norm1->shift[first_in + i * 8 + lane / 4];
   }
   wait_for_copies<0>();
   for (int image = blockIdx.x; image < net.batch; image += gridDim.x) {
     __syncthreads();
-    form_dy<threads>(net, dy, image, norm);
-    if (image != blockIdx.x) build_patches(patches, net.images + size_t(image) * PIXELS, threadIdx.x, threads);
+    form_dy<INPUT_THREADS>(net, dy, image, norm);
+    if (image != blockIdx.x) build_patches(patches, net.images + size_t(image) * PIXELS, threadIdx.x, INPUT_THREADS);
     __syncthreads();
-    prefetch_dy<threads>(net, image + gridDim.x);
-    float d[2][tiles][4] = {};
-    input_gradient<tiles>(d, dy, conv2, first_window);
+    prefetch_dy<INPUT_THREADS>(net, image + gridDim.x);
+    float d[tiles][4] = {};
+    input_gradient<tiles>(d, dy, conv2, first_in, first_window);
 #pragma unroll
     for (int j = 0; j < tiles; j += 2)
-      conv1_gradient<tiles>(g, sum, d, j, patches, conv1, first_window + j * 8, scale, shift);
+      conv1_gradient<tiles>(g, sum, d, j, patches, conv1, first_in, first_window + j * 8, scale, shift);
   }
-  add_conv1_sums<warps>(net.sums, reinterpret_cast<float*>(memory), g, sum);
+  add_conv1_sums(net.sums, reinterpret_cast<float*>(memory), g, sum);
 }
 
 // ---- gradient of the second convolution's weights -------------------------------------------------------------------------

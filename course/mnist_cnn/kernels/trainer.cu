@@ -163,8 +163,8 @@ bool Trainer::launch_backward(const Network& n, cudaStream_t stream) {
     TRY(cudaStreamWaitEvent(other, fork, 0));
   }
   if (!(n.batch <= processors
-            ? launch_early(conv_backward_input<2>, dim3(n.batch, 2), INPUT_WARPS<2> * 32, INPUT_SHARED, stream, n)
-            : launch_early(conv_backward_input<1>, std::min(n.batch, BLOCKS * processors), INPUT_WARPS<1> * 32, INPUT_SHARED,
+            ? launch_early(conv_backward_input<2>, dim3(n.batch, 2), INPUT_THREADS, INPUT_SHARED, stream, n)
+            : launch_early(conv_backward_input<1>, std::min(n.batch, BLOCKS * processors), INPUT_THREADS, INPUT_SHARED,
                            stream, n)))
     return false;
   conv_backward_weights<<<n.conv2_splits, WEIGHT_THREADS, WEIGHT_SHARED, other>>>(n);
