@@ -260,7 +260,7 @@ def matmul_tile(c, a, b):
 
 
 @cuda.jit
-def two_rows(c, a, b):
+def narrow(c, a, b):
     a_tile = cuda.shared.array((32, 33), np.float32)
     x, y = cuda.threadIdx.x, cuda.threadIdx.y
     top = 32 * cuda.blockIdx.x
@@ -398,7 +398,7 @@ CONFLICT = Exercise(
     ),
     starter="""
 @cuda.jit
-def two_rows(c, a, b):
+def narrow(c, a, b):
     a_tile = cuda.shared.array((32, 32), np.float32)
     x, y = cuda.threadIdx.x, cuda.threadIdx.y
     top = 32 * cuda.blockIdx.x
@@ -413,7 +413,7 @@ def two_rows(c, a, b):
             total += a_tile[x, k] * b[k, column]
         c[column, row] = total
 """,
-    solution=two_rows,
+    solution=narrow,
     inputs=lambda rng, s: {"c": Out((s[1], s[0])), "a": uniform(rng, s[0], s[2]), "b": uniform(rng, s[2], s[1])},
     reference=lambda c, a, b: product(c, a, b).T,
     shapes=((1, 1, 1), (32, 8, 32), (33, 5, 7), (40, 8, 31)),
@@ -424,7 +424,7 @@ def two_rows(c, a, b):
     race_free=True,
     orders=1,
     hints=(
-        "`trace(two_rows, 1, (32, 8), c, a, b).draw_banks(array='a_tile', operation='read')`, a of 32 × 32 and b of 32 × 8.",
+        "`trace(narrow, 1, (32, 8), c, a, b).draw_banks(array='a_tile', operation='read')`, a of 32 × 32 and b of 32 × 8.",
         "Lane x reads `a_tile[x, k]`: rows are 32 words apart, so all lanes are at bank `k % 32`.",
         "If a row were one word longer, row x would begin x banks further.",
     ),
