@@ -22,6 +22,8 @@ struct Block {
   unsigned finished, generation;
   int barrier_result[2], barrier_value;
   List ready, barrier, ways, active, at_grid;
+  List step;               // while its threads are in step (hot.in_step): all of them, in their order
+  Site step_at;            // the barrier that those before the running thread have reached
   bool mixed_warned;
   bool moved;              // in its last turn a thread ended, left a loop that waits, or gave way elsewhere
   unsigned grid_generation;

@@ -116,6 +116,34 @@ static void begin_tracking(Block& b) {
   hot.tracking = true;
 }
 
+// Threads in step. Once all threads that a block still has have met at a barrier they will mostly meet at the next one, in
+// the same order. Then arriving needs no lists: those before the running thread in `step` wait at step_at, those after it can
+// go on. Whatever else a thread does first puts the lists in order again.
+static void fall_out_of_step(Block& b) {
+  Thread *now = hot.in_step, *last = nullptr;
+  hot.in_step = nullptr;
+  now->wait = not_waiting;
+  unsigned before = 0;
+  for (Thread* t = b.step.head; t != now; t = t->next, ++before) {
+    t->at = b.step_at;
+    last = t;
+  }
+  if (last) {
+    b.barrier.head = b.step.head;
+    b.barrier.tail = last;
+    b.barrier.size = before;
+    last->next = nullptr;
+  }
+  if (now->next) {
+    b.ready.head = now->next;
+    b.ready.tail = b.step.tail;
+    b.ready.size = b.step.size - before - 1;
+  }
+}
+static inline void any_order(Block& b) {
+  if (hot.in_step) fall_out_of_step(b);
+}
+
 Thread* current_thread() {
   Block& b = *hot.block;
   if (!hot.tracking) begin_tracking(b);
@@ -189,6 +217,7 @@ static inline void sleep(Thread* t, Wait wait, Site at) {
   t->at = at;
 }
 static void suspend(Block& b, Wait wait, List& list, Site at) {
+  any_order(b);
   Thread* t = current_thread();
   sleep(t, wait, at);
   list.push(t);
@@ -247,10 +276,28 @@ static void different_barriers(Block& b, Site at) {
            index_text(b.barrier.head->index), b.barrier.head->at.line, at.line);
 }
 
+static inline void* go_in_step(Thread* t) {
+  hot.in_step = t;
+  hot.tid = t->tid;
+  threadIdx = t->index;
+  hot.fiber = t->fiber;
+  if (t->next) __builtin_prefetch(t->next->sp);
+  return t->sp;
+}
+
 Switch arrive(BarrierKind kind, int predicate, Site at) {
   Block* p = hot.block;
   if (!p) return {};
   Block& b = *p;
+  if (Thread* t = hot.in_step; t && kind == plain) {
+    if (t == b.step.head) b.step_at = at;
+    if (__builtin_expect(b.step_at.line == at.line, 1)) {
+      if (t->next) return {t, go_in_step(t->next)};
+      ++b.generation;
+      return {t, go_in_step(b.step.head)};
+    }
+  }
+  any_order(b);
   if (!hot.tracking) begin_tracking(b);
   if (kind != plain) {
     if (b.barrier.size == 0) b.barrier_value = kind == all ? 1 : 0;
@@ -269,6 +316,11 @@ Switch arrive(BarrierKind kind, int predicate, Site at) {
     sleep(t, at_barrier, at);
     b.barrier.push(t);
     complete_barrier(b);  // the last one, too, goes on in its turn: what threads print comes in their order
+    if (!shuffled && b.ready.size + b.finished == hot.count) {
+      b.step = b.ready;
+      b.ready = List();
+      return {t, go_in_step(b.step.head)};
+    }
     void* to = next_stack(b, t);
     return to ? Switch{t, to} : Switch{};
   }
@@ -291,6 +343,7 @@ static void complete_meeting(Block& b, WarpState& w, Meeting* m) {
 
 void thread_finished() {
   Block& b = *hot.block;
+  any_order(b);
   ++b.finished;
   WarpState& w = b.warps[hot.tid >> 5];
   w.exited |= 1u << (hot.tid & 31);
@@ -308,6 +361,7 @@ Switch come(unsigned mask, WarpOp op, unsigned long long value, const char* name
     std::exit(1);
   }
   Block& b = *hot.block;
+  any_order(b);
   if (!hot.tracking) begin_tracking(b);
   unsigned warp = hot.tid >> 5, me = hot.tid & 31, bit = 1u << me;
   WarpState& w = b.warps[warp];

@@ -28,6 +28,7 @@ struct Site {
 #define CUDA_CPU_HERE ::cuda_cpu::Site at = {__builtin_FILE(), __builtin_LINE()}
 
 // What the inner loop needs of the block that runs on this core, in thread-local storage.
+struct Thread;
 struct Hot {
   Block* block;             // null in host code
   unsigned next, count;     // the next thread to start, and how many there are
@@ -40,6 +41,7 @@ struct Hot {
   char *shared, *dynamic_shared;  // the block's shared memory: static variables, then the dynamic part
   unsigned shared_bytes, spin;
   unsigned left;            // threads that have left by an explicit `return`
+  Thread* in_step;          // the running thread, while all of the block go from one barrier to the next; else null
 };
 extern CUDA_CPU_TLS Hot hot;
 
