@@ -33,13 +33,6 @@ def test_it_has_what_a_newcomer_needs(cells):
     assert any("Where to go" in source for source in sources)
 
 
-def test_its_setup_cell_is_that_of_the_chapters(cells):
-    [source] = [cell.source for cell in cells.values() if "setup" in cell.metadata.get("tags", [])]
-    for chapter in CHAPTERS:
-        if chapter.written:
-            assert source == hygiene.setup_cell(hygiene.read(chapter.path)), chapter.name
-
-
 def test_each_chapter_says_the_minutes_that_the_map_says():
     for chapter in CHAPTERS:
         if chapter.written:
