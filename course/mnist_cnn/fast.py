@@ -62,7 +62,7 @@ class Trainer:
 
     def __init__(self, weights: dict[str, np.ndarray], batch: int, lr: float, precision: str = "bf16", *, graph: bool = True,
                  overlap: bool = True, branches: bool = True, moments: bool = True,
-                 one_update: bool = True, early: bool = False, gradients: bool = False):
+                 one_update: bool = True, early: bool = True, gradients: bool = False):
         self._trainer = None
         if precision not in PRECISIONS:
             raise ValueError(f"the kernels multiply in {' or '.join(PRECISIONS)}, not in {precision!r}")
