@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Set
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -85,17 +86,17 @@ def table(known: dict) -> str:
 # ---- charts -------------------------------------------------------------------------------------------------------
 
 
-def ladder_chart(shares: dict[str, float], title: str, other: frozenset = frozenset()):
+def ladder_chart(shares: dict[str, float], title: str, other: Set[str] = frozenset()):
     """A bar a rung: its share of cuBLAS. shares: name -> share, from the ladder's foot; `other`: names in another colour."""
     words = ", ".join(f"{name} {share:.1%}" for name, share in shares.items())
-    fig = figure(8, 0.9 + 0.27 * len(shares), alt=f"{title}: {words}")
+    fig = figure(8, 0.9 + 0.22 * len(shares), alt=f"{title}: {words}")
     axes = fig.add_subplot()
     colours = [BLOCK_COLOURS[1] if name in other else ACCENT for name in shares]
     bars = axes.barh(list(shares), [100 * share for share in shares.values()], color=colours, height=0.7)
     axes.bar_label(bars, [f"{share:.1%}" for share in shares.values()], padding=3, fontsize=8.5)
     axes.axvline(100, color=ALARM, linewidth=1.2)
     axes.set(xlim=(0, 118), xlabel="% of cuBLAS's speed on the same matrices (line: cuBLAS)")
-    axes.tick_params(axis="y", labelsize=9)
+    axes.tick_params(axis="y", labelsize=8.5)
     axes.invert_yaxis()
     axes.spines[["top", "right"]].set_visible(False)
     axes.set_title(title, fontsize=9.5, loc="left", color=INK)
