@@ -303,13 +303,16 @@ def kernels(batches=(64, 256, 4096)) -> None:
 
 
 _ONE_BY_ONE = {"graph": False, "overlap": False, "branches": False}
+_PLAIN = {**_ONE_BY_ONE, "moments": False, "one_update": False}
 #: Our step with one more of its optimizations each time: what the row is called, the precision, what our kernels are built
 #: without (see without.cuh), and what is switched off.
 WATERFALL = (
-    ("ordinary_units_fp32", "tf32", ("NO_TENSOR_CORES", "PLAIN_COPIES"), _ONE_BY_ONE),
-    ("tensor_cores_tf32", "tf32", ("PLAIN_COPIES",), _ONE_BY_ONE),
-    ("bf16", "bf16", ("PLAIN_COPIES",), _ONE_BY_ONE),
-    ("asynchronous_copies", "bf16", (), _ONE_BY_ONE),
+    ("ordinary_units_fp32", "tf32", ("NO_TENSOR_CORES", "PLAIN_COPIES"), _PLAIN),
+    ("tensor_cores_tf32", "tf32", ("PLAIN_COPIES",), _PLAIN),
+    ("bf16", "bf16", ("PLAIN_COPIES",), _PLAIN),
+    ("asynchronous_copies", "bf16", (), _PLAIN),
+    ("moments_of_patches", "bf16", (), {**_ONE_BY_ONE, "one_update": False}),
+    ("one_update", "bf16", (), _ONE_BY_ONE),
     ("batch_copied_beside", "bf16", (), {"graph": False, "branches": False}),
     ("one_graph", "bf16", (), {"branches": False}),
     ("two_branches", "bf16", (), {}),
