@@ -302,7 +302,7 @@ def kernels(batches=(64, 256, 4096)) -> None:
         rival.close()
 
 
-_ONE_BY_ONE = {"graph": False, "overlap": False, "branches": False}
+_ONE_BY_ONE = {"graph": False, "overlap": False, "branches": False, "early": False}
 _PLAIN = {**_ONE_BY_ONE, "moments": False, "one_update": False}
 #: Our step with one more of its optimizations each time: what the row is called, the precision, what our kernels are built
 #: without (see without.cuh), and what is switched off.
@@ -313,9 +313,10 @@ WATERFALL = (
     ("asynchronous_copies", "bf16", (), _PLAIN),
     ("moments_of_patches", "bf16", (), {**_ONE_BY_ONE, "one_update": False}),
     ("one_update", "bf16", (), _ONE_BY_ONE),
-    ("batch_copied_beside", "bf16", (), {"graph": False, "branches": False}),
-    ("one_graph", "bf16", (), {"branches": False}),
-    ("two_branches", "bf16", (), {}),
+    ("batch_copied_beside", "bf16", (), {"graph": False, "branches": False, "early": False}),
+    ("one_graph", "bf16", (), {"branches": False, "early": False}),
+    ("two_branches", "bf16", (), {"early": False}),
+    ("early_starts", "bf16", (), {}),
 )
 
 
