@@ -261,7 +261,7 @@ def conv_weight(dw, dy, x):
     if n < dw.size:
         s, r, c, k = n % 3, n // 3 % 3, n // 9 % dw.shape[1], n // 9 // dw.shape[1]
         B, _, H, W = x.shape
-        ...                          # three loops, one sum
+        dw[k, c, 3 * r + s] = B * H * W      # not this: three loops, one sum
 """,
     solution=conv_weight,
     inputs=conv_weight_inputs,
@@ -546,7 +546,7 @@ def pool_backward(dx, dy, x):
     N, h, w = dy.shape
     if n < dy.size:
         q, p, m = n % w, n // w % h, n // (w * h)
-        ...                          # the window's corner is x[m, 2 * p, 2 * q]
+        dx[m, 2 * p, 2 * q] = dy[m, p, q]    # only if the largest is here, in the window's corner
 """,
     solution=pool_backward,
     inputs=lambda rng, s: {"dx": Out((s[0], 2 * s[1], 2 * s[2])), "dy": normal(rng, *s),
