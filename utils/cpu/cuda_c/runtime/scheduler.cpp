@@ -276,24 +276,19 @@ static void different_barriers(Block& b, Site at) {
            index_text(b.barrier.head->index), b.barrier.head->at.line, at.line);
 }
 
-static inline void* go_in_step(Thread* t) {
-  hot.in_step = t;
-  hot.tid = t->tid;
-  threadIdx = t->index;
-  hot.fiber = t->fiber;
-  if (t->next) __builtin_prefetch(t->next->sp);
-  return t->sp;
-}
-
 Switch arrive(BarrierKind kind, int predicate, Site at) {
   Block* p = hot.block;
   if (!p) return {};
   Block& b = *p;
   if (Thread* t = hot.in_step; t && kind == plain) {
-    if (t == b.step.head) b.step_at = at;
-    if (__builtin_expect(b.step_at.line == at.line, 1)) {
+    if (t == b.step.head) {
+      b.step_at = at;
+      hot.step_line = at.line;
+    }
+    if (hot.step_line == at.line) {
       if (t->next) return {t, go_in_step(t->next)};
       ++b.generation;
+      hot.step_line = 0;
       return {t, go_in_step(b.step.head)};
     }
   }
@@ -319,6 +314,7 @@ Switch arrive(BarrierKind kind, int predicate, Site at) {
     if (!shuffled && b.ready.size + b.finished == hot.count) {
       b.step = b.ready;
       b.ready = List();
+      hot.step_line = 0;
       return {t, go_in_step(b.step.head)};
     }
     void* to = next_stack(b, t);

@@ -42,6 +42,7 @@ struct Hot {
   unsigned shared_bytes, spin;
   unsigned left;            // threads that have left by an explicit `return`
   Thread* in_step;          // the running thread, while all of the block go from one barrier to the next; else null
+  int step_line;            // the line of the barrier that those before it have reached; 0: none has
 };
 extern CUDA_CPU_TLS Hot hot;
 
