@@ -26,7 +26,8 @@ window.addEventListener("load", async () => {
   document.querySelectorAll(".slides > section > section").forEach(fit);
   document.body.classList.remove("measuring");
   await Reveal.initialize({
-    ...SCREEN, margin: 0, center: false, transition: "none", hash: true, slideNumber: "c/t", plugins: [RevealNotes],
+    ...SCREEN, margin: 0, center: false, transition: "none", hash: true, slideNumber: "c/t", pdfSeparateFragments: false,
+    plugins: [RevealNotes],
   });
   document.body.dataset.ready = "yes";
 });
