@@ -104,6 +104,11 @@ def test_readers_see_stills_and_no_speakers_notes(built):
     assert 'type="range"' in chapter and 'type="radio"' in chapter
 
 
+def test_tables_are_tables(built):
+    """Also those that a cell's output wrote in Markdown."""
+    assert [name for name, page in built.pages.items() if re.search(r"<p>\|[^<]+\|", page.html)] == []
+
+
 def test_search_finds_the_page_that_teaches_a_word(page, built):
     page.context.set_offline(True)
     page.goto((built.folder / "index.html").as_uri())

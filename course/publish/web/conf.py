@@ -25,6 +25,7 @@ myst_heading_anchors = 4
 nb_execution_mode = "off"
 nb_merge_streams = True
 nb_render_error_lexer = "text"
+nb_render_markdown_format = "myst"                  # CommonMark, the default, has no tables
 html_math_renderer = "mathml"
 
 
