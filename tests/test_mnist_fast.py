@@ -107,7 +107,7 @@ def test_rounded_gradients_are_those_of_a_model_that_rounds(batch, precision):
     assert abs(actual_loss - loss) < 1e-3 * loss
     assert distance(actual_logits, logits) < 2e-3
     for name in SHAPES:
-        assert distance(actual[name], gradients[name]) < 3e-2, name
+        assert distance(actual[name], gradients[name]) < 6e-2, name
 
 
 def test_steps_follow_sgd():
@@ -131,7 +131,7 @@ def test_steps_follow_sgd():
 def test_switches_change_nothing_but_the_time():
     weights, images, labels = problem(6)
     loss, _, gradients, _ = one_step(weights, images, labels, "tf32")
-    tolerance = 3e-2 if has_gpu() else 1e-5  # a statistic's last bit may decide which pixel is pooled
+    tolerance = 6e-2 if has_gpu() else 1e-5  # a statistic's last bit may decide which pixel is pooled
     for switch in ("graph", "overlap", "branches", "moments", "one_update", "early"):
         other_loss, _, others, _ = one_step(weights, images, labels, "tf32", **{switch: False})
         assert abs(other_loss - loss) < 1e-5

@@ -1,4 +1,8 @@
 // The trainer: device memory, the order of the kernels, copies beside them, a graph of the whole step. Called from Python.
+// A step:
+//   copies   batch to the GPU, patch_moments
+//   main       conv_forward, fc1_forward, head, fc1_backward, conv_backward_input, update
+//   branch                                                    conv_backward_weights
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -71,6 +75,8 @@ static bool allow(Kernel* kernel, int bytes) {
   return true;
 }
 
+constexpr int MOST_SHARED = std::max({forward_shared<1>(), int(FC1_SHARED), int(FC1_BACKWARD_SHARED), int(INPUT_SHARED), int(WEIGHT_SHARED)});
+
 bool Trainer::allow_shared_memory() {  // more than 48 KiB a block has to be asked for
   return allow(conv_forward<1>, forward_shared<1>()) && allow(conv_forward<2>, forward_shared<2>()) &&
          allow(fc1_forward, FC1_SHARED) && allow(fc1_backward, FC1_BACKWARD_SHARED) &&
@@ -83,7 +89,7 @@ static void set_batch(Network& n, int batch) {
 }
 
 bool Trainer::create(int batch, float rate, const Parameters* weights) {
-  int device = 0, major = 0;
+  int device = 0, major = 0, shared = 0;
   TRY(cudaGetDevice(&device));
   TRY(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
   TRY(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device));
@@ -92,20 +98,28 @@ bool Trainer::create(int batch, float rate, const Parameters* weights) {
                  std::to_string(major) + ".x";
     return false;
   }
+  TRY(cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+  if (shared < MOST_SHARED) {
+    last_error = "these kernels need " + std::to_string(MOST_SHARED >> 10) + " KiB of shared memory in a block, this GPU has " +
+                 std::to_string(shared >> 10) + " KiB: bf16 needs half of what tf32 needs";
+    return false;
+  }
   if (major < 9) options &= ~EARLY;
   Network n = {};
   n.rate = rate, n.use_moments = options & MOMENTS;
   set_batch(n, batch);
   int tiles = (batch + TILE - 1) / TILE;
-  n.fc1_splits = std::min(WINDOWS2, std::max(1, 2 * processors / tiles));
-  n.fc1_backward_splits = std::min(8, tiles);
+  int resident = BLOCKS * processors;  // blocks that run at the same time: more would wait for these to end
+  n.fc1_splits = std::min(WINDOWS2, std::max(1, resident / tiles));
+  n.fc1_backward_splits = std::min(tiles, std::max(1, resident / WINDOWS2));
   n.head_blocks = std::min((batch + HEAD_WARPS - 1) / HEAD_WARPS, 2 * processors);
-  n.conv2_splits = std::min(batch, BLOCKS * processors);
+  n.conv2_splits = std::min(batch, resident);
   if (!allow_shared_memory()) return false;
   size_t b = batch;
   if (!allocate(n.weights, 1) || !allocate(n.copies, 1) || !allocate(n.norm1, 1) || !allocate(n.sums, 1) ||
       !allocate(n.y2, b * WINDOWS1 * C2) || !allocate(n.y2_best, b * FEATURES) ||
-      !allocate(n.fc1_partial, n.fc1_splits * b * HIDDEN) || !allocate(n.head_sums, n.head_blocks) || !allocate(n.logits, b * CLASSES) || !allocate(n.dh, b * HIDDEN) ||
+      !allocate(n.fc1_partial, n.fc1_splits * b * HIDDEN) || !allocate(n.head_sums, n.head_blocks) ||
+      !allocate(n.logits, b * CLASSES) || !allocate(n.dh, b * HIDDEN) ||
       !allocate(n.dz2, b * FEATURES) || !allocate(n.fc1_gradient, size_t(n.fc1_backward_splits) * HIDDEN * FEATURES) ||
       !allocate(n.conv2_gradient, size_t(n.conv2_splits) * C2 * 9 * C1) || !allocate(n.losses, LOSSES) || !allocate(n.step, 1))
     return false;
