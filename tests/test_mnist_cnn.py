@@ -336,6 +336,18 @@ def test_out_of_memory_says_what_to_do(trainer, source, digits):
     assert done.returncode == 1 and "out of memory" in done.stderr and "Try a smaller batch" in done.stderr, done.stderr
 
 
+def test_a_step_touches_nothing_else_and_does_not_race(source, digits, trainer):
+    """Under the CPU runtime's slow checks: bounds, races, uninitialised memory."""
+    folder = source / "build"
+    files.write_digits(folder / "two", "train", digits[0][:2], digits[1][:2])
+    files.write_digits(folder / "two", "t10k", digits[0][:1], digits[1][:1])
+    files.write_order(folder / "two.bin", Loader(digits[0][:2], digits[1][:2], 2), 1)
+    program = nvcc.build(nvcc.Request(folder / "train.cu", output=folder / "checked", cpu=True, check=True))
+    done = subprocess.run([program.resolve(), "batch=2", "digits=build/two", "order=build/two.bin"], cwd=source,
+                          capture_output=True, text=True)
+    assert done.returncode == 0 and done.stderr == "" and "step 1: loss" in done.stdout
+
+
 def test_a_program_for_another_gpu_is_explained(source):
     """The advice is in the error that a kernel without code for this GPU gives."""
     main = "int main() { check(cudaErrorNoKernelImageForDevice, \"k\"); }"
