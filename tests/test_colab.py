@@ -29,6 +29,7 @@ ROOT = Path(__file__).resolve().parent.parent
 CHAPTER, SECOND = (ROOT / "chapters" / name for name in ("05_first_kernels.ipynb", "06_memory.ipynb"))
 MISSING = {"cuda-core", "greenlet", "nvidia-ml-py"}           # of what the course needs, not in this Colab
 TOO_OLD = {"numba-cuda": "0.22.2"}
+pytestmark = pytest.mark.timeout(600)          # ten megabytes come from the network, which may be slow
 
 
 # --- a machine like Colab's ---------------------------------------------------------------------------------
@@ -95,7 +96,7 @@ def machine(tmp_path_factory):
         with pytest.MonkeyPatch.context() as patch:
             for name, value in environment.items():
                 patch.setenv(name, value)
-            client = NotebookClient(notebook, kernel_name="colab", timeout=240, resources={"metadata": {"path": str(content)}},
+            client = NotebookClient(notebook, kernel_name="colab", timeout=480, resources={"metadata": {"path": str(content)}},
                                     on_cell_execute=lambda cell, cell_index: seconds.update({cell.id: time.monotonic()}),
                                     on_cell_executed=lambda cell, cell_index, execute_reply: seconds.update(
                                         {cell.id: time.monotonic() - seconds[cell.id]}))
