@@ -103,6 +103,8 @@ def choose_engine() -> None:
     if has_gpu():
         # NVML counts GPUs in PCI order; CUDA's own default order would make "GPU 0" two different cards.
         os.environ.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")
+        # A lesson's first kernels are small on purpose; Numba would say each time that they do not fill the GPU.
+        os.environ.setdefault("NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS", "0")
         return
     late = [name for name in ("numba.cuda", "triton") if name in sys.modules]
     if late:

@@ -72,7 +72,7 @@ def execute(path: Path, timeout: int) -> None:
 
 def record(paths: list[Path], budget: float, *, measure: bool = True) -> list[str]:
     """Run the notebooks and, with `measure`, write the results file. Returns what went wrong, a line a notebook."""
-    failures, entries, started = [], [], time.monotonic()
+    failures, written, started = [], None, time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         # A recording must not show or change the progress of whoever runs it.
         os.environ["CUDA_COURSE_PROGRESS"] = str(Path(folder) / "progress.json")
@@ -93,16 +93,20 @@ def record(paths: list[Path], budget: float, *, measure: bool = True) -> list[st
                 print("FAILED")
                 continue
             found = results.read_lines(lines)
-            entries += found
+            if found:  # written at once: a later notebook, or whoever stops the command, must not cost what was measured
+                written = keep(found)
             print(f"{time.monotonic() - begun:.0f} s, {len(found)} results")
         del os.environ[results.RECORD]
-    if entries:
-        gpu = results.this_gpu()
-        # Results of notebooks that were not run now stay, if they were measured with the same driver.
-        new = {e["name"] for e in entries}
-        kept = [e for e in results.load() if e["gpu"] == gpu["name"] and e["driver"] == gpu["driver"] and e["name"] not in new]
-        print("wrote", results.write(gpu, kept + entries).relative_to(ROOT))
+    if written:
+        print("wrote", written.relative_to(ROOT))
     return failures
+
+
+def keep(entries: list[dict]) -> Path:
+    """Add entries to this GPU's results file. Older ones of other names stay, if measured with the same driver."""
+    gpu, new = results.this_gpu(), {e["name"] for e in entries}
+    old = [e for e in results.load() if e["gpu"] == gpu["name"] and e["driver"] == gpu["driver"] and e["name"] not in new]
+    return results.write(gpu, old + entries)
 
 
 def main(arguments: list[str] | None = None) -> int:
