@@ -89,7 +89,8 @@ __device__ inline void norm1_from_moments(const Network& net, Norm1& norm) {
     double sum = 0;
     for (int shift : {0, 1, 4, 5})
       sum += a < 9 ? net.moments->product[pixel_a + shift][pixel_b + shift] : net.moments->sum[pixel_b + shift];
-    (a < 9 ? norm.moment[a] : norm.first)[b] = sum;
+    double* to = a < 9 ? norm.moment[a] : norm.first;
+    to[b] = sum;
   }
   __syncthreads();
   for (int i = threadIdx.x; i < C1 * 9; i += blockDim.x) {
@@ -211,8 +212,10 @@ __global__ void __launch_bounds__(STATISTICS_THREADS) conv1_statistics(Network n
     if (lane < 4) atomicAdd(&total[0][channel], sum), atomicAdd(&total[1][channel], square);
   }
   __syncthreads();
-  for (int i = threadIdx.x; i < 2 * C1; i += STATISTICS_THREADS)
-    atomicAdd(&(i / C1 ? net.sums->y1_squared : net.sums->y1)[i % C1], double(total[i / C1][i % C1]));
+  for (int i = threadIdx.x; i < 2 * C1; i += STATISTICS_THREADS) {
+    double* to = i / C1 ? net.sums->y1_squared : net.sums->y1;
+    atomicAdd(&to[i % C1], double(total[i / C1][i % C1]));
+  }
 }
 
 // Fill shared memory with zeros, before the first image: the borders stay as they are from then on.

@@ -219,7 +219,7 @@ __global__ void __launch_bounds__(INPUT_THREADS, BLOCKS) conv_backward_input(Net
   int first_in = warp % 2 * 16, first_window = (blockIdx.y * INPUT_WARPS + warp) / 2 * tiles * 8;
   load_conv1<false>(conv1, net.copies, INPUT_THREADS);
   for (int i = threadIdx.x; i < 9 * C2 * 4; i += INPUT_THREADS)
-    copy_eight_async(&conv2[i / 4 * PITCH1 + i % 4 * 8], &net.copies->conv2[0][i / 4][i % 4 * 8]);
+    copy_eight_async(&conv2[i / 4 * PITCH1 + i % 4 * 8], &net.copies->conv2[i / 4 / C2][i / 4 % C2][i % 4 * 8]);
   commit_copies();
   clear(dy, DY_NUMBERS);
   build_patches(patches, net.images + size_t(blockIdx.x) * PIXELS, threadIdx.x, INPUT_THREADS);

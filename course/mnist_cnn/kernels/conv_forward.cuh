@@ -140,6 +140,7 @@ __global__ void __launch_bounds__(FORWARD_THREADS, BLOCKS) conv_forward(Network 
   for (int i = threadIdx.x; i < 2 * channels; i += FORWARD_THREADS) {
     double sum = 0;
     for (int w = 0; w < FORWARD_WARPS; ++w) sum += total[w][i / channels][i % channels];
-    atomicAdd(&(i / channels ? net.sums->y2_squared : net.sums->y2)[first_channel + i % channels], sum);
+    double* to = i / channels ? net.sums->y2_squared : net.sums->y2;
+    atomicAdd(&to[first_channel + i % channels], sum);
   }
 }

@@ -285,6 +285,7 @@ __global__ void __launch_bounds__(LINEAR_THREADS) fc1_backward(Network net) {
   for (int i = threadIdx.x; i < 2 * C2; i += LINEAR_THREADS) {
     double sum = 0;
     for (int w = 0; w < 4; ++w) sum += total[i / C2][w][i % C2];
-    atomicAdd(&(i / C2 ? net.sums->dz2_xhat : net.sums->dz2)[i % C2], sum);
+    double* to = i / C2 ? net.sums->dz2_xhat : net.sums->dz2;
+    atomicAdd(&to[i % C2], sum);
   }
 }

@@ -67,7 +67,7 @@ __device__ inline void copy_eight_async(number* to_shared, const number* from, b
     char* to = reinterpret_cast<char*>(to_shared) + part;
     const char* source = reinterpret_cast<const char*>(from) + part;
 #ifdef __CUDA_CPU__
-    wanted ? memcpy(to, source, 16) : memset(to, 0, 16);
+    *reinterpret_cast<uint4*>(to) = wanted ? *reinterpret_cast<const uint4*>(source) : make_uint4(0, 0, 0, 0);
 #else
     unsigned address = static_cast<unsigned>(__cvta_generic_to_shared(to));
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address), "l"(source), "r"(wanted ? 16 : 0) : "memory");
