@@ -48,10 +48,18 @@ def test_this_gpu_comes_first(some, monkeypatch):
 def test_the_table_marks_the_best_mode(some):
     table = plots_race.race_table()
     assert table.head == ["µs a step", "batch 64", "batch 256"]
-    assert table.rows[0] == ["PyTorch eager fp32", "640 ± 1", "2,560 ± 1"]
-    assert table.rows[1] == ["PyTorch graph tf32", "**256 ± 1**", "**1,024 ± 1**"]
+    assert table.rows[0] == ["PyTorch eager fp32", "640.0 ± 1.0", "2,560.0 ± 1.0"]
+    assert table.rows[1] == ["PyTorch graph tf32", "**256.0 ± 1.0**", "**1,024.0 ± 1.0**"]
     assert table.rows[-1] == ["PyTorch's best ÷ ours", "**4.00×**", "**4.00×**"]
-    assert "| PyTorch graph tf32 | **256 ± 1** |" in table._repr_markdown_() and "G, 2026" in repr(table)
+    assert "| PyTorch graph tf32 | **256.0 ± 1.0** |" in table._repr_markdown_() and "G, 2026" in repr(table)
+
+
+def test_trials_are_called_trials(monkeypatch):
+    monkeypatch.setattr(results, "load", lambda: [dict(e, name=e["name"].replace("step", "trial")) for e in ENTRIES[:5]])
+    monkeypatch.setattr(hardware, "gpu", lambda: None)
+    table = plots_race.race_table()
+    assert table.rows[-1] == ["ours, bf16", "64.0 ± 1.0", "–"] and "no speed-up is claimed" in table.note
+    assert plots_race.race_chart().axes[0].get_title().endswith("(trials)")
 
 
 def test_the_chart_says_what_it_shows(some):

@@ -28,6 +28,13 @@ def origin(entries: Mapping[str, dict]) -> str:
     return f"{last['gpu']}, {last['date'][:10]}, PyTorch {last['versions'].get('torch', '?')}"
 
 
+def nothing(what: str):
+    """In the place of a picture that nothing has been recorded for: it says so."""
+    fig = figure(7, 0.5, alt=f"{what}: nothing recorded yet")
+    fig.text(0.01, 0.5, f"{what}: {origin({})}", fontsize=9.5, color=INK, va="center")
+    return fig
+
+
 class Table:
     """Rows that a notebook shows as a table, and a terminal as columns."""
 
@@ -50,8 +57,22 @@ class Table:
 # ---- the race -----------------------------------------------------------------------------------------------------
 
 
+#: What stands below times that no race has recorded: it says what they are.
+TRIALS = ("These are trials, made before the whole race was recorded: PyTorch's modes in one run, ours in another, on the same "
+          "kind of GPU, so no speed-up is claimed. `make race` measures all in one run.")
+
+
+def race() -> tuple[dict[str, dict], str]:
+    """The race's entries as "64/ours/bf16" and so on, and a sentence on them; trials where no race has been recorded."""
+    entries = recorded("mnist/step/")
+    if entries:
+        return entries, "Median ± half the interquartile range."
+    trials = recorded("mnist/trial/")
+    return trials, TRIALS if trials else ""
+
+
 def times(entries: Mapping[str, dict]) -> dict[str, dict[int, dict]]:
-    """{rival: {batch: entry}} from the entries of "mnist/step/", the slowest rival first."""
+    """{rival: {batch: entry}} from the entries of `race`, the slowest rival first."""
     by_rival = {}
     for name, entry in entries.items():
         batch, _, rival = name.partition("/")
@@ -80,7 +101,7 @@ def label_of(rival: str) -> str:
 
 def race_table() -> Table:
     """Every rival's time for a step at every batch size, PyTorch's best in bold, and how much faster ours is."""
-    entries = recorded("mnist/step/")
+    entries, note = race()
     rivals = times(entries)
     best = best_of_pytorch(rivals)
     rows = []
@@ -88,26 +109,29 @@ def race_table() -> Table:
         cells = []
         for batch in best:
             entry = found.get(batch)
-            text = f"{entry['value']:,.0f} ± {entry['spread']:.2g}" if entry else "–"
+            digits = 1 if entry and entry["spread"] < 10 else 0
+            text = f"{entry['value']:,.{digits}f} ± {entry['spread']:.{digits}f}" if entry else "–"
             cells.append(f"**{text}**" if best[batch] == rival else text)
         rows.append([("" if rival.startswith("ours/") else "PyTorch ") + label_of(rival), *cells])
     speedups = [entries.get(f"{batch}/speedup_over_pytorch_best") for batch in best]
     if any(speedups):
         rows.append(["PyTorch's best ÷ ours", *(f"**{e['value']:.2f}×**" if e else "–" for e in speedups)])
     return Table(["µs a step", *(f"batch {batch:,}" for batch in best)], rows,
-                 f"{origin(entries)}. Median ± half the interquartile range.")
+                 f"{origin(entries)}. {note}".strip())
 
 
 def race_chart():
     """Time of a step against the batch size: every mode of PyTorch, and ours."""
-    entries = recorded("mnist/step/")
+    entries, note = race()
     rivals = times(entries)
     best = best_of_pytorch(rivals)
     known = {batch: entries.get(f"{batch}/speedup_over_pytorch_best") for batch in best}
     speedups = {batch: entry["value"] for batch, entry in known.items() if entry}
+    if not rivals:
+        return nothing("Microseconds a step against the batch size")
+    faster = "; ours is faster than PyTorch's best mode by " + ", ".join(f"{s:.1f} at batch {b}" for b, s in speedups.items())
     fig = figure(8.5, 4.6, alt="Microseconds a step against the batch size, both on logarithmic scales: "
-                 + (f"{len(rivals)} rivals; ours is faster than PyTorch's best mode by "
-                    + ", ".join(f"{s:.1f} at batch {b}" for b, s in speedups.items()) if rivals else "nothing recorded yet"))
+                 f"{len(rivals)} rivals" + (faster if speedups else ""))
     axes = fig.add_subplot()
     for rival, found in rivals.items():
         xs = sorted(found)
@@ -119,16 +143,14 @@ def race_chart():
     for batch, factor in speedups.items():
         axes.annotate(f"{factor:.1f}×", (batch, rivals["ours/bf16"][batch]["value"]), xytext=(0, -15),
                       textcoords="offset points", ha="center", fontsize=9, color=ALARM)
-    axes.set(xlabel="batch size", ylabel="µs a step", title=origin(entries))
-    if rivals:
-        axes.margins(y=0.12)
-        axes.set(xscale="log", yscale="log")
+    axes.set(xlabel="batch size", ylabel="µs a step", title=origin(entries) + (" (trials)" if note == TRIALS else ""))
+    axes.margins(y=0.12)
+    axes.set(xscale="log", yscale="log")
     axes.set_xticks(list(best), [f"{b:,}" for b in best])
     axes.minorticks_off()
     axes.title.set(fontsize=9.5, color=INK, ha="left")
     axes.title.set_position((0, 1))
-    if rivals:
-        axes.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
+    axes.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
     axes.spines[["top", "right"]].set_visible(False)
     return fig
 
@@ -138,16 +160,18 @@ def race_chart():
 
 def bars(parts: Mapping[str, float], *, title: str, what: str, unit: str = "µs", share: bool = True):
     """A bar for each part, the longest first, with its `share` of all. what: for those who cannot see it."""
+    if not parts:
+        return nothing(what)
     parts = dict(sorted(parts.items(), key=lambda item: -item[1]))
     total = sum(parts.values())
-    fig = figure(8, 0.9 + 0.32 * max(1, len(parts)), alt=f"{what}: " + (", ".join(
-        f"{name} {value:,.0f} {unit}" for name, value in parts.items()) or "nothing recorded yet"))
+    fig = figure(8, 0.9 + 0.32 * len(parts), alt=f"{what}: " + ", ".join(
+        f"{name} {value:,.0f} {unit}" for name, value in parts.items()))
     axes = fig.add_subplot()
     axes.barh(list(parts), list(parts.values()), color=ACCENT, height=0.65)
     for row, value in enumerate(parts.values()):
         text = f" {value:,.1f} {unit}" + (f" · {value / total:.0%}" if share else "")
         axes.text(value, row, text, va="center", fontsize=8.5, color=INK)
-    axes.set_xlim(0, 1.25 * max(parts.values(), default=1))
+    axes.set_xlim(0, 1.25 * max(parts.values()))
     axes.invert_yaxis()
     axes.set_title(title, fontsize=9.5, loc="left", color=INK)
     axes.set_xlabel(f"{unit} a step", fontsize=9)
@@ -160,9 +184,11 @@ def waterfall(steps: Mapping[str, float], *, title: str, predicted: Mapping[str,
 
     predicted: what some of the versions were expected to take, drawn as a line across the bar.
     """
+    if not steps:
+        return nothing("Waterfall of optimizations")
     names, values = list(steps), list(steps.values())
-    fig = figure(8.8, 0.9 + 0.36 * max(1, len(names)), alt="Waterfall of optimizations: " + (", then ".join(
-        f"{name} {value:,.0f} {unit}" for name, value in steps.items()) or "nothing recorded yet"))
+    fig = figure(8.8, 0.9 + 0.36 * len(names), alt="Waterfall of optimizations: " + ", then ".join(
+        f"{name} {value:,.0f} {unit}" for name, value in steps.items()))
     axes = fig.add_subplot()
     for row, value in enumerate(values):
         before = values[row - 1] if row else value
@@ -175,7 +201,7 @@ def waterfall(steps: Mapping[str, float], *, title: str, predicted: Mapping[str,
             factor += f" · predicted {predicted[names[row]]:,.0f}"
         axes.text(max(value, before), row, f" {value:,.0f} {unit}{factor}", va="center", fontsize=8.5, color=INK)
     axes.set_yticks(range(len(names)), names, fontsize=9)
-    axes.set_xlim(0, 1.35 * max(values, default=1))
+    axes.set_xlim(0, 1.35 * max(values))
     axes.invert_yaxis()
     axes.set_xlabel(f"{unit} a step", fontsize=9)
     axes.set_title(title, fontsize=9.5, loc="left", color=INK)

@@ -288,7 +288,7 @@ def short_name(kernel: str) -> str:
     return re.sub(r"[^a-z0-9_.-]+", "_", plain.split("::")[-1].split()[-1].lower())
 
 
-def kernels(batches=(64, 256, 4096)) -> None:
+def kernels(batches=(64, 4096)) -> None:
     """Microseconds of each of our kernels in a step."""
     from course.mnist_cnn.pytorch import initial_weights
 
@@ -340,7 +340,7 @@ def build() -> None:
         list(pool.map(fast.build, {*OURS, *(without(precision, what) for _, precision, what, _ in WATERFALL)}))
 
 
-def waterfall(batch: int = 256) -> None:
+def waterfall(batch: int = 64) -> None:
     """Microseconds of our step with one optimization more each time, taken in turn, each verified."""
     from course.mnist_cnn.pytorch import initial_weights
 
@@ -372,7 +372,7 @@ GROUPS = (
 )
 
 
-def profile(batch: int = 256, modes=("eager_fp32", "eager_tf32", "graph_compile_bf16_channels_last")) -> None:
+def profile(batch: int = 64, modes=("eager_fp32", "eager_tf32", "graph_compile_bf16_channels_last")) -> None:
     """Where PyTorch's time goes: kernels a step, and microseconds a step by what they do."""
     from course.mnist_cnn.pytorch import initial_weights
 
