@@ -95,7 +95,8 @@ constexpr int INPUT_SHARED = (9 * C2 * PITCH1 + DY_NUMBERS + PATCH_NUMBERS + CON
 
 // One warp: 16 channels from `first_in` on at 8 `tiles` windows from `first_window` on; d[j]: windows 8 j ...
 template <int tiles>
-__device__ inline void input_gradient(float (&d)[tiles][4], const number* dy, const number* conv2, int first_in, int first_window) {
+__device__ inline void input_gradient(float (&d)[tiles][4], const number* dy, const number* conv2, int first_in,
+                                      int first_window) {
   int lane = threadIdx.x % 32;
   int at[tiles];
   for (int j = 0; j < tiles; ++j) {
@@ -253,7 +254,8 @@ constexpr int WEIGHT_THREADS = 256;
 constexpr int WEIGHT_SHARED = (POOLED_NUMBERS + DY_NUMBERS + PATCH_NUMBERS + CONV1_NUMBERS) * sizeof(number);
 
 // One warp: 32 output channels x 9 taps x 8 input channels; dw[tap][i]: output channels 16 i ...
-__device__ inline void weight_gradient(float (&dw)[9][2][4], const number* dy, const number* pooled, int first_out, int first_in) {
+__device__ inline void weight_gradient(float (&dw)[9][2][4], const number* dy, const number* pooled, int first_out,
+                                       int first_in) {
   int lane = threadIdx.x % 32;
   const number* row = &dy[(ROW + 1 + lane / 16 * 8 + lane % 8) * PITCH2 + first_out + lane / 8 % 2 * 8];
   int at[5];  // two taps each, the last one twice

@@ -75,7 +75,8 @@ static bool allow(Kernel* kernel, int bytes) {
   return true;
 }
 
-constexpr int MOST_SHARED = std::max({forward_shared<1>(), int(FC1_SHARED), int(FC1_BACKWARD_SHARED), int(INPUT_SHARED), int(WEIGHT_SHARED)});
+constexpr int MOST_SHARED =
+    std::max({forward_shared<1>(), int(FC1_SHARED), int(FC1_BACKWARD_SHARED), int(INPUT_SHARED), int(WEIGHT_SHARED)});
 
 bool Trainer::allow_shared_memory() {  // more than 48 KiB a block has to be asked for
   return allow(conv_forward<1>, forward_shared<1>()) && allow(conv_forward<2>, forward_shared<2>()) &&
@@ -109,11 +110,10 @@ bool Trainer::create(int batch, float rate, const Parameters* weights) {
   n.rate = rate, n.use_moments = options & MOMENTS;
   set_batch(n, batch);
   int tiles = (batch + TILE - 1) / TILE;
-  int resident = BLOCKS * processors;  // blocks that run at the same time: more would wait for these to end
-  n.fc1_splits = std::min(WINDOWS2, std::max(1, resident / tiles));
-  n.fc1_backward_splits = std::min(tiles, std::max(1, resident / WINDOWS2));
+  n.fc1_splits = std::min(WINDOWS2, std::max(1, 2 * processors / tiles));
+  n.fc1_backward_splits = std::min(8, tiles);
   n.head_blocks = std::min((batch + HEAD_WARPS - 1) / HEAD_WARPS, 2 * processors);
-  n.conv2_splits = std::min(batch, resident);
+  n.conv2_splits = std::min(batch, BLOCKS * processors);  // as many blocks as run at the same time
   if (!allow_shared_memory()) return false;
   size_t b = batch;
   if (!allocate(n.weights, 1) || !allocate(n.copies, 1) || !allocate(n.norm1, 1) || !allocate(n.sums, 1) ||

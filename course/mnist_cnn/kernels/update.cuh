@@ -7,9 +7,14 @@ constexpr int UPDATE_THREADS = 256;
 constexpr int CONV2_BLOCKS = C2 * 9 * C1 / 128, FC1_BLOCKS = HIDDEN * FEATURES / 4 / UPDATE_THREADS;
 constexpr int HEAD_ROWS = sizeof(HeadSums) / sizeof(float) / HIDDEN, UPDATE_BLOCKS = 1 + HEAD_ROWS + CONV2_BLOCKS + FC1_BLOCKS;
 
+// Where the gradient of a parameter is kept, for those who want to see it.
+__device__ inline float* kept_gradient(const Network& net, const float* parameter) {
+  return reinterpret_cast<float*>(net.gradients) + (parameter - reinterpret_cast<const float*>(net.weights));
+}
+
 // One step of gradient descent for one parameter; gives its new value.
 __device__ inline float descend(const Network& net, float* parameter, float gradient) {
-  if (net.gradients) reinterpret_cast<float*>(net.gradients)[parameter - reinterpret_cast<float*>(net.weights)] = gradient;
+  if (net.gradients) *kept_gradient(net, parameter) = gradient;
   return *parameter -= net.rate * gradient;
 }
 
@@ -18,8 +23,7 @@ __device__ inline void descend4(const Network& net, float* parameter, number* co
   now.x -= net.rate * gradient.x, now.y -= net.rate * gradient.y;
   now.z -= net.rate * gradient.z, now.w -= net.rate * gradient.w;
   *reinterpret_cast<float4*>(parameter) = now;
-  if (net.gradients)
-    *reinterpret_cast<float4*>(&reinterpret_cast<float*>(net.gradients)[parameter - reinterpret_cast<float*>(net.weights)]) = gradient;
+  if (net.gradients) *reinterpret_cast<float4*>(kept_gradient(net, parameter)) = gradient;
   store_pair(copy, pack(now.x, now.y));
   store_pair(copy + 2, pack(now.z, now.w));
 }
