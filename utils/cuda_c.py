@@ -7,6 +7,8 @@ type would otherwise be read as garbage.
 
 import contextlib
 import ctypes
+import functools
+import math
 import re
 from pathlib import Path
 
@@ -91,6 +93,7 @@ class Kernel:
 
     def __init__(self, signature: Signature, expression: str, built, path: Path):
         self.signature, self._expression, self._built, self._path = signature, expression, built, path
+        self._places = [f"{signature.name}: `{p}`" for p in signature.parameters]  # made once: a launch must cost little
 
     def __repr__(self):
         return f"<CUDA C kernel {self.signature}>"
@@ -105,8 +108,8 @@ class Kernel:
                               "memory and a stream")
         grid, block, shared_bytes, stream = (*configuration, 0, 0)[:4]
         grid, block = _dim3(grid, "grid", MAX_GRID), _dim3(block, "block", MAX_BLOCK)
-        if np.prod(block) > MAX_THREADS_PER_BLOCK:
-            raise LaunchError(f"{np.prod(block):,} threads a block: {' × '.join(map(str, block))} is over the limit of "
+        if math.prod(block) > MAX_THREADS_PER_BLOCK:
+            raise LaunchError(f"{math.prod(block):,} threads a block: {' × '.join(map(str, block))} is over the limit of "
                               f"{MAX_THREADS_PER_BLOCK:,}. Use a smaller block and more blocks")
 
         def launch(*arguments):
@@ -114,7 +117,8 @@ class Kernel:
             if len(arguments) != len(parameters):
                 raise TypeError(f"{self.signature} takes {len(parameters)} arguments, {len(arguments)} were given")
             with contextlib.ExitStack() as after:
-                prepared = [_argument(self.signature, p, a, after) for p, a in zip(parameters, arguments, strict=True)]
+                prepared = [_argument(where, p, a, after)
+                            for where, p, a in zip(self._places, parameters, arguments, strict=True)]
                 self._built.launch(self._expression, grid, block, int(shared_bytes), stream, prepared)
 
         return launch
@@ -134,18 +138,17 @@ def _dim3(value, what: str, limits: tuple[int, int, int]) -> tuple[int, int, int
 
 # ---- arguments --------------------------------------------------------------------------------------------------
 
-def _argument(signature: Signature, parameter: Parameter, value, after: contextlib.ExitStack):
+def _argument(where: str, parameter: Parameter, value, after: contextlib.ExitStack):
     """A ctypes value for one parameter; arrays on the wrong side are copied there and, after the launch, back."""
-    where = f"{signature.name}: `{parameter}`"
     if parameter.pointer:
         return _pointer(where, parameter, value, after)
     if parameter.type == "CUtensorMap":
         if type(value).__name__ != "TensorMapDescriptor":
             raise TypeError(f"{where} takes what utils.tensor_map.tensor_map(array, box=...) makes, got {type(value).__name__}")
         return value
-    if isinstance(value, np.generic | int | float | bool) or isinstance(value, np.ndarray) and value.ndim == 0:
+    if isinstance(value, (int, float, bool, np.generic)) or isinstance(value, np.ndarray) and value.ndim == 0:
         return _scalar(where, parameter, value)
-    if isinstance(value, ctypes._SimpleCData | ctypes.Structure):
+    if isinstance(value, (ctypes._SimpleCData, ctypes.Structure)):
         return value
     raise TypeError(f"{where} takes a number, got {type(value).__name__}")
 
@@ -157,13 +160,24 @@ def _scalar(where: str, parameter: Parameter, value):
     if dtype.kind in "iu":
         if not float(value).is_integer():
             raise TypeError(f"{where} takes a whole number, got {value!r}")
-        info = np.iinfo(dtype)
-        if not info.min <= int(value) <= info.max:
-            raise TypeError(f"{where} cannot hold {value!r} (it goes from {info.min:,} to {info.max:,})")
+        lowest, highest = _limits(dtype)
+        if not lowest <= int(value) <= highest:
+            raise TypeError(f"{where} cannot hold {value!r} (it goes from {lowest:,} to {highest:,})")
         value = int(value)
     if dtype == np.float16:  # ctypes has no half: hand over its 16 bits
         return ctypes.c_uint16(int(np.float16(value).view(np.uint16)))
-    return np.ctypeslib.as_ctypes_type(dtype)(value)
+    return _ctype(dtype)(value)
+
+
+@functools.cache
+def _limits(dtype: np.dtype) -> tuple[int, int]:
+    info = np.iinfo(dtype)
+    return int(info.min), int(info.max)
+
+
+@functools.cache
+def _ctype(dtype: np.dtype):
+    return np.ctypeslib.as_ctypes_type(dtype)
 
 
 def _pointer(where: str, parameter: Parameter, value, after: contextlib.ExitStack):

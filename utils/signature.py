@@ -5,6 +5,7 @@ stand in the source: this module reads the ``__global__`` signatures lexically (
 followed; a type that it does not know is passed on unchecked).
 """
 
+import functools
 import re
 from dataclasses import dataclass
 
@@ -38,7 +39,7 @@ class Parameter:
     pointer: bool
     const: bool  # the kernel only reads what a pointer points to
 
-    @property
+    @functools.cached_property
     def dtype(self) -> np.dtype | None:
         """NumPy dtype of the value or of the pointed-to elements; None if the type is not a built-in one."""
         base = self.type
