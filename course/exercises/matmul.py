@@ -667,7 +667,7 @@ __global__ void matmul_mine(float *c, const float *a, const float *b, int m, int
     shapes=((1, 1, 1), (64, 64, 16), (65, 64, 16), (64, 63, 16), (64, 64, 17), (70, 130, 5)),
     fresh=some_product,
     launches=tiles_of(64, 64, (256, 1, 1)),
-    extents=lambda shape: (shape[1], shape[0], 1),
+    extents=lambda shape: (256 * ceil_div(shape[1], 64), ceil_div(shape[0], 64), 1),  # of threads, not of elements
     race_free=True,
     orders=1,
     hints=(
@@ -678,7 +678,7 @@ __global__ void matmul_mine(float *c, const float *a, const float *b, int m, int
         "Then what the chapter's rungs do next: 16-byte loads, larger register tiles, copies that run ahead.",
     ),
     wrong=(
-        Wrong(replace(BEAT_CU, "            if (row < m && column < n)\n", ""), "missing_guard"),
+        Wrong(replace(BEAT_CU, "            if (row < m && column < n)\n", ""), "out_of_bounds"),
         Wrong(replace(BEAT_CU, "        __syncthreads();\n        for (int q", "        for (int q"), "race"),
         Wrong(replace(BEAT_CU, "row < m && inner < k ?", "row < m ?"), "wrong_value"),
         Wrong(replace(BEAT_CU, "i < 16 * 64; i += 256) {\n            int in", "i < 8 * 64; i += 256) {\n            int in"),
