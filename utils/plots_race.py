@@ -30,8 +30,9 @@ def origin(entries: Mapping[str, dict]) -> str:
 
 def nothing(what: str):
     """In the place of a picture that nothing has been recorded for: it says so."""
-    fig = figure(7, 0.5, alt=f"{what}: nothing recorded yet")
-    fig.text(0.01, 0.5, f"{what}: {origin({})}", fontsize=9.5, color=INK, va="center")
+    says = f"{what}: {origin({}).replace('`', '')}"
+    fig = figure(0.3 + 0.078 * len(says), 0.4, alt=f"{what}: nothing recorded yet")
+    fig.text(0.01, 0.5, says, fontsize=9.5, color=INK, va="center")
     return fig
 
 
