@@ -4,7 +4,9 @@ import json
 import os
 import resource
 import shutil
+import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import nbformat
@@ -314,8 +316,6 @@ def test_a_checkpoint_that_cannot_be_written_leaves_the_old_one(trainer, source)
 
     def small_disk():
         resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
-        import signal
-
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # a write beyond the limit fails as on a full disk
 
     done = trainer(steps=1, checkpoint="build/full.weights", preexec_fn=small_disk)
@@ -323,6 +323,7 @@ def test_a_checkpoint_that_cannot_be_written_leaves_the_old_one(trainer, source)
     assert kept.read_bytes() == b"the old one" and not Path(f"{kept}.part").exists()
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux holds a process to RLIMIT_AS")
 def test_out_of_memory_says_what_to_do(trainer, source, digits):
     images, labels = (np.concatenate([a] * 10) for a in digits)
     files.write_digits(source / "build" / "many", "train", images, labels)
