@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -126,6 +127,12 @@ def test_the_programs_start_as_pytorch_does():
         assert ours[name].shape == value.shape and ours[name].dtype == value.dtype
         assert np.abs(ours[name]).max() == pytest.approx(np.abs(value).max(), rel=0.3)
         assert ours[name].std() == pytest.approx(value.std(), rel=0.5)
+
+
+def test_our_program_does_not_load_pytorch():
+    """Loading it takes longer than all of our training."""
+    code = "import sys; from course.mnist_cnn import fast, program; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=race.ROOT).returncode == 0
 
 
 def test_an_epoch_takes_every_digit_once():

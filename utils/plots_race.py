@@ -60,7 +60,7 @@ class Table:
 
 #: What stands below times that no race has recorded: it says what they are.
 TRIALS = ("These are trials, made before the whole race was recorded: PyTorch's modes in one run, ours in another, on the same "
-          "kind of GPU, so no speed-up is claimed. `make race` measures all in one run.")
+          "kind of GPU. What lies between them is an estimate; `make race` measures all in one run.")
 
 
 def race() -> tuple[dict[str, dict], str]:

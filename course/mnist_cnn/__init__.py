@@ -12,6 +12,8 @@ The convolutions have padding 1 and no bias: the batch norm that follows would s
 the batch's own statistics, in training and in testing.
 """
 
+import numpy as np
+
 MEAN, STD = 0.1307, 0.3081  # of MNIST's training pixels, over 255
 EPS = 1e-5  # of both batch norms
 
@@ -28,3 +30,14 @@ SHAPES = {
     "fc2.weight": (10, 128),
     "fc2.bias": (10,),
 }
+
+
+def check_weights(weights: dict[str, np.ndarray]) -> None:
+    """Raises ValueError when these are not the weights of this network: names, shapes, numbers."""
+    if set(weights) != set(SHAPES):
+        raise ValueError(f"the network's weights are {', '.join(SHAPES)}; these are {', '.join(weights)}")
+    for name, shape in SHAPES.items():
+        if weights[name].shape != shape:
+            raise ValueError(f"{name} must have shape {shape}, not {weights[name].shape}")
+        if not np.isfinite(weights[name]).all():
+            raise ValueError(f"{name} holds numbers that are not finite")

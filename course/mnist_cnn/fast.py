@@ -27,8 +27,7 @@ from pathlib import Path
 
 import numpy as np
 
-from course.mnist_cnn import SHAPES
-from course.mnist_cnn.pytorch import check_weights
+from course.mnist_cnn import SHAPES, check_weights
 from utils import nvcc, process
 from utils.cpu.cuda_c import build as cpu_build
 from utils.diagnostics import LearnerError

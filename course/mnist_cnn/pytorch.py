@@ -5,7 +5,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from course.mnist_cnn import EPS, MEAN, SHAPES, STD
+from course.mnist_cnn import EPS, MEAN, SHAPES, STD, check_weights
 
 
 class CNN(nn.Module):
@@ -55,17 +55,6 @@ def model_from(weights: dict[str, np.ndarray], device="cpu", dtype=torch.float32
     model = CNN()
     model.load_state_dict({name: torch.from_numpy(np.array(value)) for name, value in weights.items()})
     return model.to(device=device, dtype=dtype)
-
-
-def check_weights(weights: dict[str, np.ndarray]) -> None:
-    """Raises ValueError when these are not the weights of this network: names, shapes, numbers."""
-    if set(weights) != set(SHAPES):
-        raise ValueError(f"the network's weights are {', '.join(SHAPES)}; these are {', '.join(weights)}")
-    for name, shape in SHAPES.items():
-        if weights[name].shape != shape:
-            raise ValueError(f"{name} must have shape {shape}, not {weights[name].shape}")
-        if not np.isfinite(weights[name]).all():
-            raise ValueError(f"{name} holds numbers that are not finite")
 
 
 def loss_and_gradients(weights, images, labels, *, dtype=torch.float64):
