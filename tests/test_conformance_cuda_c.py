@@ -7,6 +7,7 @@ import pytest
 
 from tests.conformance import derive, mistakes
 from tests.conformance.record import flags
+from utils.cpu.cuda_c import build as builder
 from utils.cpu.cuda_c.build import BuildError, build_program, compiler
 
 REFUSED = derive.FOLDER.with_name("refused")
@@ -19,11 +20,13 @@ SCHEDULES = [
     {"CUDA_CPU_SEED": "2", "CUDA_CPU_THREADS": "2"},
     {"CUDA_CPU_SEED": "3"},
 ]
+CLANG_MISSES = {"misaligned_float4": "clang++ copies a float4 as four floats, and does not check its address"}
 # The slow checks need builds of their own: only programs that share memory in one way or another run with them.
 CHECKED = [
     "atomics_cas", "atomics_int", "barrier_counts", "cg_grid", "cg_tile", "cub_block", "fence_last_block",
     "half2", "histogram_shared", "producer_consumer", "scan_block", "shared_extern", "shared_kinds",
-    "shared_static", "spin_between_blocks", "symbols_more", "thrust_basics", "tiled_matmul", "warp_masks", "warp_shuffle",
+    "shared_static", "spin_between_blocks", "symbols_more", "thrust_basics", "tiled_matmul", "warp_masks",
+    "warp_shuffle", "wmma_matmul",
 ]  # fmt: skip
 
 try:
@@ -58,6 +61,8 @@ def test_every_expected_output_is_recorded_or_derived():
 @pytest.mark.parametrize("name", sorted(path.stem for path in mistakes.FOLDER.glob("*.cu")))
 def test_mistake_is_found(name):
     source = mistakes.FOLDER / f"{name}.cu"
+    if name in CLANG_MISSES and not builder._is_gcc(compiler()):
+        pytest.skip(CLANG_MISSES[name])
     words, lines, _ = mistakes.expectation(source)
     found, said = mistakes.diagnosis(source)
     assert found, f"expected {words} at line {lines}, got:\n{said}"

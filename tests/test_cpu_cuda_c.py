@@ -77,7 +77,7 @@ def test_system_headers_pass_through_untouched():
     [
         ('asm("mov.u32 %0, %laneid;" : "=r"(x));', "inline PTX"),
         ("texture<float, 2> t;", "textures"),
-        ("using namespace nvcuda; nvcuda::wmma::fragment f;", "tensor cores"),
+        ("using namespace nvcuda; wmma::experimental::precision::u4 f;", "4-bit and 1-bit matrices for tensor cores"),
         ("__global__ void k() { __shared__ int x = 3; }", "initial value"),
         ("__global__ void k() { j<<<1, 1>>>(); cudaDeviceSynchronize(); }", "since CUDA 12"),
         ("__global__ void k() { __shared__ int x[2][warpSize]; }", "write 32"),

@@ -1113,6 +1113,58 @@ def symbols_more():
     return f"3 {g(3 * (10 + 20 + 30) / 3)} 4 9\n1\n4\n"
 
 
+@program
+def wmma_types():
+    text = ""
+    for name, m, n, k, elements in (
+        ("half", 16, 16, 16, "16 16 8"), ("half", 32, 8, 16, "16 16 8"), ("half", 8, 32, 16, "16 16 8"),
+        ("bfloat16", 16, 16, 16, "8 8 8"), ("bfloat16", 32, 8, 16, "16 4 8"), ("tf32", 16, 16, 8, "4 4 8"),
+        ("tf32", 16, 16, 8, "4 4 8"), ("signed char", 16, 16, 16, "8 8 8"), ("unsigned char", 8, 32, 16, "4 16 8"),
+        ("double", 8, 8, 4, "1 1 2"),
+    ):  # fmt: skip
+        a = (7 * np.arange(m)[:, None] + 3 * np.arange(k)) % 5
+        b = (2 * np.arange(k)[:, None] + 5 * np.arange(n)) % 7
+        d = 2 * (a @ b) + 1
+        for layout, stored in (("rows", d), ("columns", d.T)):
+            weighted = int(stored.ravel() @ np.arange(1, m * n + 1))
+            text += f"{name} {m}x{n}x{k} {layout}: {weighted}, elements {elements}\n"
+    return text
+
+
+@program
+def wmma_matmul():
+    m, n, k = 40, 24, 56
+    a = (np.arange(m * k) % 9 - 4).reshape(m, k)
+    b = (np.arange(k * n) % 11 - 5).reshape(k, n)
+    c = (np.arange(m * n) % 100).reshape(m, n)
+    c = a @ b - (0.5 * (a @ b) + 2.0 * c)
+    return "".join(row(*map(g, c[i])) for i in range(0, m, 13)) + f"{c.ravel() @ (np.arange(m * n) % 31):.1f}\n"
+
+
+@program
+def wmma_rounding():
+    def tf32(x):  # 11 significant bits, halves away from zero
+        x = float(np.float32(x))
+        quantum = 2.0 ** (math.frexp(x)[1] - 11)
+        return math.copysign(math.floor(abs(x) / quantum + 0.5) * quantum, x)
+
+    def hexadecimal(x):  # C's %a
+        mantissa, exponent = float.hex(x).split("p")
+        mantissa = mantissa.rstrip("0") if "." in mantissa else mantissa
+        return f"{mantissa.removesuffix('.')}p{exponent}"
+
+    text = row(*(hexadecimal(tf32(x)) for x in (1, 0.1, -0.1, 1.00048828125, 1.0004, -1.00048828125, 3.14159265, 1e-20)))
+    text += row(*(g((tf32(1 + (i + 1) / 4096) - 1) * i * 1024) for i in range(16)))
+    i = np.arange(256)
+    product = (i % 3).reshape(16, 16) @ (i % 5).reshape(16, 16).T  # A is halved
+    text += row(*map(g, np.diag(2 * product + 3.0 + 1.0)))
+    sums = [16 * a * b for a in (127, -128) for b in (127, -1)]
+    low, high = -(2**31), 2**31 - 1
+    for start in (0, 0, high - 1000, low + 1000):
+        text += row(*(min(max(start + s, low), high) for s in sums), end="\n")
+    return text
+
+
 PROVENANCE = FOLDER / "provenance.json"
 
 

@@ -1,9 +1,7 @@
-// expect: wmma; line 3; mode: fast
-// Tensor cores are refused when the program is built.
+// expect: 4-bit and 1-bit; line 5; mode: fast
+// Tensor cores have 4-bit whole numbers as an experiment only; what the CPU runtime lacks is refused when the program is built.
 #include <mma.h>
-using namespace nvcuda;
-__global__ void multiply(const half* a) {
-    wmma::fragment<wmma::matrix_a, 16, 16, 16, half, wmma::row_major> f;
-    wmma::load_matrix_sync(f, a, 16);
+__global__ void multiply() {
+    nvcuda::wmma::fragment<nvcuda::wmma::matrix_a, 8, 8, 32, nvcuda::wmma::experimental::precision::s4, nvcuda::wmma::row_major> f;
 }
 int main() {}

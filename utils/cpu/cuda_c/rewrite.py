@@ -46,7 +46,7 @@ UNSUPPORTED = {
     "cudaBindTexture2D": "textures", "cudaBindTextureToArray": "textures", "cudaSurfaceObject_t": "surfaces",
     "surf2Dread": "surfaces", "surf2Dwrite": "surfaces", "cudaMallocArray": "texture arrays",
     "cudaArray": "texture arrays", "cudaArray_t": "texture arrays", "cudaMalloc3DArray": "texture arrays",
-    "wmma": "tensor cores (wmma)", "cudaGraphicsGLRegisterBuffer": "OpenGL",
+    "experimental": "4-bit and 1-bit matrices for tensor cores", "cudaGraphicsGLRegisterBuffer": "OpenGL",
 }  # fmt: skip
 TYPE_WORDS = {"int", "float", "double", "char", "short", "long", "unsigned", "signed", "bool", "void", "const",
               "volatile", "size_t", "auto"}  # fmt: skip
@@ -267,7 +267,7 @@ class Rewriter:
             if t.text in UNSUPPORTED:
                 if t.text == "texture" and following != "<":
                     continue
-                if t.text == "wmma" and (i < 2 or tokens[i - 2].text != "nvcuda"):
+                if t.text == "experimental" and (i < 2 or tokens[i - 2].text != "wmma"):
                     continue
                 raise error(t, f"the CPU runtime has no {UNSUPPORTED[t.text]} ('{t.text}'): this program needs a GPU")
             if t.text in ("asm", "__asm__", "__asm"):

@@ -406,6 +406,19 @@ void part(Meeting* m) {
   if (--m->leaving == 0) worker.free_meetings.push_back(m);
 }
 
+void warp_incomplete(unsigned present, const char* name, Site at) {
+  report("warp-incomplete", at, "wmma's %s() needs all 32 lanes of the warp, but only %d of them take part: the others have ended, "
+         "or the block's number of threads is no multiple of 32", name, __builtin_popcount(present));
+  abandon_grid(cudaErrorIllegalInstruction);
+}
+
+void check_matrix(const void* p, size_t row_bytes, const char* name, Site at) {
+  if (!checking || (size_t(p) % 32 == 0 && row_bytes % 16 == 0)) return;
+  report("misaligned", at, "wmma's %s() is given the address %p and rows that begin every %zu bytes: the address must be a "
+         "multiple of 32, the distance of the rows a multiple of 16", name, p, row_bytes);
+  abandon_grid(cudaErrorMisalignedAddress);
+}
+
 unsigned active_lanes(const void* place, Site at) {
   if (!hot.block) return 1;
   Thread* t = current_thread();

@@ -5,7 +5,7 @@
 #include "sync.h"
 
 namespace cuda_cpu {
-enum WarpOp { op_sync, op_shuffle, op_vote, op_match, op_reduce, op_active };
+enum WarpOp { op_sync, op_shuffle, op_vote, op_match, op_reduce, op_product, op_active };
 
 struct Meeting {
   unsigned mask, arrived, leaving;
@@ -24,6 +24,9 @@ CUDA_CPU_UNCHECKED inline Meeting* meet(unsigned mask, WarpOp op, unsigned long 
   return s.thread->meeting;
 }
 void part(Meeting* m);
+// For include/lib/mma.h: a matrix operation without all 32 lanes; with --check, whether the memory of a matrix is aligned.
+[[noreturn]] void warp_incomplete(unsigned present, const char* name, Site at);
+void check_matrix(const void* p, size_t row_bytes, const char* name, Site at);
 unsigned active_lanes(const void* place, Site at);
 // Old code lets the lanes of a warp exchange values through volatile shared memory without __syncwarp(), which relies on
 // their running in step. rewrite.py puts this behind each store of that kind: those that run together wait for each other
