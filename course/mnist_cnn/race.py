@@ -421,9 +421,14 @@ PARTS = {"prepare": prepare, "build": build, "warm": warm, "gate": gate, "step":
 
 
 def merge(entries) -> Path:
-    """Add entries to this GPU's results file, where what was measured before with the same driver stays. Its path."""
+    """Add entries to this GPU's results file, where what was measured before with the same driver stays. Its path.
+
+    Trials (see assets/results/README.md) have served their purpose once a race is there.
+    """
     gpu, new = results.this_gpu(), {entry["name"] for entry in entries}
-    kept = [e for e in results.load() if e["gpu"] == gpu["name"] and e["driver"] == gpu["driver"] and e["name"] not in new]
+    raced = any(name.startswith("mnist/step/") for name in new)
+    kept = [e for e in results.load() if e["gpu"] == gpu["name"] and e["driver"] == gpu["driver"] and e["name"] not in new
+            and not (raced and e["name"].startswith("mnist/trial"))]
     return results.write(gpu, kept + entries)
 
 
