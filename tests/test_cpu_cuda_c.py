@@ -178,6 +178,7 @@ MACROS = ["-DN=3", "-DT=4", "-DM=2", "-DK=5", "-DP=1", "-DF=2", "-DBLOCK=64", "-
 USES_MACROS = """#include <cstdio>
 #include <cooperative_groups.h>
 #include <cuda_fp16.h>
+#include <mma.h>
 __global__ void k(int* p) {
   auto tile = cooperative_groups::tiled_partition<TILE>(cooperative_groups::this_thread_block());
   p[tid] = tile.shfl(ADD(N, M), 0) + H;

@@ -43,6 +43,7 @@ template <> struct MatrixType<wmma::precision::tf32> { using Kept = float; using
 template <> struct MatrixType<signed char> { using Kept = signed char; using Sum = int; };
 template <> struct MatrixType<unsigned char> { using Kept = unsigned char; using Sum = int; };
 template <> struct MatrixType<double> { using Kept = double; using Sum = double; };
+template <class T> using Kept = typename MatrixType<T>::Kept;
 
 template <class Use, int M, int N, int K, class T, class Layout>
 constexpr bool fragment_offered() {
@@ -60,7 +61,7 @@ constexpr bool sums_offered = is_one_of<T, __half> ? is_one_of<Sum, __half, floa
 
 // An operand as the tensor core sees it: of a float that is taken for TF32 it ignores the lowest 13 bits.
 template <class T>
-CUDA_CPU_UNCHECKED inline typename MatrixType<T>::Sum operand(typename MatrixType<T>::Kept x) {
+CUDA_CPU_UNCHECKED inline typename MatrixType<T>::Sum operand(Kept<T> x) {
   if constexpr (std::is_same_v<T, wmma::precision::tf32>) return float_of(bits_of(x) & 0xffffe000u);
   else return x;
 }
@@ -82,22 +83,24 @@ class fragment<Use, M, N, K, T, Layout, std::enable_if_t<::cuda_cpu::fragment_of
  public:
   static constexpr int rows_ = std::is_same_v<Use, matrix_b> ? K : M, columns_ = std::is_same_v<Use, matrix_a> ? K : N;
   typedef T element_type;
-  typedef typename ::cuda_cpu::MatrixType<T>::Kept storage_element_type;
+  typedef ::cuda_cpu::Kept<T> storage_element_type;
   // An operand of half precision has 16 elements in each lane; where the matrix has fewer, they are there more than once.
-  enum { num_elements = std::is_same_v<T, __half> && !std::is_void_v<Layout> ? 16 : rows_ * columns_ / 32, num_storage_elements = num_elements };
+  enum {
+    num_elements = std::is_same_v<T, __half> && !std::is_void_v<Layout> ? 16 : rows_ * columns_ / 32,
+    num_storage_elements = num_elements
+  };
   storage_element_type x[num_storage_elements];
 };
 
 template <class Use, int M, int N, int K, class T, class Layout>
-__device__ inline void fill_fragment(fragment<Use, M, N, K, T, Layout>& f,
-                                     const typename ::cuda_cpu::MatrixType<T>::Kept& value) {
+__device__ inline void fill_fragment(fragment<Use, M, N, K, T, Layout>& f, const ::cuda_cpu::Kept<T>& value) {
   for (auto& x : f.x) x = value;
 }
 
 // ---- memory: every lane loads and stores its own elements, in the caller's line
 template <class Use, int M, int N, int K, class T, class Layout, class = std::enable_if_t<!std::is_void_v<Layout>>>
 __device__ __attribute__((always_inline)) inline void load_matrix_sync(
-    fragment<Use, M, N, K, T, Layout>& f, const typename ::cuda_cpu::MatrixType<T>::Kept* memory, unsigned ld, CUDA_CPU_HERE) {
+    fragment<Use, M, N, K, T, Layout>& f, const ::cuda_cpu::Kept<T>* memory, unsigned ld, CUDA_CPU_HERE) {
   ::cuda_cpu::whole_warp("load_matrix_sync", at);
   ::cuda_cpu::check_matrix(memory, ld * sizeof(*memory), "load_matrix_sync", at);
   for (int i = 0; i < f.num_elements; ++i) {
@@ -106,8 +109,8 @@ __device__ __attribute__((always_inline)) inline void load_matrix_sync(
   }
 }
 template <int M, int N, int K, class T>
-__device__ __attribute__((always_inline)) inline void load_matrix_sync(fragment<accumulator, M, N, K, T>& f, const T* memory,
-                                                                       unsigned ld, layout_t layout, CUDA_CPU_HERE) {
+__device__ __attribute__((always_inline)) inline void load_matrix_sync(
+    fragment<accumulator, M, N, K, T>& f, const ::cuda_cpu::Kept<T>* memory, unsigned ld, layout_t layout, CUDA_CPU_HERE) {
   ::cuda_cpu::whole_warp("load_matrix_sync", at);
   ::cuda_cpu::check_matrix(memory, ld * sizeof(*memory), "load_matrix_sync", at);
   for (int i = 0; i < f.num_elements; ++i) {
@@ -116,8 +119,8 @@ __device__ __attribute__((always_inline)) inline void load_matrix_sync(fragment<
   }
 }
 template <int M, int N, int K, class T>
-__device__ __attribute__((always_inline)) inline void store_matrix_sync(T* memory, const fragment<accumulator, M, N, K, T>& f,
-                                                                        unsigned ld, layout_t layout, CUDA_CPU_HERE) {
+__device__ __attribute__((always_inline)) inline void store_matrix_sync(
+    ::cuda_cpu::Kept<T>* memory, const fragment<accumulator, M, N, K, T>& f, unsigned ld, layout_t layout, CUDA_CPU_HERE) {
   ::cuda_cpu::whole_warp("store_matrix_sync", at);
   ::cuda_cpu::check_matrix(memory, ld * sizeof(*memory), "store_matrix_sync", at);
   for (int i = 0; i < f.num_elements; ++i) {
