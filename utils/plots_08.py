@@ -69,8 +69,8 @@ def nested(events) -> list[tuple[str, int, float, float]]:
 # ---- the roofline -------------------------------------------------------------------------------------------------
 
 
-def roofs() -> tuple[dict[str, float], dict[str, float], str]:
-    """(bytes per second, FLOP per second, whose): measured on this GPU, else recorded on one, else from a datasheet.
+def roofs(datasheet: str = "H100 SXM") -> tuple[dict[str, float], dict[str, float], str]:
+    """(bytes per second, FLOP per second, whose): measured on this GPU, else recorded on one, else from a GPU's datasheet.
 
     The two dicts name each roof; what is measured is a copy and the library's matrix products.
     """
@@ -87,10 +87,10 @@ def roofs() -> tuple[dict[str, float], dict[str, float], str]:
                 f"recorded on {found[0]['gpu']}, {found[0]['date'][:10]}")
     from utils.plots_04 import generations
 
-    gpu = next(g for g in generations()["gpus"] if g["gpu"] == "H100 SXM")
+    gpu = next(g for g in generations()["gpus"] if g["gpu"] == datasheet)
     return ({"memory": gpu["bandwidth_gb_s"] * 1e9},
             {"fp32 units": gpu["fp32_tflops"] * 1e12, "tensor cores, 16 bit": gpu["tensor16_tflops"] * 1e12},
-            "datasheet of the H100 SXM, nothing measured")
+            f"datasheet of the {datasheet}, nothing measured")
 
 
 def rate_of(timing) -> float | None:

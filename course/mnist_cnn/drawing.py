@@ -73,6 +73,9 @@ def _widget_class():
         pixels = traitlets.List(trait=traitlets.Int()).tag(sync=True)
         answer = traitlets.Unicode("Draw a digit: the answer comes when you lift the mouse.").tag(sync=True)
 
+        def __repr__(self):  # what a page shows in its place
+            return "A square to draw in; it needs a running notebook."
+
     return Square
 
 
