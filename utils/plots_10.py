@@ -93,7 +93,8 @@ def ladder_chart(shares: dict[str, float], title: str, other: Set[str] = frozens
     axes = fig.add_subplot()
     colours = [BLOCK_COLOURS[1] if name in other else ACCENT for name in shares]
     bars = axes.barh(list(shares), [100 * share for share in shares.values()], color=colours, height=0.7)
-    axes.bar_label(bars, [f"{share:.1%}" for share in shares.values()], padding=3, fontsize=8.5)
+    axes.bar_label(bars, [f"{share:.1%}" for share in shares.values()], padding=3, fontsize=8.5,
+                   bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.6})  # legible on cuBLAS's line
     axes.axvline(100, color=ALARM, linewidth=1.2)
     axes.set(xlim=(0, 118), xlabel="% of cuBLAS's speed on the same matrices (line: cuBLAS)")
     axes.tick_params(axis="y", labelsize=8.5)
