@@ -24,7 +24,7 @@ CLANG_MISSES = {"misaligned_float4": "clang++ copies a float4 as four floats, an
 # The slow checks need builds of their own: only programs that share memory in one way or another run with them.
 CHECKED = [
     "atomics_cas", "atomics_int", "barrier_counts", "cg_grid", "cg_tile", "cub_block", "fence_last_block",
-    "half2", "histogram_shared", "producer_consumer", "scan_block", "shared_extern", "shared_kinds",
+    "half2", "histogram_shared", "memory_functions", "producer_consumer", "scan_block", "shared_extern", "shared_kinds",
     "shared_static", "spin_between_blocks", "symbols_more", "thrust_basics", "tiled_matmul", "warp_masks",
     "warp_shuffle", "wmma_matmul",
 ]  # fmt: skip

@@ -611,6 +611,12 @@ def occupancy():
 
 
 @program
+def memory_functions():
+    out = [100 * i for i in range(32)]
+    return f"{out[0]} {out[31]} {sum(out)}\n"
+
+
+@program
 def errors():
     invalid = "1 cudaErrorInvalidValue"  # 9, cudaErrorInvalidConfiguration, before CUDA 13
     return f"""at the start: 0 cudaSuccess

@@ -224,7 +224,8 @@ def _volatile_flags(command: list[str]) -> list[str]:
 
 # The checks' own functions take the place of the sanitizers' libraries: see runtime/checks.cpp.
 CHECK_FLAGS = ["-fsanitize=thread,bounds,alignment,integer-divide-by-zero", "-fsanitize-recover=all",
-               "-fno-omit-frame-pointer"]  # fmt: skip
+               "-fno-omit-frame-pointer", "-fno-builtin-memset", "-fno-builtin-memcpy",
+               "-fno-builtin-memmove"]  # fmt: skip
 
 
 def _atomically(target: Path, make) -> Path:

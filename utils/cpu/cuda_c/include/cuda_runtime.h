@@ -12,6 +12,19 @@
 #define __CUDACC_VER_MAJOR__ 13
 #define __CUDACC_VER_MINOR__ 0
 #define __CUDACC_EXTENDED_LAMBDA__ 1
+#ifndef CUDA_CPU_RUNTIME  // the runtime's own sources
+// The C library's own copies are not instrumented, so the slow checks could not see them: a program calls the runtime's.
+#ifdef __APPLE__
+#define CUDA_CPU_OWN(name) __asm__("_cuda_cpu_" name)
+#else
+#define CUDA_CPU_OWN(name) __asm__("cuda_cpu_" name)
+#endif
+extern "C" {
+void* memset(void*, int, decltype(sizeof 0)) noexcept CUDA_CPU_OWN("memset");
+void* memcpy(void*, const void*, decltype(sizeof 0)) noexcept CUDA_CPU_OWN("memcpy");
+void* memmove(void*, const void*, decltype(sizeof 0)) noexcept CUDA_CPU_OWN("memmove");
+}
+#endif
 #include <cassert>
 #include <cstddef>
 #include <cstdint>

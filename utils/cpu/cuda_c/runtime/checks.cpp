@@ -383,11 +383,26 @@ ACCESSES(2)
 ACCESSES(4)
 ACCESSES(8)
 ACCESSES(16)
-HOOK __tsan_read_range(char* p, size_t n) {
-  for (size_t i = 0; i < n; i += 16) access(p + i, unsigned(n - i < 16 ? n - i : 16), false, false, CODE);
+static void range(const void* memory, size_t n, bool write, const void* code) {
+  const char* p = static_cast<const char*>(memory);
+  for (size_t i = 0; i < n; i += 16) access(p + i, unsigned(n - i < 16 ? n - i : 16), write, false, code);
 }
-HOOK __tsan_write_range(char* p, size_t n) {
-  for (size_t i = 0; i < n; i += 16) access(p + i, unsigned(n - i < 16 ? n - i : 16), true, false, CODE);
+HOOK __tsan_read_range(char* p, size_t n) { range(p, n, false, CODE); }
+HOOK __tsan_write_range(char* p, size_t n) { range(p, n, true, CODE); }
+#define COPY extern "C" __attribute__((visibility("default"))) void*
+COPY cuda_cpu_memset(void* to, int value, size_t n) {
+  range(to, n, true, CODE);
+  return memset(to, value, n);
+}
+COPY cuda_cpu_memcpy(void* to, const void* from, size_t n) {
+  range(from, n, false, CODE);
+  range(to, n, true, CODE);
+  return memcpy(to, from, n);
+}
+COPY cuda_cpu_memmove(void* to, const void* from, size_t n) {
+  range(from, n, false, CODE);
+  range(to, n, true, CODE);
+  return memmove(to, from, n);
 }
 HOOK __tsan_init() {}
 HOOK __tsan_func_entry(void*) {}

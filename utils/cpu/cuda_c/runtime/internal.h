@@ -5,6 +5,7 @@
 #include <mutex>
 #include <string>
 #include <vector>
+#define CUDA_CPU_RUNTIME
 #include "../include/cuda_runtime.h"
 
 namespace cuda_cpu {
