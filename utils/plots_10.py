@@ -76,8 +76,12 @@ def recorded_line(path: str) -> str:
 
 
 def table(known: dict) -> str:
-    """Speed beside error for everything in {(kind, n, rung): Measured} whose error is known; "" where nothing is."""
+    """Speed beside error for everything in {(kind, n, rung): Measured} whose error is known; "" where nothing is.
+
+    By type and size, the slowest first.
+    """
     rows = [(kind, n, rung, found) for (kind, n, rung), found in known.items() if found.error is not None]
+    rows.sort(key=lambda row: (("fp32", "tf32", "bf16").index(row[0]), row[1], row[3].rate))
     lines = [f"{kind}  {n:5}  {rung:16} {found.rate / 1e12:8.2f} TFLOP/s {found.share:7.1%} of cuBLAS   error {found.error:.1e}"
              for kind, n, rung, found in rows]
     return "\n".join(lines)
