@@ -137,7 +137,7 @@ def pip_install(lines, kind):
 
 
 def in_use():
-    """What this session has imported already of the packages that compile kernels."""
+    """What this kernel has imported already of the packages that compile kernels."""
     return sorted({"numba", "llvmlite", "cuda.bindings", "cuda.core"} & set(sys.modules))
 
 
