@@ -95,19 +95,12 @@ def record(paths: list[Path], budget: float, *, measure: bool = True) -> list[st
                 continue
             found = results.read_lines(lines)
             if found:  # written at once: a later notebook, or whoever stops the command, must not cost what was measured
-                written = keep(found)
+                written = results.add(found)
             print(f"{time.monotonic() - begun:.0f} s, {len(found)} results")
         del os.environ[results.RECORD]
     if written:
         print("wrote", written.relative_to(ROOT))
     return failures
-
-
-def keep(entries: list[dict]) -> Path:
-    """Add entries to this GPU's results file. Older ones of other names stay, if measured with the same driver."""
-    gpu, new = results.this_gpu(), {e["name"] for e in entries}
-    old = [e for e in results.load() if e["gpu"] == gpu["name"] and e["driver"] == gpu["driver"] and e["name"] not in new]
-    return results.write(gpu, old + entries)
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -2,7 +2,7 @@
 
 Notebooks read them with `load` and `find`. While the recording command runs, it names a file of JSON lines in
 the environment variable ``CUDA_COURSE_RECORD``; the helpers add to it with `append`, and the command turns it
-into a results file with `read_lines` and `write`.
+into a results file with `read_lines` and `add`.
 """
 
 import functools
@@ -222,3 +222,14 @@ def write(gpu_info: dict, entries: list[dict], path=None) -> Path:
     os.chmod(file.name, 0o644)
     os.replace(file.name, path)
     return path
+
+
+def add(entries: list[dict], *, without: str | None = None) -> Path:
+    """Add entries to this GPU's results file and return its path.
+
+    Older ones of other names stay, if measured with the same driver and their name does not begin with `without`.
+    """
+    gpu, new = this_gpu(), {entry["name"] for entry in entries}
+    old = [e for e in load() if e["gpu"] == gpu["name"] and e["driver"] == gpu["driver"] and e["name"] not in new
+           and not (without and e["name"].startswith(without))]
+    return write(gpu, old + entries)

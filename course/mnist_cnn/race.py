@@ -425,11 +425,8 @@ def merge(entries) -> Path:
 
     Trials (see assets/results/README.md) have served their purpose once a race is there.
     """
-    gpu, new = results.this_gpu(), {entry["name"] for entry in entries}
-    raced = any(name.startswith("mnist/step/") for name in new)
-    kept = [e for e in results.load() if e["gpu"] == gpu["name"] and e["driver"] == gpu["driver"] and e["name"] not in new
-            and not (raced and e["name"].startswith("mnist/trial"))]
-    return results.write(gpu, kept + entries)
+    raced = any(entry["name"].startswith("mnist/step/") for entry in entries)
+    return results.add(entries, without="mnist/trial" if raced else None)
 
 
 def passed_gate(entries) -> list[str]:
