@@ -1,10 +1,8 @@
 """Pictures and facts of chapter 10, The matmul ladder."""
 
-import json
 import re
 from collections.abc import Set
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
@@ -12,7 +10,6 @@ from utils import results
 from utils.hardware import gpu, has_gpu
 from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, IDLE, INK, figure
 
-DATA = Path(__file__).resolve().parent.parent / "assets" / "data" / "gpu_generations.json"
 #: fp32 units an SM where they are not 128 (Programming Guide, Compute Capabilities, "Arithmetic Instructions").
 FP32_UNITS = {(7, 5): 64, (8, 0): 64}
 
@@ -41,9 +38,11 @@ def fp32_roofs() -> tuple[str, float, float]:
         peak = device.MULTIPROCESSOR_COUNT * units * 2 * hertz
         what = f"{device.MULTIPROCESSOR_COUNT} SMs × {units} units × 2 × {hertz / 1e9:.2f} GHz"
         return f"{gpu().name}: {what} = {peak / 1e12:.1f} TFLOP/s", peak, copy_bandwidth()
-    card = next(card for card in json.loads(DATA.read_text())["gpus"] if card["gpu"] == "H200")
-    peak = card["fp32_tflops"]["value"] * 1e12
-    return f"no GPU here; H200, data sheet: {peak / 1e12:.0f} TFLOP/s", peak, card["bandwidth_gb_s"]["value"] * 1e9
+    from utils.plots_04 import generations
+
+    card = next(card for card in generations()["gpus"] if card["gpu"] == "H200")
+    peak = card["fp32_tflops"] * 1e12
+    return f"no GPU here; H200, data sheet: {peak / 1e12:.0f} TFLOP/s", peak, card["bandwidth_gb_s"] * 1e9
 
 
 # ---- recorded results ---------------------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ from traitlets.config import Config
 from course.publish.lexer import CellLexer
 from course.publish.mathml import mathml
 from course.publish.stills import stills
+from utils.record import notebooks
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 OURS = Path(__file__).resolve().parent / "deck"
@@ -55,11 +56,6 @@ class Exporter(SlidesExporter):
                             attachments=context.get("cell", {}).get("attachments", {}),
                             path=context["resources"]["metadata"].get("path", ""))
         return MarkdownWithMath(renderer=renderer).render(source)
-
-
-def notebooks():
-    """The start page and the chapters that are written."""
-    return [ROOT / "course" / "index.ipynb", *sorted((ROOT / "chapters").glob("[0-9]*.ipynb"))]
 
 
 def deck(path):
