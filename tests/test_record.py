@@ -84,3 +84,13 @@ def test_outputs_without_a_gpu_are_no_results(gpu, tmp_path, monkeypatch, capsys
 def test_all_notebooks_are_found():
     names = [p.name for p in record.notebooks()]
     assert names[0] == "index.ipynb" and "05_first_kernels.ipynb" in names and names[1:] == sorted(names[1:])
+
+
+def test_outputs_tell_of_the_chapter_only(gpu, tmp_path):
+    path = notebook(tmp_path / "01_a.ipynb", "import warnings\nwarnings.warn_explicit('slow', UserWarning, '/opt/me/x.py', 3)",
+                    "import sys\nprint('kept', file=sys.stderr)",
+                    "display({'text/plain': 'timing:   0%|          | 0/10'}, raw=True)\nprint('100 %')")
+    assert record.main([str(path)]) == 0
+    outputs = [cell.outputs for cell in nbformat.read(path, 4).cells]
+    assert outputs[0] == []
+    assert [o.text for o in outputs[1] + outputs[2]] == ["kept\n", "100 %\n"]

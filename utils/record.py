@@ -63,11 +63,28 @@ def execute(path: Path, timeout: int) -> None:
     except Exception as error:  # of a cell, or of the notebook's kernel
         lines = re.sub(r"\x1b\[[0-9;]*m", "", str(error)).strip().splitlines()  # without colours
         raise Failed(f"{cell}: {lines[-1] if lines else type(error).__name__}") from error
-    # The Python version of this machine stays out of the file.
-    notebook.metadata["language_info"] = {"name": "python"}
+    tidy(notebook)
     partial = path.with_suffix(".ipynb.part")
     nbformat.write(notebook, partial)
     partial.replace(path)
+
+
+PYTHON_WARNING = re.compile(r"^\S+\.py:\d+: \w*Warning: .*\n(?:  .*\n?)?", re.MULTILINE)
+PROGRESS_BAR = re.compile(r"\d+%\|")
+
+
+def tidy(notebook) -> None:
+    """Leave out what tells of this run instead of the chapter: Python's version, its warnings, which name folders of this
+    machine, and progress bars, whose kept output stands at 0 %. In place."""
+    notebook.metadata["language_info"] = {"name": "python"}
+    for cell in notebook.cells:
+        if cell.cell_type != "code":
+            continue
+        for output in cell.outputs:
+            if output.get("name") == "stderr":
+                output.text = PYTHON_WARNING.sub("", output.text)
+        cell.outputs = [output for output in cell.outputs if output.get("text") != ""
+                        and not PROGRESS_BAR.search(output.get("data", {}).get("text/plain", ""))]
 
 
 def record(paths: list[Path], budget: float, *, measure: bool = True) -> list[str]:
