@@ -98,6 +98,8 @@ def test_it_agrees_with_nvidias_header(tmp_path):
     answers = subprocess.run([tmp_path / "oracle"], input=lines, text=True, capture_output=True, check=True).stdout.split()
     assert len(answers) == len(questions)
     for (cc, _, *launch), answer in zip(questions, answers, strict=True):
+        if answer == "-2":  # CUDA_OCC_ERROR_UNKNOWN_DEVICE: a header older than this GPU
+            continue
         assert occupancy(cc, *launch).blocks == int(answer), (cc, launch)
     assert len(set(answers)) > 10
 

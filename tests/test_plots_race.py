@@ -54,14 +54,6 @@ def test_the_table_marks_the_best_mode(some):
     assert "| PyTorch graph tf32 | **256.0 ± 1.0** |" in table._repr_markdown_() and "G, 2026" in repr(table)
 
 
-def test_trials_are_called_trials(monkeypatch):
-    monkeypatch.setattr(results, "load", lambda: [dict(e, name=e["name"].replace("step", "trial")) for e in ENTRIES[:5]])
-    monkeypatch.setattr(hardware, "gpu", lambda: None)
-    table = plots_race.race_table()
-    assert table.rows[-1] == ["ours, bf16", "64.0 ± 1.0", "–"] and "is an estimate" in table.note
-    assert plots_race.race_chart().axes[0].get_title().endswith("(trials)")
-
-
 def test_the_chart_says_what_it_shows(some):
     fig = plots_race.race_chart()
     assert "4.0 at batch 64" in fig.alt and len(fig.axes[0].lines) == 3

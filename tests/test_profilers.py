@@ -169,3 +169,14 @@ def test_recorded_reports_are_sound():
         assert {"gpu", "driver", "date", "versions", "command"} <= set(head), path
         assert "/home/" not in path.read_text() and "/root/" not in path.read_text(), path
     assert sum(path.stat().st_size for path in found) < 1_000_000
+
+
+def test_cuda_gdb_without_its_words_about_the_host():
+    text = """[Thread debugging using libthread_db enabled]
+Using host libthread_db library "/lib/x86_64-linux-gnu/libthread_db.so.1".
+[New Thread 0x7ffff1bb3000 (LWP 1124)]
+[Switching focus to CUDA kernel 0, grid 1, block (0,0,0), thread (0,0,0), device 0, sm 124, warp 0, lane 0]
+$1 = {x = 3, y = 0, z = 0}
+[Thread 0x7ffff08e2000 (LWP 1125) exited]
+"""
+    assert profilers.on_device(text).splitlines() == [text.splitlines()[3], "$1 = {x = 3, y = 0, z = 0}"]

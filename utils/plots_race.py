@@ -58,18 +58,9 @@ class Table:
 # ---- the race -----------------------------------------------------------------------------------------------------
 
 
-#: What stands below times that no race has recorded: it says what they are.
-TRIALS = ("These are trials, made before the whole race was recorded: PyTorch's modes in one run, ours in another, on the same "
-          "kind of GPU. What lies between them is an estimate; `make race` measures all in one run.")
-
-
-def race() -> tuple[dict[str, dict], str]:
-    """The race's entries as "64/ours/bf16" and so on, and a sentence on them; trials where no race has been recorded."""
-    entries = recorded("mnist/step/")
-    if entries:
-        return entries, "Median ± half the interquartile range."
-    trials = recorded("mnist/trial/")
-    return trials, TRIALS if trials else ""
+def race() -> dict[str, dict]:
+    """The race's entries as "64/ours/bf16" and so on."""
+    return recorded("mnist/step/")
 
 
 def times(entries: Mapping[str, dict]) -> dict[str, dict[int, dict]]:
@@ -102,7 +93,7 @@ def label_of(rival: str) -> str:
 
 def race_table() -> Table:
     """Every rival's time for a step at every batch size, PyTorch's best in bold, and how much faster ours is."""
-    entries, note = race()
+    entries = race()
     rivals = times(entries)
     best = best_of_pytorch(rivals)
     rows = []
@@ -118,12 +109,12 @@ def race_table() -> Table:
     if any(speedups):
         rows.append(["PyTorch's best ÷ ours", *(f"**{e['value']:.2f}×**" if e else "–" for e in speedups)])
     return Table(["µs a step", *(f"batch {batch:,}" for batch in best)], rows,
-                 f"{origin(entries)}. {note}".strip())
+                 origin(entries) + (". Median ± half the interquartile range." if rows else ""))
 
 
 def race_chart():
     """Time of a step against the batch size: every mode of PyTorch, and ours."""
-    entries, note = race()
+    entries = race()
     rivals = times(entries)
     best = best_of_pytorch(rivals)
     known = {batch: entries.get(f"{batch}/speedup_over_pytorch_best") for batch in best}
@@ -144,7 +135,7 @@ def race_chart():
     for batch, factor in speedups.items():
         axes.annotate(f"{factor:.1f}×", (batch, rivals["ours/bf16"][batch]["value"]), xytext=(0, -15),
                       textcoords="offset points", ha="center", fontsize=9, color=ALARM)
-    axes.set(xlabel="batch size", ylabel="µs a step", title=origin(entries) + (" (trials)" if note == TRIALS else ""))
+    axes.set(xlabel="batch size", ylabel="µs a step", title=origin(entries))
     axes.margins(y=0.12)
     axes.set(xscale="log", yscale="log")
     axes.set_xticks(list(best), [f"{b:,}" for b in best])

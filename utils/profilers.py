@@ -186,7 +186,7 @@ def cuda_gdb(script: str | Path, program: str, name: str) -> Report:
     def run():
         return _run("cuda-gdb", ["-nx", "-q", "-batch", "-x", str(script), program], may_fail=True)
 
-    return _report(Report, "cuda-gdb", f"{name}.cuda-gdb.txt", f"cuda-gdb -batch -x {script} {program}", run)
+    return _report(Report, "cuda-gdb", f"{name}.cuda-gdb.txt", f"cuda-gdb -batch -x {script} {program}", run, clean=on_device)
 
 
 def nvidia_smi(*arguments: str, name: str) -> Report:
@@ -267,6 +267,12 @@ def _without_folders(text: str) -> str:
     the Python interpreter loses its folder."""
     text = re.sub(r"(?<![\w.])/[\w./+-]*?/(?=build/)", "", text)
     return re.sub(r"(?<![\w.])/[\w./+-]*/bin/(python[\d.]*)", lambda found: found[1].ljust(len(found[0])), text)
+
+
+def on_device(text: str) -> str:
+    """cuda-gdb's answers without what it says about threads and libraries of the host."""
+    host = re.compile(r"\[(New|Thread|Detaching)\b|Using host libthread_db")
+    return "\n".join(line for line in text.strip().splitlines() if not host.match(line))
 
 
 def essence(text: str) -> str:

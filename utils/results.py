@@ -224,12 +224,8 @@ def write(gpu_info: dict, entries: list[dict], path=None) -> Path:
     return path
 
 
-def add(entries: list[dict], *, without: str | None = None) -> Path:
-    """Add entries to this GPU's results file and return its path.
-
-    Older ones of other names stay, if measured with the same driver and their name does not begin with `without`.
-    """
+def add(entries: list[dict]) -> Path:
+    """Add entries to this GPU's results file and return its path. Older ones of other names stay, if of the same driver."""
     gpu, new = this_gpu(), {entry["name"] for entry in entries}
-    old = [e for e in load() if e["gpu"] == gpu["name"] and e["driver"] == gpu["driver"] and e["name"] not in new
-           and not (without and e["name"].startswith(without))]
+    old = [e for e in load() if e["gpu"] == gpu["name"] and e["driver"] == gpu["driver"] and e["name"] not in new]
     return write(gpu, old + entries)

@@ -2,6 +2,7 @@
 
     python -m course.mnist_cnn.program ours [--batch 128] [--lr 0.05]
     python -m course.mnist_cnn.program graph_tf32          any mode of course.mnist_cnn.pytorch_modes
+    python -m course.mnist_cnn.program ours --steps 3      so many steps and no target: short enough for compute-sanitizer
 
 Chapter 17 times such programs as a user would: with a stopwatch from the command to the prompt. Both sides start from the
 same weights, take the same batches in the same order, and look at the test digits after every epoch.
@@ -55,14 +56,14 @@ def pinned(*shape: int) -> np.ndarray:
     return np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(pointer.value)).reshape(shape)
 
 
-def train_ours(train, test, batch, lr) -> list[float]:
+def train_ours(train, test, batch, lr, epochs=MOST_EPOCHS) -> list[float]:
     """Our trainer; the accuracy after every epoch."""
     from course.mnist_cnn import fast
 
     accuracies = []
     with fast.Trainer(starting_weights(0), batch, lr) as trainer:
         images, labels = pinned(*train[0].shape), pinned(len(train[1]))
-        for epoch in range(MOST_EPOCHS):
+        for epoch in range(epochs):
             trainer.synchronize()  # the last epoch's batches have been copied: their memory is free again
             for k, chosen in enumerate(orders(len(train[0]), batch, epoch)):
                 here = slice(k * batch, (k + 1) * batch)
@@ -78,7 +79,7 @@ def train_ours(train, test, batch, lr) -> list[float]:
     return accuracies
 
 
-def train_pytorch(train, test, batch, lr, mode) -> list[float]:
+def train_pytorch(train, test, batch, lr, mode, epochs=MOST_EPOCHS) -> list[float]:
     """PyTorch in one mode; the accuracy after every epoch."""
     import torch
 
@@ -88,7 +89,7 @@ def train_pytorch(train, test, batch, lr, mode) -> list[float]:
     trainer, accuracies = Trainer(starting_weights(0), batch, lr, MODES[mode]), []
     images = torch.empty(train[0].shape, dtype=torch.uint8, pin_memory=True)
     labels = torch.empty(len(train[1]), dtype=torch.uint8, pin_memory=True)
-    for epoch in range(MOST_EPOCHS):
+    for epoch in range(epochs):
         torch.cuda.synchronize()
         with precision(trainer.mode):
             for k, chosen in enumerate(orders(len(train[0]), batch, epoch)):
@@ -108,14 +109,17 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("trainer", help='"ours", or a mode of PyTorch such as "graph_tf32"')
     parser.add_argument("--batch", type=int, default=128)
     parser.add_argument("--lr", type=float, default=0.05)
+    parser.add_argument("--steps", type=int, help="only so many steps, and no target")
     options = parser.parse_args(arguments)
-    train, test = data.mnist("train"), data.mnist("test")
+    train, test, epochs = data.mnist("train"), data.mnist("test"), MOST_EPOCHS
+    if options.steps:
+        train, test, epochs = [a[:options.steps * options.batch] for a in train], [a[:TEST_BATCH] for a in test], 1
     if options.trainer == "ours":
-        accuracies = train_ours(train, test, options.batch, options.lr)
+        accuracies = train_ours(train, test, options.batch, options.lr, epochs)
     else:
-        accuracies = train_pytorch(train, test, options.batch, options.lr, options.trainer)
+        accuracies = train_pytorch(train, test, options.batch, options.lr, options.trainer, epochs)
     print("accuracy after each epoch:", " ".join(f"{a:.2%}" for a in accuracies))
-    return 0 if accuracies[-1] >= TARGET else 1
+    return 0 if options.steps or accuracies[-1] >= TARGET else 1
 
 
 if __name__ == "__main__":

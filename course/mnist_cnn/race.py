@@ -389,15 +389,19 @@ def profile(batch: int = 64, modes=("eager_fp32", "eager_tf32", "graph_compile_b
             record(f"mnist/profile/{batch}/{mode}/{group}", time_us, "µs")
 
 
-#: Whole programs, and how often each is run. A compiled one takes a minute more when it has never been compiled before.
-PROGRAMS = {"ours": 3, "eager_tf32": 3, "graph_tf32": 3, "graph_compile_bf16_channels_last": 2}
+#: Whole programs, and how often each is run.
+PROGRAMS = ("ours", "eager_tf32", "graph_tf32", "graph_compile_bf16_channels_last")
+TURNS = 3
 
 
 def program() -> None:
-    """Seconds from command to prompt of whole programs that train to 98.5 %, taken in turn."""
+    """Seconds from command to prompt of whole programs that train to 98.5 %, taken in turn.
+
+    A first turn is not counted: in it compilers do what they have not done before, and the digits come into memory.
+    """
     seconds = {trainer: [] for trainer in PROGRAMS}
-    for turn in range(max(PROGRAMS.values())):
-        for trainer in (trainer for trainer, times in PROGRAMS.items() if turn < times):
+    for turn in range(1 + TURNS):
+        for trainer in PROGRAMS:
             command = [sys.executable, "-m", "course.mnist_cnn.program", trainer]
             start = time.perf_counter()
             done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
@@ -405,8 +409,9 @@ def program() -> None:
             if done.returncode:
                 print(f"LEFT OUT program {trainer}: {(done.stderr or done.stdout).strip()[-400:]}", flush=True)
                 continue
-            print(f"  {trainer}: {took:.2f} s, {done.stdout.strip()}", flush=True)
-            seconds[trainer].append(took)
+            print(f"  {trainer}: {took:.2f} s, {done.stdout.strip()}" + (" (not counted)" if not turn else ""), flush=True)
+            if turn:
+                seconds[trainer].append(took)
     for trainer, samples in seconds.items():
         if samples:
             name = "ours" if trainer == "ours" else f"pytorch/{trainer}"
@@ -420,15 +425,6 @@ PARTS = {"prepare": prepare, "build": build, "warm": warm, "gate": gate, "step":
          "waterfall": waterfall, "program": program, "profile": profile}
 
 
-def merge(entries) -> Path:
-    """Add entries to this GPU's results file, where what was measured before with the same driver stays. Its path.
-
-    Trials (see assets/results/README.md) have served their purpose once a race is there.
-    """
-    raced = any(entry["name"].startswith("mnist/step/") for entry in entries)
-    return results.add(entries, without="mnist/trial" if raced else None)
-
-
 def passed_gate(entries) -> list[str]:
     """Our precisions whose mean accuracy lies within the gate of PyTorch's in fp32."""
     mean = {entry["name"].removeprefix("mnist/accuracy/"): entry["value"] for entry in entries}
@@ -437,7 +433,7 @@ def passed_gate(entries) -> list[str]:
 
 def everything(budget: float) -> int:
     """All parts, each in a process of its own, so that one that fails costs the others nothing; then the results file."""
-    started, entries, failed, gated = time.monotonic(), [], [], []
+    started, written, failed, gated = time.monotonic(), None, [], []
     parts = [["gate"], *(["step", "--batch", str(batch)] for batch in BATCHES), ["kernels"], ["waterfall"], ["program"],
              ["profile"]]
     print("== nvcc and torch.compile", flush=True)
@@ -464,12 +460,13 @@ def everything(budget: float) -> int:
                 failed.append(f"{' '.join(part)}: {reason}")
                 continue
             found = results.read_lines(lines)
-            entries += found
+            if found:  # written at once: whoever stops the race keeps what was measured
+                written = results.add(found)
             if part == ["gate"]:
                 gated = passed_gate(found)
                 print("== gate", f"passed by {' '.join(gated) or 'nobody'}; other times of ours are not recorded", flush=True)
-    if entries:
-        print("wrote", merge(entries).relative_to(ROOT))
+    if written:
+        print("wrote", written.relative_to(ROOT))
     for line in failed:
         print("FAILED", line, file=sys.stderr)
     return 1 if failed else 0
