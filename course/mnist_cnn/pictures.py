@@ -53,8 +53,8 @@ def digits(images: np.ndarray, titles, *, alt: str, columns: int = 10):
 
 def losses(curves: dict[str, list[float]], *, title: str = ""):
     """Loss by step, one line a trainer; the second and later ones dashed, so that lines on each other are seen."""
-    last = ", ".join(f"{name} ends at {np.mean(values[-10:]):.3f}" for name, values in curves.items())
-    fig = figure(7.5, 3, alt=f"Loss by training step: {last}.")
+    last = ", ".join(f"{name} {np.mean(values[-10:]):.3f}" for name, values in curves.items())
+    fig = figure(7.5, 3, alt=f"Loss by training step; mean of the last ten: {last}.")
     axes = fig.add_subplot()
     styles = (("-", ACCENT, 3.2, 0.45), ("--", ALARM, 1.3, 1), (":", INK, 1.3, 1))
     for (name, values), (line, colour, width, opacity) in zip(curves.items(), styles, strict=False):
@@ -67,8 +67,8 @@ def losses(curves: dict[str, list[float]], *, title: str = ""):
 
 def distances(curves: dict[str, np.ndarray]):
     """How far curves are from a reference, by step, on a logarithmic axis."""
-    fig = figure(7.5, 3, alt="Distance from the float64 loss by step, growing from one ten-millionth: " + ", ".join(
-        f"{name} at most {np.max(values):.1g}" for name, values in curves.items()))
+    fig = figure(7.5, 3, alt="Distance from the float64 loss by step: " + ", ".join(
+        f"{name} {values[0]:.1e} at first, at most {np.max(values):.1g}" for name, values in curves.items()))
     axes = fig.add_subplot()
     for (name, values), colour in zip(curves.items(), (ACCENT, ALARM), strict=False):
         axes.plot(range(1, len(values) + 1), np.maximum(values, 1e-9), color=colour, label=name)
