@@ -82,8 +82,10 @@ class Steps:
         tall = max(rows * inch * min(1, ACROSS / columns) for rows, columns in grids)
         tall = min(max(tall, 0.3), 2.6)
         texts = [self.describe(number) for number in numbers]
-        fig = figure(WIDTH, len(texts) * (tall + 0.75) + 0.15, alt="\n".join(texts))
-        parts = fig.subfigures(len(texts), 1, squeeze=False)[:, 0]
+        heights = [tall + 0.75] * len(texts)
+        heights[-1] += 0.19  # for the legend, so that the last picture is as large as the others
+        fig = figure(WIDTH, sum(heights), alt="\n".join(texts))
+        parts = fig.subfigures(len(texts), 1, squeeze=False, height_ratios=heights)[:, 0]
         for part, number, text in zip(parts, numbers, texts, strict=True):
             part.suptitle(text, fontsize=9, x=0.01, ha="left", family="monospace", color=INK)
             panels = part.subplots(1, len(grids), width_ratios=widths, squeeze=False)[0]
