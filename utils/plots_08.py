@@ -113,7 +113,7 @@ def roofline(roofs_of, kernels: Mapping[str, tuple[float, float | None]]):
                  + ", ".join(f"{p / 1e12:.3g}" for p in peaks.values()) + " TFLOP/s, and the kernels " + ", ".join(kernels))
     axes = fig.add_subplot()
     low = min([intensity for intensity, _ in kernels.values()] + [0.1]) / 2
-    high = max([intensity for intensity, _ in kernels.values()] + [top / slope]) * 4
+    high = max([intensity for intensity, _ in kernels.values()] + [top / slope]) * 8  # room for the names of the roofs
     for (name, peak), style in zip(sorted(peaks.items(), key=lambda item: item[1]), ("-", "--", ":"), strict=False):
         ridge = peak / slope
         axes.plot([ridge, high], [peak / 1e12] * 2, style, color=INK, linewidth=1.5)
@@ -125,8 +125,8 @@ def roofline(roofs_of, kernels: Mapping[str, tuple[float, float | None]]):
     for label, (intensity, rate) in kernels.items():
         y = (rate if rate else min(intensity * slope, plain)) / 1e12
         axes.plot(intensity, y, "o", color=ALARM, fillstyle="full" if rate else "none")
-        far = intensity > low * (high / low) ** 0.7  # at the right: its name to the left of it, or it would leave the picture
-        axes.annotate(label, (intensity, y), xytext=(-6 if far else 6, -13 if far else -10), textcoords="offset points",
+        far = intensity > low * (high / low) ** 0.65  # at the right: its name to the left of it, or it would leave the picture
+        axes.annotate(label, (intensity, y), xytext=(-6 if far else 6, 7 if far else -10), textcoords="offset points",
                       ha="right" if far else "left", fontsize=8.5, color=ALARM)
     axes.set(xscale="log", yscale="log", xlim=(low, high), xlabel="arithmetic intensity, FLOP a byte", ylabel="TFLOP/s")
     axes.set_title(what + ("" if any(rate for _, rate in kernels.values()) else "; hollow: the most a kernel could reach"),
