@@ -150,8 +150,11 @@ def race_chart():
 # ---- where the time goes ------------------------------------------------------------------------------------------
 
 
-def bars(parts: Mapping[str, float], *, title: str, what: str, unit: str = "µs", share: bool = True):
-    """A bar for each part, the longest first, with its `share` of all. what: for those who cannot see it."""
+def bars(parts: Mapping[str, float], *, title: str, what: str, unit: str = "µs", share: bool = True, axis: str = ""):
+    """A bar for each part, the longest first, with its `share` of all.
+
+    what: for those who cannot see it. axis: what the axis says, if not "µs a step".
+    """
     if not parts:
         return nothing(what)
     parts = dict(sorted(parts.items(), key=lambda item: -item[1]))
@@ -166,7 +169,7 @@ def bars(parts: Mapping[str, float], *, title: str, what: str, unit: str = "µs"
     axes.set_xlim(0, 1.25 * max(parts.values()))
     axes.invert_yaxis()
     axes.set_title(title, fontsize=9.5, loc="left", color=INK)
-    axes.set_xlabel(f"{unit} a step", fontsize=9)
+    axes.set_xlabel(axis or f"{unit} a step", fontsize=9)
     axes.spines[["top", "right"]].set_visible(False)
     return fig
 
@@ -191,7 +194,8 @@ def waterfall(steps: Mapping[str, float], *, title: str, predicted: Mapping[str,
         if names[row] in predicted:
             axes.plot([predicted[names[row]]] * 2, [row - 0.42, row + 0.42], color=INK, linewidth=2)
             factor += f" · predicted {predicted[names[row]]:,.0f}"
-        axes.text(max(value, before), row, f" {value:,.0f} {unit}{factor}", va="center", fontsize=8.5, color=INK)
+        end = max(value, before, predicted.get(names[row], 0))
+        axes.text(end, row, f" {value:,.0f} {unit}{factor}", va="center", fontsize=8.5, color=INK)
     axes.set_yticks(range(len(names)), names, fontsize=9)
     axes.set_xlim(0, 1.35 * max(values))
     axes.invert_yaxis()
