@@ -132,7 +132,7 @@ def test_switches_change_nothing_but_the_time():
     weights, images, labels = problem(6)
     loss, _, gradients, _ = one_step(weights, images, labels, "tf32")
     tolerance = 6e-2 if has_gpu() else 1e-5  # a statistic's last bit may decide which pixel is pooled
-    for switch in ("graph", "overlap", "branches", "moments", "one_update", "early"):
+    for switch in ("graph", "overlap", "branches", "moments", "splits", "one_update", "early"):
         other_loss, _, others, _ = one_step(weights, images, labels, "tf32", **{switch: False})
         assert abs(other_loss - loss) < 1e-5
         for name in SHAPES:

@@ -12,6 +12,7 @@ measure what it brings:
     overlap=False    copy each batch when its step begins, not beside the step before
     branches=False   the two kernels of the convolutions' backward pass one after the other, not side by side
     moments=False    the first batch norm's statistics by a pass over the convolution's outputs, not from the patches' moments
+    splits=False     a sum stays with one block where a batch is too small for many, not shared out among several
     one_update=False four kernels that update the weights instead of one
     early=False      each kernel begins when the one before it has ended, not while its last blocks run
 
@@ -61,7 +62,7 @@ class Trainer:
 
     def __init__(self, weights: dict[str, np.ndarray], batch: int, lr: float, precision: str = "bf16", *, graph: bool = True,
                  overlap: bool = True, branches: bool = True, moments: bool = True,
-                 one_update: bool = True, early: bool = True, gradients: bool = False):
+                 splits: bool = True, one_update: bool = True, early: bool = True, gradients: bool = False):
         self._trainer = None
         if precision not in PRECISIONS:
             raise ValueError(f"the kernels multiply in {' or '.join(PRECISIONS)}, not in {precision!r}")
@@ -75,7 +76,7 @@ class Trainer:
         self.steps = 0
         self._in_use = [None, None]
         options = (1 * graph + 2 * overlap + 4 * gradients + 8 * (branches and has_gpu()) + 16 * moments + 32 * one_update
-                   + 64 * early)
+                   + 64 * early + 128 * splits)
         packed = pack(weights)
         self._trainer = self._library.cnn_create(batch, lr, options, packed.ctypes.data)
         if not self._trainer:

@@ -277,7 +277,7 @@ def kernel_times(rival, batches, steps=20) -> dict[str, tuple[float, float]]:
         rival.run(batches[type(rival)], steps)
         torch.cuda.synchronize()
     return {event.key: (event.self_device_time_total / steps, event.count / steps) for event in profiler.key_averages()
-            if event.self_device_time_total}
+            if event.self_device_time_total and "#" not in event.key}  # not PyTorch's ranges, such as Optimizer.step#SGD.step
 
 
 def short_name(kernel: str) -> str:
@@ -303,7 +303,8 @@ def kernels(batches=(64, 4096)) -> None:
 
 
 _ONE_BY_ONE = {"graph": False, "overlap": False, "branches": False, "early": False}
-_PLAIN = {**_ONE_BY_ONE, "moments": False, "one_update": False}
+_UNSPLIT = {**_ONE_BY_ONE, "splits": False}
+_PLAIN = {**_UNSPLIT, "moments": False, "one_update": False}
 #: Our step with one more of its optimizations each time: what the row is called, the precision, what our kernels are built
 #: without (see without.cuh), and what is switched off.
 WATERFALL = (
@@ -311,8 +312,9 @@ WATERFALL = (
     ("tensor_cores_tf32", "tf32", ("PLAIN_COPIES",), _PLAIN),
     ("bf16", "bf16", ("PLAIN_COPIES",), _PLAIN),
     ("asynchronous_copies", "bf16", (), _PLAIN),
-    ("moments_of_patches", "bf16", (), {**_ONE_BY_ONE, "one_update": False}),
-    ("one_update", "bf16", (), _ONE_BY_ONE),
+    ("moments_of_patches", "bf16", (), {**_UNSPLIT, "one_update": False}),
+    ("one_update", "bf16", (), _UNSPLIT),
+    ("split_sums", "bf16", (), _ONE_BY_ONE),
     ("batch_copied_beside", "bf16", (), {"graph": False, "branches": False, "early": False}),
     ("one_graph", "bf16", (), {"branches": False, "early": False}),
     ("two_branches", "bf16", (), {"early": False}),
@@ -360,11 +362,11 @@ def waterfall(batch: int = 64) -> None:
 #: What a kernel of PyTorch's does, from its name; the first line that fits counts.
 GROUPS = (
     ("copies", r"memcpy|memset"),
+    ("fused_by_compiler", r"^triton_"),
     ("layout", r"nchwtonhwc|nhwctonchw|convert_?tensor|transform_kernel"),
     ("batch_norm", r"batch_?norm|bn_[fb]w"),
     ("convolution", r"conv|xmma|fprop|dgrad|wgrad|implicit|cudnn|winograd|fft"),
     ("matmul", r"gemm|gemv|cutlass|nvjet|splitk|cublas"),
-    ("fused_by_compiler", r"^triton_"),
     ("update", r"multi_tensor|foreach|sgd"),
     ("pooling", r"max_?pool"),
     ("softmax_loss", r"softmax|nll_loss"),

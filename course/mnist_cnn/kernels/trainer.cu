@@ -12,7 +12,7 @@
 #include "linear.cuh"
 #include "update.cuh"
 
-enum Option { GRAPH = 1, OVERLAP = 2, KEEP_GRADIENTS = 4, BRANCHES = 8, MOMENTS = 16, ONE_UPDATE = 32, EARLY = 64 };
+enum Option { GRAPH = 1, OVERLAP = 2, KEEP_GRADIENTS = 4, BRANCHES = 8, MOMENTS = 16, ONE_UPDATE = 32, EARLY = 64, SPLITS = 128 };
 
 static thread_local std::string last_error;
 
@@ -26,6 +26,7 @@ static bool failed(cudaError_t code, const char* what) {
 
 struct Trainer {
   int options = 0, processors = 1;
+  int few = 0;                   // a batch up to so many images gets two blocks for each image
   Network net[2] = {};           // alike but for the batch that they read
   std::vector<void*> memory;     // device memory to free
   cudaStream_t main = nullptr, copies = nullptr, branch = nullptr;
@@ -110,8 +111,9 @@ bool Trainer::create(int batch, float rate, const Parameters* weights) {
   n.rate = rate, n.use_moments = options & MOMENTS;
   set_batch(n, batch);
   int tiles = (batch + TILE - 1) / TILE;
-  n.fc1_splits = std::min(WINDOWS2, std::max(1, 2 * processors / tiles));
-  n.fc1_backward_splits = std::min(8, tiles);
+  few = options & SPLITS ? processors : 0;
+  n.fc1_splits = options & SPLITS ? std::min(WINDOWS2, std::max(1, 2 * processors / tiles)) : 1;
+  n.fc1_backward_splits = options & SPLITS ? std::min(8, tiles) : 1;
   n.head_blocks = std::min((batch + HEAD_WARPS - 1) / HEAD_WARPS, 2 * processors);
   n.conv2_splits = std::min(batch, BLOCKS * processors);  // as many blocks as run at the same time
   if (!allow_shared_memory()) return false;
@@ -159,7 +161,7 @@ bool Trainer::launch_forward(const Network& n, cudaStream_t stream) {
   int tiles = (n.batch + TILE - 1) / TILE;
   if (!n.use_moments)
     conv1_statistics<<<std::min(n.batch, 4 * processors), STATISTICS_THREADS, 0, stream>>>(n);
-  if (n.batch <= processors)  // few images: two blocks for each
+  if (n.batch <= few)
     conv_forward<2><<<dim3(n.batch, 2), FORWARD_THREADS, forward_shared<2>(), stream>>>(n);
   else
     conv_forward<1><<<std::min(n.batch, BLOCKS * processors), FORWARD_THREADS, forward_shared<1>(), stream>>>(n);
@@ -176,7 +178,7 @@ bool Trainer::launch_backward(const Network& n, cudaStream_t stream) {
     TRY(cudaEventRecord(fork, stream));
     TRY(cudaStreamWaitEvent(other, fork, 0));
   }
-  if (!(n.batch <= processors
+  if (!(n.batch <= few
             ? launch_early(conv_backward_input<2>, dim3(n.batch, 2), INPUT_THREADS, INPUT_SHARED, stream, n)
             : launch_early(conv_backward_input<1>, std::min(n.batch, BLOCKS * processors), INPUT_THREADS, INPUT_SHARED,
                            stream, n)))
