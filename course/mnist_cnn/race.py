@@ -481,7 +481,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--batch", type=int, default=64, help="of the parts that take one")
     parser.add_argument("--modes", nargs="+", help="only these modes of PyTorch")
     parser.add_argument("--gated", nargs="*", default=(), choices=OURS, help="our precisions that passed the gate")
-    parser.add_argument("--budget", type=float, default=900, help="seconds for everything; what does not fit is named")
+    parser.add_argument("--budget", type=float, default=1200, help="seconds for everything; what does not fit is named")
     options = parser.parse_args(arguments)
     if hardware.gpu() is None:
         print("the race needs an NVIDIA GPU, and there is none here", file=sys.stderr)
