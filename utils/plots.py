@@ -167,8 +167,10 @@ def timing_bars(timings: Mapping[str, object]):
         f"{label} {t.median:.3g}" for label, t in known.items()))
     axes = fig.add_subplot()
     labels = list(known)
-    axes.barh(labels, [known[k].median for k in labels], xerr=[known[k].spread or 0 for k in labels], color=ACCENT, height=0.6,
-              error_kw={"ecolor": INK, "capsize": 3})
+    bars = axes.barh(labels, [known[k].median for k in labels], xerr=[known[k].spread or 0 for k in labels], color=ACCENT,
+                     height=0.6, error_kw={"ecolor": INK, "capsize": 3})
+    axes.bar_label(bars, [f"{known[k].median:.3g}" for k in labels], padding=5, color=INK)  # a short bar may not be seen
+    axes.margins(x=0.1)
     axes.invert_yaxis()
     axes.set_xlabel("milliseconds (median, less is better)")
     axes.spines[["top", "right"]].set_visible(False)
