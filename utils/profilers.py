@@ -265,7 +265,7 @@ def _version_of(tool) -> dict[str, str]:
 def _without_folders(text: str) -> str:
     """No folder of this machine: /srv/me/course/chapters/build/x.cu becomes build/x.cu, and a table keeps its columns where
     the Python interpreter loses its folder."""
-    text = re.sub(r"(?<![\w.])/[\w./+-]*?/(?=build/)", "", text)
+    text = re.sub(r"(?<![\w.:/])/[\w./+-]*?/(?=build/)", "", text)  # nor a part of an address
     return re.sub(r"(?<![\w.])/[\w./+-]*/bin/(python[\d.]*)", lambda found: found[1].ljust(len(found[0])), text)
 
 
