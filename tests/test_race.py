@@ -139,3 +139,14 @@ def test_an_epoch_takes_every_digit_once():
     rows = program.orders(1000, 64, 1)
     assert rows.shape == (15, 64) and len(set(rows.ravel())) == 960
     assert (rows != program.orders(1000, 64, 2)).any() and (rows == program.orders(1000, 64, 1)).all()
+
+
+@pytest.mark.parametrize("arguments, says", [
+    (["ours", "--batch", "0"], "between 1 and the 60 digits"), (["ours", "--batch", "61"], "between 1 and the 60 digits"),
+    (["ours", "--batch", "8", "--steps", "0"], "at least one"),
+    (["grahp_tf32"], "no such trainer: grahp_tf32. There are ours, eager")])
+def test_a_program_says_what_it_cannot_do(monkeypatch, capsys, arguments, says):
+    monkeypatch.setattr(program.data, "mnist", lambda part: (np.zeros((60, 28, 28), np.uint8), np.zeros(60, np.uint8)))
+    with pytest.raises(SystemExit):
+        program.main(arguments)
+    assert says in capsys.readouterr().err

@@ -111,8 +111,17 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--lr", type=float, default=0.05)
     parser.add_argument("--steps", type=int, help="only so many steps, and no target")
     options = parser.parse_args(arguments)
+    if options.trainer != "ours":
+        from course.mnist_cnn.pytorch_modes import MODES
+
+        if options.trainer not in MODES:
+            parser.error(f"no such trainer: {options.trainer}. There are ours, {', '.join(MODES)}")
     train, test, epochs = data.mnist("train"), data.mnist("test"), MOST_EPOCHS
-    if options.steps:
+    if not 1 <= options.batch <= len(train[1]):
+        parser.error(f"--batch {options.batch}: it must be between 1 and the {len(train[1]):,} digits that there are")
+    if options.steps is not None:
+        if options.steps < 1:
+            parser.error(f"--steps {options.steps}: at least one")
         train, test, epochs = [a[:options.steps * options.batch] for a in train], [a[:TEST_BATCH] for a in test], 1
     if options.trainer == "ours":
         accuracies = train_ours(train, test, options.batch, options.lr, epochs)
