@@ -23,7 +23,8 @@ __attribute__((weak)) size_t host_heap_bytes(const void*) { return 0; }  // in P
 void misaligned(const void* p, unsigned size, const void* code);
 
 // One access. Two of them are ordered when they belong to different launches, when the block's barrier or a meeting of
-// their warp lies between, or the grid's barrier, or a fence of the block that wrote.
+// their warp lies between, or the grid's barrier, or a fence of the block that came first, if the other block has learnt of
+// it: by an atomic operation since, or by reading what was stored behind a fence.
 struct Access {
   unsigned grid, block, generation, meetings, when;
   unsigned short tid;
@@ -60,7 +61,14 @@ static Cell* cells_of(const char* start, size_t bytes) {
 }
 
 static unsigned grids = 0, clock_now = 1, last_grid_sync = 0;
-static std::unordered_map<unsigned long long, unsigned>& fences() {  // block -> when it fenced last
+struct Fences {
+  unsigned first, last;
+};
+static std::unordered_map<unsigned long long, Fences>& fences() {  // block -> when it fenced
+  static auto* m = new std::unordered_map<unsigned long long, Fences>;
+  return *m;
+}
+static std::unordered_map<unsigned long long, unsigned>& learnt() {  // block -> when it last learnt of others' fences
   static auto* m = new std::unordered_map<unsigned long long, unsigned>;
   return *m;
 }
@@ -69,11 +77,15 @@ static unsigned seen_generation = 0;
 void checks_begin_grid(Grid&) {
   ++grids;
   fences().clear();
+  learnt().clear();
   seen_generation = 0;
 }
 void checks_begin_block(Block& b) { b.check_grid = grids; }
 void checks_fence() {
-  if (in_kernel()) fences()[hot.block->linear] = ++clock_now;
+  if (!in_kernel()) return;
+  Fences& f = fences()[hot.block->linear];
+  f.last = ++clock_now;
+  if (!f.first) f.first = f.last;
 }
 
 static std::unordered_set<size_t>& said() {
@@ -91,10 +103,23 @@ static bool ordered(const Access& a, const Block& b, bool shared) {
   unsigned block = unsigned(b.linear);
   if (shared && a.block != block) return true;
   auto f = fences().find(a.block);
-  if (f != fences().end() && f->second > a.when) return true;
+  if (f != fences().end() && f->second.last > a.when) {
+    if (a.block == block) return true;
+    auto l = learnt().find(block);
+    return l != learnt().end() && l->second > a.when;
+  }
   if (a.block != block) return false;
   if (a.tid == hot.tid || a.generation != b.generation) return true;
   return a.tid >> 5 == hot.tid >> 5 && a.meetings != meetings_of(b, a.tid);
+}
+
+// Whether an access tells this block that others have fenced.
+static bool learns(const Cell& c, const Access& now) {
+  if (now.atomic) return true;
+  const Access& stored = c.write.when > c.atomic.when ? c.write : c.atomic;
+  if (stored.bytes == 0 || stored.grid != now.grid || stored.block == now.block) return false;
+  auto f = fences().find(stored.block);
+  return f != fences().end() && stored.when >= f->second.first;
 }
 
 static const char* index_of(const Grid& g, unsigned tid) {
@@ -210,6 +235,7 @@ static void history(Cell* cells, size_t offset, const char* p, unsigned size, bo
       if ((!writes || atomic) && fresh && unwritten().size() < 100) unwritten().push_back({code, &c, threadIdx, blockIdx});
       if (writes) c.stored |= now.bytes;
     }
+    if (!shared && (atomic || !writes) && !fences().empty() && learns(c, now)) learnt()[now.block] = clock_now;
     if ((c.write.bytes & now.bytes) && !ordered(c.write, b, shared)) {
       if (writes && !atomic) {
         pending_write = {p, size, {}, c.write, shared, code};
