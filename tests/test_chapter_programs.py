@@ -7,6 +7,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from tests.cells import write_file
 from utils import nvcc
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -18,11 +19,7 @@ def programs(chapter, folder):
     for cell in nbformat.read(chapter, as_version=4).cells:
         if cell.cell_type != "code":
             continue
-        first, _, text = cell.source.partition("\n")
-        if first.startswith("%%writefile "):
-            path = folder / first.split()[-1]
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text + "\n", encoding="utf-8")
+        write_file(cell, folder)
         for line in cell.source.splitlines():
             words = line.split()
             if "raises-exception" in cell.metadata.get("tags", ()) and "--check" not in words:

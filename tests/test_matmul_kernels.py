@@ -1,13 +1,13 @@
 """The tensor-core kernels of the chapter on matmul: they compile for a Hopper GPU without spills, to the instructions that
 the chapter promises; on a Hopper GPU the fastest is right for shapes that fill no tile."""
 
-import re
 import subprocess
 from pathlib import Path
 
 import nbformat
 import pytest
 
+from tests.cells import write_file
 from utils import listing, nvcc
 from utils.hardware import gpu, has_gpu
 
@@ -27,11 +27,8 @@ def sources(tmp_path_factory):
     """The folder with everything that the chapter writes."""
     folder = tmp_path_factory.mktemp("matmul")
     for cell in nbformat.read(CHAPTER, as_version=4).cells:
-        written = re.match(r"%%writefile (-a )?build/(\S+)\n", cell.source)
-        if cell.cell_type == "code" and written:
-            with open(folder / written[2], "a" if written[1] else "w") as file:
-                file.write(cell.source[written.end():] + "\n")
-    return folder
+        write_file(cell, folder)
+    return folder / "build"
 
 
 @pytest.mark.skipif(not nvcc.find_nvcc(), reason="no nvcc here")

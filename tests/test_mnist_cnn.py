@@ -17,6 +17,7 @@ from torch.nn import functional
 
 from course.mnist_cnn import SHAPES, drawing, files, layers, pictures, pytorch
 from course.mnist_cnn.loader import Loader
+from tests.cells import write_file
 from utils import nvcc
 from utils.data import mnist
 
@@ -210,11 +211,8 @@ def test_pictures_say_what_they_show():
 def source(tmp_path_factory):
     """A folder with the chapter's CUDA C files, as its cells write them."""
     folder = tmp_path_factory.mktemp("chapter16")
-    (folder / "build").mkdir()
     for cell in nbformat.read(NOTEBOOK, 4).cells:
-        first, _, rest = cell.source.partition("\n")
-        if first.startswith("%%writefile build/"):
-            (folder / first.split()[1]).write_text(rest + "\n")
+        write_file(cell, folder)
     return folder
 
 
