@@ -93,7 +93,6 @@ def record(paths: list[Path], budget: float, *, measure: bool = True) -> list[st
     with tempfile.TemporaryDirectory() as folder:
         # A recording must not show or change the progress of whoever runs it.
         os.environ["CUDA_COURSE_PROGRESS"] = str(Path(folder) / "progress.json")
-        os.environ["TQDM_DISABLE"] = "1"  # a progress bar's kept output is a bar at 0 %
         for path in paths:
             left = budget - (time.monotonic() - started)
             if left <= 0:
