@@ -330,13 +330,12 @@ class CheckError(AssertionError):
         aspect = "auto" if len(d.shape) == 1 else "equal" if codes.shape == (rows, columns) else "auto"
         axes.imshow(codes, cmap=ListedColormap(colours), vmin=0, vmax=3, interpolation="nearest",
                     aspect=aspect, extent=(-0.5, columns - 0.5, rows - 0.5, -0.5))
-        axes.xaxis.set_major_formatter("{x:,.0f}")  # indices, not 1e7
-        axes.yaxis.set_major_formatter("{x:,.0f}")
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_formatter("{x:,.0f}")  # indices, not 1e7
+            axis.get_major_locator().set_params(integer=True)
+        axes.xaxis.get_major_locator().set_params(nbins=6)
         if rows == 1:
             axes.set_yticks([])
-        else:
-            axes.yaxis.get_major_locator().set_params(integer=True)
-        axes.xaxis.get_major_locator().set_params(nbins=6, integer=True)
         seen = [Patch(color=colours[i], label=names[i]) for i in np.unique(codes)]
         figure.legend(handles=seen, loc="outside upper left", ncols=4, frameon=False, fontsize=8)
         return figure

@@ -119,9 +119,9 @@ def main(arguments: list[str] | None = None) -> int:
     train, test, epochs = data.mnist("train"), data.mnist("test"), MOST_EPOCHS
     if not 1 <= options.batch <= len(train[1]):
         parser.error(f"--batch {options.batch}: it must be between 1 and the {len(train[1]):,} digits that there are")
-    if options.steps is not None:
-        if options.steps < 1:
-            parser.error(f"--steps {options.steps}: at least one")
+    if options.steps is not None and options.steps < 1:
+        parser.error(f"--steps {options.steps}: at least one")
+    if options.steps:
         train, test, epochs = [a[:options.steps * options.batch] for a in train], [a[:TEST_BATCH] for a in test], 1
     if options.trainer == "ours":
         accuracies = train_ours(train, test, options.batch, options.lr, epochs)

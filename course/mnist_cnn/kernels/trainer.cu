@@ -111,9 +111,12 @@ bool Trainer::create(int batch, float rate, const Parameters* weights) {
   n.rate = rate, n.use_moments = options & MOMENTS;
   set_batch(n, batch);
   int tiles = (batch + TILE - 1) / TILE;
-  few = options & SPLITS ? processors : 0;
-  n.fc1_splits = options & SPLITS ? std::min(WINDOWS2, std::max(1, 2 * processors / tiles)) : 1;
-  n.fc1_backward_splits = options & SPLITS ? std::min(8, tiles) : 1;
+  n.fc1_splits = n.fc1_backward_splits = 1;
+  if (options & SPLITS) {
+    few = processors;
+    n.fc1_splits = std::min(WINDOWS2, std::max(1, 2 * processors / tiles));
+    n.fc1_backward_splits = std::min(8, tiles);
+  }
   n.head_blocks = std::min((batch + HEAD_WARPS - 1) / HEAD_WARPS, 2 * processors);
   n.conv2_splits = std::min(batch, BLOCKS * processors);  // as many blocks as run at the same time
   if (!allow_shared_memory()) return false;
