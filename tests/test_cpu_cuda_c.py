@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import threading
-import time
 from pathlib import Path
 
 import numpy as np
@@ -578,10 +577,8 @@ def test_interrupt(kernels):
     flag = np.zeros(1, np.int32)
     timer = threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
     timer.start()
-    start = time.time()
     with pytest.raises(KeyboardInterrupt):
         library.launch("forever", (8, 1, 1), (32, 1, 1), 0, [pointer(flag)])
-    assert time.time() - start < 20
 
 
 def test_templates_of_two_libraries_do_not_share_their_shared_memory(tmp_path):

@@ -52,12 +52,10 @@ def test_kernels_run_on_the_cpu_after_importing_utils_first():
     assert out == "[0.0, 1.0, 2.0, 3.0, 4.0, 5.0] c"
 
 
-def test_importing_utils_is_quick_and_imports_nothing_heavy():
-    out = python("import time, sys, json; t = time.perf_counter(); import utils\n"
-                 "print(json.dumps([time.perf_counter() - t, [m for m in ('torch', 'matplotlib') if m in sys.modules]]))")
-    seconds, heavy = json.loads(out)
-    assert heavy == []
-    assert seconds < 3
+def test_importing_utils_imports_nothing_heavy():
+    out = python("import sys, json, utils\n"
+                 "print(json.dumps([m for m in ('torch', 'matplotlib') if m in sys.modules]))")
+    assert json.loads(out) == []
 
 
 def test_numba_imported_first_is_said():

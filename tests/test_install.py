@@ -11,7 +11,6 @@ import shutil
 import socket
 import subprocess
 import sys
-import time
 import tomllib
 import types
 from pathlib import Path
@@ -366,10 +365,8 @@ def test_notebooks_that_fail_die_or_hang_fail_the_run(tmp_path):
     command = [word for word in recipe("test", "pytest") if word not in ("tests", "course", "chapters")]
     flags = [re.sub(r"(--nbval-cell-timeout=)\d+", r"\g<1>4", word) for word in command]
     assert flags != command, "make test sets a time-out for cells"
-    start = time.monotonic()
     run = subprocess.run([*flags, str(tmp_path)], cwd=tmp_path, env=outer_environment(),
                          capture_output=True, text=True, timeout=120)
-    assert time.monotonic() - start < 60
     assert run.returncode == 1
     failed = set(re.findall(r"^FAILED .*?(\w+)\.ipynb::Cell (\d)", run.stdout, re.MULTILINE))
     assert failed == {("wrong", "1"), ("dead", "1"), ("hang", "1")}, run.stdout

@@ -17,29 +17,31 @@ def test_output_and_status():
     assert "out" in done.output and "err" in done.output
 
 
-def test_output_comes_while_it_runs():
-    pieces = []
-    process.run([sys.executable, "-c", "import time; print('a', flush=True); time.sleep(0.3); print('b')"], timeout=30,
-                echo=lambda text: pieces.append((time.monotonic(), text)))
-    assert pieces[-1][0] - pieces[0][0] > 0.2
+def test_output_comes_while_it_runs(tmp_path):
+    """The program goes on only when its first line has been seen."""
+    seen = tmp_path / "seen"
+    program = (
+        "import pathlib, time\n"
+        "print('a', flush=True)\n"
+        f"while not pathlib.Path({str(seen)!r}).exists(): time.sleep(0.01)\n"
+        "print('b')"
+    )
+    done = process.run([sys.executable, "-c", program], timeout=60, echo=lambda _: seen.touch())
+    assert done.output.split() == ["a", "b"]
 
 
 def test_timeout_ends_the_whole_group(tmp_path):
     marker = tmp_path / "pid"
-    started = time.monotonic()
     with pytest.raises(process.Timeout, match="stopped after 1 s"):
         process.run(["sh", "-c", f"sleep 60 & echo $! > '{marker}'; wait"], timeout=1)
-    assert time.monotonic() - started < 10
     assert not alive(int(marker.read_text()))
 
 
 def test_interrupt_ends_the_program():
     """Kernel > Interrupt raises KeyboardInterrupt in the main thread."""
     threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
-    started = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         process.run(["sleep", "60"], timeout=60)
-    assert time.monotonic() - started < 10
 
 
 def test_endless_output_is_cut():

@@ -1,6 +1,6 @@
 """Numba's stock simulator and the course's CPU engine side by side: the same kernels, one after the other.
 
-    python tests/bench_numba_engines.py
+    python -m tests.benches.numba_engines
 
 Times are of this machine's CPU, in seconds for one launch (the best of three; the stock simulator runs once
 where a launch takes over a second), results checked. They say nothing about any GPU.

@@ -1,8 +1,8 @@
-"""The CPU engines' own times, in one command:  python tests/bench_engines.py
+"""The CPU engines' own times, in one command:  python -m tests.benches.engines
 
 CUDA C: kernels of the course's kind with one core and with all, what compiling costs and what it costs when nothing
 changed. Results are checked before anything is printed. Then Numba's stock simulator beside ours
-(tests/bench_numba_engines.py). All times are of this computer's processor and say nothing about a GPU.
+(tests/benches/numba_engines.py). All times are of this computer's processor and say nothing about a GPU.
 """
 
 import os
@@ -12,11 +12,9 @@ import tempfile
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
+from utils.cpu.cuda_c.build import build_program, runtime_objects
 
-from utils.cpu.cuda_c.build import build_program, runtime_objects  # noqa: E402
-
+ROOT = Path(__file__).resolve().parents[2]
 # Wanted: the figures of a prototype on one core, to be matched or beaten.
 WANTED = {
     "vector_add_1M": 4.8, "matmul_512": 143, "tiled_matmul_512": 327, "block_reduction_1M": 102, "shuffle_reduction_1M": 86,
@@ -58,7 +56,7 @@ def main() -> None:
             times.append(time.perf_counter() - start)
     print(f"{'compile a small program':30}{1.3:>12}{times[0]:>12.3f} s")
     print(f"{'again, nothing changed':30}{'':>12}{times[1]:>12.3f} s\n", flush=True)
-    subprocess.run([sys.executable, ROOT / "tests" / "bench_numba_engines.py"], check=True)
+    subprocess.run([sys.executable, Path(__file__).with_name("numba_engines.py")], check=True)
 
 
 if __name__ == "__main__":
