@@ -1,0 +1,38 @@
+"""Load and launch the kernels that run everywhere: a block a row, any number of columns."""
+
+import functools
+from pathlib import Path
+
+import torch
+
+from utils import cuda_c, pick
+
+KERNELS = Path(__file__).parent / "kernels"
+TYPES = {torch.float32: "float", torch.bfloat16: "__nv_bfloat16"}
+MOST_THREADS = 1024
+WARP = 32
+
+
+@functools.cache
+def module(file: str):
+    """The kernels of a file; their templates are asked for by name and type."""
+    return cuda_c.load(KERNELS / file)
+
+
+def type_name(x: torch.Tensor) -> str:
+    """CUDA C's name of a tensor's element type. Raises TypeError for one that the kernels do not take."""
+    if x.dtype not in TYPES:
+        raise TypeError(f"the row kernels take {' or '.join(map(str, TYPES))}, got {x.dtype}")
+    return TYPES[x.dtype]
+
+
+def threads_for(columns: int) -> int:
+    """Threads of a block for a row: a warp at least, and no more than have something to do."""
+    most = pick(gpu=MOST_THREADS, cpu=4 * WARP)
+    warps = -(-columns // WARP)
+    return max(WARP, min(most, warps * WARP))
+
+
+def matrix(x: torch.Tensor) -> torch.Tensor:
+    """The last axis as rows, all others together: a contiguous matrix."""
+    return x.contiguous().view(-1, x.shape[-1]) if x.numel() else x.reshape(0, x.shape[-1])

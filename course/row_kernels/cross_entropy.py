@@ -1,0 +1,95 @@
+"""Cross-entropy from logits, and its gradient: which kernel for which rows.
+
+Losses come one a row; a mean is `losses.sum() / rows that count`. The gradient is of a weighted sum of
+the losses: weights of 1 / rows that count make it the mean's.
+"""
+
+import torch
+
+from course.row_kernels import classic
+from course.row_kernels.ring import Ring, ring, usable
+from course.row_kernels.shapes import Shape, shape_for
+
+IGNORED = -100  # torch's ignore_index: a row with this target does not count
+KEPT = 32  # values of a row that a thread keeps, at most
+FILE = "ring_cross_entropy.cu"
+
+
+def cross_entropy(logits, targets, ignored: int = IGNORED):
+    """The loss of each row, and the logarithm of its sum of exponentials for the gradient.
+
+    logits: float32 or bfloat16 [rows, columns]; targets: int64 [rows].
+    Returns two float32 [rows]. A row whose target is `ignored` has loss 0; one whose target is no
+    column has loss NaN. Raises ValueError for other shapes.
+    """
+    count, columns = _check(logits, targets)
+    losses, log_sums = _row_numbers(logits), _row_numbers(logits)
+    if count == 0 or columns == 0:
+        return losses.fill_(float("nan")), log_sums.fill_(float("-inf"))
+    kernel = _ring("cross_entropy_ring", logits)
+    if kernel:
+        kernel.launch(count, losses, log_sums, logits, targets, count, ignored)
+    else:
+        _classic("cross_entropy", logits)(losses, log_sums, logits, targets, columns, ignored)
+    return losses, log_sums
+
+
+def cross_entropy_backward(logits, targets, log_sums, weights, ignored: int = IGNORED):
+    """The gradient of sum(weights * losses), like the logits. weights: float32 [rows]."""
+    count, columns = _check(logits, targets)
+    gradient = torch.empty_like(logits)
+    if gradient.numel() == 0:
+        return gradient
+    kernel = _ring("cross_entropy_backward_ring", logits, gradient)
+    if kernel:
+        kernel.launch(count, gradient, logits, log_sums, targets, weights, count, ignored)
+    else:
+        launch = _classic("cross_entropy_backward", logits)
+        launch(gradient, logits, log_sums, targets, weights, columns, ignored)
+    return gradient
+
+
+def loss_and_gradient(logits, targets, weights, ignored: int = IGNORED):
+    """The loss of each row and the gradient of sum(weights * losses), the logits read once."""
+    count, _ = _check(logits, targets)
+    kernel = _ring("cross_entropy_and_gradient_ring", logits) if logits.numel() else None
+    if not kernel:
+        losses, log_sums = cross_entropy(logits, targets, ignored)
+        return losses, cross_entropy_backward(logits, targets, log_sums, weights, ignored)
+    gradient = torch.empty_like(logits)
+    losses, log_sums = _row_numbers(logits), _row_numbers(logits)
+    kernel.launch(count, losses, log_sums, gradient, logits, targets, weights, count, ignored)
+    return losses, gradient
+
+
+def compiled(name: str, shape: Shape, dtype) -> Ring:
+    """A ring kernel of a shape."""
+    return ring(FILE, name, shape, dtype)
+
+
+def _check(logits, targets) -> tuple[int, int]:
+    """Rows and columns. Raises ValueError unless logits are a matrix and each row has a target."""
+    if logits.ndim != 2 or not logits.is_contiguous():
+        raise ValueError(f"logits must be a contiguous matrix, got {list(logits.shape)}")
+    if targets.shape != logits.shape[:1] or targets.dtype != torch.int64:
+        raise ValueError(
+            f"targets must be {len(logits)} int64 numbers, got {list(targets.shape)} {targets.dtype}"
+        )
+    return logits.shape
+
+
+def _ring(name: str, logits, *others) -> Ring | None:
+    if not usable(logits, *others):
+        return None
+    shape = shape_for(logits.shape[1], logits.element_size(), kept=KEPT)
+    return compiled(name, shape, logits.dtype) if shape else None
+
+
+def _classic(name: str, logits):
+    """A kernel of cross_entropy.cu with its launch configuration: a block a row."""
+    kernel = classic.module("cross_entropy.cu")[f"{name}<{classic.type_name(logits)}>"]
+    return kernel[len(logits), classic.threads_for(logits.shape[1])]
+
+
+def _row_numbers(logits) -> torch.Tensor:
+    return torch.empty(len(logits), dtype=torch.float32, device=logits.device)

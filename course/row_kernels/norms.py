@@ -1,0 +1,162 @@
+"""Layer norm and RMS norm over the last axis, forward and backward: which kernel for which rows.
+
+The forward passes return, besides y, what the backward passes need of each row: its mean and
+1 / sqrt(variance + epsilon), two float32 numbers. xhat is computed from x again: it is cheaper to
+compute than to store.
+"""
+
+import torch
+
+from course.row_kernels import classic
+from course.row_kernels.ring import Ring, ring, usable
+from course.row_kernels.shapes import Shape, shape_for
+
+EPSILON = 1e-5
+KEPT = 32  # values of a row that a thread keeps, at most
+KEPT_BACKWARD = 16  # it keeps x, dy, gamma and the gradients of gamma and beta for each
+COLUMNS_A_BLOCK = 32  # of kernel add_rows
+SLICES = 64  # of the rows, for the classic kernels' partial sums
+
+
+def layer_norm(x, gamma, beta, epsilon: float = EPSILON):
+    """(x - mean) / sqrt(variance + epsilon) * gamma + beta over the last axis.
+
+    x: float32 or bfloat16 [..., columns]; gamma, beta: [columns], of x's type.
+    Returns y like x, means and inverse standard deviations (float32, one a row).
+    """
+    rows = classic.matrix(x)
+    y = torch.empty_like(rows)
+    means, inverses = _row_numbers(rows), _row_numbers(rows)
+    if rows.numel() == 0:
+        return y.view(x.shape), means, inverses
+    count, columns = rows.shape
+    kernel = _ring(layer_norm_ring, rows, gamma, beta, kept=KEPT)
+    if kernel:
+        kernel.launch(count, y, means, inverses, rows, gamma, beta, count, float(epsilon))
+    else:
+        launch = _classic("layer_norm", rows)
+        launch(y, means, inverses, rows, gamma, beta, columns, epsilon)
+    return y.view(x.shape), means, inverses
+
+
+def rms_norm(x, gamma, epsilon: float = EPSILON):
+    """x / sqrt(mean of x^2 + epsilon) * gamma over the last axis.
+
+    x: float32 or bfloat16 [..., columns]; gamma: [columns], of x's type.
+    Returns y like x and 1 / sqrt(...) (float32, one a row).
+    """
+    rows = classic.matrix(x)
+    y = torch.empty_like(rows)
+    inverses = _row_numbers(rows)
+    if rows.numel() == 0:
+        return y.view(x.shape), inverses
+    count, columns = rows.shape
+    kernel = _ring(rms_norm_ring, rows, gamma, kept=KEPT)
+    if kernel:
+        kernel.launch(count, y, inverses, rows, gamma, count, float(epsilon))
+    else:
+        _classic("rms_norm", rows)(y, inverses, rows, gamma, columns, epsilon)
+    return y.view(x.shape), inverses
+
+
+def layer_norm_backward(dy, x, gamma, means, inverses):
+    """The gradients of x, gamma and beta, from that of y and what `layer_norm` returned."""
+    rows, dy_rows = classic.matrix(x), classic.matrix(dy)
+    dx = torch.empty_like(rows)
+    if rows.numel() == 0:
+        return dx.view(x.shape), torch.zeros_like(gamma), torch.zeros_like(gamma)
+    count, columns = rows.shape
+    kernel = _ring(layer_norm_backward_ring, rows, dy_rows, gamma, kept=KEPT_BACKWARD, inputs=2)
+    if kernel:
+        dgamma, dbeta = partial_sums(kernel, rows, 2)
+        kernel.launch(count, dx, dgamma, dbeta, dy_rows, rows, gamma, means, inverses, count)
+    else:
+        _classic("layer_norm_backward", rows)(dx, dy_rows, rows, gamma, means, inverses, columns)
+        dgamma, dbeta = _classic_partial_sums(dy_rows, rows, means, inverses)
+    return dx.view(x.shape), add_rows(dgamma, gamma), add_rows(dbeta, gamma)
+
+
+def rms_norm_backward(dy, x, gamma, inverses):
+    """The gradients of x and gamma, from that of y and what `rms_norm` returned."""
+    rows, dy_rows = classic.matrix(x), classic.matrix(dy)
+    dx = torch.empty_like(rows)
+    if rows.numel() == 0:
+        return dx.view(x.shape), torch.zeros_like(gamma)
+    count, columns = rows.shape
+    kernel = _ring(rms_norm_backward_ring, rows, dy_rows, gamma, kept=KEPT_BACKWARD, inputs=2)
+    if kernel:
+        (dgamma,) = partial_sums(kernel, rows, 1)
+        kernel.launch(count, dx, dgamma, dy_rows, rows, gamma, inverses, count)
+    else:
+        _classic("rms_norm_backward", rows)(dx, dy_rows, rows, gamma, inverses, columns)
+        dgamma, _ = _classic_partial_sums(dy_rows, rows, None, inverses)
+    return dx.view(x.shape), add_rows(dgamma, gamma)
+
+
+# ---- the ring kernels ----------------------------------------------------------------------------
+
+
+def layer_norm_ring(shape: Shape, dtype) -> Ring:
+    return ring("ring_layer_norm.cu", "layer_norm_ring", shape, dtype)
+
+
+def layer_norm_backward_ring(shape: Shape, dtype) -> Ring:
+    return ring("ring_layer_norm_backward.cu", "layer_norm_backward_ring", shape, dtype)
+
+
+def rms_norm_ring(shape: Shape, dtype) -> Ring:
+    return ring("ring_rms_norm.cu", "rms_norm_ring", shape, dtype)
+
+
+def rms_norm_backward_ring(shape: Shape, dtype) -> Ring:
+    return ring("ring_rms_norm_backward.cu", "rms_norm_backward_ring", shape, dtype)
+
+
+def partial_sums(kernel: Ring, rows, count: int) -> torch.Tensor:
+    """Room for the partial sums of `count` parameters' gradients: a row a cluster."""
+    shape = count, kernel.grid_clusters(len(rows)), rows.shape[1]
+    return torch.empty(shape, dtype=torch.float32, device=rows.device)
+
+
+def _ring(compiled, rows, *others, kept: int, inputs: int = 1) -> Ring | None:
+    """The ring kernel for these tensors, or None where it cannot be used."""
+    if not usable(rows, *others):
+        return None
+    shape = shape_for(rows.shape[1], rows.element_size(), kept=kept, inputs=inputs)
+    return compiled(shape, rows.dtype) if shape else None
+
+
+# ---- the classic kernels -------------------------------------------------------------------------
+
+
+def _classic(name: str, rows):
+    """A kernel of norms.cu with its launch configuration: a block a row."""
+    kernel = classic.module("norms.cu")[f"{name}<{classic.type_name(rows)}>"]
+    return kernel[len(rows), classic.threads_for(rows.shape[1])]
+
+
+def _classic_partial_sums(dy, x, means, inverses):
+    """Partial sums of dgamma and, with means, of dbeta: [slices of the rows, columns]."""
+    count, columns = x.shape
+    slices = min(SLICES, count)
+    dgamma = torch.empty((slices, columns), dtype=torch.float32, device=x.device)
+    dbeta = torch.empty_like(dgamma) if means is not None else None
+    threads = min(classic.threads_for(columns), 256)
+    kernel = classic.module("norms.cu")[f"parameter_gradients<{classic.type_name(x)}>"]
+    grid = -(-columns // threads), slices
+    kernel[grid, threads](dgamma, dbeta, dy, x, means, inverses, count, columns)
+    return dgamma, dbeta
+
+
+def add_rows(partial: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
+    """The sums of the columns of a float32 matrix, as a vector of `like`'s type."""
+    count, columns = partial.shape
+    out = torch.empty_like(like)
+    kernel = classic.module("norms.cu")[f"add_rows<{classic.type_name(like)}>"]
+    blocks = -(-columns // COLUMNS_A_BLOCK)
+    kernel[blocks, (32, 32)](out, partial, count, columns)
+    return out
+
+
+def _row_numbers(rows) -> torch.Tensor:
+    return torch.empty(len(rows), dtype=torch.float32, device=rows.device)

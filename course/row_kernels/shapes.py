@@ -1,0 +1,98 @@
+"""How the rows of a matrix are dealt to threads, blocks and clusters (kernels/ring.cuh says what for)."""
+
+from dataclasses import dataclass
+
+ACCESS = 16  # bytes a thread reads or writes at once
+WARP = 32
+SM_SHARED = 228 << 10  # bytes of shared memory of an SM, Hopper and later
+RESERVED = 1 << 10  # bytes of it that the driver takes for each block
+BARRIERS = 8 << 10  # more than a kernel's barriers and partial results need
+CLUSTERS = (1, 2, 4, 8, 16)  # blocks a cluster; 16 must be asked for
+MOST_STAGES = 8
+
+
+@dataclass(frozen=True)
+class Shape:
+    """One way to deal rows.
+
+    columns: of a row. cluster: blocks that share a row. group: threads of a block that share a row.
+    threads: of a block. stages: tiles in a block's ring. blocks: of an SM at a time.
+    item_bytes: of an element. inputs: arrays that are read together.
+    """
+
+    columns: int
+    cluster: int
+    group: int
+    threads: int
+    stages: int
+    blocks: int
+    item_bytes: int = 4
+    inputs: int = 1
+
+    @property
+    def tile_rows(self) -> int:
+        """Rows that a block works on at a time."""
+        return self.threads // self.group
+
+    @property
+    def tile_bytes(self) -> int:
+        """Bytes of one input's tile."""
+        return self.tile_rows * self.columns // self.cluster * self.item_bytes
+
+    @property
+    def ring_bytes(self) -> int:
+        """Bytes of dynamic shared memory a block."""
+        return self.stages * self.inputs * self.tile_bytes
+
+    def __str__(self):
+        return (
+            f"cluster {self.cluster}, group {self.group}, {self.threads} threads, "
+            f"{self.stages} stages, {self.blocks} blocks"
+        )
+
+
+def shape_for(
+    columns: int,
+    item_bytes: int = 4,
+    *,
+    inputs: int = 1,
+    kept: int = 32,
+    threads: int = 512,
+    blocks: int = 1,
+    cluster: int | None = None,
+    stages: int = MOST_STAGES,
+) -> Shape | None:
+    """The shape in which a thread keeps at most `kept` values of a row, or None if there is none.
+
+    threads: of a block, at most. cluster: blocks that share a row; the fewest that will do, unless
+    given. stages: at most; fewer if shared memory has no room for them.
+    """
+    pack = ACCESS // item_bytes
+    if cluster is None:
+        cluster = _smallest_cluster(columns, pack, kept * threads)
+    if not cluster or columns % (cluster * pack) or columns == 0:
+        return None
+    part = columns // cluster
+    if part > kept * threads:
+        return None
+    group = _up_to_warps(-(-part // kept))
+    rows = 1 if cluster > 1 else threads // group
+    tile = rows * part * item_bytes
+    room = SM_SHARED // blocks - RESERVED - BARRIERS
+    stages = min(stages, room // (inputs * tile))
+    if stages < 2:
+        return None
+    return Shape(columns, cluster, group, rows * group, stages, blocks, item_bytes, inputs)
+
+
+def _smallest_cluster(columns: int, pack: int, capacity: int) -> int | None:
+    """Blocks a row needs, if it can be cut into so many equal parts of whole accesses."""
+    for cluster in CLUSTERS:
+        if columns % (cluster * pack) == 0 and columns // cluster <= capacity:
+            return cluster
+    return None
+
+
+def _up_to_warps(threads: int) -> int:
+    """The next multiple of a warp."""
+    return -(-threads // WARP) * WARP

@@ -1,0 +1,44 @@
+"""Softmax over the last axis: which kernel for which rows."""
+
+import torch
+
+from course.row_kernels import classic
+from course.row_kernels.ring import Ring, ring, usable
+from course.row_kernels.shapes import Shape, shape_for
+
+KEPT = 32  # values of a row that a thread keeps, at most
+
+
+def softmax(x: torch.Tensor) -> torch.Tensor:
+    """exp(x) / sum of exp(x) over the last axis; float32 or bfloat16, NaN and infinities as torch's."""
+    rows = classic.matrix(x)
+    out = torch.empty_like(rows)
+    if out.numel() == 0:
+        return out.view(x.shape)
+    kernel = ring_for(rows)
+    if kernel:
+        kernel.launch(len(rows), out, rows, len(rows))
+    else:
+        _classic(out, rows)
+    return out.view(x.shape)
+
+
+def ring_for(x: torch.Tensor) -> Ring | None:
+    """The ring kernel for a matrix, or None where it cannot be used."""
+    shape = shape_for(x.shape[1], x.element_size(), kept=KEPT) if usable(x) else None
+    return compiled(shape, x.dtype) if shape else None
+
+
+def compiled(shape: Shape, dtype: torch.dtype) -> Ring:
+    """The ring kernel of a shape."""
+    return ring("ring_softmax.cu", "softmax_ring", shape, dtype)
+
+
+def _classic(out, x) -> None:
+    """One read if a block's registers hold the row, else two."""
+    count, columns = x.shape
+    threads = classic.threads_for(columns)
+    kind = classic.type_name(x)
+    kept = 1 << max(0, (-(-columns // threads) - 1).bit_length())
+    name = f"softmax_one_read<{kind}, {kept}>" if kept <= KEPT else f"softmax_online<{kind}>"
+    classic.module("softmax.cu")[name][count, threads](out, x, columns)
