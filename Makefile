@@ -27,10 +27,10 @@ site: install ## the course as a website to read, in build/site
 	.venv/bin/python -m course.publish.site
 
 doctor: install ## find what is wrong with this machine's set-up, and the cure
-	@$(IN_VENV) .venv/bin/python -m utils.doctor
+	@$(IN_VENV) .venv/bin/python -m utils.setup.doctor
 
 record: install ## on a GPU machine: run all notebooks, keep their outputs and this GPU's numbers
-	$(IN_VENV) .venv/bin/python -m utils.record
+	$(IN_VENV) .venv/bin/python -m course.record
 
 address: install ## set the public address everywhere: make address URL=https://github.com/you/cuda-course
 	$(IN_VENV) .venv/bin/python -m course.address $(URL)
@@ -39,7 +39,7 @@ race: install ## on a GPU machine: our training step against PyTorch's, all of c
 	$(IN_VENV) .venv/bin/python -m course.mnist_cnn.race
 
 install: ## make .venv and install the pinned packages (lab and test do it for you)
-	@$(PYTHON) -I utils/install.py
+	@$(PYTHON) -I utils/setup/install.py
 
 clean: ## remove what the other verbs made: .venv, caches and build folders
 	rm -rf .venv *.egg-info .pytest_cache .ruff_cache build course/build chapters/build

@@ -8,14 +8,14 @@ address it writes the known one, which also gives a new chapter both cells.
 
 import re
 import sys
-from pathlib import Path
 
 import nbformat
 from nbformat.v4 import new_markdown_cell
 
-from utils.colab import notebook_address, repository
+from course.chapters import notebooks
+from utils.files import ROOT
+from utils.setup.colab import notebook_address, repository
 
-ROOT = Path(__file__).resolve().parent.parent
 BADGE = "open-in-colab"                                    # the cell's id
 SETUP = """\
 import sys
@@ -38,11 +38,6 @@ def badge(path):
     """The Markdown of the badge that opens the notebook in Colab."""
     return ("[![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)]"
             f"({notebook_address(path.relative_to(ROOT).as_posix())})")
-
-
-def notebooks():
-    """The start page and the chapters."""
-    return [ROOT / "course" / "index.ipynb", *sorted((ROOT / "chapters").glob("[0-9][0-9]_*.ipynb"))]
 
 
 def write_notebook(path):

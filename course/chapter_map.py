@@ -1,11 +1,33 @@
 """The map of the course: every chapter, whether it is written, and what the learner has done of it."""
 
 import html
+import sys
 
+from course import progress
 from course.chapters import CHAPTERS
+from course.exercises import EXERCISES, QUIZZES
+from utils.setup import colab
 
 GRID = "display:grid;grid-template-columns:repeat(auto-fill,minmax(200px,1fr));gap:8px;max-width:1000px"
 CARD = "border:1px solid #8888;border-radius:6px;padding:8px 12px;line-height:1.45;"
+
+
+def chapter_map():
+    """The map of all chapters with what is written and what you have done."""
+    done = progress.load()
+    on_colab = "google.colab" in sys.modules  # where only an address of the web opens another notebook
+    links = colab.notebook_address("chapters/") if on_colab else "../chapters/"
+    return ChapterMap(set(done["exercises"]), set(done["quizzes"]), links)
+
+
+def exercises_of(chapter):
+    """The ids of a chapter's exercises, in order."""
+    return [id for id in EXERCISES if id.startswith(f"{chapter.key}.")]
+
+
+def questions_of(chapter):
+    """The ids of a chapter's recall questions."""
+    return [id for id in QUIZZES if id.startswith(f"{chapter.key}.")]
 
 
 class ChapterMap:
@@ -19,8 +41,6 @@ class ChapterMap:
 
     def headline(self):
         """One line: how much is solved."""
-        from course.exercises import EXERCISES
-
         written = sum(chapter.written for chapter in CHAPTERS)
         return (
             f"{len(self.done & set(EXERCISES))} of {len(EXERCISES)} exercises solved · "
@@ -31,11 +51,11 @@ class ChapterMap:
         """What to say of a chapter: (a mark for each exercise, words)."""
         if not chapter.written:
             return "", "not written yet"
-        marks = "".join("●" if e in self.done else "○" for e in chapter.exercises)
+        marks = "".join("●" if e in self.done else "○" for e in exercises_of(chapter))
         words = [f"{marks.count('●')} of {len(marks)} exercises"] if marks else []
-        if chapter.questions:
-            answered = len(self.done.intersection(chapter.questions))
-            words.append(f"{answered} of {len(chapter.questions)} questions")
+        if questions := questions_of(chapter):
+            answered = len(self.done.intersection(questions))
+            words.append(f"{answered} of {len(questions)} questions")
         return marks, ", ".join(words) or "to read"
 
     def __repr__(self):

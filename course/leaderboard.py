@@ -13,7 +13,7 @@ import numpy as np
 
 from utils import has_gpu
 
-EXERCISE = "17.bn_relu_pool"
+EXERCISE = "beating_pytorch.bn_relu_pool"
 IMAGES, SIDE, CHANNELS, BLOCK = 2048, 28, 32, 256  # what is timed: conv1's outputs of so many digits
 FIELDS = ("name", "yours_us", "ours_us", "gpu", "date", "source")
 
@@ -110,9 +110,9 @@ def times(path) -> tuple[float, float]:
 
 def record(name: str, yours: float, ours: float, source: str) -> dict:
     """Add one line to the file: microseconds of both kernels, on which GPU, when, and the digest of the source."""
-    from utils import hardware, results
+    from utils import engine, results
 
-    entry = {"name": name, "yours_us": yours, "ours_us": ours, "gpu": hardware.gpu().name, "date": results.now(),
+    entry = {"name": name, "yours_us": yours, "ours_us": ours, "gpu": engine.gpu().name, "date": results.now(),
              "source": hashlib.sha256(source.encode()).hexdigest()[:12]}
     path = file()
     path.parent.mkdir(parents=True, exist_ok=True)

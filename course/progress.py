@@ -4,17 +4,33 @@ The file is read tolerantly, merged with what another notebook has written meanw
 in one step, so that nothing solved is ever lost. `CUDA_COURSE_PROGRESS` names another file.
 """
 
-import contextlib
 import json
 import os
 import sys
-import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
 
 import platformdirs
+from filelock import FileLock
+
+from utils.files import write_whole
 
 SECTIONS = ("exercises", "quizzes")
+# Until November 2026 ids began with the chapter's number of that time.
+OLD_NUMBERS = {
+    "00": "start",
+    "01": "ecosystem",
+    "02": "your_gpu",
+    "03": "c_for_cuda",
+    "04": "meet_the_gpu",
+    "05": "first_kernels",
+    "06": "memory",
+    "07": "synchronization",
+    "08": "profiling",
+    "10": "matmul",
+    "16": "mnist_cnn",
+    "17": "beating_pytorch",
+}
 # What could not be written: shown all the same, and written as soon as that works again.
 _unsaved = {section: {} for section in SECTIONS}
 
@@ -62,7 +78,17 @@ def _read(path):
         _set_aside(path)
         return empty
     # Sections that this version does not know (of a newer one) are kept as they are.
-    return {**data, **{s: data.get(s, {}) for s in SECTIONS}}
+    return {**data, **{s: _renamed(data.get(s, {})) for s in SECTIONS}}
+
+
+def _renamed(section):
+    """Ids of old bear the chapter's number, today's its name: "05.rotate" is "first_kernels.rotate"."""
+    renamed = {}
+    for id, when in section.items():
+        number, _, rest = id.partition(".")
+        chapter = OLD_NUMBERS.get(number)
+        renamed[f"{chapter}.{rest}" if chapter else id] = when
+    return renamed
 
 
 def _set_aside(path):
@@ -85,12 +111,12 @@ def _record(section, id):
     now = datetime.now(UTC).isoformat(timespec="seconds")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with _locked(path):
+        with FileLock(f"{path}.lock"):  # one notebook at a time reads, merges and writes
             data = _read(path)
             for name in SECTIONS:
                 data[name] = {**_unsaved[name], **data[name]}
             data[section].setdefault(id, now)
-            _replace(path, data)
+            write_whole(path, json.dumps(data, indent=1, sort_keys=True))
     except OSError as error:
         _unsaved[section].setdefault(id, now)
         _warn(
@@ -102,42 +128,5 @@ def _record(section, id):
             _unsaved[name].clear()
 
 
-@contextlib.contextmanager
-def _locked(path):
-    """Only one notebook at a time reads, merges and writes."""
-    import fcntl
-
-    with open(path.with_name(path.name + ".lock"), "w") as lock:
-        # Some network drives cannot lock; the atomic replace still keeps the file whole there.
-        with contextlib.suppress(OSError):
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-
-
-def _replace(path, data):
-    """Write beside the file, then put it in place in one step: a crash leaves the old file whole."""
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as out:
-            json.dump(data, out, indent=1, sort_keys=True)
-            out.flush()
-            os.fsync(out.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
-
-
 def _warn(message):
     print(f"Note: {message}", file=sys.stderr)
-
-
-def chapter_map():
-    """The map of all chapters with what is written and what you have done."""
-    from course.chapter_map import ChapterMap
-    from utils import colab
-
-    found = load()
-    on_colab = "google.colab" in sys.modules                 # where only an address of the web opens another notebook
-    links = colab.notebook_address("chapters/") if on_colab else "../chapters/"
-    return ChapterMap(exercises=set(found["exercises"]), questions=set(found["quizzes"]), links=links)

@@ -22,9 +22,9 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from utils.install import LAB_SETTINGS
+from utils.files import ROOT
+from utils.setup.install import LAB_SETTINGS
 
-ROOT = Path(__file__).resolve().parent.parent
 SCREENSHOTS = ROOT / "build" / "screenshots"
 VIEWPORT = {"width": 1280, "height": 720}
 COMMANDS = "chromium", "chromium-browser", "google-chrome", "google-chrome-stable"

@@ -3,14 +3,13 @@
 import importlib.util
 import re
 import shlex
-from pathlib import Path
 
 import pytest
 
 from course.exercises import EXERCISES
 from tests.conformance import derive, mistakes
+from utils.files import ROOT
 
-ROOT = Path(__file__).resolve().parent.parent
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 PROSE = re.sub(r"^ *```.*?^ *```", "", TEXT, flags=re.M | re.S)
 BLOCKS = re.findall(r"^ *```\n(.*?)^ *```", TEXT, re.M | re.S)

@@ -9,12 +9,13 @@ import sys
 import tomllib
 from pathlib import Path
 
-import hygiene
 import pytest
 from IPython.core.inputtransformer2 import TransformerManager
 from packaging.requirements import Requirement
 
-ROOT = Path(__file__).resolve().parent.parent
+from tests import hygiene
+from utils.files import ROOT
+
 OURS = {"chapters", "course", "tests", "utils"}
 MAY_IMPORT = {"utils": {"utils"}, "course": {"course", "utils"}, "chapters": {"course", "utils"},
               "tests": {"course", "tests", "utils"}}

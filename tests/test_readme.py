@@ -1,11 +1,10 @@
 """The README says what is there: its chapter table, its links, its commands."""
 
 import re
-from pathlib import Path
 
 from course.chapters import CHAPTERS
+from utils.files import ROOT
 
-ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text()
 
 

@@ -2,13 +2,13 @@
 
 import re
 import tomllib
-from pathlib import Path
 
 import pytest
 import yaml
 from packaging.specifiers import SpecifierSet
 
-ROOT = Path(__file__).resolve().parent.parent
+from utils.files import ROOT
+
 MINOR_VERSIONS = [f"3.{minor}" for minor in range(30)]
 
 

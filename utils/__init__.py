@@ -1,18 +1,19 @@
 """Shared helpers of the course: measuring, checking, explaining and running GPU kernels.
 
 Importing this package decides, before Numba or Triton is imported, whether kernels run on a GPU or on the
-CPU engines (`utils.hardware`), and gives notebooks the `%nvcc` magic. Everything heavy is imported on first use.
+CPU engines (`utils.engine`), and gives notebooks the `%nvcc` magic. Everything heavy is imported on first use.
 """
 
 import importlib
 import sys
 
 if "google.colab" in sys.modules:        # a machine with packages of its own: before anything of them is imported
-    from utils.colab import set_up
+    from utils.setup.colab import set_up
 
     set_up()
 
-from utils.hardware import choose_engine, has_gpu, machine, pick
+from utils.engine import choose_engine, has_gpu, pick
+from utils.hardware import machine
 
 __all__ = ["benchmark", "check", "compare", "cuda_c", "has_gpu", "machine", "pick", "plots"]
 
@@ -21,7 +22,13 @@ _LAZY = {
     "compare": ("utils.timing", "compare"),
     "check": ("utils.check", None),
     "cuda_c": ("utils.cuda_c", None),
+    "machine": ("utils.hardware", "machine"),
     "plots": ("utils.plots", None),
+    "machine_code": ("utils.tools.machine_code", None),
+    "nvcc": ("utils.tools.nvcc", None),
+    "process": ("utils.tools.process", None),
+    "profilers": ("utils.tools.profilers", None),
+    "source": ("utils.tools.source", None),
 }
 
 
@@ -42,6 +49,6 @@ try:  # inside a notebook: register %nvcc
 except NameError:
     pass
 else:
-    from utils.nvcc import register_magic
+    from utils.tools.nvcc import register_magic
 
     register_magic(_shell)

@@ -24,8 +24,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from utils import files
+
 DATA = "CUDA_COURSE_DATA"
-ASSETS = Path(__file__).resolve().parents[1] / "assets" / "data"
+ASSETS = files.ASSETS / "data"
 
 # All of them hold the four files as gzip, byte for byte the same.
 MIRRORS = (

@@ -1,120 +1,24 @@
-"""Which machine is this? One answer, decided once, before Numba or Triton is imported.
+"""What a GPU is and can do: this machine's line, its memories and roofs, and the facts of GPU generations.
 
-With an NVIDIA GPU kernels are compiled and run on it. Without one, or with the environment variable
-``CUDA_COURSE_CPU=1``, they run on the CPU engines in ``utils.cpu``.
+Which engine runs the kernels is decided in `utils.engine`; here are measurements and data sheets.
 """
 
 import functools
-import os
-import sys
-import warnings
+import json
 from dataclasses import dataclass
 
-FORCE_CPU = "CUDA_COURSE_CPU"
+from utils import results, timing
+from utils.engine import FORCE_CPU, GPU, forced_cpu, gpu, has_gpu
+from utils.files import ASSETS
+from utils.tools.nvcc import nvcc_version
 
-
-@dataclass(frozen=True)
-class GPU:
-    """What NVIDIA's management library (NVML) says of one GPU."""
-
-    name: str
-    compute_capability: tuple[int, int]
-    memory_bytes: int
-    driver: str
-    cuda: tuple[int, int]  # newest CUDA version that this driver runs
-    uuid: str
-
-    @property
-    def arch(self) -> str:
-        """The real architecture that nvcc and NVRTC compile for, such as ``sm_90``."""
-        return "sm_{}{}".format(*self.compute_capability)
-
-
-@functools.cache
-def _nvml_gpus() -> tuple[GPU, ...]:
-    """All GPUs that NVML lists; empty without a driver. Needs no CUDA context."""
-    try:
-        import pynvml
-    except ImportError:
-        return ()
-    try:
-        pynvml.nvmlInit()
-    except pynvml.NVMLError as error:
-        if error.value == pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH:
-            warnings.warn("the NVIDIA driver was updated and this machine not restarted since; "
-                          "restart it to use the GPU. Until then the CPU engines run.", stacklevel=2)
-        return ()
-    try:
-        version = pynvml.nvmlSystemGetCudaDriverVersion()
-        cuda = (version // 1000, version % 1000 // 10)
-        gpus = []
-        for index in range(pynvml.nvmlDeviceGetCount()):
-            handle = pynvml.nvmlDeviceGetHandleByIndex(index)
-            gpus.append(GPU(
-                name=pynvml.nvmlDeviceGetName(handle),
-                compute_capability=tuple(pynvml.nvmlDeviceGetCudaComputeCapability(handle)),
-                memory_bytes=pynvml.nvmlDeviceGetMemoryInfo(handle).total,
-                driver=pynvml.nvmlSystemGetDriverVersion(),
-                cuda=cuda,
-                uuid=pynvml.nvmlDeviceGetUUID(handle),
-            ))
-        return tuple(gpus)
-    except pynvml.NVMLError:
-        return ()
-    finally:
-        pynvml.nvmlShutdown()
-
-
-def gpu() -> GPU | None:
-    """The GPU that kernels run on (the first that ``CUDA_VISIBLE_DEVICES`` leaves visible), or None."""
-    if forced_cpu():
-        return None
-    gpus = _nvml_gpus()
-    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
-    if visible is None:
-        return gpus[0] if gpus else None
-    first = visible.split(",")[0].strip()
-    if first.isdigit():
-        return gpus[int(first)] if int(first) < len(gpus) else None
-    if first.startswith("MIG-"):  # a slice of a GPU: NVML describes the whole one
-        return gpus[0] if gpus else None
-    # A UUID may be given by any unambiguous beginning; an empty string or -1 hides every GPU.
-    return next((g for g in gpus if first and g.uuid.startswith(first)), None)
-
-
-def forced_cpu() -> bool:
-    """Whether ``CUDA_COURSE_CPU`` asks for the CPU engines on a machine that may have a GPU."""
-    return os.environ.get(FORCE_CPU, "0") not in ("", "0")
-
-
-@functools.cache
-def has_gpu() -> bool:
-    """Whether kernels run on a GPU in this process. The answer never changes once asked."""
-    return gpu() is not None
-
-
-def pick(*, gpu, cpu):
-    """One of two values: `gpu` where kernels run on a GPU, `cpu` (usually a smaller size) where they do not."""
-    return gpu if has_gpu() else cpu
-
-
-def choose_engine() -> None:
-    """Point Numba and Triton at the GPU or at the CPU engines. Called once, when ``utils`` is imported."""
-    if has_gpu():
-        # NVML counts GPUs in PCI order; CUDA's own default order would make "GPU 0" two different cards.
-        os.environ.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")
-        # A lesson's first kernels are small on purpose; Numba would say each time that they do not fill the GPU.
-        os.environ.setdefault("NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS", "0")
-        return
-    late = [name for name in ("numba.cuda", "triton") if name in sys.modules]
-    if late:
-        warnings.warn(f"{' and '.join(late)} was imported before utils, so it is not on the CPU engine: restart "
-                      "the kernel (Kernel > Restart) and run the set-up cell first.", stacklevel=3)
-        return
-    from utils.cpu import numba_cuda, triton
-
-    numba_cuda.install()
-    triton.install()
+GENERATIONS = ASSETS / "data" / "gpu_generations.json"
+#: The types of matrix product whose speed is measured as a roof
+MATMULS = ("float32", "tf32", "bfloat16")
+#: fp32 units of an SM by compute capability, where it has not 128
+FP32_UNITS = {(7, 5): 64, (8, 0): 64}
+#: What was recorded of the kernels from which the roofs follow
+ROOFLINE = ("vector_add/bandwidth", "vector_add/share_of_copy", "matmul/rate", "matmul/share_of_matmul")
 
 
 @dataclass(frozen=True)
@@ -144,15 +48,160 @@ def machine() -> Machine:
 
     Returns a `Machine` whose fields are in bytes and bytes per second.
     """
-    from utils.nvcc import nvcc_version
-
-    found = gpu()
-    if found is None:
+    this = gpu()
+    if this is None:
         return Machine(None)
+    device = _device()
+    return Machine(
+        this,
+        sms=device.MULTIPROCESSOR_COUNT,
+        l2_bytes=device.L2_CACHE_SIZE,
+        copy_bytes_per_second=timing.copy_bandwidth(),
+        nvcc=nvcc_version(),
+    )
+
+
+def _device():
+    """Numba's view of the GPU, which has the numbers that NVML lacks."""
     from numba import cuda
 
-    from utils.timing import copy_bandwidth
+    return cuda.get_current_device()
 
-    device = cuda.get_current_device()
-    return Machine(found, sms=device.MULTIPROCESSOR_COUNT, l2_bytes=device.L2_CACHE_SIZE,
-                   copy_bytes_per_second=copy_bandwidth(), nvcc=nvcc_version())
+
+def this_gpu() -> dict:
+    """The GPU of this machine as the "gpu" object of a results file. RuntimeError without a GPU."""
+    this = gpu()
+    if this is None:
+        raise RuntimeError("there is no GPU here to describe")
+    return {
+        "name": this.name,
+        "compute_capability": "{}.{}".format(*this.compute_capability),
+        "sms": machine().sms,
+        "memory_bytes": this.memory_bytes,
+        "driver": this.driver,
+        "cuda": "{}.{}".format(*this.cuda),
+    }
+
+
+# ---- facts of data sheets
+
+
+def generations() -> dict:
+    """The table of GPUs, chips and TPUs: {"gpus": [...], "chips": [...], "tpus": [...], "sources": {...}}.
+
+    Each number stands as itself (None where there is no source); `sources_of` says where it is from.
+    """
+    data = json.loads(GENERATIONS.read_text(encoding="utf-8"))
+    rows = {name: [_plain(row) for row in data[name]] for name in ("gpus", "chips", "tpus")}
+    return {**rows, "sources": data["sources"], "units": data["units"]}
+
+
+def _plain(entry):
+    """An entry {"value": ..., "source": ...} as its value; dicts and texts of such entries likewise."""
+    if isinstance(entry, dict):
+        return entry["value"] if "source" in entry else {key: _plain(value) for key, value in entry.items()}
+    return entry
+
+
+def sources_of(gpu: str) -> str:
+    """The sources of a GPU's numbers, each with what it says. Raises KeyError for a GPU not in the table."""
+    data = json.loads(GENERATIONS.read_text(encoding="utf-8"))
+    row = {row["gpu"]: row for row in data["gpus"]}[gpu]
+    said = {}
+    for column, entry in row.items():
+        if isinstance(entry, dict):
+            how = f" ({entry['how']})" if "how" in entry else ""
+            value = entry["value"] if column == "year" else f"{entry['value']:,g}"
+            said.setdefault(entry["source"], []).append(f"{column} {value}{how}")
+    titles = {key: data["sources"][key] for key in said}
+    return "\n".join(
+        f"{titles[key]['title']}\n   {titles[key]['url']}\n   {', '.join(texts)}"
+        for key, texts in said.items()
+    )
+
+
+# ---- what this GPU has, else a data sheet's
+
+
+def data_sheet(name: str) -> dict:
+    """The row of `generations` for one GPU, such as "H100 SXM". Raises KeyError for a GPU not in the table."""
+    rows = {row["gpu"]: row for row in generations()["gpus"]}
+    return rows[name]
+
+
+def memories(datasheet: str = "H100 SXM") -> tuple[str, dict[str, int]]:
+    """(whose, {name: bytes}): what this GPU has of each kind of memory, all SMs together, as its driver says.
+
+    Without a GPU: those of `datasheet`, which the first value says.
+    """
+    if has_gpu():
+        return _memories_of_driver()
+    facts = generations()
+    chip = next(chip for chip in facts["chips"] if chip["chip"] == f"NVIDIA {datasheet}")
+    stores = {name: kilobytes << 10 for name, kilobytes in chip["storage_kb"].items()}
+    sizes = {
+        "registers": stores["registers"],
+        "L1 / shared memory": stores["L1 / shared"],
+        "L2 cache": stores["L2"],
+        "global memory": data_sheet(datasheet)["memory_gb"] * 10**9,
+    }
+    title = facts["sources"]["hopper"]["title"]
+    return f"{datasheet}, {chip['cores']} SMs, data sheet:\n{title}", sizes
+
+
+def _memories_of_driver():
+    from numba import cuda
+
+    device = _device()
+    sms = device.MULTIPROCESSOR_COUNT
+    name = device.name
+    name = name.decode() if isinstance(name, bytes) else name
+    sizes = {
+        "registers": 4 * device.MAX_REGISTERS_PER_MULTIPROCESSOR * sms,
+        "shared memory": device.MAX_SHARED_MEMORY_PER_MULTIPROCESSOR * sms,
+        "L2 cache": device.L2_CACHE_SIZE,
+        "global memory": cuda.current_context().get_memory_info().total,
+    }
+    return f"{name}, {sms} SMs, as its driver says", sizes
+
+
+def roofs(datasheet: str = "H100 SXM") -> tuple[dict[str, float], dict[str, float], str]:
+    """(bytes per second, FLOP per second, whose): measured on this GPU, else recorded on one, else of a data sheet.
+
+    The two dicts name each roof; what is measured is a copy and the library's matrix products.
+    """
+    if has_gpu():
+        flops = {f"matmul {dtype}": timing.matmul_rate(dtype) for dtype in MATMULS}
+        return {"copy": timing.copy_bandwidth()}, flops, f"measured on this {gpu().name}"
+    entries = [results.find(f"roofline/{name}") for name in ROOFLINE]
+    if all(entries):
+        return _roofs_of_records(entries)
+    sheet = data_sheet(datasheet)
+    peaks = {"fp32 units": sheet["fp32_tflops"] * 1e12, "tensor cores, 16 bit": sheet["tensor16_tflops"] * 1e12}
+    return {"memory": sheet["bandwidth_gb_s"] * 1e9}, peaks, f"datasheet of the {datasheet}, nothing measured"
+
+
+def _roofs_of_records(entries):
+    """A rate divided by its share of the roof is the roof."""
+    bandwidth, share_of_copy, rate, share_of_matmul = (entry["value"] for entry in entries)
+    whose = f"recorded on {entries[0]['gpu']}, {entries[0]['date'][:10]}"
+    return {"copy": bandwidth / share_of_copy}, {"matmul float32": rate / share_of_matmul}, whose
+
+
+def fp32_roofs(datasheet: str = "H200") -> tuple[str, float, float]:
+    """(whose, FLOP/s, bytes/s): a GPU's fp32 units at their highest clock, and its memory.
+
+    On a GPU: SMs × units × 2 × clock as its driver says, and the measured copy bandwidth. Without: a data sheet.
+    """
+    if not has_gpu():
+        sheet = data_sheet(datasheet)
+        peak = sheet["fp32_tflops"] * 1e12
+        whose = f"no GPU here; {datasheet}, data sheet: {peak / 1e12:.0f} TFLOP/s"
+        return whose, peak, sheet["bandwidth_gb_s"] * 1e9
+    device = _device()
+    sms = device.MULTIPROCESSOR_COUNT
+    units = FP32_UNITS.get(device.compute_capability, 128)
+    hertz = device.CLOCK_RATE * 1e3
+    peak = sms * units * 2 * hertz
+    product = f"{sms} SMs × {units} units × 2 × {hertz / 1e9:.2f} GHz"
+    return f"{gpu().name}: {product} = {peak / 1e12:.1f} TFLOP/s", peak, timing.copy_bandwidth()

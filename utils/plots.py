@@ -175,3 +175,88 @@ def timing_bars(timings: Mapping[str, object]):
     axes.set_xlabel("milliseconds (median, less is better)")
     axes.spines[["top", "right"]].set_visible(False)
     return fig
+
+
+def roofline(roofs, kernels: Mapping[str, tuple[float, float | None]], title: str = ""):
+    """FLOP/s against arithmetic intensity, with the roofs and a point for each kernel.
+
+    roofs: what `utils.hardware.roofs` returns: {name: bytes/s}, {name: FLOP/s}, and whose they are.
+    kernels: name -> (FLOP per byte, FLOP per second or None). A kernel without a rate stands as a hollow point on
+        the lowest roof over it: the most it could reach, which nobody measured.
+    """
+    bandwidths, peaks, whose = roofs
+    slope, top = max(bandwidths.values()), max(peaks.values())
+    intensities = [intensity for intensity, _ in kernels.values()]
+    low = min([*intensities, 0.1]) / 2
+    high = max([*intensities, top / slope]) * 8  # room for the names of the roofs
+    fig = figure(8.5, 4.2, alt=_roofline_in_words(roofs, kernels))
+    axes = fig.add_subplot()
+    _draw_roofs(axes, roofs, low, high)
+    lowest = min(peaks.values())
+    points = {}
+    for name, (intensity, rate) in kernels.items():
+        height = rate or min(intensity * slope, lowest)
+        points[name] = intensity, height / 1e12
+        axes.plot(*points[name], "o", color=ALARM, fillstyle="full" if rate else "none")
+    _name_points(axes, points, middle=low * (high / low) ** 0.65)
+    axes.set(xscale="log", yscale="log", xlim=(low, high))
+    axes.set(xlabel="arithmetic intensity, FLOP a byte", ylabel="TFLOP/s")
+    measured = any(rate for _, rate in kernels.values())
+    said = title or whose
+    if not measured:
+        said += "; hollow: the most a kernel could reach"
+    axes.set_title(said, fontsize=9.5, loc="left", color=INK)
+    axes.spines[["top", "right"]].set_visible(False)
+    return fig
+
+
+def _roofline_in_words(roofs, kernels):
+    bandwidths, peaks, whose = roofs
+    flat = ", ".join(f"{peak / 1e12:.3g}" for peak in peaks.values())
+    points = []
+    for name, (intensity, rate) in kernels.items():
+        reached = f" at {rate / 1e12:.3g} TFLOP/s" if rate else ""
+        points.append(f"{name}, {intensity:.3g} FLOP a byte{reached}")
+    slope = max(bandwidths.values()) / 1e12
+    return f"Roofline, {whose}: a slope of {slope:.3g} TB/s, flat roofs at {flat} TFLOP/s. " + "; ".join(points)
+
+
+def _draw_roofs(axes, roofs, low, high):
+    """The slope of the memory and a flat line for each peak, with their names beside them."""
+    bandwidths, peaks, _ = roofs
+    slope, top = max(bandwidths.values()), max(peaks.values())
+    by_height = sorted(peaks.items(), key=lambda item: item[1])
+    for (name, peak), style in zip(by_height, ("-", "--", ":"), strict=False):
+        height = peak / 1e12
+        axes.plot([peak / slope, high], [height, height], style, color=INK, linewidth=1.5)
+        text = f"{name}, {height:,.0f} TFLOP/s"
+        axes.text(high, height * 1.2, text, ha="right", fontsize=8.5, color=INK)
+    axes.plot([low, top / slope], [low * slope / 1e12, top / 1e12], color=ACCENT, linewidth=1.5)
+    middle = (low * min(peaks.values()) / slope) ** 0.5
+    text = f"{next(iter(bandwidths))}, {slope / 1e12:.2f} TB/s"
+    axes.text(middle / 1.25, middle * slope / 8e11, text, ha="right", fontsize=8.5, color=ACCENT)
+
+
+def _name_points(axes, points, middle):
+    """Write each point's name beside it: on its left where it stands at the right, and no name over another."""
+    taken = []
+    for name, (x, y) in sorted(points.items(), key=lambda item: -item[1][1]):
+        shift = -10
+        while any(abs(np.log10(x / x2)) < 0.6 and abs(np.log10(y / y2) * 60 + shift - shift2) < 10 for x2, y2, shift2 in taken):
+            shift -= 4
+        taken.append((x, y, shift))
+        right = x > middle
+        axes.annotate(
+            name,
+            (x, y),
+            xytext=(-8 if right else 8, shift),
+            textcoords="offset points",
+            ha="right" if right else "left",
+            fontsize=8.5,
+            color=ALARM,
+        )
+
+
+def widget_view(widget):
+    """The entry of a mime bundle that shows the widget. (ipywidgets 7, which Colab has, makes no such bundle itself.)"""
+    return {"application/vnd.jupyter.widget-view+json": {"version_major": 2, "version_minor": 0, "model_id": widget.model_id}}

@@ -11,13 +11,15 @@ import math
 import os
 import platform
 import re
-import tempfile
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 
+from utils import engine
+from utils.files import ASSETS, write_whole
+
 RECORD = "CUDA_COURSE_RECORD"
-FOLDER = Path(__file__).resolve().parents[1] / "assets" / "results"
+FOLDER = ASSETS / "results"
 _LIBRARIES = ("numpy", "numba", "numba-cuda", "torch", "triton", "cuda-core")
 
 
@@ -62,7 +64,7 @@ def _object(**properties) -> dict:
 
 
 _ENTRY = _object(
-    name={"type": "string", "pattern": r"^[a-z0-9_.-]+(/[a-z0-9_.-]+)+$"},
+    name={"type": "string", "pattern": r"^[a-z0-9_.^-]+(/[a-z0-9_.^-]+)+$"},
     value={"type": "number"},
     unit=_TEXT,
     spread={"type": "number", "minimum": 0},
@@ -165,9 +167,7 @@ def append(entry: dict) -> None:
         return
     entry = {"versions": versions(), "date": now(), **entry}
     if "gpu" not in entry or "driver" not in entry:
-        from utils import hardware
-
-        gpu = hardware.gpu()
+        gpu = engine.gpu()
         if gpu is None:
             raise RuntimeError(f"{entry.get('name')} is not recorded: there is no GPU here")
         entry = {"gpu": gpu.name, "driver": gpu.driver, **entry}
@@ -184,27 +184,10 @@ def read_lines(path) -> list[dict]:
     return list({entry["name"]: entry for entry in map(json.loads, lines)}.values())
 
 
-def this_gpu() -> dict:
-    """The GPU of this machine as the "gpu" object of a results file. RuntimeError without a GPU."""
-    from utils import hardware
-
-    gpu = hardware.gpu()
-    if gpu is None:
-        raise RuntimeError("there is no GPU here to describe")
-    return {
-        "name": gpu.name,
-        "compute_capability": "{}.{}".format(*gpu.compute_capability),
-        "sms": hardware.machine().sms,
-        "memory_bytes": gpu.memory_bytes,
-        "driver": gpu.driver,
-        "cuda": "{}.{}".format(*gpu.cuda),
-    }
-
-
 def write(gpu_info: dict, entries: list[dict], path=None) -> Path:
     """Write a results file and return its path, `assets/results/<gpu>.json` by default.
 
-    `gpu_info` is what `this_gpu` returns. The content is validated first (ValueError names each problem) and
+    `gpu_info` is what `utils.hardware.this_gpu` returns. The content is validated first (ValueError names each problem) and
     the file replaced in one step, so that a failure leaves the old file as it was.
     """
     path = Path(path or FOLDER / f"{slug(gpu_info['name'])}.json")
@@ -216,16 +199,16 @@ def write(gpu_info: dict, entries: list[dict], path=None) -> Path:
         "results": sorted(entries, key=lambda e: e["name"]),
     }
     text = json.dumps(_sound(content, path), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False, encoding="utf-8") as file:
-        file.write(text)
-    os.chmod(file.name, 0o644)
-    os.replace(file.name, path)
+    write_whole(path, text)
     return path
 
 
-def add(entries: list[dict]) -> Path:
-    """Add entries to this GPU's results file and return its path. Older ones of other names stay, if of the same driver."""
-    gpu, new = this_gpu(), {entry["name"] for entry in entries}
-    old = [e for e in load() if e["gpu"] == gpu["name"] and e["driver"] == gpu["driver"] and e["name"] not in new]
-    return write(gpu, old + entries)
+def add(entries: list[dict], gpu_info: dict) -> Path:
+    """Add entries to a GPU's results file and return its path. Older ones of other names stay, if of the same driver.
+
+    `gpu_info` is what `utils.hardware.this_gpu` returns.
+    """
+    new = {entry["name"] for entry in entries}
+    same = [e for e in load() if (e["gpu"], e["driver"]) == (gpu_info["name"], gpu_info["driver"])]
+    old = [e for e in same if e["name"] not in new]
+    return write(gpu_info, old + entries)

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from utils.hardware import gpu, has_gpu
+from utils.engine import gpu, has_gpu
 
 #: Stop adding repeats after this many seconds of GPU time.
 BUDGET = 0.5

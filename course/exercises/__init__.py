@@ -1,36 +1,32 @@
 """Exercises of the course: `check`, `hint` and `solution` for code, `quiz` for questions.
 
-In a notebook: `from course import exercises`, then `exercises.check("05.scale_guard", scale)`. Each chapter's
-exercises are one module here; `model.Exercise` says what an entry holds, and tests/test_exercises.py what it
-must do.
+In a notebook: `from course import exercises`, then `exercises.check("first_kernels.scale_guard", scale)`. Each chapter's
+exercises are one module here, which bears the chapter's name; `course.checking.model.Exercise` says what an
+entry holds.
 """
 
 import difflib
+import importlib
 import inspect
+from pathlib import Path
 
-from course.exercises import (
-    beating_pytorch,
-    c_for_cuda,
-    ecosystem,
-    first_kernels,
-    matmul,
-    meet_the_gpu,
-    memory,
-    mnist_cnn,
-    profiling,
-    start,
-    synchronization,
-    your_gpu,
-)
-from course.exercises.checker import check_answer
-from course.exercises.quiz import QuizView
-from course.exercises.report import NotSolved, Outcome
-from course.exercises.text import Note
+from course.chapters import CHAPTERS
+from course.checking.checker import check_answer
+from course.checking.quiz import QuizView
+from course.checking.report import NotSolved, Outcome
+from course.checking.text import Note
 
 __all__ = ["EXERCISES", "QUIZZES", "NotSolved", "Outcome", "check", "hint", "quiz", "solution", "starter"]
 
-MODULES = (start, ecosystem, your_gpu, c_for_cuda, meet_the_gpu, first_kernels, memory, synchronization, profiling, matmul,
-           mnist_cnn, beating_pytorch)
+def _modules():
+    """The start page's module and those of the chapters that have one, found by the chapter's name, in order."""
+    here = Path(__file__).parent
+    keys = ["start", *(chapter.key for chapter in CHAPTERS)]
+    names = [f"course.exercises.{key}" for key in keys if (here / f"{key}.py").is_file()]
+    return [importlib.import_module(name) for name in names]
+
+
+MODULES = _modules()
 EXERCISES = {e.id: e for module in MODULES for e in module.EXERCISES}
 QUIZZES = {q.id: q for module in MODULES for q in module.QUIZZES}
 _hints_shown = {}
@@ -39,7 +35,7 @@ _hints_shown = {}
 def check(id, answer, *, seed=None, strict=False):
     """Check an answer and return the Outcome, which a notebook shows as a report.
 
-    id: such as "05.scale_guard".
+    id: such as "first_kernels.scale_guard".
     answer: a kernel, the path of a .cu file, or a function, as the exercise asks. It is never changed.
     seed: draws the same random inputs again (a report names its seed).
     strict: raise NotSolved instead of reporting an answer that is not accepted.

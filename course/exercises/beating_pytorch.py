@@ -3,12 +3,9 @@
 import numpy as np
 from numba import cuda
 
+from course.checking.model import Exercise, Hypothesis, InOut, Launch, Out, Wrong, ceil_div
+from course.checking.quiz import Quiz
 from course.exercises.first_kernels import replace, some_length, uniform
-from course.exercises.model import Exercise, Hypothesis, InOut, Launch, Out, Wrong, ceil_div
-from course.exercises.quiz import Quiz
-
-CHAPTER = "17_beating_pytorch"
-
 
 # ---- 17.channel_statistics: batch norm's numbers without the convolution ----
 
@@ -96,9 +93,8 @@ def statistics_of(out, weight, first, second):
 
 
 CHANNEL_STATISTICS = Exercise(
-    id="17.channel_statistics",
+    id="beating_pytorch.channel_statistics",
     title="Batch norm's numbers without the convolution",
-    chapter=CHAPTER,
     minutes=12,
     task=(
         "Thread c computes the mean and the variance of a convolution's channel c, without the convolution: into `out[c, 0]` and"
@@ -199,9 +195,8 @@ def entries_of_the_matrix(shape):
 
 
 WHERE_FROM = Exercise(
-    id="17.where_from",
+    id="beating_pytorch.where_from",
     title="The matrix that nobody stores",
-    chapter=CHAPTER,
     minutes=12,
     kind="function",
     task=(
@@ -290,9 +285,8 @@ def sgd_without_guard(state, rate):
 
 
 SGD_ALL = Exercise(
-    id="17.sgd_all",
+    id="beating_pytorch.sgd_all",
     title="One update of everything",
-    chapter=CHAPTER,
     minutes=6,
     task=(
         "All weights of the network lie one after the other in `state[0]`, their gradients in `state[1]`. One launch moves every"
@@ -408,9 +402,8 @@ def few_and_enough_blocks(shape):
 
 
 BN_RELU_POOL = Exercise(
-    id="17.bn_relu_pool",
+    id="beating_pytorch.bn_relu_pool",
     title="Beat our kernel",
-    chapter=CHAPTER,
     minutes=30,
     kind="cuda_c",
     kernel_name="bn_relu_pool",
@@ -472,7 +465,7 @@ EXERCISES = (CHANNEL_STATISTICS, WHERE_FROM, SGD_ALL, BN_RELU_POOL)
 
 QUIZZES = (
     Quiz(
-        id="17.q_graph",
+        id="beating_pytorch.q_graph",
         question="At batch 64 one CUDA graph makes PyTorch's step several times faster; at batch 4,096 it hardly helps. Why?",
         choices={
             "a": "A graph's kernels run on more SMs, and a large batch has them all already",
@@ -489,7 +482,7 @@ QUIZZES = (
         },
     ),
     Quiz(
-        id="17.q_recompute",
+        id="beating_pytorch.q_recompute",
         question="Our backward pass computes the first convolution twice more. Why is that faster than keeping its output?",
         choices={
             "a": "The next time the results are in the cache",
@@ -506,7 +499,7 @@ QUIZZES = (
         },
     ),
     Quiz(
-        id="17.q_master",
+        id="beating_pytorch.q_master",
         question="Weights in bf16 only, updated with a rate of 0.05: after a while the network stops learning. Why?",
         choices={
             "a": "bf16 has a smaller range than fp32, so the weights overflow",
@@ -523,7 +516,7 @@ QUIZZES = (
         },
     ),
     Quiz(
-        id="17.q_gate",
+        id="beating_pytorch.q_gate",
         question="A trainer is twice as fast as PyTorch, and after the same epochs it is right on 97.9 % where PyTorch has"
         " 98.9 %. "
         "What does its time say?",

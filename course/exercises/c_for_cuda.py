@@ -1,10 +1,8 @@
 """The exercises of chapter 03, C for CUDA: plain C++, checked with the sanitizers."""
 
-from course.exercises.cpp import CppExercise
-from course.exercises.model import Wrong
-from course.exercises.quiz import Quiz
-
-CHAPTER = "03_c_for_cuda"
+from course.checking.cpp import CppExercise
+from course.checking.model import Wrong
+from course.checking.quiz import Quiz
 
 
 def replace(source, old, new):
@@ -30,9 +28,8 @@ void mean_max(const int *a, int n, float *mean, int *largest)
 """
 
 MEAN_MAX_EXERCISE = CppExercise(
-    id="03.mean_max",
+    id="c_for_cuda.mean_max",
     title="Two results at once",
-    chapter=CHAPTER,
     minutes=5,
     path="build/mean_max.h",
     task=(
@@ -83,9 +80,8 @@ BLOCKS = """
 """
 
 BLOCKS_EXERCISE = CppExercise(
-    id="03.blocks",
+    id="c_for_cuda.blocks",
     title="A macro that holds",
-    chapter=CHAPTER,
     minutes=5,
     path="build/blocks.h",
     task=(
@@ -132,9 +128,8 @@ size_t index(int z, int y, int x, int height, int width)
 BODY = "((size_t)z * height + y) * width + x"
 
 INDEX_EXERCISE = CppExercise(
-    id="03.index",
+    id="c_for_cuda.index",
     title="Pictures in a row, even many",
-    chapter=CHAPTER,
     minutes=8,
     path="build/index.h",
     task=(
@@ -188,9 +183,8 @@ int allocate(float **out, int n, float value)
 """
 
 ALLOCATE_EXERCISE = CppExercise(
-    id="03.allocate",
+    id="c_for_cuda.allocate",
     title="Your own cudaMalloc",
-    chapter=CHAPTER,
     minutes=10,
     path="build/allocate.h",
     task=(
@@ -262,9 +256,8 @@ void report(const char *file, int line, const char *text, int error);      // th
 """
 
 TRY_EXERCISE = CppExercise(
-    id="03.try",
+    id="c_for_cuda.try",
     title="A macro that gives up",
-    chapter=CHAPTER,
     minutes=10,
     path="build/try.h",
     task=(
@@ -335,9 +328,8 @@ MOVE_BODY = """    {
 """
 
 RAII_EXERCISE = CppExercise(
-    id="03.raii",
+    id="c_for_cuda.raii",
     title="Memory with one owner",
-    chapter=CHAPTER,
     minutes=12,
     path="build/owner.h",
     task=(
@@ -410,7 +402,7 @@ EXERCISES = (
 
 QUIZZES = (
     Quiz(
-        id="03.q_pointer_bytes",
+        id="c_for_cuda.q_pointer_bytes",
         question="`double a[10]; double *p = a + 3;` How many bytes behind `a` does `p` point?",
         answer=24,
         unit="bytes",
@@ -422,7 +414,7 @@ QUIZZES = (
         },
     ),
     Quiz(
-        id="03.q_malloc",
+        id="c_for_cuda.q_malloc",
         question="Why does `cudaMalloc(&d_a, bytes)` take the address of the pointer?",
         choices={
             "a": "Because d_a lives on the device",
@@ -437,7 +429,7 @@ QUIZZES = (
         },
     ),
     Quiz(
-        id="03.q_sizeof",
+        id="c_for_cuda.q_sizeof",
         question="`void up(float *a) { cudaMemcpy(d, a, sizeof(a), cudaMemcpyHostToDevice); }` copies what?",
         choices={
             "a": "The whole array",
@@ -452,7 +444,7 @@ QUIZZES = (
         },
     ),
     Quiz(
-        id="03.q_unsigned",
+        id="c_for_cuda.q_unsigned",
         question="In a kernel, for the first thread of a block: is `threadIdx.x - 1 < 0`?",
         choices={"a": "Yes", "b": "No", "c": "It depends on the GPU"},
         answer="b",

@@ -3,11 +3,8 @@
 import numpy as np
 from numba import cuda
 
-from course.exercises.model import Exercise, Hypothesis, Out, Wrong
-from course.exercises.quiz import Quiz
-
-CHAPTER = "01_ecosystem"
-
+from course.checking.model import Exercise, Hypothesis, Out, Wrong
+from course.checking.quiz import Quiz
 
 # ---- 01.bytes_moved: one kernel an operation, or one for all ----
 
@@ -40,9 +37,8 @@ def bytes_swapped(inputs_of, distinct, n, itemsize):
 
 
 BYTES_MOVED = Exercise(
-    id="01.bytes_moved",
+    id="ecosystem.bytes_moved",
     title="How many bytes does fusion save?",
-    chapter=CHAPTER,
     minutes=8,
     kind="function",
     task=(
@@ -137,9 +133,8 @@ def kernels_epilogues(operations):
 
 
 KERNELS_AFTER_FUSION = Exercise(
-    id="01.kernels_after_fusion",
+    id="ecosystem.kernels_after_fusion",
     title="A fusing compiler",
-    chapter=CHAPTER,
     minutes=8,
     kind="function",
     task=(
@@ -269,9 +264,8 @@ def line(x, b, a):
 
 
 CLAMP_LINE = Exercise(
-    id="01.clamp_line",
+    id="ecosystem.clamp_line",
     title="One kernel for another expression",
-    chapter=CHAPTER,
     minutes=8,
     task=(
         "Write y = max(a*x + b, low) as **one** kernel: one thread an element, each input read once, each"
@@ -362,9 +356,8 @@ def gelu(v, steepness=1.702):
 
 
 BIAS_GELU = Exercise(
-    id="01.bias_gelu",
+    id="ecosystem.bias_gelu",
     title="Bias and GELU, in CUDA C",
-    chapter=CHAPTER,
     minutes=12,
     kind="cuda_c",
     kernel_name="bias_gelu",
@@ -434,7 +427,7 @@ EXERCISES = (BYTES_MOVED, KERNELS_AFTER_FUSION, CLAMP_LINE, BIAS_GELU)
 
 QUIZZES = (
     Quiz(
-        id="01.q_fused",
+        id="ecosystem.q_fused",
         question="PyTorch computes `(x + y) * z` on three arrays of 1,000 floats (4 bytes), one operation at a"
         " time. How many bytes does it read and write?",
         answer=24000,
@@ -449,7 +442,7 @@ QUIZZES = (
         },
     ),
     Quiz(
-        id="01.q_place",
+        id="ecosystem.q_place",
         question="Your model is in PyTorch. The profiler shows twenty small elementwise kernels in a row. What do"
         " you try first?",
         choices={
@@ -467,7 +460,7 @@ QUIZZES = (
         },
     ),
     Quiz(
-        id="01.q_triton",
+        id="ecosystem.q_triton",
         question="Which Triton does torch.compile write for an NVIDIA GPU?",
         choices={
             "a": "Triton, the language and compiler for kernels",
@@ -482,7 +475,7 @@ QUIZZES = (
         },
     ),
     Quiz(
-        id="01.q_names",
+        id="ecosystem.q_names",
         question="An old tutorial tells you to deploy with TensorFlow Lite. What do you look for today?",
         choices={"a": "ExecuTorch", "b": "LiteRT", "c": "Core ML"},
         answer="b",

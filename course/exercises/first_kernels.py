@@ -3,10 +3,8 @@
 import numpy as np
 from numba import cuda
 
-from course.exercises.model import Exercise, Hypothesis, InOut, Launch, Out, Wrong, ceil_div
-from course.exercises.quiz import Quiz
-
-CHAPTER = "05_first_kernels"
+from course.checking.model import Exercise, Hypothesis, InOut, Launch, Out, Wrong, ceil_div
+from course.checking.quiz import Quiz
 
 
 def uniform(rng, *shape):
@@ -91,9 +89,8 @@ def scale_adds(out, a, factor):
 
 
 SCALE = Exercise(
-    id="05.scale_guard",
+    id="first_kernels.scale_guard",
     title="Repair the guard",
-    chapter=CHAPTER,
     minutes=3,
     task=(
         "This kernel multiplies every element of `a` by `factor`, and its guard lets one thread too many"
@@ -163,9 +160,8 @@ def blocks_from_width_only(height, width, block_x, block_y):
 
 
 BLOCKS_FOR = Exercise(
-    id="05.blocks_for",
+    id="first_kernels.blocks_for",
     title="How many blocks?",
-    chapter=CHAPTER,
     minutes=5,
     kind="function",
     task=(
@@ -333,9 +329,8 @@ def four_of_each_square(picture, step=2):
 
 
 MAX_POOL = Exercise(
-    id="05.max_pool",
+    id="first_kernels.max_pool",
     title="Half the picture",
-    chapter=CHAPTER,
     minutes=10,
     task=(
         "Shrink a picture to half its size: `out[y, x]` is the largest of the four pixels of `picture` in rows"
@@ -473,9 +468,8 @@ def affine(x, weight, bias):
 
 
 LINEAR = Exercise(
-    id="05.batched_linear",
+    id="first_kernels.batched_linear",
     title="A linear layer, for a whole batch",
-    chapter=CHAPTER,
     minutes=15,
     task=(
         "`torch.nn.Linear` computes `x @ weight.T + bias`. Do it for a batch: out[batch, row, column] is"
@@ -564,9 +558,8 @@ GUARD = "    if (x < width && y < height)\n"
 TARGET = "dst[x * height + (height - 1 - y)]"
 
 ROTATE = Exercise(
-    id="05.rotate",
+    id="first_kernels.rotate",
     title="Turn a picture, in CUDA C",
-    chapter=CHAPTER,
     minutes=15,
     kind="cuda_c",
     kernel_name="rotate",
@@ -723,9 +716,8 @@ def grids(n):
 
 
 GRID_STRIDE = Exercise(
-    id="05.grid_stride",
+    id="first_kernels.grid_stride",
     title="Any grid will do",
-    chapter=CHAPTER,
     minutes=10,
     task=(
         "Add `a * x[i]` to every `y[i]`, with a grid-stride loop: the kernel must be right for any number of"
@@ -779,7 +771,7 @@ EXERCISES = (SCALE, BLOCKS_FOR, MAX_POOL, LINEAR, ROTATE, GRID_STRIDE)
 
 QUIZZES = (
     Quiz(
-        id="05.q_threads",
+        id="first_kernels.q_threads",
         question="A kernel is launched as `k[(4, 2), (16, 8)]`. How many threads run it?",
         answer=1024,
         unit="threads",
@@ -791,7 +783,7 @@ QUIZZES = (
         },
     ),
     Quiz(
-        id="05.q_guard",
+        id="first_kernels.q_guard",
         question="1,000 elements, blocks of 256 threads. How many threads have nothing to do?",
         answer=24,
         unit="threads",
@@ -803,7 +795,7 @@ QUIZZES = (
         },
     ),
     Quiz(
-        id="05.q_async",
+        id="first_kernels.q_async",
         question="A kernel writes out of bounds. When does Python raise the error?",
         choices={
             "a": "At the line that launches it",

@@ -3,11 +3,9 @@
 import numpy as np
 from numba import cuda
 
+from course.checking.model import Demand, Exercise, Hypothesis, Launch, Out, Wrong, ceil_div
+from course.checking.quiz import Quiz
 from course.exercises.first_kernels import replace, uniform
-from course.exercises.model import Demand, Exercise, Hypothesis, Launch, Out, Wrong, ceil_div
-from course.exercises.quiz import Quiz
-
-CHAPTER = "10_matmul"
 
 
 def product_of(rng, shape):
@@ -195,9 +193,8 @@ def rereads_memory(trace):
 
 
 TILE = Exercise(
-    id="10.tile",
+    id="matmul.tile",
     title="The tile kernel",
-    chapter=CHAPTER,
     minutes=20,
     task=(
         "Write the tile kernel, for blocks of 8 by 8 threads and tiles of 8 by 8, so small that the check can watch every "
@@ -387,9 +384,8 @@ def conflicting(trace):
 
 
 CONFLICT = Exercise(
-    id="10.conflict",
+    id="matmul.conflict",
     title="Find the bank conflict",
-    chapter=CHAPTER,
     minutes=8,
     task=(
         "A product with a narrow `b` (8 columns at most, and k at most 32), stored transposed: `c[column, row]`. Blocks have 32 "
@@ -462,9 +458,8 @@ __global__ void matmul_odd(float *c, const float *a, const float *b, int m, int 
 GUARD_A = "row < m && first + x < k ? a[row * k + first + x] : 0"
 
 ODD = Exercise(
-    id="10.odd",
+    id="matmul.odd",
     title="Any size",
-    chapter=CHAPTER,
     minutes=10,
     kind="cuda_c",
     kernel_name="matmul_odd",
@@ -558,9 +553,8 @@ def percent_as_fraction(tm, tn, wide):
 
 
 GAIN = Exercise(
-    id="10.gain",
+    id="matmul.gain",
     title="Predict the next rung's gain",
-    chapter=CHAPTER,
     minutes=8,
     kind="function",
     task=(
@@ -637,9 +631,8 @@ __global__ void matmul_mine(float *c, const float *a, const float *b, int m, int
 """
 
 BEAT = Exercise(
-    id="10.beat",
+    id="matmul.beat",
     title="Beat a rung",
-    chapter=CHAPTER,
     minutes=40,
     kind="cuda_c",
     kernel_name="matmul_mine",
@@ -693,7 +686,7 @@ EXERCISES = (TILE, CONFLICT, ODD, GAIN, BEAT)
 
 QUIZZES = (
     Quiz(
-        id="10.q_intensity",
+        id="matmul.q_intensity",
         question="Two 1024 × 1024 matrices of float32 are multiplied, each element moved once. FLOPs a byte, rounded down?",
         answer=170,
         unit="FLOPs a byte",
@@ -705,7 +698,7 @@ QUIZZES = (
         },
     ),
     Quiz(
-        id="10.q_tile",
+        id="matmul.q_tile",
         question=(
             "Without caches, how many times less global memory does a kernel with 64 × 64 tiles of c read than one that loads "
             "two values for every multiply-add?"
@@ -720,7 +713,7 @@ QUIZZES = (
         },
     ),
     Quiz(
-        id="10.q_register",
+        id="matmul.q_register",
         question="A thread's register tile grows from 4 × 4 to 8 × 8. Loads from shared memory per multiply-add:",
         choices={"a": "stay the same", "b": "are halved", "c": "are a quarter"},
         answer="b",
@@ -731,7 +724,7 @@ QUIZZES = (
         },
     ),
     Quiz(
-        id="10.q_async",
+        id="matmul.q_async",
         question="What does `cp.async` spare?",
         choices={
             "a": "The bytes from global memory",
@@ -746,7 +739,7 @@ QUIZZES = (
         },
     ),
     Quiz(
-        id="10.q_wgmma",
+        id="matmul.q_wgmma",
         question="Who issues a `wgmma`, and where does it find a and b?",
         choices={
             "a": "A warp; both in registers",

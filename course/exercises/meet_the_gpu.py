@@ -3,11 +3,8 @@
 import numpy as np
 from numba import cuda
 
-from course.exercises.model import Exercise, Hypothesis, Out, Wrong, ceil_div
-from course.exercises.quiz import Quiz
-
-CHAPTER = "04_meet_the_gpu"
-
+from course.checking.model import Exercise, Hypothesis, Out, Wrong, ceil_div
+from course.checking.quiz import Quiz
 
 # ---- 04.warp_and_lane: which warp, which lane ----
 
@@ -46,9 +43,8 @@ def warp_of_16(x, y, block_x):
 
 
 WARP_AND_LANE = Exercise(
-    id="04.warp_and_lane",
+    id="meet_the_gpu.warp_and_lane",
     title="Which warp, which lane?",
-    chapter=CHAPTER,
     minutes=5,
     kind="function",
     task=(
@@ -160,9 +156,8 @@ def dearer_side(threads, split, then_cost, else_cost):
 
 
 DIVERGENCE = Exercise(
-    id="04.divergence",
+    id="meet_the_gpu.divergence",
     title="What does a branch cost?",
-    chapter=CHAPTER,
     minutes=10,
     kind="function",
     task=(
@@ -271,9 +266,8 @@ def warps_bytes_multiplied(gb_per_s, latency_ns, bytes_per_thread, sms):
 
 
 LITTLES_LAW = Exercise(
-    id="04.littles_law",
+    id="meet_the_gpu.littles_law",
     title="How many warps keep the memory busy?",
-    chapter=CHAPTER,
     minutes=10,
     kind="function",
     task=(
@@ -363,9 +357,8 @@ def matmul_square(m, k, n, itemsize):
 
 
 MATMUL_COST = Exercise(
-    id="04.matmul_cost",
+    id="meet_the_gpu.matmul_cost",
     title="FLOPs and bytes of a matmul",
-    chapter=CHAPTER,
     minutes=8,
     kind="function",
     task=(
@@ -488,9 +481,8 @@ def law(speedup, processors, parallel):
 
 
 AMDAHL = Exercise(
-    id="04.amdahl",
+    id="meet_the_gpu.amdahl",
     title="Amdahl's law, one thread a machine",
-    chapter=CHAPTER,
     minutes=10,
     task=(
         "Thread i asks: how many times faster is the whole program on `processors[i]` processors, if the"
@@ -558,7 +550,7 @@ EXERCISES = (WARP_AND_LANE, DIVERGENCE, LITTLES_LAW, MATMUL_COST, AMDAHL)
 
 QUIZZES = (
     Quiz(
-        id="04.q_hide",
+        id="meet_the_gpu.q_hide",
         question="An SM runs 8 warps. Each issues one instruction, then waits 15 cycles for its data. The"
                  " scheduler"
         " can issue one instruction a cycle. In what share of the cycles does it issue?",
@@ -572,7 +564,7 @@ QUIZZES = (
         },
     ),
     Quiz(
-        id="04.q_warp",
+        id="meet_the_gpu.q_warp",
         question="A block of 100 threads runs `if threadIdx.x < 64`. How many of its warps diverge?",
         answer=0,
         unit="warps",
@@ -586,7 +578,7 @@ QUIZZES = (
         },
     ),
     Quiz(
-        id="04.q_bottleneck",
+        id="meet_the_gpu.q_bottleneck",
         question="A kernel adds two long vectors on a GPU with 1,000 GB/s and 20 TFLOP/s. What would make it"
                  " faster?",
         choices={
@@ -602,7 +594,7 @@ QUIZZES = (
         },
     ),
     Quiz(
-        id="04.q_amdahl",
+        id="meet_the_gpu.q_amdahl",
         question="80 % of a program's time is a kernel. You make it infinitely fast. How many times faster"
                  " is the program?",
         answer=5,

@@ -3,12 +3,11 @@
 import numpy as np
 from numba import cuda
 
+from course.checking.model import Demand, Exercise, Hypothesis, Launch, Out, Wrong, ceil_div, cover
+from course.checking.quiz import Quiz
 from course.exercises.first_kernels import replace, some_length, uniform
-from course.exercises.model import Demand, Exercise, Hypothesis, Launch, Out, Wrong, ceil_div, cover
-from course.exercises.quiz import Quiz
 from utils.occupancy import occupancy
 
-CHAPTER = "06_memory"
 TILE, ROWS = 32, 8
 
 
@@ -97,9 +96,8 @@ def four_backwards_in_steps(out, a, factor):
 
 
 SCALE_FOUR = Exercise(
-    id="06.scale_four",
+    id="memory.scale_four",
     title="Four elements a thread",
-    chapter=CHAPTER,
     minutes=6,
     task=(
         "Each thread of this kernel scales four elements, and the grid has a quarter of the usual threads. It is right, "
@@ -224,9 +222,8 @@ def split_forgets_to_split(out, points):
 
 
 SPLIT = Exercise(
-    id="06.split",
+    id="memory.split",
     title="From an array of structures to a structure of arrays",
-    chapter=CHAPTER,
     minutes=12,
     task=(
         "`points` holds x, y, z of each point in turn: x0 y0 z0 x1 y1 z1 … Write all x into `out[0]`, all y into `out[1]` and "
@@ -394,9 +391,8 @@ def tiles(shape):
 
 
 ROTATE_TILE = Exercise(
-    id="06.rotate_tile",
+    id="memory.rotate_tile",
     title="Turn a picture, at full speed",
-    chapter=CHAPTER,
     minutes=18,
     task=(
         "Turn `a` by 90 degrees clockwise: the pixel at row r, column c comes to row c, column `height - 1 - r`. This kernel "
@@ -462,9 +458,8 @@ __global__ void copy4(float *out, const float *a, int n)
 TAIL = "    if (i < n % 4)" + COPY4_CU.partition("    if (i < n % 4)")[2].rpartition("}\n")[0]
 
 COPY4 = Exercise(
-    id="06.copy4",
+    id="memory.copy4",
     title="Sixteen bytes a thread, in CUDA C",
-    chapter=CHAPTER,
     minutes=10,
     kind="cuda_c",
     kernel_name="copy4",
@@ -539,9 +534,8 @@ def blocks_registers_unrounded(threads, registers, shared):
 
 
 OCCUPANCY = Exercise(
-    id="06.occupancy",
+    id="memory.occupancy",
     title="Occupancy by hand",
-    chapter=CHAPTER,
     minutes=10,
     kind="function",
     task=(
@@ -628,9 +622,8 @@ def attainable_divides(flops, bytes_moved, gflop_per_s, gb_per_s):
 
 
 ROOFLINE = Exercise(
-    id="06.roofline",
+    id="memory.roofline",
     title="Under which roof?",
-    chapter=CHAPTER,
     minutes=4,
     kind="function",
     task=(
@@ -678,7 +671,7 @@ EXERCISES = (SCALE_FOUR, SPLIT, ROTATE_TILE, COPY4, OCCUPANCY, ROOFLINE)
 
 QUIZZES = (
     Quiz(
-        id="06.q_sectors",
+        id="memory.q_sectors",
         question="Lane i of a warp reads `a[2 * i]`, float32, `a` aligned. How many sectors of 32 bytes are moved?",
         answer=8,
         unit="sectors",
@@ -690,7 +683,7 @@ QUIZZES = (
         },
     ),
     Quiz(
-        id="06.q_banks",
+        id="memory.q_banks",
         question="A tile is `shared.array((32, 32), float32)`. Lane i reads `tile[i, 5]`. How many passes does that take?",
         answer=32,
         unit="passes",
@@ -703,7 +696,7 @@ QUIZZES = (
         },
     ),
     Quiz(
-        id="06.q_transfer",
+        id="memory.q_transfer",
         question="You need each of 4 GB of host data once in a kernel, and only then. What moves the least over the bus?",
         choices={
             "a": "cudaMemcpy from pageable memory",
@@ -721,7 +714,7 @@ QUIZZES = (
         },
     ),
     Quiz(
-        id="06.q_occupancy",
+        id="memory.q_occupancy",
         question="A kernel runs at 50 % occupancy and 98 % of the copy bandwidth. What do you do?",
         choices={
             "a": "Cut its registers until occupancy is 100 %",

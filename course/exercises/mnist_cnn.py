@@ -5,12 +5,10 @@ import math
 import numpy as np
 from numba import cuda
 
+from course.checking.model import Exercise, Hypothesis, InOut, Out, Wrong
+from course.checking.quiz import Quiz
 from course.exercises.first_kernels import replace
-from course.exercises.model import Exercise, Hypothesis, InOut, Out, Wrong
-from course.exercises.quiz import Quiz
 from course.mnist_cnn import EPS, layers
-
-CHAPTER = "16_mnist_cnn"
 
 
 def normal(rng, *shape):
@@ -75,9 +73,8 @@ def bias_clears_in_the_race(db, dy):
 
 
 BIAS = Exercise(
-    id="16.bias_gradient",
+    id="mnist_cnn.bias_gradient",
     title="The gradient of a bias",
-    chapter=CHAPTER,
     minutes=10,
     task=(
         "A linear layer adds `bias[n]` to column n of every row, so its gradient is the sum of column n of `dy`"
@@ -246,9 +243,8 @@ def conv_weight_inputs(rng, shape):
 
 
 CONV_WEIGHT = Exercise(
-    id="16.conv_weight",
+    id="mnist_cnn.conv_weight",
     title="The gradient of the weights",
-    chapter=CHAPTER,
     minutes=15,
     task=(
         "One thread a weight, without shares: the gradient of tap (r, s), `dw[k, c, 3 * r + s]`, is the sum over all images b"
@@ -383,9 +379,8 @@ def norm_reference(dx, dy, normal, scale, dgamma, dbeta, mean_term=1, stretch_te
 
 
 NORM = Exercise(
-    id="16.norm_backward",
+    id="mnist_cnn.norm_backward",
     title="Batch norm, backward",
-    chapter=CHAPTER,
     minutes=15,
     task=(
         "Arrays are [B, C, S]. The forward pass left `normal`, the normalized x; `scale[c]` is gamma over the deviation;"
@@ -530,9 +525,8 @@ def pool_to_all(dx, dy, x):
 
 
 POOL = Exercise(
-    id="16.pool_backward",
+    id="mnist_cnn.pool_backward",
     title="Who was the largest?",
-    chapter=CHAPTER,
     minutes=10,
     task=(
         "Max-pooling backward without the winners written down: `x` [N, 2h, 2w] is what was pooled, `dy` [N, h, w] the"
@@ -653,9 +647,8 @@ def softmax_no_guard(p, z):
 
 
 SOFTMAX = Exercise(
-    id="16.softmax",
+    id="mnist_cnn.softmax",
     title="A softmax that does not overflow",
-    chapter=CHAPTER,
     minutes=10,
     task=(
         "One thread a row of ten logits: `p[b, k]` is exp(z[b, k]) over the sum of all ten. The logits come from a network"
@@ -709,9 +702,8 @@ __global__ void sgd(float *w, const float *dw, float lr, float decay, int n)
 """
 
 SGD = Exercise(
-    id="16.sgd",
+    id="mnist_cnn.sgd",
     title="SGD with weight decay, in CUDA C",
-    chapter=CHAPTER,
     minutes=10,
     task=(
         "Weight decay adds `decay * w` to each gradient, so that weights that nothing needs shrink away. Write the update:"
@@ -759,7 +751,7 @@ __global__ void sgd(float *w, const float *dw, float lr, float decay, int n)
 # ---- recall questions ----
 
 Q_BIAS = Quiz(
-    id="16.q_bias",
+    id="mnist_cnn.q_bias",
     question="Why have the convolutions of this network no bias?",
     choices={
         "a": "The batch norm behind them subtracts the channel's mean, and with it any bias",
@@ -774,7 +766,7 @@ Q_BIAS = Quiz(
     },
 )
 Q_WEIGHTS = Quiz(
-    id="16.q_weights",
+    id="mnist_cnn.q_weights",
     question="conv1 has 32 × 9 weights. Over how many products does each one's gradient add up, for a batch of 10 digits of"
              " 28 × 28, those with the zeros outside included?",
     answer=7840,
@@ -784,7 +776,7 @@ Q_WEIGHTS = Quiz(
              None: "At how many places of how many images is one weight used?"},
 )
 Q_NORM = Quiz(
-    id="16.q_norm",
+    id="mnist_cnn.q_norm",
     question="All x of a channel grow by the same number. What happens to the output of its batch norm?",
     choices={"a": "Nothing", "b": "It grows by that number", "c": "It grows by gamma times that number"},
     answer="a",
@@ -792,7 +784,7 @@ Q_NORM = Quiz(
     explain={None: "What does the channel's mean do?"},
 )
 Q_CURVE = Quiz(
-    id="16.q_curve",
+    id="mnist_cnn.q_curve",
     question="Two trainers start from the same weights, and their losses differ in the seventh digit at step 1 and in the third"
              " at step 80. What do you conclude?",
     choices={

@@ -4,10 +4,8 @@ import re
 
 import numpy as np
 
-from course.exercises.model import Exercise, Hypothesis, Out, Wrong
-from course.exercises.quiz import Quiz
-
-CHAPTER = "08_profiling"
+from course.checking.model import Exercise, Hypothesis, Out, Wrong
+from course.checking.quiz import Quiz
 
 
 def replace(source, old, new):
@@ -115,9 +113,8 @@ def on_a_fresh_queue(function):
 
 
 TIMER = Exercise(
-    id="08.honest_timer",
+    id="profiling.honest_timer",
     title="An honest timer",
-    chapter=CHAPTER,
     minutes=10,
     kind="function",
     task=(
@@ -202,9 +199,8 @@ def limit_latency_by_memory(seconds, nbytes, flops, bandwidth, peak):
 
 
 LIMIT = Exercise(
-    id="08.speed_limit",
+    id="profiling.speed_limit",
     title="Which limit?",
-    chapter=CHAPTER,
     minutes=5,
     kind="function",
     task=(
@@ -319,9 +315,8 @@ def some_ptx(rng, shape):
 
 
 PTX = Exercise(
-    id="08.read_ptx",
+    id="profiling.read_ptx",
     title="Read PTX",
-    chapter=CHAPTER,
     minutes=10,
     kind="function",
     task=(
@@ -401,9 +396,8 @@ def turned(out, a, n):
 
 
 CLEAN = Exercise(
-    id="08.clean",
+    id="profiling.clean",
     title="Until the checker is quiet",
-    chapter=CHAPTER,
     minutes=15,
     kind="cuda_c",
     kernel_name="turn",
@@ -447,7 +441,7 @@ EXERCISES = (TIMER, LIMIT, PTX, CLEAN)
 
 QUIZZES = (
     Quiz(
-        id="08.q_first",
+        id="profiling.q_first",
         question="A training step is too slow. What do you run first?",
         choices={
             "a": "Nsight Compute, on every kernel",
@@ -462,7 +456,7 @@ QUIZZES = (
         },
     ),
     Quiz(
-        id="08.q_latency",
+        id="profiling.q_latency",
         question="Nsight Compute: memory throughput 4 %, SM throughput 6 %, achieved occupancy 12 %. What limits this kernel?",
         choices={"a": "Memory bandwidth", "b": "Arithmetic", "c": "Latency: too little is under way"},
         answer="c",
@@ -473,7 +467,7 @@ QUIZZES = (
         },
     ),
     Quiz(
-        id="08.q_utilization",
+        id="profiling.q_utilization",
         question="nvidia-smi shows a GPU utilization of 100 %. What do you know?",
         choices={
             "a": "The GPU's arithmetic units are all busy",

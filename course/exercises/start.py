@@ -3,9 +3,7 @@
 import numpy as np
 from numba import cuda
 
-from course.exercises.model import Exercise, Hypothesis, Out, Wrong
-
-CHAPTER = "index"
+from course.checking.model import Exercise, Hypothesis, Out, Wrong
 
 
 @cuda.jit
@@ -45,7 +43,6 @@ def hello_thread_index(out):
 HELLO = Exercise(
     id="start.hello",
     title="Hello, threads",
-    chapter=CHAPTER,
     minutes=2,
     task=(
         "Every thread of this kernel knows its number, `i`. Let each one write its number into its element of"

@@ -3,11 +3,9 @@
 import numpy as np
 from numba import cuda
 
+from course.checking.model import Demand, Exercise, InOut, Launch, Out, Wrong, ceil_div
+from course.checking.quiz import Quiz
 from course.exercises.first_kernels import replace, some_length
-from course.exercises.model import Demand, Exercise, InOut, Launch, Out, Wrong, ceil_div
-from course.exercises.quiz import Quiz
-
-CHAPTER = "07_synchronization"
 
 
 def whole(rng, low, high, size):
@@ -79,9 +77,8 @@ def rotate_right(a):
 
 
 ROTATE_LEFT = Exercise(
-    id="07.rotate_left",
+    id="synchronization.rotate_left",
     title="The missing barrier",
-    chapter=CHAPTER,
     minutes=5,
     task=(
         "One block moves every element of `a` one place to the left, in place; the first becomes the last. The block"
@@ -183,9 +180,8 @@ def counted(counts, values):
 
 
 COUNT = Exercise(
-    id="07.count",
+    id="synchronization.count",
     title="Count",
-    chapter=CHAPTER,
     minutes=5,
     task=(
         "`values` holds numbers from 0 to 15. Count them: `counts[v]` grows by one for each value `v`, on top of what"
@@ -340,9 +336,8 @@ def counted_elsewhere(trace):
 
 
 PRIVATIZED = Exercise(
-    id="07.privatized",
+    id="synchronization.privatized",
     title="A histogram of one's own",
-    chapter=CHAPTER,
     minutes=15,
     task=(
         "Count again, now values from 0 to 63, in blocks of 64 threads. Each block counts in 64 counters of its own,"
@@ -448,9 +443,8 @@ def at_most_add_and_take_back(taken, room, wishes):
 
 
 AT_MOST = Exercise(
-    id="07.at_most",
+    id="synchronization.at_most",
     title="Never more than there is room",
-    chapter=CHAPTER,
     minutes=10,
     task=(
         "Each thread wants a place on the shelf `wishes[i]`: `taken[shelf]` grows by one, but never beyond `room`, not"
@@ -510,9 +504,8 @@ SHUFFLE = "value += __shfl_down_sync(0xffffffff, value, step);"
 
 
 WARP_SUM = Exercise(
-    id="07.warp_sum",
+    id="synchronization.warp_sum",
     title="A sum without shared memory, in CUDA C",
-    chapter=CHAPTER,
     minutes=10,
     kind="cuda_c",
     kernel_name="warp_sum",
@@ -611,9 +604,8 @@ def last_block_results(work, a, n):
 
 
 LAST_BLOCK = Exercise(
-    id="07.last_block",
+    id="synchronization.last_block",
     title="The last one adds up, in CUDA C",
-    chapter=CHAPTER,
     minutes=15,
     kind="cuda_c",
     kernel_name="last_block",
@@ -667,7 +659,7 @@ EXERCISES = (ROTATE_LEFT, COUNT, PRIVATIZED, AT_MOST, WARP_SUM, LAST_BLOCK)
 
 QUIZZES = (
     Quiz(
-        id="07.q_branch",
+        id="synchronization.q_branch",
         question="`if i < n: cuda.syncthreads()`, with blocks of 256 threads and n = 1,000. What is wrong?",
         choices={
             "a": "Nothing: threads without an element have nothing to wait for",
@@ -682,7 +674,7 @@ QUIZZES = (
         },
     ),
     Quiz(
-        id="07.q_atomic",
+        id="synchronization.q_atomic",
         question="1,000 threads run `x[0] += 1` without atomics; x[0] was 0. Which results are possible?",
         choices={"a": "Only 1,000", "b": "Only 1", "c": "Anything from 1 to 1,000"},
         answer="c",
@@ -696,7 +688,7 @@ QUIZZES = (
         },
     ),
     Quiz(
-        id="07.q_mask",
+        id="synchronization.q_mask",
         question="How many times does `value += __shfl_down_sync(...)` run in each lane to add up 32 values?",
         answer=5,
         unit="times",
@@ -708,7 +700,7 @@ QUIZZES = (
         },
     ),
     Quiz(
-        id="07.q_default",
+        id="synchronization.q_default",
         question="Kernel A runs in stream 1, kernel B in the legacy default stream, kernel C in stream 2. Can A and C overlap?",
         choices={
             "a": "Yes, they are in different streams",
@@ -726,7 +718,7 @@ QUIZZES = (
         },
     ),
     Quiz(
-        id="07.q_float",
+        id="synchronization.q_float",
         question="A float32 sum with atomicAdd differs in its last digits from run to run. Why?",
         choices={
             "a": "Some additions get lost",

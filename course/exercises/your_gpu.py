@@ -1,10 +1,7 @@
 """The exercises of chapter 02, Your GPU."""
 
-from course.exercises.model import Exercise, Hypothesis, Wrong
-from course.exercises.quiz import Quiz
-
-CHAPTER = "02_your_gpu"
-
+from course.checking.model import Exercise, Hypothesis, Wrong
+from course.checking.quiz import Quiz
 
 # ---- 02.runs: which driver runs which toolkit ----
 
@@ -36,9 +33,8 @@ def runs_ptx_always(driver, toolkit, ptx_only):
 
 
 RUNS = Exercise(
-    id="02.runs",
+    id="your_gpu.runs",
     title="Does it start?",
-    chapter=CHAPTER,
     minutes=5,
     kind="function",
     task=(
@@ -143,9 +139,8 @@ def free_memory_float(line):
 
 
 SMI_LINE = Exercise(
-    id="02.smi_line",
+    id="your_gpu.smi_line",
     title="Read a line of nvidia-smi",
-    chapter=CHAPTER,
     minutes=5,
     kind="function",
     task=(
@@ -216,9 +211,8 @@ def bandwidth_as_float(memory_khz, bus_bits):
 
 
 BANDWIDTH = Exercise(
-    id="02.bandwidth",
+    id="your_gpu.bandwidth",
     title="From clock to bandwidth",
-    chapter=CHAPTER,
     minutes=4,
     kind="function",
     task=(
@@ -311,9 +305,8 @@ def loads_ptx_like_sass(code, gpu):
 
 
 LOADS = Exercise(
-    id="02.loads",
+    id="your_gpu.loads",
     title="Will it load on that GPU?",
-    chapter=CHAPTER,
     minutes=6,
     kind="function",
     task=(
@@ -382,7 +375,7 @@ EXERCISES = (RUNS, SMI_LINE, BANDWIDTH, LOADS)
 
 QUIZZES = (
     Quiz(
-        id="02.q_mismatch",
+        id="your_gpu.q_mismatch",
         question="Yesterday all was well. Today: `Failed to initialize NVML: Driver/library version mismatch`. What happened?",
         choices={
             "a": "An automatic update replaced the driver; its old kernel module still runs",
@@ -397,7 +390,7 @@ QUIZZES = (
         },
     ),
     Quiz(
-        id="02.q_insufficient",
+        id="your_gpu.q_insufficient",
         question="nvidia-smi says `CUDA Version: 12.4`. Your program says `CUDA driver version is insufficient for CUDA runtime"
         " version`. What is the cause?",
         choices={
@@ -413,7 +406,7 @@ QUIZZES = (
         },
     ),
     Quiz(
-        id="02.q_container",
+        id="your_gpu.q_container",
         question="nvidia-smi works on the host. In a container: `libcuda.so.1: cannot open shared object file`. What is the"
         " cause?",
         choices={
@@ -429,7 +422,7 @@ QUIZZES = (
         },
     ),
     Quiz(
-        id="02.q_image",
+        id="your_gpu.q_image",
         question="Built with `nvcc -gencode arch=compute_80,code=sm_80`, a program runs on an A100 (8.0). On an H100 (9.0):"
         " `no kernel image is available for execution on the device`. What would have helped?",
         choices={

@@ -29,10 +29,10 @@ from pathlib import Path
 import numpy as np
 
 from course.mnist_cnn import SHAPES, check_weights
-from utils import nvcc, process
 from utils.cpu.cuda_c import build as cpu_build
-from utils.diagnostics import LearnerError
-from utils.hardware import gpu, has_gpu
+from utils.engine import gpu, has_gpu
+from utils.tools import nvcc, process
+from utils.tools.diagnostics import LearnerError
 
 KERNELS = Path(__file__).parent / "kernels"
 SOURCE = KERNELS / "trainer.cu"
@@ -218,7 +218,7 @@ def _library(precision):
 def build(precision: str = "bf16") -> Path:
     """The trainer's shared library for this GPU, or for the CPU where there is none; compiled once for each content.
 
-    Raises utils.nvcc.NvccError with the lines that do not compile, TrainerError for a GPU that is too old.
+    Raises utils.tools.nvcc.NvccError with the lines that do not compile, TrainerError for a GPU that is too old.
     """
     flags = PRECISIONS[precision]
     if not has_gpu():

@@ -1,7 +1,5 @@
 """The files through which notebooks and the CUDA C trainer talk: digits, weights, the order of the batches."""
 
-import os
-import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +7,7 @@ import numpy as np
 from course.mnist_cnn import SHAPES
 from course.mnist_cnn.loader import Loader, check_digits
 from course.mnist_cnn.pytorch import check_weights
+from utils.files import write_whole
 
 MAGIC = b"DIGITCNN"  # the first bytes of a weights file; float32 tensors follow in the order of SHAPES
 
@@ -43,18 +42,3 @@ def load_weights(path: str | Path) -> dict[str, np.ndarray]:
     weights = {name: part.reshape(SHAPES[name]) for name, part in zip(SHAPES, values, strict=True)}
     check_weights(weights)
     return weights
-
-
-def write_whole(path: str | Path, content: bytes) -> None:
-    """Write a file so that it is there whole or not at all: under another name first, then renamed in one step."""
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-        try:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        except BaseException:
-            os.unlink(file.name)
-            raise
-    os.replace(file.name, path)

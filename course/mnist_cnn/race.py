@@ -33,7 +33,8 @@ from pathlib import Path
 import numpy as np
 
 from course.mnist_cnn import fast
-from utils import hardware, results
+from utils import engine, hardware, results
+from utils.files import ROOT
 
 BATCHES = (64, 256, 1024, 4096)
 STEPS, REPEATS, WARM_UP = 100, 5, 5
@@ -42,7 +43,6 @@ OURS = {"bf16": "ours", "tf32": "ours_tf32"}  # our precisions, and what their a
 #: How far the loss of each of the first steps may lie from eager fp32's, as a share of it.
 TOLERANCE = {"fp32": 2e-3, "tf32": 2e-2, "bf16": 6e-2}
 CHECKED_STEPS = 10
-ROOT = Path(__file__).resolve().parents[2]
 #: The gate: so many seeds, epochs and digits a step, and how far from PyTorch the mean accuracy may be (0.1 points).
 SEEDS, EPOCHS, GATE_BATCH, GATE_LR, GATE = 5, 10, 256, 0.05, 1e-3
 
@@ -463,7 +463,7 @@ def everything(budget: float) -> int:
                 continue
             found = results.read_lines(lines)
             if found:  # written at once: whoever stops the race keeps what was measured
-                written = results.add(found)
+                written = results.add(found, hardware.this_gpu())
             if part == ["gate"]:
                 gated = passed_gate(found)
                 print("== gate", f"passed by {' '.join(gated) or 'nobody'}; other times of ours are not recorded", flush=True)
@@ -483,7 +483,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--gated", nargs="*", default=(), choices=OURS, help="our precisions that passed the gate")
     parser.add_argument("--budget", type=float, default=1200, help="seconds for everything; what does not fit is named")
     options = parser.parse_args(arguments)
-    if hardware.gpu() is None:
+    if engine.gpu() is None:
         print("the race needs an NVIDIA GPU, and there is none here", file=sys.stderr)
         return 1
     if options.part is None:

@@ -13,7 +13,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import tomllib
 from pathlib import Path
 
 import nbformat
@@ -21,8 +20,9 @@ from nbformat.v4 import new_markdown_cell
 
 from course.chapters import CHAPTERS
 from course.publish.stills import stills
+from utils.files import ROOT
+from utils.setup.colab import repository
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 WEB = Path(__file__).resolve().parent / "web"
 TEXTS = ("course/glossary.md", "course/reading.md", "course/instructors.md", "CONTRIBUTING.md", "LICENSE-text.md")
 START = "course/index.ipynb"
@@ -39,12 +39,6 @@ def pages():
     return ["README.md", START, *chapters, *(text for text in TEXTS if (ROOT / text).is_file())]
 
 
-def repository():
-    """The public address of the repository, where pyproject.toml names one."""
-    urls = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"].get("urls", {})
-    return urls.get("Repository", "").removesuffix(".git") or None
-
-
 def relinked(markdown, page):
     """The Markdown of a page with links that Sphinx understands. Code stays as it is."""
     def link(match):
@@ -54,7 +48,7 @@ def relinked(markdown, page):
             return match.group()
         file = (ROOT / page).parent.joinpath(path).resolve().relative_to(ROOT).as_posix()
         if file not in pages():
-            return f"{words}({repository()}/blob/main/{file})" if repository() else words[1:-1]
+            return f"{words}({repository()}/blob/main/{file})"
         if anchor.startswith("cell-id="):
             return f"{words}(#{label(file, anchor.removeprefix('cell-id='))})"
         return f"{words}({path.replace('README.md', 'index.md')})"

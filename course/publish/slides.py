@@ -22,9 +22,9 @@ from traitlets.config import Config
 from course.publish.lexer import CellLexer
 from course.publish.mathml import mathml
 from course.publish.stills import stills
-from utils.record import notebooks
+from course.record import notebooks
+from utils.files import ROOT
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 OURS = Path(__file__).resolve().parent / "deck"
 CONFIG = Config({"CSSHTMLHeaderPreprocessor": {"style": "friendly"}})
 REVEAL = importlib.resources.files("sphinx_revealjs") / "_static" / "revealjs"

@@ -13,8 +13,8 @@ import time
 from pathlib import Path
 
 from utils.cpu.cuda_c.build import build_program, runtime_objects
+from utils.files import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 # Wanted: the figures of a prototype on one core, to be matched or beaten.
 WANTED = {
     "vector_add_1M": 4.8, "matmul_512": 143, "tiled_matmul_512": 327, "block_reduction_1M": 102, "shuffle_reduction_1M": 86,
@@ -39,7 +39,7 @@ def figures(program: Path, **environment: str) -> dict[str, float]:
 
 
 def main() -> None:
-    program = build_program(ROOT / "tests" / "cpu_cuda_c" / "bench.cu")
+    program = build_program(ROOT / "tests" / "utils" / "cpu" / "programs" / "bench.cu")
     one, all_cores = figures(program, CUDA_CPU_THREADS="1"), figures(program)
     print(f"{'CUDA C':30}{'wanted':>12}{'one core':>12}{f'{os.cpu_count()} cores':>12}")
     for name, wanted in WANTED.items():

@@ -6,8 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from utils import widgets
-from utils.plots import ALARM, INK, figure
+from utils.plots import ALARM, INK, figure, widget_view
 
 from . import counts
 from .pictures import BLANK, code_of, lane_colour, rgb, show_cells, warp_name
@@ -183,7 +182,7 @@ class Steps:
 
     def _repr_mimebundle_(self, include=None, exclude=None):
         data, metadata = self.still()._repr_mimebundle_()
-        return data | widgets.view(self.widget()), metadata
+        return data | widget_view(self.widget()), metadata
 
 
 def outline(axes, memory, rows, columns):

@@ -14,11 +14,13 @@ from pathlib import Path
 import numpy as np
 from numba import cuda, float32, float64
 
-from utils import hardware, has_gpu, process, results
+from utils import engine, has_gpu, results
+from utils.files import ASSETS
+from utils.tools import process
 
 from .result import trace
 
-FOLDER = Path(__file__).resolve().parents[2] / "assets" / "recorded"
+FOLDER = ASSETS / "recorded"
 TIMEOUT = 300
 
 # What the tracer calls it -> ncu's counter. A request is one instruction of one warp.
@@ -268,7 +270,7 @@ def main(arguments):
             if both["tracer"] or both["ncu"]:
                 mark = "" if both["tracer"] == both["ncu"] else "   differs"
                 print(f"  {key:<24} tracer {both['tracer']:>7,}   ncu {both['ncu']:>7,}{mark}")
-    gpu = hardware.gpu()
+    gpu = engine.gpu()
     content = {
         "gpu": gpu.name,
         "driver": gpu.driver,

@@ -1,0 +1,428 @@
+"""Checking an answer: is it something that can run, does it run, and is what it does right every time?"""
+
+import ast
+import inspect
+import io
+import linecache
+import re
+import textwrap
+import traceback
+from pathlib import Path
+
+import numpy as np
+
+from course.checking import cpp, engines
+from course.checking.diagnose import diagnose, failed, plain
+from course.checking.model import BROKEN
+from course.checking.report import Outcome, describe, draw
+from utils import has_gpu
+from utils.tracer import trace
+
+SECONDS = 20  # for all launches of one check on the CPU engine
+TRACED_THREADS = 512  # launches up to this size are searched for races
+
+
+class Rejected(Exception):
+    """The answer cannot be accepted: a reason key, lines for the learner, and a piece of code or None."""
+
+    def __init__(self, reason, *lines, code="", run=None, picture=(b"", "")):
+        super().__init__(reason)
+        self.reason, self.lines, self.code, self.run, self.picture = reason, lines, code, run, picture
+
+
+def check_answer(exercise, answer, seed=None):
+    """The Outcome for an answer: a kernel, the path of a .cu file or a function, as the exercise asks."""
+    seed = int(np.random.default_rng().integers(1 << 31)) if seed is None else seed
+    base = {"exercise": exercise.id, "title": exercise.title, "seed": seed}
+    try:
+        tried = CHECKS[exercise.kind](exercise, answer, seed)
+    except Rejected as no:
+        untouched = is_starter(exercise, answer)
+        broken = no.reason in BROKEN and not untouched
+        lines, picture = list(no.lines), no.picture
+        if no.run is not None:
+            lines += describe(no.run, exercise)
+            picture = draw(no.run, exercise)
+        if untouched:
+            lines = [first_sentence(exercise.task), *lines]
+        return Outcome(
+            status="broken" if broken else "not yet",
+            reason=no.reason,
+            untouched=untouched,
+            lines=tuple(lines),
+            code=no.code,
+            picture=picture[0],
+            picture_says=picture[1],
+            **base,
+        )
+    return Outcome(status="solved", lines=(tried,), **base)
+
+
+def first_sentence(text):
+    return re.split(r"(?<=\.)\s", text.strip(), maxsplit=1)[0]
+
+
+# ---- kernels in Python ----
+
+
+def check_numba(exercise, answer, seed):
+    """Say what was tried, or raise Rejected."""
+    kernel = as_kernel(exercise, answer)
+    if exercise.race_free:
+        reject_races(kernel, exercise, seed)
+    runs = []
+    try:
+        with engines.time_limit(SECONDS):
+            for shape, launch, arguments, expected in cases(exercise, seed):
+                for order in (None, *range(seed, seed + exercise.orders)):
+                    rng = np.random.default_rng((seed, len(runs)))
+                    runs.append(engines.run_watched(kernel, shape, launch, arguments, expected, rng, order))
+        reject_if_wrong(runs, exercise)
+        with engines.time_limit(SECONDS):  # only now on the real engine: a GPU does not survive every mistake
+            for shape, launch, arguments, expected in cases(exercise, seed):
+                rng = np.random.default_rng((seed, len(runs)))
+                runs.append(engines.run_guarded(kernel, shape, launch, arguments, expected, rng, seed))
+    except engines.TooLong:
+        raise Rejected(
+            "timeout", f"The kernel was stopped after {SECONDS} seconds. Does every loop end?"
+        ) from None
+    except engines.Stopped as stopped:
+        if any(failed(r, exercise) for r in runs):  # an earlier launch tells more than the crash does
+            reject_if_wrong(runs, exercise)
+        raise crashed(stopped, kernel.py_func) from None
+    reject_if_wrong(runs, exercise)
+    if exercise.demand:
+        reject_if_unmet(kernel, exercise, seed)
+    return tally(runs)
+
+
+def reject_if_unmet(kernel, exercise, seed):
+    """Trace one more launch, and reject an answer whose accesses to memory are not as the exercise demands."""
+    shape = exercise.demand.shape
+    arguments = exercise.inputs(np.random.default_rng(seed), shape)
+    arrays = engines.host_arrays(arguments, np.asarray(exercise.reference(**plain(arguments))), np.random.default_rng(0))
+    launch = exercise.launches_for(shape)[0]
+    traced = trace(kernel, launch.grid, launch.block, *arrays.values())
+    unmet = exercise.demand.unmet(traced)
+    if not unmet:
+        return
+    reason, says, row = unmet
+    if row is None:
+        raise Rejected(reason, says)
+    figure = (traced.draw_banks if reason == "bank_conflict" else traced.draw_memory)(row.line, row.array, row.operation)
+    raise Rejected(reason, says, code=row.code, picture=as_picture(figure))
+
+
+def as_picture(figure):
+    """(PNG, alt text) of a figure of the tracer's."""
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=90)
+    return buffer.getvalue(), figure.alt
+
+
+def reject_races(kernel, exercise, seed):
+    """Trace the smaller launches, and reject a kernel in which two threads race, whatever came out of it."""
+    for _, launch, arguments, expected in cases(exercise, seed):
+        if np.prod(launch.threads) > TRACED_THREADS:
+            continue
+        arrays = engines.host_arrays(arguments, expected, np.random.default_rng(seed))
+        try:
+            traced = trace(kernel, launch.grid, launch.block, *arrays.values(), seconds=SECONDS)
+            races = traced.races if traced.error is None else []
+        except Exception:  # what stops the kernel is told, with its line, by the runs that follow
+            return
+        if races:
+            said = next(problem for problem in traced.problems if problem.startswith("RACE"))
+            raise Rejected("race", *said.splitlines(), code=races[0].code, picture=as_picture(traced.draw_races()))
+
+
+def tally(runs):
+    """How much was tried."""
+    sizes = len({run.shape for run in runs})
+    on_gpu = " and on the GPU" if has_gpu() else ""
+    return (
+        f"{len(runs)} launches with {sizes} sizes gave what they should and touched nothing else, with the "
+        f"threads in order, shuffled{on_gpu}."
+    )
+
+
+def cases(exercise, seed):
+    """(shape, launch, arguments, expected) for every size and launch, with inputs drawn from the seed."""
+    rng = np.random.default_rng(seed)
+    for shape in exercise.all_shapes(rng):
+        for launch in exercise.launches_for(shape):
+            arguments = exercise.inputs(rng, shape)
+            expected = np.asarray(exercise.reference(**plain(arguments)))
+            output = arguments[engines.output_name(arguments)]
+            dtype = output.dtype if hasattr(output, "dtype") else output.array.dtype
+            yield shape, launch, arguments, expected.astype(dtype)
+
+
+def reject_if_wrong(runs, exercise):
+    finding = diagnose(runs, exercise)
+    if finding:
+        raise Rejected(finding.reason, finding.says, run=finding.run)
+
+
+def as_kernel(exercise, answer):
+    """The kernel itself, or Rejected with what it is instead."""
+    names = ", ".join(parameters(exercise))
+    if answer is None or answer is Ellipsis:
+        raise Rejected(
+            "not_a_kernel", f"check() got `{answer}`, not a kernel. Did the cell that defines it run?"
+        )
+    if isinstance(answer, str | Path):
+        raise Rejected("not_a_kernel", "check() got text. Pass the kernel itself, without quotes.")
+    function = getattr(answer, "py_func", None)
+    if not inspect.isfunction(function):
+        if inspect.isfunction(answer):
+            raise Rejected(
+                "not_a_kernel", f"`{answer.__name__}` is a plain Python function: write `@cuda.jit` above it."
+            )
+        if hasattr(answer, "griddim"):
+            raise Rejected(
+                "not_a_kernel",
+                "check() got a kernel with a launch attached. Pass the kernel alone, without "
+                "[grid, block]; check() chooses the launches.",
+            )
+        raise Rejected(
+            "not_a_kernel",
+            f"check() got an object of type {type(answer).__name__}; it takes a kernel, a "
+            f"function `({names})` with `@cuda.jit` above it.",
+        )
+    if is_device_function(answer):
+        raise Rejected(
+            "not_a_kernel",
+            f"`{function.__name__}` is a device function (device=True): only other kernels can "
+            "call it. Write `@cuda.jit` for a kernel.",
+        )
+    wanted = parameters(exercise)
+    check_arity(function, wanted)
+    return answer
+
+
+def is_device_function(kernel):
+    """Whether it was made with device=True (said differently by numba.cuda and by the CPU engine)."""
+    options = getattr(kernel, "targetoptions", {})
+    return bool(options.get("device") or getattr(kernel, "device", False) is True)
+
+
+def parameters(exercise):
+    """The parameter names that the answer must take, in order."""
+    if exercise.kind == "cuda_c":
+        return list(exercise.inputs(np.random.default_rng(0), exercise.shapes[-1]))
+    return list(inspect.signature(getattr(exercise.solution, "py_func", exercise.solution)).parameters)
+
+
+def check_arity(function, wanted):
+    try:
+        inspect.signature(function).bind(*wanted)
+    except TypeError:
+        has = list(inspect.signature(function).parameters)
+        raise Rejected(
+            "wrong_arity",
+            f"`{function.__name__}({', '.join(has)})` is called with {len(wanted)} arguments: "
+            f"`({', '.join(wanted)})`.",
+        ) from None
+
+
+def crashed(stopped, function):
+    """A Rejected that shows the one line of the learner's code where it happened, and the thread."""
+    error, file = stopped.error, function.__code__.co_filename
+    lines, first = inspect.getsourcelines(function)
+    line, inside = getattr(error, "lineno", None), False
+    for frame, number in traceback.walk_tb(error.__traceback__):
+        if frame.f_code.co_filename == file:
+            inside = inside or first <= number < first + len(lines)
+            line = number if inside else line  # a device function that it calls may lie elsewhere in the file
+    if line is None:  # a compiler's message names lines instead
+        spoken_of = [int(n) for n in re.findall(r"line (\d+)", str(error))]
+        line = next((n for n in reversed(spoken_of) if first <= n < first + len(lines)), None)
+    source = linecache.getline(file, line).strip() if line else ""
+    where = ""
+    if stopped.thread is not None and stopped.block is not None:
+        where = f" (thread {stopped.thread} of block {stopped.block})"
+    kind = type(error).__name__
+    message = getattr(error, "problem", None) or short_message(error)
+    message = message if message.startswith(kind) or hasattr(error, "problem") else f"{kind}: {message}"
+    reason = "warp_mask" if kind == "BarrierError" and "mask" in message else CRASHES.get(kind, "crashed")
+    return Rejected(reason, message + where, code=source)
+
+
+# Mistakes that the CPU engine itself names -> the reason.
+CRASHES = {"BarrierError": "barrier", "UninitializedError": "uninitialized", "KernelIndexError": "out_of_bounds"}
+
+
+def short_message(error):
+    """The first sentences of a message: Numba's compiler goes on with every overload that did not match."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    lines = [line for line in lines if not line.startswith("Failed in ")]
+    ends = [n for n, line in enumerate(lines) if line.startswith(("There are ", "During: ", "File "))]
+    return " ".join(lines[: min([*ends, 4])])[:500]
+
+
+# ---- CUDA C and C++ files ----
+
+
+def as_path(exercise, answer):
+    """The path of the learner's file, or Rejected."""
+    if answer is None or answer is Ellipsis:
+        raise Rejected(
+            "not_a_kernel", f'check() got `{answer}`. Pass the path of your file, "{exercise.path}".'
+        )
+    if not isinstance(answer, str | Path):
+        raise Rejected(
+            "not_a_kernel", f'This exercise is a file: pass its path, "{exercise.path}".'
+        )
+    path = Path(answer)
+    if not path.is_file():
+        raise Rejected(
+            "missing_file",
+            f"There is no file `{path}`. Run the cell that writes it (`%%writefile {path}`) first.",
+        )
+    return path
+
+
+def check_cpp(exercise, answer, seed):
+    failure = cpp.run(as_path(exercise, answer), exercise.tests, seed)
+    if failure:
+        reason, message, code = failure
+        raise Rejected(reason, message, code=code)
+    return "It compiled, passed its tests on fresh inputs, and the sanitizers found nothing."
+
+
+def check_cuda_c(exercise, answer, seed):
+    path = as_path(exercise, answer)
+    trials, runs, seen = list(cases(exercise, seed)), [], None
+    if exercise.race_free:
+        small = [trial for trial in trials if np.prod(trial[1].threads) <= TRACED_THREADS]
+        rng, on_cpu = np.random.default_rng(seed), {engines.FORCE_CPU: "1"}
+        _, seen = engines.run_cuda_c(path, exercise.kernel_name, small, rng, on_cpu, check=True)
+        reject_mistake(seen)
+        if seen and seen[0] == "not_checked":  # a GPU alone does not notice a race
+            raise Rejected(*seen)
+    environments = engines.orders_in_cuda_c(seed, exercise.orders)
+    for number, environment in enumerate(environments):
+        rng = np.random.default_rng((seed, number))
+        done, failure = engines.run_cuda_c(path, exercise.kernel_name, trials, rng, environment)
+        runs += done
+        if failure and failure[0] == "not_checked" and environment is not environments[-1]:
+            continue  # no C++ compiler, but there is a GPU
+        if failure:
+            if failure[0] == "crashed" and any(failed(r, exercise) for r in runs):
+                reject_if_wrong(runs, exercise)  # an earlier launch tells more than the crash does
+            reject_mistake(failure)
+            message, _, code = failure[1].partition("\n")
+            raise Rejected(failure[0], message, code=code)
+        reject_if_wrong(runs, exercise)
+    if seen:  # every value is right, but whoever watched the accesses had to stop
+        reject_mistake(seen, {"out-of-bounds": "out_of_bounds"})
+        raise Rejected(*seen)
+    return tally(runs)
+
+
+# Kinds of mistakes that the CPU runtime names in brackets -> the reason.
+KINDS = {
+    "data-race": "race",
+    "uninitialised-shared": "uninitialized",
+    "barrier-divergence": "barrier",
+    "deadlock": "barrier",
+    "lane-not-in-mask": "warp_mask",
+}
+
+
+def reject_mistake(failure, kinds=KINDS):
+    """Reject for a mistake that the CPU runtime has named, with the sentence and the thread it names."""
+    for part in re.finditer(r"([^\n]*) \[([a-z-]+)\](?:\n *(in kernel [^\n]*))?", failure[1] if failure else ""):
+        if part[2] in kinds:
+            before = failure[1][: part.start()].strip() if part[2] == "deadlock" else ""
+            lines = [re.sub(r"^.*/", "", line) for line in (*before.splitlines(), part[1], part[3] or "") if line]
+            raise Rejected(kinds[part[2]], *lines)
+
+
+# ---- plain functions ----
+
+
+def check_function(exercise, answer, seed):
+    """A host function: the same idea without a launch. Values must be equal, and of the right type."""
+    if not inspect.isfunction(answer):
+        what = (
+            f"`{answer}`"
+            if answer is None or answer is Ellipsis
+            else f"an object of type {type(answer).__name__}"
+        )
+        raise Rejected(
+            "not_a_kernel", f"check() got {what}; it takes the function itself, without parentheses."
+        )
+    check_arity(answer, parameters(exercise))
+    rng = np.random.default_rng(seed)
+    calls = []
+    for shape in exercise.all_shapes(rng):
+        arguments = exercise.inputs(rng, shape)
+        try:
+            with engines.time_limit(SECONDS):
+                calls.append((arguments, exercise.reference(**arguments), answer(*arguments.values())))
+        except engines.TooLong:
+            raise Rejected("timeout", "The function was stopped. Does every loop end?") from None
+        except Exception as error:
+            raise crashed(engines.Stopped(error), answer) from None
+    bad = [c for c in calls if not same(c[2], c[1])]
+    if not bad:
+        return f"{len(calls)} calls returned what they should."
+    arguments, expected, got = bad[0]
+    call = f"{answer.__name__}({', '.join(f'{n}={v}' for n, v in arguments.items())})"
+    evidence = f"`{call}` must return {expected}, and returned {got!r}."
+    if all(got is None for _, _, got in bad):
+        raise Rejected("unwritten", f"`{call}` returned None. Is there a `return`?")
+    if any(isinstance(value, float) for _, _, got in bad for value in np.ravel(np.array(got, dtype=object))):
+        raise Rejected(
+            "wrong_dtype", evidence + " Whole numbers are needed: `//` divides into whole numbers."
+        )
+    for guess in exercise.hypotheses:
+        tellable = [c for c in calls if not same(guess.output(**c[0]), c[1])]
+        if len(tellable) >= 2 and all(same(c[2], guess.output(**c[0])) for c in calls):
+            raise Rejected(guess.reason, evidence, guess.says)
+    raise Rejected("wrong_value", evidence)
+
+
+def same(got, expected):
+    """Equal as tuples of ints (a list will do)."""
+    try:
+        got = tuple(got) if isinstance(got, list | tuple | np.ndarray) else (got,)
+    except TypeError:
+        return False
+    expected = expected if isinstance(expected, tuple) else (expected,)
+    return len(got) == len(expected) and all(
+        isinstance(g, int | np.integer) and g == e for g, e in zip(got, expected, strict=True)
+    )
+
+
+CHECKS = {"numba": check_numba, "cuda_c": check_cuda_c, "cpp": check_cpp, "function": check_function}
+
+
+# ---- is it still the starter? ----
+
+
+def is_starter(exercise, answer):
+    """Whether the answer is the starter as it was given. Texts are compared; nothing is executed."""
+    if exercise.in_file:
+        try:
+            return squeezed(Path(answer).read_text()) == squeezed(exercise.starter)
+        except (OSError, TypeError, UnicodeDecodeError):
+            return False
+    try:
+        text = textwrap.dedent(inspect.getsource(getattr(answer, "py_func", answer)))
+        return body_of(text) == body_of(exercise.starter)
+    except (OSError, TypeError, ValueError, SyntaxError, StopIteration):
+        return False
+
+
+def squeezed(text):
+    """Text without `%%` lines and differences in spacing."""
+    return " ".join(" ".join(line.split()) for line in text.splitlines() if not line.startswith("%%")).strip()
+
+
+def body_of(source):
+    """What the first function of a source does: a syntax tree without its name and line numbers."""
+    function = next(node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef))
+    return ast.dump(function.args) + "".join(map(ast.dump, function.body))

@@ -1,0 +1,124 @@
+"""Exercises in plain C++: the learner's file, a test program around it, the compiler's sanitizers, one run.
+
+The test programs are in cpp_tests/. Each includes the learner's file as "answer.h", draws its inputs from a
+seed, compares, and says what is wrong through FAIL(reason, ...). What it cannot see (a write out of bounds,
+an int that overflows) the sanitizers do.
+"""
+
+import os
+import re
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from course.checking.model import Exercise
+from utils.tools import process
+from utils.tools.diagnostics import annotate, excerpt
+
+TESTS = Path(__file__).parent / "cpp_tests"
+COMPILE_SECONDS, RUN_SECONDS = 120, 20
+SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
+# Leaks are counted by the tests themselves: the sanitizer's own search does not work on every system.
+OPTIONS = {"ASAN_OPTIONS": "detect_leaks=0:detect_stack_use_after_return=1"}
+NO_SANITIZERS = (
+    "This compiler has no sanitizers, and the check needs them: `sudo dnf install libasan libubsan` "
+    "(Fedora), `sudo apt install libclang-rt-dev` (clang on Debian and Ubuntu)."
+)
+
+# What a sanitizer's report holds -> the reason of ours.
+FOUND = (
+    (r"stack-use-after-|heap-use-after-free", "use_after_free"),
+    (r"double-free|attempting free on address which was not", "double_free"),
+    (r"buffer-overflow|buffer-underflow|out of bounds|container-overflow", "out_of_bounds"),
+    (r"SEGV|null pointer", "null_pointer"),
+    (r"integer overflow|outside the range of representable", "overflow"),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CppExercise(Exercise):
+    """An exercise whose answer is a C++ file. `tests` is the test program's name in cpp_tests/."""
+
+    tests: str
+    kind: str = "cpp"
+    reference: object = None
+    inputs: object = None
+    shapes: tuple = ()
+
+
+def run(path, tests, seed):
+    """Compile and run a learner's file with its test program.
+
+    path: the learner's file. tests: a file name in cpp_tests/. seed: what the inputs are drawn from.
+    Returns None when all is right, else (reason, message, piece of code or "").
+    """
+    path = Path(path)
+    with tempfile.TemporaryDirectory(prefix="cuda-course-") as folder:
+        folder = Path(folder)
+        shutil.copy(path, folder / "answer.h")
+        failure = _compile(folder, path, TESTS / tests)
+        if failure:
+            return failure
+        try:
+            command = [str(folder / "tests"), str(seed)]
+            done = process.run(command, timeout=RUN_SECONDS, cwd=folder, env={**os.environ, **OPTIONS})
+        except process.Timeout:
+            return "timeout", f"It was stopped after {RUN_SECONDS} seconds. Does every loop end?", ""
+    return _judge(done, path)
+
+
+def _compile(folder, path, tests):
+    from utils.cpu.cuda_c.build import BuildError, compiler
+
+    try:
+        command = [
+            *compiler(),
+            "-std=c++17",
+            "-g",
+            "-w",
+            f"-I{folder}",
+            str(tests),
+            "-o",
+            str(folder / "tests"),
+        ]
+    except BuildError as error:
+        return "not_checked", str(error).split("\n", 1)[0], str(error).partition("\n")[2]
+    try:
+        done = process.run([*command, *SANITIZERS], timeout=COMPILE_SECONDS)
+        if done.returncode == 0:
+            return None
+        if process.run(command, timeout=COMPILE_SECONDS).returncode == 0:
+            return "not_checked", NO_SANITIZERS, ""
+    except process.Timeout:
+        return "not_checked", f"The compiler was stopped after {COMPILE_SECONDS} seconds.", ""
+    log = annotate(done.output, {"answer.h": path}).replace(str(tests), "the test")
+    first = re.split(r"\n(?=\S[^\n]*, line \d+: )", log)[0]  # the others are often only its echo
+    return "does_not_compile", f"The compiler says, about `{path}` or the place that uses it:", first.rstrip()
+
+
+def _judge(done, path):
+    said = done.output
+    if found := re.search(r"^FAIL (\w+) (.*)$", said, re.M):
+        return found[1], found[2], ""
+    if done.returncode == 0 and said.endswith("\nPASS\n"):
+        return None
+    line = re.search(r"answer\.h:(\d+)", said)
+    code = excerpt(path, int(line[1])).rstrip() if line else ""
+    for pattern, reason in FOUND:
+        if re.search(pattern, said):
+            return reason, _telling(said), code
+    if done.returncode == 0:
+        return "crashed", "The program ended before its tests did. Is there an `exit` in your code?", ""
+    return "crashed", f"{process.exit_reason(done.returncode)}. {said.strip()[-300:]}", code
+
+
+def _telling(report):
+    """The most telling words of a sanitizer's report."""
+    kind = re.search(r"runtime error: (.*)|ERROR: AddressSanitizer: ([\w-]+)", report)
+    access = re.search(r"^(READ|WRITE) of size \d+", report, re.M)
+    place = re.search(r"is located (.*? region)", report)
+    parts = [kind[1] or kind[2]] if kind else ["an invalid access"]
+    parts += [access[0].lower()] if access else []
+    parts += [place[1]] if place else []
+    return f"The sanitizer reports: {', '.join(parts)}."

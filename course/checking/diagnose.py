@@ -1,0 +1,428 @@
+"""From evidence to a reason: what do all the launches that went wrong have in common?
+
+Every rule looks at what was observed (which sizes and grids fail, which elements are wrong, which indices
+were touched outside) and none at the source of the answer.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from course.checking.model import InOut, Out
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A reason key, a sentence with the evidence, and the run that shows it best."""
+
+    reason: str
+    says: str
+    run: object
+
+
+def plain(arguments):
+    """The arguments as the reference takes them: arrays and scalars; an `Out` stays one, for its shape."""
+    return {n: v.array.copy() if isinstance(v, InOut) else v for n, v in arguments.items()}
+
+
+def agrees(actual, expected, rtol):
+    """Elementwise: equal within rounding. NaN agrees with nothing."""
+    if expected.dtype.kind in "iub":
+        return actual == expected
+    scale = np.max(np.abs(expected), initial=1.0)
+    with np.errstate(invalid="ignore", over="ignore"):
+        return np.abs(actual.astype(np.float64) - expected.astype(np.float64)) <= rtol * (
+            np.abs(expected) + scale
+        )
+
+
+def right(run, exercise):
+    """Elementwise: this element of the output is right."""
+    return agrees(run.actual, run.expected, exercise.rtol)
+
+
+def unwritten(run, exercise):
+    """Elementwise: not right, and nobody wrote it (or it still holds, bit for bit, what it held before)."""
+    if run.writers is not None:
+        return (run.writers == 0) & ~right(run, exercise)
+    size = run.actual.dtype.itemsize
+    same = np.ascontiguousarray(run.actual).view(f"V{size}") == np.ascontiguousarray(run.initial).view(
+        f"V{size}"
+    )
+    return same.reshape(run.actual.shape) & ~right(run, exercise)
+
+
+def failed(run, exercise):
+    """Whether anything at all was wrong with a run."""
+    return bool(run.outside_writes or run.outside_reads or run.modified or not right(run, exercise).all())
+
+
+def surplus(run, exercise):
+    """How many threads too many there are along x, y and z."""
+    return tuple(t - e for t, e in zip(run.launch.threads, exercise.extents(run.shape), strict=True))
+
+
+def is_multiple(run, exercise):
+    """Whether the extents are whole multiples of the block's."""
+    return all(e % b == 0 for e, b in zip(exercise.extents(run.shape), run.launch.block, strict=True))
+
+
+def where(index):
+    """An index as it is written in a program: 5 or [2, 7]."""
+    index = tuple(int(i) for i in index)
+    return str(index[0]) if len(index) == 1 else "[" + ", ".join(map(str, index)) + "]"
+
+
+def telling(run):
+    """Sorts runs by how well they show a mistake: small arrays first, but not those that are all edge."""
+    thin = run.expected.ndim > 1 and min(run.expected.shape) < 2
+    return thin, run.expected.size < 8, run.expected.size
+
+
+def diagnose(runs, exercise):
+    """The finding for a list of runs, or None if all of them are right."""
+    runs = sorted(runs, key=telling)
+    bad = [r for r in runs if failed(r, exercise)]
+    if not bad:
+        return duplicate_work(runs, exercise)
+    good = [r for r in runs if not failed(r, exercise)]
+    for rule in RULES:
+        finding = rule(bad, good, exercise)
+        if finding:
+            return finding
+    raise AssertionError("the last rule always finds something")
+
+
+# ---- the rules, from the most telling to the most general ----
+
+
+def rule_modified(bad, good, exercise):
+    changed = [r for r in bad if r.modified]
+    if changed:
+        run = changed[0]
+        return Finding(
+            "modifies_input",
+            f"`{run.modified[0]}` is different after the launch, and should only be read.",
+            run,
+        )
+
+
+def rule_race(bad, good, exercise):
+    """An element that is right in one order of the threads is wrong in another, with the same inputs."""
+    for run in bad:
+        for other in [*good, *bad]:
+            same = (run.shape, run.launch) == (other.shape, other.launch)
+            if same and np.array_equal(run.expected, other.expected):
+                if (right(other, exercise) & ~right(run, exercise)).any():
+                    # Two threads that do the same work race as well, but the work done twice is the mistake.
+                    return (None if exercise.shared_output else duplicate_work([run], exercise)) or Finding(
+                        "race",
+                        "The same launch on the same inputs gave different results in different orders of "
+                        "the threads: some thread uses what another one writes.",
+                        run,
+                    )
+
+
+def rule_hypotheses(bad, good, exercise):
+    """One of the exercise's named guesses gives exactly what came, wherever the guess differs from right."""
+    for guess in exercise.hypotheses:
+        witnesses = []
+        for run in bad:
+            if run.outside_writes or run.outside_reads:
+                continue
+            output = np.asarray(guess.output(**plain(run.arguments)))
+            if output.shape != run.actual.shape or agrees(output, run.expected, exercise.rtol).all():
+                continue  # here the guess could not be told from the right answer
+            if not agrees(run.actual, output.astype(run.actual.dtype), exercise.rtol).all():
+                witnesses = []
+                break
+            witnesses.append(run)
+        if len(witnesses) >= 2:
+            return Finding(guess.reason, guess.says, witnesses[0])
+
+
+def rule_reads_output(bad, good, exercise):
+    """An output that arrives with garbage was read before it was written, where the result is wrong."""
+    for run in bad:
+        name = next(n for n, v in run.arguments.items() if isinstance(v, Out | InOut))
+        if isinstance(run.arguments[name], Out) and run.early_reads is not None:
+            used = run.early_reads & ~right(run, exercise)
+            if used.any():
+                return Finding(
+                    "reads_output",
+                    f"`{name}` holds anything before the launch, here NaN or random numbers: set "
+                    "its elements before adding to them, or sum in a variable of the thread's own.",
+                    run,
+                )
+
+
+def rule_swapped(bad, good, exercise):
+    """The elements that were touched are those of the picture with its two axes exchanged."""
+    if not exercise.swapped:
+        return None
+    a, b = exercise.swapped
+    uneven = [r for r in bad if r.expected.shape[a] != r.expected.shape[b]]
+    even_bad = [r for r in bad if r not in uneven]
+    if not uneven or any(r.outside_writes or unwritten(r, exercise).any() for r in even_bad):
+        return None
+    for run in uneven:
+        name = next(n for n, v in run.arguments.items() if isinstance(v, Out | InOut))
+        shape = run.expected.shape
+        touched = set(zip(*(map(int, i) for i in np.nonzero(~unwritten(run, exercise))), strict=True))
+        touched |= set(run.outside_writes.get(name, ()))
+        if touched != reached_when_swapped(run, shape, a, b):
+            return None
+    run = uneven[0]
+    return Finding(
+        "swapped_axes",
+        f"In an output of shape {run.expected.shape} exactly those elements are filled that threads reach"
+        f" when the indices of axis {a} and axis {b} are exchanged. `cuda.grid(2)` gives (x, y): x runs along"
+        " a row, so it is the column, the last index.",
+        run,
+    )
+
+
+def reached_when_swapped(run, shape, a, b):
+    """Both ways to swap: indices checked against the wrong sides, or the right ones with too few threads."""
+    threads = dict(zip(range(len(shape) - 1, -1, -1), run.launch.threads, strict=False))
+    name = next(n for n, v in run.arguments.items() if isinstance(v, Out | InOut))
+    limits = list(shape)
+    if name in run.outside_writes:  # the guard compares x with the width and y with the height, then swaps
+        limits[a], limits[b] = shape[b], shape[a]
+    else:
+        limits[a], limits[b] = min(shape[a], threads[b]), min(shape[b], threads[a])
+    return {tuple(map(int, i)) for i in np.ndindex(*limits)}
+
+
+def rule_square(bad, good, exercise):
+    wrong = {r.shape for r in bad}
+    fine = {r.shape for r in good if min(r.shape) > 1} - wrong  # a side of 1 can be right by accident
+    if len(fine) >= 2 and all(map(exercise.is_square, fine)) and not any(map(exercise.is_square, wrong)):
+        return Finding(
+            "only_square",
+            "Right whenever all sides are equal, wrong when they are not: is one side used for another?",
+            bad[0],
+        )
+
+
+def rule_outside(bad, good, exercise):
+    """Accesses out of bounds: exactly one element beyond (off by one), or by all the threads without work."""
+    outside = [r for r in bad if r.outside_writes or r.outside_reads]
+    if not outside:
+        return None
+    run = outside[0]
+    kind, touched = ("writes", run.outside_writes) if run.outside_writes else ("reads", run.outside_reads)
+    name, indices = next(iter(touched.items()))
+    shape = (
+        np.shape(run.actual) if not isinstance(run.arguments[name], np.ndarray) else run.arguments[name].shape
+    )
+    if len(indices[0]) == 1:
+        shape = (int(np.prod(shape)),)
+    index = min(indices)
+    beyond = "before the start of" if all(i < 0 for i in index) else "past the end of"
+    says = f"It {kind} {beyond} `{name}`: index {where(index)}, but its size is {where(shape)}."
+    if one_beyond(outside, exercise):
+        return Finding(
+            "off_by_one",
+            f"{says} Nothing further out is touched: does a comparison let one thread too many pass "
+            "(`<=` for `<`), or is an index too large by one?",
+            run,
+        )
+    if all(any(s > 0 for s in surplus(r, exercise)) for r in outside):
+        axes = ""
+        if len(shape) > 1:
+            beyond_of = {
+                a for i in indices for a, (k, n) in enumerate(zip(i, shape, strict=False)) if not 0 <= k < n
+            }
+            axes = f" along axis {beyond_of.pop()}" if len(beyond_of) == 1 else " along every axis"
+        return Finding("missing_guard", f"{says} Is there a guard{axes}?", run)
+    return Finding("out_of_bounds", says, run)
+
+
+def one_beyond(runs, exercise):
+    """Every write (or, without one, read) out of bounds is one beyond the edge, although threads reach further.
+
+    Where a thread reads follows from what it writes, perhaps several elements further. A flat index into a picture
+    (CUDA C) is one beyond in the row after the last or before the first.
+    """
+    told = False
+    for run in runs:
+        for name, indices in (run.outside_writes or run.outside_reads).items():
+            value = run.arguments[name]
+            shape = value.shape if isinstance(value, np.ndarray | Out) else value.array.shape
+            if len(indices[0]) < len(shape):
+                row = int(np.prod(shape[1:]))
+                indices, shape = [(index[0] // row,) for index in indices], shape[:1]
+            if any(not -1 <= i <= n for index in indices for i, n in zip(index, shape, strict=True)):
+                return False
+        told |= max(surplus(run, exercise)) > 1
+    return told
+
+
+def rule_guard_by_grid(bad, good, exercise):
+    """Wrong exactly when there are surplus threads (along one axis): they did damage inside the array."""
+    for axes in ((0,), (1,), (2,), (0, 1), (0, 1, 2)):
+
+        def too_many(run, axes=axes):
+            return any(surplus(run, exercise)[a] > 0 for a in axes)
+
+        multiples = [r for r in bad if is_multiple(r, exercise)]
+        if good and multiples and all(map(too_many, bad)) and not any(map(too_many, good)):
+            along = " and ".join("xyz"[a] for a in axes)
+            return Finding(
+                "missing_guard",
+                f"Right with exactly as many threads as needed along {along}, wrong as soon as "
+                "there are more: the surplus threads change elements that are not theirs.",
+                bad[0],
+            )
+
+
+def rule_last_missing(bad, good, exercise):
+    """The only wrong elements are the last ones of an axis, and nobody wrote them."""
+    for axis in range(bad[0].expected.ndim):
+        if all(wrong_at_edge(r, exercise, axis, -1) for r in bad):
+            run = bad[0]
+            return Finding(
+                "off_by_one",
+                f"Everything is right except index {run.expected.shape[axis] - 1}, the last one"
+                f"{f' of axis {axis}' if run.expected.ndim > 1 else ''}, which was never written.",
+                run,
+            )
+
+
+def wrong_at_edge(run, exercise, axis, edge):
+    """All wrong elements are unwritten and lie at one edge of one axis, and all of that edge is wrong."""
+    wrong = ~right(run, exercise)
+    rest = np.delete(wrong, edge, axis=axis)
+    return not rest.any() and np.take(unwritten(run, exercise), edge, axis=axis).all()
+
+
+def rule_multiples(bad, good, exercise):
+    size = where(bad[0].shape)
+    if len({r.shape for r in good if is_multiple(r, exercise)}) >= 2 and not any(
+        is_multiple(r, exercise) for r in bad
+    ):
+        return Finding(
+            "only_multiples",
+            f"Right when the size is a multiple of the block {trim(bad[0].launch.block)}, wrong "
+            f"for {size}: what happens in the last, partly filled block?",
+            bad[0],
+        )
+
+    def fills_grid(run):
+        return all(e % t == 0 for e, t in zip(exercise.extents(run.shape), run.launch.threads, strict=True))
+
+    if len({r.shape for r in good if fills_grid(r)}) >= 2 and not any(map(fills_grid, bad)):
+        return Finding(
+            "only_multiples",
+            "Right when the size is a multiple of the number of threads, wrong for "
+            f"{size} elements and {bad[0].launch.threads[0]} threads: what of the rest?",
+            bad[0],
+        )
+
+
+def rule_needs_full_grid(bad, good, exercise):
+    if (
+        good
+        and all(min(surplus(r, exercise)) < 0 for r in bad)
+        and any(min(surplus(r, exercise)) >= 0 for r in good)
+        and not any(min(surplus(r, exercise)) < 0 for r in good)
+    ):
+        run = bad[0]
+        return Finding(
+            "needs_full_grid",
+            f"Right when there is a thread for every element; with {run.launch.threads[0]} "
+            f"threads for {run.expected.size} elements the rest is not done. Let each thread loop.",
+            run,
+        )
+
+
+def rule_first_block(bad, good, exercise):
+    """Only what the threads of one block can reach is filled."""
+    ndim = bad[0].expected.ndim
+    seen = False
+    for run in bad:
+        reach = tuple(reversed(run.launch.block[:ndim]))
+        mask = np.zeros(run.expected.shape, bool)
+        mask[tuple(slice(n) for n in reach)] = True
+        if (
+            not np.array_equal(right(run, exercise), mask)
+            or run.outside_writes
+            or not np.array_equal(unwritten(run, exercise), ~mask)
+        ):
+            return None
+        seen = True
+    if seen:
+        return Finding(
+            "first_block_only",
+            "Only the first block's elements are filled: `cuda.threadIdx` starts at 0 again "
+            "in every block. Which block is this one?",
+            bad[0],
+        )
+
+
+def rule_duplicates(bad, good, exercise):
+    return duplicate_work(bad, exercise)
+
+
+def duplicate_work(runs, exercise):
+    """More than one thread wrote an element of the output."""
+    for run in runs:
+        if run.writers is not None and (run.writers > 1).any():
+            index = np.unravel_index(int(np.argmax(run.writers)), run.writers.shape)
+            return Finding(
+                "duplicate_work",
+                f"Element {where(index)} of the output was written by {int(run.writers.max())} "
+                "threads; each element is one thread's job.",
+                run,
+            )
+
+
+def rule_unwritten(bad, good, exercise):
+    for run in bad:
+        holes = unwritten(run, exercise)
+        if holes.any() and np.array_equal(holes, ~right(run, exercise)):
+            count, size = int(holes.sum()), run.expected.size
+            first = where(np.argwhere(holes)[0])
+            says = (
+                "No element of the output was written."
+                if count == size
+                else (
+                    f"What was written is right, but {count:,} of {size:,} elements never were, the first at"
+                    f" index {first}."
+                )
+            )
+            return Finding("unwritten", says, run)
+
+
+def rule_wrong_value(bad, good, exercise):
+    return Finding(
+        "wrong_value", "The kernel runs and stays inside its arrays, but computes something else.", bad[0]
+    )
+
+
+RULES = (
+    rule_modified,
+    rule_reads_output,
+    rule_race,
+    rule_hypotheses,
+    rule_swapped,
+    rule_square,
+    rule_outside,
+    rule_guard_by_grid,
+    rule_first_block,
+    rule_last_missing,
+    rule_needs_full_grid,
+    rule_multiples,
+    rule_duplicates,
+    rule_unwritten,
+    rule_wrong_value,
+)
+
+
+def trim(dims):
+    """(32, 1, 1) -> (32,): without the trailing ones."""
+    dims = tuple(dims)
+    while len(dims) > 1 and dims[-1] == 1:
+        dims = dims[:-1]
+    return dims

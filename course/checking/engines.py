@@ -1,0 +1,319 @@
+"""Running an answer: Numba kernels on watched arrays or between guard zones, CUDA C in a child process."""
+
+import contextlib
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import warnings
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numba import cuda
+
+from course.checking.model import InOut, Out
+from course.checking.watched import Watched
+from utils import has_gpu
+from utils.cpu.numba_cuda import cpu_jit, schedule
+from utils.cpu.numba_cuda.engine import Launch, now
+from utils.engine import FORCE_CPU
+
+CHILD_SECONDS = 180  # to compile, on a slow machine with the CPU runtime itself, and to launch
+LAUNCH_SECONDS = 20  # for all launches of one order
+
+
+@dataclass(eq=False)
+class Run:
+    """One launch and its evidence."""
+
+    shape: tuple
+    launch: object
+    engine: str
+    expected: np.ndarray
+    actual: np.ndarray
+    initial: np.ndarray
+    arguments: dict
+    outside_writes: dict = field(default_factory=dict)  # array -> indices that were written out of bounds
+    outside_reads: dict = field(default_factory=dict)
+    modified: list = field(default_factory=list)  # names of inputs that were changed
+    writers: np.ndarray = None  # how many threads wrote each element of the output, where known
+    early_reads: np.ndarray = (
+        None  # elements of the output that were read before they were written, where known
+    )
+
+
+class Stopped(Exception):
+    """A launch raised `error`, in this thread of this block where that is known."""
+
+    def __init__(self, error, thread=None, block=None):
+        super().__init__(str(error))
+        self.error = error
+        self.thread = getattr(error, "thread", None) or thread
+        self.block = getattr(error, "block", None) or block
+
+
+class TooLong(BaseException):
+    """The answer did not finish in time. Not an Exception, so that nothing takes it for an error."""
+
+
+@contextlib.contextmanager
+def time_limit(seconds):
+    """Raise TooLong in the main thread when the block takes longer. Other threads cannot be interrupted."""
+    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "SIGALRM"):
+        yield
+        return
+
+    def stop(signum, frame):
+        raise TooLong
+
+    before = signal.signal(signal.SIGALRM, stop)
+    timer = signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_REAL, *timer)  # someone else's alarm, or none
+
+
+def poisoned(shape, dtype, rng):
+    """An array of random NaNs (each with other low bits, so that a copied one shows) or random integers."""
+    dtype = np.dtype(dtype)
+    if dtype.kind == "b":
+        return np.ones(shape, bool)
+    bits = f"u{dtype.itemsize}"
+    array = rng.integers(0, np.iinfo(bits).max, size=shape, dtype=bits, endpoint=True)
+    if dtype.kind == "f":
+        array |= np.array(np.nan, dtype).view(bits)
+    return array.view(dtype)
+
+
+def initial_output(argument, expected, rng):
+    """What an output holds before the launch: never the right answer, so unwritten elements always show.
+
+    Floats are NaN one time and finite another, so that a kernel which uses them is wrong at least once.
+    """
+    if isinstance(argument, InOut):
+        return argument.array.copy()
+    dtype = np.dtype(argument.dtype)
+    if dtype.kind == "f" and rng.random() < 0.5:
+        return poisoned(argument.shape, dtype, rng)
+    if dtype.kind == "f":
+        scale = np.max(np.abs(expected), initial=1.0)
+        return (expected + scale * rng.uniform(1, 2, size=argument.shape)).astype(dtype)
+    if dtype.kind == "b":
+        return ~expected.astype(bool)
+    offset = rng.integers(1, min(np.iinfo(dtype).max, 1 << 30), size=argument.shape, endpoint=True)
+    return (expected.astype(np.int64) + offset).astype(dtype)  # wraps around; the offset is never 0
+
+
+def output_name(arguments):
+    """The name of the one argument that the kernel writes."""
+    return next(name for name, value in arguments.items() if isinstance(value, Out | InOut))
+
+
+def host_arrays(arguments, expected, rng):
+    """Fresh NumPy arrays and scalars in the kernel's order, outputs poisoned."""
+    arrays = {}
+    for name, value in arguments.items():
+        if isinstance(value, Out | InOut):
+            arrays[name] = initial_output(value, expected, rng)
+        else:
+            arrays[name] = value.copy() if isinstance(value, np.ndarray) else value
+    return arrays
+
+
+def launch_watched(kernel, launch, arguments):
+    """Launch on the CPU engine with Watched arrays, which its own conversion would not let through."""
+    name = kernel.py_func.__name__
+    run = Launch(cpu_jit(kernel).function(), arguments, launch.grid, launch.block, 0, name)
+    try:
+        run.run()
+    except Exception as error:
+        block = getattr(run, "failed", None)
+        raise Stopped(error, run.coordinates[now.rank][:3], block) from None
+
+
+def run_watched(kernel, shape, launch, arguments, expected, rng, order):
+    """Launch on the CPU with arrays that note every access."""
+    output = output_name(arguments)
+    arrays = host_arrays(arguments, expected, rng)
+    initial = arrays[output].copy()
+    watched = {n: Watched(a, n) if isinstance(a, np.ndarray) else a for n, a in arrays.items()}
+    with schedule(order):
+        launch_watched(kernel, launch, list(watched.values()))
+    run = Run(shape, launch, "CPU", expected, arrays[output], initial, arguments)
+    for name, array in watched.items():
+        if not isinstance(array, Watched):
+            continue
+        if array.log.outside_writes:
+            run.outside_writes[name] = array.log.outside_writes
+        if array.log.outside_reads:
+            run.outside_reads[name] = array.log.outside_reads
+        if name != output and array.log.writers.any():
+            run.modified.append(name)
+    run.writers = watched[output].log.writers.reshape(initial.shape)
+    run.early_reads = watched[output].log.early_reads.reshape(initial.shape)
+    return run
+
+
+def between_guards(array, zone, rng):
+    """A flat copy of array with a zone of poison before and after it."""
+    flat = poisoned(array.size + 2 * zone, array.dtype, rng)
+    flat[zone : zone + array.size] = array.ravel()
+    return flat
+
+
+def zone_for(launch, arrays):
+    """Wide enough that a kernel without a guard lands in it rather than beyond, and a multiple of 64 elements, so
+    that the array behind it is aligned as cudaMalloc's are."""
+    x, y, z = launch.threads
+    largest = max((a.size for a in arrays.values() if isinstance(a, np.ndarray)), default=1)
+    return -(-(2 * x * y * z + largest + 256) // 64) * 64
+
+
+def compare_guards(run, name, before, after, shape, zone):
+    """Note each element of the guard zones that was overwritten, by its flat index in the array."""
+    size = int(np.prod(shape))
+    changed = (
+        np.flatnonzero(
+            before.view(np.uint8).reshape(len(before), -1) != after.view(np.uint8).reshape(len(after), -1)
+        )
+        // before.itemsize
+    )
+    outside = sorted({int(i) - zone for i in changed if not zone <= i < zone + size})
+    if outside:
+        run.outside_writes[name] = [(i,) for i in outside]
+
+
+def run_guarded(kernel, shape, launch, arguments, expected, rng, order):
+    """Launch on this machine's engine (the GPU, where there is one) with real arrays between guard zones."""
+    output = output_name(arguments)
+    arrays = host_arrays(arguments, expected, rng)
+    initial = arrays[output].copy()
+    zone = zone_for(launch, arrays)
+    before = {n: between_guards(a, zone, rng) for n, a in arrays.items() if isinstance(a, np.ndarray)}
+    device = {n: cuda.to_device(flat) for n, flat in before.items()}
+    views = [
+        device[n][zone : zone + a.size].reshape(a.shape) if n in device else a for n, a in arrays.items()
+    ]
+    with schedule(order), warnings.catch_warnings():
+        warnings.simplefilter(
+            "ignore"
+        )  # Numba's, about grids that are too small for a GPU: they are meant to be
+        try:
+            kernel[launch.grid, launch.block](*views)
+            cuda.synchronize()
+        except Exception as error:
+            raise Stopped(error) from None
+    run = Run(shape, launch, "GPU" if has_gpu() else "CPU", expected, initial, initial, arguments)
+    collect(run, arrays, before, {n: d.copy_to_host() for n, d in device.items()}, zone, output)
+    return run
+
+
+def collect(run, arrays, before, after, zone, output):
+    """Fill a run's evidence from the flat buffers before and after a launch."""
+    for name, flat in after.items():
+        array = arrays[name]
+        compare_guards(run, name, before[name], flat, array.shape, zone)
+        inner = flat[zone : zone + array.size].reshape(array.shape)
+        if name == output:
+            run.actual = inner.copy()
+        elif inner.tobytes() != array.tobytes():
+            run.modified.append(name)
+
+
+def orders_in_cuda_c(seed, orders):
+    """Environments for the child process: the CPU engine in order and shuffled, then a GPU, if any."""
+    shuffled = [{"CUDA_CPU_SEED": str(seed + n)} for n in range(orders)]
+    if not has_gpu():
+        return [{}, *shuffled]
+    return [{FORCE_CPU: "1", **order} for order in ({}, *shuffled)] + [{}]
+
+
+def run_cuda_c(path, kernel_name, cases, rng, environment, check=False):
+    """Launch a kernel of a .cu file for each case (shape, launch, arguments, expected), in a child process.
+
+    A kernel that crashes or hangs can then take neither the notebook nor its CUDA context with it.
+    check: watch every access, on the CPU runtime, and fail at the first race.
+    Returns (runs, failure); failure is None or (reason, message) of the first launch that did not return.
+    """
+    engine = "GPU" if has_gpu() and FORCE_CPU not in environment else "CPU"
+    jobs, runs = [], []
+    for shape, launch, arguments, expected in cases:
+        arrays = host_arrays(arguments, expected, rng)
+        zone = zone_for(launch, arrays)
+        before = {n: between_guards(a, zone, rng) for n, a in arrays.items() if isinstance(a, np.ndarray)}
+        scalars = {n: None if n in before else a for n, a in arrays.items()}
+        jobs.append(Job(launch.grid, launch.block, zone, before, scalars))
+        initial = arrays[output_name(arguments)]
+        run = Run(shape, launch, engine, expected, initial, initial, arguments)
+        runs.append((run, arrays, before, zone))
+    with tempfile.TemporaryDirectory(prefix="cuda-course-") as folder:
+        folder = Path(folder)
+        (folder / "jobs.pickle").write_bytes(pickle.dumps([tuple(job) for job in jobs]))
+        options = [str(LAUNCH_SECONDS), *(["check"] if check else [])]
+        code, said = run_child([str(path), kernel_name, str(folder), *options], environment)
+        done = []
+        for number, (run, arrays, before, zone) in enumerate(runs):
+            result = folder / f"{number}.pickle"
+            if not result.exists():
+                break
+            after = pickle.loads(result.read_bytes())
+            collect(run, arrays, before, after, zone, output_name(run.arguments))
+            done.append(run)
+        if (folder / "failure.json").exists():
+            return done, tuple(json.loads((folder / "failure.json").read_text()))
+    if code is None:
+        return done, ("not_checked", f"The compiler was stopped after {CHILD_SECONDS} seconds.")
+    if code == -signal.SIGALRM:
+        return done, ("timeout", f"The kernel was stopped after {LAUNCH_SECONDS} seconds. Does every loop end?")
+    return done, ("crashed", died(code, said)) if code else None
+
+
+class Job(NamedTuple):
+    """One launch for the child process."""
+
+    grid: tuple
+    block: tuple
+    zone: int
+    buffers: dict  # array -> the flat buffer that holds it, between its guard zones
+    arguments: dict  # every argument in order; arrays, which are in `buffers`, as None
+
+
+def run_child(arguments, environment):
+    """Run cuda_c_child.py: (exit code, or None when it was stopped; what it printed)."""
+    script = Path(__file__).with_name("cuda_c_child.py")
+    # As a file and not as a module of this package, which would import Numba and every exercise first.
+    environment = {**os.environ, "PYTHONPATH": str(script.parents[2]), **environment}
+    child = subprocess.Popen(
+        [sys.executable, "-P", str(script), *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+        env=environment,
+    )
+    try:
+        said, _ = child.communicate(timeout=CHILD_SECONDS)
+        return child.returncode, said
+    except subprocess.TimeoutExpired:
+        return None, ""
+    finally:  # also when interrupted: leave nothing running
+        if child.poll() is None:
+            os.killpg(child.pid, signal.SIGKILL)
+            child.wait()
+
+
+def died(code, said):
+    """One sentence about a child process that ended badly."""
+    if code < 0:
+        name = signal.Signals(-code).name
+        why = " (it touched memory that it does not own)" if name in ("SIGSEGV", "SIGBUS") else ""
+        return f"The kernel died with {name}{why}. {said.strip()[-400:]}".strip()
+    return said.strip()[-800:] or f"The kernel's process ended with exit code {code}."

@@ -1,0 +1,185 @@
+"""What an exercise is: its task, reference, inputs, launches, hints, solution and wrong answers."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+# Why an answer was not accepted: key -> the sentence that the learner reads first.
+REASONS = {
+    "missing_guard": "Threads without an element to work on write or read anyway: a guard is missing.",
+    "off_by_one": "A boundary is off by one.",
+    "swapped_axes": "Two axes are swapped.",
+    "only_square": "It works only when the sides are equal.",
+    "only_multiples": "It works only when the size is a multiple of the block size.",
+    "first_block_only": "Only the first block's share of the work is done.",
+    "needs_full_grid": "It needs as many threads as there are elements, and this grid has fewer.",
+    "reads_output": "It uses what the output held before the launch.",
+    "duplicate_work": "Some elements are handled by more than one thread.",
+    "unwritten": "Elements of the output were never written.",
+    "out_of_bounds": "It touches memory outside an array.",
+    "modifies_input": "It changes an array that it should only read.",
+    "barrier": "Some threads wait at a barrier that others never reach.",
+    "warp_mask": "A warp operation's mask does not name the lanes that take part.",
+    "uninitialized": "It reads shared or local memory that no thread has written yet.",
+    "race": "Threads use the same memory in no order, and one of them writes: a race.",
+    "wrong_value": "Some values are wrong.",
+    "wrong_dtype": "A type is wrong.",
+    "not_a_kernel": "This is not something that can be checked.",
+    "wrong_arity": "It takes the wrong number of parameters.",
+    "missing_file": "The file is not there yet.",
+    "missing_kernel": "The file holds no kernel of the expected name.",
+    "does_not_compile": "It does not compile.",
+    "crashed": "It stopped with an error.",
+    "overflow": "A number does not fit into its type.",
+    "precedence": "The macro's text and the text around it mix: parentheses are missing.",
+    "evaluated_twice": "What is given to the macro runs more than once.",
+    "wrong_size": "The number of bytes is wrong.",
+    "leak": "Memory is allocated and never given back.",
+    "double_free": "The same memory is given back twice.",
+    "use_after_free": "It uses memory that is gone.",
+    "dangling": "It gives away the address of something that goes, or that is not its own.",
+    "null_pointer": "It reads or writes through a pointer to nothing.",
+    "uncoalesced": "The values are right, but its warps move far more memory than they use.",
+    "bank_conflict": "The values are right, but lanes of a warp queue for the same bank of shared memory.",
+    "no_shared": "The values are right, but shared memory is not used.",
+    "timeout": "It did not finish.",
+    "not_checked": "It could not be checked on this machine.",
+}
+# These mean that the answer did not run at all (outcome "broken"); the others that it ran and was not right.
+BROKEN = {
+    "not_a_kernel",
+    "wrong_arity",
+    "missing_kernel",
+    "does_not_compile",
+    "crashed",
+    "timeout",
+    "not_checked",
+}
+
+
+@dataclass(frozen=True)
+class Out:
+    """An output argument: an array that the kernel must fill. It arrives filled with poison."""
+
+    shape: tuple
+    dtype: type = np.float32
+
+
+@dataclass(frozen=True)
+class InOut:
+    """An argument that the kernel reads and updates in place."""
+
+    array: np.ndarray
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One launch to try: grid and block as (x, y, z), and how the grid compares with what is needed."""
+
+    grid: tuple
+    block: tuple
+    label: str = "just enough blocks"
+
+    @property
+    def threads(self):
+        """Threads along x, y and z."""
+        return tuple(g * b for g, b in zip(self.grid, self.block, strict=True))
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """A known wrong answer and the reason by which the checker must reject it."""
+
+    answer: object
+    reason: str
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """A named guess: if the output equals `output(**arguments)`, the learner made this very mistake."""
+
+    reason: str
+    says: str
+    output: Callable
+
+
+@dataclass(frozen=True)
+class Demand:
+    """What a right Numba answer must also be. The tracer runs it once more, on inputs of this shape; `unmet`
+    takes the Trace and returns None, or a reason, the sentence that says it, and the array to draw."""
+
+    shape: tuple
+    unmet: Callable
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exercise:
+    """One exercise. `kind` says what the learner hands in: "numba" kernel, "cuda_c" file or plain "function"
+    (and, in `cpp.CppExercise`, a "cpp" file).
+
+    For kernels, `inputs(rng, shape)` gives the arguments by name in the kernel's order (arrays, scalars,
+    one `Out` or `InOut`), `reference(**arguments)` the expected output, `extents(shape)` how many threads
+    are needed along (x, y, z), `launches(shape)` the launches to try (by default just enough blocks, and one
+    more each way), `swapped` the two axes of the output that learners mix up. For functions,
+    `inputs(rng, shape)` gives the call's arguments and `reference` the expected return value.
+    """
+
+    id: str
+    title: str
+    minutes: int
+    task: str
+    starter: str
+    solution: object
+    reference: Callable
+    inputs: Callable
+    shapes: tuple
+    hints: tuple
+    fresh: Callable = None  # rng -> one more shape, another one each time
+    wrong: tuple = ()
+    hypotheses: tuple = ()
+    kind: str = "numba"
+    block: tuple = (32, 1, 1)
+    extents: Callable = None
+    launches: Callable = None
+    is_square: Callable = lambda shape: len(set(shape)) == 1
+    swapped: tuple | None = None  # the two axes of the output that learners swap
+    kernel_name: str = ""  # of a CUDA C exercise
+    path: str = ""  # where the CUDA C starter cell writes its file
+    rtol: float = 1e-5
+    shared_output: bool = False  # several threads may write one element (a histogram, a reduction)
+    demand: Demand | None = None  # of a right answer's accesses to memory
+    race_free: bool = False  # every access is watched: a race is rejected even where the result came out right
+    orders: int = 2  # in how many shuffled orders of the threads each launch is tried, beside the plain one
+
+    @property
+    def chapter(self):
+        """The key of its chapter: "matmul" for "matmul.tile"."""
+        return self.id.partition(".")[0]
+
+    @property
+    def in_file(self):
+        """Whether the answer is a file, of which the learner hands in the path."""
+        return self.kind in ("cuda_c", "cpp")
+
+    def all_shapes(self, rng):
+        """The fixed shapes and, so that no answer can be made for them alone, some others each time."""
+        return (*self.shapes, *(self.fresh(rng) for _ in range(3) if self.fresh))
+
+    def launches_for(self, shape):
+        """The launches to try for a shape; by default just enough blocks, and one more each way."""
+        if self.launches:
+            return self.launches(shape)
+        return cover(self.extents(shape), self.block)
+
+
+def ceil_div(a, b):
+    """The smallest integer that is not less than a / b."""
+    return -(-a // b)
+
+
+def cover(extents, block):
+    """Launches that cover (x, y, z) extents: just enough blocks, and one more along each used axis."""
+    needed = tuple(max(1, ceil_div(e, b)) for e, b in zip(extents, block, strict=True))
+    more = tuple(g + (b > 1) for g, b in zip(needed, block, strict=True))
+    return [Launch(needed, block), Launch(more, block, "more blocks than needed")]

@@ -1,0 +1,90 @@
+"""Questions with an answer to pick or a number to type: widgets in a notebook, plain text elsewhere."""
+
+from dataclasses import dataclass, field
+
+from utils.plots import widget_view
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quiz:
+    """A question. With `choices` (key -> text) the answer is a key, without them a whole number (in `unit`).
+
+    `explain` says, for a wrong answer, what is wrong with it; its entry None is for all others.
+    """
+
+    id: str
+    question: str
+    answer: object
+    explain_right: str
+    explain: dict = field(default_factory=dict)
+    choices: dict = field(default_factory=dict)
+    unit: str = ""
+
+    def reply(self, answer):
+        """(right?, explanation) for an answer."""
+        if answer == self.answer:
+            return True, f"✓ Right. {self.explain_right}"
+        return False, f"○ Not this. {self.explain.get(answer, self.explain.get(None, 'Have another look.'))}"
+
+
+class QuizView:
+    """A quiz as a notebook shows it; `answer(...)` does the same without widgets."""
+
+    def __init__(self, quiz):
+        self.quiz = quiz
+
+    def answer(self, given):
+        """Reply to an answer, and record a right one."""
+        right, text = self.quiz.reply(given)
+        if right:
+            from course import progress
+
+            progress.record_quiz(self.quiz.id)
+        return text
+
+    def __repr__(self):
+        quiz = self.quiz
+        lines = [f"{quiz.id} · {quiz.question}", *(f"  {key}) {text}" for key, text in quiz.choices.items())]
+        example = repr(next(iter(quiz.choices), 42))
+        return "\n".join([*lines, f'  To answer: exercises.quiz("{quiz.id}").answer({example})'])
+
+    def _repr_mimebundle_(self, include=None, exclude=None):
+        bundle = {"text/plain": repr(self)}
+        try:
+            bundle |= widget_view(self.widget())
+        except ImportError:
+            pass
+        return bundle
+
+    def widget(self):
+        """The question with radio buttons or a number field, a button, and room for the explanation."""
+        import html
+
+        import ipywidgets
+
+        quiz = self.quiz
+        wide = ipywidgets.Layout(width="auto")
+        question = ipywidgets.HTML(f"<b>{code(html.escape(quiz.question))}</b>")
+        if quiz.choices:
+            field = ipywidgets.RadioButtons(
+                options=[(text, key) for key, text in quiz.choices.items()], value=None, layout=wide
+            )
+        else:
+            field = ipywidgets.BoundedIntText(
+                value=0, min=0, max=2**31 - 1, description=quiz.unit, layout=ipywidgets.Layout(width="220px")
+            )
+        button = ipywidgets.Button(description="Check", layout=ipywidgets.Layout(width="90px"))
+        reply = ipywidgets.HTML()
+
+        def show(_):
+            given = field.value
+            text = "Pick an answer first." if given is None else self.answer(given)
+            reply.value = code(html.escape(text))
+
+        button.on_click(show)
+        return ipywidgets.VBox([question, field, button, reply])
+
+
+def code(text):
+    """`x` -> <code>x</code>."""
+    return "".join(f"<code>{part}</code>" if n % 2 else part for n, part in enumerate(text.split("`")))

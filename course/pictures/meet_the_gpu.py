@@ -1,0 +1,308 @@
+"""The pictures of chapter 04: generations of GPUs, silicon to scale, who issues when, which lanes work.
+
+The numbers come from assets/data/gpu_generations.json, where each one names its source; the others from what
+a simulation or the learner's own kernel did.
+"""
+
+import inspect
+import linecache
+import textwrap
+
+import numpy as np
+
+from utils.hardware import generations
+from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, IDLE, INK, figure
+
+WARP = 32
+READY, WAITING, ISSUING = (
+    0,
+    1,
+    2,
+)  # what a warp does in a cycle: its turn has not come, it waits for memory, it issues
+
+
+def history(columns: dict):
+    """The table over the years on a logarithmic scale: a panel for each of columns, name -> title, unit."""
+    gpus = generations()["gpus"]
+    fig = figure(9.2, 3.6, alt="; ".join(_span(gpus, column, title) for column, title in columns.items()))
+    for index, (column, title) in enumerate(columns.items()):
+        axes = fig.add_subplot(1, len(columns), index + 1)
+        for kind, colour, marker in (("data center", ACCENT, "o"), ("gaming", ALARM, "s")):
+            rows = [g for g in gpus if g["kind"] == kind and g[column] is not None]
+            axes.scatter(
+                [g["year"] for g in rows],
+                [g[column] for g in rows],
+                color=colour,
+                marker=marker,
+                s=28,
+                label=kind,
+            )
+        known = [g for g in gpus if g[column] is not None and g["kind"] == "data center"]
+        for g in (known[0], known[-1]):
+            where = (g["year"], g[column])
+            axes.annotate(g["gpu"], where, fontsize=8, color=INK, xytext=(6, -3), textcoords="offset points")
+        axes.set_yscale("log")
+        axes.set_title(title, fontsize=9.5, color=INK, loc="left")
+        axes.set_xlim(2005.5, 2030.5)
+        axes.set_axisbelow(True)
+        axes.tick_params(labelsize=8)
+        axes.grid(True, axis="y", color=IDLE)
+        axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(fontsize=8, loc="lower right", frameon=False)
+    return fig
+
+
+def _span(gpus, column, title):
+    rows = [g for g in gpus if g[column] is not None]
+    first, last = (f"{row[column]:g} ({row['gpu']}, {row['year']})" for row in (rows[0], rows[-1]))
+    return f"{title}: from {first} to {last}"
+
+
+def silicon():
+    """What a CPU and a GPU of the same year spend on storage near their cores, as areas to scale."""
+    from matplotlib.patches import Rectangle
+
+    chips = generations()["chips"]
+    biggest = max(sum(c["storage_kb"].values()) for c in chips) ** 0.5
+    alt = ". ".join(
+        f"{c['chip']}: {c['cores']} cores, {c['threads']:,} threads at once, "
+        + ", ".join(f"{level} {kb / 1024:.0f} MB" for level, kb in c["storage_kb"].items())
+        for c in chips
+    )
+    fig = figure(9.2, 3.5, alt=alt)
+    for index, chip in enumerate(chips):
+        axes = fig.add_subplot(1, 2, index + 1)
+        side = sum(chip["storage_kb"].values()) ** 0.5
+        top = 0.0
+        for level, (name, kb) in enumerate(chip["storage_kb"].items()):
+            height = kb / side
+            axes.add_patch(
+                Rectangle((0, top), side, height, facecolor=BLOCK_COLOURS[level], edgecolor="white")
+            )
+            inside = height > biggest / 18
+            axes.text(
+                side / 2 if inside else side + biggest / 50,
+                top + height / 2,
+                f"{name}: {kb / 1024:.0f} MB",
+                fontsize=9,
+                color=INK,
+                ha="center" if inside else "left",
+                va="center",
+            )
+            top += height
+        unit = "cores" if chip["kind"] == "CPU" else "SMs"
+        axes.set_title(
+            f"{chip['chip']} ({chip['kind']})\n{chip['cores']} {unit}, {chip['threads']:,} threads at once",
+            fontsize=10,
+            color=INK,
+            loc="left",
+        )
+        axes.set(xlim=(0, biggest * 1.35), ylim=(biggest * 1.02, 0), aspect="equal", anchor="NW")
+        axes.set_axis_off()
+    return fig
+
+
+def ridge_chart(years, fp32, tensor):
+    """FLOPs for each byte that memory delivers, by year. fp32, tensor: FLOP/byte, nan where unknown."""
+    top = np.array(tensor)[~np.isnan(tensor)]
+    fig = figure(
+        7.5,
+        3.0,
+        alt=f"FLOPs a byte that data center GPUs ask for, by year. Fp32 units: {fp32[0]:.1f} in {years[0]}, "
+        f"later up to {max(fp32):.0f}. Tensor cores: between {top.min():.0f} and {top.max():.0f}",
+    )
+    axes = fig.add_subplot()
+    axes.plot(years, fp32, "o", color=ACCENT, label="fp32 units")
+    axes.plot(years, tensor, "s", color=ALARM, label="tensor cores, 16 bit")
+    axes.axhline(1 / 12, color=INK, linewidth=1)
+    axes.text(2007, 1 / 10, "adding two vectors: 1 FLOP for 12 bytes", fontsize=9)
+    axes.set(yscale="log", ylabel="FLOPs a byte", xlim=(2005.5, 2026), xticks=range(2006, 2027, 4))
+    axes.legend(frameon=False, fontsize=9, loc="upper left")
+    return fig
+
+
+def speedup_chart(amdahl, gustafson, shares, at: int | None = None):
+    """What two laws say for 1 to 4,096 processors. amdahl, gustafson: functions of (share, processors).
+
+    shares: up to three parallel shares, 0 to 1. at: a number of processors to mark, and to write out.
+    """
+    n = np.geomspace(1, 4096, 100)
+    fig = figure(
+        7.5,
+        3.1,
+        alt="Speed-up against processors: by Amdahl it levels off at 1 / (1 - p); by Gustafson it rises in "
+        "proportion to the processors",
+    )
+    axes = fig.add_subplot()
+    for p, colour in zip(shares, (ACCENT, ALARM, "#2E7D4F"), strict=False):
+        axes.plot(n, amdahl(p, n), color=colour, label=f"Amdahl, p = {p:.0%}")
+        axes.plot(n, gustafson(p, n), "--", color=colour, linewidth=1, label=f"Gustafson, p = {p:.0%}")
+        if at:
+            faster, more = amdahl(p, at), gustafson(p, at)
+            axes.plot([at, at], [faster, more], "o", color=colour)
+            title = f"{at} processors: {faster:,.1f} times faster, or {more:,.1f} times the work"
+            axes.set_title(title, fontsize=9.5, color=INK, loc="left")
+    axes.set(xscale="log", yscale="log", ylim=(0.9, 6000), xlabel="processors")
+    axes.set_ylabel("times faster, times the work")
+    axes.legend(frameon=False, fontsize=9, loc="upper left")
+    return fig
+
+
+def warp_map(warps, title: str = ""):
+    """Which warp each thread of a block is in. warps: [rows, columns], as the threads wrote it down."""
+    warps = np.asarray(warps)
+    rows, columns = warps.shape
+    cell = min(0.36, 8.5 / columns, 3.6 / rows)
+    fig = figure(
+        max(4.5, columns * cell + 0.8),
+        rows * cell + 0.9,
+        alt=f"A block of {columns} by {rows} threads in {warps.max() + 1} warps, each with its own colour",
+    )
+    axes = fig.add_subplot()
+    colours = np.array([[int(c[i : i + 2], 16) for i in (1, 3, 5)] for c in BLOCK_COLOURS], np.uint8)
+    axes.imshow(colours[warps % len(colours)], interpolation="nearest")
+    for y in range(rows):
+        for x in range(columns):
+            axes.text(x, y, warps[y, x], fontsize=min(8, 22 * cell), ha="center", va="center", color=INK)
+    axes.set_xticks(np.arange(-0.5, columns), [])
+    axes.set_yticks(np.arange(-0.5, rows), [])
+    axes.grid(True, color="white", linewidth=1)
+    axes.tick_params(length=0)
+    axes.set_xlabel("threadIdx.x →", fontsize=9)
+    axes.set_ylabel("← threadIdx.y", fontsize=9)
+    axes.set_title(title or fig.alt.split(",")[0], fontsize=9.5, color=INK, loc="left")
+    axes.spines[:].set_visible(False)
+    return fig
+
+
+def issue_chart(states, title: str = ""):
+    """What each warp does in each cycle. states: [warps, cycles] of READY, WAITING and ISSUING."""
+    from matplotlib.colors import ListedColormap
+    from matplotlib.patches import Patch
+
+    states = np.asarray(states)
+    busy = (states == ISSUING).any(axis=0).mean()
+    warps, cycles = states.shape
+    fig = figure(
+        9.2,
+        min(3.6, 0.9 + 0.16 * warps + 0.35),
+        alt=f"{warps} warps over {cycles} cycles; an instruction is issued in {busy:.0%} of the cycles",
+    )
+    axes = fig.add_subplot()
+    axes.imshow(
+        states,
+        cmap=ListedColormap([BLOCK_COLOURS[1], IDLE, ACCENT]),
+        vmin=0,
+        vmax=2,
+        aspect="auto",
+        interpolation="nearest",
+    )
+    axes.set_xlabel("cycle", fontsize=9)
+    axes.set_ylabel("warp", fontsize=9)
+    axes.set_yticks(sorted({0, warps - 1}))
+    axes.tick_params(labelsize=8)
+    axes.set_title(
+        (title + " · " if title else "") + f"the scheduler issues in {busy:.0%} of the cycles",
+        fontsize=9.5,
+        color=INK,
+        loc="left",
+    )
+    axes.legend(
+        handles=[
+            Patch(facecolor=ACCENT, label="issues"),
+            Patch(facecolor=BLOCK_COLOURS[1], label="ready, not its turn"),
+            Patch(facecolor=IDLE, label="waits for memory"),
+        ],
+        fontsize=8,
+        ncols=3,
+        loc="lower right",
+        bbox_to_anchor=(1, 1.0),
+        frameon=False,
+    )
+    axes.spines[:].set_visible(False)
+    return fig
+
+
+def lanes(kernel, threads: int, *arguments):
+    """Run a kernel with one block on the CPU engine, note which lanes run each line, and draw it.
+
+    kernel: a Numba kernel. threads: of the block, along x. arguments: NumPy arrays and numbers for it.
+    A row is a line of the kernel, a column a lane; the number at the right says how often warps issue the
+    line: each as often as that of its lanes that runs it most often. That is a bound from the source; the
+    compiler may turn a short branch into a select.
+    """
+    counts, rows = lane_counts(kernel, threads, *arguments)
+    warps = -(-threads // WARP)
+    padded = np.zeros((len(rows), warps * WARP), int)
+    padded[:, :threads] = counts
+    issued = padded.reshape(len(rows), warps, WARP).max(axis=2)
+    share = padded.sum() / (issued.sum() * WARP)
+    filename = kernel.py_func.__code__.co_filename
+    source = textwrap.dedent(
+        "".join(linecache.getline(filename, n) for n in range(min(rows), max(rows) + 1))
+    ).splitlines()
+    texts = [source[n - min(rows)].split("  #")[0].rstrip() for n in rows]
+    width = 9.2
+    fig = figure(
+        width,
+        0.32 * len(rows) + 0.85,
+        alt=f"Lanes at work on {len(rows)} lines, {warps} warps: {share:.0%} of the lanes that "
+        f"the issued lines occupy do work",
+    )
+    axes = fig.add_subplot()
+    for y, row in enumerate(padded):
+        for x, count in enumerate(row):
+            times = 0 if x >= threads else issued[y, x // WARP]
+            axes.add_patch(_box(x + x // WARP * 0.8, y, count / times if times else None))
+        axes.text(
+            padded.shape[1] + warps * 0.8, y + 0.5, f"{issued[y].sum()}", va="center", fontsize=9, color=INK
+        )
+    letters = max(map(len, texts)) * 0.085  # inches that the longest line takes
+    left = -1 - letters * (padded.shape[1] + 6) / (width - letters)
+    for y, text in enumerate(texts):
+        axes.text(left, y + 0.5, text, va="center", fontsize=9, family="monospace", color=INK)
+    axes.set(xlim=(left, padded.shape[1] + warps * 0.8 + 3), ylim=(len(rows) + 0.1, -1.1))
+    for warp in range(warps):
+        axes.text(warp * (WARP + 0.8), -0.35, f"warp {warp}, lanes 0 to {WARP - 1}", fontsize=8.5, color=INK)
+    axes.set_axis_off()
+    axes.set_title(
+        f"{issued.sum()} lines issued; {share:.0%} of their lanes work", fontsize=9.5, color=INK, loc="left"
+    )
+    return fig
+
+
+def _box(x, y, share):
+    """A lane's cell: the bluer, the more it works of what its warp issues; None, nothing issued, is white."""
+    from matplotlib.colors import to_rgb
+    from matplotlib.patches import Rectangle
+
+    if share is None:
+        face, edge = "white", "#BBBBBB"
+    else:
+        idle, busy = (np.array(to_rgb(colour)) for colour in (IDLE, BLOCK_COLOURS[0]))
+        face = edge = (1 - share) * idle + share * busy
+    return Rectangle((x + 0.06, y + 0.1), 0.88, 0.8, facecolor=face, edgecolor=edge, linewidth=0.4)
+
+
+def lane_counts(kernel, threads: int, *arguments):
+    """(counts [lines, threads], line numbers): how often each thread of one block runs each line."""
+    from utils.cpu.numba_cuda import Observer, cpu_jit, observe
+
+    class Lines(Observer):
+        def __init__(self):
+            self.seen = {}
+
+        def line(self, thread, block, site):
+            self.seen[site.line, thread] = self.seen.get((site.line, thread), 0) + 1
+
+    seen = Lines()
+    copies = [a.copy() if isinstance(a, np.ndarray) else a for a in arguments]
+    with observe(seen):
+        cpu_jit(kernel)[1, threads](*copies)
+    first = inspect.getsourcelines(kernel.py_func)[1]
+    rows = sorted({line for line, _ in seen.seen if line >= first})
+    counts = np.zeros((len(rows), threads), int)
+    for (line, thread), count in seen.seen.items():
+        if line in rows:
+            counts[rows.index(line), thread] = count
+    return counts, rows

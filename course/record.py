@@ -1,0 +1,140 @@
+"""Record a GPU: run every notebook on it, keep the outputs, and write what was measured to ``assets/results``.
+
+    python -m course.record [--budget SECONDS] [--cpu] [NOTEBOOK.ipynb ...]      (`make record`)
+
+Needs an NVIDIA GPU, unless --cpu asks for the outputs of the CPU engines (after editing a chapter on a machine without
+a GPU): then nothing is measured and no results are written. A notebook that fails is left as it was, its measurements
+are not recorded, and the command says so and ends with status 1; the others are kept.
+"""
+
+import argparse
+import os
+import re
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from course.chapters import notebooks
+from utils import engine, hardware, results
+from utils.files import ROOT, write_whole
+
+CELL = 100  # seconds for a single cell; the slowest compile a GPU architecture's worth of kernels
+
+
+class Failed(RuntimeError):
+    """A notebook that did not run to its end; the text names the cell."""
+
+
+def execute(path: Path, timeout: int) -> None:
+    """Run one notebook in its own folder and save it with its outputs, only if every cell did what it should.
+
+    timeout: seconds for a single cell. Raises Failed, which names the cell.
+    """
+    import nbformat
+    from nbclient import NotebookClient
+    from nbclient.output_widget import OutputWidget
+
+    class Output(OutputWidget):
+        """Keeps a widget's output without sending it back to the kernel, which has no use for it: what is sent while
+        the client waits on the same socket can hide the cell's end from it until the cell's time is up."""
+
+        def sync_state(self):
+            pass
+
+    notebook = nbformat.read(path, as_version=4)
+    cell = "the kernel's start"
+
+    def entered(cell_index, **_):
+        nonlocal cell
+        cell = f"cell {notebook.cells[cell_index].id}"
+
+    try:
+        client = NotebookClient(notebook, timeout=timeout, kernel_name="python3", record_timing=False, on_cell_start=entered,
+                                resources={"metadata": {"path": str(path.parent)}})
+        client.widget_registry["@jupyter-widgets/output"]["OutputModel"] = Output
+        client.execute()
+    except Exception as error:  # of a cell, or of the notebook's kernel
+        lines = re.sub(r"\x1b\[[0-9;]*m", "", str(error)).strip().splitlines()  # without colours
+        raise Failed(f"{cell}: {lines[-1] if lines else type(error).__name__}") from error
+    tidy(notebook)
+    write_whole(path, nbformat.writes(notebook) + "\n")
+
+
+PYTHON_WARNING = re.compile(r"^\S+\.py:\d+: \w*Warning: .*\n(?:  .*\n?)?", re.MULTILINE)
+PROGRESS_BAR = re.compile(r"\d+%\|")
+
+
+def tidy(notebook) -> None:
+    """Leave out what tells of this run instead of the chapter: Python's version, its warnings, which name folders of this
+    machine, and progress bars, whose kept output stands at 0 %. In place."""
+    notebook.metadata["language_info"] = {"name": "python"}
+    for cell in notebook.cells:
+        if cell.cell_type != "code":
+            continue
+        for output in cell.outputs:
+            if output.get("name") == "stderr":
+                output.text = PYTHON_WARNING.sub("", output.text)
+        cell.outputs = [output for output in cell.outputs if output.get("text") != ""
+                        and not PROGRESS_BAR.search(output.get("data", {}).get("text/plain", ""))]
+
+
+def record(paths: list[Path], budget: float, *, measure: bool = True) -> list[str]:
+    """Run the notebooks and, with `measure`, write the results file. Returns what went wrong, a line a notebook."""
+    failures, written, started = [], None, time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        # A recording must not show or change the progress of whoever runs it.
+        os.environ["CUDA_COURSE_PROGRESS"] = str(Path(folder) / "progress.json")
+        for path in paths:
+            left = budget - (time.monotonic() - started)
+            if left <= 0:
+                failures.append(f"{path.name}: not run, the {budget:g} s were used up")
+                continue
+            lines = Path(folder) / f"{path.stem}.jsonl"
+            lines.touch()
+            os.environ[results.RECORD] = str(lines) if measure else ""
+            print(f"{path.relative_to(ROOT)} ...", end=" ", flush=True)
+            begun = time.monotonic()
+            try:
+                execute(path, timeout=max(1, min(CELL, int(left))))
+            except Exception as error:
+                failures.append(f"{path.name}: {error}")
+                print("FAILED")
+                continue
+            found = results.read_lines(lines)
+            if found:  # written at once: a later notebook, or whoever stops the command, must not cost what was measured
+                written = results.add(found, hardware.this_gpu())
+            print(f"{time.monotonic() - begun:.0f} s, {len(found)} results")
+        del os.environ[results.RECORD]
+    if written:
+        print("wrote", written.relative_to(ROOT))
+    return failures
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Command line; returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m course.record", description=__doc__.splitlines()[0])
+    parser.add_argument("notebooks", nargs="*", type=Path, help="only these (default: all)")
+    parser.add_argument("--cpu", action="store_true", help="keep the outputs of the CPU engines, measure nothing")
+    parser.add_argument("--budget", type=float, default=570, help="seconds for everything (default 570)")
+    options = parser.parse_args(arguments)
+    if options.cpu:
+        os.environ[engine.FORCE_CPU] = "1"  # for the notebooks' kernels
+    elif engine.gpu() is None:
+        print("recording needs an NVIDIA GPU, and there is none here"
+              + (f" ({engine.FORCE_CPU} is set)" if engine.forced_cpu() else ""), file=sys.stderr)
+        return 1
+    missing = [str(p) for p in options.notebooks if not p.exists()]
+    if missing:
+        print(f"no such notebook: {', '.join(missing)}", file=sys.stderr)
+        return 1
+    print("outputs of the CPU engines" if options.cpu else hardware.machine())
+    paths = [p.resolve() for p in options.notebooks] or notebooks()
+    failures = record(paths, options.budget, measure=not options.cpu)
+    for failure in failures:
+        print("FAILED", failure, file=sys.stderr)
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

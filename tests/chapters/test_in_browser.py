@@ -1,0 +1,189 @@
+"""The course as a learner meets it: JupyterLab in a real browser, on the start page and in chapter 5.
+
+Pictures of what was seen are kept in build/screenshots. The notebooks are copies without their outputs: whatever shows, this
+run made. Progress is a file of the test's own.
+"""
+
+import contextlib
+import re
+import shutil
+from types import SimpleNamespace
+
+import nbformat
+import pytest
+from playwright.sync_api import TimeoutError, expect
+
+from course.exercises import EXERCISES
+from tests import hygiene
+from tests.browser import ROOT, jupyterlab, keep
+
+SECONDS = 1000                             # Playwright counts in milliseconds
+START, CHAPTER, GLOSSARY = "course/index.ipynb", "chapters/05_first_kernels.ipynb", "course/glossary.md"
+
+
+class Notebook:
+    """A notebook open in JupyterLab: what a learner does with it."""
+
+    def __init__(self, page, lab, path):
+        self.page, self.lab, self.path = page, lab, path
+        self.cells = nbformat.read(lab.folder / path, 4).cells
+        page.goto(lab.address.replace("/lab?", f"/lab/tree/{path}?reset&"))        # alone: JupyterLab remembers what was open
+        self.panel = page.locator(".jp-NotebookPanel:visible")
+        self.ready()
+
+    def ready(self):
+        """Wait until the status bar says that the kernel is there and has nothing to do."""
+        self.page.locator("#jp-main-statusbar").get_by_text("| Idle").wait_for(timeout=60 * SECONDS)
+
+    def menu(self, menu, command):
+        """Click on the menu's entry for a command of JupyterLab."""
+        self.page.locator(".lm-MenuBar-item", has_text=menu).click()
+        self.page.locator(f".lm-Menu-item[data-command='{command}']").click()
+
+    def cell(self, id):
+        """The cell of this id, brought into view."""
+        (index,) = (index for index, cell in enumerate(self.cells) if cell.id == id)
+        found = self.panel.locator(f".jp-Notebook-cell[data-windowed-list-index='{index}']")
+        found.scroll_into_view_if_needed()
+        return found
+
+    def keep(self, name, id):
+        """Keep a screenshot that begins with this cell."""
+        self.cell(id).evaluate("cell => cell.scrollIntoView()")
+        keep(self.page, name)
+
+    def output(self, id):
+        return self.cell(id).locator(".jp-Cell-outputArea")
+
+    def run_all(self):
+        """Run > Run All Cells. Ends after the last cell; where an error stopped JupyterLab before it, after a while."""
+        self.menu("Run", "runmenu:run-all")
+        with contextlib.suppress(TimeoutError):
+            self.ran([cell.id for cell in self.cells if cell.cell_type == "code"][-1], timeout=100 * SECONDS)
+        self.ready()
+
+    def save(self):
+        """File > Save Notebook; the notebook as it then stands on the disk."""
+        self.menu("File", "docmanager:save")
+        self.page.locator(".lm-TabBar-tab.jp-mod-current:not(.jp-mod-dirty)").wait_for()
+        return hygiene.read(self.lab.folder / self.path)
+
+    def run(self, id):
+        """Click into the cell and press Shift + Enter; waits until it has run."""
+        prompt = self.cell(id).locator(".jp-InputPrompt")
+        before = prompt.text_content()
+        self.cell(id).locator(".cm-content").click()
+        self.page.keyboard.press("Shift+Enter")
+        self.ran(id, before)
+
+    def ran(self, id, before="", timeout=60 * SECONDS):
+        """Wait until the cell's prompt shows a number, another than before."""
+        self.page.wait_for_function(
+            "([prompt, before]) => /^\\[\\d+\\]/.test(prompt.textContent) && prompt.textContent != before",
+            arg=[self.cell(id).locator(".jp-InputPrompt").element_handle(), before], timeout=timeout)
+
+    def retype(self, id, line, text):
+        """Replace the line of the cell that holds `line` by typing, key by key."""
+        self.cell(id).locator(".cm-line", has_text=line).click()
+        self.page.keyboard.press("End")
+        self.page.keyboard.press("Shift+Home")                 # to the indentation
+        self.page.keyboard.type(text)
+        assert text in self.cell(id).locator(".cm-content").text_content()
+
+    def restart(self):
+        """Restart the kernel; the outputs are cleared, so that what shows afterwards is new."""
+        self.menu("Kernel", "kernelmenu:restart-and-clear")
+        self.page.locator(".jp-Dialog-button.jp-mod-accept").click()
+        expect(self.panel.locator(".jp-InputPrompt", has_text=re.compile(r"\d"))).to_have_count(0, timeout=60 * SECONDS)
+        self.ready()
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory):
+    """JupyterLab on a copy of the course, with nothing solved."""
+    folder = tmp_path_factory.mktemp("course")
+    for path in (START, CHAPTER):
+        notebook = nbformat.read(ROOT / path, 4)
+        notebook.metadata.pop("widgets", None)
+        for cell in notebook.cells:
+            if cell.cell_type == "code":
+                cell.update(outputs=[], execution_count=None)
+        (folder / path).parent.mkdir()
+        nbformat.write(notebook, folder / path)
+    shutil.copy(ROOT / GLOSSARY, folder / GLOSSARY)
+    with jupyterlab(folder, CUDA_COURSE_PROGRESS=str(folder / "progress.json"), CUDA_COURSE_CPU="1") as address:
+        yield SimpleNamespace(folder=folder, address=address)
+
+
+def solved(notebook):
+    """How many exercises the map on the start page says are solved, asked anew."""
+    notebook.run("map")
+    text = notebook.output("map").text_content()
+    return int(re.search(rf"(\d+) of {len(EXERCISES)} exercises solved", text)[1])
+
+
+def all_ran(notebook):
+    """Whether every code cell has run, and just those failed that are meant to."""
+    assert [cell.id for cell in notebook.cells if cell.cell_type == "code" and not cell.execution_count] == []
+    assert hygiene.honest_outputs(notebook) == []
+    return True
+
+
+def test_start_page(page, lab):
+    """Run all, solve the first exercise by typing, see it on the map, also after the kernel was restarted."""
+    start = Notebook(page, lab, START)
+    start.run_all()
+    assert all_ran(start.save())
+    assert "kernels run on the CPU engines" in start.output("setup").text_content()
+    assert solved(start) == 0
+    start.keep("start_page", "title")
+
+    assert "✓" not in start.output("check").text_content()
+    start.retype("starter", "change this line", "out[i] = i")
+    start.run("starter")
+    start.run("check")
+    assert "✓" in start.output("check").text_content()
+    assert solved(start) == 1
+    start.keep("start_page_solved", "map-text")
+
+    start.restart()
+    start.run("setup")
+    assert solved(start) == 1
+    start.keep("start_page_restarted", "map-text")
+
+
+def test_first_kernels(page, lab):
+    """Run all of chapter 5, move a slider, solve an exercise by typing; the start page's map shows it too."""
+    chapter = Notebook(page, lab, CHAPTER)
+    chapter.run_all()
+    assert all_ran(chapter.save())
+    loaded = chapter.panel.locator(".jp-OutputArea img").evaluate_all("all => all.map(each => each.naturalWidth)")
+    assert len(loaded) > 5 and min(loaded) > 0, "every picture of the outputs has loaded"
+
+    picture = chapter.output("widget").locator(".jp-RenderedImage img")
+    slider = chapter.output("widget").get_by_role("slider").first
+    before = picture.get_attribute("src")
+    chapter.keep("chapter_slider_before", "widget")
+    assert float(slider.get_attribute("aria-valuenow")) == 5
+    slider.focus()
+    page.keyboard.press("ArrowRight")
+    expect(picture).not_to_have_attribute("src", before)
+    assert float(slider.get_attribute("aria-valuenow")) == 6
+    chapter.keep("chapter_slider_after", "widget")
+
+    chapter.retype("start-scale-guard", "change this line", "if i < out.size:")
+    chapter.run("start-scale-guard")
+    chapter.run("check-scale-guard")
+    assert "✓" in chapter.output("check-scale-guard").text_content()
+    chapter.keep("chapter_solved", "ex1")
+
+    start = Notebook(page, lab, START)
+    start.run("setup")
+    assert solved(start) == 2
+    start.keep("start_page_after_chapter", "map-text")
+
+
+def test_the_glossary_opens_as_text_to_read(page, lab):
+    page.goto(lab.address.replace("/lab?", f"/lab/tree/{GLOSSARY}?reset&"))
+    page.locator(".jp-MarkdownViewer h1", has_text="Glossary").wait_for()
+    keep(page, "glossary")

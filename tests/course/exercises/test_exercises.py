@@ -1,0 +1,603 @@
+"""Exercises: solutions pass, wrong answers are rejected for their reason, starters are neither."""
+
+import utils  # noqa: F401  first: it puts Numba on this machine's engine
+from utils.files import ROOT
+
+# isort: split
+import importlib.util
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import nbformat
+import numba
+import numpy as np
+import pytest
+from numba import cuda
+
+from course import exercises
+from course.chapters import CHAPTERS
+from course.checking import checker
+from course.checking.checker import check_answer
+from course.checking.diagnose import diagnose
+from course.checking.engines import Run
+from course.checking.model import REASONS, Exercise, InOut, Launch, Out
+from course.exercises import first_kernels
+from utils import has_gpu
+from utils.cpu.cuda_c.build import BuildError, compiler
+
+ALL = list(exercises.EXERCISES.values())
+CHAPTER_FILES = sorted((ROOT / "chapters").glob("*.ipynb"))
+
+
+@pytest.fixture(scope="session")
+def cuda_c_works():
+    """Skip where there is neither a GPU nor a C++ compiler."""
+    if not has_gpu():
+        try:
+            compiler()
+        except BuildError as error:
+            pytest.skip(str(error).splitlines()[0])
+
+
+def hand_in(exercise, answer, folder, request):
+    """An answer as a learner hands it in: CUDA C and C++ as a file."""
+    if not exercise.in_file:
+        return answer
+    if exercise.kind == "cuda_c":
+        request.getfixturevalue("cuda_c_works")
+    path = folder / Path(exercise.path).name
+    path.write_text(answer)
+    return path
+
+
+def import_starter(exercise, folder):
+    """What a notebook has after running the starter cell."""
+    text = exercises.starter(exercise.id)
+    if exercise.in_file:
+        first, _, rest = text.partition("\n")
+        assert first == f"%%writefile {exercise.path}"
+        path = folder / Path(exercise.path).name
+        path.write_text(rest)
+        return path
+    path = folder / "starter.py"
+    path.write_text(f"from numba import cuda\n\n\n{text}\n")
+    spec = importlib.util.spec_from_file_location("starter", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    function = next(v for k, v in vars(module).items() if not k.startswith("_") and k != "cuda")
+    return function
+
+
+def name_of(answer):
+    return getattr(getattr(answer, "py_func", answer), "__name__", "")
+
+
+WRONG = [
+    pytest.param(e, w, id=f"{e.id}-{n}-{w.reason}-{name_of(w.answer)}")
+    for e in ALL
+    for n, w in enumerate(e.wrong)
+]
+
+
+@pytest.mark.parametrize("exercise", ALL, ids=lambda e: e.id)
+def test_solution_passes_every_time(exercise, tmp_path, request):
+    answer = hand_in(exercise, exercise.solution, tmp_path, request)
+    for seed in (0, 1, None):
+        outcome = check_answer(exercise, answer, seed)
+        assert outcome.solved, repr(outcome)
+
+
+@pytest.mark.parametrize("exercise, wrong", WRONG)
+def test_wrong_answer_is_rejected_for_its_reason(exercise, wrong, tmp_path, request):
+    answer = hand_in(exercise, wrong.answer, tmp_path, request)
+    for seed in (0, None) if exercise.kind == "numba" else (None,):
+        outcome = check_answer(exercise, answer, seed)
+        assert not outcome.solved
+        # On a GPU a race can already have spoilt the result before it is looked for.
+        reasons = {wrong.reason, "wrong_value"} if has_gpu() and wrong.reason == "race" else {wrong.reason}
+        assert outcome.reason in reasons, repr(outcome)
+
+
+@pytest.mark.parametrize("exercise", ALL, ids=lambda e: e.id)
+def test_starter_is_not_solved_and_raises_nothing(exercise, tmp_path, request):
+    if exercise.kind == "cuda_c":
+        request.getfixturevalue("cuda_c_works")
+    outcome = exercises.check(exercise.id, import_starter(exercise, tmp_path))
+    assert outcome.status == "not yet"
+    assert outcome.untouched
+    assert "Not solved yet: this is still the starter." in repr(outcome)
+
+
+@pytest.mark.parametrize("exercise", ALL, ids=lambda e: e.id)
+def test_entry_is_complete(exercise):
+    assert exercise.chapter in {"start", *(c.key for c in CHAPTERS)}
+    assert len(exercise.wrong) >= 3
+    assert len(exercise.hints) >= 2
+    assert {w.reason for w in exercise.wrong} | {h.reason for h in exercise.hypotheses} <= set(REASONS)
+    assert exercise.minutes > 0
+    if exercise.kind == "cuda_c":
+        assert f"void {exercise.kernel_name}(" in exercise.starter
+    if exercise.in_file:
+        assert "%%writefile" not in exercise.solution
+    else:
+        assert checker.body_of(exercise.starter) != checker.body_of(exercises.solution_source(exercise))
+        assert (
+            f"def {name_of(exercise.solution)}({', '.join(checker.parameters(exercise))}):"
+            in exercise.starter
+        )
+
+
+def test_first_kernels_reject_the_classic_mistakes():
+    rejected = {w.reason for e in first_kernels.EXERCISES for w in e.wrong}
+    assert {"missing_guard", "swapped_axes", "off_by_one", "only_square", "only_multiples"} <= rejected
+
+
+@pytest.mark.parametrize("path", CHAPTER_FILES, ids=lambda p: p.name)
+def test_notebook_holds_each_starter_and_its_check(path):
+    cells = [c.source.strip() for c in nbformat.read(path, 4).cells if c.cell_type == "code"]
+    for exercise in ALL:
+        if exercise.chapter == {"index": "start"}.get(path.stem, path.stem[3:]):
+            assert exercises.starter(exercise.id) in cells
+            assert any(f'exercises.check("{exercise.id}"' in cell for cell in cells)
+
+
+# ---- right answers that are written differently must pass ----
+
+
+@cuda.jit
+def scale_by_hand(out, a, factor):
+    i = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
+    if i >= a.shape[0]:
+        return
+    out[i] = a[i] * factor
+
+
+@cuda.jit
+def scale_grid_stride(result, values, by):
+    for i in range(cuda.grid(1), len(result), cuda.gridsize(1)):
+        result[i] = values[i]
+        result[i] *= by
+
+
+@cuda.jit(device=True)
+def largest(a, b, c, d):
+    return max(max(a, b), max(c, d))
+
+
+@cuda.jit
+def pool_with_rows(out, picture):
+    x, y = cuda.grid(2)
+    if y < out.shape[0]:
+        if x < out.shape[1]:
+            upper, lower = picture[2 * y], picture[2 * y + 1]
+            out[y, x] = largest(upper[2 * x], upper[2 * x + 1], lower[2 * x], lower[2 * x + 1])
+
+
+@cuda.jit
+def pool_loops_over_rows(out, picture):
+    x = cuda.grid(2)[0]
+    if cuda.blockIdx.y == 0 and cuda.threadIdx.y == 0 and x < out.shape[1]:
+        for y in range(out.shape[0]):
+            best = picture[2 * y, 2 * x]
+            for i in range(2):
+                for j in range(2):
+                    best = max(best, picture[2 * y + i, 2 * x + j])
+            out[y, x] = best
+
+
+@cuda.jit
+def linear_sums_in_place(out, x, weight, bias):
+    j, i, n = cuda.grid(3)
+    if n < out.shape[0] and i < out.shape[1] and j < out.shape[2]:
+        out[n, i, j] = bias[j]
+        for k in range(weight.shape[1]):
+            out[n, i, j] += x[n, i, k] * weight[j, k]
+
+
+@cuda.jit
+def axpy_while(y, x, a):
+    i = cuda.grid(1)
+    while i < y.size:
+        y[i] = a * x[i] + y[i]
+        i += cuda.blockDim.x * cuda.gridDim.x
+
+
+def blocks_by_rounding_up(height, width, block_x, block_y):
+    return [-(-width // block_x), (height + block_y - 1) // block_y]
+
+
+@pytest.mark.parametrize(
+    "id, answer",
+    [
+        ("first_kernels.scale_guard", scale_by_hand),
+        ("first_kernels.scale_guard", scale_grid_stride),
+        ("first_kernels.max_pool", pool_with_rows),
+        ("first_kernels.max_pool", pool_loops_over_rows),
+        ("first_kernels.batched_linear", linear_sums_in_place),
+        ("first_kernels.grid_stride", axpy_while),
+        ("first_kernels.blocks_for", blocks_by_rounding_up),
+    ],
+    ids=lambda v: v if isinstance(v, str) else name_of(v),
+)
+def test_another_right_answer_passes(id, answer):
+    exercises.check(id, answer, strict=True)
+
+
+def test_another_right_answer_in_cuda_c_passes(tmp_path, cuda_c_works):
+    path = tmp_path / "rotate.cu"
+    path.write_text("""
+__device__ int where(int row, int column, int row_length) { return row * row_length + column; }
+
+__global__ void rotate(float* result, const float* picture, int rows, int columns)
+{
+    for (int r = blockIdx.y * blockDim.y + threadIdx.y; r < rows; r += blockDim.y * gridDim.y)
+        for (int c = blockIdx.x * blockDim.x + threadIdx.x; c < columns; c += blockDim.x * gridDim.x)
+            result[where(c, rows - 1 - r, rows)] = picture[where(r, c, columns)];
+}
+""")
+    exercises.check("first_kernels.rotate", str(path), strict=True)
+
+
+# ---- answers that are no answers ----
+
+
+@cuda.jit(device=True)
+def device_function(out, a, factor):
+    return a[0]
+
+
+@cuda.jit
+def too_few_parameters(out, a):
+    out[0] = a[0]
+
+
+def not_jitted(out, a, factor):
+    out[0] = a[0]
+
+
+@pytest.mark.parametrize(
+    "answer, reason, word",
+    [
+        (None, "not_a_kernel", "None"),
+        (..., "not_a_kernel", "Ellipsis"),
+        (not_jitted, "not_a_kernel", "@cuda.jit"),
+        ("scale", "not_a_kernel", "without quotes"),
+        (42, "not_a_kernel", "int"),
+        (SimpleNamespace(py_func=3), "not_a_kernel", "SimpleNamespace"),
+        (device_function, "not_a_kernel", "device=True"),
+        (first_kernels.scale[1, 32], "not_a_kernel", "launch"),
+        (too_few_parameters, "wrong_arity", "(out, a, factor)"),
+    ],
+    ids=lambda v: type(v).__name__ if not isinstance(v, str) else v,
+)
+def test_what_is_no_kernel_is_named(answer, reason, word):
+    outcome = exercises.check("first_kernels.scale_guard", answer)
+    assert (outcome.status, outcome.reason) == ("broken", reason)
+    assert word in repr(outcome)
+
+
+@cuda.jit
+def misspelt(out, a, factor):
+    i = cuda.grid(1)
+    if i < out.size:
+        out[i] = fcator * a[i]  # noqa: F821
+
+
+@cuda.jit
+def float_index(out, a, factor):
+    i = cuda.grid(1)
+    if i < out.size:
+        out[i / 1] = factor * a[i]
+
+
+@cuda.jit
+def endless(out, a, factor):
+    i = cuda.grid(1)
+    while i < out.size:
+        out[i] = factor * a[i]
+
+
+@pytest.mark.parametrize(
+    "kernel, line, word",
+    [
+        (misspelt, "out[i] = fcator * a[i]", "fcator"),
+        (float_index, "out[i / 1] = factor * a[i]", "integer"),
+    ],
+)
+def test_a_crash_shows_the_line_and_the_thread(kernel, line, word):
+    outcome = exercises.check("first_kernels.scale_guard", kernel)
+    assert (outcome.status, outcome.reason) == ("broken", "crashed")
+    assert line in outcome.code
+    assert word in outcome.lines[0]
+    assert "thread (0, 0, 0) of block (0, 0, 0)" in outcome.lines[0]
+
+
+def adds_text(out, a, factor):
+    i = 0
+    out[i] = a + "x"
+
+
+def test_a_compiler_error_is_shortened_to_the_line():
+    with pytest.raises(numba.core.errors.TypingError) as caught:
+        numba.njit(adds_text)(np.zeros(3), np.zeros(3), 2.0)
+    rejected = checker.crashed(checker.engines.Stopped(caught.value), adds_text)
+    assert rejected.code == 'out[i] = a + "x"'
+    assert len(str(caught.value)) > 3 * len(rejected.lines[0])
+    assert "add(array(float64, 1d, C), Literal[str](x))" in rejected.lines[0]
+
+
+@cuda.jit
+def barrier_in_a_branch(out, a, factor):
+    i = cuda.grid(1)
+    if i < out.size:
+        cuda.syncthreads()
+        out[i] = factor * a[i]
+
+
+@cuda.jit
+def shared_without_barrier(out, a, factor):
+    tile = cuda.shared.array(32, np.float32)
+    i = cuda.grid(1)
+    t = cuda.threadIdx.x
+    if i < out.size:
+        tile[31 - t] = a[i]
+        out[i] = factor * tile[t]
+
+
+@cuda.jit
+def uses_what_was_there(out, a, factor):
+    i = cuda.grid(1)
+    if i < out.size and out[i] != out[i]:
+        out[i] = factor * a[i]
+
+
+@pytest.mark.parametrize(
+    "kernel, reason, line",
+    [
+        (barrier_in_a_branch, "barrier", "cuda.syncthreads()"),
+        (shared_without_barrier, "uninitialized", "out[i] = factor * tile[t]"),
+        (uses_what_was_there, "reads_output", ""),
+    ],
+    ids=name_of,
+)
+def test_what_only_the_cpu_engine_sees_is_named(kernel, reason, line):
+    for seed in range(3):
+        outcome = check_answer(exercises.EXERCISES["first_kernels.scale_guard"], kernel, seed)
+        assert (outcome.status, outcome.reason) == ("not yet", reason), repr(outcome)
+        assert outcome.code == line
+
+
+def test_an_endless_kernel_is_stopped(monkeypatch):
+    monkeypatch.setattr(checker, "SECONDS", 0.3)
+    outcome = exercises.check("first_kernels.scale_guard", endless)
+    assert (outcome.status, outcome.reason) == ("broken", "timeout")
+
+
+@pytest.mark.parametrize(
+    "answer, reason, word",
+    [
+        (None, "not_a_kernel", "build/rotate.cu"),
+        (first_kernels.scale, "not_a_kernel", "build/rotate.cu"),
+        ("nowhere/rotate.cu", "missing_file", "%%writefile"),
+    ],
+)
+def test_what_is_no_cuda_file_is_named(answer, reason, word):
+    outcome = exercises.check("first_kernels.rotate", answer)
+    assert outcome.reason == reason
+    assert word in repr(outcome)
+
+
+ROTATE = first_kernels.ROTATE_CU
+
+
+@pytest.mark.parametrize(
+    "source, reason, word",
+    [
+        (ROTATE.replace("height + ", "height + ;"), "does_not_compile", "answer.cu"),
+        (ROTATE.replace("void rotate", "void turn"), "missing_kernel", "turn"),
+        (ROTATE.replace(", int width)", ")").replace("width", "height"), "wrong_arity", "4"),
+        (ROTATE.replace("dst[", "((float*)0)["), "crashed", ""),
+    ],
+    ids=["syntax error", "another name", "another signature", "null pointer"],
+)
+def test_a_broken_cuda_file_is_named(source, reason, word, tmp_path, cuda_c_works):
+    assert source != ROTATE
+    path = tmp_path / "answer.cu"
+    path.write_text(source)
+    outcome = exercises.check("first_kernels.rotate", path)
+    assert (outcome.status, outcome.reason) == ("broken", reason), repr(outcome)
+    assert word in repr(outcome)
+    assert path.read_text() == source
+
+
+def test_a_pointer_of_another_type_is_named(tmp_path, cuda_c_works):
+    path = tmp_path / "answer.cu"
+    path.write_text(ROTATE.replace("float*", "double*"))
+    outcome = exercises.check("first_kernels.rotate", path)
+    assert outcome.reason == "wrong_dtype", repr(outcome)
+    assert "float64" in repr(outcome)
+
+
+def test_without_a_compiler_it_says_how_to_get_one(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("CUDA_COURSE_CPU", "1")
+    monkeypatch.delenv("CXX", raising=False)
+    path = tmp_path / "answer.cu"
+    path.write_text(ROTATE)
+    outcome = exercises.check("first_kernels.rotate", path)
+    assert (outcome.status, outcome.reason) == ("broken", "not_checked"), repr(outcome)
+    assert "sudo apt install g++" in repr(outcome)
+
+
+def test_an_endless_cuda_kernel_is_stopped(tmp_path, cuda_c_works, monkeypatch):
+    monkeypatch.setattr(checker.engines, "LAUNCH_SECONDS", 2)
+    path = tmp_path / "answer.cu"
+    path.write_text(ROTATE.replace("if (x <", "while (x <"))
+    outcome = exercises.check("first_kernels.rotate", path)
+    assert outcome.reason == "timeout", repr(outcome)
+
+
+# ---- what the checker itself promises ----
+
+
+@cuda.jit
+def shift_left(out):
+    i = cuda.grid(1)
+    if i < out.size - 1:
+        out[i] = out[i + 1]
+
+
+SHIFT_LEFT_CU = """
+__global__ void shift_left(float* out, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n - 1) out[i] = out[i + 1];
+}
+"""
+
+
+def shift_exercise(**details):
+    """Shift to the left, in place: right only if the threads happen to run in the order of their elements."""
+    return Exercise(
+        id="test.shift",
+        title="",
+        minutes=1,
+        task="",
+        hints=(),
+        shapes=((8,), (40,)),
+        extents=lambda n: (*n, 1, 1),
+        orders=4,
+        **details,
+    )
+
+
+def shifted(out, n=None):
+    return np.append(out[1:], out[-1:])
+
+
+def test_a_result_that_depends_on_the_order_of_threads_is_a_race():
+    exercise = shift_exercise(
+        starter="def shift_left(out):\n    ...",
+        solution=shift_left,
+        inputs=lambda rng, n: {"out": InOut(rng.uniform(size=n).astype(np.float32))},
+        reference=shifted,
+    )
+    assert {check_answer(exercise, shift_left, seed).reason for seed in range(10)} == {"race"}
+
+
+def test_a_race_in_cuda_c_is_found_too(tmp_path, cuda_c_works):
+    exercise = shift_exercise(
+        kind="cuda_c",
+        kernel_name="shift_left",
+        starter="",
+        solution=SHIFT_LEFT_CU,
+        inputs=lambda rng, n: {"out": InOut(rng.uniform(size=n).astype(np.float32)), "n": n[0]},
+        reference=shifted,
+    )
+    path = tmp_path / "shift.cu"
+    path.write_text(SHIFT_LEFT_CU)
+    assert {check_answer(exercise, path, seed).reason for seed in range(2)} == {"race"}
+
+
+def test_outputs_never_start_as_the_right_answer():
+    rng = np.random.default_rng(0)
+    expected = rng.integers(0, 256, 4096).astype(np.uint8)
+    for dtype in (np.uint8, np.int32, np.float32, bool):
+        right = (expected > 127) if dtype is bool else expected.astype(dtype)
+        for _ in range(8):
+            start = checker.engines.initial_output(Out(right.shape, dtype), right, rng)
+            assert start.dtype == right.dtype
+            assert not (start == right).any()
+
+
+def test_nan_never_passes():
+    expected = np.array([1.0, np.nan, 3.0], np.float32)
+    arguments = {"out": Out((3,)), "a": expected, "factor": 1.0}
+    launch = Launch((1, 1, 1), (32, 1, 1))
+    run = Run((3,), launch, "CPU", expected, expected.copy(), np.zeros(3, np.float32), arguments)
+    assert diagnose([run], first_kernels.SCALE).reason == "wrong_value"
+
+
+def test_the_same_seed_gives_the_same_report():
+    first, again = (exercises.check("first_kernels.max_pool", first_kernels.pool_step_of_one, seed=7) for _ in range(2))
+    assert repr(first) == repr(again)
+    assert "seed=7" in repr(first)
+    assert repr(first) != repr(exercises.check("first_kernels.max_pool", first_kernels.pool_step_of_one, seed=8))
+
+
+def test_strict_raises_what_it_would_report():
+    with pytest.raises(exercises.NotSolved, match="guard is missing"):
+        exercises.check("first_kernels.scale_guard", first_kernels.scale_without_guard, strict=True)
+
+
+def test_an_unknown_id_suggests_the_nearest():
+    with pytest.raises(ValueError, match="first_kernels.max_pool"):
+        exercises.check("first_kernels.maxpool", None)
+
+
+def test_a_report_is_safe_html_with_a_described_picture():
+    outcome = exercises.check("first_kernels.max_pool", first_kernels.pool_swapped)
+    html = outcome._repr_html_()
+    assert "alt='Map of the output" in html
+    assert "&#x27;" not in outcome.headline
+    assert "<script>" not in exercises.check("first_kernels.scale_guard", "<script>alert(1)</script>")._repr_html_()
+
+
+def test_only_a_solved_exercise_is_recorded(tmp_path, monkeypatch):
+    file = tmp_path / "progress.json"
+    monkeypatch.setenv("CUDA_COURSE_PROGRESS", str(file))
+    exercises.check("first_kernels.grid_stride", first_kernels.axpy_forgets_y)
+    assert not file.exists()
+    exercises.check("first_kernels.grid_stride", first_kernels.axpy)
+    assert list(json.loads(file.read_text())["exercises"]) == ["first_kernels.grid_stride"]
+
+
+def test_hints_come_one_at_a_time(monkeypatch):
+    monkeypatch.setattr(exercises, "_hints_shown", {})
+    hints = exercises.EXERCISES["first_kernels.max_pool"].hints
+    shown = [repr(exercises.hint("first_kernels.max_pool")) for _ in range(len(hints) + 1)]
+    for n, text in enumerate(shown[:-1], 1):
+        assert all(hint in text for hint in hints[:n])
+        assert not any(hint in text for hint in hints[n:])
+    assert shown[-1] == shown[-2]
+    assert 'exercises.solution("first_kernels.max_pool")' in shown[-1]
+
+
+def test_the_solution_shown_is_the_one_that_runs():
+    assert "out[i] = factor * a[i]" in repr(exercises.solution("first_kernels.scale_guard"))
+    assert repr(exercises.solution("first_kernels.scale_guard")).startswith("```python\n@cuda.jit\ndef scale(")
+    assert ROTATE.strip() in repr(exercises.solution("first_kernels.rotate"))
+
+
+# ---- questions ----
+
+
+@pytest.mark.parametrize("quiz", exercises.QUIZZES.values(), ids=lambda q: q.id)
+def test_each_answer_of_a_question_is_explained(quiz):
+    right, text = quiz.reply(quiz.answer)
+    assert right
+    assert quiz.explain_right in text
+    wrong = {*quiz.choices, *quiz.explain, *([] if quiz.choices else [-1])} - {None, quiz.answer}
+    for answer in wrong:
+        right, text = quiz.reply(answer)
+        assert not right
+        assert quiz.explain.get(answer, quiz.explain.get(None)) in text
+
+
+def test_a_question_renders_as_text_and_as_widgets(tmp_path, monkeypatch):
+    monkeypatch.setenv("CUDA_COURSE_PROGRESS", str(tmp_path / "progress.json"))
+    view = exercises.quiz("first_kernels.q_async")
+    bundle = view._repr_mimebundle_()
+    assert "a) At the line that launches it" in bundle["text/plain"]
+    assert "application/vnd.jupyter.widget-view+json" in bundle
+    box = view.widget()
+    _, field, button, reply = box.children
+    field.value = "a"
+    button.click()
+    assert "Not this" in reply.value
+    assert not (tmp_path / "progress.json").exists()
+    field.value = "b"
+    button.click()
+    assert "Right" in reply.value
+    assert "first_kernels.q_async" in (tmp_path / "progress.json").read_text()

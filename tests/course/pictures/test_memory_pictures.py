@@ -1,0 +1,45 @@
+"""The pictures of chapter 06 say in words what they show."""
+
+import pytest
+
+from course.pictures import memory
+from utils import has_gpu
+
+
+@pytest.mark.skipif(has_gpu(), reason="asks for the data sheet that stands in for a GPU")
+def test_without_a_gpu_the_sizes_are_a_data_sheets_and_say_so():
+    whose, sizes = memory.memories()
+    assert "data sheet" in whose
+    assert sizes["registers"] == 132 * 65536 * 4
+    assert list(sizes.values()) == sorted(sizes.values())
+
+
+@pytest.mark.parametrize("size, text", [(96, "96 bytes"), (228 << 10, "228 KiB"), (50 << 20, "50 MiB"), (141e9, "141 GB")])
+def test_sizes_are_said_as_readers_like_them(size, text):
+    assert memory.size_text(size) == text
+
+
+def test_the_occupancy_chart_shows_what_the_rules_say():
+    figure = memory.occupancy_chart((9, 0), 256, 40, 0)
+    assert "6 blocks = 48 warps" in figure.alt
+    places, bars = figure.axes
+    taken = [patch for patch in places.patches if patch.get_facecolor()[:3] != pytest.approx((238 / 255,) * 3)]
+    assert (len(places.patches), len(taken)) == (64, 48)
+    assert [bar.get_width() for bar in bars.patches] == [8, 32, 6, 228]
+
+
+def test_a_launch_that_cannot_be_still_draws():
+    assert "0 blocks" in memory.occupancy_chart((9, 0), 1024, 255, 0).alt
+
+
+def test_the_roofline_bends_where_the_roofs_meet():
+    figure = memory.roofline(60_000, 4_000, {"add": 1 / 12, "matmul": 100}, {"add": 300}, "a GPU")
+    assert "15.0 FLOPs a byte" in figure.alt
+    roof = figure.axes[0].lines[0]
+    assert max(roof.get_ydata()) == 60_000
+    assert min(roof.get_ydata()) == pytest.approx(4_000 * min(roof.get_xdata()))
+
+
+def test_the_latency_chart_names_each_size():
+    figure = memory.latency_chart({1 << 14: 40.0, 1 << 24: 270.0, 1 << 28: 800.0}, 30.0, 50 << 20)
+    assert "16 KiB 40, 16 MiB 270, 256 MiB 800" in figure.alt

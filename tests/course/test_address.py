@@ -1,0 +1,85 @@
+"""The course's public address stands in one place, and one command writes it everywhere."""
+
+import re
+import subprocess
+
+import nbformat
+import pytest
+
+from course import address
+from utils.setup import colab
+
+ROOT = address.ROOT
+SLUG = colab.repository().removeprefix("https://github.com/")
+NEW = "https://github.com/ada-lovelace/gpu.course"
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """A copy of what the command writes to, and of one notebook without badge and with another set-up cell."""
+    for name in ("pyproject.toml", "README.md"):
+        (tmp_path / name).write_text((ROOT / name).read_text())
+    for path in (ROOT / "course" / "index.ipynb", ROOT / "chapters" / "05_first_kernels.ipynb"):
+        copy = tmp_path / path.relative_to(ROOT)
+        copy.parent.mkdir()
+        copy.write_text(path.read_text())
+    notebook = nbformat.read(copy, 4)
+    notebook.cells = [cell for cell in notebook.cells if cell.id != address.BADGE]
+    next(cell for cell in notebook.cells if cell.id == "setup").source = "import numpy"
+    nbformat.write(notebook, copy)
+    monkeypatch.setattr(address, "ROOT", tmp_path)
+    monkeypatch.setattr(colab, "ROOT", tmp_path)
+    return tmp_path
+
+
+def test_one_command_sets_it_everywhere(project, capsys):
+    before = {path: path.read_text() for path in project.rglob("*") if path.is_file()}
+    outputs = [cell.get("outputs") for cell in nbformat.read(project / "chapters" / "05_first_kernels.ipynb", 4).cells]
+    address.main([NEW])
+    assert "2 of 2 notebooks changed" in capsys.readouterr().out
+    for path, text in before.items():
+        after = path.read_text()
+        assert SLUG not in after, path.name
+        if path.suffix != ".ipynb":
+            assert after == text.replace(SLUG, "ada-lovelace/gpu.course"), path.name
+    for path in address.notebooks():
+        cells = nbformat.read(path, 4).cells
+        (setup,) = [cell.source for cell in cells if "setup" in cell.metadata.get("tags", [])]
+        assert f"git clone -q --depth 1 {NEW}\n" in setup and '"/content/gpu.course"' in setup
+        place = path.relative_to(project).as_posix()
+        assert cells[1].source.endswith(f"(https://colab.research.google.com/github/ada-lovelace/gpu.course/blob/main/{place})")
+    kept = [cell.get("outputs") for cell in cells if cell.id != address.BADGE]
+    assert kept == outputs
+    address.main([])
+    assert "0 of 2 notebooks changed" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("url", ["https://gitlab.com/ada/course", "git@github.com:ada/course.git", "https://github.com/ada", "x"])
+def test_an_address_that_colab_cannot_open_is_refused(project, url):
+    with pytest.raises(ValueError, match="https://github.com/OWNER/NAME"):
+        address.main([url])
+    assert SLUG in (project / "README.md").read_text()
+
+
+def test_the_ending_of_a_clone_address_is_dropped(project):
+    address.main([f"{NEW}.git"])
+    assert colab.repository() == NEW
+
+
+def test_nothing_else_holds_it():
+    """What the command does not know of would be forgotten."""
+    found = subprocess.run(["git", "grep", "--untracked", "-lF", f"/{SLUG}"], cwd=ROOT, capture_output=True, text=True)
+    if found.returncode > 1:
+        pytest.skip("not a git checkout")
+    known = {"pyproject.toml", "README.md", *(path.relative_to(ROOT).as_posix() for path in address.notebooks())}
+    assert set(found.stdout.split()) <= known
+
+
+def test_the_setup_cell_fits_a_slide_and_a_learner():
+    lines = address.setup_cell().splitlines()
+    assert len(lines) <= 10 and max(map(len, lines)) <= 110
+
+
+def test_make_knows_the_command():
+    dry = subprocess.run(["make", "-n", "address", f"URL={NEW}"], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert re.search(rf"python -m course\.address {re.escape(NEW)}$", dry.stdout, re.M)

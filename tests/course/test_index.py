@@ -1,0 +1,59 @@
+"""The start page: complete, and its kept outputs agree with what is there now."""
+
+import re
+
+import nbformat
+import pytest
+
+from course import exercises
+from course.chapters import CHAPTERS
+from tests import hygiene
+from utils.files import ROOT
+
+PATH = ROOT / "course" / "index.ipynb"
+
+
+@pytest.fixture(scope="module")
+def cells():
+    return {cell.id: cell for cell in nbformat.read(PATH, 4).cells}
+
+
+def text_of(cell):
+    """The plain text that a reader sees under a cell."""
+    return "".join(output.data["text/plain"] for output in cell.outputs if "data" in output)
+
+
+def test_it_has_what_a_newcomer_needs(cells):
+    sources = [cell.source for cell in cells.values()]
+    assert any(source.startswith("# ") for source in sources)
+    assert any("machine()" in source for source in sources)
+    assert any("chapter_map()" in source for source in sources)
+    assert exercises.starter("start.hello") in sources
+    assert any('exercises.check("start.hello", hello)' in source for source in sources)
+    assert any("Where to go" in source for source in sources)
+
+
+def test_each_chapter_says_the_minutes_that_the_map_says():
+    for chapter in CHAPTERS:
+        if chapter.written:
+            title = hygiene.read(chapter.path).cells[0].source
+            assert re.search(r"about (\d+) minutes", title)[1] == str(chapter.minutes), chapter.name
+
+
+def test_prose_comes_in_short_cells(cells):
+    for cell in cells.values():
+        if cell.cell_type == "markdown":
+            assert len(cell.source) < 500, cell.id
+
+
+def test_the_kept_map_shows_the_chapters_that_are_written(cells):
+    lines = text_of(cells["map"]).splitlines()
+    for chapter in CHAPTERS:
+        [line] = [line for line in lines if f" {chapter.title} " in line]
+        written = "not written yet" not in line
+        assert written == chapter.written, "execute course/index.ipynb again: a chapter was added"
+
+
+def test_the_kept_outputs_are_nobodys_progress(cells):
+    assert re.match(r"0 of \d+ exercises solved", text_of(cells["map"]))
+    assert "this is still the starter" in text_of(cells["check"])

@@ -1,0 +1,97 @@
+"""Recording: only on a GPU, notebooks that fail are left as they were, results become one valid file."""
+
+import json
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_notebook
+
+from course import record
+from utils import engine, hardware, results
+
+GPU = engine.GPU("Test GPU", (9, 0), 80 << 30, "580.1", (13, 0), "GPU-x")
+
+
+@pytest.fixture
+def gpu(monkeypatch, tmp_path):
+    monkeypatch.setattr(engine, "gpu", lambda: GPU)
+    monkeypatch.setattr(hardware, "machine", lambda: hardware.Machine(GPU, 132, 50 << 20, 4e12, "13.0"))
+    monkeypatch.setattr(results, "FOLDER", tmp_path / "results")
+    monkeypatch.setattr(record, "ROOT", tmp_path)
+    for name in ("CUDA_COURSE_PROGRESS", results.RECORD):
+        monkeypatch.setenv(name, "")  # so that what record sets is undone afterwards
+
+
+def notebook(path, *cells):
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    nbformat.write(new_notebook(cells=[new_code_cell(c) for c in cells], metadata={"kernelspec": kernel}), path)
+    return path
+
+
+def entry(name, value):
+    fields = {"name": name, "value": value, "unit": "ms", "spread": 0.1, "gpu": GPU.name, "driver": GPU.driver}
+    return f"from utils import results\nresults.append({fields!r})"
+
+
+def test_without_gpu_it_refuses(monkeypatch, capsys):
+    monkeypatch.setattr(engine, "gpu", lambda: None)
+    assert record.main([]) == 1
+    assert "needs an NVIDIA GPU" in capsys.readouterr().err
+
+
+def test_outputs_and_results_are_kept(gpu, tmp_path, capsys):
+    path = notebook(tmp_path / "01_a.ipynb", "print(6 * 7)", entry("a/numba/time", 1.5))
+    assert record.main([str(path)]) == 0
+    assert nbformat.read(path, 4).cells[0].outputs[0].text == "42\n"
+    written = json.loads((tmp_path / "results" / "test-gpu.json").read_text())
+    assert results.validate(written) == []
+    assert [(e["name"], e["value"]) for e in written["results"]] == [("a/numba/time", 1.5)]
+
+
+def test_a_failing_notebook_is_left_as_it_was(gpu, tmp_path, capsys):
+    good = notebook(tmp_path / "01_a.ipynb", entry("a/numba/time", 1.5))
+    bad = notebook(tmp_path / "02_b.ipynb", entry("b/numba/time", 9), "1 / 0")
+    before = bad.read_text()
+    assert record.main([str(good), str(bad)]) == 1
+    assert bad.read_text() == before
+    written = json.loads((tmp_path / "results" / "test-gpu.json").read_text())
+    assert [e["name"] for e in written["results"]] == ["a/numba/time"]
+    assert ": ZeroDivisionError: division by zero" in capsys.readouterr().err
+
+
+def test_results_of_other_notebooks_stay(gpu, tmp_path, monkeypatch):
+    a = notebook(tmp_path / "01_a.ipynb", entry("a/numba/time", 1.5))
+    b = notebook(tmp_path / "02_b.ipynb", entry("b/numba/time", 2.5))
+    monkeypatch.setattr(results, "load", lambda: json.loads((tmp_path / "results" / "test-gpu.json").read_text())["results"]
+                        if (tmp_path / "results" / "test-gpu.json").exists() else [])
+    assert record.main([str(a)]) == 0 and record.main([str(b)]) == 0
+    assert {e["name"] for e in results.load()} == {"a/numba/time", "b/numba/time"}
+
+
+def test_no_time_left(gpu, tmp_path, capsys):
+    path = notebook(tmp_path / "01_a.ipynb", "1")
+    assert record.main(["--budget", "0", str(path)]) == 1
+    assert "not run" in capsys.readouterr().err
+
+
+def test_outputs_without_a_gpu_are_no_results(gpu, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv(engine.FORCE_CPU, "")
+    path = notebook(tmp_path / "01_a.ipynb", "from utils import has_gpu\nprint(has_gpu())", entry("a/numba/time", 1.5))
+    assert record.main(["--cpu", str(path)]) == 0
+    assert nbformat.read(path, 4).cells[0].outputs[0].text == "False\n"
+    assert not (tmp_path / "results").exists()
+
+
+def test_all_notebooks_are_found():
+    names = [p.name for p in record.notebooks()]
+    assert names[0] == "index.ipynb" and "05_first_kernels.ipynb" in names and names[1:] == sorted(names[1:])
+
+
+def test_outputs_tell_of_the_chapter_only(gpu, tmp_path):
+    path = notebook(tmp_path / "01_a.ipynb", "import warnings\nwarnings.warn_explicit('slow', UserWarning, '/opt/me/x.py', 3)",
+                    "import sys\nprint('kept', file=sys.stderr)",
+                    "display({'text/plain': 'timing:   0%|          | 0/10'}, raw=True)\nprint('100 %')")
+    assert record.main([str(path)]) == 0
+    outputs = [cell.outputs for cell in nbformat.read(path, 4).cells]
+    assert outputs[0] == []
+    assert [o.text for o in outputs[1] + outputs[2]] == ["kept\n", "100 %\n"]

@@ -1,0 +1,97 @@
+"""One format for all code: Python by ruff, C and CUDA C by clang-format, in files and in notebook cells.
+
+    python -m tests.formatting           (make format) writes
+    python -m tests.formatting --check   (in make check and make test) names what is not as it would write it
+
+ruff formats the Python of notebooks itself; here the `%%writefile` cells of C are added, which it leaves alone.
+"""
+
+import argparse
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+
+from course.chapters import notebooks
+from utils.files import ROOT, write_whole
+
+C_FILES = ("*.cu", "*.cuh", "*.h", "*.cpp")
+C_CELL = re.compile(r"%%writefile (?:-a )?\S+\.(?:cu|cuh|h|cpp|c)\n")
+LONGEST = 100  # columns of any line of code
+
+
+def c_files() -> list[Path]:
+    """Every file of C, C++ and CUDA C under version control, or about to be."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", *C_FILES]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    return [ROOT / name for name in sorted(set(done.stdout.split())) if (ROOT / name).is_file()]
+
+
+def clang_format(text: str) -> str:
+    """A piece of C as clang-format writes it, with the style of `.clang-format`."""
+    command = [_tool("clang-format"), "--assume-filename", str(ROOT / "cell.cu")]
+    return subprocess.run(command, input=text, capture_output=True, text=True, check=True).stdout
+
+
+def formatted_notebook(text: str) -> str:
+    """A notebook's JSON with its C cells formatted."""
+    notebook = nbformat.v4.reads(text)
+    for cell in notebook.cells:
+        written = C_CELL.match(cell.source) if cell.cell_type == "code" else None
+        if written:
+            body = clang_format(cell.source[written.end() :] + "\n")
+            cell.source = written[0] + body.rstrip("\n")
+    return nbformat.v4.writes(notebook) + "\n"
+
+
+def unformatted_notebooks() -> list[Path]:
+    """Notebooks whose C cells are not as clang-format writes them."""
+    return [path for path in notebooks() if _differs(path)]
+
+
+def _differs(path: Path) -> bool:
+    text = path.read_text(encoding="utf-8")
+    return formatted_notebook(text) != text
+
+
+def write() -> None:
+    """Format everything in place."""
+    subprocess.run([_tool("ruff"), "format", "-q", str(ROOT)], check=True)
+    subprocess.run([_tool("clang-format"), "-i", *map(str, c_files())], cwd=ROOT, check=True)
+    for path in unformatted_notebooks():
+        write_whole(path, formatted_notebook(path.read_text(encoding="utf-8")))
+
+
+def problems() -> list[str]:
+    """What is not formatted, a line a file."""
+    ruff = [_tool("ruff"), "format", "--check", str(ROOT)]
+    said = subprocess.run(ruff, capture_output=True, text=True).stdout.splitlines()
+    found = [line for line in said if line.startswith("Would reformat")]
+    clang = [_tool("clang-format"), "--dry-run", "-Werror", *map(str, c_files())]
+    log = subprocess.run(clang, cwd=ROOT, capture_output=True, text=True).stderr
+    names = re.findall(r"^(\S+?):\d+:\d+: error: code should be clang-formatted", log, re.MULTILINE)
+    found += [f"Would reformat: {name}" for name in dict.fromkeys(names)]
+    return found + [f"Would reformat C cells: {path.name}" for path in unformatted_notebooks()]
+
+
+def _tool(name: str) -> str:
+    """A command-line tool of this environment."""
+    return str(Path(sys.executable).with_name(name))
+
+
+def main() -> int:
+    """Command line; returns the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="write nothing, only name the files")
+    if not parser.parse_args().check:
+        write()
+        return 0
+    found = problems()
+    print("\n".join([*found, "`make format` puts it right."] if found else ["All code is formatted."]))
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

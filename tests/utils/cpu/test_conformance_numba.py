@@ -1,0 +1,72 @@
+"""The CPU engine for Numba gives what a GPU gives, in any order of threads, and its diagnoses."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.conformance.numba import derive
+from utils.files import ROOT
+
+PROGRAMS = sorted(path.stem for path in derive.FOLDER.glob("*.py"))
+BROKEN = ROOT / "tests/conformance/numba/broken"
+SEEDS = ["-", "1", "2", "3"]
+
+
+def run_all(folder, seeds):
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.conformance.numba.run", str(folder), *seeds],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        timeout=120,
+        env={**os.environ, "CUDA_COURSE_CPU": "1"},
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def printed():
+    return run_all(derive.FOLDER, SEEDS)
+
+
+@pytest.fixture(scope="module")
+def diagnoses():
+    return run_all(BROKEN, ["-"])
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_prints_what_a_gpu_prints(printed, name):
+    expected = (derive.FOLDER / f"{name}.out").read_text()
+    for seed in SEEDS:
+        result = printed[name][seed]
+        assert result["problem"] is None, (seed, result["problem"])
+        assert result["printed"] == expected, f"with schedule {seed}"
+
+
+def test_every_program_has_a_derivation_and_an_output():
+    assert set(PROGRAMS) == set(derive.PROGRAMS) == {path.stem for path in derive.FOLDER.glob("*.out")}
+
+
+def test_outputs_are_derived_or_recorded_on_a_gpu():
+    recorded = json.loads(derive.PROVENANCE.read_text())["recorded"]
+    for name in PROGRAMS:
+        if name not in recorded:
+            assert (derive.FOLDER / f"{name}.out").read_text() == derive.PROGRAMS[name]()
+        else:
+            assert {"gpu", "driver", "numba-cuda", "date"} <= set(recorded[name])
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in BROKEN.glob("*.py")))
+def test_broken_kernels_get_their_diagnosis(diagnoses, name):
+    lines = (BROKEN / f"{name}.py").read_text().splitlines()
+    wanted = lines[0].removeprefix("# diagnosis: ")
+    where = next(number for number, line in enumerate(lines, 1) if line.endswith("# here"))
+    problem = diagnoses[name]["-"]["problem"]
+    assert problem is not None, "no mistake was found"
+    assert wanted in problem["text"]
+    assert problem["line"] == where
+    assert f"{name}.py, line {where}" in problem["text"]

@@ -1,0 +1,606 @@
+"""CUDA C++ on the CPU: the rewrite, building and caching, programs, diagnoses, kernels called from Python."""
+
+import ctypes
+import os
+import signal
+import subprocess
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from utils.cpu.cuda_c import build as builder
+from utils.cpu.cuda_c.build import BuildError, build_program, split_flags
+from utils.cpu.cuda_c.library import LaunchError, Library
+from utils.cpu.cuda_c.rewrite import RewriteError, rewrite
+
+HERE = Path(__file__).parent / "programs"
+
+
+def rewritten(source):
+    """The rewrite of `source`, without line markers and with single spaces."""
+    text, _ = rewrite('# 1 "x.cu"\n' + source)
+    return " ".join(" ".join(line for line in text.split("\n") if not line.startswith("#")).split())
+
+
+def run(program, *arguments, **environment):
+    clean = {k: v for k, v in os.environ.items() if not k.startswith("CUDA_CPU_")}
+    return subprocess.run(
+        [str(program), *arguments], capture_output=True, text=True, timeout=60, env={**clean, **environment}
+    )
+
+
+def build_and_run(folder, source, *, check=False, **environment):
+    path = folder / "program.cu"
+    path.write_text("#include <cstdio>\n" + source)
+    return run(build_program(path, check=check), **environment)
+
+
+# ---- the rewrite ------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    "source, expected",
+    [
+        ("k<<<1, 2>>>(a);", "(::cuda_cpu::configure( 1, 2 ), k(a) );"),
+        ("ns::k<float, 3><<<g, b, 0, s>>>(a, f(b));", "(::cuda_cpu::configure( g, b, 0, s ), ns::k<float, 3>(a, f(b)) );"),
+        ("if (x) k<<<n, std::max<int>(a, b)>>>(p);", "if (x) (::cuda_cpu::configure( n, std::max<int>(a, b) ), k(p) );"),
+        ("table[i]<<<1, 1>>>();", "(::cuda_cpu::configure( 1, 1 ), table[i]() );"),
+        ("o.f->kernel<<<1, 1>>>();", "(::cuda_cpu::configure( 1, 1 ), o.f->kernel() );"),
+        ("(*pointer)<<<1, 1>>>();", "(::cuda_cpu::configure( 1, 1 ), (*pointer)() );"),
+        ("x = a << b; y = m<n<int>>(c);", "x = a << b; y = m<n<int>>(c);"),
+        ('s = "k<<<1, 2>>>(a)";', 's = "k<<<1, 2>>>(a)";'),
+        ("__device__ __forceinline__ int f();", "inline int f();"),
+        ("struct __align__(16) S {};", "struct __attribute__((aligned(16))) S {};"),
+        ('std::printf("x"); o.printf(1);', '::cuda_cpu::device_printf("x"); o.printf(1);'),
+    ],
+)
+def test_rewrite(source, expected):
+    assert rewritten(source).replace(" ", "") == expected.replace(" ", "")
+
+
+def test_shared_variables():
+    text = rewritten("__global__ void k() { __shared__ float a[4][5], b; extern __shared__ int d[]; }")
+    assert "typedef float a__t[4][5] , b__t ;" in text
+    assert "auto& a = ::cuda_cpu::shared<a__t>([]{});" in text
+    assert "::cuda_cpu::Element<d__t>* d = static_cast<" in text
+
+
+def test_system_headers_pass_through_untouched():
+    system = '# 1 "/usr/include/x.h" 1 3\nint printf(const char*); a <<<b>>> (c);\n'
+    text, kernels = rewrite('# 1 "x.cu"\n' + system + '# 2 "x.cu" 2\n__global__ void k() {}\n')
+    assert "int printf(const char*); a <<<b>>> (c);" in text and kernels == ("k",)
+
+
+@pytest.mark.parametrize(
+    "source, words",
+    [
+        ('asm("mov.u32 %0, %laneid;" : "=r"(x));', "inline PTX"),
+        ("texture<float, 2> t;", "textures"),
+        ("using namespace nvcuda; wmma::experimental::precision::u4 f;", "4-bit and 1-bit matrices for tensor cores"),
+        ("__global__ void k() { __shared__ int x = 3; }", "initial value"),
+        ("__global__ void k() { j<<<1, 1>>>(); cudaDeviceSynchronize(); }", "since CUDA 12"),
+        ("__global__ void k() { __shared__ int x[2][warpSize]; }", "write 32"),
+        ("k<<<>>>(1);", "neither blocks nor threads"),
+    ],
+)
+def test_what_there_is_not_is_refused_by_name_and_line(source, words):
+    with pytest.raises(RewriteError, match=rf"x.cu:3: error: .*{words}"):
+        rewrite('# 1 "x.cu"\n\n\n' + source)
+
+
+# ---- building ---------------------------------------------------------------------------------------------------
+def test_nvcc_flags():
+    compiling, linking, sources = split_flags(
+        ["-arch=sm_90", "-gencode", "arch=compute_80,code=sm_80", "-O3", "-DN=4", "-I", "inc", "-lcublas", "-lfoo",
+         "-Xcompiler", "-Wall,-fopenmp", "-lineinfo", "-std=c++14", "other.cu", "--use_fast_math"]
+    )  # fmt: skip
+    assert compiling == ["-O3", "-DN=4", "-Iinc", "-Wall", "-fopenmp"]
+    assert linking == ["-lfoo"] and sources == ["other.cu"]
+
+
+def test_language(tmp_path):
+    done = run(build_program(HERE / "language.cu"))
+    assert done.stdout == (HERE / "language.out").read_text() and done.returncode == 0
+    assert "error" not in done.stderr
+
+
+def test_the_driver_answers_about_the_device(tmp_path):
+    done = build_and_run(tmp_path, """
+#include <cuda.h>
+int main() {
+  CUdevice d, none; int warp, managed, count; size_t bytes; char name[80]; const char* text;
+  cuInit(0);
+  CUresult e = cuDeviceGet(&d, 0);
+  printf("%d %d ", e, cuDeviceGet(&none, 7));
+  cuDeviceGetCount(&count);
+  cuDeviceGetAttribute(&warp, CU_DEVICE_ATTRIBUTE_WARP_SIZE, d);
+  cuDeviceGetAttribute(&managed, CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY, d);
+  cuDeviceGetName(name, sizeof name, d);
+  cuDeviceTotalMem(&bytes, d);
+  cuGetErrorName(CUDA_ERROR_INVALID_DEVICE, &text);
+  printf("%d %d %d %.3s %d %s\\n", count, warp, managed, name, bytes > 1000000, text);
+}""")
+    assert done.stdout == "0 101 1 32 1 CPU 1 CUDA_ERROR_INVALID_DEVICE\n"
+
+
+def test_the_access_policy_of_a_stream(tmp_path):
+    done = build_and_run(tmp_path, """
+int main() {
+  cudaStreamAttrValue value{};
+  value.accessPolicyWindow.hitProp = cudaAccessPropertyPersisting;
+  value.accessPolicyWindow.missProp = cudaAccessPropertyStreaming;
+  printf("%d\\n", cudaStreamSetAttribute(0, cudaStreamAttributeAccessPolicyWindow, &value));
+}""")
+    assert done.stdout == "0\n"
+
+
+def test_compile_error_names_the_line(tmp_path):
+    source = tmp_path / "wrong.cu"
+    source.write_text("__global__ void k(int* a) {\n  int x = 1;\n  a[0] = nothing;\n}\nint main() {}\n")
+    with pytest.raises(BuildError) as caught:
+        build_program(source)
+    assert f"{source}:3:" in caught.value.log
+
+
+def test_cache_and_folders(tmp_path, monkeypatch):
+    folder = tmp_path / "with space"
+    folder.mkdir()
+    header, source = folder / "value.h", folder / "my program.cu"
+    header.write_text("#define VALUE 1\n")
+    source.write_text('#include <cstdio>\n#include "value.h"\nint main() { printf("%d\\n", VALUE); }\n')
+    folder.chmod(0o555)  # no right to write beside the source
+    first = build_program(source)
+    calls = []
+    monkeypatch.setattr(builder, "_run", lambda *a, **k: calls.append(a))
+    assert build_program(source) == first and not calls  # nothing is compiled, not even preprocessed
+    monkeypatch.undo()
+    folder.chmod(0o755)
+    header.write_text("#define VALUE 22\n")
+    changed = build_program(source, output=tmp_path / "copy")
+    assert run(first).stdout == "1\n" and run(changed).stdout == "22\n"
+
+
+def test_builds_at_the_same_time(tmp_path):
+    source = tmp_path / "p.cu"
+    source.write_text('#include <cstdio>\nint main() { printf("ok\\n"); }\n')
+    found = []
+    threads = [threading.Thread(target=lambda: found.append(build_program(source))) for _ in range(3)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert len(found) == 3 and run(found[0]).stdout == "ok\n"
+
+
+MACROS = ["-DN=3", "-DT=4", "-DM=2", "-DK=5", "-DP=1", "-DF=2", "-DBLOCK=64", "-DTILE=16", "-DWIDTH=32", "-DSIZE=8", "-D", "H",
+          "-Dtid=threadIdx.x", "-DADD(a,b)=a + b", "-Uunknown"]  # fmt: skip
+USES_MACROS = """#include <cstdio>
+#include <cooperative_groups.h>
+#include <cuda_fp16.h>
+#include <mma.h>
+__global__ void k(int* p) {
+  auto tile = cooperative_groups::tiled_partition<TILE>(cooperative_groups::this_thread_block());
+  p[tid] = tile.shfl(ADD(N, M), 0) + H;
+  __syncthreads();
+  atomicAdd(p, __shfl_sync(~0u, (int)threadIdx.x, K));
+}
+int main() { int* p; cudaMallocManaged(&p, BLOCK * 4); k<<<1, BLOCK>>>(p); cudaDeviceSynchronize(); printf("%d\\n", *p);
+  cudaFree(p); }"""
+
+
+def test_macros_of_the_program_do_not_touch_the_headers(tmp_path):
+    source = tmp_path / "m.cu"
+    source.write_text(USES_MACROS)
+    assert run(build_program(source, MACROS)).stdout == "1350\n"
+    defines = ["#define " + m[2:].replace("=", " ") for m in MACROS if m.startswith("-D") and len(m) > 2]
+    source.write_text("\n".join([*defines, "#define H 1", "#include <cuda_runtime.h>", USES_MACROS]))
+    assert run(build_program(source)).stdout == "1350\n"
+
+
+def test_macros_for_the_system_headers_reach_them(tmp_path):
+    source = tmp_path / "p.cu"
+    source.write_text("#include <cassert>\nint main() { assert(false); }\n")
+    assert run(build_program(source, ["-DNDEBUG"])).returncode == 0
+    assert run(build_program(source)).returncode != 0
+
+
+def test_no_compiler(monkeypatch):
+    monkeypatch.delenv("CXX", raising=False)
+    monkeypatch.setattr(builder, "_runs", lambda command: False)
+    with pytest.raises(BuildError, match="apt install g\\+\\+"):
+        builder.compiler.__wrapped__()
+
+
+# ---- mistakes: what the conformance bank does not cover -----------------------------------------------------------
+def test_errors_are_sticky_and_the_program_goes_on(tmp_path):
+    done = build_and_run(tmp_path, """
+__global__ void k(int* p) { *p = 1; }
+int main() {
+  k<<<1, 1>>>(nullptr);
+  printf("%s\\n", cudaGetErrorName(cudaDeviceSynchronize()));
+  int* d;
+  printf("%s\\n", cudaGetErrorName(cudaMalloc(&d, 4)));
+  printf("%s\\n", cudaGetErrorName(cudaGetLastError()));
+  cudaDeviceReset();
+  printf("%s\\n", cudaGetErrorName(cudaMalloc(&d, 4)));
+}""")
+    assert done.stdout.split() == ["cudaErrorIllegalAddress"] * 3 + ["cudaSuccess"]
+    assert "program.cu:3: error" in done.stderr and "[null-pointer]" in done.stderr
+
+
+def test_a_fault_in_a_kernel_is_known_after_the_next_call_that_waits(tmp_path):
+    done = build_and_run(tmp_path, """
+__global__ void wild(int* p) { *p = 1; }
+__global__ void fine() {}
+__device__ int ran;
+__global__ void later() { ran = 1; }
+int main() {
+  int *d, h; cudaMalloc(&d, 4);
+  fine<<<1, 2000>>>();
+  printf("configuration: %s\\n", cudaGetErrorName(cudaGetLastError()));
+  wild<<<1, 1>>>(nullptr);
+  printf("launch: %s %s\\n", cudaGetErrorName(cudaPeekAtLastError()), cudaGetErrorName(cudaGetLastError()));
+  later<<<1, 1>>>();
+  printf("next: %s\\n", cudaGetErrorName(cudaGetLastError()));
+  printf("async: %s\\n", cudaGetErrorName(cudaMemcpyAsync(&h, d, 4, cudaMemcpyDeviceToHost)));
+  printf("waits: %s\\n", cudaGetErrorName(cudaMemcpy(&h, d, 4, cudaMemcpyDeviceToHost)));
+  printf("last: %s %s %d\\n", cudaGetErrorName(cudaGetLastError()), cudaGetErrorName(cudaMemcpyAsync(&h, d, 4,
+         cudaMemcpyDeviceToHost)), ran);
+}""")
+    assert done.stdout == """configuration: cudaErrorInvalidValue
+launch: cudaSuccess cudaSuccess
+next: cudaSuccess
+async: cudaSuccess
+waits: cudaErrorIllegalAddress
+last: cudaErrorIllegalAddress cudaErrorIllegalAddress 0
+"""
+
+
+@pytest.mark.parametrize("check", [False, True])
+def test_messages_name_the_file_as_it_was_given(tmp_path, monkeypatch, check):
+    (tmp_path / "build").mkdir()
+    (tmp_path / "build" / "x.cuh").write_text("\n__device__ void set(int* p) { p[threadIdx.x] = 1; }\n")
+    (tmp_path / "build" / "x.cu").write_text(
+        '#include "x.cuh"\n__global__ void k(int* p) {\n  p[threadIdx.x + 100000] = 1;\n}\n'
+        "__global__ void j(int* p) { set(p + 100000); }\n"
+        "#ifdef WITH_MAIN\nint main(int n, char**) { int* p; cudaMalloc(&p, 64); if (n > 1) j<<<1, 1>>>(p); else "
+        "k<<<1, 1>>>(p); cudaDeviceSynchronize(); }\n#endif\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    program = build_program("build/x.cu", ["-DWITH_MAIN"], check=check)
+    assert run(program).stderr.startswith("build/x.cu:3: error: ")
+    assert run(program, "j").stderr.startswith("build/x.cuh:2: error: ")
+    monkeypatch.chdir(tmp_path / "build")
+    assert run(build_program("x.cu", ["-DWITH_MAIN"], check=check)).stderr.startswith("x.cu:3: error: ")
+    assert run(build_program("../build/x.cu", ["-DWITH_MAIN"], check=check)).stderr.startswith("../build/x.cu:3: error: ")
+    monkeypatch.chdir(tmp_path)
+    assert run(build_program(tmp_path / "build/x.cu", ["-DWITH_MAIN"], check=check)).stderr.startswith(f"{tmp_path}/build/x.cu:3")
+    with pytest.raises(LaunchError, match=r"^build/x.cu:3: error"):
+        Library("build/x.cu", check=check).launch("k", (1, 1, 1), (1, 1, 1), 0, [ctypes.c_void_p(64)])
+
+
+def test_an_early_return_before_a_barrier_is_no_mistake(tmp_path):
+    source = """
+__global__ void k(int* p, int n) {
+  __shared__ int s[64];
+  if (threadIdx.x >= n) return;
+  s[threadIdx.x] = threadIdx.x;
+  __syncthreads();
+  p[threadIdx.x] = s[n - 1 - threadIdx.x];
+}
+int main() { int* p; cudaMallocManaged(&p, 256); k<<<1, 64>>>(p, 50); cudaDeviceSynchronize();
+  printf("%d %d\\n", p[0], p[49]); cudaFree(p); }"""
+    for check in (False, True):
+        done = build_and_run(tmp_path, source, check=check)
+        assert done.stdout == "49 0\n" and done.stderr == ""
+
+
+HEAPS = """
+#include <cstdlib>
+struct List {
+  int* p;
+  List(int* p) : p(p) {}
+  List(const List& other) : p(other.p) {}   // reads the arguments, which lie in host memory
+};
+__global__ void set(List list) { list.p[threadIdx.x] = 1; }
+__global__ void make(int** out) { int* a = (int*)malloc(400); a[3] = 4; *out = new int[2]; (*out)[1] = a[3]; free(a); }
+__global__ void take(int** in, int* result) { *result = (*in)[1]; delete[] *in; }
+int main(int n, char**) {
+  int **q, *r; cudaMallocManaged(&q, 8); cudaMallocManaged(&r, 128);
+  free(malloc(400)); delete[] new int[2];
+  make<<<1, 1>>>(q); take<<<1, 1>>>(q, r); cudaDeviceSynchronize(); printf("%d\\n", *r);
+  int* mine = (int*)realloc(calloc(50, 4), 400);
+  if (n == 1) cudaHostRegister(mine, 400, 0);
+  set<<<1, 32>>>(List(r)); set<<<1, 32>>>(List(mine)); cudaDeviceSynchronize(); printf("%d %d\\n", *r, *mine);
+  cudaFree(q); cudaFree(r); free(mine);
+}"""
+
+
+def test_check_tells_the_hosts_heap_from_the_devices(tmp_path):
+    (tmp_path / "p.cu").write_text("#include <cstdio>\n" + HEAPS)
+    program = build_program(tmp_path / "p.cu", check=True)
+    done = run(program)
+    assert (done.stdout, done.stderr) == ("4\n1 1\n", "")
+    done = run(program, "unregistered")
+    assert "p.cu:9: error: the kernel writes memory of the host (the 400 bytes" in done.stderr
+
+
+REVERSE = """
+__global__ void reverse(int* p) {
+  __shared__ int s[64];
+  s[threadIdx.x] = p[threadIdx.x];
+  p[threadIdx.x] = s[63 - threadIdx.x];
+}
+int main() { int *p, h[64]; for (int i = 0; i < 64; i++) h[i] = i;
+  cudaMalloc(&p, 256); cudaMemcpy(p, h, 256, cudaMemcpyHostToDevice); reverse<<<1, 64>>>(p);
+  cudaMemcpy(h, p, 256, cudaMemcpyDeviceToHost); printf("%d\\n", h[0]); cudaFree(p); }"""
+
+
+def test_check_finds_the_race_and_the_shuffled_order_shows_it(tmp_path):
+    done = build_and_run(tmp_path, REVERSE, check=True)
+    assert "[data-race]" in done.stderr and "line 6" in done.stderr and done.returncode == 1
+    results = {build_and_run(tmp_path, REVERSE, CUDA_CPU_SEED=str(seed)).stdout for seed in range(6)}
+    assert len(results) > 1
+    again = {build_and_run(tmp_path, REVERSE, CUDA_CPU_SEED="3").stdout for _ in range(3)}
+    assert len(again) == 1
+
+
+def test_a_same_value_stored_by_many_and_a_fenced_handover_are_no_races(tmp_path):
+    done = build_and_run(tmp_path, """
+__device__ int flag, done, data[4];
+__global__ void set() { flag = 1; }
+__global__ void last(int* out) {
+  __shared__ bool am_last;
+  if (threadIdx.x == 0) {
+    data[blockIdx.x] = blockIdx.x + 1;
+    __threadfence();
+    am_last = atomicAdd(&done, 1) == gridDim.x - 1;
+  }
+  __syncthreads();
+  if (am_last && threadIdx.x == 0) *out = data[0] + data[1] + data[2] + data[3];
+}
+int main() { int* p; cudaMallocManaged(&p, 4); set<<<4, 64>>>(); last<<<4, 32>>>(p); cudaDeviceSynchronize();
+  printf("%d\\n", *p); cudaFree(p); }""", check=True)
+    assert done.stdout == "10\n" and done.stderr == ""
+
+
+def test_results_do_not_depend_on_the_number_of_cores(tmp_path):
+    source = """
+__global__ void k(unsigned* out, unsigned* sum) {
+  __shared__ unsigned s[128];
+  unsigned t = threadIdx.x, v = blockIdx.x * 2654435761u + t;
+  s[t] = v;
+  __syncthreads();
+  for (int k = 64; k; k >>= 1) { if (t < k) s[t] ^= s[t + k] * 31; __syncthreads(); }
+  if (t == 0) { out[blockIdx.x] = s[0]; atomicAdd(sum, s[0]); }
+}
+int main() { unsigned *o, h[2000], s; cudaMalloc(&o, 2001 * 4); cudaMemset(o, 0, 2001 * 4); k<<<2000, 128>>>(o, o + 2000);
+  cudaMemcpy(h, o, 8000, cudaMemcpyDeviceToHost); cudaMemcpy(&s, o + 2000, 4, cudaMemcpyDeviceToHost);
+  unsigned x = 0; for (unsigned v : h) x = x * 33 + v; printf("%u %u\\n", x, s); cudaFree(o); }"""
+    outputs = {build_and_run(tmp_path, source, CUDA_CPU_THREADS=str(n)).stdout for n in (1, 2, 5)}
+    assert len(outputs) == 1
+
+
+def test_spinning_threads_and_blocks_come_to_an_end(tmp_path):
+    done = build_and_run(tmp_path, """
+__device__ int turn, arrived;
+__global__ void in_turn(int* order) {   // each thread waits for the one before, from another warp too
+  int me = blockDim.x - 1 - threadIdx.x;
+  while (atomicAdd(&turn, 0) != me);
+  order[me] = threadIdx.x;
+  __threadfence();
+  atomicAdd(&turn, 1);
+}
+__global__ void all_blocks() {          // a barrier of the grid made by hand
+  if (threadIdx.x == 0) { atomicAdd(&arrived, 1); while (atomicCAS(&arrived, -1, -1) < (int)gridDim.x); }
+  __syncthreads();
+}
+int main() { int* p; cudaMallocManaged(&p, 256); in_turn<<<1, 64>>>(p); all_blocks<<<8, 32>>>(); cudaDeviceSynchronize();
+  printf("%d %d\\n", p[0], p[63]); cudaFree(p); }""")
+    assert done.stdout == "63 0\n"
+
+
+WAITING = """
+__device__ volatile int ready;
+__global__ void chain(int* out) {                 // each block waits for one with a higher number
+  int turn = gridDim.x - 1 - blockIdx.x;
+  if (threadIdx.x == 0) {
+    while (ready != turn) {}
+    out[turn] = blockIdx.x;
+    __threadfence();
+    ready = turn + 1;
+  }
+  __syncthreads();
+}
+__global__ void ping_pong(volatile int* p, int n) {
+  for (int i = 0; i < n; i++) { while ((*p & 1) != threadIdx.x); ++*p; }
+}
+__global__ void delay() { long long start = clock64(); while (clock64() - start < 1000000); }
+__global__ void never() {
+  if (threadIdx.x == 3)
+    while (ready >= 0) ;
+  __syncthreads();
+}
+int main() {
+  int* p; cudaMallocManaged(&p, 400);
+  chain<<<8, 64>>>(p); cudaDeviceSynchronize(); printf("%d %d\\n", p[0], p[7]);
+  p[0] = 0; ping_pong<<<1, 2>>>(p, 30000); delay<<<300, 256>>>(); cudaDeviceSynchronize(); printf("%d\\n", *p);
+  never<<<2, 64>>>(); printf("%s\\n", cudaGetErrorName(cudaDeviceSynchronize()));
+}"""
+
+
+@pytest.mark.parametrize("settings", [{}, {"CUDA_CPU_THREADS": "1"}, {"CUDA_CPU_SEED": "5"}])
+def test_loops_that_only_wait_let_others_run_and_a_wait_for_nothing_is_told(tmp_path, settings):
+    done = build_and_run(tmp_path, WAITING, **settings)
+    assert done.stdout == "7 0\n60000\ncudaErrorLaunchTimeout\n"
+    line = WAITING.split("\n").index("    while (ready >= 0) ;") + 2
+    assert f"program.cu:{line}: error: all threads of kernel `never`" in done.stderr and "[deadlock]" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "loop, waits",
+    [
+        ("while (f == 0);", True), ("while (*p != i) { }", True), ("while (n >= 1) ;", True), ("while (*p++);", False),
+        ("while ((a = b));", False), ("while (f) g();", False), ("do i = 1; while (f);", False), ("do { } while (f);", False),
+    ],
+)  # fmt: skip
+def test_which_loops_wait(loop, waits):
+    assert ("WaitLoop" in rewritten("__device__ void f() { int i; " + loop + " }")) == waits
+    assert "WaitLoop" not in rewritten("void f() { int i; " + loop + " }")
+
+
+def test_threads_print_in_their_order_after_they_have_met(tmp_path):
+    done = build_and_run(tmp_path, """
+__global__ void k() {
+  int v = __shfl_xor_sync(~0u, threadIdx.x, 1);
+  printf("%d ", v);
+  __syncthreads();
+  printf("%d ", v);
+}
+int main() { k<<<1, 6>>>(); cudaDeviceSynchronize(); k<<<1, 1>>>(); cudaDeviceSynchronize(); }""")
+    assert done.stdout.split() == "1 0 3 2 5 4 1 0 3 2 5 4 0 0".split()
+
+
+def test_cuda_calls_in_a_callback_are_not_permitted(tmp_path):
+    done = build_and_run(tmp_path, """
+__global__ void k() { printf("it ran\\n"); }
+void done(cudaStream_t, cudaError_t e, void* text) {
+  k<<<1, 1>>>();
+  printf("%d %s %s\\n", e, (char*)text, cudaGetErrorName(cudaGetLastError()));
+}
+int main() {
+  cudaStreamAddCallback(0, done, (void*)"callback", 0);
+  cudaLaunchHostFunc(0, [](void*) { printf("%s\\n", cudaGetErrorName(cudaDeviceSynchronize())); }, nullptr);
+  cudaGetLastError();
+  k<<<1, 1>>>();
+  printf("%s\\n", cudaGetErrorName(cudaDeviceSynchronize()));
+}""")
+    assert done.stdout == "0 callback cudaErrorNotPermitted\ncudaErrorNotPermitted\nit ran\ncudaSuccess\n"
+
+
+def test_what_was_printed_before_a_kernel_that_never_ends_is_not_lost(tmp_path):
+    source = tmp_path / "p.cu"
+    source.write_text("""#include <cstdio>
+__global__ void first() { printf("two "); }
+__global__ void forever(volatile int* p) { while (*p == 0) { int i = 0; while (i < 1000) ++i; } }
+int main() {
+  int* p; cudaMallocManaged(&p, 4);
+  printf("one "); first<<<1, 1>>>(); cudaDeviceSynchronize(); printf("three"); forever<<<1, 1>>>(p); cudaDeviceSynchronize();
+}""")
+    with pytest.raises(subprocess.TimeoutExpired) as caught:
+        subprocess.run([build_program(source)], stdout=subprocess.PIPE, timeout=2)
+    assert caught.value.stdout == b"one two three"
+
+
+def test_old_warp_synchronous_code_gives_the_right_sum(tmp_path):
+    done = build_and_run(tmp_path, """
+__device__ void last_warp(volatile int* s, int t) {
+  s[t] += s[t + 32];
+  if (true) s[t] += s[t + 16];
+  s[t] += s[t + 8]; s[t] += s[t + 4]; s[t] += s[t + 2]; s[t] += s[t + 1];
+}
+__global__ void sum(const int* in, int* out) {
+  extern __shared__ int s[];
+  s[threadIdx.x] = in[threadIdx.x];
+  __syncthreads();
+  if (threadIdx.x < 32) last_warp(s, threadIdx.x);
+  if (threadIdx.x == 0) *out = s[0];
+}
+int main() { int *in, *out; cudaMallocManaged(&in, 256); cudaMallocManaged(&out, 4);
+  for (int i = 0; i < 64; i++) in[i] = i * i;
+  sum<<<1, 64, 256>>>(in, out); cudaDeviceSynchronize(); printf("%d\\n", *out); cudaFree(in); cudaFree(out); }""")
+    assert done.stdout == "85344\n"
+
+
+# ---- kernels called from Python -----------------------------------------------------------------------------------
+KERNELS = """
+template <typename T> __global__ void scale(T* a, T f, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) a[i] *= f;
+}
+__global__ void add(const float* a, const float* b, float* c, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  c[i] = a[i] + b[i];
+}
+__global__ void wild(int* p) { *(int*)(threadIdx.x + 8ull) = 1; }
+__global__ void forever(volatile int* p) { while (*p == 0); }
+"""
+
+
+@pytest.fixture(scope="module")
+def kernels(tmp_path_factory):
+    path = tmp_path_factory.mktemp("kernels") / "k.cu"
+    path.write_text(KERNELS)
+    return path
+
+
+def pointer(array):
+    return ctypes.c_void_p(array.ctypes.data)
+
+
+def test_library(kernels):
+    library = Library(kernels, instantiate=["scale<double>"])
+    assert {"add", "wild", "scale<double>"} <= set(library.kernels)
+    a = np.random.default_rng(1).random(1000)
+    expected = a * 3
+    library.launch("scale<double>", (4, 1, 1), (256, 1, 1), 0, [pointer(a), ctypes.c_double(3), ctypes.c_int(1000)])
+    np.testing.assert_array_equal(a, expected)
+
+
+def test_a_crash_in_a_kernel_is_an_exception(kernels):
+    library = Library(kernels)
+    a = np.zeros(4, np.int32)
+    with pytest.raises(LaunchError, match=r"k.cu:10: error: .*\n.*kernel `wild`, block \(0,0,0\), thread"):
+        library.launch("wild", (1, 1, 1), (32, 1, 1), 0, [pointer(a)])
+    with pytest.raises(LaunchError, match="at most 1024"):
+        library.launch("wild", (1, 1, 1), (2048, 1, 1), 0, [pointer(a)])
+    with pytest.raises(LaunchError, match="no kernel 'nothing'; it has .*add"):
+        library.launch("nothing", (1, 1, 1), (1, 1, 1), 0, [])
+    b, c = np.ones(256, np.float32), np.zeros(256, np.float32)
+    library.launch("add", (1, 1, 1), (256, 1, 1), 0, [pointer(b), pointer(b), pointer(c), ctypes.c_int(256)])
+    assert (c == 2).all()
+
+
+def test_check_names_the_argument(kernels):
+    library = Library(kernels, check=True)
+    a, c = np.ones(100, np.float32), np.zeros(100, np.float32)
+    buffers = [(a.ctypes.data, a.nbytes, "a"), (c.ctypes.data, c.nbytes, "c")]
+    with pytest.raises(LaunchError, match=r"out-of-bounds(.|\n)*thread \(100,0,0\)") as caught:
+        library.launch(
+            "add", (1, 1, 1), (128, 1, 1), 0, [pointer(a), pointer(a), pointer(c), ctypes.c_int(100)], buffers=buffers
+        )
+    assert "argument `a`" in str(caught.value)
+
+
+def test_interrupt(kernels):
+    library = Library(kernels)
+    flag = np.zeros(1, np.int32)
+    timer = threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        library.launch("forever", (8, 1, 1), (32, 1, 1), 0, [pointer(flag)])
+
+
+def test_templates_of_two_libraries_do_not_share_their_shared_memory(tmp_path):
+    one, two = tmp_path / "one.cu", tmp_path / "two.cu"
+    head = "template <class T> __global__ void k(T* p) { int t = threadIdx.x; __shared__ T a[64]; "
+    one.write_text(head + "a[t] = t; p[t] = a[t]; }")
+    two.write_text(head + "__shared__ T b[64]; a[t] = t; b[t] = 100; __syncthreads(); p[t] = a[63 - t]; }")
+    p = np.zeros(64, np.int32)
+    for source in (one, two):
+        Library(source, instantiate=["k<int>"]).launch("k<int>", (1, 1, 1), (64, 1, 1), 0, [pointer(p)])
+    np.testing.assert_array_equal(p, np.arange(64)[::-1])
+
+
+def test_many_libraries_in_one_process(kernels, tmp_path, monkeypatch):
+    output, known = builder.build([str(kernels)], (), check=False, shared=True)
+    loaded = []
+    for i in range(40):
+        copy = tmp_path / f"{i}.so"
+        copy.write_bytes(output.read_bytes())
+        monkeypatch.setattr("utils.cpu.cuda_c.library.build", lambda *_, copy=copy, **__: (copy, known))
+        loaded.append(Library(kernels))
+    for i, library in enumerate(loaded):
+        a, c = np.full(256, i, np.float32), np.zeros(256, np.float32)
+        library.launch("add", (1, 1, 1), (256, 1, 1), 0, [pointer(a), pointer(a), pointer(c), ctypes.c_int(256)])
+        assert (c == 2 * i).all()

@@ -1,0 +1,393 @@
+"""The two commands of the README: what they install, what they say when they cannot, what makes them fail."""
+
+import ast
+import importlib.metadata
+import importlib.util
+import json
+import os
+import re
+import shlex
+import shutil
+import socket
+import subprocess
+import sys
+import tomllib
+import types
+from pathlib import Path
+
+import nbformat.v4
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
+
+from utils.files import ROOT
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+def pins(name):
+    """{package: version} of a constraints file."""
+    lines = [line.split("#")[0].strip() for line in (ROOT / name).read_text().splitlines()]
+    requirements = [Requirement(line) for line in lines if line]
+    assert all(re.fullmatch(r"==[^*,]+", str(each.specifier)) for each in requirements), "every pin is exact"
+    names = [canonicalize_name(each.name) for each in requirements]
+    assert len(names) == len(set(names)), "no package is pinned twice"
+    return {name: str(each.specifier)[2:] for name, each in zip(names, requirements, strict=True)}
+
+
+@pytest.fixture
+def install():
+    """A fresh copy of the installer's module."""
+    spec = importlib.util.spec_from_file_location("install_under_test", ROOT / "utils" / "install.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def project(install, tmp_path, monkeypatch):
+    """The installer, at work in a copy of the project that has nothing but what the installer reads."""
+    for name in ("pyproject.toml", "constraints.txt", "constraints-cuda12.txt"):
+        shutil.copy(ROOT / name, tmp_path)
+    (tmp_path / "utils").mkdir()
+    shutil.copy(ROOT / "utils" / "install.py", tmp_path / "utils")
+    monkeypatch.setattr(install, "ROOT", tmp_path)
+    for name in ("VENV", "VENV_PYTHON", "STAMP", "LOG"):
+        monkeypatch.setattr(install, name, tmp_path / getattr(install, name).relative_to(ROOT))
+    monkeypatch.setattr(install, "nvidia_driver", lambda: None)
+    return install
+
+
+# --- one set of versions ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("extra, constraints", [
+    ("cuda13", "constraints.txt"), ("cuda12", "constraints-cuda12.txt"),
+])
+def test_every_dependency_is_pinned_to_a_version_that_it_allows(extra, constraints):
+    pinned = pins(constraints)
+    optional = PROJECT["optional-dependencies"]
+    for line in PROJECT["dependencies"] + optional["test"] + optional["site"] + optional[extra]:
+        requirement = Requirement(line)
+        assert pinned[canonicalize_name(requirement.name)] in requirement.specifier, line
+
+
+def test_both_sets_differ_only_in_what_is_built_for_cuda():
+    default, cuda12 = pins("constraints.txt"), pins("constraints-cuda12.txt")
+    differ = {name for name in default.keys() | cuda12.keys() if default.get(name) != cuda12.get(name)}
+    others = {name for name in differ if not name.startswith(("nvidia-", "cuda-"))}
+    assert others == {"appnope", "torch", "triton"}               # appnope: macOS alone, which has no CUDA
+    assert (default["torch"], cuda12["torch"]) == ("2.13.0", "2.10.0")
+
+
+def test_no_compiler_is_newer_than_the_oldest_driver_of_its_major_version():
+    """PTX newer than the driver does not load: all that writes PTX is of one release, PyTorch's own."""
+    default, cuda12 = pins("constraints.txt"), pins("constraints-cuda12.txt")
+    for name in ("nvidia-cuda-nvcc", "nvidia-cuda-nvrtc", "nvidia-nvvm", "nvidia-nvjitlink"):
+        assert default[name].startswith("13.0."), name
+    for name in ("nvidia-cuda-nvcc-cu12", "nvidia-cuda-nvrtc-cu12", "nvidia-nvjitlink-cu12"):
+        assert cuda12[name].startswith("12.8."), name
+
+
+def test_the_installed_packages_are_the_pinned_ones():
+    """All of them: also what the dependencies themselves need."""
+    torch = importlib.metadata.version("torch").split("+")[0]
+    pinned = next(each for each in map(pins, ("constraints.txt", "constraints-cuda12.txt"))
+                  if each["torch"] == torch)
+    lines = PROJECT["dependencies"] + PROJECT["optional-dependencies"]["test"] + PROJECT["optional-dependencies"]["site"]
+    wrong, seen = [], set()
+    waiting = [(Requirement(line), "") for line in lines]
+    while waiting:
+        requirement, extra = waiting.pop()
+        name = canonicalize_name(requirement.name)
+        wanted = requirement.marker is None or requirement.marker.evaluate({"extra": extra})
+        if not wanted or (name, extra) in seen:
+            continue
+        seen.add((name, extra))
+        version = importlib.metadata.version(name).split("+")[0]
+        if pinned.get(name) != version:
+            wrong.append(f"{name}: {version} is installed, {pinned.get(name)} is pinned")
+        for line in importlib.metadata.requires(name) or []:
+            waiting += [(Requirement(line), each) for each in requirement.extras or {""}]
+    assert wrong == [], "`make install` brings them in step"
+
+
+def test_conda_users_get_the_same():
+    environment = yaml.safe_load((ROOT / "environment.yml").read_text())
+    conda = [each for each in environment["dependencies"] if isinstance(each, str)]
+    pip = next(each["pip"] for each in environment["dependencies"] if isinstance(each, dict))
+    assert pip == ["-c constraints.txt", "-e .[test,site]"]        # the very line that `make lab` gives to pip
+    python = next(each for each in conda if each.startswith("python="))
+    assert SpecifierSet(PROJECT["requires-python"]).contains(python.removeprefix("python="))
+    named = {canonicalize_name(re.split("[=<>]", each)[0]) for each in conda}
+    assert not named & pins("constraints.txt").keys(), "a package has one source, and its version one place"
+
+
+def test_the_installer_knows_which_python_is_needed(install):
+    allowed = SpecifierSet(PROJECT["requires-python"])
+    (major, oldest), (_, newest) = install.OLDEST, install.NEWEST
+    inside = {minor for minor in range(30) if allowed.contains(f"{major}.{minor}.0")}
+    assert inside == set(range(oldest, newest + 1))
+
+
+def test_an_old_python_can_read_the_installer():
+    """Else it would end with a syntax error instead of saying which Python is needed."""
+    ast.parse((ROOT / "utils" / "install.py").read_text(), feature_version=(3, 6))
+
+
+# --- which machine gets what --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("driver, kind, said", [
+    (None, "cpu", "no NVIDIA GPU"),
+    (((13, 0), (9, 0)), "cuda13", "CUDA 13 with nvcc"),              # driver 580
+    (((13, 2), (12, 0)), "cuda13", "CUDA 13 with nvcc"),
+    (((13, 0), (7, 5)), "cuda13", "CUDA 13 with nvcc"),
+    (((13, 0), (6, 1)), "cuda12", "the last for this GPU"),          # Pascal under a new driver
+    (((12, 9), (8, 9)), "cuda12", "from 580 on"),                    # driver 575
+    (((12, 0), (8, 9)), "cuda12", "from 580 on"),                    # driver 525
+    (((11, 8), (8, 6)), "cpu", "update the driver to 580"),          # driver 520
+])
+def test_the_driver_decides(install, driver, kind, said):
+    chosen, about = install.choose(driver)
+    assert chosen == kind and said in about
+
+
+FAKE_DRIVER = """
+int cuInit(unsigned flags) { return RESULT; }
+int cuDriverGetVersion(int *version) { *version = 12040; return 0; }
+int cuDeviceGetCount(int *count) { *count = DEVICES; return 0; }
+int cuDeviceGetAttribute(int *value, int what, int device) {
+    int capability = device ? 75 : 89;
+    *value = what == 75 ? capability / 10 : capability % 10;
+    return 0;
+}
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux" or not shutil.which("gcc"), reason="builds a libcuda with gcc")
+@pytest.mark.parametrize("result, devices, answer", [
+    (0, 2, "((12, 4), (7, 5))"),
+    (0, 0, "None"),
+    (100, 1, "None"),              # CUDA_ERROR_NO_DEVICE
+])
+def test_the_driver_is_asked(tmp_path, result, devices, answer):
+    """A driver for CUDA 12.4 with GPUs of capability 8.9 and 7.5, one without a GPU, one that fails."""
+    (tmp_path / "fake.c").write_text(FAKE_DRIVER)
+    subprocess.run(["gcc", "-shared", "-fPIC", f"-DRESULT={result}", f"-DDEVICES={devices}", "fake.c",
+                    "-o", "libcuda.so.1"], cwd=tmp_path, check=True)
+    code = f"import runpy; print(runpy.run_path({str(ROOT / 'utils/setup/install.py')!r})['nvidia_driver']())"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
+                         env={**os.environ, "LD_LIBRARY_PATH": str(tmp_path)})
+    assert run.stdout.strip() == answer, run.stderr
+
+
+# --- what goes wrong on a fresh machine ---------------------------------------------------------------------
+
+
+def message(install):
+    """What the installer says when it gives up: one line."""
+    with pytest.raises(SystemExit) as stopped:
+        install.main()
+    text = stopped.value.code
+    assert text.startswith("error: ") and "\n" not in text
+    return text
+
+
+@pytest.mark.parametrize("version", [(3, 8, 18), (3, 10, 13), (3, 14, 0)])
+def test_a_python_too_old_or_too_new_is_named(project, monkeypatch, version):
+    monkeypatch.setattr(sys, "version_info", version)
+    monkeypatch.setenv("PATH", "")
+    said = message(project)
+    assert "Python 3.11 to 3.13 is needed" in said and f"this is 3.{version[1]}" in said
+
+
+def test_a_right_python_beside_a_wrong_one_is_used(project, monkeypatch, tmp_path):
+    other = tmp_path / f"python3.{sys.version_info[1]}"
+    other.symlink_to(sys.executable)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(sys, "version_info", (3, 9, 0))
+    assert project.right_python() == str(other)
+
+
+def test_no_venv_module(project, monkeypatch, tmp_path):
+    bare = tmp_path / "python3"
+    bare.write_text("#!/bin/sh\nexit 1\n")
+    bare.chmod(0o755)
+    monkeypatch.setattr(project, "right_python", lambda: str(bare))
+    assert "no venv module" in (said := message(project)) and "apt install python3-venv" in said
+
+
+def test_a_disk_too_small_is_noticed_before_anything_is_written(project, monkeypatch):
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: types.SimpleNamespace(free=10**9))
+    assert "not enough disk space: 4 GB are needed, 1.0 GB free" in message(project)
+    assert not project.VENV.exists()
+
+
+def stand_in_for_pip(install, monkeypatch, script):
+    """Let .venv's Python be a shell script, so that `pip install` does what a test needs."""
+    install.VENV_PYTHON.parent.mkdir(parents=True)
+    install.VENV_PYTHON.write_text("#!/bin/sh\n" + script)
+    install.VENV_PYTHON.chmod(0o755)
+    monkeypatch.setattr(install, "make_venv", lambda kind: None)
+
+
+UNREACHABLE = """WARNING: Retrying (Retry(total=0)) after connection broken by 'NewConnectionError:
+Failed to establish a new connection: [Errno -3] Temporary failure in name resolution'
+ERROR: No matching distribution found for numpy==2.4.6"""
+
+
+@pytest.mark.parametrize("complaint, said", [
+    ("ERROR: Could not install packages: [Errno 28] No space left on device", "disk is full"),
+    (UNREACHABLE, "check the network"),
+    ("ERROR: No matching distribution found for setuptools>=77", "check the network"),
+    ("ERROR: No matching distribution found for torch==2.13.0", "no build of torch==2.13.0"),
+    ("ERROR: something new", "ERROR: something new (all of it: "),
+], ids=["disk full", "no network", "no index", "no build", "unknown"])
+def test_pips_complaint_becomes_one_line(project, monkeypatch, complaint, said):
+    stand_in_for_pip(project, monkeypatch, f"echo {shlex.quote(complaint)} >&2; exit 1\n")
+    assert said in message(project)
+    assert not project.STAMP.exists()
+    assert project.LOG.read_text().strip() == complaint
+
+
+def test_no_network_for_real(tmp_path, project):
+    """The whole installer, with a package index at a port where nobody answers."""
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        index = f"http://127.0.0.1:{closed.getsockname()[1]}/simple"
+        env = {**os.environ, "PIP_INDEX_URL": index, "PIP_EXTRA_INDEX_URL": "", "PIP_FIND_LINKS": "",
+               "PIP_CONFIG_FILE": os.devnull, "PIP_RETRIES": "0", "PIP_NO_CACHE_DIR": "1"}
+        run = subprocess.run([sys.executable, "-I", "utils/setup/install.py"], cwd=tmp_path, env=env,
+                             capture_output=True, text=True)
+    assert run.returncode == 1
+    assert run.stderr.splitlines() == [
+        "error: packages cannot be downloaded: check the network (or proxy), then run it again"]
+
+
+def test_only_what_changed_is_installed_again(project, monkeypatch, tmp_path, capsys):
+    stand_in_for_pip(project, monkeypatch, 'echo "$@" >> pip.txt\n')
+
+    def installs():
+        return len((tmp_path / "pip.txt").read_text().splitlines())
+
+    project.main()
+    assert "-c constraints.txt -e .[test,site]" in (tmp_path / "pip.txt").read_text()
+    project.main()
+    assert installs() == 1, "nothing changed"
+    with open(tmp_path / "constraints.txt", "a") as file:
+        file.write("# another pin\n")
+    project.main()
+    assert installs() == 2, "the pins changed"
+    monkeypatch.setattr(project, "nvidia_driver", lambda: ((13, 0), (9, 0)))
+    project.main()
+    assert installs() == 3 and "-e .[test,site,cuda13]" in (tmp_path / "pip.txt").read_text(), "a GPU came"
+    project.STAMP.unlink()
+    project.main()
+    assert installs() == 4, "an interrupted installation is taken up again"
+
+
+def test_jupyterlab_does_not_open_with_a_question(project):
+    project.settle_lab()
+    written = json.loads((project.VENV / "share/jupyter/lab/settings/overrides.json").read_text())
+    jupyter = Path(sys.prefix) / "share/jupyter"
+    for plugin, settings in written.items():
+        package, name = plugin.split(":")
+        core, added = (folder / "schemas" / package / f"{name}.json"
+                       for folder in (jupyter / "lab", jupyter / "labextensions" / package))
+        known = json.loads((core if core.exists() else added).read_text())["properties"]
+        assert settings.keys() <= known.keys(), "JupyterLab has a setting of this name"
+
+
+def test_a_broken_environment_is_made_anew(project, monkeypatch):
+    project.VENV_PYTHON.parent.mkdir(parents=True)
+    project.VENV_PYTHON.symlink_to("/nowhere/python3")          # as after an upgrade of the system's Python
+    project.make_venv("cpu")
+    assert project.works(str(project.VENV_PYTHON), "-m", "pip", "--version")
+    (project.VENV / "kept").touch()
+    project.make_venv("cpu")
+    assert (project.VENV / "kept").exists(), "one that works is kept"
+    project.STAMP.write_text("cuda13 0\n")
+    project.make_venv("cpu")
+    assert not (project.VENV / "kept").exists(), "PyTorch for a GPU that is gone is not"
+
+
+# --- make lab and make test ---------------------------------------------------------------------------------
+
+
+def recipe(target, tool):
+    """The words of the line of a Makefile target that runs the tool, with this Python for .venv's."""
+    dry = subprocess.run(["make", "-n", target], cwd=ROOT, capture_output=True, text=True, check=True)
+    path, python, *words = shlex.split(next(line for line in dry.stdout.splitlines() if f"-m {tool}" in line))
+    assert path.startswith(f"PATH={ROOT}/.venv/bin:") and python == ".venv/bin/python"
+    return [sys.executable, *words]
+
+
+def outer_environment():
+    """The environment without the marks of the pytest that runs this."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "COV_"))}
+
+
+def test_lab_opens_the_index_on_another_port_when_one_is_taken(tmp_path):
+    with socket.socket() as taken:
+        taken.bind(("", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        env = {**outer_environment(), "JUPYTER_PORT": str(port), "JUPYTER_RUNTIME_DIR": str(tmp_path)}
+        command = [*recipe("lab", "jupyterlab"), "--no-browser"]
+        with subprocess.Popen(command, cwd=ROOT, env=env, stderr=subprocess.PIPE, text=True) as lab:
+            urls = (re.search(r"http://127\.0\.0\.1:(\d+)(/\S+)\?token=\w+", line) for line in lab.stderr)
+            try:
+                url = next(filter(None, urls), None)
+            finally:
+                lab.terminate()
+                lab.stderr.read()
+    assert url, "no URL was printed"
+    assert int(url[1]) != port
+    assert url[2] == "/lab/tree/course/index.ipynb"
+
+
+def notebook(path, *cells):
+    metadata = {"kernelspec": {"name": "python3", "display_name": "Python 3"}}
+    cells = [nbformat.v4.new_code_cell(each) for each in cells]
+    made = nbformat.v4.new_notebook(cells=cells, metadata=metadata)
+    path.write_text(nbformat.v4.writes(made))
+
+
+def test_notebooks_that_fail_die_or_hang_fail_the_run(tmp_path):
+    """With the very flags of `make test`, the time-out of a cell apart."""
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    notebook(tmp_path / "good.ipynb", "x = 1", "assert x == 1")
+    notebook(tmp_path / "wrong.ipynb", "x = 1", "assert x == 2", "y = 3")
+    notebook(tmp_path / "dead.ipynb", "x = 1", "import os; os._exit(1)")
+    notebook(tmp_path / "hang.ipynb", "x = 1", "import time; time.sleep(600)")
+    command = [word for word in recipe("test", "pytest") if word not in ("tests", "course", "chapters")]
+    flags = [re.sub(r"(--nbval-cell-timeout=)\d+", r"\g<1>4", word) for word in command]
+    assert flags != command, "make test sets a time-out for cells"
+    run = subprocess.run([*flags, str(tmp_path)], cwd=tmp_path, env=outer_environment(),
+                         capture_output=True, text=True, timeout=120)
+    assert run.returncode == 1
+    failed = set(re.findall(r"^FAILED .*?(\w+)\.ipynb::Cell (\d)", run.stdout, re.MULTILINE))
+    assert failed == {("wrong", "1"), ("dead", "1"), ("hang", "1")}, run.stdout
+    assert re.search(r"3 failed, 6 passed", run.stdout.splitlines()[-1]), "pytest has the last word"
+
+
+def test_the_notebooks_of_a_file_stay_together():
+    command = recipe("test", "pytest")
+    assert "--nbval-lax" in command
+    assert command[command.index("--dist") + 1] in ("loadfile", "loadscope")
+    assert command[-3:] == ["tests", "course", "chapters"]
+
+
+def test_ci_runs_the_readmes_command():
+    _, *lines = (ROOT / ".ci" / "run").read_text().splitlines()
+    assert lines == ["set -euo pipefail", 'cd "$(dirname "$0")/.."', "CI=true make test"]
+    assert os.access(ROOT / ".ci" / "run", os.X_OK)
+
+
+def test_make_alone_lists_the_verbs():
+    listed = subprocess.run(["make"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    verbs = re.search(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)[1].split()
+    assert set(re.findall(r"^  make (\w+) +\w", listed, re.MULTILINE)) == set(verbs)

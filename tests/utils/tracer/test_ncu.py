@@ -1,0 +1,95 @@
+"""Holding the tracer's counts against Nsight Compute: what is compared, and nothing recorded unmeasured."""
+
+import utils  # noqa: F401  first: it puts Numba on this machine's engine
+
+# isort: split
+import pytest
+
+from utils import has_gpu
+from utils.tracer import validate_ncu
+from utils.tracer.validate_ncu import (
+    COUNTERS,
+    NotMeasured,
+    compare,
+    differences,
+    main,
+    parse,
+    traced,
+)
+
+CASES = {name: (kernel, grid, block, args) for name, kernel, grid, block, args in validate_ncu.cases()}
+HEAD = '"ID","Process ID","Kernel Name","Grid Size"'
+
+
+@pytest.mark.parametrize(
+    "name, key, count",
+    [  # 256 threads are 8 warps
+        ("copy, stride 1, offset 0", "global read sectors", 8 * 4),
+        ("copy, stride 1, offset 1", "global read sectors", 8 * 5),
+        ("copy, stride 32, offset 0", "global read sectors", 8 * 32),
+        ("copy, stride 0, offset 0", "global read sectors", 8),
+        ("copy, stride 2, offset 0", "global write requests", 8),
+        ("transpose_naive", "global write sectors", 128 * 32),
+        ("transpose_tiled", "shared read conflicts", 128 * 31),
+        ("transpose_padded", "shared read conflicts", 0),
+        ("banks, 4 bytes, stride 32", "shared read passes", 32),
+        ("banks, 8 bytes, stride 16", "shared write conflicts", 32 - 2),
+        ("array of structures", "global read requests", 8 * 4),
+        ("copy, complex128", "global read sectors", 8 * 2 * 16),
+    ],
+)
+def test_what_the_tracer_expects_of_the_hardware(name, key, count):
+    assert traced(*CASES[name])[key] == count
+
+
+def wide(rows):
+    counters = list(COUNTERS.values())
+    lines = ["==PROF== Connected", HEAD + "".join(f',"{counter}"' for counter in counters)]
+    lines.append('"","","",""' + ',"sector"' * len(counters))
+    for number, row in enumerate(rows):
+        lines.append(f'"{number}","1","k","(1, 1, 1)"' + "".join(f',"{row[name]:,}"' for name in COUNTERS))
+    return "\n".join([*lines, "==PROF== Disconnected"])
+
+
+def long(rows):
+    lines = [HEAD + ',"Section Name","Metric Name","Metric Unit","Metric Value"']
+    for number, row in enumerate(rows):
+        for name, counter in COUNTERS.items():
+            lines.append(f'"{number}","1","k","(1, 1, 1)","Command line","{counter}","","{row[name]:,}"')
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize("form", [wide, long])
+def test_both_forms_of_ncus_tables_are_read(form):
+    rows = [{name: 1000 * k + i for i, name in enumerate(COUNTERS)} for k in range(12)]
+    assert parse(form(rows)) == rows
+
+
+def test_a_table_without_a_counter_is_refused():
+    text = wide([dict.fromkeys(COUNTERS, 1)]).replace(COUNTERS["global read sectors"], "other")
+    with pytest.raises(NotMeasured, match="l1tex__t_sectors_pipe_lsu_mem_global_op_ld"):
+        parse(text)
+    with pytest.raises(NotMeasured, match="no table"):
+        parse("==ERROR== something")
+
+
+def test_differing_counts_are_named():
+    ours = {"copy": dict.fromkeys(COUNTERS, 4)}
+    assert differences(compare(ours, [dict.fromkeys(COUNTERS, 4)])) == []
+    theirs = dict.fromkeys(COUNTERS, 4) | {"global read sectors": 5}
+    assert differences(compare(ours, [theirs])) == ["copy: global read sectors: tracer 4, ncu 5"]
+    with pytest.raises(NotMeasured, match="2 launches, not 1"):
+        compare(ours, [theirs, theirs])
+
+
+def test_without_a_gpu_nothing_is_recorded(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(validate_ncu, "has_gpu", lambda: False)
+    monkeypatch.setattr(validate_ncu, "FOLDER", tmp_path)
+    assert main([]) == 2 and list(tmp_path.iterdir()) == []
+    assert "nothing recorded" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not has_gpu() or validate_ncu.find_ncu() is None, reason="needs a GPU and Nsight Compute")
+def test_the_counts_are_nsight_computes(monkeypatch, tmp_path):
+    monkeypatch.setattr(validate_ncu, "FOLDER", tmp_path)
+    assert main([]) == 0

@@ -1,0 +1,288 @@
+"""Compare two arrays element by element: what may be compared, how exactly, and which elements differ.
+
+`utils.check` is the face of this module, `utils.check.mismatch` explains what it finds.
+"""
+
+import math
+import sys
+from typing import NamedTuple
+
+import numpy as np
+
+# Quiet NaNs whose low bits no arithmetic produces; for integers a pattern that data rarely holds.
+_POISON = {
+    np.dtype(np.float16): (np.uint16, 0x7EAD),
+    np.dtype(np.float32): (np.uint32, 0x7FC0DEAD),
+    np.dtype(np.float64): (np.uint64, 0x7FF8DEADBEEFDEAD),
+    np.dtype(bool): (np.uint8, 0xAB),
+}
+_POISON_INT = 0xABADCAFEDEADBEAB
+
+CHUNK = 1 << 20  # elements compared at a time: the float64 copies stay small however long the arrays are
+_SAMPLES = 256  # about as many wrong elements of each chunk are kept, to recognise what the error looks like
+OK, WRONG, NAN, UNWRITTEN = range(4)
+
+# Number of standard deviations in the probabilistic bound: 8 fails once in about 10^13 elements.
+_LAMBDA = 8
+_DEFAULT_OPS = 8
+
+
+# --- poison ------------------------------------------------------------------------------------------------
+
+
+def _poison_bits(dtype: np.dtype) -> tuple[type, int]:
+    """Unsigned type of the same size as `dtype` (half of it if complex), and the pattern in it."""
+    if dtype.kind == "c":
+        dtype = np.dtype(f"f{dtype.itemsize // 2}")
+    if dtype in _POISON:
+        return _POISON[dtype]
+    if dtype.kind in "iu":
+        return np.dtype(f"u{dtype.itemsize}").type, _POISON_INT & ((1 << 8 * dtype.itemsize) - 1)
+    raise TypeError(f"poison: no pattern for dtype {dtype}; known are bool, integers, floats and complex")
+
+
+def poison(shape, dtype=np.float32) -> np.ndarray:
+    """A new array of `shape` filled with a sentinel, so that elements nobody writes are found by the checks.
+
+    Floats get a NaN whose payload arithmetic does not produce, integers a pattern that data rarely holds.
+    One byte has only 256 values: an 8-bit element is called unwritten only where it is wrong as well.
+    """
+    dtype = np.dtype(dtype)
+    unsigned, bits = _poison_bits(dtype)
+    out = np.empty(shape, dtype)
+    out.reshape(-1).view(unsigned).fill(bits)
+    return out
+
+
+def _is_poison(values: np.ndarray) -> np.ndarray:
+    """Mask of the elements of a contiguous 1-D array that still hold the sentinel."""
+    try:
+        unsigned, bits = _poison_bits(values.dtype)
+    except TypeError:
+        return np.zeros(values.shape, bool)
+    same = values.view(unsigned) == bits
+    return same.reshape(-1, 2).any(axis=1) if values.dtype.kind == "c" else same
+
+
+# --- what may be compared ----------------------------------------------------------------------------------
+
+
+class Operand(NamedTuple):
+    """One side of a comparison, on the host. `dtype` is the name it had; `weak` marks Python numbers."""
+
+    values: np.ndarray
+    dtype: str
+    weak: bool
+
+
+def operand(x, role: str) -> Operand:
+    """Bring `x` (array, tensor, device array, scalar, nested list) to the host as NumPy values."""
+    if type(x) in (bool, int, float, complex, list, tuple):
+        values = np.asarray(x)
+        if values.dtype.kind in "biufc":
+            return Operand(values, type(x).__name__, True)
+    torch = sys.modules.get("torch")  # a tensor can only exist if torch has been imported
+    if torch is not None and isinstance(x, torch.Tensor):
+        name = str(x.dtype).removeprefix("torch.")
+        x = x.detach().cpu().resolve_conj().resolve_neg()
+        return Operand((x.float() if x.dtype == torch.bfloat16 else x).numpy(), name, False)
+    if hasattr(x, "copy_to_host"):
+        x = x.copy_to_host()
+    elif hasattr(x, "__cuda_array_interface__"):
+        from numba import cuda
+
+        x = cuda.as_cuda_array(x).copy_to_host()
+    values = np.asarray(x)
+    if values.dtype.kind not in "biufc":
+        kind = "None" if x is None else f"{type(x).__name__} of dtype {values.dtype}"
+        hint = " (did a function forget its return?)" if x is None else ""
+        raise TypeError(f"check: {role} is {kind}{hint}; arrays, tensors and numbers can be compared")
+    return Operand(values, str(values.dtype), False)
+
+
+def _unit_roundoff(*sides: Operand) -> float:
+    """The coarser unit roundoff of the two: half the distance from 1 to the next number.
+
+    Python numbers do not tell in which precision they were computed, so float32 is assumed.
+    """
+    u = []
+    for side in sides:
+        if side.dtype == "bfloat16":
+            u.append(2.0**-8)
+        elif side.weak and side.values.dtype.kind in "fc":
+            u.append(2.0**-24)
+        elif side.values.dtype.kind in "fc":
+            u.append(float(np.finfo(side.values.dtype).eps) / 2)
+    return max(u, default=2.0**-24)
+
+
+def _underflow(side: Operand) -> float:
+    """What one operation may lose near 0, where float32 results may be flushed to 0 and half ones are not."""
+    half = side.values.dtype == np.float16
+    return float(np.finfo(np.float16).smallest_subnormal if half else np.finfo(np.float32).tiny)
+
+
+def _size(side: Operand) -> int:
+    return 2 if side.dtype == "bfloat16" else side.values.dtype.itemsize
+
+
+def wrong_dtype(actual: Operand, expected: Operand, required) -> str | None:
+    """Why the result's dtype is not acceptable, or None."""
+    if required is not None:
+        wanted = str(np.dtype(required))
+        if actual.dtype != wanted and not actual.weak:
+            return f"is {actual.dtype}, must be {wanted}"
+        return None
+    if actual.weak or expected.weak:
+        return None
+    kind, wanted = actual.values.dtype.kind, expected.values.dtype.kind
+    same_kind = kind == wanted or (kind in "iu" and wanted in "iu" and _size(actual) < _size(expected))
+    if same_kind and _size(actual) <= _size(expected):
+        return None
+    text = f"is {actual.dtype}, the reference is {expected.dtype}"
+    if kind == "f" and wanted in "iu":
+        text += f" (if the reference is right, give it as {actual.dtype})"
+    return text
+
+
+# --- tolerance ---------------------------------------------------------------------------------------------
+
+
+class Tolerance(NamedTuple):
+    """|actual - expected| may be up to absolute + relative * max(|expected|, scale)."""
+
+    relative: float
+    absolute: float
+    scale: float
+    text: str
+
+    def of(self, expected: np.ndarray) -> np.ndarray:
+        return self.absolute + self.relative * np.maximum(np.abs(expected), self.scale)
+
+
+EXACT = Tolerance(0.0, 0.0, 0.0, "none: values must be equal")
+
+
+def rounding_bound(ops: int, unit_roundoff: float) -> float:
+    """Relative error that `ops` dependent roundings may cause.
+
+    The smaller of the certain bound gamma_n = n u / (1 - n u) (Higham, Accuracy and Stability of Numerical
+    Algorithms, 2nd ed., section 3.1) and the probabilistic bound exp(lambda sqrt(n) u) - 1 (Higham and Mary,
+    A new approach to probabilistic rounding error analysis, SIAM J. Sci. Comput. 41, 2019) with lambda = 8,
+    to leading order. Both are relative to the sum of the magnitudes of the terms, which a check does not
+    know; the typical magnitude of the results stands in for it.
+    """
+    if ops < 1:
+        raise ValueError(f"ops is the number of floating-point operations per element, at least 1, not {ops}")
+    nu = ops * unit_roundoff
+    certain = nu / (1 - nu) if nu < 1 else math.inf
+    likely = math.expm1(min(_LAMBDA * math.sqrt(ops) * unit_roundoff, 100))
+    return min(certain, likely)
+
+
+def _typical_magnitude(values: np.ndarray) -> float:
+    """Median magnitude of the finite non-zero values (of a fixed random sample where there are many)."""
+    if values.size > 1 << 16:
+        values = values[np.random.default_rng(0).integers(0, values.size, 1 << 16)]
+    magnitude = np.abs(values.astype(np.complex128 if values.dtype.kind == "c" else np.float64))
+    magnitude = magnitude[np.isfinite(magnitude) & (magnitude > 0)]
+    return float(np.median(magnitude)) if magnitude.size else 0.0
+
+
+def tolerance_of(actual: Operand, expected: Operand, ops, rtol, atol) -> Tolerance:
+    """The tolerance given by rtol and atol, else the one that follows from the number of operations."""
+    if rtol is not None or atol is not None:
+        rtol, atol = float(rtol or 0), float(atol or 0)
+        if not (0 <= rtol < math.inf and 0 <= atol < math.inf):
+            raise ValueError(f"rtol and atol must be finite and not negative, not {rtol} and {atol}")
+        if not rtol and not atol:
+            return EXACT
+        given = [f"{rtol:.2g} × |expected|"] * (rtol > 0) + [f"{atol:.2g}"] * (atol > 0)
+        return Tolerance(rtol, atol, 0.0, " + ".join(given) + ", as given")
+    if actual.values.dtype.kind in "biu" and expected.values.dtype.kind in "biu":
+        return EXACT
+    n = _DEFAULT_OPS if ops is None else ops
+    u = _unit_roundoff(actual, expected)
+    bound = rounding_bound(n, u)
+    if expected.weak or _size(expected) <= _size(actual):
+        bound *= 2  # the reference is as coarse as the result and has rounding errors of its own
+    if bound >= 0.5:
+        raise ValueError(
+            f"check: after {n:,} operations in {actual.dtype} rounding alone may cost more than half of the "
+            "value, so this check would accept anything. Accumulate in a wider type, or give rtol= and atol=."
+        )
+    # Terms may cancel, so an element close to 0 is judged by the size of its neighbours, not by its own.
+    scale = _typical_magnitude(expected.values.reshape(-1)) if n > 1 else 0.0
+    what = f"{n:,} operation{'s' * (n > 1)} an element in {actual.dtype}"
+    text = f"{bound:.2g} × max(|expected|, {scale:.2g}): rounding of {what}"
+    return Tolerance(bound, n * _underflow(actual), scale, text)
+
+
+# --- comparison --------------------------------------------------------------------------------------------
+
+
+class Differences(NamedTuple):
+    """What a pass over both arrays found. `codes` is None while nothing differs."""
+
+    actual: np.ndarray  # flat
+    expected: np.ndarray  # flat
+    shape: tuple
+    tolerance: Tolerance
+    codes: np.ndarray | None  # flat uint8: OK, WRONG, NAN or UNWRITTEN
+    wrong: int
+    first: int
+    worst: int
+    largest: float
+    samples: np.ndarray  # flat indices of some of the WRONG elements, from everywhere
+
+
+def grade(a: np.ndarray, e: np.ndarray, tolerance: Tolerance) -> tuple[np.ndarray, np.ndarray]:
+    """Code (OK, WRONG, NAN or UNWRITTEN) and absolute error, in float64, of each element of a chunk."""
+    exact = tolerance is EXACT
+    wide = np.complex128 if "c" in (a.dtype.kind, e.dtype.kind) else np.float64
+    with np.errstate(all="ignore"):
+        af, ef = a.astype(wide), e.astype(wide)
+        errors = np.abs(af - ef)
+        agree = a == e
+        errors[agree] = 0  # also inf - inf
+        if not exact:
+            agree |= errors <= tolerance.of(ef)
+            agree &= np.isfinite(ef) | (a == e)  # a tolerance of infinity would accept anything
+    codes = np.where(agree, OK, WRONG).astype(np.uint8)
+    nan = np.isnan(af)
+    codes[nan] = np.where(np.isnan(ef[nan]), OK, NAN)
+    unwritten = _is_poison(a)
+    if a.dtype.kind in "iu":
+        unwritten &= ~agree  # data may hold the pattern by right
+    codes[unwritten] = UNWRITTEN
+    errors[nan] = np.where(codes[nan] == OK, 0, np.inf)
+    return codes, errors
+
+
+def differences(actual: Operand, expected: Operand, tolerance: Tolerance) -> Differences:
+    """Compare two operands of the same shape, or one with a single number, chunk by chunk."""
+    a = np.ascontiguousarray(actual.values).reshape(-1)
+    e = np.ascontiguousarray(expected.values).reshape(-1)
+    e = np.broadcast_to(e, a.shape)  # a single number stands for every element, without a copy
+    codes, samples, wrong, first, worst = None, [], 0, -1, -1
+    largest, worst_error = 0.0, -1.0
+    for start in range(0, a.size, CHUNK):
+        here = slice(start, start + CHUNK)
+        chunk, errors = grade(a[here], e[here], tolerance)
+        largest = max(largest, float(errors.max()))
+        bad = np.flatnonzero(chunk)
+        if not bad.size:
+            continue
+        if codes is None:
+            codes, first = np.zeros(a.size, np.uint8), start + int(bad[0])
+        codes[here] = chunk
+        wrong += bad.size
+        # "worst" is the largest finite error; NaN and unwritten elements are reported as such anyway
+        finite = np.where((chunk == WRONG) & np.isfinite(errors), errors, -1.0)
+        at = int(finite.argmax())
+        if finite[at] > worst_error:
+            worst, worst_error = start + at, float(finite[at])
+        written = np.flatnonzero(chunk == WRONG)
+        samples.append(start + written[:: max(1, written.size // _SAMPLES)])
+    found = np.concatenate(samples) if samples else np.empty(0, np.int64)
+    return Differences(a, e, actual.values.shape, tolerance, codes, wrong, first, worst, largest, found)

@@ -1,0 +1,117 @@
+"""GPU or CPU? One answer, decided once, before Numba or Triton is imported.
+
+With an NVIDIA GPU kernels are compiled and run on it. Without one, or with the environment variable
+``CUDA_COURSE_CPU=1``, they run on the CPU engines in ``utils.cpu``.
+"""
+
+import functools
+import os
+import sys
+import warnings
+from dataclasses import dataclass
+
+FORCE_CPU = "CUDA_COURSE_CPU"
+
+
+@dataclass(frozen=True)
+class GPU:
+    """What NVIDIA's management library (NVML) says of one GPU."""
+
+    name: str
+    compute_capability: tuple[int, int]
+    memory_bytes: int
+    driver: str
+    cuda: tuple[int, int]  # newest CUDA version that this driver runs
+    uuid: str
+
+    @property
+    def arch(self) -> str:
+        """The real architecture that nvcc and NVRTC compile for, such as ``sm_90``."""
+        return "sm_{}{}".format(*self.compute_capability)
+
+
+@functools.cache
+def _nvml_gpus() -> tuple[GPU, ...]:
+    """All GPUs that NVML lists; empty without a driver. Needs no CUDA context."""
+    try:
+        import pynvml
+    except ImportError:
+        return ()
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError as error:
+        if error.value == pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH:
+            warnings.warn("the NVIDIA driver was updated and this machine not restarted since; "
+                          "restart it to use the GPU. Until then the CPU engines run.", stacklevel=2)
+        return ()
+    try:
+        version = pynvml.nvmlSystemGetCudaDriverVersion()
+        cuda = (version // 1000, version % 1000 // 10)
+        gpus = []
+        for index in range(pynvml.nvmlDeviceGetCount()):
+            handle = pynvml.nvmlDeviceGetHandleByIndex(index)
+            gpus.append(GPU(
+                name=pynvml.nvmlDeviceGetName(handle),
+                compute_capability=tuple(pynvml.nvmlDeviceGetCudaComputeCapability(handle)),
+                memory_bytes=pynvml.nvmlDeviceGetMemoryInfo(handle).total,
+                driver=pynvml.nvmlSystemGetDriverVersion(),
+                cuda=cuda,
+                uuid=pynvml.nvmlDeviceGetUUID(handle),
+            ))
+        return tuple(gpus)
+    except pynvml.NVMLError:
+        return ()
+    finally:
+        pynvml.nvmlShutdown()
+
+
+def gpu() -> GPU | None:
+    """The GPU that kernels run on (the first that ``CUDA_VISIBLE_DEVICES`` leaves visible), or None."""
+    if forced_cpu():
+        return None
+    gpus = _nvml_gpus()
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if visible is None:
+        return gpus[0] if gpus else None
+    first = visible.split(",")[0].strip()
+    if first.isdigit():
+        return gpus[int(first)] if int(first) < len(gpus) else None
+    if first.startswith("MIG-"):  # a slice of a GPU: NVML describes the whole one
+        return gpus[0] if gpus else None
+    # A UUID may be given by any unambiguous beginning; an empty string or -1 hides every GPU.
+    return next((g for g in gpus if first and g.uuid.startswith(first)), None)
+
+
+def forced_cpu() -> bool:
+    """Whether ``CUDA_COURSE_CPU`` asks for the CPU engines on a machine that may have a GPU."""
+    return os.environ.get(FORCE_CPU, "0") not in ("", "0")
+
+
+@functools.cache
+def has_gpu() -> bool:
+    """Whether kernels run on a GPU in this process. The answer never changes once asked."""
+    return gpu() is not None
+
+
+def pick(*, gpu, cpu):
+    """One of two values: `gpu` where kernels run on a GPU, `cpu` (usually a smaller size) where they do not."""
+    return gpu if has_gpu() else cpu
+
+
+def choose_engine() -> None:
+    """Point Numba and Triton at the GPU or at the CPU engines. Called once, when ``utils`` is imported."""
+    if has_gpu():
+        # NVML counts GPUs in PCI order; CUDA's own default order would make "GPU 0" two different cards.
+        os.environ.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")
+        # A lesson's first kernels are small on purpose; Numba would say each time that they do not fill the GPU.
+        os.environ.setdefault("NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS", "0")
+        return
+    late = [name for name in ("numba.cuda", "triton") if name in sys.modules]
+    if late:
+        warnings.warn(f"{' and '.join(late)} was imported before utils, so it is not on the CPU engine: restart "
+                      "the kernel (Kernel > Restart) and run the set-up cell first.", stacklevel=3)
+        return
+    from utils.cpu import numba_cuda, triton
+
+    numba_cuda.install()
+    triton.install()

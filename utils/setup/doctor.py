@@ -1,0 +1,101 @@
+"""Find what is wrong with the set-up of this machine: ``make doctor``, or ``doctor()`` in a notebook.
+
+`utils.setup.survey` looks, `utils.setup.checks` judges, and here the findings are put together and shown.
+"""
+
+import html
+import sys
+from dataclasses import dataclass
+
+from utils.setup.checks import CHECKS, NOT_HERE, NOTE, OK, PROBLEM
+from utils.setup.survey import Facts, look
+
+MARKS = {OK: "✓", PROBLEM: "✗", NOTE: "!", NOT_HERE: "·"}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one check found. why and cure are there for problems and notes."""
+
+    check: str
+    state: str
+    found: str
+    why: str = ""
+    cure: str = ""
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """All findings. Shown as the checks that apply, and for each problem or note why it matters and the cure."""
+
+    findings: tuple[Finding, ...]
+
+    @property
+    def problems(self) -> list[Finding]:
+        return [f for f in self.findings if f.state == PROBLEM]
+
+    @property
+    def notes(self) -> list[Finding]:
+        return [f for f in self.findings if f.state == NOTE]
+
+    def summary(self) -> str:
+        """The last line: how many problems, or that there are none."""
+        apart = [f.check for f in self.findings if f.state == NOT_HERE]
+        rest = f" {len(apart)} of {len(self.findings)} checks do not apply to this machine." if apart else ""
+        if self.problems:
+            many = len(self.problems) > 1
+            return (f"{len(self.problems)} problems: begin with the first." if many else "One problem.") + rest
+        return f"No problem found.{rest}"
+
+    def __repr__(self):
+        lines = [f"{MARKS[f.state]} {f.check:19} {f.found}" for f in self.findings if f.state != NOT_HERE]
+        for f in (*self.problems, *self.notes):
+            lines += ["", f"{MARKS[f.state]} {f.check}: {f.found}", f"  why:  {f.why}", f"  cure: {f.cure}"]
+        return "\n".join([*lines, "", self.summary()])
+
+    def _repr_html_(self):
+        rows = [
+            f"<tr><td>{MARKS[f.state]}</td><td style='text-align:left'>{f.check}</td>"
+            f"<td style='text-align:left'>{html.escape(f.found)}</td></tr>"
+            for f in self.findings
+            if f.state != NOT_HERE
+        ]
+        more = [
+            f"<p>{MARKS[f.state]} <b>{f.check}: {html.escape(f.found)}</b><br>{html.escape(f.why)}<br>"
+            f"<b>Cure:</b> {html.escape(f.cure)}</p>"
+            for f in (*self.problems, *self.notes)
+        ]
+        return f"{''.join(more)}<table>{''.join(rows)}</table><p>{self.summary()}</p>"
+
+
+def examine(facts: Facts) -> Diagnosis:
+    """Judge these facts."""
+    return Diagnosis(tuple(Finding(name, *check(facts)) for name, check in CHECKS.items()))
+
+
+def doctor() -> Diagnosis:
+    """Look at this machine and say what is wrong with its set-up, why, and the cure."""
+    return examine(look())
+
+
+def main() -> int:
+    """``python -m utils.setup.doctor``: print everything; the exit status is 1 when there is a problem."""
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    console, diagnosis = Console(highlight=False), doctor()
+    colours = {OK: "green", PROBLEM: "bold red", NOTE: "yellow", NOT_HERE: "dim"}
+    table = Table("", "check", "found", box=None, pad_edge=False)
+    for f in diagnosis.findings:
+        table.add_row(MARKS[f.state], f.check, escape(f.found), style=colours[f.state] if f.state != OK else None)
+    console.print(table)
+    for f in (*diagnosis.problems, *diagnosis.notes):
+        console.print(f"\n[{colours[f.state]}]{MARKS[f.state]} {f.check}[/]:", end=" ")
+        console.print(f"{f.found}\n  why:  {f.why}\n  cure: {f.cure}", markup=False, soft_wrap=True)
+    console.print(f"\n{diagnosis.summary()}", markup=False)
+    return 1 if diagnosis.problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,318 @@
+"""A kernel's PTX and SASS beside its source, each instruction in the colour of the line it came from.
+
+    machine_code.nvcc("build/vector_add.cu", "vector_add")
+    machine_code.numba(vector_add, "void(float32[::1], float32[::1], float32[::1])")
+    machine_code.triton("build/vector_add.py", "vector_add", out="*fp32", a="*fp32", b="*fp32", n="i32", BLOCK=512)
+
+No GPU is needed: the compilers write machine code for this machine's GPU, or for sm_90 where there is none. Which
+line an instruction came from is what the compiler itself wrote down (its line table). Where a compiler is missing,
+the listing recorded in ``assets/listings`` is shown, says so, and says how to get the compiler.
+"""
+
+import ast
+import functools
+import html
+import inspect
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import textwrap
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from utils.engine import gpu
+from utils.files import ASSETS
+from utils.plots import BLOCK_COLOURS
+from utils.tools import nvcc as nvcc_tools
+from utils.tools import process
+
+RECORDED = ASSETS / "listings"
+CHILD = Path(__file__).with_name("compile_kernel.py")
+GET = {
+    "nvcc": "nvcc is missing: pip install 'cuda-toolkit[nvcc,cudart,cccl]==13.0.*'",
+    "numba": "Numba's compiler library is missing: pip install 'cuda-toolkit[nvvm,nvrtc]==13.0.*'",
+    "triton": "Triton is missing (it exists for Linux): pip install triton",
+}
+
+
+class Missing(RuntimeError):
+    """A compiler is not on this machine and no listing is recorded; the text says how to get it."""
+
+
+@dataclass(frozen=True)
+class MachineCode:
+    """Source, PTX and SASS of one kernel.
+
+    Each is a list of (source line or None, text); the line counts from the file's or cell's first. `made` says by
+    which compiler for which architecture, `note` (or "") what the reader must know about it.
+    """
+
+    name: str
+    made: str
+    source: list
+    ptx: list
+    sass: list
+    note: str = ""
+
+    def count(self, instruction: str, kind: str = "ptx") -> int:
+        """How many instructions of a kind ("ptx" or "sass") begin with `instruction`, a predicate before it aside."""
+        return len(self.find(instruction, kind))
+
+    def find(self, instruction: str, kind: str = "ptx") -> list[str]:
+        """The instructions that `count` counts."""
+        found = [re.sub(r"^@!?%?\w+\s+", "", text) for _, text in getattr(self, kind)]
+        return [text for text in found if text.startswith(instruction)]
+
+    def __repr__(self):
+        parts = [f"// {self.name}, {self.made}", *([f"// {self.note}"] if self.note else [])]
+        for title in ("ptx", "sass"):
+            parts += [f"// {title.upper()}", *(text for _, text in getattr(self, title))]
+        return "\n".join(parts)
+
+    def _repr_html_(self):
+        return self.html()
+
+    def html(self, columns=("source", "ptx", "sass"), size: str = "10.5px") -> str:
+        """The columns side by side as HTML. size: of the letters, as CSS has it."""
+        used = list(dict.fromkeys(line for line, _ in [*self.ptx, *self.sass] if line))
+        colours = {line: BLOCK_COLOURS[n % len(BLOCK_COLOURS)] for n, line in enumerate(sorted(used))}
+        titles = {"source": "source", "ptx": f"PTX, {len(self.ptx)} lines", "sass": f"SASS, {len(self.sass)} instructions"}
+        cells = "".join(
+            f'<td style="vertical-align:top;text-align:left;padding:2px 4px"><b>{titles[column]}</b>'
+            f"{_coloured(getattr(self, column), colours, size, wrap=column == 'source')}</td>" for column in columns)
+        note = f" · {self.note}" if self.note else ""
+        return (f'<div style="font-size:12px">{html.escape(self.name + ", " + self.made + note)}</div>'
+                f'<table style="border-collapse:collapse"><tr>{cells}</tr></table>')
+
+
+def _coloured(lines, colours, size, wrap) -> str:
+    """Lines as blocks of one colour, as the source line they belong to has it."""
+    space = "white-space:pre-wrap;max-width:27em" if wrap else "white-space:pre"
+    style = f"font-size:{size};line-height:1.2;margin:0;color:#222;{space};font-family:monospace"
+    rows = "".join(
+        f'<div style="background:{colours.get(line, "#ffffff")};padding:0 4px">{html.escape(text) or "&nbsp;"}</div>'
+        for line, text in lines)
+    return f'<div style="{style}">{rows}</div>'
+
+
+# ---- the three compilers ------------------------------------------------------------------------------------------
+
+
+def nvcc(path: str | Path, kernel: str) -> MachineCode:
+    """What nvcc makes of one kernel of a .cu file.
+
+    Raises utils.tools.nvcc.NvccError for a source that does not compile, LookupError when it has no such kernel, Missing.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise nvcc_tools.NvccError(f"{path} does not exist: run the cell that writes it")
+    text = path.read_text()
+    if not nvcc_tools.find_nvcc() or not _nvdisasm():
+        return _recorded("nvcc", kernel, _c_kernel(text, kernel))
+    with tempfile.TemporaryDirectory() as folder:
+        made = {}
+        for kind in ("ptx", "cubin"):
+            output = Path(folder) / f"out.{kind}"
+            request = nvcc_tools.Request(path, [f"-{kind}", "-lineinfo"], output)
+            done = process.run(nvcc_tools.nvcc_command(request, output), timeout=120)
+            if done.returncode:
+                raise nvcc_tools.compile_error(path, done.output)
+            made[kind] = output
+        return _taken_apart(kernel, f"nvcc {nvcc_tools.nvcc_version()}, {_arch()}", _c_kernel(text, kernel),
+                            made["ptx"].read_text(), made["cubin"], path.name)
+
+
+def numba(kernel, signature: str) -> MachineCode:
+    """What Numba makes of a ``@cuda.jit`` kernel for arguments of these types.
+
+    signature: such as ``"void(float32[::1], int32)"``; ``[::1]`` is a contiguous array. The kernel may use numpy as
+    np, math and numba's types, nothing else from around it. Raises ValueError with Numba's message, or Missing.
+    """
+    lines, _ = inspect.getsourcelines(kernel.py_func)
+    text = textwrap.dedent("".join(lines))
+    shown = list(enumerate(text.splitlines(), 1))
+    return _in_python("numba", kernel.py_func.__name__, text, shown, {"signature": signature})
+
+
+def triton(path: str | Path, kernel: str, **arguments) -> MachineCode:
+    """What Triton makes of a ``@triton.jit`` kernel in a Python file, for arguments of these types.
+
+    arguments: for each a type ("*fp32", "i32"), or the value of a tl.constexpr. Pointers and sizes count as divisible
+    by 16, which a launch with ordinary tensors also finds them to be. Raises ValueError with Triton's message,
+    LookupError when the file has no such kernel, or Missing.
+    """
+    text = Path(path).read_text()
+    found = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef) and node.name == kernel]
+    if not found:
+        raise LookupError(f"{path} has no kernel named {kernel}")
+    first = min([found[0].lineno, *(d.lineno for d in found[0].decorator_list)])
+    shown = list(enumerate(text.splitlines(), 1))[first - 1:found[0].end_lineno]
+    return _in_python("triton", kernel, text, shown, {"arguments": arguments})
+
+
+def _in_python(compiler, name, text, shown, request) -> MachineCode:
+    """Compile in a process of its own, because in this one Numba and Triton may be on the CPU engines."""
+    result = _compile_in_child(compiler, text, name, json.dumps(request), _arch())
+    return MachineCode(name, source=shown, **result) if result else _recorded(compiler, name, shown)
+
+
+@functools.lru_cache(maxsize=32)
+def _compile_in_child(compiler, source, name, request, arch):
+    with tempfile.TemporaryDirectory() as folder:
+        folder = Path(folder)
+        (folder / "learners_kernel.py").write_text(source)
+        (folder / "request.json").write_text(json.dumps(
+            {**json.loads(request), "compiler": compiler, "name": name, "cc": int(re.sub(r"\D", "", arch))}))
+        environment = {**os.environ, "TRITON_CACHE_DIR": str(folder / "cache"), "TRITON_INTERPRET": "0"}
+        # As a file and without this folder on the path: whoever imports utils gets the CPU engines.
+        done = process.run([sys.executable, "-P", str(CHILD), str(folder)], timeout=120, env=environment)
+        answer = folder / "answer.json"
+        if not answer.exists():
+            raise ValueError(f"{name} was not compiled: {done.output.strip()[-1500:]}")
+        answer = json.loads(answer.read_text())
+        if "missing" in answer or not _nvdisasm():
+            return None
+        if "error" in answer:
+            raise ValueError(f"{compiler} does not compile {name}: {answer['error']}")
+        cubin = folder / "out.cubin"
+        if not cubin.exists() and not _assemble(folder / "out.ptx", cubin, arch):
+            return None
+        code = _taken_apart(name, f"{answer['made']}, {arch}", [], (folder / "out.ptx").read_text(), cubin,
+                            "learners_kernel.py")
+        return {"made": code.made, "ptx": code.ptx, "sass": code.sass}
+
+
+def _assemble(ptx: Path, cubin: Path, arch: str) -> bool:
+    """PTX to machine code with the toolkit's or Triton's assembler; False where none can read this PTX."""
+    assemblers = [shutil.which("ptxas"), _beside_nvcc("ptxas"), _of_triton("ptxas")]
+    for ptxas in filter(None, assemblers):
+        done = process.run([ptxas, f"-arch={arch}", "-lineinfo", str(ptx), "-o", str(cubin)], timeout=60)
+        if done.returncode == 0:
+            return True
+    if nvcc_tools.find_nvcc():
+        command = [nvcc_tools.find_nvcc(), "-cubin", f"-arch={arch}", "-lineinfo", str(ptx), "-o", str(cubin)]
+        return process.run(command, timeout=60).returncode == 0
+    return False
+
+
+def _beside_nvcc(tool):
+    nvcc_path = nvcc_tools.find_nvcc()
+    beside = Path(nvcc_path).resolve().with_name(tool) if nvcc_path else None
+    return str(beside) if beside and beside.exists() else None
+
+
+def _of_triton(tool):
+    import importlib.util
+
+    found = importlib.util.find_spec("triton")
+    path = Path(found.origin).parent / "backends" / "nvidia" / "bin" / tool if found and found.origin else None
+    return str(path) if path and path.exists() else None
+
+
+def _nvdisasm():
+    return shutil.which("nvdisasm") or _beside_nvcc("nvdisasm") or _of_triton("nvdisasm")
+
+
+def _arch() -> str:
+    return gpu().arch if gpu() else "sm_90"
+
+
+# ---- taking listings apart ----------------------------------------------------------------------------------------
+
+
+def _taken_apart(kernel, made, source, ptx, cubin, file) -> MachineCode:
+    done = subprocess.run([_nvdisasm(), "-g", "-c", str(cubin)], capture_output=True, text=True, timeout=60)
+    code = MachineCode(kernel, made, source, parse_ptx(ptx, kernel, file), parse_sass(done.stdout, kernel, file))
+    if not code.ptx or not code.sass:
+        raise LookupError(f"there is no kernel named {kernel} in what was compiled"
+                          + (f"; nvdisasm says: {done.stderr.strip()}" if done.stderr.strip() else ""))
+    return code
+
+
+def _c_kernel(text: str, kernel: str) -> list:
+    """(line, text) of a kernel in CUDA C: from its __global__ to the closing brace in the first column."""
+    lines = text.splitlines()
+    start = next((n for n, line in enumerate(lines) if "__global__" in line and re.search(rf"\b{kernel}\b", line)), 0)
+    end = next((n for n in range(start, len(lines)) if lines[n].startswith("}")), len(lines) - 1)
+    return [(n + 1, lines[n]) for n in range(start, end + 1)]
+
+
+def _is_named(symbol: str, kernel: str) -> bool:
+    """Whether a symbol is this kernel's: plain, as C++ mangles it (_Z10vector_addPf) or as Numba does (_ZN8…10vector_addB…)."""
+    return symbol == kernel or re.match(rf"_Z(N\d+\w*?)?{len(kernel)}{kernel}", symbol) is not None
+
+
+def parse_ptx(text: str, kernel: str, file: str) -> list:
+    """(source line or None, text) for each line of a kernel's PTX, without directives that only debuggers read."""
+    numbers = {n for n, name in re.findall(r'^\s*\.file\s+(\d+)\s+"([^"]*)"', text, flags=re.M) if Path(name).name == file}
+    for entry in re.split(r"(?=^[ \t]*(?:\.visible|\.weak)\s+\.entry\s)", text, flags=re.M)[1:]:
+        symbol = re.match(r"\s*\S+\s+\.entry\s+([\w$]+)", entry).group(1)
+        if not _is_named(symbol, kernel):
+            continue
+        body = entry[:entry.index("\n}")].replace(symbol + "_param", "param")
+        return _ptx_lines(body, numbers)
+    return []
+
+
+def _ptx_lines(body, numbers):
+    lines, current, started = [], None, False
+    for line in body.splitlines():
+        line = re.sub(r"\s*//.*", "", line).strip()
+        place = re.match(r"\.loc\s+(\d+)\s+(\d+)", line)
+        if place:
+            outer = re.search(r"inlined_at\s+(\d+)\s+(\d+)", line)
+            where = place if place.group(1) in numbers or not outer else outer
+            current = int(where.group(2)) if where.group(1) in numbers else None
+        elif line == "{":
+            started = True
+        elif started and line and not line.startswith((".reg", ".pragma", ".file", "$L__tmp", "$L__func", "{", "}")):
+            lines.append((current, " ".join(line.rstrip(";").split())))
+    return lines
+
+
+def parse_sass(text: str, kernel: str, file: str) -> list:
+    """(source line or None, text) for each instruction of a kernel in what ``nvdisasm -g -c`` prints."""
+    for section in text.split("//--------------------- .text.")[1:]:
+        if not _is_named(section.split()[0], kernel):
+            continue
+        lines, current = [], None
+        for line in section.splitlines():
+            places = re.findall(r'"([^"]*)", line (\d+)', line) if "//## File" in line else None
+            instruction = re.match(r"\s*/\*[0-9a-f]{4,}\*/\s+(.*?)\s*;", line)
+            if places:
+                current = next((int(n) for name, n in places if Path(name).name == file), None)
+            elif instruction:
+                lines.append((current, " ".join(instruction.group(1).split())))
+        while lines and re.match(r"NOP|BRA `\(\.L_x_\d+\)$", lines[-1][1]):  # padding and a jump to itself: never run
+            lines.pop()
+        return lines
+    return []
+
+
+# ---- recorded listings --------------------------------------------------------------------------------------------
+
+
+def _path(compiler, kernel):
+    return RECORDED / f"{kernel}.{compiler}.json"
+
+
+def _recorded(compiler, kernel, source) -> MachineCode:
+    path = _path(compiler, kernel)
+    if not path.exists():
+        raise Missing(f"{GET[compiler]}; no listing of {kernel} is recorded")
+    content = json.loads(path.read_text(encoding="utf-8"))
+    same = [text for _, text in content["source"]] == [text for _, text in source]
+    note = f"{GET[compiler]}; shown is a listing recorded with {content['made']}"
+    return MachineCode(**{**content, "note": note + ("" if same else ", of the kernel as the chapter has it, not as it is now")})
+
+
+def record(code: MachineCode, compiler: str) -> Path:
+    """Keep a listing in ``assets/listings``, for machines without the compiler."""
+    path = _path(compiler, code.name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(asdict(code), indent=0, ensure_ascii=False) + "\n", encoding="utf-8")
+    return path

@@ -1,0 +1,371 @@
+"""NVIDIA's tools from a notebook: Nsight Systems, Nsight Compute, compute-sanitizer, cuda-gdb, nvidia-smi.
+
+Each function runs the tool on a program where there is a GPU and the tool, and returns a `Report`. While the recording
+command runs (`make record`), the report is also kept in ``assets/reports``. Elsewhere the recorded report is shown,
+with its GPU and date; where none is recorded, the report says in one line what is missing and how to get it.
+"""
+
+import csv
+import functools
+import io
+import json
+import os
+import re
+import shlex
+import shutil
+import sysconfig
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from utils import engine, results
+from utils.files import ASSETS
+from utils.plots import ACCENT, BLOCK_COLOURS, INK, figure
+from utils.tools import process
+
+FOLDER = ASSETS / "reports"
+SECONDS = 120
+LARGEST = 60_000  # characters of one recorded report
+
+_TOOLKIT = "it comes with the CUDA toolkit, https://developer.nvidia.com/cuda-downloads"
+GET = {
+    "nsys": f"{_TOOLKIT}, and alone: https://developer.nvidia.com/nsight-systems",
+    "ncu": f"{_TOOLKIT}, and alone: https://developer.nvidia.com/nsight-compute",
+    "compute-sanitizer": "pip install 'cuda-toolkit[sanitizer]==13.0.*'",
+    "cuda-gdb": _TOOLKIT,
+    "nvidia-smi": "it comes with the NVIDIA driver",
+}
+COUNTERS = ("the driver lets only administrators read the GPU's counters; on a machine of your own see "
+            "https://developer.nvidia.com/ERR_NVGPUCTRPERM")
+
+#: Nsight Compute's counters that answer "which of the three limits?", and what this course calls them.
+METRICS = {
+    "gpu__time_duration.sum": "time",
+    "dram__bytes.sum": "bytes from and to memory",
+    "dram__throughput.avg.pct_of_peak_sustained_elapsed": "memory throughput",
+    "sm__throughput.avg.pct_of_peak_sustained_elapsed": "SM throughput",
+    "sm__warps_active.avg.pct_of_peak_sustained_active": "achieved occupancy",
+    "smsp__inst_executed.sum": "warp instructions",
+    "l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_ld.ratio": "sectors a load request",
+    "launch__registers_per_thread": "registers a thread",
+}
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a tool said, or why it said nothing (`text` is then empty and `note` has the line).
+
+    gpu, date, command: where, when and how it was made. recorded: whether it was made elsewhere.
+    """
+
+    tool: str
+    text: str = ""
+    note: str = ""
+    gpu: str = ""
+    date: str = ""
+    command: str = ""
+    recorded: bool = False
+
+    def __bool__(self):
+        return bool(self.text)
+
+    def __repr__(self):
+        return "\n".join(part for part in (self.heading(), self.text) if part)
+
+    def heading(self) -> str:
+        """One line: what is missing, or the command, and for a recorded report its GPU and date."""
+        where = f"recorded on {self.gpu}, {self.date[:10]}: " if self.recorded else ""
+        return " · ".join(part for part in (self.note, f"{where}$ {self.command}" if self.text else "") if part)
+
+
+@dataclass(frozen=True, repr=False)
+class Table(Report):
+    """A report in CSV, shown as a table. `rows` holds a dict for each line."""
+
+    @functools.cached_property
+    def rows(self) -> list[dict]:
+        return parse_csv(self.text)
+
+    def __repr__(self):
+        if not self.text:
+            return self.heading()
+        names = list(self.rows[0]) if self.rows else []
+        lines = [names, *([_shown(row[name]) for name in names] for row in self.rows)]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        aligned = ("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
+        return "\n".join([self.heading(), *aligned])
+
+    def select(self, *names: str, rename: dict | None = None) -> "Table":
+        """The same report with some of its columns."""
+        kept = [{(rename or {}).get(n, n): row.get(n, "") for n in names} for row in self.rows]
+        return Table(self.tool, _to_csv(kept), self.note, self.gpu, self.date, self.command, self.recorded)
+
+
+def find(tool: str) -> str | None:
+    """Path of a tool: on the PATH, in CUDA_HOME, in the usual folders, or from pip's packages; None if there is none."""
+    found = shutil.which(tool)
+    if found:
+        return found
+    folders = [Path(os.environ[name]) / "bin" for name in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(name)]
+    folders += [Path("/usr/local/cuda/bin"), Path(sysconfig.get_paths()["purelib"]) / "nvidia" / "cu13" / "bin"]
+    folders += sorted(Path("/opt/nvidia").glob("nsight-compute/*"), reverse=True)
+    folders += sorted(Path("/opt/nvidia").glob("nsight-systems/*/bin"), reverse=True)
+    return next((str(folder / tool) for folder in folders if (folder / tool).is_file()), None)
+
+
+def absent(tool: str) -> str:
+    """Why a tool cannot be used here, in one line; empty where it can."""
+    if not find(tool):
+        return f"{tool} is not on this machine ({GET[tool]})" + ("" if engine.has_gpu() else ", and there is no GPU")
+    return "" if engine.has_gpu() else f"there is no GPU here for {tool} to look at"
+
+
+# ---- the tools ----------------------------------------------------------------------------------------------------
+
+
+def nsys(command: Sequence[str], name: str, report: str = "cuda_gpu_kern_sum") -> Table:
+    """Nsight Systems: what ran when, on host and GPU. One of its `nsys stats` reports about a run of `command`.
+
+    name: of the recorded report. report: cuda_gpu_kern_sum (kernels), cuda_gpu_mem_time_sum (copies), cuda_api_sum
+    (calls of the host), nvtx_pushpop_sum (your ranges), cuda_gpu_trace (each kernel and copy with its start).
+    """
+    def run():
+        profile = _profiled(tuple(command))
+        return _run("nsys", ["stats", "--force-export=true", "--quiet", "--format", "csv", "--report", report, profile])
+
+    shown = f"nsys profile --trace=cuda,nvtx {_words(command)}; nsys stats --report {report}"
+    return _report(Table, "nsys", f"{name}.{report}.csv", shown, run, clean=csv_part)
+
+
+@functools.cache
+def _profiled(command: tuple[str, ...]) -> str:
+    """The .nsys-rep of a run of this command; it runs once a session."""
+    output = Path("build").resolve() / f"nsys-{abs(hash(command)):x}"
+    _run("nsys", ["profile", "--trace=cuda,nvtx", "--force-overwrite=true", "--output", str(output), *command])
+    return f"{output}.nsys-rep"
+
+
+def ncu(command: Sequence[str], name: str, metrics: dict[str, str] = METRICS, kernels: str = "") -> Table:
+    """Nsight Compute: the counters of each kernel that `command` launches, a row a kernel.
+
+    metrics: ncu's name -> column. kernels: a regular expression; only kernels whose name it matches. Every kernel is
+    run again and again until all counters are read, so a program takes much longer than it does alone.
+    """
+    arguments = ["--csv", "--page", "raw", "--metrics", ",".join(metrics)]
+    if kernels:
+        arguments += ["--kernel-name", f"regex:{kernels}"]
+
+    def run():
+        return _run("ncu", [*arguments, *command])
+
+    def clean(text):
+        return _to_csv([by_kernel(row, metrics) for row in parse_csv(csv_part(text)) if row.get("Kernel Name")])
+
+    return _report(Table, "ncu", f"{name}.ncu.csv", f"ncu --csv --page raw --metrics … {_words(command)}", run, clean=clean)
+
+
+def by_kernel(row: dict, metrics: dict[str, str]) -> dict:
+    """One kernel's line of ncu's raw page, with its units in the cells and this course's names."""
+    kernel = re.sub(r"\(.*", "", row["Kernel Name"])
+    sizes = {name: row.get(f"{name.title()} Size", "").replace(" ", "") for name in ("grid", "block")}
+    return {"kernel": kernel, **sizes, **{column: row[m] for m, column in metrics.items() if m in row}}
+
+
+def sanitizer(tool: str, command: Sequence[str], name: str) -> Report:
+    """compute-sanitizer with one of its tools: memcheck, racecheck, initcheck or synccheck.
+
+    Build the program with ``-lineinfo``, so that the report names source lines.
+    """
+    def run():
+        return _run("compute-sanitizer", ["--tool", tool, *command], may_fail=True)
+
+    return _report(Report, "compute-sanitizer", f"{name}.{tool}.txt", f"compute-sanitizer --tool {tool} {_words(command)}", run,
+                   clean=essence)
+
+
+def cuda_gdb(script: str | Path, program: str, name: str) -> Report:
+    """cuda-gdb with its commands from a file. Build the program with ``-g -G``."""
+    def run():
+        return _run("cuda-gdb", ["-nx", "-q", "-batch", "-x", str(script), program], may_fail=True)
+
+    return _report(Report, "cuda-gdb", f"{name}.cuda-gdb.txt", f"cuda-gdb -batch -x {script} {program}", run, clean=on_device)
+
+
+def nvidia_smi(*arguments: str, name: str) -> Report:
+    """nvidia-smi with these arguments."""
+    return _report(Report, "nvidia-smi", f"{name}.txt", f"nvidia-smi {_words(arguments)}",
+                   lambda: _run("nvidia-smi", list(arguments)))
+
+
+class ToolFailed(RuntimeError):
+    """A tool was there and said why it could not do its work."""
+
+
+def _run(tool, arguments, may_fail=False) -> str:
+    done = process.run([find(tool), *arguments], timeout=SECONDS)
+    if "ERR_NVGPUCTRPERM" in done.output:
+        raise ToolFailed(f"{tool} was refused: {COUNTERS}")
+    if done.returncode and not may_fail:
+        raise ToolFailed(f"{tool} failed ({process.exit_reason(done.returncode)}): {done.output.strip()[-600:]}")
+    return done.output
+
+
+def _words(command) -> str:
+    return shlex.join(Path(word).name if Path(word).is_absolute() else word for word in command)
+
+
+# ---- reports, recorded and read -----------------------------------------------------------------------------------
+
+
+def _report(kind, tool, file, command, run, clean=str.strip) -> Report:
+    why = absent(tool)
+    if not why:
+        try:
+            text = _without_folders(clean(run()))
+        except (ToolFailed, process.Timeout) as error:
+            why = str(error)
+        else:
+            report = kind(tool, text, "", engine.gpu().name, results.now(), command)
+            if os.environ.get(results.RECORD):
+                save(report, file)
+            return report
+    return load(kind, tool, file, why)
+
+
+def load(kind, tool: str, file: str, why: str) -> Report:
+    """The recorded report, with `why` it is shown; where none is recorded, a report that is only a note."""
+    path = FOLDER / file
+    if not path.exists():
+        return kind(tool, note=f"{why}; no report is recorded yet (`make record` on a GPU machine records one)")
+    first, _, text = path.read_text(encoding="utf-8").partition("\n")
+    made = json.loads(first)
+    return kind(tool, text.rstrip("\n"), why, made["gpu"], made["date"], made["command"], recorded=True)
+
+
+def save(report: Report, file: str) -> Path:
+    """Keep a report in assets/reports: a line of JSON (gpu, driver, date, versions, command), then what the tool said."""
+    made = {"gpu": report.gpu, "driver": engine.gpu().driver, "date": report.date, "command": report.command,
+            "versions": {**results.versions(), **_version_of(report.tool)}}
+    text = report.text
+    if len(text) > LARGEST:
+        text = text[:LARGEST].rpartition("\n")[0] + "\n[cut]"
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    path = FOLDER / file
+    path.write_text(json.dumps(made) + "\n" + text + "\n", encoding="utf-8")
+    return path
+
+
+def _version_of(tool) -> dict[str, str]:
+    try:
+        said = process.run([find(tool), "--version"], timeout=20).output
+    except (OSError, process.Timeout):
+        return {}
+    found = re.search(r"\d+\.\d+(\.\d+)*", said)
+    return {tool: found.group()} if found else {}
+
+
+def _without_folders(text: str) -> str:
+    """No folder of this machine: /srv/me/course/chapters/build/x.cu becomes build/x.cu, and a table keeps its columns where
+    the Python interpreter loses its folder."""
+    text = re.sub(r"(?<![\w.:/])/[\w./+-]*?/(?=build/)", "", text)  # nor a part of an address
+    return re.sub(r"(?<![\w.])/[\w./+-]*/bin/(python[\d.]*)", lambda found: found[1].ljust(len(found[0])), text)
+
+
+def on_device(text: str) -> str:
+    """cuda-gdb's answers without what it says about threads and libraries of the host."""
+    host = re.compile(r"\[(New|Thread|Detaching)\b|Using host libthread_db")
+    return "\n".join(line for line in text.strip().splitlines() if not host.match(line))
+
+
+def essence(text: str) -> str:
+    """compute-sanitizer's findings without backtraces of the host; the same finding of other threads is only counted."""
+    findings = []  # each a line that is not indented, and the indented ones under it
+    for line in text.splitlines():
+        if re.match(r"=+\s+(Saved host backtrace|Host Frame|Device Frame)|=+\s*$", line):
+            continue
+        if line.startswith("=========  ") and findings:
+            findings[-1].append(line)
+        else:
+            findings.append([line])
+    alike = {}
+    for finding in findings:
+        alike.setdefault(re.sub(r"\(\d+,\d+,\d+\)|0x[0-9a-f]+|\d+ bytes after", "", "\n".join(finding)), []).append(finding)
+    lines = []
+    for same in alike.values():
+        lines += same[0] + ([f"=========     (and {len(same) - 1} more like this)"] if len(same) > 1 else [])
+    return "\n".join(lines)
+
+
+def csv_part(text: str) -> str:
+    """The CSV in what a tool printed: from its header line on, without the tool's own lines (==PROF==, Processing …)."""
+    lines = text.splitlines()
+    start = next((n for n, line in enumerate(lines) if re.match(r'("ID",|"?(Time \(%\)|Start \(ns\))"?,)', line)), None)
+    if start is None:
+        return ""
+    width = len(next(csv.reader([lines[start]])))
+    return "\n".join(line for line in lines[start:] if line and len(next(csv.reader([line]))) == width)
+
+
+def parse_csv(text: str) -> list[dict]:
+    """Rows of a CSV text. ncu's second line holds units: they are put behind the numbers of each row."""
+    rows = list(csv.DictReader(io.StringIO(text)))
+    if rows and rows[0].get("ID") == "" and not rows[0].get("Kernel Name"):
+        units, rows = rows[0], rows[1:]
+        rows = [{name: f"{value} {units[name]}".strip() for name, value in row.items()} for row in rows]
+    return rows
+
+
+def _to_csv(rows: list[dict]) -> str:
+    if not rows:
+        return ""
+    out = io.StringIO()
+    writer = csv.DictWriter(out, rows[0], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return out.getvalue().rstrip("\n")
+
+
+def number(cell: str) -> float:
+    """The number of a cell: "1,234.5 ns" is 1234.5."""
+    return float(cell.split()[0].replace(",", ""))
+
+
+def _shown(cell: str) -> str:
+    """A cell as a table shows it: long names shortened, digits grouped."""
+    if re.fullmatch(r"\d{5,}", cell):
+        return f"{int(cell):,}"
+    return cell if len(cell) <= 48 else cell[:45] + "…"
+
+
+def timeline(table: Table):
+    """A picture of a cuda_gpu_trace report: a bar for each kernel and copy, from its start to its end, a row a name."""
+    rows = table.rows
+    names = list(dict.fromkeys(row["Name"] for row in rows))[:8]
+    begin = min(number(row["Start (ns)"]) for row in rows)
+    fig = figure(8.5, 0.9 + 0.32 * len(names), alt=f"Timeline of the GPU: {len(rows)} kernels and copies in {len(names)} rows")
+    axes = fig.add_subplot()
+    for place, name in enumerate(names):
+        spans = [((number(r["Start (ns)"]) - begin) / 1e3, number(r["Duration (ns)"]) / 1e3) for r in rows if r["Name"] == name]
+        axes.broken_barh(spans, (place - 0.35, 0.7), color=ACCENT)
+    axes.set_yticks(range(len(names)), [name[:40] for name in names], fontsize=8, color=INK)
+    axes.invert_yaxis()
+    axes.set_xlabel("µs since the first one")
+    axes.spines[["top", "right"]].set_visible(False)
+    return fig
+
+
+def bars(table: Table, *columns: str):
+    """A picture of percentages in an ncu report: a group of bars for each kernel."""
+    rows = table.rows
+    fig = figure(7.0, 0.8 + 0.22 * len(rows) * (len(columns) + 1), alt="; ".join(
+        f"{row['kernel']}: " + ", ".join(f"{column} {row[column]}" for column in columns) for row in rows))
+    axes = fig.add_subplot()
+    for n, column in enumerate(columns):
+        places = [k * (len(columns) + 1) + n for k in range(len(rows))]
+        axes.barh(places, [number(row[column]) for row in rows], color=BLOCK_COLOURS[n], label=column)
+    axes.set_yticks([k * (len(columns) + 1) + (len(columns) - 1) / 2 for k in range(len(rows))], [row["kernel"] for row in rows])
+    axes.set(xlim=(0, 100), xlabel="% of what the GPU can do")
+    axes.invert_yaxis()
+    axes.legend(frameon=False, fontsize=8.5)
+    axes.spines[["top", "right"]].set_visible(False)
+    return fig
