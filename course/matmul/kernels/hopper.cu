@@ -96,7 +96,8 @@ __device__ void give_back(Shared& s, int slot) {
         barrier_arrive_at(&s.empty[slot], thread);
 }
 
-// Writes this warp group's 64 x 256 sums as 4 boxes of 64 x 64 through shared memory, two at a time.
+// Writes this warp group's 64 x 256 sums as 4 boxes of 64 x 64 through shared memory, two at a
+// time.
 __device__ void store_boxes(Shared& s, const CUtensorMap* map, const float (&d)[128], int warpgroup,
                             int row, int column) {
     int thread = threadIdx.x % 128;
@@ -155,11 +156,10 @@ __device__ void consume(Shared& s, const CUtensorMap* map_c, bf16* c, int warpgr
         stores_have_arrived();
 }
 
-__global__ __cluster_dims__(CLUSTER)
-    __launch_bounds__(384, 1) void matmul(bf16* c, const __grid_constant__ CUtensorMap map_c,
-                                          const __grid_constant__ CUtensorMap map_a,
-                                          const __grid_constant__ CUtensorMap map_b, int m, int n,
-                                          int k) {
+#define LAUNCHED_AS __cluster_dims__(CLUSTER) __launch_bounds__(384, 1)
+__global__ LAUNCHED_AS void matmul(bf16* c, const __grid_constant__ CUtensorMap map_c,
+                                   const __grid_constant__ CUtensorMap map_a,
+                                   const __grid_constant__ CUtensorMap map_b, int m, int n, int k) {
     extern __shared__ __align__(1024) unsigned char raw[];
     Shared& s = *(Shared*)raw;
     if (threadIdx.x == 0) {

@@ -104,11 +104,11 @@ __device__ void show_to_copy_engine() {
 // A tile for wgmma, swizzled by 128 bytes: where it begins, and how far apart its parts are that
 // are 128 bytes wide (`across`). Addresses and distances count in units of 16 bytes.
 __device__ descriptor tile_for_wgmma(const void* p, int across) {
-    const descriptor GROUP = 8 * 128;  // bytes from one group of 8 rows to the next
+    const descriptor EIGHT_ROWS = 8 * 128;  // bytes from one group of 8 rows to the next
     const descriptor SWIZZLE_128 = 1;
     // In a cluster, the upper bits of a shared address say which block it belongs to: no part here
     descriptor start = shared_address(p) & 0x3ffff;
-    return start / 16 | across / 16 << 16 | GROUP / 16 << 32 | SWIZZLE_128 << 62;
+    return start / 16 | across / 16 << 16 | EIGHT_ROWS / 16 << 32 | SWIZZLE_128 << 62;
 }
 
 #define F4(i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])

@@ -2,7 +2,7 @@
 // STAGES - 1 steps ahead.
 // A (m x k), B (k x n), C (m x n): bfloat16, row-major, sums in float32. n and k are multiples of
 // 8, for 16-byte copies. Grid: (ceil(n / BN), ceil(m / BM)), block: THREADS, dynamic shared
-// memory: STAGES * STAGE_BYTES. A GPU with less of it takes -DBN=128 -DBK=32.
+// memory: STAGES * STAGE numbers. A GPU with less of it takes -DBN=128 -DBK=32.
 #include "mma.cuh"
 
 using number = bf16;
@@ -31,6 +31,7 @@ constexpr int WARPS_ACROSS = BN / WN;
 constexpr int THREADS = 32 * (BM / WM) * WARPS_ACROSS;
 constexpr int PITCH_A = BK + PAD, PITCH_B = BN + PAD;
 constexpr int STAGE = BM * PITCH_A + BK * PITCH_B;  // numbers
+static_assert(PARTS % 2 == 0, "two sets of fragments take turns within a step");
 
 struct Matrix {
     const number* data;

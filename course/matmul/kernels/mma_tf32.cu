@@ -28,6 +28,7 @@ constexpr int THREADS = 32 * (BM / WM) * WARPS_ACROSS;
 constexpr int PITCH_A = BK + 4;  // 8 rows' pieces of 16 bytes lie in different banks
 constexpr int PITCH_B = BN + 8;  // 4 rows of 8 neighbours lie in 32 different banks
 constexpr int STAGE = BM * PITCH_A + BK * PITCH_B;  // numbers
+static_assert(PARTS % 2 == 0, "two sets of fragments take turns within a step");
 
 struct Matrix {
     const number* data;
