@@ -47,7 +47,7 @@ __device__ void wait_for_groups() {
 #ifdef __CUDA_CPU__
 // The rows that the 32 lanes of this warp have named.
 __device__ const bf16** rows_of_warp(const bf16* row) {
-    __shared__ const bf16* rows[32][32];
+    __shared__ const bf16* rows[8][32];  // of at most 8 warps
     __syncwarp();
     rows[threadIdx.x / 32][threadIdx.x % 32] = row;
     __syncwarp();
@@ -102,7 +102,7 @@ __device__ void load_matrices_transposed(unsigned (&r)[4], const void* row) {
 //   d[0], d[1]: row group, columns pair and pair + 1;                 d[2], d[3]: 8 rows further
 __device__ void mma(float (&d)[4], const unsigned (&a)[4], const unsigned* b) {
 #ifdef __CUDA_CPU__
-    __shared__ unsigned held[32][6][32];
+    __shared__ unsigned held[8][6][32];
     unsigned (*of_warp)[32] = held[threadIdx.x / 32];
     int lane = threadIdx.x % 32;
     for (int i = 0; i < 6; ++i)
