@@ -1,3 +1,5 @@
-"""The course as a whole: its list of chapters, exercises with their checkers, and the learner's progress."""
+"""The course as a whole: its list of chapters, exercises with their checkers, and the learner's
+progress.
+"""
 
 import utils  # noqa: F401  decides between GPU and CPU engines before anything here imports Numba

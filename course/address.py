@@ -1,8 +1,10 @@
 """Where the course is published: one place says it, one command writes it everywhere else.
 
-    python -m course.address https://github.com/ada/cuda-course      (or: make address URL=https://github.com/ada/cuda-course)
+    python -m course.address https://github.com/ada/cuda-course      (or: make address
+    URL=https://github.com/ada/cuda-course)
 
-sets the address in `pyproject.toml` and in `README.md`, and gives every notebook its Colab badge and its set-up cell. Without an
+sets the address in `pyproject.toml` and in `README.md`, and gives every notebook its Colab badge
+and its set-up cell. Without an
 address it writes the known one, which also gives a new chapter both cells.
 """
 
@@ -16,7 +18,7 @@ from course.chapters import notebooks
 from utils.files import ROOT
 from utils.setup.colab import notebook_address, repository
 
-BADGE = "open-in-colab"                                    # the cell's id
+BADGE = "open-in-colab"  # the cell's id
 SETUP = """\
 import sys
 if "google.colab" in sys.modules:    # on Colab: get the course; utils then installs what is missing
@@ -36,19 +38,25 @@ def setup_cell():
 
 def badge(path):
     """The Markdown of the badge that opens the notebook in Colab."""
-    return ("[![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)]"
-            f"({notebook_address(path.relative_to(ROOT).as_posix())})")
+    return (
+        "[![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)]"
+        f"({notebook_address(path.relative_to(ROOT).as_posix())})"
+    )
 
 
 def write_notebook(path):
-    """Give a notebook the badge and the set-up cell. Its outputs stay. Returns whether anything changed."""
+    """Give a notebook the badge and the set-up cell. Its outputs stay. Returns whether anything
+    changed.
+    """
     before = path.read_text(encoding="utf-8")
     notebook = nbformat.v4.reads(before)
     for cell in notebook.cells:
         if "setup" in cell.metadata.get("tags", []):
             cell.source = setup_cell()
     cells = [cell for cell in notebook.cells if cell.id != BADGE]
-    cells.insert(1, new_markdown_cell(badge(path), id=BADGE, metadata={"slideshow": {"slide_type": "skip"}}))
+    cells.insert(
+        1, new_markdown_cell(badge(path), id=BADGE, metadata={"slideshow": {"slide_type": "skip"}})
+    )
     notebook.cells = cells
     after = nbformat.v4.writes(notebook) + "\n"
     path.write_text(after, encoding="utf-8")
@@ -56,14 +64,24 @@ def write_notebook(path):
 
 
 def set_address(url):
-    """Write the address into pyproject.toml and, where it stood before, into README.md. ValueError for another host."""
+    """Write the address into pyproject.toml and, where it stood before, into README.md. ValueError
+    for another host.
+    """
     if not re.fullmatch(r"https://github\.com/[\w.-]+/[\w.-]+", url):
-        raise ValueError(f"Colab opens notebooks from GitHub: the address is https://github.com/OWNER/NAME, not {url}")
-    old, new = (address.removeprefix("https://github.com/") for address in (repository(), url.removesuffix(".git")))
+        raise ValueError(
+            f"Colab opens notebooks from GitHub: the address is https://github.com/OWNER/NAME, not {url}"
+        )
+    old, new = (
+        address.removeprefix("https://github.com/")
+        for address in (repository(), url.removesuffix(".git"))
+    )
     for name in ("pyproject.toml", "README.md"):
         path = ROOT / name
         text = path.read_text(encoding="utf-8")
-        path.write_text(re.sub(rf"(github(?:\.com)?/){re.escape(old)}(?![\w.-])", rf"\g<1>{new}", text), encoding="utf-8")
+        path.write_text(
+            re.sub(rf"(github(?:\.com)?/){re.escape(old)}(?![\w.-])", rf"\g<1>{new}", text),
+            encoding="utf-8",
+        )
 
 
 def main(arguments):

@@ -15,7 +15,9 @@ CARD = "border:1px solid #8888;border-radius:6px;padding:8px 12px;line-height:1.
 def chapter_map():
     """The map of all chapters with what is written and what you have done."""
     done = progress.load()
-    on_colab = "google.colab" in sys.modules  # where only an address of the web opens another notebook
+    on_colab = (
+        "google.colab" in sys.modules
+    )  # where only an address of the web opens another notebook
     links = colab.notebook_address("chapters/") if on_colab else "../chapters/"
     return ChapterMap(set(done["exercises"]), set(done["quizzes"]), links)
 
@@ -33,7 +35,8 @@ def questions_of(chapter):
 class ChapterMap:
     """All chapters, for a notebook (cards) or a terminal (text).
 
-    exercises, questions: ids of what is done. links: the way to the chapters from where this is shown.
+    exercises, questions: ids of what is done. links: the way to the chapters from where this is
+        shown.
     """
 
     def __init__(self, exercises, questions, links="../chapters/"):
@@ -74,7 +77,9 @@ class ChapterMap:
         parts = [f"<p><strong>{self.headline()}</strong></p>"]
         for part in dict.fromkeys(chapter.part for chapter in CHAPTERS):
             cards = "".join(self._card(chapter) for chapter in CHAPTERS if chapter.part == part)
-            parts.append(f"<h4 style='margin:14px 0 6px'>{part}</h4><div style='{GRID}'>{cards}</div>")
+            parts.append(
+                f"<h4 style='margin:14px 0 6px'>{part}</h4><div style='{GRID}'>{cards}</div>"
+            )
         return "".join(parts)
 
     def _card(self, chapter):
@@ -85,7 +90,9 @@ class ChapterMap:
             title = f"<a href='{self.links}{chapter.path.name}'>{title}</a>"
         else:
             style += "border-style:dashed;opacity:0.7;"
-        dots = f"<span aria-hidden='true' style='letter-spacing:2px'>{marks}</span> " if marks else ""
+        dots = (
+            f"<span aria-hidden='true' style='letter-spacing:2px'>{marks}</span> " if marks else ""
+        )
         return (
             f"<div style='{style}'><strong>{title}</strong><br>{html.escape(chapter.brings)}<br>"
             f"<small>{chapter.minutes} min · {dots}{words}</small></div>"

@@ -1,4 +1,6 @@
-"""The chapters of the course, in order. Which of them are written is seen from the files, not stated here."""
+"""The chapters of the course, in order. Which of them are written is seen from the files, not
+stated here.
+"""
 
 from dataclasses import dataclass
 
@@ -10,7 +12,9 @@ START = ROOT / "course" / "index.ipynb"
 
 @dataclass(frozen=True)
 class Chapter:
-    """One chapter: the part it belongs to, its file's name, title, minutes, and what it brings in one line."""
+    """One chapter: the part it belongs to, its file's name, title, minutes, and what it brings in
+    one line.
+    """
 
     part: str
     name: str
@@ -25,7 +29,9 @@ class Chapter:
 
     @property
     def key(self):
-        """What stays when the order changes: "ecosystem" for 01_ecosystem. Its modules and ids bear it."""
+        """What stays when the order changes: "ecosystem" for 01_ecosystem. Its modules and ids bear
+        it.
+        """
         return self.name[3:]
 
     @property
@@ -190,5 +196,7 @@ CHAPTERS = (
 
 
 def notebooks():
-    """All notebooks of the course in reading order: the start page, then the chapters that are written."""
+    """All notebooks of the course in reading order: the start page, then the chapters that are
+    written.
+    """
     return [START, *sorted(FOLDER.glob("[0-9][0-9]_*.ipynb"))]

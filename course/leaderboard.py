@@ -1,6 +1,8 @@
-"""The learner's leaderboard of chapter 17: their kernel against ours, timed side by side on their GPU.
+"""The learner's leaderboard of chapter 17: their kernel against ours, timed side by side on their
+GPU.
 
-Kept in the user's own data folder as one JSON line an entry; lines are only ever added. `CUDA_COURSE_LEADERBOARD` names
+Kept in the user's own data folder as one JSON line an entry; lines are only ever added.
+`CUDA_COURSE_LEADERBOARD` names
 another file.
 """
 
@@ -14,7 +16,12 @@ import numpy as np
 from utils import has_gpu
 
 EXERCISE = "beating_pytorch.bn_relu_pool"
-IMAGES, SIDE, CHANNELS, BLOCK = 2048, 28, 32, 256  # what is timed: conv1's outputs of so many digits
+IMAGES, SIDE, CHANNELS, BLOCK = (
+    2048,
+    28,
+    32,
+    256,
+)  # what is timed: conv1's outputs of so many digits
 FIELDS = ("name", "yours_us", "ours_us", "gpu", "date", "source")
 
 
@@ -29,7 +36,9 @@ def file() -> Path:
 
 
 def entries() -> list[dict]:
-    """All entries so far, the fastest first. A line that is not an entry is left out, and stays in the file."""
+    """All entries so far, the fastest first. A line that is not an entry is left out, and stays in
+    the file.
+    """
     try:
         lines = file().read_text(encoding="utf-8").splitlines()
     except FileNotFoundError:
@@ -52,8 +61,11 @@ class Board:
         self.says, self.entries = says, entries()
 
     def __repr__(self):
-        rows = [f"{n:2}. {e['name']:20} {e['yours_us']:8.1f} µs   ours {e['ours_us']:8.1f} µs   "
-                f"{e['ours_us'] / e['yours_us']:5.2f}×   {e['gpu']}, {e['date'][:10]}" for n, e in enumerate(self.entries, 1)]
+        rows = [
+            f"{n:2}. {e['name']:20} {e['yours_us']:8.1f} µs   ours {e['ours_us']:8.1f} µs   "
+            f"{e['ours_us'] / e['yours_us']:5.2f}×   {e['gpu']}, {e['date'][:10]}"
+            for n, e in enumerate(self.entries, 1)
+        ]
         return "\n".join([*filter(None, [self.says]), *(rows or ["Nobody is on the board yet."])])
 
 
@@ -61,22 +73,30 @@ def enter(path, name: str = "me") -> Board:
     """Check the kernel in a file, time it against ours on this GPU, and put it on the board.
 
     path: the answer to exercise 17.bn_relu_pool. name: what to call this version.
-    Raises exercises.NotSolved for a kernel that is not right. Without a GPU nothing is timed, and nothing entered.
+    Raises exercises.NotSolved for a kernel that is not right. Without a GPU nothing is timed, and
+    nothing entered.
     """
     from course import exercises
 
     outcome = exercises.check(EXERCISE, path, strict=True)
     if not has_gpu():
-        return Board(f"{outcome.lines[0]} There is no GPU here to time it on, so it is not entered.")
+        return Board(
+            f"{outcome.lines[0]} There is no GPU here to time it on, so it is not entered."
+        )
     yours, ours = times(path)
     entry = record(name, yours, ours, Path(path).read_text(encoding="utf-8"))
     faster = entry["ours_us"] / entry["yours_us"]
-    return Board(f"Right, and {faster:.2f} times as fast as ours." if faster > 1
-                 else f"Right. It takes {1 / faster:.2f} times as long as ours.")
+    return Board(
+        f"Right, and {faster:.2f} times as fast as ours."
+        if faster > 1
+        else f"Right. It takes {1 / faster:.2f} times as long as ours."
+    )
 
 
 def times(path) -> tuple[float, float]:
-    """Median microseconds of the kernel in a file and of ours, measured in turn on the same data and checked before."""
+    """Median microseconds of the kernel in a file and of ours, measured in turn on the same data
+    and checked before.
+    """
     import tempfile
 
     from numba import cuda
@@ -93,7 +113,15 @@ def times(path) -> tuple[float, float]:
     y = rng.uniform(-1, 1, (rows, SIDE, CHANNELS)).astype(np.float32)
     scale, shift = rng.uniform(-1, 1, (2, CHANNELS)).astype(np.float32)
     out = cuda.to_device(check.poison((rows // 2, SIDE // 2, CHANNELS)))
-    arguments = out, cuda.to_device(y), cuda.to_device(scale), cuda.to_device(shift), rows, SIDE, CHANNELS
+    arguments = (
+        out,
+        cuda.to_device(y),
+        cuda.to_device(scale),
+        cuda.to_device(shift),
+        rows,
+        SIDE,
+        CHANNELS,
+    )
     blocks = 8 * cuda.get_current_device().MULTIPROCESSOR_COUNT
     results = {}
     for label, kernel in kernels.items():
@@ -101,19 +129,34 @@ def times(path) -> tuple[float, float]:
         kernel[blocks, BLOCK](*arguments)
         results[label] = out.copy_to_host()
     few = 4 * SIDE  # the lines of the first images, which are quick to compute in float64
-    check.close(results["ours"][:few // 2], pooled(None, y[:few], scale, shift, few, SIDE, CHANNELS), rtol=1e-5, quiet=True)
+    check.close(
+        results["ours"][: few // 2],
+        pooled(None, y[:few], scale, shift, few, SIDE, CHANNELS),
+        rtol=1e-5,
+        quiet=True,
+    )
     check.close(results["yours"], results["ours"], rtol=1e-5, quiet=True)
-    measured = compare({name: (lambda k=kernel: k[blocks, BLOCK](*arguments)) for name, kernel in kernels.items()},
-                       bytes=y.nbytes + out.nbytes).timings
+    measured = compare(
+        {name: (lambda k=kernel: k[blocks, BLOCK](*arguments)) for name, kernel in kernels.items()},
+        bytes=y.nbytes + out.nbytes,
+    ).timings
     return measured["yours"].median * 1e3, measured["ours"].median * 1e3
 
 
 def record(name: str, yours: float, ours: float, source: str) -> dict:
-    """Add one line to the file: microseconds of both kernels, on which GPU, when, and the digest of the source."""
+    """Add one line to the file: microseconds of both kernels, on which GPU, when, and the digest of
+    the source.
+    """
     from utils import engine, results
 
-    entry = {"name": name, "yours_us": yours, "ours_us": ours, "gpu": engine.gpu().name, "date": results.now(),
-             "source": hashlib.sha256(source.encode()).hexdigest()[:12]}
+    entry = {
+        "name": name,
+        "yours_us": yours,
+        "ours_us": ours,
+        "gpu": engine.gpu().name,
+        "date": results.now(),
+        "source": hashlib.sha256(source.encode()).hexdigest()[:12],
+    }
     path = file()
     path.parent.mkdir(parents=True, exist_ok=True)
     with open(path, "a", encoding="utf-8") as board:

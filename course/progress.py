@@ -38,11 +38,14 @@ _unsaved = {section: {} for section in SECTIONS}
 def file():
     """The progress file's path."""
     given = os.environ.get("CUDA_COURSE_PROGRESS")
-    return Path(given) if given else Path(platformdirs.user_data_dir("cuda-course")) / "progress.json"
+    return (
+        Path(given) if given else Path(platformdirs.user_data_dir("cuda-course")) / "progress.json"
+    )
 
 
 def load():
-    """{"exercises": {id: time solved}, "quizzes": {id: time}}. A missing file is empty progress; a corrupt
+    """{"exercises": {id: time solved}, "quizzes": {id: time}}. A missing file is empty progress; a
+    corrupt
     one is set aside as .bak with a warning."""
     found = _read(file())
     return {section: {**found[section], **_unsaved[section]} for section in SECTIONS}
@@ -82,7 +85,9 @@ def _read(path):
 
 
 def _renamed(section):
-    """Ids of old bear the chapter's number, today's its name: "05.rotate" is "first_kernels.rotate"."""
+    """Ids of old bear the chapter's number, today's its name: "05.rotate" is
+    "first_kernels.rotate".
+    """
     renamed = {}
     for id, when in section.items():
         number, _, rest = id.partition(".")

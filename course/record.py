@@ -1,9 +1,12 @@
-"""Record a GPU: run every notebook on it, keep the outputs, and write what was measured to ``assets/results``.
+"""Record a GPU: run every notebook on it, keep the outputs, and write what was measured to
+``assets/results``.
 
     python -m course.record [--budget SECONDS] [--cpu] [NOTEBOOK.ipynb ...]      (`make record`)
 
-Needs an NVIDIA GPU, unless --cpu asks for the outputs of the CPU engines (after editing a chapter on a machine without
-a GPU): then nothing is measured and no results are written. A notebook that fails is left as it was, its measurements
+Needs an NVIDIA GPU, unless --cpu asks for the outputs of the CPU engines (after editing a chapter
+on a machine without
+a GPU): then nothing is measured and no results are written. A notebook that fails is left as it
+was, its measurements
 are not recorded, and the command says so and ends with status 1; the others are kept.
 """
 
@@ -27,7 +30,8 @@ class Failed(RuntimeError):
 
 
 def execute(path: Path, timeout: int) -> None:
-    """Run one notebook in its own folder and save it with its outputs, only if every cell did what it should.
+    """Run one notebook in its own folder and save it with its outputs, only if every cell did what
+    it should.
 
     timeout: seconds for a single cell. Raises Failed, which names the cell.
     """
@@ -36,8 +40,10 @@ def execute(path: Path, timeout: int) -> None:
     from nbclient.output_widget import OutputWidget
 
     class Output(OutputWidget):
-        """Keeps a widget's output without sending it back to the kernel, which has no use for it: what is sent while
-        the client waits on the same socket can hide the cell's end from it until the cell's time is up."""
+        """Keeps a widget's output without sending it back to the kernel, which has no use for it:
+        what is sent while
+        the client waits on the same socket can hide the cell's end from it until the cell's time is
+        up."""
 
         def sync_state(self):
             pass
@@ -50,8 +56,14 @@ def execute(path: Path, timeout: int) -> None:
         cell = f"cell {notebook.cells[cell_index].id}"
 
     try:
-        client = NotebookClient(notebook, timeout=timeout, kernel_name="python3", record_timing=False, on_cell_start=entered,
-                                resources={"metadata": {"path": str(path.parent)}})
+        client = NotebookClient(
+            notebook,
+            timeout=timeout,
+            kernel_name="python3",
+            record_timing=False,
+            on_cell_start=entered,
+            resources={"metadata": {"path": str(path.parent)}},
+        )
         client.widget_registry["@jupyter-widgets/output"]["OutputModel"] = Output
         client.execute()
     except Exception as error:  # of a cell, or of the notebook's kernel
@@ -66,7 +78,8 @@ PROGRESS_BAR = re.compile(r"\d+%\|")
 
 
 def tidy(notebook) -> None:
-    """Leave out what tells of this run instead of the chapter: Python's version, its warnings, which name folders of this
+    """Leave out what tells of this run instead of the chapter: Python's version, its warnings,
+    which name folders of this
     machine, and progress bars, whose kept output stands at 0 %. In place."""
     notebook.metadata["language_info"] = {"name": "python"}
     for cell in notebook.cells:
@@ -75,12 +88,18 @@ def tidy(notebook) -> None:
         for output in cell.outputs:
             if output.get("name") == "stderr":
                 output.text = PYTHON_WARNING.sub("", output.text)
-        cell.outputs = [output for output in cell.outputs if output.get("text") != ""
-                        and not PROGRESS_BAR.search(output.get("data", {}).get("text/plain", ""))]
+        cell.outputs = [
+            output
+            for output in cell.outputs
+            if output.get("text") != ""
+            and not PROGRESS_BAR.search(output.get("data", {}).get("text/plain", ""))
+        ]
 
 
 def record(paths: list[Path], budget: float, *, measure: bool = True) -> list[str]:
-    """Run the notebooks and, with `measure`, write the results file. Returns what went wrong, a line a notebook."""
+    """Run the notebooks and, with `measure`, write the results file. Returns what went wrong, a
+    line a notebook.
+    """
     failures, written, started = [], None, time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         # A recording must not show or change the progress of whoever runs it.
@@ -102,7 +121,9 @@ def record(paths: list[Path], budget: float, *, measure: bool = True) -> list[st
                 print("FAILED")
                 continue
             found = results.read_lines(lines)
-            if found:  # written at once: a later notebook, or whoever stops the command, must not cost what was measured
+            # written at once: a later notebook, or whoever stops the command, must not cost what
+            # was measured
+            if found:
                 written = results.add(found, hardware.this_gpu())
             print(f"{time.monotonic() - begun:.0f} s, {len(found)} results")
         del os.environ[results.RECORD]
@@ -113,16 +134,25 @@ def record(paths: list[Path], budget: float, *, measure: bool = True) -> list[st
 
 def main(arguments: list[str] | None = None) -> int:
     """Command line; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m course.record", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m course.record", description=__doc__.splitlines()[0]
+    )
     parser.add_argument("notebooks", nargs="*", type=Path, help="only these (default: all)")
-    parser.add_argument("--cpu", action="store_true", help="keep the outputs of the CPU engines, measure nothing")
-    parser.add_argument("--budget", type=float, default=570, help="seconds for everything (default 570)")
+    parser.add_argument(
+        "--cpu", action="store_true", help="keep the outputs of the CPU engines, measure nothing"
+    )
+    parser.add_argument(
+        "--budget", type=float, default=570, help="seconds for everything (default 570)"
+    )
     options = parser.parse_args(arguments)
     if options.cpu:
         os.environ[engine.FORCE_CPU] = "1"  # for the notebooks' kernels
     elif engine.gpu() is None:
-        print("recording needs an NVIDIA GPU, and there is none here"
-              + (f" ({engine.FORCE_CPU} is set)" if engine.forced_cpu() else ""), file=sys.stderr)
+        print(
+            "recording needs an NVIDIA GPU, and there is none here"
+            + (f" ({engine.FORCE_CPU} is set)" if engine.forced_cpu() else ""),
+            file=sys.stderr,
+        )
         return 1
     missing = [str(p) for p in options.notebooks if not p.exists()]
     if missing:

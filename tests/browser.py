@@ -1,7 +1,10 @@
-"""A real browser for the tests: Chromium or Chrome without a window, driven by Playwright, and JupyterLab to open in it.
+"""A real browser for the tests: Chromium or Chrome without a window, driven by Playwright, and
+JupyterLab to open in it.
 
-`browser` and `page` are fixtures, known to every test. Where no browser is installed they skip the test and say how to get
-one. On a CI server (CI=true) they install Debian's, and fail where that cannot be done: there the tests must run.
+`browser` and `page` are fixtures, known to every test. Where no browser is installed they skip the
+test and say how to get
+one. On a CI server (CI=true) they install Debian's, and fail where that cannot be done: there the
+tests must run.
 """
 
 import contextlib
@@ -28,13 +31,20 @@ from utils.setup.install import LAB_SETTINGS
 SCREENSHOTS = ROOT / "build" / "screenshots"
 VIEWPORT = {"width": 1280, "height": 720}
 COMMANDS = "chromium", "chromium-browser", "google-chrome", "google-chrome-stable"
-MAC_APPS = [Path("/Applications") / f"{name}.app/Contents/MacOS/{name}" for name in ("Chromium", "Google Chrome")]
-MISSING = ("no browser for this test: `sudo apt install chromium` (Debian, Ubuntu), Google Chrome, "
-           "or `.venv/bin/playwright install chromium`")
+MAC_APPS = [
+    Path("/Applications") / f"{name}.app/Contents/MacOS/{name}"
+    for name in ("Chromium", "Google Chrome")
+]
+MISSING = (
+    "no browser for this test: `sudo apt install chromium` (Debian, Ubuntu), Google Chrome, "
+    "or `.venv/bin/playwright install chromium`"
+)
 
 
 def installed_chromium():
-    """The path of a Chromium or Chrome on this machine, Playwright's own download included, or None."""
+    """The path of a Chromium or Chrome on this machine, Playwright's own download included, or
+    None.
+    """
     for command in COMMANDS:
         if found := shutil.which(command):
             return found
@@ -44,22 +54,32 @@ def installed_chromium():
 
 
 def find_chromium():
-    """The path of a Chromium or Chrome, or None. On a CI server that has none, Debian's is installed (as root)."""
+    """The path of a Chromium or Chrome, or None. On a CI server that has none, Debian's is
+    installed (as root).
+    """
     found = installed_chromium()
     if found is None and on_ci() and os.geteuid() == 0 and shutil.which("apt-get"):
-        with FileLock(Path(tempfile.gettempdir()) / "cuda-course-chromium.lock"):        # one worker installs, the others wait
+        with FileLock(
+            Path(tempfile.gettempdir()) / "cuda-course-chromium.lock"
+        ):  # one worker installs, the others wait
             found = installed_chromium() or apt_install()
     return found
 
 
 def apt_install():
-    """Install Debian's Chromium, and fonts as wide as those of most machines; its path, or None with apt's words printed.
+    """Install Debian's Chromium, and fonts as wide as those of most machines; its path, or None
+    with apt's words printed.
 
     Takes about a minute on a Debian that has nothing of it yet.
     """
     quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    for command in ["apt-get", "update"], ["apt-get", "install", "-y", "--no-install-recommends", "chromium", "fonts-liberation"]:
-        run = subprocess.run(command, env=quiet, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    for command in (
+        ["apt-get", "update"],
+        ["apt-get", "install", "-y", "--no-install-recommends", "chromium", "fonts-liberation"],
+    ):
+        run = subprocess.run(
+            command, env=quiet, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
         if run.returncode:
             print(run.stdout[-2000:])
     return installed_chromium()
@@ -76,7 +96,9 @@ def playwright():
     return sync_playwright()
 
 
-@pytest.fixture(scope="module")            # no longer: until it ends, nothing else in this process can run an event loop
+@pytest.fixture(
+    scope="module"
+)  # no longer: until it ends, nothing else in this process can run an event loop
 def browser():
     """A Chromium without a window (Playwright's `Browser`), one a test module."""
     path = find_chromium()
@@ -84,14 +106,18 @@ def browser():
         (pytest.fail if on_ci() else pytest.skip)(MISSING)
     with playwright() as driver:
         # Containers give Chromium neither a sandbox of its own nor much shared memory.
-        started = driver.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-dev-shm-usage"])
+        started = driver.chromium.launch(
+            executable_path=path, args=["--no-sandbox", "--disable-dev-shm-usage"]
+        )
         yield started
         started.close()
 
 
 @pytest.fixture
 def page(browser, request):
-    """An empty page of 1280 × 720 with storage of its own (Playwright's `Page`). A test that fails keeps what it saw last."""
+    """An empty page of 1280 × 720 with storage of its own (Playwright's `Page`). A test that fails
+    keeps what it saw last.
+    """
     context = browser.new_context(viewport=VIEWPORT, reduced_motion="reduce")
     page = context.new_page()
     failed = request.session.testsfailed
@@ -107,33 +133,60 @@ def keep(page, name, **options):
     page.screenshot(path=SCREENSHOTS / f"{name}.png", **options)
 
 
-# --- JupyterLab ---------------------------------------------------------------------------------------------
+# ---- JupyterLab
 
 
 @contextlib.contextmanager
 def jupyterlab(folder, settings=None, **environment):
-    """JupyterLab for the notebooks in `folder`, with the course's settings and none of the user's own: yields its address with
+    """JupyterLab for the notebooks in `folder`, with the course's settings and none of the user's
+    own: yields its address with
     the token, such as http://127.0.0.1:8899/lab?token=1a2b. All that it started is gone at the end.
 
-    settings: more of them, {plugin: {name: value}}, such as {"@jupyterlab/notebook-extension:tracker": {…}}.
+    settings: more of them, {plugin: {name: value}}, such as
+        {"@jupyterlab/notebook-extension:tracker": {…}}.
     environment: more variables for the server and its kernels.
     """
     with tempfile.TemporaryDirectory(prefix="cuda-course-lab-") as scratch:
-        own = {f"JUPYTER_{kind}_DIR": f"{scratch}/{kind.lower()}" for kind in ("CONFIG", "DATA", "RUNTIME")}
-        own |= {f"JUPYTERLAB_{kind}_DIR": f"{scratch}/lab/{kind.lower()}" for kind in ("SETTINGS", "WORKSPACES")}
+        own = {
+            f"JUPYTER_{kind}_DIR": f"{scratch}/{kind.lower()}"
+            for kind in ("CONFIG", "DATA", "RUNTIME")
+        }
+        own |= {
+            f"JUPYTERLAB_{kind}_DIR": f"{scratch}/lab/{kind.lower()}"
+            for kind in ("SETTINGS", "WORKSPACES")
+        }
         own |= {"IPYTHONDIR": f"{scratch}/ipython"}
         for plugin, values in {**LAB_SETTINGS, **(settings or {})}.items():
-            file = Path(scratch, "lab", "settings", *plugin.split(":")).with_suffix(".jupyterlab-settings")
+            file = Path(scratch, "lab", "settings", *plugin.split(":")).with_suffix(
+                ".jupyterlab-settings"
+            )
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(json.dumps(values))
         token = secrets.token_hex(8)
         port = free_port()
-        command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ip=127.0.0.1", f"--port={port}",
-                   "--ServerApp.port_retries=0", f"--IdentityProvider.token={token}", f"--notebook-dir={folder}"]
+        command = [
+            sys.executable,
+            "-m",
+            "jupyterlab",
+            "--no-browser",
+            "--allow-root",
+            "--ip=127.0.0.1",
+            f"--port={port}",
+            "--ServerApp.port_retries=0",
+            f"--IdentityProvider.token={token}",
+            f"--notebook-dir={folder}",
+        ]
         log = Path(scratch, "log")
         with open(log, "wb") as out:
-            server = subprocess.Popen(command, cwd=folder, env={**os.environ, **own, **environment}, stdin=subprocess.DEVNULL,
-                                      stdout=out, stderr=subprocess.STDOUT, start_new_session=True)
+            server = subprocess.Popen(
+                command,
+                cwd=folder,
+                env={**os.environ, **own, **environment},
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
         try:
             wait_for(f"http://127.0.0.1:{port}/api?token={token}", server, log)
             yield f"http://127.0.0.1:{port}/lab?token={token}"
@@ -148,7 +201,9 @@ def free_port():
 
 
 def wait_for(url, server, log, seconds=60):
-    """Wait until the address answers; a server that ends or is silent for too long is an error with its last words."""
+    """Wait until the address answers; a server that ends or is silent for too long is an error with
+    its last words.
+    """
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline and server.poll() is None:
         try:

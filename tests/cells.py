@@ -11,4 +11,4 @@ def write_file(cell, folder: Path) -> None:
         path = folder / written[2]
         path.parent.mkdir(parents=True, exist_ok=True)
         with open(path, "a" if written[1] else "w", encoding="utf-8") as file:
-            file.write(cell.source[written.end():] + "\n")
+            file.write(cell.source[written.end() :] + "\n")

@@ -1,4 +1,6 @@
-"""What every test shares: a test run, the notebooks included, leaves the learner's own progress alone."""
+"""What every test shares: a test run, the notebooks included, leaves the learner's own progress
+alone.
+"""
 
 import os
 import tempfile
@@ -7,6 +9,8 @@ from pathlib import Path
 import utils  # noqa: F401    before any test imports numba: it chooses the GPU or the CPU engines
 from tests.browser import browser, page  # noqa: F401    fixtures
 
-if "PYTEST_XDIST_WORKER" not in os.environ:          # a worker inherits the folder from the run it belongs to
-    _scratch = tempfile.TemporaryDirectory(prefix="cuda-course-")      # removed when the run ends
+if (
+    "PYTEST_XDIST_WORKER" not in os.environ
+):  # a worker inherits the folder from the run it belongs to
+    _scratch = tempfile.TemporaryDirectory(prefix="cuda-course-")  # removed when the run ends
     os.environ["CUDA_COURSE_PROGRESS"] = str(Path(_scratch.name) / "progress.json")

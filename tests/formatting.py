@@ -1,9 +1,12 @@
-"""One format for all code: Python by ruff, C and CUDA C by clang-format, in files and in notebook cells.
+"""One format for all code: Python by ruff, C and CUDA C by clang-format, in files and in notebook
+cells.
 
     python -m tests.formatting           (make format) writes
-    python -m tests.formatting --check   (in make check and make test) names what is not as it would write it
+    python -m tests.formatting --check   (in make check and make test) names what is not as it would
+    write it
 
-ruff formats the Python of notebooks itself; here the `%%writefile` cells of C are added, which it leaves alone.
+ruff formats the Python of notebooks itself; here the `%%writefile` cells of C are added, which it
+leaves alone.
 """
 
 import argparse
@@ -89,7 +92,9 @@ def main() -> int:
         write()
         return 0
     found = problems()
-    print("\n".join([*found, "`make format` puts it right."] if found else ["All code is formatted."]))
+    print(
+        "\n".join([*found, "`make format` puts it right."] if found else ["All code is formatted."])
+    )
     return 1 if found else 0
 
 

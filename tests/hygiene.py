@@ -1,7 +1,10 @@
-"""What is wrong with a notebook as a file: each rule returns a list of problems, empty when there are none.
+"""What is wrong with a notebook as a file: each rule returns a list of problems, empty when there
+are none.
 
-Whether the cells run is nbval's to say. Here is what a run cannot show: that diffs stay small, that slides
-and links work, that nothing of the author's machine is left inside, and that no output hides an error.
+Whether the cells run is nbval's to say. Here is what a run cannot show: that diffs stay small, that
+slides
+and links work, that nothing of the author's machine is left inside, and that no output hides an
+error.
 """
 
 import json
@@ -14,20 +17,27 @@ from urllib.parse import unquote
 import nbformat
 
 SLIDE_TYPES = {"slide", "subslide", "fragment", "notes", "skip", "-"}
-LONGEST_CODE = 40                    # lines: what fits on a slide, and in a head
-LARGEST_OUTPUT = 300_000             # characters of one output, pictures included (as base64)
-LARGEST_NOTEBOOK = 3_000_000         # characters
+LONGEST_CODE = 40  # lines: what fits on a slide, and in a head
+LARGEST_OUTPUT = 300_000  # characters of one output, pictures included (as base64)
+LARGEST_NOTEBOOK = 3_000_000  # characters
 WIDGET_STATE = "application/vnd.jupyter.widget-state+json"
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 
 # Someone's home or working folder, a kernel's temporary file, a drive letter
-LOCAL_PATH = re.compile(r"(?<![\w./~-])(?:/(?:home|Users|root|work|workspace|mnt)/[\w.~-]+|/[\w./~-]+/site-packages/"
-                        r"|/tmp/ipykernel_\w+|/var/folders/\w+|[A-Z]:\\Users)")
-# (picture or not, words, target): ![words](target "title"), the words with brackets of their own at most once
-MARKDOWN_LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]"
-                           r"\(\s*<?([^)\s>]+)>?(?:\s+[\"'][^)]*[\"'])?\s*\)")
+LOCAL_PATH = re.compile(
+    r"(?<![\w./~-])(?:/(?:home|Users|root|work|workspace|mnt)/[\w.~-]+|/[\w./~-]+/site-packages/"
+    r"|/tmp/ipykernel_\w+|/var/folders/\w+|[A-Z]:\\Users)"
+)
+# (picture or not, words, target): ![words](target "title"), the words with brackets of their own at
+# most once
+MARKDOWN_LINK = re.compile(
+    r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]"
+    r"\(\s*<?([^)\s>]+)>?(?:\s+[\"'][^)]*[\"'])?\s*\)"
+)
 HTML_IMAGE = re.compile(r"<img\b[^>]*>", re.IGNORECASE)
-HTML_TARGET = re.compile(r"<(?:img|a)\b[^>]*?\b(?:src|href)\s*=\s*[\"']([^\"']+)[\"']", re.IGNORECASE)
+HTML_TARGET = re.compile(
+    r"<(?:img|a)\b[^>]*?\b(?:src|href)\s*=\s*[\"']([^\"']+)[\"']", re.IGNORECASE
+)
 
 
 def read(path):
@@ -41,12 +51,14 @@ def canonical(path):
     try:
         notebook = nbformat.v4.reads(text)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")              # cell ids: see `metadata`
+            warnings.simplefilter("ignore")  # cell ids: see `metadata`
             nbformat.validate(json.loads(text), version=4)
     except (ValueError, AttributeError, nbformat.ValidationError) as error:
         return [f"not a valid notebook: {str(error).splitlines()[0]}"]
     if text != nbformat.v4.writes(notebook) + "\n":
-        return ["not as nbformat writes it: `nbformat.write(nbformat.read(path, 4), path)` puts it right"]
+        return [
+            "not as nbformat writes it: `nbformat.write(nbformat.read(path, 4), path)` puts it right"
+        ]
     return []
 
 
@@ -55,45 +67,62 @@ def metadata(notebook):
     problems = []
     ids = [cell.get("id") for cell in notebook.cells]
     problems += [f"cell {n}: no id" for n, id in enumerate(ids) if not id]
-    problems += [f"cell id {id} is used {count} times"
-                 for id, count in Counter(ids).items() if id and count > 1]
+    problems += [
+        f"cell id {id} is used {count} times"
+        for id, count in Counter(ids).items()
+        if id and count > 1
+    ]
     kernel = notebook.metadata.get("kernelspec", {}).get("name")
     if kernel != "python3":
         problems.append(f"kernelspec is {kernel!r}, not 'python3'")
     saved = notebook.metadata.get("widgets", {}).get(WIDGET_STATE, {}).get("state", {})
-    shown = {output.data[WIDGET_VIEW].model_id for _, output in outputs(notebook)
-             if WIDGET_VIEW in output.get("data", {})}
+    shown = {
+        output.data[WIDGET_VIEW].model_id
+        for _, output in outputs(notebook)
+        if WIDGET_VIEW in output.get("data", {})
+    }
     if saved and not shown:
         problems.append("widget state is saved, but no output shows a widget")
-    problems += [f"an output shows widget {id}, whose state is not saved"
-                 for id in sorted(shown - set(saved))]
+    problems += [
+        f"an output shows widget {id}, whose state is not saved"
+        for id in sorted(shown - set(saved))
+    ]
     return problems
 
 
 def slides(notebook):
     """Every cell says which slide it is part of."""
-    return [f"cell {n}: slideshow.slide_type is {kind!r}"
-            for n, cell in enumerate(notebook.cells)
-            if (kind := cell.metadata.get("slideshow", {}).get("slide_type")) not in SLIDE_TYPES]
+    return [
+        f"cell {n}: slideshow.slide_type is {kind!r}"
+        for n, cell in enumerate(notebook.cells)
+        if (kind := cell.metadata.get("slideshow", {}).get("slide_type")) not in SLIDE_TYPES
+    ]
 
 
 def short_cells(notebook):
     """No code cell is longer than a slide."""
-    return [f"cell {n}: {lines} lines of code, {LONGEST_CODE} at most"
-            for n, cell in enumerate(notebook.cells)
-            if cell.cell_type == "code" and (lines := len(cell.source.splitlines())) > LONGEST_CODE]
+    return [
+        f"cell {n}: {lines} lines of code, {LONGEST_CODE} at most"
+        for n, cell in enumerate(notebook.cells)
+        if cell.cell_type == "code" and (lines := len(cell.source.splitlines())) > LONGEST_CODE
+    ]
 
 
 def outputs(notebook):
     """(cell number, output) for every output of the notebook."""
-    return [(n, output) for n, cell in enumerate(notebook.cells) for output in cell.get("outputs", [])]
+    return [
+        (n, output) for n, cell in enumerate(notebook.cells) for output in cell.get("outputs", [])
+    ]
 
 
 def output_text(output):
     """Everything in an output that a reader may see as text (so not the pictures)."""
     texts = [output.get("text", ""), *output.get("traceback", [])]
-    texts += [value for kind, value in output.get("data", {}).items()
-              if isinstance(value, str) and (kind.startswith("text/") or kind == "image/svg+xml")]
+    texts += [
+        value
+        for kind, value in output.get("data", {}).items()
+        if isinstance(value, str) and (kind.startswith("text/") or kind == "image/svg+xml")
+    ]
     return "\n".join(texts)
 
 
@@ -106,7 +135,9 @@ def honest_outputs(notebook):
         expected = "raises-exception" in cell.metadata.get("tags", [])
         errors = [output for output in cell.outputs if output.output_type == "error"]
         if errors and not expected:
-            problems.append(f"cell {n}: its output is an error, {errors[0].ename}: {errors[0].evalue}")
+            problems.append(
+                f"cell {n}: its output is an error, {errors[0].ename}: {errors[0].evalue}"
+            )
         if cell.outputs and expected and not errors:
             problems.append(f"cell {n}: tagged raises-exception, but its output shows no error")
         if cell.outputs and cell.execution_count is None:
@@ -117,24 +148,38 @@ def honest_outputs(notebook):
 def small_outputs(notebook):
     """Outputs stay small enough to review and to clone."""
     sizes = [(n, len(json.dumps(output))) for n, output in outputs(notebook)]
-    problems = [f"cell {n}: an output of {size:,} characters, {LARGEST_OUTPUT:,} at most"
-                for n, size in sizes if size > LARGEST_OUTPUT]
+    problems = [
+        f"cell {n}: an output of {size:,} characters, {LARGEST_OUTPUT:,} at most"
+        for n, size in sizes
+        if size > LARGEST_OUTPUT
+    ]
     total = sum(size for _, size in sizes)
     if total > LARGEST_NOTEBOOK:
-        problems.append(f"all outputs together have {total:,} characters, {LARGEST_NOTEBOOK:,} at most")
+        problems.append(
+            f"all outputs together have {total:,} characters, {LARGEST_NOTEBOOK:,} at most"
+        )
     return problems
 
 
 def no_local_paths(notebook, root):
-    """No path of the machine that the notebook was written on, `root` being the project's folder there."""
+    """No path of the machine that the notebook was written on, `root` being the project's folder
+    there.
+    """
+
     def found(text):
         match = LOCAL_PATH.search(text)
         return match.group() if match else (str(root) if str(root) in text else None)
 
-    problems = [f"cell {n}: local path {path}"
-                for n, cell in enumerate(notebook.cells) if (path := found(cell.source))]
-    problems += [f"cell {n}: local path {path} in its output"
-                 for n, output in outputs(notebook) if (path := found(output_text(output)))]
+    problems = [
+        f"cell {n}: local path {path}"
+        for n, cell in enumerate(notebook.cells)
+        if (path := found(cell.source))
+    ]
+    problems += [
+        f"cell {n}: local path {path} in its output"
+        for n, output in outputs(notebook)
+        if (path := found(output_text(output)))
+    ]
     return problems
 
 
@@ -145,25 +190,39 @@ def alt_texts(notebook):
         if cell.cell_type != "markdown":
             continue
         text = without_code(cell.source)
-        problems += [f"cell {n}: picture {target} has no alt text"
-                     for bang, words, target in MARKDOWN_LINK.findall(text) if bang and not words.strip()]
-        problems += [f"cell {n}: {tag} has no alt text" for tag in HTML_IMAGE.findall(text)
-                     if not re.search(r"\balt\s*=\s*[\"'][^\"']*\w", tag)]
+        problems += [
+            f"cell {n}: picture {target} has no alt text"
+            for bang, words, target in MARKDOWN_LINK.findall(text)
+            if bang and not words.strip()
+        ]
+        problems += [
+            f"cell {n}: {tag} has no alt text"
+            for tag in HTML_IMAGE.findall(text)
+            if not re.search(r"\balt\s*=\s*[\"'][^\"']*\w", tag)
+        ]
     return problems
 
 
 def links(notebook, path):
-    """Relative links lead to files that are there, # links to headings, attachment links to attachments."""
+    """Relative links lead to files that are there, # links to headings, attachment links to
+    attachments.
+    """
     problems = []
-    text = "\n".join(without_code(cell.source) for cell in notebook.cells if cell.cell_type == "markdown")
-    headings = {re.sub(r"\s+", "-", re.sub(r"[`*]", "", title).strip())
-                for title in re.findall(r"^#+\s+(.+?)\s*#*$", text, re.MULTILINE)}
+    text = "\n".join(
+        without_code(cell.source) for cell in notebook.cells if cell.cell_type == "markdown"
+    )
+    headings = {
+        re.sub(r"\s+", "-", re.sub(r"[`*]", "", title).strip())
+        for title in re.findall(r"^#+\s+(.+?)\s*#*$", text, re.MULTILINE)
+    }
     headings |= set(re.findall(r"<a\s+(?:id|name)=[\"']([^\"']+)[\"']", text))
     for n, cell in enumerate(notebook.cells):
         if cell.cell_type != "markdown":
             continue
         text = without_code(cell.source)
-        for target in [target for _, _, target in MARKDOWN_LINK.findall(text)] + HTML_TARGET.findall(text):
+        for target in [
+            target for _, _, target in MARKDOWN_LINK.findall(text)
+        ] + HTML_TARGET.findall(text):
             if target.startswith("attachment:"):
                 if unquote(target.removeprefix("attachment:")) not in cell.get("attachments", {}):
                     problems.append(f"cell {n}: no such attachment: {target}")

@@ -1,4 +1,6 @@
-"""What CONTRIBUTING.md and the licence files name is there: paths, links, commands, tests, exercises."""
+"""What CONTRIBUTING.md and the licence files name is there: paths, links, commands, tests,
+exercises.
+"""
 
 import importlib.util
 import re
@@ -15,7 +17,8 @@ PROSE = re.sub(r"^ *```.*?^ *```", "", TEXT, flags=re.M | re.S)
 BLOCKS = re.findall(r"^ *```\n(.*?)^ *```", TEXT, re.M | re.S)
 CODE = re.findall(r"`([^`\n]+)`", PROSE)
 COMMANDS = [line.strip() for block in BLOCKS for line in block.splitlines()] + [
-    code for code in CODE if code.startswith(("make ", ".venv/"))]
+    code for code in CODE if code.startswith(("make ", ".venv/"))
+]
 
 
 def is_path(words):
@@ -33,7 +36,9 @@ def wrong(command):
     words = shlex.split(command)
     if words[0] == "make":
         makefile = (ROOT / "Makefile").read_text()
-        return next((verb for verb in words[1:] if not re.search(rf"^{verb}:", makefile, re.M)), None)
+        return next(
+            (verb for verb in words[1:] if not re.search(rf"^{verb}:", makefile, re.M)), None
+        )
     if words[:2] != [".venv/bin/python", "-m"]:
         return words[0]
     module, arguments = words[2], words[3:]
@@ -54,19 +59,26 @@ def test_commands_are_there():
 
 
 def test_examples_are_real_names():
-    """What the commands take as an example is an exercise, a program of the suite, a planted mistake."""
+    """What the commands take as an example is an exercise, a program of the suite, a planted
+    mistake.
+    """
     text = "\n".join(COMMANDS)
     assert set(re.findall(r"-k (\S+)", text)) <= set(EXERCISES)
     assert set(re.findall(r"record --compile (\w+)", text)) <= set(derive.PROGRAMS)
-    assert {name for name in re.findall(r"conformance\.mistakes (\w+)", text)
-            if not (mistakes.FOLDER / f"{name}.cu").exists()} == set()
+    assert {
+        name
+        for name in re.findall(r"conformance\.mistakes (\w+)", text)
+        if not (mistakes.FOLDER / f"{name}.cu").exists()
+    } == set()
 
 
 @pytest.mark.parametrize("name", ["CONTRIBUTING.md", "LICENSE-text.md"])
 def test_links_lead_somewhere(name):
     targets = re.findall(r"\]\(([^)#]+)\)", (ROOT / name).read_text(encoding="utf-8"))
     assert targets
-    assert [target for target in targets if "://" not in target and not (ROOT / target).exists()] == []
+    assert [
+        target for target in targets if "://" not in target and not (ROOT / target).exists()
+    ] == []
 
 
 def test_the_readme_names_both_licences():
@@ -74,8 +86,15 @@ def test_the_readme_names_both_licences():
     assert "](LICENSE)" in last and "](LICENSE-text.md)" in last
 
 
-@pytest.mark.parametrize("command", ["make toast", ".venv/bin/python -m utils.nowhere", "python setup.py",
-                                     ".venv/bin/python -m pytest tests/test_nowhere.py"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "make toast",
+        ".venv/bin/python -m utils.nowhere",
+        "python setup.py",
+        ".venv/bin/python -m pytest tests/test_nowhere.py",
+    ],
+)
 def test_a_command_that_is_not_there_is_found(command):
     assert wrong(command)
 
@@ -83,4 +102,6 @@ def test_a_command_that_is_not_there_is_found(command):
 def test_a_path_that_is_not_there_is_found():
     assert there("chapters/NN_NAME.ipynb") and there("utils/plots_NN.py") and there("assets/data/")
     assert not there("lessons/NN_NAME.ipynb") and not there("utils/nowhere.py")
-    assert is_path("tests/hygiene.py") and not is_path("make test") and not is_path("exercises.check")
+    assert (
+        is_path("tests/hygiene.py") and not is_path("make test") and not is_path("exercises.check")
+    )

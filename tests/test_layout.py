@@ -1,4 +1,6 @@
-"""Folders keep to their jobs: imports go one way, all are declared, nothing knows the author's machine."""
+"""Folders keep to their jobs: imports go one way, all are declared, nothing knows the author's
+machine.
+"""
 
 import ast
 import importlib.metadata
@@ -17,12 +19,18 @@ from tests import hygiene
 from utils.files import ROOT
 
 OURS = {"chapters", "course", "tests", "utils"}
-MAY_IMPORT = {"utils": {"utils"}, "course": {"course", "utils"}, "chapters": {"course", "utils"},
-              "tests": {"course", "tests", "utils"}}
+MAY_IMPORT = {
+    "utils": {"utils"},
+    "course": {"course", "utils"},
+    "chapters": {"course", "utils"},
+    "tests": {"course", "tests", "utils"},
+}
 
 
 def sources(folder):
-    """(path, Python source) of every module and notebook cell in the folder, magics turned into calls."""
+    """(path, Python source) of every module and notebook cell in the folder, magics turned into
+    calls.
+    """
     for path in sorted((ROOT / folder).rglob("*.py")):
         yield path, path.read_text(encoding="utf-8")
     for path in sorted((ROOT / folder).rglob("*.ipynb")):
@@ -44,24 +52,40 @@ def imported(source):
 
 @pytest.mark.parametrize("folder", sorted(OURS))
 def test_imports_go_one_way(folder):
-    wrong = [f"{path.relative_to(ROOT)} imports {name}" for path, source in sources(folder)
-             for name in imported(source) if name.split(".")[0] in OURS - MAY_IMPORT[folder]]
+    wrong = [
+        f"{path.relative_to(ROOT)} imports {name}"
+        for path, source in sources(folder)
+        for name in imported(source)
+        if name.split(".")[0] in OURS - MAY_IMPORT[folder]
+    ]
     assert wrong == []
 
 
 @pytest.mark.parametrize("folder", sorted(OURS))
 def test_every_import_is_declared(folder):
-    """What is imported is among the dependencies, not there by luck because another package needs it."""
+    """What is imported is among the dependencies, not there by luck because another package needs
+    it.
+    """
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    extras = {"tests": ["test", "site"], "course": ["site"]}.get(folder, [])           # course/publish makes the website
-    lines = project["dependencies"] + [line for extra in extras for line in project["optional-dependencies"][extra]]
+    extras = {"tests": ["test", "site"], "course": ["site"]}.get(
+        folder, []
+    )  # course/publish makes the website
+    lines = project["dependencies"] + [
+        line for extra in extras for line in project["optional-dependencies"][extra]
+    ]
     declared = {canonical(Requirement(line).name) for line in lines}
     providers = importlib.metadata.packages_distributions()
     local = {path.stem for path in (ROOT / "tests").rglob("*.py")} if folder == "tests" else set()
-    undeclared = sorted({f"{path.relative_to(ROOT)} imports {name}"
-                         for path, source in sources(folder) for name in imported(source)
-                         if (top := name.split(".")[0]) not in OURS | local and top in providers
-                         and not declared & {canonical(each) for each in providers[top]}})
+    undeclared = sorted(
+        {
+            f"{path.relative_to(ROOT)} imports {name}"
+            for path, source in sources(folder)
+            for name in imported(source)
+            if (top := name.split(".")[0]) not in OURS | local
+            and top in providers
+            and not declared & {canonical(each) for each in providers[top]}
+        }
+    )
     assert undeclared == []
 
 
@@ -70,7 +94,9 @@ def canonical(name):
 
 
 def test_the_installed_packages_are_the_ones_of_this_folder(tmp_path):
-    """Every module can be imported from anywhere, as notebooks in chapters/ do, and comes from here."""
+    """Every module can be imported from anywhere, as notebooks in chapters/ do, and comes from
+    here.
+    """
     code = """
 import importlib, json, pkgutil, course, utils
 names = [found.name for package in (course, utils)
@@ -84,7 +110,9 @@ print(json.dumps({name: importlib.import_module(name).__file__ for name in names
 
 
 def tracked_texts():
-    """(path, text) of every text file under version control but the notebooks (see test_notebooks.py)."""
+    """(path, text) of every text file under version control but the notebooks (see
+    test_notebooks.py).
+    """
     listing = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True)
     if listing.returncode:
         pytest.skip("not a git checkout")
@@ -98,8 +126,11 @@ def tracked_texts():
 
 
 def test_no_file_names_a_path_of_the_machine_it_was_written_on():
-    found = [f"{path.relative_to(ROOT)}:{number}: {line.strip()}" for path, text in tracked_texts()
-             if path.name not in ("hygiene.py", "test_notebooks.py")           # which hold the examples
-             for number, line in enumerate(text.splitlines(), 1)
-             if hygiene.LOCAL_PATH.search(line) or f"{ROOT}/" in line]
+    found = [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
+        for path, text in tracked_texts()
+        if path.name not in ("hygiene.py", "test_notebooks.py")  # which hold the examples
+        for number, line in enumerate(text.splitlines(), 1)
+        if hygiene.LOCAL_PATH.search(line) or f"{ROOT}/" in line
+    ]
     assert found == []

@@ -1,4 +1,6 @@
-"""The workflows on GitHub run what the README says: the tests on every Python that the project supports, and the website."""
+"""The workflows on GitHub run what the README says: the tests on every Python that the project
+supports, and the website.
+"""
 
 import re
 import tomllib
@@ -29,10 +31,18 @@ def test_it_runs_on_every_push_and_pull_request(workflow):
 
 
 def test_it_runs_on_every_supported_python(job):
-    supported = SpecifierSet(tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["requires-python"])
+    supported = SpecifierSet(
+        tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["requires-python"]
+    )
     # as text: a bare 3.10 would be the number 3.1
-    assert job["strategy"]["matrix"]["python"] == [version for version in MINOR_VERSIONS if version in supported]
-    used = [step["with"]["python-version"] for step in job["steps"] if "setup-python" in step.get("uses", "")]
+    assert job["strategy"]["matrix"]["python"] == [
+        version for version in MINOR_VERSIONS if version in supported
+    ]
+    used = [
+        step["with"]["python-version"]
+        for step in job["steps"]
+        if "setup-python" in step.get("uses", "")
+    ]
     assert used == ["${{ matrix.python }}"]
 
 
@@ -59,11 +69,17 @@ def test_downloads_are_kept_until_the_pins_change(job):
 
 
 def test_the_website_and_the_decks_are_built_and_kept():
-    (site,) = yaml.safe_load((ROOT / ".github" / "workflows" / "site.yml").read_text())["jobs"].values()
+    (site,) = yaml.safe_load((ROOT / ".github" / "workflows" / "site.yml").read_text())[
+        "jobs"
+    ].values()
     assert [step["run"] for step in site["steps"] if "run" in step] == ["make site", "make slides"]
     actions = [step["uses"] for step in site["steps"] if "uses" in step]
     assert [action for action in actions if not re.fullmatch(r"actions/[\w-]+@v\d+", action)] == []
-    (kept,) = [step["with"]["path"].split() for step in site["steps"] if "upload-artifact" in step.get("uses", "")]
+    (kept,) = [
+        step["with"]["path"].split()
+        for step in site["steps"]
+        if "upload-artifact" in step.get("uses", "")
+    ]
     assert kept == ["build/site", "build/slides"]
 
 

@@ -1,13 +1,17 @@
 """Shared helpers of the course: measuring, checking, explaining and running GPU kernels.
 
-Importing this package decides, before Numba or Triton is imported, whether kernels run on a GPU or on the
-CPU engines (`utils.engine`), and gives notebooks the `%nvcc` magic. Everything heavy is imported on first use.
+Importing this package decides, before Numba or Triton is imported, whether kernels run on a GPU or
+on the
+CPU engines (`utils.engine`), and gives notebooks the `%nvcc` magic. Everything heavy is imported on
+first use.
 """
 
 import importlib
 import sys
 
-if "google.colab" in sys.modules:        # a machine with packages of its own: before anything of them is imported
+if (
+    "google.colab" in sys.modules
+):  # a machine with packages of its own: before anything of them is imported
     from utils.setup.colab import set_up
 
     set_up()

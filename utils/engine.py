@@ -41,8 +41,11 @@ def _nvml_gpus() -> tuple[GPU, ...]:
         pynvml.nvmlInit()
     except pynvml.NVMLError as error:
         if error.value == pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH:
-            warnings.warn("the NVIDIA driver was updated and this machine not restarted since; "
-                          "restart it to use the GPU. Until then the CPU engines run.", stacklevel=2)
+            warnings.warn(
+                "the NVIDIA driver was updated and this machine not restarted since; "
+                "restart it to use the GPU. Until then the CPU engines run.",
+                stacklevel=2,
+            )
         return ()
     try:
         version = pynvml.nvmlSystemGetCudaDriverVersion()
@@ -50,14 +53,16 @@ def _nvml_gpus() -> tuple[GPU, ...]:
         gpus = []
         for index in range(pynvml.nvmlDeviceGetCount()):
             handle = pynvml.nvmlDeviceGetHandleByIndex(index)
-            gpus.append(GPU(
-                name=pynvml.nvmlDeviceGetName(handle),
-                compute_capability=tuple(pynvml.nvmlDeviceGetCudaComputeCapability(handle)),
-                memory_bytes=pynvml.nvmlDeviceGetMemoryInfo(handle).total,
-                driver=pynvml.nvmlSystemGetDriverVersion(),
-                cuda=cuda,
-                uuid=pynvml.nvmlDeviceGetUUID(handle),
-            ))
+            gpus.append(
+                GPU(
+                    name=pynvml.nvmlDeviceGetName(handle),
+                    compute_capability=tuple(pynvml.nvmlDeviceGetCudaComputeCapability(handle)),
+                    memory_bytes=pynvml.nvmlDeviceGetMemoryInfo(handle).total,
+                    driver=pynvml.nvmlSystemGetDriverVersion(),
+                    cuda=cuda,
+                    uuid=pynvml.nvmlDeviceGetUUID(handle),
+                )
+            )
         return tuple(gpus)
     except pynvml.NVMLError:
         return ()
@@ -66,7 +71,9 @@ def _nvml_gpus() -> tuple[GPU, ...]:
 
 
 def gpu() -> GPU | None:
-    """The GPU that kernels run on (the first that ``CUDA_VISIBLE_DEVICES`` leaves visible), or None."""
+    """The GPU that kernels run on (the first that ``CUDA_VISIBLE_DEVICES`` leaves visible), or
+    None.
+    """
     if forced_cpu():
         return None
     gpus = _nvml_gpus()
@@ -94,22 +101,31 @@ def has_gpu() -> bool:
 
 
 def pick(*, gpu, cpu):
-    """One of two values: `gpu` where kernels run on a GPU, `cpu` (usually a smaller size) where they do not."""
+    """One of two values: `gpu` where kernels run on a GPU, `cpu` (usually a smaller size) where
+    they do not.
+    """
     return gpu if has_gpu() else cpu
 
 
 def choose_engine() -> None:
-    """Point Numba and Triton at the GPU or at the CPU engines. Called once, when ``utils`` is imported."""
+    """Point Numba and Triton at the GPU or at the CPU engines. Called once, when ``utils`` is
+    imported.
+    """
     if has_gpu():
-        # NVML counts GPUs in PCI order; CUDA's own default order would make "GPU 0" two different cards.
+        # NVML counts GPUs in PCI order; CUDA's own default order would make "GPU 0" two different
+        # cards.
         os.environ.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")
-        # A lesson's first kernels are small on purpose; Numba would say each time that they do not fill the GPU.
+        # A lesson's first kernels are small on purpose; Numba would say each time that they do not
+        # fill the GPU.
         os.environ.setdefault("NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS", "0")
         return
     late = [name for name in ("numba.cuda", "triton") if name in sys.modules]
     if late:
-        warnings.warn(f"{' and '.join(late)} was imported before utils, so it is not on the CPU engine: restart "
-                      "the kernel (Kernel > Restart) and run the set-up cell first.", stacklevel=3)
+        warnings.warn(
+            f"{' and '.join(late)} was imported before utils, so it is not on the CPU engine: restart "
+            "the kernel (Kernel > Restart) and run the set-up cell first.",
+            stacklevel=3,
+        )
         return
     from utils.cpu import numba_cuda, triton
 

@@ -1,4 +1,5 @@
-"""What a GPU is and can do: this machine's line, its memories and roofs, and the facts of GPU generations.
+"""What a GPU is and can do: this machine's line, its memories and roofs, and the facts of GPU
+generations.
 
 Which engine runs the kernels is decided in `utils.engine`; here are measurements and data sheets.
 """
@@ -18,7 +19,12 @@ MATMULS = ("float32", "tf32", "bfloat16")
 #: fp32 units of an SM by compute capability, where it has not 128
 FP32_UNITS = {(7, 5): 64, (8, 0): 64}
 #: What was recorded of the kernels from which the roofs follow
-ROOFLINE = ("vector_add/bandwidth", "vector_add/share_of_copy", "matmul/rate", "matmul/share_of_matmul")
+ROOFLINE = (
+    "vector_add/bandwidth",
+    "vector_add/share_of_copy",
+    "matmul/rate",
+    "matmul/share_of_matmul",
+)
 
 
 @dataclass(frozen=True)
@@ -36,9 +42,15 @@ class Machine:
             why = f"{FORCE_CPU} is set" if forced_cpu() else "no NVIDIA GPU"
             return f"{why}: kernels run on the CPU engines, sizes reduced, no speeds shown"
         g = self.gpu
-        parts = [g.name, f"{self.sms} SMs", "CC {}.{}".format(*g.compute_capability), f"{g.memory_bytes / 2**30:.0f} GiB",
-                 f"copy {self.copy_bytes_per_second / 1e12:.2f} TB/s", f"driver {g.driver} (CUDA {g.cuda[0]}.{g.cuda[1]})",
-                 f"nvcc {self.nvcc}" if self.nvcc else "no nvcc"]
+        parts = [
+            g.name,
+            f"{self.sms} SMs",
+            "CC {}.{}".format(*g.compute_capability),
+            f"{g.memory_bytes / 2**30:.0f} GiB",
+            f"copy {self.copy_bytes_per_second / 1e12:.2f} TB/s",
+            f"driver {g.driver} (CUDA {g.cuda[0]}.{g.cuda[1]})",
+            f"nvcc {self.nvcc}" if self.nvcc else "no nvcc",
+        ]
         return " · ".join(parts)
 
 
@@ -87,9 +99,11 @@ def this_gpu() -> dict:
 
 
 def generations() -> dict:
-    """The table of GPUs, chips and TPUs: {"gpus": [...], "chips": [...], "tpus": [...], "sources": {...}}.
+    """The table of GPUs, chips and TPUs: {"gpus": [...], "chips": [...], "tpus": [...], "sources":
+    {...}}.
 
-    Each number stands as itself (None where there is no source); `sources_of` says where it is from.
+    Each number stands as itself (None where there is no source); `sources_of` says where it is
+    from.
     """
     data = json.loads(GENERATIONS.read_text(encoding="utf-8"))
     rows = {name: [_plain(row) for row in data[name]] for name in ("gpus", "chips", "tpus")}
@@ -97,14 +111,22 @@ def generations() -> dict:
 
 
 def _plain(entry):
-    """An entry {"value": ..., "source": ...} as its value; dicts and texts of such entries likewise."""
+    """An entry {"value": ..., "source": ...} as its value; dicts and texts of such entries
+    likewise.
+    """
     if isinstance(entry, dict):
-        return entry["value"] if "source" in entry else {key: _plain(value) for key, value in entry.items()}
+        return (
+            entry["value"]
+            if "source" in entry
+            else {key: _plain(value) for key, value in entry.items()}
+        )
     return entry
 
 
 def sources_of(gpu: str) -> str:
-    """The sources of a GPU's numbers, each with what it says. Raises KeyError for a GPU not in the table."""
+    """The sources of a GPU's numbers, each with what it says. Raises KeyError for a GPU not in the
+    table.
+    """
     data = json.loads(GENERATIONS.read_text(encoding="utf-8"))
     row = {row["gpu"]: row for row in data["gpus"]}[gpu]
     said = {}
@@ -124,13 +146,16 @@ def sources_of(gpu: str) -> str:
 
 
 def data_sheet(name: str) -> dict:
-    """The row of `generations` for one GPU, such as "H100 SXM". Raises KeyError for a GPU not in the table."""
+    """The row of `generations` for one GPU, such as "H100 SXM". Raises KeyError for a GPU not in
+    the table.
+    """
     rows = {row["gpu"]: row for row in generations()["gpus"]}
     return rows[name]
 
 
 def memories(datasheet: str = "H100 SXM") -> tuple[str, dict[str, int]]:
-    """(whose, {name: bytes}): what this GPU has of each kind of memory, all SMs together, as its driver says.
+    """(whose, {name: bytes}): what this GPU has of each kind of memory, all SMs together, as its
+    driver says.
 
     Without a GPU: those of `datasheet`, which the first value says.
     """
@@ -166,7 +191,8 @@ def _memories_of_driver():
 
 
 def roofs(datasheet: str = "H100 SXM") -> tuple[dict[str, float], dict[str, float], str]:
-    """(bytes per second, FLOP per second, whose): measured on this GPU, else recorded on one, else of a data sheet.
+    """(bytes per second, FLOP per second, whose): measured on this GPU, else recorded on one, else
+    of a data sheet.
 
     The two dicts name each roof; what is measured is a copy and the library's matrix products.
     """
@@ -177,8 +203,15 @@ def roofs(datasheet: str = "H100 SXM") -> tuple[dict[str, float], dict[str, floa
     if all(entries):
         return _roofs_of_records(entries)
     sheet = data_sheet(datasheet)
-    peaks = {"fp32 units": sheet["fp32_tflops"] * 1e12, "tensor cores, 16 bit": sheet["tensor16_tflops"] * 1e12}
-    return {"memory": sheet["bandwidth_gb_s"] * 1e9}, peaks, f"datasheet of the {datasheet}, nothing measured"
+    peaks = {
+        "fp32 units": sheet["fp32_tflops"] * 1e12,
+        "tensor cores, 16 bit": sheet["tensor16_tflops"] * 1e12,
+    }
+    return (
+        {"memory": sheet["bandwidth_gb_s"] * 1e9},
+        peaks,
+        f"datasheet of the {datasheet}, nothing measured",
+    )
 
 
 def _roofs_of_records(entries):
@@ -191,7 +224,8 @@ def _roofs_of_records(entries):
 def fp32_roofs(datasheet: str = "H200") -> tuple[str, float, float]:
     """(whose, FLOP/s, bytes/s): a GPU's fp32 units at their highest clock, and its memory.
 
-    On a GPU: SMs × units × 2 × clock as its driver says, and the measured copy bandwidth. Without: a data sheet.
+    On a GPU: SMs × units × 2 × clock as its driver says, and the measured copy bandwidth. Without:
+        a data sheet.
     """
     if not has_gpu():
         sheet = data_sheet(datasheet)

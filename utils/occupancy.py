@@ -1,9 +1,13 @@
 """How many blocks of a kernel fit on a multiprocessor (SM) at once, and what stops one more.
 
-The rules are NVIDIA's own: an SM has so many places for warps and for blocks, so many registers and so much shared
-memory, and a block gets all it needs or does not start. Registers are handed out to whole warps, each from its quarter of
-the SM; shared memory in pieces, and from compute capability 8.0 on with 1 KiB a block kept by CUDA. The tests hold every
-result against NVIDIA's `cuda_occupancy.h` and, on a GPU, against `cuOccupancyMaxActiveBlocksPerMultiprocessor`.
+The rules are NVIDIA's own: an SM has so many places for warps and for blocks, so many registers and
+so much shared
+memory, and a block gets all it needs or does not start. Registers are handed out to whole warps,
+each from its quarter of
+the SM; shared memory in pieces, and from compute capability 8.0 on with 1 KiB a block kept by CUDA.
+The tests hold every
+result against NVIDIA's `cuda_occupancy.h` and, on a GPU, against
+`cuOccupancyMaxActiveBlocksPerMultiprocessor`.
 """
 
 from dataclasses import dataclass, field
@@ -21,7 +25,8 @@ class Limits:
     """What an SM of one compute capability holds. Sizes in bytes.
 
     Source: CUDA Programming Guide, "Compute Capabilities", tables of technical specifications
-    (docs.nvidia.com/cuda/cuda-programming-guide/05-appendices/compute-capabilities.html); up to 7.0 its edition for
+    (docs.nvidia.com/cuda/cuda-programming-guide/05-appendices/compute-capabilities.html); up to 7.0
+    its edition for
     CUDA 12 (docs.nvidia.com/cuda/archive/12.9.0/cuda-c-programming-guide).
     """
 
@@ -37,7 +42,8 @@ def _limits(warps, blocks, shared_kib, block_kib, reserved_kib=1, unit=128):
     return Limits(warps, blocks, shared_kib << 10, block_kib << 10, reserved_kib << 10, unit)
 
 
-#: compute capability -> its limits. 6.0 (P100), whose SM has two halves with rules of their own, is left out.
+#: compute capability -> its limits. 6.0 (P100), whose SM has two halves with rules of their own, is
+#: left out.
 TABLE = {
     (5, 0): _limits(64, 32, 64, 48, 0, 256),
     (5, 2): _limits(64, 32, 96, 48, 0, 256),
@@ -61,7 +67,8 @@ TABLE = {
 class Occupancy:
     """blocks, warps: on one SM at once. share: of the SM's places for warps that are taken.
 
-    by: for each resource how many blocks it would allow alone. limited_by: the resources that allow the fewest.
+    by: for each resource how many blocks it would allow alone. limited_by: the resources that allow
+        the fewest.
     """
 
     blocks: int
@@ -71,29 +78,50 @@ class Occupancy:
     limited_by: tuple = ()
 
     def __repr__(self):
-        return (f"{self.blocks} block{'s' * (self.blocks != 1)} = {self.warps} warps an SM, occupancy {self.share:.0%}, "
-                f"limited by {' and '.join(self.limited_by)}")
+        return (
+            f"{self.blocks} block{'s' * (self.blocks != 1)} = {self.warps} warps an SM, occupancy {self.share:.0%}, "
+            f"limited by {' and '.join(self.limited_by)}"
+        )
 
 
-def occupancy(compute_capability: tuple[int, int], threads: int, registers: int = 32, shared: int = 0) -> Occupancy:
-    """How many blocks of `threads` threads fit on an SM, each thread with `registers` registers and each block with
+def occupancy(
+    compute_capability: tuple[int, int], threads: int, registers: int = 32, shared: int = 0
+) -> Occupancy:
+    """How many blocks of `threads` threads fit on an SM, each thread with `registers` registers and
+    each block with
     `shared` bytes of shared memory (static and dynamic together).
 
-    Raises ValueError for a compute capability that is not in TABLE and for numbers that no launch may have.
+    Raises ValueError for a compute capability that is not in TABLE and for numbers that no launch
+    may have.
     """
     sm = limits(compute_capability)
-    for name, value, low, high in (("threads", threads, 1, MAX_THREADS), ("registers", registers, 1, MAX_REGISTERS),
-                                   ("shared", shared, 0, sm.shared_block)):
+    for name, value, low, high in (
+        ("threads", threads, 1, MAX_THREADS),
+        ("registers", registers, 1, MAX_REGISTERS),
+        ("shared", shared, 0, sm.shared_block),
+    ):
         if not low <= value <= high:
-            raise ValueError(f"{name} is {value:,}; a block on compute capability {compute_capability[0]}."
-                             f"{compute_capability[1]} may have {low:,} to {high:,}")
+            raise ValueError(
+                f"{name} is {value:,}; a block on compute capability {compute_capability[0]}."
+                f"{compute_capability[1]} may have {low:,} to {high:,}"
+            )
     warps = -(-threads // WARP)
     piece = rounded(shared + sm.reserved, sm.shared_unit)
-    by = {"warps": sm.warps // warps, "blocks": sm.blocks, "registers": _by_registers(warps, registers)}
+    by = {
+        "warps": sm.warps // warps,
+        "blocks": sm.blocks,
+        "registers": _by_registers(warps, registers),
+    }
     if piece:
         by["shared memory"] = sm.shared // piece
     blocks = min(by.values())
-    return Occupancy(blocks, blocks * warps, blocks * warps / sm.warps, by, tuple(k for k, v in by.items() if v == blocks))
+    return Occupancy(
+        blocks,
+        blocks * warps,
+        blocks * warps / sm.warps,
+        by,
+        tuple(k for k, v in by.items() if v == blocks),
+    )
 
 
 def _by_registers(warps, registers):
@@ -109,7 +137,9 @@ def limits(compute_capability: tuple[int, int]) -> Limits:
         return TABLE[tuple(compute_capability)]
     except KeyError:
         known = ", ".join("{}.{}".format(*cc) for cc in TABLE)
-        raise ValueError(f"compute capability {compute_capability} is not in the table; it has {known}") from None
+        raise ValueError(
+            f"compute capability {compute_capability} is not in the table; it has {known}"
+        ) from None
 
 
 def rounded(value: int, unit: int) -> int:

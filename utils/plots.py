@@ -1,7 +1,9 @@
 """Pictures for the chapters, all drawn from what they show.
 
-Every function returns a matplotlib ``Figure`` made without pyplot, so that nothing is shown twice and no figure stays
-in memory; as the last value of a cell it is displayed, with a description for those who cannot see it.
+Every function returns a matplotlib ``Figure`` made without pyplot, so that nothing is shown twice
+and no figure stays
+in memory; as the last value of a cell it is displayed, with a description for those who cannot see
+it.
 """
 
 import base64
@@ -11,11 +13,22 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-# Okabe and Ito's palette, which people with colour-blindness can tell apart; light enough for black numbers on it.
-BLOCK_COLOURS = ("#56B4E9", "#F0C36D", "#7FCBA4", "#E7A3C4", "#F29E6B", "#F4EB7A", "#A9BCD6", "#C9C9C9")
+# Okabe and Ito's palette, which people with colour-blindness can tell apart; light enough for black
+# numbers on it.
+BLOCK_COLOURS = (
+    "#56B4E9",
+    "#F0C36D",
+    "#7FCBA4",
+    "#E7A3C4",
+    "#F29E6B",
+    "#F4EB7A",
+    "#A9BCD6",
+    "#C9C9C9",
+)
 IDLE, INK, ACCENT, ALARM = "#EEEEEE", "#222222", "#0072B2", "#B03A00"
 
-#: More cells than this are drawn without numbers, since nobody could read them; more than MAX_CELLS are refused.
+#: More cells than this are drawn without numbers, since nobody could read them; more than MAX_CELLS
+#: are refused.
 MAX_NUMBERED, MAX_CELLS = 400, 4096
 
 
@@ -31,7 +44,10 @@ def _figure_class():
         def _repr_mimebundle_(self, include=None, exclude=None):
             buffer = io.BytesIO()
             self.savefig(buffer, format="png", dpi=100)
-            data = {"image/png": base64.b64encode(buffer.getvalue()).decode(), "text/plain": self.alt}
+            data = {
+                "image/png": base64.b64encode(buffer.getvalue()).decode(),
+                "text/plain": self.alt,
+            }
             return data, {"image/png": {"alt": self.alt}}
 
     return Picture
@@ -44,18 +60,37 @@ def figure(width: float = 7.0, height: float = 3.0, *, alt: str):
     return fig
 
 
-def images(pictures: Sequence[np.ndarray], titles: Sequence[str] = (), *, alt: str, width: float = 8.0,
-           columns: int | None = None):
-    """Pictures side by side: [h, w] grey (0..255, or 0..1 floats) or [h, w, 3] colour. alt: what they show."""
+def images(
+    pictures: Sequence[np.ndarray],
+    titles: Sequence[str] = (),
+    *,
+    alt: str,
+    width: float = 8.0,
+    columns: int | None = None,
+):
+    """Pictures side by side: [h, w] grey (0..255, or 0..1 floats) or [h, w, 3] colour. alt: what
+    they show.
+    """
     columns = columns or len(pictures)
-    rows = [pictures[start:start + columns] for start in range(0, len(pictures), columns)]
-    heights = [max(p.shape[0] / p.shape[1] for p in row) * width / columns + (0.35 if titles else 0.08) for row in rows]
+    rows = [pictures[start : start + columns] for start in range(0, len(pictures), columns)]
+    heights = [
+        max(p.shape[0] / p.shape[1] for p in row) * width / columns + (0.35 if titles else 0.08)
+        for row in rows
+    ]
     fig = figure(width, sum(heights), alt=alt)
     grid = fig.add_gridspec(len(rows), columns, height_ratios=heights)
     for index, picture in enumerate(pictures):
         axes = fig.add_subplot(grid[index // columns, index % columns])
-        top = 1 if np.issubdtype(picture.dtype, np.floating) and picture.max(initial=0) <= 1 else 255
-        axes.imshow(picture, cmap="gray" if picture.ndim == 2 else None, vmin=0, vmax=top, interpolation="nearest")
+        top = (
+            1 if np.issubdtype(picture.dtype, np.floating) and picture.max(initial=0) <= 1 else 255
+        )
+        axes.imshow(
+            picture,
+            cmap="gray" if picture.ndim == 2 else None,
+            vmin=0,
+            vmax=top,
+            interpolation="nearest",
+        )
         axes.set_axis_off()
         if index < len(titles):
             axes.set_title(titles[index], fontsize=10, color=INK)
@@ -68,16 +103,21 @@ def _axis(size) -> tuple[int, int]:
     return (*sizes, 1)[:2] if len(sizes) < 3 else sizes[:2]
 
 
-def index_map(grid, block, shape=None, *, owner: np.ndarray | None = None, title: str | None = None):
+def index_map(
+    grid, block, shape=None, *, owner: np.ndarray | None = None, title: str | None = None
+):
     """Which thread of which block takes which element, for a 1-D or 2-D launch.
 
     grid, block: as in ``kernel[grid, block]``: an int or (x,) or (x, y).
-    shape: of the data, (n,) or (rows, columns); threads that lie outside it are drawn hollow: these are the ones that
+    shape: of the data, (n,) or (rows, columns); threads that lie outside it are drawn hollow: these
+        are the ones that
         a guard must stop.
-    owner: for each element the number of the block that wrote it, -1 for none, as a kernel recorded it. Without it the
+    owner: for each element the number of the block that wrote it, -1 for none, as a kernel recorded
+        it. Without it the
         map is worked out from grid and block. Elements that nobody took are drawn with a red edge.
 
-    Colour: the block. Number: the thread's global index, ``cuda.grid(1)``, or x, y of ``cuda.grid(2)``.
+    Colour: the block. Number: the thread's global index, ``cuda.grid(1)``, or x, y of
+        ``cuda.grid(2)``.
     Raises ValueError for more cells than anybody could look at.
     """
     (grid_x, grid_y), (block_x, block_y) = _axis(grid), _axis(block)
@@ -94,13 +134,27 @@ def index_map(grid, block, shape=None, *, owner: np.ndarray | None = None, title
     if owner is not None:
         taken[:rows, :columns] = np.asarray(owner).reshape(rows, columns)
     # A 1-D launch is broken into lines of whole blocks, as text is into words.
-    line = (max(block_x, 32 // block_x * block_x) if one_d and block_x <= 32 else 32) if one_d else across
+    line = (
+        (max(block_x, 32 // block_x * block_x) if one_d and block_x <= 32 else 32)
+        if one_d
+        else across
+    )
     width, height = min(line, across), -(-across // line) if one_d else down
     scale = min(0.42, 8.8 / width, 5.0 / height)
     numbered = across * down <= MAX_NUMBERED and scale > (0.22 if one_d else 0.3)
-    alt = _caption(grid_x * grid_y, block_x * block_y, int(launched.sum()), rows * columns,
-                   int((launched & ~inside).sum()), int(((taken < 0) & inside).sum()))
-    fig = figure(max(width * scale + 0.5, 6.2), height * scale * (1.2 if one_d else 1) + (0.6 if one_d else 0.8), alt=alt)
+    alt = _caption(
+        grid_x * grid_y,
+        block_x * block_y,
+        int(launched.sum()),
+        rows * columns,
+        int((launched & ~inside).sum()),
+        int(((taken < 0) & inside).sum()),
+    )
+    fig = figure(
+        max(width * scale + 0.5, 6.2),
+        height * scale * (1.2 if one_d else 1) + (0.6 if one_d else 0.8),
+        alt=alt,
+    )
     axes = fig.add_subplot()
     for j, i in zip(y.flat, x.flat, strict=True):
         if not (inside[j, i] or launched[j, i]):
@@ -112,10 +166,21 @@ def index_map(grid, block, shape=None, *, owner: np.ndarray | None = None, title
         _outline_blocks(axes, grid_x, grid_y, block_x, block_y)
         axes.set_xlabel("x (columns) →", fontsize=9)
         axes.set_ylabel("← y (rows)", fontsize=9)
-    axes.set(xlim=(-0.1, width + 0.1), ylim=(height * (1.2 if one_d else 1) + 0.1, -0.1), aspect="equal", xticks=[], yticks=[],
-             anchor="W")
+    axes.set(
+        xlim=(-0.1, width + 0.1),
+        ylim=(height * (1.2 if one_d else 1) + 0.1, -0.1),
+        aspect="equal",
+        xticks=[],
+        yticks=[],
+        anchor="W",
+    )
     axes.spines[:].set_visible(False)
-    axes.set_title((title + "\n" if title else "") + alt, fontsize=9.5, color=ALARM if "NOT" in alt else INK, loc="left")
+    axes.set_title(
+        (title + "\n" if title else "") + alt,
+        fontsize=9.5,
+        color=ALARM if "NOT" in alt else INK,
+        loc="left",
+    )
     return fig
 
 
@@ -132,15 +197,27 @@ def _cell(axes, x, y, block, inside, text):
 
     colour = BLOCK_COLOURS[block % len(BLOCK_COLOURS)]
     if not inside:
-        style = {"facecolor": "white", "edgecolor": colour, "hatch": "" if text else "////", "linewidth": 1}
+        style = {
+            "facecolor": "white",
+            "edgecolor": colour,
+            "hatch": "" if text else "////",
+            "linewidth": 1,
+        }
     elif block >= 0:
         style = {"facecolor": colour, "edgecolor": "white", "linewidth": 1}
     else:
         style = {"facecolor": IDLE, "edgecolor": "#D55E00", "linewidth": 1.4}
     axes.add_patch(Rectangle((x + 0.04, y + 0.04), 0.92, 0.92, **style))
     if text:
-        axes.text(x + 0.5, y + 0.52, text, ha="center", va="center", color=INK if inside else "#999999",
-                  fontsize=8 if len(text) < 4 else 6.5)
+        axes.text(
+            x + 0.5,
+            y + 0.52,
+            text,
+            ha="center",
+            va="center",
+            color=INK if inside else "#999999",
+            fontsize=8 if len(text) < 4 else 6.5,
+        )
 
 
 def _outline_blocks(axes, grid_x, grid_y, block_x, block_y):
@@ -148,7 +225,16 @@ def _outline_blocks(axes, grid_x, grid_y, block_x, block_y):
 
     for by in range(grid_y):
         for bx in range(grid_x):
-            axes.add_patch(Rectangle((bx * block_x, by * block_y), block_x, block_y, fill=False, edgecolor=INK, linewidth=1.2))
+            axes.add_patch(
+                Rectangle(
+                    (bx * block_x, by * block_y),
+                    block_x,
+                    block_y,
+                    fill=False,
+                    edgecolor=INK,
+                    linewidth=1.2,
+                )
+            )
 
 
 def _caption(blocks, block, threads, elements, idle, missed) -> str:
@@ -161,15 +247,29 @@ def _caption(blocks, block, threads, elements, idle, missed) -> str:
 
 
 def timing_bars(timings: Mapping[str, object]):
-    """A bar for the median of each timing (objects with .median and .spread in ms), whiskers for the spread."""
+    """A bar for the median of each timing (objects with .median and .spread in ms), whiskers for
+    the spread.
+    """
     known = {label: t for label, t in timings.items() if t.samples}
-    fig = figure(7, 0.6 + 0.42 * len(known), alt="Median times in milliseconds: " + ", ".join(
-        f"{label} {t.median:.3g}" for label, t in known.items()))
+    fig = figure(
+        7,
+        0.6 + 0.42 * len(known),
+        alt="Median times in milliseconds: "
+        + ", ".join(f"{label} {t.median:.3g}" for label, t in known.items()),
+    )
     axes = fig.add_subplot()
     labels = list(known)
-    bars = axes.barh(labels, [known[k].median for k in labels], xerr=[known[k].spread or 0 for k in labels], color=ACCENT,
-                     height=0.6, error_kw={"ecolor": INK, "capsize": 3})
-    axes.bar_label(bars, [f"{known[k].median:.3g}" for k in labels], padding=5, color=INK)  # a short bar may not be seen
+    bars = axes.barh(
+        labels,
+        [known[k].median for k in labels],
+        xerr=[known[k].spread or 0 for k in labels],
+        color=ACCENT,
+        height=0.6,
+        error_kw={"ecolor": INK, "capsize": 3},
+    )
+    axes.bar_label(
+        bars, [f"{known[k].median:.3g}" for k in labels], padding=5, color=INK
+    )  # a short bar may not be seen
     axes.margins(x=0.1)
     axes.invert_yaxis()
     axes.set_xlabel("milliseconds (median, less is better)")
@@ -181,7 +281,8 @@ def roofline(roofs, kernels: Mapping[str, tuple[float, float | None]], title: st
     """FLOP/s against arithmetic intensity, with the roofs and a point for each kernel.
 
     roofs: what `utils.hardware.roofs` returns: {name: bytes/s}, {name: FLOP/s}, and whose they are.
-    kernels: name -> (FLOP per byte, FLOP per second or None). A kernel without a rate stands as a hollow point on
+    kernels: name -> (FLOP per byte, FLOP per second or None). A kernel without a rate stands as a
+        hollow point on
         the lowest roof over it: the most it could reach, which nobody measured.
     """
     bandwidths, peaks, whose = roofs
@@ -218,7 +319,10 @@ def _roofline_in_words(roofs, kernels):
         reached = f" at {rate / 1e12:.3g} TFLOP/s" if rate else ""
         points.append(f"{name}, {intensity:.3g} FLOP a byte{reached}")
     slope = max(bandwidths.values()) / 1e12
-    return f"Roofline, {whose}: a slope of {slope:.3g} TB/s, flat roofs at {flat} TFLOP/s. " + "; ".join(points)
+    return (
+        f"Roofline, {whose}: a slope of {slope:.3g} TB/s, flat roofs at {flat} TFLOP/s. "
+        + "; ".join(points)
+    )
 
 
 def _draw_roofs(axes, roofs, low, high):
@@ -238,11 +342,16 @@ def _draw_roofs(axes, roofs, low, high):
 
 
 def _name_points(axes, points, middle):
-    """Write each point's name beside it: on its left where it stands at the right, and no name over another."""
+    """Write each point's name beside it: on its left where it stands at the right, and no name over
+    another.
+    """
     taken = []
     for name, (x, y) in sorted(points.items(), key=lambda item: -item[1][1]):
         shift = -10
-        while any(abs(np.log10(x / x2)) < 0.6 and abs(np.log10(y / y2) * 60 + shift - shift2) < 10 for x2, y2, shift2 in taken):
+        while any(
+            abs(np.log10(x / x2)) < 0.6 and abs(np.log10(y / y2) * 60 + shift - shift2) < 10
+            for x2, y2, shift2 in taken
+        ):
             shift -= 4
         taken.append((x, y, shift))
         right = x > middle
@@ -258,5 +367,13 @@ def _name_points(axes, points, middle):
 
 
 def widget_view(widget):
-    """The entry of a mime bundle that shows the widget. (ipywidgets 7, which Colab has, makes no such bundle itself.)"""
-    return {"application/vnd.jupyter.widget-view+json": {"version_major": 2, "version_minor": 0, "model_id": widget.model_id}}
+    """The entry of a mime bundle that shows the widget. (ipywidgets 7, which Colab has, makes no
+    such bundle itself.)
+    """
+    return {
+        "application/vnd.jupyter.widget-view+json": {
+            "version_major": 2,
+            "version_minor": 0,
+            "model_id": widget.model_id,
+        }
+    }

@@ -1,7 +1,10 @@
-"""Recorded results of real GPUs: `assets/results/<gpu>.json`, described in `assets/results/README.md`.
+"""Recorded results of real GPUs: `assets/results/<gpu>.json`, described in
+`assets/results/README.md`.
 
-Notebooks read them with `load` and `find`. While the recording command runs, it names a file of JSON lines in
-the environment variable ``CUDA_COURSE_RECORD``; the helpers add to it with `append`, and the command turns it
+Notebooks read them with `load` and `find`. While the recording command runs, it names a file of
+JSON lines in
+the environment variable ``CUDA_COURSE_RECORD``; the helpers add to it with `append`, and the
+command turns it
 into a results file with `read_lines` and `add`.
 """
 
@@ -44,7 +47,7 @@ def now() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-# --- validation --------------------------------------------------------------------------------------------
+# ---- validation
 
 _TEXT = {"type": "string", "pattern": r"\S"}
 _DATE = {"type": "string", "pattern": r"^\d{4}-[01]\d-[0-3]\dT[0-2]\d:[0-5]\d:[0-5]\dZ$"}
@@ -76,7 +79,12 @@ _ENTRY = _object(
 _FILE = _object(
     schema={"const": 1},
     gpu=_object(
-        name=_TEXT, compute_capability=_VERSION, sms=_COUNT, memory_bytes=_COUNT, driver=_TEXT, cuda=_VERSION
+        name=_TEXT,
+        compute_capability=_VERSION,
+        sms=_COUNT,
+        memory_bytes=_COUNT,
+        driver=_TEXT,
+        cuda=_VERSION,
     ),
     date=_DATE,
     versions=_VERSIONS,
@@ -88,7 +96,9 @@ def _problems(content, schema) -> list[str]:
     from jsonschema import Draft202012Validator
 
     errors = sorted(Draft202012Validator(schema).iter_errors(content), key=lambda e: e.json_path)
-    return [f"{e.json_path.removeprefix('$').removeprefix('.') or 'file'}: {e.message}" for e in errors]
+    return [
+        f"{e.json_path.removeprefix('$').removeprefix('.') or 'file'}: {e.message}" for e in errors
+    ]
 
 
 def _problems_of_entry(entry: dict) -> list[str]:
@@ -100,7 +110,9 @@ def _problems_of_entry(entry: dict) -> list[str]:
 
 
 def validate(content) -> list[str]:
-    """Problems of a results file's content (as `json.load` gives it), one sentence each; none if sound."""
+    """Problems of a results file's content (as `json.load` gives it), one sentence each; none if
+    sound.
+    """
     problems = _problems(content, _FILE)
     if problems:
         return problems
@@ -110,7 +122,10 @@ def validate(content) -> list[str]:
         if entry["name"] in seen:
             found.append("recorded twice")
         seen.add(entry["name"])
-        for field, wanted in (("gpu", content["gpu"]["name"]), ("driver", content["gpu"]["driver"])):
+        for field, wanted in (
+            ("gpu", content["gpu"]["name"]),
+            ("driver", content["gpu"]["driver"]),
+        ):
             if entry[field] != wanted:
                 found.append(f"{field} is {entry[field]}, the file's is {wanted}")
         problems += [f"results[{i}] {entry['name']}: {text}" for text in found]
@@ -126,19 +141,21 @@ def _sound(content, path: Path) -> dict:
     return content
 
 
-# --- reading -----------------------------------------------------------------------------------------------
+# ---- reading
 
 
 def load(folder: Path | None = None) -> list[dict]:
     """All recorded entries of all GPUs; an empty list where nothing has been recorded.
 
-    Each entry has name, value, unit, spread, gpu, driver, versions and date. ValueError names a broken file.
+    Each entry has name, value, unit, spread, gpu, driver, versions and date. ValueError names a
+    broken file.
     """
     paths = sorted(Path(folder or FOLDER).glob("*.json"))
     return [entry for path in paths for entry in _entries(path, path.stat().st_mtime_ns)]
 
 
-@functools.lru_cache  # notebooks ask for many entries: a file is read and validated once, and when it changes
+# notebooks ask for many entries: a file is read and validated once, and when it changes
+@functools.lru_cache
 def _entries(path: Path, _modified: int) -> tuple[dict, ...]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
@@ -149,18 +166,22 @@ def _entries(path: Path, _modified: int) -> tuple[dict, ...]:
 
 def find(name: str, gpu: str | None = None, folder: Path | None = None) -> dict | None:
     """The newest entry of this name, of any GPU or of one whose name contains `gpu`; None if none."""
-    found = [e for e in load(folder) if e["name"] == name and (gpu or "").lower() in e["gpu"].lower()]
+    found = [
+        e for e in load(folder) if e["name"] == name and (gpu or "").lower() in e["gpu"].lower()
+    ]
     return max(found, key=lambda e: e["date"], default=None)
 
 
-# --- recording ---------------------------------------------------------------------------------------------
+# ---- recording
 
 
 def append(entry: dict) -> None:
     """Hand one result to the recording command; does nothing while no recording runs.
 
-    `entry` has name, value, unit and spread. GPU, driver, versions and date are added where they are missing.
-    RuntimeError without a GPU: what a CPU engine took is never recorded. ValueError for an unsound entry.
+    `entry` has name, value, unit and spread. GPU, driver, versions and date are added where they
+    are missing.
+    RuntimeError without a GPU: what a CPU engine took is never recorded. ValueError for an unsound
+        entry.
     """
     path = os.environ.get(RECORD)
     if not path:
@@ -174,12 +195,16 @@ def append(entry: dict) -> None:
     problems = _problems(entry, _ENTRY) or _problems_of_entry(entry)
     if problems:
         raise ValueError(f"{entry.get('name')} is not recorded: " + "; ".join(problems))
-    with open(path, "a", encoding="utf-8") as file:  # one write, so that notebooks running at once do not mix
+    with open(
+        path, "a", encoding="utf-8"
+    ) as file:  # one write, so that notebooks running at once do not mix
         file.write(json.dumps(entry) + "\n")
 
 
 def read_lines(path) -> list[dict]:
-    """Entries that `append` collected in a file of JSON lines; of those with one name the last counts."""
+    """Entries that `append` collected in a file of JSON lines; of those with one name the last
+    counts.
+    """
     lines = Path(path).read_text(encoding="utf-8").splitlines()
     return list({entry["name"]: entry for entry in map(json.loads, lines)}.values())
 
@@ -187,7 +212,8 @@ def read_lines(path) -> list[dict]:
 def write(gpu_info: dict, entries: list[dict], path=None) -> Path:
     """Write a results file and return its path, `assets/results/<gpu>.json` by default.
 
-    `gpu_info` is what `utils.hardware.this_gpu` returns. The content is validated first (ValueError names each problem) and
+    `gpu_info` is what `utils.hardware.this_gpu` returns. The content is validated first (ValueError
+    names each problem) and
     the file replaced in one step, so that a failure leaves the old file as it was.
     """
     path = Path(path or FOLDER / f"{slug(gpu_info['name'])}.json")
@@ -204,7 +230,8 @@ def write(gpu_info: dict, entries: list[dict], path=None) -> Path:
 
 
 def add(entries: list[dict], gpu_info: dict) -> Path:
-    """Add entries to a GPU's results file and return its path. Older ones of other names stay, if of the same driver.
+    """Add entries to a GPU's results file and return its path. Older ones of other names stay, if
+    of the same driver.
 
     `gpu_info` is what `utils.hardware.this_gpu` returns.
     """

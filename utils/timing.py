@@ -1,10 +1,15 @@
-"""Honest times of GPU work: CUDA events, warm-up, cold L2, median and spread, share of a measured roof.
+"""Honest times of GPU work: CUDA events, warm-up, cold L2, median and spread, share of a measured
+roof.
 
-The method is the usual one for GPU kernels (compare ``triton.testing.do_bench`` and nvbench): every repeat first
-overwrites the L2 cache, which also keeps the GPU busy while Python prepares the launch, so that the launch's own
-cost does not leak into the time; then one event before and one after the work, on the stream that the work runs on.
+The method is the usual one for GPU kernels (compare ``triton.testing.do_bench`` and nvbench): every
+repeat first
+overwrites the L2 cache, which also keeps the GPU busy while Python prepares the launch, so that the
+launch's own
+cost does not leak into the time; then one event before and one after the work, on the stream that
+the work runs on.
 
-Without a GPU nothing is timed: a simulator's time is not speed. The work is run once, so that the cell is known
+Without a GPU nothing is timed: a simulator's time is not speed. The work is run once, so that the
+cell is known
 to work, and the recorded result of a real GPU is shown instead, if there is one.
 """
 
@@ -21,7 +26,8 @@ from utils.engine import gpu, has_gpu
 #: Stop adding repeats after this many seconds of GPU time.
 BUDGET = 0.5
 MIN_REPEATS, MAX_REPEATS = 10, 200
-#: An idle GPU lowers its clocks; it is kept busy for this many seconds before its copy bandwidth is measured.
+#: An idle GPU lowers its clocks; it is kept busy for this many seconds before its copy bandwidth is
+#: measured.
 WAKE = 0.3
 
 
@@ -40,7 +46,9 @@ class Timing:
     flops: float | None = None
     copy_bytes_per_second: float | None = None
     matmul_flops_per_second: float | None = None
-    recorded: dict | None = None  # unit-less name ending -> recorded entry, when there was no GPU to time on
+    recorded: dict | None = (
+        None  # unit-less name ending -> recorded entry, when there was no GPU to time on
+    )
 
     @property
     def median(self) -> float | None:
@@ -49,7 +57,9 @@ class Timing:
 
     @property
     def spread(self) -> float | None:
-        """Half the interquartile range in milliseconds: half of all repeats lie within median ± spread, roughly."""
+        """Half the interquartile range in milliseconds: half of all repeats lie within median ±
+        spread, roughly.
+        """
         if len(self.samples) < 2:
             return None
         low, _, high = statistics.quantiles(self.samples, n=4)
@@ -65,7 +75,9 @@ class Timing:
 
     @property
     def share_of_copy(self) -> float | None:
-        """Bandwidth as a share of this GPU's copy bandwidth; over 1 is possible for work that reads more than it writes."""
+        """Bandwidth as a share of this GPU's copy bandwidth; over 1 is possible for work that reads
+        more than it writes.
+        """
         rate = self.bytes_per_second
         return rate / self.copy_bytes_per_second if rate and self.copy_bytes_per_second else None
 
@@ -73,14 +85,19 @@ class Timing:
     def share_of_matmul(self) -> float | None:
         """FLOP rate as a share of the library's matrix product on this GPU."""
         rate = self.flops_per_second
-        return rate / self.matmul_flops_per_second if rate and self.matmul_flops_per_second else None
+        return (
+            rate / self.matmul_flops_per_second if rate and self.matmul_flops_per_second else None
+        )
 
     def __repr__(self):
         if not self.samples:
             return _without_gpu(self.name, self.recorded)
         parts = [f"{format_ms(self.median)} ± {format_ms(self.spread)}"]
         if self.bytes:
-            parts += [f"{self.bytes_per_second / 1e9:,.0f} GB/s", f"{self.share_of_copy:.0%} of this GPU's copy speed"]
+            parts += [
+                f"{self.bytes_per_second / 1e9:,.0f} GB/s",
+                f"{self.share_of_copy:.0%} of this GPU's copy speed",
+            ]
         if self.flops:
             parts.append(f"{self.flops_per_second / 1e12:,.2f} TFLOP/s")
             if self.share_of_matmul:
@@ -88,17 +105,29 @@ class Timing:
         return " · ".join(parts)
 
 
-def benchmark(fn: Callable[[], object], *, name: str | None = None, bytes: float | None = None,
-              flops: float | None = None, dtype: str | None = None, stream=0) -> Timing:
+def benchmark(
+    fn: Callable[[], object],
+    *,
+    name: str | None = None,
+    bytes: float | None = None,
+    flops: float | None = None,
+    dtype: str | None = None,
+    stream=0,
+) -> Timing:
     """Time GPU work that ``fn()`` launches: a Numba, CUDA C, Triton or torch kernel, or several.
 
-    name: a path such as ``vector_add/numba``, under which the result is recorded and, without a GPU, looked up.
-    bytes: what the work must read and write, in bytes; adds GB/s and the share of this GPU's copy bandwidth.
-    flops: its floating-point operations; adds TFLOP/s and, with `dtype` ("float32", "tf32", "bfloat16"), the share
+    name: a path such as ``vector_add/numba``, under which the result is recorded and, without a
+        GPU, looked up.
+    bytes: what the work must read and write, in bytes; adds GB/s and the share of this GPU's copy
+        bandwidth.
+    flops: its floating-point operations; adds TFLOP/s and, with `dtype` ("float32", "tf32",
+        "bfloat16"), the share
         of the library's matrix product of that type.
-    stream: the stream that the work runs on (a Numba or torch stream; the default stream unless given).
+    stream: the stream that the work runs on (a Numba or torch stream; the default stream unless
+        given).
 
-    Returns a Timing. Errors of the kernel, also those that only show when the GPU gets to it, are raised here.
+    Returns a Timing. Errors of the kernel, also those that only show when the GPU gets to it, are
+    raised here.
     """
     if not has_gpu():
         fn()
@@ -126,7 +155,9 @@ class Comparison:
             return "\n".join(f"{label:<{width}}  {t!r}" for label, t in self.timings.items())
         best = min(t.median for t in known.values())
         width = max(map(len, known))
-        return "\n".join(f"{label:<{width}}  {t.median / best:5.2f}×  {t!r}" for label, t in known.items())
+        return "\n".join(
+            f"{label:<{width}}  {t.median / best:5.2f}×  {t!r}" for label, t in known.items()
+        )
 
     def _ipython_display_(self):
         print(self)
@@ -138,12 +169,22 @@ class Comparison:
             display(plots.timing_bars(self.timings))
 
 
-def compare(rivals: Mapping[str, Callable[[], object]], *, name: str | None = None, bytes: float | None = None,
-            flops: float | None = None, dtype: str | None = None, stream=0) -> Comparison:
-    """Time several ways to do the same work in one run, in turn, so that clocks and heat treat them alike.
+def compare(
+    rivals: Mapping[str, Callable[[], object]],
+    *,
+    name: str | None = None,
+    bytes: float | None = None,
+    flops: float | None = None,
+    dtype: str | None = None,
+    stream=0,
+) -> Comparison:
+    """Time several ways to do the same work in one run, in turn, so that clocks and heat treat them
+    alike.
 
-    rivals: label -> function as for `benchmark`; recorded as ``name/label``. The other arguments are benchmark's.
+    rivals: label -> function as for `benchmark`; recorded as ``name/label``. The other arguments
+        are benchmark's.
     """
+
     def path(label):
         return f"{name}/{re.sub(r'[^a-z0-9.]+', '_', label.lower()).strip('_')}" if name else None
 
@@ -154,19 +195,30 @@ def compare(rivals: Mapping[str, Callable[[], object]], *, name: str | None = No
             timings[label] = Timing(path(label), (), bytes, flops, recorded=_recorded(path(label)))
         return Comparison(timings)
     measured = _measure(dict(rivals), stream)
-    return Comparison({label: _finish(path(label), samples, bytes, flops, dtype) for label, samples in measured.items()})
+    return Comparison(
+        {
+            label: _finish(path(label), samples, bytes, flops, dtype)
+            for label, samples in measured.items()
+        }
+    )
 
 
 def _finish(name, samples, bytes, flops, dtype) -> Timing:
-    timing = Timing(name, tuple(samples), bytes, flops,
-                    copy_bytes_per_second=copy_bandwidth() if bytes else None,
-                    matmul_flops_per_second=matmul_rate(dtype) if flops and dtype else None)
+    timing = Timing(
+        name,
+        tuple(samples),
+        bytes,
+        flops,
+        copy_bytes_per_second=copy_bandwidth() if bytes else None,
+        matmul_flops_per_second=matmul_rate(dtype) if flops and dtype else None,
+    )
     if name:
         _record(timing)
     return timing
 
 
-# ---- the clock ---------------------------------------------------------------------------------------------------
+# ---- the clock
+
 
 def _measure(work: dict[str, Callable[[], object]], stream) -> dict[str, list[float]]:
     """Milliseconds of each piece of work, measured in turn."""
@@ -180,7 +232,8 @@ def _measure(work: dict[str, Callable[[], object]], stream) -> dict[str, list[fl
         cuda.synchronize()
         start = time.perf_counter()
         fn()
-        cuda.synchronize()  # an asynchronous error of the kernel is raised here, before anything is timed
+        # an asynchronous error of the kernel is raised here, before anything is timed
+        cuda.synchronize()
         estimate += time.perf_counter() - start
     repeats = int(min(MAX_REPEATS, max(MIN_REPEATS, BUDGET / max(estimate, 1e-6))))
     rounds = range(repeats)
@@ -197,9 +250,13 @@ def _measure(work: dict[str, Callable[[], object]], stream) -> dict[str, list[fl
             fn()
             end.record(queue)
             pairs[label].append((start, end))
-        # Without this the CPU would queue everything at once; thousands of pending launches stall the driver.
+        # Without this the CPU would queue everything at once; thousands of pending launches stall
+        # the driver.
         end.synchronize()
-    return {label: [cuda.event_elapsed_time(start, end) for start, end in times] for label, times in pairs.items()}
+    return {
+        label: [cuda.event_elapsed_time(start, end) for start, end in times]
+        for label, times in pairs.items()
+    }
 
 
 def _numba_stream(stream):
@@ -213,14 +270,18 @@ def _numba_stream(stream):
 
 @functools.cache
 def _l2_flush():
-    """A function that overwrites the whole L2 cache on a stream, and takes long enough to hide a launch."""
+    """A function that overwrites the whole L2 cache on a stream, and takes long enough to hide a
+    launch.
+    """
     from numba import cuda
 
     size = max(256 << 20, 2 * cuda.get_current_device().L2_CACHE_SIZE)
     buffer = cuda.device_array(size // 4, dtype="float32")
 
-    # Once would do for the cache. But the GPU must still be busy when Python has prepared the launch, which can take
-    # 0.2 ms where other programs use the CPU too, and would otherwise be counted as the kernel's time.
+    # Once would do for the cache. But the GPU must still be busy when Python has prepared the
+    # launch, which can take
+    # 0.2 ms where other programs use the CPU too, and would otherwise be counted as the kernel's
+    # time.
     @cuda.jit
     def overwrite(out, rounds):
         for r in range(rounds):
@@ -230,11 +291,14 @@ def _l2_flush():
     return lambda stream: overwrite[1024, 256, stream](buffer, 4)
 
 
-# ---- the roofs ---------------------------------------------------------------------------------------------------
+# ---- the roofs
+
 
 @functools.cache
 def copy_bandwidth() -> float:
-    """Bytes per second, read plus written, of a large copy within this GPU's memory (cuMemcpy), measured once."""
+    """Bytes per second, read plus written, of a large copy within this GPU's memory (cuMemcpy),
+    measured once.
+    """
     from numba import cuda
 
     free = cuda.current_context().get_memory_info().free
@@ -250,7 +314,8 @@ def copy_bandwidth() -> float:
 
 @functools.cache
 def matmul_rate(dtype: str) -> float:
-    """FLOP per second of the library's (cuBLAS through torch) 8192³ matrix product on random data, measured once.
+    """FLOP per second of the library's (cuBLAS through torch) 8192³ matrix product on random data,
+    measured once.
 
     dtype: ``float32`` (without TF32), ``tf32``, ``float16``, ``bfloat16`` or ``float64``.
     """
@@ -271,7 +336,8 @@ def matmul_rate(dtype: str) -> float:
     return 2 * n**3 / statistics.median(samples) * 1e3
 
 
-# ---- recorded results --------------------------------------------------------------------------------------------
+# ---- recorded results
+
 
 def _record(timing: Timing) -> None:
     """Hand the result to the recording command, if that is what runs this notebook."""
@@ -281,12 +347,18 @@ def _record(timing: Timing) -> None:
         return
     rows = {"time": (timing.median, "ms", timing.spread)}
     relative = timing.spread / timing.median
-    for ending, value, unit in (("bandwidth", timing.bytes_per_second, "B/s"), ("rate", timing.flops_per_second, "FLOP/s"),
-                                ("share_of_copy", timing.share_of_copy, "1"), ("share_of_matmul", timing.share_of_matmul, "1")):
+    for ending, value, unit in (
+        ("bandwidth", timing.bytes_per_second, "B/s"),
+        ("rate", timing.flops_per_second, "FLOP/s"),
+        ("share_of_copy", timing.share_of_copy, "1"),
+        ("share_of_matmul", timing.share_of_matmul, "1"),
+    ):
         if value:
             rows[ending] = (value, unit, value * relative)
     for ending, (value, unit, spread) in rows.items():
-        results.append({"name": f"{timing.name}/{ending}", "value": value, "unit": unit, "spread": spread})
+        results.append(
+            {"name": f"{timing.name}/{ending}", "value": value, "unit": unit, "spread": spread}
+        )
 
 
 def _recorded(name: str | None) -> dict | None:
@@ -294,7 +366,10 @@ def _recorded(name: str | None) -> dict | None:
 
     if not name:
         return None
-    found = {ending: results.find(f"{name}/{ending}") for ending in ("time", "bandwidth", "rate", "share_of_copy")}
+    found = {
+        ending: results.find(f"{name}/{ending}")
+        for ending in ("time", "bandwidth", "rate", "share_of_copy")
+    }
     return {ending: entry for ending, entry in found.items() if entry} or None
 
 
@@ -316,5 +391,7 @@ def format_ms(value: float | None) -> str:
     """Milliseconds with three significant digits, in the unit that reads best."""
     if value is None:
         return "?"
-    unit, scale = ("s", 1e-3) if abs(value) >= 1000 else ("ms", 1.0) if abs(value) >= 0.01 else ("µs", 1e3)
+    unit, scale = (
+        ("s", 1e-3) if abs(value) >= 1000 else ("ms", 1.0) if abs(value) >= 0.01 else ("µs", 1e3)
+    )
     return f"{value * scale:.3g} {unit}"

@@ -2,8 +2,10 @@
 
     python assets/data/make_subset.py
 
-200 of each digit from the 60,000 training images and 50 of each from the 10,000 test images: of all images
-of a digit every k-th, so that the whole range of writers is represented, in the order of the original files.
+200 of each digit from the 60,000 training images and 50 of each from the 10,000 test images: of all
+images
+of a digit every k-th, so that the whole range of writers is represented, in the order of the
+original files.
 """
 
 import gzip
@@ -20,7 +22,9 @@ PER_DIGIT = {"train": 200, "test": 50}
 def chosen(labels: np.ndarray, per_digit: int) -> np.ndarray:
     """Indices of `per_digit` evenly spaced examples of each digit, in ascending order."""
     positions = [np.flatnonzero(labels == digit) for digit in range(10)]
-    return np.sort(np.concatenate([p[np.arange(per_digit) * p.size // per_digit] for p in positions]))
+    return np.sort(
+        np.concatenate([p[np.arange(per_digit) * p.size // per_digit] for p in positions])
+    )
 
 
 def idx_bytes(array: np.ndarray) -> bytes:

@@ -1,4 +1,6 @@
-"""Checking an answer: is it something that can run, does it run, and is what it does right every time?"""
+"""Checking an answer: is it something that can run, does it run, and is what it does right every
+time?
+"""
 
 import ast
 import inspect
@@ -23,15 +25,25 @@ TRACED_THREADS = 512  # launches up to this size are searched for races
 
 
 class Rejected(Exception):
-    """The answer cannot be accepted: a reason key, lines for the learner, and a piece of code or None."""
+    """The answer cannot be accepted: a reason key, lines for the learner, and a piece of code or
+    None.
+    """
 
     def __init__(self, reason, *lines, code="", run=None, picture=(b"", "")):
         super().__init__(reason)
-        self.reason, self.lines, self.code, self.run, self.picture = reason, lines, code, run, picture
+        self.reason, self.lines, self.code, self.run, self.picture = (
+            reason,
+            lines,
+            code,
+            run,
+            picture,
+        )
 
 
 def check_answer(exercise, answer, seed=None):
-    """The Outcome for an answer: a kernel, the path of a .cu file or a function, as the exercise asks."""
+    """The Outcome for an answer: a kernel, the path of a .cu file or a function, as the exercise
+    asks.
+    """
     seed = int(np.random.default_rng().integers(1 << 31)) if seed is None else seed
     base = {"exercise": exercise.id, "title": exercise.title, "seed": seed}
     try:
@@ -62,7 +74,7 @@ def first_sentence(text):
     return re.split(r"(?<=\.)\s", text.strip(), maxsplit=1)[0]
 
 
-# ---- kernels in Python ----
+# ---- kernels in Python
 
 
 def check_numba(exercise, answer, seed):
@@ -76,18 +88,26 @@ def check_numba(exercise, answer, seed):
             for shape, launch, arguments, expected in cases(exercise, seed):
                 for order in (None, *range(seed, seed + exercise.orders)):
                     rng = np.random.default_rng((seed, len(runs)))
-                    runs.append(engines.run_watched(kernel, shape, launch, arguments, expected, rng, order))
+                    runs.append(
+                        engines.run_watched(kernel, shape, launch, arguments, expected, rng, order)
+                    )
         reject_if_wrong(runs, exercise)
-        with engines.time_limit(SECONDS):  # only now on the real engine: a GPU does not survive every mistake
+        with engines.time_limit(
+            SECONDS
+        ):  # only now on the real engine: a GPU does not survive every mistake
             for shape, launch, arguments, expected in cases(exercise, seed):
                 rng = np.random.default_rng((seed, len(runs)))
-                runs.append(engines.run_guarded(kernel, shape, launch, arguments, expected, rng, seed))
+                runs.append(
+                    engines.run_guarded(kernel, shape, launch, arguments, expected, rng, seed)
+                )
     except engines.TooLong:
         raise Rejected(
             "timeout", f"The kernel was stopped after {SECONDS} seconds. Does every loop end?"
         ) from None
     except engines.Stopped as stopped:
-        if any(failed(r, exercise) for r in runs):  # an earlier launch tells more than the crash does
+        if any(
+            failed(r, exercise) for r in runs
+        ):  # an earlier launch tells more than the crash does
             reject_if_wrong(runs, exercise)
         raise crashed(stopped, kernel.py_func) from None
     reject_if_wrong(runs, exercise)
@@ -97,10 +117,14 @@ def check_numba(exercise, answer, seed):
 
 
 def reject_if_unmet(kernel, exercise, seed):
-    """Trace one more launch, and reject an answer whose accesses to memory are not as the exercise demands."""
+    """Trace one more launch, and reject an answer whose accesses to memory are not as the exercise
+    demands.
+    """
     shape = exercise.demand.shape
     arguments = exercise.inputs(np.random.default_rng(seed), shape)
-    arrays = engines.host_arrays(arguments, np.asarray(exercise.reference(**plain(arguments))), np.random.default_rng(0))
+    arrays = engines.host_arrays(
+        arguments, np.asarray(exercise.reference(**plain(arguments))), np.random.default_rng(0)
+    )
     launch = exercise.launches_for(shape)[0]
     traced = trace(kernel, launch.grid, launch.block, *arrays.values())
     unmet = exercise.demand.unmet(traced)
@@ -109,7 +133,9 @@ def reject_if_unmet(kernel, exercise, seed):
     reason, says, row = unmet
     if row is None:
         raise Rejected(reason, says)
-    figure = (traced.draw_banks if reason == "bank_conflict" else traced.draw_memory)(row.line, row.array, row.operation)
+    figure = (traced.draw_banks if reason == "bank_conflict" else traced.draw_memory)(
+        row.line, row.array, row.operation
+    )
     raise Rejected(reason, says, code=row.code, picture=as_picture(figure))
 
 
@@ -121,7 +147,9 @@ def as_picture(figure):
 
 
 def reject_races(kernel, exercise, seed):
-    """Trace the smaller launches, and reject a kernel in which two threads race, whatever came out of it."""
+    """Trace the smaller launches, and reject a kernel in which two threads race, whatever came out
+    of it.
+    """
     for _, launch, arguments, expected in cases(exercise, seed):
         if np.prod(launch.threads) > TRACED_THREADS:
             continue
@@ -133,7 +161,12 @@ def reject_races(kernel, exercise, seed):
             return
         if races:
             said = next(problem for problem in traced.problems if problem.startswith("RACE"))
-            raise Rejected("race", *said.splitlines(), code=races[0].code, picture=as_picture(traced.draw_races()))
+            raise Rejected(
+                "race",
+                *said.splitlines(),
+                code=races[0].code,
+                picture=as_picture(traced.draw_races()),
+            )
 
 
 def tally(runs):
@@ -147,7 +180,9 @@ def tally(runs):
 
 
 def cases(exercise, seed):
-    """(shape, launch, arguments, expected) for every size and launch, with inputs drawn from the seed."""
+    """(shape, launch, arguments, expected) for every size and launch, with inputs drawn from the
+    seed.
+    """
     rng = np.random.default_rng(seed)
     for shape in exercise.all_shapes(rng):
         for launch in exercise.launches_for(shape):
@@ -169,7 +204,8 @@ def as_kernel(exercise, answer):
     names = ", ".join(parameters(exercise))
     if answer is None or answer is Ellipsis:
         raise Rejected(
-            "not_a_kernel", f"check() got `{answer}`, not a kernel. Did the cell that defines it run?"
+            "not_a_kernel",
+            f"check() got `{answer}`, not a kernel. Did the cell that defines it run?",
         )
     if isinstance(answer, str | Path):
         raise Rejected("not_a_kernel", "check() got text. Pass the kernel itself, without quotes.")
@@ -177,7 +213,8 @@ def as_kernel(exercise, answer):
     if not inspect.isfunction(function):
         if inspect.isfunction(answer):
             raise Rejected(
-                "not_a_kernel", f"`{answer.__name__}` is a plain Python function: write `@cuda.jit` above it."
+                "not_a_kernel",
+                f"`{answer.__name__}` is a plain Python function: write `@cuda.jit` above it.",
             )
         if hasattr(answer, "griddim"):
             raise Rejected(
@@ -211,7 +248,9 @@ def parameters(exercise):
     """The parameter names that the answer must take, in order."""
     if exercise.kind == "cuda_c":
         return list(exercise.inputs(np.random.default_rng(0), exercise.shapes[-1]))
-    return list(inspect.signature(getattr(exercise.solution, "py_func", exercise.solution)).parameters)
+    return list(
+        inspect.signature(getattr(exercise.solution, "py_func", exercise.solution)).parameters
+    )
 
 
 def check_arity(function, wanted):
@@ -234,7 +273,9 @@ def crashed(stopped, function):
     for frame, number in traceback.walk_tb(error.__traceback__):
         if frame.f_code.co_filename == file:
             inside = inside or first <= number < first + len(lines)
-            line = number if inside else line  # a device function that it calls may lie elsewhere in the file
+            line = (
+                number if inside else line
+            )  # a device function that it calls may lie elsewhere in the file
     if line is None:  # a compiler's message names lines instead
         spoken_of = [int(n) for n in re.findall(r"line (\d+)", str(error))]
         line = next((n for n in reversed(spoken_of) if first <= n < first + len(lines)), None)
@@ -244,31 +285,46 @@ def crashed(stopped, function):
         where = f" (thread {stopped.thread} of block {stopped.block})"
     kind = type(error).__name__
     message = getattr(error, "problem", None) or short_message(error)
-    message = message if message.startswith(kind) or hasattr(error, "problem") else f"{kind}: {message}"
-    reason = "warp_mask" if kind == "BarrierError" and "mask" in message else CRASHES.get(kind, "crashed")
+    message = (
+        message if message.startswith(kind) or hasattr(error, "problem") else f"{kind}: {message}"
+    )
+    reason = (
+        "warp_mask"
+        if kind == "BarrierError" and "mask" in message
+        else CRASHES.get(kind, "crashed")
+    )
     return Rejected(reason, message + where, code=source)
 
 
 # Mistakes that the CPU engine itself names -> the reason.
-CRASHES = {"BarrierError": "barrier", "UninitializedError": "uninitialized", "KernelIndexError": "out_of_bounds"}
+CRASHES = {
+    "BarrierError": "barrier",
+    "UninitializedError": "uninitialized",
+    "KernelIndexError": "out_of_bounds",
+}
 
 
 def short_message(error):
-    """The first sentences of a message: Numba's compiler goes on with every overload that did not match."""
+    """The first sentences of a message: Numba's compiler goes on with every overload that did not
+    match.
+    """
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     lines = [line for line in lines if not line.startswith("Failed in ")]
-    ends = [n for n, line in enumerate(lines) if line.startswith(("There are ", "During: ", "File "))]
+    ends = [
+        n for n, line in enumerate(lines) if line.startswith(("There are ", "During: ", "File "))
+    ]
     return " ".join(lines[: min([*ends, 4])])[:500]
 
 
-# ---- CUDA C and C++ files ----
+# ---- CUDA C and C++ files
 
 
 def as_path(exercise, answer):
     """The path of the learner's file, or Rejected."""
     if answer is None or answer is Ellipsis:
         raise Rejected(
-            "not_a_kernel", f'check() got `{answer}`. Pass the path of your file, "{exercise.path}".'
+            "not_a_kernel",
+            f'check() got `{answer}`. Pass the path of your file, "{exercise.path}".',
         )
     if not isinstance(answer, str | Path):
         raise Rejected(
@@ -332,15 +388,23 @@ KINDS = {
 
 
 def reject_mistake(failure, kinds=KINDS):
-    """Reject for a mistake that the CPU runtime has named, with the sentence and the thread it names."""
-    for part in re.finditer(r"([^\n]*) \[([a-z-]+)\](?:\n *(in kernel [^\n]*))?", failure[1] if failure else ""):
+    """Reject for a mistake that the CPU runtime has named, with the sentence and the thread it
+    names.
+    """
+    for part in re.finditer(
+        r"([^\n]*) \[([a-z-]+)\](?:\n *(in kernel [^\n]*))?", failure[1] if failure else ""
+    ):
         if part[2] in kinds:
             before = failure[1][: part.start()].strip() if part[2] == "deadlock" else ""
-            lines = [re.sub(r"^.*/", "", line) for line in (*before.splitlines(), part[1], part[3] or "") if line]
+            lines = [
+                re.sub(r"^.*/", "", line)
+                for line in (*before.splitlines(), part[1], part[3] or "")
+                if line
+            ]
             raise Rejected(kinds[part[2]], *lines)
 
 
-# ---- plain functions ----
+# ---- plain functions
 
 
 def check_function(exercise, answer, seed):
@@ -352,7 +416,8 @@ def check_function(exercise, answer, seed):
             else f"an object of type {type(answer).__name__}"
         )
         raise Rejected(
-            "not_a_kernel", f"check() got {what}; it takes the function itself, without parentheses."
+            "not_a_kernel",
+            f"check() got {what}; it takes the function itself, without parentheses.",
         )
     check_arity(answer, parameters(exercise))
     rng = np.random.default_rng(seed)
@@ -361,7 +426,9 @@ def check_function(exercise, answer, seed):
         arguments = exercise.inputs(rng, shape)
         try:
             with engines.time_limit(SECONDS):
-                calls.append((arguments, exercise.reference(**arguments), answer(*arguments.values())))
+                calls.append(
+                    (arguments, exercise.reference(**arguments), answer(*arguments.values()))
+                )
         except engines.TooLong:
             raise Rejected("timeout", "The function was stopped. Does every loop end?") from None
         except Exception as error:
@@ -374,7 +441,11 @@ def check_function(exercise, answer, seed):
     evidence = f"`{call}` must return {expected}, and returned {got!r}."
     if all(got is None for _, _, got in bad):
         raise Rejected("unwritten", f"`{call}` returned None. Is there a `return`?")
-    if any(isinstance(value, float) for _, _, got in bad for value in np.ravel(np.array(got, dtype=object))):
+    if any(
+        isinstance(value, float)
+        for _, _, got in bad
+        for value in np.ravel(np.array(got, dtype=object))
+    ):
         raise Rejected(
             "wrong_dtype", evidence + " Whole numbers are needed: `//` divides into whole numbers."
         )
@@ -397,10 +468,15 @@ def same(got, expected):
     )
 
 
-CHECKS = {"numba": check_numba, "cuda_c": check_cuda_c, "cpp": check_cpp, "function": check_function}
+CHECKS = {
+    "numba": check_numba,
+    "cuda_c": check_cuda_c,
+    "cpp": check_cpp,
+    "function": check_function,
+}
 
 
-# ---- is it still the starter? ----
+# ---- is it still the starter?
 
 
 def is_starter(exercise, answer):
@@ -419,10 +495,14 @@ def is_starter(exercise, answer):
 
 def squeezed(text):
     """Text without `%%` lines and differences in spacing."""
-    return " ".join(" ".join(line.split()) for line in text.splitlines() if not line.startswith("%%")).strip()
+    return " ".join(
+        " ".join(line.split()) for line in text.splitlines() if not line.startswith("%%")
+    ).strip()
 
 
 def body_of(source):
     """What the first function of a source does: a syntax tree without its name and line numbers."""
-    function = next(node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef))
+    function = next(
+        node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef)
+    )
     return ast.dump(function.args) + "".join(map(ast.dump, function.body))

@@ -1,7 +1,10 @@
-"""Exercises in plain C++: the learner's file, a test program around it, the compiler's sanitizers, one run.
+"""Exercises in plain C++: the learner's file, a test program around it, the compiler's sanitizers,
+one run.
 
-The test programs are in cpp_tests/. Each includes the learner's file as "answer.h", draws its inputs from a
-seed, compares, and says what is wrong through FAIL(reason, ...). What it cannot see (a write out of bounds,
+The test programs are in cpp_tests/. Each includes the learner's file as "answer.h", draws its
+inputs from a
+seed, compares, and says what is wrong through FAIL(reason, ...). What it cannot see (a write out of
+bounds,
 an int that overflows) the sanitizers do.
 """
 
@@ -19,7 +22,8 @@ from utils.tools.diagnostics import annotate, excerpt
 TESTS = Path(__file__).parent / "cpp_tests"
 COMPILE_SECONDS, RUN_SECONDS = 120, 20
 SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
-# Leaks are counted by the tests themselves: the sanitizer's own search does not work on every system.
+# Leaks are counted by the tests themselves: the sanitizer's own search does not work on every
+# system.
 OPTIONS = {"ASAN_OPTIONS": "detect_leaks=0:detect_stack_use_after_return=1"}
 NO_SANITIZERS = (
     "This compiler has no sanitizers, and the check needs them: `sudo dnf install libasan libubsan` "
@@ -50,7 +54,8 @@ class CppExercise(Exercise):
 def run(path, tests, seed):
     """Compile and run a learner's file with its test program.
 
-    path: the learner's file. tests: a file name in cpp_tests/. seed: what the inputs are drawn from.
+    path: the learner's file. tests: a file name in cpp_tests/. seed: what the inputs are drawn
+        from.
     Returns None when all is right, else (reason, message, piece of code or "").
     """
     path = Path(path)
@@ -62,9 +67,15 @@ def run(path, tests, seed):
             return failure
         try:
             command = [str(folder / "tests"), str(seed)]
-            done = process.run(command, timeout=RUN_SECONDS, cwd=folder, env={**os.environ, **OPTIONS})
+            done = process.run(
+                command, timeout=RUN_SECONDS, cwd=folder, env={**os.environ, **OPTIONS}
+            )
         except process.Timeout:
-            return "timeout", f"It was stopped after {RUN_SECONDS} seconds. Does every loop end?", ""
+            return (
+                "timeout",
+                f"It was stopped after {RUN_SECONDS} seconds. Does every loop end?",
+                "",
+            )
     return _judge(done, path)
 
 
@@ -94,7 +105,11 @@ def _compile(folder, path, tests):
         return "not_checked", f"The compiler was stopped after {COMPILE_SECONDS} seconds.", ""
     log = annotate(done.output, {"answer.h": path}).replace(str(tests), "the test")
     first = re.split(r"\n(?=\S[^\n]*, line \d+: )", log)[0]  # the others are often only its echo
-    return "does_not_compile", f"The compiler says, about `{path}` or the place that uses it:", first.rstrip()
+    return (
+        "does_not_compile",
+        f"The compiler says, about `{path}` or the place that uses it:",
+        first.rstrip(),
+    )
 
 
 def _judge(done, path):
@@ -109,7 +124,11 @@ def _judge(done, path):
         if re.search(pattern, said):
             return reason, _telling(said), code
     if done.returncode == 0:
-        return "crashed", "The program ended before its tests did. Is there an `exit` in your code?", ""
+        return (
+            "crashed",
+            "The program ended before its tests did. Is there an `exit` in your code?",
+            "",
+        )
     return "crashed", f"{process.exit_reason(done.returncode)}. {said.strip()[-300:]}", code
 
 

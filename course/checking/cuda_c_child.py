@@ -1,8 +1,12 @@
-"""The child process that launches a learner's CUDA C kernel, a program of its own (see engines.run_cuda_c).
+"""The child process that launches a learner's CUDA C kernel, a program of its own (see
+engines.run_cuda_c).
 
-Arguments: the .cu file, the kernel's name, a folder that holds jobs.pickle (a list of engines.Job), after how many
-seconds of launching to give up, which ends the process with SIGALRM, and perhaps "check", to watch every access. For
-each job it writes N.pickle (the buffers after the launch), or failure.json ([reason, message]) and stops.
+Arguments: the .cu file, the kernel's name, a folder that holds jobs.pickle (a list of engines.Job),
+after how many
+seconds of launching to give up, which ends the process with SIGALRM, and perhaps "check", to watch
+every access. For
+each job it writes N.pickle (the buffers after the launch), or failure.json ([reason, message]) and
+stops.
 """
 
 import json
@@ -42,7 +46,10 @@ def main(path, kernel_name, folder, seconds, check=""):
     signal.alarm(int(seconds))  # has no handler: not even an endless kernel can hold it up
     for number, (grid, block, zone, buffers, arguments) in enumerate(jobs):
         flats = {name: to_device(flat) if has_gpu() else flat for name, flat in buffers.items()}
-        values = [flats[n][zone : len(buffers[n]) - zone] if n in flats else v for n, v in arguments.items()]
+        values = [
+            flats[n][zone : len(buffers[n]) - zone] if n in flats else v
+            for n, v in arguments.items()
+        ]
         try:
             kernel[grid, block](*values)
             after = {n: f.copy_to_host() if has_gpu() else f for n, f in flats.items()}

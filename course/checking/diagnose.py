@@ -1,6 +1,7 @@
 """From evidence to a reason: what do all the launches that went wrong have in common?
 
-Every rule looks at what was observed (which sizes and grids fail, which elements are wrong, which indices
+Every rule looks at what was observed (which sizes and grids fail, which elements are wrong, which
+indices
 were touched outside) and none at the source of the answer.
 """
 
@@ -21,7 +22,9 @@ class Finding:
 
 
 def plain(arguments):
-    """The arguments as the reference takes them: arrays and scalars; an `Out` stays one, for its shape."""
+    """The arguments as the reference takes them: arrays and scalars; an `Out` stays one, for its
+    shape.
+    """
     return {n: v.array.copy() if isinstance(v, InOut) else v for n, v in arguments.items()}
 
 
@@ -42,29 +45,37 @@ def right(run, exercise):
 
 
 def unwritten(run, exercise):
-    """Elementwise: not right, and nobody wrote it (or it still holds, bit for bit, what it held before)."""
+    """Elementwise: not right, and nobody wrote it (or it still holds, bit for bit, what it held
+    before).
+    """
     if run.writers is not None:
         return (run.writers == 0) & ~right(run, exercise)
     size = run.actual.dtype.itemsize
-    same = np.ascontiguousarray(run.actual).view(f"V{size}") == np.ascontiguousarray(run.initial).view(
-        f"V{size}"
-    )
+    same = np.ascontiguousarray(run.actual).view(f"V{size}") == np.ascontiguousarray(
+        run.initial
+    ).view(f"V{size}")
     return same.reshape(run.actual.shape) & ~right(run, exercise)
 
 
 def failed(run, exercise):
     """Whether anything at all was wrong with a run."""
-    return bool(run.outside_writes or run.outside_reads or run.modified or not right(run, exercise).all())
+    return bool(
+        run.outside_writes or run.outside_reads or run.modified or not right(run, exercise).all()
+    )
 
 
 def surplus(run, exercise):
     """How many threads too many there are along x, y and z."""
-    return tuple(t - e for t, e in zip(run.launch.threads, exercise.extents(run.shape), strict=True))
+    return tuple(
+        t - e for t, e in zip(run.launch.threads, exercise.extents(run.shape), strict=True)
+    )
 
 
 def is_multiple(run, exercise):
     """Whether the extents are whole multiples of the block's."""
-    return all(e % b == 0 for e, b in zip(exercise.extents(run.shape), run.launch.block, strict=True))
+    return all(
+        e % b == 0 for e, b in zip(exercise.extents(run.shape), run.launch.block, strict=True)
+    )
 
 
 def where(index):
@@ -74,7 +85,9 @@ def where(index):
 
 
 def telling(run):
-    """Sorts runs by how well they show a mistake: small arrays first, but not those that are all edge."""
+    """Sorts runs by how well they show a mistake: small arrays first, but not those that are all
+    edge.
+    """
     thin = run.expected.ndim > 1 and min(run.expected.shape) < 2
     return thin, run.expected.size < 8, run.expected.size
 
@@ -93,7 +106,7 @@ def diagnose(runs, exercise):
     raise AssertionError("the last rule always finds something")
 
 
-# ---- the rules, from the most telling to the most general ----
+# ---- the rules, from the most telling to the most general
 
 
 def rule_modified(bad, good, exercise):
@@ -108,14 +121,19 @@ def rule_modified(bad, good, exercise):
 
 
 def rule_race(bad, good, exercise):
-    """An element that is right in one order of the threads is wrong in another, with the same inputs."""
+    """An element that is right in one order of the threads is wrong in another, with the same
+    inputs.
+    """
     for run in bad:
         for other in [*good, *bad]:
             same = (run.shape, run.launch) == (other.shape, other.launch)
             if same and np.array_equal(run.expected, other.expected):
                 if (right(other, exercise) & ~right(run, exercise)).any():
-                    # Two threads that do the same work race as well, but the work done twice is the mistake.
-                    return (None if exercise.shared_output else duplicate_work([run], exercise)) or Finding(
+                    # Two threads that do the same work race as well, but the work done twice is the
+                    # mistake.
+                    return (
+                        None if exercise.shared_output else duplicate_work([run], exercise)
+                    ) or Finding(
                         "race",
                         "The same launch on the same inputs gave different results in different orders of "
                         "the threads: some thread uses what another one writes.",
@@ -124,14 +142,19 @@ def rule_race(bad, good, exercise):
 
 
 def rule_hypotheses(bad, good, exercise):
-    """One of the exercise's named guesses gives exactly what came, wherever the guess differs from right."""
+    """One of the exercise's named guesses gives exactly what came, wherever the guess differs from
+    right.
+    """
     for guess in exercise.hypotheses:
         witnesses = []
         for run in bad:
             if run.outside_writes or run.outside_reads:
                 continue
             output = np.asarray(guess.output(**plain(run.arguments)))
-            if output.shape != run.actual.shape or agrees(output, run.expected, exercise.rtol).all():
+            if (
+                output.shape != run.actual.shape
+                or agrees(output, run.expected, exercise.rtol).all()
+            ):
                 continue  # here the guess could not be told from the right answer
             if not agrees(run.actual, output.astype(run.actual.dtype), exercise.rtol).all():
                 witnesses = []
@@ -142,7 +165,9 @@ def rule_hypotheses(bad, good, exercise):
 
 
 def rule_reads_output(bad, good, exercise):
-    """An output that arrives with garbage was read before it was written, where the result is wrong."""
+    """An output that arrives with garbage was read before it was written, where the result is
+    wrong.
+    """
     for run in bad:
         name = next(n for n, v in run.arguments.items() if isinstance(v, Out | InOut))
         if isinstance(run.arguments[name], Out) and run.early_reads is not None:
@@ -168,7 +193,9 @@ def rule_swapped(bad, good, exercise):
     for run in uneven:
         name = next(n for n, v in run.arguments.items() if isinstance(v, Out | InOut))
         shape = run.expected.shape
-        touched = set(zip(*(map(int, i) for i in np.nonzero(~unwritten(run, exercise))), strict=True))
+        touched = set(
+            zip(*(map(int, i) for i in np.nonzero(~unwritten(run, exercise))), strict=True)
+        )
         touched |= set(run.outside_writes.get(name, ()))
         if touched != reached_when_swapped(run, shape, a, b):
             return None
@@ -183,11 +210,15 @@ def rule_swapped(bad, good, exercise):
 
 
 def reached_when_swapped(run, shape, a, b):
-    """Both ways to swap: indices checked against the wrong sides, or the right ones with too few threads."""
+    """Both ways to swap: indices checked against the wrong sides, or the right ones with too few
+    threads.
+    """
     threads = dict(zip(range(len(shape) - 1, -1, -1), run.launch.threads, strict=False))
     name = next(n for n, v in run.arguments.items() if isinstance(v, Out | InOut))
     limits = list(shape)
-    if name in run.outside_writes:  # the guard compares x with the width and y with the height, then swaps
+    if (
+        name in run.outside_writes
+    ):  # the guard compares x with the width and y with the height, then swaps
         limits[a], limits[b] = shape[b], shape[a]
     else:
         limits[a], limits[b] = min(shape[a], threads[b]), min(shape[b], threads[a])
@@ -196,8 +227,14 @@ def reached_when_swapped(run, shape, a, b):
 
 def rule_square(bad, good, exercise):
     wrong = {r.shape for r in bad}
-    fine = {r.shape for r in good if min(r.shape) > 1} - wrong  # a side of 1 can be right by accident
-    if len(fine) >= 2 and all(map(exercise.is_square, fine)) and not any(map(exercise.is_square, wrong)):
+    fine = {
+        r.shape for r in good if min(r.shape) > 1
+    } - wrong  # a side of 1 can be right by accident
+    if (
+        len(fine) >= 2
+        and all(map(exercise.is_square, fine))
+        and not any(map(exercise.is_square, wrong))
+    ):
         return Finding(
             "only_square",
             "Right whenever all sides are equal, wrong when they are not: is one side used for another?",
@@ -206,15 +243,21 @@ def rule_square(bad, good, exercise):
 
 
 def rule_outside(bad, good, exercise):
-    """Accesses out of bounds: exactly one element beyond (off by one), or by all the threads without work."""
+    """Accesses out of bounds: exactly one element beyond (off by one), or by all the threads
+    without work.
+    """
     outside = [r for r in bad if r.outside_writes or r.outside_reads]
     if not outside:
         return None
     run = outside[0]
-    kind, touched = ("writes", run.outside_writes) if run.outside_writes else ("reads", run.outside_reads)
+    kind, touched = (
+        ("writes", run.outside_writes) if run.outside_writes else ("reads", run.outside_reads)
+    )
     name, indices = next(iter(touched.items()))
     shape = (
-        np.shape(run.actual) if not isinstance(run.arguments[name], np.ndarray) else run.arguments[name].shape
+        np.shape(run.actual)
+        if not isinstance(run.arguments[name], np.ndarray)
+        else run.arguments[name].shape
     )
     if len(indices[0]) == 1:
         shape = (int(np.prod(shape)),)
@@ -232,7 +275,10 @@ def rule_outside(bad, good, exercise):
         axes = ""
         if len(shape) > 1:
             beyond_of = {
-                a for i in indices for a, (k, n) in enumerate(zip(i, shape, strict=False)) if not 0 <= k < n
+                a
+                for i in indices
+                for a, (k, n) in enumerate(zip(i, shape, strict=False))
+                if not 0 <= k < n
             }
             axes = f" along axis {beyond_of.pop()}" if len(beyond_of) == 1 else " along every axis"
         return Finding("missing_guard", f"{says} Is there a guard{axes}?", run)
@@ -240,9 +286,11 @@ def rule_outside(bad, good, exercise):
 
 
 def one_beyond(runs, exercise):
-    """Every write (or, without one, read) out of bounds is one beyond the edge, although threads reach further.
+    """Every write (or, without one, read) out of bounds is one beyond the edge, although threads
+    reach further.
 
-    Where a thread reads follows from what it writes, perhaps several elements further. A flat index into a picture
+    Where a thread reads follows from what it writes, perhaps several elements further. A flat index
+    into a picture
     (CUDA C) is one beyond in the row after the last or before the first.
     """
     told = False
@@ -253,14 +301,18 @@ def one_beyond(runs, exercise):
             if len(indices[0]) < len(shape):
                 row = int(np.prod(shape[1:]))
                 indices, shape = [(index[0] // row,) for index in indices], shape[:1]
-            if any(not -1 <= i <= n for index in indices for i, n in zip(index, shape, strict=True)):
+            if any(
+                not -1 <= i <= n for index in indices for i, n in zip(index, shape, strict=True)
+            ):
                 return False
         told |= max(surplus(run, exercise)) > 1
     return told
 
 
 def rule_guard_by_grid(bad, good, exercise):
-    """Wrong exactly when there are surplus threads (along one axis): they did damage inside the array."""
+    """Wrong exactly when there are surplus threads (along one axis): they did damage inside the
+    array.
+    """
     for axes in ((0,), (1,), (2,), (0, 1), (0, 1, 2)):
 
         def too_many(run, axes=axes):
@@ -291,7 +343,9 @@ def rule_last_missing(bad, good, exercise):
 
 
 def wrong_at_edge(run, exercise, axis, edge):
-    """All wrong elements are unwritten and lie at one edge of one axis, and all of that edge is wrong."""
+    """All wrong elements are unwritten and lie at one edge of one axis, and all of that edge is
+    wrong.
+    """
     wrong = ~right(run, exercise)
     rest = np.delete(wrong, edge, axis=axis)
     return not rest.any() and np.take(unwritten(run, exercise), edge, axis=axis).all()
@@ -310,7 +364,9 @@ def rule_multiples(bad, good, exercise):
         )
 
     def fills_grid(run):
-        return all(e % t == 0 for e, t in zip(exercise.extents(run.shape), run.launch.threads, strict=True))
+        return all(
+            e % t == 0 for e, t in zip(exercise.extents(run.shape), run.launch.threads, strict=True)
+        )
 
     if len({r.shape for r in good if fills_grid(r)}) >= 2 and not any(map(fills_grid, bad)):
         return Finding(
@@ -397,7 +453,9 @@ def rule_unwritten(bad, good, exercise):
 
 def rule_wrong_value(bad, good, exercise):
     return Finding(
-        "wrong_value", "The kernel runs and stays inside its arrays, but computes something else.", bad[0]
+        "wrong_value",
+        "The kernel runs and stays inside its arrays, but computes something else.",
+        bad[0],
     )
 
 

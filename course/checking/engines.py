@@ -1,4 +1,6 @@
-"""Running an answer: Numba kernels on watched arrays or between guard zones, CUDA C in a child process."""
+"""Running an answer: Numba kernels on watched arrays or between guard zones, CUDA C in a child
+process.
+"""
 
 import contextlib
 import json
@@ -39,7 +41,9 @@ class Run:
     actual: np.ndarray
     initial: np.ndarray
     arguments: dict
-    outside_writes: dict = field(default_factory=dict)  # array -> indices that were written out of bounds
+    outside_writes: dict = field(
+        default_factory=dict
+    )  # array -> indices that were written out of bounds
     outside_reads: dict = field(default_factory=dict)
     modified: list = field(default_factory=list)  # names of inputs that were changed
     writers: np.ndarray = None  # how many threads wrote each element of the output, where known
@@ -64,7 +68,9 @@ class TooLong(BaseException):
 
 @contextlib.contextmanager
 def time_limit(seconds):
-    """Raise TooLong in the main thread when the block takes longer. Other threads cannot be interrupted."""
+    """Raise TooLong in the main thread when the block takes longer. Other threads cannot be
+    interrupted.
+    """
     if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "SIGALRM"):
         yield
         return
@@ -82,7 +88,9 @@ def time_limit(seconds):
 
 
 def poisoned(shape, dtype, rng):
-    """An array of random NaNs (each with other low bits, so that a copied one shows) or random integers."""
+    """An array of random NaNs (each with other low bits, so that a copied one shows) or random
+    integers.
+    """
     dtype = np.dtype(dtype)
     if dtype.kind == "b":
         return np.ones(shape, bool)
@@ -94,9 +102,11 @@ def poisoned(shape, dtype, rng):
 
 
 def initial_output(argument, expected, rng):
-    """What an output holds before the launch: never the right answer, so unwritten elements always show.
+    """What an output holds before the launch: never the right answer, so unwritten elements always
+    show.
 
-    Floats are NaN one time and finite another, so that a kernel which uses them is wrong at least once.
+    Floats are NaN one time and finite another, so that a kernel which uses them is wrong at least
+    once.
     """
     if isinstance(argument, InOut):
         return argument.array.copy()
@@ -170,7 +180,8 @@ def between_guards(array, zone, rng):
 
 
 def zone_for(launch, arrays):
-    """Wide enough that a kernel without a guard lands in it rather than beyond, and a multiple of 64 elements, so
+    """Wide enough that a kernel without a guard lands in it rather than beyond, and a multiple of
+    64 elements, so
     that the array behind it is aligned as cudaMalloc's are."""
     x, y, z = launch.threads
     largest = max((a.size for a in arrays.values() if isinstance(a, np.ndarray)), default=1)
@@ -182,7 +193,8 @@ def compare_guards(run, name, before, after, shape, zone):
     size = int(np.prod(shape))
     changed = (
         np.flatnonzero(
-            before.view(np.uint8).reshape(len(before), -1) != after.view(np.uint8).reshape(len(after), -1)
+            before.view(np.uint8).reshape(len(before), -1)
+            != after.view(np.uint8).reshape(len(after), -1)
         )
         // before.itemsize
     )
@@ -192,15 +204,20 @@ def compare_guards(run, name, before, after, shape, zone):
 
 
 def run_guarded(kernel, shape, launch, arguments, expected, rng, order):
-    """Launch on this machine's engine (the GPU, where there is one) with real arrays between guard zones."""
+    """Launch on this machine's engine (the GPU, where there is one) with real arrays between guard
+    zones.
+    """
     output = output_name(arguments)
     arrays = host_arrays(arguments, expected, rng)
     initial = arrays[output].copy()
     zone = zone_for(launch, arrays)
-    before = {n: between_guards(a, zone, rng) for n, a in arrays.items() if isinstance(a, np.ndarray)}
+    before = {
+        n: between_guards(a, zone, rng) for n, a in arrays.items() if isinstance(a, np.ndarray)
+    }
     device = {n: cuda.to_device(flat) for n, flat in before.items()}
     views = [
-        device[n][zone : zone + a.size].reshape(a.shape) if n in device else a for n, a in arrays.items()
+        device[n][zone : zone + a.size].reshape(a.shape) if n in device else a
+        for n, a in arrays.items()
     ]
     with schedule(order), warnings.catch_warnings():
         warnings.simplefilter(
@@ -237,18 +254,22 @@ def orders_in_cuda_c(seed, orders):
 
 
 def run_cuda_c(path, kernel_name, cases, rng, environment, check=False):
-    """Launch a kernel of a .cu file for each case (shape, launch, arguments, expected), in a child process.
+    """Launch a kernel of a .cu file for each case (shape, launch, arguments, expected), in a child
+    process.
 
     A kernel that crashes or hangs can then take neither the notebook nor its CUDA context with it.
     check: watch every access, on the CPU runtime, and fail at the first race.
-    Returns (runs, failure); failure is None or (reason, message) of the first launch that did not return.
+    Returns (runs, failure); failure is None or (reason, message) of the first launch that did not
+    return.
     """
     engine = "GPU" if has_gpu() and FORCE_CPU not in environment else "CPU"
     jobs, runs = [], []
     for shape, launch, arguments, expected in cases:
         arrays = host_arrays(arguments, expected, rng)
         zone = zone_for(launch, arrays)
-        before = {n: between_guards(a, zone, rng) for n, a in arrays.items() if isinstance(a, np.ndarray)}
+        before = {
+            n: between_guards(a, zone, rng) for n, a in arrays.items() if isinstance(a, np.ndarray)
+        }
         scalars = {n: None if n in before else a for n, a in arrays.items()}
         jobs.append(Job(launch.grid, launch.block, zone, before, scalars))
         initial = arrays[output_name(arguments)]
@@ -272,7 +293,10 @@ def run_cuda_c(path, kernel_name, cases, rng, environment, check=False):
     if code is None:
         return done, ("not_checked", f"The compiler was stopped after {CHILD_SECONDS} seconds.")
     if code == -signal.SIGALRM:
-        return done, ("timeout", f"The kernel was stopped after {LAUNCH_SECONDS} seconds. Does every loop end?")
+        return done, (
+            "timeout",
+            f"The kernel was stopped after {LAUNCH_SECONDS} seconds. Does every loop end?",
+        )
     return done, ("crashed", died(code, said)) if code else None
 
 
@@ -289,7 +313,8 @@ class Job(NamedTuple):
 def run_child(arguments, environment):
     """Run cuda_c_child.py: (exit code, or None when it was stopped; what it printed)."""
     script = Path(__file__).with_name("cuda_c_child.py")
-    # As a file and not as a module of this package, which would import Numba and every exercise first.
+    # As a file and not as a module of this package, which would import Numba and every exercise
+    # first.
     environment = {**os.environ, "PYTHONPATH": str(script.parents[2]), **environment}
     child = subprocess.Popen(
         [sys.executable, "-P", str(script), *arguments],

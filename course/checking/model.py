@@ -46,7 +46,8 @@ REASONS = {
     "timeout": "It did not finish.",
     "not_checked": "It could not be checked on this machine.",
 }
-# These mean that the answer did not run at all (outcome "broken"); the others that it ran and was not right.
+# These mean that the answer did not run at all (outcome "broken"); the others that it ran and was
+# not right.
 BROKEN = {
     "not_a_kernel",
     "wrong_arity",
@@ -75,7 +76,9 @@ class InOut:
 
 @dataclass(frozen=True)
 class Launch:
-    """One launch to try: grid and block as (x, y, z), and how the grid compares with what is needed."""
+    """One launch to try: grid and block as (x, y, z), and how the grid compares with what is
+    needed.
+    """
 
     grid: tuple
     block: tuple
@@ -97,7 +100,9 @@ class Wrong:
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """A named guess: if the output equals `output(**arguments)`, the learner made this very mistake."""
+    """A named guess: if the output equals `output(**arguments)`, the learner made this very
+    mistake.
+    """
 
     reason: str
     says: str
@@ -106,8 +111,10 @@ class Hypothesis:
 
 @dataclass(frozen=True)
 class Demand:
-    """What a right Numba answer must also be. The tracer runs it once more, on inputs of this shape; `unmet`
-    takes the Trace and returns None, or a reason, the sentence that says it, and the array to draw."""
+    """What a right Numba answer must also be. The tracer runs it once more, on inputs of this
+    shape; `unmet`
+    takes the Trace and returns None, or a reason, the sentence that says it, and the array to draw.
+    """
 
     shape: tuple
     unmet: Callable
@@ -115,12 +122,16 @@ class Demand:
 
 @dataclass(frozen=True, kw_only=True)
 class Exercise:
-    """One exercise. `kind` says what the learner hands in: "numba" kernel, "cuda_c" file or plain "function"
+    """One exercise. `kind` says what the learner hands in: "numba" kernel, "cuda_c" file or plain
+    "function"
     (and, in `cpp.CppExercise`, a "cpp" file).
 
-    For kernels, `inputs(rng, shape)` gives the arguments by name in the kernel's order (arrays, scalars,
-    one `Out` or `InOut`), `reference(**arguments)` the expected output, `extents(shape)` how many threads
-    are needed along (x, y, z), `launches(shape)` the launches to try (by default just enough blocks, and one
+    For kernels, `inputs(rng, shape)` gives the arguments by name in the kernel's order (arrays,
+    scalars,
+    one `Out` or `InOut`), `reference(**arguments)` the expected output, `extents(shape)` how many
+    threads
+    are needed along (x, y, z), `launches(shape)` the launches to try (by default just enough
+    blocks, and one
     more each way), `swapped` the two axes of the output that learners mix up. For functions,
     `inputs(rng, shape)` gives the call's arguments and `reference` the expected return value.
     """
@@ -149,8 +160,12 @@ class Exercise:
     rtol: float = 1e-5
     shared_output: bool = False  # several threads may write one element (a histogram, a reduction)
     demand: Demand | None = None  # of a right answer's accesses to memory
-    race_free: bool = False  # every access is watched: a race is rejected even where the result came out right
-    orders: int = 2  # in how many shuffled orders of the threads each launch is tried, beside the plain one
+    race_free: bool = (
+        False  # every access is watched: a race is rejected even where the result came out right
+    )
+    orders: int = (
+        2  # in how many shuffled orders of the threads each launch is tried, beside the plain one
+    )
 
     @property
     def chapter(self):
@@ -163,7 +178,9 @@ class Exercise:
         return self.kind in ("cuda_c", "cpp")
 
     def all_shapes(self, rng):
-        """The fixed shapes and, so that no answer can be made for them alone, some others each time."""
+        """The fixed shapes and, so that no answer can be made for them alone, some others each
+        time.
+        """
         return (*self.shapes, *(self.fresh(rng) for _ in range(3) if self.fresh))
 
     def launches_for(self, shape):

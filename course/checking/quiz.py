@@ -1,4 +1,6 @@
-"""Questions with an answer to pick or a number to type: widgets in a notebook, plain text elsewhere."""
+"""Questions with an answer to pick or a number to type: widgets in a notebook, plain text
+elsewhere.
+"""
 
 from dataclasses import dataclass, field
 
@@ -7,7 +9,8 @@ from utils.plots import widget_view
 
 @dataclass(frozen=True, kw_only=True)
 class Quiz:
-    """A question. With `choices` (key -> text) the answer is a key, without them a whole number (in `unit`).
+    """A question. With `choices` (key -> text) the answer is a key, without them a whole number (in
+    `unit`).
 
     `explain` says, for a wrong answer, what is wrong with it; its entry None is for all others.
     """
@@ -24,7 +27,10 @@ class Quiz:
         """(right?, explanation) for an answer."""
         if answer == self.answer:
             return True, f"✓ Right. {self.explain_right}"
-        return False, f"○ Not this. {self.explain.get(answer, self.explain.get(None, 'Have another look.'))}"
+        return (
+            False,
+            f"○ Not this. {self.explain.get(answer, self.explain.get(None, 'Have another look.'))}",
+        )
 
 
 class QuizView:
@@ -44,7 +50,10 @@ class QuizView:
 
     def __repr__(self):
         quiz = self.quiz
-        lines = [f"{quiz.id} · {quiz.question}", *(f"  {key}) {text}" for key, text in quiz.choices.items())]
+        lines = [
+            f"{quiz.id} · {quiz.question}",
+            *(f"  {key}) {text}" for key, text in quiz.choices.items()),
+        ]
         example = repr(next(iter(quiz.choices), 42))
         return "\n".join([*lines, f'  To answer: exercises.quiz("{quiz.id}").answer({example})'])
 
@@ -57,7 +66,9 @@ class QuizView:
         return bundle
 
     def widget(self):
-        """The question with radio buttons or a number field, a button, and room for the explanation."""
+        """The question with radio buttons or a number field, a button, and room for the
+        explanation.
+        """
         import html
 
         import ipywidgets
@@ -71,7 +82,11 @@ class QuizView:
             )
         else:
             field = ipywidgets.BoundedIntText(
-                value=0, min=0, max=2**31 - 1, description=quiz.unit, layout=ipywidgets.Layout(width="220px")
+                value=0,
+                min=0,
+                max=2**31 - 1,
+                description=quiz.unit,
+                layout=ipywidgets.Layout(width="220px"),
             )
         button = ipywidgets.Button(description="Check", layout=ipywidgets.Layout(width="90px"))
         reply = ipywidgets.HTML()
@@ -87,4 +102,6 @@ class QuizView:
 
 def code(text):
     """`x` -> <code>x</code>."""
-    return "".join(f"<code>{part}</code>" if n % 2 else part for n, part in enumerate(text.split("`")))
+    return "".join(
+        f"<code>{part}</code>" if n % 2 else part for n, part in enumerate(text.split("`"))
+    )

@@ -1,4 +1,6 @@
-"""What a check tells the learner: an Outcome, shown as text anywhere and as a framed report in a notebook."""
+"""What a check tells the learner: an Outcome, shown as text anywhere and as a framed report in a
+notebook.
+"""
 
 import base64
 import html
@@ -23,7 +25,8 @@ class NotSolved(AssertionError):
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of a check. `status` is "solved", "not yet" or "broken"; `reason` is a key of REASONS, ""
+    """The result of a check. `status` is "solved", "not yet" or "broken"; `reason` is a key of
+    REASONS, ""
     when solved; `untouched` says that the answer is the starter as it was given."""
 
     exercise: str
@@ -55,9 +58,7 @@ class Outcome:
             return ""
         if self.seed is None:
             return f'Stuck? exercises.hint("{self.exercise}")'
-        return (
-            f'Stuck? exercises.hint("{self.exercise}") · The same inputs again: check(..., seed={self.seed})'
-        )
+        return f'Stuck? exercises.hint("{self.exercise}") · The same inputs again: check(..., seed={self.seed})'
 
     def __repr__(self):
         parts = [self.headline, *("  " + line for line in self.lines)]
@@ -74,9 +75,7 @@ class Outcome:
             body += f"<pre style='margin:6px 0;padding:6px'>{html.escape(self.code)}</pre>"
         if self.picture:
             data = base64.b64encode(self.picture).decode()
-            body += (
-                f"<img alt='{html.escape(self.picture_says, quote=True)}' src='data:image/png;base64,{data}'>"
-            )
+            body += f"<img alt='{html.escape(self.picture_says, quote=True)}' src='data:image/png;base64,{data}'>"
         if self.next_step:
             body += f"<div style='margin-top:6px'><small>{marked_up(self.next_step)}</small></div>"
         return (
@@ -94,7 +93,9 @@ def marked_up(line):
 def describe(run, exercise):
     """Lines about one launch that went wrong: which it was, and its first wrong element."""
     launch = run.launch
-    shapes = {n: getattr(v, "array", v).shape for n, v in run.arguments.items() if not np.isscalar(v)}
+    shapes = {
+        n: getattr(v, "array", v).shape for n, v in run.arguments.items() if not np.isscalar(v)
+    }
     on_gpu = ", on the GPU" if run.engine == "GPU" else ""
     arrays = ", ".join(f"`{name}` {shape}" for name, shape in shapes.items())
     lines = [
@@ -104,7 +105,11 @@ def describe(run, exercise):
     if not wrong.any():
         return lines
     index = tuple(int(i) for i in np.argwhere(wrong)[0])
-    came = "it was never written" if unwritten(run, exercise)[index] else f"got {number(run.actual[index])}"
+    came = (
+        "it was never written"
+        if unwritten(run, exercise)[index]
+        else f"got {number(run.actual[index])}"
+    )
     lines.append(
         f"First wrong element: index {where(index)}, expected {number(run.expected[index])}, {came} "
         f"({int(wrong.sum()):,} of {wrong.size:,} are wrong)."
@@ -118,7 +123,9 @@ def number(value):
 
 
 def draw(run, exercise):
-    """(PNG, alt text): each element of the output, right, wrong or unwritten. 3-D: the first wrong layer."""
+    """(PNG, alt text): each element of the output, right, wrong or unwritten. 3-D: the first wrong
+    layer.
+    """
     from matplotlib.colors import ListedColormap
     from matplotlib.figure import Figure
     from matplotlib.patches import Patch
@@ -137,7 +144,9 @@ def draw(run, exercise):
         state = state.reshape(-1, min(state.size, 32))
     height, width = state.shape
     cell = min(0.25, 6 / width, 4 / height)  # inches
-    figure = Figure(figsize=(max(3.6, width * cell + 0.6), height * cell + 0.9), layout="constrained", dpi=90)
+    figure = Figure(
+        figsize=(max(3.6, width * cell + 0.6), height * cell + 0.9), layout="constrained", dpi=90
+    )
     axes = figure.subplots()
     names = {"right": "#8fbcdb", "wrong": "#d95f02", "never written": "#e8e8e8", "": "#ffffff"}
     line = 0.5 if max(width, height) <= 64 else 0
@@ -145,8 +154,12 @@ def draw(run, exercise):
     axes.pcolormesh(state, cmap=colours, vmin=0, vmax=3, edgecolors="#888888", linewidth=line)
     axes.invert_yaxis()
     axes.set_aspect("equal", anchor="W")
-    axes.set_xticks([0.5, width - 0.5] if width > 1 else [0.5], [0, width - 1] if width > 1 else [0])
-    axes.set_yticks([0.5, height - 0.5] if height > 1 else [0.5], [0, height - 1] if height > 1 else [0])
+    axes.set_xticks(
+        [0.5, width - 0.5] if width > 1 else [0.5], [0, width - 1] if width > 1 else [0]
+    )
+    axes.set_yticks(
+        [0.5, height - 0.5] if height > 1 else [0.5], [0, height - 1] if height > 1 else [0]
+    )
     axes.tick_params(labelsize=8, length=0)
     axes.spines[:].set_visible(False)
     patches = [
@@ -159,4 +172,7 @@ def draw(run, exercise):
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png")
     right_n, wrong_n, holes = ((state == k).sum() for k in range(3))
-    return buffer.getvalue(), f"Map of the {title}: {right_n} right, {wrong_n} wrong, {holes} never written."
+    return (
+        buffer.getvalue(),
+        f"Map of the {title}: {right_n} right, {wrong_n} wrong, {holes} never written.",
+    )

@@ -1,7 +1,9 @@
 """Arrays that remember what a kernel did to them, for runs on the CPU engine.
 
-The CPU engine stops a kernel at its first access out of bounds, and a GPU does not even notice. To tell a
-missing guard from one that is off by one, the checker must see *all* accesses, so these arrays note each one,
+The CPU engine stops a kernel at its first access out of bounds, and a GPU does not even notice. To
+tell a
+missing guard from one that is off by one, the checker must see *all* accesses, so these arrays note
+each one,
 drop writes out of bounds and answer reads out of bounds with poison.
 """
 
@@ -58,7 +60,9 @@ class Watched(View):
             return self.part(found)
         self.log.read(self.flat[found])
         value = self.mem[found]
-        now.launch.give_way(frame)  # in a shuffled order others may run between this read and a write that follows
+        now.launch.give_way(
+            frame
+        )  # in a shuffled order others may run between this read and a write that follows
         return value
 
     def __setitem__(self, index, value):
@@ -72,7 +76,9 @@ class Watched(View):
         self.slow_set(index, value, frame)
 
     def store(self, index, value):
-        """Called with a checked index, by `__setitem__` (it is noted already) and by atomics (it is not)."""
+        """Called with a checked index, by `__setitem__` (it is noted already) and by atomics (it is
+        not).
+        """
         if not self.log.writers[self.flat[index]]:
             self.log.wrote_atomically(self.flat[index])
         super().store(index, value)
@@ -82,14 +88,20 @@ class Watched(View):
 
     def _reshaped(self, method, *args):
         return Watched(
-            getattr(self.data, method)(*args), self.name, self.log, getattr(self.flat, method)(*args)
+            getattr(self.data, method)(*args),
+            self.name,
+            self.log,
+            getattr(self.flat, method)(*args),
         )
 
     def nothing_there(self, index):
-        """What a read out of bounds gives: NaN or an unlikely integer, of the shape that was asked for."""
+        """What a read out of bounds gives: NaN or an unlikely integer, of the shape that was asked
+        for.
+        """
         kind = self.dtype.kind
         poison = np.array(
-            np.nan if kind in "fc" else 1 if kind == "b" else np.iinfo(self.dtype).max - 2, self.dtype
+            np.nan if kind in "fc" else 1 if kind == "b" else np.iinfo(self.dtype).max - 2,
+            self.dtype,
         )
         rest = self.shape[len(integers(index)) :]
         return Watched(np.full(rest, poison), self.name) if rest else poison[()]

@@ -1,7 +1,9 @@
 """Exercises of the course: `check`, `hint` and `solution` for code, `quiz` for questions.
 
-In a notebook: `from course import exercises`, then `exercises.check("first_kernels.scale_guard", scale)`. Each chapter's
-exercises are one module here, which bears the chapter's name; `course.checking.model.Exercise` says what an
+In a notebook: `from course import exercises`, then `exercises.check("first_kernels.scale_guard",
+scale)`. Each chapter's
+exercises are one module here, which bears the chapter's name; `course.checking.model.Exercise` says
+what an
 entry holds.
 """
 
@@ -16,10 +18,23 @@ from course.checking.quiz import QuizView
 from course.checking.report import NotSolved, Outcome
 from course.checking.text import Note
 
-__all__ = ["EXERCISES", "QUIZZES", "NotSolved", "Outcome", "check", "hint", "quiz", "solution", "starter"]
+__all__ = [
+    "EXERCISES",
+    "QUIZZES",
+    "NotSolved",
+    "Outcome",
+    "check",
+    "hint",
+    "quiz",
+    "solution",
+    "starter",
+]
+
 
 def _modules():
-    """The start page's module and those of the chapters that have one, found by the chapter's name, in order."""
+    """The start page's module and those of the chapters that have one, found by the chapter's name,
+    in order.
+    """
     here = Path(__file__).parent
     keys = ["start", *(chapter.key for chapter in CHAPTERS)]
     names = [f"course.exercises.{key}" for key in keys if (here / f"{key}.py").is_file()]
@@ -36,7 +51,8 @@ def check(id, answer, *, seed=None, strict=False):
     """Check an answer and return the Outcome, which a notebook shows as a report.
 
     id: such as "first_kernels.scale_guard".
-    answer: a kernel, the path of a .cu file, or a function, as the exercise asks. It is never changed.
+    answer: a kernel, the path of a .cu file, or a function, as the exercise asks. It is never
+        changed.
     seed: draws the same random inputs again (a report names its seed).
     strict: raise NotSolved instead of reporting an answer that is not accepted.
     What is solved is recorded in the learner's progress.

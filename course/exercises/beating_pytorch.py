@@ -7,7 +7,7 @@ from course.checking.model import Exercise, Hypothesis, InOut, Launch, Out, Wron
 from course.checking.quiz import Quiz
 from course.exercises.first_kernels import replace, some_length, uniform
 
-# ---- 17.channel_statistics: batch norm's numbers without the convolution ----
+# ---- 17.channel_statistics: batch norm's numbers without the convolution
 
 
 @cuda.jit
@@ -103,8 +103,9 @@ CHANNEL_STATISTICS = Exercise(
     ),
     starter="""
 @cuda.jit
-def channel_statistics(out, weight, first, second):
-    ...                                      # your code: thread c writes out[c, 0], the mean, and out[c, 1], the variance
+def channel_statistics(
+    out, weight, first, second
+): ...  # your code: thread c writes out[c, 0], the mean, and out[c, 1], the variance
 """,
     solution=channel_statistics,
     inputs=moments_of_patches,
@@ -130,14 +131,16 @@ def channel_statistics(out, weight, first, second):
         Hypothesis(
             "wrong_value",
             "The second column is the mean of the squares; the square of the mean is still in it.",
-            lambda out, weight, first, second: statistics_of(out, weight, first, second)
-            + np.stack([0 * weight[:, 0], (weight.astype(np.float64) @ first) ** 2], 1),
+            lambda out, weight, first, second: (
+                statistics_of(out, weight, first, second)
+                + np.stack([0 * weight[:, 0], (weight.astype(np.float64) @ first) ** 2], 1)
+            ),
         ),
     ),
 )
 
 
-# ---- 17.where_from: the address that an implicit GEMM reads ----
+# ---- 17.where_from: the address that an implicit GEMM reads
 
 
 def where_from(row, column, height, width, channels):
@@ -207,15 +210,27 @@ WHERE_FROM = Exercise(
         " number in this `row` and `column`, or -1 where the tap looks outside of the image."
     ),
     starter="""
-def where_from(row, column, height, width, channels):
-    ...                          # which image, line and pixel is the row? which tap and channel the column?
+def where_from(
+    row, column, height, width, channels
+): ...  # which image, line and pixel is the row? which tap and channel the column?
 """,
     solution=where_from,
     inputs=lambda rng, shape: entries_of_the_matrix(shape),
     reference=where_from,
-    shapes=((0, 0, 14, 14, 32), (0, 130, 14, 14, 32), (15, 5, 14, 14, 32), (15, 70, 14, 14, 32), (195, 287, 14, 14, 32),
-            (196, 159, 14, 14, 32), (250, 100, 14, 14, 32), (13, 5, 3, 5, 2), (22, 9, 3, 5, 2), (16, 15, 3, 5, 2),
-            (33, 7, 4, 6, 1), (9, 8, 2, 3, 4)),
+    shapes=(
+        (0, 0, 14, 14, 32),
+        (0, 130, 14, 14, 32),
+        (15, 5, 14, 14, 32),
+        (15, 70, 14, 14, 32),
+        (195, 287, 14, 14, 32),
+        (196, 159, 14, 14, 32),
+        (250, 100, 14, 14, 32),
+        (13, 5, 3, 5, 2),
+        (22, 9, 3, 5, 2),
+        (16, 15, 3, 5, 2),
+        (33, 7, 4, 6, 1),
+        (9, 8, 2, 3, 4),
+    ),
     fresh=lambda rng: (int(rng.integers(0, 60)), int(rng.integers(0, 27)), 4, 5, 3),
     hints=(
         "`divmod(row, height * width)` gives the image and the pixel within it; one more `divmod` gives line and place.",
@@ -231,19 +246,32 @@ def where_from(row, column, height, width, channels):
         Wrong(where_as_float, "wrong_dtype"),
     ),
     hypotheses=(
-        Hypothesis("off_by_one", "The middle tap, number 4, looks at the pixel itself: a tap's offset begins at -1.",
-                   where_without_padding),
-        Hypothesis("swapped_axes", "Taps go line by line: tap 1 is above the pixel, tap 3 left of it.", where_taps_swapped),
-        Hypothesis("swapped_axes", "The channels lie next to each other: first comes the tap, then the channel.",
-                   where_channels_outside),
-        Hypothesis("out_of_bounds", "At the edge of an image the tap looks outside, and there is nothing: not the next"
-        " line's pixel.",
-                   where_wraps_around),
+        Hypothesis(
+            "off_by_one",
+            "The middle tap, number 4, looks at the pixel itself: a tap's offset begins at -1.",
+            where_without_padding,
+        ),
+        Hypothesis(
+            "swapped_axes",
+            "Taps go line by line: tap 1 is above the pixel, tap 3 left of it.",
+            where_taps_swapped,
+        ),
+        Hypothesis(
+            "swapped_axes",
+            "The channels lie next to each other: first comes the tap, then the channel.",
+            where_channels_outside,
+        ),
+        Hypothesis(
+            "out_of_bounds",
+            "At the edge of an image the tap looks outside, and there is nothing: not the next"
+            " line's pixel.",
+            where_wraps_around,
+        ),
     ),
 )
 
 
-# ---- 17.sgd_all: one update of everything ----
+# ---- 17.sgd_all: one update of everything
 
 
 @cuda.jit
@@ -294,12 +322,18 @@ SGD_ALL = Exercise(
     ),
     starter="""
 @cuda.jit
-def sgd_all(state, rate):
-    ...                                      # your code: thread i has weight state[0, i] and its gradient state[1, i]
+def sgd_all(
+    state, rate
+): ...  # your code: thread i has weight state[0, i] and its gradient state[1, i]
 """,
     solution=sgd_all,
-    inputs=lambda rng, n: {"state": InOut(uniform(rng, 2, *n)), "rate": np.float32(rng.uniform(0.1, 1))},
-    reference=lambda state, rate: np.stack([state[0].astype(np.float64) - rate * state[1], 0.0 * state[1]]),
+    inputs=lambda rng, n: {
+        "state": InOut(uniform(rng, 2, *n)),
+        "rate": np.float32(rng.uniform(0.1, 1)),
+    },
+    reference=lambda state, rate: np.stack(
+        [state[0].astype(np.float64) - rate * state[1], 0.0 * state[1]]
+    ),
     shapes=((1,), (31,), (128,), (129,), (500,)),
     fresh=some_length,
     block=(128, 1, 1),
@@ -316,15 +350,23 @@ def sgd_all(state, rate):
         Wrong(sgd_without_guard, "missing_guard"),
     ),
     hypotheses=(
-        Hypothesis("wrong_value", "The weights went uphill: the sign is wrong.",
-                   lambda state, rate: np.stack([state[0].astype(np.float64) + rate * state[1], 0.0 * state[1]])),
-        Hypothesis("wrong_value", "The gradients are still there: the next step would add its own to them.",
-                   lambda state, rate: np.stack([state[0].astype(np.float64) - rate * state[1], state[1]])),
+        Hypothesis(
+            "wrong_value",
+            "The weights went uphill: the sign is wrong.",
+            lambda state, rate: np.stack(
+                [state[0].astype(np.float64) + rate * state[1], 0.0 * state[1]]
+            ),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The gradients are still there: the next step would add its own to them.",
+            lambda state, rate: np.stack([state[0].astype(np.float64) - rate * state[1], state[1]]),
+        ),
     ),
 )
 
 
-# ---- 17.bn_relu_pool: the leaderboard ----
+# ---- 17.bn_relu_pool: the leaderboard
 
 BN_RELU_POOL_CU = """
 // Batch norm (as scale and shift of each channel), ReLU and 2x2 max-pooling in one pass.
@@ -371,12 +413,15 @@ POOLED_FIRST = replace(
     "best = fmaxf(best, y[((2 * r + k / 2) * width + 2 * x + k % 2) * channels + c]);\n"
     "        out[i] = fmaxf(0, scale[c] * best + shift[c]);",
 )
-NORMALIZED_AFTER_RELU = replace(PLAIN_BN_RELU_POOL, "scale[c] * y[", "shift[c] + scale[c] * fmaxf(0, y[").replace(
-    "* channels + c] + shift[c]);", "* channels + c]));")
+NORMALIZED_AFTER_RELU = replace(
+    PLAIN_BN_RELU_POOL, "scale[c] * y[", "shift[c] + scale[c] * fmaxf(0, y["
+).replace("* channels + c] + shift[c]);", "* channels + c]));")
 
 
 def feature_maps(rng, shape):
-    """Outputs of a convolution, and the two numbers a channel that batch norm comes down to; some scales are negative."""
+    """Outputs of a convolution, and the two numbers a channel that batch norm comes down to; some
+    scales are negative.
+    """
     rows, width, channels = shape
     return {
         "out": Out((rows // 2, width // 2, channels)),
@@ -398,7 +443,10 @@ def pooled(out, y, scale, shift, rows, width, channels):
 def few_and_enough_blocks(shape):
     """Two blocks for everything, and a thread for each output."""
     outputs = shape[0] // 2 * (shape[1] // 2) * shape[2]
-    return [Launch((2, 1, 1), (64, 1, 1), "two blocks for everything"), Launch((ceil_div(outputs, 64), 1, 1), (64, 1, 1))]
+    return [
+        Launch((2, 1, 1), (64, 1, 1), "two blocks for everything"),
+        Launch((ceil_div(outputs, 64), 1, 1), (64, 1, 1)),
+    ]
 
 
 BN_RELU_POOL = Exercise(
@@ -419,8 +467,7 @@ BN_RELU_POOL = Exercise(
 %%writefile build/bn_relu_pool.cu
 // y [rows, width, channels], scale and shift [channels], out [rows / 2, width / 2, channels]
 __global__ void bn_relu_pool(float* out, const float* y, const float* scale, const float* shift,
-                             int rows, int width, int channels)
-{
+                             int rows, int width, int channels) {
     int total = rows / 2 * (width / 2) * channels;
     for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < total; i += gridDim.x * blockDim.x) {
         // your code: which line, pixel and channel is output i? which four values does it look at?
@@ -431,7 +478,9 @@ __global__ void bn_relu_pool(float* out, const float* y, const float* scale, con
     inputs=feature_maps,
     reference=pooled,
     shapes=((2, 2, 4), (4, 6, 4), (6, 4, 8), (28, 28, 4), (8, 14, 32), (2, 10, 12)),
-    fresh=lambda rng: tuple(2 * int(n) for n in rng.integers(1, 6, 2)) + (4 * int(rng.integers(1, 5)),),
+    fresh=lambda rng: (
+        tuple(2 * int(n) for n in rng.integers(1, 6, 2)) + (4 * int(rng.integers(1, 5)),)
+    ),
     block=(64, 1, 1),
     extents=lambda s: (s[0] // 2 * (s[1] // 2) * s[2], 1, 1),
     launches=few_and_enough_blocks,
@@ -446,8 +495,13 @@ __global__ void bn_relu_pool(float* out, const float* y, const float* scale, con
     wrong=(
         Wrong(POOLED_FIRST, "wrong_value"),
         Wrong(NORMALIZED_AFTER_RELU, "wrong_value"),
-        Wrong(replace(PLAIN_BN_RELU_POOL, "i += gridDim.x * blockDim.x", "i += total"), "needs_full_grid"),
-        Wrong(replace(PLAIN_BN_RELU_POOL, "float best = 0;", "float best = -1e30f;"), "wrong_value"),
+        Wrong(
+            replace(PLAIN_BN_RELU_POOL, "i += gridDim.x * blockDim.x", "i += total"),
+            "needs_full_grid",
+        ),
+        Wrong(
+            replace(PLAIN_BN_RELU_POOL, "float best = 0;", "float best = -1e30f;"), "wrong_value"
+        ),
         Wrong(replace(PLAIN_BN_RELU_POOL, "i < total; ", "i <= total; "), "off_by_one"),
         Wrong(replace(PLAIN_BN_RELU_POOL, "2 * x + k % 2", "x + k % 2"), "wrong_value"),
     ),
@@ -456,7 +510,11 @@ __global__ void bn_relu_pool(float* out, const float* y, const float* scale, con
             "wrong_value",
             "It pools first and normalizes then. Where a channel's scale is negative, the largest becomes the smallest.",
             lambda out, y, scale, shift, rows, width, channels: np.maximum(
-                y.astype(np.float64).reshape(rows // 2, 2, width // 2, 2, channels).max((1, 3)) * scale + shift, 0),
+                y.astype(np.float64).reshape(rows // 2, 2, width // 2, 2, channels).max((1, 3))
+                * scale
+                + shift,
+                0,
+            ),
         ),
     ),
 )

@@ -11,7 +11,7 @@ def replace(source, old, new):
     return source.replace(old, new)
 
 
-# ---- 03.mean_max: results go out through pointers ----
+# ---- 03.mean_max: results go out through pointers
 
 MEAN_MAX = """
 // The mean and the largest of n values (n is at least 1).
@@ -39,8 +39,7 @@ MEAN_MAX_EXERCISE = CppExercise(
     starter="""
 %%writefile build/mean_max.h
 // The mean and the largest of n values (n is at least 1).
-void mean_max(const int *a, int n, float *mean, int *largest)
-{
+void mean_max(const int* a, int n, float* mean, int* largest) {
     // your code
 }
 """,
@@ -53,11 +52,14 @@ void mean_max(const int *a, int n, float *mean, int *largest)
     ),
     wrong=(
         Wrong(replace(MEAN_MAX, "*mean = (float)sum / n", "*mean = sum / n"), "wrong_value"),
-        Wrong(replace(MEAN_MAX, "*mean = (float)sum / n", "*mean = (float)(sum / n)"), "wrong_value"),
+        Wrong(
+            replace(MEAN_MAX, "*mean = (float)sum / n", "*mean = (float)(sum / n)"), "wrong_value"
+        ),
         Wrong(replace(MEAN_MAX, "*largest = a[0];", "*largest = 0;"), "wrong_value"),
         Wrong(replace(MEAN_MAX, "i < n;", "i <= n;"), "out_of_bounds"),
         Wrong(
-            replace(MEAN_MAX, "*mean = (float)sum / n;", "float m = (float)sum / n; mean = &m;"), "unwritten"
+            replace(MEAN_MAX, "*mean = (float)sum / n;", "float m = (float)sum / n; mean = &m;"),
+            "unwritten",
         ),
         Wrong(
             replace(
@@ -72,7 +74,7 @@ void mean_max(const int *a, int n, float *mean, int *largest)
 )
 
 
-# ---- 03.blocks: a macro without parentheses ----
+# ---- 03.blocks: a macro without parentheses
 
 BLOCKS = """
 // How many blocks of `block` threads cover n elements.
@@ -101,19 +103,25 @@ BLOCKS_EXERCISE = CppExercise(
         "Parentheses around each parameter, around the sum, and around the whole.",
     ),
     wrong=(
-        Wrong(replace(BLOCKS, "(((n) + (block) - 1) / (block))", "(n + block - 1) / block"), "precedence"),
         Wrong(
-            replace(BLOCKS, "(((n) + (block) - 1) / (block))", "((n) + (block) - 1) / (block)"), "precedence"
+            replace(BLOCKS, "(((n) + (block) - 1) / (block))", "(n + block - 1) / block"),
+            "precedence",
+        ),
+        Wrong(
+            replace(BLOCKS, "(((n) + (block) - 1) / (block))", "((n) + (block) - 1) / (block)"),
+            "precedence",
         ),
         Wrong(replace(BLOCKS, "/ (block))", "/ block)"), "precedence"),
-        Wrong(replace(BLOCKS, "(((n) + (block) - 1) / (block))", "((n) / (block) + 1)"), "off_by_one"),
+        Wrong(
+            replace(BLOCKS, "(((n) + (block) - 1) / (block))", "((n) / (block) + 1)"), "off_by_one"
+        ),
         Wrong(replace(BLOCKS, "(((n) + (block) - 1) / (block))", "((n) / (block))"), "wrong_value"),
         Wrong(replace(BLOCKS, "/ (block))", "/ (block));"), "does_not_compile"),
     ),
 )
 
 
-# ---- 03.index: row-major in three dimensions, without overflow ----
+# ---- 03.index: row-major in three dimensions, without overflow
 
 INDEX = """
 #include <cstddef>
@@ -141,9 +149,8 @@ INDEX_EXERCISE = CppExercise(
 #include <cstddef>
 
 // Where picture z, row y, column x stands in a stack of pictures of height rows and width columns.
-size_t index(int z, int y, int x, int height, int width)
-{
-    return 0;                    // your code
+size_t index(int z, int y, int x, int height, int width) {
+    return 0;  // your code
 }
 """,
     solution=INDEX,
@@ -165,7 +172,7 @@ size_t index(int z, int y, int x, int height, int width)
 )
 
 
-# ---- 03.allocate: a pointer to a pointer ----
+# ---- 03.allocate: a pointer to a pointer
 
 ALLOCATE = """
 #include <cstdlib>
@@ -196,10 +203,10 @@ ALLOCATE_EXERCISE = CppExercise(
 %%writefile build/allocate.h
 #include <cstdlib>
 
-// Fresh memory for n floats, all of them `value`, in *out; returns 0. For n <= 0: nullptr, returns 1.
-int allocate(float **out, int n, float value)
-{
-    return 0;                    // your code
+// Fresh memory for n floats, all of them `value`, in *out; returns 0. For n <= 0: nullptr, returns
+// 1.
+int allocate(float** out, int n, float value) {
+    return 0;  // your code
 }
 """,
     solution=ALLOCATE,
@@ -221,25 +228,35 @@ int allocate(float **out, int n, float value)
             "unwritten",
         ),
         Wrong(replace(ALLOCATE, "malloc(n * sizeof(float))", "malloc(n)"), "out_of_bounds"),
-        Wrong(replace(ALLOCATE, "malloc(n * sizeof(float))", "malloc(n * sizeof(out))"), "wrong_size"),
+        Wrong(
+            replace(ALLOCATE, "malloc(n * sizeof(float))", "malloc(n * sizeof(out))"), "wrong_size"
+        ),
         Wrong(replace(ALLOCATE, "i < n;", "i <= n;"), "out_of_bounds"),
         Wrong(
             replace(
-                ALLOCATE, "*out = (float *)malloc(n * sizeof(float));", "static float mine[100]; *out = mine;"
+                ALLOCATE,
+                "*out = (float *)malloc(n * sizeof(float));",
+                "static float mine[100]; *out = mine;",
             ),
             "dangling",
         ),
         Wrong(
-            replace(ALLOCATE, "*out = (float *)malloc(n * sizeof(float));", "float mine[100]; *out = mine;"),
+            replace(
+                ALLOCATE,
+                "*out = (float *)malloc(n * sizeof(float));",
+                "float mine[100]; *out = mine;",
+            ),
             "dangling",
         ),
         Wrong(replace(ALLOCATE, "(*out)[i]", "*out[i]"), "out_of_bounds"),
-        Wrong(replace(ALLOCATE, "    *out = nullptr;\n    if (n <= 0) return 1;\n", ""), "wrong_value"),
+        Wrong(
+            replace(ALLOCATE, "    *out = nullptr;\n    if (n <= 0) return 1;\n", ""), "wrong_value"
+        ),
     ),
 )
 
 
-# ---- 03.try: a macro like CHECK ----
+# ---- 03.try: a macro like CHECK
 
 TRY = """
 void report(const char *file, int line, const char *text, int error);      // the checker brings it
@@ -267,9 +284,10 @@ TRY_EXERCISE = CppExercise(
     ),
     starter="""
 %%writefile build/try.h
-void report(const char *file, int line, const char *text, int error);      // the checker brings it
+void report(const char* file, int line, const char* text, int error);  // the checker brings it
 
-// Run `call` once. When its value is not 0, report it, and return it from the function that TRY stands in.
+// Run `call` once. When its value is not 0, report it, and return it from the function that TRY
+// stands in.
 #define TRY(call) (call)
 """,
     solution=TRY,
@@ -281,12 +299,15 @@ void report(const char *file, int line, const char *text, int error);      // th
     ),
     wrong=(
         Wrong(
-            replace(replace(TRY, "int error_ = (call);", "                    "), "error_", "(call)"),
+            replace(
+                replace(TRY, "int error_ = (call);", "                    "), "error_", "(call)"
+            ),
             "evaluated_twice",
         ),
         Wrong(replace(replace(TRY, "do {", "{   "), "} while (0)", "}"), "does_not_compile"),
         Wrong(
-            replace(TRY, "            return error_;                               \\\n", ""), "wrong_value"
+            replace(TRY, "            return error_;                               \\\n", ""),
+            "wrong_value",
         ),
         Wrong(replace(TRY, "#call, error_", '"call", error_'), "wrong_value"),
         Wrong(replace(TRY, "error_ != 0", "error_ == 0"), "wrong_value"),
@@ -296,7 +317,7 @@ void report(const char *file, int line, const char *text, int error);      // th
 )
 
 
-# ---- 03.raii: who owns it when it moves? ----
+# ---- 03.raii: who owns it when it moves?
 
 RAII = """
 #include <cstddef>
@@ -345,10 +366,10 @@ RAII_EXERCISE = CppExercise(
 // n values of type T on the device, freed when their owner goes.
 template <typename T>
 struct DeviceArray {
-    T *data = nullptr;
+    T* data = nullptr;
     size_t size = 0;
 
-    explicit DeviceArray(size_t n) : size(n) { }         // allocate
+    explicit DeviceArray(size_t n) : size(n) {}  // allocate
 
     // free, forbid copies, allow moves: DeviceArray(DeviceArray &&other)
 };
@@ -364,7 +385,9 @@ struct DeviceArray {
     ),
     wrong=(
         Wrong(replace(RAII, "    ~DeviceArray() { cudaFree(data); }\n", ""), "leak"),
-        Wrong(replace(RAII, "cudaMalloc(&data, n * sizeof(T))", "cudaMalloc(&data, n)"), "wrong_size"),
+        Wrong(
+            replace(RAII, "cudaMalloc(&data, n * sizeof(T))", "cudaMalloc(&data, n)"), "wrong_size"
+        ),
         Wrong(replace(RAII, "n * sizeof(T)", "n * sizeof(float)"), "wrong_size"),
         Wrong(replace(RAII, MOVE_BODY, "    {\n    }\n"), "double_free"),
         Wrong(replace(RAII, "        other.size = 0;\n", ""), "wrong_value"),
@@ -375,7 +398,8 @@ struct DeviceArray {
         Wrong(
             replace(
                 RAII,
-                "    DeviceArray(DeviceArray &&other) : data(other.data), size(other.size)\n" + MOVE_BODY,
+                "    DeviceArray(DeviceArray &&other) : data(other.data), size(other.size)\n"
+                + MOVE_BODY,
                 "",
             ),
             "wrong_value",

@@ -6,7 +6,7 @@ from numba import cuda
 from course.checking.model import Exercise, Hypothesis, Out, Wrong
 from course.checking.quiz import Quiz
 
-# ---- 01.bytes_moved: one kernel an operation, or one for all ----
+# ---- 01.bytes_moved: one kernel an operation, or one for all
 
 
 def bytes_moved(inputs_of, distinct, n, itemsize):
@@ -49,8 +49,7 @@ BYTES_MOVED = Exercise(
         " `bytes_moved([1, 2, 1], 2, n, 4)`."
     ),
     starter="""
-def bytes_moved(inputs_of, distinct, n, itemsize):
-    ...                          # return (bytes one by one, bytes fused)
+def bytes_moved(inputs_of, distinct, n, itemsize): ...  # return (bytes one by one, bytes fused)
 """,
     solution=bytes_moved,
     inputs=lambda rng, shape: dict(
@@ -80,9 +79,13 @@ def bytes_moved(inputs_of, distinct, n, itemsize):
         Wrong(bytes_swapped, "swapped_axes"),
     ),
     hypotheses=(
-        Hypothesis("wrong_value", "Writing counts, too: each kernel writes one array.", bytes_reads_only),
         Hypothesis(
-            "wrong_value", "These are elements. Each of them has `itemsize` bytes.", bytes_as_elements
+            "wrong_value", "Writing counts, too: each kernel writes one array.", bytes_reads_only
+        ),
+        Hypothesis(
+            "wrong_value",
+            "These are elements. Each of them has `itemsize` bytes.",
+            bytes_as_elements,
         ),
         Hypothesis(
             "wrong_value",
@@ -100,7 +103,7 @@ def bytes_moved(inputs_of, distinct, n, itemsize):
 )
 
 
-# ---- 01.kernels_after_fusion: a compiler in three lines ----
+# ---- 01.kernels_after_fusion: a compiler in three lines
 
 
 def kernels_after_fusion(operations):
@@ -143,11 +146,14 @@ KERNELS_AFTER_FUSION = Exercise(
         " of its own. Return how many kernels it launches."
     ),
     starter="""
-def kernels_after_fusion(operations):
-    ...                          # go through the operations: when does a new kernel begin?
+def kernels_after_fusion(
+    operations,
+): ...  # go through the operations: when does a new kernel begin?
 """,
     solution=kernels_after_fusion,
-    inputs=lambda rng, shape: {"operations": ["elementwise" if letter == "e" else "matmul" for letter in shape]},
+    inputs=lambda rng, shape: {
+        "operations": ["elementwise" if letter == "e" else "matmul" for letter in shape]
+    },
     reference=kernels_after_fusion,
     shapes=("", "e", "m", "eee", "mm", "em", "me", "emmee", "eemeeemme", "mmem", "emeem"),
     fresh=lambda rng: "".join(rng.choice(["e", "m"], int(rng.integers(4, 12)))),
@@ -164,14 +170,17 @@ def kernels_after_fusion(operations):
         Wrong(kernels_epilogues, "wrong_value"),
     ),
     hypotheses=(
-        Hypothesis("wrong_value", "This is one kernel an operation: nothing is fused.", kernels_not_fused),
+        Hypothesis(
+            "wrong_value", "This is one kernel an operation: nothing is fused.", kernels_not_fused
+        ),
         Hypothesis(
             "wrong_value",
             "Elementwise operations with a matmul between them cannot share a kernel here.",
             kernels_all_fused,
         ),
         Hypothesis(
-            "wrong_value", "Two matmuls in a row are two kernels; only elementwise ones are fused.",
+            "wrong_value",
+            "Two matmuls in a row are two kernels; only elementwise ones are fused.",
             kernels_matmuls_fused,
         ),
         Hypothesis("wrong_value", "The matmuls are kernels, too.", kernels_elementwise_only),
@@ -184,7 +193,7 @@ def kernels_after_fusion(operations):
 )
 
 
-# ---- 01.clamp_line: the fused kernel of another expression ----
+# ---- 01.clamp_line: the fused kernel of another expression
 
 
 @cuda.jit
@@ -273,8 +282,7 @@ CLAMP_LINE = Exercise(
     ),
     starter="""
 @cuda.jit
-def clamp_line(y, x, b, a, low):
-    ...                          # which element is this thread's? a guard, then one line
+def clamp_line(y, x, b, a, low): ...  # which element is this thread's? a guard, then one line
 """,
     solution=clamp_line,
     inputs=lambda rng, n: {
@@ -329,7 +337,7 @@ def clamp_line(y, x, b, a, low):
 )
 
 
-# ---- 01.bias_gelu: a fused kernel in CUDA C ----
+# ---- 01.bias_gelu: a fused kernel in CUDA C
 
 BIAS_GELU_CU = """
 // y[i] = v * sigmoid(1.702 v) with v = x[i] + bias[i], where sigmoid(t) = 1 / (1 + exp(-t)).
@@ -371,8 +379,7 @@ BIAS_GELU = Exercise(
     starter="""
 %%writefile build/bias_gelu.cu
 // y[i] = v * sigmoid(1.702 v) with v = x[i] + bias[i], where sigmoid(t) = 1 / (1 + exp(-t)).
-__global__ void bias_gelu(float* y, const float* x, const float* bias, int n)
-{
+__global__ void bias_gelu(float* y, const float* x, const float* bias, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     // your code: a guard, then v, then one assignment
 }

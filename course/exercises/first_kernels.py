@@ -29,7 +29,7 @@ def replace(source, old, new):
     return source.replace(old, new)
 
 
-# ---- 05.scale_guard: change one line ----
+# ---- 05.scale_guard: change one line
 
 
 @cuda.jit
@@ -100,11 +100,15 @@ SCALE = Exercise(
 @cuda.jit
 def scale(out, a, factor):
     i = cuda.grid(1)
-    if i <= out.size:            # change this line
+    if i <= out.size:  # change this line
         out[i] = factor * a[i]
 """,
     solution=scale,
-    inputs=lambda rng, n: {"out": Out(n), "a": uniform(rng, *n), "factor": np.float32(rng.uniform(1, 3))},
+    inputs=lambda rng, n: {
+        "out": Out(n),
+        "a": uniform(rng, *n),
+        "factor": np.float32(rng.uniform(1, 3)),
+    },
     reference=lambda out, a, factor: a.astype(np.float64) * factor,
     shapes=((0,), (1,), (2,), (31,), (32,), (33,), (64,), (97,)),
     fresh=some_length,
@@ -132,7 +136,7 @@ def scale(out, a, factor):
 )
 
 
-# ---- 05.blocks_for: a launch shape ----
+# ---- 05.blocks_for: a launch shape
 
 
 def blocks_for(height, width, block_x, block_y):
@@ -170,12 +174,16 @@ BLOCKS_FOR = Exercise(
         " pixel and no block without any."
     ),
     starter="""
-def blocks_for(height, width, block_x, block_y):
-    ...                          # return (blocks along x, blocks along y)
+def blocks_for(height, width, block_x, block_y): ...  # return (blocks along x, blocks along y)
 """,
     solution=blocks_for,
-    inputs=lambda rng, shape: dict(zip(("height", "width", "block_x", "block_y"), shape, strict=True)),
-    reference=lambda height, width, block_x, block_y: (ceil_div(width, block_x), ceil_div(height, block_y)),
+    inputs=lambda rng, shape: dict(
+        zip(("height", "width", "block_x", "block_y"), shape, strict=True)
+    ),
+    reference=lambda height, width, block_x, block_y: (
+        ceil_div(width, block_x),
+        ceil_div(height, block_y),
+    ),
     shapes=(
         (32, 48, 16, 8),
         (64, 64, 16, 16),
@@ -211,7 +219,9 @@ def blocks_for(height, width, block_x, block_y):
     ),
     hypotheses=(
         Hypothesis(
-            "only_multiples", "Rounded down, the last and partly used block is missing.", blocks_rounded_down
+            "only_multiples",
+            "Rounded down, the last and partly used block is missing.",
+            blocks_rounded_down,
         ),
         Hypothesis(
             "off_by_one",
@@ -219,24 +229,32 @@ def blocks_for(height, width, block_x, block_y):
             blocks_one_more,
         ),
         Hypothesis(
-            "swapped_axes", "x runs along a row, so blocks along x come from the width.", blocks_swapped
+            "swapped_axes",
+            "x runs along a row, so blocks along x come from the width.",
+            blocks_swapped,
         ),
         Hypothesis(
             "swapped_axes",
             "The sides of the block are exchanged.",
-            lambda height, width, block_x, block_y: (ceil_div(width, block_y), ceil_div(height, block_x)),
+            lambda height, width, block_x, block_y: (
+                ceil_div(width, block_y),
+                ceil_div(height, block_x),
+            ),
         ),
         Hypothesis("only_square", "Blocks along y come from the height.", blocks_from_width_only),
         Hypothesis(
             "only_square",
             "Blocks along x come from the width.",
-            lambda height, width, block_x, block_y: (ceil_div(height, block_x), ceil_div(height, block_y)),
+            lambda height, width, block_x, block_y: (
+                ceil_div(height, block_x),
+                ceil_div(height, block_y),
+            ),
         ),
     ),
 )
 
 
-# ---- 05.max_pool: two axes, and an output smaller than the input ----
+# ---- 05.max_pool: two axes, and an output smaller than the input
 
 
 @cuda.jit
@@ -322,7 +340,9 @@ def pool_upper_row_only(out, picture):
 
 
 def four_of_each_square(picture, step=2):
-    """The four pixels of each 2 x 2 square as a new first axis; squares that would stick out are left away."""
+    """The four pixels of each 2 x 2 square as a new first axis; squares that would stick out are
+    left away.
+    """
     height, width = picture.shape[0] // 2, picture.shape[1] // 2
     return np.stack([picture[dy : dy + step * height : step, dx : dx + step * width : step][:height, :width]
                      for dy in (0, 1) for dx in (0, 1)])  # fmt: skip
@@ -341,10 +361,13 @@ MAX_POOL = Exercise(
 @cuda.jit
 def max_pool(out, picture):
     x, y = cuda.grid(2)
-    ...                          # guard, then the largest of four pixels
+    ...  # guard, then the largest of four pixels
 """,
     solution=max_pool,
-    inputs=lambda rng, shape: {"out": Out((shape[0] // 2, shape[1] // 2)), "picture": uniform(rng, *shape)},
+    inputs=lambda rng, shape: {
+        "out": Out((shape[0] // 2, shape[1] // 2)),
+        "picture": uniform(rng, *shape),
+    },
     reference=lambda out, picture: four_of_each_square(picture).max(axis=0),
     shapes=((2, 2), (8, 16), (16, 16), (16, 32), (18, 18), (10, 26), (23, 7), (3, 35), (38, 2)),
     block=(8, 4, 1),
@@ -380,7 +403,7 @@ def max_pool(out, picture):
 )
 
 
-# ---- 05.batched_linear: the batch as a grid axis ----
+# ---- 05.batched_linear: the batch as a grid axis
 
 
 @cuda.jit
@@ -481,7 +504,7 @@ LINEAR = Exercise(
 @cuda.jit
 def linear(out, x, weight, bias):
     column, row, batch = cuda.grid(3)
-    ...                          # one thread fills one element of out
+    ...  # one thread fills one element of out
 """,
     solution=linear,
     inputs=lambda rng, s: {
@@ -530,7 +553,9 @@ def linear(out, x, weight, bias):
             lambda out, x, weight, bias: affine(x[:, :, 1:], weight[:, 1:], bias),
         ),
         Hypothesis(
-            "wrong_value", "The bias is missing.", lambda out, x, weight, bias: affine(x, weight, 0 * bias)
+            "wrong_value",
+            "The bias is missing.",
+            lambda out, x, weight, bias: affine(x, weight, 0 * bias),
         ),
         Hypothesis(
             "wrong_value",
@@ -541,7 +566,7 @@ def linear(out, x, weight, bias):
 )
 
 
-# ---- 05.rotate: index arithmetic in CUDA C ----
+# ---- 05.rotate: index arithmetic in CUDA C
 
 ROTATE_CU = """
 // Turn a picture by 90 degrees clockwise.
@@ -573,15 +598,19 @@ ROTATE = Exercise(
 %%writefile build/rotate.cu
 // Turn a picture by 90 degrees clockwise.
 // src has height rows of width, dst has width rows of height.
-__global__ void rotate(float* dst, const float* src, int height, int width)
-{
+__global__ void rotate(float* dst, const float* src, int height, int width) {
     int x = blockIdx.x * blockDim.x + threadIdx.x;
     int y = blockIdx.y * blockDim.y + threadIdx.y;
     // your code: a guard, then one assignment
 }
 """,
     solution=ROTATE_CU,
-    inputs=lambda rng, s: {"dst": Out((s[1], s[0])), "src": uniform(rng, *s), "height": s[0], "width": s[1]},
+    inputs=lambda rng, s: {
+        "dst": Out((s[1], s[0])),
+        "src": uniform(rng, *s),
+        "height": s[0],
+        "width": s[1],
+    },
     reference=lambda dst, src, height, width: np.rot90(src, k=-1),
     shapes=((1, 1), (4, 8), (8, 8), (8, 16), (9, 9), (5, 13), (11, 3), (1, 17), (19, 1)),
     fresh=some_picture,
@@ -601,7 +630,9 @@ __global__ void rotate(float* dst, const float* src, int height, int width)
     wrong=(
         Wrong(replace(ROTATE_CU, GUARD, ""), "missing_guard"),
         Wrong(replace(ROTATE_CU, "x < width && y < height", "x < width"), "missing_guard"),
-        Wrong(replace(ROTATE_CU, "x < width && y < height", "x <= width && y < height"), "off_by_one"),
+        Wrong(
+            replace(ROTATE_CU, "x < width && y < height", "x <= width && y < height"), "off_by_one"
+        ),
         Wrong(replace(ROTATE_CU, TARGET, "dst[x * height + (height - y)]"), "off_by_one"),
         Wrong(replace(ROTATE_CU, TARGET, "dst[x * height + y]"), "swapped_axes"),
         Wrong(replace(ROTATE_CU, TARGET, "dst[(width - 1 - x) * height + y]"), "wrong_value"),
@@ -641,7 +672,7 @@ __global__ void rotate(float* dst, const float* src, int height, int width)
 )
 
 
-# ---- 05.grid_stride: any grid will do ----
+# ---- 05.grid_stride: any grid will do
 
 
 @cuda.jit
@@ -727,7 +758,7 @@ GRID_STRIDE = Exercise(
 @cuda.jit
 def axpy(y, x, a):
     i = cuda.grid(1)
-    if i < y.size:               # make this a loop that steps over the whole grid
+    if i < y.size:  # make this a loop that steps over the whole grid
         y[i] += a * x[i]
 """,
     solution=axpy,
@@ -763,7 +794,9 @@ def axpy(y, x, a):
         Wrong(axpy_forgets_y, "wrong_value"),
     ),
     hypotheses=(
-        Hypothesis("wrong_value", "What `y` held is lost: add to it (`+=`).", lambda y, x, a: a * x),
+        Hypothesis(
+            "wrong_value", "What `y` held is lost: add to it (`+=`).", lambda y, x, a: a * x
+        ),
     ),
 )
 

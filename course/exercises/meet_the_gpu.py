@@ -6,7 +6,7 @@ from numba import cuda
 from course.checking.model import Exercise, Hypothesis, Out, Wrong, ceil_div
 from course.checking.quiz import Quiz
 
-# ---- 04.warp_and_lane: which warp, which lane ----
+# ---- 04.warp_and_lane: which warp, which lane
 
 
 def warp_and_lane(x, y, block_x):
@@ -52,8 +52,7 @@ WARP_AND_LANE = Exercise(
         " Warps have 32 lanes, and threads are counted along x first, then row by row."
     ),
     starter="""
-def warp_and_lane(x, y, block_x):
-    ...                          # return (warp, lane)
+def warp_and_lane(x, y, block_x): ...  # return (warp, lane)
 """,
     solution=warp_and_lane,
     inputs=lambda rng, shape: dict(zip(("x", "y", "block_x"), shape, strict=True)),
@@ -82,7 +81,9 @@ def warp_and_lane(x, y, block_x):
         Wrong(warp_of_16, "wrong_value"),
     ),
     hypotheses=(
-        Hypothesis("swapped_axes", "Warp and lane are exchanged: the warp comes first.", warp_lane_swapped),
+        Hypothesis(
+            "swapped_axes", "Warp and lane are exchanged: the warp comes first.", warp_lane_swapped
+        ),
         Hypothesis(
             "swapped_axes",
             "Threads are counted along x first: a row has `block_x` of them.",
@@ -99,7 +100,7 @@ def warp_and_lane(x, y, block_x):
 )
 
 
-# ---- 04.divergence: what a branch costs ----
+# ---- 04.divergence: what a branch costs
 
 
 def issued(threads, split, then_cost, else_cost):
@@ -167,11 +168,14 @@ DIVERGENCE = Exercise(
         " one of its lanes takes it; the last warp may have fewer than 32 threads."
     ),
     starter="""
-def issued(threads, split, then_cost, else_cost):
-    ...                          # go through the warps: which sides do the lanes of each take?
+def issued(
+    threads, split, then_cost, else_cost
+): ...  # go through the warps: which sides do the lanes of each take?
 """,
     solution=issued,
-    inputs=lambda rng, shape: dict(zip(("threads", "split", "then_cost", "else_cost"), shape, strict=True)),
+    inputs=lambda rng, shape: dict(
+        zip(("threads", "split", "then_cost", "else_cost"), shape, strict=True)
+    ),
     reference=issued,
     shapes=(
         (32, 16, 10, 20),
@@ -219,21 +223,27 @@ def issued(threads, split, then_cost, else_cost):
             "A warp whose lanes disagree issues both sides, one after the other.",
             issued_without_divergence,
         ),
-        Hypothesis("wrong_value", "The sides run one after the other, so their costs add up.", dearer_side),
         Hypothesis(
-            "only_multiples", "The last warp, which is not full, is left out.", issued_whole_warps_only
+            "wrong_value", "The sides run one after the other, so their costs add up.", dearer_side
+        ),
+        Hypothesis(
+            "only_multiples",
+            "The last warp, which is not full, is left out.",
+            issued_whole_warps_only,
         ),
         Hypothesis(
             "only_multiples",
             "The last warp may end before lane 31: threads that do not exist take no side.",
             issued_full_last_warp,
         ),
-        Hypothesis("off_by_one", "Thread `split` itself does not take the `then` side.", issued_boundary),
+        Hypothesis(
+            "off_by_one", "Thread `split` itself does not take the `then` side.", issued_boundary
+        ),
     ),
 )
 
 
-# ---- 04.littles_law: how many warps keep the memory busy ----
+# ---- 04.littles_law: how many warps keep the memory busy
 
 
 def warps_per_sm(gb_per_s, latency_ns, bytes_per_thread, sms):
@@ -277,8 +287,9 @@ LITTLES_LAW = Exercise(
         " the memory is never idle: a whole number, rounded up. (1 GB/s is 1 byte a nanosecond.)"
     ),
     starter="""
-def warps_per_sm(gb_per_s, latency_ns, bytes_per_thread, sms):
-    ...                          # bytes in flight -> threads -> warps -> warps of one SM
+def warps_per_sm(
+    gb_per_s, latency_ns, bytes_per_thread, sms
+): ...  # bytes in flight -> threads -> warps -> warps of one SM
 """,
     solution=warps_per_sm,
     inputs=lambda rng, shape: dict(
@@ -310,11 +321,17 @@ def warps_per_sm(gb_per_s, latency_ns, bytes_per_thread, sms):
         Wrong(warps_bytes_multiplied, "wrong_value"),
     ),
     hypotheses=(
-        Hypothesis("off_by_one", "Rounded down, the memory idles a little: round up.", warps_rounded_down),
-        Hypothesis("wrong_value", "This counts threads; a warp has 32 of them.", threads_not_warps),
-        Hypothesis("wrong_value", "This is for the whole chip; share it among the SMs.", warps_of_the_chip),
         Hypothesis(
-            "wrong_value", "The waiting time is missing: in flight = rate × latency.", warps_without_latency
+            "off_by_one", "Rounded down, the memory idles a little: round up.", warps_rounded_down
+        ),
+        Hypothesis("wrong_value", "This counts threads; a warp has 32 of them.", threads_not_warps),
+        Hypothesis(
+            "wrong_value", "This is for the whole chip; share it among the SMs.", warps_of_the_chip
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The waiting time is missing: in flight = rate × latency.",
+            warps_without_latency,
         ),
         Hypothesis(
             "wrong_value",
@@ -325,7 +342,7 @@ def warps_per_sm(gb_per_s, latency_ns, bytes_per_thread, sms):
 )
 
 
-# ---- 04.matmul_cost: arithmetic intensity ----
+# ---- 04.matmul_cost: arithmetic intensity
 
 
 def matmul_cost(m, k, n, itemsize):
@@ -369,8 +386,7 @@ MATMUL_COST = Exercise(
         " once and C is written once. That is the least that any kernel must move."
     ),
     starter="""
-def matmul_cost(m, k, n, itemsize):
-    ...                          # return (flops, bytes)
+def matmul_cost(m, k, n, itemsize): ...  # return (flops, bytes)
 """,
     solution=matmul_cost,
     inputs=lambda rng, shape: dict(zip(("m", "k", "n", "itemsize"), shape, strict=True)),
@@ -404,7 +420,9 @@ def matmul_cost(m, k, n, itemsize):
             matmul_half_the_flops,
         ),
         Hypothesis("wrong_value", "C must be written, too.", matmul_without_result),
-        Hypothesis("wrong_value", "These are numbers, not bytes: `itemsize` bytes each.", matmul_elements),
+        Hypothesis(
+            "wrong_value", "These are numbers, not bytes: `itemsize` bytes each.", matmul_elements
+        ),
         Hypothesis(
             "wrong_value",
             "This is what a kernel without any reuse reads. The least is to read A and B once.",
@@ -416,7 +434,7 @@ def matmul_cost(m, k, n, itemsize):
 )
 
 
-# ---- 04.amdahl: speed-up of a program, one thread a number of processors ----
+# ---- 04.amdahl: speed-up of a program, one thread a number of processors
 
 
 @cuda.jit
@@ -496,7 +514,7 @@ AMDAHL = Exercise(
 def faster(speedup, processors, parallel):
     i = cuda.grid(1)
     if i < speedup.size:
-        ...                      # speedup[i] = old time / new time
+        ...  # speedup[i] = old time / new time
 """,
     solution=faster,
     inputs=lambda rng, n: {
@@ -525,7 +543,9 @@ def faster(speedup, processors, parallel):
     ),
     hypotheses=(
         Hypothesis(
-            "wrong_value", "This is the new time. The speed-up is 1 divided by it.", lambda **a: 1 / law(**a)
+            "wrong_value",
+            "This is the new time. The speed-up is 1 divided by it.",
+            lambda **a: 1 / law(**a),
         ),
         Hypothesis(
             "wrong_value",
@@ -552,12 +572,12 @@ QUIZZES = (
     Quiz(
         id="meet_the_gpu.q_hide",
         question="An SM runs 8 warps. Each issues one instruction, then waits 15 cycles for its data. The"
-                 " scheduler"
+        " scheduler"
         " can issue one instruction a cycle. In what share of the cycles does it issue?",
         choices={"a": "1 in 16", "b": "8 in 16, that is half", "c": "All of them"},
         answer="b",
         explain_right="Each warp issues once in 16 cycles, so 8 warps fill 8 of 16. Sixteen warps would fill"
-                      " them all.",
+        " them all.",
         explain={
             "a": "That is one warp alone. The other seven issue while it waits.",
             "c": "For that the eight warps would have to cover 16 cycles with 8 instructions.",
@@ -569,7 +589,7 @@ QUIZZES = (
         answer=0,
         unit="warps",
         explain_right="64 is a multiple of 32, so every warp agrees: warps 0 and 1 take the branch, 2 and 3"
-                      " do not.",
+        " do not.",
         explain={
             4: "There are 4 warps, but lanes diverge only when they disagree within their own warp.",
             1: "Warp 3 is only partly filled (4 threads), but those agree.",
@@ -580,7 +600,7 @@ QUIZZES = (
     Quiz(
         id="meet_the_gpu.q_bottleneck",
         question="A kernel adds two long vectors on a GPU with 1,000 GB/s and 20 TFLOP/s. What would make it"
-                 " faster?",
+        " faster?",
         choices={
             "a": "A GPU with twice the TFLOP/s",
             "b": "A GPU with twice the memory bandwidth",
@@ -596,7 +616,7 @@ QUIZZES = (
     Quiz(
         id="meet_the_gpu.q_amdahl",
         question="80 % of a program's time is a kernel. You make it infinitely fast. How many times faster"
-                 " is the program?",
+        " is the program?",
         answer=5,
         unit="times",
         explain_right="20 % of the time is left: 1 / 0.2 = 5.",

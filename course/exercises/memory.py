@@ -12,7 +12,9 @@ TILE, ROWS = 32, 8
 
 
 def wasteful(trace):
-    """The worst global access that moves more than a tenth more than it needs, as `Demand.unmet` says it."""
+    """The worst global access that moves more than a tenth more than it needs, as `Demand.unmet`
+    says it.
+    """
     row = min(trace.coalescing, key=lambda row: row.efficiency)
     if row.efficiency > 90:
         return None
@@ -29,7 +31,11 @@ def wasteful_or_conflicting(trace):
     """Also: no shared memory at all, or a bank conflict."""
     waste = wasteful(trace)
     if waste or not trace.banks:
-        return waste or ("no_shared", "Pass the values from one thread to another through shared memory.", None)
+        return waste or (
+            "no_shared",
+            "Pass the values from one thread to another through shared memory.",
+            None,
+        )
     row = max(trace.banks, key=lambda row: row.ways)
     if row.ways == 1:
         return None
@@ -41,7 +47,7 @@ def wasteful_or_conflicting(trace):
     )
 
 
-# ---- 06.scale_four: a stride that wastes memory ----
+# ---- 06.scale_four: a stride that wastes memory
 
 
 @cuda.jit
@@ -108,12 +114,16 @@ SCALE_FOUR = Exercise(
 @cuda.jit
 def scale_four(out, a, factor):
     for k in range(4):
-        i = 4 * cuda.grid(1) + k             # change this line
+        i = 4 * cuda.grid(1) + k  # change this line
         if i < out.size:
             out[i] = factor * a[i]
 """,
     solution=scale_four,
-    inputs=lambda rng, n: {"out": Out(n), "a": uniform(rng, *n), "factor": np.float32(rng.uniform(1, 3))},
+    inputs=lambda rng, n: {
+        "out": Out(n),
+        "a": uniform(rng, *n),
+        "factor": np.float32(rng.uniform(1, 3)),
+    },
     reference=lambda out, a, factor: a.astype(np.float64) * factor,
     shapes=((1,), (31,), (127,), (128,), (129,), (256,), (513,)),
     fresh=some_length,
@@ -136,7 +146,7 @@ def scale_four(out, a, factor):
 )
 
 
-# ---- 06.split: array of structures -> structure of arrays ----
+# ---- 06.split: array of structures -> structure of arrays
 
 
 @cuda.jit
@@ -234,10 +244,13 @@ SPLIT = Exercise(
 @cuda.jit
 def split(out, points):
     # tile = cuda.shared.array(96, np.float32)
-    t, first = cuda.threadIdx.x, 32 * cuda.blockIdx.x       # my place in the block, the block's first point
+    t, first = (
+        cuda.threadIdx.x,
+        32 * cuda.blockIdx.x,
+    )  # my place in the block, the block's first point
     if first + t < out.shape[1]:
         for k in range(3):
-            out[k, first + t] = points[3 * (first + t) + k]     # right, but look at the sectors
+            out[k, first + t] = points[3 * (first + t) + k]  # right, but look at the sectors
 """,
     solution=split,
     inputs=lambda rng, n: {"out": Out((3, *n)), "points": uniform(rng, 3 * n[0])},
@@ -265,7 +278,7 @@ def split(out, points):
 )
 
 
-# ---- 06.rotate_tile: a tile, padded ----
+# ---- 06.rotate_tile: a tile, padded
 
 
 @cuda.jit
@@ -387,7 +400,10 @@ def tiles(shape):
     height, width = shape
     grid = ceil_div(width, TILE), ceil_div(height, TILE), 1
     block = (TILE, ROWS, 1)
-    return [Launch(grid, block), Launch((grid[0] + 1, grid[1] + 1, 1), block, "more blocks than needed")]
+    return [
+        Launch(grid, block),
+        Launch((grid[0] + 1, grid[1] + 1, 1), block, "more blocks than needed"),
+    ]
 
 
 ROTATE_TILE = Exercise(
@@ -407,7 +423,7 @@ def rotate(out, a):
     y = 32 * cuda.blockIdx.y + cuda.threadIdx.y
     for j in range(0, 32, 8):
         if y + j < height and x < width:
-            out[x, height - 1 - (y + j)] = a[y + j, x]      # neighbouring lanes write to different rows
+            out[x, height - 1 - (y + j)] = a[y + j, x]  # neighbouring lanes write to different rows
 """,
     solution=rotate,
     inputs=lambda rng, shape: {"out": Out(shape[::-1]), "a": uniform(rng, *shape)},
@@ -435,13 +451,15 @@ def rotate(out, a):
         Wrong(rotate_without_second_guard, "missing_guard"),
     ),
     hypotheses=(
-        Hypothesis("wrong_value", "This is the transpose: the rows come out mirrored.", lambda out, a: a.T),
+        Hypothesis(
+            "wrong_value", "This is the transpose: the rows come out mirrored.", lambda out, a: a.T
+        ),
         Hypothesis("wrong_value", "It turns the other way round.", lambda out, a: np.rot90(a)),
     ),
 )
 
 
-# ---- 06.copy4: 16 bytes a thread, and the rest ----
+# ---- 06.copy4: 16 bytes a thread, and the rest
 
 COPY4_CU = """
 __global__ void copy4(float *out, const float *a, int n)
@@ -469,11 +487,10 @@ COPY4 = Exercise(
         "elements, and at least four. `n` need not be a multiple of 4: the last `n % 4` elements are copied one by one."
     ),
     starter="""%%writefile build/copy4_exercise.cu
-__global__ void copy4(float *out, const float *a, int n)
-{
+__global__ void copy4(float* out, const float* a, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n)
-        out[i] = a[i];              // only the first quarter: four elements a thread are needed
+        out[i] = a[i];  // only the first quarter: four elements a thread are needed
 }
 """,
     solution=COPY4_CU,
@@ -498,7 +515,7 @@ __global__ void copy4(float *out, const float *a, int n)
 )
 
 
-# ---- 06.occupancy ----
+# ---- 06.occupancy
 
 
 def blocks_per_sm(threads, registers, shared):
@@ -521,7 +538,11 @@ def blocks_by_threads_alone(threads, registers, shared):
 def blocks_without_block_limit(threads, registers, shared):
     warps = (threads + 31) // 32
     a_warp = (registers * 32 + 255) // 256 * 256
-    return min(64 // warps, 4 * (16384 // a_warp) // warps, 228 * 1024 // ((shared + 1024 + 127) // 128 * 128))
+    return min(
+        64 // warps,
+        4 * (16384 // a_warp) // warps,
+        228 * 1024 // ((shared + 1024 + 127) // 128 * 128),
+    )
 
 
 def blocks_without_reserve(threads, registers, shared):
@@ -544,12 +565,15 @@ OCCUPANCY = Exercise(
         "quarters of 16,384 registers. A warp takes `32 * registers`, rounded up to a multiple of 256, from one quarter."
     ),
     starter="""
-def blocks_per_sm(threads, registers, shared):
-    ...                          # the smallest of four limits: warps, blocks, shared memory, registers
+def blocks_per_sm(
+    threads, registers, shared
+): ...  # the smallest of four limits: warps, blocks, shared memory, registers
 """,
     solution=blocks_per_sm,
     inputs=lambda rng, shape: dict(zip(("threads", "registers", "shared"), shape, strict=True)),
-    reference=lambda threads, registers, shared: occupancy((9, 0), threads, registers, shared).blocks,
+    reference=lambda threads, registers, shared: (
+        occupancy((9, 0), threads, registers, shared).blocks
+    ),
     shapes=(
         (256, 32, 0),
         (32, 16, 0),
@@ -565,7 +589,11 @@ def blocks_per_sm(threads, registers, shared):
         (512, 40, 100_000),
         (160, 33, 8192),
     ),
-    fresh=lambda rng: (int(rng.integers(1, 513)), int(rng.integers(16, 64)), int(rng.integers(0, 60_000))),
+    fresh=lambda rng: (
+        int(rng.integers(1, 513)),
+        int(rng.integers(16, 64)),
+        int(rng.integers(0, 60_000)),
+    ),
     hints=(
         "Work out four numbers of blocks, one for each resource as if it were the only one, and return the smallest.",
         "Warps of a block: `(threads + 31) // 32`. The SM has 64 places, so `64 // warps` blocks. The limit of 32 blocks "
@@ -581,10 +609,22 @@ def blocks_per_sm(threads, registers, shared):
         Wrong(blocks_registers_unrounded, "wrong_value"),
     ),
     hypotheses=(
-        Hypothesis("wrong_value", "Registers and shared memory set limits too.", blocks_by_threads_alone),
-        Hypothesis("wrong_value", "A begun warp is a whole one: round up.", blocks_rounded_warps_down),
-        Hypothesis("wrong_value", "However small they are, an SM holds 32 blocks at most.", blocks_without_block_limit),
-        Hypothesis("wrong_value", "CUDA keeps 1 KiB of shared memory for each block.", blocks_without_reserve),
+        Hypothesis(
+            "wrong_value", "Registers and shared memory set limits too.", blocks_by_threads_alone
+        ),
+        Hypothesis(
+            "wrong_value", "A begun warp is a whole one: round up.", blocks_rounded_warps_down
+        ),
+        Hypothesis(
+            "wrong_value",
+            "However small they are, an SM holds 32 blocks at most.",
+            blocks_without_block_limit,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "CUDA keeps 1 KiB of shared memory for each block.",
+            blocks_without_reserve,
+        ),
         Hypothesis(
             "wrong_value",
             "Registers go to whole warps: round a warp's up to 256, and count how many warps a quarter of the SM holds.",
@@ -594,7 +634,7 @@ def blocks_per_sm(threads, registers, shared):
 )
 
 
-# ---- 06.roofline ----
+# ---- 06.roofline
 
 
 def attainable(flops, bytes_moved, gflop_per_s, gb_per_s):
@@ -631,11 +671,12 @@ ROOFLINE = Exercise(
         "`gb_per_s` GB/s of memory. Return the most GFLOP/s that it can reach, rounded down to a whole number."
     ),
     starter="""
-def attainable(flops, bytes_moved, gflop_per_s, gb_per_s):
-    ...                          # the lower of two roofs
+def attainable(flops, bytes_moved, gflop_per_s, gb_per_s): ...  # the lower of two roofs
 """,
     solution=attainable,
-    inputs=lambda rng, shape: dict(zip(("flops", "bytes_moved", "gflop_per_s", "gb_per_s"), shape, strict=True)),
+    inputs=lambda rng, shape: dict(
+        zip(("flops", "bytes_moved", "gflop_per_s", "gb_per_s"), shape, strict=True)
+    ),
     reference=attainable,
     shapes=(
         (1, 12, 60_000, 4_000),
@@ -646,7 +687,12 @@ def attainable(flops, bytes_moved, gflop_per_s, gb_per_s):
         (333, 10, 30_000, 900),
         (10, 333, 20_000, 1_008),
     ),
-    fresh=lambda rng: tuple(map(int, (*rng.integers(1, 1000, size=2), rng.integers(5_000, 80_000), rng.integers(200, 8_000)))),
+    fresh=lambda rng: tuple(
+        map(
+            int,
+            (*rng.integers(1, 1000, size=2), rng.integers(5_000, 80_000), rng.integers(200, 8_000)),
+        )
+    ),
     hints=(
         "Arithmetic intensity is FLOPs a byte: `flops / bytes_moved`. Memory that brings `gb_per_s` bytes a nanosecond feeds "
         "intensity times that many FLOPs.",
@@ -661,9 +707,15 @@ def attainable(flops, bytes_moved, gflop_per_s, gb_per_s):
     ),
     hypotheses=(
         Hypothesis("wrong_value", "Memory sets a roof too.", attainable_peak),
-        Hypothesis("wrong_value", "It is the lower of the two roofs that counts.", attainable_larger),
-        Hypothesis("wrong_value", "No kernel is faster than the arithmetic.", attainable_without_roof),
-        Hypothesis("wrong_value", "Intensity is FLOPs a byte, not bytes a FLOP.", attainable_inverse),
+        Hypothesis(
+            "wrong_value", "It is the lower of the two roofs that counts.", attainable_larger
+        ),
+        Hypothesis(
+            "wrong_value", "No kernel is faster than the arithmetic.", attainable_without_roof
+        ),
+        Hypothesis(
+            "wrong_value", "Intensity is FLOPs a byte, not bytes a FLOP.", attainable_inverse
+        ),
     ),
 )
 

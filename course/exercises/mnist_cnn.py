@@ -16,7 +16,7 @@ def normal(rng, *shape):
     return rng.normal(size=shape).astype(np.float32)
 
 
-# ---- 16.bias_gradient: a sum over the batch ----
+# ---- 16.bias_gradient: a sum over the batch
 
 
 @cuda.jit
@@ -87,7 +87,7 @@ def bias_gradient(db, dy):
     i = cuda.grid(1)
     if i < dy.size:
         b, n = i // dy.shape[1], i % dy.shape[1]
-        db[n] += dy[b, n]            # many threads, one element: cure it
+        db[n] += dy[b, n]  # many threads, one element: cure it
 """,
     solution=bias_gradient,
     inputs=lambda rng, shape: {"db": Out((shape[1],)), "dy": normal(rng, *shape)},
@@ -102,8 +102,11 @@ def bias_gradient(db, dy):
         "Add up in a variable of your own, `total = np.float32(0)`, and write `db[n] = total` once, at the end.",
     ),
     hypotheses=(
-        Hypothesis("wrong_value", "This is the mean over the batch. The loss has divided by the batch size already.",
-                   lambda db, dy: dy.astype(float).mean(0)),
+        Hypothesis(
+            "wrong_value",
+            "This is the mean over the batch. The loss has divided by the batch size already.",
+            lambda db, dy: dy.astype(float).mean(0),
+        ),
     ),
     wrong=(
         Wrong(bias_starter, "race"),
@@ -115,7 +118,7 @@ def bias_gradient(db, dy):
 )
 
 
-# ---- 16.conv_weight: the gradient of a convolution's weights ----
+# ---- 16.conv_weight: the gradient of a convolution's weights
 
 
 @cuda.jit
@@ -227,7 +230,9 @@ def conv_weight_no_guard(dw, dy, x):
 def conv_weight_reference(dw, dy, x):
     """The chapter's reference, in float64."""
     K, C, _ = dw.shape
-    return layers.conv2d_backward(dy.astype(float), x.astype(float), np.zeros((K, C, 3, 3)))[1].reshape(K, C, 9)
+    return layers.conv2d_backward(dy.astype(float), x.astype(float), np.zeros((K, C, 3, 3)))[
+        1
+    ].reshape(K, C, 9)
 
 
 def conv_weight_taps(turned, **arguments):
@@ -257,7 +262,7 @@ def conv_weight(dw, dy, x):
     if n < dw.size:
         s, r, c, k = n % 3, n // 3 % 3, n // 9 % dw.shape[1], n // 9 // dw.shape[1]
         B, _, H, W = x.shape
-        dw[k, c, 3 * r + s] = B * H * W      # not this: three loops, one sum
+        dw[k, c, 3 * r + s] = B * H * W  # not this: three loops, one sum
 """,
     solution=conv_weight,
     inputs=conv_weight_inputs,
@@ -281,17 +286,26 @@ def conv_weight(dw, dy, x):
         Wrong(conv_weight_no_guard, "missing_guard"),
     ),
     hypotheses=(
-        Hypothesis("wrong_value", "The taps are turned by 180°: that belongs to the gradient of the input.",
-                   lambda **a: conv_weight_taps(lambda w: w[:, :, ::-1, ::-1], **a)),
-        Hypothesis("wrong_value", "Rows and columns of the taps are swapped: r goes with the rows.",
-                   lambda **a: conv_weight_taps(lambda w: w.swapaxes(2, 3), **a)),
-        Hypothesis("wrong_value", "Only the first image of the batch is summed.",
-                   lambda dw, dy, x: conv_weight_reference(dw, dy[:1], x[:1])),
+        Hypothesis(
+            "wrong_value",
+            "The taps are turned by 180°: that belongs to the gradient of the input.",
+            lambda **a: conv_weight_taps(lambda w: w[:, :, ::-1, ::-1], **a),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Rows and columns of the taps are swapped: r goes with the rows.",
+            lambda **a: conv_weight_taps(lambda w: w.swapaxes(2, 3), **a),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Only the first image of the batch is summed.",
+            lambda dw, dy, x: conv_weight_reference(dw, dy[:1], x[:1]),
+        ),
     ),
 )
 
 
-# ---- 16.norm_backward: the two subtracted terms ----
+# ---- 16.norm_backward: the two subtracted terms
 
 
 @cuda.jit
@@ -366,8 +380,17 @@ def norm_inputs(rng, shape):
     normal = (x - x.mean((0, 2), keepdims=True)) * invstd
     scale = rng.uniform(0.5, 2, C) * invstd[0, :, 0]
     sums = (dy * normal).sum((0, 2)), dy.sum((0, 2))
-    return {"dx": Out(shape), **{name: np.asarray(a, np.float32) for name, a in zip(
-        ("dy", "normal", "scale", "dgamma", "dbeta"), (dy, normal, scale, *sums), strict=True)}}
+    return {
+        "dx": Out(shape),
+        **{
+            name: np.asarray(a, np.float32)
+            for name, a in zip(
+                ("dy", "normal", "scale", "dgamma", "dbeta"),
+                (dy, normal, scale, *sums),
+                strict=True,
+            )
+        },
+    }
 
 
 def norm_reference(dx, dy, normal, scale, dgamma, dbeta, mean_term=1, stretch_term=1, count=None):
@@ -394,7 +417,7 @@ def norm_backward(dx, dy, normal, scale, dgamma, dbeta):
     B, C, S = dx.shape
     if n < dx.size:
         b, c, p = n // (C * S), n // S % C, n % S
-        dx[b, c, p] = scale[c] * dy[b, c, p]          # two terms are missing
+        dx[b, c, p] = scale[c] * dy[b, c, p]  # two terms are missing
 """,
     solution=norm_backward,
     inputs=norm_inputs,
@@ -409,15 +432,31 @@ def norm_backward(dx, dy, normal, scale, dgamma, dbeta):
         "`dbeta[c]` is the *sum* of dy over the channel. Its mean is `dbeta[c] / N`; how many numbers are in a channel?",
     ),
     hypotheses=(
-        Hypothesis("wrong_value", "Both terms are missing: every x also acts through the mean and the deviation.",
-                   lambda **a: norm_reference(**a, mean_term=0, stretch_term=0)),
-        Hypothesis("wrong_value", "The term of the mean, dbeta / N, is missing.", lambda **a: norm_reference(**a, mean_term=0)),
-        Hypothesis("wrong_value", "The term of the deviation, normal * dgamma / N, is missing.",
-                   lambda **a: norm_reference(**a, stretch_term=0)),
-        Hypothesis("wrong_value", "A channel has B * S numbers, not B: the sums are over the places, too.",
-                   lambda **a: norm_reference(**a, count=a["dy"].shape[0])),
-        Hypothesis("wrong_value", "The factor scale[c] is missing.",
-                   lambda **a: norm_reference(**a) / a["scale"].astype(float)[:, None]),
+        Hypothesis(
+            "wrong_value",
+            "Both terms are missing: every x also acts through the mean and the deviation.",
+            lambda **a: norm_reference(**a, mean_term=0, stretch_term=0),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The term of the mean, dbeta / N, is missing.",
+            lambda **a: norm_reference(**a, mean_term=0),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The term of the deviation, normal * dgamma / N, is missing.",
+            lambda **a: norm_reference(**a, stretch_term=0),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "A channel has B * S numbers, not B: the sums are over the places, too.",
+            lambda **a: norm_reference(**a, count=a["dy"].shape[0]),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The factor scale[c] is missing.",
+            lambda **a: norm_reference(**a) / a["scale"].astype(float)[:, None],
+        ),
     ),
     wrong=(
         Wrong(norm_no_terms, "wrong_value"),
@@ -430,7 +469,7 @@ def norm_backward(dx, dy, normal, scale, dgamma, dbeta):
 )
 
 
-# ---- 16.pool_backward: ties ----
+# ---- 16.pool_backward: ties
 
 
 @cuda.jit
@@ -540,11 +579,14 @@ def pool_backward(dx, dy, x):
     N, h, w = dy.shape
     if n < dy.size:
         q, p, m = n % w, n // w % h, n // (w * h)
-        dx[m, 2 * p, 2 * q] = dy[m, p, q]    # only if the largest is here, in the window's corner
+        dx[m, 2 * p, 2 * q] = dy[m, p, q]  # only if the largest is here, in the window's corner
 """,
     solution=pool_backward,
-    inputs=lambda rng, s: {"dx": Out((s[0], 2 * s[1], 2 * s[2])), "dy": normal(rng, *s),
-                           "x": rng.integers(0, 3, (s[0], 2 * s[1], 2 * s[2])).astype(np.float32)},
+    inputs=lambda rng, s: {
+        "dx": Out((s[0], 2 * s[1], 2 * s[2])),
+        "dy": normal(rng, *s),
+        "x": rng.integers(0, 3, (s[0], 2 * s[1], 2 * s[2])).astype(np.float32),
+    },
     reference=pool_reference,
     shapes=((1, 1, 5), (3, 4, 2), (5, 7, 7)),
     fresh=lambda rng: tuple(int(rng.integers(2, 8)) for _ in range(3)),
@@ -556,8 +598,11 @@ def pool_backward(dx, dy, x):
         "Then write all four elements of dx: they hold whatever memory held before.",
     ),
     hypotheses=(
-        Hypothesis("wrong_value", "Where several numbers of a window are the largest, all get the gradient: only the first may.",
-                   pool_to_all),
+        Hypothesis(
+            "wrong_value",
+            "Where several numbers of a window are the largest, all get the gradient: only the first may.",
+            pool_to_all,
+        ),
     ),
     wrong=(
         Wrong(pool_all_ties, "wrong_value"),
@@ -569,7 +614,7 @@ def pool_backward(dx, dy, x):
 )
 
 
-# ---- 16.softmax: without overflow ----
+# ---- 16.softmax: without overflow
 
 
 @cuda.jit
@@ -667,10 +712,18 @@ def softmax(p, z):
 """,
     solution=softmax,
     # Rows far above zero, far below, and with one large number: each breaks another half-cure.
-    inputs=lambda rng, s: {"p": Out((s[0], 10)), "z": (normal(rng, s[0], 10) + rng.choice(
-        [-400, 0, 400], (s[0], 1)) + 200 * (np.arange(10) == rng.integers(0, 20, (s[0], 1)))).astype(np.float32)},
-    reference=lambda p, z: np.exp(z.astype(float) - z.max(1, keepdims=True)) / np.exp(
-        z.astype(float) - z.max(1, keepdims=True)).sum(1, keepdims=True),
+    inputs=lambda rng, s: {
+        "p": Out((s[0], 10)),
+        "z": (
+            normal(rng, s[0], 10)
+            + rng.choice([-400, 0, 400], (s[0], 1))
+            + 200 * (np.arange(10) == rng.integers(0, 20, (s[0], 1)))
+        ).astype(np.float32),
+    },
+    reference=lambda p, z: (
+        np.exp(z.astype(float) - z.max(1, keepdims=True))
+        / np.exp(z.astype(float) - z.max(1, keepdims=True)).sum(1, keepdims=True)
+    ),
     shapes=((1,), (40,), (64,), (77,)),
     fresh=lambda rng: (int(rng.integers(40, 100)),),
     extents=lambda s: (s[0], 1, 1),
@@ -690,7 +743,7 @@ def softmax(p, z):
 )
 
 
-# ---- 16.sgd: in CUDA C ----
+# ---- 16.sgd: in CUDA C
 
 SGD_SOLUTION = """
 __global__ void sgd(float *w, const float *dw, float lr, float decay, int n)
@@ -712,8 +765,7 @@ SGD = Exercise(
     starter="""
 %%writefile build/sgd_decay.cu
 // w -= lr * (dw + decay * w), one thread a weight
-__global__ void sgd(float *w, const float *dw, float lr, float decay, int n)
-{
+__global__ void sgd(float* w, const float* dw, float lr, float decay, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     // your code
 }
@@ -722,9 +774,16 @@ __global__ void sgd(float *w, const float *dw, float lr, float decay, int n)
     kind="cuda_c",
     kernel_name="sgd",
     path="build/sgd_decay.cu",
-    inputs=lambda rng, s: {"w": InOut(normal(rng, s[0])), "dw": normal(rng, s[0]), "lr": np.float32(rng.uniform(0.05, 0.5)),
-                           "decay": np.float32(rng.uniform(0.05, 0.5)), "n": s[0]},
-    reference=lambda w, dw, lr, decay, n: w - np.float64(lr) * (dw.astype(float) + np.float64(decay) * w),
+    inputs=lambda rng, s: {
+        "w": InOut(normal(rng, s[0])),
+        "dw": normal(rng, s[0]),
+        "lr": np.float32(rng.uniform(0.05, 0.5)),
+        "decay": np.float32(rng.uniform(0.05, 0.5)),
+        "n": s[0],
+    },
+    reference=lambda w, dw, lr, decay, n: (
+        w - np.float64(lr) * (dw.astype(float) + np.float64(decay) * w)
+    ),
     shapes=((1,), (31,), (256,), (1000,)),
     fresh=lambda rng: (int(rng.integers(2, 2000)),),
     block=(256, 1, 1),
@@ -739,16 +798,24 @@ __global__ void sgd(float *w, const float *dw, float lr, float decay, int n)
         Wrong(replace(SGD_SOLUTION, "i < n", "i < n / 256 * 256"), "unwritten"),
         Wrong(replace(SGD_SOLUTION, " + decay * w[i]", ""), "wrong_value"),
         Wrong(replace(SGD_SOLUTION, "i < n", "i < n - 1"), "off_by_one"),
-        Wrong(replace(SGD_SOLUTION, "lr * (dw[i] + decay * w[i])", "lr * dw[i] + decay * w[i]"), "wrong_value"),
+        Wrong(
+            replace(SGD_SOLUTION, "lr * (dw[i] + decay * w[i])", "lr * dw[i] + decay * w[i]"),
+            "wrong_value",
+        ),
     ),
     hypotheses=(
-        Hypothesis("wrong_value", "The step goes uphill: the gradient must be subtracted.",
-                   lambda w, dw, lr, decay, n: w + np.float64(lr) * (dw.astype(float) + np.float64(decay) * w)),
+        Hypothesis(
+            "wrong_value",
+            "The step goes uphill: the gradient must be subtracted.",
+            lambda w, dw, lr, decay, n: (
+                w + np.float64(lr) * (dw.astype(float) + np.float64(decay) * w)
+            ),
+        ),
     ),
 )
 
 
-# ---- recall questions ----
+# ---- recall questions
 
 Q_BIAS = Quiz(
     id="mnist_cnn.q_bias",
@@ -768,17 +835,24 @@ Q_BIAS = Quiz(
 Q_WEIGHTS = Quiz(
     id="mnist_cnn.q_weights",
     question="conv1 has 32 × 9 weights. Over how many products does each one's gradient add up, for a batch of 10 digits of"
-             " 28 × 28, those with the zeros outside included?",
+    " 28 × 28, those with the zeros outside included?",
     answer=7840,
     unit="products",
     explain_right="One for each place of each image: 28 · 28 · 10.",
-    explain={784: "That is one image: the batch has ten.", 90: "Not the taps: the places at which this weight was used.",
-             None: "At how many places of how many images is one weight used?"},
+    explain={
+        784: "That is one image: the batch has ten.",
+        90: "Not the taps: the places at which this weight was used.",
+        None: "At how many places of how many images is one weight used?",
+    },
 )
 Q_NORM = Quiz(
     id="mnist_cnn.q_norm",
     question="All x of a channel grow by the same number. What happens to the output of its batch norm?",
-    choices={"a": "Nothing", "b": "It grows by that number", "c": "It grows by gamma times that number"},
+    choices={
+        "a": "Nothing",
+        "b": "It grows by that number",
+        "c": "It grows by gamma times that number",
+    },
     answer="a",
     explain_right="The mean grows with them and is subtracted. So the gradients of a channel's x add up to 0.",
     explain={None: "What does the channel's mean do?"},
@@ -786,7 +860,7 @@ Q_NORM = Quiz(
 Q_CURVE = Quiz(
     id="mnist_cnn.q_curve",
     question="Two trainers start from the same weights, and their losses differ in the seventh digit at step 1 and in the third"
-             " at step 80. What do you conclude?",
+    " at step 80. What do you conclude?",
     choices={
         "a": "One of the gradients is wrong",
         "b": "It may be rounding: compare how far each is from a float64 run",

@@ -14,11 +14,12 @@ def replace(source, old, new):
     return source.replace(old, new)
 
 
-# ---- 08.honest_timer: time an asynchronous queue ----
+# ---- 08.honest_timer: time an asynchronous queue
 
 
 class Queue:
-    """A device whose clock only this exercise turns: `launch` returns at once, `wait` until all work is done.
+    """A device whose clock only this exercise turns: `launch` returns at once, `wait` until all
+    work is done.
 
     The first launch of a piece of work also compiles it. Times are in microseconds.
     """
@@ -108,7 +109,9 @@ def time_waits_each_time(queue, repeats):
 
 
 def on_a_fresh_queue(function):
-    """The function on a queue like the given one, which the learner's own function has used or will use."""
+    """The function on a queue like the given one, which the learner's own function has used or will
+    use.
+    """
     return lambda queue, repeats: function(queue.fresh(), repeats)
 
 
@@ -128,12 +131,18 @@ def time_it(queue, repeats):
     start = queue.clock()
     for _ in range(repeats):
         queue.launch()
-    return (queue.clock() - start) // repeats       # honest?
+    return (queue.clock() - start) // repeats  # honest?
 """,
     solution=time_it,
     inputs=lambda rng, shape: {"queue": Queue(*shape[:3]), "repeats": shape[3]},
     reference=on_a_fresh_queue(time_it),
-    shapes=((100, 8, 40_000, 10), (500, 5, 30_000, 4), (64, 6, 25_000, 8), (2, 8, 20_000, 16), (1000, 10, 50_000, 1)),
+    shapes=(
+        (100, 8, 40_000, 10),
+        (500, 5, 30_000, 4),
+        (64, 6, 25_000, 8),
+        (2, 8, 20_000, 16),
+        (1000, 10, 50_000, 1),
+    ),
     hints=(
         "What does the clock show right after `queue.launch()`? Nothing has been computed yet.",
         "Three things are missing: a launch before the clock starts, a wait so that it is finished, and a wait before the"
@@ -148,20 +157,36 @@ def time_it(queue, repeats):
         Wrong(time_waits_each_time, "wrong_value"),
     ),
     hypotheses=(
-        Hypothesis("wrong_value", "The clock is read before the work is done: this is what the launches cost the host.",
-                   on_a_fresh_queue(time_without_wait)),
-        Hypothesis("wrong_value", "The first launch is in the time, and it compiles: warm up before the clock starts.",
-                   on_a_fresh_queue(time_without_warm_up)),
-        Hypothesis("wrong_value", "The warm-up may still be running when the clock starts: wait for it, too.",
-                   on_a_fresh_queue(time_warm_up_not_waited_for)),
-        Hypothesis("wrong_value", "This is the time of all launches; one is asked for.", on_a_fresh_queue(time_not_divided)),
-        Hypothesis("wrong_value", "A wait after every launch leaves the device idle while the host launches: wait once.",
-                   on_a_fresh_queue(time_waits_each_time)),
+        Hypothesis(
+            "wrong_value",
+            "The clock is read before the work is done: this is what the launches cost the host.",
+            on_a_fresh_queue(time_without_wait),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The first launch is in the time, and it compiles: warm up before the clock starts.",
+            on_a_fresh_queue(time_without_warm_up),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The warm-up may still be running when the clock starts: wait for it, too.",
+            on_a_fresh_queue(time_warm_up_not_waited_for),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "This is the time of all launches; one is asked for.",
+            on_a_fresh_queue(time_not_divided),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "A wait after every launch leaves the device idle while the host launches: wait once.",
+            on_a_fresh_queue(time_waits_each_time),
+        ),
     ),
 )
 
 
-# ---- 08.speed_limit: which of the three limits ----
+# ---- 08.speed_limit: which of the three limits
 
 
 def speed_limit(seconds, nbytes, flops, bandwidth, peak):
@@ -209,11 +234,14 @@ LIMIT = Exercise(
         " even that one would have taken less than half of the measured time."
     ),
     starter="""
-def speed_limit(seconds, nbytes, flops, bandwidth, peak):
-    ...                          # return 1 (memory), 2 (arithmetic) or 3 (latency)
+def speed_limit(
+    seconds, nbytes, flops, bandwidth, peak
+): ...  # return 1 (memory), 2 (arithmetic) or 3 (latency)
 """,
     solution=speed_limit,
-    inputs=lambda rng, shape: dict(zip(("seconds", "nbytes", "flops", "bandwidth", "peak"), shape, strict=True)),
+    inputs=lambda rng, shape: dict(
+        zip(("seconds", "nbytes", "flops", "bandwidth", "peak"), shape, strict=True)
+    ),
     reference=speed_limit,
     shapes=(
         (1.0e-3, 3.0e9, 0.25e9, 4.0e12, 5.0e13),
@@ -238,18 +266,34 @@ def speed_limit(seconds, nbytes, flops, bandwidth, peak):
         Wrong(limit_latency_by_memory, "wrong_value"),
     ),
     hypotheses=(
-        Hypothesis("swapped_axes", "Memory and compute are exchanged: the limit is the one that takes longer.", limit_swapped),
-        Hypothesis("wrong_value", "If neither explains half of the measured time, the kernel is waiting: latency.",
-                   limit_never_latency),
-        Hypothesis("wrong_value", "Bytes and FLOPs are not comparable; their times are.", limit_by_counts),
-        Hypothesis("wrong_value", "Memory and arithmetic work at the same time: compare the longer one, not the sum.",
-                   limit_latency_by_sum),
-        Hypothesis("wrong_value", "A kernel whose arithmetic explains the time is not waiting.", limit_latency_by_memory),
+        Hypothesis(
+            "swapped_axes",
+            "Memory and compute are exchanged: the limit is the one that takes longer.",
+            limit_swapped,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "If neither explains half of the measured time, the kernel is waiting: latency.",
+            limit_never_latency,
+        ),
+        Hypothesis(
+            "wrong_value", "Bytes and FLOPs are not comparable; their times are.", limit_by_counts
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Memory and arithmetic work at the same time: compare the longer one, not the sum.",
+            limit_latency_by_sum,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "A kernel whose arithmetic explains the time is not waiting.",
+            limit_latency_by_memory,
+        ),
     ),
 )
 
 
-# ---- 08.read_ptx: how many bytes does a thread load ----
+# ---- 08.read_ptx: how many bytes does a thread load
 
 
 def bytes_loaded(ptx):
@@ -271,7 +315,10 @@ def bytes_all_loads(ptx):
 
 
 def bytes_no_vectors(ptx):
-    return sum(int(re.sub(r"\D", "", word.split(".")[-1])) // 8 for word in re.findall(r"\bld\.global\S*", ptx))
+    return sum(
+        int(re.sub(r"\D", "", word.split(".")[-1])) // 8
+        for word in re.findall(r"\bld\.global\S*", ptx)
+    )
 
 
 def bytes_four_each(ptx):
@@ -279,7 +326,9 @@ def bytes_four_each(ptx):
 
 
 def bytes_unpredicated(ptx):
-    return bytes_loaded("\n".join(line for line in ptx.splitlines() if not line.strip().startswith("@")))
+    return bytes_loaded(
+        "\n".join(line for line in ptx.splitlines() if not line.strip().startswith("@"))
+    )
 
 
 def bits_loaded(ptx):
@@ -306,7 +355,9 @@ OTHERS = (
 
 
 def some_ptx(rng, shape):
-    """PTX of a made-up straight kernel; shape: how many global loads, of which kind the first is, how many other lines."""
+    """PTX of a made-up straight kernel; shape: how many global loads, of which kind the first is,
+    how many other lines.
+    """
     loads, first, others = shape
     lines = [LOADS[(first + k) % len(LOADS)].format(n=k + 1) for k in range(loads)]
     lines += [OTHERS[k % len(OTHERS)].format(n=k + 20) for k in range(others)]
@@ -330,16 +381,26 @@ def bytes_loaded(ptx):
     total = 0
     for line in ptx.splitlines():
         if "ld.global" in line:
-            total += 4               # always?
+            total += 4  # always?
     return total
 """,
     solution=bytes_loaded,
     inputs=some_ptx,
     reference=lambda ptx: bytes_loaded(ptx),
-    shapes=((1, 0, 0), (2, 0, 6), (1, 4, 3), (2, 4, 6), (1, 6, 6), (7, 0, 6), (3, 2, 2), (2, 3, 1), (0, 0, 6)),
+    shapes=(
+        (1, 0, 0),
+        (2, 0, 6),
+        (1, 4, 3),
+        (2, 4, 6),
+        (1, 6, 6),
+        (7, 0, 6),
+        (3, 2, 2),
+        (2, 3, 1),
+        (0, 0, 6),
+    ),
     hints=(
-        "`import re` and `re.search(r\"ld\\.global\\S*\", line)` finds the whole instruction, such as `ld.global.nc.v2.f32`.",
-        "`instruction.split(\".\")[-1]` is the type, `f32`. Its digits are bits: divide by 8.",
+        '`import re` and `re.search(r"ld\\.global\\S*", line)` finds the whole instruction, such as `ld.global.nc.v2.f32`.',
+        '`instruction.split(".")[-1]` is the type, `f32`. Its digits are bits: divide by 8.',
         "Multiply by 2 if `v2` is among the parts, by 4 if `v4` is.",
     ),
     wrong=(
@@ -350,17 +411,30 @@ def bytes_loaded(ptx):
         Wrong(bits_loaded, "wrong_value"),
     ),
     hypotheses=(
-        Hypothesis("wrong_value", "Parameters and shared memory are counted, too: only `ld.global` goes to global memory.",
-                   bytes_all_loads),
-        Hypothesis("wrong_value", "`.v2` and `.v4` load two and four values at once.", bytes_no_vectors),
-        Hypothesis("wrong_value", "Not every load is four bytes: the type is the last part of the instruction.", bytes_four_each),
-        Hypothesis("wrong_value", "A line with a predicate (`@%p1`) is a load like the others.", bytes_unpredicated),
+        Hypothesis(
+            "wrong_value",
+            "Parameters and shared memory are counted, too: only `ld.global` goes to global memory.",
+            bytes_all_loads,
+        ),
+        Hypothesis(
+            "wrong_value", "`.v2` and `.v4` load two and four values at once.", bytes_no_vectors
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Not every load is four bytes: the type is the last part of the instruction.",
+            bytes_four_each,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "A line with a predicate (`@%p1`) is a load like the others.",
+            bytes_unpredicated,
+        ),
         Hypothesis("wrong_value", "These are bits; eight of them are a byte.", bits_loaded),
     ),
 )
 
 
-# ---- 08.clean: repair a kernel until the checker is quiet ----
+# ---- 08.clean: repair a kernel until the checker is quiet
 
 CLEAN_CU = """
 // Each block turns its own 64 elements around: the first becomes the last. n is a multiple of nothing:
@@ -392,7 +466,7 @@ __global__ void turn(float *out, const float *a, int n)
 
 
 def turned(out, a, n):
-    return np.concatenate([a[k:k + 64][::-1] for k in range(0, len(a), 64)])
+    return np.concatenate([a[k : k + 64][::-1] for k in range(0, len(a), 64)])
 
 
 CLEAN = Exercise(
@@ -409,7 +483,11 @@ CLEAN = Exercise(
     ),
     starter="\n%%writefile build/turn.cu" + BUGGY_CU,
     solution=CLEAN_CU,
-    inputs=lambda rng, s: {"out": Out((s[0],)), "a": rng.uniform(-1, 1, size=s[0]).astype(np.float32), "n": s[0]},
+    inputs=lambda rng, s: {
+        "out": Out((s[0],)),
+        "a": rng.uniform(-1, 1, size=s[0]).astype(np.float32),
+        "n": s[0],
+    },
     reference=turned,
     shapes=((64,), (65,), (100,), (256,), (1,), (191,)),
     fresh=lambda rng: (int(rng.integers(65, 300)),),
@@ -428,12 +506,22 @@ CLEAN = Exercise(
         Wrong(replace(CLEAN_CU, "tile[count - 1 - i]", "tile[count - i]"), "wrong_value"),
         Wrong(replace(CLEAN_CU, "    __syncthreads();\n", ""), "race"),
         Wrong(replace(CLEAN_CU, "tile[count - 1 - i]", "tile[i]"), "wrong_value"),
-        Wrong(replace(replace(CLEAN_CU, "    __syncthreads();\n", ""), "        tile[i] = a[first + i];\n",
-                      "    {\n        tile[i] = a[first + i];\n        __syncthreads();\n    }\n"), "barrier"),
+        Wrong(
+            replace(
+                replace(CLEAN_CU, "    __syncthreads();\n", ""),
+                "        tile[i] = a[first + i];\n",
+                "    {\n        tile[i] = a[first + i];\n        __syncthreads();\n    }\n",
+            ),
+            "barrier",
+        ),
     ),
     hypotheses=(
         Hypothesis("wrong_value", "Nothing is turned around: this is a copy.", lambda out, a, n: a),
-        Hypothesis("wrong_value", "The whole array is turned around, not each block's 64.", lambda out, a, n: a[::-1]),
+        Hypothesis(
+            "wrong_value",
+            "The whole array is turned around, not each block's 64.",
+            lambda out, a, n: a[::-1],
+        ),
     ),
 )
 
@@ -458,7 +546,11 @@ QUIZZES = (
     Quiz(
         id="profiling.q_latency",
         question="Nsight Compute: memory throughput 4 %, SM throughput 6 %, achieved occupancy 12 %. What limits this kernel?",
-        choices={"a": "Memory bandwidth", "b": "Arithmetic", "c": "Latency: too little is under way"},
+        choices={
+            "a": "Memory bandwidth",
+            "b": "Arithmetic",
+            "c": "Latency: too little is under way",
+        },
         answer="c",
         explain_right="Neither roof is near. Warps wait, and too few others can take over: more threads, or more work in each.",
         explain={

@@ -51,9 +51,9 @@ HELLO = Exercise(
     starter="""
 @cuda.jit
 def hello(out):
-    i = cuda.grid(1)             # which thread am I?
-    if i < out.size:             # is there an element for me?
-        out[i] = 0               # change this line
+    i = cuda.grid(1)  # which thread am I?
+    if i < out.size:  # is there an element for me?
+        out[i] = 0  # change this line
 """,
     solution=hello,
     inputs=lambda rng, n: {"out": Out(n, np.int32)},
@@ -64,14 +64,18 @@ def hello(out):
     hints=("Only the last line needs to change: what should stand where the 0 is?", "`out[i] = i`"),
     hypotheses=(
         Hypothesis(
-            "off_by_one", "Counting starts at 0: `out[0]` is 0.", lambda out: np.arange(*out.shape) + 1
+            "off_by_one",
+            "Counting starts at 0: `out[0]` is 0.",
+            lambda out: np.arange(*out.shape) + 1,
         ),
         Hypothesis(
             "wrong_value",
             "`cuda.threadIdx.x` starts at 0 again in every block; `i` counts through all of them.",
             lambda out: np.arange(*out.shape) % 32,
         ),
-        Hypothesis("wrong_value", "Every element is still 0.", lambda out: np.zeros(out.shape, np.int32)),
+        Hypothesis(
+            "wrong_value", "Every element is still 0.", lambda out: np.zeros(out.shape, np.int32)
+        ),
     ),
     wrong=(
         Wrong(hello_constant, "wrong_value"),

@@ -1,4 +1,6 @@
-"""The exercises of chapter 07, Synchronization. Kernels with a race are rejected for it, even if it did no harm."""
+"""The exercises of chapter 07, Synchronization. Kernels with a race are rejected for it, even if it
+did no harm.
+"""
 
 import numpy as np
 from numba import cuda
@@ -13,7 +15,7 @@ def whole(rng, low, high, size):
     return rng.integers(low, high, size).astype(np.int32)
 
 
-# ---- 07.rotate_left: the missing barrier ----
+# ---- 07.rotate_left: the missing barrier
 
 
 @cuda.jit
@@ -115,7 +117,7 @@ def rotate_left(a):
 )
 
 
-# ---- 07.count: an addition that nobody can interrupt ----
+# ---- 07.count: an addition that nobody can interrupt
 
 
 @cuda.jit
@@ -192,10 +194,13 @@ COUNT = Exercise(
 def count(counts, values):
     i = cuda.grid(1)
     if i < values.size:
-        counts[values[i]] += 1       # change this line
+        counts[values[i]] += 1  # change this line
 """,
     solution=count,
-    inputs=lambda rng, n: {"counts": InOut(whole(rng, 0, 100, BINS)), "values": whole(rng, 0, BINS, n)},
+    inputs=lambda rng, n: {
+        "counts": InOut(whole(rng, 0, 100, BINS)),
+        "values": whole(rng, 0, BINS, n),
+    },
     reference=counted,
     shapes=((1,), (2,), (32,), (64,), (97,), (200,)),
     fresh=some_length,
@@ -218,7 +223,7 @@ def count(counts, values):
 )
 
 
-# ---- 07.privatized: a histogram in shared memory ----
+# ---- 07.privatized: a histogram in shared memory
 
 
 @cuda.jit
@@ -347,8 +352,8 @@ PRIVATIZED = Exercise(
 @cuda.jit
 def privatized(counts, values):
     own = cuda.shared.array(64, np.int32)
-    own[cuda.threadIdx.x] = 0        # 64 threads, 64 counters
-    ...                              # count in `own`, then merge: who must wait for whom?
+    own[cuda.threadIdx.x] = 0  # 64 threads, 64 counters
+    ...  # count in `own`, then merge: who must wait for whom?
 """,
     solution=privatized,
     inputs=lambda rng, n: {
@@ -382,7 +387,7 @@ def privatized(counts, values):
 )
 
 
-# ---- 07.at_most: compare and swap ----
+# ---- 07.at_most: compare and swap
 
 
 @cuda.jit
@@ -455,7 +460,7 @@ AT_MOST = Exercise(
 @cuda.jit
 def at_most(taken, room, wishes):
     i = cuda.grid(1)
-    if i < wishes.size and taken[wishes[i]] < room:      # and what if another thread comes in here?
+    if i < wishes.size and taken[wishes[i]] < room:  # and what if another thread comes in here?
         cuda.atomic.add(taken, wishes[i], 1)
 """,
     solution=at_most,
@@ -464,7 +469,9 @@ def at_most(taken, room, wishes):
         "room": np.int32(rng.integers(4, 8)),
         "wishes": whole(rng, 0, 4, n),
     },
-    reference=lambda taken, room, wishes: np.minimum(taken + np.bincount(wishes, minlength=4), room),
+    reference=lambda taken, room, wishes: np.minimum(
+        taken + np.bincount(wishes, minlength=4), room
+    ),
     shapes=((1,), (8,), (31,), (64,), (97,)),
     fresh=some_length,
     extents=lambda n: (n[0], 1, 1),
@@ -486,7 +493,7 @@ def at_most(taken, room, wishes):
 )
 
 
-# ---- 07.warp_sum: shuffles and their mask ----
+# ---- 07.warp_sum: shuffles and their mask
 
 WARP_SUM_CU = """
 // sums[w] is the sum of the 32 values of a that warp w looks at (fewer at the end of a).
@@ -518,8 +525,7 @@ WARP_SUM = Exercise(
     starter="""
 %%writefile build/warp_sum.cu
 // sums[w] is the sum of the 32 values of a that warp w looks at (fewer at the end of a).
-__global__ void warp_sum(int* sums, const int* a, int n)
-{
+__global__ void warp_sum(int* sums, const int* a, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     int value = i < n ? a[i] : 0;
     // your code: five shuffles in a loop, then lane 0 writes
@@ -546,10 +552,18 @@ __global__ void warp_sum(int* sums, const int* a, int n)
     ),
     wrong=(
         Wrong(replace(WARP_SUM_CU, "0xffffffff", "0x0000ffff"), "warp_mask"),
-        Wrong(replace(WARP_SUM_CU, SHUFFLE, f"if (threadIdx.x % 32 < step) {SHUFFLE}"), "wrong_value"),
+        Wrong(
+            replace(WARP_SUM_CU, SHUFFLE, f"if (threadIdx.x % 32 < step) {SHUFFLE}"), "wrong_value"
+        ),
         Wrong(replace(WARP_SUM_CU, SHUFFLE, f"if (i < n) {SHUFFLE}"), "wrong_value"),
-        Wrong(replace(WARP_SUM_CU, "    int value = i < n ? a[i] : 0;", "    if (i >= n) return;\n    int value = a[i];"),
-              "wrong_value"),
+        Wrong(
+            replace(
+                WARP_SUM_CU,
+                "    int value = i < n ? a[i] : 0;",
+                "    if (i >= n) return;\n    int value = a[i];",
+            ),
+            "wrong_value",
+        ),
         Wrong(replace(WARP_SUM_CU, "step = 16", "step = 8"), "wrong_value"),
         Wrong(replace(WARP_SUM_CU, "threadIdx.x % 32 == 0 && ", ""), "race"),
         Wrong(replace(WARP_SUM_CU, " && i < n", ""), "missing_guard"),
@@ -557,7 +571,7 @@ __global__ void warp_sum(int* sums, const int* a, int n)
 )
 
 
-# ---- 07.last_block: a fence between blocks ----
+# ---- 07.last_block: a fence between blocks
 
 LAST_BLOCK_CU = """
 // work[0]: the sum of all n values; work[1]: how many blocks have stored theirs; work[2 + b]: the sum of block b.
@@ -617,9 +631,9 @@ LAST_BLOCK = Exercise(
     ),
     starter="""
 %%writefile build/last_block.cu
-// work[0]: the sum of all n values; work[1]: how many blocks have stored theirs; work[2 + b]: the sum of block b.
-__global__ void last_block(unsigned* work, const unsigned* a, int n)
-{
+// work[0]: the sum of all n values; work[1]: how many blocks have stored theirs; work[2 + b]: the
+// sum of block b.
+__global__ void last_block(unsigned* work, const unsigned* a, int n) {
     unsigned sum = 0;
     for (int i = blockIdx.x * 32 + threadIdx.x; i < n; i += gridDim.x * 32)
         sum += a[i];
@@ -651,7 +665,10 @@ __global__ void last_block(unsigned* work, const unsigned* a, int n)
         Wrong(replace(LAST_BLOCK_CU, LAST, "if (++work[1] == gridDim.x)"), "race"),
         Wrong(replace(LAST_BLOCK_CU, LAST, "if (blockIdx.x == gridDim.x - 1)"), "race"),
         Wrong(replace(LAST_BLOCK_CU, ARRIVE, "atomicAdd(&work[1], 1)"), "wrong_value"),
-        Wrong(replace(LAST_BLOCK_CU, "(&work[1], gridDim.x - 1)", "(&work[1], gridDim.x)"), "wrong_value"),
+        Wrong(
+            replace(LAST_BLOCK_CU, "(&work[1], gridDim.x - 1)", "(&work[1], gridDim.x)"),
+            "wrong_value",
+        ),
     ),
 )
 

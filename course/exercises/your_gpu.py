@@ -3,7 +3,7 @@
 from course.checking.model import Exercise, Hypothesis, Wrong
 from course.checking.quiz import Quiz
 
-# ---- 02.runs: which driver runs which toolkit ----
+# ---- 02.runs: which driver runs which toolkit
 
 
 def runs(driver, toolkit, ptx_only):
@@ -43,8 +43,9 @@ RUNS = Exercise(
         " if its kernels run, else `False`."
     ),
     starter="""
-def runs(driver, toolkit, ptx_only):
-    ...                          # tuples compare as versions do: (12, 4) < (12, 8) < (13, 0)
+def runs(
+    driver, toolkit, ptx_only
+): ...  # tuples compare as versions do: (12, 4) < (12, 8) < (13, 0)
 """,
     solution=runs,
     inputs=lambda rng, case: dict(zip(("driver", "toolkit", "ptx_only"), case, strict=True)),
@@ -95,13 +96,15 @@ def runs(driver, toolkit, ptx_only):
             runs_same_major,
         ),
         Hypothesis(
-            "swapped_axes", "The driver may be newer than the toolkit, not the other way round.", runs_backwards
+            "swapped_axes",
+            "The driver may be newer than the toolkit, not the other way round.",
+            runs_backwards,
         ),
     ),
 )
 
 
-# ---- 02.smi_line: a line of nvidia-smi for a program ----
+# ---- 02.smi_line: a line of nvidia-smi for a program
 
 
 def free_memory(line):
@@ -149,8 +152,7 @@ SMI_LINE = Exercise(
         " MiB and the two parts of the compute capability, all whole numbers."
     ),
     starter="""
-def free_memory(line):
-    ...                          # "0, NVIDIA L4, 23034 MiB, 1034 MiB, 8.9" -> (22000, 8, 9)
+def free_memory(line): ...  # "0, NVIDIA L4, 23034 MiB, 1034 MiB, 8.9" -> (22000, 8, 9)
 """,
     solution=free_memory,
     inputs=lambda rng, case: {"line": case[0]},
@@ -176,14 +178,22 @@ def free_memory(line):
         Wrong(free_memory_float, "wrong_dtype"),
     ),
     hypotheses=(
-        Hypothesis("wrong_value", "That is what is used. Free is the total without it.", free_memory_used),
-        Hypothesis("wrong_value", "That is all the memory; some of it is in use.", free_memory_total),
-        Hypothesis("wrong_value", "Since Blackwell the major part can have two digits.", free_memory_one_digit),
+        Hypothesis(
+            "wrong_value", "That is what is used. Free is the total without it.", free_memory_used
+        ),
+        Hypothesis(
+            "wrong_value", "That is all the memory; some of it is in use.", free_memory_total
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Since Blackwell the major part can have two digits.",
+            free_memory_one_digit,
+        ),
     ),
 )
 
 
-# ---- 02.bandwidth: from clock and bus width ----
+# ---- 02.bandwidth: from clock and bus width
 
 
 def peak_bandwidth(memory_khz, bus_bits):
@@ -220,8 +230,7 @@ BANDWIDTH = Exercise(
         " twice in each cycle (double data rate). Return the bandwidth in whole GB/s, rounded down; 1 GB is 10⁹ bytes."
     ),
     starter="""
-def peak_bandwidth(memory_khz, bus_bits):
-    ...                          # kHz -> transfers a second -> bits -> bytes -> GB
+def peak_bandwidth(memory_khz, bus_bits): ...  # kHz -> transfers a second -> bits -> bytes -> GB
 """,
     solution=peak_bandwidth,
     inputs=lambda rng, case: dict(zip(("memory_khz", "bus_bits"), case, strict=True)),
@@ -248,17 +257,23 @@ def peak_bandwidth(memory_khz, bus_bits):
         Wrong(bandwidth_as_float, "wrong_dtype"),
     ),
     hypotheses=(
-        Hypothesis("wrong_value", "Double data rate: two transfers in each cycle.", bandwidth_single_rate),
+        Hypothesis(
+            "wrong_value", "Double data rate: two transfers in each cycle.", bandwidth_single_rate
+        ),
         Hypothesis("wrong_value", "These are gigabits; a byte has 8 bits.", bandwidth_in_bits),
         Hypothesis(
-            "wrong_value", "These are GiB (2³⁰ bytes). Data sheets count in GB (10⁹ bytes).", bandwidth_in_gib
+            "wrong_value",
+            "These are GiB (2³⁰ bytes). Data sheets count in GB (10⁹ bytes).",
+            bandwidth_in_gib,
         ),
-        Hypothesis("wrong_value", "The clock is in kHz: thousands of cycles a second.", bandwidth_khz_as_hz),
+        Hypothesis(
+            "wrong_value", "The clock is in kHz: thousands of cycles a second.", bandwidth_khz_as_hz
+        ),
     ),
 )
 
 
-# ---- 02.loads: does this program hold code for this GPU ----
+# ---- 02.loads: does this program hold code for this GPU
 
 
 def _target(name):
@@ -294,7 +309,10 @@ def loads_same_major(code, gpu):
 
 
 def loads_any_ptx(code, gpu):
-    sm = any(name.startswith("sm") and _target(name)[0] == gpu[0] and _target(name) <= gpu for name in code)
+    sm = any(
+        name.startswith("sm") and _target(name)[0] == gpu[0] and _target(name) <= gpu
+        for name in code
+    )
     ptx = any(name.startswith("compute") for name in code)
     return 2 if sm else 1 if ptx else 0
 
@@ -318,7 +336,7 @@ LOADS = Exercise(
 def loads(code, gpu):
     for name in code:
         kind, number = name.split("_")
-        ...                      # (major, minor) of this name; does it fit the GPU?
+        ...  # (major, minor) of this name; does it fit the GPU?
 """,
     solution=loads,
     inputs=lambda rng, case: {"code": list(case[0]), "gpu": case[1]},
@@ -352,7 +370,9 @@ def loads(code, gpu):
     ),
     hypotheses=(
         Hypothesis(
-            "wrong_value", "Code need not be for exactly this GPU: minor versions, and PTX, look upward.", loads_exact
+            "wrong_value",
+            "Code need not be for exactly this GPU: minor versions, and PTX, look upward.",
+            loads_exact,
         ),
         Hypothesis(
             "wrong_value",
@@ -364,9 +384,15 @@ def loads(code, gpu):
             "Within a major version machine code runs on the same or a higher minor part only.",
             loads_same_major,
         ),
-        Hypothesis("wrong_value", "PTX for a newer capability uses what an older GPU does not have.", loads_any_ptx),
         Hypothesis(
-            "wrong_value", "PTX is translated for every newer GPU, across major versions.", loads_ptx_like_sass
+            "wrong_value",
+            "PTX for a newer capability uses what an older GPU does not have.",
+            loads_any_ptx,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "PTX is translated for every newer GPU, across major versions.",
+            loads_ptx_like_sass,
         ),
     ),
 )

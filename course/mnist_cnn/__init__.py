@@ -1,4 +1,5 @@
-"""The network that reads digits, for chapters 16 and 17: NumPy reference, PyTorch model, loader, trainers.
+"""The network that reads digits, for chapters 16 and 17: NumPy reference, PyTorch model, loader,
+trainers.
 
 Every version is the same network, with PyTorch's names and shapes for its weights:
 
@@ -6,9 +7,11 @@ Every version is the same network, with PyTorch's names and shapes for its weigh
     conv1 3×3 -> bn1 -> ReLU -> max-pool     [B, 32, 14, 14]
     conv2 3×3 -> bn2 -> ReLU -> max-pool     [B, 64, 7, 7]
     flatten -> fc1 -> ReLU                   [B, 128]
-    fc2                                      [B, 10], the logits; the loss is their mean cross-entropy
+    fc2                                      [B, 10], the logits; the loss is their mean
+    cross-entropy
 
-The convolutions have padding 1 and no bias: the batch norm that follows would subtract it again. The batch norms use
+The convolutions have padding 1 and no bias: the batch norm that follows would subtract it again.
+The batch norms use
 the batch's own statistics, in training and in testing.
 """
 
@@ -35,7 +38,9 @@ SHAPES = {
 def check_weights(weights: dict[str, np.ndarray]) -> None:
     """Raises ValueError when these are not the weights of this network: names, shapes, numbers."""
     if set(weights) != set(SHAPES):
-        raise ValueError(f"the network's weights are {', '.join(SHAPES)}; these are {', '.join(weights)}")
+        raise ValueError(
+            f"the network's weights are {', '.join(SHAPES)}; these are {', '.join(weights)}"
+        )
     for name, shape in SHAPES.items():
         if weights[name].shape != shape:
             raise ValueError(f"{name} must have shape {shape}, not {weights[name].shape}")

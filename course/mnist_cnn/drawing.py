@@ -1,4 +1,6 @@
-"""A square to draw a digit in with the mouse, and what makes a drawing look like one of MNIST's digits."""
+"""A square to draw a digit in with the mouse, and what makes a drawing look like one of MNIST's
+digits.
+"""
 
 import functools
 
@@ -7,7 +9,8 @@ import numpy as np
 SIDE = 280  # pixels of the square on the screen; a digit has a tenth of that
 PEN = 22
 
-# What runs in the browser: strokes on a canvas; after each, its grey values in 28 × 28 go to Python.
+# What runs in the browser: strokes on a canvas; after each, its grey values in 28 × 28 go to
+# Python.
 _JAVASCRIPT = """
 function render({ model, el }) {
   const side = model.get("side");
@@ -71,7 +74,9 @@ def _widget_class():
         side = traitlets.Int(SIDE).tag(sync=True)
         pen = traitlets.Int(PEN).tag(sync=True)
         pixels = traitlets.List(trait=traitlets.Int()).tag(sync=True)
-        answer = traitlets.Unicode("Draw a digit: the answer comes when you lift the mouse.").tag(sync=True)
+        answer = traitlets.Unicode("Draw a digit: the answer comes when you lift the mouse.").tag(
+            sync=True
+        )
 
         def __repr__(self):  # what a page shows in its place
             return "A square to draw in; it needs a running notebook."
@@ -80,7 +85,8 @@ def _widget_class():
 
 
 def square(read):
-    """A widget to draw in. After each stroke `read(image)`, with the drawing as uint8 [28, 28] in MNIST's manner, returns
+    """A widget to draw in. After each stroke `read(image)`, with the drawing as uint8 [28, 28] in
+    MNIST's manner, returns
     what stands below the square: a text. An empty square is not read."""
     widget = _widget_class()()
 
@@ -93,7 +99,9 @@ def square(read):
 
 
 def strokes(lines) -> np.ndarray:
-    """A drawing without a mouse: uint8 [28, 28] of lines, each a list of (x, y) from 0 to 1, drawn with the widget's pen."""
+    """A drawing without a mouse: uint8 [28, 28] of lines, each a list of (x, y) from 0 to 1, drawn
+    with the widget's pen.
+    """
     from PIL import Image, ImageDraw
 
     picture = Image.new("L", (SIDE, SIDE))
@@ -107,22 +115,27 @@ def strokes(lines) -> np.ndarray:
 
 
 def like_mnist(drawing: np.ndarray) -> np.ndarray:
-    """A drawing in MNIST's manner: fitted into 20 × 20 pixels, its centre of mass in the middle of the 28 × 28.
+    """A drawing in MNIST's manner: fitted into 20 × 20 pixels, its centre of mass in the middle of
+    the 28 × 28.
 
-    drawing: uint8, 0 where nothing is. Method: as the digits of MNIST were made (LeCun et al., yann.lecun.com/exdb/mnist).
+    drawing: uint8, 0 where nothing is. Method: as the digits of MNIST were made (LeCun et al.,
+        yann.lecun.com/exdb/mnist).
     """
     from PIL import Image
 
     rows, columns = np.nonzero(drawing)
     if len(rows) == 0:
         return np.zeros((28, 28), np.uint8)
-    ink = drawing[rows.min():rows.max() + 1, columns.min():columns.max() + 1]
+    ink = drawing[rows.min() : rows.max() + 1, columns.min() : columns.max() + 1]
     scale = 20 / max(ink.shape)
     height, width = (max(1, round(side * scale)) for side in ink.shape)
     ink = np.array(Image.fromarray(ink).resize((width, height), Image.Resampling.BILINEAR), float)
     mass = ink.sum()
     centre = [(ink.sum(1 - axis) @ np.arange(ink.shape[axis])) / mass for axis in (0, 1)]
-    top, left = (int(np.clip(round(13.5 - c), 0, 28 - size)) for c, size in zip(centre, ink.shape, strict=True))
+    top, left = (
+        int(np.clip(round(13.5 - c), 0, 28 - size))
+        for c, size in zip(centre, ink.shape, strict=True)
+    )
     result = np.zeros((28, 28), np.uint8)
-    result[top:top + height, left:left + width] = np.rint(ink)
+    result[top : top + height, left : left + width] = np.rint(ink)
     return result

@@ -1,22 +1,29 @@
-"""The fast trainer: the network's whole training step in hand-written CUDA C (kernels/), called from Python.
+"""The fast trainer: the network's whole training step in hand-written CUDA C (kernels/), called
+from Python.
 
     with fast.Trainer(weights, batch=256, lr=0.1) as trainer:
         for images, labels in batches:        # uint8, in pinned host memory
             trainer.step(images, labels)      # returns at once
         print(trainer.losses()[-1])
 
-A step is the copy of the batch to the GPU, forward, backward and the update of all weights. What can be switched off, to
+A step is the copy of the batch to the GPU, forward, backward and the update of all weights. What
+can be switched off, to
 measure what it brings:
 
     graph=False      launch the kernels one by one instead of as one CUDA graph
     overlap=False    copy each batch when its step begins, not beside the step before
-    branches=False   the two kernels of the convolutions' backward pass one after the other, not side by side
-    moments=False    the first batch norm's statistics by a pass over the convolution's outputs, not from the patches' moments
-    splits=False     a sum stays with one block where a batch is too small for many, not shared out among several
+    branches=False   the two kernels of the convolutions' backward pass one after the other, not
+    side by side
+    moments=False    the first batch norm's statistics by a pass over the convolution's outputs, not
+    from the patches' moments
+    splits=False     a sum stays with one block where a batch is too small for many, not shared out
+    among several
     one_update=False four kernels that update the weights instead of one
-    early=False      each kernel begins when the one before it has ended, not while its last blocks run
+    early=False      each kernel begins when the one before it has ended, not while its last blocks
+    run
 
-Without a GPU the same source runs on the CPU runtime: right, but slow (seconds for a batch of 4). There "tf32" is float32.
+Without a GPU the same source runs on the CPU runtime: right, but slow (seconds for a batch of 4).
+There "tf32" is float32.
 """
 
 import ctypes
@@ -54,20 +61,40 @@ class TrainerError(LearnerError):
 class Trainer:
     """Trains the network on batches of one size.
 
-    weights: float32 arrays by PyTorch's names and shapes; lr: the learning rate of plain SGD. gradients=True keeps each
-    step's gradients for `gradients()`. precision: what tensor cores multiply, "bf16" or "tf32"; sums and the weights
+    weights: float32 arrays by PyTorch's names and shapes; lr: the learning rate of plain SGD.
+        gradients=True keeps each
+    step's gradients for `gradients()`. precision: what tensor cores multiply, "bf16" or "tf32";
+    sums and the weights
     themselves are float32 in both.
-    Raises ValueError for wrong weights or sizes, TrainerError when the GPU is too old, its memory too small, or nvcc fails.
+    Raises ValueError for wrong weights or sizes, TrainerError when the GPU is too old, its memory
+    too small, or nvcc fails.
     """
 
-    def __init__(self, weights: dict[str, np.ndarray], batch: int, lr: float, precision: str = "bf16", *, graph: bool = True,
-                 overlap: bool = True, branches: bool = True, moments: bool = True,
-                 splits: bool = True, one_update: bool = True, early: bool = True, gradients: bool = False):
+    def __init__(
+        self,
+        weights: dict[str, np.ndarray],
+        batch: int,
+        lr: float,
+        precision: str = "bf16",
+        *,
+        graph: bool = True,
+        overlap: bool = True,
+        branches: bool = True,
+        moments: bool = True,
+        splits: bool = True,
+        one_update: bool = True,
+        early: bool = True,
+        gradients: bool = False,
+    ):
         self._trainer = None
         if precision not in PRECISIONS:
-            raise ValueError(f"the kernels multiply in {' or '.join(PRECISIONS)}, not in {precision!r}")
+            raise ValueError(
+                f"the kernels multiply in {' or '.join(PRECISIONS)}, not in {precision!r}"
+            )
         if not 1 <= batch <= 1 << 24:
-            raise ValueError(f"the batch size must be at least 1 and at most {1 << 24:,}, not {batch}")
+            raise ValueError(
+                f"the batch size must be at least 1 and at most {1 << 24:,}, not {batch}"
+            )
         if not np.isfinite(lr):
             raise ValueError(f"the learning rate must be a number, not {lr}")
         check_weights(weights)
@@ -75,8 +102,16 @@ class Trainer:
         self._library = _library(precision)
         self.steps = 0
         self._in_use = [None, None]
-        options = (1 * graph + 2 * overlap + 4 * gradients + 8 * (branches and has_gpu()) + 16 * moments + 32 * one_update
-                   + 64 * early + 128 * splits)
+        options = (
+            1 * graph
+            + 2 * overlap
+            + 4 * gradients
+            + 8 * (branches and has_gpu())
+            + 16 * moments
+            + 32 * one_update
+            + 64 * early
+            + 128 * splits
+        )
         packed = pack(weights)
         self._trainer = self._library.cnn_create(batch, lr, options, packed.ctypes.data)
         if not self._trainer:
@@ -85,8 +120,10 @@ class Trainer:
     def step(self, images, labels) -> None:
         """Start one training step and return at once.
 
-        images: uint8 [batch, 28, 28], labels: uint8 [batch], NumPy arrays or torch tensors in host memory. In pinned memory
-        they are copied beside the step before; leave them unchanged for two more steps, or until `synchronize`.
+        images: uint8 [batch, 28, 28], labels: uint8 [batch], NumPy arrays or torch tensors in host
+            memory. In pinned memory
+        they are copied beside the step before; leave them unchanged for two more steps, or until
+        `synchronize`.
         """
         self._call("cnn_step", _address(images, self.batch * 784), _address(labels, self.batch))
         self._in_use[self.steps % 2] = images, labels  # not freed before they are copied
@@ -96,16 +133,20 @@ class Trainer:
         """The loss of every step so far (of the last 65,536), float32. Waits for the steps."""
         ring = np.empty(LOSSES, np.float32)
         self._call("cnn_losses", ring.ctypes.data)
-        return ring[:self.steps] if self.steps <= LOSSES else np.roll(ring, -(self.steps % LOSSES))
+        return ring[: self.steps] if self.steps <= LOSSES else np.roll(ring, -(self.steps % LOSSES))
 
     def weights(self) -> dict[str, np.ndarray]:
         """The weights as they are now, by PyTorch's names and shapes. Waits for the steps."""
         return self._parameters("cnn_weights")
 
     def gradients(self) -> dict[str, np.ndarray]:
-        """The last step's gradients by name. Raises ValueError for a trainer that does not keep them."""
+        """The last step's gradients by name. Raises ValueError for a trainer that does not keep
+        them.
+        """
         if not self._gradients:
-            raise ValueError("this trainer keeps no gradients: make it with Trainer(..., gradients=True)")
+            raise ValueError(
+                "this trainer keeps no gradients: make it with Trainer(..., gradients=True)"
+            )
         return self._parameters("cnn_gradients")
 
     def step_logits(self) -> np.ndarray:
@@ -115,7 +156,9 @@ class Trainer:
         return logits
 
     def logits(self, images) -> np.ndarray:
-        """Logits [n, 10] of uint8 images [n, 28, 28], with these images' own batch statistics, as the network is defined."""
+        """Logits [n, 10] of uint8 images [n, 28, 28], with these images' own batch statistics, as
+        the network is defined.
+        """
         count = len(images)
         if count == 0:
             raise ValueError("there are no images")
@@ -165,7 +208,9 @@ class Trainer:
 
 
 def pack(weights: dict[str, np.ndarray]) -> np.ndarray:
-    """Weights by PyTorch's names and shapes in the kernels' order: channels last, both for conv2 and in fc1's features."""
+    """Weights by PyTorch's names and shapes in the kernels' order: channels last, both for conv2
+    and in fc1's features.
+    """
     packed = np.empty((), LAYOUT)
     for name in SHAPES:
         value = np.asarray(weights[name], np.float32)
@@ -182,16 +227,27 @@ def unpack(packed: np.ndarray) -> dict[str, np.ndarray]:
     weights = {name: packed[name].copy() for name in SHAPES}
     weights["conv2.weight"] = weights["conv2.weight"].reshape(64, 3, 3, 32).transpose(0, 3, 1, 2)
     weights["fc1.weight"] = weights["fc1.weight"].transpose(0, 2, 1)
-    return {name: np.ascontiguousarray(value.reshape(SHAPES[name])) for name, value in weights.items()}
+    return {
+        name: np.ascontiguousarray(value.reshape(SHAPES[name])) for name, value in weights.items()
+    }
 
 
 def _address(array, count) -> int:
     if isinstance(array, np.ndarray):
         if array.dtype != np.uint8 or array.size != count or not array.flags.c_contiguous:
-            raise ValueError(f"expected {count:,} contiguous uint8 numbers, got {array.dtype} {list(array.shape)}")
+            raise ValueError(
+                f"expected {count:,} contiguous uint8 numbers, got {array.dtype} {list(array.shape)}"
+            )
         return array.__array_interface__["data"][0]
-    if array.element_size() != 1 or array.is_cuda or array.numel() != count or not array.is_contiguous():
-        raise ValueError(f"expected {count:,} contiguous uint8 numbers in host memory, got {array.dtype} {list(array.shape)}")
+    if (
+        array.element_size() != 1
+        or array.is_cuda
+        or array.numel() != count
+        or not array.is_contiguous()
+    ):
+        raise ValueError(
+            f"expected {count:,} contiguous uint8 numbers in host memory, got {array.dtype} {list(array.shape)}"
+        )
     return array.data_ptr()
 
 
@@ -216,9 +272,11 @@ def _library(precision):
 
 
 def build(precision: str = "bf16") -> Path:
-    """The trainer's shared library for this GPU, or for the CPU where there is none; compiled once for each content.
+    """The trainer's shared library for this GPU, or for the CPU where there is none; compiled once
+    for each content.
 
-    Raises utils.tools.nvcc.NvccError with the lines that do not compile, TrainerError for a GPU that is too old.
+    Raises utils.tools.nvcc.NvccError with the lines that do not compile, TrainerError for a GPU
+    that is too old.
     """
     flags = PRECISIONS[precision]
     if not has_gpu():
@@ -227,10 +285,14 @@ def build(precision: str = "bf16") -> Path:
         except cpu_build.BuildError as error:
             raise nvcc.compile_error(SOURCE, error.log) from None
     if gpu().compute_capability < (8, 0):
-        raise TrainerError(f"{gpu().name} has no tensor cores for bfloat16: the fast trainer needs compute capability 8.0 "
-                           "(Ampere) or newer")
+        raise TrainerError(
+            f"{gpu().name} has no tensor cores for bfloat16: the fast trainer needs compute capability 8.0 "
+            "(Ampere) or newer"
+        )
     request = nvcc.Request(SOURCE, ["-O3", "-shared", "-Xcompiler", "-fPIC", *flags])
-    content = hashlib.sha256("\0".join([*nvcc.nvcc_command(request, Path("x")), nvcc.nvcc_version() or ""]).encode())
+    content = hashlib.sha256(
+        "\0".join([*nvcc.nvcc_command(request, Path("x")), nvcc.nvcc_version() or ""]).encode()
+    )
     for file in sorted(KERNELS.iterdir()):
         content.update(file.read_bytes())
     output = cpu_build.cache_folder() / f"trainer-{content.hexdigest()[:32]}.so"

@@ -1,8 +1,11 @@
 """Every layer of the network in NumPy: the reference that all kernels are held to.
 
-Written to be read, in any precision: float64 in gives float64 out. A forward pass returns its result (and, where the
-backward pass needs more than the input, that too); a backward pass takes dy, the gradient of the loss with respect to
-the layer's output, and returns that with respect to its input and weights. Arrays are NCHW: batch, channel, row, column.
+Written to be read, in any precision: float64 in gives float64 out. A forward pass returns its
+result (and, where the
+backward pass needs more than the input, that too); a backward pass takes dy, the gradient of the
+loss with respect to
+the layer's output, and returns that with respect to its input and weights. Arrays are NCHW: batch,
+channel, row, column.
 """
 
 import numpy as np
@@ -16,13 +19,20 @@ def scale_pixels(images, dtype=np.float64):
 
 
 def conv2d(x, weight):
-    """x [B, C, H, W], weight [K, C, 3, 3] to [B, K, H, W]: 3×3, padding 1, no bias (a cross-correlation, as everywhere)."""
+    """x [B, C, H, W], weight [K, C, 3, 3] to [B, K, H, W]: 3×3, padding 1, no bias (a
+    cross-correlation, as everywhere).
+    """
     height, width = x.shape[2:]
     padded = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)))
     y = np.zeros((x.shape[0], weight.shape[0], height, width), x.dtype)
     for r in range(3):
         for s in range(3):
-            y += np.einsum("bchw,kc->bkhw", padded[:, :, r:r + height, s:s + width], weight[:, :, r, s], optimize=True)
+            y += np.einsum(
+                "bchw,kc->bkhw",
+                padded[:, :, r : r + height, s : s + width],
+                weight[:, :, r, s],
+                optimize=True,
+            )
     return y
 
 
@@ -33,21 +43,25 @@ def conv2d_backward(dy, x, weight):
     dpadded, dweight = np.zeros_like(padded), np.zeros_like(weight)
     for r in range(3):
         for s in range(3):
-            seen = np.s_[:, :, r:r + height, s:s + width]  # what tap (r, s) saw
+            seen = np.s_[:, :, r : r + height, s : s + width]  # what tap (r, s) saw
             dpadded[seen] += np.einsum("bkhw,kc->bchw", dy, weight[:, :, r, s], optimize=True)
             dweight[:, :, r, s] = np.einsum("bkhw,bchw->kc", dy, padded[seen], optimize=True)
     return dpadded[:, :, 1:-1, 1:-1], dweight
 
 
 def batchnorm2d(x, gamma, beta):
-    """Each channel to mean beta and deviation gamma, over batch, rows and columns. Returns (y, mean [C], invstd [C])."""
+    """Each channel to mean beta and deviation gamma, over batch, rows and columns. Returns (y, mean
+    [C], invstd [C]).
+    """
     mean = x.mean((0, 2, 3))
     invstd = 1 / np.sqrt(x.var((0, 2, 3)) + EPS)
     return (x - _channels(mean)) * _channels(invstd * gamma) + _channels(beta), mean, invstd
 
 
 def batchnorm2d_backward(dy, x, gamma, mean, invstd):
-    """dy to (dx, dgamma, dbeta). The mean and the deviation depend on every x, which gives the two subtracted terms."""
+    """dy to (dx, dgamma, dbeta). The mean and the deviation depend on every x, which gives the two
+    subtracted terms.
+    """
     n = x.shape[0] * x.shape[2] * x.shape[3]
     normal = (x - _channels(mean)) * _channels(invstd)
     dbeta, dgamma = dy.sum((0, 2, 3)), (dy * normal).sum((0, 2, 3))
@@ -71,13 +85,19 @@ def relu_backward(dy, y):
 
 
 def maxpool2x2(x):
-    """Largest of each 2×2 window, [B, C, H, W] to [B, C, H // 2, W // 2]; which of the four it was, 0 to 3, comes along.
+    """Largest of each 2×2 window, [B, C, H, W] to [B, C, H // 2, W // 2]; which of the four it was,
+    0 to 3, comes along.
 
-    Of equal ones the first in reading order wins, as in PyTorch. An odd last row or column is left out.
+    Of equal ones the first in reading order wins, as in PyTorch. An odd last row or column is left
+    out.
     """
     batch, channels, height, width = x.shape
-    windows = x[:, :, :height // 2 * 2, :width // 2 * 2].reshape(batch, channels, height // 2, 2, width // 2, 2)
-    windows = windows.transpose(0, 1, 2, 4, 3, 5).reshape(batch, channels, height // 2, width // 2, 4)
+    windows = x[:, :, : height // 2 * 2, : width // 2 * 2].reshape(
+        batch, channels, height // 2, 2, width // 2, 2
+    )
+    windows = windows.transpose(0, 1, 2, 4, 3, 5).reshape(
+        batch, channels, height // 2, width // 2, 4
+    )
     return windows.max(-1), windows.argmax(-1)
 
 
@@ -85,7 +105,7 @@ def maxpool2x2_backward(dy, winner, shape):
     """All of the gradient goes to the winner. `shape`: of the input."""
     dx = np.zeros(shape, dy.dtype)
     for k in range(4):
-        dx[:, :, k // 2:shape[2] // 2 * 2:2, k % 2:shape[3] // 2 * 2:2] = dy * (winner == k)
+        dx[:, :, k // 2 : shape[2] // 2 * 2 : 2, k % 2 : shape[3] // 2 * 2 : 2] = dy * (winner == k)
     return dx
 
 
@@ -101,7 +121,9 @@ def linear_backward(dy, x, weight):
 
 def cross_entropy(logits, labels):
     """Mean of -log softmax(logits)[label] over the batch, and the softmax [B, 10] itself."""
-    shifted = logits - logits.max(1, keepdims=True)  # exp of a large number would overflow; the quotient is the same
+    shifted = logits - logits.max(
+        1, keepdims=True
+    )  # exp of a large number would overflow; the quotient is the same
     logsum = np.log(np.exp(shifted).sum(1, keepdims=True))
     rows = np.arange(len(labels))
     return (logsum[:, 0] - shifted[rows, labels]).mean(), np.exp(shifted - logsum)
@@ -115,7 +137,9 @@ def cross_entropy_backward(softmax, labels):
 
 
 def forward(weights, images):
-    """Pixels uint8 [B, 28, 28] to logits [B, 10] and everything that the backward pass needs, by name."""
+    """Pixels uint8 [B, 28, 28] to logits [B, 10] and everything that the backward pass needs, by
+    name.
+    """
     w = weights
     x = scale_pixels(images, w["fc1.weight"].dtype)
     y1 = conv2d(x, w["conv1.weight"])
@@ -127,8 +151,23 @@ def forward(weights, images):
     flat = p2.reshape(len(images), -1)
     h = relu(linear(flat, w["fc1.weight"], w["fc1.bias"]))
     logits = linear(h, w["fc2.weight"], w["fc2.bias"])
-    kept = dict(x=x, y1=y1, n1=n1, mean1=mean1, invstd1=invstd1, winner1=winner1, p1=p1, y2=y2, n2=n2, mean2=mean2,
-                invstd2=invstd2, winner2=winner2, p2=p2, flat=flat, h=h)
+    kept = dict(
+        x=x,
+        y1=y1,
+        n1=n1,
+        mean1=mean1,
+        invstd1=invstd1,
+        winner1=winner1,
+        p1=p1,
+        y2=y2,
+        n2=n2,
+        mean2=mean2,
+        invstd2=invstd2,
+        winner2=winner2,
+        p2=p2,
+        flat=flat,
+        h=h,
+    )
     return logits, kept
 
 
@@ -136,12 +175,20 @@ def backward(weights, kept, dlogits):
     """The gradients of all weights, by name."""
     w, k, g = weights, kept, {}
     dh, g["fc2.weight"], g["fc2.bias"] = linear_backward(dlogits, k["h"], w["fc2.weight"])
-    dflat, g["fc1.weight"], g["fc1.bias"] = linear_backward(relu_backward(dh, k["h"]), k["flat"], w["fc1.weight"])
-    dn2 = relu_backward(maxpool2x2_backward(dflat.reshape(k["p2"].shape), k["winner2"], k["n2"].shape), k["n2"])
-    dy2, g["bn2.weight"], g["bn2.bias"] = batchnorm2d_backward(dn2, k["y2"], w["bn2.weight"], k["mean2"], k["invstd2"])
+    dflat, g["fc1.weight"], g["fc1.bias"] = linear_backward(
+        relu_backward(dh, k["h"]), k["flat"], w["fc1.weight"]
+    )
+    dn2 = relu_backward(
+        maxpool2x2_backward(dflat.reshape(k["p2"].shape), k["winner2"], k["n2"].shape), k["n2"]
+    )
+    dy2, g["bn2.weight"], g["bn2.bias"] = batchnorm2d_backward(
+        dn2, k["y2"], w["bn2.weight"], k["mean2"], k["invstd2"]
+    )
     dp1, g["conv2.weight"] = conv2d_backward(dy2, k["p1"], w["conv2.weight"])
     dn1 = relu_backward(maxpool2x2_backward(dp1, k["winner1"], k["n1"].shape), k["n1"])
-    dy1, g["bn1.weight"], g["bn1.bias"] = batchnorm2d_backward(dn1, k["y1"], w["bn1.weight"], k["mean1"], k["invstd1"])
+    dy1, g["bn1.weight"], g["bn1.bias"] = batchnorm2d_backward(
+        dn1, k["y1"], w["bn1.weight"], k["mean1"], k["invstd1"]
+    )
     _, g["conv1.weight"] = conv2d_backward(dy1, k["x"], w["conv1.weight"])
     return g
 

@@ -1,4 +1,6 @@
-"""Batches of digits: all of them in host memory, shuffled by seed and epoch, the next batch copied while one trains."""
+"""Batches of digits: all of them in host memory, shuffled by seed and epoch, the next batch copied
+while one trains.
+"""
 
 from collections.abc import Iterator
 
@@ -10,12 +12,23 @@ class Loader:
     """Shuffled batches of a set of digits.
 
     images: uint8 [n, 28, 28]; labels: whole numbers [n], 0 to 9. seed: of the order.
-    A set that the batch size does not divide loses its last, smaller batch in each epoch (`last="drop"`), because fixed
-    sizes are what graphs and compiled steps need; the next epoch's order leaves out other digits. `last="keep"` keeps it.
-    Raises ValueError for no data, for data that is not digits, and for a batch size that the set does not allow.
+    A set that the batch size does not divide loses its last, smaller batch in each epoch
+    (`last="drop"`), because fixed
+    sizes are what graphs and compiled steps need; the next epoch's order leaves out other digits.
+    `last="keep"` keeps it.
+    Raises ValueError for no data, for data that is not digits, and for a batch size that the set
+    does not allow.
     """
 
-    def __init__(self, images: np.ndarray, labels: np.ndarray, batch: int, seed: int = 0, *, last: str = "drop"):
+    def __init__(
+        self,
+        images: np.ndarray,
+        labels: np.ndarray,
+        batch: int,
+        seed: int = 0,
+        *,
+        last: str = "drop",
+    ):
         check_digits(images, labels)
         check_batch(batch, len(images))
         if last not in ("drop", "keep"):
@@ -29,13 +42,15 @@ class Loader:
         return len(self.order(0))
 
     def shuffled(self, epoch: int) -> np.ndarray:
-        """The numbers of all digits in the order of an epoch: the same for every version that trains on them."""
+        """The numbers of all digits in the order of an epoch: the same for every version that
+        trains on them.
+        """
         return np.random.default_rng([self.seed, epoch]).permutation(len(self.images))
 
     def order(self, epoch: int) -> list[np.ndarray]:
         """Which digits make up each batch of an epoch."""
         shuffled = self.shuffled(epoch)
-        batches = [shuffled[i:i + self.batch] for i in range(0, len(shuffled), self.batch)]
+        batches = [shuffled[i : i + self.batch] for i in range(0, len(shuffled), self.batch)]
         return batches if self.last == "keep" or len(batches[-1]) == self.batch else batches[:-1]
 
     def host_batches(self, epoch: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -46,7 +61,8 @@ class Loader:
     def epoch(self, epoch: int, device="cpu") -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
         """The epoch's batches as tensors on `device`: images uint8 [B, 28, 28], labels int64 [B].
 
-        On a GPU a batch is gathered into one of two pinned buffers and copied on a stream of its own, while the batch
+        On a GPU a batch is gathered into one of two pinned buffers and copied on a stream of its
+        own, while the batch
         before it trains.
         """
         if torch.device(device).type == "cuda":
@@ -66,7 +82,9 @@ class Loader:
             if number + 1 < len(order):  # in flight while the caller works on this one
                 following = slots[(number + 1) % 2].send(self, order[number + 1], copies, device)
             for tensor in (images, labels):
-                tensor.record_stream(training)  # its memory is not reused before `training` is done with it
+                tensor.record_stream(
+                    training
+                )  # its memory is not reused before `training` is done with it
             yield images, labels.long()
 
 
@@ -85,7 +103,9 @@ class _Slot:
         np.take(loader.images, chosen, axis=0, out=self.images[:n].numpy(), mode="clip")
         np.take(loader.labels, chosen, out=self.labels[:n].numpy(), mode="clip")
         with torch.cuda.stream(stream):
-            sent = [tensor[:n].to(device, non_blocking=True) for tensor in (self.images, self.labels)]
+            sent = [
+                tensor[:n].to(device, non_blocking=True) for tensor in (self.images, self.labels)
+            ]
             self.copied.record(stream)
         return sent
 
@@ -95,12 +115,18 @@ def check_digits(images: np.ndarray, labels: np.ndarray) -> None:
     if len(images) == 0:
         raise ValueError("there are no digits to train on: 0 images")
     if images.dtype != np.uint8 or images.shape[1:] != (28, 28):
-        raise ValueError(f"digits are uint8 [n, 28, 28]; these are {images.dtype} {list(images.shape)}")
+        raise ValueError(
+            f"digits are uint8 [n, 28, 28]; these are {images.dtype} {list(images.shape)}"
+        )
     if labels.shape != (len(images),):
-        raise ValueError(f"{len(images):,} digits need as many labels; there are {list(labels.shape)}")
+        raise ValueError(
+            f"{len(images):,} digits need as many labels; there are {list(labels.shape)}"
+        )
     if labels.min() < 0 or labels.max() > 9:
         wrong = int(np.flatnonzero((labels < 0) | (labels > 9))[0])
-        raise ValueError(f"label {wrong} is {labels[wrong]}: labels are 0 to 9, so this data is corrupt")
+        raise ValueError(
+            f"label {wrong} is {labels[wrong]}: labels are 0 to 9, so this data is corrupt"
+        )
 
 
 def check_batch(batch: int, digits: int) -> None:

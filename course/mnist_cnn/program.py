@@ -1,11 +1,15 @@
 """A whole training program: from nothing to a network that reads 98.5 % of MNIST's test digits.
 
     python -m course.mnist_cnn.program ours [--batch 128] [--lr 0.05]
-    python -m course.mnist_cnn.program graph_tf32          any mode of course.mnist_cnn.pytorch_modes
-    python -m course.mnist_cnn.program ours --steps 3      so many steps and no target: short enough for compute-sanitizer
+    python -m course.mnist_cnn.program graph_tf32          any mode of
+    course.mnist_cnn.pytorch_modes
+    python -m course.mnist_cnn.program ours --steps 3      so many steps and no target: short enough
+    for compute-sanitizer
 
-Chapter 17 times such programs as a user would: with a stopwatch from the command to the prompt. Both sides start from the
-same weights, take the same batches in the same order, and look at the test digits after every epoch.
+Chapter 17 times such programs as a user would: with a stopwatch from the command to the prompt.
+Both sides start from the
+same weights, take the same batches in the same order, and look at the test digits after every
+epoch.
 """
 
 import argparse
@@ -23,7 +27,8 @@ TARGET, MOST_EPOCHS, TEST_BATCH = 0.985, 10, 1000
 def starting_weights(seed: int) -> dict[str, np.ndarray]:
     """PyTorch's initialization, drawn by NumPy so that ours need not load PyTorch for it.
 
-    Convolutions and linear layers: uniform within ±1/√(inputs of a neuron), weights and biases alike
+    Convolutions and linear layers: uniform within ±1/√(inputs of a neuron), weights and biases
+        alike
     (`torch.nn.init.kaiming_uniform_` with a = √5); batch norms: 1 and 0.
     """
     rng = np.random.default_rng(seed)
@@ -39,20 +44,27 @@ def starting_weights(seed: int) -> dict[str, np.ndarray]:
 
 
 def orders(digits: int, batch: int, epoch: int) -> np.ndarray:
-    """Which digits make up each batch of an epoch, [batches, batch]; the last, smaller batch is left out."""
+    """Which digits make up each batch of an epoch, [batches, batch]; the last, smaller batch is
+    left out.
+    """
     order = np.random.default_rng([0, epoch]).permutation(digits)
-    return order[:digits // batch * batch].reshape(-1, batch)
+    return order[: digits // batch * batch].reshape(-1, batch)
 
 
 def pinned(*shape: int) -> np.ndarray:
-    """Bytes in pinned host memory, for the rest of the program. Needs a CUDA context, as a trainer makes one.
+    """Bytes in pinned host memory, for the rest of the program. Needs a CUDA context, as a trainer
+    makes one.
 
     Raises MemoryError when the driver has none left.
     """
     size, pointer = int(np.prod(shape)), ctypes.c_void_p()
-    code = ctypes.CDLL("libcuda.so.1").cuMemHostAlloc(ctypes.byref(pointer), ctypes.c_size_t(size), 0)
+    code = ctypes.CDLL("libcuda.so.1").cuMemHostAlloc(
+        ctypes.byref(pointer), ctypes.c_size_t(size), 0
+    )
     if code:
-        raise MemoryError(f"{size:,} bytes of pinned memory cannot be had: the driver says error {code}")
+        raise MemoryError(
+            f"{size:,} bytes of pinned memory cannot be had: the driver says error {code}"
+        )
     return np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(pointer.value)).reshape(shape)
 
 
@@ -64,15 +76,25 @@ def train_ours(train, test, batch, lr, epochs=MOST_EPOCHS) -> list[float]:
     with fast.Trainer(starting_weights(0), batch, lr) as trainer:
         images, labels = pinned(*train[0].shape), pinned(len(train[1]))
         for epoch in range(epochs):
-            trainer.synchronize()  # the last epoch's batches have been copied: their memory is free again
+            # the last epoch's batches have been copied: their memory is free again
+            trainer.synchronize()
             for k, chosen in enumerate(orders(len(train[0]), batch, epoch)):
                 here = slice(k * batch, (k + 1) * batch)
-                np.take(train[0], chosen, axis=0, out=images[here])  # while the GPU trains on the batches before
+                np.take(
+                    train[0], chosen, axis=0, out=images[here]
+                )  # while the GPU trains on the batches before
                 np.take(train[1], chosen, out=labels[here])
                 trainer.step(images[here], labels[here])
             with fast.Trainer(trainer.weights(), TEST_BATCH, 0.0, graph=False) as tester:
-                right = sum(int((tester.logits(test[0][i:i + TEST_BATCH]).argmax(1) == test[1][i:i + TEST_BATCH]).sum())
-                            for i in range(0, len(test[0]), TEST_BATCH))
+                right = sum(
+                    int(
+                        (
+                            tester.logits(test[0][i : i + TEST_BATCH]).argmax(1)
+                            == test[1][i : i + TEST_BATCH]
+                        ).sum()
+                    )
+                    for i in range(0, len(test[0]), TEST_BATCH)
+                )
             accuracies.append(right / len(test[0]))
             if accuracies[-1] >= TARGET:
                 break
@@ -105,7 +127,9 @@ def train_pytorch(train, test, batch, lr, mode, epochs=MOST_EPOCHS) -> list[floa
 
 def main(arguments: list[str] | None = None) -> int:
     """Command line; the exit status is 0 only when the target was reached."""
-    parser = argparse.ArgumentParser(prog="python -m course.mnist_cnn.program", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m course.mnist_cnn.program", description=__doc__.splitlines()[0]
+    )
     parser.add_argument("trainer", help='"ours", or a mode of PyTorch such as "graph_tf32"')
     parser.add_argument("--batch", type=int, default=128)
     parser.add_argument("--lr", type=float, default=0.05)
@@ -118,11 +142,17 @@ def main(arguments: list[str] | None = None) -> int:
             parser.error(f"no such trainer: {options.trainer}. There are ours, {', '.join(MODES)}")
     train, test, epochs = data.mnist("train"), data.mnist("test"), MOST_EPOCHS
     if not 1 <= options.batch <= len(train[1]):
-        parser.error(f"--batch {options.batch}: it must be between 1 and the {len(train[1]):,} digits that there are")
+        parser.error(
+            f"--batch {options.batch}: it must be between 1 and the {len(train[1]):,} digits that there are"
+        )
     if options.steps is not None and options.steps < 1:
         parser.error(f"--steps {options.steps}: at least one")
     if options.steps:
-        train, test, epochs = [a[:options.steps * options.batch] for a in train], [a[:TEST_BATCH] for a in test], 1
+        train, test, epochs = (
+            [a[: options.steps * options.batch] for a in train],
+            [a[:TEST_BATCH] for a in test],
+            1,
+        )
     if options.trainer == "ours":
         accuracies = train_ours(train, test, options.batch, options.lr, epochs)
     else:

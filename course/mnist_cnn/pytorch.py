@@ -28,12 +28,16 @@ class CNN(nn.Module):
 
 
 def scaled(images: torch.Tensor, dtype=torch.float32) -> torch.Tensor:
-    """Pixels 0..255 as numbers of mean 0 and deviation 1 (over MNIST), on the device that they are on."""
+    """Pixels 0..255 as numbers of mean 0 and deviation 1 (over MNIST), on the device that they are
+    on.
+    """
     return (images.to(dtype) / 255 - MEAN) / STD
 
 
 def initial_weights(seed: int) -> dict[str, np.ndarray]:
-    """The weights that training starts from, float32 by name: PyTorch's own initialization, drawn from `seed`."""
+    """The weights that training starts from, float32 by name: PyTorch's own initialization, drawn
+    from `seed`.
+    """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return weights_of(CNN())
@@ -53,14 +57,17 @@ def model_from(weights: dict[str, np.ndarray], device="cpu", dtype=torch.float32
     """A model with these weights. Raises ValueError when a name or a shape is not the network's."""
     check_weights(weights)
     model = CNN()
-    model.load_state_dict({name: torch.from_numpy(np.array(value)) for name, value in weights.items()})
+    model.load_state_dict(
+        {name: torch.from_numpy(np.array(value)) for name, value in weights.items()}
+    )
     return model.to(device=device, dtype=dtype)
 
 
 def loss_and_gradients(weights, images, labels, *, dtype=torch.float64):
     """One forward and backward pass by autograd, on the CPU and in float64 unless told otherwise.
 
-    images: uint8 [B, 28, 28]; labels: [B]. Returns the loss, the logits [B, 10] and the gradients by name.
+    images: uint8 [B, 28, 28]; labels: [B]. Returns the loss, the logits [B, 10] and the gradients
+        by name.
     """
     model = model_from(weights, dtype=dtype)
     logits = model(torch.from_numpy(np.ascontiguousarray(images)))
@@ -80,16 +87,20 @@ def train(model: CNN, loader, epochs: int, lr: float) -> list[float]:
             loss = functional.cross_entropy(model(images), labels)
             loss.backward()
             optimizer.step()
-            losses.append(loss.detach())  # fetching the number here would make the host wait for every step
+            losses.append(
+                loss.detach()
+            )  # fetching the number here would make the host wait for every step
     return torch.stack(losses).tolist()
 
 
 @torch.no_grad()
 def accuracy(model: CNN, images: np.ndarray, labels: np.ndarray, batch: int = 1000) -> float:
-    """Share of digits read right, 0 to 1. The statistics of batch norm are those of each `batch` digits."""
+    """Share of digits read right, 0 to 1. The statistics of batch norm are those of each `batch`
+    digits.
+    """
     device = next(model.parameters()).device
     right = 0
     for start in range(0, len(images), batch):
-        logits = model(torch.from_numpy(images[start:start + batch]).to(device))
-        right += (logits.argmax(1).cpu().numpy() == labels[start:start + batch]).sum()
+        logits = model(torch.from_numpy(images[start : start + batch]).to(device))
+        right += (logits.argmax(1).cpu().numpy() == labels[start : start + batch]).sum()
     return float(right) / len(images)

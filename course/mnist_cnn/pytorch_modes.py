@@ -1,7 +1,10 @@
-"""The training step in PyTorch, in every mode that its users would try: the rivals of chapter 17's race.
+"""The training step in PyTorch, in every mode that its users would try: the rivals of chapter 17's
+race.
 
-A mode is a precision, a memory format, and who launches the kernels: Python (eager), torch.compile, a CUDA graph of the
-whole step, or both. Every mode trains the same network on the same batches from the same weights, with PyTorch's fused SGD
+A mode is a precision, a memory format, and who launches the kernels: Python (eager), torch.compile,
+a CUDA graph of the
+whole step, or both. Every mode trains the same network on the same batches from the same weights,
+with PyTorch's fused SGD
 kernel, and copies the next batch on a stream of its own while the batch before it trains.
 """
 
@@ -19,7 +22,9 @@ COMPILERS = (None, "default", "max-autotune", "max-autotune-no-cudagraphs")
 
 @dataclass(frozen=True)
 class Mode:
-    """One way to run the step. compile: a mode of torch.compile or None. graph: the whole step as one CUDA graph."""
+    """One way to run the step. compile: a mode of torch.compile or None. graph: the whole step as
+    one CUDA graph.
+    """
 
     name: str
     precision: str = "fp32"  # or "tf32", "bf16" (autocast: bf16 operands, fp32 weights)
@@ -28,39 +33,68 @@ class Mode:
     graph: bool = False
 
 
-MODES = {mode.name: mode for mode in (
-    Mode("eager_fp32"),
-    Mode("eager_tf32", "tf32"),
-    Mode("eager_tf32_channels_last", "tf32", channels_last=True),
-    Mode("eager_bf16", "bf16"),
-    Mode("compile_tf32", "tf32", compile="default"),
-    Mode("compile_max_autotune_tf32", "tf32", compile="max-autotune"),
-    Mode("graph_fp32", graph=True),
-    Mode("graph_tf32", "tf32", graph=True),
-    Mode("graph_compile_tf32", "tf32", compile="default", graph=True),
-    Mode("graph_compile_bf16", "bf16", compile="default", graph=True),
-    Mode("graph_compile_bf16_channels_last", "bf16", channels_last=True, compile="default", graph=True),
-    # Not one of the usual eleven, but whoever tried those would try this too.
-    Mode("graph_max_autotune_bf16_channels_last", "bf16", channels_last=True, compile="max-autotune-no-cudagraphs", graph=True),
-)}
+MODES = {
+    mode.name: mode
+    for mode in (
+        Mode("eager_fp32"),
+        Mode("eager_tf32", "tf32"),
+        Mode("eager_tf32_channels_last", "tf32", channels_last=True),
+        Mode("eager_bf16", "bf16"),
+        Mode("compile_tf32", "tf32", compile="default"),
+        Mode("compile_max_autotune_tf32", "tf32", compile="max-autotune"),
+        Mode("graph_fp32", graph=True),
+        Mode("graph_tf32", "tf32", graph=True),
+        Mode("graph_compile_tf32", "tf32", compile="default", graph=True),
+        Mode("graph_compile_bf16", "bf16", compile="default", graph=True),
+        Mode(
+            "graph_compile_bf16_channels_last",
+            "bf16",
+            channels_last=True,
+            compile="default",
+            graph=True,
+        ),
+        # Not one of the usual eleven, but whoever tried those would try this too.
+        Mode(
+            "graph_max_autotune_bf16_channels_last",
+            "bf16",
+            channels_last=True,
+            compile="max-autotune-no-cudagraphs",
+            graph=True,
+        ),
+    )
+}
 
 
 @contextlib.contextmanager
 def precision(mode: Mode):
-    """PyTorch's global switches as a mode wants them, for building it and for every one of its steps."""
-    switches = torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32, torch.backends.cudnn.benchmark
+    """PyTorch's global switches as a mode wants them, for building it and for every one of its
+    steps.
+    """
+    switches = (
+        torch.backends.cuda.matmul.allow_tf32,
+        torch.backends.cudnn.allow_tf32,
+        torch.backends.cudnn.benchmark,
+    )
     allow = mode.precision != "fp32"
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = allow
-    torch.backends.cudnn.benchmark = True  # cuDNN tries its algorithms for these sizes and keeps the fastest
+    torch.backends.cudnn.benchmark = (
+        True  # cuDNN tries its algorithms for these sizes and keeps the fastest
+    )
     try:
         yield
     finally:
-        (torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32, torch.backends.cudnn.benchmark) = switches
+        (
+            torch.backends.cuda.matmul.allow_tf32,
+            torch.backends.cudnn.allow_tf32,
+            torch.backends.cudnn.benchmark,
+        ) = switches
 
 
 @dataclass
 class _Slot:
-    """Where one batch lies on the GPU. `full`: the copy has arrived; `free`: the step that read it is done."""
+    """Where one batch lies on the GPU. `full`: the copy has arrived; `free`: the step that read it
+    is done.
+    """
 
     images: torch.Tensor
     labels: torch.Tensor
@@ -73,8 +107,10 @@ class _Slot:
 class Trainer:
     """The network with its weights on the GPU, and a step in one mode.
 
-    weights: float32 arrays by name. batch: digits a step. Compiling and capturing happen here, on random digits; the
-    weights are then put back. Raises what PyTorch raises where a mode does not work on this machine.
+    weights: float32 arrays by name. batch: digits a step. Compiling and capturing happen here, on
+        random digits; the
+    weights are then put back. Raises what PyTorch raises where a mode does not work on this
+    machine.
     """
 
     def __init__(self, weights: dict[str, np.ndarray], batch: int, lr: float, mode: Mode):
@@ -84,11 +120,17 @@ class Trainer:
             self.model.to(memory_format=torch.channels_last)
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=lr, fused=True)
         self.copies = torch.cuda.Stream()
-        self.slots = [_Slot(torch.randint(0, 256, (batch, 28, 28), dtype=torch.uint8, device="cuda"),
-                            torch.randint(0, 10, (batch,), dtype=torch.uint8, device="cuda")) for _ in range(2)]
+        self.slots = [
+            _Slot(
+                torch.randint(0, 256, (batch, 28, 28), dtype=torch.uint8, device="cuda"),
+                torch.randint(0, 10, (batch,), dtype=torch.uint8, device="cuda"),
+            )
+            for _ in range(2)
+        ]
         self.loss_of = self._loss
         if mode.compile:
-            # Dynamo keeps what it compiled by function, and by default gives up after eight modes and batch sizes.
+            # Dynamo keeps what it compiled by function, and by default gives up after eight modes
+            # and batch sizes.
             torch._dynamo.config.recompile_limit = 256
             self.loss_of = torch.compile(self._loss, mode=mode.compile, dynamic=False)
         with precision(mode):
@@ -102,7 +144,9 @@ class Trainer:
 
     def _train(self, slot):
         """Forward, backward, update, on the current stream."""
-        if self.mode.compile == "max-autotune":  # the graphs inside compiled code reuse the memory of the step before
+        if (
+            self.mode.compile == "max-autotune"
+        ):  # the graphs inside compiled code reuse the memory of the step before
             torch.compiler.cudagraph_mark_step_begin()
         self.optimizer.zero_grad(set_to_none=True)
         loss = self.loss_of(slot.images, slot.labels)
@@ -135,7 +179,8 @@ class Trainer:
     def step(self, images: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
         """One step on a batch in pinned host memory, images uint8 [B, 28, 28] and labels uint8 [B].
 
-        Nothing waits for the GPU. Returns the loss on the GPU; the next but one step may overwrite it.
+        Nothing waits for the GPU. Returns the loss on the GPU; the next but one step may overwrite
+        it.
         """
         slot = self.slots[self.count % 2]
         self.count += 1

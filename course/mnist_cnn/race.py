@@ -1,6 +1,8 @@
-"""The race of chapter 17: our training step beside PyTorch's, in every mode that its users would try.
+"""The race of chapter 17: our training step beside PyTorch's, in every mode that its users would
+try.
 
-    python -m course.mnist_cnn.race [--budget SECONDS]     everything, and the results into assets/results (`make race`)
+    python -m course.mnist_cnn.race [--budget SECONDS]     everything, and the results into
+    assets/results (`make race`)
     python -m course.mnist_cnn.race step --batch 64        one part, printed only
 
 The parts, in the order in which they run:
@@ -15,8 +17,10 @@ The parts, in the order in which they run:
     program     whole programs, from the command to 98.5 % of the test digits
     profile     PyTorch's kernels
 
-Nothing is timed that was not verified: from the same weights and on the same batches, each rival must have the losses of
-eager fp32, within what its precision rounds. No time of ours is recorded unless its accuracy is PyTorch's in fp32.
+Nothing is timed that was not verified: from the same weights and on the same batches, each rival
+must have the losses of
+eager fp32, within what its precision rounds. No time of ours is recorded unless its accuracy is
+PyTorch's in fp32.
 """
 
 import argparse
@@ -39,11 +43,15 @@ from utils.files import ROOT
 BATCHES = (64, 256, 1024, 4096)
 STEPS, REPEATS, WARM_UP = 100, 5, 5
 LR = 0.02
-OURS = {"bf16": "ours", "tf32": "ours_tf32"}  # our precisions, and what their accuracy is recorded as
+OURS = {
+    "bf16": "ours",
+    "tf32": "ours_tf32",
+}  # our precisions, and what their accuracy is recorded as
 #: How far the loss of each of the first steps may lie from eager fp32's, as a share of it.
 TOLERANCE = {"fp32": 2e-3, "tf32": 2e-2, "bf16": 6e-2}
 CHECKED_STEPS = 10
-#: The gate: so many seeds, epochs and digits a step, and how far from PyTorch the mean accuracy may be (0.1 points).
+#: The gate: so many seeds, epochs and digits a step, and how far from PyTorch the mean accuracy may
+#: be (0.1 points).
 SEEDS, EPOCHS, GATE_BATCH, GATE_LR, GATE = 5, 10, 256, 0.05, 1e-3
 
 
@@ -52,12 +60,18 @@ class Failed(Exception):
 
 
 class Ours:
-    """Our trainer, driven like the others. `switches` turn single optimizations off (see course.mnist_cnn.fast)."""
+    """Our trainer, driven like the others. `switches` turn single optimizations off (see
+    course.mnist_cnn.fast).
+    """
 
     def __init__(self, weights, batch, lr, precision="bf16", **switches):
         self.trainer = fast.Trainer(weights, batch, lr, precision, **switches)
         self.name, self.precision = f"ours/{precision}", precision[:4]
-        self.step, self.weights, self.close = self.trainer.step, self.trainer.weights, self.trainer.close
+        self.step, self.weights, self.close = (
+            self.trainer.step,
+            self.trainer.weights,
+            self.trainer.close,
+        )
 
     def losses(self, batches, steps):
         """The losses of the next steps."""
@@ -86,7 +100,9 @@ class PyTorch:
     def losses(self, batches, steps):
         """The losses of the next steps."""
         with self.switches(self.mode):
-            return np.array([self.trainer.step(*batches[k % len(batches)]).item() for k in range(steps)])
+            return np.array(
+                [self.trainer.step(*batches[k % len(batches)]).item() for k in range(steps)]
+            )
 
     def run(self, batches, steps):
         """Queue so many steps."""
@@ -99,7 +115,9 @@ class PyTorch:
 
 
 def pinned(images, labels):
-    """A batch in pinned host memory, for both sides: ((tensors), (NumPy arrays of the same memory))."""
+    """A batch in pinned host memory, for both sides: ((tensors), (NumPy arrays of the same
+    memory)).
+    """
     import torch
 
     tensors = torch.from_numpy(images).pin_memory(), torch.from_numpy(labels).pin_memory()
@@ -112,16 +130,24 @@ def pinned_batches(batch, count=16):
     from utils import data
 
     loader = Loader(*data.mnist(), batch, seed=0)
-    pairs = [pinned(*arrays) for arrays, _ in zip(loader.host_batches(0), range(count), strict=False)]
+    pairs = [
+        pinned(*arrays) for arrays, _ in zip(loader.host_batches(0), range(count), strict=False)
+    ]
     return {PyTorch: [p[0] for p in pairs], Ours: [p[1] for p in pairs]}
 
 
 def verify(rival, losses, reference) -> float:
-    """How far the losses are off, as a share of the reference's. Raises Failed when that is more than rounding."""
-    off = float(np.max(np.abs(losses / reference - 1))) if np.isfinite(losses).all() else float("inf")
+    """How far the losses are off, as a share of the reference's. Raises Failed when that is more
+    than rounding.
+    """
+    off = (
+        float(np.max(np.abs(losses / reference - 1))) if np.isfinite(losses).all() else float("inf")
+    )
     if not off <= TOLERANCE[rival.precision]:
-        raise Failed(f"{rival.name} is not right: a loss of its first {len(losses)} steps is off by {off:.2g} of its value, "
-                     f"and rounding explains {TOLERANCE[rival.precision]:g}. Not timed")
+        raise Failed(
+            f"{rival.name} is not right: a loss of its first {len(losses)} steps is off by {off:.2g} of its value, "
+            f"and rounding explains {TOLERANCE[rival.precision]:g}. Not timed"
+        )
     return off
 
 
@@ -148,38 +174,55 @@ def median_and_spread(samples) -> tuple[float, float]:
 
 
 def record(name, value, unit, spread=0.0, *, keep=True):
-    """Print a result and, where a recording runs, hand it over. keep=False: a time of ours whose accuracy was not shown."""
+    """Print a result and, where a recording runs, hand it over. keep=False: a time of ours whose
+    accuracy was not shown.
+    """
     if keep:
         results.append({"name": name, "value": float(value), "unit": unit, "spread": float(spread)})
     digits = 4 if unit == "1" else 1
-    print(f"{name:58} {value:10,.{digits}f} ± {spread:.{digits}f} {unit if unit != '1' else ''}"
-          + ("" if keep else "  (not recorded: its accuracy was not shown)"), flush=True)
+    print(
+        f"{name:58} {value:10,.{digits}f} ± {spread:.{digits}f} {unit if unit != '1' else ''}"
+        + ("" if keep else "  (not recorded: its accuracy was not shown)"),
+        flush=True,
+    )
 
 
-# ---- the parts ----------------------------------------------------------------------------------------------------
+# ---- the parts
 
 
 def built(make, *arguments, **switches):
-    """A rival, or None with a line that says why it cannot run here; and the seconds that making it took."""
+    """A rival, or None with a line that says why it cannot run here; and the seconds that making it
+    took.
+    """
     start = time.perf_counter()
     try:
         rival = make(*arguments, **switches)
-    except Exception as error:  # whatever PyTorch, its compiler or CUDA raise: the others race without it
-        print(f"LEFT OUT {make.__name__} {arguments[3]}: {type(error).__name__}: {str(error).strip()[:400]}", flush=True)
+    except (
+        Exception
+    ) as error:  # whatever PyTorch, its compiler or CUDA raise: the others race without it
+        print(
+            f"LEFT OUT {make.__name__} {arguments[3]}: {type(error).__name__}: {str(error).strip()[:400]}",
+            flush=True,
+        )
         return None
     print(f"  {rival.name}: ready in {time.perf_counter() - start:.1f} s", flush=True)
     return rival
 
 
 def step(batch: int, gated=(), modes=None) -> None:
-    """The race at one batch size. gated: the precisions in which our accuracy is known to be PyTorch's, so our time counts."""
+    """The race at one batch size. gated: the precisions in which our accuracy is known to be
+    PyTorch's, so our time counts.
+    """
     from course.mnist_cnn.pytorch import initial_weights
     from course.mnist_cnn.pytorch_modes import MODES
 
     weights, batches = initial_weights(0), pinned_batches(batch)
     rivals = [built(Ours, weights, batch, LR, precision) for precision in OURS]
     rivals += [built(PyTorch, weights, batch, LR, mode) for mode in modes or MODES]
-    reference, right = PyTorch(weights, batch, LR, "eager_fp32").losses(batches[PyTorch], CHECKED_STEPS), []
+    reference, right = (
+        PyTorch(weights, batch, LR, "eager_fp32").losses(batches[PyTorch], CHECKED_STEPS),
+        [],
+    )
     for rival in filter(None, rivals):
         try:
             off = verify(rival, rival.losses(batches[type(rival)], CHECKED_STEPS), reference)
@@ -190,17 +233,30 @@ def step(batch: int, gated=(), modes=None) -> None:
         right.append(rival)
     times = {name: median_and_spread(samples) for name, samples in measure(right, batches).items()}
     for name, (time_us, spread) in times.items():
-        record(f"mnist/step/{batch}/{name}", time_us, "µs", spread, keep=not name.startswith("ours/") or name[5:] in gated)
+        record(
+            f"mnist/step/{batch}/{name}",
+            time_us,
+            "µs",
+            spread,
+            keep=not name.startswith("ours/") or name[5:] in gated,
+        )
     best = min((name for name in times if name.startswith("pytorch/")), key=times.get, default=None)
     if best and "ours/bf16" in times:
         (rival, rivals_spread), (ours, our_spread) = times[best], times["ours/bf16"]
         print("PyTorch's best:", best)
-        record(f"mnist/step/{batch}/speedup_over_pytorch_best", rival / ours, "1",
-               rival / ours * (rivals_spread / rival + our_spread / ours), keep="bf16" in gated)
+        record(
+            f"mnist/step/{batch}/speedup_over_pytorch_best",
+            rival / ours,
+            "1",
+            rival / ours * (rivals_spread / rival + our_spread / ours),
+            keep="bf16" in gated,
+        )
 
 
 def warm(batch: int, modes=None) -> None:
-    """Let torch.compile do its work beforehand: it keeps what it compiled, and another process finds it ready."""
+    """Let torch.compile do its work beforehand: it keeps what it compiled, and another process
+    finds it ready.
+    """
     from course.mnist_cnn.pytorch import initial_weights
     from course.mnist_cnn.pytorch_modes import MODES
 
@@ -216,17 +272,31 @@ def prepare(timeout: float) -> None:
     from course.mnist_cnn.pytorch_modes import MODES
 
     end = time.monotonic() + timeout
-    env = {**os.environ, "TORCHINDUCTOR_COMPILE_THREADS": "2"}  # autotuning compiles its candidates one after the other
+    env = {
+        **os.environ,
+        "TORCHINDUCTOR_COMPILE_THREADS": "2",
+    }  # autotuning compiles its candidates one after the other
 
     def one(part):
         try:  # what does not get ready in time, the race itself waits for
-            subprocess.run([sys.executable, "-m", __spec__.name, *part], cwd=ROOT, env=env, capture_output=True,
-                           timeout=max(1, end - time.monotonic()))
+            subprocess.run(
+                [sys.executable, "-m", __spec__.name, *part],
+                cwd=ROOT,
+                env=env,
+                capture_output=True,
+                timeout=max(1, end - time.monotonic()),
+            )
         except subprocess.TimeoutExpired:
             print(f"  not ready in time: {' '.join(part)}", flush=True)
 
-    compiled = sorted((m for m in MODES.values() if m.compile), key=lambda mode: not mode.compile.startswith("max"))
-    parts = [["build"], *(["warm", "--batch", str(b), "--modes", mode.name] for mode in compiled for b in BATCHES)]
+    compiled = sorted(
+        (m for m in MODES.values() if m.compile),
+        key=lambda mode: not mode.compile.startswith("max"),
+    )
+    parts = [
+        ["build"],
+        *(["warm", "--batch", str(b), "--modes", mode.name] for mode in compiled for b in BATCHES),
+    ]
     with ThreadPoolExecutor(max(1, (os.cpu_count() or 4) // 2)) as pool:
         list(pool.map(one, parts))
 
@@ -240,19 +310,32 @@ def gate() -> None:
     from utils import data
 
     train, test = data.mnist(), data.mnist("test")
-    contestants = {"pytorch": (PyTorch, "graph_fp32"), "pytorch_bf16": (PyTorch, "graph_compile_bf16_channels_last"),
-                   **{name: (Ours, precision) for precision, name in OURS.items()}}
+    contestants = {
+        "pytorch": (PyTorch, "graph_fp32"),
+        "pytorch_bf16": (PyTorch, "graph_compile_bf16_channels_last"),
+        **{name: (Ours, precision) for precision, name in OURS.items()},
+    }
     images = torch.empty((len(train[0]), 28, 28), dtype=torch.uint8, pin_memory=True)
     labels = torch.empty(len(train[0]), dtype=torch.uint8, pin_memory=True)
     found = {name: [] for name in contestants}
     for seed in range(SEEDS):
         loader, weights = Loader(*train, GATE_BATCH, seed=seed), initial_weights(seed)
-        rivals = {name: built(kind, weights, GATE_BATCH, GATE_LR, what) for name, (kind, what) in contestants.items()}
+        rivals = {
+            name: built(kind, weights, GATE_BATCH, GATE_LR, what)
+            for name, (kind, what) in contestants.items()
+        }
         for epoch in range(EPOCHS):
             for k, chosen in enumerate(loader.order(epoch)):
-                np.take(train[0], chosen, axis=0, out=images[k * GATE_BATCH:(k + 1) * GATE_BATCH].numpy())
-                np.take(train[1], chosen, out=labels[k * GATE_BATCH:(k + 1) * GATE_BATCH].numpy())
-            batches = list(zip(images.split(GATE_BATCH), labels.split(GATE_BATCH), strict=True))[:len(loader)]
+                np.take(
+                    train[0],
+                    chosen,
+                    axis=0,
+                    out=images[k * GATE_BATCH : (k + 1) * GATE_BATCH].numpy(),
+                )
+                np.take(train[1], chosen, out=labels[k * GATE_BATCH : (k + 1) * GATE_BATCH].numpy())
+            batches = list(zip(images.split(GATE_BATCH), labels.split(GATE_BATCH), strict=True))[
+                : len(loader)
+            ]
             arrays = [tuple(tensor.numpy() for tensor in batch) for batch in batches]
             for rival in filter(None, rivals.values()):
                 rival.run(arrays if isinstance(rival, Ours) else batches, len(batches))
@@ -264,11 +347,18 @@ def gate() -> None:
     for name, accuracies in found.items():
         if len(accuracies) == SEEDS:
             print(f"  {name}: " + " ".join(f"{a:.2%}" for a in accuracies), flush=True)
-            record(f"mnist/accuracy/{name}", statistics.mean(accuracies), "1", statistics.stdev(accuracies))
+            record(
+                f"mnist/accuracy/{name}",
+                statistics.mean(accuracies),
+                "1",
+                statistics.stdev(accuracies),
+            )
 
 
 def kernel_times(rival, batches, steps=20) -> dict[str, tuple[float, float]]:
-    """{kernel as the profiler names it: (microseconds a step, launches a step)}, from torch.profiler."""
+    """{kernel as the profiler names it: (microseconds a step, launches a step)}, from
+    torch.profiler.
+    """
     import torch
 
     rival.run(batches[type(rival)], WARM_UP)
@@ -276,12 +366,17 @@ def kernel_times(rival, batches, steps=20) -> dict[str, tuple[float, float]]:
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profiler:
         rival.run(batches[type(rival)], steps)
         torch.cuda.synchronize()
-    return {event.key: (event.self_device_time_total / steps, event.count / steps) for event in profiler.key_averages()
-            if event.self_device_time_total and "#" not in event.key}  # not PyTorch's ranges, such as Optimizer.step#SGD.step
+    return {
+        event.key: (event.self_device_time_total / steps, event.count / steps)
+        for event in profiler.key_averages()
+        if event.self_device_time_total and "#" not in event.key
+    }  # not PyTorch's ranges, such as Optimizer.step#SGD.step
 
 
 def short_name(kernel: str) -> str:
-    """A kernel's name without its return type, namespaces, template arguments and parameters, as results take it."""
+    """A kernel's name without its return type, namespaces, template arguments and parameters, as
+    results take it.
+    """
     plain = kernel.replace("Memcpy HtoD", "copy_of_the_batch ")
     while (shorter := re.sub(r"<[^<>]*>|\([^()]*\)", "", plain)) != plain:
         plain = shorter
@@ -293,7 +388,9 @@ def kernels(batches=(64, 4096)) -> None:
     from course.mnist_cnn.pytorch import initial_weights
 
     for batch in batches:
-        rival = Ours(initial_weights(0), batch, LR, **_ONE_BY_ONE)  # so that each has the GPU for itself
+        rival = Ours(
+            initial_weights(0), batch, LR, **_ONE_BY_ONE
+        )  # so that each has the GPU for itself
         total = {}
         for name, (time_us, _) in kernel_times(rival, pinned_batches(batch)).items():
             total[short_name(name)] = total.get(short_name(name), 0) + time_us
@@ -305,7 +402,8 @@ def kernels(batches=(64, 4096)) -> None:
 _ONE_BY_ONE = {"graph": False, "overlap": False, "branches": False, "early": False}
 _UNSPLIT = {**_ONE_BY_ONE, "splits": False}
 _PLAIN = {**_UNSPLIT, "moments": False, "one_update": False}
-#: Our step with one more of its optimizations each time: what the row is called, the precision, what our kernels are built
+#: Our step with one more of its optimizations each time: what the row is called, the precision,
+#: what our kernels are built
 #: without (see without.cuh), and what is switched off.
 WATERFALL = (
     ("ordinary_units_fp32", "tf32", ("NO_TENSOR_CORES", "PLAIN_COPIES"), _PLAIN),
@@ -323,14 +421,23 @@ WATERFALL = (
 
 
 def without(precision: str, what) -> str:
-    """A build of our kernels without some of their optimizations, as a precision that fast.Trainer takes."""
+    """A build of our kernels without some of their optimizations, as a precision that fast.Trainer
+    takes.
+    """
     if not what:
         return precision
     header = Path(__file__).with_name("without.cuh")
-    version = hashlib.sha256(header.read_bytes()).hexdigest()[:8]  # what was built from an older header is not used again
+    version = hashlib.sha256(header.read_bytes()).hexdigest()[
+        :8
+    ]  # what was built from an older header is not used again
     name = " without ".join([precision, *what])
-    fast.PRECISIONS[name] = [*fast.PRECISIONS[precision], "-include", str(header), f"-DWITHOUT=0x{version}",
-                             *(f"-D{macro}" for macro in what)]
+    fast.PRECISIONS[name] = [
+        *fast.PRECISIONS[precision],
+        "-include",
+        str(header),
+        f"-DWITHOUT=0x{version}",
+        *(f"-D{macro}" for macro in what),
+    ]
     return name
 
 
@@ -339,7 +446,12 @@ def build() -> None:
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor() as pool:
-        list(pool.map(fast.build, {*OURS, *(without(precision, what) for _, precision, what, _ in WATERFALL)}))
+        list(
+            pool.map(
+                fast.build,
+                {*OURS, *(without(precision, what) for _, precision, what, _ in WATERFALL)},
+            )
+        )
 
 
 def waterfall(batch: int = 64) -> None:
@@ -374,7 +486,9 @@ GROUPS = (
 )
 
 
-def profile(batch: int = 64, modes=("eager_fp32", "eager_tf32", "graph_compile_bf16_channels_last")) -> None:
+def profile(
+    batch: int = 64, modes=("eager_fp32", "eager_tf32", "graph_compile_bf16_channels_last")
+) -> None:
     """Where PyTorch's time goes: kernels a step, and microseconds a step by what they do."""
     from course.mnist_cnn.pytorch import initial_weights
 
@@ -384,9 +498,13 @@ def profile(batch: int = 64, modes=("eager_fp32", "eager_tf32", "graph_compile_b
         found = kernel_times(rival, batches)
         groups = {}
         for name, (time_us, _) in found.items():
-            group = next((group for group, pattern in GROUPS if re.search(pattern, name.lower())), "other")
+            group = next(
+                (group for group, pattern in GROUPS if re.search(pattern, name.lower())), "other"
+            )
             groups[group] = groups.get(group, 0) + time_us
-        record(f"mnist/profile/{batch}/{mode}/launches", sum(count for _, count in found.values()), "1")
+        record(
+            f"mnist/profile/{batch}/{mode}/launches", sum(count for _, count in found.values()), "1"
+        )
         for group, time_us in sorted(groups.items(), key=lambda item: -item[1]):
             record(f"mnist/profile/{batch}/{mode}/{group}", time_us, "µs")
 
@@ -399,7 +517,8 @@ TURNS = 3
 def program() -> None:
     """Seconds from command to prompt of whole programs that train to 98.5 %, taken in turn.
 
-    A first turn is not counted: in it compilers do what they have not done before, and the digits come into memory.
+    A first turn is not counted: in it compilers do what they have not done before, and the digits
+        come into memory.
     """
     seconds = {trainer: [] for trainer in PROGRAMS}
     for turn in range(1 + TURNS):
@@ -409,35 +528,68 @@ def program() -> None:
             done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
             took = time.perf_counter() - start
             if done.returncode:
-                print(f"LEFT OUT program {trainer}: {(done.stderr or done.stdout).strip()[-400:]}", flush=True)
+                print(
+                    f"LEFT OUT program {trainer}: {(done.stderr or done.stdout).strip()[-400:]}",
+                    flush=True,
+                )
                 continue
-            print(f"  {trainer}: {took:.2f} s, {done.stdout.strip()}" + (" (not counted)" if not turn else ""), flush=True)
+            print(
+                f"  {trainer}: {took:.2f} s, {done.stdout.strip()}"
+                + (" (not counted)" if not turn else ""),
+                flush=True,
+            )
             if turn:
                 seconds[trainer].append(took)
     for trainer, samples in seconds.items():
         if samples:
             name = "ours" if trainer == "ours" else f"pytorch/{trainer}"
-            record(f"mnist/time_to_98.5/{name}", statistics.median(samples), "s", (max(samples) - min(samples)) / 2)
+            record(
+                f"mnist/time_to_98.5/{name}",
+                statistics.median(samples),
+                "s",
+                (max(samples) - min(samples)) / 2,
+            )
 
 
-# ---- everything ---------------------------------------------------------------------------------------------------
+# ---- everything
 
 
-PARTS = {"prepare": prepare, "build": build, "warm": warm, "gate": gate, "step": step, "kernels": kernels,
-         "waterfall": waterfall, "program": program, "profile": profile}
+PARTS = {
+    "prepare": prepare,
+    "build": build,
+    "warm": warm,
+    "gate": gate,
+    "step": step,
+    "kernels": kernels,
+    "waterfall": waterfall,
+    "program": program,
+    "profile": profile,
+}
 
 
 def passed_gate(entries) -> list[str]:
     """Our precisions whose mean accuracy lies within the gate of PyTorch's in fp32."""
     mean = {entry["name"].removeprefix("mnist/accuracy/"): entry["value"] for entry in entries}
-    return [precision for precision, name in OURS.items() if abs(mean.get(name, -1) - mean.get("pytorch", 1)) <= GATE]
+    return [
+        precision
+        for precision, name in OURS.items()
+        if abs(mean.get(name, -1) - mean.get("pytorch", 1)) <= GATE
+    ]
 
 
 def everything(budget: float) -> int:
-    """All parts, each in a process of its own, so that one that fails costs the others nothing; then the results file."""
+    """All parts, each in a process of its own, so that one that fails costs the others nothing;
+    then the results file.
+    """
     started, written, failed, gated = time.monotonic(), None, [], []
-    parts = [["gate"], *(["step", "--batch", str(batch)] for batch in BATCHES), ["kernels"], ["waterfall"], ["program"],
-             ["profile"]]
+    parts = [
+        ["gate"],
+        *(["step", "--batch", str(batch)] for batch in BATCHES),
+        ["kernels"],
+        ["waterfall"],
+        ["program"],
+        ["profile"],
+    ]
     print("== nvcc and torch.compile", flush=True)
     prepare(budget / 3)
     print(f"== {time.monotonic() - started:.0f} s", flush=True)
@@ -449,11 +601,19 @@ def everything(budget: float) -> int:
                 continue
             lines = Path(folder) / f"{number}.jsonl"
             lines.touch()
-            command = [sys.executable, "-m", __spec__.name, *part, *(["--gated", *gated] if part[0] == "step" else [])]
+            command = [
+                sys.executable,
+                "-m",
+                __spec__.name,
+                *part,
+                *(["--gated", *gated] if part[0] == "step" else []),
+            ]
             print(f"== {' '.join(part)}", flush=True)
             begun = time.monotonic()
             try:
-                done = subprocess.run(command, cwd=ROOT, env={**os.environ, results.RECORD: str(lines)}, timeout=left)
+                done = subprocess.run(
+                    command, cwd=ROOT, env={**os.environ, results.RECORD: str(lines)}, timeout=left
+                )
                 reason = f"exit status {done.returncode}" if done.returncode else None
             except subprocess.TimeoutExpired:
                 reason = f"stopped, the {budget:g} s were used up"
@@ -466,7 +626,11 @@ def everything(budget: float) -> int:
                 written = results.add(found, hardware.this_gpu())
             if part == ["gate"]:
                 gated = passed_gate(found)
-                print("== gate", f"passed by {' '.join(gated) or 'nobody'}; other times of ours are not recorded", flush=True)
+                print(
+                    "== gate",
+                    f"passed by {' '.join(gated) or 'nobody'}; other times of ours are not recorded",
+                    flush=True,
+                )
     if written:
         print("wrote", written.relative_to(ROOT))
     for line in failed:
@@ -476,12 +640,26 @@ def everything(budget: float) -> int:
 
 def main(arguments: list[str] | None = None) -> int:
     """Command line; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m course.mnist_cnn.race", description=__doc__.splitlines()[0])
-    parser.add_argument("part", nargs="?", choices=PARTS, help="only this part (default: all, each in a process of its own)")
+    parser = argparse.ArgumentParser(
+        prog="python -m course.mnist_cnn.race", description=__doc__.splitlines()[0]
+    )
+    parser.add_argument(
+        "part",
+        nargs="?",
+        choices=PARTS,
+        help="only this part (default: all, each in a process of its own)",
+    )
     parser.add_argument("--batch", type=int, default=64, help="of the parts that take one")
     parser.add_argument("--modes", nargs="+", help="only these modes of PyTorch")
-    parser.add_argument("--gated", nargs="*", default=(), choices=OURS, help="our precisions that passed the gate")
-    parser.add_argument("--budget", type=float, default=1200, help="seconds for everything; what does not fit is named")
+    parser.add_argument(
+        "--gated", nargs="*", default=(), choices=OURS, help="our precisions that passed the gate"
+    )
+    parser.add_argument(
+        "--budget",
+        type=float,
+        default=1200,
+        help="seconds for everything; what does not fit is named",
+    )
     options = parser.parse_args(arguments)
     if engine.gpu() is None:
         print("the race needs an NVIDIA GPU, and there is none here", file=sys.stderr)

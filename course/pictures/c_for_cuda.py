@@ -1,18 +1,24 @@
-"""Pictures of chapter 03: memory as a program printed it. None of them knows what it was meant to do."""
+"""Pictures of chapter 03: memory as a program printed it. None of them knows what it was meant to
+do.
+"""
 
 import re
 from collections.abc import Sequence
 
 from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, IDLE, INK, figure
 
-_VARIABLE = re.compile(r"^(?P<name>\S+)\s+(?P<address>0x[0-9a-f]+)\s+(?P<size>\d+)\s+(?P<value>\S+)$")
+_VARIABLE = re.compile(
+    r"^(?P<name>\S+)\s+(?P<address>0x[0-9a-f]+)\s+(?P<size>\d+)\s+(?P<value>\S+)$"
+)
 _FIELD = re.compile(r"^(?P<type>\w+) (?P<total>\d+) (?P<name>\w+) (?P<offset>\d+) (?P<size>\d+)$")
 
 
 def memory(lines: Sequence[str]):
-    """Variables in the order of their addresses, with an arrow from each pointer to what it points to.
+    """Variables in the order of their addresses, with an arrow from each pointer to what it points
+    to.
 
-    lines: a program's output. Lines ``name address size value``, as chapter 03's SHOW prints, are drawn, all
+    lines: a program's output. Lines ``name address size value``, as chapter 03's SHOW prints, are
+        drawn, all
     others ignored. Where two neighbours do not touch, a gap says how many bytes lie between them.
     Raises ValueError when there is nothing to draw.
     """
@@ -20,7 +26,8 @@ def memory(lines: Sequence[str]):
     if not found:
         raise ValueError("no line of the form 'name address size value' in the program's output")
     boxes = sorted(
-        ({**v, "at": int(v["address"], 16), "size": int(v["size"])} for v in found), key=lambda v: v["at"]
+        ({**v, "at": int(v["address"], 16), "size": int(v["size"])} for v in found),
+        key=lambda v: v["at"],
     )
     y, above = 0.0, None
     for box in boxes:
@@ -63,7 +70,13 @@ def _draw_variable(axes, box):
     y, pointer = box["y"], box["value"].startswith("0x")
     if box["gap"]:
         axes.text(
-            1.4, y - 0.3, f"{box['gap']:,} bytes", ha="center", va="center", fontsize=7.5, color="#777777"
+            1.4,
+            y - 0.3,
+            f"{box['gap']:,} bytes",
+            ha="center",
+            va="center",
+            fontsize=7.5,
+            color="#777777",
         )
     axes.add_patch(
         Rectangle(
@@ -76,25 +89,55 @@ def _draw_variable(axes, box):
         )
     )
     axes.text(
-        -0.15, y + 0.5, box["address"], ha="right", va="center", fontsize=8.5, color=INK, family="monospace"
+        -0.15,
+        y + 0.5,
+        box["address"],
+        ha="right",
+        va="center",
+        fontsize=8.5,
+        color=INK,
+        family="monospace",
     )
-    axes.text(1.4, y + 0.5, box["value"], ha="center", va="center", fontsize=9, color=INK, family="monospace")
-    axes.text(3.0, y + 0.5, f"{box['name']} ({box['size']})", ha="left", va="center", fontsize=9.5, color=INK)
+    axes.text(
+        1.4,
+        y + 0.5,
+        box["value"],
+        ha="center",
+        va="center",
+        fontsize=9,
+        color=INK,
+        family="monospace",
+    )
+    axes.text(
+        3.0,
+        y + 0.5,
+        f"{box['name']} ({box['size']})",
+        ha="left",
+        va="center",
+        fontsize=9.5,
+        color=INK,
+    )
 
 
 def _draw_arrow(axes, start, end, number):
     x = 4.9 + 0.45 * number  # each arrow turns in a lane of its own
     axes.plot(
-        [4.5, x, x, 4.62], [start, start, end, end], color=ACCENT, linewidth=1.4, solid_joinstyle="round"
+        [4.5, x, x, 4.62],
+        [start, start, end, end],
+        color=ACCENT,
+        linewidth=1.4,
+        solid_joinstyle="round",
     )
     axes.plot([4.5], [start], marker="o", markersize=4, color=ACCENT)
     axes.plot([4.6], [end], marker="<", markersize=6, color=ACCENT)
 
 
 def row_major(stored: Sequence[int], columns: int, index: int):
-    """A matrix as we think of it, and below it as it lies in memory, with one element marked in both.
+    """A matrix as we think of it, and below it as it lies in memory, with one element marked in
+    both.
 
-    stored: the elements in the order of memory; columns: how many make a row; index: of the marked element.
+    stored: the elements in the order of memory; columns: how many make a row; index: of the marked
+        element.
     """
     from matplotlib.patches import Rectangle
 
@@ -111,7 +154,14 @@ def row_major(stored: Sequence[int], columns: int, index: int):
         cell = min(1.0, 26 / len(stored))
         for left, top, width in ((column, row, 1), (i * cell, rows + 1.1, cell)):
             axes.add_patch(
-                Rectangle((left, top), width, 1, facecolor=BLOCK_COLOURS[row], edgecolor="white", linewidth=1)
+                Rectangle(
+                    (left, top),
+                    width,
+                    1,
+                    facecolor=BLOCK_COLOURS[row],
+                    edgecolor="white",
+                    linewidth=1,
+                )
             )
             if width > 0.6:
                 axes.text(
@@ -125,9 +175,18 @@ def row_major(stored: Sequence[int], columns: int, index: int):
                 )
             if i == index:
                 axes.add_patch(
-                    Rectangle((left, top), width, 1, fill=False, edgecolor=ALARM, linewidth=2.4, zorder=3)
+                    Rectangle(
+                        (left, top), width, 1, fill=False, edgecolor=ALARM, linewidth=2.4, zorder=3
+                    )
                 )
-    axes.text(columns + 0.5, rows / 2, f"row y = {y}, column x = {x}", va="center", fontsize=9.5, color=INK)
+    axes.text(
+        columns + 0.5,
+        rows / 2,
+        f"row y = {y}, column x = {x}",
+        va="center",
+        fontsize=9.5,
+        color=INK,
+    )
     axes.text(
         0,
         rows + 0.55,
@@ -144,7 +203,8 @@ def row_major(stored: Sequence[int], columns: int, index: int):
 def layout(lines: Sequence[str]):
     """The bytes of structs, field by field, padding left empty, as the compiler laid them out.
 
-    lines: a program's output; lines ``type size field offset size`` (in bytes) are drawn, others ignored.
+    lines: a program's output; lines ``type size field offset size`` (in bytes) are drawn, others
+        ignored.
     """
     from matplotlib.patches import Rectangle
 
@@ -152,22 +212,38 @@ def layout(lines: Sequence[str]):
     types = list(dict.fromkeys(f["type"] for f in fields))
     totals = {f["type"]: int(f["total"]) for f in fields}
     used = {t: sum(int(f["size"]) for f in fields if f["type"] == t) for t in types}
-    alt = ". ".join(f"{t}: {totals[t]} bytes, {totals[t] - used[t]} of them padding" for t in types) + "."
+    alt = (
+        ". ".join(f"{t}: {totals[t]} bytes, {totals[t] - used[t]} of them padding" for t in types)
+        + "."
+    )
     fig = figure(7.4, 0.75 * len(types) + 0.3, alt=alt)
     axes = fig.add_subplot()
     for row, name in enumerate(types):
         top = 1.7 * row
         axes.text(-0.3, top + 0.5, name, ha="right", va="center", fontsize=10, color=INK)
         for byte in range(totals[name]):
-            axes.add_patch(Rectangle((byte, top), 1, 1, facecolor=IDLE, edgecolor="white", linewidth=1))
+            axes.add_patch(
+                Rectangle((byte, top), 1, 1, facecolor=IDLE, edgecolor="white", linewidth=1)
+            )
             axes.text(
-                byte + 0.5, top + 1.25, str(byte), ha="center", va="center", fontsize=7, color="#777777"
+                byte + 0.5,
+                top + 1.25,
+                str(byte),
+                ha="center",
+                va="center",
+                fontsize=7,
+                color="#777777",
             )
         for colour, field in enumerate(f for f in fields if f["type"] == name):
             offset, size = int(field["offset"]), int(field["size"])
             axes.add_patch(
                 Rectangle(
-                    (offset, top), size, 1, facecolor=BLOCK_COLOURS[colour], edgecolor="white", linewidth=1.5
+                    (offset, top),
+                    size,
+                    1,
+                    facecolor=BLOCK_COLOURS[colour],
+                    edgecolor="white",
+                    linewidth=1.5,
                 )
             )
             axes.text(

@@ -1,4 +1,5 @@
-"""The pictures of chapter 01: the stack of tools, what one expression hands to the GPU, what a compiler wrote.
+"""The pictures of chapter 01: the stack of tools, what one expression hands to the GPU, what a
+compiler wrote.
 
 What is said of the tools comes from assets/data/ecosystem.json, where each entry names its sources.
 """
@@ -17,7 +18,9 @@ CHARACTERS = 92  # of names that fit on one line of the still picture
 
 
 def ecosystem() -> dict:
-    """The tools: {"layers": [...], "status": {...}, "tools": [...]}, as tests/assets/test_ecosystem.py describes them."""
+    """The tools: {"layers": [...], "status": {...}, "tools": [...]}, as
+    tests/assets/test_ecosystem.py describes them.
+    """
     return json.loads(DATA.read_text(encoding="utf-8"))
 
 
@@ -36,25 +39,47 @@ def _lines(names):
 def stack():
     """The still picture: the layers from framework to silicon, with the names of their tools."""
     data = ecosystem()
-    rows = [(layer, _lines([tool["name"] for tool in data["tools"] if tool["layer"] == layer["id"]]))
-            for layer in data["layers"]]
+    rows = [
+        (layer, _lines([tool["name"] for tool in data["tools"] if tool["layer"] == layer["id"]]))
+        for layer in data["layers"]
+    ]
     height = sum(0.52 + 0.2 * (len(lines) - 1) for _, lines in rows)
-    fig = figure(9.2, height + 0.6, alt="The stack from framework to silicon: " + "; ".join(
-        f"{layer['title']}: {', '.join(lines)}" for layer, lines in rows))
+    fig = figure(
+        9.2,
+        height + 0.6,
+        alt="The stack from framework to silicon: "
+        + "; ".join(f"{layer['title']}: {', '.join(lines)}" for layer, lines in rows),
+    )
     axes = fig.add_subplot()
     top = 0.0
     for layer, lines in rows:
         size = 0.46 + 0.2 * (len(lines) - 1)
         yours = layer["id"] in YOURS
         axes.add_patch(_box(0, top, 9.2, size, BLOCK_COLOURS[0] if yours else IDLE))
-        axes.text(0.1, top + 0.16, layer["title"], fontsize=9.5, weight="bold", va="center", color=INK)
+        axes.text(
+            0.1, top + 0.16, layer["title"], fontsize=9.5, weight="bold", va="center", color=INK
+        )
         axes.text(0.1, top + 0.34, layer["does"], fontsize=7.5, va="center", color=INK)
         for number, line in enumerate(lines):
-            axes.text(3.0, top + size / 2 + 0.2 * (number - (len(lines) - 1) / 2), line, fontsize=8.5,
-                      va="center", color=INK)
+            axes.text(
+                3.0,
+                top + size / 2 + 0.2 * (number - (len(lines) - 1) / 2),
+                line,
+                fontsize=8.5,
+                va="center",
+                color=INK,
+            )
         top += size + 0.06
     axes.add_patch(_box(0, top, 9.2, 0.34, INK))
-    axes.text(4.6, top + 0.17, "silicon: GPUs, TPUs, CPUs, NPUs", fontsize=9, color="white", ha="center", va="center")
+    axes.text(
+        4.6,
+        top + 0.17,
+        "silicon: GPUs, TPUs, CPUs, NPUs",
+        fontsize=9,
+        color="white",
+        ha="center",
+        va="center",
+    )
     axes.set(xlim=(0, 9.2), ylim=(top + 0.36, -0.04))
     axes.set_axis_off()
     axes.set_title("Blue: where kernels are written", fontsize=9.5, color=ACCENT, loc="left")
@@ -68,7 +93,9 @@ def _box(x, y, width, height, colour):
 
 
 class StackMap:
-    """The stack to click through: HTML without scripts, which also works where nothing runs. Plain text elsewhere."""
+    """The stack to click through: HTML without scripts, which also works where nothing runs. Plain
+    text elsewhere.
+    """
 
     def __init__(self, data=None):
         self.data = data or ecosystem()
@@ -78,8 +105,10 @@ class StackMap:
         return [tool for tool in self.data["tools"] if tool["layer"] == layer["id"]]
 
     def __repr__(self):
-        return "\n".join(f"{layer['title']}: " + ", ".join(tool["name"] for tool in self.of(layer))
-                         for layer in self.data["layers"])
+        return "\n".join(
+            f"{layer['title']}: " + ", ".join(tool["name"] for tool in self.of(layer))
+            for layer in self.data["layers"]
+        )
 
     def _repr_html_(self):
         rows = "".join(self._row(layer) for layer in self.data["layers"])
@@ -89,25 +118,41 @@ class StackMap:
         edge = ACCENT if layer["id"] in YOURS else "#8888"
         tools = "".join(self._tool(tool) for tool in self.of(layer))
         row = "display:flex;flex-wrap:wrap;gap:4px 8px;align-items:flex-start;align-content:flex-start"
-        return (f"<div style='border-left:5px solid {edge};padding:2px 0 2px 10px;margin:3px 0;display:flex;gap:10px'>"
-                f"<div style='flex:0 0 270px;line-height:1.3'><b>{escape(layer['title'])}</b><br><small>{escape(layer['does'])}"
-                f"<br><i>You: {escape(layer['you'])}.</i></small></div>"
-                f"<div style='flex:1;{row}'>{tools}</div></div>")
+        return (
+            f"<div style='border-left:5px solid {edge};padding:2px 0 2px 10px;margin:3px 0;display:flex;gap:10px'>"
+            f"<div style='flex:0 0 270px;line-height:1.3'><b>{escape(layer['title'])}</b><br><small>{escape(layer['does'])}"
+            f"<br><i>You: {escape(layer['you'])}.</i></small></div>"
+            f"<div style='flex:1;{row}'>{tools}</div></div>"
+        )
 
     def _tool(self, tool):
         changed = tool["status"] != "active"
         mark = f" <small style='opacity:.75'>· {tool['status']}</small>" if changed else ""
         facts = [escape(tool["what"])]
-        facts += [f"<b>{label}:</b> {escape(tool[key])}" for label, key in (("By", "who"), ("Was", "was"), ("Note", "note"),
-                                                                        ("For a kernel engineer", "kernel")) if key in tool]
+        facts += [
+            f"<b>{label}:</b> {escape(tool[key])}"
+            for label, key in (
+                ("By", "who"),
+                ("Was", "was"),
+                ("Note", "note"),
+                ("For a kernel engineer", "kernel"),
+            )
+            if key in tool
+        ]
         if changed:
-            facts.append(f"<b>Status:</b> {tool['status']} ({escape(self.data['status'][tool['status']])})")
-        sources = "; ".join(f"<a href='{escape(s['url'], quote=True)}'>{escape(s['title'])}</a> ({escape(s['says'])})"
-                            for s in tool["sources"])
+            facts.append(
+                f"<b>Status:</b> {tool['status']} ({escape(self.data['status'][tool['status']])})"
+            )
+        sources = "; ".join(
+            f"<a href='{escape(s['url'], quote=True)}'>{escape(s['title'])}</a> ({escape(s['says'])})"
+            for s in tool["sources"]
+        )
         facts.append(f"<small>Sources, looked up on {tool['as_of']}: {sources}</small>")
-        return (f"<details name='stack' style='border:1px solid #8886;border-radius:5px;padding:1px 7px'>"
-                f"<summary style='cursor:pointer'>{escape(tool['name'])}{mark}</summary>"
-                f"<div style='max-width:640px;padding:4px 0'>{'<br>'.join(facts)}</div></details>")
+        return (
+            f"<details name='stack' style='border:1px solid #8886;border-radius:5px;padding:1px 7px'>"
+            f"<summary style='cursor:pointer'>{escape(tool['name'])}{mark}</summary>"
+            f"<div style='max-width:640px;padding:4px 0'>{'<br>'.join(facts)}</div></details>"
+        )
 
 
 def stack_map():
@@ -116,37 +161,55 @@ def stack_map():
 
 
 def written_kernel(sources) -> tuple[list[str], list[str]]:
-    """(the lines of the first kernel that compute, all launches) of the code that TorchInductor wrote.
+    """(the lines of the first kernel that compute, all launches) of the code that TorchInductor
+    wrote.
 
-    sources: the texts that torch._inductor.utils.run_and_get_code returns; C++ for a CPU, Triton for a GPU.
+    sources: the texts that torch._inductor.utils.run_and_get_code returns; C++ for a CPU, Triton
+        for a GPU.
     """
     lines = [line.strip() for source in sources for line in source.splitlines()]
     first = next(number for number, line in enumerate(lines) if "tmp0 =" in line)
     last = next(number for number, line in enumerate(lines) if number > first and "store" in line)
     launches = [line for line in lines if re.match(r"cpp_fused\w*\(|triton_\w+\.run\(", line)]
-    return [line for line in lines[first:last + 1] if "tmp" in line], launches
+    return [line for line in lines[first : last + 1] if "tmp" in line], launches
 
 
 def handed_over(versions: dict, elements: int):
     """What each version of an expression hands to the GPU.
 
-    versions: label -> list of kernels, each (name, bytes read, bytes written); an empty list is drawn as nothing.
+    versions: label -> list of kernels, each (name, bytes read, bytes written); an empty list is
+        drawn as nothing.
     elements: how many elements the result has; bytes are shown for each of them.
     """
-    totals = {label: sum(read + written for _, read, written in kernels) / elements for label, kernels in versions.items()}
-    said = {label: f"{len(kernels)} kernel{'s' * (len(kernels) != 1)}, {totals[label]:g} bytes an element" if kernels
-            else "nothing: it runs on the CPU" for label, kernels in versions.items()}
-    fig = figure(8.2, 0.9 + 0.42 * len(versions), alt="What each version hands to the GPU: " + "; ".join(
-        f"{label}: {text}" for label, text in said.items()))
+    totals = {
+        label: sum(read + written for _, read, written in kernels) / elements
+        for label, kernels in versions.items()
+    }
+    said = {
+        label: f"{len(kernels)} kernel{'s' * (len(kernels) != 1)}, {totals[label]:g} bytes an element"
+        if kernels
+        else "nothing: it runs on the CPU"
+        for label, kernels in versions.items()
+    }
+    fig = figure(
+        8.2,
+        0.9 + 0.42 * len(versions),
+        alt="What each version hands to the GPU: "
+        + "; ".join(f"{label}: {text}" for label, text in said.items()),
+    )
     axes = fig.add_subplot()
     for row, (label, kernels) in enumerate(versions.items()):
         left = 0.0
         for name, read, written in kernels:
             axes.barh(row, read / elements, left=left, height=0.62, color=READ)
-            axes.barh(row, written / elements, left=left + read / elements, height=0.62, color=WRITTEN)
+            axes.barh(
+                row, written / elements, left=left + read / elements, height=0.62, color=WRITTEN
+            )
             width = (read + written) / elements
             axes.barh(row, width, left=left, height=0.62, fill=False, edgecolor=INK, linewidth=1.4)
-            axes.text(left + width / 2, row, name, ha="center", va="center", fontsize=8.5, color=INK)
+            axes.text(
+                left + width / 2, row, name, ha="center", va="center", fontsize=8.5, color=INK
+            )
             left += width
         axes.text(left + 0.4, row, said[label], va="center", fontsize=9, color=INK)
     axes.set_yticks(range(len(versions)), versions)

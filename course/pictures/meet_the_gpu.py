@@ -1,6 +1,8 @@
-"""The pictures of chapter 04: generations of GPUs, silicon to scale, who issues when, which lanes work.
+"""The pictures of chapter 04: generations of GPUs, silicon to scale, who issues when, which lanes
+work.
 
-The numbers come from assets/data/gpu_generations.json, where each one names its source; the others from what
+The numbers come from assets/data/gpu_generations.json, where each one names its source; the others
+from what
 a simulation or the learner's own kernel did.
 """
 
@@ -22,9 +24,13 @@ READY, WAITING, ISSUING = (
 
 
 def history(columns: dict):
-    """The table over the years on a logarithmic scale: a panel for each of columns, name -> title, unit."""
+    """The table over the years on a logarithmic scale: a panel for each of columns, name -> title,
+    unit.
+    """
     gpus = generations()["gpus"]
-    fig = figure(9.2, 3.6, alt="; ".join(_span(gpus, column, title) for column, title in columns.items()))
+    fig = figure(
+        9.2, 3.6, alt="; ".join(_span(gpus, column, title) for column, title in columns.items())
+    )
     for index, (column, title) in enumerate(columns.items()):
         axes = fig.add_subplot(1, len(columns), index + 1)
         for kind, colour, marker in (("data center", ACCENT, "o"), ("gaming", ALARM, "s")):
@@ -40,7 +46,9 @@ def history(columns: dict):
         known = [g for g in gpus if g[column] is not None and g["kind"] == "data center"]
         for g in (known[0], known[-1]):
             where = (g["year"], g[column])
-            axes.annotate(g["gpu"], where, fontsize=8, color=INK, xytext=(6, -3), textcoords="offset points")
+            axes.annotate(
+                g["gpu"], where, fontsize=8, color=INK, xytext=(6, -3), textcoords="offset points"
+            )
         axes.set_yscale("log")
         axes.set_title(title, fontsize=9.5, color=INK, loc="left")
         axes.set_xlim(2005.5, 2030.5)
@@ -103,7 +111,9 @@ def silicon():
 
 
 def ridge_chart(years, fp32, tensor):
-    """FLOPs for each byte that memory delivers, by year. fp32, tensor: FLOP/byte, nan where unknown."""
+    """FLOPs for each byte that memory delivers, by year. fp32, tensor: FLOP/byte, nan where
+    unknown.
+    """
     top = np.array(tensor)[~np.isnan(tensor)]
     fig = figure(
         7.5,
@@ -122,9 +132,11 @@ def ridge_chart(years, fp32, tensor):
 
 
 def speedup_chart(amdahl, gustafson, shares, at: int | None = None):
-    """What two laws say for 1 to 4,096 processors. amdahl, gustafson: functions of (share, processors).
+    """What two laws say for 1 to 4,096 processors. amdahl, gustafson: functions of (share,
+    processors).
 
-    shares: up to three parallel shares, 0 to 1. at: a number of processors to mark, and to write out.
+    shares: up to three parallel shares, 0 to 1. at: a number of processors to mark, and to write
+        out.
     """
     n = np.geomspace(1, 4096, 100)
     fig = figure(
@@ -136,7 +148,9 @@ def speedup_chart(amdahl, gustafson, shares, at: int | None = None):
     axes = fig.add_subplot()
     for p, colour in zip(shares, (ACCENT, ALARM, "#2E7D4F"), strict=False):
         axes.plot(n, amdahl(p, n), color=colour, label=f"Amdahl, p = {p:.0%}")
-        axes.plot(n, gustafson(p, n), "--", color=colour, linewidth=1, label=f"Gustafson, p = {p:.0%}")
+        axes.plot(
+            n, gustafson(p, n), "--", color=colour, linewidth=1, label=f"Gustafson, p = {p:.0%}"
+        )
         if at:
             faster, more = amdahl(p, at), gustafson(p, at)
             axes.plot([at, at], [faster, more], "o", color=colour)
@@ -149,7 +163,9 @@ def speedup_chart(amdahl, gustafson, shares, at: int | None = None):
 
 
 def warp_map(warps, title: str = ""):
-    """Which warp each thread of a block is in. warps: [rows, columns], as the threads wrote it down."""
+    """Which warp each thread of a block is in. warps: [rows, columns], as the threads wrote it
+    down.
+    """
     warps = np.asarray(warps)
     rows, columns = warps.shape
     cell = min(0.36, 8.5 / columns, 3.6 / rows)
@@ -159,11 +175,15 @@ def warp_map(warps, title: str = ""):
         alt=f"A block of {columns} by {rows} threads in {warps.max() + 1} warps, each with its own colour",
     )
     axes = fig.add_subplot()
-    colours = np.array([[int(c[i : i + 2], 16) for i in (1, 3, 5)] for c in BLOCK_COLOURS], np.uint8)
+    colours = np.array(
+        [[int(c[i : i + 2], 16) for i in (1, 3, 5)] for c in BLOCK_COLOURS], np.uint8
+    )
     axes.imshow(colours[warps % len(colours)], interpolation="nearest")
     for y in range(rows):
         for x in range(columns):
-            axes.text(x, y, warps[y, x], fontsize=min(8, 22 * cell), ha="center", va="center", color=INK)
+            axes.text(
+                x, y, warps[y, x], fontsize=min(8, 22 * cell), ha="center", va="center", color=INK
+            )
     axes.set_xticks(np.arange(-0.5, columns), [])
     axes.set_yticks(np.arange(-0.5, rows), [])
     axes.grid(True, color="white", linewidth=1)
@@ -226,9 +246,12 @@ def issue_chart(states, title: str = ""):
 def lanes(kernel, threads: int, *arguments):
     """Run a kernel with one block on the CPU engine, note which lanes run each line, and draw it.
 
-    kernel: a Numba kernel. threads: of the block, along x. arguments: NumPy arrays and numbers for it.
-    A row is a line of the kernel, a column a lane; the number at the right says how often warps issue the
-    line: each as often as that of its lanes that runs it most often. That is a bound from the source; the
+    kernel: a Numba kernel. threads: of the block, along x. arguments: NumPy arrays and numbers for
+        it.
+    A row is a line of the kernel, a column a lane; the number at the right says how often warps
+    issue the
+    line: each as often as that of its lanes that runs it most often. That is a bound from the
+        source; the
     compiler may turn a short branch into a select.
     """
     counts, rows = lane_counts(kernel, threads, *arguments)
@@ -255,7 +278,12 @@ def lanes(kernel, threads: int, *arguments):
             times = 0 if x >= threads else issued[y, x // WARP]
             axes.add_patch(_box(x + x // WARP * 0.8, y, count / times if times else None))
         axes.text(
-            padded.shape[1] + warps * 0.8, y + 0.5, f"{issued[y].sum()}", va="center", fontsize=9, color=INK
+            padded.shape[1] + warps * 0.8,
+            y + 0.5,
+            f"{issued[y].sum()}",
+            va="center",
+            fontsize=9,
+            color=INK,
         )
     letters = max(map(len, texts)) * 0.085  # inches that the longest line takes
     left = -1 - letters * (padded.shape[1] + 6) / (width - letters)
@@ -263,16 +291,27 @@ def lanes(kernel, threads: int, *arguments):
         axes.text(left, y + 0.5, text, va="center", fontsize=9, family="monospace", color=INK)
     axes.set(xlim=(left, padded.shape[1] + warps * 0.8 + 3), ylim=(len(rows) + 0.1, -1.1))
     for warp in range(warps):
-        axes.text(warp * (WARP + 0.8), -0.35, f"warp {warp}, lanes 0 to {WARP - 1}", fontsize=8.5, color=INK)
+        axes.text(
+            warp * (WARP + 0.8),
+            -0.35,
+            f"warp {warp}, lanes 0 to {WARP - 1}",
+            fontsize=8.5,
+            color=INK,
+        )
     axes.set_axis_off()
     axes.set_title(
-        f"{issued.sum()} lines issued; {share:.0%} of their lanes work", fontsize=9.5, color=INK, loc="left"
+        f"{issued.sum()} lines issued; {share:.0%} of their lanes work",
+        fontsize=9.5,
+        color=INK,
+        loc="left",
     )
     return fig
 
 
 def _box(x, y, share):
-    """A lane's cell: the bluer, the more it works of what its warp issues; None, nothing issued, is white."""
+    """A lane's cell: the bluer, the more it works of what its warp issues; None, nothing issued, is
+    white.
+    """
     from matplotlib.colors import to_rgb
     from matplotlib.patches import Rectangle
 

@@ -1,6 +1,5 @@
 """Pictures and facts of chapter 06, Memory."""
 
-
 from utils.hardware import memories
 from utils.occupancy import limits, occupancy
 from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, IDLE, INK, figure
@@ -20,9 +19,15 @@ def memory_chart():
     words = "; ".join(f"{name} {size_text(size)}" for name, size in sizes.items())
     fig = figure(7, 2.3, alt=f"{whose}: {words}")
     axes = fig.add_subplot()
-    bars = axes.barh(list(sizes), list(sizes.values()), color=BLOCK_COLOURS[:len(sizes)], height=0.65)
+    bars = axes.barh(
+        list(sizes), list(sizes.values()), color=BLOCK_COLOURS[: len(sizes)], height=0.65
+    )
     axes.bar_label(bars, [size_text(size) for size in sizes.values()], padding=4, fontsize=9)
-    axes.set(xscale="log", xlim=(2**20, max(sizes.values()) * 12), xlabel="bytes on the whole chip (logarithmic)")
+    axes.set(
+        xscale="log",
+        xlim=(2**20, max(sizes.values()) * 12),
+        xlabel="bytes on the whole chip (logarithmic)",
+    )
     axes.invert_yaxis()
     axes.spines[["top", "right"]].set_visible(False)
     axes.set_title(whose, fontsize=9, loc="left", color=INK)
@@ -31,10 +36,20 @@ def memory_chart():
 
 def latency_chart(cycles: dict[int, float], shared: float, l2_bytes: int):
     """Cycles a load waits for, against the size of what it walks through. cycles: bytes -> cycles."""
-    fig = figure(7, 3, alt="Cycles a load takes against the size of the table: "
-                 + ", ".join(f"{size_text(size)} {value:.0f}" for size, value in cycles.items()))
+    fig = figure(
+        7,
+        3,
+        alt="Cycles a load takes against the size of the table: "
+        + ", ".join(f"{size_text(size)} {value:.0f}" for size, value in cycles.items()),
+    )
     axes = fig.add_subplot()
-    axes.plot(list(cycles), list(cycles.values()), "o-", color=ACCENT, label="global memory, through the caches")
+    axes.plot(
+        list(cycles),
+        list(cycles.values()),
+        "o-",
+        color=ACCENT,
+        label="global memory, through the caches",
+    )
     axes.axhline(shared, color=INK, linestyle="--", label="shared memory")
     axes.axvline(l2_bytes, color=ALARM, linestyle=":", label="size of L2")
     axes.set(xscale="log", ylim=(0, None), ylabel="cycles a load")
@@ -48,21 +63,38 @@ def latency_chart(cycles: dict[int, float], shared: float, l2_bytes: int):
 
 def efficiency_chart(percent: dict[int, float]):
     """Share of the moved bytes that are used, against the stride. percent: stride -> percent."""
-    fig = figure(6.5, 2.6, alt="Used share of the bytes moved, by stride: "
-                 + ", ".join(f"{stride}: {value:.3g} %" for stride, value in percent.items()))
+    fig = figure(
+        6.5,
+        2.6,
+        alt="Used share of the bytes moved, by stride: "
+        + ", ".join(f"{stride}: {value:.3g} %" for stride, value in percent.items()),
+    )
     axes = fig.add_subplot()
-    bars = axes.bar([str(stride) for stride in percent], list(percent.values()), color=ACCENT, width=0.65)
+    bars = axes.bar(
+        [str(stride) for stride in percent], list(percent.values()), color=ACCENT, width=0.65
+    )
     axes.bar_label(bars, [f"{value:.3g} %" for value in percent.values()], fontsize=8, padding=2)
-    axes.set(ylim=(0, 115), xlabel="stride in elements of 4 bytes", ylabel="% of the moved bytes used")
+    axes.set(
+        ylim=(0, 115), xlabel="stride in elements of 4 bytes", ylabel="% of the moved bytes used"
+    )
     axes.spines[["top", "right"]].set_visible(False)
     return fig
 
 
 def occupancy_chart(compute_capability, threads: int, registers: int, shared: int):
-    """What fits on an SM: its places for warps, coloured by block, and how many blocks each resource would allow."""
-    sm, found = limits(compute_capability), occupancy(compute_capability, threads, registers, shared)
-    fig = figure(8, 2.7, alt=f"An SM of compute capability {compute_capability[0]}.{compute_capability[1]}, blocks of {threads} "
-                 f"threads, {registers} registers a thread, {shared:,} bytes of shared memory: {found!r}")
+    """What fits on an SM: its places for warps, coloured by block, and how many blocks each
+    resource would allow.
+    """
+    sm, found = (
+        limits(compute_capability),
+        occupancy(compute_capability, threads, registers, shared),
+    )
+    fig = figure(
+        8,
+        2.7,
+        alt=f"An SM of compute capability {compute_capability[0]}.{compute_capability[1]}, blocks of {threads} "
+        f"threads, {registers} registers a thread, {shared:,} bytes of shared memory: {found!r}",
+    )
     places, bars = fig.subplots(1, 2, width_ratios=(1.2, 1))
     a_block = -(-threads // 32)
     across = 16
@@ -72,8 +104,12 @@ def occupancy_chart(compute_capability, threads: int, registers: int, shared: in
         places.add_patch(_cell(place % across, place // across, colour))
     places.set(xlim=(0, across), ylim=(sm.warps / across, 0), aspect="equal", xticks=[], yticks=[])
     places.spines[:].set_visible(False)
-    places.set_title(f"{found.warps} of {sm.warps} places for warps taken: {found.share:.0%}\n"
-                     f"{found.blocks} block{'s' * (found.blocks != 1)}, each its colour", fontsize=9.5, loc="left")
+    places.set_title(
+        f"{found.warps} of {sm.warps} places for warps taken: {found.share:.0%}\n"
+        f"{found.blocks} block{'s' * (found.blocks != 1)}, each its colour",
+        fontsize=9.5,
+        loc="left",
+    )
     names, values = list(found.by), list(found.by.values())
     colours = [ALARM if name in found.limited_by else ACCENT for name in names]
     drawn = bars.barh(names, values, color=colours, height=0.6)

@@ -5,7 +5,8 @@ import numpy as np
 from course.mnist_cnn import SHAPES
 from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, INK, figure
 
-#: What flows from layer to layer: name, channels, side of the picture (0: a plain vector), and the step that leads there.
+#: What flows from layer to layer: name, channels, side of the picture (0: a plain vector), and the
+#: step that leads there.
 STAGES = (
     ("pixels", 1, 28, ""),
     ("", 32, 28, "conv1\nbn1, ReLU"),
@@ -19,20 +20,41 @@ STAGES = (
 
 def network():
     """The layers as boxes, as high as their pictures and as wide as they have channels."""
-    fig = figure(9.5, 2.6, alt="The network: one 28 by 28 picture, 32 pictures of 28 by 28, pooled to 14 by 14, 64 pictures of "
-                 "14 by 14, pooled to 7 by 7, a vector of 128 numbers, ten logits.")
+    fig = figure(
+        9.5,
+        2.6,
+        alt="The network: one 28 by 28 picture, 32 pictures of 28 by 28, pooled to 14 by 14, 64 pictures of "
+        "14 by 14, pooled to 7 by 7, a vector of 128 numbers, ten logits.",
+    )
     axes = fig.add_subplot()
     from matplotlib.patches import Rectangle
 
     left = 0.0
     for index, (name, channels, side, step) in enumerate(STAGES):
         height, width = (side, 2 + channels / 8) if side else (channels / 5, 2)
-        axes.add_patch(Rectangle((left, -height / 2), width, height, facecolor=BLOCK_COLOURS[index], edgecolor=INK))
+        axes.add_patch(
+            Rectangle(
+                (left, -height / 2), width, height, facecolor=BLOCK_COLOURS[index], edgecolor=INK
+            )
+        )
         size = f"{channels} × {side} × {side}" if side else f"{channels}"
-        axes.text(left + width / 2, -16, (name + "\n" if name else "") + size, ha="center", va="top", fontsize=8.5, color=INK)
+        axes.text(
+            left + width / 2,
+            -16,
+            (name + "\n" if name else "") + size,
+            ha="center",
+            va="top",
+            fontsize=8.5,
+            color=INK,
+        )
         if step:
             axes.text(left - 4.5, 15.5, step, ha="center", va="bottom", fontsize=8.5, color=ACCENT)
-            axes.annotate("", (left - 0.6, 0), (left - 8.4, 0), arrowprops={"arrowstyle": "->", "color": ACCENT})
+            axes.annotate(
+                "",
+                (left - 0.6, 0),
+                (left - 8.4, 0),
+                arrowprops={"arrowstyle": "->", "color": ACCENT},
+            )
         left += width + 9
     axes.set(xlim=(-2, left - 7), ylim=(-24, 24))
     axes.set_axis_off()
@@ -52,13 +74,23 @@ def digits(images: np.ndarray, titles, *, alt: str, columns: int = 10):
 
 
 def losses(curves: dict[str, list[float]], *, title: str = ""):
-    """Loss by step, one line a trainer; the second and later ones dashed, so that lines on each other are seen."""
+    """Loss by step, one line a trainer; the second and later ones dashed, so that lines on each
+    other are seen.
+    """
     last = ", ".join(f"{name} {np.mean(values[-10:]):.3f}" for name, values in curves.items())
     fig = figure(7.5, 3, alt=f"Loss by training step; mean of the last ten: {last}.")
     axes = fig.add_subplot()
     styles = (("-", ACCENT, 3.2, 0.45), ("--", ALARM, 1.3, 1), (":", INK, 1.3, 1))
     for (name, values), (line, colour, width, opacity) in zip(curves.items(), styles, strict=False):
-        axes.plot(range(1, len(values) + 1), values, line, color=colour, linewidth=width, alpha=opacity, label=name)
+        axes.plot(
+            range(1, len(values) + 1),
+            values,
+            line,
+            color=colour,
+            linewidth=width,
+            alpha=opacity,
+            label=name,
+        )
     axes.set(xlabel="step", ylabel="loss", ylim=(0, None), title=title)
     axes.legend(frameon=False)
     axes.spines[["top", "right"]].set_visible(False)
@@ -67,8 +99,15 @@ def losses(curves: dict[str, list[float]], *, title: str = ""):
 
 def distances(curves: dict[str, np.ndarray]):
     """How far curves are from a reference, by step, on a logarithmic axis."""
-    fig = figure(7.5, 3, alt="Distance from the float64 loss by step: " + ", ".join(
-        f"{name} {values[0]:.1e} at first, at most {np.max(values):.1g}" for name, values in curves.items()))
+    fig = figure(
+        7.5,
+        3,
+        alt="Distance from the float64 loss by step: "
+        + ", ".join(
+            f"{name} {values[0]:.1e} at first, at most {np.max(values):.1g}"
+            for name, values in curves.items()
+        ),
+    )
     axes = fig.add_subplot()
     for (name, values), colour in zip(curves.items(), (ACCENT, ALARM), strict=False):
         axes.plot(range(1, len(values) + 1), np.maximum(values, 1e-9), color=colour, label=name)
@@ -84,7 +123,12 @@ def weights_by_layer():
     for name, shape in SHAPES.items():
         layer = name.split(".")[0]
         layers[layer] = layers.get(layer, 0) + int(np.prod(shape))
-    fig = figure(6.5, 2, alt="Weights by layer: " + ", ".join(f"{layer} {count:,}" for layer, count in layers.items()))
+    fig = figure(
+        6.5,
+        2,
+        alt="Weights by layer: "
+        + ", ".join(f"{layer} {count:,}" for layer, count in layers.items()),
+    )
     axes = fig.add_subplot()
     bars = axes.barh(list(layers), list(layers.values()), color=ACCENT)
     axes.bar_label(bars, [f"{count:,}" for count in layers.values()], padding=3, fontsize=9)

@@ -11,8 +11,12 @@ def repeats(milliseconds: Sequence[float], title: str = ""):
     """Each repeat of a measurement as a dot, in order, with the median and the mean as lines."""
     times = np.asarray(milliseconds)
     median, mean = np.median(times), times.mean()
-    fig = figure(7.5, 2.8, alt=f"{len(times)} repeats of one measurement: most lie near the median of {median:.3g} ms, the first "
-                 f"took {times[0]:.3g} ms, the slowest {times.max():.3g} ms")
+    fig = figure(
+        7.5,
+        2.8,
+        alt=f"{len(times)} repeats of one measurement: most lie near the median of {median:.3g} ms, the first "
+        f"took {times[0]:.3g} ms, the slowest {times.max():.3g} ms",
+    )
     axes = fig.add_subplot()
     axes.plot(times, ".", color=ACCENT, markersize=4)
     axes.plot(0, times[0], "o", color=ALARM, fillstyle="none", label="the first repeat")
@@ -27,29 +31,57 @@ def repeats(milliseconds: Sequence[float], title: str = ""):
 def flame(events: Sequence[tuple[str, int, float, float]], *, title: str = ""):
     """A flame chart: what ran when, and who called whom.
 
-    events: (name, depth, start, end) with times in microseconds; a bar stands under the one that called it.
+    events: (name, depth, start, end) with times in microseconds; a bar stands under the one that
+        called it.
     """
     begin, end = min(e[2] for e in events), max(e[3] for e in events)
     depth = max(e[1] for e in events) + 1
-    fig = figure(9.5, 0.9 + 0.34 * depth, alt=f"Flame chart of {len(events)} operators over {(end - begin) / 1e3:.3g} ms, in "
-                 f"{depth} levels")
+    fig = figure(
+        9.5,
+        0.9 + 0.34 * depth,
+        alt=f"Flame chart of {len(events)} operators over {(end - begin) / 1e3:.3g} ms, in "
+        f"{depth} levels",
+    )
     axes = fig.add_subplot()
     names = list(dict.fromkeys(e[0] for e in events))
     for name, level, start, stop in events:
         colour = BLOCK_COLOURS[names.index(name) % len(BLOCK_COLOURS)]
-        axes.barh(level, stop - start, left=start - begin, height=0.9, color=colour, edgecolor="white", linewidth=0.5)
+        axes.barh(
+            level,
+            stop - start,
+            left=start - begin,
+            height=0.9,
+            color=colour,
+            edgecolor="white",
+            linewidth=0.5,
+        )
         letters = int((stop - start) / (end - begin) * 125)  # as many as fit into the bar
         if letters >= 4:
-            text = name if len(name) <= letters else name[:letters - 1] + "…"
-            axes.text((start + stop) / 2 - begin, level, text, ha="center", va="center", fontsize=7.5, color=INK, clip_on=True)
+            text = name if len(name) <= letters else name[: letters - 1] + "…"
+            axes.text(
+                (start + stop) / 2 - begin,
+                level,
+                text,
+                ha="center",
+                va="center",
+                fontsize=7.5,
+                color=INK,
+                clip_on=True,
+            )
     axes.set(xlim=(0, end - begin), ylim=(depth - 0.4, -0.6), yticks=[], xlabel="µs", title=title)
     axes.spines[["top", "right", "left"]].set_visible(False)
     return fig
 
 
 def nested(events) -> list[tuple[str, int, float, float]]:
-    """(name, depth, start, end) of torch.profiler's events on the thread with most of them, for `flame`."""
-    rows = [(e.name, e.time_range.start, e.time_range.end, e.thread) for e in events if e.device_type.name == "CPU"]
+    """(name, depth, start, end) of torch.profiler's events on the thread with most of them, for
+    `flame`.
+    """
+    rows = [
+        (e.name, e.time_range.start, e.time_range.end, e.thread)
+        for e in events
+        if e.device_type.name == "CPU"
+    ]
     threads = [row[3] for row in rows]
     busiest = max(set(threads), key=threads.count)
     found, open_until = [], []
@@ -62,7 +94,7 @@ def nested(events) -> list[tuple[str, int, float, float]]:
     return found
 
 
-# ---- the roofline -------------------------------------------------------------------------------------------------
+# ---- the roofline
 
 
 def rate_of(timing) -> float | None:

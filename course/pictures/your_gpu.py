@@ -14,14 +14,17 @@ ZONES = {
 
 
 def versions_chart(driver: tuple[int, int], parts: Mapping[str, tuple[int, int]]):
-    """For a driver whose newest CUDA version is `driver`: a dot for each part at the CUDA version that it was built with.
+    """For a driver whose newest CUDA version is `driver`: a dot for each part at the CUDA version
+    that it was built with.
 
     The colour behind a dot says what of such a program runs (`setup_checks.fits`).
     """
     first = min(driver, *parts.values())[0]
     last = max(driver, *parts.values())[0]
     verdicts = {name: fits(driver, version) for name, version in parts.items()}
-    said = "; ".join(f"{name} ({dotted(parts[name])}): {ZONES[what][1]}" for name, what in verdicts.items())
+    said = "; ".join(
+        f"{name} ({dotted(parts[name])}): {ZONES[what][1]}" for name, what in verdicts.items()
+    )
     fig = figure(
         7.6,
         1.25 + 0.36 * len(parts),
@@ -38,7 +41,9 @@ def versions_chart(driver: tuple[int, int], parts: Mapping[str, tuple[int, int]]
             axes.axvspan(left, right, color=ZONES[what][0], lw=0, label=ZONES[what][1])
     for row, version in enumerate(parts.values()):
         axes.plot(_x(version), row, "o", color=ACCENT, ms=9)
-        axes.text(_x(version) - 0.45, row, dotted(version), ha="right", va="center", fontsize=9, color=INK)
+        axes.text(
+            _x(version) - 0.45, row, dotted(version), ha="right", va="center", fontsize=9, color=INK
+        )
     axes.axvline(_x(driver) + 0.5, color=INK, lw=1.5)
     axes.set_yticks(range(len(parts)), list(parts))
     axes.set(
@@ -50,9 +55,21 @@ def versions_chart(driver: tuple[int, int], parts: Mapping[str, tuple[int, int]]
         [_x((major, minor)) for major in range(first, last + 1) for minor in (0, 5)],
         [f"{major}.{minor}" for major in range(first, last + 1) for minor in (0, 5)],
     )
-    fig.legend(*axes.get_legend_handles_labels(), loc="outside upper center", ncols=3, frameon=False, fontsize=9)
+    fig.legend(
+        *axes.get_legend_handles_labels(),
+        loc="outside upper center",
+        ncols=3,
+        frameon=False,
+        fontsize=9,
+    )
     axes.text(
-        _x(driver) + 0.3, -0.85, f"driver: CUDA {dotted(driver)}", ha="right", va="center", fontsize=9, color=INK
+        _x(driver) + 0.3,
+        -0.85,
+        f"driver: CUDA {dotted(driver)}",
+        ha="right",
+        va="center",
+        fontsize=9,
+        color=INK,
     )
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.tick_params(left=False)

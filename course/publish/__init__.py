@@ -1,1 +1,3 @@
-"""The course for reading and presenting without running it: slide decks (`make slides`) and a website (`make site`)."""
+"""The course for reading and presenting without running it: slide decks (`make slides`) and a
+website (`make site`).
+"""

@@ -1,4 +1,6 @@
-"""Colours for a cell's code: Python with IPython's magics, and the language of the file that `%%writefile` writes."""
+"""Colours for a cell's code: Python with IPython's magics, and the language of the file that
+`%%writefile` writes.
+"""
 
 import re
 
@@ -6,7 +8,14 @@ from pygments.lexer import Lexer
 from pygments.lexers import get_lexer_by_name
 from pygments.token import Name
 
-LANGUAGES = {"cu": "cuda", "cuh": "cuda", "h": "cuda", "cpp": "cpp", "py": "python", "Makefile": "make"}
+LANGUAGES = {
+    "cu": "cuda",
+    "cuh": "cuda",
+    "h": "cuda",
+    "cpp": "cpp",
+    "py": "python",
+    "Makefile": "make",
+}
 
 
 class CellLexer(Lexer):
@@ -21,5 +30,7 @@ class CellLexer(Lexer):
             start = magic.end()
             language = "bash" if magic[1] == "bash" else LANGUAGES.get(magic[2], "text")
             yield 0, Name.Decorator, magic.group()
-        for position, kind, value in get_lexer_by_name(language).get_tokens_unprocessed(text[start:]):
+        for position, kind, value in get_lexer_by_name(language).get_tokens_unprocessed(
+            text[start:]
+        ):
             yield start + position, kind, value

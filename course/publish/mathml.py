@@ -6,6 +6,10 @@ import latex2mathml.converter
 
 
 def mathml(latex, display=False):
-    """A <math> element for a formula in LaTeX; its source is the description for those who cannot see it."""
-    element = latex2mathml.converter.convert(html.unescape(latex.strip()), display="block" if display else "inline")
+    """A <math> element for a formula in LaTeX; its source is the description for those who cannot
+    see it.
+    """
+    element = latex2mathml.converter.convert(
+        html.unescape(latex.strip()), display="block" if display else "inline"
+    )
     return element.replace("<math ", f'<math aria-label="{html.escape(latex.strip())}" ', 1)

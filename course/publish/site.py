@@ -1,9 +1,12 @@
 """The course as a website to read: executed notebooks, glossary, reading list, instructors' guide.
 
-    python -m course.publish.site [FOLDER]          (`make site`, into build/site; then open build/site/index.html)
+    python -m course.publish.site [FOLDER]          (`make site`, into build/site; then open
+    build/site/index.html)
 
-Sphinx builds it, with myst-nb for the notebooks and the theme Furo; `web/` holds its configuration and our style. What is
-written here prepares the pages: widgets become stills, links to cells become links that Sphinx checks, and links to files
+Sphinx builds it, with myst-nb for the notebooks and the theme Furo; `web/` holds its configuration
+and our style. What is
+written here prepares the pages: widgets become stills, links to cells become links that Sphinx
+checks, and links to files
 that are no pages lead to the repository. A warning of Sphinx is an error.
 """
 
@@ -24,7 +27,13 @@ from utils.files import ROOT
 from utils.setup.colab import repository
 
 WEB = Path(__file__).resolve().parent / "web"
-TEXTS = ("course/glossary.md", "course/reading.md", "course/instructors.md", "CONTRIBUTING.md", "LICENSE-text.md")
+TEXTS = (
+    "course/glossary.md",
+    "course/reading.md",
+    "course/instructors.md",
+    "CONTRIBUTING.md",
+    "LICENSE-text.md",
+)
 START = "course/index.ipynb"
 # A link whose words are a picture from elsewhere: [![words](https://…)](target)
 BADGE = re.compile(r"\[!\[([^\]]*)\]\(https?://[^)]+\)\]")
@@ -41,6 +50,7 @@ def pages():
 
 def relinked(markdown, page):
     """The Markdown of a page with links that Sphinx understands. Code stays as it is."""
+
     def link(match):
         bang, words, target = match.groups()
         path, _, anchor = target.partition("#")
@@ -53,10 +63,10 @@ def relinked(markdown, page):
             return f"{words}(#{label(file, anchor.removeprefix('cell-id='))})"
         return f"{words}({path.replace('README.md', 'index.md')})"
 
-    markdown = BADGE.sub(r"[\1]", markdown)              # pages load nothing from the network
+    markdown = BADGE.sub(r"[\1]", markdown)  # pages load nothing from the network
     pieces, end = [], 0
     for code in CODE.finditer(markdown):
-        pieces += [LINK.sub(link, markdown[end:code.start()]), code.group()]
+        pieces += [LINK.sub(link, markdown[end : code.start()]), code.group()]
         end = code.end()
     return "".join(pieces) + LINK.sub(link, markdown[end:])
 
@@ -68,12 +78,20 @@ def label(page, cell):
 
 def linked_cells():
     """(page, cell id) of every cell that a text links to."""
-    return {(f"chapters/{name}", cell) for text in TEXTS if (ROOT / text).is_file()
-            for name, cell in re.findall(r"chapters/(\w+\.ipynb)#cell-id=([\w-]+)", (ROOT / text).read_text())}
+    return {
+        (f"chapters/{name}", cell)
+        for text in TEXTS
+        if (ROOT / text).is_file()
+        for name, cell in re.findall(
+            r"chapters/(\w+\.ipynb)#cell-id=([\w-]+)", (ROOT / text).read_text()
+        )
+    }
 
 
 def notebook_page(page, targets):
-    """A notebook without what is the speaker's, its widgets as stills, a target before each cell that is linked to."""
+    """A notebook without what is the speaker's, its widgets as stills, a target before each cell
+    that is linked to.
+    """
     notebook = stills(nbformat.read(ROOT / page, as_version=4))
     cells = []
     for cell in notebook.cells:
@@ -83,7 +101,9 @@ def notebook_page(page, targets):
             cell.source = relinked(cell.source, page)
         for output in cell.get("outputs", []):
             if "text/html" in output.get("data", {}):
-                output.data["text/html"] = re.sub(r"(href=['\"](?!\w+:)[^'\"]+)\.ipynb", r"\1.html", output.data["text/html"])
+                output.data["text/html"] = re.sub(
+                    r"(href=['\"](?!\w+:)[^'\"]+)\.ipynb", r"\1.html", output.data["text/html"]
+                )
         if (page, cell.id) in targets:
             target = f"({label(page, cell.id)})="
             if cell.cell_type == "markdown":
@@ -98,12 +118,26 @@ def notebook_page(page, targets):
 
 def contents():
     """The table of contents that the navigation shows: the chapters by part, then the texts."""
-    parts = {part: [f"chapters/{c.name}" for c in CHAPTERS if c.part == part and c.written]
-             for part in dict.fromkeys(chapter.part for chapter in CHAPTERS)}
+    parts = {
+        part: [f"chapters/{c.name}" for c in CHAPTERS if c.part == part and c.written]
+        for part in dict.fromkeys(chapter.part for chapter in CHAPTERS)
+    }
     about = [page.removesuffix(".md") for page in pages() if page in TEXTS]
     trees = {"": [f"Start page <{START.removesuffix('.ipynb')}>"], **parts, "Besides": about}
-    return "\n".join("\n".join(["```{toctree}", ":hidden:", *([f":caption: {caption}"] if caption else []), "", *names, "```"])
-                     for caption, names in trees.items() if names)
+    return "\n".join(
+        "\n".join(
+            [
+                "```{toctree}",
+                ":hidden:",
+                *([f":caption: {caption}"] if caption else []),
+                "",
+                *names,
+                "```",
+            ]
+        )
+        for caption, names in trees.items()
+        if names
+    )
 
 
 def prepare(folder):
@@ -116,32 +150,59 @@ def prepare(folder):
             text = notebook_page(page, targets)
         else:
             text = relinked((ROOT / page).read_text(encoding="utf-8"), page)
-        file.write_text(text + ("\n\n" + contents() if page == "README.md" else ""), encoding="utf-8")
+        file.write_text(
+            text + ("\n\n" + contents() if page == "README.md" else ""), encoding="utf-8"
+        )
     (folder / "assets").mkdir()
     shutil.copy(ROOT / "assets" / "readme.png", folder / "assets")
 
 
 def build(folder):
-    """Build the site into the folder. Raises ValueError with Sphinx's warnings and errors, if it has any."""
+    """Build the site into the folder. Raises ValueError with Sphinx's warnings and errors, if it
+    has any.
+    """
     with tempfile.TemporaryDirectory(prefix="cuda-course-site-") as scratch:
         source = Path(scratch).resolve() / "source"
         source.mkdir()
         prepare(source)
         shutil.rmtree(folder, ignore_errors=True)
-        run = subprocess.run([sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", "-c", str(WEB),
-                              "-d", f"{scratch}/doctrees", str(source), str(folder)], cwd=ROOT, capture_output=True, text=True)
+        run = subprocess.run(
+            [
+                sys.executable,
+                "-m",
+                "sphinx",
+                "-q",
+                "-W",
+                "--keep-going",
+                "-b",
+                "html",
+                "-c",
+                str(WEB),
+                "-d",
+                f"{scratch}/doctrees",
+                str(source),
+                str(folder),
+            ],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+        )
         if run.returncode:
             raise ValueError(run.stderr.replace(f"{source}/", "").strip())
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="python -m course.publish.site", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m course.publish.site", description=__doc__.splitlines()[0]
+    )
     parser.add_argument("folder", nargs="?", type=Path, default=ROOT / "build" / "site")
     folder = parser.parse_args().folder
     try:
         build(folder)
     except ValueError as error:
-        sys.exit(f"{error}\nerror: the website has these problems (NOTEBOOK:120002 is line 2 of its 12th cell)")
+        sys.exit(
+            f"{error}\nerror: the website has these problems (NOTEBOOK:120002 is line 2 of its 12th cell)"
+        )
     print(folder / "index.html")
 
 

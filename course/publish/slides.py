@@ -1,8 +1,11 @@
-"""Slide decks that open without a network: one HTML file a chapter, with everything it needs inside.
+"""Slide decks that open without a network: one HTML file a chapter, with everything it needs
+inside.
 
-    python -m course.publish.slides [FOLDER] [NOTEBOOK.ipynb ...]          (`make slides`, into build/slides)
+    python -m course.publish.slides [FOLDER] [NOTEBOOK.ipynb ...]          (`make slides`, into
+    build/slides)
 
-nbconvert lays out the slides, reveal.js (from the package sphinx-revealjs) shows them, `deck/` holds our page, its style
+nbconvert lays out the slides, reveal.js (from the package sphinx-revealjs) shows them, `deck/`
+holds our page, its style
 and the script that makes a slide that is too tall smaller. Formulas are MathML, widgets are stills.
 """
 
@@ -52,9 +55,13 @@ class Exporter(SlidesExporter):
 
     @pass_context
     def markdown2html(self, context, source):
-        renderer = Renderer(escape=False, embed_images=True, exclude_anchor_links=True,
-                            attachments=context.get("cell", {}).get("attachments", {}),
-                            path=context["resources"]["metadata"].get("path", ""))
+        renderer = Renderer(
+            escape=False,
+            embed_images=True,
+            exclude_anchor_links=True,
+            attachments=context.get("cell", {}).get("attachments", {}),
+            path=context["resources"]["metadata"].get("path", ""),
+        )
         return MarkdownWithMath(renderer=renderer).render(source)
 
 
@@ -62,20 +69,35 @@ def deck(path):
     """The deck of the notebook at `path`, as HTML."""
     notebook = stills(nbformat.read(path, as_version=4))
     title = re.search(r"^# (.+)$", notebook.cells[0].source, re.M).group(1)
-    resources = {"metadata": {"name": path.stem, "path": str(path.parent)},
-                 "deck": {"title": title,
-                          "style": [(REVEAL / "dist" / "reveal.css").read_text(), (OURS / "deck.css").read_text()],
-                          "scripts": [(REVEAL / "dist" / "reveal.js").read_text(),
-                                      (REVEAL / "plugin" / "notes" / "notes.js").read_text(),
-                                      (OURS / "deck.js").read_text()]}}
-    filters = {"highlight_code": lambda code, metadata=None: highlight(code, CellLexer(), HtmlFormatter())}
+    resources = {
+        "metadata": {"name": path.stem, "path": str(path.parent)},
+        "deck": {
+            "title": title,
+            "style": [
+                (REVEAL / "dist" / "reveal.css").read_text(),
+                (OURS / "deck.css").read_text(),
+            ],
+            "scripts": [
+                (REVEAL / "dist" / "reveal.js").read_text(),
+                (REVEAL / "plugin" / "notes" / "notes.js").read_text(),
+                (OURS / "deck.js").read_text(),
+            ],
+        },
+    }
+    filters = {
+        "highlight_code": lambda code, metadata=None: highlight(code, CellLexer(), HtmlFormatter())
+    }
     html, _ = Exporter(config=CONFIG, filters=filters).from_notebook_node(notebook, resources)
     return other_decks(html)
 
 
 def other_decks(html):
     """Links to notebooks beside this one lead to their decks."""
-    return re.sub(r'(<a [^>]*href=")(?:\.\./)?(?:chapters/|course/)?(\w+)\.ipynb(?:#[^"]*)?(")', r"\1\2.html\3", html)
+    return re.sub(
+        r'(<a [^>]*href=")(?:\.\./)?(?:chapters/|course/)?(\w+)\.ipynb(?:#[^"]*)?(")',
+        r"\1\2.html\3",
+        html,
+    )
 
 
 def write(folder, paths):
@@ -89,11 +111,15 @@ def write(folder, paths):
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="python -m course.publish.slides", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m course.publish.slides", description=__doc__.splitlines()[0]
+    )
     parser.add_argument("folder", nargs="?", type=Path, default=ROOT / "build" / "slides")
     parser.add_argument("notebooks", nargs="*", type=Path, help="only these (default: all)")
     options = parser.parse_args()
-    for file in write(options.folder, [path.resolve() for path in options.notebooks] or notebooks()):
+    for file in write(
+        options.folder, [path.resolve() for path in options.notebooks] or notebooks()
+    ):
         print(file)
 
 

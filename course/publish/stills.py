@@ -1,6 +1,8 @@
-"""Stills of widgets: what a notebook's sliders, quizzes and pictures looked like when it was saved, as plain HTML.
+"""Stills of widgets: what a notebook's sliders, quizzes and pictures looked like when it was saved,
+as plain HTML.
 
-A deck or a web page has no kernel to answer a slider, and the scripts that draw ipywidgets come from the network. So each
+A deck or a web page has no kernel to answer a slider, and the scripts that draw ipywidgets come
+from the network. So each
 widget is replaced by a picture of itself: HTML form fields that are switched off.
 """
 
@@ -13,9 +15,11 @@ NOTE = "To use this, open the chapter in JupyterLab."
 
 
 def stills(notebook):
-    """A copy of the notebook in which HTML stands for every widget and for every picture with a description.
+    """A copy of the notebook in which HTML stands for every widget and for every picture with a
+    description.
 
-    A widget that brought a picture of its own keeps that. Raises KeyError for a widget whose state was not saved.
+    A widget that brought a picture of its own keeps that. Raises KeyError for a widget whose state
+    was not saved.
     """
     notebook = copy.deepcopy(notebook)
     models = notebook.metadata.pop("widgets", {}).get(STATE, {}).get("state", {})
@@ -27,7 +31,9 @@ def stills(notebook):
                 data["text/html"] = picture(output)
                 del data["image/png"]
             elif view is not None:
-                data["text/html"] = f'<div class="still" title="{NOTE}">{widget(view["model_id"], models)}</div>'
+                data["text/html"] = (
+                    f'<div class="still" title="{NOTE}">{widget(view["model_id"], models)}</div>'
+                )
     return notebook
 
 
@@ -38,11 +44,15 @@ def picture(output):
 
 
 def widget(reference, models):
-    """HTML for one widget. reference: its id, or "IPY_MODEL_" and its id; models: the notebook's saved widget state."""
+    """HTML for one widget. reference: its id, or "IPY_MODEL_" and its id; models: the notebook's
+    saved widget state.
+    """
     model = models[reference.removeprefix("IPY_MODEL_")]
     draw = DRAW.get(model["model_name"])
     if draw is None:
-        raise ValueError(f"{model['model_name']}: course/publish/stills.py does not know how to draw it")
+        raise ValueError(
+            f"{model['model_name']}: course/publish/stills.py does not know how to draw it"
+        )
     return draw(model, models)
 
 
@@ -52,7 +62,11 @@ def box(model, models):
 
 
 def labelled(state, inside):
-    words = f'<span class="still-label">{html.escape(state["description"])}</span>' if state.get("description") else ""
+    words = (
+        f'<span class="still-label">{html.escape(state["description"])}</span>'
+        if state.get("description")
+        else ""
+    )
     return f'<label class="still-field">{words}{inside}</label>'
 
 
@@ -68,7 +82,9 @@ def progress(model, models):
 
 
 def number(model, models):
-    return labelled(model["state"], f'<input type="number" disabled value="{model["state"]["value"]}">')
+    return labelled(
+        model["state"], f'<input type="number" disabled value="{model["state"]["value"]}">'
+    )
 
 
 def dropdown(model, models):
@@ -79,8 +95,10 @@ def dropdown(model, models):
 
 def radio(model, models):
     state = model["state"]
-    rows = (f'<label><input type="radio" disabled{" checked" if n == state["index"] else ""}> {html.escape(words)}</label>'
-            for n, words in enumerate(state["_options_labels"]))
+    rows = (
+        f'<label><input type="radio" disabled{" checked" if n == state["index"] else ""}> {html.escape(words)}</label>'
+        for n, words in enumerate(state["_options_labels"])
+    )
     return f'<div class="still-column">{"".join(rows)}</div>'
 
 
@@ -93,7 +111,7 @@ def play(model, models):
 
 
 def words(model, models):
-    return f'<div>{model["state"]["value"]}</div>' if model["state"]["value"] else ""
+    return f"<div>{model['state']['value']}</div>" if model["state"]["value"] else ""
 
 
 def image(model, models):
@@ -116,11 +134,23 @@ def shown(output):
         return picture(output)
     if "text/html" in data:
         return data["text/html"]
-    return f'<pre>{html.escape(output.get("text") or data.get("text/plain", ""))}</pre>'
+    return f"<pre>{html.escape(output.get('text') or data.get('text/plain', ''))}</pre>"
 
 
-DRAW = {"VBoxModel": box, "HBoxModel": box, "IntSliderModel": slider, "FloatSliderModel": slider,
-        "FloatProgressModel": progress, "IntProgressModel": progress,
-        "BoundedIntTextModel": number, "DropdownModel": dropdown, "RadioButtonsModel": radio, "ButtonModel": button,
-        "PlayModel": play, "HTMLModel": words, "ImageModel": image, "OutputModel": output,
-        "AnyModel": other}                                 # anywidget: drawn by a script of its own
+DRAW = {
+    "VBoxModel": box,
+    "HBoxModel": box,
+    "IntSliderModel": slider,
+    "FloatSliderModel": slider,
+    "FloatProgressModel": progress,
+    "IntProgressModel": progress,
+    "BoundedIntTextModel": number,
+    "DropdownModel": dropdown,
+    "RadioButtonsModel": radio,
+    "ButtonModel": button,
+    "PlayModel": play,
+    "HTMLModel": words,
+    "ImageModel": image,
+    "OutputModel": output,
+    "AnyModel": other,
+}  # anywidget: drawn by a script of its own

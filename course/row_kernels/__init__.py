@@ -7,7 +7,11 @@ too. `kernels/ring*.cu` read each row once whatever its length, on Hopper and la
 here pick them where they can be used. `numba_softmax.py` has the first ones again in Numba.
 """
 
-from course.row_kernels.cross_entropy import cross_entropy, cross_entropy_backward, loss_and_gradient
+from course.row_kernels.cross_entropy import (
+    cross_entropy,
+    cross_entropy_backward,
+    loss_and_gradient,
+)
 from course.row_kernels.norms import layer_norm, layer_norm_backward, rms_norm, rms_norm_backward
 from course.row_kernels.softmax import softmax
 

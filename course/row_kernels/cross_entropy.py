@@ -15,7 +15,7 @@ KEPT = 32  # values of a row that a thread keeps, at most
 FILE = "ring_cross_entropy.cu"
 
 
-def cross_entropy(logits, targets, ignored: int = IGNORED):
+def cross_entropy(logits, targets, ignored: int = IGNORED, *, shape: Shape | None = None):
     """The loss of each row, and the logarithm of its sum of exponentials for the gradient.
 
     logits: float32 or bfloat16 [rows, columns]; targets: int64 [rows].
@@ -26,7 +26,7 @@ def cross_entropy(logits, targets, ignored: int = IGNORED):
     losses, log_sums = _row_numbers(logits), _row_numbers(logits)
     if count == 0 or columns == 0:
         return losses.fill_(float("nan")), log_sums.fill_(float("-inf"))
-    kernel = _ring("cross_entropy_ring", logits)
+    kernel = _ring("cross_entropy_ring", shape, logits)
     if kernel:
         kernel.launch(count, losses, log_sums, logits, targets, count, ignored)
     else:
@@ -34,13 +34,15 @@ def cross_entropy(logits, targets, ignored: int = IGNORED):
     return losses, log_sums
 
 
-def cross_entropy_backward(logits, targets, log_sums, weights, ignored: int = IGNORED):
+def cross_entropy_backward(
+    logits, targets, log_sums, weights, ignored: int = IGNORED, *, shape: Shape | None = None
+):
     """The gradient of sum(weights * losses), like the logits. weights: float32 [rows]."""
     count, columns = _check(logits, targets)
     gradient = torch.empty_like(logits)
     if gradient.numel() == 0:
         return gradient
-    kernel = _ring("cross_entropy_backward_ring", logits, gradient)
+    kernel = _ring("cross_entropy_backward_ring", shape, logits, gradient)
     if kernel:
         kernel.launch(count, gradient, logits, log_sums, targets, weights, count, ignored)
     else:
@@ -49,10 +51,12 @@ def cross_entropy_backward(logits, targets, log_sums, weights, ignored: int = IG
     return gradient
 
 
-def loss_and_gradient(logits, targets, weights, ignored: int = IGNORED):
+def loss_and_gradient(
+    logits, targets, weights, ignored: int = IGNORED, *, shape: Shape | None = None
+):
     """The loss of each row and the gradient of sum(weights * losses), the logits read once."""
     count, _ = _check(logits, targets)
-    kernel = _ring("cross_entropy_and_gradient_ring", logits) if logits.numel() else None
+    kernel = _ring("cross_entropy_and_gradient_ring", shape, logits) if logits.numel() else None
     if not kernel:
         losses, log_sums = cross_entropy(logits, targets, ignored)
         return losses, cross_entropy_backward(logits, targets, log_sums, weights, ignored)
@@ -60,11 +64,6 @@ def loss_and_gradient(logits, targets, weights, ignored: int = IGNORED):
     losses, log_sums = _row_numbers(logits), _row_numbers(logits)
     kernel.launch(count, losses, log_sums, gradient, logits, targets, weights, count, ignored)
     return losses, gradient
-
-
-def compiled(name: str, shape: Shape, dtype) -> Ring:
-    """A ring kernel of a shape."""
-    return ring(FILE, name, shape, dtype)
 
 
 def _check(logits, targets) -> tuple[int, int]:
@@ -78,11 +77,12 @@ def _check(logits, targets) -> tuple[int, int]:
     return logits.shape
 
 
-def _ring(name: str, logits, *others) -> Ring | None:
+def _ring(name: str, shape: Shape | None, logits, *others) -> Ring | None:
+    """A ring kernel for these tensors, or None where it cannot be used."""
     if not usable(logits, *others):
         return None
-    shape = shape_for(logits.shape[1], logits.element_size(), kept=KEPT)
-    return compiled(name, shape, logits.dtype) if shape else None
+    shape = shape or shape_for(logits.shape[1], logits.element_size(), kept=KEPT)
+    return ring(FILE, name, shape, logits.dtype) if shape else None
 
 
 def _classic(name: str, logits):

@@ -3,6 +3,8 @@
 The forward passes return, besides y, what the backward passes need of each row: its mean and
 1 / sqrt(variance + epsilon), two float32 numbers. xhat is computed from x again: it is cheaper to
 compute than to store.
+
+All take `shape`, how the ring kernel deals rows; it is chosen by their length unless given.
 """
 
 import torch
@@ -18,7 +20,7 @@ COLUMNS_A_BLOCK = 32  # of kernel add_rows
 SLICES = 64  # of the rows, for the classic kernels' partial sums
 
 
-def layer_norm(x, gamma, beta, epsilon: float = EPSILON):
+def layer_norm(x, gamma, beta, epsilon: float = EPSILON, *, shape: Shape | None = None):
     """(x - mean) / sqrt(variance + epsilon) * gamma + beta over the last axis.
 
     x: float32 or bfloat16 [..., columns]; gamma, beta: [columns], of x's type.
@@ -30,7 +32,7 @@ def layer_norm(x, gamma, beta, epsilon: float = EPSILON):
     if rows.numel() == 0:
         return y.view(x.shape), means, inverses
     count, columns = rows.shape
-    kernel = _ring(layer_norm_ring, rows, gamma, beta, kept=KEPT)
+    kernel = _ring("layer_norm", shape, rows, gamma, beta)
     if kernel:
         kernel.launch(count, y, means, inverses, rows, gamma, beta, count, float(epsilon))
     else:
@@ -39,7 +41,7 @@ def layer_norm(x, gamma, beta, epsilon: float = EPSILON):
     return y.view(x.shape), means, inverses
 
 
-def rms_norm(x, gamma, epsilon: float = EPSILON):
+def rms_norm(x, gamma, epsilon: float = EPSILON, *, shape: Shape | None = None):
     """x / sqrt(mean of x^2 + epsilon) * gamma over the last axis.
 
     x: float32 or bfloat16 [..., columns]; gamma: [columns], of x's type.
@@ -51,7 +53,7 @@ def rms_norm(x, gamma, epsilon: float = EPSILON):
     if rows.numel() == 0:
         return y.view(x.shape), inverses
     count, columns = rows.shape
-    kernel = _ring(rms_norm_ring, rows, gamma, kept=KEPT)
+    kernel = _ring("rms_norm", shape, rows, gamma)
     if kernel:
         kernel.launch(count, y, inverses, rows, gamma, count, float(epsilon))
     else:
@@ -59,16 +61,16 @@ def rms_norm(x, gamma, epsilon: float = EPSILON):
     return y.view(x.shape), inverses
 
 
-def layer_norm_backward(dy, x, gamma, means, inverses):
+def layer_norm_backward(dy, x, gamma, means, inverses, *, shape: Shape | None = None):
     """The gradients of x, gamma and beta, from that of y and what `layer_norm` returned."""
     rows, dy_rows = classic.matrix(x), classic.matrix(dy)
     dx = torch.empty_like(rows)
     if rows.numel() == 0:
         return dx.view(x.shape), torch.zeros_like(gamma), torch.zeros_like(gamma)
     count, columns = rows.shape
-    kernel = _ring(layer_norm_backward_ring, rows, dy_rows, gamma, kept=KEPT_BACKWARD, inputs=2)
+    kernel = _ring("layer_norm_backward", shape, rows, dy_rows, gamma, backward=True)
     if kernel:
-        dgamma, dbeta = partial_sums(kernel, rows, 2)
+        dgamma, dbeta = _partial_sums(kernel, rows, 2)
         kernel.launch(count, dx, dgamma, dbeta, dy_rows, rows, gamma, means, inverses, count)
     else:
         _classic("layer_norm_backward", rows)(dx, dy_rows, rows, gamma, means, inverses, columns)
@@ -76,16 +78,16 @@ def layer_norm_backward(dy, x, gamma, means, inverses):
     return dx.view(x.shape), add_rows(dgamma, gamma), add_rows(dbeta, gamma)
 
 
-def rms_norm_backward(dy, x, gamma, inverses):
+def rms_norm_backward(dy, x, gamma, inverses, *, shape: Shape | None = None):
     """The gradients of x and gamma, from that of y and what `rms_norm` returned."""
     rows, dy_rows = classic.matrix(x), classic.matrix(dy)
     dx = torch.empty_like(rows)
     if rows.numel() == 0:
         return dx.view(x.shape), torch.zeros_like(gamma)
     count, columns = rows.shape
-    kernel = _ring(rms_norm_backward_ring, rows, dy_rows, gamma, kept=KEPT_BACKWARD, inputs=2)
+    kernel = _ring("rms_norm_backward", shape, rows, dy_rows, gamma, backward=True)
     if kernel:
-        (dgamma,) = partial_sums(kernel, rows, 1)
+        (dgamma,) = _partial_sums(kernel, rows, 1)
         kernel.launch(count, dx, dgamma, dy_rows, rows, gamma, inverses, count)
     else:
         _classic("rms_norm_backward", rows)(dx, dy_rows, rows, gamma, inverses, columns)
@@ -96,34 +98,19 @@ def rms_norm_backward(dy, x, gamma, inverses):
 # ---- the ring kernels ----------------------------------------------------------------------------
 
 
-def layer_norm_ring(shape: Shape, dtype) -> Ring:
-    return ring("ring_layer_norm.cu", "layer_norm_ring", shape, dtype)
-
-
-def layer_norm_backward_ring(shape: Shape, dtype) -> Ring:
-    return ring("ring_layer_norm_backward.cu", "layer_norm_backward_ring", shape, dtype)
-
-
-def rms_norm_ring(shape: Shape, dtype) -> Ring:
-    return ring("ring_rms_norm.cu", "rms_norm_ring", shape, dtype)
-
-
-def rms_norm_backward_ring(shape: Shape, dtype) -> Ring:
-    return ring("ring_rms_norm_backward.cu", "rms_norm_backward_ring", shape, dtype)
-
-
-def partial_sums(kernel: Ring, rows, count: int) -> torch.Tensor:
-    """Room for the partial sums of `count` parameters' gradients: a row a cluster."""
-    shape = count, kernel.grid_clusters(len(rows)), rows.shape[1]
-    return torch.empty(shape, dtype=torch.float32, device=rows.device)
-
-
-def _ring(compiled, rows, *others, kept: int, inputs: int = 1) -> Ring | None:
+def _ring(name: str, shape: Shape | None, rows, *others, backward: bool = False) -> Ring | None:
     """The ring kernel for these tensors, or None where it cannot be used."""
     if not usable(rows, *others):
         return None
-    shape = shape_for(rows.shape[1], rows.element_size(), kept=kept, inputs=inputs)
-    return compiled(shape, rows.dtype) if shape else None
+    kept, inputs = (KEPT_BACKWARD, 2) if backward else (KEPT, 1)
+    shape = shape or shape_for(rows.shape[1], rows.element_size(), kept=kept, inputs=inputs)
+    return ring(f"ring_{name}.cu", f"{name}_ring", shape, rows.dtype) if shape else None
+
+
+def _partial_sums(kernel: Ring, rows, count: int) -> torch.Tensor:
+    """Room for the partial sums of `count` parameters' gradients: a row a cluster."""
+    shape = count, kernel.grid_clusters(len(rows)), rows.shape[1]
+    return torch.empty(shape, dtype=torch.float32, device=rows.device)
 
 
 # ---- the classic kernels -------------------------------------------------------------------------

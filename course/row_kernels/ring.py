@@ -15,6 +15,7 @@ from utils.engine import gpu, has_gpu
 
 KERNELS = Path(__file__).parent / "kernels"
 ELEMENTS = {torch.float32: "float", torch.bfloat16: "__nv_bfloat16"}
+COMPILED = {}  # (file, shape, dtype, arch): machine code
 PORTABLE_CLUSTER = 8  # larger ones must be asked for
 
 
@@ -77,15 +78,23 @@ def _stream():
 @functools.cache
 def ring(file: str, name: str, shape: Shape, dtype: torch.dtype) -> Ring:
     """The kernel `name` of kernels/`file`, compiled for a shape and an element type."""
+    from cuda.core import ObjectCode
+
     code = compile_ring(file, shape, dtype, gpu().arch + "a")
-    kernel = code.get_kernel(name)
+    kernel = ObjectCode.from_cubin(code).get_kernel(name)
     _allow(kernel, shape)
     return Ring(kernel, shape, _clusters(kernel, shape))
 
 
-@functools.cache
-def compile_ring(file: str, shape: Shape, dtype: torch.dtype, arch: str):
-    """Machine code of a file for an architecture such as "sm_90a"; needs no GPU."""
+def compile_ring(file: str, shape: Shape, dtype: torch.dtype, arch: str) -> bytes:
+    """Machine code of a file for an architecture such as "sm_90a"; needs no GPU. Compiled once."""
+    request = file, shape, dtype, arch
+    if request not in COMPILED:
+        COMPILED[request] = _compile(*request)
+    return COMPILED[request]
+
+
+def _compile(file, shape, dtype, arch) -> bytes:
     from cuda.core import Program, ProgramOptions
 
     macros = {
@@ -104,7 +113,7 @@ def compile_ring(file: str, shape: Shape, dtype: torch.dtype, arch: str):
         include_path=[str(KERNELS), *_toolkit_headers()],
         define_macro=[f"{name}={value}" for name, value in macros.items()],
     )
-    return Program((KERNELS / file).read_text(), "c++", options).compile("cubin")
+    return Program((KERNELS / file).read_text(), "c++", options).compile("cubin").code
 
 
 def _toolkit_headers() -> list[str]:

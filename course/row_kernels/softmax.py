@@ -9,13 +9,16 @@ from course.row_kernels.shapes import Shape, shape_for
 KEPT = 32  # values of a row that a thread keeps, at most
 
 
-def softmax(x: torch.Tensor) -> torch.Tensor:
-    """exp(x) / sum of exp(x) over the last axis; float32 or bfloat16, NaN and infinities as torch's."""
+def softmax(x: torch.Tensor, *, shape: Shape | None = None) -> torch.Tensor:
+    """exp(x) / sum of exp(x) over the last axis; float32 or bfloat16, NaN and infinities as torch's.
+
+    shape: how the ring kernel deals rows; chosen by their length unless given.
+    """
     rows = classic.matrix(x)
     out = torch.empty_like(rows)
     if out.numel() == 0:
         return out.view(x.shape)
-    kernel = ring_for(rows)
+    kernel = _ring(rows, shape)
     if kernel:
         kernel.launch(len(rows), out, rows, len(rows))
     else:
@@ -23,15 +26,12 @@ def softmax(x: torch.Tensor) -> torch.Tensor:
     return out.view(x.shape)
 
 
-def ring_for(x: torch.Tensor) -> Ring | None:
+def _ring(x: torch.Tensor, shape: Shape | None) -> Ring | None:
     """The ring kernel for a matrix, or None where it cannot be used."""
-    shape = shape_for(x.shape[1], x.element_size(), kept=KEPT) if usable(x) else None
-    return compiled(shape, x.dtype) if shape else None
-
-
-def compiled(shape: Shape, dtype: torch.dtype) -> Ring:
-    """The ring kernel of a shape."""
-    return ring("ring_softmax.cu", "softmax_ring", shape, dtype)
+    if not usable(x):
+        return None
+    shape = shape or shape_for(x.shape[1], x.element_size(), kept=KEPT)
+    return ring("ring_softmax.cu", "softmax_ring", shape, x.dtype) if shape else None
 
 
 def _classic(out, x) -> None:

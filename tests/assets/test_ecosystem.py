@@ -18,7 +18,15 @@ DATA = ecosystem.ecosystem()
 PROMISED = {
     "easy": {"fastai", "Weights & Biases"},
     "framework": {"PyTorch", "TensorFlow", "Keras", "JAX", "MLX", "Lightning"},
-    "serving": {"vLLM", "TensorRT", "Triton Inference Server", "TorchScript", "ONNX", "ONNX Runtime", "Detectron2"},
+    "serving": {
+        "vLLM",
+        "TensorRT",
+        "Triton Inference Server",
+        "TorchScript",
+        "ONNX",
+        "ONNX Runtime",
+        "Detectron2",
+    },
     "edge": {"Core ML", "ExecuTorch", "LiteRT"},
     "compiler": {"torch.compile", "XLA", "LLVM", "MLIR", "NVCC", "Triton"},
     "library": {"cuBLAS", "cuDNN", "CUTLASS"},
@@ -58,7 +66,11 @@ def problems(data):
         for source in tool.get("sources", ()):
             if not source.get("url", "").startswith("https://"):
                 found.append(f"{name}: a source without an address")
-            found += [f"{name}: a source without its {key}" for key in ("title", "says") if not source.get(key)]
+            found += [
+                f"{name}: a source without its {key}"
+                for key in ("title", "says")
+                if not source.get(key)
+            ]
     for layer, promised in PROMISED.items():
         there = {tool["name"] for tool in data["tools"] if tool.get("layer") == layer}
         found += [f"{name} is missing from {layer}" for name in sorted(promised - there)]
@@ -71,7 +83,13 @@ def test_the_map_is_complete_and_sourced():
 
 def test_layers_go_from_framework_to_silicon():
     ids = [layer["id"] for layer in DATA["layers"]]
-    assert ids.index("framework") < ids.index("compiler") < ids.index("library") < ids.index("kernel") < ids.index("cloud")
+    assert (
+        ids.index("framework")
+        < ids.index("compiler")
+        < ids.index("library")
+        < ids.index("kernel")
+        < ids.index("cloud")
+    )
     assert set(ecosystem.YOURS) < set(ids)
 
 
@@ -80,14 +98,18 @@ DEFECTS = {
     "without an address": lambda data: data["tools"][0]["sources"][0].update(url="somewhere"),
     "without its says": lambda data: data["tools"][0]["sources"][0].update(says=""),
     "is not explained": lambda data: data["tools"][3].update(status="dead"),
-    "but not from what": lambda data: next(t for t in data["tools"] if t["status"] == "renamed").pop("was"),
+    "but not from what": lambda data: next(
+        t for t in data["tools"] if t["status"] == "renamed"
+    ).pop("was"),
     "does not exist": lambda data: data["tools"][3].update(layer="attic"),
     "is there twice": lambda data: data["tools"].append(copy.deepcopy(data["tools"][0])),
     "one sentence": lambda data: data["tools"][0].update(what="A library. It is fast."),
     "is no date": lambda data: data["tools"][0].update(as_of="today"),
     "which cannot be": lambda data: data["tools"][0].update(as_of="2024-06-01"),
     "no kernel": lambda data: data["tools"][0].update(kernel=" "),
-    "LiteRT is missing": lambda data: data["tools"].remove(next(t for t in data["tools"] if t["name"] == "LiteRT")),
+    "LiteRT is missing": lambda data: data["tools"].remove(
+        next(t for t in data["tools"] if t["name"] == "LiteRT")
+    ),
 }
 
 
@@ -103,14 +125,22 @@ def test_the_interactive_map_shows_every_entry_with_its_sources():
 
     page = unescape(ecosystem.stack_map()._repr_html_())
     for tool in DATA["tools"]:
-        shown = [tool[key] for key in ("name", "what", "who", "was", "note", "kernel", "as_of") if key in tool]
+        shown = [
+            tool[key]
+            for key in ("name", "what", "who", "was", "note", "kernel", "as_of")
+            if key in tool
+        ]
         shown += [source[key] for source in tool["sources"] for key in ("title", "url", "says")]
         assert [text for text in shown if text not in page] == [], tool["name"]
     assert "<script" not in page
 
 
 def test_text_in_the_map_is_escaped():
-    tool = {**DATA["tools"][0], "name": "<b>&", "sources": [{"title": "t", "url": "https://x/?a='b'", "says": "<i>"}]}
+    tool = {
+        **DATA["tools"][0],
+        "name": "<b>&",
+        "sources": [{"title": "t", "url": "https://x/?a='b'", "says": "<i>"}],
+    }
     page = ecosystem.StackMap({**DATA, "tools": [tool]})._repr_html_()
     assert "&lt;b&gt;&amp;" in page and "<i>)" not in page and "='b'" not in page
 
@@ -122,20 +152,30 @@ def test_the_still_picture_names_every_tool():
 
 def test_the_chapter_shows_all_of_it():
     cells = nbformat.read(NOTEBOOK, 4).cells
-    outputs = "".join(json.dumps(output, ensure_ascii=False) for cell in cells if cell.cell_type == "code"
-                      for output in cell.outputs)
+    outputs = "".join(
+        json.dumps(output, ensure_ascii=False)
+        for cell in cells
+        if cell.cell_type == "code"
+        for output in cell.outputs
+    )
     outputs = outputs.replace("&amp;", "&").replace("&#x27;", "'")
     for tool in DATA["tools"]:
         assert tool["name"] in outputs and tool["what"] in outputs, tool["name"]
-        assert [s["url"] for s in tool["sources"] if s["url"].replace("&amp;", "&") not in outputs] == [], tool["name"]
+        assert [
+            s["url"] for s in tool["sources"] if s["url"].replace("&amp;", "&") not in outputs
+        ] == [], tool["name"]
 
 
 def test_what_is_handed_over_is_counted_per_element():
-    fig = ecosystem.handed_over({"eager": [("mul", 400, 400), ("relu", 400, 400)], "Python": []}, elements=100)
+    fig = ecosystem.handed_over(
+        {"eager": [("mul", 400, 400), ("relu", 400, 400)], "Python": []}, elements=100
+    )
     assert "eager: 2 kernels, 16 bytes an element" in fig.alt
     assert "Python: nothing" in fig.alt
     widths = [patch.get_width() for patch in fig.axes[0].patches]
-    assert sum(widths) == pytest.approx(2 * 16)              # each kernel: read, written, and a frame around both
+    assert sum(widths) == pytest.approx(
+        2 * 16
+    )  # each kernel: read, written, and a frame around both
 
 
 TRITON = """
@@ -160,8 +200,14 @@ def call(args):
 
 def test_kernel_and_launches_are_found_in_code_for_a_gpu():
     lines, launches = ecosystem.written_kernel([TRITON])
-    assert lines[0] == "tmp0 = tl.load(in_ptr0 + (x0), None)" and lines[-1].startswith("tl.store") and len(lines) == 4
-    assert launches == ["triton_poi_fused_add_mul_relu_0.run(arg0_1, arg1_1, buf0, 33554432, stream=stream0)"]
+    assert (
+        lines[0] == "tmp0 = tl.load(in_ptr0 + (x0), None)"
+        and lines[-1].startswith("tl.store")
+        and len(lines) == 4
+    )
+    assert launches == [
+        "triton_poi_fused_add_mul_relu_0.run(arg0_1, arg1_1, buf0, 33554432, stream=stream0)"
+    ]
 
 
 def test_the_chapter_shows_the_kernel_and_its_one_launch():

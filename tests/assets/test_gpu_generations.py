@@ -1,4 +1,6 @@
-"""The table of GPU generations: every number has a source and a plausible value, and the years ascend."""
+"""The table of GPU generations: every number has a source and a plausible value, and the years
+ascend.
+"""
 
 import copy
 import json
@@ -10,7 +12,8 @@ from utils.files import ROOT
 PATH = ROOT / "assets" / "data" / "gpu_generations.json"
 DATA = json.loads(PATH.read_text(encoding="utf-8"))
 
-# What a number of each column may be; outside, it is most likely in another unit (GFLOP/s for TFLOP/s).
+# What a number of each column may be; outside, it is most likely in another unit (GFLOP/s for
+# TFLOP/s).
 PLAUSIBLE = {
     "year": (2006, 2027),
     "transistors_billion": (0.5, 1000),
@@ -58,7 +61,10 @@ def problems(data):
                 found.append(f"{name}: {column} has no unit")
     for row in data["gpus"]:
         found += [f"{row['gpu']}: no {column}" for column in sorted(NEEDED) if row[column] is None]
-        if row["tensor16_tflops"] and row["tensor16_tflops"]["value"] <= row["fp32_tflops"]["value"]:
+        if (
+            row["tensor16_tflops"]
+            and row["tensor16_tflops"]["value"] <= row["fp32_tflops"]["value"]
+        ):
             found.append(f"{row['gpu']}: its tensor cores are slower than its other units")
     years = [row["year"]["value"] for row in data["gpus"] if row["year"]]
     if years != sorted(years):
@@ -99,8 +105,14 @@ DEFECTS = {
         "storage_kb = 32 is not plausible",
         lambda d: d["chips"][0]["storage_kb"]["L1 data"].update(value=32),
     ),
-    "unused": ("is never used", lambda d: d["sources"].update(spare={"title": "x", "url": "https://x"})),
-    "tensor": ("slower than its other units", lambda d: d["gpus"][9]["fp32_tflops"].update(value=80)),
+    "unused": (
+        "is never used",
+        lambda d: d["sources"].update(spare={"title": "x", "url": "https://x"}),
+    ),
+    "tensor": (
+        "slower than its other units",
+        lambda d: d["gpus"][9]["fp32_tflops"].update(value=80),
+    ),
 }
 
 

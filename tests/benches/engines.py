@@ -1,8 +1,10 @@
 """The CPU engines' own times, in one command:  python -m tests.benches.engines
 
-CUDA C: kernels of the course's kind with one core and with all, what compiling costs and what it costs when nothing
+CUDA C: kernels of the course's kind with one core and with all, what compiling costs and what it
+costs when nothing
 changed. Results are checked before anything is printed. Then Numba's stock simulator beside ours
-(tests/benches/numba_engines.py). All times are of this computer's processor and say nothing about a GPU.
+(tests/benches/numba_engines.py). All times are of this computer's processor and say nothing about a
+GPU.
 """
 
 import os
@@ -34,8 +36,12 @@ int main() { std::vector<float> h(10); printf("%zu\\n", h.size()); }
 
 def figures(program: Path, **environment: str) -> dict[str, float]:
     """What the benchmark program prints, by name."""
-    done = subprocess.run([program], capture_output=True, text=True, env={**os.environ, **environment}, check=True)
-    return {name: float(value) for name, value in (line.split() for line in done.stdout.splitlines())}
+    done = subprocess.run(
+        [program], capture_output=True, text=True, env={**os.environ, **environment}, check=True
+    )
+    return {
+        name: float(value) for name, value in (line.split() for line in done.stdout.splitlines())
+    }
 
 
 def main() -> None:

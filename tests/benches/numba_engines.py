@@ -1,8 +1,10 @@
-"""Numba's stock simulator and the course's CPU engine side by side: the same kernels, one after the other.
+"""Numba's stock simulator and the course's CPU engine side by side: the same kernels, one after the
+other.
 
     python -m tests.benches.numba_engines
 
-Times are of this machine's CPU, in seconds for one launch (the best of three; the stock simulator runs once
+Times are of this machine's CPU, in seconds for one launch (the best of three; the stock simulator
+runs once
 where a launch takes over a second), results checked. They say nothing about any GPU.
 """
 
@@ -105,7 +107,9 @@ def best_of_three(case):
 def run(engine):
     """measure() in a process of its own, on the stock simulator or on the course's engine."""
     environment = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1" if engine == "stock" else "0"}
-    done = subprocess.run([sys.executable, __file__, engine], env=environment, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, __file__, engine], env=environment, capture_output=True, text=True
+    )
     if done.returncode:
         raise RuntimeError(f"the {engine} engine failed:\n{done.stderr}")
     return json.loads(done.stdout)

@@ -26,12 +26,16 @@ FAILURES = {
 
 
 def test_no_other_cell_fails():
-    assert {c.id for c in CELLS.values() if "raises-exception" in c.metadata.get("tags", ())} == set(FAILURES)
+    assert {
+        c.id for c in CELLS.values() if "raises-exception" in c.metadata.get("tags", ())
+    } == set(FAILURES)
 
 
 @pytest.mark.parametrize("cell, word", FAILURES.items())
 def test_a_cell_that_fails_does_so_for_its_reason(cell, word):
-    said = "".join(o.get("text", "") + "\n".join(o.get("traceback", ())) for o in CELLS[cell].outputs)
+    said = "".join(
+        o.get("text", "") + "\n".join(o.get("traceback", ())) for o in CELLS[cell].outputs
+    )
     assert "NvccError" in said and word in said
 
 

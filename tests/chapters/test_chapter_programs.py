@@ -1,4 +1,5 @@
-"""The chapters' CUDA C programs are CUDA C to NVIDIA's own compiler too: the CPU runtime, which runs them where there is no
+"""The chapters' CUDA C programs are CUDA C to NVIDIA's own compiler too: the CPU runtime, which
+runs them where there is no
 GPU, takes a few things that nvcc refuses, such as a __device__ function called by the host."""
 
 import subprocess
@@ -10,11 +11,17 @@ from tests.cells import write_file
 from utils.files import ROOT
 from utils.tools import nvcc
 
-CHAPTERS = [path for path in sorted((ROOT / "chapters").glob("[0-9]*.ipynb")) if "%nvcc" in path.read_text(encoding="utf-8")]
+CHAPTERS = [
+    path
+    for path in sorted((ROOT / "chapters").glob("[0-9]*.ipynb"))
+    if "%nvcc" in path.read_text(encoding="utf-8")
+]
 
 
 def programs(chapter, folder):
-    """Write the chapter's files as its cells would, and yield each %nvcc call of a .cu file as soon as its file is written."""
+    """Write the chapter's files as its cells would, and yield each %nvcc call of a .cu file as soon
+    as its file is written.
+    """
     for cell in nbformat.read(chapter, as_version=4).cells:
         if cell.cell_type != "code":
             continue
@@ -38,8 +45,20 @@ def test_nvcc_compiles_them(chapter, tmp_path, monkeypatch):
     for words in programs(chapter, folder):
         request = nvcc.parse(words)
         kind = [] if "-cubin" in request.flags else ["-c"]
-        done = subprocess.run([nvcc.find_nvcc(), *request.flags, *kind, "-arch=sm_90", "-std=c++17", str(request.source),
-                               "-o", "program"], capture_output=True, text=True)
+        done = subprocess.run(
+            [
+                nvcc.find_nvcc(),
+                *request.flags,
+                *kind,
+                "-arch=sm_90",
+                "-std=c++17",
+                str(request.source),
+                "-o",
+                "program",
+            ],
+            capture_output=True,
+            text=True,
+        )
         if done.returncode:
             refused.append(done.stderr)
     assert not refused, "\n".join(refused)

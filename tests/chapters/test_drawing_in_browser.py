@@ -1,4 +1,6 @@
-"""The square to draw in, with a real mouse: what is drawn in JupyterLab reaches Python, and Python's answer comes back."""
+"""The square to draw in, with a real mouse: what is drawn in JupyterLab reaches Python, and
+Python's answer comes back.
+"""
 
 import nbformat
 import pytest
@@ -18,7 +20,11 @@ drawing.square(lambda image: f"{(image > 0).any(0).sum()} wide, {(image > 0).any
 def lab(tmp_path_factory):
     folder = tmp_path_factory.mktemp("drawing")
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(CELL.strip())])
-    notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    notebook.metadata["kernelspec"] = {
+        "name": "python3",
+        "display_name": "Python 3",
+        "language": "python",
+    }
     nbformat.write(notebook, folder / "square.ipynb")
     with jupyterlab(folder, PYTHONPATH=str(ROOT)) as address:
         yield address

@@ -1,6 +1,8 @@
-"""The course as a learner meets it: JupyterLab in a real browser, on the start page and in chapter 5.
+"""The course as a learner meets it: JupyterLab in a real browser, on the start page and in chapter
+5.
 
-Pictures of what was seen are kept in build/screenshots. The notebooks are copies without their outputs: whatever shows, this
+Pictures of what was seen are kept in build/screenshots. The notebooks are copies without their
+outputs: whatever shows, this
 run made. Progress is a file of the test's own.
 """
 
@@ -17,8 +19,12 @@ from course.exercises import EXERCISES
 from tests import hygiene
 from tests.browser import ROOT, jupyterlab, keep
 
-SECONDS = 1000                             # Playwright counts in milliseconds
-START, CHAPTER, GLOSSARY = "course/index.ipynb", "chapters/05_first_kernels.ipynb", "course/glossary.md"
+SECONDS = 1000  # Playwright counts in milliseconds
+START, CHAPTER, GLOSSARY = (
+    "course/index.ipynb",
+    "chapters/05_first_kernels.ipynb",
+    "course/glossary.md",
+)
 
 
 class Notebook:
@@ -27,7 +33,9 @@ class Notebook:
     def __init__(self, page, lab, path):
         self.page, self.lab, self.path = page, lab, path
         self.cells = nbformat.read(lab.folder / path, 4).cells
-        page.goto(lab.address.replace("/lab?", f"/lab/tree/{path}?reset&"))        # alone: JupyterLab remembers what was open
+        page.goto(
+            lab.address.replace("/lab?", f"/lab/tree/{path}?reset&")
+        )  # alone: JupyterLab remembers what was open
         self.panel = page.locator(".jp-NotebookPanel:visible")
         self.ready()
 
@@ -56,10 +64,15 @@ class Notebook:
         return self.cell(id).locator(".jp-Cell-outputArea")
 
     def run_all(self):
-        """Run > Run All Cells. Ends after the last cell; where an error stopped JupyterLab before it, after a while."""
+        """Run > Run All Cells. Ends after the last cell; where an error stopped JupyterLab before
+        it, after a while.
+        """
         self.menu("Run", "runmenu:run-all")
         with contextlib.suppress(TimeoutError):
-            self.ran([cell.id for cell in self.cells if cell.cell_type == "code"][-1], timeout=100 * SECONDS)
+            self.ran(
+                [cell.id for cell in self.cells if cell.cell_type == "code"][-1],
+                timeout=100 * SECONDS,
+            )
         self.ready()
 
     def save(self):
@@ -80,13 +93,15 @@ class Notebook:
         """Wait until the cell's prompt shows a number, another than before."""
         self.page.wait_for_function(
             "([prompt, before]) => /^\\[\\d+\\]/.test(prompt.textContent) && prompt.textContent != before",
-            arg=[self.cell(id).locator(".jp-InputPrompt").element_handle(), before], timeout=timeout)
+            arg=[self.cell(id).locator(".jp-InputPrompt").element_handle(), before],
+            timeout=timeout,
+        )
 
     def retype(self, id, line, text):
         """Replace the line of the cell that holds `line` by typing, key by key."""
         self.cell(id).locator(".cm-line", has_text=line).click()
         self.page.keyboard.press("End")
-        self.page.keyboard.press("Shift+Home")                 # to the indentation
+        self.page.keyboard.press("Shift+Home")  # to the indentation
         self.page.keyboard.type(text)
         assert text in self.cell(id).locator(".cm-content").text_content()
 
@@ -94,7 +109,9 @@ class Notebook:
         """Restart the kernel; the outputs are cleared, so that what shows afterwards is new."""
         self.menu("Kernel", "kernelmenu:restart-and-clear")
         self.page.locator(".jp-Dialog-button.jp-mod-accept").click()
-        expect(self.panel.locator(".jp-InputPrompt", has_text=re.compile(r"\d"))).to_have_count(0, timeout=60 * SECONDS)
+        expect(self.panel.locator(".jp-InputPrompt", has_text=re.compile(r"\d"))).to_have_count(
+            0, timeout=60 * SECONDS
+        )
         self.ready()
 
 
@@ -111,7 +128,9 @@ def lab(tmp_path_factory):
         (folder / path).parent.mkdir()
         nbformat.write(notebook, folder / path)
     shutil.copy(ROOT / GLOSSARY, folder / GLOSSARY)
-    with jupyterlab(folder, CUDA_COURSE_PROGRESS=str(folder / "progress.json"), CUDA_COURSE_CPU="1") as address:
+    with jupyterlab(
+        folder, CUDA_COURSE_PROGRESS=str(folder / "progress.json"), CUDA_COURSE_CPU="1"
+    ) as address:
         yield SimpleNamespace(folder=folder, address=address)
 
 
@@ -124,13 +143,17 @@ def solved(notebook):
 
 def all_ran(notebook):
     """Whether every code cell has run, and just those failed that are meant to."""
-    assert [cell.id for cell in notebook.cells if cell.cell_type == "code" and not cell.execution_count] == []
+    assert [
+        cell.id for cell in notebook.cells if cell.cell_type == "code" and not cell.execution_count
+    ] == []
     assert hygiene.honest_outputs(notebook) == []
     return True
 
 
 def test_start_page(page, lab):
-    """Run all, solve the first exercise by typing, see it on the map, also after the kernel was restarted."""
+    """Run all, solve the first exercise by typing, see it on the map, also after the kernel was
+    restarted.
+    """
     start = Notebook(page, lab, START)
     start.run_all()
     assert all_ran(start.save())
@@ -153,11 +176,15 @@ def test_start_page(page, lab):
 
 
 def test_first_kernels(page, lab):
-    """Run all of chapter 5, move a slider, solve an exercise by typing; the start page's map shows it too."""
+    """Run all of chapter 5, move a slider, solve an exercise by typing; the start page's map shows
+    it too.
+    """
     chapter = Notebook(page, lab, CHAPTER)
     chapter.run_all()
     assert all_ran(chapter.save())
-    loaded = chapter.panel.locator(".jp-OutputArea img").evaluate_all("all => all.map(each => each.naturalWidth)")
+    loaded = chapter.panel.locator(".jp-OutputArea img").evaluate_all(
+        "all => all.map(each => each.naturalWidth)"
+    )
     assert len(loaded) > 5 and min(loaded) > 0, "every picture of the outputs has loaded"
 
     picture = chapter.output("widget").locator(".jp-RenderedImage img")

@@ -1,4 +1,6 @@
-"""Every notebook is clean as a file; and the rules that say so catch what they should (tests/hygiene.py)."""
+"""Every notebook is clean as a file; and the rules that say so catch what they should
+(tests/hygiene.py).
+"""
 
 import json
 
@@ -10,8 +12,12 @@ from course import address
 from tests import hygiene
 from utils.files import ROOT
 
-NOTEBOOKS = sorted(path for folder in ("course", "chapters") for path in (ROOT / folder).rglob("*.ipynb")
-                   if not {".ipynb_checkpoints", "build"} & set(path.parts))
+NOTEBOOKS = sorted(
+    path
+    for folder in ("course", "chapters")
+    for path in (ROOT / folder).rglob("*.ipynb")
+    if not {".ipynb_checkpoints", "build"} & set(path.parts)
+)
 CHAPTERS = [path for path in NOTEBOOKS if path.parent.name == "chapters"]
 
 
@@ -26,27 +32,46 @@ def test_there_is_a_notebook_to_start_from_and_one_chapter():
 
 
 def test_every_notebook_has_the_setup_cell_and_the_colab_badge():
-    wrong = [path.name for path in NOTEBOOKS if hygiene.setup_cell(hygiene.read(path)) != address.setup_cell()
-             or [cell.source for cell in hygiene.read(path).cells if cell.id == address.BADGE] != [address.badge(path)]]
-    assert wrong == [], "one cell must carry the tag `setup`; then `make address` gives it its source and adds the badge"
+    wrong = [
+        path.name
+        for path in NOTEBOOKS
+        if hygiene.setup_cell(hygiene.read(path)) != address.setup_cell()
+        or [cell.source for cell in hygiene.read(path).cells if cell.id == address.BADGE]
+        != [address.badge(path)]
+    ]
+    assert wrong == [], (
+        "one cell must carry the tag `setup`; then `make address` gives it its source and adds the badge"
+    )
 
 
-# --- the rules themselves -----------------------------------------------------------------------------------
+# ---- the rules themselves
 
 
 def clean_notebook():
     """A notebook with a little of everything, and nothing wrong with it."""
-    text = new_markdown_cell("# A first look\n[next](next.ipynb), [up](#A-first-look), [web](https://nvidia.com)\n"
-                             "\n![a grid of threads](grid.svg) and `a[i](b)`")
-    code = new_code_cell("1 + 1", execution_count=1,
-                         outputs=[new_output("execute_result", {"text/plain": "2"}, execution_count=1)])
-    fails = new_code_cell("1 / 0", execution_count=2,
-                          outputs=[new_output("error", ename="ZeroDivisionError", evalue="division by zero")])
+    text = new_markdown_cell(
+        "# A first look\n[next](next.ipynb), [up](#A-first-look), [web](https://nvidia.com)\n"
+        "\n![a grid of threads](grid.svg) and `a[i](b)`"
+    )
+    code = new_code_cell(
+        "1 + 1",
+        execution_count=1,
+        outputs=[new_output("execute_result", {"text/plain": "2"}, execution_count=1)],
+    )
+    fails = new_code_cell(
+        "1 / 0",
+        execution_count=2,
+        outputs=[new_output("error", ename="ZeroDivisionError", evalue="division by zero")],
+    )
     fails.metadata["tags"] = ["raises-exception"]
     notebook = new_notebook(cells=[text, code, fails])
     for cell in notebook.cells:
         cell.metadata["slideshow"] = {"slide_type": "slide"}
-    notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    notebook.metadata["kernelspec"] = {
+        "name": "python3",
+        "display_name": "Python 3",
+        "language": "python",
+    }
     return notebook
 
 
@@ -75,36 +100,87 @@ DEFECTS = {
     "no kernel": ("kernelspec", lambda nb: nb.metadata.pop("kernelspec")),
     "no id": ("cell 1: no id", lambda nb: code(nb).pop("id")),
     "same id twice": ("used 2 times", lambda nb: code(nb).update(id=text(nb).id)),
-    "stale widget state": ("widget state is saved", lambda nb: nb.metadata.update(
-        widgets={hygiene.WIDGET_STATE: {"state": {"a1": {}}, "version_major": 2, "version_minor": 0}})),
-    "widget without state": ("state is not saved", lambda nb: code(nb).outputs.append(
-        new_output("display_data", {hygiene.WIDGET_VIEW: {"model_id": "b2"}}))),
+    "stale widget state": (
+        "widget state is saved",
+        lambda nb: nb.metadata.update(
+            widgets={
+                hygiene.WIDGET_STATE: {"state": {"a1": {}}, "version_major": 2, "version_minor": 0}
+            }
+        ),
+    ),
+    "widget without state": (
+        "state is not saved",
+        lambda nb: code(nb).outputs.append(
+            new_output("display_data", {hygiene.WIDGET_VIEW: {"model_id": "b2"}})
+        ),
+    ),
     "no slide": ("slide_type is None", lambda nb: code(nb).metadata.pop("slideshow")),
-    "unknown slide": ("is 'page'", lambda nb: code(nb).metadata.slideshow.update(slide_type="page")),
+    "unknown slide": (
+        "is 'page'",
+        lambda nb: code(nb).metadata.slideshow.update(slide_type="page"),
+    ),
     "long cell": ("41 lines", lambda nb: code(nb).update(source="\n".join(["x = 1"] * 41))),
     "error output": ("output is an error", lambda nb: nb.cells[2].metadata.pop("tags")),
-    "promised error missing": ("shows no error", lambda nb: nb.cells[2].update(
-        outputs=[new_output("stream", text="all is well")])),
-    "output of a cell not run": ("no execution count", lambda nb: code(nb).update(execution_count=None)),
-    "large output": ("300,000 at most", lambda nb: code(nb).outputs.append(
-        new_output("stream", text="x" * 300_001))),
-    "large notebook": ("together", lambda nb: code(nb).update(
-        outputs=[new_output("stream", text="x" * 290_000)] * 11)),
-    "home folder": ("local path /home/ada", lambda nb: code(nb).update(source="open('/home/ada/x.cu')")),
-    "mac home folder": ("local path /Users/ada", lambda nb: text(nb).update(source="see /Users/ada/x.cu")),
-    "temporary file in a warning": ("local path /tmp/ipykernel_12", lambda nb: code(nb).outputs.append(
-        new_output("stream", name="stderr", text="/tmp/ipykernel_12/3.py:1: UserWarning"))),
-    "path in a traceback": ("local path /root/x", lambda nb: nb.cells[2].outputs[0].update(
-        traceback=["File /root/x/y.py:3"])),
+    "promised error missing": (
+        "shows no error",
+        lambda nb: nb.cells[2].update(outputs=[new_output("stream", text="all is well")]),
+    ),
+    "output of a cell not run": (
+        "no execution count",
+        lambda nb: code(nb).update(execution_count=None),
+    ),
+    "large output": (
+        "300,000 at most",
+        lambda nb: code(nb).outputs.append(new_output("stream", text="x" * 300_001)),
+    ),
+    "large notebook": (
+        "together",
+        lambda nb: code(nb).update(outputs=[new_output("stream", text="x" * 290_000)] * 11),
+    ),
+    "home folder": (
+        "local path /home/ada",
+        lambda nb: code(nb).update(source="open('/home/ada/x.cu')"),
+    ),
+    "mac home folder": (
+        "local path /Users/ada",
+        lambda nb: text(nb).update(source="see /Users/ada/x.cu"),
+    ),
+    "temporary file in a warning": (
+        "local path /tmp/ipykernel_12",
+        lambda nb: code(nb).outputs.append(
+            new_output("stream", name="stderr", text="/tmp/ipykernel_12/3.py:1: UserWarning")
+        ),
+    ),
+    "path in a traceback": (
+        "local path /root/x",
+        lambda nb: nb.cells[2].outputs[0].update(traceback=["File /root/x/y.py:3"]),
+    ),
     "no alt text": ("has no alt text", lambda nb: text(nb).update(source="![](grid.svg)")),
-    "no alt text in HTML": ("has no alt text", lambda nb: text(nb).update(source='<img src="grid.svg">')),
-    "empty alt text in HTML": ("has no alt text", lambda nb: text(nb).update(
-        source='<img src="grid.svg" alt="">')),
-    "dead link": ("leads nowhere", lambda nb: text(nb).update(source="[next](06_next.ipynb#start)")),
-    "dead link in HTML": ("leads nowhere", lambda nb: text(nb).update(source='<a href="06.ipynb">next</a>')),
+    "no alt text in HTML": (
+        "has no alt text",
+        lambda nb: text(nb).update(source='<img src="grid.svg">'),
+    ),
+    "empty alt text in HTML": (
+        "has no alt text",
+        lambda nb: text(nb).update(source='<img src="grid.svg" alt="">'),
+    ),
+    "dead link": (
+        "leads nowhere",
+        lambda nb: text(nb).update(source="[next](06_next.ipynb#start)"),
+    ),
+    "dead link in HTML": (
+        "leads nowhere",
+        lambda nb: text(nb).update(source='<a href="06.ipynb">next</a>'),
+    ),
     "dead picture": ("leads nowhere", lambda nb: text(nb).update(source="![a warp](warp.svg)")),
-    "dead heading": ("no heading #Nowhere", lambda nb: text(nb).update(source="# Here\n[there](#Nowhere)")),
-    "dead attachment": ("no such attachment", lambda nb: text(nb).update(source="![a](attachment:a.png)")),
+    "dead heading": (
+        "no heading #Nowhere",
+        lambda nb: text(nb).update(source="# Here\n[there](#Nowhere)"),
+    ),
+    "dead attachment": (
+        "no such attachment",
+        lambda nb: text(nb).update(source="![a](attachment:a.png)"),
+    ),
 }
 
 
@@ -123,15 +199,30 @@ def test_the_projects_own_folder_is_a_local_path(tmp_path):
     assert found_in(notebook, tmp_path) == [f"cell 1: local path {tmp_path} in its output"]
 
 
-@pytest.mark.parametrize("spoil, said", [
-    (lambda text: text.rstrip("\n"), "not as nbformat writes it"),
-    (lambda text: json.dumps(json.loads(text), indent=2) + "\n", "not as nbformat writes it"),
-    (lambda text: text.replace("\n", "\r\n"), "not as nbformat writes it"),
-    (lambda text: text.replace('"cell_type": "code"', '"cell_type": "prose"'), "not a valid notebook"),
-    (lambda text: text[:100], "not a valid notebook"),
-    (lambda text: "", "not a valid notebook"),
-    (lambda text: text.replace('"nbformat": 4', '"nbformat": 3'), "not a valid notebook"),
-], ids=["no last newline", "other indent", "CRLF", "unknown cell type", "truncated", "empty", "old format"])
+@pytest.mark.parametrize(
+    "spoil, said",
+    [
+        (lambda text: text.rstrip("\n"), "not as nbformat writes it"),
+        (lambda text: json.dumps(json.loads(text), indent=2) + "\n", "not as nbformat writes it"),
+        (lambda text: text.replace("\n", "\r\n"), "not as nbformat writes it"),
+        (
+            lambda text: text.replace('"cell_type": "code"', '"cell_type": "prose"'),
+            "not a valid notebook",
+        ),
+        (lambda text: text[:100], "not a valid notebook"),
+        (lambda text: "", "not a valid notebook"),
+        (lambda text: text.replace('"nbformat": 4', '"nbformat": 3'), "not a valid notebook"),
+    ],
+    ids=[
+        "no last newline",
+        "other indent",
+        "CRLF",
+        "unknown cell type",
+        "truncated",
+        "empty",
+        "old format",
+    ],
+)
 def test_a_file_not_as_nbformat_writes_it_is_caught(spoil, said, tmp_path):
     found_in(clean_notebook(), tmp_path)
     path = tmp_path / "notebook.ipynb"
@@ -139,9 +230,15 @@ def test_a_file_not_as_nbformat_writes_it_is_caught(spoil, said, tmp_path):
     assert said in hygiene.problems(path, tmp_path)[0]
 
 
-@pytest.mark.parametrize("tags, expected", [
-    ([["setup"], []], "1 + 1"), ([[], []], None), ([["setup"], ["setup"]], None),
-], ids=["one", "none", "two"])
+@pytest.mark.parametrize(
+    "tags, expected",
+    [
+        ([["setup"], []], "1 + 1"),
+        ([[], []], None),
+        ([["setup"], ["setup"]], None),
+    ],
+    ids=["one", "none", "two"],
+)
 def test_there_is_one_setup_cell(tags, expected):
     cells = [new_code_cell("1 + 1", metadata={"tags": each}) for each in tags]
     assert hygiene.setup_cell(new_notebook(cells=cells)) == expected

@@ -1,4 +1,6 @@
-"""Chapter 07: no kernel passes without the barriers and atomics that its exercise needs; the model of streams."""
+"""Chapter 07: no kernel passes without the barriers and atomics that its exercise needs; the model
+of streams.
+"""
 
 import utils  # noqa: F401  first: it puts Numba on this machine's engine
 
@@ -23,14 +25,22 @@ NUMBA = [e for e in EXERCISES if e.kind == "numba"]
 
 
 def mutants():
-    """Each Numba solution without one of its barriers, or with one plain addition for an atomic one."""
+    """Each Numba solution without one of its barriers, or with one plain addition for an atomic
+    one.
+    """
     for exercise in NUMBA:
         lines = exercises.solution_source(exercise).splitlines()
         for n, line in enumerate(lines):
             without = re.sub(r"cuda\.syncthreads\(\)", "pass", line)
-            plain = re.sub(r"cuda\.atomic\.add\((\w+), ([^,]+(?:\[\w+\])?), (.+)\)", r"\1[\2] += \3", line)
+            plain = re.sub(
+                r"cuda\.atomic\.add\((\w+), ([^,]+(?:\[\w+\])?), (.+)\)", r"\1[\2] += \3", line
+            )
             for changed in {without, plain} - {line}:
-                yield pytest.param(exercise, "\n".join([*lines[:n], changed, *lines[n + 1 :]]), id=f"{exercise.id}-{n}")
+                yield pytest.param(
+                    exercise,
+                    "\n".join([*lines[:n], changed, *lines[n + 1 :]]),
+                    id=f"{exercise.id}-{n}",
+                )
 
 
 def test_there_are_mutants_of_each_kind():
@@ -65,7 +75,9 @@ def test_a_race_in_cuda_c_names_the_line(tmp_path, request):
     if outcome.reason == "not_checked":
         pytest.skip(outcome.lines[0])
     assert outcome.reason == "race"
-    assert re.match(r"last_block\.cu:\d+: error: two threads use the same global memory", outcome.lines[0])
+    assert re.match(
+        r"last_block\.cu:\d+: error: two threads use the same global memory", outcome.lines[0]
+    )
     assert {check_answer(LAST_BLOCK, path, seed).reason for seed in range(1, 6)} == {"race"}
 
 
@@ -82,7 +94,9 @@ def test_a_read_out_of_bounds_in_cuda_c_is_rejected_although_every_value_is_righ
 
 def test_watched_launches_work_on_the_callers_own_arrays(tmp_path):
     source = tmp_path / "shift.cu"
-    source.write_text("__global__ void add(int *out, const int *a) { out[threadIdx.x] += a[threadIdx.x]; }")
+    source.write_text(
+        "__global__ void add(int *out, const int *a) { out[threadIdx.x] += a[threadIdx.x]; }"
+    )
     if has_gpu():
         pytest.skip("on a GPU nothing is watched")
     module = cuda_c.load(source, check=True)
@@ -93,7 +107,28 @@ def test_watched_launches_work_on_the_callers_own_arrays(tmp_path):
         module.add[1, 10](memory[10:], constant)
     assert memory.tolist() == [*range(10), *range(25, 35)]
     module.add[1, 10](memory[5:15], memory[5:15])  # one array, twice
-    assert memory.tolist() == [0, 1, 2, 3, 4, 10, 12, 14, 16, 18, 50, 52, 54, 56, 58, 30, 31, 32, 33, 34]
+    assert memory.tolist() == [
+        0,
+        1,
+        2,
+        3,
+        4,
+        10,
+        12,
+        14,
+        16,
+        18,
+        50,
+        52,
+        54,
+        56,
+        58,
+        30,
+        31,
+        32,
+        33,
+        34,
+    ]
     with pytest.raises(cuda_c.LaunchError, match="past the end of the 40 bytes of argument `out`"):
         module.add[1, 11](memory[10:], memory[:11])
 
@@ -110,13 +145,18 @@ def shift_blocks(a):
 def test_a_picture_of_a_race_between_blocks_marks_only_what_no_barrier_orders():
     axes = trace(shift_blocks, 2, 32, np.arange(64, dtype=np.float32)).draw_races().axes[0]
     marked = [patch for patch in axes.patches if to_hex(patch.get_edgecolor()) == ALARM.lower()]
-    texts = {text.get_text() for text in axes.texts if any(patch.contains_point(axes.transData.transform(
-        text.get_position())) for patch in marked)}
+    texts = {
+        text.get_text()
+        for text in axes.texts
+        if any(
+            patch.contains_point(axes.transData.transform(text.get_position())) for patch in marked
+        )
+    }
     assert len(marked) == 2
     assert texts == {"t0\nb1", "t31\nb0"}
 
 
-# ---- the model of streams ----
+# ---- the model of streams
 
 
 def ends(**job):
@@ -130,7 +170,9 @@ def test_one_stream_or_one_chunk_overlaps_nothing():
 
 
 def test_many_chunks_in_many_streams_take_as_long_as_the_busiest_engine():
-    assert ends(chunks=1000, streams=8, copy_in=10, compute=8, copy_out=6) == pytest.approx(10, rel=0.01)
+    assert ends(chunks=1000, streams=8, copy_in=10, compute=8, copy_out=6) == pytest.approx(
+        10, rel=0.01
+    )
 
 
 def test_two_chunks_by_hand():

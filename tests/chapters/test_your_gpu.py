@@ -16,7 +16,9 @@ MESSAGES = {
         "is installed and running.",
         "RuntimeError: Found no NVIDIA driver on your system. Please check that you have an NVIDIA GPU",
     ],
-    1: ["Failed to initialize NVML: Driver/library version mismatch\nNVML library version: 550.144"],
+    1: [
+        "Failed to initialize NVML: Driver/library version mismatch\nNVML library version: 550.144"
+    ],
     2: [
         "CUDA error: CUDA driver version is insufficient for CUDA runtime version",
         "The NVIDIA driver on your system is too old (found version 12040).",
@@ -40,11 +42,16 @@ MESSAGES = {
         'docker: Error response from daemon: could not select device driver "" with capabilities: [[gpu]].',
         "error while loading shared libraries: libcuda.so.1: cannot open shared object file: No such file or directory",
     ],
-    9: ["cudaErrorNoDevice: no CUDA-capable device is detected", "RuntimeError: No CUDA GPUs are available"],
+    9: [
+        "cudaErrorNoDevice: no CUDA-capable device is detected",
+        "RuntimeError: No CUDA GPUs are available",
+    ],
 }
 
 
-@pytest.mark.parametrize("number, message", [(n, m) for n, messages in MESSAGES.items() for m in messages])
+@pytest.mark.parametrize(
+    "number, message", [(n, m) for n, messages in MESSAGES.items() for m in messages]
+)
 def test_a_message_leads_to_its_error_alone(number, message):
     assert explain(message).errors == (ERRORS[number],)
 

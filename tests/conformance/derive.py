@@ -1,9 +1,13 @@
 """Expected outputs of the conformance programs, worked out in Python without running any kernel.
 
-Each function below is named after a program in cuda_c/ and returns the text that it must print, from the
-program's own arithmetic, NumPy's rounding or the CUDA manuals' rules. It knows nothing of the CPU engine.
-`python -m tests.conformance.derive` writes the .out file of every program that has not been recorded on a
-GPU (see record.py); recording shows where the GPU and these values differ, so that each checks the other.
+Each function below is named after a program in cuda_c/ and returns the text that it must print,
+from the
+program's own arithmetic, NumPy's rounding or the CUDA manuals' rules. It knows nothing of the CPU
+engine.
+`python -m tests.conformance.derive` writes the .out file of every program that has not been
+recorded on a
+GPU (see record.py); recording shows where the GPU and these values differ, so that each checks the
+other.
 """
 
 import json
@@ -89,7 +93,10 @@ def launch_forms():
 @program
 def constant_memory():
     def line(primes):
-        return "".join(f"{p * 10 + (0.75 if i % 2 else 0.5):.2f} " for i, p in enumerate(primes)) + "\n"
+        return (
+            "".join(f"{p * 10 + (0.75 if i % 2 else 0.5):.2f} " for i, p in enumerate(primes))
+            + "\n"
+        )
 
     return line([2, 3, 5, 7, 11]) + "3\n" + line([2, 3, 5, 13, 17])
 
@@ -190,7 +197,9 @@ def device_printf():
 
 @program
 def device_assert():
-    return "cudaSuccess\n" + 3 * "cudaErrorAssert\n" + "cudaSuccess\n"  # the last error is handed out once
+    return (
+        "cudaSuccess\n" + 3 * "cudaErrorAssert\n" + "cudaSuccess\n"
+    )  # the last error is handed out once
 
 
 # ---- arithmetic
@@ -263,14 +272,27 @@ def conversions():
     for x in (2.5, -2.5, 3.5, float(np.float32(1e20)), float(np.float32(-1e20))):
         ints += [clamp(f(x), *i32) for f in (round, math.trunc, math.ceil, math.floor)]
         ints += [clamp(round(x), *u32), clamp(math.trunc(x), *i64)]
-    ints += [0, round(-7.5), -8, 0]  # the manual: a NaN becomes 0, a value out of range the nearest in range
+    ints += [
+        0,
+        round(-7.5),
+        -8,
+        0,
+    ]  # the manual: a NaN becomes 0, a value out of range the nearest in range
     ints += [
         int(np.float32(-1).view(np.int32)),
         int(np.float32(1.5).view(np.uint32)),
         int(np.float64(1).view(np.int64)),
     ]
-    ints += [int((np.float64(-2).view(np.uint64) >> np.uint64(32)).astype(np.uint32).view(np.int32))]
-    ints += [int((np.float64(0.1).view(np.uint64) & np.uint64(2**32 - 1)).astype(np.uint32).view(np.int32))]
+    ints += [
+        int((np.float64(-2).view(np.uint64) >> np.uint64(32)).astype(np.uint32).view(np.int32))
+    ]
+    ints += [
+        int(
+            (np.float64(0.1).view(np.uint64) & np.uint64(2**32 - 1))
+            .astype(np.uint32)
+            .view(np.int32)
+        )
+    ]
     ints += [0x3FF80000 << 32]
     one = np.float32(1)
     third = float(np.float32(1.1)) ** 2  # exact in float64: 24 + 24 bits
@@ -312,13 +334,27 @@ def half_precision():
         2 + 10 * 2,
         half(2049), half(2048 - 0.5), 1 + 2 * 1, half(half(a + b) * half(2)),
     ]  # fmt: skip
-    inputs = [1, 0.1, 65504, 65519, 65520, 6.1e-5, 5.97e-8, 2.9e-8, -0.0, 1.00048828125, 1.00146484375]
+    inputs = [
+        1,
+        0.1,
+        65504,
+        65519,
+        65520,
+        6.1e-5,
+        5.97e-8,
+        2.9e-8,
+        -0.0,
+        1.00048828125,
+        1.00146484375,
+    ]
     with np.errstate(over="ignore"):
         bits = [int(np.float16(np.float32(x)).view(np.uint16)) for x in inputs]
     tenth = int(np.float16(np.float32(0.1)).view(np.uint16))
     down = tenth if float(np.float16(np.float32(0.1))) <= float(np.float32(0.1)) else tenth - 1
     bits += [down, down + 1, down, int(half(1 / 3).view(np.uint16))]
-    text = "".join(g(float(x)) + " " for x in out) + "\n" + "".join(f"{x:04x} " for x in bits) + "\n"
+    text = (
+        "".join(g(float(x)) + " " for x in out) + "\n" + "".join(f"{x:04x} " for x in bits) + "\n"
+    )
     return text + f"2 {g(float(np.float16(np.float32(3.14159))))}\n"
 
 
@@ -385,7 +421,8 @@ def warp_shuffle_width():
         [i - 2 if i - 2 >= segment(i, 4) else i for i in lanes],
         [i + 3 if i + 3 < segment(i, 16) + 16 else i for i in lanes],
         [i ^ 1 for i in lanes],
-        # xor of 5 leaves a segment of 4: earlier segments can be read, a later one gives the lane's own value
+        # xor of 5 leaves a segment of 4: earlier segments can be read, a later one gives the lane's
+        # own value
         [i ^ 5 if (i ^ 5) < segment(i, 4) + 4 else i for i in lanes],
         [segment(i, 4) + (i + 1) % 4 for i in lanes],
     ]
@@ -432,7 +469,9 @@ def warp_masks():
 
 @program
 def barrier_counts():
-    return "35 1 0 1 0 \n" + row(*((i + 25) % 70 for i in range(0, 70, 10)), (69 + 25) % 70, end="\n")
+    return "35 1 0 1 0 \n" + row(
+        *((i + 25) % 70 for i in range(0, 70, 10)), (69 + 25) % 70, end="\n"
+    )
 
 
 @program
@@ -460,7 +499,19 @@ def atomics_int():
     down = 0
     for _ in threads:
         down = 6 if down == 0 or down > 6 else down - 1
-    unsigned = [256 % 10, down, high, high + 255, wrapped, (-256) % 2**32, 0xFFFFFF00, 255, xor_all, 77, 6]
+    unsigned = [
+        256 % 10,
+        down,
+        high,
+        high + 255,
+        wrapped,
+        (-256) % 2**32,
+        0xFFFFFF00,
+        255,
+        xor_all,
+        77,
+        6,
+    ]
     return row(*ints, 1, end="\n") + row(*unsigned)
 
 
@@ -721,7 +772,10 @@ def cg_more():
     for t in (0, 1, 2, 3, 32, 63):
         group = [u for u in range(t // 32 * 32, t // 32 * 32 + 32) if u % 3 == t % 3]
         out.append(sum(group) * 100 + len(group) * 10 + (group[0] == t))
-    totals = [32 * (1 + 3 + 5), 32 * (2 + 4)]  # rows 0, 2, 4 of the first warp, 1 and 3 of the second
+    totals = [
+        32 * (1 + 3 + 5),
+        32 * (2 + 4),
+    ]  # rows 0, 2, 4 of the first warp, 1 and 3 of the second
     return row(*out, end="\n") + row(1, *totals, 3 + 2 * 16 + 1000 * 16, end="\n")
 
 
@@ -742,7 +796,8 @@ def curand_device():
 class Xorwow:
     """cuRAND's XORWOW (Marsaglia's xorwow, seeded and split as in cuRAND's device header).
 
-    The five xorshift words are one 160-bit number here; a step is linear in them over GF(2), so a skip of any
+    The five xorshift words are one 160-bit number here; a step is linear in them over GF(2), so a
+    skip of any
     length is a power of its matrix, held as the images of the 160 unit vectors.
     """
 
@@ -934,7 +989,11 @@ def thrust_sort_scan():
 def cub_block():
     out, scanned = [], []
     for block in range(2):
-        out += [sum(range(64)), max((64 * block + t) * 37 % 101 for t in range(64)), sum(range(32, 64))]
+        out += [
+            sum(range(64)),
+            max((64 * block + t) * 37 % 101 for t in range(64)),
+            sum(range(32, 64)),
+        ]
         before = 0
         total = sum(t % 3 for t in range(64))
         for t in range(64):
@@ -963,7 +1022,11 @@ def cub_device():
 def thrust_more():
     a = [(i * 5 + 3) % 8 for i in range(8)]
     keys = list(range(7, -1, -1))
-    lines = [[a[k] for k in keys], [a[7 - i] for i in range(8)], [sum(x * k for x, k in zip(a, keys, strict=True))]]
+    lines = [
+        [a[k] for k in keys],
+        [a[7 - i] for i in range(8)],
+        [sum(x * k for x, k in zip(a, keys, strict=True))],
+    ]
     pairs = sorted(zip(a, keys, strict=True))
     a, keys = [p[0] for p in pairs], [p[1] for p in pairs]
     lines += [a, keys, [sum(a[k] for k in keys[:3]), a[keys[7]]]]
@@ -1078,7 +1141,28 @@ def math_fast():
         0.5, 12, 2, math.pi, 1, -8, 1, 0, 3, 1,
     ]  # fmt: skip
     doubles = [math.pi, 1024, 9, 2.5, -1, 1.5, 3, 1000, 5, 0]
-    ints = [5, -3, 5, -5, 1 << 40, 7, 7, 2**31 - 1, 0, 1, -2, 3, -3, 2, 9, -3, -1, -4, 300 - 256, 2**32 - 1]
+    ints = [
+        5,
+        -3,
+        5,
+        -5,
+        1 << 40,
+        7,
+        7,
+        2**31 - 1,
+        0,
+        1,
+        -2,
+        3,
+        -3,
+        2,
+        9,
+        -3,
+        -1,
+        -4,
+        300 - 256,
+        2**32 - 1,
+    ]
     text = "".join(" ".join(f"{v:.3f}" for v in floats[i : i + 10]) + "\n" for i in (0, 10))
     text += "".join(f"{v:.6f} " for v in doubles) + "\n"
     return text + row(*ints[:10], end="\n") + row(*ints[10:], end="\n")
@@ -1144,7 +1228,10 @@ def wmma_matmul():
     b = (np.arange(k * n) % 11 - 5).reshape(k, n)
     c = (np.arange(m * n) % 100).reshape(m, n)
     c = a @ b - (0.5 * (a @ b) + 2.0 * c)
-    return "".join(row(*map(g, c[i])) for i in range(0, m, 13)) + f"{c.ravel() @ (np.arange(m * n) % 31):.1f}\n"
+    return (
+        "".join(row(*map(g, c[i])) for i in range(0, m, 13))
+        + f"{c.ravel() @ (np.arange(m * n) % 31):.1f}\n"
+    )
 
 
 @program
@@ -1159,7 +1246,12 @@ def wmma_rounding():
         mantissa = mantissa.rstrip("0") if "." in mantissa else mantissa
         return f"{mantissa.removesuffix('.')}p{exponent}"
 
-    text = row(*(hexadecimal(tf32(x)) for x in (1, 0.1, -0.1, 1.00048828125, 1.0004, -1.00048828125, 3.14159265, 1e-20)))
+    text = row(
+        *(
+            hexadecimal(tf32(x))
+            for x in (1, 0.1, -0.1, 1.00048828125, 1.0004, -1.00048828125, 3.14159265, 1e-20)
+        )
+    )
     text += row(*(g((tf32(1 + (i + 1) / 4096) - 1) * i * 1024) for i in range(16)))
     i = np.arange(256)
     product = (i % 3).reshape(16, 16) @ (i % 5).reshape(16, 16).T  # A is halved
@@ -1175,7 +1267,9 @@ PROVENANCE = FOLDER / "provenance.json"
 
 
 def provenance():
-    """What is known of where the expected outputs come from: {"note": ..., "recorded": {program: facts}}."""
+    """What is known of where the expected outputs come from: {"note": ..., "recorded": {program:
+    facts}}.
+    """
     return json.loads(PROVENANCE.read_text())
 
 

@@ -2,8 +2,10 @@
 
     python -m tests.conformance.mistakes [name ...]
 
-builds and runs them on the CPU engine, shows each diagnosis and prints the score. The first line of every
-program says what is expected, `// expect: WORDS; line N [or M]; mode: fast|check`: a message with these
+builds and runs them on the CPU engine, shows each diagnosis and prints the score. The first line of
+every
+program says what is expected, `// expect: WORDS; line N [or M]; mode: fast|check`: a message with
+these
 words at that line (0: at no line), with the fast checks or only with the slow ones.
 """
 
@@ -35,7 +37,9 @@ def run(executable, **environment):
 def expectation(source):
     """(words, lines, mode) from the first line of a broken program."""
     first = source.read_text().split("\n", 1)[0]
-    words, lines, mode = re.fullmatch(r"// expect: (.+?); line (.+); mode: (fast|check)", first).groups()
+    words, lines, mode = re.fullmatch(
+        r"// expect: (.+?); line (.+); mode: (fast|check)", first
+    ).groups()
     return words, [int(line) for line in lines.split(" or ")], mode
 
 

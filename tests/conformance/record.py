@@ -1,11 +1,15 @@
 """Record the conformance programs' expected outputs on a GPU.
 
     python -m tests.conformance.record [name ...]
-    python -m tests.conformance.record --compile [name ...]    only whether nvcc accepts them; needs no GPU
+    python -m tests.conformance.record --compile [name ...]    only whether nvcc accepts them; needs
+    no GPU
 
-Needs nvcc and an NVIDIA GPU. Builds every program of cuda_c/ with nvcc for this GPU, runs it, writes what
-it printed to its .out file and notes GPU, driver, nvcc and date in provenance.json. A program that does not
-build, fails or prints nothing keeps its old .out and provenance, and the command ends with status 1.
+Needs nvcc and an NVIDIA GPU. Builds every program of cuda_c/ with nvcc for this GPU, runs it,
+writes what
+it printed to its .out file and notes GPU, driver, nvcc and date in provenance.json. A program that
+does not
+build, fails or prints nothing keeps its old .out and provenance, and the command ends with status
+1.
 Differences from the values of derive.py are shown, since one of the two must be wrong.
 """
 
@@ -37,16 +41,16 @@ def command_output(*command):
 def gpu_facts():
     """GPU, driver and compiler of this machine; raises SystemExit where there are none."""
     if not shutil.which("nvcc") or not shutil.which("nvidia-smi"):
-        sys.exit(
-            "recording needs nvcc and an NVIDIA GPU (nvidia-smi)"
-        )
+        sys.exit("recording needs nvcc and an NVIDIA GPU (nvidia-smi)")
     query = command_output(
         "nvidia-smi", "--query-gpu=name,driver_version,compute_cap", "--format=csv,noheader"
     )
     name, driver, capability = (part.strip() for part in query.splitlines()[0].split(","))
     nvcc = command_output("nvcc", "--version").splitlines()[-2].split("release ")[-1]
     date = datetime.date.today().isoformat()
-    return {"gpu": name, "driver": driver, "nvcc": nvcc, "date": date}, "sm_" + capability.replace(".", "")
+    return {"gpu": name, "driver": driver, "nvcc": nvcc, "date": date}, "sm_" + capability.replace(
+        ".", ""
+    )
 
 
 def compile_only(sources, build):
@@ -54,7 +58,16 @@ def compile_only(sources, build):
     failed = 0
     for source in sources:
         output = str(Path(build) / "object.o")
-        command = ["nvcc", "-arch=sm_90", "-std=c++17", *flags(source), "-c", "-o", output, str(source)]
+        command = [
+            "nvcc",
+            "-arch=sm_90",
+            "-std=c++17",
+            *flags(source),
+            "-c",
+            "-o",
+            output,
+            str(source),
+        ]
         done = subprocess.run(command, capture_output=True, text=True)
         failed += done.returncode != 0
         print(f"{source.stem}: {'accepted' if done.returncode == 0 else done.stderr}")
@@ -64,7 +77,15 @@ def compile_only(sources, build):
 def compile_program(source, arch, build):
     """Build one program; return its path and nvcc's errors."""
     executable = Path(build) / source.stem
-    command = ["nvcc", f"-arch={arch}", "-std=c++17", *flags(source), "-o", str(executable), str(source)]
+    command = [
+        "nvcc",
+        f"-arch={arch}",
+        "-std=c++17",
+        *flags(source),
+        "-o",
+        str(executable),
+        str(source),
+    ]
     return executable, subprocess.run(command, capture_output=True, text=True).stderr
 
 
@@ -93,7 +114,9 @@ def main():
             sys.exit(1 if compile_only(sources, build) else 0)
         facts, arch = gpu_facts()
         known, failed = provenance(), 0
-        with ThreadPoolExecutor(os.cpu_count()) as pool:  # nvcc takes seconds a program, and the GPU nothing
+        with ThreadPoolExecutor(
+            os.cpu_count()
+        ) as pool:  # nvcc takes seconds a program, and the GPU nothing
             built = list(pool.map(lambda source: compile_program(source, arch, build), sources))
         for source, (executable, errors) in zip(sources, built, strict=True):
             printed, problem = record(executable, errors)
@@ -103,7 +126,8 @@ def main():
                 continue
             derived = PROGRAMS[source.stem]()
             print(
-                f"{source.stem}: recorded" + ("" if printed == derived else ", DIFFERS from what was derived")
+                f"{source.stem}: recorded"
+                + ("" if printed == derived else ", DIFFERS from what was derived")
             )
             sys.stdout.writelines(
                 difflib.unified_diff(

@@ -16,7 +16,9 @@ NEW = "https://github.com/ada-lovelace/gpu.course"
 
 @pytest.fixture
 def project(tmp_path, monkeypatch):
-    """A copy of what the command writes to, and of one notebook without badge and with another set-up cell."""
+    """A copy of what the command writes to, and of one notebook without badge and with another
+    set-up cell.
+    """
     for name in ("pyproject.toml", "README.md"):
         (tmp_path / name).write_text((ROOT / name).read_text())
     for path in (ROOT / "course" / "index.ipynb", ROOT / "chapters" / "05_first_kernels.ipynb"):
@@ -34,7 +36,10 @@ def project(tmp_path, monkeypatch):
 
 def test_one_command_sets_it_everywhere(project, capsys):
     before = {path: path.read_text() for path in project.rglob("*") if path.is_file()}
-    outputs = [cell.get("outputs") for cell in nbformat.read(project / "chapters" / "05_first_kernels.ipynb", 4).cells]
+    outputs = [
+        cell.get("outputs")
+        for cell in nbformat.read(project / "chapters" / "05_first_kernels.ipynb", 4).cells
+    ]
     address.main([NEW])
     assert "2 of 2 notebooks changed" in capsys.readouterr().out
     for path, text in before.items():
@@ -47,14 +52,24 @@ def test_one_command_sets_it_everywhere(project, capsys):
         (setup,) = [cell.source for cell in cells if "setup" in cell.metadata.get("tags", [])]
         assert f"git clone -q --depth 1 {NEW}\n" in setup and '"/content/gpu.course"' in setup
         place = path.relative_to(project).as_posix()
-        assert cells[1].source.endswith(f"(https://colab.research.google.com/github/ada-lovelace/gpu.course/blob/main/{place})")
+        assert cells[1].source.endswith(
+            f"(https://colab.research.google.com/github/ada-lovelace/gpu.course/blob/main/{place})"
+        )
     kept = [cell.get("outputs") for cell in cells if cell.id != address.BADGE]
     assert kept == outputs
     address.main([])
     assert "0 of 2 notebooks changed" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("url", ["https://gitlab.com/ada/course", "git@github.com:ada/course.git", "https://github.com/ada", "x"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://gitlab.com/ada/course",
+        "git@github.com:ada/course.git",
+        "https://github.com/ada",
+        "x",
+    ],
+)
 def test_an_address_that_colab_cannot_open_is_refused(project, url):
     with pytest.raises(ValueError, match="https://github.com/OWNER/NAME"):
         address.main([url])
@@ -68,10 +83,16 @@ def test_the_ending_of_a_clone_address_is_dropped(project):
 
 def test_nothing_else_holds_it():
     """What the command does not know of would be forgotten."""
-    found = subprocess.run(["git", "grep", "--untracked", "-lF", f"/{SLUG}"], cwd=ROOT, capture_output=True, text=True)
+    found = subprocess.run(
+        ["git", "grep", "--untracked", "-lF", f"/{SLUG}"], cwd=ROOT, capture_output=True, text=True
+    )
     if found.returncode > 1:
         pytest.skip("not a git checkout")
-    known = {"pyproject.toml", "README.md", *(path.relative_to(ROOT).as_posix() for path in address.notebooks())}
+    known = {
+        "pyproject.toml",
+        "README.md",
+        *(path.relative_to(ROOT).as_posix() for path in address.notebooks()),
+    }
     assert set(found.stdout.split()) <= known
 
 
@@ -81,5 +102,11 @@ def test_the_setup_cell_fits_a_slide_and_a_learner():
 
 
 def test_make_knows_the_command():
-    dry = subprocess.run(["make", "-n", "address", f"URL={NEW}"], cwd=ROOT, capture_output=True, text=True, check=True)
+    dry = subprocess.run(
+        ["make", "-n", "address", f"URL={NEW}"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert re.search(rf"python -m course\.address {re.escape(NEW)}$", dry.stdout, re.M)

@@ -1,12 +1,16 @@
-"""The glossary and the chapters agree: every term has an entry, every entry a use and a place that teaches it.
+"""The glossary and the chapters agree: every term has an entry, every entry a use and a place that
+teaches it.
 
-What counts as a term is decided by two rules, in the prose of the written chapters (no code, formulas or link targets):
+What counts as a term is decided by two rules, in the prose of the written chapters (no code,
+formulas or link targets):
 
 1. a phrase of up to three words in bold, as a chapter sets a term where it explains it first;
 2. a word with two capitals or more, as abbreviations and the names of tools have.
 
-Bold is used for emphasis too: a phrase of nothing but everyday words and known terms ("every warp") is none. And capitals are
-used for products, units and people. Both stand in the lists below. So a new phrase goes into course/glossary.md or its words
+Bold is used for emphasis too: a phrase of nothing but everyday words and known terms ("every warp")
+is none. And capitals are
+used for products, units and people. Both stand in the lists below. So a new phrase goes into
+course/glossary.md or its words
 into a list: somebody has to decide.
 """
 
@@ -21,11 +25,15 @@ from tests import hygiene
 from utils.files import ROOT
 
 GLOSSARY = ROOT / "course" / "glossary.md"
-# The links name cells, which JupyterLab and pages made by nbconvert both find; headings with a "·" JupyterLab does not.
-ENTRY = re.compile(r"- \*\*(.+?)\*\*(?: \((.+?)\))?: (.+) "
-                   r"\[chapter (\d+) · ([^\]]+)\]\(\.\./chapters/(\w+)\.ipynb#cell-id=([\w-]+)\)")
+# The links name cells, which JupyterLab and pages made by nbconvert both find; headings with a "·"
+# JupyterLab does not.
+ENTRY = re.compile(
+    r"- \*\*(.+?)\*\*(?: \((.+?)\))?: (.+) "
+    r"\[chapter (\d+) · ([^\]]+)\]\(\.\./chapters/(\w+)\.ipynb#cell-id=([\w-]+)\)"
+)
 
-EVERYDAY = set("""
+EVERYDAY = set(
+    """
 a after again all always an and another any are arithmetic array as at be before behind better between bits both by
 bytes call cannot compiled context copies copy different do each end equal every everybody everything far faster few
 first fixed for four from gaps half here how in integers is it itself last later least less let library longer luck
@@ -33,21 +41,28 @@ many maths measure memory more most must name need never new no nobody not nothi
 only or order other out over place poisoned program random returns right row same sentence share side slow slower so
 some step still strips sum takes ten than that the their then there these they three time to together too try two
 under up wait way what when where which who whole whose windows with without work wrong you your
-""".split())
+""".split()
+)
 
-NAMES = set("""
+NAMES = set(
+    """
 API BT CMake ERR_NVGPUCTRPERM FAQ GB GDB GeForce GHz GTX HGX HW ITU JAX JupyterLab KB LLM MB MHz MLX
 MODE NumPy NVIDIA ONNX PhD PowerShell PREPARE PRO PyTorch RTX SGLang TensorRT vLLM
-""".split())
+""".split()
+)
 
 
 def entries(text):
-    """(name, all its names, explanation, (chapter's number, its notebook's name, heading, cell id)) of each line of the list."""
+    """(name, all its names, explanation, (chapter's number, its notebook's name, heading, cell id))
+    of each line of the list.
+    """
     for line in text.splitlines():
         if line.startswith("- "):
             found = ENTRY.fullmatch(line)
-            assert found, ("not `- **name** (other names): one sentence. "
-                           f"[chapter N · Heading](../chapters/NN_x.ipynb#cell-id=ID)`: {line}")
+            assert found, (
+                "not `- **name** (other names): one sentence. "
+                f"[chapter N · Heading](../chapters/NN_x.ipynb#cell-id=ID)`: {line}"
+            )
             name, others, explanation, number, heading, notebook, cell = found.groups()
             place = int(number), notebook, heading, cell
             yield name, [name, *(others.split(", ") if others else [])], explanation, place
@@ -55,7 +70,9 @@ def entries(text):
 
 def markdown(chapter):
     """What a chapter says, as Markdown."""
-    return "\n\n".join(cell.source for cell in hygiene.read(chapter.path).cells if cell.cell_type == "markdown")
+    return "\n\n".join(
+        cell.source for cell in hygiene.read(chapter.path).cells if cell.cell_type == "markdown"
+    )
 
 
 def singular(words):
@@ -66,10 +83,14 @@ def singular(words):
 
 def terms(text):
     """The terms in a chapter's Markdown, by the two rules."""
-    text = hygiene.without_code(text).replace("****", "")            # bold code
+    text = hygiene.without_code(text).replace("****", "")  # bold code
     text = re.sub(r"\$\$.+?\$\$|\$[^$]+\$", "", re.sub(r"\]\([^)]*\)", "]", text), flags=re.DOTALL)
     bold = [phrase.strip(" .,:") for phrase in re.findall(r"\*\*([^*\n]+)\*\*", text)]
-    yield from (phrase for phrase in bold if re.fullmatch(r"[^\W\d][\w.'-]*(?: [^\W\d][\w.'-]*){0,2}", phrase))
+    yield from (
+        phrase
+        for phrase in bold
+        if re.fullmatch(r"[^\W\d][\w.'-]*(?: [^\W\d][\w.'-]*){0,2}", phrase)
+    )
     yield from re.findall(r"(?<![\w-])[A-Za-z]*[A-Z][A-Za-z]*[A-Z][A-Za-z0-9]*\b", text)
 
 
@@ -77,18 +98,33 @@ def without_entry(glossary, text):
     """Terms of the text that are neither in the glossary nor made of words in the lists."""
     known = {singular(each) for _, names, *_ in entries(glossary) for each in names}
     plain = known | {singular(each) for each in EVERYDAY | NAMES}
-    return sorted({term for term in terms(text) if singular(term) not in known
-                   and not all(singular(word) in plain for word in term.split())}, key=str.casefold)
+    return sorted(
+        {
+            term
+            for term in terms(text)
+            if singular(term) not in known
+            and not all(singular(word) in plain for word in term.split())
+        },
+        key=str.casefold,
+    )
 
 
 def without_use(glossary, text):
     """Entries of which no name occurs in the text."""
-    return [name for name, names, *_ in entries(glossary)
-            if not any(re.search(rf"(?<!\w){re.escape(each)}(?:s|es)?(?!\w)", text, re.IGNORECASE) for each in names)]
+    return [
+        name
+        for name, names, *_ in entries(glossary)
+        if not any(
+            re.search(rf"(?<!\w){re.escape(each)}(?:s|es)?(?!\w)", text, re.IGNORECASE)
+            for each in names
+        )
+    ]
 
 
 def headings(chapter):
-    """The places to link to: (chapter's number, its notebook's name, heading without its number, id of the cell)."""
+    """The places to link to: (chapter's number, its notebook's name, heading without its number, id
+    of the cell).
+    """
     for cell in hygiene.read(chapter.path).cells:
         if cell.cell_type == "markdown":
             for title in re.findall(r"^#+\s+(?:\d+ · )?(.+?)\s*$", cell.source, re.M):
@@ -96,7 +132,9 @@ def headings(chapter):
 
 
 def dead_links(glossary):
-    """Entries whose chapter is not written, is not the one of that number, or has no such heading in that cell."""
+    """Entries whose chapter is not written, is not the one of that number, or has no such heading
+    in that cell.
+    """
     places = {place for chapter in CHAPTERS if chapter.written for place in headings(chapter)}
     return [f"{name}: {place}" for name, _, _, place in entries(glossary) if place not in places]
 
@@ -126,15 +164,24 @@ def glossary():
     return GLOSSARY.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("chapter", [each for each in CHAPTERS if each.written], ids=lambda each: each.name)
+@pytest.mark.parametrize(
+    "chapter", [each for each in CHAPTERS if each.written], ids=lambda each: each.name
+)
 def test_every_term_of_a_chapter_has_an_entry(chapter, glossary):
     missing = without_entry(glossary, markdown(chapter))
-    assert missing == [], ("each needs a line in course/glossary.md or, if it is no term, "
-                           f"a place in EVERYDAY or NAMES of {Path(__file__).name}")
+    assert missing == [], (
+        "each needs a line in course/glossary.md or, if it is no term, "
+        f"a place in EVERYDAY or NAMES of {Path(__file__).name}"
+    )
 
 
 def test_every_entry_is_used(glossary):
-    assert without_use(glossary, "\n".join(markdown(chapter) for chapter in CHAPTERS if chapter.written)) == []
+    assert (
+        without_use(
+            glossary, "\n".join(markdown(chapter) for chapter in CHAPTERS if chapter.written)
+        )
+        == []
+    )
 
 
 def test_every_link_leads_to_the_cell_with_its_heading(glossary):
@@ -150,15 +197,21 @@ def test_no_name_has_two_entries(glossary):
 
 
 def test_every_explanation_is_one_sentence(glossary):
-    wrong = [name for name, _, text, *_ in entries(glossary) if not text.endswith(".") or re.search(r"[.!?]\s+[A-Z]", text)]
+    wrong = [
+        name
+        for name, _, text, *_ in entries(glossary)
+        if not text.endswith(".") or re.search(r"[.!?]\s+[A-Z]", text)
+    ]
     assert wrong == []
 
 
-# --- the rules themselves ---
+# ---- the rules themselves ---
 
 
-LINE = ("- **warp** (warps of threads): 32 threads. "
-        "[chapter 4 · Threads come in warps](../chapters/04_meet_the_gpu.ipynb#cell-id=warps-title)")
+LINE = (
+    "- **warp** (warps of threads): 32 threads. "
+    "[chapter 4 · Threads come in warps](../chapters/04_meet_the_gpu.ipynb#cell-id=warps-title)"
+)
 
 
 def test_the_rules_find_terms():
@@ -181,16 +234,30 @@ def test_a_name_with_two_entries_is_found():
     assert named_twice(f"{LINE}\n{LINE.replace('**warp**', '**wall**')}") == ["warps of thread"]
 
 
-@pytest.mark.parametrize("old, new", [("Threads come", "Threads go"), ("04_meet_the_gpu", "05_first_kernels"),
-                                      ("chapter 4", "chapter 5"), ("04_meet_the_gpu", "18_the_end"), ("=warps-title", "=other")])
+@pytest.mark.parametrize(
+    "old, new",
+    [
+        ("Threads come", "Threads go"),
+        ("04_meet_the_gpu", "05_first_kernels"),
+        ("chapter 4", "chapter 5"),
+        ("04_meet_the_gpu", "18_the_end"),
+        ("=warps-title", "=other"),
+    ],
+)
 def test_a_dead_link_is_found(old, new):
     assert dead_links(LINE) == []
     assert len(dead_links(LINE.replace(old, new))) == 1
 
 
-@pytest.mark.parametrize("text, found", [
-    (f"## W\n{LINE}", []), (f"## W\n{LINE}\n{LINE}", ["warp"]), (f"## V\n{LINE}", ["warp"]),
-    (f"## W\n{LINE}\n{LINE.replace('**warp**', '**wall clock**')}", ["wall clock"])],
-    ids=["right", "twice", "other letter", "not sorted"])
+@pytest.mark.parametrize(
+    "text, found",
+    [
+        (f"## W\n{LINE}", []),
+        (f"## W\n{LINE}\n{LINE}", ["warp"]),
+        (f"## V\n{LINE}", ["warp"]),
+        (f"## W\n{LINE}\n{LINE.replace('**warp**', '**wall clock**')}", ["wall clock"]),
+    ],
+    ids=["right", "twice", "other letter", "not sorted"],
+)
 def test_wrong_order_is_found(text, found):
     assert out_of_order(text) == found

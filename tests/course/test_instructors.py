@@ -1,4 +1,6 @@
-"""The instructors' guide: its paths lead through real cells and add up, its timings are those of the chapters."""
+"""The instructors' guide: its paths lead through real cells and add up, its timings are those of
+the chapters.
+"""
 
 import re
 from functools import cache
@@ -20,8 +22,11 @@ LINK = re.compile(r"\[(\d+) · (.+?)\]\(\.\./chapters/(\w+)\.ipynb#cell-id=([\w-
 def headings(name):
     """{cell id: its heading without the number and the minutes} of a chapter."""
     cells = hygiene.read(ROOT / "chapters" / f"{name}.ipynb").cells
-    found = {cell.id: re.match(r"#+ (?:\d+ · )?(.+?)(?: \(\d+ min\))?\s*$", cell.source, re.MULTILINE) for cell in cells
-             if cell.cell_type == "markdown"}
+    found = {
+        cell.id: re.match(r"#+ (?:\d+ · )?(.+?)(?: \(\d+ min\))?\s*$", cell.source, re.MULTILINE)
+        for cell in cells
+        if cell.cell_type == "markdown"
+    }
     return {id: match[1] for id, match in found.items() if match}
 
 
@@ -50,7 +55,9 @@ def test_a_path_leads_through_real_sections(path):
         number, title, name, cell = link.groups()
         numbers.append(int(number))
         if int(number) != int(name[:2]) or headings(name).get(cell) != title:
-            wrong.append(f"{section}: cell {cell} of {name} has the heading {headings(name).get(cell)}")
+            wrong.append(
+                f"{section}: cell {cell} of {name} has the heading {headings(name).get(cell)}"
+            )
     assert wrong == []
     assert len(numbers) > 5
 
@@ -59,20 +66,31 @@ def timings():
     """The table as it must stand between the two markers."""
     for chapter in CHAPTERS:
         if chapter.written:
-            source = "\n".join(cell.source for cell in hygiene.read(chapter.path).cells if cell.cell_type == "markdown")
-            exercises = sum(map(int, re.findall(r"^### .+ \((\d+) min\)\s*$", source, re.MULTILINE)))
+            source = "\n".join(
+                cell.source
+                for cell in hygiene.read(chapter.path).cells
+                if cell.cell_type == "markdown"
+            )
+            exercises = sum(
+                map(int, re.findall(r"^### .+ \((\d+) min\)\s*$", source, re.MULTILINE))
+            )
             link = f"[{chapter.number} · {chapter.title}](../chapters/{chapter.name}.ipynb)"
             yield f"| {link} | {chapter.minutes} | {exercises or '–'} |"
 
 
 def test_timings_are_those_of_the_chapters():
     table = re.search(r"<!-- timings.*?-->\n(.*?)<!-- /timings -->", TEXT, re.DOTALL).group(1)
-    assert table.splitlines()[2:] == list(timings()), "in course/instructors.md it should read:\n" + "\n".join(timings())
+    assert table.splitlines()[2:] == list(timings()), (
+        "in course/instructors.md it should read:\n" + "\n".join(timings())
+    )
 
 
 def test_other_links_lead_somewhere():
-    targets = [target.partition("#")[0] for _, _, target in hygiene.MARKDOWN_LINK.findall(hygiene.without_code(TEXT))
-               if not re.match(r"https?:", target)]
+    targets = [
+        target.partition("#")[0]
+        for _, _, target in hygiene.MARKDOWN_LINK.findall(hygiene.without_code(TEXT))
+        if not re.match(r"https?:", target)
+    ]
     assert [target for target in targets if target and not (GUIDE.parent / target).exists()] == []
 
 

@@ -8,7 +8,14 @@ from course import exercises, leaderboard
 from course.exercises.beating_pytorch import BN_RELU_POOL_CU, POOLED_FIRST
 from utils import engine
 
-LINE = {"name": "a", "yours_us": 90.0, "ours_us": 100.0, "gpu": "G", "date": "2026-01-31T12:00:00Z", "source": "0"}
+LINE = {
+    "name": "a",
+    "yours_us": 90.0,
+    "ours_us": 100.0,
+    "gpu": "G",
+    "date": "2026-01-31T12:00:00Z",
+    "source": "0",
+}
 
 
 @pytest.fixture(autouse=True)
@@ -49,9 +56,17 @@ def test_lines_are_added_and_never_lost(board, monkeypatch):
     leaderboard.record("second", 50.0, 100.0, "source")
     leaderboard.record("third", 200.0, 100.0, "source")
     assert board.read_text().startswith(before)
-    assert [e["name"] for e in leaderboard.entries()] == ["second", "a", "third"]  # the fastest beside ours first
+    assert [e["name"] for e in leaderboard.entries()] == [
+        "second",
+        "a",
+        "third",
+    ]  # the fastest beside ours first
     shown = repr(leaderboard.Board("Right."))
-    assert shown.splitlines()[0] == "Right." and "2.00×" in shown.splitlines()[1] and "Some GPU" in shown
+    assert (
+        shown.splitlines()[0] == "Right."
+        and "2.00×" in shown.splitlines()[1]
+        and "Some GPU" in shown
+    )
 
 
 @pytest.mark.skipif(not engine.has_gpu(), reason="times need a GPU")

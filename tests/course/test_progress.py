@@ -44,7 +44,9 @@ def test_what_is_recorded_is_found_again_with_its_first_date(file):
     assert [path.name for path in file.parent.glob("*.part")] == []
 
 
-@pytest.mark.parametrize("content", ["{", "", "[]", '{"exercises": []}', "\x00", '{"exercises": {"first_kernels.gray'])
+@pytest.mark.parametrize(
+    "content", ["{", "", "[]", '{"exercises": []}', "\x00", '{"exercises": {"first_kernels.gray']
+)
 def test_a_corrupt_file_is_kept_aside(file, capsys, content):
     file.parent.mkdir()
     file.write_text(content)
@@ -73,7 +75,9 @@ def test_bytes_that_are_no_text_are_kept_aside(file):
 
 def test_what_a_newer_version_wrote_stays(file):
     file.parent.mkdir()
-    file.write_text(json.dumps({"exercises": {"99.new": "2030"}, "badges": ["early"], "quizzes": {}}))
+    file.write_text(
+        json.dumps({"exercises": {"99.new": "2030"}, "badges": ["early"], "quizzes": {}})
+    )
     progress.record_solved("first_kernels.rotate")
     data = json.loads(file.read_text())
     assert data["badges"] == ["early"]
@@ -91,7 +95,10 @@ def test_an_unwritable_place_costs_one_line_and_loses_nothing(tmp_path, monkeypa
     assert progress.solved() == {"first_kernels.rotate"}
     monkeypatch.setenv("CUDA_COURSE_PROGRESS", str(file))
     progress.record_solved("first_kernels.max_pool")  # saves what could not be saved before, too
-    assert set(json.loads(file.read_text())["exercises"]) == {"first_kernels.rotate", "first_kernels.max_pool"}
+    assert set(json.loads(file.read_text())["exercises"]) == {
+        "first_kernels.rotate",
+        "first_kernels.max_pool",
+    }
 
 
 def test_a_crash_while_writing_leaves_the_old_file(file, monkeypatch):
@@ -120,7 +127,7 @@ def test_notebooks_at_the_same_time_lose_nothing(file):
     assert progress.solved() == {f"{name}.{n}" for name in "ab" for n in range(25)}
 
 
-# ---- the map ----
+# ---- the map
 
 
 @pytest.fixture
@@ -156,7 +163,10 @@ def test_chapters_are_numbered_in_order_and_described():
         assert chapter.brings.endswith(".")
         assert len(chapter.brings) < 110
         assert 30 <= chapter.minutes <= 240
-    assert {e.chapter for e in EXERCISES.values()} <= {"start", *(chapter.key for chapter in CHAPTERS)}
+    assert {e.chapter for e in EXERCISES.values()} <= {
+        "start",
+        *(chapter.key for chapter in CHAPTERS),
+    }
 
 
 def test_written_follows_the_file(tmp_path, monkeypatch):
@@ -168,7 +178,9 @@ def test_written_follows_the_file(tmp_path, monkeypatch):
 
 
 def test_what_was_solved_under_an_old_number_counts(file):
-    file.write_text('{"exercises": {"05.rotate": "2026-01-01"}, "quizzes": {"10.q_tile": "2026-01-02"}}')
+    file.write_text(
+        '{"exercises": {"05.rotate": "2026-01-01"}, "quizzes": {"10.q_tile": "2026-01-02"}}'
+    )
     assert progress.solved() == {"first_kernels.rotate"}
     progress.record_solved("first_kernels.max_pool")
     kept = json.loads(file.read_text())

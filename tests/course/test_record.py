@@ -1,4 +1,6 @@
-"""Recording: only on a GPU, notebooks that fail are left as they were, results become one valid file."""
+"""Recording: only on a GPU, notebooks that fail are left as they were, results become one valid
+file.
+"""
 
 import json
 
@@ -15,7 +17,9 @@ GPU = engine.GPU("Test GPU", (9, 0), 80 << 30, "580.1", (13, 0), "GPU-x")
 @pytest.fixture
 def gpu(monkeypatch, tmp_path):
     monkeypatch.setattr(engine, "gpu", lambda: GPU)
-    monkeypatch.setattr(hardware, "machine", lambda: hardware.Machine(GPU, 132, 50 << 20, 4e12, "13.0"))
+    monkeypatch.setattr(
+        hardware, "machine", lambda: hardware.Machine(GPU, 132, 50 << 20, 4e12, "13.0")
+    )
     monkeypatch.setattr(results, "FOLDER", tmp_path / "results")
     monkeypatch.setattr(record, "ROOT", tmp_path)
     for name in ("CUDA_COURSE_PROGRESS", results.RECORD):
@@ -24,12 +28,21 @@ def gpu(monkeypatch, tmp_path):
 
 def notebook(path, *cells):
     kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    nbformat.write(new_notebook(cells=[new_code_cell(c) for c in cells], metadata={"kernelspec": kernel}), path)
+    nbformat.write(
+        new_notebook(cells=[new_code_cell(c) for c in cells], metadata={"kernelspec": kernel}), path
+    )
     return path
 
 
 def entry(name, value):
-    fields = {"name": name, "value": value, "unit": "ms", "spread": 0.1, "gpu": GPU.name, "driver": GPU.driver}
+    fields = {
+        "name": name,
+        "value": value,
+        "unit": "ms",
+        "spread": 0.1,
+        "gpu": GPU.name,
+        "driver": GPU.driver,
+    }
     return f"from utils import results\nresults.append({fields!r})"
 
 
@@ -62,8 +75,15 @@ def test_a_failing_notebook_is_left_as_it_was(gpu, tmp_path, capsys):
 def test_results_of_other_notebooks_stay(gpu, tmp_path, monkeypatch):
     a = notebook(tmp_path / "01_a.ipynb", entry("a/numba/time", 1.5))
     b = notebook(tmp_path / "02_b.ipynb", entry("b/numba/time", 2.5))
-    monkeypatch.setattr(results, "load", lambda: json.loads((tmp_path / "results" / "test-gpu.json").read_text())["results"]
-                        if (tmp_path / "results" / "test-gpu.json").exists() else [])
+    monkeypatch.setattr(
+        results,
+        "load",
+        lambda: (
+            json.loads((tmp_path / "results" / "test-gpu.json").read_text())["results"]
+            if (tmp_path / "results" / "test-gpu.json").exists()
+            else []
+        ),
+    )
     assert record.main([str(a)]) == 0 and record.main([str(b)]) == 0
     assert {e["name"] for e in results.load()} == {"a/numba/time", "b/numba/time"}
 
@@ -76,7 +96,11 @@ def test_no_time_left(gpu, tmp_path, capsys):
 
 def test_outputs_without_a_gpu_are_no_results(gpu, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv(engine.FORCE_CPU, "")
-    path = notebook(tmp_path / "01_a.ipynb", "from utils import has_gpu\nprint(has_gpu())", entry("a/numba/time", 1.5))
+    path = notebook(
+        tmp_path / "01_a.ipynb",
+        "from utils import has_gpu\nprint(has_gpu())",
+        entry("a/numba/time", 1.5),
+    )
     assert record.main(["--cpu", str(path)]) == 0
     assert nbformat.read(path, 4).cells[0].outputs[0].text == "False\n"
     assert not (tmp_path / "results").exists()
@@ -84,13 +108,20 @@ def test_outputs_without_a_gpu_are_no_results(gpu, tmp_path, monkeypatch, capsys
 
 def test_all_notebooks_are_found():
     names = [p.name for p in record.notebooks()]
-    assert names[0] == "index.ipynb" and "05_first_kernels.ipynb" in names and names[1:] == sorted(names[1:])
+    assert (
+        names[0] == "index.ipynb"
+        and "05_first_kernels.ipynb" in names
+        and names[1:] == sorted(names[1:])
+    )
 
 
 def test_outputs_tell_of_the_chapter_only(gpu, tmp_path):
-    path = notebook(tmp_path / "01_a.ipynb", "import warnings\nwarnings.warn_explicit('slow', UserWarning, '/opt/me/x.py', 3)",
-                    "import sys\nprint('kept', file=sys.stderr)",
-                    "display({'text/plain': 'timing:   0%|          | 0/10'}, raw=True)\nprint('100 %')")
+    path = notebook(
+        tmp_path / "01_a.ipynb",
+        "import warnings\nwarnings.warn_explicit('slow', UserWarning, '/opt/me/x.py', 3)",
+        "import sys\nprint('kept', file=sys.stderr)",
+        "display({'text/plain': 'timing:   0%|          | 0/10'}, raw=True)\nprint('100 %')",
+    )
     assert record.main([str(path)]) == 0
     outputs = [cell.outputs for cell in nbformat.read(path, 4).cells]
     assert outputs[0] == []

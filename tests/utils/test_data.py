@@ -101,7 +101,7 @@ def cache(tmp_path, monkeypatch):
     return folder
 
 
-# --- the committed data ------------------------------------------------------------------------------------
+# ---- the committed data
 
 
 @pytest.mark.parametrize(("split", "count"), [("train", 2000), ("test", 500)])
@@ -117,7 +117,9 @@ def test_the_subset_is_balanced(split, count, cache):
 
 def test_data_is_found_from_any_folder(tmp_path):
     program = "from utils import data; print(len(data.mnist('test', subset=True)[1]), data.picture().shape)"
-    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True
+    )
     assert done.stdout.split() == ["500", "(384,", "512,", "3)"], done.stderr
 
 
@@ -154,7 +156,7 @@ def test_a_broken_picture_is_named(tmp_path, monkeypatch):
         data.picture()
 
 
-# --- IDX files ---------------------------------------------------------------------------------------------
+# ---- IDX files
 
 
 @pytest.mark.parametrize(
@@ -164,8 +166,14 @@ def test_a_broken_picture_is_named(tmp_path, monkeypatch):
         (b"<html>", "it starts with 3c 68 74 6d, not 00 00 08"),
         (bytes((0, 0, 13, 1, 0, 0, 0, 1)), "not an IDX file of unsigned bytes"),
         (bytes((0, 0, 8, 3, 0, 0)), "is truncated: it ends within its header"),
-        (bytes((0, 0, 8, 1, 0, 0, 0, 3, 7, 7)), r"is truncated: .* 10 bytes, its header \(3,\) asks for 11"),
-        (bytes((0, 0, 8, 1, 0, 0, 0, 1, 7, 7)), r"is too long: .* 10 bytes, its header \(1,\) asks for 9"),
+        (
+            bytes((0, 0, 8, 1, 0, 0, 0, 3, 7, 7)),
+            r"is truncated: .* 10 bytes, its header \(3,\) asks for 11",
+        ),
+        (
+            bytes((0, 0, 8, 1, 0, 0, 0, 1, 7, 7)),
+            r"is too long: .* 10 bytes, its header \(1,\) asks for 9",
+        ),
     ],
 )
 def test_a_file_that_is_not_idx_is_named(tmp_path, content, named):
@@ -190,13 +198,15 @@ def test_an_unknown_split_is_named():
         data.mnist("validation")
 
 
-# --- downloading -------------------------------------------------------------------------------------------
+# ---- downloading
 
 
 def test_all_four_files_come_at_once_and_are_kept(mirror, cache):
     images, labels = data.mnist("train")
     assert images.shape == (40, 28, 28) and labels.shape == (40,)
-    assert sorted(p.name for p in cache.iterdir() if p.name != ".lock") == sorted(f.name for f in FILES)
+    assert sorted(p.name for p in cache.iterdir() if p.name != ".lock") == sorted(
+        f.name for f in FILES
+    )
     asked = len(mirror.asked)
     assert asked == 4
     assert data.mnist("test")[0].shape == (10, 28, 28)
@@ -269,7 +279,9 @@ def test_a_wrong_file_from_a_mirror_is_refused(mirror, cache, small):
 
 def test_a_page_instead_of_a_file_is_refused(mirror, cache):
     mirror.files["train-images-idx3-ubyte.gz"] = b"<html>Please sign in to this network</html>"
-    with pytest.raises(data.DataError, match=r"train-images-idx3-ubyte\.gz is damaged .*Not a gzipped file"):
+    with pytest.raises(
+        data.DataError, match=r"train-images-idx3-ubyte\.gz is damaged .*Not a gzipped file"
+    ):
         data.mnist("train")
 
 
@@ -292,7 +304,7 @@ def test_a_missing_file_on_a_mirror_is_named(mirror, cache):
     assert (cache / "train-images-idx3-ubyte").exists()  # what was right is kept
 
 
-# --- npm ---------------------------------------------------------------------------------------------------
+# ---- npm
 
 
 def fake_npm(folder, body):
@@ -329,7 +341,9 @@ def test_npm_is_one_more_source(only_npm, cache, capsys):
 
 def test_a_wrong_file_in_the_package_is_refused(only_npm, cache):
     (only_npm / "train-images-idx3-ubyte").write_bytes(b"wrong")
-    with pytest.raises(data.DataError, match=r"@1\.0\.0: train-images-idx3-ubyte is not MNIST's file"):
+    with pytest.raises(
+        data.DataError, match=r"@1\.0\.0: train-images-idx3-ubyte is not MNIST's file"
+    ):
         data.mnist("train")
 
 
@@ -346,7 +360,7 @@ def test_npm_that_fails_says_why(small, cache, monkeypatch, tmp_path):
         data.mnist("train")
 
 
-# --- the cache ---------------------------------------------------------------------------------------------
+# ---- the cache
 
 
 def test_a_corrupt_file_is_put_aside_and_fetched_again(mirror, cache, capsys, small):
@@ -359,7 +373,10 @@ def test_a_corrupt_file_is_put_aside_and_fetched_again(mirror, cache, capsys, sm
         assert images.tobytes() == small[name][16:]
         message = capsys.readouterr().err
         assert str(cache / name) in message and f"{len(broken):,} bytes" in message
-        assert hashlib.sha256(broken).hexdigest() in message and data.MNIST["train"][0].sha256 in message
+        assert (
+            hashlib.sha256(broken).hexdigest() in message
+            and data.MNIST["train"][0].sha256 in message
+        )
         assert (cache / f"{name}.corrupt").read_bytes() == broken
 
 
@@ -367,7 +384,9 @@ def test_a_corrupt_file_without_network_is_never_used(mirror, cache, monkeypatch
     data.mnist("train")
     (cache / "train-labels-idx1-ubyte").write_bytes(b"broken")
     monkeypatch.setattr(data, "MIRRORS", ())
-    with pytest.raises(data.DataError, match=r"could not be downloaded \(train-labels-idx1-ubyte\)"):
+    with pytest.raises(
+        data.DataError, match=r"could not be downloaded \(train-labels-idx1-ubyte\)"
+    ):
         data.mnist("train")
 
 
@@ -380,7 +399,9 @@ def test_gz_files_copied_into_the_cache_are_used(small, cache, monkeypatch):
     assert len(data.mnist("train")[0]) == 40
 
 
-def test_an_unwritable_cache_gives_a_message_and_a_temporary_folder(mirror, tmp_path, monkeypatch, capsys):
+def test_an_unwritable_cache_gives_a_message_and_a_temporary_folder(
+    mirror, tmp_path, monkeypatch, capsys
+):
     in_the_way = tmp_path / "a file"
     in_the_way.write_text("")
     monkeypatch.setenv(data.DATA, str(in_the_way / "cache"))  # cannot be created, not even by root
@@ -398,7 +419,9 @@ def test_a_full_disk_is_named(mirror, cache, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(data.os, "replace", full)
-    with pytest.raises(data.DataError, match=r"cannot be stored in .*No space left on device.*70 MB"):
+    with pytest.raises(
+        data.DataError, match=r"cannot be stored in .*No space left on device.*70 MB"
+    ):
         data.mnist("train")
 
 

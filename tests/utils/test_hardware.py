@@ -12,15 +12,23 @@ from utils import engine, hardware
 
 def python(code, **env):
     """Run code in a fresh interpreter, where nothing has been imported yet."""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120,
-                          env={**os.environ, **env})
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, **env},
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
 
 @pytest.fixture
 def two_gpus(monkeypatch):
-    gpus = tuple(engine.GPU(f"GPU {i}", (8 + i, 6), 8 << 30, "580.1", (13, 0), f"GPU-{i}aaa") for i in range(2))
+    gpus = tuple(
+        engine.GPU(f"GPU {i}", (8 + i, 6), 8 << 30, "580.1", (13, 0), f"GPU-{i}aaa")
+        for i in range(2)
+    )
     monkeypatch.setattr(engine, "_nvml_gpus", lambda: gpus)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     monkeypatch.delenv(engine.FORCE_CPU, raising=False)
@@ -32,8 +40,10 @@ def test_first_gpu_is_used(two_gpus):
     assert two_gpus[0].arch == "sm_86"
 
 
-@pytest.mark.parametrize("visible, index", [("1", 1), ("1,0", 1), ("GPU-1a", 1), ("", None), ("-1", None), ("7", None),
-                                            ("MIG-3f2a", 0)])
+@pytest.mark.parametrize(
+    "visible, index",
+    [("1", 1), ("1,0", 1), ("GPU-1a", 1), ("", None), ("-1", None), ("7", None), ("MIG-3f2a", 0)],
+)
 def test_visible_devices(two_gpus, monkeypatch, visible, index):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
     assert engine.gpu() is (None if index is None else two_gpus[index])
@@ -46,21 +56,29 @@ def test_cpu_can_be_forced(two_gpus, monkeypatch, value, forced):
 
 
 def test_kernels_run_on_the_cpu_after_importing_utils_first():
-    out = python("import utils\nfrom numba import cuda\nimport numpy as np\n"
-                 "@cuda.jit\ndef k(x):\n    x[cuda.grid(1)] = cuda.grid(1)\n"
-                 "x = np.zeros(6)\nk[2, 3](x)\nprint(x.tolist(), utils.pick(gpu='g', cpu='c'))", CUDA_COURSE_CPU="1")
+    out = python(
+        "import utils\nfrom numba import cuda\nimport numpy as np\n"
+        "@cuda.jit\ndef k(x):\n    x[cuda.grid(1)] = cuda.grid(1)\n"
+        "x = np.zeros(6)\nk[2, 3](x)\nprint(x.tolist(), utils.pick(gpu='g', cpu='c'))",
+        CUDA_COURSE_CPU="1",
+    )
     assert out == "[0.0, 1.0, 2.0, 3.0, 4.0, 5.0] c"
 
 
 def test_importing_utils_imports_nothing_heavy():
-    out = python("import sys, json, utils\n"
-                 "print(json.dumps([m for m in ('torch', 'matplotlib') if m in sys.modules]))")
+    out = python(
+        "import sys, json, utils\n"
+        "print(json.dumps([m for m in ('torch', 'matplotlib') if m in sys.modules]))"
+    )
     assert json.loads(out) == []
 
 
 def test_numba_imported_first_is_said():
-    out = python("import warnings\nwith warnings.catch_warnings(record=True) as w:\n    warnings.simplefilter('always')\n"
-                 "    import numba.cuda\n    import utils\nprint(*[str(x.message) for x in w])", CUDA_COURSE_CPU="1")
+    out = python(
+        "import warnings\nwith warnings.catch_warnings(record=True) as w:\n    warnings.simplefilter('always')\n"
+        "    import numba.cuda\n    import utils\nprint(*[str(x.message) for x in w])",
+        CUDA_COURSE_CPU="1",
+    )
     assert "restart the kernel" in out
 
 
@@ -72,8 +90,15 @@ def test_machine_without_gpu_says_so(monkeypatch):
 
 
 def test_machine_line_with_gpu(two_gpus):
-    line = repr(hardware.Machine(two_gpus[0], sms=132, l2_bytes=1, copy_bytes_per_second=4.3e12, nvcc="13.0"))
-    assert line == "GPU 0 · 132 SMs · CC 8.6 · 8 GiB · copy 4.30 TB/s · driver 580.1 (CUDA 13.0) · nvcc 13.0"
+    line = repr(
+        hardware.Machine(
+            two_gpus[0], sms=132, l2_bytes=1, copy_bytes_per_second=4.3e12, nvcc="13.0"
+        )
+    )
+    assert (
+        line
+        == "GPU 0 · 132 SMs · CC 8.6 · 8 GiB · copy 4.30 TB/s · driver 580.1 (CUDA 13.0) · nvcc 13.0"
+    )
 
 
 def test_broken_driver_library_is_no_gpu(monkeypatch):

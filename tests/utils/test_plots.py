@@ -15,21 +15,33 @@ def colours(fig):
 
 
 def test_index_map_counts_idle_threads_and_missed_elements():
-    assert plots.index_map(3, 8, (20,)).alt == "3 blocks × 8 threads = 24 threads for 20 elements · 4 idle (hollow)"
+    assert (
+        plots.index_map(3, 8, (20,)).alt
+        == "3 blocks × 8 threads = 24 threads for 20 elements · 4 idle (hollow)"
+    )
     assert plots.index_map(2, 8, (20,)).alt.endswith("4 NOT REACHED (red)")
-    assert plots.index_map((3, 2), (4, 3), (5, 10)).alt.startswith("6 blocks × 12 threads = 72 threads for 50 elements · 22 idle")
+    assert plots.index_map((3, 2), (4, 3), (5, 10)).alt.startswith(
+        "6 blocks × 12 threads = 72 threads for 50 elements · 22 idle"
+    )
     assert plots.index_map(1, 1).alt == "1 block × 1 threads = 1 threads for 1 elements"
 
 
 def test_index_map_draws_what_the_kernel_recorded():
     owner = np.array([0, 0, 1, 1, -1])
     assert colours(plots.index_map(2, 2, (5,), owner=owner)) == [
-        plots.BLOCK_COLOURS[0], plots.BLOCK_COLOURS[0], plots.BLOCK_COLOURS[1], plots.BLOCK_COLOURS[1], plots.IDLE]
+        plots.BLOCK_COLOURS[0],
+        plots.BLOCK_COLOURS[0],
+        plots.BLOCK_COLOURS[1],
+        plots.BLOCK_COLOURS[1],
+        plots.IDLE,
+    ]
 
 
 def test_index_map_2d_colours_blocks_row_by_row():
     cells = np.array(colours(plots.index_map((2, 2), (2, 1)))).reshape(2, 4)
-    assert cells.tolist() == [[plots.BLOCK_COLOURS[i] for i in row] for row in ((0, 0, 1, 1), (2, 2, 3, 3))]
+    assert cells.tolist() == [
+        [plots.BLOCK_COLOURS[i] for i in row] for row in ((0, 0, 1, 1), (2, 2, 3, 3))
+    ]
 
 
 def test_too_much_to_look_at_is_refused():
@@ -40,13 +52,21 @@ def test_too_much_to_look_at_is_refused():
 
 
 def test_pictures_are_shown_with_a_description():
-    data, metadata = plots.images([np.zeros((4, 6), np.uint8)], ["a"], alt="a black picture")._repr_mimebundle_()
+    data, metadata = plots.images(
+        [np.zeros((4, 6), np.uint8)], ["a"], alt="a black picture"
+    )._repr_mimebundle_()
     assert data["text/plain"] == metadata["image/png"]["alt"] == "a black picture"
     assert data["image/png"].startswith("iVBOR")
 
 
 def test_timing_bars():
-    fig = plots.timing_bars({"a": Timing("x/a", (1.0, 1.0, 1.1)), "b": Timing("x/b", (2.0, 2.0, 2.0)), "none": Timing("x/c", ())})
+    fig = plots.timing_bars(
+        {
+            "a": Timing("x/a", (1.0, 1.0, 1.1)),
+            "b": Timing("x/b", (2.0, 2.0, 2.0)),
+            "none": Timing("x/c", ()),
+        }
+    )
     widths = [p.get_width() for p in fig.axes[0].patches]
     assert widths == [1.0, 2.0]
     assert "a 1" in fig.alt

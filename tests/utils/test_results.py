@@ -34,7 +34,13 @@ def entry(**changes):
 
 
 def content(*entries):
-    return {"schema": 1, "gpu": GPU, "date": DATE, "versions": {"python": "3.13.0"}, "results": list(entries)}
+    return {
+        "schema": 1,
+        "gpu": GPU,
+        "date": DATE,
+        "versions": {"python": "3.13.0"},
+        "results": list(entries),
+    }
 
 
 def test_every_committed_file_is_sound():
@@ -91,7 +97,11 @@ def changed(path, value):
         (["results", 0, "spread"], math.inf, "spread is not finite"),
         (["results", 0, "gpu"], "Another", "gpu is Another, the file's is Example GPU 9000"),
         (["results", 0, "driver"], ..., "results[0]: 'driver' is a required property"),
-        (["results", 0, "versions"], {"numba": 68}, "results[0].versions.numba: 68 is not of type 'string'"),
+        (
+            ["results", 0, "versions"],
+            {"numba": 68},
+            "results[0].versions.numba: 68 is not of type 'string'",
+        ),
         (["results", 0, "date"], "2026-01-31", "results[0].date: '2026-01-31' does not match"),
     ],
 )
@@ -163,7 +173,11 @@ def test_append_completes_the_entry_and_the_last_counts(tmp_path, monkeypatch):
         results.append({"name": "a/b", "value": value, "unit": "ms", "spread": 0})
     (found,) = results.read_lines(path)
     assert found["value"] == 2
-    assert found["gpu"] == GPU["name"] and found["driver"] == GPU["driver"] and "numpy" in found["versions"]
+    assert (
+        found["gpu"] == GPU["name"]
+        and found["driver"] == GPU["driver"]
+        and "numpy" in found["versions"]
+    )
     results.write(GPU, [found], tmp_path / "example-gpu-9000.json")
 
 
@@ -179,7 +193,9 @@ def test_nothing_is_recorded_without_a_gpu(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("wrong", [{"value": math.inf}, {"value": None}, {"unit": ""}, {"spread": -1}])
+@pytest.mark.parametrize(
+    "wrong", [{"value": math.inf}, {"value": None}, {"unit": ""}, {"spread": -1}]
+)
 def test_an_unsound_entry_is_not_recorded(tmp_path, monkeypatch, wrong):
     monkeypatch.setenv(results.RECORD, str(tmp_path / "record.jsonl"))
     with pytest.raises(ValueError, match="vector_add/numba/share_of_copy is not recorded"):

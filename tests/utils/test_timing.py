@@ -1,4 +1,6 @@
-"""Times are honest: none without a GPU, medians and rates that follow from the samples, rivals taken in turn."""
+"""Times are honest: none without a GPU, medians and rates that follow from the samples, rivals
+taken in turn.
+"""
 
 import json
 
@@ -14,7 +16,9 @@ def no_gpu(monkeypatch):
 
 @pytest.fixture
 def gpu(monkeypatch):
-    """A GPU whose clock is ours: each call of fn appends to `order`, and takes as long as the label says."""
+    """A GPU whose clock is ours: each call of fn appends to `order`, and takes as long as the label
+    says.
+    """
     found = engine.GPU("Test GPU", (9, 0), 80 << 30, "580.1", (13, 0), "GPU-x")
     monkeypatch.setattr(timing, "has_gpu", lambda: True)
     monkeypatch.setattr(engine, "gpu", lambda: found)
@@ -24,7 +28,9 @@ def gpu(monkeypatch):
     def measure(work, stream):
         for fn in work.values():
             fn()
-        return {label: [float(label or 2) * scale for scale in (1.0, 1.0, 1.1, 0.9)] for label in work}
+        return {
+            label: [float(label or 2) * scale for scale in (1.0, 1.0, 1.1, 0.9)] for label in work
+        }
 
     monkeypatch.setattr(timing, "_measure", measure)
 
@@ -39,11 +45,22 @@ def test_no_time_without_gpu_but_the_work_runs(no_gpu):
 
 def test_recorded_result_is_shown_with_gpu_and_date(no_gpu, monkeypatch):
     def entry(name, value, unit):
-        return {"name": name, "value": value, "unit": unit, "spread": value / 100, "gpu": "NVIDIA Test", "driver": "1",
-                "versions": {"numpy": "2"}, "date": "2026-01-31T12:00:00Z"}
+        return {
+            "name": name,
+            "value": value,
+            "unit": unit,
+            "spread": value / 100,
+            "gpu": "NVIDIA Test",
+            "driver": "1",
+            "versions": {"numpy": "2"},
+            "date": "2026-01-31T12:00:00Z",
+        }
 
-    known = {"a/b/time": entry("a/b/time", 0.094, "ms"), "a/b/bandwidth": entry("a/b/bandwidth", 4.28e12, "B/s"),
-             "a/b/share_of_copy": entry("a/b/share_of_copy", 0.99, "1")}
+    known = {
+        "a/b/time": entry("a/b/time", 0.094, "ms"),
+        "a/b/bandwidth": entry("a/b/bandwidth", 4.28e12, "B/s"),
+        "a/b/share_of_copy": entry("a/b/share_of_copy", 0.99, "1"),
+    }
     monkeypatch.setattr(results, "find", lambda name, gpu=None: known.get(name))
     text = repr(timing.benchmark(lambda: None, name="a/b"))
     assert "recorded on NVIDIA Test, 2026-01-31: 94 µs" in text or "0.094 ms" in text
@@ -58,7 +75,10 @@ def test_median_spread_and_rates(gpu):
     assert result.share_of_copy == pytest.approx(0.5)
     assert result.flops_per_second == pytest.approx(5e13)
     assert result.share_of_matmul == pytest.approx(1.0)
-    assert "2,000 GB/s · 50% of this GPU's copy speed · 50.00 TFLOP/s · 100% of the library's matmul" in repr(result)
+    assert (
+        "2,000 GB/s · 50% of this GPU's copy speed · 50.00 TFLOP/s · 100% of the library's matmul"
+        in repr(result)
+    )
 
 
 def test_compare_shows_ratios_to_the_fastest(gpu):
@@ -68,7 +88,9 @@ def test_compare_shows_ratios_to_the_fastest(gpu):
 
 def test_compare_without_gpu_runs_each_once_and_names_them(no_gpu):
     ran = []
-    text = repr(timing.compare({"ours": lambda: ran.append("ours"), "theirs": lambda: ran.append("theirs")}))
+    text = repr(
+        timing.compare({"ours": lambda: ran.append("ours"), "theirs": lambda: ran.append("theirs")})
+    )
     assert ran == ["ours", "theirs"]
     assert text == "no GPU, so no times; each of these ran once: ours; theirs"
 
@@ -85,12 +107,16 @@ def test_results_are_recorded_when_asked(gpu, monkeypatch, tmp_path):
 def test_labels_become_names(gpu, monkeypatch, tmp_path):
     lines = tmp_path / "lines.jsonl"
     monkeypatch.setenv(results.RECORD, str(lines))
-    monkeypatch.setattr(timing, "_measure", lambda work, stream: {label: [1.0, 1.0] for label in work})
+    monkeypatch.setattr(
+        timing, "_measure", lambda work, stream: {label: [1.0, 1.0] for label in work}
+    )
     timing.compare({"CUDA C, 64 blocks": lambda: None}, name="axpy")
     assert json.loads(lines.read_text())["name"] == "axpy/cuda_c_64_blocks/time"
 
 
-@pytest.mark.parametrize("value, text", [(0.0042, "4.2 µs"), (0.094, "0.094 ms"), (12.3456, "12.3 ms"), (2500, "2.5 s"),
-                                         (0, "0 µs")])
+@pytest.mark.parametrize(
+    "value, text",
+    [(0.0042, "4.2 µs"), (0.094, "0.094 ms"), (12.3456, "12.3 ms"), (2500, "2.5 s"), (0, "0 µs")],
+)
 def test_milliseconds(value, text):
     assert timing.format_ms(value) == text

@@ -4,16 +4,21 @@
     kernel[grid, block](out, a, b)
     check.close(out, a + b)               # ✓ 1,024 values agree, largest error 0
 
-`close` compares in float64 with a tolerance that follows from the number of operations, `equal` compares
-exactly. Both take NumPy arrays, torch tensors, Numba and other device arrays, and scalars; both raise a
-`CheckError` that names the first and the worst difference, shows what stands around it, and says what the
+`close` compares in float64 with a tolerance that follows from the number of operations, `equal`
+compares
+exactly. Both take NumPy arrays, torch tensors, Numba and other device arrays, and scalars; both
+raise a
+`CheckError` that names the first and the worst difference, shows what stands around it, and says
+what the
 pattern looks like. `diagnose` gives the same findings as a list.
 
 Two decisions to know:
 
-* NaN never passes, except where the reference itself is NaN; an element that still holds the poison never
+* NaN never passes, except where the reference itself is NaN; an element that still holds the poison
+  never
   passes, not even there. Infinity passes only where the reference is the same infinity.
-* The reference may be more precise than the result (float64 for float32, int64 for int32), never less.
+* The reference may be more precise than the result (float64 for float32, int64 for int32), never
+  less.
 """
 
 from utils.check.differences import (
@@ -31,7 +36,9 @@ from utils.check.mismatch import CheckError, Reason, message, reasons_for
 __all__ = ["CheckError", "Reason", "close", "diagnose", "equal", "poison", "rounding_bound"]
 
 
-def _compare(actual, expected, *, exact, ops, rtol, atol, dtype) -> tuple[Differences | None, list[Reason]]:
+def _compare(
+    actual, expected, *, exact, ops, rtol, atol, dtype
+) -> tuple[Differences | None, list[Reason]]:
     got, want = operand(actual, "the result"), operand(expected, "the reference")
     scalar = want.values.ndim == 0
     if got.values.shape != want.values.shape and not scalar:
@@ -46,9 +53,13 @@ def _compare(actual, expected, *, exact, ops, rtol, atol, dtype) -> tuple[Differ
     if problem:
         return None, [Reason("dtype", problem)]
     a, e = got.values, want.values
-    same = a is e or (a.size > 0 and a.ndim and a.ctypes.data == e.ctypes.data and a.strides == e.strides)
+    same = a is e or (
+        a.size > 0 and a.ndim and a.ctypes.data == e.ctypes.data and a.strides == e.strides
+    )
     if same and a.ndim:
-        return None, [Reason("itself", "is compared with itself; compare with an independent reference")]
+        return None, [
+            Reason("itself", "is compared with itself; compare with an independent reference")
+        ]
     tolerance = EXACT if exact else tolerance_of(got, want, ops, rtol, atol)
     d = differences(got, want, tolerance)
     return d, reasons_for(d)
@@ -71,18 +82,23 @@ def _report(name, d, reasons, quiet):
 def close(
     actual, expected, *, ops=None, rtol=None, atol=None, dtype=None, name="result", quiet=False
 ) -> None:
-    """Check that `actual` agrees with `expected` up to rounding; print one line, or raise `CheckError`.
+    """Check that `actual` agrees with `expected` up to rounding; print one line, or raise
+    `CheckError`.
 
-    actual, expected: arrays of the same shape (NumPy, torch, Numba or other device arrays) or numbers; a
+    actual, expected: arrays of the same shape (NumPy, torch, Numba or other device arrays) or
+        numbers; a
         single number as `expected` stands for every element. Compared in float64; integers exactly.
-    ops: floating-point operations behind one element, such as K for a dot product of length K. Gives the
+    ops: floating-point operations behind one element, such as K for a dot product of length K.
+        Gives the
         tolerance `rounding_bound(ops, u)` times max(|expected|, typical |expected|), twice that if the
         reference is no more precise than the result. Without it 8 operations are assumed.
     rtol, atol: allow atol + rtol * |expected| instead.
-    dtype: the dtype the result must have. Without it the result may be narrower than the reference, but
+    dtype: the dtype the result must have. Without it the result may be narrower than the reference,
+        but
         not wider.
 
-    Raises CheckError for wrong values, NaN, unwritten (poisoned) elements, wrong shape or wrong dtype;
+    Raises CheckError for wrong values, NaN, unwritten (poisoned) elements, wrong shape or wrong
+    dtype;
     TypeError for what cannot be compared; ValueError for a tolerance that would accept anything.
     """
     d, reasons = _compare(actual, expected, exact=False, ops=ops, rtol=rtol, atol=atol, dtype=dtype)
@@ -95,12 +111,17 @@ def equal(actual, expected, *, dtype=None, name="result", quiet=False) -> None:
     _report(name, d, reasons, quiet)
 
 
-def diagnose(actual, expected, *, exact=False, ops=None, rtol=None, atol=None, dtype=None) -> list[Reason]:
+def diagnose(
+    actual, expected, *, exact=False, ops=None, rtol=None, atol=None, dtype=None
+) -> list[Reason]:
     """What is wrong with `actual`, most telling first; an empty list if nothing is.
 
-    Each entry is a sentence (a str) with a `key`: "shape", "dtype", "itself"; "unwritten-…" and "nan-…" and
-    "wrong-…" with the place (all, one, head, tail, edge, border, slice, block, every, some); and, where the
-    wrong values show a pattern, one of "transposed", "shifted", "reversed", "permuted", "zeros", "scaled",
+    Each entry is a sentence (a str) with a `key`: "shape", "dtype", "itself"; "unwritten-…" and
+    "nan-…" and
+    "wrong-…" with the place (all, one, head, tail, edge, border, slice, block, every, some); and,
+    where the
+    wrong values show a pattern, one of "transposed", "shifted", "reversed", "permuted", "zeros",
+    "scaled",
     "negated", "offset", "imprecise".
     """
     return _compare(actual, expected, exact=exact, ops=ops, rtol=rtol, atol=atol, dtype=dtype)[1]

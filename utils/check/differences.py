@@ -1,4 +1,5 @@
-"""Compare two arrays element by element: what may be compared, how exactly, and which elements differ.
+"""Compare two arrays element by element: what may be compared, how exactly, and which elements
+differ.
 
 `utils.check` is the face of this module, `utils.check.mismatch` explains what it finds.
 """
@@ -18,8 +19,11 @@ _POISON = {
 }
 _POISON_INT = 0xABADCAFEDEADBEAB
 
-CHUNK = 1 << 20  # elements compared at a time: the float64 copies stay small however long the arrays are
-_SAMPLES = 256  # about as many wrong elements of each chunk are kept, to recognise what the error looks like
+CHUNK = (
+    1 << 20
+)  # elements compared at a time: the float64 copies stay small however long the arrays are
+# about as many wrong elements of each chunk are kept, to recognise what the error looks like
+_SAMPLES = 256
 OK, WRONG, NAN, UNWRITTEN = range(4)
 
 # Number of standard deviations in the probabilistic bound: 8 fails once in about 10^13 elements.
@@ -27,7 +31,7 @@ _LAMBDA = 8
 _DEFAULT_OPS = 8
 
 
-# --- poison ------------------------------------------------------------------------------------------------
+# ---- poison
 
 
 def _poison_bits(dtype: np.dtype) -> tuple[type, int]:
@@ -38,14 +42,19 @@ def _poison_bits(dtype: np.dtype) -> tuple[type, int]:
         return _POISON[dtype]
     if dtype.kind in "iu":
         return np.dtype(f"u{dtype.itemsize}").type, _POISON_INT & ((1 << 8 * dtype.itemsize) - 1)
-    raise TypeError(f"poison: no pattern for dtype {dtype}; known are bool, integers, floats and complex")
+    raise TypeError(
+        f"poison: no pattern for dtype {dtype}; known are bool, integers, floats and complex"
+    )
 
 
 def poison(shape, dtype=np.float32) -> np.ndarray:
-    """A new array of `shape` filled with a sentinel, so that elements nobody writes are found by the checks.
+    """A new array of `shape` filled with a sentinel, so that elements nobody writes are found by
+    the checks.
 
-    Floats get a NaN whose payload arithmetic does not produce, integers a pattern that data rarely holds.
-    One byte has only 256 values: an 8-bit element is called unwritten only where it is wrong as well.
+    Floats get a NaN whose payload arithmetic does not produce, integers a pattern that data rarely
+    holds.
+    One byte has only 256 values: an 8-bit element is called unwritten only where it is wrong as
+        well.
     """
     dtype = np.dtype(dtype)
     unsigned, bits = _poison_bits(dtype)
@@ -64,11 +73,13 @@ def _is_poison(values: np.ndarray) -> np.ndarray:
     return same.reshape(-1, 2).any(axis=1) if values.dtype.kind == "c" else same
 
 
-# --- what may be compared ----------------------------------------------------------------------------------
+# ---- what may be compared
 
 
 class Operand(NamedTuple):
-    """One side of a comparison, on the host. `dtype` is the name it had; `weak` marks Python numbers."""
+    """One side of a comparison, on the host. `dtype` is the name it had; `weak` marks Python
+    numbers.
+    """
 
     values: np.ndarray
     dtype: str
@@ -96,7 +107,9 @@ def operand(x, role: str) -> Operand:
     if values.dtype.kind not in "biufc":
         kind = "None" if x is None else f"{type(x).__name__} of dtype {values.dtype}"
         hint = " (did a function forget its return?)" if x is None else ""
-        raise TypeError(f"check: {role} is {kind}{hint}; arrays, tensors and numbers can be compared")
+        raise TypeError(
+            f"check: {role} is {kind}{hint}; arrays, tensors and numbers can be compared"
+        )
     return Operand(values, str(values.dtype), False)
 
 
@@ -117,7 +130,9 @@ def _unit_roundoff(*sides: Operand) -> float:
 
 
 def _underflow(side: Operand) -> float:
-    """What one operation may lose near 0, where float32 results may be flushed to 0 and half ones are not."""
+    """What one operation may lose near 0, where float32 results may be flushed to 0 and half ones
+    are not.
+    """
     half = side.values.dtype == np.float16
     return float(np.finfo(np.float16).smallest_subnormal if half else np.finfo(np.float32).tiny)
 
@@ -136,7 +151,9 @@ def wrong_dtype(actual: Operand, expected: Operand, required) -> str | None:
     if actual.weak or expected.weak:
         return None
     kind, wanted = actual.values.dtype.kind, expected.values.dtype.kind
-    same_kind = kind == wanted or (kind in "iu" and wanted in "iu" and _size(actual) < _size(expected))
+    same_kind = kind == wanted or (
+        kind in "iu" and wanted in "iu" and _size(actual) < _size(expected)
+    )
     if same_kind and _size(actual) <= _size(expected):
         return None
     text = f"is {actual.dtype}, the reference is {expected.dtype}"
@@ -145,7 +162,7 @@ def wrong_dtype(actual: Operand, expected: Operand, required) -> str | None:
     return text
 
 
-# --- tolerance ---------------------------------------------------------------------------------------------
+# ---- tolerance
 
 
 class Tolerance(NamedTuple):
@@ -166,14 +183,20 @@ EXACT = Tolerance(0.0, 0.0, 0.0, "none: values must be equal")
 def rounding_bound(ops: int, unit_roundoff: float) -> float:
     """Relative error that `ops` dependent roundings may cause.
 
-    The smaller of the certain bound gamma_n = n u / (1 - n u) (Higham, Accuracy and Stability of Numerical
-    Algorithms, 2nd ed., section 3.1) and the probabilistic bound exp(lambda sqrt(n) u) - 1 (Higham and Mary,
-    A new approach to probabilistic rounding error analysis, SIAM J. Sci. Comput. 41, 2019) with lambda = 8,
-    to leading order. Both are relative to the sum of the magnitudes of the terms, which a check does not
+    The smaller of the certain bound gamma_n = n u / (1 - n u) (Higham, Accuracy and Stability of
+    Numerical
+    Algorithms, 2nd ed., section 3.1) and the probabilistic bound exp(lambda sqrt(n) u) - 1 (Higham
+    and Mary,
+    A new approach to probabilistic rounding error analysis, SIAM J. Sci. Comput. 41, 2019) with
+    lambda = 8,
+    to leading order. Both are relative to the sum of the magnitudes of the terms, which a check
+    does not
     know; the typical magnitude of the results stands in for it.
     """
     if ops < 1:
-        raise ValueError(f"ops is the number of floating-point operations per element, at least 1, not {ops}")
+        raise ValueError(
+            f"ops is the number of floating-point operations per element, at least 1, not {ops}"
+        )
     nu = ops * unit_roundoff
     certain = nu / (1 - nu) if nu < 1 else math.inf
     likely = math.expm1(min(_LAMBDA * math.sqrt(ops) * unit_roundoff, 100))
@@ -181,7 +204,9 @@ def rounding_bound(ops: int, unit_roundoff: float) -> float:
 
 
 def _typical_magnitude(values: np.ndarray) -> float:
-    """Median magnitude of the finite non-zero values (of a fixed random sample where there are many)."""
+    """Median magnitude of the finite non-zero values (of a fixed random sample where there are
+    many).
+    """
     if values.size > 1 << 16:
         values = values[np.random.default_rng(0).integers(0, values.size, 1 << 16)]
     magnitude = np.abs(values.astype(np.complex128 if values.dtype.kind == "c" else np.float64))
@@ -190,11 +215,15 @@ def _typical_magnitude(values: np.ndarray) -> float:
 
 
 def tolerance_of(actual: Operand, expected: Operand, ops, rtol, atol) -> Tolerance:
-    """The tolerance given by rtol and atol, else the one that follows from the number of operations."""
+    """The tolerance given by rtol and atol, else the one that follows from the number of
+    operations.
+    """
     if rtol is not None or atol is not None:
         rtol, atol = float(rtol or 0), float(atol or 0)
         if not (0 <= rtol < math.inf and 0 <= atol < math.inf):
-            raise ValueError(f"rtol and atol must be finite and not negative, not {rtol} and {atol}")
+            raise ValueError(
+                f"rtol and atol must be finite and not negative, not {rtol} and {atol}"
+            )
         if not rtol and not atol:
             return EXACT
         given = [f"{rtol:.2g} × |expected|"] * (rtol > 0) + [f"{atol:.2g}"] * (atol > 0)
@@ -211,14 +240,15 @@ def tolerance_of(actual: Operand, expected: Operand, ops, rtol, atol) -> Toleran
             f"check: after {n:,} operations in {actual.dtype} rounding alone may cost more than half of the "
             "value, so this check would accept anything. Accumulate in a wider type, or give rtol= and atol=."
         )
-    # Terms may cancel, so an element close to 0 is judged by the size of its neighbours, not by its own.
+    # Terms may cancel, so an element close to 0 is judged by the size of its neighbours, not by its
+    # own.
     scale = _typical_magnitude(expected.values.reshape(-1)) if n > 1 else 0.0
     what = f"{n:,} operation{'s' * (n > 1)} an element in {actual.dtype}"
     text = f"{bound:.2g} × max(|expected|, {scale:.2g}): rounding of {what}"
     return Tolerance(bound, n * _underflow(actual), scale, text)
 
 
-# --- comparison --------------------------------------------------------------------------------------------
+# ---- comparison
 
 
 class Differences(NamedTuple):
@@ -237,7 +267,9 @@ class Differences(NamedTuple):
 
 
 def grade(a: np.ndarray, e: np.ndarray, tolerance: Tolerance) -> tuple[np.ndarray, np.ndarray]:
-    """Code (OK, WRONG, NAN or UNWRITTEN) and absolute error, in float64, of each element of a chunk."""
+    """Code (OK, WRONG, NAN or UNWRITTEN) and absolute error, in float64, of each element of a
+    chunk.
+    """
     exact = tolerance is EXACT
     wide = np.complex128 if "c" in (a.dtype.kind, e.dtype.kind) else np.float64
     with np.errstate(all="ignore"):
@@ -277,7 +309,8 @@ def differences(actual: Operand, expected: Operand, tolerance: Tolerance) -> Dif
             codes, first = np.zeros(a.size, np.uint8), start + int(bad[0])
         codes[here] = chunk
         wrong += bad.size
-        # "worst" is the largest finite error; NaN and unwritten elements are reported as such anyway
+        # "worst" is the largest finite error; NaN and unwritten elements are reported as such
+        # anyway
         finite = np.where((chunk == WRONG) & np.isfinite(errors), errors, -1.0)
         at = int(finite.argmax())
         if finite[at] > worst_error:
@@ -285,4 +318,6 @@ def differences(actual: Operand, expected: Operand, tolerance: Tolerance) -> Dif
         written = np.flatnonzero(chunk == WRONG)
         samples.append(start + written[:: max(1, written.size // _SAMPLES)])
     found = np.concatenate(samples) if samples else np.empty(0, np.int64)
-    return Differences(a, e, actual.values.shape, tolerance, codes, wrong, first, worst, largest, found)
+    return Differences(
+        a, e, actual.values.shape, tolerance, codes, wrong, first, worst, largest, found
+    )

@@ -1,4 +1,6 @@
-"""Explain a wrong result: what the error looks like, what stands around it, and a map of where it is."""
+"""Explain a wrong result: what the error looks like, what stands around it, and a map of where it
+is.
+"""
 
 import base64
 import html
@@ -12,7 +14,7 @@ import numpy as np
 
 from utils.check.differences import CHUNK, EXACT, NAN, OK, UNWRITTEN, WRONG, Differences, grade
 
-# --- what the error looks like -----------------------------------------------------------------------------
+# ---- what the error looks like
 
 
 class Reason(str):
@@ -58,7 +60,9 @@ def _region(mask: np.ndarray) -> tuple[str, str]:
             for axis, run in enumerate(runs):
                 if run:
                     name = _axis_name(shape, axis)
-                    words.append(f"the {side} {name}" if run == 1 else f"the {side} {run:,} {name}s")
+                    words.append(
+                        f"the {side} {name}" if run == 1 else f"the {side} {run:,} {name}s"
+                    )
         if mask.ndim == 1 and not low[0]:
             return "tail", f"every element from index {total - high[0]:,} on"
         key = "border" if any(low) and any(high) else "head" if any(low) else "edge"
@@ -89,7 +93,9 @@ def _region(mask: np.ndarray) -> tuple[str, str]:
     ]
     if count == volume:
         return "block", "the block of " + ", ".join(words)
-    return "some", f"{count:,} elements" + (f" within {', '.join(words)}" if volume <= total // 4 else "")
+    return "some", f"{count:,} elements" + (
+        f" within {', '.join(words)}" if volume <= total // 4 else ""
+    )
 
 
 def _singular(where: str) -> bool:
@@ -114,7 +120,9 @@ def _moved(d: Differences, at: np.ndarray):
             return False
         got, want = d.actual[at[valid]], d.expected[source[valid]]
         with np.errstate(all="ignore"):
-            same = (got == want) | (np.abs(got.astype(np.complex128) - want) <= d.tolerance.of(want))
+            same = (got == want) | (
+                np.abs(got.astype(np.complex128) - want) <= d.tolerance.of(want)
+            )
         return bool(same.all()) and np.unique(want).size > 1
 
     everywhere = np.ones(at.size, bool)
@@ -132,14 +140,18 @@ def _moved(d: Differences, at: np.ndarray):
         for step in (-1, 1):
             moved = where[axis] + step
             valid = (moved >= 0) & (moved < n)
-            source = np.ravel_multi_index([*where[:axis], moved.clip(0, n - 1), *where[axis + 1 :]], shape)
+            source = np.ravel_multi_index(
+                [*where[:axis], moved.clip(0, n - 1), *where[axis + 1 :]], shape
+            )
             if matches(source, valid):
                 name = _axis_name(shape, axis)
                 side = "before" if step < 0 else "after"
                 words = f"shifted by one: each {name} holds the value of the {name} {side} it"
                 return [Reason("shifted", words)]
     for axis, n in enumerate(shape):
-        source = np.ravel_multi_index([*where[:axis], n - 1 - where[axis], *where[axis + 1 :]], shape)
+        source = np.ravel_multi_index(
+            [*where[:axis], n - 1 - where[axis], *where[axis + 1 :]], shape
+        )
         if matches(source, everywhere):
             return [Reason("reversed", f"the order of the {_axis_name(shape, axis)}s is reversed")]
     if d.wrong > 2 and d.actual.size <= CHUNK:
@@ -168,12 +180,16 @@ def _distorted(d: Differences, at: np.ndarray):
             if abs(factor + 1) < 1e-3:
                 return [Reason("negated", "the sign is wrong: got -1 × expected")]
             if abs(factor - 1) > 2e-3:
-                return [Reason("scaled", f"off by a constant factor: got {_number(factor)} × expected")]
+                return [
+                    Reason("scaled", f"off by a constant factor: got {_number(factor)} × expected")
+                ]
     gap = got - want
     constant = np.median(gap.real)
     if constant and np.all(np.abs(gap - constant) <= 1e-3 * abs(constant)):
         sign = "-" if constant < 0 else "+"
-        return [Reason("offset", f"off by a constant: got expected {sign} {_number(abs(constant))}")]
+        return [
+            Reason("offset", f"off by a constant: got expected {sign} {_number(abs(constant))}")
+        ]
     size = np.maximum(np.abs(want), d.tolerance.scale)
     if np.all(np.abs(gap) <= 1e-2 * size):
         share = float(np.max(np.abs(gap) / np.where(size, size, 1)))
@@ -200,15 +216,19 @@ def reasons_for(d: Differences) -> list[Reason]:
         shaped = d._replace(shape=d.shape or (1,))
         found += _moved(shaped, d.samples) or _distorted(d, d.samples)
         region, where = _region(mask)
-        found.append(Reason(f"wrong-{region}", f"{where} {'differs' if _singular(where) else 'differ'}"))
+        found.append(
+            Reason(f"wrong-{region}", f"{where} {'differs' if _singular(where) else 'differ'}")
+        )
     return found
 
 
-# --- showing it --------------------------------------------------------------------------------------------
+# ---- showing it
 
 
 def _number(x, digits: int = 5) -> str:
-    """A value as a learner wants to read it: integers in full, floats with a few significant digits."""
+    """A value as a learner wants to read it: integers in full, floats with a few significant
+    digits.
+    """
     if isinstance(x, (bool, np.bool_)):
         return str(bool(x))
     if isinstance(x, (int, np.integer)):
@@ -229,7 +249,9 @@ def _digits(d: Differences) -> int:
 
 
 def _index(flat: int, shape) -> str:
-    return "[" + ", ".join(str(int(i)) for i in np.unravel_index(flat, shape)) + "]" if shape else "[]"
+    return (
+        "[" + ", ".join(str(int(i)) for i in np.unravel_index(flat, shape)) + "]" if shape else "[]"
+    )
 
 
 def _got(d: Differences, flat: int, digits: int) -> str:
@@ -266,12 +288,17 @@ def _around(d: Differences, digits: int) -> list[str]:
 
 def _columns(rows) -> list[str]:
     width = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    return ["   ".join(cell.rjust(w) for cell, w in zip(row, width, strict=True)).rstrip() for row in rows]
+    return [
+        "   ".join(cell.rjust(w) for cell, w in zip(row, width, strict=True)).rstrip()
+        for row in rows
+    ]
 
 
 def message(name: str, d: Differences, reasons) -> str:
     total, digits = d.actual.size, _digits(d)
-    lines = [f"✗ {name}: {d.wrong:,} of {total:,} values differ" if total > 1 else f"✗ {name} differs"]
+    lines = [
+        f"✗ {name}: {d.wrong:,} of {total:,} values differ" if total > 1 else f"✗ {name} differs"
+    ]
 
     def place(what, flat):
         want = d.expected[flat]
@@ -297,7 +324,8 @@ def message(name: str, d: Differences, reasons) -> str:
 class CheckError(AssertionError):
     """A result that is not what it should be. `reasons` lists what it looks like, with keys.
 
-    In a notebook only the message and the line that called the check are shown, not a traceback, and below
+    In a notebook only the message and the line that called the check are shown, not a traceback,
+    and below
     them a small map of where the result is wrong.
     """
 
@@ -308,7 +336,9 @@ class CheckError(AssertionError):
         self._shown = False
 
     def figure(self):
-        """A matplotlib figure of where the result is right, wrong, NaN or unwritten; None without a map."""
+        """A matplotlib figure of where the result is right, wrong, NaN or unwritten; None without a
+        map.
+        """
         d = self._differences
         if d is None or d.actual.size < 4:
             return None
@@ -318,8 +348,13 @@ class CheckError(AssertionError):
 
         codes = d.codes.reshape(d.shape)
         codes = codes.reshape(-1, d.shape[-1]) if codes.ndim > 1 else codes.reshape(1, -1)
-        for axis, most in ((0, 96), (1, 192)):  # a cell shows the worst of the elements it stands for
-            edges = np.unique(np.linspace(0, codes.shape[axis], min(most, codes.shape[axis]) + 1).astype(int))
+        for axis, most in (
+            (0, 96),
+            (1, 192),
+        ):  # a cell shows the worst of the elements it stands for
+            edges = np.unique(
+                np.linspace(0, codes.shape[axis], min(most, codes.shape[axis]) + 1).astype(int)
+            )
             codes = np.maximum.reduceat(codes, edges[:-1], axis=axis)
         names = ("right", "wrong", "NaN", "never written")
         colours = ("#d9ead3", "#d62728", "#9467bd", "#404040")
@@ -327,9 +362,18 @@ class CheckError(AssertionError):
         figure = Figure(figsize=(6, height), layout="constrained")
         axes = figure.subplots()
         rows, columns = math.prod(d.shape[:-1]), d.shape[-1]
-        aspect = "auto" if len(d.shape) == 1 else "equal" if codes.shape == (rows, columns) else "auto"
-        axes.imshow(codes, cmap=ListedColormap(colours), vmin=0, vmax=3, interpolation="nearest",
-                    aspect=aspect, extent=(-0.5, columns - 0.5, rows - 0.5, -0.5))
+        aspect = (
+            "auto" if len(d.shape) == 1 else "equal" if codes.shape == (rows, columns) else "auto"
+        )
+        axes.imshow(
+            codes,
+            cmap=ListedColormap(colours),
+            vmin=0,
+            vmax=3,
+            interpolation="nearest",
+            aspect=aspect,
+            extent=(-0.5, columns - 0.5, rows - 0.5, -0.5),
+        )
         for axis in (axes.xaxis, axes.yaxis):
             axis.set_major_formatter("{x:,.0f}")  # indices, not 1e7
             axis.get_major_locator().set_params(integer=True)
@@ -350,7 +394,9 @@ class CheckError(AssertionError):
         if figure is not None:
             from IPython.display import Image, display
 
-            display(Image(_png(figure), alt="Map of where the result is right, wrong, NaN or unwritten"))
+            display(
+                Image(_png(figure), alt="Map of where the result is right, wrong, NaN or unwritten")
+            )
         return figure is not None
 
     def _repr_html_(self) -> str:

@@ -1,12 +1,15 @@
 """Triton kernels on the CPU, through Triton's own interpreter, with what it gets wrong put right.
 
-- bfloat16: the interpreter keeps its values as 16-bit integers and computes with those (`tl.dot`, +, sums:
+- bfloat16: the interpreter keeps its values as 16-bit integers and computes with those (`tl.dot`,
+  +, sums:
   all silently wrong). Here such operations are done in float32 and rounded back, as the GPU does.
 - Loads and stores outside every argument, which crash Python or read what lies there, are errors.
-- `triton.testing.do_bench` runs the function once and returns NaN: a CPU's time is no measurement of a GPU.
+- `triton.testing.do_bench` runs the function once and returns NaN: a CPU's time is no measurement
+  of a GPU.
   `triton.autotune` runs every configuration once and keeps the first.
 
-One thing differs and cannot be seen: `tl.dot` of float32 is exact float32 here, TF32 on a GPU by default.
+One thing differs and cannot be seen: `tl.dot` of float32 is exact float32 here, TF32 on a GPU by
+default.
 """
 
 import importlib.abc
@@ -65,7 +68,7 @@ class _Loader(importlib.abc.Loader):
         return getattr(self.loader, name)
 
 
-# -- no GPU to measure or to ask ------------------------------------------------------------------
+# ---- no GPU to measure or to ask
 
 
 def do_bench(fn, warmup=25, rep=100, grad_to_none=None, quantiles=None, return_mode="mean"):
@@ -123,7 +126,7 @@ def _correct_testing(module):
     module.do_bench_cudagraph = do_bench_cudagraph
 
 
-# -- the interpreter ------------------------------------------------------------------------------
+# ---- the interpreter
 
 
 def _correct_interpreter(module):
@@ -163,7 +166,14 @@ def _correct_bfloat16(module):
 
         return operation
 
-    for name in ("binary_op", "unary_op", "create_fma", "create_erf", "create_rsqrt", "create_idiv"):
+    for name in (
+        "binary_op",
+        "unary_op",
+        "create_fma",
+        "create_erf",
+        "create_rsqrt",
+        "create_idiv",
+    ):
         setattr(Builder, name, in_float32(getattr(Builder, name)))
 
     choose = Builder.ternary_op
@@ -182,7 +192,9 @@ def _correct_bfloat16(module):
         if is_bf16(source) and to.scalar != tl.bfloat16:
             return cast(self, up(source), to) if to.scalar != tl.float32 else up(source)
         if to.scalar == tl.bfloat16 and not is_bf16(source):
-            return down(source if source.data.dtype == np.float32 else cast(self, source, tl.float32))
+            return down(
+                source if source.data.dtype == np.float32 else cast(self, source, tl.float32)
+            )
         return cast(self, source, to)
 
     Builder.cast_impl = cast_impl
@@ -202,7 +214,8 @@ def _correct_bfloat16(module):
         results = apply(self, promoted)
         return tuple(
             tl.core.tensor(
-                down(r.handle), tl.block_type(tl.bfloat16, list(r.shape)) if r.shape else tl.bfloat16
+                down(r.handle),
+                tl.block_type(tl.bfloat16, list(r.shape)) if r.shape else tl.bfloat16,
             )
             if r.dtype == tl.float32 and wide[min(i, len(wide) - 1)]
             else r
@@ -215,7 +228,9 @@ def _correct_bfloat16(module):
 
     def atomic_rmw(self, operation, pointers, values, mask, *options):
         if is_bf16(values):
-            raise NotImplementedError("atomics on bfloat16 are not available without a GPU: use float32")
+            raise NotImplementedError(
+                "atomics on bfloat16 are not available without a GPU: use float32"
+            )
         return atomic(self, operation, pointers, values, mask, *options)
 
     Builder.create_atomic_rmw = atomic_rmw

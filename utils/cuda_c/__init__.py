@@ -1,7 +1,10 @@
-"""CUDA C++ kernels called from Python: ``cuda_c.load("build/k.cu").my_kernel[grid, block](out, a, n)``.
+"""CUDA C++ kernels called from Python: ``cuda_c.load("build/k.cu").my_kernel[grid, block](out, a,
+n)``.
 
-On a GPU the source is compiled by NVRTC through cuda-core for exactly this GPU. Without one the same source runs
-on the CPU runtime in ``utils.cpu.cuda_c``. Arguments are checked against the kernel's signature, because a wrong
+On a GPU the source is compiled by NVRTC through cuda-core for exactly this GPU. Without one the
+same source runs
+on the CPU runtime in ``utils.cpu.cuda_c``. Arguments are checked against the kernel's signature,
+because a wrong
 type would otherwise be read as garbage.
 """
 
@@ -21,7 +24,9 @@ from utils.tools.diagnostics import LearnerError, annotate
 MAX_THREADS_PER_BLOCK = 1024
 MAX_BLOCK = (1024, 1024, 64)
 MAX_GRID = (2**31 - 1, 65535, 65535)
-MAX_SHARED_UNASKED = 48 << 10  # bytes of dynamic shared memory a block gets without its kernel's limit being raised
+MAX_SHARED_UNASKED = (
+    48 << 10
+)  # bytes of dynamic shared memory a block gets without its kernel's limit being raised
 BFLOAT16 = ("__nv_bfloat16", "nv_bfloat16", "__nv_bfloat162", "nv_bfloat162")
 
 
@@ -38,24 +43,31 @@ def load(path: str | Path, *, flags: tuple[str, ...] = (), check: bool = False) 
 
     path: a file that holds kernels (and what they need), without ``main``.
     flags: compiler flags such as ``("-DTILE=32", "--use_fast_math")``.
-    check: without a GPU, build with the CPU runtime's slow checks (bounds, races, uninitialised memory).
+    check: without a GPU, build with the CPU runtime's slow checks (bounds, races, uninitialised
+        memory).
     Raises FileNotFoundError, and CompileError with the source lines marked.
     """
     path = Path(path)
     if not path.exists():
-        raise FileNotFoundError(f"{path} does not exist: run the cell that writes it (%%writefile {path}) first")
+        raise FileNotFoundError(
+            f"{path} does not exist: run the cell that writes it (%%writefile {path}) first"
+        )
     return Module(path, flags=tuple(flags), check=check)
 
 
 class Module:
-    """The kernels of one .cu file, as attributes. A template is asked for by ``module["scale<float>"]``."""
+    """The kernels of one .cu file, as attributes. A template is asked for by
+    ``module["scale<float>"]``.
+    """
 
     def __init__(self, path: Path, *, flags: tuple[str, ...], check: bool):
         self.path = path
         self.source = path.read_text()
         self.signatures = kernels_in(self.source)
         if not self.signatures:
-            raise CompileError(f"{path} holds no __global__ function, so there is no kernel to call")
+            raise CompileError(
+                f"{path} holds no __global__ function, so there is no kernel to call"
+            )
         self._flags, self._check = flags, check
         self._engine = _Nvrtc if has_gpu() else _Cpu
         plain = [name for name, signature in self.signatures.items() if not signature.template]
@@ -64,22 +76,33 @@ class Module:
 
     def __getattr__(self, name):
         if name.startswith("_") or name not in self.signatures:
-            raise AttributeError(f"{self.path} has no kernel {name!r}; it has: {', '.join(self.signatures)}")
+            raise AttributeError(
+                f"{self.path} has no kernel {name!r}; it has: {', '.join(self.signatures)}"
+            )
         if self.signatures[name].template:
-            raise AttributeError(f"{name} is a template: ask for it with its arguments, "
-                                 f'module["{name}<{", ".join(self.signatures[name].template)}>"]')
+            raise AttributeError(
+                f"{name} is a template: ask for it with its arguments, "
+                f'module["{name}<{", ".join(self.signatures[name].template)}>"]'
+            )
         return Kernel(self.signatures[name], name, self._built, self.path)
 
     def __getitem__(self, expression: str) -> "Kernel":
         name, _, arguments = expression.partition("<")
         if name.strip() not in self.signatures:
-            raise KeyError(f"{self.path} has no kernel {name.strip()!r}; it has: {', '.join(self.signatures)}")
+            raise KeyError(
+                f"{self.path} has no kernel {name.strip()!r}; it has: {', '.join(self.signatures)}"
+            )
         if not arguments:
             return getattr(self, name.strip())
         if expression not in self._templates:
             self._templates[expression] = self._engine(self, [expression])
         values = tuple(part.strip() for part in arguments.rstrip(" >").split(","))
-        return Kernel(self.signatures[name.strip()].instantiate(values), expression, self._templates[expression], self.path)
+        return Kernel(
+            self.signatures[name.strip()].instantiate(values),
+            expression,
+            self._templates[expression],
+            self.path,
+        )
 
     def __dir__(self):
         return [*super().__dir__(), *self.signatures]
@@ -89,37 +112,58 @@ class Module:
 
 
 class Kernel:
-    """A compiled kernel; ``kernel[grid, block, shared_bytes, stream]`` in the order of CUDA C's ``<<<...>>>``."""
+    """A compiled kernel; ``kernel[grid, block, shared_bytes, stream]`` in the order of CUDA C's
+    ``<<<...>>>``.
+    """
 
     def __init__(self, signature: Signature, expression: str, built, path: Path):
-        self.signature, self._expression, self._built, self._path = signature, expression, built, path
-        self._places = [f"{signature.name}: `{p}`" for p in signature.parameters]  # made once: a launch must cost little
+        self.signature, self._expression, self._built, self._path = (
+            signature,
+            expression,
+            built,
+            path,
+        )
+        self._places = [
+            f"{signature.name}: `{p}`" for p in signature.parameters
+        ]  # made once: a launch must cost little
 
     def __repr__(self):
         return f"<CUDA C kernel {self.signature}>"
 
     def __call__(self, *arguments):
-        raise TypeError(f"{self.signature.name} is a kernel and needs a launch configuration: "
-                        f"{self.signature.name}[grid, block](...)")
+        raise TypeError(
+            f"{self.signature.name} is a kernel and needs a launch configuration: "
+            f"{self.signature.name}[grid, block](...)"
+        )
 
     def __getitem__(self, configuration):
         if not isinstance(configuration, tuple) or not 2 <= len(configuration) <= 4:
-            raise LaunchError(f"{self.signature.name}[...] takes grid, block and, if needed, the bytes of dynamic shared "
-                              "memory and a stream")
+            raise LaunchError(
+                f"{self.signature.name}[...] takes grid, block and, if needed, the bytes of dynamic shared "
+                "memory and a stream"
+            )
         grid, block, shared_bytes, stream = (*configuration, 0, 0)[:4]
         grid, block = _dim3(grid, "grid", MAX_GRID), _dim3(block, "block", MAX_BLOCK)
         if math.prod(block) > MAX_THREADS_PER_BLOCK:
-            raise LaunchError(f"{math.prod(block):,} threads a block: {' × '.join(map(str, block))} is over the limit of "
-                              f"{MAX_THREADS_PER_BLOCK:,}. Use a smaller block and more blocks")
+            raise LaunchError(
+                f"{math.prod(block):,} threads a block: {' × '.join(map(str, block))} is over the limit of "
+                f"{MAX_THREADS_PER_BLOCK:,}. Use a smaller block and more blocks"
+            )
 
         def launch(*arguments):
             parameters = self.signature.parameters
             if len(arguments) != len(parameters):
-                raise TypeError(f"{self.signature} takes {len(parameters)} arguments, {len(arguments)} were given")
+                raise TypeError(
+                    f"{self.signature} takes {len(parameters)} arguments, {len(arguments)} were given"
+                )
             with contextlib.ExitStack() as after:
-                prepared = [_argument(where, p, a, after)
-                            for where, p, a in zip(self._places, parameters, arguments, strict=True)]
-                self._built.launch(self._expression, grid, block, int(shared_bytes), stream, prepared)
+                prepared = [
+                    _argument(where, p, a, after)
+                    for where, p, a in zip(self._places, parameters, arguments, strict=True)
+                ]
+                self._built.launch(
+                    self._expression, grid, block, int(shared_bytes), stream, prepared
+                )
 
         return launch
 
@@ -127,8 +171,10 @@ class Kernel:
 def _dim3(value, what: str, limits: tuple[int, int, int]) -> tuple[int, int, int]:
     sizes = tuple(value) if isinstance(value, (tuple, list)) else (value,)
     if not 1 <= len(sizes) <= 3 or not all(isinstance(s, (int, np.integer)) for s in sizes):
-        raise LaunchError(f"{what} must be an int or a tuple of up to three ints, got {value!r}"
-                          + (" (use // for a whole number)" if any(isinstance(s, float) for s in sizes) else ""))
+        raise LaunchError(
+            f"{what} must be an int or a tuple of up to three ints, got {value!r}"
+            + (" (use // for a whole number)" if any(isinstance(s, float) for s in sizes) else "")
+        )
     sizes = tuple(int(s) for s in sizes) + (1,) * (3 - len(sizes))
     for axis, size, limit in zip("xyz", sizes, limits, strict=True):
         if not 1 <= size <= limit:
@@ -136,17 +182,26 @@ def _dim3(value, what: str, limits: tuple[int, int, int]) -> tuple[int, int, int
     return sizes
 
 
-# ---- arguments --------------------------------------------------------------------------------------------------
+# ---- arguments
+
 
 def _argument(where: str, parameter: Parameter, value, after: contextlib.ExitStack):
-    """A ctypes value for one parameter; arrays on the wrong side are copied there and, after the launch, back."""
+    """A ctypes value for one parameter; arrays on the wrong side are copied there and, after the
+    launch, back.
+    """
     if parameter.pointer:
         return _pointer(where, parameter, value, after)
     if parameter.type == "CUtensorMap":
         if type(value).__name__ != "TensorMapDescriptor":
-            raise TypeError(f"{where} takes what utils.cuda_c.tensor_map.tensor_map(array, box=...) makes, got {type(value).__name__}")
+            raise TypeError(
+                f"{where} takes what utils.cuda_c.tensor_map.tensor_map(array, box=...) makes, got {type(value).__name__}"
+            )
         return value
-    if isinstance(value, (int, float, bool, np.generic)) or isinstance(value, np.ndarray) and value.ndim == 0:
+    if (
+        isinstance(value, (int, float, bool, np.generic))
+        or isinstance(value, np.ndarray)
+        and value.ndim == 0
+    ):
         return _scalar(where, parameter, value)
     if isinstance(value, (ctypes._SimpleCData, ctypes.Structure)):
         return value
@@ -162,7 +217,9 @@ def _scalar(where: str, parameter: Parameter, value):
             raise TypeError(f"{where} takes a whole number, got {value!r}")
         lowest, highest = _limits(dtype)
         if not lowest <= int(value) <= highest:
-            raise TypeError(f"{where} cannot hold {value!r} (it goes from {lowest:,} to {highest:,})")
+            raise TypeError(
+                f"{where} cannot hold {value!r} (it goes from {lowest:,} to {highest:,})"
+            )
         value = int(value)
     if dtype == np.float16:  # ctypes has no half: hand over its 16 bits
         return ctypes.c_uint16(int(np.float16(value).view(np.uint16)))
@@ -185,21 +242,38 @@ def _pointer(where: str, parameter: Parameter, value, after: contextlib.ExitStac
         return ctypes.c_void_p(None)
     if not has_gpu() and getattr(value, "__cuda_ndarray__", False):
         value = value.data  # a device array of the CPU engine: its "device" memory is a NumPy array
-    if not hasattr(value, "__array__") and not hasattr(value, "__cuda_array_interface__") and not _is_tensor(value):
+    if (
+        not hasattr(value, "__array__")
+        and not hasattr(value, "__cuda_array_interface__")
+        and not _is_tensor(value)
+    ):
         raise TypeError(f"{where} takes an array, got {type(value).__name__} {value!r}")
     dtype = _dtype_name(value)
     if parameter.dtype is not None and dtype != parameter.dtype.name:
-        raise TypeError(f"{where} points to {parameter.dtype.name}, got an array of {dtype}. "
-                        f"Convert it first, e.g. a.astype(np.{parameter.dtype.name})")
-    if parameter.type in BFLOAT16 and dtype not in ("bfloat16", "uint16"):  # NumPy has no bfloat16: uint16 holds its bits
-        raise TypeError(f"{where} points to bfloat16, got an array of {dtype}. Convert it first, e.g. a.to(torch.bfloat16)")
+        raise TypeError(
+            f"{where} points to {parameter.dtype.name}, got an array of {dtype}. "
+            f"Convert it first, e.g. a.astype(np.{parameter.dtype.name})"
+        )
+    if parameter.type in BFLOAT16 and dtype not in (
+        "bfloat16",
+        "uint16",
+    ):  # NumPy has no bfloat16: uint16 holds its bits
+        raise TypeError(
+            f"{where} points to bfloat16, got an array of {dtype}. Convert it first, e.g. a.to(torch.bfloat16)"
+        )
     if not _is_contiguous(value):
-        raise TypeError(f"{where}: the array is not contiguous in memory (a transposed or strided view?), so a bare "
-                        "pointer would walk over the wrong elements. Pass np.ascontiguousarray(a) or a.contiguous()")
+        raise TypeError(
+            f"{where}: the array is not contiguous in memory (a transposed or strided view?), so a bare "
+            "pointer would walk over the wrong elements. Pass np.ascontiguousarray(a) or a.contiguous()"
+        )
     if has_gpu():
         return ctypes.c_void_p(_device_address(value, parameter, after))
     pointer = ctypes.c_void_p(_host_address(where, value))
-    pointer.buffer = (pointer.value or 0, value.nbytes, parameter.name)  # what the CPU runtime checks accesses against
+    pointer.buffer = (
+        pointer.value or 0,
+        value.nbytes,
+        parameter.name,
+    )  # what the CPU runtime checks accesses against
     return pointer
 
 
@@ -230,7 +304,9 @@ def _host_address(where: str, value) -> int:
 
 
 def _device_address(value, parameter: Parameter, after: contextlib.ExitStack) -> int:
-    """Address on the GPU. Host arrays are copied there first and, unless the kernel only reads them, back."""
+    """Address on the GPU. Host arrays are copied there first and, unless the kernel only reads
+    them, back.
+    """
     if hasattr(value, "__cuda_array_interface__") and not (_is_tensor(value) and not value.is_cuda):
         return value.data_ptr() if _is_tensor(value) else value.__cuda_array_interface__["data"][0]
     from numba import cuda
@@ -241,7 +317,8 @@ def _device_address(value, parameter: Parameter, after: contextlib.ExitStack) ->
     return copy.__cuda_array_interface__["data"][0]
 
 
-# ---- the two engines --------------------------------------------------------------------------------------------
+# ---- the two engines
+
 
 class _Nvrtc:
     """Compile with NVRTC through cuda-core, launch on the GPU."""
@@ -252,16 +329,30 @@ class _Nvrtc:
         self._device = Device()
         self._device.set_current()
         options = ProgramOptions(
-            name=module.path.name, arch=_own_arch(), std="c++17", lineinfo=True,
+            name=module.path.name,
+            arch=_own_arch(),
+            std="c++17",
+            lineinfo=True,
             include_path=[str(module.path.resolve().parent), *_toolkit_headers()],
             define_macro=[flag[2:] for flag in module._flags if flag.startswith("-D")] or None,
-            use_fast_math=True if "--use_fast_math" in module._flags or "-use_fast_math" in module._flags else None)
+            use_fast_math=True
+            if "--use_fast_math" in module._flags or "-use_fast_math" in module._flags
+            else None,
+        )
         try:
-            code = Program(module.source, "c++", options).compile("cubin", name_expressions=expressions)
-        except Exception as error:  # cuda-core raises NVRTCError, whose text ends with the compiler's log
+            code = Program(module.source, "c++", options).compile(
+                "cubin", name_expressions=expressions
+            )
+        except (
+            Exception
+        ) as error:  # cuda-core raises NVRTCError, whose text ends with the compiler's log
             if "compilation log:" not in str(error):
                 raise
-            raise CompileError(annotate(str(error).partition("compilation log:")[2], {module.path.name: module.path})) from None
+            raise CompileError(
+                annotate(
+                    str(error).partition("compilation log:")[2], {module.path.name: module.path}
+                )
+            ) from None
         self._kernels = {expression: code.get_kernel(expression) for expression in expressions}
         self._shared_limit = dict.fromkeys(expressions, MAX_SHARED_UNASKED)
 
@@ -280,38 +371,61 @@ class _Nvrtc:
             else:
                 launch(on, config, self._kernels[expression], *values)
         except Exception as error:
-            raise LaunchError(f"{expression}[{grid}, {block}, {shared_bytes}]: {explain(str(error))}") from None
+            raise LaunchError(
+                f"{expression}[{grid}, {block}, {shared_bytes}]: {explain(str(error))}"
+            ) from None
 
     def _launch_with_structs(self, expression, grid, block, shared_bytes, stream, arguments):
-        """The driver takes the address of each argument, and so any struct; cuda-core takes numbers and pointers only."""
+        """The driver takes the address of each argument, and so any struct; cuda-core takes numbers
+        and pointers only.
+        """
         from cuda.bindings import driver
 
         addresses = (ctypes.c_void_p * len(arguments))(*[ctypes.addressof(a) for a in arguments])
-        (error,) = driver.cuLaunchKernel(int(self._kernels[expression].handle), *grid, *block, shared_bytes,
-                                         int(stream.handle), ctypes.addressof(addresses), 0)
+        (error,) = driver.cuLaunchKernel(
+            int(self._kernels[expression].handle),
+            *grid,
+            *block,
+            shared_bytes,
+            int(stream.handle),
+            ctypes.addressof(addresses),
+            0,
+        )
         if error != driver.CUresult.CUDA_SUCCESS:
             raise RuntimeError(error.name)
 
     def _raise_shared_limit(self, expression, shared_bytes):
-        """More than 48 KB of dynamic shared memory a block must be asked for, as cudaFuncSetAttribute does in CUDA C++."""
+        """More than 48 KB of dynamic shared memory a block must be asked for, as
+        cudaFuncSetAttribute does in CUDA C++.
+        """
         from cuda.bindings import driver
 
         most = self._device.properties.max_shared_memory_per_block_optin
         if shared_bytes > most:
-            raise LaunchError(f"{expression}: {shared_bytes:,} bytes of shared memory a block; this GPU has {most:,}. "
-                              "Use smaller tiles or fewer stages")
+            raise LaunchError(
+                f"{expression}: {shared_bytes:,} bytes of shared memory a block; this GPU has {most:,}. "
+                "Use smaller tiles or fewer stages"
+            )
         kernel = self._kernels[expression]
-        (error,) = driver.cuKernelSetAttribute(driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-                                               shared_bytes, kernel.handle, self._device.device_id)
+        (error,) = driver.cuKernelSetAttribute(
+            driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+            shared_bytes,
+            kernel.handle,
+            self._device.device_id,
+        )
         if error != driver.CUresult.CUDA_SUCCESS:
             static = kernel.attributes.shared_size_bytes
-            raise LaunchError(f"{expression}: {shared_bytes:,} bytes of dynamic shared memory a block are refused "
-                              f"({error.name}); this GPU has {most:,}, and the kernel's own __shared__ arrays take {static:,}")
+            raise LaunchError(
+                f"{expression}: {shared_bytes:,} bytes of dynamic shared memory a block are refused "
+                f"({error.name}); this GPU has {most:,}, and the kernel's own __shared__ arrays take {static:,}"
+            )
         self._shared_limit[expression] = shared_bytes
 
 
 def _own_arch() -> str:
-    """This GPU's architecture with all that only it has: ``sm_90a`` adds Hopper's wgmma and setmaxnreg to ``sm_90``."""
+    """This GPU's architecture with all that only it has: ``sm_90a`` adds Hopper's wgmma and
+    setmaxnreg to ``sm_90``.
+    """
     return gpu().arch + ("a" if gpu().compute_capability >= (9, 0) else "")
 
 
@@ -341,12 +455,12 @@ def _toolkit_headers() -> list[str]:
 #: What the driver's error codes mean for the one who wrote the kernel.
 _MEANING = {
     "ILLEGAL_ADDRESS": "the kernel read or wrote outside its arrays. The CUDA context is unusable from now on: restart "
-                       "the notebook's kernel, check the guard and the indices",
+    "the notebook's kernel, check the guard and the indices",
     "LAUNCH_OUT_OF_RESOURCES": "the kernel needs more registers or shared memory for a block of this size than an SM has. "
-                               "Use a smaller block",
+    "Use a smaller block",
     "INVALID_VALUE": "a launch dimension or the shared memory size is out of range",
     "MISALIGNED_ADDRESS": "a vector load or store (float4 ...) at an address that is not a multiple of its size. The CUDA "
-                          "context is unusable from now on: restart the notebook's kernel",
+    "context is unusable from now on: restart the notebook's kernel",
     "LAUNCH_FAILED": "the kernel crashed. The CUDA context is unusable from now on: restart the notebook's kernel",
     "LAUNCH_TIMEOUT": "the kernel ran too long for a GPU that also drives a display",
     "ASSERT": "a device assert failed. The CUDA context is unusable from now on: restart the notebook's kernel",
@@ -372,9 +486,13 @@ class _Cpu:
         self._check = module._check
         templates = [e for e in expressions if "<" in e]
         try:
-            self._library = Library(module.path, flags=module._flags, check=module._check, instantiate=templates)
+            self._library = Library(
+                module.path, flags=module._flags, check=module._check, instantiate=templates
+            )
         except BuildError as error:
-            raise CompileError(annotate(getattr(error, "log", "") or str(error), {module.path.name: module.path})) from None
+            raise CompileError(
+                annotate(getattr(error, "log", "") or str(error), {module.path.name: module.path})
+            ) from None
 
     def launch(self, expression, grid, block, shared_bytes, stream, arguments):
         from utils.cpu.cuda_c import library
@@ -383,17 +501,23 @@ class _Cpu:
         with _set_apart(pointers):
             try:
                 buffers = [pointer.buffer for pointer in pointers]
-                self._library.launch(expression, grid, block, shared_bytes, arguments, buffers=buffers)
+                self._library.launch(
+                    expression, grid, block, shared_bytes, arguments, buffers=buffers
+                )
             except library.LaunchError as error:
                 raise LaunchError(str(error)) from None
 
 
-ROOM = 1 << 16  # bytes: the CPU runtime takes an access as close as this to an array for one that misses the array
+ROOM = (
+    1 << 16
+)  # bytes: the CPU runtime takes an access as close as this to an array for one that misses the array
 
 
 @contextlib.contextmanager
 def _set_apart(pointers: list):
-    """Let pointers point to copies of their arrays with nothing else near them, and copy back at the end."""
+    """Let pointers point to copies of their arrays with nothing else near them, and copy back at
+    the end.
+    """
     spans = []  # arrays that overlap stay together
     for start, size, _ in sorted(pointer.buffer for pointer in pointers):
         if spans and start < spans[-1][1]:
@@ -408,12 +532,16 @@ def _set_apart(pointers: list):
         copies.append((start, end, copy, room))
     for pointer in pointers:
         address, size, name = pointer.buffer
-        start, _, copy, _ = next(c for c in copies if c[0] <= address <= c[1] and address + size <= c[1])
+        start, _, copy, _ = next(
+            c for c in copies if c[0] <= address <= c[1] and address + size <= c[1]
+        )
         pointer.value = copy + address - start
         pointer.buffer = (pointer.value, size, name)
     try:
         yield
     finally:
         for start, end, copy, _ in copies:
-            if ctypes.string_at(start, end - start) != ctypes.string_at(copy, end - start):  # it may be read-only
+            if ctypes.string_at(start, end - start) != ctypes.string_at(
+                copy, end - start
+            ):  # it may be read-only
                 ctypes.memmove(start, copy, end - start)

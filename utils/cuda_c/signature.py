@@ -1,7 +1,9 @@
 """Which kernels does a CUDA C++ source hold, and what do they take?
 
-A launch from Python hands over raw addresses and numbers, so a wrong type would be read as garbage. The types
-stand in the source: this module reads the ``__global__`` signatures lexically (no macros, no typedefs are
+A launch from Python hands over raw addresses and numbers, so a wrong type would be read as garbage.
+The types
+stand in the source: this module reads the ``__global__`` signatures lexically (no macros, no
+typedefs are
 followed; a type that it does not know is passed on unchecked).
 """
 
@@ -13,21 +15,53 @@ import numpy as np
 
 #: C++ spelling of a parameter type -> NumPy dtype of a value, or of what a pointer points to.
 DTYPES = {
-    "float": np.float32, "double": np.float64, "bool": np.bool_, "half": np.float16, "__half": np.float16,
-    "char": np.int8, "signed char": np.int8, "unsigned char": np.uint8, "uchar": np.uint8,
-    "short": np.int16, "unsigned short": np.uint16, "int": np.int32, "unsigned": np.uint32, "unsigned int": np.uint32,
-    "uint": np.uint32, "long long": np.int64, "long long int": np.int64, "unsigned long long": np.uint64,
-    "unsigned long long int": np.uint64, "long": np.int64, "unsigned long": np.uint64, "size_t": np.uint64,
-    "int8_t": np.int8, "uint8_t": np.uint8, "int16_t": np.int16, "uint16_t": np.uint16, "int32_t": np.int32,
-    "uint32_t": np.uint32, "int64_t": np.int64, "uint64_t": np.uint64, "ptrdiff_t": np.int64,
+    "float": np.float32,
+    "double": np.float64,
+    "bool": np.bool_,
+    "half": np.float16,
+    "__half": np.float16,
+    "char": np.int8,
+    "signed char": np.int8,
+    "unsigned char": np.uint8,
+    "uchar": np.uint8,
+    "short": np.int16,
+    "unsigned short": np.uint16,
+    "int": np.int32,
+    "unsigned": np.uint32,
+    "unsigned int": np.uint32,
+    "uint": np.uint32,
+    "long long": np.int64,
+    "long long int": np.int64,
+    "unsigned long long": np.uint64,
+    "unsigned long long int": np.uint64,
+    "long": np.int64,
+    "unsigned long": np.uint64,
+    "size_t": np.uint64,
+    "int8_t": np.int8,
+    "uint8_t": np.uint8,
+    "int16_t": np.int16,
+    "uint16_t": np.uint16,
+    "int32_t": np.int32,
+    "uint32_t": np.uint32,
+    "int64_t": np.int64,
+    "uint64_t": np.uint64,
+    "ptrdiff_t": np.int64,
 }
 # CUDA's vector types: an array of float4 is an array of float32 to Python.
 _VECTOR = re.compile(r"(char|uchar|short|ushort|int|uint|longlong|ulonglong|float|double)[1-4]$")
-_VECTOR_BASE = {"uchar": "unsigned char", "ushort": "unsigned short", "uint": "unsigned int", "longlong": "long long",
-                "ulonglong": "unsigned long long"}
+_VECTOR_BASE = {
+    "uchar": "unsigned char",
+    "ushort": "unsigned short",
+    "uint": "unsigned int",
+    "longlong": "long long",
+    "ulonglong": "unsigned long long",
+}
 
-# What may stand between __global__ and the kernel's name and looks like a function: __launch_bounds__(256, (2)) ...
-_ATTRIBUTE = re.compile(r"__(?:launch_bounds|cluster_dims|maxnreg)__\s*\([^()]*(?:\([^()]*\)[^()]*)*\)")
+# What may stand between __global__ and the kernel's name and looks like a function:
+# __launch_bounds__(256, (2)) ...
+_ATTRIBUTE = re.compile(
+    r"__(?:launch_bounds|cluster_dims|maxnreg)__\s*\([^()]*(?:\([^()]*\)[^()]*)*\)"
+)
 
 
 @dataclass(frozen=True)
@@ -41,7 +75,9 @@ class Parameter:
 
     @functools.cached_property
     def dtype(self) -> np.dtype | None:
-        """NumPy dtype of the value or of the pointed-to elements; None if the type is not a built-in one."""
+        """NumPy dtype of the value or of the pointed-to elements; None if the type is not a
+        built-in one.
+        """
         base = self.type
         if self.pointer and _VECTOR.match(base):
             base = base[:-1]
@@ -49,7 +85,9 @@ class Parameter:
         return np.dtype(DTYPES[base]) if base in DTYPES else None
 
     def __str__(self):
-        return f"{'const ' if self.const else ''}{self.type} {'*' if self.pointer else ''}{self.name}"
+        return (
+            f"{'const ' if self.const else ''}{self.type} {'*' if self.pointer else ''}{self.name}"
+        )
 
 
 @dataclass(frozen=True)
@@ -58,7 +96,9 @@ class Signature:
 
     name: str
     parameters: tuple[Parameter, ...]
-    template: tuple[str, ...] = ()  # names of the template's parameters, empty for an ordinary kernel
+    template: tuple[
+        str, ...
+    ] = ()  # names of the template's parameters, empty for an ordinary kernel
 
     def __str__(self):
         return f"{self.name}({', '.join(map(str, self.parameters))})"
@@ -66,8 +106,13 @@ class Signature:
     def instantiate(self, arguments: tuple[str, ...]) -> "Signature":
         """The signature with the template's type parameters replaced, e.g. T by float."""
         types = dict(zip(self.template, arguments, strict=False))
-        return Signature(self.name, tuple(Parameter(types.get(p.type, p.type), p.name, p.pointer, p.const)
-                                          for p in self.parameters))
+        return Signature(
+            self.name,
+            tuple(
+                Parameter(types.get(p.type, p.type), p.name, p.pointer, p.const)
+                for p in self.parameters
+            ),
+        )
 
 
 def kernels_in(source: str) -> dict[str, Signature]:
@@ -75,13 +120,15 @@ def kernels_in(source: str) -> dict[str, Signature]:
     text = _strip_comments(source)
     found = {}
     for match in re.finditer(r"\b__global__\b", text):
-        declaration = _ATTRIBUTE.sub(" ", text[match.end():match.end() + 4000])
+        declaration = _ATTRIBUTE.sub(" ", text[match.end() : match.end() + 4000])
         head = re.match(r"[^(;{]*?(\w+)\s*\(", declaration)
         if not head:
             continue
-        parameters = _split(_until_closed(declaration[head.end():]))
-        template = _template_before(text[:match.start()])
-        found[head.group(1)] = Signature(head.group(1), tuple(map(_parameter, parameters)), template)
+        parameters = _split(_until_closed(declaration[head.end() :]))
+        template = _template_before(text[: match.start()])
+        found[head.group(1)] = Signature(
+            head.group(1), tuple(map(_parameter, parameters)), template
+        )
     return found
 
 
@@ -119,8 +166,20 @@ def _parameter(text: str) -> Parameter:
     pointer = "*" in text or bool(array)
     words = re.findall(r"[A-Za-z_][\w:]*(?:<[^<>]*>)?", re.sub(r"\[[^\]]*\]", " ", text))
     const = "const" in words
-    words = [w for w in words if w not in ("const", "volatile", "__restrict__", "__restrict", "restrict",
-                                           "__grid_constant__", "struct")]
+    words = [
+        w
+        for w in words
+        if w
+        not in (
+            "const",
+            "volatile",
+            "__restrict__",
+            "__restrict",
+            "restrict",
+            "__grid_constant__",
+            "struct",
+        )
+    ]
     name = words.pop() if len(words) > 1 and words[-1] not in DTYPES else ""
     kind = " ".join(w.removeprefix("std::") for w in words)
     return Parameter(kind, name, pointer, const)
@@ -139,4 +198,6 @@ def _template_before(text: str) -> tuple[str, ...]:
             break
     if not re.search(r"\btemplate\s*$", tail[:position]):
         return ()
-    return tuple(re.split(r"\s+", part.split("=")[0].strip())[-1] for part in _split(tail[position + 1:-1]))
+    return tuple(
+        re.split(r"\s+", part.split("=")[0].strip())[-1] for part in _split(tail[position + 1 : -1])
+    )

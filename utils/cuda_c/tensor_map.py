@@ -1,7 +1,9 @@
 """Tensor maps: how a kernel's bulk copies (TMA, Hopper and later) find their way in a matrix.
 
-A kernel takes one as ``const __grid_constant__ CUtensorMap map`` and asks with it for boxes of the matrix by their
-row and column; the copy engine computes the addresses, fills with zeros what lies outside, and swizzles the rows.
+A kernel takes one as ``const __grid_constant__ CUtensorMap map`` and asks with it for boxes of the
+matrix by their
+row and column; the copy engine computes the addresses, fills with zeros what lies outside, and
+swizzles the rows.
 Source: CUDA Driver API, "Tensor Map Object Management" (cuTensorMapEncodeTiled).
 """
 
@@ -20,12 +22,16 @@ class TensorMapError(LearnerError):
 def tensor_map(tensor, box: tuple[int, int], *, swizzle: int = 128):
     """Describe a row-major matrix on the GPU for the copy engine.
 
-    tensor: a torch tensor or an array with __cuda_array_interface__, (rows, columns), contiguous; 2 or 4 bytes an element
+    tensor: a torch tensor or an array with __cuda_array_interface__, (rows, columns), contiguous; 2
+        or 4 bytes an element
         (bfloat16, float16, float32 ...). It must live as long as the map is used.
-    box: (rows, columns) that one copy brings, at most 256 each; with a swizzle a row of the box has at most that many bytes.
-    swizzle: 128, 64, 32 or 0 (none): 16-byte piece p of a row r lies at p XOR r % 8 (for 128 bytes), so that a column of
+    box: (rows, columns) that one copy brings, at most 256 each; with a swizzle a row of the box has
+        at most that many bytes.
+    swizzle: 128, 64, 32 or 0 (none): 16-byte piece p of a row r lies at p XOR r % 8 (for 128
+        bytes), so that a column of
         pieces lies in different banks.
-    Returns an object to pass to a ``CUtensorMap`` parameter. Raises TensorMapError with what is wrong and what to do.
+    Returns an object to pass to a ``CUtensorMap`` parameter. Raises TensorMapError with what is
+    wrong and what to do.
     """
     _check(tensor, box, swizzle)
     from cuda.core._tensor_map import TensorMapL2Promotion, TensorMapSwizzle
@@ -37,34 +43,59 @@ def tensor_map(tensor, box: tuple[int, int], *, swizzle: int = 128):
         tensor = tensor.view(torch.uint16)  # the copy engine moves bits; zeros are zeros
     view = StridedMemoryView.from_any_interface(tensor, stream_ptr=-1)
     name = f"SWIZZLE_{swizzle}B" if swizzle else "NONE"
-    return view.as_tensor_map(tuple(box), swizzle=TensorMapSwizzle[name], l2_promotion=TensorMapL2Promotion.L2_128B)
+    return view.as_tensor_map(
+        tuple(box), swizzle=TensorMapSwizzle[name], l2_promotion=TensorMapL2Promotion.L2_128B
+    )
 
 
 def _check(tensor, box, swizzle) -> None:
     if gpu() is None:
-        raise TensorMapError("tensor maps belong to the copy engine (TMA) of a GPU, and this machine runs without one")
+        raise TensorMapError(
+            "tensor maps belong to the copy engine (TMA) of a GPU, and this machine runs without one"
+        )
     if gpu().compute_capability < (9, 0):
-        raise TensorMapError(f"{gpu().name} has compute capability {'.'.join(map(str, gpu().compute_capability))}; the copy "
-                             "engine (TMA) came with 9.0 (Hopper)")
+        raise TensorMapError(
+            f"{gpu().name} has compute capability {'.'.join(map(str, gpu().compute_capability))}; the copy "
+            "engine (TMA) came with 9.0 (Hopper)"
+        )
     if not hasattr(tensor, "__cuda_array_interface__") and not getattr(tensor, "is_cuda", False):
-        raise TensorMapError(f"a tensor map needs an array on the GPU, got {type(tensor).__name__}: move it there first")
+        raise TensorMapError(
+            f"a tensor map needs an array on the GPU, got {type(tensor).__name__}: move it there first"
+        )
     if len(tensor.shape) != 2 or not all(tensor.shape):
-        raise TensorMapError(f"a tensor map here describes a matrix, got the shape {tuple(tensor.shape)}")
-    contiguous = tensor.is_contiguous() if hasattr(tensor, "is_contiguous") else \
-        tensor.__cuda_array_interface__.get("strides") is None
+        raise TensorMapError(
+            f"a tensor map here describes a matrix, got the shape {tuple(tensor.shape)}"
+        )
+    contiguous = (
+        tensor.is_contiguous()
+        if hasattr(tensor, "is_contiguous")
+        else tensor.__cuda_array_interface__.get("strides") is None
+    )
     if not contiguous:
-        raise TensorMapError("the matrix is not contiguous (a transposed or strided view?): pass a.contiguous()")
+        raise TensorMapError(
+            "the matrix is not contiguous (a transposed or strided view?): pass a.contiguous()"
+        )
     size = tensor.element_size() if hasattr(tensor, "element_size") else tensor.dtype.itemsize
     pitch, width = tensor.shape[1] * size, box[1] * size
     if size not in (2, 4):
-        raise TensorMapError(f"elements of {size} bytes: this course's kernels copy 2 or 4 (bfloat16, float16, float32)")
+        raise TensorMapError(
+            f"elements of {size} bytes: this course's kernels copy 2 or 4 (bfloat16, float16, float32)"
+        )
     if pitch % 16:
-        raise TensorMapError(f"a row has {tensor.shape[1]:,} elements, {pitch:,} bytes; the copy engine takes multiples of 16 "
-                             f"bytes only. Pad the rows to a multiple of {16 // size} elements")
+        raise TensorMapError(
+            f"a row has {tensor.shape[1]:,} elements, {pitch:,} bytes; the copy engine takes multiples of 16 "
+            f"bytes only. Pad the rows to a multiple of {16 // size} elements"
+        )
     if len(box) != 2 or not all(1 <= side <= LARGEST_BOX for side in box):
-        raise TensorMapError(f"box {tuple(box)}: two sides of 1 to {LARGEST_BOX} elements are possible")
+        raise TensorMapError(
+            f"box {tuple(box)}: two sides of 1 to {LARGEST_BOX} elements are possible"
+        )
     if swizzle not in SWIZZLES:
-        raise TensorMapError(f"swizzle {swizzle}: one of {', '.join(map(str, SWIZZLES))} bytes is possible")
+        raise TensorMapError(
+            f"swizzle {swizzle}: one of {', '.join(map(str, SWIZZLES))} bytes is possible"
+        )
     if width % 16 or swizzle and width > swizzle:
-        raise TensorMapError(f"a row of the box has {width} bytes; it must be a multiple of 16"
-                             + (f" and, with a swizzle of {swizzle} bytes, at most {swizzle}" if swizzle else ""))
+        raise TensorMapError(
+            f"a row of the box has {width} bytes; it must be a multiple of 16"
+            + (f" and, with a swizzle of {swizzle} bytes, at most {swizzle}" if swizzle else "")
+        )

@@ -1,8 +1,11 @@
 """The doctor's checks: small functions that judge the `Facts` of `utils.setup.survey`.
 
-Each returns (state, what was found) or, for a problem or a note, (state, found, why it matters, cure). A problem stops
-the course or keeps it from the GPU; after a note it works, and there is something to know. Checks know nothing of each
-other: one that needs a working driver does not apply where there is none, so that the cause is named and not its
+Each returns (state, what was found) or, for a problem or a note, (state, found, why it matters,
+cure). A problem stops
+the course or keeps it from the GPU; after a note it works, and there is something to know. Checks
+know nothing of each
+other: one that needs a working driver does not apply where there is none, so that the cause is
+named and not its
 consequences.
 """
 
@@ -16,10 +19,13 @@ from utils.setup.survey import Facts, Version, dotted
 OK, PROBLEM, NOTE, NOT_HERE = "ok", "problem", "note", "does not apply"
 
 LEAST_DISK = 5e9  # bytes: room for builds, data sets and one more wheel of PyTorch's size
-LEAST_MEMORY = 2 * 2**30  # bytes of free GPU memory; the chapters' largest arrays with room for a library's own
+LEAST_MEMORY = (
+    2 * 2**30
+)  # bytes of free GPU memory; the chapters' largest arrays with room for a library's own
 
 DRIVER_DOWNLOAD = "https://www.nvidia.com/drivers"
-# `make install` alone does nothing where it was done before; this undoes what was changed by hand since.
+# `make install` alone does nothing where it was done before; this undoes what was changed by hand
+# since.
 REMAKE = "rm -rf .venv && make install"
 CUINIT = {
     46: (
@@ -56,9 +62,11 @@ CUINIT = {
 
 
 def fits(driver: Version, toolkit: Version) -> str:
-    """What of a program built with this CUDA toolkit runs on a driver whose newest CUDA version is `driver`.
+    """What of a program built with this CUDA toolkit runs on a driver whose newest CUDA version is
+    `driver`.
 
-    "everything"; "machine code" (SASS for this GPU runs, PTX does not: a newer toolkit of the same major version);
+    "everything"; "machine code" (SASS for this GPU runs, PTX does not: a newer toolkit of the same
+    major version);
     or "nothing" (a newer major version). https://docs.nvidia.com/deploy/cuda-compatibility/
     """
     if toolkit <= driver:
@@ -67,9 +75,11 @@ def fits(driver: Version, toolkit: Version) -> str:
 
 
 def loads(built: str, capability: Version) -> str:
-    """How a GPU runs code built for an architecture: "as it is", "translated" (PTX, by the driver), or "not at all".
+    """How a GPU runs code built for an architecture: "as it is", "translated" (PTX, by the driver),
+    or "not at all".
 
-    built: ``sm_86`` (machine code), ``compute_86`` (PTX), or with the ending a (that very GPU) or f (its family).
+    built: ``sm_86`` (machine code), ``compute_86`` (PTX), or with the ending a (that very GPU) or f
+        (its family).
     https://docs.nvidia.com/cuda/cuda-programming-guide/01-introduction/cuda-platform.html
     """
     kind, _, number = built.partition("_")
@@ -98,7 +108,7 @@ def versions(facts: Facts) -> dict[str, Version]:
     return {name: version for name, version in parts.items() if version}
 
 
-# ---- Python -------------------------------------------------------------------------------------------------------
+# ---- Python
 
 
 def python_version(f: Facts):
@@ -171,12 +181,14 @@ def disk_space(f: Facts):
     )
 
 
-# ---- GPU and driver -----------------------------------------------------------------------------------------------
+# ---- GPU and driver
 
 
 def gpu(f: Facts):
     if f.cards:
-        return OK, "; ".join(f"{c.name}, CC {dotted(c.capability)}, {c.memory / 2**30:.0f} GiB" for c in f.cards)
+        return OK, "; ".join(
+            f"{c.name}, CC {dotted(c.capability)}, {c.memory / 2**30:.0f} GiB" for c in f.cards
+        )
     if _has_gpu(f):
         return OK, f"{len(f.pci) or 'an'} NVIDIA GPU{'s' if len(f.pci) > 1 else ''} in this machine"
     return NOT_HERE, "no NVIDIA GPU: the course runs on the CPU"
@@ -184,7 +196,10 @@ def gpu(f: Facts):
 
 def cpu_forced(f: Facts):
     if not f.forced_cpu or not _has_gpu(f):
-        return NOT_HERE, "CUDA_COURSE_CPU is not set" if not f.forced_cpu else "there is no GPU to leave out"
+        return (
+            NOT_HERE,
+            "CUDA_COURSE_CPU is not set" if not f.forced_cpu else "there is no GPU to leave out",
+        )
     return (
         NOTE,
         "CUDA_COURSE_CPU is set",
@@ -248,7 +263,9 @@ def driver(f: Facts):
             "Programs reach the driver through that library; headless packages leave it out.",
             "sudo apt install libnvidia-compute-580 (your driver's number)",
         )
-    return OK, f"{f.driver or f.loaded or 'installed'}" + (f", runs CUDA up to {dotted(f.cuda)}" if f.cuda else "")
+    return OK, f"{f.driver or f.loaded or 'installed'}" + (
+        f", runs CUDA up to {dotted(f.cuda)}" if f.cuda else ""
+    )
 
 
 def driver_restart(f: Facts):
@@ -301,7 +318,12 @@ def wsl_driver(f: Facts):
 
 
 def cuda_starts(f: Facts):
-    if not f.libcuda or not _expects_gpu(f) or _needs_restart(f) or not (f.loaded or f.cards or f.wsl):
+    if (
+        not f.libcuda
+        or not _expects_gpu(f)
+        or _needs_restart(f)
+        or not (f.loaded or f.cards or f.wsl)
+    ):
         return NOT_HERE, "needs a driver first"
     if f.cuinit == 0:
         return OK, "cuInit answers 0"
@@ -312,7 +334,8 @@ def cuda_starts(f: Facts):
     if f.cuinit == 100 and f.visible is not None and f.cards:
         return NOT_HERE, "see visible GPUs"
     name, why, cure = CUINIT.get(
-        f.cuinit, (f"error {f.cuinit}", "The driver could not start.", f"Search for cuInit error {f.cuinit}")
+        f.cuinit,
+        (f"error {f.cuinit}", "The driver could not start.", f"Search for cuInit error {f.cuinit}"),
     )
     return PROBLEM, f"cuInit answers {name}", why, cure
 
@@ -364,7 +387,12 @@ def gpu_shared(f: Facts):
         return NOT_HERE, "no GPU"
     card = _chosen(f)[0]
     if card.compute_mode == 2:
-        return (PROBLEM, "compute mode is Prohibited", "No process may compute on this GPU.", "sudo nvidia-smi -c 0")
+        return (
+            PROBLEM,
+            "compute mode is Prohibited",
+            "No process may compute on this GPU.",
+            "sudo nvidia-smi -c 0",
+        )
     if card.compute_mode == 3 and card.processes:
         return (
             PROBLEM,
@@ -384,7 +412,7 @@ def gpu_shared(f: Facts):
     return OK, "see GPU memory" if card.processes else "nobody else computes on it"
 
 
-# ---- versions that must match -------------------------------------------------------------------------------------
+# ---- versions that must match
 
 
 def nvcc(f: Facts):
@@ -419,7 +447,8 @@ def nvcc_driver(f: Facts):
         f"nvcc {dotted(release)}, driver only {dotted(f.cuda)}",
         'Programs of a newer major version do not start: "CUDA driver '
         'version is insufficient for CUDA runtime version".',
-        (f"Put {_short(Path(older.nvcc).parent)} first on the PATH, or u" if older else "U") + "pdate the driver",
+        (f"Put {_short(Path(older.nvcc).parent)} first on the PATH, or u" if older else "U")
+        + "pdate the driver",
     )
 
 
@@ -445,7 +474,11 @@ def ptx_driver(f: Facts):
                 if newer[0].startswith("nvcc")
                 else []
             )
-            + ([f"give Numba the compiler of this driver ({REMAKE})"] if newer[-1].startswith("Numba") else [])
+            + (
+                [f"give Numba the compiler of this driver ({REMAKE})"]
+                if newer[-1].startswith("Numba")
+                else []
+            )
         ),
     )
 
@@ -551,7 +584,9 @@ def host_compiler(f: Facts):
     kit = f.toolkits[0] if f.toolkits else None
     newest = kit and (kit.newest_clang if name == "clang" else kit.newest_gcc)
     if not newest or major <= newest:
-        return OK, f"{name} {major}" + (f" (nvcc {dotted(kit.release)} takes up to {newest})" if newest else "")
+        return OK, f"{name} {major}" + (
+            f" (nvcc {dotted(kit.release)} takes up to {newest})" if newest else ""
+        )
     state = PROBLEM if _ready(f) else NOTE  # without a GPU nvcc only shows listings
     return (
         state,
@@ -586,7 +621,11 @@ def library_path(f: Facts):
             "Take the stubs folder off LD_LIBRARY_PATH (look in ~/.bashrc)",
         )
     wanted = f.torch.cuda if f.torch else None
-    other = [(folder, major) for folder, major in f.library_path if major and wanted and major != wanted[0]]
+    other = [
+        (folder, major)
+        for folder, major in f.library_path
+        if major and wanted and major != wanted[0]
+    ]
     if not other:
         return OK, "no CUDA library of another version on LD_LIBRARY_PATH"
     return (
@@ -627,7 +666,7 @@ CHECKS = {
 }
 
 
-# ---- what several checks ask ---------------------------------------------------------------------------------------
+# ---- what several checks ask
 
 
 def _has_gpu(f: Facts) -> bool:
@@ -641,11 +680,15 @@ def _expects_gpu(f: Facts) -> bool:
 
 
 def _needs_restart(f: Facts) -> bool:
-    return f.nvml == 18 or f.cuinit == 803  # NVML_ERROR_LIB_RM_VERSION_MISMATCH, CUDA_ERROR_SYSTEM_DRIVER_MISMATCH
+    return (
+        f.nvml == 18 or f.cuinit == 803
+    )  # NVML_ERROR_LIB_RM_VERSION_MISMATCH, CUDA_ERROR_SYSTEM_DRIVER_MISMATCH
 
 
 def _chosen(f: Facts) -> tuple:
-    """The GPUs that CUDA_VISIBLE_DEVICES leaves, in its order; it ends at the first entry that names none."""
+    """The GPUs that CUDA_VISIBLE_DEVICES leaves, in its order; it ends at the first entry that
+    names none.
+    """
     if f.forced_cpu:
         return ()
     if f.visible is None:

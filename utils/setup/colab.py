@@ -1,17 +1,25 @@
 """Google Colab: bring the course to a machine that has Python packages of its own.
 
-A notebook's set-up cell clones the course there; `import utils` then calls `set_up`, once a session. Colab's own torch, Triton,
-NumPy and notebook packages are never touched. What compiles kernels for the GPU comes at the tested versions, built for the CUDA
+A notebook's set-up cell clones the course there; `import utils` then calls `set_up`, once a
+session. Colab's own torch, Triton,
+NumPy and notebook packages are never touched. What compiles kernels for the GPU comes at the tested
+versions, built for the CUDA
 major version that both the driver and Colab's torch have: PTX of a newer one does not load.
 
 Colab as looked up on 2026-11-20, for whoever keeps this working:
-- Python 3.13 since 2026-08-25 (https://github.com/googlecolab/colabtools/issues/6081). "Change runtime version" still offers
+- Python 3.13 since 2026-08-25 (https://github.com/googlecolab/colabtools/issues/6081). "Change
+  runtime version" still offers
   images with 3.12.
-- A T4's driver was 580.82.07, CUDA 13.0, with torch 2.11.0+cu130, in October 2026. It was 550.54.15, CUDA 12.4, beside a
-  12.5 toolkit when Numba's kernels failed with "Unsupported .version 8.5" (https://github.com/googlecolab/colabtools/issues/5081).
-- Packages, by date: https://github.com/googlecolab/backend-info (pip-freeze.gpu.txt, apt-list-gpu.txt). In June 2026 torch
-  2.11.0+cu128, NumPy 2.0.2, numba 0.60.0, numba-cuda 0.22.2, cuda-core 0.3.2, IPython 7.34.0, ipywidgets 7.7.1, nvcc 12.8.
-- The kernel has `google.colab` imported before the first cell, starts in /content, and its machine is thrown away in the end.
+- A T4's driver was 580.82.07, CUDA 13.0, with torch 2.11.0+cu130, in October 2026. It was
+  550.54.15, CUDA 12.4, beside a
+  12.5 toolkit when Numba's kernels failed with "Unsupported .version 8.5"
+  (https://github.com/googlecolab/colabtools/issues/5081).
+- Packages, by date: https://github.com/googlecolab/backend-info (pip-freeze.gpu.txt,
+  apt-list-gpu.txt). In June 2026 torch
+  2.11.0+cu128, NumPy 2.0.2, numba 0.60.0, numba-cuda 0.22.2, cuda-core 0.3.2, IPython 7.34.0,
+  ipywidgets 7.7.1, nvcc 12.8.
+- The kernel has `google.colab` imported before the first cell, starts in /content, and its machine
+  is thrown away in the end.
 """
 
 import importlib.metadata as metadata
@@ -30,19 +38,39 @@ from utils.setup import install
 from utils.tools.diagnostics import LearnerError
 
 ROOT = install.ROOT
-OWN = {"torch", "triton", "numpy", "ipython", "ipykernel", "ipywidgets"}     # Colab's: left as they are
-KERNELS = ("llvmlite", "numba", "numba-cuda", "cuda-bindings", "cuda-core", "cuda-pathfinder")  # no older than the tested ones
-NO_GPU = ("This Colab machine has no GPU, so kernels run on its CPU. For a GPU: Runtime > Change runtime type > T4 GPU, "
-          "then run this cell again.")
+OWN = {
+    "torch",
+    "triton",
+    "numpy",
+    "ipython",
+    "ipykernel",
+    "ipywidgets",
+}  # Colab's: left as they are
+KERNELS = (
+    "llvmlite",
+    "numba",
+    "numba-cuda",
+    "cuda-bindings",
+    "cuda-core",
+    "cuda-pathfinder",
+)  # no older than the tested ones
+NO_GPU = (
+    "This Colab machine has no GPU, so kernels run on its CPU. For a GPU: Runtime > Change runtime type > T4 GPU, "
+    "then run this cell again."
+)
 
 
 def set_up():
-    """Install what is missing, find nvcc, go to the folder of the chapters. Quick where nothing is missing.
+    """Install what is missing, find nvcc, go to the folder of the chapters. Quick where nothing is
+    missing.
 
-    Raises LearnerError, with what to do, if pip cannot install something or a package was already in use at its old version.
+    Raises LearnerError, with what to do, if pip cannot install something or a package was already
+    in use at its old version.
     """
     os.chdir(ROOT / "chapters")
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    os.environ["PYTHONPATH"] = os.pathsep.join(
+        filter(None, [str(ROOT), os.environ.get("PYTHONPATH")])
+    )
     driver = None if forced_cpu() else install.nvidia_driver()
     kind = cuda_kind(driver, version("torch"))
     if driver is None and not forced_cpu():
@@ -56,12 +84,13 @@ def set_up():
 def cuda_kind(driver, torch):
     """Which packages fit: "cpu", "cuda12" or "cuda13".
 
-    driver: what `install.nvidia_driver` says. torch: Colab's version, such as "2.11.0+cu130"; None if it has none.
+    driver: what `install.nvidia_driver` says. torch: Colab's version, such as "2.11.0+cu130"; None
+        if it has none.
     """
     kind, _ = install.choose(driver)
     built = re.search(r"\+cu(\d\d)", torch or "")
     if kind == "cuda13" and built and built[1] == "12":
-        return "cuda12"                     # two majors in one process: two NVRTCs, two cudarts, and no end of riddles
+        return "cuda12"  # two majors in one process: two NVRTCs, two cudarts, and no end of riddles
     return kind
 
 
@@ -78,12 +107,23 @@ def release(nvcc):
 
 
 def requirements(kind, has_nvcc):
-    """What the course needs on Colab, as pip writes it: the project's dependencies but for Colab's own."""
+    """What the course needs on Colab, as pip writes it: the project's dependencies but for Colab's
+    own.
+    """
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    lines = [line for line in project["dependencies"] if name_in(line) not in OWN or not version(name_in(line))]
-    lines = [line for line in lines if not name_in(line).startswith("jupyterlab")]   # Colab is the notebook here
-    lines += [line for line in project["optional-dependencies"].get(kind, ())
-              if not (has_nvcc and name_in(line) == "cuda-toolkit")]
+    lines = [
+        line
+        for line in project["dependencies"]
+        if name_in(line) not in OWN or not version(name_in(line))
+    ]
+    lines = [
+        line for line in lines if not name_in(line).startswith("jupyterlab")
+    ]  # Colab is the notebook here
+    lines += [
+        line
+        for line in project["optional-dependencies"].get(kind, ())
+        if not (has_nvcc and name_in(line) == "cuda-toolkit")
+    ]
     tested = pins(kind)
     return lines + [f"{name}>={tested[name]}" for name in KERNELS]
 
@@ -104,36 +144,64 @@ def unmet(lines):
         found = version(requirement.name)
         if not found or not requirement.specifier.contains(found, prereleases=True):
             return False
-        return all(met(Requirement(line), each, (*seen, requirement.name))
-                   for each in requirement.extras if requirement.name not in seen
-                   for line in metadata.requires(requirement.name) or ())
+        return all(
+            met(Requirement(line), each, (*seen, requirement.name))
+            for each in requirement.extras
+            if requirement.name not in seen
+            for line in metadata.requires(requirement.name) or ()
+        )
 
     return [line for line in lines if not met(Requirement(line))]
 
 
 def pip_install(lines, kind):
-    """Install these with pip: tested versions for what is not here, Colab's own packages as they are."""
+    """Install these with pip: tested versions for what is not here, Colab's own packages as they
+    are.
+    """
     from packaging.version import Version
 
-    limits = [f"{name}=={tested}" for name, tested in pins(kind).items()
-              if not version(name) or name in KERNELS and Version(version(name)) < Version(tested)]
+    limits = [
+        f"{name}=={tested}"
+        for name, tested in pins(kind).items()
+        if not version(name) or name in KERNELS and Version(version(name)) < Version(tested)
+    ]
     limits += [f"{name}=={version(name)}" for name in sorted(OWN) if version(name)]
     used = in_use()
     names = sorted({name_in(line) for line in lines})
-    print(f"Installing {', '.join(names)} (once for this Colab machine; about a minute)", flush=True)
+    print(
+        f"Installing {', '.join(names)} (once for this Colab machine; about a minute)", flush=True
+    )
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as constraints:
         constraints.write("\n".join(limits))
         constraints.flush()
-        pip = subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check",
-                              "-c", constraints.name, *lines], capture_output=True, text=True)
+        pip = subprocess.run(
+            [
+                sys.executable,
+                "-m",
+                "pip",
+                "install",
+                "--quiet",
+                "--no-input",
+                "--disable-pip-version-check",
+                "-c",
+                constraints.name,
+                *lines,
+            ],
+            capture_output=True,
+            text=True,
+        )
     if pip.returncode:
         raise LearnerError(install.reason(pip.stderr, "pip could not install the packages: %s"))
     importlib.invalidate_caches()
     if importlib.util.find_spec("_numba_cuda_redirector"):
-        importlib.import_module("_numba_cuda_redirector")          # as a new Python does: numba.cuda is numba-cuda's
+        importlib.import_module(
+            "_numba_cuda_redirector"
+        )  # as a new Python does: numba.cuda is numba-cuda's
     if used:
-        raise LearnerError(f"{', '.join(used)} was in use before the course renewed it: "
-                           "Runtime > Restart session, then run this cell again")
+        raise LearnerError(
+            f"{', '.join(used)} was in use before the course renewed it: "
+            "Runtime > Restart session, then run this cell again"
+        )
 
 
 def in_use():
@@ -150,7 +218,7 @@ def version(name):
 
 
 def name_in(line):
-    """"numba-cuda" of "numba-cuda[cu13]; sys_platform == 'linux'"."""
+    """ "numba-cuda" of "numba-cuda[cu13]; sys_platform == 'linux'"."""
     return re.match(r"[\w.-]+", line)[0].lower()
 
 
@@ -161,4 +229,7 @@ def repository():
 
 def notebook_address(path):
     """Where Colab opens a notebook of the course; `path` is its path in the repository."""
-    return repository().replace("https://github.com/", "https://colab.research.google.com/github/") + f"/blob/main/{path}"
+    return (
+        repository().replace("https://github.com/", "https://colab.research.google.com/github/")
+        + f"/blob/main/{path}"
+    )

@@ -1,6 +1,8 @@
-"""Find what is wrong with the set-up of this machine: ``make doctor``, or ``doctor()`` in a notebook.
+"""Find what is wrong with the set-up of this machine: ``make doctor``, or ``doctor()`` in a
+notebook.
 
-`utils.setup.survey` looks, `utils.setup.checks` judges, and here the findings are put together and shown.
+`utils.setup.survey` looks, `utils.setup.checks` judges, and here the findings are put together and
+shown.
 """
 
 import html
@@ -26,7 +28,9 @@ class Finding:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """All findings. Shown as the checks that apply, and for each problem or note why it matters and the cure."""
+    """All findings. Shown as the checks that apply, and for each problem or note why it matters and
+    the cure.
+    """
 
     findings: tuple[Finding, ...]
 
@@ -41,16 +45,29 @@ class Diagnosis:
     def summary(self) -> str:
         """The last line: how many problems, or that there are none."""
         apart = [f.check for f in self.findings if f.state == NOT_HERE]
-        rest = f" {len(apart)} of {len(self.findings)} checks do not apply to this machine." if apart else ""
+        rest = (
+            f" {len(apart)} of {len(self.findings)} checks do not apply to this machine."
+            if apart
+            else ""
+        )
         if self.problems:
             many = len(self.problems) > 1
-            return (f"{len(self.problems)} problems: begin with the first." if many else "One problem.") + rest
+            return (
+                f"{len(self.problems)} problems: begin with the first." if many else "One problem."
+            ) + rest
         return f"No problem found.{rest}"
 
     def __repr__(self):
-        lines = [f"{MARKS[f.state]} {f.check:19} {f.found}" for f in self.findings if f.state != NOT_HERE]
+        lines = [
+            f"{MARKS[f.state]} {f.check:19} {f.found}" for f in self.findings if f.state != NOT_HERE
+        ]
         for f in (*self.problems, *self.notes):
-            lines += ["", f"{MARKS[f.state]} {f.check}: {f.found}", f"  why:  {f.why}", f"  cure: {f.cure}"]
+            lines += [
+                "",
+                f"{MARKS[f.state]} {f.check}: {f.found}",
+                f"  why:  {f.why}",
+                f"  cure: {f.cure}",
+            ]
         return "\n".join([*lines, "", self.summary()])
 
     def _repr_html_(self):
@@ -79,7 +96,9 @@ def doctor() -> Diagnosis:
 
 
 def main() -> int:
-    """``python -m utils.setup.doctor``: print everything; the exit status is 1 when there is a problem."""
+    """``python -m utils.setup.doctor``: print everything; the exit status is 1 when there is a
+    problem.
+    """
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
@@ -88,7 +107,12 @@ def main() -> int:
     colours = {OK: "green", PROBLEM: "bold red", NOTE: "yellow", NOT_HERE: "dim"}
     table = Table("", "check", "found", box=None, pad_edge=False)
     for f in diagnosis.findings:
-        table.add_row(MARKS[f.state], f.check, escape(f.found), style=colours[f.state] if f.state != OK else None)
+        table.add_row(
+            MARKS[f.state],
+            f.check,
+            escape(f.found),
+            style=colours[f.state] if f.state != OK else None,
+        )
     console.print(table)
     for f in (*diagnosis.problems, *diagnosis.notes):
         console.print(f"\n[{colours[f.state]}]{MARKS[f.state]} {f.check}[/]:", end=" ")

@@ -1,4 +1,6 @@
-"""The ten usual set-up errors, each with its message, cause and cure; `explain` finds the one in a message of yours."""
+"""The ten usual set-up errors, each with its message, cause and cure; `explain` finds the one in a
+message of yours.
+"""
 
 import html
 import re
@@ -9,7 +11,9 @@ GUIDE = "https://docs.nvidia.com/"
 
 @dataclass(frozen=True)
 class SetupError:
-    """One error. patterns: what its messages have in common. checks: the doctor's checks that look for its cause."""
+    """One error. patterns: what its messages have in common. checks: the doctor's checks that look
+    for its cause.
+    """
 
     message: str
     cause: str
@@ -27,7 +31,11 @@ ERRORS = (
         "Reinstall the driver's dkms package with the headers of this kernel, enrol its key, restart.",
         GUIDE + "datacenter/tesla/driver-installation-guide/",
         ("driver",),
-        (r"couldn't communicate with the NVIDIA driver", r"Found no NVIDIA driver", r"Driver Not Loaded"),
+        (
+            r"couldn't communicate with the NVIDIA driver",
+            r"Found no NVIDIA driver",
+            r"Driver Not Loaded",
+        ),
     ),
     SetupError(
         "Failed to initialize NVML: Driver/library version mismatch",
@@ -60,7 +68,11 @@ ERRORS = (
         "Compile to machine code for this GPU (nvcc -arch=sm_XY), update the driver, or use an older toolkit.",
         "https://github.com/NVIDIA/numba-cuda/issues/163",
         ("PTX and driver", "Numba's compiler"),
-        (r"compiled with an unsupported toolchain", r"UNSUPPORTED_PTX_VERSION", r"Unsupported \.version \d"),
+        (
+            r"compiled with an unsupported toolchain",
+            r"UNSUPPORTED_PTX_VERSION",
+            r"Unsupported \.version \d",
+        ),
     ),
     SetupError(
         "no kernel image is available for execution on the device",
@@ -96,7 +108,11 @@ ERRORS = (
         "Install the g++ that the message names and export NVCC_CCBIN=g++-13; or use a newer toolkit.",
         GUIDE + "cuda/cuda-installation-guide-linux/#host-compiler-support-policy",
         ("C++ compiler",),
-        (r"unsupported GNU version", r"unsupported clang version", r"Failed to preprocess host compiler properties"),
+        (
+            r"unsupported GNU version",
+            r"unsupported clang version",
+            r"Failed to preprocess host compiler properties",
+        ),
     ),
     SetupError(
         'could not select device driver "" with capabilities: [[gpu]]',
@@ -129,7 +145,10 @@ class Explained:
         self.errors, self.otherwise = tuple(errors), otherwise
 
     def __repr__(self):
-        texts = [f"{e.message}\n  cause: {e.cause}\n  cure:  {e.cure}\n  more:  {e.source}" for e in self.errors]
+        texts = [
+            f"{e.message}\n  cause: {e.cause}\n  cure:  {e.cure}\n  more:  {e.source}"
+            for e in self.errors
+        ]
         return "\n\n".join(texts) or self.otherwise
 
     def _repr_html_(self):
@@ -141,7 +160,9 @@ class Explained:
             f"{cell}{html.escape(e.cure)} <a href='{e.source}'>more</a></td></tr>"
             for e in self.errors
         ]
-        head = "".join(f"<th style='text-align:left'>{name}</th>" for name in ("message", "cause", "cure"))
+        head = "".join(
+            f"<th style='text-align:left'>{name}</th>" for name in ("message", "cause", "cure")
+        )
         return f"<table><tr>{head}</tr>{''.join(rows)}</table>"
 
 
@@ -153,4 +174,6 @@ def table(first: int, last: int) -> Explained:
 def explain(message: str) -> Explained:
     """Cause and cure of an error message, pasted whole; says so when it is none of the usual ones."""
     known = [e for e in ERRORS if any(re.search(p, message, re.IGNORECASE) for p in e.patterns)]
-    return Explained(known, "None of the ten. Run `make doctor`, and search for the message's last line.")
+    return Explained(
+        known, "None of the ten. Run `make doctor`, and search for the message's last line."
+    )

@@ -1,10 +1,13 @@
 """Make .venv and install the pinned packages: the first step of `make lab` and `make test`.
 
-A fresh machine has only Python, so this uses the standard library alone, and its syntax stays readable to
-every Python from 3.6 on, so that an old one is told what is wrong. When nothing changed since the last time
+A fresh machine has only Python, so this uses the standard library alone, and its syntax stays
+readable to
+every Python from 3.6 on, so that an old one is told what is wrong. When nothing changed since the
+last time
 it ends at once.
 
-Which packages: all machines get the same, pinned in constraints.txt. A machine with an NVIDIA GPU also gets
+Which packages: all machines get the same, pinned in constraints.txt. A machine with an NVIDIA GPU
+also gets
 the CUDA compilers, of the major version that its driver can load (the extras in pyproject.toml).
 """
 
@@ -27,29 +30,46 @@ VENV_PYTHON = VENV / "bin" / "python"
 STAMP = VENV / "installed.txt"
 LOG = VENV / "install.log"
 
-GIGABYTES = {"cpu": 4, "cuda12": 12, "cuda13": 12}     # free space to begin with, downloads included
-CONSTRAINTS = {"cpu": "constraints.txt", "cuda13": "constraints.txt", "cuda12": "constraints-cuda12.txt"}
+GIGABYTES = {"cpu": 4, "cuda12": 12, "cuda13": 12}  # free space to begin with, downloads included
+CONSTRAINTS = {
+    "cpu": "constraints.txt",
+    "cuda13": "constraints.txt",
+    "cuda12": "constraints-cuda12.txt",
+}
 
 LAB_SETTINGS = {
-    # No question on the very first page, whether to fetch JupyterLab's news and look for its updates
+    # No question on the very first page, whether to fetch JupyterLab's news and look for its
+    # updates
     "@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False},
     # The glossary opens as text to read
     "@jupyterlab/docmanager-extension:plugin": {"defaultViewers": {"markdown": "Markdown Preview"}},
     # Slides that are longer than the screen scroll when a chapter is presented
-    "jupyterlab-rise:plugin": {"center": False, "scroll": True, "slideNumber": "c/t", "transition": "none"},
+    "jupyterlab-rise:plugin": {
+        "center": False,
+        "scroll": True,
+        "slideNumber": "c/t",
+        "transition": "none",
+    },
 }
 
 # What pip's complaints mean, first match first
 REASONS = [
-    (r"No space left on device|Errno 28|Disk quota exceeded",
-     "the disk is full: make room, then run it again"),
-    (r"Failed to establish a new connection|Name or service not known|Temporary failure in name resolution"
-     r"|NameResolutionError|NewConnectionError|[Rr]ead timed out|ConnectTimeout|ProxyError|Connection refused"
-     r"|Connection reset|Network is unreachable|IncompleteRead|CERTIFICATE_VERIFY_FAILED"
-     r"|No matching distribution found for setuptools",            # which every index has, for every machine
-     "packages cannot be downloaded: check the network (or proxy), then run it again"),
-    (r"No matching distribution found for (?P<what>[^\s;]+)",
-     "there is no build of {what} for this computer and Python {python}"),
+    (
+        r"No space left on device|Errno 28|Disk quota exceeded",
+        "the disk is full: make room, then run it again",
+    ),
+    (
+        r"Failed to establish a new connection|Name or service not known|Temporary failure in name resolution"
+        r"|NameResolutionError|NewConnectionError|[Rr]ead timed out|ConnectTimeout|ProxyError|Connection refused"
+        r"|Connection reset|Network is unreachable|IncompleteRead|CERTIFICATE_VERIFY_FAILED"
+        # which every index has, for every machine
+        r"|No matching distribution found for setuptools",
+        "packages cannot be downloaded: check the network (or proxy), then run it again",
+    ),
+    (
+        r"No matching distribution found for (?P<what>[^\s;]+)",
+        "there is no build of {what} for this computer and Python {python}",
+    ),
 ]
 
 
@@ -59,16 +79,22 @@ def fail(message):
 
 
 def right_python():
-    """The interpreter to make .venv with: this one, or one from PATH when this is too old or too new."""
+    """The interpreter to make .venv with: this one, or one from PATH when this is too old or too
+    new.
+    """
     here = sys.version_info[:2]
     if OLDEST <= here <= NEWEST:
         return getattr(sys, "_base_executable", None) or sys.executable
     for minor in range(NEWEST[1], OLDEST[1] - 1, -1):
         found = shutil.which("python3.%d" % minor)
-        if found and works(found, "-c", "import sys; sys.exit(sys.version_info[:2] != (3, %d))" % minor):
+        if found and works(
+            found, "-c", "import sys; sys.exit(sys.version_info[:2] != (3, %d))" % minor
+        ):
             return found
-    fail("Python 3.%d to 3.%d is needed and this is %d.%d: install one of them, then "
-         "`make lab PYTHON=/path/to/that/python3`" % (OLDEST[1], NEWEST[1], here[0], here[1]))
+    fail(
+        "Python 3.%d to 3.%d is needed and this is %d.%d: install one of them, then "
+        "`make lab PYTHON=/path/to/that/python3`" % (OLDEST[1], NEWEST[1], here[0], here[1])
+    )
 
 
 def works(*command):
@@ -80,9 +106,11 @@ def works(*command):
 
 
 def nvidia_driver():
-    """(newest CUDA version that the driver runs, oldest compute capability), each as (major, minor).
+    """(newest CUDA version that the driver runs, oldest compute capability), each as (major,
+    minor).
 
-    None without an NVIDIA driver or GPU. Asks the driver itself (libcuda), since containers often lack
+    None without an NVIDIA driver or GPU. Asks the driver itself (libcuda), since containers often
+    lack
     nvidia-smi; WSL2 keeps the library in a folder of its own.
     """
     for name in ("libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1"):
@@ -101,8 +129,10 @@ def nvidia_driver():
         return None
     capabilities = []
     for device in range(number.value):
-        cuda.cuDeviceGetAttribute(ctypes.byref(major), 75, device)      # 75, 76: CU_DEVICE_ATTRIBUTE_
-        cuda.cuDeviceGetAttribute(ctypes.byref(minor), 76, device)      # COMPUTE_CAPABILITY_MAJOR, _MINOR
+        cuda.cuDeviceGetAttribute(ctypes.byref(major), 75, device)  # 75, 76: CU_DEVICE_ATTRIBUTE_
+        cuda.cuDeviceGetAttribute(
+            ctypes.byref(minor), 76, device
+        )  # COMPUTE_CAPABILITY_MAJOR, _MINOR
         capabilities.append((major.value, minor.value))
     return version, min(capabilities)
 
@@ -114,16 +144,24 @@ def choose(driver):
     version, capability = driver
     text = "NVIDIA GPU of compute capability %d.%d, driver for CUDA %d.%d" % (capability + version)
     if version < (12, 0):
-        return "cpu", text + ": too old, so the course runs on the CPU (update the driver to 580 or newer)"
+        return (
+            "cpu",
+            text + ": too old, so the course runs on the CPU (update the driver to 580 or newer)",
+        )
     if capability < (7, 5):
         return "cuda12", text + ": installing CUDA 12, the last for this GPU"
     if version < (13, 0):
-        return "cuda12", text + ": installing CUDA 12 (with a driver from 580 on, pip brings nvcc too)"
+        return (
+            "cuda12",
+            text + ": installing CUDA 12 (with a driver from 580 on, pip brings nvcc too)",
+        )
     return "cuda13", text + ": installing CUDA 13 with nvcc"
 
 
 def fingerprint(kind):
-    """Text that changes when .venv has to be brought up to date: other pins, another GPU, a moved folder."""
+    """Text that changes when .venv has to be brought up to date: other pins, another GPU, a moved
+    folder.
+    """
     digest = hashlib.sha256(str(ROOT).encode())
     for name in ("pyproject.toml", CONSTRAINTS[kind]):
         digest.update((ROOT / name).read_bytes())
@@ -137,20 +175,30 @@ def make_venv(kind):
         return
     free = shutil.disk_usage(str(ROOT)).free / 1e9
     if free < GIGABYTES[kind]:
-        fail("not enough disk space: %d GB are needed, %.1f GB free in %s" % (GIGABYTES[kind], free, ROOT))
+        fail(
+            "not enough disk space: %d GB are needed, %.1f GB free in %s"
+            % (GIGABYTES[kind], free, ROOT)
+        )
     python = right_python()
     if not works(python, "-c", "import ensurepip, venv"):
-        fail("%s has no venv module: on Debian and Ubuntu `sudo apt install python3-venv`, then run it again"
-             % python)
+        fail(
+            "%s has no venv module: on Debian and Ubuntu `sudo apt install python3-venv`, then run it again"
+            % python
+        )
     print("Making .venv with %s" % python, flush=True)
-    made = subprocess.run([python, "-m", "venv", "--clear", str(VENV)],
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    made = subprocess.run(
+        [python, "-m", "venv", "--clear", str(VENV)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
     if made.returncode:
         fail(reason(made.stdout.decode(errors="replace"), "cannot make %s: %%s" % VENV))
 
 
 def reason(log, otherwise):
-    """One line for what went wrong; `otherwise` frames the log's last line when no known reason matches."""
+    """One line for what went wrong; `otherwise` frames the log's last line when no known reason
+    matches.
+    """
     for pattern, meaning in REASONS:
         match = re.search(pattern, log)
         if match:
@@ -163,17 +211,28 @@ def reason(log, otherwise):
 def install(kind):
     """Run pip, its progress on the screen, its complaints in a log."""
     extras = "test,site" if kind == "cpu" else "test,site," + kind
-    command = [str(VENV_PYTHON), "-I", "-m", "pip", "install", "--disable-pip-version-check", "--no-input",
-               "-c", CONSTRAINTS[kind], "-e", ".[%s]" % extras]
+    command = [
+        str(VENV_PYTHON),
+        "-I",
+        "-m",
+        "pip",
+        "install",
+        "--disable-pip-version-check",
+        "--no-input",
+        "-c",
+        CONSTRAINTS[kind],
+        "-e",
+        ".[%s]" % extras,
+    ]
     print("Installing the pinned packages; the first time takes a few minutes", flush=True)
-    environment = dict(os.environ, PIP_USER="0")       # a user-wide `user = true` cannot work in .venv
+    environment = dict(os.environ, PIP_USER="0")  # a user-wide `user = true` cannot work in .venv
     pip = subprocess.run(command, cwd=str(ROOT), env=environment, stderr=subprocess.PIPE)
     log = pip.stderr.decode(errors="replace")
     if pip.returncode:
         try:
             LOG.write_text(log)
         except OSError:
-            pass                                        # the disk is full: the line below says so
+            pass  # the disk is full: the line below says so
         fail(reason(log, "pip could not install the packages: %%s (all of it: %s)" % LOG))
 
 
@@ -188,7 +247,9 @@ def main():
     if sys.platform == "win32":
         fail("the course needs Linux or macOS; on Windows run it under WSL2 (`wsl --install`)")
     if sys.platform == "darwin" and platform.machine() == "x86_64":
-        fail("PyTorch has no builds for Intel Macs; on Apple silicon use an arm64 Python, not Rosetta")
+        fail(
+            "PyTorch has no builds for Intel Macs; on Apple silicon use an arm64 Python, not Rosetta"
+        )
     kind, about = choose(nvidia_driver())
     wanted = fingerprint(kind)
     if STAMP.exists() and STAMP.read_text() == wanted and VENV_PYTHON.exists():

@@ -1,7 +1,10 @@
-"""What this machine has of all that CUDA needs: driver, GPUs, toolkits, compilers, Python. Facts only.
+"""What this machine has of all that CUDA needs: driver, GPUs, toolkits, compilers, Python. Facts
+only.
 
-`look()` gathers them in one `Facts`; `utils.setup.doctor` judges them. Nothing here raises because something is missing
-or broken: finding that out is what it is for. `root` stands for ``/``, so that tests can build a machine in a folder.
+`look()` gathers them in one `Facts`; `utils.setup.doctor` judges them. Nothing here raises because
+something is missing
+or broken: finding that out is what it is for. `root` stands for ``/``, so that tests can build a
+machine in a folder.
 """
 
 import ctypes
@@ -41,12 +44,15 @@ class Card:
     free: int
     uuid: str = ""
     compute_mode: int = 0  # 0: any process may use it, 3: one at a time, 2: none
-    processes: tuple[tuple[int, int], ...] = ()  # (process id, bytes) of other processes that compute on it
+    processes: tuple[
+        tuple[int, int], ...
+    ] = ()  # (process id, bytes) of other processes that compute on it
 
 
 @dataclass(frozen=True)
 class Toolkit:
-    """One nvcc: its release, what it builds for (90 for sm_90), the newest GCC and Clang that it accepts.
+    """One nvcc: its release, what it builds for (90 for sm_90), the newest GCC and Clang that it
+    accepts.
 
     folder: where its toolkit lies; an nvcc may be a link or a script that calls one elsewhere.
     """
@@ -61,7 +67,9 @@ class Toolkit:
 
 @dataclass(frozen=True)
 class Torch:
-    """PyTorch: its version, the CUDA it was built with (None: a CPU build), its architectures, or why it fails."""
+    """PyTorch: its version, the CUDA it was built with (None: a CPU build), its architectures, or
+    why it fails.
+    """
 
     version: str = ""
     cuda: Version | None = None
@@ -89,7 +97,9 @@ class Facts:
     loaded: str | None = None  # version of NVIDIA's kernel module that is loaded
     nodes: tuple[tuple[str, bool], ...] = ()  # (/dev/nvidia…, may this user read and write it?)
     libcuda: str | None = None  # the driver's library for programs
-    linux_libcuda: str | None = None  # WSL2: one that a Linux driver package put beside Windows' own
+    linux_libcuda: str | None = (
+        None  # WSL2: one that a Linux driver package put beside Windows' own
+    )
     cuinit: int | None = None  # what it answers to cuInit (0: ready)
     cuda: Version | None = None  # newest CUDA version that the driver runs
     nvml: int | None = None  # what the management library answers (0: ready)
@@ -98,7 +108,9 @@ class Facts:
     visible: str | None = None  # CUDA_VISIBLE_DEVICES
     forced_cpu: bool = False
     toolkits: tuple[Toolkit, ...] = ()  # the first is the one that %nvcc uses
-    compiler: tuple[str, int] | None = None  # the C++ compiler that nvcc calls, and its major version
+    compiler: tuple[str, int] | None = (
+        None  # the C++ compiler that nvcc calls, and its major version
+    )
     library_path: tuple[
         tuple[str, int | None], ...
     ] = ()  # folders on LD_LIBRARY_PATH with CUDA libraries: its major version
@@ -144,7 +156,7 @@ def look(root: Path = Path("/")) -> Facts:
     )
 
 
-# ---- Python -------------------------------------------------------------------------------------------------------
+# ---- Python
 
 
 def missing_packages() -> tuple[str, ...]:
@@ -165,7 +177,9 @@ def missing_packages() -> tuple[str, ...]:
 
 
 def notebook_python() -> str | None:
-    """The Python that Jupyter's kernel "python3" would start, as this environment's Jupyter finds it."""
+    """The Python that Jupyter's kernel "python3" would start, as this environment's Jupyter finds
+    it.
+    """
     said = _said([sys.executable, "-m", "jupyter", "kernelspec", "list", "--json"])
     try:
         program = json.loads(said[said.index("{") :])["kernelspecs"]["python3"]["spec"]["argv"][0]
@@ -188,7 +202,7 @@ def imported_early() -> tuple[str, ...]:
     return tuple(early)
 
 
-# ---- where this is ------------------------------------------------------------------------------------------------
+# ---- where this is
 
 
 def is_wsl(root: Path) -> bool:
@@ -199,7 +213,9 @@ def is_wsl(root: Path) -> bool:
 def is_container(root: Path) -> bool:
     """Whether this is a Docker, Podman or similar container."""
     return (
-        (root / ".dockerenv").exists() or (root / "run/.containerenv").exists() or bool(os.environ.get("container"))
+        (root / ".dockerenv").exists()
+        or (root / "run/.containerenv").exists()
+        or bool(os.environ.get("container"))
     )
 
 
@@ -208,20 +224,26 @@ def is_colab() -> bool:
     return "COLAB_RELEASE_TAG" in os.environ or "google.colab" in sys.modules
 
 
-# ---- GPU and driver -----------------------------------------------------------------------------------------------
+# ---- GPU and driver
 
 
 def pci_gpus(root: Path) -> tuple[str, ...]:
-    """Addresses of the NVIDIA GPUs on the PCI bus, driver or not. A container sees those of its host."""
+    """Addresses of the NVIDIA GPUs on the PCI bus, driver or not. A container sees those of its
+    host.
+    """
     devices = sorted((root / "sys/bus/pci/devices").glob("*"))
     return tuple(
-        d.name for d in devices if _text(d / "vendor").strip() == NVIDIA and _text(d / "class").startswith(DISPLAY)
+        d.name
+        for d in devices
+        if _text(d / "vendor").strip() == NVIDIA and _text(d / "class").startswith(DISPLAY)
     )
 
 
 def kernel_module(root: Path) -> str | None:
     """Version of NVIDIA's kernel module, if it is loaded."""
-    found = re.search(r"Kernel Module\D.*?\s(\d+\.\d+(?:\.\d+)?)\s", _text(root / "proc/driver/nvidia/version"))
+    found = re.search(
+        r"Kernel Module\D.*?\s(\d+\.\d+(?:\.\d+)?)\s", _text(root / "proc/driver/nvidia/version")
+    )
     return found.group(1) if found else None
 
 
@@ -237,7 +259,9 @@ def device_files(root: Path) -> tuple[tuple[str, bool], ...]:
 
 
 def linux_driver_in_wsl(root: Path) -> str | None:
-    """WSL2: a libcuda that does not come from Windows, which hides the one that does. Not looked for in containers."""
+    """WSL2: a libcuda that does not come from Windows, which hides the one that does. Not looked
+    for in containers.
+    """
     if not is_wsl(root) or is_container(root):
         return None
     for folder in ("usr/lib/x86_64-linux-gnu", "usr/lib/aarch64-linux-gnu", "usr/lib64"):
@@ -248,7 +272,9 @@ def linux_driver_in_wsl(root: Path) -> str | None:
 
 
 def driver_library(names: Sequence[str] = ("libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1")):
-    """(path, answer to cuInit, newest CUDA version) of the driver's library; (None, None, None) where there is none."""
+    """(path, answer to cuInit, newest CUDA version) of the driver's library; (None, None, None)
+    where there is none.
+    """
     for name in names:
         try:
             library = ctypes.CDLL(name)
@@ -260,7 +286,11 @@ def driver_library(names: Sequence[str] = ("libcuda.so.1", "/usr/lib/wsl/lib/lib
     number = ctypes.c_int()
     code = library.cuInit(0)
     failed = library.cuDriverGetVersion(ctypes.byref(number)) or not number.value
-    return _path_of(name), code, None if failed else (number.value // 1000, number.value % 1000 // 10)
+    return (
+        _path_of(name),
+        code,
+        None if failed else (number.value // 1000, number.value % 1000 // 10),
+    )
 
 
 def _path_of(library: str) -> str:
@@ -283,7 +313,11 @@ def management_library():
         return error.value, None, ()
     try:
         handles = [pynvml.nvmlDeviceGetHandleByIndex(i) for i in range(pynvml.nvmlDeviceGetCount())]
-        return 0, pynvml.nvmlSystemGetDriverVersion(), tuple(_card(pynvml, handle) for handle in handles)
+        return (
+            0,
+            pynvml.nvmlSystemGetDriverVersion(),
+            tuple(_card(pynvml, handle) for handle in handles),
+        )
     except pynvml.NVMLError as error:
         return error.value, None, ()
     finally:
@@ -315,15 +349,21 @@ def _or_zero(pynvml, ask, handle):
         return 0
 
 
-# ---- toolkits and compilers ---------------------------------------------------------------------------------------
+# ---- toolkits and compilers
 
 
 def toolkits(root: Path = Path("/")) -> tuple[Toolkit, ...]:
     """Every nvcc that %nvcc, the PATH, CUDA_HOME or /usr/local offers, the one that is used first."""
     candidates = [find_nvcc()]
-    candidates += [str(Path(folder) / "nvcc") for folder in os.environ.get("PATH", "").split(os.pathsep) if folder]
     candidates += [
-        str(Path(os.environ[name]) / "bin/nvcc") for name in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(name)
+        str(Path(folder) / "nvcc")
+        for folder in os.environ.get("PATH", "").split(os.pathsep)
+        if folder
+    ]
+    candidates += [
+        str(Path(os.environ[name]) / "bin/nvcc")
+        for name in ("CUDA_HOME", "CUDA_PATH")
+        if os.environ.get(name)
     ]
     candidates += [str(path) for path in sorted((root / "usr/local").glob("cuda*/bin/nvcc"))]
     programs, found = {}, {}
@@ -365,7 +405,9 @@ def host_compiler() -> tuple[str, int] | None:
 
 
 def cuda_folders(library_path: str) -> tuple[tuple[str, int | None], ...]:
-    """The folders of an LD_LIBRARY_PATH with CUDA's runtime (and its major version) or stubs of the driver (None)."""
+    """The folders of an LD_LIBRARY_PATH with CUDA's runtime (and its major version) or stubs of the
+    driver (None).
+    """
     found = []
     for folder in (Path(name) for name in library_path.split(os.pathsep) if name):
         majors = [
@@ -389,7 +431,11 @@ def pytorch() -> Torch | None:
     if not torch.version.cuda:
         return Torch(torch.__version__)
     major, minor = torch.version.cuda.split(".")[:2]
-    return Torch(torch.__version__, (int(major), int(minor)), tuple((torch._C._cuda_getArchFlags() or "").split()))
+    return Torch(
+        torch.__version__,
+        (int(major), int(minor)),
+        tuple((torch._C._cuda_getArchFlags() or "").split()),
+    )
 
 
 def nvrtc_version() -> Version | None:
@@ -403,7 +449,11 @@ def nvrtc_version() -> Version | None:
     except (DynamicLibNotFoundError, OSError):
         return None
     major, minor = ctypes.c_int(), ctypes.c_int()
-    return None if library.nvrtcVersion(ctypes.byref(major), ctypes.byref(minor)) else (major.value, minor.value)
+    return (
+        None
+        if library.nvrtcVersion(ctypes.byref(major), ctypes.byref(minor))
+        else (major.value, minor.value)
+    )
 
 
 def _said(command: Sequence[str]) -> str:

@@ -1,4 +1,6 @@
-"""Errors as a learner wants to read them: what, where, the source line with a marker, and no traceback."""
+"""Errors as a learner wants to read them: what, where, the source line with a marker, and no
+traceback.
+"""
 
 import re
 from collections.abc import Mapping
@@ -7,7 +9,9 @@ from pathlib import Path
 # nvcc and NVRTC:  k.cu(12): error: ...      g++ and clang++:  k.cu:12:5: error: ...
 _KIND = r"(?P<kind>(?:catastrophic |fatal )?error|warning)"
 _NVCC = re.compile(rf"^(?P<file>[^\s(][^(\n]*)\((?P<line>\d+)\): {_KIND}[^:]*: (?P<text>.*)")
-_GCC = re.compile(rf"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+)(?::(?P<column>\d+))?: {_KIND}: (?P<text>.*)")
+_GCC = re.compile(
+    rf"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+)(?::(?P<column>\d+))?: {_KIND}: (?P<text>.*)"
+)
 
 MAX_ERRORS = 5
 
@@ -24,7 +28,8 @@ def annotate(log: str, sources: Mapping[str, Path] | None = None) -> str:
 
     log: what nvcc, NVRTC, g++ or clang++ printed.
     sources: where to find a file that the log names only by its last part.
-    Returns the errors (or, when there are none, the log as it is), each with the line it speaks of and a marker.
+    Returns the errors (or, when there are none, the log as it is), each with the line it speaks of
+    and a marker.
     """
     shown = []
     for entry in log.splitlines():
@@ -38,12 +43,16 @@ def annotate(log: str, sources: Mapping[str, Path] | None = None) -> str:
         if block not in shown:
             shown.append(block)
     if len(shown) > MAX_ERRORS:  # one mistake early in a file can set off hundreds
-        shown[MAX_ERRORS:] = [f"... and {len(shown) - MAX_ERRORS} more errors: mend the first and compile again"]
+        shown[MAX_ERRORS:] = [
+            f"... and {len(shown) - MAX_ERRORS} more errors: mend the first and compile again"
+        ]
     return "\n".join(shown) if shown else log.strip()
 
 
 def excerpt(path: Path, line: int, column: str | None = None, around: int = 1) -> str:
-    """The lines of a file around `line`, numbered, with ``>`` at the line meant and ``^`` under the column."""
+    """The lines of a file around `line`, numbered, with ``>`` at the line meant and ``^`` under the
+    column.
+    """
     try:
         lines = Path(path).read_text(errors="replace").splitlines()
     except OSError:

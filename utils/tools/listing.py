@@ -1,6 +1,8 @@
-"""What the compiler made of a kernel: its PTX and its machine code (SASS), cut down to the kernel itself.
+"""What the compiler made of a kernel: its PTX and its machine code (SASS), cut down to the kernel
+itself.
 
-Needs nvcc and, for SASS, cuobjdump (part of the CUDA toolkit; Triton's package carries one too), but no GPU. Where
+Needs nvcc and, for SASS, cuobjdump (part of the CUDA toolkit; Triton's package carries one too),
+but no GPU. Where
 they are missing the listing recorded in ``assets/listings`` is shown and says so.
 """
 
@@ -27,14 +29,16 @@ class Listing(str):
 def ptx(source: str | Path, kernel: str) -> Listing:
     """PTX of one kernel in a .cu file, without directives that only debuggers read.
 
-    PTX is the virtual instruction set that nvcc compiles to first. Raises utils.tools.nvcc.NvccError for a source that does
+    PTX is the virtual instruction set that nvcc compiles to first. Raises
+    utils.tools.nvcc.NvccError for a source that does
     not compile, and LookupError when it has no such kernel.
     """
     return _listing(Path(source), kernel, "ptx")
 
 
 def sass(source: str | Path, kernel: str) -> Listing:
-    """Machine code of one kernel for this GPU (sm_90 where there is none), without the encoding column.
+    """Machine code of one kernel for this GPU (sm_90 where there is none), without the encoding
+    column.
 
     Raises as `ptx` does.
     """
@@ -54,7 +58,9 @@ def _listing(source: Path, kernel: str, kind: str) -> Listing:
         if kind == "ptx":
             body = _ptx_of(output.read_text(), kernel)
         else:
-            body = _sass_of(process.run([_cuobjdump(), "--dump-sass", str(output)], timeout=120).output, kernel)
+            body = _sass_of(
+                process.run([_cuobjdump(), "--dump-sass", str(output)], timeout=120).output, kernel
+            )
     if not body:
         raise LookupError(f"{source} has no kernel named {kernel}")
     arch = gpu().arch if gpu() else "sm_90"
@@ -77,8 +83,12 @@ def _ptx_of(text: str, kernel: str) -> str:
     for entry in re.split(r"(?=^\.(?:visible|weak) \.entry )", text, flags=re.M)[1:]:
         name = re.match(r"\S+ \.entry (\w+)\(", entry).group(1)
         if _is_named(name, kernel):
-            lines = entry[:entry.index("\n}") + 2].splitlines()
-            return "\n".join(line for line in lines if line.strip() and not re.match(r"\s*\.(loc|file|pragma)\b", line))
+            lines = entry[: entry.index("\n}") + 2].splitlines()
+            return "\n".join(
+                line
+                for line in lines
+                if line.strip() and not re.match(r"\s*\.(loc|file|pragma)\b", line)
+            )
     return ""
 
 
@@ -102,20 +112,28 @@ def _is_named(symbol: str, kernel: str) -> bool:
 def _recorded(source: Path, kernel: str, kind: str) -> Listing:
     path = RECORDED / f"{source.stem}.{kernel}.{kind}"
     if not path.exists():
-        raise nvcc.NvccError(f"this machine has no {'nvcc' if kind == 'ptx' else 'cuobjdump'} to make the {kind.upper()} of "
-                             f"{source} with, and none is recorded")
-    return Listing("// recorded: this machine has no compiler for GPU code; this is the chapter's kernel as built elsewhere\n"
-                   + path.read_text().rstrip("\n"))
+        raise nvcc.NvccError(
+            f"this machine has no {'nvcc' if kind == 'ptx' else 'cuobjdump'} to make the {kind.upper()} of "
+            f"{source} with, and none is recorded"
+        )
+    return Listing(
+        "// recorded: this machine has no compiler for GPU code; this is the chapter's kernel as built elsewhere\n"
+        + path.read_text().rstrip("\n")
+    )
 
 
 def record(source: str | Path, kernel: str) -> None:
     """Keep both listings of a kernel in ``assets/listings``."""
     RECORDED.mkdir(parents=True, exist_ok=True)
     for kind, listing in (("ptx", ptx), ("sass", sass)):
-        (RECORDED / f"{Path(source).stem}.{kernel}.{kind}").write_text(listing(source, kernel) + "\n")
+        (RECORDED / f"{Path(source).stem}.{kernel}.{kind}").write_text(
+            listing(source, kernel) + "\n"
+        )
 
 
 if __name__ == "__main__":
     if len(sys.argv) != 3:
-        sys.exit("usage: python -m utils.tools.listing FILE.cu KERNEL     records its PTX and SASS in assets/listings")
+        sys.exit(
+            "usage: python -m utils.tools.listing FILE.cu KERNEL     records its PTX and SASS in assets/listings"
+        )
     record(sys.argv[1], sys.argv[2])

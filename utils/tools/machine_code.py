@@ -1,11 +1,15 @@
-"""A kernel's PTX and SASS beside its source, each instruction in the colour of the line it came from.
+"""A kernel's PTX and SASS beside its source, each instruction in the colour of the line it came
+from.
 
     machine_code.nvcc("build/vector_add.cu", "vector_add")
     machine_code.numba(vector_add, "void(float32[::1], float32[::1], float32[::1])")
-    machine_code.triton("build/vector_add.py", "vector_add", out="*fp32", a="*fp32", b="*fp32", n="i32", BLOCK=512)
+    machine_code.triton("build/vector_add.py", "vector_add", out="*fp32", a="*fp32", b="*fp32",
+    n="i32", BLOCK=512)
 
-No GPU is needed: the compilers write machine code for this machine's GPU, or for sm_90 where there is none. Which
-line an instruction came from is what the compiler itself wrote down (its line table). Where a compiler is missing,
+No GPU is needed: the compilers write machine code for this machine's GPU, or for sm_90 where there
+is none. Which
+line an instruction came from is what the compiler itself wrote down (its line table). Where a
+compiler is missing,
 the listing recorded in ``assets/listings`` is shown, says so, and says how to get the compiler.
 """
 
@@ -47,7 +51,8 @@ class Missing(RuntimeError):
 class MachineCode:
     """Source, PTX and SASS of one kernel.
 
-    Each is a list of (source line or None, text); the line counts from the file's or cell's first. `made` says by
+    Each is a list of (source line or None, text); the line counts from the file's or cell's first.
+    `made` says by
     which compiler for which architecture, `note` (or "") what the reader must know about it.
     """
 
@@ -59,7 +64,9 @@ class MachineCode:
     note: str = ""
 
     def count(self, instruction: str, kind: str = "ptx") -> int:
-        """How many instructions of a kind ("ptx" or "sass") begin with `instruction`, a predicate before it aside."""
+        """How many instructions of a kind ("ptx" or "sass") begin with `instruction`, a predicate
+        before it aside.
+        """
         return len(self.find(instruction, kind))
 
     def find(self, instruction: str, kind: str = "ptx") -> list[str]:
@@ -79,14 +86,24 @@ class MachineCode:
     def html(self, columns=("source", "ptx", "sass"), size: str = "10.5px") -> str:
         """The columns side by side as HTML. size: of the letters, as CSS has it."""
         used = list(dict.fromkeys(line for line, _ in [*self.ptx, *self.sass] if line))
-        colours = {line: BLOCK_COLOURS[n % len(BLOCK_COLOURS)] for n, line in enumerate(sorted(used))}
-        titles = {"source": "source", "ptx": f"PTX, {len(self.ptx)} lines", "sass": f"SASS, {len(self.sass)} instructions"}
+        colours = {
+            line: BLOCK_COLOURS[n % len(BLOCK_COLOURS)] for n, line in enumerate(sorted(used))
+        }
+        titles = {
+            "source": "source",
+            "ptx": f"PTX, {len(self.ptx)} lines",
+            "sass": f"SASS, {len(self.sass)} instructions",
+        }
         cells = "".join(
             f'<td style="vertical-align:top;text-align:left;padding:2px 4px"><b>{titles[column]}</b>'
-            f"{_coloured(getattr(self, column), colours, size, wrap=column == 'source')}</td>" for column in columns)
+            f"{_coloured(getattr(self, column), colours, size, wrap=column == 'source')}</td>"
+            for column in columns
+        )
         note = f" · {self.note}" if self.note else ""
-        return (f'<div style="font-size:12px">{html.escape(self.name + ", " + self.made + note)}</div>'
-                f'<table style="border-collapse:collapse"><tr>{cells}</tr></table>')
+        return (
+            f'<div style="font-size:12px">{html.escape(self.name + ", " + self.made + note)}</div>'
+            f'<table style="border-collapse:collapse"><tr>{cells}</tr></table>'
+        )
 
 
 def _coloured(lines, colours, size, wrap) -> str:
@@ -95,17 +112,19 @@ def _coloured(lines, colours, size, wrap) -> str:
     style = f"font-size:{size};line-height:1.2;margin:0;color:#222;{space};font-family:monospace"
     rows = "".join(
         f'<div style="background:{colours.get(line, "#ffffff")};padding:0 4px">{html.escape(text) or "&nbsp;"}</div>'
-        for line, text in lines)
+        for line, text in lines
+    )
     return f'<div style="{style}">{rows}</div>'
 
 
-# ---- the three compilers ------------------------------------------------------------------------------------------
+# ---- the three compilers
 
 
 def nvcc(path: str | Path, kernel: str) -> MachineCode:
     """What nvcc makes of one kernel of a .cu file.
 
-    Raises utils.tools.nvcc.NvccError for a source that does not compile, LookupError when it has no such kernel, Missing.
+    Raises utils.tools.nvcc.NvccError for a source that does not compile, LookupError when it has no
+    such kernel, Missing.
     """
     path = Path(path)
     if not path.exists():
@@ -122,15 +141,22 @@ def nvcc(path: str | Path, kernel: str) -> MachineCode:
             if done.returncode:
                 raise nvcc_tools.compile_error(path, done.output)
             made[kind] = output
-        return _taken_apart(kernel, f"nvcc {nvcc_tools.nvcc_version()}, {_arch()}", _c_kernel(text, kernel),
-                            made["ptx"].read_text(), made["cubin"], path.name)
+        return _taken_apart(
+            kernel,
+            f"nvcc {nvcc_tools.nvcc_version()}, {_arch()}",
+            _c_kernel(text, kernel),
+            made["ptx"].read_text(),
+            made["cubin"],
+            path.name,
+        )
 
 
 def numba(kernel, signature: str) -> MachineCode:
     """What Numba makes of a ``@cuda.jit`` kernel for arguments of these types.
 
     signature: such as ``"void(float32[::1], int32)"``; ``[::1]`` is a contiguous array. The kernel may use numpy as
-    np, math and numba's types, nothing else from around it. Raises ValueError with Numba's message, or Missing.
+    np, math and numba's types, nothing else from around it. Raises ValueError with Numba's message,
+    or Missing.
     """
     lines, _ = inspect.getsourcelines(kernel.py_func)
     text = textwrap.dedent("".join(lines))
@@ -141,21 +167,29 @@ def numba(kernel, signature: str) -> MachineCode:
 def triton(path: str | Path, kernel: str, **arguments) -> MachineCode:
     """What Triton makes of a ``@triton.jit`` kernel in a Python file, for arguments of these types.
 
-    arguments: for each a type ("*fp32", "i32"), or the value of a tl.constexpr. Pointers and sizes count as divisible
-    by 16, which a launch with ordinary tensors also finds them to be. Raises ValueError with Triton's message,
+    arguments: for each a type ("*fp32", "i32"), or the value of a tl.constexpr. Pointers and sizes
+        count as divisible
+    by 16, which a launch with ordinary tensors also finds them to be. Raises ValueError with
+    Triton's message,
     LookupError when the file has no such kernel, or Missing.
     """
     text = Path(path).read_text()
-    found = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef) and node.name == kernel]
+    found = [
+        node
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.FunctionDef) and node.name == kernel
+    ]
     if not found:
         raise LookupError(f"{path} has no kernel named {kernel}")
     first = min([found[0].lineno, *(d.lineno for d in found[0].decorator_list)])
-    shown = list(enumerate(text.splitlines(), 1))[first - 1:found[0].end_lineno]
+    shown = list(enumerate(text.splitlines(), 1))[first - 1 : found[0].end_lineno]
     return _in_python("triton", kernel, text, shown, {"arguments": arguments})
 
 
 def _in_python(compiler, name, text, shown, request) -> MachineCode:
-    """Compile in a process of its own, because in this one Numba and Triton may be on the CPU engines."""
+    """Compile in a process of its own, because in this one Numba and Triton may be on the CPU
+    engines.
+    """
     result = _compile_in_child(compiler, text, name, json.dumps(request), _arch())
     return MachineCode(name, source=shown, **result) if result else _recorded(compiler, name, shown)
 
@@ -165,11 +199,25 @@ def _compile_in_child(compiler, source, name, request, arch):
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
         (folder / "learners_kernel.py").write_text(source)
-        (folder / "request.json").write_text(json.dumps(
-            {**json.loads(request), "compiler": compiler, "name": name, "cc": int(re.sub(r"\D", "", arch))}))
-        environment = {**os.environ, "TRITON_CACHE_DIR": str(folder / "cache"), "TRITON_INTERPRET": "0"}
+        (folder / "request.json").write_text(
+            json.dumps(
+                {
+                    **json.loads(request),
+                    "compiler": compiler,
+                    "name": name,
+                    "cc": int(re.sub(r"\D", "", arch)),
+                }
+            )
+        )
+        environment = {
+            **os.environ,
+            "TRITON_CACHE_DIR": str(folder / "cache"),
+            "TRITON_INTERPRET": "0",
+        }
         # As a file and without this folder on the path: whoever imports utils gets the CPU engines.
-        done = process.run([sys.executable, "-P", str(CHILD), str(folder)], timeout=120, env=environment)
+        done = process.run(
+            [sys.executable, "-P", str(CHILD), str(folder)], timeout=120, env=environment
+        )
         answer = folder / "answer.json"
         if not answer.exists():
             raise ValueError(f"{name} was not compiled: {done.output.strip()[-1500:]}")
@@ -181,20 +229,38 @@ def _compile_in_child(compiler, source, name, request, arch):
         cubin = folder / "out.cubin"
         if not cubin.exists() and not _assemble(folder / "out.ptx", cubin, arch):
             return None
-        code = _taken_apart(name, f"{answer['made']}, {arch}", [], (folder / "out.ptx").read_text(), cubin,
-                            "learners_kernel.py")
+        code = _taken_apart(
+            name,
+            f"{answer['made']}, {arch}",
+            [],
+            (folder / "out.ptx").read_text(),
+            cubin,
+            "learners_kernel.py",
+        )
         return {"made": code.made, "ptx": code.ptx, "sass": code.sass}
 
 
 def _assemble(ptx: Path, cubin: Path, arch: str) -> bool:
-    """PTX to machine code with the toolkit's or Triton's assembler; False where none can read this PTX."""
+    """PTX to machine code with the toolkit's or Triton's assembler; False where none can read this
+    PTX.
+    """
     assemblers = [shutil.which("ptxas"), _beside_nvcc("ptxas"), _of_triton("ptxas")]
     for ptxas in filter(None, assemblers):
-        done = process.run([ptxas, f"-arch={arch}", "-lineinfo", str(ptx), "-o", str(cubin)], timeout=60)
+        done = process.run(
+            [ptxas, f"-arch={arch}", "-lineinfo", str(ptx), "-o", str(cubin)], timeout=60
+        )
         if done.returncode == 0:
             return True
     if nvcc_tools.find_nvcc():
-        command = [nvcc_tools.find_nvcc(), "-cubin", f"-arch={arch}", "-lineinfo", str(ptx), "-o", str(cubin)]
+        command = [
+            nvcc_tools.find_nvcc(),
+            "-cubin",
+            f"-arch={arch}",
+            "-lineinfo",
+            str(ptx),
+            "-o",
+            str(cubin),
+        ]
         return process.run(command, timeout=60).returncode == 0
     return False
 
@@ -209,7 +275,11 @@ def _of_triton(tool):
     import importlib.util
 
     found = importlib.util.find_spec("triton")
-    path = Path(found.origin).parent / "backends" / "nvidia" / "bin" / tool if found and found.origin else None
+    path = (
+        Path(found.origin).parent / "backends" / "nvidia" / "bin" / tool
+        if found and found.origin
+        else None
+    )
     return str(path) if path and path.exists() else None
 
 
@@ -221,39 +291,62 @@ def _arch() -> str:
     return gpu().arch if gpu() else "sm_90"
 
 
-# ---- taking listings apart ----------------------------------------------------------------------------------------
+# ---- taking listings apart
 
 
 def _taken_apart(kernel, made, source, ptx, cubin, file) -> MachineCode:
-    done = subprocess.run([_nvdisasm(), "-g", "-c", str(cubin)], capture_output=True, text=True, timeout=60)
-    code = MachineCode(kernel, made, source, parse_ptx(ptx, kernel, file), parse_sass(done.stdout, kernel, file))
+    done = subprocess.run(
+        [_nvdisasm(), "-g", "-c", str(cubin)], capture_output=True, text=True, timeout=60
+    )
+    code = MachineCode(
+        kernel, made, source, parse_ptx(ptx, kernel, file), parse_sass(done.stdout, kernel, file)
+    )
     if not code.ptx or not code.sass:
-        raise LookupError(f"there is no kernel named {kernel} in what was compiled"
-                          + (f"; nvdisasm says: {done.stderr.strip()}" if done.stderr.strip() else ""))
+        raise LookupError(
+            f"there is no kernel named {kernel} in what was compiled"
+            + (f"; nvdisasm says: {done.stderr.strip()}" if done.stderr.strip() else "")
+        )
     return code
 
 
 def _c_kernel(text: str, kernel: str) -> list:
-    """(line, text) of a kernel in CUDA C: from its __global__ to the closing brace in the first column."""
+    """(line, text) of a kernel in CUDA C: from its __global__ to the closing brace in the first
+    column.
+    """
     lines = text.splitlines()
-    start = next((n for n, line in enumerate(lines) if "__global__" in line and re.search(rf"\b{kernel}\b", line)), 0)
+    start = next(
+        (
+            n
+            for n, line in enumerate(lines)
+            if "__global__" in line and re.search(rf"\b{kernel}\b", line)
+        ),
+        0,
+    )
     end = next((n for n in range(start, len(lines)) if lines[n].startswith("}")), len(lines) - 1)
     return [(n + 1, lines[n]) for n in range(start, end + 1)]
 
 
 def _is_named(symbol: str, kernel: str) -> bool:
-    """Whether a symbol is this kernel's: plain, as C++ mangles it (_Z10vector_addPf) or as Numba does (_ZN8…10vector_addB…)."""
+    """Whether a symbol is this kernel's: plain, as C++ mangles it (_Z10vector_addPf) or as Numba
+    does (_ZN8…10vector_addB…).
+    """
     return symbol == kernel or re.match(rf"_Z(N\d+\w*?)?{len(kernel)}{kernel}", symbol) is not None
 
 
 def parse_ptx(text: str, kernel: str, file: str) -> list:
-    """(source line or None, text) for each line of a kernel's PTX, without directives that only debuggers read."""
-    numbers = {n for n, name in re.findall(r'^\s*\.file\s+(\d+)\s+"([^"]*)"', text, flags=re.M) if Path(name).name == file}
+    """(source line or None, text) for each line of a kernel's PTX, without directives that only
+    debuggers read.
+    """
+    numbers = {
+        n
+        for n, name in re.findall(r'^\s*\.file\s+(\d+)\s+"([^"]*)"', text, flags=re.M)
+        if Path(name).name == file
+    }
     for entry in re.split(r"(?=^[ \t]*(?:\.visible|\.weak)\s+\.entry\s)", text, flags=re.M)[1:]:
         symbol = re.match(r"\s*\S+\s+\.entry\s+([\w$]+)", entry).group(1)
         if not _is_named(symbol, kernel):
             continue
-        body = entry[:entry.index("\n}")].replace(symbol + "_param", "param")
+        body = entry[: entry.index("\n}")].replace(symbol + "_param", "param")
         return _ptx_lines(body, numbers)
     return []
 
@@ -269,13 +362,19 @@ def _ptx_lines(body, numbers):
             current = int(where.group(2)) if where.group(1) in numbers else None
         elif line == "{":
             started = True
-        elif started and line and not line.startswith((".reg", ".pragma", ".file", "$L__tmp", "$L__func", "{", "}")):
+        elif (
+            started
+            and line
+            and not line.startswith((".reg", ".pragma", ".file", "$L__tmp", "$L__func", "{", "}"))
+        ):
             lines.append((current, " ".join(line.rstrip(";").split())))
     return lines
 
 
 def parse_sass(text: str, kernel: str, file: str) -> list:
-    """(source line or None, text) for each instruction of a kernel in what ``nvdisasm -g -c`` prints."""
+    """(source line or None, text) for each instruction of a kernel in what ``nvdisasm -g -c``
+    prints.
+    """
     for section in text.split("//--------------------- .text.")[1:]:
         if not _is_named(section.split()[0], kernel):
             continue
@@ -287,13 +386,15 @@ def parse_sass(text: str, kernel: str, file: str) -> list:
                 current = next((int(n) for name, n in places if Path(name).name == file), None)
             elif instruction:
                 lines.append((current, " ".join(instruction.group(1).split())))
-        while lines and re.match(r"NOP|BRA `\(\.L_x_\d+\)$", lines[-1][1]):  # padding and a jump to itself: never run
+        while lines and re.match(
+            r"NOP|BRA `\(\.L_x_\d+\)$", lines[-1][1]
+        ):  # padding and a jump to itself: never run
             lines.pop()
         return lines
     return []
 
 
-# ---- recorded listings --------------------------------------------------------------------------------------------
+# ---- recorded listings
 
 
 def _path(compiler, kernel):
@@ -307,7 +408,13 @@ def _recorded(compiler, kernel, source) -> MachineCode:
     content = json.loads(path.read_text(encoding="utf-8"))
     same = [text for _, text in content["source"]] == [text for _, text in source]
     note = f"{GET[compiler]}; shown is a listing recorded with {content['made']}"
-    return MachineCode(**{**content, "note": note + ("" if same else ", of the kernel as the chapter has it, not as it is now")})
+    return MachineCode(
+        **{
+            **content,
+            "note": note
+            + ("" if same else ", of the kernel as the chapter has it, not as it is now"),
+        }
+    )
 
 
 def record(code: MachineCode, compiler: str) -> Path:

@@ -1,7 +1,10 @@
-"""Compile and run CUDA C++ files: ``%nvcc FILE.cu [flags] [--run [args]]`` and ``python -m utils.tools.nvcc ...``.
+"""Compile and run CUDA C++ files: ``%nvcc FILE.cu [flags] [--run [args]]`` and ``python -m
+utils.tools.nvcc ...``.
 
-With a GPU this calls NVIDIA's nvcc for exactly this GPU. Without one the same file is built by the machine's C++
-compiler against the CPU runtime in ``utils.cpu.cuda_c``. A file that does not compile, a program that crashes, hangs
+With a GPU this calls NVIDIA's nvcc for exactly this GPU. Without one the same file is built by the
+machine's C++
+compiler against the CPU runtime in ``utils.cpu.cuda_c``. A file that does not compile, a program
+that crashes, hangs
 or exits with a non-zero status raises, so that a cell is green only if what it shows really ran.
 """
 
@@ -52,13 +55,18 @@ class Request:
 
 
 def parse(words: list[str]) -> Request:
-    """Take the words of a call apart. Raises NvccError with the usage for a call that makes no sense."""
+    """Take the words of a call apart. Raises NvccError with the usage for a call that makes no
+    sense.
+    """
     request = Request(Path())
     words, sources = list(words), []
     while words:
         word = words.pop(0)
         if word == "--run":
-            while words and words[0] in ("--cpu", "--check"):  # FILE.cu --run --cpu reads well, so it means what it says
+            while words and words[0] in (
+                "--cpu",
+                "--check",
+            ):  # FILE.cu --run --cpu reads well, so it means what it says
                 setattr(request, words.pop(0)[2:], True)
             request.run, request.arguments, words = True, words, []
         elif word in ("--cpu", "--check"):
@@ -81,17 +89,23 @@ def parse(words: list[str]) -> Request:
         else:
             request.flags.append(word)
     if len(sources) != 1:
-        raise NvccError(f"name one source file{f', not {len(sources)}: ' + ', '.join(sources) if sources else ''}\n\n{USAGE}")
+        raise NvccError(
+            f"name one source file{f', not {len(sources)}: ' + ', '.join(sources) if sources else ''}\n\n{USAGE}"
+        )
     request.source = Path(sources[0])
     if not request.source.exists():
-        raise NvccError(f"{request.source} does not exist. In a notebook the cell above that begins with "
-                        f"%%writefile {request.source} writes it: run that cell first")
+        raise NvccError(
+            f"{request.source} does not exist. In a notebook the cell above that begins with "
+            f"%%writefile {request.source} writes it: run that cell first"
+        )
     return request
 
 
 @functools.cache
 def find_nvcc() -> str | None:
-    """Path of nvcc: on the PATH, in CUDA_HOME, in conda, or from pip's nvidia-cuda-nvcc; None where there is none."""
+    """Path of nvcc: on the PATH, in CUDA_HOME, in conda, or from pip's nvidia-cuda-nvcc; None where
+    there is none.
+    """
     try:
         from cuda.pathfinder import find_nvidia_binary_utility
     except ImportError:
@@ -106,7 +120,9 @@ def nvcc_version() -> str | None:
     if not path:
         return None
     try:
-        text = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=30).stdout
+        text = subprocess.run(
+            [path, "--version"], capture_output=True, text=True, timeout=30
+        ).stdout
     except (OSError, subprocess.TimeoutExpired):
         return None
     found = re.search(r"release (\d+\.\d+)", text)
@@ -116,13 +132,18 @@ def nvcc_version() -> str | None:
 def nvcc_command(request: Request, output: Path) -> list[str]:
     """The nvcc line for a request: for this GPU's real architecture unless the flags name one.
 
-    Raises NvccError when nvcc or the C++ compiler that it needs is missing, or nvcc does not fit the driver or the GPU.
+    Raises NvccError when nvcc or the C++ compiler that it needs is missing, or nvcc does not fit
+    the driver or the GPU.
     """
     path = find_nvcc()
     _refuse_what_cannot_work(path)
     command = [path, str(request.source), "-o", str(output)]
-    if not any(re.match(r"-(arch|gencode)|--gpu-(arch|code)|--generate-code", flag) for flag in request.flags):
-        # Machine code for exactly this GPU: nothing is left for the driver to translate, so a toolkit newer than the
+    if not any(
+        re.match(r"-(arch|gencode)|--gpu-(arch|code)|--generate-code", flag)
+        for flag in request.flags
+    ):
+        # Machine code for exactly this GPU: nothing is left for the driver to translate, so a
+        # toolkit newer than the
         # driver (of the same major version) still works. sm_90 where there is no GPU to ask.
         command.append(f"-arch={gpu().arch if gpu() else 'sm_90'}")
     if not any(flag.startswith(("-std", "--std")) for flag in request.flags):
@@ -134,24 +155,34 @@ def _refuse_what_cannot_work(path: str | None) -> None:
     found = gpu()
     if path is None:
         if found and found.cuda < (13, 0):
-            raise NvccError(f"nvcc was not found, and driver {found.driver} runs CUDA {found.cuda[0]}, for which pip has no "
-                            "nvcc. Update the driver to 580 or newer and run `make lab` again (it then installs nvcc), or "
-                            "install the CUDA 12 toolkit, or build for the CPU with --cpu")
-        raise NvccError("nvcc was not found. `make lab` installs it where there is an NVIDIA driver; by hand: "
-                        "pip install 'cuda-toolkit[nvcc,cudart,cccl]==13.0.*'. --cpu builds for the CPU instead")
+            raise NvccError(
+                f"nvcc was not found, and driver {found.driver} runs CUDA {found.cuda[0]}, for which pip has no "
+                "nvcc. Update the driver to 580 or newer and run `make lab` again (it then installs nvcc), or "
+                "install the CUDA 12 toolkit, or build for the CPU with --cpu"
+            )
+        raise NvccError(
+            "nvcc was not found. `make lab` installs it where there is an NVIDIA driver; by hand: "
+            "pip install 'cuda-toolkit[nvcc,cudart,cccl]==13.0.*'. --cpu builds for the CPU instead"
+        )
     if not shutil.which("g++") and not shutil.which("clang++"):
-        raise NvccError("nvcc needs a C++ compiler beside it and there is none: sudo apt install g++ (Debian, Ubuntu, WSL2) "
-                        "or sudo dnf install gcc-c++ (Fedora)")
+        raise NvccError(
+            "nvcc needs a C++ compiler beside it and there is none: sudo apt install g++ (Debian, Ubuntu, WSL2) "
+            "or sudo dnf install gcc-c++ (Fedora)"
+        )
     version = nvcc_version()
     if not found or not version:
         return
     major = int(version.split(".")[0])
     if major > found.cuda[0]:
-        raise NvccError(f"nvcc {version} is newer than what driver {found.driver} runs (CUDA {found.cuda[0]}.{found.cuda[1]}): "
-                        "its programs would not start. Update the driver, or put an older nvcc first on the PATH")
+        raise NvccError(
+            f"nvcc {version} is newer than what driver {found.driver} runs (CUDA {found.cuda[0]}.{found.cuda[1]}): "
+            "its programs would not start. Update the driver, or put an older nvcc first on the PATH"
+        )
     if major >= 13 and found.compute_capability < (7, 5):
-        raise NvccError(f"{found.name} has compute capability {found.compute_capability[0]}.{found.compute_capability[1]}; nvcc "
-                        f"{version} builds for 7.5 and newer. Install the CUDA 12 toolkit, or build for the CPU with --cpu")
+        raise NvccError(
+            f"{found.name} has compute capability {found.compute_capability[0]}.{found.compute_capability[1]}; nvcc "
+            f"{version} builds for 7.5 and newer. Install the CUDA 12 toolkit, or build for the CPU with --cpu"
+        )
 
 
 def _pip_toolkit_flags(nvcc: str) -> list[str]:
@@ -169,7 +200,8 @@ def compile_error(source: Path, log: str) -> NvccError:
 
 
 def build(request: Request) -> Path:
-    """Compile for the GPU, or for the CPU as asked or where there is no GPU; returns the output. Prints the command.
+    """Compile for the GPU, or for the CPU as asked or where there is no GPU; returns the output.
+    Prints the command.
 
     Raises NvccError with each error shown in its source line.
     """
@@ -201,13 +233,33 @@ def _plain_command(request: Request, output: Path) -> list[str]:
 
 
 def _for_running(request: Request) -> bool:
-    """False for a call that wants what only nvcc makes (PTX, cubin, object files) or names a GPU architecture."""
-    only_nvcc = ("-ptx", "--ptx", "-cubin", "--cubin", "-c", "--dryrun", "-dryrun", "-keep", "--keep", "-arch", "-gencode")
+    """False for a call that wants what only nvcc makes (PTX, cubin, object files) or names a GPU
+    architecture.
+    """
+    only_nvcc = (
+        "-ptx",
+        "--ptx",
+        "-cubin",
+        "--cubin",
+        "-c",
+        "--dryrun",
+        "-dryrun",
+        "-keep",
+        "--keep",
+        "-arch",
+        "-gencode",
+    )
     return request.run or not any(flag.startswith(only_nvcc) for flag in request.flags)
 
 
 def _default_output(request: Request) -> Path:
-    for flag, suffix in (("-ptx", ".ptx"), ("--ptx", ".ptx"), ("-cubin", ".cubin"), ("--cubin", ".cubin"), ("-c", ".o")):
+    for flag, suffix in (
+        ("-ptx", ".ptx"),
+        ("--ptx", ".ptx"),
+        ("-cubin", ".cubin"),
+        ("--cubin", ".cubin"),
+        ("-c", ".o"),
+    ):
         if flag in request.flags:
             return request.source.with_suffix(suffix)
     return request.source.with_suffix("")
@@ -219,8 +271,12 @@ def _build_cpu(request: Request) -> Path:
     why = "no GPU here" if gpu() is None else "as asked"
     print(f"[{why}: built by the C++ compiler, runs on the CPU]")
     try:
-        return build_program(request.source, request.flags, output=request.output or _default_output(request),
-                             check=request.check)
+        return build_program(
+            request.source,
+            request.flags,
+            output=request.output or _default_output(request),
+            check=request.check,
+        )
     except BuildError as error:
         raise compile_error(request.source, getattr(error, "log", "") or str(error)) from None
 
@@ -236,10 +292,13 @@ def run(program: Path, request: Request) -> process.Completed:
     print("$", shlex.join([str(program), *request.arguments]))
     command = [str(program.resolve()), *request.arguments]
     try:
-        done = process.run(command, timeout=request.timeout, env=env, echo=process.print_now,
-                           as_terminal=True)
+        done = process.run(
+            command, timeout=request.timeout, env=env, echo=process.print_now, as_terminal=True
+        )
     except process.Timeout as error:
-        raise NvccError(f"{error}. An endless loop, or a wait that never ends? (--timeout gives it longer)") from None
+        raise NvccError(
+            f"{error}. An endless loop, or a wait that never ends? (--timeout gives it longer)"
+        ) from None
     if done.output and not done.output.endswith("\n"):
         print()
     if done.returncode:
@@ -259,7 +318,9 @@ def main(words: list[str]) -> None:
 
 
 def register_magic(shell) -> None:
-    """Give an IPython shell the %nvcc line magic, and let ``%%writefile build/...`` make the folder it writes to."""
+    """Give an IPython shell the %nvcc line magic, and let ``%%writefile build/...`` make the folder
+    it writes to.
+    """
     shell.register_magic_function(lambda line: main(shlex.split(line)), "line", "nvcc")
 
     def make_build_folder(info):

@@ -18,7 +18,8 @@ def is_plain(source: Path) -> bool:
 
 
 def command(source: Path, flags: list[str], output: Path) -> list[str]:
-    """The compiler's line for a plain source. What is behind -Xcompiler is handed on; -arch is dropped.
+    """The compiler's line for a plain source. What is behind -Xcompiler is handed on; -arch is
+    dropped.
 
     Raises utils.cpu.cuda_c.build.BuildError, which says how to get a compiler, where there is none.
     """
@@ -33,6 +34,8 @@ def command(source: Path, flags: list[str], output: Path) -> list[str]:
             passed += flag.split("=", 1)[1].split(",")
         elif not flag.startswith(("-arch", "-gencode")):
             passed.append(flag)
-    standard = [] if source.suffix == ".c" or any(f.startswith("-std") for f in passed) else ["-std=c++17"]
+    standard = (
+        [] if source.suffix == ".c" or any(f.startswith("-std") for f in passed) else ["-std=c++17"]
+    )
     first, *more = compiler()
     return [first, *more, *standard, *passed, str(source), "-o", str(output)]

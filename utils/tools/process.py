@@ -1,4 +1,6 @@
-"""Run a command so that nothing of it outlives the cell: its own process group, a time-out, output as it comes."""
+"""Run a command so that nothing of it outlives the cell: its own process group, a time-out, output
+as it comes.
+"""
 
 import codecs
 import os
@@ -28,20 +30,38 @@ class Completed:
 MAX_OUTPUT = 200_000
 
 
-def run(command: Sequence[str], *, timeout: float, cwd: Path | str | None = None, env: Mapping[str, str] | None = None,
-        echo: Callable[[str], None] | None = None, as_terminal: bool = False) -> Completed:
-    """Run `command` for at most `timeout` seconds; stdout and stderr come together, as a terminal shows them.
+def run(
+    command: Sequence[str],
+    *,
+    timeout: float,
+    cwd: Path | str | None = None,
+    env: Mapping[str, str] | None = None,
+    echo: Callable[[str], None] | None = None,
+    as_terminal: bool = False,
+) -> Completed:
+    """Run `command` for at most `timeout` seconds; stdout and stderr come together, as a terminal
+    shows them.
 
     echo: called with each piece of output as it arrives (e.g. ``print_now``).
-    as_terminal: the program writes to a terminal, so that C's printf comes out line by line; into a pipe it comes in
-        blocks of some kilobytes, and what a program that hangs or crashes had printed before would be lost.
-    Raises Timeout after killing the whole process group, and FileNotFoundError when the program does not exist.
+    as_terminal: the program writes to a terminal, so that C's printf comes out line by line; into a
+        pipe it comes in
+        blocks of some kilobytes, and what a program that hangs or crashes had printed before would
+        be lost.
+    Raises Timeout after killing the whole process group, and FileNotFoundError when the program
+    does not exist.
     KeyboardInterrupt (Kernel > Interrupt) kills the group too.
     """
     source, sink = _terminal() if as_terminal else os.pipe()
     try:
-        process = subprocess.Popen(list(command), cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=sink, stderr=sink,
-                                   start_new_session=True)
+        process = subprocess.Popen(
+            list(command),
+            cwd=cwd,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=sink,
+            stderr=sink,
+            start_new_session=True,
+        )
     except BaseException:
         os.close(source)
         raise
@@ -51,7 +71,9 @@ def run(command: Sequence[str], *, timeout: float, cwd: Path | str | None = None
 
     def read():
         size = 0
-        decode = codecs.getincrementaldecoder("utf-8")("replace").decode  # a read may end inside a character
+        decode = codecs.getincrementaldecoder("utf-8")(
+            "replace"
+        ).decode  # a read may end inside a character
         while piece := _read(source):
             size += len(piece)
             if size <= MAX_OUTPUT:
@@ -66,7 +88,9 @@ def run(command: Sequence[str], *, timeout: float, cwd: Path | str | None = None
     try:
         process.wait(timeout)
     except subprocess.TimeoutExpired:
-        raise Timeout(f"stopped after {timeout:g} s: {Path(command[0]).name} had not finished") from None
+        raise Timeout(
+            f"stopped after {timeout:g} s: {Path(command[0]).name} had not finished"
+        ) from None
     finally:
         _kill_group(process)  # also ends children that the program left behind
         reader.join(5)
@@ -107,12 +131,18 @@ def print_now(text: str) -> None:
 
 
 def exit_reason(returncode: int) -> str:
-    """In words why a program ended: ``exit status 3`` or ``crashed with SIGSEGV (invalid memory access)``."""
+    """In words why a program ended: ``exit status 3`` or ``crashed with SIGSEGV (invalid memory
+    access)``.
+    """
     if returncode >= 0:
         return f"exit status {returncode}"
-    meaning = {"SIGSEGV": "invalid memory access", "SIGABRT": "abort, often a failed assert",
-               "SIGFPE": "integer division by zero", "SIGBUS": "misaligned or invalid memory access",
-               "SIGKILL": "killed, often for using too much memory"}
+    meaning = {
+        "SIGSEGV": "invalid memory access",
+        "SIGABRT": "abort, often a failed assert",
+        "SIGFPE": "integer division by zero",
+        "SIGBUS": "misaligned or invalid memory access",
+        "SIGKILL": "killed, often for using too much memory",
+    }
     try:
         name = signal.Signals(-returncode).name
     except ValueError:

@@ -1,8 +1,12 @@
-"""NVIDIA's tools from a notebook: Nsight Systems, Nsight Compute, compute-sanitizer, cuda-gdb, nvidia-smi.
+"""NVIDIA's tools from a notebook: Nsight Systems, Nsight Compute, compute-sanitizer, cuda-gdb,
+nvidia-smi.
 
-Each function runs the tool on a program where there is a GPU and the tool, and returns a `Report`. While the recording
-command runs (`make record`), the report is also kept in ``assets/reports``. Elsewhere the recorded report is shown,
-with its GPU and date; where none is recorded, the report says in one line what is missing and how to get it.
+Each function runs the tool on a program where there is a GPU and the tool, and returns a `Report`.
+While the recording
+command runs (`make record`), the report is also kept in ``assets/reports``. Elsewhere the recorded
+report is shown,
+with its GPU and date; where none is recorded, the report says in one line what is missing and how
+to get it.
 """
 
 import csv
@@ -35,10 +39,13 @@ GET = {
     "cuda-gdb": _TOOLKIT,
     "nvidia-smi": "it comes with the NVIDIA driver",
 }
-COUNTERS = ("the driver lets only administrators read the GPU's counters; on a machine of your own see "
-            "https://developer.nvidia.com/ERR_NVGPUCTRPERM")
+COUNTERS = (
+    "the driver lets only administrators read the GPU's counters; on a machine of your own see "
+    "https://developer.nvidia.com/ERR_NVGPUCTRPERM"
+)
 
-#: Nsight Compute's counters that answer "which of the three limits?", and what this course calls them.
+#: Nsight Compute's counters that answer "which of the three limits?", and what this course calls
+#: them.
 METRICS = {
     "gpu__time_duration.sum": "time",
     "dram__bytes.sum": "bytes from and to memory",
@@ -75,7 +82,9 @@ class Report:
     def heading(self) -> str:
         """One line: what is missing, or the command, and for a recorded report its GPU and date."""
         where = f"recorded on {self.gpu}, {self.date[:10]}: " if self.recorded else ""
-        return " · ".join(part for part in (self.note, f"{where}$ {self.command}" if self.text else "") if part)
+        return " · ".join(
+            part for part in (self.note, f"{where}$ {self.command}" if self.text else "") if part
+        )
 
 
 @dataclass(frozen=True, repr=False)
@@ -98,16 +107,27 @@ class Table(Report):
     def select(self, *names: str, rename: dict | None = None) -> "Table":
         """The same report with some of its columns."""
         kept = [{(rename or {}).get(n, n): row.get(n, "") for n in names} for row in self.rows]
-        return Table(self.tool, _to_csv(kept), self.note, self.gpu, self.date, self.command, self.recorded)
+        return Table(
+            self.tool, _to_csv(kept), self.note, self.gpu, self.date, self.command, self.recorded
+        )
 
 
 def find(tool: str) -> str | None:
-    """Path of a tool: on the PATH, in CUDA_HOME, in the usual folders, or from pip's packages; None if there is none."""
+    """Path of a tool: on the PATH, in CUDA_HOME, in the usual folders, or from pip's packages; None
+    if there is none.
+    """
     found = shutil.which(tool)
     if found:
         return found
-    folders = [Path(os.environ[name]) / "bin" for name in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(name)]
-    folders += [Path("/usr/local/cuda/bin"), Path(sysconfig.get_paths()["purelib"]) / "nvidia" / "cu13" / "bin"]
+    folders = [
+        Path(os.environ[name]) / "bin"
+        for name in ("CUDA_HOME", "CUDA_PATH")
+        if os.environ.get(name)
+    ]
+    folders += [
+        Path("/usr/local/cuda/bin"),
+        Path(sysconfig.get_paths()["purelib"]) / "nvidia" / "cu13" / "bin",
+    ]
     folders += sorted(Path("/opt/nvidia").glob("nsight-compute/*"), reverse=True)
     folders += sorted(Path("/opt/nvidia").glob("nsight-systems/*/bin"), reverse=True)
     return next((str(folder / tool) for folder in folders if (folder / tool).is_file()), None)
@@ -116,22 +136,40 @@ def find(tool: str) -> str | None:
 def absent(tool: str) -> str:
     """Why a tool cannot be used here, in one line; empty where it can."""
     if not find(tool):
-        return f"{tool} is not on this machine ({GET[tool]})" + ("" if engine.has_gpu() else ", and there is no GPU")
+        return f"{tool} is not on this machine ({GET[tool]})" + (
+            "" if engine.has_gpu() else ", and there is no GPU"
+        )
     return "" if engine.has_gpu() else f"there is no GPU here for {tool} to look at"
 
 
-# ---- the tools ----------------------------------------------------------------------------------------------------
+# ---- the tools
 
 
 def nsys(command: Sequence[str], name: str, report: str = "cuda_gpu_kern_sum") -> Table:
-    """Nsight Systems: what ran when, on host and GPU. One of its `nsys stats` reports about a run of `command`.
+    """Nsight Systems: what ran when, on host and GPU. One of its `nsys stats` reports about a run
+    of `command`.
 
-    name: of the recorded report. report: cuda_gpu_kern_sum (kernels), cuda_gpu_mem_time_sum (copies), cuda_api_sum
-    (calls of the host), nvtx_pushpop_sum (your ranges), cuda_gpu_trace (each kernel and copy with its start).
+    name: of the recorded report. report: cuda_gpu_kern_sum (kernels), cuda_gpu_mem_time_sum
+        (copies), cuda_api_sum
+    (calls of the host), nvtx_pushpop_sum (your ranges), cuda_gpu_trace (each kernel and copy with
+    its start).
     """
+
     def run():
         profile = _profiled(tuple(command))
-        return _run("nsys", ["stats", "--force-export=true", "--quiet", "--format", "csv", "--report", report, profile])
+        return _run(
+            "nsys",
+            [
+                "stats",
+                "--force-export=true",
+                "--quiet",
+                "--format",
+                "csv",
+                "--report",
+                report,
+                profile,
+            ],
+        )
 
     shown = f"nsys profile --trace=cuda,nvtx {_words(command)}; nsys stats --report {report}"
     return _report(Table, "nsys", f"{name}.{report}.csv", shown, run, clean=csv_part)
@@ -141,15 +179,29 @@ def nsys(command: Sequence[str], name: str, report: str = "cuda_gpu_kern_sum") -
 def _profiled(command: tuple[str, ...]) -> str:
     """The .nsys-rep of a run of this command; it runs once a session."""
     output = Path("build").resolve() / f"nsys-{abs(hash(command)):x}"
-    _run("nsys", ["profile", "--trace=cuda,nvtx", "--force-overwrite=true", "--output", str(output), *command])
+    _run(
+        "nsys",
+        [
+            "profile",
+            "--trace=cuda,nvtx",
+            "--force-overwrite=true",
+            "--output",
+            str(output),
+            *command,
+        ],
+    )
     return f"{output}.nsys-rep"
 
 
-def ncu(command: Sequence[str], name: str, metrics: dict[str, str] = METRICS, kernels: str = "") -> Table:
+def ncu(
+    command: Sequence[str], name: str, metrics: dict[str, str] = METRICS, kernels: str = ""
+) -> Table:
     """Nsight Compute: the counters of each kernel that `command` launches, a row a kernel.
 
-    metrics: ncu's name -> column. kernels: a regular expression; only kernels whose name it matches. Every kernel is
-    run again and again until all counters are read, so a program takes much longer than it does alone.
+    metrics: ncu's name -> column. kernels: a regular expression; only kernels whose name it
+        matches. Every kernel is
+    run again and again until all counters are read, so a program takes much longer than it does
+    alone.
     """
     arguments = ["--csv", "--page", "raw", "--metrics", ",".join(metrics)]
     if kernels:
@@ -159,16 +211,31 @@ def ncu(command: Sequence[str], name: str, metrics: dict[str, str] = METRICS, ke
         return _run("ncu", [*arguments, *command])
 
     def clean(text):
-        return _to_csv([by_kernel(row, metrics) for row in parse_csv(csv_part(text)) if row.get("Kernel Name")])
+        return _to_csv(
+            [by_kernel(row, metrics) for row in parse_csv(csv_part(text)) if row.get("Kernel Name")]
+        )
 
-    return _report(Table, "ncu", f"{name}.ncu.csv", f"ncu --csv --page raw --metrics … {_words(command)}", run, clean=clean)
+    return _report(
+        Table,
+        "ncu",
+        f"{name}.ncu.csv",
+        f"ncu --csv --page raw --metrics … {_words(command)}",
+        run,
+        clean=clean,
+    )
 
 
 def by_kernel(row: dict, metrics: dict[str, str]) -> dict:
     """One kernel's line of ncu's raw page, with its units in the cells and this course's names."""
     kernel = re.sub(r"\(.*", "", row["Kernel Name"])
-    sizes = {name: row.get(f"{name.title()} Size", "").replace(" ", "") for name in ("grid", "block")}
-    return {"kernel": kernel, **sizes, **{column: row[m] for m, column in metrics.items() if m in row}}
+    sizes = {
+        name: row.get(f"{name.title()} Size", "").replace(" ", "") for name in ("grid", "block")
+    }
+    return {
+        "kernel": kernel,
+        **sizes,
+        **{column: row[m] for m, column in metrics.items() if m in row},
+    }
 
 
 def sanitizer(tool: str, command: Sequence[str], name: str) -> Report:
@@ -176,25 +243,45 @@ def sanitizer(tool: str, command: Sequence[str], name: str) -> Report:
 
     Build the program with ``-lineinfo``, so that the report names source lines.
     """
+
     def run():
         return _run("compute-sanitizer", ["--tool", tool, *command], may_fail=True)
 
-    return _report(Report, "compute-sanitizer", f"{name}.{tool}.txt", f"compute-sanitizer --tool {tool} {_words(command)}", run,
-                   clean=essence)
+    return _report(
+        Report,
+        "compute-sanitizer",
+        f"{name}.{tool}.txt",
+        f"compute-sanitizer --tool {tool} {_words(command)}",
+        run,
+        clean=essence,
+    )
 
 
 def cuda_gdb(script: str | Path, program: str, name: str) -> Report:
     """cuda-gdb with its commands from a file. Build the program with ``-g -G``."""
+
     def run():
         return _run("cuda-gdb", ["-nx", "-q", "-batch", "-x", str(script), program], may_fail=True)
 
-    return _report(Report, "cuda-gdb", f"{name}.cuda-gdb.txt", f"cuda-gdb -batch -x {script} {program}", run, clean=on_device)
+    return _report(
+        Report,
+        "cuda-gdb",
+        f"{name}.cuda-gdb.txt",
+        f"cuda-gdb -batch -x {script} {program}",
+        run,
+        clean=on_device,
+    )
 
 
 def nvidia_smi(*arguments: str, name: str) -> Report:
     """nvidia-smi with these arguments."""
-    return _report(Report, "nvidia-smi", f"{name}.txt", f"nvidia-smi {_words(arguments)}",
-                   lambda: _run("nvidia-smi", list(arguments)))
+    return _report(
+        Report,
+        "nvidia-smi",
+        f"{name}.txt",
+        f"nvidia-smi {_words(arguments)}",
+        lambda: _run("nvidia-smi", list(arguments)),
+    )
 
 
 class ToolFailed(RuntimeError):
@@ -206,7 +293,9 @@ def _run(tool, arguments, may_fail=False) -> str:
     if "ERR_NVGPUCTRPERM" in done.output:
         raise ToolFailed(f"{tool} was refused: {COUNTERS}")
     if done.returncode and not may_fail:
-        raise ToolFailed(f"{tool} failed ({process.exit_reason(done.returncode)}): {done.output.strip()[-600:]}")
+        raise ToolFailed(
+            f"{tool} failed ({process.exit_reason(done.returncode)}): {done.output.strip()[-600:]}"
+        )
     return done.output
 
 
@@ -214,7 +303,7 @@ def _words(command) -> str:
     return shlex.join(Path(word).name if Path(word).is_absolute() else word for word in command)
 
 
-# ---- reports, recorded and read -----------------------------------------------------------------------------------
+# ---- reports, recorded and read
 
 
 def _report(kind, tool, file, command, run, clean=str.strip) -> Report:
@@ -233,19 +322,33 @@ def _report(kind, tool, file, command, run, clean=str.strip) -> Report:
 
 
 def load(kind, tool: str, file: str, why: str) -> Report:
-    """The recorded report, with `why` it is shown; where none is recorded, a report that is only a note."""
+    """The recorded report, with `why` it is shown; where none is recorded, a report that is only a
+    note.
+    """
     path = FOLDER / file
     if not path.exists():
-        return kind(tool, note=f"{why}; no report is recorded yet (`make record` on a GPU machine records one)")
+        return kind(
+            tool,
+            note=f"{why}; no report is recorded yet (`make record` on a GPU machine records one)",
+        )
     first, _, text = path.read_text(encoding="utf-8").partition("\n")
     made = json.loads(first)
-    return kind(tool, text.rstrip("\n"), why, made["gpu"], made["date"], made["command"], recorded=True)
+    return kind(
+        tool, text.rstrip("\n"), why, made["gpu"], made["date"], made["command"], recorded=True
+    )
 
 
 def save(report: Report, file: str) -> Path:
-    """Keep a report in assets/reports: a line of JSON (gpu, driver, date, versions, command), then what the tool said."""
-    made = {"gpu": report.gpu, "driver": engine.gpu().driver, "date": report.date, "command": report.command,
-            "versions": {**results.versions(), **_version_of(report.tool)}}
+    """Keep a report in assets/reports: a line of JSON (gpu, driver, date, versions, command), then
+    what the tool said.
+    """
+    made = {
+        "gpu": report.gpu,
+        "driver": engine.gpu().driver,
+        "date": report.date,
+        "command": report.command,
+        "versions": {**results.versions(), **_version_of(report.tool)},
+    }
     text = report.text
     if len(text) > LARGEST:
         text = text[:LARGEST].rpartition("\n")[0] + "\n[cut]"
@@ -265,10 +368,15 @@ def _version_of(tool) -> dict[str, str]:
 
 
 def _without_folders(text: str) -> str:
-    """No folder of this machine: /srv/me/course/chapters/build/x.cu becomes build/x.cu, and a table keeps its columns where
+    """No folder of this machine: /srv/me/course/chapters/build/x.cu becomes build/x.cu, and a table
+    keeps its columns where
     the Python interpreter loses its folder."""
     text = re.sub(r"(?<![\w.:/])/[\w./+-]*?/(?=build/)", "", text)  # nor a part of an address
-    return re.sub(r"(?<![\w.])/[\w./+-]*/bin/(python[\d.]*)", lambda found: found[1].ljust(len(found[0])), text)
+    return re.sub(
+        r"(?<![\w.])/[\w./+-]*/bin/(python[\d.]*)",
+        lambda found: found[1].ljust(len(found[0])),
+        text,
+    )
 
 
 def on_device(text: str) -> str:
@@ -278,7 +386,9 @@ def on_device(text: str) -> str:
 
 
 def essence(text: str) -> str:
-    """compute-sanitizer's findings without backtraces of the host; the same finding of other threads is only counted."""
+    """compute-sanitizer's findings without backtraces of the host; the same finding of other
+    threads is only counted.
+    """
     findings = []  # each a line that is not indented, and the indented ones under it
     for line in text.splitlines():
         if re.match(r"=+\s+(Saved host backtrace|Host Frame|Device Frame)|=+\s*$", line):
@@ -289,29 +399,48 @@ def essence(text: str) -> str:
             findings.append([line])
     alike = {}
     for finding in findings:
-        alike.setdefault(re.sub(r"\(\d+,\d+,\d+\)|0x[0-9a-f]+|\d+ bytes after", "", "\n".join(finding)), []).append(finding)
+        alike.setdefault(
+            re.sub(r"\(\d+,\d+,\d+\)|0x[0-9a-f]+|\d+ bytes after", "", "\n".join(finding)), []
+        ).append(finding)
     lines = []
     for same in alike.values():
-        lines += same[0] + ([f"=========     (and {len(same) - 1} more like this)"] if len(same) > 1 else [])
+        lines += same[0] + (
+            [f"=========     (and {len(same) - 1} more like this)"] if len(same) > 1 else []
+        )
     return "\n".join(lines)
 
 
 def csv_part(text: str) -> str:
-    """The CSV in what a tool printed: from its header line on, without the tool's own lines (==PROF==, Processing …)."""
+    """The CSV in what a tool printed: from its header line on, without the tool's own lines
+    (==PROF==, Processing …).
+    """
     lines = text.splitlines()
-    start = next((n for n, line in enumerate(lines) if re.match(r'("ID",|"?(Time \(%\)|Start \(ns\))"?,)', line)), None)
+    start = next(
+        (
+            n
+            for n, line in enumerate(lines)
+            if re.match(r'("ID",|"?(Time \(%\)|Start \(ns\))"?,)', line)
+        ),
+        None,
+    )
     if start is None:
         return ""
     width = len(next(csv.reader([lines[start]])))
-    return "\n".join(line for line in lines[start:] if line and len(next(csv.reader([line]))) == width)
+    return "\n".join(
+        line for line in lines[start:] if line and len(next(csv.reader([line]))) == width
+    )
 
 
 def parse_csv(text: str) -> list[dict]:
-    """Rows of a CSV text. ncu's second line holds units: they are put behind the numbers of each row."""
+    """Rows of a CSV text. ncu's second line holds units: they are put behind the numbers of each
+    row.
+    """
     rows = list(csv.DictReader(io.StringIO(text)))
     if rows and rows[0].get("ID") == "" and not rows[0].get("Kernel Name"):
         units, rows = rows[0], rows[1:]
-        rows = [{name: f"{value} {units[name]}".strip() for name, value in row.items()} for row in rows]
+        rows = [
+            {name: f"{value} {units[name]}".strip() for name, value in row.items()} for row in rows
+        ]
     return rows
 
 
@@ -338,14 +467,24 @@ def _shown(cell: str) -> str:
 
 
 def timeline(table: Table):
-    """A picture of a cuda_gpu_trace report: a bar for each kernel and copy, from its start to its end, a row a name."""
+    """A picture of a cuda_gpu_trace report: a bar for each kernel and copy, from its start to its
+    end, a row a name.
+    """
     rows = table.rows
     names = list(dict.fromkeys(row["Name"] for row in rows))[:8]
     begin = min(number(row["Start (ns)"]) for row in rows)
-    fig = figure(8.5, 0.9 + 0.32 * len(names), alt=f"Timeline of the GPU: {len(rows)} kernels and copies in {len(names)} rows")
+    fig = figure(
+        8.5,
+        0.9 + 0.32 * len(names),
+        alt=f"Timeline of the GPU: {len(rows)} kernels and copies in {len(names)} rows",
+    )
     axes = fig.add_subplot()
     for place, name in enumerate(names):
-        spans = [((number(r["Start (ns)"]) - begin) / 1e3, number(r["Duration (ns)"]) / 1e3) for r in rows if r["Name"] == name]
+        spans = [
+            ((number(r["Start (ns)"]) - begin) / 1e3, number(r["Duration (ns)"]) / 1e3)
+            for r in rows
+            if r["Name"] == name
+        ]
         axes.broken_barh(spans, (place - 0.35, 0.7), color=ACCENT)
     axes.set_yticks(range(len(names)), [name[:40] for name in names], fontsize=8, color=INK)
     axes.invert_yaxis()
@@ -357,13 +496,24 @@ def timeline(table: Table):
 def bars(table: Table, *columns: str):
     """A picture of percentages in an ncu report: a group of bars for each kernel."""
     rows = table.rows
-    fig = figure(7.0, 0.8 + 0.22 * len(rows) * (len(columns) + 1), alt="; ".join(
-        f"{row['kernel']}: " + ", ".join(f"{column} {row[column]}" for column in columns) for row in rows))
+    fig = figure(
+        7.0,
+        0.8 + 0.22 * len(rows) * (len(columns) + 1),
+        alt="; ".join(
+            f"{row['kernel']}: " + ", ".join(f"{column} {row[column]}" for column in columns)
+            for row in rows
+        ),
+    )
     axes = fig.add_subplot()
     for n, column in enumerate(columns):
         places = [k * (len(columns) + 1) + n for k in range(len(rows))]
-        axes.barh(places, [number(row[column]) for row in rows], color=BLOCK_COLOURS[n], label=column)
-    axes.set_yticks([k * (len(columns) + 1) + (len(columns) - 1) / 2 for k in range(len(rows))], [row["kernel"] for row in rows])
+        axes.barh(
+            places, [number(row[column]) for row in rows], color=BLOCK_COLOURS[n], label=column
+        )
+    axes.set_yticks(
+        [k * (len(columns) + 1) + (len(columns) - 1) / 2 for k in range(len(rows))],
+        [row["kernel"] for row in rows],
+    )
     axes.set(xlim=(0, 100), xlabel="% of what the GPU can do")
     axes.invert_yaxis()
     axes.legend(frameon=False, fontsize=8.5)

@@ -1,4 +1,5 @@
-"""The tracer: what a Numba kernel did, access by access, counted and drawn. README.md states its model.
+"""The tracer: what a Numba kernel did, access by access, counted and drawn. README.md states its
+model.
 
 from utils.tracer import trace
 

@@ -40,7 +40,8 @@ def kernel_lines(trace, used):
 
 
 def divergence(trace, block=0):
-    """Lanes across, source lines down: how often each lane of the block's first warps ran each line.
+    """Lanes across, source lines down: how often each lane of the block's first warps ran each
+    line.
 
     block: its number through the grid. At most four warps are shown.
     """
@@ -52,7 +53,9 @@ def divergence(trace, block=0):
     chosen = np.flatnonzero((events.kind == LINE) & (rank >= 0) & (rank < threads))
     lines, places = events.line_of_site
     if not len(chosen):
-        raise TraceError("no line was recorded: the kernel's source cannot be found, or the block never ran")
+        raise TraceError(
+            "no line was recorded: the kernel's source cannot be found, or the block never ran"
+        )
     used = {places[number] for number in np.unique(lines[events.site[chosen]])}
     rows = kernel_lines(trace, used)
     table = np.zeros((len(rows), threads), int)
@@ -73,7 +76,9 @@ def divergence(trace, block=0):
         for thread, count in enumerate(counted):
             picture[row, thread] = rgb("#EDEDED" if not count else ACCENT)
             if count:
-                picture[row, thread] = 1 - (1 - np.array(rgb(ACCENT))) * (0.35 + 0.65 * count / counted.max())
+                picture[row, thread] = 1 - (1 - np.array(rgb(ACCENT))) * (
+                    0.35 + 0.65 * count / counted.max()
+                )
     for row, where in enumerate(rows):
         if where not in active:
             picture[row] = 1.0
@@ -87,7 +92,9 @@ def divergence(trace, block=0):
         else sorted({*range(0, threads, 8), threads - 1})
     )
     chart.tick_params(labelsize=7, length=2)
-    chart.set_xlabel("thread of the block (blue: runs the line); right: active lanes of a warp", fontsize=7.5)
+    chart.set_xlabel(
+        "thread of the block (blue: runs the line); right: active lanes of a warp", fontsize=7.5
+    )
     notes = [lanes_note(trace, active.get(where)) for where in rows]
     chart.yaxis.tick_right()
     chart.set_yticks(range(len(rows)), notes, fontsize=7)
@@ -100,18 +107,25 @@ def lanes_note(trace, row):
     if row is None:
         return ""
     once = row.runs == trace.blocks * trace.events.warps_a_block
-    return f"{row.active:.3g} of 32" + ("" if once else f", {row.runs:,} run{'s' * (row.runs != 1)}")
+    return f"{row.active:.3g} of 32" + (
+        "" if once else f", {row.runs:,} run{'s' * (row.runs != 1)}"
+    )
 
 
 def barriers(trace, block=None):
     """Threads across, barriers down: how often each thread of a block reached each one.
 
-    block: its number through the grid (None: the first in which some thread skips one, else the first).
+    block: its number through the grid (None: the first in which some thread skips one, else the
+        first).
     """
     if not trace.barriers:
-        raise TraceError(f"no thread of {trace.name} came to a barrier (syncthreads() or grid.sync())")
+        raise TraceError(
+            f"no thread of {trace.name} came to a barrier (syncthreads() or grid.sync())"
+        )
     if block is None:
-        block = next((row.skipped[0] // trace.threads_a_block for row in trace.barriers if row.skipped), 0)
+        block = next(
+            (row.skipped[0] // trace.threads_a_block for row in trace.barriers if row.skipped), 0
+        )
     rows = [(row.filename, row.line) for row in trace.barriers]
     skipped = [int((row.reached[block] < row.reached[block].max()).sum()) for row in trace.barriers]
     where = f"block {trace.point(block, trace.grid)}"
@@ -122,7 +136,12 @@ def barriers(trace, block=None):
     threads = trace.threads_a_block
     lines = kernel_lines(trace, set(rows))
     fig, code, chart = listing(
-        trace, set(lines), threads, alt, f"{trace.name}: barriers that the threads of {where} reach", 5.1
+        trace,
+        set(lines),
+        threads,
+        alt,
+        f"{trace.name}: barriers that the threads of {where} reach",
+        5.1,
     )
     picture = np.ones((len(lines), threads, 3))
     notes = [""] * len(lines)
@@ -132,7 +151,9 @@ def barriers(trace, block=None):
         picture[at] = rgb(ACCENT)
         picture[at, missing] = rgb("#D55E00")
         code.axhspan(at - 0.5, at + 0.5, color=WASTE if missing.any() else "#DCEAF3", zorder=0)
-        notes[at] = f"{reached.max()}×" + (f"; {int(missing.sum())} skip it" if missing.any() else ", all")
+        notes[at] = f"{reached.max()}×" + (
+            f"; {int(missing.sum())} skip it" if missing.any() else ", all"
+        )
         if threads <= 40:
             for thread, count in enumerate(reached):
                 chart.text(thread, at, count, ha="center", va="center", fontsize=6.5, color="white")
@@ -152,11 +173,13 @@ def barriers(trace, block=None):
     return fig
 
 
-# -- races ---------------------------------------------------------------------------------------------------
+# ---- races
 
 
 def races(trace, number=0):
-    """The elements around one race: which threads touch them at its two lines, and where they collide."""
+    """The elements around one race: which threads touch them at its two lines, and where they
+    collide.
+    """
     if not trace.races:
         raise TraceError(f"no race was found in {trace.name}, so there is none to draw")
     race, events = trace.races[number], trace.events
@@ -169,7 +192,8 @@ def races(trace, number=0):
     tracks = []
     for i, where, operation in ((a, race, race.operation), (b, race.other, race.other_operation)):
         own = near[
-            (lines[events.site[near]] == lines[events.site[i]]) & (events.kind[near] == events.kind[i])
+            (lines[events.site[near]] == lines[events.site[i]])
+            & (events.kind[near] == events.kind[i])
         ]
         tracks.append((where, operation, own))
     if tracks[0][0].line == tracks[1][0].line and race.operation == race.other_operation:
@@ -197,7 +221,9 @@ def races(trace, number=0):
         together = defaultdict(set)  # (block, barriers passed) -> its threads, which nothing orders
         for i in chain(*tracked.values()):
             together[int(events.block[i]), int(events.epoch[i])].add(int(events.thread[i]))
-        collide = len({block for block, _ in together}) > 1 or any(len(ones) > 1 for ones in together.values())
+        collide = len({block for block, _ in together}) > 1 or any(
+            len(ones) > 1 for ones in together.values()
+        )
         for row in range(len(tracks)):
             threads = list(dict.fromkeys(int(events.thread[i]) for i in tracked.get(row, [])))
             colour = BLANK if not threads else "#F3C6AE" if collide else ASKED
@@ -229,14 +255,18 @@ def races(trace, number=0):
     axes.set_yticks(
         range(len(tracks)),
         [
-            f"line {where.line}\n{operation}s" if operation != "atomic" else f"line {where.line}\natomic"
+            f"line {where.line}\n{operation}s"
+            if operation != "atomic"
+            else f"line {where.line}\natomic"
             for where, operation, _ in tracks
         ],
         fontsize=8,
     )
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
-    title = "\n".join(dict.fromkeys(code_of(trace, where.filename, where.line) for where, *_ in tracks))
+    title = "\n".join(
+        dict.fromkeys(code_of(trace, where.filename, where.line) for where, *_ in tracks)
+    )
     axes.set_title(title, fontsize=9, loc="left", family="monospace", color=INK)
     axes.set_xlabel(
         f"element of {race.array}; t: thread (b: block); red: several threads, in no order",

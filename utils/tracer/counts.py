@@ -1,4 +1,5 @@
-"""Counting: from a launch's events to sectors, bank conflicts, active lanes and barriers, by source line.
+"""Counting: from a launch's events to sectors, bank conflicts, active lanes and barriers, by source
+line.
 
 README.md states the model: which accesses are taken as simultaneous, and how hardware counts.
 """
@@ -19,9 +20,12 @@ WARP, SECTOR, CACHE_LINE, BANKS, BANK_BYTES = 32, 32, 128, 32, 4
 class Events:
     """The events of a recording as columns, with what follows from them.
 
-    epoch: how many block-wide barriers the thread has passed. occurrence: which iterations of its loops this
-    is, and how often the thread has been at this place in them. Events of a warp's lanes at one place that
-    agree in epoch and occurrence are taken as one instruction. step: the event's place among those of its
+    epoch: how many block-wide barriers the thread has passed. occurrence: which iterations of its
+        loops this
+    is, and how often the thread has been at this place in them. Events of a warp's lanes at one
+    place that
+    agree in epoch and occurrence are taken as one instruction. step: the event's place among those
+    of its
     thread and epoch.
     """
 
@@ -46,7 +50,9 @@ class Events:
         self.occurrence, _ = group(iteration, occurrence)
         self.step = rank_among(self.thread, self.epoch)
         self.spaces = np.array([m.space for m in self.memories], dtype=object)
-        self.address = self.offset + np.array([m.start for m in self.memories] or [0], np.int64)[self.memory]
+        self.address = (
+            self.offset + np.array([m.start for m in self.memories] or [0], np.int64)[self.memory]
+        )
         roots = {root: i for i, root in enumerate(dict.fromkeys(m.root for m in self.memories))}
         self.root = np.array([roots[m.root] for m in self.memories] or [0], np.int64)[self.memory]
 
@@ -101,7 +107,8 @@ class Place:
 class Coalescing(Place):
     """Global accesses of one source line to one array. A request is one instruction of one warp.
 
-    sectors: 32-byte sectors that the requests touch; fewest: sectors that the same bytes would fill, packed.
+    sectors: 32-byte sectors that the requests touch; fewest: sectors that the same bytes would
+        fill, packed.
     cache_lines: 128-byte lines they touch. accesses: elements, of all threads.
     """
 
@@ -127,7 +134,8 @@ class Coalescing(Place):
 class Banks(Place):
     """Shared accesses of one source line to one array.
 
-    ways: the most distinct words that one bank must serve in one pass, in the worst request (1: no conflict).
+    ways: the most distinct words that one bank must serve in one pass, in the worst request (1: no
+        conflict).
     wavefronts: passes that all requests take; fewest: passes without conflicts.
     """
 
@@ -170,7 +178,9 @@ class Activity(Place):
 
 @dataclass(frozen=True)
 class Branch(Place):
-    """An if, while or conditional expression: in how many of its runs the lanes of a warp disagreed."""
+    """An if, while or conditional expression: in how many of its runs the lanes of a warp
+    disagreed.
+    """
 
     runs: int
     diverged: int
@@ -186,12 +196,17 @@ def requests(events, chosen):
 
 
 def rows_of(events, first):
-    """(row of each request, places, arrays and operations of the rows): by line, array and operation."""
+    """(row of each request, places, arrays and operations of the rows): by line, array and
+    operation.
+    """
     line, places = events.line_of_site
     name, names = events.name_of_memory
     keys = line[events.site[first]], name[events.memory[first]], events.kind[first]
     rows, index = group(*keys)
-    labels = [(place(events, places[keys[0][i]]), names[keys[1][i]], WORDS[int(keys[2][i])]) for i in index]
+    labels = [
+        (place(events, places[keys[0][i]]), names[keys[1][i]], WORDS[int(keys[2][i])])
+        for i in index
+    ]
     return rows, labels
 
 
@@ -205,7 +220,11 @@ def pieces(events, chosen, numbers, size):
     low = events.address[chosen] // size
     count = (events.address[chosen] + np.maximum(events.size[chosen], 1) - 1) // size - low + 1
     within = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
-    return np.repeat(numbers, count), np.repeat(events.root[chosen], count), np.repeat(low, count) + within
+    return (
+        np.repeat(numbers, count),
+        np.repeat(events.root[chosen], count),
+        np.repeat(low, count) + within,
+    )
 
 
 def unique_bytes(events, chosen, numbers):
@@ -240,8 +259,10 @@ def coalescing(events):
 def passes(events, chosen, numbers):
     """(ways, wavefronts, fewest) of each request to shared memory.
 
-    A pass serves one 4-byte word of each of the 32 banks. Accesses of 4 bytes or less: the warp at once;
-    8 bytes: half a warp at a time; 16 bytes: a quarter. Lanes that read one word share it; atomics do not.
+    A pass serves one 4-byte word of each of the 32 banks. Accesses of 4 bytes or less: the warp at
+    once;
+    8 bytes: half a warp at a time; 16 bytes: a quarter. Lanes that read one word share it; atomics
+        do not.
     """
     size = events.size[chosen]
     lanes_a_phase = np.where(size <= 4, WARP, np.maximum(1, WARP * 4 // np.maximum(size, 1)))
@@ -276,11 +297,15 @@ def banks(events):
     rows, labels = rows_of(events, first)
     worst = np.zeros(len(labels), np.int64)
     np.maximum.at(worst, rows, ways)
-    totals = [np.bincount(rows, weights).astype(int).tolist() for weights in (None, np.bincount(numbers))]
+    totals = [
+        np.bincount(rows, weights).astype(int).tolist() for weights in (None, np.bincount(numbers))
+    ]
     passed = [np.bincount(rows, weights).astype(int).tolist() for weights in (wavefronts, fewest)]
     return [
         Banks(*where, array, operation, *numbers)
-        for (where, array, operation), *numbers in zip(labels, *totals, worst.tolist(), *passed, strict=True)
+        for (where, array, operation), *numbers in zip(
+            labels, *totals, worst.tolist(), *passed, strict=True
+        )
     ]
 
 
@@ -298,10 +323,14 @@ def contention(events):
     np.maximum.at(worst, rows, most)
     spaces = np.empty(len(labels), object)
     spaces[rows] = events.spaces[events.memory[first]]
-    totals = [np.bincount(rows, weights).astype(int).tolist() for weights in (None, np.bincount(numbers))]
+    totals = [
+        np.bincount(rows, weights).astype(int).tolist() for weights in (None, np.bincount(numbers))
+    ]
     return [
         Contention(*where, array, space, *numbers)
-        for (where, array, _), space, *numbers in zip(labels, spaces, *totals, worst.tolist(), strict=True)
+        for (where, array, _), space, *numbers in zip(
+            labels, spaces, *totals, worst.tolist(), strict=True
+        )
     ]
 
 
@@ -314,7 +343,9 @@ def activity(events):
     lines, index = group(line[events.site[chosen][np.searchsorted(chosen, first)]])
     lanes = np.bincount(lines, np.bincount(numbers))
     return [
-        Activity(*place(events, places[line[events.site[first[i]]]]), int(runs), float(active / runs))
+        Activity(
+            *place(events, places[line[events.site[first[i]]]]), int(runs), float(active / runs)
+        )
         for i, runs, active in zip(index, np.bincount(lines), lanes, strict=True)
     ]
 
@@ -335,13 +366,15 @@ def branches(events):
         for weights in (None, (taken > 0) & (taken < lanes), taken, lanes - taken)
     ]
     return [
-        Branch(*place(events, places[keys[i]]), *numbers) for i, *numbers in zip(index, *totals, strict=True)
+        Branch(*place(events, places[keys[i]]), *numbers)
+        for i, *numbers in zip(index, *totals, strict=True)
     ]
 
 
 @dataclass(frozen=True)
 class Barrier(Place):
-    """A block-wide barrier: how often each thread reached it. reached[block, rank]; skipped: the threads
+    """A block-wide barrier: how often each thread reached it. reached[block, rank]; skipped: the
+    threads
     (numbered through the grid) that reached it less often than others of their block."""
 
     what: str
@@ -355,16 +388,21 @@ def barriers(events, blocks, threads):
     found = []
     for number in np.unique(line[events.site[chosen]]):
         here = chosen[line[events.site[chosen]] == number]
-        reached = np.bincount(events.thread[here], minlength=blocks * threads).reshape(blocks, threads)
+        reached = np.bincount(events.thread[here], minlength=blocks * threads).reshape(
+            blocks, threads
+        )
         skipped = np.flatnonzero(reached < reached.max(axis=1, keepdims=True))
         what = "grid.sync()" if events.kind[here[0]] == GRID_BARRIER else "syncthreads()"
-        found.append(Barrier(*place(events, places[number]), what, reached, tuple(skipped.tolist())))
+        found.append(
+            Barrier(*place(events, places[number]), what, reached, tuple(skipped.tolist()))
+        )
     return found
 
 
 @dataclass(frozen=True)
 class Mistake(Place):
-    """Accesses of one line to one array that are wrong. what: "outside", "negative" or "uninitialised".
+    """Accesses of one line to one array that are wrong. what: "outside", "negative" or
+    "uninitialised".
 
     threads: numbers through the grid, one for each access; indices: the index of each.
     """
@@ -377,7 +415,9 @@ class Mistake(Place):
 
 
 def mistakes(events, outside):
-    """Accesses outside arrays, and reads of shared or local elements that nothing had been written to."""
+    """Accesses outside arrays, and reads of shared or local elements that nothing had been written
+    to.
+    """
     found = {}
     for one in outside:
         site, memory = events.sites[one.site], events.memories[one.memory]
@@ -401,7 +441,9 @@ def mistakes(events, outside):
 
 
 def unwritten(events):
-    """Indices of the reads (and atomics) of shared and local elements before their first write, as it ran."""
+    """Indices of the reads (and atomics) of shared and local elements before their first write, as
+    it ran.
+    """
     chosen = events.accesses("shared", "local")
     chosen = chosen[~events.outside[chosen]]
     if not len(chosen):

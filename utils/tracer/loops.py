@@ -1,4 +1,6 @@
-"""Which iterations of its loops each event belongs to, so that lanes are compared iteration by iteration."""
+"""Which iterations of its loops each event belongs to, so that lanes are compared iteration by
+iteration.
+"""
 
 import ast
 import functools
@@ -15,9 +17,11 @@ from .record import LINE, NOT_TAKEN, TAKEN
 
 @dataclass(frozen=True)
 class Loop:
-    """A for or while: its own line, its body's first and last line, and what tells of a new iteration.
+    """A for or while: its own line, its body's first and last line, and what tells of a new
+    iteration.
 
-    marked_by_branch: the body begins with an if on one line, so that its decision marks an iteration; else
+    marked_by_branch: the body begins with an if on one line, so that its decision marks an
+        iteration; else
     its first statement does.
     """
 
@@ -36,7 +40,8 @@ def loops_in(tree, filename, shift=0):
             start, nested = node.body[0], getattr(node.body[0], "body", None)
             one_line = bool(nested) and nested[0].lineno == start.lineno
             if start.lineno == node.lineno or one_line and not isinstance(start, ast.If):
-                continue  # several statements report the same line: its iterations cannot be told apart
+                # several statements report the same line: its iterations cannot be told apart
+                continue
             found.append(
                 Loop(
                     filename,
@@ -67,7 +72,9 @@ def loops_of(filename, function):
 
 
 def iterations(events, function):
-    """A number for each event: those with equal numbers are in the same iterations of the same loops."""
+    """A number for each event: those with equal numbers are in the same iterations of the same
+    loops.
+    """
     label, count = np.zeros(len(events), np.int64), 1
     line = np.array([site.line for site in events.sites] or [0])[events.site]
     for filename in {site.filename for site in events.sites}:
@@ -87,7 +94,9 @@ def iterations(events, function):
 
 
 def positions(events, entries, marks, label):
-    """(how often the thread has entered the loop, in this iteration of those around it; which iteration)."""
+    """(how often the thread has entered the loop, in this iteration of those around it; which
+    iteration).
+    """
     order = events.by_thread
     marked = np.cumsum(marks[order])
     last = np.maximum.accumulate(np.where(entries[order], np.arange(len(order)), 0))

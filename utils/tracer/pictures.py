@@ -1,4 +1,5 @@
-"""Pictures of a trace. Each names the source line that it shows, in its title or beside it, and has a text
+"""Pictures of a trace. Each names the source line that it shows, in its title or beside it, and has
+a text
 alternative (`alt`)."""
 
 import numpy as np
@@ -29,7 +30,8 @@ def rgb(colour):
 def code_of(trace, filename, line):
     """'line 12: out[i] = a[i]', cropped to what fits a title."""
     text = next(
-        (text.strip() for name, number, text in trace.source if (name, number) == (filename, line)), ""
+        (text.strip() for name, number, text in trace.source if (name, number) == (filename, line)),
+        "",
     )
     return f"line {line}:  {text if len(text) <= 84 else text[:83] + '…'}"
 
@@ -39,19 +41,24 @@ def warp_name(trace, warp):
     return f"warp {number} of block {trace.point(block, trace.grid)}"
 
 
-# -- which request to show -----------------------------------------------------------------------------------
+# ---- which request to show
 
 
 def select(trace, rows, space, line, array, operation, warp, time):
-    """The requests to draw: for each chosen array and operation of one line, the events of one request.
+    """The requests to draw: for each chosen array and operation of one line, the events of one
+    request.
 
-    line None: the first line where something can be improved, else the first. warp None: that of the request
+    line None: the first line where something can be improved, else the first. warp None: that of
+        the request
     that costs most. time: which of that warp's requests at this line, from 0.
     """
     events = trace.events
     found = trace.rows(rows, array, operation, line)
     if line is None:
-        cost = {"global": lambda row: row.efficiency < 99.5, "shared": lambda row: row.conflicts > 0}[space]
+        cost = {
+            "global": lambda row: row.efficiency < 99.5,
+            "shared": lambda row: row.conflicts > 0,
+        }[space]
         number = next((row for row in found if cost(row)), found[0])
         found = [row for row in found if (row.filename, row.line) == (number.filename, number.line)]
     else:
@@ -85,15 +92,17 @@ def select(trace, rows, space, line, array, operation, warp, time):
     return drawn, warp
 
 
-# -- memory: sectors and cache lines -------------------------------------------------------------------------
+# ---- memory: sectors and cache lines
 
 
 def memory(trace, line=None, array=None, operation=None, warp=None, time=0):
-    """Memory as rows of 128 bytes, four 32-byte sectors each, with what one request of one warp asks for.
+    """Memory as rows of 128 bytes, four 32-byte sectors each, with what one request of one warp
+    asks for.
 
     A cell is an element; its colour and number are the lane that asks for it. Orange: moved
     with it, not asked for.
-    line, array, operation: which accesses (a line number or a piece of its text; None: the first line that
+    line, array, operation: which accesses (a line number or a piece of its text; None: the first
+        line that
         wastes sectors). warp: its number through the grid (None: the one that moves most).
     time: which of its requests there, from 0.
     """
@@ -161,7 +170,9 @@ def draw_sheet(axes, content, text):
     picture = np.empty((len(rows), cells, 3))
     picture[:] = rgb(BLANK)
     for row, cell in lanes:
-        picture[row, cell // per_sector * per_sector : (cell // per_sector + 1) * per_sector] = rgb(WASTE)
+        picture[row, cell // per_sector * per_sector : (cell // per_sector + 1) * per_sector] = rgb(
+            WASTE
+        )
     for (row, cell), who in lanes.items():
         picture[row, cell] = lane_colour(who[0])[0][:3]
     show_cells(axes, picture, fine=cells <= 64)
@@ -179,9 +190,13 @@ def draw_sheet(axes, content, text):
                 fontsize=6.5 if len(rows) < 9 else 5.5,
                 color=lane_colour(who[0])[1],
             )
-    axes.set_yticks(range(len(rows)), labels, fontsize=7 if len(rows) < 9 else 5.5, family="monospace")
+    axes.set_yticks(
+        range(len(rows)), labels, fontsize=7 if len(rows) < 9 else 5.5, family="monospace"
+    )
     axes.set_xticks(
-        [(i + 0.5) * per_sector - 0.5 for i in range(4)], [f"sector {i}" for i in range(4)], fontsize=7
+        [(i + 0.5) * per_sector - 0.5 for i in range(4)],
+        [f"sector {i}" for i in range(4)],
+        fontsize=7,
     )
     axes.xaxis.tick_top()
     axes.tick_params(length=0)
@@ -194,21 +209,29 @@ def draw_sheet(axes, content, text):
 def show_cells(axes, picture, fine=True):
     """A grid of coloured cells, with thin white lines between them."""
     rows, cells = picture.shape[:2]
-    axes.imshow(picture, aspect="auto", interpolation="nearest", extent=(-0.5, cells - 0.5, rows - 0.5, -0.5))
+    axes.imshow(
+        picture,
+        aspect="auto",
+        interpolation="nearest",
+        extent=(-0.5, cells - 0.5, rows - 0.5, -0.5),
+    )
     if fine:
         axes.vlines(np.arange(0.5, cells - 1), -0.5, rows - 0.5, GRID_LINE, linewidth=0.7)
         axes.hlines(np.arange(0.5, rows - 1), -0.5, cells - 0.5, GRID_LINE, linewidth=0.7)
     axes.spines[:].set_visible(False)
 
 
-# -- banks ---------------------------------------------------------------------------------------------------
+# ---- banks
 
 
 def banks(trace, line=None, array=None, operation=None, warp=None, time=0):
-    """Shared memory as rows of 32 banks, with what one request of one warp asks for, and passes a bank needs.
+    """Shared memory as rows of 32 banks, with what one request of one warp asks for, and passes a
+    bank needs.
 
-    A cell is a 4-byte word; its colour and number are the lane that asks for it (×n: n lanes share it, in one
-    pass). Arguments as in `memory`. Of accesses of 8 or 16 bytes the half or quarter of the warp that takes
+    A cell is a 4-byte word; its colour and number are the lane that asks for it (×n: n lanes share
+    it, in one
+    pass). Arguments as in `memory`. Of accesses of 8 or 16 bytes the half or quarter of the warp
+    that takes
     longest is shown.
     """
     drawn, warp = select(trace, trace.banks, "shared", line, array, operation, warp, time)
@@ -218,7 +241,11 @@ def banks(trace, line=None, array=None, operation=None, warp=None, time=0):
     for (row, _), (_, _, load, part, _) in zip(drawn, sheets, strict=True):
         verb = {"read": "reads", "write": "writes", "atomic": "changes"}[row.operation]
         worst = int(load.max())
-        said = "no bank conflict: 1 pass" if worst == 1 else f"{worst}-way bank conflict: {worst} passes"
+        said = (
+            "no bank conflict: 1 pass"
+            if worst == 1
+            else f"{worst}-way bank conflict: {worst} passes"
+        )
         texts.append(f"{verb} {row.array}{part}: {said}")
     title = f"{code_of(trace, row.filename, row.line)}\n{warp_name(trace, warp)}"
     alt = (
@@ -238,7 +265,9 @@ def banks(trace, line=None, array=None, operation=None, warp=None, time=0):
 
 
 def bank_sheet(events, chosen):
-    """(rows of 128 bytes, lanes of each word, passes of each bank, which part of the warp, rows left out)."""
+    """(rows of 128 bytes, lanes of each word, passes of each bank, which part of the warp, rows
+    left out).
+    """
     size = int(events.size[chosen].max())
     lanes_a_phase = counts.WARP if size <= 4 else max(1, counts.WARP * 4 // size)
     best = None
@@ -246,7 +275,10 @@ def bank_sheet(events, chosen):
         own = [i for i in chosen.tolist() if events.lane[i] // lanes_a_phase == phase]
         words = {}
         for i in own:
-            first, last = events.address[i] // 4, (events.address[i] + max(events.size[i], 1) - 1) // 4
+            first, last = (
+                events.address[i] // 4,
+                (events.address[i] + max(events.size[i], 1) - 1) // 4,
+            )
             for word in range(int(first), int(last) + 1):
                 words.setdefault(word, []).append(int(events.lane[i]))
         atomic = bool(own) and WORDS[int(events.kind[own[0]])] == "atomic"

@@ -1,4 +1,5 @@
-"""Races: two threads, one element, at least one writing, not both atomically, and nothing that orders them.
+"""Races: two threads, one element, at least one writing, not both atomically, and nothing that
+orders them.
 
 What orders two accesses is in README.md.
 """
@@ -11,7 +12,8 @@ from .counts import Place, pieces
 from .grouping import group
 from .record import ATOMIC, FENCE, READ, SYNCWARP, WORDS, WRITE
 
-#: Elements looked at in detail, and with fences, which take longer; threads compared at one element and line;
+#: Elements looked at in detail, and with fences, which take longer; threads compared at one element
+#: and line;
 #: pairs tried there to find one without order.
 MAX_ELEMENTS, MAX_ELEMENTS_WITH_FENCES, MAX_PAIRS, MAX_TRIES = 20_000, 1_000, 1_024, 256
 
@@ -20,8 +22,10 @@ MAX_ELEMENTS, MAX_ELEMENTS_WITH_FENCES, MAX_PAIRS, MAX_TRIES = 20_000, 1_000, 1_
 class Race(Place):
     """Accesses at (line, operation) that race with others at (other.line, other_operation).
 
-    threads: two that collide (numbers through the grid), at `element`. elements: how many elements the two
-    lines race for. within_blocks, between_blocks: whether threads of one block do, and of different blocks.
+    threads: two that collide (numbers through the grid), at `element`. elements: how many elements
+        the two
+    lines race for. within_blocks, between_blocks: whether threads of one block do, and of different
+    blocks.
     events: the indices of the two accesses in `Trace.events`.
     """
 
@@ -64,8 +68,10 @@ def elements(events, chosen):
 
 
 def contended(events, order, chosen, element, inside):
-    """For each element that several threads of a block (or several blocks) use between two barriers, at least
-    one writing and not all atomically: its accesses, each thread's first at a place in a `phase`."""
+    """For each element that several threads of a block (or several blocks) use between two
+    barriers, at least
+    one writing and not all atomically: its accesses, each thread's first at a place in a `phase`.
+    """
     if inside:
         stretch, _ = group(element, events.block[chosen], events.epoch[chosen])
         user = events.thread[chosen]
@@ -82,7 +88,11 @@ def contended(events, order, chosen, element, inside):
     keep = (plain & changed & (low < high))[stretch]
     chosen, stretch = chosen[keep], stretch[keep]
     _, first = group(
-        stretch, events.thread[chosen], events.site[chosen], events.kind[chosen], order.phase[chosen]
+        stretch,
+        events.thread[chosen],
+        events.site[chosen],
+        events.kind[chosen],
+        order.phase[chosen],
     )
     if not len(first):
         return []
@@ -109,7 +119,9 @@ def collisions(events, order, accesses, inside):
 
 
 def first_collision(events, order, ones, others, inside):
-    """The first pair of unordered accesses by two threads of one block, or (inside=False) of two blocks."""
+    """The first pair of unordered accesses by two threads of one block, or (inside=False) of two
+    blocks.
+    """
     a, b = np.array(ones[:MAX_PAIRS]), np.array(others[:MAX_PAIRS])
     if inside:
         meet = events.thread[a][:, None] != events.thread[b]
@@ -126,8 +138,10 @@ def first_collision(events, order, ones, others, inside):
 class Order:
     """What puts one access before another, beside barriers of the block and the grid.
 
-    cuda.syncwarp() orders the lanes that meet there. A cuda.threadfence() and then an atomic put what came
-    before them before whatever follows another thread's later atomic on the same element (a lock, a flag).
+    cuda.syncwarp() orders the lanes that meet there. A cuda.threadfence() and then an atomic put
+    what came
+    before them before whatever follows another thread's later atomic on the same element (a lock, a
+    flag).
     """
 
     def __init__(self, events):
@@ -138,7 +152,9 @@ class Order:
         self._find_atomics()
         ordering = (events.kind == SYNCWARP) | (events.kind == FENCE)
         ordering[self.atomics] = True
-        self.phase = events.passed(ordering)  # accesses of a thread between two of these are ordered alike
+        self.phase = events.passed(
+            ordering
+        )  # accesses of a thread between two of these are ordered alike
 
     def _warp_barriers(self):
         """Number the stretches between meetings of whole warps; remember meetings of some lanes."""
@@ -146,7 +162,9 @@ class Order:
         met = np.flatnonzero(events.kind == SYNCWARP)
         if not len(met):
             return
-        numbers, _ = group(events.warp[met], events.epoch[met], events.site[met], events.occurrence[met])
+        numbers, _ = group(
+            events.warp[met], events.epoch[met], events.site[met], events.occurrence[met]
+        )
         full = np.bincount(numbers)[numbers] == events.lanes_of(events.warp[met])
         happened = np.zeros(len(events), bool)
         happened[met[full]] = True
@@ -155,7 +173,9 @@ class Order:
             self.partial.setdefault(int(events.thread[i]), {})[number] = i
 
     def _find_atomics(self):
-        """The atomics in order, the element of each, and its thread's last fence before it (-1: none)."""
+        """The atomics in order, the element of each, and its thread's last fence before it (-1:
+        none).
+        """
         events, last = self.events, {}
         fences = np.flatnonzero(events.kind == FENCE)
         self.atomics = np.flatnonzero(events.kind == ATOMIC) if len(fences) else fences
@@ -177,13 +197,19 @@ class Order:
         return any((a < one[n]) != (b < other[n]) for n in one.keys() & other.keys())
 
     def _precedes(self, i, j):
-        """Whether event i comes before j for every schedule, within a block; one of the two is an array."""
+        """Whether event i comes before j for every schedule, within a block; one of the two is an
+        array.
+        """
         events = self.events
         same_thread = (events.thread[i] == events.thread[j]) & (i <= j)
-        return same_thread | (events.block[i] == events.block[j]) & (events.epoch[i] < events.epoch[j])
+        return same_thread | (events.block[i] == events.block[j]) & (
+            events.epoch[i] < events.epoch[j]
+        )
 
     def _before(self, a, b):
-        """Whether `a`, a fence, an atomic, another thread's later atomic on that element and `b` follow."""
+        """Whether `a`, a fence, an atomic, another thread's later atomic on that element and `b`
+        follow.
+        """
         if not len(self.atomics):
             return False
         released = (self.fence >= 0) & self._precedes(a, self.fence)
@@ -198,15 +224,21 @@ class Order:
 
 
 def in_order(events, a, b):
-    """Two accesses, the one to name first first: what writes, then what comes earlier in the source."""
+    """Two accesses, the one to name first first: what writes, then what comes earlier in the
+    source.
+    """
     rank = {WRITE: 0, ATOMIC: 1, READ: 2}
-    return sorted((a, b), key=lambda i: (rank[int(events.kind[i])], events.sites[events.site[i]].line, i))
+    return sorted(
+        (a, b), key=lambda i: (rank[int(events.kind[i])], events.sites[events.site[i]].line, i)
+    )
 
 
 def lines_of(events, a, b):
     """What races are summed up by: the array and the two lines, whichever of them writes."""
     sites = (events.sites[events.site[a]], events.sites[events.site[b]])
-    return events.memories[events.memory[a]].name, *sorted((site.filename, site.line) for site in sites)
+    return events.memories[events.memory[a]].name, *sorted(
+        (site.filename, site.line) for site in sites
+    )
 
 
 def entry(events, pairs):

@@ -30,12 +30,16 @@ from utils.cpu.numba_cuda.memory import DeviceNDArray
 from utils.cpu.numba_cuda.observe import WatchedView, address
 
 # What an event can be. One event is six numbers: kind, thread, site, memory, byte offset, bytes.
-READ, WRITE, ATOMIC, LINE, TAKEN, NOT_TAKEN, BARRIER, GRID_BARRIER, SYNCWARP, MEETING, FENCE = range(11)
+READ, WRITE, ATOMIC, LINE, TAKEN, NOT_TAKEN, BARRIER, GRID_BARRIER, SYNCWARP, MEETING, FENCE = (
+    range(11)
+)
 FIELDS = 6
 ACCESSES = (READ, WRITE, ATOMIC)
 WORDS = {READ: "read", WRITE: "write", ATOMIC: "atomic"}
 ALIGNMENT = 256  # bytes: where a GPU's allocations begin
-INNER = tuple(os.path.dirname(path) + os.sep for path in (__file__, engine.__file__))  # no kernel is in there, but for
+INNER = tuple(
+    os.path.dirname(path) + os.sep for path in (__file__, engine.__file__)
+)  # no kernel is in there, but for
 KERNELS = os.path.join(os.path.dirname(__file__), "validate_ncu.py")
 
 
@@ -44,7 +48,9 @@ class TraceError(ValueError):
 
 
 class TooManyEvents(KernelError):
-    """A traced launch went on for longer than the limit on events: an endless loop, or inputs too large."""
+    """A traced launch went on for longer than the limit on events: an endless loop, or inputs too
+    large.
+    """
 
 
 @dataclass(frozen=True)
@@ -62,7 +68,8 @@ class Site:
 
 @dataclass(frozen=True, eq=False)
 class Memory:
-    """One array of the kernel: in `space` ("global", "shared", "local", "constant"), `start` bytes into the
+    """One array of the kernel: in `space` ("global", "shared", "local", "constant"), `start` bytes
+    into the
     allocation `root`. Each block has its own shared arrays, each thread its own local ones."""
 
     name: str
@@ -87,7 +94,9 @@ class Memory:
     def element(self, offset):
         """The element at this byte offset as a learner would write it: a[3], tile[1, 2]."""
         index = self.index(offset)
-        return f"{self.name}[{'byte ' + str(offset) if index is None else ', '.join(map(str, index))}]"
+        return (
+            f"{self.name}[{'byte ' + str(offset) if index is None else ', '.join(map(str, index))}]"
+        )
 
 
 @dataclass(frozen=True)
@@ -129,9 +138,11 @@ class Recorder(Observer):
                 f"the trace was stopped after {self.limit // FIELDS:,} events",
                 "A loop that never ends? If not, trace a smaller launch, or give limit=.",
             )
-        events.extend((kind, now.block.linear * self.threads_a_block + now.rank, site, memory, offset, size))
+        events.extend(
+            (kind, now.block.linear * self.threads_a_block + now.rank, site, memory, offset, size)
+        )
 
-    # -- the hooks -------------------------------------------------------------------------------------------
+    # ---- the hooks
 
     def access(self, array, offset, operation, thread, block, site):
         """Called for atomics only; TracedView notes reads and writes itself."""
@@ -155,7 +166,7 @@ class Recorder(Observer):
             kind = BARRIER if what.startswith("syncthreads") else MEETING
         self.note(kind, self.numbered(site.filename, site.line, site.instruction))
 
-    # -- numbers for places and arrays -----------------------------------------------------------------------
+    # ---- numbers for places and arrays
 
     def place(self, site):
         """The number of a line."""
@@ -165,7 +176,9 @@ class Recorder(Observer):
             number = self.line_numbers[site] = self.numbered(site.filename, site.line, 0)
             code = self.sites[number].code.partition("#")[0]
             if "threadfence" in code:  # the engine does not report it
-                (self.fences_if_taken if code.startswith(("if ", "while ")) else self.fences).add(number)
+                (self.fences_if_taken if code.startswith(("if ", "while ")) else self.fences).add(
+                    number
+                )
             return number
 
     def site(self, frame):
@@ -178,7 +191,9 @@ class Recorder(Observer):
         while users.f_code.co_filename.startswith(INNER) and users.f_code.co_filename != KERNELS:
             users = users.f_back
         if users is frame:
-            found = self.numbered(frame.f_code.co_filename, frame.f_lineno, instruction_start(frame))
+            found = self.numbered(
+                frame.f_code.co_filename, frame.f_lineno, instruction_start(frame)
+            )
             self.site_numbers[key] = found
             self.kept.append(frame.f_code)
             return found
@@ -195,7 +210,15 @@ class Recorder(Observer):
         data = root = view.data
         while isinstance(root.base, np.ndarray):
             root = root.base
-        key = address(root), address(data), data.shape, data.strides, data.dtype.str, view.name, view.space
+        key = (
+            address(root),
+            address(data),
+            data.shape,
+            data.strides,
+            data.dtype.str,
+            view.name,
+            view.space,
+        )
         if key not in self.memory_numbers:
             self.memory_numbers[key] = len(self.memories)
             self.memories.append(
@@ -214,7 +237,9 @@ class Recorder(Observer):
 
 
 def instruction_start(frame):
-    """The offset of the instruction that `frame` is at: Python may be at its start or among its caches."""
+    """The offset of the instruction that `frame` is at: Python may be at its start or among its
+    caches.
+    """
     offsets = [instruction.offset for instruction in dis.get_instructions(frame.f_code)]
     return offsets[bisect.bisect_right(offsets, frame.f_lasti) - 1]
 
@@ -231,7 +256,9 @@ class TracedView(WatchedView):
         self.number = now.observer.memory(self) if base is None else base.memory.number
 
     def find(self, index, frame, kind):
-        """(index, whole) as `resolve` gives it; (None, True) for an element outside, which is noted."""
+        """(index, whole) as `resolve` gives it; (None, True) for an element outside, which is
+        noted.
+        """
         if type(index) is int and self.ndim == 1 and 0 <= index < self.size:
             return index, True
         try:
@@ -256,7 +283,9 @@ class TracedView(WatchedView):
         else:
             offset = self.offset + index * self.strides[0]
         site, size = recorder.site(frame), self.dtype.itemsize
-        if self.dtype.kind == "c":  # compiled to two accesses, of the real and of the imaginary part
+        if (
+            self.dtype.kind == "c"
+        ):  # compiled to two accesses, of the real and of the imaginary part
             size //= 2
             recorder.note(kind, site, self.number, offset, size)
             offset += size
@@ -342,13 +371,14 @@ def nothing(dtype):
     return one[0].item() if dtype.kind in "biu" else one[0]
 
 
-# -- launching -----------------------------------------------------------------------------------------------
+# ---- launching
 
 
 def prepare(arg, roots):
     """A private copy of one kernel argument; copies keep their place relative to their allocation.
 
-    Slices of one device array share one copied allocation, kept in `roots`. Where the allocation cannot be
+    Slices of one device array share one copied allocation, kept in `roots`. Where the allocation
+    cannot be
     seen (arrays of a GPU, torch tensors), the copy starts as many bytes after a 256-byte boundary.
     """
     if isinstance(arg, tuple):
@@ -363,7 +393,11 @@ def prepare(arg, roots):
     if type(arg).__module__.startswith("torch") and hasattr(arg, "detach"):
         return DeviceNDArray(shifted(arg.detach().cpu().numpy(), arg.data_ptr() % ALIGNMENT))
     if hasattr(arg, "copy_to_host"):
-        pointer = arg.__cuda_array_interface__["data"][0] if hasattr(arg, "__cuda_array_interface__") else 0
+        pointer = (
+            arg.__cuda_array_interface__["data"][0]
+            if hasattr(arg, "__cuda_array_interface__")
+            else 0
+        )
         return DeviceNDArray(shifted(arg.copy_to_host(), pointer % ALIGNMENT))
     if hasattr(arg, "__cuda_array_interface__"):
         raise TraceError(
@@ -399,15 +433,22 @@ def shifted(data, shift):
 def check_kernel(kernel):
     """Refuse what is no Numba kernel."""
     name, module = getattr(kernel, "__name__", type(kernel).__name__), type(kernel).__module__
-    if getattr(kernel, "targetoptions", {}).get("device") or getattr(kernel, "device", False) is True:
+    if (
+        getattr(kernel, "targetoptions", {}).get("device")
+        or getattr(kernel, "device", False) is True
+    ):
         raise TraceError(f"{name} is a device function: trace a kernel that calls it")
     if isinstance(getattr(kernel, "py_func", kernel), FunctionType):
         return
     inner = getattr(kernel, "kernel", None) or getattr(kernel, "dispatcher", None)
     if hasattr(inner, "py_func"):
-        raise TraceError(f"give kernel and launch shape apart: trace({inner.__name__}, grid, block, ...)")
+        raise TraceError(
+            f"give kernel and launch shape apart: trace({inner.__name__}, grid, block, ...)"
+        )
     if module.startswith("triton"):
-        raise TraceError(f"{name} is a Triton kernel: it has programs but no threads, so none can be traced")
+        raise TraceError(
+            f"{name} is a Triton kernel: it has programs but no threads, so none can be traced"
+        )
     if module.startswith("utils.cuda_c"):
         raise TraceError(
             f"{name} is a CUDA C kernel; only Numba kernels can be traced. "
@@ -442,7 +483,8 @@ class Recording:
 def record(kernel, grid, block, args, shared_bytes, *, max_threads, limit, seconds):
     """Run `kernel` once under a Recorder.
 
-    Raises TraceError, TooManyEvents, KernelTimeout, or the kernel's own error unless the record up to it is
+    Raises TraceError, TooManyEvents, KernelTimeout, or the kernel's own error unless the record up
+    to it is
     worth looking at (a barrier that some threads never reach, an index outside).
     """
     check_kernel(kernel)
@@ -467,7 +509,9 @@ def record(kernel, grid, block, args, shared_bytes, *, max_threads, limit, secon
         except (BarrierError, KernelIndexError) as caught:
             error = caught
     results = {
-        name: arg.data for name, arg in zip(names, ready, strict=False) if isinstance(arg, DeviceNDArray)
+        name: arg.data
+        for name, arg in zip(names, ready, strict=False)
+        if isinstance(arg, DeviceNDArray)
     }
 
     return Recording(function.__name__, function, grid, block, recorder, results, error)

@@ -11,7 +11,8 @@ from . import counts
 from . import races as race_search
 from .record import TraceError, record
 
-#: Threads and events of one trace unless the caller says otherwise, and seconds before it is stopped.
+#: Threads and events of one trace unless the caller says otherwise, and seconds before it is
+#: stopped.
 MAX_THREADS, MAX_EVENTS, SECONDS = 16_384, 2_000_000, 30
 CODE_WIDTH = 52
 COLUMNS = ("line", "code", "lanes", "a warp's request")
@@ -20,36 +21,59 @@ CELL, CODE = (
     "font-family:monospace;white-space:pre-wrap",
 )
 PROBLEM = "border-left:4px solid #B03A00;padding:2px 8px;margin:4px 0"
-NO_PROBLEMS = (
-    "No races, no skipped barriers, no wrong indices, no reads of unwritten shared memory in this run."
-)
+NO_PROBLEMS = "No races, no skipped barriers, no wrong indices, no reads of unwritten shared memory in this run."
 
 
 def trace(
-    kernel, grid, block, *args, shared_bytes=0, max_threads=MAX_THREADS, limit=MAX_EVENTS, seconds=SECONDS
+    kernel,
+    grid,
+    block,
+    *args,
+    shared_bytes=0,
+    max_threads=MAX_THREADS,
+    limit=MAX_EVENTS,
+    seconds=SECONDS,
 ):
-    """Run a Numba kernel once, on the CPU, and record each access, barrier, atomic and branch as a Trace.
+    """Run a Numba kernel once, on the CPU, and record each access, barrier, atomic and branch as a
+    Trace.
 
-    kernel: a @cuda.jit function, on a machine with a GPU too. grid, block: as in kernel[grid, block].
-    args: as the launch takes them: NumPy arrays, device arrays, torch tensors, numbers, tuples of these.
+    kernel: a @cuda.jit function, on a machine with a GPU too. grid, block: as in kernel[grid,
+        block].
+    args: as the launch takes them: NumPy arrays, device arrays, torch tensors, numbers, tuples of
+        these.
         The kernel works on copies; what it made of them is in `Trace.results`, by argument name.
-    shared_bytes: of dynamic shared memory. limit: events (accesses, statements, branches) that stop it.
+    shared_bytes: of dynamic shared memory. limit: events (accesses, statements, branches) that stop
+        it.
 
-    A kernel that loses a thread at a barrier ends there, and one that leaves its arrays goes on: both are in
-    the report. Raises TraceError for what cannot be traced (no Numba kernel, too many threads), TooManyEvents
+    A kernel that loses a thread at a barrier ends there, and one that leaves its arrays goes on:
+    both are in
+    the report. Raises TraceError for what cannot be traced (no Numba kernel, too many threads),
+    TooManyEvents
     or KernelTimeout for a loop that does not end, and the kernel's own error if it has another one.
     """
     return Trace(
-        record(kernel, grid, block, args, shared_bytes, max_threads=max_threads, limit=limit, seconds=seconds)
+        record(
+            kernel,
+            grid,
+            block,
+            args,
+            shared_bytes,
+            max_threads=max_threads,
+            limit=limit,
+            seconds=seconds,
+        )
     )
 
 
 class Trace:
     """What a launch did.
 
-    Lists, each entry with its source line: `coalescing`, `banks`, `contention`, `others`, `activity`,
-    `branches`, `barriers`, `races`, `mistakes`. `error` is what stopped the launch, or None; `results` holds
-    the arguments' arrays after it. Where a method takes `line`, it is a line number or a piece of its text.
+    Lists, each entry with its source line: `coalescing`, `banks`, `contention`, `others`,
+        `activity`,
+    `branches`, `barriers`, `races`, `mistakes`. `error` is what stopped the launch, or None;
+    `results` holds
+    the arguments' arrays after it. Where a method takes `line`, it is a line number or a piece of
+    its text.
     """
 
     def __init__(self, recording):
@@ -103,13 +127,17 @@ class Trace:
 
     @cached_property
     def mistakes(self):
-        """Wrong indices and reads of what nobody had written: a Mistake for each line, array and kind."""
+        """Wrong indices and reads of what nobody had written: a Mistake for each line, array and
+        kind.
+        """
         return counts.mistakes(self.events, self._outside)
 
-    # -- numbers ---------------------------------------------------------------------------------------------
+    # ---- numbers
 
     def efficiency(self, array=None, operation=None, line=None):
-        """Coalescing efficiency in percent, of all global accesses or those of one array, operation, line."""
+        """Coalescing efficiency in percent, of all global accesses or those of one array,
+        operation, line.
+        """
         rows = self.rows(self.coalescing, array, operation, line)
         return 100 * sum(row.fewest for row in rows) / sum(row.sectors for row in rows)
 
@@ -126,7 +154,9 @@ class Trace:
         return sum(row.conflicts for row in self.rows(self.banks, array, operation, line))
 
     def rows(self, rows, array=None, operation=None, line=None):
-        """Those of `rows` (coalescing, banks ...) that match; TraceError names what there is if none does."""
+        """Those of `rows` (coalescing, banks ...) that match; TraceError names what there is if
+        none does.
+        """
         numbers = None if line is None else self.lines_with(line)
         found = [
             row
@@ -141,7 +171,9 @@ class Trace:
                 for name, value in (("array", array), ("operation", operation), ("line", line))
                 if value is not None
             )
-            known = "; ".join(f"line {row.line} {row.operation} {row.array}" for row in rows) or "none"
+            known = (
+                "; ".join(f"line {row.line} {row.operation} {row.array}" for row in rows) or "none"
+            )
             raise TraceError(
                 f"no such access{': ' + asked if asked else ''}. Of this kind there are: {known}"
             )
@@ -153,10 +185,12 @@ class Trace:
             return {line}
         return {number for _, number, code in self.source if line in code}
 
-    # -- words -----------------------------------------------------------------------------------------------
+    # ---- words
 
     def thread_name(self, thread):
-        """A thread's number through the grid as words: thread 3 of block 1, thread (3,1) of block (0,2)."""
+        """A thread's number through the grid as words: thread 3 of block 1, thread (3,1) of block
+        (0,2).
+        """
         block, rank = divmod(thread, self.threads_a_block)
         return f"thread {self.point(rank, self.block)} of block {self.point(block, self.grid)}"
 
@@ -170,7 +204,9 @@ class Trace:
 
     @cached_property
     def source(self):
-        """(filename, line, text) of the kernel's lines, and of any other line where something happened."""
+        """(filename, line, text) of the kernel's lines, and of any other line where something
+        happened.
+        """
         places = {(site.filename, site.line) for site in self.events.sites}
         try:
             text, first = inspect.getsourcelines(self._function)
@@ -232,7 +268,9 @@ class Trace:
 
     @cached_property
     def problems(self):
-        """What is wrong with the kernel, in a few lines each: error, skipped barriers, races, mistakes."""
+        """What is wrong with the kernel, in a few lines each: error, skipped barriers, races,
+        mistakes.
+        """
         found = []
         if self.error is not None:
             found.append(f"STOPPED: {self.error}\n  The counts below go as far as that.")
@@ -247,7 +285,9 @@ class Trace:
         for race in self.races:
             found.append(self._race(race))
         raced = {(race.array, place.line) for race in self.races for place in (race, race.other)}
-        for row in self.mistakes:  # what is raced for may well be read too early: one report is enough
+        for (
+            row
+        ) in self.mistakes:  # what is raced for may well be read too early: one report is enough
             if row.what != "uninitialised" or (row.array, row.line) not in raced:
                 found.append(self._mistake(row))
         return found
@@ -312,7 +352,9 @@ class Trace:
         """What the report ends with."""
         found = []
         if not self.activity:
-            found.append("The kernel's source was not found, so its lines and branches were not recorded.")
+            found.append(
+                "The kernel's source was not found, so its lines and branches were not recorded."
+            )
         if not self.problems:
             found.append(NO_PROBLEMS)
         return found
@@ -332,7 +374,9 @@ class Trace:
             notes = [note for note, _ in self.notes.get((filename, line), [])]
             active = f"{lanes[filename, line]:5.3g}" if (filename, line) in lanes else "     "
             code = text if len(text) <= CODE_WIDTH else text[: CODE_WIDTH - 1] + "…"
-            lines.append(f"{line:>5}  {code:<{CODE_WIDTH}}  {active}  {notes[0] if notes else ''}".rstrip())
+            lines.append(
+                f"{line:>5}  {code:<{CODE_WIDTH}}  {active}  {notes[0] if notes else ''}".rstrip()
+            )
             lines += [" " * (CODE_WIDTH + 16) + note for note in notes[1:]]
         lines += ["", *self._remarks] if self._remarks else []
         return "\n".join(lines)
@@ -340,7 +384,9 @@ class Trace:
     __repr__ = __str__
 
     def report(self):
-        """Print what each source line does: lanes, sectors, bank conflicts, and every problem found."""
+        """Print what each source line does: lanes, sectors, bank conflicts, and every problem
+        found.
+        """
         print(self)
 
     def _repr_html_(self):
@@ -352,18 +398,21 @@ class Trace:
         parts.append(f"<table><thead><tr>{head}</tr></thead><tbody>")
         for filename, line, text in self.source:
             notes = "<br>".join(
-                bar(badness) + html.escape(note) for note, badness in self.notes.get((filename, line), [])
+                bar(badness) + html.escape(note)
+                for note, badness in self.notes.get((filename, line), [])
             )
             active = f"{lanes[filename, line]:.3g}" if (filename, line) in lanes else ""
             cells = (line, ""), (html.escape(text), CODE), (active, ""), (notes, "min-width:20em")
             parts.append(
-                "<tr>" + "".join(f'<td style="{CELL}{style}">{cell}</td>' for cell, style in cells) + "</tr>"
+                "<tr>"
+                + "".join(f'<td style="{CELL}{style}">{cell}</td>' for cell, style in cells)
+                + "</tr>"
             )
         parts.append("</tbody></table>")
         parts += [f"<p>{remark}</p>" for remark in self._remarks]
         return "\n".join(parts)
 
-    # -- pictures --------------------------------------------------------------------------------------------
+    # ---- pictures
 
     def steps(self, warp=0):
         """A slider through what each warp does, access by access; on paper, its first steps."""
@@ -372,7 +421,9 @@ class Trace:
         return Steps(self, warp)
 
     def draw_memory(self, line=None, array=None, operation=None, warp=None, time=0):
-        """The sectors that one request touches, for each array that the line uses (see pictures.memory)."""
+        """The sectors that one request touches, for each array that the line uses (see
+        pictures.memory).
+        """
         from . import pictures
 
         return pictures.memory(self, line, array, operation, warp, time)
@@ -423,4 +474,8 @@ def raw_line(filename, line):
 
 def file_name(filename):
     """A file as a reader knows it."""
-    return "a notebook cell" if "ipykernel" in filename or filename.startswith("<") else Path(filename).name
+    return (
+        "a notebook cell"
+        if "ipykernel" in filename or filename.startswith("<")
+        else Path(filename).name
+    )

@@ -1,4 +1,6 @@
-"""Step by step: which thread accesses which element, as a slider in a notebook and a picture on paper."""
+"""Step by step: which thread accesses which element, as a slider in a notebook and a picture on
+paper.
+"""
 
 import html
 import io
@@ -12,7 +14,9 @@ from . import counts
 from .pictures import BLANK, code_of, lane_colour, rgb, show_cells, warp_name
 from .record import READ, WORDS, TraceError
 
-LEGEND = "colour and number: the lane (×n: n lanes); pale blue: read before; pale orange: written before"
+LEGEND = (
+    "colour and number: the lane (×n: n lanes); pale blue: read before; pale orange: written before"
+)
 BEEN_READ, BEEN_WRITTEN = "#DCEAF3", "#F6DDB8"
 WIDTH, MOST_CELLS, MOST_WARPS, STILL_STEPS, ACROSS = 9, 4096, 64, 4, 32
 
@@ -38,7 +42,9 @@ class Steps:
 
     @cached_property
     def _arrays(self):
-        """The arrays that the warp uses, as memory numbers; each thread's own local arrays are left out."""
+        """The arrays that the warp uses, as memory numbers; each thread's own local arrays are left
+        out.
+        """
         events = self.trace.events
         used = dict.fromkeys(int(events.memory[i]) for step in self._steps for i in step)
         first = {}
@@ -55,7 +61,9 @@ class Steps:
         events, step = self.trace.events, self._steps[number]
         site = events.sites[events.site[step[0]]]
         memory = events.memories[events.memory[step[0]]]
-        verb = {"read": "read", "write": "write", "atomic": "change"}[WORDS[int(events.kind[step[0]])]]
+        verb = {"read": "read", "write": "write", "atomic": "change"}[
+            WORDS[int(events.kind[step[0]])]
+        ]
         elements = list(dict.fromkeys(memory.element(int(events.offset[i])) for i in step))
         shown = elements[0] if len(elements) == 1 else f"{elements[0]} … {elements[-1]}"
         lanes = f"lane {events.lane[step[0]]}" if len(step) == 1 else f"{len(step)} lanes"
@@ -65,7 +73,9 @@ class Steps:
         )
 
     def draw(self, number=0):
-        """One step, from 0: elements in the colour and with the number of the lane that accesses them now."""
+        """One step, from 0: elements in the colour and with the number of the lane that accesses
+        them now.
+        """
         return self._figure([number])
 
     def still(self, count=STILL_STEPS):
@@ -74,7 +84,9 @@ class Steps:
 
     def _figure(self, numbers):
         if not len(self):
-            raise TraceError(f"{warp_name(self.trace, self.warp)} accesses no global or shared memory")
+            raise TraceError(
+                f"{warp_name(self.trace, self.warp)} accesses no global or shared memory"
+            )
         grids = [layout(self.trace.events.memories[number]) for number in self._arrays]
         widths = [min(columns, ACROSS) + 3 for _, columns in grids]
         inch = (WIDTH - 0.3) / sum(widths)  # of one cell of an array that is not too wide
@@ -136,10 +148,13 @@ class Steps:
         axes.set_yticks([])
         doing = f": {' and '.join(sorted(kinds))}" if kinds else ""
         axes.set_title(
-            f"{memory.name} ({memory.space}){doing}", fontsize=8.5, loc="left", color=ALARM if kinds else INK
+            f"{memory.name} ({memory.space}){doing}",
+            fontsize=8.5,
+            loc="left",
+            color=ALARM if kinds else INK,
         )
 
-    # -- in a notebook ---------------------------------------------------------------------------------------
+    # ---- in a notebook
 
     def _png(self, number):
         buffer = io.BytesIO()
@@ -157,7 +172,9 @@ class Steps:
             value=self.warp,
             description="of",
         )
-        slider = ipywidgets.IntSlider(1, 1, max(len(self), 1), description="step", continuous_update=False)
+        slider = ipywidgets.IntSlider(
+            1, 1, max(len(self), 1), description="step", continuous_update=False
+        )
         play = ipywidgets.Play(1, 1, max(len(self), 1), interval=900, show_repeat=False)
         ipywidgets.jslink((play, "value"), (slider, "value"))
         picture, words = ipywidgets.Image(format="png"), ipywidgets.HTML()
@@ -190,12 +207,22 @@ def outline(axes, memory, rows, columns):
     from matplotlib.patches import Rectangle
 
     axes.add_patch(
-        Rectangle((-0.5, -0.5), columns, rows, fill=False, edgecolor="#BBBBBB", linewidth=0.8, clip_on=False)
+        Rectangle(
+            (-0.5, -0.5),
+            columns,
+            rows,
+            fill=False,
+            edgecolor="#BBBBBB",
+            linewidth=0.8,
+            clip_on=False,
+        )
     )
 
 
 def layout(memory):
-    """(rows, columns) in which to draw an array: its last axis across; a single axis in lines of 32."""
+    """(rows, columns) in which to draw an array: its last axis across; a single axis in lines of
+    32.
+    """
     if len(memory.shape) <= 1:
         size = int(np.prod(memory.shape))
         columns = min(size, ACROSS) or 1
@@ -208,11 +235,14 @@ def layout(memory):
 
 
 def ordered(events, warp):
-    """The warp's accesses to global and shared memory as steps, in the order its lanes come to them."""
+    """The warp's accesses to global and shared memory as steps, in the order its lanes come to
+    them.
+    """
     chosen = events.accesses("global", "shared")
     chosen = chosen[events.warp[chosen] == warp]
     numbers, first = counts.requests(events, chosen)
     steps = [chosen[numbers == number] for number in range(len(first))]
     return sorted(
-        steps, key=lambda step: (events.epoch[step[0]], events.step[step].min(), events.site[step[0]])
+        steps,
+        key=lambda step: (events.epoch[step[0]], events.step[step].min(), events.site[step[0]]),
     )

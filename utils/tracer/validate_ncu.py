@@ -1,7 +1,10 @@
-"""Hold the tracer's counts against Nsight Compute's on this GPU: python -m utils.tracer.validate_ncu
+"""Hold the tracer's counts against Nsight Compute's on this GPU: python -m
+utils.tracer.validate_ncu
 
-Runs a handful of kernels once under ncu, traces the same launches, prints both counts side by side and writes
-them to assets/recorded/tracer-<gpu>.json. Exits with 1 if a count differs, 2 if nothing could be measured
+Runs a handful of kernels once under ncu, traces the same launches, prints both counts side by side
+and writes
+them to assets/recorded/tracer-<gpu>.json. Exits with 1 if a count differs, 2 if nothing could be
+measured
 (no GPU, no ncu, no permission to read its counters).
 """
 
@@ -40,7 +43,7 @@ class NotMeasured(RuntimeError):
     """ncu gave no counts; the text says why and what to do."""
 
 
-# -- the kernels ---------------------------------------------------------------------------------------------
+# ---- the kernels
 # Strides and offsets are arguments, so that the compiler cannot merge or drop an access.
 
 
@@ -133,14 +136,32 @@ def cases():
             (ones((64, 64), np.float32), ones((64, 64), np.float32)),
         )
     for stride in (1, 2, 3, 8, 32):
-        yield f"banks, 4 bytes, stride {stride}", banks_4_bytes, 1, 32, (ones(32, np.float32), stride)
+        yield (
+            f"banks, 4 bytes, stride {stride}",
+            banks_4_bytes,
+            1,
+            32,
+            (ones(32, np.float32), stride),
+        )
     for stride in (1, 2, 3, 16):
         yield f"banks, 8 bytes, stride {stride}", banks_8_bytes, 1, 32, (ones(32), stride)
-    yield "array of structures", structures, 4, 64, (ones(256, np.float32), ones((256, 4), np.float32))
-    yield "copy, complex128", copy_16_bytes, 4, 64, (ones(256, np.complex128), ones(256, np.complex128))
+    yield (
+        "array of structures",
+        structures,
+        4,
+        64,
+        (ones(256, np.float32), ones((256, 4), np.float32)),
+    )
+    yield (
+        "copy, complex128",
+        copy_16_bytes,
+        4,
+        64,
+        (ones(256, np.complex128), ones(256, np.complex128)),
+    )
 
 
-# -- counting ------------------------------------------------------------------------------------------------
+# ---- counting
 
 
 def traced(kernel, grid, block, args):
@@ -166,7 +187,10 @@ def launch_all():
 
 def find_ncu():
     """The path of ncu, from the PATH or from where toolkits are installed; None if there is none."""
-    usual = [*Path("/usr/local").glob("cuda*/bin/ncu"), *Path("/opt/nvidia/nsight-compute").glob("*/ncu")]
+    usual = [
+        *Path("/usr/local").glob("cuda*/bin/ncu"),
+        *Path("/opt/nvidia/nsight-compute").glob("*/ncu"),
+    ]
     return shutil.which("ncu") or next((str(path) for path in sorted(usual, reverse=True)), None)
 
 
@@ -220,9 +244,13 @@ def parse(output):
                 found[name] = number(row["Metric Value"])
             elif row.get(counter):
                 found[name] = number(row[counter])
-    missing = sorted({name for found in launches.values() for name in COUNTERS if name not in found})
+    missing = sorted(
+        {name for found in launches.values() for name in COUNTERS if name not in found}
+    )
     if missing or not launches:
-        raise NotMeasured(f"ncu gave no {', '.join(COUNTERS[name] for name in missing) or 'launches'}")
+        raise NotMeasured(
+            f"ncu gave no {', '.join(COUNTERS[name] for name in missing) or 'launches'}"
+        )
     return [launches[key] for key in sorted(launches)]
 
 
@@ -236,7 +264,10 @@ def compare(ours, theirs):
     if len(ours) != len(theirs):
         raise NotMeasured(f"ncu saw {len(theirs)} launches, not {len(ours)}")
     return [
-        {"kernel": name, "counts": {key: {"tracer": mine[key], "ncu": its[key]} for key in COUNTERS}}
+        {
+            "kernel": name,
+            "counts": {key: {"tracer": mine[key], "ncu": its[key]} for key in COUNTERS},
+        }
         for (name, mine), its in zip(ours.items(), theirs, strict=True)
     ]
 
@@ -256,10 +287,15 @@ def main(arguments):
         launch_all()
         return 0
     if not has_gpu():
-        print("no GPU here: nothing to hold the tracer's counts against, nothing recorded", file=sys.stderr)
+        print(
+            "no GPU here: nothing to hold the tracer's counts against, nothing recorded",
+            file=sys.stderr,
+        )
         return 2
     try:
-        ours = {name: traced(kernel, grid, block, args) for name, kernel, grid, block, args in cases()}
+        ours = {
+            name: traced(kernel, grid, block, args) for name, kernel, grid, block, args in cases()
+        }
         entries = compare(ours, measured())
     except (NotMeasured, process.Timeout) as error:
         print(f"not measured: {error}", file=sys.stderr)

@@ -4,37 +4,58 @@
 #include <new>
 
 static size_t last_bytes, allocations, last_count;
-static void *counted(size_t bytes) { last_bytes = bytes; ++allocations; return malloc(bytes); }
-static void *counted2(size_t n, size_t bytes) { last_bytes = n * bytes; ++allocations; return calloc(n, bytes); }
+static void* counted(size_t bytes) {
+    last_bytes = bytes;
+    ++allocations;
+    return malloc(bytes);
+}
+static void* counted2(size_t n, size_t bytes) {
+    last_bytes = n * bytes;
+    ++allocations;
+    return calloc(n, bytes);
+}
 #define malloc counted
 #define calloc counted2
 #include "answer.h"
 #undef malloc
 #undef calloc
 
-void run_tests()
-{
+void run_tests() {
     for (int n : {1, 4, 100, 37}) {
-        float value = (float)random_int(-99, 99) / 4, *poison = (float *)&last_count, *out = poison;
+        float value = (float)random_int(-99, 99) / 4, *poison = (float*)&last_count, *out = poison;
         allocations = last_bytes = 0;
         int error = allocate(&out, n, value);
-        if (out == poison) FAIL("unwritten", "The caller's pointer was never set. `*out = ...` writes there.");
-        if (error) FAIL("wrong_value", "`allocate(&p, %d, ...)` must return 0, and returned %d.", n, error);
-        if (!out) FAIL("wrong_value", "The caller's pointer is nullptr after `allocate(&p, %d, ...)`.", n);
-        if (!allocations) FAIL("dangling", "The caller got an address, and no memory from malloc is behind it.");
-        if (allocations > 1) FAIL("leak", "malloc was called %zu times, and one address went out.", allocations);
+        if (out == poison)
+            FAIL("unwritten", "The caller's pointer was never set. `*out = ...` writes there.");
+        if (error)
+            FAIL("wrong_value", "`allocate(&p, %d, ...)` must return 0, and returned %d.", n,
+                 error);
+        if (!out)
+            FAIL("wrong_value", "The caller's pointer is nullptr after `allocate(&p, %d, ...)`.",
+                 n);
+        if (!allocations)
+            FAIL("dangling", "The caller got an address, and no memory from malloc is behind it.");
+        if (allocations > 1)
+            FAIL("leak", "malloc was called %zu times, and one address went out.", allocations);
         if (last_bytes != n * sizeof(float))
-            FAIL("wrong_size", "%d floats take %zu bytes; malloc was asked for %zu.", n, n * sizeof(float), last_bytes);
+            FAIL("wrong_size", "%d floats take %zu bytes; malloc was asked for %zu.", n,
+                 n * sizeof(float), last_bytes);
         for (int i = 0; i < n; ++i)
-            if (out[i] != value) FAIL("wrong_value", "Element %d of %d is %g, not %g.", i, n, out[i], value);
+            if (out[i] != value)
+                FAIL("wrong_value", "Element %d of %d is %g, not %g.", i, n, out[i], value);
         free(out);
     }
     for (int n : {0, -3}) {
         float mark, *out = &mark;
         allocations = 0;
         int error = allocate(&out, n, 1);
-        if (error != 1) FAIL("wrong_value", "`allocate(&p, %d, ...)` must return 1, and returned %d.", n, error);
-        if (allocations) FAIL("leak", "`allocate(&p, %d, ...)` fails and still takes memory.", n);
-        if (out) FAIL("wrong_value", "After `allocate(&p, %d, ...)` the caller's pointer must be nullptr.", n);
+        if (error != 1)
+            FAIL("wrong_value", "`allocate(&p, %d, ...)` must return 1, and returned %d.", n,
+                 error);
+        if (allocations)
+            FAIL("leak", "`allocate(&p, %d, ...)` fails and still takes memory.", n);
+        if (out)
+            FAIL("wrong_value",
+                 "After `allocate(&p, %d, ...)` the caller's pointer must be nullptr.", n);
     }
 }

@@ -4,31 +4,38 @@
 #include <cmath>
 #include <vector>
 
-void run_tests()
-{
+void run_tests() {
     for (int n : {1, 2, 7, 100, 33, 5}) {
         std::vector<int> a(n);
         int sum = 0, top = -1000000;
-        for (int &v : a) {
+        for (int& v : a) {
             v = n == 7 ? random_int(-90, -10) : random_int(-50, 50);
             sum += v;
-            if (v > top) top = v;
+            if (v > top)
+                top = v;
         }
-        int *exact = new int[n];                               // its end is watched to the byte
-        for (int i = 0; i < n; ++i) exact[i] = a[i];
+        int* exact = new int[n];  // its end is watched to the byte
+        for (int i = 0; i < n; ++i)
+            exact[i] = a[i];
         float mean = NAN;
         int largest = -12345678;
         mean_max(exact, n, &mean, &largest);
         for (int i = 0; i < n; ++i)
-            if (exact[i] != a[i]) FAIL("modifies_input", "a[%d] was %d and is now %d.", i, a[i], exact[i]);
+            if (exact[i] != a[i])
+                FAIL("modifies_input", "a[%d] was %d and is now %d.", i, a[i], exact[i]);
         delete[] exact;
-        if (std::isnan(mean)) FAIL("unwritten", "`mean` never arrived at the caller. `*mean = ...` writes there.");
-        if (largest == -12345678) FAIL("unwritten", "`largest` never arrived at the caller. `*largest = ...` writes there.");
-        if (largest != top) FAIL("wrong_value", "The largest of %d values is %d, and it gave %d.%s", n, top, largest,
-                                 largest == 0 ? " All of them may be negative." : "");
+        if (std::isnan(mean))
+            FAIL("unwritten", "`mean` never arrived at the caller. `*mean = ...` writes there.");
+        if (largest == -12345678)
+            FAIL("unwritten",
+                 "`largest` never arrived at the caller. `*largest = ...` writes there.");
+        if (largest != top)
+            FAIL("wrong_value", "The largest of %d values is %d, and it gave %d.%s", n, top,
+                 largest, largest == 0 ? " All of them may be negative." : "");
         float expected = (float)sum / n;
         if (std::fabs(mean - expected) > 1e-4f)
-            FAIL("wrong_value", "The mean of %d values with the sum %d is %g, and it gave %g.%s", n, sum, expected, mean,
+            FAIL("wrong_value", "The mean of %d values with the sum %d is %g, and it gave %g.%s", n,
+                 sum, expected, mean,
                  mean == sum / n ? " int / int is an int: cast before dividing." : "");
     }
 }

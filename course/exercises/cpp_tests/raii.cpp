@@ -6,65 +6,83 @@
 #include <utility>
 
 enum cudaError_t { cudaSuccess, cudaErrorInvalidValue };
-static std::map<void *, size_t> live;                          // what is allocated now, and its bytes
-template <typename T> cudaError_t cudaMalloc(T **p, size_t bytes)
-{
-    *p = (T *)malloc(bytes ? bytes : 1);
+static std::map<void*, size_t> live;  // what is allocated now, and its bytes
+template <typename T>
+cudaError_t cudaMalloc(T** p, size_t bytes) {
+    *p = (T*)malloc(bytes ? bytes : 1);
     live[*p] = bytes;
     return cudaSuccess;
 }
-static cudaError_t cudaFree(void *p)
-{
-    if (!p) return cudaSuccess;                                // as CUDA's: nothing to do
-    if (!live.erase(p)) FAIL("double_free", "cudaFree got an address that is not allocated, or not any more.");
+static cudaError_t cudaFree(void* p) {
+    if (!p)
+        return cudaSuccess;  // as CUDA's: nothing to do
+    if (!live.erase(p))
+        FAIL("double_free", "cudaFree got an address that is not allocated, or not any more.");
     free(p);
     return cudaSuccess;
 }
 #include "answer.h"
 
 template <typename T>
-static void owns_and_frees()
-{
+static void owns_and_frees() {
     size_t n = random_int(2, 500);
     {
         DeviceArray<T> a(n);
-        if (live.size() != 1) FAIL("wrong_value", "The constructor must call cudaMalloc once.");
-        if (!a.data || !live.count(a.data)) FAIL("unwritten", "`data` does not hold the address that cudaMalloc gave.");
-        if (a.size != n) FAIL("wrong_value", "`size` must be %zu, and is %zu.", n, a.size);
+        if (live.size() != 1)
+            FAIL("wrong_value", "The constructor must call cudaMalloc once.");
+        if (!a.data || !live.count(a.data))
+            FAIL("unwritten", "`data` does not hold the address that cudaMalloc gave.");
+        if (a.size != n)
+            FAIL("wrong_value", "`size` must be %zu, and is %zu.", n, a.size);
         if (live[a.data] != n * sizeof(T))
-            FAIL("wrong_size", "%zu values of %zu bytes are %zu bytes; cudaMalloc was asked for %zu.", n, sizeof(T),
-                 n * sizeof(T), live[a.data]);
+            FAIL("wrong_size",
+                 "%zu values of %zu bytes are %zu bytes; cudaMalloc was asked for %zu.", n,
+                 sizeof(T), n * sizeof(T), live[a.data]);
     }
-    if (!live.empty()) FAIL("leak", "The owner is gone, and its memory is still allocated.");
+    if (!live.empty())
+        FAIL("leak", "The owner is gone, and its memory is still allocated.");
 }
 
 template <typename T>
-static void moves()
-{
+static void moves() {
     {
         DeviceArray<T> a(random_int(2, 500));
-        T *data = a.data;
+        T* data = a.data;
         size_t size = a.size;
         {
             DeviceArray<T> b(std::move(a));
-            if (b.data != data || b.size != size) FAIL("wrong_value", "After a move the new owner must hold the old data and size.");
-            if (live.size() != 1) FAIL("leak", "A move must not allocate.");
-            if (a.data) FAIL("double_free", "After a move both hold the same address: set the old owner's `data` to nullptr.");
-            if (a.size) FAIL("wrong_value", "After a move the old owner must be empty: its `size` is still %zu.", a.size);
+            if (b.data != data || b.size != size)
+                FAIL("wrong_value", "After a move the new owner must hold the old data and size.");
+            if (live.size() != 1)
+                FAIL("leak", "A move must not allocate.");
+            if (a.data)
+                FAIL("double_free",
+                     "After a move both hold the same address: set the old owner's `data` to "
+                     "nullptr.");
+            if (a.size)
+                FAIL("wrong_value",
+                     "After a move the old owner must be empty: its `size` is still %zu.", a.size);
         }
-        if (!live.empty()) FAIL("leak", "The new owner is gone, and the memory is still allocated.");
+        if (!live.empty())
+            FAIL("leak", "The new owner is gone, and the memory is still allocated.");
     }
-    if (!live.empty()) FAIL("leak", "Both owners are gone, and the memory is still allocated.");
+    if (!live.empty())
+        FAIL("leak", "Both owners are gone, and the memory is still allocated.");
 }
 
-void run_tests()
-{
+void run_tests() {
     owns_and_frees<float>();
     owns_and_frees<double>();
     owns_and_frees<unsigned char>();
     using A = DeviceArray<float>;
     if (std::is_copy_constructible<A>::value || std::is_copy_assignable<A>::value)
-        FAIL("double_free", "A DeviceArray can be copied: then two owners free the same memory. `= delete` forbids it.");
-    if constexpr (std::is_move_constructible<A>::value) { moves<float>(); moves<double>(); }
-    else FAIL("wrong_value", "A DeviceArray cannot be moved: there is no `DeviceArray(DeviceArray &&other)`.");
+        FAIL("double_free",
+             "A DeviceArray can be copied: then two owners free the same memory. `= delete` "
+             "forbids it.");
+    if constexpr (std::is_move_constructible<A>::value) {
+        moves<float>();
+        moves<double>();
+    } else
+        FAIL("wrong_value",
+             "A DeviceArray cannot be moved: there is no `DeviceArray(DeviceArray &&other)`.");
 }

@@ -7,18 +7,23 @@
 #include <cstring>
 #include <initializer_list>
 
-#define FAIL(reason, ...) do { printf("\nFAIL %s ", reason); printf(__VA_ARGS__); printf("\n"); exit(1); } while (0)
+#define FAIL(reason, ...)             \
+    do {                              \
+        printf("\nFAIL %s ", reason); \
+        printf(__VA_ARGS__);          \
+        printf("\n");                 \
+        exit(1);                      \
+    } while (0)
 
 static uint64_t random_state;
-static int random_int(int low, int high)                       // low to high, both included
+static int random_int(int low, int high)  // low to high, both included
 {
     random_state = random_state * 6364136223846793005ull + 1442695040888963407ull;
     return low + (int)((random_state >> 33) % (uint64_t)(high - low + 1));
 }
 
 void run_tests();
-int main(int, char **argv)
-{
+int main(int, char** argv) {
     random_state = strtoull(argv[1], nullptr, 10);
     run_tests();
     printf("\nPASS\n");

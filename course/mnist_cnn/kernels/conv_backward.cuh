@@ -1,316 +1,373 @@
-// Backward through both convolutions, in two kernels that do not depend on each other: one for the gradient of the second
-// convolution's input, which goes on into the first convolution's weights, one for the second convolution's weights.
+// Backward through both convolutions, in two kernels that do not depend on each other: one for the
+// gradient of the second
+// convolution's input, which goes on into the first convolution's weights, one for the second
+// convolution's weights.
 #pragma once
 #include "conv1.cuh"
 #include "conv_forward.cuh"
 #include "linear.cuh"
 
-// ---- gradient of the second convolution's outputs -------------------------------------------------------------------------
-// Pooling sends a window's gradient dz to the position it took. Batch norm makes of it, at all positions,
-//   dy = gamma * inverse * (dz - mean(dz) - xhat * mean(dz * xhat)) = direct * dz + constant + slope * y
+// ---- gradient of the second convolution's outputs
+// Pooling sends a window's gradient dz to the position it took. Batch norm makes of it, at all
+// positions,
+//   dy = gamma * inverse * (dz - mean(dz) - xhat * mean(dz * xhat)) = direct * dz + constant +
+//   slope * y
 constexpr int DY_NUMBERS = 241 * PITCH2;  // with a border of zeros, as the pooled image has
 
 struct Norm2Backward {
-  float direct[C2], constant[C2], slope[C2], sign[C2];
+    float direct[C2], constant[C2], slope[C2], sign[C2];
 };
 
 __device__ inline void norm2_backward(const Network& net, Norm2Backward& norm) {
-  for (int c = threadIdx.x; c < C2; c += blockDim.x) {
-    float2 n = norm2(net, c);
-    float mean = float(net.sums->dz2[c] * net.share2), mean_xhat = float(net.sums->dz2_xhat[c] * net.share2);
-    norm.direct[c] = net.weights->gamma2[c] * n.y;
-    norm.slope[c] = -norm.direct[c] * n.y * mean_xhat;
-    norm.constant[c] = -norm.direct[c] * mean - norm.slope[c] * n.x;
-    norm.sign[c] = net.weights->gamma2[c] < 0 ? -1.0f : 1.0f;
-  }
+    for (int c = threadIdx.x; c < C2; c += blockDim.x) {
+        float2 n = norm2(net, c);
+        float mean = float(net.sums->dz2[c] * net.share2),
+              mean_xhat = float(net.sums->dz2_xhat[c] * net.share2);
+        norm.direct[c] = net.weights->gamma2[c] * n.y;
+        norm.slope[c] = -norm.direct[c] * n.y * mean_xhat;
+        norm.constant[c] = -norm.direct[c] * mean - norm.slope[c] * n.x;
+        norm.sign[c] = net.weights->gamma2[c] < 0 ? -1.0f : 1.0f;
+    }
 }
 
-// Gradients of two channels at a window's four positions. The first of equal outputs is the one that was pooled.
-__device__ inline void spread(pair (&dy)[4], const pair (&y)[4], pair dz, const Norm2Backward& norm, int channel) {
-  float2 value[4], gradient = unpack(dz);
-  for (int p = 0; p < 4; ++p) value[p] = unpack(y[p]);
-  float result[4][2];
-#pragma unroll
-  for (int e = 0; e < 2; ++e) {
-    float v[4], sign = norm.sign[channel + e], g = norm.direct[channel + e] * (e ? gradient.y : gradient.x);
-    for (int p = 0; p < 4; ++p) v[p] = e ? value[p].y : value[p].x;
-    float best = sign * v[0];
-    int taken = 0;
-    for (int p = 1; p < 4; ++p)
-      if (sign * v[p] > best) best = sign * v[p], taken = p;
+// Gradients of two channels at a window's four positions. The first of equal outputs is the one
+// that was pooled.
+__device__ inline void spread(pair (&dy)[4], const pair (&y)[4], pair dz, const Norm2Backward& norm,
+                              int channel) {
+    float2 value[4], gradient = unpack(dz);
     for (int p = 0; p < 4; ++p)
-      result[p][e] = norm.slope[channel + e] * v[p] + norm.constant[channel + e] + (p == taken ? g : 0.0f);
-  }
-  for (int p = 0; p < 4; ++p) dy[p] = pack(result[p][0], result[p][1]);
+        value[p] = unpack(y[p]);
+    float result[4][2];
+#pragma unroll
+    for (int e = 0; e < 2; ++e) {
+        float v[4], sign = norm.sign[channel + e],
+                    g = norm.direct[channel + e] * (e ? gradient.y : gradient.x);
+        for (int p = 0; p < 4; ++p)
+            v[p] = e ? value[p].y : value[p].x;
+        float best = sign * v[0];
+        int taken = 0;
+        for (int p = 1; p < 4; ++p)
+            if (sign * v[p] > best)
+                best = sign * v[p], taken = p;
+        for (int p = 0; p < 4; ++p)
+            result[p][e] = norm.slope[channel + e] * v[p] + norm.constant[channel + e] +
+                           (p == taken ? g : 0.0f);
+    }
+    for (int p = 0; p < 4; ++p)
+        dy[p] = pack(result[p][0], result[p][1]);
 }
 
-// One image's gradients to shared memory. A thread takes 8 channels of a window at a time, and loads those of two windows
+// One image's gradients to shared memory. A thread takes 8 channels of a window at a time, and
+// loads those of two windows
 // before it computes, so that it waits for memory half as often.
 template <int threads>
-__device__ inline void form_dy(const Network& net, number* dy, int image, const Norm2Backward& norm) {
-  constexpr int items = WINDOWS2 * 8;
-  for (int first = threadIdx.x; first < items; first += 2 * threads) {
-    pair y[2][4][4], gradient[2][4];
+__device__ inline void form_dy(const Network& net, number* dy, int image,
+                               const Norm2Backward& norm) {
+    constexpr int items = WINDOWS2 * 8;
+    for (int first = threadIdx.x; first < items; first += 2 * threads) {
+        pair y[2][4][4], gradient[2][4];
 #pragma unroll
-    for (int r = 0; r < 2; ++r) {
-      int i = min(first + r * threads, items - 1), window = i / 8, channel = i % 8 * 8;
-      size_t at = size_t(image) * WINDOWS2 + window;
-      load_eight(gradient[r], &net.dz2[at * C2 + channel]);
+        for (int r = 0; r < 2; ++r) {
+            int i = min(first + r * threads, items - 1), window = i / 8, channel = i % 8 * 8;
+            size_t at = size_t(image) * WINDOWS2 + window;
+            load_eight(gradient[r], &net.dz2[at * C2 + channel]);
 #pragma unroll
-      for (int p = 0; p < 4; ++p) load_eight(y[r][p], &net.y2[(at * 4 + p) * C2 + channel]);
+            for (int p = 0; p < 4; ++p)
+                load_eight(y[r][p], &net.y2[(at * 4 + p) * C2 + channel]);
+        }
+#pragma unroll
+        for (int r = 0; r < 2; ++r) {
+            int i = first + r * threads, window = i / 8, channel = i % 8 * 8;
+            if (i >= items)
+                break;
+#pragma unroll
+            for (int k = 0; k < 4; ++k) {
+                pair four[4] = {y[r][0][k], y[r][1][k], y[r][2][k], y[r][3][k]}, result[4];
+                spread(result, four, gradient[r][k], norm, channel + k * 2);
+                for (int p = 0; p < 4; ++p)
+                    y[r][p][k] = result[p];
+            }
+#pragma unroll
+            for (int p = 0; p < 4; ++p)
+                store_eight(
+                    &dy[place(window / W2 * 2 + p / 2, window % W2 * 2 + p % 2) * PITCH2 + channel],
+                    y[r][p][0], y[r][p][1], y[r][p][2], y[r][p][3]);
+        }
     }
-#pragma unroll
-    for (int r = 0; r < 2; ++r) {
-      int i = first + r * threads, window = i / 8, channel = i % 8 * 8;
-      if (i >= items) break;
-#pragma unroll
-      for (int k = 0; k < 4; ++k) {
-        pair four[4] = {y[r][0][k], y[r][1][k], y[r][2][k], y[r][3][k]}, result[4];
-        spread(result, four, gradient[r][k], norm, channel + k * 2);
-        for (int p = 0; p < 4; ++p) y[r][p][k] = result[p];
-      }
-#pragma unroll
-      for (int p = 0; p < 4; ++p)
-        store_eight(&dy[place(window / W2 * 2 + p / 2, window % W2 * 2 + p % 2) * PITCH2 + channel], y[r][p][0], y[r][p][1],
-                    y[r][p][2], y[r][p][3]);
-    }
-  }
 }
 
 // Bring the next image's share of y2 and dz2 nearer, from device memory to the L2 cache.
 template <int threads>
 __device__ inline void prefetch_dy(const Network& net, int image) {
-  if (image >= net.batch) return;
-  constexpr int line = 128 / sizeof(number);
-  for (int i = threadIdx.x; i < WINDOWS1 * C2 / line; i += threads) prefetch(&net.y2[size_t(image) * WINDOWS1 * C2 + i * line]);
-  for (int i = threadIdx.x; i < FEATURES / line; i += threads) prefetch(&net.dz2[size_t(image) * FEATURES + i * line]);
+    if (image >= net.batch)
+        return;
+    constexpr int line = 128 / sizeof(number);
+    for (int i = threadIdx.x; i < WINDOWS1 * C2 / line; i += threads)
+        prefetch(&net.y2[size_t(image) * WINDOWS1 * C2 + i * line]);
+    for (int i = threadIdx.x; i < FEATURES / line; i += threads)
+        prefetch(&net.dz2[size_t(image) * FEATURES + i * line]);
 }
 
-// ---- gradient of the input, and the first convolution -------------------------------------------------------------------
-// The gradient of the pooled image is a convolution with the mirrored weights: rows are the 32 input channels, columns the
-// 196 windows of the first pooling, the sum goes over 9 taps x 64 output channels. Of 8 warps, two share the windows of a
+// ---- gradient of the input, and the first convolution
+// The gradient of the pooled image is a convolution with the mirrored weights: rows are the 32
+// input channels, columns the
+// 196 windows of the first pooling, the sum goes over 9 taps x 64 output channels. Of 8 warps, two
+// share the windows of a
 // quarter of the image and take 16 channels each.
 constexpr int INPUT_THREADS = 256, INPUT_WARPS = INPUT_THREADS / 32;
-constexpr int INPUT_SHARED = (9 * C2 * PITCH1 + DY_NUMBERS + PATCH_NUMBERS + CONV1_NUMBERS) * sizeof(number);
+constexpr int INPUT_SHARED =
+    (9 * C2 * PITCH1 + DY_NUMBERS + PATCH_NUMBERS + CONV1_NUMBERS) * sizeof(number);
 
-// One warp: 16 channels from `first_in` on at 8 `tiles` windows from `first_window` on; d[j]: windows 8 j ...
+// One warp: 16 channels from `first_in` on at 8 `tiles` windows from `first_window` on; d[j]:
+// windows 8 j ...
 template <int tiles>
-__device__ inline void input_gradient(float (&d)[tiles][4], const number* dy, const number* conv2, int first_in,
-                                      int first_window) {
-  int lane = threadIdx.x % 32;
-  int at[tiles];
-  for (int j = 0; j < tiles; ++j) {
-    int window = min(first_window + j * 8 + lane % 8, WINDOWS1 - 1);
-    at[j] = place(window / W1 + 1, window % W1 + 1) * PITCH2 + lane / 8 * 8;
-  }
-  const number* column = &conv2[(lane / 16 * 8 + lane % 8) * PITCH1 + first_in + lane / 8 % 2 * 8];
-#pragma unroll
-  for (int tap = 0; tap < 9; ++tap)
-#pragma unroll
-    for (int k = 0; k < C2; k += 32) {
-      pair a[2][4];
-      for (int s = 0; s < 2; ++s) load_matrices_transposed(a[s], column + (tap * C2 + k + s * 16) * PITCH1);
-#pragma unroll
-      for (int j = 0; j < tiles; ++j) {
-        pair b[4];
-        load_matrices(b, dy + at[j] - (tap / 3 * ROW + tap % 3) * PITCH2 + k);
-        multiply_add(d[j], a[0], b[0], b[1]);
-        multiply_add(d[j], a[1], b[2], b[3]);
-      }
+__device__ inline void input_gradient(float (&d)[tiles][4], const number* dy, const number* conv2,
+                                      int first_in, int first_window) {
+    int lane = threadIdx.x % 32;
+    int at[tiles];
+    for (int j = 0; j < tiles; ++j) {
+        int window = min(first_window + j * 8 + lane % 8, WINDOWS1 - 1);
+        at[j] = place(window / W1 + 1, window % W1 + 1) * PITCH2 + lane / 8 * 8;
     }
+    const number* column =
+        &conv2[(lane / 16 * 8 + lane % 8) * PITCH1 + first_in + lane / 8 % 2 * 8];
+#pragma unroll
+    for (int tap = 0; tap < 9; ++tap)
+#pragma unroll
+        for (int k = 0; k < C2; k += 32) {
+            pair a[2][4];
+            for (int s = 0; s < 2; ++s)
+                load_matrices_transposed(a[s], column + (tap * C2 + k + s * 16) * PITCH1);
+#pragma unroll
+            for (int j = 0; j < tiles; ++j) {
+                pair b[4];
+                load_matrices(b, dy + at[j] - (tap / 3 * ROW + tap % 3) * PITCH2 + k);
+                multiply_add(d[j], a[0], b[0], b[1]);
+                multiply_add(d[j], a[1], b[2], b[3]);
+            }
+        }
 }
 
 // Which of four outputs the first pooling took, if ReLU let it pass: 0 to 3, or 4.
 __device__ inline int taken(const float (&y)[4][4], int e, float scale, float shift) {
-  float best = scale * y[0][e] + shift;
-  int position = 0;
+    float best = scale * y[0][e] + shift;
+    int position = 0;
 #pragma unroll
-  for (int p = 1; p < 4; ++p) {
-    float z = scale * y[p][e] + shift;
-    if (z > best) best = z, position = p;
-  }
-  return best > 0 ? position : 4;
+    for (int p = 1; p < 4; ++p) {
+        float z = scale * y[p][e] + shift;
+        if (z > best)
+            best = z, position = p;
+    }
+    return best > 0 ? position : 4;
 }
 
-// Two tiles of 8 windows: the first convolution again, to see which position each window took; then gradient times patch,
-// summed over the 16 windows, apart for the four positions: g[position][half]: the lane's channels, pixels 8 half ...
+// Two tiles of 8 windows: the first convolution again, to see which position each window took; then
+// gradient times patch,
+// summed over the 16 windows, apart for the four positions: g[position][half]: the lane's channels,
+// pixels 8 half ...
 template <int tiles>
-__device__ inline void conv1_gradient(float (&g)[4][2][4], float (&sum)[2], const float (&d)[tiles][4], int j,
-                                      const number* patches, const number* conv1, int first_in, int first_window,
+__device__ inline void conv1_gradient(float (&g)[4][2][4], float (&sum)[2],
+                                      const float (&d)[tiles][4], int j, const number* patches,
+                                      const number* conv1, int first_in, int first_window,
                                       const float (&scale)[2], const float (&shift)[2]) {
-  int lane = threadIdx.x % 32;
-  pair window[4], pixels[4];  // as columns: windows; as rows
-  load_matrices(window, &patches[half_row(min(first_window + lane / 16 * 8 + lane % 8, PATCH_ROWS - 1), lane / 8 % 2)]);
-  load_matrices_transposed(pixels, &patches[half_row(min(first_window + lane % 16, PATCH_ROWS - 1), lane / 16)]);
-  float dz[2][4], y[2][4][4] = {};
-  int position[2][4];
+    int lane = threadIdx.x % 32;
+    pair window[4], pixels[4];  // as columns: windows; as rows
+    load_matrices(window,
+                  &patches[half_row(min(first_window + lane / 16 * 8 + lane % 8, PATCH_ROWS - 1),
+                                    lane / 8 % 2)]);
+    load_matrices_transposed(
+        pixels, &patches[half_row(min(first_window + lane % 16, PATCH_ROWS - 1), lane / 16)]);
+    float dz[2][4], y[2][4][4] = {};
+    int position[2][4];
 #pragma unroll
-  for (int p = 0; p < 4; ++p) {
-    pair a[4];
-    load_matrices(a, &conv1[half_row(p * C1 + first_in + lane % 16, lane / 16)]);
-    multiply_add(y[0][p], a, window[0], window[1]);
-    multiply_add(y[1][p], a, window[2], window[3]);
-  }
-#pragma unroll
-  for (int t = 0; t < 2; ++t)
-#pragma unroll
-    for (int e = 0; e < 4; ++e) {
-      bool inside = j + t < tiles && first_window + t * 8 + lane % 4 * 2 + e % 2 < WINDOWS1;
-      position[t][e] = inside ? taken(y[t], e, scale[e / 2], shift[e / 2]) : 4;
-      dz[t][e] = position[t][e] < 4 ? d[j + t < tiles ? j + t : 0][e] : 0.0f;
-      sum[e / 2] += dz[t][e];
+    for (int p = 0; p < 4; ++p) {
+        pair a[4];
+        load_matrices(a, &conv1[half_row(p * C1 + first_in + lane % 16, lane / 16)]);
+        multiply_add(y[0][p], a, window[0], window[1]);
+        multiply_add(y[1][p], a, window[2], window[3]);
     }
 #pragma unroll
-  for (int p = 0; p < 4; ++p) {
-    pair a[4];
+    for (int t = 0; t < 2; ++t)
 #pragma unroll
-    for (int q = 0; q < 4; ++q) {
-      int t = q / 2, e = q % 2 * 2;
-      a[q] = pack(position[t][e] == p ? dz[t][e] : 0.0f, position[t][e + 1] == p ? dz[t][e + 1] : 0.0f);
+        for (int e = 0; e < 4; ++e) {
+            bool inside = j + t < tiles && first_window + t * 8 + lane % 4 * 2 + e % 2 < WINDOWS1;
+            position[t][e] = inside ? taken(y[t], e, scale[e / 2], shift[e / 2]) : 4;
+            dz[t][e] = position[t][e] < 4 ? d[j + t < tiles ? j + t : 0][e] : 0.0f;
+            sum[e / 2] += dz[t][e];
+        }
+#pragma unroll
+    for (int p = 0; p < 4; ++p) {
+        pair a[4];
+#pragma unroll
+        for (int q = 0; q < 4; ++q) {
+            int t = q / 2, e = q % 2 * 2;
+            a[q] = pack(position[t][e] == p ? dz[t][e] : 0.0f,
+                        position[t][e + 1] == p ? dz[t][e + 1] : 0.0f);
+        }
+        multiply_add(g[p][0], a, pixels[0], pixels[1]);
+        multiply_add(g[p][1], a, pixels[2], pixels[3]);
     }
-    multiply_add(g[p][0], a, pixels[0], pixels[1]);
-    multiply_add(g[p][1], a, pixels[2], pixels[3]);
-  }
 }
 
-// Add the warps' sums up in shared memory, then to those of the batch; a tap is another pixel for each position.
-__device__ inline void add_conv1_sums(Sums* sums, float* memory, const float (&g)[4][2][4], const float (&sum)[2]) {
-  constexpr int channels = C1 / 2, pixels = 4 * channels * 16, all = pixels + channels;  // of a warp
-  int lane = threadIdx.x % 32;
-  float* mine = memory + threadIdx.x / 32 * all;
-  __syncthreads();
+// Add the warps' sums up in shared memory, then to those of the batch; a tap is another pixel for
+// each position.
+__device__ inline void add_conv1_sums(Sums* sums, float* memory, const float (&g)[4][2][4],
+                                      const float (&sum)[2]) {
+    constexpr int channels = C1 / 2, pixels = 4 * channels * 16,
+                  all = pixels + channels;  // of a warp
+    int lane = threadIdx.x % 32;
+    float* mine = memory + threadIdx.x / 32 * all;
+    __syncthreads();
 #pragma unroll
-  for (int e = 0; e < 4; e += 2) {
-    int channel = lane / 4 + e / 2 * 8;
+    for (int e = 0; e < 4; e += 2) {
+        int channel = lane / 4 + e / 2 * 8;
 #pragma unroll
-    for (int p = 0; p < 4; ++p)
+        for (int p = 0; p < 4; ++p)
 #pragma unroll
-      for (int half = 0; half < 2; ++half)
-        *reinterpret_cast<float2*>(&mine[(p * channels + channel) * 16 + half * 8 + lane % 4 * 2]) =
-            make_float2(g[p][half][e], g[p][half][e + 1]);
-    float gradient = sum_over_lanes(sum[e / 2], 1 | 2);
-    if (lane % 4 == 0) mine[pixels + channel] = gradient;
-  }
-  __syncthreads();
-  for (int i = threadIdx.x; i < C1 * 9; i += INPUT_THREADS) {
-    int channel = i / 9, ky = i % 9 / 3, kx = i % 3;
-    float total = 0, gradient = 0;
-    for (int w = channel / channels; w < INPUT_WARPS; w += 2) {  // the warps that have this channel
-      const float* from = memory + w * all;
-      for (int p = 0; p < 4; ++p)
-        total += from[(p * channels + channel % channels) * 16 + (p / 2 + ky) * 4 + p % 2 + kx];
-      gradient += from[pixels + channel % channels];
+            for (int half = 0; half < 2; ++half)
+                *reinterpret_cast<float2*>(
+                    &mine[(p * channels + channel) * 16 + half * 8 + lane % 4 * 2]) =
+                    make_float2(g[p][half][e], g[p][half][e + 1]);
+        float gradient = sum_over_lanes(sum[e / 2], 1 | 2);
+        if (lane % 4 == 0)
+            mine[pixels + channel] = gradient;
     }
-    atomicAdd(&sums->dz1_patch[channel][i % 9], double(total));
-    if (i % 9 == 0) atomicAdd(&sums->dz1[channel], double(gradient));
-  }
+    __syncthreads();
+    for (int i = threadIdx.x; i < C1 * 9; i += INPUT_THREADS) {
+        int channel = i / 9, ky = i % 9 / 3, kx = i % 3;
+        float total = 0, gradient = 0;
+        for (int w = channel / channels; w < INPUT_WARPS;
+             w += 2) {  // the warps that have this channel
+            const float* from = memory + w * all;
+            for (int p = 0; p < 4; ++p)
+                total +=
+                    from[(p * channels + channel % channels) * 16 + (p / 2 + ky) * 4 + p % 2 + kx];
+            gradient += from[pixels + channel % channels];
+        }
+        atomicAdd(&sums->dz1_patch[channel][i % 9], double(total));
+        if (i % 9 == 0)
+            atomicAdd(&sums->dz1[channel], double(gradient));
+    }
 }
 
-// Block (b, part) takes images b, b + gridDim.x ...; with two parts each block computes half of the windows.
+// Block (b, part) takes images b, b + gridDim.x ...; with two parts each block computes half of the
+// windows.
 template <int parts>
 __global__ void __launch_bounds__(INPUT_THREADS, BLOCKS) conv_backward_input(Network net) {
-  constexpr int tiles = parts == 1 ? 7 : 4;
-  extern __shared__ __align__(128) unsigned char memory[];
-  number* dy = reinterpret_cast<number*>(memory);
-  number* conv2 = dy + DY_NUMBERS;
-  number* patches = conv2 + 9 * C2 * PITCH1;
-  number* conv1 = patches + PATCH_NUMBERS;
-  __shared__ Norm2Backward norm;
-  int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  int first_in = warp % 2 * 16, first_window = (blockIdx.y * INPUT_WARPS + warp) / 2 * tiles * 8;
-  load_conv1<false>(conv1, net.copies, INPUT_THREADS);
-  for (int i = threadIdx.x; i < 9 * C2 * 4; i += INPUT_THREADS)
-    copy_eight_async(&conv2[i / 4 * PITCH1 + i % 4 * 8], &net.copies->conv2[i / 4 / C2][i / 4 % C2][i % 4 * 8]);
-  commit_copies();
-  clear(dy, DY_NUMBERS);
-  build_patches(patches, net.images + size_t(blockIdx.x) * PIXELS, threadIdx.x, INPUT_THREADS);
-  wait_for_last_kernel();
-  norm2_backward(net, norm);
-  float scale[2], shift[2], sum[2] = {}, g[4][2][4] = {};
-  for (int i = 0; i < 2; ++i) {
-    scale[i] = net.norm1->scale[first_in + i * 8 + lane / 4];
-    shift[i] = net.norm1->shift[first_in + i * 8 + lane / 4];
-  }
-  wait_for_copies<0>();
-  for (int image = blockIdx.x; image < net.batch; image += gridDim.x) {
-    __syncthreads();
-    form_dy<INPUT_THREADS>(net, dy, image, norm);
-    if (image != blockIdx.x) build_patches(patches, net.images + size_t(image) * PIXELS, threadIdx.x, INPUT_THREADS);
-    __syncthreads();
-    prefetch_dy<INPUT_THREADS>(net, image + gridDim.x);
-    float d[tiles][4] = {};
-    input_gradient<tiles>(d, dy, conv2, first_in, first_window);
+    constexpr int tiles = parts == 1 ? 7 : 4;
+    extern __shared__ __align__(128) unsigned char memory[];
+    number* dy = reinterpret_cast<number*>(memory);
+    number* conv2 = dy + DY_NUMBERS;
+    number* patches = conv2 + 9 * C2 * PITCH1;
+    number* conv1 = patches + PATCH_NUMBERS;
+    __shared__ Norm2Backward norm;
+    int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    int first_in = warp % 2 * 16, first_window = (blockIdx.y * INPUT_WARPS + warp) / 2 * tiles * 8;
+    load_conv1<false>(conv1, net.copies, INPUT_THREADS);
+    for (int i = threadIdx.x; i < 9 * C2 * 4; i += INPUT_THREADS)
+        copy_eight_async(&conv2[i / 4 * PITCH1 + i % 4 * 8],
+                         &net.copies->conv2[i / 4 / C2][i / 4 % C2][i % 4 * 8]);
+    commit_copies();
+    clear(dy, DY_NUMBERS);
+    build_patches(patches, net.images + size_t(blockIdx.x) * PIXELS, threadIdx.x, INPUT_THREADS);
+    wait_for_last_kernel();
+    norm2_backward(net, norm);
+    float scale[2], shift[2], sum[2] = {}, g[4][2][4] = {};
+    for (int i = 0; i < 2; ++i) {
+        scale[i] = net.norm1->scale[first_in + i * 8 + lane / 4];
+        shift[i] = net.norm1->shift[first_in + i * 8 + lane / 4];
+    }
+    wait_for_copies<0>();
+    for (int image = blockIdx.x; image < net.batch; image += gridDim.x) {
+        __syncthreads();
+        form_dy<INPUT_THREADS>(net, dy, image, norm);
+        if (image != blockIdx.x)
+            build_patches(patches, net.images + size_t(image) * PIXELS, threadIdx.x, INPUT_THREADS);
+        __syncthreads();
+        prefetch_dy<INPUT_THREADS>(net, image + gridDim.x);
+        float d[tiles][4] = {};
+        input_gradient<tiles>(d, dy, conv2, first_in, first_window);
 #pragma unroll
-    for (int j = 0; j < tiles; j += 2)
-      conv1_gradient<tiles>(g, sum, d, j, patches, conv1, first_in, first_window + j * 8, scale, shift);
-  }
-  add_conv1_sums(net.sums, reinterpret_cast<float*>(memory), g, sum);
+        for (int j = 0; j < tiles; j += 2)
+            conv1_gradient<tiles>(g, sum, d, j, patches, conv1, first_in, first_window + j * 8,
+                                  scale, shift);
+    }
+    add_conv1_sums(net.sums, reinterpret_cast<float*>(memory), g, sum);
 }
 
-// ---- gradient of the second convolution's weights -------------------------------------------------------------------------
-// dw[out][tap][in] = sum over places q of dy[q][out] * pooled[q + tap][in]. Both images have the same border, so the sum
+// ---- gradient of the second convolution's weights
+// dw[out][tap][in] = sum over places q of dy[q][out] * pooled[q + tap][in]. Both images have the
+// same border, so the sum
 // simply runs over all places from the first to the last: where dy is border it is zero.
 constexpr int WEIGHT_THREADS = 256;
-constexpr int WEIGHT_SHARED = (POOLED_NUMBERS + DY_NUMBERS + PATCH_NUMBERS + CONV1_NUMBERS) * sizeof(number);
+constexpr int WEIGHT_SHARED =
+    (POOLED_NUMBERS + DY_NUMBERS + PATCH_NUMBERS + CONV1_NUMBERS) * sizeof(number);
 
 // One warp: 32 output channels x 9 taps x 8 input channels; dw[tap][i]: output channels 16 i ...
-__device__ inline void weight_gradient(float (&dw)[9][2][4], const number* dy, const number* pooled, int first_out,
-                                       int first_in) {
-  int lane = threadIdx.x % 32;
-  const number* row = &dy[(ROW + 1 + lane / 16 * 8 + lane % 8) * PITCH2 + first_out + lane / 8 % 2 * 8];
-  int at[5];  // two taps each, the last one twice
-  for (int i = 0; i < 5; ++i) {
-    int tap = min(i * 2 + lane / 16, 8);
-    at[i] = (lane % 16 + tap / 3 * ROW + tap % 3) * PITCH1 + first_in;
-  }
-#pragma unroll 2
-  for (int q = 0; q < 14; ++q) {
-    pair a[2][4];
-    for (int i = 0; i < 2; ++i) load_matrices_transposed(a[i], row + q * 16 * PITCH2 + i * 16);
-#pragma unroll
-    for (int tap = 0; tap < 9; tap += 2) {
-      pair b[4];
-      load_matrices_transposed(b, pooled + at[tap / 2] + q * 16 * PITCH1);
-      for (int i = 0; i < 2; ++i) {
-        multiply_add(dw[tap][i], a[i], b[0], b[1]);
-        if (tap < 8) multiply_add(dw[tap < 8 ? tap + 1 : 8][i], a[i], b[2], b[3]);
-      }
+__device__ inline void weight_gradient(float (&dw)[9][2][4], const number* dy, const number* pooled,
+                                       int first_out, int first_in) {
+    int lane = threadIdx.x % 32;
+    const number* row =
+        &dy[(ROW + 1 + lane / 16 * 8 + lane % 8) * PITCH2 + first_out + lane / 8 % 2 * 8];
+    int at[5];  // two taps each, the last one twice
+    for (int i = 0; i < 5; ++i) {
+        int tap = min(i * 2 + lane / 16, 8);
+        at[i] = (lane % 16 + tap / 3 * ROW + tap % 3) * PITCH1 + first_in;
     }
-  }
+#pragma unroll 2
+    for (int q = 0; q < 14; ++q) {
+        pair a[2][4];
+        for (int i = 0; i < 2; ++i)
+            load_matrices_transposed(a[i], row + q * 16 * PITCH2 + i * 16);
+#pragma unroll
+        for (int tap = 0; tap < 9; tap += 2) {
+            pair b[4];
+            load_matrices_transposed(b, pooled + at[tap / 2] + q * 16 * PITCH1);
+            for (int i = 0; i < 2; ++i) {
+                multiply_add(dw[tap][i], a[i], b[0], b[1]);
+                if (tap < 8)
+                    multiply_add(dw[tap < 8 ? tap + 1 : 8][i], a[i], b[2], b[3]);
+            }
+        }
+    }
 }
 
 __global__ void __launch_bounds__(WEIGHT_THREADS, BLOCKS) conv_backward_weights(Network net) {
-  extern __shared__ __align__(128) unsigned char memory[];
-  number* pooled = reinterpret_cast<number*>(memory);
-  number* dy = pooled + POOLED_NUMBERS;
-  number* patches = dy + DY_NUMBERS;
-  number* conv1 = patches + PATCH_NUMBERS;
-  __shared__ Norm2Backward norm;
-  __shared__ float scale[C1], shift[C1];
-  int warp = threadIdx.x / 32, lane = threadIdx.x % 32, first_out = warp % 2 * 32, first_in = warp / 2 * 8;
-  load_conv1<true>(conv1, net.copies, WEIGHT_THREADS);
-  commit_copies();
-  clear(pooled, POOLED_NUMBERS + DY_NUMBERS);
-  build_patches(patches, net.images + size_t(blockIdx.x) * PIXELS, threadIdx.x, WEIGHT_THREADS);
-  norm2_backward(net, norm);
-  for (int c = threadIdx.x; c < C1; c += WEIGHT_THREADS) scale[c] = net.norm1->scale[c], shift[c] = net.norm1->shift[c];
-  wait_for_copies<0>();
-  float dw[9][2][4] = {};
-  for (int image = blockIdx.x; image < net.batch; image += gridDim.x) {
-    __syncthreads();
-    form_dy<WEIGHT_THREADS>(net, dy, image, norm);
-    conv1_pool<WEIGHT_THREADS / 32>(pooled, patches, conv1, scale, shift);
-    __syncthreads();
-    int next = image + gridDim.x;
-    if (next < net.batch) build_patches(patches, net.images + size_t(next) * PIXELS, threadIdx.x, WEIGHT_THREADS);
-    prefetch_dy<WEIGHT_THREADS>(net, next);
-    weight_gradient(dw, dy, pooled, first_out, first_in);
-  }
-  for (int tap = 0; tap < 9; ++tap)
-    for (int i = 0; i < 2; ++i)
-      for (int e = 0; e < 4; e += 2) {
-        int out = first_out + i * 16 + lane / 4 + e * 4;
-        float* to = &net.conv2_gradient[((size_t(blockIdx.x) * C2 + out) * 9 + tap) * C1 + first_in + lane % 4 * 2];
-        *reinterpret_cast<float2*>(to) = make_float2(dw[tap][i][e], dw[tap][i][e + 1]);
-      }
+    extern __shared__ __align__(128) unsigned char memory[];
+    number* pooled = reinterpret_cast<number*>(memory);
+    number* dy = pooled + POOLED_NUMBERS;
+    number* patches = dy + DY_NUMBERS;
+    number* conv1 = patches + PATCH_NUMBERS;
+    __shared__ Norm2Backward norm;
+    __shared__ float scale[C1], shift[C1];
+    int warp = threadIdx.x / 32, lane = threadIdx.x % 32, first_out = warp % 2 * 32,
+        first_in = warp / 2 * 8;
+    load_conv1<true>(conv1, net.copies, WEIGHT_THREADS);
+    commit_copies();
+    clear(pooled, POOLED_NUMBERS + DY_NUMBERS);
+    build_patches(patches, net.images + size_t(blockIdx.x) * PIXELS, threadIdx.x, WEIGHT_THREADS);
+    norm2_backward(net, norm);
+    for (int c = threadIdx.x; c < C1; c += WEIGHT_THREADS)
+        scale[c] = net.norm1->scale[c], shift[c] = net.norm1->shift[c];
+    wait_for_copies<0>();
+    float dw[9][2][4] = {};
+    for (int image = blockIdx.x; image < net.batch; image += gridDim.x) {
+        __syncthreads();
+        form_dy<WEIGHT_THREADS>(net, dy, image, norm);
+        conv1_pool<WEIGHT_THREADS / 32>(pooled, patches, conv1, scale, shift);
+        __syncthreads();
+        int next = image + gridDim.x;
+        if (next < net.batch)
+            build_patches(patches, net.images + size_t(next) * PIXELS, threadIdx.x, WEIGHT_THREADS);
+        prefetch_dy<WEIGHT_THREADS>(net, next);
+        weight_gradient(dw, dy, pooled, first_out, first_in);
+    }
+    for (int tap = 0; tap < 9; ++tap)
+        for (int i = 0; i < 2; ++i)
+            for (int e = 0; e < 4; e += 2) {
+                int out = first_out + i * 16 + lane / 4 + e * 4;
+                float* to = &net.conv2_gradient[((size_t(blockIdx.x) * C2 + out) * 9 + tap) * C1 +
+                                                first_in + lane % 4 * 2];
+                *reinterpret_cast<float2*>(to) = make_float2(dw[tap][i][e], dw[tap][i][e + 1]);
+            }
 }

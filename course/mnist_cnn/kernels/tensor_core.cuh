@@ -1,7 +1,9 @@
 // The instructions of the tensor cores and of the copies that feed them, one small function each.
 //
-// On a GPU each is a PTX instruction or a few. The CPU runtime has no PTX, so there the lanes of a warp exchange the same
-// values through shared memory: slow, but it gives the same results, and it says exactly what the instruction does.
+// On a GPU each is a PTX instruction or a few. The CPU runtime has no PTX, so there the lanes of a
+// warp exchange the same
+// values through shared memory: slow, but it gives the same results, and it says exactly what the
+// instruction does.
 // Source of the layouts: PTX ISA, "Matrix fragments for mma.m16n8k16 / m16n8k8" and "ldmatrix".
 #pragma once
 #include <cuda_bf16.h>
@@ -11,199 +13,241 @@
 #error "these tensor core instructions need compute capability 8.0 (Ampere) or newer"
 #endif
 
-// What tensor cores multiply is either bfloat16 (float's range, 8 bits of precision) or, built with -DTF32, floats of which
+// What tensor cores multiply is either bfloat16 (float's range, 8 bits of precision) or, built with
+// -DTF32, floats of which
 // they look at 11 bits. `pair` is two numbers in a row. Sums are floats in both cases.
 #ifdef TF32
 typedef float number;
 typedef float2 pair;
-__device__ inline number to_number(float x) {  // rounded; the tensor core itself would cut the other bits off
+__device__ inline number to_number(
+    float x) {  // rounded; the tensor core itself would cut the other bits off
 #ifdef __CUDA_CPU__
-  return x;  // here all bits are kept, so that a mistake cannot hide behind rounding
+    return x;  // here all bits are kept, so that a mistake cannot hide behind rounding
 #else
-  unsigned bits;
-  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(x));
-  return __uint_as_float(bits);
+    unsigned bits;
+    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(x));
+    return __uint_as_float(bits);
 #endif
 }
-__device__ inline pair pack(float first, float second) { return make_float2(to_number(first), to_number(second)); }
-__device__ inline float2 unpack(pair both) { return both; }
+__device__ inline pair pack(float first, float second) {
+    return make_float2(to_number(first), to_number(second));
+}
+__device__ inline float2 unpack(pair both) {
+    return both;
+}
 #else
 typedef __nv_bfloat16 number;
 typedef unsigned pair;  // the first one in the lower half
-__device__ inline number to_number(float x) { return __float2bfloat16(x); }
+__device__ inline number to_number(float x) {
+    return __float2bfloat16(x);
+}
 __device__ inline pair pack(float first, float second) {
-  __nv_bfloat162 both = __floats2bfloat162_rn(first, second);
-  return *reinterpret_cast<unsigned*>(&both);
+    __nv_bfloat162 both = __floats2bfloat162_rn(first, second);
+    return *reinterpret_cast<unsigned*>(&both);
 }
 __device__ inline float2 unpack(pair both) {  // bfloat16 is the upper half of a float
-  return make_float2(__uint_as_float(both << 16), __uint_as_float(both & 0xffff0000u));
+    return make_float2(__uint_as_float(both << 16), __uint_as_float(both & 0xffff0000u));
 }
 #endif
 
 // Eight numbers in a row: 16 bytes of bfloat16, moved with one instruction.
 __device__ inline void store_eight(number* to, pair a, pair b, pair c, pair d) {
 #ifdef TF32
-  reinterpret_cast<float4*>(to)[0] = make_float4(a.x, a.y, b.x, b.y);
-  reinterpret_cast<float4*>(to)[1] = make_float4(c.x, c.y, d.x, d.y);
+    reinterpret_cast<float4*>(to)[0] = make_float4(a.x, a.y, b.x, b.y);
+    reinterpret_cast<float4*>(to)[1] = make_float4(c.x, c.y, d.x, d.y);
 #else
-  *reinterpret_cast<uint4*>(to) = make_uint4(a, b, c, d);
+    *reinterpret_cast<uint4*>(to) = make_uint4(a, b, c, d);
 #endif
 }
 __device__ inline void load_eight(pair (&to)[4], const number* from) {
 #ifdef TF32
-  float4 a = reinterpret_cast<const float4*>(from)[0], b = reinterpret_cast<const float4*>(from)[1];
-  to[0] = make_float2(a.x, a.y), to[1] = make_float2(a.z, a.w), to[2] = make_float2(b.x, b.y), to[3] = make_float2(b.z, b.w);
+    float4 a = reinterpret_cast<const float4*>(from)[0],
+           b = reinterpret_cast<const float4*>(from)[1];
+    to[0] = make_float2(a.x, a.y), to[1] = make_float2(a.z, a.w), to[2] = make_float2(b.x, b.y),
+    to[3] = make_float2(b.z, b.w);
 #else
-  uint4 all = *reinterpret_cast<const uint4*>(from);
-  to[0] = all.x, to[1] = all.y, to[2] = all.z, to[3] = all.w;
+    uint4 all = *reinterpret_cast<const uint4*>(from);
+    to[0] = all.x, to[1] = all.y, to[2] = all.z, to[3] = all.w;
 #endif
 }
-__device__ inline void store_pair(number* to, pair two) { *reinterpret_cast<pair*>(to) = two; }
-__device__ inline pair load_pair(const number* from) { return *reinterpret_cast<const pair*>(from); }
+__device__ inline void store_pair(number* to, pair two) {
+    *reinterpret_cast<pair*>(to) = two;
+}
+__device__ inline pair load_pair(const number* from) {
+    return *reinterpret_cast<const pair*>(from);
+}
 
-// Start copying eight numbers from global to shared memory, through no register; zeros where `wanted` is false.
+// Start copying eight numbers from global to shared memory, through no register; zeros where
+// `wanted` is false.
 __device__ inline void copy_eight_async(number* to_shared, const number* from, bool wanted = true) {
-  for (int part = 0; part < int(sizeof(number)) * 8; part += 16) {
-    char* to = reinterpret_cast<char*>(to_shared) + part;
-    const char* source = reinterpret_cast<const char*>(from) + part;
+    for (int part = 0; part < int(sizeof(number)) * 8; part += 16) {
+        char* to = reinterpret_cast<char*>(to_shared) + part;
+        const char* source = reinterpret_cast<const char*>(from) + part;
 #ifdef __CUDA_CPU__
-    *reinterpret_cast<uint4*>(to) = wanted ? *reinterpret_cast<const uint4*>(source) : make_uint4(0, 0, 0, 0);
+        *reinterpret_cast<uint4*>(to) =
+            wanted ? *reinterpret_cast<const uint4*>(source) : make_uint4(0, 0, 0, 0);
 #else
-    unsigned address = static_cast<unsigned>(__cvta_generic_to_shared(to));
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address), "l"(source), "r"(wanted ? 16 : 0) : "memory");
+        unsigned address = static_cast<unsigned>(__cvta_generic_to_shared(to));
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address), "l"(source),
+                     "r"(wanted ? 16 : 0)
+                     : "memory");
 #endif
-  }
+    }
 }
 // Ask for the 128 bytes around an address to be brought into the L2 cache.
 __device__ inline void prefetch([[maybe_unused]] const void* address) {
 #ifndef __CUDA_CPU__
-  asm volatile("prefetch.global.L2 [%0];" ::"l"(address));
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(address));
 #endif
 }
 
-// Close a group of copies; wait until at most `pending` of this thread's groups are still on their way.
+// Close a group of copies; wait until at most `pending` of this thread's groups are still on their
+// way.
 __device__ inline void commit_copies() {
 #ifndef __CUDA_CPU__
-  asm volatile("cp.async.commit_group;" ::: "memory");
+    asm volatile("cp.async.commit_group;" ::: "memory");
 #endif
 }
 template <int pending>
 __device__ inline void wait_for_copies() {
 #ifndef __CUDA_CPU__
-  asm volatile("cp.async.wait_group %0;" ::"n"(pending) : "memory");
+    asm volatile("cp.async.wait_group %0;" ::"n"(pending) : "memory");
 #endif
 }
 
 // c += a b for the whole warp: a is 16 x 16, b is 16 x 8, c is 16 x 8 and float.
 // With group = lane / 4 and column = lane % 4 * 2 a lane holds
-//   a[0], a[1]: row group, group + 8 at columns column, column + 1;   a[2], a[3]: the same rows, 8 columns further
-//   b0: column group at rows column, column + 1;                      b1: the same column, 8 rows further
-//   c[0], c[1]: row group at columns column, column + 1;              c[2], c[3]: row group + 8 at the same columns
+//   a[0], a[1]: row group, group + 8 at columns column, column + 1;   a[2], a[3]: the same rows, 8
+//   columns further
+//   b0: column group at rows column, column + 1;                      b1: the same column, 8 rows
+//   further
+//   c[0], c[1]: row group at columns column, column + 1;              c[2], c[3]: row group + 8 at
+//   the same columns
 __device__ inline void multiply_add(float (&c)[4], const pair (&a)[4], pair b0, pair b1) {
 #ifdef __CUDA_CPU__
-  __shared__ pair held[8][6][32];
-  int warp = threadIdx.x / 32, lane = threadIdx.x % 32, group = lane / 4, column = lane % 4 * 2;
-  for (int i = 0; i < 4; ++i) held[warp][i][lane] = a[i];
-  held[warp][4][lane] = b0, held[warp][5][lane] = b1;
-  __syncwarp();
-  for (int e = 0; e < 4; ++e)
-    for (int k = 0; k < 8; ++k) {  // pairs of the sum over 16
-      float2 x = unpack(held[warp][k / 4 * 2 + e / 2][group * 4 + k % 4]);
-      float2 y = unpack(held[warp][4 + k / 4][(column + e % 2) * 4 + k % 4]);
-      c[e] += x.x * y.x + x.y * y.y;
-    }
-  __syncwarp();
-#elif defined(TF32)  // two products over 8; which of the 8 is in which place does not matter if a and b agree
-#define MULTIPLY_ADD_8(a0, a1, b)                                                                                      \
-  asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};" \
-               : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])                                                           \
-               : "r"(__float_as_uint(a0.x)), "r"(__float_as_uint(a1.x)), "r"(__float_as_uint(a0.y)),                      \
-                 "r"(__float_as_uint(a1.y)), "r"(__float_as_uint(b.x)), "r"(__float_as_uint(b.y)))
-  MULTIPLY_ADD_8(a[0], a[1], b0);
-  MULTIPLY_ADD_8(a[2], a[3], b1);
+    __shared__ pair held[8][6][32];
+    int warp = threadIdx.x / 32, lane = threadIdx.x % 32, group = lane / 4, column = lane % 4 * 2;
+    for (int i = 0; i < 4; ++i)
+        held[warp][i][lane] = a[i];
+    held[warp][4][lane] = b0, held[warp][5][lane] = b1;
+    __syncwarp();
+    for (int e = 0; e < 4; ++e)
+        for (int k = 0; k < 8; ++k) {  // pairs of the sum over 16
+            float2 x = unpack(held[warp][k / 4 * 2 + e / 2][group * 4 + k % 4]);
+            float2 y = unpack(held[warp][4 + k / 4][(column + e % 2) * 4 + k % 4]);
+            c[e] += x.x * y.x + x.y * y.y;
+        }
+    __syncwarp();
+#elif defined( \
+    TF32)  // two products over 8; which of the 8 is in which place does not matter if a and b agree
+#define MULTIPLY_ADD_8(a0, a1, b)                                                             \
+    asm volatile(                                                                             \
+        "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "   \
+        "{%8,%9}, {%0,%1,%2,%3};"                                                             \
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])                                      \
+        : "r"(__float_as_uint(a0.x)), "r"(__float_as_uint(a1.x)), "r"(__float_as_uint(a0.y)), \
+          "r"(__float_as_uint(a1.y)), "r"(__float_as_uint(b.x)), "r"(__float_as_uint(b.y)))
+    MULTIPLY_ADD_8(a[0], a[1], b0);
+    MULTIPLY_ADD_8(a[2], a[3], b1);
 #undef MULTIPLY_ADD_8
 #else
-  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-               : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+    asm volatile(
+        "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
+        "{%8,%9}, {%0,%1,%2,%3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 #endif
 }
 
 #ifdef __CUDA_CPU__
 // Where row i of matrix m begins, from the lane that gave it.
 __device__ inline const number** exchange_rows(const number* row) {
-  __shared__ const number* rows[8][32];
-  __syncwarp();
-  rows[threadIdx.x / 32][threadIdx.x % 32] = row;
-  __syncwarp();
-  return rows[threadIdx.x / 32];
+    __shared__ const number* rows[8][32];
+    __syncwarp();
+    rows[threadIdx.x / 32][threadIdx.x % 32] = row;
+    __syncwarp();
+    return rows[threadIdx.x / 32];
 }
 #endif
 
-// Load four 8 x 8 matrices from shared memory. Lane i gives the address of row i % 8 of matrix i / 8 (8 numbers). Of matrix m
-// it gets in r[m] what stands in row lane / 4 at columns lane % 4 * 2 and the next: the layout that multiply_add wants for a,
+// Load four 8 x 8 matrices from shared memory. Lane i gives the address of row i % 8 of matrix i /
+// 8 (8 numbers). Of matrix m
+// it gets in r[m] what stands in row lane / 4 at columns lane % 4 * 2 and the next: the layout that
+// multiply_add wants for a,
 // and for b where a row of shared memory holds a column of b.
 __device__ inline void load_matrices(pair (&r)[4], const number* row) {
-  [[maybe_unused]] int lane = threadIdx.x % 32;
+    [[maybe_unused]] int lane = threadIdx.x % 32;
 #ifdef __CUDA_CPU__
-  const number** rows = exchange_rows(row);
-  for (int m = 0; m < 4; ++m) r[m] = load_pair(rows[m * 8 + lane / 4] + lane % 4 * 2);
+    const number** rows = exchange_rows(row);
+    for (int m = 0; m < 4; ++m)
+        r[m] = load_pair(rows[m * 8 + lane / 4] + lane % 4 * 2);
 #else
-  unsigned address = static_cast<unsigned>(__cvta_generic_to_shared(row));
+    unsigned address = static_cast<unsigned>(__cvta_generic_to_shared(row));
 #ifdef TF32
-  for (int m = 0; m < 4; ++m) {  // ldmatrix knows 16-bit numbers only
-    unsigned from = __shfl_sync(~0u, address, m * 8 + lane / 4) + lane % 4 * 8;
-    asm volatile("ld.shared.v2.f32 {%0,%1}, [%2];" : "=f"(r[m].x), "=f"(r[m].y) : "r"(from) : "memory");
-  }
+    for (int m = 0; m < 4; ++m) {  // ldmatrix knows 16-bit numbers only
+        unsigned from = __shfl_sync(~0u, address, m * 8 + lane / 4) + lane % 4 * 8;
+        asm volatile("ld.shared.v2.f32 {%0,%1}, [%2];"
+                     : "=f"(r[m].x), "=f"(r[m].y)
+                     : "r"(from)
+                     : "memory");
+    }
 #else
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
-               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(address) : "memory");
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+                 : "r"(address)
+                 : "memory");
 #endif
 #endif
 }
 
-// The same with each matrix transposed on the way: a lane gets column lane / 4 at rows lane % 4 * 2 and the next.
+// The same with each matrix transposed on the way: a lane gets column lane / 4 at rows lane % 4 * 2
+// and the next.
 __device__ inline void load_matrices_transposed(pair (&r)[4], const number* row) {
-  [[maybe_unused]] int lane = threadIdx.x % 32;
+    [[maybe_unused]] int lane = threadIdx.x % 32;
 #ifdef __CUDA_CPU__
-  const number** rows = exchange_rows(row);
-  for (int m = 0; m < 4; ++m) {
-    const number** two = rows + m * 8 + lane % 4 * 2;
-    r[m] = pack(float(two[0][lane / 4]), float(two[1][lane / 4]));
-  }
+    const number** rows = exchange_rows(row);
+    for (int m = 0; m < 4; ++m) {
+        const number** two = rows + m * 8 + lane % 4 * 2;
+        r[m] = pack(float(two[0][lane / 4]), float(two[1][lane / 4]));
+    }
 #else
-  unsigned address = static_cast<unsigned>(__cvta_generic_to_shared(row));
+    unsigned address = static_cast<unsigned>(__cvta_generic_to_shared(row));
 #ifdef TF32
-  for (int m = 0; m < 4; ++m) {
-    unsigned first = __shfl_sync(~0u, address, m * 8 + lane % 4 * 2) + lane / 4 * 4;
-    unsigned second = __shfl_sync(~0u, address, m * 8 + lane % 4 * 2 + 1) + lane / 4 * 4;
-    asm volatile("ld.shared.f32 %0, [%1];" : "=f"(r[m].x) : "r"(first) : "memory");
-    asm volatile("ld.shared.f32 %0, [%1];" : "=f"(r[m].y) : "r"(second) : "memory");
-  }
+    for (int m = 0; m < 4; ++m) {
+        unsigned first = __shfl_sync(~0u, address, m * 8 + lane % 4 * 2) + lane / 4 * 4;
+        unsigned second = __shfl_sync(~0u, address, m * 8 + lane % 4 * 2 + 1) + lane / 4 * 4;
+        asm volatile("ld.shared.f32 %0, [%1];" : "=f"(r[m].x) : "r"(first) : "memory");
+        asm volatile("ld.shared.f32 %0, [%1];" : "=f"(r[m].y) : "r"(second) : "memory");
+    }
 #else
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
-               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(address) : "memory");
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+                 : "r"(address)
+                 : "memory");
 #endif
 #endif
 }
 
-// A kernel may begin before the one before it has ended (programmatic dependent launch, compute capability 9.0): it does what
-// does not depend on the other's results, then waits for its end. Both do nothing in a kernel that was launched as usual.
+// A kernel may begin before the one before it has ended (programmatic dependent launch, compute
+// capability 9.0): it does what
+// does not depend on the other's results, then waits for its end. Both do nothing in a kernel that
+// was launched as usual.
 __device__ inline void let_next_kernel_begin() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900 && !defined(__CUDA_CPU__)
-  asm volatile("griddepcontrol.launch_dependents;");
+    asm volatile("griddepcontrol.launch_dependents;");
 #endif
 }
 __device__ inline void wait_for_last_kernel() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900 && !defined(__CUDA_CPU__)
-  asm volatile("griddepcontrol.wait;" ::: "memory");
+    asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }
 
 // Sum over the lanes whose numbers differ in the bits of `lanes`; each of them gets it.
 template <class T>
 __device__ inline T sum_over_lanes(T value, int lanes) {
-  for (int bit = 1; bit < 32; bit *= 2)
-    if (lanes & bit) value += __shfl_xor_sync(~0u, value, bit);
-  return value;
+    for (int bit = 1; bit < 32; bit *= 2)
+        if (lanes & bit)
+            value += __shfl_xor_sync(~0u, value, bit);
+    return value;
 }

@@ -1,4 +1,5 @@
-// The trainer: device memory, the order of the kernels, copies beside them, a graph of the whole step. Called from Python.
+// The trainer: device memory, the order of the kernels, copies beside them, a graph of the whole
+// step. Called from Python.
 // A step:
 //   copies   batch to the GPU, patch_moments
 //   main       conv_forward, fc1_forward, head, fc1_backward, conv_backward_input, update
@@ -12,294 +13,366 @@
 #include "linear.cuh"
 #include "update.cuh"
 
-enum Option { GRAPH = 1, OVERLAP = 2, KEEP_GRADIENTS = 4, BRANCHES = 8, MOMENTS = 16, ONE_UPDATE = 32, EARLY = 64, SPLITS = 128 };
+enum Option {
+    GRAPH = 1,
+    OVERLAP = 2,
+    KEEP_GRADIENTS = 4,
+    BRANCHES = 8,
+    MOMENTS = 16,
+    ONE_UPDATE = 32,
+    EARLY = 64,
+    SPLITS = 128
+};
 
 static thread_local std::string last_error;
 
 static bool failed(cudaError_t code, const char* what) {
-  if (code == cudaSuccess) return false;
-  last_error = std::string(what) + ": " + cudaGetErrorString(code);
-  return true;
+    if (code == cudaSuccess)
+        return false;
+    last_error = std::string(what) + ": " + cudaGetErrorString(code);
+    return true;
 }
-#define TRY(call) \
-  if (failed(call, #call)) return false
+#define TRY(call)            \
+    if (failed(call, #call)) \
+    return false
 
 struct Trainer {
-  int options = 0, processors = 1;
-  int few = 0;                   // a batch up to so many images gets two blocks for each image
-  Network net[2] = {};           // alike but for the batch that they read
-  std::vector<void*> memory;     // device memory to free
-  cudaStream_t main = nullptr, copies = nullptr, branch = nullptr;
-  cudaEvent_t arrived[2] = {}, used[2] = {}, fork = nullptr, join = nullptr;
-  cudaGraphExec_t graph[2] = {};
-  unsigned steps = 0;
-  uint8_t *images[2] = {}, *labels[2] = {};
+    int options = 0, processors = 1;
+    int few = 0;  // a batch up to so many images gets two blocks for each image
+    Network net[2] = {};  // alike but for the batch that they read
+    std::vector<void*> memory;  // device memory to free
+    cudaStream_t main = nullptr, copies = nullptr, branch = nullptr;
+    cudaEvent_t arrived[2] = {}, used[2] = {}, fork = nullptr, join = nullptr;
+    cudaGraphExec_t graph[2] = {};
+    unsigned steps = 0;
+    uint8_t *images[2] = {}, *labels[2] = {};
 
-  ~Trainer() {
-    if (main) cudaStreamSynchronize(main);
-    if (copies) cudaStreamSynchronize(copies);
-    for (void* p : memory) cudaFree(p);
-    for (cudaGraphExec_t g : graph)
-      if (g) cudaGraphExecDestroy(g);
-    for (cudaEvent_t e : {arrived[0], arrived[1], used[0], used[1], fork, join})
-      if (e) cudaEventDestroy(e);
-    for (cudaStream_t s : {main, copies, branch})
-      if (s) cudaStreamDestroy(s);
-  }
+    ~Trainer() {
+        if (main)
+            cudaStreamSynchronize(main);
+        if (copies)
+            cudaStreamSynchronize(copies);
+        for (void* p : memory)
+            cudaFree(p);
+        for (cudaGraphExec_t g : graph)
+            if (g)
+                cudaGraphExecDestroy(g);
+        for (cudaEvent_t e : {arrived[0], arrived[1], used[0], used[1], fork, join})
+            if (e)
+                cudaEventDestroy(e);
+        for (cudaStream_t s : {main, copies, branch})
+            if (s)
+                cudaStreamDestroy(s);
+    }
 
-  template <class T>
-  bool allocate(T*& to, size_t count) {
-    TRY(cudaMalloc(reinterpret_cast<void**>(&to), count * sizeof(T)));
-    memory.push_back(to);
-    TRY(cudaMemset(to, 0, count * sizeof(T)));
-    return true;
-  }
+    template <class T>
+    bool allocate(T*& to, size_t count) {
+        TRY(cudaMalloc(reinterpret_cast<void**>(&to), count * sizeof(T)));
+        memory.push_back(to);
+        TRY(cudaMemset(to, 0, count * sizeof(T)));
+        return true;
+    }
 
-  bool create(int batch, float rate, const Parameters* weights);
-  bool allow_shared_memory();
-  bool launch_early(void (*kernel)(Network), dim3 grid, int threads, int shared, cudaStream_t stream, const Network& n);
-  bool launch_forward(const Network& n, cudaStream_t stream);
-  bool launch_backward(const Network& n, cudaStream_t stream);
-  bool launch_update(const Network& n, cudaStream_t stream);
-  bool capture(int slot);
-  bool send(int slot, const uint8_t* from_images, const uint8_t* from_labels, int count, cudaStream_t stream);
-  bool step(const uint8_t* from_images, const uint8_t* from_labels);
-  bool infer(const uint8_t* from_images, int count, float* logits);
+    bool create(int batch, float rate, const Parameters* weights);
+    bool allow_shared_memory();
+    bool launch_early(void (*kernel)(Network), dim3 grid, int threads, int shared,
+                      cudaStream_t stream, const Network& n);
+    bool launch_forward(const Network& n, cudaStream_t stream);
+    bool launch_backward(const Network& n, cudaStream_t stream);
+    bool launch_update(const Network& n, cudaStream_t stream);
+    bool capture(int slot);
+    bool send(int slot, const uint8_t* from_images, const uint8_t* from_labels, int count,
+              cudaStream_t stream);
+    bool step(const uint8_t* from_images, const uint8_t* from_labels);
+    bool infer(const uint8_t* from_images, int count, float* logits);
 };
 
 template <class Kernel>
 static bool allow(Kernel* kernel, int bytes) {
 #ifdef __CUDA_CPU__
-  bytes += 20480;  // it learns only at the first launch what the variables of a template take
+    bytes += 20480;  // it learns only at the first launch what the variables of a template take
 #endif
-  TRY(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
-  return true;
+    TRY(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+    return true;
 }
 
 constexpr int MOST_SHARED =
-    std::max({forward_shared<1>(), int(FC1_SHARED), int(FC1_BACKWARD_SHARED), int(INPUT_SHARED), int(WEIGHT_SHARED)});
+    std::max({forward_shared<1>(), int(FC1_SHARED), int(FC1_BACKWARD_SHARED), int(INPUT_SHARED),
+              int(WEIGHT_SHARED)});
 
 bool Trainer::allow_shared_memory() {  // more than 48 KiB a block has to be asked for
-  return allow(conv_forward<1>, forward_shared<1>()) && allow(conv_forward<2>, forward_shared<2>()) &&
-         allow(fc1_forward, FC1_SHARED) && allow(fc1_backward, FC1_BACKWARD_SHARED) &&
-         allow(conv_backward_input<1>, INPUT_SHARED) && allow(conv_backward_input<2>, INPUT_SHARED) &&
-         allow(conv_backward_weights, WEIGHT_SHARED);
+    return allow(conv_forward<1>, forward_shared<1>()) &&
+           allow(conv_forward<2>, forward_shared<2>()) && allow(fc1_forward, FC1_SHARED) &&
+           allow(fc1_backward, FC1_BACKWARD_SHARED) &&
+           allow(conv_backward_input<1>, INPUT_SHARED) &&
+           allow(conv_backward_input<2>, INPUT_SHARED) &&
+           allow(conv_backward_weights, WEIGHT_SHARED);
 }
 
 static void set_batch(Network& n, int batch) {
-  n.batch = batch, n.share1 = 1.0 / (double(batch) * PIXELS), n.share2 = 1.0 / (double(batch) * WINDOWS1);
+    n.batch = batch, n.share1 = 1.0 / (double(batch) * PIXELS),
+    n.share2 = 1.0 / (double(batch) * WINDOWS1);
 }
 
 bool Trainer::create(int batch, float rate, const Parameters* weights) {
-  int device = 0, major = 0, shared = 0;
-  TRY(cudaGetDevice(&device));
-  TRY(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
-  TRY(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device));
-  if (major < 8) {
-    last_error = "these kernels need tensor cores with bfloat16: compute capability 8.0 (Ampere) or newer, this GPU has " +
-                 std::to_string(major) + ".x";
-    return false;
-  }
-  TRY(cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
-  if (shared < MOST_SHARED) {
-    last_error = "these kernels need " + std::to_string(MOST_SHARED >> 10) + " KiB of shared memory in a block, this GPU has " +
-                 std::to_string(shared >> 10) + " KiB: bf16 needs half of what tf32 needs";
-    return false;
-  }
-  if (major < 9) options &= ~EARLY;
-  Network n = {};
-  n.rate = rate, n.use_moments = options & MOMENTS;
-  set_batch(n, batch);
-  int tiles = (batch + TILE - 1) / TILE;
-  n.fc1_splits = n.fc1_backward_splits = 1;
-  if (options & SPLITS) {
-    few = processors;
-    n.fc1_splits = std::min(WINDOWS2, std::max(1, 2 * processors / tiles));
-    n.fc1_backward_splits = std::min(8, tiles);
-  }
-  n.head_blocks = std::min((batch + HEAD_WARPS - 1) / HEAD_WARPS, 2 * processors);
-  n.conv2_splits = std::min(batch, BLOCKS * processors);  // as many blocks as run at the same time
-  if (!allow_shared_memory()) return false;
-  size_t b = batch;
-  if (!allocate(n.weights, 1) || !allocate(n.copies, 1) || !allocate(n.norm1, 1) || !allocate(n.sums, 1) ||
-      !allocate(n.y2, b * WINDOWS1 * C2) || !allocate(n.y2_best, b * FEATURES) ||
-      !allocate(n.fc1_partial, n.fc1_splits * b * HIDDEN) || !allocate(n.head_sums, n.head_blocks) ||
-      !allocate(n.logits, b * CLASSES) || !allocate(n.dh, b * HIDDEN) ||
-      !allocate(n.dz2, b * FEATURES) || !allocate(n.fc1_gradient, size_t(n.fc1_backward_splits) * HIDDEN * FEATURES) ||
-      !allocate(n.conv2_gradient, size_t(n.conv2_splits) * C2 * 9 * C1) || !allocate(n.losses, LOSSES) || !allocate(n.step, 1))
-    return false;
-  if (options & KEEP_GRADIENTS && !allocate(n.gradients, 1)) return false;
-  for (int slot = 0; slot < 2; ++slot) {
-    net[slot] = n;
-    if (!allocate(images[slot], b * PIXELS) || !allocate(labels[slot], b) || !allocate(net[slot].moments, 1)) return false;
-    net[slot].images = images[slot], net[slot].labels = labels[slot];
-    TRY(cudaEventCreateWithFlags(&arrived[slot], cudaEventDisableTiming));
-    TRY(cudaEventCreateWithFlags(&used[slot], cudaEventDisableTiming));
-  }
-  TRY(cudaEventCreateWithFlags(&fork, cudaEventDisableTiming));
-  TRY(cudaEventCreateWithFlags(&join, cudaEventDisableTiming));
-  TRY(cudaStreamCreateWithFlags(&main, cudaStreamNonBlocking));
-  TRY(cudaStreamCreateWithFlags(&copies, cudaStreamNonBlocking));
-  TRY(cudaStreamCreateWithFlags(&branch, cudaStreamNonBlocking));
-  TRY(cudaMemcpy(n.weights, weights, sizeof(Parameters), cudaMemcpyHostToDevice));
-  make_copies<<<HIDDEN * FEATURES / UPDATE_THREADS, UPDATE_THREADS>>>(n);
-  TRY(cudaGetLastError());
-  TRY(cudaDeviceSynchronize());
-  return !(options & GRAPH) || (capture(0) && capture(1));
+    int device = 0, major = 0, shared = 0;
+    TRY(cudaGetDevice(&device));
+    TRY(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
+    TRY(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device));
+    if (major < 8) {
+        last_error =
+            "these kernels need tensor cores with bfloat16: compute capability 8.0 (Ampere) or "
+            "newer, this GPU has " +
+            std::to_string(major) + ".x";
+        return false;
+    }
+    TRY(cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+    if (shared < MOST_SHARED) {
+        last_error = "these kernels need " + std::to_string(MOST_SHARED >> 10) +
+                     " KiB of shared memory in a block, this GPU has " +
+                     std::to_string(shared >> 10) + " KiB: bf16 needs half of what tf32 needs";
+        return false;
+    }
+    if (major < 9)
+        options &= ~EARLY;
+    Network n = {};
+    n.rate = rate, n.use_moments = options & MOMENTS;
+    set_batch(n, batch);
+    int tiles = (batch + TILE - 1) / TILE;
+    n.fc1_splits = n.fc1_backward_splits = 1;
+    if (options & SPLITS) {
+        few = processors;
+        n.fc1_splits = std::min(WINDOWS2, std::max(1, 2 * processors / tiles));
+        n.fc1_backward_splits = std::min(8, tiles);
+    }
+    n.head_blocks = std::min((batch + HEAD_WARPS - 1) / HEAD_WARPS, 2 * processors);
+    n.conv2_splits =
+        std::min(batch, BLOCKS * processors);  // as many blocks as run at the same time
+    if (!allow_shared_memory())
+        return false;
+    size_t b = batch;
+    if (!allocate(n.weights, 1) || !allocate(n.copies, 1) || !allocate(n.norm1, 1) ||
+        !allocate(n.sums, 1) || !allocate(n.y2, b * WINDOWS1 * C2) ||
+        !allocate(n.y2_best, b * FEATURES) || !allocate(n.fc1_partial, n.fc1_splits * b * HIDDEN) ||
+        !allocate(n.head_sums, n.head_blocks) || !allocate(n.logits, b * CLASSES) ||
+        !allocate(n.dh, b * HIDDEN) || !allocate(n.dz2, b * FEATURES) ||
+        !allocate(n.fc1_gradient, size_t(n.fc1_backward_splits) * HIDDEN * FEATURES) ||
+        !allocate(n.conv2_gradient, size_t(n.conv2_splits) * C2 * 9 * C1) ||
+        !allocate(n.losses, LOSSES) || !allocate(n.step, 1))
+        return false;
+    if (options & KEEP_GRADIENTS && !allocate(n.gradients, 1))
+        return false;
+    for (int slot = 0; slot < 2; ++slot) {
+        net[slot] = n;
+        if (!allocate(images[slot], b * PIXELS) || !allocate(labels[slot], b) ||
+            !allocate(net[slot].moments, 1))
+            return false;
+        net[slot].images = images[slot], net[slot].labels = labels[slot];
+        TRY(cudaEventCreateWithFlags(&arrived[slot], cudaEventDisableTiming));
+        TRY(cudaEventCreateWithFlags(&used[slot], cudaEventDisableTiming));
+    }
+    TRY(cudaEventCreateWithFlags(&fork, cudaEventDisableTiming));
+    TRY(cudaEventCreateWithFlags(&join, cudaEventDisableTiming));
+    TRY(cudaStreamCreateWithFlags(&main, cudaStreamNonBlocking));
+    TRY(cudaStreamCreateWithFlags(&copies, cudaStreamNonBlocking));
+    TRY(cudaStreamCreateWithFlags(&branch, cudaStreamNonBlocking));
+    TRY(cudaMemcpy(n.weights, weights, sizeof(Parameters), cudaMemcpyHostToDevice));
+    make_copies<<<HIDDEN * FEATURES / UPDATE_THREADS, UPDATE_THREADS>>>(n);
+    TRY(cudaGetLastError());
+    TRY(cudaDeviceSynchronize());
+    return !(options & GRAPH) || (capture(0) && capture(1));
 }
 
-// Launch a kernel that may begin while the one before it in the stream still runs (see tensor_core.cuh).
-bool Trainer::launch_early(void (*kernel)(Network), dim3 grid, int threads, int shared, cudaStream_t stream, const Network& n) {
-  cudaLaunchAttribute attribute = {};
-  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  attribute.val.programmaticStreamSerializationAllowed = 1;
-  cudaLaunchConfig_t config = {};
-  config.gridDim = grid, config.blockDim = threads, config.dynamicSmemBytes = shared, config.stream = stream;
-  config.attrs = &attribute, config.numAttrs = options & EARLY ? 1 : 0;
-  TRY(cudaLaunchKernelEx(&config, kernel, n));
-  return true;
+// Launch a kernel that may begin while the one before it in the stream still runs (see
+// tensor_core.cuh).
+bool Trainer::launch_early(void (*kernel)(Network), dim3 grid, int threads, int shared,
+                           cudaStream_t stream, const Network& n) {
+    cudaLaunchAttribute attribute = {};
+    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attribute.val.programmaticStreamSerializationAllowed = 1;
+    cudaLaunchConfig_t config = {};
+    config.gridDim = grid, config.blockDim = threads, config.dynamicSmemBytes = shared,
+    config.stream = stream;
+    config.attrs = &attribute, config.numAttrs = options & EARLY ? 1 : 0;
+    TRY(cudaLaunchKernelEx(&config, kernel, n));
+    return true;
 }
 
 bool Trainer::launch_forward(const Network& n, cudaStream_t stream) {
-  int tiles = (n.batch + TILE - 1) / TILE;
-  if (!n.use_moments)
-    conv1_statistics<<<std::min(n.batch, 4 * processors), STATISTICS_THREADS, 0, stream>>>(n);
-  if (n.batch <= few)
-    conv_forward<2><<<dim3(n.batch, 2), FORWARD_THREADS, forward_shared<2>(), stream>>>(n);
-  else
-    conv_forward<1><<<std::min(n.batch, BLOCKS * processors), FORWARD_THREADS, forward_shared<1>(), stream>>>(n);
-  TRY(cudaGetLastError());
-  return launch_early(fc1_forward, dim3(tiles, n.fc1_splits), LINEAR_THREADS, FC1_SHARED, stream, n) &&
-         launch_early(head, n.head_blocks, HEAD_WARPS * 32, 0, stream, n);
+    int tiles = (n.batch + TILE - 1) / TILE;
+    if (!n.use_moments)
+        conv1_statistics<<<std::min(n.batch, 4 * processors), STATISTICS_THREADS, 0, stream>>>(n);
+    if (n.batch <= few)
+        conv_forward<2><<<dim3(n.batch, 2), FORWARD_THREADS, forward_shared<2>(), stream>>>(n);
+    else
+        conv_forward<1><<<std::min(n.batch, BLOCKS * processors), FORWARD_THREADS,
+                          forward_shared<1>(), stream>>>(n);
+    TRY(cudaGetLastError());
+    return launch_early(fc1_forward, dim3(tiles, n.fc1_splits), LINEAR_THREADS, FC1_SHARED, stream,
+                        n) &&
+           launch_early(head, n.head_blocks, HEAD_WARPS * 32, 0, stream, n);
 }
 
 bool Trainer::launch_backward(const Network& n, cudaStream_t stream) {
-  if (!launch_early(fc1_backward, dim3(WINDOWS2, n.fc1_backward_splits), LINEAR_THREADS, FC1_BACKWARD_SHARED, stream, n))
-    return false;
-  cudaStream_t other = options & BRANCHES ? branch : stream;  // the two convolution kernels may run side by side
-  if (other != stream) {
-    TRY(cudaEventRecord(fork, stream));
-    TRY(cudaStreamWaitEvent(other, fork, 0));
-  }
-  if (!(n.batch <= few
-            ? launch_early(conv_backward_input<2>, dim3(n.batch, 2), INPUT_THREADS, INPUT_SHARED, stream, n)
-            : launch_early(conv_backward_input<1>, std::min(n.batch, BLOCKS * processors), INPUT_THREADS, INPUT_SHARED,
-                           stream, n)))
-    return false;
-  conv_backward_weights<<<n.conv2_splits, WEIGHT_THREADS, WEIGHT_SHARED, other>>>(n);
-  TRY(cudaGetLastError());
-  if (other != stream) {
-    TRY(cudaEventRecord(join, other));
-    TRY(cudaStreamWaitEvent(stream, join, 0));
-  }
-  return launch_update(n, stream);
+    if (!launch_early(fc1_backward, dim3(WINDOWS2, n.fc1_backward_splits), LINEAR_THREADS,
+                      FC1_BACKWARD_SHARED, stream, n))
+        return false;
+    cudaStream_t other =
+        options & BRANCHES ? branch : stream;  // the two convolution kernels may run side by side
+    if (other != stream) {
+        TRY(cudaEventRecord(fork, stream));
+        TRY(cudaStreamWaitEvent(other, fork, 0));
+    }
+    if (!(n.batch <= few
+              ? launch_early(conv_backward_input<2>, dim3(n.batch, 2), INPUT_THREADS, INPUT_SHARED,
+                             stream, n)
+              : launch_early(conv_backward_input<1>, std::min(n.batch, BLOCKS * processors),
+                             INPUT_THREADS, INPUT_SHARED, stream, n)))
+        return false;
+    conv_backward_weights<<<n.conv2_splits, WEIGHT_THREADS, WEIGHT_SHARED, other>>>(n);
+    TRY(cudaGetLastError());
+    if (other != stream) {
+        TRY(cudaEventRecord(join, other));
+        TRY(cudaStreamWaitEvent(stream, join, 0));
+    }
+    return launch_update(n, stream);
 }
 
 bool Trainer::launch_update(const Network& n, cudaStream_t stream) {
-  if (options & ONE_UPDATE) {
-    update<<<UPDATE_BLOCKS, UPDATE_THREADS, 0, stream>>>(n, 0);
-  } else {  // one kernel for the convolutions' small parameters, one for the head's, one for each large matrix
-    int first = 0;
-    for (int blocks : {1, HEAD_ROWS, CONV2_BLOCKS, FC1_BLOCKS}) {
-      update<<<blocks, UPDATE_THREADS, 0, stream>>>(n, first);
-      first += blocks;
+    if (options & ONE_UPDATE) {
+        update<<<UPDATE_BLOCKS, UPDATE_THREADS, 0, stream>>>(n, 0);
+    } else {  // one kernel for the convolutions' small parameters, one for the head's, one for each large matrix
+        int first = 0;
+        for (int blocks : {1, HEAD_ROWS, CONV2_BLOCKS, FC1_BLOCKS}) {
+            update<<<blocks, UPDATE_THREADS, 0, stream>>>(n, first);
+            first += blocks;
+        }
     }
-  }
-  TRY(cudaGetLastError());
-  return true;
+    TRY(cudaGetLastError());
+    return true;
 }
 
 // The step's kernels as one graph: launched with one call, and the GPU knows what comes next.
 bool Trainer::capture(int slot) {
-  cudaGraph_t recorded = nullptr;
-  TRY(cudaStreamBeginCapture(main, cudaStreamCaptureModeThreadLocal));
-  bool good = launch_forward(net[slot], main) && launch_backward(net[slot], main);
-  TRY(cudaStreamEndCapture(main, &recorded));
-  if (!good) return false;
-  TRY(cudaGraphInstantiate(&graph[slot], recorded, 0));
-  TRY(cudaGraphDestroy(recorded));
-  return true;
+    cudaGraph_t recorded = nullptr;
+    TRY(cudaStreamBeginCapture(main, cudaStreamCaptureModeThreadLocal));
+    bool good = launch_forward(net[slot], main) && launch_backward(net[slot], main);
+    TRY(cudaStreamEndCapture(main, &recorded));
+    if (!good)
+        return false;
+    TRY(cudaGraphInstantiate(&graph[slot], recorded, 0));
+    TRY(cudaGraphDestroy(recorded));
+    return true;
 }
 
 // Copy a batch from the host, and add up its moments, which no weights are needed for.
-bool Trainer::send(int slot, const uint8_t* from_images, const uint8_t* from_labels, int count, cudaStream_t stream) {
-  TRY(cudaMemcpyAsync(images[slot], from_images, size_t(count) * PIXELS, cudaMemcpyHostToDevice, stream));
-  if (from_labels) TRY(cudaMemcpyAsync(labels[slot], from_labels, count, cudaMemcpyHostToDevice, stream));
-  Network n = net[slot];
-  set_batch(n, count);
-  patch_moments<<<std::min((count + MOMENT_WARPS - 1) / MOMENT_WARPS, 2 * processors), MOMENT_WARPS * 32, 0, stream>>>(n);
-  TRY(cudaGetLastError());
-  return true;
+bool Trainer::send(int slot, const uint8_t* from_images, const uint8_t* from_labels, int count,
+                   cudaStream_t stream) {
+    TRY(cudaMemcpyAsync(images[slot], from_images, size_t(count) * PIXELS, cudaMemcpyHostToDevice,
+                        stream));
+    if (from_labels)
+        TRY(cudaMemcpyAsync(labels[slot], from_labels, count, cudaMemcpyHostToDevice, stream));
+    Network n = net[slot];
+    set_batch(n, count);
+    patch_moments<<<std::min((count + MOMENT_WARPS - 1) / MOMENT_WARPS, 2 * processors),
+                    MOMENT_WARPS * 32, 0, stream>>>(n);
+    TRY(cudaGetLastError());
+    return true;
 }
 
 bool Trainer::step(const uint8_t* from_images, const uint8_t* from_labels) {
-  int slot = steps % 2;
-  if (options & OVERLAP) {  // this batch is copied while the step before it still runs
-    if (steps >= 2) TRY(cudaStreamWaitEvent(copies, used[slot], 0));
-    if (!send(slot, from_images, from_labels, net[slot].batch, copies)) return false;
-    TRY(cudaEventRecord(arrived[slot], copies));
-    TRY(cudaStreamWaitEvent(main, arrived[slot], 0));
-  } else if (!send(slot, from_images, from_labels, net[slot].batch, main)) {
-    return false;
-  }
-  if (options & GRAPH) {
-    TRY(cudaGraphLaunch(graph[slot], main));
-  } else if (!launch_forward(net[slot], main) || !launch_backward(net[slot], main)) {
-    return false;
-  }
-  TRY(cudaEventRecord(used[slot], main));
-  ++steps;
-  return true;
+    int slot = steps % 2;
+    if (options & OVERLAP) {  // this batch is copied while the step before it still runs
+        if (steps >= 2)
+            TRY(cudaStreamWaitEvent(copies, used[slot], 0));
+        if (!send(slot, from_images, from_labels, net[slot].batch, copies))
+            return false;
+        TRY(cudaEventRecord(arrived[slot], copies));
+        TRY(cudaStreamWaitEvent(main, arrived[slot], 0));
+    } else if (!send(slot, from_images, from_labels, net[slot].batch, main)) {
+        return false;
+    }
+    if (options & GRAPH) {
+        TRY(cudaGraphLaunch(graph[slot], main));
+    } else if (!launch_forward(net[slot], main) || !launch_backward(net[slot], main)) {
+        return false;
+    }
+    TRY(cudaEventRecord(used[slot], main));
+    ++steps;
+    return true;
 }
 
 // Logits of up to a batch of images with their own batch statistics; the weights stay as they are.
 bool Trainer::infer(const uint8_t* from_images, int count, float* logits) {
-  int slot = steps % 2;
-  TRY(cudaStreamSynchronize(main));
-  if (!send(slot, from_images, nullptr, count, main)) return false;
-  Network n = net[slot];
-  set_batch(n, count);
-  if (!launch_forward(n, main)) return false;
-  TRY(cudaMemsetAsync(n.sums, 0, sizeof(Sums), main));
-  TRY(cudaMemsetAsync(n.moments, 0, sizeof(Moments), main));
-  TRY(cudaMemcpyAsync(logits, n.logits, size_t(count) * CLASSES * sizeof(float), cudaMemcpyDeviceToHost, main));
-  TRY(cudaStreamSynchronize(main));
-  return true;
+    int slot = steps % 2;
+    TRY(cudaStreamSynchronize(main));
+    if (!send(slot, from_images, nullptr, count, main))
+        return false;
+    Network n = net[slot];
+    set_batch(n, count);
+    if (!launch_forward(n, main))
+        return false;
+    TRY(cudaMemsetAsync(n.sums, 0, sizeof(Sums), main));
+    TRY(cudaMemsetAsync(n.moments, 0, sizeof(Moments), main));
+    TRY(cudaMemcpyAsync(logits, n.logits, size_t(count) * CLASSES * sizeof(float),
+                        cudaMemcpyDeviceToHost, main));
+    TRY(cudaStreamSynchronize(main));
+    return true;
 }
 
 static bool wait(Trainer* t) {
-  TRY(cudaStreamSynchronize(t->copies));
-  TRY(cudaStreamSynchronize(t->main));
-  return true;
+    TRY(cudaStreamSynchronize(t->copies));
+    TRY(cudaStreamSynchronize(t->main));
+    return true;
 }
 
 static bool fetch(Trainer* t, void* to, const void* from, size_t bytes) {
-  if (!wait(t)) return false;
-  TRY(cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToHost));
-  return true;
+    if (!wait(t))
+        return false;
+    TRY(cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToHost));
+    return true;
 }
 
-// ---- what Python calls; 0 and null mean failure, cnn_error says why --------------------------------------------------------
+// ---- what Python calls; 0 and null mean failure, cnn_error says why
 extern "C" {
-const char* cnn_error() { return last_error.c_str(); }
-size_t cnn_parameter_bytes() { return sizeof(Parameters); }
+const char* cnn_error() {
+    return last_error.c_str();
+}
+size_t cnn_parameter_bytes() {
+    return sizeof(Parameters);
+}
 
 Trainer* cnn_create(int batch, float rate, int options, const Parameters* weights) {
-  Trainer* t = new Trainer;
-  t->options = options;
-  if (t->create(batch, rate, weights)) return t;
-  delete t;
-  cudaGetLastError();
-  return nullptr;
+    Trainer* t = new Trainer;
+    t->options = options;
+    if (t->create(batch, rate, weights))
+        return t;
+    delete t;
+    cudaGetLastError();
+    return nullptr;
 }
-void cnn_destroy(Trainer* t) { delete t; }
-int cnn_step(Trainer* t, const uint8_t* images, const uint8_t* labels) { return t->step(images, labels); }
-int cnn_synchronize(Trainer* t) { return wait(t); }
-int cnn_infer(Trainer* t, const uint8_t* images, int count, float* logits) { return t->infer(images, count, logits); }
-int cnn_weights(Trainer* t, Parameters* to) { return fetch(t, to, t->net[0].weights, sizeof(Parameters)); }
-int cnn_gradients(Trainer* t, Parameters* to) { return fetch(t, to, t->net[0].gradients, sizeof(Parameters)); }
-int cnn_losses(Trainer* t, float* to) { return fetch(t, to, t->net[0].losses, LOSSES * sizeof(float)); }
+void cnn_destroy(Trainer* t) {
+    delete t;
+}
+int cnn_step(Trainer* t, const uint8_t* images, const uint8_t* labels) {
+    return t->step(images, labels);
+}
+int cnn_synchronize(Trainer* t) {
+    return wait(t);
+}
+int cnn_infer(Trainer* t, const uint8_t* images, int count, float* logits) {
+    return t->infer(images, count, logits);
+}
+int cnn_weights(Trainer* t, Parameters* to) {
+    return fetch(t, to, t->net[0].weights, sizeof(Parameters));
+}
+int cnn_gradients(Trainer* t, Parameters* to) {
+    return fetch(t, to, t->net[0].gradients, sizeof(Parameters));
+}
+int cnn_losses(Trainer* t, float* to) {
+    return fetch(t, to, t->net[0].losses, LOSSES * sizeof(float));
+}
 int cnn_logits(Trainer* t, float* to) {
-  return fetch(t, to, t->net[0].logits, size_t(t->net[0].batch) * CLASSES * sizeof(float));
+    return fetch(t, to, t->net[0].logits, size_t(t->net[0].batch) * CLASSES * sizeof(float));
 }
 }

@@ -25,7 +25,7 @@ myst_heading_anchors = 4
 nb_execution_mode = "off"
 nb_merge_streams = True
 nb_render_error_lexer = "text"
-nb_render_markdown_format = "myst"                  # CommonMark, the default, has no tables
+nb_render_markdown_format = "myst"  # CommonMark, the default, has no tables
 html_math_renderer = "mathml"
 
 
@@ -36,6 +36,7 @@ def setup(app):
 
             self.body.append(mathml(node.astext(), display=display))
             raise SkipNode
+
         return visit, None
 
     app.add_lexer("notebook-cell", CellLexer)

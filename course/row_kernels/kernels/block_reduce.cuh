@@ -2,33 +2,47 @@
 // through shared memory. The block has whole warps, 32 at most.
 #pragma once
 
+__device__ inline float infinity() {
+    return __uint_as_float(0x7f800000);
+}
+
 struct Add {
-  static constexpr float neutral = 0;
-  __device__ static float combine(float a, float b) { return a + b; }
+    __device__ static float neutral() {
+        return 0;
+    }
+    __device__ static float combine(float a, float b) {
+        return a + b;
+    }
 };
 
 struct Max {
-  static constexpr float neutral = -INFINITY;
-  __device__ static float combine(float a, float b) { return fmaxf(a, b); }
+    __device__ static float neutral() {
+        return -infinity();
+    }
+    __device__ static float combine(float a, float b) {
+        return fmaxf(a, b);
+    }
 };
 
 template <typename Op>
 __device__ inline float warp_reduce(float v) {
-  for (int lanes = 16; lanes > 0; lanes /= 2) v = Op::combine(v, __shfl_xor_sync(~0u, v, lanes));
-  return v;
+    for (int lanes = 16; lanes > 0; lanes /= 2)
+        v = Op::combine(v, __shfl_xor_sync(~0u, v, lanes));
+    return v;
 }
 
 // All threads of the block call it and get the result.
 template <typename Op>
 __device__ inline float block_reduce(float v) {
-  __shared__ float results[32];
-  int warp = threadIdx.x / 32;
-  int lane = threadIdx.x % 32;
-  v = warp_reduce<Op>(v);
-  if (lane == 0) results[warp] = v;
-  __syncthreads();
-  v = lane < blockDim.x / 32 ? results[lane] : Op::neutral;
-  v = warp_reduce<Op>(v);
-  __syncthreads();  // the next call may write `results` again
-  return v;
+    __shared__ float results[32];
+    int warp = threadIdx.x / 32;
+    int lane = threadIdx.x % 32;
+    v = warp_reduce<Op>(v);
+    if (lane == 0)
+        results[warp] = v;
+    __syncthreads();
+    v = lane < blockDim.x / 32 ? results[lane] : Op::neutral();
+    v = warp_reduce<Op>(v);
+    __syncthreads();  // the next call may write `results` again
+    return v;
 }

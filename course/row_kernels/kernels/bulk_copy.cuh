@@ -6,94 +6,94 @@
 using Barrier = unsigned long long;
 
 __device__ inline unsigned shared_address(const void* pointer) {
-  return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
+    return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
 }
 
 // ---- a barrier that waits for bytes ---------------------------------------------------------------
 
 // One thread arrives at it a phase: the one that starts the copies.
 __device__ inline void barrier_init(Barrier* barrier) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(barrier)));
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(barrier)));
 }
 
 // The copy engine must see initialised barriers.
 __device__ inline void fence_barrier_init() {
-  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
 // The phase ends when so many bytes have come.
 __device__ inline void barrier_expect(Barrier* barrier, unsigned bytes) {
-  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(
-                   shared_address(barrier)),
-               "r"(bytes)
-               : "memory");
+    asm volatile(
+        "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)),
+        "r"(bytes)
+        : "memory");
 }
 
 // Wait until the phase with this parity (0, 1, 0, ...) has ended.
 __device__ inline void barrier_wait(Barrier* barrier, unsigned parity) {
-  asm volatile(
-      "{\n"
-      ".reg .pred done;\n"
-      "again:\n"
-      "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
-      "@!done bra again;\n"
-      "}" ::"r"(shared_address(barrier)),
-      "r"(parity)
-      : "memory");
+    asm volatile(
+        "{\n"
+        ".reg .pred done;\n"
+        "again:\n"
+        "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
+        "@!done bra again;\n"
+        "}" ::"r"(shared_address(barrier)),
+        "r"(parity)
+        : "memory");
 }
 
 // ---- bulk copies ------------------------------------------------------------------------------------
 
 // A policy for data that is read once: the L2 cache gives it up first.
 __device__ inline unsigned long long evict_first() {
-  unsigned long long policy;
-  asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
-  return policy;
+    unsigned long long policy;
+    asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+    return policy;
 }
 
 // Copy bytes from global to this block's shared memory; both addresses and the size are multiples
 // of 16. Returns at once; the barrier counts the bytes as they come.
 __device__ inline void bulk_copy(void* to, const void* from, unsigned bytes, Barrier* barrier,
                                  unsigned long long policy) {
-  asm volatile(
-      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint"
-      " [%0], [%1], %2, [%3], %4;" ::"r"(shared_address(to)),
-      "l"(from), "r"(bytes), "r"(shared_address(barrier)), "l"(policy)
-      : "memory");
+    asm volatile(
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint"
+        " [%0], [%1], %2, [%3], %4;" ::"r"(shared_address(to)),
+        "l"(from), "r"(bytes), "r"(shared_address(barrier)), "l"(policy)
+        : "memory");
 }
 
 // ---- clusters ---------------------------------------------------------------------------------------
 
 // This block's number in its cluster.
 __device__ inline int cluster_rank() {
-  unsigned rank;
-  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
-  return static_cast<int>(rank);
+    unsigned rank;
+    asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+    return static_cast<int>(rank);
 }
 
 // Wait for all threads of the cluster; what they wrote before can be read after.
 __device__ inline void cluster_barrier() {
-  __syncwarp();  // `aligned` promises that a warp's threads come together
-  asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
-  asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+    __syncwarp();  // `aligned` promises that a warp's threads come together
+    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
 // Where `local` lies in the shared memory of the cluster's block `rank`.
 __device__ inline unsigned remote_address(const void* local, int rank) {
-  unsigned address;
-  asm("mapa.shared::cluster.u32 %0, %1, %2;"
-      : "=r"(address)
-      : "r"(shared_address(local)), "r"(rank));
-  return address;
+    unsigned address;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;"
+        : "=r"(address)
+        : "r"(shared_address(local)), "r"(rank));
+    return address;
 }
 
 __device__ inline void store_remote(float* local, int rank, float value) {
-  asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(remote_address(local, rank)), "f"(value)
-               : "memory");
+    asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(remote_address(local, rank)), "f"(value)
+                 : "memory");
 }
 
 __device__ inline void store_remote(float2* local, int rank, float2 value) {
-  asm volatile("st.shared::cluster.v2.f32 [%0], {%1, %2};" ::"r"(remote_address(local, rank)),
-               "f"(value.x), "f"(value.y)
-               : "memory");
+    asm volatile("st.shared::cluster.v2.f32 [%0], {%1, %2};" ::"r"(remote_address(local, rank)),
+                 "f"(value.x), "f"(value.y)
+                 : "memory");
 }

@@ -5,18 +5,21 @@
 // Add up each column's sums over the rows of a tile that were worked on side by side, and write one
 // row of partial sums. The ring is empty by now and lends its memory. All threads of the block call it.
 __device__ inline void write_partial_sums(float* partial, const float (&sums)[values]) {
-  static_assert(tile_elements * sizeof(float) <= stages * inputs * tile_elements * sizeof(Element),
-                "the ring has room for a float an element of a tile");
-  float* shared = reinterpret_cast<float*>(shared_bytes);
-  __syncthreads();
+    static_assert(
+        tile_elements * sizeof(float) <= stages * inputs * tile_elements * sizeof(Element),
+        "the ring has room for a float an element of a tile");
+    float* shared = reinterpret_cast<float*>(shared_bytes);
+    __syncthreads();
 #pragma unroll
-  for (int j = 0; j < values; ++j)
-    if (inside(j / pack)) shared[row_in_tile() * part + column_of(j / pack) + j % pack] = sums[j];
-  __syncthreads();
-  float* row = partial + (blockIdx.x / cluster) * static_cast<long long>(columns) + rank() * part;
-  for (int column = threadIdx.x; column < part; column += threads) {
-    float sum = 0;
-    for (int r = 0; r < tile_rows; ++r) sum += shared[r * part + column];
-    row[column] = sum;
-  }
+    for (int j = 0; j < values; ++j)
+        if (inside(j / pack))
+            shared[row_in_tile() * part + column_of(j / pack) + j % pack] = sums[j];
+    __syncthreads();
+    float* row = partial + (blockIdx.x / cluster) * static_cast<long long>(columns) + rank() * part;
+    for (int column = threadIdx.x; column < part; column += threads) {
+        float sum = 0;
+        for (int r = 0; r < tile_rows; ++r)
+            sum += shared[r * part + column];
+        row[column] = sum;
+    }
 }

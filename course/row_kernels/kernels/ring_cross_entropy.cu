@@ -5,22 +5,26 @@
 
 // The target of a row. A row that does not count has `ignored` for its target.
 struct Targets {
-  const long long* targets;
-  long long rows;
-  long long ignored;
+    const long long* targets;
+    long long rows;
+    long long ignored;
 
-  __device__ long long of(long long row) const { return row < rows ? targets[row] : ignored; }
+    __device__ long long of(long long row) const {
+        return row < rows ? targets[row] : ignored;
+    }
 };
 
 // The target's column in this block's part of the row; negative or too large if another block has it.
-__device__ inline long long in_part(long long target) { return target - rank() * part; }
+__device__ inline long long in_part(long long target) {
+    return target - rank() * part;
+}
 
 // Whether this thread writes the row's loss: one thread of the block that has the target.
 // A target outside the row makes the loss NaN, which the cluster's first block writes.
 __device__ inline bool writes_loss(long long target) {
-  bool valid = target >= 0 && target < columns;
-  long long block = valid ? target / part : 0;
-  return member() == 0 && block == rank();
+    bool valid = target >= 0 && target < columns;
+    long long block = valid ? target / part : 0;
+    return member() == 0 && block == rank();
 }
 
 // The row's losses, and its logarithm of the sum for a backward pass of its own.
@@ -28,69 +32,73 @@ __device__ inline bool writes_loss(long long target) {
 template <bool gradient>
 __device__ inline void cross_entropy(float* losses, float* log_sums, Element* dx, const Element* x,
                                      Targets targets, const float* weights) {
-  Tiles tiles = {{x}, targets.rows, evict_first()};
-  start_ring(tiles);
-  int turn = 0;
-  long long tile = tiles.first();
-  long long next_target = targets.of(tile * tile_rows + row_in_tile());
-  for (int i = 0; tile < tiles.count(); ++i, tile += tiles.step()) {
-    long long row = tile * tile_rows + row_in_tile();
-    bool exists = row < targets.rows;
-    long long target = next_target;
-    next_target = targets.of(row + tiles.step() * tile_rows);  // needed a tile later
-    bool counts = target != targets.ignored;
-    float weight = 0;
-    if (gradient && exists && counts) weight = weights[row];
+    Tiles tiles = {{x}, targets.rows, evict_first()};
+    start_ring(tiles);
+    int turn = 0;
+    long long tile = tiles.first();
+    long long next_target = targets.of(tile * tile_rows + row_in_tile());
+    for (int i = 0; tile < tiles.count(); ++i, tile += tiles.step()) {
+        long long row = tile * tile_rows + row_in_tile();
+        bool exists = row < targets.rows;
+        long long target = next_target;
+        next_target = targets.of(row + tiles.step() * tile_rows);  // needed a tile later
+        bool counts = target != targets.ignored;
+        float weight = 0;
+        if (gradient && exists && counts)
+            weight = weights[row];
 
-    wait_for_tile(i);
-    float v[values];
-    read_row(v, tile_row(i % stages), Max::neutral);
-    long long column = in_part(target);
-    float logit = NAN;
-    if (column >= 0 && column < part) logit = float(tile_row(i % stages)[column]);
+        wait_for_tile(i);
+        float v[values];
+        read_row(v, tile_row(i % stages), Max::neutral());
+        long long column = in_part(target);
+        float logit = nanf("");
+        if (column >= 0 && column < part)
+            logit = float(tile_row(i % stages)[column]);
 
-    float largest = Max::neutral;
+        float largest = Max::neutral();
 #pragma unroll
-    for (int j = 0; j < values; ++j) largest = fmaxf(largest, v[j]);
-    largest = all_reduce<Max>(largest, turn);
-    refill(tiles, i, tile);
+        for (int j = 0; j < values; ++j)
+            largest = fmaxf(largest, v[j]);
+        largest = all_reduce<Max>(largest, turn);
+        refill(tiles, i, tile);
 
-    float sum = 0;
+        float sum = 0;
 #pragma unroll
-    for (int j = 0; j < values; ++j) {
-      v[j] = expf(v[j] - largest);
-      sum += v[j];
-    }
-    sum = all_reduce<Add>(sum, turn);
-    float log_sum = logf(sum);
+        for (int j = 0; j < values; ++j) {
+            v[j] = expf(v[j] - largest);
+            sum += v[j];
+        }
+        sum = all_reduce<Add>(sum, turn);
+        float log_sum = logf(sum);
 
-    if (exists && writes_loss(target)) {
-      losses[row] = counts ? log_sum - (logit - largest) : 0;
-      log_sums[row] = largest + log_sum;
-    }
-    if (gradient && exists) {
-      float scale = weight / sum;
+        if (exists && writes_loss(target)) {
+            losses[row] = counts ? log_sum - (logit - largest) : 0;
+            log_sums[row] = largest + log_sum;
+        }
+        if (gradient && exists) {
+            float scale = weight / sum;
 #pragma unroll
-      for (int j = 0; j < values; ++j) {
-        v[j] *= scale;
-        if (column_of(j / pack) + j % pack == column) v[j] -= weight;
-      }
-      write_row(dx + row * columns + rank() * part, v);
+            for (int j = 0; j < values; ++j) {
+                v[j] *= scale;
+                if (column_of(j / pack) + j % pack == column)
+                    v[j] -= weight;
+            }
+            write_row(dx + row * columns + rank() * part, v);
+        }
     }
-  }
 }
 
 extern "C" __global__ void __cluster_dims__(CLUSTER) __launch_bounds__(THREADS, BLOCKS)
     cross_entropy_ring(float* losses, float* log_sums, const Element* x, const long long* targets,
                        long long rows, long long ignored) {
-  cross_entropy<false>(losses, log_sums, nullptr, x, {targets, rows, ignored}, nullptr);
+    cross_entropy<false>(losses, log_sums, nullptr, x, {targets, rows, ignored}, nullptr);
 }
 
 extern "C" __global__ void __cluster_dims__(CLUSTER) __launch_bounds__(THREADS, BLOCKS)
     cross_entropy_and_gradient_ring(float* losses, float* log_sums, Element* dx, const Element* x,
                                     const long long* targets, const float* weights, long long rows,
                                     long long ignored) {
-  cross_entropy<true>(losses, log_sums, dx, x, {targets, rows, ignored}, weights);
+    cross_entropy<true>(losses, log_sums, dx, x, {targets, rows, ignored}, weights);
 }
 
 // The gradient alone, from the logits and the forward pass's log_sums.
@@ -98,28 +106,30 @@ extern "C" __global__ void __cluster_dims__(CLUSTER) __launch_bounds__(THREADS, 
     cross_entropy_backward_ring(Element* dx, const Element* x, const float* log_sums,
                                 const long long* targets, const float* weights, long long rows,
                                 long long ignored) {
-  Tiles tiles = {{x}, rows, evict_first()};
-  Targets of = {targets, rows, ignored};
-  start_ring(tiles);
-  long long tile = tiles.first();
-  for (int i = 0; tile < tiles.count(); ++i, tile += tiles.step()) {
-    long long row = tile * tile_rows + row_in_tile();
-    long long target = of.of(row);
-    float weight = target == ignored ? 0 : weights[row];
-    float log_sum = row < rows ? log_sums[row] : 0;
+    Tiles tiles = {{x}, rows, evict_first()};
+    Targets of = {targets, rows, ignored};
+    start_ring(tiles);
+    long long tile = tiles.first();
+    for (int i = 0; tile < tiles.count(); ++i, tile += tiles.step()) {
+        long long row = tile * tile_rows + row_in_tile();
+        long long target = of.of(row);
+        float weight = target == ignored ? 0 : weights[row];
+        float log_sum = row < rows ? log_sums[row] : 0;
 
-    wait_for_tile(i);
-    float v[values];
-    read_row(v, tile_row(i % stages), 0);
-    __syncthreads();
-    refill(tiles, i, tile);
+        wait_for_tile(i);
+        float v[values];
+        read_row(v, tile_row(i % stages), 0);
+        __syncthreads();
+        refill(tiles, i, tile);
 
-    long long column = in_part(target);
+        long long column = in_part(target);
 #pragma unroll
-    for (int j = 0; j < values; ++j) {
-      v[j] = expf(v[j] - log_sum) * weight;
-      if (column_of(j / pack) + j % pack == column) v[j] -= weight;
+        for (int j = 0; j < values; ++j) {
+            v[j] = expf(v[j] - log_sum) * weight;
+            if (column_of(j / pack) + j % pack == column)
+                v[j] -= weight;
+        }
+        if (row < rows)
+            write_row(dx + row * columns + rank() * part, v);
     }
-    if (row < rows) write_row(dx + row * columns + rank() * part, v);
-  }
 }

@@ -4,46 +4,49 @@
 #include "ring.cuh"
 
 extern "C" __global__ void __cluster_dims__(CLUSTER) __launch_bounds__(THREADS, BLOCKS)
-    layer_norm_ring(Element* y, float* means, float* inverses, const Element* x, const Element* gamma,
-                    const Element* beta, long long rows, float epsilon) {
-  Tiles tiles = {{x}, rows, evict_first()};
-  start_ring(tiles);
-  float scale[values];  // a thread has the same columns of every row
-  float shift[values];
-  read_row(scale, gamma + rank() * part, 0);
-  read_row(shift, beta + rank() * part, 0);
+    layer_norm_ring(Element* y, float* means, float* inverses, const Element* x,
+                    const Element* gamma, const Element* beta, long long rows, float epsilon) {
+    Tiles tiles = {{x}, rows, evict_first()};
+    start_ring(tiles);
+    float scale[values];  // a thread has the same columns of every row
+    float shift[values];
+    read_row(scale, gamma + rank() * part, 0);
+    read_row(shift, beta + rank() * part, 0);
 
-  int turn = 0;
-  long long tile = tiles.first();
-  for (int i = 0; tile < tiles.count(); ++i, tile += tiles.step()) {
-    wait_for_tile(i);
-    float v[values];
-    read_row(v, tile_row(i % stages), 0);
+    int turn = 0;
+    long long tile = tiles.first();
+    for (int i = 0; tile < tiles.count(); ++i, tile += tiles.step()) {
+        wait_for_tile(i);
+        float v[values];
+        read_row(v, tile_row(i % stages), 0);
 
-    float sum = 0;
+        float sum = 0;
 #pragma unroll
-    for (int j = 0; j < values; ++j) sum += v[j];
-    float mean = all_reduce<Add>(sum, turn) / columns;
-    refill(tiles, i, tile);
+        for (int j = 0; j < values; ++j)
+            sum += v[j];
+        float mean = all_reduce<Add>(sum, turn) / columns;
+        refill(tiles, i, tile);
 
-    float squares = 0;
+        float squares = 0;
 #pragma unroll
-    for (int j = 0; j < values; ++j) {
-      v[j] -= mean;
-      if (inside(j / pack)) squares += v[j] * v[j];
+        for (int j = 0; j < values; ++j) {
+            v[j] -= mean;
+            if (inside(j / pack))
+                squares += v[j] * v[j];
+        }
+        float variance = all_reduce<Add>(squares, turn) / columns;
+        float inverse = rsqrtf(variance + epsilon);
+
+#pragma unroll
+        for (int j = 0; j < values; ++j)
+            v[j] = v[j] * inverse * scale[j] + shift[j];
+        long long row = tile * tile_rows + row_in_tile();
+        if (row < rows) {
+            write_row(y + row * columns + rank() * part, v);
+            if (member() == 0 && rank() == 0) {
+                means[row] = mean;
+                inverses[row] = inverse;
+            }
+        }
     }
-    float variance = all_reduce<Add>(squares, turn) / columns;
-    float inverse = rsqrtf(variance + epsilon);
-
-#pragma unroll
-    for (int j = 0; j < values; ++j) v[j] = v[j] * inverse * scale[j] + shift[j];
-    long long row = tile * tile_rows + row_in_tile();
-    if (row < rows) {
-      write_row(y + row * columns + rank() * part, v);
-      if (member() == 0 && rank() == 0) {
-        means[row] = mean;
-        inverses[row] = inverse;
-      }
-    }
-  }
 }

@@ -9,56 +9,58 @@
 #include "ring_backward.cuh"
 
 extern "C" __global__ void __cluster_dims__(CLUSTER) __launch_bounds__(THREADS, BLOCKS)
-    layer_norm_backward_ring(Element* dx, float* dgamma_partial, float* dbeta_partial, const Element* dy,
-                             const Element* x, const Element* gamma, const float* means,
-                             const float* inverses, long long rows) {
-  Tiles tiles = {{x, dy}, rows, evict_first()};
-  start_ring(tiles);
-  float scale[values];
-  read_row(scale, gamma + rank() * part, 0);
-  float dgamma[values] = {};
-  float dbeta[values] = {};
+    layer_norm_backward_ring(Element* dx, float* dgamma_partial, float* dbeta_partial,
+                             const Element* dy, const Element* x, const Element* gamma,
+                             const float* means, const float* inverses, long long rows) {
+    Tiles tiles = {{x, dy}, rows, evict_first()};
+    start_ring(tiles);
+    float scale[values];
+    read_row(scale, gamma + rank() * part, 0);
+    float dgamma[values] = {};
+    float dbeta[values] = {};
 
-  int turn = 0;
-  long long tile = tiles.first();
-  long long row = tile * tile_rows + row_in_tile();
-  float next_mean = row < rows ? means[row] : 0;
-  float next_inverse = row < rows ? inverses[row] : 0;
-  for (int i = 0; tile < tiles.count(); ++i, tile += tiles.step()) {
-    float mean = next_mean;
-    float inverse = next_inverse;
-    row = tile * tile_rows + row_in_tile();
-    long long next_row = row + tiles.step() * tile_rows;
-    next_mean = next_row < rows ? means[next_row] : 0;  // asked for now, needed a tile later
-    next_inverse = next_row < rows ? inverses[next_row] : 0;
+    int turn = 0;
+    long long tile = tiles.first();
+    long long row = tile * tile_rows + row_in_tile();
+    float next_mean = row < rows ? means[row] : 0;
+    float next_inverse = row < rows ? inverses[row] : 0;
+    for (int i = 0; tile < tiles.count(); ++i, tile += tiles.step()) {
+        float mean = next_mean;
+        float inverse = next_inverse;
+        row = tile * tile_rows + row_in_tile();
+        long long next_row = row + tiles.step() * tile_rows;
+        next_mean = next_row < rows ? means[next_row] : 0;  // asked for now, needed a tile later
+        next_inverse = next_row < rows ? inverses[next_row] : 0;
 
-    wait_for_tile(i);
-    float xhat[values];
-    float g[values];
-    read_row(xhat, tile_row(i % stages, 0), mean);
-    read_row(g, tile_row(i % stages, 1), 0);
+        wait_for_tile(i);
+        float xhat[values];
+        float g[values];
+        read_row(xhat, tile_row(i % stages, 0), mean);
+        read_row(g, tile_row(i % stages, 1), 0);
 
-    float2 sums = {0, 0};
+        float2 sums = {0, 0};
 #pragma unroll
-    for (int j = 0; j < values; ++j) {
-      xhat[j] = (xhat[j] - mean) * inverse;
-      if (row < rows) {
-        dgamma[j] += g[j] * xhat[j];
-        dbeta[j] += g[j];
-      }
-      g[j] *= scale[j];
-      sums.x += g[j];
-      sums.y += g[j] * xhat[j];
+        for (int j = 0; j < values; ++j) {
+            xhat[j] = (xhat[j] - mean) * inverse;
+            if (row < rows) {
+                dgamma[j] += g[j] * xhat[j];
+                dbeta[j] += g[j];
+            }
+            g[j] *= scale[j];
+            sums.x += g[j];
+            sums.y += g[j] * xhat[j];
+        }
+        sums = all_reduce<Add>(sums, turn);
+        refill(tiles, i, tile);
+
+        float mean_g = sums.x / columns;
+        float mean_g_xhat = sums.y / columns;
+#pragma unroll
+        for (int j = 0; j < values; ++j)
+            g[j] = inverse * (g[j] - mean_g - xhat[j] * mean_g_xhat);
+        if (row < rows)
+            write_row(dx + row * columns + rank() * part, g);
     }
-    sums = all_reduce<Add>(sums, turn);
-    refill(tiles, i, tile);
-
-    float mean_g = sums.x / columns;
-    float mean_g_xhat = sums.y / columns;
-#pragma unroll
-    for (int j = 0; j < values; ++j) g[j] = inverse * (g[j] - mean_g - xhat[j] * mean_g_xhat);
-    if (row < rows) write_row(dx + row * columns + rank() * part, g);
-  }
-  write_partial_sums(dgamma_partial, dgamma);
-  write_partial_sums(dbeta_partial, dbeta);
+    write_partial_sums(dgamma_partial, dgamma);
+    write_partial_sums(dbeta_partial, dbeta);
 }

@@ -4,32 +4,35 @@
 #include "ring.cuh"
 
 extern "C" __global__ void __cluster_dims__(CLUSTER) __launch_bounds__(THREADS, BLOCKS)
-    rms_norm_ring(Element* y, float* inverses, const Element* x, const Element* gamma, long long rows,
-                  float epsilon) {
-  Tiles tiles = {{x}, rows, evict_first()};
-  start_ring(tiles);
-  float scale[values];  // a thread has the same columns of every row
-  read_row(scale, gamma + rank() * part, 0);
+    rms_norm_ring(Element* y, float* inverses, const Element* x, const Element* gamma,
+                  long long rows, float epsilon) {
+    Tiles tiles = {{x}, rows, evict_first()};
+    start_ring(tiles);
+    float scale[values];  // a thread has the same columns of every row
+    read_row(scale, gamma + rank() * part, 0);
 
-  int turn = 0;
-  long long tile = tiles.first();
-  for (int i = 0; tile < tiles.count(); ++i, tile += tiles.step()) {
-    wait_for_tile(i);
-    float v[values];
-    read_row(v, tile_row(i % stages), 0);
+    int turn = 0;
+    long long tile = tiles.first();
+    for (int i = 0; tile < tiles.count(); ++i, tile += tiles.step()) {
+        wait_for_tile(i);
+        float v[values];
+        read_row(v, tile_row(i % stages), 0);
 
-    float squares = 0;
+        float squares = 0;
 #pragma unroll
-    for (int j = 0; j < values; ++j) squares += v[j] * v[j];
-    float inverse = rsqrtf(all_reduce<Add>(squares, turn) / columns + epsilon);
-    refill(tiles, i, tile);
+        for (int j = 0; j < values; ++j)
+            squares += v[j] * v[j];
+        float inverse = rsqrtf(all_reduce<Add>(squares, turn) / columns + epsilon);
+        refill(tiles, i, tile);
 
 #pragma unroll
-    for (int j = 0; j < values; ++j) v[j] = v[j] * inverse * scale[j];
-    long long row = tile * tile_rows + row_in_tile();
-    if (row < rows) {
-      write_row(y + row * columns + rank() * part, v);
-      if (member() == 0 && rank() == 0) inverses[row] = inverse;
+        for (int j = 0; j < values; ++j)
+            v[j] = v[j] * inverse * scale[j];
+        long long row = tile * tile_rows + row_in_tile();
+        if (row < rows) {
+            write_row(y + row * columns + rank() * part, v);
+            if (member() == 0 && rank() == 0)
+                inverses[row] = inverse;
+        }
     }
-  }
 }

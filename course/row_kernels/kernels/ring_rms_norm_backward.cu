@@ -9,42 +9,46 @@
 extern "C" __global__ void __cluster_dims__(CLUSTER) __launch_bounds__(THREADS, BLOCKS)
     rms_norm_backward_ring(Element* dx, float* dgamma_partial, const Element* dy, const Element* x,
                            const Element* gamma, const float* inverses, long long rows) {
-  Tiles tiles = {{x, dy}, rows, evict_first()};
-  start_ring(tiles);
-  float scale[values];
-  read_row(scale, gamma + rank() * part, 0);
-  float dgamma[values] = {};
+    Tiles tiles = {{x, dy}, rows, evict_first()};
+    start_ring(tiles);
+    float scale[values];
+    read_row(scale, gamma + rank() * part, 0);
+    float dgamma[values] = {};
 
-  int turn = 0;
-  long long tile = tiles.first();
-  long long row = tile * tile_rows + row_in_tile();
-  float next_inverse = row < rows ? inverses[row] : 0;
-  for (int i = 0; tile < tiles.count(); ++i, tile += tiles.step()) {
-    float inverse = next_inverse;
-    row = tile * tile_rows + row_in_tile();
-    long long next_row = row + tiles.step() * tile_rows;
-    next_inverse = next_row < rows ? inverses[next_row] : 0;  // asked for now, needed a tile later
+    int turn = 0;
+    long long tile = tiles.first();
+    long long row = tile * tile_rows + row_in_tile();
+    float next_inverse = row < rows ? inverses[row] : 0;
+    for (int i = 0; tile < tiles.count(); ++i, tile += tiles.step()) {
+        float inverse = next_inverse;
+        row = tile * tile_rows + row_in_tile();
+        long long next_row = row + tiles.step() * tile_rows;
+        next_inverse =
+            next_row < rows ? inverses[next_row] : 0;  // asked for now, needed a tile later
 
-    wait_for_tile(i);
-    float xhat[values];
-    float g[values];
-    read_row(xhat, tile_row(i % stages, 0), 0);
-    read_row(g, tile_row(i % stages, 1), 0);
+        wait_for_tile(i);
+        float xhat[values];
+        float g[values];
+        read_row(xhat, tile_row(i % stages, 0), 0);
+        read_row(g, tile_row(i % stages, 1), 0);
 
-    float sum = 0;
+        float sum = 0;
 #pragma unroll
-    for (int j = 0; j < values; ++j) {
-      xhat[j] *= inverse;
-      if (row < rows) dgamma[j] += g[j] * xhat[j];
-      g[j] *= scale[j];
-      sum += g[j] * xhat[j];
+        for (int j = 0; j < values; ++j) {
+            xhat[j] *= inverse;
+            if (row < rows)
+                dgamma[j] += g[j] * xhat[j];
+            g[j] *= scale[j];
+            sum += g[j] * xhat[j];
+        }
+        float mean_g_xhat = all_reduce<Add>(sum, turn) / columns;
+        refill(tiles, i, tile);
+
+#pragma unroll
+        for (int j = 0; j < values; ++j)
+            g[j] = inverse * (g[j] - xhat[j] * mean_g_xhat);
+        if (row < rows)
+            write_row(dx + row * columns + rank() * part, g);
     }
-    float mean_g_xhat = all_reduce<Add>(sum, turn) / columns;
-    refill(tiles, i, tile);
-
-#pragma unroll
-    for (int j = 0; j < values; ++j) g[j] = inverse * (g[j] - xhat[j] * mean_g_xhat);
-    if (row < rows) write_row(dx + row * columns + rank() * part, g);
-  }
-  write_partial_sums(dgamma_partial, dgamma);
+    write_partial_sums(dgamma_partial, dgamma);
 }

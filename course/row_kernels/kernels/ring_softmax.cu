@@ -4,32 +4,35 @@
 
 extern "C" __global__ void __cluster_dims__(CLUSTER) __launch_bounds__(THREADS, BLOCKS)
     softmax_ring(Element* out, const Element* x, long long rows) {
-  Tiles tiles = {{x}, rows, evict_first()};
-  start_ring(tiles);
-  int turn = 0;
-  long long tile = tiles.first();
-  for (int i = 0; tile < tiles.count(); ++i, tile += tiles.step()) {
-    wait_for_tile(i);
-    float v[values];
-    read_row(v, tile_row(i % stages), Max::neutral);
+    Tiles tiles = {{x}, rows, evict_first()};
+    start_ring(tiles);
+    int turn = 0;
+    long long tile = tiles.first();
+    for (int i = 0; tile < tiles.count(); ++i, tile += tiles.step()) {
+        wait_for_tile(i);
+        float v[values];
+        read_row(v, tile_row(i % stages), Max::neutral());
 
-    float largest = Max::neutral;
+        float largest = Max::neutral();
 #pragma unroll
-    for (int j = 0; j < values; ++j) largest = fmaxf(largest, v[j]);
-    largest = all_reduce<Max>(largest, turn);
-    refill(tiles, i, tile);
+        for (int j = 0; j < values; ++j)
+            largest = fmaxf(largest, v[j]);
+        largest = all_reduce<Max>(largest, turn);
+        refill(tiles, i, tile);
 
-    float sum = 0;
+        float sum = 0;
 #pragma unroll
-    for (int j = 0; j < values; ++j) {
-      v[j] = expf(v[j] - largest);
-      sum += v[j];
+        for (int j = 0; j < values; ++j) {
+            v[j] = expf(v[j] - largest);
+            sum += v[j];
+        }
+        float scale = 1 / all_reduce<Add>(sum, turn);
+
+#pragma unroll
+        for (int j = 0; j < values; ++j)
+            v[j] *= scale;
+        long long row = tile * tile_rows + row_in_tile();
+        if (row < rows)
+            write_row(out + row * columns + rank() * part, v);
     }
-    float scale = 1 / all_reduce<Add>(sum, turn);
-
-#pragma unroll
-    for (int j = 0; j < values; ++j) v[j] *= scale;
-    long long row = tile * tile_rows + row_in_tile();
-    if (row < rows) write_row(out + row * columns + rank() * part, v);
-  }
 }

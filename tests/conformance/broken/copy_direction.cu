@@ -1,7 +1,9 @@
 // expect: copy-direction; line 10; mode: fast
 // The result is copied back with the direction of the way there.
 #include <cstdio>
-__global__ void set(int* out) { *out = 42; }
+__global__ void set(int* out) {
+    *out = 42;
+}
 int main() {
     int *out, host = 0;
     cudaMalloc(&out, sizeof(int));

@@ -1,7 +1,9 @@
 // expect: copy-size; line 7; mode: fast
 // Nine weights are copied into a constant array of eight.
 __constant__ float weights[8];
-__global__ void use(float* out) { *out = weights[7]; }
+__global__ void use(float* out) {
+    *out = weights[7];
+}
 int main() {
     float host[9] = {};
     cudaMemcpyToSymbol(weights, host, sizeof(host));

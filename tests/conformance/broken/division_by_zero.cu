@@ -1,7 +1,9 @@
 // expect: division-by-zero; line 4; mode: fast
 // The number of columns is not set.
 #include <cstdio>
-__global__ void split(int* out, int cols) { out[threadIdx.x] = threadIdx.x % cols; }
+__global__ void split(int* out, int cols) {
+    out[threadIdx.x] = threadIdx.x % cols;
+}
 int main() {
     int* out;
     cudaMalloc(&out, 32 * sizeof(int));

@@ -1,7 +1,10 @@
 // expect: empty-launch; line 8; mode: fast
 // Rounding down gives a grid of no blocks.
 #include <cstdio>
-__global__ void set(int* out, int n) { if (threadIdx.x < n) out[threadIdx.x] = 1; }
+__global__ void set(int* out, int n) {
+    if (threadIdx.x < n)
+        out[threadIdx.x] = 1;
+}
 int main() {
     int *out, n = 100;
     cudaMalloc(&out, n * sizeof(int));

@@ -3,7 +3,8 @@
 #include <cstdio>
 __global__ void shift(int* out, const int* in, int n) {
     int i = threadIdx.x;
-    if (i < n) out[i] = in[i - 1];
+    if (i < n)
+        out[i] = in[i - 1];
 }
 int main() {
     const int n = 32;

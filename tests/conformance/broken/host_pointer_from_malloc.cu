@@ -1,7 +1,9 @@
 // expect: host-pointer-in-kernel; line 7; mode: fast
 // A kernel is given memory of malloc.
 #include <cstdlib>
-__global__ void set(int* out) { out[threadIdx.x] = 1; }
+__global__ void set(int* out) {
+    out[threadIdx.x] = 1;
+}
 int main() {
     int* out = (int*)malloc(32 * sizeof(int));
     set<<<1, 32>>>(out);

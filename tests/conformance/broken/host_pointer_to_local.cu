@@ -1,7 +1,9 @@
 // expect: host-pointer-in-kernel; line 7; mode: fast
 // The kernel is given the address of a local variable for its result.
 #include <cstdio>
-__global__ void answer(int* out) { *out = 42; }
+__global__ void answer(int* out) {
+    *out = 42;
+}
 int main() {
     int result = 0;
     answer<<<1, 1>>>(&result);

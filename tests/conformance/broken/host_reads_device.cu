@@ -1,7 +1,9 @@
 // expect: host-dereferences-device; line 9; mode: fast
 // The host prints a result without copying it.
 #include <cstdio>
-__global__ void set(int* out) { *out = 42; }
+__global__ void set(int* out) {
+    *out = 42;
+}
 int main() {
     int* out;
     cudaMalloc(&out, sizeof(int));

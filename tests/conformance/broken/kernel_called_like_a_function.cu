@@ -1,6 +1,8 @@
 // expect: kernel-called-like-a-function; line 7; mode: fast
 // The launch configuration is missing.
-__global__ void set(int* out) { out[threadIdx.x] = 1; }
+__global__ void set(int* out) {
+    out[threadIdx.x] = 1;
+}
 int main() {
     int* out;
     cudaMalloc(&out, 32 * sizeof(int));

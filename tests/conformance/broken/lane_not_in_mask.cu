@@ -3,7 +3,8 @@
 #include <cstdio>
 __global__ void sum(int* out) {
     int v = threadIdx.x;
-    for (int k = 8; k > 0; k /= 2) v += __shfl_xor_sync(0x0000ffff, v, k);
+    for (int k = 8; k > 0; k /= 2)
+        v += __shfl_xor_sync(0x0000ffff, v, k);
     out[threadIdx.x] = v;
 }
 int main() {

@@ -1,7 +1,9 @@
 // expect: leak; line 9; mode: fast
 // One of the two arrays is never freed.
 #include <cstdio>
-__global__ void copy(const int* in, int* out) { out[threadIdx.x] = in[threadIdx.x]; }
+__global__ void copy(const int* in, int* out) {
+    out[threadIdx.x] = in[threadIdx.x];
+}
 int main() {
     int *in, *out;
     cudaMalloc(&in, 32 * sizeof(int));

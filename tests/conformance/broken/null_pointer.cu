@@ -1,7 +1,9 @@
 // expect: null-pointer; line 4; mode: fast
 // The memory was never allocated.
 #include <cstdio>
-__global__ void set(int* out) { out[threadIdx.x] = 1; }
+__global__ void set(int* out) {
+    out[threadIdx.x] = 1;
+}
 int main() {
     int* out = nullptr;
     set<<<1, 32>>>(out);

@@ -5,10 +5,13 @@ __global__ void count(const int* in, int* out) {
     __shared__ int total;
     int t = threadIdx.x;
     // missing: __syncthreads() after the counter is cleared
-    if (t == 0) total = 0;
-    if (in[t] == 0) atomicAdd(&total, 1);
+    if (t == 0)
+        total = 0;
+    if (in[t] == 0)
+        atomicAdd(&total, 1);
     __syncthreads();
-    if (t == 0) *out = total;
+    if (t == 0)
+        *out = total;
 }
 int main() {
     int *in, *out;

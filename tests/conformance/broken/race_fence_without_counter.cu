@@ -1,11 +1,14 @@
 // expect: race; line 14; mode: check
-// The block with the last number adds up what the others stored. A fence makes a store visible; it does not say that it has
+// The block with the last number adds up what the others stored. A fence makes a store visible; it
+// does not say that it has
 // happened, and nobody counts the blocks.
 #include <cstdio>
 __global__ void total(const int* in, int* sums, int* out) {
-    if (threadIdx.x) return;
+    if (threadIdx.x)
+        return;
     int sum = 0;
-    for (int i = 0; i < 32; i++) sum += in[blockIdx.x * 32 + i];
+    for (int i = 0; i < 32; i++)
+        sum += in[blockIdx.x * 32 + i];
     sums[blockIdx.x] = sum;
     __threadfence();
     if (blockIdx.x == gridDim.x - 1) {

@@ -3,7 +3,8 @@
 #include <cstdio>
 __global__ void smooth(float* data, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i > 0 && i < n - 1) data[i] = (data[i - 1] + data[i + 1]) / 2;
+    if (i > 0 && i < n - 1)
+        data[i] = (data[i - 1] + data[i + 1]) / 2;
 }
 int main() {
     float* data;

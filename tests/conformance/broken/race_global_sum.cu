@@ -3,7 +3,8 @@
 #include <cstdio>
 __global__ void sum(const int* in, int* out, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n) *out += in[i];
+    if (i < n)
+        *out += in[i];
 }
 int main() {
     int *in, *out;

@@ -9,7 +9,8 @@ __global__ void reduce(const int* in, int* out) {
     for (int k = 16; k > 0; k /= 2)
         if (lane < k)
             cache[lane] += cache[lane + k];
-    if (lane == 0) *out = cache[0];
+    if (lane == 0)
+        *out = cache[0];
 }
 int main() {
     int *in, *out;

@@ -8,7 +8,8 @@ __global__ void reduce(const int* in, int* out) {
     for (int k = 64; k > 0; k /= 2)
         if (threadIdx.x < k)
             cache[threadIdx.x] += cache[threadIdx.x + k];
-    if (threadIdx.x == 0) *out = cache[0];
+    if (threadIdx.x == 0)
+        *out = cache[0];
 }
 int main() {
     int *in, *out;

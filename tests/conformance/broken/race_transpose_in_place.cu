@@ -3,7 +3,11 @@
 #include <cstdio>
 __global__ void transpose(float* a, int n) {
     int x = threadIdx.x, y = threadIdx.y;
-    if (x != y) { float v = a[y * n + x]; a[y * n + x] = a[x * n + y]; a[x * n + y] = v; }
+    if (x != y) {
+        float v = a[y * n + x];
+        a[y * n + x] = a[x * n + y];
+        a[x * n + y] = v;
+    }
 }
 int main() {
     float* a;

@@ -3,8 +3,10 @@
 #include <cstdio>
 __global__ void sort(int* data, int n) {
     volatile int local[16 << 20];
-    for (int i = 0; i < n; i++) local[i * 4096] = data[i];
-    for (int i = 0; i < n; i++) data[i] = local[(n - 1 - i) * 4096];
+    for (int i = 0; i < n; i++)
+        local[i * 4096] = data[i];
+    for (int i = 0; i < n; i++)
+        data[i] = local[(n - 1 - i) * 4096];
 }
 int main() {
     int* data;

@@ -6,7 +6,9 @@ __device__ int depth(volatile int* p, int n) {
     local[n % 64] = n;
     return *p == 12345 ? n : depth(p, n + 1) + local[(n + 1) % 64];
 }
-__global__ void recurse(int* p) { *p = depth(p, 0); }
+__global__ void recurse(int* p) {
+    *p = depth(p, 0);
+}
 int main() {
     int* p;
     cudaMalloc(&p, sizeof(int));

@@ -1,7 +1,9 @@
 // expect: too-many-threads; line 8; mode: fast
 // A block of 64 x 32 threads.
 #include <cstdio>
-__global__ void set(int* out) { out[threadIdx.y * 64 + threadIdx.x] = 1; }
+__global__ void set(int* out) {
+    out[threadIdx.y * 64 + threadIdx.x] = 1;
+}
 int main() {
     int* out;
     cudaMalloc(&out, 2048 * sizeof(int));

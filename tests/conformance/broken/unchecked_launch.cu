@@ -1,7 +1,9 @@
 // expect: unchecked-launch; line 8; mode: fast
 // The launch fails and nobody asks: the output is what was there before.
 #include <cstdio>
-__global__ void set(int* out) { out[threadIdx.x] = 1; }
+__global__ void set(int* out) {
+    out[threadIdx.x] = 1;
+}
 int main() {
     int *out, host[4];
     cudaMalloc(&out, 2000 * sizeof(int));

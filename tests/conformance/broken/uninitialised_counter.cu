@@ -7,7 +7,8 @@ __global__ void count(const int* in, int* out) {
     if (in[threadIdx.x] == 0)
         atomicAdd(&total, 1);
     __syncthreads();
-    if (threadIdx.x == 0) *out = total;
+    if (threadIdx.x == 0)
+        *out = total;
 }
 int main() {
     int *in, *out;

@@ -4,7 +4,8 @@
 __global__ void reverse(const int* in, int* out) {
     __shared__ int tile[64];
     int t = threadIdx.x;
-    if (t < 32) tile[t] = in[t];
+    if (t < 32)
+        tile[t] = in[t];
     __syncthreads();
     out[t] = tile[63 - t];
 }

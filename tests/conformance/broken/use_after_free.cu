@@ -1,7 +1,9 @@
 // expect: use-after-free; line 9; mode: fast
 // The array is freed before the kernel that uses it.
 #include <cstdio>
-__global__ void set(int* out) { out[threadIdx.x] = 1; }
+__global__ void set(int* out) {
+    out[threadIdx.x] = 1;
+}
 int main() {
     int* out;
     cudaMalloc(&out, 32 * sizeof(int));

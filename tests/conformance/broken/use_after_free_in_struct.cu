@@ -5,7 +5,8 @@ struct List {
     int *values, n;
 };
 __global__ void set(List list) {
-    if (threadIdx.x < list.n) list.values[threadIdx.x] = 1;
+    if (threadIdx.x < list.n)
+        list.values[threadIdx.x] = 1;
 }
 int main() {
     List list{nullptr, 32};

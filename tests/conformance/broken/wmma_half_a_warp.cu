@@ -2,7 +2,7 @@
 // A block of 16 threads: the matrix's other half has nobody to hold it.
 #include <mma.h>
 using namespace nvcuda;
-__global__ void product(const half *a, const half *b, float *c) {
+__global__ void product(const half* a, const half* b, float* c) {
     wmma::fragment<wmma::matrix_a, 16, 16, 16, half, wmma::row_major> fa;
     wmma::fragment<wmma::matrix_b, 16, 16, 16, half, wmma::row_major> fb;
     wmma::fragment<wmma::accumulator, 16, 16, 16, float> sum;
@@ -14,7 +14,7 @@ __global__ void product(const half *a, const half *b, float *c) {
 }
 int main() {
     half *a, *b;
-    float *c;
+    float* c;
     cudaMalloc(&a, 512);
     cudaMalloc(&b, 512);
     cudaMalloc(&c, 1024);

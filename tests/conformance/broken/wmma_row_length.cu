@@ -2,7 +2,7 @@
 // Rows that begin every 36 bytes: tensor cores load 16 bytes at a time.
 #include <mma.h>
 using namespace nvcuda;
-__global__ void product(const half *a, const half *b, float *c) {
+__global__ void product(const half* a, const half* b, float* c) {
     wmma::fragment<wmma::matrix_a, 16, 16, 16, half, wmma::row_major> fa;
     wmma::fragment<wmma::matrix_b, 16, 16, 16, half, wmma::row_major> fb;
     wmma::fragment<wmma::accumulator, 16, 16, 16, float> sum;
@@ -14,7 +14,7 @@ __global__ void product(const half *a, const half *b, float *c) {
 }
 int main() {
     half *a, *b;
-    float *c;
+    float* c;
     cudaMalloc(&a, 512);
     cudaMalloc(&b, 576);
     cudaMalloc(&c, 1024);

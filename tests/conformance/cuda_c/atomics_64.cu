@@ -23,11 +23,13 @@ int main() {
     cudaMallocManaged(&a, 9 * sizeof(ull));
     cudaMallocManaged(&s, 2 * sizeof(long long));
     ull first[9] = {0, ~0ull, 0, ~0ull, 0, 0, 0, 9, 5};
-    for (int i = 0; i < 9; i++) a[i] = first[i];
+    for (int i = 0; i < 9; i++)
+        a[i] = first[i];
     s[0] = 0, s[1] = -5000;
     work<<<10, 30>>>(a, s);
     cudaDeviceSynchronize();
-    for (int i = 0; i < 9; i++) printf("%llu\n", a[i]);
+    for (int i = 0; i < 9; i++)
+        printf("%llu\n", a[i]);
     printf("%lld %lld\n", s[0], s[1]);
     cudaFree(a);
     cudaFree(s);

@@ -6,7 +6,8 @@ __device__ float atomic_max(float* address, float value) {
     int old = *bits, assumed;
     do {
         assumed = old;
-        if (__int_as_float(assumed) >= value) break;
+        if (__int_as_float(assumed) >= value)
+            break;
         old = atomicCAS(bits, assumed, __float_as_int(value));
     } while (assumed != old);
     return __int_as_float(old);
@@ -25,15 +26,16 @@ __device__ double atomic_multiply(double* address, double value) {
 __global__ void work(float* largest, double* product) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     atomic_max(largest, (i * 37 % 101) * 0.5f);
-    if (i < 20) atomic_multiply(product, 2.0);
+    if (i < 20)
+        atomic_multiply(product, 2.0);
 }
 
 __device__ int lock = 0, guarded = 0;
 
 __global__ void critical() {
-    if (threadIdx.x != 0) return;
-    while (atomicCAS(&lock, 0, 1) != 0) {
-    }
+    if (threadIdx.x != 0)
+        return;
+    while (atomicCAS(&lock, 0, 1) != 0) {}
     __threadfence();
     volatile int* value = &guarded;
     *value = *value + 3;
@@ -67,7 +69,8 @@ int main() {
     cudaDeviceSynchronize();
     cudaMemcpyFromSymbol(&count, guarded, sizeof(int));
     int length = 0, sum = 0;
-    for (int i = *head; i >= 0; i = nodes[i].next) length++, sum += nodes[i].value;
+    for (int i = *head; i >= 0; i = nodes[i].next)
+        length++, sum += nodes[i].value;
     printf("%g %g %d, list %d %d\n", *largest, *product, count, length, sum);
     cudaFree(largest);
     cudaFree(product);

@@ -17,7 +17,8 @@ __global__ void work(float* out, unsigned short* bits) {
     out[i++] = __high2float(v * w);
     out[i++] = __bfloat162float(__float2bfloat16(3.0e38f)) > 2.9e38f;
     int j = 0;
-    for (float x : {1.0f, 0.1f, -3.14159f, 1.00390625f, 1.01171875f, 1e-40f}) bits[j++] = __bfloat16_as_ushort(__float2bfloat16(x));
+    for (float x : {1.0f, 0.1f, -3.14159f, 1.00390625f, 1.01171875f, 1e-40f})
+        bits[j++] = __bfloat16_as_ushort(__float2bfloat16(x));
 }
 
 int main() {
@@ -27,9 +28,11 @@ int main() {
     cudaMallocManaged(&bits, 6 * sizeof(unsigned short));
     work<<<1, 1>>>(out, bits);
     cudaDeviceSynchronize();
-    for (int i = 0; i < 10; i++) printf("%g ", out[i]);
+    for (int i = 0; i < 10; i++)
+        printf("%g ", out[i]);
     printf("\n");
-    for (int i = 0; i < 6; i++) printf("%04x ", bits[i]);
+    for (int i = 0; i < 6; i++)
+        printf("%04x ", bits[i]);
     printf("\n");
     cudaFree(out);
     cudaFree(bits);

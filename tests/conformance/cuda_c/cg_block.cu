@@ -8,7 +8,8 @@ __device__ int sum(cg::thread_group g, int* box, int value) {
     for (int k = g.size() / 2; k > 0; k /= 2) {
         box[rank] = value;
         g.sync();
-        if (rank < k) value += box[rank + k];
+        if (rank < k)
+            value += box[rank + k];
         g.sync();
     }
     return value;
@@ -22,9 +23,11 @@ __global__ void work(int* out) {
     dim3 where = block.group_index(), who = block.thread_index();
     if (block.thread_rank() == 31) {
         out[1] = block.size() + 100 * block.num_threads() + 10000 * where.x;
-        out[2] = who.x + 100 * who.y + 10000 * block.group_dim().x + 1000000 * block.dim_threads().y;
+        out[2] =
+            who.x + 100 * who.y + 10000 * block.group_dim().x + 1000000 * block.dim_threads().y;
     }
-    if (block.thread_rank() == 0) out[0] = total;
+    if (block.thread_rank() == 0)
+        out[0] = total;
 }
 
 int main() {

@@ -5,7 +5,8 @@ __global__ void work(int* out, long long* sink) {
     long long begin = clock64();
     clock_t short_begin = clock();
     long long sum = 0;
-    for (int i = 0; i < 10000; i++) sum += i * (sum & 1);
+    for (int i = 0; i < 10000; i++)
+        sum += i * (sum & 1);
     *sink = sum;
     __threadfence();
     long long end = clock64();

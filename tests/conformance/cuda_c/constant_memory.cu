@@ -1,4 +1,5 @@
-// Constant memory: initialised in the source, written by the host, an array of structs, read through a pointer.
+// Constant memory: initialised in the source, written by the host, an array of structs, read
+// through a pointer.
 #include <cstdio>
 
 struct Rule {
@@ -24,7 +25,8 @@ int main() {
     cudaMemcpyToSymbol(rules, r, sizeof(r));
     use<<<1, 5>>>(device);
     cudaMemcpy(host, device, sizeof(host), cudaMemcpyDeviceToHost);
-    for (float x : host) printf("%.2f ", x);
+    for (float x : host)
+        printf("%.2f ", x);
     printf("\n");
     int second = 0, replaced[2] = {13, 17};
     cudaMemcpyFromSymbol(&second, primes, sizeof(int), 1 * sizeof(int));
@@ -32,7 +34,8 @@ int main() {
     use<<<1, 5>>>(device);
     cudaMemcpy(host, device, sizeof(host), cudaMemcpyDeviceToHost);
     printf("%d\n", second);
-    for (float x : host) printf("%.2f ", x);
+    for (float x : host)
+        printf("%.2f ", x);
     printf("\n");
     cudaFree(device);
 }

@@ -25,10 +25,13 @@ __global__ void work(long long* out, float* f) {
     f[j++] = __int_as_float(0x40490FDB);
     f[j++] = __uint_as_float(0x3F800000u);
     f[j++] = (float)__longlong_as_double(0x4008000000000000LL);
-    f[j++] = __int2float_rn(16777217), f[j++] = __int2float_ru(16777217), f[j++] = __uint2float_rz(4294967295u);
+    f[j++] = __int2float_rn(16777217), f[j++] = __int2float_ru(16777217),
+    f[j++] = __uint2float_rz(4294967295u);
     f[j++] = __double2float_rd(0.1), f[j++] = __double2float_ru(0.1);
-    f[j++] = __fadd_ru(1.0f, 1e-20f), f[j++] = __fadd_rz(1.0f, -1e-20f), f[j++] = __fmul_rd(1.1f, 1.1f), f[j++] = __fmul_ru(1.1f, 1.1f);
-    f[j++] = __fdiv_rn(1.0f, 3.0f), f[j++] = __fsqrt_rn(2.0f), f[j++] = __frcp_rn(3.0f), f[j++] = __fmaf_rn(1.1f, 1.1f, -1.21f);
+    f[j++] = __fadd_ru(1.0f, 1e-20f), f[j++] = __fadd_rz(1.0f, -1e-20f),
+    f[j++] = __fmul_rd(1.1f, 1.1f), f[j++] = __fmul_ru(1.1f, 1.1f);
+    f[j++] = __fdiv_rn(1.0f, 3.0f), f[j++] = __fsqrt_rn(2.0f), f[j++] = __frcp_rn(3.0f),
+    f[j++] = __fmaf_rn(1.1f, 1.1f, -1.21f);
 }
 
 int main() {
@@ -38,8 +41,10 @@ int main() {
     cudaMallocManaged(&f, 16 * sizeof(float));
     work<<<1, 1>>>(out, f);
     cudaDeviceSynchronize();
-    for (int i = 0; i < 40; i++) printf("%lld%c", out[i], i % 6 == 5 || i == 39 ? '\n' : ' ');
-    for (int i = 0; i < 16; i++) printf("%.9g%c", f[i], i % 4 == 3 ? '\n' : ' ');
+    for (int i = 0; i < 40; i++)
+        printf("%lld%c", out[i], i % 6 == 5 || i == 39 ? '\n' : ' ');
+    for (int i = 0; i < 16; i++)
+        printf("%.9g%c", f[i], i % 4 == 3 ? '\n' : ' ');
     cudaFree(out);
     cudaFree(f);
 }

@@ -3,7 +3,9 @@
 #include <cub/cub.cuh>
 
 struct Largest {
-    __device__ int operator()(int a, int b) const { return a > b ? a : b; }
+    __device__ int operator()(int a, int b) const {
+        return a > b ? a : b;
+    }
 };
 
 template <int THREADS>
@@ -19,8 +21,10 @@ __global__ void work(int* out, int* scanned) {
     __syncthreads();
     int largest = Reduce(reduce_storage).Reduce(i * 37 % 101, Largest());
     int warp = Warp(warp_storage[t / 32]).Sum(t);
-    if (t == 0) out[3 * blockIdx.x] = sum, out[3 * blockIdx.x + 1] = largest;
-    if (t == 32) out[3 * blockIdx.x + 2] = warp;
+    if (t == 0)
+        out[3 * blockIdx.x] = sum, out[3 * blockIdx.x + 1] = largest;
+    if (t == 32)
+        out[3 * blockIdx.x + 2] = warp;
     int before, upto, total;
     Scan(scan_storage).ExclusiveSum(t % 3, before, total);
     __syncthreads();
@@ -34,9 +38,11 @@ int main() {
     cudaMallocManaged(&scanned, 128 * sizeof(int));
     work<64><<<2, 64>>>(out, scanned);
     cudaDeviceSynchronize();
-    for (int i = 0; i < 6; i++) printf("%d ", out[i]);
+    for (int i = 0; i < 6; i++)
+        printf("%d ", out[i]);
     printf("\n");
-    for (int i : {0, 1, 2, 3, 4, 33, 63, 64, 127}) printf("%d ", scanned[i]);
+    for (int i : {0, 1, 2, 3, 4, 33, 63, 64, 127})
+        printf("%d ", scanned[i]);
     printf("\n");
     cudaFree(out);
     cudaFree(scanned);

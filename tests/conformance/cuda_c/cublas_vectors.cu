@@ -12,12 +12,14 @@ int main() {
     cudaMallocManaged(&a, 6 * sizeof(float));
     cudaMallocManaged(&device_scalar, sizeof(float));
     cudaMallocManaged(&d, n * sizeof(double));
-    for (int i = 0; i < n; i++) x[i] = i + 1, y[i] = 10, a[i] = i + 1, d[i] = i % 2 ? -3 : 4;
+    for (int i = 0; i < n; i++)
+        x[i] = i + 1, y[i] = 10, a[i] = i + 1, d[i] = i % 2 ? -3 : 4;
     cublasHandle_t handle;
     printf("%d\n", (int)cublasCreate(&handle));
     cublasSaxpy(handle, n, &alpha, x, 1, y, 1);
     cudaDeviceSynchronize();
-    for (int i = 0; i < n; i++) printf("%g ", y[i]);
+    for (int i = 0; i < n; i++)
+        printf("%g ", y[i]);
     cublasSdot(handle, n, x, 1, y, 1, &result);
     printf("dot %g ", result);
     cublasDnrm2(handle, 2, d, 1, &dresult);
@@ -30,13 +32,15 @@ int main() {
     printf("amax %d amin %d\n", largest, smallest);
     cublasSscal(handle, 3, &alpha, x, 2);
     cudaDeviceSynchronize();
-    for (int i = 0; i < n; i++) printf("%g ", x[i]);
+    for (int i = 0; i < n; i++)
+        printf("%g ", x[i]);
     cublasSswap(handle, n, x, 1, y, 1);
     cublasScopy(handle, 2, y + 4, 1, y, 1);
     cudaDeviceSynchronize();
     printf("%g %g %g\n", x[0], y[0], y[1]);
     // a is the column-major 2 x 3 matrix (1 3 5; 2 4 6)
-    for (int i = 0; i < n; i++) x[i] = i + 1, y[i] = 100;
+    for (int i = 0; i < n; i++)
+        x[i] = i + 1, y[i] = 100;
     cublasSgemv(handle, CUBLAS_OP_N, 2, 3, &alpha, a, 2, x, 1, &beta, y, 1);
     cudaDeviceSynchronize();
     printf("%g %g %g ", y[0], y[1], y[2]);

@@ -1,5 +1,6 @@
 // flags: -lcufft
-// cuFFT in one dimension: complex and real, forward and inverse without scaling, batches, awkward sizes.
+// cuFFT in one dimension: complex and real, forward and inverse without scaling, batches, awkward
+// sizes.
 #include <cmath>
 #include <cstdio>
 #include <cufft.h>
@@ -24,7 +25,8 @@ int main() {
     cudaMallocManaged(&out, 1024 * sizeof(cufftComplex));
     for (int n : {1, 2, 8, 12, 17, 60, 97, 256}) {
         const int batch = 2;
-        for (int i = 0; i < n * batch; i++) in[i] = {float((i * 7) % 11 - 5), float((i * 5) % 13 - 6)};
+        for (int i = 0; i < n * batch; i++)
+            in[i] = {float((i * 7) % 11 - 5), float((i * 5) % 13 - 6)};
         cufftHandle plan;
         cufftResult made = cufftPlan1d(&plan, n, CUFFT_C2C, batch);
         cufftExecC2C(plan, in, out, CUFFT_FORWARD);
@@ -33,20 +35,24 @@ int main() {
         cufftExecC2C(plan, out, out, CUFFT_INVERSE);  // in place
         cudaDeviceSynchronize();
         double back = 0;
-        for (int i = 0; i < n * batch; i++) back = fmax(back, hypot(out[i].x / n - in[i].x, out[i].y / n - in[i].y));
+        for (int i = 0; i < n * batch; i++)
+            back = fmax(back, hypot(out[i].x / n - in[i].x, out[i].y / n - in[i].y));
         printf("%d: %d %d %d\n", n, (int)made, e < 1e-4 * n, back < 1e-4);
         cufftDestroy(plan);
     }
-    // a cosine of three periods in 16 real points: two lines in the spectrum, of which R2C stores one
+    // a cosine of three periods in 16 real points: two lines in the spectrum, of which R2C stores
+    // one
     float* real;
     cudaMallocManaged(&real, 16 * sizeof(float));
-    for (int i = 0; i < 16; i++) real[i] = cosf(float(2 * M_PI * 3 * i / 16)) + 1;
+    for (int i = 0; i < 16; i++)
+        real[i] = cosf(float(2 * M_PI * 3 * i / 16)) + 1;
     cufftHandle forward, inverse;
     cufftPlan1d(&forward, 16, CUFFT_R2C, 1);
     cufftPlan1d(&inverse, 16, CUFFT_C2R, 1);
     cufftExecR2C(forward, real, out);
     cudaDeviceSynchronize();
-    for (int k = 0; k < 9; k++) printf("%.0f ", fabs(out[k].x) + 0.001);
+    for (int k = 0; k < 9; k++)
+        printf("%.0f ", fabs(out[k].x) + 0.001);
     cufftExecC2R(inverse, out, real);
     cudaDeviceSynchronize();
     printf(" %.3f %.3f\n", real[0] / 16, fabs(real[8] / 16));

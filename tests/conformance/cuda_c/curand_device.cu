@@ -13,7 +13,8 @@ __global__ void moments(double* sums, int per_thread) {
         double x = curand_uniform(&state), y = curand_normal(&state);
         u += x, uu += x * x, n += y, nn += y * y;
     }
-    atomicAdd(&sums[0], u), atomicAdd(&sums[1], uu), atomicAdd(&sums[2], n), atomicAdd(&sums[3], nn);
+    atomicAdd(&sums[0], u), atomicAdd(&sums[1], uu), atomicAdd(&sums[2], n),
+        atomicAdd(&sums[3], nn);
 }
 
 template <typename State>
@@ -42,13 +43,15 @@ void run(const char* name) {
     unsigned* out;
     cudaMallocManaged(&sums, 4 * sizeof(double));
     cudaMallocManaged(&out, 4 * sizeof(unsigned));
-    for (int i = 0; i < 4; i++) sums[i] = 0;
+    for (int i = 0; i < 4; i++)
+        sums[i] = 0;
     moments<State><<<4, threads>>>(sums, each);
     repeat<State><<<1, 1>>>(out);
     cudaDeviceSynchronize();
     bool right = fabs(sums[0] / n - 0.5) < 0.005 && fabs(sums[1] / n - 1.0 / 3) < 0.005 &&
                  fabs(sums[2] / n) < 0.01 && fabs(sums[3] / n - 1) < 0.02;
-    printf("%s: moments %s, %u %u %u %u\n", name, right ? "right" : "wrong", out[0], out[1], out[2], out[3]);
+    printf("%s: moments %s, %u %u %u %u\n", name, right ? "right" : "wrong", out[0], out[1], out[2],
+           out[3]);
     cudaFree(sums);
     cudaFree(out);
 }

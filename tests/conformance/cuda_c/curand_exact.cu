@@ -3,10 +3,12 @@
 #include <curand_kernel.h>
 
 template <typename State>
-__global__ void numbers(unsigned* out, float* uniform, double* wide, unsigned long long seed, int sequence, int offset) {
+__global__ void numbers(unsigned* out, float* uniform, double* wide, unsigned long long seed,
+                        int sequence, int offset) {
     State state;
     curand_init(seed, sequence, offset, &state);
-    for (int k = 0; k < 6; k++) out[k] = curand(&state);
+    for (int k = 0; k < 6; k++)
+        out[k] = curand(&state);
     uniform[0] = curand_uniform(&state);
     wide[0] = curand_uniform_double(&state);
 }
@@ -31,16 +33,20 @@ int main() {
     for (int k = 0; k < 3; k++) {
         numbers<curandState><<<1, 1>>>(out, uniform, wide, seeds[k], k * 5, k * 1001);
         cudaDeviceSynchronize();
-        for (int i = 0; i < 6; i++) printf("%08x ", out[i]);
+        for (int i = 0; i < 6; i++)
+            printf("%08x ", out[i]);
         printf("%.9g %.17g\n", *uniform, *wide);
-        numbers<curandStatePhilox4_32_10_t><<<1, 1>>>(out, uniform, wide, seeds[k], k * 5, k * 1001);
+        numbers<curandStatePhilox4_32_10_t>
+            <<<1, 1>>>(out, uniform, wide, seeds[k], k * 5, k * 1001);
         cudaDeviceSynchronize();
-        for (int i = 0; i < 6; i++) printf("%08x ", out[i]);
+        for (int i = 0; i < 6; i++)
+            printf("%08x ", out[i]);
         printf("%.9g %.17g\n", *uniform, *wide);
     }
     four<<<1, 1>>>(vectors);
     cudaDeviceSynchronize();
-    for (int k = 0; k < 2; k++) printf("%08x %08x %08x %08x\n", vectors[k].x, vectors[k].y, vectors[k].z, vectors[k].w);
+    for (int k = 0; k < 2; k++)
+        printf("%08x %08x %08x %08x\n", vectors[k].x, vectors[k].y, vectors[k].z, vectors[k].w);
     cudaFree(out);
     cudaFree(uniform);
     cudaFree(wide);

@@ -3,11 +3,14 @@
 
 __global__ void fill(int* out, int n, int value = 7, int step = 1);
 
-__device__ int twice(int x, int times = 2) { return x * times; }
+__device__ int twice(int x, int times = 2) {
+    return x * times;
+}
 
 __global__ void fill(int* out, int n, int value, int step) {
     int i = threadIdx.x;
-    if (i < n) out[i] = value + step * i + twice(i) + twice(i, 100);
+    if (i < n)
+        out[i] = value + step * i + twice(i) + twice(i, 100);
 }
 
 int main() {

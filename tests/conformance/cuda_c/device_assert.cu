@@ -1,8 +1,11 @@
-// assert: nothing happens when it holds; when it fails the kernel ends with a sticky cudaErrorAssert.
+// assert: nothing happens when it holds; when it fails the kernel ends with a sticky
+// cudaErrorAssert.
 #include <cassert>
 #include <cstdio>
 
-__global__ void check(int limit) { assert((int)threadIdx.x < limit && "too many threads"); }
+__global__ void check(int limit) {
+    assert((int)threadIdx.x < limit && "too many threads");
+}
 
 int main() {
     check<<<1, 8>>>(8);

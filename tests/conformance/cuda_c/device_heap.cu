@@ -5,12 +5,14 @@
 __global__ void work(int* out) {
     int t = threadIdx.x;
     int* mine = (int*)malloc((t + 1) * sizeof(int));
-    for (int i = 0; i <= t; i++) mine[i] = i;
+    for (int i = 0; i <= t; i++)
+        mine[i] = i;
     int* copy = new int[t + 1];
     memcpy(copy, mine, (t + 1) * sizeof(int));
     memset(mine, 0, (t + 1) * sizeof(int));
     int sum = 0;
-    for (int i = 0; i <= t; i++) sum += copy[i] + mine[i];
+    for (int i = 0; i <= t; i++)
+        sum += copy[i] + mine[i];
     free(mine);
     delete[] copy;
     out[t] = sum;

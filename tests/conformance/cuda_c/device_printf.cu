@@ -1,9 +1,11 @@
-// printf on the device: formats, strings, several lines from one thread in order, output at the synchronisation.
+// printf on the device: formats, strings, several lines from one thread in order, output at the
+// synchronisation.
 #include <cstdio>
 
 __global__ void speak() {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i != 5) return;
+    if (i != 5)
+        return;
     printf("thread %d of block %d\n", threadIdx.x, blockIdx.x);
     printf("%5d|%-5d|%05d|%x|%X|%o|%c|%%\n", 42, 42, 42, 255u, 255u, 8u, 'A');
     printf("%.3f %8.2e %g %s\n", 3.14159, 12345.678, 0.5f, "string");

@@ -9,10 +9,12 @@ int main() {
     cudaDeviceProp p;
     cudaGetDeviceProperties(&p, 0);
     printf("%d %d\n", count >= 1, current);
-    printf("%d %d %d %d %d\n", p.warpSize, p.maxThreadsPerBlock, p.maxThreadsDim[0], p.maxThreadsDim[1], p.maxThreadsDim[2]);
+    printf("%d %d %d %d %d\n", p.warpSize, p.maxThreadsPerBlock, p.maxThreadsDim[0],
+           p.maxThreadsDim[1], p.maxThreadsDim[2]);
     printf("%d %d %d\n", p.maxGridSize[0], p.maxGridSize[1], p.maxGridSize[2]);
     printf("%zu %zu %d\n", p.sharedMemPerBlock, p.totalConstMem, p.regsPerBlock);
-    printf("%d %d %d %d\n", strlen(p.name) > 0, p.multiProcessorCount > 0, p.major >= 5, p.totalGlobalMem > (1u << 28));
+    printf("%d %d %d %d\n", strlen(p.name) > 0, p.multiProcessorCount > 0, p.major >= 5,
+           p.totalGlobalMem > (1u << 28));
     cudaDeviceGetAttribute(&warp, cudaDevAttrWarpSize, 0);
     cudaDeviceGetAttribute(&threads, cudaDevAttrMaxThreadsPerBlock, 0);
     cudaDeviceGetAttribute(&value, cudaDevAttrMultiProcessorCount, 0);

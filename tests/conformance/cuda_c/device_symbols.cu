@@ -1,4 +1,5 @@
-// __device__ variables: initial values, copies to and from them, their address and size, changes that last.
+// __device__ variables: initial values, copies to and from them, their address and size, changes
+// that last.
 #include <cstdio>
 
 __device__ int total = 100;
@@ -11,7 +12,9 @@ __global__ void step(int by) {
     flags[3] += 1;
 }
 
-__global__ void set(int* where) { *where = 7; }
+__global__ void set(int* where) {
+    *where = 7;
+}
 
 int main() {
     step<<<1, 1>>>(1);

@@ -1,8 +1,11 @@
 // flags: -rdc=true
-// Nested launches into the tail and fire-and-forget streams, of a template, with dynamic shared memory.
+// Nested launches into the tail and fire-and-forget streams, of a template, with dynamic shared
+// memory.
 #include <cstdio>
 
-__global__ void last(int* out) { out[0] = out[1] + out[2]; }
+__global__ void last(int* out) {
+    out[0] = out[1] + out[2];
+}
 
 template <int N>
 __global__ void fill(int* out) {

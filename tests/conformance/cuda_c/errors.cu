@@ -1,9 +1,12 @@
-// Error codes: what the last-error calls return, which errors stay, what a bad launch or call gives.
+// Error codes: what the last-error calls return, which errors stay, what a bad launch or call
+// gives.
 #include <cstdio>
 
 __global__ void nothing() {}
 
-static void show(const char* what, cudaError_t e) { printf("%s: %d %s\n", what, (int)e, cudaGetErrorName(e)); }
+static void show(const char* what, cudaError_t e) {
+    printf("%s: %d %s\n", what, (int)e, cudaGetErrorName(e));
+}
 
 int main() {
     show("at the start", cudaGetLastError());
@@ -38,6 +41,8 @@ int main() {
     nothing<<<1, 2000>>>();
     show("synchronize after a refused launch", cudaDeviceSynchronize());
     show("which is still the last error", cudaGetLastError());
-    printf("%s; %s\n", cudaGetErrorString(cudaSuccess), cudaGetErrorString(cudaErrorInvalidConfiguration));
-    printf("%s; %s\n", cudaGetErrorString(cudaErrorMemoryAllocation), cudaGetErrorName((cudaError_t)12345));
+    printf("%s; %s\n", cudaGetErrorString(cudaSuccess),
+           cudaGetErrorString(cudaErrorInvalidConfiguration));
+    printf("%s; %s\n", cudaGetErrorString(cudaErrorMemoryAllocation),
+           cudaGetErrorName((cudaError_t)12345));
 }

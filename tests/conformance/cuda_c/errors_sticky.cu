@@ -2,7 +2,8 @@
 #include <cstdio>
 
 __global__ void fail(int when) {
-    if (when == 1) __trap();
+    if (when == 1)
+        __trap();
 }
 
 int main() {

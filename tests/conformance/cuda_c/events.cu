@@ -3,7 +3,8 @@
 
 __global__ void spin(long long* sink, int n) {
     long long s = 0;
-    for (int i = 0; i < n; i++) s += i ^ s;
+    for (int i = 0; i < n; i++)
+        s += i ^ s;
     *sink = s;
 }
 

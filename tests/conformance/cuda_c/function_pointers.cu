@@ -1,10 +1,15 @@
-// Device function pointers: chosen on the device, in a device table, and fetched by the host from a symbol.
+// Device function pointers: chosen on the device, in a device table, and fetched by the host from a
+// symbol.
 #include <cstdio>
 
 using Operation = int (*)(int, int);
 
-__device__ int add(int a, int b) { return a + b; }
-__device__ int multiply(int a, int b) { return a * b; }
+__device__ int add(int a, int b) {
+    return a + b;
+}
+__device__ int multiply(int a, int b) {
+    return a * b;
+}
 
 __device__ Operation table[2] = {add, multiply};
 __device__ Operation chosen = multiply;
@@ -14,10 +19,14 @@ __global__ void from_table(int* out) {
     out[t] = table[t % 2](t, 10);
 }
 
-__global__ void from_host(Operation op, int* out) { out[threadIdx.x] = op(threadIdx.x, 7); }
+__global__ void from_host(Operation op, int* out) {
+    out[threadIdx.x] = op(threadIdx.x, 7);
+}
 
 template <int (*F)(int, int)>
-__global__ void from_template(int* out) { out[threadIdx.x] = F(threadIdx.x, 5); }
+__global__ void from_template(int* out) {
+    out[threadIdx.x] = F(threadIdx.x, 5);
+}
 
 int main() {
     int* out;

@@ -1,8 +1,13 @@
-// CUDA graphs by stream capture: nothing runs while capturing, then the graph runs as often as wanted.
+// CUDA graphs by stream capture: nothing runs while capturing, then the graph runs as often as
+// wanted.
 #include <cstdio>
 
-__global__ void add(int* x, int by) { *x += by; }
-__global__ void twice(int* x) { *x *= 2; }
+__global__ void add(int* x, int by) {
+    *x += by;
+}
+__global__ void twice(int* x) {
+    *x *= 2;
+}
 
 int main() {
     int *x, host = -1;

@@ -13,11 +13,13 @@ int main() {
     int grids[] = {1, 3, 50}, blocks[] = {1, 96, 1024};
     for (int g : grids)
         for (int b : blocks) {
-            for (int i = 0; i < n; i++) data[i] = -1;
+            for (int i = 0; i < n; i++)
+                data[i] = -1;
             square<<<g, b>>>(data, n);
             cudaDeviceSynchronize();
             long long sum = 0;
-            for (int i = 0; i < n; i++) sum += data[i];
+            for (int i = 0; i < n; i++)
+                sum += data[i];
             printf("%d x %d: %lld\n", g, b, sum);
         }
     cudaFree(data);

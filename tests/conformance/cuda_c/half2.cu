@@ -8,7 +8,8 @@ __global__ void axpy(half2* y, const half2* x, float a) {
 }
 
 __global__ void mixed(float* out) {
-    half2 v = __floats2half2_rn(1.5f, -2.0f), w = __halves2half2(__float2half(4.0f), __float2half(0.25f));
+    half2 v = __floats2half2_rn(1.5f, -2.0f),
+          w = __halves2half2(__float2half(4.0f), __float2half(0.25f));
     float2 sum = __half22float2(__hadd2(v, w)), product = __half22float2(v * w);
     out[0] = sum.x, out[1] = sum.y, out[2] = product.x, out[3] = product.y;
     out[4] = __low2float(w), out[5] = __high2float(w);
@@ -30,9 +31,11 @@ int main() {
     axpy<<<1, 4>>>(y, x, 2.0f);
     mixed<<<1, 1>>>(out);
     cudaDeviceSynchronize();
-    for (int i = 0; i < 4; i++) printf("%g %g ", __low2float(y[i]), __high2float(y[i]));
+    for (int i = 0; i < 4; i++)
+        printf("%g %g ", __low2float(y[i]), __high2float(y[i]));
     printf("\n");
-    for (int i = 0; i < 10; i++) printf("%g ", out[i]);
+    for (int i = 0; i < 10; i++)
+        printf("%g ", out[i]);
     printf("\n");
     cudaFree(x);
     cudaFree(y);

@@ -9,7 +9,9 @@ __host__ __device__ int side() {
 #endif
 }
 
-__host__ __device__ constexpr int cube(int x) { return x * x * x; }
+__host__ __device__ constexpr int cube(int x) {
+    return x * x * x;
+}
 
 __global__ void ask(int* out) {
     out[0] = side();

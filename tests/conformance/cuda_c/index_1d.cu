@@ -3,7 +3,8 @@
 
 __global__ void where(int* out, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n) out[i] = 1000 * blockIdx.x + threadIdx.x + 100000 * gridDim.x;
+    if (i < n)
+        out[i] = 1000 * blockIdx.x + threadIdx.x + 100000 * gridDim.x;
 }
 
 int main() {
@@ -12,7 +13,8 @@ int main() {
     cudaMalloc(&device, n * sizeof(int));
     where<<<(n + 3) / 4, 4>>>(device, n);
     cudaMemcpy(host, device, n * sizeof(int), cudaMemcpyDeviceToHost);
-    for (int i = 0; i < n; i++) printf("%d ", host[i]);
+    for (int i = 0; i < n; i++)
+        printf("%d ", host[i]);
     printf("\n");
     cudaFree(device);
 }

@@ -4,7 +4,8 @@
 __global__ void where(int* out, int rows, int cols) {
     int col = blockIdx.x * blockDim.x + threadIdx.x;
     int row = blockIdx.y * blockDim.y + threadIdx.y;
-    if (row >= rows || col >= cols) return;
+    if (row >= rows || col >= cols)
+        return;
     int block = blockIdx.y * gridDim.x + blockIdx.x;
     int thread = threadIdx.y * blockDim.x + threadIdx.x;
     out[row * cols + col] = 10 * block + thread;
@@ -18,7 +19,8 @@ int main() {
     where<<<grid, block>>>(device, rows, cols);
     cudaMemcpy(host, device, sizeof(host), cudaMemcpyDeviceToHost);
     for (int r = 0; r < rows; r++) {
-        for (int c = 0; c < cols; c++) printf("%3d", host[r * cols + c]);
+        for (int c = 0; c < cols; c++)
+            printf("%3d", host[r * cols + c]);
         printf("\n");
     }
     cudaFree(device);

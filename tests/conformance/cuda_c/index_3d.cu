@@ -16,14 +16,17 @@ int main() {
     int *count, *weighted;
     cudaMallocManaged(&count, n * sizeof(int));
     cudaMallocManaged(&weighted, n * sizeof(int));
-    for (int i = 0; i < n; i++) count[i] = 0;
+    for (int i = 0; i < n; i++)
+        count[i] = 0;
     where<<<grid, block>>>(count, weighted);
     cudaDeviceSynchronize();
     int once = 0;
-    for (int i = 0; i < n; i++) once += count[i] == 1;
+    for (int i = 0; i < n; i++)
+        once += count[i] == 1;
     printf("dim3 %u %u %u, unset %u %u %u\n", grid.x, grid.y, grid.z, unset.x, unset.y, unset.z);
     printf("visited once: %d of %d\n", once, n);
-    printf("%d %d %d %d %d\n", weighted[0], weighted[3], weighted[4], weighted[12], weighted[n - 1]);
+    printf("%d %d %d %d %d\n", weighted[0], weighted[3], weighted[4], weighted[12],
+           weighted[n - 1]);
     cudaFree(count);
     cudaFree(weighted);
 }

@@ -1,4 +1,5 @@
-// Large grids in each dimension, blocks of 1024 threads with barriers, many launches in a row, launch sizes of all types.
+// Large grids in each dimension, blocks of 1024 threads with barriers, many launches in a row,
+// launch sizes of all types.
 #include <cstdio>
 
 __global__ void count(unsigned* total, unsigned long long* sum) {
@@ -12,13 +13,17 @@ __global__ void blocks(int* out) {
     cache[t] = t;
     __syncthreads();
     for (int k = 512; k > 0; k /= 2) {
-        if (t < k) cache[t] += cache[t + k];
+        if (t < k)
+            cache[t] += cache[t + k];
         __syncthreads();
     }
-    if (t == 0) out[blockIdx.x] = cache[0] + blockIdx.x;
+    if (t == 0)
+        out[blockIdx.x] = cache[0] + blockIdx.x;
 }
 
-__global__ void increment(int* x) { ++*x; }
+__global__ void increment(int* x) {
+    ++*x;
+}
 
 int main() {
     unsigned* total;
@@ -41,7 +46,8 @@ int main() {
     out[0] = 0;
     size_t one = 1;
     short also = 1;
-    for (int i = 0; i < 2000; i++) increment<<<one, also>>>(out);
+    for (int i = 0; i < 2000; i++)
+        increment<<<one, also>>>(out);
     cudaDeviceSynchronize();
     printf("%d %s\n", out[0], cudaGetErrorName(cudaGetLastError()));
     cudaFree(total);

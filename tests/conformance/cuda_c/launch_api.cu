@@ -6,11 +6,14 @@ __global__ void fill(int* out, int n, float scale) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     cache[threadIdx.x] = i;
     __syncthreads();
-    if (i < n) out[i] = int(scale * cache[threadIdx.x]);
+    if (i < n)
+        out[i] = int(scale * cache[threadIdx.x]);
 }
 
 template <typename T>
-__global__ void set(T* out, T value) { *out = value; }
+__global__ void set(T* out, T value) {
+    *out = value;
+}
 
 int main() {
     int *out, n = 10;
@@ -19,7 +22,8 @@ int main() {
     cudaMallocManaged(&out, n * sizeof(int));
     cudaMallocManaged(&d, sizeof(double));
     void* arguments[] = {&out, &n, &scale};
-    printf("%s\n", cudaGetErrorName(cudaLaunchKernel((const void*)fill, dim3(3), dim3(4), arguments, 4 * sizeof(int), 0)));
+    printf("%s\n", cudaGetErrorName(cudaLaunchKernel((const void*)fill, dim3(3), dim3(4), arguments,
+                                                     4 * sizeof(int), 0)));
     cudaDeviceSynchronize();
     printf("%d %d %d\n", out[0], out[5], out[9]);
     cudaLaunchConfig_t config = {};

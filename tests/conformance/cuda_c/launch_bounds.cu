@@ -2,9 +2,13 @@
 #include <cstdio>
 
 template <int B>
-__global__ void __launch_bounds__(B) one(int* out) { atomicAdd(out, 1); }
+__global__ void __launch_bounds__(B) one(int* out) {
+    atomicAdd(out, 1);
+}
 
-__global__ __launch_bounds__(128, 2) void two(int* __restrict__ out) { atomicAdd(out, 100); }
+__global__ __launch_bounds__(128, 2) void two(int* __restrict__ out) {
+    atomicAdd(out, 100);
+}
 
 int main() {
     int* out;

@@ -3,19 +3,22 @@
 #include <cstdio>
 #include <functional>
 
-#define LAUNCH(kernel, grid, block, ...)                   \
-    do {                                                   \
-        kernel<<<(grid), (block)>>>(__VA_ARGS__);          \
-        if (cudaGetLastError() != cudaSuccess) return 1;   \
+#define LAUNCH(kernel, grid, block, ...)          \
+    do {                                          \
+        kernel<<<(grid), (block)>>>(__VA_ARGS__); \
+        if (cudaGetLastError() != cudaSuccess)    \
+            return 1;                             \
     } while (0)
 
-#define CHECK(call)                                                        \
-    if (cudaError_t e = (call)) {                                          \
-        printf("%s\n", cudaGetErrorString(e));                             \
-        return 1;                                                          \
+#define CHECK(call)                            \
+    if (cudaError_t e = (call)) {              \
+        printf("%s\n", cudaGetErrorString(e)); \
+        return 1;                              \
     }
 
-__global__ void add(int* total, int value) { atomicAdd(total, value); }
+__global__ void add(int* total, int value) {
+    atomicAdd(total, value);
+}
 
 template <typename F, typename... Args>
 void call(F kernel, dim3 grid, dim3 block, Args... args) {
@@ -24,7 +27,9 @@ void call(F kernel, dim3 grid, dim3 block, Args... args) {
 
 struct Launcher {
     int* total;
-    void operator()(int value) const { add<<<1, 1>>>(total, value); }
+    void operator()(int value) const {
+        add<<<1, 1>>>(total, value);
+    }
 };
 
 int main() {
@@ -38,22 +43,18 @@ int main() {
         add<<<blocks, dim3{2, 2}>>>(total, value);
     };
     general(2, 100);  // 800
-    add<<<
-        1,      // a comment inside the launch >>> must not end it
-        4,
-        64,
-        nullptr
-    >>>(
-        total,
-        1000 /* one value */
+    add<<<1,  // a comment inside the launch >>> must not end it
+          4, 64, nullptr>>>(total, 1000 /* one value */
     );  // 4000
     call(add, dim3(1), dim3(3), total, 10000);  // 30000
-    if (*"yes" == 'y') add<<<1, 1, 0>>>(total, 100000);
-    for (int i = 0; i < 2; i++) add<<<1, 1, sizeof(int) * 4, cudaStream_t(0)>>>(total, 1 << 20);
+    if (*"yes" == 'y')
+        add<<<1, 1, 0>>>(total, 100000);
+    for (int i = 0; i < 2; i++)
+        add<<<1, 1, sizeof(int) * 4, cudaStream_t(0)>>>(total, 1 << 20);
     Launcher{total}(5);
     cudaStream_t stream;
     CHECK(cudaStreamCreate(&stream));
-    add <<< 1, 1, 0, stream >>> (total, 0);
+    add<<<1, 1, 0, stream>>>(total, 0);
     CHECK(cudaDeviceSynchronize());
     printf("%d\n", *total);
     CHECK(cudaStreamDestroy(stream));

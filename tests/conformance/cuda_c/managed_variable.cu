@@ -6,7 +6,8 @@ __managed__ float table[3] = {1.0f, 2.0f, 3.0f};
 
 __global__ void work() {
     atomicAdd(&counter, 2);
-    if (threadIdx.x < 3) table[threadIdx.x] *= 10.0f;
+    if (threadIdx.x < 3)
+        table[threadIdx.x] *= 10.0f;
 }
 
 int main() {

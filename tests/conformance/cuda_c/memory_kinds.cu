@@ -5,12 +5,14 @@
 
 __global__ void fill(int* p, int n, int value) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n) p[i] = value + i;
+    if (i < n)
+        p[i] = value + i;
 }
 
 __global__ void rows(char* p, size_t pitch, int width, int height) {
     int x = threadIdx.x, y = threadIdx.y;
-    if (x < width && y < height) ((float*)(p + y * pitch))[x] = 10 * y + x;
+    if (x < width && y < height)
+        ((float*)(p + y * pitch))[x] = 10 * y + x;
 }
 
 int main() {
@@ -27,7 +29,8 @@ int main() {
     cudaMemcpyAsync(pinned, pooled, n * sizeof(int), cudaMemcpyDeviceToHost, 0);
     cudaFreeAsync(pooled, 0);
 #if CUDART_VERSION >= 13000
-    cudaMemPrefetchAsync(managed, n * sizeof(int), cudaMemLocation{cudaMemLocationTypeHost, 0}, 0, 0);
+    cudaMemPrefetchAsync(managed, n * sizeof(int), cudaMemLocation{cudaMemLocationTypeHost, 0}, 0,
+                         0);
 #else
     cudaMemPrefetchAsync(managed, n * sizeof(int), cudaCpuDeviceId, 0);
 #endif
@@ -35,7 +38,8 @@ int main() {
     printf("%d %d %d\n", mapped[99], managed[99], pinned[99]);
 
     int* registered = (int*)malloc(n * sizeof(int));
-    printf("%s\n", cudaGetErrorName(cudaHostRegister(registered, n * sizeof(int), cudaHostRegisterDefault)));
+    printf("%s\n", cudaGetErrorName(
+                       cudaHostRegister(registered, n * sizeof(int), cudaHostRegisterDefault)));
     memset(registered, 0, n * sizeof(int));
     cudaMemcpy(managed, registered, n * sizeof(int), cudaMemcpyDefault);
     cudaHostUnregister(registered);
@@ -47,10 +51,13 @@ int main() {
     float back[3][5];
     cudaMallocPitch(&pitched, &pitch, 5 * sizeof(float), 3);
     rows<<<1, dim3(8, 4)>>>(pitched, pitch, 5, 3);
-    cudaMemcpy2D(back, 5 * sizeof(float), pitched, pitch, 5 * sizeof(float), 3, cudaMemcpyDeviceToHost);
-    printf("%d %d %.0f %.0f\n", pitch >= 5 * sizeof(float), pitch % 16 == 0, back[0][4], back[2][3]);
+    cudaMemcpy2D(back, 5 * sizeof(float), pitched, pitch, 5 * sizeof(float), 3,
+                 cudaMemcpyDeviceToHost);
+    printf("%d %d %.0f %.0f\n", pitch >= 5 * sizeof(float), pitch % 16 == 0, back[0][4],
+           back[2][3]);
     cudaMemset2D(pitched, pitch, 0, 2 * sizeof(float), 3);
-    cudaMemcpy2D(back, 5 * sizeof(float), pitched, pitch, 5 * sizeof(float), 3, cudaMemcpyDeviceToHost);
+    cudaMemcpy2D(back, 5 * sizeof(float), pitched, pitch, 5 * sizeof(float), 3,
+                 cudaMemcpyDeviceToHost);
     printf("%.0f %.0f %.0f\n", back[2][0], back[2][1], back[2][2]);
     cudaMemset(managed, 0x01, 8);
     cudaMemcpy(host, managed, 12, cudaMemcpyDeviceToHost);

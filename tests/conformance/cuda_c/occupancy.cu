@@ -1,7 +1,9 @@
 // Occupancy calls: bounds that hold on every machine.
 #include <cstdio>
 
-__global__ void simple(float* p) { p[blockIdx.x * blockDim.x + threadIdx.x] = 1; }
+__global__ void simple(float* p) {
+    p[blockIdx.x * blockDim.x + threadIdx.x] = 1;
+}
 
 __global__ void heavy(float* p) {
     __shared__ float cache[8 * 1024];
@@ -19,5 +21,6 @@ int main() {
     printf("%d %d %d\n", grid >= 1, block % 32, block >= 256 && block <= 1024);
     cudaFuncAttributes a;
     cudaFuncGetAttributes(&a, heavy);
-    printf("%zu %d\n", a.sharedSizeBytes, a.maxThreadsPerBlock <= 1024 && a.maxThreadsPerBlock >= 64);
+    printf("%zu %d\n", a.sharedSizeBytes,
+           a.maxThreadsPerBlock <= 1024 && a.maxThreadsPerBlock >= 64);
 }

@@ -1,15 +1,27 @@
 // Overloaded kernels and device functions, in and out of namespaces.
 #include <cstdio>
 
-__device__ int kind(int) { return 1; }
-__device__ int kind(float) { return 2; }
-__device__ int kind(const char*) { return 3; }
+__device__ int kind(int) {
+    return 1;
+}
+__device__ int kind(float) {
+    return 2;
+}
+__device__ int kind(const char*) {
+    return 3;
+}
 template <typename T>
-__device__ int kind(T*) { return 4; }
+__device__ int kind(T*) {
+    return 4;
+}
 
 namespace other {
-__device__ int kind(int) { return 10; }
-__global__ void show(int* out) { *out = kind(1) + ::kind(1); }
+__device__ int kind(int) {
+    return 10;
+}
+__global__ void show(int* out) {
+    *out = kind(1) + ::kind(1);
+}
 }  // namespace other
 
 __global__ void show(int* out) {
@@ -19,8 +31,12 @@ __global__ void show(int* out) {
     out[3] = kind(out);
 }
 
-__global__ void show(int* out, int offset) { *out = kind(offset) + offset; }
-__global__ void show(int* out, float offset) { *out = kind(offset) + int(offset); }
+__global__ void show(int* out, int offset) {
+    *out = kind(offset) + offset;
+}
+__global__ void show(int* out, float offset) {
+    *out = kind(offset) + int(offset);
+}
 
 int main() {
     int* out;

@@ -9,7 +9,8 @@ __global__ void carve(double* out, int n) {
     int* i = (int*)(d + n);
     short* s = (short*)(i + n);
     int t = threadIdx.x;
-    if (t < 2) mark[t] = 1000 * (t + 1);
+    if (t < 2)
+        mark[t] = 1000 * (t + 1);
     d[t] = t + 0.5;
     i[t] = 10 * t;
     s[t] = (short)(100 * t);
@@ -35,12 +36,14 @@ int main() {
     cudaMallocManaged(&f, n * sizeof(float));
     carve<<<1, n, n * (sizeof(double) + sizeof(int) + sizeof(short))>>>(out, n);
     cudaDeviceSynchronize();
-    for (int k = 0; k < n; k++) printf("%.1f ", out[k]);
+    for (int k = 0; k < n; k++)
+        printf("%.1f ", out[k]);
     printf("\n");
     typed<<<1, n, n * sizeof(float)>>>(f);
     typed<<<1, n, n * sizeof(double)>>>(out);
     cudaDeviceSynchronize();
-    for (int k = 0; k < n; k++) printf("%.0f %.0f  ", f[k], out[k]);
+    for (int k = 0; k < n; k++)
+        printf("%.0f %.0f  ", f[k], out[k]);
     printf("\n");
     cudaFree(out);
     cudaFree(f);

@@ -1,4 +1,5 @@
-// Shared memory of other kinds: structures, three dimensions, volatile, in device functions and templates, in loops.
+// Shared memory of other kinds: structures, three dimensions, volatile, in device functions and
+// templates, in loops.
 #include <cstdio>
 
 struct Pair {
@@ -33,13 +34,16 @@ __global__ void work(int* out, float* f) {
     int t = threadIdx.x;
     best[t] = {float((t * 13) % 32), t};
     cube[t / 16][t / 4 % 4][t % 4] = t;
-    if (t == 31) last = 77, pointer = &cube[1][2][3], count = sizeof(cube) / sizeof(cube[0][0][0]);
+    if (t == 31)
+        last = 77, pointer = &cube[1][2][3], count = sizeof(cube) / sizeof(cube[0][0][0]);
     __syncthreads();
     for (int k = 16; k > 0; k >>= 1) {
-        if (t < k && best[t + k].value > best[t].value) best[t] = best[t + k];
+        if (t < k && best[t + k].value > best[t].value)
+            best[t] = best[t + k];
         __syncthreads();
     }
-    out[t] = scratch(t) + 100 * scratch(t * t) + last + *pointer + count + cube[(t / 16) ^ 1][t / 4 % 4][t % 4] * 1000000;
+    out[t] = scratch(t) + 100 * scratch(t * t) + last + *pointer + count +
+             cube[(t / 16) ^ 1][t / 4 % 4][t % 4] * 1000000;
     f[t] = rotate<float, 32>(t * 0.5f) + rotate<int, 32>(t) * 100 + best[0].index * 10000;
 }
 
@@ -50,7 +54,8 @@ int main() {
     cudaMallocManaged(&f, 32 * sizeof(float));
     work<<<1, 32>>>(out, f);
     cudaDeviceSynchronize();
-    for (int i : {0, 7, 16, 31}) printf("%d %g\n", out[i], f[i]);
+    for (int i : {0, 7, 16, 31})
+        printf("%d %g\n", out[i], f[i]);
     cudaFree(out);
     cudaFree(f);
 }

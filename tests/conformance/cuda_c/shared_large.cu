@@ -3,9 +3,11 @@
 
 __global__ void fill(int* out, int n) {
     extern __shared__ int buffer[];
-    for (int i = threadIdx.x; i < n; i += blockDim.x) buffer[i] = i;
+    for (int i = threadIdx.x; i < n; i += blockDim.x)
+        buffer[i] = i;
     __syncthreads();
-    if (threadIdx.x == 0) *out = buffer[n - 1] + buffer[0];
+    if (threadIdx.x == 0)
+        *out = buffer[n - 1] + buffer[0];
 }
 
 int main() {
@@ -15,7 +17,8 @@ int main() {
     *out = -1;
     fill<<<1, 128, bytes>>>(out, n);
     printf("%s\n", cudaGetErrorName(cudaGetLastError()));
-    printf("%s\n", cudaGetErrorName(cudaFuncSetAttribute(fill, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes)));
+    printf("%s\n", cudaGetErrorName(cudaFuncSetAttribute(
+                       fill, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes)));
     fill<<<1, 128, bytes>>>(out, n);
     printf("%s\n", cudaGetErrorName(cudaDeviceSynchronize()));
     printf("%d\n", *out);

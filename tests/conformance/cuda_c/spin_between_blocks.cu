@@ -1,4 +1,5 @@
-// Blocks that wait for one another through global memory: each takes a ticket and waits for the ticket before, the way
+// Blocks that wait for one another through global memory: each takes a ticket and waits for the
+// ticket before, the way
 // that single-pass scans do, so that it works in whatever order the blocks start.
 #include <cstdio>
 
@@ -7,11 +8,11 @@ __device__ volatile unsigned ready = 0;
 
 __global__ void chain(int* out) {
     __shared__ unsigned ticket;
-    if (threadIdx.x == 0) ticket = atomicAdd(&tickets, 1);
+    if (threadIdx.x == 0)
+        ticket = atomicAdd(&tickets, 1);
     __syncthreads();
     if (threadIdx.x == 0) {
-        while (ready != ticket) {
-        }
+        while (ready != ticket) {}
         __threadfence();
         out[ticket] = (ticket ? out[ticket - 1] : 0) + ticket;
         __threadfence();
@@ -24,7 +25,8 @@ int main() {
     cudaMalloc(&out, sizeof(host));
     chain<<<8, 64>>>(out);
     cudaMemcpy(host, out, sizeof(host), cudaMemcpyDeviceToHost);
-    for (int x : host) printf("%d ", x);
+    for (int x : host)
+        printf("%d ", x);
     printf("\n");
     cudaFree(out);
 }

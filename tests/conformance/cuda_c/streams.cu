@@ -1,12 +1,23 @@
-// Streams: work of one stream stays in order, streams wait for events, callbacks run, queries answer.
+// Streams: work of one stream stays in order, streams wait for events, callbacks run, queries
+// answer.
 #include <cstdio>
 
-__global__ void add(int* x, int by) { *x += by; }
-__global__ void multiply(int* x, int by) { *x *= by; }
-__global__ void copy(int* to, const int* from) { *to = *from; }
+__global__ void add(int* x, int by) {
+    *x += by;
+}
+__global__ void multiply(int* x, int by) {
+    *x *= by;
+}
+__global__ void copy(int* to, const int* from) {
+    *to = *from;
+}
 
-void CUDART_CB count(void* p) { *(int*)p += 1; }
-void CUDART_CB note(cudaStream_t, cudaError_t status, void* p) { *(int*)p += status == cudaSuccess ? 10 : 1000; }
+void CUDART_CB count(void* p) {
+    *(int*)p += 1;
+}
+void CUDART_CB note(cudaStream_t, cudaError_t status, void* p) {
+    *(int*)p += status == cudaSuccess ? 10 : 1000;
+}
 
 int main() {
     int *a, *b, called = 0;
@@ -31,11 +42,14 @@ int main() {
     cudaStreamSynchronize(s2);
     printf("%d %d\n", host, called);
     cudaStreamSynchronize(s1);
-    printf("%s %s\n", cudaGetErrorName(cudaStreamQuery(s1)), cudaGetErrorName(cudaEventQuery(ready)));
+    printf("%s %s\n", cudaGetErrorName(cudaStreamQuery(s1)),
+           cudaGetErrorName(cudaEventQuery(ready)));
     int least, greatest;
     cudaDeviceGetStreamPriorityRange(&least, &greatest);
     cudaStream_t s3;
-    printf("%s %d\n", cudaGetErrorName(cudaStreamCreateWithPriority(&s3, cudaStreamDefault, greatest)), greatest <= least);
+    printf("%s %d\n",
+           cudaGetErrorName(cudaStreamCreateWithPriority(&s3, cudaStreamDefault, greatest)),
+           greatest <= least);
     cudaStreamDestroy(s1);
     cudaStreamDestroy(s2);
     cudaStreamDestroy(s3);

@@ -4,16 +4,20 @@
 struct Matrix {
     int rows, cols;
     float values[6];
-    __host__ __device__ float at(int r, int c) const { return values[r * cols + c]; }
+    __host__ __device__ float at(int r, int c) const {
+        return values[r * cols + c];
+    }
 };
 
 struct Empty {};
 
 __global__ void row_sums(Matrix m, float* out, Empty, char tag) {
     int r = threadIdx.x;
-    if (r >= m.rows) return;
+    if (r >= m.rows)
+        return;
     float sum = 0;
-    for (int c = 0; c < m.cols; c++) sum += m.at(r, c);
+    for (int c = 0; c < m.cols; c++)
+        sum += m.at(r, c);
     m.values[0] = -1000;  // each thread has its own copy
     out[r] = sum + (tag == 'x' ? 100 : 0);
 }

@@ -1,4 +1,5 @@
-// Symbols: asynchronous copies, between symbols, pointers stored on the device, arrays of structures, managed structures.
+// Symbols: asynchronous copies, between symbols, pointers stored on the device, arrays of
+// structures, managed structures.
 #include <cstdio>
 
 struct Node {
@@ -9,7 +10,10 @@ struct Node {
 __device__ Node* head = nullptr;
 __device__ int squares[4];
 __constant__ float weights[2][2];
-__managed__ struct { int count; float mean; } statistics;
+__managed__ struct {
+    int count;
+    float mean;
+} statistics;
 
 __global__ void push(Node* n, int value) {
     n->value = value;
@@ -18,9 +22,11 @@ __global__ void push(Node* n, int value) {
 }
 __global__ void walk() {
     statistics.count = 0, statistics.mean = 0;
-    for (Node* n = head; n; n = n->next) statistics.count++, statistics.mean += n->value * weights[1][0];
+    for (Node* n = head; n; n = n->next)
+        statistics.count++, statistics.mean += n->value * weights[1][0];
     statistics.mean /= statistics.count;
-    for (int i = 0; i < 4; i++) squares[i] = i * i;
+    for (int i = 0; i < 4; i++)
+        squares[i] = i * i;
 }
 
 int main() {
@@ -31,10 +37,12 @@ int main() {
     cudaStreamCreate(&stream);
     cudaMemcpyToSymbolAsync(weights, w, sizeof(w), 0, cudaMemcpyHostToDevice, stream);
     cudaStreamSynchronize(stream);
-    for (int i = 0; i < 3; i++) push<<<1, 1>>>(nodes + i, 10 * (i + 1));
+    for (int i = 0; i < 3; i++)
+        push<<<1, 1>>>(nodes + i, 10 * (i + 1));
     walk<<<1, 1>>>();
     int host[2];
-    cudaMemcpyFromSymbolAsync(host, squares, sizeof(host), 2 * sizeof(int), cudaMemcpyDeviceToHost, stream);
+    cudaMemcpyFromSymbolAsync(host, squares, sizeof(host), 2 * sizeof(int), cudaMemcpyDeviceToHost,
+                              stream);
     cudaDeviceSynchronize();
     printf("%d %g %d %d\n", statistics.count, statistics.mean, host[0], host[1]);
     Node* h;

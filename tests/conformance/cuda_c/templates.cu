@@ -24,7 +24,8 @@ __global__ void sum_of(T* out) {
 
 template <bool Negate>
 __global__ void maybe_negate(int* data) {
-    if constexpr (Negate) data[threadIdx.x] = -data[threadIdx.x];
+    if constexpr (Negate)
+        data[threadIdx.x] = -data[threadIdx.x];
 }
 
 int main() {
@@ -34,12 +35,14 @@ int main() {
     cudaMallocManaged(&ints, 4 * sizeof(int));
     cudaMallocManaged(&floats, 4 * sizeof(float));
     cudaMallocManaged(&pairs, 4 * sizeof(Pair<int, double>));
-    for (int i = 0; i < 4; i++) ints[i] = i + 1, floats[i] = 0.5f * i;
+    for (int i = 0; i < 4; i++)
+        ints[i] = i + 1, floats[i] = 0.5f * i;
     scale<int, 3><<<1, 4>>>(ints);
     scale<float, (4 > 3 ? 5 : 6)><<<dim3(1, 1), dim3(4, 1)>>>(floats);
     combine<int, double><<<1, 4>>>(pairs, 10, 1.25);
     cudaDeviceSynchronize();
-    for (int i = 0; i < 4; i++) printf("%d %.1f %d %.2f\n", ints[i], floats[i], pairs[i].first, pairs[i].second);
+    for (int i = 0; i < 4; i++)
+        printf("%d %.1f %d %.2f\n", ints[i], floats[i], pairs[i].first, pairs[i].second);
     combine<<<1, 4>>>(pairs, 20, 0.75);
     sum_of<int, 1, 2, 3, 4><<<1, 1>>>(ints);
     maybe_negate<true><<<1, 2>>>(ints);

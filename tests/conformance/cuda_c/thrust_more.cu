@@ -1,4 +1,5 @@
-// Thrust: gathers, scatters, zips, permutations, merges, partitions, searches, placeholders, policies, keys.
+// Thrust: gathers, scatters, zips, permutations, merges, partitions, searches, placeholders,
+// policies, keys.
 #include <cstdio>
 #include <thrust/adjacent_difference.h>
 #include <thrust/binary_search.h>
@@ -33,24 +34,32 @@
 using namespace thrust::placeholders;
 
 struct dot2 {
-    __host__ __device__ int operator()(const thrust::tuple<int, int>& t) const { return thrust::get<0>(t) * thrust::get<1>(t); }
+    __host__ __device__ int operator()(const thrust::tuple<int, int>& t) const {
+        return thrust::get<0>(t) * thrust::get<1>(t);
+    }
 };
 struct even {
-    __host__ __device__ bool operator()(int x) const { return x % 2 == 0; }
+    __host__ __device__ bool operator()(int x) const {
+        return x % 2 == 0;
+    }
 };
 struct plus_index {
-    __host__ __device__ int operator()(int i) const { return 10 * i; }
+    __host__ __device__ int operator()(int i) const {
+        return 10 * i;
+    }
 };
 
 template <typename V>
 void show(const V& v) {
-    for (size_t i = 0; i < v.size(); i++) printf("%d ", (int)v[i]);
+    for (size_t i = 0; i < v.size(); i++)
+        printf("%d ", (int)v[i]);
     printf("\n");
 }
 
 int main() {
     thrust::host_vector<int> h(8);
-    for (int i = 0; i < 8; i++) h[i] = (i * 5 + 3) % 8;
+    for (int i = 0; i < 8; i++)
+        h[i] = (i * 5 + 3) % 8;
     thrust::device_vector<int> a = h, b(8), map(8);
     thrust::sequence(map.begin(), map.end(), 7, -1);
     thrust::gather(map.begin(), map.end(), a.begin(), b.begin());
@@ -67,12 +76,14 @@ int main() {
     thrust::transform(a.begin(), a.end(), map.begin(), b.begin(), 2 * _1 - _2);
     show(b);
     thrust::device_vector<int> c(16), d(16);
-    thrust::merge(a.begin(), a.end(), thrust::counting_iterator<int>(2), thrust::counting_iterator<int>(10), c.begin());
+    thrust::merge(a.begin(), a.end(), thrust::counting_iterator<int>(2),
+                  thrust::counting_iterator<int>(10), c.begin());
     show(c);
     auto middle = thrust::stable_partition(c.begin(), c.end(), even());
     printf("%d: ", int(middle - c.begin()));
     show(c);
-    printf("%d %d\n", int(thrust::lower_bound(a.begin(), a.end(), 5) - a.begin()), (int)thrust::binary_search(a.begin(), a.end(), 9));
+    printf("%d %d\n", int(thrust::lower_bound(a.begin(), a.end(), 5) - a.begin()),
+           (int)thrust::binary_search(a.begin(), a.end(), 9));
     thrust::inclusive_scan_by_key(c.begin(), c.end(), thrust::make_constant_iterator(1), d.begin());
     show(d);
     thrust::tabulate(a.begin(), a.end(), plus_index());
@@ -82,14 +93,19 @@ int main() {
     show(a);
     show(b);
     auto ends = thrust::minmax_element(a.begin(), a.end());
-    printf("%d %d %d\n", (int)*ends.first, (int)*ends.second, int(thrust::find(a.begin(), a.end(), 20) - a.begin()));
-    printf("%d %d %d\n", (int)thrust::all_of(a.begin(), a.end(), _1 < 51), (int)thrust::any_of(a.begin(), a.end(), _1 == 7),
+    printf("%d %d %d\n", (int)*ends.first, (int)*ends.second,
+           int(thrust::find(a.begin(), a.end(), 20) - a.begin()));
+    printf("%d %d %d\n", (int)thrust::all_of(a.begin(), a.end(), _1 < 51),
+           (int)thrust::any_of(a.begin(), a.end(), _1 == 7),
            (int)thrust::none_of(a.begin(), a.end(), _1 == 7));
-    thrust::transform_exclusive_scan(a.begin(), a.end(), b.begin(), thrust::negate<int>(), 1, thrust::plus<int>());
+    thrust::transform_exclusive_scan(a.begin(), a.end(), b.begin(), thrust::negate<int>(), 1,
+                                     thrust::plus<int>());
     show(b);
-    thrust::device_vector<int> keys(thrust::make_transform_iterator(thrust::counting_iterator<int>(0), _1 / 3),
-                                    thrust::make_transform_iterator(thrust::counting_iterator<int>(8), _1 / 3));
-    auto sums = thrust::reduce_by_key(keys.begin(), keys.end(), thrust::counting_iterator<int>(0), thrust::make_discard_iterator(), b.begin());
+    thrust::device_vector<int> keys(
+        thrust::make_transform_iterator(thrust::counting_iterator<int>(0), _1 / 3),
+        thrust::make_transform_iterator(thrust::counting_iterator<int>(8), _1 / 3));
+    auto sums = thrust::reduce_by_key(keys.begin(), keys.end(), thrust::counting_iterator<int>(0),
+                                      thrust::make_discard_iterator(), b.begin());
     printf("%d %d %d\n", (int)b[0], (int)b[1], (int)b[2]);
     printf("%d\n", int(sums.second - b.begin()));
     cudaStream_t stream;

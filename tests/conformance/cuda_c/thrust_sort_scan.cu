@@ -10,12 +10,15 @@
 #include <thrust/unique.h>
 
 struct odd {
-    __host__ __device__ bool operator()(int x) const { return x % 2 != 0; }
+    __host__ __device__ bool operator()(int x) const {
+        return x % 2 != 0;
+    }
 };
 
 template <typename V>
 void show(const V& v, size_t n) {
-    for (size_t i = 0; i < n; i++) printf("%d ", (int)v[i]);
+    for (size_t i = 0; i < n; i++)
+        printf("%d ", (int)v[i]);
     printf("\n");
 }
 
@@ -44,7 +47,8 @@ int main() {
     c.erase(thrust::remove_if(c.begin(), c.end(), odd()), c.end());
     show(c, c.size());
     thrust::device_vector<int> unique_keys(n), sums(n), ones(n, 1);
-    auto ends = thrust::reduce_by_key(k.begin(), k.end(), ones.begin(), unique_keys.begin(), sums.begin());
+    auto ends =
+        thrust::reduce_by_key(k.begin(), k.end(), ones.begin(), unique_keys.begin(), sums.begin());
     show(unique_keys, ends.first - unique_keys.begin());
     show(sums, ends.second - sums.begin());
 }

@@ -21,19 +21,24 @@ __global__ void work(const float4* in, float4* out, int2* pairs) {
 }
 
 int main() {
-    printf("%zu %zu %zu %zu %zu\n", sizeof(float2), sizeof(float3), sizeof(float4), sizeof(double2), sizeof(uchar4));
-    printf("%zu %zu %zu %zu %zu\n", alignof(float2), alignof(float3), alignof(float4), alignof(double2), alignof(uchar4));
-    printf("%zu %zu %zu %zu %zu\n", sizeof(Particle), alignof(Particle), sizeof(short3), alignof(longlong2), sizeof(dim3));
+    printf("%zu %zu %zu %zu %zu\n", sizeof(float2), sizeof(float3), sizeof(float4), sizeof(double2),
+           sizeof(uchar4));
+    printf("%zu %zu %zu %zu %zu\n", alignof(float2), alignof(float3), alignof(float4),
+           alignof(double2), alignof(uchar4));
+    printf("%zu %zu %zu %zu %zu\n", sizeof(Particle), alignof(Particle), sizeof(short3),
+           alignof(longlong2), sizeof(dim3));
     float4 *in, *out;
     int2* pairs;
     cudaMallocManaged(&in, 4 * sizeof(float4));
     cudaMallocManaged(&out, 4 * sizeof(float4));
     cudaMallocManaged(&pairs, 4 * sizeof(int2));
-    for (int i = 0; i < 16; i++) reinterpret_cast<float*>(in)[i] = i;
+    for (int i = 0; i < 16; i++)
+        reinterpret_cast<float*>(in)[i] = i;
     work<<<1, 4>>>(in, out, pairs);
     cudaDeviceSynchronize();
     for (int i = 0; i < 4; i++)
-        printf("%.1f %.1f %.1f %.1f  %d %d\n", out[i].x, out[i].y, out[i].z, out[i].w, pairs[i].x, pairs[i].y);
+        printf("%.1f %.1f %.1f %.1f  %d %d\n", out[i].x, out[i].y, out[i].z, out[i].w, pairs[i].x,
+               pairs[i].y);
     cudaFree(in);
     cudaFree(out);
     cudaFree(pairs);

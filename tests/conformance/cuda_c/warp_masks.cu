@@ -1,4 +1,5 @@
-// Divergent warps: each branch works with its own mask; __syncwarp orders shared memory; a part-filled last warp.
+// Divergent warps: each branch works with its own mask; __syncwarp orders shared memory; a
+// part-filled last warp.
 #include <cstdio>
 
 __global__ void work(int* out) {
@@ -22,6 +23,7 @@ int main() {
     cudaMallocManaged(&out, 48 * sizeof(int));
     work<<<1, 48>>>(out);
     cudaDeviceSynchronize();
-    for (int i = 0; i < 48; i++) printf("%d%c", out[i], i % 16 == 15 ? '\n' : ' ');
+    for (int i = 0; i < 48; i++)
+        printf("%d%c", out[i], i % 16 == 15 ? '\n' : ' ');
     cudaFree(out);
 }

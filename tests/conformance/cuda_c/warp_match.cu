@@ -10,7 +10,8 @@ __global__ void work(unsigned* out, int* same) {
     int agree, differ;
     unsigned mask = __match_all_sync(all, 7.5f, &agree);
     unsigned none = __match_all_sync(all, lane < 31, &differ);
-    if (lane == 0) same[0] = agree, same[1] = differ, out[64] = mask, out[65] = none;
+    if (lane == 0)
+        same[0] = agree, same[1] = differ, out[64] = mask, out[65] = none;
 }
 
 int main() {
@@ -20,7 +21,8 @@ int main() {
     cudaMallocManaged(&same, 2 * sizeof(int));
     work<<<1, 32>>>(out, same);
     cudaDeviceSynchronize();
-    for (int i : {0, 4, 5, 24, 31, 32, 33, 64, 65}) printf("%08x ", out[i]);
+    for (int i : {0, 4, 5, 24, 31, 32, 33, 64, 65})
+        printf("%08x ", out[i]);
     printf("\n%d %d\n", same[0], same[1]);
     cudaFree(out);
     cudaFree(same);

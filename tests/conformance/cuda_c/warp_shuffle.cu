@@ -12,12 +12,15 @@ __global__ void work(int* out, double* d, long long* l, float* f) {
     l[lane] = __shfl_xor_sync(all, (1LL << 40) + lane, 1);
     f[lane] = __shfl_down_sync(all, lane * 0.5f, 1);
     float sum = lane;
-    for (int k = 16; k > 0; k /= 2) sum += __shfl_xor_sync(all, sum, k);
-    if (lane == 0) f[32] = sum;
+    for (int k = 16; k > 0; k /= 2)
+        sum += __shfl_xor_sync(all, sum, k);
+    if (lane == 0)
+        f[32] = sum;
     int prefix = lane;
     for (int k = 1; k < 32; k *= 2) {
         int other = __shfl_up_sync(all, prefix, k);
-        if (lane >= k) prefix += other;
+        if (lane >= k)
+            prefix += other;
     }
     out[128 + lane] = prefix;
 }
@@ -33,7 +36,8 @@ int main() {
     cudaMallocManaged(&f, 33 * sizeof(float));
     work<<<1, 32>>>(out, d, l, f);
     cudaDeviceSynchronize();
-    for (int i = 0; i < 160; i++) printf("%d%c", out[i], i % 32 == 31 ? '\n' : ' ');
+    for (int i = 0; i < 160; i++)
+        printf("%d%c", out[i], i % 32 == 31 ? '\n' : ' ');
     printf("%.2f %.2f %lld %.1f %.1f %.0f\n", d[0], d[30], l[6] - (1LL << 40), f[0], f[31], f[32]);
     cudaFree(out);
     cudaFree(d);

@@ -18,6 +18,7 @@ int main() {
     cudaMallocManaged(&out, 224 * sizeof(int));
     work<<<1, 32>>>(out);
     cudaDeviceSynchronize();
-    for (int i = 0; i < 224; i++) printf("%d%c", out[i], i % 32 == 31 ? '\n' : ' ');
+    for (int i = 0; i < 224; i++)
+        printf("%d%c", out[i], i % 32 == 31 ? '\n' : ' ');
     cudaFree(out);
 }

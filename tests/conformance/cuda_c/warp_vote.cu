@@ -7,7 +7,8 @@ __global__ void work(unsigned* out) {
     unsigned odd = __ballot_sync(all, lane & 1);
     int any = __any_sync(all, lane == 40 - warp * 20), every = __all_sync(all, lane < 32 - warp);
     unsigned low = 0;
-    if (lane < 8) low = __ballot_sync(0xff, lane % 3 == warp);
+    if (lane < 8)
+        low = __ballot_sync(0xff, lane % 3 == warp);
     if (lane == 5) {
         out[warp * 4] = odd;
         out[warp * 4 + 1] = any;
@@ -21,6 +22,7 @@ int main() {
     cudaMallocManaged(&out, 8 * sizeof(unsigned));
     work<<<1, 64>>>(out);
     cudaDeviceSynchronize();
-    for (int w = 0; w < 2; w++) printf("%08x %u %u %02x\n", out[w * 4], out[w * 4 + 1], out[w * 4 + 2], out[w * 4 + 3]);
+    for (int w = 0; w < 2; w++)
+        printf("%08x %u %u %02x\n", out[w * 4], out[w * 4 + 1], out[w * 4 + 2], out[w * 4 + 3]);
     cudaFree(out);
 }

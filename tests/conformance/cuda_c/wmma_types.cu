@@ -1,4 +1,5 @@
-// Tensor cores: every operand type and shape, both layouts of memory; small whole numbers, so that every sum is exact.
+// Tensor cores: every operand type and shape, both layouts of memory; small whole numbers, so that
+// every sum is exact.
 #include <cstdio>
 #include <cuda_bf16.h>
 #include <mma.h>
@@ -6,12 +7,19 @@
 using namespace nvcuda;
 
 // What a fragment of T is loaded from.
-template <class T> struct Memory { typedef T type; };
-template <> struct Memory<wmma::precision::tf32> { typedef float type; };
+template <class T>
+struct Memory {
+    typedef T type;
+};
+template <>
+struct Memory<wmma::precision::tf32> {
+    typedef float type;
+};
 
 // D = A B + A B + 1, written column by column where the layout says so.
 template <int M, int N, int K, class T, class LayoutA, class LayoutB, class Sum>
-__global__ void twice(const typename Memory<T>::type *a, const typename Memory<T>::type *b, Sum *d, wmma::layout_t layout, int *counts) {
+__global__ void twice(const typename Memory<T>::type* a, const typename Memory<T>::type* b, Sum* d,
+                      wmma::layout_t layout, int* counts) {
     wmma::fragment<wmma::matrix_a, M, N, K, T, LayoutA> fa;
     wmma::fragment<wmma::matrix_b, M, N, K, T, LayoutB> fb;
     wmma::fragment<wmma::accumulator, M, N, K, Sum> sum;
@@ -27,27 +35,32 @@ __global__ void twice(const typename Memory<T>::type *a, const typename Memory<T
 }
 
 template <int M, int N, int K, class T, class LayoutA, class LayoutB, class Sum>
-void run(const char *name) {
+void run(const char* name) {
     typedef typename Memory<T>::type Element;
-    const bool a_rows = std::is_same<LayoutA, wmma::row_major>::value, b_rows = std::is_same<LayoutB, wmma::row_major>::value;
+    const bool a_rows = std::is_same<LayoutA, wmma::row_major>::value,
+               b_rows = std::is_same<LayoutB, wmma::row_major>::value;
     Element *a, *b;
-    Sum *d;
-    int *counts;
+    Sum* d;
+    int* counts;
     cudaMallocManaged(&a, M * K * sizeof(Element));
     cudaMallocManaged(&b, K * N * sizeof(Element));
     cudaMallocManaged(&d, M * N * sizeof(Sum));
     cudaMallocManaged(&counts, 3 * sizeof(int));
     for (int i = 0; i < M; i++)
-        for (int k = 0; k < K; k++) a[a_rows ? i * K + k : k * M + i] = Element(float((7 * i + 3 * k) % 5));
+        for (int k = 0; k < K; k++)
+            a[a_rows ? i * K + k : k * M + i] = Element(float((7 * i + 3 * k) % 5));
     for (int k = 0; k < K; k++)
-        for (int j = 0; j < N; j++) b[b_rows ? k * N + j : j * K + k] = Element(float((2 * k + 5 * j) % 7));
+        for (int j = 0; j < N; j++)
+            b[b_rows ? k * N + j : j * K + k] = Element(float((2 * k + 5 * j) % 7));
     for (wmma::layout_t layout : {wmma::mem_row_major, wmma::mem_col_major}) {
         twice<M, N, K, T, LayoutA, LayoutB, Sum><<<1, 32>>>(a, b, d, layout, counts);
         cudaDeviceSynchronize();
         long long weighted = 0;  // each element's place counts
-        for (int i = 0; i < M * N; i++) weighted += (i + 1) * (long long)double(d[i]);
-        printf("%s %dx%dx%d %s: %lld, elements %d %d %d\n", name, M, N, K, layout == wmma::mem_row_major ? "rows" : "columns", weighted,
-               counts[0], counts[1], counts[2]);
+        for (int i = 0; i < M * N; i++)
+            weighted += (i + 1) * (long long)double(d[i]);
+        printf("%s %dx%dx%d %s: %lld, elements %d %d %d\n", name, M, N, K,
+               layout == wmma::mem_row_major ? "rows" : "columns", weighted, counts[0], counts[1],
+               counts[2]);
     }
     cudaFree(a);
     cudaFree(b);

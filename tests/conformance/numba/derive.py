@@ -1,8 +1,10 @@
 """Expected outputs of the Numba conformance programs, worked out without running any kernel.
 
-Each function is named after a program and returns the lines it must print, from the program's own arithmetic,
+Each function is named after a program and returns the lines it must print, from the program's own
+arithmetic,
 NumPy's rounding or the documented rules. It knows nothing of the CPU engine.
-`python -m tests.conformance.numba.derive` writes the .out file of every program that no GPU has recorded yet.
+`python -m tests.conformance.numba.derive` writes the .out file of every program that no GPU has
+recorded yet.
 """
 
 import json
@@ -33,7 +35,9 @@ def indices_1d():
 
 @program
 def indices_2d():
-    return ([[100 * (y // 2) + 10 * (x // 3) + y % 2 * 3 + x % 3 for x in range(7)] for y in range(5)],)
+    return (
+        [[100 * (y // 2) + 10 * (x // 3) + y % 2 * 3 + x % 3 for x in range(7)] for y in range(5)],
+    )
 
 
 @program
@@ -80,7 +84,9 @@ def arguments():
 
 @program
 def eager_signature():
-    return (f"{[1.5 * i if i < 5 else 0.0 for i in range(6)]} {[[0.0, 1.0, 2.0], [10.0, 11.0, 12.0]]}",)
+    return (
+        f"{[1.5 * i if i < 5 else 0.0 for i in range(6)]} {[[0.0, 1.0, 2.0], [10.0, 11.0, 12.0]]}",
+    )
 
 
 @program
@@ -120,7 +126,12 @@ def complex_numbers():
                 return i
         return 30
 
-    return ([[escape(complex(-2 + x * 0.3125, -1.125 + y * 0.3125)) for x in range(10)] for y in range(7)],)
+    return (
+        [
+            [escape(complex(-2 + x * 0.3125, -1.125 + y * 0.3125)) for x in range(10)]
+            for y in range(7)
+        ],
+    )
 
 
 @program
@@ -196,7 +207,8 @@ def device_arrays():
 @program
 def copies_in_and_back():
     low, high = list(range(4)), list(range(10, 14))
-    # The second launch swaps the device copy of `a` (high) with `b` (low); the host's `a` keeps its values.
+    # The second launch swaps the device copy of `a` (high) with `b` (low); the host's `a` keeps its
+    # values.
     return f"{high} {low}", f"{high} {low} {high}", [[0, -1, -2], [-3, -4, -5]]
 
 
@@ -424,7 +436,9 @@ def uint64_hash():
 @program
 def float32_arithmetic():
     x, y = np.array([1, 0.1, 16777216, 1e-7], np.float32), np.array([3, 0.3, 1, 1], np.float32)
-    wide = np.array([x + y, x / y, x.astype(float) * 0.1, x.astype(float) + 0.1, x * np.float32(0.1)])
+    wide = np.array(
+        [x + y, x / y, x.astype(float) * 0.1, x.astype(float) + 0.1, x * np.float32(0.1)]
+    )
     return (x / y).tolist(), wide.tolist()
 
 
@@ -475,7 +489,9 @@ def bits():
 
 @program
 def fma_cbrt():
-    return ("True 10.0 -3.0",)  # (1 + e)^2 - 1 = 2e + e^2 exactly; rounding the product first loses e^2
+    return (
+        "True 10.0 -3.0",
+    )  # (1 + e)^2 - 1 = 2e + e^2 exactly; rounding the product first loses e^2
 
 
 @program

@@ -2,9 +2,12 @@
 
     python -m tests.conformance.numba.record [name ...]
 
-Needs an NVIDIA GPU and numba-cuda. Runs every program with the real numba.cuda, writes what it printed to its
-.out file and notes GPU, driver, versions and date in provenance.json. A program that fails or prints
-nothing keeps its old .out, and the command ends with status 1. Differences from derive.py are shown: one of
+Needs an NVIDIA GPU and numba-cuda. Runs every program with the real numba.cuda, writes what it
+printed to its
+.out file and notes GPU, driver, versions and date in provenance.json. A program that fails or
+prints
+nothing keeps its old .out, and the command ends with status 1. Differences from derive.py are
+shown: one of
 the two must be wrong.
 """
 
@@ -29,16 +32,24 @@ def gpu_facts():
     query = ("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader")
     answer = subprocess.run(query, capture_output=True, text=True, check=True).stdout
     name, driver = (part.strip() for part in answer.splitlines()[0].split(","))
-    versions = {package: importlib.metadata.version(package) for package in ("numba", "numba-cuda", "numpy")}
+    versions = {
+        package: importlib.metadata.version(package) for package in ("numba", "numba-cuda", "numpy")
+    }
     return {"gpu": name, "driver": driver, **versions, "date": datetime.date.today().isoformat()}
 
 
 def record(source):
     """Run one program on the GPU; return (what it printed, "") or (None, what went wrong)."""
-    environment = {name: value for name, value in os.environ.items() if name != "NUMBA_ENABLE_CUDASIM"}
+    environment = {
+        name: value for name, value in os.environ.items() if name != "NUMBA_ENABLE_CUDASIM"
+    }
     try:
         done = subprocess.run(
-            [sys.executable, str(source)], capture_output=True, text=True, timeout=120, env=environment
+            [sys.executable, str(source)],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            env=environment,
         )
     except subprocess.TimeoutExpired:
         return None, "ran for more than 120 s"
@@ -54,8 +65,12 @@ def main():
     facts = gpu_facts()
     provenance = json.loads(PROVENANCE.read_text())
     failed = 0
-    sources = [source for source in sorted(FOLDER.glob("*.py")) if not names or source.stem in names]
-    with ThreadPoolExecutor(os.cpu_count()) as pool:  # starting Python and compiling take far longer than the kernels
+    sources = [
+        source for source in sorted(FOLDER.glob("*.py")) if not names or source.stem in names
+    ]
+    with ThreadPoolExecutor(
+        os.cpu_count()
+    ) as pool:  # starting Python and compiling take far longer than the kernels
         answers = list(pool.map(record, sources))
     for source, (printed, problem) in zip(sources, answers, strict=True):
         if printed is None:
@@ -63,7 +78,10 @@ def main():
             print(f"{source.stem}: NOT recorded\n{problem}")
             continue
         derived = PROGRAMS[source.stem]()
-        print(f"{source.stem}: recorded" + ("" if printed == derived else ", DIFFERS from what was derived"))
+        print(
+            f"{source.stem}: recorded"
+            + ("" if printed == derived else ", DIFFERS from what was derived")
+        )
         sys.stdout.writelines(
             difflib.unified_diff(
                 derived.splitlines(True), printed.splitlines(True), "derived", "recorded", n=0

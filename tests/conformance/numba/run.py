@@ -2,7 +2,8 @@
 
     python -m tests.conformance.numba.run FOLDER [SEED ...]
 
-For each program and seed (`-`: threads in order): what it printed and, if it failed, the error's type, text
+For each program and seed (`-`: threads in order): what it printed and, if it failed, the error's
+type, text
 and line. A process of its own, so that the engine is used on machines with a GPU as well.
 """
 
@@ -19,10 +20,18 @@ from utils.cpu import numba_cuda
 def run(source, seed):
     printed, problem = io.StringIO(), None
     try:
-        with contextlib.redirect_stdout(printed), numba_cuda.schedule(seed), numba_cuda.time_limit(20):
+        with (
+            contextlib.redirect_stdout(printed),
+            numba_cuda.schedule(seed),
+            numba_cuda.time_limit(20),
+        ):
             runpy.run_path(str(source))
     except Exception as error:
-        problem = {"type": type(error).__name__, "text": str(error), "line": getattr(error, "lineno", None)}
+        problem = {
+            "type": type(error).__name__,
+            "text": str(error),
+            "line": getattr(error, "lineno", None),
+        }
     return {"printed": printed.getvalue(), "problem": problem}
 
 
@@ -30,7 +39,9 @@ def main():
     folder, *seeds = sys.argv[1:]
     numba_cuda.install()
     results = {
-        source.stem: {seed: run(source, None if seed == "-" else int(seed)) for seed in seeds or ["-"]}
+        source.stem: {
+            seed: run(source, None if seed == "-" else int(seed)) for seed in seeds or ["-"]
+        }
         for source in sorted(Path(folder).glob("*.py"))
     }
     json.dump(results, sys.stdout)

@@ -3,5 +3,6 @@
 #include <cublas_v2.h>
 int main() {
     cublasHandle_t h;
-    cublasStrsm(h, CUBLAS_SIDE_LEFT, CUBLAS_FILL_MODE_LOWER, CUBLAS_OP_N, CUBLAS_DIAG_UNIT, 1, 1, nullptr, nullptr, 1, nullptr, 1);
+    cublasStrsm(h, CUBLAS_SIDE_LEFT, CUBLAS_FILL_MODE_LOWER, CUBLAS_OP_N, CUBLAS_DIAG_UNIT, 1, 1,
+                nullptr, nullptr, 1, nullptr, 1);
 }

@@ -95,7 +95,11 @@ def test_wrong_answer_is_rejected_for_its_reason(exercise, wrong, tmp_path, requ
         outcome = check_answer(exercise, answer, seed)
         assert not outcome.solved
         # On a GPU a race can already have spoilt the result before it is looked for.
-        reasons = {wrong.reason, "wrong_value"} if has_gpu() and wrong.reason == "race" else {wrong.reason}
+        reasons = (
+            {wrong.reason, "wrong_value"}
+            if has_gpu() and wrong.reason == "race"
+            else {wrong.reason}
+        )
         assert outcome.reason in reasons, repr(outcome)
 
 
@@ -114,14 +118,18 @@ def test_entry_is_complete(exercise):
     assert exercise.chapter in {"start", *(c.key for c in CHAPTERS)}
     assert len(exercise.wrong) >= 3
     assert len(exercise.hints) >= 2
-    assert {w.reason for w in exercise.wrong} | {h.reason for h in exercise.hypotheses} <= set(REASONS)
+    assert {w.reason for w in exercise.wrong} | {h.reason for h in exercise.hypotheses} <= set(
+        REASONS
+    )
     assert exercise.minutes > 0
     if exercise.kind == "cuda_c":
         assert f"void {exercise.kernel_name}(" in exercise.starter
     if exercise.in_file:
         assert "%%writefile" not in exercise.solution
     else:
-        assert checker.body_of(exercise.starter) != checker.body_of(exercises.solution_source(exercise))
+        assert checker.body_of(exercise.starter) != checker.body_of(
+            exercises.solution_source(exercise)
+        )
         assert (
             f"def {name_of(exercise.solution)}({', '.join(checker.parameters(exercise))}):"
             in exercise.starter
@@ -130,7 +138,13 @@ def test_entry_is_complete(exercise):
 
 def test_first_kernels_reject_the_classic_mistakes():
     rejected = {w.reason for e in first_kernels.EXERCISES for w in e.wrong}
-    assert {"missing_guard", "swapped_axes", "off_by_one", "only_square", "only_multiples"} <= rejected
+    assert {
+        "missing_guard",
+        "swapped_axes",
+        "off_by_one",
+        "only_square",
+        "only_multiples",
+    } <= rejected
 
 
 @pytest.mark.parametrize("path", CHAPTER_FILES, ids=lambda p: p.name)
@@ -142,7 +156,7 @@ def test_notebook_holds_each_starter_and_its_check(path):
             assert any(f'exercises.check("{exercise.id}"' in cell for cell in cells)
 
 
-# ---- right answers that are written differently must pass ----
+# ---- right answers that are written differently must pass
 
 
 @cuda.jit
@@ -239,7 +253,7 @@ __global__ void rotate(float* result, const float* picture, int rows, int column
     exercises.check("first_kernels.rotate", str(path), strict=True)
 
 
-# ---- answers that are no answers ----
+# ---- answers that are no answers
 
 
 @cuda.jit(device=True)
@@ -438,7 +452,7 @@ def test_an_endless_cuda_kernel_is_stopped(tmp_path, cuda_c_works, monkeypatch):
     assert outcome.reason == "timeout", repr(outcome)
 
 
-# ---- what the checker itself promises ----
+# ---- what the checker itself promises
 
 
 @cuda.jit
@@ -458,7 +472,9 @@ __global__ void shift_left(float* out, int n)
 
 
 def shift_exercise(**details):
-    """Shift to the left, in place: right only if the threads happen to run in the order of their elements."""
+    """Shift to the left, in place: right only if the threads happen to run in the order of their
+    elements.
+    """
     return Exercise(
         id="test.shift",
         title="",
@@ -520,10 +536,15 @@ def test_nan_never_passes():
 
 
 def test_the_same_seed_gives_the_same_report():
-    first, again = (exercises.check("first_kernels.max_pool", first_kernels.pool_step_of_one, seed=7) for _ in range(2))
+    first, again = (
+        exercises.check("first_kernels.max_pool", first_kernels.pool_step_of_one, seed=7)
+        for _ in range(2)
+    )
     assert repr(first) == repr(again)
     assert "seed=7" in repr(first)
-    assert repr(first) != repr(exercises.check("first_kernels.max_pool", first_kernels.pool_step_of_one, seed=8))
+    assert repr(first) != repr(
+        exercises.check("first_kernels.max_pool", first_kernels.pool_step_of_one, seed=8)
+    )
 
 
 def test_strict_raises_what_it_would_report():
@@ -541,7 +562,12 @@ def test_a_report_is_safe_html_with_a_described_picture():
     html = outcome._repr_html_()
     assert "alt='Map of the output" in html
     assert "&#x27;" not in outcome.headline
-    assert "<script>" not in exercises.check("first_kernels.scale_guard", "<script>alert(1)</script>")._repr_html_()
+    assert (
+        "<script>"
+        not in exercises.check(
+            "first_kernels.scale_guard", "<script>alert(1)</script>"
+        )._repr_html_()
+    )
 
 
 def test_only_a_solved_exercise_is_recorded(tmp_path, monkeypatch):
@@ -566,11 +592,13 @@ def test_hints_come_one_at_a_time(monkeypatch):
 
 def test_the_solution_shown_is_the_one_that_runs():
     assert "out[i] = factor * a[i]" in repr(exercises.solution("first_kernels.scale_guard"))
-    assert repr(exercises.solution("first_kernels.scale_guard")).startswith("```python\n@cuda.jit\ndef scale(")
+    assert repr(exercises.solution("first_kernels.scale_guard")).startswith(
+        "```python\n@cuda.jit\ndef scale("
+    )
     assert ROTATE.strip() in repr(exercises.solution("first_kernels.rotate"))
 
 
-# ---- questions ----
+# ---- questions
 
 
 @pytest.mark.parametrize("quiz", exercises.QUIZZES.values(), ids=lambda q: q.id)

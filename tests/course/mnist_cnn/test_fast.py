@@ -1,6 +1,9 @@
-"""The fast trainer against autograd in float64. Without a GPU its own source runs on the CPU runtime, host code and kernels;
-there "tf32" keeps all bits of a float, so that only a wrong formula can be far off. bfloat16 is held against a model that
-rounds where the kernels round: pooling and ReLU make of a rounding error a large one, a choice of another pixel."""
+"""The fast trainer against autograd in float64. Without a GPU its own source runs on the CPU
+runtime, host code and kernels;
+there "tf32" keeps all bits of a float, so that only a wrong formula can be far off. bfloat16 is
+held against a model that
+rounds where the kernels round: pooling and ReLU make of a rounding error a large one, a choice of
+another pixel."""
 
 import numpy as np
 import pytest
@@ -14,11 +17,15 @@ ROUNDED = ["tf32", "bf16"] if has_gpu() else ["bf16"]
 
 
 def problem(batch, seed=0):
-    """Weights, images and labels. Gammas of both signs, no image like another, all 256 values of a pixel."""
+    """Weights, images and labels. Gammas of both signs, no image like another, all 256 values of a
+    pixel.
+    """
     rng = np.random.default_rng(seed)
     weights = pytorch.initial_weights(seed)
     for name in ("bn1", "bn2"):
-        weights[f"{name}.weight"] = rng.choice([-1.5, -0.5, 0.5, 1.0], SHAPES[f"{name}.weight"]).astype(np.float32)
+        weights[f"{name}.weight"] = rng.choice(
+            [-1.5, -0.5, 0.5, 1.0], SHAPES[f"{name}.weight"]
+        ).astype(np.float32)
         weights[f"{name}.bias"] = rng.normal(0, 0.3, SHAPES[f"{name}.bias"]).astype(np.float32)
     images = np.minimum(255, rng.gamma(0.3, 100, (batch, 28, 28))).astype(np.uint8)
     return weights, images, rng.integers(0, 10, batch).astype(np.uint8)
@@ -34,11 +41,15 @@ def rounded(values, precision):
     values = values.to(torch.float32)
     if precision == "bf16":
         return values.to(torch.bfloat16).double()
-    return ((values.contiguous().view(torch.int32) + (1 << 12)) & ~0x1FFF).view(torch.float32).double()
+    return (
+        ((values.contiguous().view(torch.int32) + (1 << 12)) & ~0x1FFF).view(torch.float32).double()
+    )
 
 
 def rounding_reference(weights, images, labels, precision):
-    """Loss, logits and gradients in float64 of the network with its values and gradients rounded as in the kernels."""
+    """Loss, logits and gradients in float64 of the network with its values and gradients rounded as
+    in the kernels.
+    """
 
     class Value(torch.autograd.Function):
         @staticmethod
@@ -58,12 +69,18 @@ def rounding_reference(weights, images, labels, precision):
         def backward(ctx, gradient):
             return rounded(gradient, precision)
 
-    w = {name: torch.tensor(value, dtype=torch.float64, requires_grad=True) for name, value in weights.items()}
+    w = {
+        name: torch.tensor(value, dtype=torch.float64, requires_grad=True)
+        for name, value in weights.items()
+    }
     value, gradient = Value.apply, Gradient.apply
 
     def norm(y, seen, name):
         scale, shift = (w[f"{name}.{part}"][None, :, None, None] for part in ("weight", "bias"))
-        mean, variance = y.mean((0, 2, 3), keepdim=True), y.var((0, 2, 3), unbiased=False, keepdim=True)
+        mean, variance = (
+            y.mean((0, 2, 3), keepdim=True),
+            y.var((0, 2, 3), unbiased=False, keepdim=True),
+        )
         return gradient((seen - mean) / torch.sqrt(variance + 1e-5) * scale + shift)
 
     x = pytorch.scaled(torch.from_numpy(images), torch.float64)[:, None]
@@ -75,7 +92,11 @@ def rounding_reference(weights, images, labels, precision):
     logits = h @ w["fc2.weight"].T + w["fc2.bias"]
     loss = functional.cross_entropy(logits, torch.from_numpy(labels).long())
     loss.backward()
-    return loss.item(), logits.detach().numpy(), {name: value.grad.numpy() for name, value in w.items()}
+    return (
+        loss.item(),
+        logits.detach().numpy(),
+        {name: value.grad.numpy() for name, value in w.items()},
+    )
 
 
 def one_step(weights, images, labels, precision, **switches):
@@ -86,7 +107,9 @@ def one_step(weights, images, labels, precision, **switches):
 
 
 @pytest.mark.skipif(has_gpu(), reason="a GPU's tensor cores round")
-@pytest.mark.parametrize("batch", [1, 3, 70])  # 70: more than a tile of 64 images, more images than blocks
+@pytest.mark.parametrize(
+    "batch", [1, 3, 70]
+)  # 70: more than a tile of 64 images, more images than blocks
 def test_every_gradient_is_that_of_autograd(batch):
     weights, images, labels = problem(batch, seed=batch)
     loss, logits, gradients = pytorch.loss_and_gradients(weights, images, labels)
@@ -95,7 +118,9 @@ def test_every_gradient_is_that_of_autograd(batch):
     assert distance(actual_logits, logits) < 1e-5
     for name in SHAPES:
         assert distance(actual[name], gradients[name]) < 2e-5, name
-        np.testing.assert_allclose(updated[name], weights[name] - np.float32(0.1) * actual[name], rtol=1e-5, atol=1e-7)
+        np.testing.assert_allclose(
+            updated[name], weights[name] - np.float32(0.1) * actual[name], rtol=1e-5, atol=1e-7
+        )
 
 
 @pytest.mark.parametrize("precision", ROUNDED)
@@ -117,7 +142,9 @@ def test_steps_follow_sgd():
     optimizer, expected = torch.optim.SGD(model.parameters(), lr=0.05), []
     for images, labels in batches:
         optimizer.zero_grad()
-        loss = functional.cross_entropy(model(torch.from_numpy(images)), torch.from_numpy(labels).long())
+        loss = functional.cross_entropy(
+            model(torch.from_numpy(images)), torch.from_numpy(labels).long()
+        )
         loss.backward()
         optimizer.step()
         expected.append(loss.item())
@@ -131,7 +158,9 @@ def test_steps_follow_sgd():
 def test_switches_change_nothing_but_the_time():
     weights, images, labels = problem(6)
     loss, _, gradients, _ = one_step(weights, images, labels, "tf32")
-    tolerance = 6e-2 if has_gpu() else 1e-5  # a statistic's last bit may decide which pixel is pooled
+    tolerance = (
+        6e-2 if has_gpu() else 1e-5
+    )  # a statistic's last bit may decide which pixel is pooled
     for switch in ("graph", "overlap", "branches", "moments", "splits", "one_update", "early"):
         other_loss, _, others, _ = one_step(weights, images, labels, "tf32", **{switch: False})
         assert abs(other_loss - loss) < 1e-5
@@ -142,13 +171,19 @@ def test_switches_change_nothing_but_the_time():
 def test_logits_leave_the_training_alone():
     weights, images, labels = problem(4)
     tolerance = 1e-2 if has_gpu() else 1e-5
-    with fast.Trainer(weights, 4, 0.05, "tf32") as alone, fast.Trainer(weights, 4, 0.05, "tf32") as asked:
+    with (
+        fast.Trainer(weights, 4, 0.05, "tf32") as alone,
+        fast.Trainer(weights, 4, 0.05, "tf32") as asked,
+    ):
         for trainer in (alone, asked):
             trainer.step(images, labels)
             model = pytorch.model_from(trainer.weights(), dtype=torch.float64)
             for n in (1, 3, 4, 9) if trainer is asked else ():
                 some = problem(n, seed=n)[1]
-                assert distance(trainer.logits(some), model(torch.from_numpy(some)).detach().numpy()) < tolerance
+                assert (
+                    distance(trainer.logits(some), model(torch.from_numpy(some)).detach().numpy())
+                    < tolerance
+                )
             trainer.step(images, labels)
         np.testing.assert_allclose(asked.losses(), alone.losses(), rtol=1e-6)
 

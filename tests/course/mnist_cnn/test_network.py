@@ -1,4 +1,6 @@
-"""The digit network of chapter 16: reference, loader, files, drawing, and the CUDA C trainer as the notebook writes it."""
+"""The digit network of chapter 16: reference, loader, files, drawing, and the CUDA C trainer as the
+notebook writes it.
+"""
 
 import json
 import os
@@ -16,8 +18,8 @@ import torch
 from torch.nn import functional
 
 from course.mnist_cnn import SHAPES, drawing, files, layers, pytorch
-from course.pictures import mnist_cnn as pictures
 from course.mnist_cnn.loader import Loader
+from course.pictures import mnist_cnn as pictures
 from tests.cells import write_file
 from utils.data import mnist
 from utils.files import ROOT
@@ -36,27 +38,37 @@ def weights():
     return pytorch.initial_weights(16)
 
 
-# --- the reference ---
+# ---- the reference ---
 
 
 @pytest.mark.parametrize("batch", [1, 3, 7])
 def test_reference_agrees_with_autograd(digits, weights, batch):
     images, labels = digits[0][:batch], digits[1][:batch]
-    weights = {name: value + np.float32(0.1) * (value.ndim == 1) for name, value in weights.items()}  # beta, gamma: not 0 and 1
+    weights = {
+        name: value + np.float32(0.1) * (value.ndim == 1) for name, value in weights.items()
+    }  # beta, gamma: not 0 and 1
     loss, logits, gradients = pytorch.loss_and_gradients(weights, images, labels)
-    ours = layers.loss_and_gradients({k: v.astype(float) for k, v in weights.items()}, images, labels)
+    ours = layers.loss_and_gradients(
+        {k: v.astype(float) for k, v in weights.items()}, images, labels
+    )
     assert np.isclose(ours[0], loss, rtol=1e-12)
     assert np.allclose(ours[1], logits, rtol=1e-10, atol=1e-10)
     assert list(gradients) == list(SHAPES)
     for name in SHAPES:
         scale = np.abs(gradients[name]).max()
-        assert scale > 0 and np.abs(ours[2][name] - gradients[name]).max() < 1e-9 * scale + 1e-12, name
+        assert scale > 0 and np.abs(ours[2][name] - gradients[name]).max() < 1e-9 * scale + 1e-12, (
+            name
+        )
 
 
 @pytest.mark.parametrize("height, width", [(1, 1), (5, 7), (2, 9)])
 def test_convolution_of_awkward_pictures(height, width):
     rng = np.random.default_rng(height)
-    x, w, dy = rng.normal(size=(3, 2, height, width)), rng.normal(size=(5, 2, 3, 3)), rng.normal(size=(3, 5, height, width))
+    x, w, dy = (
+        rng.normal(size=(3, 2, height, width)),
+        rng.normal(size=(5, 2, 3, 3)),
+        rng.normal(size=(3, 5, height, width)),
+    )
     tx, tw = (torch.tensor(a, requires_grad=True) for a in (x, w))
     y = functional.conv2d(tx, tw, padding=1)
     y.backward(torch.tensor(dy))
@@ -82,7 +94,11 @@ def test_initial_weights_follow_their_seed_alone():
     torch.manual_seed(1)
     expected = torch.rand(1)
     torch.manual_seed(1)
-    one, two, other = pytorch.initial_weights(3), pytorch.initial_weights(3), pytorch.initial_weights(4)
+    one, two, other = (
+        pytorch.initial_weights(3),
+        pytorch.initial_weights(3),
+        pytorch.initial_weights(4),
+    )
     assert torch.rand(1) == expected  # the global generator was left alone
     assert all(np.array_equal(one[n], two[n]) for n in SHAPES)
     assert not np.array_equal(one["fc1.weight"], other["fc1.weight"])
@@ -98,7 +114,7 @@ def test_weights_that_are_not_the_networks_are_refused(weights):
         pytorch.check_weights({**weights, "fc2.bias": np.full(10, np.nan, np.float32)})
 
 
-# --- the loader ---
+# ---- the loader ---
 
 
 def test_an_epoch_uses_each_digit_once_and_the_next_another_order(digits):
@@ -142,10 +158,12 @@ def test_batches_arrive_on_the_gpu_as_they_were(digits):
     loader = Loader(digits[0][:500], digits[1][:500], 64, last="keep")
     sent = [(i.clone(), a.clone()) for i, a in loader.epoch(2, "cuda")]
     for chosen, (images, labels) in zip(loader.order(2), sent, strict=True):
-        assert np.array_equal(images.cpu(), loader.images[chosen]) and np.array_equal(labels.cpu(), loader.labels[chosen])
+        assert np.array_equal(images.cpu(), loader.images[chosen]) and np.array_equal(
+            labels.cpu(), loader.labels[chosen]
+        )
 
 
-# --- files ---
+# ---- files ---
 
 
 def test_weights_survive_a_file(tmp_path, weights):
@@ -177,7 +195,7 @@ def test_a_file_that_cannot_be_written_leaves_the_old_one(tmp_path, monkeypatch)
     assert path.read_bytes() == b"old" and os.listdir(tmp_path) == ["w.bin"]
 
 
-# --- drawing ---
+# ---- drawing ---
 
 
 def test_a_drawing_is_fitted_and_centred():
@@ -201,12 +219,16 @@ def test_the_square_reads_what_is_drawn():
 
 
 def test_pictures_say_what_they_show():
-    for fig in (pictures.network(), pictures.weights_by_layer(), pictures.losses({"one": [2.0, 1.0], "two": [2.0, 1.1]}),
-                pictures.distances({"one": np.array([1e-7, 1e-3])})):
+    for fig in (
+        pictures.network(),
+        pictures.weights_by_layer(),
+        pictures.losses({"one": [2.0, 1.0], "two": [2.0, 1.1]}),
+        pictures.distances({"one": np.array([1e-7, 1e-3])}),
+    ):
         assert fig.alt and fig._repr_mimebundle_()[0]["image/png"]
 
 
-# --- the trainer in CUDA C ---
+# ---- the trainer in CUDA C ---
 
 
 @pytest.fixture(scope="module")
@@ -220,24 +242,36 @@ def source(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def trainer(source, digits, weights):
-    """Runs the chapter's trainer on 21 digits, on the CPU. Options as keywords; returns what it did."""
+    """Runs the chapter's trainer on 21 digits, on the CPU. Options as keywords; returns what it
+    did.
+    """
     program = nvcc.build(nvcc.Request(source / "build" / "train.cu", ["-O3"], cpu=True))
     folder = source / "build" / "digits"
     files.write_digits(folder, "train", digits[0][:21], digits[1][:21])
     files.write_digits(folder, "t10k", digits[0][30:40], digits[1][30:40])
     files.save_weights(source / "build" / "start.weights", weights)
-    files.write_order(source / "build" / "order.bin", Loader(digits[0][:21], digits[1][:21], 7, seed=2), 2)
+    files.write_order(
+        source / "build" / "order.bin", Loader(digits[0][:21], digits[1][:21], 7, seed=2), 2
+    )
 
     def run(preexec_fn=None, **options):
         words = [f"{name}={value}" for name, value in ({"batch": 7} | options).items()]
-        return subprocess.run([program.resolve(), *words], cwd=source, capture_output=True, text=True, timeout=120,
-                              preexec_fn=preexec_fn)
+        return subprocess.run(
+            [program.resolve(), *words],
+            cwd=source,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            preexec_fn=preexec_fn,
+        )
 
     return run
 
 
 def test_one_step_is_the_gradient(trainer, source, digits, weights):
-    """With lr = 1 the weights move by the gradient itself: held to float64 autograd, for an odd batch."""
+    """With lr = 1 the weights move by the gradient itself: held to float64 autograd, for an odd
+    batch.
+    """
     done = trainer(steps=1, lr=1, checkpoint="build/one.weights")
     assert done.returncode == 0, done.stderr
     chosen = Loader(digits[0][:21], digits[1][:21], 7, seed=2).order(0)[0]
@@ -247,7 +281,9 @@ def test_one_step_is_the_gradient(trainer, source, digits, weights):
         step = weights[name].astype(float) - moved[name]
         error = np.linalg.norm(step - gradients[name]) / np.linalg.norm(gradients[name])
         assert error < 1e-3, (name, error)  # a difference of float32 weights: the step loses digits
-    assert abs(json.loads((source / "build" / "result.json").read_text())["losses"][0] - loss) < 1e-5
+    assert (
+        abs(json.loads((source / "build" / "result.json").read_text())["losses"][0] - loss) < 1e-5
+    )
 
 
 def test_losses_follow_pytorchs(trainer, source, digits, weights):
@@ -266,23 +302,32 @@ def test_a_batch_that_does_not_divide_drops_the_rest(trainer, source):
     assert len(json.loads((source / "build" / "result.json").read_text())["losses"]) == 2 * 2
 
 
-@pytest.mark.parametrize("options, message", [
-    ({"batch": 0}, "batch=0: it must be between 1 and the 21 digits"),
-    ({"batch": 22}, "batch=22: it must be between 1"),
-    ({"digits": "build/nowhere"}, "no such file"),
-    ({"weights": "build/order.bin"}, "is no checkpoint of this network"),
-    ({"order": "build/start.weights"}, "not 21 an epoch"),
-    ({"bathc": 3}, "unknown option bathc=3"),
-])
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"batch": 0}, "batch=0: it must be between 1 and the 21 digits"),
+        ({"batch": 22}, "batch=22: it must be between 1"),
+        ({"digits": "build/nowhere"}, "no such file"),
+        ({"weights": "build/order.bin"}, "is no checkpoint of this network"),
+        ({"order": "build/start.weights"}, "not 21 an epoch"),
+        ({"bathc": 3}, "unknown option bathc=3"),
+    ],
+)
 def test_what_cannot_be_is_said(trainer, options, message):
     done = trainer(**options)
     assert done.returncode == 1 and message in done.stderr
 
 
-@pytest.mark.parametrize("break_it, message", [
-    (lambda b: b[:-1], "is corrupt"), (lambda b: b + b"0", "is corrupt"), (lambda b: b"\x1f\x8b" + b[2:], "is corrupt"),
-    (lambda b: b[:5], "is corrupt"), (lambda b: b"", "is corrupt"),
-])
+@pytest.mark.parametrize(
+    "break_it, message",
+    [
+        (lambda b: b[:-1], "is corrupt"),
+        (lambda b: b + b"0", "is corrupt"),
+        (lambda b: b"\x1f\x8b" + b[2:], "is corrupt"),
+        (lambda b: b[:5], "is corrupt"),
+        (lambda b: b"", "is corrupt"),
+    ],
+)
 def test_corrupt_digits_are_named(trainer, source, break_it, message):
     broken = source / "build" / "broken"
     shutil.rmtree(broken, ignore_errors=True)
@@ -316,7 +361,9 @@ def test_a_checkpoint_that_cannot_be_written_leaves_the_old_one(trainer, source)
 
     def small_disk():
         resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # a write beyond the limit fails as on a full disk
+        signal.signal(
+            signal.SIGXFSZ, signal.SIG_IGN
+        )  # a write beyond the limit fails as on a full disk
 
     done = trainer(steps=1, checkpoint="build/full.weights", preexec_fn=small_disk)
     assert done.returncode == 1 and "cannot be written" in done.stderr
@@ -333,8 +380,14 @@ def test_out_of_memory_says_what_to_do(trainer, source, digits):
     def small_memory():
         resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
 
-    done = trainer(batch=20000, digits="build/many", order="build/many.bin", preexec_fn=small_memory)
-    assert done.returncode == 1 and "out of memory" in done.stderr and "Try a smaller batch" in done.stderr, done.stderr
+    done = trainer(
+        batch=20000, digits="build/many", order="build/many.bin", preexec_fn=small_memory
+    )
+    assert (
+        done.returncode == 1
+        and "out of memory" in done.stderr
+        and "Try a smaller batch" in done.stderr
+    ), done.stderr
 
 
 def test_a_step_touches_nothing_else_and_does_not_race(source, digits, trainer):
@@ -343,15 +396,21 @@ def test_a_step_touches_nothing_else_and_does_not_race(source, digits, trainer):
     files.write_digits(folder / "two", "train", digits[0][:2], digits[1][:2])
     files.write_digits(folder / "two", "t10k", digits[0][:1], digits[1][:1])
     files.write_order(folder / "two.bin", Loader(digits[0][:2], digits[1][:2], 2), 1)
-    program = nvcc.build(nvcc.Request(folder / "train.cu", output=folder / "checked", cpu=True, check=True))
-    done = subprocess.run([program.resolve(), "batch=2", "digits=build/two", "order=build/two.bin"], cwd=source,
-                          capture_output=True, text=True)
+    program = nvcc.build(
+        nvcc.Request(folder / "train.cu", output=folder / "checked", cpu=True, check=True)
+    )
+    done = subprocess.run(
+        [program.resolve(), "batch=2", "digits=build/two", "order=build/two.bin"],
+        cwd=source,
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0 and done.stderr == "" and "step 1: loss" in done.stdout
 
 
 def test_a_program_for_another_gpu_is_explained(source):
     """The advice is in the error that a kernel without code for this GPU gives."""
-    main = "int main() { check(cudaErrorNoKernelImageForDevice, \"k\"); }"
+    main = 'int main() { check(cudaErrorNoKernelImageForDevice, "k"); }'
     (source / "build" / "other.cu").write_text(f'#include "files.cuh"\n{main}\n')
     program = nvcc.build(nvcc.Request(source / "build" / "other.cu", cpu=True))
     done = subprocess.run([program.resolve()], capture_output=True, text=True)

@@ -1,4 +1,6 @@
-"""The race: what is timed was verified, what is recorded passed the gate, and a part that fails costs the others nothing."""
+"""The race: what is timed was verified, what is recorded passed the gate, and a part that fails
+costs the others nothing.
+"""
 
 import json
 import subprocess
@@ -17,8 +19,16 @@ RIVAL = SimpleNamespace(name="pytorch/graph_tf32", precision="tf32")
 
 
 def entry(name, value, gpu="NVIDIA H200"):
-    return {"name": name, "value": value, "unit": "1", "spread": 0.0, "gpu": gpu, "driver": "580.1",
-            "versions": {"python": "3.12"}, "date": "2026-01-31T12:00:00Z"}
+    return {
+        "name": name,
+        "value": value,
+        "unit": "1",
+        "spread": 0.0,
+        "gpu": gpu,
+        "driver": "580.1",
+        "versions": {"python": "3.12"},
+        "date": "2026-01-31T12:00:00Z",
+    }
 
 
 def test_eleven_modes_and_one():
@@ -36,24 +46,38 @@ def test_losses_that_are_off_are_refused():
 
 
 def test_median_and_spread():
-    assert race.median_and_spread([1.0, 2.0, 3.0, 4.0, 100.0]) == (3.0, pytest.approx((52 - 1.5) / 2))
+    assert race.median_and_spread([1.0, 2.0, 3.0, 4.0, 100.0]) == (
+        3.0,
+        pytest.approx((52 - 1.5) / 2),
+    )
 
 
-@pytest.mark.parametrize("kernel, name", [
-    ("void conv_forward<2>(Network)", "conv_forward"),
-    ("patch_moments(Network)", "patch_moments"),
-    ("Memcpy HtoD (Pinned -> Device)", "copy_of_the_batch"),
-    ("void at::native::vectorized<4, f(int), std::array<char*, 3ul> >(int, f(int))", "vectorized"),
-])
+@pytest.mark.parametrize(
+    "kernel, name",
+    [
+        ("void conv_forward<2>(Network)", "conv_forward"),
+        ("patch_moments(Network)", "patch_moments"),
+        ("Memcpy HtoD (Pinned -> Device)", "copy_of_the_batch"),
+        (
+            "void at::native::vectorized<4, f(int), std::array<char*, 3ul> >(int, f(int))",
+            "vectorized",
+        ),
+    ],
+)
 def test_short_names(kernel, name):
     assert race.short_name(kernel) == name
 
 
-@pytest.mark.parametrize("ours, passed", [(0.9901, True), (0.9892, True), (0.9909, True), (0.9889, False), (0.9913, False)])
+@pytest.mark.parametrize(
+    "ours, passed",
+    [(0.9901, True), (0.9892, True), (0.9909, True), (0.9889, False), (0.9913, False)],
+)
 def test_the_gate_is_a_tenth_of_a_point(ours, passed):
     found = [entry("mnist/accuracy/ours", ours), entry("mnist/accuracy/pytorch", 0.9901)]
     assert race.passed_gate(found) == ["bf16"][:passed]
-    assert race.passed_gate([*found, entry("mnist/accuracy/ours_tf32", 0.99)]) == ["bf16"][:passed] + ["tf32"]
+    assert race.passed_gate([*found, entry("mnist/accuracy/ours_tf32", 0.99)]) == ["bf16"][
+        :passed
+    ] + ["tf32"]
     assert race.passed_gate(found[:1]) == race.passed_gate([]) == []
 
 
@@ -74,7 +98,10 @@ def test_without_a_gpu_it_says_so(monkeypatch, capsys):
 
 @pytest.mark.parametrize("ours", [0.99, 0.97])
 def test_everything(ours, tmp_path, monkeypatch, capsys):
-    """Each part is a process: one fails, one is out of time; the others' entries are kept, beside what was there."""
+    """Each part is a process: one fails, one is out of time; the others' entries are kept, beside
+    what was there.
+    """
+
     def run(command, *, env, **_):
         part = command[3:]
         if part[0] == "waterfall":
@@ -91,15 +118,28 @@ def test_everything(ours, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(race.subprocess, "run", run)
     monkeypatch.setattr(race, "ROOT", tmp_path)
     monkeypatch.setattr(results, "FOLDER", tmp_path)
-    gpu = {"name": "NVIDIA H200", "compute_capability": "9.0", "sms": 132, "memory_bytes": 1, "driver": "580.1", "cuda": "13.0"}
+    gpu = {
+        "name": "NVIDIA H200",
+        "compute_capability": "9.0",
+        "sms": 132,
+        "memory_bytes": 1,
+        "driver": "580.1",
+        "cuda": "13.0",
+    }
     monkeypatch.setattr(results, "this_gpu", lambda: gpu)
     results.write(gpu, [entry("copy/time", 2.0), entry("mnist/accuracy/ours", 0.5)])
 
     assert race.everything(100) == 1
     kept = {e["name"]: e["value"] for e in results.load(tmp_path)}
     gated = "/gated" + "/bf16" * (ours > 0.98)
-    assert kept == {"copy/time": 2.0, "mnist/accuracy/ours": ours, "mnist/accuracy/pytorch": 0.9901, "mnist/program": 1.0,
-                    "mnist/profile": 1.0, **{f"mnist/step/batch/{batch}{gated}": 1.0 for batch in race.BATCHES}}
+    assert kept == {
+        "copy/time": 2.0,
+        "mnist/accuracy/ours": ours,
+        "mnist/accuracy/pytorch": 0.9901,
+        "mnist/program": 1.0,
+        "mnist/profile": 1.0,
+        **{f"mnist/step/batch/{batch}{gated}": 1.0 for batch in race.BATCHES},
+    }
     said = capsys.readouterr()
     assert "FAILED kernels: exit status 1" in said.err and "FAILED waterfall: stopped" in said.err
     assert ("gate passed by bf16" in said.out) is (ours > 0.98)
@@ -117,7 +157,7 @@ def test_without_an_optimization_the_results_are_the_same():
         assert np.linalg.norm(found[1][name] - gradient) <= 1e-5 * np.linalg.norm(gradient), name
 
 
-# ---- whole programs -----------------------------------------------------------------------------------------------
+# ---- whole programs
 
 
 def test_the_programs_start_as_pytorch_does():
@@ -131,22 +171,35 @@ def test_the_programs_start_as_pytorch_does():
 
 def test_our_program_does_not_load_pytorch():
     """Loading it takes longer than all of our training."""
-    code = "import sys; from course.mnist_cnn import fast, program; sys.exit('torch' in sys.modules)"
+    code = (
+        "import sys; from course.mnist_cnn import fast, program; sys.exit('torch' in sys.modules)"
+    )
     assert subprocess.run([sys.executable, "-c", code], cwd=race.ROOT).returncode == 0
 
 
 def test_an_epoch_takes_every_digit_once():
     rows = program.orders(1000, 64, 1)
     assert rows.shape == (15, 64) and len(set(rows.ravel())) == 960
-    assert (rows != program.orders(1000, 64, 2)).any() and (rows == program.orders(1000, 64, 1)).all()
+    assert (rows != program.orders(1000, 64, 2)).any() and (
+        rows == program.orders(1000, 64, 1)
+    ).all()
 
 
-@pytest.mark.parametrize("arguments, says", [
-    (["ours", "--batch", "0"], "between 1 and the 60 digits"), (["ours", "--batch", "61"], "between 1 and the 60 digits"),
-    (["ours", "--batch", "8", "--steps", "0"], "at least one"),
-    (["grahp_tf32"], "no such trainer: grahp_tf32. There are ours, eager")])
+@pytest.mark.parametrize(
+    "arguments, says",
+    [
+        (["ours", "--batch", "0"], "between 1 and the 60 digits"),
+        (["ours", "--batch", "61"], "between 1 and the 60 digits"),
+        (["ours", "--batch", "8", "--steps", "0"], "at least one"),
+        (["grahp_tf32"], "no such trainer: grahp_tf32. There are ours, eager"),
+    ],
+)
 def test_a_program_says_what_it_cannot_do(monkeypatch, capsys, arguments, says):
-    monkeypatch.setattr(program.data, "mnist", lambda part: (np.zeros((60, 28, 28), np.uint8), np.zeros(60, np.uint8)))
+    monkeypatch.setattr(
+        program.data,
+        "mnist",
+        lambda part: (np.zeros((60, 28, 28), np.uint8), np.zeros(60, np.uint8)),
+    )
     with pytest.raises(SystemExit):
         program.main(arguments)
     assert says in capsys.readouterr().err

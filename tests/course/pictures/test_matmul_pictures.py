@@ -10,19 +10,46 @@ from utils import has_gpu, results
 
 
 def entry(name, value, unit="1", gpu="NVIDIA Test", date="2026-01-02T03:04:05Z"):
-    return {"name": name, "value": value, "unit": unit, "spread": 0.0, "gpu": gpu, "driver": "1", "versions": {"python": "3"},
-            "date": date}
+    return {
+        "name": name,
+        "value": value,
+        "unit": unit,
+        "spread": 0.0,
+        "gpu": gpu,
+        "driver": "1",
+        "versions": {"python": "3"},
+        "date": date,
+    }
 
 
 @pytest.fixture
 def one_ladder(tmp_path):
     """A results file with two rungs, one of them without an error."""
-    entries = [entry("matmul/fp32/4096/naive/share_of_cublas", 0.01), entry("matmul/fp32/4096/naive/rate", 5e11, "FLOP/s"),
-               entry("matmul/fp32/4096/naive/error", 1e-5), entry("matmul/fp32/4096/cublas/rate", 5e13, "FLOP/s"),
-               entry("matmul/fp32/256/tile/share_of_cublas", 0.5), entry("matmul/fp32/256/tile/rate", 1e12, "FLOP/s"),
-               entry("matmul/fp32/4096/share_of_cublas", 0.9), entry("copy/rate", 1.0, "B/s")]
-    gpu = {"name": "NVIDIA Test", "compute_capability": "9.0", "sms": 132, "memory_bytes": 1, "driver": "1", "cuda": "13.0"}
-    content = {"schema": 1, "gpu": gpu, "date": "2026-01-02T03:04:05Z", "versions": {"python": "3"}, "results": entries}
+    entries = [
+        entry("matmul/fp32/4096/naive/share_of_cublas", 0.01),
+        entry("matmul/fp32/4096/naive/rate", 5e11, "FLOP/s"),
+        entry("matmul/fp32/4096/naive/error", 1e-5),
+        entry("matmul/fp32/4096/cublas/rate", 5e13, "FLOP/s"),
+        entry("matmul/fp32/256/tile/share_of_cublas", 0.5),
+        entry("matmul/fp32/256/tile/rate", 1e12, "FLOP/s"),
+        entry("matmul/fp32/4096/share_of_cublas", 0.9),
+        entry("copy/rate", 1.0, "B/s"),
+    ]
+    gpu = {
+        "name": "NVIDIA Test",
+        "compute_capability": "9.0",
+        "sms": 132,
+        "memory_bytes": 1,
+        "driver": "1",
+        "cuda": "13.0",
+    }
+    content = {
+        "schema": 1,
+        "gpu": gpu,
+        "date": "2026-01-02T03:04:05Z",
+        "versions": {"python": "3"},
+        "results": entries,
+    }
     (tmp_path / "nvidia-test.json").write_text(json.dumps(content))
     return tmp_path
 
@@ -45,7 +72,9 @@ def test_nothing_recorded_is_said(tmp_path, monkeypatch):
 def test_a_line_says_gpu_date_share_and_error(one_ladder, monkeypatch):
     monkeypatch.setattr(results, "FOLDER", one_ladder)
     line = matmul.recorded_line("matmul/fp32/4096/naive")
-    assert "NVIDIA Test, 2026-01-02" in line and "0.50 TFLOP/s, 1.0% of cuBLAS; error 1.0e-05" in line
+    assert (
+        "NVIDIA Test, 2026-01-02" in line and "0.50 TFLOP/s, 1.0% of cuBLAS; error 1.0e-05" in line
+    )
 
 
 def test_the_table_has_only_rungs_whose_error_is_known(one_ladder):
@@ -72,15 +101,21 @@ def test_the_size_chart_has_a_line_a_rung():
 
 
 def test_the_roofline_bends_where_the_roofs_meet():
-    figure = matmul.roofline(60e12, 4e12, {"tile": (0.25, 5e11), "banks": (32, 36e12), "vector": (32, 36.1e12)}, "a GPU")
+    figure = matmul.roofline(
+        60e12, 4e12, {"tile": (0.25, 5e11), "banks": (32, 36e12), "vector": (32, 36.1e12)}, "a GPU"
+    )
     assert "meeting at 15.0 FLOPs a byte" in figure.alt
     assert max(figure.axes[0].lines[0].get_ydata()) == 60
-    heights = [text.xyann[1] for text in figure.axes[0].texts if text.get_text() in ("banks", "vector")]
+    heights = [
+        text.xyann[1] for text in figure.axes[0].texts if text.get_text() in ("banks", "vector")
+    ]
     assert max(heights) > 1.3 * min(heights)  # names of equals do not lie on each other
 
 
 def test_the_search_map_leaves_what_did_not_run_empty():
-    figure = matmul.search_map({("64", "3"): 1e12, ("64", "4"): 3e12, ("128", "3"): 2e12}, "tile", "stages", "a GPU")
+    figure = matmul.search_map(
+        {("64", "3"): 1e12, ("64", "4"): 3e12, ("128", "3"): 2e12}, "tile", "stages", "a GPU"
+    )
     shown = [text.get_text() for text in figure.axes[0].texts]
     assert sorted(shown) == ["1.0", "2.0", "3.0"]
     bold = [text.get_text() for text in figure.axes[0].texts if text.get_fontweight() == "bold"]

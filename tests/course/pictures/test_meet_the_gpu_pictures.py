@@ -27,7 +27,7 @@ def rounds(out):
 
 def test_lanes_are_counted_line_by_line():
     counts, rows = meet_the_gpu.lane_counts(branch, 40, np.zeros(40, np.int32), 10)
-    assert len(rows) == 4                                        # i, if, then, else
+    assert len(rows) == 4  # i, if, then, else
     assert (counts[:2] == 1).all()
     assert counts[2].tolist() == [1] * 10 + [0] * 30
     assert counts[3].tolist() == [0] * 10 + [1] * 30
@@ -44,11 +44,14 @@ def test_counting_leaves_the_arguments_alone():
     assert not out.any()
 
 
-@pytest.mark.parametrize("threads, split, issued", [
-    (64, 32, 6),          # both warps agree: three lines each
-    (64, 16, 7),          # warp 0 issues both sides
-    (40, 40, 6),          # the last warp has 8 threads, but is issued whole lines
-])
+@pytest.mark.parametrize(
+    "threads, split, issued",
+    [
+        (64, 32, 6),  # both warps agree: three lines each
+        (64, 16, 7),  # warp 0 issues both sides
+        (40, 40, 6),  # the last warp has 8 threads, but is issued whole lines
+    ],
+)
 def test_the_share_of_working_lanes(threads, split, issued):
     said = meet_the_gpu.lanes(branch, threads, np.zeros(threads, np.int32), split).alt
     assert f"{3 * threads / (issued * 32):.0%} of the lanes" in said

@@ -14,7 +14,10 @@ def test_without_a_gpu_the_sizes_are_a_data_sheets_and_say_so():
     assert list(sizes.values()) == sorted(sizes.values())
 
 
-@pytest.mark.parametrize("size, text", [(96, "96 bytes"), (228 << 10, "228 KiB"), (50 << 20, "50 MiB"), (141e9, "141 GB")])
+@pytest.mark.parametrize(
+    "size, text",
+    [(96, "96 bytes"), (228 << 10, "228 KiB"), (50 << 20, "50 MiB"), (141e9, "141 GB")],
+)
 def test_sizes_are_said_as_readers_like_them(size, text):
     assert memory.size_text(size) == text
 
@@ -23,7 +26,11 @@ def test_the_occupancy_chart_shows_what_the_rules_say():
     figure = memory.occupancy_chart((9, 0), 256, 40, 0)
     assert "6 blocks = 48 warps" in figure.alt
     places, bars = figure.axes
-    taken = [patch for patch in places.patches if patch.get_facecolor()[:3] != pytest.approx((238 / 255,) * 3)]
+    taken = [
+        patch
+        for patch in places.patches
+        if patch.get_facecolor()[:3] != pytest.approx((238 / 255,) * 3)
+    ]
     assert (len(places.patches), len(taken)) == (64, 48)
     assert [bar.get_width() for bar in bars.patches] == [8, 32, 6, 228]
 

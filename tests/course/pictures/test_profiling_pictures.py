@@ -11,19 +11,37 @@ ROOFS = ({"copy": 2e12}, {"matmul float32": 5e13, "matmul bfloat16": 7e14}, "mea
 
 
 def event(name, start, end, thread=1, device="CPU"):
-    return SimpleNamespace(name=name, thread=thread, time_range=SimpleNamespace(start=start, end=end),
-                           device_type=SimpleNamespace(name=device))
+    return SimpleNamespace(
+        name=name,
+        thread=thread,
+        time_range=SimpleNamespace(start=start, end=end),
+        device_type=SimpleNamespace(name=device),
+    )
 
 
 def test_nested_finds_who_called_whom_on_the_busiest_thread():
-    events = [event("inner", 2, 4), event("outer", 0, 10), event("next", 10, 12), event("last", 5, 9),
-              event("elsewhere", 0, 20, thread=2), event("kernel", 3, 6, device="CUDA")]
-    assert profiling.nested(events) == [("outer", 0, 0, 10), ("inner", 1, 2, 4), ("last", 1, 5, 9), ("next", 0, 10, 12)]
+    events = [
+        event("inner", 2, 4),
+        event("outer", 0, 10),
+        event("next", 10, 12),
+        event("last", 5, 9),
+        event("elsewhere", 0, 20, thread=2),
+        event("kernel", 3, 6, device="CUDA"),
+    ]
+    assert profiling.nested(events) == [
+        ("outer", 0, 0, 10),
+        ("inner", 1, 2, 4),
+        ("last", 1, 5, 9),
+        ("next", 0, 10, 12),
+    ]
 
 
 def test_flame_draws_each_event_from_its_start_to_its_end():
     fig = profiling.flame([("outer", 0, 100, 1100), ("inner", 1, 200, 700)])
-    bars = [(b.get_x(), b.get_width(), round(b.get_y() + b.get_height() / 2)) for b in fig.axes[0].patches]
+    bars = [
+        (b.get_x(), b.get_width(), round(b.get_y() + b.get_height() / 2))
+        for b in fig.axes[0].patches
+    ]
     assert bars == [(0, 1000, 0), (100, 500, 1)]
     assert [t.get_text() for t in fig.axes[0].texts] == ["outer", "inner"]
     assert "2 operators over 1 ms, in 2 levels" in fig.alt
@@ -37,16 +55,19 @@ def test_repeats_marks_median_mean_and_first():
 
 
 def points(fig):
-    return [(line.get_xdata()[0], line.get_ydata()[0], line.get_fillstyle()) for line in fig.axes[0].lines
-            if line.get_marker() == "o"]
+    return [
+        (line.get_xdata()[0], line.get_ydata()[0], line.get_fillstyle())
+        for line in fig.axes[0].lines
+        if line.get_marker() == "o"
+    ]
 
 
 def test_roofline_puts_measured_kernels_where_they_are_and_others_hollow_on_the_roof():
     fig = profiling.roofline(ROOFS, {"add": (0.25, 4e11), "poly": (1, None), "matmul": (170, None)})
     (x1, y1, how1), (x2, y2, how2), (x3, y3, how3) = points(fig)
     assert (x1, how1) == (0.25, "full") and y1 == pytest.approx(0.4)
-    assert (x2, how2) == (1, "none") and y2 == pytest.approx(2)          # 1 FLOP a byte at 2 TB/s
-    assert (x3, how3) == (170, "none") and y3 == pytest.approx(50)       # the lower flat roof
+    assert (x2, how2) == (1, "none") and y2 == pytest.approx(2)  # 1 FLOP a byte at 2 TB/s
+    assert (x3, how3) == (170, "none") and y3 == pytest.approx(50)  # the lower flat roof
     assert "hollow" not in fig.axes[0].get_title("left")
     assert "hollow" in profiling.roofline(ROOFS, {"poly": (1, None)}).axes[0].get_title("left")
 
@@ -57,11 +78,21 @@ def test_roofs_without_a_gpu_are_recorded_ones_or_a_datasheets_and_say_so(monkey
     _, peaks, whose = profiling.roofs()
     assert "datasheet" in whose and "nothing measured" in whose and len(peaks) == 2
 
-    values = {"roofline/vector_add/bandwidth": 1.8e12, "roofline/vector_add/share_of_copy": 0.9,
-              "roofline/matmul/rate": 5e12, "roofline/matmul/share_of_matmul": 0.1}
-    monkeypatch.setattr(results, "find", lambda name: {"value": values[name], "gpu": "Test", "date": "2026-01-31T12:00:00Z"})
+    values = {
+        "roofline/vector_add/bandwidth": 1.8e12,
+        "roofline/vector_add/share_of_copy": 0.9,
+        "roofline/matmul/rate": 5e12,
+        "roofline/matmul/share_of_matmul": 0.1,
+    }
+    monkeypatch.setattr(
+        results,
+        "find",
+        lambda name: {"value": values[name], "gpu": "Test", "date": "2026-01-31T12:00:00Z"},
+    )
     bandwidths, peaks, whose = profiling.roofs()
-    assert bandwidths["copy"] == pytest.approx(2e12) and peaks["matmul float32"] == pytest.approx(5e13)
+    assert bandwidths["copy"] == pytest.approx(2e12) and peaks["matmul float32"] == pytest.approx(
+        5e13
+    )
     assert whose == "recorded on Test, 2026-01-31"
 
 

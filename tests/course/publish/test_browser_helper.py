@@ -1,4 +1,6 @@
-"""How the tests come to a browser (tests/browser.py): found, installed on a CI server, or a clear line that says how."""
+"""How the tests come to a browser (tests/browser.py): found, installed on a CI server, or a clear
+line that says how.
+"""
 
 import pytest
 
@@ -9,11 +11,15 @@ from tests import browser
 def bare(monkeypatch):
     """A machine without a browser; what would be run as root is kept in the list."""
     calls = []
-    monkeypatch.setattr(browser, "installed_chromium", lambda: "/usr/bin/chromium" if len(calls) == 2 else None)
+    monkeypatch.setattr(
+        browser, "installed_chromium", lambda: "/usr/bin/chromium" if len(calls) == 2 else None
+    )
     monkeypatch.setattr(browser.os, "geteuid", lambda: 0)
     monkeypatch.setattr(browser.shutil, "which", lambda name: f"/usr/bin/{name}")
     done = browser.subprocess.CompletedProcess([], 0)
-    monkeypatch.setattr(browser.subprocess, "run", lambda command, **options: calls.append(command) or done)
+    monkeypatch.setattr(
+        browser.subprocess, "run", lambda command, **options: calls.append(command) or done
+    )
     return calls
 
 
@@ -29,7 +35,9 @@ def test_a_learners_machine_is_left_alone(bare, monkeypatch):
     assert bare == []
 
 
-@pytest.mark.parametrize("ci, outcome", [("true", pytest.fail.Exception), ("", pytest.skip.Exception)])
+@pytest.mark.parametrize(
+    "ci, outcome", [("true", pytest.fail.Exception), ("", pytest.skip.Exception)]
+)
 def test_without_a_browser_a_test_is_skipped_and_on_ci_fails(monkeypatch, ci, outcome):
     monkeypatch.setenv("CI", ci)
     monkeypatch.setattr(browser, "find_chromium", lambda: None)

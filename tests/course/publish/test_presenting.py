@@ -17,7 +17,9 @@ def lab(browser, tmp_path_factory):
     (folder / "chapters").mkdir()
     for name in (CHAPTER, "chapters/rise.css"):
         shutil.copy(ROOT / name, folder / name)
-    with jupyterlab(folder, PYTHONPATH=str(ROOT), CUDA_COURSE_PROGRESS=str(folder / "progress.json")) as address:
+    with jupyterlab(
+        folder, PYTHONPATH=str(ROOT), CUDA_COURSE_PROGRESS=str(folder / "progress.json")
+    ) as address:
         yield address
 
 
@@ -48,7 +50,7 @@ def drag(page, handle, right):
 def test_a_slider_works_on_a_slide(page, lab):
     page.goto(lab.replace("/lab?", f"/lab/tree/{CHAPTER}?reset&"))
     button = page.locator(".jp-NotebookPanel-toolbar [title*='Reveal Slideshow']")
-    button.wait_for(timeout=60_000)                                       # JupyterLab's toolbar offers it
+    button.wait_for(timeout=60_000)  # JupyterLab's toolbar offers it
     page.goto(lab.replace("/lab?", f"/rise/{CHAPTER}?"))
     page.locator("section.present .jp-Cell").first.wait_for(timeout=60_000)
     expect(page.get_by_text("For the instructor.").first).not_to_be_visible()

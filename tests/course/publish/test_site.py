@@ -1,4 +1,6 @@
-"""The website: it builds without a warning, its links lead somewhere, its pictures are described, and it works offline."""
+"""The website: it builds without a warning, its links lead somewhere, its pictures are described,
+and it works offline.
+"""
 
 import re
 from html.parser import HTMLParser
@@ -32,13 +34,19 @@ class Page(HTMLParser):
             self.links.append(attributes["href"])
         if tag == "img":
             self.images.append(attributes)
-        if tag in SINKS and attributes.get(SINKS[tag]) and attributes.get("rel") not in ("canonical", "next", "prev"):
+        if (
+            tag in SINKS
+            and attributes.get(SINKS[tag])
+            and attributes.get("rel") not in ("canonical", "next", "prev")
+        ):
             self.loads.append(attributes[SINKS[tag]])
 
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
-    """The site: its folder, and its pages by their path. Built once; a warning of Sphinx fails every test here."""
+    """The site: its folder, and its pages by their path. Built once; a warning of Sphinx fails
+    every test here.
+    """
     folder = tmp_path_factory.mktemp("site")
     try:
         site.build(folder)
@@ -49,7 +57,10 @@ def built(tmp_path_factory):
 
 
 def test_every_chapter_and_text_is_a_page(built):
-    names = [page.replace("README.md", "index.html").replace(".ipynb", ".html").replace(".md", ".html") for page in site.pages()]
+    names = [
+        page.replace("README.md", "index.html").replace(".ipynb", ".html").replace(".md", ".html")
+        for page in site.pages()
+    ]
     assert [name for name in names if name not in built.pages] == []
     assert {f"chapters/{chapter.name}.html" for chapter in WRITTEN} <= built.pages.keys()
 
@@ -67,7 +78,9 @@ def test_no_link_inside_is_broken(built):
             seen += 1
             path, _, anchor = unquote(target).partition("#")
             file = (Path(name).parent / path).as_posix() if path else name
-            file = Path(built.folder / file).resolve().relative_to(built.folder.resolve()).as_posix()
+            file = (
+                Path(built.folder / file).resolve().relative_to(built.folder.resolve()).as_posix()
+            )
             if not (built.folder / file).is_file():
                 broken.append(f"{name}: {target} leads nowhere")
             elif anchor and file in built.pages and anchor not in built.pages[file].ids:
@@ -79,22 +92,36 @@ def test_no_link_inside_is_broken(built):
 def test_every_picture_is_there_and_described(built):
     images = [(name, image) for name, page in built.pages.items() for image in page.images]
     assert len(images) > 50
-    assert [f"{name}: {image.get('src', '')[:60]}" for name, image in images if not (image.get("alt") or "").strip()] == []
-    missing = [f"{name}: {source}" for name, image in images if not (source := image["src"]).startswith("data:")
-               and not (built.folder / name).parent.joinpath(unquote(source)).is_file()]
+    assert [
+        f"{name}: {image.get('src', '')[:60]}"
+        for name, image in images
+        if not (image.get("alt") or "").strip()
+    ] == []
+    missing = [
+        f"{name}: {source}"
+        for name, image in images
+        if not (source := image["src"]).startswith("data:")
+        and not (built.folder / name).parent.joinpath(unquote(source)).is_file()
+    ]
     assert missing == []
 
 
 def test_nothing_is_loaded_from_the_network(built):
-    assert [f"{name}: {target}" for name, page in built.pages.items() for target in page.loads
-            if outside(target) and not target.startswith("data:")] == []
+    assert [
+        f"{name}: {target}"
+        for name, page in built.pages.items()
+        for target in page.loads
+        if outside(target) and not target.startswith("data:")
+    ] == []
 
 
 def test_chapters_are_in_the_navigation_in_order(built):
     for name in "index.html", "chapters/05_first_kernels.html", "course/glossary.html":
         sidebar = built.pages[name].html.partition('class="sidebar-tree"')[2].partition("</div>")[0]
         found = re.findall(r'href="([^"]*)">(\d+) · ([^<]+)<', sidebar)
-        assert [(int(number), title) for _, number, title in found] == [(c.number, c.title) for c in WRITTEN]
+        assert [(int(number), title) for _, number, title in found] == [
+            (c.number, c.title) for c in WRITTEN
+        ]
 
 
 def test_readers_see_stills_and_no_speakers_notes(built):
@@ -106,7 +133,9 @@ def test_readers_see_stills_and_no_speakers_notes(built):
 
 def test_tables_are_tables(built):
     """Also those that a cell's output wrote in Markdown."""
-    assert [name for name, page in built.pages.items() if re.search(r"<p>\|[^<]+\|", page.html)] == []
+    assert [
+        name for name, page in built.pages.items() if re.search(r"<p>\|[^<]+\|", page.html)
+    ] == []
 
 
 def test_search_finds_the_page_that_teaches_a_word(page, built):
@@ -137,33 +166,48 @@ def test_it_follows_the_readers_colours(page, built, scheme):
     assert brightness > 200 if scheme == "light" else brightness < 60
 
 
-# --- its parts ----------------------------------------------------------------------------------------------
+# ---- its parts
 
 
-@pytest.mark.parametrize("text, becomes", [
-    ("[5](chapters/05_first_kernels.ipynb)", "[5](chapters/05_first_kernels.ipynb)"),
-    ("[p](chapters/03_c_for_cuda.ipynb#cell-id=pointers)", "[p](#03-c-for-cuda--pointers)"),
-    ("`[a](b)` and `a[i](LICENSE)`", "`[a](b)` and `a[i](LICENSE)`"),
-    ("[there](https://example.com/a_(b))", "[there](https://example.com/a_(b))"),
-    ("[![Open it](https://example.com/badge.svg)](https://example.com/it)", "[Open it](https://example.com/it)"),
-    ("![shot](assets/readme.png)", "![shot](assets/readme.png)"),
-])
+@pytest.mark.parametrize(
+    "text, becomes",
+    [
+        ("[5](chapters/05_first_kernels.ipynb)", "[5](chapters/05_first_kernels.ipynb)"),
+        ("[p](chapters/03_c_for_cuda.ipynb#cell-id=pointers)", "[p](#03-c-for-cuda--pointers)"),
+        ("`[a](b)` and `a[i](LICENSE)`", "`[a](b)` and `a[i](LICENSE)`"),
+        ("[there](https://example.com/a_(b))", "[there](https://example.com/a_(b))"),
+        (
+            "[![Open it](https://example.com/badge.svg)](https://example.com/it)",
+            "[Open it](https://example.com/it)",
+        ),
+        ("![shot](assets/readme.png)", "![shot](assets/readme.png)"),
+    ],
+)
 def test_links_are_rewritten_for_sphinx(text, becomes):
     assert site.relinked(text, "README.md") == becomes
 
 
-@pytest.mark.parametrize("address, becomes", [(None, "the licence"),
-                                              ("https://a.b/c", "[the licence](https://a.b/c/blob/main/LICENSE)")])
+@pytest.mark.parametrize(
+    "address, becomes",
+    [(None, "the licence"), ("https://a.b/c", "[the licence](https://a.b/c/blob/main/LICENSE)")],
+)
 def test_a_file_that_is_no_page_is_linked_in_the_repository(monkeypatch, address, becomes):
     monkeypatch.setattr(site, "repository", lambda: address)
     assert site.relinked("[the licence](LICENSE)", "README.md") == becomes
 
 
-@pytest.mark.parametrize("code", [
-    "%%writefile build/a.cu\nint x = a ? b : c;   // `x` is $y", "%%writefile build/Makefile\nall: a.o\n\t$(CC) $^",
-    "lines = !ls", "%%bash\necho $HOME",
-    "@cuda.jit\ndef f(a):\n    a[0] = 1", "%nvcc build/a.cu --run", "%%writefile session.gdb\nbreak main ?",
-])
+@pytest.mark.parametrize(
+    "code",
+    [
+        "%%writefile build/a.cu\nint x = a ? b : c;   // `x` is $y",
+        "%%writefile build/Makefile\nall: a.o\n\t$(CC) $^",
+        "lines = !ls",
+        "%%bash\necho $HOME",
+        "@cuda.jit\ndef f(a):\n    a[0] = 1",
+        "%nvcc build/a.cu --run",
+        "%%writefile session.gdb\nbreak main ?",
+    ],
+)
 def test_every_kind_of_cell_has_colours(code):
     tokens = list(lexer.CellLexer().get_tokens(code))
     assert "".join(value for _, value in tokens).strip() == code
@@ -172,7 +216,11 @@ def test_every_kind_of_cell_has_colours(code):
 
 def test_formulas_are_mathml_with_their_source_as_description():
     element = mathml.mathml(r"\dfrac{1}{p}", display=True)
-    assert "<mfrac>" in element and 'display="block"' in element and r'aria-label="\dfrac{1}{p}"' in element
+    assert (
+        "<mfrac>" in element
+        and 'display="block"' in element
+        and r'aria-label="\dfrac{1}{p}"' in element
+    )
 
 
 def test_an_unknown_widget_is_an_error():

@@ -29,7 +29,7 @@ def message(actual, expected, run=close, **options):
     return str(error.value)
 
 
-# --- what passes -------------------------------------------------------------------------------------------
+# ---- what passes
 
 
 def test_one_line_on_success(capsys):
@@ -48,7 +48,8 @@ def test_one_line_on_success(capsys):
 
 @pytest.mark.parametrize(
     ("n", "dtype"),
-    [(n, np.float32) for n in (1, 7, 100, 4096, 100_000)] + [(n, np.float16) for n in (1, 7, 100, 4096)],
+    [(n, np.float32) for n in (1, 7, 100, 4096, 100_000)]
+    + [(n, np.float16) for n in (1, 7, 100, 4096)],
 )
 def test_a_right_sum_of_n_products_passes_in_any_order(n, dtype):
     a, b = random(16, n, dtype=dtype), random(16, n, dtype=dtype)
@@ -72,7 +73,9 @@ def test_the_bound_follows_from_the_operations():
     u = 2.0**-24
     assert check.rounding_bound(1, u) == pytest.approx(u)
     assert check.rounding_bound(10, u) == pytest.approx(10 * u)  # certain: gamma_n
-    assert check.rounding_bound(10_000, u) == pytest.approx(800 * u, rel=1e-3)  # likely: 8 sqrt(n) u
+    assert check.rounding_bound(10_000, u) == pytest.approx(
+        800 * u, rel=1e-3
+    )  # likely: 8 sqrt(n) u
     with pytest.raises(ValueError, match="at least 1"):
         check.rounding_bound(0, u)
 
@@ -121,7 +124,7 @@ def test_one_huge_value_does_not_hide_wrong_small_ones():
     assert keys(actual, expected) == ["wrong-one"]
 
 
-# --- NaN and infinity --------------------------------------------------------------------------------------
+# ---- NaN and infinity
 
 
 @pytest.mark.parametrize("run", [close, equal])
@@ -150,7 +153,7 @@ def test_infinity_passes_only_where_the_reference_has_it(run):
     assert "got -inf, expected inf" in message(negative, infinite, run)
 
 
-# --- poison ------------------------------------------------------------------------------------------------
+# ---- poison
 
 
 @pytest.mark.parametrize("dtype", [*FLOATS, *INTEGERS, bool])
@@ -186,11 +189,14 @@ def test_a_number_that_looks_like_poison_may_be_right():
     equal(expected.copy(), expected, quiet=True)
 
 
-# --- shape and dtype ---------------------------------------------------------------------------------------
+# ---- shape and dtype
 
 
 def test_a_wrong_shape_is_named():
-    assert message(random(2, 3), random(3, 2)) == "✗ result has shape (2, 3), expected (3, 2) (axes swapped)"
+    assert (
+        message(random(2, 3), random(3, 2))
+        == "✗ result has shape (2, 3), expected (3, 2) (axes swapped)"
+    )
     assert "as many elements, arranged differently" in message(random(6), random(3, 2))
     assert message(random(5), random(6), name="y") == "✗ y has shape (5,), expected (6,)"
     assert keys(random(1, 5), random(5)) == ["shape"]  # nothing is broadcast
@@ -225,7 +231,12 @@ def test_a_wrong_dtype_is_named(dtype, reference):
 
 @pytest.mark.parametrize(
     ("dtype", "reference"),
-    [(np.float32, np.float64), (np.float16, np.float32), (np.int32, np.int64), (np.uint8, np.int64)],
+    [
+        (np.float32, np.float64),
+        (np.float16, np.float32),
+        (np.int32, np.int64),
+        (np.uint8, np.int64),
+    ],
 )
 def test_the_reference_may_be_more_precise(dtype, reference):
     close(np.ones(4, dtype), np.ones(4, reference), quiet=True)
@@ -246,7 +257,9 @@ def test_plain_python_numbers_have_no_dtype(capsys):
 
 
 def test_what_cannot_be_compared_is_named():
-    with pytest.raises(TypeError, match=r"the result is None \(did a function forget its return\?\)"):
+    with pytest.raises(
+        TypeError, match=r"the result is None \(did a function forget its return\?\)"
+    ):
         close(None, random(3))
     with pytest.raises(TypeError, match="the reference is ndarray of dtype <U1"):
         close(random(1), np.array(["a"]))
@@ -262,7 +275,11 @@ def test_large_integers_are_compared_exactly():
     big = np.array([2**53, 2**62 + 1], np.int64)
     close(big, big.copy(), quiet=True)
     assert keys(big + np.array([1, 0]), big) == ["wrong-one"]
-    assert keys(big + np.array([0, 1]), big) == keys(big + np.array([0, 1]), big, atol=0) == ["wrong-one"]
+    assert (
+        keys(big + np.array([0, 1]), big)
+        == keys(big + np.array([0, 1]), big, atol=0)
+        == ["wrong-one"]
+    )
 
 
 def test_equal_allows_no_rounding():
@@ -277,7 +294,7 @@ def test_equal_allows_no_rounding():
     assert got != want  # enough digits to see the difference
 
 
-# --- where -------------------------------------------------------------------------------------------------
+# ---- where
 
 
 def test_the_first_and_the_worst_are_named():
@@ -362,7 +379,7 @@ def test_the_words_for_places():
     assert "only every 32nd element (32 i + 5) differs" in message(out, expected.reshape(-1))
 
 
-# --- how ---------------------------------------------------------------------------------------------------
+# ---- how
 
 
 def distortions():
@@ -439,7 +456,7 @@ def test_arrays_of_several_chunks(monkeypatch):
     close(actual[::3], actual.copy()[::3], quiet=True)  # strided
 
 
-# --- other arrays ------------------------------------------------------------------------------------------
+# ---- other arrays
 
 
 def test_torch_tensors():
@@ -467,7 +484,7 @@ def test_device_arrays():
     assert keys(cuda.to_device(poison((6, 7))), x) == ["unwritten-all"]
 
 
-# --- how it is shown ---------------------------------------------------------------------------------------
+# ---- how it is shown
 
 
 def failure(actual, expected):
@@ -486,7 +503,11 @@ def test_the_map_shows_where_it_is_wrong(shape):
     figure = error.figure()
     image = figure.axes[0].images[0].get_array()
     assert image.flat[0] == 1 and image.flat[-1] == 3 and (image == 0).any()
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["right", "wrong", "never written"]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == [
+        "right",
+        "wrong",
+        "never written",
+    ]
     page = error._repr_html_()
     assert page.startswith("<pre>✗ result") and "data:image/png;base64," in page
 

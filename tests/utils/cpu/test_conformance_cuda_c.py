@@ -1,4 +1,5 @@
-"""The CPU engine for CUDA C prints what a GPU prints, in any order of threads and on any number of cores, and
+"""The CPU engine for CUDA C prints what a GPU prints, in any order of threads and on any number of
+cores, and
 finds planted mistakes by name and line."""
 
 import subprocess
@@ -20,8 +21,11 @@ SCHEDULES = [
     {"CUDA_CPU_SEED": "2", "CUDA_CPU_THREADS": "2"},
     {"CUDA_CPU_SEED": "3"},
 ]
-CLANG_MISSES = {"misaligned_float4": "clang++ copies a float4 as four floats, and does not check its address"}
-# The slow checks need builds of their own: only programs that share memory in one way or another run with them.
+CLANG_MISSES = {
+    "misaligned_float4": "clang++ copies a float4 as four floats, and does not check its address"
+}
+# The slow checks need builds of their own: only programs that share memory in one way or another
+# run with them.
 CHECKED = [
     "atomics_cas", "atomics_int", "barrier_counts", "cg_grid", "cg_tile", "cub_block", "fence_last_block",
     "half2", "histogram_shared", "memory_functions", "producer_consumer", "scan_block", "shared_extern", "shared_kinds",
@@ -79,7 +83,9 @@ def test_what_is_not_offered_is_refused_at_compile_time(name):
 
 def test_a_broken_program_that_is_right_is_not_diagnosed(tmp_path):
     source = tmp_path / "right.cu"
-    source.write_text("// expect: leak; line 2; mode: fast\nint main() { cudaDeviceSynchronize(); }\n")
+    source.write_text(
+        "// expect: leak; line 2; mode: fast\nint main() { cudaDeviceSynchronize(); }\n"
+    )
     assert mistakes.diagnosis(source) == (False, "")
 
 

@@ -48,7 +48,9 @@ def test_prints_what_a_gpu_prints(printed, name):
 
 
 def test_every_program_has_a_derivation_and_an_output():
-    assert set(PROGRAMS) == set(derive.PROGRAMS) == {path.stem for path in derive.FOLDER.glob("*.out")}
+    assert (
+        set(PROGRAMS) == set(derive.PROGRAMS) == {path.stem for path in derive.FOLDER.glob("*.out")}
+    )
 
 
 def test_outputs_are_derived_or_recorded_on_a_gpu():

@@ -1,4 +1,6 @@
-"""CUDA C++ on the CPU: the rewrite, building and caching, programs, diagnoses, kernels called from Python."""
+"""CUDA C++ on the CPU: the rewrite, building and caching, programs, diagnoses, kernels called from
+Python.
+"""
 
 import ctypes
 import os
@@ -27,7 +29,11 @@ def rewritten(source):
 def run(program, *arguments, **environment):
     clean = {k: v for k, v in os.environ.items() if not k.startswith("CUDA_CPU_")}
     return subprocess.run(
-        [str(program), *arguments], capture_output=True, text=True, timeout=60, env={**clean, **environment}
+        [str(program), *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**clean, **environment},
     )
 
 
@@ -37,13 +43,19 @@ def build_and_run(folder, source, *, check=False, **environment):
     return run(build_program(path, check=check), **environment)
 
 
-# ---- the rewrite ------------------------------------------------------------------------------------------------
+# ---- the rewrite
 @pytest.mark.parametrize(
     "source, expected",
     [
         ("k<<<1, 2>>>(a);", "(::cuda_cpu::configure( 1, 2 ), k(a) );"),
-        ("ns::k<float, 3><<<g, b, 0, s>>>(a, f(b));", "(::cuda_cpu::configure( g, b, 0, s ), ns::k<float, 3>(a, f(b)) );"),
-        ("if (x) k<<<n, std::max<int>(a, b)>>>(p);", "if (x) (::cuda_cpu::configure( n, std::max<int>(a, b) ), k(p) );"),
+        (
+            "ns::k<float, 3><<<g, b, 0, s>>>(a, f(b));",
+            "(::cuda_cpu::configure( g, b, 0, s ), ns::k<float, 3>(a, f(b)) );",
+        ),
+        (
+            "if (x) k<<<n, std::max<int>(a, b)>>>(p);",
+            "if (x) (::cuda_cpu::configure( n, std::max<int>(a, b) ), k(p) );",
+        ),
         ("table[i]<<<1, 1>>>();", "(::cuda_cpu::configure( 1, 1 ), table[i]() );"),
         ("o.f->kernel<<<1, 1>>>();", "(::cuda_cpu::configure( 1, 1 ), o.f->kernel() );"),
         ("(*pointer)<<<1, 1>>>();", "(::cuda_cpu::configure( 1, 1 ), (*pointer)() );"),
@@ -59,7 +71,9 @@ def test_rewrite(source, expected):
 
 
 def test_shared_variables():
-    text = rewritten("__global__ void k() { __shared__ float a[4][5], b; extern __shared__ int d[]; }")
+    text = rewritten(
+        "__global__ void k() { __shared__ float a[4][5], b; extern __shared__ int d[]; }"
+    )
     assert "typedef float a__t[4][5] , b__t ;" in text
     assert "auto& a = ::cuda_cpu::shared<a__t>([]{});" in text
     assert "::cuda_cpu::Element<d__t>* d = static_cast<" in text
@@ -76,7 +90,10 @@ def test_system_headers_pass_through_untouched():
     [
         ('asm("mov.u32 %0, %laneid;" : "=r"(x));', "inline PTX"),
         ("texture<float, 2> t;", "textures"),
-        ("using namespace nvcuda; wmma::experimental::precision::u4 f;", "4-bit and 1-bit matrices for tensor cores"),
+        (
+            "using namespace nvcuda; wmma::experimental::precision::u4 f;",
+            "4-bit and 1-bit matrices for tensor cores",
+        ),
         ("__global__ void k() { __shared__ int x = 3; }", "initial value"),
         ("__global__ void k() { j<<<1, 1>>>(); cudaDeviceSynchronize(); }", "since CUDA 12"),
         ("__global__ void k() { __shared__ int x[2][warpSize]; }", "write 32"),
@@ -88,7 +105,7 @@ def test_what_there_is_not_is_refused_by_name_and_line(source, words):
         rewrite('# 1 "x.cu"\n\n\n' + source)
 
 
-# ---- building ---------------------------------------------------------------------------------------------------
+# ---- building
 def test_nvcc_flags():
     compiling, linking, sources = split_flags(
         ["-arch=sm_90", "-gencode", "arch=compute_80,code=sm_80", "-O3", "-DN=4", "-I", "inc", "-lcublas", "-lfoo",
@@ -105,7 +122,9 @@ def test_language(tmp_path):
 
 
 def test_the_driver_answers_about_the_device(tmp_path):
-    done = build_and_run(tmp_path, """
+    done = build_and_run(
+        tmp_path,
+        """
 #include <cuda.h>
 int main() {
   CUdevice d, none; int warp, managed, count; size_t bytes; char name[80]; const char* text;
@@ -119,24 +138,30 @@ int main() {
   cuDeviceTotalMem(&bytes, d);
   cuGetErrorName(CUDA_ERROR_INVALID_DEVICE, &text);
   printf("%d %d %d %.3s %d %s\\n", count, warp, managed, name, bytes > 1000000, text);
-}""")
+}""",
+    )
     assert done.stdout == "0 101 1 32 1 CPU 1 CUDA_ERROR_INVALID_DEVICE\n"
 
 
 def test_the_access_policy_of_a_stream(tmp_path):
-    done = build_and_run(tmp_path, """
+    done = build_and_run(
+        tmp_path,
+        """
 int main() {
   cudaStreamAttrValue value{};
   value.accessPolicyWindow.hitProp = cudaAccessPropertyPersisting;
   value.accessPolicyWindow.missProp = cudaAccessPropertyStreaming;
   printf("%d\\n", cudaStreamSetAttribute(0, cudaStreamAttributeAccessPolicyWindow, &value));
-}""")
+}""",
+    )
     assert done.stdout == "0\n"
 
 
 def test_compile_error_names_the_line(tmp_path):
     source = tmp_path / "wrong.cu"
-    source.write_text("__global__ void k(int* a) {\n  int x = 1;\n  a[0] = nothing;\n}\nint main() {}\n")
+    source.write_text(
+        "__global__ void k(int* a) {\n  int x = 1;\n  a[0] = nothing;\n}\nint main() {}\n"
+    )
     with pytest.raises(BuildError) as caught:
         build_program(source)
     assert f"{source}:3:" in caught.value.log
@@ -147,12 +172,16 @@ def test_cache_and_folders(tmp_path, monkeypatch):
     folder.mkdir()
     header, source = folder / "value.h", folder / "my program.cu"
     header.write_text("#define VALUE 1\n")
-    source.write_text('#include <cstdio>\n#include "value.h"\nint main() { printf("%d\\n", VALUE); }\n')
+    source.write_text(
+        '#include <cstdio>\n#include "value.h"\nint main() { printf("%d\\n", VALUE); }\n'
+    )
     folder.chmod(0o555)  # no right to write beside the source
     first = build_program(source)
     calls = []
     monkeypatch.setattr(builder, "_run", lambda *a, **k: calls.append(a))
-    assert build_program(source) == first and not calls  # nothing is compiled, not even preprocessed
+    assert (
+        build_program(source) == first and not calls
+    )  # nothing is compiled, not even preprocessed
     monkeypatch.undo()
     folder.chmod(0o755)
     header.write_text("#define VALUE 22\n")
@@ -164,7 +193,9 @@ def test_builds_at_the_same_time(tmp_path):
     source = tmp_path / "p.cu"
     source.write_text('#include <cstdio>\nint main() { printf("ok\\n"); }\n')
     found = []
-    threads = [threading.Thread(target=lambda: found.append(build_program(source))) for _ in range(3)]
+    threads = [
+        threading.Thread(target=lambda: found.append(build_program(source))) for _ in range(3)
+    ]
     for t in threads:
         t.start()
     for t in threads:
@@ -192,8 +223,12 @@ def test_macros_of_the_program_do_not_touch_the_headers(tmp_path):
     source = tmp_path / "m.cu"
     source.write_text(USES_MACROS)
     assert run(build_program(source, MACROS)).stdout == "1350\n"
-    defines = ["#define " + m[2:].replace("=", " ") for m in MACROS if m.startswith("-D") and len(m) > 2]
-    source.write_text("\n".join([*defines, "#define H 1", "#include <cuda_runtime.h>", USES_MACROS]))
+    defines = [
+        "#define " + m[2:].replace("=", " ") for m in MACROS if m.startswith("-D") and len(m) > 2
+    ]
+    source.write_text(
+        "\n".join([*defines, "#define H 1", "#include <cuda_runtime.h>", USES_MACROS])
+    )
     assert run(build_program(source)).stdout == "1350\n"
 
 
@@ -211,9 +246,11 @@ def test_no_compiler(monkeypatch):
         builder.compiler.__wrapped__()
 
 
-# ---- mistakes: what the conformance bank does not cover -----------------------------------------------------------
+# ---- mistakes: what the conformance bank does not cover
 def test_errors_are_sticky_and_the_program_goes_on(tmp_path):
-    done = build_and_run(tmp_path, """
+    done = build_and_run(
+        tmp_path,
+        """
 __global__ void k(int* p) { *p = 1; }
 int main() {
   k<<<1, 1>>>(nullptr);
@@ -223,13 +260,16 @@ int main() {
   printf("%s\\n", cudaGetErrorName(cudaGetLastError()));
   cudaDeviceReset();
   printf("%s\\n", cudaGetErrorName(cudaMalloc(&d, 4)));
-}""")
+}""",
+    )
     assert done.stdout.split() == ["cudaErrorIllegalAddress"] * 3 + ["cudaSuccess"]
     assert "program.cu:3: error" in done.stderr and "[null-pointer]" in done.stderr
 
 
 def test_a_fault_in_a_kernel_is_known_after_the_next_call_that_waits(tmp_path):
-    done = build_and_run(tmp_path, """
+    done = build_and_run(
+        tmp_path,
+        """
 __global__ void wild(int* p) { *p = 1; }
 __global__ void fine() {}
 __device__ int ran;
@@ -246,20 +286,26 @@ int main() {
   printf("waits: %s\\n", cudaGetErrorName(cudaMemcpy(&h, d, 4, cudaMemcpyDeviceToHost)));
   printf("last: %s %s %d\\n", cudaGetErrorName(cudaGetLastError()), cudaGetErrorName(cudaMemcpyAsync(&h, d, 4,
          cudaMemcpyDeviceToHost)), ran);
-}""")
-    assert done.stdout == """configuration: cudaErrorInvalidValue
+}""",
+    )
+    assert (
+        done.stdout
+        == """configuration: cudaErrorInvalidValue
 launch: cudaSuccess cudaSuccess
 next: cudaSuccess
 async: cudaSuccess
 waits: cudaErrorIllegalAddress
 last: cudaErrorIllegalAddress cudaErrorIllegalAddress 0
 """
+    )
 
 
 @pytest.mark.parametrize("check", [False, True])
 def test_messages_name_the_file_as_it_was_given(tmp_path, monkeypatch, check):
     (tmp_path / "build").mkdir()
-    (tmp_path / "build" / "x.cuh").write_text("\n__device__ void set(int* p) { p[threadIdx.x] = 1; }\n")
+    (tmp_path / "build" / "x.cuh").write_text(
+        "\n__device__ void set(int* p) { p[threadIdx.x] = 1; }\n"
+    )
     (tmp_path / "build" / "x.cu").write_text(
         '#include "x.cuh"\n__global__ void k(int* p) {\n  p[threadIdx.x + 100000] = 1;\n}\n'
         "__global__ void j(int* p) { set(p + 100000); }\n"
@@ -271,12 +317,20 @@ def test_messages_name_the_file_as_it_was_given(tmp_path, monkeypatch, check):
     assert run(program).stderr.startswith("build/x.cu:3: error: ")
     assert run(program, "j").stderr.startswith("build/x.cuh:2: error: ")
     monkeypatch.chdir(tmp_path / "build")
-    assert run(build_program("x.cu", ["-DWITH_MAIN"], check=check)).stderr.startswith("x.cu:3: error: ")
-    assert run(build_program("../build/x.cu", ["-DWITH_MAIN"], check=check)).stderr.startswith("../build/x.cu:3: error: ")
+    assert run(build_program("x.cu", ["-DWITH_MAIN"], check=check)).stderr.startswith(
+        "x.cu:3: error: "
+    )
+    assert run(build_program("../build/x.cu", ["-DWITH_MAIN"], check=check)).stderr.startswith(
+        "../build/x.cu:3: error: "
+    )
     monkeypatch.chdir(tmp_path)
-    assert run(build_program(tmp_path / "build/x.cu", ["-DWITH_MAIN"], check=check)).stderr.startswith(f"{tmp_path}/build/x.cu:3")
+    assert run(
+        build_program(tmp_path / "build/x.cu", ["-DWITH_MAIN"], check=check)
+    ).stderr.startswith(f"{tmp_path}/build/x.cu:3")
     with pytest.raises(LaunchError, match=r"^build/x.cu:3: error"):
-        Library("build/x.cu", check=check).launch("k", (1, 1, 1), (1, 1, 1), 0, [ctypes.c_void_p(64)])
+        Library("build/x.cu", check=check).launch(
+            "k", (1, 1, 1), (1, 1, 1), 0, [ctypes.c_void_p(64)]
+        )
 
 
 def test_an_early_return_before_a_barrier_is_no_mistake(tmp_path):
@@ -339,14 +393,18 @@ int main() { int *p, h[64]; for (int i = 0; i < 64; i++) h[i] = i;
 def test_check_finds_the_race_and_the_shuffled_order_shows_it(tmp_path):
     done = build_and_run(tmp_path, REVERSE, check=True)
     assert "[data-race]" in done.stderr and "line 6" in done.stderr and done.returncode == 1
-    results = {build_and_run(tmp_path, REVERSE, CUDA_CPU_SEED=str(seed)).stdout for seed in range(6)}
+    results = {
+        build_and_run(tmp_path, REVERSE, CUDA_CPU_SEED=str(seed)).stdout for seed in range(6)
+    }
     assert len(results) > 1
     again = {build_and_run(tmp_path, REVERSE, CUDA_CPU_SEED="3").stdout for _ in range(3)}
     assert len(again) == 1
 
 
 def test_a_same_value_stored_by_many_and_a_fenced_handover_are_no_races(tmp_path):
-    done = build_and_run(tmp_path, """
+    done = build_and_run(
+        tmp_path,
+        """
 __device__ int flag, done, data[4];
 __global__ void set() { flag = 1; }
 __global__ void last(int* out) {
@@ -360,7 +418,9 @@ __global__ void last(int* out) {
   if (am_last && threadIdx.x == 0) *out = data[0] + data[1] + data[2] + data[3];
 }
 int main() { int* p; cudaMallocManaged(&p, 4); set<<<4, 64>>>(); last<<<4, 32>>>(p); cudaDeviceSynchronize();
-  printf("%d\\n", *p); cudaFree(p); }""", check=True)
+  printf("%d\\n", *p); cudaFree(p); }""",
+        check=True,
+    )
     assert done.stdout == "10\n" and done.stderr == ""
 
 
@@ -382,7 +442,9 @@ int main() { unsigned *o, h[2000], s; cudaMalloc(&o, 2001 * 4); cudaMemset(o, 0,
 
 
 def test_spinning_threads_and_blocks_come_to_an_end(tmp_path):
-    done = build_and_run(tmp_path, """
+    done = build_and_run(
+        tmp_path,
+        """
 __device__ int turn, arrived;
 __global__ void in_turn(int* order) {   // each thread waits for the one before, from another warp too
   int me = blockDim.x - 1 - threadIdx.x;
@@ -396,7 +458,8 @@ __global__ void all_blocks() {          // a barrier of the grid made by hand
   __syncthreads();
 }
 int main() { int* p; cudaMallocManaged(&p, 256); in_turn<<<1, 64>>>(p); all_blocks<<<8, 32>>>(); cudaDeviceSynchronize();
-  printf("%d %d\\n", p[0], p[63]); cudaFree(p); }""")
+  printf("%d %d\\n", p[0], p[63]); cudaFree(p); }""",
+    )
     assert done.stdout == "63 0\n"
 
 
@@ -434,7 +497,10 @@ def test_loops_that_only_wait_let_others_run_and_a_wait_for_nothing_is_told(tmp_
     done = build_and_run(tmp_path, WAITING, **settings)
     assert done.stdout == "7 0\n60000\ncudaErrorLaunchTimeout\n"
     line = WAITING.split("\n").index("    while (ready >= 0) ;") + 2
-    assert f"program.cu:{line}: error: all threads of kernel `never`" in done.stderr and "[deadlock]" in done.stderr
+    assert (
+        f"program.cu:{line}: error: all threads of kernel `never`" in done.stderr
+        and "[deadlock]" in done.stderr
+    )
 
 
 @pytest.mark.parametrize(
@@ -450,19 +516,24 @@ def test_which_loops_wait(loop, waits):
 
 
 def test_threads_print_in_their_order_after_they_have_met(tmp_path):
-    done = build_and_run(tmp_path, """
+    done = build_and_run(
+        tmp_path,
+        """
 __global__ void k() {
   int v = __shfl_xor_sync(~0u, threadIdx.x, 1);
   printf("%d ", v);
   __syncthreads();
   printf("%d ", v);
 }
-int main() { k<<<1, 6>>>(); cudaDeviceSynchronize(); k<<<1, 1>>>(); cudaDeviceSynchronize(); }""")
+int main() { k<<<1, 6>>>(); cudaDeviceSynchronize(); k<<<1, 1>>>(); cudaDeviceSynchronize(); }""",
+    )
     assert done.stdout.split() == "1 0 3 2 5 4 1 0 3 2 5 4 0 0".split()
 
 
 def test_cuda_calls_in_a_callback_are_not_permitted(tmp_path):
-    done = build_and_run(tmp_path, """
+    done = build_and_run(
+        tmp_path,
+        """
 __global__ void k() { printf("it ran\\n"); }
 void done(cudaStream_t, cudaError_t e, void* text) {
   k<<<1, 1>>>();
@@ -474,8 +545,12 @@ int main() {
   cudaGetLastError();
   k<<<1, 1>>>();
   printf("%s\\n", cudaGetErrorName(cudaDeviceSynchronize()));
-}""")
-    assert done.stdout == "0 callback cudaErrorNotPermitted\ncudaErrorNotPermitted\nit ran\ncudaSuccess\n"
+}""",
+    )
+    assert (
+        done.stdout
+        == "0 callback cudaErrorNotPermitted\ncudaErrorNotPermitted\nit ran\ncudaSuccess\n"
+    )
 
 
 def test_what_was_printed_before_a_kernel_that_never_ends_is_not_lost(tmp_path):
@@ -493,7 +568,9 @@ int main() {
 
 
 def test_old_warp_synchronous_code_gives_the_right_sum(tmp_path):
-    done = build_and_run(tmp_path, """
+    done = build_and_run(
+        tmp_path,
+        """
 __device__ void last_warp(volatile int* s, int t) {
   s[t] += s[t + 32];
   if (true) s[t] += s[t + 16];
@@ -508,11 +585,12 @@ __global__ void sum(const int* in, int* out) {
 }
 int main() { int *in, *out; cudaMallocManaged(&in, 256); cudaMallocManaged(&out, 4);
   for (int i = 0; i < 64; i++) in[i] = i * i;
-  sum<<<1, 64, 256>>>(in, out); cudaDeviceSynchronize(); printf("%d\\n", *out); cudaFree(in); cudaFree(out); }""")
+  sum<<<1, 64, 256>>>(in, out); cudaDeviceSynchronize(); printf("%d\\n", *out); cudaFree(in); cudaFree(out); }""",
+    )
     assert done.stdout == "85344\n"
 
 
-# ---- kernels called from Python -----------------------------------------------------------------------------------
+# ---- kernels called from Python
 KERNELS = """
 template <typename T> __global__ void scale(T* a, T f, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -543,21 +621,31 @@ def test_library(kernels):
     assert {"add", "wild", "scale<double>"} <= set(library.kernels)
     a = np.random.default_rng(1).random(1000)
     expected = a * 3
-    library.launch("scale<double>", (4, 1, 1), (256, 1, 1), 0, [pointer(a), ctypes.c_double(3), ctypes.c_int(1000)])
+    library.launch(
+        "scale<double>",
+        (4, 1, 1),
+        (256, 1, 1),
+        0,
+        [pointer(a), ctypes.c_double(3), ctypes.c_int(1000)],
+    )
     np.testing.assert_array_equal(a, expected)
 
 
 def test_a_crash_in_a_kernel_is_an_exception(kernels):
     library = Library(kernels)
     a = np.zeros(4, np.int32)
-    with pytest.raises(LaunchError, match=r"k.cu:10: error: .*\n.*kernel `wild`, block \(0,0,0\), thread"):
+    with pytest.raises(
+        LaunchError, match=r"k.cu:10: error: .*\n.*kernel `wild`, block \(0,0,0\), thread"
+    ):
         library.launch("wild", (1, 1, 1), (32, 1, 1), 0, [pointer(a)])
     with pytest.raises(LaunchError, match="at most 1024"):
         library.launch("wild", (1, 1, 1), (2048, 1, 1), 0, [pointer(a)])
     with pytest.raises(LaunchError, match="no kernel 'nothing'; it has .*add"):
         library.launch("nothing", (1, 1, 1), (1, 1, 1), 0, [])
     b, c = np.ones(256, np.float32), np.zeros(256, np.float32)
-    library.launch("add", (1, 1, 1), (256, 1, 1), 0, [pointer(b), pointer(b), pointer(c), ctypes.c_int(256)])
+    library.launch(
+        "add", (1, 1, 1), (256, 1, 1), 0, [pointer(b), pointer(b), pointer(c), ctypes.c_int(256)]
+    )
     assert (c == 2).all()
 
 
@@ -567,7 +655,12 @@ def test_check_names_the_argument(kernels):
     buffers = [(a.ctypes.data, a.nbytes, "a"), (c.ctypes.data, c.nbytes, "c")]
     with pytest.raises(LaunchError, match=r"out-of-bounds(.|\n)*thread \(100,0,0\)") as caught:
         library.launch(
-            "add", (1, 1, 1), (128, 1, 1), 0, [pointer(a), pointer(a), pointer(c), ctypes.c_int(100)], buffers=buffers
+            "add",
+            (1, 1, 1),
+            (128, 1, 1),
+            0,
+            [pointer(a), pointer(a), pointer(c), ctypes.c_int(100)],
+            buffers=buffers,
         )
     assert "argument `a`" in str(caught.value)
 
@@ -585,10 +678,14 @@ def test_templates_of_two_libraries_do_not_share_their_shared_memory(tmp_path):
     one, two = tmp_path / "one.cu", tmp_path / "two.cu"
     head = "template <class T> __global__ void k(T* p) { int t = threadIdx.x; __shared__ T a[64]; "
     one.write_text(head + "a[t] = t; p[t] = a[t]; }")
-    two.write_text(head + "__shared__ T b[64]; a[t] = t; b[t] = 100; __syncthreads(); p[t] = a[63 - t]; }")
+    two.write_text(
+        head + "__shared__ T b[64]; a[t] = t; b[t] = 100; __syncthreads(); p[t] = a[63 - t]; }"
+    )
     p = np.zeros(64, np.int32)
     for source in (one, two):
-        Library(source, instantiate=["k<int>"]).launch("k<int>", (1, 1, 1), (64, 1, 1), 0, [pointer(p)])
+        Library(source, instantiate=["k<int>"]).launch(
+            "k<int>", (1, 1, 1), (64, 1, 1), 0, [pointer(p)]
+        )
     np.testing.assert_array_equal(p, np.arange(64)[::-1])
 
 
@@ -598,9 +695,17 @@ def test_many_libraries_in_one_process(kernels, tmp_path, monkeypatch):
     for i in range(40):
         copy = tmp_path / f"{i}.so"
         copy.write_bytes(output.read_bytes())
-        monkeypatch.setattr("utils.cpu.cuda_c.library.build", lambda *_, copy=copy, **__: (copy, known))
+        monkeypatch.setattr(
+            "utils.cpu.cuda_c.library.build", lambda *_, copy=copy, **__: (copy, known)
+        )
         loaded.append(Library(kernels))
     for i, library in enumerate(loaded):
         a, c = np.full(256, i, np.float32), np.zeros(256, np.float32)
-        library.launch("add", (1, 1, 1), (256, 1, 1), 0, [pointer(a), pointer(a), pointer(c), ctypes.c_int(256)])
+        library.launch(
+            "add",
+            (1, 1, 1),
+            (256, 1, 1),
+            0,
+            [pointer(a), pointer(a), pointer(c), ctypes.c_int(256)],
+        )
         assert (c == 2 * i).all()

@@ -1,4 +1,6 @@
-"""The CPU versions of CUDA's libraries are right: rounding bit for bit, random numbers bit for bit, products close."""
+"""The CPU versions of CUDA's libraries are right: rounding bit for bit, random numbers bit for bit,
+products close.
+"""
 
 import ctypes
 from fractions import Fraction
@@ -107,7 +109,9 @@ def kernels(tmp_path_factory):
         converted = [
             ctypes.c_void_p(a.ctypes.data) if isinstance(a, np.ndarray) else a for a in arguments
         ]
-        buffers = [(a.ctypes.data, a.nbytes, "array") for a in arguments if isinstance(a, np.ndarray)]
+        buffers = [
+            (a.ctypes.data, a.nbytes, "array") for a in arguments if isinstance(a, np.ndarray)
+        ]
         library.launch(name, (-(-threads // 256), 1, 1), (256, 1, 1), 0, converted, buffers=buffers)
 
     return launch
@@ -134,7 +138,9 @@ def halves_and_ties():
     finite = np.sort(ALL.view(np.float16)[np.isfinite(ALL.view(np.float16))].astype(np.float32))
     ties = (finite[1:] + finite[:-1]) / 2
     up, down = np.nextafter(ties, np.float32(np.inf)), np.nextafter(ties, np.float32(-np.inf))
-    beyond = np.array([65519.996, 65520, 65536, 1e9, -1e9, np.inf, -np.inf, np.nan, 1e-40], np.float32)
+    beyond = np.array(
+        [65519.996, 65520, 65536, 1e9, -1e9, np.inf, -np.inf, np.nan, 1e-40], np.float32
+    )
     return np.concatenate([finite, ties, up, down, beyond])
 
 
@@ -189,7 +195,9 @@ def test_bfloat16_arithmetic(kernels):
     x, y = (torch.from_numpy(v.view(np.int16)).view(torch.bfloat16) for v in (a, b))
     for operation, expected in enumerate([x + y, x - y, x * y, x / y, torch.sqrt(x)]):
         out = np.empty(n, np.uint16)
-        kernels("bfloat16_operation", ctypes.c_int(operation), a, b, c, out, ctypes.c_int(n), threads=n)
+        kernels(
+            "bfloat16_operation", ctypes.c_int(operation), a, b, c, out, ctypes.c_int(n), threads=n
+        )
         nan = torch.isnan(expected).numpy()
         bits = expected.view(torch.int16).numpy().view(np.uint16)
         np.testing.assert_array_equal(out[~nan], bits[~nan])
@@ -197,7 +205,9 @@ def test_bfloat16_arithmetic(kernels):
 
 
 def rounded(value, digits, least):
-    """A Fraction to `digits` binary digits, not finer than 2**least, ties to even: the definition, without floats."""
+    """A Fraction to `digits` binary digits, not finer than 2**least, ties to even: the definition,
+    without floats.
+    """
     if value == 0:
         return value
     exponent = abs(value.numerator).bit_length() - value.denominator.bit_length()
@@ -211,7 +221,9 @@ def rounded(value, digits, least):
 def test_fused_multiply_add_rounds_once(kernels, kind):
     n = 3000
     a, b, c = RANDOM.integers(0, 65536, (3, n)).astype(np.uint16)
-    low = 0x83FF if kind == "half" else 0x807F  # small factors: the product decides between two neighbours of c
+    low = (
+        0x83FF if kind == "half" else 0x807F
+    )  # small factors: the product decides between two neighbours of c
     a[: n // 2] &= low
     b[: n // 2] &= low
     out = np.empty(n, np.uint16)
@@ -235,7 +247,13 @@ def test_fused_multiply_add_rounds_once(kernels, kind):
 
 @pytest.mark.parametrize("name, generator", [("xorwow", derive.Xorwow), ("philox", derive.Philox)])
 def test_random_bits_are_curands(kernels, name, generator):
-    places = [(0, 0, 0), (1234, 1, 3), (2**64 - 1, 2**40 + 5, 10**12), (42, 77, 4096), (7, 12345678, 1)]
+    places = [
+        (0, 0, 0),
+        (1234, 1, 3),
+        (2**64 - 1, 2**40 + 5, 10**12),
+        (42, 77, 4096),
+        (7, 12345678, 1),
+    ]
     for seed, sequence, offset in places:
         out = np.empty(8, np.uint32)
         kernels(name, *map(ctypes.c_ulonglong, (seed, sequence, offset)), out, threads=1)
@@ -249,7 +267,9 @@ def test_poisson_numbers(kernels):
         out = np.empty(n, np.uint32)
         kernels("poisson", out, ctypes.c_double(mean), ctypes.c_int(n), threads=n)
         error = 5 * np.sqrt(mean / n)
-        assert abs(out.mean() - mean) < error and abs(out.var() / mean - 1) < 5 * np.sqrt(2.0 / n + 1 / (mean * n))
+        assert abs(out.mean() - mean) < error and abs(out.var() / mean - 1) < 5 * np.sqrt(
+            2.0 / n + 1 / (mean * n)
+        )
 
 
 def test_normal_numbers(kernels):
@@ -300,7 +320,8 @@ int main() {
 
 
 def test_gemm_of_many_sizes(tmp_path):
-    # All transpositions, sizes around those of the tiles, padded leading dimensions, alpha and beta, against plain sums.
+    # All transpositions, sizes around those of the tiles, padded leading dimensions, alpha and
+    # beta, against plain sums.
     printed = run_program(
         tmp_path,
         """
@@ -347,8 +368,30 @@ int main() { printf("%d %d\\n", worst<float>(cublasSgemm) < 1e-5, worst<double>(
 
 def test_headers_survive_the_programs_macros(tmp_path):
     letters = [chr(c) for c in (*range(ord("A"), ord("Z") + 1), *range(ord("a"), ord("z") + 1))]
-    macros = [*letters, "BLOCK", "TILE", "WIDTH", "SIZE", "size", "count", "rows", "tile", "alpha", "sum", "block"]
-    standard = ["algorithm", "complex", "cstdio", "functional", "numeric", "random", "tuple", "vector"]
+    macros = [
+        *letters,
+        "BLOCK",
+        "TILE",
+        "WIDTH",
+        "SIZE",
+        "size",
+        "count",
+        "rows",
+        "tile",
+        "alpha",
+        "sum",
+        "block",
+    ]
+    standard = [
+        "algorithm",
+        "complex",
+        "cstdio",
+        "functional",
+        "numeric",
+        "random",
+        "tuple",
+        "vector",
+    ]
     libraries = [
         "cublas_v2.h", "cufft.h", "curand.h", "cuda_bf16.h", "thrust/device_vector.h", "thrust/random.h",
         "cub/cub.cuh",

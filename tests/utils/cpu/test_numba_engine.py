@@ -1,4 +1,6 @@
-"""The CPU engine for Numba kernels: launches, mistakes, schedules, hooks, and standing in for numba.cuda."""
+"""The CPU engine for Numba kernels: launches, mistakes, schedules, hooks, and standing in for
+numba.cuda.
+"""
 
 import _thread
 import math
@@ -258,8 +260,12 @@ def test_a_racing_add_loses_updates_within_a_block_and_between_blocks():
 
     out = np.zeros(1, np.int32)
     for launch in ((1, 32), (16, 1)):
-        assert any(result != [launch[0] * launch[1]] for result in run_with_seeds(racing, launch, [out]))
-        assert all(result == [launch[0] * launch[1]] for result in run_with_seeds(atomic, launch, [out]))
+        assert any(
+            result != [launch[0] * launch[1]] for result in run_with_seeds(racing, launch, [out])
+        )
+        assert all(
+            result == [launch[0] * launch[1]] for result in run_with_seeds(atomic, launch, [out])
+        )
 
 
 def test_a_missing_second_barrier_shows_under_some_schedule():
@@ -344,7 +350,12 @@ LINE = np.arange(64.0)
     [
         (matmul_without_second_barrier, ((2, 2), (8, 8)), [np.zeros_like(A), A, B], A @ B),
         (histogram_without_atomics, (8, 32), [np.zeros(8, np.int32), VALUES], np.bincount(VALUES)),
-        (private_histogram_flushed_early, (8, 32), [np.zeros(8, np.int32), VALUES], np.bincount(VALUES)),
+        (
+            private_histogram_flushed_early,
+            (8, 32),
+            [np.zeros(8, np.int32), VALUES],
+            np.bincount(VALUES),
+        ),
         (scan_in_one_buffer, (1, 32), [np.arange(32, dtype=np.int32)], np.cumsum(np.arange(32))),
         (stencil_in_place, (2, 32), [LINE], np.concatenate([[0], LINE[:-2] + LINE[2:], [63]])),
     ],
@@ -415,7 +426,10 @@ def test_an_observer_sees_accesses_barriers_lines_and_branches():
         observed[1, 4](x, out)
     events = recorder.events
     assert out[1] == 3
-    assert events[0] == ("launch", "observed", (1, 1, 1), (4, 1, 1)) and events[-1] == ("finish", None)
+    assert events[0] == ("launch", "observed", (1, 1, 1), (4, 1, 1)) and events[-1] == (
+        "finish",
+        None,
+    )
     mine = [event for event in events if event[0] in ("read", "write", "atomic") and event[4] == 2]
     assert mine == [
         ("read", "x", "global", 8, 2, 0, first + 3),
@@ -442,7 +456,9 @@ def test_parts_of_an_array_report_offsets_in_the_whole():
 
     with engine.observe(Recorder()) as recorder:
         kernel[1, 1](np.zeros((4, 3)))
-    assert ("write", "a", "global", (2 * 3 + 2) * 8, 0, 0) in [event[:6] for event in recorder.events]
+    assert ("write", "a", "global", (2 * 3 + 2) * 8, 0, 0) in [
+        event[:6] for event in recorder.events
+    ]
 
 
 def test_an_observer_hears_of_a_failed_launch():
@@ -507,7 +523,9 @@ def test_normal_random_numbers_are_normal_and_uniform_ones_the_same_for_a_seed()
 
 
 def test_vectorize_for_cuda():
-    add = cuda.vectorize(["float32(float32, float32)", "float64(float64, float64)"])(lambda a, b: a + 2 * b)
+    add = cuda.vectorize(["float32(float32, float32)", "float64(float64, float64)"])(
+        lambda a, b: a + 2 * b
+    )
     assert add(np.arange(3, dtype=np.float32), np.float32(1)).dtype == np.float32
     assert add(np.arange(3.0)[:, None], np.arange(2.0)).tolist() == [[0, 2], [1, 3], [2, 4]]
 

@@ -1,4 +1,6 @@
-"""Triton through its interpreter: bfloat16 is right, tuning and timing do not crash and claim nothing."""
+"""Triton through its interpreter: bfloat16 is right, tuning and timing do not crash and claim
+nothing.
+"""
 
 import os
 import subprocess
@@ -161,4 +163,6 @@ except ModuleNotFoundError as error:
         timeout=60,
         env={**os.environ, "CUDA_COURSE_CPU": "1"},
     )
-    assert done.stdout.startswith("None\nTriton is not installed: it exists for Linux only"), done.stderr
+    assert done.stdout.startswith("None\nTriton is not installed: it exists for Linux only"), (
+        done.stderr
+    )

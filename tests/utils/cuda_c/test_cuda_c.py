@@ -1,4 +1,6 @@
-"""CUDA C kernels called from Python: right results, and arguments that would be read as garbage are refused."""
+"""CUDA C kernels called from Python: right results, and arguments that would be read as garbage are
+refused.
+"""
 
 import ctypes
 
@@ -89,16 +91,25 @@ def test_scalars_of_every_type(module):
     assert out[0] == 200 + 2**40 + 0.5 + 0.25
 
 
-@pytest.mark.parametrize("arguments, text", [
-    (lambda a, b, out: (out, a, b), "takes 4 arguments, 3 were given"),
-    (lambda a, b, out: (out.astype(np.float64), a, b, 8), "points to float32, got an array of float64"),
-    (lambda a, b, out: (out, np.zeros(16, np.float32)[::2], b, 8), "not contiguous"),
-    (lambda a, b, out: (out, a, b, 8.5), "takes a whole number"),
-    (lambda a, b, out: (out, a, b, 2**31), "cannot hold"),
-    (lambda a, b, out: (out, a, 3.0, 8), "takes an array, got float"),
-    (lambda a, b, out: (out, a, b, a), "takes a number, got ndarray"),
-    (lambda a, b, out: (out, torch.zeros(8, dtype=torch.float64), b, 8), "points to float32, got an array of float64"),
-])
+@pytest.mark.parametrize(
+    "arguments, text",
+    [
+        (lambda a, b, out: (out, a, b), "takes 4 arguments, 3 were given"),
+        (
+            lambda a, b, out: (out.astype(np.float64), a, b, 8),
+            "points to float32, got an array of float64",
+        ),
+        (lambda a, b, out: (out, np.zeros(16, np.float32)[::2], b, 8), "not contiguous"),
+        (lambda a, b, out: (out, a, b, 8.5), "takes a whole number"),
+        (lambda a, b, out: (out, a, b, 2**31), "cannot hold"),
+        (lambda a, b, out: (out, a, 3.0, 8), "takes an array, got float"),
+        (lambda a, b, out: (out, a, b, a), "takes a number, got ndarray"),
+        (
+            lambda a, b, out: (out, torch.zeros(8, dtype=torch.float64), b, 8),
+            "points to float32, got an array of float64",
+        ),
+    ],
+)
 def test_wrong_arguments_are_named(module, arguments, text):
     a, b = arrays(8)
     with pytest.raises(TypeError, match=text):
@@ -114,15 +125,18 @@ def test_read_only_output_is_refused(module):
             module.add[1, 32](out, a, b, 8)
 
 
-@pytest.mark.parametrize("configuration, text", [
-    ((1, 2048), "2,048 threads a block|between 1 and 1,024"),
-    ((1, (64, 32)), "2,048 threads a block"),
-    ((0, 32), "grid.x is 0"),
-    ((1, (1, 1, 65)), "block.z is 65"),
-    (((1, 70000), 32), "grid.y is 70,000"),
-    ((2.0, 32), "use // for a whole number"),
-    ((1,), "takes grid, block"),
-])
+@pytest.mark.parametrize(
+    "configuration, text",
+    [
+        ((1, 2048), "2,048 threads a block|between 1 and 1,024"),
+        ((1, (64, 32)), "2,048 threads a block"),
+        ((0, 32), "grid.x is 0"),
+        ((1, (1, 1, 65)), "block.z is 65"),
+        (((1, 70000), 32), "grid.y is 70,000"),
+        ((2.0, 32), "use // for a whole number"),
+        ((1,), "takes grid, block"),
+    ],
+)
 def test_impossible_launches_are_refused(module, configuration, text):
     with pytest.raises(cuda_c.LaunchError, match=text):
         module.add[configuration]
@@ -170,7 +184,9 @@ def test_a_crashing_kernel_raises_and_python_lives(tmp_path):
 
 def test_structs_are_passed_as_ctypes(tmp_path):
     path = tmp_path / "s.cu"
-    path.write_text("struct Pair { int a; float b; };\n__global__ void k(float *out, Pair p) { *out = p.a + p.b; }")
+    path.write_text(
+        "struct Pair { int a; float b; };\n__global__ void k(float *out, Pair p) { *out = p.a + p.b; }"
+    )
 
     class Pair(ctypes.Structure):
         _fields_ = [("a", ctypes.c_int), ("b", ctypes.c_float)]
@@ -182,10 +198,13 @@ def test_structs_are_passed_as_ctypes(tmp_path):
         cuda_c.load(path).k[1, 1](out, 2)
 
 
-@pytest.mark.parametrize("message, text", [
-    ("CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access", "restart the notebook's kernel"),
-    ("CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES: too many resources requested", "smaller block"),
-    ("something else", "something else"),
-])
+@pytest.mark.parametrize(
+    "message, text",
+    [
+        ("CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access", "restart the notebook's kernel"),
+        ("CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES: too many resources requested", "smaller block"),
+        ("something else", "something else"),
+    ],
+)
 def test_driver_errors_are_explained(message, text):
     assert text in cuda_c.explain(message)

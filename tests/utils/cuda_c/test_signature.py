@@ -11,35 +11,55 @@ def only(source):
     return signature
 
 
-@pytest.mark.parametrize("source, text", [
-    ("__global__ void k(float *out, const float* a, int n) {}", "k(float *out, const float *a, int n)"),
-    ('extern "C" __global__ void k(float* __restrict__ out) {}', "k(float *out)"),
-    ("static __global__ void\nk(unsigned char pixels[], std::uint32_t n);", "k(unsigned char *pixels, uint32_t n)"),
-    ("__global__ void __launch_bounds__(256, (2)) k(double x = 1.0) {}", "k(double x)"),
-    ("__global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(384, 1)\nk(const __grid_constant__ CUtensorMap map) {}",
-     "k(const CUtensorMap map)"),
-    ("void __global__ k(float const *x, unsigned) {}", "k(const float *x, unsigned )"),
-    ("__global__ void k(void) {}", "k()"),
-    ("__global__ void k() {}", "k()"),
-    ("__global__ void k(/* first, */ int a, // second, third\n int b) {}", "k(int a, int b)"),
-])
+@pytest.mark.parametrize(
+    "source, text",
+    [
+        (
+            "__global__ void k(float *out, const float* a, int n) {}",
+            "k(float *out, const float *a, int n)",
+        ),
+        ('extern "C" __global__ void k(float* __restrict__ out) {}', "k(float *out)"),
+        (
+            "static __global__ void\nk(unsigned char pixels[], std::uint32_t n);",
+            "k(unsigned char *pixels, uint32_t n)",
+        ),
+        ("__global__ void __launch_bounds__(256, (2)) k(double x = 1.0) {}", "k(double x)"),
+        (
+            "__global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(384, 1)\nk(const __grid_constant__ CUtensorMap map) {}",
+            "k(const CUtensorMap map)",
+        ),
+        ("void __global__ k(float const *x, unsigned) {}", "k(const float *x, unsigned )"),
+        ("__global__ void k(void) {}", "k()"),
+        ("__global__ void k() {}", "k()"),
+        ("__global__ void k(/* first, */ int a, // second, third\n int b) {}", "k(int a, int b)"),
+    ],
+)
 def test_spellings(source, text):
     assert str(only(source)) == text
 
 
 def test_comments_and_strings_hold_no_kernels():
-    assert kernels_in('// __global__ void no(int)\n/* __global__ void no(int); */ auto s = "__global__ void no(int)";') == {}
+    assert (
+        kernels_in(
+            '// __global__ void no(int)\n/* __global__ void no(int); */ auto s = "__global__ void no(int)";'
+        )
+        == {}
+    )
 
 
 def test_dtypes():
-    signature = only("__global__ void k(float *a, const float4 *b, uchar4 *c, size_t n, bool f, MyStruct *s, longlong2 *q) {}")
+    signature = only(
+        "__global__ void k(float *a, const float4 *b, uchar4 *c, size_t n, bool f, MyStruct *s, longlong2 *q) {}"
+    )
     names = [p.dtype.name if p.dtype else None for p in signature.parameters]
     assert names == ["float32", "float32", "uint8", "uint64", "bool", None, "int64"]
     assert [p.const for p in signature.parameters][:2] == [False, True]
 
 
 def test_templates():
-    signature = only("template <typename T, int N = 4>\n__global__ void scale(T *x, T a, size_t n) {}")
+    signature = only(
+        "template <typename T, int N = 4>\n__global__ void scale(T *x, T a, size_t n) {}"
+    )
     assert signature.template == ("T", "N")
     assert signature.parameters[0].dtype is None
     assert signature.instantiate(("double", "8")).parameters[0].dtype == np.float64

@@ -16,24 +16,32 @@ class DeviceArray:
 
     def __init__(self, rows, columns, dtype=np.float16, strides=None):
         self.shape, self.dtype = (rows, columns), np.dtype(dtype)
-        self.__cuda_array_interface__ = {"shape": self.shape, "typestr": self.dtype.str, "data": (1 << 20, False),
-                                         "strides": strides, "version": 3}
+        self.__cuda_array_interface__ = {
+            "shape": self.shape,
+            "typestr": self.dtype.str,
+            "data": (1 << 20, False),
+            "strides": strides,
+            "version": 3,
+        }
 
 
-@pytest.mark.parametrize("array, box, swizzle, words", [
-    (np.zeros((64, 64), np.float16), (64, 64), 128, "array on the GPU, got ndarray"),
-    (DeviceArray(64, 0), (64, 64), 128, "a matrix, got the shape"),
-    (DeviceArray(64, 64, strides=(2, 128)), (64, 64), 128, "not contiguous"),
-    (DeviceArray(64, 64, np.float64), (64, 16), 128, "elements of 8 bytes"),
-    (DeviceArray(64, 1001), (64, 64), 128, "2,002 bytes.*multiple of 8 elements"),
-    (DeviceArray(64, 6, np.float32), (64, 4), 128, "24 bytes.*multiple of 4 elements"),
-    (DeviceArray(512, 512), (512, 64), 128, "1 to 256"),
-    (DeviceArray(512, 512), (0, 64), 128, "1 to 256"),
-    (DeviceArray(512, 512), (64, 64), 96, "swizzle 96"),
-    (DeviceArray(512, 512), (64, 128), 128, "at most 128"),
-    (DeviceArray(512, 512), (64, 36), 128, "multiple of 16"),
-    (DeviceArray(512, 512), (64, 4), 0, "multiple of 16"),
-])
+@pytest.mark.parametrize(
+    "array, box, swizzle, words",
+    [
+        (np.zeros((64, 64), np.float16), (64, 64), 128, "array on the GPU, got ndarray"),
+        (DeviceArray(64, 0), (64, 64), 128, "a matrix, got the shape"),
+        (DeviceArray(64, 64, strides=(2, 128)), (64, 64), 128, "not contiguous"),
+        (DeviceArray(64, 64, np.float64), (64, 16), 128, "elements of 8 bytes"),
+        (DeviceArray(64, 1001), (64, 64), 128, "2,002 bytes.*multiple of 8 elements"),
+        (DeviceArray(64, 6, np.float32), (64, 4), 128, "24 bytes.*multiple of 4 elements"),
+        (DeviceArray(512, 512), (512, 64), 128, "1 to 256"),
+        (DeviceArray(512, 512), (0, 64), 128, "1 to 256"),
+        (DeviceArray(512, 512), (64, 64), 96, "swizzle 96"),
+        (DeviceArray(512, 512), (64, 128), 128, "at most 128"),
+        (DeviceArray(512, 512), (64, 36), 128, "multiple of 16"),
+        (DeviceArray(512, 512), (64, 4), 0, "multiple of 16"),
+    ],
+)
 def test_refusals(monkeypatch, array, box, swizzle, words):
     monkeypatch.setattr(module, "gpu", lambda: HOPPER)
     with pytest.raises(TensorMapError, match=words):
@@ -72,7 +80,9 @@ __global__ void copy_box(unsigned short *out, const __grid_constant__ CUtensorMa
 """
 
 
-@pytest.mark.skipif(not has_gpu() or module.gpu().compute_capability < (9, 0), reason="the copy engine needs Hopper")
+@pytest.mark.skipif(
+    not has_gpu() or module.gpu().compute_capability < (9, 0), reason="the copy engine needs Hopper"
+)
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 def test_a_box_is_copied_swizzled_and_filled_with_zeros(tmp_path, dtype):
     import torch
@@ -87,5 +97,7 @@ def test_a_box_is_copied_swizzled_and_filled_with_zeros(tmp_path, dtype):
     expected = np.zeros((64, 64), np.uint16)
     expected[:36, :32] = matrix.view(torch.uint16).cpu().numpy()[64:, 40:]
     rows = np.arange(64)
-    pieces = expected.reshape(64, 8, 8)[rows[:, None], np.arange(8) ^ rows[:, None] % 8]  # piece p lies at p XOR row % 8
+    pieces = expected.reshape(64, 8, 8)[
+        rows[:, None], np.arange(8) ^ rows[:, None] % 8
+    ]  # piece p lies at p XOR row % 8
     np.testing.assert_array_equal(out.cpu().numpy(), pieces.reshape(64, 64))

@@ -1,6 +1,8 @@
-"""Google Colab, without Colab: a Python that has torch, NumPy and a notebook kernel of its own, and no checkout.
+"""Google Colab, without Colab: a Python that has torch, NumPy and a notebook kernel of its own, and
+no checkout.
 
-The set-up cell must bring chapters to run there: it clones the course, installs what is missing or too old, and leaves the
+The set-up cell must bring chapters to run there: it clones the course, installs what is missing or
+too old, and leaves the
 rest alone.
 """
 
@@ -26,32 +28,51 @@ from utils.files import ROOT
 from utils.setup import colab, install
 from utils.tools.diagnostics import LearnerError
 
-CHAPTER, SECOND = (ROOT / "chapters" / name for name in ("05_first_kernels.ipynb", "06_memory.ipynb"))
-MISSING = {"cuda-core", "greenlet", "nvidia-ml-py"}           # of what the course needs, not in this Colab
+CHAPTER, SECOND = (
+    ROOT / "chapters" / name for name in ("05_first_kernels.ipynb", "06_memory.ipynb")
+)
+MISSING = {"cuda-core", "greenlet", "nvidia-ml-py"}  # of what the course needs, not in this Colab
 TOO_OLD = {"numba-cuda": "0.22.2"}
-pytestmark = pytest.mark.timeout(600)          # ten megabytes come from the network, which may be slow
+pytestmark = pytest.mark.timeout(600)  # ten megabytes come from the network, which may be slow
 
 
-# --- a machine like Colab's ---------------------------------------------------------------------------------
+# ---- a machine like Colab's
 
 
 def preinstalled():
-    """The packages of this Colab: what the course and a notebook kernel need, less what is missing there."""
-    seen, waiting = set(), ["torch", "numpy", "triton", "ipykernel", "ipywidgets", "matplotlib", "packaging",
-                            *(colab.name_in(line) for line in colab.requirements("cpu", has_nvcc=False))]
+    """The packages of this Colab: what the course and a notebook kernel need, less what is missing
+    there.
+    """
+    seen, waiting = (
+        set(),
+        [
+            "torch",
+            "numpy",
+            "triton",
+            "ipykernel",
+            "ipywidgets",
+            "matplotlib",
+            "packaging",
+            *(colab.name_in(line) for line in colab.requirements("cpu", has_nvcc=False)),
+        ],
+    )
     while waiting:
         name = waiting.pop().lower()
         if name in seen | MISSING or not colab.version(name):
             continue
         seen.add(name)
-        waiting += [Requirement(line).name for line in metadata.requires(name) or ()
-                    if not Requirement(line).marker or Requirement(line).marker.evaluate({"extra": ""})]
+        waiting += [
+            Requirement(line).name
+            for line in metadata.requires(name) or ()
+            if not Requirement(line).marker or Requirement(line).marker.evaluate({"extra": ""})
+        ]
     return seen - TOO_OLD.keys()
 
 
 @pytest.fixture(scope="module")
 def machine(tmp_path_factory):
-    """A Python outside .venv, with Colab's own packages in a folder beside it, where pip cannot change them.
+    """A Python outside .venv, with Colab's own packages in a folder beside it, where pip cannot
+    change them.
 
     Yields its folder, which stands for /content, and a function that runs a notebook there.
     """
@@ -66,29 +87,56 @@ def machine(tmp_path_factory):
     for name, version in TOO_OLD.items():
         folder = own / f"{name.replace('-', '_')}-{version}.dist-info"
         folder.mkdir()
-        (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+        (folder / "METADATA").write_text(
+            f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+        )
     (own / "google" / "colab").mkdir(parents=True)
     (own / "google" / "colab" / "__init__.py").touch()
     subprocess.run([sys.executable, "-m", "venv", venv], check=True)
     (site,) = venv.glob("lib/python3*/site-packages")
-    (site / "colab.pth").write_text(f"{own}\nimport google.colab\n")       # a Colab kernel has it imported
+    (site / "colab.pth").write_text(
+        f"{own}\nimport google.colab\n"
+    )  # a Colab kernel has it imported
     kernel = content / "jupyter" / "kernels" / "colab"
     kernel.mkdir(parents=True)
-    (kernel / "kernel.json").write_text(json.dumps({
-        "display_name": "Colab", "language": "python",
-        "argv": [str(venv / "bin" / "python"), "-m", "ipykernel_launcher", "-f", "{connection_file}"]}))
+    (kernel / "kernel.json").write_text(
+        json.dumps(
+            {
+                "display_name": "Colab",
+                "language": "python",
+                "argv": [
+                    str(venv / "bin" / "python"),
+                    "-m",
+                    "ipykernel_launcher",
+                    "-f",
+                    "{connection_file}",
+                ],
+            }
+        )
+    )
     published = publish(tmp_path_factory.mktemp("published"))
     environment = {
-        "JUPYTER_PATH": str(kernel.parent.parent), "PATH": os.environ["PATH"].replace(f"{ROOT}/.venv/bin:", ""),
-        "GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": f"url.file://{published}.insteadOf",
-        "GIT_CONFIG_VALUE_0": colab.repository(), "CUDA_COURSE_CPU": "", "PYTHONPATH": ""}
+        "JUPYTER_PATH": str(kernel.parent.parent),
+        "PATH": os.environ["PATH"].replace(f"{ROOT}/.venv/bin:", ""),
+        "GIT_CONFIG_COUNT": "1",
+        "GIT_CONFIG_KEY_0": f"url.file://{published}.insteadOf",
+        "GIT_CONFIG_VALUE_0": colab.repository(),
+        "CUDA_COURSE_CPU": "",
+        "PYTHONPATH": "",
+    }
 
     def run(path, setup_only=False):
-        """Execute the notebook, or its set-up cell, twice; returns it and the seconds that the set-up cell took first."""
+        """Execute the notebook, or its set-up cell, twice; returns it and the seconds that the
+        set-up cell took first.
+        """
         notebook = hygiene.read(path)
         if setup_only:
             (cell,) = [cell for cell in notebook.cells if "setup" in cell.metadata.get("tags", [])]
-            notebook.cells = [cell, nbformat.v4.new_code_cell(cell.source), nbformat.v4.new_code_cell("import os; os.getcwd()")]
+            notebook.cells = [
+                cell,
+                nbformat.v4.new_code_cell(cell.source),
+                nbformat.v4.new_code_cell("import os; os.getcwd()"),
+            ]
         for cell in notebook.cells:
             cell.source = cell.source.replace("/content", str(content))
         notebook.metadata.pop("widgets", None)
@@ -96,10 +144,18 @@ def machine(tmp_path_factory):
         with pytest.MonkeyPatch.context() as patch:
             for name, value in environment.items():
                 patch.setenv(name, value)
-            client = NotebookClient(notebook, kernel_name="colab", timeout=480, resources={"metadata": {"path": str(content)}},
-                                    on_cell_execute=lambda cell, cell_index: seconds.update({cell.id: time.monotonic()}),
-                                    on_cell_executed=lambda cell, cell_index, execute_reply: seconds.update(
-                                        {cell.id: time.monotonic() - seconds[cell.id]}))
+            client = NotebookClient(
+                notebook,
+                kernel_name="colab",
+                timeout=480,
+                resources={"metadata": {"path": str(content)}},
+                on_cell_execute=lambda cell, cell_index: seconds.update(
+                    {cell.id: time.monotonic()}
+                ),
+                on_cell_executed=lambda cell, cell_index, execute_reply: seconds.update(
+                    {cell.id: time.monotonic() - seconds[cell.id]}
+                ),
+            )
             client.execute()
         return notebook, seconds["setup"]
 
@@ -108,8 +164,12 @@ def machine(tmp_path_factory):
 
 def publish(folder):
     """A repository with the course as it is now in the working tree; its path."""
-    names = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT,
-                           capture_output=True, text=True)
+    names = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
     if names.returncode:
         pytest.skip("not a git checkout, so there is nothing to clone")
     for name in filter(None, names.stdout.split("\0")):
@@ -117,7 +177,11 @@ def publish(folder):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, folder / name)
     git = ["git", "-c", "user.name=test", "-c", "user.email=test@example.org"]
-    for command in ["init", "--quiet"], ["add", "."], ["commit", "--quiet", "--message", "the course"]:
+    for command in (
+        ["init", "--quiet"],
+        ["add", "."],
+        ["commit", "--quiet", "--message", "the course"],
+    ):
         subprocess.run([*git, *command], cwd=folder, check=True)
     return folder
 
@@ -147,7 +211,9 @@ def test_the_setup_cell_brings_a_chapter_to_run(machine, first):
 
 def test_only_what_is_missing_or_too_old_is_installed(machine, first):
     assert f"Installing {', '.join(sorted(MISSING | TOO_OLD.keys()))} " in said(first)
-    installed = {dist.metadata["Name"].lower() for dist in metadata.distributions(path=[str(machine.site)])}
+    installed = {
+        dist.metadata["Name"].lower() for dist in metadata.distributions(path=[str(machine.site)])
+    }
     assert installed - {"pip", "setuptools"} == MISSING | TOO_OLD.keys()
 
 
@@ -158,34 +224,59 @@ def test_a_machine_without_gpu_is_told_what_to_click(first):
 
 
 def test_a_second_chapter_is_set_up_at_once(machine, first):
-    second, seconds = min((machine.run(SECOND, setup_only=True) for _ in range(2)), key=lambda run: run[1])
+    second, seconds = min(
+        (machine.run(SECOND, setup_only=True) for _ in range(2)), key=lambda run: run[1]
+    )
     assert "Installing" not in said(second)
     assert seconds < 2, "once the other tests beside this one let it run"
-    assert str(machine.content / "cuda-course" / "chapters") in hygiene.output_text(second.cells[2].outputs[0])
+    assert str(machine.content / "cuda-course" / "chapters") in hygiene.output_text(
+        second.cells[2].outputs[0]
+    )
 
 
-# --- which packages, and which nvcc -------------------------------------------------------------------------
+# ---- which packages, and which nvcc
 
 
-@pytest.mark.parametrize("driver, torch, kind", [
-    (((13, 0), (7, 5)), "2.11.0+cu130", "cuda13"),        # a T4 in October 2026
-    (((13, 0), (7, 5)), "2.11.0+cu128", "cuda12"),        # in June 2026: the driver could, torch's libraries could not
-    (((12, 4), (7, 5)), "2.10.0+cu128", "cuda12"),        # in January 2026
-    (((12, 4), (7, 5)), "2.11.0+cu130", "cuda12"),        # a toolkit newer than the driver: what it compiles would not load
-    (((13, 0), (7, 5)), None, "cuda13"),
-    (((13, 0), (6, 0)), "2.11.0+cu130", "cuda12"),        # a P100, unknown to CUDA 13
-    (None, "2.11.0+cpu", "cpu"),
-])
+@pytest.mark.parametrize(
+    "driver, torch, kind",
+    [
+        (((13, 0), (7, 5)), "2.11.0+cu130", "cuda13"),  # a T4 in October 2026
+        (
+            ((13, 0), (7, 5)),
+            "2.11.0+cu128",
+            "cuda12",
+        ),  # in June 2026: the driver could, torch's libraries could not
+        (((12, 4), (7, 5)), "2.10.0+cu128", "cuda12"),  # in January 2026
+        (
+            ((12, 4), (7, 5)),
+            "2.11.0+cu130",
+            "cuda12",
+        ),  # a toolkit newer than the driver: what it compiles would not load
+        (((13, 0), (7, 5)), None, "cuda13"),
+        (((13, 0), (6, 0)), "2.11.0+cu130", "cuda12"),  # a P100, unknown to CUDA 13
+        (None, "2.11.0+cpu", "cpu"),
+    ],
+)
 def test_the_cuda_packages_fit_both_driver_and_torch(driver, torch, kind):
     assert colab.cuda_kind(driver, torch) == kind
 
 
 @pytest.mark.parametrize("kind", ["cpu", "cuda12", "cuda13"])
 def test_colabs_own_packages_are_not_asked_for(kind):
-    """What is asked for: everything else that the project needs, the kernel compilers no older than tested."""
+    """What is asked for: everything else that the project needs, the kernel compilers no older than
+    tested.
+    """
     lines = colab.requirements(kind, has_nvcc=True)
     names = {colab.name_in(line) for line in lines}
-    assert not names & {"torch", "numpy", "ipython", "ipywidgets", "jupyterlab", "jupyterlab-rise", "cuda-toolkit"}
+    assert not names & {
+        "torch",
+        "numpy",
+        "ipython",
+        "ipywidgets",
+        "jupyterlab",
+        "jupyterlab-rise",
+        "cuda-toolkit",
+    }
     assert {"numba-cuda", "cuda-core", "nvidia-ml-py", "matplotlib"} <= names
     assert f"numba-cuda>={colab.pins(kind)['numba-cuda']}" in lines
     extra = [line for line in lines if line.startswith(f"numba-cuda[{kind.replace('cuda', 'cu')}]")]
@@ -199,9 +290,12 @@ def test_nvcc_comes_from_pip_only_where_there_is_none():
 def test_what_is_there_at_the_tested_version_is_not_unmet():
     here = [f"{name}=={colab.version(name)}" for name in ("numpy", "numba-cuda", "cuda-core")]
     assert colab.unmet(here) == []
-    assert colab.unmet(["numpy", "numpy<1", "no-such-package", "no-such-package; sys_platform == 'win32'"]) == [
-        "numpy<1", "no-such-package"]
-    assert colab.unmet(["cuda-core[cu12]"]) == ["cuda-core[cu12]"], "its extra needs what is not here"
+    assert colab.unmet(
+        ["numpy", "numpy<1", "no-such-package", "no-such-package; sys_platform == 'win32'"]
+    ) == ["numpy<1", "no-such-package"]
+    assert colab.unmet(["cuda-core[cu12]"]) == ["cuda-core[cu12]"], (
+        "its extra needs what is not here"
+    )
 
 
 def test_the_newest_nvcc_that_the_driver_allows_comes_first(tmp_path, monkeypatch):
@@ -231,23 +325,38 @@ def pip_with(monkeypatch, script):
 
 
 def test_pip_may_not_change_what_is_colabs(monkeypatch):
-    monkeypatch.setattr(colab, "version", {"torch": "2.11.0+cu128", "numpy": "2.0.2", "numba-cuda": "0.22.2",
-                                           "cuda-core": "9.9", "requests": "2.0"}.get)
+    monkeypatch.setattr(
+        colab,
+        "version",
+        {
+            "torch": "2.11.0+cu128",
+            "numpy": "2.0.2",
+            "numba-cuda": "0.22.2",
+            "cuda-core": "9.9",
+            "requests": "2.0",
+        }.get,
+    )
     monkeypatch.setattr(colab, "in_use", list)
     calls = pip_with(monkeypatch, "exit 0")
     colab.pip_install(["numba-cuda>=0.30"], "cuda12")
-    (limits, command), = calls
+    ((limits, command),) = calls
     assert {"torch==2.11.0+cu128", "numpy==2.0.2"} <= set(limits)
     tested = colab.pins("cuda12")
     assert f"numba-cuda=={tested['numba-cuda']}" in limits and f"rich=={tested['rich']}" in limits
-    assert not [line for line in limits if line.startswith(("cuda-core==", "requests=="))], "newer, or Colab's: left alone"
+    assert not [line for line in limits if line.startswith(("cuda-core==", "requests=="))], (
+        "newer, or Colab's: left alone"
+    )
     assert "numba-cuda>=0.30" in command
 
 
-@pytest.mark.parametrize("script, said", [
-    ("echo NewConnectionError >&2; exit 1", "check the network"),
-    ("exit 0", "numba.* was in use .* Runtime > Restart session"),
-], ids=["no network", "already imported"])
+@pytest.mark.parametrize(
+    "script, said",
+    [
+        ("echo NewConnectionError >&2; exit 1", "check the network"),
+        ("exit 0", "numba.* was in use .* Runtime > Restart session"),
+    ],
+    ids=["no network", "already imported"],
+)
 def test_what_goes_wrong_is_said(monkeypatch, script, said):
     import numba  # noqa: F401    in use, as in a session that began with other cells
 

@@ -1,4 +1,6 @@
-"""The doctor: each problem is found and has its cure, a healthy machine has none, and looking at a machine is right."""
+"""The doctor: each problem is found and has its cure, a healthy machine has none, and looking at a
+machine is right.
+"""
 
 import dataclasses
 import os
@@ -18,8 +20,12 @@ from utils.setup.survey import Card, Facts, Toolkit, Torch
 GIB = 2**30
 CARD = Card("NVIDIA GeForce RTX 4090", (8, 9), 24 * GIB, 23 * GIB, "GPU-1234")
 NVCC = Toolkit("/usr/local/cuda-13.0/bin/nvcc", (13, 0), (75, 80, 86, 89, 90, 100, 120), 15, 20)
-OLD_NVCC = Toolkit("/usr/local/cuda-12.4/bin/nvcc", (12, 4), (50, 60, 70, 75, 80, 86, 89, 90), 13, 17)
-TORCH = Torch("2.13.0+cu130", (13, 0), ("sm_75", "sm_80", "sm_86", "sm_90", "sm_100", "sm_120", "compute_120"))
+OLD_NVCC = Toolkit(
+    "/usr/local/cuda-12.4/bin/nvcc", (12, 4), (50, 60, 70, 75, 80, 86, 89, 90), 13, 17
+)
+TORCH = Torch(
+    "2.13.0+cu130", (13, 0), ("sm_75", "sm_80", "sm_86", "sm_90", "sm_100", "sm_120", "compute_120")
+)
 
 HEALTHY = Facts(
     system="linux",
@@ -73,17 +79,40 @@ SICK = [
     sick("Python", PROBLEM, "make lab PYTHON=", python=(3, 14, 0)),
     sick("packages", PROBLEM, "make install", missing=("numba-cuda",)),
     sick("packages", NOTE, "make lab", prefix="/usr", kernel="/usr/bin/python3"),
-    sick("notebook kernel", PROBLEM, "jupyter kernelspec remove python3", kernel="/opt/conda/bin/python"),
+    sick(
+        "notebook kernel",
+        PROBLEM,
+        "jupyter kernelspec remove python3",
+        kernel="/opt/conda/bin/python",
+    ),
     sick("import order", PROBLEM, "Kernel > Restart", early=("numba.cuda",)),
     sick("disk", PROBLEM, "pip cache purge", free_disk=10**9),
     sick("CPU asked for", NOTE, "unset CUDA_COURSE_CPU", forced_cpu=True),
-    sick("driver", PROBLEM, "ubuntu-drivers install", loaded=None, libcuda=None, cuinit=None, nodes=(), **DEAD),
+    sick(
+        "driver",
+        PROBLEM,
+        "ubuntu-drivers install",
+        loaded=None,
+        libcuda=None,
+        cuinit=None,
+        nodes=(),
+        **DEAD,
+    ),
     sick("driver", PROBLEM, "nvidia-dkms", loaded=None, cuinit=100, nodes=(), **DEAD),
     sick("driver", PROBLEM, "nvidia-dkms", loaded=None, cuinit=100, nodes=(), nouveau=True, **DEAD),
     sick(
-        "driver", PROBLEM, "--gpus all", container=True, libcuda=None, cuinit=None, nodes=(), **{**DEAD, "nvml": 12}
+        "driver",
+        PROBLEM,
+        "--gpus all",
+        container=True,
+        libcuda=None,
+        cuinit=None,
+        nodes=(),
+        **{**DEAD, "nvml": 12},
     ),
-    sick("driver", PROBLEM, "On the host", container=True, loaded=None, cuinit=100, nodes=(), **DEAD),
+    sick(
+        "driver", PROBLEM, "On the host", container=True, loaded=None, cuinit=100, nodes=(), **DEAD
+    ),
     sick("driver", PROBLEM, "libnvidia-compute", libcuda=None, cuinit=None, cuda=None),
     sick(
         "driver",
@@ -94,7 +123,14 @@ SICK = [
         **{**DEAD, "nvml": 12},
     ),
     sick("driver restart", PROBLEM, "Restart the computer", cuinit=803, **{**DEAD, "nvml": 18}),
-    sick("driver restart", PROBLEM, "Stop the container", container=True, cuinit=803, **{**DEAD, "nvml": 18}),
+    sick(
+        "driver restart",
+        PROBLEM,
+        "Stop the container",
+        container=True,
+        cuinit=803,
+        **{**DEAD, "nvml": 18},
+    ),
     sick(
         "WSL2 driver",
         PROBLEM,
@@ -123,16 +159,26 @@ SICK = [
     sick("visible GPUs", PROBLEM, "unset CUDA_VISIBLE_DEVICES", visible="GPU-9", cuinit=100),
     sick("visible GPUs", PROBLEM, "first instance", visible="MIG-9"),
     sick(
-        "GPU memory", PROBLEM, "kill <pid>", cards=(dataclasses.replace(CARD, free=GIB, processes=((77, 22 * GIB),)),)
+        "GPU memory",
+        PROBLEM,
+        "kill <pid>",
+        cards=(dataclasses.replace(CARD, free=GIB, processes=((77, 22 * GIB),)),),
     ),
-    sick("GPU shared", PROBLEM, "nvidia-smi -c 0", cards=(dataclasses.replace(CARD, compute_mode=2),)),
+    sick(
+        "GPU shared", PROBLEM, "nvidia-smi -c 0", cards=(dataclasses.replace(CARD, compute_mode=2),)
+    ),
     sick(
         "GPU shared",
         PROBLEM,
         "nvidia-smi -c 0",
         cards=(dataclasses.replace(CARD, compute_mode=3, processes=((77, GIB),)),),
     ),
-    sick("GPU shared", NOTE, "when the GPU is yours", cards=(dataclasses.replace(CARD, processes=((77, GIB),)),)),
+    sick(
+        "GPU shared",
+        NOTE,
+        "when the GPU is yours",
+        cards=(dataclasses.replace(CARD, processes=((77, GIB),)),),
+    ),
     sick("C++ compiler", PROBLEM, "apt install g++", compiler=None),
     sick("C++ compiler", PROBLEM, "NVCC_CCBIN=g++-15", compiler=("g++", 16)),
     sick("C++ compiler", PROBLEM, "NVCC_CCBIN=clang++-20", compiler=("clang", 21)),
@@ -155,14 +201,39 @@ SICK = [
         nvrtc=(12, 8),
         torch=dataclasses.replace(TORCH, cuda=(12, 8)),
     ),
-    sick("nvcc and GPU", PROBLEM, "newer toolkit", cards=(dataclasses.replace(CARD, capability=(12, 1)),)),
-    sick("PTX and driver", NOTE, "-arch=sm_89", toolkits=(dataclasses.replace(NVCC, release=(13, 2)),)),
+    sick(
+        "nvcc and GPU",
+        PROBLEM,
+        "newer toolkit",
+        cards=(dataclasses.replace(CARD, capability=(12, 1)),),
+    ),
+    sick(
+        "PTX and driver",
+        NOTE,
+        "-arch=sm_89",
+        toolkits=(dataclasses.replace(NVCC, release=(13, 2)),),
+    ),
     sick("PTX and driver", NOTE, "give Numba the compiler", nvrtc=(13, 2)),
     sick("PyTorch", PROBLEM, "make install", torch=Torch("2.13.0+cpu")),
-    sick("PyTorch", PROBLEM, "make install", torch=Torch(error="libcudart.so.13: cannot open shared object file")),
-    sick("PyTorch and driver", PROBLEM, "Update the driver", cuda=(12, 8), nvrtc=(12, 8), toolkits=(OLD_NVCC,)),
     sick(
-        "PyTorch and GPU", PROBLEM, "newer PyTorch", torch=dataclasses.replace(TORCH, built_for=("sm_90", "sm_120"))
+        "PyTorch",
+        PROBLEM,
+        "make install",
+        torch=Torch(error="libcudart.so.13: cannot open shared object file"),
+    ),
+    sick(
+        "PyTorch and driver",
+        PROBLEM,
+        "Update the driver",
+        cuda=(12, 8),
+        nvrtc=(12, 8),
+        toolkits=(OLD_NVCC,),
+    ),
+    sick(
+        "PyTorch and GPU",
+        PROBLEM,
+        "newer PyTorch",
+        torch=dataclasses.replace(TORCH, built_for=("sm_90", "sm_120")),
     ),
     sick("Numba's compiler", PROBLEM, "make install", nvrtc=None),
     sick(
@@ -174,8 +245,19 @@ SICK = [
         torch=dataclasses.replace(TORCH, cuda=(12, 8)),
     ),
     sick("one toolkit", NOTE, "Keep one", toolkits=(NVCC, OLD_NVCC)),
-    sick("library path", NOTE, "off LD_LIBRARY_PATH", library_path=(("/usr/local/cuda-12.4/lib64", 12),)),
-    sick("library path", PROBLEM, "stubs folder", library_path=(("/usr/local/cuda/lib64/stubs", None),), cuinit=34),
+    sick(
+        "library path",
+        NOTE,
+        "off LD_LIBRARY_PATH",
+        library_path=(("/usr/local/cuda-12.4/lib64", 12),),
+    ),
+    sick(
+        "library path",
+        PROBLEM,
+        "stubs folder",
+        library_path=(("/usr/local/cuda/lib64/stubs", None),),
+        cuinit=34,
+    ),
 ]
 
 
@@ -191,8 +273,13 @@ def test_problem_is_found_with_its_cure_and_nothing_else_is_blamed(check, state,
 
 def test_an_old_gpu_is_told_of_cuda_12():
     """Pascal: neither nvcc 13 nor this PyTorch knows it."""
-    diagnosis = doctor.examine(dataclasses.replace(HEALTHY, cards=(dataclasses.replace(CARD, capability=(6, 1)),)))
-    assert {f.check: f.cure for f in diagnosis.problems}.keys() == {"nvcc and GPU", "PyTorch and GPU"}
+    diagnosis = doctor.examine(
+        dataclasses.replace(HEALTHY, cards=(dataclasses.replace(CARD, capability=(6, 1)),))
+    )
+    assert {f.check: f.cure for f in diagnosis.problems}.keys() == {
+        "nvcc and GPU",
+        "PyTorch and GPU",
+    }
     assert "CUDA 12" in diagnosis.problems[0].cure
 
 
@@ -208,13 +295,28 @@ def test_every_check_that_can_fail_does_so_in_a_test():
         dataclasses.replace(HEALTHY, **WSL),
         dataclasses.replace(HEALTHY, container=True, pci=(), nodes=()),
         dataclasses.replace(HEALTHY, visible="GPU-12"),
-        dataclasses.replace(HEALTHY, colab=True, venv=None, prefix="/usr", kernel="/usr/bin/python3"),
+        dataclasses.replace(
+            HEALTHY, colab=True, venv=None, prefix="/usr", kernel="/usr/bin/python3"
+        ),
         dataclasses.replace(CPU_ONLY, system="darwin", compiler=("clang", 17)),
         dataclasses.replace(CPU_ONLY, container=True),
         dataclasses.replace(CPU_ONLY, venv=None, prefix="/conda", kernel="/conda/bin/python"),
-        dataclasses.replace(HEALTHY, toolkits=(OLD_NVCC,)),  # an older toolkit than the driver is fine
+        dataclasses.replace(
+            HEALTHY, toolkits=(OLD_NVCC,)
+        ),  # an older toolkit than the driver is fine
     ],
-    ids=["gpu", "cpu", "wsl", "container", "visible", "colab", "macos", "cpu container", "conda", "older toolkit"],
+    ids=[
+        "gpu",
+        "cpu",
+        "wsl",
+        "container",
+        "visible",
+        "colab",
+        "macos",
+        "cpu container",
+        "conda",
+        "older toolkit",
+    ],
 )
 def test_a_healthy_machine_has_no_problem(facts):
     diagnosis = doctor.examine(facts)
@@ -229,7 +331,9 @@ def test_without_a_gpu_the_checks_of_gpus_do_not_apply():
 
 
 def test_asking_for_the_cpu_silences_a_broken_driver():
-    broken = dataclasses.replace(HEALTHY, loaded=None, cuinit=100, nodes=(), forced_cpu=True, **DEAD)
+    broken = dataclasses.replace(
+        HEALTHY, loaded=None, cuinit=100, nodes=(), forced_cpu=True, **DEAD
+    )
     assert doctor.examine(broken).problems == []
 
 
@@ -270,11 +374,13 @@ def test_which_code_a_gpu_loads(built, capability, how):
     assert setup_checks.loads(built, capability) == how
 
 
-# ---- how it is shown ----------------------------------------------------------------------------------------------
+# ---- how it is shown
 
 
 def test_the_problem_stands_in_text_and_page():
-    diagnosis = doctor.examine(dataclasses.replace(HEALTHY, cards=(dataclasses.replace(CARD, free=GIB),)))
+    diagnosis = doctor.examine(
+        dataclasses.replace(HEALTHY, cards=(dataclasses.replace(CARD, free=GIB),))
+    )
     assert "✗ GPU memory: 1.0 of 24.0 GiB free" in repr(diagnosis)
     assert "kill &lt;pid&gt;" in diagnosis._repr_html_()
     assert "One problem." in diagnosis.summary()
@@ -299,13 +405,17 @@ def test_exit_status(facts, status, monkeypatch, capsys):
 
 def test_this_machine_can_be_examined_from_the_command_line():
     done = subprocess.run(
-        [sys.executable, "-m", "utils.setup.doctor"], capture_output=True, text=True, timeout=120, cwd=survey.PROJECT
+        [sys.executable, "-m", "utils.setup.doctor"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        cwd=survey.PROJECT,
     )
     assert done.returncode in (0, 1), done.stderr
     assert "import order" in done.stdout and done.stderr == ""
 
 
-# ---- looking at a machine -----------------------------------------------------------------------------------------
+# ---- looking at a machine
 
 
 def tree(root, files):
@@ -326,20 +436,32 @@ def test_gpus_on_the_bus(tmp_path):
     for name, (vendor, kind) in devices.items():
         tree(
             tmp_path,
-            {f"sys/bus/pci/devices/{name}/vendor": vendor + "\n", f"sys/bus/pci/devices/{name}/class": kind + "\n"},
+            {
+                f"sys/bus/pci/devices/{name}/vendor": vendor + "\n",
+                f"sys/bus/pci/devices/{name}/class": kind + "\n",
+            },
         )
-    assert survey.pci_gpus(tmp_path) == ("0000:01:00.0", "0000:02:00.0")  # not Intel's, not the GPU's sound
+    assert survey.pci_gpus(tmp_path) == (
+        "0000:01:00.0",
+        "0000:02:00.0",
+    )  # not Intel's, not the GPU's sound
 
 
 @pytest.mark.parametrize(
     "line, version",
     [
-        ("NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.183.01  Sun May 12 19:39:15 UTC 2024\n", "535.183.01"),
+        (
+            "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.183.01  Sun May 12 19:39:15 UTC 2024\n",
+            "535.183.01",
+        ),
         (
             "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.95.05  Release Build  (dvs-builder)\n",
             "580.95.05",
         ),
-        ("NVRM version: NVIDIA UNIX Open Kernel Module for aarch64  610.43  Release Build\n", "610.43"),
+        (
+            "NVRM version: NVIDIA UNIX Open Kernel Module for aarch64  610.43  Release Build\n",
+            "610.43",
+        ),
     ],
 )
 def test_version_of_the_kernel_module(tmp_path, line, version):
@@ -348,7 +470,15 @@ def test_version_of_the_kernel_module(tmp_path, line, version):
 
 
 def test_device_files(tmp_path, monkeypatch):
-    tree(tmp_path, {"dev/nvidia0": "", "dev/nvidiactl": "", "dev/nvidia-modeset": "", "dev/nvidia-caps/one": ""})
+    tree(
+        tmp_path,
+        {
+            "dev/nvidia0": "",
+            "dev/nvidiactl": "",
+            "dev/nvidia-modeset": "",
+            "dev/nvidia-caps/one": "",
+        },
+    )
     monkeypatch.setattr(os, "access", lambda path, mode: Path(path).name != "nvidia0")
     assert survey.device_files(tmp_path) == (("/dev/nvidia0", False), ("/dev/nvidiactl", True))
 
@@ -357,7 +487,10 @@ def test_a_linux_driver_inside_wsl(tmp_path, monkeypatch):
     monkeypatch.delenv("container", raising=False)
     tree(
         tmp_path,
-        {"proc/version": "Linux version 6.6.87.2-microsoft-standard-WSL2", "usr/lib/wsl/lib/libcuda.so.1": ""},
+        {
+            "proc/version": "Linux version 6.6.87.2-microsoft-standard-WSL2",
+            "usr/lib/wsl/lib/libcuda.so.1": "",
+        },
     )
     library = tmp_path / "usr/lib/x86_64-linux-gnu/libcuda.so.1"
     library.parent.mkdir(parents=True)
@@ -374,7 +507,11 @@ def shared_library(folder, name, code):
     source, library = folder / "library.c", folder / name
     source.write_text(code)
     try:
-        subprocess.run(["cc", "-shared", "-fPIC", str(source), "-o", str(library)], check=True, capture_output=True)
+        subprocess.run(
+            ["cc", "-shared", "-fPIC", str(source), "-o", str(library)],
+            check=True,
+            capture_output=True,
+        )
     except (FileNotFoundError, subprocess.CalledProcessError):
         pytest.skip("no C compiler")
     return str(library)
@@ -479,12 +616,16 @@ def test_toolkits_on_the_path(tmp_path, monkeypatch):
     (tmp_path / "usr/local/cuda").symlink_to(tmp_path / "usr/local/cuda-13.0")
     first = str(tmp_path / "usr/local/cuda-12.4/bin/nvcc")
     monkeypatch.setattr(survey, "find_nvcc", lambda: first)
-    monkeypatch.setenv("PATH", f"{tmp_path}/usr/local/cuda-12.4/bin:{tmp_path}/usr/local/cuda/bin:/usr/bin:/bin")
+    monkeypatch.setenv(
+        "PATH", f"{tmp_path}/usr/local/cuda-12.4/bin:{tmp_path}/usr/local/cuda/bin:/usr/bin:/bin"
+    )
     monkeypatch.delenv("CUDA_HOME", raising=False)
     monkeypatch.delenv("CUDA_PATH", raising=False)
     inside = [t for t in survey.toolkits(tmp_path) if str(tmp_path) in t.nvcc]
     assert [t.release for t in inside] == [(12, 4), (13, 0)]  # each once, the one in use first
-    assert inside[0] == Toolkit(first, (12, 4), (75, 90), 13, 17, str(tmp_path / "usr/local/cuda-12.4"))
+    assert inside[0] == Toolkit(
+        first, (12, 4), (75, 90), 13, 17, str(tmp_path / "usr/local/cuda-12.4")
+    )
 
 
 @pytest.mark.parametrize(
@@ -506,7 +647,12 @@ def test_host_compiler(tmp_path, monkeypatch, said, compiler):
 def test_folders_on_the_library_path(tmp_path):
     tree(
         tmp_path,
-        {"cuda/libcudart.so.12.4.127": "", "stubs/libcuda.so": "", "driver/libcuda.so.1": "", "other/libm.so": ""},
+        {
+            "cuda/libcudart.so.12.4.127": "",
+            "stubs/libcuda.so": "",
+            "driver/libcuda.so.1": "",
+            "other/libm.so": "",
+        },
     )
     wanted = f"{tmp_path}/other:{tmp_path}/cuda::{tmp_path}/stubs:{tmp_path}/driver:{tmp_path}/gone"
     # The driver's own folder belongs there (Colab and NVIDIA's images put it there).
@@ -528,7 +674,9 @@ def test_a_foreign_notebook_kernel_is_seen(tmp_path, monkeypatch):
 def test_numba_imported_before_utils_is_seen(monkeypatch):
     monkeypatch.setattr(engine, "has_gpu", lambda: False)
     monkeypatch.setitem(
-        sys.modules, "numba.cuda", types.SimpleNamespace(__file__="/site-packages/numba_cuda/numba/cuda/__init__.py")
+        sys.modules,
+        "numba.cuda",
+        types.SimpleNamespace(__file__="/site-packages/numba_cuda/numba/cuda/__init__.py"),
     )
     monkeypatch.delitem(sys.modules, "triton", raising=False)
     assert survey.imported_early() == ("numba.cuda",)
@@ -550,7 +698,12 @@ def test_missing_packages(tmp_path, monkeypatch):
 
 
 def test_pytorch_that_cannot_be_imported(tmp_path, monkeypatch):
-    tree(tmp_path, {"torch/__init__.py": "raise ImportError('libcudart.so.13: cannot open shared object file')"})
+    tree(
+        tmp_path,
+        {
+            "torch/__init__.py": "raise ImportError('libcudart.so.13: cannot open shared object file')"
+        },
+    )
     monkeypatch.setitem(sys.modules, "torch", None)
     assert survey.pytorch() is None
     monkeypatch.delitem(sys.modules, "torch")
@@ -561,7 +714,11 @@ def test_pytorch_that_cannot_be_imported(tmp_path, monkeypatch):
 def test_nvrtc(tmp_path, monkeypatch):
     pathfinder = pytest.importorskip("cuda.pathfinder")
     library = shared_library(
-        tmp_path, "libnvrtc.so.13", "int nvrtcVersion(int *a, int *b) { *a = 13; *b = 1; return 0; }"
+        tmp_path,
+        "libnvrtc.so.13",
+        "int nvrtcVersion(int *a, int *b) { *a = 13; *b = 1; return 0; }",
     )
-    monkeypatch.setattr(pathfinder, "load_nvidia_dynamic_lib", lambda name: types.SimpleNamespace(abs_path=library))
+    monkeypatch.setattr(
+        pathfinder, "load_nvidia_dynamic_lib", lambda name: types.SimpleNamespace(abs_path=library)
+    )
     assert survey.nvrtc_version() == (13, 1)

@@ -8,7 +8,10 @@ SOURCE = "int main()\n{\n    int x = 1\n    return x;\n}\n"
 def test_gcc_and_nvcc_errors_show_the_line(tmp_path):
     path = tmp_path / "k.cu"
     path.write_text(SOURCE)
-    for log in (f"{path}:3:14: error: expected ';' before 'return'", "k.cu(3): error: expected a \";\"\n      return x;\n"):
+    for log in (
+        f"{path}:3:14: error: expected ';' before 'return'",
+        'k.cu(3): error: expected a ";"\n      return x;\n',
+    ):
         text = annotate(log, {"k.cu": path})
         assert "line 3: expected" in text
         assert ">    3 |     int x = 1" in text

@@ -1,4 +1,6 @@
-"""PTX and SASS of a kernel, made on the spot where the tools are, recorded and labelled where they are not."""
+"""PTX and SASS of a kernel, made on the spot where the tools are, recorded and labelled where they
+are not.
+"""
 
 import pytest
 
@@ -51,6 +53,8 @@ def test_recorded_listing_is_labelled(source, tmp_path, monkeypatch):
     monkeypatch.setattr(listing, "RECORDED", tmp_path)
     monkeypatch.setattr(nvcc, "find_nvcc", lambda: None)
     (tmp_path / "k.plain.ptx").write_text("// plain in k.cu, nvcc 13.0, sm_90\n.visible\n")
-    assert repr(listing.ptx(source, "plain")).startswith("// recorded: this machine has no compiler for GPU code")
+    assert repr(listing.ptx(source, "plain")).startswith(
+        "// recorded: this machine has no compiler for GPU code"
+    )
     with pytest.raises(nvcc.NvccError, match="none is recorded"):
         listing.sass(source, "plain")

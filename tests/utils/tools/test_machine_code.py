@@ -1,4 +1,6 @@
-"""PTX and SASS beside the source: made by each compiler, read with its line table, recorded where it is missing."""
+"""PTX and SASS beside the source: made by each compiler, read with its line table, recorded where
+it is missing.
+"""
 
 import utils  # noqa: F401  first: it puts Numba on this machine's engine
 
@@ -79,12 +81,18 @@ def test_triton_without_its_interpreter(tmp_path):
     path = tmp_path / "k.py"
     path.write_text(PY)
     code = machine_code.triton(path, "add", out="*fp32", a="*fp32", n="i32", BLOCK=512)
-    assert code.find("ld.global.v4.b32") and code.find("LDG.E.128", "sass")          # with predicates before them
+    assert code.find("ld.global.v4.b32") and code.find(
+        "LDG.E.128", "sass"
+    )  # with predicates before them
     assert {line for line, text in code.sass if "STG" in text} == {7}
     assert code.source[0] == (4, "@triton.jit") and code.source[-1][0] == 7
-    assert not machine_code.triton(path, "add", out="*fp32", a="*fp32", n="i32", BLOCK=128).find("ld.global.v4")
+    assert not machine_code.triton(path, "add", out="*fp32", a="*fp32", n="i32", BLOCK=128).find(
+        "ld.global.v4"
+    )
     with pytest.raises(ValueError, match="does not compile add"):
-        machine_code.triton(path, "add", out="*fp32", a="*fp32", n="i32", BLOCK=100)  # not a power of two
+        machine_code.triton(
+            path, "add", out="*fp32", a="*fp32", n="i32", BLOCK=100
+        )  # not a power of two
     with pytest.raises(LookupError, match="no kernel named nothing"):
         machine_code.triton(path, "nothing")
 
@@ -106,8 +114,13 @@ def test_recorded_listing_says_so_and_whether_it_is_of_this_kernel(source, tmp_p
     monkeypatch.setattr(nvcc, "find_nvcc", lambda: None)
     with pytest.raises(machine_code.Missing, match="pip install 'cuda-toolkit.nvcc"):
         machine_code.nvcc(source, "add")
-    made = machine_code.MachineCode("add", "nvcc 13.0, sm_90", machine_code._c_kernel(CU, "add"),
-                                    [(9, "ld.global.f32 %f1, [%rd1]")], [(9, "LDG.E R1, [R2.64]")])
+    made = machine_code.MachineCode(
+        "add",
+        "nvcc 13.0, sm_90",
+        machine_code._c_kernel(CU, "add"),
+        [(9, "ld.global.f32 %f1, [%rd1]")],
+        [(9, "LDG.E R1, [R2.64]")],
+    )
     machine_code.record(made, "nvcc")
     shown = machine_code.nvcc(source, "add")
     assert "recorded with nvcc 13.0, sm_90" in shown.note and "as it is now" not in shown.note
@@ -118,7 +131,9 @@ def test_recorded_listing_says_so_and_whether_it_is_of_this_kernel(source, tmp_p
 
 def test_html_gives_a_line_and_its_instructions_one_colour():
     source = [(1, "void k() {"), (2, "a < b;")]
-    code = machine_code.MachineCode("k", "by hand", source, [(2, "setp.lt")], [(2, "ISETP"), (None, "EXIT")])
+    code = machine_code.MachineCode(
+        "k", "by hand", source, [(2, "setp.lt")], [(2, "ISETP"), (None, "EXIT")]
+    )
     page = code.html()
     colour = page.split("a &lt; b;")[0].rpartition("background:")[2].split(";")[0]
     assert page.count(f"background:{colour}") == 3 and "setp.lt" in page
@@ -142,7 +157,11 @@ def test_lines_of_inlined_code_count_for_the_kernels_own_line():
     ret;
 }
 """
-    assert machine_code.parse_ptx(ptx, "k", "k.cu") == [(3, "mov.u32 %r1, %tid.x"), (4, "add.s32 %r1, %r1, 1"), (None, "ret")]
+    assert machine_code.parse_ptx(ptx, "k", "k.cu") == [
+        (3, "mov.u32 %r1, %tid.x"),
+        (4, "add.s32 %r1, %r1, 1"),
+        (None, "ret"),
+    ]
     sass = """//--------------------- .text._Z1kPf --------------------------
 .text._Z1kPf:
 \t//## File "/x/other.h", line 77 inlined at "/x/k.cu", line 4
@@ -154,7 +173,10 @@ def test_lines_of_inlined_code_count_for_the_kernels_own_line():
         /*0020*/                   BRA `(.L_x_0);
         /*0030*/                   NOP;
 """
-    assert machine_code.parse_sass(sass, "k", "k.cu") == [(4, "IADD3 R0, R0, 0x1, RZ"), (None, "EXIT")]
+    assert machine_code.parse_sass(sass, "k", "k.cu") == [
+        (4, "IADD3 R0, R0, 0x1, RZ"),
+        (None, "EXIT"),
+    ]
 
 
 def test_recorded_listings_of_the_course_are_sound():
@@ -163,4 +185,10 @@ def test_recorded_listings_of_the_course_are_sound():
     for path in found:
         content = json.loads(path.read_text())
         code = machine_code.MachineCode(**content)
-        assert path.name.startswith(code.name + ".") and code.ptx and code.sass and code.source and not code.note
+        assert (
+            path.name.startswith(code.name + ".")
+            and code.ptx
+            and code.sass
+            and code.source
+            and not code.note
+        )

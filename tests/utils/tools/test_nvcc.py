@@ -10,8 +10,10 @@ import pytest
 from utils import engine
 from utils.tools import nvcc, process
 
-HELLO = '#include <cstdio>\n__global__ void k() { printf("hello from %d\\n", threadIdx.x); }\n' \
-        'int main() { k<<<1, 2>>>(); cudaDeviceSynchronize(); return 0; }\n'
+HELLO = (
+    '#include <cstdio>\n__global__ void k() { printf("hello from %d\\n", threadIdx.x); }\n'
+    "int main() { k<<<1, 2>>>(); cudaDeviceSynchronize(); return 0; }\n"
+)
 needs_nvcc = pytest.mark.skipif(not nvcc.find_nvcc(), reason="no nvcc here")
 
 
@@ -35,10 +37,33 @@ def main_returning(status, body=""):
 
 def test_words_are_taken_apart(cu):
     source = cu(HELLO)
-    request = nvcc.parse([source, "-O3", "-DN=4", "--timeout", "5", "--check", "--seed", "7", "-o", "out",
-                          "--run", "-x", "--check"])
-    assert request == nvcc.Request(Path(source), ["-O3", "-DN=4"], Path("out"), check=True, seed=7, timeout=5.0, run=True,
-                                   arguments=["-x", "--check"])
+    request = nvcc.parse(
+        [
+            source,
+            "-O3",
+            "-DN=4",
+            "--timeout",
+            "5",
+            "--check",
+            "--seed",
+            "7",
+            "-o",
+            "out",
+            "--run",
+            "-x",
+            "--check",
+        ]
+    )
+    assert request == nvcc.Request(
+        Path(source),
+        ["-O3", "-DN=4"],
+        Path("out"),
+        check=True,
+        seed=7,
+        timeout=5.0,
+        run=True,
+        arguments=["-x", "--check"],
+    )
 
 
 def test_cpu_may_stand_behind_run(cu):
@@ -46,13 +71,16 @@ def test_cpu_may_stand_behind_run(cu):
     assert (request.cpu, request.check, request.arguments) == (True, False, ["7", "--check"])
 
 
-@pytest.mark.parametrize("words, text", [
-    (["--run"], "name one source file"),
-    (["a.cu", "b.cu"], "not 2: a.cu, b.cu"),
-    (["missing.cu"], "%%writefile missing.cu"),
-    (["x.cu", "--timeout"], "--timeout needs a value"),
-    (["x.cu", "--timeout", "soon"], "takes a number"),
-])
+@pytest.mark.parametrize(
+    "words, text",
+    [
+        (["--run"], "name one source file"),
+        (["a.cu", "b.cu"], "not 2: a.cu, b.cu"),
+        (["missing.cu"], "%%writefile missing.cu"),
+        (["x.cu", "--timeout"], "--timeout needs a value"),
+        (["x.cu", "--timeout", "soon"], "takes a number"),
+    ],
+)
 def test_calls_that_make_no_sense(words, text, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(nvcc.NvccError, match=text):
@@ -72,22 +100,34 @@ def test_says_where_it_runs(cu, capfd):
 
 
 def test_arguments_reach_the_program(cu, capfd):
-    program = cu('#include <cstdio>\nint main(int c, char **v) { for (int i = 1; i < c; ++i) puts(v[i]); }')
+    program = cu(
+        "#include <cstdio>\nint main(int c, char **v) { for (int i = 1; i < c; ++i) puts(v[i]); }"
+    )
     nvcc.main([program, "--run", "a b", "-c"])
     assert "a b\n-c\n" in capfd.readouterr().out
 
 
 def test_syntax_error_is_shown_in_its_line(cu):
     with pytest.raises(nvcc.NvccError, match="does not compile") as error:
-        nvcc.main([cu("__global__ void k(float *x)\n{\n    x[0] = 1\n}\nint main() { k<<<1, 1>>>(nullptr); }\n"), "--run"])
+        nvcc.main(
+            [
+                cu(
+                    "__global__ void k(float *x)\n{\n    x[0] = 1\n}\nint main() { k<<<1, 1>>>(nullptr); }\n"
+                ),
+                "--run",
+            ]
+        )
     assert ">    3 |     x[0] = 1" in str(error.value) or ">    4 | }" in str(error.value)
 
 
-@pytest.mark.parametrize("source, text", [
-    (main_returning(3), "exit status 3"),
-    ("#include <csignal>\n" + main_returning(0, "raise(SIGSEGV);"), "SIGSEGV"),
-    ("#include <cstdlib>\n" + main_returning(0, "abort();"), "SIGABRT"),
-])
+@pytest.mark.parametrize(
+    "source, text",
+    [
+        (main_returning(3), "exit status 3"),
+        ("#include <csignal>\n" + main_returning(0, "raise(SIGSEGV);"), "SIGSEGV"),
+        ("#include <cstdlib>\n" + main_returning(0, "abort();"), "SIGABRT"),
+    ],
+)
 def test_failing_programs_fail_the_cell(cu, source, text):
     with pytest.raises(nvcc.NvccError, match=text):
         nvcc.main([cu(source), "--run"])
@@ -95,13 +135,22 @@ def test_failing_programs_fail_the_cell(cu, source, text):
 
 def test_a_program_that_never_ends_is_stopped(cu):
     with pytest.raises(nvcc.NvccError, match="stopped after 1 s.*endless loop"):
-        nvcc.main([cu("#include <unistd.h>\n" + main_returning(0, "while (true) sleep(1);")), "--timeout", "1", "--run"])
+        nvcc.main(
+            [
+                cu("#include <unistd.h>\n" + main_returning(0, "while (true) sleep(1);")),
+                "--timeout",
+                "1",
+                "--run",
+            ]
+        )
 
 
 def test_what_a_hanging_program_printed_is_seen(cu, capfd):
     body = 'printf("step %d\\n", 1); while (true) sleep(1);'
     with pytest.raises(nvcc.NvccError, match="stopped after 2 s"):
-        nvcc.main([cu("#include <unistd.h>\n" + main_returning(0, body)), "--timeout", "2", "--run"])
+        nvcc.main(
+            [cu("#include <unistd.h>\n" + main_returning(0, body)), "--timeout", "2", "--run"]
+        )
     assert "step 1\n" in capfd.readouterr().out
 
 
@@ -118,10 +167,13 @@ def test_old_driver_without_nvcc(cu, monkeypatch):
         nvcc.main([cu(HELLO)])
 
 
-@pytest.mark.parametrize("found, text", [
-    (engine.GPU("A100", (8, 0), 1, "550.1", (12, 4), "u"), "newer than what driver 550.1 runs"),
-    (engine.GPU("V100", (7, 0), 1, "580.1", (13, 0), "u"), "compute capability 7.0"),
-])
+@pytest.mark.parametrize(
+    "found, text",
+    [
+        (engine.GPU("A100", (8, 0), 1, "550.1", (12, 4), "u"), "newer than what driver 550.1 runs"),
+        (engine.GPU("V100", (7, 0), 1, "580.1", (13, 0), "u"), "compute capability 7.0"),
+    ],
+)
 def test_toolkit_that_does_not_fit(cu, monkeypatch, found, text):
     monkeypatch.setattr(nvcc, "find_nvcc", lambda: "/usr/bin/nvcc")
     monkeypatch.setattr(nvcc, "nvcc_version", lambda: "13.0")
@@ -144,7 +196,9 @@ def test_compiles_for_this_gpu_and_never_for_the_old_default(cu, monkeypatch):
     assert "-arch=sm_90" in nvcc.nvcc_command(nvcc.Request(source), Path("x"))
     monkeypatch.setattr(nvcc, "gpu", lambda: engine.GPU("RTX", (8, 9), 1, "580", (13, 0), "u"))
     assert "-arch=sm_89" in nvcc.nvcc_command(nvcc.Request(source), Path("x"))
-    given = nvcc.nvcc_command(nvcc.Request(source, ["-gencode=arch=compute_90a,code=sm_90a"]), Path("x"))
+    given = nvcc.nvcc_command(
+        nvcc.Request(source, ["-gencode=arch=compute_90a,code=sm_90a"]), Path("x")
+    )
     assert not any(flag.startswith("-arch") for flag in given)
 
 
@@ -175,7 +229,12 @@ def test_real_nvcc_errors_show_the_line(cu):
 
 def test_same_from_the_command_line(cu, tmp_path):
     def call(*words):
-        return subprocess.run([sys.executable, "-m", "utils.tools.nvcc", *words], capture_output=True, text=True, timeout=120)
+        return subprocess.run(
+            [sys.executable, "-m", "utils.tools.nvcc", *words],
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
 
     good = call(cu(HELLO), "--run")
     assert good.returncode == 0 and "hello from 1" in good.stdout

@@ -12,7 +12,14 @@ from utils.tools import process
 
 
 def test_output_and_status():
-    done = process.run([sys.executable, "-c", "import sys; print('out'); print('err', file=sys.stderr); sys.exit(3)"], timeout=30)
+    done = process.run(
+        [
+            sys.executable,
+            "-c",
+            "import sys; print('out'); print('err', file=sys.stderr); sys.exit(3)",
+        ],
+        timeout=30,
+    )
     assert done.returncode == 3
     assert "out" in done.output and "err" in done.output
 
@@ -54,8 +61,16 @@ def test_endless_output_is_cut():
 
 def test_special_characters_split_over_reads():
     pieces = []
-    done = process.run([sys.executable, "-c", "import os, time\nb = 'µ✓'.encode()\nfor i in range(len(b)):\n"
-                                              "    os.write(1, b[i:i+1]); time.sleep(0.05)"], timeout=30, echo=pieces.append)
+    done = process.run(
+        [
+            sys.executable,
+            "-c",
+            "import os, time\nb = 'µ✓'.encode()\nfor i in range(len(b)):\n"
+            "    os.write(1, b[i:i+1]); time.sleep(0.05)",
+        ],
+        timeout=30,
+        echo=pieces.append,
+    )
     assert done.output == "".join(pieces) == "µ✓"
 
 

@@ -1,6 +1,8 @@
-"""NVIDIA's tools: how what they print is read, recorded and shown; and what is said where they are missing.
+"""NVIDIA's tools: how what they print is read, recorded and shown; and what is said where they are
+missing.
 
-The texts are written in the tools' formats (ncu's raw page, nsys stats, compute-sanitizer); the numbers are made up.
+The texts are written in the tools' formats (ncu's raw page, nsys stats, compute-sanitizer); the
+numbers are made up.
 """
 
 import json
@@ -12,29 +14,70 @@ import pytest
 from utils import engine, results
 from utils.tools import profilers
 
-HEADER = ["ID", "Process ID", "Process Name", "Host Name", "Kernel Name", "Context", "Stream", "Block Size", "Grid Size",
-          "Device", "CC", "gpu__time_duration.sum", "dram__throughput.avg.pct_of_peak_sustained_elapsed"]
+HEADER = [
+    "ID",
+    "Process ID",
+    "Process Name",
+    "Host Name",
+    "Kernel Name",
+    "Context",
+    "Stream",
+    "Block Size",
+    "Grid Size",
+    "Device",
+    "CC",
+    "gpu__time_duration.sum",
+    "dram__throughput.avg.pct_of_peak_sustained_elapsed",
+]
 UNITS = [""] * 11 + ["ns", "%"]
-KERNELS = [["0", "4711", "vector_adds_main", "127.0.0.1", "one_thread(float *, const float *, int)", "1", "7", "(1, 1, 1)",
-            "(1, 1, 1)", "0", "9.0", "1,234,567", "0.12"],
-           ["1", "4711", "vector_adds_main", "127.0.0.1", "many_blocks(float *, const float *, int)", "1", "7", "(256, 1, 1)",
-            "(4096, 1, 1)", "0", "9.0", "4,321", "81.5"]]
-NCU = '''==PROF== Connected to process 4711 (/srv/me/course/chapters/build/vector_adds_main)
+KERNELS = [
+    [
+        "0",
+        "4711",
+        "vector_adds_main",
+        "127.0.0.1",
+        "one_thread(float *, const float *, int)",
+        "1",
+        "7",
+        "(1, 1, 1)",
+        "(1, 1, 1)",
+        "0",
+        "9.0",
+        "1,234,567",
+        "0.12",
+    ],
+    [
+        "1",
+        "4711",
+        "vector_adds_main",
+        "127.0.0.1",
+        "many_blocks(float *, const float *, int)",
+        "1",
+        "7",
+        "(256, 1, 1)",
+        "(4096, 1, 1)",
+        "0",
+        "9.0",
+        "4,321",
+        "81.5",
+    ],
+]
+NCU = """==PROF== Connected to process 4711 (/srv/me/course/chapters/build/vector_adds_main)
 ==PROF== Profiling "one_thread" - 0: 0%....50%....100% - 3 passes
 0 wrong, no error
 ==PROF== Disconnected from process 4711
-''' + "\n".join(",".join(f'"{cell}"' for cell in row) for row in [HEADER, UNITS, *KERNELS])
-NSYS = '''Processing [/tmp/nsys-1.sqlite] with [/opt/nvidia/reports/cuda_gpu_kern_sum.py]...
+""" + "\n".join(",".join(f'"{cell}"' for cell in row) for row in [HEADER, UNITS, *KERNELS])
+NSYS = """Processing [/tmp/nsys-1.sqlite] with [/opt/nvidia/reports/cuda_gpu_kern_sum.py]...
 Time (%),Total Time (ns),Instances,Avg (ns),Med (ns),Min (ns),Max (ns),StdDev (ns),Name
 75.0,30000,10,3000.0,2990.0,2900,3300,12.5,"void gemm<float, 128>(int, const float *)"
 25.0,10000,5,2000.0,1990.0,1900,2300,12.5,relu(float *)
-'''
-TRACE = '''Start (ns),Duration (ns),CorrId,Name
+"""
+TRACE = """Start (ns),Duration (ns),CorrId,Name
 1000000,2000,1,gemm
 1003000,1000,2,relu
 1005000,2000,3,gemm
-'''
-SANITIZER = '''========= COMPUTE-SANITIZER
+"""
+SANITIZER = """========= COMPUTE-SANITIZER
 ========= Invalid __global__ read of size 4 bytes
 =========     at shift(float *, const float *, int)+0x90 in /srv/me/course/chapters/build/bug_memcheck.cu:6
 =========     by thread (231,0,0) in block (3,0,0)
@@ -48,7 +91,7 @@ SANITIZER = '''========= COMPUTE-SANITIZER
 =========     Address 0x7f0000000fa4 is out of bounds
 =========
 ========= ERROR SUMMARY: 2 errors
-'''
+"""
 
 
 @pytest.fixture
@@ -69,7 +112,9 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.fixture
 def tool(tmp_path, monkeypatch):
-    """tool(name, output, status): a program of that name that prints this, the only one on the PATH."""
+    """tool(name, output, status): a program of that name that prints this, the only one on the
+    PATH.
+    """
     monkeypatch.setenv("PATH", str(tmp_path) + os.pathsep + "/usr/bin:/bin")
 
     def make(name, output, status=0):
@@ -118,15 +163,20 @@ def test_timeline_has_a_row_a_name():
 
 
 def test_sanitizer_report_is_cut_to_what_matters(gpu, folder, tool):
-    asked = tool("compute-sanitizer", SANITIZER, status=1)       # it exits with 1 when the program did
+    asked = tool("compute-sanitizer", SANITIZER, status=1)  # it exits with 1 when the program did
     report = profilers.sanitizer("memcheck", ["build/bug_memcheck"], "bug")
     assert "--tool memcheck build/bug_memcheck" in asked()
     assert "Host Frame" not in report.text
-    assert report.text.count("Invalid __global__ read") == 1 and "(and 1 more like this)" in report.text
+    assert (
+        report.text.count("Invalid __global__ read") == 1
+        and "(and 1 more like this)" in report.text
+    )
     assert "ERROR SUMMARY: 2 errors" in report.text
 
 
-def test_a_report_is_recorded_only_while_recording_and_then_shown_elsewhere(gpu, folder, tool, monkeypatch, tmp_path):
+def test_a_report_is_recorded_only_while_recording_and_then_shown_elsewhere(
+    gpu, folder, tool, monkeypatch, tmp_path
+):
     tool("compute-sanitizer", SANITIZER)
     profilers.sanitizer("memcheck", ["build/bug_memcheck"], "bug")
     assert not folder.exists()
@@ -134,7 +184,11 @@ def test_a_report_is_recorded_only_while_recording_and_then_shown_elsewhere(gpu,
     made = profilers.sanitizer("memcheck", ["build/bug_memcheck"], "bug")
     file = folder / "bug.memcheck.txt"
     head = json.loads(file.read_text().splitlines()[0])
-    assert head["gpu"] == "NVIDIA Test" and head["driver"] == "580.1" and head["command"] == made.command
+    assert (
+        head["gpu"] == "NVIDIA Test"
+        and head["driver"] == "580.1"
+        and head["command"] == made.command
+    )
     assert "numpy" in head["versions"] and head["date"] == made.date
     assert "/srv/me" not in file.read_text() and "in build/bug_memcheck.cu:6" in file.read_text()
 
@@ -148,19 +202,30 @@ def test_a_report_is_recorded_only_while_recording_and_then_shown_elsewhere(gpu,
 def test_nothing_there_and_nothing_recorded_is_one_honest_line(folder, monkeypatch):
     monkeypatch.setattr(engine, "has_gpu", lambda: False)
     monkeypatch.setattr(profilers, "find", lambda tool: None)
-    for report in (profilers.ncu(["x"], "x"), profilers.nsys(["x"], "x"), profilers.cuda_gdb("s", "x", "x"),
-                   profilers.sanitizer("memcheck", ["x"], "x"), profilers.nvidia_smi(name="x")):
+    for report in (
+        profilers.ncu(["x"], "x"),
+        profilers.nsys(["x"], "x"),
+        profilers.cuda_gdb("s", "x", "x"),
+        profilers.sanitizer("memcheck", ["x"], "x"),
+        profilers.nvidia_smi(name="x"),
+    ):
         assert not report
         assert "\n" not in repr(report)
-        assert "is not on this machine" in repr(report) and "no report is recorded yet" in repr(report)
-    assert "pip install 'cuda-toolkit[sanitizer]" in repr(profilers.sanitizer("memcheck", ["x"], "x"))
+        assert "is not on this machine" in repr(report) and "no report is recorded yet" in repr(
+            report
+        )
+    assert "pip install 'cuda-toolkit[sanitizer]" in repr(
+        profilers.sanitizer("memcheck", ["x"], "x")
+    )
 
 
 def test_forbidden_counters_and_a_failing_tool_say_why(gpu, folder, tool):
     tool("ncu", "==ERROR== ERR_NVGPUCTRPERM - The user does not have permission", status=1)
     assert "ERR_NVGPUCTRPERM" in repr(profilers.ncu(["x"], "x")) and not profilers.ncu(["x"], "x")
     tool("ncu", "==ERROR== no such metric", status=3)
-    assert "exit status 3" in repr(profilers.ncu(["x"], "x")) and "no such metric" in repr(profilers.ncu(["x"], "x"))
+    assert "exit status 3" in repr(profilers.ncu(["x"], "x")) and "no such metric" in repr(
+        profilers.ncu(["x"], "x")
+    )
 
 
 def test_recorded_reports_are_sound():
@@ -180,4 +245,7 @@ Using host libthread_db library "/lib/x86_64-linux-gnu/libthread_db.so.1".
 $1 = {x = 3, y = 0, z = 0}
 [Thread 0x7ffff08e2000 (LWP 1125) exited]
 """
-    assert profilers.on_device(text).splitlines() == [text.splitlines()[3], "$1 = {x = 3, y = 0, z = 0}"]
+    assert profilers.on_device(text).splitlines() == [
+        text.splitlines()[3],
+        "$1 = {x = 3, y = 0, z = 0}",
+    ]

@@ -1,4 +1,6 @@
-"""Excerpts: the very lines of the file, with their comment, and an answer for a name that is not there."""
+"""Excerpts: the very lines of the file, with their comment, and an answer for a name that is not
+there.
+"""
 
 import pytest
 
@@ -43,8 +45,11 @@ def file(tmp_path):
 
 
 def test_a_function_with_its_comment(file):
-    assert source.function(file, "scale") == FILE[FILE.index("// The kernel."):FILE.index("struct Pair")].rstrip()
-    assert source.function(file, "add") == FILE[FILE.index("// Adds."):FILE.index("\n\n// Not a")]
+    assert (
+        source.function(file, "scale")
+        == FILE[FILE.index("// The kernel.") : FILE.index("struct Pair")].rstrip()
+    )
+    assert source.function(file, "add") == FILE[FILE.index("// Adds.") : FILE.index("\n\n// Not a")]
     assert source.function(file, "step").splitlines()[0] == "bool Thing::step(const int* p) {"
     assert source.function(file, "Pair") == "struct Pair { int a, b; };"
 

@@ -1,4 +1,6 @@
-"""Holding the tracer's counts against Nsight Compute: what is compared, and nothing recorded unmeasured."""
+"""Holding the tracer's counts against Nsight Compute: what is compared, and nothing recorded
+unmeasured.
+"""
 
 import utils  # noqa: F401  first: it puts Numba on this machine's engine
 
@@ -17,7 +19,9 @@ from utils.tracer.validate_ncu import (
     traced,
 )
 
-CASES = {name: (kernel, grid, block, args) for name, kernel, grid, block, args in validate_ncu.cases()}
+CASES = {
+    name: (kernel, grid, block, args) for name, kernel, grid, block, args in validate_ncu.cases()
+}
 HEAD = '"ID","Process ID","Kernel Name","Grid Size"'
 
 
@@ -47,7 +51,9 @@ def wide(rows):
     lines = ["==PROF== Connected", HEAD + "".join(f',"{counter}"' for counter in counters)]
     lines.append('"","","",""' + ',"sector"' * len(counters))
     for number, row in enumerate(rows):
-        lines.append(f'"{number}","1","k","(1, 1, 1)"' + "".join(f',"{row[name]:,}"' for name in COUNTERS))
+        lines.append(
+            f'"{number}","1","k","(1, 1, 1)"' + "".join(f',"{row[name]:,}"' for name in COUNTERS)
+        )
     return "\n".join([*lines, "==PROF== Disconnected"])
 
 
@@ -55,7 +61,9 @@ def long(rows):
     lines = [HEAD + ',"Section Name","Metric Name","Metric Unit","Metric Value"']
     for number, row in enumerate(rows):
         for name, counter in COUNTERS.items():
-            lines.append(f'"{number}","1","k","(1, 1, 1)","Command line","{counter}","","{row[name]:,}"')
+            lines.append(
+                f'"{number}","1","k","(1, 1, 1)","Command line","{counter}","","{row[name]:,}"'
+            )
     return "\n".join(lines)
 
 
@@ -89,7 +97,9 @@ def test_without_a_gpu_nothing_is_recorded(monkeypatch, tmp_path, capsys):
     assert "nothing recorded" in capsys.readouterr().err
 
 
-@pytest.mark.skipif(not has_gpu() or validate_ncu.find_ncu() is None, reason="needs a GPU and Nsight Compute")
+@pytest.mark.skipif(
+    not has_gpu() or validate_ncu.find_ncu() is None, reason="needs a GPU and Nsight Compute"
+)
 def test_the_counts_are_nsight_computes(monkeypatch, tmp_path):
     monkeypatch.setattr(validate_ncu, "FOLDER", tmp_path)
     assert main([]) == 0

@@ -1,4 +1,6 @@
-"""The tracer's pictures and its slider: what they show is what was counted, and they say which line it is."""
+"""The tracer's pictures and its slider: what they show is what was counted, and they say which line
+it is.
+"""
 
 import utils  # noqa: F401  first: it puts Numba on this machine's engine
 
@@ -113,9 +115,13 @@ def test_every_picture_names_its_line_and_has_a_text_alternative(transposed):
 
 def test_the_memory_picture_says_what_was_counted(transposed):
     fig = transposed.draw_memory("a[y, x]")
-    assert "reads a: 4 sectors, 4 would do = 100 %" in texts(fig) and "not asked for" not in texts(fig)
+    assert "reads a: 4 sectors, 4 would do = 100 %" in texts(fig) and "not asked for" not in texts(
+        fig
+    )
     fig = transposed.draw_memory("out[x, y] = tile")
-    assert "writes out: 32 sectors, 4 would do = 12.5 %" in fig.alt and "not asked for" in texts(fig)
+    assert "writes out: 32 sectors, 4 would do = 12.5 %" in fig.alt and "not asked for" in texts(
+        fig
+    )
     labels = [label.get_text() for label in fig.axes[0].get_yticklabels()]
     assert labels == [f"out[{row}, 0]" for row in range(32)], "one row of memory for each lane"
 
@@ -187,7 +193,9 @@ def test_steps_follow_the_program():
     t = trace(add, 2, 64, np.zeros(128, F4), np.ones(128, F4))
     steps = t.steps(warp=3)
     assert len(steps) == 2
-    assert "32 lanes read a[96] … a[127]" in steps.describe(0) and "warp 1 of block 1" in steps.describe(0)
+    assert "32 lanes read a[96] … a[127]" in steps.describe(
+        0
+    ) and "warp 1 of block 1" in steps.describe(0)
     assert "32 lanes write out[96] … out[127]" in steps.describe(1)
     assert str(line_of(add, "out[i] =")) in steps.describe(1)
     with pytest.raises(TraceError, match="4 warps"):

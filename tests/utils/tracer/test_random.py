@@ -77,11 +77,15 @@ def test_sectors_of_random_gathers(dtype, seed):
     fewest = sum(-(-len({i for _, i in warp}) * size // 32) for warp in warps(index))
     rows = [row for row in t.coalescing if row.array == "a"]
     assert sum(row.sectors for row in rows) == sectors
-    assert sum(row.cache_lines for row in rows) == lines and sum(row.fewest for row in rows) == fewest
+    assert (
+        sum(row.cache_lines for row in rows) == lines and sum(row.fewest for row in rows) == fewest
+    )
 
 
 @pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("kernel, size", [(gather_bytes, 1), (gather_floats, 4), (gather_doubles, 8)])
+@pytest.mark.parametrize(
+    "kernel, size", [(gather_bytes, 1), (gather_floats, 4), (gather_doubles, 8)]
+)
 def test_passes_of_random_gathers(kernel, size, seed):
     rng = np.random.default_rng(seed)
     index = random_index(rng)
@@ -109,7 +113,9 @@ NO_BARRIER, BLOCK_BARRIER, WARP_BARRIER = range(3)
 
 @cuda.jit
 def program(sink, operation, place, barrier):
-    """Each thread does what `operation` says, at `place`, step by step; all wait where `barrier` says."""
+    """Each thread does what `operation` says, at `place`, step by step; all wait where `barrier`
+    says.
+    """
     sh = cuda.shared.array(CELLS, float32)
     t = cuda.threadIdx.x
     if t < CELLS:
@@ -129,7 +135,9 @@ def program(sink, operation, place, barrier):
 
 
 def expected_races(operation, place, barrier):
-    """(operation, other operation) -> the elements that two threads race for so, by comparing all pairs."""
+    """(operation, other operation) -> the elements that two threads race for so, by comparing all
+    pairs.
+    """
     epoch = np.concatenate([[0], np.cumsum(barrier == BLOCK_BARRIER)])
     warp_epoch = np.concatenate([[0], np.cumsum(barrier == WARP_BARRIER)])
     accesses = [

@@ -1,4 +1,6 @@
-"""The tracer's counts, on kernels whose answers are known by arithmetic, and what it says of broken ones."""
+"""The tracer's counts, on kernels whose answers are known by arithmetic, and what it says of broken
+ones.
+"""
 
 import utils  # noqa: F401  first: it puts Numba on this machine's engine
 
@@ -24,7 +26,7 @@ def floats(*shape, dtype=F4):
     return np.arange(np.prod(shape), dtype=dtype).reshape(shape)
 
 
-# --- global memory: sectors ---------------------------------------------------------------------------------
+# ---- global memory: sectors
 
 
 @cuda.jit
@@ -150,12 +152,14 @@ def test_only_the_field_of_a_record_is_loaded():
     assert t.efficiency("p") == 25 and t.sectors("p") == 16
     np.testing.assert_array_equal(t.results["out"], p["x"])
     t = trace(aos_records_write, 1, 32, p, floats(32))
-    assert [(row.operation, row.sectors) for row in t.coalescing if row.array == "p"] == [("write", 16)] * 2
+    assert [(row.operation, row.sectors) for row in t.coalescing if row.array == "p"] == [
+        ("write", 16)
+    ] * 2
     assert t.results["p"]["w"].tolist() == list(range(1, 33))
     assert p["w"].max() == 0, "the arguments are not changed"
 
 
-# --- shared memory: banks -----------------------------------------------------------------------------------
+# ---- shared memory: banks
 
 
 @cuda.jit
@@ -206,14 +210,23 @@ def test_bank_conflicts_by_stride(kernel, dtype, stride, ways, passes, fewest):
 
 @pytest.mark.parametrize(
     "stride, ways, passes",
-    [(0, 1, 4), (1, 1, 4), (2, 2, 8), (3, 1, 4), (8, 8, 32), (9, 1, 4)],  # a quarter of a warp at a time
+    [
+        (0, 1, 4),
+        (1, 1, 4),
+        (2, 2, 8),
+        (3, 1, 4),
+        (8, 8, 32),
+        (9, 1, 4),
+    ],  # a quarter of a warp at a time
 )
 def test_bank_conflicts_of_16_byte_accesses(stride, ways, passes):
     """No access of a Numba kernel is that wide, so the events are written by hand."""
     sh = Memory("sh", "shared", (4096,), (16,), np.dtype("V16"), 0, 0)
     events = array("q", [n for t in range(32) for n in (READ, t, 0, 0, 16 * stride * t, 16)])
     recorder = SimpleNamespace(events=events, sites=[Site("none", 1, 0)], memories=[sh], outside=[])
-    (row,) = counts.banks(counts.Events(SimpleNamespace(recorder=recorder, block=(32, 1, 1), function=None)))
+    (row,) = counts.banks(
+        counts.Events(SimpleNamespace(recorder=recorder, block=(32, 1, 1), function=None))
+    )
     assert (row.ways, row.wavefronts, row.fewest) == (ways, passes, 4)
 
 
@@ -338,7 +351,7 @@ def test_local_arrays_are_each_threads_own():
     assert not t.problems
 
 
-# --- divergence ---------------------------------------------------------------------------------------------
+# ---- divergence
 
 
 @cuda.jit
@@ -375,7 +388,9 @@ def active(t, code):
 
 def test_lanes_that_disagree():
     t = trace(halves, 2, 64, floats(128))
-    assert [(row.runs, row.diverged, row.taken, row.not_taken) for row in t.branches] == [(4, 4, 64, 64)]
+    assert [(row.runs, row.diverged, row.taken, row.not_taken) for row in t.branches] == [
+        (4, 4, 64, 64)
+    ]
     assert active(t, "a[i] = 1").active == active(t, "a[i] = 2").active == 16
     assert active(t, "a[i] = 1").runs == 4 and active(t, "if i % 2 == 0:").active == 32
 
@@ -406,7 +421,8 @@ def every_other_iteration(a):
 def every_other_iteration_skipped(a):
     i = cuda.threadIdx.x
     for k in range(8):
-        if (i + k) % 2 == 0: continue  # noqa: E701
+        if (i + k) % 2 == 0:
+            continue  # noqa: E701
         a[i] += 1
 
 
@@ -436,7 +452,7 @@ def test_a_warp_that_is_not_full():
     assert active(t, "i = cuda.grid(1)").active == 20  # 32 and 8
 
 
-# --- races --------------------------------------------------------------------------------------------------
+# ---- races
 
 
 @cuda.jit
@@ -593,7 +609,10 @@ def test_histograms():
         assert not t.problems and t.results["h"].tolist() == [16] * 8
     (race,) = trace(histogram_racing, 2, 64, h, values).races
     assert race.elements == 8 and race.within_blocks and race.between_blocks
-    assert {race.operation, race.other_operation} <= {"read", "write"} and race.line == race.other.line
+    assert {race.operation, race.other_operation} <= {
+        "read",
+        "write",
+    } and race.line == race.other.line
     (race,) = trace(histogram_private_racing, 2, 64, h, values).races
     assert race.array == "mine" and {race.operation, race.other_operation} == {"write", "atomic"}
     (race,) = trace(histogram_merge_racing, 2, 64, h, values).races
@@ -689,9 +708,11 @@ def test_a_fence_and_a_counter_order_blocks():
 
 @cuda.jit
 def lock_in_one_line(total, mutex, fence):
-    while cuda.atomic.cas(mutex, 0, 0, 1) != 0: pass  # noqa: E701
+    while cuda.atomic.cas(mutex, 0, 0, 1) != 0:
+        pass  # noqa: E701
     total[0] += 1  # threadfence() is missing here
-    if fence: cuda.threadfence()  # noqa: E701
+    if fence:
+        cuda.threadfence()  # noqa: E701
     cuda.atomic.exch(mutex, 0, 0)
 
 
@@ -717,7 +738,7 @@ def test_two_arguments_over_one_device_array_can_race():
     assert race.elements == 63
 
 
-# --- barriers -----------------------------------------------------------------------------------------------
+# ---- barriers
 
 
 @cuda.jit
@@ -745,7 +766,7 @@ def test_barriers_that_all_threads_reach():
     assert not any(row.skipped for row in t.barriers)
 
 
-# --- mistakes -----------------------------------------------------------------------------------------------
+# ---- mistakes
 
 
 @cuda.jit
@@ -843,7 +864,7 @@ def test_unwritten_shared_memory_dynamic_too():
     assert (row.what, row.operation) == ("uninitialised", "atomic")
 
 
-# --- what is refused, what is stopped ----------------------------------------------------------------------
+# ---- what is refused, what is stopped
 
 
 @cuda.jit
@@ -895,7 +916,9 @@ def test_too_many_threads_are_refused():
         trace(no_guard, 1024, 1024, floats(4), floats(4))
 
 
-@pytest.mark.parametrize("grid, block", [(0, 32), (1, 2048), (1.5, 32), (1, "x"), ((1, 1, 1, 1), 32)])
+@pytest.mark.parametrize(
+    "grid, block", [(0, 32), (1, 2048), (1.5, 32), (1, "x"), ((1, 1, 1, 1), 32)]
+)
 def test_bad_launch_shapes_are_refused(grid, block):
     with pytest.raises(Exception, match="grid|block|threads"):
         trace(no_guard, grid, block, floats(4), floats(4))
@@ -965,7 +988,9 @@ for wrong in (twice, kernel[1, 32]):
 
 def test_kernels_of_numba_cuda_itself_are_traced_too(tmp_path):
     (tmp_path / "real.py").write_text(REAL_NUMBA)
-    done = subprocess.run([sys.executable, tmp_path / "real.py"], capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, tmp_path / "real.py"], capture_output=True, text=True, timeout=120
+    )
     assert done.returncode == 0, done.stderr
     assert "twice is a device function" in done.stdout and "apart: trace(kernel" in done.stdout
 
@@ -986,7 +1011,7 @@ def test_a_kernel_without_source_is_counted_and_says_what_is_missing():
     assert "source was not found" in str(t) and "source was not found" in t._repr_html_()
 
 
-# --- the report --------------------------------------------------------------------------------------------
+# ---- the report
 
 
 def test_the_report_shows_each_line_with_its_number_and_its_costs(capsys):
@@ -1002,7 +1027,7 @@ def test_the_report_shows_each_line_with_its_number_and_its_costs(capsys):
     assert "tile[ty, tx] = a[y, x]" in page and "32-way bank conflict" in page
 
 
-# --- speed -------------------------------------------------------------------------------------------------
+# ---- speed
 
 
 @cuda.jit

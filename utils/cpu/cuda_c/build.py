@@ -1,7 +1,9 @@
 """Builds CUDA C++ for the CPU with the machine's own C++ compiler.
 
-Three steps: the compiler preprocesses the source (`-E`), `rewrite.py` turns it into ordinary C++, the compiler makes a
-program or a library of it and of the runtime (compiled once for each compiler). Everything is kept in the user's cache
+Three steps: the compiler preprocesses the source (`-E`), `rewrite.py` turns it into ordinary C++,
+the compiler makes a
+program or a library of it and of the runtime (compiled once for each compiler). Everything is kept
+in the user's cache
 folder (or CUDA_COURSE_CACHE) under a hash of what it was made from, so nothing is compiled twice.
 """
 
@@ -51,7 +53,9 @@ PASSED_WITH_VALUE = {"-D", "-I", "-L", "-l", "-isystem", "-include", "-U"}
 
 
 class BuildError(Exception):
-    """A build that failed: `log` is the compiler's text, which names the learner's file and line; `command` the command."""
+    """A build that failed: `log` is the compiler's text, which names the learner's file and line;
+    `command` the command.
+    """
 
     def __init__(self, log: str, command: Sequence[str] = ()):
         super().__init__(log)
@@ -61,7 +65,9 @@ class BuildError(Exception):
 
 @functools.cache
 def compiler() -> list[str]:
-    """The command of a C++ compiler: CXX, g++, clang++, c++ or ziglang. Raises BuildError saying how to get one."""
+    """The command of a C++ compiler: CXX, g++, clang++, c++ or ziglang. Raises BuildError saying
+    how to get one.
+    """
     if os.environ.get("CXX"):
         return os.environ["CXX"].split()
     for name in ("g++", "clang++", "c++"):
@@ -76,19 +82,26 @@ def compiler() -> list[str]:
 
 def _runs(command: list[str]) -> bool:
     try:
-        return subprocess.run([*command, "--version"], capture_output=True, timeout=60).returncode == 0
+        return (
+            subprocess.run([*command, "--version"], capture_output=True, timeout=60).returncode == 0
+        )
     except (OSError, subprocess.TimeoutExpired):
         return False
 
 
 @functools.cache
 def _compiler_version(command: tuple[str, ...]) -> str:
-    return subprocess.run([*command, "--version"], capture_output=True, text=True).stdout + platform.machine()
+    return (
+        subprocess.run([*command, "--version"], capture_output=True, text=True).stdout
+        + platform.machine()
+    )
 
 
 @functools.cache
 def cache_folder() -> Path:
-    """Where builds are kept: CUDA_COURSE_CACHE, else the user's cache folder, else (not writable) a temporary one."""
+    """Where builds are kept: CUDA_COURSE_CACHE, else the user's cache folder, else (not writable) a
+    temporary one.
+    """
     candidates = [os.environ.get("CUDA_COURSE_CACHE"), platformdirs.user_cache_dir("cuda-course")]
     for folder in [c for c in candidates if c]:
         path = Path(folder) / "cuda_c"
@@ -114,28 +127,40 @@ def _hash(*parts: str | bytes) -> str:
 
 
 def _own_files() -> list[Path]:
-    return sorted(p for folder in (INCLUDE, RUNTIME) for p in folder.rglob("*") if p.is_file()) + [HERE / "rewrite.py"]
+    return sorted(p for folder in (INCLUDE, RUNTIME) for p in folder.rglob("*") if p.is_file()) + [
+        HERE / "rewrite.py"
+    ]
 
 
 @functools.cache
 def _own_hash() -> str:
-    return _hash(*(data for p in _own_files() for data in (str(p.relative_to(HERE)), p.read_bytes())))
+    return _hash(
+        *(data for p in _own_files() for data in (str(p.relative_to(HERE)), p.read_bytes()))
+    )
 
 
 @functools.cache
 def _target_flags(command: tuple[str, ...]) -> tuple[str, ...]:
-    """Fused multiply-add where the processor has it: a GPU uses it too, so the last digits agree more often."""
+    """Fused multiply-add where the processor has it: a GPU uses it too, so the last digits agree
+    more often.
+    """
     if platform.machine().lower() not in ("x86_64", "amd64") or "ziglang" in command:
         return ()
     try:
         flags = Path("/proc/cpuinfo").read_text()
     except OSError:
         return ()
-    return ("-mavx2", "-mfma", "-mbmi2", "-mpopcnt") if all(f" {f} " in flags for f in ("avx2", "fma", "bmi2")) else ()
+    return (
+        ("-mavx2", "-mfma", "-mbmi2", "-mpopcnt")
+        if all(f" {f} " in flags for f in ("avx2", "fma", "bmi2"))
+        else ()
+    )
 
 
 def _run(command: Sequence[str | Path], cwd: Path | None = None) -> subprocess.CompletedProcess:
-    return subprocess.run([str(c) for c in command], capture_output=True, text=True, errors="replace", cwd=cwd)
+    return subprocess.run(
+        [str(c) for c in command], capture_output=True, text=True, errors="replace", cwd=cwd
+    )
 
 
 def _checked(command: Sequence[str | Path]) -> str:
@@ -150,7 +175,8 @@ def tidy(log: str) -> str:
     lines = [
         line
         for line in log.split("\n")
-        if "In file included from <command-line>" not in line and not line.endswith("In lambda function:")
+        if "In file included from <command-line>" not in line
+        and not line.endswith("In lambda function:")
     ]
     return "\n".join(lines).strip() + "\n"
 
@@ -178,7 +204,9 @@ def split_flags(flags: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
             rest[:1] = []
         elif flag in PASSED_WITH_VALUE and rest:
             value = rest.pop(0)
-            (linking if flag in ("-L", "-l") else compiling).extend([flag + value] if flag != "-isystem" else [flag, value])
+            (linking if flag in ("-L", "-l") else compiling).extend(
+                [flag + value] if flag != "-isystem" else [flag, value]
+            )
         elif flag.startswith(("-l", "-L", "-Wl,")):
             linking.append(flag)
         elif flag.startswith(("-std=", "--std=")):
@@ -218,7 +246,12 @@ def _is_gcc(command: list[str]) -> bool:
 
 def _volatile_flags(command: list[str]) -> list[str]:
     if "clang" in Path(command[0]).name or "ziglang" in command or sys.platform == "darwin":
-        return ["-mllvm", "-tsan-distinguish-volatile=1", "-mllvm", "-tsan-compound-read-before-write=1"]
+        return [
+            "-mllvm",
+            "-tsan-distinguish-volatile=1",
+            "-mllvm",
+            "-tsan-compound-read-before-write=1",
+        ]
     return ["--param", "tsan-distinguish-volatile=1"]
 
 
@@ -242,8 +275,17 @@ def runtime_objects(program: bool, check: bool) -> list[Path]:
     """The runtime's object files for this compiler, compiled if they are not there yet."""
     command = compiler()
     flags = ["-std=c++17", "-O2", "-g1", "-fPIC", "-fvisibility=hidden"]
-    folder = cache_folder() / ("runtime-" + _hash(_compiler_version(tuple(command)), _own_hash(), *command, *flags))
-    parts = ["scheduler", "memory", "api", "report", "checks" if check else "unchecked", "start" if program else "library"]
+    folder = cache_folder() / (
+        "runtime-" + _hash(_compiler_version(tuple(command)), _own_hash(), *command, *flags)
+    )
+    parts = [
+        "scheduler",
+        "memory",
+        "api",
+        "report",
+        "checks" if check else "unchecked",
+        "start" if program else "library",
+    ]
     parts += ["host_heap"] if check and program else []
     missing = [p for p in parts if not (folder / f"{p}.o").exists()]
     folder.mkdir(parents=True, exist_ok=True)
@@ -252,7 +294,9 @@ def runtime_objects(program: bool, check: bool) -> list[Path]:
         for part in missing:
             out = Path(temporary) / f"{part}.o"
             line = [*command, *flags, "-c", str(RUNTIME / f"{part}.cpp"), "-o", str(out)]
-            running.append((part, out, line, subprocess.Popen(line, stderr=subprocess.PIPE, text=True)))
+            running.append(
+                (part, out, line, subprocess.Popen(line, stderr=subprocess.PIPE, text=True))
+            )
         for part, out, line, process in running:
             _, log = process.communicate()
             if process.returncode:
@@ -272,7 +316,7 @@ def _forget_old(folder: Path, days: int = 30) -> None:
             continue
 
 
-# -- what a source includes ---------------------------------------------------------------------------------------
+# ---- what a source includes
 def _fingerprint(path: str) -> list:
     stat = os.stat(path)
     return [path, stat.st_mtime_ns, stat.st_size, _hash(Path(path).read_bytes())]
@@ -282,7 +326,9 @@ def _unchanged(files: list) -> bool:
     for path, modified, size, digest in files:
         try:
             stat = os.stat(path)
-            if stat.st_size != size or (stat.st_mtime_ns != modified and _hash(Path(path).read_bytes()) != digest):
+            if stat.st_size != size or (
+                stat.st_mtime_ns != modified and _hash(Path(path).read_bytes()) != digest
+            ):
                 return False
         except OSError:
             return False
@@ -292,7 +338,13 @@ def _unchanged(files: list) -> bool:
 def _user_files(preprocessed: str) -> set[str]:
     found = set(re.findall(r'^# \d+ "((?:[^"\\]|\\.)+)"', preprocessed, re.MULTILINE))
     found = {re.sub(r"\\(.)", r"\1", f) for f in found if not f.startswith("<")}
-    return {f for f in found if not f.startswith(str(HERE)) and not f.startswith(("/usr/", "/Library/")) and Path(f).is_file()}
+    return {
+        f
+        for f in found
+        if not f.startswith(str(HERE))
+        and not f.startswith(("/usr/", "/Library/"))
+        and Path(f).is_file()
+    }
 
 
 def _defines(flags: Sequence[str]) -> Path:
@@ -305,23 +357,35 @@ def _defines(flags: Sequence[str]) -> Path:
 
 
 def _preprocess(source: str, flags: Sequence[str]) -> str:
-    """The source behind `include/cuda_runtime.h`. The program's own macros (-DN=3) are defined between the two, so that
-    they cannot change a word of that header; those meant for the system's headers (-D_GNU_SOURCE, -DNDEBUG) come first."""
+    """The source behind `include/cuda_runtime.h`. The program's own macros (-DN=3) are defined
+    between the two, so that
+    they cannot change a word of that header; those meant for the system's headers (-D_GNU_SOURCE,
+    -DNDEBUG) come first."""
     own = [f for f in flags if re.match(r"-[DU](?!_|NDEBUG\b)", f)]
     macros = ["-include", _defines(own)] if own else []
     return _checked([*compiler(), "-E", "-x", "c++", "-include", INCLUDE / "cuda_runtime.h", *macros,
                      *(f for f in flags if f not in own), "-isystem", INCLUDE, "-I", INCLUDE / "lib", source])  # fmt: skip
 
 
-def build(sources: Sequence[str], flags: Sequence[str], *, check: bool, shared: bool, extra: str = "") -> tuple[Path, dict]:
-    """A program (or a shared library) of the sources, from the cache when nothing changed, and what is known about it."""
+def build(
+    sources: Sequence[str], flags: Sequence[str], *, check: bool, shared: bool, extra: str = ""
+) -> tuple[Path, dict]:
+    """A program (or a shared library) of the sources, from the cache when nothing changed, and what
+    is known about it.
+    """
     compiling, linking, more = split_flags(flags)
     sources = [*sources, *more]
     command = compiler()
     flags = [*_environment_flags(compiling, check), *compiling]
-    if shared:  # of two libraries in one process each keeps its own static variables, those of templates too
-        flags += ["-fPIC", *(["-fno-gnu-unique"] if _is_gcc(command) and sys.platform == "linux" else [])]
-    if not any(Path(s).is_absolute() for s in sources):  # then messages, too, name files as seen from this folder
+    # of two libraries in one process each keeps its own static variables, those of templates too
+    if shared:
+        flags += [
+            "-fPIC",
+            *(["-fno-gnu-unique"] if _is_gcc(command) and sys.platform == "linux" else []),
+        ]
+    if not any(
+        Path(s).is_absolute() for s in sources
+    ):  # then messages, too, name files as seen from this folder
         flags.append(f"-fdebug-prefix-map={os.getcwd()}=.")
     request = _hash(json.dumps([sources, flags, linking, check, shared, extra, os.getcwd(), *command]), _own_hash(),
                     _compiler_version(tuple(command)))  # fmt: skip
@@ -364,23 +428,42 @@ def build(sources: Sequence[str], flags: Sequence[str], *, check: bool, shared: 
                 _checked([*command, *flags, "-c", unit, "-o", compiled])
                 units.append(compiled)
             libraries = ["-lpthread", *(["-ldl"] if sys.platform == "linux" else [])]
-            both = [f for f in compiling if f in ("-fopenmp", "-pthread", "-static")]  # mean something to the linker too
+            both = [
+                f for f in compiling if f in ("-fopenmp", "-pthread", "-static")
+            ]  # mean something to the linker too
             if check and not shared and sys.platform == "linux":  # see runtime/host_heap.cpp
                 libraries += [f"-Wl,--wrap={f}" for f in ("malloc", "calloc", "realloc", "free")]
-            linked = [*command, *both, *(["-shared"] if shared else []), *units, *objects, *linking, *libraries]
+            linked = [
+                *command,
+                *both,
+                *(["-shared"] if shared else []),
+                *units,
+                *objects,
+                *linking,
+                *libraries,
+            ]
             _atomically(output, lambda fresh: _checked([*linked, "-o", fresh]))
-    known = {"output": str(output), "kernels": kernels, "files": [_fingerprint(f) for f in sorted(files)]}
+    known = {
+        "output": str(output),
+        "kernels": kernels,
+        "files": [_fingerprint(f) for f in sorted(files)],
+    }
     _atomically(record, lambda fresh: fresh.write_text(json.dumps(known)))
     _forget_old(folder)
     return output, known
 
 
 def build_program(
-    source: str | Path, flags: Sequence[str] = (), *, output: Path | None = None, check: bool = False
+    source: str | Path,
+    flags: Sequence[str] = (),
+    *,
+    output: Path | None = None,
+    check: bool = False,
 ) -> Path:
     """Builds `source` (a .cu file) for the CPU and gives the path of the executable.
 
-    `flags` are nvcc's: what means nothing on a CPU is dropped, the rest is passed on. `output` is where a copy goes;
+    `flags` are nvcc's: what means nothing on a CPU is dropped, the rest is passed on. `output` is
+    where a copy goes;
     without it the program stays in the cache. `check` adds the slow checks. Raises BuildError.
     """
     if not Path(source).is_file():

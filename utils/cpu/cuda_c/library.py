@@ -1,4 +1,6 @@
-"""Kernels of a .cu file called from Python, on memory that Python owns (NumPy arrays, torch CPU tensors)."""
+"""Kernels of a .cu file called from Python, on memory that Python owns (NumPy arrays, torch CPU
+tensors).
+"""
 
 import ctypes
 from collections.abc import Sequence
@@ -8,7 +10,9 @@ from .build import BuildError, build
 
 
 class LaunchError(RuntimeError):
-    """A launch that failed; the message says which mistake, in which kernel, block, thread and line."""
+    """A launch that failed; the message says which mistake, in which kernel, block, thread and
+    line.
+    """
 
 
 class _Buffer(ctypes.Structure):
@@ -18,12 +22,18 @@ class _Buffer(ctypes.Structure):
 class Library:
     """The kernels of `source`, compiled for the CPU (once: the result is kept).
 
-    `flags` are nvcc's. `instantiate` names what is wanted of templates, as in `["scale<float>"]`. `check` adds the slow
+    `flags` are nvcc's. `instantiate` names what is wanted of templates, as in `["scale<float>"]`.
+    `check` adds the slow
     checks. `kernels` holds the names that `launch` takes. Raises BuildError.
     """
 
     def __init__(
-        self, source: str | Path, *, flags: Sequence[str] = (), check: bool = False, instantiate: Sequence[str] = ()
+        self,
+        source: str | Path,
+        *,
+        flags: Sequence[str] = (),
+        check: bool = False,
+        instantiate: Sequence[str] = (),
     ):
         path = Path(source)
         if not path.is_file():
@@ -54,20 +64,35 @@ class Library:
     ) -> None:
         """Runs `kernel` and returns when it is done.
 
-        `params` are ctypes objects of the exact types of the kernel's parameters, pointers as c_void_p to host memory.
-        `buffers` says (address, bytes, name) of the memory behind the pointers, so that an out-of-bounds access names
-        the argument. Raises LaunchError for every mistake in the kernel and KeyboardInterrupt when interrupted.
+        `params` are ctypes objects of the exact types of the kernel's parameters, pointers as
+        c_void_p to host memory.
+        `buffers` says (address, bytes, name) of the memory behind the pointers, so that an
+        out-of-bounds access names
+        the argument. Raises LaunchError for every mistake in the kernel and KeyboardInterrupt when
+        interrupted.
         """
         shape = (ctypes.c_uint * 6)(*grid, *block)
         addresses = (ctypes.c_void_p * max(1, len(params)))(*(ctypes.addressof(p) for p in params))
-        ranges = (_Buffer * max(1, len(buffers)))(*((a, n, name.encode()) for a, n, name in buffers))
+        ranges = (_Buffer * max(1, len(buffers)))(
+            *((a, n, name.encode()) for a, n, name in buffers)
+        )
         message = ctypes.create_string_buffer(8192)
         status = self._launch(
-            kernel.encode(), shape, shared_bytes, addresses, len(params), ranges, len(buffers), message, len(message)
+            kernel.encode(),
+            shape,
+            shared_bytes,
+            addresses,
+            len(params),
+            ranges,
+            len(buffers),
+            message,
+            len(message),
         )
         if status == 1:
             raise LaunchError(message.value.decode(errors="replace").strip())
         if status == 2:
             raise KeyboardInterrupt
         if status == 3:
-            raise LaunchError(f"{self.path} has no kernel '{kernel}'; it has {', '.join(self.kernels) or 'none'}")
+            raise LaunchError(
+                f"{self.path} has no kernel '{kernel}'; it has {', '.join(self.kernels) or 'none'}"
+            )

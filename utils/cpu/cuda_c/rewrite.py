@@ -1,17 +1,22 @@
 """The lexical rewrite: preprocessed CUDA C++ in, ordinary C++ out.
 
-Only the learner's own lines are touched (and those of include/lib, which are written as CUDA C++ too); the text of
-system headers passes through. Nothing is parsed as C++: the rewrite finds a handful of constructs by their tokens.
+Only the learner's own lines are touched (and those of include/lib, which are written as CUDA C++
+too); the text of
+system headers passes through. Nothing is parsed as C++: the rewrite finds a handful of constructs
+by their tokens.
 
-    __global__ void k(int* a) { body }   ->  void k(int* a) { ... launch_kernel(info, [=]() mutable { body }, ...); }
+    __global__ void k(int* a) { body }   ->  void k(int* a) { ... launch_kernel(info, [=]() mutable
+    { body }, ...); }
     k<<<grid, block>>>(a)                ->  (::cuda_cpu::configure(grid, block), k(a))
     __shared__ float s[16][17];          ->  typedef float s__t[16][17]; auto& s = ::cuda_cpu::shared<s__t>([]{});
     extern __shared__ float s[];         ->  typedef float s__t[]; ...* s = dynamic_shared();
     __device__, __constant__, ...        ->  (nothing)
     printf, assert's failure function    ->  the runtime's own
 
-A kernel's stub keeps name and signature, so templates, overloads and default arguments follow C++'s own rules. Every
-output line is preceded by a line marker where needed: diagnostics and debuggers name the learner's file and line.
+A kernel's stub keeps name and signature, so templates, overloads and default arguments follow C++'s
+own rules. Every
+output line is preceded by a line marker where needed: diagnostics and debuggers name the learner's
+file and line.
 """
 
 import re
@@ -30,7 +35,14 @@ TOKEN = re.compile(
 MARKER = re.compile(r'#(?:line)? (\d+) "((?:[^"\\]|\\.)*)"((?: \d)*)')
 ENTERING = re.compile(r'^(# \d+ "(?:[^"\\]|\\.)*") [12]((?: \d)*)$', re.MULTILINE)
 
-DROPPED = {"__device__", "__host__", "__constant__", "__managed__", "__grid_constant__", "__nv_pure__"}
+DROPPED = {
+    "__device__",
+    "__host__",
+    "__constant__",
+    "__managed__",
+    "__grid_constant__",
+    "__nv_pure__",
+}
 DROPPED_WITH_ARGUMENTS = {"__cluster_dims__", "__maxnreg__", "__block_size__"}
 REPLACED = {
     "__forceinline__": "inline",
@@ -89,8 +101,11 @@ def tokenize(preprocessed: str) -> list[Token]:
         if text.startswith("#"):
             marker = MARKER.match(text)
             if marker:
-                # A macro of a system header has its lines marked as system text inside the learner's file too.
-                is_own = ("3" not in marker[3].split() or marker[2] in own_files) and not marker[2].startswith("<")
+                # A macro of a system header has its lines marked as system text inside the
+                # learner's file too.
+                is_own = ("3" not in marker[3].split() or marker[2] in own_files) and not marker[
+                    2
+                ].startswith("<")
                 if is_own:
                     own_files.add(marker[2])
                 if is_own or own:
@@ -146,7 +161,9 @@ def closing(tokens: list[Token], i: int) -> int:
             depth -= 1
             if depth == 0:
                 return j
-    raise RewriteError(f"{tokens[i].file}:{tokens[i].line}: error: this '{tokens[i].text}' is never closed")
+    raise RewriteError(
+        f"{tokens[i].file}:{tokens[i].line}: error: this '{tokens[i].text}' is never closed"
+    )
 
 
 def opening(tokens: list[Token], i: int) -> int:
@@ -257,7 +274,7 @@ class Rewriter:
         self.rewrite_words()
         return self.emit()
 
-    # -- what there is not ------------------------------------------------------------------------------------
+    # ---- what there is not
     def refuse(self) -> None:
         tokens = self.tokens
         for i, t in enumerate(tokens):
@@ -269,18 +286,34 @@ class Rewriter:
                     continue
                 if t.text == "experimental" and (i < 2 or tokens[i - 2].text != "wmma"):
                     continue
-                raise error(t, f"the CPU runtime has no {UNSUPPORTED[t.text]} ('{t.text}'): this program needs a GPU")
+                raise error(
+                    t,
+                    f"the CPU runtime has no {UNSUPPORTED[t.text]} ('{t.text}'): this program needs a GPU",
+                )
             if t.text in ("asm", "__asm__", "__asm"):
                 j = i + 1
-                while j < len(tokens) and tokens[j].text in ("volatile", "__volatile__", "inline", "goto"):
+                while j < len(tokens) and tokens[j].text in (
+                    "volatile",
+                    "__volatile__",
+                    "inline",
+                    "goto",
+                ):
                     j += 1
                 if j < len(tokens) and tokens[j].text == "(":
-                    inside = "".join(x.text for x in tokens[j : closing(tokens, j)] if x.kind == "string")
+                    inside = "".join(
+                        x.text for x in tokens[j : closing(tokens, j)] if x.kind == "string"
+                    )
                     if PTX.search(inside):
-                        raise error(t, "the CPU runtime has no inline PTX ('asm'): this program needs a GPU")
+                        raise error(
+                            t, "the CPU runtime has no inline PTX ('asm'): this program needs a GPU"
+                        )
         for start, end, qualifiers in function_bodies(tokens).values():
             for t in tokens[start:end]:
-                if t.text == "cudaDeviceSynchronize" and t.kind == "name" and "__host__" not in qualifiers:
+                if (
+                    t.text == "cudaDeviceSynchronize"
+                    and t.kind == "name"
+                    and "__host__" not in qualifiers
+                ):
                     raise error(t, "cudaDeviceSynchronize() cannot be called in a kernel since CUDA 12: split the kernel, or "
                                 "launch what comes after into cudaStreamTailLaunch")  # fmt: skip
 
@@ -290,10 +323,14 @@ class Rewriter:
             for i in range(start, end - 1):
                 t = self.tokens[i]
                 if t.text == "clock" and t.kind == "name" and "__host__" not in qualifiers:
-                    if self.tokens[i + 1].text == "(" and self.tokens[i - 1].text not in (".", "->", "::"):
+                    if self.tokens[i + 1].text == "(" and self.tokens[i - 1].text not in (
+                        ".",
+                        "->",
+                        "::",
+                    ):
                         t.text = "(clock_t)::cuda_cpu::clock_cycles"
 
-    # -- loops that wait --------------------------------------------------------------------------------------
+    # ---- loops that wait
     def rewrite_waits(self) -> None:
         """`while (flag == 0);` of a device function lets others run."""
         tokens = self.tokens
@@ -304,28 +341,42 @@ class Rewriter:
                 close = closing(tokens, i + 1)
                 last = close + 1 if tokens[close + 1].text == ";" else close + 2
                 condition = tokens[i + 2 : close]
-                if last == close + 2 and [t.text for t in tokens[close + 1 : last + 1]] != ["{", "}"]:
+                if last == close + 2 and [t.text for t in tokens[close + 1 : last + 1]] != [
+                    "{",
+                    "}",
+                ]:
                     continue
                 if changes_something(condition):
                     continue
-                calls = any(a.kind == "name" and b.text == "(" for a, b in zip(condition, condition[1:], strict=False))
+                calls = any(
+                    a.kind == "name" and b.text == "("
+                    for a, b in zip(condition, condition[1:], strict=False)
+                )
                 tokens[i : last + 1] = [
                     made("for (::cuda_cpu::WaitLoop cuda_cpu_wait_;", tokens[i]), *condition,
                     made(f";) cuda_cpu_wait_.again({'true' if calls else 'false'});", tokens[close]),
                 ]  # fmt: skip
 
-    # -- volatile shared memory -------------------------------------------------------------------------------
+    # ---- volatile shared memory
     def rewrite_steps(self) -> None:
-        """`s[i] += s[i + 16];` on volatile memory of a device function: the warp's lanes stay in step after it."""
+        """`s[i] += s[i + 16];` on volatile memory of a device function: the warp's lanes stay in
+        step after it.
+        """
         tokens = self.tokens
         if not any(t.text == "volatile" for t in tokens):
             return
         for start, end, qualifiers in reversed(function_bodies(tokens).values()):
             head = start
-            while head and tokens[head - 1].text not in (";", "}") and tokens[head - 1].kind not in ("raw", "pragma"):
+            while (
+                head
+                and tokens[head - 1].text not in (";", "}")
+                and tokens[head - 1].kind not in ("raw", "pragma")
+            ):
                 head -= 1
             # A kernel's own parameters are global memory: of those nobody expects it.
-            names = volatile_names(tokens[start:end] if "__global__" in qualifiers else tokens[head:end])
+            names = volatile_names(
+                tokens[start:end] if "__global__" in qualifiers else tokens[head:end]
+            )
             i = end - 1
             while i > start:
                 t = tokens[i]
@@ -335,12 +386,16 @@ class Rewriter:
                     while tokens[stop].text == "[":
                         stop = closing(tokens, stop) + 1
                     stores = tokens[stop].text in ("=", "+", "-", "*", "/", "|", "&", "^") and (
-                        tokens[stop].text == "=" and tokens[stop + 1].text != "=" or tokens[stop + 1].text == "="
+                        tokens[stop].text == "="
+                        and tokens[stop + 1].text != "="
+                        or tokens[stop + 1].text == "="
                     )
                     in_for = before == ";" and not balanced(tokens[start:i])
                     if stores and before in (";", "{", "}", ")", "else", ":") and not in_for:
                         while tokens[stop].text != ";":
-                            stop = closing(tokens, stop) + 1 if tokens[stop].text in OPEN else stop + 1
+                            stop = (
+                                closing(tokens, stop) + 1 if tokens[stop].text in OPEN else stop + 1
+                            )
                         tokens[stop + 1 : stop + 1] = [
                             made("::cuda_cpu::in_step();", tokens[stop]),
                             made("}", tokens[stop]),
@@ -348,7 +403,7 @@ class Rewriter:
                         tokens[i:i] = [made("{", t)]
                 i -= 1
 
-    # -- __shared__ -------------------------------------------------------------------------------------------
+    # ---- __shared__
     def function_scopes(self) -> list[bool]:
         """For each token: is it in the body of a function?"""
         result, stack, head = [], [False], []
@@ -363,13 +418,21 @@ class Rewriter:
                 elif "namespace" in words or words[:1] == ["extern"] and head[-1].kind == "string":
                     inside = False
                 elif any(w in ("class", "struct", "union", "enum") for w in words):
-                    named = [w for w in words if w not in ("__align__", "alignas", "__attribute__", "aligned")]
+                    named = [
+                        w
+                        for w in words
+                        if w not in ("__align__", "alignas", "__attribute__", "aligned")
+                    ]
                     plain = re.sub(r"template\s*<.*?>", "", " ".join(named))
-                    inside = bool(re.search(r"\w+ \( [^()]*\w", plain)) and not plain.startswith("typedef")
-                    inside = inside and not re.match(r"(typedef )?(class|struct|union|enum) \( ", plain)
-                    if re.match(r"(typedef |static |const )*(class|struct|union|enum)\b", plain) and not re.search(
-                        r"(class|struct|union|enum) \w+ [*&\w]", plain
-                    ):
+                    inside = bool(re.search(r"\w+ \( [^()]*\w", plain)) and not plain.startswith(
+                        "typedef"
+                    )
+                    inside = inside and not re.match(
+                        r"(typedef )?(class|struct|union|enum) \( ", plain
+                    )
+                    if re.match(
+                        r"(typedef |static |const )*(class|struct|union|enum)\b", plain
+                    ) and not re.search(r"(class|struct|union|enum) \w+ [*&\w]", plain):
                         inside = False
                 else:
                     inside = True
@@ -396,9 +459,11 @@ class Rewriter:
                 i -= 1
                 continue
             start = i
-            while start and tokens[start - 1].text not in (";", "{", "}", ")", ":") and tokens[
-                start - 1
-            ].kind not in ("raw", "pragma"):
+            while (
+                start
+                and tokens[start - 1].text not in (";", "{", "}", ")", ":")
+                and tokens[start - 1].kind not in ("raw", "pragma")
+            ):
                 start -= 1
             end = i
             while tokens[end].text != ";":
@@ -430,15 +495,20 @@ class Rewriter:
                                 "__syncthreads()")  # fmt: skip
                 if t.text == "[":
                     if any(x.text == "warpSize" for x in part[j:]):
-                        raise error(t, "warpSize is no constant for the compiler: write 32 for the size of this array")
+                        raise error(
+                            t,
+                            "warpSize is no constant for the compiler: write 32 for the size of this array",
+                        )
                     break
                 if t.text == "{":  # the members of a struct or union that is declared here
                     j = closing(part, j)
                 elif t.kind == "name" and (j + 1 == len(part) or part[j + 1].text in ("[", "=")):
                     name = t
-                elif t.kind == "name" and part[j + 1].text == "{" and not {"struct", "union", "class"} & {
-                    x.text for x in part[:j]
-                }:
+                elif (
+                    t.kind == "name"
+                    and part[j + 1].text == "{"
+                    and not {"struct", "union", "class"} & {x.text for x in part[:j]}
+                ):
                     name = t if t.text not in ("struct", "union", "class") else name
                 j += 1
             if name is None:
@@ -452,7 +522,9 @@ class Rewriter:
             alias = name.text + "__t"
             pointer = f"::cuda_cpu::Element<{alias}>*"
             if external and in_function:
-                code = f"{pointer} {name.text} = static_cast<{pointer}>(::cuda_cpu::dynamic_shared());"
+                code = (
+                    f"{pointer} {name.text} = static_cast<{pointer}>(::cuda_cpu::dynamic_shared());"
+                )
             elif in_function:
                 code = f"auto& {name.text} = ::cuda_cpu::shared<{alias}>([]{{}});"
             elif external:
@@ -470,7 +542,7 @@ class Rewriter:
             result.append(made(code, name))
         return result
 
-    # -- __global__ -------------------------------------------------------------------------------------------
+    # ---- __global__
     def rewrite_kernels(self) -> None:
         tokens, i = self.tokens, len(self.tokens) - 1
         while i >= 0:
@@ -483,7 +555,11 @@ class Rewriter:
         tokens = self.tokens
         limit, j = "0", at + 1
         start = at
-        while start and tokens[start - 1].text not in (";", "{", "}") and tokens[start - 1].kind not in ("raw", "pragma"):
+        while (
+            start
+            and tokens[start - 1].text not in (";", "{", "}")
+            and tokens[start - 1].kind not in ("raw", "pragma")
+        ):
             start -= 1
         # The name is what stands before the parameters; attributes with arguments may come first.
         name = -1
@@ -494,7 +570,13 @@ class Rewriter:
             t = tokens[j]
             if t.text == "__launch_bounds__":
                 limit = self.drop_launch_bounds(j) or limit
-            elif t.text in ("__attribute__", "__align__", "alignas", "decltype", *DROPPED_WITH_ARGUMENTS):
+            elif t.text in (
+                "__attribute__",
+                "__align__",
+                "alignas",
+                "decltype",
+                *DROPPED_WITH_ARGUMENTS,
+            ):
                 j = closing(tokens, j + 1)
             elif t.kind == "name" and t.text not in ("operator",):
                 k = j + 1
@@ -538,7 +620,10 @@ class Rewriter:
         if not is_template and tokens[name + 1].text == "(" and "friend" not in words:
             self.count += 1
             registration = [
-                made(f"static ::cuda_cpu::Registration cuda_cpu_registration_{self.count}(static_cast<void (*)(", here),
+                made(
+                    f"static ::cuda_cpu::Registration cuda_cpu_registration_{self.count}(static_cast<void (*)(",
+                    here,
+                ),
                 *without_defaults(parameters),
                 made(f')>(&{here.text}), "{here.text}");', tokens[end]),
             ]
@@ -546,7 +631,9 @@ class Rewriter:
         tokens[body:body] = [made("{", tokens[body]), made(before, here)]
 
     def mark_returns(self, body: int, end: int) -> None:
-        """`return;` of the kernel itself says that the thread leaves on purpose: barriers do not wait for it."""
+        """`return;` of the kernel itself says that the thread leaves on purpose: barriers do not
+        wait for it.
+        """
         tokens, i = self.tokens, body
         while i < end:
             t = tokens[i]
@@ -557,7 +644,9 @@ class Rewriter:
             i += 1
 
     def static_shared(self, body: int, end: int) -> str:
-        """C++ for the bytes of the kernel's __shared__ variables, as far as it can be said outside of its body."""
+        """C++ for the bytes of the kernel's __shared__ variables, as far as it can be said outside
+        of its body.
+        """
         tokens = self.tokens
         inside = tokens[body:end]
         local = {
@@ -565,7 +654,11 @@ class Rewriter:
             for before, t, after in zip(inside, inside[1:], inside[2:], strict=False)
             if t.kind == "name"
             and after.text in ("=", ";", "{", ",", "(")
-            and (before.kind == "name" and before.text != "return" or before.text in (">", "*", "&", ",", "{"))
+            and (
+                before.kind == "name"
+                and before.text != "return"
+                or before.text in (">", "*", "&", ",", "{")
+            )
         }
         result = ""
         for i, t in enumerate(inside):
@@ -580,9 +673,15 @@ class Rewriter:
             ):
                 continue  # extern
             parts = split_commas(declaration)
-            if len(parts) != 1 or any(d.text in local or d.text in OPEN and d.text == "{" for d in declaration):
+            if len(parts) != 1 or any(
+                d.text in local or d.text in OPEN and d.text == "{" for d in declaration
+            ):
                 continue
-            result += " + sizeof(" + " ".join(d.text for d in declaration if not d.text.endswith("__t")) + ")"
+            result += (
+                " + sizeof("
+                + " ".join(d.text for d in declaration if not d.text.endswith("__t"))
+                + ")"
+            )
         return result
 
     def drop_launch_bounds(self, i: int) -> str:
@@ -593,7 +692,7 @@ class Rewriter:
             t.kind, t.text = "made", ""
         return text
 
-    # -- (void*)kernel ----------------------------------------------------------------------------------------
+    # ---- (void*)kernel
     def rewrite_addresses(self) -> None:
         """A kernel's address without its type is registered, so that cudaLaunchKernel can call it."""
         tokens, kernels, i = self.tokens, set(self.kernels), len(self.tokens) - 1
@@ -613,7 +712,7 @@ class Rewriter:
                         i = start
             i -= 1
 
-    # -- <<< >>> ----------------------------------------------------------------------------------------------
+    # ---- <<< >>>
     def rewrite_launches(self) -> None:
         tokens, i = self.tokens, len(self.tokens) - 1
         while i >= 0:
@@ -633,12 +732,18 @@ class Rewriter:
             end += 1
         arguments = end + 3
         if tokens[arguments].text != "(":
-            raise error(tokens[at], "after '>>>' the kernel's arguments are missing: kernel<<<blocks, threads>>>(...)")
+            raise error(
+                tokens[at],
+                "after '>>>' the kernel's arguments are missing: kernel<<<blocks, threads>>>(...)",
+            )
         close = closing(tokens, arguments)
         start = launch_start(tokens, at)
         configuration = tokens[at + 1 : end]
         if not configuration:
-            raise error(tokens[at], "this launch says neither blocks nor threads: kernel<<<blocks, threads>>>(...)")
+            raise error(
+                tokens[at],
+                "this launch says neither blocks nor threads: kernel<<<blocks, threads>>>(...)",
+            )
         tokens[start : close + 1] = [
             made("(::cuda_cpu::configure(", tokens[start]),
             *configuration,
@@ -648,7 +753,7 @@ class Rewriter:
             made(")", tokens[close]),
         ]
 
-    # -- words ------------------------------------------------------------------------------------------------
+    # ---- words
     def rewrite_words(self) -> None:
         tokens = self.tokens
         for i, t in enumerate(tokens):
@@ -679,9 +784,11 @@ class Rewriter:
                         tokens[i - 2].text = ""
                 t.text = "::cuda_cpu::device_printf"
 
-    # -- output -----------------------------------------------------------------------------------------------
+    # ---- output
     def emit(self) -> str:
-        out: list[str] = [f"# 1 {quoted(self.source)}\n"]  # debug information names the first file as the source
+        out: list[str] = [
+            f"# 1 {quoted(self.source)}\n"
+        ]  # debug information names the first file as the source
         file, line = "", 0
         for t in self.tokens:
             if t.kind == "raw":
@@ -717,7 +824,9 @@ def volatile_names(tokens: list[Token]) -> set[str]:
             continue
         around = [x.text for x in tokens[max(0, i - 3) : i + 2]]
         pointer, shared, j = False, "__shared__" in around, i + 1
-        while j + 1 < len(tokens) and (tokens[j].kind == "name" or tokens[j].text in ("*", "::", "<", ">")):
+        while j + 1 < len(tokens) and (
+            tokens[j].kind == "name" or tokens[j].text in ("*", "::", "<", ">")
+        ):
             pointer |= tokens[j].text == "*"
             if tokens[j].kind == "name" and (pointer or shared and tokens[j + 1].text == "["):
                 names.add(tokens[j].text)
@@ -739,7 +848,13 @@ def changes_something(expression: list[Token]) -> bool:
     """Does it have ++, -- or an assignment?"""
     words = ["", *(t.text for t in expression), ""]
     for before, word, after in zip(words, words[1:], words[2:], strict=False):
-        if word in ("+", "-") and after == word or word == "=" and after != "=" and before not in ("=", "!", "<", ">"):
+        if (
+            word in ("+", "-")
+            and after == word
+            or word == "="
+            and after != "="
+            and before not in ("=", "!", "<", ">")
+        ):
             return True
     return False
 
@@ -752,7 +867,9 @@ def balanced(tokens: list[Token]) -> bool:
 def is_lambda(tokens: list[Token], brace: int) -> bool:
     """Does the '{' at `brace` open the body of a lambda?"""
     i = brace - 1
-    while i > 0 and (tokens[i].kind == "name" or tokens[i].text in ("->", "::", "*", "&", "<", ">")):
+    while i > 0 and (
+        tokens[i].kind == "name" or tokens[i].text in ("->", "::", "*", "&", "<", ">")
+    ):
         i -= 1
     if tokens[i].text == ")":
         i = opening(tokens, i) - 1
@@ -783,7 +900,9 @@ def launch_start(tokens: list[Token], at: int) -> int:
             i -= 1
         elif before == "::":
             i -= 1
-            if i and (tokens[i - 1].kind == "name" and tokens[i - 1].text not in ("return", "else", "do")):
+            if i and (
+                tokens[i - 1].kind == "name" and tokens[i - 1].text not in ("return", "else", "do")
+            ):
                 i -= 1
             elif i and tokens[i - 1].text == ">":
                 i -= 1
@@ -831,7 +950,9 @@ def quoted(text: str) -> str:
 
 
 def function_bodies(tokens: list[Token]) -> dict[tuple, tuple[int, int, set[str]]]:
-    """The bodies of __device__ and __global__ functions by where their '{' stands: first and last token, qualifiers."""
+    """The bodies of __device__ and __global__ functions by where their '{' stands: first and last
+    token, qualifiers.
+    """
     found, head, i, seen = {}, [], 0, {}
     while i < len(tokens):
         t = tokens[i]
@@ -853,9 +974,11 @@ def function_bodies(tokens: list[Token]) -> dict[tuple, tuple[int, int, set[str]
 
 
 def merge_device_code(host: list[Token], device: list[Token]) -> None:
-    """Puts what is compiled for the device (`__CUDA_ARCH__` defined) into `host`, the tokens without it.
+    """Puts what is compiled for the device (`__CUDA_ARCH__` defined) into `host`, the tokens
+    without it.
 
-    Device functions and kernels get their device body; a __host__ __device__ function whose two bodies differ gets both,
+    Device functions and kernels get their device body; a __host__ __device__ function whose two
+    bodies differ gets both,
     and chooses when it runs.
     """
     device_bodies = function_bodies(device)
@@ -878,7 +1001,8 @@ def merge_device_code(host: list[Token], device: list[Token]) -> None:
 def rewrite(preprocessed: str, for_device: str | None = None) -> tuple[str, tuple[str, ...]]:
     """C++ for the host compiler from the output of its `-E`, and the names of the kernels in it.
 
-    `for_device` is the output with `__CUDA_ARCH__` defined, for sources that look at it. Raises RewriteError
+    `for_device` is the output with `__CUDA_ARCH__` defined, for sources that look at it. Raises
+    RewriteError
     ("file:line: error: ...") for what the runtime does not have.
     """
     rewriter = Rewriter(preprocessed)

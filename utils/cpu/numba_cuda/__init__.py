@@ -1,4 +1,6 @@
-"""Numba CUDA kernels on the CPU: a drop-in for `numba.cuda` where there is no GPU. README.md explains it."""
+"""Numba CUDA kernels on the CPU: a drop-in for `numba.cuda` where there is no GPU. README.md
+explains it.
+"""
 
 from .engine import allow_unwritten, schedule, time_limit
 from .errors import BarrierError, KernelError, KernelIndexError, KernelTimeout, UninitializedError
@@ -22,11 +24,15 @@ __all__ = [
 
 
 def cpu_jit(function, **options):
-    """A kernel of this engine from a Python function or from a kernel of numba.cuda (its source is used).
+    """A kernel of this engine from a Python function or from a kernel of numba.cuda (its source is
+    used).
 
-    Usable on a machine with a GPU too, beside the real numba.cuda: `kernel[grid, block](*numpy_arrays)`.
+    Usable on a machine with a GPU too, beside the real numba.cuda: `kernel[grid,
+    block](*numpy_arrays)`.
     """
     from .dispatcher import Kernel
 
-    device = getattr(function, "targetoptions", {}).get("device") or getattr(function, "device", False)
+    device = getattr(function, "targetoptions", {}).get("device") or getattr(
+        function, "device", False
+    )
     return Kernel(getattr(function, "py_func", function), device=bool(device), **options)

@@ -31,7 +31,9 @@ class InOut(In):
 
 
 def argument(arg, name, back):
-    """`arg` as the kernel gets it. Appends (host array, device copy) to `back` for what is copied back."""
+    """`arg` as the kernel gets it. Appends (host array, device copy) to `back` for what is copied
+    back.
+    """
     hint = InOut
     if isinstance(arg, In):
         hint, arg = type(arg), arg.value
@@ -94,10 +96,13 @@ def type_of(arg):
 def match(kernel, args, key):
     """Arguments cast to the first of the kernel's explicit signatures that they fit."""
     for types in kernel.signatures_given:
-        if len(types) == len(args) and all(fits(arg, t) for arg, t in zip(args, types, strict=True)):
+        if len(types) == len(args) and all(
+            fits(arg, t) for arg, t in zip(args, types, strict=True)
+        ):
             return [to_type(arg, t) for arg, t in zip(args, types, strict=True)]
     shown = ", ".join(
-        f"array({k[0]}, {k[1]}d)" if isinstance(k, tuple) and len(k) == 2 else k.__name__ for k in key
+        f"array({k[0]}, {k[1]}d)" if isinstance(k, tuple) and len(k) == 2 else k.__name__
+        for k in key
     )
     raise TypeError(
         f"No matching definition for argument type(s) {shown}; {kernel.__name__} was compiled for "
@@ -120,12 +125,18 @@ def fits(arg, numba_type):
 
 def same_or_signed(given, wanted):
     """Whether the types are equal, or integers of one size (whose bits are taken as they are)."""
-    return given == wanted or {given.kind, wanted.kind} == {"i", "u"} and given.itemsize == wanted.itemsize
+    return (
+        given == wanted
+        or {given.kind, wanted.kind} == {"i", "u"}
+        and given.itemsize == wanted.itemsize
+    )
 
 
 def to_type(arg, numba_type):
     if isinstance(arg, View):
-        return arg if arg.dtype == as_dtype(numba_type.dtype) else arg.view(as_dtype(numba_type.dtype))
+        return (
+            arg if arg.dtype == as_dtype(numba_type.dtype) else arg.view(as_dtype(numba_type.dtype))
+        )
     if isinstance(arg, tuple):
         return arg
     value = Cast(as_dtype(numba_type))(arg)

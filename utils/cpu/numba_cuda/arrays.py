@@ -1,8 +1,11 @@
 """Arrays as a kernel sees them: views that check every index and store as a GPU does.
 
-A view reads and writes through a memoryview (integers: gives Python's fast ints) or the NumPy array (floats:
-gives np.float32 and the like, whose arithmetic rounds as on a GPU). The common case, an in-range element,
-takes the few lines of `__getitem__`; everything else (slices, negative indices, wrapping, mistakes) goes the
+A view reads and writes through a memoryview (integers: gives Python's fast ints) or the NumPy array
+(floats:
+gives np.float32 and the like, whose arithmetic rounds as on a GPU). The common case, an in-range
+element,
+takes the few lines of `__getitem__`; everything else (slices, negative indices, wrapping, mistakes)
+goes the
 slow way.
 """
 
@@ -16,7 +19,8 @@ import numpy as np
 from .engine import now
 from .errors import KernelError, KernelIndexError, UninitializedError
 
-# Integers that fit Python's ints go through a memoryview; uint64 stays NumPy's, so that its arithmetic wraps.
+# Integers that fit Python's ints go through a memoryview; uint64 stays NumPy's, so that its
+# arithmetic wraps.
 _THROUGH_MEMORYVIEW = set("?bBhHiIlq")
 _MISSED = (
     IndexError,
@@ -29,7 +33,9 @@ _MISSED = (
 
 
 class View:
-    """An array inside a kernel. `data` is the NumPy array it stands for, `base` the array it is a part of."""
+    """An array inside a kernel. `data` is the NumPy array it stands for, `base` the array it is a
+    part of.
+    """
 
     __slots__ = (
         "data",
@@ -47,18 +53,25 @@ class View:
 
     def __init__(self, data, name, space="global", written=None, base=None):
         if data.dtype.names is not None and data.dtype.type is not np.record:
-            data = data.view(np.dtype((np.record, data.dtype)))  # gives a[i].field beside a[i]["field"]
+            data = data.view(
+                np.dtype((np.record, data.dtype))
+            )  # gives a[i].field beside a[i]["field"]
         self.data = data
         self.shape, self.size, self.ndim, self.dtype = data.shape, data.size, data.ndim, data.dtype
         self.name, self.space = name, space
         self.written = written
         self.base = self if base is None else base
-        if data.dtype.char in _THROUGH_MEMORYVIEW and data.dtype.isnative and data.size and data.ndim:
+        if (
+            data.dtype.char in _THROUGH_MEMORYVIEW
+            and data.dtype.isnative
+            and data.size
+            and data.ndim
+        ):
             self.mem = memoryview(data)
         else:
             self.mem = data
 
-    # -- the slow way: everything but one element in range ---------------------------------------------------
+    # ---- the slow way: everything but one element in range
 
     def slow_get(self, index, frame):
         index, whole = self.resolve(index, frame)
@@ -121,7 +134,9 @@ class View:
         for axis, part in enumerate(parts):
             if isinstance(part, slice):
                 found.append(
-                    slice(*(None if v is None else int(v) for v in (part.start, part.stop, part.step)))
+                    slice(
+                        *(None if v is None else int(v) for v in (part.start, part.stop, part.step))
+                    )
                 )
                 continue
             try:
@@ -141,7 +156,7 @@ class View:
         whole = len(found) == self.ndim and not any(isinstance(part, slice) for part in found)
         return (found[0] if self.ndim == 1 and len(found) == 1 else tuple(found)), whole
 
-    # -- words -----------------------------------------------------------------------------------------------
+    # ---- words
 
     def describe(self):
         name = f"{self.name!r}" if self.name else "array"
@@ -151,7 +166,9 @@ class View:
         index = parts[0] if len(parts) == 1 else parts
         length = self.shape[axis]
         where = f" (axis {axis} has {length})" if self.ndim > 1 else ""
-        text = f"index {show_index(index)} is outside {self.describe()} of shape {self.shape}{where}"
+        text = (
+            f"index {show_index(index)} is outside {self.describe()} of shape {self.shape}{where}"
+        )
         if i < 0:
             hint = (
                 "Negative: on a GPU this quietly takes an element from the end, or other memory. "
@@ -168,7 +185,7 @@ class View:
             "cuda.syncthreads() if another thread reads.",
         )
 
-    # -- what Numba gives kernels beside elements ------------------------------------------------------------
+    # ---- what Numba gives kernels beside elements
 
     def __len__(self):
         return self.shape[0]
@@ -178,7 +195,9 @@ class View:
             yield self[i]
 
     def __bool__(self):
-        raise KernelError(f"the truth of {self.describe()} is not defined", "Compare one element, or .size.")
+        raise KernelError(
+            f"the truth of {self.describe()} is not defined", "Compare one element, or .size."
+        )
 
     def __getattr__(self, name):
         if name in ("strides", "itemsize", "nbytes", "flags"):
@@ -374,7 +393,9 @@ _RANGES = {char: (np.iinfo(char).min, np.iinfo(char).max) for char in "bBhHiIlLq
 
 
 def cast(value, dtype):
-    """`value` as `dtype`, the way a GPU converts: integers wrap, floats saturate on their way to integers."""
+    """`value` as `dtype`, the way a GPU converts: integers wrap, floats saturate on their way to
+    integers.
+    """
     kind = dtype.kind
     if kind in "iu":
         if type(value) is int:
@@ -386,10 +407,14 @@ def cast(value, dtype):
                 return dtype.type(0)
             limits = np.iinfo(dtype)
             if dtype.itemsize >= 4:
-                return dtype.type(min(max(int(np.clip(value, -(2.0**64), 2.0**64)), limits.min), limits.max))
+                return dtype.type(
+                    min(max(int(np.clip(value, -(2.0**64), 2.0**64)), limits.min), limits.max)
+                )
             value = int(np.clip(value, -(2.0**63), 2.0**63))
         elif isinstance(value, (complex, np.complexfloating)):
-            raise KernelError(f"cannot store a complex number in an array of {dtype}", "Take .real or .imag.")
+            raise KernelError(
+                f"cannot store a complex number in an array of {dtype}", "Take .real or .imag."
+            )
         bits = 8 * dtype.itemsize
         value = int(value) & ((1 << bits) - 1)
         if kind == "i" and value >> (bits - 1):
@@ -410,7 +435,9 @@ def cast(value, dtype):
 
 
 def as_number(value, dtype):
-    """`value` converted to `dtype`, as kernels hold it: integers, but for uint64, are Python's ints."""
+    """`value` converted to `dtype`, as kernels hold it: integers, but for uint64, are Python's
+    ints.
+    """
     value = cast(value, dtype)
     if dtype.kind == "b":
         return bool(value)
@@ -445,7 +472,9 @@ def show_index(index):
 
 @functools.lru_cache(maxsize=1024)
 def literal_negative(code, lasti, axis):
-    """Whether the index at this instruction is written with a minus and a number at `axis`, as in a[-1]."""
+    """Whether the index at this instruction is written with a minus and a number at `axis`, as in
+    a[-1].
+    """
     line, last_line, column, last_column = list(code.co_positions())[lasti // 2]
     if column is None or line != last_line:
         return False

@@ -125,17 +125,23 @@ def declare_device(name, sig, link=None, **options):
 
 
 def _no_linking(*args, **kwargs):
-    raise NotImplementedError("there is no GPU linker here: foreign GPU code needs a machine with a GPU")
+    raise NotImplementedError(
+        "there is no GPU linker here: foreign GPU code needs a machine with a GPU"
+    )
 
 
 Archive = CUSource = Cubin = Fatbin = LinkableCode = LTOIR = Object = PTXSource = _no_linking
 
 
 def _no_ptx(*args, **kwargs):
-    raise NotImplementedError("there is no GPU compiler here: PTX and SASS need a machine with a GPU")
+    raise NotImplementedError(
+        "there is no GPU compiler here: PTX and SASS need a machine with a GPU"
+    )
 
 
-compile = compile_ptx = compile_for_current_device = compile_ptx_for_current_device = compile_all = _no_ptx
+compile = compile_ptx = compile_for_current_device = compile_ptx_for_current_device = (
+    compile_all
+) = _no_ptx
 ldca = ldcg = ldcs = ldlu = ldcv = lambda array, index: array[index]
 
 
@@ -147,7 +153,9 @@ stcg = stcs = stwb = stwt = _store
 
 
 def _module(name, **contents):
-    module = _types.ModuleType(f"numba.cuda.{name}", f"Stand-in for numba.cuda.{name} on the CPU engine.")
+    module = _types.ModuleType(
+        f"numba.cuda.{name}", f"Stand-in for numba.cuda.{name} on the CPU engine."
+    )
     module.__dict__.update(contents)
     return module
 
@@ -158,7 +166,10 @@ compiler = _module("compiler", compile=compile, compile_ptx=compile_ptx, compile
 cudadrv = _module("cudadrv")
 cudadrv.error = _module(
     "cudadrv.error",
-    **{name: getattr(errors, name) for name in ("CudaDriverError", "CudaRuntimeError", "CudaSupportError")},
+    **{
+        name: getattr(errors, name)
+        for name in ("CudaDriverError", "CudaRuntimeError", "CudaSupportError")
+    },
 )
 cudadrv.driver = _module(
     "cudadrv.driver",
@@ -191,7 +202,9 @@ cudadrv.devices = _module(
 )
 cudadrv.runtime = _module(
     "cudadrv.runtime",
-    runtime=_types.SimpleNamespace(get_version=lambda: (0, 0), is_supported_version=is_supported_version),
+    runtime=_types.SimpleNamespace(
+        get_version=lambda: (0, 0), is_supported_version=is_supported_version
+    ),
 )
 runtime = cudadrv.runtime.runtime
 

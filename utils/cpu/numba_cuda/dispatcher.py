@@ -29,7 +29,9 @@ See https://numba.readthedocs.io/en/stable/cuda/kernels.html#kernel-invocation f
 
 
 class Kernel:
-    """What `cuda.jit` makes: `kernel[grid, block, stream, shared_bytes](...)`, or a device function."""
+    """What `cuda.jit` makes: `kernel[grid, block, stream, shared_bytes](...)`, or a device
+    function.
+    """
 
     def __init__(self, py_func, device=False, signatures=None, debug=False, extensions=()):
         self.py_func = py_func
@@ -51,7 +53,11 @@ class Kernel:
     def configure(self, griddim, blockdim, stream=0, sharedmem=0):
         """The kernel with its launch shape: grid, block, stream and bytes of dynamic shared memory."""
         return Configured(
-            self, dimensions(griddim, "griddim"), dimensions(blockdim, "blockdim"), stream, sharedmem
+            self,
+            dimensions(griddim, "griddim"),
+            dimensions(blockdim, "blockdim"),
+            stream,
+            sharedmem,
         )
 
     def forall(self, ntasks, tpb=0, stream=0, sharedmem=0):
@@ -81,7 +87,9 @@ class Kernel:
         raise ValueError(_NO_CONFIG)
 
     def function(self, types=None):
-        """The function to run for these argument types. Globals are frozen at first use, as by compiling."""
+        """The function to run for these argument types. Globals are frozen at first use, as by
+        compiling.
+        """
         key = types, now.watching, now.observer is not None
         try:
             return self.variants[key]
@@ -119,7 +127,9 @@ class Kernel:
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __repr__(self):
-        return f"<{'device function' if self.device else 'kernel'} {self.__name__} on the CPU engine>"
+        return (
+            f"<{'device function' if self.device else 'kernel'} {self.__name__} on the CPU engine>"
+        )
 
 
 class Overloads(dict):
@@ -168,7 +178,9 @@ def check_limits(grid, block, sharedmem):
     """Refuse what a GPU refuses, with the driver's error code and a reason."""
 
     def refuse(reason):
-        raise CudaAPIError(1, f"Call to cuLaunchKernel results in CUDA_ERROR_INVALID_VALUE: {reason}")
+        raise CudaAPIError(
+            1, f"Call to cuLaunchKernel results in CUDA_ERROR_INVALID_VALUE: {reason}"
+        )
 
     threads = block[0] * block[1] * block[2]
     if threads > MAX_THREADS:
@@ -224,8 +236,12 @@ def launch(kernel, grid, block, sharedmem, args):
                 host[...] = device
 
 
-def jit(func_or_sig=None, device=False, debug=None, link=(), boundscheck=None, extensions=(), **options):
-    """Make a kernel, or with device=True a device function. Options for the GPU compiler have no effect."""
+def jit(
+    func_or_sig=None, device=False, debug=None, link=(), boundscheck=None, extensions=(), **options
+):
+    """Make a kernel, or with device=True a device function. Options for the GPU compiler have no
+    effect.
+    """
     if boundscheck:
         raise NotImplementedError("bounds checking is not supported for CUDA")
     if link:

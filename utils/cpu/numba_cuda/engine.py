@@ -1,10 +1,15 @@
 """The scheduler: runs every thread of every block of one launch on this one CPU thread.
 
-A worker (a greenlet) calls the kernel for one CUDA thread after the other. Most kernels never wait, so one
-worker runs the whole grid as a plain loop. When a CUDA thread must wait (a barrier, a warp operation), its
-worker is left suspended right there and another worker goes on with the next CUDA threads; so the cost of
-switching is paid only by kernels that need it. All CUDA threads of a block must have arrived at a barrier
-before it opens; blocks run one after another, except that a grid-wide barrier parks a block until all are
+A worker (a greenlet) calls the kernel for one CUDA thread after the other. Most kernels never wait,
+so one
+worker runs the whole grid as a plain loop. When a CUDA thread must wait (a barrier, a warp
+operation), its
+worker is left suspended right there and another worker goes on with the next CUDA threads; so the
+cost of
+switching is paid only by kernels that need it. All CUDA threads of a block must have arrived at a
+barrier
+before it opens; blocks run one after another, except that a grid-wide barrier parks a block until
+all are
 there.
 """
 
@@ -46,7 +51,8 @@ class Dim3:
         return f"({self.x}, {self.y}, {self.z})"
 
 
-# What cuda.threadIdx and its kin are. The scheduler sets them at every switch; kernels read attributes.
+# What cuda.threadIdx and its kin are. The scheduler sets them at every switch; kernels read
+# attributes.
 thread_idx, block_idx, block_dim, grid_dim = Dim3(0, 0, 0), Dim3(0, 0, 0), Dim3(), Dim3()
 
 
@@ -63,9 +69,11 @@ OUTSIDE = _Outside()
 
 
 class Now:
-    """The CUDA thread that is running: its rank in the block, its block, and what the launch needs at hand.
+    """The CUDA thread that is running: its rank in the block, its block, and what the launch needs
+    at hand.
 
-    `observer` is told of every access; `watching` says that arrays must be the views that report accesses.
+    `observer` is told of every access; `watching` says that arrays must be the views that report
+    accesses.
     """
 
     __slots__ = (
@@ -101,7 +109,8 @@ _one_launch = (
 class Schedule:
     """In which order threads and blocks run: by index, or (hostile to races) at random from a seed.
 
-    At random also means that a thread may have to give way right after it has read an element, before it
+    At random also means that a thread may have to give way right after it has read an element,
+    before it
     writes what it made of it, and that a few blocks run at once.
     """
 
@@ -164,7 +173,9 @@ def time_limit(seconds):
 
 @contextmanager
 def allow_unwritten():
-    """Within the `with`, an unwritten shared or local element gives NaN or 0xCD bytes when read, and no error."""
+    """Within the `with`, an unwritten shared or local element gives NaN or 0xCD bytes when read,
+    and no error.
+    """
     before, now.unwritten_allowed = now.unwritten_allowed, True
     try:
         yield
@@ -200,9 +211,11 @@ def _watchdog(seconds):
 
 @contextmanager
 def schedule(seed):
-    """Within the `with`, threads and blocks run in a shuffled order drawn from `seed` (None: by index).
+    """Within the `with`, threads and blocks run in a shuffled order drawn from `seed` (None: by
+    index).
 
-    Threads are also interrupted between reading and writing. A kernel without races gives the same result for
+    Threads are also interrupted between reading and writing. A kernel without races gives the same
+    result for
     every seed; one with a missing barrier or a non-atomic add seldom does.
     """
     token = _schedule.set(seed)
@@ -221,7 +234,9 @@ class Site(NamedTuple):
 
 
 class Waiter:
-    """A CUDA thread that waits: who, where, for what and with what value; and, once released, the result."""
+    """A CUDA thread that waits: who, where, for what and with what value; and, once released, the
+    result.
+    """
 
     __slots__ = ("fibre", "rank", "frame", "site", "value", "what", "result")
 
@@ -327,8 +342,13 @@ class Launch:
         todo = iter(self.schedule.order(self.grid_size))
         alive, parked = [], []
         while True:
-            while len(alive) < self.schedule.blocks_at_once and (linear := next(todo, None)) is not None:
-                alive.append(Block(self, (linear % gx, linear // gx % gy, linear // (gx * gy)), linear))
+            while (
+                len(alive) < self.schedule.blocks_at_once
+                and (linear := next(todo, None)) is not None
+            ):
+                alive.append(
+                    Block(self, (linear % gx, linear // gx % gy, linear // (gx * gy)), linear)
+                )
             if alive:
                 block = self.schedule.choose(alive)
                 state = self.run_block(block)
@@ -347,12 +367,16 @@ class Launch:
                 alive, parked = parked, []
 
     def run_block(self, block):
-        """Run `block` until it is DONE, or all its threads wait at grid.sync() (PARKED), or it gives way."""
+        """Run `block` until it is DONE, or all its threads wait at grid.sync() (PARKED), or it
+        gives way.
+        """
         self.enter(block)
         schedule = self.schedule
         self.preempted = False
         while not self.preempted:
-            if block.ready and not (schedule.random and block.started < block.size and schedule.coin(0.5)):
+            if block.ready and not (
+                schedule.random and block.started < block.size and schedule.coin(0.5)
+            ):
                 schedule.take(block.ready).fibre.switch()
             elif block.started < block.size:
                 self.worker().switch()
@@ -401,7 +425,7 @@ class Launch:
             else:
                 self.hub.switch()
 
-    # -- waiting ---------------------------------------------------------------------------------------------
+    # ---- waiting
 
     def give_way(self, frame):
         """Under a shuffled schedule: perhaps let other threads, of any block, run before this one."""
@@ -459,7 +483,9 @@ class Launch:
         return self.pause(waiter)
 
     def warp(self, frame, what, mask, value, resolve):
-        """A warp operation: the lanes in `mask` meet; `resolve` turns {lane: value} into {lane: result}."""
+        """A warp operation: the lanes in `mask` meet; `resolve` turns {lane: value} into {lane:
+        result}.
+        """
         block, rank = now.block, now.rank
         warp, lane = rank >> 5, rank & 31
         mask = int(mask) & 0xFFFFFFFF

@@ -1,10 +1,14 @@
-"""What a kernel can do wrong on the CPU engine, and the error classes of numba.cuda under their names."""
+"""What a kernel can do wrong on the CPU engine, and the error classes of numba.cuda under their
+names.
+"""
 
 
 class KernelError(RuntimeError):
-    """A kernel failed. Its text says what happened, in which thread and block, at which line, and what to do.
+    """A kernel failed. Its text says what happened, in which thread and block, at which line, and
+    what to do.
 
-    Attributes: `problem` (one line), `hint`, `thread` and `block` ((x, y, z) or None), `filename`, `lineno`,
+    Attributes: `problem` (one line), `hint`, `thread` and `block` ((x, y, z) or None), `filename`,
+        `lineno`,
     `code` (the source line) and `kernel` (its name).
     """
 
@@ -29,11 +33,15 @@ class KernelError(RuntimeError):
 
 
 class KernelIndexError(KernelError, IndexError):
-    """An index outside its array. On a GPU it reads or overwrites something else, and nothing is said."""
+    """An index outside its array. On a GPU it reads or overwrites something else, and nothing is
+    said.
+    """
 
 
 class BarrierError(KernelError):
-    """Threads that wait for others which will never come: a barrier that only some reach, or a deadlock."""
+    """Threads that wait for others which will never come: a barrier that only some reach, or a
+    deadlock.
+    """
 
 
 class UninitializedError(KernelError):

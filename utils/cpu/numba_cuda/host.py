@@ -62,7 +62,9 @@ def external_stream(ptr):
 
 
 class Event:
-    """A moment in a stream. Its time is the host's clock when it was recorded: CPU time, never a GPU's."""
+    """A moment in a stream. Its time is the host's clock when it was recorded: CPU time, never a
+    GPU's.
+    """
 
     def __init__(self, timing=True):
         self.timing = timing
@@ -125,7 +127,9 @@ class Device:
     MAX_REGISTERS_PER_BLOCK = 65536
     MAX_REGISTERS_PER_MULTIPROCESSOR = 65536
     TOTAL_CONSTANT_MEMORY = 65536
-    UNIFIED_ADDRESSING = MANAGED_MEMORY = CONCURRENT_KERNELS = COOPERATIVE_LAUNCH = CAN_MAP_HOST_MEMORY = 1
+    UNIFIED_ADDRESSING = MANAGED_MEMORY = CONCURRENT_KERNELS = COOPERATIVE_LAUNCH = (
+        CAN_MAP_HOST_MEMORY
+    ) = 1
     ASYNC_ENGINE_COUNT = 1
     INTEGRATED = ECC_ENABLED = KERNEL_EXEC_TIMEOUT = TCC_DRIVER = 0
     PCI_BUS_ID = PCI_DEVICE_ID = PCI_DOMAIN_ID = 0

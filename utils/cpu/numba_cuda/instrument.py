@@ -68,14 +68,18 @@ def instrument(code):
             node.col_offset += indent
             node.end_col_offset += indent
     function.decorator_list = []
-    function.args.defaults = [ast.copy_location(ast.Constant(None), old) for old in function.args.defaults]
+    function.args.defaults = [
+        ast.copy_location(ast.Constant(None), old) for old in function.args.defaults
+    ]
     function.returns = None
     for argument in function.args.args:
         argument.annotation = None
     function.body = _Reporter()._body(function.body)
     if code.co_freevars:  # the function must see the same names as free variables
         arguments = [ast.arg(name) for name in code.co_freevars]
-        outer = ast.FunctionDef("outer", ast.arguments([], arguments, None, [], [], None, []), [function], [])
+        outer = ast.FunctionDef(
+            "outer", ast.arguments([], arguments, None, [], [], None, []), [function], []
+        )
         if "type_params" in ast.FunctionDef._fields:
             outer.type_params = []
         tree.body = [ast.copy_location(outer, function)]
@@ -92,7 +96,9 @@ def reporters(code):
         now.observer.line(now.rank, now.block.linear, Site(code.co_filename, number, 0))
 
     def branch(number, taken):
-        now.observer.branch(bool(taken), now.rank, now.block.linear, Site(code.co_filename, number, 0))
+        now.observer.branch(
+            bool(taken), now.rank, now.block.linear, Site(code.co_filename, number, 0)
+        )
         return taken
 
     return {_LINE: line, _BRANCH: branch}

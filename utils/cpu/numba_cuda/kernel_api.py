@@ -18,7 +18,7 @@ DYNAMIC_SHARED = 227 * 1024
 FULL = 0xFFFFFFFF
 
 
-# -- indices -------------------------------------------------------------------------------------------------
+# ---- indices
 
 
 def grid(ndim):
@@ -41,7 +41,9 @@ def gridsize(ndim):
 
 
 class LaneId:
-    """cuda.laneid imported by name: stands for the running thread's lane wherever a number is expected."""
+    """cuda.laneid imported by name: stands for the running thread's lane wherever a number is
+    expected.
+    """
 
     def __index__(self):
         return now.rank % WARP
@@ -62,7 +64,9 @@ def _forward(name, swapped=False):
     function = getattr(operator, name)
     if swapped:
         return lambda self, other: function(int(other), int(self))
-    return lambda self, other: function(int(self), int(other) if isinstance(other, LaneId) else other)
+    return lambda self, other: function(
+        int(self), int(other) if isinstance(other, LaneId) else other
+    )
 
 
 for _name in (
@@ -87,11 +91,13 @@ for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
 laneid = LaneId()
 
 
-# -- arrays --------------------------------------------------------------------------------------------------
+# ---- arrays
 
 
 class shared:
-    """cuda.shared.array: one array a block, and each place in the source that asks for one has its own."""
+    """cuda.shared.array: one array a block, and each place in the source that asks for one has its
+    own.
+    """
 
     @staticmethod
     def array(shape, dtype, alignment=None):
@@ -107,7 +113,10 @@ class shared:
             block.shared[site] = array = dynamic_shared(block, dtype, assigned_name(*site))
             return array
         array = fresh(constant_shape(shape, "shared"), dtype, assigned_name(*site), "shared")
-        used = sum(a.data.nbytes for a in block.shared.values() if a.data.base is None) + array.data.nbytes
+        used = (
+            sum(a.data.nbytes for a in block.shared.values() if a.data.base is None)
+            + array.data.nbytes
+        )
         if used > STATIC_SHARED:
             raise KernelError(
                 f"the kernel asks for {used:,} bytes of static shared memory; a block has {STATIC_SHARED:,}",
@@ -153,7 +162,9 @@ class const:
     def array_like(array):
         data = array.data if isinstance(array, View) else np.asarray(array)
         if data.nbytes > 65536:
-            raise CudaAPIError(218, f"constant memory holds 65,536 bytes; this array has {data.nbytes:,}")
+            raise CudaAPIError(
+                218, f"constant memory holds 65,536 bytes; this array has {data.nbytes:,}"
+            )
         return view(data, "constant", "constant")
 
 
@@ -179,7 +190,7 @@ def assigned_name(code, lasti):
     return None
 
 
-# -- barriers and fences -------------------------------------------------------------------------------------
+# ---- barriers and fences
 
 
 def syncthreads():
@@ -190,8 +201,10 @@ def syncthreads():
 def vote(frame, name, predicate):
     """A barrier that counts; numba-cuda takes the predicate of these as an integer only."""
     if isinstance(predicate, (bool, np.bool_)):
-        raise KernelError(f"{name} takes an integer, not a bool: numba-cuda does not compile this",
-                          f"Write {name}(int32(condition)), with `from numba import int32`.")
+        raise KernelError(
+            f"{name} takes an integer, not a bool: numba-cuda does not compile this",
+            f"Write {name}(int32(condition)), with `from numba import int32`.",
+        )
     return now.launch.barrier(frame, f"{name}()", bool(predicate))
 
 
@@ -239,12 +252,14 @@ def this_grid():
     return GridGroup()
 
 
-# -- warp operations -----------------------------------------------------------------------------------------
+# ---- warp operations
 
 
 def syncwarp(mask=FULL):
     """Wait until every lane in `mask` is here."""
-    now.launch.warp(sys._getframe(1), "syncwarp()", mask, None, lambda values: dict.fromkeys(values))
+    now.launch.warp(
+        sys._getframe(1), "syncwarp()", mask, None, lambda values: dict.fromkeys(values)
+    )
 
 
 def _shuffle(name, source):
@@ -274,7 +289,9 @@ def _like(value, model):
 
 
 def undefined(value):
-    """What a shuffle gives from a lane that takes no part: undefined on a GPU, here NaN or 0x4DCDCDCD."""
+    """What a shuffle gives from a lane that takes no part: undefined on a GPU, here NaN or
+    0x4DCDCDCD.
+    """
     if isinstance(value, (float, np.floating)):
         return type(value)("nan")
     return type(value)(0x4DCDCDCD)
@@ -316,7 +333,10 @@ ballot_sync.__doc__ = "The mask of lanes for which the predicate is true."
 
 
 def _match_any(values):
-    return {lane: _bits(values, lambda other, mine=value: other == mine) for lane, value in values.items()}
+    return {
+        lane: _bits(values, lambda other, mine=value: other == mine)
+        for lane, value in values.items()
+    }
 
 
 def _match_all(values):
@@ -344,7 +364,7 @@ def lanemask_lt():
     return (1 << (now.rank % WARP)) - 1
 
 
-# -- atomics -------------------------------------------------------------------------------------------------
+# ---- atomics
 
 
 _INTEGERS = {np.dtype(name) for name in ("int32", "uint32", "int64", "uint64")}
@@ -364,7 +384,9 @@ def _element(name, array, index, types, frame):
     if not (type(index) is int and array.ndim == 1 and 0 <= index < array.size):
         index, whole = array.resolve(index, frame)
         if not whole:
-            raise KernelError(f"cuda.atomic.{name} needs the index of one element of {array.describe()}")
+            raise KernelError(
+                f"cuda.atomic.{name} needs the index of one element of {array.describe()}"
+            )
     if array.written is not None and not array.written[index]:
         raise array.unwritten(index)
     return index
@@ -379,7 +401,9 @@ def _atomic(name, types, new):
         old = array.mem[index]
         value = cast(value, array.dtype)
         # Integers meet as Python ints: the store wraps them.
-        array.store(index, new(int(old), int(value)) if array.dtype in _INTEGERS else new(old, value))
+        array.store(
+            index, new(int(old), int(value)) if array.dtype in _INTEGERS else new(old, value)
+        )
         if now.watching:
             watched(array, index, "atomic", frame)
         return old
@@ -408,12 +432,18 @@ class atomic:
     or_ = _atomic("or_", _INTEGERS, operator.or_)
     xor = _atomic("xor", _INTEGERS, operator.xor)
     inc = _atomic("inc", _UNSIGNED, lambda old, value: 0 if old >= value else old + 1)
-    dec = _atomic("dec", _UNSIGNED, lambda old, value: value if old == 0 or old > value else old - 1)
+    dec = _atomic(
+        "dec", _UNSIGNED, lambda old, value: value if old == 0 or old > value else old - 1
+    )
     exch = _atomic("exch", _INTEGERS, lambda old, value: value)
     max = _atomic("max", _NUMBERS, _largest)
     min = _atomic("min", _NUMBERS, _smallest)
-    nanmax = _atomic("nanmax", _NUMBERS, lambda old, value: old if value != value or old >= value else value)
-    nanmin = _atomic("nanmin", _NUMBERS, lambda old, value: old if value != value or old <= value else value)
+    nanmax = _atomic(
+        "nanmax", _NUMBERS, lambda old, value: old if value != value or old >= value else value
+    )
+    nanmin = _atomic(
+        "nanmin", _NUMBERS, lambda old, value: old if value != value or old <= value else value
+    )
 
     @staticmethod
     def cas(array, index, old, value):
@@ -433,7 +463,7 @@ class atomic:
         return atomic.cas(array, (0,) * array.ndim, old, value)
 
 
-# -- bits and numbers ----------------------------------------------------------------------------------------
+# ---- bits and numbers
 
 
 def _width(value):

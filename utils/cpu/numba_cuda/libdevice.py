@@ -38,7 +38,10 @@ _OWN = {
 
 def __getattr__(name):
     plain = name.removeprefix("fast_")
-    for stem, kind in ((plain, np.float64), (plain[:-1] if plain.endswith("f") else None, np.float32)):
+    for stem, kind in (
+        (plain, np.float64),
+        (plain[:-1] if plain.endswith("f") else None, np.float32),
+    ):
         if stem is None:
             continue
         function = _OWN.get(stem) or getattr(np, _NAMES.get(stem) or stem, None)

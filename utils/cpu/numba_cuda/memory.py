@@ -1,4 +1,6 @@
-"""Device, pinned, mapped and managed arrays. Device memory is host memory of its own: copies are real."""
+"""Device, pinned, mapped and managed arrays. Device memory is host memory of its own: copies are
+real.
+"""
 
 import contextlib
 
@@ -30,7 +32,10 @@ class DeviceNDArray:
     nbytes = property(lambda self: self.data.nbytes)
     alloc_size = property(lambda self: self.data.nbytes)
     flags = property(
-        lambda self: {"C_CONTIGUOUS": self.is_c_contiguous(), "F_CONTIGUOUS": self.is_f_contiguous()}
+        lambda self: {
+            "C_CONTIGUOUS": self.is_c_contiguous(),
+            "F_CONTIGUOUS": self.is_f_contiguous(),
+        }
     )
     T = property(lambda self: self.transpose())
 
@@ -46,7 +51,9 @@ class DeviceNDArray:
     def copy_to_host(self, ary=None, stream=0):
         """The contents as a new NumPy array, or in `ary`."""
         if any(stride < 0 for stride in self.strides):
-            raise NotImplementedError(f"D->H copy not implemented for negative strides: {self.strides}")
+            raise NotImplementedError(
+                f"D->H copy not implemented for negative strides: {self.strides}"
+            )
         if ary is None:
             return np.array(self.data, order="K")
         _check_compatible(self, ary)
@@ -92,7 +99,9 @@ class DeviceNDArray:
         target = self.data[index]
         if source.ndim > np.ndim(target):
             raise ValueError(f"Can't assign {source.ndim}-D array to {np.ndim(target)}-D self")
-        for axis, (here, there) in enumerate(zip(np.shape(target)[::-1], source.shape[::-1], strict=False)):
+        for axis, (here, there) in enumerate(
+            zip(np.shape(target)[::-1], source.shape[::-1], strict=False)
+        ):
             if there not in (1, here):
                 raise ValueError(
                     f"Can't copy sequence with size {there} to array axis "
@@ -178,7 +187,9 @@ class ManagedNDArray(MappedNDArray):
 
 
 def host_view(value):
-    """The NumPy array that shares memory with a device array, mapped array or torch tensor; else None."""
+    """The NumPy array that shares memory with a device array, mapped array or torch tensor; else
+    None.
+    """
     if isinstance(value, DeviceNDArray):
         return value.data
     if isinstance(value, MappedNDArray):
@@ -208,7 +219,11 @@ def _no_copy(before, after):
 
 
 def check_contiguous(data):
-    core = data[tuple(0 if stride == 0 else slice(None) for stride in data.strides)] if data.size else data
+    core = (
+        data[tuple(0 if stride == 0 else slice(None) for stride in data.strides)]
+        if data.size
+        else data
+    )
     if not (core.flags.c_contiguous or core.flags.f_contiguous):
         raise ValueError(_NOT_CONTIGUOUS)
 
@@ -277,7 +292,9 @@ def pinned_array_like(ary):
     return pinned_array(ary.shape, ary.dtype, _strides_like(ary), _order_like(ary))
 
 
-def mapped_array(shape, dtype=np.float64, strides=None, order="C", stream=0, portable=False, wc=False):
+def mapped_array(
+    shape, dtype=np.float64, strides=None, order="C", stream=0, portable=False, wc=False
+):
     return _empty(shape, dtype, strides, order).view(MappedNDArray)
 
 
@@ -290,7 +307,9 @@ def managed_array(shape, dtype=np.float64, strides=None, order="C", stream=0, at
 
 
 def to_device(obj, stream=0, copy=True, to=None):
-    """Copy `obj` to a new device array, or into `to`. What is in device memory already is returned as is."""
+    """Copy `obj` to a new device array, or into `to`. What is in device memory already is returned
+    as is.
+    """
     if to is not None:
         if copy:
             to.copy_to_device(obj, stream=stream)

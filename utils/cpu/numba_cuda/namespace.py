@@ -1,6 +1,7 @@
 """The names a kernel sees.
 
-Its function is rebuilt with globals of its own, in which `cuda`, `math`, `np`, casts, `print` and device
+Its function is rebuilt with globals of its own, in which `cuda`, `math`, `np`, casts, `print` and
+device
 functions are the engine's, whatever the kernel's module calls them. Nothing of the user's changes.
 """
 
@@ -27,11 +28,17 @@ _NOT_USERS = (_HERE, _TRACER)  # whose functions a kernel calls without knowing
 def is_users(code):
     """Whether code is the user's: not the engine's, not a library's."""
     name = code.co_filename
-    return not name.startswith(_NOT_USERS) and "site-packages" not in name and not name.startswith("<frozen")
+    return (
+        not name.startswith(_NOT_USERS)
+        and "site-packages" not in name
+        and not name.startswith("<frozen")
+    )
 
 
 class Cast:
-    """A type in a kernel: converts a number as a GPU does, and is also accepted where a dtype is wanted."""
+    """A type in a kernel: converts a number as a GPU does, and is also accepted where a dtype is
+    wanted.
+    """
 
     def __init__(self, dtype):
         self.dtype = self.cpu_dtype = dtype
@@ -49,14 +56,16 @@ class Cast:
         return str(self.dtype)
 
 
-# -- math: float32 in, float32 out, and no exceptions, as on a GPU -------------------------------------------
+# ---- math: float32 in, float32 out, and no exceptions, as on a GPU
 
 
 def _quiet(function, fallback):
     def call(*values):
         kind = type(values[0])
         if len(values) == 2 and kind is not np.float64 and type(values[1]) is not kind:
-            kind = np.result_type(*(v if isinstance(v, np.floating) else np.float64 for v in values)).type
+            kind = np.result_type(
+                *(v if isinstance(v, np.floating) else np.float64 for v in values)
+            ).type
         try:
             result = function(*values)
         except (ValueError, OverflowError):
@@ -86,7 +95,9 @@ _MATH = (
 
 
 def _rounded(function):
-    """floor, ceil and trunc: an integer; NaN and infinities, which Python refuses, become 0 or the limit."""
+    """floor, ceil and trunc: an integer; NaN and infinities, which Python refuses, become 0 or the
+    limit.
+    """
 
     def call(value):
         try:
@@ -172,7 +183,11 @@ def _to_float(value=0.0):
 
 
 def _to_int(value=0):
-    return int(cast(value, np.dtype(np.int64))) if isinstance(value, (float, np.floating)) else int(value)
+    return (
+        int(cast(value, np.dtype(np.int64)))
+        if isinstance(value, (float, np.floating))
+        else int(value)
+    )
 
 
 def _round(value, digits=None):
@@ -243,7 +258,9 @@ _REFUSED = {opname: what for what, opnames in _UNSUPPORTED.items() for opname in
 
 @functools.cache
 def refuse_unsupported(code):
-    """Raise a KernelError for what Python has and kernels on a GPU do not, even though it would run here."""
+    """Raise a KernelError for what Python has and kernels on a GPU do not, even though it would run
+    here.
+    """
     line = code.co_firstlineno
     for instruction in dis.get_instructions(code):
         line = instruction.positions.lineno or line
@@ -271,7 +288,9 @@ def global_names(code):
 
 @functools.cache
 def convert_code(code):
-    """Float literals become np.float64, so that `float32 * 2.0` is float64 as in Numba, not float32."""
+    """Float literals become np.float64, so that `float32 * 2.0` is float64 as in Numba, not
+    float32.
+    """
     return code.replace(co_consts=tuple(convert_constant(constant) for constant in code.co_consts))
 
 
@@ -319,7 +338,9 @@ def convert(value, name, seen):
         return tuple(convert(part, name, seen) for part in value)
     module = getattr(type(value), "__module__", "") or ""
     own_module = getattr(value, "__module__", "") or ""
-    if module.startswith(("numba", "numba_cuda")) or own_module.startswith(("numba.cuda", "numba_cuda")):
+    if module.startswith(("numba", "numba_cuda")) or own_module.startswith(
+        ("numba.cuda", "numba_cuda")
+    ):
         return replace_numba(value, name, seen)
     if isinstance(value, types.FunctionType) and is_users(value.__code__):
         return _undecorated(value)
@@ -370,7 +391,9 @@ def _type(numba_type):
 
 
 def replace_numba(value, name, seen):
-    """An object of Numba's (a type, a stub of real numba.cuda, a compiled function) as the engine's."""
+    """An object of Numba's (a type, a stub of real numba.cuda, a compiled function) as the
+    engine's.
+    """
     from . import cuda
 
     if hasattr(value, "py_func"):  # njit or a real cuda.jit function

@@ -1,4 +1,6 @@
-"""Hooks: a tool sees every access, barrier, statement and branch of a launch. Free when none is installed."""
+"""Hooks: a tool sees every access, barrier, statement and branch of a launch. Free when none is
+installed.
+"""
 
 import sys
 from contextlib import contextmanager
@@ -10,8 +12,10 @@ from .engine import Site, now
 class Observer:
     """Base class for tools; override what you need.
 
-    `thread` is the rank in the block (x fastest; lane is rank % 32), `block` the linear block index. Threads
-    run in turn, each until it waits or ends, so events of different threads interleave at barriers only.
+    `thread` is the rank in the block (x fastest; lane is rank % 32), `block` the linear block
+    index. Threads
+    run in turn, each until it waits or ends, so events of different threads interleave at barriers
+    only.
     `views` may name a subclass of WatchedView: the arrays that kernels see are then of that class.
     """
 
@@ -23,9 +27,12 @@ class Observer:
     def access(self, array, offset, operation, thread, block, site):
         """One element is read, written or changed atomically.
 
-        `array` is the View: name, space ("global", "shared", "local", "constant"), shape, strides, dtype, and
-        `memory`, the allocation it lies in (the same for all views of the same memory; each block has its own
-        shared, each thread its own local ones). `offset` counts bytes from the start of that allocation.
+        `array` is the View: name, space ("global", "shared", "local", "constant"), shape, strides,
+        dtype, and
+        `memory`, the allocation it lies in (the same for all views of the same memory; each block
+        has its own
+        shared, each thread its own local ones). `offset` counts bytes from the start of that
+        allocation.
         `operation` is "read", "write" or "atomic".
         """
 
@@ -57,7 +64,9 @@ def site_of(frame):
 
 
 class WatchedView(View):
-    """A view that reports each access, or (under a shuffled schedule) lets other threads run after a read."""
+    """A view that reports each access, or (under a shuffled schedule) lets other threads run after
+    a read.
+    """
 
     __slots__ = ("offset", "memory")
 

@@ -1,6 +1,7 @@
 """numba.cuda.random: xoroshiro128+ generators, the same numbers as on a GPU.
 
-The generator and its jump are by David Blackman and Sebastiano Vigna (https://prng.di.unimi.it), with the
+The generator and its jump are by David Blackman and Sebastiano Vigna (https://prng.di.unimi.it),
+with the
 parameters (55, 14, 36) of its first version, which Numba uses.
 """
 
@@ -26,7 +27,7 @@ def __getattr__(name):
     raise AttributeError(name)
 
 
-# -- seeding: whole arrays of states at once -----------------------------------------------------------------
+# ---- seeding: whole arrays of states at once
 
 
 def _step(s0, s1):
@@ -48,7 +49,9 @@ def _jump(s0, s1):
 
 
 def _apply(matrix, s0, s1):
-    """Multiply states, as vectors of 128 bits, with a matrix given by its columns (two lots of 128 words)."""
+    """Multiply states, as vectors of 128 bits, with a matrix given by its columns (two lots of 128
+    words).
+    """
     to0, to1 = np.zeros_like(s0), np.zeros_like(s1)
     for bit in range(128):
         source = s0 if bit < 64 else s1
@@ -59,7 +62,9 @@ def _apply(matrix, s0, s1):
 
 
 def _states(n, seed, subsequence_start):
-    """`n` states, each 2**64 steps after the one before. A jump is linear: m jumps are a matrix power."""
+    """`n` states, each 2**64 steps after the one before. A jump is linear: m jumps are a matrix
+    power.
+    """
     states = np.zeros(n, xoroshiro128p_dtype)
     if n == 0:
         return states
@@ -98,7 +103,7 @@ def init_xoroshiro128p_states(states, seed, subsequence_start=0, stream=0):
     data[...] = _states(data.shape[0], int(seed) & _MASK, int(subsequence_start))
 
 
-# -- in kernels ----------------------------------------------------------------------------------------------
+# ---- in kernels
 
 
 def xoroshiro128p_next(states, index):
@@ -127,12 +132,20 @@ def xoroshiro128p_uniform_float32(states, index):
 def xoroshiro128p_normal_float32(states, index):
     """A float32 from the normal distribution of mean 0 and deviation 1, by Box and Muller's method."""
     f = np.float32
-    u1, u2 = xoroshiro128p_uniform_float32(states, index), xoroshiro128p_uniform_float32(states, index)
+    u1, u2 = (
+        xoroshiro128p_uniform_float32(states, index),
+        xoroshiro128p_uniform_float32(states, index),
+    )
     return np.sqrt(f(-2) * np.log(u1)) * np.cos(f(TWO_PI) * u2)
 
 
 def xoroshiro128p_normal_float64(states, index):
-    """As xoroshiro128p_normal_float32, computed in float64 from float32 uniform numbers, as Numba does."""
+    """As xoroshiro128p_normal_float32, computed in float64 from float32 uniform numbers, as Numba
+    does.
+    """
     f = np.float64
-    u1, u2 = f(xoroshiro128p_uniform_float32(states, index)), f(xoroshiro128p_uniform_float32(states, index))
+    u1, u2 = (
+        f(xoroshiro128p_uniform_float32(states, index)),
+        f(xoroshiro128p_uniform_float32(states, index)),
+    )
     return np.sqrt(f(-2) * np.log(u1)) * np.cos(f(TWO_PI) * u2)

@@ -1,4 +1,5 @@
-"""Says why no thread can go on: a barrier that only some reach, a mask with absent lanes, a deadlock.
+"""Says why no thread can go on: a barrier that only some reach, a mask with absent lanes, a
+deadlock.
 
 Each function returns a BarrierError that names the thread and line which waits.
 """
@@ -24,7 +25,9 @@ def different_barriers(launch, block):
     places = {}
     for waiter in block.barrier:
         places.setdefault(waiter.line, []).append(waiter.rank)
-    text = "; ".join(f"{_some(launch, ranks)} at line {line}" for line, ranks in sorted(places.items()))
+    text = "; ".join(
+        f"{_some(launch, ranks)} at line {line}" for line, ranks in sorted(places.items())
+    )
     return _error(
         launch,
         block,
@@ -43,13 +46,16 @@ def stuck(launch, block):
     for waiter in waiting:
         places.setdefault((waiter.what, waiter.line), []).append(waiter.rank)
     gone = block.size - len(waiting)
-    text = "; ".join(f"{_some(launch, ranks)} in {what} at line {n}" for (what, n), ranks in places.items())
+    text = "; ".join(
+        f"{_some(launch, ranks)} in {what} at line {n}" for (what, n), ranks in places.items()
+    )
     if len(places) > 1:
         return _error(
             launch,
             block,
             waiting[0],
-            f"Deadlock: no thread of the block can go on. {text}" + (f"; {gone} returned" if gone else ""),
+            f"Deadlock: no thread of the block can go on. {text}"
+            + (f"; {gone} returned" if gone else ""),
             "Threads that wait for each other must wait at the same call.",
         )
     out = as_text(launch.coordinates[min(block.finished)][:3])
@@ -74,7 +80,9 @@ def _absent_lanes(launch, block):
     for other in others:
         if other.rank >> 5 == warp and absent >> (other.rank & 31) & 1:
             elsewhere.setdefault((other.what, other.line), []).append(other.rank)
-    text = "; ".join(f"{_some(launch, ranks)} in {w} at line {n}" for (w, n), ranks in elsewhere.items())
+    text = "; ".join(
+        f"{_some(launch, ranks)} in {w} at line {n}" for (w, n), ranks in elsewhere.items()
+    )
     return _error(
         launch,
         block,

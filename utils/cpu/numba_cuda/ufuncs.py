@@ -40,7 +40,9 @@ class Ufunc:
         hosts = [np.asarray(arg if (view := host_view(arg)) is None else view) for arg in args]
         given = [host.dtype for host in hosts]
         fitting = [
-            s for s in self.signatures if len(s[0]) == len(given) and all(map(np.can_cast, given, s[0]))
+            s
+            for s in self.signatures
+            if len(s[0]) == len(given) and all(map(np.can_cast, given, s[0]))
         ]
         if not fitting:
             raise TypeError(f"{self.__name__} has no signature for {', '.join(map(str, given))}")
@@ -50,7 +52,9 @@ class Ufunc:
         with one_at_a_time(), np.errstate(all="ignore"):
             for i, values in enumerate(np.broadcast(*hosts)):
                 numbers = (as_number(v, t) for v, t in zip(values, types, strict=True))
-                result.flat[i] = as_number(function(*(argument(n, None, []) for n in numbers)), returned)
+                result.flat[i] = as_number(
+                    function(*(argument(n, None, []) for n in numbers)), returned
+                )
         if out is not None:
             (out.data if isinstance(out, DeviceNDArray) else out)[...] = result
             return out

@@ -19,7 +19,14 @@ def kernel(out, flag, n, f, c, pair, arrays, small):
 
 out = np.zeros(5)
 kernel[1, 1](
-    out, True, np.int8(5), np.float32(0.5), 3 + 4j, Pair(1, 2.5), (np.arange(3), np.arange(3) + 1.5), 4
+    out,
+    True,
+    np.int8(5),
+    np.float32(0.5),
+    3 + 4j,
+    Pair(1, 2.5),
+    (np.arange(3), np.arange(3) + 1.5),
+    4,
 )
 print(out.tolist())
 kernel[1, 1](out, False, 7, 2.25, 1j, Pair(1, 2), (np.arange(3), np.arange(3)), 9)

@@ -11,4 +11,8 @@ def kernel(x, olds):
 
 x, olds = np.array([0, 4], np.uint32), np.zeros((2, 32), np.uint32)
 kernel[1, 32](x, olds)
-print(x.tolist(), np.bincount(olds[0], minlength=10).tolist(), np.bincount(olds[1], minlength=10).tolist())
+print(
+    x.tolist(),
+    np.bincount(olds[0], minlength=10).tolist(),
+    np.bincount(olds[1], minlength=10).tolist(),
+)

@@ -10,6 +10,10 @@ def kernel(plane, cube, row):
     cuda.atomic.add(row[1], i % 4, 1)
 
 
-plane, cube, row = np.zeros((3, 2), np.int64), np.zeros((2, 3, 2), np.int32), np.zeros((2, 4), np.int32)
+plane, cube, row = (
+    np.zeros((3, 2), np.int64),
+    np.zeros((2, 3, 2), np.int32),
+    np.zeros((2, 4), np.int32),
+)
 kernel[4, 16](plane, cube, row)
 print(plane.tolist(), cube.tolist(), row.tolist())

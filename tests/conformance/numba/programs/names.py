@@ -16,7 +16,12 @@ def make(factor):
     @gpu.jit
     def kernel(out):
         i = grid(1)
-        out[i] = factor * gpu.threadIdx.x + OFFSET + gpu.blockDim.x + nc.blockIdx.x * numba.cuda.gridDim.x
+        out[i] = (
+            factor * gpu.threadIdx.x
+            + OFFSET
+            + gpu.blockDim.x
+            + nc.blockIdx.x * numba.cuda.gridDim.x
+        )
 
     return kernel
 

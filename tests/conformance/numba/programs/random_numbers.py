@@ -22,5 +22,7 @@ def kernel(states, words, singles, doubles):
 words, singles, doubles = np.zeros(5, np.uint64), np.zeros(5, np.float32), np.zeros(5, np.float64)
 kernel[1, 8](create_xoroshiro128p_states(5, seed=2024), words, singles, doubles)
 print(words.tolist(), singles.tolist(), doubles.tolist())
-kernel[1, 8](create_xoroshiro128p_states(5, seed=2024, subsequence_start=3), words, singles, doubles)
+kernel[1, 8](
+    create_xoroshiro128p_states(5, seed=2024, subsequence_start=3), words, singles, doubles
+)
 print(words.tolist())

@@ -20,5 +20,7 @@ end.record(stream)
 end.synchronize()
 stream.synchronize()
 print(
-    x.copy_to_host(stream=stream).sum(), cuda.event_elapsed_time(start, end) > 0, start.elapsed_time(end) > 0
+    x.copy_to_host(stream=stream).sum(),
+    cuda.event_elapsed_time(start, end) > 0,
+    start.elapsed_time(end) > 0,
 )

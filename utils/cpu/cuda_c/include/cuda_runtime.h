@@ -1,10 +1,16 @@
-// CUDA C++ on the CPU: what a .cu file sees in place of NVIDIA's headers. It is included before every source.
+// CUDA C++ on the CPU: what a .cu file sees in place of NVIDIA's headers. It is included before
+// every source.
 //
-// For those who write further headers (include/lib): the qualifiers (__global__, __device__, __shared__ ...) and
-// launches (<<< >>>) are not macros; rewrite.py rewrites them in the learner's files and in include/lib/, so these may
-// be written as ordinary CUDA C++. This file brings: vector types and dim3, threadIdx & co., mathematics, warp operations,
-// atomics (templates; overload them for new types), all of the cudaXxx host functions, printf in kernels.
-// cuda_cpu::in_kernel() tells whether a kernel is running. The header order below is the reading order.
+// For those who write further headers (include/lib): the qualifiers (__global__, __device__,
+// __shared__ ...) and
+// launches (<<< >>>) are not macros; rewrite.py rewrites them in the learner's files and in
+// include/lib/, so these may
+// be written as ordinary CUDA C++. This file brings: vector types and dim3, threadIdx & co.,
+// mathematics, warp operations,
+// atomics (templates; overload them for new types), all of the cudaXxx host functions, printf in
+// kernels.
+// cuda_cpu::in_kernel() tells whether a kernel is running. The header order below is the reading
+// order.
 #pragma once
 #define __CUDACC__ 1
 #define __NVCC__ 1
@@ -13,7 +19,8 @@
 #define __CUDACC_VER_MINOR__ 0
 #define __CUDACC_EXTENDED_LAMBDA__ 1
 #ifndef CUDA_CPU_RUNTIME  // the runtime's own sources
-// The C library's own copies are not instrumented, so the slow checks could not see them: a program calls the runtime's.
+// The C library's own copies are not instrumented, so the slow checks could not see them: a program
+// calls the runtime's.
 #ifdef __APPLE__
 #define CUDA_CPU_OWN(name) __asm__("_cuda_cpu_" name)
 #else

@@ -1,7 +1,10 @@
-// The slow checks. The compiler is told to instrument for ThreadSanitizer and for bounds (-fsanitize=thread,bounds), but the
-// sanitizers' libraries are not linked: the functions that it calls before every access to memory are these. So each access
+// The slow checks. The compiler is told to instrument for ThreadSanitizer and for bounds
+// (-fsanitize=thread,bounds), but the
+// sanitizers' libraries are not linked: the functions that it calls before every access to memory
+// are these. So each access
 // is known with its size and its place in the program, and is held against
-//   - the allocations and the block's shared variables: out of bounds, use after free, host and device mixed up;
+//   - the allocations and the block's shared variables: out of bounds, use after free, host and
+//     device mixed up;
 //   - what other threads did to the same four bytes since the last barrier: data races;
 //   - what the block has written to its shared memory: reads of values that nobody has stored.
 // Everything runs on one core here, so none of this needs a lock.
@@ -19,416 +22,533 @@ bool innermost_is_ours(const void* code);
 bool inside_shared_variable(size_t offset, size_t bytes);
 bool on_host_stack(const void* p);
 bool in_stack(const void* p, const Fiber* f);
-__attribute__((weak)) size_t host_heap_bytes(const void*) { return 0; }  // in Python
+__attribute__((weak)) size_t host_heap_bytes(const void*) {
+    return 0;
+}  // in Python
 void misaligned(const void* p, unsigned size, const void* code);
 
-// One access. Two of them are ordered when they belong to different launches, when the block's barrier or a meeting of
-// their warp lies between, or the grid's barrier, or a fence of the block that came first, if the other block has learnt of
+// One access. Two of them are ordered when they belong to different launches, when the block's
+// barrier or a meeting of
+// their warp lies between, or the grid's barrier, or a fence of the block that came first, if the
+// other block has learnt of
 // it: by an atomic operation since, or by reading what was stored behind a fence.
 struct Access {
-  unsigned grid, block, generation, meetings, when;
-  unsigned short tid;
-  unsigned char bytes;  // which of the four, as bits
-  bool atomic;
-  const void* code;
+    unsigned grid, block, generation, meetings, when;
+    unsigned short tid;
+    unsigned char bytes;  // which of the four, as bits
+    bool atomic;
+    const void* code;
 };
 struct Cell {  // four bytes of memory
-  Access write, atomic, read[2];
-  unsigned stored_grid, stored_block;
-  unsigned char stored;  // shared memory: bytes that the block has written
+    Access write, atomic, read[2];
+    unsigned stored_grid, stored_block;
+    unsigned char stored;  // shared memory: bytes that the block has written
 };
 struct Shadow {
-  const char* start;
-  size_t bytes;
-  Cell* cells;
+    const char* start;
+    size_t bytes;
+    Cell* cells;
 };
 static std::unordered_map<const char*, Shadow>& shadows() {
-  static auto* m = new std::unordered_map<const char*, Shadow>;
-  return *m;
+    static auto* m = new std::unordered_map<const char*, Shadow>;
+    return *m;
 }
 static Cell* cells_of(const char* start, size_t bytes) {
-  static Shadow last = {};
-  if (last.start == start && last.bytes == bytes) return last.cells;
-  Shadow& s = shadows()[start];
-  if (s.bytes != bytes) {
-    size_t n = (bytes / 4 + 2) * sizeof(Cell);
-    void* p = mmap(nullptr, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (p == MAP_FAILED) return nullptr;
-    s = {start, bytes, static_cast<Cell*>(p)};
-  }
-  last = s;
-  return s.cells;
+    static Shadow last = {};
+    if (last.start == start && last.bytes == bytes)
+        return last.cells;
+    Shadow& s = shadows()[start];
+    if (s.bytes != bytes) {
+        size_t n = (bytes / 4 + 2) * sizeof(Cell);
+        void* p = mmap(nullptr, n, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (p == MAP_FAILED)
+            return nullptr;
+        s = {start, bytes, static_cast<Cell*>(p)};
+    }
+    last = s;
+    return s.cells;
 }
 
 static unsigned grids = 0, clock_now = 1, last_grid_sync = 0;
 struct Fences {
-  unsigned first, last;
+    unsigned first, last;
 };
 static std::unordered_map<unsigned long long, Fences>& fences() {  // block -> when it fenced
-  static auto* m = new std::unordered_map<unsigned long long, Fences>;
-  return *m;
+    static auto* m = new std::unordered_map<unsigned long long, Fences>;
+    return *m;
 }
-static std::unordered_map<unsigned long long, unsigned>& learnt() {  // block -> when it last learnt of others' fences
-  static auto* m = new std::unordered_map<unsigned long long, unsigned>;
-  return *m;
+static std::unordered_map<unsigned long long, unsigned>&
+learnt() {  // block -> when it last learnt of others' fences
+    static auto* m = new std::unordered_map<unsigned long long, unsigned>;
+    return *m;
 }
 static unsigned seen_generation = 0;
 
 void checks_begin_grid(Grid&) {
-  ++grids;
-  fences().clear();
-  learnt().clear();
-  seen_generation = 0;
+    ++grids;
+    fences().clear();
+    learnt().clear();
+    seen_generation = 0;
 }
-void checks_begin_block(Block& b) { b.check_grid = grids; }
+void checks_begin_block(Block& b) {
+    b.check_grid = grids;
+}
 void checks_fence() {
-  if (!in_kernel()) return;
-  Fences& f = fences()[hot.block->linear];
-  f.last = ++clock_now;
-  if (!f.first) f.first = f.last;
+    if (!in_kernel())
+        return;
+    Fences& f = fences()[hot.block->linear];
+    f.last = ++clock_now;
+    if (!f.first)
+        f.first = f.last;
 }
 
 static std::unordered_set<size_t>& said() {
-  static auto* s = new std::unordered_set<size_t>;
-  return *s;
+    static auto* s = new std::unordered_set<size_t>;
+    return *s;
 }
-static bool said_before(const void* code, int kind) { return !said().insert(size_t(code) * 8 + size_t(kind)).second; }
-static bool was_said(const void* code, int kind) { return said().count(size_t(code) * 8 + size_t(kind)); }
+static bool said_before(const void* code, int kind) {
+    return !said().insert(size_t(code) * 8 + size_t(kind)).second;
+}
+static bool was_said(const void* code, int kind) {
+    return said().count(size_t(code) * 8 + size_t(kind));
+}
 static void settle_pending();
 
-static unsigned meetings_of(const Block& b, unsigned tid) { return hot.tracking ? b.warps[tid >> 5].syncs : 0; }
+static unsigned meetings_of(const Block& b, unsigned tid) {
+    return hot.tracking ? b.warps[tid >> 5].syncs : 0;
+}
 
 static bool ordered(const Access& a, const Block& b, bool shared) {
-  if (a.bytes == 0 || a.grid != b.check_grid || a.when < last_grid_sync) return true;
-  unsigned block = unsigned(b.linear);
-  if (shared && a.block != block) return true;
-  auto f = fences().find(a.block);
-  if (f != fences().end() && f->second.last > a.when) {
-    if (a.block == block) return true;
-    auto l = learnt().find(block);
-    return l != learnt().end() && l->second > a.when;
-  }
-  if (a.block != block) return false;
-  if (a.tid == hot.tid || a.generation != b.generation) return true;
-  return a.tid >> 5 == hot.tid >> 5 && a.meetings != meetings_of(b, a.tid);
+    if (a.bytes == 0 || a.grid != b.check_grid || a.when < last_grid_sync)
+        return true;
+    unsigned block = unsigned(b.linear);
+    if (shared && a.block != block)
+        return true;
+    auto f = fences().find(a.block);
+    if (f != fences().end() && f->second.last > a.when) {
+        if (a.block == block)
+            return true;
+        auto l = learnt().find(block);
+        return l != learnt().end() && l->second > a.when;
+    }
+    if (a.block != block)
+        return false;
+    if (a.tid == hot.tid || a.generation != b.generation)
+        return true;
+    return a.tid >> 5 == hot.tid >> 5 && a.meetings != meetings_of(b, a.tid);
 }
 
 // Whether an access tells this block that others have fenced.
 static bool learns(const Cell& c, const Access& now) {
-  if (now.atomic) return true;
-  const Access& stored = c.write.when > c.atomic.when ? c.write : c.atomic;
-  if (stored.bytes == 0 || stored.grid != now.grid || stored.block == now.block) return false;
-  auto f = fences().find(stored.block);
-  return f != fences().end() && stored.when >= f->second.first;
+    if (now.atomic)
+        return true;
+    const Access& stored = c.write.when > c.atomic.when ? c.write : c.atomic;
+    if (stored.bytes == 0 || stored.grid != now.grid || stored.block == now.block)
+        return false;
+    auto f = fences().find(stored.block);
+    return f != fences().end() && stored.when >= f->second.first;
 }
 
 static const char* index_of(const Grid& g, unsigned tid) {
-  static char text[64];
-  snprintf(text, sizeof text, "(%u,%u,%u)", tid % g.block.x, tid / g.block.x % g.block.y, tid / g.block.x / g.block.y);
-  return text;
+    static char text[64];
+    snprintf(text, sizeof text, "(%u,%u,%u)", tid % g.block.x, tid / g.block.x % g.block.y,
+             tid / g.block.x / g.block.y);
+    return text;
 }
 
-static void report_race(const Access& a, bool a_writes, bool writes, bool shared, const void* code) {
-  if (said_before(a.code, 1) | said_before(code, 2)) return;
-  Block& b = *hot.block;
-  Site first = site_of(a.code);
-  std::string file = first.file;
-  int line = first.line;
-  Site at = site_of(code);
-  char who[160];
-  if (a.block == unsigned(b.linear))
-    snprintf(who, sizeof who, "thread %s of the same block", index_of(*b.grid, a.tid));
-  else
-    snprintf(who, sizeof who, "block %u, thread %s", a.block, index_of(*b.grid, a.tid));
-  report("data-race", at, "two threads use the same %s memory without a barrier between: this one %s it, and %s %s it in "
-         "line %d. %s", shared ? "shared" : "global", writes ? "writes" : "reads", who, a_writes ? "writes" : "reads",
-         line,
-         a.block == unsigned(b.linear) ? "A __syncthreads() between the two, or an atomic operation, makes it right"
-                                       : "Blocks run in any order: use atomic operations, or two kernels");
+static void report_race(const Access& a, bool a_writes, bool writes, bool shared,
+                        const void* code) {
+    if (said_before(a.code, 1) | said_before(code, 2))
+        return;
+    Block& b = *hot.block;
+    Site first = site_of(a.code);
+    std::string file = first.file;
+    int line = first.line;
+    Site at = site_of(code);
+    char who[160];
+    if (a.block == unsigned(b.linear))
+        snprintf(who, sizeof who, "thread %s of the same block", index_of(*b.grid, a.tid));
+    else
+        snprintf(who, sizeof who, "block %u, thread %s", a.block, index_of(*b.grid, a.tid));
+    report("data-race", at,
+           "two threads use the same %s memory without a barrier between: this one %s it, and %s "
+           "%s it in "
+           "line %d. %s",
+           shared ? "shared" : "global", writes ? "writes" : "reads", who,
+           a_writes ? "writes" : "reads", line,
+           a.block == unsigned(b.linear)
+               ? "A __syncthreads() between the two, or an atomic operation, makes it right"
+               : "Blocks run in any order: use atomic operations, or two kernels");
 }
 
-// Two threads that store the same value disturb nobody (many that all store `true`): whether a second write changes
+// Two threads that store the same value disturb nobody (many that all store `true`): whether a
+// second write changes
 // anything is known at the next access only.
 static struct Pending {
-  const char* p = nullptr;
-  unsigned size = 0;
-  char before[16];
-  Access other;
-  bool shared;
-  const void* code;
+    const char* p = nullptr;
+    unsigned size = 0;
+    char before[16];
+    Access other;
+    bool shared;
+    const void* code;
 } pending_write;
 
-// Reads of shared memory that nobody had written then. When somebody writes it later without a barrier between, it is a
+// Reads of shared memory that nobody had written then. When somebody writes it later without a
+// barrier between, it is a
 // race; when nobody ever does, it is told at the end of the block.
 struct Unwritten {
-  const void* code;
-  Cell* cell;
-  uint3 thread, block;
+    const void* code;
+    Cell* cell;
+    uint3 thread, block;
 };
 static std::vector<Unwritten>& unwritten() {
-  static auto* v = new std::vector<Unwritten>;
-  return *v;
+    static auto* v = new std::vector<Unwritten>;
+    return *v;
 }
-// A plain read beside an atomic operation of another thread: right if the reader goes on with an atomic operation there.
+// A plain read beside an atomic operation of another thread: right if the reader goes on with an
+// atomic operation there.
 struct Maybe {
-  Access other;
-  const void* code;
-  Cell* cell;
-  unsigned tid;
-  bool shared;
+    Access other;
+    const void* code;
+    Cell* cell;
+    unsigned tid;
+    bool shared;
 };
 static std::vector<Maybe>& maybe() {
-  static auto* v = new std::vector<Maybe>;
-  return *v;
+    static auto* v = new std::vector<Maybe>;
+    return *v;
 }
 static void maybe_read(const Access& read, bool shared, const void* code, Cell* cell) {
-  if (read.atomic || maybe().size() >= 100 || read.tid == hot.tid) return;
-  Access atomic = {read.grid, unsigned(hot.block->linear), 0, 0, 0, (unsigned short)hot.tid, 1, true, code};
-  maybe().push_back({atomic, read.code, cell, read.tid, shared});
+    if (read.atomic || maybe().size() >= 100 || read.tid == hot.tid)
+        return;
+    Access atomic = {
+        read.grid, unsigned(hot.block->linear), 0, 0, 0, (unsigned short)hot.tid, 1, true, code};
+    maybe().push_back({atomic, read.code, cell, read.tid, shared});
 }
 void checks_end_block(Block&) {
-  settle_pending();
-  for (Maybe& m : maybe()) {
-    hot.tid = m.tid;
-    threadIdx = {m.tid % blockDim.x, m.tid / blockDim.x % blockDim.y, m.tid / blockDim.x / blockDim.y};
-    if (m.cell->read[0].tid == m.tid || m.cell->read[1].tid == m.tid) report_race(m.other, true, false, m.shared, m.code);
-  }
-  maybe().clear();
-  for (Unwritten& u : unwritten()) {
-    if (was_said(u.code, 1) || was_said(u.code, 2) || said_before(u.code, 3)) continue;
-    blockIdx = u.block;
-    threadIdx = u.thread;
-    report("uninitialised-shared", site_of(u.code), "this reads shared memory that no thread of the block has written; it does "
-           "not start at zero");
-  }
-  unwritten().clear();
+    settle_pending();
+    for (Maybe& m : maybe()) {
+        hot.tid = m.tid;
+        threadIdx = {m.tid % blockDim.x, m.tid / blockDim.x % blockDim.y,
+                     m.tid / blockDim.x / blockDim.y};
+        if (m.cell->read[0].tid == m.tid || m.cell->read[1].tid == m.tid)
+            report_race(m.other, true, false, m.shared, m.code);
+    }
+    maybe().clear();
+    for (Unwritten& u : unwritten()) {
+        if (was_said(u.code, 1) || was_said(u.code, 2) || said_before(u.code, 3))
+            continue;
+        blockIdx = u.block;
+        threadIdx = u.thread;
+        report("uninitialised-shared", site_of(u.code),
+               "this reads shared memory that no thread of the block has written; it does "
+               "not start at zero");
+    }
+    unwritten().clear();
 }
 
 static void settle_pending() {
-  Pending& w = pending_write;
-  if (!w.p) return;
-  const char* p = w.p;
-  w.p = nullptr;
-  if (memcmp(p, w.before, w.size) && hot.block) report_race(w.other, true, true, w.shared, w.code);
+    Pending& w = pending_write;
+    if (!w.p)
+        return;
+    const char* p = w.p;
+    w.p = nullptr;
+    if (memcmp(p, w.before, w.size) && hot.block)
+        report_race(w.other, true, true, w.shared, w.code);
 }
 
-static void history(Cell* cells, size_t offset, const char* p, unsigned size, bool writes, bool atomic, bool shared,
-                    const void* code) {
-  Block& b = *hot.block;
-  if (b.grid->generation.load() != seen_generation) {
-    seen_generation = b.grid->generation.load();
-    last_grid_sync = ++clock_now;
-  }
-  Access now = {b.check_grid, unsigned(b.linear), b.generation, meetings_of(b, hot.tid), clock_now,
-                (unsigned short)hot.tid, 0, atomic, code};
-  for (unsigned done = 0; done < size;) {
-    Cell& c = cells[(offset + done) / 4];
-    unsigned from = (offset + done) % 4, n = std::min(4 - from, size - done);
-    now.bytes = (unsigned char)(((1u << n) - 1) << from);
-    if (shared) {
-      if (c.stored_grid != b.check_grid || c.stored_block != unsigned(b.linear)) {
-        c.stored_grid = b.check_grid;
-        c.stored_block = unsigned(b.linear);
-        c.stored = 0;
-      }
-      bool fresh = (c.stored & now.bytes) != now.bytes;
-      if ((!writes || atomic) && fresh && unwritten().size() < 100) unwritten().push_back({code, &c, threadIdx, blockIdx});
-      if (writes) c.stored |= now.bytes;
+static void history(Cell* cells, size_t offset, const char* p, unsigned size, bool writes,
+                    bool atomic, bool shared, const void* code) {
+    Block& b = *hot.block;
+    if (b.grid->generation.load() != seen_generation) {
+        seen_generation = b.grid->generation.load();
+        last_grid_sync = ++clock_now;
     }
-    if (!shared && (atomic || !writes) && !fences().empty() && learns(c, now)) learnt()[now.block] = clock_now;
-    if ((c.write.bytes & now.bytes) && !ordered(c.write, b, shared)) {
-      if (writes && !atomic) {
-        pending_write = {p, size, {}, c.write, shared, code};
-        memcpy(pending_write.before, p, size);
-      } else {
-        report_race(c.write, true, writes, shared, code);
-      }
-    }
-    if (!atomic && (c.atomic.bytes & now.bytes) && !ordered(c.atomic, b, shared)) {
-      if (writes)
-        report_race(c.atomic, true, true, shared, code);
-      else if (maybe().size() < 100)
-        maybe().push_back({c.atomic, code, &c, hot.tid, shared});  // the start of a compare-and-swap loop reads like this
-    }
-    if (atomic && !maybe().empty())
-      for (size_t i = maybe().size(); i-- > 0;)
-        if (maybe()[i].cell == &c && maybe()[i].tid == hot.tid) {
-          said().insert(size_t(maybe()[i].code) * 8 + 1);  // this place is such a loop
-          said().insert(size_t(maybe()[i].code) * 8 + 2);
-          maybe().erase(maybe().begin() + long(i));
+    Access now = {b.check_grid,
+                  unsigned(b.linear),
+                  b.generation,
+                  meetings_of(b, hot.tid),
+                  clock_now,
+                  (unsigned short)hot.tid,
+                  0,
+                  atomic,
+                  code};
+    for (unsigned done = 0; done < size;) {
+        Cell& c = cells[(offset + done) / 4];
+        unsigned from = (offset + done) % 4, n = std::min(4 - from, size - done);
+        now.bytes = (unsigned char)(((1u << n) - 1) << from);
+        if (shared) {
+            if (c.stored_grid != b.check_grid || c.stored_block != unsigned(b.linear)) {
+                c.stored_grid = b.check_grid;
+                c.stored_block = unsigned(b.linear);
+                c.stored = 0;
+            }
+            bool fresh = (c.stored & now.bytes) != now.bytes;
+            if ((!writes || atomic) && fresh && unwritten().size() < 100)
+                unwritten().push_back({code, &c, threadIdx, blockIdx});
+            if (writes)
+                c.stored |= now.bytes;
         }
-    if (writes)
-      for (Access& r : c.read)
-        if ((r.bytes & now.bytes) && !ordered(r, b, shared)) {
-          if (atomic) {
-            maybe_read(r, shared, code, &c);
-          } else {
-            report_race(r, false, true, shared, code);
-          }
+        if (!shared && (atomic || !writes) && !fences().empty() && learns(c, now))
+            learnt()[now.block] = clock_now;
+        if ((c.write.bytes & now.bytes) && !ordered(c.write, b, shared)) {
+            if (writes && !atomic) {
+                pending_write = {p, size, {}, c.write, shared, code};
+                memcpy(pending_write.before, p, size);
+            } else {
+                report_race(c.write, true, writes, shared, code);
+            }
         }
-    if (writes) {
-      (atomic ? c.atomic : c.write) = now;
-    } else {
-      if (c.read[0].tid != now.tid || c.read[0].block != now.block || c.read[0].grid != now.grid) c.read[1] = c.read[0];
-      c.read[0] = now;
+        if (!atomic && (c.atomic.bytes & now.bytes) && !ordered(c.atomic, b, shared)) {
+            if (writes)
+                report_race(c.atomic, true, true, shared, code);
+            else if (maybe().size() < 100)
+                maybe().push_back(
+                    {c.atomic, code, &c, hot.tid,
+                     shared});  // the start of a compare-and-swap loop reads like this
+        }
+        if (atomic && !maybe().empty())
+            for (size_t i = maybe().size(); i-- > 0;)
+                if (maybe()[i].cell == &c && maybe()[i].tid == hot.tid) {
+                    said().insert(size_t(maybe()[i].code) * 8 + 1);  // this place is such a loop
+                    said().insert(size_t(maybe()[i].code) * 8 + 2);
+                    maybe().erase(maybe().begin() + long(i));
+                }
+        if (writes)
+            for (Access& r : c.read)
+                if ((r.bytes & now.bytes) && !ordered(r, b, shared)) {
+                    if (atomic) {
+                        maybe_read(r, shared, code, &c);
+                    } else {
+                        report_race(r, false, true, shared, code);
+                    }
+                }
+        if (writes) {
+            (atomic ? c.atomic : c.write) = now;
+        } else {
+            if (c.read[0].tid != now.tid || c.read[0].block != now.block ||
+                c.read[0].grid != now.grid)
+                c.read[1] = c.read[0];
+            c.read[0] = now;
+        }
+        done += n;
     }
-    done += n;
-  }
 }
 
-static bool library_code(const void* code) {  // of our own headers (cuBLAS, Thrust ...), which may touch device memory
-  static auto* known = new std::unordered_map<const void*, bool>;
-  auto i = known->find(code);
-  if (i != known->end()) return i->second;
-  return (*known)[code] = innermost_is_ours(code);
+static bool library_code(
+    const void* code) {  // of our own headers (cuBLAS, Thrust ...), which may touch device memory
+    static auto* known = new std::unordered_map<const void*, bool>;
+    auto i = known->find(code);
+    if (i != known->end())
+        return i->second;
+    return (*known)[code] = innermost_is_ours(code);
 }
 
-static void wrong_access(const char* kind, const void* code, const char* verb, const std::string& what) {
-  report(kind, site_of(code), "this %s %s", verb, what.c_str());
-  if (in_kernel()) abandon_grid(cudaErrorIllegalAddress);
+static void wrong_access(const char* kind, const void* code, const char* verb,
+                         const std::string& what) {
+    report(kind, site_of(code), "this %s %s", verb, what.c_str());
+    if (in_kernel())
+        abandon_grid(cudaErrorIllegalAddress);
 }
 
-// threadIdx and its like: in a kernels library they are thread-local memory on the heap, perhaps next to a NumPy array.
+// threadIdx and its like: in a kernels library they are thread-local memory on the heap, perhaps
+// next to a NumPy array.
 static bool is_index_variable(const char* p) {
-  auto within = [p](const void* variable, size_t bytes) {
-    return p >= static_cast<const char*>(variable) && p < static_cast<const char*>(variable) + bytes;
-  };
-  return within(&threadIdx, sizeof threadIdx) || within(&blockIdx, sizeof blockIdx) || within(&blockDim, sizeof blockDim) ||
-         within(&gridDim, sizeof gridDim) || within(&hot, sizeof hot);
+    auto within = [p](const void* variable, size_t bytes) {
+        return p >= static_cast<const char*>(variable) &&
+               p < static_cast<const char*>(variable) + bytes;
+    };
+    return within(&threadIdx, sizeof threadIdx) || within(&blockIdx, sizeof blockIdx) ||
+           within(&blockDim, sizeof blockDim) || within(&gridDim, sizeof gridDim) ||
+           within(&hot, sizeof hot);
 }
 
 static void access(const char* p, unsigned size, bool writes, bool atomic, const void* code) {
-  settle_pending();
-  code = static_cast<const char*>(code) - 1;
-  const char* verb = writes ? "writes" : "reads";
-  if (in_arena(p)) {
-    static Allocation* last = nullptr;
-    Allocation* a = last && last->live && p >= last->start && p + size <= last->start + last->bytes ? last : find_allocation(p);
-    bool inside = a && a->live && p >= a->start && p + size <= a->start + a->bytes;
-    if (!inside) {
-      if (!in_kernel() && library_code(code)) return;
-      std::string what = std::to_string(size) + " bytes, " + (a ? describe(p, size) : "outside of any allocation");
-      wrong_access(a && !a->live && p >= a->start && p < a->start + a->bytes ? "use-after-free" : "out-of-bounds", code, verb,
-                   what);
-      return;
+    settle_pending();
+    code = static_cast<const char*>(code) - 1;
+    const char* verb = writes ? "writes" : "reads";
+    if (in_arena(p)) {
+        static Allocation* last = nullptr;
+        Allocation* a =
+            last && last->live && p >= last->start && p + size <= last->start + last->bytes
+                ? last
+                : find_allocation(p);
+        bool inside = a && a->live && p >= a->start && p + size <= a->start + a->bytes;
+        if (!inside) {
+            if (!in_kernel() && library_code(code))
+                return;
+            std::string what = std::to_string(size) + " bytes, " +
+                               (a ? describe(p, size) : "outside of any allocation");
+            wrong_access(a && !a->live && p >= a->start && p < a->start + a->bytes
+                             ? "use-after-free"
+                             : "out-of-bounds",
+                         code, verb, what);
+            return;
+        }
+        last = a;
+        if (!in_kernel()) {
+            if (a->kind == cudaMemoryTypeDevice && !library_code(code) && !said_before(code, 4)) {
+                report("host-dereferences-device", site_of(code),
+                       "host code %s device memory (%s); copy it with cudaMemcpy first", verb,
+                       describe(p, size).c_str());
+                fflush(stdout);
+                _exit(1);
+            }
+            return;
+        }
+        if (size > 1 && size <= 16 && (size & (size - 1)) == 0 && size_t(p) % size && !atomic)
+            misaligned(p, size, code);
+        if (Cell* cells = cells_of(a->start, a->bytes))
+            history(cells, size_t(p - a->start), p, size, writes, atomic, false, code);
+        return;
     }
-    last = a;
-    if (!in_kernel()) {
-      if (a->kind == cudaMemoryTypeDevice && !library_code(code) && !said_before(code, 4)) {
-        report("host-dereferences-device", site_of(code), "host code %s device memory (%s); copy it with cudaMemcpy first", verb,
-               describe(p, size).c_str());
-        fflush(stdout);
-        _exit(1);
-      }
-      return;
+    if (!in_kernel())
+        return;
+    size_t offset = size_t(p - hot.shared);
+    if (offset < hot.shared_bytes) {
+        const char* dynamic = hot.dynamic_shared;
+        size_t given = hot.block->grid->shared;
+        if (p >= dynamic || offset >= hot.shared_bytes - (256u << 10)) {
+            if (given == 0) {
+                report(
+                    "missing-shared-size", site_of(code),
+                    "the kernel uses an extern __shared__ array, but the launch in line %d gives "
+                    "it no bytes: kernel<<<blocks, threads, BYTES>>>",
+                    hot.block->grid->at.line);
+                abandon_grid(cudaErrorIllegalAddress);
+            }
+            if (p < dynamic || p + size > dynamic + given) {
+                wrong_access("out-of-bounds", code, verb,
+                             std::to_string(size) + " bytes at byte " +
+                                 std::to_string(long(p - dynamic)) + " of the " +
+                                 std::to_string(given) +
+                                 " bytes of dynamic shared memory that the launch gives");
+            }
+        } else if (!inside_shared_variable(offset, size)) {
+            wrong_access("out-of-bounds", code, verb,
+                         std::to_string(size) + " bytes of shared memory outside of its variables");
+        }
+        if (size > 1 && size <= 16 && (size & (size - 1)) == 0 && size_t(p) % size && !atomic)
+            misaligned(p, size, code);
+        if (Cell* cells = cells_of(hot.shared, hot.shared_bytes))
+            history(cells, offset, p, size, writes, atomic, true, code);
+        return;
     }
-    if (size > 1 && size <= 16 && (size & (size - 1)) == 0 && size_t(p) % size && !atomic) misaligned(p, size, code);
-    if (Cell* cells = cells_of(a->start, a->bytes)) history(cells, size_t(p - a->start), p, size, writes, atomic, false, code);
-    return;
-  }
-  if (!in_kernel()) return;
-  size_t offset = size_t(p - hot.shared);
-  if (offset < hot.shared_bytes) {
-    const char* dynamic = hot.dynamic_shared;
-    size_t given = hot.block->grid->shared;
-    if (p >= dynamic || offset >= hot.shared_bytes - (256u << 10)) {
-      if (given == 0) {
-        report("missing-shared-size", site_of(code), "the kernel uses an extern __shared__ array, but the launch in line %d gives "
-               "it no bytes: kernel<<<blocks, threads, BYTES>>>", hot.block->grid->at.line);
+    const char* end = hot.shared + hot.shared_bytes;
+    if (p >= end && p < end + 16384) {
+        size_t given = hot.block->grid->shared;
+        if (given == 0) {
+            report("missing-shared-size", site_of(code),
+                   "the kernel uses an extern __shared__ array, but the launch in line %d gives "
+                   "it no bytes: kernel<<<blocks, threads, BYTES>>>",
+                   hot.block->grid->at.line);
+            abandon_grid(cudaErrorIllegalAddress);
+        }
+        wrong_access("out-of-bounds", code, verb,
+                     std::to_string(size) + " bytes at byte " +
+                         std::to_string(long(p - hot.dynamic_shared)) + " of the " +
+                         std::to_string(given) +
+                         " bytes of dynamic shared memory that the launch gives");
+    }
+    if (!hot.fiber || in_stack(p, hot.fiber) || is_index_variable(p))
+        return;
+    if (Allocation* a = find_python_buffer(p)) {
+        if (p < a->start || p + size > a->start + a->bytes)
+            wrong_access("out-of-bounds", code, verb,
+                         std::to_string(size) + " bytes, " + describe(p, size));
+        if (Cell* cells = cells_of(a->start, a->bytes))
+            history(cells, size_t(p - a->start), p, size, writes, atomic, false, code);
+        return;
+    }
+    const char* arguments =
+        static_cast<const char*>(hot.block->grid->work.body);  // copied for each thread
+    if (p >= arguments && p < arguments + 4096)
+        return;
+    size_t heap = host_heap_bytes(p);
+    if ((heap || on_host_stack(p)) && !is_registered(p) && site_of(code).line) {
+        std::string what =
+            heap ? "the " + std::to_string(heap) + " bytes that host code has from new or malloc"
+                 : "the host's stack";
+        report("host-pointer-in-kernel", site_of(code),
+               "the kernel %s memory of the host (%s): a kernel needs memory from cudaMalloc "
+               "or cudaMallocManaged, also behind the pointers in a struct",
+               verb, what.c_str());
         abandon_grid(cudaErrorIllegalAddress);
-      }
-      if (p < dynamic || p + size > dynamic + given) {
-        wrong_access("out-of-bounds", code, verb, std::to_string(size) + " bytes at byte " + std::to_string(long(p - dynamic)) +
-                     " of the " + std::to_string(given) + " bytes of dynamic shared memory that the launch gives");
-      }
-    } else if (!inside_shared_variable(offset, size)) {
-      wrong_access("out-of-bounds", code, verb, std::to_string(size) + " bytes of shared memory outside of its variables");
     }
-    if (size > 1 && size <= 16 && (size & (size - 1)) == 0 && size_t(p) % size && !atomic) misaligned(p, size, code);
-    if (Cell* cells = cells_of(hot.shared, hot.shared_bytes)) history(cells, offset, p, size, writes, atomic, true, code);
-    return;
-  }
-  const char* end = hot.shared + hot.shared_bytes;
-  if (p >= end && p < end + 16384) {
-    size_t given = hot.block->grid->shared;
-    if (given == 0) {
-      report("missing-shared-size", site_of(code), "the kernel uses an extern __shared__ array, but the launch in line %d gives "
-             "it no bytes: kernel<<<blocks, threads, BYTES>>>", hot.block->grid->at.line);
-      abandon_grid(cudaErrorIllegalAddress);
-    }
-    wrong_access("out-of-bounds", code, verb, std::to_string(size) + " bytes at byte " +
-                 std::to_string(long(p - hot.dynamic_shared)) + " of the " + std::to_string(given) +
-                 " bytes of dynamic shared memory that the launch gives");
-  }
-  if (!hot.fiber || in_stack(p, hot.fiber) || is_index_variable(p)) return;
-  if (Allocation* a = find_python_buffer(p)) {
-    if (p < a->start || p + size > a->start + a->bytes)
-      wrong_access("out-of-bounds", code, verb, std::to_string(size) + " bytes, " + describe(p, size));
-    if (Cell* cells = cells_of(a->start, a->bytes)) history(cells, size_t(p - a->start), p, size, writes, atomic, false, code);
-    return;
-  }
-  const char* arguments = static_cast<const char*>(hot.block->grid->work.body);  // copied for each thread
-  if (p >= arguments && p < arguments + 4096) return;
-  size_t heap = host_heap_bytes(p);
-  if ((heap || on_host_stack(p)) && !is_registered(p) && site_of(code).line) {
-    std::string what = heap ? "the " + std::to_string(heap) + " bytes that host code has from new or malloc" : "the host's stack";
-    report("host-pointer-in-kernel", site_of(code), "the kernel %s memory of the host (%s): a kernel needs memory from cudaMalloc "
-           "or cudaMallocManaged, also behind the pointers in a struct", verb, what.c_str());
-    abandon_grid(cudaErrorIllegalAddress);
-  }
 }
 
 void misaligned(const void* p, unsigned size, const void* code) {
-  report("misaligned", site_of(code), "an access of %u bytes at an address that is no multiple of %u (%p): a vector type such as "
-         "float4 needs an aligned address", size, size, p);
-  abandon_grid(cudaErrorMisalignedAddress);
+    report(
+        "misaligned", site_of(code),
+        "an access of %u bytes at an address that is no multiple of %u (%p): a vector type such as "
+        "float4 needs an aligned address",
+        size, size, p);
+    abandon_grid(cudaErrorMisalignedAddress);
 }
 
 void check_atomic(const volatile void* p, unsigned bytes, const void* code) {
-  access(const_cast<const char*>(static_cast<const volatile char*>(p)), bytes, true, true, code);
+    access(const_cast<const char*>(static_cast<const volatile char*>(p)), bytes, true, true, code);
 }
 }  // namespace cuda_cpu
 
-// ---- what the compiler calls -----------------------------------------------------------------------------------------
+// ---- what the compiler calls
 using cuda_cpu::access;
 #define HOOK extern "C" __attribute__((visibility("default"))) void
 #define CODE __builtin_return_address(0)
-#define ACCESSES(n)                                                                             \
-  HOOK __tsan_read##n(char* p) { access(p, n, false, false, CODE); }                            \
-  HOOK __tsan_write##n(char* p) { access(p, n, true, false, CODE); }                            \
-  HOOK __tsan_unaligned_read##n(char* p) { access(p, n, false, false, CODE); }                  \
-  HOOK __tsan_unaligned_write##n(char* p) { access(p, n, true, false, CODE); }                  \
-  HOOK __tsan_volatile_read##n(char* p) { access(p, n, false, cuda_cpu::in_arena(p), CODE); }   \
-  HOOK __tsan_volatile_write##n(char* p) { access(p, n, true, cuda_cpu::in_arena(p), CODE); }   \
-  HOOK __tsan_read_write##n(char* p) {                                                          \
-    access(p, n, false, false, CODE);                                                           \
-    access(p, n, true, false, CODE);                                                            \
-  }
+#define ACCESSES(n)                                       \
+    HOOK __tsan_read##n(char* p) {                        \
+        access(p, n, false, false, CODE);                 \
+    }                                                     \
+    HOOK __tsan_write##n(char* p) {                       \
+        access(p, n, true, false, CODE);                  \
+    }                                                     \
+    HOOK __tsan_unaligned_read##n(char* p) {              \
+        access(p, n, false, false, CODE);                 \
+    }                                                     \
+    HOOK __tsan_unaligned_write##n(char* p) {             \
+        access(p, n, true, false, CODE);                  \
+    }                                                     \
+    HOOK __tsan_volatile_read##n(char* p) {               \
+        access(p, n, false, cuda_cpu::in_arena(p), CODE); \
+    }                                                     \
+    HOOK __tsan_volatile_write##n(char* p) {              \
+        access(p, n, true, cuda_cpu::in_arena(p), CODE);  \
+    }                                                     \
+    HOOK __tsan_read_write##n(char* p) {                  \
+        access(p, n, false, false, CODE);                 \
+        access(p, n, true, false, CODE);                  \
+    }
 ACCESSES(1)
 ACCESSES(2)
 ACCESSES(4)
 ACCESSES(8)
 ACCESSES(16)
 static void range(const void* memory, size_t n, bool write, const void* code) {
-  const char* p = static_cast<const char*>(memory);
-  for (size_t i = 0; i < n; i += 16) access(p + i, unsigned(n - i < 16 ? n - i : 16), write, false, code);
+    const char* p = static_cast<const char*>(memory);
+    for (size_t i = 0; i < n; i += 16)
+        access(p + i, unsigned(n - i < 16 ? n - i : 16), write, false, code);
 }
-HOOK __tsan_read_range(char* p, size_t n) { range(p, n, false, CODE); }
-HOOK __tsan_write_range(char* p, size_t n) { range(p, n, true, CODE); }
+HOOK __tsan_read_range(char* p, size_t n) {
+    range(p, n, false, CODE);
+}
+HOOK __tsan_write_range(char* p, size_t n) {
+    range(p, n, true, CODE);
+}
 #define COPY extern "C" __attribute__((visibility("default"))) void*
 COPY cuda_cpu_memset(void* to, int value, size_t n) {
-  range(to, n, true, CODE);
-  return memset(to, value, n);
+    range(to, n, true, CODE);
+    return memset(to, value, n);
 }
 COPY cuda_cpu_memcpy(void* to, const void* from, size_t n) {
-  range(from, n, false, CODE);
-  range(to, n, true, CODE);
-  return memcpy(to, from, n);
+    range(from, n, false, CODE);
+    range(to, n, true, CODE);
+    return memcpy(to, from, n);
 }
 COPY cuda_cpu_memmove(void* to, const void* from, size_t n) {
-  range(from, n, false, CODE);
-  range(to, n, true, CODE);
-  return memmove(to, from, n);
+    range(from, n, false, CODE);
+    range(to, n, true, CODE);
+    return memmove(to, from, n);
 }
 HOOK __tsan_init() {}
 HOOK __tsan_func_entry(void*) {}
@@ -437,77 +557,95 @@ HOOK __tsan_ignore_thread_begin() {}
 HOOK __tsan_ignore_thread_end() {}
 HOOK __tsan_vptr_read(void**) {}
 HOOK __tsan_vptr_update(void**, void*) {}
-HOOK __tsan_atomic_thread_fence(int) { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+HOOK __tsan_atomic_thread_fence(int) {
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
 HOOK __tsan_atomic_signal_fence(int) {}
 
 // std::atomic in the learner's code.
-#define ATOMICS(bits, T)                                                                                             \
-  extern "C" T __tsan_atomic##bits##_load(const volatile T* p, int) { return __atomic_load_n(p, __ATOMIC_SEQ_CST); } \
-  HOOK __tsan_atomic##bits##_store(volatile T* p, T v, int) { __atomic_store_n(p, v, __ATOMIC_SEQ_CST); }            \
-  extern "C" T __tsan_atomic##bits##_exchange(volatile T* p, T v, int) {                                             \
-    return __atomic_exchange_n(p, v, __ATOMIC_SEQ_CST);                                                              \
-  }                                                                                                                  \
-  extern "C" int __tsan_atomic##bits##_compare_exchange_strong(volatile T* p, T* e, T v, int, int) {                 \
-    return __atomic_compare_exchange_n(p, e, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                          \
-  }                                                                                                                  \
-  extern "C" int __tsan_atomic##bits##_compare_exchange_weak(volatile T* p, T* e, T v, int, int) {                   \
-    return __atomic_compare_exchange_n(p, e, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                          \
-  }                                                                                                                  \
-  extern "C" T __tsan_atomic##bits##_compare_exchange_val(volatile T* p, T e, T v, int, int) {                       \
-    __atomic_compare_exchange_n(p, &e, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                                \
-    return e;                                                                                                        \
-  }
-#define ATOMIC_FETCH(bits, T, op)                                             \
-  extern "C" T __tsan_atomic##bits##_fetch_##op(volatile T* p, T v, int) {    \
-    return __atomic_fetch_##op(p, v, __ATOMIC_SEQ_CST);                       \
-  }
-#define ATOMIC_TYPE(bits, T)                                                                          \
-  ATOMICS(bits, T) ATOMIC_FETCH(bits, T, add) ATOMIC_FETCH(bits, T, sub) ATOMIC_FETCH(bits, T, and)   \
-  ATOMIC_FETCH(bits, T, or) ATOMIC_FETCH(bits, T, xor) ATOMIC_FETCH(bits, T, nand)
+#define ATOMICS(bits, T)                                                                         \
+    extern "C" T __tsan_atomic##bits##_load(const volatile T* p, int) {                          \
+        return __atomic_load_n(p, __ATOMIC_SEQ_CST);                                             \
+    }                                                                                            \
+    HOOK __tsan_atomic##bits##_store(volatile T* p, T v, int) {                                  \
+        __atomic_store_n(p, v, __ATOMIC_SEQ_CST);                                                \
+    }                                                                                            \
+    extern "C" T __tsan_atomic##bits##_exchange(volatile T* p, T v, int) {                       \
+        return __atomic_exchange_n(p, v, __ATOMIC_SEQ_CST);                                      \
+    }                                                                                            \
+    extern "C" int __tsan_atomic##bits##_compare_exchange_strong(volatile T* p, T* e, T v, int,  \
+                                                                 int) {                          \
+        return __atomic_compare_exchange_n(p, e, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);  \
+    }                                                                                            \
+    extern "C" int __tsan_atomic##bits##_compare_exchange_weak(volatile T* p, T* e, T v, int,    \
+                                                               int) {                            \
+        return __atomic_compare_exchange_n(p, e, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);  \
+    }                                                                                            \
+    extern "C" T __tsan_atomic##bits##_compare_exchange_val(volatile T* p, T e, T v, int, int) { \
+        __atomic_compare_exchange_n(p, &e, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);        \
+        return e;                                                                                \
+    }
+#define ATOMIC_FETCH(bits, T, op)                                            \
+    extern "C" T __tsan_atomic##bits##_fetch_##op(volatile T* p, T v, int) { \
+        return __atomic_fetch_##op(p, v, __ATOMIC_SEQ_CST);                  \
+    }
+#define ATOMIC_TYPE(bits, T)                                                        \
+    ATOMICS(bits, T)                                                                \
+    ATOMIC_FETCH(bits, T, add)                                                      \
+    ATOMIC_FETCH(bits, T, sub) ATOMIC_FETCH(bits, T, and) ATOMIC_FETCH(bits, T, or) \
+        ATOMIC_FETCH(bits, T, xor) ATOMIC_FETCH(bits, T, nand)
 ATOMIC_TYPE(8, unsigned char)
 ATOMIC_TYPE(16, unsigned short)
 ATOMIC_TYPE(32, unsigned)
 ATOMIC_TYPE(64, unsigned long long)
 
-// ---- bounds of arrays whose size the compiler knows, alignment, division ------------------------------------------------
+// ---- bounds of arrays whose size the compiler knows, alignment, division
 struct UbLocation {
-  const char* file;
-  unsigned line, column;
+    const char* file;
+    unsigned line, column;
 };
 struct UbType {
-  unsigned short kind, info;
-  char name[1];
+    unsigned short kind, info;
+    char name[1];
 };
 struct UbBounds {
-  UbLocation at;
-  const UbType *array, *index;
+    UbLocation at;
+    const UbType *array, *index;
 };
 struct UbMismatch {
-  UbLocation at;
-  const UbType* type;
-  unsigned char log_alignment, check;
+    UbLocation at;
+    const UbType* type;
+    unsigned char log_alignment, check;
 };
 struct UbDivision {
-  UbLocation at;
-  const UbType* type;
+    UbLocation at;
+    const UbType* type;
 };
 HOOK __ubsan_handle_out_of_bounds(UbBounds* d, size_t index) {
-  using namespace cuda_cpu;
-  std::string type = d->array->name;
-  report("out-of-bounds", {d->at.file, int(d->at.line)}, "index %lld is outside of this array of type %s",
-         (d->index->info & 1) && (d->index->info >> 1) == 5 ? (long long)(int)index : (long long)index, type.c_str());
-  if (in_kernel()) abandon_grid(cudaErrorIllegalAddress);
+    using namespace cuda_cpu;
+    std::string type = d->array->name;
+    report("out-of-bounds", {d->at.file, int(d->at.line)},
+           "index %lld is outside of this array of type %s",
+           (d->index->info & 1) && (d->index->info >> 1) == 5 ? (long long)(int)index
+                                                              : (long long)index,
+           type.c_str());
+    if (in_kernel())
+        abandon_grid(cudaErrorIllegalAddress);
 }
 HOOK __ubsan_handle_type_mismatch_v1(UbMismatch* d, size_t p) {
-  using namespace cuda_cpu;
-  if (!in_kernel() || !p) return;
-  report("misaligned", {d->at.file, int(d->at.line)}, "address %p is used as %s, which needs a multiple of %u", (void*)p,
-         d->type->name, 1u << d->log_alignment);
-  abandon_grid(cudaErrorMisalignedAddress);
+    using namespace cuda_cpu;
+    if (!in_kernel() || !p)
+        return;
+    report("misaligned", {d->at.file, int(d->at.line)},
+           "address %p is used as %s, which needs a multiple of %u", (void*)p, d->type->name,
+           1u << d->log_alignment);
+    abandon_grid(cudaErrorMisalignedAddress);
 }
 HOOK __ubsan_handle_divrem_overflow(UbDivision* d, size_t, size_t) {
-  using namespace cuda_cpu;
-  report("division-by-zero", {d->at.file, int(d->at.line)}, "an integer is divided by zero (a GPU goes on with a meaningless "
-         "value)");
-  if (in_kernel()) abandon_grid(cudaErrorLaunchFailure);
+    using namespace cuda_cpu;
+    report("division-by-zero", {d->at.file, int(d->at.line)},
+           "an integer is divided by zero (a GPU goes on with a meaningless "
+           "value)");
+    if (in_kernel())
+        abandon_grid(cudaErrorLaunchFailure);
 }

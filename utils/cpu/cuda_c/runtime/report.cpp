@@ -1,5 +1,7 @@
-// How mistakes are told: "file:line: error: what happened [kind]", then kernel, block and thread. Also what kernels print,
-// and the signal handler that turns a fault into such a message and into the error code that a GPU gives.
+// How mistakes are told: "file:line: error: what happened [kind]", then kernel, block and thread.
+// Also what kernels print,
+// and the signal handler that turns a fault into such a message and into the error code that a GPU
+// gives.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -14,350 +16,401 @@ namespace cuda_cpu {
 std::atomic<int> reports{0};
 static std::mutex lock;
 std::string& last_report() {
-  static auto* s = new std::string;
-  return *s;
+    static auto* s = new std::string;
+    return *s;
 }
 bool quiet = false;  // reports are handed to Python and not printed
 
 static std::string where_text(Site at) {
-  char text[1200];
-  if (at.line > 0)
-    snprintf(text, sizeof text, "%s:%d: ", at.file, at.line);
-  else
-    text[0] = 0;
-  return text;
+    char text[1200];
+    if (at.line > 0)
+        snprintf(text, sizeof text, "%s:%d: ", at.file, at.line);
+    else
+        text[0] = 0;
+    return text;
 }
 static std::string context() {
-  if (!in_kernel()) return "";
-  char text[300];
-  snprintf(text, sizeof text, "\n    in kernel `%s`, block (%u,%u,%u), thread (%u,%u,%u)", hot.block->grid->work.kernel->name,
-           blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.x, threadIdx.y, threadIdx.z);
-  return text;
+    if (!in_kernel())
+        return "";
+    char text[300];
+    snprintf(text, sizeof text, "\n    in kernel `%s`, block (%u,%u,%u), thread (%u,%u,%u)",
+             hot.block->grid->work.kernel->name, blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.x,
+             threadIdx.y, threadIdx.z);
+    return text;
 }
 static std::string formatted(const char* format, va_list args) {
-  char text[4096];
-  vsnprintf(text, sizeof text, format, args);
-  return text;
+    char text[4096];
+    vsnprintf(text, sizeof text, format, args);
+    return text;
 }
 static void emit(const std::string& s) {
-  std::lock_guard<std::mutex> l(lock);
-  last_report() += s;
-  if (quiet) return;
-  fflush(stdout);
-  (void)!write(2, s.data(), s.size());
+    std::lock_guard<std::mutex> l(lock);
+    last_report() += s;
+    if (quiet)
+        return;
+    fflush(stdout);
+    (void)!write(2, s.data(), s.size());
 }
 void report(const char* kind, Site at, const char* format, ...) {
-  va_list args;
-  va_start(args, format);
-  std::string text = formatted(format, args);
-  va_end(args);
-  int n = reports.fetch_add(1);
-  if (n < 20) emit(where_text(at) + "error: " + text + " [" + kind + "]" + context() + "\n");
-  if (n == 20) emit("(further mistakes are not shown)\n");
+    va_list args;
+    va_start(args, format);
+    std::string text = formatted(format, args);
+    va_end(args);
+    int n = reports.fetch_add(1);
+    if (n < 20)
+        emit(where_text(at) + "error: " + text + " [" + kind + "]" + context() + "\n");
+    if (n == 20)
+        emit("(further mistakes are not shown)\n");
 }
 void note(Site at, const char* format, ...) {
-  va_list args;
-  va_start(args, format);
-  std::string text = formatted(format, args);
-  va_end(args);
-  emit(where_text(at) + "note: " + text + "\n");
+    va_list args;
+    va_start(args, format);
+    std::string text = formatted(format, args);
+    va_end(args);
+    emit(where_text(at) + "note: " + text + "\n");
 }
 
-// ---- source lines by the debug information --------------------------------------------------------------------------
+// ---- source lines by the debug information
 static std::string output_of(char* const command[]) {
-  int p[2];
-  if (pipe(p)) return "";
-  pid_t child = fork();
-  if (child == 0) {
-    dup2(p[1], 1);
-    int null = open("/dev/null", 1);
-    dup2(null, 2);
+    int p[2];
+    if (pipe(p))
+        return "";
+    pid_t child = fork();
+    if (child == 0) {
+        dup2(p[1], 1);
+        int null = open("/dev/null", 1);
+        dup2(null, 2);
+        close(p[0]);
+        execvp(command[0], command);
+        _exit(127);
+    }
+    close(p[1]);
+    std::string out;
+    char buffer[1024];
+    for (ssize_t n; (n = read(p[0], buffer, sizeof buffer)) > 0;)
+        out.append(buffer, size_t(n));
     close(p[0]);
-    execvp(command[0], command);
-    _exit(127);
-  }
-  close(p[1]);
-  std::string out;
-  char buffer[1024];
-  for (ssize_t n; (n = read(p[0], buffer, sizeof buffer)) > 0;) out.append(buffer, size_t(n));
-  close(p[0]);
-  waitpid(child, nullptr, 0);
-  return out;
+    waitpid(child, nullptr, 0);
+    return out;
 }
 
 static bool own_file(const std::string& f) {  // a file of ours or of the system, not the learner's
-  return f.empty() || f[0] == '?' || f.find("/cuda_c/include/") != std::string::npos || f.compare(0, 5, "/usr/") == 0 ||
-         f.find("/cuda_c/runtime/") != std::string::npos;
+    return f.empty() || f[0] == '?' || f.find("/cuda_c/include/") != std::string::npos ||
+           f.compare(0, 5, "/usr/") == 0 || f.find("/cuda_c/runtime/") != std::string::npos;
 }
-// The lines that a place in the program belongs to, "file:line", innermost first (through inlined functions).
+// The lines that a place in the program belongs to, "file:line", innermost first (through inlined
+// functions).
 static std::vector<std::string> lines_of(const void* code) {
-  std::vector<std::string> lines;
-  Dl_info info;
-  if (!dladdr(code, &info) || !info.dli_fname) return lines;
-  char address[40];
-  const char* path = info.dli_fname;
+    std::vector<std::string> lines;
+    Dl_info info;
+    if (!dladdr(code, &info) || !info.dli_fname)
+        return lines;
+    char address[40];
+    const char* path = info.dli_fname;
 #ifdef __APPLE__
-  char base[40];
-  snprintf(address, sizeof address, "%p", code);
-  snprintf(base, sizeof base, "%p", info.dli_fbase);
-  char* command[] = {(char*)"atos", (char*)"-i", (char*)"-fullPath", (char*)"-o", (char*)path, (char*)"-l", base, address, nullptr};
+    char base[40];
+    snprintf(address, sizeof address, "%p", code);
+    snprintf(base, sizeof base, "%p", info.dli_fbase);
+    char* command[] = {(char*)"atos", (char*)"-i", (char*)"-fullPath",
+                       (char*)"-o",   (char*)path, (char*)"-l",
+                       base,          address,     nullptr};
 #else
-  char self[1024];
-  ssize_t n = strchr(path, '/') ? 0 : readlink("/proc/self/exe", self, sizeof self - 1);
-  if (n > 0) {
-    self[n] = 0;
-    path = self;
-  }
-  snprintf(address, sizeof address, "0x%zx", size_t(code) - size_t(info.dli_fbase));
-  char* command[] = {(char*)"addr2line", (char*)"-i", (char*)"-e", (char*)path, address, nullptr};
+    char self[1024];
+    ssize_t n = strchr(path, '/') ? 0 : readlink("/proc/self/exe", self, sizeof self - 1);
+    if (n > 0) {
+        self[n] = 0;
+        path = self;
+    }
+    snprintf(address, sizeof address, "0x%zx", size_t(code) - size_t(info.dli_fbase));
+    char* command[] = {(char*)"addr2line", (char*)"-i", (char*)"-e", (char*)path, address, nullptr};
 #endif
-  std::string out = output_of(command);
-  for (size_t start = 0; start < out.size();) {
-    size_t end = std::min(out.find('\n', start), out.size());
-    std::string line = out.substr(start, end - start);
+    std::string out = output_of(command);
+    for (size_t start = 0; start < out.size();) {
+        size_t end = std::min(out.find('\n', start), out.size());
+        std::string line = out.substr(start, end - start);
 #ifdef __APPLE__  // "function (in program) (file:line)"
-    size_t open = line.rfind('('), close = line.rfind(')');
-    line = open == std::string::npos || close < open ? "" : line.substr(open + 1, close - open - 1);
+        size_t open = line.rfind('('), close = line.rfind(')');
+        line = open == std::string::npos || close < open ? ""
+                                                         : line.substr(open + 1, close - open - 1);
 #endif
-    lines.push_back(line);
-    start = end + 1;
-  }
-  return lines;
+        lines.push_back(line);
+        start = end + 1;
+    }
+    return lines;
 }
 Site site_of(const void* code) {
-  static std::string file;
-  for (const std::string& line : lines_of(code)) {
-    size_t colon = line.rfind(':');
-    if (colon == std::string::npos || own_file(line.substr(0, colon)) || atoi(line.c_str() + colon + 1) <= 0) continue;
-    size_t start = 0;  // "./" is the folder it was built in, see build.py
-    while (line.compare(start, 2, "./") == 0) start += 2;
-    file = line.substr(start, colon - start);
-    return {file.c_str(), atoi(line.c_str() + colon + 1)};
-  }
-  return {"", 0};
+    static std::string file;
+    for (const std::string& line : lines_of(code)) {
+        size_t colon = line.rfind(':');
+        if (colon == std::string::npos || own_file(line.substr(0, colon)) ||
+            atoi(line.c_str() + colon + 1) <= 0)
+            continue;
+        size_t start = 0;  // "./" is the folder it was built in, see build.py
+        while (line.compare(start, 2, "./") == 0)
+            start += 2;
+        file = line.substr(start, colon - start);
+        return {file.c_str(), atoi(line.c_str() + colon + 1)};
+    }
+    return {"", 0};
 }
 bool innermost_is_ours(const void* code) {
-  for (const std::string& line : lines_of(code))
-    if (line.find("/cuda_c/include/") != std::string::npos) return true;
-  return false;
+    for (const std::string& line : lines_of(code))
+        if (line.find("/cuda_c/include/") != std::string::npos)
+            return true;
+    return false;
 }
 
-// ---- printf in kernels ----------------------------------------------------------------------------------------------
+// ---- printf in kernels
 static std::string& kept() {
-  static auto* s = new std::string;
-  return *s;
+    static auto* s = new std::string;
+    return *s;
 }
 void keep_printed(const std::string& text) {
-  std::lock_guard<std::mutex> l(lock);
-  kept() += text;
+    std::lock_guard<std::mutex> l(lock);
+    kept() += text;
 }
 void flush_printed() {
-  std::string text;
-  {
-    std::lock_guard<std::mutex> l(lock);
-    text.swap(kept());
-  }
-  if (!text.empty()) fwrite(text.data(), 1, text.size(), stdout);
-  if (!quiet) fflush(stdout);
+    std::string text;
+    {
+        std::lock_guard<std::mutex> l(lock);
+        text.swap(kept());
+    }
+    if (!text.empty())
+        fwrite(text.data(), 1, text.size(), stdout);
+    if (!quiet)
+        fflush(stdout);
 }
 int device_printf(const char* format, ...) {
-  va_list args;
-  va_start(args, format);
-  int n;
-  if (!in_kernel()) {
-    n = vprintf(format, args);
-  } else {
-    char text[2048];
-    va_list again;
-    va_copy(again, args);
-    n = vsnprintf(text, sizeof text, format, args);
-    std::string& out = hot.block->printed;
-    if (n >= int(sizeof text)) {
-      std::string more(size_t(n) + 1, 0);
-      vsnprintf(&more[0], more.size(), format, again);
-      out.append(more.data(), size_t(n));
-    } else if (n > 0) {
-      out.append(text, size_t(n));
+    va_list args;
+    va_start(args, format);
+    int n;
+    if (!in_kernel()) {
+        n = vprintf(format, args);
+    } else {
+        char text[2048];
+        va_list again;
+        va_copy(again, args);
+        n = vsnprintf(text, sizeof text, format, args);
+        std::string& out = hot.block->printed;
+        if (n >= int(sizeof text)) {
+            std::string more(size_t(n) + 1, 0);
+            vsnprintf(&more[0], more.size(), format, again);
+            out.append(more.data(), size_t(n));
+        } else if (n > 0) {
+            out.append(text, size_t(n));
+        }
+        va_end(again);
+        n = 0;  // a kernel's printf returns the number of its arguments
+        for (const char* c = format; *c; ++c)
+            if (*c == '%' && *++c != '%')
+                ++n;
     }
-    va_end(again);
-    n = 0;  // a kernel's printf returns the number of its arguments
-    for (const char* c = format; *c; ++c)
-      if (*c == '%' && *++c != '%') ++n;
-  }
-  va_end(args);
-  return n;
+    va_end(args);
+    return n;
 }
 
 void assert_failed(const char* expression, const char* file, unsigned line, const char* function) {
-  std::string f = function;
-  size_t lambda = f.find("::<lambda");
-  if (lambda != std::string::npos) f.resize(lambda);
-  if (!in_kernel()) {
-    fflush(stdout);
-    fprintf(stderr, "%s:%u: %s: Assertion `%s' failed.\n", file, line, f.c_str(), expression);
-    abort();
-  }
-  char text[2048];
-  snprintf(text, sizeof text, "%s:%u: %s: block: [%u,%u,%u], thread: [%u,%u,%u] Assertion `%s` failed.\n", file, line,
-           f.c_str(), blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.x, threadIdx.y, threadIdx.z, expression);
-  emit(text);
-  abandon_grid(cudaErrorAssert);
+    std::string f = function;
+    size_t lambda = f.find("::<lambda");
+    if (lambda != std::string::npos)
+        f.resize(lambda);
+    if (!in_kernel()) {
+        fflush(stdout);
+        fprintf(stderr, "%s:%u: %s: Assertion `%s' failed.\n", file, line, f.c_str(), expression);
+        abort();
+    }
+    char text[2048];
+    snprintf(text, sizeof text,
+             "%s:%u: %s: block: [%u,%u,%u], thread: [%u,%u,%u] Assertion `%s` failed.\n", file,
+             line, f.c_str(), blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.x, threadIdx.y,
+             threadIdx.z, expression);
+    emit(text);
+    abandon_grid(cudaErrorAssert);
 }
 void trap(Site at) {
-  note(at, "__trap() was called in block (%u,%u,%u), thread (%u,%u,%u)", blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.x,
-       threadIdx.y, threadIdx.z);
-  if (in_kernel()) abandon_grid(cudaErrorLaunchFailure);
-  abort();
+    note(at, "__trap() was called in block (%u,%u,%u), thread (%u,%u,%u)", blockIdx.x, blockIdx.y,
+         blockIdx.z, threadIdx.x, threadIdx.y, threadIdx.z);
+    if (in_kernel())
+        abandon_grid(cudaErrorLaunchFailure);
+    abort();
 }
 
-// ---- faults -----------------------------------------------------------------------------------------------------------
+// ---- faults
 bool in_stack_guard(const void* p, const Fiber* f);
 bool below_stack(const void* sp, const Fiber* f);
 bool in_device_arena(const void* p);
 
 static void explain_fault(int signal, int reason, void* address, void* code, void* stack) {
-  const char* c = static_cast<const char*>(address);
-  Site at = site_of(code);
-  if (signal == SIGFPE) {
-    report("division-by-zero", at, "an integer is divided by zero (a GPU goes on with a meaningless value)");
-    return;
-  }
-#if defined(__linux__) && defined(__x86_64__)
-  if (signal == SIGSEGV && reason == SI_KERNEL) {  // the processor does not say which address
-    report("misaligned", at, "access to an address that is not aligned as its type needs (a float4 needs a multiple of 16), or "
-           "that is no address at all");
-    return;
-  }
-#endif
-  (void)reason;
-  if (in_kernel()) {
-    Grid& g = *hot.block->grid;
-    const char* end = hot.shared + hot.shared_bytes;
-    if (in_stack_guard(address, hot.fiber) || below_stack(stack, hot.fiber)) {
-      report("stack-overflow", at, "this thread's stack is full: endless recursion, or local arrays that are too big");
-    } else if (c >= end && c < end + 16384 && g.shared == 0) {
-      report("missing-shared-size", at, "the kernel uses an extern __shared__ array, but the launch in line %d gives it no "
-             "bytes: kernel<<<blocks, threads, BYTES>>>", g.at.line);
-    } else if (c >= end && c < end + 16384) {
-      report("out-of-bounds", at, "access past the end of the %zu bytes of dynamic shared memory that the launch in line %d "
-             "gives", g.shared, g.at.line);
-    } else if (in_arena(address)) {
-      Allocation* a = find_allocation(address);
-      if (a && !a->live)
-        report("use-after-free", at, "access to %s (in line %d)", describe(address, 1).c_str(), a->freed_at.line);
-      else
-        report("out-of-bounds", at, "access %s", a ? describe(address, 1).c_str() : "far outside of any cudaMalloc'ed memory");
-    } else if (size_t(address) < 65536) {
-      report("null-pointer", at, "access through a null pointer (address 0x%zx): was the memory allocated?", size_t(address));
-    } else {
-      report("out-of-bounds", at, "access to address %p, where there is no memory: a wild pointer or an index far out of range",
-             address);
+    const char* c = static_cast<const char*>(address);
+    Site at = site_of(code);
+    if (signal == SIGFPE) {
+        report("division-by-zero", at,
+               "an integer is divided by zero (a GPU goes on with a meaningless value)");
+        return;
     }
-    return;
-  }
-  if (in_device_arena(address)) {
-    Allocation* a = find_allocation(address);
-    if (a && a->live && c >= a->start && c < a->start + a->bytes)
-      report("host-dereferences-device", at, "host code reads or writes device memory (%s); copy it with cudaMemcpy first",
-             describe(address, 1).c_str());
-    else
-      report("host-dereferences-device", at, "host code reads or writes %s",
-             a ? describe(address, 1).c_str() : "memory of the device");
-  } else if (in_arena(address)) {
-    Allocation* a = find_allocation(address);
-    report(a && !a->live ? "use-after-free" : "out-of-bounds", at, "host code reads or writes %s",
-           a ? describe(address, 1).c_str() : "outside of any allocation");
-  } else {
-    report("crash", at, "host code %s address %p: a null or wild pointer, or an array that is too small",
-           signal == SIGBUS ? "cannot reach" : "reads or writes", address);
-  }
+#if defined(__linux__) && defined(__x86_64__)
+    if (signal == SIGSEGV && reason == SI_KERNEL) {  // the processor does not say which address
+        report("misaligned", at,
+               "access to an address that is not aligned as its type needs (a float4 needs a "
+               "multiple of 16), or "
+               "that is no address at all");
+        return;
+    }
+#endif
+    (void)reason;
+    if (in_kernel()) {
+        Grid& g = *hot.block->grid;
+        const char* end = hot.shared + hot.shared_bytes;
+        if (in_stack_guard(address, hot.fiber) || below_stack(stack, hot.fiber)) {
+            report(
+                "stack-overflow", at,
+                "this thread's stack is full: endless recursion, or local arrays that are too big");
+        } else if (c >= end && c < end + 16384 && g.shared == 0) {
+            report(
+                "missing-shared-size", at,
+                "the kernel uses an extern __shared__ array, but the launch in line %d gives it no "
+                "bytes: kernel<<<blocks, threads, BYTES>>>",
+                g.at.line);
+        } else if (c >= end && c < end + 16384) {
+            report("out-of-bounds", at,
+                   "access past the end of the %zu bytes of dynamic shared memory that the launch "
+                   "in line %d "
+                   "gives",
+                   g.shared, g.at.line);
+        } else if (in_arena(address)) {
+            Allocation* a = find_allocation(address);
+            if (a && !a->live)
+                report("use-after-free", at, "access to %s (in line %d)",
+                       describe(address, 1).c_str(), a->freed_at.line);
+            else
+                report(
+                    "out-of-bounds", at, "access %s",
+                    a ? describe(address, 1).c_str() : "far outside of any cudaMalloc'ed memory");
+        } else if (size_t(address) < 65536) {
+            report("null-pointer", at,
+                   "access through a null pointer (address 0x%zx): was the memory allocated?",
+                   size_t(address));
+        } else {
+            report("out-of-bounds", at,
+                   "access to address %p, where there is no memory: a wild pointer or an index far "
+                   "out of range",
+                   address);
+        }
+        return;
+    }
+    if (in_device_arena(address)) {
+        Allocation* a = find_allocation(address);
+        if (a && a->live && c >= a->start && c < a->start + a->bytes)
+            report("host-dereferences-device", at,
+                   "host code reads or writes device memory (%s); copy it with cudaMemcpy first",
+                   describe(address, 1).c_str());
+        else
+            report("host-dereferences-device", at, "host code reads or writes %s",
+                   a ? describe(address, 1).c_str() : "memory of the device");
+    } else if (in_arena(address)) {
+        Allocation* a = find_allocation(address);
+        report(a && !a->live ? "use-after-free" : "out-of-bounds", at,
+               "host code reads or writes %s",
+               a ? describe(address, 1).c_str() : "outside of any allocation");
+    } else {
+        report("crash", at,
+               "host code %s address %p: a null or wild pointer, or an array that is too small",
+               signal == SIGBUS ? "cannot reach" : "reads or writes", address);
+    }
 }
 
 static struct sigaction before[32];
 static void pc_of(void* context, void** pc, void** sp) {
-  (void)sp;
+    (void)sp;
 #if defined(__linux__) && defined(__x86_64__)
-  *pc = reinterpret_cast<void*>(static_cast<ucontext_t*>(context)->uc_mcontext.gregs[16]);
-  *sp = reinterpret_cast<void*>(static_cast<ucontext_t*>(context)->uc_mcontext.gregs[15]);
+    *pc = reinterpret_cast<void*>(static_cast<ucontext_t*>(context)->uc_mcontext.gregs[16]);
+    *sp = reinterpret_cast<void*>(static_cast<ucontext_t*>(context)->uc_mcontext.gregs[15]);
 #elif defined(__linux__) && defined(__aarch64__)
-  *pc = reinterpret_cast<void*>(static_cast<ucontext_t*>(context)->uc_mcontext.pc);
-  *sp = reinterpret_cast<void*>(static_cast<ucontext_t*>(context)->uc_mcontext.sp);
+    *pc = reinterpret_cast<void*>(static_cast<ucontext_t*>(context)->uc_mcontext.pc);
+    *sp = reinterpret_cast<void*>(static_cast<ucontext_t*>(context)->uc_mcontext.sp);
 #elif defined(__APPLE__) && defined(__aarch64__)
-  *pc = reinterpret_cast<void*>(static_cast<ucontext_t*>(context)->uc_mcontext->__ss.__pc);
+    *pc = reinterpret_cast<void*>(static_cast<ucontext_t*>(context)->uc_mcontext->__ss.__pc);
 #elif defined(__APPLE__)
-  *pc = reinterpret_cast<void*>(static_cast<ucontext_t*>(context)->uc_mcontext->__ss.__rip);
+    *pc = reinterpret_cast<void*>(static_cast<ucontext_t*>(context)->uc_mcontext->__ss.__rip);
 #else
-  *pc = nullptr;
+    *pc = nullptr;
 #endif
 }
 
 static void on_fault(int number, siginfo_t* info, void* context) {
-  void *pc = nullptr, *sp = nullptr;
-  pc_of(context, &pc, &sp);
-  if (!in_kernel() && quiet && !in_arena(info->si_addr)) {  // in Python, and not ours
-    struct sigaction& old = before[number];
-    if (old.sa_flags & SA_SIGINFO && old.sa_sigaction) {
-      old.sa_sigaction(number, info, context);
-    } else {
-      sigaction(number, &old, nullptr);
-      raise(number);
+    void *pc = nullptr, *sp = nullptr;
+    pc_of(context, &pc, &sp);
+    if (!in_kernel() && quiet && !in_arena(info->si_addr)) {  // in Python, and not ours
+        struct sigaction& old = before[number];
+        if (old.sa_flags & SA_SIGINFO && old.sa_sigaction) {
+            old.sa_sigaction(number, info, context);
+        } else {
+            sigaction(number, &old, nullptr);
+            raise(number);
+        }
+        return;
     }
-    return;
-  }
-  static thread_local bool explaining = false;
-  if (explaining) {
-    signal(number, SIG_DFL);
+    static thread_local bool explaining = false;
+    if (explaining) {
+        signal(number, SIG_DFL);
+        raise(number);
+    }
+    explaining = true;
+    explain_fault(number, info->si_code, info->si_addr, pc, sp);
+    explaining = false;
+    if (in_kernel()) {
+        bool kernel_says = number == SIGSEGV && info->si_addr == nullptr && info->si_code > 3;
+        abandon_grid(number == SIGFPE ? cudaErrorLaunchFailure
+                     : kernel_says    ? cudaErrorMisalignedAddress
+                                      : cudaErrorIllegalAddress);
+    }
+    fflush(stdout);
+    struct sigaction plain = {};
+    plain.sa_handler = SIG_DFL;
+    sigaction(number, &plain, nullptr);
     raise(number);
-  }
-  explaining = true;
-  explain_fault(number, info->si_code, info->si_addr, pc, sp);
-  explaining = false;
-  if (in_kernel()) {
-    bool kernel_says = number == SIGSEGV && info->si_addr == nullptr && info->si_code > 3;
-    abandon_grid(number == SIGFPE ? cudaErrorLaunchFailure
-                                  : kernel_says ? cudaErrorMisalignedAddress : cudaErrorIllegalAddress);
-  }
-  fflush(stdout);
-  struct sigaction plain = {};
-  plain.sa_handler = SIG_DFL;
-  sigaction(number, &plain, nullptr);
-  raise(number);
 }
 
 void catch_signals() {
-  static thread_local bool done = false;
-  if (done) return;
-  done = true;
-  stack_t s = {};
-  s.ss_size = 256 << 10;
-  s.ss_sp = mmap(nullptr, s.ss_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  sigaltstack(&s, nullptr);
-  static std::once_flag once;
-  std::call_once(once, [] {
-    struct sigaction a = {};
-    a.sa_sigaction = on_fault;
-    a.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
-    for (int n : {SIGSEGV, SIGBUS, SIGFPE}) sigaction(n, &a, &before[n]);
-  });
+    static thread_local bool done = false;
+    if (done)
+        return;
+    done = true;
+    stack_t s = {};
+    s.ss_size = 256 << 10;
+    s.ss_sp = mmap(nullptr, s.ss_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    sigaltstack(&s, nullptr);
+    static std::once_flag once;
+    std::call_once(once, [] {
+        struct sigaction a = {};
+        a.sa_sigaction = on_fault;
+        a.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
+        for (int n : {SIGSEGV, SIGBUS, SIGFPE})
+            sigaction(n, &a, &before[n]);
+    });
 }
 
-// ---- end of a program ------------------------------------------------------------------------------------------
+// ---- end of a program
 void at_exit() {
-  std::string lost;
-  {
-    std::lock_guard<std::mutex> l(lock);
-    lost.swap(kept());
-  }
-  if (!lost.empty())
-    note({"", 0}, "a kernel printed something, but the program ended without cudaDeviceSynchronize(): on a GPU it is lost "
-         "[printf-without-synchronize]. It was:\n%s", lost.c_str());
-  on_exit_checks();
-  int n = reports.load();
-  if (n == 0) report_leaks();
-  if (checking && n) {
-    fflush(stdout);
-    emit(std::to_string(n) + (n == 1 ? " mistake was" : " mistakes were") + " found.\n");
-    _exit(1);
-  }
+    std::string lost;
+    {
+        std::lock_guard<std::mutex> l(lock);
+        lost.swap(kept());
+    }
+    if (!lost.empty())
+        note({"", 0},
+             "a kernel printed something, but the program ended without cudaDeviceSynchronize(): "
+             "on a GPU it is lost "
+             "[printf-without-synchronize]. It was:\n%s",
+             lost.c_str());
+    on_exit_checks();
+    int n = reports.load();
+    if (n == 0)
+        report_leaks();
+    if (checking && n) {
+        fflush(stdout);
+        emit(std::to_string(n) + (n == 1 ? " mistake was" : " mistakes were") + " found.\n");
+        _exit(1);
+    }
 }
 }  // namespace cuda_cpu

@@ -5,10 +5,10 @@
 namespace cuda_cpu {
 void at_exit();
 struct Start {
-  Start() {
-    catch_signals();
-    std::atexit(at_exit);
-  }
+    Start() {
+        catch_signals();
+        std::atexit(at_exit);
+    }
 };
 static Start start;
 }  // namespace cuda_cpu

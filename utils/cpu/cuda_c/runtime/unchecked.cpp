@@ -11,6 +11,12 @@ void checks_fence() {}
 }  // namespace cuda_cpu
 
 #define COPY extern "C" __attribute__((visibility("default"))) void*
-COPY cuda_cpu_memset(void* to, int value, size_t n) { return memset(to, value, n); }
-COPY cuda_cpu_memcpy(void* to, const void* from, size_t n) { return memcpy(to, from, n); }
-COPY cuda_cpu_memmove(void* to, const void* from, size_t n) { return memmove(to, from, n); }
+COPY cuda_cpu_memset(void* to, int value, size_t n) {
+    return memset(to, value, n);
+}
+COPY cuda_cpu_memcpy(void* to, const void* from, size_t n) {
+    return memcpy(to, from, n);
+}
+COPY cuda_cpu_memmove(void* to, const void* from, size_t n) {
+    return memmove(to, from, n);
+}

@@ -1,9 +1,13 @@
 // cuRAND's host interface on the CPU: XORWOW (the default) and Philox4x32-10.
 //
-// curandGenerate, curandGenerateUniform give the same numbers in the same order as NVIDIA's library (checked
-// against it): XORWOW takes number n from sequence n % 4096, Philox in groups of four from sequence n / 4 %
-// 65536. Doubles and normal numbers are made of the same bits, but dealt out in another order. Numbers are
-// made on the host and copied. Generators that are missing here (MRG32k3a, MTGP32, MT19937, the quasi-random
+// curandGenerate, curandGenerateUniform give the same numbers in the same order as NVIDIA's library
+// (checked
+// against it): XORWOW takes number n from sequence n % 4096, Philox in groups of four from sequence
+// n / 4 %
+// 65536. Doubles and normal numbers are made of the same bits, but dealt out in another order.
+// Numbers are
+// made on the host and copied. Generators that are missing here (MRG32k3a, MTGP32, MT19937, the
+// quasi-random
 // ones) have no constant to ask for them.
 #pragma once
 #include <vector>
@@ -11,181 +15,205 @@
 #include "macros_aside.inc"
 
 enum curandStatus_t {
-  CURAND_STATUS_SUCCESS = 0,
-  CURAND_STATUS_VERSION_MISMATCH = 100,
-  CURAND_STATUS_NOT_INITIALIZED = 101,
-  CURAND_STATUS_ALLOCATION_FAILED = 102,
-  CURAND_STATUS_TYPE_ERROR = 103,
-  CURAND_STATUS_OUT_OF_RANGE = 104,
-  CURAND_STATUS_LENGTH_NOT_MULTIPLE = 105,
-  CURAND_STATUS_DOUBLE_PRECISION_REQUIRED = 106,
-  CURAND_STATUS_LAUNCH_FAILURE = 201,
-  CURAND_STATUS_PREEXISTING_FAILURE = 202,
-  CURAND_STATUS_INITIALIZATION_FAILED = 203,
-  CURAND_STATUS_ARCH_MISMATCH = 204,
-  CURAND_STATUS_INTERNAL_ERROR = 999
+    CURAND_STATUS_SUCCESS = 0,
+    CURAND_STATUS_VERSION_MISMATCH = 100,
+    CURAND_STATUS_NOT_INITIALIZED = 101,
+    CURAND_STATUS_ALLOCATION_FAILED = 102,
+    CURAND_STATUS_TYPE_ERROR = 103,
+    CURAND_STATUS_OUT_OF_RANGE = 104,
+    CURAND_STATUS_LENGTH_NOT_MULTIPLE = 105,
+    CURAND_STATUS_DOUBLE_PRECISION_REQUIRED = 106,
+    CURAND_STATUS_LAUNCH_FAILURE = 201,
+    CURAND_STATUS_PREEXISTING_FAILURE = 202,
+    CURAND_STATUS_INITIALIZATION_FAILED = 203,
+    CURAND_STATUS_ARCH_MISMATCH = 204,
+    CURAND_STATUS_INTERNAL_ERROR = 999
 };
 enum curandRngType_t {
-  CURAND_RNG_PSEUDO_DEFAULT = 100,
-  CURAND_RNG_PSEUDO_XORWOW = 101,
-  CURAND_RNG_PSEUDO_PHILOX4_32_10 = 161
+    CURAND_RNG_PSEUDO_DEFAULT = 100,
+    CURAND_RNG_PSEUDO_XORWOW = 101,
+    CURAND_RNG_PSEUDO_PHILOX4_32_10 = 161
 };
 enum curandOrdering_t { CURAND_ORDERING_PSEUDO_BEST = 100, CURAND_ORDERING_PSEUDO_DEFAULT = 101 };
 
 namespace cuda_cpu {
 struct RandomGenerator {
-  curandRngType_t type;
-  bool on_host;
-  cudaStream_t stream = nullptr;
-  unsigned long long seed = 0, position = 0;
-  std::vector<curandStateXORWOW> sequences;  // of XORWOW, each where its next number is; empty until needed
+    curandRngType_t type;
+    bool on_host;
+    cudaStream_t stream = nullptr;
+    unsigned long long seed = 0, position = 0;
+    std::vector<curandStateXORWOW>
+        sequences;  // of XORWOW, each where its next number is; empty until needed
 
-  unsigned next() {
-    unsigned long long n = position++;
-    if (type == CURAND_RNG_PSEUDO_PHILOX4_32_10) {
-      unsigned long long group = n / 4;
-      uint4 c = {(unsigned)(group / 65536), (unsigned)(group / 65536 >> 32), (unsigned)(group % 65536), 0};
-      uint4 r = philox(c, {(unsigned)seed, (unsigned)(seed >> 32)});
-      const unsigned values[] = {r.x, r.y, r.z, r.w};
-      return values[n % 4];
+    unsigned next() {
+        unsigned long long n = position++;
+        if (type == CURAND_RNG_PSEUDO_PHILOX4_32_10) {
+            unsigned long long group = n / 4;
+            uint4 c = {(unsigned)(group / 65536), (unsigned)(group / 65536 >> 32),
+                       (unsigned)(group % 65536), 0};
+            uint4 r = philox(c, {(unsigned)seed, (unsigned)(seed >> 32)});
+            const unsigned values[] = {r.x, r.y, r.z, r.w};
+            return values[n % 4];
+        }
+        if (sequences.empty()) {
+            sequences.resize(4096);
+            curand_init(seed, 0, 0, &sequences[0]);
+            for (int q = 1; q < 4096; q++) {
+                sequences[q] = sequences[q - 1];
+                skipahead_sequence(1, &sequences[q]);
+            }
+            for (unsigned q = 0; q < 4096; q++)
+                skipahead(n / 4096 + (q < n % 4096), &sequences[q]);
+        }
+        return curand(&sequences[n % 4096]);
     }
-    if (sequences.empty()) {
-      sequences.resize(4096);
-      curand_init(seed, 0, 0, &sequences[0]);
-      for (int q = 1; q < 4096; q++) {
-        sequences[q] = sequences[q - 1];
-        skipahead_sequence(1, &sequences[q]);
-      }
-      for (unsigned q = 0; q < 4096; q++) skipahead(n / 4096 + (q < n % 4096), &sequences[q]);
+    void restart(unsigned long long at) {
+        position = at;
+        sequences.clear();
     }
-    return curand(&sequences[n % 4096]);
-  }
-  void restart(unsigned long long at) {
-    position = at;
-    sequences.clear();
-  }
 };
 
 // Fills `out`, wherever it lies, with n values made by `make`.
 template <class T, class F>
 inline curandStatus_t generate(RandomGenerator* g, T* out, size_t n, F make) {
-  if (!g) return CURAND_STATUS_NOT_INITIALIZED;
-  std::vector<T> values(n);
-  for (T& v : values) v = make();
-  if (g->on_host) {
-    for (size_t i = 0; i < n; i++) out[i] = values[i];
-    return CURAND_STATUS_SUCCESS;
-  }
-  return cudaMemcpyAsync(out, values.data(), n * sizeof(T), cudaMemcpyDefault, g->stream) == cudaSuccess &&
-                 cudaStreamSynchronize(g->stream) == cudaSuccess
-             ? CURAND_STATUS_SUCCESS
-             : CURAND_STATUS_LAUNCH_FAILURE;
+    if (!g)
+        return CURAND_STATUS_NOT_INITIALIZED;
+    std::vector<T> values(n);
+    for (T& v : values)
+        v = make();
+    if (g->on_host) {
+        for (size_t i = 0; i < n; i++)
+            out[i] = values[i];
+        return CURAND_STATUS_SUCCESS;
+    }
+    return cudaMemcpyAsync(out, values.data(), n * sizeof(T), cudaMemcpyDefault, g->stream) ==
+                       cudaSuccess &&
+                   cudaStreamSynchronize(g->stream) == cudaSuccess
+               ? CURAND_STATUS_SUCCESS
+               : CURAND_STATUS_LAUNCH_FAILURE;
 }
-// Normal numbers come in pairs, so n must be even, as NVIDIA's library asks of pseudo-random generators.
+// Normal numbers come in pairs, so n must be even, as NVIDIA's library asks of pseudo-random
+// generators.
 template <class T, class F>
 inline curandStatus_t generate_normal(RandomGenerator* g, T* out, size_t n, F finish) {
-  if (n % 2) return CURAND_STATUS_LENGTH_NOT_MULTIPLE;
-  double2 pair = {0, 0};
-  bool second = false;
-  return generate(g, out, n, [&]() -> T {
-    second = !second;
-    if (!second) return T(finish(pair.y));
-    if constexpr (sizeof(T) == 4) {
-      unsigned x = g->next(), y = g->next();
-      float2 v = box_muller(x, y);
-      pair = {v.x, v.y};
-    } else {
-      unsigned x0 = g->next(), x1 = g->next(), y0 = g->next(), y1 = g->next();
-      pair = box_muller_double(x0, x1, y0, y1);
-    }
-    return T(finish(pair.x));
-  });
+    if (n % 2)
+        return CURAND_STATUS_LENGTH_NOT_MULTIPLE;
+    double2 pair = {0, 0};
+    bool second = false;
+    return generate(g, out, n, [&]() -> T {
+        second = !second;
+        if (!second)
+            return T(finish(pair.y));
+        if constexpr (sizeof(T) == 4) {
+            unsigned x = g->next(), y = g->next();
+            float2 v = box_muller(x, y);
+            pair = {v.x, v.y};
+        } else {
+            unsigned x0 = g->next(), x1 = g->next(), y0 = g->next(), y1 = g->next();
+            pair = box_muller_double(x0, x1, y0, y1);
+        }
+        return T(finish(pair.x));
+    });
 }
 }  // namespace cuda_cpu
 typedef ::cuda_cpu::RandomGenerator* curandGenerator_t;
 
 inline curandStatus_t curandCreateGenerator(curandGenerator_t* g, curandRngType_t type) {
-  if (type != CURAND_RNG_PSEUDO_DEFAULT && type != CURAND_RNG_PSEUDO_XORWOW &&
-      type != CURAND_RNG_PSEUDO_PHILOX4_32_10) {
-    fprintf(stderr, "curandCreateGenerator: generator %d is not offered on the CPU; XORWOW and Philox are\n",
-            (int)type);
-    return CURAND_STATUS_TYPE_ERROR;
-  }
-  *g = new ::cuda_cpu::RandomGenerator{type, false};
-  return CURAND_STATUS_SUCCESS;
+    if (type != CURAND_RNG_PSEUDO_DEFAULT && type != CURAND_RNG_PSEUDO_XORWOW &&
+        type != CURAND_RNG_PSEUDO_PHILOX4_32_10) {
+        fprintf(stderr,
+                "curandCreateGenerator: generator %d is not offered on the CPU; XORWOW and Philox "
+                "are\n",
+                (int)type);
+        return CURAND_STATUS_TYPE_ERROR;
+    }
+    *g = new ::cuda_cpu::RandomGenerator{type, false};
+    return CURAND_STATUS_SUCCESS;
 }
 inline curandStatus_t curandCreateGeneratorHost(curandGenerator_t* g, curandRngType_t type) {
-  curandStatus_t status = curandCreateGenerator(g, type);
-  if (status == CURAND_STATUS_SUCCESS) (*g)->on_host = true;
-  return status;
+    curandStatus_t status = curandCreateGenerator(g, type);
+    if (status == CURAND_STATUS_SUCCESS)
+        (*g)->on_host = true;
+    return status;
 }
 inline curandStatus_t curandDestroyGenerator(curandGenerator_t g) {
-  if (!g) return CURAND_STATUS_NOT_INITIALIZED;
-  delete g;
-  return CURAND_STATUS_SUCCESS;
+    if (!g)
+        return CURAND_STATUS_NOT_INITIALIZED;
+    delete g;
+    return CURAND_STATUS_SUCCESS;
 }
-inline curandStatus_t curandSetPseudoRandomGeneratorSeed(curandGenerator_t g, unsigned long long seed) {
-  if (!g) return CURAND_STATUS_NOT_INITIALIZED;
-  g->seed = seed;
-  g->restart(0);
-  return CURAND_STATUS_SUCCESS;
+inline curandStatus_t curandSetPseudoRandomGeneratorSeed(curandGenerator_t g,
+                                                         unsigned long long seed) {
+    if (!g)
+        return CURAND_STATUS_NOT_INITIALIZED;
+    g->seed = seed;
+    g->restart(0);
+    return CURAND_STATUS_SUCCESS;
 }
 inline curandStatus_t curandSetGeneratorOffset(curandGenerator_t g, unsigned long long offset) {
-  if (!g) return CURAND_STATUS_NOT_INITIALIZED;
-  g->restart(offset);
-  return CURAND_STATUS_SUCCESS;
+    if (!g)
+        return CURAND_STATUS_NOT_INITIALIZED;
+    g->restart(offset);
+    return CURAND_STATUS_SUCCESS;
 }
 inline curandStatus_t curandSetGeneratorOrdering(curandGenerator_t g, curandOrdering_t) {
-  return g ? CURAND_STATUS_SUCCESS : CURAND_STATUS_NOT_INITIALIZED;
+    return g ? CURAND_STATUS_SUCCESS : CURAND_STATUS_NOT_INITIALIZED;
 }
 inline curandStatus_t curandSetStream(curandGenerator_t g, cudaStream_t stream) {
-  if (!g) return CURAND_STATUS_NOT_INITIALIZED;
-  g->stream = stream;
-  return CURAND_STATUS_SUCCESS;
+    if (!g)
+        return CURAND_STATUS_NOT_INITIALIZED;
+    g->stream = stream;
+    return CURAND_STATUS_SUCCESS;
 }
 inline curandStatus_t curandGenerateSeeds(curandGenerator_t g) {
-  return g ? CURAND_STATUS_SUCCESS : CURAND_STATUS_NOT_INITIALIZED;
+    return g ? CURAND_STATUS_SUCCESS : CURAND_STATUS_NOT_INITIALIZED;
 }
 inline curandStatus_t curandGetVersion(int* version) {
-  *version = 10400;
-  return CURAND_STATUS_SUCCESS;
+    *version = 10400;
+    return CURAND_STATUS_SUCCESS;
 }
 
 inline curandStatus_t curandGenerate(curandGenerator_t g, unsigned* out, size_t n) {
-  return ::cuda_cpu::generate(g, out, n, [&] { return g->next(); });
+    return ::cuda_cpu::generate(g, out, n, [&] { return g->next(); });
 }
 inline curandStatus_t curandGenerateUniform(curandGenerator_t g, float* out, size_t n) {
-  return ::cuda_cpu::generate(g, out, n, [&] { return ::cuda_cpu::uniform(g->next()); });
+    return ::cuda_cpu::generate(g, out, n, [&] { return ::cuda_cpu::uniform(g->next()); });
 }
 inline curandStatus_t curandGenerateUniformDouble(curandGenerator_t g, double* out, size_t n) {
-  return ::cuda_cpu::generate(g, out, n, [&] {
-    unsigned low = g->next(), high = g->next();
-    return ::cuda_cpu::uniform_double(low, high);
-  });
+    return ::cuda_cpu::generate(g, out, n, [&] {
+        unsigned low = g->next(), high = g->next();
+        return ::cuda_cpu::uniform_double(low, high);
+    });
 }
 inline curandStatus_t curandGenerateNormal(curandGenerator_t g, float* out, size_t n, float mean,
                                            float stddev) {
-  return ::cuda_cpu::generate_normal(g, out, n, [=](double z) { return mean + stddev * float(z); });
+    return ::cuda_cpu::generate_normal(g, out, n,
+                                       [=](double z) { return mean + stddev * float(z); });
 }
-inline curandStatus_t curandGenerateNormalDouble(curandGenerator_t g, double* out, size_t n, double mean,
-                                                 double stddev) {
-  return ::cuda_cpu::generate_normal(g, out, n, [=](double z) { return mean + stddev * z; });
+inline curandStatus_t curandGenerateNormalDouble(curandGenerator_t g, double* out, size_t n,
+                                                 double mean, double stddev) {
+    return ::cuda_cpu::generate_normal(g, out, n, [=](double z) { return mean + stddev * z; });
 }
 inline curandStatus_t curandGenerateLogNormal(curandGenerator_t g, float* out, size_t n, float mean,
                                               float stddev) {
-  return ::cuda_cpu::generate_normal(g, out, n, [=](double z) { return std::exp(mean + stddev * float(z)); });
+    return ::cuda_cpu::generate_normal(
+        g, out, n, [=](double z) { return std::exp(mean + stddev * float(z)); });
 }
-inline curandStatus_t curandGenerateLogNormalDouble(curandGenerator_t g, double* out, size_t n, double mean,
-                                                    double stddev) {
-  return ::cuda_cpu::generate_normal(g, out, n, [=](double z) { return std::exp(mean + stddev * z); });
+inline curandStatus_t curandGenerateLogNormalDouble(curandGenerator_t g, double* out, size_t n,
+                                                    double mean, double stddev) {
+    return ::cuda_cpu::generate_normal(g, out, n,
+                                       [=](double z) { return std::exp(mean + stddev * z); });
 }
-inline curandStatus_t curandGeneratePoisson(curandGenerator_t g, unsigned* out, size_t n, double mean) {
-  if (!(mean > 0)) return CURAND_STATUS_OUT_OF_RANGE;
-  curandStatePhilox4_32_10 s;
-  if (g) curand_init(g->seed, 1ull << 62, g->position, &s);
-  return ::cuda_cpu::generate(g, out, n, [&] {
-    g->next();  // keeps the position
-    return curand_poisson(&s, mean);
-  });
+inline curandStatus_t curandGeneratePoisson(curandGenerator_t g, unsigned* out, size_t n,
+                                            double mean) {
+    if (!(mean > 0))
+        return CURAND_STATUS_OUT_OF_RANGE;
+    curandStatePhilox4_32_10 s;
+    if (g)
+        curand_init(g->seed, 1ull << 62, g->position, &s);
+    return ::cuda_cpu::generate(g, out, n, [&] {
+        g->next();  // keeps the position
+        return curand_poisson(&s, mean);
+    });
 }
 #include "macros_back.inc"

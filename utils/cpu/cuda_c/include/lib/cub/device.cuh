@@ -1,5 +1,7 @@
-// CUB's algorithms on whole arrays. Every function is called twice: with a null temp_storage it says in
-// temp_bytes how much temporary memory it wants (nothing, but never 0, since cudaMalloc of 0 bytes gives a
+// CUB's algorithms on whole arrays. Every function is called twice: with a null temp_storage it
+// says in
+// temp_bytes how much temporary memory it wants (nothing, but never 0, since cudaMalloc of 0 bytes
+// gives a
 // null pointer), then it works.
 #pragma once
 #include <limits>
@@ -10,12 +12,16 @@
 namespace cub {
 template <class T>
 struct DoubleBuffer {
-  T* d_buffers[2];
-  int selector = 0;
-  DoubleBuffer() : d_buffers{nullptr, nullptr} {}
-  DoubleBuffer(T* current, T* alternate) : d_buffers{current, alternate} {}
-  T* Current() { return d_buffers[selector]; }
-  T* Alternate() { return d_buffers[1 - selector]; }
+    T* d_buffers[2];
+    int selector = 0;
+    DoubleBuffer() : d_buffers{nullptr, nullptr} {}
+    DoubleBuffer(T* current, T* alternate) : d_buffers{current, alternate} {}
+    T* Current() {
+        return d_buffers[selector];
+    }
+    T* Alternate() {
+        return d_buffers[1 - selector];
+    }
 };
 
 namespace detail {
@@ -25,268 +31,307 @@ using thrust::detail::raw;
 
 template <class F, class... A>
 cudaError_t two_phases(void* temp, size_t& bytes, cudaStream_t stream, F work, const A&... a) {
-  if (!temp) {
-    bytes = 1;
-    return cudaSuccess;
-  }
-  auto arguments = std::make_tuple(raw(a)...);
-  return ::cuda_cpu::device_task(stream, 1, [=](long) { std::apply(work, arguments); });
+    if (!temp) {
+        bytes = 1;
+        return cudaSuccess;
+    }
+    auto arguments = std::make_tuple(raw(a)...);
+    return ::cuda_cpu::device_task(stream, 1, [=](long) { std::apply(work, arguments); });
 }
 }  // namespace detail
 
 struct DeviceReduce {
-  template <class I, class O, class N, class F, class T>
-  static cudaError_t Reduce(void* temp, size_t& bytes, I in, O out, N n, F op, T initial,
-                            cudaStream_t s = 0) {
-    return detail::two_phases(
-        temp, bytes, s,
-        [=](auto in, auto out) {
-          T sum = initial;
-          for (N i = 0; i < n; i++) sum = op(sum, in[i]);
-          *out = sum;
-        },
-        in, out);
-  }
-  template <class I, class O, class N>
-  static cudaError_t Sum(void* temp, size_t& bytes, I in, O out, N n, cudaStream_t s = 0) {
-    return Reduce(temp, bytes, in, out, n, cub::Sum(), detail::Value<I>(0), s);
-  }
-  template <class I, class O, class N>
-  static cudaError_t Max(void* temp, size_t& bytes, I in, O out, N n, cudaStream_t s = 0) {
-    return Reduce(temp, bytes, in, out, n, cub::Max(), std::numeric_limits<detail::Value<I>>::lowest(), s);
-  }
-  template <class I, class O, class N>
-  static cudaError_t Min(void* temp, size_t& bytes, I in, O out, N n, cudaStream_t s = 0) {
-    return Reduce(temp, bytes, in, out, n, cub::Min(), std::numeric_limits<detail::Value<I>>::max(), s);
-  }
+    template <class I, class O, class N, class F, class T>
+    static cudaError_t Reduce(void* temp, size_t& bytes, I in, O out, N n, F op, T initial,
+                              cudaStream_t s = 0) {
+        return detail::two_phases(
+            temp, bytes, s,
+            [=](auto in, auto out) {
+                T sum = initial;
+                for (N i = 0; i < n; i++)
+                    sum = op(sum, in[i]);
+                *out = sum;
+            },
+            in, out);
+    }
+    template <class I, class O, class N>
+    static cudaError_t Sum(void* temp, size_t& bytes, I in, O out, N n, cudaStream_t s = 0) {
+        return Reduce(temp, bytes, in, out, n, cub::Sum(), detail::Value<I>(0), s);
+    }
+    template <class I, class O, class N>
+    static cudaError_t Max(void* temp, size_t& bytes, I in, O out, N n, cudaStream_t s = 0) {
+        return Reduce(temp, bytes, in, out, n, cub::Max(),
+                      std::numeric_limits<detail::Value<I>>::lowest(), s);
+    }
+    template <class I, class O, class N>
+    static cudaError_t Min(void* temp, size_t& bytes, I in, O out, N n, cudaStream_t s = 0) {
+        return Reduce(temp, bytes, in, out, n, cub::Min(),
+                      std::numeric_limits<detail::Value<I>>::max(), s);
+    }
 };
 
 struct DeviceScan {
-  template <class I, class O, class F, class T, class N>
-  static cudaError_t ExclusiveScan(void* temp, size_t& bytes, I in, O out, F op, T initial, N n,
-                                   cudaStream_t s = 0) {
-    return detail::two_phases(
-        temp, bytes, s,
-        [=](auto in, auto out) {
-          T sum = initial;
-          for (N i = 0; i < n; i++) {
-            T next = op(sum, in[i]);
-            out[i] = sum;
-            sum = next;
-          }
-        },
-        in, out);
-  }
-  template <class I, class O, class F, class N>
-  static cudaError_t InclusiveScan(void* temp, size_t& bytes, I in, O out, F op, N n, cudaStream_t s = 0) {
-    return detail::two_phases(
-        temp, bytes, s,
-        [=](auto in, auto out) {
-          if (n == 0) return;
-          detail::Value<I> sum = in[0];
-          out[0] = sum;
-          for (N i = 1; i < n; i++) out[i] = sum = op(sum, in[i]);
-        },
-        in, out);
-  }
-  template <class I, class O, class N>
-  static cudaError_t ExclusiveSum(void* temp, size_t& bytes, I in, O out, N n, cudaStream_t s = 0) {
-    return ExclusiveScan(temp, bytes, in, out, cub::Sum(), detail::Value<I>(0), n, s);
-  }
-  template <class I, class O, class N>
-  static cudaError_t InclusiveSum(void* temp, size_t& bytes, I in, O out, N n, cudaStream_t s = 0) {
-    return InclusiveScan(temp, bytes, in, out, cub::Sum(), n, s);
-  }
+    template <class I, class O, class F, class T, class N>
+    static cudaError_t ExclusiveScan(void* temp, size_t& bytes, I in, O out, F op, T initial, N n,
+                                     cudaStream_t s = 0) {
+        return detail::two_phases(
+            temp, bytes, s,
+            [=](auto in, auto out) {
+                T sum = initial;
+                for (N i = 0; i < n; i++) {
+                    T next = op(sum, in[i]);
+                    out[i] = sum;
+                    sum = next;
+                }
+            },
+            in, out);
+    }
+    template <class I, class O, class F, class N>
+    static cudaError_t InclusiveScan(void* temp, size_t& bytes, I in, O out, F op, N n,
+                                     cudaStream_t s = 0) {
+        return detail::two_phases(
+            temp, bytes, s,
+            [=](auto in, auto out) {
+                if (n == 0)
+                    return;
+                detail::Value<I> sum = in[0];
+                out[0] = sum;
+                for (N i = 1; i < n; i++)
+                    out[i] = sum = op(sum, in[i]);
+            },
+            in, out);
+    }
+    template <class I, class O, class N>
+    static cudaError_t ExclusiveSum(void* temp, size_t& bytes, I in, O out, N n,
+                                    cudaStream_t s = 0) {
+        return ExclusiveScan(temp, bytes, in, out, cub::Sum(), detail::Value<I>(0), n, s);
+    }
+    template <class I, class O, class N>
+    static cudaError_t InclusiveSum(void* temp, size_t& bytes, I in, O out, N n,
+                                    cudaStream_t s = 0) {
+        return InclusiveScan(temp, bytes, in, out, cub::Sum(), n, s);
+    }
 };
 
 // Bits first_bit to last_bit alone decide the order, as on the GPU.
 struct DeviceRadixSort {
-  template <class K, class N>
-  static cudaError_t SortKeys(void* temp, size_t& bytes, const K* in, K* out, N n, int first_bit = 0,
-                              int last_bit = sizeof(K) * 8, cudaStream_t s = 0) {
-    return sort(temp, bytes, in, out, (const char*)nullptr, (char*)nullptr, n, first_bit, last_bit, s, false);
-  }
-  template <class K, class N>
-  static cudaError_t SortKeysDescending(void* temp, size_t& bytes, const K* in, K* out, N n,
-                                        int first_bit = 0, int last_bit = sizeof(K) * 8, cudaStream_t s = 0) {
-    return sort(temp, bytes, in, out, (const char*)nullptr, (char*)nullptr, n, first_bit, last_bit, s, true);
-  }
-  template <class K, class V, class N>
-  static cudaError_t SortPairs(void* temp, size_t& bytes, const K* keys, K* keys_out, const V* values,
-                               V* values_out, N n, int first_bit = 0, int last_bit = sizeof(K) * 8,
-                               cudaStream_t s = 0) {
-    return sort(temp, bytes, keys, keys_out, values, values_out, n, first_bit, last_bit, s, false);
-  }
-  template <class K, class V, class N>
-  static cudaError_t SortPairsDescending(void* temp, size_t& bytes, const K* keys, K* keys_out,
-                                         const V* values, V* values_out, N n, int first_bit = 0,
-                                         int last_bit = sizeof(K) * 8, cudaStream_t s = 0) {
-    return sort(temp, bytes, keys, keys_out, values, values_out, n, first_bit, last_bit, s, true);
-  }
-  template <class K, class N>
-  static cudaError_t SortKeys(void* temp, size_t& bytes, DoubleBuffer<K>& keys, N n, int first_bit = 0,
-                              int last_bit = sizeof(K) * 8, cudaStream_t s = 0) {
-    cudaError_t e = SortKeys(temp, bytes, keys.Current(), keys.Alternate(), n, first_bit, last_bit, s);
-    if (temp) keys.selector = 1 - keys.selector;
-    return e;
-  }
-  template <class K, class V, class N>
-  static cudaError_t SortPairs(void* temp, size_t& bytes, DoubleBuffer<K>& keys, DoubleBuffer<V>& values, N n,
-                               int first_bit = 0, int last_bit = sizeof(K) * 8, cudaStream_t s = 0) {
-    cudaError_t e = SortPairs(temp, bytes, keys.Current(), keys.Alternate(), values.Current(),
-                              values.Alternate(), n, first_bit, last_bit, s);
-    if (temp) keys.selector = 1 - keys.selector, values.selector = 1 - values.selector;
-    return e;
-  }
-
- private:
-  // A key as unsigned bits that sort as the key does: the sign bit turned over, and all bits of negative
-  // floats.
-  template <class K>
-  static unsigned long long order_of(K key, int first_bit, int last_bit) {
-    unsigned long long bits = 0;
-    const int width = sizeof(K) * 8;
-    memcpy(&bits, &key, sizeof(K));
-    const unsigned long long sign = 1ull << (width - 1);
-    if constexpr (std::is_integral_v<K> && std::is_unsigned_v<K>) {
-    } else if constexpr (std::is_integral_v<K>) {
-      bits ^= sign;
-    } else {
-      if (bits == sign) bits = 0;  // minus zero equals zero
-      bits = bits & sign ? ~bits : bits ^ sign;
+    template <class K, class N>
+    static cudaError_t SortKeys(void* temp, size_t& bytes, const K* in, K* out, N n,
+                                int first_bit = 0, int last_bit = sizeof(K) * 8,
+                                cudaStream_t s = 0) {
+        return sort(temp, bytes, in, out, (const char*)nullptr, (char*)nullptr, n, first_bit,
+                    last_bit, s, false);
     }
-    if (last_bit < 64) bits &= (1ull << last_bit) - 1;
-    return bits >> first_bit;
-  }
-  template <class K, class V, class N>
-  static cudaError_t sort(void* temp, size_t& bytes, const K* keys, K* keys_out, const V* values,
-                          V* values_out, N n, int first_bit, int last_bit, cudaStream_t s, bool descending) {
-    return detail::two_phases(temp, bytes, s, [=] {
-      std::vector<std::pair<unsigned long long, N>> order(n);
-      for (N i = 0; i < n; i++) order[i] = {order_of(keys[i], first_bit, last_bit), i};
-      std::stable_sort(order.begin(), order.end(), [=](const auto& a, const auto& b) {
-        return descending ? a.first > b.first : a.first < b.first;
-      });
-      std::vector<K> old_keys(keys, keys + n);
-      for (N i = 0; i < n; i++) keys_out[i] = old_keys[order[i].second];
-      if (!values) return;
-      std::vector<V> old(values, values + n);
-      for (N i = 0; i < n; i++) values_out[i] = old[order[i].second];
-    });
-  }
+    template <class K, class N>
+    static cudaError_t SortKeysDescending(void* temp, size_t& bytes, const K* in, K* out, N n,
+                                          int first_bit = 0, int last_bit = sizeof(K) * 8,
+                                          cudaStream_t s = 0) {
+        return sort(temp, bytes, in, out, (const char*)nullptr, (char*)nullptr, n, first_bit,
+                    last_bit, s, true);
+    }
+    template <class K, class V, class N>
+    static cudaError_t SortPairs(void* temp, size_t& bytes, const K* keys, K* keys_out,
+                                 const V* values, V* values_out, N n, int first_bit = 0,
+                                 int last_bit = sizeof(K) * 8, cudaStream_t s = 0) {
+        return sort(temp, bytes, keys, keys_out, values, values_out, n, first_bit, last_bit, s,
+                    false);
+    }
+    template <class K, class V, class N>
+    static cudaError_t SortPairsDescending(void* temp, size_t& bytes, const K* keys, K* keys_out,
+                                           const V* values, V* values_out, N n, int first_bit = 0,
+                                           int last_bit = sizeof(K) * 8, cudaStream_t s = 0) {
+        return sort(temp, bytes, keys, keys_out, values, values_out, n, first_bit, last_bit, s,
+                    true);
+    }
+    template <class K, class N>
+    static cudaError_t SortKeys(void* temp, size_t& bytes, DoubleBuffer<K>& keys, N n,
+                                int first_bit = 0, int last_bit = sizeof(K) * 8,
+                                cudaStream_t s = 0) {
+        cudaError_t e =
+            SortKeys(temp, bytes, keys.Current(), keys.Alternate(), n, first_bit, last_bit, s);
+        if (temp)
+            keys.selector = 1 - keys.selector;
+        return e;
+    }
+    template <class K, class V, class N>
+    static cudaError_t SortPairs(void* temp, size_t& bytes, DoubleBuffer<K>& keys,
+                                 DoubleBuffer<V>& values, N n, int first_bit = 0,
+                                 int last_bit = sizeof(K) * 8, cudaStream_t s = 0) {
+        cudaError_t e = SortPairs(temp, bytes, keys.Current(), keys.Alternate(), values.Current(),
+                                  values.Alternate(), n, first_bit, last_bit, s);
+        if (temp)
+            keys.selector = 1 - keys.selector, values.selector = 1 - values.selector;
+        return e;
+    }
+
+  private:
+    // A key as unsigned bits that sort as the key does: the sign bit turned over, and all bits of
+    // negative
+    // floats.
+    template <class K>
+    static unsigned long long order_of(K key, int first_bit, int last_bit) {
+        unsigned long long bits = 0;
+        const int width = sizeof(K) * 8;
+        memcpy(&bits, &key, sizeof(K));
+        const unsigned long long sign = 1ull << (width - 1);
+        if constexpr (std::is_integral_v<K> && std::is_unsigned_v<K>) {
+        } else if constexpr (std::is_integral_v<K>) {
+            bits ^= sign;
+        } else {
+            if (bits == sign)
+                bits = 0;  // minus zero equals zero
+            bits = bits & sign ? ~bits : bits ^ sign;
+        }
+        if (last_bit < 64)
+            bits &= (1ull << last_bit) - 1;
+        return bits >> first_bit;
+    }
+    template <class K, class V, class N>
+    static cudaError_t sort(void* temp, size_t& bytes, const K* keys, K* keys_out, const V* values,
+                            V* values_out, N n, int first_bit, int last_bit, cudaStream_t s,
+                            bool descending) {
+        return detail::two_phases(temp, bytes, s, [=] {
+            std::vector<std::pair<unsigned long long, N>> order(n);
+            for (N i = 0; i < n; i++)
+                order[i] = {order_of(keys[i], first_bit, last_bit), i};
+            std::stable_sort(order.begin(), order.end(), [=](const auto& a, const auto& b) {
+                return descending ? a.first > b.first : a.first < b.first;
+            });
+            std::vector<K> old_keys(keys, keys + n);
+            for (N i = 0; i < n; i++)
+                keys_out[i] = old_keys[order[i].second];
+            if (!values)
+                return;
+            std::vector<V> old(values, values + n);
+            for (N i = 0; i < n; i++)
+                values_out[i] = old[order[i].second];
+        });
+    }
 };
 
 // num_levels boundaries make num_levels - 1 bins; what falls outside is not counted.
 struct DeviceHistogram {
-  template <class I, class C, class L, class N>
-  static cudaError_t HistogramEven(void* temp, size_t& bytes, I samples, C* histogram, int levels, L lower,
-                                   L upper, N n, cudaStream_t s = 0) {
-    return detail::two_phases(
-        temp, bytes, s,
-        [=](auto samples) {
-          for (int b = 0; b < levels - 1; b++) histogram[b] = 0;
-          for (N i = 0; i < n; i++) {
-            auto v = samples[i];
-            if (v < lower || v >= upper) continue;
-            int bin = std::is_integral_v<L>
-                          ? int((long long)(v - lower) * (levels - 1) / (long long)(upper - lower))
-                          : int((v - lower) * ((levels - 1) / double(upper - lower)));
-            histogram[bin < levels - 1 ? bin : levels - 2]++;
-          }
-        },
-        samples);
-  }
-  template <class I, class C, class L, class N>
-  static cudaError_t HistogramRange(void* temp, size_t& bytes, I samples, C* histogram, int levels,
-                                    const L* bounds, N n, cudaStream_t s = 0) {
-    return detail::two_phases(
-        temp, bytes, s,
-        [=](auto samples) {
-          for (int b = 0; b < levels - 1; b++) histogram[b] = 0;
-          for (N i = 0; i < n; i++) {
-            long bin = std::upper_bound(bounds, bounds + levels, samples[i]) - bounds - 1;
-            if (bin >= 0 && bin < levels - 1) histogram[bin]++;
-          }
-        },
-        samples);
-  }
+    template <class I, class C, class L, class N>
+    static cudaError_t HistogramEven(void* temp, size_t& bytes, I samples, C* histogram, int levels,
+                                     L lower, L upper, N n, cudaStream_t s = 0) {
+        return detail::two_phases(
+            temp, bytes, s,
+            [=](auto samples) {
+                for (int b = 0; b < levels - 1; b++)
+                    histogram[b] = 0;
+                for (N i = 0; i < n; i++) {
+                    auto v = samples[i];
+                    if (v < lower || v >= upper)
+                        continue;
+                    int bin = std::is_integral_v<L>
+                                  ? int((long long)(v - lower) * (levels - 1) /
+                                        (long long)(upper - lower))
+                                  : int((v - lower) * ((levels - 1) / double(upper - lower)));
+                    histogram[bin < levels - 1 ? bin : levels - 2]++;
+                }
+            },
+            samples);
+    }
+    template <class I, class C, class L, class N>
+    static cudaError_t HistogramRange(void* temp, size_t& bytes, I samples, C* histogram,
+                                      int levels, const L* bounds, N n, cudaStream_t s = 0) {
+        return detail::two_phases(
+            temp, bytes, s,
+            [=](auto samples) {
+                for (int b = 0; b < levels - 1; b++)
+                    histogram[b] = 0;
+                for (N i = 0; i < n; i++) {
+                    long bin = std::upper_bound(bounds, bounds + levels, samples[i]) - bounds - 1;
+                    if (bin >= 0 && bin < levels - 1)
+                        histogram[bin]++;
+                }
+            },
+            samples);
+    }
 };
 
 struct DeviceSelect {
-  template <class I, class O, class C, class N, class P>
-  static cudaError_t If(void* temp, size_t& bytes, I in, O out, C count, N n, P keep, cudaStream_t s = 0) {
-    return detail::two_phases(
-        temp, bytes, s,
-        [=](auto in, auto out, auto count) {
-          N kept = 0;
-          for (N i = 0; i < n; i++)
-            if (keep(in[i])) out[kept++] = in[i];
-          *count = kept;
-        },
-        in, out, count);
-  }
-  template <class I, class F, class O, class C, class N>
-  static cudaError_t Flagged(void* temp, size_t& bytes, I in, F flags, O out, C count, N n,
-                             cudaStream_t s = 0) {
-    return detail::two_phases(
-        temp, bytes, s,
-        [=](auto in, auto flags, auto out, auto count) {
-          N kept = 0;
-          for (N i = 0; i < n; i++)
-            if (flags[i]) out[kept++] = in[i];
-          *count = kept;
-        },
-        in, flags, out, count);
-  }
-  template <class I, class O, class C, class N>
-  static cudaError_t Unique(void* temp, size_t& bytes, I in, O out, C count, N n, cudaStream_t s = 0) {
-    return detail::two_phases(
-        temp, bytes, s,
-        [=](auto in, auto out, auto count) {
-          N kept = 0;
-          for (N i = 0; i < n; i++)
-            if (i == 0 || !(in[i] == in[i - 1])) out[kept++] = in[i];
-          *count = kept;
-        },
-        in, out, count);
-  }
+    template <class I, class O, class C, class N, class P>
+    static cudaError_t If(void* temp, size_t& bytes, I in, O out, C count, N n, P keep,
+                          cudaStream_t s = 0) {
+        return detail::two_phases(
+            temp, bytes, s,
+            [=](auto in, auto out, auto count) {
+                N kept = 0;
+                for (N i = 0; i < n; i++)
+                    if (keep(in[i]))
+                        out[kept++] = in[i];
+                *count = kept;
+            },
+            in, out, count);
+    }
+    template <class I, class F, class O, class C, class N>
+    static cudaError_t Flagged(void* temp, size_t& bytes, I in, F flags, O out, C count, N n,
+                               cudaStream_t s = 0) {
+        return detail::two_phases(
+            temp, bytes, s,
+            [=](auto in, auto flags, auto out, auto count) {
+                N kept = 0;
+                for (N i = 0; i < n; i++)
+                    if (flags[i])
+                        out[kept++] = in[i];
+                *count = kept;
+            },
+            in, flags, out, count);
+    }
+    template <class I, class O, class C, class N>
+    static cudaError_t Unique(void* temp, size_t& bytes, I in, O out, C count, N n,
+                              cudaStream_t s = 0) {
+        return detail::two_phases(
+            temp, bytes, s,
+            [=](auto in, auto out, auto count) {
+                N kept = 0;
+                for (N i = 0; i < n; i++)
+                    if (i == 0 || !(in[i] == in[i - 1]))
+                        out[kept++] = in[i];
+                *count = kept;
+            },
+            in, out, count);
+    }
 };
 
 struct DeviceSegmentedReduce {
-  template <class I, class O, class B, class E>
-  static cudaError_t Sum(void* temp, size_t& bytes, I in, O out, int segments, B begins, E ends,
-                         cudaStream_t s = 0) {
-    return detail::two_phases(
-        temp, bytes, s,
-        [=](auto in, auto out, auto begins, auto ends) {
-          for (int k = 0; k < segments; k++) {
-            detail::Value<I> sum(0);
-            for (auto i = begins[k]; i < ends[k]; i++) sum = sum + in[i];
-            out[k] = sum;
-          }
-        },
-        in, out, begins, ends);
-  }
+    template <class I, class O, class B, class E>
+    static cudaError_t Sum(void* temp, size_t& bytes, I in, O out, int segments, B begins, E ends,
+                           cudaStream_t s = 0) {
+        return detail::two_phases(
+            temp, bytes, s,
+            [=](auto in, auto out, auto begins, auto ends) {
+                for (int k = 0; k < segments; k++) {
+                    detail::Value<I> sum(0);
+                    for (auto i = begins[k]; i < ends[k]; i++)
+                        sum = sum + in[i];
+                    out[k] = sum;
+                }
+            },
+            in, out, begins, ends);
+    }
 };
 
 struct DeviceRunLengthEncode {
-  template <class I, class U, class C, class R, class N>
-  static cudaError_t Encode(void* temp, size_t& bytes, I in, U unique, C counts, R runs, N n,
-                            cudaStream_t s = 0) {
-    return detail::two_phases(
-        temp, bytes, s,
-        [=](auto in, auto unique, auto counts, auto runs) {
-          N found = 0;
-          for (N i = 0; i < n; found++) {
-            N first = i;
-            while (i < n && in[i] == in[first]) i++;
-            unique[found] = in[first];
-            counts[found] = i - first;
-          }
-          *runs = found;
-        },
-        in, unique, counts, runs);
-  }
+    template <class I, class U, class C, class R, class N>
+    static cudaError_t Encode(void* temp, size_t& bytes, I in, U unique, C counts, R runs, N n,
+                              cudaStream_t s = 0) {
+        return detail::two_phases(
+            temp, bytes, s,
+            [=](auto in, auto unique, auto counts, auto runs) {
+                N found = 0;
+                for (N i = 0; i < n; found++) {
+                    N first = i;
+                    while (i < n && in[i] == in[first])
+                        i++;
+                    unique[found] = in[first];
+                    counts[found] = i - first;
+                }
+                *runs = found;
+            },
+            in, unique, counts, runs);
+    }
 };
 }  // namespace cub
 #include "../macros_back.inc"

@@ -1,4 +1,5 @@
-// The algorithms: plain loops, run on the device as one thread when any iterator is on the device or the
+// The algorithms: plain loops, run on the device as one thread when any iterator is on the device
+// or the
 // policy says so, otherwise on the host.
 #pragma once
 #include <algorithm>
@@ -13,56 +14,61 @@
 namespace thrust {
 namespace detail {
 struct Policy {
-  bool device;
-  cudaStream_t stream = nullptr;
-  Policy on(cudaStream_t s) const { return {device, s}; }
+    bool device;
+    cudaStream_t stream = nullptr;
+    Policy on(cudaStream_t s) const {
+        return {device, s};
+    }
 };
 // Stands in a result for "n further than argument K"; run() gives back the caller's own iterator.
 template <int K>
 struct At {
-  std::ptrdiff_t n;
+    std::ptrdiff_t n;
 };
 template <int K, class Arguments>
 auto resolve(At<K> at, const Arguments& a) {
-  return std::get<K>(a) + at.n;
+    return std::get<K>(a) + at.n;
 }
 template <class X, class Arguments>
 X resolve(const X& x, const Arguments&) {
-  return x;
+    return x;
 }
 template <int J, int K, class Arguments>
 auto resolve(const std::pair<At<J>, At<K>>& p, const Arguments& a) {
-  return std::make_pair(resolve(p.first, a), resolve(p.second, a));
+    return std::make_pair(resolve(p.first, a), resolve(p.second, a));
 }
 
 template <class F, class... A>
 auto run_with(const Policy& policy, F f, const A&... a) {
-  using Result = decltype(f(raw(a)...));
-  if constexpr (std::is_void_v<Result>) {
-    if (!policy.device || ::cuda_cpu::in_kernel()) return f(raw(a)...);
-    auto arguments = std::make_tuple(raw(a)...);
-    ::cuda_cpu::device_task(policy.stream, 1, [=](long) { std::apply(f, arguments); });
-    cudaStreamSynchronize(policy.stream);
-  } else {
-    auto original = std::make_tuple(a...);
-    if (!policy.device || ::cuda_cpu::in_kernel()) return resolve(f(raw(a)...), original);
-    auto arguments = std::make_tuple(raw(a)...);
-    Result* box;  // where the device leaves the result for the host
-    cudaMallocManaged(&box, sizeof(Result));
-    ::cuda_cpu::device_task(policy.stream, 1,
-                            [=](long) { new ((void*)box) Result(std::apply(f, arguments)); });
-    cudaStreamSynchronize(policy.stream);
-    Result result = *box;
-    cudaFree(box);
-    return resolve(result, original);
-  }
+    using Result = decltype(f(raw(a)...));
+    if constexpr (std::is_void_v<Result>) {
+        if (!policy.device || ::cuda_cpu::in_kernel())
+            return f(raw(a)...);
+        auto arguments = std::make_tuple(raw(a)...);
+        ::cuda_cpu::device_task(policy.stream, 1, [=](long) { std::apply(f, arguments); });
+        cudaStreamSynchronize(policy.stream);
+    } else {
+        auto original = std::make_tuple(a...);
+        if (!policy.device || ::cuda_cpu::in_kernel())
+            return resolve(f(raw(a)...), original);
+        auto arguments = std::make_tuple(raw(a)...);
+        Result* box;  // where the device leaves the result for the host
+        cudaMallocManaged(&box, sizeof(Result));
+        ::cuda_cpu::device_task(policy.stream, 1,
+                                [=](long) { new ((void*)box) Result(std::apply(f, arguments)); });
+        cudaStreamSynchronize(policy.stream);
+        Result result = *box;
+        cudaFree(box);
+        return resolve(result, original);
+    }
 }
 template <class F, class First, class... A>
 auto run(F f, const First& first, const A&... a) {
-  if constexpr (std::is_same_v<First, Policy>)
-    return run_with(first, f, a...);
-  else
-    return run_with(Policy{is_device<First>::value || (is_device<A>::value || ...)}, f, first, a...);
+    if constexpr (std::is_same_v<First, Policy>)
+        return run_with(first, f, a...);
+    else
+        return run_with(Policy{is_device<First>::value || (is_device<A>::value || ...)}, f, first,
+                        a...);
 }
 template <class I>
 using Value = typename std::iterator_traits<I>::value_type;
@@ -80,564 +86,594 @@ namespace cuda = ::thrust::cuda;
 namespace detail {
 // ---- filling and copying
 struct fill_body {
-  template <class I, class T>
-  void operator()(I first, I last, const T& v) const {
-    for (; first != last; ++first) *first = v;
-  }
+    template <class I, class T>
+    void operator()(I first, I last, const T& v) const {
+        for (; first != last; ++first)
+            *first = v;
+    }
 };
 struct fill_n_body {
-  template <class I, class N, class T>
-  auto operator()(I first, N n, const T& v) const {
-    for (N i = 0; i < n; i++) first[i] = v;
-    return At<0>{std::ptrdiff_t(n)};
-  }
+    template <class I, class N, class T>
+    auto operator()(I first, N n, const T& v) const {
+        for (N i = 0; i < n; i++)
+            first[i] = v;
+        return At<0>{std::ptrdiff_t(n)};
+    }
 };
 struct sequence_body {
-  template <class I>
-  void operator()(I first, I last) const {
-    (*this)(first, last, Value<I>(0));
-  }
-  template <class I, class T>
-  void operator()(I first, I last, T v) const {
-    for (; first != last; ++first, v = T(v + 1)) *first = v;
-  }
-  template <class I, class T>
-  void operator()(I first, I last, T v, T step) const {
-    for (; first != last; ++first, v = T(v + step)) *first = v;
-  }
+    template <class I>
+    void operator()(I first, I last) const {
+        (*this)(first, last, Value<I>(0));
+    }
+    template <class I, class T>
+    void operator()(I first, I last, T v) const {
+        for (; first != last; ++first, v = T(v + 1))
+            *first = v;
+    }
+    template <class I, class T>
+    void operator()(I first, I last, T v, T step) const {
+        for (; first != last; ++first, v = T(v + step))
+            *first = v;
+    }
 };
 struct tabulate_body {
-  template <class I, class F>
-  void operator()(I first, I last, F f) const {
-    for (std::ptrdiff_t i = 0, n = last - first; i < n; i++) first[i] = f(i);
-  }
+    template <class I, class F>
+    void operator()(I first, I last, F f) const {
+        for (std::ptrdiff_t i = 0, n = last - first; i < n; i++)
+            first[i] = f(i);
+    }
 };
 struct generate_body {
-  template <class I, class F>
-  void operator()(I first, I last, F f) const {
-    for (; first != last; ++first) *first = f();
-  }
+    template <class I, class F>
+    void operator()(I first, I last, F f) const {
+        for (; first != last; ++first)
+            *first = f();
+    }
 };
 struct copy_if_body {
-  template <class I, class O, class P>
-  auto operator()(I first, I last, O out, P keep) const {
-    std::ptrdiff_t n = 0;
-    for (; first != last; ++first)
-      if (keep(*first)) out[n++] = *first;
-    return At<2>{n};
-  }
-  template <class I, class S, class O, class P>
-  auto operator()(I first, I last, S stencil, O out, P keep) const {
-    std::ptrdiff_t n = 0;
-    for (; first != last; ++first, ++stencil)
-      if (keep(*stencil)) out[n++] = *first;
-    return At<3>{n};
-  }
+    template <class I, class O, class P>
+    auto operator()(I first, I last, O out, P keep) const {
+        std::ptrdiff_t n = 0;
+        for (; first != last; ++first)
+            if (keep(*first))
+                out[n++] = *first;
+        return At<2>{n};
+    }
+    template <class I, class S, class O, class P>
+    auto operator()(I first, I last, S stencil, O out, P keep) const {
+        std::ptrdiff_t n = 0;
+        for (; first != last; ++first, ++stencil)
+            if (keep(*stencil))
+                out[n++] = *first;
+        return At<3>{n};
+    }
 };
 struct gather_body {
-  template <class M, class I, class O>
-  auto operator()(M first, M last, I in, O out) const {
-    for (std::ptrdiff_t i = 0, n = last - first; i < n; i++) out[i] = in[first[i]];
-    return At<3>{last - first};
-  }
+    template <class M, class I, class O>
+    auto operator()(M first, M last, I in, O out) const {
+        for (std::ptrdiff_t i = 0, n = last - first; i < n; i++)
+            out[i] = in[first[i]];
+        return At<3>{last - first};
+    }
 };
 struct scatter_body {
-  template <class I, class M, class O>
-  void operator()(I first, I last, M map, O out) const {
-    for (; first != last; ++first, ++map) out[*map] = *first;
-  }
+    template <class I, class M, class O>
+    void operator()(I first, I last, M map, O out) const {
+        for (; first != last; ++first, ++map)
+            out[*map] = *first;
+    }
 };
 struct swap_ranges_body {
-  template <class I, class J>
-  auto operator()(I first, I last, J other) const {
-    std::swap_ranges(first, last, other);
-    return At<2>{last - first};
-  }
+    template <class I, class J>
+    auto operator()(I first, I last, J other) const {
+        std::swap_ranges(first, last, other);
+        return At<2>{last - first};
+    }
 };
 struct reverse_body {
-  template <class I>
-  void operator()(I first, I last) const {
-    std::reverse(first, last);
-  }
+    template <class I>
+    void operator()(I first, I last) const {
+        std::reverse(first, last);
+    }
 };
 struct reverse_copy_body {
-  template <class I, class O>
-  auto operator()(I first, I last, O out) const {
-    std::reverse_copy(first, last, out);
-    return At<2>{last - first};
-  }
+    template <class I, class O>
+    auto operator()(I first, I last, O out) const {
+        std::reverse_copy(first, last, out);
+        return At<2>{last - first};
+    }
 };
 struct replace_body {
-  template <class I, class T>
-  void operator()(I first, I last, const T& a, const T& b) const {
-    std::replace(first, last, a, b);
-  }
+    template <class I, class T>
+    void operator()(I first, I last, const T& a, const T& b) const {
+        std::replace(first, last, a, b);
+    }
 };
 struct replace_if_body {
-  template <class I, class P, class T>
-  void operator()(I first, I last, P p, const T& v) const {
-    for (; first != last; ++first)
-      if (p(*first)) *first = v;
-  }
+    template <class I, class P, class T>
+    void operator()(I first, I last, P p, const T& v) const {
+        for (; first != last; ++first)
+            if (p(*first))
+                *first = v;
+    }
 };
 
 // ---- transformations
 struct for_each_body {
-  template <class I, class F>
-  auto operator()(I first, I last, F f) const {
-    for (; first != last; ++first) {
-      auto&& v = *first;
-      f(v);
+    template <class I, class F>
+    auto operator()(I first, I last, F f) const {
+        for (; first != last; ++first) {
+            auto&& v = *first;
+            f(v);
+        }
+        return At<1>{0};
     }
-    return At<1>{0};
-  }
 };
 struct for_each_n_body {
-  template <class I, class N, class F>
-  auto operator()(I first, N n, F f) const {
-    for (N i = 0; i < n; i++) {
-      auto&& v = first[i];
-      f(v);
+    template <class I, class N, class F>
+    auto operator()(I first, N n, F f) const {
+        for (N i = 0; i < n; i++) {
+            auto&& v = first[i];
+            f(v);
+        }
+        return At<0>{std::ptrdiff_t(n)};
     }
-    return At<0>{std::ptrdiff_t(n)};
-  }
 };
 struct transform_body {
-  template <class I, class O, class F>
-  auto operator()(I first, I last, O out, F f) const {
-    auto n = last - first;
-    for (; first != last; ++first, ++out) *out = f(*first);
-    return At<2>{n};
-  }
-  template <class I, class J, class O, class F>
-  auto operator()(I first, I last, J other, O out, F f) const {
-    auto n = last - first;
-    for (; first != last; ++first, ++other, ++out) *out = f(*first, *other);
-    return At<3>{n};
-  }
+    template <class I, class O, class F>
+    auto operator()(I first, I last, O out, F f) const {
+        auto n = last - first;
+        for (; first != last; ++first, ++out)
+            *out = f(*first);
+        return At<2>{n};
+    }
+    template <class I, class J, class O, class F>
+    auto operator()(I first, I last, J other, O out, F f) const {
+        auto n = last - first;
+        for (; first != last; ++first, ++other, ++out)
+            *out = f(*first, *other);
+        return At<3>{n};
+    }
 };
 struct transform_if_body {
-  template <class I, class O, class F, class P>
-  auto operator()(I first, I last, O out, F f, P p) const {
-    auto n = last - first;
-    for (; first != last; ++first, ++out)
-      if (p(*first)) *out = f(*first);
-    return At<2>{n};
-  }
-  template <class I, class S, class O, class F, class P>
-  auto operator()(I first, I last, S stencil, O out, F f, P p) const {
-    auto n = last - first;
-    for (; first != last; ++first, ++stencil, ++out)
-      if (p(*stencil)) *out = f(*first);
-    return At<3>{n};
-  }
+    template <class I, class O, class F, class P>
+    auto operator()(I first, I last, O out, F f, P p) const {
+        auto n = last - first;
+        for (; first != last; ++first, ++out)
+            if (p(*first))
+                *out = f(*first);
+        return At<2>{n};
+    }
+    template <class I, class S, class O, class F, class P>
+    auto operator()(I first, I last, S stencil, O out, F f, P p) const {
+        auto n = last - first;
+        for (; first != last; ++first, ++stencil, ++out)
+            if (p(*stencil))
+                *out = f(*first);
+        return At<3>{n};
+    }
 };
 struct adjacent_difference_body {
-  template <class I, class O>
-  auto operator()(I first, I last, O out) const {
-    return (*this)(first, last, out, minus<Value<I>>());
-  }
-  template <class I, class O, class F>
-  auto operator()(I first, I last, O out, F f) const {
-    auto n = last - first;
-    Value<I> before{};
-    for (std::ptrdiff_t i = 0; i < n; i++) {
-      Value<I> v = first[i];
-      out[i] = i == 0 ? v : f(v, before);
-      before = v;
+    template <class I, class O>
+    auto operator()(I first, I last, O out) const {
+        return (*this)(first, last, out, minus<Value<I>>());
     }
-    return At<2>{n};
-  }
+    template <class I, class O, class F>
+    auto operator()(I first, I last, O out, F f) const {
+        auto n = last - first;
+        Value<I> before{};
+        for (std::ptrdiff_t i = 0; i < n; i++) {
+            Value<I> v = first[i];
+            out[i] = i == 0 ? v : f(v, before);
+            before = v;
+        }
+        return At<2>{n};
+    }
 };
 
 // ---- reductions
 struct reduce_body {
-  template <class I>
-  auto operator()(I first, I last) const {
-    return (*this)(first, last, Value<I>(0), plus<Value<I>>());
-  }
-  template <class I, class T>
-  T operator()(I first, I last, T init) const {
-    return (*this)(first, last, init, plus<T>());
-  }
-  template <class I, class T, class F>
-  T operator()(I first, I last, T init, F f) const {
-    for (; first != last; ++first) init = f(init, *first);
-    return init;
-  }
+    template <class I>
+    auto operator()(I first, I last) const {
+        return (*this)(first, last, Value<I>(0), plus<Value<I>>());
+    }
+    template <class I, class T>
+    T operator()(I first, I last, T init) const {
+        return (*this)(first, last, init, plus<T>());
+    }
+    template <class I, class T, class F>
+    T operator()(I first, I last, T init, F f) const {
+        for (; first != last; ++first)
+            init = f(init, *first);
+        return init;
+    }
 };
 struct transform_reduce_body {
-  template <class I, class F, class T, class G>
-  T operator()(I first, I last, F f, T init, G g) const {
-    for (; first != last; ++first) init = g(init, f(*first));
-    return init;
-  }
+    template <class I, class F, class T, class G>
+    T operator()(I first, I last, F f, T init, G g) const {
+        for (; first != last; ++first)
+            init = g(init, f(*first));
+        return init;
+    }
 };
 struct inner_product_body {
-  template <class I, class J, class T>
-  T operator()(I first, I last, J other, T init) const {
-    return (*this)(first, last, other, init, plus<T>(), multiplies<T>());
-  }
-  template <class I, class J, class T, class F, class G>
-  T operator()(I first, I last, J other, T init, F f, G g) const {
-    for (; first != last; ++first, ++other) init = f(init, g(*first, *other));
-    return init;
-  }
+    template <class I, class J, class T>
+    T operator()(I first, I last, J other, T init) const {
+        return (*this)(first, last, other, init, plus<T>(), multiplies<T>());
+    }
+    template <class I, class J, class T, class F, class G>
+    T operator()(I first, I last, J other, T init, F f, G g) const {
+        for (; first != last; ++first, ++other)
+            init = f(init, g(*first, *other));
+        return init;
+    }
 };
 struct count_body {
-  template <class I, class T>
-  std::ptrdiff_t operator()(I first, I last, const T& v) const {
-    return std::count(first, last, v);
-  }
+    template <class I, class T>
+    std::ptrdiff_t operator()(I first, I last, const T& v) const {
+        return std::count(first, last, v);
+    }
 };
 struct count_if_body {
-  template <class I, class P>
-  std::ptrdiff_t operator()(I first, I last, P p) const {
-    return std::count_if(first, last, p);
-  }
+    template <class I, class P>
+    std::ptrdiff_t operator()(I first, I last, P p) const {
+        return std::count_if(first, last, p);
+    }
 };
 struct min_element_body {
-  template <class I>
-  auto operator()(I first, I last) const {
-    return At<0>{std::min_element(first, last) - first};
-  }
-  template <class I, class F>
-  auto operator()(I first, I last, F less) const {
-    return At<0>{std::min_element(first, last, less) - first};
-  }
+    template <class I>
+    auto operator()(I first, I last) const {
+        return At<0>{std::min_element(first, last) - first};
+    }
+    template <class I, class F>
+    auto operator()(I first, I last, F less) const {
+        return At<0>{std::min_element(first, last, less) - first};
+    }
 };
 struct max_element_body {
-  template <class I>
-  auto operator()(I first, I last) const {
-    return At<0>{std::max_element(first, last) - first};
-  }
-  template <class I, class F>
-  auto operator()(I first, I last, F less) const {
-    return At<0>{std::max_element(first, last, less) - first};
-  }
+    template <class I>
+    auto operator()(I first, I last) const {
+        return At<0>{std::max_element(first, last) - first};
+    }
+    template <class I, class F>
+    auto operator()(I first, I last, F less) const {
+        return At<0>{std::max_element(first, last, less) - first};
+    }
 };
 struct minmax_element_body {
-  template <class I>
-  auto operator()(I first, I last) const {
-    return std::make_pair(At<0>{std::min_element(first, last) - first},
-                          At<0>{std::max_element(first, last) - first});
-  }
+    template <class I>
+    auto operator()(I first, I last) const {
+        return std::make_pair(At<0>{std::min_element(first, last) - first},
+                              At<0>{std::max_element(first, last) - first});
+    }
 };
 struct all_of_body {
-  template <class I, class P>
-  bool operator()(I first, I last, P p) const {
-    return std::all_of(first, last, p);
-  }
+    template <class I, class P>
+    bool operator()(I first, I last, P p) const {
+        return std::all_of(first, last, p);
+    }
 };
 struct any_of_body {
-  template <class I, class P>
-  bool operator()(I first, I last, P p) const {
-    return std::any_of(first, last, p);
-  }
+    template <class I, class P>
+    bool operator()(I first, I last, P p) const {
+        return std::any_of(first, last, p);
+    }
 };
 struct none_of_body {
-  template <class I, class P>
-  bool operator()(I first, I last, P p) const {
-    return std::none_of(first, last, p);
-  }
+    template <class I, class P>
+    bool operator()(I first, I last, P p) const {
+        return std::none_of(first, last, p);
+    }
 };
 struct equal_body {
-  template <class I, class J>
-  bool operator()(I first, I last, J other) const {
-    return std::equal(first, last, other);
-  }
-  template <class I, class J, class P>
-  bool operator()(I first, I last, J other, P p) const {
-    return std::equal(first, last, other, p);
-  }
+    template <class I, class J>
+    bool operator()(I first, I last, J other) const {
+        return std::equal(first, last, other);
+    }
+    template <class I, class J, class P>
+    bool operator()(I first, I last, J other, P p) const {
+        return std::equal(first, last, other, p);
+    }
 };
 struct find_body {
-  template <class I, class T>
-  auto operator()(I first, I last, const T& v) const {
-    return At<0>{std::find(first, last, v) - first};
-  }
+    template <class I, class T>
+    auto operator()(I first, I last, const T& v) const {
+        return At<0>{std::find(first, last, v) - first};
+    }
 };
 struct find_if_body {
-  template <class I, class P>
-  auto operator()(I first, I last, P p) const {
-    return At<0>{std::find_if(first, last, p) - first};
-  }
+    template <class I, class P>
+    auto operator()(I first, I last, P p) const {
+        return At<0>{std::find_if(first, last, p) - first};
+    }
 };
 struct is_sorted_body {
-  template <class I>
-  bool operator()(I first, I last) const {
-    return std::is_sorted(first, last);
-  }
-  template <class I, class F>
-  bool operator()(I first, I last, F less) const {
-    return std::is_sorted(first, last, less);
-  }
+    template <class I>
+    bool operator()(I first, I last) const {
+        return std::is_sorted(first, last);
+    }
+    template <class I, class F>
+    bool operator()(I first, I last, F less) const {
+        return std::is_sorted(first, last, less);
+    }
 };
 struct lower_bound_body {
-  template <class I, class T>
-  auto operator()(I first, I last, const T& v) const {
-    return At<0>{std::lower_bound(first, last, v) - first};
-  }
-  template <class I, class J, class O>
-  auto operator()(I first, I last, J from, J to, O out) const {
-    auto n = to - from;
-    for (; from != to; ++from, ++out) *out = std::lower_bound(first, last, *from) - first;
-    return At<4>{n};
-  }
+    template <class I, class T>
+    auto operator()(I first, I last, const T& v) const {
+        return At<0>{std::lower_bound(first, last, v) - first};
+    }
+    template <class I, class J, class O>
+    auto operator()(I first, I last, J from, J to, O out) const {
+        auto n = to - from;
+        for (; from != to; ++from, ++out)
+            *out = std::lower_bound(first, last, *from) - first;
+        return At<4>{n};
+    }
 };
 struct upper_bound_body {
-  template <class I, class T>
-  auto operator()(I first, I last, const T& v) const {
-    return At<0>{std::upper_bound(first, last, v) - first};
-  }
-  template <class I, class J, class O>
-  auto operator()(I first, I last, J from, J to, O out) const {
-    auto n = to - from;
-    for (; from != to; ++from, ++out) *out = std::upper_bound(first, last, *from) - first;
-    return At<4>{n};
-  }
+    template <class I, class T>
+    auto operator()(I first, I last, const T& v) const {
+        return At<0>{std::upper_bound(first, last, v) - first};
+    }
+    template <class I, class J, class O>
+    auto operator()(I first, I last, J from, J to, O out) const {
+        auto n = to - from;
+        for (; from != to; ++from, ++out)
+            *out = std::upper_bound(first, last, *from) - first;
+        return At<4>{n};
+    }
 };
 struct binary_search_body {
-  template <class I, class T>
-  bool operator()(I first, I last, const T& v) const {
-    return std::binary_search(first, last, v);
-  }
+    template <class I, class T>
+    bool operator()(I first, I last, const T& v) const {
+        return std::binary_search(first, last, v);
+    }
 };
 
 // Runs of equal keys, each to one key and one reduced value.
 struct reduce_by_key_body {
-  template <class K, class V, class KO, class VO>
-  auto operator()(K first, K last, V values, KO keys_out, VO values_out) const {
-    return (*this)(first, last, values, keys_out, values_out, equal_to<>(), plus<>());
-  }
-  template <class K, class V, class KO, class VO, class E>
-  auto operator()(K first, K last, V values, KO keys_out, VO values_out, E equal) const {
-    return (*this)(first, last, values, keys_out, values_out, equal, plus<>());
-  }
-  template <class K, class V, class KO, class VO, class E, class F>
-  auto operator()(K first, K last, V values, KO keys_out, VO values_out, E equal, F f) const {
-    std::ptrdiff_t runs = 0, n = last - first;
-    for (std::ptrdiff_t i = 0; i < n; runs++) {
-      Value<K> key = first[i];
-      Value<V> sum = values[i++];
-      for (; i < n && equal(key, first[i]); i++) sum = f(sum, values[i]);
-      keys_out[runs] = key;
-      values_out[runs] = sum;
+    template <class K, class V, class KO, class VO>
+    auto operator()(K first, K last, V values, KO keys_out, VO values_out) const {
+        return (*this)(first, last, values, keys_out, values_out, equal_to<>(), plus<>());
     }
-    return std::make_pair(At<3>{runs}, At<4>{runs});
-  }
+    template <class K, class V, class KO, class VO, class E>
+    auto operator()(K first, K last, V values, KO keys_out, VO values_out, E equal) const {
+        return (*this)(first, last, values, keys_out, values_out, equal, plus<>());
+    }
+    template <class K, class V, class KO, class VO, class E, class F>
+    auto operator()(K first, K last, V values, KO keys_out, VO values_out, E equal, F f) const {
+        std::ptrdiff_t runs = 0, n = last - first;
+        for (std::ptrdiff_t i = 0; i < n; runs++) {
+            Value<K> key = first[i];
+            Value<V> sum = values[i++];
+            for (; i < n && equal(key, first[i]); i++)
+                sum = f(sum, values[i]);
+            keys_out[runs] = key;
+            values_out[runs] = sum;
+        }
+        return std::make_pair(At<3>{runs}, At<4>{runs});
+    }
 };
 
 // ---- scans
 struct inclusive_scan_body {
-  template <class I, class O>
-  auto operator()(I first, I last, O out) const {
-    return (*this)(first, last, out, plus<>());
-  }
-  template <class I, class O, class F>
-  auto operator()(I first, I last, O out, F f) const {
-    auto n = last - first;
-    if (n > 0) {
-      Value<I> sum = *first;
-      *out = sum;
-      for (std::ptrdiff_t i = 1; i < n; i++) out[i] = sum = f(sum, first[i]);
+    template <class I, class O>
+    auto operator()(I first, I last, O out) const {
+        return (*this)(first, last, out, plus<>());
     }
-    return At<2>{n};
-  }
+    template <class I, class O, class F>
+    auto operator()(I first, I last, O out, F f) const {
+        auto n = last - first;
+        if (n > 0) {
+            Value<I> sum = *first;
+            *out = sum;
+            for (std::ptrdiff_t i = 1; i < n; i++)
+                out[i] = sum = f(sum, first[i]);
+        }
+        return At<2>{n};
+    }
 };
 struct exclusive_scan_body {
-  template <class I, class O>
-  auto operator()(I first, I last, O out) const {
-    return (*this)(first, last, out, Value<I>(0), plus<>());
-  }
-  template <class I, class O, class T>
-  auto operator()(I first, I last, O out, T init) const {
-    return (*this)(first, last, out, init, plus<>());
-  }
-  template <class I, class O, class T, class F>
-  auto operator()(I first, I last, O out, T init, F f) const {
-    auto n = last - first;
-    for (std::ptrdiff_t i = 0; i < n; i++) {
-      T next = f(init, first[i]);
-      out[i] = init;
-      init = next;
+    template <class I, class O>
+    auto operator()(I first, I last, O out) const {
+        return (*this)(first, last, out, Value<I>(0), plus<>());
     }
-    return At<2>{n};
-  }
+    template <class I, class O, class T>
+    auto operator()(I first, I last, O out, T init) const {
+        return (*this)(first, last, out, init, plus<>());
+    }
+    template <class I, class O, class T, class F>
+    auto operator()(I first, I last, O out, T init, F f) const {
+        auto n = last - first;
+        for (std::ptrdiff_t i = 0; i < n; i++) {
+            T next = f(init, first[i]);
+            out[i] = init;
+            init = next;
+        }
+        return At<2>{n};
+    }
 };
 struct transform_inclusive_scan_body {
-  template <class I, class O, class F, class G>
-  auto operator()(I first, I last, O out, F f, G g) const {
-    return inclusive_scan_body()(make_transform_iterator(first, f), make_transform_iterator(last, f), out, g);
-  }
+    template <class I, class O, class F, class G>
+    auto operator()(I first, I last, O out, F f, G g) const {
+        return inclusive_scan_body()(make_transform_iterator(first, f),
+                                     make_transform_iterator(last, f), out, g);
+    }
 };
 struct transform_exclusive_scan_body {
-  template <class I, class O, class F, class T, class G>
-  auto operator()(I first, I last, O out, F f, T init, G g) const {
-    return exclusive_scan_body()(make_transform_iterator(first, f), make_transform_iterator(last, f), out,
-                                 init, g);
-  }
+    template <class I, class O, class F, class T, class G>
+    auto operator()(I first, I last, O out, F f, T init, G g) const {
+        return exclusive_scan_body()(make_transform_iterator(first, f),
+                                     make_transform_iterator(last, f), out, init, g);
+    }
 };
 struct inclusive_scan_by_key_body {
-  template <class K, class V, class O>
-  auto operator()(K first, K last, V values, O out) const {
-    std::ptrdiff_t n = last - first;
-    Value<V> sum{};
-    for (std::ptrdiff_t i = 0; i < n; i++) {
-      sum = i > 0 && first[i] == first[i - 1] ? Value<V>(sum + values[i]) : Value<V>(values[i]);
-      out[i] = sum;
+    template <class K, class V, class O>
+    auto operator()(K first, K last, V values, O out) const {
+        std::ptrdiff_t n = last - first;
+        Value<V> sum{};
+        for (std::ptrdiff_t i = 0; i < n; i++) {
+            sum =
+                i > 0 && first[i] == first[i - 1] ? Value<V>(sum + values[i]) : Value<V>(values[i]);
+            out[i] = sum;
+        }
+        return At<3>{n};
     }
-    return At<3>{n};
-  }
 };
 struct exclusive_scan_by_key_body {
-  template <class K, class V, class O>
-  auto operator()(K first, K last, V values, O out) const {
-    std::ptrdiff_t n = last - first;
-    Value<V> sum{};
-    for (std::ptrdiff_t i = 0; i < n; i++) {
-      if (i == 0 || !(first[i] == first[i - 1])) sum = Value<V>(0);
-      Value<V> v = values[i];
-      out[i] = sum;
-      sum = sum + v;
+    template <class K, class V, class O>
+    auto operator()(K first, K last, V values, O out) const {
+        std::ptrdiff_t n = last - first;
+        Value<V> sum{};
+        for (std::ptrdiff_t i = 0; i < n; i++) {
+            if (i == 0 || !(first[i] == first[i - 1]))
+                sum = Value<V>(0);
+            Value<V> v = values[i];
+            out[i] = sum;
+            sum = sum + v;
+        }
+        return At<3>{n};
     }
-    return At<3>{n};
-  }
 };
 
 // ---- sorting: values are taken out, sorted and put back, so that zips can be sorted too
 template <class I, class F>
 void sort_values(I first, I last, F less) {
-  std::vector<Value<I>> values(first, last);
-  std::stable_sort(values.begin(), values.end(), less);
-  for (auto& v : values) {
-    *first = v;
-    ++first;
-  }
+    std::vector<Value<I>> values(first, last);
+    std::stable_sort(values.begin(), values.end(), less);
+    for (auto& v : values) {
+        *first = v;
+        ++first;
+    }
 }
 template <class K, class V, class F>
 void sort_pairs(K first, K last, V values, F less) {
-  std::ptrdiff_t n = last - first;
-  std::vector<Value<K>> keys(first, last);
-  std::vector<Value<V>> old(values, values + n);
-  std::vector<std::ptrdiff_t> order(n);
-  for (std::ptrdiff_t i = 0; i < n; i++) order[i] = i;
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::ptrdiff_t a, std::ptrdiff_t b) { return less(keys[a], keys[b]); });
-  for (std::ptrdiff_t i = 0; i < n; i++) {
-    first[i] = keys[order[i]];
-    values[i] = old[order[i]];
-  }
+    std::ptrdiff_t n = last - first;
+    std::vector<Value<K>> keys(first, last);
+    std::vector<Value<V>> old(values, values + n);
+    std::vector<std::ptrdiff_t> order(n);
+    for (std::ptrdiff_t i = 0; i < n; i++)
+        order[i] = i;
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::ptrdiff_t a, std::ptrdiff_t b) { return less(keys[a], keys[b]); });
+    for (std::ptrdiff_t i = 0; i < n; i++) {
+        first[i] = keys[order[i]];
+        values[i] = old[order[i]];
+    }
 }
 struct sort_body {
-  template <class I>
-  void operator()(I first, I last) const {
-    sort_values(first, last, less<>());
-  }
-  template <class I, class F>
-  void operator()(I first, I last, F less) const {
-    sort_values(first, last, less);
-  }
+    template <class I>
+    void operator()(I first, I last) const {
+        sort_values(first, last, less<>());
+    }
+    template <class I, class F>
+    void operator()(I first, I last, F less) const {
+        sort_values(first, last, less);
+    }
 };
 struct sort_by_key_body {
-  template <class K, class V>
-  void operator()(K first, K last, V values) const {
-    sort_pairs(first, last, values, less<>());
-  }
-  template <class K, class V, class F>
-  void operator()(K first, K last, V values, F less) const {
-    sort_pairs(first, last, values, less);
-  }
+    template <class K, class V>
+    void operator()(K first, K last, V values) const {
+        sort_pairs(first, last, values, less<>());
+    }
+    template <class K, class V, class F>
+    void operator()(K first, K last, V values, F less) const {
+        sort_pairs(first, last, values, less);
+    }
 };
 struct stable_sort_body : sort_body {};
 struct stable_sort_by_key_body : sort_by_key_body {};
 struct merge_body {
-  template <class I, class J, class O>
-  auto operator()(I a, I a_end, J b, J b_end, O out) const {
-    auto n = (a_end - a) + (b_end - b);
-    std::merge(a, a_end, b, b_end, out);
-    return At<4>{n};
-  }
+    template <class I, class J, class O>
+    auto operator()(I a, I a_end, J b, J b_end, O out) const {
+        auto n = (a_end - a) + (b_end - b);
+        std::merge(a, a_end, b, b_end, out);
+        return At<4>{n};
+    }
 };
 
 // ---- removing, keeping, parting
 struct remove_if_body {
-  template <class I, class P>
-  auto operator()(I first, I last, P p) const {
-    std::ptrdiff_t kept = 0, n = last - first;
-    for (std::ptrdiff_t i = 0; i < n; i++)
-      if (!p(first[i])) first[kept++] = Value<I>(first[i]);
-    return At<0>{kept};
-  }
-  template <class I, class S, class P>
-  auto operator()(I first, I last, S stencil, P p) const {
-    std::ptrdiff_t kept = 0, n = last - first;
-    for (std::ptrdiff_t i = 0; i < n; i++)
-      if (!p(stencil[i])) first[kept++] = Value<I>(first[i]);
-    return At<0>{kept};
-  }
+    template <class I, class P>
+    auto operator()(I first, I last, P p) const {
+        std::ptrdiff_t kept = 0, n = last - first;
+        for (std::ptrdiff_t i = 0; i < n; i++)
+            if (!p(first[i]))
+                first[kept++] = Value<I>(first[i]);
+        return At<0>{kept};
+    }
+    template <class I, class S, class P>
+    auto operator()(I first, I last, S stencil, P p) const {
+        std::ptrdiff_t kept = 0, n = last - first;
+        for (std::ptrdiff_t i = 0; i < n; i++)
+            if (!p(stencil[i]))
+                first[kept++] = Value<I>(first[i]);
+        return At<0>{kept};
+    }
 };
 struct remove_body {
-  template <class I, class T>
-  auto operator()(I first, I last, const T& v) const {
-    return At<0>{std::remove(first, last, v) - first};
-  }
+    template <class I, class T>
+    auto operator()(I first, I last, const T& v) const {
+        return At<0>{std::remove(first, last, v) - first};
+    }
 };
 struct remove_copy_if_body {
-  template <class I, class O, class P>
-  auto operator()(I first, I last, O out, P p) const {
-    return At<2>{std::remove_copy_if(first, last, out, p) - out};
-  }
+    template <class I, class O, class P>
+    auto operator()(I first, I last, O out, P p) const {
+        return At<2>{std::remove_copy_if(first, last, out, p) - out};
+    }
 };
 struct unique_body {
-  template <class I>
-  auto operator()(I first, I last) const {
-    return (*this)(first, last, equal_to<>());
-  }
-  template <class I, class E>
-  auto operator()(I first, I last, E equal) const {
-    std::ptrdiff_t kept = 0, n = last - first;
-    for (std::ptrdiff_t i = 0; i < n; i++)
-      if (i == 0 || !equal(first[kept - 1], first[i])) first[kept++] = Value<I>(first[i]);
-    return At<0>{kept};
-  }
+    template <class I>
+    auto operator()(I first, I last) const {
+        return (*this)(first, last, equal_to<>());
+    }
+    template <class I, class E>
+    auto operator()(I first, I last, E equal) const {
+        std::ptrdiff_t kept = 0, n = last - first;
+        for (std::ptrdiff_t i = 0; i < n; i++)
+            if (i == 0 || !equal(first[kept - 1], first[i]))
+                first[kept++] = Value<I>(first[i]);
+        return At<0>{kept};
+    }
 };
 struct unique_by_key_body {
-  template <class K, class V>
-  auto operator()(K first, K last, V values) const {
-    std::ptrdiff_t kept = 0, n = last - first;
-    for (std::ptrdiff_t i = 0; i < n; i++)
-      if (i == 0 || !(first[kept - 1] == first[i])) {
-        first[kept] = Value<K>(first[i]);
-        values[kept++] = Value<V>(values[i]);
-      }
-    return std::make_pair(At<0>{kept}, At<2>{kept});
-  }
+    template <class K, class V>
+    auto operator()(K first, K last, V values) const {
+        std::ptrdiff_t kept = 0, n = last - first;
+        for (std::ptrdiff_t i = 0; i < n; i++)
+            if (i == 0 || !(first[kept - 1] == first[i])) {
+                first[kept] = Value<K>(first[i]);
+                values[kept++] = Value<V>(values[i]);
+            }
+        return std::make_pair(At<0>{kept}, At<2>{kept});
+    }
 };
 struct unique_copy_body {
-  template <class I, class O>
-  auto operator()(I first, I last, O out) const {
-    return At<2>{std::unique_copy(first, last, out) - out};
-  }
+    template <class I, class O>
+    auto operator()(I first, I last, O out) const {
+        return At<2>{std::unique_copy(first, last, out) - out};
+    }
 };
 struct stable_partition_body {
-  template <class I, class P>
-  auto operator()(I first, I last, P p) const {
-    std::vector<Value<I>> values(first, last);
-    auto middle = std::stable_partition(values.begin(), values.end(), p);
-    for (std::ptrdiff_t i = 0; i < (std::ptrdiff_t)values.size(); i++) first[i] = values[i];
-    return At<0>{middle - values.begin()};
-  }
+    template <class I, class P>
+    auto operator()(I first, I last, P p) const {
+        std::vector<Value<I>> values(first, last);
+        auto middle = std::stable_partition(values.begin(), values.end(), p);
+        for (std::ptrdiff_t i = 0; i < (std::ptrdiff_t)values.size(); i++)
+            first[i] = values[i];
+        return At<0>{middle - values.begin()};
+    }
 };
 struct partition_body : stable_partition_body {};
 }  // namespace detail
 
 // The names that programs call.
-#define CUDA_CPU_ALGORITHM(name)                     \
-  template <class... A>                              \
-  auto name(const A&... a) {                         \
-    return detail::run(detail::name##_body{}, a...); \
-  }
+#define CUDA_CPU_ALGORITHM(name)                         \
+    template <class... A>                                \
+    auto name(const A&... a) {                           \
+        return detail::run(detail::name##_body{}, a...); \
+    }
 CUDA_CPU_ALGORITHM(fill)
 CUDA_CPU_ALGORITHM(fill_n)
 CUDA_CPU_ALGORITHM(sequence)
@@ -700,46 +736,51 @@ CUDA_CPU_ALGORITHM(partition)
 namespace detail {
 template <class I, class O>
 O copy_range(const Policy& policy, I first, I last, O out) {
-  std::ptrdiff_t n = last - first;
-  if (n <= 0) return out;
-  if constexpr (is_device<I>::value == is_device<O>::value) {
-    run_with(
-        policy,
-        [](auto from, auto to, auto into) {
-          for (; from != to; ++from, ++into) *into = *from;
-        },
-        first, last, out);
-  } else {
-    using V = Value<I>;
-    using W = Value<O>;
-    if constexpr (is_device<I>::value) {
-      V* box;  // what a device iterator computes is computed on the device
-      cudaMallocManaged(&box, n * sizeof(V));
-      copy_range(Policy{true, policy.stream}, first, last, device_ptr<V>(box));
-      for (std::ptrdiff_t i = 0; i < n; i++) out[i] = box[i];
-      cudaFree(box);
+    std::ptrdiff_t n = last - first;
+    if (n <= 0)
+        return out;
+    if constexpr (is_device<I>::value == is_device<O>::value) {
+        run_with(
+            policy,
+            [](auto from, auto to, auto into) {
+                for (; from != to; ++from, ++into)
+                    *into = *from;
+            },
+            first, last, out);
     } else {
-      W* box;
-      cudaMallocManaged(&box, n * sizeof(W));
-      for (std::ptrdiff_t i = 0; i < n; i++) box[i] = first[i];
-      copy_range(Policy{true, policy.stream}, device_ptr<W>(box), device_ptr<W>(box) + n, out);
-      cudaFree(box);
+        using V = Value<I>;
+        using W = Value<O>;
+        if constexpr (is_device<I>::value) {
+            V* box;  // what a device iterator computes is computed on the device
+            cudaMallocManaged(&box, n * sizeof(V));
+            copy_range(Policy{true, policy.stream}, first, last, device_ptr<V>(box));
+            for (std::ptrdiff_t i = 0; i < n; i++)
+                out[i] = box[i];
+            cudaFree(box);
+        } else {
+            W* box;
+            cudaMallocManaged(&box, n * sizeof(W));
+            for (std::ptrdiff_t i = 0; i < n; i++)
+                box[i] = first[i];
+            copy_range(Policy{true, policy.stream}, device_ptr<W>(box), device_ptr<W>(box) + n,
+                       out);
+            cudaFree(box);
+        }
     }
-  }
-  return out + n;
+    return out + n;
 }
 }  // namespace detail
 template <class I, class O>
 O copy(I first, I last, O out) {
-  return detail::copy_range(detail::Policy{detail::is_device<I>::value}, first, last, out);
+    return detail::copy_range(detail::Policy{detail::is_device<I>::value}, first, last, out);
 }
 template <class I, class O>
 O copy(const detail::Policy& policy, I first, I last, O out) {
-  return detail::copy_range(policy, first, last, out);
+    return detail::copy_range(policy, first, last, out);
 }
 template <class I, class N, class O>
 O copy_n(I first, N n, O out) {
-  return copy(first, first + n, out);
+    return copy(first, first + n, out);
 }
 }  // namespace thrust
 #include "../../macros_back.inc"

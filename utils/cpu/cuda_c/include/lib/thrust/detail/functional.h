@@ -46,74 +46,82 @@ using bit_xor = std::bit_xor<T>;
 
 template <class T = void>
 struct maximum {
-  __host__ __device__ T operator()(const T& a, const T& b) const { return a < b ? b : a; }
+    __host__ __device__ T operator()(const T& a, const T& b) const {
+        return a < b ? b : a;
+    }
 };
 template <>
 struct maximum<void> {
-  template <class A, class B>
-  __host__ __device__ auto operator()(const A& a, const B& b) const {
-    return a < b ? b : a;
-  }
+    template <class A, class B>
+    __host__ __device__ auto operator()(const A& a, const B& b) const {
+        return a < b ? b : a;
+    }
 };
 template <class T = void>
 struct minimum {
-  __host__ __device__ T operator()(const T& a, const T& b) const { return b < a ? b : a; }
+    __host__ __device__ T operator()(const T& a, const T& b) const {
+        return b < a ? b : a;
+    }
 };
 template <>
 struct minimum<void> {
-  template <class A, class B>
-  __host__ __device__ auto operator()(const A& a, const B& b) const {
-    return b < a ? b : a;
-  }
+    template <class A, class B>
+    __host__ __device__ auto operator()(const A& a, const B& b) const {
+        return b < a ? b : a;
+    }
 };
 template <class T = void>
 struct square {
-  __host__ __device__ T operator()(const T& a) const { return a * a; }
+    __host__ __device__ T operator()(const T& a) const {
+        return a * a;
+    }
 };
 template <class T = void>
 struct identity {
-  template <class U>
-  __host__ __device__ U operator()(const U& a) const {
-    return a;
-  }
+    template <class U>
+    __host__ __device__ U operator()(const U& a) const {
+        return a;
+    }
 };
 template <class F>
 auto not_fn(F f) {
-  return std::not_fn(f);
+    return std::not_fn(f);
 }
 
 namespace detail {
 struct Expression {};
 template <class F>
 struct Composed : Expression {
-  F f;
-  explicit Composed(F f) : f(f) {}
-  template <class... A>
-  __host__ __device__ auto operator()(const A&... a) const {
-    return f(a...);
-  }
+    F f;
+    explicit Composed(F f) : f(f) {}
+    template <class... A>
+    __host__ __device__ auto operator()(const A&... a) const {
+        return f(a...);
+    }
 };
 template <int N>
 struct Argument : Expression {
-  template <class... A>
-  __host__ __device__ auto operator()(const A&... a) const {
-    return std::get<N>(std::make_tuple(a...));
-  }
+    template <class... A>
+    __host__ __device__ auto operator()(const A&... a) const {
+        return std::get<N>(std::make_tuple(a...));
+    }
 };
 template <class X, class... A>
 __host__ __device__ auto evaluate(const X& x, const A&... a) {
-  if constexpr (std::is_base_of_v<Expression, X>)
-    return x(a...);
-  else
-    return x;
+    if constexpr (std::is_base_of_v<Expression, X>)
+        return x(a...);
+    else
+        return x;
 }
 template <class X, class Y>
-constexpr bool any_expression = std::is_base_of_v<Expression, X> || std::is_base_of_v<Expression, Y>;
-#define CUDA_CPU_OPERATOR(op)                                                                     \
-  template <class X, class Y, std::enable_if_t<any_expression<X, Y>, int> = 0>                    \
-  __host__ __device__ auto operator op(const X& x, const Y& y) {                                  \
-    return Composed([x, y](const auto&... a) { return evaluate(x, a...) op evaluate(y, a...); }); \
-  }
+constexpr bool any_expression =
+    std::is_base_of_v<Expression, X> || std::is_base_of_v<Expression, Y>;
+#define CUDA_CPU_OPERATOR(op)                                                             \
+    template <class X, class Y, std::enable_if_t<any_expression<X, Y>, int> = 0>          \
+    __host__ __device__ auto operator op(const X& x, const Y& y) {                        \
+        return Composed(                                                                  \
+            [x, y](const auto&... a) { return evaluate(x, a...) op evaluate(y, a...); }); \
+    }
 CUDA_CPU_OPERATOR(+)
 CUDA_CPU_OPERATOR(-)
 CUDA_CPU_OPERATOR(*)
@@ -130,7 +138,7 @@ CUDA_CPU_OPERATOR(||)
 #undef CUDA_CPU_OPERATOR
 template <class X, std::enable_if_t<std::is_base_of_v<Expression, X>, int> = 0>
 __host__ __device__ auto operator-(const X& x) {
-  return Composed([x](const auto&... a) { return -x(a...); });
+    return Composed([x](const auto&... a) { return -x(a...); });
 }
 }  // namespace detail
 namespace placeholders {
