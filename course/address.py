@@ -4,8 +4,8 @@
     URL=https://github.com/ada/cuda-course)
 
 sets the address in `pyproject.toml` and in `README.md`, and gives every notebook its Colab badge
-and its set-up cell. Without an
-address it writes the known one, which also gives a new chapter both cells.
+and its set-up cell. Without an address it writes the known one, which also gives a new chapter both
+cells.
 """
 
 import re

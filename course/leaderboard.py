@@ -2,8 +2,7 @@
 GPU.
 
 Kept in the user's own data folder as one JSON line an entry; lines are only ever added.
-`CUDA_COURSE_LEADERBOARD` names
-another file.
+`CUDA_COURSE_LEADERBOARD` names another file.
 """
 
 import hashlib

@@ -4,10 +4,9 @@
     python -m course.record [--budget SECONDS] [--cpu] [NOTEBOOK.ipynb ...]      (`make record`)
 
 Needs an NVIDIA GPU, unless --cpu asks for the outputs of the CPU engines (after editing a chapter
-on a machine without
-a GPU): then nothing is measured and no results are written. A notebook that fails is left as it
-was, its measurements
-are not recorded, and the command says so and ends with status 1; the others are kept.
+on a machine without a GPU): then nothing is measured and no results are written. A notebook that
+fails is left as it was, its measurements are not recorded, and the command says so and ends with
+status 1; the others are kept.
 """
 
 import argparse
@@ -41,8 +40,8 @@ def execute(path: Path, timeout: int) -> None:
 
     class Output(OutputWidget):
         """Keeps a widget's output without sending it back to the kernel, which has no use for it:
-        what is sent while
-        the client waits on the same socket can hide the cell's end from it until the cell's time is
+        what is sent while the client waits on the same socket can hide the cell's end from it until
+        the cell's time is
         up."""
 
         def sync_state(self):

@@ -2,9 +2,8 @@
 JupyterLab to open in it.
 
 `browser` and `page` are fixtures, known to every test. Where no browser is installed they skip the
-test and say how to get
-one. On a CI server (CI=true) they install Debian's, and fail where that cannot be done: there the
-tests must run.
+test and say how to get one. On a CI server (CI=true) they install Debian's, and fail where that
+cannot be done: there the tests must run.
 """
 
 import contextlib
@@ -139,8 +138,8 @@ def keep(page, name, **options):
 @contextlib.contextmanager
 def jupyterlab(folder, settings=None, **environment):
     """JupyterLab for the notebooks in `folder`, with the course's settings and none of the user's
-    own: yields its address with
-    the token, such as http://127.0.0.1:8899/lab?token=1a2b. All that it started is gone at the end.
+    own: yields its address with the token, such as http://127.0.0.1:8899/lab?token=1a2b. All that
+    it started is gone at the end.
 
     settings: more of them, {plugin: {name: value}}, such as
         {"@jupyterlab/notebook-extension:tracker": {…}}.

@@ -2,9 +2,8 @@
 are none.
 
 Whether the cells run is nbval's to say. Here is what a run cannot show: that diffs stay small, that
-slides
-and links work, that nothing of the author's machine is left inside, and that no output hides an
-error.
+slides and links work, that nothing of the author's machine is left inside, and that no output hides
+an error.
 """
 
 import json

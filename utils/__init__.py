@@ -1,9 +1,8 @@
 """Shared helpers of the course: measuring, checking, explaining and running GPU kernels.
 
 Importing this package decides, before Numba or Triton is imported, whether kernels run on a GPU or
-on the
-CPU engines (`utils.engine`), and gives notebooks the `%nvcc` magic. Everything heavy is imported on
-first use.
+on the CPU engines (`utils.engine`), and gives notebooks the `%nvcc` magic. Everything heavy is
+imported on first use.
 """
 
 import importlib

@@ -1,12 +1,11 @@
 """The course's data: MNIST's handwritten digits, and one picture of our own.
 
 `mnist()` gives all 70,000 digits; they are downloaded once, checked against their SHA-256 digests
-each time
-they are read, and kept in the user's cache folder (or in the folder that ``CUDA_COURSE_DATA``
+each time they are read, and kept in the user's cache folder (or in the folder that
+``CUDA_COURSE_DATA``
 names).
 `mnist(subset=True)` gives 2,000 + 500 of them, and `picture()` a colour picture; both lie in
-`assets/data/`
-and need no network.
+`assets/data/` and need no network.
 
     python -m utils.data          # fetch MNIST now, for example before a course in a room without
     network

@@ -13,8 +13,7 @@ def write_whole(path: str | Path, content: bytes | str) -> None:
     in one step.
 
     Text is written as UTF-8. The folder is made where it is missing. A new file gets the
-    permissions that any
-    new file gets, an old one keeps its own.
+    permissions that any new file gets, an old one keeps its own.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)

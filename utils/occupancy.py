@@ -1,12 +1,10 @@
 """How many blocks of a kernel fit on a multiprocessor (SM) at once, and what stops one more.
 
 The rules are NVIDIA's own: an SM has so many places for warps and for blocks, so many registers and
-so much shared
-memory, and a block gets all it needs or does not start. Registers are handed out to whole warps,
-each from its quarter of
-the SM; shared memory in pieces, and from compute capability 8.0 on with 1 KiB a block kept by CUDA.
-The tests hold every
-result against NVIDIA's `cuda_occupancy.h` and, on a GPU, against
+so much shared memory, and a block gets all it needs or does not start. Registers are handed out to
+whole warps, each from its quarter of the SM; shared memory in pieces, and from compute capability
+8.0 on with 1 KiB a block kept by CUDA.
+The tests hold every result against NVIDIA's `cuda_occupancy.h` and, on a GPU, against
 `cuOccupancyMaxActiveBlocksPerMultiprocessor`.
 """
 
@@ -26,8 +24,7 @@ class Limits:
 
     Source: CUDA Programming Guide, "Compute Capabilities", tables of technical specifications
     (docs.nvidia.com/cuda/cuda-programming-guide/05-appendices/compute-capabilities.html); up to 7.0
-    its edition for
-    CUDA 12 (docs.nvidia.com/cuda/archive/12.9.0/cuda-c-programming-guide).
+    its edition for CUDA 12 (docs.nvidia.com/cuda/archive/12.9.0/cuda-c-programming-guide).
     """
 
     warps: int
@@ -88,8 +85,7 @@ def occupancy(
     compute_capability: tuple[int, int], threads: int, registers: int = 32, shared: int = 0
 ) -> Occupancy:
     """How many blocks of `threads` threads fit on an SM, each thread with `registers` registers and
-    each block with
-    `shared` bytes of shared memory (static and dynamic together).
+    each block with `shared` bytes of shared memory (static and dynamic together).
 
     Raises ValueError for a compute capability that is not in TABLE and for numbers that no launch
     may have.

@@ -1,9 +1,8 @@
 """Pictures for the chapters, all drawn from what they show.
 
 Every function returns a matplotlib ``Figure`` made without pyplot, so that nothing is shown twice
-and no figure stays
-in memory; as the last value of a cell it is displayed, with a description for those who cannot see
-it.
+and no figure stays in memory; as the last value of a cell it is displayed, with a description for
+those who cannot see it.
 """
 
 import base64
@@ -110,11 +109,10 @@ def index_map(
 
     grid, block: as in ``kernel[grid, block]``: an int or (x,) or (x, y).
     shape: of the data, (n,) or (rows, columns); threads that lie outside it are drawn hollow: these
-        are the ones that
-        a guard must stop.
+        are the ones that a guard must stop.
     owner: for each element the number of the block that wrote it, -1 for none, as a kernel recorded
-        it. Without it the
-        map is worked out from grid and block. Elements that nobody took are drawn with a red edge.
+        it. Without it the map is worked out from grid and block. Elements that nobody took are
+        drawn with a red edge.
 
     Colour: the block. Number: the thread's global index, ``cuda.grid(1)``, or x, y of
         ``cuda.grid(2)``.
@@ -282,8 +280,7 @@ def roofline(roofs, kernels: Mapping[str, tuple[float, float | None]], title: st
 
     roofs: what `utils.hardware.roofs` returns: {name: bytes/s}, {name: FLOP/s}, and whose they are.
     kernels: name -> (FLOP per byte, FLOP per second or None). A kernel without a rate stands as a
-        hollow point on
-        the lowest roof over it: the most it could reach, which nobody measured.
+        hollow point on the lowest roof over it: the most it could reach, which nobody measured.
     """
     bandwidths, peaks, whose = roofs
     slope, top = max(bandwidths.values()), max(peaks.values())

@@ -2,10 +2,8 @@
 `assets/results/README.md`.
 
 Notebooks read them with `load` and `find`. While the recording command runs, it names a file of
-JSON lines in
-the environment variable ``CUDA_COURSE_RECORD``; the helpers add to it with `append`, and the
-command turns it
-into a results file with `read_lines` and `add`.
+JSON lines in the environment variable ``CUDA_COURSE_RECORD``; the helpers add to it with `append`,
+and the command turns it into a results file with `read_lines` and `add`.
 """
 
 import functools
@@ -213,8 +211,8 @@ def write(gpu_info: dict, entries: list[dict], path=None) -> Path:
     """Write a results file and return its path, `assets/results/<gpu>.json` by default.
 
     `gpu_info` is what `utils.hardware.this_gpu` returns. The content is validated first (ValueError
-    names each problem) and
-    the file replaced in one step, so that a failure leaves the old file as it was.
+    names each problem) and the file replaced in one step, so that a failure leaves the old file as
+    it was.
     """
     path = Path(path or FOLDER / f"{slug(gpu_info['name'])}.json")
     content = {

@@ -2,15 +2,12 @@
 roof.
 
 The method is the usual one for GPU kernels (compare ``triton.testing.do_bench`` and nvbench): every
-repeat first
-overwrites the L2 cache, which also keeps the GPU busy while Python prepares the launch, so that the
-launch's own
-cost does not leak into the time; then one event before and one after the work, on the stream that
-the work runs on.
+repeat first overwrites the L2 cache, which also keeps the GPU busy while Python prepares the
+launch, so that the launch's own cost does not leak into the time; then one event before and one
+after the work, on the stream that the work runs on.
 
 Without a GPU nothing is timed: a simulator's time is not speed. The work is run once, so that the
-cell is known
-to work, and the recorded result of a real GPU is shown instead, if there is one.
+cell is known to work, and the recorded result of a real GPU is shown instead, if there is one.
 """
 
 import functools
@@ -121,8 +118,7 @@ def benchmark(
     bytes: what the work must read and write, in bytes; adds GB/s and the share of this GPU's copy
         bandwidth.
     flops: its floating-point operations; adds TFLOP/s and, with `dtype` ("float32", "tf32",
-        "bfloat16"), the share
-        of the library's matrix product of that type.
+        "bfloat16"), the share of the library's matrix product of that type.
     stream: the stream that the work runs on (a Numba or torch stream; the default stream unless
         given).
 

@@ -2,10 +2,8 @@
 one run.
 
 The test programs are in cpp_tests/. Each includes the learner's file as "answer.h", draws its
-inputs from a
-seed, compares, and says what is wrong through FAIL(reason, ...). What it cannot see (a write out of
-bounds,
-an int that overflows) the sanitizers do.
+inputs from a seed, compares, and says what is wrong through FAIL(reason, ...). What it cannot see
+(a write out of bounds, an int that overflows) the sanitizers do.
 """
 
 import os

@@ -2,11 +2,9 @@
 engines.run_cuda_c).
 
 Arguments: the .cu file, the kernel's name, a folder that holds jobs.pickle (a list of engines.Job),
-after how many
-seconds of launching to give up, which ends the process with SIGALRM, and perhaps "check", to watch
-every access. For
-each job it writes N.pickle (the buffers after the launch), or failure.json ([reason, message]) and
-stops.
+after how many seconds of launching to give up, which ends the process with SIGALRM, and perhaps
+"check", to watch every access. For each job it writes N.pickle (the buffers after the launch), or
+failure.json ([reason, message]) and stops.
 """
 
 import json

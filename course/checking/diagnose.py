@@ -1,8 +1,7 @@
 """From evidence to a reason: what do all the launches that went wrong have in common?
 
 Every rule looks at what was observed (which sizes and grids fail, which elements are wrong, which
-indices
-were touched outside) and none at the source of the answer.
+indices were touched outside) and none at the source of the answer.
 """
 
 from dataclasses import dataclass
@@ -290,8 +289,7 @@ def one_beyond(runs, exercise):
     reach further.
 
     Where a thread reads follows from what it writes, perhaps several elements further. A flat index
-    into a picture
-    (CUDA C) is one beyond in the row after the last or before the first.
+    into a picture (CUDA C) is one beyond in the row after the last or before the first.
     """
     told = False
     for run in runs:

@@ -112,8 +112,8 @@ class Hypothesis:
 @dataclass(frozen=True)
 class Demand:
     """What a right Numba answer must also be. The tracer runs it once more, on inputs of this
-    shape; `unmet`
-    takes the Trace and returns None, or a reason, the sentence that says it, and the array to draw.
+    shape; `unmet` takes the Trace and returns None, or a reason, the sentence that says it, and the
+    array to draw.
     """
 
     shape: tuple
@@ -123,17 +123,14 @@ class Demand:
 @dataclass(frozen=True, kw_only=True)
 class Exercise:
     """One exercise. `kind` says what the learner hands in: "numba" kernel, "cuda_c" file or plain
-    "function"
-    (and, in `cpp.CppExercise`, a "cpp" file).
+    "function" (and, in `cpp.CppExercise`, a "cpp" file).
 
     For kernels, `inputs(rng, shape)` gives the arguments by name in the kernel's order (arrays,
-    scalars,
-    one `Out` or `InOut`), `reference(**arguments)` the expected output, `extents(shape)` how many
-    threads
-    are needed along (x, y, z), `launches(shape)` the launches to try (by default just enough
-    blocks, and one
-    more each way), `swapped` the two axes of the output that learners mix up. For functions,
-    `inputs(rng, shape)` gives the call's arguments and `reference` the expected return value.
+    scalars, one `Out` or `InOut`), `reference(**arguments)` the expected output, `extents(shape)`
+    how many threads are needed along (x, y, z), `launches(shape)` the launches to try (by default
+    just enough blocks, and one more each way), `swapped` the two axes of the output that learners
+    mix up. For functions, `inputs(rng, shape)` gives the call's arguments and `reference` the
+    expected return value.
     """
 
     id: str

@@ -1,10 +1,8 @@
 """Arrays that remember what a kernel did to them, for runs on the CPU engine.
 
 The CPU engine stops a kernel at its first access out of bounds, and a GPU does not even notice. To
-tell a
-missing guard from one that is off by one, the checker must see *all* accesses, so these arrays note
-each one,
-drop writes out of bounds and answer reads out of bounds with poison.
+tell a missing guard from one that is off by one, the checker must see *all* accesses, so these
+arrays note each one, drop writes out of bounds and answer reads out of bounds with poison.
 """
 
 import sys

@@ -1,10 +1,8 @@
 """Exercises of the course: `check`, `hint` and `solution` for code, `quiz` for questions.
 
 In a notebook: `from course import exercises`, then `exercises.check("first_kernels.scale_guard",
-scale)`. Each chapter's
-exercises are one module here, which bears the chapter's name; `course.checking.model.Exercise` says
-what an
-entry holds.
+scale)`. Each chapter's exercises are one module here, which bears the chapter's name;
+`course.checking.model.Exercise` says what an entry holds.
 """
 
 import difflib

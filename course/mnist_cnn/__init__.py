@@ -11,8 +11,7 @@ Every version is the same network, with PyTorch's names and shapes for its weigh
     cross-entropy
 
 The convolutions have padding 1 and no bias: the batch norm that follows would subtract it again.
-The batch norms use
-the batch's own statistics, in training and in testing.
+The batch norms use the batch's own statistics, in training and in testing.
 """
 
 import numpy as np

@@ -7,20 +7,16 @@ from Python.
         print(trainer.losses()[-1])
 
 A step is the copy of the batch to the GPU, forward, backward and the update of all weights. What
-can be switched off, to
-measure what it brings:
+can be switched off, to measure what it brings:
 
     graph=False      launch the kernels one by one instead of as one CUDA graph
     overlap=False    copy each batch when its step begins, not beside the step before
     branches=False   the two kernels of the convolutions' backward pass one after the other, not
-    side by side
-    moments=False    the first batch norm's statistics by a pass over the convolution's outputs, not
-    from the patches' moments
-    splits=False     a sum stays with one block where a batch is too small for many, not shared out
-    among several
-    one_update=False four kernels that update the weights instead of one
-    early=False      each kernel begins when the one before it has ended, not while its last blocks
-    run
+    side by side moments=False    the first batch norm's statistics by a pass over the convolution's
+    outputs, not from the patches' moments splits=False     a sum stays with one block where a batch
+    is too small for many, not shared out among several one_update=False four kernels that update
+    the weights instead of one early=False      each kernel begins when the one before it has ended,
+    not while its last blocks run
 
 Without a GPU the same source runs on the CPU runtime: right, but slow (seconds for a batch of 4).
 There "tf32" is float32.
@@ -64,8 +60,7 @@ class Trainer:
     weights: float32 arrays by PyTorch's names and shapes; lr: the learning rate of plain SGD.
         gradients=True keeps each
     step's gradients for `gradients()`. precision: what tensor cores multiply, "bf16" or "tf32";
-    sums and the weights
-    themselves are float32 in both.
+    sums and the weights themselves are float32 in both.
     Raises ValueError for wrong weights or sizes, TrainerError when the GPU is too old, its memory
     too small, or nvcc fails.
     """

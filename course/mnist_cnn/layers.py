@@ -1,11 +1,9 @@
 """Every layer of the network in NumPy: the reference that all kernels are held to.
 
 Written to be read, in any precision: float64 in gives float64 out. A forward pass returns its
-result (and, where the
-backward pass needs more than the input, that too); a backward pass takes dy, the gradient of the
-loss with respect to
-the layer's output, and returns that with respect to its input and weights. Arrays are NCHW: batch,
-channel, row, column.
+result (and, where the backward pass needs more than the input, that too); a backward pass takes dy,
+the gradient of the loss with respect to the layer's output, and returns that with respect to its
+input and weights. Arrays are NCHW: batch, channel, row, column.
 """
 
 import numpy as np

@@ -13,8 +13,8 @@ class Loader:
 
     images: uint8 [n, 28, 28]; labels: whole numbers [n], 0 to 9. seed: of the order.
     A set that the batch size does not divide loses its last, smaller batch in each epoch
-    (`last="drop"`), because fixed
-    sizes are what graphs and compiled steps need; the next epoch's order leaves out other digits.
+    (`last="drop"`), because fixed sizes are what graphs and compiled steps need; the next epoch's
+    order leaves out other digits.
     `last="keep"` keeps it.
     Raises ValueError for no data, for data that is not digits, and for a batch size that the set
     does not allow.
@@ -62,8 +62,7 @@ class Loader:
         """The epoch's batches as tensors on `device`: images uint8 [B, 28, 28], labels int64 [B].
 
         On a GPU a batch is gathered into one of two pinned buffers and copied on a stream of its
-        own, while the batch
-        before it trains.
+        own, while the batch before it trains.
         """
         if torch.device(device).type == "cuda":
             yield from self._on_gpu(epoch, torch.device(device))

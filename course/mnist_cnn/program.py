@@ -7,9 +7,8 @@
     for compute-sanitizer
 
 Chapter 17 times such programs as a user would: with a stopwatch from the command to the prompt.
-Both sides start from the
-same weights, take the same batches in the same order, and look at the test digits after every
-epoch.
+Both sides start from the same weights, take the same batches in the same order, and look at the
+test digits after every epoch.
 """
 
 import argparse

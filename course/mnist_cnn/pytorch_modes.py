@@ -2,10 +2,9 @@
 race.
 
 A mode is a precision, a memory format, and who launches the kernels: Python (eager), torch.compile,
-a CUDA graph of the
-whole step, or both. Every mode trains the same network on the same batches from the same weights,
-with PyTorch's fused SGD
-kernel, and copies the next batch on a stream of its own while the batch before it trains.
+a CUDA graph of the whole step, or both. Every mode trains the same network on the same batches from
+the same weights, with PyTorch's fused SGD kernel, and copies the next batch on a stream of its own
+while the batch before it trains.
 """
 
 import contextlib

@@ -2,8 +2,8 @@
 try.
 
     python -m course.mnist_cnn.race [--budget SECONDS]     everything, and the results into
-    assets/results (`make race`)
-    python -m course.mnist_cnn.race step --batch 64        one part, printed only
+    assets/results (`make race`) python -m course.mnist_cnn.race step --batch 64        one part,
+    printed only
 
 The parts, in the order in which they run:
 
@@ -18,9 +18,8 @@ The parts, in the order in which they run:
     profile     PyTorch's kernels
 
 Nothing is timed that was not verified: from the same weights and on the same batches, each rival
-must have the losses of
-eager fp32, within what its precision rounds. No time of ours is recorded unless its accuracy is
-PyTorch's in fp32.
+must have the losses of eager fp32, within what its precision rounds. No time of ours is recorded
+unless its accuracy is PyTorch's in fp32.
 """
 
 import argparse

@@ -1,7 +1,6 @@
 // The trainer's kernels without one of their optimizations, to measure what it brings (race.py, the
-// waterfall): included in
-// front of trainer.cu, it puts a plain function in the place of an instruction. The results stay
-// the same.
+// waterfall): included in front of trainer.cu, it puts a plain function in the place of an
+// instruction. The results stay the same.
 #pragma once
 #ifdef NO_TENSOR_CORES
 #define multiply_add multiply_add_on_tensor_cores

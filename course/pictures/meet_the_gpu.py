@@ -2,8 +2,7 @@
 work.
 
 The numbers come from assets/data/gpu_generations.json, where each one names its source; the others
-from what
-a simulation or the learner's own kernel did.
+from what a simulation or the learner's own kernel did.
 """
 
 import inspect

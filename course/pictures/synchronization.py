@@ -14,8 +14,7 @@ def schedule(
     A GPU is taken to have three engines (a copy engine for each direction, and the
     multiprocessors), which do one piece
     each at a time. The pieces of a chunk follow each other, and so do the chunks of a stream; chunk
-    k is in stream
-    k % streams. copy_in, compute, copy_out: the times of the undivided job.
+    k is in stream k % streams. copy_in, compute, copy_out: the times of the undivided job.
     """
     lengths = [t / chunks for t in (copy_in, compute, copy_out)]
     engine_free, stream_free, done = [0.0] * 3, [0.0] * streams, []

@@ -4,10 +4,9 @@
     build/site/index.html)
 
 Sphinx builds it, with myst-nb for the notebooks and the theme Furo; `web/` holds its configuration
-and our style. What is
-written here prepares the pages: widgets become stills, links to cells become links that Sphinx
-checks, and links to files
-that are no pages lead to the repository. A warning of Sphinx is an error.
+and our style. What is written here prepares the pages: widgets become stills, links to cells become
+links that Sphinx checks, and links to files that are no pages lead to the repository. A warning of
+Sphinx is an error.
 """
 
 import argparse

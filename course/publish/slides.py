@@ -5,8 +5,8 @@ inside.
     build/slides)
 
 nbconvert lays out the slides, reveal.js (from the package sphinx-revealjs) shows them, `deck/`
-holds our page, its style
-and the script that makes a slide that is too tall smaller. Formulas are MathML, widgets are stills.
+holds our page, its style and the script that makes a slide that is too tall smaller. Formulas are
+MathML, widgets are stills.
 """
 
 import argparse

@@ -2,8 +2,8 @@
 as plain HTML.
 
 A deck or a web page has no kernel to answer a slider, and the scripts that draw ipywidgets come
-from the network. So each
-widget is replaced by a picture of itself: HTML form fields that are switched off.
+from the network. So each widget is replaced by a picture of itself: HTML form fields that are
+switched off.
 """
 
 import copy

@@ -1,10 +1,9 @@
 """The CPU engines' own times, in one command:  python -m tests.benches.engines
 
 CUDA C: kernels of the course's kind with one core and with all, what compiling costs and what it
-costs when nothing
-changed. Results are checked before anything is printed. Then Numba's stock simulator beside ours
-(tests/benches/numba_engines.py). All times are of this computer's processor and say nothing about a
-GPU.
+costs when nothing changed. Results are checked before anything is printed. Then Numba's stock
+simulator beside ours (tests/benches/numba_engines.py). All times are of this computer's processor
+and say nothing about a GPU.
 """
 
 import os

@@ -1,8 +1,7 @@
 """How long a check takes, exercise by exercise:  python -m tests.benches.exercises [ID ...]
 
 CPU seconds of this process and of the children that it started, for checking the solution. A busy
-machine
-makes a check wait, not work, so this is what can be compared. Nothing is asserted.
+machine makes a check wait, not work, so this is what can be compared. Nothing is asserted.
 """
 
 import os

@@ -4,8 +4,7 @@ other.
     python -m tests.benches.numba_engines
 
 Times are of this machine's CPU, in seconds for one launch (the best of three; the stock simulator
-runs once
-where a launch takes over a second), results checked. They say nothing about any GPU.
+runs once where a launch takes over a second), results checked. They say nothing about any GPU.
 """
 
 import json

@@ -2,8 +2,7 @@
 5.
 
 Pictures of what was seen are kept in build/screenshots. The notebooks are copies without their
-outputs: whatever shows, this
-run made. Progress is a file of the test's own.
+outputs: whatever shows, this run made. Progress is a file of the test's own.
 """
 
 import contextlib

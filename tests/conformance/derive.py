@@ -1,13 +1,11 @@
 """Expected outputs of the conformance programs, worked out in Python without running any kernel.
 
 Each function below is named after a program in cuda_c/ and returns the text that it must print,
-from the
-program's own arithmetic, NumPy's rounding or the CUDA manuals' rules. It knows nothing of the CPU
-engine.
+from the program's own arithmetic, NumPy's rounding or the CUDA manuals' rules. It knows nothing of
+the CPU engine.
 `python -m tests.conformance.derive` writes the .out file of every program that has not been
-recorded on a
-GPU (see record.py); recording shows where the GPU and these values differ, so that each checks the
-other.
+recorded on a GPU (see record.py); recording shows where the GPU and these values differ, so that
+each checks the other.
 """
 
 import json
@@ -797,8 +795,7 @@ class Xorwow:
     """cuRAND's XORWOW (Marsaglia's xorwow, seeded and split as in cuRAND's device header).
 
     The five xorshift words are one 160-bit number here; a step is linear in them over GF(2), so a
-    skip of any
-    length is a power of its matrix, held as the images of the 160 unit vectors.
+    skip of any length is a power of its matrix, held as the images of the 160 unit vectors.
     """
 
     WORD = 0xFFFFFFFF

@@ -3,10 +3,8 @@
     python -m tests.conformance.mistakes [name ...]
 
 builds and runs them on the CPU engine, shows each diagnosis and prints the score. The first line of
-every
-program says what is expected, `// expect: WORDS; line N [or M]; mode: fast|check`: a message with
-these
-words at that line (0: at no line), with the fast checks or only with the slow ones.
+every program says what is expected, `// expect: WORDS; line N [or M]; mode: fast|check`: a message
+with these words at that line (0: at no line), with the fast checks or only with the slow ones.
 """
 
 import os

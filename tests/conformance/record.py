@@ -5,10 +5,9 @@
     no GPU
 
 Needs nvcc and an NVIDIA GPU. Builds every program of cuda_c/ with nvcc for this GPU, runs it,
-writes what
-it printed to its .out file and notes GPU, driver, nvcc and date in provenance.json. A program that
-does not
-build, fails or prints nothing keeps its old .out and provenance, and the command ends with status
+writes what it printed to its .out file and notes GPU, driver, nvcc and date in provenance.json. A
+program that does not build, fails or prints nothing keeps its old .out and provenance, and the
+command ends with status
 1.
 Differences from the values of derive.py are shown, since one of the two must be wrong.
 """

@@ -8,10 +8,8 @@ formulas or link targets):
 2. a word with two capitals or more, as abbreviations and the names of tools have.
 
 Bold is used for emphasis too: a phrase of nothing but everyday words and known terms ("every warp")
-is none. And capitals are
-used for products, units and people. Both stand in the lists below. So a new phrase goes into
-course/glossary.md or its words
-into a list: somebody has to decide.
+is none. And capitals are used for products, units and people. Both stand in the lists below. So a
+new phrase goes into course/glossary.md or its words into a list: somebody has to decide.
 """
 
 import re

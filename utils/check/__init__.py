@@ -1,22 +1,18 @@
 """Compare a kernel's result with a reference, and say where and how it is wrong.
 
     out = poison(n)                       # every element starts out as "never written"
-    kernel[grid, block](out, a, b)
-    check.close(out, a + b)               # ✓ 1,024 values agree, largest error 0
+    kernel[grid, block](out, a, b) check.close(out, a + b)               # ✓ 1,024 values agree,
+    largest error 0
 
 `close` compares in float64 with a tolerance that follows from the number of operations, `equal`
-compares
-exactly. Both take NumPy arrays, torch tensors, Numba and other device arrays, and scalars; both
-raise a
-`CheckError` that names the first and the worst difference, shows what stands around it, and says
-what the
-pattern looks like. `diagnose` gives the same findings as a list.
+compares exactly. Both take NumPy arrays, torch tensors, Numba and other device arrays, and scalars;
+both raise a `CheckError` that names the first and the worst difference, shows what stands around
+it, and says what the pattern looks like. `diagnose` gives the same findings as a list.
 
 Two decisions to know:
 
 * NaN never passes, except where the reference itself is NaN; an element that still holds the poison
-  never
-  passes, not even there. Infinity passes only where the reference is the same infinity.
+  never passes, not even there. Infinity passes only where the reference is the same infinity.
 * The reference may be more precise than the result (float64 for float32, int64 for int32), never
   less.
 """
@@ -86,16 +82,15 @@ def close(
     `CheckError`.
 
     actual, expected: arrays of the same shape (NumPy, torch, Numba or other device arrays) or
-        numbers; a
-        single number as `expected` stands for every element. Compared in float64; integers exactly.
+        numbers; a single number as `expected` stands for every element. Compared in float64;
+        integers exactly.
     ops: floating-point operations behind one element, such as K for a dot product of length K.
-        Gives the
-        tolerance `rounding_bound(ops, u)` times max(|expected|, typical |expected|), twice that if the
-        reference is no more precise than the result. Without it 8 operations are assumed.
+        Gives the tolerance `rounding_bound(ops, u)` times max(|expected|, typical |expected|),
+        twice that if the reference is no more precise than the result. Without it 8 operations are
+        assumed.
     rtol, atol: allow atol + rtol * |expected| instead.
     dtype: the dtype the result must have. Without it the result may be narrower than the reference,
-        but
-        not wider.
+        but not wider.
 
     Raises CheckError for wrong values, NaN, unwritten (poisoned) elements, wrong shape or wrong
     dtype;
@@ -117,11 +112,8 @@ def diagnose(
     """What is wrong with `actual`, most telling first; an empty list if nothing is.
 
     Each entry is a sentence (a str) with a `key`: "shape", "dtype", "itself"; "unwritten-…" and
-    "nan-…" and
-    "wrong-…" with the place (all, one, head, tail, edge, border, slice, block, every, some); and,
-    where the
-    wrong values show a pattern, one of "transposed", "shifted", "reversed", "permuted", "zeros",
-    "scaled",
-    "negated", "offset", "imprecise".
+    "nan-…" and "wrong-…" with the place (all, one, head, tail, edge, border, slice, block, every,
+    some); and, where the wrong values show a pattern, one of "transposed", "shifted", "reversed",
+    "permuted", "zeros", "scaled", "negated", "offset", "imprecise".
     """
     return _compare(actual, expected, exact=exact, ops=ops, rtol=rtol, atol=atol, dtype=dtype)[1]

@@ -184,14 +184,11 @@ def rounding_bound(ops: int, unit_roundoff: float) -> float:
     """Relative error that `ops` dependent roundings may cause.
 
     The smaller of the certain bound gamma_n = n u / (1 - n u) (Higham, Accuracy and Stability of
-    Numerical
-    Algorithms, 2nd ed., section 3.1) and the probabilistic bound exp(lambda sqrt(n) u) - 1 (Higham
-    and Mary,
-    A new approach to probabilistic rounding error analysis, SIAM J. Sci. Comput. 41, 2019) with
-    lambda = 8,
-    to leading order. Both are relative to the sum of the magnitudes of the terms, which a check
-    does not
-    know; the typical magnitude of the results stands in for it.
+    Numerical Algorithms, 2nd ed., section 3.1) and the probabilistic bound exp(lambda sqrt(n) u) -
+    1 (Higham and Mary, A new approach to probabilistic rounding error analysis, SIAM J. Sci.
+    Comput. 41, 2019) with lambda = 8, to leading order. Both are relative to the sum of the
+    magnitudes of the terms, which a check does not know; the typical magnitude of the results
+    stands in for it.
     """
     if ops < 1:
         raise ValueError(

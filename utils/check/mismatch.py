@@ -325,8 +325,7 @@ class CheckError(AssertionError):
     """A result that is not what it should be. `reasons` lists what it looks like, with keys.
 
     In a notebook only the message and the line that called the check are shown, not a traceback,
-    and below
-    them a small map of where the result is wrong.
+    and below them a small map of where the result is wrong.
     """
 
     def __init__(self, message: str, reasons=(), differences: Differences | None = None):

@@ -1,8 +1,8 @@
 """Triton kernels on the CPU, through Triton's own interpreter, with what it gets wrong put right.
 
 - bfloat16: the interpreter keeps its values as 16-bit integers and computes with those (`tl.dot`,
-  +, sums:
-  all silently wrong). Here such operations are done in float32 and rounded back, as the GPU does.
+  +, sums: all silently wrong). Here such operations are done in float32 and rounded back, as the
+  GPU does.
 - Loads and stores outside every argument, which crash Python or read what lies there, are errors.
 - `triton.testing.do_bench` runs the function once and returns NaN: a CPU's time is no measurement
   of a GPU.

@@ -2,10 +2,8 @@
 n)``.
 
 On a GPU the source is compiled by NVRTC through cuda-core for exactly this GPU. Without one the
-same source runs
-on the CPU runtime in ``utils.cpu.cuda_c``. Arguments are checked against the kernel's signature,
-because a wrong
-type would otherwise be read as garbage.
+same source runs on the CPU runtime in ``utils.cpu.cuda_c``. Arguments are checked against the
+kernel's signature, because a wrong type would otherwise be read as garbage.
 """
 
 import contextlib

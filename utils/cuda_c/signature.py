@@ -1,10 +1,8 @@
 """Which kernels does a CUDA C++ source hold, and what do they take?
 
 A launch from Python hands over raw addresses and numbers, so a wrong type would be read as garbage.
-The types
-stand in the source: this module reads the ``__global__`` signatures lexically (no macros, no
-typedefs are
-followed; a type that it does not know is passed on unchecked).
+The types stand in the source: this module reads the ``__global__`` signatures lexically (no macros,
+no typedefs are followed; a type that it does not know is passed on unchecked).
 """
 
 import functools

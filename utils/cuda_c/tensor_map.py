@@ -1,9 +1,8 @@
 """Tensor maps: how a kernel's bulk copies (TMA, Hopper and later) find their way in a matrix.
 
 A kernel takes one as ``const __grid_constant__ CUtensorMap map`` and asks with it for boxes of the
-matrix by their
-row and column; the copy engine computes the addresses, fills with zeros what lies outside, and
-swizzles the rows.
+matrix by their row and column; the copy engine computes the addresses, fills with zeros what lies
+outside, and swizzles the rows.
 Source: CUDA Driver API, "Tensor Map Object Management" (cuTensorMapEncodeTiled).
 """
 
@@ -23,13 +22,12 @@ def tensor_map(tensor, box: tuple[int, int], *, swizzle: int = 128):
     """Describe a row-major matrix on the GPU for the copy engine.
 
     tensor: a torch tensor or an array with __cuda_array_interface__, (rows, columns), contiguous; 2
-        or 4 bytes an element
-        (bfloat16, float16, float32 ...). It must live as long as the map is used.
+        or 4 bytes an element (bfloat16, float16, float32 ...). It must live as long as the map is
+        used.
     box: (rows, columns) that one copy brings, at most 256 each; with a swizzle a row of the box has
         at most that many bytes.
     swizzle: 128, 64, 32 or 0 (none): 16-byte piece p of a row r lies at p XOR r % 8 (for 128
-        bytes), so that a column of
-        pieces lies in different banks.
+        bytes), so that a column of pieces lies in different banks.
     Returns an object to pass to a ``CUtensorMap`` parameter. Raises TensorMapError with what is
     wrong and what to do.
     """

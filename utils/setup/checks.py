@@ -1,12 +1,10 @@
 """The doctor's checks: small functions that judge the `Facts` of `utils.setup.survey`.
 
 Each returns (state, what was found) or, for a problem or a note, (state, found, why it matters,
-cure). A problem stops
-the course or keeps it from the GPU; after a note it works, and there is something to know. Checks
-know nothing of each
+cure). A problem stops the course or keeps it from the GPU; after a note it works, and there is
+something to know. Checks know nothing of each
 other: one that needs a working driver does not apply where there is none, so that the cause is
-named and not its
-consequences.
+named and not its consequences.
 """
 
 import os
@@ -66,8 +64,8 @@ def fits(driver: Version, toolkit: Version) -> str:
     `driver`.
 
     "everything"; "machine code" (SASS for this GPU runs, PTX does not: a newer toolkit of the same
-    major version);
-    or "nothing" (a newer major version). https://docs.nvidia.com/deploy/cuda-compatibility/
+    major version); or "nothing" (a newer major version).
+    https://docs.nvidia.com/deploy/cuda-compatibility/
     """
     if toolkit <= driver:
         return "everything"

@@ -1,15 +1,13 @@
 """Google Colab: bring the course to a machine that has Python packages of its own.
 
 A notebook's set-up cell clones the course there; `import utils` then calls `set_up`, once a
-session. Colab's own torch, Triton,
-NumPy and notebook packages are never touched. What compiles kernels for the GPU comes at the tested
-versions, built for the CUDA
-major version that both the driver and Colab's torch have: PTX of a newer one does not load.
+session. Colab's own torch, Triton, NumPy and notebook packages are never touched. What compiles
+kernels for the GPU comes at the tested versions, built for the CUDA major version that both the
+driver and Colab's torch have: PTX of a newer one does not load.
 
 Colab as looked up on 2026-11-20, for whoever keeps this working:
 - Python 3.13 since 2026-08-25 (https://github.com/googlecolab/colabtools/issues/6081). "Change
-  runtime version" still offers
-  images with 3.12.
+  runtime version" still offers images with 3.12.
 - A T4's driver was 580.82.07, CUDA 13.0, with torch 2.11.0+cu130, in October 2026. It was
   550.54.15, CUDA 12.4, beside a
   12.5 toolkit when Numba's kernels failed with "Unsupported .version 8.5"

@@ -1,14 +1,12 @@
 """Make .venv and install the pinned packages: the first step of `make lab` and `make test`.
 
 A fresh machine has only Python, so this uses the standard library alone, and its syntax stays
-readable to
-every Python from 3.6 on, so that an old one is told what is wrong. When nothing changed since the
-last time
-it ends at once.
+readable to every Python from 3.6 on, so that an old one is told what is wrong. When nothing changed
+since the last time it ends at once.
 
 Which packages: all machines get the same, pinned in constraints.txt. A machine with an NVIDIA GPU
-also gets
-the CUDA compilers, of the major version that its driver can load (the extras in pyproject.toml).
+also gets the CUDA compilers, of the major version that its driver can load (the extras in
+pyproject.toml).
 """
 
 import ctypes
@@ -110,8 +108,7 @@ def nvidia_driver():
     minor).
 
     None without an NVIDIA driver or GPU. Asks the driver itself (libcuda), since containers often
-    lack
-    nvidia-smi; WSL2 keeps the library in a folder of its own.
+    lack nvidia-smi; WSL2 keeps the library in a folder of its own.
     """
     for name in ("libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1"):
         try:

@@ -2,9 +2,8 @@
 only.
 
 `look()` gathers them in one `Facts`; `utils.setup.doctor` judges them. Nothing here raises because
-something is missing
-or broken: finding that out is what it is for. `root` stands for ``/``, so that tests can build a
-machine in a folder.
+something is missing or broken: finding that out is what it is for. `root` stands for ``/``, so that
+tests can build a machine in a folder.
 """
 
 import ctypes

@@ -2,10 +2,8 @@
 without a driver.
 
 Run as ``python -P compile_kernel.py FOLDER``. FOLDER holds request.json and learners_kernel.py, the
-kernel's source;
-it gets out.ptx, out.cubin (Triton) and answer.json with `made`, `missing` or `error`. It does not
-import utils,
-which would put Numba and Triton on the CPU engines.
+kernel's source; it gets out.ptx, out.cubin (Triton) and answer.json with `made`, `missing` or
+`error`. It does not import utils, which would put Numba and Triton on the CPU engines.
 """
 
 import json

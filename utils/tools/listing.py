@@ -2,8 +2,7 @@
 itself.
 
 Needs nvcc and, for SASS, cuobjdump (part of the CUDA toolkit; Triton's package carries one too),
-but no GPU. Where
-they are missing the listing recorded in ``assets/listings`` is shown and says so.
+but no GPU. Where they are missing the listing recorded in ``assets/listings`` is shown and says so.
 """
 
 import re

@@ -7,10 +7,9 @@ from.
     n="i32", BLOCK=512)
 
 No GPU is needed: the compilers write machine code for this machine's GPU, or for sm_90 where there
-is none. Which
-line an instruction came from is what the compiler itself wrote down (its line table). Where a
-compiler is missing,
-the listing recorded in ``assets/listings`` is shown, says so, and says how to get the compiler.
+is none. Which line an instruction came from is what the compiler itself wrote down (its line
+table). Where a compiler is missing, the listing recorded in ``assets/listings`` is shown, says so,
+and says how to get the compiler.
 """
 
 import ast
@@ -52,8 +51,8 @@ class MachineCode:
     """Source, PTX and SASS of one kernel.
 
     Each is a list of (source line or None, text); the line counts from the file's or cell's first.
-    `made` says by
-    which compiler for which architecture, `note` (or "") what the reader must know about it.
+    `made` says by which compiler for which architecture, `note` (or "") what the reader must know
+    about it.
     """
 
     name: str
@@ -170,8 +169,7 @@ def triton(path: str | Path, kernel: str, **arguments) -> MachineCode:
     arguments: for each a type ("*fp32", "i32"), or the value of a tl.constexpr. Pointers and sizes
         count as divisible
     by 16, which a launch with ordinary tensors also finds them to be. Raises ValueError with
-    Triton's message,
-    LookupError when the file has no such kernel, or Missing.
+    Triton's message, LookupError when the file has no such kernel, or Missing.
     """
     text = Path(path).read_text()
     found = [

@@ -2,10 +2,9 @@
 utils.tools.nvcc ...``.
 
 With a GPU this calls NVIDIA's nvcc for exactly this GPU. Without one the same file is built by the
-machine's C++
-compiler against the CPU runtime in ``utils.cpu.cuda_c``. A file that does not compile, a program
-that crashes, hangs
-or exits with a non-zero status raises, so that a cell is green only if what it shows really ran.
+machine's C++ compiler against the CPU runtime in ``utils.cpu.cuda_c``. A file that does not
+compile, a program that crashes, hangs or exits with a non-zero status raises, so that a cell is
+green only if what it shows really ran.
 """
 
 import functools
@@ -143,8 +142,8 @@ def nvcc_command(request: Request, output: Path) -> list[str]:
         for flag in request.flags
     ):
         # Machine code for exactly this GPU: nothing is left for the driver to translate, so a
-        # toolkit newer than the
-        # driver (of the same major version) still works. sm_90 where there is no GPU to ask.
+        # toolkit newer than the driver (of the same major version) still works. sm_90 where there
+        # is no GPU to ask.
         command.append(f"-arch={gpu().arch if gpu() else 'sm_90'}")
     if not any(flag.startswith(("-std", "--std")) for flag in request.flags):
         command.append("-std=c++17")

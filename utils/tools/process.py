@@ -44,9 +44,8 @@ def run(
 
     echo: called with each piece of output as it arrives (e.g. ``print_now``).
     as_terminal: the program writes to a terminal, so that C's printf comes out line by line; into a
-        pipe it comes in
-        blocks of some kilobytes, and what a program that hangs or crashes had printed before would
-        be lost.
+        pipe it comes in blocks of some kilobytes, and what a program that hangs or crashes had
+        printed before would be lost.
     Raises Timeout after killing the whole process group, and FileNotFoundError when the program
     does not exist.
     KeyboardInterrupt (Kernel > Interrupt) kills the group too.

@@ -2,11 +2,9 @@
 nvidia-smi.
 
 Each function runs the tool on a program where there is a GPU and the tool, and returns a `Report`.
-While the recording
-command runs (`make record`), the report is also kept in ``assets/reports``. Elsewhere the recorded
-report is shown,
-with its GPU and date; where none is recorded, the report says in one line what is missing and how
-to get it.
+While the recording command runs (`make record`), the report is also kept in ``assets/reports``.
+Elsewhere the recorded report is shown, with its GPU and date; where none is recorded, the report
+says in one line what is missing and how to get it.
 """
 
 import csv

@@ -23,10 +23,8 @@ class Events:
     epoch: how many block-wide barriers the thread has passed. occurrence: which iterations of its
         loops this
     is, and how often the thread has been at this place in them. Events of a warp's lanes at one
-    place that
-    agree in epoch and occurrence are taken as one instruction. step: the event's place among those
-    of its
-    thread and epoch.
+    place that agree in epoch and occurrence are taken as one instruction. step: the event's place
+    among those of its thread and epoch.
     """
 
     def __init__(self, recording):

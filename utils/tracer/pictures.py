@@ -100,8 +100,8 @@ def memory(trace, line=None, array=None, operation=None, warp=None, time=0):
     asks for.
 
     A cell is an element; its colour and number are the lane that asks for it. Orange: moved
-    with it, not asked for.
-    line, array, operation: which accesses (a line number or a piece of its text; None: the first
+    with it, not asked for. line, array, operation: which accesses (a line number or a piece of its
+    text; None: the first
         line that
         wastes sectors). warp: its number through the grid (None: the one that moves most).
     time: which of its requests there, from 0.
@@ -229,10 +229,8 @@ def banks(trace, line=None, array=None, operation=None, warp=None, time=0):
     bank needs.
 
     A cell is a 4-byte word; its colour and number are the lane that asks for it (×n: n lanes share
-    it, in one
-    pass). Arguments as in `memory`. Of accesses of 8 or 16 bytes the half or quarter of the warp
-    that takes
-    longest is shown.
+    it, in one pass). Arguments as in `memory`. Of accesses of 8 or 16 bytes the half or quarter of
+    the warp that takes longest is shown.
     """
     drawn, warp = select(trace, trace.banks, "shared", line, array, operation, warp, time)
     sheets = [bank_sheet(trace.events, chosen) for _, chosen in drawn]

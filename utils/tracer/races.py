@@ -69,8 +69,8 @@ def elements(events, chosen):
 
 def contended(events, order, chosen, element, inside):
     """For each element that several threads of a block (or several blocks) use between two
-    barriers, at least
-    one writing and not all atomically: its accesses, each thread's first at a place in a `phase`.
+    barriers, at least one writing and not all atomically: its accesses, each thread's first at a
+    place in a `phase`.
     """
     if inside:
         stretch, _ = group(element, events.block[chosen], events.epoch[chosen])
@@ -139,9 +139,8 @@ class Order:
     """What puts one access before another, beside barriers of the block and the grid.
 
     cuda.syncwarp() orders the lanes that meet there. A cuda.threadfence() and then an atomic put
-    what came
-    before them before whatever follows another thread's later atomic on the same element (a lock, a
-    flag).
+    what came before them before whatever follows another thread's later atomic on the same element
+    (a lock, a flag).
     """
 
     def __init__(self, events):

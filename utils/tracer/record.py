@@ -378,8 +378,8 @@ def prepare(arg, roots):
     """A private copy of one kernel argument; copies keep their place relative to their allocation.
 
     Slices of one device array share one copied allocation, kept in `roots`. Where the allocation
-    cannot be
-    seen (arrays of a GPU, torch tensors), the copy starts as many bytes after a 256-byte boundary.
+    cannot be seen (arrays of a GPU, torch tensors), the copy starts as many bytes after a 256-byte
+    boundary.
     """
     if isinstance(arg, tuple):
         parts = [prepare(part, roots) for part in arg]
@@ -484,8 +484,7 @@ def record(kernel, grid, block, args, shared_bytes, *, max_threads, limit, secon
     """Run `kernel` once under a Recorder.
 
     Raises TraceError, TooManyEvents, KernelTimeout, or the kernel's own error unless the record up
-    to it is
-    worth looking at (a barrier that some threads never reach, an index outside).
+    to it is worth looking at (a barrier that some threads never reach, an index outside).
     """
     check_kernel(kernel)
     function = getattr(kernel, "py_func", kernel)

@@ -46,10 +46,9 @@ def trace(
         it.
 
     A kernel that loses a thread at a barrier ends there, and one that leaves its arrays goes on:
-    both are in
-    the report. Raises TraceError for what cannot be traced (no Numba kernel, too many threads),
-    TooManyEvents
-    or KernelTimeout for a loop that does not end, and the kernel's own error if it has another one.
+    both are in the report. Raises TraceError for what cannot be traced (no Numba kernel, too many
+    threads), TooManyEvents or KernelTimeout for a loop that does not end, and the kernel's own
+    error if it has another one.
     """
     return Trace(
         record(
@@ -71,9 +70,8 @@ class Trace:
     Lists, each entry with its source line: `coalescing`, `banks`, `contention`, `others`,
         `activity`,
     `branches`, `barriers`, `races`, `mistakes`. `error` is what stopped the launch, or None;
-    `results` holds
-    the arguments' arrays after it. Where a method takes `line`, it is a line number or a piece of
-    its text.
+    `results` holds the arguments' arrays after it. Where a method takes `line`, it is a line number
+    or a piece of its text.
     """
 
     def __init__(self, recording):

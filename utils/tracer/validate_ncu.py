@@ -2,10 +2,8 @@
 utils.tracer.validate_ncu
 
 Runs a handful of kernels once under ncu, traces the same launches, prints both counts side by side
-and writes
-them to assets/recorded/tracer-<gpu>.json. Exits with 1 if a count differs, 2 if nothing could be
-measured
-(no GPU, no ncu, no permission to read its counters).
+and writes them to assets/recorded/tracer-<gpu>.json. Exits with 1 if a count differs, 2 if nothing
+could be measured (no GPU, no ncu, no permission to read its counters).
 """
 
 import csv

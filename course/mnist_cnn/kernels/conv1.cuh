@@ -1,12 +1,9 @@
 // The first convolution with its batch norm, ReLU and pooling. Its 784 x 32 outputs an image are
-// never stored: they are
-// computed where they are needed, from the image.
+// never stored: they are computed where they are needed, from the image.
 //
 // A pooling window needs four 3 x 3 neighbourhoods, which together are the 4 x 4 pixels around it:
-// 16, just what a tensor
-// core sums over. So an image is a matrix of 196 windows x 16 pixels, and the convolution is four
-// products with it, one for
-// each position in the window.
+// 16, just what a tensor core sums over. So an image is a matrix of 196 windows x 16 pixels, and
+// the convolution is four products with it, one for each position in the window.
 #pragma once
 #include "network.cuh"
 
@@ -14,8 +11,7 @@ constexpr int PATCH_ROWS = 208;  // 196 windows, filled up to a multiple of 16
 constexpr int PATCH_NUMBERS = PATCH_ROWS * 16, CONV1_NUMBERS = 4 * C1 * 16;
 
 // Both matrices have rows of 16 numbers, in two halves of 16 bytes. Swapping the halves of every
-// second group of four rows
-// lets eight rows of the same half lie in different banks.
+// second group of four rows lets eight rows of the same half lie in different banks.
 __device__ inline int half_row(int row, int half) {
     return row * 16 + (half ^ (row >> 2 & 1)) * 8;
 }
@@ -55,9 +51,8 @@ __device__ inline void build_patches(number* patches, const uint8_t* image, int 
 
 // ---- batch norm 1 without the convolution
 // The convolution is linear in the pixels: y = w . p for a patch p of 9. So the mean of y is w .
-// mean(p), and the mean of
-// y^2 is w' E[p p'] w. The 9 + 45 moments of the patches are the same for all 32 channels, and do
-// not depend on the weights.
+// mean(p), and the mean of y^2 is w' E[p p'] w. The 9 + 45 moments of the patches are the same for
+// all 32 channels, and do not depend on the weights.
 
 constexpr int MOMENT_WARPS = 8 / sizeof(number);
 
@@ -146,19 +141,17 @@ __device__ inline void norm1_from_moments(const Network& net, Norm1& norm) {
 
 // ---- convolution, batch norm, ReLU, pooling
 // The pooled image in shared memory has a border of zeros for the next convolution: one column
-// between the rows serves as
-// the right border of one and the left border of the next. A pixel's 32 channels take 80 bytes
-// instead of 64, so that 8
-// pixels whose places differ modulo 8 lie in different banks.
+// between the rows serves as the right border of one and the left border of the next. A pixel's 32
+// channels take 80 bytes instead of 64, so that 8 pixels whose places differ modulo 8 lie in
+// different banks.
 constexpr int ROW = 15, PITCH1 = 40;
 __device__ inline int place(int y, int x) {
     return (y + 1) * ROW + x + 1;
 }
 
 // Which channel is row r of the weights in shared memory. A lane's results are two neighbouring
-// columns of each product;
-// in this order those of four products are 8 channels in a row, which it stores with one
-// instruction.
+// columns of each product; in this order those of four products are 8 channels in a row, which it
+// stores with one instruction.
 __device__ inline int channel_of(int r) {
     return r % 8 / 2 * 8 + r / 8 * 2 % 8 + r % 2 + r / 32 * 32;
 }

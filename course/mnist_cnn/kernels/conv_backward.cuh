@@ -1,7 +1,6 @@
 // Backward through both convolutions, in two kernels that do not depend on each other: one for the
-// gradient of the second
-// convolution's input, which goes on into the first convolution's weights, one for the second
-// convolution's weights.
+// gradient of the second convolution's input, which goes on into the first convolution's weights,
+// one for the second convolution's weights.
 #pragma once
 #include "conv1.cuh"
 #include "conv_forward.cuh"
@@ -58,8 +57,7 @@ __device__ inline void spread(pair (&dy)[4], const pair (&y)[4], pair dz, const 
 }
 
 // One image's gradients to shared memory. A thread takes 8 channels of a window at a time, and
-// loads those of two windows
-// before it computes, so that it waits for memory half as often.
+// loads those of two windows before it computes, so that it waits for memory half as often.
 template <int threads>
 __device__ inline void form_dy(const Network& net, number* dy, int image,
                                const Norm2Backward& norm) {
@@ -110,10 +108,9 @@ __device__ inline void prefetch_dy(const Network& net, int image) {
 
 // ---- gradient of the input, and the first convolution
 // The gradient of the pooled image is a convolution with the mirrored weights: rows are the 32
-// input channels, columns the
-// 196 windows of the first pooling, the sum goes over 9 taps x 64 output channels. Of 8 warps, two
-// share the windows of a
-// quarter of the image and take 16 channels each.
+// input channels, columns the 196 windows of the first pooling, the sum goes over 9 taps x 64
+// output channels. Of 8 warps, two share the windows of a quarter of the image and take 16 channels
+// each.
 constexpr int INPUT_THREADS = 256, INPUT_WARPS = INPUT_THREADS / 32;
 constexpr int INPUT_SHARED =
     (9 * C2 * PITCH1 + DY_NUMBERS + PATCH_NUMBERS + CONV1_NUMBERS) * sizeof(number);
@@ -162,8 +159,8 @@ __device__ inline int taken(const float (&y)[4][4], int e, float scale, float sh
 }
 
 // Two tiles of 8 windows: the first convolution again, to see which position each window took; then
-// gradient times patch,
-// summed over the 16 windows, apart for the four positions: g[position][half]: the lane's channels,
+// gradient times patch, summed over the 16 windows, apart for the four positions:
+// g[position][half]: the lane's channels,
 // pixels 8 half ...
 template <int tiles>
 __device__ inline void conv1_gradient(float (&g)[4][2][4], float (&sum)[2],
@@ -297,8 +294,8 @@ __global__ void __launch_bounds__(INPUT_THREADS, BLOCKS) conv_backward_input(Net
 
 // ---- gradient of the second convolution's weights
 // dw[out][tap][in] = sum over places q of dy[q][out] * pooled[q + tap][in]. Both images have the
-// same border, so the sum
-// simply runs over all places from the first to the last: where dy is border it is zero.
+// same border, so the sum simply runs over all places from the first to the last: where dy is
+// border it is zero.
 constexpr int WEIGHT_THREADS = 256;
 constexpr int WEIGHT_SHARED =
     (POOLED_NUMBERS + DY_NUMBERS + PATCH_NUMBERS + CONV1_NUMBERS) * sizeof(number);

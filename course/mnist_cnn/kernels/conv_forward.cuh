@@ -2,11 +2,9 @@
 // one kernel.
 //
 // The second convolution is an implicit matrix product: a row for each position of the image, a
-// column for each output
-// channel, and a sum over 9 taps x 32 input channels = 288. The matrix of the neighbourhoods is
-// never built: row r at tap
-// (ky, kx) is the pooled pixel that lies ky rows and kx columns further, and ldmatrix takes the
-// address of every row.
+// column for each output channel, and a sum over 9 taps x 32 input channels = 288. The matrix of
+// the neighbourhoods is never built: row r at tap (ky, kx) is the pooled pixel that lies ky rows
+// and kx columns further, and ldmatrix takes the address of every row.
 #pragma once
 #include "conv1.cuh"
 
@@ -41,9 +39,8 @@ __device__ inline void load_conv2_reordered(number* weights, const Copies* copie
 // ...
 //
 // Rows are dealt so that a lane ends up with all four positions of a window: product i's row r is
-// window r % 8, upper or
-// lower position r / 8, and left or right is i, swapped for windows 4 to 7: then 8 rows lie in 8
-// different banks.
+// window r % 8, upper or lower position r / 8, and left or right is i, swapped for windows 4 to 7:
+// then 8 rows lie in 8 different banks.
 template <int columns>
 __device__ inline void conv2_windows(float (&y)[2][columns][4], const number* pooled,
                                      const number* weights, int first_window) {
@@ -74,8 +71,8 @@ __device__ inline void conv2_windows(float (&y)[2][columns][4], const number* po
 }
 
 // Store a window's outputs, and of each channel the one that the pooling will take: batch norm is
-// monotone, so that is the
-// largest, or the smallest where gamma is negative. Adds up what batch norm needs.
+// monotone, so that is the largest, or the smallest where gamma is negative. Adds up what batch
+// norm needs.
 template <int columns>
 __device__ inline void store_window(const Network& net, const float (&y)[2][columns][4], int image,
                                     int window, int first_channel, const float* sign,

@@ -4,8 +4,8 @@
 
 // ---- first linear layer, forward
 // h[image][o] = sum over 3136 features of relu(norm(y2_best)) * w. A block: 64 images x all 128
-// outputs, and a part of the
-// sum (a split), because 3136 x 128 weights are many and blocks would be few.
+// outputs, and a part of the sum (a split), because 3136 x 128 weights are many and blocks would be
+// few.
 constexpr int TILE = 64;  // images
 constexpr int PITCH2 = C2 + 8,
               PITCH_HIDDEN =
@@ -203,10 +203,9 @@ __global__ void __launch_bounds__(HEAD_WARPS * 32) head(Network net) {
 
 // ---- first linear layer, backward
 // A block takes the 64 features of one pooling window, and the images of one split, 64 at a time.
-// For them it computes the
-// gradient of the features (64 images x 64 features, a sum over 128 outputs), which goes back
-// through ReLU, and the gradient
-// of the weights (128 outputs x 64 features, a sum over the images).
+// For them it computes the gradient of the features (64 images x 64 features, a sum over 128
+// outputs), which goes back through ReLU, and the gradient of the weights (128 outputs x 64
+// features, a sum over the images).
 constexpr int FC1_BACKWARD_STAGE = TILE * (PITCH_HIDDEN + PITCH2);
 constexpr int FC1_BACKWARD_SHARED = (HIDDEN * PITCH2 + 2 * FC1_BACKWARD_STAGE) * sizeof(number);
 

@@ -12,9 +12,8 @@ constexpr int HIDDEN = 128, CLASSES = 10;
 constexpr float EPSILON = 1e-5f;  // of both batch norms
 
 // A pixel x of 0..255 enters the network as (x / 255 - 0.1307) / 0.3081. The kernels compute with x
-// - 33, an integer that
-// bfloat16 holds exactly. What differs is a factor, PIXEL_SCALE, and a constant, which batch norm
-// takes away again.
+// - 33, an integer that bfloat16 holds exactly. What differs is a factor, PIXEL_SCALE, and a
+// constant, which batch norm takes away again.
 // The border of zeros around an image is, in these units, 0.1307 * 255 - 33.
 constexpr float PIXEL_SCALE = 1.0f / (255 * 0.3081f),
                 BORDER = 0.328125f;  // 0.3285 as bfloat16 has it

@@ -1,9 +1,8 @@
 // The instructions of the tensor cores and of the copies that feed them, one small function each.
 //
 // On a GPU each is a PTX instruction or a few. The CPU runtime has no PTX, so there the lanes of a
-// warp exchange the same
-// values through shared memory: slow, but it gives the same results, and it says exactly what the
-// instruction does.
+// warp exchange the same values through shared memory: slow, but it gives the same results, and it
+// says exactly what the instruction does.
 // Source of the layouts: PTX ISA, "Matrix fragments for mma.m16n8k16 / m16n8k8" and "ldmatrix".
 #pragma once
 #include <cuda_bf16.h>
@@ -14,8 +13,8 @@
 #endif
 
 // What tensor cores multiply is either bfloat16 (float's range, 8 bits of precision) or, built with
-// -DTF32, floats of which
-// they look at 11 bits. `pair` is two numbers in a row. Sums are floats in both cases.
+// -DTF32, floats of which they look at 11 bits. `pair` is two numbers in a row. Sums are floats in
+// both cases.
 #ifdef TF32
 typedef float number;
 typedef float2 pair;
@@ -171,10 +170,9 @@ __device__ inline const number** exchange_rows(const number* row) {
 #endif
 
 // Load four 8 x 8 matrices from shared memory. Lane i gives the address of row i % 8 of matrix i /
-// 8 (8 numbers). Of matrix m
-// it gets in r[m] what stands in row lane / 4 at columns lane % 4 * 2 and the next: the layout that
-// multiply_add wants for a,
-// and for b where a row of shared memory holds a column of b.
+// 8 (8 numbers). Of matrix m it gets in r[m] what stands in row lane / 4 at columns lane % 4 * 2
+// and the next: the layout that multiply_add wants for a, and for b where a row of shared memory
+// holds a column of b.
 __device__ inline void load_matrices(pair (&r)[4], const number* row) {
     [[maybe_unused]] int lane = threadIdx.x % 32;
 #ifdef __CUDA_CPU__
@@ -229,9 +227,8 @@ __device__ inline void load_matrices_transposed(pair (&r)[4], const number* row)
 }
 
 // A kernel may begin before the one before it has ended (programmatic dependent launch, compute
-// capability 9.0): it does what
-// does not depend on the other's results, then waits for its end. Both do nothing in a kernel that
-// was launched as usual.
+// capability 9.0): it does what does not depend on the other's results, then waits for its end.
+// Both do nothing in a kernel that was launched as usual.
 __device__ inline void let_next_kernel_begin() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900 && !defined(__CUDA_CPU__)
     asm volatile("griddepcontrol.launch_dependents;");

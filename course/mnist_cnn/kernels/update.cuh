@@ -1,6 +1,5 @@
 // The update of all parameters in one kernel: add up the partial gradients, take the step, write
-// the copies for the tensor
-// cores, and leave all sums at zero for the next step.
+// the copies for the tensor cores, and leave all sums at zero for the next step.
 #pragma once
 #include "network.cuh"
 
@@ -83,8 +82,7 @@ __device__ inline void write_conv1_copies(Copies* copies, int channel, int tap, 
 }
 
 // The gradients of the first convolution and of batch norm 1, by a whole block. Batch norm's
-// backward pass is done in the
-// sums, not in the 784 x 32 gradients an image:
+// backward pass is done in the sums, not in the 784 x 32 gradients an image:
 //   sum of dy * pixel = scale * (sum dz * pixel - mean(dz) * sum pixel - mean(dz * xhat) * sum xhat
 //   * pixel)
 __device__ inline void update_conv1(const Network& net) {

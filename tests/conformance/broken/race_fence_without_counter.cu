@@ -1,7 +1,6 @@
 // expect: race; line 14; mode: check
 // The block with the last number adds up what the others stored. A fence makes a store visible; it
-// does not say that it has
-// happened, and nobody counts the blocks.
+// does not say that it has happened, and nobody counts the blocks.
 #include <cstdio>
 __global__ void total(const int* in, int* sums, int* out) {
     if (threadIdx.x)

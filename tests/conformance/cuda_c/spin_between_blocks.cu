@@ -1,6 +1,6 @@
 // Blocks that wait for one another through global memory: each takes a ticket and waits for the
-// ticket before, the way
-// that single-pass scans do, so that it works in whatever order the blocks start.
+// ticket before, the way that single-pass scans do, so that it works in whatever order the blocks
+// start.
 #include <cstdio>
 
 __device__ unsigned tickets = 0;

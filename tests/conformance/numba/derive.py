@@ -1,8 +1,7 @@
 """Expected outputs of the Numba conformance programs, worked out without running any kernel.
 
 Each function is named after a program and returns the lines it must print, from the program's own
-arithmetic,
-NumPy's rounding or the documented rules. It knows nothing of the CPU engine.
+arithmetic, NumPy's rounding or the documented rules. It knows nothing of the CPU engine.
 `python -m tests.conformance.numba.derive` writes the .out file of every program that no GPU has
 recorded yet.
 """

@@ -3,12 +3,10 @@
     python -m tests.conformance.numba.record [name ...]
 
 Needs an NVIDIA GPU and numba-cuda. Runs every program with the real numba.cuda, writes what it
-printed to its
-.out file and notes GPU, driver, versions and date in provenance.json. A program that fails or
-prints
-nothing keeps its old .out, and the command ends with status 1. Differences from derive.py are
-shown: one of
-the two must be wrong.
+printed to its .out file and notes GPU, driver, versions and date in provenance.json. A program that
+fails or prints nothing keeps its old .out, and the command ends with status 1. Differences from
+derive.py are
+shown: one of the two must be wrong.
 """
 
 import argparse

@@ -3,8 +3,8 @@
     python -m tests.conformance.numba.run FOLDER [SEED ...]
 
 For each program and seed (`-`: threads in order): what it printed and, if it failed, the error's
-type, text
-and line. A process of its own, so that the engine is used on machines with a GPU as well.
+type, text and line. A process of its own, so that the engine is used on machines with a GPU as
+well.
 """
 
 import contextlib

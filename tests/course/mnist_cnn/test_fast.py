@@ -1,8 +1,7 @@
 """The fast trainer against autograd in float64. Without a GPU its own source runs on the CPU
-runtime, host code and kernels;
-there "tf32" keeps all bits of a float, so that only a wrong formula can be far off. bfloat16 is
-held against a model that
-rounds where the kernels round: pooling and ReLU make of a rounding error a large one, a choice of
+runtime, host code and kernels; there "tf32" keeps all bits of a float, so that only a wrong formula
+can be far off. bfloat16 is held against a model that rounds where the kernels round: pooling and
+ReLU make of a rounding error a large one, a choice of
 another pixel."""
 
 import numpy as np

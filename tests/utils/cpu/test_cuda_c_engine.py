@@ -280,8 +280,7 @@ int main() {
   printf("configuration: %s\\n", cudaGetErrorName(cudaGetLastError()));
   wild<<<1, 1>>>(nullptr);
   printf("launch: %s %s\\n", cudaGetErrorName(cudaPeekAtLastError()), cudaGetErrorName(cudaGetLastError()));
-  later<<<1, 1>>>();
-  printf("next: %s\\n", cudaGetErrorName(cudaGetLastError()));
+  later<<<1, 1>>>(); printf("next: %s\\n", cudaGetErrorName(cudaGetLastError()));
   printf("async: %s\\n", cudaGetErrorName(cudaMemcpyAsync(&h, d, 4, cudaMemcpyDeviceToHost)));
   printf("waits: %s\\n", cudaGetErrorName(cudaMemcpy(&h, d, 4, cudaMemcpyDeviceToHost)));
   printf("last: %s %s %d\\n", cudaGetErrorName(cudaGetLastError()), cudaGetErrorName(cudaMemcpyAsync(&h, d, 4,
@@ -447,11 +446,8 @@ def test_spinning_threads_and_blocks_come_to_an_end(tmp_path):
         """
 __device__ int turn, arrived;
 __global__ void in_turn(int* order) {   // each thread waits for the one before, from another warp too
-  int me = blockDim.x - 1 - threadIdx.x;
-  while (atomicAdd(&turn, 0) != me);
-  order[me] = threadIdx.x;
-  __threadfence();
-  atomicAdd(&turn, 1);
+  int me = blockDim.x - 1 - threadIdx.x; while (atomicAdd(&turn, 0) != me); order[me] = threadIdx.x;
+  __threadfence(); atomicAdd(&turn, 1);
 }
 __global__ void all_blocks() {          // a barrier of the grid made by hand
   if (threadIdx.x == 0) { atomicAdd(&arrived, 1); while (atomicCAS(&arrived, -1, -1) < (int)gridDim.x); }
@@ -542,9 +538,7 @@ void done(cudaStream_t, cudaError_t e, void* text) {
 int main() {
   cudaStreamAddCallback(0, done, (void*)"callback", 0);
   cudaLaunchHostFunc(0, [](void*) { printf("%s\\n", cudaGetErrorName(cudaDeviceSynchronize())); }, nullptr);
-  cudaGetLastError();
-  k<<<1, 1>>>();
-  printf("%s\\n", cudaGetErrorName(cudaDeviceSynchronize()));
+  cudaGetLastError(); k<<<1, 1>>>(); printf("%s\\n", cudaGetErrorName(cudaDeviceSynchronize()));
 }""",
     )
     assert (

@@ -2,8 +2,7 @@
 no checkout.
 
 The set-up cell must bring chapters to run there: it clones the course, installs what is missing or
-too old, and leaves the
-rest alone.
+too old, and leaves the rest alone.
 """
 
 import json

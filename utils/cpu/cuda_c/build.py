@@ -1,10 +1,9 @@
 """Builds CUDA C++ for the CPU with the machine's own C++ compiler.
 
 Three steps: the compiler preprocesses the source (`-E`), `rewrite.py` turns it into ordinary C++,
-the compiler makes a
-program or a library of it and of the runtime (compiled once for each compiler). Everything is kept
-in the user's cache
-folder (or CUDA_COURSE_CACHE) under a hash of what it was made from, so nothing is compiled twice.
+the compiler makes a program or a library of it and of the runtime (compiled once for each
+compiler). Everything is kept in the user's cache folder (or CUDA_COURSE_CACHE) under a hash of what
+it was made from, so nothing is compiled twice.
 """
 
 import functools
@@ -358,8 +357,8 @@ def _defines(flags: Sequence[str]) -> Path:
 
 def _preprocess(source: str, flags: Sequence[str]) -> str:
     """The source behind `include/cuda_runtime.h`. The program's own macros (-DN=3) are defined
-    between the two, so that
-    they cannot change a word of that header; those meant for the system's headers (-D_GNU_SOURCE,
+    between the two, so that they cannot change a word of that header; those meant for the system's
+    headers (-D_GNU_SOURCE,
     -DNDEBUG) come first."""
     own = [f for f in flags if re.match(r"-[DU](?!_|NDEBUG\b)", f)]
     macros = ["-include", _defines(own)] if own else []
@@ -463,8 +462,8 @@ def build_program(
     """Builds `source` (a .cu file) for the CPU and gives the path of the executable.
 
     `flags` are nvcc's: what means nothing on a CPU is dropped, the rest is passed on. `output` is
-    where a copy goes;
-    without it the program stays in the cache. `check` adds the slow checks. Raises BuildError.
+    where a copy goes; without it the program stays in the cache. `check` adds the slow checks.
+    Raises BuildError.
     """
     if not Path(source).is_file():
         raise BuildError(f"{source}: there is no such file\n")

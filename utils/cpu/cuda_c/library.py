@@ -23,8 +23,7 @@ class Library:
     """The kernels of `source`, compiled for the CPU (once: the result is kept).
 
     `flags` are nvcc's. `instantiate` names what is wanted of templates, as in `["scale<float>"]`.
-    `check` adds the slow
-    checks. `kernels` holds the names that `launch` takes. Raises BuildError.
+    `check` adds the slow checks. `kernels` holds the names that `launch` takes. Raises BuildError.
     """
 
     def __init__(
@@ -67,9 +66,8 @@ class Library:
         `params` are ctypes objects of the exact types of the kernel's parameters, pointers as
         c_void_p to host memory.
         `buffers` says (address, bytes, name) of the memory behind the pointers, so that an
-        out-of-bounds access names
-        the argument. Raises LaunchError for every mistake in the kernel and KeyboardInterrupt when
-        interrupted.
+        out-of-bounds access names the argument. Raises LaunchError for every mistake in the kernel
+        and KeyboardInterrupt when interrupted.
         """
         shape = (ctypes.c_uint * 6)(*grid, *block)
         addresses = (ctypes.c_void_p * max(1, len(params)))(*(ctypes.addressof(p) for p in params))

@@ -1,22 +1,20 @@
 """The lexical rewrite: preprocessed CUDA C++ in, ordinary C++ out.
 
 Only the learner's own lines are touched (and those of include/lib, which are written as CUDA C++
-too); the text of
-system headers passes through. Nothing is parsed as C++: the rewrite finds a handful of constructs
-by their tokens.
+too); the text of system headers passes through. Nothing is parsed as C++: the rewrite finds a
+handful of constructs by their tokens.
 
     __global__ void k(int* a) { body }   ->  void k(int* a) { ... launch_kernel(info, [=]() mutable
-    { body }, ...); }
-    k<<<grid, block>>>(a)                ->  (::cuda_cpu::configure(grid, block), k(a))
-    __shared__ float s[16][17];          ->  typedef float s__t[16][17]; auto& s = ::cuda_cpu::shared<s__t>([]{});
-    extern __shared__ float s[];         ->  typedef float s__t[]; ...* s = dynamic_shared();
+    { body }, ...); } k<<<grid, block>>>(a)                ->  (::cuda_cpu::configure(grid, block),
+    k(a)) __shared__ float s[16][17];          ->  typedef float s__t[16][17]; auto& s =
+    ::cuda_cpu::shared<s__t>([]{}); extern __shared__ float s[];         ->  typedef float s__t[];
+    ...* s = dynamic_shared();
     __device__, __constant__, ...        ->  (nothing)
     printf, assert's failure function    ->  the runtime's own
 
 A kernel's stub keeps name and signature, so templates, overloads and default arguments follow C++'s
-own rules. Every
-output line is preceded by a line marker where needed: diagnostics and debuggers name the learner's
-file and line.
+own rules. Every output line is preceded by a line marker where needed: diagnostics and debuggers
+name the learner's file and line.
 """
 
 import re
@@ -978,8 +976,7 @@ def merge_device_code(host: list[Token], device: list[Token]) -> None:
     without it.
 
     Device functions and kernels get their device body; a __host__ __device__ function whose two
-    bodies differ gets both,
-    and chooses when it runs.
+    bodies differ gets both, and chooses when it runs.
     """
     device_bodies = function_bodies(device)
     for place, (start, end, qualifiers) in reversed(function_bodies(host).items()):
@@ -1002,8 +999,7 @@ def rewrite(preprocessed: str, for_device: str | None = None) -> tuple[str, tupl
     """C++ for the host compiler from the output of its `-E`, and the names of the kernels in it.
 
     `for_device` is the output with `__CUDA_ARCH__` defined, for sources that look at it. Raises
-    RewriteError
-    ("file:line: error: ...") for what the runtime does not have.
+    RewriteError ("file:line: error: ...") for what the runtime does not have.
     """
     rewriter = Rewriter(preprocessed)
     if for_device is not None:

@@ -1,12 +1,9 @@
 """Arrays as a kernel sees them: views that check every index and store as a GPU does.
 
 A view reads and writes through a memoryview (integers: gives Python's fast ints) or the NumPy array
-(floats:
-gives np.float32 and the like, whose arithmetic rounds as on a GPU). The common case, an in-range
-element,
-takes the few lines of `__getitem__`; everything else (slices, negative indices, wrapping, mistakes)
-goes the
-slow way.
+(floats: gives np.float32 and the like, whose arithmetic rounds as on a GPU). The common case, an
+in-range element, takes the few lines of `__getitem__`; everything else (slices, negative indices,
+wrapping, mistakes) goes the slow way.
 """
 
 import ast

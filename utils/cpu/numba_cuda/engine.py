@@ -1,16 +1,11 @@
 """The scheduler: runs every thread of every block of one launch on this one CPU thread.
 
 A worker (a greenlet) calls the kernel for one CUDA thread after the other. Most kernels never wait,
-so one
-worker runs the whole grid as a plain loop. When a CUDA thread must wait (a barrier, a warp
-operation), its
-worker is left suspended right there and another worker goes on with the next CUDA threads; so the
-cost of
-switching is paid only by kernels that need it. All CUDA threads of a block must have arrived at a
-barrier
-before it opens; blocks run one after another, except that a grid-wide barrier parks a block until
-all are
-there.
+so one worker runs the whole grid as a plain loop. When a CUDA thread must wait (a barrier, a warp
+operation), its worker is left suspended right there and another worker goes on with the next CUDA
+threads; so the cost of switching is paid only by kernels that need it. All CUDA threads of a block
+must have arrived at a barrier before it opens; blocks run one after another, except that a
+grid-wide barrier parks a block until all are there.
 """
 
 import contextvars
@@ -110,8 +105,7 @@ class Schedule:
     """In which order threads and blocks run: by index, or (hostile to races) at random from a seed.
 
     At random also means that a thread may have to give way right after it has read an element,
-    before it
-    writes what it made of it, and that a few blocks run at once.
+    before it writes what it made of it, and that a few blocks run at once.
     """
 
     def __init__(self, seed=None):
@@ -215,8 +209,7 @@ def schedule(seed):
     index).
 
     Threads are also interrupted between reading and writing. A kernel without races gives the same
-    result for
-    every seed; one with a missing barrier or a non-atomic add seldom does.
+    result for every seed; one with a missing barrier or a non-atomic add seldom does.
     """
     token = _schedule.set(seed)
     try:

@@ -1,8 +1,8 @@
 """The names a kernel sees.
 
 Its function is rebuilt with globals of its own, in which `cuda`, `math`, `np`, casts, `print` and
-device
-functions are the engine's, whatever the kernel's module calls them. Nothing of the user's changes.
+device functions are the engine's, whatever the kernel's module calls them. Nothing of the user's
+changes.
 """
 
 import builtins

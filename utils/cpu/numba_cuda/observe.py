@@ -13,9 +13,8 @@ class Observer:
     """Base class for tools; override what you need.
 
     `thread` is the rank in the block (x fastest; lane is rank % 32), `block` the linear block
-    index. Threads
-    run in turn, each until it waits or ends, so events of different threads interleave at barriers
-    only.
+    index. Threads run in turn, each until it waits or ends, so events of different threads
+    interleave at barriers only.
     `views` may name a subclass of WatchedView: the arrays that kernels see are then of that class.
     """
 
@@ -28,11 +27,9 @@ class Observer:
         """One element is read, written or changed atomically.
 
         `array` is the View: name, space ("global", "shared", "local", "constant"), shape, strides,
-        dtype, and
-        `memory`, the allocation it lies in (the same for all views of the same memory; each block
-        has its own
-        shared, each thread its own local ones). `offset` counts bytes from the start of that
-        allocation.
+        dtype, and `memory`, the allocation it lies in (the same for all views of the same memory;
+        each block has its own shared, each thread its own local ones). `offset` counts bytes from
+        the start of that allocation.
         `operation` is "read", "write" or "atomic".
         """
 

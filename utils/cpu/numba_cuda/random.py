@@ -1,8 +1,7 @@
 """numba.cuda.random: xoroshiro128+ generators, the same numbers as on a GPU.
 
 The generator and its jump are by David Blackman and Sebastiano Vigna (https://prng.di.unimi.it),
-with the
-parameters (55, 14, 36) of its first version, which Numba uses.
+with the parameters (55, 14, 36) of its first version, which Numba uses.
 """
 
 import math

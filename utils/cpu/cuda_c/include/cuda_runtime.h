@@ -2,15 +2,11 @@
 // every source.
 //
 // For those who write further headers (include/lib): the qualifiers (__global__, __device__,
-// __shared__ ...) and
-// launches (<<< >>>) are not macros; rewrite.py rewrites them in the learner's files and in
-// include/lib/, so these may
-// be written as ordinary CUDA C++. This file brings: vector types and dim3, threadIdx & co.,
-// mathematics, warp operations,
-// atomics (templates; overload them for new types), all of the cudaXxx host functions, printf in
-// kernels.
-// cuda_cpu::in_kernel() tells whether a kernel is running. The header order below is the reading
-// order.
+// __shared__ ...) and launches (<<< >>>) are not macros; rewrite.py rewrites them in the learner's
+// files and in include/lib/, so these may be written as ordinary CUDA C++. This file brings: vector
+// types and dim3, threadIdx & co., mathematics, warp operations, atomics (templates; overload them
+// for new types), all of the cudaXxx host functions, printf in kernels. cuda_cpu::in_kernel() tells
+// whether a kernel is running. The header order below is the reading order.
 #pragma once
 #define __CUDACC__ 1
 #define __NVCC__ 1

@@ -1,7 +1,6 @@
 // Errors, devices, launches, streams, events and graphs. Work in a stream is done at once, in the
-// order of the calls:
-// one of the orders that a GPU may choose. Only a stream that is being captured keeps its work for
-// later.
+// order of the calls: one of the orders that a GPU may choose. Only a stream that is being captured
+// keeps its work for later.
 #include <math.h>
 #include <time.h>
 #include <unistd.h>

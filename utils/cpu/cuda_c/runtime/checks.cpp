@@ -1,8 +1,7 @@
 // The slow checks. The compiler is told to instrument for ThreadSanitizer and for bounds
-// (-fsanitize=thread,bounds), but the
-// sanitizers' libraries are not linked: the functions that it calls before every access to memory
-// are these. So each access
-// is known with its size and its place in the program, and is held against
+// (-fsanitize=thread,bounds), but the sanitizers' libraries are not linked: the functions that it
+// calls before every access to memory are these. So each access is known with its size and its
+// place in the program, and is held against
 //   - the allocations and the block's shared variables: out of bounds, use after free, host and
 //     device mixed up;
 //   - what other threads did to the same four bytes since the last barrier: data races;
@@ -28,9 +27,8 @@ __attribute__((weak)) size_t host_heap_bytes(const void*) {
 void misaligned(const void* p, unsigned size, const void* code);
 
 // One access. Two of them are ordered when they belong to different launches, when the block's
-// barrier or a meeting of
-// their warp lies between, or the grid's barrier, or a fence of the block that came first, if the
-// other block has learnt of
+// barrier or a meeting of their warp lies between, or the grid's barrier, or a fence of the block
+// that came first, if the other block has learnt of
 // it: by an atomic operation since, or by reading what was stored behind a fence.
 struct Access {
     unsigned grid, block, generation, meetings, when;
@@ -183,8 +181,7 @@ static void report_race(const Access& a, bool a_writes, bool writes, bool shared
 }
 
 // Two threads that store the same value disturb nobody (many that all store `true`): whether a
-// second write changes
-// anything is known at the next access only.
+// second write changes anything is known at the next access only.
 static struct Pending {
     const char* p = nullptr;
     unsigned size = 0;
@@ -195,8 +192,7 @@ static struct Pending {
 } pending_write;
 
 // Reads of shared memory that nobody had written then. When somebody writes it later without a
-// barrier between, it is a
-// race; when nobody ever does, it is told at the end of the block.
+// barrier between, it is a race; when nobody ever does, it is told at the end of the block.
 struct Unwritten {
     const void* code;
     Cell* cell;
@@ -592,8 +588,9 @@ HOOK __tsan_atomic_signal_fence(int) {}
 #define ATOMIC_TYPE(bits, T)                                                        \
     ATOMICS(bits, T)                                                                \
     ATOMIC_FETCH(bits, T, add)                                                      \
-    ATOMIC_FETCH(bits, T, sub) ATOMIC_FETCH(bits, T, and) ATOMIC_FETCH(bits, T, or) \
-        ATOMIC_FETCH(bits, T, xor) ATOMIC_FETCH(bits, T, nand)
+    ATOMIC_FETCH(bits, T, sub)                                                      \
+    ATOMIC_FETCH(bits, T, and) ATOMIC_FETCH(bits, T, or) ATOMIC_FETCH(bits, T, xor) \
+        ATOMIC_FETCH(bits, T, nand)
 ATOMIC_TYPE(8, unsigned char)
 ATOMIC_TYPE(16, unsigned short)
 ATOMIC_TYPE(32, unsigned)

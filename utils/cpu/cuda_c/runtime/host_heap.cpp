@@ -1,9 +1,7 @@
 // Linked into programs with the slow checks: remembers which memory host code has from `new` and
-// `malloc`, because a
-// kernel that uses it (through a pointer in a struct, say) would work here, and on a GPU it would
-// not. The linker sends the
-// program's calls of malloc and its like to the __wrap_ functions (build.py); on macOS only `new`
-// is known.
+// `malloc`, because a kernel that uses it (through a pointer in a struct, say) would work here, and
+// on a GPU it would not. The linker sends the program's calls of malloc and its like to the __wrap_
+// functions (build.py); on macOS only `new` is known.
 #include <cstdlib>
 #include <map>
 #include <mutex>

@@ -1,6 +1,5 @@
 // The face of a shared library that Python loads: linked in place of start.cpp. Kernels run on
-// Python's own memory, and a
-// mistake becomes a message, never the end of the process.
+// Python's own memory, and a mistake becomes a message, never the end of the process.
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
@@ -18,9 +17,8 @@ static std::atomic<bool> interrupted{false};
 static pthread_t launching;
 
 // Ctrl-C while a kernel runs: every core leaves it. The threads tell each other by a signal of
-// their own, which nothing
-// else uses: a second SIGINT might come late, when Python's own handler is back, and interrupt what
-// comes next.
+// their own, which nothing else uses: a second SIGINT might come late, when Python's own handler is
+// back, and interrupt what comes next.
 static constexpr int tell = SIGURG;
 
 static void leave_kernel(int) {

@@ -1,7 +1,6 @@
 // Device, managed and pinned memory. Every allocation ends at a page that nobody may touch, freed
-// addresses are not used
-// again, and device memory is closed while host code runs: a stray access is a fault, which
-// report.cpp explains.
+// addresses are not used again, and device memory is closed while host code runs: a stray access is
+// a fault, which report.cpp explains.
 #include <sys/mman.h>
 #include <unistd.h>
 #include <map>
@@ -84,8 +83,7 @@ static double seconds() {
     return double(t.tv_sec) + 1e-9 * double(t.tv_nsec);
 }
 // Device memory is open while a kernel or a copy is at work, in any host thread. Closing and
-// opening costs system calls, so
-// it stops when it has taken more than a hundredth of the time.
+// opening costs system calls, so it stops when it has taken more than a hundredth of the time.
 static int users = 0;
 static void set_protection(bool close) {
     for (auto& i : allocations())

@@ -1,7 +1,6 @@
 // How mistakes are told: "file:line: error: what happened [kind]", then kernel, block and thread.
-// Also what kernels print,
-// and the signal handler that turns a fault into such a message and into the error code that a GPU
-// gives.
+// Also what kernels print, and the signal handler that turns a fault into such a message and into
+// the error code that a GPU gives.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <signal.h>

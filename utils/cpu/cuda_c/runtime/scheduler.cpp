@@ -1,7 +1,6 @@
 // Threads, blocks and grids. A worker (one for each core) takes one block after another. The
-// threads of a block run in
-// turn on one stack as a plain loop; a thread that has to wait keeps that stack, and the loop goes
-// on on another.
+// threads of a block run in turn on one stack as a plain loop; a thread that has to wait keeps that
+// stack, and the loop goes on on another.
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -128,10 +127,9 @@ static void begin_tracking(Block& b) {
 }
 
 // Threads in step. Once all threads that a block still has have met at a barrier they will mostly
-// meet at the next one, in
-// the same order. Then arriving needs no lists: those before the running thread in `step` wait at
-// step_at, those after it can
-// go on. Whatever else a thread does first puts the lists in order again.
+// meet at the next one, in the same order. Then arriving needs no lists: those before the running
+// thread in `step` wait at step_at, those after it can go on. Whatever else a thread does first
+// puts the lists in order again.
 static void fall_out_of_step(Block& b) {
     Thread *now = hot.in_step, *last = nullptr;
     hot.in_step = nullptr;
@@ -166,8 +164,7 @@ Thread* current_thread() {
 }
 
 // Threads that wait for "who is active here?" stand as far along as they could get: those at the
-// same place and of the
-// same warp are the active ones.
+// same place and of the same warp are the active ones.
 static void settle_active(Block& b) {
     std::vector<Thread*> all;
     for (Thread* t = b.active.head; t; t = t->next)
@@ -203,8 +200,7 @@ static Thread* choose(Block& b) {
 }
 
 // The stack to go on with: of a thread that can, of a new one, or of whoever runs the block. Null:
-// `self`, which is just
-// about to leave its stack, is the one that can.
+// `self`, which is just about to leave its stack, is the one that can.
 static inline void* next_stack(Block& b, const Thread* self = nullptr) {
     Thread* t = b.ready.head;
     if (__builtin_expect(t && !shuffled, 1))

@@ -1,7 +1,6 @@
 // Atomic operations. Shared memory belongs to one core, so a plain read-modify-write is atomic
-// there; so is all memory
-// while one core runs the grid. They are templates: a program's own atomicAdd(double*, double) is
-// preferred to them.
+// there; so is all memory while one core runs the grid. They are templates: a program's own
+// atomicAdd(double*, double) is preferred to them.
 #pragma once
 #include <cstring>
 #include <type_traits>

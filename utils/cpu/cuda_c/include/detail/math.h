@@ -1,6 +1,5 @@
 // Mathematical functions and intrinsics. The fast versions (__expf ...) are the plain ones: a GPU's
-// differ in the last
-// digits. Names that the C library declares for itself (__expf) are macros.
+// differ in the last digits. Names that the C library declares for itself (__expf) are macros.
 #pragma once
 #include <math.h>
 #include <cmath>
@@ -219,8 +218,8 @@ inline float __frsqrt_rn(float x) {
     return 1.0f / ::sqrtf(x);
 }
 // The four directions of rounding. A result is first computed in double and, where that is not
-// exact, moved one step of
-// double towards the true value, which decides the direction without changing anything else.
+// exact, moved one step of double towards the true value, which decides the direction without
+// changing anything else.
 namespace cuda_cpu {
 enum RoundMode { round_rn, round_rz, round_ru, round_rd };
 inline double towards(double x, double error) {

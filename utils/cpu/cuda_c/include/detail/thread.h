@@ -123,8 +123,7 @@ CUDA_CPU_UNCHECKED inline bool start_thread() {
 }
 
 // Runs threads one after another on this stack. A thread that must wait keeps the stack, and
-// another stack goes on
-// with this loop: a kernel that never waits is a plain loop.
+// another stack goes on with this loop: a kernel that never waits is a plain loop.
 template <class Body>
 CUDA_CPU_UNCHECKED void run_threads(const void* body) {
     while (start_thread()) {
@@ -139,8 +138,8 @@ CUDA_CPU_UNCHECKED void run_threads(const void* body) {
 }
 
 // A loop that does nothing but wait, `while (flag == 0);`: rewrite.py puts one of these around it.
-// The others get their turn,
-// and when all that is left of a kernel are threads in such loops, nothing will ever change.
+// The others get their turn, and when all that is left of a kernel are threads in such loops,
+// nothing will ever change.
 void keep_waiting(bool for_time, Site at);
 void waited();
 struct WaitLoop {

@@ -32,11 +32,9 @@ void part(Meeting* m);
 void check_matrix(const void* p, size_t row_bytes, const char* name, Site at);
 unsigned active_lanes(const void* place, Site at);
 // Old code lets the lanes of a warp exchange values through volatile shared memory without
-// __syncwarp(), which relies on
-// their running in step. rewrite.py puts this behind each store of that kind: those that run
-// together wait for each other
-// and go on in the order of their lanes. No barrier for the slow checks, which call such code a
-// race.
+// __syncwarp(), which relies on their running in step. rewrite.py puts this behind each store of
+// that kind: those that run together wait for each other and go on in the order of their lanes. No
+// barrier for the slow checks, which call such code a race.
 __attribute__((noinline)) inline void in_step() {
     active_lanes(__builtin_return_address(0), {"", 0});
 }
@@ -166,8 +164,7 @@ CUDA_CPU_REDUCE(or, a | b)
 CUDA_CPU_REDUCE(xor, a ^ b)
 #undef CUDA_CPU_REDUCE
 // Which lanes run together is settled by letting every lane of the block go as far as it can: those
-// that stand at
-// this very call are the active ones.
+// that stand at this very call are the active ones.
 __attribute__((noinline)) inline unsigned __activemask(CUDA_CPU_HERE) {
     return ::cuda_cpu::active_lanes(__builtin_return_address(0), at);
 }

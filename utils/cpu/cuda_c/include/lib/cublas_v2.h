@@ -1,14 +1,10 @@
 // cuBLAS (version 2 interface) on the CPU: real level 1, gemv, ger, gemm, geam, in single, double
-// and half
-// precision.
+// and half precision.
 //
 // Matrices are column-major: element (i, j) of a matrix with leading dimension ld lies at i + j *
-// ld. Half
-// and bfloat16 products are summed in float. Plain tiled loops over the CPU's cores: right, and far
-// from a
-// tuned library's speed. Functions that are missing here (complex, triangular, banded, cublasLt
-// ...) are not
-// declared and so do not compile.
+// ld. Half and bfloat16 products are summed in float. Plain tiled loops over the CPU's cores:
+// right, and far from a tuned library's speed. Functions that are missing here (complex,
+// triangular, banded, cublasLt ...) are not declared and so do not compile.
 #pragma once
 #include <cmath>
 #include <vector>
@@ -342,8 +338,7 @@ inline cublasStatus_t ger(cublasHandle_t h, const char* name, int m, int n, cons
 }
 
 // One matrix product, C = alpha op(A) op(B) + beta C, or `batch` of them: element b of a batch of
-// pointers or
-// of strides.
+// pointers or of strides.
 template <class A, class C, class S>
 struct Product {
     cublasOperation_t op_a, op_b;
@@ -359,8 +354,7 @@ struct Product {
     using Sum = std::conditional_t<std::is_same_v<S, double>, double, float>;
 
     // Computes one tile of C: strips of op(A) are laid out anew, so that the innermost loop runs
-    // over
-    // neighbours.
+    // over neighbours.
     void compute(int batch, int row, int col) const {
         const A* from_a = list_a ? list_a[batch] : a + batch * stride_a;
         const A* from_b = list_b ? list_b[batch] : b + batch * stride_b;

@@ -1,6 +1,6 @@
 // bfloat16 on the CPU: the upper 16 bits of a float, rounded to nearest even. Conversions, + - * /
-// sqrt and
-// fma are correctly rounded; the transcendental functions may differ from the GPU in the last bit.
+// sqrt and fma are correctly rounded; the transcendental functions may differ from the GPU in the
+// last bit.
 // Names and
 // meaning are those of CUDA's math API, "Bfloat16 Precision Intrinsics".
 #pragma once

@@ -1,8 +1,7 @@
 // Half precision (IEEE binary16) on the CPU, bit for bit as the GPU rounds it: conversions, + - * /
-// sqrt and
-// fma are correctly rounded. The transcendental functions are computed in float and may differ from
-// the GPU
-// in the last bit. Names and meaning are those of CUDA's math API, "Half Precision Intrinsics".
+// sqrt and fma are correctly rounded. The transcendental functions are computed in float and may
+// differ from the GPU in the last bit. Names and meaning are those of CUDA's math API, "Half
+// Precision Intrinsics".
 #pragma once
 #include "small_float.h"
 #include "macros_aside.inc"

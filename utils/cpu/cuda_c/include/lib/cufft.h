@@ -1,16 +1,13 @@
 // cuFFT on the CPU: complex and real transforms of any size in one to three dimensions, single and
-// double,
-// batched.
+// double, batched.
 //
 // As in NVIDIA's library nothing is scaled: forward then inverse multiplies by the number of
-// points. The last
-// dimension is the fastest; a real transform stores n / 2 + 1 of its last dimension's frequencies.
+// points. The last dimension is the fastest; a real transform stores n / 2 + 1 of its last
+// dimension's frequencies.
 // Sizes that
 // are powers of two go through a radix-2 transform, others through Bluestein's algorithm (L.
-// Bluestein, 1970)
-// on top of it; everything is computed in double. What is missing (cufftXt..., callbacks, half
-// precision) is
-// not declared and so does not compile.
+// Bluestein, 1970) on top of it; everything is computed in double. What is missing (cufftXt...,
+// callbacks, half precision) is not declared and so does not compile.
 #pragma once
 #include <cmath>
 #include <complex>
@@ -112,8 +109,7 @@ inline void fft(Complex* x, int n, int sign) {
 }
 
 // One side's places in memory: element (i, j, k) of batch b lies at b * distance + ((i * e1 + j) *
-// e2 + k) *
-// stride.
+// e2 + k) * stride.
 struct FftLayout {
     int e1 = 1, e2 = 1;
     long stride = 1, distance = 0;
@@ -226,8 +222,7 @@ inline cufftResult fft_execute(cufftHandle h, cufftType type, const In* in, Out*
 }  // namespace cuda_cpu
 
 // A plan for `batch` transforms. With inembed or onembed null the data is dense, and strides and
-// distances
-// are ignored.
+// distances are ignored.
 inline cufftResult cufftPlanMany(cufftHandle* h, int rank, int* n, int* inembed, int istride,
                                  int idist, int* onembed, int ostride, int odist, cufftType type,
                                  int batch) {

@@ -1,14 +1,11 @@
 // cuRAND's host interface on the CPU: XORWOW (the default) and Philox4x32-10.
 //
 // curandGenerate, curandGenerateUniform give the same numbers in the same order as NVIDIA's library
-// (checked
-// against it): XORWOW takes number n from sequence n % 4096, Philox in groups of four from sequence
-// n / 4 %
+// (checked against it): XORWOW takes number n from sequence n % 4096, Philox in groups of four from
+// sequence n / 4 %
 // 65536. Doubles and normal numbers are made of the same bits, but dealt out in another order.
-// Numbers are
-// made on the host and copied. Generators that are missing here (MRG32k3a, MTGP32, MT19937, the
-// quasi-random
-// ones) have no constant to ask for them.
+// Numbers are made on the host and copied. Generators that are missing here (MRG32k3a, MTGP32,
+// MT19937, the quasi-random ones) have no constant to ask for them.
 #pragma once
 #include <vector>
 #include "curand_kernel.h"

@@ -1,25 +1,20 @@
 // cuRAND's device interface on the CPU: XORWOW and Philox4x32-10.
 //
 // curand(), curand4() and the uniform functions give the same bits as NVIDIA's library for the same
-// seed,
-// sequence and offset (checked against its header). Normal and log-normal numbers come from the
-// same bits by
-// the same Box-Muller formula and differ by a few units in the last place, because the GPU's fast
-// sine is
-// another. Poisson numbers are the same below a mean of 64, and only of the same distribution
-// above. Sources:
+// seed, sequence and offset (checked against its header). Normal and log-normal numbers come from
+// the same bits by the same Box-Muller formula and differ by a few units in the last place, because
+// the GPU's fast sine is another. Poisson numbers are the same below a mean of 64, and only of the
+// same distribution above. Sources:
 // G. Marsaglia, "Xorshift RNGs" (2003); J. Salmon et al., "Parallel random numbers: as easy as 1,
-// 2, 3"
-// (2011); the cuRAND guide, "Device API", for seeding, 2^67 numbers a sequence and the order of the
-// outputs.
+// 2, 3" (2011); the cuRAND guide, "Device API", for seeding, 2^67 numbers a sequence and the order
+// of the outputs.
 #pragma once
 #include <cmath>
 #include <type_traits>
 #include "macros_aside.inc"
 
 // Generators that are not offered: a variable of such a type does not compile, and the message
-// names the
-// reason.
+// names the reason.
 typedef struct cpu_engine_offers_XORWOW_and_Philox_but_not_MRG32k3a curandStateMRG32k3a_t,
     curandStateMRG32k3a;
 typedef struct cpu_engine_offers_XORWOW_and_Philox_but_not_MTGP32 curandStateMtgp32_t,
@@ -64,8 +59,7 @@ __host__ __device__ inline unsigned curand(curandStateXORWOW* s) {
 
 namespace cuda_cpu {
 // A step is linear over the bits of v, so 2^k steps are a matrix: column i is what 2^k steps make
-// of bit i
-// alone.
+// of bit i alone.
 struct XorwowJumps {
     static const int powers = 67 + 64;
     unsigned column[powers][160][5];
@@ -294,8 +288,8 @@ __host__ __device__ inline double curand_log_normal_double(S* s, double mean, do
 }
 
 // Counts uniform numbers until their product falls below exp(-mean). A Poisson number of a large
-// mean is the
-// sum of Poisson numbers of its parts; beyond 4000 it is a rounded normal number, as in cuRAND.
+// mean is the sum of Poisson numbers of its parts; beyond 4000 it is a rounded normal number, as in
+// cuRAND.
 template <class S, ::cuda_cpu::IfCurand<S> = 0>
 __host__ __device__ inline unsigned curand_poisson(S* s, double mean) {
     if (mean > 4000)

@@ -1,6 +1,5 @@
 // How the libraries do their work: as a kernel of one thread a block, in the stream the library was
-// given, so
-// that order, graph capture and the checks are those of any kernel.
+// given, so that order, graph capture and the checks are those of any kernel.
 #pragma once
 #include "macros_aside.inc"
 

@@ -1,14 +1,11 @@
 // Tensor cores on the CPU: nvcuda::wmma. A fragment is a small matrix spread over a warp's 32
-// lanes; which lane holds which
-// element CUDA leaves open. Here element e, counted row by row, lies in lane e % 32 as x[e / 32],
-// for every kind of fragment.
+// lanes; which lane holds which element CUDA leaves open. Here element e, counted row by row, lies
+// in lane e % 32 as x[e / 32], for every kind of fragment.
 // A product is a meeting of the warp: each lane leaves the addresses of its fragments, and the
-// first lane to go on multiplies
-// for all of them. Products are exact and summed in float (int, double); a GPU sums in an order and
-// with a rounding of its
-// own. Names and meaning are those of the CUDA C++ Programming Guide, "Warp Matrix Functions".
-// 4-bit and 1-bit types are not
-// offered.
+// first lane to go on multiplies for all of them. Products are exact and summed in float (int,
+// double); a GPU sums in an order and with a rounding of its own. Names and meaning are those of
+// the CUDA C++ Programming Guide, "Warp Matrix Functions".
+// 4-bit and 1-bit types are not offered.
 #pragma once
 #include <type_traits>
 #include "cuda_bf16.h"

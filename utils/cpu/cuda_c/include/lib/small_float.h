@@ -2,10 +2,9 @@
 // formats.
 //
 // A 16-bit number is computed with in float, which has more than twice its digits and two: +, -, *,
-// / and
-// sqrt rounded to float and then to 16 bits give the correctly rounded result. A fused multiply-add
-// needs
-// more; it goes through rounding to odd, which keeps what the last rounding has to know.
+// / and sqrt rounded to float and then to 16 bits give the correctly rounded result. A fused
+// multiply-add needs more; it goes through rounding to odd, which keeps what the last rounding has
+// to know.
 #pragma once
 #include <cmath>
 #include <cstring>
@@ -56,8 +55,7 @@ inline float odd_float(double x) {
 }
 
 // a * b + c as a float, rounded to odd. a, b and c come from 16-bit numbers, so that a * b is exact
-// in
-// double.
+// in double.
 inline float odd_fma(float a, float b, float c) {
     double product = double(a) * b, sum = product + c;
     double other = sum - product, lost = (product - (sum - other)) + (double(c) - other);

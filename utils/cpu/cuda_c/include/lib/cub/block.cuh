@@ -1,6 +1,5 @@
 // CUB's collectives of a warp and of a block. Thread 0 (lane 0) does the adding up; that is what a
-// CPU does
-// fastest.
+// CPU does fastest.
 #pragma once
 #include <algorithm>
 #include <functional>
@@ -59,8 +58,7 @@ __device__ inline int thread_rank() {
     return (int)((threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x);
 }
 // The lanes of this thread's group of `width` lanes that exist in the block, as a mask, and this
-// lane's place
-// in it.
+// lane's place in it.
 __device__ inline unsigned group_mask(int width, int* place, int* lanes) {
     int rank = thread_rank(), lane = rank % 32, first = lane / width * width;
     int threads = (int)(blockDim.x * blockDim.y * blockDim.z), in_warp = threads - (rank - lane);

@@ -1,12 +1,9 @@
 // CUB on the CPU: warp and block collectives for kernels, and whole-array algorithms with the
-// two-phase
-// interface.
+// two-phase interface.
 //
 // The collectives are written with shared memory and barriers as their descriptions say, and so
-// need the same
-// barriers between two uses of one TempStorage as on the GPU. Sums of floats may be added in
-// another order
-// than the GPU's.
+// need the same barriers between two uses of one TempStorage as on the GPU. Sums of floats may be
+// added in another order than the GPU's.
 #pragma once
 #include "block.cuh"
 #include "device.cuh"

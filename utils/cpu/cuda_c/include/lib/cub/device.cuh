@@ -1,8 +1,6 @@
 // CUB's algorithms on whole arrays. Every function is called twice: with a null temp_storage it
-// says in
-// temp_bytes how much temporary memory it wants (nothing, but never 0, since cudaMalloc of 0 bytes
-// gives a
-// null pointer), then it works.
+// says in temp_bytes how much temporary memory it wants (nothing, but never 0, since cudaMalloc of
+// 0 bytes gives a null pointer), then it works.
 #pragma once
 #include <limits>
 #include "../thrust/detail/algorithms.h"
@@ -166,8 +164,7 @@ struct DeviceRadixSort {
 
   private:
     // A key as unsigned bits that sort as the key does: the sign bit turned over, and all bits of
-    // negative
-    // floats.
+    // negative floats.
     template <class K>
     static unsigned long long order_of(K key, int first_bit, int last_bit) {
         unsigned long long bits = 0;

@@ -1,6 +1,5 @@
 // Thrust's random numbers: the default engine and the uniform distributions are Thrust's own
-// formulas; the
-// normal distribution is Box-Muller, so its numbers differ from the library's.
+// formulas; the normal distribution is Box-Muller, so its numbers differ from the library's.
 #pragma once
 #include <cmath>
 #include <random>

@@ -1,6 +1,5 @@
 // The algorithms: plain loops, run on the device as one thread when any iterator is on the device
-// or the
-// policy says so, otherwise on the host.
+// or the policy says so, otherwise on the host.
 #pragma once
 #include <algorithm>
 #include <iterator>

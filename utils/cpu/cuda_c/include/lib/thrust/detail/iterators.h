@@ -1,9 +1,8 @@
 // Device pointers and the iterators that compute what they point at.
 //
 // raw(x) takes the wrapping off: a device_ptr becomes the pointer in it, also inside zips,
-// transforms and so
-// on; all else stays. is_device<X> tells whether there was any. Algorithms use both, see
-// algorithms.h.
+// transforms and so on; all else stays. is_device<X> tells whether there was any. Algorithms use
+// both, see algorithms.h.
 #pragma once
 #include <cstddef>
 #include <functional>
