@@ -1,0 +1,676 @@
+"""The exercises of the chapter on tensor cores."""
+
+import numpy as np
+from numba import cuda
+
+from course.checking.model import Exercise, Hypothesis, Launch, Out, Wrong
+from course.checking.quiz import Quiz
+from course.exercises.first_kernels import replace, some_length
+
+# ---- tensor_cores.round: what bfloat16 keeps of a float
+
+
+def bits_of_floats(rng, shape):
+    """Arguments: out to fill, and the bits of finite floats, many of them halfway between two."""
+    bits = rng.normal(size=shape).astype(np.float32).view(np.uint32)
+    halfway = rng.random(shape) < 0.5
+    bits = np.where(halfway, bits & 0xFFFF0000 | 0x8000, bits)
+    bits[::7] += np.uint32(0xFFFF) - (bits[::7] & 0xFFFF)  # all ones: rounding up carries
+    return {"out": Out(shape, np.uint16), "bits": bits.astype(np.uint32)}
+
+
+def rounded(bits):
+    """The bits of the nearest bfloat16; of two that are equally near, the one that ends with 0."""
+    wide = bits.astype(np.uint64)
+    return ((wide + 0x7FFF + (wide >> 16 & 1)) >> 16).astype(np.uint16)
+
+
+@cuda.jit
+def to_bf16(out, bits):
+    i = cuda.grid(1)
+    if i < out.size:
+        last = bits[i] >> 16 & 1
+        out[i] = (bits[i] + 0x7FFF + last) >> 16
+
+
+@cuda.jit
+def cut_off(out, bits):
+    i = cuda.grid(1)
+    if i < out.size:
+        out[i] = bits[i] >> 16
+
+
+@cuda.jit
+def halves_up(out, bits):
+    i = cuda.grid(1)
+    if i < out.size:
+        out[i] = (bits[i] + 0x8000) >> 16
+
+
+@cuda.jit
+def halves_down(out, bits):
+    i = cuda.grid(1)
+    if i < out.size:
+        out[i] = (bits[i] + 0x7FFF) >> 16
+
+
+@cuda.jit
+def halves_to_odd(out, bits):
+    i = cuda.grid(1)
+    if i < out.size:
+        last = bits[i] >> 16 & 1
+        out[i] = (bits[i] + 0x8000 - last) >> 16
+
+
+@cuda.jit
+def rounded_without_guard(out, bits):
+    i = cuda.grid(1)
+    last = bits[i] >> 16 & 1
+    out[i] = (bits[i] + 0x7FFF + last) >> 16
+
+
+ROUND = Exercise(
+    id="tensor_cores.round",
+    title="Round to bfloat16",
+    minutes=10,
+    task=(
+        "`bits` holds float32 numbers as whole numbers of 32 bits, all finite. Write the upper 16 "
+        "bits of each to `out`, rounded to the nearest bfloat16; where two are equally near, to "
+        "the one whose last bit is 0. The starter cuts off."
+    ),
+    starter="""
+@cuda.jit
+def to_bf16(out, bits):
+    i = cuda.grid(1)
+    if i < out.size:
+        out[i] = bits[i] >> 16
+""",
+    solution=to_bf16,
+    inputs=bits_of_floats,
+    reference=lambda out, bits: rounded(bits),
+    shapes=((1,), (64,), (100,)),
+    fresh=some_length,
+    extents=lambda shape: (shape[0], 1, 1),
+    hints=(
+        "Adding half a step before cutting rounds to the nearest. A step is 1 << 16. What does "
+        "it do to a number that lies exactly in the middle?",
+        "In the middle, the lower 16 bits are 0x8000. Add 0x7FFF to them: not enough to carry. "
+        "Add one more exactly where the last bit that stays is 1.",
+        "`last = bits[i] >> 16 & 1`, then `(bits[i] + 0x7FFF + last) >> 16`.",
+    ),
+    wrong=(
+        Wrong(cut_off, "wrong_value"),
+        Wrong(halves_up, "wrong_value"),
+        Wrong(halves_down, "wrong_value"),
+        Wrong(halves_to_odd, "wrong_value"),
+        Wrong(rounded_without_guard, "missing_guard"),
+    ),
+    hypotheses=(
+        Hypothesis(
+            "wrong_value",
+            "What lies above the middle between two numbers must go to the upper one: this cuts "
+            "off.",
+            lambda out, bits: (bits >> 16).astype(np.uint16),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Right but for the middle: it goes up each time, and should go to the number whose "
+            "last bit is 0.",
+            lambda out, bits: ((bits.astype(np.uint64) + 0x8000) >> 16).astype(np.uint16),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Right but for the middle: it goes down each time, and should go to the number whose "
+            "last bit is 0.",
+            lambda out, bits: ((bits.astype(np.uint64) + 0x7FFF) >> 16).astype(np.uint16),
+        ),
+    ),
+)
+
+
+# ---- tensor_cores.wmma: a product of fragments, along k
+
+WMMA_CU = """
+#include <cuda_fp16.h>
+#include <mma.h>
+using namespace nvcuda;
+
+__global__ void product(float* c, const __half* a, const __half* b, int n, int k) {
+    wmma::fragment<wmma::matrix_a, 16, 16, 16, __half, wmma::row_major> fa;
+    wmma::fragment<wmma::matrix_b, 16, 16, 16, __half, wmma::row_major> fb;
+    wmma::fragment<wmma::accumulator, 16, 16, 16, float> sum;
+    int row = 16 * blockIdx.y;
+    int column = 16 * blockIdx.x;
+    wmma::fill_fragment(sum, 0.0f);
+    for (int i = 0; i < k; i += 16) {
+        wmma::load_matrix_sync(fa, a + row * k + i, k);
+        wmma::load_matrix_sync(fb, b + i * n + column, n);
+        wmma::mma_sync(sum, fa, fb, sum);
+    }
+    wmma::store_matrix_sync(c + row * n + column, sum, n, wmma::mem_row_major);
+}
+"""
+
+
+def halves(rng, shape):
+    """Arguments of a product of half-precision matrices; shape: (m, n, k), multiples of 16."""
+    m, n, k = shape
+    a = rng.uniform(-1, 1, (m, k)).astype(np.float16)
+    b = rng.uniform(-1, 1, (k, n)).astype(np.float16)
+    return {"c": Out((m, n)), "a": a, "b": b, "n": n, "k": k}
+
+
+def product_of_halves(c, a, b, n, k):
+    return a.astype(np.float64) @ b.astype(np.float64)
+
+
+def a_warp_each(shape):
+    """One launch: a warp for each 16 × 16 tile of c."""
+    m, n, _ = shape
+    return [Launch((n // 16, m // 16, 1), (32, 1, 1))]
+
+
+WMMA = Exercise(
+    id="tensor_cores.wmma",
+    title="Along k",
+    minutes=12,
+    kind="cuda_c",
+    kernel_name="product",
+    path="build/product.cu",
+    task=(
+        "A warp computes a tile of 16 by 16 of `c`; blocks are one warp. The sides are multiples "
+        "of 16. The starter multiplies only the first 16 columns of `a` with the first 16 rows "
+        "of `b`, and stores the first tile only. Make it right."
+    ),
+    starter="""%%writefile build/product.cu
+#include <cuda_fp16.h>
+#include <mma.h>
+using namespace nvcuda;
+
+__global__ void product(float* c, const __half* a, const __half* b, int n, int k) {
+    wmma::fragment<wmma::matrix_a, 16, 16, 16, __half, wmma::row_major> fa;
+    wmma::fragment<wmma::matrix_b, 16, 16, 16, __half, wmma::row_major> fb;
+    wmma::fragment<wmma::accumulator, 16, 16, 16, float> sum;
+    wmma::fill_fragment(sum, 0.0f);
+    wmma::load_matrix_sync(fa, a, k);  // where the tile begins, and how far apart its rows are
+    wmma::load_matrix_sync(fb, b, n);
+    wmma::mma_sync(sum, fa, fb, sum);
+    if (blockIdx.x == 0 && blockIdx.y == 0)
+        wmma::store_matrix_sync(c, sum, n, wmma::mem_row_major);
+}
+""",
+    solution=WMMA_CU,
+    inputs=halves,
+    reference=product_of_halves,
+    shapes=((16, 16, 16), (16, 16, 48), (48, 16, 32), (32, 64, 16)),
+    fresh=lambda rng: tuple(int(16 * q) for q in rng.permutation(4)[:3] + 1),
+    launches=a_warp_each,
+    extents=lambda shape: (2 * shape[1], shape[0] // 16, 1),  # of threads, not of elements
+    hints=(
+        "Which row and column does this block's tile begin at? Which tile of `a`, and which of "
+        "`b`, does step i need?",
+        "`a + row * k + i` and `b + i * n + column`, in a loop over i in steps of 16.",
+        "Fill `sum` before the loop, store it after: `c + row * n + column`, rows n apart.",
+    ),
+    wrong=(
+        Wrong(
+            replace(WMMA_CU, "    for (int i = 0; i < k; i += 16) {", "    int i = 0;\n    {"),
+            "wrong_value",
+        ),
+        Wrong(
+            replace(WMMA_CU, "i += 16) {", "i += 16) {\n wmma::fill_fragment(sum, 0.0f);"),
+            "wrong_value",
+        ),
+        Wrong(replace(WMMA_CU, "b + i * n + column", "b + i + column * n"), "wrong_value"),
+        Wrong(replace(WMMA_CU, "wmma::mem_row_major", "wmma::mem_col_major"), "wrong_value"),
+        Wrong(replace(WMMA_CU, "a + row * k + i, k", "a + row * k + i, 16"), "wrong_value"),
+    ),
+    hypotheses=(
+        Hypothesis(
+            "wrong_value",
+            "Only the first 16 columns of `a` and rows of `b` are in the result.",
+            lambda c, a, b, n, k: product_of_halves(c, a[:, :16], b[:16], n, k),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Only the last 16 columns of `a` and rows of `b` are in the result: set the sum to 0 "
+            "once, before the loop.",
+            lambda c, a, b, n, k: product_of_halves(c, a[:, -16:], b[-16:], n, k),
+        ),
+    ),
+)
+
+
+# ---- tensor_cores.fragment: which lane holds what
+
+
+def place(lane, register, half):
+    row = lane // 4 + register % 2 * 8
+    column = lane % 4 * 2 + half + register // 2 * 8
+    return row, column
+
+
+def place_registers_swapped(lane, register, half):
+    return place(lane, register % 2 * 2 + register // 2, half)
+
+
+def place_one_number_a_lane(lane, register, half):
+    return lane // 4 + register % 2 * 8, lane % 4 + half + register // 2 * 8
+
+
+def place_by_columns(lane, register, half):
+    row, column = place(lane, register, half)
+    return column, row
+
+
+def place_in_four_lines(lane, register, half):
+    return lane // 8 + register % 2 * 8, lane % 8 * 2 + half + register // 2 * 8
+
+
+def place_of_first_half(lane, register, half):
+    return place(lane, register, 0)
+
+
+FRAGMENT = Exercise(
+    id="tensor_cores.fragment",
+    title="Who holds what",
+    minutes=10,
+    kind="function",
+    task=(
+        "A fragment of A for `mma.m16n8k16`: 16 by 16 numbers, in each of 32 lanes 4 registers, "
+        "in each register 2 numbers (`half` 0 and 1). Return (row, column) of the number that a "
+        "lane holds in a half of a register, as the picture above shows."
+    ),
+    starter="""
+def place(lane, register, half):
+    ...                          # the row, the column
+""",
+    solution=place,
+    inputs=lambda rng, shape: dict(zip(("lane", "register", "half"), shape, strict=True)),
+    reference=place,
+    shapes=(
+        (0, 0, 0),
+        (5, 0, 1),
+        (6, 1, 0),
+        (31, 2, 1),
+        (9, 3, 0),
+        (12, 1, 1),
+        (17, 2, 0),
+    ),
+    fresh=lambda rng: tuple(map(int, (rng.integers(32), rng.integers(4), rng.integers(2)))),
+    hints=(
+        "Four lanes share a row, and eight rows make a block of 8 by 8. Which row of it does "
+        "lane 5 have? Which two columns?",
+        "Registers 0 and 1 are the two blocks on the left, 2 and 3 those on the right.",
+        "`lane // 4 + register % 2 * 8`, and `lane % 4 * 2 + half + register // 2 * 8`.",
+    ),
+    wrong=(
+        Wrong(place_registers_swapped, "wrong_value"),
+        Wrong(place_one_number_a_lane, "wrong_value"),
+        Wrong(place_by_columns, "wrong_value"),
+        Wrong(place_in_four_lines, "wrong_value"),
+        Wrong(place_of_first_half, "wrong_value"),
+    ),
+    hypotheses=(
+        Hypothesis(
+            "wrong_value",
+            "Register 1 is 8 rows below register 0, and register 2 is 8 columns to its right.",
+            place_registers_swapped,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "A register holds two neighbours, so the next lane begins two columns further.",
+            place_one_number_a_lane,
+        ),
+        Hypothesis("wrong_value", "Rows and columns are exchanged.", place_by_columns),
+        Hypothesis(
+            "wrong_value",
+            "A row of a block of 8 by 8 has eight numbers: four lanes, two each.",
+            place_in_four_lines,
+        ),
+    ),
+)
+
+
+# ---- tensor_cores.passes: ldmatrix and the banks
+
+
+def passes(pitch):
+    places = [row * pitch // 16 % 8 for row in range(8)]
+    return max(places.count(place) for place in places)
+
+
+def passes_of_words(pitch):
+    banks = [row * pitch // 4 % 32 for row in range(8)]
+    return 2 * max(banks.count(bank) for bank in banks)
+
+
+def passes_of_memory(pitch):
+    places = [row * pitch // 16 % 32 for row in range(8)]
+    return max(places.count(place) for place in places)
+
+
+def passes_without_banks(pitch):
+    return max(1, pitch // 128)
+
+
+def passes_of_free_places(pitch):
+    return 8 - len({row * pitch // 16 % 8 for row in range(8)}) + 1
+
+
+PASSES = Exercise(
+    id="tensor_cores.passes",
+    title="How many passes?",
+    minutes=8,
+    kind="function",
+    task=(
+        "`ldmatrix` reads 8 rows of 16 bytes for each 8 by 8 matrix. In shared memory the rows "
+        "begin `pitch` bytes apart, a multiple of 16. In one pass the 32 banks, 4 bytes wide "
+        "each, give 128 bytes: 8 pieces of 16 bytes, if no two of them need the same banks. "
+        "Return the number of passes."
+    ),
+    starter="""
+def passes(pitch):
+    ...                          # where does row 0 begin, modulo 128 bytes? where row 1?
+""",
+    solution=passes,
+    inputs=lambda rng, shape: {"pitch": shape[0]},
+    reference=passes,
+    shapes=((128,), (144,), (64,), (80,), (512,), (528,), (16,), (32,), (96,), (160,)),
+    fresh=lambda rng: (int(16 * rng.integers(1, 40)),),
+    hints=(
+        "Row r begins at byte `r * pitch`. Which of the 8 pieces of 128 bytes of banks is that?",
+        "`r * pitch // 16 % 8`, for r from 0 to 7. How often does the most frequent one occur?",
+        "`places = [row * pitch // 16 % 8 for row in range(8)]`, then the largest "
+        "`places.count(place)`.",
+    ),
+    wrong=(
+        Wrong(passes_of_words, "wrong_value"),
+        Wrong(passes_of_memory, "wrong_value"),
+        Wrong(passes_without_banks, "wrong_value"),
+        Wrong(passes_of_free_places, "wrong_value"),
+    ),
+    hypotheses=(
+        Hypothesis(
+            "wrong_value",
+            "The banks begin again after 128 bytes, which is 8 pieces of 16 bytes, not 32.",
+            passes_of_memory,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "What counts is the place that most rows want, not how many places stay free.",
+            passes_of_free_places,
+        ),
+    ),
+)
+
+
+# ---- tensor_cores.swizzle: where a number lies in a swizzled tile
+
+
+def address(row, column):
+    piece = column // 8
+    return row * 128 + (piece ^ row % 8) * 16 + column % 8 * 2
+
+
+def address_plain(row, column):
+    return row * 128 + column * 2
+
+
+def address_by_numbers(row, column):
+    return row * 128 + (column ^ row % 8) * 2
+
+
+def address_shifted(row, column):
+    return row * 128 + (column // 8 + row) % 8 * 16 + column % 8 * 2
+
+
+def address_of_all_rows(row, column):
+    return row * 128 + (column // 8 ^ row) * 16 + column % 8 * 2
+
+
+def address_in_numbers(row, column):
+    return address(row, column) // 2
+
+
+SWIZZLE = Exercise(
+    id="tensor_cores.swizzle",
+    title="The swizzled tile",
+    minutes=10,
+    kind="function",
+    task=(
+        "A box of 64 columns of bf16 numbers: a row has 128 bytes, 8 pieces of 16 bytes. The copy "
+        "engine puts piece p of row r at place p XOR r % 8 of that row. Return the byte, counted "
+        "from the box's beginning, at which the number at (row, column) begins."
+    ),
+    starter="""
+def address(row, column):
+    ...                          # the row's bytes, the piece's, those within the piece
+""",
+    solution=address,
+    inputs=lambda rng, shape: dict(zip(("row", "column"), shape, strict=True)),
+    reference=address,
+    shapes=((0, 0), (1, 0), (0, 9), (3, 17), (8, 8), (13, 63), (63, 1), (5, 40)),
+    fresh=lambda rng: tuple(map(int, rng.integers(0, 64, 2))),
+    hints=(
+        "How many numbers of 2 bytes are in a piece? Which piece does a column belong to?",
+        "Piece `column // 8` lies at place `column // 8 ^ row % 8`; within it nothing moves.",
+        "`row * 128 + (column // 8 ^ row % 8) * 16 + column % 8 * 2`",
+    ),
+    wrong=(
+        Wrong(address_plain, "wrong_value"),
+        Wrong(address_by_numbers, "wrong_value"),
+        Wrong(address_shifted, "wrong_value"),
+        Wrong(address_of_all_rows, "wrong_value"),
+        Wrong(address_in_numbers, "wrong_value"),
+    ),
+    hypotheses=(
+        Hypothesis("wrong_value", "That is the tile without a swizzle.", address_plain),
+        Hypothesis(
+            "wrong_value",
+            "Whole pieces of 8 numbers change places, not single numbers.",
+            address_by_numbers,
+        ),
+        Hypothesis("wrong_value", "The place is p XOR r % 8, not (p + r) % 8.", address_shifted),
+        Hypothesis(
+            "wrong_value", "The rows' pattern begins again after 8 rows.", address_of_all_rows
+        ),
+        Hypothesis("wrong_value", "Bytes are asked for: a number has two.", address_in_numbers),
+    ),
+)
+
+
+# ---- tensor_cores.ring: which slot, and which pass of its barriers
+
+
+def waits(step, stages):
+    lap = step // stages
+    return step % stages, (lap + 1) % 2, lap % 2
+
+
+def waits_alike(step, stages):
+    return step % stages, step // stages % 2, step // stages % 2
+
+
+def waits_exchanged(step, stages):
+    slot, producer, consumer = waits(step, stages)
+    return slot, consumer, producer
+
+
+def waits_by_step(step, stages):
+    return step % stages, (step + 1) % 2, step % 2
+
+
+def waits_by_lap(step, stages):
+    return step % stages, step // stages - 1, step // stages
+
+
+def waits_without_ring(step, stages):
+    return step, (step // stages + 1) % 2, step // stages % 2
+
+
+RING = Exercise(
+    id="tensor_cores.ring",
+    title="The ring",
+    minutes=10,
+    kind="function",
+    task=(
+        "Steps 0, 1, 2 ... go round a ring of `stages` slots. Before it copies, the producer "
+        "waits at the slot's `empty` barrier, and before they multiply, the consumers at its "
+        "`full` one; for which pass, the parity says: a wait for parity p ends when the pass "
+        "that is going on has another one. Return (slot, the producer's parity, the consumers' "
+        "parity) for a step."
+    ),
+    starter="""
+def waits(step, stages):
+    ...                          # how often has the ring been gone round before this step?
+""",
+    solution=waits,
+    inputs=lambda rng, shape: dict(zip(("step", "stages"), shape, strict=True)),
+    reference=waits,
+    shapes=((0, 4), (3, 4), (4, 4), (9, 4), (0, 3), (3, 3), (7, 3), (5, 1), (6, 2), (11, 3)),
+    fresh=lambda rng: (int(rng.integers(0, 64)), int(rng.integers(1, 7))),
+    hints=(
+        "In lap 0 the consumers wait for the first pass of `full`, which is pass 0. And in lap 1?",
+        "In lap 0 the producer need not wait at all: nothing lies in the slot. A wait for parity 1 "
+        "ends at once while pass 0 is going on.",
+        "`lap = step // stages`; the consumers wait for `lap % 2`, the producer for the lap "
+        "before, `(lap + 1) % 2`.",
+    ),
+    wrong=(
+        Wrong(waits_alike, "wrong_value"),
+        Wrong(waits_exchanged, "wrong_value"),
+        Wrong(waits_by_step, "wrong_value"),
+        Wrong(waits_by_lap, "wrong_value"),
+        Wrong(waits_without_ring, "wrong_value"),
+    ),
+    hypotheses=(
+        Hypothesis(
+            "wrong_value",
+            "Then the producer waits in lap 0 for slots that nobody has filled, and nothing "
+            "begins: it must wait for the lap before.",
+            waits_alike,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Producer and consumers are exchanged: it is `full` that the consumers wait for.",
+            waits_exchanged,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "A slot's barriers count laps, not steps: they pass once each time round.",
+            waits_by_step,
+        ),
+        Hypothesis("wrong_value", "A parity is 0 or 1: the lap modulo 2.", waits_by_lap),
+    ),
+)
+
+
+# ---- tensor_cores.order: a compact patch of tiles
+
+
+def tile(t, down, across, group):
+    first = t // (group * across) * group
+    height = min(group, down - first)
+    inside = t % (group * across)
+    return first + inside % height, inside // height
+
+
+def tile_row_by_row(t, down, across, group):
+    return t // across, t % across
+
+
+def tile_with_full_groups(t, down, across, group):
+    inside = t % (group * across)
+    return t // (group * across) * group + inside % group, inside // group
+
+
+def tile_rows_in_a_group(t, down, across, group):
+    first = t // (group * across) * group
+    inside = t % (group * across)
+    return first + inside // across, inside % across
+
+
+def tile_in_group_columns(t, down, across, group):
+    column, row = tile(t, across, down, group)
+    return row, column
+
+
+def tile_exchanged(t, down, across, group):
+    row, column = tile(t, down, across, group)
+    return column, row
+
+
+def order_call(rng, shape):
+    return dict(zip(("t", "down", "across", "group"), shape, strict=True))
+
+
+def some_tile(rng):
+    """(t, down, across, group): often in a last group that is lower than the others."""
+    down, across, group = (int(v) for v in rng.integers((3, 2, 2), (12, 9, 6)))
+    first = down // group * group * across if rng.random() < 0.5 and down % group else 0
+    return int(rng.integers(first, down * across)), down, across, group
+
+
+ORDER = Exercise(
+    id="tensor_cores.order",
+    title="A patch of tiles",
+    minutes=12,
+    kind="function",
+    task=(
+        "C has `down` × `across` tiles. They are taken in groups of `group` rows of tiles (the "
+        "last one may be lower): within a group down its first column, then down the next. Return "
+        "(row, column) of the t-th tile, counted from 0."
+    ),
+    starter="""
+def tile(t, down, across, group):
+    return t // across, t % across          # row by row
+""",
+    solution=tile,
+    inputs=order_call,
+    reference=tile,
+    shapes=(
+        (0, 4, 4, 2),
+        (1, 4, 4, 2),
+        (5, 4, 4, 2),
+        (9, 4, 4, 2),
+        (13, 5, 3, 2),
+        (12, 5, 3, 2),
+        (17, 7, 3, 4),
+        (20, 7, 3, 4),
+        (6, 3, 5, 4),
+        (11, 3, 5, 4),
+    ),
+    fresh=some_tile,
+    hints=(
+        "How many tiles has a group that is not the last? Which group is tile t in, and which one "
+        "within it?",
+        "The group's first row of tiles is `t // (group * across) * group`. How high is the last "
+        "group?",
+        "`height = min(group, down - first)`; within the group the row is `inside % height`, and "
+        "the column `inside // height`.",
+    ),
+    wrong=(
+        Wrong(tile_with_full_groups, "wrong_value"),
+        Wrong(tile_rows_in_a_group, "wrong_value"),
+        Wrong(tile_in_group_columns, "wrong_value"),
+        Wrong(tile_exchanged, "wrong_value"),
+    ),
+    hypotheses=(
+        Hypothesis(
+            "wrong_value",
+            "The last group may have fewer rows of tiles: `down - first` of them.",
+            tile_with_full_groups,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Within a group the tiles go down a column first.",
+            tile_rows_in_a_group,
+        ),
+        Hypothesis("wrong_value", "Groups are rows of tiles, not columns.", tile_in_group_columns),
+        Hypothesis("wrong_value", "Row and column are exchanged.", tile_exchanged),
+    ),
+)
+
+EXERCISES = (ROUND, WMMA, FRAGMENT, PASSES, SWIZZLE, RING, ORDER)
+QUIZZES = ()
