@@ -1,0 +1,399 @@
+"""Check and time the row kernels against their rivals on this GPU.
+
+    python -m course.row_kernels.bench --out results.json --budget 150
+
+In turn: every kernel is checked in small sizes of all kinds; for each operation and length of row the
+shapes (`shapes.Shape`) are tried and the fastest is raced against torch and torch.compile, whose
+results are checked, too. Each result is written as soon as it is there. One failure ends nothing.
+Without a GPU it only checks.
+"""
+
+import argparse
+import json
+import os
+import threading
+import time
+import traceback
+from pathlib import Path
+
+import torch
+
+from course.row_kernels import ring
+from course.row_kernels.operations import OPERATIONS, Operation, in_float64, rows_of, tensors
+from course.row_kernels.precompile import Compiler
+from course.row_kernels.shapes import CLUSTERS, Shape, shape_for
+from utils import check, compare, has_gpu, pick, timing
+from utils.engine import gpu
+
+COLUMNS = (1024, 4096, 16384, 65536, 131072)
+ELEMENTS = 1 << 28  # of the matrix that is timed
+SMALL_COLUMNS = pick(
+    gpu=(
+        1,
+        2,
+        3,
+        31,
+        32,
+        33,
+        127,
+        768,
+        1000,
+        1023,
+        1024,
+        1025,
+        4096,
+        5120,
+        50257,
+        50304,
+        65536,
+        131072,
+    ),
+    cpu=(1, 31, 127, 768),
+)
+SMALL_ROWS = (0, 1, 17, 1021)
+CLUSTER_COLUMNS = (1008, 50304, 131072)  # checked with each size of cluster
+LARGEST_CHECK = 1 << 22  # elements of a matrix
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+#: (values a thread keeps, threads a block, blocks an SM) to try
+DEALS = (
+    (32, 512, 1),
+    (32, 256, 2),
+    (32, 256, 1),
+    (32, 128, 4),
+    (16, 1024, 1),
+    (16, 512, 2),
+    (16, 512, 1),
+    (16, 256, 4),
+    (16, 256, 2),
+    (8, 1024, 1),
+    (8, 512, 2),
+    (64, 256, 1),
+)
+REGISTERS = 1 << 16  # of an SM
+OVERHEAD = 30  # registers a thread needs besides its values
+PATIENCE = 60  # seconds without a result
+DEVICE = pick(gpu="cuda", cpu="cpu")
+
+
+class Report:
+    """What was found, written to a file after every entry."""
+
+    def __init__(self, path: Path, budget: float):
+        self.path = path
+        self.latest = time.monotonic()  # when something was last put
+        self.ends = self.latest + budget
+        self.entries = {"gpu": gpu().name if has_gpu() else "none", "torch": torch.__version__}
+        self.entries |= {"checks": {}, "sweeps": {}, "races": {}, "errors": {}, "clock": {}}
+
+    def put(self, kind: str, name: str, value) -> None:
+        self.latest = time.monotonic()
+        self.entries[kind][name] = value
+        self.path.write_text(json.dumps(self.entries, indent=1))
+
+    def failed(self, name: str, error: Exception) -> None:
+        text = "".join(traceback.format_exception_only(error))
+        print(f"FAILED {name}: {text[:300]}", flush=True)
+        self.put("errors", name, text[-2000:])
+
+    def left(self) -> float:
+        """Seconds left of the budget."""
+        return self.ends - time.monotonic()
+
+
+def watch(report: Report) -> None:
+    """End the process if nothing comes any more: a kernel that waits for ever would hold the GPU."""
+    while time.monotonic() - report.latest < PATIENCE:
+        time.sleep(1)
+    print(f"nothing for {PATIENCE} s: given up", flush=True)
+    os._exit(3)
+
+
+# ---- rightness -------------------------------------------------------------------------------------
+
+
+def small_sizes() -> list[tuple[int, int, torch.dtype]]:
+    """Rows, columns and type of the matrices to check; those that the ring kernels take come last."""
+    sizes = [
+        (rows, columns, dtype)
+        for dtype in DTYPES.values()
+        for columns in SMALL_COLUMNS
+        for rows in SMALL_ROWS
+        if rows * columns <= LARGEST_CHECK
+    ]
+    return sorted(sizes, key=lambda size: size[1] % 4 == 0)
+
+
+def check_small(report: Report, compiler: Compiler | None) -> None:
+    """Every operation in every small size, in the shapes that a size can have."""
+    for rows, columns, dtype in small_sizes():
+        check_size(report, compiler, rows, columns, dtype)
+
+
+def check_size(report: Report, compiler, rows: int, columns: int, dtype: torch.dtype) -> None:
+    """Every operation in one size."""
+    t = tensors(rows, columns, dtype, DEVICE)
+    for operation in OPERATIONS.values():
+        shapes = shapes_to_check(operation, rows, columns, dtype)
+        if compiler:
+            compiler.wait(operation.file, shapes, dtype)
+        for shape in shapes or [None]:
+            name = f"{operation.name} {rows} x {columns} {dtype} {shape}"
+            try:
+                verify(operation, t, operation.ours(poisoned(t), shape))
+            except Exception as error:
+                report.failed(name, error)
+            else:
+                done = report.entries["checks"].get(operation.name, 0)
+                report.put("checks", operation.name, done + 1)
+
+
+def shapes_to_check(
+    operation: Operation, rows: int, columns: int, dtype: torch.dtype
+) -> list[Shape]:
+    """The shape that the operation takes by itself; for some lengths one for each size of cluster."""
+    if not ring.available() or rows == 0:
+        return []
+    kept = 16 if operation.inputs == 2 else 32
+    clusters = CLUSTERS if columns in CLUSTER_COLUMNS and dtype == torch.float32 else ()
+    shapes = [
+        shape_for(columns, dtype.itemsize, inputs=operation.inputs, kept=kept, cluster=cluster)
+        for cluster in (None, *clusters)
+    ]
+    return list(dict.fromkeys(shape for shape in shapes if shape))
+
+
+def poisoned(t: dict) -> dict:
+    """The same tensors, after memory that the outputs will likely get was filled with NaN."""
+    for _ in range(2):
+        torch.full_like(t["x"], float("nan"))
+    return t
+
+
+def verify(
+    operation: Operation, t: dict, outputs: tuple, rows: int = 64, sums: bool = True
+) -> None:
+    """Compare outputs with float64: the first and the last rows, and the sums over all rows.
+
+    Raises check.CheckError.
+    """
+    count, columns = t["x"].shape
+    starts = (0, max(0, count - rows)) if count > 2 * rows else (0,)
+    stop = rows if count > 2 * rows else count
+    backward = operation.inputs == 2
+    scale = float(t["inverses"].max()) if backward and count else 1.0  # what dx is multiplied by
+    for start in starts:
+        part = in_float64(rows_of(t, start, start + stop))
+        wants = operation.reference(part)[: operation.row_outputs]
+        for out, want in zip(outputs, wants, strict=False):
+            compare_tensors(out[start : start + stop], want, columns, scale)
+    for out in outputs:
+        if not bool(out.isfinite().all()):
+            raise check.CheckError("an output is not finite", [])
+    if backward and sums and count:
+        chunk = max(1, (1 << 24) // columns)
+        totals = [0] * (len(outputs) - 1)
+        for start in range(0, count, chunk):
+            part = in_float64(rows_of(t, start, start + chunk))
+            for i, value in enumerate(operation.reference(part)[1:]):
+                totals[i] = totals[i] + value
+        for out, want in zip(outputs[1:], totals, strict=True):
+            compare_tensors(out, want, count, scale)
+
+
+def compare_tensors(out, want, terms: int, scale: float = 1.0) -> None:
+    """Within the rounding of `terms` additions of numbers of the size that is there, times a scale."""
+    if out.numel() == 0:
+        return
+    unit = torch.finfo(out.dtype).eps
+    size = max(scale, float(want.abs().max()))
+    # float32 sums in trees and in chunks: an error grows with the square root of the terms at most
+    bound = 4 * unit * size + 2e-7 * size * terms**0.5
+    error = float((out.double() - want).abs().max())
+    if not error <= bound:
+        raise check.CheckError(f"the largest error is {error:.3g}, the bound {bound:.3g}", [])
+
+
+# ---- speed -----------------------------------------------------------------------------------------
+
+
+def candidates(operation: Operation, columns: int, item: int) -> list[Shape]:
+    """Shapes that fit an SM's registers and shared memory, each once."""
+    shapes = []
+    for kept, threads, blocks in DEALS:
+        needed = (operation.registers * kept + OVERHEAD) * threads * blocks
+        if needed > REGISTERS:
+            continue
+        how = {"inputs": operation.inputs, "kept": kept, "threads": threads, "blocks": blocks}
+        smallest = shape_for(columns, item, **how)
+        shapes.append(smallest)
+        if smallest and columns >= 16384:
+            shapes.append(shape_for(columns, item, **how, cluster=2 * smallest.cluster))
+    return list(dict.fromkeys(shape for shape in shapes if shape))
+
+
+def sweep(report: Report, compiler, operation: Operation, t: dict, label: str) -> Shape | None:
+    """Time all shapes; returns the fastest."""
+    x = t["x"]
+    runs = {}
+    shapes = {}
+    wanted = candidates(operation, x.shape[1], x.element_size())
+    compiler.wait(operation.file, wanted, x.dtype)
+    for shape in wanted:
+        name = str(shape)
+        try:
+            verify(operation, t, operation.ours(t, shape), rows=8, sums=False)
+        except Exception as error:
+            report.failed(f"{label} {name}", error)
+        else:
+            shapes[name] = shape
+            runs[name] = lambda shape=shape: operation.ours(t, shape)
+    if not runs:
+        return None
+    result = compare(runs, bytes=operation.bytes(x))
+    rates = {name: round(timing.bytes_per_second / 1e9) for name, timing in result.timings.items()}
+    report.put("sweeps", label, dict(sorted(rates.items(), key=lambda pair: -pair[1])))
+    return shapes[max(rates, key=rates.get)]
+
+
+def race(report: Report, operation: Operation, t: dict, label: str, shape: Shape | None) -> None:
+    """Our fastest against torch and torch.compile."""
+    runs = {"ours": lambda: operation.ours(t, shape)}
+    rivals = {"torch": operation.eager, "compile": compiled(operation.compiled)}
+    for name, rival in rivals.items():
+        start = time.monotonic()
+        try:
+            verify(operation, t, rival(t), rows=8)
+        except Exception as error:
+            report.failed(f"{label} {name}", error)
+        else:
+            runs[name] = lambda rival=rival: rival(t)
+        report.put("clock", f"{label} {name}", round(time.monotonic() - start, 1))
+    result = compare(runs, bytes=operation.bytes(t["x"]))
+    entry = {
+        name: {
+            "ms": measured.median,
+            "spread_ms": measured.spread,
+            "GB/s": measured.bytes_per_second / 1e9,
+            "share_of_copy": measured.share_of_copy,
+        }
+        for name, measured in result.timings.items()
+    }
+    times = {name: measured.median for name, measured in result.timings.items()}
+    others = [ms for name, ms in times.items() if name != "ours"]
+    entry["shape"] = str(shape)
+    if others:
+        entry["speedup_over_best"] = min(others) / times["ours"]
+    report.put("races", label, entry)
+
+
+def compiled(function):
+    """torch.compile's best mode without CUDA graphs, for just these sizes."""
+    torch._dynamo.reset()
+    return torch.compile(
+        lambda t: function(t), mode="max-autotune-no-cudagraphs", dynamic=False, fullgraph=True
+    )
+
+
+def timed(report: Report, compiler: Compiler, options) -> None:
+    """Try the shapes, then race the fastest, for all operations and lengths while the budget lasts."""
+    dtype = DTYPES[options.dtype]
+    suffix = "" if dtype == torch.float32 else "/bfloat16"
+    report.put("clock", "copy GB/s", round(timing.copy_bandwidth() / 1e9))
+    report.put("clock", "clusters at a time", clusters_at_a_time())
+    best = {}
+    for stage in ("sweep",) if options.no_race else ("sweep", "race"):
+        for columns in options.columns:
+            t = tensors(ELEMENTS // columns, columns, dtype, DEVICE)
+            for name in options.operations:
+                if report.left() < 8:
+                    return
+                label = f"{name}/{columns}{suffix}"
+                try:
+                    if stage == "sweep":
+                        best[label] = sweep(report, compiler, OPERATIONS[name], t, label)
+                    else:
+                        race(report, OPERATIONS[name], t, label, best.get(label))
+                except Exception as error:
+                    report.failed(f"{stage} {label}", error)
+            del t
+            torch.cuda.empty_cache()
+
+
+def clusters_at_a_time() -> dict[str, int]:
+    """How many clusters of each size this GPU runs at a time, a block an SM."""
+    counts = {}
+    for cluster in CLUSTERS:
+        shape = shape_for(8192 * cluster, cluster=cluster, kept=16)
+        try:
+            kernel = ring.ring("ring_softmax.cu", "softmax_ring", shape, torch.float32)
+            counts[cluster] = kernel.clusters
+        except Exception as error:
+            counts[cluster] = str(error)
+    return counts
+
+
+def ask_for_all(compiler: Compiler, options) -> None:
+    """Begin to compile everything, what is needed first first."""
+    if not options.no_check:
+        for rows, columns, dtype in small_sizes():
+            for operation in OPERATIONS.values():
+                shapes = shapes_to_check(operation, rows, columns, dtype)
+                compiler.ask(operation.file, shapes, dtype)
+    dtype = DTYPES[options.dtype]
+    for columns in options.columns:
+        for name in options.operations:
+            shapes = candidates(OPERATIONS[name], columns, dtype.itemsize)
+            compiler.ask(OPERATIONS[name].file, shapes, dtype)
+
+
+def table(report: Report) -> str:
+    """A line an operation and length: our rate, its share of a copy, and the rivals'."""
+    lines = []
+    for label, entry in report.entries["races"].items():
+        rates = "  ".join(
+            f"{name} {entry[name]['GB/s']:5.0f}"
+            for name in ("ours", "torch", "compile")
+            if name in entry
+        )
+        share = entry["ours"]["share_of_copy"]
+        lines.append(
+            f"{label:<28} {rates}  copy {share:4.0%}  x {entry.get('speedup_over_best', 0):.2f}"
+        )
+    for label, rates in report.entries["sweeps"].items():
+        if label not in report.entries["races"]:
+            name, rate = next(iter(rates.items()))
+            lines.append(f"{label:<28} ours {rate:5.0f}  ({name})")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--budget", type=float, default=150, help="seconds")
+    parser.add_argument("--operations", nargs="*", default=list(OPERATIONS), choices=OPERATIONS)
+    parser.add_argument("--columns", nargs="*", type=int, default=list(COLUMNS))
+    parser.add_argument("--dtype", default="float32", choices=DTYPES)
+    parser.add_argument("--no-race", action="store_true", help="only try shapes")
+    parser.add_argument("--no-check", action="store_true", help="skip the small sizes")
+    options = parser.parse_args()
+    report = Report(options.out, options.budget)
+    if has_gpu():
+        threading.Thread(target=watch, args=[report], daemon=True).start()
+    compiler = Compiler() if ring.available() else None
+    if compiler:
+        ask_for_all(compiler, options)
+    if not options.no_check:
+        check_small(report, compiler)
+        report.put("clock", "checked, seconds left", round(report.left(), 1))
+        print(
+            "right:", report.entries["checks"], "failed:", len(report.entries["errors"]), flush=True
+        )
+    if compiler:
+        timed(report, compiler, options)
+        print(table(report))
+        print("clock:", report.entries["clock"])
+        compiler.pool.shutdown(cancel_futures=True)
+
+
+if __name__ == "__main__":
+    main()
