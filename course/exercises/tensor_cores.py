@@ -4,7 +4,6 @@ import numpy as np
 from numba import cuda
 
 from course.checking.model import Exercise, Hypothesis, Launch, Out, Wrong
-from course.checking.quiz import Quiz
 from course.exercises.first_kernels import replace, some_length
 
 # ---- tensor_cores.round: what bfloat16 keeps of a float

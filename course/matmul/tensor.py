@@ -1,0 +1,124 @@
+"""Rungs on tensor cores: which GPU can run them, and what to say where it cannot.
+
+Not every GPU has every instruction. A rung that this machine cannot run is named with what it
+needs, and its recorded result is shown instead.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import torch
+
+from course.matmul.ladder import EVEN_SIZES, Ladder, Multiply, prove
+from course.matmul.records import recorded_line
+from utils import has_gpu, machine
+from utils.cuda_c.tensor_map import tensor_map
+
+KERNELS = Path(__file__).parent / "kernels"
+#: Bytes of shared memory that a block may ask for on the CPU runtime.
+CPU_SHARED = 48 << 10
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What a rung needs of a GPU: the lowest compute capability, and perhaps a highest."""
+
+    words: str
+    lowest: tuple[int, int]
+    highest: tuple[int, int] = (99, 0)
+
+    def met(self) -> bool:
+        """Whether this machine's GPU has it; False without a GPU."""
+        return has_gpu() and self.lowest <= machine().gpu.compute_capability <= self.highest
+
+
+AMPERE = Needs("compute capability 8.0", (8, 0))
+HOPPER = Needs("a Hopper GPU (compute capability 9.0)", (9, 0), (9, 0))
+
+
+def shared_limit() -> int:
+    """Bytes of shared memory that a block may ask for: on this GPU, or on the CPU runtime."""
+    if not has_gpu():
+        return CPU_SHARED
+    return torch.cuda.get_device_properties(0).shared_memory_per_block_optin
+
+
+@lru_cache(maxsize=3)
+def map_of(matrix: torch.Tensor, rows: int):
+    """The tensor map of a matrix, in boxes of `rows` × 64; made once, not at each launch."""
+    return tensor_map(matrix, (rows, 64))
+
+
+def climb(
+    ladder: Ladder,
+    name: str,
+    make: Callable[[], Multiply],
+    *,
+    needs: Needs,
+    kind: str = "bf16",
+    sides=(4096, 8192),
+    on_cpu: bool = False,
+) -> None:
+    """Climb a rung where this machine can; elsewhere say what it needs, and show what is recorded.
+
+    make: compiles it and returns multiply(c, a, b); called only where it can run.
+    on_cpu: the CPU runtime can run it too.
+    """
+    able = needs.met() if has_gpu() else on_cpu
+    if able:
+        ladder.add(name, make())
+    else:
+        print(_missing(name, needs))
+    for n in sides:
+        if able and (has_gpu() or n == sides[0]):
+            ladder.climb(name, kind, n, shapes=EVEN_SIZES)
+        else:
+            print(f"{kind}, {n}: {recorded_line(f'matmul/{kind}/{n}/{name}').strip()}")
+
+
+def _missing(name: str, needs: Needs) -> str:
+    if has_gpu():
+        return f"{name} needs {needs.words}"
+    return f"{name} needs {needs.words}, and there is no GPU: a CPU checks only wmma and mma_bf16"
+
+
+def compare_switches(
+    ladder: Ladder,
+    makes: dict[str, Callable[[], Multiply]],
+    beside: str,
+    *,
+    needs: Needs,
+    n: int = 4096,
+    on_cpu: bool = False,
+) -> None:
+    """Forms of a kernel that differ in a switch: check each in bf16, then time all of them in turn.
+
+    makes: name -> what compiles it, as for `climb`. beside: the whole rung, printed last as it was
+    measured before. Where they cannot be timed: as recorded.
+    """
+    able = needs.met() if has_gpu() else on_cpu
+    if able:
+        for name, make in makes.items():
+            prove(name, ladder.add(name, make()), EVEN_SIZES, "bf16")
+        print(f"✓ right in each of {len(makes)} forms")
+    if able and has_gpu():
+        ladder.compare("bf16", n, list(makes))
+    known = ladder.known()[1] if able and has_gpu() else _recorded()
+    for name in (*makes, beside):
+        print(f"{name:18} {_speed(known.get(('bf16', n, name)))}")
+
+
+def _recorded() -> dict:
+    from course.matmul.records import recorded
+
+    whose, known = recorded()
+    print(f"recorded on {whose}:" if whose else "nothing is recorded yet:")
+    return known
+
+
+def _speed(measured) -> str:
+    if measured is None:
+        return "not recorded yet"
+    return f"{measured.rate / 1e12:7.1f} TFLOP/s, {measured.share:6.1%} of cuBLAS"
