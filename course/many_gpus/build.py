@@ -12,17 +12,19 @@ from utils.tools import nvcc, process
 HERE = Path(__file__).parent
 #: What a library is made from: a change in any of these files makes a new one.
 FOLDERS = (HERE / "kernels", HERE.parent / "mnist_cnn" / "kernels")
+SOURCES = [HERE / "kernels" / name for name in ("communicator.cu", "trainer.cu")]
 FLAGS = ["-O3", "-shared", "-Xcompiler", "-fPIC"]
 
 
 def library(source: Path, flags: list[str] = ()) -> Path:
     """The shared library of a source, for this GPU, or for the CPU where there is none.
 
+    On the CPU it holds all sources: there each library is a device with memory of its own.
     Raises utils.tools.nvcc.NvccError with the lines that do not compile.
     """
     if not has_gpu():
         try:
-            return cpu_build.build([str(source)], list(flags), check=False, shared=True)[0]
+            return cpu_build.build([*map(str, SOURCES)], list(flags), check=False, shared=True)[0]
         except cpu_build.BuildError as error:
             raise nvcc.compile_error(source, error.log) from None
     request = nvcc.Request(source, [*FLAGS, *flags])
