@@ -19,9 +19,17 @@ from pathlib import Path
 import torch
 
 from course.row_kernels import ring
-from course.row_kernels.operations import OPERATIONS, Operation, in_float64, rows_of, tensors
+from course.row_kernels.operations import (
+    OPERATIONS,
+    SOFTMAX,
+    Operation,
+    in_float64,
+    rows_of,
+    tensors,
+)
 from course.row_kernels.precompile import Compiler
 from course.row_kernels.shapes import CLUSTERS, Shape, shape_for
+from course.row_kernels.variants import VARIANTS, folder
 from utils import check, compare, has_gpu, pick, timing
 from utils.engine import gpu
 
@@ -72,6 +80,7 @@ DEALS = (
 REGISTERS = 1 << 16  # of an SM
 OVERHEAD = 30  # registers a thread needs besides its values
 PATIENCE = 60  # seconds without a result
+VARIANT_COLUMNS = (1024, 16384, 131072)
 DEVICE = pick(gpu="cuda", cpu="cpu")
 
 
@@ -83,7 +92,14 @@ class Report:
         self.latest = time.monotonic()  # when something was last put
         self.ends = self.latest + budget
         self.entries = {"gpu": gpu().name if has_gpu() else "none", "torch": torch.__version__}
-        self.entries |= {"checks": {}, "sweeps": {}, "races": {}, "errors": {}, "clock": {}}
+        self.entries |= {
+            "checks": {},
+            "sweeps": {},
+            "races": {},
+            "errors": {},
+            "clock": {},
+            "variants": {},
+        }
 
     def put(self, kind: str, name: str, value) -> None:
         self.latest = time.monotonic()
@@ -255,6 +271,23 @@ def sweep(report: Report, compiler, operation: Operation, t: dict, label: str) -
     return shapes[max(rates, key=rates.get)]
 
 
+def try_variants(report: Report, compiler: Compiler, t: dict, shape: Shape) -> None:
+    """Softmax with one trick less, or one more (`variants`)."""
+    x = t["x"]
+    out = torch.empty_like(x)
+    files = {name: str(folder(name) / "ring_softmax.cu") for name in VARIANTS}
+    for file in files.values():
+        compiler.ask(file, [shape], x.dtype)
+    runs = {"as it is": lambda: SOFTMAX.ours(t, shape), "copy": lambda: out.copy_(x)}
+    for name, file in files.items():
+        compiler.wait(file, [shape], x.dtype)
+        kernel = ring.ring(file, "softmax_ring", shape, x.dtype)
+        runs[name] = lambda kernel=kernel: kernel.launch(len(x), out, x, len(x))
+    result = compare(runs, bytes=SOFTMAX.bytes(x))
+    rates = {name: round(timing.bytes_per_second / 1e9) for name, timing in result.timings.items()}
+    report.put("variants", f"softmax/{x.shape[1]}", rates)
+
+
 def race(report: Report, operation: Operation, t: dict, label: str, shape: Shape | None) -> None:
     """Our fastest against torch and torch.compile."""
     runs = {"ours": lambda: operation.ours(t, shape)}
@@ -311,6 +344,8 @@ def timed(report: Report, compiler: Compiler, options) -> None:
                 try:
                     if stage == "sweep":
                         best[label] = sweep(report, compiler, OPERATIONS[name], t, label)
+                        if name == SOFTMAX.name and columns in VARIANT_COLUMNS:
+                            try_variants(report, compiler, t, best[label])
                     else:
                         race(report, OPERATIONS[name], t, label, best.get(label))
                 except Exception as error:
@@ -391,6 +426,7 @@ def main() -> None:
     if compiler:
         timed(report, compiler, options)
         print(table(report))
+        print("variants:", report.entries["variants"])
         print("clock:", report.entries["clock"])
         compiler.pool.shutdown(cancel_futures=True)
 

@@ -107,10 +107,10 @@ def _compile(file, shape, dtype, arch) -> bytes:
         "BLOCKS": shape.blocks,
     }
     options = ProgramOptions(
-        name=file,
+        name=Path(file).name,
         arch=arch,
         std="c++17",
-        include_path=[str(KERNELS), *_toolkit_headers()],
+        include_path=[str((KERNELS / file).parent), *_toolkit_headers()],
         define_macro=[f"{name}={value}" for name, value in macros.items()],
     )
     return Program((KERNELS / file).read_text(), "c++", options).compile("cubin").code
