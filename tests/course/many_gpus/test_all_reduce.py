@@ -108,7 +108,9 @@ def test_a_rank_that_does_not_call_is_named():
     place = pair[0].address(pair[0].allocate(64))
     copy(place, np.zeros(16, np.float32).ctypes.data, 64)
     assert comm.library().comm_all_reduce(pair[0]._communicator, place, place, 16, how, None)
-    with pytest.raises(comm.CommunicatorError, match="rank 0 waited in vain for data words of rank 1"):
+    with pytest.raises(
+        comm.CommunicatorError, match="rank 0 waited in vain for data words of rank 1"
+    ):
         pair[0].check()
     for c in pair:
         c.close()

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from course.many_gpus import communicator as comm
+from course.many_gpus.launch import launch
 from course.many_gpus.trainer import ParallelTrainer
 from course.mnist_cnn import fast
 from course.mnist_cnn.pytorch import initial_weights
@@ -52,9 +53,8 @@ def test_one_rank_trains_as_the_finale_does():
         communicator.close()
 
 
-@pytest.mark.parametrize("statistics", [True, False])
-@pytest.mark.parametrize("bucket", [True, False])
-def test_two_ranks_have_the_same_weights_and_those_of_the_whole_batch(statistics, bucket):
+def two_ranks(_group, statistics, bucket):
+    """Train with two ranks as threads, and compare with one trainer on the whole batch."""
     weights, data = initial_weights(0), batches(3, 4)
     pair = comm.together(2, HEAP, SCRATCH, patience=60)
     barrier = threading.Barrier(2)
@@ -94,3 +94,9 @@ def test_two_ranks_have_the_same_weights_and_those_of_the_whole_batch(statistics
                 assert np.linalg.norm(value - results[0][1][name]) <= 0.02 * moved, name
     for c in pair:
         c.close()
+
+
+@pytest.mark.parametrize("statistics", [True, False])
+@pytest.mark.parametrize("bucket", [True, False])
+def test_two_ranks_have_the_same_weights_and_those_of_the_whole_batch(statistics, bucket):
+    launch(two_ranks, 1, [statistics, bucket])  # in a fresh process: a fresh device
