@@ -1,7 +1,8 @@
 """Kernels that work on the rows of a matrix: softmax, cross-entropy, layer norm and RMS norm.
 
     from course.row_kernels.softmax import softmax
-    from course.row_kernels.norms import layer_norm, layer_norm_backward, rms_norm, rms_norm_backward
+    from course.row_kernels.norms import layer_norm, layer_norm_backward
+    from course.row_kernels.norms import rms_norm, rms_norm_backward
     from course.row_kernels.cross_entropy import cross_entropy, loss_and_gradient
 
 `kernels/softmax.cu`, `norms.cu` and `cross_entropy.cu` are short and run everywhere, without a GPU

@@ -2,8 +2,8 @@
 
     python -m course.row_kernels.bench --out results.json --budget 150
 
-In turn: every kernel is checked in small sizes of all kinds; for each operation and length of row the
-shapes (`shapes.Shape`) are tried and the fastest is raced against torch and torch.compile, whose
+In turn: every kernel is checked in small sizes of all kinds; for each operation and length of row
+the shapes (`shapes.Shape`) are tried and the fastest is raced against torch and torch.compile, whose
 results are checked, too. Each result is written as soon as it is there. One failure ends nothing.
 Without a GPU it only checks.
 """
@@ -117,18 +117,18 @@ class Report:
 
 
 def watch(report: Report) -> None:
-    """End the process if nothing comes any more: a kernel that waits for ever would hold the GPU."""
+    """End the process if nothing comes any more: a kernel that hangs would hold the GPU."""
     while time.monotonic() - report.latest < PATIENCE:
         time.sleep(1)
     print(f"nothing for {PATIENCE} s: given up", flush=True)
     os._exit(3)
 
 
-# ---- rightness -------------------------------------------------------------------------------------
+# ---- rightness ---------------------------------------------------------------------------------
 
 
 def small_sizes() -> list[tuple[int, int, torch.dtype]]:
-    """Rows, columns and type of the matrices to check; those that the ring kernels take come last."""
+    """Rows, columns and type of the matrices to check; those of the ring kernels last."""
     sizes = [
         (rows, columns, dtype)
         for dtype in DTYPES.values()
@@ -166,7 +166,7 @@ def check_size(report: Report, compiler, rows: int, columns: int, dtype: torch.d
 def shapes_to_check(
     operation: Operation, rows: int, columns: int, dtype: torch.dtype
 ) -> list[Shape]:
-    """The shape that the operation takes by itself; for some lengths one for each size of cluster."""
+    """The operation's own shape; for some lengths also one for each size of cluster."""
     if not ring.available() or rows == 0:
         return []
     kept = 16 if operation.inputs == 2 else 32
@@ -217,7 +217,7 @@ def verify(
 
 
 def compare_tensors(out, want, terms: int, scale: float = 1.0) -> None:
-    """Within the rounding of `terms` additions of numbers of the size that is there, times a scale."""
+    """Within the rounding of `terms` additions of numbers as large as these, or as `scale`."""
     if out.numel() == 0:
         return
     unit = torch.finfo(out.dtype).eps
@@ -229,7 +229,7 @@ def compare_tensors(out, want, terms: int, scale: float = 1.0) -> None:
         raise check.CheckError(f"the largest error is {error:.3g}, the bound {bound:.3g}", [])
 
 
-# ---- speed -----------------------------------------------------------------------------------------
+# ---- speed -------------------------------------------------------------------------------------
 
 
 def candidates(operation: Operation, columns: int, item: int) -> list[Shape]:
@@ -328,7 +328,7 @@ def compiled(function):
 
 
 def timed(report: Report, compiler: Compiler, options) -> None:
-    """Try the shapes, then race the fastest, for all operations and lengths while the budget lasts."""
+    """Try all shapes, then race the fastest of each length, while the budget lasts."""
     dtype = DTYPES[options.dtype]
     suffix = "" if dtype == torch.float32 else "/bfloat16"
     report.put("clock", "copy GB/s", round(timing.copy_bandwidth() / 1e9))

@@ -20,7 +20,7 @@ def module(file: str):
 
 
 def type_name(x: torch.Tensor) -> str:
-    """CUDA C's name of a tensor's element type. Raises TypeError for one that the kernels do not take."""
+    """CUDA C's name of a tensor's element type. Raises TypeError if the kernels lack it."""
     if x.dtype not in TYPES:
         raise TypeError(f"the row kernels take {' or '.join(map(str, TYPES))}, got {x.dtype}")
     return TYPES[x.dtype]

@@ -1,7 +1,7 @@
 """Cross-entropy from logits, and its gradient: which kernel for which rows.
 
-Losses come one a row; a mean is `losses.sum() / rows that count`. The gradient is of a weighted sum of
-the losses: weights of 1 / rows that count make it the mean's.
+Losses come one a row; a mean is `losses.sum() / rows that count`. The gradient is of a weighted sum
+of the losses: weights of 1 / rows that count make it the mean's.
 """
 
 import torch
@@ -71,9 +71,8 @@ def _check(logits, targets) -> tuple[int, int]:
     if logits.ndim != 2 or not logits.is_contiguous():
         raise ValueError(f"logits must be a contiguous matrix, got {list(logits.shape)}")
     if targets.shape != logits.shape[:1] or targets.dtype != torch.int64:
-        raise ValueError(
-            f"targets must be {len(logits)} int64 numbers, got {list(targets.shape)} {targets.dtype}"
-        )
+        got = f"{list(targets.shape)} {targets.dtype}"
+        raise ValueError(f"targets must be {len(logits)} int64 numbers, got {got}")
     return logits.shape
 
 

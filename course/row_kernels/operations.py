@@ -1,4 +1,4 @@
-"""What `bench` measures: each operation with its inputs, its reference, its rivals and the bytes it moves."""
+"""What `bench` measures: each operation with its reference, its rivals and the bytes it moves."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,10 +19,12 @@ aten = torch.ops.aten
 class Operation:
     """One operation on the rows of a matrix.
 
-    name: as in the metrics. file: the ring kernel's. inputs: matrices that it reads. passes: matrices
-    that the operation must read and write. registers: floats a thread needs for each value it keeps.
-    ours(tensors, shape), reference(tensors in float64), rivals[label](tensors): the outputs, a tuple.
+    name: as in the metrics. file: the ring kernel's.
+    inputs: matrices that it reads. passes: matrices that it must read and write.
+    registers: floats that a thread needs for each value it keeps.
     row_outputs: how many of the outputs, the first ones, have a row for each row of x.
+    ours(tensors, shape), reference(tensors in float64), eager(tensors), compiled(tensors): each
+    returns the outputs, a tuple.
     """
 
     name: str
@@ -75,7 +77,7 @@ def in_float64(t: Tensors) -> Tensors:
     return {name: v if name == "targets" else v.double() for name, v in t.items()}
 
 
-# ---- softmax ---------------------------------------------------------------------------------------
+# ---- softmax -----------------------------------------------------------------------------------
 
 
 def _softmax(t):
@@ -95,7 +97,7 @@ SOFTMAX = Operation(
     compiled=_softmax,
 )
 
-# ---- layer norm ------------------------------------------------------------------------------------
+# ---- layer norm --------------------------------------------------------------------------------
 
 
 def _layer_norm(t):
@@ -111,7 +113,7 @@ def _layer_norm_gradients(t):
 
 
 def _layer_norm_backward(t):
-    """The backward pass alone, from the saved mean and inverse standard deviation, as autograd calls it."""
+    """The backward pass alone, from the saved statistics, as autograd calls it."""
     x = t["x"]
     means, inverses = t["means"].view(-1, 1), t["inverses"].view(-1, 1)
     return aten.native_layer_norm_backward(
@@ -147,7 +149,7 @@ LAYER_NORM_BACKWARD = Operation(
     compiled=_layer_norm_backward,
 )
 
-# ---- RMS norm --------------------------------------------------------------------------------------
+# ---- RMS norm ----------------------------------------------------------------------------------
 
 
 def _rms_norm(t):
@@ -208,7 +210,7 @@ RMS_NORM_BACKWARD = Operation(
     compiled=_rms_norm_backward_formula,
 )
 
-# ---- cross-entropy ---------------------------------------------------------------------------------
+# ---- cross-entropy -----------------------------------------------------------------------------
 
 
 def _losses(t):

@@ -1,6 +1,6 @@
 """Compile and launch the ring kernels (kernels/ring*.cu), which need Hopper or a later GPU.
 
-A kernel is compiled for one shape (`shapes.Shape`) and one element type the first time it is asked for.
+A kernel is compiled for one shape (`shapes.Shape`) and one element type when first asked for.
 """
 
 import ctypes
@@ -44,12 +44,15 @@ class Ring:
     clusters: int
 
     def grid_clusters(self, rows: int) -> int:
-        """Clusters to launch for so many rows: no more than run at a time, or than there are tiles."""
+        """Clusters to launch: no more than run at a time, or than there are tiles."""
         tiles = -(-rows // self.shape.tile_rows)
         return min(self.clusters, tiles)
 
     def launch(self, rows: int, *arguments) -> None:
-        """Launch on torch's current stream. arguments: tensors, None, ints (64-bit) and floats (32-bit)."""
+        """Launch on torch's current stream.
+
+        arguments: tensors, None, ints (64 bits) and floats (32 bits).
+        """
         from cuda.core import LaunchConfig, launch
 
         shape = self.shape
@@ -148,7 +151,7 @@ def _set(kernel, attribute, value: int) -> None:
 
 
 def _clusters(kernel, shape: Shape) -> int:
-    """How many clusters run at a time: a cluster's blocks must all fit one GPU processing cluster (GPC)."""
+    """How many clusters run at a time: all blocks of one must fit a GPU processing cluster (GPC)."""
     from cuda.bindings import driver
 
     if shape.cluster == 1:

@@ -10,8 +10,9 @@ KEPT = 32  # values of a row that a thread keeps, at most
 
 
 def softmax(x: torch.Tensor, *, shape: Shape | None = None) -> torch.Tensor:
-    """exp(x) / sum of exp(x) over the last axis; float32 or bfloat16, NaN and infinities as torch's.
+    """exp(x) / sum of exp(x) over the last axis; NaN and infinities as torch has them.
 
+    x: float32 or bfloat16 [..., columns].
     shape: how the ring kernel deals rows; chosen by their length unless given.
     """
     rows = classic.matrix(x)

@@ -1,4 +1,4 @@
-"""What each trick of the ring kernels brings: the same kernels with one thing changed in their text."""
+"""What each trick of the ring kernels brings: the kernels with one thing changed."""
 
 import tempfile
 from pathlib import Path
