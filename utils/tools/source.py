@@ -2,8 +2,11 @@
 differ from what runs.
 """
 
+import difflib
+import html
 import re
 import textwrap
+from dataclasses import dataclass
 from pathlib import Path
 
 from utils.tools.listing import Listing
@@ -12,33 +15,128 @@ from utils.tools.listing import Listing
 def function(path, name: str, *, start: str = "", lines: int | None = None) -> Listing:
     """One function, kernel or struct of a CUDA C file, with the comment right above it.
 
-    start: leave out what stands before the first line that holds this text. lines: show so many
-        lines at most; what is left
-    out is marked. LookupError names what there is when the file has none of that name, or the
-    function no such line.
+    start: leave out what stands before the first line that holds this text.
+    lines: show so many lines at most; what is left out is marked.
+    LookupError names what there is when the file has none of that name, or the function no such
+    line.
     """
     path = Path(path)
     text = path.read_text(encoding="utf-8").splitlines()
-    heads = {found: n for n, line in enumerate(text) if (found := _defines(line, text, n))}
-    if name not in heads:
-        raise LookupError(f"{path.name} defines no {name!r}; it defines {', '.join(heads)}")
-    first = last = heads[name]
-    while first and (
-        text[first - 1].startswith(("//", "template", "__global__")) or _continues(text[first - 1])
-    ):
-        first -= 1
-    while not text[last].startswith("}") and not (
-        last == heads[name] and text[last].rstrip().endswith(("}", "};"))
-    ):
-        last += 1
+    first, last = _extent(path, text, name)
     begin = next((n for n in range(first, last + 1) if start in text[n]), None)
     if begin is None:
         raise LookupError(f"{name} in {path.name} has no line with {start!r}")
     end = min(last, begin + lines - 1) if lines else last
     body = textwrap.dedent("\n".join(text[begin : end + 1]))
-    return Listing(
-        f"{'// …' + chr(10) if begin > first else ''}{body}{chr(10) + '// …' if end < last else ''}"
-    )
+    before = "// …\n" if begin > first else ""
+    after = "\n// …" if end < last else ""
+    return Listing(before + body + after)
+
+
+def change(old, new, *, name: str = "", old_name: str = "", context: int = 1) -> "Change":
+    """What changes from one source file to the next: `old` and `new` are their paths.
+
+    name: compare only this function, kernel or struct (`old_name`: what it is called in `old`).
+    context: so many kept lines are shown around each change.
+    In a notebook new lines are coloured, kept ones grey, and the whole new file is a click away.
+    LookupError as in `function`.
+    """
+    old, new = Path(old), Path(new)
+    before = _lines_of(old, old_name or name)
+    after = _lines_of(new, name)
+    return Change(new.name, tuple(_steps(before, after, context)), new.read_text(encoding="utf-8"))
+
+
+def _lines_of(path: Path, name: str) -> list[str]:
+    """The lines of a file, or of one function of it."""
+    if name:
+        return function(path, name).splitlines()
+    return path.read_text(encoding="utf-8").splitlines()
+
+
+def _steps(before: list[str], after: list[str], context: int):
+    """(mark, line) for what is shown: "+" new, "-" gone, " " kept, "…" for kept lines left out."""
+    matcher = difflib.SequenceMatcher(a=before, b=after, autojunk=False)
+    shown = 0  # lines of `after` that are shown or skipped
+    for group in matcher.get_grouped_opcodes(context):
+        if group[0][3] > shown:
+            yield "…", ""
+        for what, a0, a1, b0, b1 in group:
+            if what == "equal":
+                yield from ((" ", line) for line in after[b0:b1])
+                continue
+            yield from (("-", line) for line in before[a0:a1])
+            yield from (("+", line) for line in after[b0:b1])
+        shown = group[-1][4]
+    if shown < len(after):
+        yield "…", ""
+
+
+#: How a line of each kind looks
+_LOOK = {
+    "+": "background:#DDEFE3;color:#14532D;font-weight:600",
+    "-": "color:#B03A00;opacity:.6;text-decoration:line-through",
+    " ": "color:#8A8A8A",
+    "…": "color:#8A8A8A",
+}
+
+
+@dataclass(frozen=True)
+class Change:
+    """What changes from one file to the next, and the whole of the next.
+
+    lines: (mark, text), the mark one of "+", "-", " " and "…".
+    """
+
+    name: str
+    lines: tuple[tuple[str, str], ...]
+    whole: str
+
+    @property
+    def new(self) -> int:
+        """How many lines are new."""
+        return sum(mark == "+" for mark, _ in self.lines)
+
+    def __repr__(self):
+        return "\n".join(f"{mark} {text}".rstrip() for mark, text in self.lines)
+
+    def _repr_html_(self):
+        rows = "".join(_row(mark, text) for mark, text in self.lines)
+        total = len(self.whole.splitlines())
+        title = f"{self.new} lines are new; the whole of {self.name}, {total} lines"
+        style = "font:12px/1.25 monospace;white-space:pre;overflow-x:auto;text-align:left;margin:0"
+        return (
+            f'<div style="{style}">{rows}</div>'
+            f'<details><summary style="font-size:12px">{html.escape(title)}</summary>'
+            f'<pre style="{style}">{html.escape(self.whole)}</pre></details>'
+        )
+
+
+def _row(mark: str, text: str) -> str:
+    return f'<div style="{_LOOK[mark]}">{html.escape(f"{mark} {text}")}</div>'
+
+
+def _extent(path: Path, text: list[str], name: str) -> tuple[int, int]:
+    """First and last line of a definition, the comment above it included."""
+    heads = {found: n for n, line in enumerate(text) if (found := _defines(line, text, n))}
+    if name not in heads:
+        raise LookupError(f"{path.name} defines no {name!r}; it defines {', '.join(heads)}")
+    first = last = heads[name]
+    while first and _belongs(text[first - 1]):
+        first -= 1
+    while not text[last].startswith("}") and not (last == heads[name] and _ends(text[last])):
+        last += 1
+    return first, last
+
+
+def _belongs(line: str) -> bool:
+    """Whether a line right above a definition is its comment, or its beginning."""
+    return line.startswith(("//", "template", "__global__")) or _continues(line)
+
+
+def _ends(line: str) -> bool:
+    """Whether a definition ends on the line on which it begins."""
+    return line.rstrip().endswith(("}", "};"))
 
 
 def _defines(line: str, lines: list[str], n: int) -> str | None:

@@ -1,6 +1,6 @@
-// Few tiles of C cannot fill the GPU: gridDim.z blocks share a tile, each takes a part of k and adds
-// its sums to C, which must be zero before the launch. The order of the additions, so the last bits,
-// may differ from run to run.
+// Few tiles of C cannot fill the GPU: gridDim.z blocks share a tile, each takes a part of k and
+// adds its sums to C, which must be zero before the launch. The order of the additions, so the
+// last bits, may differ from run to run.
 #include "tiles.cuh"
 
 __global__ __launch_bounds__(THREADS, BLOCKS) void matmul(float* c, const float* a, const float* b,

@@ -6,8 +6,8 @@ constexpr int MAX_BLOCKS = 256 * BLOCKS;  // gridDim.x may not be larger
 __device__ float handed_over[MAX_BLOCKS][TM * TN][THREADS];
 __device__ int ready[MAX_BLOCKS];  // zero before and after a launch
 
-// Puts this block's sums where another finds them. The fence comes before the flag: whoever sees the
-// flag sees the sums too.
+// Puts this block's sums where another finds them. The fence comes before the flag: whoever sees
+// the flag sees the sums too.
 __device__ void hand_over(const float (&sum)[TM][TN]) {
 #pragma unroll
     for (int i = 0; i < TM * TN; i++)
@@ -18,8 +18,8 @@ __device__ void hand_over(const float (&sum)[TM][TN]) {
         atomicExch(&ready[blockIdx.x], 1);
 }
 
-// Adds another block's sums to this one's, as soon as they are there. __ldcg reads past the L1 cache,
-// which may hold what was there before.
+// Adds another block's sums to this one's, as soon as they are there. __ldcg reads past the L1
+// cache, which may hold what was there before.
 __device__ void take_over(float (&sum)[TM][TN], int block) {
     if (threadIdx.x == 0)
         while (atomicCAS(&ready[block], 1, 0) == 0) {}

@@ -65,3 +65,59 @@ def test_what_is_not_there(file):
         source.function(file, "later")
     with pytest.raises(LookupError, match="no line with 'nowhere'"):
         source.function(file, "scale", start="nowhere")
+
+
+# ---- what changes
+
+
+@pytest.fixture
+def next_file(tmp_path):
+    path = tmp_path / "next.cu"
+    path.write_text(FILE.replace("a[i] = add(a[i], 1.0f);", "a[i] += 1.0f;  // <in place>"))
+    return path
+
+
+def test_a_change_shows_new_and_gone_lines_and_what_is_around_them(file, next_file):
+    change = source.change(file, next_file)
+    assert change.new == 1
+    assert repr(change).splitlines() == [
+        "…",
+        "    if (i < n)",
+        "-     a[i] = add(a[i], 1.0f);",
+        "+     a[i] += 1.0f;  // <in place>",
+        "  }",
+        "…",
+    ]
+
+
+def test_no_change_shows_nothing_but_the_file(file):
+    change = source.change(file, file)
+    assert change.new == 0 and repr(change) == "…"
+    assert "the whole of k.cu" in change._repr_html_()
+
+
+def test_a_change_within_one_function_leaves_out_the_others(file, next_file):
+    next_file.write_text(next_file.read_text().replace("struct Pair { int a, b; };", ""))
+    assert source.change(file, next_file, name="scale").new == 1
+    assert "Pair" not in repr(source.change(file, next_file, name="scale"))
+    assert "Pair" in repr(source.change(file, next_file))
+
+
+def test_a_function_may_have_had_another_name(file, tmp_path):
+    renamed = tmp_path / "renamed.cu"
+    renamed.write_text(FILE.replace("scale(", "scaled("))
+    change = source.change(file, renamed, name="scaled", old_name="scale")
+    assert change.new == 1
+    with pytest.raises(LookupError, match="no 'scaled'"):
+        source.change(file, renamed, name="scaled")
+
+
+def test_the_page_escapes_the_code_and_holds_the_whole_file(file, next_file):
+    page = source.change(file, next_file)._repr_html_()
+    assert "&lt;in place&gt;" in page and "<in place>" not in page
+    assert "<details>" in page and "Not a definition" in page
+
+
+def test_all_shown_new_lines_are_in_the_new_file_in_order(file, next_file):
+    shown = [text for mark, text in source.change(file, next_file, context=99).lines if mark != "-"]
+    assert shown == next_file.read_text().splitlines()
