@@ -1,0 +1,52 @@
+"""Random inputs, shapes and extents that many exercises share."""
+
+import inspect
+
+import numpy as np
+
+
+def uniform(rng, *shape):
+    """Random float32 values between -1 and 1."""
+    return rng.uniform(-1, 1, size=shape).astype(np.float32)
+
+
+def normal(rng, *shape):
+    """Random float32 values around 0."""
+    return rng.normal(size=shape).astype(np.float32)
+
+
+def whole(rng, low, high, shape):
+    """Random whole numbers from low to high - 1, as int32."""
+    return rng.integers(low, high, shape).astype(np.int32)
+
+
+def lengths(*sizes):
+    """The shapes of arrays with one axis."""
+    return tuple((size,) for size in sizes)
+
+
+def some_length(rng):
+    """The shape of an array, never a multiple of 32."""
+    return (int(rng.integers(3, 8) * 32 + rng.integers(1, 32)),)
+
+
+def some_picture(rng):
+    """(height, width) of a picture, never square."""
+    width = int(rng.integers(2, 25))
+    return width + int(rng.integers(1, 10)), width
+
+
+def some_numbers(*ranges):
+    """`Exercise.fresh`: a shape with a random whole number for each (low, high), high excluded."""
+    return lambda rng: tuple(int(rng.integers(low, high)) for low, high in ranges)
+
+
+def a_thread_each(shape):
+    """`Exercise.extents`: along x a thread for every element of an array of this shape."""
+    return int(np.prod(shape)), 1, 1
+
+
+def arguments_of(function):
+    """`Exercise.inputs` of a plain function: a shape is what its parameters get, in their order."""
+    names = list(inspect.signature(function).parameters)
+    return lambda rng, shape: dict(zip(names, shape, strict=True))
