@@ -1,0 +1,353 @@
+"""Checks every fast kernel of this folder, then times it beside CUB and PyTorch, in one run.
+
+    python -m course.reductions.bench --out reductions.json --budget 150 [--only sum scan sort]
+
+Each result is written as soon as it is there: {"name", "value", "unit", "spread", "label"}. One
+failure does not end the run. Without a GPU the kernels that run there are checked in small sizes.
+"""
+
+import argparse
+import json
+import statistics
+import time
+import traceback
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from course.reductions import cub, scans, sums
+from utils.engine import has_gpu
+
+FLUSH_BYTES = 1 << 30  # overwritten before each repeat: clears the L2 and hides the launch
+DEVICE = "cuda" if has_gpu() else "cpu"
+
+RINGS = [
+    scans.Ring(16, 8192, 6, 2),
+    scans.Ring(16, 8192, 6, 1),
+    scans.Ring(16, 8192, 7, 3),
+    scans.Ring(16, 8192, 7, 4),
+    scans.Ring(8, 8192, 7, 3),
+    scans.Ring(16, 10240, 5, 2),
+    scans.Ring(16, 12288, 4, 1),
+    scans.Ring(16, 14336, 4, 2),
+    scans.Ring(16, 14336, 4, 1),
+    scans.Ring(16, 16384, 3, 1),
+    scans.Ring(16, 6144, 9, 4),
+    scans.Ring(16, 4096, 13, 5),
+    scans.Ring(16, 4096, 13, 8),
+    scans.Ring(24, 9216, 6, 2),
+    scans.Ring(8, 4096, 6, 2, blocks=2),
+    scans.Ring(8, 5120, 5, 2, blocks=2),
+]
+PERSISTENT = [
+    scans.Persistent(512, 4, 2),
+    scans.Persistent(512, 6, 1),
+    scans.Persistent(1024, 4, 1),
+    scans.Persistent(512, 3, 3),
+    scans.Persistent(256, 4, 4),
+    scans.Persistent(256, 8, 2),
+]
+LOOKBACKS = [
+    scans.Lookback(128, 4),
+    scans.Lookback(256, 4),
+    scans.Lookback(256, 6),
+    scans.Lookback(256, 8),
+    scans.Lookback(512, 4),
+    scans.Lookback(512, 6),
+    scans.Lookback(512, 8),
+    scans.Lookback(1024, 4),
+]
+SUMS = [
+    sums.Shape(threads, loads, blocks)
+    for threads, loads, blocks in (
+        (256, 4, 8),
+        (256, 8, 4),
+        (256, 8, 8),
+        (512, 4, 4),
+        (512, 8, 2),
+        (512, 8, 3),
+        (512, 8, 4),
+        (512, 8, 8),
+        (512, 16, 2),
+        (1024, 4, 2),
+        (1024, 8, 1),
+        (1024, 8, 2),
+        (128, 8, 16),
+    )
+]
+
+
+class Log:
+    """The results so far, in a file and in memory; knows how much time is left."""
+
+    def __init__(self, path: Path, budget: float):
+        self._path, self._end = path, time.monotonic() + budget
+        self.entries, self.errors, self.lines = [], [], []
+
+    def left(self) -> float:
+        return self._end - time.monotonic()
+
+    def add(self, name: str, value: float, unit: str, spread: float = 0.0, label: str = "") -> None:
+        entry = {"name": name, "value": value, "unit": unit, "spread": spread, "label": label}
+        self.entries.append(entry)
+        self._write()
+
+    def say(self, line: str) -> None:
+        print(line, flush=True)
+        self.lines.append(line)
+        self._write()
+
+    def fail(self, what: str) -> None:
+        text = traceback.format_exc()
+        self.errors.append({"what": what, "error": text[-3000:]})
+        self.say(f"FAILED {what}: {text.strip().splitlines()[-1][:300]}")
+
+    def attempt(self, what: str, function, *arguments):
+        """function's result, or None after an error, which is written down."""
+        try:
+            return function(*arguments)
+        except Exception:
+            self.fail(what)
+            return None
+
+    def _write(self):
+        content = {"results": self.entries, "errors": self.errors, "lines": self.lines}
+        self._path.write_text(json.dumps(content, indent=1))
+
+
+# ---- the clock --------------------------------------------------------------------------------
+
+
+def clock(rivals: dict, repeats: int) -> dict[str, tuple[float, float]]:
+    """Median and half the interquartile range, in ms, of each rival; all in turn, L2 cold."""
+    flush = torch.empty(FLUSH_BYTES // 4, dtype=torch.float32, device=DEVICE)
+    for work in rivals.values():
+        work()
+    torch.cuda.synchronize()
+    pairs = {label: [] for label in rivals}
+    for _ in range(repeats):
+        for label, work in rivals.items():
+            begin = torch.cuda.Event(enable_timing=True)
+            end = torch.cuda.Event(enable_timing=True)
+            flush.zero_()
+            begin.record()
+            work()
+            end.record()
+            pairs[label].append((begin, end))
+        torch.cuda.synchronize()
+    result = {}
+    for label, events in pairs.items():
+        samples = [begin.elapsed_time(end) for begin, end in events]
+        low, middle, high = statistics.quantiles(samples, n=4)
+        result[label] = middle, (high - low) / 2
+    return result
+
+
+def table(log: Log, name: str, times: dict, moved: float, rival: str, report: dict) -> None:
+    """Prints a row for each of the times, and records those that `report` names.
+
+    moved: bytes that the work reads and writes; report: label -> name of the recorded metric.
+    """
+    base = times[rival][0]
+    for label, (middle, spread) in sorted(times.items(), key=lambda row: row[1]):
+        rate = moved / middle / 1e6
+        ratio = base / middle
+        log.say(
+            f"{name:<12} {label:<44} {middle:8.4f} ms ±{spread:7.4f} {rate:6.0f} GB/s {ratio:5.3f}"
+        )
+        log.add(f"{name}/time", middle, "ms", spread, label)
+    for label, metric in report.items():
+        if label in times:
+            log.add(metric, base / times[label][0], "1", 0.0, label)
+
+
+def copy_rival(n: int):
+    """A copy of n floats within the GPU's memory."""
+    source = torch.rand(n, device=DEVICE)
+    target = torch.empty_like(source)
+    return lambda: target.copy_(source)
+
+
+# ---- scan -------------------------------------------------------------------------------------
+
+
+def check_scan(method, dtype: str, sizes) -> None:
+    """Raises AssertionError at the first size at which a scan is wrong."""
+    generator = torch.Generator(device=DEVICE).manual_seed(1)
+    for n in sizes:
+        if dtype == "int32":
+            x = torch.randint(
+                -1000, 1000, (n,), device=DEVICE, dtype=torch.int32, generator=generator
+            )
+        else:
+            x = torch.rand(n, device=DEVICE, generator=generator)
+        out = torch.full_like(x, -7)
+        scan = scans.Scan(n, dtype, method)
+        for _ in range(2):
+            scan(x, out)
+        if dtype == "int32":
+            right = torch.cumsum(x, 0, dtype=torch.int32)
+            assert torch.equal(out, right), f"{method} {dtype} n={n}: wrong"
+        elif n:
+            right = torch.cumsum(x.double(), 0)
+            error = ((out - right).abs() / right.clamp(min=1)).max().item()
+            assert error < 2e-6, f"{method} n={n}: error {error}"
+
+
+def scan_sizes() -> list[int]:
+    if not has_gpu():
+        return [0, 1, 2, 3, 5, 127, 128, 129, 1000, 1025, 20001]
+    small = [0, 1, 2, 3, 4, 5, 31, 32, 33, 127, 128, 129, 511, 512, 513, 1023, 1024, 1025]
+    return small + [8191, 8193, 100_003, 1_000_001, 16_777_217, 67_108_859]
+
+
+def bench_scan(log: Log) -> None:
+    methods = LOOKBACKS[1:2] + PERSISTENT[:1]
+    if has_gpu():
+        methods = RINGS + PERSISTENT + LOOKBACKS
+        with ThreadPoolExecutor(12) as pool:
+            list(
+                pool.map(lambda m: log.attempt(f"build {m}", scans.Scan, 1, "float32", m), methods)
+            )
+            pool.submit(log.attempt, "build", scans.Scan, 1, "int32", RINGS[0])
+    right = []
+    for method in methods:
+        sizes = scan_sizes()
+        if method not in (RINGS[0], PERSISTENT[0], LOOKBACKS[1]):
+            sizes = sizes[-4::2]
+
+        def check(method=method, sizes=sizes):
+            check_scan(method, "float32", sizes)
+            if len(sizes) > 3:
+                check_scan(method, "int32", sizes)
+            return method
+
+        if log.attempt(f"check {method}", check):
+            right.append(method)
+    log.say(f"scan: {len(right)} of {len(methods)} variants are right")
+    if not has_gpu():
+        return
+    for power in (28, 22, 25):
+        log.attempt(f"time scan 2^{power}", time_scan, log, power, right)
+
+
+def time_scan(log: Log, power: int, methods) -> None:
+    n = 1 << power
+    x = torch.rand(n, device=DEVICE)
+    out = torch.empty_like(x)
+    rivals = {"CUB": cub.Call("scan", "cub_scan_float", x, out)}
+    rivals["torch.cumsum"] = lambda: torch.cumsum(x, 0, out=out)
+    rivals["copy"] = copy_rival(n)
+    for method in methods:
+        scan = scans.Scan(n, "float32", method)
+        rivals[str(method)] = lambda scan=scan: scan(x, out)
+    times = clock(rivals, 15 if power > 25 else 30)
+    ours = {label: t for label, t in times.items() if label.startswith(("Ring", "Pers", "Look"))}
+    best = min(ours, key=ours.get)
+    table(log, f"scan/2^{power}", times, 8 * n, "CUB", {best: f"scan/2^{power}/speedup_over_cub"})
+
+
+# ---- sum --------------------------------------------------------------------------------------
+
+
+def check_sum(shape, sizes) -> None:
+    """Raises AssertionError at the first size at which a sum is wrong."""
+    for n in sizes:
+        x = torch.rand(n, device=DEVICE) + 0.5
+        out = torch.full((1,), -7.0, device=DEVICE)
+        total = sums.Sum(n, shape)
+        for _ in range(2):
+            total(x, out)
+        right = x.sum(dtype=torch.float64).item()
+        error = abs(out.item() - right) / max(1.0, right)
+        assert error < 1e-6, f"{shape} n={n}: {out.item()} is not {right}"
+    x = torch.rand(100_000, device=DEVICE)
+    for value in (np.inf, -np.inf, np.nan):
+        x[54_321] = value
+        sums.Sum(x.numel(), shape)(x, out)
+        np.testing.assert_equal(out.item(), value)
+
+
+def sum_sizes() -> list[int]:
+    if not has_gpu():
+        return [0, 1, 3, 4, 1000, 1025, 50_001]
+    return [
+        *range(0, 1026, 41),
+        1023,
+        1024,
+        1025,
+        100_003,
+        16_777_217,
+        (1 << 31) - 5,
+        (1 << 31) + 7,
+    ]
+
+
+def bench_sum(log: Log) -> None:
+    shapes = SUMS if has_gpu() else [sums.Shape(64, 2, 2)]
+    right = []
+    for shape in shapes:
+        sizes = sum_sizes()
+        if shape != shapes[-1]:
+            sizes = sizes[::7] + [16_777_217]
+
+        def check(shape=shape, sizes=sizes):
+            check_sum(shape, sizes)
+            return shape
+
+        if log.attempt(f"check {shape}", check):
+            right.append(shape)
+    log.say(f"sum: {len(right)} of {len(shapes)} variants are right")
+    if not has_gpu():
+        return
+    for power in (28, 30, 25):
+        log.attempt(f"time sum 2^{power}", time_sum, log, power, right)
+
+
+def time_sum(log: Log, power: int, shapes) -> None:
+    n = 1 << power
+    x = torch.rand(n, device=DEVICE)
+    out = torch.empty(1, device=DEVICE)
+    rivals = {"CUB": cub.Call("sum", "cub_sum_float", x, out)}
+    rivals["torch.sum"] = lambda: torch.sum(x, 0, out=out[0])
+    for shape in shapes:
+        total = sums.Sum(n, shape)
+        rivals[str(shape)] = lambda total=total: total(x, out)
+    times = clock(rivals, 15)
+    copied = clock({"copy": copy_rival(n)}, 15)["copy"][0]
+    ours = {label: t for label, t in times.items() if label.startswith("Shape")}
+    best = min(ours, key=ours.get)
+    name = f"reduce/sum/2^{power}"
+    table(log, name, times, 4 * n, "CUB", {best: f"{name}/speedup_over_cub"})
+    copy_rate = 8 * n / copied
+    log.say(f"{name}: copy {copy_rate / 1e6:.0f} GB/s")
+    log.add(f"{name}/share_of_copy", 4 * n / ours[best][0] / copy_rate, "1", 0.0, best)
+
+
+# ---- the command ------------------------------------------------------------------------------
+
+PARTS = {"scan": bench_scan, "sum": bench_sum}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--budget", type=float, default=150, help="seconds")
+    parser.add_argument("--only", nargs="*", default=list(PARTS), choices=list(PARTS))
+    options = parser.parse_args()
+    log = Log(options.out, options.budget)
+    if has_gpu():
+        with ThreadPoolExecutor() as pool:
+            for library in cub.LIBRARIES:
+                pool.submit(log.attempt, f"build CUB's {library}", cub.build, library)
+    for part in options.only:
+        start = time.monotonic()
+        if log.left() > 0:
+            log.attempt(part, PARTS[part], log)
+        log.say(f"-- {part}: {time.monotonic() - start:.0f} s, {log.left():.0f} s left")
+
+
+if __name__ == "__main__":
+    main()
