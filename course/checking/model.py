@@ -92,10 +92,14 @@ class Launch:
 
 @dataclass(frozen=True)
 class Wrong:
-    """A known wrong answer and the reason by which the checker must reject it."""
+    """A known wrong answer and the reason by which the checker must reject it.
+
+    says: for a plain function, the sentence that tells a learner who made this very mistake.
+    """
 
     answer: object
     reason: str
+    says: str = ""
 
 
 @dataclass(frozen=True)
@@ -168,6 +172,12 @@ class Exercise:
     def chapter(self):
         """The key of its chapter: "matmul" for "matmul.tile"."""
         return self.id.partition(".")[0]
+
+    @property
+    def guesses(self):
+        """What an answer is compared with to name its mistake: wrong functions, then hypotheses."""
+        known = tuple(Hypothesis(w.reason, w.says, w.answer) for w in self.wrong if w.says)
+        return known + self.hypotheses
 
     @property
     def in_file(self):
