@@ -4,6 +4,7 @@ import numpy as np
 from numba import cuda
 
 from course.checking.model import Exercise, Hypothesis, Launch, Out, Wrong
+from course.checking.quiz import Quiz
 from course.exercises.first_kernels import replace, some_length
 
 # ---- tensor_cores.round: what bfloat16 keeps of a float
@@ -672,4 +673,173 @@ def tile(t, down, across, group):
 )
 
 EXERCISES = (ROUND, WMMA, FRAGMENT, PASSES, SWIZZLE, RING, ORDER)
-QUIZZES = ()
+# ---- questions: before a cell shows the answer, and at the end
+
+QUIZZES = (
+    Quiz(
+        id="tensor_cores.q_formats",
+        question="Predict: matrices of random numbers are rounded to bfloat16, multiplied, and the "
+        "result is rounded again. How large is the largest error, beside a typical element?",
+        choices={
+            "a": "about a hundred-thousandth",
+            "b": "about a thousandth",
+            "c": "about a fiftieth",
+        },
+        answer="c",
+        explain_right="8 bits of precision: half a step is 2⁻⁸ of a number, and the largest "
+        "elements are five times as large as a typical one.",
+        explain={
+            "a": "That is float32's, with 24 bits of precision.",
+            "b": "That is TF32's, with 11 bits of precision.",
+        },
+    ),
+    Quiz(
+        id="tensor_cores.q_feed",
+        question="A warp has a tile of 64 × 64 sums. For 16 steps along k it reads 64 × 16 numbers "
+        "of A and 16 × 64 of B from shared memory, 2 bytes each. How many bytes?",
+        answer=4096,
+        unit="bytes",
+        explain_right="2 · 64 · 16 numbers of 2 bytes.",
+        explain={
+            2048: "Those are the numbers; each has 2 bytes.",
+            None: "64 · 16 numbers of A and as many of B, 2 bytes each.",
+        },
+    ),
+    Quiz(
+        id="tensor_cores.q_cycles",
+        question="One wgmma: 64 × 256 × 16 multiply-adds. A Hopper SM does 2,048 in a cycle. How "
+        "many cycles?",
+        answer=128,
+        unit="cycles",
+        explain_right="262,144 / 2,048.",
+        explain={
+            256: "2,048 multiply-adds a cycle, not FLOPs.",
+            None: "64 · 256 · 16, divided by 2,048.",
+        },
+    ),
+    Quiz(
+        id="tensor_cores.q_serial",
+        question="Predict: copying a step's tiles takes nearly twice as long as multiplying them, "
+        "and nothing overlaps. What share of the time are the tensor cores busy?",
+        choices={"a": "about a third", "b": "about a half", "c": "about two thirds"},
+        answer="a",
+        explain_right="One part of multiplying, two parts of waiting.",
+        explain={
+            "b": "Then copying would have to take as long as multiplying.",
+            "c": "That is the share of the time in which they wait.",
+        },
+    ),
+    Quiz(
+        id="tensor_cores.q_stages",
+        question="Predict: a copy takes 1,700 cycles, a multiplication 1,024. With how many slots "
+        "do the tensor cores never wait, in the long run?",
+        answer=3,
+        unit="slots",
+        explain_right="A slot is busy for 2,724 cycles a lap: three of them give a step every 908 "
+        "cycles, and 1,024 are needed.",
+        explain={
+            1: "With one slot a copy begins when the multiplication before it has ended.",
+            2: "Two slots give a step every 1,362 cycles.",
+            4: "Four do, but fewer are enough.",
+            None: "A slot is busy for a copy and a multiplication. How many make it one step every "
+            "1,024 cycles?",
+        },
+    ),
+    Quiz(
+        id="tensor_cores.q_order",
+        question="Predict: 132 tiles of 128 × 256 are computed at one time, row by row or as a "
+        "patch of 16 rows of tiles. Where does the patch spare most?",
+        choices={"a": "at 4096 × 4096", "b": "at 8192 × 8192", "c": "at both alike"},
+        answer="b",
+        explain_right="There a row has 32 tiles: 132 of them need every column of B, and few rows "
+        "of A.",
+        explain={
+            "a": "There a row has 16 tiles: 132 of them are half of C, which is a patch already.",
+            "c": "How many tiles has a row of C at each size, and how many rows are 132 tiles?",
+        },
+    ),
+    Quiz(
+        id="tensor_cores.q_multicast",
+        question="A step's tiles are 16 KiB of A and 32 KiB of B. Two blocks of a cluster need the "
+        "same tile of B, and each fetches half of it for both. How many KiB does a block fetch?",
+        answer=32,
+        unit="KiB",
+        explain_right="16 of A and 16 of B: a third less.",
+        explain={
+            48: "That is without a cluster.",
+            24: "A is not shared: the blocks have different rows.",
+            None: "All of its own tile of A, and half of B's.",
+        },
+    ),
+    Quiz(
+        id="tensor_cores.q_clock",
+        question="Predict: the same bf16 kernel multiplies matrices of zeros. How fast do the SMs' "
+        "clocks run, beside random numbers?",
+        choices={"a": "slower", "b": "alike", "c": "faster"},
+        answer="c",
+        explain_right="No bit flips, so each cycle needs less energy, and more of them fit under "
+        "the power limit.",
+        explain={
+            "a": "What holds the clock down is power. Which of the two needs more?",
+            "b": "The instructions are the same, but not the energy that they need.",
+        },
+    ),
+    Quiz(
+        id="tensor_cores.q_owner",
+        question="Of a 16 × 8 result of `mma.m16n8k16`, which lane holds row 0, columns 4 and 5?",
+        answer=2,
+        unit="(lane)",
+        explain_right="Four lanes share a row, two neighbours each.",
+        explain={
+            4: "A lane holds two neighbours.",
+            None: "Lane 0 holds columns 0 and 1 of row 0, lane 1 columns 2 and 3.",
+        },
+    ),
+    Quiz(
+        id="tensor_cores.q_wgmma",
+        question="Who issues a `wgmma`, and where does it find a and b?",
+        choices={
+            "a": "A warp; both in registers",
+            "b": "Four warps together; b always in shared memory, a there or in registers",
+            "c": "A single thread; both in global memory",
+        },
+        answer="b",
+        explain_right="A warp group of 128 threads. Nothing of b passes through registers, which "
+        "is much of what it saves.",
+        explain={
+            "a": "That is `mma.sync`.",
+            "c": "One thread is enough for a TMA copy, which brings the tiles to shared memory.",
+        },
+    ),
+    Quiz(
+        id="tensor_cores.q_full",
+        question="What makes a `full` barrier's pass end, when TMA fills the slot?",
+        choices={
+            "a": "The arrival of 128 consumers",
+            "b": "One arrival, and as many bytes as it was told to expect",
+            "c": "A `__syncthreads()` of the block",
+        },
+        answer="b",
+        explain_right="The producer arrives and names the bytes; the copy engine reports them.",
+        explain={
+            "a": "Consumers arrive at `empty`, when they have read the slot.",
+            "c": "Nobody but the waiting consumers stops for it.",
+        },
+    ),
+    Quiz(
+        id="tensor_cores.q_energy",
+        question="On an H200 the best kernel is busy in nine cycles of ten, and yet below the data "
+        "sheet's number by a fifth. Why?",
+        choices={
+            "a": "Memory is too slow",
+            "b": "The power limit: the clock falls while the tensor cores are busy",
+            "c": "Rounding to bfloat16 takes time",
+        },
+        answer="b",
+        explain_right="The cycles are there, but each is longer.",
+        explain={
+            "a": "Then the tensor cores would wait, and they are busy.",
+            "c": "It is a few instructions for each result, once a tile.",
+        },
+    ),
+)
