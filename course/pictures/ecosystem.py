@@ -1,4 +1,4 @@
-"""The pictures of chapter 01: the stack of tools, what one expression hands to the GPU, what a
+"""The pictures of The ecosystem: the stack of tools, what one expression hands to the GPU, what a
 compiler wrote.
 
 What is said of the tools comes from assets/data/ecosystem.json, where each entry names its sources.
