@@ -11,14 +11,15 @@ from pathlib import Path
 
 import torch
 
-from course.matmul.ladder import EVEN_SIZES, Ladder, Multiply, prove
-from course.matmul.records import recorded_line
-from utils import has_gpu, machine
+from course.matmul.ladder import EVEN_SIZES, Ladder, Multiply, blocks, operands, prove
+from course.matmul.records import recorded, recorded_line
+from utils import has_gpu, machine, results
 from utils.cuda_c.tensor_map import tensor_map
 
 KERNELS = Path(__file__).parent / "kernels"
 #: Bytes of shared memory that a block may ask for on the CPU runtime.
 CPU_SHARED = 48 << 10
+H200_SMS = 132  # of the GPU whose results are recorded
 
 
 @dataclass(frozen=True)
@@ -105,14 +106,12 @@ def compare_switches(
         print(f"✓ right in each of {len(makes)} forms")
     if able and has_gpu():
         ladder.compare("bf16", n, list(makes))
-    known = ladder.known()[1] if able and has_gpu() else _recorded()
+    known = ladder.measured if able and has_gpu() else _announced()
     for name in (*makes, beside):
         print(f"{name:18} {_speed(known.get(('bf16', n, name)))}")
 
 
-def _recorded() -> dict:
-    from course.matmul.records import recorded
-
+def _announced() -> dict:
     whose, known = recorded()
     print(f"recorded on {whose}:" if whose else "nothing is recorded yet:")
     return known
@@ -122,3 +121,58 @@ def _speed(measured) -> str:
     if measured is None:
         return "not recorded yet"
     return f"{measured.rate / 1e12:7.1f} TFLOP/s, {measured.share:6.1%} of cuBLAS"
+
+
+# ---- number formats
+
+
+def three_formats(
+    n: int,
+) -> tuple[dict[str, tuple[Callable[[], object], torch.Tensor]], torch.Tensor]:
+    """({name: (multiply, c)}, exact): an n × n × n product in fp32, TF32 and bf16, and in float64.
+
+    All three begin with the same float32 numbers; multiply() fills c. A CPU has no TF32: there its
+    factors are rounded beforehand, which is what the tensor cores do with them.
+    """
+    c, a, b = operands(n, n, n)
+    c_tf32, c_bf16 = torch.empty_like(c), c.bfloat16()
+    a_bf16, b_bf16 = a.bfloat16(), b.bfloat16()
+    rounded = (a, b) if has_gpu() else (_to_tf32(a), _to_tf32(b))
+    ways = {
+        "fp32": (lambda: _multiply(c, a, b, tf32=False), c),
+        "TF32": (lambda: _multiply(c_tf32, *rounded, tf32=True), c_tf32),
+        "bf16": (lambda: torch.matmul(a_bf16, b_bf16, out=c_bf16), c_bf16),
+    }
+    return ways, a.double() @ b.double()
+
+
+def _multiply(c, a, b, *, tf32: bool) -> None:
+    torch.backends.cuda.matmul.allow_tf32 = tf32
+    torch.matmul(a, b, out=c)
+    torch.backends.cuda.matmul.allow_tf32 = False
+
+
+def _to_tf32(x: torch.Tensor) -> torch.Tensor:
+    """Rounded to 10 bits after the point, halves away from zero."""
+    bits = x.contiguous().view(torch.int32)
+    return ((bits + 0x1000) & ~0x1FFF).view(torch.float32)
+
+
+# ---- Hopper's rungs, in cycles
+
+
+def cycles_a_step(ladder: Ladder, name: str, n: int = 4096) -> float | None:
+    """Cycles that a Hopper rung took for a step along k, now or as recorded; None where neither.
+
+    Steps are 64 deep, and an SM takes tiles of 128 × 256 in rounds. The clock is the one recorded
+    of the fastest rung.
+    """
+    known = ladder.measured if ("bf16", n, name) in ladder.measured else recorded()[1]
+    found = known.get(("bf16", n, name))
+    clock = results.find("matmul/clock/bf16_ours")
+    if not found or not clock:
+        return None
+    sms = machine().sms if known is ladder.measured else H200_SMS
+    rounds = blocks(blocks(n, 128) * blocks(n, 256), sms)
+    seconds = 2 * n**3 / found.rate
+    return seconds * clock["value"] / (rounds * blocks(n, 64))
