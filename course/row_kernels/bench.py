@@ -3,8 +3,8 @@
     python -m course.row_kernels.bench --out results.json --budget 150
 
 In turn: every kernel is checked in small sizes of all kinds; for each operation and length of row
-the shapes (`shapes.Shape`) are tried and the fastest is raced against torch and torch.compile, whose
-results are checked, too. Each result is written as soon as it is there. One failure ends nothing.
+the shapes (`shapes.Shape`) are tried and the fastest is raced against torch and torch.compile,
+whose results are checked, too. Each result is written as soon as it is there. One failure ends nothing.
 Without a GPU it only checks.
 """
 

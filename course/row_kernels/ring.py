@@ -151,7 +151,7 @@ def _set(kernel, attribute, value: int) -> None:
 
 
 def _clusters(kernel, shape: Shape) -> int:
-    """How many clusters run at a time: all blocks of one must fit a GPU processing cluster (GPC)."""
+    """How many clusters run at a time: all blocks of one must fit a GPC, a part of the GPU."""
     from cuda.bindings import driver
 
     if shape.cluster == 1:

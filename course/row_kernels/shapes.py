@@ -1,4 +1,4 @@
-"""How the rows of a matrix are dealt to threads, blocks and clusters (what for: kernels/ring.cuh)."""
+"""How rows are dealt to threads, blocks and clusters (what for: kernels/ring.cuh)."""
 
 from dataclasses import dataclass
 

@@ -1,0 +1,37 @@
+"""How rows are dealt: every shape must be one that the kernels and the hardware take."""
+
+import pytest
+
+from course.row_kernels.shapes import ACCESS, RESERVED, SM_SHARED, WARP, shape_for
+
+LENGTHS = [4, 32, 100, 768, 1024, 4096, 5120, 16384, 50304, 65536, 128256, 131072, 262144]
+
+
+@pytest.mark.parametrize("item_bytes", [2, 4])
+@pytest.mark.parametrize("inputs", [1, 2])
+@pytest.mark.parametrize("kept, threads, blocks", [(32, 512, 1), (16, 256, 3), (8, 1024, 2)])
+@pytest.mark.parametrize("columns", LENGTHS)
+def test_a_shape_holds_its_row(columns, kept, threads, blocks, inputs, item_bytes):
+    shape = shape_for(columns, item_bytes, inputs=inputs, kept=kept, threads=threads, blocks=blocks)
+    if shape is None:
+        return
+    part = columns // shape.cluster
+    assert part * shape.cluster == columns
+    assert part * item_bytes % ACCESS == 0
+    assert part <= kept * shape.group
+    assert shape.group % WARP == 0 and shape.threads % shape.group == 0
+    assert shape.threads <= threads
+    assert shape.cluster == 1 or shape.tile_rows == 1
+    assert shape.stages >= 2
+    assert (shape.ring_bytes + RESERVED) * blocks <= SM_SHARED
+
+
+@pytest.mark.parametrize("columns", [1024, 4096, 16384, 65536, 131072])
+def test_the_lengths_of_the_chapter_have_shapes(columns):
+    assert shape_for(columns)
+    assert shape_for(columns, inputs=2, kept=16)
+
+
+@pytest.mark.parametrize("columns", [0, 1, 1023, 50257, 10_000_000])
+def test_lengths_that_the_ring_kernels_do_not_take(columns):
+    assert shape_for(columns) is None
