@@ -47,6 +47,32 @@ def change(old, new, *, name: str = "", old_name: str = "", context: int = 1) ->
     return Change(new.name, tuple(_steps(before, after, context)), new.read_text(encoding="utf-8"))
 
 
+def constants(path, **given: int) -> dict[str, int]:
+    """The whole-number constants of a CUDA C file, so that a picture draws the sizes that run.
+
+    They stand there as ``#define NAME 8`` or as ``constexpr int A = 1, B = 2 * A;``.
+    given: macros as the compiler gets them. What is not arithmetic on numbers is left out.
+    """
+    text = Path(path).read_text(encoding="utf-8")
+    known = dict(given)
+    for name, value in re.findall(r"#define (\w+) (\d+)\b", text):
+        known.setdefault(name, int(value))
+    for statement in re.findall(r"constexpr int ([^;]+);", text):
+        for name, expression in re.findall(r"(\w+) = ([^,]+)", statement):
+            value = _number(expression, known)
+            if value is not None:
+                known[name] = value
+    return known
+
+
+def _number(expression: str, known: dict[str, int]) -> int | None:
+    """The value of C arithmetic on whole numbers and known names; None for anything else."""
+    code = re.sub(r"[A-Za-z_]\w*", lambda name: str(known.get(name[0], "?")), expression)
+    if not re.fullmatch(r"[\d\s()+*/%-]+", code):
+        return None
+    return eval(code.replace("/", "//"), {"__builtins__": {}})
+
+
 def _lines_of(path: Path, name: str) -> list[str]:
     """The lines of a file, or of one function of it."""
     if name:

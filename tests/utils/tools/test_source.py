@@ -121,3 +121,17 @@ def test_the_page_escapes_the_code_and_holds_the_whole_file(file, next_file):
 def test_all_shown_new_lines_are_in_the_new_file_in_order(file, next_file):
     shown = [text for mark, text in source.change(file, next_file, context=99).lines if mark != "-"]
     assert shown == next_file.read_text().splitlines()
+
+
+# ---- constants
+
+
+def test_constants_are_read_with_what_is_worked_out_from_them(tmp_path):
+    path = tmp_path / "sizes.cu"
+    path.write_text(
+        "#ifndef BM\n#define BM 128  // rows\n#endif\n"
+        "constexpr int BN = 64, LANES = BM / (BN / 4);\n"
+        "constexpr int UNKNOWN = sizeof(float), LAST = LANES % 3;\n"
+    )
+    assert source.constants(path) == {"BM": 128, "BN": 64, "LANES": 8, "LAST": 2}
+    assert source.constants(path, BM=256)["LANES"] == 16
