@@ -1,4 +1,4 @@
-"""The picture of chapter 02: which programs a driver runs."""
+"""The picture of Your GPU: which programs a driver runs."""
 
 from collections.abc import Mapping
 
