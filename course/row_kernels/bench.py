@@ -3,9 +3,9 @@
     python -m course.row_kernels.bench --out results.json --budget 150
 
 In turn: every kernel is checked in small sizes of all kinds; for each operation and length of row
-the shapes (`shapes.Shape`) are tried and the fastest is raced against torch and torch.compile,
-whose results are checked, too. Each result is written as soon as it is there. One failure ends nothing.
-Without a GPU it only checks.
+the shapes (`shapes.Shape`) are tried, and the fastest is raced against torch and torch.compile,
+whose results are checked, too. Each result is written as soon as it is there. One failure ends
+nothing. Without a GPU it only checks.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from pathlib import Path
 
 import torch
 
-from course.row_kernels import ring
+from course.row_kernels import classic, numba_softmax, ring
 from course.row_kernels.operations import (
     OPERATIONS,
     SOFTMAX,
@@ -80,6 +80,8 @@ DEALS = (
 REGISTERS = 1 << 16  # of an SM
 OVERHEAD = 30  # registers a thread needs besides its values
 PATIENCE = 60  # seconds without a result
+LADDER_COLUMNS = (4096, 16384)
+LADDER_THREADS = 512
 VARIANT_COLUMNS = (1024, 16384, 131072)
 DEVICE = pick(gpu="cuda", cpu="cpu")
 
@@ -99,6 +101,7 @@ class Report:
             "errors": {},
             "clock": {},
             "variants": {},
+            "ladder": {},
         }
 
     def put(self, kind: str, name: str, value) -> None:
@@ -271,6 +274,39 @@ def sweep(report: Report, compiler, operation: Operation, t: dict, label: str) -
     return shapes[max(rates, key=rates.get)]
 
 
+def climb(report: Report, t: dict) -> None:
+    """The rungs of the softmax ladder, CUDA C and Numba side by side."""
+    from numba import cuda
+
+    x = t["x"]
+    rows, columns = x.shape
+    out = torch.empty_like(x)
+    numba_out, numba_x = cuda.as_cuda_array(out), cuda.as_cuda_array(x)
+    threads = LADDER_THREADS
+    kept = columns // threads
+    rungs = classic.module("softmax.cu")
+    one_read = numba_softmax.one_read(columns, threads)
+    grid = rows, threads
+    runs = {
+        "three reads, CUDA C": lambda: rungs["softmax_three_reads<float>"][grid](out, x, columns),
+        "three reads, Numba": lambda: numba_softmax.three_reads[grid](numba_out, numba_x),
+        "online, CUDA C": lambda: rungs["softmax_online<float>"][grid](out, x, columns),
+        "online, Numba": lambda: numba_softmax.online[grid](numba_out, numba_x),
+        "one read, CUDA C": lambda: rungs[f"softmax_one_read<float, {kept}>"][grid](
+            out, x, columns
+        ),
+        "one read, Numba": lambda: one_read[grid](numba_out, numba_x),
+        "ring": lambda: SOFTMAX.ours(t, None),
+    }
+    for name, run in runs.items():
+        out.fill_(float("nan"))
+        result = run() or (out,)
+        verify(SOFTMAX, t, result)
+    result = compare(runs, bytes=SOFTMAX.bytes(x))
+    rates = {name: round(timing.bytes_per_second / 1e9) for name, timing in result.timings.items()}
+    report.put("ladder", f"softmax/{columns}", rates)
+
+
 def try_variants(report: Report, compiler: Compiler, t: dict, shape: Shape) -> None:
     """Softmax with one trick less, or one more (`variants`)."""
     x = t["x"]
@@ -346,6 +382,8 @@ def timed(report: Report, compiler: Compiler, options) -> None:
                         best[label] = sweep(report, compiler, OPERATIONS[name], t, label)
                         if name == SOFTMAX.name and columns in VARIANT_COLUMNS:
                             try_variants(report, compiler, t, best[label])
+                        if name == SOFTMAX.name and columns in LADDER_COLUMNS and not suffix:
+                            climb(report, t)
                     else:
                         race(report, OPERATIONS[name], t, label, best.get(label))
                 except Exception as error:
@@ -427,6 +465,7 @@ def main() -> None:
         timed(report, compiler, options)
         print(table(report))
         print("variants:", report.entries["variants"])
+        print("ladder:", report.entries["ladder"])
         print("clock:", report.entries["clock"])
         compiler.pool.shutdown(cancel_futures=True)
 

@@ -1,6 +1,6 @@
 """The ring kernels' own text on the CPU runtime: the ring, the dealing of rows and the formulas.
 
-A cluster has one block there and a copy is done at once (on_cpu/bulk_copy.cuh). What only a GPU has,
+A cluster has one block there, a copy is done at once (on_cpu/bulk_copy.cuh). What only a GPU has,
 clusters and asynchronous copies, `course.row_kernels.bench` checks on one.
 """
 
