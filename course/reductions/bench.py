@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from course.reductions import cub, scans, sums
+from course.reductions import cub, scans, sorts, sums
 from utils.engine import has_gpu
 
 FLUSH_BYTES = 1 << 30  # overwritten before each repeat: clears the L2 and hides the launch
@@ -78,6 +78,20 @@ SUMS = [
     )
 ]
 
+SORTS = [
+    sorts.Shape(384, 16, 2),
+    sorts.Shape(384, 16, 3),
+    sorts.Shape(384, 16, 2, by_votes=False),
+    sorts.Shape(384, 20, 2),
+    sorts.Shape(384, 22, 2),
+    sorts.Shape(512, 12, 2),
+    sorts.Shape(512, 16, 2),
+    sorts.Shape(256, 16, 3),
+    sorts.Shape(256, 16, 4),
+    sorts.Shape(256, 24, 3),
+    sorts.Shape(512, 20, 1),
+]
+
 
 class Log:
     """The results so far, in a file and in memory; knows how much time is left."""
@@ -132,6 +146,7 @@ def clock(rivals: dict, repeats: int) -> dict[str, tuple[float, float]]:
             begin = torch.cuda.Event(enable_timing=True)
             end = torch.cuda.Event(enable_timing=True)
             flush.zero_()
+            flush.fill_(1)
             begin.record()
             work()
             end.record()
@@ -196,6 +211,16 @@ def check_scan(method, dtype: str, sizes) -> None:
             assert error < 2e-6, f"{method} n={n}: error {error}"
 
 
+def check_long_scan(method) -> None:
+    """Raises AssertionError if a scan of more than 2^31 elements is wrong."""
+    n = (1 << 31) + 9
+    x = torch.randint(-9, 9, (n,), device=DEVICE, dtype=torch.int32)
+    out = torch.full_like(x, -7)
+    scans.Scan(n, "int32", method)(x, out)
+    right = torch.cumsum(x, 0, dtype=torch.int32)
+    assert torch.equal(out, right), f"{method}: wrong"
+
+
 def scan_sizes() -> list[int]:
     if not has_gpu():
         return [0, 1, 2, 3, 5, 127, 128, 129, 1000, 1025, 20001]
@@ -226,6 +251,9 @@ def bench_scan(log: Log) -> None:
 
         if log.attempt(f"check {method}", check):
             right.append(method)
+    for method in right:
+        if has_gpu() and method in (RINGS[0], PERSISTENT[0], LOOKBACKS[1]):
+            log.attempt(f"check {method} at 2^31", check_long_scan, method)
     log.say(f"scan: {len(right)} of {len(methods)} variants are right")
     if not has_gpu():
         return
@@ -243,7 +271,7 @@ def time_scan(log: Log, power: int, methods) -> None:
     for method in methods:
         scan = scans.Scan(n, "float32", method)
         rivals[str(method)] = lambda scan=scan: scan(x, out)
-    times = clock(rivals, 15 if power > 25 else 30)
+    times = clock(rivals, 25 if power > 25 else 50)
     ours = {label: t for label, t in times.items() if label.startswith(("Ring", "Pers", "Look"))}
     best = min(ours, key=ours.get)
     table(log, f"scan/2^{power}", times, 8 * n, "CUB", {best: f"scan/2^{power}/speedup_over_cub"})
@@ -326,9 +354,83 @@ def time_sum(log: Log, power: int, shapes) -> None:
     log.add(f"{name}/share_of_copy", 4 * n / ours[best][0] / copy_rate, "1", 0.0, best)
 
 
+# ---- sort -------------------------------------------------------------------------------------
+
+
+def random_keys(n: int):
+    """n random 32-bit keys, as uint32."""
+    return torch.randint(-(1 << 31), 1 << 31, (n,), dtype=torch.int32, device=DEVICE)
+
+
+def check_sort(shape, sizes) -> None:
+    """Raises AssertionError at the first size at which a sort is wrong."""
+    for n in sizes:
+        for bits in (32, 3):
+            keys = random_keys(n)
+            if bits < 32:
+                keys &= (1 << bits) - 1
+            out = torch.full_like(keys, 77)
+            sort = sorts.Sort(n, shape)
+            sort(keys.view(torch.uint32), out.view(torch.uint32))
+            right = torch.sort(keys.to(torch.int64) & 0xFFFFFFFF).values
+            assert torch.equal(out.to(torch.int64) & 0xFFFFFFFF, right), f"{shape} n={n}: wrong"
+
+
+def check_long_sort(shape) -> None:
+    """Raises AssertionError if a sort of 2^30 keys, whose counts need 64 bits, is wrong."""
+    keys = random_keys((1 << 30) + 5)
+    out = torch.zeros_like(keys)
+    sorts.Sort(keys.numel(), shape)(keys.view(torch.uint32), out.view(torch.uint32))
+    turned = out ^ -(1 << 31)  # unsigned order as signed order
+    assert bool((turned[1:] >= turned[:-1]).all()), f"{shape}: not in order"
+    for power in (1, 2, 3):  # the same keys: their powers' sums agree modulo 2^64
+        before, after = ((k.to(torch.int64) ** power).sum().item() for k in (keys, out))
+        assert before == after, f"{shape}: these are other keys"
+
+
+def bench_sort(log: Log) -> None:
+    shapes = SORTS if has_gpu() else [sorts.Shape(256, 2, 1)]
+    if has_gpu():
+        with ThreadPoolExecutor(12) as pool:
+            list(pool.map(lambda s: log.attempt(f"build {s}", sorts.Sort, 1, s), shapes))
+    right = []
+    for shape in shapes:
+        sizes = [0, 1, 2, 3, 31, 33, 257, 1023, 1024, 1025]
+        if has_gpu():
+            sizes = [*sizes, 100_003, 16_777_217] if shape == shapes[0] else [1_000_003]
+
+        def check(shape=shape, sizes=sizes):
+            check_sort(shape, sizes)
+            return shape
+
+        if log.attempt(f"check {shape}", check):
+            right.append(shape)
+    if has_gpu() and right:
+        log.attempt("check a long sort", check_long_sort, right[0])
+    log.say(f"sort: {len(right)} of {len(shapes)} variants are right")
+    if has_gpu():
+        log.attempt("time sort 2^28", time_sort, log, 28, right)
+
+
+def time_sort(log: Log, power: int, shapes) -> None:
+    n = 1 << power
+    keys = random_keys(n)
+    out = torch.empty_like(keys)
+    rivals = {"CUB": cub.Call("sort", "cub_sort_keys", keys, out)}
+    for shape in shapes:
+        sort = sorts.Sort(n, shape)
+        rivals[str(shape)] = lambda sort=sort: sort(keys.view(torch.uint32), out.view(torch.uint32))
+    times = clock(rivals, 8)
+    ours = {label: t for label, t in times.items() if label.startswith("Shape")}
+    best = min(ours, key=ours.get)
+    name = f"sort/2^{power}"
+    table(log, name, times, 36 * n, "CUB", {best: f"{name}/speedup_over_cub"})
+    log.say(f"{name}: {n / ours[best][0] / 1e6:.1f} Gkeys/s, CUB {n / times['CUB'][0] / 1e6:.1f}")
+
+
 # ---- the command ------------------------------------------------------------------------------
 
-PARTS = {"scan": bench_scan, "sum": bench_sum}
+PARTS = {"scan": bench_scan, "sum": bench_sum, "sort": bench_sort}
 
 
 def main() -> None:

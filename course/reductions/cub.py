@@ -12,16 +12,16 @@ from pathlib import Path
 
 import torch
 
+from course.reductions.kernels import FOLDER
 from utils.tools.nvcc import find_nvcc
 
-KERNELS = Path(__file__).parent / "kernels"
 LIBRARIES = ("scan", "sum", "sort")
 
 
 class Call:
     """One call of CUB, ready to be made again and again.
 
-    library: kernels/cub_<library>.cu; function: one of its functions; x, out: tensors on the GPU.
+    library: cuda/cub_<library>.cu; function: one of its functions; x, out: tensors on the GPU.
     Raises RuntimeError with nvcc's message or CUDA's error code.
     """
 
@@ -50,7 +50,7 @@ class Call:
 
 def build(library: str) -> Path:
     """Path of the shared library, compiled by nvcc where it is not there yet (half a minute)."""
-    source = KERNELS / f"cub_{library}.cu"
+    source = FOLDER / f"cub_{library}.cu"
     text = source.read_bytes()
     name = f"cub_{library}_{hashlib.sha256(text).hexdigest()[:12]}.so"
     path = Path(tempfile.gettempdir()) / name

@@ -1,4 +1,4 @@
-"""Inclusive sums of whole arrays: `Scan` launches one of the kernels in kernels/scan_*.cu.
+"""Inclusive sums of whole arrays: `Scan` launches one of the kernels in cuda/scan_*.cu.
 
 scan = scans.Scan(n, "float32")
 scan(x, out)                     # out[i] = x[0] + ... + x[i]
@@ -8,9 +8,7 @@ from dataclasses import dataclass
 
 import torch
 
-from course.reductions.sums import KERNELS, multiprocessors
-from utils import cuda_c
-from utils.engine import has_gpu
+from course.reductions.kernels import device, load, multiprocessors
 
 C_TYPES = {"float32": "float", "int32": "int"}
 WARP = 32
@@ -107,11 +105,10 @@ class Scan:
     def __init__(self, n: int, dtype: str = "float32", method=None):
         self.n, self.method = n, method or Lookback()
         self._tiles = -(-n // self.method.tile)
-        module = cuda_c.load(KERNELS / self.method.file)
+        module = load(self.method.file)
         self._kernel = module[self.method.expression(C_TYPES[dtype])]
-        device = "cuda" if has_gpu() else "cpu"
         words = self.method.words + self._tiles
-        self._zeros = torch.zeros(words, dtype=torch.int64, device=device)
+        self._zeros = torch.zeros(words, dtype=torch.int64, device=device())
         self._state = self._zeros.view(torch.uint64)
 
     def __call__(self, x, out) -> None:

@@ -1,4 +1,4 @@
-// Stands in for course/reductions/kernels/bulk_copy.cuh where there is no GPU: copies are made at
+// Stands in for course/reductions/cuda/bulk_copy.cuh where there is no GPU: copies are made at
 // once, and a barrier is a number. So the kernels that use it can be tested for everything but the
 // copy engine's own timing.
 #pragma once

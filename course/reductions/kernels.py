@@ -1,0 +1,29 @@
+"""Where the CUDA C of this folder lies, and its kernels, compiled once."""
+
+import functools
+from pathlib import Path
+
+import torch
+
+from utils import cuda_c
+from utils.engine import has_gpu
+
+FOLDER = Path(__file__).parent / "cuda"
+
+
+@functools.cache
+def load(file: str) -> cuda_c.Module:
+    """The module made of cuda/<file>."""
+    return cuda_c.load(FOLDER / file)
+
+
+def device() -> str:
+    """Where PyTorch's tensors are to lie."""
+    return "cuda" if has_gpu() else "cpu"
+
+
+def multiprocessors() -> int:
+    """How many multiprocessors the GPU has; 2 where there is none, enough to test with."""
+    if not has_gpu():
+        return 2
+    return torch.cuda.get_device_properties(0).multi_processor_count
