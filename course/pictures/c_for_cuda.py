@@ -1,11 +1,11 @@
-"""Pictures of chapter 03: memory as a program printed it. None of them knows what it was meant to
-do.
-"""
+"""Pictures of C for CUDA: memory as a program printed it. None of them knows what it was meant to do."""
 
 import re
 from collections.abc import Sequence
 
 from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, IDLE, INK, figure
+
+GREY = "#777777"  # of what only explains
 
 _VARIABLE = re.compile(
     r"^(?P<name>\S+)\s+(?P<address>0x[0-9a-f]+)\s+(?P<size>\d+)\s+(?P<value>\S+)$"
@@ -17,10 +17,10 @@ def memory(lines: Sequence[str]):
     """Variables in the order of their addresses, with an arrow from each pointer to what it points
     to.
 
-    lines: a program's output. Lines ``name address size value``, as chapter 03's SHOW prints, are
-        drawn, all
-    others ignored. Where two neighbours do not touch, a gap says how many bytes lie between them.
-    Raises ValueError when there is nothing to draw.
+    lines: a program's output. Lines ``name address size value``, as the chapter's SHOW prints, are
+        drawn, all others ignored.
+    Where two neighbours do not touch, a gap says how many bytes lie between them. Raises ValueError
+    when there is nothing to draw.
     """
     found = [m.groupdict() for m in map(_VARIABLE.match, lines) if m]
     if not found:
@@ -51,16 +51,13 @@ def memory(lines: Sequence[str]):
         _draw_arrow(axes, start["y"] + 0.5, end["y"] + 0.5, number)
     axes.set(xlim=(-3.1, 7.2), ylim=(y + 0.1, -0.75))
     axes.set_axis_off()
-    for x, text in ((-0.15, "address"), (1.4, "value"), (3.0, "name (bytes)")):
-        axes.text(
-            x,
-            -0.4,
-            text,
-            ha=("right", "center", "left")[(x > 0) + (x > 2)],
-            va="center",
-            fontsize=8.5,
-            color="#777777",
-        )
+    headings = (
+        (-0.15, "address", "right"),
+        (1.4, "value", "center"),
+        (3.0, "name (bytes)", "left"),
+    )
+    for x, text, side in headings:
+        axes.text(x, -0.4, text, ha=side, va="center", fontsize=8.5, color=GREY)
     return fig
 
 
@@ -76,7 +73,7 @@ def _draw_variable(axes, box):
             ha="center",
             va="center",
             fontsize=7.5,
-            color="#777777",
+            color=GREY,
         )
     axes.add_patch(
         Rectangle(
@@ -232,7 +229,7 @@ def layout(lines: Sequence[str]):
                 ha="center",
                 va="center",
                 fontsize=7,
-                color="#777777",
+                color=GREY,
             )
         for colour, field in enumerate(f for f in fields if f["type"] == name):
             offset, size = int(field["offset"]), int(field["size"])
