@@ -1,13 +1,13 @@
-"""The ladder's judge: is a product right, and how fast is it beside cuBLAS on the same matrices?
+"""The ladder's judge: is a product right, and how fast is it beside cuBLAS?
 
 A chapter makes one `Ladder`, adds its rungs and lets them climb::
 
     ladder = Ladder()
-    ladder.add("tile", run_tile)          # run_tile(c, a, b) computes c = a b, all on this device
-    ladder.climb("tile")                  # right? then its time, in turn with cuBLAS
+    ladder.add("tile", run_tile)  # run_tile(c, a, b) computes c = a b, all on this device
+    ladder.climb("tile")          # right? then its time, in turn with cuBLAS
 
-A rung's result counts when its largest error against float64 can be explained by rounding, on random
-numbers, with an output that was full of NaN, at sizes that fill no tile too.
+A rung counts when roundings explain its largest error against float64: on random numbers, with
+an output that was full of NaN, at sizes that fill no tile too.
 """
 
 from collections.abc import Callable, Iterable
@@ -19,9 +19,9 @@ from utils import compare, cuda_c, has_gpu, pick, results
 
 DEVICE = "cuda" if has_gpu() else "cpu"
 TYPE = {"fp32": torch.float32, "tf32": torch.float32, "bf16": torch.bfloat16}
-#: Half a step between neighbours at 1: the most by which one rounding changes a number of this type.
+#: Half a step between neighbours at 1: the most by which one rounding changes a number.
 HALF_STEP = {"fp32": 2**-24, "tf32": 2**-11, "bf16": 2**-8}
-#: (m, n, k) that fill no tile; and such that start rows at multiples of 16 bytes in 16-bit types.
+#: (m, n, k) that fill no tile; in the second all rows of 16-bit types start at 16 bytes.
 ODD_SIZES = pick(gpu=((257, 129, 65), (1, 1, 1), (100, 300, 37)), cpu=((37, 70, 19), (1, 1, 1)))
 EVEN_SIZES = ((264, 136, 72), (100, 304, 40), (1, 8, 8))
 
@@ -53,15 +53,15 @@ def error_of(multiply: Multiply, m: int, n: int, k: int, kind: str = "fp32") -> 
 def bound(kind: str, k: int) -> float:
     """The largest error that roundings explain, as a share of √k.
 
-    float32: k roundings, up or down by chance, add up like a random walk. In the other types the rounding
-    of the inputs, or of the result, is far larger than that.
+    float32: k roundings, up or down by chance, add up like a random walk. In the other types the
+    rounding of the inputs, or of the result, is far larger than that.
     """
     roundings = k**0.5 if kind == "fp32" else 1
     return 16 * HALF_STEP[kind] * roundings
 
 
 def prove(name: str, multiply: Multiply, shapes: Iterable, kind: str = "fp32") -> float:
-    """The largest error over some shapes (m, n, k); AssertionError where roundings do not explain it."""
+    """The largest error over some shapes; AssertionError where roundings do not explain it."""
     worst = 0.0
     for m, n, k in shapes:
         error, most = error_of(multiply, m, n, k, kind), bound(kind, k)
@@ -140,7 +140,7 @@ class Ladder:
             print(recorded_line(f"matmul/{kind}/{n}/{name}"))
 
     def race(self, name, kind, n, error, best=False) -> Measured:
-        """Time a rung in turn with cuBLAS on the same matrices, and record its share of cuBLAS's speed.
+        """Time a rung in turn with cuBLAS on the same matrices, and record its share.
 
         error: goes into the record. best: record the share as the ladder's too.
         """
@@ -161,7 +161,7 @@ class Ladder:
         return self.measured[kind, n, name]
 
     def compare(self, kind: str, n: int, names: Iterable[str]) -> None:
-        """Time several rungs and cuBLAS in turn on the same matrices, quietly, and record their shares."""
+        """Time several rungs and cuBLAS in turn, quietly, and record their shares."""
         c, a, b = operands(n, n, n, kind)
         rivals = {name: lambda name=name: self.rungs[name](c, a, b) for name in names}
         rivals["cuBLAS"] = lambda: cublas(c, a, b)
@@ -189,7 +189,7 @@ class Ladder:
         print(f"{name}, {kind}, {n}: {speed}")
 
     def known(self) -> tuple[str, dict]:
-        """(whose, {(kind, n, rung): Measured}): measured here, or without a GPU what is recorded of one."""
+        """(whose, {(kind, n, rung): Measured}), as measured here; without a GPU as recorded."""
         if not has_gpu():
             return recorded()
         from utils import machine

@@ -59,7 +59,7 @@ def _rung(values: dict[str, float], kind: str, n: int, rung: str) -> dict:
 
 
 def recorded_line(path: str) -> str:
-    """What is recorded of a rung, such as ``matmul/fp32/4096/tile``, in a line; or that nothing is."""
+    """What is recorded of a rung, such as ``matmul/fp32/4096/tile``, in a line."""
     share = results.find(f"{path}/share_of_cublas")
     rate = results.find(f"{path}/rate")
     error = results.find(f"{path}/error")

@@ -1,154 +1,435 @@
-"""Pictures and facts of chapter 10, The matmul ladder."""
+"""Pictures of the chapters on matrix products: tiles, lanes and stages, and charts of speed."""
 
-import re
-from collections.abc import Set
-from dataclasses import dataclass
+import textwrap
+from collections.abc import Mapping, Set
 
 import numpy as np
 
-from utils import results
 from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, IDLE, INK, figure
 
-
-@dataclass(frozen=True)
-class Measured:
-    """What a rung reached: FLOP/s, its share of cuBLAS's speed on the same matrices in the same run, its largest error."""
-
-    rate: float
-    share: float
-    error: float | None = None  # against float64, as a share of a typical element; None where it was not looked for
-
-
-# ---- recorded results ---------------------------------------------------------------------------------------------
-
-
-def recorded(folder=None) -> tuple[str, dict]:
-    """(GPU and date, {(kind, n, rung): Measured}) of the newest recorded ladder; ("", {}) where there is none."""
-    entries = [e for e in results.load(folder) if e["name"].startswith("matmul/")]
-    if not entries:
-        return "", {}
-    newest = max(entries, key=lambda e: e["date"])
-    values = {e["name"]: e["value"] for e in entries if e["gpu"] == newest["gpu"]}
-    found = {}
-    for name, share in values.items():
-        match = re.fullmatch(r"matmul/(\w+)/(\d+)/(\w+)/share_of_cublas", name)
-        if match and f"{name.rpartition('/')[0]}/rate" in values:
-            (kind, n, rung), path = match.groups(), name.rpartition("/")[0]
-            found[kind, int(n), rung] = Measured(values[f"{path}/rate"], share, values.get(f"{path}/error"))
-            found[kind, int(n), "cuBLAS"] = Measured(values.get(f"matmul/{kind}/{n}/cublas/rate", np.nan), 1.0)
-    return f"{newest['gpu']}, {newest['date'][:10]}", found
+SMALL = 8.5  # points: letters within a picture
+_LINES = (
+    "#0072B2",
+    "#D55E00",
+    "#009E73",
+    "#CC79A7",
+    "#E69F00",
+    "#56B4E9",
+    "#7F7F7F",
+    "#8C564B",
+    "#B8A600",
+)
 
 
-def recorded_line(path: str) -> str:
-    """What is recorded of a rung, such as ``matmul/fp32/4096/tile``, in a line; or that nothing is."""
-    share, rate, error = (results.find(f"{path}/{what}") for what in ("share_of_cublas", "rate", "error"))
-    if not share or not rate:
-        return "  no GPU, so no time; nothing is recorded yet"
-    return (f"  recorded on {share['gpu']}, {share['date'][:10]}: {rate['value'] / 1e12:.2f} TFLOP/s, "
-            f"{share['value']:.1%} of cuBLAS" + (f"; error {error['value']:.1e}" if error else ""))
+# ---- parts
 
 
-def table(known: dict) -> str:
-    """Speed beside error for everything in {(kind, n, rung): Measured} whose error is known; "" where nothing is.
+def _panel(axes, title: str, width: float, height: float):
+    """An axes without ticks whose y grows downwards, for things of width × height."""
+    axes.set(xlim=(-0.02 * width, 1.02 * width), ylim=(1.02 * height, -0.02 * height))
+    axes.set_aspect("equal")
+    axes.axis("off")
+    axes.set_title(textwrap.fill(title, 34), fontsize=9, color=INK)
 
-    By type and size, the slowest first.
+
+def _box(axes, x, y, width, height, colour=IDLE, edge=INK, line=0.8, **more):
+    from matplotlib.patches import Rectangle
+
+    box = Rectangle((x, y), width, height, facecolor=colour, edgecolor=edge, linewidth=line, **more)
+    axes.add_patch(box)
+
+
+def _word(axes, x, y, text, **more):
+    how = {"ha": "center", "va": "center", "fontsize": SMALL, "color": INK}
+    axes.text(x, y, text, **{**how, **more})
+
+
+def _plain(axes, title: str):
+    """The look of a chart: no frame at top and right, its title at the left."""
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.set_title(title, fontsize=9.5, loc="left", color=INK)
+
+
+# ---- what the machine can do
+
+
+def feeding(tiles):
+    """What one step along k costs an SM, by a thread's tile: cycles of loads, of arithmetic.
+
+    tiles: of (tm, tn). For a warp: a load a cycle, four multiply-adds a cycle.
     """
-    rows = [(kind, n, rung, found) for (kind, n, rung), found in known.items() if found.error is not None]
-    rows.sort(key=lambda row: (("fp32", "tf32", "bf16").index(row[0]), row[1], row[3].rate))
-    lines = [f"{kind}  {n:5}  {rung:16} {found.rate / 1e12:8.2f} TFLOP/s {found.share:7.1%} of cuBLAS   error {found.error:.1e}"
-             for kind, n, rung, found in rows]
-    return "\n".join(lines)
+    names = [f"{tm} × {tn}" for tm, tn in tiles]
+    loads = [tm + tn for tm, tn in tiles]
+    work = [tm * tn / 4 for tm, tn in tiles]
+    words = "; ".join(
+        f"{n}: {a} cycles of loads, {b:g} of arithmetic"
+        for n, a, b in zip(names, loads, work, strict=True)
+    )
+    fig = figure(8, 0.9 + 0.42 * len(names), alt=f"One step along k of a warp. {words}")
+    axes = fig.add_subplot()
+    rows = np.arange(len(names))
+    axes.barh(rows - 0.19, loads, 0.36, color=BLOCK_COLOURS[1], label="the one load unit")
+    axes.barh(rows + 0.19, work, 0.36, color=ACCENT, label="the four arithmetic units")
+    axes.set_yticks(rows, names, fontsize=SMALL)
+    axes.set_xlabel("cycles for one step along k of one warp; the longer bar decides", fontsize=9)
+    axes.invert_yaxis()
+    axes.legend(frameon=False, fontsize=SMALL)
+    _plain(axes, "a thread's tile of C: what is busy for how long")
+    return fig
 
 
-# ---- charts -------------------------------------------------------------------------------------------------------
+# ---- tiles
+
+
+def block_tile(size: Mapping[str, int], across: int = 4, down: int = 3):
+    """A block's tile of C, and the pieces of A and B that one step along k needs.
+
+    size: BM, BN and BK; C is drawn as down × across tiles.
+    """
+    bm, bn, bk = (size[name] for name in ("BM", "BN", "BK"))
+    alt = f"C in tiles of {bm} × {bn}; a step needs {bm} × {bk} of A and {bk} × {bn} of B"
+    fig = figure(7, 3.6, alt=alt)
+    axes = fig.add_subplot()
+    width, height, gap, depth = across * bn, down * bm, 0.35 * bm, 2.2 * bm
+    row, col = down // 2 * bm, across // 2 * bn
+    step = max(bk, bm / 12)  # thinner pieces would not be seen
+    _panel(axes, "", depth + gap + width, depth + gap + height)
+    x0, y0 = depth + gap, depth + gap
+    _box(axes, 0, y0, depth, height)
+    _box(axes, x0, 0, width, depth)
+    for y in range(down):
+        for x in range(across):
+            _box(axes, x0 + x * bn, y0 + y * bm, bn, bm, "white", "#BBBBBB")
+    _box(axes, 0, y0 + row, depth, bm, "#DCE9F5", "none")
+    _box(axes, x0 + col, 0, bn, depth, "#FBE9D0", "none")
+    _box(axes, 0.3 * depth, y0 + row, step, bm, ACCENT)
+    _box(axes, x0 + col, 0.3 * depth, bn, step, BLOCK_COLOURS[1])
+    _box(axes, x0 + col, y0 + row, bn, bm, "#CFE8D8", INK, 1.4)
+    _word(axes, x0 + col + bn / 2, y0 + row + bm / 2, f"{bm} × {bn}\na block")
+    _word(axes, depth / 2, y0 + row + bm * 1.25, f"{bm} × {bk} of A a step")
+    _word(axes, x0 + col + bn * 1.1, 0.3 * depth, f"{bk} × {bn} of B", ha="left")
+    for name, x, y in (("A", 0, y0), ("B", x0, 0), ("C", x0, y0)):
+        _word(axes, x + 0.12 * bm, y + 0.15 * bm, name, fontsize=11, fontweight="bold")
+    return fig
+
+
+def thread_tile(size: Mapping[str, int], groups: bool = False):
+    """What one thread computes within its block's tile, and what it reads for one step.
+
+    size: BM, BN, TM and TN. groups: its rows and columns lie in groups of four, half a tile apart.
+    """
+    bm, bn, tm, tn = (size[name] for name in ("BM", "BN", "TM", "TN"))
+    rows = [y // 4 * (bm // 2) + y % 4 if groups else y for y in range(tm)]
+    cols = [x // 4 * (bn // 2) + x % 4 if groups else x for x in range(tn)]
+    pitch = 4 if groups else tn
+    shape = "four squares of 4 × 4, half a tile apart" if groups else f"one square of {tm} × {tn}"
+    fig = figure(4.6, 4.4, alt=f"A thread's elements within the block's {bm} × {bn}: {shape}")
+    axes = fig.add_subplot()
+    _panel(axes, "", bn * 1.12, bm * 1.12)
+    x0, y0 = 0.12 * bn, 0.12 * bm
+    _box(axes, x0, y0, bn, bm, "white")
+    for lane, colour in ((1, "#FBE9D0"), (0, ACCENT)):  # thread 1 first, thread 0 upon it
+        for y in rows:
+            for x in cols:
+                _box(axes, x0 + x + lane * pitch, y0 + y, 1, 1, colour, "none")
+    for y in rows:
+        _box(axes, 0.03 * bn, y0 + y, 0.06 * bn, 1, ACCENT, "none")
+    for x in cols:
+        _box(axes, x0 + x, 0.03 * bm, 1, 0.06 * bm, ACCENT, "none")
+    _word(axes, x0 + bn / 2, y0 + bm * 0.8, f"the block's {bm} × {bn}", color="#777777")
+    _word(axes, x0 + bn * 0.3, y0 + bm * 0.25, "thread 0: blue\nthread 1: yellow")
+    return fig
+
+
+def turned(size: Mapping[str, int], row: int = 0):
+    """A's tile as it lies in A, and turned: where the values are that a thread reads in a step.
+
+    size: BM, BK and TM, all drawn with BM cut short. row: of the thread's first element.
+    """
+    bk, tm = size["BK"], size["TM"]
+    shown = 2 * tm
+    alt = f"As in A: {tm} values below one another, {bk} words apart. Turned: side by side"
+    fig = figure(8, 2.6, alt=alt)
+    left, right = fig.subplots(1, 2, width_ratios=(bk, shown))
+    _panel(left, f"as it lies in A: {tm} loads", bk, shown)
+    _panel(right, f"turned: {tm // 4} loads of 16 bytes", shown, bk)
+    for m in range(shown):
+        for k in range(bk):
+            ours = k == 2 and row <= m < row + tm
+            colour = BLOCK_COLOURS[m // 4 % 2] if ours else IDLE
+            _box(left, k, m, 1, 1, colour, "white")
+            _box(right, m, k, 1, 1, colour, "white")
+    return fig
+
+
+def nested(size: Mapping[str, int]):
+    """A block's tile in warps' tiles, a warp's in threads' tiles, a thread's in elements.
+
+    size: BM, BN, WM, WN, TM and TN.
+    """
+    sides = [(size[a], size[b]) for a, b in (("BM", "BN"), ("WM", "WN"), ("TM", "TN"))]
+    (bm, bn), (wm, wn), (tm, tn) = sides
+    alt = (
+        f"Block {bm} × {bn}: {bm // wm} × {bn // wn} warps. Warp {wm} × {wn}: "
+        f"{wm // tm} × {wn // tn} threads. Thread: {tm} × {tn} sums"
+    )
+    fig = figure(8.6, 2.9, alt=alt)
+    panels = fig.subplots(1, 3)
+    titles = (
+        f"a block: {bm // wm} × {bn // wn} warps",
+        f"a warp: {wm // tm} × {wn // tn} threads",
+        f"a thread: {tm} × {tn} sums in registers",
+    )
+    for level, (axes, title) in enumerate(zip(panels, titles, strict=True)):
+        rows, cols = sides[level]
+        high, wide = sides[level + 1] if level < 2 else (1, 1)
+        _panel(axes, title, cols, rows)
+        for y in range(0, rows, high):
+            for x in range(0, cols, wide):
+                _box(axes, x, y, wide, high, ACCENT if x == y == 0 else IDLE, "white")
+        if level < 2:
+            _word(axes, wide / 2, high / 2, f"{high} × {wide}", color="white", fontsize=7)
+    return fig
+
+
+def lane_map(rows: np.ndarray, cols: np.ndarray, title: str = ""):
+    """Where a warp's lanes stand: each lane's number at the place of its first group of four.
+
+    rows, cols: of the first element of each lane, as the kernel itself works them out.
+    """
+    places = {(int(y), int(x)) for y, x in zip(rows, cols, strict=True)}
+    alt = f"{title}: {len(places)} places for {len(rows)} lanes"
+    fig = figure(3.4, 4.4, alt=alt)
+    axes = fig.add_subplot()
+    ys, xs = sorted(set(map(int, rows))), sorted(set(map(int, cols)))
+    _panel(axes, title, len(xs), len(ys))
+    for lane, (y, x) in enumerate(zip(map(int, rows), map(int, cols), strict=True)):
+        place = xs.index(x), ys.index(y)
+        colour = BLOCK_COLOURS[lane // 8 % len(BLOCK_COLOURS)]
+        _box(axes, *place, 1, 1, colour, "white")
+        _word(axes, place[0] + 0.5, place[1] + 0.5, str(lane))
+    return fig
+
+
+# ---- time
+
+
+def stages(count: int, steps: int = 6, copy: float = 1.6, work: float = 1.0):
+    """Copies and arithmetic of a block over time, with `count` pairs of tiles in turn.
+
+    copy, work: how long one pair's copy and one step's arithmetic take, in any unit.
+    """
+    copies, work_at = _schedule(count, steps, copy, work)
+    total = work_at[-1] + work
+    alt = (
+        f"{count} pairs of tiles: {steps} steps take {total:.1f}, {steps * work:g} of it arithmetic"
+    )
+    fig = figure(8, 1.5, alt=alt)
+    axes = fig.add_subplot()
+    for step in range(steps):
+        colour = BLOCK_COLOURS[step % len(BLOCK_COLOURS)]
+        lane = 0.8 * (step % count) / count
+        axes.barh(1 + lane, copy, 0.7 / count, left=copies[step], color=colour, edgecolor=INK)
+        axes.barh(2.15, work, 0.6, left=work_at[step], color=colour, edgecolor=INK)
+        _word(axes, work_at[step] + work / 2, 2.15, str(step))
+        _word(axes, copies[step] + copy / 2, 1 + lane, str(step), fontsize=7)
+    axes.set(xlim=(0, steps * (copy + work)), ylim=(2.6, 0.5), xticks=[])
+    axes.set_yticks((1.3, 2.15), ("copies", "arithmetic"), fontsize=SMALL)
+    axes.set_xlabel("time", fontsize=SMALL)
+    busy = f"{steps * work / total:.0%} of the time is arithmetic"
+    _plain(axes, f"{count} pair{'s' if count > 1 else ''} of tiles: {busy}")
+    return fig
+
+
+def _schedule(count, steps, copy, work):
+    """When each step's copy and its arithmetic begin; a pair is free when its step is done."""
+    copies, work_at = [], []
+    for step in range(steps):
+        free = work_at[step - count] + work if step >= count else 0.0
+        copies.append(free)
+        before = work_at[-1] + work if work_at else 0.0
+        work_at.append(max(before, free + copy))
+    return copies, work_at
+
+
+def rounds(tiles: int, places: int, parts: int = 8):
+    """Whole tiles dealt out in rounds, and the same work dealt out in steps along k (stream-K).
+
+    tiles: so many, each of `parts` steps. places: blocks that run at the same time.
+    """
+    full = (tiles + places - 1) // places
+    share = tiles / places
+    alt = (
+        f"{tiles} tiles on {places} SMs: {full} rounds as whole tiles, {share:.2f} in equal shares"
+    )
+    fig = figure(8, 2.6, alt=alt)
+    panels = fig.subplots(1, 2, sharex=True, sharey=True)
+    for tile in range(tiles):
+        colour = BLOCK_COLOURS[tile % len(BLOCK_COLOURS)]
+        panels[0].barh(
+            tile % places, 1, left=tile // places, color=colour, edgecolor=INK, height=0.8
+        )
+        _word(panels[0], tile // places + 0.5, tile % places, str(tile))
+    for step in range(tiles * parts):
+        place = int(step / (share * parts))
+        at = step / parts - place * share
+        colour = BLOCK_COLOURS[step // parts % len(BLOCK_COLOURS)]
+        panels[1].barh(place, 1 / parts, left=at, color=colour, height=0.8)
+    panels[0].set(yticks=range(places), xlim=(0, full), ylim=(places - 0.5, -0.5))
+    panels[0].set_ylabel("SM", fontsize=SMALL)
+    _plain(panels[0], f"whole tiles: {full} rounds")
+    _plain(panels[1], f"equal shares of all steps: {share:.2f}")
+    return fig
+
+
+def tile_order(across: int, down: int, at_once: int, group: int):
+    """Which tiles of C run first: in rows, and in groups of `group` rows.
+
+    at_once: tiles that run at the same time. Below each: how many pieces of A and B they want.
+    """
+    plain = [(i // across, i % across) for i in range(at_once)]
+    grouped = [_place(i, across, down, group) for i in range(at_once)]
+    wanted = [len({y for y, _ in p}) + len({x for _, x in p}) for p in (plain, grouped)]
+    alt = f"{at_once} tiles at once: in rows they want {wanted[0]} rows and columns of tiles, "
+    fig = figure(8, 2.4, alt=f"{alt}in groups of {group} rows {wanted[1]}")
+    titles = ("row by row", f"groups of {group} rows")
+    for axes, places, title, count in zip(
+        fig.subplots(1, 2), (plain, grouped), titles, wanted, strict=True
+    ):
+        _panel(axes, f"{title}: {count} strips of A and B", across, down)
+        for y in range(down):
+            for x in range(across):
+                _box(axes, x, y, 1, 1, ACCENT if (y, x) in places else IDLE, "white", 0.5)
+    return fig
+
+
+def _place(number, across, down, group):
+    """(row, column) of a tile by its number, where `group` rows are taken together."""
+    first = number // (group * across) * group
+    within = number % (group * across)
+    height = min(group, down - first)
+    return first + within % height, within // height
+
+
+# ---- charts
 
 
 def ladder_chart(shares: dict[str, float], title: str, other: Set[str] = frozenset()):
-    """A bar a rung: its share of cuBLAS. shares: name -> share, from the ladder's foot; `other`: names in another colour."""
+    """A bar a rung: its share of cuBLAS. shares: name -> share, from the ladder's foot.
+
+    other: names in another colour.
+    """
     words = ", ".join(f"{name} {share:.1%}" for name, share in shares.items())
     fig = figure(8, 0.9 + 0.22 * len(shares), alt=f"{title}: {words}")
     axes = fig.add_subplot()
     colours = [BLOCK_COLOURS[1] if name in other else ACCENT for name in shares]
-    bars = axes.barh(list(shares), [100 * share for share in shares.values()], color=colours, height=0.7)
-    axes.bar_label(bars, [f"{share:.1%}" for share in shares.values()], padding=3, fontsize=8.5,
-                   bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.6})  # legible on cuBLAS's line
+    percent = [100 * share for share in shares.values()]
+    bars = axes.barh(list(shares), percent, color=colours, height=0.7)
+    behind = {"facecolor": "white", "edgecolor": "none", "pad": 0.6}  # legible on cuBLAS's line
+    labels = [f"{share:.1%}" for share in shares.values()]
+    axes.bar_label(bars, labels, padding=3, fontsize=SMALL, bbox=behind)
     axes.axvline(100, color=ALARM, linewidth=1.2)
     axes.set(xlim=(0, 118), xlabel="% of cuBLAS's speed on the same matrices (line: cuBLAS)")
-    axes.tick_params(axis="y", labelsize=8.5)
+    axes.tick_params(axis="y", labelsize=SMALL)
     axes.invert_yaxis()
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.set_title(title, fontsize=9.5, loc="left", color=INK)
+    _plain(axes, title)
     return fig
 
 
 def size_chart(rates: dict[str, dict[int, float]], title: str):
-    """TFLOP/s against the side of the matrices, a line a rung. rates: name -> {n: FLOP/s}; cuBLAS is drawn dashed."""
-    words = "; ".join(name + " " + ", ".join(f"{n}: {rate / 1e12:.3g}" for n, rate in line.items())
-                      for name, line in rates.items())
+    """TFLOP/s against the side of the matrices, a line a rung; cuBLAS is drawn dashed.
+
+    rates: name -> {n: FLOP/s}.
+    """
+    words = "; ".join(f"{name} {_points(line)}" for name, line in rates.items())
     fig = figure(8, 4.2, alt=f"{title}. TFLOP/s by side: {words}")
     axes = fig.add_subplot()
     sides = sorted({n for line in rates.values() for n in line})
     for number, (name, line) in enumerate(rates.items()):
-        of_cublas = name == "cuBLAS"
-        colour = INK if of_cublas else _LINES[number % len(_LINES)]
-        axes.plot(list(line), [rate / 1e12 for rate in line.values()], "s--" if of_cublas else "o-", color=colour, label=name,
-                  linewidth=1.6, markersize=4)
+        look, colour = "o-", _LINES[number % len(_LINES)]
+        if name == "cuBLAS":
+            look, colour = "s--", INK
+        teraflops = [rate / 1e12 for rate in line.values()]
+        axes.plot(
+            list(line), teraflops, look, color=colour, label=name, linewidth=1.6, markersize=4
+        )
     axes.set(xscale="log", yscale="log", xlabel="side n of the matrices", ylabel="TFLOP/s")
     axes.set_xticks(sides, [str(n) for n in sides])
     axes.minorticks_off()
-    axes.legend(frameon=False, fontsize=8.5, loc="center left", bbox_to_anchor=(1, 0.5))
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.set_title(title, fontsize=9.5, loc="left", color=INK)
+    axes.legend(frameon=False, fontsize=SMALL, loc="center left", bbox_to_anchor=(1, 0.5))
+    _plain(axes, title)
     return fig
 
 
-_LINES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F", "#8C564B", "#B8A600")
+def _points(line: dict[int, float]) -> str:
+    return ", ".join(f"{n}: {rate / 1e12:.3g}" for n, rate in line.items())
 
 
-def roofline(peak: float, bytes_per_second: float, rungs: dict[str, tuple[float, float]], title: str):
-    """Rungs under a GPU's roofs. rungs: name -> (FLOPs for each byte that its blocks ask of global memory, FLOP/s)."""
-    words = ", ".join(f"{name} {x:.3g} FLOPs a byte, {rate / 1e12:.3g} TFLOP/s" for name, (x, rate) in rungs.items())
+def roofline(
+    peak: float, bytes_per_second: float, rungs: dict[str, tuple[float, float]], title: str
+):
+    """Rungs under a GPU's roofs.
+
+    rungs: name -> (FLOPs for each byte that its blocks ask of global memory, FLOP/s).
+    """
+    words = ", ".join(
+        f"{name} {x:.3g} FLOPs a byte, {rate / 1e12:.3g} TFLOP/s"
+        for name, (x, rate) in rungs.items()
+    )
     ridge = peak / bytes_per_second
-    fig = figure(8, 4, alt=f"{title}: roofs {bytes_per_second / 1e12:.3g} TB/s and {peak / 1e12:.3g} TFLOP/s, meeting at "
-                 f"{ridge:.1f} FLOPs a byte. {words}")
+    roofs = f"{bytes_per_second / 1e12:.3g} TB/s and {peak / 1e12:.3g} TFLOP/s"
+    meet = f"meeting at {ridge:.1f} FLOPs a byte"
+    fig = figure(8, 4, alt=f"{title}: roofs {roofs}, {meet}. {words}")
     axes = fig.add_subplot()
     x = np.geomspace(0.1, 300, 200)
     axes.plot(x, np.minimum(peak, bytes_per_second * x) / 1e12, color=INK, linewidth=1.8)
     axes.axvline(ridge, color=INK, linestyle=":", linewidth=0.9)
-    axes.text(ridge * 0.93, 0.12, f"ridge: {ridge:.1f}", fontsize=8.5, color=INK, ha="right")
+    axes.text(ridge * 0.93, 0.12, f"ridge: {ridge:.1f}", fontsize=SMALL, color=INK, ha="right")
     for intensity, rate in rungs.values():
         axes.plot(intensity, rate / 1e12, "o", color=ACCENT, markersize=5)
-    last = np.inf
-    for name, (intensity, rate) in sorted(rungs.items(), key=lambda item: -item[1][1]):  # names one below the other
-        crowded = intensity > ridge
-        place = min(np.log10(rate / 1e12), last - 0.15) if crowded else np.log10(rate / 1e12)
-        last = place if crowded else last
-        axes.annotate(name, (intensity, rate / 1e12), xytext=(110 if crowded else intensity * 1.3, 10**place), fontsize=8,
-                      va="center", arrowprops={"arrowstyle": "-", "color": "#BBBBBB", "linewidth": 0.6})
-    axes.set(xscale="log", yscale="log", ylim=(0.1, peak / 1e12 * 2), xlim=(0.1, 300),
-             xlabel="FLOPs for each byte that the blocks ask of global memory", ylabel="TFLOP/s")
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.set_title(title, fontsize=9.5, loc="left", color=INK)
+    _names_of(axes, rungs, ridge)
+    axes.set(xscale="log", yscale="log", ylim=(0.1, peak / 1e12 * 2), xlim=(0.1, 300))
+    axes.set_xlabel("FLOPs for each byte that the blocks ask of global memory")
+    axes.set_ylabel("TFLOP/s")
+    _plain(axes, title)
     return fig
 
 
+def _names_of(axes, rungs, ridge):
+    """The rungs' names beside their points; where many points are near each other, a column."""
+    line = {"arrowstyle": "-", "color": "#BBBBBB", "linewidth": 0.6}
+    last = np.inf
+    for name, (intensity, rate) in sorted(rungs.items(), key=lambda item: -item[1][1]):
+        place, right = np.log10(rate / 1e12), intensity * 1.3
+        if intensity > ridge:
+            place, right = min(place, last - 0.15), 110
+            last = place
+        at = (intensity, rate / 1e12)
+        axes.annotate(name, at, xytext=(right, 10**place), fontsize=8, va="center", arrowprops=line)
+
+
 def search_map(rates: dict[tuple[str, str], float], rows: str, columns: str, title: str):
-    """A search over two choices as a heat map of TFLOP/s. rates: (row, column) -> FLOP/s; what is missing did not run."""
-    across, down = (list(dict.fromkeys(key[axis] for key in rates)) for axis in (1, 0))
+    """A search over two choices as a heat map of TFLOP/s.
+
+    rates: (row, column) -> FLOP/s; what is missing did not run.
+    """
+    across = list(dict.fromkeys(column for _, column in rates))
+    down = list(dict.fromkeys(row for row, _ in rates))
     grid = np.array([[rates.get((r, c), np.nan) for c in across] for r in down]) / 1e12
     words = ", ".join(f"{r} / {c}: {rate / 1e12:.3g}" for (r, c), rate in rates.items())
-    fig = figure(1.9 + 1.15 * len(across), 1.1 + 0.42 * len(down), alt=f"{title}, TFLOP/s: {words}")
+    width, height = 1.9 + 1.15 * len(across), 1.1 + 0.42 * len(down)
+    fig = figure(width, height, alt=f"{title}, TFLOP/s: {words}")
     axes = fig.add_subplot()
     axes.set_facecolor(IDLE)
     axes.imshow(grid, cmap="viridis", aspect="auto")
-    middle = np.nanmin(grid) + (np.nanmax(grid) - np.nanmin(grid)) / 2
+    low, high = np.nanmin(grid), np.nanmax(grid)
     for (y, x), value in np.ndenumerate(grid):
         if np.isfinite(value):
-            best = value == np.nanmax(grid)
-            axes.text(x, y, f"{value:.1f}", ha="center", va="center", fontsize=9, fontweight="bold" if best else "normal",
-                      color=INK if value > middle else "white")
-    axes.set_xticks(range(len(across)), across, fontsize=8.5)
-    axes.set_yticks(range(len(down)), down, fontsize=8.5)
+            colour = INK if value > (low + high) / 2 else "white"
+            weight = "bold" if value == high else "normal"
+            _word(axes, x, y, f"{value:.1f}", fontsize=9, fontweight=weight, color=colour)
+    axes.set_xticks(range(len(across)), across, fontsize=SMALL)
+    axes.set_yticks(range(len(down)), down, fontsize=SMALL)
     axes.set(xlabel=columns, ylabel=rows)
     axes.set_title(title, fontsize=9.5, loc="left", color=INK)
     return fig

@@ -1,91 +1,13 @@
-"""The pictures of chapter 10, and what it reads from recorded results."""
+"""The pictures of the chapters on matrix products: drawn from sizes, and saying what they show."""
 
-import json
-
+import numpy as np
 import pytest
 
 from course.pictures import matmul
-from course.pictures.matmul import Measured
-from utils import has_gpu, results
+from utils.tools import source
 
-
-def entry(name, value, unit="1", gpu="NVIDIA Test", date="2026-01-02T03:04:05Z"):
-    return {
-        "name": name,
-        "value": value,
-        "unit": unit,
-        "spread": 0.0,
-        "gpu": gpu,
-        "driver": "1",
-        "versions": {"python": "3"},
-        "date": date,
-    }
-
-
-@pytest.fixture
-def one_ladder(tmp_path):
-    """A results file with two rungs, one of them without an error."""
-    entries = [
-        entry("matmul/fp32/4096/naive/share_of_cublas", 0.01),
-        entry("matmul/fp32/4096/naive/rate", 5e11, "FLOP/s"),
-        entry("matmul/fp32/4096/naive/error", 1e-5),
-        entry("matmul/fp32/4096/cublas/rate", 5e13, "FLOP/s"),
-        entry("matmul/fp32/256/tile/share_of_cublas", 0.5),
-        entry("matmul/fp32/256/tile/rate", 1e12, "FLOP/s"),
-        entry("matmul/fp32/4096/share_of_cublas", 0.9),
-        entry("copy/rate", 1.0, "B/s"),
-    ]
-    gpu = {
-        "name": "NVIDIA Test",
-        "compute_capability": "9.0",
-        "sms": 132,
-        "memory_bytes": 1,
-        "driver": "1",
-        "cuda": "13.0",
-    }
-    content = {
-        "schema": 1,
-        "gpu": gpu,
-        "date": "2026-01-02T03:04:05Z",
-        "versions": {"python": "3"},
-        "results": entries,
-    }
-    (tmp_path / "nvidia-test.json").write_text(json.dumps(content))
-    return tmp_path
-
-
-def test_a_recorded_ladder_is_read_rung_by_rung(one_ladder):
-    whose, found = matmul.recorded(one_ladder)
-    assert whose == "NVIDIA Test, 2026-01-02"
-    assert found["fp32", 4096, "naive"] == Measured(5e11, 0.01, 1e-5)
-    assert found["fp32", 256, "tile"] == Measured(1e12, 0.5, None)
-    assert found["fp32", 4096, "cuBLAS"].rate == 5e13
-    assert "share_of_cublas" not in {rung for _, _, rung in found}
-
-
-def test_nothing_recorded_is_said(tmp_path, monkeypatch):
-    assert matmul.recorded(tmp_path) == ("", {})
-    monkeypatch.setattr(results, "FOLDER", tmp_path)
-    assert "nothing is recorded" in matmul.recorded_line("matmul/fp32/4096/naive")
-
-
-def test_a_line_says_gpu_date_share_and_error(one_ladder, monkeypatch):
-    monkeypatch.setattr(results, "FOLDER", one_ladder)
-    line = matmul.recorded_line("matmul/fp32/4096/naive")
-    assert (
-        "NVIDIA Test, 2026-01-02" in line and "0.50 TFLOP/s, 1.0% of cuBLAS; error 1.0e-05" in line
-    )
-
-
-def test_the_table_has_only_rungs_whose_error_is_known(one_ladder):
-    lines = matmul.table(matmul.recorded(one_ladder)[1]).splitlines()
-    assert len(lines) == 1 and "naive" in lines[0] and "1.0e-05" in lines[0]
-
-
-@pytest.mark.skipif(has_gpu(), reason="asks for the data sheet that stands in for a GPU")
-def test_without_a_gpu_the_roofs_are_a_data_sheets_and_say_so():
-    whose, peak, bandwidth = matmul.fp32_roofs()
-    assert "data sheet" in whose and 60e12 < peak < 70e12 and 4e12 < bandwidth < 5e12
+KERNELS = source.Path(__file__).parents[3] / "course" / "matmul" / "kernels"
+SQUARE = {"BM": 128, "BN": 128, "BK": 8, "TM": 8, "TN": 8}
 
 
 def test_the_ladder_has_a_bar_a_rung_and_says_its_share():
@@ -120,3 +42,63 @@ def test_the_search_map_leaves_what_did_not_run_empty():
     assert sorted(shown) == ["1.0", "2.0", "3.0"]
     bold = [text.get_text() for text in figure.axes[0].texts if text.get_fontweight() == "bold"]
     assert bold == ["3.0"]
+
+
+# ---- tiles, lanes and stages
+
+
+def areas(axes, colour):
+    """(x, y) of the patches of one colour."""
+    from matplotlib.colors import to_rgba
+
+    wanted = to_rgba(colour)
+    return [p.get_xy() for p in axes.patches if p.get_facecolor() == wanted]
+
+
+def test_the_longer_bar_is_what_decides():
+    figure = matmul.feeding(((1, 1), (16, 8)))
+    assert "1 × 1: 2 cycles of loads, 0.25 of arithmetic" in figure.alt
+    assert "16 × 8: 24 cycles of loads, 32 of arithmetic" in figure.alt
+
+
+def test_a_thread_has_as_many_elements_in_groups_as_in_a_square():
+    for groups in (False, True):
+        axes = matmul.thread_tile(SQUARE, groups=groups).axes[0]
+        inside = [xy for xy in areas(axes, matmul.ACCENT) if min(xy) > 0.1 * 128]
+        assert len(inside) == 64
+    assert len({y for _, y in inside}) == 8 and max(y for _, y in inside) > 0.12 * 128 + 64
+
+
+def test_the_nested_tiles_are_those_of_the_file():
+    figure = matmul.nested(source.constants(KERNELS / "warp_tile.cu"))
+    assert "Block 128 × 256: 2 × 4 warps. Warp 64 × 64: 8 × 4 threads" in figure.alt
+    assert [len(axes.patches) for axes in figure.axes] == [8, 32, 128]
+
+
+def test_every_lane_has_its_own_place():
+    lanes = np.arange(32)
+    figure = matmul.lane_map(lanes // 4, lanes % 4, "a warp")
+    assert figure.alt == "a warp: 32 places for 32 lanes"
+    assert "31 places" in matmul.lane_map(np.minimum(lanes, 30), 0 * lanes, "a warp").alt
+
+
+def test_a_stage_is_not_overwritten_before_its_step_is_done():
+    for count in (1, 2, 3, 4):
+        copies, work = matmul._schedule(count, 8, 1.6, 1.0)
+        for step in range(8):
+            assert work[step] >= copies[step] + 1.6
+            if step >= count:
+                assert copies[step] >= work[step - count] + 1.0
+    assert matmul._schedule(1, 6, 1.6, 1.0)[1][-1] > matmul._schedule(3, 6, 1.6, 1.0)[1][-1]
+
+
+def test_equal_shares_need_no_last_round():
+    assert "4 rounds as whole tiles, 3.25 in equal shares" in matmul.rounds(13, 4).alt
+
+
+def test_the_tile_order_is_that_of_the_kernel():
+    """Every tile once; the last group may be lower."""
+    places = [matmul._place(i, 5, 7, 3) for i in range(35)]
+    assert sorted(places) == [(y, x) for y in range(7) for x in range(5)]
+    assert places[:4] == [(0, 0), (1, 0), (2, 0), (0, 1)]
+    assert "in rows they want 37" in matmul.tile_order(32, 64, 132, 8).alt
