@@ -81,8 +81,9 @@ def _stream():
 @functools.cache
 def ring(file: str, name: str, shape: Shape, dtype: torch.dtype) -> Ring:
     """The kernel `name` of kernels/`file`, compiled for a shape and an element type."""
-    from cuda.core import ObjectCode
+    from cuda.core import Device, ObjectCode
 
+    Device(torch.cuda.current_device()).set_current()
     code = compile_ring(file, shape, dtype, gpu().arch + "a")
     kernel = ObjectCode.from_cubin(code).get_kernel(name)
     _allow(kernel, shape)

@@ -1,0 +1,59 @@
+"""What a bench found, kept in a file from the first result on."""
+
+import json
+import os
+import threading
+import time
+import traceback
+from pathlib import Path
+
+import torch
+
+from utils.engine import gpu, has_gpu
+
+PATIENCE = 80  # seconds without a result
+
+
+class Report:
+    """What was found, written to a file after every entry."""
+
+    def __init__(self, path: Path, budget: float):
+        self.path = path
+        self.latest = time.monotonic()  # when something was last put
+        self.ends = self.latest + budget
+        self.entries = {"gpu": gpu().name if has_gpu() else "none", "torch": torch.__version__}
+        self.entries |= {
+            "checks": {},
+            "sweeps": {},
+            "races": {},
+            "errors": {},
+            "clock": {},
+            "variants": {},
+            "ladder": {},
+        }
+
+    def put(self, kind: str, name: str, value) -> None:
+        """Keep a result."""
+        self.latest = time.monotonic()
+        self.entries[kind][name] = value
+        self.path.write_text(json.dumps(self.entries, indent=1))
+
+    def failed(self, name: str, error: Exception) -> None:
+        """Keep an error, and say so."""
+        text = "".join(traceback.format_exception_only(error))
+        print(f"FAILED {name}: {text[:300]}", flush=True)
+        self.put("errors", name, text[-2000:])
+
+    def left(self) -> float:
+        """Seconds left of the budget."""
+        return self.ends - time.monotonic()
+
+    def watch(self) -> None:
+        """End the process if nothing comes any more: a kernel that hangs would hold the GPU."""
+        threading.Thread(target=self._watch, daemon=True).start()
+
+    def _watch(self) -> None:
+        while time.monotonic() - self.latest < PATIENCE:
+            time.sleep(1)
+        print(f"nothing for {PATIENCE} s: given up", flush=True)
+        os._exit(3)
