@@ -1,5 +1,5 @@
-"""The pictures of chapter 04: generations of GPUs, silicon to scale, who issues when, which lanes
-work.
+"""The pictures of Meet the GPU: generations of GPUs, silicon to scale, who issues when, which
+lanes work.
 
 The numbers come from assets/data/gpu_generations.json, where each one names its source; the others
 from what a simulation or the learner's own kernel did.
@@ -15,11 +15,55 @@ from utils.hardware import generations
 from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, IDLE, INK, figure
 
 WARP = 32
-READY, WAITING, ISSUING = (
-    0,
-    1,
-    2,
-)  # what a warp does in a cycle: its turn has not come, it waits for memory, it issues
+# What a warp does in a cycle: its turn has not come, it waits for memory, it issues
+READY, WAITING, ISSUING = range(3)
+GREEN = "#2E7D4F"
+SIMULATED = (1, 2, 4, 8, 12, 16, 20, 24, 32, 40, 48, 56, 64)  # warps, in Little's chart
+
+
+def walkers_chart(walkers, longer):
+    """Steps a second against the number of walkers, relative to one walker alone.
+
+    longer: for each number of walkers, how many times longer they all take than one.
+    """
+    alt = (
+        "Steps a second against the number of walkers: it rises almost in proportion at first, "
+        "then levels off"
+    )
+    fig = figure(6.5, 3.0, alt=alt)
+    axes = fig.add_subplot()
+    gains = np.asarray(walkers) / longer
+    axes.plot(walkers, gains, "o-", color=ACCENT, label="measured on this CPU")
+    axes.plot(walkers, walkers, "--", color=INK, label="in proportion")
+    axes.set(xscale="log", xlabel="walkers (loads under way)")
+    axes.set(yscale="log", ylabel="steps a second")
+    axes.set_xticks(walkers, walkers)
+    axes.set_yticks(walkers, [f"{n} ×" for n in walkers])
+    axes.legend(frameon=False, fontsize=9)
+    return fig
+
+
+def little_chart(programs, busy, alone):
+    """Share of busy cycles against warps: Little's law as lines, a simulation as dots.
+
+    programs: words as the simulation reads them. busy(program, warps): the simulated share.
+    alone(program): the counted share of a single warp.
+    """
+    alt = (
+        "Share of busy cycles against warps for three programs: the simulation lies on Little's "
+        "law, a straight line up to 100 %; with more work a wait, fewer warps do"
+    )
+    fig = figure(7.5, 3.1, alt=alt)
+    axes = fig.add_subplot()
+    warps = np.arange(SIMULATED[-1] + 1)
+    for program, colour in zip(programs, (ACCENT, ALARM, GREEN), strict=True):
+        dots = [busy(program, count) for count in SIMULATED]
+        axes.plot(SIMULATED, dots, "o", color=colour, label=f"{program}, simulated")
+        axes.plot(warps, np.minimum(1, warps * alone(program)), color=colour, linewidth=1)
+    axes.set(xlabel="warps of this scheduler")
+    axes.set(ylabel="share of cycles with an issue", ylim=(0, 1.05))
+    axes.legend(frameon=False, fontsize=9)
+    return fig
 
 
 def history(columns: dict):
@@ -66,7 +110,7 @@ def _span(gpus, column, title):
 
 
 def silicon():
-    """What a CPU and a GPU of the same year spend on storage near their cores, as areas to scale."""
+    """What a CPU and a GPU of one year spend on storage near their cores, as areas to scale."""
     from matplotlib.patches import Rectangle
 
     chips = generations()["chips"]
@@ -98,12 +142,9 @@ def silicon():
             )
             top += height
         unit = "cores" if chip["kind"] == "CPU" else "SMs"
-        axes.set_title(
-            f"{chip['chip']} ({chip['kind']})\n{chip['cores']} {unit}, {chip['threads']:,} threads at once",
-            fontsize=10,
-            color=INK,
-            loc="left",
-        )
+        threads = f"{chip['cores']} {unit}, {chip['threads']:,} threads at once"
+        title = f"{chip['chip']} ({chip['kind']})\n{threads}"
+        axes.set_title(title, fontsize=10, color=INK, loc="left")
         axes.set(xlim=(0, biggest * 1.35), ylim=(biggest * 1.02, 0), aspect="equal", anchor="NW")
         axes.set_axis_off()
     return fig
@@ -114,12 +155,12 @@ def ridge_chart(years, fp32, tensor):
     unknown.
     """
     top = np.array(tensor)[~np.isnan(tensor)]
-    fig = figure(
-        7.5,
-        3.0,
-        alt=f"FLOPs a byte that data center GPUs ask for, by year. Fp32 units: {fp32[0]:.1f} in {years[0]}, "
-        f"later up to {max(fp32):.0f}. Tensor cores: between {top.min():.0f} and {top.max():.0f}",
+    alt = (
+        "FLOPs a byte that data center GPUs ask for, by year. "
+        f"Fp32 units: {fp32[0]:.1f} in {years[0]}, later up to {max(fp32):.0f}. "
+        f"Tensor cores: between {top.min():.0f} and {top.max():.0f}"
     )
+    fig = figure(7.5, 3.0, alt=alt)
     axes = fig.add_subplot()
     axes.plot(years, fp32, "o", color=ACCENT, label="fp32 units")
     axes.plot(years, tensor, "s", color=ALARM, label="tensor cores, 16 bit")
@@ -138,14 +179,13 @@ def speedup_chart(amdahl, gustafson, shares, at: int | None = None):
         out.
     """
     n = np.geomspace(1, 4096, 100)
-    fig = figure(
-        7.5,
-        3.1,
-        alt="Speed-up against processors: by Amdahl it levels off at 1 / (1 - p); by Gustafson it rises in "
-        "proportion to the processors",
+    alt = (
+        "Speed-up against processors: by Amdahl it levels off at 1 / (1 - p); "
+        "by Gustafson it rises in proportion to the processors"
     )
+    fig = figure(7.5, 3.1, alt=alt)
     axes = fig.add_subplot()
-    for p, colour in zip(shares, (ACCENT, ALARM, "#2E7D4F"), strict=False):
+    for p, colour in zip(shares, (ACCENT, ALARM, GREEN), strict=False):
         axes.plot(n, amdahl(p, n), color=colour, label=f"Amdahl, p = {p:.0%}")
         axes.plot(
             n, gustafson(p, n), "--", color=colour, linewidth=1, label=f"Gustafson, p = {p:.0%}"
@@ -168,10 +208,11 @@ def warp_map(warps, title: str = ""):
     warps = np.asarray(warps)
     rows, columns = warps.shape
     cell = min(0.36, 8.5 / columns, 3.6 / rows)
+    block = f"A block of {columns} by {rows} threads in {warps.max() + 1} warps"
     fig = figure(
         max(4.5, columns * cell + 0.8),
         rows * cell + 0.9,
-        alt=f"A block of {columns} by {rows} threads in {warps.max() + 1} warps, each with its own colour",
+        alt=f"{block}, each with its own colour",
     )
     axes = fig.add_subplot()
     colours = np.array(
@@ -189,7 +230,7 @@ def warp_map(warps, title: str = ""):
     axes.tick_params(length=0)
     axes.set_xlabel("threadIdx.x →", fontsize=9)
     axes.set_ylabel("← threadIdx.y", fontsize=9)
-    axes.set_title(title or fig.alt.split(",")[0], fontsize=9.5, color=INK, loc="left")
+    axes.set_title(title or block, fontsize=9.5, color=INK, loc="left")
     axes.spines[:].set_visible(False)
     return fig
 
@@ -205,7 +246,8 @@ def issue_chart(states, title: str = ""):
     fig = figure(
         9.2,
         min(3.6, 0.9 + 0.16 * warps + 0.35),
-        alt=f"{warps} warps over {cycles} cycles; an instruction is issued in {busy:.0%} of the cycles",
+        alt=f"{warps} warps over {cycles} cycles; "
+        f"an instruction is issued in {busy:.0%} of the cycles",
     )
     axes = fig.add_subplot()
     axes.imshow(
@@ -248,10 +290,8 @@ def lanes(kernel, threads: int, *arguments):
     kernel: a Numba kernel. threads: of the block, along x. arguments: NumPy arrays and numbers for
         it.
     A row is a line of the kernel, a column a lane; the number at the right says how often warps
-    issue the
-    line: each as often as that of its lanes that runs it most often. That is a bound from the
-        source; the
-    compiler may turn a short branch into a select.
+    issue the line: each as often as that of its lanes that runs it most often. That is a bound from
+    the source; the compiler may turn a short branch into a select.
     """
     counts, rows = lane_counts(kernel, threads, *arguments)
     warps = -(-threads // WARP)
@@ -323,7 +363,7 @@ def _box(x, y, share):
 
 
 def lane_counts(kernel, threads: int, *arguments):
-    """(counts [lines, threads], line numbers): how often each thread of one block runs each line."""
+    """(counts [lines, threads], line numbers): how often each thread of a block runs each line."""
     from utils.cpu.numba_cuda import Observer, cpu_jit, observe
 
     class Lines(Observer):
