@@ -43,14 +43,30 @@ class Operation:
         return self.passes * x.numel() * x.element_size()
 
 
-def tensors(rows: int, columns: int, dtype: torch.dtype, device: str, seed: int = 1) -> Tensors:
-    """Random inputs for all operations, and what the forward passes keep for the backward ones."""
+def tensors(
+    rows: int,
+    columns: int,
+    dtype: torch.dtype,
+    device: str,
+    *,
+    seed: int = 1,
+    special: bool = False,
+) -> Tensors:
+    """Random inputs for all operations, and what the forward passes keep for the backward ones.
+
+    special: rows with NaN and infinities among them, five at least.
+    """
     generator = torch.Generator(device).manual_seed(seed)
 
     def normal(*sizes):
         return torch.randn(sizes, generator=generator, device=device, dtype=dtype)
 
     t = {"x": normal(rows, columns), "dy": normal(rows, columns)}
+    if special:
+        t["x"][1, -1] = float("nan")
+        t["x"][2, columns // 2] = float("inf")
+        t["x"][3, 0] = -float("inf")
+        t["x"][4] = -float("inf")
     t["gamma"] = normal(columns)
     t["beta"] = normal(columns)
     t["targets"] = torch.randint(columns, (rows,), generator=generator, device=device)

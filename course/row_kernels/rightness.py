@@ -20,6 +20,7 @@ SMALL_COLUMNS = pick(
 )
 SMALL_ROWS = (0, 1, 17, 1021)
 CLUSTER_COLUMNS = (1008, 50304, 131072)  # checked with each size of cluster
+SPECIAL_COLUMNS = pick(gpu=(100, 127, 4096, 50257, 131072), cpu=(100, 127))
 LARGEST = 1 << 22  # elements of a matrix
 
 
@@ -39,6 +40,7 @@ def check_small(report: Report, compiler: Compiler | None) -> None:
     """Every operation in every small size, in the shapes that a size can have."""
     for rows, columns, dtype in small_sizes():
         check_size(report, compiler, rows, columns, dtype)
+    check_special(report)
 
 
 def check_size(report: Report, compiler, rows: int, columns: int, dtype: torch.dtype) -> None:
@@ -57,6 +59,21 @@ def check_size(report: Report, compiler, rows: int, columns: int, dtype: torch.d
             else:
                 done = report.entries["checks"].get(operation.name, 0)
                 report.put("checks", operation.name, done + 1)
+
+
+def check_special(report: Report) -> None:
+    """NaN and infinities, alone and all over a row, as torch has them."""
+    for columns in SPECIAL_COLUMNS:
+        t = tensors(6, columns, torch.float32, DEVICE, special=True)
+        for operation in OPERATIONS.values():
+            outputs = operation.ours(t, None)[: operation.row_outputs]
+            wants = operation.reference(in_float64(t))
+            try:
+                for out, want in zip(outputs, wants, strict=False):
+                    want = want.to(out.dtype)
+                    torch.testing.assert_close(out, want, rtol=1e-3, atol=1e-5, equal_nan=True)
+            except AssertionError as error:
+                report.failed(f"{operation.name}, NaN and infinities, {columns} columns", error)
 
 
 def shapes_to_check(
