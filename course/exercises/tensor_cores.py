@@ -3,9 +3,10 @@
 import numpy as np
 from numba import cuda
 
+from course.checking.answers import but, replace
+from course.checking.inputs import some_length
 from course.checking.model import Exercise, Hypothesis, Launch, Out, Wrong
 from course.checking.quiz import Quiz
-from course.exercises.first_kernels import replace, some_length
 
 # ---- tensor_cores.round: what bfloat16 keeps of a float
 
@@ -33,40 +34,7 @@ def to_bf16(out, bits):
         out[i] = (bits[i] + 0x7FFF + last) >> 16
 
 
-@cuda.jit
-def cut_off(out, bits):
-    i = cuda.grid(1)
-    if i < out.size:
-        out[i] = bits[i] >> 16
-
-
-@cuda.jit
-def halves_up(out, bits):
-    i = cuda.grid(1)
-    if i < out.size:
-        out[i] = (bits[i] + 0x8000) >> 16
-
-
-@cuda.jit
-def halves_down(out, bits):
-    i = cuda.grid(1)
-    if i < out.size:
-        out[i] = (bits[i] + 0x7FFF) >> 16
-
-
-@cuda.jit
-def halves_to_odd(out, bits):
-    i = cuda.grid(1)
-    if i < out.size:
-        last = bits[i] >> 16 & 1
-        out[i] = (bits[i] + 0x8000 - last) >> 16
-
-
-@cuda.jit
-def rounded_without_guard(out, bits):
-    i = cuda.grid(1)
-    last = bits[i] >> 16 & 1
-    out[i] = (bits[i] + 0x7FFF + last) >> 16
+ROUNDED = "(bits[i] + 0x7FFF + last) >> 16"
 
 
 ROUND = Exercise(
@@ -99,11 +67,11 @@ def to_bf16(out, bits):
         "`last = bits[i] >> 16 & 1`, then `(bits[i] + 0x7FFF + last) >> 16`.",
     ),
     wrong=(
-        Wrong(cut_off, "wrong_value"),
-        Wrong(halves_up, "wrong_value"),
-        Wrong(halves_down, "wrong_value"),
-        Wrong(halves_to_odd, "wrong_value"),
-        Wrong(rounded_without_guard, "missing_guard"),
+        Wrong(but(to_bf16, ROUNDED, "bits[i] >> 16"), "wrong_value"),
+        Wrong(but(to_bf16, ROUNDED, "(bits[i] + 0x8000) >> 16"), "wrong_value"),
+        Wrong(but(to_bf16, ROUNDED, "(bits[i] + 0x7FFF) >> 16"), "wrong_value"),
+        Wrong(but(to_bf16, ROUNDED, "(bits[i] + 0x8000 - last) >> 16"), "wrong_value"),
+        Wrong(but(to_bf16, "if i < out.size:", "if True:"), "missing_guard"),
     ),
     hypotheses=(
         Hypothesis(

@@ -1,9 +1,7 @@
 """Pictures and counts of the chapter on tensor cores, from the sizes that its kernels have."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
@@ -13,25 +11,6 @@ from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, IDLE, INK, figure
 #: "Alternate floating point data formats".
 FORMATS = (("float32", 8, 23), ("TF32", 8, 10), ("bfloat16", 8, 7), ("float16", 5, 10))
 BANKS_BYTES, PIECE_BYTES = 128, 16  # all banks together; what ldmatrix reads of a row
-
-
-def constants(path: Path | str, **given: int) -> dict[str, int]:
-    """The whole-number constants of a CUDA C file.
-
-    They stand there as `#define NAME 8` or as `constexpr int A = 1, B = 2 * A;`.
-
-    given: macros as the compiler gets them. What is not arithmetic on numbers is left out.
-    """
-    text = Path(path).read_text(encoding="utf-8")
-    known = dict(given)
-    for name, value in re.findall(r"#define (\w+) (\d+)\b", text):
-        known.setdefault(name, int(value))
-    for statement in re.findall(r"constexpr int ([^;]+);", text):
-        for name, expression in re.findall(r"(\w+) = ([^,]+)", statement):
-            names = re.findall(r"[A-Za-z_]\w*", expression)
-            if all(each in known for each in names):
-                known[name] = eval(expression.replace("/", "//"), {"__builtins__": {}}, known)
-    return known
 
 
 # ---- numbers and fragments
@@ -81,7 +60,7 @@ def owners(lane_of: np.ndarray, title: str, mark: int = 6):
 def tiles(sizes: dict[str, int], piece: tuple[int, int], title: str):
     """A block's tile of C, cut into the warps' tiles, one of them into single products.
 
-    sizes: BM, BN, WM, WN as `constants` finds them. piece: rows and columns of one product.
+    sizes: BM, BN, WM, WN as `source.constants` finds them. piece: rows and columns of one product.
     """
     height, width, warp_height, warp_width = (sizes[name] for name in ("BM", "BN", "WM", "WN"))
     warps = height // warp_height * (width // warp_width)
