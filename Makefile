@@ -8,7 +8,12 @@ IN_VENV = PATH="$(CURDIR)/.venv/bin:$$PATH"
 LAB_FLAGS = --allow-root --log-level=WARN --LabApp.default_url=/lab/tree/course/index.ipynb \
             $(if $(wildcard /.dockerenv /run/.containerenv),--ip=0.0.0.0)
 
-.PHONY: help lab test slides site doctor record race address install clean
+
+# What is fast, for daily work: the shared helpers and the shortest chapter. The rest is `make test`'s.
+DAILY = tests/utils/check tests/utils/tools tests/utils/test_results.py tests/utils/test_hardware.py tests/utils/test_plots.py \
+        tests/course/test_progress.py tests/chapters/test_notebooks.py tests/test_layout.py
+
+.PHONY: help lab check format tables test slides site doctor record race address install clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s%s\n", $$1, $$2}' Makefile
@@ -16,8 +21,22 @@ help: ## show this list
 lab: install ## open the course in JupyterLab (the first time it installs everything)
 	$(IN_VENV) .venv/bin/python -m jupyterlab $(LAB_FLAGS)
 
+check: install ## what is fast, in under a minute: formats, lint, layers, a part of the tests
+	.venv/bin/python -m ruff check .
+	.venv/bin/python -m tests.formatting --check
+	.venv/bin/lint-imports --no-logo
+	$(IN_VENV) .venv/bin/python -m pytest -q -n 2 --dist loadfile $(DAILY)
+
+format: install ## write all code as ruff and clang-format have it, notebooks included
+	$(IN_VENV) .venv/bin/python -m tests.formatting
+
+tables: install ## write the tables in README.md and course/instructors.md from the list of chapters
+	$(IN_VENV) .venv/bin/python -m course.publish.tables
+
 test: install ## lint, unit tests, and every notebook from top to bottom
 	.venv/bin/python -m ruff check .
+	.venv/bin/python -m tests.formatting --check
+	.venv/bin/lint-imports --no-logo
 	$(IN_VENV) .venv/bin/python -m pytest -n 2 --dist loadfile --nbval-lax --nbval-cell-timeout=120 tests course chapters
 
 slides: install ## every chapter as a deck that opens without a network, in build/slides

@@ -2,8 +2,8 @@
 JupyterLab to open in it.
 
 `browser` and `page` are fixtures, known to every test. Where no browser is installed they skip the
-test and say how to get one. On a CI server (CI=true) they install Debian's, and fail where that
-cannot be done: there the tests must run.
+test, and the run's last lines say how to get one. On a CI server (CI=true) they fail: there the
+tests must run, and `.ci/browser` installs one.
 """
 
 import contextlib
@@ -22,7 +22,6 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from filelock import FileLock
 
 from utils.files import ROOT
 from utils.setup.install import LAB_SETTINGS
@@ -52,38 +51,6 @@ def installed_chromium():
     return next((str(path) for path in [*MAC_APPS, own] if path.is_file()), None)
 
 
-def find_chromium():
-    """The path of a Chromium or Chrome, or None. On a CI server that has none, Debian's is
-    installed (as root).
-    """
-    found = installed_chromium()
-    if found is None and on_ci() and os.geteuid() == 0 and shutil.which("apt-get"):
-        with FileLock(
-            Path(tempfile.gettempdir()) / "cuda-course-chromium.lock"
-        ):  # one worker installs, the others wait
-            found = installed_chromium() or apt_install()
-    return found
-
-
-def apt_install():
-    """Install Debian's Chromium, and fonts as wide as those of most machines; its path, or None
-    with apt's words printed.
-
-    Takes about a minute on a Debian that has nothing of it yet.
-    """
-    quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    for command in (
-        ["apt-get", "update"],
-        ["apt-get", "install", "-y", "--no-install-recommends", "chromium", "fonts-liberation"],
-    ):
-        run = subprocess.run(
-            command, env=quiet, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-        )
-        if run.returncode:
-            print(run.stdout[-2000:])
-    return installed_chromium()
-
-
 def on_ci():
     return os.environ.get("CI", "").lower() in ("1", "true", "yes")
 
@@ -95,12 +62,11 @@ def playwright():
     return sync_playwright()
 
 
-@pytest.fixture(
-    scope="module"
-)  # no longer: until it ends, nothing else in this process can run an event loop
+# No longer than a module: until it ends, nothing else in this process can run an event loop
+@pytest.fixture(scope="module")
 def browser():
     """A Chromium without a window (Playwright's `Browser`), one a test module."""
-    path = find_chromium()
+    path = installed_chromium()
     if path is None:
         (pytest.fail if on_ci() else pytest.skip)(MISSING)
     with playwright() as driver:

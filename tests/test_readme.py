@@ -2,28 +2,9 @@
 
 import re
 
-from course.chapters import CHAPTERS
 from utils.files import ROOT
 
 README = (ROOT / "README.md").read_text()
-
-
-def chapter_rows():
-    """The table as it must stand between the two markers."""
-    for chapter in CHAPTERS:
-        title = (
-            f"[{chapter.title}](chapters/{chapter.name}.ipynb)"
-            if chapter.written
-            else chapter.title
-        )
-        yield f"| {chapter.number} | {title} | {chapter.brings} | {chapter.minutes} | {'' if chapter.written else 'to come'} |"
-
-
-def test_chapter_table_is_true():
-    table = re.search(r"<!-- chapters.*?-->\n(.*?)<!-- /chapters -->", README, re.S).group(1)
-    assert table.splitlines()[2:] == list(chapter_rows()), (
-        "in README.md the table should read:\n" + "\n".join(chapter_rows())
-    )
 
 
 def test_links_and_pictures_exist():

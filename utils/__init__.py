@@ -8,15 +8,13 @@ imported on first use.
 import importlib
 import sys
 
-if (
-    "google.colab" in sys.modules
-):  # a machine with packages of its own: before anything of them is imported
+# Colab has packages of its own: set up before any of them is imported
+if "google.colab" in sys.modules:
     from utils.setup.colab import set_up
 
     set_up()
 
 from utils.engine import choose_engine, has_gpu, pick
-from utils.hardware import machine
 
 __all__ = ["benchmark", "check", "compare", "cuda_c", "has_gpu", "machine", "pick", "plots"]
 

@@ -8,8 +8,8 @@ import functools
 import json
 from dataclasses import dataclass
 
-from utils import results, timing
-from utils.engine import FORCE_CPU, GPU, forced_cpu, gpu, has_gpu
+from utils import engine, results, timing
+from utils.engine import FORCE_CPU, GPU, forced_cpu
 from utils.files import ASSETS
 from utils.tools.nvcc import nvcc_version
 
@@ -60,7 +60,7 @@ def machine() -> Machine:
 
     Returns a `Machine` whose fields are in bytes and bytes per second.
     """
-    this = gpu()
+    this = engine.gpu()
     if this is None:
         return Machine(None)
     device = _device()
@@ -82,7 +82,7 @@ def _device():
 
 def this_gpu() -> dict:
     """The GPU of this machine as the "gpu" object of a results file. RuntimeError without a GPU."""
-    this = gpu()
+    this = engine.gpu()
     if this is None:
         raise RuntimeError("there is no GPU here to describe")
     return {
@@ -159,7 +159,7 @@ def memories(datasheet: str = "H100 SXM") -> tuple[str, dict[str, int]]:
 
     Without a GPU: those of `datasheet`, which the first value says.
     """
-    if has_gpu():
+    if engine.has_gpu():
         return _memories_of_driver()
     facts = generations()
     chip = next(chip for chip in facts["chips"] if chip["chip"] == f"NVIDIA {datasheet}")
@@ -196,9 +196,9 @@ def roofs(datasheet: str = "H100 SXM") -> tuple[dict[str, float], dict[str, floa
 
     The two dicts name each roof; what is measured is a copy and the library's matrix products.
     """
-    if has_gpu():
+    if engine.has_gpu():
         flops = {f"matmul {dtype}": timing.matmul_rate(dtype) for dtype in MATMULS}
-        return {"copy": timing.copy_bandwidth()}, flops, f"measured on this {gpu().name}"
+        return {"copy": timing.copy_bandwidth()}, flops, f"measured on this {engine.gpu().name}"
     entries = [results.find(f"roofline/{name}") for name in ROOFLINE]
     if all(entries):
         return _roofs_of_records(entries)
@@ -227,7 +227,7 @@ def fp32_roofs(datasheet: str = "H200") -> tuple[str, float, float]:
     On a GPU: SMs × units × 2 × clock as its driver says, and the measured copy bandwidth. Without:
         a data sheet.
     """
-    if not has_gpu():
+    if not engine.has_gpu():
         sheet = data_sheet(datasheet)
         peak = sheet["fp32_tflops"] * 1e12
         whose = f"no GPU here; {datasheet}, data sheet: {peak / 1e12:.0f} TFLOP/s"
@@ -238,4 +238,4 @@ def fp32_roofs(datasheet: str = "H200") -> tuple[str, float, float]:
     hertz = device.CLOCK_RATE * 1e3
     peak = sms * units * 2 * hertz
     product = f"{sms} SMs × {units} units × 2 × {hertz / 1e9:.2f} GHz"
-    return f"{gpu().name}: {product} = {peak / 1e12:.1f} TFLOP/s", peak, timing.copy_bandwidth()
+    return f"{engine.gpu().name}: {product} = {peak / 1e12:.1f} TFLOP/s", peak, timing.copy_bandwidth()

@@ -3,8 +3,7 @@
     python assets/data/make_picture.py
 
 A ray tracer in NumPy: every pixel's rays are traced at once. Smooth gradients (sky, shading), hard
-edges
-(spheres, floor) and fine texture (far squares, bands) give image kernels something to show.
+edges (spheres, floor) and fine texture (far squares, bands) give image kernels something to show.
 """
 
 from pathlib import Path

@@ -3,8 +3,7 @@
     python assets/data/make_subset.py
 
 200 of each digit from the 60,000 training images and 50 of each from the 10,000 test images: of all
-images
-of a digit every k-th, so that the whole range of writers is represented, in the order of the
+images of a digit every k-th, so that the whole range of writers is represented, in the order of the
 original files.
 """
 

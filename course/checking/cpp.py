@@ -17,7 +17,7 @@ from course.checking.model import Exercise
 from utils.tools import process
 from utils.tools.diagnostics import annotate, excerpt
 
-TESTS = Path(__file__).parent / "cpp_tests"
+TESTS = Path(__file__).parents[1] / "exercises" / "cpp_tests"
 COMPILE_SECONDS, RUN_SECONDS = 120, 20
 SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
 # Leaks are counted by the tests themselves: the sanitizer's own search does not work on every

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from course.checking.model import InOut, Out
+from utils.check.comparison import agreement
 
 
 @dataclass(frozen=True)
@@ -27,20 +28,9 @@ def plain(arguments):
     return {n: v.array.copy() if isinstance(v, InOut) else v for n, v in arguments.items()}
 
 
-def agrees(actual, expected, rtol):
-    """Elementwise: equal within rounding. NaN agrees with nothing."""
-    if expected.dtype.kind in "iub":
-        return actual == expected
-    scale = np.max(np.abs(expected), initial=1.0)
-    with np.errstate(invalid="ignore", over="ignore"):
-        return np.abs(actual.astype(np.float64) - expected.astype(np.float64)) <= rtol * (
-            np.abs(expected) + scale
-        )
-
-
 def right(run, exercise):
     """Elementwise: this element of the output is right."""
-    return agrees(run.actual, run.expected, exercise.rtol)
+    return agreement(run.actual, run.expected, exercise.rtol)
 
 
 def unwritten(run, exercise):
@@ -152,10 +142,10 @@ def rule_hypotheses(bad, good, exercise):
             output = np.asarray(guess.output(**plain(run.arguments)))
             if (
                 output.shape != run.actual.shape
-                or agrees(output, run.expected, exercise.rtol).all()
+                or agreement(output, run.expected, exercise.rtol).all()
             ):
                 continue  # here the guess could not be told from the right answer
-            if not agrees(run.actual, output.astype(run.actual.dtype), exercise.rtol).all():
+            if not agreement(run.actual, output.astype(run.actual.dtype), exercise.rtol).all():
                 witnesses = []
                 break
             witnesses.append(run)

@@ -22,6 +22,7 @@ from numba import cuda
 from course.checking.model import InOut, Out
 from course.checking.watched import Watched
 from utils import has_gpu
+from utils.check.comparison import random_poison
 from utils.cpu.numba_cuda import cpu_jit, schedule
 from utils.cpu.numba_cuda.engine import Launch, now
 from utils.engine import FORCE_CPU
@@ -87,20 +88,6 @@ def time_limit(seconds):
         signal.setitimer(signal.ITIMER_REAL, *timer)  # someone else's alarm, or none
 
 
-def poisoned(shape, dtype, rng):
-    """An array of random NaNs (each with other low bits, so that a copied one shows) or random
-    integers.
-    """
-    dtype = np.dtype(dtype)
-    if dtype.kind == "b":
-        return np.ones(shape, bool)
-    bits = f"u{dtype.itemsize}"
-    array = rng.integers(0, np.iinfo(bits).max, size=shape, dtype=bits, endpoint=True)
-    if dtype.kind == "f":
-        array |= np.array(np.nan, dtype).view(bits)
-    return array.view(dtype)
-
-
 def initial_output(argument, expected, rng):
     """What an output holds before the launch: never the right answer, so unwritten elements always
     show.
@@ -112,7 +99,7 @@ def initial_output(argument, expected, rng):
         return argument.array.copy()
     dtype = np.dtype(argument.dtype)
     if dtype.kind == "f" and rng.random() < 0.5:
-        return poisoned(argument.shape, dtype, rng)
+        return random_poison(argument.shape, dtype, rng)
     if dtype.kind == "f":
         scale = np.max(np.abs(expected), initial=1.0)
         return (expected + scale * rng.uniform(1, 2, size=argument.shape)).astype(dtype)
@@ -174,7 +161,7 @@ def run_watched(kernel, shape, launch, arguments, expected, rng, order):
 
 def between_guards(array, zone, rng):
     """A flat copy of array with a zone of poison before and after it."""
-    flat = poisoned(array.size + 2 * zone, array.dtype, rng)
+    flat = random_poison(array.size + 2 * zone, array.dtype, rng)
     flat[zone : zone + array.size] = array.ravel()
     return flat
 

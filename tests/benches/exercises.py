@@ -23,7 +23,7 @@ def seconds_of_check(exercise, folder) -> float:
     """CPU seconds of one check of the exercise's own solution."""
     answer = exercise.solution
     if exercise.in_file:
-        answer = os.path.join(folder, exercise.file_name)
+        answer = os.path.join(folder, os.path.basename(exercise.path))
         with open(answer, "w", encoding="utf-8") as file:
             file.write(solution_source(exercise))
     begin = cpu_seconds()

@@ -30,6 +30,8 @@ def project(tmp_path, monkeypatch):
     next(cell for cell in notebook.cells if cell.id == "setup").source = "import numpy"
     nbformat.write(notebook, copy)
     monkeypatch.setattr(address, "ROOT", tmp_path)
+    monkeypatch.setattr("course.chapters.FOLDER", tmp_path / "chapters")
+    monkeypatch.setattr("course.chapters.START", tmp_path / "course" / "index.ipynb")
     monkeypatch.setattr(colab, "ROOT", tmp_path)
     return tmp_path
 

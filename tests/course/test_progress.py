@@ -108,7 +108,7 @@ def test_a_crash_while_writing_leaves_the_old_file(file, monkeypatch):
     def full_disk(*args, **options):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(progress.json, "dump", full_disk)
+    monkeypatch.setattr("utils.files.os.fsync", full_disk)
     progress.record_solved("first_kernels.max_pool")
     assert file.read_text() == before
     assert progress.solved() == {"first_kernels.rotate", "first_kernels.max_pool"}
@@ -178,6 +178,7 @@ def test_written_follows_the_file(tmp_path, monkeypatch):
 
 
 def test_what_was_solved_under_an_old_number_counts(file):
+    file.parent.mkdir()
     file.write_text(
         '{"exercises": {"05.rotate": "2026-01-01"}, "quizzes": {"10.q_tile": "2026-01-02"}}'
     )

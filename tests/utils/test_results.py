@@ -182,14 +182,14 @@ def test_append_completes_the_entry_and_the_last_counts(tmp_path, monkeypatch):
 
 
 def test_nothing_is_recorded_without_a_gpu(tmp_path, monkeypatch):
-    from utils import engine
+    from utils import engine, hardware
 
     monkeypatch.setattr(engine, "gpu", lambda: None)
     monkeypatch.setenv(results.RECORD, str(tmp_path / "record.jsonl"))
     with pytest.raises(RuntimeError, match="a/b is not recorded: there is no GPU here"):
         results.append({"name": "a/b", "value": 1, "unit": "ms", "spread": 0})
     with pytest.raises(RuntimeError, match="no GPU"):
-        results.this_gpu()
+        hardware.this_gpu()
     assert list(tmp_path.iterdir()) == []
 
 

@@ -17,7 +17,7 @@ Two decisions to know:
   less.
 """
 
-from utils.check.differences import (
+from utils.check.comparison import (
     EXACT,
     Differences,
     differences,

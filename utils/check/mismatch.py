@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from utils.check.differences import CHUNK, EXACT, NAN, OK, UNWRITTEN, WRONG, Differences, grade
+from utils.check.comparison import CHUNK, EXACT, NAN, OK, UNWRITTEN, WRONG, Differences, grade
 
 # ---- what the error looks like
 

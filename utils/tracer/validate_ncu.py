@@ -15,7 +15,8 @@ from pathlib import Path
 import numpy as np
 from numba import cuda, float32, float64
 
-from utils import engine, has_gpu, results
+from utils import engine, results
+from utils.engine import has_gpu
 from utils.files import ASSETS
 from utils.tools import process
 

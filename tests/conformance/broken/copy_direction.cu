@@ -1,4 +1,4 @@
-// expect: copy-direction; line 10; mode: fast
+// expect: copy-direction; line 12; mode: fast
 // The result is copied back with the direction of the way there.
 #include <cstdio>
 __global__ void set(int* out) {

@@ -1,4 +1,4 @@
-// expect: copy-size; line 7; mode: fast
+// expect: copy-size; line 9; mode: fast
 // Nine weights are copied into a constant array of eight.
 __constant__ float weights[8];
 __global__ void use(float* out) {

@@ -1,4 +1,4 @@
-// expect: division-by-zero; line 4; mode: fast
+// expect: division-by-zero; line 5; mode: fast
 // The number of columns is not set.
 #include <cstdio>
 __global__ void split(int* out, int cols) {

@@ -1,4 +1,4 @@
-// expect: empty-launch; line 8; mode: fast
+// expect: empty-launch; line 11; mode: fast
 // Rounding down gives a grid of no blocks.
 #include <cstdio>
 __global__ void set(int* out, int n) {

@@ -1,4 +1,4 @@
-// expect: out-of-bounds; line 6; mode: check
+// expect: out-of-bounds; line 7; mode: check
 // The first thread reads element -1.
 #include <cstdio>
 __global__ void shift(int* out, const int* in, int n) {

@@ -1,4 +1,4 @@
-// expect: host-pointer-in-kernel; line 7; mode: fast
+// expect: host-pointer-in-kernel; line 9; mode: fast
 // A kernel is given memory of malloc.
 #include <cstdlib>
 __global__ void set(int* out) {

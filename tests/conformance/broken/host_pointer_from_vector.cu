@@ -1,4 +1,4 @@
-// expect: host-pointer-in-kernel; line 9; mode: fast
+// expect: host-pointer-in-kernel; line 12; mode: fast
 // The names of the two arrays are mixed up at the launch.
 #include <vector>
 __global__ void set(float* out, int n) {

@@ -1,4 +1,4 @@
-// expect: host; line 8; mode: check
+// expect: host; line 9; mode: check
 // The pointer to host memory is hidden in a structure.
 #include <cstdio>
 struct List {

@@ -1,4 +1,4 @@
-// expect: host-pointer-in-kernel; line 7; mode: fast
+// expect: host-pointer-in-kernel; line 9; mode: fast
 // The kernel is given the address of a local variable for its result.
 #include <cstdio>
 __global__ void answer(int* out) {

@@ -1,4 +1,4 @@
-// expect: host-dereferences-device; line 9; mode: fast
+// expect: host-dereferences-device; line 11; mode: fast
 // The host prints a result without copying it.
 #include <cstdio>
 __global__ void set(int* out) {

@@ -1,4 +1,4 @@
-// expect: kernel-called-like-a-function; line 7; mode: fast
+// expect: kernel-called-like-a-function; line 9; mode: fast
 // The launch configuration is missing.
 __global__ void set(int* out) {
     out[threadIdx.x] = 1;

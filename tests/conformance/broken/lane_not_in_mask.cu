@@ -1,4 +1,4 @@
-// expect: lane-not-in-mask; line 6; mode: fast
+// expect: lane-not-in-mask; line 7; mode: fast
 // The mask names the lower half, but the whole warp takes part.
 #include <cstdio>
 __global__ void sum(int* out) {

@@ -1,4 +1,4 @@
-// expect: leak; line 9; mode: fast
+// expect: leak; line 11; mode: fast
 // One of the two arrays is never freed.
 #include <cstdio>
 __global__ void copy(const int* in, int* out) {

@@ -1,4 +1,4 @@
-// expect: null-pointer; line 4; mode: fast
+// expect: null-pointer; line 5; mode: fast
 // The memory was never allocated.
 #include <cstdio>
 __global__ void set(int* out) {

@@ -1,4 +1,4 @@
-// expect: race; line 8 or 9; mode: check
+// expect: race; line 9 or 11; mode: check
 // One thread clears the counter while others already count: an atomic does not order a plain write.
 #include <cstdio>
 __global__ void count(const int* in, int* out) {

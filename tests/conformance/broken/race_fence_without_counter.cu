@@ -1,4 +1,4 @@
-// expect: race; line 14; mode: check
+// expect: race; line 16; mode: check
 // The block with the last number adds up what the others stored. A fence makes a store visible; it
 // does not say that it has happened, and nobody counts the blocks.
 #include <cstdio>

@@ -1,4 +1,4 @@
-// expect: race; line 6; mode: check
+// expect: race; line 7; mode: check
 // A stencil works in place: neighbours in other blocks may be old or new.
 #include <cstdio>
 __global__ void smooth(float* data, int n) {

@@ -1,4 +1,4 @@
-// expect: race; line 6; mode: check
+// expect: race; line 7; mode: check
 // All threads add to one number without an atomic.
 #include <cstdio>
 __global__ void sum(const int* in, int* out, int n) {

@@ -1,4 +1,4 @@
-// expect: race; line 6; mode: check
+// expect: race; line 7; mode: check
 // Both threads of a pair exchange the same two elements.
 #include <cstdio>
 __global__ void transpose(float* a, int n) {

@@ -1,4 +1,4 @@
-// expect: stack-overflow; line 5 or 6 or 7; mode: fast
+// expect: stack-overflow; line 5 or 7 or 9; mode: fast
 // A local array of 64 MiB, where a GPU's thread has 512 KiB at most.
 #include <cstdio>
 __global__ void sort(int* data, int n) {

@@ -1,4 +1,4 @@
-// expect: too-many-threads; line 8; mode: fast
+// expect: too-many-threads; line 10; mode: fast
 // A block of 64 x 32 threads.
 #include <cstdio>
 __global__ void set(int* out) {

@@ -1,4 +1,4 @@
-// expect: unchecked-launch; line 8; mode: fast
+// expect: unchecked-launch; line 10; mode: fast
 // The launch fails and nobody asks: the output is what was there before.
 #include <cstdio>
 __global__ void set(int* out) {

@@ -1,4 +1,4 @@
-// expect: uninitialised; line 8 or 10; mode: check
+// expect: uninitialised; line 8 or 11; mode: check
 // Shared memory does not start at zero.
 #include <cstdio>
 __global__ void count(const int* in, int* out) {

@@ -1,4 +1,4 @@
-// expect: uninitialised; line 9; mode: check
+// expect: uninitialised; line 10; mode: check
 // Half of the tile is filled, all of it is read.
 #include <cstdio>
 __global__ void reverse(const int* in, int* out) {

@@ -1,4 +1,4 @@
-// expect: use-after-free; line 9; mode: fast
+// expect: use-after-free; line 11; mode: fast
 // The array is freed before the kernel that uses it.
 #include <cstdio>
 __global__ void set(int* out) {

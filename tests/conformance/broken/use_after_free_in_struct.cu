@@ -1,4 +1,4 @@
-// expect: use-after-free; line 8; mode: fast
+// expect: use-after-free; line 9; mode: fast
 // The freed pointer is hidden in a structure.
 #include <cstdio>
 struct List {

@@ -34,7 +34,9 @@ int main() {
     cudaMallocManaged(&p, sizeof(int));
     *p = 0;
     add<<<1, 1>>>(p, boxes.value.value.value);
-    add < < < (2 < 3 ? 1 : 2), 8 >> 2 >>> (p, nested[0][3][0] << 4);
+    // clang-format off
+    add<<<(2 < 3 ? 1 : 2), 8 >> 2>>>(p, nested[0][3][0] << 4);
+    // clang-format on
     add<<<1, dim3(1, (4 > 3))>>>(p, pairs[1].second.value.value);
     cudaDeviceSynchronize();
     int sum = *p;

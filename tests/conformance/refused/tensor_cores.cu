@@ -1,4 +1,4 @@
-// expect: 4-bit and 1-bit; line 5; mode: fast
+// expect: 4-bit and 1-bit; line 7; mode: fast
 // Tensor cores have 4-bit whole numbers as an experiment only; what the CPU runtime lacks is
 // refused when the program is built.
 #include <mma.h>

@@ -13,7 +13,7 @@ import pytest
 from course.mnist_cnn import SHAPES, fast, program, race
 from course.mnist_cnn.pytorch import initial_weights
 from course.mnist_cnn.pytorch_modes import COMPILERS, MODES
-from utils import data, engine, results
+from utils import data, engine, hardware, results
 
 RIVAL = SimpleNamespace(name="pytorch/graph_tf32", precision="tf32")
 
@@ -126,7 +126,7 @@ def test_everything(ours, tmp_path, monkeypatch, capsys):
         "driver": "580.1",
         "cuda": "13.0",
     }
-    monkeypatch.setattr(results, "this_gpu", lambda: gpu)
+    monkeypatch.setattr(hardware, "this_gpu", lambda: gpu)
     results.write(gpu, [entry("copy/time", 2.0), entry("mnist/accuracy/ours", 0.5)])
 
     assert race.everything(100) == 1

@@ -3,12 +3,12 @@
 import pytest
 
 from course.pictures import memory
-from utils import has_gpu
+from utils import hardware, has_gpu, plots
 
 
 @pytest.mark.skipif(has_gpu(), reason="asks for the data sheet that stands in for a GPU")
 def test_without_a_gpu_the_sizes_are_a_data_sheets_and_say_so():
-    whose, sizes = memory.memories()
+    whose, sizes = hardware.memories()
     assert "data sheet" in whose
     assert sizes["registers"] == 132 * 65536 * 4
     assert list(sizes.values()) == sorted(sizes.values())
@@ -40,11 +40,14 @@ def test_a_launch_that_cannot_be_still_draws():
 
 
 def test_the_roofline_bends_where_the_roofs_meet():
-    figure = memory.roofline(60_000, 4_000, {"add": 1 / 12, "matmul": 100}, {"add": 300}, "a GPU")
-    assert "15.0 FLOPs a byte" in figure.alt
-    roof = figure.axes[0].lines[0]
-    assert max(roof.get_ydata()) == 60_000
-    assert min(roof.get_ydata()) == pytest.approx(4_000 * min(roof.get_xdata()))
+    roofs = {"copy": 4e12}, {"fp32": 60e12}, "a GPU"
+    figure = plots.roofline(roofs, {"add": (1 / 12, 3e11), "matmul": (100, None)})
+    assert "4 TB/s" in figure.alt and "60 TFLOP/s" in figure.alt
+    flat, slope = figure.axes[0].lines[:2]
+    assert flat.get_xdata()[0] == slope.get_xdata()[1] == 15
+    assert set(flat.get_ydata()) == {60}
+    assert slope.get_ydata()[1] == 60
+    assert slope.get_ydata()[0] == pytest.approx(4 * slope.get_xdata()[0])
 
 
 def test_the_latency_chart_names_each_size():

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from course.pictures import profiling
-from utils import engine, results
+from utils import engine, hardware, plots, results
 
 ROOFS = ({"copy": 2e12}, {"matmul float32": 5e13, "matmul bfloat16": 7e14}, "measured on this GPU")
 
@@ -63,19 +63,19 @@ def points(fig):
 
 
 def test_roofline_puts_measured_kernels_where_they_are_and_others_hollow_on_the_roof():
-    fig = profiling.roofline(ROOFS, {"add": (0.25, 4e11), "poly": (1, None), "matmul": (170, None)})
+    fig = plots.roofline(ROOFS, {"add": (0.25, 4e11), "poly": (1, None), "matmul": (170, None)})
     (x1, y1, how1), (x2, y2, how2), (x3, y3, how3) = points(fig)
     assert (x1, how1) == (0.25, "full") and y1 == pytest.approx(0.4)
     assert (x2, how2) == (1, "none") and y2 == pytest.approx(2)  # 1 FLOP a byte at 2 TB/s
     assert (x3, how3) == (170, "none") and y3 == pytest.approx(50)  # the lower flat roof
     assert "hollow" not in fig.axes[0].get_title("left")
-    assert "hollow" in profiling.roofline(ROOFS, {"poly": (1, None)}).axes[0].get_title("left")
+    assert "hollow" in plots.roofline(ROOFS, {"poly": (1, None)}).axes[0].get_title("left")
 
 
 def test_roofs_without_a_gpu_are_recorded_ones_or_a_datasheets_and_say_so(monkeypatch):
     monkeypatch.setattr(engine, "has_gpu", lambda: False)
     monkeypatch.setattr(results, "find", lambda name: None)
-    _, peaks, whose = profiling.roofs()
+    _, peaks, whose = hardware.roofs()
     assert "datasheet" in whose and "nothing measured" in whose and len(peaks) == 2
 
     values = {
@@ -89,7 +89,7 @@ def test_roofs_without_a_gpu_are_recorded_ones_or_a_datasheets_and_say_so(monkey
         "find",
         lambda name: {"value": values[name], "gpu": "Test", "date": "2026-01-31T12:00:00Z"},
     )
-    bandwidths, peaks, whose = profiling.roofs()
+    bandwidths, peaks, whose = hardware.roofs()
     assert bandwidths["copy"] == pytest.approx(2e12) and peaks["matmul float32"] == pytest.approx(
         5e13
     )

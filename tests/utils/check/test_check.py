@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from utils import check
-from utils.check import CheckError, close, diagnose, differences, equal, poison
+from utils.check import CheckError, close, comparison, diagnose, equal, poison
 
 RANDOM = np.random.default_rng(7)
 FLOATS = (np.float16, np.float32, np.float64, np.complex64, np.complex128)
@@ -444,7 +444,7 @@ def test_reasons_stand_in_the_error():
 
 
 def test_arrays_of_several_chunks(monkeypatch):
-    monkeypatch.setattr(differences, "CHUNK", 1000)
+    monkeypatch.setattr(comparison, "CHUNK", 1000)
     expected = random(10_500)
     actual = expected.copy()
     close(actual, expected, quiet=True)

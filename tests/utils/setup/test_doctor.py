@@ -409,7 +409,7 @@ def test_this_machine_can_be_examined_from_the_command_line():
         capture_output=True,
         text=True,
         timeout=120,
-        cwd=survey.PROJECT,
+        cwd=survey.ROOT,
     )
     assert done.returncode in (0, 1), done.stderr
     assert "import order" in done.stdout and done.stderr == ""
@@ -691,7 +691,7 @@ def test_missing_packages(tmp_path, monkeypatch):
             "pyproject.toml": '[project]\ndependencies = ["numpy", "no-such-package-at-all", "mac; sys_platform == \'darwin\'"]'
         },
     )
-    monkeypatch.setattr(survey, "PROJECT", tmp_path)
+    monkeypatch.setattr(survey, "ROOT", tmp_path)
     monkeypatch.setattr(sys, "platform", "linux")
     assert "no-such-package-at-all" in survey.missing_packages()
     assert "numpy" not in survey.missing_packages()

@@ -19,9 +19,8 @@ _POISON = {
 }
 _POISON_INT = 0xABADCAFEDEADBEAB
 
-CHUNK = (
-    1 << 20
-)  # elements compared at a time: the float64 copies stay small however long the arrays are
+# Elements compared at a time: the float64 copies stay small however long the arrays are
+CHUNK = 1 << 20
 # about as many wrong elements of each chunk are kept, to recognise what the error looks like
 _SAMPLES = 256
 OK, WRONG, NAN, UNWRITTEN = range(4)
@@ -48,19 +47,32 @@ def _poison_bits(dtype: np.dtype) -> tuple[type, int]:
 
 
 def poison(shape, dtype=np.float32) -> np.ndarray:
-    """A new array of `shape` filled with a sentinel, so that elements nobody writes are found by
-    the checks.
+    """A new array of `shape` filled with a sentinel: the checks find the elements that nobody writes.
 
     Floats get a NaN whose payload arithmetic does not produce, integers a pattern that data rarely
-    holds.
-    One byte has only 256 values: an 8-bit element is called unwritten only where it is wrong as
-        well.
+    holds. One byte has only 256 values: an 8-bit element is called unwritten only where it is wrong
+    as well.
     """
     dtype = np.dtype(dtype)
     unsigned, bits = _poison_bits(dtype)
     out = np.empty(shape, dtype)
     out.reshape(-1).view(unsigned).fill(bits)
     return out
+
+
+def random_poison(shape, dtype, rng) -> np.ndarray:
+    """A new array of random NaNs, each with other low bits, or of random integers.
+
+    Where `poison` marks what nobody wrote, this makes a copied element show: no two are alike.
+    """
+    dtype = np.dtype(dtype)
+    if dtype.kind == "b":
+        return np.ones(shape, bool)
+    bits = f"u{dtype.itemsize}"
+    array = rng.integers(0, np.iinfo(bits).max, size=shape, dtype=bits, endpoint=True)
+    if dtype.kind == "f":
+        array |= np.array(np.nan, dtype).view(bits)
+    return array.view(dtype)
 
 
 def _is_poison(values: np.ndarray) -> np.ndarray:
@@ -286,6 +298,21 @@ def grade(a: np.ndarray, e: np.ndarray, tolerance: Tolerance) -> tuple[np.ndarra
     codes[unwritten] = UNWRITTEN
     errors[nan] = np.where(codes[nan] == OK, 0, np.inf)
     return codes, errors
+
+
+def agreement(actual: np.ndarray, expected: np.ndarray, rtol: float) -> np.ndarray:
+    """Mask of the elements that agree: integers exactly, floats within rtol * max(|expected|, typical).
+
+    The typical magnitude is the median of the expected ones, so that one large value hides no wrong
+    small one. NaN agrees only with NaN.
+    """
+    tolerance = EXACT
+    if expected.dtype.kind in "fc":
+        scale = _typical_magnitude(expected.reshape(-1))
+        absolute = float(np.finfo(np.float32).tiny)
+        tolerance = Tolerance(rtol, absolute, scale, f"{rtol:.2g} × max(|expected|, {scale:.2g})")
+    codes, _ = grade(actual.reshape(-1), expected.reshape(-1), tolerance)
+    return (codes == OK).reshape(expected.shape)
 
 
 def differences(actual: Operand, expected: Operand, tolerance: Tolerance) -> Differences:

@@ -1,0 +1,1 @@
+"""What the chapters draw: one module a chapter, with the chapter's name."""

@@ -1,0 +1,85 @@
+"""The tables of chapters in README.md and in the instructors' guide, written from the list of chapters.
+
+python -m course.publish.tables [--check]           (`make tables`)
+"""
+
+import argparse
+import re
+import sys
+
+import nbformat
+
+from course.chapters import CHAPTERS
+from utils.files import ROOT, write_whole
+
+README = ROOT / "README.md"
+GUIDE = ROOT / "course" / "instructors.md"
+EXERCISE_TITLE = re.compile(r"^### .+ \((\d+) min\)\s*$", re.MULTILINE)
+
+
+def chapter_rows():
+    """The rows of the README's table: number, title, what it brings, minutes, whether it is written."""
+    for chapter in CHAPTERS:
+        title, state = chapter.title, "to come"
+        if chapter.written:
+            title, state = f"[{chapter.title}](chapters/{chapter.name}.ipynb)", ""
+        yield f"| {chapter.number} | {title} | {chapter.brings} | {chapter.minutes} | {state} |"
+
+
+def timing_rows():
+    """The rows of the guide's table: chapter, its minutes, minutes of exercises among them."""
+    for chapter in CHAPTERS:
+        if chapter.written:
+            link = f"[{chapter.title}](../chapters/{chapter.name}.ipynb)"
+            yield f"| {link} | {chapter.minutes} | {exercise_minutes(chapter) or '–'} |"
+
+
+def exercise_minutes(chapter):
+    """The sum of the minutes that the titles of a chapter's exercises name."""
+    cells = nbformat.read(chapter.path, as_version=4).cells
+    texts = [cell.source for cell in cells if cell.cell_type == "markdown"]
+    return sum(int(minutes) for minutes in EXERCISE_TITLE.findall("\n".join(texts)))
+
+
+#: File -> the marker of its table, and what makes the rows
+TABLES = {README: ("chapters", chapter_rows), GUIDE: ("timings", timing_rows)}
+
+
+def with_table(text, marker, rows):
+    """The text with the rows below the head of the table between `<!-- marker` and `<!-- /marker -->`."""
+    table = re.compile(
+        rf"(<!-- {marker}\b.*?-->\n(?:\|[^\n]*\n){{2}})(.*?)(?=<!-- /{marker} -->)", re.DOTALL
+    )
+    lines = "".join(f"{row}\n" for row in rows)
+    new, count = table.subn(lambda match: match[1] + lines, text)
+    if count != 1:
+        raise ValueError(f"there must be one table marked {marker}, and there are {count}")
+    return new
+
+
+def outdated():
+    """{path: the text as it should be} of the files whose table is not what the list of chapters says."""
+    wanted = {}
+    for path, (marker, rows) in TABLES.items():
+        text = path.read_text(encoding="utf-8")
+        new = with_table(text, marker, rows())
+        if new != text:
+            wanted[path] = new
+    return wanted
+
+
+def main(arguments=None):
+    """Command line; returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m course.publish.tables")
+    parser.add_argument("--check", action="store_true", help="write nothing, name the files")
+    check = parser.parse_args(arguments).check
+    wanted = outdated()
+    for path, text in wanted.items():
+        print(path.relative_to(ROOT), "is outdated: make tables" if check else "written")
+        if not check:
+            write_whole(path, text)
+    return 1 if check and wanted else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,37 @@
+"""The tables in README.md and in the instructors' guide are those of the list of chapters."""
+
+import pytest
+
+from course.publish import tables
+
+PAGE = (
+    "before\n<!-- timings: made -->\n| a | b |\n|---|---|\n| old | 1 |\n<!-- /timings -->\nafter\n"
+)
+
+
+def test_the_tables_are_those_of_the_chapters():
+    outdated = [path.name for path in tables.outdated()]
+    assert outdated == [], "`make tables` writes them"
+
+
+def test_only_the_rows_are_replaced():
+    page = tables.with_table(PAGE, "timings", ["| new | 2 |", "| newer | 3 |"])
+    assert page == PAGE.replace("| old | 1 |", "| new | 2 |\n| newer | 3 |")
+
+
+@pytest.mark.parametrize("text", ["", PAGE + PAGE])
+def test_a_missing_or_second_table_is_an_error(text):
+    with pytest.raises(ValueError, match="one table marked timings"):
+        tables.with_table(text, "timings", [])
+
+
+def test_make_tables_writes_what_check_names(tmp_path, monkeypatch, capsys):
+    path = tmp_path / "README.md"
+    path.write_text(PAGE)
+    monkeypatch.setattr(tables, "ROOT", tmp_path)
+    monkeypatch.setattr(tables, "TABLES", {path: ("timings", lambda: ["| new | 2 |"])})
+    assert tables.main(["--check"]) == 1
+    assert path.read_text() == PAGE
+    assert tables.main([]) == 0
+    assert "| new | 2 |" in path.read_text()
+    assert tables.main(["--check"]) == 0

@@ -1,0 +1,1 @@
+"""Programs that are not ours, run, and what they print, read: nvcc, profilers, disassemblers."""
