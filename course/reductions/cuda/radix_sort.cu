@@ -5,8 +5,8 @@
 //   scan_digits    where each value's keys begin in the result
 //   sort_by_digit  a block takes a tile, ranks its keys by their digit, learns by looking back how
 //                  many keys with the same digit lie in the tiles before, and moves its keys there
-constexpr int WARP = 32;
-constexpr unsigned EVERYONE = 0xffffffff;
+#include "warps.cuh"
+
 constexpr int BITS = 8, DIGITS = 1 << BITS, PASSES = 32 / BITS;
 
 __device__ inline int digit_of(unsigned key, int pass) {
@@ -58,13 +58,7 @@ __global__ void count_digits(const unsigned* keys, long long n, unsigned long lo
 template <typename T>
 __device__ inline T sum_before(T value, T* sums) {
     const int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
-    T through = value;
-#pragma unroll
-    for (int step = 1; step < WARP; step *= 2) {
-        const T left = __shfl_up_sync(EVERYONE, through, step);
-        if (lane >= step)
-            through += left;
-    }
+    const T through = warp_scan(value, lane);
     if (lane == WARP - 1 && warp < DIGITS / WARP)
         sums[warp] = through;
     __syncthreads();

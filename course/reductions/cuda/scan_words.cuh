@@ -1,9 +1,7 @@
 // What the blocks of a scan tell one another: a value and a tag in one 64-bit word, which is read
 // and written as a whole. Whoever sees the tag has the value too, so no fence is needed.
 #pragma once
-
-constexpr int WARP = 32;
-constexpr unsigned EVERYONE = 0xffffffff;
+#include "warps.cuh"
 
 using Word = unsigned long long;
 
@@ -39,27 +37,6 @@ __device__ inline void write_word(Word* word, Word content) {
 // Let others work for a moment before one asks again.
 __device__ inline void pause() {
     __nanosleep(20);
-}
-
-// The sums of the values in lanes 0..lane.
-template <typename T>
-__device__ inline T warp_scan(T value, int lane) {
-#pragma unroll
-    for (int step = 1; step < WARP; step *= 2) {
-        const T left = __shfl_up_sync(EVERYONE, value, step);
-        if (lane >= step)
-            value += left;
-    }
-    return value;
-}
-
-// The sum of the values of all lanes, in every lane.
-template <typename T>
-__device__ inline T warp_sum(T value) {
-#pragma unroll
-    for (int step = WARP / 2; step > 0; step /= 2)
-        value += __shfl_xor_sync(EVERYONE, value, step);
-    return value;
 }
 
 // Long sums of float are added up in double: it costs nothing here, and 2^28 floats need it.

@@ -5,16 +5,7 @@
 // so that enough is under way to keep memory busy; and there is no second kernel to start.
 //
 // The order of every addition is fixed by the grid: the same input gives the same bits each time.
-constexpr int WARP = 32;
-constexpr unsigned EVERYONE = 0xffffffff;
-
-template <typename S>
-__device__ inline S warp_sum(S value) {
-#pragma unroll
-    for (int step = WARP / 2; step > 0; step /= 2)
-        value += __shfl_xor_sync(EVERYONE, value, step);
-    return value;
-}
+#include "warps.cuh"
 
 // The sum over the block, in every thread of warp 0.
 template <int THREADS, typename S>
