@@ -281,7 +281,9 @@ def together(ranks: int, heap: int, scratch: int | None = None, patience: float 
     return communicators
 
 
-def all_reduce_together(communicators, outs, sources, count: int, kind: int, choice: Choice) -> None:
+def all_reduce_together(
+    communicators, outs, sources, count: int, kind: int, choice: Choice
+) -> None:
     """Run one all-reduce of all ranks as one cooperative grid, on addresses of device memory, and wait."""
     lib, n = library(), len(communicators)
     handles = (ctypes.c_void_p * n)(*(c._communicator for c in communicators))

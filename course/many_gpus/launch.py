@@ -6,8 +6,8 @@
 
     results = launch(work, ranks=2, arguments=[10])       # [[0, 10], [0, 10]]
 
-Each rank is a fresh Python process (CUDA does not survive a fork) with GPU number `rank` as its current
-device. The function may be a notebook's own: it travels by value. What a rank raises is raised here as
+Each rank is a fresh Python process (CUDA does not survive a fork) whose device 0 is
+GPU number `rank`. The function may be a notebook's own: it travels by value. What a rank raises is raised here as
 RankError with the rank and its traceback, and the other ranks are ended.
 """
 
@@ -22,10 +22,12 @@ import traceback
 from multiprocessing.connection import Client, Listener, wait
 from pathlib import Path
 
+from utils.engine import forced_cpu, gpu
 from utils.tools.diagnostics import LearnerError
 
 ROOT = Path(__file__).resolve().parents[2]
 RANKS, ADDRESS, KEY = "MANY_GPUS_RANKS", "MANY_GPUS_ADDRESS", "MANY_GPUS_KEY"
+VISIBLE = "CUDA_VISIBLE_DEVICES"
 #: Seconds that ranks may stand at one `all_gather` while another rank does something else.
 PATIENCE = 300.0
 
@@ -57,7 +59,13 @@ class Group:
 
 
 def launch(
-    function, ranks: int, arguments=(), *, timeout: float = 600, echo=print, patience: float = PATIENCE
+    function,
+    ranks: int,
+    arguments=(),
+    *,
+    timeout: float = 600,
+    echo=print,
+    patience: float = PATIENCE,
 ) -> list:
     """Call function(group, *arguments) in a process of its own for every rank; their results by rank.
 
@@ -89,6 +97,19 @@ def _by_value(thing) -> bytes:
     return cloudpickle.dumps(thing)
 
 
+def _devices(rank, ranks) -> dict[str, str]:
+    """Every rank sees all GPUs, its own first: whatever library takes device 0 takes the right one."""
+    if forced_cpu() or not gpu():
+        return {}
+    import torch
+
+    visible = os.environ.get(VISIBLE) or ",".join(map(str, range(torch.cuda.device_count())))
+    devices = visible.split(",")
+    if ranks > len(devices):
+        raise RankError(f"{ranks} ranks need as many GPUs, and there are {len(devices)}")
+    return {VISIBLE: ",".join(devices[rank:] + devices[:rank])}
+
+
 def _start(rank, ranks, address, key):
     environment = {
         **os.environ,
@@ -96,6 +117,7 @@ def _start(rank, ranks, address, key):
         ADDRESS: address,
         KEY: key.hex(),
         "PYTHONUNBUFFERED": "1",
+        **_devices(rank, ranks),
         "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]),
     }
     return subprocess.Popen(
@@ -165,7 +187,9 @@ def _serve(connections, processes, end, patience):
         if since and time.monotonic() - since > patience:
             raise RankError(_missed(waiting, results, f"did not come in {patience:g} s"))
         if time.monotonic() > end:
-            raise RankError(f"the time-out is over; waiting: {sorted(waiting)}, done: {sorted(results)}")
+            raise RankError(
+                f"the time-out is over; waiting: {sorted(waiting)}, done: {sorted(results)}"
+            )
     return [results[rank] for rank in range(len(connections))]
 
 
@@ -203,18 +227,6 @@ def _end(process):
 # ---- in the rank ---------------------------------------------------------------------------------
 
 
-def _take_device(rank: int, size: int) -> None:
-    """Make GPU number `rank` current, where there are GPUs."""
-    import torch
-
-    if not torch.cuda.is_available():
-        return
-    count = torch.cuda.device_count()
-    if size > count:
-        raise RuntimeError(f"{size} ranks need as many GPUs, and there are {count}")
-    torch.cuda.set_device(rank)
-
-
 def _work() -> None:
     rank, size = map(int, os.environ[RANKS].split("/"))
     connection = Client(os.environ[ADDRESS], authkey=bytes.fromhex(os.environ.pop(KEY)))
@@ -222,7 +234,6 @@ def _work() -> None:
     payload, folder = connection.recv()
     try:
         function, arguments = pickle.loads(payload)
-        _take_device(rank, size)
         result = function(Group(rank, size, connection, folder), *arguments)
         connection.send(("done", _by_value(result)))
     except BaseException:  # also SystemExit: the launcher shows it with the rank

@@ -71,7 +71,13 @@ class ParallelTrainer(fast.Trainer):
         communicator.group.all_gather(None)  # everyone's counters are at zero
         packed = fast.pack(weights)
         self._trainer = self._library.together_create(
-            batch, lr, options, packed.ctypes.data, ctypes.byref(peers), ctypes.byref(sites), together
+            batch,
+            lr,
+            options,
+            packed.ctypes.data,
+            ctypes.byref(peers),
+            ctypes.byref(sites),
+            together,
         )
         if not self._trainer:
             raise fast.TrainerError(self._error())

@@ -67,19 +67,22 @@ struct Part {
 constexpr size_t CHANNEL_BYTES = 16 << 10;  // of data, in a message of words
 
 // Where `source`'s words of a channel's message lie in a rank's memory.
-__device__ inline word* words_of(const Peers& peers, int in_memory_of, int channel, unsigned message,
-                                 int source) {
+__device__ inline word* words_of(const Peers& peers, int in_memory_of, int channel,
+                                 unsigned message, int source) {
     size_t slot = (size_t(message % 2) * CHANNELS + channel) * peers.ranks + source;
-    return reinterpret_cast<word*>(peers.base[in_memory_of] + peers.words + slot * 2 * CHANNEL_BYTES);
+    return reinterpret_cast<word*>(peers.base[in_memory_of] + peers.words +
+                                   slot * 2 * CHANNEL_BYTES);
 }
 
 // The numbers from element `at` on that fill 8 bytes; zeros past the end.
 template <class T>
 __device__ inline uint2 load8(const T* from, size_t at, size_t count) {
     constexpr int each = 8 / sizeof(T);
-    if (at + each <= count) return *reinterpret_cast<const uint2*>(from + at);
+    if (at + each <= count)
+        return *reinterpret_cast<const uint2*>(from + at);
     uint2 v = make_uint2(0, 0);
-    for (int e = 0; at + e < count; ++e) reinterpret_cast<T*>(&v)[e] = from[at + e];
+    for (int e = 0; at + e < count; ++e)
+        reinterpret_cast<T*>(&v)[e] = from[at + e];
     return v;
 }
 
@@ -90,7 +93,8 @@ __device__ inline void store8(T* to, size_t at, size_t count, uint2 v) {
         *reinterpret_cast<uint2*>(to + at) = v;
         return;
     }
-    for (int e = 0; at + e < count; ++e) to[at + e] = reinterpret_cast<T*>(&v)[e];
+    for (int e = 0; at + e < count; ++e)
+        to[at + e] = reinterpret_cast<T*>(&v)[e];
 }
 
 // A message's words have two places, used in turn. A rank can be at most one message ahead: to finish
@@ -121,14 +125,16 @@ __device__ void one_shot(const Peers& peers, T* out, const T* in, size_t count, 
         store8(out, i * each, count, sum.two());
     }
     __syncthreads();
-    if (threadIdx.x == 0) peers.mine().messages[channel] = message;
+    if (threadIdx.x == 0)
+        peers.mine().messages[channel] = message;
 }
 
 // ---- the last numbers of a message that 16 bytes do not divide -------------------------------------
 // Few, so everyone reads them from everyone; `in` must be at the same place of every rank's memory.
 template <class T>
 __device__ inline T* on_rank(const Peers& peers, T* mine, int rank) {
-    return reinterpret_cast<T*>(peers.base[rank] + (reinterpret_cast<char*>(mine) - peers.base[peers.rank]));
+    return reinterpret_cast<T*>(peers.base[rank] +
+                                (reinterpret_cast<char*>(mine) - peers.base[peers.rank]));
 }
 
 template <class T>
@@ -154,18 +160,22 @@ __device__ void two_shot(const Peers& peers, T* out, const T* in, size_t count, 
         uint4 mine[unroll] = {};
 #pragma unroll
         for (int u = 0; u < unroll; ++u)
-            if (first + u * stride < part.end) mine[u] = load16(in + (first + u * stride) * each);
+            if (first + u * stride < part.end)
+                mine[u] = load16(in + (first + u * stride) * each);
         for (int k = 1; k < peers.ranks; ++k) {
             const T* from = on_rank(peers, in, (peers.rank + k) % peers.ranks);
             uint4 v[unroll] = {};
 #pragma unroll
             for (int u = 0; u < unroll; ++u)
-                if (first + u * stride < part.end) v[u] = load16(from + (first + u * stride) * each);
+                if (first + u * stride < part.end)
+                    v[u] = load16(from + (first + u * stride) * each);
 #pragma unroll
-            for (int u = 0; u < unroll; ++u) sums[u].add(v[u]);
+            for (int u = 0; u < unroll; ++u)
+                sums[u].add(v[u]);
         }
 #pragma unroll
-        for (int u = 0; u < unroll; ++u) sums[u].add(mine[u]);
+        for (int u = 0; u < unroll; ++u)
+            sums[u].add(mine[u]);
         for (int k = 0; k < peers.ranks; ++k) {
             T* to = on_rank(peers, out, (peers.rank + k) % peers.ranks);
 #pragma unroll
@@ -177,12 +187,15 @@ __device__ void two_shot(const Peers& peers, T* out, const T* in, size_t count, 
     size_t rest = count / each * each + threadIdx.x;  // numbers that do not fill 16 bytes
     if (channel == 0 && peers.rank == peers.ranks - 1 && rest < count) {
         float sum = 0;
-        for (int rank = 0; rank < peers.ranks; ++rank) sum += float(on_rank(peers, in, rank)[rest]);
-        for (int rank = 0; rank < peers.ranks; ++rank) on_rank(peers, out, rank)[rest] = T(sum);
+        for (int rank = 0; rank < peers.ranks; ++rank)
+            sum += float(on_rank(peers, in, rank)[rest]);
+        for (int rank = 0; rank < peers.ranks; ++rank)
+            on_rank(peers, out, rank)[rest] = T(sum);
     }
     leave_flags(peers, channel, left + 2);  // my sums are there
     wait_for_flags(peers, channel, left + 2);
-    if (threadIdx.x == 0) peers.mine().left[channel] = left + 2;
+    if (threadIdx.x == 0)
+        peers.mine().left[channel] = left + 2;
 }
 
 // ---- two shots, writing --------------------------------------------------------------------------
@@ -212,7 +225,8 @@ __device__ inline void finish_tile(const Peers& peers, T* out, const T* in, cons
 #pragma unroll
     for (int u = 0; u < unroll; ++u) {
         size_t i = part.first + first + u * blockDim.x;
-        if (i < part.end) mine[u] = load16(in + i * each);
+        if (i < part.end)
+            mine[u] = load16(in + i * each);
     }
     for (int k = 1; k < peers.ranks; ++k) {
         int rank = (peers.rank + k) % peers.ranks;
@@ -221,19 +235,23 @@ __device__ inline void finish_tile(const Peers& peers, T* out, const T* in, cons
 #pragma unroll
         for (int u = 0; u < unroll; ++u) {
             size_t i = first + u * blockDim.x;
-            if (part.first + i < part.end) v[u] = load16(from + i * each);
+            if (part.first + i < part.end)
+                v[u] = load16(from + i * each);
         }
 #pragma unroll
-        for (int u = 0; u < unroll; ++u) sums[u].add(v[u]);
+        for (int u = 0; u < unroll; ++u)
+            sums[u].add(v[u]);
     }
 #pragma unroll
-    for (int u = 0; u < unroll; ++u) sums[u].add(mine[u]);
+    for (int u = 0; u < unroll; ++u)
+        sums[u].add(mine[u]);
     for (int k = 0; k < peers.ranks; ++k) {
         T* to = on_rank(peers, out, (peers.rank + k) % peers.ranks) + part.first * each;
 #pragma unroll
         for (int u = 0; u < unroll; ++u) {
             size_t i = first + u * blockDim.x;
-            if (part.first + i < part.end) store16(to + i * each, sums[u].four());
+            if (part.first + i < part.end)
+                store16(to + i * each, sums[u].four());
         }
     }
 }
@@ -242,7 +260,8 @@ __device__ inline void finish_tile(const Peers& peers, T* out, const T* in, cons
 // anywhere. In place is allowed: the sum of a tile is sent to a peer only when the peer's numbers of
 // that tile are here.
 template <class T, int unroll, int lag>
-__device__ void push(const Peers& peers, T* out, const T* in, size_t count, int channel, int channels) {
+__device__ void push(const Peers& peers, T* out, const T* in, size_t count, int channel,
+                     int channels) {
     constexpr int each = 16 / sizeof(T);
     size_t vectors = count / each, bytes = part_bytes(count, sizeof(T), peers.ranks);
     size_t per_tile = size_t(blockDim.x) * unroll;
@@ -261,24 +280,28 @@ __device__ void push(const Peers& peers, T* out, const T* in, size_t count, int 
 #pragma unroll
                 for (int u = 0; u < unroll; ++u) {
                     size_t i = theirs.first + first + u * blockDim.x;
-                    if (i < theirs.end) v[u] = load16(in + i * each);
+                    if (i < theirs.end)
+                        v[u] = load16(in + i * each);
                 }
 #pragma unroll
                 for (int u = 0; u < unroll; ++u) {
                     size_t i = first + u * blockDim.x;
-                    if (theirs.first + i < theirs.end) store16(to + i * each, v[u]);
+                    if (theirs.first + i < theirs.end)
+                        store16(to + i * each, v[u]);
                 }
             }
             leave_flags(peers, channel, left + k + 1);
         }
         if (k >= lag) {  // add up: a tile of my part, sent a while ago
             wait_for_flags(peers, channel, left + k - lag + 1);
-            finish_tile<T, unroll>(peers, out, in, part, channel + size_t(k - lag) * channels, bytes);
+            finish_tile<T, unroll>(peers, out, in, part, channel + size_t(k - lag) * channels,
+                                   bytes);
         }
     }
     leave_flags(peers, channel, left + mine + 1);
     wait_for_flags(peers, channel, left + mine + 1);
-    if (threadIdx.x == 0) peers.mine().left[channel] = left + mine + 1;
+    if (threadIdx.x == 0)
+        peers.mine().left[channel] = left + mine + 1;
 }
 
 // ---- two shots, the first by copy engines ----------------------------------------------------------
@@ -290,7 +313,8 @@ __device__ inline void sent(const Peers& peers) {
     int peer = threadIdx.x;
     if (peer < peers.ranks && peer != peers.rank)
         store_release(&peers.control(peer).chunks_here[peers.rank], number);
-    if (threadIdx.x == 0) peers.mine().chunks_sent = number;
+    if (threadIdx.x == 0)
+        peers.mine().chunks_sent = number;
 }
 
 template <class T, int unroll>
@@ -328,7 +352,8 @@ __device__ void add_copies(const Peers& peers, T* out, const T* in, size_t count
 // step n - 1 the sum of part r + 1 is complete. Steps n ... 2 n - 3 hand the sums round.
 // Needs count to fill whole 16 bytes; `out` at the same place of every rank's memory.
 template <class T, int unroll>
-__device__ void ring(const Peers& peers, T* out, const T* in, size_t count, int channel, int channels) {
+__device__ void ring(const Peers& peers, T* out, const T* in, size_t count, int channel,
+                     int channels) {
     constexpr int each = 16 / sizeof(T);
     int n = peers.ranks, next = (peers.rank + 1) % n, last = (peers.rank + n - 1) % n;
     size_t bytes = part_bytes(count, sizeof(T), n);
@@ -351,18 +376,23 @@ __device__ void ring(const Peers& peers, T* out, const T* in, size_t count, int 
 #pragma unroll
             for (int u = 0; u < unroll; ++u) {
                 size_t i = first + u * blockDim.x;
-                if (i >= slice.end) continue;
-                if (adds) sums[u].add(load16(arrived + i * 16));
+                if (i >= slice.end)
+                    continue;
+                if (adds)
+                    sums[u].add(load16(arrived + i * 16));
                 sums[u].add(load16((step < n ? in : out) + (part.first + i) * each));
             }
 #pragma unroll
             for (int u = 0; u < unroll; ++u) {
                 size_t i = first + u * blockDim.x;
-                if (i >= slice.end) continue;
+                if (i >= slice.end)
+                    continue;
                 uint4 v = sums[u].four();
-                if (step == n - 1) store16(out + (part.first + i) * each, v);
+                if (step == n - 1)
+                    store16(out + (part.first + i) * each, v);
                 store16(whole ? reinterpret_cast<char*>(next_out + (part.first + i) * each)
-                              : forward + i * 16, v);
+                              : forward + i * 16,
+                        v);
             }
         }
         __syncthreads();
@@ -374,5 +404,6 @@ __device__ void ring(const Peers& peers, T* out, const T* in, size_t count, int 
     // The next message may use the scratch memory only when everyone is done with it.
     leave_flags(peers, channel, left + 2 * n - 1);
     wait_for_flags(peers, channel, left + 2 * n - 1);
-    if (threadIdx.x == 0) peers.mine().left[channel] = left + 2 * n - 1;
+    if (threadIdx.x == 0)
+        peers.mine().left[channel] = left + 2 * n - 1;
 }

@@ -12,18 +12,20 @@
 static thread_local std::string last_error;
 
 static bool failed(cudaError_t code, const char* what) {
-    if (code == cudaSuccess) return false;
+    if (code == cudaSuccess)
+        return false;
     last_error = std::string(what) + ": " + cudaGetErrorString(code);
     return true;
 }
-#define TRY(call) \
-    if (failed(call, #call)) return 0
+#define TRY(call)            \
+    if (failed(call, #call)) \
+    return 0
 
 enum Algorithm { ONE_SHOT, TWO_SHOT, PUSH, COPIES, RING, ALGORITHMS };
 enum Type { FLOAT, BFLOAT16, TYPES };
 
 constexpr int THREADS = 512;  // of a block at most
-constexpr int LAG = 2;        // tiles that push sends ahead of those that it adds up
+constexpr int LAG = 2;  // tiles that push sends ahead of those that it adds up
 constexpr size_t ALIGNMENT = 256;
 
 struct Message {
@@ -37,19 +39,21 @@ template <class T, int algorithm, int unroll>
 __device__ void reduce(const Peers& peers, const Message& m, int channel, int channels) {
     T* out = static_cast<T*>(m.out);
     const T* in = static_cast<const T*>(m.in);
-    if constexpr (algorithm == ONE_SHOT) one_shot(peers, out, in, m.count, channel, channels);
+    if constexpr (algorithm == ONE_SHOT)
+        one_shot(peers, out, in, m.count, channel, channels);
     if constexpr (algorithm == TWO_SHOT)
         two_shot<T, unroll>(peers, out, in, m.count, channel, channels);
     if constexpr (algorithm == PUSH)
         push<T, unroll, LAG>(peers, out, in, m.count, channel, channels);
     if constexpr (algorithm == COPIES)
         add_copies<T, unroll>(peers, out, in, m.count, m.chunks, channel, channels);
-    if constexpr (algorithm == RING) ring<T, unroll>(peers, out, in, m.count, channel, channels);
+    if constexpr (algorithm == RING)
+        ring<T, unroll>(peers, out, in, m.count, channel, channels);
 }
 
 template <class T, int algorithm, int unroll>
-__global__ void __launch_bounds__(THREADS) all_reduce(const __grid_constant__ Peers peers,
-                                                       const __grid_constant__ Message message) {
+__global__ void __launch_bounds__(THREADS)
+    all_reduce(const __grid_constant__ Peers peers, const __grid_constant__ Message message) {
     reduce<T, algorithm, unroll>(peers, message, blockIdx.x, gridDim.x);
 }
 
@@ -60,8 +64,8 @@ struct Everyone {
 };
 
 template <class T, int algorithm, int unroll>
-__global__ void __launch_bounds__(THREADS) all_reduce_together(
-    const __grid_constant__ Everyone all) {
+__global__ void __launch_bounds__(THREADS)
+    all_reduce_together(const __grid_constant__ Everyone all) {
     int rank = blockIdx.y;
     reduce<T, algorithm, unroll>(all.peers[rank], all.messages[rank], blockIdx.x, gridDim.x);
 }
@@ -81,9 +85,12 @@ struct Kernels {
 template <class T, int algorithm>
 static Kernels with_unroll(int unroll) {
     switch (unroll) {
-        case 1: return {all_reduce<T, algorithm, 1>, all_reduce_together<T, algorithm, 1>};
-        case 2: return {all_reduce<T, algorithm, 2>, all_reduce_together<T, algorithm, 2>};
-        case 4: return {all_reduce<T, algorithm, 4>, all_reduce_together<T, algorithm, 4>};
+        case 1:
+            return {all_reduce<T, algorithm, 1>, all_reduce_together<T, algorithm, 1>};
+        case 2:
+            return {all_reduce<T, algorithm, 2>, all_reduce_together<T, algorithm, 2>};
+        case 4:
+            return {all_reduce<T, algorithm, 4>, all_reduce_together<T, algorithm, 4>};
     }
     return {};
 }
@@ -91,18 +98,27 @@ static Kernels with_unroll(int unroll) {
 template <class T>
 static Kernels with_algorithm(int algorithm, int unroll) {
     switch (algorithm) {
-        case ONE_SHOT: return {all_reduce<T, ONE_SHOT, 1>, all_reduce_together<T, ONE_SHOT, 1>};
-        case TWO_SHOT: return with_unroll<T, TWO_SHOT>(unroll);
-        case PUSH: return with_unroll<T, PUSH>(unroll);
-        case COPIES: return with_unroll<T, COPIES>(unroll);
-        case RING: return with_unroll<T, RING>(unroll);
+        case ONE_SHOT:
+            return {all_reduce<T, ONE_SHOT, 1>, all_reduce_together<T, ONE_SHOT, 1>};
+        case TWO_SHOT:
+            if (unroll == 8)
+                return {all_reduce<T, TWO_SHOT, 8>, all_reduce_together<T, TWO_SHOT, 8>};
+            return with_unroll<T, TWO_SHOT>(unroll);
+        case PUSH:
+            return with_unroll<T, PUSH>(unroll);
+        case COPIES:
+            return with_unroll<T, COPIES>(unroll);
+        case RING:
+            return with_unroll<T, RING>(unroll);
     }
     return {};
 }
 
 static Kernels kernels(int type, int algorithm, int unroll) {
-    if (type == FLOAT) return with_algorithm<float>(algorithm, unroll);
-    if (type == BFLOAT16) return with_algorithm<__nv_bfloat16>(algorithm, unroll);
+    if (type == FLOAT)
+        return with_algorithm<float>(algorithm, unroll);
+    if (type == BFLOAT16)
+        return with_algorithm<__nv_bfloat16>(algorithm, unroll);
     return {};
 }
 
@@ -120,8 +136,7 @@ static bool handle_of(void*, void*) {
 static bool map(void** memory, const void*) {
     return handle_of(memory, nullptr);
 }
-static void unmap(void*) {
-}
+static void unmap(void*) {}
 #else
 static bool handle_of(void* memory, void* to) {
     TRY(cudaIpcGetMemHandle(static_cast<cudaIpcMemHandle_t*>(to), memory));
@@ -147,18 +162,22 @@ struct How {  // to run an all-reduce; the same on all ranks
 
 struct Communicator {
     Peers peers = {};
-    size_t bytes = 0, heap = 0;      // of a rank's memory; where the part for messages begins
-    bool mapped[MOST_RANKS] = {};    // by an IPC handle, to be closed
+    size_t bytes = 0, heap = 0;  // of a rank's memory; where the part for messages begins
+    bool mapped[MOST_RANKS] = {};  // by an IPC handle, to be closed
     cudaStream_t copies = nullptr;
     cudaEvent_t fork = nullptr, join = nullptr;
 
     ~Communicator() {
         for (int r = 0; r < peers.ranks; ++r)
-            if (mapped[r]) unmap(peers.base[r]);
-        if (peers.base[peers.rank]) cudaFree(peers.base[peers.rank]);
-        if (copies) cudaStreamDestroy(copies);
+            if (mapped[r])
+                unmap(peers.base[r]);
+        if (peers.base[peers.rank])
+            cudaFree(peers.base[peers.rank]);
+        if (copies)
+            cudaStreamDestroy(copies);
         for (cudaEvent_t e : {fork, join})
-            if (e) cudaEventDestroy(e);
+            if (e)
+                cudaEventDestroy(e);
     }
 
     bool create(int rank, int ranks, size_t scratch_bytes, size_t heap_bytes, double seconds);
@@ -197,12 +216,15 @@ static bool refuse(const std::string& why) {
 }
 
 bool Communicator::check(const Message& m, const How& how) const {
-    if (how.type < 0 || how.type >= TYPES) return refuse("unknown type");
-    if (!kernels(how.type, how.algorithm, how.unroll).alone) return refuse("no such kernel");
+    if (how.type < 0 || how.type >= TYPES)
+        return refuse("unknown type");
+    if (!kernels(how.type, how.algorithm, how.unroll).alone)
+        return refuse("no such kernel");
     if (how.blocks < 1 || how.blocks > CHANNELS || how.threads < 32 || how.threads > THREADS)
         return refuse("1 to " + std::to_string(CHANNELS) + " blocks of 32 to " +
                       std::to_string(THREADS) + " threads are possible");
-    size_t size = m.count * size_of(how.type), part = part_bytes(m.count, size_of(how.type), peers.ranks);
+    size_t size = m.count * size_of(how.type),
+           part = part_bytes(m.count, size_of(how.type), peers.ranks);
     if (how.algorithm == ONE_SHOT) {
         size_t units = (size + 7) / 8;
         if ((units + how.blocks - 1) / how.blocks * 8 > CHANNEL_BYTES)
@@ -213,19 +235,24 @@ bool Communicator::check(const Message& m, const How& how) const {
         const char* base = peers.base[peers.rank];
         bool here = p >= base + heap && static_cast<const char*>(p) + size <= base + bytes;
         bool must = p == m.out || how.algorithm == TWO_SHOT;
-        if (must && !here) return refuse("the message must lie in the communicator's memory");
+        if (must && !here)
+            return refuse("the message must lie in the communicator's memory");
     }
-    if (how.algorithm == TWO_SHOT) return true;
-    if (size % 16) return refuse("this algorithm needs whole 16 bytes");
+    if (how.algorithm == TWO_SHOT)
+        return true;
+    if (size % 16)
+        return refuse("this algorithm needs whole 16 bytes");
     if (part * (peers.ranks - 1) > peers.scratch_bytes)
         return refuse("the message is too long for the scratch memory");
-    if (how.algorithm == COPIES && how.chunks < 1) return refuse("at least one chunk");
+    if (how.algorithm == COPIES && how.chunks < 1)
+        return refuse("at least one chunk");
     return true;
 }
 
 // Copy every peer's part to it, in chunks, on the stream of the copies.
 bool Communicator::send_parts(const Message& m, const How& how, cudaStream_t stream) {
-    size_t part = part_bytes(m.count, size_of(how.type), peers.ranks), all = m.count * size_of(how.type);
+    size_t part = part_bytes(m.count, size_of(how.type), peers.ranks),
+           all = m.count * size_of(how.type);
     size_t chunk = (part / 16 + how.chunks - 1) / how.chunks * 16;
     TRY(cudaEventRecord(fork, stream));
     TRY(cudaStreamWaitEvent(copies, fork, 0));
@@ -234,8 +261,10 @@ bool Communicator::send_parts(const Message& m, const How& how, cudaStream_t str
             int owner = (peers.rank + turn) % peers.ranks;
             int slot = peers.rank < owner ? peers.rank : peers.rank - 1;
             size_t first = std::min(c * chunk, part), end = std::min(first + chunk, part);
-            size_t from = std::min(owner * part + first, all), to = std::min(owner * part + end, all);
-            if (from == to) continue;
+            size_t from = std::min(owner * part + first, all),
+                   to = std::min(owner * part + end, all);
+            if (from == to)
+                continue;
             TRY(cudaMemcpyAsync(peers.base[owner] + peers.scratch + slot * part + first,
                                 static_cast<const char*>(m.in) + from, to - from, cudaMemcpyDefault,
                                 copies));
@@ -248,13 +277,17 @@ bool Communicator::send_parts(const Message& m, const How& how, cudaStream_t str
 }
 
 bool Communicator::run(const Message& m, const How& how, cudaStream_t stream) {
-    if (!check(m, how)) return false;
+    if (!check(m, how))
+        return false;
     Message message = m;
     message.chunks = how.chunks;
-    if (how.algorithm == COPIES && !send_parts(message, how, stream)) return false;
-    kernels(how.type, how.algorithm, how.unroll).alone<<<how.blocks, how.threads, 0, stream>>>(peers, message);
+    if (how.algorithm == COPIES && !send_parts(message, how, stream))
+        return false;
+    kernels(how.type, how.algorithm, how.unroll)
+        .alone<<<how.blocks, how.threads, 0, stream>>>(peers, message);
     TRY(cudaGetLastError());
-    if (how.algorithm == COPIES) TRY(cudaStreamWaitEvent(stream, join, 0));
+    if (how.algorithm == COPIES)
+        TRY(cudaStreamWaitEvent(stream, join, 0));
     return true;
 }
 
@@ -268,24 +301,31 @@ __global__ void __launch_bounds__(THREADS) copy_kernel(char* to, const char* fro
         uint4 v[unroll] = {};
 #pragma unroll
         for (int u = 0; u < unroll; ++u)
-            if (first + u * stride < vectors) v[u] = load16(from + (first + u * stride) * 16);
+            if (first + u * stride < vectors)
+                v[u] = load16(from + (first + u * stride) * 16);
 #pragma unroll
         for (int u = 0; u < unroll; ++u)
-            if (first + u * stride < vectors) store16(to + (first + u * stride) * 16, v[u]);
+            if (first + u * stride < vectors)
+                store16(to + (first + u * stride) * 16, v[u]);
     }
 }
 
-// A word goes to and fro between two ranks: `rounds` times there and back.
+// A word goes to and fro between two ranks: `rounds` times there and back. The time is that of all
+// rounds but the first, in which the ranks find each other.
 __global__ void ping_pong(const __grid_constant__ Peers peers, int peer, int rounds, bool begins,
                           unsigned long long* time) {
     word* mine = words_of(peers, peers.rank, CHANNELS - 1, 0, peer);
     word* theirs = words_of(peers, peer, CHANNELS - 1, 0, peers.rank);
-    unsigned long long start = nanoseconds();
+    unsigned long long start = 0;
     for (int i = 1; i <= rounds; ++i) {
         unsigned flag = 0x80000000u + i;  // no message has such a number
-        if (begins) send_words(theirs, make_uint2(i, i), flag);
+        if (begins)
+            send_words(theirs, make_uint2(i, i), flag);
         receive_words(peers, mine, flag, peer);
-        if (!begins) send_words(theirs, make_uint2(i, i), flag);
+        if (!begins)
+            send_words(theirs, make_uint2(i, i), flag);
+        if (i == 1)
+            start = nanoseconds();
     }
     *time = nanoseconds() - start;
     send_words(mine, make_uint2(0, 0), 0);  // ready for another time
@@ -299,7 +339,8 @@ const char* comm_error() {
 
 Communicator* comm_create(int rank, int ranks, size_t scratch, size_t heap, double seconds) {
     Communicator* c = new Communicator;
-    if (c->create(rank, ranks, scratch, heap, seconds)) return c;
+    if (c->create(rank, ranks, scratch, heap, seconds))
+        return c;
     delete c;
     cudaGetLastError();
     return nullptr;
@@ -315,7 +356,8 @@ int comm_handle(Communicator* c, void* to) {
 
 int comm_open(Communicator* c, int rank, const void* handle) {
     void* memory = nullptr;
-    if (!map(&memory, handle)) return false;
+    if (!map(&memory, handle))
+        return false;
     c->peers.base[rank] = static_cast<char*>(memory);
     return c->mapped[rank] = true;
 }
@@ -358,7 +400,8 @@ int comm_all_reduce_together(Communicator** all, void** out, const void** in, si
     for (int r = 0; r < ranks; ++r) {
         everyone.peers[r] = all[r]->peers;
         everyone.messages[r] = {out[r], in[r], count, how->chunks};
-        if (!all[r]->check(everyone.messages[r], *how)) return false;
+        if (!all[r]->check(everyone.messages[r], *how))
+            return false;
         if (how->algorithm == COPIES && !all[r]->send_parts(everyone.messages[r], *how, nullptr))
             return false;
     }

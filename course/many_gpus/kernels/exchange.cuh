@@ -7,8 +7,8 @@
 // part a slot of 16 bytes; both of a rank's messages that may be under way have their own words.
 struct Site {
     size_t counters;  // offset of unsigned [blocks] in each rank's memory
-    size_t words;     // offset of word [2][ranks][slots][4]
-    int slots;        // a multiple of 32
+    size_t words;  // offset of word [2][ranks][slots][4]
+    int slots;  // a multiple of 32
 };
 
 // Where a slot's first two words lie; the other two follow 32 slots' later, so that a warp's stores
@@ -30,8 +30,8 @@ __device__ inline void send_slot(const Peers& peers, const Site& site, unsigned 
     }
 }
 
-__device__ inline uint4 receive_slot(const Peers& peers, const Site& site, unsigned message, int rank,
-                                     int slot) {
+__device__ inline uint4 receive_slot(const Peers& peers, const Site& site, unsigned message,
+                                     int rank, int slot) {
     const word* from = slot_words(peers, site, peers.rank, message, rank, slot);
     uint2 a = receive_words(peers, from, message, rank);
     uint2 b = receive_words(peers, from + 64, message, rank);
@@ -50,13 +50,12 @@ __device__ inline void add(double2& sum, uint4 bits) {
 
 // The sum of the ranks' `mine` (float4 or double2): the same bits on every rank.
 template <class Four>
-__device__ inline Four sum_over_ranks(const Peers& peers, const Site& site, unsigned message, int slot,
-                                      Four mine) {
+__device__ inline Four sum_over_ranks(const Peers& peers, const Site& site, unsigned message,
+                                      int slot, Four mine) {
     union Bits {
         Four value;
         uint4 bits;
-        __device__ Bits() {
-        }
+        __device__ Bits() {}
     } own;
     own.value = mine;
     send_slot(peers, site, message, slot, own.bits);
@@ -71,7 +70,8 @@ __device__ inline unsigned next_message(const Peers& peers, const Site& site, in
     return reinterpret_cast<unsigned*>(peers.base[peers.rank] + site.counters)[block] + 1;
 }
 
-__device__ inline void message_done(const Peers& peers, const Site& site, int block, unsigned message) {
+__device__ inline void message_done(const Peers& peers, const Site& site, int block,
+                                    unsigned message) {
     __syncthreads();  // everyone has read the counter
     if (threadIdx.x == 0)
         reinterpret_cast<unsigned*>(peers.base[peers.rank] + site.counters)[block] = message;

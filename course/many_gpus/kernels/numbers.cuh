@@ -39,7 +39,8 @@ struct Accumulator {
 
     __device__ void add(const unsigned (&bits)[words]) {
 #pragma unroll
-        for (int i = 0; i < words; ++i) Sum<T>::add(sums[i], bits[i]);
+        for (int i = 0; i < words; ++i)
+            Sum<T>::add(sums[i], bits[i]);
     }
     __device__ void add(uint2 v) {
         unsigned bits[2] = {v.x, v.y};

@@ -15,12 +15,13 @@
 #endif
 
 constexpr int MOST_RANKS = 8;
-constexpr int CHANNELS = 256;  // blocks of an all-reduce: block b of a rank talks to the others' block b
+constexpr int CHANNELS =
+    256;  // blocks of an all-reduce: block b of a rank talks to the others' block b
 
 // Why a wait was given up.
 struct Failure {
-    unsigned code;   // 0: none. Else 1 + the kind of wait, see Wait
-    unsigned peer;   // whose sign did not come
+    unsigned code;  // 0: none. Else 1 + the kind of wait, see Wait
+    unsigned peer;  // whose sign did not come
     unsigned block;  // of the block that waited
     unsigned value;  // what it waited for
 };
@@ -31,11 +32,11 @@ enum Wait { WORDS, FLAG };
 // so that a kernel in a CUDA graph, whose arguments never change, still gives each call new numbers.
 struct Control {
     Failure failure;
-    unsigned messages[CHANNELS];           // own: messages of words so far
-    unsigned left[CHANNELS];               // own: flags that this channel has left with each peer
-    unsigned chunks[CHANNELS];             // own: chunks of the copy engines that it has used
-    unsigned chunks_sent;                  // own: chunks that this rank's copy engine has sent
-    unsigned chunks_here[MOST_RANKS];      // written by the peers: chunks that theirs have sent here
+    unsigned messages[CHANNELS];  // own: messages of words so far
+    unsigned left[CHANNELS];  // own: flags that this channel has left with each peer
+    unsigned chunks[CHANNELS];  // own: chunks of the copy engines that it has used
+    unsigned chunks_sent;  // own: chunks that this rank's copy engine has sent
+    unsigned chunks_here[MOST_RANKS];  // written by the peers: chunks that theirs have sent here
     unsigned flags[CHANNELS][MOST_RANKS];  // written by the peers
 };
 
@@ -43,9 +44,9 @@ struct Peers {  // passed to kernels by value
     int rank;
     int ranks;
     unsigned long long patience;  // nanoseconds that a wait may last
-    size_t words, scratch;        // offsets: messages of words; a message's parts from the peers
+    size_t words, scratch;  // offsets: messages of words; a message's parts from the peers
     size_t scratch_bytes;
-    char* base[MOST_RANKS];       // base[rank] is this GPU's own memory
+    char* base[MOST_RANKS];  // base[rank] is this GPU's own memory
 
     __device__ Control& control(int of) const {
         return *reinterpret_cast<Control*>(base[of]);
@@ -59,7 +60,8 @@ struct Peers {  // passed to kernels by value
 // On a GPU these are single PTX instructions; the CPU runtime has no PTX and takes atomics instead.
 // Source of what they promise: PTX ISA, "Memory consistency model".
 
-typedef unsigned long long word;  // 4 bytes of data below, 4 bytes of flag above: they arrive together
+typedef unsigned long long
+    word;  // 4 bytes of data below, 4 bytes of flag above: they arrive together
 
 // Two words with one instruction. Each is single-copy atomic: whoever sees the flag sees its data.
 __device__ inline void store_words(word* to, word a, word b) {
@@ -67,7 +69,8 @@ __device__ inline void store_words(word* to, word a, word b) {
     atomicExch(to, a);
     atomicExch(to + 1, b);
 #else
-    asm volatile("st.relaxed.sys.global.v2.b64 [%0], {%1, %2};" ::"l"(to), "l"(a), "l"(b) : "memory");
+    asm volatile("st.relaxed.sys.global.v2.b64 [%0], {%1, %2};" ::"l"(to), "l"(a), "l"(b)
+                 : "memory");
 #endif
 }
 
@@ -129,13 +132,17 @@ struct Watch {
 #ifdef __CUDA_CPU__
         __nanosleep(0);  // lets the other threads run
 #else
-        if (++polls % POLLS) return false;
+        if (++polls % POLLS)
+            return false;
 #endif
         unsigned long long now = nanoseconds();
-        if (!begun) begun = now;
+        if (!begun)
+            begun = now;
         Failure* failure = &peers.mine().failure;
-        if (load_acquire(&failure->code)) return true;
-        if (now - begun < peers.patience) return false;
+        if (load_acquire(&failure->code))
+            return true;
+        if (now - begun < peers.patience)
+            return false;
         if (atomicCAS(&failure->code, 0u, 1u + kind) == 0) {
             failure->peer = peer;
             failure->block = blockIdx.x;
@@ -146,10 +153,12 @@ struct Watch {
 };
 
 // Wait until a counter that a peer raises has reached a value; it may wrap around.
-__device__ inline void wait_for_flag(const Peers& peers, const unsigned* flag, unsigned value, int peer) {
+__device__ inline void wait_for_flag(const Peers& peers, const unsigned* flag, unsigned value,
+                                     int peer) {
     Watch watch;
     while (int(load_acquire(flag) - value) < 0)
-        if (watch.over(peers, FLAG, peer, value)) return;
+        if (watch.over(peers, FLAG, peer, value))
+            return;
 }
 
 // ---- data with its flag in the same word ---------------------------------------------------------
@@ -159,12 +168,14 @@ __device__ inline void send_words(word* to, uint2 data, unsigned flag) {
     store_words(to, data.x | word(flag) << 32, data.y | word(flag) << 32);
 }
 
-__device__ inline uint2 receive_words(const Peers& peers, const word* from, unsigned flag, int peer) {
+__device__ inline uint2 receive_words(const Peers& peers, const word* from, unsigned flag,
+                                      int peer) {
     word a, b;
     Watch watch;
     load_words(a, b, from);
     while (unsigned(a >> 32) != flag || unsigned(b >> 32) != flag) {
-        if (watch.over(peers, WORDS, peer, flag)) break;
+        if (watch.over(peers, WORDS, peer, flag))
+            break;
         load_words(a, b, from);
     }
     return make_uint2(unsigned(a), unsigned(b));

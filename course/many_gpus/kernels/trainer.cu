@@ -19,12 +19,12 @@
 constexpr int FC1_FIRST = 1 + HEAD_ROWS + CONV2_BLOCKS;  // update's blocks from here on are fc1's
 
 // Slots of the update's exchange, in its blocks' order.
-constexpr int SMALL_SLOTS = 160;                                 // block 0
-constexpr int HEAD_SLOT = SMALL_SLOTS;                           // 32 a row
-constexpr int CONV2_SLOT = HEAD_SLOT + HEAD_ROWS * 32;           // 32 a block
-constexpr int FC1_SLOT = CONV2_SLOT + CONV2_BLOCKS * 32;         // a thread
+constexpr int SMALL_SLOTS = 160;  // block 0
+constexpr int HEAD_SLOT = SMALL_SLOTS;  // 32 a row
+constexpr int CONV2_SLOT = HEAD_SLOT + HEAD_ROWS * 32;  // 32 a block
+constexpr int FC1_SLOT = CONV2_SLOT + CONV2_BLOCKS * 32;  // a thread
 constexpr int UPDATE_SLOTS = FC1_SLOT + FC1_BLOCKS * UPDATE_THREADS;
-constexpr int SUMS_SLOTS = 160;                                  // of share_sums
+constexpr int SUMS_SLOTS = 160;  // of share_sums
 
 struct Sites {  // in the communicator's memory, the same on every rank
     Site update, moments, forward, backward;
@@ -33,8 +33,9 @@ struct Sites {  // in the communicator's memory, the same on every rank
 struct Shared {  // what the kernels take beside the network
     Peers peers;
     Site site;
-    bool statistics;       // are the batch norms' sums those of all ranks?
-    Parameters* gradients; // this rank's, of the small parameters; for ranks with statistics of their own
+    bool statistics;  // are the batch norms' sums those of all ranks?
+    Parameters*
+        gradients;  // this rank's, of the small parameters; for ranks with statistics of their own
 };
 
 // ---- the batch norms' sums -------------------------------------------------------------------------
@@ -42,8 +43,8 @@ constexpr int SUMS_THREADS = 160;
 
 // One block: `count` (even) doubles become their sums over the ranks.
 __global__ void __launch_bounds__(SUMS_THREADS)
-    share_sums(const __grid_constant__ Peers peers, const __grid_constant__ Site site, double* values,
-               int count) {
+    share_sums(const __grid_constant__ Peers peers, const __grid_constant__ Site site,
+               double* values, int count) {
     let_next_kernel_begin();
     wait_for_last_kernel();
     unsigned message = next_message(peers, site, 0);
@@ -59,14 +60,17 @@ __global__ void __launch_bounds__(SUMS_THREADS)
 // The learning rate that the kernels are given is divided by the number of ranks: the sum's step is
 // then the mean's.
 
-__device__ inline void descend_four(const Network& net, float* parameter, float4 gradient, int count) {
+__device__ inline void descend_four(const Network& net, float* parameter, float4 gradient,
+                                    int count) {
     float four[4] = {gradient.x, gradient.y, gradient.z, gradient.w};
-    for (int e = 0; e < count; ++e) descend(net, parameter + e, four[e]);
+    for (int e = 0; e < count; ++e)
+        descend(net, parameter + e, four[e]);
 }
 
 // Gradients of the first convolution and of the batch norms where each rank has statistics of its
 // own: formed by update_conv1 without a step (rate 0), summed over the ranks, then the step is taken.
-__device__ inline void update_small_apart(const Network& net, const Shared& shared, unsigned message) {
+__device__ inline void update_small_apart(const Network& net, const Shared& shared,
+                                          unsigned message) {
     constexpr int conv1 = C1 * 9 / 4, first = conv1 + 2 * C1 / 4, second = first + 2 * C2 / 4;
     static_assert(second <= SMALL_SLOTS, "a slot for each four parameters");
     Network local = net;
@@ -109,18 +113,23 @@ __device__ inline void update_small(const Network& net, const Shared& shared, un
     update_convolutions(net);
 }
 
-__device__ inline void update_head_together(const Network& net, const Shared& shared, unsigned message,
-                                            int row) {
+__device__ inline void update_head_together(const Network& net, const Shared& shared,
+                                            unsigned message, int row) {
     float4 mine = sum_of_shares(&net.head_sums->fc2[0][0] + row * HIDDEN,
                                 sizeof(HeadSums) / sizeof(float), net.head_blocks);
     int lane = threadIdx.x;
-    if (lane >= 32) return;
-    float4 sum = sum_over_ranks(shared.peers, shared.site, message, HEAD_SLOT + row * 32 + lane, mine);
+    if (lane >= 32)
+        return;
+    float4 sum =
+        sum_over_ranks(shared.peers, shared.site, message, HEAD_SLOT + row * 32 + lane, mine);
     Parameters* w = net.weights;
-    if (row < CLASSES) return descend_four(net, &w->fc2[row][lane * 4], sum, 4);
-    if (row == CLASSES) return descend_four(net, &w->fc1_bias[lane * 4], sum, 4);
+    if (row < CLASSES)
+        return descend_four(net, &w->fc2[row][lane * 4], sum, 4);
+    if (row == CLASSES)
+        return descend_four(net, &w->fc1_bias[lane * 4], sum, 4);
     int left = CLASSES - lane * 4;  // of the last row: 10 biases, then the loss
-    if (left > 0) descend_four(net, &w->fc2_bias[lane * 4], sum, min(left, 4));
+    if (left > 0)
+        descend_four(net, &w->fc2_bias[lane * 4], sum, min(left, 4));
     if (lane == CLASSES / 4) {
         net.losses[*net.step % LOSSES] = sum.z / shared.peers.ranks;
         *net.step += 1;
@@ -128,18 +137,20 @@ __device__ inline void update_head_together(const Network& net, const Shared& sh
 }
 static_assert(CLASSES % 4 == 2, "the loss is the third number of its four");
 
-__device__ inline void update_conv2_together(const Network& net, const Shared& shared, unsigned message,
-                                             int block) {
+__device__ inline void update_conv2_together(const Network& net, const Shared& shared,
+                                             unsigned message, int block) {
     float4 mine = sum_of_shares(net.conv2_gradient + block * 128, C2 * 9 * C1, net.conv2_splits);
-    if (threadIdx.x >= 32) return;
+    if (threadIdx.x >= 32)
+        return;
     int slot = CONV2_SLOT + block * 32 + threadIdx.x;
     float4 sum = sum_over_ranks(shared.peers, shared.site, message, slot, mine);
     int at = block * 128 + threadIdx.x * 4, channel = at / (9 * C1), tap = at / C1 % 9;
-    descend4(net, &net.weights->conv2[0][0][0] + at, &net.copies->conv2[tap][channel][at % C1], sum);
+    descend4(net, &net.weights->conv2[0][0][0] + at, &net.copies->conv2[tap][channel][at % C1],
+             sum);
 }
 
-__device__ inline void update_fc1_together(const Network& net, const Shared& shared, unsigned message,
-                                           int block) {
+__device__ inline void update_fc1_together(const Network& net, const Shared& shared,
+                                           unsigned message, int block) {
     int thread = block * UPDATE_THREADS + threadIdx.x, at = thread * 4;
     float4 mine = sum_of_partials(net.fc1_gradient + at, size_t(HIDDEN) * FEATURES, 0,
                                   net.fc1_backward_splits, 1);
@@ -150,12 +161,15 @@ __device__ inline void update_fc1_together(const Network& net, const Shared& sha
 // Blocks `first` and on of the update. Blocks wait only for the same block of the other ranks; all
 // blocks of a launch fit on a GPU at once, so none keeps the one that it waits for from starting.
 __global__ void __launch_bounds__(UPDATE_THREADS)
-    update_together(const __grid_constant__ Network net, const __grid_constant__ Shared shared, int first) {
+    update_together(const __grid_constant__ Network net, const __grid_constant__ Shared shared,
+                    int first) {
     int number = blockIdx.x + first, block = number;
     unsigned message = next_message(shared.peers, shared.site, number);
     if (block == 0) {
-        if (shared.statistics) update_small(net, shared, message);
-        else update_small_apart(net, shared, message);
+        if (shared.statistics)
+            update_small(net, shared, message);
+        else
+            update_small_apart(net, shared, message);
     } else if (--block < HEAD_ROWS) {
         update_head_together(net, shared, message, block);
     } else if ((block -= HEAD_ROWS) < CONV2_BLOCKS) {
@@ -178,10 +192,13 @@ struct ParallelTrainer : Trainer {
     cudaEvent_t ready = nullptr, updated = nullptr;
 
     ~ParallelTrainer() {
-        if (main) cudaStreamSynchronize(main);
-        if (bucket) cudaStreamDestroy(bucket);
+        if (main)
+            cudaStreamSynchronize(main);
+        if (bucket)
+            cudaStreamDestroy(bucket);
         for (cudaEvent_t e : {ready, updated})
-            if (e) cudaEventDestroy(e);
+            if (e)
+                cudaEventDestroy(e);
     }
 
     bool create_together(int batch, float rate, const Parameters* weights);
@@ -196,20 +213,24 @@ struct ParallelTrainer : Trainer {
 bool ParallelTrainer::create_together(int batch, float rate, const Parameters* weights) {
     int wanted = options;
     options &= ~GRAPH;  // the finale's own step is not captured
-    if (!create(batch, rate / peers.ranks, weights)) return false;
+    if (!create(batch, rate / peers.ranks, weights))
+        return false;
     options |= wanted & GRAPH;
-    if (!allocate(small_gradients, 1)) return false;
+    if (!allocate(small_gradients, 1))
+        return false;
     TRY(cudaStreamCreateWithFlags(&bucket, cudaStreamNonBlocking));
     TRY(cudaEventCreateWithFlags(&ready, cudaEventDisableTiming));
     TRY(cudaEventCreateWithFlags(&updated, cudaEventDisableTiming));
     if (together & STATISTICS)
-        for (Network& n : net) n.share1 /= peers.ranks, n.share2 /= peers.ranks;
+        for (Network& n : net)
+            n.share1 /= peers.ranks, n.share2 /= peers.ranks;
     return !(options & GRAPH) || (capture_together(0) && capture_together(1));
 }
 
 // The sums of `count` doubles over the ranks, as the next kernel of a stream.
 bool ParallelTrainer::share(double* values, int count, const Site& site, cudaStream_t stream) {
-    if (!(together & STATISTICS)) return true;
+    if (!(together & STATISTICS))
+        return true;
     cudaLaunchAttribute attribute = {};
     attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     attribute.val.programmaticStreamSerializationAllowed = 1;
@@ -234,10 +255,12 @@ bool ParallelTrainer::launch_step(const Network& n) {
     if (n.batch <= few)
         conv_forward<2><<<dim3(n.batch, 2), FORWARD_THREADS, forward_shared<2>(), main>>>(n);
     else
-        conv_forward<1><<<std::min(n.batch, BLOCKS * processors), FORWARD_THREADS, forward_shared<1>(), main>>>(n);
+        conv_forward<1><<<std::min(n.batch, BLOCKS * processors), FORWARD_THREADS,
+                          forward_shared<1>(), main>>>(n);
     TRY(cudaGetLastError());
     return share(n.sums->y2, 2 * C2, sites.forward, main) &&
-           launch_early(fc1_forward, dim3(tiles, n.fc1_splits), LINEAR_THREADS, FC1_SHARED, main, n) &&
+           launch_early(fc1_forward, dim3(tiles, n.fc1_splits), LINEAR_THREADS, FC1_SHARED, main,
+                        n) &&
            launch_early(head, n.head_blocks, HEAD_WARPS * 32, 0, main, n) &&
            launch_early(fc1_backward, dim3(WINDOWS2, n.fc1_backward_splits), LINEAR_THREADS,
                         FC1_BACKWARD_SHARED, main, n) &&
@@ -248,10 +271,12 @@ bool ParallelTrainer::launch_backward_together(const Network& n) {
     if (together & BUCKET) {  // fc1's gradient is complete: exchange it beside the convolutions
         TRY(cudaEventRecord(ready, main));
         TRY(cudaStreamWaitEvent(bucket, ready, 0));
-        if (!launch_update_together(n, FC1_FIRST, FC1_BLOCKS, bucket)) return false;
+        if (!launch_update_together(n, FC1_FIRST, FC1_BLOCKS, bucket))
+            return false;
         TRY(cudaEventRecord(updated, bucket));
     }
-    if (!share(n.sums->dz2, 2 * C2, sites.backward, main)) return false;
+    if (!share(n.sums->dz2, 2 * C2, sites.backward, main))
+        return false;
     cudaStream_t other = options & BRANCHES ? branch : main;
     if (other != main) {
         TRY(cudaEventRecord(fork, main));
@@ -268,8 +293,10 @@ bool ParallelTrainer::launch_backward_together(const Network& n) {
         TRY(cudaEventRecord(join, other));
         TRY(cudaStreamWaitEvent(main, join, 0));
     }
-    if (!(together & BUCKET)) return launch_update_together(n, 0, UPDATE_BLOCKS, main);
-    if (!launch_update_together(n, 0, FC1_FIRST, main)) return false;
+    if (!(together & BUCKET))
+        return launch_update_together(n, 0, UPDATE_BLOCKS, main);
+    if (!launch_update_together(n, 0, FC1_FIRST, main))
+        return false;
     TRY(cudaStreamWaitEvent(main, updated, 0));
     return true;
 }
@@ -279,7 +306,8 @@ bool ParallelTrainer::capture_together(int slot) {
     TRY(cudaStreamBeginCapture(main, cudaStreamCaptureModeThreadLocal));
     bool good = launch_step(net[slot]);
     TRY(cudaStreamEndCapture(main, &recorded));
-    if (!good) return false;
+    if (!good)
+        return false;
     TRY(cudaGraphInstantiate(&graph[slot], recorded, 0));
     TRY(cudaGraphDestroy(recorded));
     return true;
@@ -288,10 +316,13 @@ bool ParallelTrainer::capture_together(int slot) {
 // Trainer::step with the moments of all ranks' digits. The copies always run beside the step before.
 bool ParallelTrainer::step_together(const uint8_t* from_images, const uint8_t* from_labels) {
     int slot = steps % 2;
-    if (steps >= 2) TRY(cudaStreamWaitEvent(copies, used[slot], 0));
-    if (!send(slot, from_images, from_labels, net[slot].batch, copies)) return false;
+    if (steps >= 2)
+        TRY(cudaStreamWaitEvent(copies, used[slot], 0));
+    if (!send(slot, from_images, from_labels, net[slot].batch, copies))
+        return false;
     double* moments = &net[slot].moments->product[0][0];
-    if (!share(moments, sizeof(Moments) / sizeof(double), sites.moments, copies)) return false;
+    if (!share(moments, sizeof(Moments) / sizeof(double), sites.moments, copies))
+        return false;
     TRY(cudaEventRecord(arrived[slot], copies));
     TRY(cudaStreamWaitEvent(main, arrived[slot], 0));
     if (options & GRAPH) {
@@ -323,7 +354,8 @@ ParallelTrainer* together_create(int batch, float rate, int options, const Param
     ParallelTrainer* t = new ParallelTrainer;
     t->options = options | MOMENTS | ONE_UPDATE;
     t->peers = *peers, t->sites = *sites, t->together = together;
-    if (t->create_together(batch, rate, weights)) return t;
+    if (t->create_together(batch, rate, weights))
+        return t;
     delete t;
     cudaGetLastError();
     return nullptr;

@@ -1,0 +1,63 @@
+"""Results as they come: one JSON file, written whole after each, so that nothing measured is lost."""
+
+import json
+import os
+import statistics
+import time
+from pathlib import Path
+
+
+class Recording:
+    """A file of results. Only rank 0 writes; the others' calls do nothing.
+
+    Each result: name, value, unit, spread (half the interquartile range) and what else is known of it.
+    """
+
+    def __init__(self, path: str | Path, rank: int = 0):
+        self.path, self.rank = Path(path), rank
+        self.entries = json.loads(self.path.read_text()) if self.path.exists() else []
+
+    def add(self, name: str, value: float, unit: str, spread: float = 0.0, **more) -> None:
+        """Keep a result, and print it."""
+        entry = {"name": name, "value": float(value), "unit": unit, "spread": float(spread), **more}
+        self.entries.append(entry)
+        self._write()
+        if self.rank == 0:
+            print(f"{name:60} {value:12.5g} {unit}", flush=True)
+
+    def note(self, name: str, text: str) -> None:
+        """Keep what went wrong, or what should be known."""
+        self.entries.append({"name": name, "note": text})
+        self._write()
+        if self.rank == 0:
+            print(f"{name:60} {text.strip()[-300:]}", flush=True)
+
+    def _write(self):
+        if self.rank:
+            return
+        fresh = self.path.with_suffix(".part")
+        fresh.write_text(json.dumps(self.entries, indent=1))
+        os.replace(fresh, self.path)
+
+
+def median_and_spread(samples) -> tuple[float, float]:
+    """Median, and half the interquartile range."""
+    if len(samples) < 2:
+        return samples[0], 0.0
+    low, middle, high = statistics.quantiles(samples, n=4)
+    return middle, (high - low) / 2
+
+
+class Clock:
+    """What is left of a budget of seconds. All ranks must agree, so rank 0's word counts."""
+
+    def __init__(self, seconds: float):
+        self.end = time.monotonic() + seconds
+
+    def left(self) -> float:
+        """Seconds that are left."""
+        return self.end - time.monotonic()
+
+    def agreed(self, group) -> float:
+        """Seconds that are left by rank 0's clock."""
+        return group.all_gather(self.left())[0]
