@@ -11,12 +11,15 @@ an output that was full of NaN, at sizes that fill no tile too.
 """
 
 from collections.abc import Callable, Iterable
+from pathlib import Path
 
 import torch
 
 from course.matmul.records import Measured, recorded, recorded_line
 from utils import compare, cuda_c, has_gpu, pick, results
 
+#: The upper rungs' files.
+KERNELS = Path(__file__).parent / "kernels"
 DEVICE = "cuda" if has_gpu() else "cpu"
 TYPE = {"fp32": torch.float32, "tf32": torch.float32, "bf16": torch.bfloat16}
 #: Half a step between neighbours at 1: the most by which one rounding changes a number.
@@ -117,12 +120,21 @@ class Ladder:
     def __init__(self):
         self.rungs: dict[str, Multiply] = {}
         self.measured: dict[tuple[str, int, str], Measured] = {}
+        self.predictions: dict[str, float] = {}
         torch.backends.cuda.matmul.allow_tf32 = False  # else cuBLAS may round float32 to TF32
 
     def add(self, name: str, multiply: Multiply) -> Multiply:
         """A rung: multiply(c, a, b) computes c = a b. Returns it."""
         self.rungs[name] = multiply
         return multiply
+
+    def predict(self, name: str, percent=...) -> None:
+        """Keep what a reader expects of a rung, in percent of cuBLAS's speed. `...`: nothing yet."""
+        if percent is ...:
+            print(f"{name}: write your guess in place of the dots, in percent of cuBLAS's speed")
+            return
+        self.predictions[name] = percent / 100
+        print(f"{name}: you say {percent} % of cuBLAS")
 
     def climb(self, name: str, kind: str = "fp32", n: int = 4096, shapes=ODD_SIZES) -> None:
         """Check a rung at odd shapes, then at n × n × n, and time it beside cuBLAS.

@@ -314,10 +314,15 @@ def _place(number, across, down, group):
 # ---- charts
 
 
-def ladder_chart(shares: dict[str, float], title: str, other: Set[str] = frozenset()):
+def ladder_chart(
+    shares: dict[str, float],
+    title: str,
+    other: Set[str] = frozenset(),
+    guessed: Mapping[str, float] | None = None,
+):
     """A bar a rung: its share of cuBLAS. shares: name -> share, from the ladder's foot.
 
-    other: names in another colour.
+    other: names in another colour. guessed: name -> share that the reader predicted, a diamond.
     """
     words = ", ".join(f"{name} {share:.1%}" for name, share in shares.items())
     fig = figure(8, 0.9 + 0.22 * len(shares), alt=f"{title}: {words}")
@@ -329,6 +334,9 @@ def ladder_chart(shares: dict[str, float], title: str, other: Set[str] = frozens
     labels = [f"{share:.1%}" for share in shares.values()]
     axes.bar_label(bars, labels, padding=3, fontsize=SMALL, bbox=behind)
     axes.axvline(100, color=ALARM, linewidth=1.2)
+    rows = list(shares)
+    marks = {rows.index(name): 100 * x for name, x in (guessed or {}).items() if name in shares}
+    axes.plot(marks.values(), marks.keys(), "D", color=INK, markersize=5, linestyle="none")
     axes.set(xlim=(0, 118), xlabel="% of cuBLAS's speed on the same matrices (line: cuBLAS)")
     axes.tick_params(axis="y", labelsize=SMALL)
     axes.invert_yaxis()

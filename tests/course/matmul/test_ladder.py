@@ -5,7 +5,7 @@ import json
 import pytest
 import torch
 
-from course.matmul import ladder, records
+from course.matmul import ladder, records, search
 from course.matmul.records import Measured
 from utils import hardware, has_gpu, results
 
@@ -76,6 +76,33 @@ def test_the_best_is_the_one_with_the_largest_share():
     for name, share in (("a", 0.5), ("b", 0.9), ("c", 0.7)):
         rungs.measured["fp32", 64, name] = Measured(1e12, share)
     assert rungs.best_of("fp32", 64, ("a", "b", "c", "d")) == "b"
+
+
+def test_a_prediction_is_kept_and_dots_are_none(capsys):
+    rungs = ladder.Ladder()
+    rungs.predict("tile")
+    assert not rungs.predictions and "in place of the dots" in capsys.readouterr().out
+    rungs.predict("tile", 20)
+    assert rungs.predictions == {"tile": 0.2}
+
+
+# ---- the search
+
+CHOICE = {"BM": 64, "BN": 64, "WM": 32, "WN": 32, "TM": 8, "TN": 4, "BLOCKS": 4, "BK": 8}
+
+
+def test_a_choice_says_threads_bytes_and_its_record():
+    choice = {**CHOICE, "STAGES": 4}
+    assert search.threads(choice) == 128
+    assert search.shared(choice) == 4 * 4 * 8 * (64 + 4 + 64)
+    assert search.slug(choice) == "matmul/search/bm64_bn64_wm32_wn32_tm8_tn4_blocks4_bk8_stages4"
+    assert search.tiles_of(65, 64, choice) == (1, 2)
+
+
+def test_a_tuned_product_is_right_with_and_without_each_switch():
+    for more in ({}, {"AHEAD": 0}, {"TO_AND_FRO": 0}):
+        multiply = search.tuned({**CHOICE, "STAGES": 3, **more})
+        ladder.prove(str(more), multiply, ((37, 70, 19), (64, 64, 24)))
 
 
 # ---- records

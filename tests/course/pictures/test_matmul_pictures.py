@@ -16,6 +16,12 @@ def test_the_ladder_has_a_bar_a_rung_and_says_its_share():
     assert [bar.get_width() for bar in figure.axes[0].patches] == pytest.approx([1.2, 17.0])
 
 
+def test_a_guess_is_a_diamond_beside_its_bar():
+    figure = matmul.ladder_chart({"naive": 0.01, "tile": 0.17}, "a GPU", guessed={"tile": 0.5})
+    (line,) = [line for line in figure.axes[0].lines if line.get_marker() == "D"]
+    assert list(line.get_xdata()) == [50] and list(line.get_ydata()) == [1]
+
+
 def test_the_size_chart_has_a_line_a_rung():
     figure = matmul.size_chart({"tile": {256: 1e12, 512: 2e12}, "cuBLAS": {256: 3e12}}, "a GPU")
     assert "tile 256: 1, 512: 2; cuBLAS 256: 3" in figure.alt
