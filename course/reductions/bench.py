@@ -354,6 +354,50 @@ def time_sum(log: Log, power: int, shapes) -> None:
     log.add(f"{name}/share_of_copy", 4 * n / ours[best][0] / copy_rate, "1", 0.0, best)
 
 
+# ---- other reductions -------------------------------------------------------------------------
+
+
+def bench_reductions(log: Log) -> None:
+    if not has_gpu():
+        return
+    n = 1 << 28
+    a, b = torch.randn(2, n, device=DEVICE)
+    out = torch.empty(1, device=DEVICE)
+    rivals = {
+        "max": {"CUB": cub.Call("sum", "cub_max_float", a, out), "torch": lambda: torch.max(a)},
+        "argmax": {"torch": lambda: torch.argmax(a)},
+        "moments": {"torch": lambda: torch.var_mean(a, correction=0)},
+        "dot": {"torch": lambda: torch.dot(a, b)},
+        "sum_of_squares": {"torch": lambda: torch.linalg.vector_norm(a)},
+    }
+    exact = {
+        "max": lambda: a.max(),
+        "argmax": lambda: a.argmax(),
+        "moments": lambda: torch.stack(torch.var_mean(a.double(), correction=0)[::-1]),
+        "dot": lambda: torch.dot(a.double(), b.double()),
+        "sum_of_squares": lambda: a.double().square().sum(),
+    }
+    shapes = [sums.Shape(256, 4, 8), sums.Shape(512, 4, 4), sums.Shape(512, 8, 2)]
+    for operation, others in rivals.items():
+
+        def time_one(operation=operation, others=others):
+            for shape in shapes:
+                reduction = sums.Reduction(operation, n, shape)
+                result = reduction(a, b).double()
+                right = exact[operation]().double()
+                scale = (n**0.5 if operation == "dot" else right.abs()) * 1e-5 + 1e-6
+                assert bool(((result - right).abs() <= scale).all()), f"{operation}: {result}"
+                others[str(shape)] = lambda reduction=reduction: reduction(a, b)
+            times = clock(others, 15)
+            moved = 4 * n * sums.OPERATIONS[operation].arrays
+            name = f"reduce/{operation}/2^28"
+            best = min((label for label in times if label.startswith("Shape")), key=times.get)
+            metrics = {best: f"{name}/speedup_over_torch"}
+            table(log, name, times, moved, "torch", metrics)
+
+        log.attempt(f"time {operation}", time_one)
+
+
 # ---- sort -------------------------------------------------------------------------------------
 
 
@@ -430,7 +474,7 @@ def time_sort(log: Log, power: int, shapes) -> None:
 
 # ---- the command ------------------------------------------------------------------------------
 
-PARTS = {"scan": bench_scan, "sum": bench_sum, "sort": bench_sort}
+PARTS = {"scan": bench_scan, "sum": bench_sum, "sort": bench_sort, "others": bench_reductions}
 
 
 def main() -> None:
