@@ -10,33 +10,40 @@
 
 // The pooled image and its border are 16 rows of 15 places and one more. The backward pass reads up
 // to place 255.
-constexpr int PLACES = 256, POOLED_NUMBERS = PLACES * PITCH1;
-constexpr int BLOCKS =
-    4 /
-    sizeof(number);  // of these kernels on a multiprocessor at a time: what its shared memory holds
-constexpr int FORWARD_WARPS = 7,
-              FORWARD_THREADS =
-                  FORWARD_WARPS * 32;  // a warp: 8 of 49 pooling windows, 32 positions
+constexpr int PLACES = 256;
+constexpr int POOLED_NUMBERS = PLACES * PITCH1;
+
+// Of these kernels on a multiprocessor at a time: what its shared memory holds.
+constexpr int BLOCKS = 4 / sizeof(number);
+
+// A warp: 8 of 49 pooling windows, 32 positions.
+constexpr int FORWARD_WARPS = 7;
+constexpr int FORWARD_THREADS = FORWARD_WARPS * 32;
 
 template <int parts>
 constexpr int forward_shared() {
-    return (POOLED_NUMBERS + 9 * C2 / parts * PITCH1 + PATCH_NUMBERS + CONV1_NUMBERS) *
-           sizeof(number);
+    int weights = TAPS * C2 / parts * PITCH1 + CONV1_NUMBERS;
+    int pixels = POOLED_NUMBERS + PATCH_NUMBERS;
+    return (weights + pixels) * sizeof(number);
 }
 
 // Copy the second convolution's weights for `rows` output channels from `first` on, rows in the
 // order of channel_of.
 template <int rows>
 __device__ inline void load_conv2_reordered(number* weights, const Copies* copies, int first) {
-    for (int i = threadIdx.x; i < 9 * rows * 4; i += FORWARD_THREADS) {
-        int row = i / 4, tap = row / rows, channel = channel_of(first + row % rows);
-        copy_eight_async(&weights[row * PITCH1 + i % 4 * 8],
-                         &copies->conv2[tap][channel][i % 4 * 8]);
+    for (int i = threadIdx.x; i < TAPS * rows * 4; i += FORWARD_THREADS) {
+        int row = i / 4;
+        int tap = row / rows;
+        int channel = channel_of(first + row % rows);
+        int in = i % 4 * 8;
+        number* to = &weights[row * PITCH1 + in];
+        const number* from = &copies->conv2[tap][channel][in];
+        copy_eight_async(to, from);
     }
 }
 
-// One warp: 32 positions (8 windows) x 8 `columns` channels. y[i][j] is rows 16 i .. of columns 8 j
-// ...
+// One warp: 32 positions (8 windows) x 8 `columns` channels. y[i][j] is rows 16 i .. of columns
+// 8 j ...
 //
 // Rows are dealt so that a lane ends up with all four positions of a window: product i's row r is
 // window r % 8, upper or lower position r / 8, and left or right is i, swapped for windows 4 to 7:
@@ -44,20 +51,25 @@ __device__ inline void load_conv2_reordered(number* weights, const Copies* copie
 template <int columns>
 __device__ inline void conv2_windows(float (&y)[2][columns][4], const number* pooled,
                                      const number* weights, int first_window) {
-    int lane = threadIdx.x % 32, window = min(first_window + lane % 8, WINDOWS2 - 1);
+    int lane = threadIdx.x % 32;
+    int window = min(first_window + lane % 8, WINDOWS2 - 1);
     const number* row[2];
     for (int i = 0; i < 2; ++i) {
-        int x = window % W2 * 2 + ((lane % 8 / 4) ^ i), y = window / W2 * 2 + lane / 8 % 2;
+        int right = (lane % 8 / 4) ^ i;
+        int x = window % W2 * 2 + right;
+        int y = window / W2 * 2 + lane / 8 % 2;
         row[i] = &pooled[place(y - 1, x - 1) * PITCH1 + lane / 16 * 8];
     }
-    const number* column = &weights[(lane / 16 * 8 + lane % 8) * PITCH1 + lane / 8 % 2 * 8];
+    int channel = lane / 16 * 8 + lane % 8;
+    const number* column = &weights[channel * PITCH1 + lane / 8 % 2 * 8];
 #pragma unroll
-    for (int tap = 0; tap < 9; ++tap)
+    for (int tap = 0; tap < TAPS; ++tap) {
+        int further = tap / 3 * ROW + tap % 3;
 #pragma unroll
         for (int k = 0; k < C1; k += 16) {
             pair a[2][4];
             for (int i = 0; i < 2; ++i)
-                load_matrices(a[i], row[i] + (tap / 3 * ROW + tap % 3) * PITCH1 + k);
+                load_matrices(a[i], row[i] + further * PITCH1 + k);
 #pragma unroll
             for (int j = 0; j < columns; j += 2) {
                 pair b[4];
@@ -68,6 +80,7 @@ __device__ inline void conv2_windows(float (&y)[2][columns][4], const number* po
                 }
             }
         }
+    }
 }
 
 // Store a window's outputs, and of each channel the one that the pooling will take: batch norm is
@@ -78,7 +91,8 @@ __device__ inline void store_window(const Network& net, const float (&y)[2][colu
                                     int window, int first_channel, const float* sign,
                                     float (&sums)[columns / 4][8],
                                     float (&squares)[columns / 4][8]) {
-    int lane = threadIdx.x % 32, swapped = lane / 4 / 4;
+    int lane = threadIdx.x % 32;
+    int swapped = lane / 4 / 4;
     size_t at = (size_t(image) * WINDOWS2 + window) * C2 + first_channel + lane % 4 * 8;
 #pragma unroll
     for (int h = 0; h < columns / 4; ++h) {  // 8 channels in a row
@@ -88,10 +102,14 @@ __device__ inline void store_window(const Network& net, const float (&y)[2][colu
             float two[2];
 #pragma unroll
             for (int e = 0; e < 2; ++e) {
-                float v0 = y[0][h * 4 + j][e], v1 = y[1][h * 4 + j][e], v2 = y[0][h * 4 + j][e + 2],
-                      v3 = y[1][h * 4 + j][e + 2];
+                float v0 = y[0][h * 4 + j][e];
+                float v1 = y[1][h * 4 + j][e];
+                float v2 = y[0][h * 4 + j][e + 2];
+                float v3 = y[1][h * 4 + j][e + 2];
                 float s = sign[first_channel + h * 32 + lane % 4 * 8 + j * 2 + e];
-                two[e] = s * fmaxf(fmaxf(s * v0, s * v1), fmaxf(s * v2, s * v3));
+                float upper = fmaxf(s * v0, s * v1);
+                float lower = fmaxf(s * v2, s * v3);
+                two[e] = s * fmaxf(upper, lower);
                 sums[h][j * 2 + e] += v0 + v1 + v2 + v3;
                 squares[h][j * 2 + e] += v0 * v0 + v1 * v1 + v2 * v2 + v3 * v3;
             }
@@ -100,13 +118,14 @@ __device__ inline void store_window(const Network& net, const float (&y)[2][colu
         store_eight(&net.y2_best[at + h * 32], best[0], best[1], best[2], best[3]);
 #pragma unroll
         for (int p = 0; p < 4; ++p) {  // upper left, upper right ...
-            int i = p % 2, e = p / 2 * 2;
+            int i = p % 2;
+            int e = p / 2 * 2;
             size_t where = (size_t(image) * WINDOWS2 + window) * 4 + p / 2 * 2 + (i ^ swapped);
             pair two[4];
             for (int j = 0; j < 4; ++j)
                 two[j] = pack(y[i][h * 4 + j][e], y[i][h * 4 + j][e + 1]);
-            store_eight(&net.y2[where * C2 + first_channel + h * 32 + lane % 4 * 8], two[0], two[1],
-                        two[2], two[3]);
+            number* to = &net.y2[where * C2 + first_channel + h * 32 + lane % 4 * 8];
+            store_eight(to, two[0], two[1], two[2], two[3]);
         }
     }
 }
@@ -114,15 +133,19 @@ __device__ inline void store_window(const Network& net, const float (&y)[2][colu
 // Block (b, part) takes images b, b + gridDim.x ... and 64 / parts of the channels.
 template <int parts>
 __global__ void __launch_bounds__(FORWARD_THREADS, BLOCKS) conv_forward(Network net) {
-    constexpr int channels = C2 / parts, columns = channels / 8;
+    constexpr int channels = C2 / parts;
+    constexpr int columns = channels / 8;
     extern __shared__ __align__(128) unsigned char memory[];
     number* pooled = reinterpret_cast<number*>(memory);
     number* conv2 = pooled + POOLED_NUMBERS;
-    number* patches = conv2 + 9 * channels * PITCH1;
+    number* patches = conv2 + TAPS * channels * PITCH1;
     number* conv1 = patches + PATCH_NUMBERS;
     __shared__ Norm1 norm;
-    __shared__ float sign[C2], total[FORWARD_WARPS][2][channels];
-    int warp = threadIdx.x / 32, lane = threadIdx.x % 32, first_channel = blockIdx.y * channels;
+    __shared__ float sign[C2];
+    __shared__ float total[FORWARD_WARPS][2][channels];
+    int warp = threadIdx.x / 32;
+    int lane = threadIdx.x % 32;
+    int first_channel = blockIdx.y * channels;
 
     let_next_kernel_begin();
     load_conv1<true>(conv1, net.copies, FORWARD_THREADS);
@@ -131,21 +154,25 @@ __global__ void __launch_bounds__(FORWARD_THREADS, BLOCKS) conv_forward(Network 
     clear(pooled, POOLED_NUMBERS);
     for (int c = threadIdx.x; c < C2; c += FORWARD_THREADS)
         sign[c] = net.weights->gamma2[c] < 0 ? -1.0f : 1.0f;
-    build_patches(patches, net.images + size_t(blockIdx.x) * PIXELS, threadIdx.x, FORWARD_THREADS);
+    const uint8_t* first_image = net.images + size_t(blockIdx.x) * PIXELS;
+    build_patches(patches, first_image, threadIdx.x, FORWARD_THREADS);
     norm1_from_moments(net, norm);
     if (blockIdx.x == 0 && blockIdx.y == 0)  // for the backward pass
         for (int i = threadIdx.x; i < int(sizeof(Norm1) / 8); i += FORWARD_THREADS)
             reinterpret_cast<double*>(net.norm1)[i] = reinterpret_cast<double*>(&norm)[i];
     wait_for_copies<0>();
 
-    float sums[columns / 4][8] = {}, squares[columns / 4][8] = {};
+    float sums[columns / 4][8] = {};
+    float squares[columns / 4][8] = {};
     for (int image = blockIdx.x; image < net.batch; image += gridDim.x) {
         __syncthreads();
         conv1_pool<FORWARD_WARPS>(pooled, patches, conv1, norm.scale, norm.shift);
         __syncthreads();
-        if (int next = image + gridDim.x; next < net.batch)  // arrives while the tensor cores work
-            build_patches(patches, net.images + size_t(next) * PIXELS, threadIdx.x,
-                          FORWARD_THREADS);
+        int next = image + gridDim.x;
+        if (next < net.batch) {  // arrives while the tensor cores work
+            const uint8_t* next_image = net.images + size_t(next) * PIXELS;
+            build_patches(patches, next_image, threadIdx.x, FORWARD_THREADS);
+        }
         float y[2][columns][4] = {};
         conv2_windows<columns>(y, pooled, conv2, warp * 8);
         int window = warp * 8 + lane / 4;
@@ -154,11 +181,13 @@ __global__ void __launch_bounds__(FORWARD_THREADS, BLOCKS) conv_forward(Network 
     }
 
     for (int i = 0; i < columns / 4 * 8; ++i) {
-        float sum = sum_over_lanes(sums[i / 8][i % 8], 4 | 8 | 16),
-              square = sum_over_lanes(squares[i / 8][i % 8], 4 | 8 | 16);
+        float sum = sum_over_lanes(sums[i / 8][i % 8], SAME_COLUMNS);
+        float square = sum_over_lanes(squares[i / 8][i % 8], SAME_COLUMNS);
         int channel = i / 8 * 32 + lane % 4 * 8 + i % 8;
-        if (lane < 4)
-            total[warp][0][channel] = sum, total[warp][1][channel] = square;
+        if (lane < 4) {
+            total[warp][0][channel] = sum;
+            total[warp][1][channel] = square;
+        }
     }
     __syncthreads();
     for (int i = threadIdx.x; i < 2 * channels; i += FORWARD_THREADS) {

@@ -18,8 +18,8 @@
 #ifdef TF32
 typedef float number;
 typedef float2 pair;
-__device__ inline number to_number(
-    float x) {  // rounded; the tensor core itself would cut the other bits off
+// Rounded; the tensor core itself would cut the other bits off.
+__device__ inline number to_number(float x) {
 #ifdef __CUDA_CPU__
     return x;  // here all bits are kept, so that a mistake cannot hide behind rounding
 #else
@@ -44,29 +44,39 @@ __device__ inline pair pack(float first, float second) {
     __nv_bfloat162 both = __floats2bfloat162_rn(first, second);
     return *reinterpret_cast<unsigned*>(&both);
 }
-__device__ inline float2 unpack(pair both) {  // bfloat16 is the upper half of a float
-    return make_float2(__uint_as_float(both << 16), __uint_as_float(both & 0xffff0000u));
+// bfloat16 is the upper half of a float.
+__device__ inline float2 unpack(pair both) {
+    float first = __uint_as_float(both << 16);
+    float second = __uint_as_float(both & 0xffff0000u);
+    return make_float2(first, second);
 }
 #endif
 
 // Eight numbers in a row: 16 bytes of bfloat16, moved with one instruction.
 __device__ inline void store_eight(number* to, pair a, pair b, pair c, pair d) {
 #ifdef TF32
-    reinterpret_cast<float4*>(to)[0] = make_float4(a.x, a.y, b.x, b.y);
-    reinterpret_cast<float4*>(to)[1] = make_float4(c.x, c.y, d.x, d.y);
+    float4* halves = reinterpret_cast<float4*>(to);
+    halves[0] = make_float4(a.x, a.y, b.x, b.y);
+    halves[1] = make_float4(c.x, c.y, d.x, d.y);
 #else
     *reinterpret_cast<uint4*>(to) = make_uint4(a, b, c, d);
 #endif
 }
 __device__ inline void load_eight(pair (&to)[4], const number* from) {
 #ifdef TF32
-    float4 a = reinterpret_cast<const float4*>(from)[0],
-           b = reinterpret_cast<const float4*>(from)[1];
-    to[0] = make_float2(a.x, a.y), to[1] = make_float2(a.z, a.w), to[2] = make_float2(b.x, b.y),
+    const float4* halves = reinterpret_cast<const float4*>(from);
+    float4 a = halves[0];
+    float4 b = halves[1];
+    to[0] = make_float2(a.x, a.y);
+    to[1] = make_float2(a.z, a.w);
+    to[2] = make_float2(b.x, b.y);
     to[3] = make_float2(b.z, b.w);
 #else
     uint4 all = *reinterpret_cast<const uint4*>(from);
-    to[0] = all.x, to[1] = all.y, to[2] = all.z, to[3] = all.w;
+    to[0] = all.x;
+    to[1] = all.y;
+    to[2] = all.z;
+    to[3] = all.w;
 #endif
 }
 __device__ inline void store_pair(number* to, pair two) {
@@ -83,16 +93,19 @@ __device__ inline void copy_eight_async(number* to_shared, const number* from, b
         char* to = reinterpret_cast<char*>(to_shared) + part;
         const char* source = reinterpret_cast<const char*>(from) + part;
 #ifdef __CUDA_CPU__
-        *reinterpret_cast<uint4*>(to) =
-            wanted ? *reinterpret_cast<const uint4*>(source) : make_uint4(0, 0, 0, 0);
+        uint4 zeros = make_uint4(0, 0, 0, 0);
+        *reinterpret_cast<uint4*>(to) = wanted ? *reinterpret_cast<const uint4*>(source) : zeros;
 #else
         unsigned address = static_cast<unsigned>(__cvta_generic_to_shared(to));
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address), "l"(source),
-                     "r"(wanted ? 16 : 0)
+        int bytes = wanted ? 16 : 0;  // what is missing of the 16 becomes zeros
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+                     :
+                     : "r"(address), "l"(source), "r"(bytes)
                      : "memory");
 #endif
     }
 }
+
 // Ask for the 128 bytes around an address to be brought into the L2 cache.
 __device__ inline void prefetch([[maybe_unused]] const void* address) {
 #ifndef __CUDA_CPU__
@@ -100,13 +113,14 @@ __device__ inline void prefetch([[maybe_unused]] const void* address) {
 #endif
 }
 
-// Close a group of copies; wait until at most `pending` of this thread's groups are still on their
-// way.
+// Close a group of copies.
 __device__ inline void commit_copies() {
 #ifndef __CUDA_CPU__
     asm volatile("cp.async.commit_group;" ::: "memory");
 #endif
 }
+
+// Wait until at most `pending` of this thread's groups are still on their way.
 template <int pending>
 __device__ inline void wait_for_copies() {
 #ifndef __CUDA_CPU__
@@ -114,49 +128,88 @@ __device__ inline void wait_for_copies() {
 #endif
 }
 
-// c += a b for the whole warp: a is 16 x 16, b is 16 x 8, c is 16 x 8 and float.
+// How a warp holds its matrices: which lane has which elements. c is 16 x 8, a 16 x 16, b 16 x 8.
 // With group = lane / 4 and column = lane % 4 * 2 a lane holds
-//   a[0], a[1]: row group, group + 8 at columns column, column + 1;   a[2], a[3]: the same rows, 8
-//   columns further
-//   b0: column group at rows column, column + 1;                      b1: the same column, 8 rows
-//   further
-//   c[0], c[1]: row group at columns column, column + 1;              c[2], c[3]: row group + 8 at
-//   the same columns
-__device__ inline void multiply_add(float (&c)[4], const pair (&a)[4], pair b0, pair b1) {
+//   c[0], c[1]   row group at columns column, column + 1
+//   c[2], c[3]   row group + 8 at the same columns
+//   a[0], a[1]   rows group and group + 8 at columns column, column + 1
+//   a[2], a[3]   the same rows, 8 columns further
+//   b0           column group at rows column, column + 1
+//   b1           the same column, 8 rows further
+struct Fragment {
+    int row;  // of c[0]: group
+    int column;  // of c[0]
+};
+__device__ inline Fragment fragment_of(int lane) {
+    return {lane / 4, lane % 4 * 2};
+}
+
+// Where a lane's row of 8 numbers begins that it names to load_matrices, in a block of 16 x 16.
+struct RowStart {
+    int row;
+    int column;
+};
+// For a, or transposed for b: first the two matrices on the left, then those on the right.
+__device__ inline RowStart left_first(int lane) {
+    return {lane % 16, lane / 16 * 8};
+}
+// For b, or transposed for a: first the two upper matrices, then the lower ones.
+__device__ inline RowStart upper_first(int lane) {
+    return {lane / 16 * 8 + lane % 8, lane / 8 % 2 * 8};
+}
+
 #ifdef __CUDA_CPU__
+// c += a b for the whole warp, through shared memory.
+__device__ inline void multiply_add(float (&c)[4], const pair (&a)[4], pair b0, pair b1) {
     __shared__ pair held[8][6][32];
-    int warp = threadIdx.x / 32, lane = threadIdx.x % 32, group = lane / 4, column = lane % 4 * 2;
+    int warp = threadIdx.x / 32;
+    int lane = threadIdx.x % 32;
+    Fragment own = fragment_of(lane);
     for (int i = 0; i < 4; ++i)
         held[warp][i][lane] = a[i];
-    held[warp][4][lane] = b0, held[warp][5][lane] = b1;
+    held[warp][4][lane] = b0;
+    held[warp][5][lane] = b1;
     __syncwarp();
     for (int e = 0; e < 4; ++e)
         for (int k = 0; k < 8; ++k) {  // pairs of the sum over 16
-            float2 x = unpack(held[warp][k / 4 * 2 + e / 2][group * 4 + k % 4]);
-            float2 y = unpack(held[warp][4 + k / 4][(column + e % 2) * 4 + k % 4]);
+            int of_a = k / 4 * 2 + e / 2;
+            int of_b = 4 + k / 4;
+            int lane_of_a = own.row * 4 + k % 4;
+            int lane_of_b = (own.column + e % 2) * 4 + k % 4;
+            float2 x = unpack(held[warp][of_a][lane_of_a]);
+            float2 y = unpack(held[warp][of_b][lane_of_b]);
             c[e] += x.x * y.x + x.y * y.y;
         }
     __syncwarp();
-#elif defined( \
-    TF32)  // two products over 8; which of the 8 is in which place does not matter if a and b agree
-#define MULTIPLY_ADD_8(a0, a1, b)                                                             \
-    asm volatile(                                                                             \
-        "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "   \
-        "{%8,%9}, {%0,%1,%2,%3};"                                                             \
-        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])                                      \
-        : "r"(__float_as_uint(a0.x)), "r"(__float_as_uint(a1.x)), "r"(__float_as_uint(a0.y)), \
-          "r"(__float_as_uint(a1.y)), "r"(__float_as_uint(b.x)), "r"(__float_as_uint(b.y)))
-    MULTIPLY_ADD_8(a[0], a[1], b0);
-    MULTIPLY_ADD_8(a[2], a[3], b1);
-#undef MULTIPLY_ADD_8
-#else
+}
+#elif defined(TF32)
+// c += a b for 8 of the sum's 16 terms.
+__device__ inline void multiply_add_8(float (&c)[4], float a0, float a1, float a2, float a3,
+                                      float b0, float b1) {
     asm volatile(
-        "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
-        "{%8,%9}, {%0,%1,%2,%3};"
+        "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 "
+        "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(__float_as_uint(a0)), "r"(__float_as_uint(a1)), "r"(__float_as_uint(a2)),
+          "r"(__float_as_uint(a3)), "r"(__float_as_uint(b0)), "r"(__float_as_uint(b1)));
+}
+
+// c += a b for the whole warp, in two products. Which of the 8 terms is in which place does not
+// matter if a and b agree.
+__device__ inline void multiply_add(float (&c)[4], const pair (&a)[4], pair b0, pair b1) {
+    multiply_add_8(c, a[0].x, a[1].x, a[0].y, a[1].y, b0.x, b0.y);
+    multiply_add_8(c, a[2].x, a[3].x, a[2].y, a[3].y, b1.x, b1.y);
+}
+#else
+// c += a b for the whole warp, in one instruction.
+__device__ inline void multiply_add(float (&c)[4], const pair (&a)[4], pair b0, pair b1) {
+    asm volatile(
+        "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
+        "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
         : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-#endif
 }
+#endif
 
 #ifdef __CUDA_CPU__
 // Where row i of matrix m begins, from the lane that gave it.
@@ -169,10 +222,10 @@ __device__ inline const number** exchange_rows(const number* row) {
 }
 #endif
 
-// Load four 8 x 8 matrices from shared memory. Lane i gives the address of row i % 8 of matrix i /
-// 8 (8 numbers). Of matrix m it gets in r[m] what stands in row lane / 4 at columns lane % 4 * 2
-// and the next: the layout that multiply_add wants for a, and for b where a row of shared memory
-// holds a column of b.
+// Load four 8 x 8 matrices from shared memory. Lane i gives the address of row i % 8 of matrix
+// i / 8 (8 numbers). Of matrix m it gets in r[m] what stands in row lane / 4 at columns
+// lane % 4 * 2 and the next: the layout that multiply_add wants for a, and for b where a row of
+// shared memory holds a column of b.
 __device__ inline void load_matrices(pair (&r)[4], const number* row) {
     [[maybe_unused]] int lane = threadIdx.x % 32;
 #ifdef __CUDA_CPU__
@@ -183,7 +236,8 @@ __device__ inline void load_matrices(pair (&r)[4], const number* row) {
     unsigned address = static_cast<unsigned>(__cvta_generic_to_shared(row));
 #ifdef TF32
     for (int m = 0; m < 4; ++m) {  // ldmatrix knows 16-bit numbers only
-        unsigned from = __shfl_sync(~0u, address, m * 8 + lane / 4) + lane % 4 * 8;
+        unsigned begin = __shfl_sync(~0u, address, m * 8 + lane / 4);
+        unsigned from = begin + lane % 4 * 8;
         asm volatile("ld.shared.v2.f32 {%0,%1}, [%2];"
                      : "=f"(r[m].x), "=f"(r[m].y)
                      : "r"(from)
@@ -198,22 +252,25 @@ __device__ inline void load_matrices(pair (&r)[4], const number* row) {
 #endif
 }
 
-// The same with each matrix transposed on the way: a lane gets column lane / 4 at rows lane % 4 * 2
-// and the next.
+// The same with each matrix transposed on the way: a lane gets column lane / 4 at rows
+// lane % 4 * 2 and the next.
 __device__ inline void load_matrices_transposed(pair (&r)[4], const number* row) {
     [[maybe_unused]] int lane = threadIdx.x % 32;
 #ifdef __CUDA_CPU__
     const number** rows = exchange_rows(row);
     for (int m = 0; m < 4; ++m) {
         const number** two = rows + m * 8 + lane % 4 * 2;
-        r[m] = pack(float(two[0][lane / 4]), float(two[1][lane / 4]));
+        float first = float(two[0][lane / 4]);
+        float second = float(two[1][lane / 4]);
+        r[m] = pack(first, second);
     }
 #else
     unsigned address = static_cast<unsigned>(__cvta_generic_to_shared(row));
 #ifdef TF32
     for (int m = 0; m < 4; ++m) {
-        unsigned first = __shfl_sync(~0u, address, m * 8 + lane % 4 * 2) + lane / 4 * 4;
-        unsigned second = __shfl_sync(~0u, address, m * 8 + lane % 4 * 2 + 1) + lane / 4 * 4;
+        int of = m * 8 + lane % 4 * 2;
+        unsigned first = __shfl_sync(~0u, address, of) + lane / 4 * 4;
+        unsigned second = __shfl_sync(~0u, address, of + 1) + lane / 4 * 4;
         asm volatile("ld.shared.f32 %0, [%1];" : "=f"(r[m].x) : "r"(first) : "memory");
         asm volatile("ld.shared.f32 %0, [%1];" : "=f"(r[m].y) : "r"(second) : "memory");
     }
@@ -239,6 +296,10 @@ __device__ inline void wait_for_last_kernel() {
     asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }
+
+// Of a fragment's lanes: those that hold the same columns, and those that hold the same row.
+constexpr int SAME_COLUMNS = 4 | 8 | 16;
+constexpr int SAME_ROW = 1 | 2;
 
 // Sum over the lanes whose numbers differ in the bits of `lanes`; each of them gets it.
 template <class T>
