@@ -8,7 +8,7 @@ import numpy as np
 from utils import results
 
 #: In this order tables list the number formats.
-KINDS = ("fp32", "tf32", "bf16")
+KINDS = ("fp32", "tf32", "bf16", "fp16")
 _SHARE = re.compile(r"matmul/(\w+)/(\d+)/(\w+)/share_of_cublas")
 
 
