@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from course.reductions import cub, scans, sorts, sums
+from course.reductions import cub, scan_ladder, scans, sorts, sum_ladder, sums
 from utils.engine import has_gpu
 
 FLUSH_BYTES = 1 << 30  # overwritten before each repeat: clears the L2 and hides the launch
@@ -398,6 +398,45 @@ def bench_reductions(log: Log) -> None:
         log.attempt(f"time {operation}", time_one)
 
 
+# ---- the ladders ------------------------------------------------------------------------------
+
+
+def bench_ladders(log: Log) -> None:
+    if not has_gpu():
+        return
+    n = 1 << 28
+    x = torch.rand(n, device=DEVICE)
+    right = x.sum(dtype=torch.float64).item()
+    out = torch.zeros(1, device=DEVICE)
+    log.attempt("sum ladder", time_ladder, log, "reduce", sum_ladder.RUNGS, x, out, 4 * n)
+    for name, rung in sum_ladder.RUNGS.items():
+        rung.cuda_c(_numba_array(x), _numba_array(out))
+        log.say(f"{name}: off by {out.item() / right - 1:.1e} of the sum of 2^28 floats")
+    running = torch.empty_like(x)
+    log.attempt("scan ladder", time_ladder, log, "scan", scan_ladder.RUNGS, x, running, 8 * n)
+
+
+def _numba_array(tensor):
+    from numba import cuda
+
+    return cuda.as_cuda_array(tensor)
+
+
+def time_ladder(log: Log, name: str, rungs: dict, x, out, moved: float) -> None:
+    x, out = _numba_array(x), _numba_array(out)
+    rivals = {}
+    for rung, ways in rungs.items():
+        for language in ("numba", "cuda_c"):
+            way = getattr(ways, language)
+            rivals[f"{rung}/{language}"] = lambda way=way: way(x, out)
+    times = clock(rivals, 10)
+    for label, (middle, spread) in times.items():
+        log.say(
+            f"{name}/{label:<28} {middle:8.4f} ms ±{spread:7.4f} {moved / middle / 1e6:6.0f} GB/s"
+        )
+        log.add(f"{name}/{label}/time", middle, "ms", spread, label)
+
+
 # ---- sort -------------------------------------------------------------------------------------
 
 
@@ -474,7 +513,13 @@ def time_sort(log: Log, power: int, shapes) -> None:
 
 # ---- the command ------------------------------------------------------------------------------
 
-PARTS = {"scan": bench_scan, "sum": bench_sum, "sort": bench_sort, "others": bench_reductions}
+PARTS = {
+    "scan": bench_scan,
+    "sum": bench_sum,
+    "sort": bench_sort,
+    "others": bench_reductions,
+    "ladders": bench_ladders,
+}
 
 
 def main() -> None:

@@ -44,7 +44,7 @@ def test_reductions(n):
     assert reduced("argmax", a) == a.argmax()
     moments = reduced("moments", a + np.float32(1000))
     exact = (a + np.float32(1000)).astype(np.float64)
-    # A mean of a few floats near 1000 is off by up to 3e-5, and the variance by its square and more.
+    # A mean of floats near 1000 is off by up to 3e-5, and the variance with it.
     np.testing.assert_allclose(moments, [exact.mean(), exact.var()], rtol=2e-5, atol=1e-6)
 
 
