@@ -3,7 +3,9 @@
 import functools
 from pathlib import Path
 
+import numpy as np
 import torch
+from numba import cuda
 
 from utils import cuda_c
 from utils.engine import has_gpu
@@ -27,3 +29,18 @@ def multiprocessors() -> int:
     if not has_gpu():
         return 2
     return torch.cuda.get_device_properties(0).multi_processor_count
+
+
+@functools.cache
+def scratch(name: str, count: int, dtype: str = "float32"):
+    """A device array of `count` numbers, zeros at first, that is kept under its name.
+
+    To allocate memory takes longer than many a kernel, so it is done once.
+    """
+    return cuda.to_device(np.zeros(count, dtype))
+
+
+@cuda.jit
+def clear(out):
+    """Launched as clear[1, 1](out): out[0] = 0."""
+    out[0] = 0

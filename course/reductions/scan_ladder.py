@@ -8,10 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-import numpy as np
 from numba import cuda, float32
 
-from course.reductions.kernels import load
+from course.reductions.kernels import load, scratch
 
 THREADS = 256
 WARP = 32
@@ -166,10 +165,10 @@ def _scan_then_add_numba(kernel, x, out):
     if x.size == 0:
         return
     blocks = _blocks(x.size)
-    sums = cuda.device_array(blocks, np.float32)
+    sums = scratch("sums", blocks)
     kernel[blocks, THREADS](x, out, sums)
     if blocks > 1:
-        scanned = cuda.device_array(blocks, np.float32)
+        scanned = scratch("scanned", blocks)
         _scan_then_add_numba(kernel, sums, scanned)
         add_starts[blocks, THREADS](out, scanned)
 
@@ -178,10 +177,10 @@ def _scan_then_add_cuda_c(name, x, out):
     if x.size == 0:
         return
     module, blocks = load("scan_ladder.cu"), _blocks(x.size)
-    sums = cuda.device_array(blocks, np.float32)
+    sums = scratch("sums", blocks)
     getattr(module, name)[blocks, THREADS](x, out, x.size, sums)
     if blocks > 1:
-        scanned = cuda.device_array(blocks, np.float32)
+        scanned = scratch("scanned", blocks)
         _scan_then_add_cuda_c(name, sums, scanned)
         module.add_starts[blocks, THREADS](out, x.size, scanned)
 
@@ -190,9 +189,9 @@ def _reduce_then_scan_numba(x, out):
     if x.size == 0:
         return
     blocks = _blocks(x.size)
-    scanned = cuda.device_array(blocks, np.float32)
+    scanned = scratch("scanned", blocks)
     if blocks > 1:
-        sums = cuda.device_array(blocks, np.float32)
+        sums = scratch("sums", blocks)
         sum_blocks[blocks, THREADS](x, sums)
         _reduce_then_scan_numba(sums, scanned)
     scan_from_starts[blocks, THREADS](x, out, scanned)
@@ -202,9 +201,9 @@ def _reduce_then_scan_cuda_c(x, out):
     if x.size == 0:
         return
     module, blocks = load("scan_ladder.cu"), _blocks(x.size)
-    scanned = cuda.device_array(blocks, np.float32)
+    scanned = scratch("scanned", blocks)
     if blocks > 1:
-        sums = cuda.device_array(blocks, np.float32)
+        sums = scratch("sums", blocks)
         module.sum_blocks[blocks, THREADS](x, x.size, sums)
         _reduce_then_scan_cuda_c(sums, scanned)
     module.scan_from_starts[blocks, THREADS](x, out, x.size, scanned)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numba import cuda, float32
 
-from course.reductions.kernels import load, multiprocessors
+from course.reductions.kernels import clear, load, multiprocessors, scratch
 
 THREADS = 256
 WARP = 32
@@ -207,11 +207,11 @@ def _adding_to_zero(kernel: str, title: str, grid: Callable[[int], int]) -> Rung
     in_numba = globals()[kernel]
 
     def run_numba(x, out):
-        out[:] = 0
+        clear[1, 1](out)
         in_numba[grid(x.size), THREADS](x, out)
 
     def run_cuda_c(x, out):
-        out[:] = 0
+        clear[1, 1](out)
         getattr(load("sum_ladder.cu"), kernel)[grid(x.size), THREADS](x, x.size, out)
 
     return Rung(title, run_numba, run_cuda_c)
@@ -219,32 +219,30 @@ def _adding_to_zero(kernel: str, title: str, grid: Callable[[int], int]) -> Rung
 
 def _two_passes() -> Rung:
     def run_numba(x, out):
-        partial = cuda.device_array(_several_elements_a_thread(x.size), np.float32)
+        partial = scratch("partial", _several_elements_a_thread(x.size))
         sum_pass[partial.size, THREADS](x, partial)
         sum_pass[1, THREADS](partial, out)
 
     def run_cuda_c(x, out):
-        partial = cuda.device_array(_several_elements_a_thread(x.size), np.float32)
-        sum_pass_c = load("sum_ladder.cu").sum_pass
-        sum_pass_c[partial.size, THREADS](x, x.size, partial)
-        sum_pass_c[1, THREADS](partial, partial.size, out)
+        partial = scratch("partial", _several_elements_a_thread(x.size))
+        kernel = load("sum_ladder.cu").sum_pass
+        kernel[partial.size, THREADS](x, x.size, partial)
+        kernel[1, THREADS](partial, partial.size, out)
 
     return Rung("two passes", run_numba, run_cuda_c)
 
 
 def _last_block() -> Rung:
-    def memory(x):
-        blocks = _several_elements_a_thread(x.size)
-        return blocks, cuda.device_array(blocks, np.float32)
-
     def run_numba(x, out):
-        blocks, partial = memory(x)
-        sum_last_block[blocks, THREADS](x, out, partial, cuda.to_device(np.zeros(1, np.int32)))
+        partial = scratch("partial", _several_elements_a_thread(x.size))
+        arrived = scratch("arrived", 1, "int32")
+        sum_last_block[partial.size, THREADS](x, out, partial, arrived)
 
     def run_cuda_c(x, out):
-        blocks, partial = memory(x)
-        arrived = cuda.to_device(np.zeros(1, np.uint32))
-        load("sum_ladder.cu").sum_last_block[blocks, THREADS](x, x.size, out, partial, arrived)
+        partial = scratch("partial", _several_elements_a_thread(x.size))
+        arrived = scratch("arrived", 1, "uint32")
+        kernel = load("sum_ladder.cu").sum_last_block
+        kernel[partial.size, THREADS](x, x.size, out, partial, arrived)
 
     return Rung("last block done", run_numba, run_cuda_c)
 
