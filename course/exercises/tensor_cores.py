@@ -687,8 +687,8 @@ QUIZZES = (
     ),
     Quiz(
         id="tensor_cores.q_serial",
-        question="Predict: copying a step's tiles takes nearly twice as long as multiplying them, "
-        "and nothing overlaps. What share of the time are the tensor cores busy?",
+        question="Predict: suppose that copying a step's tiles takes twice as long as multiplying "
+        "them, and nothing overlaps. What share of the time are the tensor cores busy?",
         choices={"a": "about a third", "b": "about a half", "c": "about two thirds"},
         answer="a",
         explain_right="One part of multiplying, two parts of waiting.",

@@ -35,8 +35,14 @@ class Needs:
         return has_gpu() and self.lowest <= machine().gpu.compute_capability <= self.highest
 
 
+VOLTA = Needs("compute capability 7.0", (7, 0))
 AMPERE = Needs("compute capability 8.0", (8, 0))
 HOPPER = Needs("a Hopper GPU (compute capability 9.0)", (9, 0), (9, 0))
+
+
+def sixteen_bits() -> str:
+    """What this machine's tensor cores multiply of 2 bytes: "bf16", or before Ampere "fp16"."""
+    return "bf16" if not has_gpu() or AMPERE.met() else "fp16"
 
 
 def shared_limit() -> int:
@@ -109,6 +115,19 @@ def compare_switches(
     known = ladder.measured if able and has_gpu() else _announced()
     for name in (*makes, beside):
         print(f"{name:18} {_speed(known.get(('bf16', n, name)))}")
+
+
+def shares(ladder: Ladder, n: int, names) -> tuple[str, dict[str, float]]:
+    """(whose, {name: share of cuBLAS}) of rungs in bf16.
+
+    As measured here if at least two of them were, else as recorded.
+    """
+    whose, known = ladder.known()
+    if sum(("bf16", n, name) in known for name in names) < 2:
+        whose, known = recorded()
+    return whose, {
+        name: known["bf16", n, name].share for name in names if ("bf16", n, name) in known
+    }
 
 
 def _announced() -> dict:
