@@ -1,13 +1,19 @@
-"""The exercises of chapter 17, Beating PyTorch."""
+"""The exercises of the chapter Beating PyTorch."""
 
 import numpy as np
 from numba import cuda
 
+from course.checking.answers import but, replace
+from course.checking.inputs import (
+    a_thread_each,
+    lengths,
+    some_length,
+    uniform,
+)
 from course.checking.model import Exercise, Hypothesis, InOut, Launch, Out, Wrong, ceil_div
 from course.checking.quiz import Quiz
-from course.exercises.first_kernels import replace, some_length, uniform
 
-# ---- 17.channel_statistics: batch norm's numbers without the convolution
+# ---- channel_statistics: batch norm's numbers without the convolution
 
 
 @cuda.jit
@@ -21,56 +27,6 @@ def channel_statistics(out, weight, first, second):
                 square += weight[c, i] * second[i, j] * weight[c, j]
         out[c, 0] = mean
         out[c, 1] = square - mean * mean
-
-
-@cuda.jit
-def statistics_not_centred(out, weight, first, second):
-    c = cuda.grid(1)
-    if c < out.shape[0]:
-        mean = square = 0.0
-        for i in range(first.size):
-            mean += weight[c, i] * first[i]
-            for j in range(first.size):
-                square += weight[c, i] * second[i, j] * weight[c, j]
-        out[c, 0] = mean
-        out[c, 1] = square
-
-
-@cuda.jit
-def statistics_of_the_diagonal(out, weight, first, second):
-    c = cuda.grid(1)
-    if c < out.shape[0]:
-        mean = square = 0.0
-        for i in range(first.size):
-            mean += weight[c, i] * first[i]
-            square += weight[c, i] * weight[c, i] * second[i, i]
-        out[c, 0] = mean
-        out[c, 1] = square - mean * mean
-
-
-@cuda.jit
-def statistics_of_half_the_pairs(out, weight, first, second):
-    c = cuda.grid(1)
-    if c < out.shape[0]:
-        mean = square = 0.0
-        for i in range(first.size):
-            mean += weight[c, i] * first[i]
-            for j in range(i + 1):
-                square += weight[c, i] * second[i, j] * weight[c, j]
-        out[c, 0] = mean
-        out[c, 1] = square - mean * mean
-
-
-@cuda.jit
-def statistics_without_guard(out, weight, first, second):
-    c = cuda.grid(1)
-    mean = square = 0.0
-    for i in range(first.size):
-        mean += weight[c, i] * first[i]
-        for j in range(first.size):
-            square += weight[c, i] * second[i, j] * weight[c, j]
-    out[c, 0] = mean
-    out[c, 1] = square - mean * mean
 
 
 def moments_of_patches(rng, shape):
@@ -97,9 +53,10 @@ CHANNEL_STATISTICS = Exercise(
     title="Batch norm's numbers without the convolution",
     minutes=12,
     task=(
-        "Thread c computes the mean and the variance of a convolution's channel c, without the convolution: into `out[c, 0]` and"
-        " `out[c, 1]`. `weight[c]` holds the channel's taps, `first[i]` the mean over the batch of what tap i sees, and"
-        " `second[i, j]` the mean of the product of what taps i and j see."
+        "Thread c computes the mean and the variance of a convolution's channel c, without the"
+        " convolution: into `out[c, 0]` and `out[c, 1]`. `weight[c]` holds the channel's taps,"
+        " `first[i]` the mean over the batch of what tap i sees, and `second[i, j]` the mean of the"
+        " product of what taps i and j see."
     ),
     starter="""
 @cuda.jit
@@ -112,20 +69,26 @@ def channel_statistics(
     reference=statistics_of,
     shapes=((1, 9), (32, 9), (33, 9), (5, 4), (64, 9), (3, 1)),
     fresh=lambda rng: (int(rng.integers(2, 60)), int(rng.integers(2, 10))),
-    extents=lambda s: (s[0], 1, 1),
+    extents=lambda shape: (shape[0], 1, 1),
     rtol=2e-4,
     hints=(
-        "One output is a sum over taps: weight[c, i] · x[i]. The mean of a sum is the sum of the means.",
-        "The square of a sum of nine terms has 81: weight[c, i] · x[i] · weight[c, j] · x[j], for every i and j. Their"
-        " means are in"
-        " `second`.",
+        "One output is a sum over taps: weight[c, i] · x[i]. The mean of a sum is the sum of the"
+        " means.",
+        "The square of a sum of nine terms has 81: weight[c, i] · x[i] · weight[c, j] · x[j], for"
+        " every i and j. Their means are in `second`.",
         "The variance is the mean of the squares minus the square of the mean.",
     ),
     wrong=(
-        Wrong(statistics_not_centred, "wrong_value"),
-        Wrong(statistics_of_the_diagonal, "wrong_value"),
-        Wrong(statistics_of_half_the_pairs, "wrong_value"),
-        Wrong(statistics_without_guard, "missing_guard"),
+        Wrong(but(channel_statistics, " - mean * mean", ""), "wrong_value"),
+        Wrong(
+            but(channel_statistics, "for j in range(first.size)", "for j in range(i, i + 1)"),
+            "wrong_value",
+        ),
+        Wrong(
+            but(channel_statistics, "for j in range(first.size)", "for j in range(i + 1)"),
+            "wrong_value",
+        ),
+        Wrong(but(channel_statistics, "c < out.shape[0]", "True"), "missing_guard"),
     ),
     hypotheses=(
         Hypothesis(
@@ -140,7 +103,7 @@ def channel_statistics(
 )
 
 
-# ---- 17.where_from: the address that an implicit GEMM reads
+# ---- where_from: the address that an implicit GEMM reads
 
 
 def where_from(row, column, height, width, channels):
@@ -151,45 +114,6 @@ def where_from(row, column, height, width, channels):
     if not (0 <= y < height and 0 <= x < width):
         return -1
     return ((image * height + y) * width + x) * channels + channel
-
-
-def where_without_padding(row, column, height, width, channels):
-    image, pixel = divmod(row, height * width)
-    y, x = divmod(pixel, width)
-    tap, channel = divmod(column, channels)
-    y, x = y + tap // 3, x + tap % 3
-    if not (0 <= y < height and 0 <= x < width):
-        return -1
-    return ((image * height + y) * width + x) * channels + channel
-
-
-def where_taps_swapped(row, column, height, width, channels):
-    image, pixel = divmod(row, height * width)
-    y, x = divmod(pixel, width)
-    tap, channel = divmod(column, channels)
-    y, x = y + tap % 3 - 1, x + tap // 3 - 1
-    if not (0 <= y < height and 0 <= x < width):
-        return -1
-    return ((image * height + y) * width + x) * channels + channel
-
-
-def where_channels_outside(row, column, height, width, channels):
-    image, pixel = divmod(row, height * width)
-    y, x = divmod(pixel, width)
-    channel, tap = divmod(column, 9)
-    y, x = y + tap // 3 - 1, x + tap % 3 - 1
-    if not (0 <= y < height and 0 <= x < width):
-        return -1
-    return ((image * height + y) * width + x) * channels + channel
-
-
-def where_wraps_around(row, column, height, width, channels):
-    tap, channel = divmod(column, channels)
-    return (row + (tap // 3 - 1) * width + tap % 3 - 1) * channels + channel
-
-
-def where_as_float(row, column, height, width, channels):
-    return float(where_from(row, column, height, width, channels))
 
 
 def entries_of_the_matrix(shape):
@@ -203,10 +127,10 @@ WHERE_FROM = Exercise(
     minutes=12,
     kind="function",
     task=(
-        "A 3×3 convolution with padding 1 as a matrix product: each row of the matrix stands for an output pixel (image after"
-        " image, line by line), each column for a tap and a channel (all channels of tap 0, then of tap 1 …; tap 0 is above"
-        " left, tap"
-        " 2 above right). The images lie as image, line, pixel, channel. Return the index, in the images' memory, of the"
+        "A 3×3 convolution with padding 1 as a matrix product: each row of the matrix stands for an"
+        " output pixel (image after image, line by line), each column for a tap and a channel (all"
+        " channels of tap 0, then of tap 1 …; tap 0 is above left, tap 2 above right). The images"
+        " lie as image, line, pixel, channel. Return the index, in the images' memory, of the"
         " number in this `row` and `column`, or -1 where the tap looks outside of the image."
     ),
     starter="""
@@ -233,45 +157,47 @@ def where_from(
     ),
     fresh=lambda rng: (int(rng.integers(0, 60)), int(rng.integers(0, 27)), 4, 5, 3),
     hints=(
-        "`divmod(row, height * width)` gives the image and the pixel within it; one more `divmod` gives line and place.",
-        "`divmod(column, channels)` gives the tap and the channel. Tap t looks `t // 3 - 1` lines down and `t % 3 - 1` to"
-        " the right.",
-        "A tap may look outside at four sides. Inside, the index is `((image * height + y) * width + x) * channels + channel`.",
+        "`divmod(row, height * width)` gives the image and the pixel within it; one more `divmod`"
+        " gives line and place.",
+        "`divmod(column, channels)` gives the tap and the channel. Tap t looks `t // 3 - 1` lines"
+        " down and `t % 3 - 1` to the right.",
+        "A tap may look outside at four sides. Inside, the index is `((image * height + y) * width"
+        " + x) * channels + channel`.",
     ),
     wrong=(
-        Wrong(where_without_padding, "off_by_one"),
-        Wrong(where_taps_swapped, "swapped_axes"),
-        Wrong(where_channels_outside, "swapped_axes"),
-        Wrong(where_wraps_around, "out_of_bounds"),
-        Wrong(where_as_float, "wrong_dtype"),
-    ),
-    hypotheses=(
-        Hypothesis(
+        Wrong(
+            but(where_from, "y + tap // 3 - 1, x + tap % 3 - 1", "y + tap // 3, x + tap % 3"),
             "off_by_one",
             "The middle tap, number 4, looks at the pixel itself: a tap's offset begins at -1.",
-            where_without_padding,
         ),
-        Hypothesis(
+        Wrong(
+            but(
+                where_from, "y + tap // 3 - 1, x + tap % 3 - 1", "y + tap % 3 - 1, x + tap // 3 - 1"
+            ),
             "swapped_axes",
             "Taps go line by line: tap 1 is above the pixel, tap 3 left of it.",
-            where_taps_swapped,
         ),
-        Hypothesis(
+        Wrong(
+            but(
+                where_from,
+                "tap, channel = divmod(column, channels)",
+                "channel, tap = divmod(column, 9)",
+            ),
             "swapped_axes",
             "The channels lie next to each other: first comes the tap, then the channel.",
-            where_channels_outside,
         ),
-        Hypothesis(
+        Wrong(
+            but(where_from, "not (0 <= y < height and 0 <= x < width)", "False"),
             "out_of_bounds",
             "At the edge of an image the tap looks outside, and there is nothing: not the next"
             " line's pixel.",
-            where_wraps_around,
         ),
+        Wrong(but(where_from, "+ channel", "+ float(channel)"), "wrong_dtype"),
     ),
 )
 
 
-# ---- 17.sgd_all: one update of everything
+# ---- sgd_all: one update of everything
 
 
 @cuda.jit
@@ -282,43 +208,14 @@ def sgd_all(state, rate):
         state[1, i] = 0.0
 
 
-@cuda.jit
-def sgd_uphill(state, rate):
-    i = cuda.grid(1)
-    if i < state.shape[1]:
-        state[0, i] += rate * state[1, i]
-        state[1, i] = 0.0
-
-
-@cuda.jit
-def sgd_keeps_gradients(state, rate):
-    i = cuda.grid(1)
-    if i < state.shape[1]:
-        state[0, i] -= rate * state[1, i]
-
-
-@cuda.jit
-def sgd_zeroes_first(state, rate):
-    i = cuda.grid(1)
-    if i < state.shape[1]:
-        state[1, i] = 0.0
-        state[0, i] -= rate * state[1, i]
-
-
-@cuda.jit
-def sgd_without_guard(state, rate):
-    i = cuda.grid(1)
-    state[0, i] -= rate * state[1, i]
-    state[1, i] = 0.0
-
-
 SGD_ALL = Exercise(
     id="beating_pytorch.sgd_all",
     title="One update of everything",
     minutes=6,
     task=(
-        "All weights of the network lie one after the other in `state[0]`, their gradients in `state[1]`. One launch moves every"
-        " weight by `rate` times its gradient, downhill, and leaves every gradient zero for the next step."
+        "All weights of the network lie one after the other in `state[0]`, their gradients in"
+        " `state[1]`. One launch moves every weight by `rate` times its gradient, downhill, and"
+        " leaves every gradient zero for the next step."
     ),
     starter="""
 @cuda.jit
@@ -334,20 +231,28 @@ def sgd_all(
     reference=lambda state, rate: np.stack(
         [state[0].astype(np.float64) - rate * state[1], 0.0 * state[1]]
     ),
-    shapes=((1,), (31,), (128,), (129,), (500,)),
+    shapes=lengths(1, 31, 128, 129, 500),
     fresh=some_length,
     block=(128, 1, 1),
-    extents=lambda n: (n[0], 1, 1),
+    extents=a_thread_each,
     hints=(
-        "The layers do not matter any more: weight i needs gradient i, whatever layer they belong to.",
+        "The layers do not matter any more: weight i needs gradient i, whatever layer they belong"
+        " to.",
         "Downhill is minus: w = w - rate · g. Then the gradient has been used.",
         "Guard with `state.shape[1]`, the number of weights; `state.size` is twice that.",
     ),
     wrong=(
-        Wrong(sgd_uphill, "wrong_value"),
-        Wrong(sgd_keeps_gradients, "wrong_value"),
-        Wrong(sgd_zeroes_first, "wrong_value"),
-        Wrong(sgd_without_guard, "missing_guard"),
+        Wrong(but(sgd_all, "-=", "+="), "wrong_value"),
+        Wrong(but(sgd_all, "        state[1, i] = 0.0\n", ""), "wrong_value"),
+        Wrong(
+            but(
+                sgd_all,
+                "state[0, i] -= rate * state[1, i]\n        state[1, i] = 0.0",
+                "state[1, i] = 0.0\n        state[0, i] -= rate * state[1, i]",
+            ),
+            "wrong_value",
+        ),
+        Wrong(but(sgd_all, "i < state.shape[1]", "True"), "missing_guard"),
     ),
     hypotheses=(
         Hypothesis(
@@ -366,22 +271,26 @@ def sgd_all(
 )
 
 
-# ---- 17.bn_relu_pool: the leaderboard
+# ---- bn_relu_pool: the leaderboard
 
 BN_RELU_POOL_CU = """
 // Batch norm (as scale and shift of each channel), ReLU and 2x2 max-pooling in one pass.
-// y [rows, width, channels], out [rows / 2, width / 2, channels]; width is even, channels a multiple of 4.
+// y [rows, width, channels], out [rows / 2, width / 2, channels].
+// width is even, channels a multiple of 4.
 __global__ void bn_relu_pool(float* out, const float* y, const float* scale, const float* shift,
-                             int rows, int width, int channels)
-{
-    int fours = channels / 4, total = rows / 2 * (width / 2) * fours;
+                             int rows, int width, int channels) {
     const float4* in = reinterpret_cast<const float4*>(y);
+    int fours = channels / 4;
+    int total = rows / 2 * (width / 2) * fours;
     for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < total; i += gridDim.x * blockDim.x) {
-        int c = i % fours, x = i / fours % (width / 2), r = i / fours / (width / 2);
-        float4 s = reinterpret_cast<const float4*>(scale)[c], t = reinterpret_cast<const float4*>(shift)[c];
+        int c = i % fours;
+        int x = i / fours % (width / 2);
+        int row = i / fours / (width / 2);
+        float4 s = reinterpret_cast<const float4*>(scale)[c];
+        float4 t = reinterpret_cast<const float4*>(shift)[c];
         float4 best = make_float4(0, 0, 0, 0);
         for (int k = 0; k < 4; ++k) {
-            float4 v = in[((2 * r + k / 2) * width + 2 * x + k % 2) * fours + c];
+            float4 v = in[((2 * row + k / 2) * width + 2 * x + k % 2) * fours + c];
             best.x = fmaxf(best.x, fmaf(s.x, v.x, t.x));
             best.y = fmaxf(best.y, fmaf(s.y, v.y, t.y));
             best.z = fmaxf(best.z, fmaf(s.z, v.z, t.z));
@@ -394,28 +303,30 @@ __global__ void bn_relu_pool(float* out, const float* y, const float* scale, con
 
 PLAIN_BN_RELU_POOL = """
 __global__ void bn_relu_pool(float* out, const float* y, const float* scale, const float* shift,
-                             int rows, int width, int channels)
-{
+                             int rows, int width, int channels) {
     int total = rows / 2 * (width / 2) * channels;
     for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < total; i += gridDim.x * blockDim.x) {
-        int c = i % channels, x = i / channels % (width / 2), r = i / channels / (width / 2);
+        int c = i % channels;
+        int x = i / channels % (width / 2);
+        int row = i / channels / (width / 2);
         float best = 0;
-        for (int k = 0; k < 4; ++k)
-            best = fmaxf(best, scale[c] * y[((2 * r + k / 2) * width + 2 * x + k % 2) * channels + c] + shift[c]);
+        for (int k = 0; k < 4; ++k) {
+            float v = y[((2 * row + k / 2) * width + 2 * x + k % 2) * channels + c];
+            best = fmaxf(best, scale[c] * v + shift[c]);
+        }
         out[i] = best;
     }
 }
 """
 POOLED_FIRST = replace(
-    replace(PLAIN_BN_RELU_POOL, "float best = 0;", "float best = -1e30f;"),
-    "best = fmaxf(best, scale[c] * y[((2 * r + k / 2) * width + 2 * x + k % 2) * channels + c] + shift[c]);\n        out[i]"
-    " = best;",
-    "best = fmaxf(best, y[((2 * r + k / 2) * width + 2 * x + k % 2) * channels + c]);\n"
-    "        out[i] = fmaxf(0, scale[c] * best + shift[c]);",
+    PLAIN_BN_RELU_POOL,
+    "best = 0",
+    "best = -1e30f",
+    "scale[c] * v + shift[c]",
+    "v",
+    "out[i] = best",
+    "out[i] = fmaxf(0, scale[c] * best + shift[c])",
 )
-NORMALIZED_AFTER_RELU = replace(
-    PLAIN_BN_RELU_POOL, "scale[c] * y[", "shift[c] + scale[c] * fmaxf(0, y["
-).replace("* channels + c] + shift[c]);", "* channels + c]));")
 
 
 def feature_maps(rng, shape):
@@ -457,11 +368,12 @@ BN_RELU_POOL = Exercise(
     kernel_name="bn_relu_pool",
     path="build/bn_relu_pool.cu",
     task=(
-        "Batch norm, ReLU and max-pooling in one pass. `y` holds `rows` lines of `width` pixels with `channels` channels"
-        " each; each"
-        " value becomes `scale[c] * y + shift[c]`, what is negative becomes 0, and of each 2×2 window the largest goes to `out`."
-        " `rows` and `width` are even, `channels` is a multiple of 4. Any number of blocks must do, so loop with the grid's"
-        " stride. Right first; then make it fast, and let the leaderboard time it beside ours."
+        "Batch norm, ReLU and max-pooling in one pass. `y` holds `rows` lines of `width` pixels"
+        " with `channels` channels each; each value becomes `scale[c] * y + shift[c]`, what is"
+        " negative becomes 0, and of each 2×2 window the largest goes to `out`. `rows` and `width`"
+        " are even, `channels` is a multiple of 4. Any number of blocks must do, so loop with the"
+        " grid's stride. Right first; then make it fast, and let the leaderboard time it beside"
+        " ours."
     ),
     starter="""
 %%writefile build/bn_relu_pool.cu
@@ -487,28 +399,30 @@ __global__ void bn_relu_pool(float* out, const float* y, const float* scale, con
     is_square=lambda s: s[0] == s[1],
     swapped=(0, 1),
     hints=(
-        "Output i: its channel is `i % channels`, its place in the line `i / channels % (width / 2)`, its line what is left.",
-        "The window of output (r, x) is at lines 2r and 2r + 1, pixels 2x and 2x + 1. Starting the maximum at 0 is the ReLU.",
-        "Faster: the channels of a pixel lie side by side, so a thread can take four of them, as a `float4`, in one load. Then"
-        " it needs scale and shift once for four windows of four values.",
+        "Output i: its channel is `i % channels`, its place in the line `i / channels % (width /"
+        " 2)`, its line what is left.",
+        "The window of output (r, x) is at lines 2r and 2r + 1, pixels 2x and 2x + 1. Starting the"
+        " maximum at 0 is the ReLU.",
+        "Faster: the channels of a pixel lie side by side, so a thread can take four of them, as a"
+        " `float4`, in one load. Then it needs scale and shift once for four windows of four"
+        " values.",
     ),
     wrong=(
         Wrong(POOLED_FIRST, "wrong_value"),
-        Wrong(NORMALIZED_AFTER_RELU, "wrong_value"),
+        Wrong(replace(PLAIN_BN_RELU_POOL, "* v", "* fmaxf(0, v)"), "wrong_value"),
         Wrong(
             replace(PLAIN_BN_RELU_POOL, "i += gridDim.x * blockDim.x", "i += total"),
             "needs_full_grid",
         ),
-        Wrong(
-            replace(PLAIN_BN_RELU_POOL, "float best = 0;", "float best = -1e30f;"), "wrong_value"
-        ),
+        Wrong(replace(PLAIN_BN_RELU_POOL, "best = 0", "best = -1e30f"), "wrong_value"),
         Wrong(replace(PLAIN_BN_RELU_POOL, "i < total; ", "i <= total; "), "off_by_one"),
         Wrong(replace(PLAIN_BN_RELU_POOL, "2 * x + k % 2", "x + k % 2"), "wrong_value"),
     ),
     hypotheses=(
         Hypothesis(
             "wrong_value",
-            "It pools first and normalizes then. Where a channel's scale is negative, the largest becomes the smallest.",
+            "It pools first and normalizes then. Where a channel's scale is negative, the largest"
+            " becomes the smallest.",
             lambda out, y, scale, shift, rows, width, channels: np.maximum(
                 y.astype(np.float64).reshape(rows // 2, 2, width // 2, 2, channels).max((1, 3))
                 * scale
@@ -524,16 +438,23 @@ EXERCISES = (CHANNEL_STATISTICS, WHERE_FROM, SGD_ALL, BN_RELU_POOL)
 QUIZZES = (
     Quiz(
         id="beating_pytorch.q_graph",
-        question="At batch 64 one CUDA graph makes PyTorch's step several times faster; at batch 4,096 it hardly helps. Why?",
+        question=(
+            "At batch 64 one CUDA graph makes PyTorch's step several times faster; at batch 4,096"
+            " it hardly helps. Why?"
+        ),
         choices={
             "a": "A graph's kernels run on more SMs, and a large batch has them all already",
-            "b": "A graph removes the cost of launching, and with large kernels the GPU never waits for a launch",
+            "b": (
+                "A graph removes the cost of launching, and with large kernels the GPU never waits"
+                " for a launch"
+            ),
             "c": "A large batch does not fit into a graph",
         },
         answer="b",
-        explain_right="The same kernels run with the same speed. What a graph saves is the host's time, which only shows"
-        " where the "
-        "GPU is done before the next kernel has been launched.",
+        explain_right=(
+            "The same kernels run with the same speed. What a graph saves is the host's time, which"
+            " only shows where the GPU is done before the next kernel has been launched."
+        ),
         explain={
             "a": "A graph does not change where a kernel runs.",
             "c": "A graph holds kernels and addresses, not data: it is as large for every batch.",
@@ -541,33 +462,47 @@ QUIZZES = (
     ),
     Quiz(
         id="beating_pytorch.q_recompute",
-        question="Our backward pass computes the first convolution twice more. Why is that faster than keeping its output?",
+        question=(
+            "Our backward pass computes the first convolution twice more. Why is that faster than"
+            " keeping its output?"
+        ),
         choices={
             "a": "The next time the results are in the cache",
             "b": "Tensor cores make multiplications free",
             "c": "Nine multiplications cost less than storing the result and reading it back",
         },
         answer="c",
-        explain_right="The output of conv1 is 32 times its input. Storing and reading it moves far more bytes than the"
-        " small input, "
-        "and the step is limited by bytes there.",
+        explain_right=(
+            "The output of conv1 is 32 times its input. Storing and reading it moves far more bytes"
+            " than the small input, and the step is limited by bytes there."
+        ),
         explain={
-            "a": "At large batches nothing of the forward pass is left in the cache when the backward pass comes.",
-            "b": "They are fast, but the reason lies in the memory: what is never stored is never moved.",
+            "a": (
+                "At large batches nothing of the forward pass is left in the cache when the"
+                " backward pass comes."
+            ),
+            "b": (
+                "They are fast, but the reason lies in the memory: what is never stored is never"
+                " moved."
+            ),
         },
     ),
     Quiz(
         id="beating_pytorch.q_master",
-        question="Weights in bf16 only, updated with a rate of 0.05: after a while the network stops learning. Why?",
+        question=(
+            "Weights in bf16 only, updated with a rate of 0.05: after a while the network stops"
+            " learning. Why?"
+        ),
         choices={
             "a": "bf16 has a smaller range than fp32, so the weights overflow",
             "b": "An update smaller than 1/512 or so of the weight is rounded away",
             "c": "Tensor cores cannot add",
         },
         answer="b",
-        explain_right="bf16 keeps 8 bits of a number. A weight of 1 plus 0.001 is 1 again, every time. So the updates go to"
-        " a copy in "
-        "fp32, and bf16 is made from that.",
+        explain_right=(
+            "bf16 keeps 8 bits of a number. A weight of 1 plus 0.001 is 1 again, every time. So the"
+            " updates go to a copy in fp32, and bf16 is made from that."
+        ),
         explain={
             "a": "bf16 has fp32's exponent, so nearly the same range. What it lacks is digits.",
             "c": "They add in fp32; the update of a weight is not done by them at all.",
@@ -575,16 +510,20 @@ QUIZZES = (
     ),
     Quiz(
         id="beating_pytorch.q_gate",
-        question="A trainer is twice as fast as PyTorch, and after the same epochs it is right on 97.9 % where PyTorch has"
-        " 98.9 %. "
-        "What does its time say?",
+        question=(
+            "A trainer is twice as fast as PyTorch, and after the same epochs it is right on 97.9 %"
+            " where PyTorch has 98.9 %. What does its time say?"
+        ),
         choices={
             "a": "Twice as fast",
             "b": "Nothing yet: it computes something else",
             "c": "Twice as fast at large batches",
         },
         answer="b",
-        explain_right="Dropping work is easy to make fast. Only among versions that learn equally well is a time a comparison.",
+        explain_right=(
+            "Dropping work is easy to make fast. Only among versions that learn equally well is a"
+            " time a comparison."
+        ),
         explain={
             "a": "With a gradient that is left out one could be ten times as fast.",
             "c": "The batch size has nothing to do with it: it has another result.",

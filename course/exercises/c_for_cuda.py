@@ -1,27 +1,21 @@
 """The exercises of chapter 03, C for CUDA: plain C++, checked with the sanitizers."""
 
+from course.checking.answers import replace
 from course.checking.cpp import CppExercise
 from course.checking.model import Wrong
 from course.checking.quiz import Quiz
-
-
-def replace(source, old, new):
-    """A wrong answer: the solution with one piece exchanged."""
-    assert old in source, f"not in the solution: {old}"
-    return source.replace(old, new)
-
 
 # ---- 03.mean_max: results go out through pointers
 
 MEAN_MAX = """
 // The mean and the largest of n values (n is at least 1).
-void mean_max(const int *a, int n, float *mean, int *largest)
-{
+void mean_max(const int* a, int n, float* mean, int* largest) {
     int sum = 0;
     *largest = a[0];
     for (int i = 0; i < n; ++i) {
         sum += a[i];
-        if (a[i] > *largest) *largest = a[i];
+        if (a[i] > *largest)
+            *largest = a[i];
     }
     *mean = (float)sum / n;
 }
@@ -33,8 +27,9 @@ MEAN_MAX_EXERCISE = CppExercise(
     minutes=5,
     path="build/mean_max.h",
     task=(
-        "Write `mean_max`, which gives back the mean and the largest of `n` values through two pointers. The"
-        " values are ints and may all be negative; the mean is a float; `n` is at least 1."
+        "Write `mean_max`, which gives back the mean and the largest of `n` values through two"
+        " pointers. The values are ints and may all be negative; the mean is a float; `n` is at"
+        " least 1."
     ),
     starter="""
 %%writefile build/mean_max.h
@@ -62,11 +57,7 @@ void mean_max(const int* a, int n, float* mean, int* largest) {
             "unwritten",
         ),
         Wrong(
-            replace(
-                MEAN_MAX,
-                "const int *a, int n, float *mean, int *largest",
-                "const int *a, int n, float mean, int *largest",
-            ).replace("*mean =", "mean ="),
+            replace(MEAN_MAX, "float* mean", "float mean", "*mean =", "mean ="),
             "does_not_compile",
         ),
         Wrong(replace(MEAN_MAX, "i < n;", "i < n - 1;"), "wrong_value"),
@@ -87,8 +78,9 @@ BLOCKS_EXERCISE = CppExercise(
     minutes=5,
     path="build/blocks.h",
     task=(
-        "Repair the macro `BLOCKS(n, block)`: how many blocks of `block` threads cover `n` elements? It must"
-        " hold whatever is put in (`BLOCKS(a - b, 64 + c)`) and wherever it stands (`2 * BLOCKS(n, 256)`)."
+        "Repair the macro `BLOCKS(n, block)`: how many blocks of `block` threads cover `n`"
+        " elements? It must hold whatever is put in (`BLOCKS(a - b, 64 + c)`) and wherever it"
+        " stands (`2 * BLOCKS(n, 256)`)."
     ),
     starter="""
 %%writefile build/blocks.h
@@ -127,8 +119,7 @@ INDEX = """
 #include <cstddef>
 
 // Where picture z, row y, column x stands in a stack of pictures of height rows and width columns.
-size_t index(int z, int y, int x, int height, int width)
-{
+size_t index(int z, int y, int x, int height, int width) {
     return ((size_t)z * height + y) * width + x;
 }
 """
@@ -141,8 +132,9 @@ INDEX_EXERCISE = CppExercise(
     minutes=8,
     path="build/index.h",
     task=(
-        "Pictures of `height` rows and `width` columns lie in memory one behind another, row-major. Return"
-        " where picture `z`, row `y`, column `x` stands. There may be more elements than an int can count."
+        "Pictures of `height` rows and `width` columns lie in memory one behind another, row-major."
+        " Return where picture `z`, row `y`, column `x` stands. There may be more elements than an"
+        " int can count."
     ),
     starter="""
 %%writefile build/index.h
@@ -177,17 +169,20 @@ size_t index(int z, int y, int x, int height, int width) {
 ALLOCATE = """
 #include <cstdlib>
 
-// Fresh memory for n floats, all of them `value`, in *out; returns 0. For n <= 0: nullptr, returns 1.
-int allocate(float **out, int n, float value)
-{
+// Fresh memory for n floats, all of them `value`, in *out; returns 0.
+// For n <= 0: nullptr, returns 1.
+int allocate(float** out, int n, float value) {
     *out = nullptr;
-    if (n <= 0) return 1;
-    *out = (float *)malloc(n * sizeof(float));
+    if (n <= 0)
+        return 1;
+    *out = (float*)malloc(n * sizeof(float));
     for (int i = 0; i < n; ++i)
         (*out)[i] = value;
     return 0;
 }
 """
+
+MALLOC = "*out = (float*)malloc(n * sizeof(float));"
 
 ALLOCATE_EXERCISE = CppExercise(
     id="c_for_cuda.allocate",
@@ -195,9 +190,9 @@ ALLOCATE_EXERCISE = CppExercise(
     minutes=10,
     path="build/allocate.h",
     task=(
-        "Write `allocate(float **out, int n, float value)` in the manner of cudaMalloc: memory for `n` floats"
-        " from `malloc`, all set to `value`, its address in the caller's pointer, and 0 returned. When `n` is"
-        " not positive, return 1 and leave nullptr in the caller's pointer."
+        "Write `allocate(float **out, int n, float value)` in the manner of cudaMalloc: memory for"
+        " `n` floats from `malloc`, all set to `value`, its address in the caller's pointer, and 0"
+        " returned. When `n` is not positive, return 1 and leave nullptr in the caller's pointer."
     ),
     starter="""
 %%writefile build/allocate.h
@@ -220,11 +215,13 @@ int allocate(float** out, int n, float value) {
         Wrong(
             replace(
                 ALLOCATE,
-                "*out = (float *)malloc(n * sizeof(float));\n    for (int i = 0; i < n; ++i)\n"
-                "        (*out)[i] = value;",
-                "float *p = (float *)malloc(n * sizeof(float));\n    out = &p;\n"
-                "    for (int i = 0; i < n; ++i)\n        p[i] = value;",
-            ).replace("    *out = nullptr;\n", ""),
+                "*out = nullptr",
+                "float* p",
+                "*out = (float*)",
+                "p = (float*)",
+                "(*out)[i] = value;",
+                "p[i] = value;\n    out = &p;",
+            ),
             "unwritten",
         ),
         Wrong(replace(ALLOCATE, "malloc(n * sizeof(float))", "malloc(n)"), "out_of_bounds"),
@@ -233,24 +230,17 @@ int allocate(float** out, int n, float value) {
         ),
         Wrong(replace(ALLOCATE, "i < n;", "i <= n;"), "out_of_bounds"),
         Wrong(
-            replace(
-                ALLOCATE,
-                "*out = (float *)malloc(n * sizeof(float));",
-                "static float mine[100]; *out = mine;",
-            ),
+            replace(ALLOCATE, MALLOC, "static float mine[100];\n    *out = mine;"),
             "dangling",
         ),
         Wrong(
-            replace(
-                ALLOCATE,
-                "*out = (float *)malloc(n * sizeof(float));",
-                "float mine[100]; *out = mine;",
-            ),
+            replace(ALLOCATE, MALLOC, "float mine[100];\n    *out = mine;"),
             "dangling",
         ),
         Wrong(replace(ALLOCATE, "(*out)[i]", "*out[i]"), "out_of_bounds"),
         Wrong(
-            replace(ALLOCATE, "    *out = nullptr;\n    if (n <= 0) return 1;\n", ""), "wrong_value"
+            replace(ALLOCATE, "    *out = nullptr;\n    if (n <= 0)\n        return 1;\n", ""),
+            "wrong_value",
         ),
     ),
 )
@@ -259,16 +249,17 @@ int allocate(float** out, int n, float value) {
 # ---- 03.try: a macro like CHECK
 
 TRY = """
-void report(const char *file, int line, const char *text, int error);      // the checker brings it
+void report(const char* file, int line, const char* text, int error);  // the checker brings it
 
-// Run `call` once. When its value is not 0, report it, and return it from the function that TRY stands in.
-#define TRY(call)                                        \\
-    do {                                                 \\
-        int error_ = (call);                             \\
-        if (error_ != 0) {                               \\
-            report(__FILE__, __LINE__, #call, error_);   \\
-            return error_;                               \\
-        }                                                \\
+// Run `call` once. When its value is not 0, report it, and return it from the function that
+// TRY stands in.
+#define TRY(call)                                      \\
+    do {                                               \\
+        int error_ = (call);                           \\
+        if (error_ != 0) {                             \\
+            report(__FILE__, __LINE__, #call, error_); \\
+            return error_;                             \\
+        }                                              \\
     } while (0)
 """
 
@@ -278,9 +269,9 @@ TRY_EXERCISE = CppExercise(
     minutes=10,
     path="build/try.h",
     task=(
-        "Write `TRY(call)`, a CHECK that ends not the program but the function it stands in. It runs"
-        " `call` **once**, and when the value is not 0, it calls `report(file, line, text of the call,"
-        " value)` and returns that value. `if (ready) TRY(f()); else ...` must work."
+        "Write `TRY(call)`, a CHECK that ends not the program but the function it stands in. It"
+        " runs `call` **once**, and when the value is not 0, it calls `report(file, line, text of"
+        " the call, value)` and returns that value. `if (ready) TRY(f()); else ...` must work."
     ),
     starter="""
 %%writefile build/try.h
@@ -294,24 +285,24 @@ void report(const char* file, int line, const char* text, int error);  // the ch
     tests="try.cpp",
     hints=(
         "Begin with the CHECK of this chapter: it has the same shape.",
-        "Keep the value in a variable, `int error_ = (call);`: then the call stands in the macro once.",
-        "`do { ... } while (0)` makes one statement; `#call` is the text; a \\ ends each line but the last.",
+        "Keep the value in a variable, `int error_ = (call);`: then the call stands in the macro"
+        " once.",
+        "`do { ... } while (0)` makes one statement; `#call` is the text; a \\ ends each line but"
+        " the last.",
     ),
     wrong=(
         Wrong(
-            replace(
-                replace(TRY, "int error_ = (call);", "                    "), "error_", "(call)"
-            ),
+            replace(TRY, "int error_ = (call);", "").replace("error_", "(call)"),
             "evaluated_twice",
         ),
-        Wrong(replace(replace(TRY, "do {", "{   "), "} while (0)", "}"), "does_not_compile"),
+        Wrong(replace(TRY, "do {", "{   ", "} while (0)", "}"), "does_not_compile"),
         Wrong(
-            replace(TRY, "            return error_;                               \\\n", ""),
+            replace(TRY, "return error_;", ""),
             "wrong_value",
         ),
         Wrong(replace(TRY, "#call, error_", '"call", error_'), "wrong_value"),
         Wrong(replace(TRY, "error_ != 0", "error_ == 0"), "wrong_value"),
-        Wrong(replace(TRY, "error_", "error"), "wrong_value"),
+        Wrong(TRY.replace("error_", "error"), "wrong_value"),
         Wrong(replace(TRY, "__LINE__", "__COUNTER__"), "wrong_value"),
     ),
 )
@@ -325,27 +316,31 @@ RAII = """
 // n values of type T on the device, freed when their owner goes.
 template <typename T>
 struct DeviceArray {
-    T *data = nullptr;
+    T* data = nullptr;
     size_t size = 0;
 
-    explicit DeviceArray(size_t n) : size(n) { cudaMalloc(&data, n * sizeof(T)); }
-    ~DeviceArray() { cudaFree(data); }
+    explicit DeviceArray(size_t n) : size(n) {
+        cudaMalloc(&data, n * sizeof(T));
+    }
+    ~DeviceArray() {
+        cudaFree(data);
+    }
 
-    DeviceArray(const DeviceArray &) = delete;
-    DeviceArray &operator=(const DeviceArray &) = delete;
+    DeviceArray(const DeviceArray&) = delete;
+    DeviceArray& operator=(const DeviceArray&) = delete;
 
-    DeviceArray(DeviceArray &&other) : data(other.data), size(other.size)
-    {
+    DeviceArray(DeviceArray&& other) : data(other.data), size(other.size) {
         other.data = nullptr;
         other.size = 0;
     }
 };
 """
 
-MOVE_BODY = """    {
-        other.data = nullptr;
+MOVE_BODY = """        other.data = nullptr;
         other.size = 0;
-    }
+"""
+MOVE = f"""    DeviceArray(DeviceArray&& other) : data(other.data), size(other.size) {{
+{MOVE_BODY}    }}
 """
 
 RAII_EXERCISE = CppExercise(
@@ -354,10 +349,11 @@ RAII_EXERCISE = CppExercise(
     minutes=12,
     path="build/owner.h",
     task=(
-        "Complete `DeviceArray`. Its constructor allocates `n` values of type `T` with cudaMalloc, its"
-        " destructor frees them, copies are forbidden. New: it can be **moved**, so that a function can hand"
-        " it on. The move constructor takes over the memory, and leaves the old one empty: `nullptr`, size 0."
-        " (The checker brings its own cudaMalloc and cudaFree, which count.)"
+        "Complete `DeviceArray`. Its constructor allocates `n` values of type `T` with cudaMalloc,"
+        " its destructor frees them, copies are forbidden. New: it can be **moved**, so that a"
+        " function can hand it on. The move constructor takes over the memory, and leaves the old"
+        " one empty: `nullptr`, size 0. (The checker brings its own cudaMalloc and cudaFree, which"
+        " count.)"
     ),
     starter="""
 %%writefile build/owner.h
@@ -377,39 +373,31 @@ struct DeviceArray {
     solution=RAII,
     tests="raii.cpp",
     hints=(
-        "`cudaMalloc(&data, n * sizeof(T))` in the constructor, `cudaFree(data)` in `~DeviceArray()`.",
+        "`cudaMalloc(&data, n * sizeof(T))` in the constructor, `cudaFree(data)` in"
+        " `~DeviceArray()`.",
         "Copies are forbidden by the two `= delete` lines of this chapter.",
-        "`DeviceArray(DeviceArray &&other) : data(other.data), size(other.size) { ... }` takes over; the body"
-        " empties `other`.",
+        "`DeviceArray(DeviceArray &&other) : data(other.data), size(other.size) { ... }` takes"
+        " over; the body empties `other`.",
         "cudaFree(nullptr) does nothing, so the destructor of an empty owner is harmless.",
     ),
     wrong=(
-        Wrong(replace(RAII, "    ~DeviceArray() { cudaFree(data); }\n", ""), "leak"),
+        Wrong(replace(RAII, "cudaFree(data);", ""), "leak"),
         Wrong(
             replace(RAII, "cudaMalloc(&data, n * sizeof(T))", "cudaMalloc(&data, n)"), "wrong_size"
         ),
         Wrong(replace(RAII, "n * sizeof(T)", "n * sizeof(float)"), "wrong_size"),
-        Wrong(replace(RAII, MOVE_BODY, "    {\n    }\n"), "double_free"),
+        Wrong(replace(RAII, MOVE_BODY, ""), "double_free"),
         Wrong(replace(RAII, "        other.size = 0;\n", ""), "wrong_value"),
         Wrong(
-            replace(RAII, "(const DeviceArray &) = delete", "(const DeviceArray &other) = default"),
+            RAII.replace("= delete", "= default"),
             "double_free",
         ),
         Wrong(
-            replace(
-                RAII,
-                "    DeviceArray(DeviceArray &&other) : data(other.data), size(other.size)\n"
-                + MOVE_BODY,
-                "",
-            ),
+            replace(RAII, MOVE, ""),
             "wrong_value",
         ),
         Wrong(
-            replace(
-                RAII,
-                "{ cudaMalloc(&data, n * sizeof(T)); }",
-                "{ T *data; cudaMalloc(&data, n * sizeof(T)); }",
-            ),
+            replace(RAII, "cudaMalloc(", "T* data;\n        cudaMalloc("),
             "unwritten",
         ),
     ),
@@ -446,7 +434,9 @@ QUIZZES = (
             "c": "Because a float * takes less space than a float **",
         },
         answer="b",
-        explain_right="To change a variable of yours a function needs its address. d_a is such a variable.",
+        explain_right=(
+            "To change a variable of yours a function needs its address. d_a is such a variable."
+        ),
         explain={
             "a": "d_a is a host variable. The memory that its value points to is on the device.",
             "c": "All pointers have the same size.",
@@ -454,14 +444,19 @@ QUIZZES = (
     ),
     Quiz(
         id="c_for_cuda.q_sizeof",
-        question="`void up(float *a) { cudaMemcpy(d, a, sizeof(a), cudaMemcpyHostToDevice); }` copies what?",
+        question=(
+            "`void up(float *a) { cudaMemcpy(d, a, sizeof(a), cudaMemcpyHostToDevice); }` copies"
+            " what?"
+        ),
         choices={
             "a": "The whole array",
             "b": "As many bytes as a pointer has: two floats",
             "c": "Nothing: it does not compile",
         },
         answer="b",
-        explain_right="In a function `a` is only an address, and `sizeof` gives the size of that: 8 bytes.",
+        explain_right=(
+            "In a function `a` is only an address, and `sizeof` gives the size of that: 8 bytes."
+        ),
         explain={
             "a": "The length of an array does not come along with its address.",
             "c": "It compiles, and some compilers do not even warn.",
@@ -472,7 +467,9 @@ QUIZZES = (
         question="In a kernel, for the first thread of a block: is `threadIdx.x - 1 < 0`?",
         choices={"a": "Yes", "b": "No", "c": "It depends on the GPU"},
         answer="b",
-        explain_right="threadIdx.x is unsigned: 0 - 1 is the largest there is. Put it into an int first.",
+        explain_right=(
+            "threadIdx.x is unsigned: 0 - 1 is the largest there is. Put it into an int first."
+        ),
         explain={
             "a": "It would be with `int i = threadIdx.x`. An unsigned number is never below 0.",
             "c": "Unsigned arithmetic is the same everywhere: modulo 2 to the 32.",

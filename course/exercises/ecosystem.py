@@ -1,12 +1,17 @@
-"""The exercises of chapter 01, The ecosystem."""
+"""The exercises of the chapter The ecosystem."""
 
 import numpy as np
 from numba import cuda
 
+from course.checking.answers import but, replace
+from course.checking.inputs import (
+    a_thread_each,
+    lengths,
+)
 from course.checking.model import Exercise, Hypothesis, Out, Wrong
 from course.checking.quiz import Quiz
 
-# ---- 01.bytes_moved: one kernel an operation, or one for all
+# ---- bytes_moved: one kernel an operation, or one for all
 
 
 def bytes_moved(inputs_of, distinct, n, itemsize):
@@ -15,38 +20,17 @@ def bytes_moved(inputs_of, distinct, n, itemsize):
     return one_by_one, fused
 
 
-def bytes_reads_only(inputs_of, distinct, n, itemsize):
-    return sum(inputs_of) * n * itemsize, distinct * n * itemsize
-
-
-def bytes_as_elements(inputs_of, distinct, n, itemsize):
-    return sum(inputs + 1 for inputs in inputs_of) * n, (distinct + 1) * n
-
-
-def bytes_one_write(inputs_of, distinct, n, itemsize):
-    return (sum(inputs_of) + 1) * n * itemsize, (distinct + 1) * n * itemsize
-
-
-def bytes_fused_rereads(inputs_of, distinct, n, itemsize):
-    one_by_one = sum(inputs + 1 for inputs in inputs_of) * n * itemsize
-    return one_by_one, (sum(inputs_of) + 1) * n * itemsize
-
-
-def bytes_swapped(inputs_of, distinct, n, itemsize):
-    return bytes_moved(inputs_of, distinct, n, itemsize)[::-1]
-
-
 BYTES_MOVED = Exercise(
     id="ecosystem.bytes_moved",
     title="How many bytes does fusion save?",
     minutes=8,
     kind="function",
     task=(
-        "An expression is computed by elementwise operations on arrays of `n` elements of `itemsize` bytes."
-        " `inputs_of[k]` says how many arrays operation k reads; each writes one. Together they start from"
-        " `distinct` different arrays. Return `(bytes one by one, bytes fused)`: with one kernel an operation,"
-        " and with a single kernel for all of them. For relu(a*x + b) the call is"
-        " `bytes_moved([1, 2, 1], 2, n, 4)`."
+        "An expression is computed by elementwise operations on arrays of `n` elements of"
+        " `itemsize` bytes. `inputs_of[k]` says how many arrays operation k reads; each writes one."
+        " Together they start from `distinct` different arrays. Return `(bytes one by one, bytes"
+        " fused)`: with one kernel an operation, and with a single kernel for all of them. For"
+        " relu(a*x + b) the call is `bytes_moved([1, 2, 1], 2, n, 4)`."
     ),
     starter="""
 def bytes_moved(inputs_of, distinct, n, itemsize): ...  # return (bytes one by one, bytes fused)
@@ -65,45 +49,49 @@ def bytes_moved(inputs_of, distinct, n, itemsize): ...  # return (bytes one by o
         ((3, 2, 2, 1, 1), 5, 100, 2),
     ),
     hints=(
-        "One by one: operation k reads `inputs_of[k]` arrays and writes one. Add that up over all operations.",
-        "Fused: every array that the expression starts from is read once, and one is written. What lies"
-        " between stays in registers.",
-        "An array is `n * itemsize` bytes. One by one that is `sum(inputs + 1 for inputs in inputs_of)`"
-        " arrays.",
+        "One by one: operation k reads `inputs_of[k]` arrays and writes one. Add that up over all"
+        " operations.",
+        "Fused: every array that the expression starts from is read once, and one is written. What"
+        " lies between stays in registers.",
+        "An array is `n * itemsize` bytes. One by one that is `sum(inputs + 1 for inputs in"
+        " inputs_of)` arrays.",
     ),
     wrong=(
-        Wrong(bytes_reads_only, "wrong_value"),
-        Wrong(bytes_as_elements, "wrong_value"),
-        Wrong(bytes_one_write, "wrong_value"),
-        Wrong(bytes_fused_rereads, "wrong_value"),
-        Wrong(bytes_swapped, "swapped_axes"),
-    ),
-    hypotheses=(
-        Hypothesis(
-            "wrong_value", "Writing counts, too: each kernel writes one array.", bytes_reads_only
+        Wrong(
+            but(bytes_moved, "inputs + 1 for", "inputs for", "(distinct + 1)", "distinct"),
+            "wrong_value",
+            "Writing counts, too: each kernel writes one array.",
         ),
-        Hypothesis(
+        Wrong(
+            but(
+                bytes_moved,
+                "return one_by_one, fused",
+                "return one_by_one // itemsize, fused // itemsize",
+            ),
             "wrong_value",
             "These are elements. Each of them has `itemsize` bytes.",
-            bytes_as_elements,
         ),
-        Hypothesis(
+        Wrong(
+            but(bytes_moved, "sum(inputs + 1 for inputs in inputs_of)", "(sum(inputs_of) + 1)"),
             "wrong_value",
             "One by one, every operation writes its result to memory, not only the last.",
-            bytes_one_write,
         ),
-        Hypothesis(
+        Wrong(
+            but(bytes_moved, "(distinct + 1)", "(sum(inputs_of) + 1)"),
             "wrong_value",
-            "The fused kernel reads each of the `distinct` arrays once; what lies between never leaves the"
-            " registers.",
-            bytes_fused_rereads,
+            "The fused kernel reads each of the `distinct` arrays once; what lies between never"
+            " leaves the registers.",
         ),
-        Hypothesis("swapped_axes", "One by one comes first, then fused.", bytes_swapped),
+        Wrong(
+            but(bytes_moved, "one_by_one, fused", "fused, one_by_one"),
+            "swapped_axes",
+            "One by one comes first, then fused.",
+        ),
     ),
 )
 
 
-# ---- 01.kernels_after_fusion: a compiler in three lines
+# ---- kernels_after_fusion: a compiler in three lines
 
 
 def kernels_after_fusion(operations):
@@ -115,20 +103,8 @@ def kernels_after_fusion(operations):
     return kernels
 
 
-def kernels_not_fused(operations):
-    return len(operations)
-
-
 def kernels_all_fused(operations):
     return operations.count("matmul") + ("elementwise" in operations)
-
-
-def kernels_matmuls_fused(operations):
-    return sum(a != b for a, b in zip([None, *operations], operations, strict=False))
-
-
-def kernels_elementwise_only(operations):
-    return kernels_after_fusion(operations) - operations.count("matmul")
 
 
 def kernels_epilogues(operations):
@@ -141,9 +117,9 @@ KERNELS_AFTER_FUSION = Exercise(
     minutes=8,
     kind="function",
     task=(
-        'A program is a list of operations, each "elementwise" or "matmul". A simple compiler turns every run'
-        " of elementwise operations that follow one another into one kernel, and every matmul into a kernel"
-        " of its own. Return how many kernels it launches."
+        'A program is a list of operations, each "elementwise" or "matmul". A simple compiler turns'
+        " every run of elementwise operations that follow one another into one kernel, and every"
+        " matmul into a kernel of its own. Return how many kernels it launches."
     ),
     starter="""
 def kernels_after_fusion(
@@ -163,37 +139,41 @@ def kernels_after_fusion(
         "Keep the operation before in a variable that starts as `None`, and count the beginnings.",
     ),
     wrong=(
-        Wrong(kernels_not_fused, "wrong_value"),
-        Wrong(kernels_all_fused, "wrong_value"),
-        Wrong(kernels_matmuls_fused, "wrong_value"),
-        Wrong(kernels_elementwise_only, "wrong_value"),
-        Wrong(kernels_epilogues, "wrong_value"),
-    ),
-    hypotheses=(
-        Hypothesis(
-            "wrong_value", "This is one kernel an operation: nothing is fused.", kernels_not_fused
+        Wrong(
+            but(kernels_after_fusion, 'operation == "matmul" or before != "elementwise"', "True"),
+            "wrong_value",
+            "This is one kernel an operation: nothing is fused.",
         ),
-        Hypothesis(
+        Wrong(
+            kernels_all_fused,
             "wrong_value",
             "Elementwise operations with a matmul between them cannot share a kernel here.",
-            kernels_all_fused,
         ),
-        Hypothesis(
+        Wrong(
+            but(
+                kernels_after_fusion,
+                'operation == "matmul" or before != "elementwise"',
+                "operation != before",
+            ),
             "wrong_value",
             "Two matmuls in a row are two kernels; only elementwise ones are fused.",
-            kernels_matmuls_fused,
         ),
-        Hypothesis("wrong_value", "The matmuls are kernels, too.", kernels_elementwise_only),
-        Hypothesis(
+        Wrong(
+            but(kernels_after_fusion, '== "matmul" or', '!= "matmul" and'),
             "wrong_value",
-            "This compiler does not put elementwise work into the matmul's kernel. (Better ones do: chapter 11.)",
+            "The matmuls are kernels, too.",
+        ),
+        Wrong(
             kernels_epilogues,
+            "wrong_value",
+            "This compiler does not put elementwise work into the matmul's kernel. (Better ones"
+            " do: chapter 11.)",
         ),
     ),
 )
 
 
-# ---- 01.clamp_line: the fused kernel of another expression
+# ---- clamp_line: the fused kernel of another expression
 
 
 @cuda.jit
@@ -201,70 +181,6 @@ def clamp_line(y, x, b, a, low):
     i = cuda.grid(1)
     if i < y.size:
         y[i] = max(a * x[i] + b[i], low)
-
-
-@cuda.jit
-def clamp_without_guard(y, x, b, a, low):
-    i = cuda.grid(1)
-    y[i] = max(a * x[i] + b[i], low)
-
-
-@cuda.jit
-def clamp_at_zero(y, x, b, a, low):
-    i = cuda.grid(1)
-    if i < y.size:
-        y[i] = max(a * x[i] + b[i], np.float32(0))
-
-
-@cuda.jit
-def clamp_from_above(y, x, b, a, low):
-    i = cuda.grid(1)
-    if i < y.size:
-        y[i] = min(a * x[i] + b[i], low)
-
-
-@cuda.jit
-def clamp_product_only(y, x, b, a, low):
-    i = cuda.grid(1)
-    if i < y.size:
-        y[i] = max(a * x[i], low) + b[i]
-
-
-@cuda.jit
-def clamp_not_at_all(y, x, b, a, low):
-    i = cuda.grid(1)
-    if i < y.size:
-        y[i] = a * x[i] + b[i]
-
-
-@cuda.jit
-def clamp_within_block(y, x, b, a, low):
-    i = cuda.threadIdx.x
-    if i < y.size:
-        y[i] = max(a * x[i] + b[i], low)
-
-
-@cuda.jit
-def clamp_one_too_few(y, x, b, a, low):
-    i = cuda.grid(1)
-    if i < y.size - 1:
-        y[i] = max(a * x[i] + b[i], low)
-
-
-@cuda.jit
-def clamp_accumulates(y, x, b, a, low):
-    i = cuda.grid(1)
-    if i < y.size:
-        y[i] += a * x[i]
-        y[i] = max(y[i] + b[i], low)
-
-
-@cuda.jit
-def clamp_scribbles(y, x, b, a, low):
-    i = cuda.grid(1)
-    if i < y.size:
-        x[i] = a * x[i] + b[i]
-        y[i] = max(x[i], low)
 
 
 def line(x, b, a):
@@ -277,8 +193,8 @@ CLAMP_LINE = Exercise(
     title="One kernel for another expression",
     minutes=8,
     task=(
-        "Write y = max(a*x + b, low) as **one** kernel: one thread an element, each input read once, each"
-        " result written once. `a` and `low` are numbers, the others are arrays."
+        "Write y = max(a*x + b, low) as **one** kernel: one thread an element, each input read"
+        " once, each result written once. `a` and `low` are numbers, the others are arrays."
     ),
     starter="""
 @cuda.jit
@@ -293,24 +209,35 @@ def clamp_line(y, x, b, a, low): ...  # which element is this thread's? a guard,
         "low": np.float32(rng.uniform(-0.6, -0.2)),
     },
     reference=lambda y, x, b, a, low: np.maximum(line(x, b, a), low),
-    shapes=((0,), (1,), (31,), (32,), (33,), (64,), (97,)),
+    shapes=lengths(0, 1, 31, 32, 33, 64, 97),
     fresh=lambda rng: (int(rng.integers(3, 8) * 32 + rng.integers(1, 32)),),
-    extents=lambda n: (n[0], 1, 1),
+    extents=a_thread_each,
     hints=(
-        "Compare with `line_relu_numba` above: what is the same, and what stands in the place of 0?",
+        "Compare with `line_relu_numba` above: what is the same, and what stands in the place of"
+        " 0?",
         "The guard: only threads with `i < y.size` have an element.",
         "`max(a * x[i] + b[i], low)` is computed in registers; only the result goes to `y[i]`.",
     ),
     wrong=(
-        Wrong(clamp_without_guard, "missing_guard"),
-        Wrong(clamp_at_zero, "wrong_value"),
-        Wrong(clamp_from_above, "wrong_value"),
-        Wrong(clamp_product_only, "wrong_value"),
-        Wrong(clamp_not_at_all, "wrong_value"),
-        Wrong(clamp_within_block, "first_block_only"),
-        Wrong(clamp_one_too_few, "off_by_one"),
-        Wrong(clamp_accumulates, "reads_output"),
-        Wrong(clamp_scribbles, "modifies_input"),
+        Wrong(but(clamp_line, "i < y.size", "True"), "missing_guard"),
+        Wrong(but(clamp_line, "], low)", "], np.float32(0))"), "wrong_value"),
+        Wrong(but(clamp_line, "max", "min"), "wrong_value"),
+        Wrong(but(clamp_line, " + b[i], low)", ", low) + b[i]"), "wrong_value"),
+        Wrong(but(clamp_line, "max(a * x[i] + b[i], low)", "a * x[i] + b[i]"), "wrong_value"),
+        Wrong(but(clamp_line, "cuda.grid(1)", "cuda.threadIdx.x"), "first_block_only"),
+        Wrong(but(clamp_line, "y.size", "y.size - 1"), "off_by_one"),
+        Wrong(
+            but(clamp_line, "y[i] = max(a * x[i] +", "y[i] += a * x[i]\n        y[i] = max(y[i] +"),
+            "reads_output",
+        ),
+        Wrong(
+            but(
+                clamp_line,
+                "y[i] = max(a * x[i] + b[i], low)",
+                "x[i] = a * x[i] + b[i]\n        y[i] = max(x[i], low)",
+            ),
+            "modifies_input",
+        ),
     ),
     hypotheses=(
         Hypothesis(
@@ -337,12 +264,11 @@ def clamp_line(y, x, b, a, low): ...  # which element is this thread's? a guard,
 )
 
 
-# ---- 01.bias_gelu: a fused kernel in CUDA C
+# ---- bias_gelu: a fused kernel in CUDA C
 
 BIAS_GELU_CU = """
 // y[i] = v * sigmoid(1.702 v) with v = x[i] + bias[i], where sigmoid(t) = 1 / (1 + exp(-t)).
-__global__ void bias_gelu(float* y, const float* x, const float* bias, int n)
-{
+__global__ void bias_gelu(float* y, const float* x, const float* bias, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) {
         float v = x[i] + bias[i];
@@ -350,12 +276,6 @@ __global__ void bias_gelu(float* y, const float* x, const float* bias, int n)
     }
 }
 """
-
-
-def replace(old, new):
-    """A wrong answer: the solution with one piece exchanged."""
-    assert old in BIAS_GELU_CU, f"not in the solution: {old}"
-    return BIAS_GELU_CU.replace(old, new)
 
 
 def gelu(v, steepness=1.702):
@@ -371,10 +291,10 @@ BIAS_GELU = Exercise(
     kernel_name="bias_gelu",
     path="build/bias_gelu.cu",
     task=(
-        "The layers of a transformer add a bias and apply GELU. Fuse both: y[i] = v * sigmoid(1.702 v) with"
-        " v = x[i] + bias[i], where sigmoid(t) = 1 / (1 + exp(-t)) (the approximation of"
-        " [Hendrycks and Gimpel](https://arxiv.org/abs/1606.08415)). In C the exponential of a float is"
-        " `expf`."
+        "The layers of a transformer add a bias and apply GELU. Fuse both: y[i] = v * sigmoid(1.702"
+        " v) with v = x[i] + bias[i], where sigmoid(t) = 1 / (1 + exp(-t)) (the approximation of"
+        " [Hendrycks and Gimpel](https://arxiv.org/abs/1606.08415)). In C the exponential of a"
+        " float is `expf`."
     ),
     starter="""
 %%writefile build/bias_gelu.cu
@@ -392,21 +312,24 @@ __global__ void bias_gelu(float* y, const float* x, const float* bias, int n) {
         "n": n[0],
     },
     reference=lambda y, x, bias, n: gelu(x.astype(np.float64) + bias),
-    shapes=((1,), (31,), (32,), (33,), (64,), (97,)),
-    extents=lambda n: (n[0], 1, 1),
+    shapes=lengths(1, 31, 32, 33, 64, 97),
+    extents=a_thread_each,
     hints=(
         "The guard is `if (i < n)`; a C array does not know its length.",
         "Keep `x[i] + bias[i]` in a variable: `float v = ...;` It stays in a register.",
         "`v * sigmoid(1.702 v)` is `v / (1.0f + expf(-1.702f * v))`.",
     ),
     wrong=(
-        Wrong(replace("if (i < n) ", ""), "missing_guard"),
-        Wrong(replace("i < n", "i < n - 1"), "off_by_one"),
-        Wrong(replace("x[i] + bias[i]", "x[i]"), "wrong_value"),
-        Wrong(replace("-1.702f", "1.702f"), "wrong_value"),
-        Wrong(replace("v / (1.0f", "1.0f / (1.0f"), "wrong_value"),
-        Wrong(replace("-1.702f * v", "-v"), "wrong_value"),
-        Wrong(replace("blockIdx.x * blockDim.x + threadIdx.x", "threadIdx.x"), "first_block_only"),
+        Wrong(replace(BIAS_GELU_CU, "if (i < n) ", ""), "missing_guard"),
+        Wrong(replace(BIAS_GELU_CU, "i < n", "i < n - 1"), "off_by_one"),
+        Wrong(replace(BIAS_GELU_CU, "v = x[i] + bias[i];", "v = x[i];"), "wrong_value"),
+        Wrong(replace(BIAS_GELU_CU, "-1.702f", "1.702f"), "wrong_value"),
+        Wrong(replace(BIAS_GELU_CU, "v / (1.0f", "1.0f / (1.0f"), "wrong_value"),
+        Wrong(replace(BIAS_GELU_CU, "-1.702f * v", "-v"), "wrong_value"),
+        Wrong(
+            replace(BIAS_GELU_CU, "blockIdx.x * blockDim.x + threadIdx.x", "threadIdx.x"),
+            "first_block_only",
+        ),
     ),
     hypotheses=(
         Hypothesis(
@@ -435,8 +358,10 @@ EXERCISES = (BYTES_MOVED, KERNELS_AFTER_FUSION, CLAMP_LINE, BIAS_GELU)
 QUIZZES = (
     Quiz(
         id="ecosystem.q_fused",
-        question="PyTorch computes `(x + y) * z` on three arrays of 1,000 floats (4 bytes), one operation at a"
-        " time. How many bytes does it read and write?",
+        question=(
+            "PyTorch computes `(x + y) * z` on three arrays of 1,000 floats (4 bytes), one"
+            " operation at a time. How many bytes does it read and write?"
+        ),
         answer=24000,
         unit="bytes",
         explain_right="Two kernels, each reads two arrays and writes one: 6 × 4,000 bytes.",
@@ -450,8 +375,10 @@ QUIZZES = (
     ),
     Quiz(
         id="ecosystem.q_place",
-        question="Your model is in PyTorch. The profiler shows twenty small elementwise kernels in a row. What do"
-        " you try first?",
+        question=(
+            "Your model is in PyTorch. The profiler shows twenty small elementwise kernels in a"
+            " row. What do you try first?"
+        ),
         choices={
             "a": "torch.compile",
             "b": "A kernel in CUDA C",
@@ -461,8 +388,14 @@ QUIZZES = (
         answer="a",
         explain_right="Fusing elementwise work is what it is best at, and it costs you one line.",
         explain={
-            "b": "It would work. But first let the compiler try: it is one line, and you know what to beat.",
-            "c": "Deprecated: PyTorch's documentation sends you to torch.export, and for speed to torch.compile.",
+            "b": (
+                "It would work. But first let the compiler try: it is one line, and you know what"
+                " to beat."
+            ),
+            "c": (
+                "Deprecated: PyTorch's documentation sends you to torch.export, and for speed to"
+                " torch.compile."
+            ),
             "d": "These kernels wait for memory. More arithmetic does not bring the bytes sooner.",
         },
     ),
@@ -475,7 +408,9 @@ QUIZZES = (
             "c": "Both: one is the compiler of the other",
         },
         answer="a",
-        explain_right="TorchInductor writes kernels in the language. The server only shares its name.",
+        explain_right=(
+            "TorchInductor writes kernels in the language. The server only shares its name."
+        ),
         explain={
             "b": "That one, now a part of NVIDIA Dynamo, answers requests with finished models.",
             "c": "They have nothing but the name in common.",
@@ -483,7 +418,9 @@ QUIZZES = (
     ),
     Quiz(
         id="ecosystem.q_names",
-        question="An old tutorial tells you to deploy with TensorFlow Lite. What do you look for today?",
+        question=(
+            "An old tutorial tells you to deploy with TensorFlow Lite. What do you look for today?"
+        ),
         choices={"a": "ExecuTorch", "b": "LiteRT", "c": "Core ML"},
         answer="b",
         explain_right="The same runtime under a new name; its files still end in .tflite.",

@@ -1,11 +1,18 @@
-"""The exercises of chapter 06, Memory."""
+"""The exercises of the chapter Memory."""
 
 import numpy as np
 from numba import cuda
 
+from course.checking.answers import but, replace
+from course.checking.inputs import (
+    a_thread_each,
+    arguments_of,
+    lengths,
+    some_length,
+    uniform,
+)
 from course.checking.model import Demand, Exercise, Hypothesis, Launch, Out, Wrong, ceil_div, cover
 from course.checking.quiz import Quiz
-from course.exercises.first_kernels import replace, some_length, uniform
 from utils.occupancy import occupancy
 
 TILE, ROWS = 32, 8
@@ -19,35 +26,33 @@ def wasteful(trace):
     if row.efficiency > 90:
         return None
     needed = row.fewest / row.requests
-    return (
-        "uncoalesced",
-        f"To {row.operation} `{row.array}`, a warp moves {row.sectors_per_request:.3g} sectors of 32 bytes where "
-        f"{needed:.3g} would do: {row.efficiency:.0f} %.",
-        row,
+    says = (
+        f"To {row.operation} `{row.array}`, a warp moves {row.sectors_per_request:.3g} sectors"
+        f" of 32 bytes where {needed:.3g} would do: {row.efficiency:.0f} %."
     )
+    return "uncoalesced", says, row
 
 
 def wasteful_or_conflicting(trace):
     """Also: no shared memory at all, or a bank conflict."""
     waste = wasteful(trace)
-    if waste or not trace.banks:
-        return waste or (
-            "no_shared",
-            "Pass the values from one thread to another through shared memory.",
-            None,
-        )
+    if waste:
+        return waste
+    if not trace.banks:
+        says = "Pass the values from one thread to another through shared memory."
+        return "no_shared", says, None
     row = max(trace.banks, key=lambda row: row.ways)
     if row.ways == 1:
         return None
-    return (
-        "bank_conflict",
-        f"To {row.operation} `{row.array}`, {row.ways} lanes of a warp wait for each other at one bank: a "
-        f"{row.ways}-way conflict, {row.conflicts / row.requests:.3g} passes too many each time.",
-        row,
+    surplus = row.conflicts / row.requests
+    says = (
+        f"To {row.operation} `{row.array}`, {row.ways} lanes of a warp wait for each other at one"
+        f" bank: a {row.ways}-way conflict, {surplus:.3g} passes too many each time."
     )
+    return "bank_conflict", says, row
 
 
-# ---- 06.scale_four: a stride that wastes memory
+# ---- scale_four: a stride that wastes memory
 
 
 @cuda.jit
@@ -55,38 +60,6 @@ def scale_four(out, a, factor):
     start = 4 * cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
     for k in range(4):
         i = start + k * cuda.blockDim.x
-        if i < out.size:
-            out[i] = factor * a[i]
-
-
-@cuda.jit
-def four_neighbours(out, a, factor):
-    for k in range(4):
-        i = 4 * cuda.grid(1) + k
-        if i < out.size:
-            out[i] = factor * a[i]
-
-
-@cuda.jit
-def four_without_guard(out, a, factor):
-    start = 4 * cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
-    for k in range(4):
-        i = start + k * cuda.blockDim.x
-        out[i] = factor * a[i]
-
-
-@cuda.jit
-def four_overlapping(out, a, factor):
-    for k in range(4):
-        i = cuda.grid(1) + k * cuda.blockDim.x
-        if i < out.size:
-            out[i] = factor * a[i]
-
-
-@cuda.jit
-def four_of_the_first_block(out, a, factor):
-    for k in range(4):
-        i = cuda.threadIdx.x + k * cuda.blockDim.x
         if i < out.size:
             out[i] = factor * a[i]
 
@@ -106,9 +79,10 @@ SCALE_FOUR = Exercise(
     title="Four elements a thread",
     minutes=6,
     task=(
-        "Each thread of this kernel scales four elements, and the grid has a quarter of the usual threads. It is right, "
-        "and slow: look which elements the lanes of a warp touch at the same time. Change the index so that neighbouring "
-        "lanes touch neighbouring elements. Each thread still does four."
+        "Each thread of this kernel scales four elements, and the grid has a quarter of the usual"
+        " threads. It is right, and slow: look which elements the lanes of a warp touch at the same"
+        " time. Change the index so that neighbouring lanes touch neighbouring elements. Each"
+        " thread still does four."
     ),
     starter="""
 @cuda.jit
@@ -125,34 +99,38 @@ def scale_four(out, a, factor):
         "factor": np.float32(rng.uniform(1, 3)),
     },
     reference=lambda out, a, factor: a.astype(np.float64) * factor,
-    shapes=((1,), (31,), (127,), (128,), (129,), (256,), (513,)),
+    shapes=lengths(1, 31, 127, 128, 129, 256, 513),
     fresh=some_length,
     extents=lambda n: (ceil_div(n[0], 4), 1, 1),
     demand=Demand((512,), wasteful),
     hints=(
-        "Trace it: `trace(scale_four, 2, 32, out, a, np.float32(2))` with arrays of 256. In one step lane 0 touches element "
-        "0. Which one does lane 1 touch, and which should it?",
-        "In step k the block's lanes should touch `blockDim.x` elements in a row. A block has `4 * blockDim.x` of its own.",
-        "`i = 4 * cuda.blockIdx.x * cuda.blockDim.x + k * cuda.blockDim.x + cuda.threadIdx.x`, or a stride of "
-        "`cuda.gridsize(1)` from `cuda.grid(1)`.",
+        "Trace it: `trace(scale_four, 2, 32, out, a, np.float32(2))` with arrays of 256. In one"
+        " step lane 0 touches element 0. Which one does lane 1 touch, and which should it?",
+        "In step k the block's lanes should touch `blockDim.x` elements in a row. A block has `4 *"
+        " blockDim.x` of its own.",
+        "`i = 4 * cuda.blockIdx.x * cuda.blockDim.x + k * cuda.blockDim.x + cuda.threadIdx.x`, or"
+        " a stride of `cuda.gridsize(1)` from `cuda.grid(1)`.",
     ),
     wrong=(
-        Wrong(four_neighbours, "uncoalesced"),
+        Wrong(
+            but(scale_four, "start + k * cuda.blockDim.x", "4 * cuda.grid(1) + k"), "uncoalesced"
+        ),
         Wrong(four_backwards_in_steps, "uncoalesced"),
-        Wrong(four_without_guard, "out_of_bounds"),
-        Wrong(four_overlapping, "duplicate_work"),
-        Wrong(four_of_the_first_block, "duplicate_work"),
+        Wrong(but(scale_four, "i < out.size", "True"), "out_of_bounds"),
+        Wrong(but(scale_four, "4 * cuda.blockIdx.x", "cuda.blockIdx.x"), "duplicate_work"),
+        Wrong(but(scale_four, "4 * cuda.blockIdx.x * cuda.blockDim.x + ", ""), "duplicate_work"),
     ),
 )
 
 
-# ---- 06.split: array of structures -> structure of arrays
+# ---- split: array of structures -> structure of arrays
 
 
 @cuda.jit
 def split(out, points):
     tile = cuda.shared.array(96, np.float32)
-    t, first = cuda.threadIdx.x, 32 * cuda.blockIdx.x
+    t = cuda.threadIdx.x
+    first = 32 * cuda.blockIdx.x
     for k in range(3):
         i = 3 * first + 32 * k + t
         if i < points.size:
@@ -179,66 +157,15 @@ def split_flat_threads(out, points):
             out[i % 3, i // 3] = points[i]
 
 
-@cuda.jit
-def split_without_barrier(out, points):
-    tile = cuda.shared.array(96, np.float32)
-    t, first = cuda.threadIdx.x, 32 * cuda.blockIdx.x
-    for k in range(3):
-        i = 3 * first + 32 * k + t
-        if i < points.size:
-            tile[32 * k + t] = points[i]
-    if first + t < out.shape[1]:
-        for k in range(3):
-            out[k, first + t] = tile[3 * t + k]
-
-
-@cuda.jit
-def split_padded_to_four(out, points):
-    tile = cuda.shared.array(128, np.float32)
-    t, first = cuda.threadIdx.x, 32 * cuda.blockIdx.x
-    for k in range(3):
-        i = 32 * k + t
-        if 3 * first + i < points.size:
-            tile[i // 3 * 4 + i % 3] = points[3 * first + i]
-    cuda.syncthreads()
-    if first + t < out.shape[1]:
-        for k in range(3):
-            out[k, first + t] = tile[4 * t + k]
-
-
-@cuda.jit
-def split_without_guard(out, points):
-    tile = cuda.shared.array(96, np.float32)
-    t, first = cuda.threadIdx.x, 32 * cuda.blockIdx.x
-    for k in range(3):
-        tile[32 * k + t] = points[3 * first + 32 * k + t]
-    cuda.syncthreads()
-    for k in range(3):
-        out[k, first + t] = tile[3 * t + k]
-
-
-@cuda.jit
-def split_forgets_to_split(out, points):
-    tile = cuda.shared.array(96, np.float32)
-    t, first = cuda.threadIdx.x, 32 * cuda.blockIdx.x
-    for k in range(3):
-        i = 3 * first + 32 * k + t
-        if i < points.size:
-            tile[32 * k + t] = points[i]
-    cuda.syncthreads()
-    if first + t < out.shape[1]:
-        for k in range(3):
-            out[k, first + t] = tile[32 * k + t]
-
-
 SPLIT = Exercise(
     id="memory.split",
     title="From an array of structures to a structure of arrays",
     minutes=12,
     task=(
-        "`points` holds x, y, z of each point in turn: x0 y0 z0 x1 y1 z1 … Write all x into `out[0]`, all y into `out[1]` and "
-        "all z into `out[2]`, so that reads **and** writes are coalesced. A block has 32 threads and does 32 points: fetch "
-        "their 96 numbers into shared memory in the order of memory, then hand them out by point."
+        "`points` holds x, y, z of each point in turn: x0 y0 z0 x1 y1 z1 … Write all x into"
+        " `out[0]`, all y into `out[1]` and all z into `out[2]`, so that reads **and** writes are"
+        " coalesced. A block has 32 threads and does 32 points: fetch their 96 numbers into shared"
+        " memory in the order of memory, then hand them out by point."
     ),
     starter="""
 @cuda.jit
@@ -255,30 +182,45 @@ def split(out, points):
     solution=split,
     inputs=lambda rng, n: {"out": Out((3, *n)), "points": uniform(rng, 3 * n[0])},
     reference=lambda out, points: points.reshape(-1, 3).T,
-    shapes=((1,), (31,), (32,), (33,), (64,), (97,)),
+    shapes=lengths(1, 31, 32, 33, 64, 97),
     fresh=some_length,
-    extents=lambda n: (n[0], 1, 1),
+    extents=a_thread_each,
     demand=Demand((64,), wasteful_or_conflicting),
     race_free=True,
     hints=(
-        "Two steps with a barrier between them. In the first a thread does not care whose number it fetches: `points[3 * first "
-        "+ 32 * k + t]` for k = 0, 1, 2.",
-        "Put that number into `tile[32 * k + t]`. Where in the tile are x, y and z of point t then?",
-        "After `cuda.syncthreads()`: `out[k, first + t] = tile[3 * t + k]`. Guard both steps, and let every thread reach the "
-        "barrier.",
+        "Two steps with a barrier between them. In the first a thread does not care whose number"
+        " it fetches: `points[3 * first + 32 * k + t]` for k = 0, 1, 2.",
+        "Put that number into `tile[32 * k + t]`. Where in the tile are x, y and z of point t"
+        " then?",
+        "After `cuda.syncthreads()`: `out[k, first + t] = tile[3 * t + k]`. Guard both steps, and"
+        " let every thread reach the barrier.",
     ),
     wrong=(
         Wrong(split_directly, "uncoalesced"),
         Wrong(split_flat_threads, "uncoalesced"),
-        Wrong(split_padded_to_four, "bank_conflict"),
-        Wrong(split_without_barrier, "race"),
-        Wrong(split_without_guard, "missing_guard"),
-        Wrong(split_forgets_to_split, "uninitialized"),
+        Wrong(
+            but(
+                split,
+                "array(96",
+                "array(128",
+                "tile[32 * k + t]",
+                "tile[(32 * k + t) // 3 * 4 + (32 * k + t) % 3]",
+                "3 * t + k",
+                "4 * t + k",
+            ),
+            "bank_conflict",
+        ),
+        Wrong(but(split, "    cuda.syncthreads()\n", ""), "race"),
+        Wrong(
+            but(split, "i < points.size", "True", "first + t < out.shape[1]", "True"),
+            "missing_guard",
+        ),
+        Wrong(but(split, "3 * t + k", "32 * k + t"), "uninitialized"),
     ),
 )
 
 
-# ---- 06.rotate_tile: a tile, padded
+# ---- rotate_tile: a tile, padded
 
 
 @cuda.jit
@@ -305,96 +247,6 @@ def rotate_naive(out, a):
             out[x, height - 1 - y - j] = a[y + j, x]
 
 
-@cuda.jit
-def rotate_unpadded(out, a):
-    tile = cuda.shared.array((32, 32), np.float32)
-    height, width = a.shape
-    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
-    left, top = 32 * cuda.blockIdx.x, 32 * cuda.blockIdx.y
-    for j in range(0, 32, 8):
-        if top + ty + j < height and left + tx < width:
-            tile[ty + j, tx] = a[top + ty + j, left + tx]
-    cuda.syncthreads()
-    for j in range(0, 32, 8):
-        if top + tx < height and left + ty + j < width:
-            out[left + ty + j, height - 1 - top - tx] = tile[tx, ty + j]
-
-
-@cuda.jit
-def rotate_padded_by_two(out, a):
-    tile = cuda.shared.array((32, 34), np.float32)
-    height, width = a.shape
-    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
-    left, top = 32 * cuda.blockIdx.x, 32 * cuda.blockIdx.y
-    for j in range(0, 32, 8):
-        if top + ty + j < height and left + tx < width:
-            tile[ty + j, tx] = a[top + ty + j, left + tx]
-    cuda.syncthreads()
-    for j in range(0, 32, 8):
-        if top + tx < height and left + ty + j < width:
-            out[left + ty + j, height - 1 - top - tx] = tile[tx, ty + j]
-
-
-@cuda.jit
-def rotate_without_barrier(out, a):
-    tile = cuda.shared.array((32, 33), np.float32)
-    height, width = a.shape
-    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
-    left, top = 32 * cuda.blockIdx.x, 32 * cuda.blockIdx.y
-    for j in range(0, 32, 8):
-        if top + ty + j < height and left + tx < width:
-            tile[ty + j, tx] = a[top + ty + j, left + tx]
-    for j in range(0, 32, 8):
-        if top + tx < height and left + ty + j < width:
-            out[left + ty + j, height - 1 - top - tx] = tile[tx, ty + j]
-
-
-@cuda.jit
-def rotate_through_a_tile_in_vain(out, a):
-    tile = cuda.shared.array((32, 33), np.float32)
-    height, width = a.shape
-    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
-    left, top = 32 * cuda.blockIdx.x, 32 * cuda.blockIdx.y
-    for j in range(0, 32, 8):
-        if top + ty + j < height and left + tx < width:
-            tile[ty + j, tx] = a[top + ty + j, left + tx]
-    cuda.syncthreads()
-    for j in range(0, 32, 8):
-        if top + ty + j < height and left + tx < width:
-            out[left + tx, height - 1 - top - ty - j] = tile[ty + j, tx]
-
-
-@cuda.jit
-def rotate_transposes(out, a):
-    tile = cuda.shared.array((32, 33), np.float32)
-    height, width = a.shape
-    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
-    left, top = 32 * cuda.blockIdx.x, 32 * cuda.blockIdx.y
-    for j in range(0, 32, 8):
-        if top + ty + j < height and left + tx < width:
-            tile[ty + j, tx] = a[top + ty + j, left + tx]
-    cuda.syncthreads()
-    for j in range(0, 32, 8):
-        if top + tx < height and left + ty + j < width:
-            out[left + ty + j, top + tx] = tile[tx, ty + j]
-
-
-@cuda.jit
-def rotate_without_second_guard(out, a):
-    tile = cuda.shared.array((32, 33), np.float32)
-    height, width = a.shape
-    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
-    left, top = 32 * cuda.blockIdx.x, 32 * cuda.blockIdx.y
-    for j in range(0, 32, 8):
-        if top + ty + j < height and left + tx < width:
-            tile[ty + j, tx] = a[top + ty + j, left + tx]
-        else:
-            tile[ty + j, tx] = 0
-    cuda.syncthreads()
-    for j in range(0, 32, 8):
-        out[left + ty + j, height - 1 - top - tx] = tile[tx, ty + j]
-
-
 def tiles(shape):
     """Blocks of 32 by 8 threads, each for a tile of 32 by 32; and one block more along x and y."""
     height, width = shape
@@ -411,9 +263,10 @@ ROTATE_TILE = Exercise(
     title="Turn a picture, at full speed",
     minutes=18,
     task=(
-        "Turn `a` by 90 degrees clockwise: the pixel at row r, column c comes to row c, column `height - 1 - r`. This kernel "
-        "is right, and its writes are scattered. Use a tile in shared memory, so that reads and writes are coalesced and no "
-        "lanes of a warp meet in a bank. Blocks have 32 by 8 threads and do 32 by 32 pixels, also at the edges."
+        "Turn `a` by 90 degrees clockwise: the pixel at row r, column c comes to row c, column"
+        " `height - 1 - r`. This kernel is right, and its writes are scattered. Use a tile in"
+        " shared memory, so that reads and writes are coalesced and no lanes of a warp meet in a"
+        " bank. Blocks have 32 by 8 threads and do 32 by 32 pixels, also at the edges."
     ),
     starter="""
 @cuda.jit
@@ -435,20 +288,39 @@ def rotate(out, a):
     race_free=True,
     orders=1,
     hints=(
-        "The chapter's transpose is nearly it. The first half, reading into the tile, stays as it is there.",
-        "Thread (tx, ty) writes row `left + ty + j` of the output, and lanes run along that row: which row of `a` does lane tx "
-        "stand for, and in which column of the output does it end?",
-        "`out[left + ty + j, height - 1 - (top + tx)] = tile[tx, ty + j]`, guarded by `top + tx < height` and "
-        "`left + ty + j < width`. Then mind the width of the tile.",
+        "The chapter's transpose is nearly it. The first half, reading into the tile, stays as it"
+        " is there.",
+        "Thread (tx, ty) writes row `left + ty + j` of the output, and lanes run along that row:"
+        " which row of `a` does lane tx stand for, and in which column of the output does it end?",
+        "`out[left + ty + j, height - 1 - (top + tx)] = tile[tx, ty + j]`, guarded by `top + tx <"
+        " height` and `left + ty + j < width`. Then mind the width of the tile.",
     ),
     wrong=(
         Wrong(rotate_naive, "uncoalesced"),
-        Wrong(rotate_unpadded, "bank_conflict"),
-        Wrong(rotate_padded_by_two, "bank_conflict"),
-        Wrong(rotate_through_a_tile_in_vain, "uncoalesced"),
-        Wrong(rotate_without_barrier, "race"),
-        Wrong(rotate_transposes, "wrong_value"),
-        Wrong(rotate_without_second_guard, "missing_guard"),
+        Wrong(but(rotate, "(32, 33)", "(32, 32)"), "bank_conflict"),
+        Wrong(but(rotate, "(32, 33)", "(32, 34)"), "bank_conflict"),
+        Wrong(
+            but(
+                rotate,
+                "top + tx < height and left + ty + j < width",
+                "top + ty + j < height and left + tx < width",
+                "out[left + ty + j, height - 1 - top - tx] = tile[tx, ty + j]",
+                "out[left + tx, height - 1 - top - ty - j] = tile[ty + j, tx]",
+            ),
+            "uncoalesced",
+        ),
+        Wrong(but(rotate, "    cuda.syncthreads()\n", ""), "race"),
+        Wrong(but(rotate, "height - 1 - top - tx", "top + tx"), "wrong_value"),
+        Wrong(
+            but(
+                rotate,
+                "left + tx]\n",
+                "left + tx]\n        else:\n            tile[ty + j, tx] = 0\n",
+                "top + tx < height and left + ty + j < width",
+                "True",
+            ),
+            "missing_guard",
+        ),
     ),
     hypotheses=(
         Hypothesis(
@@ -459,14 +331,13 @@ def rotate(out, a):
 )
 
 
-# ---- 06.copy4: 16 bytes a thread, and the rest
+# ---- copy4: 16 bytes a thread, and the rest
 
 COPY4_CU = """
-__global__ void copy4(float *out, const float *a, int n)
-{
+__global__ void copy4(float* out, const float* a, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n / 4)
-        reinterpret_cast<float4 *>(out)[i] = reinterpret_cast<const float4 *>(a)[i];
+        reinterpret_cast<float4*>(out)[i] = reinterpret_cast<const float4*>(a)[i];
     if (i < n % 4) {
         int last = n / 4 * 4 + i;
         out[last] = a[last];
@@ -483,8 +354,9 @@ COPY4 = Exercise(
     kernel_name="copy4",
     path="build/copy4_exercise.cu",
     task=(
-        "Copy `n` floats, four a thread, with one `float4` load and one `float4` store. The grid has a thread for every four "
-        "elements, and at least four. `n` need not be a multiple of 4: the last `n % 4` elements are copied one by one."
+        "Copy `n` floats, four a thread, with one `float4` load and one `float4` store. The grid"
+        " has a thread for every four elements, and at least four. `n` need not be a multiple of 4:"
+        " the last `n % 4` elements are copied one by one."
     ),
     starter="""%%writefile build/copy4_exercise.cu
 __global__ void copy4(float* out, const float* a, int n) {
@@ -496,13 +368,15 @@ __global__ void copy4(float* out, const float* a, int n) {
     solution=COPY4_CU,
     inputs=lambda rng, n: {"out": Out(n), "a": uniform(rng, *n), "n": n[0]},
     reference=lambda out, a, n: a,
-    shapes=((1,), (3,), (4,), (31,), (128,), (129,), (254,), (512,)),
+    shapes=lengths(1, 3, 4, 31, 128, 129, 254, 512),
     fresh=some_length,
     launches=lambda n: cover((ceil_div(n[0], 4), 1, 1), (32, 1, 1)),
     extents=lambda n: (ceil_div(n[0], 4), 1, 1),
     hints=(
-        "`reinterpret_cast<float4 *>(out)` sees the same memory as an array of `float4`: there are `n / 4` whole ones.",
-        "What is left begins at `n / 4 * 4`, and there are at most three of them: give one each to threads 0, 1 and 2.",
+        "`reinterpret_cast<float4 *>(out)` sees the same memory as an array of `float4`: there are"
+        " `n / 4` whole ones.",
+        "What is left begins at `n / 4 * 4`, and there are at most three of them: give one each to"
+        " threads 0, 1 and 2.",
         "`if (i < n % 4) out[n / 4 * 4 + i] = a[n / 4 * 4 + i];`",
     ),
     wrong=(
@@ -515,7 +389,7 @@ __global__ void copy4(float* out, const float* a, int n) {
 )
 
 
-# ---- 06.occupancy
+# ---- occupancy
 
 
 def blocks_per_sm(threads, registers, shared):
@@ -527,42 +401,16 @@ def blocks_per_sm(threads, registers, shared):
     return min(by_warps, 32, by_shared, by_registers)
 
 
-def blocks_rounded_warps_down(threads, registers, shared):
-    return blocks_per_sm(max(32, threads // 32 * 32), registers, shared)
-
-
-def blocks_by_threads_alone(threads, registers, shared):
-    return min(2048 // threads, 32)
-
-
-def blocks_without_block_limit(threads, registers, shared):
-    warps = (threads + 31) // 32
-    a_warp = (registers * 32 + 255) // 256 * 256
-    return min(
-        64 // warps,
-        4 * (16384 // a_warp) // warps,
-        228 * 1024 // ((shared + 1024 + 127) // 128 * 128),
-    )
-
-
-def blocks_without_reserve(threads, registers, shared):
-    return blocks_per_sm(threads, registers, max(0, shared - 1024))
-
-
-def blocks_registers_unrounded(threads, registers, shared):
-    warps = (threads + 31) // 32
-    return min(blocks_per_sm(threads, 16, shared), 65536 // (registers * 32 * warps))
-
-
 OCCUPANCY = Exercise(
     id="memory.occupancy",
     title="Occupancy by hand",
     minutes=10,
     kind="function",
     task=(
-        "How many blocks does an SM of compute capability 9.0 hold at once? It has places for 64 warps and 32 blocks, 228 KiB "
-        "of shared memory, of which each block takes its `shared` bytes and 1 KiB more, rounded up to 128 bytes, and four "
-        "quarters of 16,384 registers. A warp takes `32 * registers`, rounded up to a multiple of 256, from one quarter."
+        "How many blocks does an SM of compute capability 9.0 hold at once? It has places for 64"
+        " warps and 32 blocks, 228 KiB of shared memory, of which each block takes its `shared`"
+        " bytes and 1 KiB more, rounded up to 128 bytes, and four quarters of 16,384 registers. A"
+        " warp takes `32 * registers`, rounded up to a multiple of 256, from one quarter."
     ),
     starter="""
 def blocks_per_sm(
@@ -570,7 +418,7 @@ def blocks_per_sm(
 ): ...  # the smallest of four limits: warps, blocks, shared memory, registers
 """,
     solution=blocks_per_sm,
-    inputs=lambda rng, shape: dict(zip(("threads", "registers", "shared"), shape, strict=True)),
+    inputs=arguments_of(blocks_per_sm),
     reference=lambda threads, registers, shared: (
         occupancy((9, 0), threads, registers, shared).blocks
     ),
@@ -595,70 +443,53 @@ def blocks_per_sm(
         int(rng.integers(0, 60_000)),
     ),
     hints=(
-        "Work out four numbers of blocks, one for each resource as if it were the only one, and return the smallest.",
-        "Warps of a block: `(threads + 31) // 32`. The SM has 64 places, so `64 // warps` blocks. The limit of 32 blocks "
-        "stands as it is. Shared memory: `228 * 1024 // (shared + 1024, rounded up to 128)`.",
-        "Registers: `a_warp = (registers * 32 + 255) // 256 * 256`, a quarter holds `16384 // a_warp` warps, so the SM four "
-        "times as many, and `// warps` makes blocks of them.",
+        "Work out four numbers of blocks, one for each resource as if it were the only one, and"
+        " return the smallest.",
+        "Warps of a block: `(threads + 31) // 32`. The SM has 64 places, so `64 // warps` blocks."
+        " The limit of 32 blocks stands as it is. Shared memory: `228 * 1024 // (shared + 1024,"
+        " rounded up to 128)`.",
+        "Registers: `a_warp = (registers * 32 + 255) // 256 * 256`, a quarter holds `16384 //"
+        " a_warp` warps, so the SM four times as many, and `// warps` makes blocks of them.",
     ),
     wrong=(
-        Wrong(blocks_by_threads_alone, "wrong_value"),
-        Wrong(blocks_rounded_warps_down, "wrong_value"),
-        Wrong(blocks_without_block_limit, "wrong_value"),
-        Wrong(blocks_without_reserve, "wrong_value"),
-        Wrong(blocks_registers_unrounded, "wrong_value"),
-    ),
-    hypotheses=(
-        Hypothesis(
-            "wrong_value", "Registers and shared memory set limits too.", blocks_by_threads_alone
+        Wrong(
+            but(blocks_per_sm, "by_warps, 32, by_shared, by_registers", "2048 // threads, 32"),
+            "wrong_value",
+            "Registers and shared memory set limits too.",
         ),
-        Hypothesis(
-            "wrong_value", "A begun warp is a whole one: round up.", blocks_rounded_warps_down
+        Wrong(
+            but(blocks_per_sm, "(threads + 31) // 32", "max(1, threads // 32)"),
+            "wrong_value",
+            "A begun warp is a whole one: round up.",
         ),
-        Hypothesis(
+        Wrong(
+            but(blocks_per_sm, "by_warps, 32", "by_warps"),
             "wrong_value",
             "However small they are, an SM holds 32 blocks at most.",
-            blocks_without_block_limit,
         ),
-        Hypothesis(
+        Wrong(
+            but(blocks_per_sm, "shared + 1024", "max(shared, 1024)"),
             "wrong_value",
             "CUDA keeps 1 KiB of shared memory for each block.",
-            blocks_without_reserve,
         ),
-        Hypothesis(
+        Wrong(
+            but(
+                blocks_per_sm, "4 * (16384 // a_warp) // warps", "65536 // (registers * 32 * warps)"
+            ),
             "wrong_value",
-            "Registers go to whole warps: round a warp's up to 256, and count how many warps a quarter of the SM holds.",
-            blocks_registers_unrounded,
+            "Registers go to whole warps: round a warp's up to 256, and count how many warps a"
+            " quarter of the SM holds.",
         ),
     ),
 )
 
 
-# ---- 06.roofline
+# ---- roofline
 
 
 def attainable(flops, bytes_moved, gflop_per_s, gb_per_s):
-    return min(gflop_per_s, flops * gb_per_s // bytes_moved)
-
-
-def attainable_peak(flops, bytes_moved, gflop_per_s, gb_per_s):
-    return gflop_per_s
-
-
-def attainable_larger(flops, bytes_moved, gflop_per_s, gb_per_s):
-    return max(gflop_per_s, flops * gb_per_s // bytes_moved)
-
-
-def attainable_without_roof(flops, bytes_moved, gflop_per_s, gb_per_s):
-    return flops * gb_per_s // bytes_moved
-
-
-def attainable_inverse(flops, bytes_moved, gflop_per_s, gb_per_s):
-    return min(gflop_per_s, bytes_moved * gb_per_s // flops)
-
-
-def attainable_divides(flops, bytes_moved, gflop_per_s, gb_per_s):
-    return min(gflop_per_s, flops / bytes_moved * gb_per_s)
+    memory_roof = flops * gb_per_s // bytes_moved
+    return min(gflop_per_s, memory_roof)
 
 
 ROOFLINE = Exercise(
@@ -667,16 +498,15 @@ ROOFLINE = Exercise(
     minutes=4,
     kind="function",
     task=(
-        "A kernel does `flops` operations and moves `bytes_moved` bytes, on a GPU with `gflop_per_s` GFLOP/s of arithmetic and "
-        "`gb_per_s` GB/s of memory. Return the most GFLOP/s that it can reach, rounded down to a whole number."
+        "A kernel does `flops` operations and moves `bytes_moved` bytes, on a GPU with"
+        " `gflop_per_s` GFLOP/s of arithmetic and `gb_per_s` GB/s of memory. Return the most"
+        " GFLOP/s that it can reach, rounded down to a whole number."
     ),
     starter="""
 def attainable(flops, bytes_moved, gflop_per_s, gb_per_s): ...  # the lower of two roofs
 """,
     solution=attainable,
-    inputs=lambda rng, shape: dict(
-        zip(("flops", "bytes_moved", "gflop_per_s", "gb_per_s"), shape, strict=True)
-    ),
+    inputs=arguments_of(attainable),
     reference=attainable,
     shapes=(
         (1, 12, 60_000, 4_000),
@@ -694,27 +524,35 @@ def attainable(flops, bytes_moved, gflop_per_s, gb_per_s): ...  # the lower of t
         )
     ),
     hints=(
-        "Arithmetic intensity is FLOPs a byte: `flops / bytes_moved`. Memory that brings `gb_per_s` bytes a nanosecond feeds "
-        "intensity times that many FLOPs.",
-        "One roof is `flops * gb_per_s // bytes_moved`, the other `gflop_per_s`. Which of the two counts?",
+        "Arithmetic intensity is FLOPs a byte: `flops / bytes_moved`. Memory that brings"
+        " `gb_per_s` bytes a nanosecond feeds intensity times that many FLOPs.",
+        "One roof is `flops * gb_per_s // bytes_moved`, the other `gflop_per_s`. Which of the two"
+        " counts?",
     ),
     wrong=(
-        Wrong(attainable_peak, "wrong_value"),
-        Wrong(attainable_larger, "wrong_value"),
-        Wrong(attainable_without_roof, "wrong_value"),
-        Wrong(attainable_inverse, "wrong_value"),
-        Wrong(attainable_divides, "wrong_dtype"),
-    ),
-    hypotheses=(
-        Hypothesis("wrong_value", "Memory sets a roof too.", attainable_peak),
-        Hypothesis(
-            "wrong_value", "It is the lower of the two roofs that counts.", attainable_larger
+        Wrong(
+            but(attainable, "min(gflop_per_s, memory_roof)", "gflop_per_s"),
+            "wrong_value",
+            "Memory sets a roof too.",
         ),
-        Hypothesis(
-            "wrong_value", "No kernel is faster than the arithmetic.", attainable_without_roof
+        Wrong(
+            but(attainable, "min", "max"),
+            "wrong_value",
+            "It is the lower of the two roofs that counts.",
         ),
-        Hypothesis(
-            "wrong_value", "Intensity is FLOPs a byte, not bytes a FLOP.", attainable_inverse
+        Wrong(
+            but(attainable, "min(gflop_per_s, memory_roof)", "memory_roof"),
+            "wrong_value",
+            "No kernel is faster than the arithmetic.",
+        ),
+        Wrong(
+            but(attainable, "flops * gb_per_s // bytes_moved", "bytes_moved * gb_per_s // flops"),
+            "wrong_value",
+            "Intensity is FLOPs a byte, not bytes a FLOP.",
+        ),
+        Wrong(
+            but(attainable, "flops * gb_per_s // bytes_moved", "flops / bytes_moved * gb_per_s"),
+            "wrong_dtype",
         ),
     ),
 )
@@ -724,7 +562,10 @@ EXERCISES = (SCALE_FOUR, SPLIT, ROTATE_TILE, COPY4, OCCUPANCY, ROOFLINE)
 QUIZZES = (
     Quiz(
         id="memory.q_sectors",
-        question="Lane i of a warp reads `a[2 * i]`, float32, `a` aligned. How many sectors of 32 bytes are moved?",
+        question=(
+            "Lane i of a warp reads `a[2 * i]`, float32, `a` aligned. How many sectors of 32 bytes"
+            " are moved?"
+        ),
         answer=8,
         unit="sectors",
         explain_right="32 lanes reach over 64 floats, 256 bytes: 8 sectors, of which half is used.",
@@ -736,11 +577,15 @@ QUIZZES = (
     ),
     Quiz(
         id="memory.q_banks",
-        question="A tile is `shared.array((32, 32), float32)`. Lane i reads `tile[i, 5]`. How many passes does that take?",
+        question=(
+            "A tile is `shared.array((32, 32), float32)`. Lane i reads `tile[i, 5]`. How many"
+            " passes does that take?"
+        ),
         answer=32,
         unit="passes",
         explain_right=(
-            "Rows are 32 words apart, so all 32 elements lie in bank 5: a 32-way conflict. With 33 columns it is one pass."
+            "Rows are 32 words apart, so all 32 elements lie in bank 5: a 32-way conflict. With 33"
+            " columns it is one pass."
         ),
         explain={
             1: "That is so for `tile[5, i]`, or with 33 columns.",
@@ -749,7 +594,10 @@ QUIZZES = (
     ),
     Quiz(
         id="memory.q_transfer",
-        question="You need each of 4 GB of host data once in a kernel, and only then. What moves the least over the bus?",
+        question=(
+            "You need each of 4 GB of host data once in a kernel, and only then. What moves the"
+            " least over the bus?"
+        ),
         choices={
             "a": "cudaMemcpy from pageable memory",
             "b": "cudaMemcpy from pinned memory",
@@ -757,8 +605,8 @@ QUIZZES = (
         },
         answer="c",
         explain_right=(
-            "The bytes are the same. Pinned memory spares a copy on the host and can overlap with kernels; zero-copy lets the "
-            "kernel fetch them itself."
+            "The bytes are the same. Pinned memory spares a copy on the host and can overlap with"
+            " kernels; zero-copy lets the kernel fetch them itself."
         ),
         explain={
             "a": "It moves 4 GB, and the driver copies them once more on the host.",
@@ -774,7 +622,9 @@ QUIZZES = (
             "c": "Make the blocks larger",
         },
         answer="b",
-        explain_right="Occupancy is a means. What counts is the bytes in flight, and those suffice.",
+        explain_right=(
+            "Occupancy is a means. What counts is the bytes in flight, and those suffice."
+        ),
         explain={
             "a": "That may spill registers to memory, and the memory is already full.",
             "c": "Larger blocks do not bring more bytes, and the bandwidth is all but used.",

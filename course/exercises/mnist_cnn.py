@@ -1,22 +1,21 @@
-"""The exercises of chapter 16, A CNN by hand: gradients, and what goes wrong in them."""
+"""The exercises of the chapter A CNN by hand: gradients, and what goes wrong in them."""
 
 import math
 
 import numpy as np
 from numba import cuda
 
+from course.checking.answers import but, replace
+from course.checking.inputs import (
+    a_thread_each,
+    lengths,
+    normal,
+)
 from course.checking.model import Exercise, Hypothesis, InOut, Out, Wrong
 from course.checking.quiz import Quiz
-from course.exercises.first_kernels import replace
 from course.mnist_cnn import EPS, layers
 
-
-def normal(rng, *shape):
-    """Random float32 numbers around 0."""
-    return rng.normal(size=shape).astype(np.float32)
-
-
-# ---- 16.bias_gradient: a sum over the batch
+# ---- bias_gradient: a sum over the batch
 
 
 @cuda.jit
@@ -38,28 +37,10 @@ def bias_starter(db, dy):
 
 
 @cuda.jit
-def bias_never_cleared(db, dy):
-    n = cuda.grid(1)
-    if n < db.size:
-        for b in range(dy.shape[0]):
-            db[n] += dy[b, n]
-
-
-@cuda.jit
 def bias_atomic_on_anything(db, dy):
     i = cuda.grid(1)
     if i < dy.size:
         cuda.atomic.add(db, i % dy.shape[1], dy[i // dy.shape[1], i % dy.shape[1]])
-
-
-@cuda.jit
-def bias_mean(db, dy):
-    n = cuda.grid(1)
-    if n < db.size:
-        total = np.float32(0)
-        for b in range(dy.shape[0]):
-            total += dy[b, n]
-        db[n] = total / dy.shape[0]
 
 
 @cuda.jit
@@ -77,9 +58,10 @@ BIAS = Exercise(
     title="The gradient of a bias",
     minutes=10,
     task=(
-        "A linear layer adds `bias[n]` to column n of every row, so its gradient is the sum of column n of `dy`"
-        " [B, N]. This kernel has a thread for every element of `dy`, and they race. Besides, `db` starts with"
-        " whatever memory holds. Write it so that both are cured: any number of threads will do."
+        "A linear layer adds `bias[n]` to column n of every row, so its gradient is the sum of"
+        " column n of `dy` [B, N]. This kernel has a thread for every element of `dy`, and they"
+        " race. Besides, `db` starts with whatever memory holds. Write it so that both are cured:"
+        " any number of threads will do."
     ),
     starter="""
 @cuda.jit
@@ -94,12 +76,13 @@ def bias_gradient(db, dy):
     reference=lambda db, dy: dy.astype(float).sum(0),
     shapes=((1, 1), (3, 10), (7, 33), (40, 5)),
     fresh=lambda rng: (int(rng.integers(2, 30)), int(rng.integers(2, 40))),
-    extents=lambda s: (s[0] * s[1], 1, 1),
+    extents=a_thread_each,
     race_free=True,
     hints=(
         "Who should own `db[n]`, so that nobody else writes it?",
         "One thread a column: n is its number, and it goes through the batch in a loop.",
-        "Add up in a variable of your own, `total = np.float32(0)`, and write `db[n] = total` once, at the end.",
+        "Add up in a variable of your own, `total = np.float32(0)`, and write `db[n] = total`"
+        " once, at the end.",
     ),
     hypotheses=(
         Hypothesis(
@@ -110,15 +93,26 @@ def bias_gradient(db, dy):
     ),
     wrong=(
         Wrong(bias_starter, "race"),
-        Wrong(bias_never_cleared, "reads_output"),
+        Wrong(
+            but(
+                bias_gradient,
+                "        total = np.float32(0)\n",
+                "",
+                "total += dy",
+                "db[n] += dy",
+                "        db[n] = total\n",
+                "",
+            ),
+            "reads_output",
+        ),
         Wrong(bias_atomic_on_anything, "wrong_value"),
-        Wrong(bias_mean, "wrong_value"),
+        Wrong(but(bias_gradient, "db[n] = total", "db[n] = total / dy.shape[0]"), "wrong_value"),
         Wrong(bias_clears_in_the_race, "race"),
     ),
 )
 
 
-# ---- 16.conv_weight: the gradient of a convolution's weights
+# ---- conv_weight: the gradient of a convolution's weights
 
 
 @cuda.jit
@@ -135,96 +129,6 @@ def conv_weight(dw, dy, x):
                     if 0 <= u < H and 0 <= v < W:
                         total += dy[b, k, i, j] * x[b, c, u, v]
         dw[k, c, 3 * r + s] = total
-
-
-@cuda.jit
-def conv_weight_flipped(dw, dy, x):
-    n = cuda.grid(1)
-    if n < dw.size:
-        s, r, c, k = n % 3, n // 3 % 3, n // 9 % dw.shape[1], n // 9 // dw.shape[1]
-        B, _, H, W = x.shape
-        total = np.float32(0)
-        for b in range(B):
-            for i in range(H):
-                for j in range(W):
-                    u, v = i - r + 1, j - s + 1
-                    if 0 <= u < H and 0 <= v < W:
-                        total += dy[b, k, i, j] * x[b, c, u, v]
-        dw[k, c, 3 * r + s] = total
-
-
-@cuda.jit
-def conv_weight_first_image(dw, dy, x):
-    n = cuda.grid(1)
-    if n < dw.size:
-        s, r, c, k = n % 3, n // 3 % 3, n // 9 % dw.shape[1], n // 9 // dw.shape[1]
-        _, _, H, W = x.shape
-        total = np.float32(0)
-        for i in range(H):
-            for j in range(W):
-                u, v = i + r - 1, j + s - 1
-                if 0 <= u < H and 0 <= v < W:
-                    total += dy[0, k, i, j] * x[0, c, u, v]
-        dw[k, c, 3 * r + s] = total
-
-
-@cuda.jit
-def conv_weight_no_border(dw, dy, x):
-    n = cuda.grid(1)
-    if n < dw.size:
-        s, r, c, k = n % 3, n // 3 % 3, n // 9 % dw.shape[1], n // 9 // dw.shape[1]
-        B, _, H, W = x.shape
-        total = np.float32(0)
-        for b in range(B):
-            for i in range(1, H - 1):
-                for j in range(1, W - 1):
-                    total += dy[b, k, i, j] * x[b, c, i + r - 1, j + s - 1]
-        dw[k, c, 3 * r + s] = total
-
-
-@cuda.jit
-def conv_weight_wraps(dw, dy, x):
-    n = cuda.grid(1)
-    if n < dw.size:
-        s, r, c, k = n % 3, n // 3 % 3, n // 9 % dw.shape[1], n // 9 // dw.shape[1]
-        B, _, H, W = x.shape
-        total = np.float32(0)
-        for b in range(B):
-            for i in range(H):
-                for j in range(W):
-                    total += dy[b, k, i, j] * x[b, c, (i + r - 1) % H, (j + s - 1) % W]
-        dw[k, c, 3 * r + s] = total
-
-
-@cuda.jit
-def conv_weight_swapped(dw, dy, x):
-    n = cuda.grid(1)
-    if n < dw.size:
-        s, r, c, k = n % 3, n // 3 % 3, n // 9 % dw.shape[1], n // 9 // dw.shape[1]
-        B, _, H, W = x.shape
-        total = np.float32(0)
-        for b in range(B):
-            for i in range(H):
-                for j in range(W):
-                    u, v = i + s - 1, j + r - 1
-                    if 0 <= u < H and 0 <= v < W:
-                        total += dy[b, k, i, j] * x[b, c, u, v]
-        dw[k, c, 3 * r + s] = total
-
-
-@cuda.jit
-def conv_weight_no_guard(dw, dy, x):
-    n = cuda.grid(1)
-    s, r, c, k = n % 3, n // 3 % 3, n // 9 % dw.shape[1], n // 9 // dw.shape[1]
-    B, _, H, W = x.shape
-    total = np.float32(0)
-    for b in range(B):
-        for i in range(H):
-            for j in range(W):
-                u, v = i + r - 1, j + s - 1
-                if 0 <= u < H and 0 <= v < W:
-                    total += dy[b, k, i, j] * x[b, c, u, v]
-    dw[k, c, 3 * r + s] = total
 
 
 def conv_weight_reference(dw, dy, x):
@@ -252,8 +156,9 @@ CONV_WEIGHT = Exercise(
     title="The gradient of the weights",
     minutes=15,
     task=(
-        "One thread a weight, without shares: the gradient of tap (r, s), `dw[k, c, 3 * r + s]`, is the sum over all images b"
-        " and all places (i, j) of `dy[b, k, i, j] * x[b, c, i + r - 1, j + s - 1]`. Outside the picture, x is 0."
+        "One thread a weight, without shares: the gradient of tap (r, s), `dw[k, c, 3 * r + s]`, is"
+        " the sum over all images b and all places (i, j) of `dy[b, k, i, j] * x[b, c, i + r - 1, j"
+        " + s - 1]`. Outside the picture, x is 0."
     ),
     starter="""
 @cuda.jit
@@ -273,17 +178,26 @@ def conv_weight(dw, dy, x):
     extents=lambda s: (9 * s[1] * s[2], 1, 1),
     rtol=1e-4,
     hints=(
-        "Three loops inside each other, over b, i and j. What does a thread do at the border of the picture?",
-        "`u, v = i + r - 1, j + s - 1` may be -1 or H, W: there x is 0, so the product adds nothing. Skip it.",
-        "Python's -1 means the last row. In a kernel too: without `0 <= u < H` the picture would wrap around.",
+        "Three loops inside each other, over b, i and j. What does a thread do at the border of"
+        " the picture?",
+        "`u, v = i + r - 1, j + s - 1` may be -1 or H, W: there x is 0, so the product adds"
+        " nothing. Skip it.",
+        "Python's -1 means the last row. In a kernel too: without `0 <= u < H` the picture would"
+        " wrap around.",
     ),
     wrong=(
-        Wrong(conv_weight_flipped, "wrong_value"),
-        Wrong(conv_weight_first_image, "wrong_value"),
-        Wrong(conv_weight_no_border, "wrong_value"),
-        Wrong(conv_weight_wraps, "wrong_value"),
-        Wrong(conv_weight_swapped, "wrong_value"),
-        Wrong(conv_weight_no_guard, "missing_guard"),
+        Wrong(but(conv_weight, "i + r - 1, j + s - 1", "i - r + 1, j - s + 1"), "wrong_value"),
+        Wrong(but(conv_weight, "range(B)", "range(1)"), "wrong_value"),
+        Wrong(
+            but(conv_weight, "range(H)", "range(1, H - 1)", "range(W)", "range(1, W - 1)"),
+            "wrong_value",
+        ),
+        Wrong(
+            but(conv_weight, "i + r - 1, j + s - 1", "(i + r - 1) % H, (j + s - 1) % W"),
+            "wrong_value",
+        ),
+        Wrong(but(conv_weight, "i + r - 1, j + s - 1", "i + s - 1, j + r - 1"), "wrong_value"),
+        Wrong(but(conv_weight, "n < dw.size", "True"), "missing_guard"),
     ),
     hypotheses=(
         Hypothesis(
@@ -305,7 +219,7 @@ def conv_weight(dw, dy, x):
 )
 
 
-# ---- 16.norm_backward: the two subtracted terms
+# ---- norm_backward: the two subtracted terms
 
 
 @cuda.jit
@@ -316,60 +230,6 @@ def norm_backward(dx, dy, normal, scale, dgamma, dbeta):
         b, c, p = n // (C * S), n // S % C, n % S
         N = B * S
         dx[b, c, p] = scale[c] * (dy[b, c, p] - dbeta[c] / N - normal[b, c, p] * dgamma[c] / N)
-
-
-@cuda.jit
-def norm_no_terms(dx, dy, normal, scale, dgamma, dbeta):
-    n = cuda.grid(1)
-    B, C, S = dx.shape
-    if n < dx.size:
-        b, c, p = n // (C * S), n // S % C, n % S
-        dx[b, c, p] = scale[c] * dy[b, c, p]
-
-
-@cuda.jit
-def norm_no_mean_term(dx, dy, normal, scale, dgamma, dbeta):
-    n = cuda.grid(1)
-    B, C, S = dx.shape
-    if n < dx.size:
-        b, c, p = n // (C * S), n // S % C, n % S
-        dx[b, c, p] = scale[c] * (dy[b, c, p] - normal[b, c, p] * dgamma[c] / (B * S))
-
-
-@cuda.jit
-def norm_no_stretch_term(dx, dy, normal, scale, dgamma, dbeta):
-    n = cuda.grid(1)
-    B, C, S = dx.shape
-    if n < dx.size:
-        b, c, p = n // (C * S), n // S % C, n % S
-        dx[b, c, p] = scale[c] * (dy[b, c, p] - dbeta[c] / (B * S))
-
-
-@cuda.jit
-def norm_divides_by_batch(dx, dy, normal, scale, dgamma, dbeta):
-    n = cuda.grid(1)
-    B, C, S = dx.shape
-    if n < dx.size:
-        b, c, p = n // (C * S), n // S % C, n % S
-        dx[b, c, p] = scale[c] * (dy[b, c, p] - dbeta[c] / B - normal[b, c, p] * dgamma[c] / B)
-
-
-@cuda.jit
-def norm_no_scale(dx, dy, normal, scale, dgamma, dbeta):
-    n = cuda.grid(1)
-    B, C, S = dx.shape
-    if n < dx.size:
-        b, c, p = n // (C * S), n // S % C, n % S
-        dx[b, c, p] = dy[b, c, p] - dbeta[c] / (B * S) - normal[b, c, p] * dgamma[c] / (B * S)
-
-
-@cuda.jit
-def norm_no_guard(dx, dy, normal, scale, dgamma, dbeta):
-    n = cuda.grid(1)
-    B, C, S = dx.shape
-    b, c, p = n // (C * S), n // S % C, n % S
-    N = B * S
-    dx[b, c, p] = scale[c] * (dy[b, c, p] - dbeta[c] / N - normal[b, c, p] * dgamma[c] / N)
 
 
 def norm_inputs(rng, shape):
@@ -406,9 +266,10 @@ NORM = Exercise(
     title="Batch norm, backward",
     minutes=15,
     task=(
-        "Arrays are [B, C, S]. The forward pass left `normal`, the normalized x; `scale[c]` is gamma over the deviation;"
-        " `dgamma[c]` and `dbeta[c]` are the two sums, already computed. Write `dx`, one thread an element. Think of both"
-        " terms that the mean and the deviation bring in."
+        "Arrays are [B, C, S]. The forward pass left `normal`, the normalized x; `scale[c]` is"
+        " gamma over the deviation; `dgamma[c]` and `dbeta[c]` are the two sums, already computed."
+        " Write `dx`, one thread an element. Think of both terms that the mean and the deviation"
+        " bring in."
     ),
     starter="""
 @cuda.jit
@@ -424,12 +285,13 @@ def norm_backward(dx, dy, normal, scale, dgamma, dbeta):
     reference=norm_reference,
     shapes=((1, 1, 6), (3, 2, 5), (5, 7, 4), (4, 3, 9)),
     fresh=lambda rng: tuple(int(rng.integers(2, 9)) for _ in range(3)),
-    extents=lambda s: (s[0] * s[1] * s[2], 1, 1),
+    extents=a_thread_each,
     rtol=1e-4,
     hints=(
         "The formula stands in section 5: what is subtracted from dy, before the scale?",
         "The mean of dy over the channel, and normal times the mean of dy * normal.",
-        "`dbeta[c]` is the *sum* of dy over the channel. Its mean is `dbeta[c] / N`; how many numbers are in a channel?",
+        "`dbeta[c]` is the *sum* of dy over the channel. Its mean is `dbeta[c] / N`; how many"
+        " numbers are in a channel?",
     ),
     hypotheses=(
         Hypothesis(
@@ -459,17 +321,24 @@ def norm_backward(dx, dy, normal, scale, dgamma, dbeta):
         ),
     ),
     wrong=(
-        Wrong(norm_no_terms, "wrong_value"),
-        Wrong(norm_no_mean_term, "wrong_value"),
-        Wrong(norm_no_stretch_term, "wrong_value"),
-        Wrong(norm_divides_by_batch, "wrong_value"),
-        Wrong(norm_no_scale, "wrong_value"),
-        Wrong(norm_no_guard, "missing_guard"),
+        Wrong(
+            but(
+                norm_backward,
+                "(dy[b, c, p] - dbeta[c] / N - normal[b, c, p] * dgamma[c] / N)",
+                "dy[b, c, p]",
+            ),
+            "wrong_value",
+        ),
+        Wrong(but(norm_backward, " - dbeta[c] / N", ""), "wrong_value"),
+        Wrong(but(norm_backward, " - normal[b, c, p] * dgamma[c] / N", ""), "wrong_value"),
+        Wrong(but(norm_backward, "B * S", "B"), "wrong_value"),
+        Wrong(but(norm_backward, "scale[c] * ", ""), "wrong_value"),
+        Wrong(but(norm_backward, "n < dx.size", "True"), "missing_guard"),
     ),
 )
 
 
-# ---- 16.pool_backward: ties
+# ---- pool_backward: ties
 
 
 @cuda.jit
@@ -484,70 +353,6 @@ def pool_backward(dx, dy, x):
                 best = k
         for k in range(4):
             dx[m, 2 * p + k // 2, 2 * q + k % 2] = dy[m, p, q] if k == best else 0
-
-
-@cuda.jit
-def pool_all_ties(dx, dy, x):
-    n = cuda.grid(1)
-    N, h, w = dy.shape
-    if n < dy.size:
-        q, p, m = n % w, n // w % h, n // (w * h)
-        best = x[m, 2 * p, 2 * q]
-        for k in range(1, 4):
-            best = max(best, x[m, 2 * p + k // 2, 2 * q + k % 2])
-        for k in range(4):
-            u, v = 2 * p + k // 2, 2 * q + k % 2
-            dx[m, u, v] = dy[m, p, q] if x[m, u, v] == best else 0
-
-
-@cuda.jit
-def pool_last_tie(dx, dy, x):
-    n = cuda.grid(1)
-    N, h, w = dy.shape
-    if n < dy.size:
-        q, p, m = n % w, n // w % h, n // (w * h)
-        best = 0
-        for k in range(1, 4):
-            if x[m, 2 * p + k // 2, 2 * q + k % 2] >= x[m, 2 * p + best // 2, 2 * q + best % 2]:
-                best = k
-        for k in range(4):
-            dx[m, 2 * p + k // 2, 2 * q + k % 2] = dy[m, p, q] if k == best else 0
-
-
-@cuda.jit
-def pool_winner_only(dx, dy, x):
-    n = cuda.grid(1)
-    N, h, w = dy.shape
-    if n < dy.size:
-        q, p, m = n % w, n // w % h, n // (w * h)
-        best = 0
-        for k in range(1, 4):
-            if x[m, 2 * p + k // 2, 2 * q + k % 2] > x[m, 2 * p + best // 2, 2 * q + best % 2]:
-                best = k
-        dx[m, 2 * p + best // 2, 2 * q + best % 2] = dy[m, p, q]
-
-
-@cuda.jit
-def pool_spreads(dx, dy, x):
-    n = cuda.grid(1)
-    N, h, w = dy.shape
-    if n < dy.size:
-        q, p, m = n % w, n // w % h, n // (w * h)
-        for k in range(4):
-            dx[m, 2 * p + k // 2, 2 * q + k % 2] = dy[m, p, q] / 4
-
-
-@cuda.jit
-def pool_no_guard(dx, dy, x):
-    n = cuda.grid(1)
-    N, h, w = dy.shape
-    q, p, m = n % w, n // w % h, n // (w * h)
-    best = 0
-    for k in range(1, 4):
-        if x[m, 2 * p + k // 2, 2 * q + k % 2] > x[m, 2 * p + best // 2, 2 * q + best % 2]:
-            best = k
-    for k in range(4):
-        dx[m, 2 * p + k // 2, 2 * q + k % 2] = dy[m, p, q] if k == best else 0
 
 
 def pool_reference(dx, dy, x):
@@ -568,9 +373,10 @@ POOL = Exercise(
     title="Who was the largest?",
     minutes=10,
     task=(
-        "Max-pooling backward without the winners written down: `x` [N, 2h, 2w] is what was pooled, `dy` [N, h, w] the"
-        " gradient of the result. One thread a window: find its largest number again, give it the gradient, and give the"
-        " other three 0. Of several largest the first counts, row by row."
+        "Max-pooling backward without the winners written down: `x` [N, 2h, 2w] is what was pooled,"
+        " `dy` [N, h, w] the gradient of the result. One thread a window: find its largest number"
+        " again, give it the gradient, and give the other three 0. Of several largest the first"
+        " counts, row by row."
     ),
     starter="""
 @cuda.jit
@@ -591,30 +397,50 @@ def pool_backward(dx, dy, x):
     shapes=((1, 1, 5), (3, 4, 2), (5, 7, 7)),
     fresh=lambda rng: tuple(int(rng.integers(2, 8)) for _ in range(3)),
     is_square=lambda s: s[1] == s[2],
-    extents=lambda s: (s[0] * s[1] * s[2], 1, 1),
+    extents=a_thread_each,
     hints=(
-        "First find which of the four is the largest: number 0 to 3, at row 2 * p + k // 2, column 2 * q + k % 2.",
-        "Start with best = 0 and replace it only by a number that is truly larger: then the first of equals stays.",
+        "First find which of the four is the largest: number 0 to 3, at row 2 * p + k // 2, column"
+        " 2 * q + k % 2.",
+        "Start with best = 0 and replace it only by a number that is truly larger: then the first"
+        " of equals stays.",
         "Then write all four elements of dx: they hold whatever memory held before.",
     ),
     hypotheses=(
         Hypothesis(
             "wrong_value",
-            "Where several numbers of a window are the largest, all get the gradient: only the first may.",
+            "Where several numbers of a window are the largest, all get the gradient: only the"
+            " first may.",
             pool_to_all,
         ),
     ),
     wrong=(
-        Wrong(pool_all_ties, "wrong_value"),
-        Wrong(pool_last_tie, "wrong_value"),
-        Wrong(pool_winner_only, "unwritten"),
-        Wrong(pool_spreads, "wrong_value"),
-        Wrong(pool_no_guard, "missing_guard"),
+        Wrong(
+            but(
+                pool_backward,
+                "k == best else",
+                "x[m, 2 * p + k // 2, 2 * q + k % 2] == x[m, 2 * p + best // 2, 2 * q + best % 2]"
+                " else",
+            ),
+            "wrong_value",
+        ),
+        Wrong(but(pool_backward, "] > x", "] >= x"), "wrong_value"),
+        Wrong(
+            but(
+                pool_backward,
+                "range(4)",
+                "range(best, best + 1)",
+            ),
+            "unwritten",
+        ),
+        Wrong(
+            but(pool_backward, "dy[m, p, q] if k == best else 0", "dy[m, p, q] / 4"), "wrong_value"
+        ),
+        Wrong(but(pool_backward, "n < dy.size", "True"), "missing_guard"),
     ),
 )
 
 
-# ---- 16.softmax: without overflow
+# ---- softmax: without overflow
 
 
 @cuda.jit
@@ -631,73 +457,14 @@ def softmax(p, z):
             p[b, k] = math.exp(z[b, k] - largest) / total
 
 
-@cuda.jit
-def softmax_overflows(p, z):
-    b = cuda.grid(1)
-    if b < z.shape[0]:
-        total = np.float32(0)
-        for k in range(10):
-            total += np.float32(math.exp(z[b, k]))
-        for k in range(10):
-            p[b, k] = np.float32(math.exp(z[b, k])) / total
-
-
-@cuda.jit
-def softmax_first(p, z):
-    b = cuda.grid(1)
-    if b < z.shape[0]:
-        total = np.float32(0)
-        for k in range(10):
-            total += np.float32(math.exp(z[b, k] - z[b, 0]))
-        for k in range(10):
-            p[b, k] = np.float32(math.exp(z[b, k] - z[b, 0])) / total
-
-
-@cuda.jit
-def softmax_not_divided(p, z):
-    b = cuda.grid(1)
-    if b < z.shape[0]:
-        largest = z[b, 0]
-        for k in range(1, 10):
-            largest = max(largest, z[b, k])
-        for k in range(10):
-            p[b, k] = math.exp(z[b, k] - largest)
-
-
-@cuda.jit
-def softmax_largest_from_zero(p, z):
-    b = cuda.grid(1)
-    if b < z.shape[0]:
-        largest = np.float32(0)
-        for k in range(10):
-            largest = max(largest, z[b, k])
-        total = np.float32(0)
-        for k in range(10):
-            total += np.float32(math.exp(z[b, k] - largest))
-        for k in range(10):
-            p[b, k] = np.float32(math.exp(z[b, k] - largest)) / total
-
-
-@cuda.jit
-def softmax_no_guard(p, z):
-    b = cuda.grid(1)
-    largest = z[b, 0]
-    for k in range(1, 10):
-        largest = max(largest, z[b, k])
-    total = np.float32(0)
-    for k in range(10):
-        total += math.exp(z[b, k] - largest)
-    for k in range(10):
-        p[b, k] = math.exp(z[b, k] - largest) / total
-
-
 SOFTMAX = Exercise(
     id="mnist_cnn.softmax",
     title="A softmax that does not overflow",
     minutes=10,
     task=(
-        "One thread a row of ten logits: `p[b, k]` is exp(z[b, k]) over the sum of all ten. The logits come from a network"
-        " in its first steps: some are in the hundreds, and some rows are far below zero. This kernel makes nan of them."
+        "One thread a row of ten logits: `p[b, k]` is exp(z[b, k]) over the sum of all ten. The"
+        " logits come from a network in its first steps: some are in the hundreds, and some rows"
+        " are far below zero. This kernel makes nan of them."
     ),
     starter="""
 @cuda.jit
@@ -724,30 +491,36 @@ def softmax(p, z):
         np.exp(z.astype(float) - z.max(1, keepdims=True))
         / np.exp(z.astype(float) - z.max(1, keepdims=True)).sum(1, keepdims=True)
     ),
-    shapes=((1,), (40,), (64,), (77,)),
+    shapes=lengths(1, 40, 64, 77),
     fresh=lambda rng: (int(rng.integers(40, 100)),),
-    extents=lambda s: (s[0], 1, 1),
+    extents=a_thread_each,
     rtol=1e-4,
     hints=(
-        "exp(z - m) / sum(exp(z - m)) is the same number for every m. Which m keeps all of them in range?",
-        "With m the largest of the ten, every exponent is 0 or less, and one of them is exactly 0: no overflow, no 0 / 0.",
+        "exp(z - m) / sum(exp(z - m)) is the same number for every m. Which m keeps all of them in"
+        " range?",
+        "With m the largest of the ten, every exponent is 0 or less, and one of them is exactly 0:"
+        " no overflow, no 0 / 0.",
         "Start `largest` with `z[b, 0]`, not with 0: all ten may be far below zero.",
     ),
     wrong=(
-        Wrong(softmax_overflows, "wrong_value"),
-        Wrong(softmax_first, "wrong_value"),
-        Wrong(softmax_not_divided, "wrong_value"),
-        Wrong(softmax_largest_from_zero, "wrong_value"),
-        Wrong(softmax_no_guard, "missing_guard"),
+        Wrong(but(softmax, "= max(largest, z[b, k])", "= np.float32(0)"), "wrong_value"),
+        Wrong(but(softmax, "largest = max(largest, z[b, k])", "pass"), "wrong_value"),
+        Wrong(but(softmax, " / total", ""), "wrong_value"),
+        Wrong(
+            but(
+                softmax, "largest = z[b, 0]", "largest = np.float32(0)", "range(1, 10)", "range(10)"
+            ),
+            "wrong_value",
+        ),
+        Wrong(but(softmax, "b < z.shape[0]", "True"), "missing_guard"),
     ),
 )
 
 
-# ---- 16.sgd: in CUDA C
+# ---- sgd: in CUDA C
 
 SGD_SOLUTION = """
-__global__ void sgd(float *w, const float *dw, float lr, float decay, int n)
-{
+__global__ void sgd(float* w, const float* dw, float lr, float decay, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n)
         w[i] -= lr * (dw[i] + decay * w[i]);
@@ -759,8 +532,8 @@ SGD = Exercise(
     title="SGD with weight decay, in CUDA C",
     minutes=10,
     task=(
-        "Weight decay adds `decay * w` to each gradient, so that weights that nothing needs shrink away. Write the update:"
-        " a step of length `lr` *against* the gradient dw + decay * w."
+        "Weight decay adds `decay * w` to each gradient, so that weights that nothing needs shrink"
+        " away. Write the update: a step of length `lr` *against* the gradient dw + decay * w."
     ),
     starter="""
 %%writefile build/sgd_decay.cu
@@ -784,10 +557,10 @@ __global__ void sgd(float* w, const float* dw, float lr, float decay, int n) {
     reference=lambda w, dw, lr, decay, n: (
         w - np.float64(lr) * (dw.astype(float) + np.float64(decay) * w)
     ),
-    shapes=((1,), (31,), (256,), (1000,)),
+    shapes=lengths(1, 31, 256, 1000),
     fresh=lambda rng: (int(rng.integers(2, 2000)),),
     block=(256, 1, 1),
-    extents=lambda s: (s[0], 1, 1),
+    extents=a_thread_each,
     hints=(
         "The guard first: n weights, and the last block has threads left over.",
         "The gradient points uphill, so subtract.",
@@ -826,7 +599,10 @@ Q_BIAS = Quiz(
         "c": "To save memory: the biases would be the largest tensor",
     },
     answer="a",
-    explain_right="What is added to a whole channel moves its mean, and the mean is taken out. `beta` is the bias.",
+    explain_right=(
+        "What is added to a whole channel moves its mean, and the mean is taken out. `beta` is the"
+        " bias."
+    ),
     explain={
         "b": "It can, one a channel; PyTorch's `Conv2d` has one unless told otherwise.",
         "c": "There would be one a channel, 96 numbers in all.",
@@ -834,8 +610,10 @@ Q_BIAS = Quiz(
 )
 Q_WEIGHTS = Quiz(
     id="mnist_cnn.q_weights",
-    question="conv1 has 32 × 9 weights. Over how many products does each one's gradient add up, for a batch of 10 digits of"
-    " 28 × 28, those with the zeros outside included?",
+    question=(
+        "conv1 has 32 × 9 weights. Over how many products does each one's gradient add up, for a"
+        " batch of 10 digits of 28 × 28, those with the zeros outside included?"
+    ),
     answer=7840,
     unit="products",
     explain_right="One for each place of each image: 28 · 28 · 10.",
@@ -847,27 +625,36 @@ Q_WEIGHTS = Quiz(
 )
 Q_NORM = Quiz(
     id="mnist_cnn.q_norm",
-    question="All x of a channel grow by the same number. What happens to the output of its batch norm?",
+    question=(
+        "All x of a channel grow by the same number. What happens to the output of its batch norm?"
+    ),
     choices={
         "a": "Nothing",
         "b": "It grows by that number",
         "c": "It grows by gamma times that number",
     },
     answer="a",
-    explain_right="The mean grows with them and is subtracted. So the gradients of a channel's x add up to 0.",
+    explain_right=(
+        "The mean grows with them and is subtracted. So the gradients of a channel's x add up to 0."
+    ),
     explain={None: "What does the channel's mean do?"},
 )
 Q_CURVE = Quiz(
     id="mnist_cnn.q_curve",
-    question="Two trainers start from the same weights, and their losses differ in the seventh digit at step 1 and in the third"
-    " at step 80. What do you conclude?",
+    question=(
+        "Two trainers start from the same weights, and their losses differ in the seventh digit at"
+        " step 1 and in the third at step 80. What do you conclude?"
+    ),
     choices={
         "a": "One of the gradients is wrong",
         "b": "It may be rounding: compare how far each is from a float64 run",
         "c": "Both are right: nobody can tell more",
     },
     answer="b",
-    explain_right="Rounding grows from step to step. How fast, float64 tells; a wrong gradient is off from the second step on.",
+    explain_right=(
+        "Rounding grows from step to step. How fast, float64 tells; a wrong gradient is off from"
+        " the second step on."
+    ),
     explain={
         "a": "A wrong gradient would be seen at step 2, in the first digits.",
         "c": "One can: a run in float64 shows where the exact curve is.",

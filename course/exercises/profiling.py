@@ -1,20 +1,19 @@
-"""The exercises of chapter 08, Profiling."""
+"""The exercises of the chapter Profiling."""
 
 import re
 
 import numpy as np
 
+from course.checking.answers import but, replace
+from course.checking.inputs import (
+    a_thread_each,
+    arguments_of,
+    lengths,
+)
 from course.checking.model import Exercise, Hypothesis, Out, Wrong
 from course.checking.quiz import Quiz
 
-
-def replace(source, old, new):
-    """A wrong CUDA C answer: the solution with one piece exchanged."""
-    assert old in source, f"not in the solution: {old}"
-    return source.replace(old, new)
-
-
-# ---- 08.honest_timer: time an asynchronous queue
+# ---- honest_timer: time an asynchronous queue
 
 
 class Queue:
@@ -44,12 +43,9 @@ class Queue:
         """The host's clock in microseconds."""
         return self.now
 
-    def fresh(self):
-        """The same device, switched off and on again."""
-        return Queue(self.work_us, self.launch_us, self.compile_us)
-
     def __repr__(self):
-        return f"Queue(work_us={self.work_us}, launch_us={self.launch_us}, compile_us={self.compile_us})"
+        times = f"{self.work_us}, launch_us={self.launch_us}, compile_us={self.compile_us}"
+        return f"Queue(work_us={times})"
 
 
 def time_it(queue, repeats):
@@ -62,69 +58,17 @@ def time_it(queue, repeats):
     return (queue.clock() - start) // repeats
 
 
-def time_without_wait(queue, repeats):
-    queue.launch()
-    queue.wait()
-    start = queue.clock()
-    for _ in range(repeats):
-        queue.launch()
-    return (queue.clock() - start) // repeats
-
-
-def time_without_warm_up(queue, repeats):
-    start = queue.clock()
-    for _ in range(repeats):
-        queue.launch()
-    queue.wait()
-    return (queue.clock() - start) // repeats
-
-
-def time_warm_up_not_waited_for(queue, repeats):
-    queue.launch()
-    start = queue.clock()
-    for _ in range(repeats):
-        queue.launch()
-    queue.wait()
-    return (queue.clock() - start) // repeats
-
-
-def time_not_divided(queue, repeats):
-    queue.launch()
-    queue.wait()
-    start = queue.clock()
-    for _ in range(repeats):
-        queue.launch()
-    queue.wait()
-    return queue.clock() - start
-
-
-def time_waits_each_time(queue, repeats):
-    queue.launch()
-    queue.wait()
-    start = queue.clock()
-    for _ in range(repeats):
-        queue.launch()
-        queue.wait()
-    return (queue.clock() - start) // repeats
-
-
-def on_a_fresh_queue(function):
-    """The function on a queue like the given one, which the learner's own function has used or will
-    use.
-    """
-    return lambda queue, repeats: function(queue.fresh(), repeats)
-
-
 TIMER = Exercise(
     id="profiling.honest_timer",
     title="An honest timer",
     minutes=10,
     kind="function",
     task=(
-        "`queue.launch()` hands work to a device and returns at once; `queue.wait()` returns when all work is"
-        " done; `queue.clock()` is the host's clock in microseconds. The first launch also compiles. Return the"
-        " whole microseconds (`//`) of one launch: warm up with one launch, then launch `repeats` times **in a row** and"
-        " wait once, so that the host's work for one launch hides behind the device's for another."
+        "`queue.launch()` hands work to a device and returns at once; `queue.wait()` returns when"
+        " all work is done; `queue.clock()` is the host's clock in microseconds. The first launch"
+        " also compiles. Return the whole microseconds (`//`) of one launch: warm up with one"
+        " launch, then launch `repeats` times **in a row** and wait once, so that the host's work"
+        " for one launch hides behind the device's for another."
     ),
     starter="""
 def time_it(queue, repeats):
@@ -135,7 +79,7 @@ def time_it(queue, repeats):
 """,
     solution=time_it,
     inputs=lambda rng, shape: {"queue": Queue(*shape[:3]), "repeats": shape[3]},
-    reference=on_a_fresh_queue(time_it),
+    reference=time_it,
     shapes=(
         (100, 8, 40_000, 10),
         (500, 5, 30_000, 4),
@@ -145,48 +89,45 @@ def time_it(queue, repeats):
     ),
     hints=(
         "What does the clock show right after `queue.launch()`? Nothing has been computed yet.",
-        "Three things are missing: a launch before the clock starts, a wait so that it is finished, and a wait before the"
-        " clock is read again.",
+        "Three things are missing: a launch before the clock starts, a wait so that it is"
+        " finished, and a wait before the clock is read again.",
         "Launch and wait; read the clock; launch `repeats` times; wait; read the clock; divide.",
     ),
     wrong=(
-        Wrong(time_without_wait, "wrong_value"),
-        Wrong(time_without_warm_up, "wrong_value"),
-        Wrong(time_warm_up_not_waited_for, "wrong_value"),
-        Wrong(time_not_divided, "wrong_value"),
-        Wrong(time_waits_each_time, "wrong_value"),
-    ),
-    hypotheses=(
-        Hypothesis(
+        Wrong(
+            but(time_it, "    queue.wait()\n    return", "    return"),
             "wrong_value",
             "The clock is read before the work is done: this is what the launches cost the host.",
-            on_a_fresh_queue(time_without_wait),
         ),
-        Hypothesis(
+        Wrong(
+            but(time_it, "    queue.launch()\n    queue.wait()\n    start", "    start"),
             "wrong_value",
             "The first launch is in the time, and it compiles: warm up before the clock starts.",
-            on_a_fresh_queue(time_without_warm_up),
         ),
-        Hypothesis(
+        Wrong(
+            but(time_it, "    queue.wait()\n    start", "    start"),
             "wrong_value",
             "The warm-up may still be running when the clock starts: wait for it, too.",
-            on_a_fresh_queue(time_warm_up_not_waited_for),
         ),
-        Hypothesis(
+        Wrong(
+            but(time_it, "(queue.clock() - start) // repeats", "queue.clock() - start"),
             "wrong_value",
             "This is the time of all launches; one is asked for.",
-            on_a_fresh_queue(time_not_divided),
         ),
-        Hypothesis(
+        Wrong(
+            but(
+                time_it,
+                "        queue.launch()\n",
+                "        queue.launch()\n        queue.wait()\n",
+            ),
             "wrong_value",
             "A wait after every launch leaves the device idle while the host launches: wait once.",
-            on_a_fresh_queue(time_waits_each_time),
         ),
     ),
 )
 
 
-# ---- 08.speed_limit: which of the three limits
+# ---- speed_limit: which of the three limits
 
 
 def speed_limit(seconds, nbytes, flops, bandwidth, peak):
@@ -196,42 +137,16 @@ def speed_limit(seconds, nbytes, flops, bandwidth, peak):
     return 1 if memory >= compute else 2
 
 
-def limit_swapped(seconds, nbytes, flops, bandwidth, peak):
-    answer = speed_limit(seconds, nbytes, flops, bandwidth, peak)
-    return {1: 2, 2: 1}.get(answer, answer)
-
-
-def limit_never_latency(seconds, nbytes, flops, bandwidth, peak):
-    return 1 if nbytes / bandwidth >= flops / peak else 2
-
-
-def limit_by_counts(seconds, nbytes, flops, bandwidth, peak):
-    if max(nbytes / bandwidth, flops / peak) < seconds / 2:
-        return 3
-    return 1 if nbytes >= flops else 2
-
-
-def limit_latency_by_sum(seconds, nbytes, flops, bandwidth, peak):
-    if nbytes / bandwidth + flops / peak < seconds / 2:
-        return 3
-    return 1 if nbytes / bandwidth >= flops / peak else 2
-
-
-def limit_latency_by_memory(seconds, nbytes, flops, bandwidth, peak):
-    if nbytes / bandwidth < seconds / 2:
-        return 3
-    return 1 if nbytes / bandwidth >= flops / peak else 2
-
-
 LIMIT = Exercise(
     id="profiling.speed_limit",
     title="Which limit?",
     minutes=5,
     kind="function",
     task=(
-        "A kernel took `seconds`, moved `nbytes` and did `flops`, on a GPU that copies `bandwidth` bytes and computes `peak`"
-        " FLOPs a second. Return 1 (memory) or 2 (arithmetic), whichever alone would have taken longer, or 3 (latency) when"
-        " even that one would have taken less than half of the measured time."
+        "A kernel took `seconds`, moved `nbytes` and did `flops`, on a GPU that copies `bandwidth`"
+        " bytes and computes `peak` FLOPs a second. Return 1 (memory) or 2 (arithmetic), whichever"
+        " alone would have taken longer, or 3 (latency) when even that one would have taken less"
+        " than half of the measured time."
     ),
     starter="""
 def speed_limit(
@@ -239,9 +154,7 @@ def speed_limit(
 ): ...  # return 1 (memory), 2 (arithmetic) or 3 (latency)
 """,
     solution=speed_limit,
-    inputs=lambda rng, shape: dict(
-        zip(("seconds", "nbytes", "flops", "bandwidth", "peak"), shape, strict=True)
-    ),
+    inputs=arguments_of(speed_limit),
     reference=speed_limit,
     shapes=(
         (1.0e-3, 3.0e9, 0.25e9, 4.0e12, 5.0e13),
@@ -255,84 +168,56 @@ def speed_limit(
     ),
     hints=(
         "How long would the bytes take alone? `nbytes / bandwidth`. And the FLOPs?",
-        "The longer of the two is the least time the kernel could have taken. Compare it with `seconds`.",
+        "The longer of the two is the least time the kernel could have taken. Compare it with"
+        " `seconds`.",
         "If `max(memory, compute) < seconds / 2`, neither explains the time.",
     ),
     wrong=(
-        Wrong(limit_swapped, "swapped_axes"),
-        Wrong(limit_never_latency, "wrong_value"),
-        Wrong(limit_by_counts, "wrong_value"),
-        Wrong(limit_latency_by_sum, "wrong_value"),
-        Wrong(limit_latency_by_memory, "wrong_value"),
-    ),
-    hypotheses=(
-        Hypothesis(
+        Wrong(
+            but(speed_limit, "memory >= compute", "memory < compute"),
             "swapped_axes",
             "Memory and compute are exchanged: the limit is the one that takes longer.",
-            limit_swapped,
         ),
-        Hypothesis(
+        Wrong(
+            but(speed_limit, "< seconds / 2", "< 0"),
             "wrong_value",
             "If neither explains half of the measured time, the kernel is waiting: latency.",
-            limit_never_latency,
         ),
-        Hypothesis(
-            "wrong_value", "Bytes and FLOPs are not comparable; their times are.", limit_by_counts
+        Wrong(
+            but(speed_limit, "memory >= compute", "nbytes >= flops"),
+            "wrong_value",
+            "Bytes and FLOPs are not comparable; their times are.",
         ),
-        Hypothesis(
+        Wrong(
+            but(speed_limit, "max(memory, compute)", "memory + compute"),
             "wrong_value",
             "Memory and arithmetic work at the same time: compare the longer one, not the sum.",
-            limit_latency_by_sum,
         ),
-        Hypothesis(
+        Wrong(
+            but(speed_limit, "max(memory, compute)", "memory"),
             "wrong_value",
             "A kernel whose arithmetic explains the time is not waiting.",
-            limit_latency_by_memory,
         ),
     ),
 )
 
 
-# ---- 08.read_ptx: how many bytes does a thread load
+# ---- read_ptx: how many bytes does a thread load
 
 
 def bytes_loaded(ptx):
     total = 0
     for line in ptx.splitlines():
-        found = re.search(r"\bld\.global\S*", line)
-        if found:
-            words = found.group().split(".")
-            each = int(re.sub(r"\D", "", words[-1])) // 8
-            total += each * (4 if "v4" in words else 2 if "v2" in words else 1)
+        match = re.search(r"\bld\.global\S*", line)
+        if match:
+            parts = match.group().split(".")
+            size = int(re.sub(r"\D", "", parts[-1])) // 8
+            if "v2" in parts:
+                size *= 2
+            if "v4" in parts:
+                size *= 4
+            total += size
     return total
-
-
-def bytes_all_loads(ptx):
-    return sum(
-        int(re.sub(r"\D", "", words[-1])) // 8 * (4 if "v4" in words else 2 if "v2" in words else 1)
-        for words in (w.split(".") for w in re.findall(r"\bld\.\S*", ptx))
-    )
-
-
-def bytes_no_vectors(ptx):
-    return sum(
-        int(re.sub(r"\D", "", word.split(".")[-1])) // 8
-        for word in re.findall(r"\bld\.global\S*", ptx)
-    )
-
-
-def bytes_four_each(ptx):
-    return 4 * len(re.findall(r"\bld\.global", ptx))
-
-
-def bytes_unpredicated(ptx):
-    return bytes_loaded(
-        "\n".join(line for line in ptx.splitlines() if not line.strip().startswith("@"))
-    )
-
-
-def bits_loaded(ptx):
-    return 8 * bytes_loaded(ptx)
 
 
 LOADS = (
@@ -371,10 +256,10 @@ PTX = Exercise(
     minutes=10,
     kind="function",
     task=(
-        "Return how many bytes one thread loads from global memory if it runs each line of this PTX once. The type is the"
-        " last part of the instruction: `ld.global.f32` loads 4 bytes, `.f64` 8, `.u8` one; `.v2` and `.v4` load two or four"
-        " of them. A line may begin with a predicate such as `@%p1`; count it. Loads of parameters and from shared memory do"
-        " not count."
+        "Return how many bytes one thread loads from global memory if it runs each line of this PTX"
+        " once. The type is the last part of the instruction: `ld.global.f32` loads 4 bytes, `.f64`"
+        " 8, `.u8` one; `.v2` and `.v4` load two or four of them. A line may begin with a predicate"
+        " such as `@%p1`; count it. Loads of parameters and from shared memory do not count."
     ),
     starter="""
 def bytes_loaded(ptx):
@@ -399,48 +284,48 @@ def bytes_loaded(ptx):
         (0, 0, 6),
     ),
     hints=(
-        '`import re` and `re.search(r"ld\\.global\\S*", line)` finds the whole instruction, such as `ld.global.nc.v2.f32`.',
+        '`import re` and `re.search(r"ld\\.global\\S*", line)` finds the whole instruction, such'
+        " as `ld.global.nc.v2.f32`.",
         '`instruction.split(".")[-1]` is the type, `f32`. Its digits are bits: divide by 8.',
         "Multiply by 2 if `v2` is among the parts, by 4 if `v4` is.",
     ),
     wrong=(
-        Wrong(bytes_all_loads, "wrong_value"),
-        Wrong(bytes_no_vectors, "wrong_value"),
-        Wrong(bytes_four_each, "wrong_value"),
-        Wrong(bytes_unpredicated, "wrong_value"),
-        Wrong(bits_loaded, "wrong_value"),
-    ),
-    hypotheses=(
-        Hypothesis(
+        Wrong(
+            but(bytes_loaded, "ld\\.global", "ld\\."),
             "wrong_value",
-            "Parameters and shared memory are counted, too: only `ld.global` goes to global memory.",
-            bytes_all_loads,
+            "Parameters and shared memory are counted, too: only `ld.global` goes to global"
+            " memory.",
         ),
-        Hypothesis(
-            "wrong_value", "`.v2` and `.v4` load two and four values at once.", bytes_no_vectors
+        Wrong(
+            but(bytes_loaded, "size *= 2", "pass", "size *= 4", "pass"),
+            "wrong_value",
+            "`.v2` and `.v4` load two and four values at once.",
         ),
-        Hypothesis(
+        Wrong(
+            but(bytes_loaded, "total += size", "total += 4"),
             "wrong_value",
             "Not every load is four bytes: the type is the last part of the instruction.",
-            bytes_four_each,
         ),
-        Hypothesis(
+        Wrong(
+            but(bytes_loaded, "if match:", 'if match and "@" not in line:'),
             "wrong_value",
             "A line with a predicate (`@%p1`) is a load like the others.",
-            bytes_unpredicated,
         ),
-        Hypothesis("wrong_value", "These are bits; eight of them are a byte.", bits_loaded),
+        Wrong(
+            but(bytes_loaded, "return total", "return 8 * total"),
+            "wrong_value",
+            "These are bits; eight of them are a byte.",
+        ),
     ),
 )
 
 
-# ---- 08.clean: repair a kernel until the checker is quiet
+# ---- clean: repair a kernel until the checker is quiet
 
 CLEAN_CU = """
-// Each block turns its own 64 elements around: the first becomes the last. n is a multiple of nothing:
-// the last block turns only the elements that there are.
-__global__ void turn(float *out, const float *a, int n)
-{
+// Each block turns its own 64 elements around: the first becomes the last.
+// n is a multiple of nothing: the last block turns only the elements that there are.
+__global__ void turn(float* out, const float* a, int n) {
     __shared__ float tile[64];
     int first = blockIdx.x * 64, count = n - first < 64 ? n - first : 64;
     int i = threadIdx.x;
@@ -452,10 +337,10 @@ __global__ void turn(float *out, const float *a, int n)
 }
 """
 BUGGY_CU = """
-// Each block turns its own 64 elements around: the first becomes the last. n is a multiple of nothing:
+// Each block turns its own 64 elements around: the first becomes the last. n is a multiple of
+// nothing:
 // the last block turns only the elements that there are.
-__global__ void turn(float *out, const float *a, int n)
-{
+__global__ void turn(float* out, const float* a, int n) {
     __shared__ float tile[64];
     int first = blockIdx.x * 64;
     int i = threadIdx.x;
@@ -477,9 +362,10 @@ CLEAN = Exercise(
     kernel_name="turn",
     path="build/turn.cu",
     task=(
-        "Blocks of 64 threads turn 64 elements around each. This kernel has three of the four kinds of bugs in it: it leaves its"
-        " arrays, it races, and in the last block it uses shared memory that nobody wrote. Repair it, without adding the fourth:"
-        " a barrier that some threads skip."
+        "Blocks of 64 threads turn 64 elements around each. This kernel has three of the four kinds"
+        " of bugs in it: it leaves its arrays, it races, and in the last block it uses shared"
+        " memory that nobody wrote. Repair it, without adding the fourth: a barrier that some"
+        " threads skip."
     ),
     starter="\n%%writefile build/turn.cu" + BUGGY_CU,
     solution=CLEAN_CU,
@@ -489,16 +375,17 @@ CLEAN = Exercise(
         "n": s[0],
     },
     reference=turned,
-    shapes=((64,), (65,), (100,), (256,), (1,), (191,)),
+    shapes=lengths(64, 65, 100, 256, 1, 191),
     fresh=lambda rng: (int(rng.integers(65, 300)),),
     block=(64, 1, 1),
-    extents=lambda shape: (shape[0], 1, 1),
+    extents=a_thread_each,
     race_free=True,
     hints=(
-        "Which threads have no element in the last block? Give it a `count`: `n - first < 64 ? n - first : 64`.",
+        "Which threads have no element in the last block? Give it a `count`: `n - first < 64 ? n -"
+        " first : 64`.",
         "A thread reads what another has written: between the two belongs a `__syncthreads()`.",
-        "The barrier must be reached by all 64 threads, so it stands outside every `if`: guard the load and the store each with"
-        " `if (i < count)`, and read `tile[count - 1 - i]`.",
+        "The barrier must be reached by all 64 threads, so it stands outside every `if`: guard the"
+        " load and the store each with `if (i < count)`, and read `tile[count - 1 - i]`.",
     ),
     wrong=(
         Wrong(replace(CLEAN_CU, "    if (i < count)\n        out", "    out"), "missing_guard"),
@@ -537,22 +424,34 @@ QUIZZES = (
             "c": "The kernel that looks slow in the source, rewritten",
         },
         answer="b",
-        explain_right="First see where the time goes, and whether it goes to the GPU at all. Counters of one kernel come later.",
+        explain_right=(
+            "First see where the time goes, and whether it goes to the GPU at all. Counters of one"
+            " kernel come later."
+        ),
         explain={
-            "a": "It says everything about a kernel, and nothing about how much of the step that kernel is.",
+            "a": (
+                "It says everything about a kernel, and nothing about how much of the step that"
+                " kernel is."
+            ),
             "c": "If it takes 3 % of the step, even an infinitely fast one gains 3 %.",
         },
     ),
     Quiz(
         id="profiling.q_latency",
-        question="Nsight Compute: memory throughput 4 %, SM throughput 6 %, achieved occupancy 12 %. What limits this kernel?",
+        question=(
+            "Nsight Compute: memory throughput 4 %, SM throughput 6 %, achieved occupancy 12 %."
+            " What limits this kernel?"
+        ),
         choices={
             "a": "Memory bandwidth",
             "b": "Arithmetic",
             "c": "Latency: too little is under way",
         },
         answer="c",
-        explain_right="Neither roof is near. Warps wait, and too few others can take over: more threads, or more work in each.",
+        explain_right=(
+            "Neither roof is near. Warps wait, and too few others can take over: more threads, or"
+            " more work in each."
+        ),
         explain={
             "a": "Then the memory throughput would be near 100 %.",
             "b": "Then the SM throughput would be near 100 %.",
@@ -567,7 +466,10 @@ QUIZZES = (
             "c": "The memory bandwidth is used up",
         },
         answer="b",
-        explain_right="It is the share of time in which at least one kernel was running, not the share of the GPU that it used.",
+        explain_right=(
+            "It is the share of time in which at least one kernel was running, not the share of the"
+            " GPU that it used."
+        ),
         explain={
             "a": "A kernel of one thread on one of the SMs also counts as 100 %.",
             "c": "nvidia-smi has no counter for that; Nsight Compute has.",

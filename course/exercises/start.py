@@ -3,6 +3,11 @@
 import numpy as np
 from numba import cuda
 
+from course.checking.answers import but
+from course.checking.inputs import (
+    a_thread_each,
+    lengths,
+)
 from course.checking.model import Exercise, Hypothesis, Out, Wrong
 
 
@@ -13,40 +18,13 @@ def hello(out):
         out[i] = i
 
 
-@cuda.jit
-def hello_constant(out):
-    i = cuda.grid(1)
-    if i < out.size:
-        out[i] = 0
-
-
-@cuda.jit
-def hello_without_guard(out):
-    i = cuda.grid(1)
-    out[i] = i
-
-
-@cuda.jit
-def hello_from_one(out):
-    i = cuda.grid(1)
-    if i < out.size:
-        out[i] = i + 1
-
-
-@cuda.jit
-def hello_thread_index(out):
-    i = cuda.grid(1)
-    if i < out.size:
-        out[i] = cuda.threadIdx.x
-
-
 HELLO = Exercise(
     id="start.hello",
     title="Hello, threads",
     minutes=2,
     task=(
-        "Every thread of this kernel knows its number, `i`. Let each one write its number into its element of"
-        " `out`."
+        "Every thread of this kernel knows its number, `i`. Let each one write its number into its"
+        " element of `out`."
     ),
     starter="""
 @cuda.jit
@@ -58,9 +36,9 @@ def hello(out):
     solution=hello,
     inputs=lambda rng, n: {"out": Out(n, np.int32)},
     reference=lambda out: np.arange(*out.shape),
-    shapes=((1,), (8,), (32,), (45,), (64,), (100,)),
+    shapes=lengths(1, 8, 32, 45, 64, 100),
     fresh=lambda rng: (int(rng.integers(2, 200)),),
-    extents=lambda n: (n[0], 1, 1),
+    extents=a_thread_each,
     hints=("Only the last line needs to change: what should stand where the 0 is?", "`out[i] = i`"),
     hypotheses=(
         Hypothesis(
@@ -78,10 +56,10 @@ def hello(out):
         ),
     ),
     wrong=(
-        Wrong(hello_constant, "wrong_value"),
-        Wrong(hello_without_guard, "missing_guard"),
-        Wrong(hello_from_one, "off_by_one"),
-        Wrong(hello_thread_index, "wrong_value"),
+        Wrong(but(hello, "= i\n", "= 0\n"), "wrong_value"),
+        Wrong(but(hello, "i < out.size", "True"), "missing_guard"),
+        Wrong(but(hello, "= i\n", "= i + 1\n"), "off_by_one"),
+        Wrong(but(hello, "= i\n", "= cuda.threadIdx.x\n"), "wrong_value"),
     ),
 )
 EXERCISES = (HELLO,)

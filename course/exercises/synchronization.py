@@ -1,21 +1,21 @@
-"""The exercises of chapter 07, Synchronization. Kernels with a race are rejected for it, even if it
+"""The exercises of the chapter Synchronization. Kernels with a race are rejected for it, even if it
 did no harm.
 """
 
 import numpy as np
 from numba import cuda
 
+from course.checking.answers import but, replace
+from course.checking.inputs import (
+    a_thread_each,
+    lengths,
+    some_length,
+    whole,
+)
 from course.checking.model import Demand, Exercise, InOut, Launch, Out, Wrong, ceil_div
 from course.checking.quiz import Quiz
-from course.exercises.first_kernels import replace, some_length
 
-
-def whole(rng, low, high, size):
-    """Random whole numbers from low to high - 1, as int32."""
-    return rng.integers(low, high, size).astype(np.int32)
-
-
-# ---- 07.rotate_left: the missing barrier
+# ---- rotate_left: the missing barrier
 
 
 @cuda.jit
@@ -27,64 +27,14 @@ def rotate_left(a):
         a[t] = value
 
 
-@cuda.jit
-def rotate_without_barrier(a):
-    t = cuda.threadIdx.x
-    if t < a.size:
-        a[t] = a[(t + 1) % a.size]
-
-
-@cuda.jit
-def rotate_barrier_in_branch(a):
-    t = cuda.threadIdx.x
-    if t < a.size:
-        value = a[(t + 1) % a.size]
-        cuda.syncthreads()
-        a[t] = value
-
-
-@cuda.jit
-def rotate_barrier_too_late(a):
-    t = cuda.threadIdx.x
-    value = a[(t + 1) % a.size]
-    if t < a.size:
-        a[t] = value
-    cuda.syncthreads()
-
-
-@cuda.jit
-def rotate_warp_barrier(a):
-    t = cuda.threadIdx.x
-    value = a[(t + 1) % a.size]
-    cuda.syncwarp()
-    if t < a.size:
-        a[t] = value
-
-
-@cuda.jit
-def rotate_without_guard(a):
-    t = cuda.threadIdx.x
-    value = a[(t + 1) % a.size]
-    cuda.syncthreads()
-    a[t] = value
-
-
-@cuda.jit
-def rotate_right(a):
-    t = cuda.threadIdx.x
-    value = a[(t - 1 + a.size) % a.size]
-    cuda.syncthreads()
-    if t < a.size:
-        a[t] = value
-
-
 ROTATE_LEFT = Exercise(
     id="synchronization.rotate_left",
     title="The missing barrier",
     minutes=5,
     task=(
-        "One block moves every element of `a` one place to the left, in place; the first becomes the last. The block"
-        " has at least as many threads as `a` has elements. This kernel has a race: cure it."
+        "One block moves every element of `a` one place to the left, in place; the first becomes"
+        " the last. The block has at least as many threads as `a` has elements. This kernel has a"
+        " race: cure it."
     ),
     starter="""
 @cuda.jit
@@ -96,28 +46,46 @@ def rotate_left(a):
     solution=rotate_left,
     inputs=lambda rng, n: {"a": InOut(rng.uniform(-1, 1, n).astype(np.float32))},
     reference=lambda a: np.roll(a, -1),
-    shapes=((1,), (2,), (31,), (32,), (33,), (100,), (128,)),
+    shapes=lengths(1, 2, 31, 32, 33, 100, 128),
     fresh=lambda rng: (int(rng.integers(34, 128)),),
     launches=lambda n: [Launch((1, 1, 1), (128, 1, 1))],
-    extents=lambda n: (n[0], 1, 1),
+    extents=a_thread_each,
     race_free=True,
     hints=(
-        "Split the line in two: every thread first reads into a variable of its own, and writes only afterwards.",
+        "Split the line in two: every thread first reads into a variable of its own, and writes"
+        " only afterwards.",
         "Between the reading and the writing all threads must meet: `cuda.syncthreads()`.",
-        "*All* threads of the block, those beyond the end of `a` as well: the barrier must not stand in the `if`.",
+        "*All* threads of the block, those beyond the end of `a` as well: the barrier must not"
+        " stand in the `if`.",
     ),
     wrong=(
-        Wrong(rotate_without_barrier, "race"),
-        Wrong(rotate_barrier_in_branch, "barrier"),
-        Wrong(rotate_barrier_too_late, "race"),
-        Wrong(rotate_warp_barrier, "race"),
-        Wrong(rotate_without_guard, "missing_guard"),
-        Wrong(rotate_right, "wrong_value"),
+        Wrong(but(rotate_left, "    cuda.syncthreads()\n", ""), "race"),
+        Wrong(
+            but(
+                rotate_left,
+                "    cuda.syncthreads()\n    if t < a.size:\n",
+                "    if t < a.size:\n        cuda.syncthreads()\n",
+            ),
+            "barrier",
+        ),
+        Wrong(
+            but(
+                rotate_left,
+                "    cuda.syncthreads()\n",
+                "",
+                "a[t] = value\n",
+                "a[t] = value\n    cuda.syncthreads()\n",
+            ),
+            "race",
+        ),
+        Wrong(but(rotate_left, "syncthreads", "syncwarp"), "race"),
+        Wrong(but(rotate_left, "t < a.size", "True"), "missing_guard"),
+        Wrong(but(rotate_left, "t + 1", "t - 1 + a.size"), "wrong_value"),
     ),
 )
 
 
-# ---- 07.count: an addition that nobody can interrupt
+# ---- count: an addition that nobody can interrupt
 
 
 @cuda.jit
@@ -128,20 +96,6 @@ def count(counts, values):
 
 
 @cuda.jit
-def count_plain_add(counts, values):
-    i = cuda.grid(1)
-    if i < values.size:
-        counts[values[i]] += 1
-
-
-@cuda.jit
-def count_atomic_store(counts, values):
-    i = cuda.grid(1)
-    if i < values.size:
-        cuda.atomic.exch(counts, values[i], counts[values[i]] + 1)
-
-
-@cuda.jit
 def count_with_barrier(counts, values):
     i = cuda.grid(1)
     bin = values[min(i, values.size - 1)]
@@ -149,28 +103,6 @@ def count_with_barrier(counts, values):
     cuda.syncthreads()
     if i < values.size:
         counts[bin] = before + 1
-
-
-@cuda.jit
-def count_adds_the_value(counts, values):
-    i = cuda.grid(1)
-    if i < values.size:
-        cuda.atomic.add(counts, values[i], values[i])
-
-
-@cuda.jit
-def count_without_guard(counts, values):
-    cuda.atomic.add(counts, values[cuda.grid(1)], 1)
-
-
-@cuda.jit
-def count_clears_first(counts, values):
-    i = cuda.grid(1)
-    if i < counts.size:
-        counts[i] = 0
-    cuda.syncthreads()
-    if i < values.size:
-        cuda.atomic.add(counts, values[i], 1)
 
 
 BINS = 16
@@ -186,8 +118,8 @@ COUNT = Exercise(
     title="Count",
     minutes=5,
     task=(
-        "`values` holds numbers from 0 to 15. Count them: `counts[v]` grows by one for each value `v`, on top of what"
-        " it holds already. Many threads meet at the same counter."
+        "`values` holds numbers from 0 to 15. Count them: `counts[v]` grows by one for each value"
+        " `v`, on top of what it holds already. Many threads meet at the same counter."
     ),
     starter="""
 @cuda.jit
@@ -202,28 +134,44 @@ def count(counts, values):
         "values": whole(rng, 0, BINS, n),
     },
     reference=counted,
-    shapes=((1,), (2,), (32,), (64,), (97,), (200,)),
+    shapes=lengths(1, 2, 32, 64, 97, 200),
     fresh=some_length,
-    extents=lambda n: (n[0], 1, 1),
+    extents=a_thread_each,
     shared_output=True,
     race_free=True,
     hints=(
-        "`counts[v] += 1` is three steps: read, add, write. Between the first and the last, another thread may do the same.",
-        "A barrier is of no help: afterwards they would still all write at once. The three steps must be one.",
+        "`counts[v] += 1` is three steps: read, add, write. Between the first and the last,"
+        " another thread may do the same.",
+        "A barrier is of no help: afterwards they would still all write at once. The three steps"
+        " must be one.",
         "`cuda.atomic.add(array, index, value)` does them as one.",
     ),
     wrong=(
-        Wrong(count_plain_add, "race"),
-        Wrong(count_atomic_store, "race"),
+        Wrong(
+            but(count, "cuda.atomic.add(counts, values[i], 1)", "counts[values[i]] += 1"), "race"
+        ),
+        Wrong(
+            but(
+                count, "add(counts, values[i], 1)", "exch(counts, values[i], counts[values[i]] + 1)"
+            ),
+            "race",
+        ),
         Wrong(count_with_barrier, "race"),
-        Wrong(count_adds_the_value, "wrong_value"),
-        Wrong(count_without_guard, "out_of_bounds"),
-        Wrong(count_clears_first, "race"),
+        Wrong(but(count, "values[i], 1", "values[i], values[i]"), "wrong_value"),
+        Wrong(but(count, "i < values.size", "True"), "out_of_bounds"),
+        Wrong(
+            but(
+                count,
+                "    if",
+                "    if i < counts.size:\n        counts[i] = 0\n    cuda.syncthreads()\n    if",
+            ),
+            "race",
+        ),
     ),
 )
 
 
-# ---- 07.privatized: a histogram in shared memory
+# ---- privatized: a histogram in shared memory
 
 
 @cuda.jit
@@ -239,101 +187,6 @@ def privatized(counts, values):
     cuda.atomic.add(counts, t, own[t])
 
 
-@cuda.jit
-def private_no_barrier_after_clearing(counts, values):
-    own = cuda.shared.array(64, np.int32)
-    t = cuda.threadIdx.x
-    own[t] = 0
-    i = cuda.grid(1)
-    if i < values.size:
-        cuda.atomic.add(own, values[i], 1)
-    cuda.syncthreads()
-    cuda.atomic.add(counts, t, own[t])
-
-
-@cuda.jit
-def private_no_barrier_before_merging(counts, values):
-    own = cuda.shared.array(64, np.int32)
-    t = cuda.threadIdx.x
-    own[t] = 0
-    cuda.syncthreads()
-    i = cuda.grid(1)
-    if i < values.size:
-        cuda.atomic.add(own, values[i], 1)
-    cuda.atomic.add(counts, t, own[t])
-
-
-@cuda.jit
-def private_plain_merge(counts, values):
-    own = cuda.shared.array(64, np.int32)
-    t = cuda.threadIdx.x
-    own[t] = 0
-    cuda.syncthreads()
-    i = cuda.grid(1)
-    if i < values.size:
-        cuda.atomic.add(own, values[i], 1)
-    cuda.syncthreads()
-    counts[t] += own[t]
-
-
-@cuda.jit
-def private_plain_count(counts, values):
-    own = cuda.shared.array(64, np.int32)
-    t = cuda.threadIdx.x
-    own[t] = 0
-    cuda.syncthreads()
-    i = cuda.grid(1)
-    if i < values.size:
-        own[values[i]] += 1
-    cuda.syncthreads()
-    cuda.atomic.add(counts, t, own[t])
-
-
-@cuda.jit
-def private_never_cleared(counts, values):
-    own = cuda.shared.array(64, np.int32)
-    t = cuda.threadIdx.x
-    i = cuda.grid(1)
-    if i < values.size:
-        cuda.atomic.add(own, values[i], 1)
-    cuda.syncthreads()
-    cuda.atomic.add(counts, t, own[t])
-
-
-@cuda.jit
-def private_barrier_in_branch(counts, values):
-    own = cuda.shared.array(64, np.int32)
-    t = cuda.threadIdx.x
-    own[t] = 0
-    cuda.syncthreads()
-    i = cuda.grid(1)
-    if i < values.size:
-        cuda.atomic.add(own, values[i], 1)
-        cuda.syncthreads()
-    cuda.atomic.add(counts, t, own[t])
-
-
-@cuda.jit
-def private_not_at_all(counts, values):
-    i = cuda.grid(1)
-    if i < values.size:
-        cuda.atomic.add(counts, values[i], 1)
-
-
-@cuda.jit
-def private_merged_by_some(counts, values):
-    own = cuda.shared.array(64, np.int32)
-    t = cuda.threadIdx.x
-    own[t] = 0
-    cuda.syncthreads()
-    i = cuda.grid(1)
-    if i < values.size:
-        cuda.atomic.add(own, values[i], 1)
-    cuda.syncthreads()
-    if i < values.size:
-        cuda.atomic.add(counts, t, own[t])
-
-
 def counted_elsewhere(trace):
     """A reason to reject a kernel that never counts in shared memory."""
     if not any(row.space == "shared" for row in trace.contention):
@@ -345,8 +198,9 @@ PRIVATIZED = Exercise(
     title="A histogram of one's own",
     minutes=15,
     task=(
-        "Count again, now values from 0 to 63, in blocks of 64 threads. Each block counts in 64 counters of its own,"
-        " in shared memory, and adds them to `counts` at the end. Shared memory does not start at zero."
+        "Count again, now values from 0 to 63, in blocks of 64 threads. Each block counts in 64"
+        " counters of its own, in shared memory, and adds them to `counts` at the end. Shared"
+        " memory does not start at zero."
     ),
     starter="""
 @cuda.jit
@@ -361,33 +215,50 @@ def privatized(counts, values):
         "values": whole(rng, 0, 64, n),
     },
     reference=lambda counts, values: counts + np.bincount(values, minlength=64),
-    shapes=((1,), (63,), (64,), (65,), (128,), (200,)),
+    shapes=lengths(1, 63, 64, 65, 128, 200),
     fresh=some_length,
     block=(64, 1, 1),
-    extents=lambda n: (n[0], 1, 1),
+    extents=a_thread_each,
     shared_output=True,
     race_free=True,
     demand=Demand((200,), counted_elsewhere),
     hints=(
         "There are as many threads as counters: at the end thread t adds `own[t]` to `counts[t]`.",
-        "Nobody may count before all counters are cleared, and nobody may read a counter before all have counted.",
-        "That makes two barriers, both outside of every `if`. Both additions are atomic: in `own` the threads of the"
-        " block meet, in `counts` the blocks.",
+        "Nobody may count before all counters are cleared, and nobody may read a counter before"
+        " all have counted.",
+        "That makes two barriers, both outside of every `if`. Both additions are atomic: in `own`"
+        " the threads of the block meet, in `counts` the blocks.",
     ),
     wrong=(
-        Wrong(private_no_barrier_after_clearing, "race"),
-        Wrong(private_no_barrier_before_merging, "race"),
-        Wrong(private_plain_merge, "race"),
-        Wrong(private_plain_count, "race"),
-        Wrong(private_never_cleared, "uninitialized"),
-        Wrong(private_barrier_in_branch, "barrier"),
-        Wrong(private_not_at_all, "no_shared"),
-        Wrong(private_merged_by_some, "only_multiples"),
+        Wrong(but(privatized, "= 0\n    cuda.syncthreads()\n", "= 0\n"), "race"),
+        Wrong(
+            but(privatized, "    cuda.syncthreads()\n    cuda.atomic", "    cuda.atomic"), "race"
+        ),
+        Wrong(but(privatized, "cuda.atomic.add(counts, t, own[t])", "counts[t] += own[t]"), "race"),
+        Wrong(but(privatized, "cuda.atomic.add(own, values[i], 1)", "own[values[i]] += 1"), "race"),
+        Wrong(but(privatized, "    own[t] = 0\n    cuda.syncthreads()\n", ""), "uninitialized"),
+        Wrong(
+            but(
+                privatized,
+                "    cuda.syncthreads()\n    cuda.atomic",
+                "        cuda.syncthreads()\n    cuda.atomic",
+            ),
+            "barrier",
+        ),
+        Wrong(count, "no_shared"),
+        Wrong(
+            but(
+                privatized,
+                "    cuda.atomic.add(counts",
+                "    if i < values.size:\n        cuda.atomic.add(counts",
+            ),
+            "only_multiples",
+        ),
     ),
 )
 
 
-# ---- 07.at_most: compare and swap
+# ---- at_most: compare and swap
 
 
 @cuda.jit
@@ -428,18 +299,6 @@ def at_most_tries_once(taken, room, wishes):
 
 
 @cuda.jit
-def at_most_one_too_many(taken, room, wishes):
-    i = cuda.grid(1)
-    if i < wishes.size:
-        seen = taken[wishes[i]]
-        while seen <= room:
-            before = cuda.atomic.cas(taken, wishes[i], seen, seen + 1)
-            if before == seen:
-                break
-            seen = before
-
-
-@cuda.jit
 def at_most_add_and_take_back(taken, room, wishes):
     i = cuda.grid(1)
     if i < wishes.size:
@@ -452,9 +311,9 @@ AT_MOST = Exercise(
     title="Never more than there is room",
     minutes=10,
     task=(
-        "Each thread wants a place on the shelf `wishes[i]`: `taken[shelf]` grows by one, but never beyond `room`, not"
-        " even for a moment. `cuda.atomic.cas(array, index, expected, new)` writes `new` only if it finds `expected`,"
-        " and returns what it found."
+        "Each thread wants a place on the shelf `wishes[i]`: `taken[shelf]` grows by one, but never"
+        " beyond `room`, not even for a moment. `cuda.atomic.cas(array, index, expected, new)`"
+        " writes `new` only if it finds `expected`, and returns what it found."
     ),
     starter="""
 @cuda.jit
@@ -472,33 +331,33 @@ def at_most(taken, room, wishes):
     reference=lambda taken, room, wishes: np.minimum(
         taken + np.bincount(wishes, minlength=4), room
     ),
-    shapes=((1,), (8,), (31,), (64,), (97,)),
+    shapes=lengths(1, 8, 31, 64, 97),
     fresh=some_length,
-    extents=lambda n: (n[0], 1, 1),
+    extents=a_thread_each,
     shared_output=True,
     orders=6,
     hints=(
-        "Remember what you saw, and change it only if it is still that: `before = cuda.atomic.cas(taken, shelf, seen,"
-        " seen + 1)`.",
-        "If `before == seen`, the place is yours. If not, somebody was faster; `before` is what you see now.",
+        "Remember what you saw, and change it only if it is still that: `before ="
+        " cuda.atomic.cas(taken, shelf, seen, seen + 1)`.",
+        "If `before == seen`, the place is yours. If not, somebody was faster; `before` is what"
+        " you see now.",
         "Try again `while seen < room`, each time with the new `seen`.",
     ),
     wrong=(
         Wrong(at_most_looks_then_adds, "race"),
         Wrong(at_most_plain, "race"),
         Wrong(at_most_tries_once, "race"),
-        Wrong(at_most_one_too_many, "wrong_value"),
+        Wrong(but(at_most, "seen < room", "seen <= room"), "wrong_value"),
         Wrong(at_most_add_and_take_back, "wrong_value"),
     ),
 )
 
 
-# ---- 07.warp_sum: shuffles and their mask
+# ---- warp_sum: shuffles and their mask
 
 WARP_SUM_CU = """
 // sums[w] is the sum of the 32 values of a that warp w looks at (fewer at the end of a).
-__global__ void warp_sum(int* sums, const int* a, int n)
-{
+__global__ void warp_sum(int* sums, const int* a, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     int value = i < n ? a[i] : 0;
     for (int step = 16; step > 0; step /= 2)
@@ -518,9 +377,9 @@ WARP_SUM = Exercise(
     kernel_name="warp_sum",
     path="build/warp_sum.cu",
     task=(
-        "Each warp adds its 32 values of `a` with `__shfl_down_sync`, and its lane 0 writes the sum to `sums[w]`, where"
-        " w counts the warps through the grid. `n` need not be a multiple of 32: values beyond the end count as 0. No"
-        " shared memory, no atomics."
+        "Each warp adds its 32 values of `a` with `__shfl_down_sync`, and its lane 0 writes the sum"
+        " to `sums[w]`, where w counts the warps through the grid. `n` need not be a multiple of"
+        " 32: values beyond the end count as 0. No shared memory, no atomics."
     ),
     starter="""
 %%writefile build/warp_sum.cu
@@ -538,17 +397,18 @@ __global__ void warp_sum(int* sums, const int* a, int n) {
         "n": n[0],
     },
     reference=lambda sums, a, n: np.add.reduceat(a, np.arange(0, n, 32)),
-    shapes=((1,), (31,), (32,), (33,), (64,), (100,), (200,)),
+    shapes=lengths(1, 31, 32, 33, 64, 100, 200),
     fresh=some_length,
     block=(64, 1, 1),
-    extents=lambda n: (n[0], 1, 1),
+    extents=a_thread_each,
     race_free=True,
     hints=(
-        "`__shfl_down_sync(mask, value, step)` gives lane k the `value` of lane k + step. With steps of 16, 8, 4, 2 and 1"
-        " lane 0 ends up with the sum of all.",
-        "All 32 lanes take part, each time, so the mask is `0xffffffff`, and no lane may return before or step around"
-        " the shuffle.",
-        "Lane 0 is the thread with `threadIdx.x % 32 == 0`, and its warp is `i / 32`. Has it a value at all?",
+        "`__shfl_down_sync(mask, value, step)` gives lane k the `value` of lane k + step. With"
+        " steps of 16, 8, 4, 2 and 1 lane 0 ends up with the sum of all.",
+        "All 32 lanes take part, each time, so the mask is `0xffffffff`, and no lane may return"
+        " before or step around the shuffle.",
+        "Lane 0 is the thread with `threadIdx.x % 32 == 0`, and its warp is `i / 32`. Has it a"
+        " value at all?",
     ),
     wrong=(
         Wrong(replace(WARP_SUM_CU, "0xffffffff", "0x0000ffff"), "warp_mask"),
@@ -571,12 +431,12 @@ __global__ void warp_sum(int* sums, const int* a, int n) {
 )
 
 
-# ---- 07.last_block: a fence between blocks
+# ---- last_block: a fence between blocks
 
 LAST_BLOCK_CU = """
-// work[0]: the sum of all n values; work[1]: how many blocks have stored theirs; work[2 + b]: the sum of block b.
-__global__ void last_block(unsigned* work, const unsigned* a, int n)
-{
+// work[0]: the sum of all n values; work[1]: how many blocks have stored theirs;
+// work[2 + b]: the sum of block b.
+__global__ void last_block(unsigned* work, const unsigned* a, int n) {
     unsigned sum = 0;
     for (int i = blockIdx.x * 32 + threadIdx.x; i < n; i += gridDim.x * 32)
         sum += a[i];
@@ -625,9 +485,10 @@ LAST_BLOCK = Exercise(
     kernel_name="last_block",
     path="build/last_block.cu",
     task=(
-        "Add all n values in one launch. Each block stores its sum in `work[2 + b]`, and the block that comes last adds"
-        " those up into `work[0]`. `atomicInc(&work[1], gridDim.x - 1)` returns how many blocks came before, and sets"
-        " the counter back to 0 after the last. No atomic additions."
+        "Add all n values in one launch. Each block stores its sum in `work[2 + b]`, and the block"
+        " that comes last adds those up into `work[0]`. `atomicInc(&work[1], gridDim.x - 1)`"
+        " returns how many blocks came before, and sets the counter back to 0 after the last. No"
+        " atomic additions."
     ),
     starter="""
 %%writefile build/last_block.cu
@@ -655,10 +516,12 @@ __global__ void last_block(unsigned* work, const unsigned* a, int n) {
     shared_output=True,
     race_free=True,
     hints=(
-        "`work[2 + blockIdx.x] = sum;` comes first. Another block must not see your count before it can see your sum:"
-        " `__threadfence()` stands between the two.",
-        "Who gets `gridDim.x - 1` back from `atomicInc` is the last. Compare the value that *your* call returned.",
-        "The last block fences once more, so that it reads nothing old, and adds up `gridDim.x` sums.",
+        "`work[2 + blockIdx.x] = sum;` comes first. Another block must not see your count before"
+        " it can see your sum: `__threadfence()` stands between the two.",
+        "Who gets `gridDim.x - 1` back from `atomicInc` is the last. Compare the value that *your*"
+        " call returned.",
+        "The last block fences once more, so that it reads nothing old, and adds up `gridDim.x`"
+        " sums.",
     ),
     wrong=(
         Wrong(replace(LAST_BLOCK_CU, FENCE, "        if"), "race"),
@@ -677,48 +540,72 @@ EXERCISES = (ROTATE_LEFT, COUNT, PRIVATIZED, AT_MOST, WARP_SUM, LAST_BLOCK)
 QUIZZES = (
     Quiz(
         id="synchronization.q_branch",
-        question="`if i < n: cuda.syncthreads()`, with blocks of 256 threads and n = 1,000. What is wrong?",
+        question=(
+            "`if i < n: cuda.syncthreads()`, with blocks of 256 threads and n = 1,000. What is"
+            " wrong?"
+        ),
         choices={
             "a": "Nothing: threads without an element have nothing to wait for",
             "b": "In the last block some threads never reach the barrier",
             "c": "Every block needs a barrier of its own",
         },
         answer="b",
-        explain_right="Block 3 has 232 threads with an element and 24 without. The barrier waits for all 256.",
+        explain_right=(
+            "Block 3 has 232 threads with an element and 24 without. The barrier waits for all 256."
+        ),
         explain={
             "a": "The barrier counts threads, not elements: it waits for all 256 of the block.",
-            "c": "`syncthreads` is one for each block already; blocks never wait for each other there.",
+            "c": (
+                "`syncthreads` is one for each block already; blocks never wait for each other"
+                " there."
+            ),
         },
     ),
     Quiz(
         id="synchronization.q_atomic",
-        question="1,000 threads run `x[0] += 1` without atomics; x[0] was 0. Which results are possible?",
+        question=(
+            "1,000 threads run `x[0] += 1` without atomics; x[0] was 0. Which results are possible?"
+        ),
         choices={"a": "Only 1,000", "b": "Only 1", "c": "Anything from 1 to 1,000"},
         answer="c",
         explain_right=(
-            "At least one addition survives; any other may be overwritten by a thread that read before it. The"
-            " language promises nothing at all: a data race is undefined behaviour."
+            "At least one addition survives; any other may be overwritten by a thread that read"
+            " before it. The language promises nothing at all: a data race is undefined behaviour."
         ),
         explain={
-            "a": "Two threads may read the same value, and then both write the same sum: one addition is lost.",
-            "b": "That would take all threads reading before the first writes. It may happen, but need not.",
+            "a": (
+                "Two threads may read the same value, and then both write the same sum: one"
+                " addition is lost."
+            ),
+            "b": (
+                "That would take all threads reading before the first writes. It may happen, but"
+                " need not."
+            ),
         },
     ),
     Quiz(
         id="synchronization.q_mask",
-        question="How many times does `value += __shfl_down_sync(...)` run in each lane to add up 32 values?",
+        question=(
+            "How many times does `value += __shfl_down_sync(...)` run in each lane to add up 32"
+            " values?"
+        ),
         answer=5,
         unit="times",
         explain_right="Steps of 16, 8, 4, 2 and 1: each halves the number of partial sums.",
         explain={
             31: "That would be one value after the other. Each shuffle moves 32 values at once.",
-            32: "Each shuffle moves 32 values at once, and halves the number of sums that are left.",
+            32: (
+                "Each shuffle moves 32 values at once, and halves the number of sums that are left."
+            ),
             None: "32 sums become 16, then 8, and so on: how many halvings until there is one?",
         },
     ),
     Quiz(
         id="synchronization.q_default",
-        question="Kernel A runs in stream 1, kernel B in the legacy default stream, kernel C in stream 2. Can A and C overlap?",
+        question=(
+            "Kernel A runs in stream 1, kernel B in the legacy default stream, kernel C in stream"
+            " 2. Can A and C overlap?"
+        ),
         choices={
             "a": "Yes, they are in different streams",
             "b": "No: B waits for A, and C waits for B",
@@ -726,12 +613,15 @@ QUIZZES = (
         },
         answer="b",
         explain_right=(
-            "The legacy default stream waits for all work before it in blocking streams, and work after it waits for"
-            " it. Streams made with cudaStreamNonBlocking, or a per-thread default stream, do not do this."
+            "The legacy default stream waits for all work before it in blocking streams, and work"
+            " after it waits for it. Streams made with cudaStreamNonBlocking, or a per-thread"
+            " default stream, do not do this."
         ),
         explain={
             "a": "True without B. The legacy default stream stands between them like a wall.",
-            "c": "The GPU does not look at what the kernels use: only streams and events order them.",
+            "c": (
+                "The GPU does not look at what the kernels use: only streams and events order them."
+            ),
         },
     ),
     Quiz(
@@ -743,9 +633,15 @@ QUIZZES = (
             "c": "atomicAdd on floats is less exact than +",
         },
         answer="b",
-        explain_right="Each addition rounds. (a + b) + c and a + (b + c) may round differently, so the order shows.",
+        explain_right=(
+            "Each addition rounds. (a + b) + c and a + (b + c) may round differently, so the order"
+            " shows."
+        ),
         explain={
-            "a": "Then whole values would be missing, not last digits. Atomic additions are never lost.",
+            "a": (
+                "Then whole values would be missing, not last digits. Atomic additions are never"
+                " lost."
+            ),
             "c": "It rounds like any addition. Only the order of the additions is not fixed.",
         },
     ),

@@ -1,9 +1,11 @@
-"""The exercises of chapter 02, Your GPU."""
+"""The exercises of the chapter Your GPU."""
 
-from course.checking.model import Exercise, Hypothesis, Wrong
+from course.checking.answers import but
+from course.checking.inputs import arguments_of
+from course.checking.model import Exercise, Wrong
 from course.checking.quiz import Quiz
 
-# ---- 02.runs: which driver runs which toolkit
+# ---- runs: which driver runs which toolkit
 
 
 def runs(driver, toolkit, ptx_only):
@@ -12,35 +14,15 @@ def runs(driver, toolkit, ptx_only):
     return toolkit[0] == driver[0] and not ptx_only
 
 
-def runs_never_newer(driver, toolkit, ptx_only):
-    return toolkit <= driver
-
-
-def runs_major_alone(driver, toolkit, ptx_only):
-    return toolkit[0] <= driver[0]
-
-
-def runs_same_major(driver, toolkit, ptx_only):
-    return toolkit[0] == driver[0] and (toolkit <= driver or not ptx_only)
-
-
-def runs_backwards(driver, toolkit, ptx_only):
-    return driver <= toolkit
-
-
-def runs_ptx_always(driver, toolkit, ptx_only):
-    return toolkit <= driver or ptx_only
-
-
 RUNS = Exercise(
     id="your_gpu.runs",
     title="Does it start?",
     minutes=5,
     kind="function",
     task=(
-        "`driver` is the newest CUDA version that the driver runs, `toolkit` the one that a program was built with, both"
-        " as `(major, minor)`. `ptx_only` says that the program holds PTX and no machine code for this GPU. Return `True`"
-        " if its kernels run, else `False`."
+        "`driver` is the newest CUDA version that the driver runs, `toolkit` the one that a program"
+        " was built with, both as `(major, minor)`. `ptx_only` says that the program holds PTX and"
+        " no machine code for this GPU. Return `True` if its kernels run, else `False`."
     ),
     starter="""
 def runs(
@@ -48,7 +30,7 @@ def runs(
 ): ...  # tuples compare as versions do: (12, 4) < (12, 8) < (13, 0)
 """,
     solution=runs,
-    inputs=lambda rng, case: dict(zip(("driver", "toolkit", "ptx_only"), case, strict=True)),
+    inputs=arguments_of(runs),
     reference=runs,
     shapes=(
         ((13, 0), (13, 0), False),
@@ -68,43 +50,45 @@ def runs(
         bool(rng.integers(2)),
     ),
     hints=(
-        "An older or equal toolkit always runs: drivers are backward compatible. Which case is left?",
+        "An older or equal toolkit always runs: drivers are backward compatible. Which case is"
+        " left?",
         "A newer *minor* version of the same major version: machine code runs, PTX does not.",
         "`toolkit <= driver or (toolkit[0] == driver[0] and not ptx_only)`",
     ),
     wrong=(
-        Wrong(runs_never_newer, "wrong_value"),
-        Wrong(runs_major_alone, "wrong_value"),
-        Wrong(runs_same_major, "wrong_value"),
-        Wrong(runs_backwards, "swapped_axes"),
-        Wrong(runs_ptx_always, "wrong_value"),
-    ),
-    hypotheses=(
-        Hypothesis(
+        Wrong(
+            but(runs, "toolkit[0] == driver[0] and not ptx_only", "False"),
             "wrong_value",
-            "Within one major version machine code of a newer toolkit runs, too (minor version compatibility).",
-            runs_never_newer,
+            "Within one major version machine code of a newer toolkit runs, too (minor version"
+            " compatibility).",
         ),
-        Hypothesis(
+        Wrong(
+            but(runs, "toolkit <= driver", "toolkit[0] <= driver[0]"),
             "wrong_value",
             "The driver must translate PTX, and cannot read that of a toolkit newer than itself.",
-            runs_major_alone,
         ),
-        Hypothesis(
+        Wrong(
+            but(runs, "if toolkit <=", "if toolkit[0] == driver[0] and toolkit <="),
             "wrong_value",
             "A newer driver still runs programs of older major versions.",
-            runs_same_major,
         ),
-        Hypothesis(
+        Wrong(
+            but(
+                runs,
+                "toolkit <= driver",
+                "driver <= toolkit",
+                "toolkit[0] == driver[0] and not ptx_only",
+                "False",
+            ),
             "swapped_axes",
             "The driver may be newer than the toolkit, not the other way round.",
-            runs_backwards,
         ),
+        Wrong(but(runs, "toolkit[0] == driver[0] and not ptx_only", "ptx_only"), "wrong_value"),
     ),
 )
 
 
-# ---- 02.smi_line: a line of nvidia-smi for a program
+# ---- smi_line: a line of nvidia-smi for a program
 
 
 def free_memory(line):
@@ -113,32 +97,10 @@ def free_memory(line):
     return int(total.split()[0]) - int(used.split()[0]), int(major), int(minor)
 
 
-def free_memory_used(line):
-    index, name, total, used, capability = line.split(", ")
-    major, minor = capability.split(".")
-    return int(used.split()[0]), int(major), int(minor)
-
-
-def free_memory_total(line):
-    index, name, total, used, capability = line.split(", ")
-    major, minor = capability.split(".")
-    return int(total.split()[0]), int(major), int(minor)
-
-
-def free_memory_one_digit(line):
-    index, name, total, used, capability = line.split(", ")
-    return int(total.split()[0]) - int(used.split()[0]), int(line[-3]), int(line[-1])
-
-
 def free_memory_by_spaces(line):
     words = line.split()
     major, minor = words[-1].split(".")
     return int(words[3]) - int(words[5]), int(major), int(minor)
-
-
-def free_memory_float(line):
-    index, name, total, used, capability = line.split(", ")
-    return int(total.split()[0]) - int(used.split()[0]), float(capability), 0
 
 
 SMI_LINE = Exercise(
@@ -147,9 +109,10 @@ SMI_LINE = Exercise(
     minutes=5,
     kind="function",
     task=(
-        "A script asks `nvidia-smi --query-gpu=index,name,memory.total,memory.used,compute_cap --format=csv,noheader` and"
-        " gets lines such as `0, NVIDIA L4, 23034 MiB, 1034 MiB, 8.9`. Return `(free, major, minor)`: the free memory in"
-        " MiB and the two parts of the compute capability, all whole numbers."
+        "A script asks `nvidia-smi --query-gpu=index,name,memory.total,memory.used,compute_cap"
+        " --format=csv,noheader` and gets lines such as `0, NVIDIA L4, 23034 MiB, 1034 MiB, 8.9`."
+        " Return `(free, major, minor)`: the free memory in MiB and the two parts of the compute"
+        " capability, all whole numbers."
     ),
     starter="""
 def free_memory(line): ...  # "0, NVIDIA L4, 23034 MiB, 1034 MiB, 8.9" -> (22000, 8, 9)
@@ -168,56 +131,36 @@ def free_memory(line): ...  # "0, NVIDIA L4, 23034 MiB, 1034 MiB, 8.9" -> (22000
     hints=(
         'The fields are separated by a comma and a space: `line.split(", ")` gives five texts.',
         '`"23034 MiB".split()[0]` is the number as text; `int` makes it a number.',
-        'The capability is `major.minor`, and the major part may have two digits: `capability.split(".")`.',
+        "The capability is `major.minor`, and the major part may have two digits:"
+        ' `capability.split(".")`.',
     ),
     wrong=(
-        Wrong(free_memory_used, "wrong_value"),
-        Wrong(free_memory_total, "wrong_value"),
-        Wrong(free_memory_one_digit, "wrong_value"),
-        Wrong(free_memory_by_spaces, "crashed"),
-        Wrong(free_memory_float, "wrong_dtype"),
-    ),
-    hypotheses=(
-        Hypothesis(
-            "wrong_value", "That is what is used. Free is the total without it.", free_memory_used
+        Wrong(
+            but(free_memory, "int(total.split()[0]) - ", ""),
+            "wrong_value",
+            "That is what is used. Free is the total without it.",
         ),
-        Hypothesis(
-            "wrong_value", "That is all the memory; some of it is in use.", free_memory_total
+        Wrong(
+            but(free_memory, " - int(used.split()[0])", ""),
+            "wrong_value",
+            "That is all the memory; some of it is in use.",
         ),
-        Hypothesis(
+        Wrong(
+            but(free_memory, "int(major), int(minor)", "int(line[-3]), int(line[-1])"),
             "wrong_value",
             "Since Blackwell the major part can have two digits.",
-            free_memory_one_digit,
         ),
+        Wrong(free_memory_by_spaces, "crashed"),
+        Wrong(but(free_memory, "int(major), int(minor)", "float(capability), 0"), "wrong_dtype"),
     ),
 )
 
 
-# ---- 02.bandwidth: from clock and bus width
+# ---- bandwidth: from clock and bus width
 
 
 def peak_bandwidth(memory_khz, bus_bits):
     return 2 * memory_khz * 1000 * bus_bits // 8 // 10**9
-
-
-def bandwidth_single_rate(memory_khz, bus_bits):
-    return memory_khz * 1000 * bus_bits // 8 // 10**9
-
-
-def bandwidth_in_bits(memory_khz, bus_bits):
-    return 2 * memory_khz * 1000 * bus_bits // 10**9
-
-
-def bandwidth_in_gib(memory_khz, bus_bits):
-    return 2 * memory_khz * 1000 * bus_bits // 8 // 2**30
-
-
-def bandwidth_khz_as_hz(memory_khz, bus_bits):
-    return 2 * memory_khz * bus_bits // 8 // 10**9
-
-
-def bandwidth_as_float(memory_khz, bus_bits):
-    return 2 * memory_khz * 1000 * bus_bits / 8 / 10**9
 
 
 BANDWIDTH = Exercise(
@@ -226,14 +169,15 @@ BANDWIDTH = Exercise(
     minutes=4,
     kind="function",
     task=(
-        "`cudaDeviceGetAttribute` gives the memory clock in kHz and the width of the memory bus in bits. The memory sends"
-        " twice in each cycle (double data rate). Return the bandwidth in whole GB/s, rounded down; 1 GB is 10⁹ bytes."
+        "`cudaDeviceGetAttribute` gives the memory clock in kHz and the width of the memory bus in"
+        " bits. The memory sends twice in each cycle (double data rate). Return the bandwidth in"
+        " whole GB/s, rounded down; 1 GB is 10⁹ bytes."
     ),
     starter="""
 def peak_bandwidth(memory_khz, bus_bits): ...  # kHz -> transfers a second -> bits -> bytes -> GB
 """,
     solution=peak_bandwidth,
-    inputs=lambda rng, case: dict(zip(("memory_khz", "bus_bits"), case, strict=True)),
+    inputs=arguments_of(peak_bandwidth),
     reference=peak_bandwidth,
     shapes=(
         (1_215_000, 5120),
@@ -245,35 +189,38 @@ def peak_bandwidth(memory_khz, bus_bits): ...  # kHz -> transfers a second -> bi
     ),
     fresh=lambda rng: (int(rng.integers(800, 14_000)) * 1000, int(rng.integers(1, 96)) * 64),
     hints=(
-        "How many transfers a second? Twice the clock, and the clock is in thousands of cycles a second.",
+        "How many transfers a second? Twice the clock, and the clock is in thousands of cycles a"
+        " second.",
         "Each transfer carries `bus_bits` bits, that is `bus_bits // 8` bytes.",
         "`2 * memory_khz * 1000 * bus_bits // 8 // 10**9`",
     ),
     wrong=(
-        Wrong(bandwidth_single_rate, "wrong_value"),
-        Wrong(bandwidth_in_bits, "wrong_value"),
-        Wrong(bandwidth_in_gib, "wrong_value"),
-        Wrong(bandwidth_khz_as_hz, "wrong_value"),
-        Wrong(bandwidth_as_float, "wrong_dtype"),
-    ),
-    hypotheses=(
-        Hypothesis(
-            "wrong_value", "Double data rate: two transfers in each cycle.", bandwidth_single_rate
+        Wrong(
+            but(peak_bandwidth, "2 * ", ""),
+            "wrong_value",
+            "Double data rate: two transfers in each cycle.",
         ),
-        Hypothesis("wrong_value", "These are gigabits; a byte has 8 bits.", bandwidth_in_bits),
-        Hypothesis(
+        Wrong(
+            but(peak_bandwidth, " // 8", ""),
+            "wrong_value",
+            "These are gigabits; a byte has 8 bits.",
+        ),
+        Wrong(
+            but(peak_bandwidth, "10**9", "2**30"),
             "wrong_value",
             "These are GiB (2³⁰ bytes). Data sheets count in GB (10⁹ bytes).",
-            bandwidth_in_gib,
         ),
-        Hypothesis(
-            "wrong_value", "The clock is in kHz: thousands of cycles a second.", bandwidth_khz_as_hz
+        Wrong(
+            but(peak_bandwidth, " * 1000", ""),
+            "wrong_value",
+            "The clock is in kHz: thousands of cycles a second.",
         ),
+        Wrong(but(peak_bandwidth, "// 8 //", "/ 8 /"), "wrong_dtype"),
     ),
 )
 
 
-# ---- 02.loads: does this program hold code for this GPU
+# ---- loads: does this program hold code for this GPU
 
 
 def _target(name):
@@ -293,44 +240,16 @@ def loads(code, gpu):
     return how
 
 
-def loads_exact(code, gpu):
-    return 2 if f"sm_{gpu[0]}{gpu[1]}" in code else 1 if f"compute_{gpu[0]}{gpu[1]}" in code else 0
-
-
-def loads_any_older(code, gpu):
-    older = [name.split("_")[0] for name in code if _target(name) <= gpu]
-    return 2 if "sm" in older else 1 if older else 0
-
-
-def loads_same_major(code, gpu):
-    sm = any(name.startswith("sm") and _target(name)[0] == gpu[0] for name in code)
-    ptx = any(name.startswith("compute") and _target(name) <= gpu for name in code)
-    return 2 if sm else 1 if ptx else 0
-
-
-def loads_any_ptx(code, gpu):
-    sm = any(
-        name.startswith("sm") and _target(name)[0] == gpu[0] and _target(name) <= gpu
-        for name in code
-    )
-    ptx = any(name.startswith("compute") for name in code)
-    return 2 if sm else 1 if ptx else 0
-
-
-def loads_ptx_like_sass(code, gpu):
-    fits = [name for name in code if _target(name)[0] == gpu[0] and _target(name) <= gpu]
-    return 2 if any(name.startswith("sm") for name in fits) else 1 if fits else 0
-
-
 LOADS = Exercise(
     id="your_gpu.loads",
     title="Will it load on that GPU?",
     minutes=6,
     kind="function",
     task=(
-        "`code` lists what a program holds, such as `['sm_80', 'compute_90']`: machine code for 8.0, PTX for 9.0. `gpu` is"
-        " a compute capability such as `(8, 9)`. Return 2 if machine code fits, else 1 if the driver can translate PTX, else"
-        ' 0 ("no kernel image is available"). The last digit of a name is the minor part: `sm_100` is 10.0.'
+        "`code` lists what a program holds, such as `['sm_80', 'compute_90']`: machine code for"
+        " 8.0, PTX for 9.0. `gpu` is a compute capability such as `(8, 9)`. Return 2 if machine"
+        ' code fits, else 1 if the driver can translate PTX, else 0 ("no kernel image is'
+        ' available"). The last digit of a name is the minor part: `sm_100` is 10.0.'
     ),
     starter="""
 def loads(code, gpu):
@@ -362,37 +281,36 @@ def loads(code, gpu):
         "PTX: any capability that is not above the GPU's. Remember the better of the two.",
     ),
     wrong=(
-        Wrong(loads_exact, "wrong_value"),
-        Wrong(loads_any_older, "wrong_value"),
-        Wrong(loads_same_major, "wrong_value"),
-        Wrong(loads_any_ptx, "wrong_value"),
-        Wrong(loads_ptx_like_sass, "wrong_value"),
-    ),
-    hypotheses=(
-        Hypothesis(
+        Wrong(
+            but(
+                loads,
+                "target[0] == gpu[0] and target <= gpu",
+                "target == gpu",
+                '"compute" and target <= gpu',
+                '"compute" and target == gpu',
+            ),
             "wrong_value",
             "Code need not be for exactly this GPU: minor versions, and PTX, look upward.",
-            loads_exact,
         ),
-        Hypothesis(
+        Wrong(
+            but(loads, "target[0] == gpu[0] and ", ""),
             "wrong_value",
             "Machine code of an older major version does not run: it is another instruction set.",
-            loads_any_older,
         ),
-        Hypothesis(
+        Wrong(
+            but(loads, "target[0] == gpu[0] and target <= gpu", "target[0] == gpu[0]"),
             "wrong_value",
             "Within a major version machine code runs on the same or a higher minor part only.",
-            loads_same_major,
         ),
-        Hypothesis(
+        Wrong(
+            but(loads, '"compute" and target <= gpu', '"compute"'),
             "wrong_value",
             "PTX for a newer capability uses what an older GPU does not have.",
-            loads_any_ptx,
         ),
-        Hypothesis(
+        Wrong(
+            but(loads, '"compute" and', '"compute" and target[0] == gpu[0] and'),
             "wrong_value",
             "PTX is translated for every newer GPU, across major versions.",
-            loads_ptx_like_sass,
         ),
     ),
 )
@@ -402,23 +320,33 @@ EXERCISES = (RUNS, SMI_LINE, BANDWIDTH, LOADS)
 QUIZZES = (
     Quiz(
         id="your_gpu.q_mismatch",
-        question="Yesterday all was well. Today: `Failed to initialize NVML: Driver/library version mismatch`. What happened?",
+        question=(
+            "Yesterday all was well. Today: `Failed to initialize NVML: Driver/library version"
+            " mismatch`. What happened?"
+        ),
         choices={
             "a": "An automatic update replaced the driver; its old kernel module still runs",
             "b": "The CUDA toolkit is newer than the driver",
             "c": "PyTorch was built with another CUDA version",
         },
         answer="a",
-        explain_right="Library and kernel module must be the same version. A restart loads the new module.",
+        explain_right=(
+            "Library and kernel module must be the same version. A restart loads the new module."
+        ),
         explain={
-            "b": 'That gives "CUDA driver version is insufficient". Here two parts of the driver itself disagree.',
+            "b": (
+                'That gives "CUDA driver version is insufficient". Here two parts of the driver'
+                " itself disagree."
+            ),
             "c": "NVML belongs to the driver; PyTorch is not involved.",
         },
     ),
     Quiz(
         id="your_gpu.q_insufficient",
-        question="nvidia-smi says `CUDA Version: 12.4`. Your program says `CUDA driver version is insufficient for CUDA runtime"
-        " version`. What is the cause?",
+        question=(
+            "nvidia-smi says `CUDA Version: 12.4`. Your program says `CUDA driver version is"
+            " insufficient for CUDA runtime version`. What is the cause?"
+        ),
         choices={
             "a": "It was built with CUDA 12.8",
             "b": "It was built with CUDA 13",
@@ -427,37 +355,57 @@ QUIZZES = (
         answer="b",
         explain_right="Only a newer major version is refused at the start.",
         explain={
-            "a": "The same major version: the program starts. Only its PTX, if it needs that, would be refused.",
-            "c": "The corner of nvidia-smi says what the driver can run, not what is installed. A program brings its runtime.",
+            "a": (
+                "The same major version: the program starts. Only its PTX, if it needs that, would"
+                " be refused."
+            ),
+            "c": (
+                "The corner of nvidia-smi says what the driver can run, not what is installed. A"
+                " program brings its runtime."
+            ),
         },
     ),
     Quiz(
         id="your_gpu.q_container",
-        question="nvidia-smi works on the host. In a container: `libcuda.so.1: cannot open shared object file`. What is the"
-        " cause?",
+        question=(
+            "nvidia-smi works on the host. In a container: `libcuda.so.1: cannot open shared object"
+            " file`. What is the cause?"
+        ),
         choices={
             "a": "The image lacks a driver: install one in the Dockerfile",
             "b": "The container was started without --gpus all",
             "c": "The image's CUDA toolkit is too old",
         },
         answer="b",
-        explain_right="The driver belongs to the host. --gpus all brings its libraries and device files into the container.",
+        explain_right=(
+            "The driver belongs to the host. --gpus all brings its libraries and device files into"
+            " the container."
+        ),
         explain={
-            "a": "A driver in the image would have to match the host's kernel module exactly. It comes from outside.",
+            "a": (
+                "A driver in the image would have to match the host's kernel module exactly. It"
+                " comes from outside."
+            ),
             "c": "The toolkit brings the runtime (libcudart). libcuda is part of the driver.",
         },
     ),
     Quiz(
         id="your_gpu.q_image",
-        question="Built with `nvcc -gencode arch=compute_80,code=sm_80`, a program runs on an A100 (8.0). On an H100 (9.0):"
-        " `no kernel image is available for execution on the device`. What would have helped?",
+        question=(
+            "Built with `nvcc -gencode arch=compute_80,code=sm_80`, a program runs on an A100"
+            " (8.0). On an H100 (9.0): `no kernel image is available for execution on the device`."
+            " What would have helped?"
+        ),
         choices={
             "a": "nvcc -arch=sm_80, which keeps the PTX as well",
             "b": "A newer driver",
             "c": "-O3",
         },
         answer="a",
-        explain_right="-arch=sm_80 means code=[sm_80,compute_80]: the driver translates the PTX for the newer GPU.",
+        explain_right=(
+            "-arch=sm_80 means code=[sm_80,compute_80]: the driver translates the PTX for the newer"
+            " GPU."
+        ),
         explain={
             "b": "No driver turns machine code of one generation into that of another.",
             "c": "It sets how hard the compilers work, not for which GPU.",

@@ -1,4 +1,4 @@
-// Tests of exercise 03.blocks; the learner's file is "answer.h".
+// Tests of exercise c_for_cuda.blocks; the learner's file is "answer.h".
 #include "tests.h"
 #include "answer.h"
 

@@ -1,4 +1,4 @@
-// Tests of exercise 03.index; the learner's file is "answer.h".
+// Tests of exercise c_for_cuda.index; the learner's file is "answer.h".
 #include "tests.h"
 #include "answer.h"
 

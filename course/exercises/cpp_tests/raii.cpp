@@ -1,4 +1,4 @@
-// Tests of exercise 03.raii; the learner's file is "answer.h".
+// Tests of exercise c_for_cuda.raii; the learner's file is "answer.h".
 #include "tests.h"
 #include <map>
 #include <new>

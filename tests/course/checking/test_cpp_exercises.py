@@ -14,7 +14,7 @@ MEAN_MAX = c_for_cuda.MEAN_MAX_EXERCISE
 
 @pytest.fixture
 def check(tmp_path, monkeypatch):
-    """Check a text as the answer to 03.mean_max."""
+    """Check a text as the answer to c_for_cuda.mean_max."""
     monkeypatch.setenv("CUDA_COURSE_PROGRESS", str(tmp_path / "progress.json"))
     try:
         build.compiler()
@@ -52,7 +52,7 @@ def test_a_bad_end_is_named(check, body, reason, says):
 def test_the_line_at_fault_is_shown(check):
     outcome = check(with_body("\n    int four[4]; four[n + 3] = 0;\n"))
     assert outcome.reason == "out_of_bounds"
-    assert ">    6 |     int four[4]; four[n + 3] = 0;" in outcome.code
+    assert ">    5 |     int four[4]; four[n + 3] = 0;" in outcome.code
 
 
 def test_an_endless_loop_is_stopped(check, monkeypatch):

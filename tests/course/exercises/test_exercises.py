@@ -4,6 +4,7 @@ import utils  # noqa: F401  first: it puts Numba on this machine's engine
 from utils.files import ROOT
 
 # isort: split
+import ast
 import importlib.util
 import json
 from pathlib import Path
@@ -18,6 +19,7 @@ from numba import cuda
 from course import exercises
 from course.chapters import CHAPTERS
 from course.checking import checker
+from course.checking.answers import but
 from course.checking.checker import check_answer
 from course.checking.diagnose import diagnose
 from course.checking.engines import Run
@@ -130,10 +132,9 @@ def test_entry_is_complete(exercise):
         assert checker.body_of(exercise.starter) != checker.body_of(
             exercises.solution_source(exercise)
         )
-        assert (
-            f"def {name_of(exercise.solution)}({', '.join(checker.parameters(exercise))}):"
-            in exercise.starter
-        )
+        starter = ast.parse(exercise.starter).body[-1]
+        assert starter.name == name_of(exercise.solution)
+        assert [a.arg for a in starter.args.args] == checker.parameters(exercise)
 
 
 def test_first_kernels_reject_the_classic_mistakes():
@@ -536,20 +537,17 @@ def test_nan_never_passes():
 
 
 def test_the_same_seed_gives_the_same_report():
-    first, again = (
-        exercises.check("first_kernels.max_pool", first_kernels.pool_step_of_one, seed=7)
-        for _ in range(2)
-    )
+    wrong = but(first_kernels.max_pool, "max(upper, lower)", "upper")
+    first, again = (exercises.check("first_kernels.max_pool", wrong, seed=7) for _ in range(2))
     assert repr(first) == repr(again)
     assert "seed=7" in repr(first)
-    assert repr(first) != repr(
-        exercises.check("first_kernels.max_pool", first_kernels.pool_step_of_one, seed=8)
-    )
+    assert repr(first) != repr(exercises.check("first_kernels.max_pool", wrong, seed=8))
 
 
 def test_strict_raises_what_it_would_report():
+    unguarded = but(first_kernels.scale, "i < out.size", "True")
     with pytest.raises(exercises.NotSolved, match="guard is missing"):
-        exercises.check("first_kernels.scale_guard", first_kernels.scale_without_guard, strict=True)
+        exercises.check("first_kernels.scale_guard", unguarded, strict=True)
 
 
 def test_an_unknown_id_suggests_the_nearest():
@@ -558,7 +556,8 @@ def test_an_unknown_id_suggests_the_nearest():
 
 
 def test_a_report_is_safe_html_with_a_described_picture():
-    outcome = exercises.check("first_kernels.max_pool", first_kernels.pool_swapped)
+    swapped = but(first_kernels.max_pool, "x, y = cuda", "y, x = cuda")
+    outcome = exercises.check("first_kernels.max_pool", swapped)
     html = outcome._repr_html_()
     assert "alt='Map of the output" in html
     assert "&#x27;" not in outcome.headline
@@ -573,7 +572,7 @@ def test_a_report_is_safe_html_with_a_described_picture():
 def test_only_a_solved_exercise_is_recorded(tmp_path, monkeypatch):
     file = tmp_path / "progress.json"
     monkeypatch.setenv("CUDA_COURSE_PROGRESS", str(file))
-    exercises.check("first_kernels.grid_stride", first_kernels.axpy_forgets_y)
+    exercises.check("first_kernels.grid_stride", but(first_kernels.axpy, "+=", "="))
     assert not file.exists()
     exercises.check("first_kernels.grid_stride", first_kernels.axpy)
     assert list(json.loads(file.read_text())["exercises"]) == ["first_kernels.grid_stride"]
