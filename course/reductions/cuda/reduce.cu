@@ -19,6 +19,10 @@ struct Chunk {
     }
 };
 
+__device__ inline float minus_infinity() {
+    return __int_as_float(0xff800000);
+}
+
 // ---- operations ----------------------------------------------------------------------------
 
 struct Sum {
@@ -75,7 +79,7 @@ struct Max {  // NaN, if there is one, as NumPy has it
     static constexpr int ARRAYS = 1;
 
     static __device__ State nothing() {
-        return -INFINITY;
+        return minus_infinity();
     }
     template <int ITEMS>
     static __device__ void add(State& state, const Chunk<ITEMS>& chunk) {
@@ -104,7 +108,7 @@ struct ArgMax {  // of equal values the first; the first NaN before everything e
     static constexpr long long NOWHERE = 0x7fffffffffffffff;
 
     static __device__ State nothing() {
-        return {-INFINITY, 0, NOWHERE};
+        return {minus_infinity(), 0, NOWHERE};
     }
     static __device__ bool beats(float a, float b) {
         return a > b || (isnan(a) && !isnan(b));
