@@ -51,6 +51,7 @@ class Peers(ctypes.Structure):
     _fields_ = [
         ("rank", ctypes.c_int),
         ("ranks", ctypes.c_int),
+        ("one_grid", ctypes.c_int),
         ("patience", ctypes.c_ulonglong),
         ("words", ctypes.c_size_t),
         ("scratch", ctypes.c_size_t),
@@ -226,8 +227,8 @@ class Communicator:
         if failure.code:
             raise CommunicatorError(
                 f"rank {self.rank} waited in vain for {WAITS[failure.code]} of rank {failure.peer} "
-                f"(block {failure.block}, number {failure.value}). Did all ranks make the same calls "
-                "in the same order?"
+                f"(block {failure.block}, number {failure.value}). Did all ranks make the same "
+                "calls in the same order?"
             )
 
     def close(self) -> None:

@@ -399,6 +399,7 @@ int comm_all_reduce_together(Communicator** all, void** out, const void** in, si
     int ranks = all[0]->peers.ranks;
     for (int r = 0; r < ranks; ++r) {
         everyone.peers[r] = all[r]->peers;
+        everyone.peers[r].one_grid = true;
         everyone.messages[r] = {out[r], in[r], count, how->chunks};
         if (!all[r]->check(everyone.messages[r], *how))
             return false;

@@ -9,6 +9,10 @@
 #include <cstdint>
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
+#ifdef __CUDA_CPU__
+#include <chrono>
+#include <thread>
+#endif
 
 #if defined(__CUDA_CPU__) && !defined(__grid_constant__)
 #define __grid_constant__
@@ -43,6 +47,7 @@ struct Control {
 struct Peers {  // passed to kernels by value
     int rank;
     int ranks;
+    int one_grid;                 // are all ranks blocks of one grid? (to try them without GPUs)
     unsigned long long patience;  // nanoseconds that a wait may last
     size_t words, scratch;  // offsets: messages of words; a message's parts from the peers
     size_t scratch_bytes;
@@ -130,7 +135,8 @@ struct Watch {
     // True: give up. The reason then stands in the rank's memory, unless an earlier one does.
     __device__ bool over(const Peers& peers, Wait kind, int peer, unsigned value) {
 #ifdef __CUDA_CPU__
-        __nanosleep(0);  // lets the other threads run
+        if (peers.one_grid) __nanosleep(0);  // lets the other threads run, and the other ranks'
+        else std::this_thread::sleep_for(std::chrono::microseconds(20));
 #else
         if (++polls % POLLS)
             return false;
