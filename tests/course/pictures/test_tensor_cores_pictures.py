@@ -1,0 +1,62 @@
+"""The pictures of the chapter on tensor cores: what they count is right."""
+
+import numpy as np
+import pytest
+
+from course.matmul.tensor import KERNELS
+from course.pictures import tensor_cores as pictures
+from utils.tools import source
+
+
+def test_tiles_have_the_sizes_of_the_kernel():
+    sizes = source.constants(KERNELS / "wmma.cu")
+    alt = pictures.tiles(sizes, (16, 16), "wmma").alt
+    assert "128 × 128, 8 warps of 64 × 32, in products of 16 × 16" in alt
+
+
+@pytest.mark.parametrize("pitch, passes", [(128, 8), (144, 1), (64, 4), (512, 8), (80, 1)])
+def test_rows_in_banks(pitch, passes):
+    assert f"rows {pitch} bytes apart: {passes} passes" in pictures.rows_in_banks((pitch,)).alt
+
+
+def test_a_step_is_multiplied_after_it_arrived_and_after_the_one_before():
+    timeline = pictures.schedule(12, 3, copy=1700, multiply=1024)
+    for before, step in zip(timeline, timeline[1:], strict=False):
+        assert step.begun == max(step.arrived, before.ended)
+    for earlier, later in zip(timeline, timeline[3:], strict=False):
+        assert earlier.slot == later.slot
+        assert later.asked == earlier.ended  # a slot is free once its step has been multiplied
+
+
+@pytest.mark.parametrize("stages", [1, 2, 3, 4])
+def test_the_long_run_is_what_the_formula_says(stages):
+    timeline = pictures.schedule(400, stages, copy=1658, multiply=1024)
+    a_step = (timeline[-1].ended - timeline[99].ended) / 300
+    assert a_step == pytest.approx(pictures.cycles_a_step(stages, 1658, 1024), rel=0.01)
+
+
+def test_tile_numbers_go_down_a_group_first():
+    number = pictures.tile_number(5, 3, 2)
+    assert number[:, 0].tolist() == [0, 1, 6, 7, 12]
+    assert sorted(number.ravel()) == list(range(15))
+
+
+def test_what_a_patch_wants():
+    assert pictures.wanted(32, 16, 1, 132) == (9, 16)
+    assert pictures.wanted(64, 32, 16, 132) == (16, 9)
+
+
+def test_every_picture_is_drawn_and_says_what_it_shows():
+    lanes = np.arange(128).reshape(16, 8) % 32
+    for figure in (
+        pictures.number_formats(),
+        pictures.owners(lanes, "lanes"),
+        pictures.warp_group(),
+        pictures.swizzle(),
+        pictures.descriptor(),
+        pictures.ring(4, 1658, 1024),
+        pictures.tile_order(8, 8, (1, 4), 12),
+        pictures.cluster(),
+    ):
+        assert len(figure.alt) > 20
+        assert figure._repr_mimebundle_()[0]["image/png"]
