@@ -69,7 +69,8 @@ def set_address(url):
     """
     if not re.fullmatch(r"https://github\.com/[\w.-]+/[\w.-]+", url):
         raise ValueError(
-            f"Colab opens notebooks from GitHub: the address is https://github.com/OWNER/NAME, not {url}"
+            "Colab opens notebooks from GitHub: the address is https://github.com/OWNER/NAME, "
+            f"not {url}"
         )
     old, new = (
         address.removeprefix("https://github.com/")

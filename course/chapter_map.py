@@ -69,7 +69,8 @@ class ChapterMap:
                 lines += ["", part]
             marks, words = self.state(chapter)
             lines.append(
-                f"  {chapter.number:02d} {chapter.title:25}{chapter.minutes:4} min  {marks} {words}".rstrip()
+                f"  {chapter.number:02d} {chapter.title:25}{chapter.minutes:4} min  {marks} "
+                f"{words}".rstrip()
             )
         return "\n".join(lines)
 

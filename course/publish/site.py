@@ -200,7 +200,8 @@ def main():
         build(folder)
     except ValueError as error:
         sys.exit(
-            f"{error}\nerror: the website has these problems (NOTEBOOK:120002 is line 2 of its 12th cell)"
+            f"{error}\nerror: the website has these problems (NOTEBOOK:120002 is line 2 of its "
+            "12th cell)"
         )
     print(folder / "index.html")
 

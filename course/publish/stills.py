@@ -40,7 +40,10 @@ def stills(notebook):
 def picture(output):
     """An output's PNG as an <img> element, with the description that the course's pictures carry."""
     alt = output.get("metadata", {}).get("image/png", {}).get("alt", "")
-    return f'<img alt="{html.escape(alt)}" src="data:image/png;base64,{"".join(output["data"]["image/png"].split())}">'
+    return (
+        f'<img alt="{html.escape(alt)}" '
+        f'src="data:image/png;base64,{"".join(output["data"]["image/png"].split())}">'
+    )
 
 
 def widget(reference, models):
@@ -58,7 +61,10 @@ def widget(reference, models):
 
 def box(model, models):
     kind = "row" if model["model_name"] == "HBoxModel" else "column"
-    return f'<div class="still-{kind}">{"".join(widget(child, models) for child in model["state"]["children"])}</div>'
+    return (
+        "<div "
+        f'class="still-{kind}">{"".join(widget(child, models) for child in model["state"]["children"])}</div>'
+    )
 
 
 def labelled(state, inside):
@@ -96,7 +102,8 @@ def dropdown(model, models):
 def radio(model, models):
     state = model["state"]
     rows = (
-        f'<label><input type="radio" disabled{" checked" if n == state["index"] else ""}> {html.escape(words)}</label>'
+        f'<label><input type="radio" disabled{" checked" if n == state["index"] else ""}> '
+        f"{html.escape(words)}</label>"
         for n, words in enumerate(state["_options_labels"])
     )
     return f'<div class="still-column">{"".join(rows)}</div>'

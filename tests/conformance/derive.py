@@ -649,7 +649,8 @@ def copies():
 @program
 def device_properties():
     return (
-        "1 0\n32 1024 1024 1024 64\n2147483647 65535 65535\n49152 65536 65536\n1 1 1 1\n32 1024 1\n1\n1 1\n"
+        "1 0\n32 1024 1024 1024 64\n2147483647 65535 65535\n49152 65536 65536\n1 1 1 1\n32 1024 "
+        "1\n1\n1 1\n"
         "cudaSuccess cudaErrorInvalidDevice\n"
     )
 
@@ -761,7 +762,10 @@ def sums_everywhere():
     image = (np.arange(w * h) * 31 % 97).reshape(h, w)
     corner = np.pad(image, 2, mode="edge")[-5:, -5:].sum()
     scan = sum(i % 7 - 2 for i in range(1000))
-    return f"gemv 0 wrong, {g(y[36])}\nblur 0 wrong, {corner}\nsort 0 wrong\nscan 0 wrong, {scan}\ncudaSuccess\n"
+    return (
+        f"gemv 0 wrong, {g(y[36])}\nblur 0 wrong, {corner}\nsort 0 wrong\nscan 0 wrong, "
+        f"{scan}\ncudaSuccess\n"
+    )
 
 
 @program
@@ -1101,7 +1105,10 @@ def tokens():
     total = 5 + 2 * (7 << 4) + 4
     shifted = (3 << 4) + (100 >> 3) + (1 << 1)
     raw = 'kernel<<<grid, block>>>(x); __device__ " int'
-    return f'{total} {shifted} add<<<1, 1>>>(p, 5); // "__shared__" \\ {len(raw)} "< add<<<1, 1>>>(p)\n3\n'
+    return (
+        f'{total} {shifted} add<<<1, 1>>>(p, 5); // "__shared__" \\ {len(raw)} "< add<<<1, '
+        "1>>>(p)\n3\n"
+    )
 
 
 @program
@@ -1204,7 +1211,9 @@ def symbols_more():
 def wmma_types():
     text = ""
     for name, m, n, k, elements in (
-        ("half", 16, 16, 16, "16 16 8"), ("half", 32, 8, 16, "16 16 8"), ("half", 8, 32, 16, "16 16 8"),
+        ("half", 16, 16, 16, "16 16 8"), ("half", 32, 8, 16, "16 16 8"), ("half", 8, 32, 16, "16 "
+                                                                                             "16 "
+                                                                                             "8"),
         ("bfloat16", 16, 16, 16, "8 8 8"), ("bfloat16", 32, 8, 16, "16 4 8"), ("tf32", 16, 16, 8, "4 4 8"),
         ("tf32", 16, 16, 8, "4 4 8"), ("signed char", 16, 16, 16, "8 8 8"), ("unsigned char", 8, 32, 16, "4 16 8"),
         ("double", 8, 8, 4, "1 1 2"),
@@ -1278,8 +1287,10 @@ def main():
         else:
             (FOLDER / f"{name}.out").write_text(PROGRAMS[name]())
     facts = {
-        "note": "Programs under `recorded` have their .out from a run on that GPU. All others have not "
-        "been recorded on a GPU yet: derive.py worked out their .out from arithmetic and the manuals.",
+        "note": "Programs under `recorded` have their .out from a run on that GPU. All others "
+        "have not "
+        "been recorded on a GPU yet: derive.py worked out their .out from arithmetic and the "
+        "manuals.",
         "recorded": recorded,
     }
     PROVENANCE.write_text(json.dumps(facts, indent=2) + "\n")

@@ -213,7 +213,10 @@ LINE = (
 
 
 def test_the_rules_find_terms():
-    text = "A **warp size** is not **64 warps**, `**code**`, **`bold code`**, $SIMT$ nor [x](HBM.md). Two SMs, **The end.**"
+    text = (
+        "A **warp size** is not **64 warps**, `**code**`, **`bold code`**, $SIMT$ nor "
+        "[x](HBM.md). Two SMs, **The end.**"
+    )
     assert list(terms(text)) == ["warp size", "The end", "SMs"]
 
 

@@ -75,7 +75,8 @@ def test_importing_utils_imports_nothing_heavy():
 
 def test_numba_imported_first_is_said():
     out = python(
-        "import warnings\nwith warnings.catch_warnings(record=True) as w:\n    warnings.simplefilter('always')\n"
+        "import warnings\nwith warnings.catch_warnings(record=True) as w:\n    "
+        "warnings.simplefilter('always')\n"
         "    import numba.cuda\n    import utils\nprint(*[str(x.message) for x in w])",
         CUDA_COURSE_CPU="1",
     )
@@ -97,7 +98,8 @@ def test_machine_line_with_gpu(two_gpus):
     )
     assert (
         line
-        == "GPU 0 · 132 SMs · CC 8.6 · 8 GiB · copy 4.30 TB/s · driver 580.1 (CUDA 13.0) · nvcc 13.0"
+        == "GPU 0 · 132 SMs · CC 8.6 · 8 GiB · copy 4.30 TB/s · driver 580.1 (CUDA 13.0) · nvcc "
+        "13.0"
     )
 
 

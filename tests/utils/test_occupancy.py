@@ -113,7 +113,8 @@ def test_it_agrees_with_nvidias_header(tmp_path):
             shared = rng.choice((0, rng.randint(0, sm.shared_block), rng.randint(0, 8192)))
             questions.append((cc, sm, threads, registers, shared))
     lines = "\n".join(
-        f"{cc[0]} {cc[1]} {sm.warps} {sm.shared} {sm.shared_block} {sm.reserved} {threads} {registers} {shared}"
+        f"{cc[0]} {cc[1]} {sm.warps} {sm.shared} {sm.shared_block} {sm.reserved} {threads} "
+        f"{registers} {shared}"
         for cc, sm, threads, registers, shared in questions
     )
     answers = subprocess.run(

@@ -246,8 +246,9 @@ def tolerance_of(actual: Operand, expected: Operand, ops, rtol, atol) -> Toleran
         bound *= 2  # the reference is as coarse as the result and has rounding errors of its own
     if bound >= 0.5:
         raise ValueError(
-            f"check: after {n:,} operations in {actual.dtype} rounding alone may cost more than half of the "
-            "value, so this check would accept anything. Accumulate in a wider type, or give rtol= and atol=."
+            f"check: after {n:,} operations in {actual.dtype} rounding alone may cost more than "
+            "half of the value, so this check would accept anything. Accumulate in a wider type, "
+            "or give rtol= and atol=."
         )
     # Terms may cancel, so an element close to 0 is judged by the size of its neighbours, not by its
     # own.

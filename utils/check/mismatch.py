@@ -193,7 +193,10 @@ def _distorted(d: Differences, at: np.ndarray):
     size = np.maximum(np.abs(want), d.tolerance.scale)
     if np.all(np.abs(gap) <= 1e-2 * size):
         share = float(np.max(np.abs(gap) / np.where(size, size, 1)))
-        words = f"close, but not close enough: errors up to {share:.1g} of the value, as from lost precision"
+        words = (
+            f"close, but not close enough: errors up to {share:.1g} of the value, as from "
+            "lost precision"
+        )
         return [Reason("imprecise", words)]
     return []
 

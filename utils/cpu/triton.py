@@ -276,9 +276,9 @@ def _check_pointers(module):
                 default=(0, 0),
             )
             raise IndexError(
-                f"tl.{what} of {np.count_nonzero(~inside)} elements outside the arguments' memory; the first "
-                f"is at element {(outside - near) // size} of a tensor of {(end - near) // size}. "
-                "Guard it with mask=."
+                f"tl.{what} of {np.count_nonzero(~inside)} elements outside the arguments' memory; "
+                f"the first is at element {(outside - near) // size} of a tensor of "
+                f"{(end - near) // size}. Guard it with mask=."
             )
 
     load, store = Builder.create_masked_load, Builder.create_masked_store

@@ -137,22 +137,23 @@ class Kernel:
     def __getitem__(self, configuration):
         if not isinstance(configuration, tuple) or not 2 <= len(configuration) <= 4:
             raise LaunchError(
-                f"{self.signature.name}[...] takes grid, block and, if needed, the bytes of dynamic shared "
-                "memory and a stream"
+                f"{self.signature.name}[...] takes grid, block and, if needed, the bytes of "
+                "dynamic shared memory and a stream"
             )
         grid, block, shared_bytes, stream = (*configuration, 0, 0)[:4]
         grid, block = _dim3(grid, "grid", MAX_GRID), _dim3(block, "block", MAX_BLOCK)
         if math.prod(block) > MAX_THREADS_PER_BLOCK:
             raise LaunchError(
-                f"{math.prod(block):,} threads a block: {' × '.join(map(str, block))} is over the limit of "
-                f"{MAX_THREADS_PER_BLOCK:,}. Use a smaller block and more blocks"
+                f"{math.prod(block):,} threads a block: {' × '.join(map(str, block))} is over the "
+                f"limit of {MAX_THREADS_PER_BLOCK:,}. Use a smaller block and more blocks"
             )
 
         def launch(*arguments):
             parameters = self.signature.parameters
             if len(arguments) != len(parameters):
                 raise TypeError(
-                    f"{self.signature} takes {len(parameters)} arguments, {len(arguments)} were given"
+                    f"{self.signature} takes {len(parameters)} arguments, {len(arguments)} were "
+                    "given"
                 )
             with contextlib.ExitStack() as after:
                 prepared = [
@@ -192,7 +193,8 @@ def _argument(where: str, parameter: Parameter, value, after: contextlib.ExitSta
     if parameter.type == "CUtensorMap":
         if type(value).__name__ != "TensorMapDescriptor":
             raise TypeError(
-                f"{where} takes what utils.cuda_c.tensor_map.tensor_map(array, box=...) makes, got {type(value).__name__}"
+                f"{where} takes what utils.cuda_c.tensor_map.tensor_map(array, box=...) makes, "
+                f"got {type(value).__name__}"
             )
         return value
     if (
@@ -257,12 +259,14 @@ def _pointer(where: str, parameter: Parameter, value, after: contextlib.ExitStac
         "uint16",
     ):  # NumPy has no bfloat16: uint16 holds its bits
         raise TypeError(
-            f"{where} points to bfloat16, got an array of {dtype}. Convert it first, e.g. a.to(torch.bfloat16)"
+            f"{where} points to bfloat16, got an array of {dtype}. Convert it first, e.g. "
+            "a.to(torch.bfloat16)"
         )
     if not _is_contiguous(value):
         raise TypeError(
-            f"{where}: the array is not contiguous in memory (a transposed or strided view?), so a bare "
-            "pointer would walk over the wrong elements. Pass np.ascontiguousarray(a) or a.contiguous()"
+            f"{where}: the array is not contiguous in memory (a transposed or strided view?), so a "
+            "bare pointer would walk over the wrong elements. Pass np.ascontiguousarray(a) or "
+            "a.contiguous()"
         )
     if has_gpu():
         return ctypes.c_void_p(_device_address(value, parameter, after))
@@ -401,8 +405,8 @@ class _Nvrtc:
         most = self._device.properties.max_shared_memory_per_block_optin
         if shared_bytes > most:
             raise LaunchError(
-                f"{expression}: {shared_bytes:,} bytes of shared memory a block; this GPU has {most:,}. "
-                "Use smaller tiles or fewer stages"
+                f"{expression}: {shared_bytes:,} bytes of shared memory a block; this GPU has "
+                f"{most:,}. Use smaller tiles or fewer stages"
             )
         kernel = self._kernels[expression]
         (error,) = driver.cuKernelSetAttribute(
@@ -414,8 +418,9 @@ class _Nvrtc:
         if error != driver.CUresult.CUDA_SUCCESS:
             static = kernel.attributes.shared_size_bytes
             raise LaunchError(
-                f"{expression}: {shared_bytes:,} bytes of dynamic shared memory a block are refused "
-                f"({error.name}); this GPU has {most:,}, and the kernel's own __shared__ arrays take {static:,}"
+                f"{expression}: {shared_bytes:,} bytes of dynamic shared memory a block are "
+                f"refused ({error.name}); this GPU has {most:,}, and the kernel's own __shared__ "
+                f"arrays take {static:,}"
             )
         self._shared_limit[expression] = shared_bytes
 
@@ -452,16 +457,21 @@ def _toolkit_headers() -> list[str]:
 
 #: What the driver's error codes mean for the one who wrote the kernel.
 _MEANING = {
-    "ILLEGAL_ADDRESS": "the kernel read or wrote outside its arrays. The CUDA context is unusable from now on: restart "
+    "ILLEGAL_ADDRESS": "the kernel read or wrote outside its arrays. The CUDA context is unusable "
+    "from now on: restart "
     "the notebook's kernel, check the guard and the indices",
-    "LAUNCH_OUT_OF_RESOURCES": "the kernel needs more registers or shared memory for a block of this size than an SM has. "
+    "LAUNCH_OUT_OF_RESOURCES": "the kernel needs more registers or shared memory for a block of "
+    "this size than an SM has. "
     "Use a smaller block",
     "INVALID_VALUE": "a launch dimension or the shared memory size is out of range",
-    "MISALIGNED_ADDRESS": "a vector load or store (float4 ...) at an address that is not a multiple of its size. The CUDA "
+    "MISALIGNED_ADDRESS": "a vector load or store (float4 ...) at an address that is not a "
+    "multiple of its size. The CUDA "
     "context is unusable from now on: restart the notebook's kernel",
-    "LAUNCH_FAILED": "the kernel crashed. The CUDA context is unusable from now on: restart the notebook's kernel",
+    "LAUNCH_FAILED": "the kernel crashed. The CUDA context is unusable from now on: restart the "
+    "notebook's kernel",
     "LAUNCH_TIMEOUT": "the kernel ran too long for a GPU that also drives a display",
-    "ASSERT": "a device assert failed. The CUDA context is unusable from now on: restart the notebook's kernel",
+    "ASSERT": "a device assert failed. The CUDA context is unusable from now on: restart the "
+    "notebook's kernel",
     "OUT_OF_MEMORY": "the GPU has no more free memory: delete arrays or restart other notebooks",
 }
 

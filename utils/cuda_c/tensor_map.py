@@ -49,16 +49,18 @@ def tensor_map(tensor, box: tuple[int, int], *, swizzle: int = 128):
 def _check(tensor, box, swizzle) -> None:
     if gpu() is None:
         raise TensorMapError(
-            "tensor maps belong to the copy engine (TMA) of a GPU, and this machine runs without one"
+            "tensor maps belong to the copy engine (TMA) of a GPU, and this machine runs without "
+            "one"
         )
     if gpu().compute_capability < (9, 0):
         raise TensorMapError(
-            f"{gpu().name} has compute capability {'.'.join(map(str, gpu().compute_capability))}; the copy "
-            "engine (TMA) came with 9.0 (Hopper)"
+            f"{gpu().name} has compute capability {'.'.join(map(str, gpu().compute_capability))}; "
+            "the copy engine (TMA) came with 9.0 (Hopper)"
         )
     if not hasattr(tensor, "__cuda_array_interface__") and not getattr(tensor, "is_cuda", False):
         raise TensorMapError(
-            f"a tensor map needs an array on the GPU, got {type(tensor).__name__}: move it there first"
+            f"a tensor map needs an array on the GPU, got {type(tensor).__name__}: move it there "
+            "first"
         )
     if len(tensor.shape) != 2 or not all(tensor.shape):
         raise TensorMapError(
@@ -77,12 +79,13 @@ def _check(tensor, box, swizzle) -> None:
     pitch, width = tensor.shape[1] * size, box[1] * size
     if size not in (2, 4):
         raise TensorMapError(
-            f"elements of {size} bytes: this course's kernels copy 2 or 4 (bfloat16, float16, float32)"
+            f"elements of {size} bytes: this course's kernels copy 2 or 4 (bfloat16, float16, "
+            "float32)"
         )
     if pitch % 16:
         raise TensorMapError(
-            f"a row has {tensor.shape[1]:,} elements, {pitch:,} bytes; the copy engine takes multiples of 16 "
-            f"bytes only. Pad the rows to a multiple of {16 // size} elements"
+            f"a row has {tensor.shape[1]:,} elements, {pitch:,} bytes; the copy engine takes "
+            f"multiples of 16 bytes only. Pad the rows to a multiple of {16 // size} elements"
         )
     if len(box) != 2 or not all(1 <= side <= LARGEST_BOX for side in box):
         raise TensorMapError(

@@ -34,7 +34,8 @@ CUINIT = {
     100: (
         "CUDA_ERROR_NO_DEVICE",
         "The driver runs and sees no GPU that it may use.",
-        "In a container: start it with --gpus all. Else look at `sudo dmesg | grep -i nvrm` for what the driver says of the GPU.",
+        "In a container: start it with --gpus all. Else look at `sudo dmesg | grep -i nvrm` for "
+        "what the driver says of the GPU.",
     ),
     101: (
         "CUDA_ERROR_INVALID_DEVICE",
@@ -44,11 +45,13 @@ CUINIT = {
     802: (
         "CUDA_ERROR_SYSTEM_NOT_READY",
         "On a server with NVSwitch the fabric manager must run, in the driver's very version.",
-        "sudo systemctl start nvidia-fabricmanager (on a rented machine: ask the provider, or take another).",
+        "sudo systemctl start nvidia-fabricmanager (on a rented machine: ask the provider, or "
+        "take another).",
     ),
     804: (
         "CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE",
-        "A compatibility libcuda (cuda-compat) is in front of the driver's own; it works on data center GPUs alone.",
+        "A compatibility libcuda (cuda-compat) is in front of the driver's own; it works on data "
+        "center GPUs alone.",
         "Take the cuda-compat folder off LD_LIBRARY_PATH, or remove the cuda-compat package.",
     ),
     999: (
@@ -162,7 +165,8 @@ def imported_early(f: Facts):
     return (
         PROBLEM,
         f"{' and '.join(f.early)} came before utils",
-        "Without a GPU utils puts Numba and Triton on the CPU engines, which only works before they are imported.",
+        "Without a GPU utils puts Numba and Triton on the CPU engines, which only works before "
+        "they are imported.",
         "Kernel > Restart, then run the set-up cell first.",
     )
 
@@ -212,8 +216,8 @@ def driver(f: Facts):
             NOTE,
             "Windows provides no NVIDIA driver",
             "WSL2 gets the driver's library (libcuda) from Windows, in /usr/lib/wsl/lib.",
-            f"If this computer has an NVIDIA GPU: install the driver in Windows ({DRIVER_DOWNLOAD}), none in Linux; then "
-            "wsl --update and wsl --shutdown",
+            "If this computer has an NVIDIA GPU: install the driver in Windows "
+            f"({DRIVER_DOWNLOAD}), none in Linux; then wsl --update and wsl --shutdown",
         )
     if not _expects_gpu(f):
         return NOT_HERE, "no NVIDIA GPU"
@@ -239,20 +243,22 @@ def driver(f: Facts):
             why = (
                 "Linux loaded nouveau instead, which has no CUDA."
                 if f.nouveau
-                else "A new Linux kernel needs the module built for it (DKMS), and Secure Boot loads signed modules alone."
+                else "A new Linux kernel needs the module built for it (DKMS), and Secure Boot "
+                "loads signed modules alone."
             )
             return (
                 PROBLEM,
                 "the driver is installed, its kernel module is not loaded",
                 why,
-                "sudo apt install --reinstall linux-headers-$(uname -r) nvidia-dkms-580 (your driver's number), restart; with "
-                "Secure Boot enrol the key that it asks for",
+                "sudo apt install --reinstall linux-headers-$(uname -r) nvidia-dkms-580 (your "
+                "driver's number), restart; with Secure Boot enrol the key that it asks for",
             )
         return (
             PROBLEM,
             "no NVIDIA driver",
             "A GPU without its driver cannot run anything.",
-            f"Ubuntu: sudo ubuntu-drivers install, then restart. Others: {DRIVER_DOWNLOAD} (580 or newer)",
+            f"Ubuntu: sudo ubuntu-drivers install, then restart. Others: {DRIVER_DOWNLOAD} (580 "
+            "or newer)",
         )
     if not f.libcuda:
         return (
@@ -276,7 +282,8 @@ def driver_restart(f: Facts):
         return (
             PROBLEM,
             f"the host's driver was updated under this container{loaded}",
-            "Its library in the container and the module in the host's kernel must be the same version.",
+            "Its library in the container and the module in the host's kernel must be the same "
+            "version.",
             "Stop the container and start it again.",
         )
     return (
@@ -297,7 +304,8 @@ def device_files(f: Facts):
         PROBLEM,
         f"no permission for {', '.join(closed)}",
         "Programs reach the GPU through these files.",
-        f"ls -l {closed[0]} shows the group; then sudo usermod -aG video $USER (or that group), log out and in",
+        f"ls -l {closed[0]} shows the group; then sudo usermod -aG video $USER (or that group), "
+        "log out and in",
     )
 
 
@@ -309,7 +317,8 @@ def wsl_driver(f: Facts):
     return (
         PROBLEM,
         f"a Linux driver was installed: {f.linux_libcuda}",
-        "It hides the library that Windows provides, and there is no kernel module for it to talk to.",
+        "It hides the library that Windows provides, and there is no kernel module for it to talk "
+        "to.",
         "sudo apt purge 'nvidia-*' 'libnvidia-*' (and install toolkits as "
         "cuda-toolkit-13-0, never as `cuda`, which brings a driver); then wsl --shutdown",
     )
@@ -351,7 +360,8 @@ def visible_gpus(f: Facts):
             PROBLEM,
             "CUDA_VISIBLE_DEVICES names a MIG instance",
             "The course looks for it among the whole GPUs, finds none, and takes the CPU engines.",
-            "unset CUDA_VISIBLE_DEVICES: CUDA then uses the first instance. Start the notebook again.",
+            "unset CUDA_VISIBLE_DEVICES: CUDA then uses the first instance. Start the notebook "
+            "again.",
         )
     return (
         PROBLEM,
@@ -375,8 +385,10 @@ def gpu_memory(f: Facts):
     return (
         PROBLEM,
         f"{free}, used by {who}",
-        'Allocations fail with "out of memory"; another notebook\'s kernel keeps its memory until it ends.',
-        "Shut down other notebooks' kernels; nvidia-smi lists the processes, `kill <pid>` ends your own",
+        'Allocations fail with "out of memory"; another notebook\'s kernel keeps its memory until '
+        "it ends.",
+        "Shut down other notebooks' kernels; nvidia-smi lists the processes, `kill <pid>` ends "
+        "your own",
     )
 
 
@@ -402,8 +414,8 @@ def gpu_shared(f: Facts):
     if card.processes and card.free >= LEAST_MEMORY:
         return (
             NOTE,
-            f"{len(card.processes)} other process{'es' * (len(card.processes) > 1)} compute{'s' * (len(card.processes) < 2)} "
-            "on this GPU",
+            f"{len(card.processes)} other process{'es' * (len(card.processes) > 1)} "
+            f"compute{'s' * (len(card.processes) < 2)} on this GPU",
             "Times measured meanwhile are not this course's alone.",
             "Measure when the GPU is yours.",
         )
@@ -422,14 +434,16 @@ def nvcc(f: Facts):
         return (
             PROBLEM,
             "no nvcc",
-            f"CUDA C programs (%nvcc) need it, and for driver {f.driver} (CUDA {dotted(f.cuda)}) pip has none.",
+            f"CUDA C programs (%nvcc) need it, and for driver {f.driver} (CUDA {dotted(f.cuda)}) "
+            "pip has none.",
             "Update the driver to 580 or newer, then make install; or install the CUDA 12 toolkit",
         )
     return (
         PROBLEM,
         "no nvcc",
         "CUDA C programs (%nvcc) need it.",
-        f'{REMAKE}; or put a toolkit\'s bin folder on the PATH: export PATH="/usr/local/cuda/bin:$PATH"',
+        f"{REMAKE}; or put a toolkit's bin folder on the PATH: export "
+        'PATH="/usr/local/cuda/bin:$PATH"',
     )
 
 
@@ -499,7 +513,8 @@ def nvcc_gpu(f: Facts):
         PROBLEM,
         f"nvcc {dotted(kit.release)} does not know sm_{number}",
         f'{card.name} is newer than this toolkit: "Unsupported gpu architecture".',
-        "Update the driver, if need be, then make install, which brings nvcc 13; or put a newer toolkit first on the PATH",
+        "Update the driver, if need be, then make install, which brings nvcc 13; or put a newer "
+        "toolkit first on the PATH",
     )
 
 
@@ -545,8 +560,10 @@ def torch_gpu(f: Facts):
     return (
         PROBLEM,
         f"PyTorch has no code for CC {dotted(card.capability)}",
-        f'It holds {" ".join(f.torch.built_for)}: "no kernel image is available for execution on the device".',
-        "A newer GPU: a newer PyTorch. An older one: the CUDA 12.6 build, https://pytorch.org/get-started/locally/",
+        f'It holds {" ".join(f.torch.built_for)}: "no kernel image is available for execution on '
+        'the device".',
+        "A newer GPU: a newer PyTorch. An older one: the CUDA 12.6 build, "
+        "https://pytorch.org/get-started/locally/",
     )
 
 
@@ -575,8 +592,10 @@ def host_compiler(f: Facts):
         return (
             PROBLEM,
             "no C++ compiler",
-            "nvcc hands the host's half of a program to g++, and without a GPU it builds all of it.",
-            "sudo apt install g++ (Debian, Ubuntu, WSL2), sudo dnf install gcc-c++ (Fedora), xcode-select --install (macOS)",
+            "nvcc hands the host's half of a program to g++, and without a GPU it builds all of "
+            "it.",
+            "sudo apt install g++ (Debian, Ubuntu, WSL2), sudo dnf install gcc-c++ (Fedora), "
+            "xcode-select --install (macOS)",
         )
     name, major = f.compiler
     kit = f.toolkits[0] if f.toolkits else None
@@ -602,7 +621,8 @@ def one_toolkit(f: Facts):
         return (OK, "one CUDA version") if releases else (NOT_HERE, "no toolkit")
     return (
         NOTE,
-        f"several: CUDA {', '.join(map(dotted, releases))}; nvcc is {dotted(f.toolkits[0].release)}",
+        f"several: CUDA {', '.join(map(dotted, releases))}; nvcc is "
+        f"{dotted(f.toolkits[0].release)}",
         "The first on the PATH is used; another program may find the other one's libraries.",
         "Keep one on the PATH; %nvcc prints the line that it runs",
     )
@@ -629,7 +649,8 @@ def library_path(f: Facts):
     return (
         NOTE,
         f"LD_LIBRARY_PATH has {_short(other[0][0])}, of CUDA {other[0][1]}",
-        f"Libraries there come before those that PyTorch (CUDA {dotted(wanted)}) and Numba were installed with.",
+        f"Libraries there come before those that PyTorch (CUDA {dotted(wanted)}) and Numba were "
+        "installed with.",
         "Take that folder off LD_LIBRARY_PATH: pip's packages find their own libraries",
     )
 

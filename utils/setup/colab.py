@@ -53,8 +53,8 @@ KERNELS = (
     "cuda-pathfinder",
 )  # no older than the tested ones
 NO_GPU = (
-    "This Colab machine has no GPU, so kernels run on its CPU. For a GPU: Runtime > Change runtime type > T4 GPU, "
-    "then run this cell again."
+    "This Colab machine has no GPU, so kernels run on its CPU. For a GPU: Runtime > Change "
+    "runtime type > T4 GPU, then run this cell again."
 )
 
 

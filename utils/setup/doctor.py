@@ -78,7 +78,8 @@ class Diagnosis:
             if f.state != NOT_HERE
         ]
         more = [
-            f"<p>{MARKS[f.state]} <b>{f.check}: {html.escape(f.found)}</b><br>{html.escape(f.why)}<br>"
+            f"<p>{MARKS[f.state]} <b>{f.check}: "
+            f"{html.escape(f.found)}</b><br>{html.escape(f.why)}<br>"
             f"<b>Cure:</b> {html.escape(f.cure)}</p>"
             for f in (*self.problems, *self.notes)
         ]

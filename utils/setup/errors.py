@@ -26,9 +26,10 @@ class SetupError:
 ERRORS = (
     SetupError(
         "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver",
-        "The kernel module is not loaded: the Linux kernel was updated and the module not built for it, Secure Boot "
-        "refused it, or nouveau sits in its place.",
-        "Reinstall the driver's dkms package with the headers of this kernel, enrol its key, restart.",
+        "The kernel module is not loaded: the Linux kernel was updated and the module not built "
+        "for it, Secure Boot refused it, or nouveau sits in its place.",
+        "Reinstall the driver's dkms package with the headers of this kernel, enrol its key, "
+        "restart.",
         GUIDE + "datacenter/tesla/driver-installation-guide/",
         ("driver",),
         (
@@ -51,9 +52,10 @@ ERRORS = (
     ),
     SetupError(
         "CUDA driver version is insufficient for CUDA runtime version",
-        "The program was built with a newer major version of CUDA than the driver runs. Or there is no driver: a program "
-        "without one says the same.",
-        "Update the driver, or build with an older toolkit (PyTorch: install the build for your driver).",
+        "The program was built with a newer major version of CUDA than the driver runs. Or there "
+        "is no driver: a program without one says the same.",
+        "Update the driver, or build with an older toolkit (PyTorch: install the build for your "
+        "driver).",
         GUIDE + "deploy/cuda-compatibility/minor-version-compatibility.html",
         ("nvcc and driver", "PyTorch and driver", "Numba's compiler", "driver"),
         (
@@ -65,7 +67,8 @@ ERRORS = (
     SetupError(
         "the provided PTX was compiled with an unsupported toolchain",
         "PTX from a toolkit that is newer than the driver, which must translate it.",
-        "Compile to machine code for this GPU (nvcc -arch=sm_XY), update the driver, or use an older toolkit.",
+        "Compile to machine code for this GPU (nvcc -arch=sm_XY), update the driver, or use an "
+        "older toolkit.",
         "https://github.com/NVIDIA/numba-cuda/issues/163",
         ("PTX and driver", "Numba's compiler"),
         (
@@ -77,7 +80,8 @@ ERRORS = (
     SetupError(
         "no kernel image is available for execution on the device",
         "The program holds no machine code for this GPU, and no PTX that it could be made from.",
-        "Build for this GPU's compute capability; for PyTorch take a build whose list of architectures has it.",
+        "Build for this GPU's compute capability; for PyTorch take a build whose list of "
+        "architectures has it.",
         "https://github.com/pytorch/pytorch/issues/31285",
         ("nvcc and GPU", "PyTorch and GPU"),
         (
@@ -89,14 +93,16 @@ ERRORS = (
     SetupError(
         "Torch not compiled with CUDA enabled",
         "This PyTorch is a build for the CPU.",
-        "Install the CUDA build into this very environment: rm -rf .venv && make install, or the line from pytorch.org.",
+        "Install the CUDA build into this very environment: rm -rf .venv && make install, or the "
+        "line from pytorch.org.",
         "https://pytorch.org/get-started/locally/",
         ("PyTorch",),
         (r"not compiled with CUDA enabled",),
     ),
     SetupError(
         "nvcc: command not found",
-        "No toolkit is installed, or its bin folder is not on the PATH. The driver alone brings no compiler.",
+        "No toolkit is installed, or its bin folder is not on the PATH. The driver alone brings "
+        "no compiler.",
         'make install; or export PATH="/usr/local/cuda/bin:$PATH" in ~/.bashrc.',
         GUIDE + "cuda/cuda-installation-guide-linux/#post-installation-actions",
         ("nvcc",),
@@ -105,7 +111,8 @@ ERRORS = (
     SetupError(
         "unsupported GNU version! gcc versions later than 13 are not supported!",
         "The system's g++ is newer than this nvcc was tested with.",
-        "Install the g++ that the message names and export NVCC_CCBIN=g++-13; or use a newer toolkit.",
+        "Install the g++ that the message names and export NVCC_CCBIN=g++-13; or use a newer "
+        "toolkit.",
         GUIDE + "cuda/cuda-installation-guide-linux/#host-compiler-support-policy",
         ("C++ compiler",),
         (
@@ -116,8 +123,10 @@ ERRORS = (
     ),
     SetupError(
         'could not select device driver "" with capabilities: [[gpu]]',
-        "Docker does not know how to give a container a GPU. (Without --gpus all the container starts, and lacks libcuda.so.1.)",
-        "Install the NVIDIA Container Toolkit on the host, restart Docker, and start with --gpus all.",
+        "Docker does not know how to give a container a GPU. (Without --gpus all the container "
+        "starts, and lacks libcuda.so.1.)",
+        "Install the NVIDIA Container Toolkit on the host, restart Docker, and start with --gpus "
+        "all.",
         GUIDE + "datacenter/cloud-native/container-toolkit/latest/install-guide.html",
         ("driver",),
         (
@@ -129,7 +138,8 @@ ERRORS = (
     ),
     SetupError(
         "no CUDA-capable device is detected",
-        "The driver runs, but this process may see no GPU: CUDA_VISIBLE_DEVICES is empty or names none that exists.",
+        "The driver runs, but this process may see no GPU: CUDA_VISIBLE_DEVICES is empty or names "
+        "none that exists.",
         "unset CUDA_VISIBLE_DEVICES, and start the process (the notebook's kernel) again.",
         GUIDE + "cuda/cuda-programming-guide/05-appendices/environment-variables.html",
         ("visible GPUs", "CUDA starts"),

@@ -179,8 +179,8 @@ def make_venv(kind):
     python = right_python()
     if not works(python, "-c", "import ensurepip, venv"):
         fail(
-            "%s has no venv module: on Debian and Ubuntu `sudo apt install python3-venv`, then run it again"
-            % python
+            "%s has no venv module: on Debian and Ubuntu `sudo apt install python3-venv`, then "
+            "run it again" % python
         )
     print("Making .venv with %s" % python, flush=True)
     made = subprocess.run(
@@ -245,7 +245,8 @@ def main():
         fail("the course needs Linux or macOS; on Windows run it under WSL2 (`wsl --install`)")
     if sys.platform == "darwin" and platform.machine() == "x86_64":
         fail(
-            "PyTorch has no builds for Intel Macs; on Apple silicon use an arm64 Python, not Rosetta"
+            "PyTorch has no builds for Intel Macs; on Apple silicon use an arm64 Python, not "
+            "Rosetta"
         )
     kind, about = choose(nvidia_driver())
     wanted = fingerprint(kind)

@@ -112,12 +112,12 @@ def _recorded(source: Path, kernel: str, kind: str) -> Listing:
     path = RECORDED / f"{source.stem}.{kernel}.{kind}"
     if not path.exists():
         raise nvcc.NvccError(
-            f"this machine has no {'nvcc' if kind == 'ptx' else 'cuobjdump'} to make the {kind.upper()} of "
-            f"{source} with, and none is recorded"
+            f"this machine has no {'nvcc' if kind == 'ptx' else 'cuobjdump'} to make the "
+            f"{kind.upper()} of {source} with, and none is recorded"
         )
     return Listing(
-        "// recorded: this machine has no compiler for GPU code; this is the chapter's kernel as built elsewhere\n"
-        + path.read_text().rstrip("\n")
+        "// recorded: this machine has no compiler for GPU code; this is the chapter's kernel as "
+        "built elsewhere\n" + path.read_text().rstrip("\n")
     )
 
 
@@ -133,6 +133,7 @@ def record(source: str | Path, kernel: str) -> None:
 if __name__ == "__main__":
     if len(sys.argv) != 3:
         sys.exit(
-            "usage: python -m utils.tools.listing FILE.cu KERNEL     records its PTX and SASS in assets/listings"
+            "usage: python -m utils.tools.listing FILE.cu KERNEL     records its PTX and SASS in "
+            "assets/listings"
         )
     record(sys.argv[1], sys.argv[2])

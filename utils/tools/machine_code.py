@@ -94,7 +94,8 @@ class MachineCode:
             "sass": f"SASS, {len(self.sass)} instructions",
         }
         cells = "".join(
-            f'<td style="vertical-align:top;text-align:left;padding:2px 4px"><b>{titles[column]}</b>'
+            '<td style="vertical-align:top;text-align:left;padding:2px '
+            f'4px"><b>{titles[column]}</b>'
             f"{_coloured(getattr(self, column), colours, size, wrap=column == 'source')}</td>"
             for column in columns
         )
@@ -110,7 +111,8 @@ def _coloured(lines, colours, size, wrap) -> str:
     space = "white-space:pre-wrap;max-width:27em" if wrap else "white-space:pre"
     style = f"font-size:{size};line-height:1.2;margin:0;color:#222;{space};font-family:monospace"
     rows = "".join(
-        f'<div style="background:{colours.get(line, "#ffffff")};padding:0 4px">{html.escape(text) or "&nbsp;"}</div>'
+        f'<div style="background:{colours.get(line, "#ffffff")};padding:0 '
+        f'4px">{html.escape(text) or "&nbsp;"}</div>'
         for line, text in lines
     )
     return f'<div style="{style}">{rows}</div>'

@@ -89,7 +89,8 @@ def parse(words: list[str]) -> Request:
             request.flags.append(word)
     if len(sources) != 1:
         raise NvccError(
-            f"name one source file{f', not {len(sources)}: ' + ', '.join(sources) if sources else ''}\n\n{USAGE}"
+            "name one source "
+            f"file{f', not {len(sources)}: ' + ', '.join(sources) if sources else ''}\n\n{USAGE}"
         )
     request.source = Path(sources[0])
     if not request.source.exists():
@@ -155,9 +156,10 @@ def _refuse_what_cannot_work(path: str | None) -> None:
     if path is None:
         if found and found.cuda < (13, 0):
             raise NvccError(
-                f"nvcc was not found, and driver {found.driver} runs CUDA {found.cuda[0]}, for which pip has no "
-                "nvcc. Update the driver to 580 or newer and run `make lab` again (it then installs nvcc), or "
-                "install the CUDA 12 toolkit, or build for the CPU with --cpu"
+                f"nvcc was not found, and driver {found.driver} runs CUDA {found.cuda[0]}, for "
+                "which pip has no nvcc. Update the driver to 580 or newer and run `make lab` "
+                "again (it then installs nvcc), or install the CUDA 12 toolkit, or build for the "
+                "CPU with --cpu"
             )
         raise NvccError(
             "nvcc was not found. `make lab` installs it where there is an NVIDIA driver; by hand: "
@@ -165,8 +167,8 @@ def _refuse_what_cannot_work(path: str | None) -> None:
         )
     if not shutil.which("g++") and not shutil.which("clang++"):
         raise NvccError(
-            "nvcc needs a C++ compiler beside it and there is none: sudo apt install g++ (Debian, Ubuntu, WSL2) "
-            "or sudo dnf install gcc-c++ (Fedora)"
+            "nvcc needs a C++ compiler beside it and there is none: sudo apt install g++ (Debian, "
+            "Ubuntu, WSL2) or sudo dnf install gcc-c++ (Fedora)"
         )
     version = nvcc_version()
     if not found or not version:
@@ -174,13 +176,15 @@ def _refuse_what_cannot_work(path: str | None) -> None:
     major = int(version.split(".")[0])
     if major > found.cuda[0]:
         raise NvccError(
-            f"nvcc {version} is newer than what driver {found.driver} runs (CUDA {found.cuda[0]}.{found.cuda[1]}): "
-            "its programs would not start. Update the driver, or put an older nvcc first on the PATH"
+            f"nvcc {version} is newer than what driver {found.driver} runs (CUDA "
+            f"{found.cuda[0]}.{found.cuda[1]}): its programs would not start. Update the driver, "
+            "or put an older nvcc first on the PATH"
         )
     if major >= 13 and found.compute_capability < (7, 5):
         raise NvccError(
-            f"{found.name} has compute capability {found.compute_capability[0]}.{found.compute_capability[1]}; nvcc "
-            f"{version} builds for 7.5 and newer. Install the CUDA 12 toolkit, or build for the CPU with --cpu"
+            f"{found.name} has compute capability "
+            f"{found.compute_capability[0]}.{found.compute_capability[1]}; nvcc {version} builds "
+            "for 7.5 and newer. Install the CUDA 12 toolkit, or build for the CPU with --cpu"
         )
 
 

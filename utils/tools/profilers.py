@@ -51,7 +51,8 @@ METRICS = {
     "sm__throughput.avg.pct_of_peak_sustained_elapsed": "SM throughput",
     "sm__warps_active.avg.pct_of_peak_sustained_active": "achieved occupancy",
     "smsp__inst_executed.sum": "warp instructions",
-    "l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_ld.ratio": "sectors a load request",
+    "l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_ld.ratio": "sectors a load "
+    "request",
     "launch__registers_per_thread": "registers a thread",
 }
 

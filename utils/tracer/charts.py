@@ -66,8 +66,8 @@ def divergence(trace, block=0):
     active = {(row.filename, row.line): row for row in trace.activity}
     low = min((row.active for row in trace.activity), default=32)
     alt = (
-        f"Which of {threads} threads of block {block} of {trace.name} run which line, for {len(rows)} lines. "
-        f"The line with the fewest active lanes has {low:.3g} of 32 on average."
+        f"Which of {threads} threads of block {block} of {trace.name} run which line, for "
+        f"{len(rows)} lines. The line with the fewest active lanes has {low:.3g} of 32 on average."
     )
     title = f"{trace.name}: which lanes run which line (block {trace.point(block, trace.grid)})"
     fig, _, chart = listing(trace, set(rows), threads, alt, title, 5.1)
@@ -204,7 +204,8 @@ def races(trace, number=0):
     last = min(first + 16, int(np.prod(same.shape)))
     first = max(0, last - 16)
     alt = (
-        f"Race on {race.element}: {trace.thread_name(race.threads[0])} ({race.operation}, line {race.line}), "
+        f"Race on {race.element}: {trace.thread_name(race.threads[0])} ({race.operation}, line "
+        f"{race.line}), "
         f"{trace.thread_name(race.threads[1])} ({race.other_operation}, line {race.other.line})."
     )
     fig = figure(8.6, 1.3 + 0.75 * len(tracks), alt=alt)

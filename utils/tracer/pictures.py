@@ -86,7 +86,8 @@ def select(trace, rows, space, line, array, operation, warp, time):
             raise TraceError(f"{warp_name(trace, warp)} does not come to line {row.line}")
         if not 0 <= time < len(mine):
             raise TraceError(
-                f"{warp_name(trace, warp)} comes to line {row.line} {len(mine)} times; time= counts from 0"
+                f"{warp_name(trace, warp)} comes to line {row.line} {len(mine)} times; time= "
+                "counts from 0"
             )
         drawn.append((row, own[numbers == mine[time]]))
     return drawn, warp

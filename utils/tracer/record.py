@@ -451,8 +451,8 @@ def check_kernel(kernel):
         )
     if module.startswith("utils.cuda_c"):
         raise TraceError(
-            f"{name} is a CUDA C kernel; only Numba kernels can be traced. "
-            "%nvcc FILE.cu --check --run finds races, wrong indices and unwritten shared memory in CUDA C"
+            f"{name} is a CUDA C kernel; only Numba kernels can be traced. %nvcc FILE.cu --check "
+            "--run finds races, wrong indices and unwritten shared memory in CUDA C"
         )
     raise TraceError(
         f"{name} is no kernel: trace(kernel, grid, block, *arguments) takes a @cuda.jit function"
@@ -492,8 +492,9 @@ def record(kernel, grid, block, args, shared_bytes, *, max_threads, limit, secon
     threads = math.prod(grid) * math.prod(block)
     if threads > max_threads:
         raise TraceError(
-            f"{grid} blocks of {block} are {threads:,} threads; a trace takes {max_threads:,} at most. "
-            "Launch a few blocks on small arrays: the pattern is the same. (max_threads= raises the limit.)"
+            f"{grid} blocks of {block} are {threads:,} threads; a trace takes {max_threads:,} at "
+            "most. Launch a few blocks on small arrays: the pattern is the same. (max_threads= "
+            "raises the limit.)"
         )
     check_limits(grid, block, int(shared_bytes))
     roots = {}

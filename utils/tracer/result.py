@@ -21,7 +21,10 @@ CELL, CODE = (
     "font-family:monospace;white-space:pre-wrap",
 )
 PROBLEM = "border-left:4px solid #B03A00;padding:2px 8px;margin:4px 0"
-NO_PROBLEMS = "No races, no skipped barriers, no wrong indices, no reads of unwritten shared memory in this run."
+NO_PROBLEMS = (
+    "No races, no skipped barriers, no wrong indices, no reads of unwritten shared "
+    "memory in this run."
+)
 
 
 def trace(
@@ -238,8 +241,8 @@ class Trace:
                 "no bank conflict"
                 if not row.conflicts
                 else (
-                    f"{row.ways}-way bank conflict, {row.wavefronts / row.requests:.3g} passes instead of "
-                    f"{row.fewest / row.requests:.3g}"
+                    f"{row.ways}-way bank conflict, {row.wavefronts / row.requests:.3g} passes "
+                    f"instead of {row.fewest / row.requests:.3g}"
                 )
             )
             say(row, f"{row.operation} {row.array}: {text}", 1 - row.fewest / row.wavefronts)
@@ -254,7 +257,8 @@ class Trace:
             if row.space == "constant" and row.words > 1:
                 say(
                     row,
-                    f"read {row.array}: {row.words:.3g} different constants a request, one after the other",
+                    f"read {row.array}: {row.words:.3g} different constants a request, one after "
+                    "the other",
                     1 - 1 / row.words,
                 )
             else:
@@ -460,8 +464,8 @@ def bar(badness):
     if badness < 0.005:
         return ""
     return (
-        f'<span aria-hidden="true" style="display:inline-block;width:{round(40 * badness)}px;height:0.7em;'
-        f'background:#D55E00;margin-right:6px"></span>'
+        '<span aria-hidden="true" '
+        f'style="display:inline-block;width:{round(40 * badness)}px;height:0.7em;background:#D55E00;margin-right:6px"></span>'
     )
 
 

@@ -216,8 +216,8 @@ def measured():
     )
     if "ERR_NVGPUCTRPERM" in done.output:
         raise NotMeasured(
-            "this user may not read the GPU's counters (ERR_NVGPUCTRPERM): run as root, or have the driver "
-            "loaded with NVreg_RestrictProfilingToAdminUsers=0"
+            "this user may not read the GPU's counters (ERR_NVGPUCTRPERM): run as root, or have "
+            "the driver loaded with NVreg_RestrictProfilingToAdminUsers=0"
         )
     if done.returncode:
         raise NotMeasured(f"ncu ended with exit code {done.returncode}:\n{done.output[-2000:]}")

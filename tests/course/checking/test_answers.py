@@ -28,13 +28,13 @@ def scale(out, a, factor):
 
 
 def test_pairs_are_changed_one_after_the_other():
-    assert replace("x < n && y < m", "x < n", "x <= n", "y < m", "y <= m") == "x <= n && y <= m"
-    assert replace("a b", "a", "b c", "b c", "d") == "d b"
+    assert replace("x < n && y < m", ("x < n", "x <= n"), ("y < m", "y <= m")) == "x <= n && y <= m"
+    assert replace("a b", ("a", "b c"), ("b c", "d")) == "d b"
 
 
 @pytest.mark.parametrize(
     "changes, places",
-    [(("missing", ""), 0), (("n", "m"), 2), (("x", "n", "n", "m"), 3)],
+    [(("missing", ""), 0), (("n", "m"), 2), ((("x", "n"), ("n", "m")), 3)],
     ids=["nowhere", "twice", "twice after the first change"],
 )
 def test_what_stands_not_in_one_place_is_refused(changes, places):
@@ -46,11 +46,11 @@ def test_a_change_without_its_second_half_is_refused():
     with pytest.raises(ValueError):
         replace("x < n", "x")
     with pytest.raises(ValueError):
-        but(scaled, "share", "half", "value")
+        but(scaled, ("value / 2", "value"), ("share",))
 
 
 def test_a_changed_function_is_another_one_in_the_same_module():
-    changed = but(scaled, "value / 2", "value", "* FACTOR", "+ FACTOR")
+    changed = but(scaled, ("value / 2", "value"), ("* FACTOR", "+ FACTOR"))
     assert (scaled(4), changed(4)) == (6, 7)
     assert changed.__globals__ is scaled.__globals__
     assert globals()["scaled"] is scaled

@@ -86,7 +86,8 @@ def test_without_sanitizers_it_says_how_to_get_them(check, monkeypatch, tmp_path
     real = build.compiler()
     fake = tmp_path / "c++"
     fake.write_text(
-        f'#!/bin/sh\ncase "$*" in *-fsanitize*) echo "ld: cannot find -lasan"; exit 1;; esac\nexec {real[0]} "$@"\n'
+        '#!/bin/sh\ncase "$*" in *-fsanitize*) echo "ld: cannot find -lasan"; exit 1;; '
+        f'esac\nexec {real[0]} "$@"\n'
     )
     fake.chmod(fake.stat().st_mode | stat.S_IXUSR)
     monkeypatch.setattr(build, "compiler", lambda: [str(fake), *real[1:]])

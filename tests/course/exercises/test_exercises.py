@@ -29,6 +29,7 @@ from utils import has_gpu
 from utils.cpu.cuda_c.build import BuildError, compiler
 
 ALL = list(exercises.EXERCISES.values())
+KERNELS = [e for e in ALL if e.kind in ("numba", "cuda_c")]
 CHAPTER_FILES = sorted((ROOT / "chapters").glob("*.ipynb"))
 
 
@@ -242,13 +243,16 @@ def test_another_right_answer_passes(id, answer):
 def test_another_right_answer_in_cuda_c_passes(tmp_path, cuda_c_works):
     path = tmp_path / "rotate.cu"
     path.write_text("""
-__device__ int where(int row, int column, int row_length) { return row * row_length + column; }
+__device__ int where(int row, int column, int row_length) {
+    return row * row_length + column;
+}
 
-__global__ void rotate(float* result, const float* picture, int rows, int columns)
-{
-    for (int r = blockIdx.y * blockDim.y + threadIdx.y; r < rows; r += blockDim.y * gridDim.y)
-        for (int c = blockIdx.x * blockDim.x + threadIdx.x; c < columns; c += blockDim.x * gridDim.x)
-            result[where(c, rows - 1 - r, rows)] = picture[where(r, c, columns)];
+__global__ void rotate(float* out, const float* picture, int rows, int columns) {
+    int x = blockIdx.x * blockDim.x + threadIdx.x;
+    int y = blockIdx.y * blockDim.y + threadIdx.y;
+    for (int r = y; r < rows; r += blockDim.y * gridDim.y)
+        for (int c = x; c < columns; c += blockDim.x * gridDim.x)
+            out[where(c, rows - 1 - r, rows)] = picture[where(r, c, columns)];
 }
 """)
     exercises.check("first_kernels.rotate", str(path), strict=True)
@@ -528,12 +532,20 @@ def test_outputs_never_start_as_the_right_answer():
             assert not (start == right).any()
 
 
-def test_nan_never_passes():
-    expected = np.array([1.0, np.nan, 3.0], np.float32)
+def test_nan_passes_for_no_number():
+    expected = np.array([1, 2, 3], np.float32)
+    actual = np.array([1, np.nan, 3], np.float32)
     arguments = {"out": Out((3,)), "a": expected, "factor": 1.0}
     launch = Launch((1, 1, 1), (32, 1, 1))
-    run = Run((3,), launch, "CPU", expected, expected.copy(), np.zeros(3, np.float32), arguments)
+    run = Run((3,), launch, "CPU", expected, actual, np.zeros(3, np.float32), arguments)
     assert diagnose([run], first_kernels.SCALE).reason == "wrong_value"
+
+
+@pytest.mark.parametrize("exercise", KERNELS, ids=lambda e: e.id)
+def test_no_reference_is_nan(exercise):
+    """What is to be computed is always a number, so NaN is never right."""
+    for *_, expected in checker.cases(exercise, 0):
+        assert not np.isnan(expected).any()
 
 
 def test_the_same_seed_gives_the_same_report():

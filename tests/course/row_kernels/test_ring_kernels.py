@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 
 from course.row_kernels import norms
-from course.row_kernels.ring import KERNELS
+from course.row_kernels.fast import KERNELS
 from course.row_kernels.shapes import Shape
 from utils import cuda_c
 from utils.engine import has_gpu
@@ -88,7 +88,7 @@ def test_softmax(launch, shape, dtype):
     x = normal(ROWS, shape.columns, dtype=dtype, seed=1)
     x[2, 3] = -float("inf")
     out = poison(*x.shape, dtype=dtype)
-    launch("ring_softmax.cu", "softmax_ring", out, x, ROWS)
+    launch("fast_softmax.cu", "softmax_fast", out, x, ROWS)
     assert_close(out, x.double().softmax(-1), dtype)
 
 
@@ -104,12 +104,12 @@ def test_layer_norm(launch, shape, dtype):
     means, inverses = poison(2, ROWS)
     dgamma, dbeta = poison(2, BLOCKS, columns)
     launch(
-        *("ring_layer_norm.cu", "layer_norm_ring", y, means, inverses),
+        *("fast_layer_norm.cu", "layer_norm_fast", y, means, inverses),
         *(x, gamma, beta, ROWS, norms.EPSILON),
     )
     assert_close(y, expected, dtype)
     launch(
-        *("ring_layer_norm_backward.cu", "layer_norm_backward_ring", dx, dgamma, dbeta),
+        *("fast_layer_norm_backward.cu", "layer_norm_backward_fast", dx, dgamma, dbeta),
         *(dy, x, gamma, means, inverses, ROWS),
         inputs=2,
     )
@@ -128,10 +128,10 @@ def test_rms_norm(launch, shape, dtype):
     y, dx = poison(2, ROWS, columns, dtype=dtype)
     inverses = poison(ROWS)
     dgamma = poison(BLOCKS, columns)
-    launch("ring_rms_norm.cu", "rms_norm_ring", y, inverses, x, gamma, ROWS, norms.EPSILON)
+    launch("fast_rms_norm.cu", "rms_norm_fast", y, inverses, x, gamma, ROWS, norms.EPSILON)
     assert_close(y, expected, dtype)
     launch(
-        *("ring_rms_norm_backward.cu", "rms_norm_backward_ring", dx, dgamma),
+        *("fast_rms_norm_backward.cu", "rms_norm_backward_fast", dx, dgamma),
         *(dy, x, gamma, inverses, ROWS),
         inputs=2,
     )
@@ -148,21 +148,21 @@ def test_cross_entropy(launch, shape, dtype):
     logits = x.double().requires_grad_()
     expected = F.cross_entropy(logits, targets, reduction="none")
     (gradient,) = torch.autograd.grad(expected, logits, weights.double())
-    file = "ring_cross_entropy.cu"
+    file = "fast_cross_entropy.cu"
 
     losses, log_sums = poison(2, ROWS)
-    launch(file, "cross_entropy_ring", losses, log_sums, x, targets, ROWS, -100)
+    launch(file, "cross_entropy_fast", losses, log_sums, x, targets, ROWS, -100)
     assert_close(losses, expected, torch.float32)
 
     dx = poison(*x.shape, dtype=dtype)
     launch(
-        *(file, "cross_entropy_backward_ring", dx, x, log_sums, targets, weights, ROWS, -100),
+        *(file, "cross_entropy_backward_fast", dx, x, log_sums, targets, weights, ROWS, -100),
     )
     assert_close(dx, gradient, dtype)
 
     losses, dx = poison(ROWS), poison(*x.shape, dtype=dtype)
     launch(
-        *(file, "cross_entropy_and_gradient_ring", losses, log_sums, dx),
+        *(file, "cross_entropy_and_gradient_fast", losses, log_sums, dx),
         *(x, targets, weights, ROWS, -100),
     )
     assert_close(losses, expected, torch.float32)

@@ -538,7 +538,10 @@ shell.run_cell("out = np.zeros(8)\\ncheck.close(out, np.ones(8))  # my line")
 
 
 def test_importing_the_checks_is_cheap():
-    program = "import sys; import utils.check; print([m for m in ('torch', 'matplotlib', 'IPython', 'numba') "
+    program = (
+        "import sys; import utils.check; print([m for m in ('torch', 'matplotlib', "
+        "'IPython', 'numba') "
+    )
     program += "if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout.strip() == "[]", done.stdout + done.stderr

@@ -308,7 +308,8 @@ def test_messages_name_the_file_as_it_was_given(tmp_path, monkeypatch, check):
     (tmp_path / "build" / "x.cu").write_text(
         '#include "x.cuh"\n__global__ void k(int* p) {\n  p[threadIdx.x + 100000] = 1;\n}\n'
         "__global__ void j(int* p) { set(p + 100000); }\n"
-        "#ifdef WITH_MAIN\nint main(int n, char**) { int* p; cudaMalloc(&p, 64); if (n > 1) j<<<1, 1>>>(p); else "
+        "#ifdef WITH_MAIN\nint main(int n, char**) { int* p; cudaMalloc(&p, 64); if (n > 1) "
+        "j<<<1, 1>>>(p); else "
         "k<<<1, 1>>>(p); cudaDeviceSynchronize(); }\n#endif\n"
     )
     monkeypatch.chdir(tmp_path)

@@ -185,7 +185,8 @@ def test_a_crashing_kernel_raises_and_python_lives(tmp_path):
 def test_structs_are_passed_as_ctypes(tmp_path):
     path = tmp_path / "s.cu"
     path.write_text(
-        "struct Pair { int a; float b; };\n__global__ void k(float *out, Pair p) { *out = p.a + p.b; }"
+        "struct Pair { int a; float b; };\n__global__ void k(float *out, Pair p) { *out = p.a + "
+        "p.b; }"
     )
 
     class Pair(ctypes.Structure):

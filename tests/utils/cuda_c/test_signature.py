@@ -25,7 +25,8 @@ def only(source):
         ),
         ("__global__ void __launch_bounds__(256, (2)) k(double x = 1.0) {}", "k(double x)"),
         (
-            "__global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(384, 1)\nk(const __grid_constant__ CUtensorMap map) {}",
+            "__global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(384, 1)\nk(const "
+            "__grid_constant__ CUtensorMap map) {}",
             "k(const CUtensorMap map)",
         ),
         ("void __global__ k(float const *x, unsigned) {}", "k(const float *x, unsigned )"),
@@ -41,7 +42,8 @@ def test_spellings(source, text):
 def test_comments_and_strings_hold_no_kernels():
     assert (
         kernels_in(
-            '// __global__ void no(int)\n/* __global__ void no(int); */ auto s = "__global__ void no(int)";'
+            '// __global__ void no(int)\n/* __global__ void no(int); */ auto s = "__global__ void '
+            'no(int)";'
         )
         == {}
     )
@@ -49,7 +51,8 @@ def test_comments_and_strings_hold_no_kernels():
 
 def test_dtypes():
     signature = only(
-        "__global__ void k(float *a, const float4 *b, uchar4 *c, size_t n, bool f, MyStruct *s, longlong2 *q) {}"
+        "__global__ void k(float *a, const float4 *b, uchar4 *c, size_t n, bool f, MyStruct *s, "
+        "longlong2 *q) {}"
     )
     names = [p.dtype.name if p.dtype else None for p in signature.parameters]
     assert names == ["float32", "float32", "uint8", "uint64", "bool", None, "int64"]

@@ -451,11 +451,13 @@ def test_gpus_on_the_bus(tmp_path):
     "line, version",
     [
         (
-            "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.183.01  Sun May 12 19:39:15 UTC 2024\n",
+            "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.183.01  Sun May 12 19:39:15 UTC "
+            "2024\n",
             "535.183.01",
         ),
         (
-            "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.95.05  Release Build  (dvs-builder)\n",
+            "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.95.05  Release Build  "
+            "(dvs-builder)\n",
             "580.95.05",
         ),
         (
@@ -522,7 +524,8 @@ def test_the_drivers_library_is_asked(tmp_path, answer):
     library = shared_library(
         tmp_path,
         f"libcuda{answer}.so.1",
-        f"int cuInit(unsigned f) {{ return {answer}; }}\nint cuDriverGetVersion(int *v) {{ *v = 13010; return 0; }}",
+        f"int cuInit(unsigned f) {{ return {answer}; }}\nint cuDriverGetVersion(int *v) {{ *v = "
+        "13010; return 0; }",
     )
     assert survey.driver_library(["no such library", library]) == (library, answer, (13, 1))
     assert survey.driver_library(["no such library"]) == (None, None, None)
@@ -610,7 +613,8 @@ def test_toolkits_on_the_path(tmp_path, monkeypatch):
         tree(
             top,
             {
-                "include/crt/host_config.h": "#if __GNUC__ > 13\n#error\n#if (__clang_major__ >= 18) || (__clang_major__ < 3)\n"
+                "include/crt/host_config.h": "#if __GNUC__ > 13\n#error\n#if (__clang_major__ >= "
+                "18) || (__clang_major__ < 3)\n"
             },
         )
     (tmp_path / "usr/local/cuda").symlink_to(tmp_path / "usr/local/cuda-13.0")
@@ -663,7 +667,8 @@ def test_a_foreign_notebook_kernel_is_seen(tmp_path, monkeypatch):
     tree(
         tmp_path,
         {
-            "kernels/python3/kernel.json": '{"argv": ["/opt/other/bin/python", "-m", "ipykernel"], "display_name": "x"}'
+            "kernels/python3/kernel.json": '{"argv": ["/opt/other/bin/python", "-m", '
+            '"ipykernel"], "display_name": "x"}'
         },
     )
     assert survey.notebook_python() != "/opt/other/bin/python"
@@ -688,7 +693,8 @@ def test_missing_packages(tmp_path, monkeypatch):
     tree(
         tmp_path,
         {
-            "pyproject.toml": '[project]\ndependencies = ["numpy", "no-such-package-at-all", "mac; sys_platform == \'darwin\'"]'
+            "pyproject.toml": '[project]\ndependencies = ["numpy", "no-such-package-at-all", '
+            "\"mac; sys_platform == 'darwin'\"]"
         },
     )
     monkeypatch.setattr(survey, "ROOT", tmp_path)
@@ -701,7 +707,8 @@ def test_pytorch_that_cannot_be_imported(tmp_path, monkeypatch):
     tree(
         tmp_path,
         {
-            "torch/__init__.py": "raise ImportError('libcudart.so.13: cannot open shared object file')"
+            "torch/__init__.py": "raise ImportError('libcudart.so.13: cannot open shared object "
+            "file')"
         },
     )
     monkeypatch.setitem(sys.modules, "torch", None)

@@ -228,7 +228,10 @@ def test_the_driver_is_asked(tmp_path, result, devices, answer):
         cwd=tmp_path,
         check=True,
     )
-    code = f"import runpy; print(runpy.run_path({str(ROOT / 'utils/setup/install.py')!r})['nvidia_driver']())"
+    code = (
+        "import runpy; "
+        f"print(runpy.run_path({str(ROOT / 'utils/setup/install.py')!r})['nvidia_driver']())"
+    )
     run = subprocess.run(
         [sys.executable, "-c", code],
         capture_output=True,

@@ -112,7 +112,8 @@ def test_syntax_error_is_shown_in_its_line(cu):
         nvcc.main(
             [
                 cu(
-                    "__global__ void k(float *x)\n{\n    x[0] = 1\n}\nint main() { k<<<1, 1>>>(nullptr); }\n"
+                    "__global__ void k(float *x)\n{\n    x[0] = 1\n}\nint main() { k<<<1, "
+                    "1>>>(nullptr); }\n"
                 ),
                 "--run",
             ]

@@ -55,7 +55,8 @@ UNSUPPORTED = {
     "cudaTextureObject_t": "textures", "cudaCreateTextureObject": "textures", "cudaBindTexture": "textures",
     "cudaBindTexture2D": "textures", "cudaBindTextureToArray": "textures", "cudaSurfaceObject_t": "surfaces",
     "surf2Dread": "surfaces", "surf2Dwrite": "surfaces", "cudaMallocArray": "texture arrays",
-    "cudaArray": "texture arrays", "cudaArray_t": "texture arrays", "cudaMalloc3DArray": "texture arrays",
+    "cudaArray": "texture arrays", "cudaArray_t": "texture arrays", "cudaMalloc3DArray": "texture "
+                                                                                         "arrays",
     "experimental": "4-bit and 1-bit matrices for tensor cores", "cudaGraphicsGLRegisterBuffer": "OpenGL",
 }  # fmt: skip
 TYPE_WORDS = {"int", "float", "double", "char", "short", "long", "unsigned", "signed", "bool", "void", "const",
@@ -286,7 +287,8 @@ class Rewriter:
                     continue
                 raise error(
                     t,
-                    f"the CPU runtime has no {UNSUPPORTED[t.text]} ('{t.text}'): this program needs a GPU",
+                    f"the CPU runtime has no {UNSUPPORTED[t.text]} ('{t.text}'): this program "
+                    "needs a GPU",
                 )
             if t.text in ("asm", "__asm__", "__asm"):
                 j = i + 1
@@ -312,7 +314,8 @@ class Rewriter:
                     and t.kind == "name"
                     and "__host__" not in qualifiers
                 ):
-                    raise error(t, "cudaDeviceSynchronize() cannot be called in a kernel since CUDA 12: split the kernel, or "
+                    raise error(t, "cudaDeviceSynchronize() cannot be called in a kernel since "
+                                   "CUDA 12: split the kernel, or "
                                 "launch what comes after into cudaStreamTailLaunch")  # fmt: skip
 
     def rewrite_clock(self) -> None:
@@ -489,13 +492,15 @@ class Rewriter:
             while j < len(part):
                 t = part[j]
                 if t.text == "=" or t.text == "{" and j and part[j - 1] is name:
-                    raise error(t, "a __shared__ variable cannot have an initial value: let one thread store it, then "
+                    raise error(t, "a __shared__ variable cannot have an initial value: let one "
+                                   "thread store it, then "
                                 "__syncthreads()")  # fmt: skip
                 if t.text == "[":
                     if any(x.text == "warpSize" for x in part[j:]):
                         raise error(
                             t,
-                            "warpSize is no constant for the compiler: write 32 for the size of this array",
+                            "warpSize is no constant for the compiler: write 32 for the size of "
+                            "this array",
                         )
                     break
                 if t.text == "{":  # the members of a struct or union that is declared here
@@ -532,7 +537,8 @@ class Rewriter:
                 self.count += 1
                 code = (
                     f"static __thread {pointer} {name.text}; static ::cuda_cpu::DynamicPointer "
-                    f"cuda_cpu_pointer_{self.count}([](void* p) {{ {name.text} = static_cast<{pointer}>(p); }});"
+                    f"cuda_cpu_pointer_{self.count}([](void* p) {{ {name.text} = "
+                    f"static_cast<{pointer}>(p); }});"
                 )
             else:
                 self.count += 1
@@ -607,7 +613,8 @@ class Rewriter:
         self.count += 1
         info = f"cuda_cpu_kernel_{self.count}"
         before = (
-            f'static ::cuda_cpu::Kernel {info}("{here.text}", {quoted(here.file)}, {here.line}, int({limit}), 0{shared}); '
+            f'static ::cuda_cpu::Kernel {info}("{here.text}", {quoted(here.file)}, {here.line}, '
+            f"int({limit}), 0{shared}); "
             f"::cuda_cpu::Args cuda_cpu_args_; cuda_cpu_args_{arguments or '.size()'}; "
             f"::cuda_cpu::launch_kernel({info}, [=]() mutable"
         )
@@ -619,7 +626,8 @@ class Rewriter:
             self.count += 1
             registration = [
                 made(
-                    f"static ::cuda_cpu::Registration cuda_cpu_registration_{self.count}(static_cast<void (*)(",
+                    "static ::cuda_cpu::Registration "
+                    f"cuda_cpu_registration_{self.count}(static_cast<void (*)(",
                     here,
                 ),
                 *without_defaults(parameters),

@@ -78,8 +78,8 @@ def argument(arg, name, back):
     if arg is None or hasattr(arg, "cpu_dtype") or hasattr(type(arg), "__members__"):
         return arg
     raise TypeError(
-        f"argument {name!r}: a kernel cannot take a {type(arg).__name__}. It takes arrays, numbers, booleans "
-        "and tuples of them"
+        f"argument {name!r}: a kernel cannot take a {type(arg).__name__}. It takes arrays, "
+        "numbers, booleans and tuples of them"
         + ("; turn it into an array with np.array(...)" if isinstance(arg, (list, set)) else "")
     )
 

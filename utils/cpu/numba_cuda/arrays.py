@@ -140,7 +140,8 @@ class View:
                 i = part.__index__()
             except AttributeError:
                 raise KernelError(
-                    f"index {part!r} of {self.describe()} is a {type(part).__name__}, not an integer",
+                    f"index {part!r} of {self.describe()} is a {type(part).__name__}, not an "
+                    "integer",
                     "Divide indices with //, or convert with int().",
                 ) from None
             length = self.shape[axis]
@@ -172,7 +173,10 @@ class View:
                 "Check the arithmetic, or guard it with if."
             )
         else:
-            hint = "On a GPU this reads or overwrites other memory, and nothing is said. Guard it with if."
+            hint = (
+                "On a GPU this reads or overwrites other memory, and nothing is said. Guard it "
+                "with if."
+            )
         return KernelIndexError(text, hint)
 
     def unwritten(self, index):

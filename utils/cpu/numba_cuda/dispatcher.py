@@ -82,7 +82,8 @@ class Kernel:
             return self.function()(*args, **kwargs)
         if self.device:
             raise TypeError(
-                f"{self.__name__} is a device function: only kernels and device functions can call it"
+                f"{self.__name__} is a device function: only kernels and device functions can "
+                "call it"
             )
         raise ValueError(_NO_CONFIG)
 

@@ -484,7 +484,8 @@ class Launch:
         mask = int(mask) & 0xFFFFFFFF
         if not mask >> lane & 1:
             raise BarrierError(
-                f"{what}: lane {lane} calls it with mask 0x{mask:08x}, in which its own bit is not set",
+                f"{what}: lane {lane} calls it with mask 0x{mask:08x}, in which its own bit is "
+                "not set",
                 "The mask must name every lane that takes part, the calling one too.",
             )
         waiter = Waiter(frame, what, value)

@@ -119,7 +119,8 @@ class shared:
         )
         if used > STATIC_SHARED:
             raise KernelError(
-                f"the kernel asks for {used:,} bytes of static shared memory; a block has {STATIC_SHARED:,}",
+                f"the kernel asks for {used:,} bytes of static shared memory; a block has "
+                f"{STATIC_SHARED:,}",
                 "Use smaller tiles, or dynamic shared memory: cuda.shared.array(0, dtype) and "
                 "kernel[grid, block, stream, bytes].",
             )

@@ -89,7 +89,8 @@ _NUMPY_NAMES = {
     "atan2": "arctan2",
 }
 _MATH = (
-    "acos acosh asin asinh atan atan2 atanh copysign cos cosh degrees erf erfc exp exp2 expm1 fabs fmod "
+    "acos acosh asin asinh atan atan2 atanh copysign cos cosh degrees erf erfc exp exp2 expm1 "
+    "fabs fmod "
     "gamma hypot lgamma log log10 log1p log2 pow radians remainder sin sinh sqrt tan tanh"
 ).split()
 
@@ -142,8 +143,8 @@ def _make_numpy():
         if hasattr(np, name):
             setattr(module, name, Cast(np.dtype(getattr(np, name))))
     for name in (
-        "zeros ones empty full array asarray arange linspace zeros_like ones_like empty_like concatenate "
-        "dot matmul sum mean sort argsort where stack vstack hstack reshape einsum"
+        "zeros ones empty full array asarray arange linspace zeros_like ones_like empty_like "
+        "concatenate dot matmul sum mean sort argsort where stack vstack hstack reshape einsum"
     ).split():
         setattr(module, name, _refuse_numpy(name))
     for name in ("pi", "e", "inf", "nan"):
@@ -364,8 +365,8 @@ def replace_module(module):
     if module.__name__ == "numba":
         stand_in = types.ModuleType("numba")
         for name in (
-            "float16 float32 float64 int8 int16 int32 int64 uint8 uint16 uint32 uint64 intp uintp boolean "
-            "complex64 complex128 void"
+            "float16 float32 float64 int8 int16 int32 int64 uint8 uint16 uint32 uint64 intp uintp "
+            "boolean complex64 complex128 void"
         ).split():
             if hasattr(module, name):
                 setattr(stand_in, name, _type(getattr(module, name)))

@@ -63,7 +63,8 @@ def stuck(launch, block):
         launch,
         block,
         waiting[0],
-        f"{len(waiting)} of {block.size} threads wait at {waiting[0].what}, line {waiting[0].line}, but "
+        f"{len(waiting)} of {block.size} threads wait at {waiting[0].what}, line "
+        f"{waiting[0].line}, but "
         f"{gone} {'has' if gone == 1 else 'have'} returned without reaching it (thread {out}, say)",
         "Every thread of the block must reach the barrier: no return and no branch around it.",
     )
@@ -87,9 +88,10 @@ def _absent_lanes(launch, block):
         launch,
         block,
         waiter,
-        f"{what} at line {waiter.line} waits for ever: its mask 0x{mask:08x} names lanes of warp {warp} that "
-        f"do not come (0x{absent:08x}): {text}",
-        "All lanes named in the mask must reach the same call: give each branch the mask of its own lanes.",
+        f"{what} at line {waiter.line} waits for ever: its mask 0x{mask:08x} names lanes of warp "
+        f"{warp} that do not come (0x{absent:08x}): {text}",
+        "All lanes named in the mask must reach the same call: give each branch the mask of its "
+        "own lanes.",
     )
 
 
@@ -99,7 +101,7 @@ def grid_divergence(launch, parked):
         launch,
         parked[0],
         parked[0].grid_barrier[0],
-        f"{len(parked)} of {launch.grid_size} blocks wait at grid.sync(), but the others have returned "
-        "without it",
+        f"{len(parked)} of {launch.grid_size} blocks wait at grid.sync(), but the others have "
+        "returned without it",
         "Every thread of every block must reach grid.sync().",
     )
