@@ -73,8 +73,8 @@ class Ring:
 
     warps: int = 16
     tile: int = 8192
-    stages: int = 6
-    lag: int = 2
+    stages: int = 7
+    lag: int = 3
     blocks: int = 1  # a multiprocessor
 
     file = "scan_ring.cu"

@@ -10,7 +10,7 @@ import torch
 
 from course.reductions import kernels
 
-DIGITS, PASSES = 256, 4
+WARP, DIGITS, PASSES = 32, 256, 4
 COUNT_THREADS, COUNT_BLOCKS = 512, 4  # of the counting kernel; blocks a multiprocessor
 MOST_FOR_32_BITS = 1 << 30  # a 32-bit word has 30 bits for a count
 
@@ -19,9 +19,9 @@ MOST_FOR_32_BITS = 1 << 30  # a 32-bit word has 30 bits for a count
 class Shape:
     """How a pass is launched: what is best depends on the GPU."""
 
-    threads: int = 384
-    items: int = 16  # keys a thread
-    blocks: int = 2  # a multiprocessor
+    threads: int = 256
+    items: int = 24  # keys a thread
+    blocks: int = 3  # a multiprocessor
     by_votes: bool = True  # equal digits in a warp: by votes on each bit, or by match_any
 
 
@@ -66,7 +66,9 @@ class Sort:
 
     def _pass(self, source, target, number: int, counts) -> None:
         shape = self.shape
-        launch = self._sort[self._tiles, shape.threads, shape.threads * shape.items * 4]
+        counts_of_warps = shape.threads // WARP * DIGITS
+        shared_bytes = 4 * (shape.threads * shape.items + counts_of_warps)
+        launch = self._sort[self._tiles, shape.threads, shared_bytes]
         told = self._told[number].view(self._told_type)
         drawn = self._drawn[number : number + 1].view(torch.uint32)
         launch(source, target, self.n, number, counts, told, drawn)

@@ -131,15 +131,16 @@ __device__ inline unsigned lanes_with(int digit) {
 // places: where each digit's keys begin in `out`. told: zeros, DIGITS words for each tile.
 // drawn: zero; the tiles' numbers are drawn from it, so that no block waits for one that has not
 // begun. Word: 32 bits for fewer than 2^30 keys, else 64.
-// Dynamic shared memory: room for a tile. BLOCKS: how many should fit on a multiprocessor.
+// Dynamic shared memory: room for a tile and DIGITS counts a warp. BLOCKS: how many should fit on a
+// multiprocessor.
 template <typename Word, int THREADS, int ITEMS, int BLOCKS, bool BY_VOTES>
 __global__ void __launch_bounds__(THREADS, BLOCKS)
     sort_by_digit(const unsigned* keys, unsigned* out, long long n, int pass,
                   const unsigned long long* places, Word* told, unsigned* drawn) {
     static_assert(THREADS >= DIGITS, "a thread a digit");
     constexpr int WARPS = THREADS / WARP, TILE = THREADS * ITEMS;
-    __shared__ unsigned counts[WARPS][DIGITS];  // how many each warp has; then where its first goes
-    extern __shared__ unsigned sorted[];  // [TILE]
+    extern __shared__ unsigned sorted[];  // [TILE]; behind it
+    unsigned (*counts)[DIGITS] = reinterpret_cast<unsigned (*)[DIGITS]>(sorted + TILE);  // [WARPS]
     __shared__ long long shift[DIGITS];  // from a key's place in `sorted` to that in `out`
     __shared__ unsigned sums[DIGITS / WARP];
     __shared__ unsigned tile;
@@ -162,7 +163,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
         key[i] = place < items ? keys[first + place] : 0xffffffff;
     }
 
-    // Its rank among the warp's keys with the same digit.
+    // counts: how many each warp has so far. Its rank among the warp's keys with the same digit.
     unsigned rank[ITEMS];
 #pragma unroll
     for (int i = 0; i < ITEMS; i++) {

@@ -46,7 +46,19 @@ __device__ inline void add_up_blocks(double mine, double* partial, unsigned* arr
 
 // in: n floats at an address that is a multiple of 16. partial: a double for each block.
 // arrived: zero before the first launch; each launch leaves it zero.
-template <int THREADS, int LOADS>
+// HOW: by which instruction; all read the same.
+template <int HOW>
+__device__ inline float4 read_four(const float4* from) {
+    if (HOW == 1)
+        return __ldcs(from);  // used once: no cache need keep it
+    if (HOW == 2)
+        return __ldg(from);  // nobody writes it while the kernel runs
+    if (HOW == 3)
+        return __ldcg(from);  // not through the L1
+    return *from;
+}
+
+template <int THREADS, int LOADS, int HOW>
 __global__ void __launch_bounds__(THREADS)
     sum_fast(const float* in, long long n, double* partial, unsigned* arrived, float* out) {
     const float4* fours = reinterpret_cast<const float4*>(in);
@@ -60,7 +72,7 @@ __global__ void __launch_bounds__(THREADS)
         float4 four[LOADS];
 #pragma unroll
         for (int i = 0; i < LOADS; i++)
-            four[i] = __ldcs(&fours[first + i * THREADS]);  // used once: no cache need keep it
+            four[i] = read_four<HOW>(&fours[first + i * THREADS]);
 #pragma unroll
         for (int i = 0; i < LOADS; i++)
             sum[i] += (four[i].x + four[i].y) + (four[i].z + four[i].w);
