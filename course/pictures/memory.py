@@ -1,12 +1,19 @@
-"""Pictures and facts of chapter 06, Memory."""
+"""Pictures and facts of the chapter Memory."""
 
+import numpy as np
+
+from utils import has_gpu, results
 from utils.hardware import memories
-from utils.occupancy import limits, occupancy
+from utils.occupancy import Occupancy, limits, occupancy
 from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, IDLE, INK, figure
+
+WALKS = [1 << k for k in range(14, 29)]  # bytes of the tables that the pointer chase walks through
 
 
 def size_text(size: float) -> str:
-    """Bytes as a reader likes them: 228 KiB, 50 MiB, 141 GB (memory chips count in powers of ten)."""
+    """Bytes as a reader likes them: 228 KiB, 50 MiB, 141 GB (memory chips count in powers of
+    ten).
+    """
     for unit, one in (("GB", 1e9), ("MiB", 2**20), ("KiB", 2**10)):
         if size >= one:
             return f"{size / one:,.0f} {unit}"
@@ -34,14 +41,49 @@ def memory_chart():
     return fig
 
 
+def latencies(waits: dict[int, list[float]], shared: list[float]):
+    """What one load waits for, by the size of the table, as a chart; recorded on the way. Without
+    a GPU: what a real one measured, as text.
+
+    waits: bytes of the table -> cycles a load in each of several walks; shared: the same for a
+    table in shared memory.
+    """
+    from numba import cuda
+
+    if not has_gpu():
+        return _recorded_latencies()
+    medians = {size: _record(_latency_name(size), samples) for size, samples in waits.items()}
+    l2_bytes = cuda.get_current_device().L2_CACHE_SIZE
+    return latency_chart(medians, _record("latency/shared", shared), l2_bytes)
+
+
+def _latency_name(size: int) -> str:
+    return f"latency/{size >> 10}_kib"
+
+
+def _record(name: str, samples: list[float]) -> float:
+    """The median of the samples, in cycles, recorded with half the distance of the quartiles."""
+    low, middle, high = np.percentile(samples, (25, 50, 75))
+    spread = (high - low) / 2
+    results.append({"name": name, "value": middle, "unit": "cycles", "spread": spread})
+    return middle
+
+
+def _recorded_latencies() -> None:
+    """Print the latencies that a real GPU measured, with its name and the date."""
+    for size in WALKS:
+        entry = results.find(_latency_name(size))
+        if entry:
+            cycles = f"{entry['value']:5.0f} {entry['unit']}"
+            print(f"{size_text(size):>8}: {cycles} on {entry['gpu']}, {entry['date'][:10]}")
+    if not any(results.find(_latency_name(size)) for size in WALKS):
+        print("no GPU, so no times; nothing is recorded yet. The walk ran, on a small table.")
+
+
 def latency_chart(cycles: dict[int, float], shared: float, l2_bytes: int):
-    """Cycles a load waits for, against the size of what it walks through. cycles: bytes -> cycles."""
-    fig = figure(
-        7,
-        3,
-        alt="Cycles a load takes against the size of the table: "
-        + ", ".join(f"{size_text(size)} {value:.0f}" for size, value in cycles.items()),
-    )
+    """Cycles a load waits for, against the bytes of what it walks through (the keys of cycles)."""
+    said = ", ".join(f"{size_text(size)} {value:.0f}" for size, value in cycles.items())
+    fig = figure(7, 3, alt=f"Cycles a load takes against the size of the table: {said}")
     axes = fig.add_subplot()
     axes.plot(
         list(cycles),
@@ -85,40 +127,65 @@ def occupancy_chart(compute_capability, threads: int, registers: int, shared: in
     """What fits on an SM: its places for warps, coloured by block, and how many blocks each
     resource would allow.
     """
-    sm, found = (
-        limits(compute_capability),
-        occupancy(compute_capability, threads, registers, shared),
+    major, minor = compute_capability
+    sm = limits(compute_capability)
+    filled = occupancy(compute_capability, threads, registers, shared)
+    alt = (
+        f"An SM of compute capability {major}.{minor}, blocks of {threads} threads, "
+        f"{registers} registers a thread, {shared:,} bytes of shared memory: {filled!r}"
     )
-    fig = figure(
-        8,
-        2.7,
-        alt=f"An SM of compute capability {compute_capability[0]}.{compute_capability[1]}, blocks of {threads} "
-        f"threads, {registers} registers a thread, {shared:,} bytes of shared memory: {found!r}",
-    )
+    fig = figure(8, 2.7, alt=alt)
     places, bars = fig.subplots(1, 2, width_ratios=(1.2, 1))
-    a_block = -(-threads // 32)
+    _draw_places(places, sm, filled, warps_a_block=-(-threads // 32))
+    _draw_limits(bars, filled)
+    return fig
+
+
+def _draw_places(places, sm, filled: Occupancy, warps_a_block: int):
+    """An SM's places for warps, the taken ones in the colour of their block."""
     across = 16
     for place in range(sm.warps):
-        taken = place < found.warps
-        colour = BLOCK_COLOURS[place // a_block % len(BLOCK_COLOURS)] if taken else IDLE
+        colour = IDLE
+        if place < filled.warps:
+            colour = BLOCK_COLOURS[place // warps_a_block % len(BLOCK_COLOURS)]
         places.add_patch(_cell(place % across, place // across, colour))
     places.set(xlim=(0, across), ylim=(sm.warps / across, 0), aspect="equal", xticks=[], yticks=[])
     places.spines[:].set_visible(False)
     places.set_title(
-        f"{found.warps} of {sm.warps} places for warps taken: {found.share:.0%}\n"
-        f"{found.blocks} block{'s' * (found.blocks != 1)}, each its colour",
+        f"{filled.warps} of {sm.warps} places for warps taken: {filled.share:.0%}\n"
+        f"{filled.blocks} block{'s' * (filled.blocks != 1)}, each its colour",
         fontsize=9.5,
         loc="left",
     )
-    names, values = list(found.by), list(found.by.values())
-    colours = [ALARM if name in found.limited_by else ACCENT for name in names]
+
+
+def _draw_limits(bars, filled: Occupancy):
+    """How many blocks each resource would allow, the scarcest in red."""
+    names, values = list(filled.by), list(filled.by.values())
+    colours = [ALARM if name in filled.limited_by else ACCENT for name in names]
     drawn = bars.barh(names, values, color=colours, height=0.6)
     bars.bar_label(drawn, fontsize=9, padding=3)
     bars.set(xlim=(0, 1.15 * max(max(values), 1)), xticks=[])
     bars.invert_yaxis()
     bars.spines[["top", "right", "bottom"]].set_visible(False)
     bars.set_title("blocks that each would allow (red: the limit)", fontsize=9.5, loc="left")
-    return fig
+
+
+def compiled_occupancy(kernel, threads: int) -> str:
+    """The occupancy of a Numba kernel, for the types it was last called with, from what it was
+    compiled to, and the driver's own answer. Needs a GPU.
+    """
+    from numba import cuda
+
+    compiled = next(iter(kernel.overloads.values()))
+    registers, shared = compiled.regs_per_thread, compiled.shared_mem_per_block
+    capability = cuda.get_current_device().compute_capability
+    ours = occupancy(capability, threads, registers, shared)
+    function = compiled._codelibrary.get_cufunc()
+    context = cuda.current_context()
+    drivers = context.get_active_blocks_per_multiprocessor(function, threads, 0)
+    used = f"{registers} registers, {shared} bytes shared"
+    return f"{kernel.__name__}: {used}: {ours}; the driver says {drivers}"
 
 
 def _cell(x, y, colour):
