@@ -32,6 +32,7 @@ from utils.files import ASSETS
 from utils.plots import BLOCK_COLOURS
 from utils.tools import nvcc as nvcc_tools
 from utils.tools import process
+from utils.tools.source import Listing
 
 RECORDED = ASSETS / "listings"
 CHILD = Path(__file__).with_name("compile_kernel.py")
@@ -131,7 +132,7 @@ def nvcc(path: str | Path, kernel: str) -> MachineCode:
     if not path.exists():
         raise nvcc_tools.NvccError(f"{path} does not exist: run the cell that writes it")
     text = path.read_text()
-    if not nvcc_tools.find_nvcc() or not _nvdisasm():
+    if not nvcc_tools.find_nvcc() or not find_tool("nvdisasm"):
         return _recorded("nvcc", kernel, _c_kernel(text, kernel))
     with tempfile.TemporaryDirectory() as folder:
         made = {}
@@ -150,6 +151,27 @@ def nvcc(path: str | Path, kernel: str) -> MachineCode:
             made["cubin"],
             path.name,
         )
+
+
+def ptx(path: str | Path, kernel: str) -> Listing:
+    """PTX of one kernel in a .cu file as text, without directives that only debuggers read.
+
+    PTX is the virtual instruction set that nvcc compiles to first. Raises as `nvcc` does.
+    """
+    return _listing(path, kernel, "ptx")
+
+
+def sass(path: str | Path, kernel: str) -> Listing:
+    """Machine code of one kernel in a .cu file as text, for this GPU or for sm_90. Raises as `nvcc`."""
+    return _listing(path, kernel, "sass")
+
+
+def _listing(path, kernel, kind) -> Listing:
+    code = nvcc(path, kernel)
+    head = [f"// {kernel} in {Path(path).name}, {code.made}"]
+    if code.note:
+        head.append(f"// {code.note}")
+    return Listing("\n".join([*head, *(text for _, text in getattr(code, kind))]))
 
 
 def numba(kernel, signature: str) -> MachineCode:
@@ -222,7 +244,7 @@ def _compile_in_child(compiler, source, name, request, arch):
         if not answer.exists():
             raise ValueError(f"{name} was not compiled: {done.output.strip()[-1500:]}")
         answer = json.loads(answer.read_text())
-        if "missing" in answer or not _nvdisasm():
+        if "missing" in answer or not find_tool("nvdisasm"):
             return None
         if "error" in answer:
             raise ValueError(f"{compiler} does not compile {name}: {answer['error']}")
@@ -283,8 +305,9 @@ def _of_triton(tool):
     return str(path) if path and path.exists() else None
 
 
-def _nvdisasm():
-    return shutil.which("nvdisasm") or _beside_nvcc("nvdisasm") or _of_triton("nvdisasm")
+def find_tool(name: str) -> str | None:
+    """A tool of the CUDA toolkit, such as "nvdisasm": from the PATH, beside nvcc, or Triton's copy."""
+    return shutil.which(name) or _beside_nvcc(name) or _of_triton(name)
 
 
 def _arch() -> str:
@@ -296,7 +319,7 @@ def _arch() -> str:
 
 def _taken_apart(kernel, made, source, ptx, cubin, file) -> MachineCode:
     done = subprocess.run(
-        [_nvdisasm(), "-g", "-c", str(cubin)], capture_output=True, text=True, timeout=60
+        [find_tool("nvdisasm"), "-g", "-c", str(cubin)], capture_output=True, text=True, timeout=60
     )
     code = MachineCode(
         kernel, made, source, parse_ptx(ptx, kernel, file), parse_sass(done.stdout, kernel, file)

@@ -9,7 +9,12 @@ import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 
-from utils.tools.listing import Listing
+
+class Listing(str):
+    """Text that a notebook shows as it is."""
+
+    def __repr__(self):
+        return str(self)
 
 
 def function(path, name: str, *, start: str = "", lines: int | None = None) -> Listing:

@@ -13,7 +13,7 @@ from course.matmul import tensor
 from course.matmul.ladder import EVEN_SIZES, launcher, prove
 from utils import cuda_c
 from utils.engine import gpu, has_gpu
-from utils.tools import listing, nvcc
+from utils.tools import machine_code, nvcc
 
 #: What does the arithmetic and what brings the tiles.
 INSTRUCTIONS = {
@@ -65,7 +65,7 @@ def no_spills(done):
 def test_compiles_to_the_promised_instructions(tmp_path, name):
     done, cubin = compiled(name, tmp_path)
     no_spills(done)
-    cuobjdump = listing._cuobjdump()
+    cuobjdump = machine_code.find_tool("cuobjdump")
     if not cuobjdump:
         pytest.skip("compiled; no cuobjdump here to read the machine code")
     command = [cuobjdump, "--dump-sass", str(cubin)]
@@ -96,11 +96,25 @@ def test_other_gpus_are_told_why(tmp_path, name, arch, why):
 
 
 @pytest.mark.skipif(has_gpu(), reason="the chapter checks them on the GPU")
-@pytest.mark.parametrize("flags", [(), ("-DAHEAD=0",), ("-DPAD=0",)], ids=" ".join)
-def test_mma_is_right_on_the_cpu(flags):
-    small = ("-DBN=128", "-DBK=32", "-DSTAGES=2", *flags)
-    how = {"tile": (128, 128), "threads": 128, "shared": 37_888, "flags": small}
-    prove("mma_bf16", launcher(tensor.KERNELS / "mma_bf16.cu", **how), EVEN_SIZES, "bf16")
+@pytest.mark.parametrize("switches", [{}, {"AHEAD": 0}, {"PAD": 0}], ids=str)
+def test_mma_is_right_on_the_cpu(switches):
+    prove("mma_bf16", tensor.mma_launcher("mma_bf16", **switches), EVEN_SIZES, "bf16")
+
+
+@pytest.mark.parametrize(
+    "name, shared",
+    [("mma_bf16", 208_896), ("mma_tf32", 162_816)],
+)
+def test_the_launch_is_computed_from_the_file(monkeypatch, name, shared):
+    """A data-centre GPU gets the sizes that the file has by itself."""
+    asked = {}
+    monkeypatch.setattr(tensor, "has_gpu", lambda: True)
+    monkeypatch.setattr(tensor, "shared_limit", lambda: 227 << 10)
+    monkeypatch.setattr(tensor, "launcher", lambda path, **how: asked.update(how))
+    tensor.mma_launcher(name)
+    assert asked["shared"] == shared
+    assert asked["threads"] == 256
+    assert asked["flags"] == ()
 
 
 @pytest.mark.skipif(has_gpu(), reason="the chapter checks them on the GPU")

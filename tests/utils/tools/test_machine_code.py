@@ -33,7 +33,7 @@ def add(out, a, n, BLOCK: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     tl.store(out + i, tl.load(a + i, mask=i < n) + 1.0, mask=i < n)
 """
-needs_disassembler = pytest.mark.skipif(not machine_code._nvdisasm(), reason="no nvdisasm here")
+needs_disassembler = pytest.mark.skipif(not machine_code.find_tool("nvdisasm"), reason="no nvdisasm here")
 needs_nvcc = pytest.mark.skipif(not nvcc.find_nvcc(), reason="no nvcc here")
 needs_triton = pytest.mark.skipif(not importlib.util.find_spec("triton"), reason="no Triton here")
 
@@ -192,3 +192,31 @@ def test_recorded_listings_of_the_course_are_sound():
             and code.source
             and not code.note
         )
+
+
+SEVERAL = """
+template <typename T> __global__ void twice(T *x) { x[threadIdx.x] *= 2; }
+template __global__ void twice<float>(float *);
+extern "C" __global__ void plain(float *x) { x[threadIdx.x] += 1.0f; }
+"""
+
+
+@needs_nvcc
+@pytest.mark.parametrize("kernel, instruction", [("plain", "add"), ("twice", "")])
+def test_ptx_as_text_is_that_of_one_kernel(tmp_path, kernel, instruction):
+    source = tmp_path / "k.cu"
+    source.write_text(SEVERAL)
+    text = machine_code.ptx(source, kernel)
+    assert repr(text).startswith(f"// {kernel} in k.cu, nvcc ")
+    assert "ld.global" in text and instruction in text and "st.global" in text
+    assert ".loc" not in text
+
+
+@needs_nvcc
+def test_sass_as_text_is_that_of_one_kernel(tmp_path):
+    source = tmp_path / "k.cu"
+    source.write_text(SEVERAL)
+    text = machine_code.sass(source, "plain")
+    assert "LDG" in text and "STG" in text and "EXIT" in text
+    with pytest.raises(LookupError, match="no kernel named nothing"):
+        machine_code.sass(source, "nothing")
