@@ -7,43 +7,55 @@
 // outputs, and a part of the sum (a split), because 3136 x 128 weights are many and blocks would be
 // few.
 constexpr int TILE = 64;  // images
-constexpr int PITCH2 = C2 + 8,
-              PITCH_HIDDEN =
-                  HIDDEN + 8;  // rows in shared memory: 16 bytes more keep 8 rows in 8 banks
-constexpr int LINEAR_THREADS = 256, STAGE = (TILE + HIDDEN) * PITCH2, STAGES = 3;
+
+// Rows in shared memory: 16 bytes more keep 8 rows in 8 banks.
+constexpr int PITCH2 = C2 + 8;
+constexpr int PITCH_HIDDEN = HIDDEN + 8;
+
+constexpr int LINEAR_THREADS = 256;
+constexpr int STAGE = (TILE + HIDDEN) * PITCH2;
+constexpr int STAGES = 3;
 constexpr int FC1_SHARED = STAGES * STAGE * sizeof(number);
 
-// Start copying a chunk: the 64 features of one pooling window, of 64 images and of all 128 rows of
-// weights.
+// Start copying a chunk, the 64 features of one pooling window: of all 128 rows of weights ...
 __device__ inline void copy_fc1_weights(const Network& net, number* stage, int window) {
-    for (int i = threadIdx.x; i < HIDDEN * 8; i += LINEAR_THREADS)
-        copy_eight_async(&stage[(TILE + i / 8) * PITCH2 + i % 8 * 8],
-                         &net.copies->fc1[i / 8][window * C2 + i % 8 * 8]);
+    for (int i = threadIdx.x; i < HIDDEN * 8; i += LINEAR_THREADS) {
+        int row = TILE + i / 8;
+        number* to = &stage[row * PITCH2 + i % 8 * 8];
+        const number* from = &net.copies->fc1[i / 8][window * C2 + i % 8 * 8];
+        copy_eight_async(to, from);
+    }
 }
+// ... and of 64 images; zeros past the batch.
 __device__ inline void copy_features(const Network& net, number* stage, int first_image,
                                      int window) {
     for (int i = threadIdx.x; i < TILE * 8; i += LINEAR_THREADS) {
         int image = first_image + i / 8;
-        const number* from =
-            &net.y2_best[(size_t(min(image, net.batch - 1)) * WINDOWS2 + window) * C2 + i % 8 * 8];
-        copy_eight_async(&stage[i / 8 * PITCH2 + i % 8 * 8], from, image < net.batch);
+        int inside = min(image, net.batch - 1);
+        size_t at = (size_t(inside) * WINDOWS2 + window) * C2 + i % 8 * 8;
+        number* to = &stage[i / 8 * PITCH2 + i % 8 * 8];
+        copy_eight_async(to, &net.y2_best[at], image < net.batch);
     }
 }
 
-__device__ inline pair normalize(
-    pair two, float4 scale_shift) {  // of two channels: scale, shift, scale, shift
+// Batch norm and ReLU of two channels: scale, shift, scale, shift.
+__device__ inline pair normalize(pair two, float4 scale_shift) {
     float2 y = unpack(two);
-    return pack(fmaxf(scale_shift.x * y.x + scale_shift.y, 0.0f),
-                fmaxf(scale_shift.z * y.y + scale_shift.w, 0.0f));
+    float first = fmaxf(scale_shift.x * y.x + scale_shift.y, 0.0f);
+    float second = fmaxf(scale_shift.z * y.y + scale_shift.w, 0.0f);
+    return pack(first, second);
 }
 
 __global__ void __launch_bounds__(LINEAR_THREADS) fc1_forward(Network net) {
     extern __shared__ __align__(128) unsigned char memory[];
     number* stages = reinterpret_cast<number*>(memory);
     __shared__ __align__(16) float scale_shift[C2][2];
-    int warp = threadIdx.x / 32, lane = threadIdx.x % 32, first_image = blockIdx.x * TILE,
-        split = blockIdx.y;
-    int first = WINDOWS2 * split / net.fc1_splits, end = WINDOWS2 * (split + 1) / net.fc1_splits;
+    int warp = threadIdx.x / 32;
+    int lane = threadIdx.x % 32;
+    int first_image = blockIdx.x * TILE;
+    int split = blockIdx.y;
+    int first = WINDOWS2 * split / net.fc1_splits;
+    int end = WINDOWS2 * (split + 1) / net.fc1_splits;
     let_next_kernel_begin();
     for (int s = 0; s < STAGES - 1 && first + s < end; ++s)
         copy_fc1_weights(net, stages + s * STAGE, first + s);
@@ -55,25 +67,29 @@ __global__ void __launch_bounds__(LINEAR_THREADS) fc1_forward(Network net) {
     }
     for (int c = threadIdx.x; c < C2; c += LINEAR_THREADS) {
         float2 norm = norm2(net, c);
-        scale_shift[c][0] = net.weights->gamma2[c] * norm.y;
-        scale_shift[c][1] = net.weights->beta2[c] - norm.x * scale_shift[c][0];
+        float scale = net.weights->gamma2[c] * norm.y;
+        scale_shift[c][0] = scale;
+        scale_shift[c][1] = net.weights->beta2[c] - norm.x * scale;
     }
     __syncthreads();
     float4 coefficients[4][2];  // a chunk has all 64 channels, so a lane meets the same 16 in each
     for (int k = 0; k < 4; ++k)
-        for (int half = 0; half < 2; ++half)
-            coefficients[k][half] =
-                *reinterpret_cast<float4*>(scale_shift[k * 16 + half * 8 + lane % 4 * 2]);
+        for (int half = 0; half < 2; ++half) {
+            float* channel = scale_shift[k * 16 + half * 8 + lane % 4 * 2];
+            coefficients[k][half] = *reinterpret_cast<float4*>(channel);
+        }
 
     float h[2][4][4] = {};  // a warp: 32 images x 32 outputs
-    int row = warp % 2 * 32, column = warp / 2 * 32;
+    int row = warp % 2 * 32;
+    int column = warp / 2 * 32;
     for (int window = first; window < end; ++window) {
         wait_for_copies<STAGES - 2>();
         __syncthreads();
         int next = window + STAGES - 1;
         if (next < end) {
-            copy_fc1_weights(net, stages + (next - first) % STAGES * STAGE, next);
-            copy_features(net, stages + (next - first) % STAGES * STAGE, first_image, next);
+            number* free = stages + (next - first) % STAGES * STAGE;
+            copy_fc1_weights(net, free, next);
+            copy_features(net, free, first_image, next);
         }
         commit_copies();
         const number* stage = stages + (window - first) % STAGES * STAGE;
@@ -81,29 +97,32 @@ __global__ void __launch_bounds__(LINEAR_THREADS) fc1_forward(Network net) {
         for (int k = 0; k < 4; ++k) {
             pair a[2][4], b[2][4];
             for (int i = 0; i < 2; ++i) {
-                load_matrices(a[i],
-                              &stage[(row + i * 16 + lane % 16) * PITCH2 + k * 16 + lane / 16 * 8]);
+                int image = row + i * 16 + lane % 16;
+                load_matrices(a[i], &stage[image * PITCH2 + k * 16 + lane / 16 * 8]);
                 for (int e = 0; e < 4; ++e)
                     a[i][e] = normalize(a[i][e], coefficients[k][e / 2]);
             }
-            for (int j = 0; j < 2; ++j)
-                load_matrices(b[j],
-                              &stage[(TILE + column + j * 16 + lane / 16 * 8 + lane % 8) * PITCH2 +
-                                     k * 16 + lane / 8 % 2 * 8]);
+            for (int j = 0; j < 2; ++j) {
+                int output = TILE + column + j * 16 + lane / 16 * 8 + lane % 8;
+                load_matrices(b[j], &stage[output * PITCH2 + k * 16 + lane / 8 % 2 * 8]);
+            }
             for (int i = 0; i < 2; ++i)
-                for (int j = 0; j < 4; ++j)
-                    multiply_add(h[i][j], a[i], b[j / 2][j % 2 * 2], b[j / 2][j % 2 * 2 + 1]);
+                for (int j = 0; j < 4; ++j) {
+                    const pair* two = &b[j / 2][j % 2 * 2];
+                    multiply_add(h[i][j], a[i], two[0], two[1]);
+                }
         }
     }
     for (int i = 0; i < 2; ++i)
         for (int e = 0; e < 4; e += 2) {
             int image = first_image + row + i * 16 + lane / 4 + e * 4;
-            if (image < net.batch)
-                for (int j = 0; j < 4; ++j)
-                    *reinterpret_cast<float2*>(
-                        &net.fc1_partial[(size_t(split) * net.batch + image) * HIDDEN + column +
-                                         j * 8 + lane % 4 * 2]) =
-                        make_float2(h[i][j][e], h[i][j][e + 1]);
+            if (image >= net.batch)
+                continue;
+            float* partial = &net.fc1_partial[(size_t(split) * net.batch + image) * HIDDEN];
+            for (int j = 0; j < 4; ++j) {
+                float* to = partial + column + j * 8 + lane % 4 * 2;
+                *reinterpret_cast<float2*>(to) = make_float2(h[i][j][e], h[i][j][e + 1]);
+            }
         }
 }
 
@@ -118,7 +137,17 @@ __device__ inline float dot(float4 a, float4 b) {
     return a.x * b.x + a.y * b.y + a.z * b.z + a.w * b.w;
 }
 __device__ inline void add_scaled(float4& sum, float s, float4 v) {
-    sum.x += s * v.x, sum.y += s * v.y, sum.z += s * v.z, sum.w += s * v.w;
+    sum.x += s * v.x;
+    sum.y += s * v.y;
+    sum.z += s * v.z;
+    sum.w += s * v.w;
+}
+__device__ inline float4 relu(float4 h) {
+    float x = fmaxf(h.x, 0.0f);
+    float y = fmaxf(h.y, 0.0f);
+    float z = fmaxf(h.z, 0.0f);
+    float w = fmaxf(h.w, 0.0f);
+    return make_float4(x, y, z, w);
 }
 
 // The hidden layer of one image: partial sums, bias, ReLU.
@@ -128,7 +157,7 @@ __device__ inline float4 hidden(const Network& net, int image, float4 bias) {
 #pragma unroll 16
     for (int split = 0; split < net.fc1_splits; ++split)
         add_scaled(h, 1, load4(from + size_t(split) * net.batch * HIDDEN));
-    return make_float4(fmaxf(h.x, 0.0f), fmaxf(h.y, 0.0f), fmaxf(h.z, 0.0f), fmaxf(h.w, 0.0f));
+    return relu(h);
 }
 
 // Add up the lanes' sums of a block, which the update will add to those of the other blocks.
@@ -136,7 +165,8 @@ __device__ inline void add_lane_sums(HeadSums& sums, const float4 (&fc2)[CLASSES
                                      const float (&fc2_bias)[CLASSES], float4 fc1_bias,
                                      float loss) {
     __shared__ __align__(16) float total[HEAD_WARPS][CLASSES + 2][HIDDEN];
-    int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    int warp = threadIdx.x / 32;
+    int lane = threadIdx.x % 32;
 #pragma unroll
     for (int k = 0; k < CLASSES; ++k)
         *reinterpret_cast<float4*>(&total[warp][k][lane * 4]) = fc2[k];
@@ -148,7 +178,8 @@ __device__ inline void add_lane_sums(HeadSums& sums, const float4 (&fc2)[CLASSES
     if (lane >= CLASSES)
         total[warp][CLASSES + 1][lane] = lane == CLASSES ? loss : 0.0f;
     __syncthreads();
-    for (int i = threadIdx.x; i < (CLASSES + 1) * HIDDEN + 32; i += HEAD_WARPS * 32) {
+    constexpr int count = (CLASSES + 1) * HIDDEN + 32;
+    for (int i = threadIdx.x; i < count; i += HEAD_WARPS * 32) {
         float sum = 0;
         for (int w = 0; w < HEAD_WARPS; ++w)
             sum += total[w][i / HIDDEN][i % HIDDEN];
@@ -159,22 +190,32 @@ __device__ inline void add_lane_sums(HeadSums& sums, const float4 (&fc2)[CLASSES
 __global__ void __launch_bounds__(HEAD_WARPS * 32) head(Network net) {
     let_next_kernel_begin();
     int lane = threadIdx.x % 32;
-    float4 w[CLASSES], dw[CLASSES] = {}, fc1_bias = load4(&net.weights->fc1_bias[lane * 4]),
-                       dfc1_bias = make_float4(0, 0, 0, 0);
-    float bias[CLASSES], dbias[CLASSES] = {}, loss = 0;
+    float4 w[CLASSES];
+    float4 dw[CLASSES] = {};
+    float4 fc1_bias = load4(&net.weights->fc1_bias[lane * 4]);
+    float4 dfc1_bias = make_float4(0, 0, 0, 0);
+    float bias[CLASSES];
+    float dbias[CLASSES] = {};
+    float loss = 0;
 #pragma unroll
-    for (int k = 0; k < CLASSES; ++k)
-        w[k] = load4(&net.weights->fc2[k][lane * 4]), bias[k] = net.weights->fc2_bias[k];
+    for (int k = 0; k < CLASSES; ++k) {
+        w[k] = load4(&net.weights->fc2[k][lane * 4]);
+        bias[k] = net.weights->fc2_bias[k];
+    }
     wait_for_last_kernel();
-    for (int image = blockIdx.x * HEAD_WARPS + threadIdx.x / 32; image < net.batch;
-         image += gridDim.x * HEAD_WARPS) {
-        float4 h = hidden(net, image, fc1_bias), dh = make_float4(0, 0, 0, 0);
-        float logit[CLASSES], largest = -INFINITY, sum = 0, right = 0;
+    int first = blockIdx.x * HEAD_WARPS + threadIdx.x / 32;
+    for (int image = first; image < net.batch; image += gridDim.x * HEAD_WARPS) {
+        float4 h = hidden(net, image, fc1_bias);
+        float4 dh = make_float4(0, 0, 0, 0);
+        float logit[CLASSES];
+        float largest = -INFINITY;
 #pragma unroll
         for (int k = 0; k < CLASSES; ++k) {
             logit[k] = sum_over_lanes(dot(w[k], h), 31) + bias[k];
             largest = fmaxf(largest, logit[k]);
         }
+        float sum = 0;
+        float right = 0;
         int label = net.labels[image];
 #pragma unroll
         for (int k = 0; k < CLASSES; ++k) {
@@ -187,16 +228,20 @@ __global__ void __launch_bounds__(HEAD_WARPS * 32) head(Network net) {
         loss += (logf(sum) + largest - right) / net.batch;
 #pragma unroll
         for (int k = 0; k < CLASSES; ++k) {
-            float gradient = (expf(logit[k] - largest) / sum - (k == label)) / net.batch;
+            float softmax = expf(logit[k] - largest) / sum;
+            float gradient = (softmax - (k == label)) / net.batch;
             add_scaled(dw[k], gradient, h);
             add_scaled(dh, gradient, w[k]);
             dbias[k] += gradient;
         }
-        dh = make_float4(h.x > 0 ? dh.x : 0, h.y > 0 ? dh.y : 0, h.z > 0 ? dh.z : 0,
-                         h.w > 0 ? dh.w : 0);
+        dh.x = h.x > 0 ? dh.x : 0;
+        dh.y = h.y > 0 ? dh.y : 0;
+        dh.z = h.z > 0 ? dh.z : 0;
+        dh.w = h.w > 0 ? dh.w : 0;
         add_scaled(dfc1_bias, 1, dh);
-        store_pair(&net.dh[size_t(image) * HIDDEN + lane * 4], pack(dh.x, dh.y));
-        store_pair(&net.dh[size_t(image) * HIDDEN + lane * 4 + 2], pack(dh.z, dh.w));
+        number* to = &net.dh[size_t(image) * HIDDEN + lane * 4];
+        store_pair(to, pack(dh.x, dh.y));
+        store_pair(to + 2, pack(dh.z, dh.w));
     }
     add_lane_sums(net.head_sums[blockIdx.x], dw, dbias, dfc1_bias, loss);
 }
@@ -214,15 +259,18 @@ constexpr int FC1_BACKWARD_SHARED = (HIDDEN * PITCH2 + 2 * FC1_BACKWARD_STAGE) *
 __device__ inline void copy_backward_tile(const Network& net, number* stage, int first_image,
                                           int window) {
     for (int i = threadIdx.x; i < TILE * 24; i += LINEAR_THREADS) {
-        int image = first_image + i / 24, part = i % 24, inside = min(image, net.batch - 1);
-        if (part < 16)
-            copy_eight_async(&stage[i / 24 * PITCH_HIDDEN + part * 8],
-                             &net.dh[size_t(inside) * HIDDEN + part * 8], image < net.batch);
-        else
-            copy_eight_async(
-                &stage[TILE * PITCH_HIDDEN + i / 24 * PITCH2 + (part - 16) * 8],
-                &net.y2_best[(size_t(inside) * WINDOWS2 + window) * C2 + (part - 16) * 8],
-                image < net.batch);
+        int image = first_image + i / 24;
+        int part = i % 24;
+        int inside = min(image, net.batch - 1);
+        if (part < 16) {
+            number* to = &stage[i / 24 * PITCH_HIDDEN + part * 8];
+            const number* from = &net.dh[size_t(inside) * HIDDEN + part * 8];
+            copy_eight_async(to, from, image < net.batch);
+        } else {
+            number* to = &stage[TILE * PITCH_HIDDEN + i / 24 * PITCH2 + (part - 16) * 8];
+            size_t at = (size_t(inside) * WINDOWS2 + window) * C2 + (part - 16) * 8;
+            copy_eight_async(to, &net.y2_best[at], image < net.batch);
+        }
     }
     commit_copies();
 }
@@ -232,27 +280,34 @@ __device__ inline void backward_features(const Network& net, const number* dh, n
                                          const number* weights, int first_image, int window,
                                          const float4* norm, float (&sums)[8],
                                          float (&xhat_sums)[8]) {
-    int warp = threadIdx.x / 32, lane = threadIdx.x % 32, row = warp % 4 * 16,
-        column = warp / 4 * 32;
+    int warp = threadIdx.x / 32;
+    int lane = threadIdx.x % 32;
+    int row = warp % 4 * 16;
+    int column = warp / 4 * 32;
     float d[4][4] = {};
 #pragma unroll
     for (int k = 0; k < HIDDEN; k += 16) {
         pair a[4], b[2][4];
         load_matrices(a, &dh[(row + lane % 16) * PITCH_HIDDEN + k + lane / 16 * 8]);
-        for (int j = 0; j < 2; ++j)
-            load_matrices_transposed(
-                b[j], &weights[(k + lane % 16) * PITCH2 + column + j * 16 + lane / 16 * 8]);
-        for (int j = 0; j < 4; ++j)
-            multiply_add(d[j], a, b[j / 2][j % 2 * 2], b[j / 2][j % 2 * 2 + 1]);
+        for (int j = 0; j < 2; ++j) {
+            const number* output = &weights[(k + lane % 16) * PITCH2];
+            load_matrices_transposed(b[j], output + column + j * 16 + lane / 16 * 8);
+        }
+        for (int j = 0; j < 4; ++j) {
+            const pair* two = &b[j / 2][j % 2 * 2];
+            multiply_add(d[j], a, two[0], two[1]);
+        }
     }
 #pragma unroll
     for (int j = 0; j < 4; ++j)
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
-            int image = row + lane / 4 + i * 8, channel = column + j * 8 + lane % 4 * 2;
+            int image = row + lane / 4 + i * 8;
+            int channel = column + j * 8 + lane % 4 * 2;
             number* two = &y[image * PITCH2 + channel];
             float2 v = unpack(load_pair(two));
-            float gradient[2] = {d[j][i * 2], d[j][i * 2 + 1]}, value[2] = {v.x, v.y};
+            float gradient[2] = {d[j][i * 2], d[j][i * 2 + 1]};
+            float value[2] = {v.x, v.y};
 #pragma unroll
             for (int e = 0; e < 2; ++e) {
                 float4 n = norm[channel + e];  // mean, inverse, scale, shift
@@ -263,30 +318,36 @@ __device__ inline void backward_features(const Network& net, const number* dh, n
                 value[e] = fmaxf(z, 0.0f);
             }
             store_pair(two, pack(value[0], value[1]));
-            if (first_image + image < net.batch)
-                store_pair(
-                    &net.dz2[(size_t(first_image + image) * WINDOWS2 + window) * C2 + channel],
-                    pack(gradient[0], gradient[1]));
+            if (first_image + image < net.batch) {
+                size_t at = (size_t(first_image + image) * WINDOWS2 + window) * C2 + channel;
+                store_pair(&net.dz2[at], pack(gradient[0], gradient[1]));
+            }
         }
 }
 
 // Gradient of the weights, added to dw: dh transposed times features.
 __device__ inline void backward_weights(float (&dw)[2][4][4], const number* dh,
                                         const number* features) {
-    int warp = threadIdx.x / 32, lane = threadIdx.x % 32, row = warp % 4 * 32,
-        column = warp / 4 * 32;
+    int warp = threadIdx.x / 32;
+    int lane = threadIdx.x % 32;
+    int row = warp % 4 * 32;
+    int column = warp / 4 * 32;
 #pragma unroll
     for (int k = 0; k < TILE; k += 16) {
         pair a[2][4], b[2][4];
+        for (int i = 0; i < 2; ++i) {
+            const number* image = &dh[(k + lane / 16 * 8 + lane % 8) * PITCH_HIDDEN];
+            load_matrices_transposed(a[i], image + row + i * 16 + lane / 8 % 2 * 8);
+        }
+        for (int j = 0; j < 2; ++j) {
+            const number* image = &features[(k + lane % 16) * PITCH2];
+            load_matrices_transposed(b[j], image + column + j * 16 + lane / 16 * 8);
+        }
         for (int i = 0; i < 2; ++i)
-            load_matrices_transposed(a[i], &dh[(k + lane / 16 * 8 + lane % 8) * PITCH_HIDDEN + row +
-                                               i * 16 + lane / 8 % 2 * 8]);
-        for (int j = 0; j < 2; ++j)
-            load_matrices_transposed(
-                b[j], &features[(k + lane % 16) * PITCH2 + column + j * 16 + lane / 16 * 8]);
-        for (int i = 0; i < 2; ++i)
-            for (int j = 0; j < 4; ++j)
-                multiply_add(dw[i][j], a[i], b[j / 2][j % 2 * 2], b[j / 2][j % 2 * 2 + 1]);
+            for (int j = 0; j < 4; ++j) {
+                const pair* two = &b[j / 2][j % 2 * 2];
+                multiply_add(dw[i][j], a[i], two[0], two[1]);
+            }
     }
 }
 
@@ -296,30 +357,39 @@ __global__ void __launch_bounds__(LINEAR_THREADS) fc1_backward(Network net) {
     number* stages = weights + HIDDEN * PITCH2;
     __shared__ __align__(16) float4 norm[C2];
     __shared__ float total[2][4][C2];
-    int warp = threadIdx.x / 32, lane = threadIdx.x % 32, window = blockIdx.x, split = blockIdx.y;
+    int warp = threadIdx.x / 32;
+    int lane = threadIdx.x % 32;
+    int window = blockIdx.x;
+    int split = blockIdx.y;
     int tiles = (net.batch + TILE - 1) / TILE;
-    int first = tiles * split / net.fc1_backward_splits,
-        end = tiles * (split + 1) / net.fc1_backward_splits;
+    int first = tiles * split / net.fc1_backward_splits;
+    int end = tiles * (split + 1) / net.fc1_backward_splits;
     let_next_kernel_begin();
-    for (int i = threadIdx.x; i < HIDDEN * 8; i += LINEAR_THREADS)
-        copy_eight_async(&weights[i / 8 * PITCH2 + i % 8 * 8],
-                         &net.copies->fc1[i / 8][window * C2 + i % 8 * 8]);
+    for (int i = threadIdx.x; i < HIDDEN * 8; i += LINEAR_THREADS) {
+        number* to = &weights[i / 8 * PITCH2 + i % 8 * 8];
+        const number* from = &net.copies->fc1[i / 8][window * C2 + i % 8 * 8];
+        copy_eight_async(to, from);
+    }
     wait_for_last_kernel();
     copy_backward_tile(net, stages, first * TILE, window);
     for (int c = threadIdx.x; c < C2; c += LINEAR_THREADS) {
         float2 n = norm2(net, c);
         float scale = net.weights->gamma2[c] * n.y;
-        norm[c] = make_float4(n.x, n.y, scale, net.weights->beta2[c] - n.x * scale);
+        float shift = net.weights->beta2[c] - n.x * scale;
+        norm[c] = make_float4(n.x, n.y, scale, shift);
     }
-    float dw[2][4][4] = {}, sums[8] = {}, xhat_sums[8] = {};
+    float dw[2][4][4] = {};
+    float sums[8] = {};
+    float xhat_sums[8] = {};
     for (int tile = first; tile < end; ++tile) {
         number* dh = stages + (tile - first) % 2 * FC1_BACKWARD_STAGE;
         number* y = dh + TILE * PITCH_HIDDEN;
         wait_for_copies<0>();
         __syncthreads();  // this tile is there, and everyone is done with the last one
-        if (tile + 1 < end)
-            copy_backward_tile(net, stages + (tile + 1 - first) % 2 * FC1_BACKWARD_STAGE,
-                               (tile + 1) * TILE, window);
+        if (tile + 1 < end) {
+            number* free = stages + (tile + 1 - first) % 2 * FC1_BACKWARD_STAGE;
+            copy_backward_tile(net, free, (tile + 1) * TILE, window);
+        }
         backward_features(net, dh, y, weights, tile * TILE, window, norm, sums, xhat_sums);
         __syncthreads();
         backward_weights(dw, dh, y);
@@ -328,18 +398,20 @@ __global__ void __launch_bounds__(LINEAR_THREADS) fc1_backward(Network net) {
     for (int i = 0; i < 2; ++i)
         for (int j = 0; j < 4; ++j)
             for (int e = 0; e < 4; e += 2) {
-                int output = warp % 4 * 32 + i * 16 + lane / 4 + e * 4,
-                    feature = window * C2 + warp / 4 * 32 + j * 8 + lane % 4 * 2;
-                *reinterpret_cast<float2*>(
-                    &net.fc1_gradient[(size_t(split) * HIDDEN + output) * FEATURES + feature]) =
-                    make_float2(dw[i][j][e], dw[i][j][e + 1]);
+                int output = warp % 4 * 32 + i * 16 + lane / 4 + e * 4;
+                int feature = window * C2 + warp / 4 * 32 + j * 8 + lane % 4 * 2;
+                size_t at = (size_t(split) * HIDDEN + output) * FEATURES + feature;
+                float2 two = make_float2(dw[i][j][e], dw[i][j][e + 1]);
+                *reinterpret_cast<float2*>(&net.fc1_gradient[at]) = two;
             }
     for (int i = 0; i < 8; ++i) {
-        float sum = sum_over_lanes(sums[i], 4 | 8 | 16),
-              xhat_sum = sum_over_lanes(xhat_sums[i], 4 | 8 | 16);
+        float sum = sum_over_lanes(sums[i], SAME_COLUMNS);
+        float xhat_sum = sum_over_lanes(xhat_sums[i], SAME_COLUMNS);
         int channel = warp / 4 * 32 + i / 2 * 8 + lane % 4 * 2 + i % 2;
-        if (lane < 4)
-            total[0][warp % 4][channel] = sum, total[1][warp % 4][channel] = xhat_sum;
+        if (lane < 4) {
+            total[0][warp % 4][channel] = sum;
+            total[1][warp % 4][channel] = xhat_sum;
+        }
     }
     __syncthreads();
     for (int i = threadIdx.x; i < 2 * C2; i += LINEAR_THREADS) {

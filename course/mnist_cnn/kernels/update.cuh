@@ -4,9 +4,10 @@
 #include "network.cuh"
 
 constexpr int UPDATE_THREADS = 256;
-constexpr int CONV2_BLOCKS = C2 * 9 * C1 / 128, FC1_BLOCKS = HIDDEN * FEATURES / 4 / UPDATE_THREADS;
-constexpr int HEAD_ROWS = sizeof(HeadSums) / sizeof(float) / HIDDEN,
-              UPDATE_BLOCKS = 1 + HEAD_ROWS + CONV2_BLOCKS + FC1_BLOCKS;
+constexpr int CONV2_BLOCKS = C2 * TAPS * C1 / 128;
+constexpr int FC1_BLOCKS = HIDDEN * FEATURES / 4 / UPDATE_THREADS;
+constexpr int HEAD_ROWS = sizeof(HeadSums) / sizeof(float) / HIDDEN;
+constexpr int UPDATE_BLOCKS = 1 + HEAD_ROWS + CONV2_BLOCKS + FC1_BLOCKS;
 
 // Where the gradient of a parameter is kept, for those who want to see it.
 __device__ inline float* kept_gradient(const Network& net, const float* parameter) {
@@ -21,11 +22,14 @@ __device__ inline float descend(const Network& net, float* parameter, float grad
     return *parameter -= net.rate * gradient;
 }
 
+// For four parameters in a row; writes their copies, too.
 __device__ inline void descend4(const Network& net, float* parameter, number* copy,
                                 const float4& gradient) {
     float4 now = *reinterpret_cast<float4*>(parameter);
-    now.x -= net.rate * gradient.x, now.y -= net.rate * gradient.y;
-    now.z -= net.rate * gradient.z, now.w -= net.rate * gradient.w;
+    now.x -= net.rate * gradient.x;
+    now.y -= net.rate * gradient.y;
+    now.z -= net.rate * gradient.z;
+    now.w -= net.rate * gradient.w;
     *reinterpret_cast<float4*>(parameter) = now;
     if (net.gradients)
         *reinterpret_cast<float4*>(kept_gradient(net, parameter)) = gradient;
@@ -33,14 +37,21 @@ __device__ inline void descend4(const Network& net, float* parameter, number* co
     store_pair(copy + 2, pack(now.z, now.w));
 }
 
+__device__ inline void add(float4& sum, float4 v) {
+    sum.x += v.x;
+    sum.y += v.y;
+    sum.z += v.z;
+    sum.w += v.w;
+}
+
+// Four neighbouring sums over partial sums number `first`, `first + step` ..., `stride` floats
+// apart.
 __device__ inline float4 sum_of_partials(const float* from, size_t stride, int first, int end,
                                          int step) {
     float4 sum = make_float4(0, 0, 0, 0);
 #pragma unroll 8
-    for (int i = first; i < end; i += step) {
-        float4 v = *reinterpret_cast<const float4*>(from + i * stride);
-        sum.x += v.x, sum.y += v.y, sum.z += v.z, sum.w += v.w;
-    }
+    for (int i = first; i < end; i += step)
+        add(sum, *reinterpret_cast<const float4*>(from + i * stride));
     return sum;
 }
 
@@ -48,78 +59,98 @@ __device__ inline float4 sum_of_partials(const float* from, size_t stride, int f
 // first warp gets the result.
 __device__ inline float4 sum_of_shares(const float* from, size_t stride, int count) {
     __shared__ __align__(16) float4 part[8][32];
-    int lane = threadIdx.x % 32, share = threadIdx.x / 32;
+    int lane = threadIdx.x % 32;
+    int share = threadIdx.x / 32;
     part[share][lane] = sum_of_partials(from + lane * 4, stride, share, count, 8);
     __syncthreads();
     float4 sum = part[0][lane];
-    for (int s = 1; s < 8; ++s) {
-        float4 v = part[s][lane];
-        sum.x += v.x, sum.y += v.y, sum.z += v.z, sum.w += v.w;
-    }
+    for (int s = 1; s < 8; ++s)
+        add(sum, part[s][lane]);
     return sum;
 }
 
 // A block: 128 weights of the second convolution.
 __device__ inline void update_conv2(const Network& net, int block) {
-    float4 sum = sum_of_shares(net.conv2_gradient + block * 128, C2 * 9 * C1, net.conv2_splits);
+    const float* partials = net.conv2_gradient + block * 128;
+    float4 sum = sum_of_shares(partials, C2 * TAPS * C1, net.conv2_splits);
     if (threadIdx.x >= 32)
         return;
-    int at = block * 128 + threadIdx.x * 4, channel = at / (9 * C1), tap = at / C1 % 9;
-    descend4(net, &net.weights->conv2[0][0][0] + at, &net.copies->conv2[tap][channel][at % C1],
-             sum);
+    int at = block * 128 + threadIdx.x * 4;
+    int channel = at / (TAPS * C1);
+    int tap = at / C1 % TAPS;
+    float* weight = &net.weights->conv2[0][0][0] + at;
+    number* copy = &net.copies->conv2[tap][channel][at % C1];
+    descend4(net, weight, copy, sum);
 }
 
+// A thread: four weights of the first linear layer.
 __device__ inline void update_fc1(const Network& net, int block) {
     int at = (block * UPDATE_THREADS + threadIdx.x) * 4;
-    float4 sum = sum_of_partials(net.fc1_gradient + at, size_t(HIDDEN) * FEATURES, 0,
-                                 net.fc1_backward_splits, 1);
-    descend4(net, &net.weights->fc1[0][0] + at, &net.copies->fc1[0][0] + at, sum);
+    const float* partials = net.fc1_gradient + at;
+    size_t stride = size_t(HIDDEN) * FEATURES;
+    float4 sum = sum_of_partials(partials, stride, 0, net.fc1_backward_splits, 1);
+    float* weight = &net.weights->fc1[0][0] + at;
+    number* copy = &net.copies->fc1[0][0] + at;
+    descend4(net, weight, copy, sum);
 }
 
 __device__ inline void write_conv1_copies(Copies* copies, int channel, int tap, float weight) {
-    for (int p = 0; p < 4; ++p)
-        copies->conv1[p][channel][(p / 2 + tap / 3) * 4 + p % 2 + tap % 3] = to_number(weight);
+    for (int p = 0; p < 4; ++p) {
+        int row = p / 2 + tap / 3;
+        int column = p % 2 + tap % 3;
+        copies->conv1[p][channel][row * 4 + column] = to_number(weight);
+    }
 }
 
 // The gradients of the first convolution and of batch norm 1, by a whole block. Batch norm's
 // backward pass is done in the sums, not in the 784 x 32 gradients an image:
-//   sum of dy * pixel = scale * (sum dz * pixel - mean(dz) * sum pixel - mean(dz * xhat) * sum xhat
-//   * pixel)
+//   sum of dy * pixel = scale * (sum dz * pixel
+//                                - mean(dz) * sum pixel
+//                                - mean(dz * xhat) * sum xhat * pixel)
 __device__ inline void update_conv1(const Network& net) {
-    __shared__ double moment[9][9], first[9], w[C1][9], dz_pixel[C1][9], dz[C1], dz_xhat[C1];
+    __shared__ double moment[TAPS][TAPS];
+    __shared__ double first[TAPS];
+    __shared__ double w[C1][TAPS];
+    __shared__ double dz_pixel[C1][TAPS];
+    __shared__ double dz[C1];
+    __shared__ double dz_xhat[C1];
     const Norm1& norm = *net.norm1;
     int t = threadIdx.x;
-    for (int i = t; i < C1 * 9; i += UPDATE_THREADS) {
-        w[i / 9][i % 9] = double(float(net.copies->conv1[0][i / 9][i % 9 / 3 * 4 + i % 3]));
-        dz_pixel[i / 9][i % 9] = net.sums->dz1_patch[i / 9][i % 9];
+    for (int i = t; i < C1 * TAPS; i += UPDATE_THREADS) {
+        int channel = i / TAPS;
+        int tap = i % TAPS;
+        int pixel = i % TAPS / 3 * 4 + i % 3;
+        w[channel][tap] = double(float(net.copies->conv1[0][channel][pixel]));
+        dz_pixel[channel][tap] = net.sums->dz1_patch[channel][tap];
     }
-    if (t < 81)
-        moment[t / 9][t % 9] = norm.moment[t / 9][t % 9];
-    if (t < 9)
+    if (t < TAPS * TAPS)
+        moment[t / TAPS][t % TAPS] = norm.moment[t / TAPS][t % TAPS];
+    if (t < TAPS)
         first[t] = norm.first[t];
     if (t < C1)
         dz[t] = net.sums->dz1[t];
     __syncthreads();
     if (t < C1) {  // the gradients of gamma and beta
         double sum = 0;
-        for (int k = 0; k < 9; ++k)
+        for (int k = 0; k < TAPS; ++k)
             sum += w[t][k] * dz_pixel[t][k];
         dz_xhat[t] = (sum - norm.mean[t] * dz[t]) * norm.inverse[t];
         descend(net, &net.weights->gamma1[t], float(dz_xhat[t]));
         descend(net, &net.weights->beta1[t], float(dz[t]));
     }
     __syncthreads();
-    for (int i = t; i < C1 * 9; i += UPDATE_THREADS) {
-        int c = i / 9, tap = i % 9;
+    for (int i = t; i < C1 * TAPS; i += UPDATE_THREADS) {
+        int c = i / TAPS;
+        int tap = i % TAPS;
         double xhat_pixel = -norm.mean[c] * first[tap];
-        for (int k = 0; k < 9; ++k)
+        for (int k = 0; k < TAPS; ++k)
             xhat_pixel += w[c][k] * moment[k][tap];
         xhat_pixel *= norm.inverse[c];
         double gradient =
             dz_pixel[c][tap] - net.share1 * (dz[c] * first[tap] + dz_xhat[c] * xhat_pixel);
-        write_conv1_copies(
-            net.copies, c, tap,
-            descend(net, &net.weights->conv1[c][tap], float(gradient * norm.scale[c])));
+        float* parameter = &net.weights->conv1[c][tap];
+        float weight = descend(net, parameter, float(gradient * norm.scale[c]));
+        write_conv1_copies(net.copies, c, tap, weight);
     }
 }
 
@@ -140,22 +171,25 @@ __device__ inline void update_convolutions(const Network& net) {
 
 // A block: one row of HeadSums.
 __device__ inline void update_head(const Network& net, int row) {
-    float4 sum = sum_of_shares(&net.head_sums->fc2[0][0] + row * HIDDEN,
-                               sizeof(HeadSums) / sizeof(float), net.head_blocks);
+    const float* partials = &net.head_sums->fc2[0][0] + row * HIDDEN;
+    size_t stride = sizeof(HeadSums) / sizeof(float);
+    float4 sum = sum_of_shares(partials, stride, net.head_blocks);
     if (threadIdx.x >= 32)
         return;
     Parameters* w = net.weights;
     float four[4] = {sum.x, sum.y, sum.z, sum.w};
     for (int e = 0; e < 4; ++e) {
         int i = threadIdx.x * 4 + e;
-        if (row < CLASSES)
+        if (row < CLASSES) {
             descend(net, &w->fc2[row][i], four[e]);
-        else if (row == CLASSES)
+        } else if (row == CLASSES) {
             descend(net, &w->fc1_bias[i], four[e]);
-        else if (i < CLASSES)
+        } else if (i < CLASSES) {
             descend(net, &w->fc2_bias[i], four[e]);
-        else if (i == CLASSES)
-            net.losses[*net.step % LOSSES] = four[e], *net.step += 1;
+        } else if (i == CLASSES) {  // behind the last bias stands the loss
+            net.losses[*net.step % LOSSES] = four[e];
+            *net.step += 1;
+        }
     }
 }
 
@@ -176,10 +210,14 @@ __global__ void __launch_bounds__(UPDATE_THREADS) update(Network net, int first)
 __global__ void __launch_bounds__(UPDATE_THREADS) make_copies(Network net) {
     int i = blockIdx.x * UPDATE_THREADS + threadIdx.x;
     const Parameters* w = net.weights;
-    if (i < C1 * 9)
-        write_conv1_copies(net.copies, i / 9, i % 9, w->conv1[i / 9][i % 9]);
-    if (i < C2 * 9 * C1)
-        net.copies->conv2[i / C1 % 9][i / (9 * C1)][i % C1] = to_number((&w->conv2[0][0][0])[i]);
+    if (i < C1 * TAPS) {
+        float weight = w->conv1[i / TAPS][i % TAPS];
+        write_conv1_copies(net.copies, i / TAPS, i % TAPS, weight);
+    }
+    if (i < C2 * TAPS * C1) {
+        number copy = to_number((&w->conv2[0][0][0])[i]);
+        net.copies->conv2[i / C1 % TAPS][i / (TAPS * C1)][i % C1] = copy;
+    }
     if (i < HIDDEN * FEATURES)
         (&net.copies->fc1[0][0])[i] = to_number((&w->fc1[0][0])[i]);
 }
