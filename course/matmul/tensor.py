@@ -11,10 +11,11 @@ from pathlib import Path
 
 import torch
 
-from course.matmul.ladder import EVEN_SIZES, Ladder, Multiply, blocks, operands, prove
+from course.matmul.ladder import EVEN_SIZES, Ladder, Multiply, blocks, launcher, operands, prove
 from course.matmul.records import recorded, recorded_line
 from utils import has_gpu, machine, results
 from utils.cuda_c.tensor_map import tensor_map
+from utils.tools import source
 
 KERNELS = Path(__file__).parent / "kernels"
 #: Bytes of shared memory that a block may ask for on the CPU runtime.
@@ -50,6 +51,36 @@ def shared_limit() -> int:
     if not has_gpu():
         return CPU_SHARED
     return torch.cuda.get_device_properties(0).shared_memory_per_block_optin
+
+
+#: Macros of the mma.sync rungs for a GPU with less shared memory than a data centre's has
+SMALL = {"mma_bf16": {"BN": 128, "BK": 32}, "mma_tf32": {"BM": 128, "BK": 16}}
+ROOMY = 210_000  # bytes of shared memory a block that their usual sizes need
+BYTES = {"mma_bf16": 2, "mma_tf32": 4}  # of a number
+
+
+def mma_launcher(name: str, **switches: int) -> Multiply:
+    """multiply(c, a, b) with an mma.sync rung: "mma_bf16" or "mma_tf32".
+
+    switches: macros such as STAGES=2. Tiles are as large as this machine's shared memory allows,
+    and the launch is computed from the sizes that the file has.
+    """
+    path = KERNELS / f"{name}.cu"
+    macros = {}
+    if shared_limit() < ROOMY:
+        macros |= SMALL[name]
+    if not has_gpu():
+        macros["STAGES"] = 2
+    macros |= switches
+    its = source.constants(path, **macros)
+    return launcher(
+        path,
+        tile=(its["BM"], its["BN"]),
+        threads=its["THREADS"],
+        shared=its["STAGES"] * its["STAGE"] * BYTES[name],
+        flags=tuple(f"-D{macro}={value}" for macro, value in macros.items()),
+        multiple=16 // BYTES[name],
+    )
 
 
 @lru_cache(maxsize=3)
