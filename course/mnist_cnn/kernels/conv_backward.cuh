@@ -9,19 +9,22 @@
 // ---- gradient of the second convolution's outputs
 // Pooling sends a window's gradient dz to the position it took. Batch norm makes of it, at all
 // positions,
-//   dy = gamma * inverse * (dz - mean(dz) - xhat * mean(dz * xhat)) = direct * dz + constant +
-//   slope * y
+//   dy = gamma * inverse * (dz - mean(dz) - xhat * mean(dz * xhat))
+//      = direct * dz + constant + slope * y
 constexpr int DY_NUMBERS = 241 * PITCH2;  // with a border of zeros, as the pooled image has
 
 struct Norm2Backward {
-    float direct[C2], constant[C2], slope[C2], sign[C2];
+    float direct[C2];
+    float constant[C2];
+    float slope[C2];
+    float sign[C2];  // of gamma: -1 where pooling took the smallest
 };
 
 __device__ inline void norm2_backward(const Network& net, Norm2Backward& norm) {
     for (int c = threadIdx.x; c < C2; c += blockDim.x) {
         float2 n = norm2(net, c);
-        float mean = float(net.sums->dz2[c] * net.share2),
-              mean_xhat = float(net.sums->dz2_xhat[c] * net.share2);
+        float mean = float(net.sums->dz2[c] * net.share2);
+        float mean_xhat = float(net.sums->dz2_xhat[c] * net.share2);
         norm.direct[c] = net.weights->gamma2[c] * n.y;
         norm.slope[c] = -norm.direct[c] * n.y * mean_xhat;
         norm.constant[c] = -norm.direct[c] * mean - norm.slope[c] * n.x;
@@ -33,24 +36,29 @@ __device__ inline void norm2_backward(const Network& net, Norm2Backward& norm) {
 // that was pooled.
 __device__ inline void spread(pair (&dy)[4], const pair (&y)[4], pair dz, const Norm2Backward& norm,
                               int channel) {
-    float2 value[4], gradient = unpack(dz);
+    float2 value[4];
+    float2 gradient = unpack(dz);
     for (int p = 0; p < 4; ++p)
         value[p] = unpack(y[p]);
     float result[4][2];
 #pragma unroll
     for (int e = 0; e < 2; ++e) {
-        float v[4], sign = norm.sign[channel + e],
-                    g = norm.direct[channel + e] * (e ? gradient.y : gradient.x);
+        float v[4];
+        float sign = norm.sign[channel + e];
+        float g = norm.direct[channel + e] * (e ? gradient.y : gradient.x);
         for (int p = 0; p < 4; ++p)
             v[p] = e ? value[p].y : value[p].x;
         float best = sign * v[0];
         int taken = 0;
         for (int p = 1; p < 4; ++p)
-            if (sign * v[p] > best)
-                best = sign * v[p], taken = p;
-        for (int p = 0; p < 4; ++p)
-            result[p][e] = norm.slope[channel + e] * v[p] + norm.constant[channel + e] +
-                           (p == taken ? g : 0.0f);
+            if (sign * v[p] > best) {
+                best = sign * v[p];
+                taken = p;
+            }
+        for (int p = 0; p < 4; ++p) {
+            float everywhere = norm.slope[channel + e] * v[p] + norm.constant[channel + e];
+            result[p][e] = everywhere + (p == taken ? g : 0.0f);
+        }
     }
     for (int p = 0; p < 4; ++p)
         dy[p] = pack(result[p][0], result[p][1]);
@@ -66,7 +74,9 @@ __device__ inline void form_dy(const Network& net, number* dy, int image,
         pair y[2][4][4], gradient[2][4];
 #pragma unroll
         for (int r = 0; r < 2; ++r) {
-            int i = min(first + r * threads, items - 1), window = i / 8, channel = i % 8 * 8;
+            int i = min(first + r * threads, items - 1);
+            int window = i / 8;
+            int channel = i % 8 * 8;
             size_t at = size_t(image) * WINDOWS2 + window;
             load_eight(gradient[r], &net.dz2[at * C2 + channel]);
 #pragma unroll
@@ -75,21 +85,25 @@ __device__ inline void form_dy(const Network& net, number* dy, int image,
         }
 #pragma unroll
         for (int r = 0; r < 2; ++r) {
-            int i = first + r * threads, window = i / 8, channel = i % 8 * 8;
+            int i = first + r * threads;
+            int window = i / 8;
+            int channel = i % 8 * 8;
             if (i >= items)
                 break;
 #pragma unroll
             for (int k = 0; k < 4; ++k) {
-                pair four[4] = {y[r][0][k], y[r][1][k], y[r][2][k], y[r][3][k]}, result[4];
+                pair four[4] = {y[r][0][k], y[r][1][k], y[r][2][k], y[r][3][k]};
+                pair result[4];
                 spread(result, four, gradient[r][k], norm, channel + k * 2);
                 for (int p = 0; p < 4; ++p)
                     y[r][p][k] = result[p];
             }
 #pragma unroll
-            for (int p = 0; p < 4; ++p)
-                store_eight(
-                    &dy[place(window / W2 * 2 + p / 2, window % W2 * 2 + p % 2) * PITCH2 + channel],
-                    y[r][p][0], y[r][p][1], y[r][p][2], y[r][p][3]);
+            for (int p = 0; p < 4; ++p) {
+                int pixel = place(window / W2 * 2 + p / 2, window % W2 * 2 + p % 2);
+                number* to = &dy[pixel * PITCH2 + channel];
+                store_eight(to, y[r][p][0], y[r][p][1], y[r][p][2], y[r][p][3]);
+            }
         }
     }
 }
@@ -111,9 +125,10 @@ __device__ inline void prefetch_dy(const Network& net, int image) {
 // input channels, columns the 196 windows of the first pooling, the sum goes over 9 taps x 64
 // output channels. Of 8 warps, two share the windows of a quarter of the image and take 16 channels
 // each.
-constexpr int INPUT_THREADS = 256, INPUT_WARPS = INPUT_THREADS / 32;
+constexpr int INPUT_THREADS = 256;
+constexpr int INPUT_WARPS = INPUT_THREADS / 32;
 constexpr int INPUT_SHARED =
-    (9 * C2 * PITCH1 + DY_NUMBERS + PATCH_NUMBERS + CONV1_NUMBERS) * sizeof(number);
+    (TAPS * C2 * PITCH1 + DY_NUMBERS + PATCH_NUMBERS + CONV1_NUMBERS) * sizeof(number);
 
 // One warp: 16 channels from `first_in` on at 8 `tiles` windows from `first_window` on; d[j]:
 // windows 8 j ...
@@ -124,12 +139,14 @@ __device__ inline void input_gradient(float (&d)[tiles][4], const number* dy, co
     int at[tiles];
     for (int j = 0; j < tiles; ++j) {
         int window = min(first_window + j * 8 + lane % 8, WINDOWS1 - 1);
-        at[j] = place(window / W1 + 1, window % W1 + 1) * PITCH2 + lane / 8 * 8;
+        int pixel = place(window / W1 + 1, window % W1 + 1);
+        at[j] = pixel * PITCH2 + lane / 8 * 8;
     }
-    const number* column =
-        &conv2[(lane / 16 * 8 + lane % 8) * PITCH1 + first_in + lane / 8 % 2 * 8];
+    int out = lane / 16 * 8 + lane % 8;
+    const number* column = &conv2[out * PITCH1 + first_in + lane / 8 % 2 * 8];
 #pragma unroll
-    for (int tap = 0; tap < 9; ++tap)
+    for (int tap = 0; tap < TAPS; ++tap) {
+        int further = tap / 3 * ROW + tap % 3;
 #pragma unroll
         for (int k = 0; k < C2; k += 32) {
             pair a[2][4];
@@ -138,11 +155,12 @@ __device__ inline void input_gradient(float (&d)[tiles][4], const number* dy, co
 #pragma unroll
             for (int j = 0; j < tiles; ++j) {
                 pair b[4];
-                load_matrices(b, dy + at[j] - (tap / 3 * ROW + tap % 3) * PITCH2 + k);
+                load_matrices(b, dy + at[j] - further * PITCH2 + k);
                 multiply_add(d[j], a[0], b[0], b[1]);
                 multiply_add(d[j], a[1], b[2], b[3]);
             }
         }
+    }
 }
 
 // Which of four outputs the first pooling took, if ReLU let it pass: 0 to 3, or 4.
@@ -152,34 +170,37 @@ __device__ inline int taken(const float (&y)[4][4], int e, float scale, float sh
 #pragma unroll
     for (int p = 1; p < 4; ++p) {
         float z = scale * y[p][e] + shift;
-        if (z > best)
-            best = z, position = p;
+        if (z > best) {
+            best = z;
+            position = p;
+        }
     }
     return best > 0 ? position : 4;
 }
 
 // Two tiles of 8 windows: the first convolution again, to see which position each window took; then
 // gradient times patch, summed over the 16 windows, apart for the four positions:
-// g[position][half]: the lane's channels,
-// pixels 8 half ...
+// g[position][half]: the lane's channels, pixels 8 half ...
 template <int tiles>
 __device__ inline void conv1_gradient(float (&g)[4][2][4], float (&sum)[2],
                                       const float (&d)[tiles][4], int j, const number* patches,
                                       const number* conv1, int first_in, int first_window,
                                       const float (&scale)[2], const float (&shift)[2]) {
     int lane = threadIdx.x % 32;
-    pair window[4], pixels[4];  // as columns: windows; as rows
-    load_matrices(window,
-                  &patches[half_row(min(first_window + lane / 16 * 8 + lane % 8, PATCH_ROWS - 1),
-                                    lane / 8 % 2)]);
-    load_matrices_transposed(
-        pixels, &patches[half_row(min(first_window + lane % 16, PATCH_ROWS - 1), lane / 16)]);
-    float dz[2][4], y[2][4][4] = {};
+    pair window[4];  // the patches as columns: windows
+    int column = min(first_window + lane / 16 * 8 + lane % 8, PATCH_ROWS - 1);
+    load_matrices(window, &patches[half_row(column, lane / 8 % 2)]);
+    pair pixels[4];  // and as rows
+    int row = min(first_window + lane % 16, PATCH_ROWS - 1);
+    load_matrices_transposed(pixels, &patches[half_row(row, lane / 16)]);
+    float dz[2][4];
+    float y[2][4][4] = {};
     int position[2][4];
 #pragma unroll
     for (int p = 0; p < 4; ++p) {
         pair a[4];
-        load_matrices(a, &conv1[half_row(p * C1 + first_in + lane % 16, lane / 16)]);
+        int channel = p * C1 + first_in + lane % 16;
+        load_matrices(a, &conv1[half_row(channel, lane / 16)]);
         multiply_add(y[0][p], a, window[0], window[1]);
         multiply_add(y[1][p], a, window[2], window[3]);
     }
@@ -187,7 +208,8 @@ __device__ inline void conv1_gradient(float (&g)[4][2][4], float (&sum)[2],
     for (int t = 0; t < 2; ++t)
 #pragma unroll
         for (int e = 0; e < 4; ++e) {
-            bool inside = j + t < tiles && first_window + t * 8 + lane % 4 * 2 + e % 2 < WINDOWS1;
+            int own = first_window + t * 8 + lane % 4 * 2 + e % 2;
+            bool inside = j + t < tiles && own < WINDOWS1;
             position[t][e] = inside ? taken(y[t], e, scale[e / 2], shift[e / 2]) : 4;
             dz[t][e] = position[t][e] < 4 ? d[j + t < tiles ? j + t : 0][e] : 0.0f;
             sum[e / 2] += dz[t][e];
@@ -197,9 +219,11 @@ __device__ inline void conv1_gradient(float (&g)[4][2][4], float (&sum)[2],
         pair a[4];
 #pragma unroll
         for (int q = 0; q < 4; ++q) {
-            int t = q / 2, e = q % 2 * 2;
-            a[q] = pack(position[t][e] == p ? dz[t][e] : 0.0f,
-                        position[t][e + 1] == p ? dz[t][e + 1] : 0.0f);
+            int t = q / 2;
+            int e = q % 2 * 2;
+            float first = position[t][e] == p ? dz[t][e] : 0.0f;
+            float second = position[t][e + 1] == p ? dz[t][e + 1] : 0.0f;
+            a[q] = pack(first, second);
         }
         multiply_add(g[p][0], a, pixels[0], pixels[1]);
         multiply_add(g[p][1], a, pixels[2], pixels[3]);
@@ -210,8 +234,9 @@ __device__ inline void conv1_gradient(float (&g)[4][2][4], float (&sum)[2],
 // each position.
 __device__ inline void add_conv1_sums(Sums* sums, float* memory, const float (&g)[4][2][4],
                                       const float (&sum)[2]) {
-    constexpr int channels = C1 / 2, pixels = 4 * channels * 16,
-                  all = pixels + channels;  // of a warp
+    constexpr int channels = C1 / 2;  // of a warp
+    constexpr int pixels = 4 * channels * 16;
+    constexpr int all = pixels + channels;
     int lane = threadIdx.x % 32;
     float* mine = memory + threadIdx.x / 32 * all;
     __syncthreads();
@@ -221,28 +246,33 @@ __device__ inline void add_conv1_sums(Sums* sums, float* memory, const float (&g
 #pragma unroll
         for (int p = 0; p < 4; ++p)
 #pragma unroll
-            for (int half = 0; half < 2; ++half)
-                *reinterpret_cast<float2*>(
-                    &mine[(p * channels + channel) * 16 + half * 8 + lane % 4 * 2]) =
-                    make_float2(g[p][half][e], g[p][half][e + 1]);
-        float gradient = sum_over_lanes(sum[e / 2], 1 | 2);
+            for (int half = 0; half < 2; ++half) {
+                float* to = &mine[(p * channels + channel) * 16 + half * 8 + lane % 4 * 2];
+                float2 two = make_float2(g[p][half][e], g[p][half][e + 1]);
+                *reinterpret_cast<float2*>(to) = two;
+            }
+        float gradient = sum_over_lanes(sum[e / 2], SAME_ROW);
         if (lane % 4 == 0)
             mine[pixels + channel] = gradient;
     }
     __syncthreads();
-    for (int i = threadIdx.x; i < C1 * 9; i += INPUT_THREADS) {
-        int channel = i / 9, ky = i % 9 / 3, kx = i % 3;
-        float total = 0, gradient = 0;
-        for (int w = channel / channels; w < INPUT_WARPS;
-             w += 2) {  // the warps that have this channel
+    for (int i = threadIdx.x; i < C1 * TAPS; i += INPUT_THREADS) {
+        int channel = i / TAPS;
+        int ky = i % TAPS / 3;
+        int kx = i % 3;
+        float total = 0;
+        float gradient = 0;
+        int first = channel / channels;
+        for (int w = first; w < INPUT_WARPS; w += 2) {  // the warps that have this channel
             const float* from = memory + w * all;
-            for (int p = 0; p < 4; ++p)
-                total +=
-                    from[(p * channels + channel % channels) * 16 + (p / 2 + ky) * 4 + p % 2 + kx];
+            for (int p = 0; p < 4; ++p) {
+                int pixel = (p / 2 + ky) * 4 + p % 2 + kx;
+                total += from[(p * channels + channel % channels) * 16 + pixel];
+            }
             gradient += from[pixels + channel % channels];
         }
-        atomicAdd(&sums->dz1_patch[channel][i % 9], double(total));
-        if (i % 9 == 0)
+        atomicAdd(&sums->dz1_patch[channel][i % TAPS], double(total));
+        if (i % TAPS == 0)
             atomicAdd(&sums->dz1[channel], double(gradient));
     }
 }
@@ -255,39 +285,50 @@ __global__ void __launch_bounds__(INPUT_THREADS, BLOCKS) conv_backward_input(Net
     extern __shared__ __align__(128) unsigned char memory[];
     number* dy = reinterpret_cast<number*>(memory);
     number* conv2 = dy + DY_NUMBERS;
-    number* patches = conv2 + 9 * C2 * PITCH1;
+    number* patches = conv2 + TAPS * C2 * PITCH1;
     number* conv1 = patches + PATCH_NUMBERS;
     __shared__ Norm2Backward norm;
-    int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    int first_in = warp % 2 * 16, first_window = (blockIdx.y * INPUT_WARPS + warp) / 2 * tiles * 8;
+    int warp = threadIdx.x / 32;
+    int lane = threadIdx.x % 32;
+    int first_in = warp % 2 * 16;
+    int first_window = (blockIdx.y * INPUT_WARPS + warp) / 2 * tiles * 8;
     load_conv1<false>(conv1, net.copies, INPUT_THREADS);
-    for (int i = threadIdx.x; i < 9 * C2 * 4; i += INPUT_THREADS)
-        copy_eight_async(&conv2[i / 4 * PITCH1 + i % 4 * 8],
-                         &net.copies->conv2[i / 4 / C2][i / 4 % C2][i % 4 * 8]);
+    for (int i = threadIdx.x; i < TAPS * C2 * 4; i += INPUT_THREADS) {
+        number* to = &conv2[i / 4 * PITCH1 + i % 4 * 8];
+        const number* from = &net.copies->conv2[i / 4 / C2][i / 4 % C2][i % 4 * 8];
+        copy_eight_async(to, from);
+    }
     commit_copies();
     clear(dy, DY_NUMBERS);
-    build_patches(patches, net.images + size_t(blockIdx.x) * PIXELS, threadIdx.x, INPUT_THREADS);
+    const uint8_t* first_image = net.images + size_t(blockIdx.x) * PIXELS;
+    build_patches(patches, first_image, threadIdx.x, INPUT_THREADS);
     wait_for_last_kernel();
     norm2_backward(net, norm);
-    float scale[2], shift[2], sum[2] = {}, g[4][2][4] = {};
+    float scale[2];
+    float shift[2];
     for (int i = 0; i < 2; ++i) {
         scale[i] = net.norm1->scale[first_in + i * 8 + lane / 4];
         shift[i] = net.norm1->shift[first_in + i * 8 + lane / 4];
     }
     wait_for_copies<0>();
+    float sum[2] = {};
+    float g[4][2][4] = {};
     for (int image = blockIdx.x; image < net.batch; image += gridDim.x) {
         __syncthreads();
         form_dy<INPUT_THREADS>(net, dy, image, norm);
-        if (image != blockIdx.x)
-            build_patches(patches, net.images + size_t(image) * PIXELS, threadIdx.x, INPUT_THREADS);
+        if (image != blockIdx.x) {
+            const uint8_t* this_image = net.images + size_t(image) * PIXELS;
+            build_patches(patches, this_image, threadIdx.x, INPUT_THREADS);
+        }
         __syncthreads();
         prefetch_dy<INPUT_THREADS>(net, image + gridDim.x);
         float d[tiles][4] = {};
         input_gradient<tiles>(d, dy, conv2, first_in, first_window);
 #pragma unroll
-        for (int j = 0; j < tiles; j += 2)
-            conv1_gradient<tiles>(g, sum, d, j, patches, conv1, first_in, first_window + j * 8,
-                                  scale, shift);
+        for (int j = 0; j < tiles; j += 2) {
+            int window = first_window + j * 8;
+            conv1_gradient<tiles>(g, sum, d, j, patches, conv1, first_in, window, scale, shift);
+        }
     }
     add_conv1_sums(net.sums, reinterpret_cast<float*>(memory), g, sum);
 }
@@ -301,15 +342,16 @@ constexpr int WEIGHT_SHARED =
     (POOLED_NUMBERS + DY_NUMBERS + PATCH_NUMBERS + CONV1_NUMBERS) * sizeof(number);
 
 // One warp: 32 output channels x 9 taps x 8 input channels; dw[tap][i]: output channels 16 i ...
-__device__ inline void weight_gradient(float (&dw)[9][2][4], const number* dy, const number* pooled,
-                                       int first_out, int first_in) {
+__device__ inline void weight_gradient(float (&dw)[TAPS][2][4], const number* dy,
+                                       const number* pooled, int first_out, int first_in) {
     int lane = threadIdx.x % 32;
-    const number* row =
-        &dy[(ROW + 1 + lane / 16 * 8 + lane % 8) * PITCH2 + first_out + lane / 8 % 2 * 8];
+    int first_place = ROW + 1 + lane / 16 * 8 + lane % 8;
+    const number* row = &dy[first_place * PITCH2 + first_out + lane / 8 % 2 * 8];
     int at[5];  // two taps each, the last one twice
     for (int i = 0; i < 5; ++i) {
         int tap = min(i * 2 + lane / 16, 8);
-        at[i] = (lane % 16 + tap / 3 * ROW + tap % 3) * PITCH1 + first_in;
+        int further = lane % 16 + tap / 3 * ROW + tap % 3;
+        at[i] = further * PITCH1 + first_in;
     }
 #pragma unroll 2
     for (int q = 0; q < 14; ++q) {
@@ -317,7 +359,7 @@ __device__ inline void weight_gradient(float (&dw)[9][2][4], const number* dy, c
         for (int i = 0; i < 2; ++i)
             load_matrices_transposed(a[i], row + q * 16 * PITCH2 + i * 16);
 #pragma unroll
-        for (int tap = 0; tap < 9; tap += 2) {
+        for (int tap = 0; tap < TAPS; tap += 2) {
             pair b[4];
             load_matrices_transposed(b, pooled + at[tap / 2] + q * 16 * PITCH1);
             for (int i = 0; i < 2; ++i) {
@@ -336,35 +378,43 @@ __global__ void __launch_bounds__(WEIGHT_THREADS, BLOCKS) conv_backward_weights(
     number* patches = dy + DY_NUMBERS;
     number* conv1 = patches + PATCH_NUMBERS;
     __shared__ Norm2Backward norm;
-    __shared__ float scale[C1], shift[C1];
-    int warp = threadIdx.x / 32, lane = threadIdx.x % 32, first_out = warp % 2 * 32,
-        first_in = warp / 2 * 8;
+    __shared__ float scale[C1];
+    __shared__ float shift[C1];
+    int warp = threadIdx.x / 32;
+    int lane = threadIdx.x % 32;
+    int first_out = warp % 2 * 32;
+    int first_in = warp / 2 * 8;
     load_conv1<true>(conv1, net.copies, WEIGHT_THREADS);
     commit_copies();
     clear(pooled, POOLED_NUMBERS + DY_NUMBERS);
-    build_patches(patches, net.images + size_t(blockIdx.x) * PIXELS, threadIdx.x, WEIGHT_THREADS);
+    const uint8_t* first_image = net.images + size_t(blockIdx.x) * PIXELS;
+    build_patches(patches, first_image, threadIdx.x, WEIGHT_THREADS);
     norm2_backward(net, norm);
-    for (int c = threadIdx.x; c < C1; c += WEIGHT_THREADS)
-        scale[c] = net.norm1->scale[c], shift[c] = net.norm1->shift[c];
+    for (int c = threadIdx.x; c < C1; c += WEIGHT_THREADS) {
+        scale[c] = net.norm1->scale[c];
+        shift[c] = net.norm1->shift[c];
+    }
     wait_for_copies<0>();
-    float dw[9][2][4] = {};
+    float dw[TAPS][2][4] = {};
     for (int image = blockIdx.x; image < net.batch; image += gridDim.x) {
         __syncthreads();
         form_dy<WEIGHT_THREADS>(net, dy, image, norm);
         conv1_pool<WEIGHT_THREADS / 32>(pooled, patches, conv1, scale, shift);
         __syncthreads();
         int next = image + gridDim.x;
-        if (next < net.batch)
-            build_patches(patches, net.images + size_t(next) * PIXELS, threadIdx.x, WEIGHT_THREADS);
+        if (next < net.batch) {
+            const uint8_t* next_image = net.images + size_t(next) * PIXELS;
+            build_patches(patches, next_image, threadIdx.x, WEIGHT_THREADS);
+        }
         prefetch_dy<WEIGHT_THREADS>(net, next);
         weight_gradient(dw, dy, pooled, first_out, first_in);
     }
-    for (int tap = 0; tap < 9; ++tap)
+    for (int tap = 0; tap < TAPS; ++tap)
         for (int i = 0; i < 2; ++i)
             for (int e = 0; e < 4; e += 2) {
                 int out = first_out + i * 16 + lane / 4 + e * 4;
-                float* to = &net.conv2_gradient[((size_t(blockIdx.x) * C2 + out) * 9 + tap) * C1 +
-                                                first_in + lane % 4 * 2];
+                size_t row = (size_t(blockIdx.x) * C2 + out) * TAPS + tap;
+                float* to = &net.conv2_gradient[row * C1 + first_in + lane % 4 * 2];
                 *reinterpret_cast<float2*>(to) = make_float2(dw[tap][i][e], dw[tap][i][e + 1]);
             }
 }
