@@ -8,7 +8,7 @@ import pytest
 import torch
 from numba import cuda
 
-from course.reductions import kernels, scan_ladder, scans
+from course.reductions import kernels, scan_ladder, scan_lookback, scans
 from utils import cuda_c
 from utils.engine import has_gpu
 
@@ -86,3 +86,12 @@ def test_infinities_and_nan():
         scans.Scan(3000, "float32", method)(on_device, out)
         with np.errstate(invalid="ignore"):
             np.testing.assert_array_equal(out.cpu().numpy(), np.cumsum(x.numpy()))
+
+
+def test_look_back_in_numba():
+    for n in [0, *SIZES, 3839, 3840, 3841]:
+        x = values(n, "float32")
+        out = cuda.to_device(np.full(n, -7, np.float32))
+        for _ in range(2):
+            scan_lookback.scan(cuda.to_device(x), out)
+            check(out.copy_to_host(), x)
