@@ -1,4 +1,4 @@
-"""Pictures of C for CUDA: memory as a program printed it. None of them knows what it was meant to do."""
+"""Pictures of C for CUDA: memory as a program printed it. None knows what it was meant to do."""
 
 import re
 from collections.abc import Sequence

@@ -15,6 +15,20 @@ DATA = ASSETS / "data" / "ecosystem.json"
 YOURS = ("compiler", "library", "kernel")  # the layers in which kernels are written
 READ, WRITTEN = BLOCK_COLOURS[0], BLOCK_COLOURS[4]
 CHARACTERS = 92  # of names that fit on one line of the still picture
+FACTS = (
+    ("By", "who"),
+    ("Was", "was"),
+    ("Note", "note"),
+    ("For a kernel engineer", "kernel"),
+)
+# The map's boxes, as CSS: a layer, its name, its tools, a tool, what opens below it
+LAYER = "border-left:5px solid {edge};padding:2px 0 2px 10px;margin:3px 0;display:flex;gap:10px"
+NAME = "flex:0 0 270px;line-height:1.3"
+TOOLS = (
+    "flex:1;display:flex;flex-wrap:wrap;gap:4px 8px;align-items:flex-start;align-content:flex-start"
+)
+TOOL = "border:1px solid #8886;border-radius:5px;padding:1px 7px"
+ENTRY = "max-width:640px;padding:4px 0"
 
 
 def ecosystem() -> dict:
@@ -117,42 +131,40 @@ class StackMap:
     def _row(self, layer):
         edge = ACCENT if layer["id"] in YOURS else "#8888"
         tools = "".join(self._tool(tool) for tool in self.of(layer))
-        row = "display:flex;flex-wrap:wrap;gap:4px 8px;align-items:flex-start;align-content:flex-start"
+        title, does, you = (escape(layer[key]) for key in ("title", "does", "you"))
+        name = f"<b>{title}</b><br><small>{does}<br><i>You: {you}.</i></small>"
         return (
-            f"<div style='border-left:5px solid {edge};padding:2px 0 2px 10px;margin:3px 0;display:flex;gap:10px'>"
-            f"<div style='flex:0 0 270px;line-height:1.3'><b>{escape(layer['title'])}</b><br><small>{escape(layer['does'])}"
-            f"<br><i>You: {escape(layer['you'])}.</i></small></div>"
-            f"<div style='flex:1;{row}'>{tools}</div></div>"
+            f"<div style='{LAYER.format(edge=edge)}'>"
+            f"<div style='{NAME}'>{name}</div>"
+            f"<div style='{TOOLS}'>{tools}</div></div>"
         )
 
     def _tool(self, tool):
         changed = tool["status"] != "active"
         mark = f" <small style='opacity:.75'>· {tool['status']}</small>" if changed else ""
-        facts = [escape(tool["what"])]
-        facts += [
-            f"<b>{label}:</b> {escape(tool[key])}"
-            for label, key in (
-                ("By", "who"),
-                ("Was", "was"),
-                ("Note", "note"),
-                ("For a kernel engineer", "kernel"),
-            )
-            if key in tool
-        ]
-        if changed:
-            facts.append(
-                f"<b>Status:</b> {tool['status']} ({escape(self.data['status'][tool['status']])})"
-            )
-        sources = "; ".join(
-            f"<a href='{escape(s['url'], quote=True)}'>{escape(s['title'])}</a> ({escape(s['says'])})"
-            for s in tool["sources"]
-        )
-        facts.append(f"<small>Sources, looked up on {tool['as_of']}: {sources}</small>")
         return (
-            f"<details name='stack' style='border:1px solid #8886;border-radius:5px;padding:1px 7px'>"
+            f"<details name='stack' style='{TOOL}'>"
             f"<summary style='cursor:pointer'>{escape(tool['name'])}{mark}</summary>"
-            f"<div style='max-width:640px;padding:4px 0'>{'<br>'.join(facts)}</div></details>"
+            f"<div style='{ENTRY}'>{'<br>'.join(self._facts(tool))}</div></details>"
         )
+
+    def _facts(self, tool):
+        """What the opened entry says, a line each: what it is, facts, status, sources."""
+        yield escape(tool["what"])
+        for label, key in FACTS:
+            if key in tool:
+                yield f"<b>{label}:</b> {escape(tool[key])}"
+        if tool["status"] != "active":
+            meaning = escape(self.data["status"][tool["status"]])
+            yield f"<b>Status:</b> {tool['status']} ({meaning})"
+        sources = "; ".join(map(_source, tool["sources"]))
+        yield f"<small>Sources, looked up on {tool['as_of']}: {sources}</small>"
+
+
+def _source(source):
+    """A link to where something is known from, and what is said there."""
+    address = escape(source["url"], quote=True)
+    return f"<a href='{address}'>{escape(source['title'])}</a> ({escape(source['says'])})"
 
 
 def stack_map():
@@ -174,6 +186,14 @@ def written_kernel(sources) -> tuple[list[str], list[str]]:
     return [line for line in lines[first : last + 1] if "tmp" in line], launches
 
 
+def _handed(kernels, bytes_an_element):
+    """A version's kernels in words."""
+    if not kernels:
+        return "nothing: it runs on the CPU"
+    plural = "s" * (len(kernels) != 1)
+    return f"{len(kernels)} kernel{plural}, {bytes_an_element:g} bytes an element"
+
+
 def handed_over(versions: dict, elements: int):
     """What each version of an expression hands to the GPU.
 
@@ -185,18 +205,10 @@ def handed_over(versions: dict, elements: int):
         label: sum(read + written for _, read, written in kernels) / elements
         for label, kernels in versions.items()
     }
-    said = {
-        label: f"{len(kernels)} kernel{'s' * (len(kernels) != 1)}, {totals[label]:g} bytes an element"
-        if kernels
-        else "nothing: it runs on the CPU"
-        for label, kernels in versions.items()
-    }
-    fig = figure(
-        8.2,
-        0.9 + 0.42 * len(versions),
-        alt="What each version hands to the GPU: "
-        + "; ".join(f"{label}: {text}" for label, text in said.items()),
-    )
+    said = {label: _handed(kernels, totals[label]) for label, kernels in versions.items()}
+    alt = "; ".join(f"{label}: {text}" for label, text in said.items())
+    height = 0.9 + 0.42 * len(versions)
+    fig = figure(8.2, height, alt=f"What each version hands to the GPU: {alt}")
     axes = fig.add_subplot()
     for row, (label, kernels) in enumerate(versions.items()):
         left = 0.0

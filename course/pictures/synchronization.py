@@ -1,8 +1,48 @@
-"""Pictures of chapter 07: what runs beside what in streams."""
+"""Pictures of Synchronization: what many orders of the threads lead to, what runs beside what in
+streams; and what it recorded.
+"""
 
+import numpy as np
+
+from utils import results
 from utils.plots import ACCENT, BLOCK_COLOURS, INK, figure
 
 ENGINES = ("copy in", "compute", "copy out")
+
+
+def outcomes_chart(outcomes: list[int], threads: int):
+    """How many different tickets the threads got, counted over many orders of them."""
+    least, most = min(outcomes), max(outcomes)
+    how_often = "never" if most < threads else "sometimes"
+    alt = (
+        f"How many different tickets {threads} threads got in {len(outcomes)} orders: "
+        f"{how_often} all {threads}, between {least} and {most}"
+    )
+    fig = figure(7, 2.4, alt=alt)
+    axes = fig.add_subplot()
+    edges = np.arange(least, most + 2) - 0.5
+    axes.hist(outcomes, bins=edges, color=ACCENT, edgecolor="white")
+    axes.set(xlabel=f"different numbers that {threads} threads drew")
+    axes.set(ylabel=f"of {len(outcomes)} orders")
+    return fig
+
+
+def speedup_over_torch(ours, theirs) -> None:
+    """Print how many times as fast our histogram is as torch.bincount, and record it; without a
+    GPU print what a real one measured. ours, theirs: Timings of one race.
+    """
+    name = "histogram/speedup_over_torch"
+    known = results.find(name)
+    if ours.samples:
+        speedup = theirs.median / ours.median
+        spread = speedup * (ours.spread / ours.median + theirs.spread / theirs.median)
+        results.append({"name": name, "value": speedup, "unit": "1", "spread": spread})
+        print(f"{speedup:.1f} ± {spread:.1f} times as fast as torch.bincount")
+    elif known:
+        where = f"recorded on {known['gpu']}, {known['date'][:10]}"
+        print(f"{where}: {known['value']:.1f} times as fast as torch.bincount")
+    else:
+        print("no GPU here, and nothing recorded yet")
 
 
 def schedule(
@@ -12,9 +52,9 @@ def schedule(
     three times.
 
     A GPU is taken to have three engines (a copy engine for each direction, and the
-    multiprocessors), which do one piece
-    each at a time. The pieces of a chunk follow each other, and so do the chunks of a stream; chunk
-    k is in stream k % streams. copy_in, compute, copy_out: the times of the undivided job.
+    multiprocessors), which do one piece each at a time. The pieces of a chunk follow each other,
+    and so do the chunks of a stream; chunk k is in stream k % streams.
+    copy_in, compute, copy_out: the times of the undivided job.
     """
     lengths = [t / chunks for t in (copy_in, compute, copy_out)]
     engine_free, stream_free, done = [0.0] * 3, [0.0] * streams, []
@@ -32,11 +72,8 @@ def timeline(pieces: list[tuple], total: float | None = None):
     """
     end = max(piece[3] for piece in pieces)
     chunks = 1 + max(piece[1] for piece in pieces)
-    fig = figure(
-        8.5,
-        1.9,
-        alt=f"What the three engines do in time, for {chunks} chunks: all is done after {end:.3g} ms.",
-    )
+    alt = f"What the three engines do in time, for {chunks} chunks: all is done after {end:.3g} ms."
+    fig = figure(8.5, 1.9, alt=alt)
     axes = fig.add_subplot()
     for engine, chunk, start, stop in pieces:
         axes.barh(
