@@ -1,11 +1,12 @@
-"""The exercises of chapter 10, The matmul ladder."""
+"""The exercises of the matmul ladder."""
 
 import numpy as np
 from numba import cuda
 
+from course.checking.answers import but, replace
+from course.checking.inputs import uniform
 from course.checking.model import Demand, Exercise, Hypothesis, Launch, Out, Wrong, ceil_div
 from course.checking.quiz import Quiz
-from course.exercises.first_kernels import replace, uniform
 
 
 def product_of(rng, shape):
@@ -26,7 +27,9 @@ def product(c, a, b, m=0, n=0, k=0):
 
 def some_product(rng):
     """(m, n, k), all different and no multiple of 8."""
-    return tuple(int(8 * q + r) for q, r in zip(rng.permutation(4) + 1, rng.integers(1, 8, 3), strict=False))
+    return tuple(
+        int(8 * q + r) for q, r in zip(rng.permutation(4) + 1, rng.integers(1, 8, 3), strict=False)
+    )
 
 
 def tiles_of(height, width, block):
@@ -34,12 +37,15 @@ def tiles_of(height, width, block):
 
     def launches(shape):
         grid = ceil_div(shape[1], width), ceil_div(shape[0], height), 1
-        return [Launch(grid, block), Launch((grid[0] + 1, grid[1] + 1, 1), block, "more blocks than needed")]
+        return [
+            Launch(grid, block),
+            Launch((grid[0] + 1, grid[1] + 1, 1), block, "more blocks than needed"),
+        ]
 
     return launches
 
 
-# ---- 10.tile: the tile kernel ----
+# ---- the tile kernel
 
 
 @cuda.jit
@@ -71,40 +77,6 @@ def tile_left_out(c, a, b):
 
 
 @cuda.jit
-def tile_without_first_barrier(c, a, b):
-    a_tile = cuda.shared.array((8, 8), np.float32)
-    b_tile = cuda.shared.array((8, 8), np.float32)
-    column, row = cuda.grid(2)
-    x, y = cuda.threadIdx.x, cuda.threadIdx.y
-    total = np.float32(0)
-    for first in range(0, a.shape[1], 8):
-        a_tile[y, x] = a[row, first + x] if row < a.shape[0] and first + x < a.shape[1] else 0
-        b_tile[y, x] = b[first + y, column] if first + y < b.shape[0] and column < b.shape[1] else 0
-        for k in range(8):
-            total += a_tile[y, k] * b_tile[k, x]
-        cuda.syncthreads()
-    if row < c.shape[0] and column < c.shape[1]:
-        c[row, column] = total
-
-
-@cuda.jit
-def tile_without_second_barrier(c, a, b):
-    a_tile = cuda.shared.array((8, 8), np.float32)
-    b_tile = cuda.shared.array((8, 8), np.float32)
-    column, row = cuda.grid(2)
-    x, y = cuda.threadIdx.x, cuda.threadIdx.y
-    total = np.float32(0)
-    for first in range(0, a.shape[1], 8):
-        a_tile[y, x] = a[row, first + x] if row < a.shape[0] and first + x < a.shape[1] else 0
-        b_tile[y, x] = b[first + y, column] if first + y < b.shape[0] and column < b.shape[1] else 0
-        cuda.syncthreads()
-        for k in range(8):
-            total += a_tile[y, k] * b_tile[k, x]
-    if row < c.shape[0] and column < c.shape[1]:
-        c[row, column] = total
-
-
-@cuda.jit
 def tile_barrier_in_branch(c, a, b):
     a_tile = cuda.shared.array((8, 8), np.float32)
     b_tile = cuda.shared.array((8, 8), np.float32)
@@ -122,72 +94,24 @@ def tile_barrier_in_branch(c, a, b):
         c[row, column] = total
 
 
-@cuda.jit
-def tile_whole_steps_only(c, a, b):
-    a_tile = cuda.shared.array((8, 8), np.float32)
-    b_tile = cuda.shared.array((8, 8), np.float32)
-    column, row = cuda.grid(2)
-    x, y = cuda.threadIdx.x, cuda.threadIdx.y
-    total = np.float32(0)
-    for step in range(a.shape[1] // 8):
-        a_tile[y, x] = a[row, 8 * step + x] if row < a.shape[0] else 0
-        b_tile[y, x] = b[8 * step + y, column] if column < b.shape[1] else 0
-        cuda.syncthreads()
-        for k in range(8):
-            total += a_tile[y, k] * b_tile[k, x]
-        cuda.syncthreads()
-    if row < c.shape[0] and column < c.shape[1]:
-        c[row, column] = total
-
-
-@cuda.jit
-def tile_last_step_only(c, a, b):
-    a_tile = cuda.shared.array((8, 8), np.float32)
-    b_tile = cuda.shared.array((8, 8), np.float32)
-    column, row = cuda.grid(2)
-    x, y = cuda.threadIdx.x, cuda.threadIdx.y
-    total = np.float32(0)
-    for first in range(0, a.shape[1], 8):
-        total = np.float32(0)
-        a_tile[y, x] = a[row, first + x] if row < a.shape[0] and first + x < a.shape[1] else 0
-        b_tile[y, x] = b[first + y, column] if first + y < b.shape[0] and column < b.shape[1] else 0
-        cuda.syncthreads()
-        for k in range(8):
-            total += a_tile[y, k] * b_tile[k, x]
-        cuda.syncthreads()
-    if row < c.shape[0] and column < c.shape[1]:
-        c[row, column] = total
-
-
-@cuda.jit
-def tile_without_guard(c, a, b):
-    a_tile = cuda.shared.array((8, 8), np.float32)
-    b_tile = cuda.shared.array((8, 8), np.float32)
-    column, row = cuda.grid(2)
-    x, y = cuda.threadIdx.x, cuda.threadIdx.y
-    total = np.float32(0)
-    for first in range(0, a.shape[1], 8):
-        a_tile[y, x] = a[row, first + x] if row < a.shape[0] and first + x < a.shape[1] else 0
-        b_tile[y, x] = b[first + y, column] if first + y < b.shape[0] and column < b.shape[1] else 0
-        cuda.syncthreads()
-        for k in range(8):
-            total += a_tile[y, k] * b_tile[k, x]
-        cuda.syncthreads()
-    c[row, column] = total
-
-
 def rereads_memory(trace):
     """Of a 16 × 16 × 16 product: more requests to read a or b than the tiles need."""
     reads = [row for row in trace.coalescing if row.operation == "read"]
     if not trace.banks:
-        return "no_shared", "Each block should fetch its tiles of `a` and `b` into shared memory, and read them there.", None
+        return (
+            "no_shared",
+            "Each block should fetch its tiles of `a` and `b` into shared memory, and read them "
+            "there.",
+            None,
+        )
     most = max(reads, key=lambda row: row.requests)
     needed = 16  # 4 blocks × 2 steps × 2 warps, one element a thread
     if most.requests <= needed:
         return None
     return (
         "uncoalesced",
-        f"To read `{most.array}`, warps ask global memory {most.requests} times; with tiles {needed} times would do.",
+        f"To read `{most.array}`, warps ask global memory {most.requests} times; with tiles "
+        f"{needed} times would do.",
         most,
     )
 
@@ -197,8 +121,9 @@ TILE = Exercise(
     title="The tile kernel",
     minutes=20,
     task=(
-        "Write the tile kernel, for blocks of 8 by 8 threads and tiles of 8 by 8, so small that the check can watch every "
-        "access. In each step along k a thread brings one element of `a` and one of `b` into shared memory. Any sizes."
+        "Write the tile kernel, for blocks of 8 by 8 threads and tiles of 8 by 8, so small that "
+        "the check can watch every access. In each step along k a thread brings one element of "
+        "`a` and one of `b` into shared memory. Any sizes."
     ),
     starter="""
 @cuda.jit
@@ -207,7 +132,7 @@ def matmul_tile(c, a, b):
     column, row = cuda.grid(2)
     if row < c.shape[0] and column < c.shape[1]:
         total = np.float32(0)
-        for k in range(a.shape[1]):              # right, and every number comes from global memory
+        for k in range(a.shape[1]):  # right, and every number comes from global memory
             total += a[row, k] * b[k, column]
         c[row, column] = total
 """,
@@ -222,21 +147,36 @@ def matmul_tile(c, a, b):
     race_free=True,
     orders=1,
     hints=(
-        "Three parts a step: every thread stores two elements, all wait, every thread adds eight products. What must all wait "
-        "for before the next step begins?",
-        "No thread may leave early, because all of them must reach each barrier: guard the loads and the last store, not the "
-        "loop. What lies beyond an edge counts as 0.",
-        "`a_tile[y, x] = a[row, first + x] if row < a.shape[0] and first + x < a.shape[1] else 0`, the same for `b`, and "
-        "`total += a_tile[y, k] * b_tile[k, x]` between two `cuda.syncthreads()`.",
+        "Three parts a step: every thread stores two elements, all wait, every thread adds eight "
+        "products. What must all wait for before the next step begins?",
+        "No thread may leave early, because all of them must reach each barrier: guard the loads "
+        "and the last store, not the loop. What lies beyond an edge counts as 0.",
+        "`a_tile[y, x] = a[row, first + x] if row < a.shape[0] and first + x < a.shape[1] else "
+        "0`, the same for `b`, and `total += a_tile[y, k] * b_tile[k, x]` between two "
+        "`cuda.syncthreads()`.",
     ),
     wrong=(
         Wrong(tile_left_out, "no_shared"),
-        Wrong(tile_without_first_barrier, "race"),
-        Wrong(tile_without_second_barrier, "race"),
+        Wrong(
+            but(matmul_tile, "        cuda.syncthreads()\n        for k", "        for k"), "race"
+        ),
+        Wrong(but(matmul_tile, "        cuda.syncthreads()\n    if row", "    if row"), "race"),
         Wrong(tile_barrier_in_branch, "barrier"),
-        Wrong(tile_whole_steps_only, "wrong_value"),
-        Wrong(tile_last_step_only, "wrong_value"),
-        Wrong(tile_without_guard, "missing_guard"),
+        Wrong(
+            but(matmul_tile, "range(0, a.shape[1], 8)", "range(0, a.shape[1] // 8 * 8, 8)"),
+            "wrong_value",
+        ),
+        Wrong(
+            but(matmul_tile, "1], 8):\n", "1], 8):\n        total = np.float32(0)\n"), "wrong_value"
+        ),
+        Wrong(
+            but(
+                matmul_tile,
+                "    if row < c.shape[0] and column < c.shape[1]:\n        c[",
+                "    c[",
+            ),
+            "missing_guard",
+        ),
     ),
     hypotheses=(
         Hypothesis(
@@ -247,69 +187,20 @@ def matmul_tile(c, a, b):
         Hypothesis(
             "wrong_value",
             "Only the last step along k is in the result: set the sum to 0 once, before the loop.",
-            lambda c, a, b: product(c, a[:, (a.shape[1] - 1) // 8 * 8 :], b[(a.shape[1] - 1) // 8 * 8 :]),
+            lambda c, a, b: product(
+                c, a[:, (a.shape[1] - 1) // 8 * 8 :], b[(a.shape[1] - 1) // 8 * 8 :]
+            ),
         ),
     ),
 )
 
 
-# ---- 10.conflict: find the bank conflict ----
+# ---- find the bank conflict
 
 
 @cuda.jit
 def narrow(c, a, b):
     a_tile = cuda.shared.array((32, 33), np.float32)
-    x, y = cuda.threadIdx.x, cuda.threadIdx.y
-    top = 32 * cuda.blockIdx.x
-    for j in range(0, 32, 8):
-        inside = top + y + j < a.shape[0] and x < a.shape[1]
-        a_tile[y + j, x] = a[top + y + j, x] if inside else 0
-    cuda.syncthreads()
-    row, column = top + x, y
-    if row < c.shape[1] and column < c.shape[0]:
-        total = np.float32(0)
-        for k in range(a.shape[1]):
-            total += a_tile[x, k] * b[k, column]
-        c[column, row] = total
-
-
-@cuda.jit
-def conflict_left(c, a, b):
-    a_tile = cuda.shared.array((32, 32), np.float32)
-    x, y = cuda.threadIdx.x, cuda.threadIdx.y
-    top = 32 * cuda.blockIdx.x
-    for j in range(0, 32, 8):
-        inside = top + y + j < a.shape[0] and x < a.shape[1]
-        a_tile[y + j, x] = a[top + y + j, x] if inside else 0
-    cuda.syncthreads()
-    row, column = top + x, y
-    if row < c.shape[1] and column < c.shape[0]:
-        total = np.float32(0)
-        for k in range(a.shape[1]):
-            total += a_tile[x, k] * b[k, column]
-        c[column, row] = total
-
-
-@cuda.jit
-def conflict_moved_to_the_store(c, a, b):
-    a_tile = cuda.shared.array((32, 32), np.float32)
-    x, y = cuda.threadIdx.x, cuda.threadIdx.y
-    top = 32 * cuda.blockIdx.x
-    for j in range(0, 32, 8):
-        inside = top + y + j < a.shape[0] and x < a.shape[1]
-        a_tile[x, y + j] = a[top + y + j, x] if inside else 0
-    cuda.syncthreads()
-    row, column = top + x, y
-    if row < c.shape[1] and column < c.shape[0]:
-        total = np.float32(0)
-        for k in range(a.shape[1]):
-            total += a_tile[k, x] * b[k, column]
-        c[column, row] = total
-
-
-@cuda.jit
-def conflict_padded_by_four(c, a, b):
-    a_tile = cuda.shared.array((32, 36), np.float32)
     x, y = cuda.threadIdx.x, cuda.threadIdx.y
     top = 32 * cuda.blockIdx.x
     for j in range(0, 32, 8):
@@ -335,50 +226,21 @@ def conflict_gone_with_the_tile(c, a, b):
         c[column, row] = total
 
 
-@cuda.jit
-def conflict_without_barrier(c, a, b):
-    a_tile = cuda.shared.array((32, 33), np.float32)
-    x, y = cuda.threadIdx.x, cuda.threadIdx.y
-    top = 32 * cuda.blockIdx.x
-    for j in range(0, 32, 8):
-        inside = top + y + j < a.shape[0] and x < a.shape[1]
-        a_tile[y + j, x] = a[top + y + j, x] if inside else 0
-    row, column = top + x, y
-    if row < c.shape[1] and column < c.shape[0]:
-        total = np.float32(0)
-        for k in range(a.shape[1]):
-            total += a_tile[x, k] * b[k, column]
-        c[column, row] = total
-
-
-@cuda.jit
-def conflict_swapped_roles(c, a, b):
-    a_tile = cuda.shared.array((32, 33), np.float32)
-    x, y = cuda.threadIdx.x, cuda.threadIdx.y
-    top = 32 * cuda.blockIdx.x
-    for j in range(0, 32, 8):
-        inside = top + y + j < a.shape[0] and x < a.shape[1]
-        a_tile[y + j, x] = a[top + y + j, x] if inside else 0
-    cuda.syncthreads()
-    row, column = top + x, y
-    if row < c.shape[1] and column < c.shape[0]:
-        total = np.float32(0)
-        for k in range(a.shape[1]):
-            total += a_tile[k, x] * b[k, column]
-        c[column, row] = total
-
-
 def conflicting(trace):
     """A bank conflict, no shared memory at all, or scattered reads of a."""
     if not trace.banks:
-        return "no_shared", "Keep the tile: without it neighbouring lanes read different rows of `a`.", None
+        return (
+            "no_shared",
+            "Keep the tile: without it neighbouring lanes read different rows of `a`.",
+            None,
+        )
     row = max(trace.banks, key=lambda row: row.ways)
     if row.ways == 1:
         return None
     return (
         "bank_conflict",
-        f"To {row.operation} `{row.array}`, {row.ways} lanes of a warp wait for each other at one bank, "
-        f"{row.conflicts / row.requests:.3g} passes too many each time.",
+        f"To {row.operation} `{row.array}`, {row.ways} lanes of a warp wait for each other at "
+        f"one bank, {row.conflicts / row.requests:.3g} passes too many each time.",
         row,
     )
 
@@ -388,9 +250,10 @@ CONFLICT = Exercise(
     title="Find the bank conflict",
     minutes=8,
     task=(
-        "A product with a narrow `b` (8 columns at most, and k at most 32), stored transposed: `c[column, row]`. Blocks have 32 "
-        "by 8 threads and take 32 rows of `a`. It is right, and reads and writes of global memory are coalesced. Where do lanes "
-        "wait for each other? Trace it, and cure it with one number."
+        "A product with a narrow `b` (8 columns at most, and k at most 32), stored transposed: "
+        "`c[column, row]`. Blocks have 32 by 8 threads and take 32 rows of `a`. It is right, and "
+        "reads and writes of global memory are coalesced. Where do lanes wait for each other? "
+        "Trace it, and cure it with one number."
     ),
     starter="""
 @cuda.jit
@@ -410,38 +273,53 @@ def narrow(c, a, b):
         c[column, row] = total
 """,
     solution=narrow,
-    inputs=lambda rng, s: {"c": Out((s[1], s[0])), "a": uniform(rng, s[0], s[2]), "b": uniform(rng, s[2], s[1])},
+    inputs=lambda rng, s: {
+        "c": Out((s[1], s[0])),
+        "a": uniform(rng, s[0], s[2]),
+        "b": uniform(rng, s[2], s[1]),
+    },
     reference=lambda c, a, b: product(c, a, b).T,
     shapes=((1, 1, 1), (32, 8, 32), (33, 5, 7), (40, 8, 31)),
-    fresh=lambda rng: tuple(map(int, (rng.integers(34, 64), rng.integers(2, 9), rng.integers(2, 32)))),
+    fresh=lambda rng: tuple(
+        map(int, (rng.integers(34, 64), rng.integers(2, 9), rng.integers(2, 32)))
+    ),
     launches=lambda s: [Launch((ceil_div(s[0], 32) + extra, 1, 1), (32, 8, 1)) for extra in (0, 1)],
     extents=lambda s: (s[0], s[1], 1),
     demand=Demand((32, 8, 32), conflicting),
     race_free=True,
     orders=1,
     hints=(
-        "`trace(narrow, 1, (32, 8), c, a, b).draw_banks(array='a_tile', operation='read')`, a of 32 × 32 and b of 32 × 8.",
+        "`trace(narrow, 1, (32, 8), c, a, b).draw_banks(array='a_tile', operation='read')`, a of "
+        "32 × 32 and b of 32 × 8.",
         "Lane x reads `a_tile[x, k]`: rows are 32 words apart, so all lanes are at bank `k % 32`.",
         "If a row were one word longer, row x would begin x banks further.",
     ),
     wrong=(
-        Wrong(conflict_moved_to_the_store, "bank_conflict"),
-        Wrong(conflict_padded_by_four, "bank_conflict"),
-        Wrong(conflict_left, "bank_conflict"),
+        Wrong(
+            but(
+                narrow,
+                ("(32, 33)", "(32, 32)"),
+                ("a_tile[y + j, x]", "a_tile[x, y + j]"),
+                ("a_tile[x, k]", "a_tile[k, x]"),
+            ),
+            "bank_conflict",
+        ),
+        Wrong(but(narrow, "(32, 33)", "(32, 36)"), "bank_conflict"),
+        Wrong(but(narrow, "(32, 33)", "(32, 32)"), "bank_conflict"),
         Wrong(conflict_gone_with_the_tile, "no_shared"),
-        Wrong(conflict_without_barrier, "race"),
-        Wrong(conflict_swapped_roles, "wrong_value"),
+        Wrong(but(narrow, "    cuda.syncthreads()\n", ""), "race"),
+        Wrong(but(narrow, "a_tile[x, k]", "a_tile[k, x]"), "wrong_value"),
     ),
 )
 
 
-# ---- 10.odd: extend to odd sizes ----
+# ---- extend to odd sizes
 
 ODD_CU = """
-__global__ void matmul_odd(float *c, const float *a, const float *b, int m, int n, int k)
-{
+__global__ void matmul_odd(float* c, const float* a, const float* b, int m, int n, int k) {
     __shared__ float a_tile[16][16], b_tile[16][16];
-    int x = threadIdx.x, y = threadIdx.y, column = 16 * blockIdx.x + x, row = 16 * blockIdx.y + y;
+    int x = threadIdx.x, y = threadIdx.y;
+    int column = 16 * blockIdx.x + x, row = 16 * blockIdx.y + y;
     float total = 0;
     for (int first = 0; first < k; first += 16) {
         a_tile[y][x] = row < m && first + x < k ? a[row * k + first + x] : 0;
@@ -465,14 +343,14 @@ ODD = Exercise(
     kernel_name="matmul_odd",
     path="build/matmul_odd.cu",
     task=(
-        "This tile kernel is right when m, n and k are multiples of 16. Make it right for all sizes. The grid has a block for "
-        "every tile of `c`, whole or not, and perhaps more."
+        "This tile kernel is right when m, n and k are multiples of 16. Make it right for all "
+        "sizes. The grid has a block for every tile of `c`, whole or not, and perhaps more."
     ),
     starter="""%%writefile build/matmul_odd.cu
-__global__ void matmul_odd(float *c, const float *a, const float *b, int m, int n, int k)
-{
+__global__ void matmul_odd(float* c, const float* a, const float* b, int m, int n, int k) {
     __shared__ float a_tile[16][16], b_tile[16][16];
-    int x = threadIdx.x, y = threadIdx.y, column = 16 * blockIdx.x + x, row = 16 * blockIdx.y + y;
+    int x = threadIdx.x, y = threadIdx.y;
+    int column = 16 * blockIdx.x + x, row = 16 * blockIdx.y + y;
     float total = 0;
     for (int first = 0; first < k; first += 16) {
         a_tile[y][x] = a[row * k + first + x];
@@ -496,16 +374,33 @@ __global__ void matmul_odd(float *c, const float *a, const float *b, int m, int 
     orders=1,
     hints=(
         "Three places touch global memory. Which indices can be too large at each?",
-        "Beyond an edge of `a` or `b` a 0 belongs into the tile: it adds nothing. Why not leave the tile as it is?",
+        "Beyond an edge of `a` or `b` a 0 belongs into the tile: it adds nothing. Why not leave "
+        "the tile as it is?",
         "No `return` and no `if` around the loop: every thread must reach every `__syncthreads()`.",
     ),
     wrong=(
         Wrong(replace(ODD_CU, "    if (row < m && column < n)\n", ""), "missing_guard"),
         Wrong(replace(ODD_CU, GUARD_A, "row < m ? a[row * k + first + x] : 0"), "wrong_value"),
-        Wrong(replace(ODD_CU, "if (row < m && column < n)", "if (row <= m && column < n)"), "off_by_one"),
-        Wrong(replace(ODD_CU, "    float total", "    if (row >= m || column >= n) return;\n    float total"), "uninitialized"),
-        Wrong(replace(ODD_CU, "        a_tile[y][x] = row < m && first + x < k ? a[row * k + first + x] : 0;",
-                      "        if (row < m && first + x < k) a_tile[y][x] = a[row * k + first + x];"), "uninitialized"),
+        Wrong(
+            replace(ODD_CU, "if (row < m && column < n)", "if (row <= m && column < n)"),
+            "off_by_one",
+        ),
+        Wrong(
+            replace(
+                ODD_CU,
+                "    float total",
+                "    if (row >= m || column >= n) return;\n    float total",
+            ),
+            "uninitialized",
+        ),
+        Wrong(
+            replace(
+                ODD_CU,
+                "        a_tile[y][x] = row < m && first + x < k ? a[row * k + first + x] : 0;",
+                "        if (row < m && first + x < k) a_tile[y][x] = a[row * k + first + x];",
+            ),
+            "uninitialized",
+        ),
         Wrong(replace(ODD_CU, "first < k; first", "first + 15 < k; first"), "wrong_value"),
         Wrong(replace(ODD_CU, "        __syncthreads();\n    }", "    }"), "race"),
     ),
@@ -519,7 +414,7 @@ __global__ void matmul_odd(float *c, const float *a, const float *b, int m, int 
 )
 
 
-# ---- 10.gain: predict the next rung ----
+# ---- predict a gain
 
 
 def percent_of_peak(tm, tn, wide):
@@ -548,35 +443,55 @@ def percent_rounded_down(tm, tn, wide):
     return min(100, 100 * tm * tn // (4 * (max(1, tm // wide) + max(1, tn // wide))))
 
 
+def percent_rounded_to_nearest(tm, tn, wide):
+    loads = (tm + wide - 1) // wide + (tn + wide - 1) // wide
+    return min(100, round(100 * tm * tn / (4 * loads)))
+
+
 def percent_as_fraction(tm, tn, wide):
     return min(1, tm * tn / (4 * ((tm + wide - 1) // wide + (tn + wide - 1) // wide)))
 
 
 GAIN = Exercise(
     id="matmul.gain",
-    title="Predict the next rung's gain",
+    title="Predict a rung's gain",
     minutes=8,
     kind="function",
     task=(
-        "In each cycle an SM starts up to four warps' multiply-adds, and one warp's load from shared memory. A thread with a "
-        "register tile of `tm` by `tn` needs `tm` values of a and `tn` of b for `tm * tn` multiply-adds; one load brings up to "
-        "`wide` neighbouring values of one of the two. Return the most percent of the arithmetic peak that the loads allow, "
+        "In each cycle an SM starts up to four warps' multiply-adds, and one warp's load from "
+        "shared memory. A thread with a register tile of `tm` by `tn` needs `tm` values of a and "
+        "`tn` of b for `tm * tn` multiply-adds; one load brings up to `wide` neighbouring values "
+        "of one of the two. Return the most percent of the arithmetic peak that the loads allow, "
         "rounded down to a whole number."
     ),
     starter="""
 def percent_of_peak(tm, tn, wide):
-    ...                          # loads for one step along k, multiply-adds for it, four to one
+    # loads for one step along k, multiply-adds for it, four to one
+    pass
 """,
     solution=percent_of_peak,
     inputs=lambda rng, shape: dict(zip(("tm", "tn", "wide"), shape, strict=True)),
     reference=percent_of_peak,
-    shapes=((1, 1, 1), (8, 1, 1), (8, 8, 1), (4, 4, 1), (8, 4, 4), (2, 2, 4), (5, 3, 2), (6, 6, 4), (16, 8, 4), (3, 2, 1)),
+    shapes=(
+        (1, 1, 1),
+        (3, 3, 1),
+        (8, 1, 1),
+        (8, 8, 1),
+        (4, 4, 1),
+        (8, 4, 4),
+        (2, 2, 4),
+        (5, 3, 2),
+        (6, 6, 4),
+        (16, 8, 4),
+        (3, 2, 1),
+    ),
     fresh=lambda rng: (*map(int, rng.integers(1, 9, 2)), int(rng.choice((1, 2, 4)))),
     hints=(
-        "For the tile kernel tm = tn = 1: two loads for one multiply-add. While the SM starts one load it could have started "
-        "four multiply-adds. What share of them has values to work on?",
-        "Loads: `(tm + wide - 1) // wide` for a, the same with tn for b. Cycles for loads: that many. Cycles for arithmetic: "
-        "`tm * tn / 4`. The longer of the two counts.",
+        "For the tile kernel tm = tn = 1: two loads for one multiply-add. While the SM starts "
+        "one load it could have started four multiply-adds. What share of them has values to "
+        "work on?",
+        "Loads: `(tm + wide - 1) // wide` for a, the same with tn for b. Cycles for loads: that "
+        "many. Cycles for arithmetic: `tm * tn / 4`. The longer of the two counts.",
         "`min(100, 100 * tm * tn // (4 * loads))`",
     ),
     wrong=(
@@ -585,19 +500,122 @@ def percent_of_peak(tm, tn, wide):
         Wrong(percent_without_four, "wrong_value"),
         Wrong(percent_without_limit, "wrong_value"),
         Wrong(percent_rounded_down, "wrong_value"),
+        Wrong(percent_rounded_to_nearest, "wrong_value"),
         Wrong(percent_as_fraction, "wrong_dtype"),
     ),
     hypotheses=(
-        Hypothesis("wrong_value", "Values of a and of b are loaded once each: their loads add up.", percent_of_products),
+        Hypothesis(
+            "wrong_value",
+            "Values of a and of b are loaded once each: their loads add up.",
+            percent_of_products,
+        ),
         Hypothesis("wrong_value", "One load brings up to `wide` values.", percent_without_width),
-        Hypothesis("wrong_value", "Four multiply-adds start in the time of one load.", percent_without_four),
-        Hypothesis("wrong_value", "No kernel gets more than 100 % of the peak.", percent_without_limit),
-        Hypothesis("wrong_value", "A load that brings fewer than `wide` values is a load too: round up.", percent_rounded_down),
+        Hypothesis(
+            "wrong_value", "Four multiply-adds start in the time of one load.", percent_without_four
+        ),
+        Hypothesis(
+            "wrong_value", "No kernel gets more than 100 % of the peak.", percent_without_limit
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The share is to be rounded down: 37.5 % becomes 37.",
+            percent_rounded_to_nearest,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "A load that brings fewer than `wide` values is a load too: round up.",
+            percent_rounded_down,
+        ),
     ),
 )
 
 
-# ---- 10.beat: a register tile of your own ----
+# ---- the stages in turn
+
+
+def ring(step, stages):
+    ahead = stages - 1
+    return step % stages, (step + ahead) % stages, step + ahead
+
+
+def ring_fills_what_is_read(step, stages):
+    return step % stages, step % stages, step + stages
+
+
+def ring_one_ahead(step, stages):
+    return step % stages, (step + 1) % stages, step + 1
+
+
+def ring_all_ahead(step, stages):
+    return step % stages, (step + stages - 1) % stages, step + stages
+
+
+def ring_without_turn(step, stages):
+    return step, step + stages - 1, step + stages - 1
+
+
+STAGES = Exercise(
+    id="matmul.stages",
+    title="The stages in turn",
+    minutes=8,
+    kind="function",
+    task=(
+        "Step `step` of a kernel with `stages` pairs of tiles is about to begin (steps count from "
+        "0). All pairs but one hold tiles that have arrived or are on their way. Return three "
+        "numbers: the stage that it reads, the stage that it fills, and the step whose tiles it "
+        "starts to copy."
+    ),
+    starter="""
+def ring(step, stages):
+    # return the stage that is read, the stage that is filled, and the step of the copies
+    pass
+""",
+    solution=ring,
+    inputs=lambda rng, shape: dict(zip(("step", "stages"), shape, strict=True)),
+    reference=ring,
+    shapes=((0, 2), (0, 3), (1, 3), (2, 3), (3, 3), (4, 4), (7, 4)),
+    fresh=lambda rng: (int(rng.integers(5, 40)), int(rng.integers(3, 6))),
+    hints=(
+        "With three stages, step 0 reads stage 0, and the copies for steps 1 and 2 are on their "
+        "way into stages 1 and 2. They were started before the loop, or by an earlier step. "
+        "Which one was started last, and where does the next one go?",
+        "The stage to fill is the one that nobody needs any more: the one that the step before "
+        "this one has read.",
+        "`stages - 1` steps ahead: `step + stages - 1`, and that modulo `stages`.",
+    ),
+    wrong=(
+        Wrong(ring_fills_what_is_read, "wrong_value"),
+        Wrong(ring_one_ahead, "wrong_value"),
+        Wrong(ring_all_ahead, "wrong_value"),
+        Wrong(ring_without_turn, "wrong_value"),
+    ),
+    hypotheses=(
+        Hypothesis(
+            "wrong_value",
+            "The copies would overwrite the very tiles that this step reads.",
+            ring_fills_what_is_read,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Only one pair would be on its way, however many stages there are.",
+            ring_one_ahead,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "With `stages` pairs, one of them being read, `stages - 1` steps ahead is as far as "
+            "copies can run.",
+            ring_all_ahead,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "There are only `stages` places: they are taken in turn.",
+            ring_without_turn,
+        ),
+    ),
+)
+
+
+# ---- a register tile of your own
 
 BEAT_CU = """
 __global__ void matmul_mine(float *c, const float *a, const float *b, int m, int n, int k)
@@ -638,14 +656,15 @@ BEAT = Exercise(
     kernel_name="matmul_mine",
     path="build/matmul_mine.cu",
     task=(
-        "Your own kernel, for any sizes. Blocks have 256 threads in a row and take 64 by 64 elements of `c`, so each thread has "
-        "16 sums. The check says whether it is right; the cell after it says which rungs it beats."
+        "Your own kernel, for any sizes. Blocks have 256 threads in a row and take 64 by 64 "
+        "elements of `c`, so each thread has 16 sums. The check says whether it is right; the "
+        "cell after it says which rungs it beats."
     ),
     starter="""%%writefile build/matmul_mine.cu
-__global__ void matmul_mine(float *c, const float *a, const float *b, int m, int n, int k)
-{
-    int x = threadIdx.x % 16, y = threadIdx.x / 16, left = 64 * blockIdx.x, top = 64 * blockIdx.y;
-    int row = top + y, column = left + x;        // one element: the other fifteen are still missing
+__global__ void matmul_mine(float* c, const float* a, const float* b, int m, int n, int k) {
+    int x = threadIdx.x % 16, y = threadIdx.x / 16;
+    int left = 64 * blockIdx.x, top = 64 * blockIdx.y;
+    int row = top + y, column = left + x;  // one element: the other fifteen are still missing
     if (row < m && column < n) {
         float total = 0;
         for (int i = 0; i < k; ++i)
@@ -660,34 +679,59 @@ __global__ void matmul_mine(float *c, const float *a, const float *b, int m, int
     shapes=((1, 1, 1), (64, 64, 16), (65, 64, 16), (64, 63, 16), (64, 64, 17), (70, 130, 5)),
     fresh=some_product,
     launches=tiles_of(64, 64, (256, 1, 1)),
-    extents=lambda shape: (256 * ceil_div(shape[1], 64), ceil_div(shape[0], 64), 1),  # of threads, not of elements
+    extents=lambda shape: (
+        256 * ceil_div(shape[1], 64),
+        ceil_div(shape[0], 64),
+        1,
+    ),  # of threads, not of elements
     race_free=True,
     orders=1,
     hints=(
-        "First make it right without shared memory: 16 sums in `float sums[4][4]`, rows `top + y + 16 * i` and columns "
-        "`left + x + 16 * j`. That alone loads each value of a and b for four products instead of one.",
-        "Then tiles: 256 threads bring 16 × 64 elements of a and of b, four each. Keep the tile of a transposed, so that "
-        "what a step along k needs lies in one row, and mind the banks when you store it.",
-        "Then what the chapter's rungs do next: 16-byte loads, larger register tiles, copies that run ahead.",
+        "First make it right without shared memory: 16 sums in `float sums[4][4]`, rows `top + y "
+        "+ 16 * i` and columns `left + x + 16 * j`. That alone loads each value of a and b for "
+        "four products instead of one.",
+        "Then tiles: 256 threads bring 16 × 64 elements of a and of b, four each. Keep the tile "
+        "of a transposed, so that what a step along k needs lies in one row, and mind the banks "
+        "when you store it.",
+        "Then what the chapter's rungs do next: 16-byte loads, larger register tiles, copies "
+        "that run ahead.",
     ),
     wrong=(
         Wrong(replace(BEAT_CU, "            if (row < m && column < n)\n", ""), "out_of_bounds"),
-        Wrong(replace(BEAT_CU, "        __syncthreads();\n        for (int q", "        for (int q"), "race"),
+        Wrong(
+            replace(BEAT_CU, "        __syncthreads();\n        for (int q", "        for (int q"),
+            "race",
+        ),
         Wrong(replace(BEAT_CU, "row < m && inner < k ?", "row < m ?"), "wrong_value"),
-        Wrong(replace(BEAT_CU, "i < 16 * 64; i += 256) {\n            int in", "i < 8 * 64; i += 256) {\n            int in"),
-              "uninitialized"),
-        Wrong(replace(BEAT_CU, "float sums[4][4] = {};\n    for (int first",
-                      "float sums[4][4] = {};\n    if (top + y >= m) return;\n    for (int first"), "uninitialized"),
+        Wrong(
+            replace(
+                BEAT_CU,
+                "i < 16 * 64; i += 256) {\n            int in",
+                "i < 8 * 64; i += 256) {\n            int in",
+            ),
+            "uninitialized",
+        ),
+        Wrong(
+            replace(
+                BEAT_CU,
+                "float sums[4][4] = {};\n    for (int first",
+                "float sums[4][4] = {};\n    if (top + y >= m) return;\n    for (int first",
+            ),
+            "uninitialized",
+        ),
         Wrong(replace(BEAT_CU, "b_tile[q][x + 16 * j]", "b_tile[q][x + 4 * j]"), "wrong_value"),
     ),
 )
 
-EXERCISES = (TILE, CONFLICT, ODD, GAIN, BEAT)
+EXERCISES = (GAIN, TILE, ODD, CONFLICT, BEAT, STAGES)
 
 QUIZZES = (
     Quiz(
         id="matmul.q_intensity",
-        question="Two 1024 × 1024 matrices of float32 are multiplied, each element moved once. FLOPs a byte, rounded down?",
+        question=(
+            "Two 1024 × 1024 matrices of float32 are multiplied, each element moved once. FLOPs "
+            "a byte, rounded down?"
+        ),
         answer=170,
         unit="FLOPs a byte",
         explain_right="2 · 1024³ operations over 3 · 4 · 1024² bytes is 1024 / 6.",
@@ -700,21 +744,30 @@ QUIZZES = (
     Quiz(
         id="matmul.q_tile",
         question=(
-            "Without caches, how many times less global memory does a kernel with 64 × 64 tiles of c read than one that loads "
-            "two values for every multiply-add?"
+            "Without caches, how many times less global memory does a kernel with 64 × 64 tiles "
+            "of c read than one that loads two values for every multiply-add?"
         ),
         answer=64,
         unit="times",
         explain_right="Each value of a serves 64 columns, each value of b 64 rows.",
         explain={
-            32: "Count one operand: how many products does a value that has been brought in take part in?",
-            4096: "A value of a is used in one row of the tile, by its 64 columns, not by all of its elements.",
+            32: (
+                "Count one operand: how many products does a value that has been brought in take "
+                "part in?"
+            ),
+            4096: (
+                "A value of a is used in one row of the tile, by its 64 columns, not by all of "
+                "its elements."
+            ),
             None: "In how many products of the tile does one loaded value of a take part?",
         },
     ),
     Quiz(
         id="matmul.q_register",
-        question="A thread's register tile grows from 4 × 4 to 8 × 8. Loads from shared memory per multiply-add:",
+        question=(
+            "A thread's register tile grows from 4 × 4 to 8 × 8. Loads from shared memory per "
+            "multiply-add:"
+        ),
         choices={"a": "stay the same", "b": "are halved", "c": "are a quarter"},
         answer="b",
         explain_right="8 loads for 16 becomes 16 loads for 64: from a half to a quarter.",
@@ -732,25 +785,16 @@ QUIZZES = (
             "c": "The barrier",
         },
         answer="b",
-        explain_right="The copy goes from global to shared memory by itself, while the threads compute on the stage before.",
+        explain_right=(
+            "The copy goes from global to shared memory by itself, while the threads compute on "
+            "the stage before."
+        ),
         explain={
             "a": "Every byte is still moved.",
-            "c": "Other threads' copies must have arrived, so a barrier still stands before their use.",
-        },
-    ),
-    Quiz(
-        id="matmul.q_wgmma",
-        question="Who issues a `wgmma`, and where does it find a and b?",
-        choices={
-            "a": "A warp; both in registers",
-            "b": "Four warps together; b always in shared memory, a there or in registers",
-            "c": "A single thread; both in global memory",
-        },
-        answer="b",
-        explain_right="A warp group of 128 threads. Nothing of b passes through registers, which is much of what it saves.",
-        explain={
-            "a": "That is `mma.sync`.",
-            "c": "One thread is enough for a TMA copy, which brings the tiles to shared memory.",
+            "c": (
+                "Other threads' copies must have arrived, so a barrier still stands before their "
+                "use."
+            ),
         },
     ),
 )

@@ -21,9 +21,14 @@ from utils import compare, cuda_c, has_gpu, pick, results
 #: The upper rungs' files.
 KERNELS = Path(__file__).parent / "kernels"
 DEVICE = "cuda" if has_gpu() else "cpu"
-TYPE = {"fp32": torch.float32, "tf32": torch.float32, "bf16": torch.bfloat16}
+TYPE = {
+    "fp32": torch.float32,
+    "tf32": torch.float32,
+    "bf16": torch.bfloat16,
+    "fp16": torch.float16,
+}
 #: Half a step between neighbours at 1: the most by which one rounding changes a number.
-HALF_STEP = {"fp32": 2**-24, "tf32": 2**-11, "bf16": 2**-8}
+HALF_STEP = {"fp32": 2**-24, "tf32": 2**-11, "bf16": 2**-8, "fp16": 2**-11}
 #: (m, n, k) that fill no tile; in the second all rows of 16-bit types start at 16 bytes.
 ODD_SIZES = pick(gpu=((257, 129, 65), (1, 1, 1), (100, 300, 37)), cpu=((37, 70, 19), (1, 1, 1)))
 EVEN_SIZES = ((264, 136, 72), (100, 304, 40), (1, 8, 8))
@@ -129,7 +134,7 @@ class Ladder:
         return multiply
 
     def predict(self, name: str, percent=...) -> None:
-        """Keep what a reader expects of a rung, in percent of cuBLAS's speed. `...`: nothing yet."""
+        """Keep what a reader expects of a rung, in percent of cuBLAS's speed; `...`: nothing."""
         if percent is ...:
             print(f"{name}: write your guess in place of the dots, in percent of cuBLAS's speed")
             return

@@ -5,6 +5,7 @@ A choice gives all of tiles.cuh's macros, such as ``{"BM": 128, "BN": 256, ...}`
 
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import torch
 from tqdm.auto import tqdm
@@ -79,10 +80,8 @@ def search(choices: Mapping[object, Choice], n: int = 4096) -> dict[object, floa
         prove(str(key), multiply, ODD_SIZES)
         if has_gpu():
             prove(str(key), multiply, [(n, n, n)])
-            c, a, b = operands(n, n, n)
-            timing = benchmark(
-                lambda run=multiply: run(c, a, b), flops=2 * n**3, name=slug(choices[key])
-            )
+            run = partial(multiply, *operands(n, n, n))
+            timing = benchmark(run, flops=2 * n**3, name=slug(choices[key]))
             rates[key] = timing.flops_per_second
     return rates
 
