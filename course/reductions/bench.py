@@ -17,7 +17,16 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from course.reductions import cub, scan_ladder, scans, sorts, sum_ladder, sums
+from course.reductions import (
+    cub,
+    scan_ladder,
+    scan_lookback,
+    scans,
+    sorts,
+    sum_ladder,
+    sum_precise,
+    sums,
+)
 from utils.engine import has_gpu
 
 FLUSH_BYTES = 1 << 30  # overwritten before each repeat: clears the L2 and hides the launch
@@ -415,14 +424,49 @@ def bench_ladders(log: Log) -> None:
         return
     n = 1 << 28
     x = torch.rand(n, device=DEVICE)
-    right = x.sum(dtype=torch.float64).item()
     out = torch.zeros(1, device=DEVICE)
     log.attempt("sum ladder", time_ladder, log, "reduce", sum_ladder.RUNGS, x, out, 4 * n)
-    for name, rung in sum_ladder.RUNGS.items():
-        rung.cuda_c(_numba_array(x), _numba_array(out))
-        log.say(f"{name}: off by {out.item() / right - 1:.1e} of the sum of 2^28 floats")
+    log.attempt("bits of the sum", count_results, log, x, out)
     running = torch.empty_like(x)
-    log.attempt("scan ladder", time_ladder, log, "scan", scan_ladder.RUNGS, x, running, 8 * n)
+    by_look_back = scans.Scan(n, "float32", LOOKBACKS[0])
+    rungs = dict(scan_ladder.RUNGS)
+    rungs["look_back"] = scan_ladder.Rung("look-back", scan_lookback.scan, by_look_back)
+    log.attempt("scan ladder", time_ladder, log, "scan", rungs, x, running, 8 * n)
+    for name, rung in rungs.items():
+        rung.numba(_numba_array(x), _numba_array(running))
+        wrong = ((running - torch.cumsum(x.double(), 0)).abs().max() / x.sum()).item()
+        log.say(f"scan/{name}/numba: off by {wrong:.1e} of the largest sum")
+    log.attempt("precise sums", bench_precise, log, x)
+
+
+def count_results(log: Log, x, out) -> None:
+    """How many different sums a rung gives in 30 runs, and how far the last is from the right one."""
+    right = x.sum(dtype=torch.float64).item()
+    for name, rung in sum_ladder.RUNGS.items():
+        for language in ("numba", "cuda_c"):
+            found = set()
+            for _ in range(3 if name == "atomic" else 30):
+                getattr(rung, language)(_numba_array(x), _numba_array(out))
+                found.add(out.item())
+            wrong = out.item() / right - 1
+            log.say(f"{name}/{language}: {len(found)} different sums, off by {wrong:.1e}")
+            log.add(f"reduce/{name}/{language}/different_sums", len(found), "1")
+            log.add(f"reduce/{name}/{language}/relative_error", abs(wrong), "1")
+
+
+def bench_precise(log: Log, x) -> None:
+    """Errors and times of the ways to add up within a thread."""
+    array = _numba_array(x)
+    right = x.sum(dtype=torch.float64).item()
+    for threads in (1 << 10, 1 << 14, 1 << 18):
+        for way in sum_precise.WAYS:
+            for language in ("numba", "cuda_c"):
+                start = time.perf_counter()
+                wrong = abs(sum_precise.total(way, array, threads, language) / right - 1)
+                took = time.perf_counter() - start
+                label = f"{way}/{threads}/{language}"
+                log.say(f"precise/{label:<28} off by {wrong:.1e}, about {took * 1e3:.1f} ms")
+                log.add(f"reduce/precise/{label}/relative_error", wrong, "1")
 
 
 def _numba_array(tensor):
