@@ -8,6 +8,7 @@ from course.checking.inputs import (
     a_thread_each,
     lengths,
     some_length,
+    some_numbers,
     uniform,
 )
 from course.checking.model import Exercise, Hypothesis, InOut, Launch, Out, Wrong, ceil_div
@@ -68,14 +69,18 @@ def channel_statistics(
     inputs=moments_of_patches,
     reference=statistics_of,
     shapes=((1, 9), (32, 9), (33, 9), (5, 4), (64, 9), (3, 1)),
-    fresh=lambda rng: (int(rng.integers(2, 60)), int(rng.integers(2, 10))),
+    fresh=some_numbers((2, 60), (2, 10)),
     extents=lambda shape: (shape[0], 1, 1),
     rtol=2e-4,
     hints=(
-        "One output is a sum over taps: weight[c, i] · x[i]. The mean of a sum is the sum of the"
-        " means.",
-        "The square of a sum of nine terms has 81: weight[c, i] · x[i] · weight[c, j] · x[j], for"
-        " every i and j. Their means are in `second`.",
+        (
+            "One output is a sum over taps: weight[c, i] · x[i]. The mean of a sum is the sum of"
+            " the means."
+        ),
+        (
+            "The square of a sum of nine terms has 81: weight[c, i] · x[i] · weight[c, j] · x[j],"
+            " for every i and j. Their means are in `second`."
+        ),
         "The variance is the mean of the squares minus the square of the mean.",
     ),
     wrong=(
@@ -157,12 +162,18 @@ def where_from(
     ),
     fresh=lambda rng: (int(rng.integers(0, 60)), int(rng.integers(0, 27)), 4, 5, 3),
     hints=(
-        "`divmod(row, height * width)` gives the image and the pixel within it; one more `divmod`"
-        " gives line and place.",
-        "`divmod(column, channels)` gives the tap and the channel. Tap t looks `t // 3 - 1` lines"
-        " down and `t % 3 - 1` to the right.",
-        "A tap may look outside at four sides. Inside, the index is `((image * height + y) * width"
-        " + x) * channels + channel`.",
+        (
+            "`divmod(row, height * width)` gives the image and the pixel within it; one more"
+            " `divmod` gives line and place."
+        ),
+        (
+            "`divmod(column, channels)` gives the tap and the channel. Tap t looks `t // 3 - 1`"
+            " lines down and `t % 3 - 1` to the right."
+        ),
+        (
+            "A tap may look outside at four sides. Inside, the index is `((image * height + y) *"
+            " width + x) * channels + channel`."
+        ),
     ),
     wrong=(
         Wrong(
@@ -236,8 +247,10 @@ def sgd_all(
     block=(128, 1, 1),
     extents=a_thread_each,
     hints=(
-        "The layers do not matter any more: weight i needs gradient i, whatever layer they belong"
-        " to.",
+        (
+            "The layers do not matter any more: weight i needs gradient i, whatever layer they"
+            " belong to."
+        ),
         "Downhill is minus: w = w - rate · g. Then the gradient has been used.",
         "Guard with `state.shape[1]`, the number of weights; `state.size` is twice that.",
     ),
@@ -320,12 +333,9 @@ __global__ void bn_relu_pool(float* out, const float* y, const float* scale, con
 """
 POOLED_FIRST = replace(
     PLAIN_BN_RELU_POOL,
-    "best = 0",
-    "best = -1e30f",
-    "scale[c] * v + shift[c]",
-    "v",
-    "out[i] = best",
-    "out[i] = fmaxf(0, scale[c] * best + shift[c])",
+    ("best = 0", "best = -1e30f"),
+    ("scale[c] * v + shift[c]", "v"),
+    ("out[i] = best", "out[i] = fmaxf(0, scale[c] * best + shift[c])"),
 )
 
 
@@ -399,13 +409,19 @@ __global__ void bn_relu_pool(float* out, const float* y, const float* scale, con
     is_square=lambda s: s[0] == s[1],
     swapped=(0, 1),
     hints=(
-        "Output i: its channel is `i % channels`, its place in the line `i / channels % (width /"
-        " 2)`, its line what is left.",
-        "The window of output (r, x) is at lines 2r and 2r + 1, pixels 2x and 2x + 1. Starting the"
-        " maximum at 0 is the ReLU.",
-        "Faster: the channels of a pixel lie side by side, so a thread can take four of them, as a"
-        " `float4`, in one load. Then it needs scale and shift once for four windows of four"
-        " values.",
+        (
+            "Output i: its channel is `i % channels`, its place in the line `i / channels % (width"
+            " / 2)`, its line what is left."
+        ),
+        (
+            "The window of output (r, x) is at lines 2r and 2r + 1, pixels 2x and 2x + 1. Starting"
+            " the maximum at 0 is the ReLU."
+        ),
+        (
+            "Faster: the channels of a pixel lie side by side, so a thread can take four of them,"
+            " as a `float4`, in one load. Then it needs scale and shift once for four windows of"
+            " four values."
+        ),
     ),
     wrong=(
         Wrong(POOLED_FIRST, "wrong_value"),

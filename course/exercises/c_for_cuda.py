@@ -1,11 +1,11 @@
-"""The exercises of chapter 03, C for CUDA: plain C++, checked with the sanitizers."""
+"""The exercises of the chapter C for CUDA: plain C++, checked with the sanitizers."""
 
 from course.checking.answers import replace
 from course.checking.cpp import CppExercise
 from course.checking.model import Wrong
 from course.checking.quiz import Quiz
 
-# ---- 03.mean_max: results go out through pointers
+# ---- mean_max: results go out through pointers
 
 MEAN_MAX = """
 // The mean and the largest of n values (n is at least 1).
@@ -57,7 +57,7 @@ void mean_max(const int* a, int n, float* mean, int* largest) {
             "unwritten",
         ),
         Wrong(
-            replace(MEAN_MAX, "float* mean", "float mean", "*mean =", "mean ="),
+            replace(MEAN_MAX, ("float* mean", "float mean"), ("*mean =", "mean =")),
             "does_not_compile",
         ),
         Wrong(replace(MEAN_MAX, "i < n;", "i < n - 1;"), "wrong_value"),
@@ -65,7 +65,7 @@ void mean_max(const int* a, int n, float* mean, int* largest) {
 )
 
 
-# ---- 03.blocks: a macro without parentheses
+# ---- blocks: a macro without parentheses
 
 BLOCKS = """
 // How many blocks of `block` threads cover n elements.
@@ -113,7 +113,7 @@ BLOCKS_EXERCISE = CppExercise(
 )
 
 
-# ---- 03.index: row-major in three dimensions, without overflow
+# ---- index: row-major in three dimensions, without overflow
 
 INDEX = """
 #include <cstddef>
@@ -164,7 +164,7 @@ size_t index(int z, int y, int x, int height, int width) {
 )
 
 
-# ---- 03.allocate: a pointer to a pointer
+# ---- allocate: a pointer to a pointer
 
 ALLOCATE = """
 #include <cstdlib>
@@ -215,12 +215,9 @@ int allocate(float** out, int n, float value) {
         Wrong(
             replace(
                 ALLOCATE,
-                "*out = nullptr",
-                "float* p",
-                "*out = (float*)",
-                "p = (float*)",
-                "(*out)[i] = value;",
-                "p[i] = value;\n    out = &p;",
+                ("*out = nullptr", "float* p"),
+                ("*out = (float*)", "p = (float*)"),
+                ("(*out)[i] = value;", "p[i] = value;\n    out = &p;"),
             ),
             "unwritten",
         ),
@@ -229,14 +226,8 @@ int allocate(float** out, int n, float value) {
             replace(ALLOCATE, "malloc(n * sizeof(float))", "malloc(n * sizeof(out))"), "wrong_size"
         ),
         Wrong(replace(ALLOCATE, "i < n;", "i <= n;"), "out_of_bounds"),
-        Wrong(
-            replace(ALLOCATE, MALLOC, "static float mine[100];\n    *out = mine;"),
-            "dangling",
-        ),
-        Wrong(
-            replace(ALLOCATE, MALLOC, "float mine[100];\n    *out = mine;"),
-            "dangling",
-        ),
+        Wrong(replace(ALLOCATE, MALLOC, "static float mine[100];\n    *out = mine;"), "dangling"),
+        Wrong(replace(ALLOCATE, MALLOC, "float mine[100];\n    *out = mine;"), "dangling"),
         Wrong(replace(ALLOCATE, "(*out)[i]", "*out[i]"), "out_of_bounds"),
         Wrong(
             replace(ALLOCATE, "    *out = nullptr;\n    if (n <= 0)\n        return 1;\n", ""),
@@ -246,7 +237,7 @@ int allocate(float** out, int n, float value) {
 )
 
 
-# ---- 03.try: a macro like CHECK
+# ---- try: a macro like CHECK
 
 TRY = """
 void report(const char* file, int line, const char* text, int error);  // the checker brings it
@@ -285,21 +276,21 @@ void report(const char* file, int line, const char* text, int error);  // the ch
     tests="try.cpp",
     hints=(
         "Begin with the CHECK of this chapter: it has the same shape.",
-        "Keep the value in a variable, `int error_ = (call);`: then the call stands in the macro"
-        " once.",
-        "`do { ... } while (0)` makes one statement; `#call` is the text; a \\ ends each line but"
-        " the last.",
+        (
+            "Keep the value in a variable, `int error_ = (call);`: then the call stands in the"
+            " macro once."
+        ),
+        (
+            "`do { ... } while (0)` makes one statement; `#call` is the text; a \\ ends each line"
+            " but the last."
+        ),
     ),
     wrong=(
         Wrong(
-            replace(TRY, "int error_ = (call);", "").replace("error_", "(call)"),
-            "evaluated_twice",
+            replace(TRY, "int error_ = (call);", "").replace("error_", "(call)"), "evaluated_twice"
         ),
-        Wrong(replace(TRY, "do {", "{   ", "} while (0)", "}"), "does_not_compile"),
-        Wrong(
-            replace(TRY, "return error_;", ""),
-            "wrong_value",
-        ),
+        Wrong(replace(TRY, ("do {", "{   "), ("} while (0)", "}")), "does_not_compile"),
+        Wrong(replace(TRY, "return error_;", ""), "wrong_value"),
         Wrong(replace(TRY, "#call, error_", '"call", error_'), "wrong_value"),
         Wrong(replace(TRY, "error_ != 0", "error_ == 0"), "wrong_value"),
         Wrong(TRY.replace("error_", "error"), "wrong_value"),
@@ -308,7 +299,7 @@ void report(const char* file, int line, const char* text, int error);  // the ch
 )
 
 
-# ---- 03.raii: who owns it when it moves?
+# ---- raii: who owns it when it moves?
 
 RAII = """
 #include <cstddef>
@@ -373,11 +364,15 @@ struct DeviceArray {
     solution=RAII,
     tests="raii.cpp",
     hints=(
-        "`cudaMalloc(&data, n * sizeof(T))` in the constructor, `cudaFree(data)` in"
-        " `~DeviceArray()`.",
+        (
+            "`cudaMalloc(&data, n * sizeof(T))` in the constructor, `cudaFree(data)` in"
+            " `~DeviceArray()`."
+        ),
         "Copies are forbidden by the two `= delete` lines of this chapter.",
-        "`DeviceArray(DeviceArray &&other) : data(other.data), size(other.size) { ... }` takes"
-        " over; the body empties `other`.",
+        (
+            "`DeviceArray(DeviceArray &&other) : data(other.data), size(other.size) { ... }` takes"
+            " over; the body empties `other`."
+        ),
         "cudaFree(nullptr) does nothing, so the destructor of an empty owner is harmless.",
     ),
     wrong=(
@@ -388,18 +383,9 @@ struct DeviceArray {
         Wrong(replace(RAII, "n * sizeof(T)", "n * sizeof(float)"), "wrong_size"),
         Wrong(replace(RAII, MOVE_BODY, ""), "double_free"),
         Wrong(replace(RAII, "        other.size = 0;\n", ""), "wrong_value"),
-        Wrong(
-            RAII.replace("= delete", "= default"),
-            "double_free",
-        ),
-        Wrong(
-            replace(RAII, MOVE, ""),
-            "wrong_value",
-        ),
-        Wrong(
-            replace(RAII, "cudaMalloc(", "T* data;\n        cudaMalloc("),
-            "unwritten",
-        ),
+        Wrong(RAII.replace("= delete", "= default"), "double_free"),
+        Wrong(replace(RAII, MOVE, ""), "wrong_value"),
+        Wrong(replace(RAII, "cudaMalloc(", "T* data;\n        cudaMalloc("), "unwritten"),
     ),
 )
 

@@ -4,10 +4,7 @@ import numpy as np
 from numba import cuda
 
 from course.checking.answers import but, replace
-from course.checking.inputs import (
-    a_thread_each,
-    lengths,
-)
+from course.checking.inputs import a_thread_each, lengths, some_length, uniform
 from course.checking.model import Exercise, Hypothesis, Out, Wrong
 from course.checking.quiz import Quiz
 
@@ -49,16 +46,22 @@ def bytes_moved(inputs_of, distinct, n, itemsize): ...  # return (bytes one by o
         ((3, 2, 2, 1, 1), 5, 100, 2),
     ),
     hints=(
-        "One by one: operation k reads `inputs_of[k]` arrays and writes one. Add that up over all"
-        " operations.",
-        "Fused: every array that the expression starts from is read once, and one is written. What"
-        " lies between stays in registers.",
-        "An array is `n * itemsize` bytes. One by one that is `sum(inputs + 1 for inputs in"
-        " inputs_of)` arrays.",
+        (
+            "One by one: operation k reads `inputs_of[k]` arrays and writes one. Add that up over"
+            " all operations."
+        ),
+        (
+            "Fused: every array that the expression starts from is read once, and one is written."
+            " What lies between stays in registers."
+        ),
+        (
+            "An array is `n * itemsize` bytes. One by one that is `sum(inputs + 1 for inputs in"
+            " inputs_of)` arrays."
+        ),
     ),
     wrong=(
         Wrong(
-            but(bytes_moved, "inputs + 1 for", "inputs for", "(distinct + 1)", "distinct"),
+            but(bytes_moved, ("inputs + 1 for", "inputs for"), ("(distinct + 1)", "distinct")),
             "wrong_value",
             "Writing counts, too: each kernel writes one array.",
         ),
@@ -167,7 +170,7 @@ def kernels_after_fusion(
             kernels_epilogues,
             "wrong_value",
             "This compiler does not put elementwise work into the matmul's kernel. (Better ones"
-            " do: chapter 11.)",
+            " do.)",
         ),
     ),
 )
@@ -203,18 +206,20 @@ def clamp_line(y, x, b, a, low): ...  # which element is this thread's? a guard,
     solution=clamp_line,
     inputs=lambda rng, n: {
         "y": Out(n),
-        "x": rng.uniform(-1, 1, n).astype(np.float32),
-        "b": rng.uniform(-1, 1, n).astype(np.float32),
+        "x": uniform(rng, *n),
+        "b": uniform(rng, *n),
         "a": np.float32(rng.uniform(1, 3)),
         "low": np.float32(rng.uniform(-0.6, -0.2)),
     },
     reference=lambda y, x, b, a, low: np.maximum(line(x, b, a), low),
     shapes=lengths(0, 1, 31, 32, 33, 64, 97),
-    fresh=lambda rng: (int(rng.integers(3, 8) * 32 + rng.integers(1, 32)),),
+    fresh=some_length,
     extents=a_thread_each,
     hints=(
-        "Compare with `line_relu_numba` above: what is the same, and what stands in the place of"
-        " 0?",
+        (
+            "Compare with `line_relu_numba` above: what is the same, and what stands in the place"
+            " of 0?"
+        ),
         "The guard: only threads with `i < y.size` have an element.",
         "`max(a * x[i] + b[i], low)` is computed in registers; only the result goes to `y[i]`.",
     ),
@@ -308,7 +313,7 @@ __global__ void bias_gelu(float* y, const float* x, const float* bias, int n) {
     inputs=lambda rng, n: {
         "y": Out(n),
         "x": rng.uniform(-3, 3, n).astype(np.float32),
-        "bias": rng.uniform(-1, 1, n).astype(np.float32),
+        "bias": uniform(rng, *n),
         "n": n[0],
     },
     reference=lambda y, x, bias, n: gelu(x.astype(np.float64) + bias),

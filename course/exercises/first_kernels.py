@@ -9,6 +9,7 @@ from course.checking.inputs import (
     arguments_of,
     lengths,
     some_length,
+    some_numbers,
     some_picture,
     uniform,
 )
@@ -52,8 +53,10 @@ def scale(out, a, factor):
     fresh=some_length,
     extents=a_thread_each,
     hints=(
-        "An array of `n` elements has the indices 0 to n - 1. What does `i <= out.size` say of `i"
-        " == n`?",
+        (
+            "An array of `n` elements has the indices 0 to n - 1. What does `i <= out.size` say of"
+            " `i == n`?"
+        ),
         "The thread with `i == out.size` must not pass: which comparison leaves out equality?",
     ),
     wrong=(
@@ -117,11 +120,7 @@ def blocks_for(height, width, block_x, block_y): ...  # return (blocks along x, 
         (1080, 1920, 32, 32),
         (33, 32, 32, 32),
     ),
-    fresh=lambda rng: (
-        *map(int, rng.integers(1, 5000, size=2)),
-        int(rng.integers(1, 65)),
-        int(rng.integers(1, 17)),
-    ),
+    fresh=some_numbers((1, 5000), (1, 5000), (1, 65), (1, 17)),
     hints=(
         (
             "Along x there are `width` columns and each block covers `block_x` of them. If the last"
@@ -137,10 +136,8 @@ def blocks_for(height, width, block_x, block_y): ...  # return (blocks along x, 
         Wrong(
             but(
                 blocks_for,
-                "ceil_div(width, block_x)",
-                "width // block_x",
-                "ceil_div(height, block_y)",
-                "height // block_y",
+                ("ceil_div(width, block_x)", "width // block_x"),
+                ("ceil_div(height, block_y)", "height // block_y"),
             ),
             "only_multiples",
             "Rounded down, the last and partly used block is missing.",
@@ -148,10 +145,8 @@ def blocks_for(height, width, block_x, block_y): ...  # return (blocks along x, 
         Wrong(
             but(
                 blocks_for,
-                "ceil_div(width, block_x)",
-                "width // block_x + 1",
-                "ceil_div(height, block_y)",
-                "height // block_y + 1",
+                ("ceil_div(width, block_x)", "width // block_x + 1"),
+                ("ceil_div(height, block_y)", "height // block_y + 1"),
             ),
             "off_by_one",
             "When the size is a multiple of the block, this is one block too many.",
@@ -168,10 +163,8 @@ def blocks_for(height, width, block_x, block_y): ...  # return (blocks along x, 
         Wrong(
             but(
                 blocks_for,
-                "ceil_div(width, block_x)",
-                "np.ceil(width / block_x)",
-                "ceil_div(height, block_y)",
-                "np.ceil(height / block_y)",
+                ("ceil_div(width, block_x)", "np.ceil(width / block_x)"),
+                ("ceil_div(height, block_y)", "np.ceil(height / block_y)"),
             ),
             "wrong_dtype",
         ),
@@ -233,7 +226,7 @@ MAX_POOL = Exercise(
         "Shrink a picture to half its size: `out[y, x]` is the largest of the four pixels of"
         " `picture` in rows 2y and 2y + 1 and columns 2x and 2x + 1. One thread an element of"
         " `out`. An odd last row or column of the picture is left out. (A network that reads digits"
-        " does exactly this, twice: chapter 16.)"
+        " does exactly this, twice.)"
     ),
     starter="""
 @cuda.jit
@@ -254,8 +247,10 @@ def max_pool(out, picture):
     hints=(
         "The guard compares with `out.shape`, since there is a thread for each element of `out`.",
         "`height, width = out.shape`: the first axis counts rows, which is y.",
-        "The upper two pixels are `picture[2 * y, 2 * x]` and `picture[2 * y, 2 * x + 1]`; `max(a,"
-        " b)` works in kernels.",
+        (
+            "The upper two pixels are `picture[2 * y, 2 * x]` and `picture[2 * y, 2 * x + 1]`;"
+            " `max(a, b)` works in kernels."
+        ),
     ),
     wrong=(
         Wrong(but(max_pool, "x < width and y < height", "True"), "missing_guard"),
@@ -271,20 +266,22 @@ def max_pool(out, picture):
         Wrong(
             but(
                 max_pool,
-                "x < width",
-                "x < width // cuda.blockDim.x * cuda.blockDim.x",
-                "y < height",
-                "y < height // cuda.blockDim.y * cuda.blockDim.y",
+                ("x < width", "x < width // cuda.blockDim.x * cuda.blockDim.x"),
+                ("y < height", "y < height // cuda.blockDim.y * cuda.blockDim.y"),
             ),
             "only_multiples",
         ),
         Wrong(
             but(
                 max_pool,
-                "max(picture[2 * y, 2 * x], picture[2 * y, 2 * x + 1])",
-                "max(picture[y, x], picture[y, x + 1])",
-                "max(picture[2 * y + 1, 2 * x], picture[2 * y + 1, 2 * x + 1])",
-                "max(picture[y + 1, x], picture[y + 1, x + 1])",
+                (
+                    "max(picture[2 * y, 2 * x], picture[2 * y, 2 * x + 1])",
+                    "max(picture[y, x], picture[y, x + 1])",
+                ),
+                (
+                    "max(picture[2 * y + 1, 2 * x], picture[2 * y + 1, 2 * x + 1])",
+                    "max(picture[y + 1, x], picture[y + 1, x + 1])",
+                ),
             ),
             "wrong_value",
         ),
@@ -361,10 +358,14 @@ def linear(out, x, weight, bias):
     is_square=lambda s: s[1] == s[2] == s[3],
     swapped=(1, 2),
     hints=(
-        "Start with the guard: three axes, three comparisons, each against one side of"
-        " `out.shape`.",
-        "Sum in a variable of the thread's own, beginning with the bias, and write it to `out`"
-        " once, at the end.",
+        (
+            "Start with the guard: three axes, three comparisons, each against one side of"
+            " `out.shape`."
+        ),
+        (
+            "Sum in a variable of the thread's own, beginning with the bias, and write it to `out`"
+            " once, at the end."
+        ),
         "k runs over the side that both share: `x.shape[2]`, which is also `weight.shape[1]`.",
     ),
     wrong=(
@@ -379,7 +380,9 @@ def linear(out, x, weight, bias):
         Wrong(but(linear, "batch < out.shape[0] and ", ""), "missing_guard"),
         Wrong(but(linear, "column, row, batch", "row, column, batch"), "swapped_axes"),
         Wrong(
-            but(linear, "row < out.shape[1]", "row < out.shape[2]", "x.shape[2]", "out.shape[2]"),
+            but(
+                linear, ("row < out.shape[1]", "row < out.shape[2]"), ("x.shape[2]", "out.shape[2]")
+            ),
             "only_square",
         ),
         Wrong(but(linear, "x.shape[2]", "x.shape[2] - 1"), "off_by_one"),
@@ -387,12 +390,9 @@ def linear(out, x, weight, bias):
         Wrong(
             but(
                 linear,
-                "        total = bias[column]\n",
-                "",
-                "total += x",
-                "out[batch, row, column] += x",
-                "] = total",
-                "] += bias[column]",
+                ("        total = bias[column]\n", ""),
+                ("total += x", "out[batch, row, column] += x"),
+                ("] = total", "] += bias[column]"),
             ),
             "reads_output",
         ),
@@ -597,7 +597,9 @@ def axpy(y, x, a):
         Wrong(but(axpy, "y.size, stride", "start + 1"), "missing_guard"),
         Wrong(but(axpy, "cuda.gridsize(1)", "cuda.blockDim.x"), "duplicate_work"),
         Wrong(
-            but(axpy, "cuda.grid(1)", "cuda.threadIdx.x", "cuda.gridsize(1)", "cuda.blockDim.x"),
+            but(
+                axpy, ("cuda.grid(1)", "cuda.threadIdx.x"), ("cuda.gridsize(1)", "cuda.blockDim.x")
+            ),
             "duplicate_work",
         ),
         Wrong(but(axpy, "y.size", "y.size + 1"), "off_by_one"),

@@ -4,11 +4,7 @@ import numpy as np
 from numba import cuda
 
 from course.checking.answers import but
-from course.checking.inputs import (
-    a_thread_each,
-    arguments_of,
-    lengths,
-)
+from course.checking.inputs import a_thread_each, arguments_of, lengths
 from course.checking.model import Exercise, Hypothesis, Out, Wrong, ceil_div
 from course.checking.quiz import Quiz
 
@@ -47,8 +43,10 @@ def warp_and_lane(x, y, block_x): ...  # return (warp, lane)
     ),
     hints=(
         "First give the thread one number, its rank in the block: how many threads come before it?",
-        "Before row `y` there are `y` whole rows of `block_x` threads, and in its own row `x`"
-        " more.",
+        (
+            "Before row `y` there are `y` whole rows of `block_x` threads, and in its own row `x`"
+            " more."
+        ),
         "`rank = y * block_x + x`; the warp is `rank // 32`. And the lane?",
     ),
     wrong=(
@@ -108,7 +106,7 @@ def dearer_side(threads, split, then_cost, else_cost):
     total = 0
     for first in range(0, threads, 32):
         end = min(first + 32, threads)
-        total += max(then_cost if first < split else 0, else_cost if end > split else 0)
+        total += max(then_cost * (first < split), else_cost * (end > split))
     return total
 
 
@@ -145,12 +143,18 @@ def issued(
         (128, 96, 13, 2),
     ),
     hints=(
-        "Warps start at the threads 0, 32, 64 …: `for first in range(0, threads, 32)`. The last"
-        " thread of one is `min(first + 32, threads) - 1`.",
-        "If a warp's first thread has `i < split`, the warp issues the `then` side. If its last"
-        " thread does not, it issues the `else` side. Both may be true.",
-        "With `end = min(first + 32, threads)`: add `then_cost` if `first < split`, and"
-        " `else_cost` if `end > split`.",
+        (
+            "Warps start at the threads 0, 32, 64 …: `for first in range(0, threads, 32)`. The last"
+            " thread of one is `min(first + 32, threads) - 1`."
+        ),
+        (
+            "If a warp's first thread has `i < split`, the warp issues the `then` side. If its last"
+            " thread does not, it issues the `else` side. Both may be true."
+        ),
+        (
+            "With `end = min(first + 32, threads)`: add `then_cost` if `first < split`, and"
+            " `else_cost` if `end > split`."
+        ),
     ),
     wrong=(
         Wrong(
@@ -229,8 +233,10 @@ def warps_per_sm(
     ),
     hints=(
         "Little's law: what is under way = rate × waiting time. The rate is in bytes a nanosecond.",
-        "`gb_per_s * latency_ns` bytes must be under way. How many bytes has one warp of 32"
-        " threads under way?",
+        (
+            "`gb_per_s * latency_ns` bytes must be under way. How many bytes has one warp of 32"
+            " threads under way?"
+        ),
         "Divide by `32 * bytes_per_thread * sms` and round up: `-(-a // b)` is a / b rounded up.",
     ),
     wrong=(
@@ -312,8 +318,10 @@ def matmul_cost(m, k, n, itemsize): ...  # return (flops, bytes)
         (7, 5, 3, 8),
     ),
     hints=(
-        "One element of C is a sum of `k` products: `k` multiplications and, counted the usual"
-        " way, `k` additions.",
+        (
+            "One element of C is a sum of `k` products: `k` multiplications and, counted the usual"
+            " way, `k` additions."
+        ),
         "There are `m * n` elements in C. The bytes are those of three matrices.",
         "`2 * m * k * n` FLOPs; `itemsize * (m * k + k * n + m * n)` bytes.",
     ),
@@ -340,7 +348,7 @@ def matmul_cost(m, k, n, itemsize): ...  # return (flops, bytes)
             "FLOPs first, then bytes.",
         ),
         Wrong(
-            but(matmul_cost, "2 * m * k * n", "2 * m**3", "m * k + k * n + m * n", "3 * m**2"),
+            but(matmul_cost, ("2 * m * k * n", "2 * m**3"), ("m * k + k * n + m * n", "3 * m**2")),
             "only_square",
             "The matrices need not be square.",
         ),
@@ -390,8 +398,10 @@ def faster(speedup, processors, parallel):
     shapes=lengths(1, 31, 32, 33, 100),
     extents=a_thread_each,
     hints=(
-        "Let the program take 1 second on one processor. How long does the part take that cannot"
-        " be spread? And the other part, on `processors[i]` processors?",
+        (
+            "Let the program take 1 second on one processor. How long does the part take that"
+            " cannot be spread? And the other part, on `processors[i]` processors?"
+        ),
         "New time: `(1 - parallel) + parallel / processors[i]`.",
         "A speed-up is the old time divided by the new time, and the old time is 1.",
     ),

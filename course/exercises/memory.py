@@ -9,6 +9,7 @@ from course.checking.inputs import (
     arguments_of,
     lengths,
     some_length,
+    some_numbers,
     uniform,
 )
 from course.checking.model import Demand, Exercise, Hypothesis, Launch, Out, Wrong, ceil_div, cover
@@ -104,12 +105,18 @@ def scale_four(out, a, factor):
     extents=lambda n: (ceil_div(n[0], 4), 1, 1),
     demand=Demand((512,), wasteful),
     hints=(
-        "Trace it: `trace(scale_four, 2, 32, out, a, np.float32(2))` with arrays of 256. In one"
-        " step lane 0 touches element 0. Which one does lane 1 touch, and which should it?",
-        "In step k the block's lanes should touch `blockDim.x` elements in a row. A block has `4 *"
-        " blockDim.x` of its own.",
-        "`i = 4 * cuda.blockIdx.x * cuda.blockDim.x + k * cuda.blockDim.x + cuda.threadIdx.x`, or"
-        " a stride of `cuda.gridsize(1)` from `cuda.grid(1)`.",
+        (
+            "Trace it: `trace(scale_four, 2, 32, out, a, np.float32(2))` with arrays of 256. In one"
+            " step lane 0 touches element 0. Which one does lane 1 touch, and which should it?"
+        ),
+        (
+            "In step k the block's lanes should touch `blockDim.x` elements in a row. A block has"
+            " `4 * blockDim.x` of its own."
+        ),
+        (
+            "`i = 4 * cuda.blockIdx.x * cuda.blockDim.x + k * cuda.blockDim.x + cuda.threadIdx.x`,"
+            " or a stride of `cuda.gridsize(1)` from `cuda.grid(1)`."
+        ),
     ),
     wrong=(
         Wrong(
@@ -188,12 +195,18 @@ def split(out, points):
     demand=Demand((64,), wasteful_or_conflicting),
     race_free=True,
     hints=(
-        "Two steps with a barrier between them. In the first a thread does not care whose number"
-        " it fetches: `points[3 * first + 32 * k + t]` for k = 0, 1, 2.",
-        "Put that number into `tile[32 * k + t]`. Where in the tile are x, y and z of point t"
-        " then?",
-        "After `cuda.syncthreads()`: `out[k, first + t] = tile[3 * t + k]`. Guard both steps, and"
-        " let every thread reach the barrier.",
+        (
+            "Two steps with a barrier between them. In the first a thread does not care whose"
+            " number it fetches: `points[3 * first + 32 * k + t]` for k = 0, 1, 2."
+        ),
+        (
+            "Put that number into `tile[32 * k + t]`. Where in the tile are x, y and z of point t"
+            " then?"
+        ),
+        (
+            "After `cuda.syncthreads()`: `out[k, first + t] = tile[3 * t + k]`. Guard both steps,"
+            " and let every thread reach the barrier."
+        ),
     ),
     wrong=(
         Wrong(split_directly, "uncoalesced"),
@@ -201,18 +214,15 @@ def split(out, points):
         Wrong(
             but(
                 split,
-                "array(96",
-                "array(128",
-                "tile[32 * k + t]",
-                "tile[(32 * k + t) // 3 * 4 + (32 * k + t) % 3]",
-                "3 * t + k",
-                "4 * t + k",
+                ("array(96", "array(128"),
+                ("tile[32 * k + t]", "tile[(32 * k + t) // 3 * 4 + (32 * k + t) % 3]"),
+                ("3 * t + k", "4 * t + k"),
             ),
             "bank_conflict",
         ),
         Wrong(but(split, "    cuda.syncthreads()\n", ""), "race"),
         Wrong(
-            but(split, "i < points.size", "True", "first + t < out.shape[1]", "True"),
+            but(split, ("i < points.size", "True"), ("first + t < out.shape[1]", "True")),
             "missing_guard",
         ),
         Wrong(but(split, "3 * t + k", "32 * k + t"), "uninitialized"),
@@ -288,12 +298,19 @@ def rotate(out, a):
     race_free=True,
     orders=1,
     hints=(
-        "The chapter's transpose is nearly it. The first half, reading into the tile, stays as it"
-        " is there.",
-        "Thread (tx, ty) writes row `left + ty + j` of the output, and lanes run along that row:"
-        " which row of `a` does lane tx stand for, and in which column of the output does it end?",
-        "`out[left + ty + j, height - 1 - (top + tx)] = tile[tx, ty + j]`, guarded by `top + tx <"
-        " height` and `left + ty + j < width`. Then mind the width of the tile.",
+        (
+            "The chapter's transpose is nearly it. The first half, reading into the tile, stays as"
+            " it is there."
+        ),
+        (
+            "Thread (tx, ty) writes row `left + ty + j` of the output, and lanes run along that"
+            " row: which row of `a` does lane tx stand for, and in which column of the output does"
+            " it end?"
+        ),
+        (
+            "`out[left + ty + j, height - 1 - (top + tx)] = tile[tx, ty + j]`, guarded by `top + tx"
+            " < height` and `left + ty + j < width`. Then mind the width of the tile."
+        ),
     ),
     wrong=(
         Wrong(rotate_naive, "uncoalesced"),
@@ -302,10 +319,14 @@ def rotate(out, a):
         Wrong(
             but(
                 rotate,
-                "top + tx < height and left + ty + j < width",
-                "top + ty + j < height and left + tx < width",
-                "out[left + ty + j, height - 1 - top - tx] = tile[tx, ty + j]",
-                "out[left + tx, height - 1 - top - ty - j] = tile[ty + j, tx]",
+                (
+                    "top + tx < height and left + ty + j < width",
+                    "top + ty + j < height and left + tx < width",
+                ),
+                (
+                    "out[left + ty + j, height - 1 - top - tx] = tile[tx, ty + j]",
+                    "out[left + tx, height - 1 - top - ty - j] = tile[ty + j, tx]",
+                ),
             ),
             "uncoalesced",
         ),
@@ -314,10 +335,8 @@ def rotate(out, a):
         Wrong(
             but(
                 rotate,
-                "left + tx]\n",
-                "left + tx]\n        else:\n            tile[ty + j, tx] = 0\n",
-                "top + tx < height and left + ty + j < width",
-                "True",
+                ("left + tx]\n", "left + tx]\n        else:\n            tile[ty + j, tx] = 0\n"),
+                ("top + tx < height and left + ty + j < width", "True"),
             ),
             "missing_guard",
         ),
@@ -373,10 +392,14 @@ __global__ void copy4(float* out, const float* a, int n) {
     launches=lambda n: cover((ceil_div(n[0], 4), 1, 1), (32, 1, 1)),
     extents=lambda n: (ceil_div(n[0], 4), 1, 1),
     hints=(
-        "`reinterpret_cast<float4 *>(out)` sees the same memory as an array of `float4`: there are"
-        " `n / 4` whole ones.",
-        "What is left begins at `n / 4 * 4`, and there are at most three of them: give one each to"
-        " threads 0, 1 and 2.",
+        (
+            "`reinterpret_cast<float4 *>(out)` sees the same memory as an array of `float4`: there"
+            " are `n / 4` whole ones."
+        ),
+        (
+            "What is left begins at `n / 4 * 4`, and there are at most three of them: give one each"
+            " to threads 0, 1 and 2."
+        ),
         "`if (i < n % 4) out[n / 4 * 4 + i] = a[n / 4 * 4 + i];`",
     ),
     wrong=(
@@ -437,19 +460,21 @@ def blocks_per_sm(
         (512, 40, 100_000),
         (160, 33, 8192),
     ),
-    fresh=lambda rng: (
-        int(rng.integers(1, 513)),
-        int(rng.integers(16, 64)),
-        int(rng.integers(0, 60_000)),
-    ),
+    fresh=some_numbers((1, 513), (16, 64), (0, 60_000)),
     hints=(
-        "Work out four numbers of blocks, one for each resource as if it were the only one, and"
-        " return the smallest.",
-        "Warps of a block: `(threads + 31) // 32`. The SM has 64 places, so `64 // warps` blocks."
-        " The limit of 32 blocks stands as it is. Shared memory: `228 * 1024 // (shared + 1024,"
-        " rounded up to 128)`.",
-        "Registers: `a_warp = (registers * 32 + 255) // 256 * 256`, a quarter holds `16384 //"
-        " a_warp` warps, so the SM four times as many, and `// warps` makes blocks of them.",
+        (
+            "Work out four numbers of blocks, one for each resource as if it were the only one, and"
+            " return the smallest."
+        ),
+        (
+            "Warps of a block: `(threads + 31) // 32`. The SM has 64 places, so `64 // warps`"
+            " blocks. The limit of 32 blocks stands as it is. Shared memory: `228 * 1024 // (shared"
+            " + 1024, rounded up to 128)`."
+        ),
+        (
+            "Registers: `a_warp = (registers * 32 + 255) // 256 * 256`, a quarter holds `16384 //"
+            " a_warp` warps, so the SM four times as many, and `// warps` makes blocks of them."
+        ),
     ),
     wrong=(
         Wrong(
@@ -517,17 +542,16 @@ def attainable(flops, bytes_moved, gflop_per_s, gb_per_s): ...  # the lower of t
         (333, 10, 30_000, 900),
         (10, 333, 20_000, 1_008),
     ),
-    fresh=lambda rng: tuple(
-        map(
-            int,
-            (*rng.integers(1, 1000, size=2), rng.integers(5_000, 80_000), rng.integers(200, 8_000)),
-        )
-    ),
+    fresh=some_numbers((1, 1000), (1, 1000), (5_000, 80_000), (200, 8_000)),
     hints=(
-        "Arithmetic intensity is FLOPs a byte: `flops / bytes_moved`. Memory that brings"
-        " `gb_per_s` bytes a nanosecond feeds intensity times that many FLOPs.",
-        "One roof is `flops * gb_per_s // bytes_moved`, the other `gflop_per_s`. Which of the two"
-        " counts?",
+        (
+            "Arithmetic intensity is FLOPs a byte: `flops / bytes_moved`. Memory that brings"
+            " `gb_per_s` bytes a nanosecond feeds intensity times that many FLOPs."
+        ),
+        (
+            "One roof is `flops * gb_per_s // bytes_moved`, the other `gflop_per_s`. Which of the"
+            " two counts?"
+        ),
     ),
     wrong=(
         Wrong(

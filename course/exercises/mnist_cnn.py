@@ -6,11 +6,7 @@ import numpy as np
 from numba import cuda
 
 from course.checking.answers import but, replace
-from course.checking.inputs import (
-    a_thread_each,
-    lengths,
-    normal,
-)
+from course.checking.inputs import a_thread_each, lengths, normal, some_numbers
 from course.checking.model import Exercise, Hypothesis, InOut, Out, Wrong
 from course.checking.quiz import Quiz
 from course.mnist_cnn import EPS, layers
@@ -75,14 +71,16 @@ def bias_gradient(db, dy):
     inputs=lambda rng, shape: {"db": Out((shape[1],)), "dy": normal(rng, *shape)},
     reference=lambda db, dy: dy.astype(float).sum(0),
     shapes=((1, 1), (3, 10), (7, 33), (40, 5)),
-    fresh=lambda rng: (int(rng.integers(2, 30)), int(rng.integers(2, 40))),
+    fresh=some_numbers((2, 30), (2, 40)),
     extents=a_thread_each,
     race_free=True,
     hints=(
         "Who should own `db[n]`, so that nobody else writes it?",
         "One thread a column: n is its number, and it goes through the batch in a loop.",
-        "Add up in a variable of your own, `total = np.float32(0)`, and write `db[n] = total`"
-        " once, at the end.",
+        (
+            "Add up in a variable of your own, `total = np.float32(0)`, and write `db[n] = total`"
+            " once, at the end."
+        ),
     ),
     hypotheses=(
         Hypothesis(
@@ -96,12 +94,9 @@ def bias_gradient(db, dy):
         Wrong(
             but(
                 bias_gradient,
-                "        total = np.float32(0)\n",
-                "",
-                "total += dy",
-                "db[n] += dy",
-                "        db[n] = total\n",
-                "",
+                ("        total = np.float32(0)\n", ""),
+                ("total += dy", "db[n] += dy"),
+                ("        db[n] = total\n", ""),
             ),
             "reads_output",
         ),
@@ -173,23 +168,29 @@ def conv_weight(dw, dy, x):
     inputs=conv_weight_inputs,
     reference=conv_weight_reference,
     shapes=((1, 1, 1, 4, 4), (2, 1, 3, 5, 3), (3, 2, 2, 4, 6)),
-    fresh=lambda rng: tuple(int(rng.integers(2, 5)) for _ in range(5)),
+    fresh=some_numbers((2, 5), (2, 5), (2, 5), (2, 5), (2, 5)),
     is_square=lambda s: s[3] == s[4],
     extents=lambda s: (9 * s[1] * s[2], 1, 1),
     rtol=1e-4,
     hints=(
-        "Three loops inside each other, over b, i and j. What does a thread do at the border of"
-        " the picture?",
-        "`u, v = i + r - 1, j + s - 1` may be -1 or H, W: there x is 0, so the product adds"
-        " nothing. Skip it.",
-        "Python's -1 means the last row. In a kernel too: without `0 <= u < H` the picture would"
-        " wrap around.",
+        (
+            "Three loops inside each other, over b, i and j. What does a thread do at the border of"
+            " the picture?"
+        ),
+        (
+            "`u, v = i + r - 1, j + s - 1` may be -1 or H, W: there x is 0, so the product adds"
+            " nothing. Skip it."
+        ),
+        (
+            "Python's -1 means the last row. In a kernel too: without `0 <= u < H` the picture"
+            " would wrap around."
+        ),
     ),
     wrong=(
         Wrong(but(conv_weight, "i + r - 1, j + s - 1", "i - r + 1, j - s + 1"), "wrong_value"),
         Wrong(but(conv_weight, "range(B)", "range(1)"), "wrong_value"),
         Wrong(
-            but(conv_weight, "range(H)", "range(1, H - 1)", "range(W)", "range(1, W - 1)"),
+            but(conv_weight, ("range(H)", "range(1, H - 1)"), ("range(W)", "range(1, W - 1)")),
             "wrong_value",
         ),
         Wrong(
@@ -235,22 +236,18 @@ def norm_backward(dx, dy, normal, scale, dgamma, dbeta):
 def norm_inputs(rng, shape):
     """shape: B, C, S. Everything that the forward pass and the sums have left behind."""
     B, C, S = shape
-    x, dy = rng.normal(size=shape), rng.normal(size=shape)
+    x = rng.normal(size=shape)
+    dy = rng.normal(size=shape)
     invstd = 1 / np.sqrt(x.var((0, 2), keepdims=True) + EPS)
-    normal = (x - x.mean((0, 2), keepdims=True)) * invstd
-    scale = rng.uniform(0.5, 2, C) * invstd[0, :, 0]
-    sums = (dy * normal).sum((0, 2)), dy.sum((0, 2))
-    return {
-        "dx": Out(shape),
-        **{
-            name: np.asarray(a, np.float32)
-            for name, a in zip(
-                ("dy", "normal", "scale", "dgamma", "dbeta"),
-                (dy, normal, scale, *sums),
-                strict=True,
-            )
-        },
+    normalized = (x - x.mean((0, 2), keepdims=True)) * invstd
+    arrays = {
+        "dy": dy,
+        "normal": normalized,
+        "scale": rng.uniform(0.5, 2, C) * invstd[0, :, 0],
+        "dgamma": (dy * normalized).sum((0, 2)),
+        "dbeta": dy.sum((0, 2)),
     }
+    return {"dx": Out(shape), **{name: a.astype(np.float32) for name, a in arrays.items()}}
 
 
 def norm_reference(dx, dy, normal, scale, dgamma, dbeta, mean_term=1, stretch_term=1, count=None):
@@ -284,14 +281,16 @@ def norm_backward(dx, dy, normal, scale, dgamma, dbeta):
     inputs=norm_inputs,
     reference=norm_reference,
     shapes=((1, 1, 6), (3, 2, 5), (5, 7, 4), (4, 3, 9)),
-    fresh=lambda rng: tuple(int(rng.integers(2, 9)) for _ in range(3)),
+    fresh=some_numbers((2, 9), (2, 9), (2, 9)),
     extents=a_thread_each,
     rtol=1e-4,
     hints=(
         "The formula stands in section 5: what is subtracted from dy, before the scale?",
         "The mean of dy over the channel, and normal times the mean of dy * normal.",
-        "`dbeta[c]` is the *sum* of dy over the channel. Its mean is `dbeta[c] / N`; how many"
-        " numbers are in a channel?",
+        (
+            "`dbeta[c]` is the *sum* of dy over the channel. Its mean is `dbeta[c] / N`; how many"
+            " numbers are in a channel?"
+        ),
     ),
     hypotheses=(
         Hypothesis(
@@ -395,14 +394,18 @@ def pool_backward(dx, dy, x):
     },
     reference=pool_reference,
     shapes=((1, 1, 5), (3, 4, 2), (5, 7, 7)),
-    fresh=lambda rng: tuple(int(rng.integers(2, 8)) for _ in range(3)),
+    fresh=some_numbers((2, 8), (2, 8), (2, 8)),
     is_square=lambda s: s[1] == s[2],
     extents=a_thread_each,
     hints=(
-        "First find which of the four is the largest: number 0 to 3, at row 2 * p + k // 2, column"
-        " 2 * q + k % 2.",
-        "Start with best = 0 and replace it only by a number that is truly larger: then the first"
-        " of equals stays.",
+        (
+            "First find which of the four is the largest: number 0 to 3, at row 2 * p + k // 2,"
+            " column 2 * q + k % 2."
+        ),
+        (
+            "Start with best = 0 and replace it only by a number that is truly larger: then the"
+            " first of equals stays."
+        ),
         "Then write all four elements of dx: they hold whatever memory held before.",
     ),
     hypotheses=(
@@ -424,14 +427,7 @@ def pool_backward(dx, dy, x):
             "wrong_value",
         ),
         Wrong(but(pool_backward, "] > x", "] >= x"), "wrong_value"),
-        Wrong(
-            but(
-                pool_backward,
-                "range(4)",
-                "range(best, best + 1)",
-            ),
-            "unwritten",
-        ),
+        Wrong(but(pool_backward, "range(4)", "range(best, best + 1)"), "unwritten"),
         Wrong(
             but(pool_backward, "dy[m, p, q] if k == best else 0", "dy[m, p, q] / 4"), "wrong_value"
         ),
@@ -492,14 +488,18 @@ def softmax(p, z):
         / np.exp(z.astype(float) - z.max(1, keepdims=True)).sum(1, keepdims=True)
     ),
     shapes=lengths(1, 40, 64, 77),
-    fresh=lambda rng: (int(rng.integers(40, 100)),),
+    fresh=some_numbers((40, 100)),
     extents=a_thread_each,
     rtol=1e-4,
     hints=(
-        "exp(z - m) / sum(exp(z - m)) is the same number for every m. Which m keeps all of them in"
-        " range?",
-        "With m the largest of the ten, every exponent is 0 or less, and one of them is exactly 0:"
-        " no overflow, no 0 / 0.",
+        (
+            "exp(z - m) / sum(exp(z - m)) is the same number for every m. Which m keeps all of them"
+            " in range?"
+        ),
+        (
+            "With m the largest of the ten, every exponent is 0 or less, and one of them is exactly"
+            " 0: no overflow, no 0 / 0."
+        ),
         "Start `largest` with `z[b, 0]`, not with 0: all ten may be far below zero.",
     ),
     wrong=(
@@ -508,7 +508,9 @@ def softmax(p, z):
         Wrong(but(softmax, " / total", ""), "wrong_value"),
         Wrong(
             but(
-                softmax, "largest = z[b, 0]", "largest = np.float32(0)", "range(1, 10)", "range(10)"
+                softmax,
+                ("largest = z[b, 0]", "largest = np.float32(0)"),
+                ("range(1, 10)", "range(10)"),
             ),
             "wrong_value",
         ),
@@ -558,7 +560,7 @@ __global__ void sgd(float* w, const float* dw, float lr, float decay, int n) {
         w - np.float64(lr) * (dw.astype(float) + np.float64(decay) * w)
     ),
     shapes=lengths(1, 31, 256, 1000),
-    fresh=lambda rng: (int(rng.integers(2, 2000)),),
+    fresh=some_numbers((2, 2000)),
     block=(256, 1, 1),
     extents=a_thread_each,
     hints=(

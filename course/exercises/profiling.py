@@ -9,6 +9,8 @@ from course.checking.inputs import (
     a_thread_each,
     arguments_of,
     lengths,
+    some_numbers,
+    uniform,
 )
 from course.checking.model import Exercise, Hypothesis, Out, Wrong
 from course.checking.quiz import Quiz
@@ -89,8 +91,10 @@ def time_it(queue, repeats):
     ),
     hints=(
         "What does the clock show right after `queue.launch()`? Nothing has been computed yet.",
-        "Three things are missing: a launch before the clock starts, a wait so that it is"
-        " finished, and a wait before the clock is read again.",
+        (
+            "Three things are missing: a launch before the clock starts, a wait so that it is"
+            " finished, and a wait before the clock is read again."
+        ),
         "Launch and wait; read the clock; launch `repeats` times; wait; read the clock; divide.",
     ),
     wrong=(
@@ -131,7 +135,8 @@ def time_it(queue, repeats):
 
 
 def speed_limit(seconds, nbytes, flops, bandwidth, peak):
-    memory, compute = nbytes / bandwidth, flops / peak
+    memory = nbytes / bandwidth
+    compute = flops / peak
     if max(memory, compute) < seconds / 2:
         return 3
     return 1 if memory >= compute else 2
@@ -168,8 +173,10 @@ def speed_limit(
     ),
     hints=(
         "How long would the bytes take alone? `nbytes / bandwidth`. And the FLOPs?",
-        "The longer of the two is the least time the kernel could have taken. Compare it with"
-        " `seconds`.",
+        (
+            "The longer of the two is the least time the kernel could have taken. Compare it with"
+            " `seconds`."
+        ),
         "If `max(memory, compute) < seconds / 2`, neither explains the time.",
     ),
     wrong=(
@@ -271,7 +278,7 @@ def bytes_loaded(ptx):
 """,
     solution=bytes_loaded,
     inputs=some_ptx,
-    reference=lambda ptx: bytes_loaded(ptx),
+    reference=bytes_loaded,
     shapes=(
         (1, 0, 0),
         (2, 0, 6),
@@ -284,8 +291,10 @@ def bytes_loaded(ptx):
         (0, 0, 6),
     ),
     hints=(
-        '`import re` and `re.search(r"ld\\.global\\S*", line)` finds the whole instruction, such'
-        " as `ld.global.nc.v2.f32`.",
+        (
+            '`import re` and `re.search(r"ld\\.global\\S*", line)` finds the whole instruction,'
+            " such as `ld.global.nc.v2.f32`."
+        ),
         '`instruction.split(".")[-1]` is the type, `f32`. Its digits are bits: divide by 8.',
         "Multiply by 2 if `v2` is among the parts, by 4 if `v4` is.",
     ),
@@ -297,7 +306,7 @@ def bytes_loaded(ptx):
             " memory.",
         ),
         Wrong(
-            but(bytes_loaded, "size *= 2", "pass", "size *= 4", "pass"),
+            but(bytes_loaded, ("size *= 2", "pass"), ("size *= 4", "pass")),
             "wrong_value",
             "`.v2` and `.v4` load two and four values at once.",
         ),
@@ -327,25 +336,14 @@ CLEAN_CU = """
 // n is a multiple of nothing: the last block turns only the elements that there are.
 __global__ void turn(float* out, const float* a, int n) {
     __shared__ float tile[64];
-    int first = blockIdx.x * 64, count = n - first < 64 ? n - first : 64;
+    int first = blockIdx.x * 64;
+    int count = n - first < 64 ? n - first : 64;
     int i = threadIdx.x;
     if (i < count)
         tile[i] = a[first + i];
     __syncthreads();
     if (i < count)
         out[first + i] = tile[count - 1 - i];
-}
-"""
-BUGGY_CU = """
-// Each block turns its own 64 elements around: the first becomes the last. n is a multiple of
-// nothing:
-// the last block turns only the elements that there are.
-__global__ void turn(float* out, const float* a, int n) {
-    __shared__ float tile[64];
-    int first = blockIdx.x * 64;
-    int i = threadIdx.x;
-    tile[i] = a[first + i];
-    out[first + i] = tile[63 - i];
 }
 """
 
@@ -367,25 +365,41 @@ CLEAN = Exercise(
         " memory that nobody wrote. Repair it, without adding the fourth: a barrier that some"
         " threads skip."
     ),
-    starter="\n%%writefile build/turn.cu" + BUGGY_CU,
+    starter="""
+%%writefile build/turn.cu
+// Each block turns its own 64 elements around: the first becomes the last. n is a multiple of
+// nothing:
+// the last block turns only the elements that there are.
+__global__ void turn(float* out, const float* a, int n) {
+    __shared__ float tile[64];
+    int first = blockIdx.x * 64;
+    int i = threadIdx.x;
+    tile[i] = a[first + i];
+    out[first + i] = tile[63 - i];
+}
+""",
     solution=CLEAN_CU,
     inputs=lambda rng, s: {
-        "out": Out((s[0],)),
-        "a": rng.uniform(-1, 1, size=s[0]).astype(np.float32),
+        "out": Out(s),
+        "a": uniform(rng, *s),
         "n": s[0],
     },
     reference=turned,
     shapes=lengths(64, 65, 100, 256, 1, 191),
-    fresh=lambda rng: (int(rng.integers(65, 300)),),
+    fresh=some_numbers((65, 300)),
     block=(64, 1, 1),
     extents=a_thread_each,
     race_free=True,
     hints=(
-        "Which threads have no element in the last block? Give it a `count`: `n - first < 64 ? n -"
-        " first : 64`.",
+        (
+            "Which threads have no element in the last block? Give it a `count`: `n - first < 64 ?"
+            " n - first : 64`."
+        ),
         "A thread reads what another has written: between the two belongs a `__syncthreads()`.",
-        "The barrier must be reached by all 64 threads, so it stands outside every `if`: guard the"
-        " load and the store each with `if (i < count)`, and read `tile[count - 1 - i]`.",
+        (
+            "The barrier must be reached by all 64 threads, so it stands outside every `if`: guard"
+            " the load and the store each with `if (i < count)`, and read `tile[count - 1 - i]`."
+        ),
     ),
     wrong=(
         Wrong(replace(CLEAN_CU, "    if (i < count)\n        out", "    out"), "missing_guard"),
@@ -395,9 +409,9 @@ CLEAN = Exercise(
         Wrong(replace(CLEAN_CU, "tile[count - 1 - i]", "tile[i]"), "wrong_value"),
         Wrong(
             replace(
-                replace(CLEAN_CU, "    __syncthreads();\n", ""),
-                "        tile[i] = a[first + i];\n",
-                "    {\n        tile[i] = a[first + i];\n        __syncthreads();\n    }\n",
+                CLEAN_CU,
+                ("a[first + i];\n    __syncthreads();\n", "a[first + i];\n"),
+                ("tile[i] = a[first + i];", "{ tile[i] = a[first + i]; __syncthreads(); }"),
             ),
             "barrier",
         ),

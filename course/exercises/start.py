@@ -4,10 +4,7 @@ import numpy as np
 from numba import cuda
 
 from course.checking.answers import but
-from course.checking.inputs import (
-    a_thread_each,
-    lengths,
-)
+from course.checking.inputs import a_thread_each, lengths, some_numbers
 from course.checking.model import Exercise, Hypothesis, Out, Wrong
 
 
@@ -37,7 +34,7 @@ def hello(out):
     inputs=lambda rng, n: {"out": Out(n, np.int32)},
     reference=lambda out: np.arange(*out.shape),
     shapes=lengths(1, 8, 32, 45, 64, 100),
-    fresh=lambda rng: (int(rng.integers(2, 200)),),
+    fresh=some_numbers((2, 200)),
     extents=a_thread_each,
     hints=("Only the last line needs to change: what should stand where the 0 is?", "`out[i] = i`"),
     hypotheses=(

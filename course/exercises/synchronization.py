@@ -6,12 +6,7 @@ import numpy as np
 from numba import cuda
 
 from course.checking.answers import but, replace
-from course.checking.inputs import (
-    a_thread_each,
-    lengths,
-    some_length,
-    whole,
-)
+from course.checking.inputs import a_thread_each, lengths, some_length, some_numbers, uniform, whole
 from course.checking.model import Demand, Exercise, InOut, Launch, Out, Wrong, ceil_div
 from course.checking.quiz import Quiz
 
@@ -44,19 +39,23 @@ def rotate_left(a):
         a[t] = a[(t + 1) % a.size]
 """,
     solution=rotate_left,
-    inputs=lambda rng, n: {"a": InOut(rng.uniform(-1, 1, n).astype(np.float32))},
+    inputs=lambda rng, n: {"a": InOut(uniform(rng, *n))},
     reference=lambda a: np.roll(a, -1),
     shapes=lengths(1, 2, 31, 32, 33, 100, 128),
-    fresh=lambda rng: (int(rng.integers(34, 128)),),
+    fresh=some_numbers((34, 128)),
     launches=lambda n: [Launch((1, 1, 1), (128, 1, 1))],
     extents=a_thread_each,
     race_free=True,
     hints=(
-        "Split the line in two: every thread first reads into a variable of its own, and writes"
-        " only afterwards.",
+        (
+            "Split the line in two: every thread first reads into a variable of its own, and writes"
+            " only afterwards."
+        ),
         "Between the reading and the writing all threads must meet: `cuda.syncthreads()`.",
-        "*All* threads of the block, those beyond the end of `a` as well: the barrier must not"
-        " stand in the `if`.",
+        (
+            "*All* threads of the block, those beyond the end of `a` as well: the barrier must not"
+            " stand in the `if`."
+        ),
     ),
     wrong=(
         Wrong(but(rotate_left, "    cuda.syncthreads()\n", ""), "race"),
@@ -71,10 +70,8 @@ def rotate_left(a):
         Wrong(
             but(
                 rotate_left,
-                "    cuda.syncthreads()\n",
-                "",
-                "a[t] = value\n",
-                "a[t] = value\n    cuda.syncthreads()\n",
+                ("    cuda.syncthreads()\n", ""),
+                ("a[t] = value\n", "a[t] = value\n    cuda.syncthreads()\n"),
             ),
             "race",
         ),
@@ -140,10 +137,14 @@ def count(counts, values):
     shared_output=True,
     race_free=True,
     hints=(
-        "`counts[v] += 1` is three steps: read, add, write. Between the first and the last,"
-        " another thread may do the same.",
-        "A barrier is of no help: afterwards they would still all write at once. The three steps"
-        " must be one.",
+        (
+            "`counts[v] += 1` is three steps: read, add, write. Between the first and the last,"
+            " another thread may do the same."
+        ),
+        (
+            "A barrier is of no help: afterwards they would still all write at once. The three"
+            " steps must be one."
+        ),
         "`cuda.atomic.add(array, index, value)` does them as one.",
     ),
     wrong=(
@@ -224,10 +225,14 @@ def privatized(counts, values):
     demand=Demand((200,), counted_elsewhere),
     hints=(
         "There are as many threads as counters: at the end thread t adds `own[t]` to `counts[t]`.",
-        "Nobody may count before all counters are cleared, and nobody may read a counter before"
-        " all have counted.",
-        "That makes two barriers, both outside of every `if`. Both additions are atomic: in `own`"
-        " the threads of the block meet, in `counts` the blocks.",
+        (
+            "Nobody may count before all counters are cleared, and nobody may read a counter before"
+            " all have counted."
+        ),
+        (
+            "That makes two barriers, both outside of every `if`. Both additions are atomic: in"
+            " `own` the threads of the block meet, in `counts` the blocks."
+        ),
     ),
     wrong=(
         Wrong(but(privatized, "= 0\n    cuda.syncthreads()\n", "= 0\n"), "race"),
@@ -290,15 +295,6 @@ def at_most_plain(taken, room, wishes):
 
 
 @cuda.jit
-def at_most_tries_once(taken, room, wishes):
-    i = cuda.grid(1)
-    if i < wishes.size:
-        seen = taken[wishes[i]]
-        if seen < room:
-            cuda.atomic.cas(taken, wishes[i], seen, seen + 1)
-
-
-@cuda.jit
 def at_most_add_and_take_back(taken, room, wishes):
     i = cuda.grid(1)
     if i < wishes.size:
@@ -337,16 +333,28 @@ def at_most(taken, room, wishes):
     shared_output=True,
     orders=6,
     hints=(
-        "Remember what you saw, and change it only if it is still that: `before ="
-        " cuda.atomic.cas(taken, shelf, seen, seen + 1)`.",
-        "If `before == seen`, the place is yours. If not, somebody was faster; `before` is what"
-        " you see now.",
+        (
+            "Remember what you saw, and change it only if it is still that: `before ="
+            " cuda.atomic.cas(taken, shelf, seen, seen + 1)`."
+        ),
+        (
+            "If `before == seen`, the place is yours. If not, somebody was faster; `before` is what"
+            " you see now."
+        ),
         "Try again `while seen < room`, each time with the new `seen`.",
     ),
     wrong=(
         Wrong(at_most_looks_then_adds, "race"),
         Wrong(at_most_plain, "race"),
-        Wrong(at_most_tries_once, "race"),
+        Wrong(
+            but(
+                at_most,
+                ("while", "if"),
+                ("break", "return"),
+                ("cuda.atomic.cas(taken, shelf, 0, 0)", "taken[shelf]"),
+            ),
+            "race",
+        ),
         Wrong(but(at_most, "seen < room", "seen <= room"), "wrong_value"),
         Wrong(at_most_add_and_take_back, "wrong_value"),
     ),
@@ -403,12 +411,18 @@ __global__ void warp_sum(int* sums, const int* a, int n) {
     extents=a_thread_each,
     race_free=True,
     hints=(
-        "`__shfl_down_sync(mask, value, step)` gives lane k the `value` of lane k + step. With"
-        " steps of 16, 8, 4, 2 and 1 lane 0 ends up with the sum of all.",
-        "All 32 lanes take part, each time, so the mask is `0xffffffff`, and no lane may return"
-        " before or step around the shuffle.",
-        "Lane 0 is the thread with `threadIdx.x % 32 == 0`, and its warp is `i / 32`. Has it a"
-        " value at all?",
+        (
+            "`__shfl_down_sync(mask, value, step)` gives lane k the `value` of lane k + step. With"
+            " steps of 16, 8, 4, 2 and 1 lane 0 ends up with the sum of all."
+        ),
+        (
+            "All 32 lanes take part, each time, so the mask is `0xffffffff`, and no lane may return"
+            " before or step around the shuffle."
+        ),
+        (
+            "Lane 0 is the thread with `threadIdx.x % 32 == 0`, and its warp is `i / 32`. Has it a"
+            " value at all?"
+        ),
     ),
     wrong=(
         Wrong(replace(WARP_SUM_CU, "0xffffffff", "0x0000ffff"), "warp_mask"),
@@ -510,18 +524,24 @@ __global__ void last_block(unsigned* work, const unsigned* a, int n) {
     inputs=last_block_inputs,
     reference=last_block_results,
     shapes=((1, 1), (33, 1), (64, 3), (100, 2), (500, 8)),
-    fresh=lambda rng: (int(rng.integers(100, 400)), int(rng.integers(2, 9))),
+    fresh=some_numbers((100, 400), (2, 9)),
     launches=lambda s: [Launch((s[1], 1, 1), (32, 1, 1))],
     extents=lambda s: (32 * s[1], 1, 1),
     shared_output=True,
     race_free=True,
     hints=(
-        "`work[2 + blockIdx.x] = sum;` comes first. Another block must not see your count before"
-        " it can see your sum: `__threadfence()` stands between the two.",
-        "Who gets `gridDim.x - 1` back from `atomicInc` is the last. Compare the value that *your*"
-        " call returned.",
-        "The last block fences once more, so that it reads nothing old, and adds up `gridDim.x`"
-        " sums.",
+        (
+            "`work[2 + blockIdx.x] = sum;` comes first. Another block must not see your count"
+            " before it can see your sum: `__threadfence()` stands between the two."
+        ),
+        (
+            "Who gets `gridDim.x - 1` back from `atomicInc` is the last. Compare the value that"
+            " *your* call returned."
+        ),
+        (
+            "The last block fences once more, so that it reads nothing old, and adds up `gridDim.x`"
+            " sums."
+        ),
     ),
     wrong=(
         Wrong(replace(LAST_BLOCK_CU, FENCE, "        if"), "race"),

@@ -50,8 +50,10 @@ def runs(
         bool(rng.integers(2)),
     ),
     hints=(
-        "An older or equal toolkit always runs: drivers are backward compatible. Which case is"
-        " left?",
+        (
+            "An older or equal toolkit always runs: drivers are backward compatible. Which case is"
+            " left?"
+        ),
         "A newer *minor* version of the same major version: machine code runs, PTX does not.",
         "`toolkit <= driver or (toolkit[0] == driver[0] and not ptx_only)`",
     ),
@@ -75,10 +77,8 @@ def runs(
         Wrong(
             but(
                 runs,
-                "toolkit <= driver",
-                "driver <= toolkit",
-                "toolkit[0] == driver[0] and not ptx_only",
-                "False",
+                ("toolkit <= driver", "driver <= toolkit"),
+                ("toolkit[0] == driver[0] and not ptx_only", "False"),
             ),
             "swapped_axes",
             "The driver may be newer than the toolkit, not the other way round.",
@@ -131,8 +131,10 @@ def free_memory(line): ...  # "0, NVIDIA L4, 23034 MiB, 1034 MiB, 8.9" -> (22000
     hints=(
         'The fields are separated by a comma and a space: `line.split(", ")` gives five texts.',
         '`"23034 MiB".split()[0]` is the number as text; `int` makes it a number.',
-        "The capability is `major.minor`, and the major part may have two digits:"
-        ' `capability.split(".")`.',
+        (
+            "The capability is `major.minor`, and the major part may have two digits:"
+            ' `capability.split(".")`.'
+        ),
     ),
     wrong=(
         Wrong(
@@ -189,8 +191,10 @@ def peak_bandwidth(memory_khz, bus_bits): ...  # kHz -> transfers a second -> bi
     ),
     fresh=lambda rng: (int(rng.integers(800, 14_000)) * 1000, int(rng.integers(1, 96)) * 64),
     hints=(
-        "How many transfers a second? Twice the clock, and the clock is in thousands of cycles a"
-        " second.",
+        (
+            "How many transfers a second? Twice the clock, and the clock is in thousands of cycles"
+            " a second."
+        ),
         "Each transfer carries `bus_bits` bits, that is `bus_bits // 8` bytes.",
         "`2 * memory_khz * 1000 * bus_bits // 8 // 10**9`",
     ),
@@ -284,10 +288,8 @@ def loads(code, gpu):
         Wrong(
             but(
                 loads,
-                "target[0] == gpu[0] and target <= gpu",
-                "target == gpu",
-                '"compute" and target <= gpu',
-                '"compute" and target == gpu',
+                ("target[0] == gpu[0] and target <= gpu", "target == gpu"),
+                ('"compute" and target <= gpu', '"compute" and target == gpu'),
             ),
             "wrong_value",
             "Code need not be for exactly this GPU: minor versions, and PTX, look upward.",
