@@ -1,1 +1,1 @@
-"""How an answer is judged: run it, watch it, say why it is wrong. (`utils.check` compares arrays.)"""
+"""How an answer is judged: run, watched, told what is wrong. (`utils.check` compares arrays.)"""

@@ -7,7 +7,6 @@ import json
 import os
 import pickle
 import signal
-import subprocess
 import sys
 import tempfile
 import threading
@@ -26,6 +25,7 @@ from utils.check.comparison import random_poison
 from utils.cpu.numba_cuda import cpu_jit, schedule
 from utils.cpu.numba_cuda.engine import Launch, now
 from utils.engine import FORCE_CPU
+from utils.tools import process
 
 CHILD_SECONDS = 180  # to compile, on a slow machine with the CPU runtime itself, and to launch
 LAUNCH_SECONDS = 20  # for all launches of one order
@@ -298,34 +298,20 @@ class Job(NamedTuple):
 
 
 def run_child(arguments, environment):
-    """Run cuda_c_child.py: (exit code, or None when it was stopped; what it printed)."""
+    """Run cuda_c_child.py: (exit status, or None when it was stopped; what it printed)."""
+    # As a file and not as a module of this package, which would import Numba first.
     script = Path(__file__).with_name("cuda_c_child.py")
-    # As a file and not as a module of this package, which would import Numba and every exercise
-    # first.
     environment = {**os.environ, "PYTHONPATH": str(script.parents[2]), **environment}
-    child = subprocess.Popen(
-        [sys.executable, "-P", str(script), *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-        env=environment,
-    )
+    command = [sys.executable, "-P", str(script), *arguments]
     try:
-        said, _ = child.communicate(timeout=CHILD_SECONDS)
-        return child.returncode, said
-    except subprocess.TimeoutExpired:
+        done = process.run(command, timeout=CHILD_SECONDS, env=environment)
+    except process.Timeout:
         return None, ""
-    finally:  # also when interrupted: leave nothing running
-        if child.poll() is None:
-            os.killpg(child.pid, signal.SIGKILL)
-            child.wait()
+    return done.returncode, done.output
 
 
-def died(code, said):
-    """One sentence about a child process that ended badly."""
-    if code < 0:
-        name = signal.Signals(-code).name
-        why = " (it touched memory that it does not own)" if name in ("SIGSEGV", "SIGBUS") else ""
-        return f"The kernel died with {name}{why}. {said.strip()[-400:]}".strip()
-    return said.strip()[-800:] or f"The kernel's process ended with exit code {code}."
+def died(status, said):
+    """A sentence about a child process that ended badly, and the end of what it printed."""
+    if status < 0:
+        return f"The kernel's process {process.exit_reason(status)}. {said.strip()[-400:]}".strip()
+    return said.strip()[-800:] or f"The kernel's process ended with exit status {status}."

@@ -11,6 +11,8 @@ import numpy as np
 
 from course.checking.diagnose import right, trim, unwritten, where
 from course.checking.model import REASONS
+from utils.check.comparison import OK, UNWRITTEN, WRONG
+from utils.check.error_map import error_map
 
 MARKS = {
     "solved": ("✓", "Solved", "#2e7d32"),
@@ -130,56 +132,16 @@ def number(value):
 
 
 def draw(run, exercise):
-    """(PNG, alt text): each element of the output, right, wrong or unwritten. 3-D: the first wrong
-    layer.
-    """
-    from matplotlib.colors import ListedColormap
-    from matplotlib.figure import Figure
-    from matplotlib.patches import Patch
-
-    state = np.where(right(run, exercise), 0, np.where(unwritten(run, exercise), 2, 1))
-    if state.size < 2 or not state.any():
+    """(PNG, alt text): each element of the output. Of three dimensions the first wrong layer."""
+    codes = np.where(unwritten(run, exercise), UNWRITTEN, WRONG)
+    codes[right(run, exercise)] = OK
+    if codes.size < 2 or not codes.any():
         return b"", ""
     title = f"output {run.expected.shape}"
-    if state.ndim == 3:
-        layer = int(np.argwhere(state)[0][0])
-        state, title = state[layer], f"{title}, layer {layer}"
-    if state.ndim == 1:  # a row of 32 is a warp
-        if state.size > 32:
-            state = np.pad(state, (0, -state.size % 32), constant_values=3)
-            title += ", 32 elements a row"
-        state = state.reshape(-1, min(state.size, 32))
-    height, width = state.shape
-    cell = min(0.25, 6 / width, 4 / height)  # inches
-    figure = Figure(
-        figsize=(max(3.6, width * cell + 0.6), height * cell + 0.9), layout="constrained", dpi=90
-    )
-    axes = figure.subplots()
-    names = {"right": "#8fbcdb", "wrong": "#d95f02", "never written": "#e8e8e8", "": "#ffffff"}
-    line = 0.5 if max(width, height) <= 64 else 0
-    colours = ListedColormap(list(names.values()))
-    axes.pcolormesh(state, cmap=colours, vmin=0, vmax=3, edgecolors="#888888", linewidth=line)
-    axes.invert_yaxis()
-    axes.set_aspect("equal", anchor="W")
-    axes.set_xticks(
-        [0.5, width - 0.5] if width > 1 else [0.5], [0, width - 1] if width > 1 else [0]
-    )
-    axes.set_yticks(
-        [0.5, height - 0.5] if height > 1 else [0.5], [0, height - 1] if height > 1 else [0]
-    )
-    axes.tick_params(labelsize=8, length=0)
-    axes.spines[:].set_visible(False)
-    patches = [
-        Patch(facecolor=colour, edgecolor="#888888", label=name)
-        for k, (name, colour) in enumerate(names.items())
-        if name and (state == k).any()
-    ]
-    figure.suptitle(title, fontsize=9, x=0.02, ha="left")
-    figure.legend(handles=patches, loc="outside lower left", ncols=3, fontsize=8, frameon=False)
+    if codes.ndim == 3:
+        layer = int(np.argwhere(codes)[0][0])
+        codes, title = codes[layer], f"{title}, layer {layer}"
+    fig = error_map(codes, title)
     buffer = io.BytesIO()
-    figure.savefig(buffer, format="png")
-    right_n, wrong_n, holes = ((state == k).sum() for k in range(3))
-    return (
-        buffer.getvalue(),
-        f"Map of the {title}: {right_n} right, {wrong_n} wrong, {holes} never written.",
-    )
+    fig.savefig(buffer, format="png", dpi=90)
+    return buffer.getvalue(), fig.alt

@@ -344,47 +344,9 @@ class CheckError(AssertionError):
         d = self._differences
         if d is None or d.actual.size < 4:
             return None
-        from matplotlib.colors import ListedColormap
-        from matplotlib.figure import Figure
-        from matplotlib.patches import Patch
+        from utils.check.error_map import error_map  # matplotlib: only once a map is drawn
 
-        codes = d.codes.reshape(d.shape)
-        codes = codes.reshape(-1, d.shape[-1]) if codes.ndim > 1 else codes.reshape(1, -1)
-        for axis, most in (
-            (0, 96),
-            (1, 192),
-        ):  # a cell shows the worst of the elements it stands for
-            edges = np.unique(
-                np.linspace(0, codes.shape[axis], min(most, codes.shape[axis]) + 1).astype(int)
-            )
-            codes = np.maximum.reduceat(codes, edges[:-1], axis=axis)
-        names = ("right", "wrong", "NaN", "never written")
-        colours = ("#d9ead3", "#d62728", "#9467bd", "#404040")
-        height = 0.9 if codes.shape[0] == 1 else min(1 + 5 * codes.shape[0] / codes.shape[1], 4.5)
-        figure = Figure(figsize=(6, height), layout="constrained")
-        axes = figure.subplots()
-        rows, columns = math.prod(d.shape[:-1]), d.shape[-1]
-        aspect = (
-            "auto" if len(d.shape) == 1 else "equal" if codes.shape == (rows, columns) else "auto"
-        )
-        axes.imshow(
-            codes,
-            cmap=ListedColormap(colours),
-            vmin=0,
-            vmax=3,
-            interpolation="nearest",
-            aspect=aspect,
-            extent=(-0.5, columns - 0.5, rows - 0.5, -0.5),
-        )
-        for axis in (axes.xaxis, axes.yaxis):
-            axis.set_major_formatter("{x:,.0f}")  # indices, not 1e7
-            axis.get_major_locator().set_params(integer=True)
-        axes.xaxis.get_major_locator().set_params(nbins=6)
-        if rows == 1:
-            axes.set_yticks([])
-        seen = [Patch(color=colours[i], label=names[i]) for i in np.unique(codes)]
-        figure.legend(handles=seen, loc="outside upper left", ncols=4, frameon=False, fontsize=8)
-        return figure
+        return error_map(d.codes.reshape(d.shape))
 
     def show(self) -> None:
         """Show the map in a notebook; print the message in a terminal."""
