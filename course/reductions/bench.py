@@ -57,8 +57,9 @@ LOOKBACKS = [
     scans.Lookback(192, 10),
 ]
 SUMS = [
-    sums.Shape(threads, loads, blocks, how)
-    for how in (1, 0, 2)
+    sums.Shape(threads, loads, blocks, how, ranges)
+    for how in (0, 1, 2)
+    for ranges in (False, True)
     for threads, loads, blocks in (
         (512, 4, 4),
         (512, 4, 16),
@@ -426,6 +427,11 @@ def bench_ladders(log: Log) -> None:
     x = torch.rand(n, device=DEVICE)
     out = torch.zeros(1, device=DEVICE)
     log.attempt("sum ladder", time_ladder, log, "reduce", sum_ladder.RUNGS, x, out, 4 * n)
+    for blocks in (4, 16, 32, 64):
+        rungs = {name: sum_ladder.RUNGS[name] for name in ("wide", "last_block")}
+        sum_ladder.WIDE_BLOCKS, usual = blocks, sum_ladder.WIDE_BLOCKS
+        log.attempt("grids", time_ladder, log, f"reduce/blocks{blocks}", rungs, x, out, 4 * n)
+        sum_ladder.WIDE_BLOCKS = usual
     log.attempt("bits of the sum", count_results, log, x, out)
     running = torch.empty_like(x)
     by_look_back = scans.Scan(n, "float32", LOOKBACKS[0])
@@ -440,7 +446,7 @@ def bench_ladders(log: Log) -> None:
 
 
 def count_results(log: Log, x, out) -> None:
-    """How many different sums a rung gives in 30 runs, and how far the last is from the right one."""
+    """How many different sums a rung gives in 30 runs, and how far off the last one is."""
     right = x.sum(dtype=torch.float64).item()
     for name, rung in sum_ladder.RUNGS.items():
         for language in ("numba", "cuda_c"):

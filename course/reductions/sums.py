@@ -19,6 +19,11 @@ class Shape:
     loads: int = 8  # of 16 bytes, that a thread asks for before it adds
     blocks: int = 4  # a multiprocessor
     how: int = 1  # the elements are read
+    ranges: bool = False  # whether a block's elements follow one another
+
+    @property
+    def template(self) -> tuple:
+        return self.threads, self.loads, self.how, str(self.ranges).lower()
 
 
 @dataclass(frozen=True)
@@ -58,7 +63,7 @@ class Sum:
 
     def __init__(self, n: int, shape: Shape | None = None):
         self.n, self.shape = n, shape or Shape()
-        name = f"sum_fast<{self.shape.threads}, {self.shape.loads}, {self.shape.how}>"
+        name = "sum_fast<{}, {}, {}, {}>".format(*self.shape.template)
         self._kernel = load("sum_fast.cu")[name]
         chunk = self.shape.threads * self.shape.loads * 4
         self._blocks = max(1, min(self.shape.blocks * multiprocessors(), -(-n // chunk)))

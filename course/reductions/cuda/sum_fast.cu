@@ -58,33 +58,38 @@ __device__ inline float4 read_four(const float4* from) {
     return *from;
 }
 
-template <int THREADS, int LOADS, int HOW>
+// RANGES: a block takes chunks that follow one another; else they are dealt out by turns.
+template <int THREADS, int LOADS, int HOW, bool RANGES>
 __global__ void __launch_bounds__(THREADS)
     sum_fast(const float* in, long long n, double* partial, unsigned* arrived, float* out) {
     const float4* fours = reinterpret_cast<const float4*>(in);
-    const long long count = n / 4;
     constexpr int CHUNK = THREADS * LOADS;  // fours that a block takes at once
-    const long long stride = static_cast<long long>(gridDim.x) * CHUNK;
+    const long long count = n / 4, chunks = (count + CHUNK - 1) / CHUNK;
+    const long long share = (chunks + gridDim.x - 1) / gridDim.x;
+    const long long first_chunk = RANGES ? blockIdx.x * share : blockIdx.x;
+    const long long end_chunk = RANGES ? min(first_chunk + share, chunks) : chunks;
+    const long long stride = RANGES ? 1 : gridDim.x;
 
     float sum[LOADS] = {};
-    long long first = static_cast<long long>(blockIdx.x) * CHUNK + threadIdx.x;
-    for (; first + (LOADS - 1) * THREADS < count; first += stride) {
+    double mine = 0;
+    for (long long chunk = first_chunk; chunk < end_chunk; chunk += stride) {
+        const long long first = chunk * CHUNK + threadIdx.x;
         float4 four[LOADS];
+        if ((chunk + 1) * CHUNK <= count) {
 #pragma unroll
-        for (int i = 0; i < LOADS; i++)
-            four[i] = read_four<HOW>(&fours[first + i * THREADS]);
+            for (int i = 0; i < LOADS; i++)
+                four[i] = read_four<HOW>(&fours[first + i * THREADS]);
+        } else {
+#pragma unroll
+            for (int i = 0; i < LOADS; i++)
+                four[i] = first + i * THREADS < count ? fours[first + i * THREADS] : float4{};
+        }
 #pragma unroll
         for (int i = 0; i < LOADS; i++)
             sum[i] += (four[i].x + four[i].y) + (four[i].z + four[i].w);
     }
-    double mine = 0;
-    for (int i = 0; i < LOADS; i++) {  // what is left of the last chunk
-        if (first + i * THREADS < count) {
-            const float4 four = fours[first + i * THREADS];
-            sum[i] += (four.x + four.y) + (four.z + four.w);
-        }
+    for (int i = 0; i < LOADS; i++)
         mine += sum[i];
-    }
     const long long rest = count * 4 + threadIdx.x;
     if (blockIdx.x == 0 && rest < n)
         mine += in[rest];
