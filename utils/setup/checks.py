@@ -9,6 +9,7 @@ named and not its consequences.
 
 import os
 from pathlib import Path
+from typing import NamedTuple
 
 from utils.files import ROOT
 from utils.setup.install import NEWEST, OLDEST
@@ -99,6 +100,35 @@ def loads(built: str, capability: Version) -> str:
     return "as it is" if kind == "sm" else "translated"
 
 
+class Judgement(NamedTuple):
+    """What one check says: a state, what was found, and for problems and notes why, and the cure."""
+
+    state: str
+    found: str
+    why: str = ""
+    cure: str = ""
+
+
+def ok(found: str) -> Judgement:
+    """All is well."""
+    return Judgement(OK, found)
+
+
+def problem(found: str, why: str, cure: str) -> Judgement:
+    """Something will fail."""
+    return Judgement(PROBLEM, found, why, cure)
+
+
+def note(found: str, why: str, cure: str) -> Judgement:
+    """Something is unusual, and need not fail."""
+    return Judgement(NOTE, found, why, cure)
+
+
+def not_here(found: str) -> Judgement:
+    """The check does not apply to this machine."""
+    return Judgement(NOT_HERE, found)
+
+
 def versions(facts: Facts) -> dict[str, Version]:
     """The CUDA version of each part that writes programs for the driver, by its name."""
     parts = {
@@ -115,9 +145,8 @@ def versions(facts: Facts) -> dict[str, Version]:
 def python_version(f: Facts):
     here = "Python " + ".".join(map(str, f.python))
     if OLDEST <= f.python[:2] <= NEWEST:
-        return OK, here
-    return (
-        PROBLEM,
+        return ok(here)
+    return problem(
         here,
         f"The course and its packages are built for Python {dotted(OLDEST)} to {dotted(NEWEST)}.",
         f"Install one of them, then: make lab PYTHON=/path/to/python{dotted(NEWEST)}",
@@ -126,8 +155,7 @@ def python_version(f: Facts):
 
 def virtual_environment(f: Facts):
     if f.missing:
-        return (
-            PROBLEM,
+        return problem(
             f"missing here: {', '.join(f.missing)}",
             "The chapters import these packages.",
             "%pip install " + " ".join(f.missing)
@@ -137,9 +165,8 @@ def virtual_environment(f: Facts):
             else "python -m pip install -e . (in the project's folder)",
         )
     if f.colab or not f.venv or _same(f.prefix, f.venv):
-        return OK, "all packages are installed"
-    return (
-        NOTE,
+        return ok("all packages are installed")
+    return note(
         f"this is {_short(f.prefix)}, not the project's .venv",
         "Packages may differ in version from those that the course was tested with.",
         "Start with `make lab`, or pick .venv/bin/python as the notebook's kernel.",
@@ -148,11 +175,10 @@ def virtual_environment(f: Facts):
 
 def notebook_kernel(f: Facts):
     if f.colab or f.kernel is None:
-        return NOT_HERE, "Colab chooses it" if f.colab else "no Jupyter kernel found"
+        return not_here("Colab chooses it" if f.colab else "no Jupyter kernel found")
     if _same(Path(f.kernel).parent.parent, f.prefix):
-        return OK, "notebooks run in this environment"
-    return (
-        PROBLEM,
+        return ok("notebooks run in this environment")
+    return problem(
         f"new notebooks would start {_short(f.kernel)}",
         "Another Python has other packages: imports fail, or find other versions.",
         "Remove that kernel: jupyter kernelspec remove python3, then make lab",
@@ -161,9 +187,8 @@ def notebook_kernel(f: Facts):
 
 def imported_early(f: Facts):
     if not f.early:
-        return OK, "utils came first"
-    return (
-        PROBLEM,
+        return ok("utils came first")
+    return problem(
         f"{' and '.join(f.early)} came before utils",
         "Without a GPU utils puts Numba and Triton on the CPU engines, which only works before "
         "they are imported.",
@@ -174,9 +199,8 @@ def imported_early(f: Facts):
 def disk_space(f: Facts):
     free = f"{f.free_disk / 1e9:,.0f} GB free"
     if f.free_disk >= LEAST_DISK:
-        return OK, free
-    return (
-        PROBLEM,
+        return ok(free)
+    return problem(
         free,
         "Builds, caches and downloads stop in the middle when the disk is full.",
         "Make room: `pip cache purge` and `docker system prune` often give gigabytes; then df -h .",
@@ -188,22 +212,22 @@ def disk_space(f: Facts):
 
 def gpu(f: Facts):
     if f.cards:
-        return OK, "; ".join(
-            f"{c.name}, CC {dotted(c.capability)}, {c.memory / 2**30:.0f} GiB" for c in f.cards
+        return ok(
+            "; ".join(
+                f"{c.name}, CC {dotted(c.capability)}, {c.memory / 2**30:.0f} GiB" for c in f.cards
+            )
         )
     if _has_gpu(f):
-        return OK, f"{len(f.pci) or 'an'} NVIDIA GPU{'s' if len(f.pci) > 1 else ''} in this machine"
-    return NOT_HERE, "no NVIDIA GPU: the course runs on the CPU"
+        return ok(f"{len(f.pci) or 'an'} NVIDIA GPU{'s' if len(f.pci) > 1 else ''} in this machine")
+    return not_here("no NVIDIA GPU: the course runs on the CPU")
 
 
 def cpu_forced(f: Facts):
     if not f.forced_cpu or not _has_gpu(f):
-        return (
-            NOT_HERE,
-            "CUDA_COURSE_CPU is not set" if not f.forced_cpu else "there is no GPU to leave out",
+        return not_here(
+            "CUDA_COURSE_CPU is not set" if not f.forced_cpu else "there is no GPU to leave out"
         )
-    return (
-        NOTE,
+    return note(
         "CUDA_COURSE_CPU is set",
         "Kernels run on the CPU engines although there is a GPU, and nothing is timed.",
         "unset CUDA_COURSE_CPU, then start the notebook again.",
@@ -212,20 +236,18 @@ def cpu_forced(f: Facts):
 
 def driver(f: Facts):
     if f.wsl and not f.libcuda and not f.container and not f.forced_cpu:
-        return (
-            NOTE,
+        return note(
             "Windows provides no NVIDIA driver",
             "WSL2 gets the driver's library (libcuda) from Windows, in /usr/lib/wsl/lib.",
             "If this computer has an NVIDIA GPU: install the driver in Windows "
             f"({DRIVER_DOWNLOAD}), none in Linux; then wsl --update and wsl --shutdown",
         )
     if not _expects_gpu(f):
-        return NOT_HERE, "no NVIDIA GPU"
+        return not_here("no NVIDIA GPU")
     if _needs_restart(f):
-        return OK, "installed"  # driver_restart says what is wrong with it
+        return ok("installed")  # driver_restart says what is wrong with it
     if f.container and not f.libcuda:
-        return (
-            PROBLEM,
+        return problem(
             "libcuda.so.1 is not in this container",
             "The driver lives on the host; a container gets its library and "
             "device files only if it is started with them.",
@@ -233,8 +255,7 @@ def driver(f: Facts):
         )
     if not f.loaded and not f.wsl and not f.cards:
         if f.container and f.libcuda:
-            return (
-                PROBLEM,
+            return problem(
                 "the host's NVIDIA kernel module is not loaded",
                 "A container uses the driver of its host.",
                 "On the host: nvidia-smi must work first.",
@@ -246,48 +267,44 @@ def driver(f: Facts):
                 else "A new Linux kernel needs the module built for it (DKMS), and Secure Boot "
                 "loads signed modules alone."
             )
-            return (
-                PROBLEM,
+            return problem(
                 "the driver is installed, its kernel module is not loaded",
                 why,
                 "sudo apt install --reinstall linux-headers-$(uname -r) nvidia-dkms-580 (your "
                 "driver's number), restart; with Secure Boot enrol the key that it asks for",
             )
-        return (
-            PROBLEM,
+        return problem(
             "no NVIDIA driver",
             "A GPU without its driver cannot run anything.",
             f"Ubuntu: sudo ubuntu-drivers install, then restart. Others: {DRIVER_DOWNLOAD} (580 "
             "or newer)",
         )
     if not f.libcuda:
-        return (
-            PROBLEM,
+        return problem(
             "the kernel module is loaded, libcuda.so.1 is missing",
             "Programs reach the driver through that library; headless packages leave it out.",
             "sudo apt install libnvidia-compute-580 (your driver's number)",
         )
-    return OK, f"{f.driver or f.loaded or 'installed'}" + (
-        f", runs CUDA up to {dotted(f.cuda)}" if f.cuda else ""
+    return ok(
+        f"{f.driver or f.loaded or 'installed'}"
+        + (f", runs CUDA up to {dotted(f.cuda)}" if f.cuda else "")
     )
 
 
 def driver_restart(f: Facts):
     if not _expects_gpu(f):
-        return NOT_HERE, "no NVIDIA GPU"
+        return not_here("no NVIDIA GPU")
     if not _needs_restart(f):
-        return OK, "library and kernel module agree"
+        return ok("library and kernel module agree")
     loaded = f" (module {f.loaded})" if f.loaded else ""
     if f.container:
-        return (
-            PROBLEM,
+        return problem(
             f"the host's driver was updated under this container{loaded}",
             "Its library in the container and the module in the host's kernel must be the same "
             "version.",
             "Stop the container and start it again.",
         )
-    return (
-        PROBLEM,
+    return problem(
         f"the driver was updated, the old module is still loaded{loaded}",
         'Library and kernel module must be the same version: "Driver/library version mismatch".',
         "Restart the computer.",
@@ -296,12 +313,11 @@ def driver_restart(f: Facts):
 
 def device_files(f: Facts):
     if not _expects_gpu(f) or not f.nodes:
-        return NOT_HERE, "no /dev/nvidia files"
+        return not_here("no /dev/nvidia files")
     closed = [name for name, usable in f.nodes if not usable]
     if not closed:
-        return OK, "readable and writable"
-    return (
-        PROBLEM,
+        return ok("readable and writable")
+    return problem(
         f"no permission for {', '.join(closed)}",
         "Programs reach the GPU through these files.",
         f"ls -l {closed[0]} shows the group; then sudo usermod -aG video $USER (or that group), "
@@ -311,11 +327,10 @@ def device_files(f: Facts):
 
 def wsl_driver(f: Facts):
     if not f.wsl or f.container:
-        return NOT_HERE, "not WSL2"
+        return not_here("not WSL2")
     if not f.linux_libcuda:
-        return OK, "libcuda comes from Windows"
-    return (
-        PROBLEM,
+        return ok("libcuda comes from Windows")
+    return problem(
         f"a Linux driver was installed: {f.linux_libcuda}",
         "It hides the library that Windows provides, and there is no kernel module for it to talk "
         "to.",
@@ -331,40 +346,38 @@ def cuda_starts(f: Facts):
         or _needs_restart(f)
         or not (f.loaded or f.cards or f.wsl)
     ):
-        return NOT_HERE, "needs a driver first"
+        return not_here("needs a driver first")
     if f.cuinit == 0:
-        return OK, "cuInit answers 0"
+        return ok("cuInit answers 0")
     if f.cuinit == 34 or "stubs" in Path(f.libcuda).parts:
-        return NOT_HERE, "see library path"
+        return not_here("see library path")
     if f.linux_libcuda or not all(usable for _, usable in f.nodes):
-        return NOT_HERE, "see WSL2 driver" if f.linux_libcuda else "see device files"
+        return not_here("see WSL2 driver" if f.linux_libcuda else "see device files")
     if f.cuinit == 100 and f.visible is not None and f.cards:
-        return NOT_HERE, "see visible GPUs"
+        return not_here("see visible GPUs")
     name, why, cure = CUINIT.get(
         f.cuinit,
         (f"error {f.cuinit}", "The driver could not start.", f"Search for cuInit error {f.cuinit}"),
     )
-    return PROBLEM, f"cuInit answers {name}", why, cure
+    return problem(f"cuInit answers {name}", why, cure)
 
 
 def visible_gpus(f: Facts):
     if not f.cards or f.forced_cpu:
-        return NOT_HERE, "no GPU"
+        return not_here("no GPU")
     if f.visible is None:
-        return OK, "all (CUDA_VISIBLE_DEVICES is not set)"
+        return ok("all (CUDA_VISIBLE_DEVICES is not set)")
     chosen = _chosen(f)
     if chosen:
-        return OK, f"CUDA_VISIBLE_DEVICES={f.visible} shows {', '.join(c.name for c in chosen)}"
+        return ok(f"CUDA_VISIBLE_DEVICES={f.visible} shows {', '.join(c.name for c in chosen)}")
     if f.visible.startswith("MIG-"):
-        return (
-            PROBLEM,
+        return problem(
             "CUDA_VISIBLE_DEVICES names a MIG instance",
             "The course looks for it among the whole GPUs, finds none, and takes the CPU engines.",
             "unset CUDA_VISIBLE_DEVICES: CUDA then uses the first instance. Start the notebook "
             "again.",
         )
-    return (
-        PROBLEM,
+    return problem(
         f"CUDA_VISIBLE_DEVICES={f.visible!r} hides every GPU",
         f"There are {len(f.cards)}, numbered from 0; an empty or wrong number hides them all.",
         "unset CUDA_VISIBLE_DEVICES (or =0), then start the notebook again.",
@@ -373,17 +386,16 @@ def visible_gpus(f: Facts):
 
 def gpu_memory(f: Facts):
     if not _chosen(f):
-        return NOT_HERE, "no GPU"
+        return not_here("no GPU")
     card = _chosen(f)[0]
     free = f"{card.free / 2**30:.1f} of {card.memory / 2**30:.1f} GiB free"
     if card.free >= LEAST_MEMORY:
-        return OK, free
+        return ok(free)
     who = (
         ", ".join(f"process {pid} ({size / 2**30:.1f} GiB)" for pid, size in card.processes)
         or "processes that are not shown here"
     )
-    return (
-        PROBLEM,
+    return problem(
         f"{free}, used by {who}",
         'Allocations fail with "out of memory"; another notebook\'s kernel keeps its memory until '
         "it ends.",
@@ -394,32 +406,29 @@ def gpu_memory(f: Facts):
 
 def gpu_shared(f: Facts):
     if not _chosen(f):
-        return NOT_HERE, "no GPU"
+        return not_here("no GPU")
     card = _chosen(f)[0]
     if card.compute_mode == 2:
-        return (
-            PROBLEM,
+        return problem(
             "compute mode is Prohibited",
             "No process may compute on this GPU.",
             "sudo nvidia-smi -c 0",
         )
     if card.compute_mode == 3 and card.processes:
-        return (
-            PROBLEM,
+        return problem(
             f"process {card.processes[0][0]} has this GPU for itself",
             "In exclusive mode one process at a time may "
             'compute: "CUDA-capable device(s) is/are busy or unavailable".',
             "End that process, or sudo nvidia-smi -c 0",
         )
     if card.processes and card.free >= LEAST_MEMORY:
-        return (
-            NOTE,
+        return note(
             f"{len(card.processes)} other process{'es' * (len(card.processes) > 1)} "
             f"compute{'s' * (len(card.processes) < 2)} on this GPU",
             "Times measured meanwhile are not this course's alone.",
             "Measure when the GPU is yours.",
         )
-    return OK, "see GPU memory" if card.processes else "nobody else computes on it"
+    return ok("see GPU memory" if card.processes else "nobody else computes on it")
 
 
 # ---- versions that must match
@@ -427,19 +436,17 @@ def gpu_shared(f: Facts):
 
 def nvcc(f: Facts):
     if f.toolkits:
-        return OK, f"{dotted(f.toolkits[0].release)} ({_short(f.toolkits[0].nvcc)})"
+        return ok(f"{dotted(f.toolkits[0].release)} ({_short(f.toolkits[0].nvcc)})")
     if not _ready(f):
-        return NOT_HERE, "CUDA C is built by the C++ compiler here"
+        return not_here("CUDA C is built by the C++ compiler here")
     if f.cuda < (13, 0):
-        return (
-            PROBLEM,
+        return problem(
             "no nvcc",
             f"CUDA C programs (%nvcc) need it, and for driver {f.driver} (CUDA {dotted(f.cuda)}) "
             "pip has none.",
             "Update the driver to 580 or newer, then make install; or install the CUDA 12 toolkit",
         )
-    return (
-        PROBLEM,
+    return problem(
         "no nvcc",
         "CUDA C programs (%nvcc) need it.",
         f"{REMAKE}; or put a toolkit's bin folder on the PATH: export "
@@ -449,13 +456,12 @@ def nvcc(f: Facts):
 
 def nvcc_driver(f: Facts):
     if not _ready(f) or not f.toolkits:
-        return NOT_HERE, "needs a driver and nvcc"
+        return not_here("needs a driver and nvcc")
     release = f.toolkits[0].release
     if fits(f.cuda, release) != "nothing":
-        return OK, f"nvcc {dotted(release)}, driver {dotted(f.cuda)}"
+        return ok(f"nvcc {dotted(release)}, driver {dotted(f.cuda)}")
     older = next((t for t in f.toolkits[1:] if fits(f.cuda, t.release) != "nothing"), None)
-    return (
-        PROBLEM,
+    return problem(
         f"nvcc {dotted(release)}, driver only {dotted(f.cuda)}",
         'Programs of a newer major version do not start: "CUDA driver '
         'version is insufficient for CUDA runtime version".',
@@ -466,16 +472,15 @@ def nvcc_driver(f: Facts):
 
 def ptx_driver(f: Facts):
     if not _ready(f):
-        return NOT_HERE, "needs a driver"
+        return not_here("needs a driver")
     newer = [
         f"{name} {dotted(version)}"
         for name, version in versions(f).items()
         if name != "PyTorch" and fits(f.cuda, version) == "machine code"
     ]
     if not newer:
-        return OK, "the driver reads all PTX written here"
-    return (
-        NOTE,
+        return ok("the driver reads all PTX written here")
+    return note(
         f"{', '.join(newer)}, driver {dotted(f.cuda)}",
         'PTX of a newer toolkit is refused: "the provided PTX was compiled with '
         'an unsupported toolchain". Machine code for this GPU runs.',
@@ -497,20 +502,18 @@ def ptx_driver(f: Facts):
 
 def nvcc_gpu(f: Facts):
     if not _ready(f) or not f.toolkits or not f.toolkits[0].builds_for:
-        return NOT_HERE, "needs a GPU and nvcc"
+        return not_here("needs a GPU and nvcc")
     card, kit = _chosen(f)[0], f.toolkits[0]
     number = _number(f)
     if number in kit.builds_for:
-        return OK, f"nvcc {dotted(kit.release)} builds for sm_{number}"
+        return ok(f"nvcc {dotted(kit.release)} builds for sm_{number}")
     if number < min(kit.builds_for):
-        return (
-            PROBLEM,
+        return problem(
             f"nvcc {dotted(kit.release)} no longer builds for sm_{number}",
             f"{card.name} is older than all that it knows.",
             "Install the CUDA 12 toolkit, the last for Maxwell, Pascal and Volta",
         )
-    return (
-        PROBLEM,
+    return problem(
         f"nvcc {dotted(kit.release)} does not know sm_{number}",
         f'{card.name} is newer than this toolkit: "Unsupported gpu architecture".',
         "Update the driver, if need be, then make install, which brings nvcc 13; or put a newer "
@@ -520,18 +523,14 @@ def nvcc_gpu(f: Facts):
 
 def torch_build(f: Facts):
     if f.torch is None:
-        return NOT_HERE, "see environment"
+        return not_here("see environment")
     if f.torch.error:
-        return (
-            PROBLEM,
-            f"import torch fails: {f.torch.error}",
-            "Half the chapters use PyTorch.",
-            REMAKE,
+        return problem(
+            f"import torch fails: {f.torch.error}", "Half the chapters use PyTorch.", REMAKE
         )
     if f.torch.cuda or not _ready(f):
-        return OK, f"{f.torch.version}"
-    return (
-        PROBLEM,
+        return ok(f"{f.torch.version}")
+    return problem(
         f"{f.torch.version} is a CPU build",
         'It cannot use the GPU: "Torch not compiled with CUDA enabled".',
         REMAKE if not f.colab else "Runtime > Disconnect and delete runtime, then a GPU runtime",
@@ -540,11 +539,10 @@ def torch_build(f: Facts):
 
 def torch_driver(f: Facts):
     if not _ready(f) or not f.torch or not f.torch.cuda:
-        return NOT_HERE, "needs a driver and a CUDA build of PyTorch"
+        return not_here("needs a driver and a CUDA build of PyTorch")
     if fits(f.cuda, f.torch.cuda) != "nothing":
-        return OK, f"PyTorch {dotted(f.torch.cuda)}, driver {dotted(f.cuda)}"
-    return (
-        PROBLEM,
+        return ok(f"PyTorch {dotted(f.torch.cuda)}, driver {dotted(f.cuda)}")
+    return problem(
         f"PyTorch is for CUDA {dotted(f.torch.cuda)}, driver only {dotted(f.cuda)}",
         '"The NVIDIA driver on your system is too old": PyTorch then says that there is no GPU.',
         f"Update the driver; or {REMAKE}, which picks the build for this driver",
@@ -553,12 +551,11 @@ def torch_driver(f: Facts):
 
 def torch_gpu(f: Facts):
     if not _ready(f) or not f.torch or not f.torch.built_for:
-        return NOT_HERE, "needs a GPU and a CUDA build of PyTorch"
+        return not_here("needs a GPU and a CUDA build of PyTorch")
     card = _chosen(f)[0]
     if any(loads(arch, card.capability) != "not at all" for arch in f.torch.built_for):
-        return OK, f"PyTorch has code for CC {dotted(card.capability)}"
-    return (
-        PROBLEM,
+        return ok(f"PyTorch has code for CC {dotted(card.capability)}")
+    return problem(
         f"PyTorch has no code for CC {dotted(card.capability)}",
         f'It holds {" ".join(f.torch.built_for)}: "no kernel image is available for execution on '
         'the device".',
@@ -569,28 +566,25 @@ def torch_gpu(f: Facts):
 
 def numba_compiler(f: Facts):
     if not _ready(f):
-        return NOT_HERE, "needs a driver"
+        return not_here("needs a driver")
     if f.nvrtc is None:
-        return (
-            PROBLEM,
+        return problem(
             "no NVRTC",
             "Numba's kernels and cuda_c.load are compiled with CUDA's compiler library.",
             REMAKE,
         )
     if fits(f.cuda, f.nvrtc) == "nothing":
-        return (
-            PROBLEM,
+        return problem(
             f"NVRTC {dotted(f.nvrtc)}, driver only {dotted(f.cuda)}",
             "Its code does not load on this driver.",
             f"{REMAKE}, which picks the version for this driver; or update the driver",
         )
-    return OK, f"NVRTC {dotted(f.nvrtc)}"
+    return ok(f"NVRTC {dotted(f.nvrtc)}")
 
 
 def host_compiler(f: Facts):
     if f.compiler is None:
-        return (
-            PROBLEM,
+        return problem(
             "no C++ compiler",
             "nvcc hands the host's half of a program to g++, and without a GPU it builds all of "
             "it.",
@@ -601,8 +595,9 @@ def host_compiler(f: Facts):
     kit = f.toolkits[0] if f.toolkits else None
     newest = kit and (kit.newest_clang if name == "clang" else kit.newest_gcc)
     if not newest or major <= newest:
-        return OK, f"{name} {major}" + (
-            f" (nvcc {dotted(kit.release)} takes up to {newest})" if newest else ""
+        return ok(
+            f"{name} {major}"
+            + (f" (nvcc {dotted(kit.release)} takes up to {newest})" if newest else "")
         )
     state = PROBLEM if _ready(f) else NOTE  # without a GPU nvcc only shows listings
     return (
@@ -618,9 +613,8 @@ def host_compiler(f: Facts):
 def one_toolkit(f: Facts):
     releases = sorted({t.release for t in f.toolkits if t.release})
     if len(releases) < 2:
-        return (OK, "one CUDA version") if releases else (NOT_HERE, "no toolkit")
-    return (
-        NOTE,
+        return ok("one CUDA version") if releases else not_here("no toolkit")
+    return note(
         f"several: CUDA {', '.join(map(dotted, releases))}; nvcc is "
         f"{dotted(f.toolkits[0].release)}",
         "The first on the PATH is used; another program may find the other one's libraries.",
@@ -631,8 +625,7 @@ def one_toolkit(f: Facts):
 def library_path(f: Facts):
     stubs = [folder for folder, _ in f.library_path if "stubs" in Path(folder).parts]
     if f.cuinit == 34 or (f.libcuda and "stubs" in Path(f.libcuda).parts):
-        return (
-            PROBLEM,
+        return problem(
             f"programs find a stub of libcuda{f' in {_short(stubs[0])}' if stubs else ''}",
             "Stubs are for linking on a machine without a driver; here one hides the real libcuda: "
             '"CUDA driver is a stub library".',
@@ -645,9 +638,8 @@ def library_path(f: Facts):
         if major and wanted and major != wanted[0]
     ]
     if not other:
-        return OK, "no CUDA library of another version on LD_LIBRARY_PATH"
-    return (
-        NOTE,
+        return ok("no CUDA library of another version on LD_LIBRARY_PATH")
+    return note(
         f"LD_LIBRARY_PATH has {_short(other[0][0])}, of CUDA {other[0][1]}",
         f"Libraries there come before those that PyTorch (CUDA {dotted(wanted)}) and Numba were "
         "installed with.",

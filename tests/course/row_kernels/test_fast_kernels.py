@@ -1,10 +1,11 @@
-"""The ring kernels' own text on the CPU runtime: the ring, the dealing of rows and the formulas.
+"""The fast kernels' own text on the CPU runtime: the ring, the dealing of rows and the formulas.
 
 A cluster has one block there, a copy is done at once (on_cpu/bulk_copy.cuh). What only a GPU has,
 clusters and asynchronous copies, `course.row_kernels.bench` checks on one.
 """
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,7 @@ ROWS, BLOCKS = 9, 2  # more tiles than the ring has stages, and a last tile that
 SHAPES = [
     Shape(columns=128, cluster=1, group=32, threads=64, stages=2, blocks=1),
     Shape(columns=104, cluster=1, group=32, threads=64, stages=2, blocks=1),
+    Shape(columns=256, cluster=1, group=64, threads=128, stages=0, blocks=1),
     Shape(columns=264, cluster=1, group=64, threads=64, stages=3, blocks=1),
 ]
 DTYPES = {torch.float32: ("float", 3e-6), torch.bfloat16: ("__nv_bfloat16", 2e-2)}
@@ -64,8 +66,8 @@ def launch(folder, shape, dtype):
         }
         flags = tuple(f"-D{key}={value}" for key, value in macros.items())
         kernel = getattr(cuda_c.load(folder / file, flags=flags), name)
-        ring_bytes = shape.ring_bytes * inputs
-        kernel[BLOCKS, shape.threads, ring_bytes](*arguments)
+        shape_now = replace(shape, inputs=inputs, item_bytes=dtype.itemsize)
+        kernel[BLOCKS, shape.threads, shape_now.shared_bytes](*arguments)
 
     return run
 

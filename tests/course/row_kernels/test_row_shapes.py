@@ -7,11 +7,12 @@ from course.row_kernels.shapes import ACCESS, RESERVED, SM_SHARED, WARP, shape_f
 LENGTHS = [4, 32, 100, 768, 1024, 4096, 5120, 16384, 50304, 65536, 128256, 131072, 262144]
 
 
+@pytest.mark.parametrize("ring", [True, False])
 @pytest.mark.parametrize("item_bytes", [2, 4])
 @pytest.mark.parametrize("inputs", [1, 2])
 @pytest.mark.parametrize("kept, threads, blocks", [(32, 512, 1), (16, 256, 3), (8, 1024, 2)])
 @pytest.mark.parametrize("columns", LENGTHS)
-def test_a_shape_holds_its_row(columns, kept, threads, blocks, inputs, item_bytes):
+def test_a_shape_holds_its_row(columns, kept, threads, blocks, inputs, item_bytes, ring):
     shape = shape_for(columns, item_bytes, inputs=inputs, kept=kept, threads=threads, blocks=blocks)
     if shape is None:
         return
@@ -22,8 +23,8 @@ def test_a_shape_holds_its_row(columns, kept, threads, blocks, inputs, item_byte
     assert shape.group % WARP == 0 and shape.threads % shape.group == 0
     assert shape.threads <= threads
     assert shape.cluster == 1 or shape.tile_rows == 1
-    assert shape.stages >= 2
-    assert (shape.ring_bytes + RESERVED) * blocks <= SM_SHARED
+    assert shape.stages >= 2 if ring else shape.stages == 0
+    assert (shape.shared_bytes + RESERVED) * blocks <= SM_SHARED
 
 
 @pytest.mark.parametrize("columns", [1024, 4096, 16384, 65536, 131072])
@@ -33,5 +34,5 @@ def test_the_lengths_of_the_chapter_have_shapes(columns):
 
 
 @pytest.mark.parametrize("columns", [0, 1, 1023, 50257, 10_000_000])
-def test_lengths_that_the_ring_kernels_do_not_take(columns):
+def test_lengths_that_the_fast_kernels_do_not_take(columns):
     assert shape_for(columns) is None

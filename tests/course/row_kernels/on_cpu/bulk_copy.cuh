@@ -20,12 +20,7 @@ __device__ inline void barrier_wait(Barrier* barrier, unsigned parity) {
     __syncthreads();
 }
 
-__device__ inline unsigned long long evict_first() {
-    return 0;
-}
-
-__device__ inline void bulk_copy(void* to, const void* from, unsigned bytes, Barrier* barrier,
-                                 unsigned long long policy) {
+__device__ inline void bulk_copy(void* to, const void* from, unsigned bytes, Barrier* barrier) {
     assert(reinterpret_cast<size_t>(to) % 16 == 0 && bytes % 16 == 0);
     for (unsigned i = 0; i < bytes / 2; ++i)
         static_cast<unsigned short*>(to)[i] = static_cast<const unsigned short*>(from)[i];
@@ -35,11 +30,11 @@ __device__ inline int cluster_rank() {
     return 0;
 }
 
-__device__ inline void cluster_barrier() {
-    __syncthreads();
-}
+__device__ inline void cluster_arrive() {}
+
+__device__ inline void cluster_wait() {}
 
 template <typename Value>
-__device__ inline void store_remote(Value* local, int rank, Value value) {
-    *local = value;
+__device__ inline void send(Value* to, int rank, Value value, Barrier* barrier) {
+    *to = value;
 }
