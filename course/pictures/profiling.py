@@ -1,4 +1,4 @@
-"""The pictures of chapter 08: a timeline of what a profiler saw, repeated timings, the roofline."""
+"""The pictures and tables of Profiling: what a profiler saw, repeated timings, the roofline."""
 
 from collections.abc import Sequence
 
@@ -11,12 +11,11 @@ def repeats(milliseconds: Sequence[float], title: str = ""):
     """Each repeat of a measurement as a dot, in order, with the median and the mean as lines."""
     times = np.asarray(milliseconds)
     median, mean = np.median(times), times.mean()
-    fig = figure(
-        7.5,
-        2.8,
-        alt=f"{len(times)} repeats of one measurement: most lie near the median of {median:.3g} ms, the first "
-        f"took {times[0]:.3g} ms, the slowest {times.max():.3g} ms",
+    alt = (
+        f"{len(times)} repeats of one measurement: most lie near the median of {median:.3g} ms, "
+        f"the first took {times[0]:.3g} ms, the slowest {times.max():.3g} ms"
     )
+    fig = figure(7.5, 2.8, alt=alt)
     axes = fig.add_subplot()
     axes.plot(times, ".", color=ACCENT, markersize=4)
     axes.plot(0, times[0], "o", color=ALARM, fillstyle="none", label="the first repeat")
@@ -84,14 +83,47 @@ def nested(events) -> list[tuple[str, int, float, float]]:
     ]
     threads = [row[3] for row in rows]
     busiest = max(set(threads), key=threads.count)
-    found, open_until = [], []
+    nested_events, open_until = [], []
     for name, start, end, thread in sorted(rows, key=lambda row: (row[1], -row[2])):
         if thread == busiest:
             while open_until and open_until[-1] <= start:
                 open_until.pop()
-            found.append((name, len(open_until), start, end))
+            nested_events.append((name, len(open_until), start, end))
             open_until.append(end)
-    return found
+    return nested_events
+
+
+def print_parts(seen, names: Sequence[str]) -> None:
+    """The median time of each range that a step is made of, and its share of their sum, on the
+    host's clock. seen: a torch.profiler profile; names: of the ranges.
+    """
+    medians = {}
+    for name in names:
+        times = [e.cpu_time_total for e in seen.events() if e.name == name and e.cpu_time_total]
+        medians[name] = np.median(times)
+    whole = sum(medians.values())
+    for name, microseconds in medians.items():
+        print(f"{name:9} {microseconds / whole:6.1%}  {microseconds:7,.0f} µs")
+
+
+def print_top(seen, device: str, rows: int = 8) -> None:
+    """What took the longest by its own time, with its share and its number of calls: kernels where
+    the device is "cuda", operators where it is "cpu".
+    """
+    on_gpu = device == "cuda"
+    clock = "self_device_time_total" if on_gpu else "self_cpu_time_total"
+    events = [e for e in seen.key_averages() if _is_work(e, device)]
+    whole = sum(getattr(e, clock) for e in events)
+    print("kernels on the GPU" if on_gpu else "operators on the CPU", "by their own time:")
+    for event in sorted(events, key=lambda e: -getattr(e, clock))[:rows]:
+        share = getattr(event, clock) / whole
+        print(f"{share:6.1%} {event.count:5} calls  {event.key[:60]}")
+
+
+def _is_work(event, device: str) -> bool:
+    """Whether it ran on the device and is neither a range of ours (in capitals) nor a label."""
+    is_range = event.key.isupper() or "#" in event.key
+    return event.device_type.name == device.upper() and not is_range
 
 
 # ---- the roofline
