@@ -35,15 +35,28 @@ DEVICE = "cuda" if has_gpu() else "cpu"
 
 RINGS = [
     scans.Ring(16, 8192, 7, 3),
-    scans.Ring(16, 8192, 7, 4),
     scans.Ring(12, 7680, 7, 3),
     scans.Ring(8, 8192, 7, 3),
     scans.Ring(8, 7168, 8, 4),
-    scans.Ring(16, 6144, 9, 4),
     scans.Ring(8, 6144, 9, 4),
-    scans.Ring(16, 10240, 5, 2),
     scans.Ring(8, 5120, 5, 2, blocks=2),
-    scans.Ring(8, 4096, 7, 3, blocks=2),
+    *(
+        scans.Ring(warps, tile, stages, lag, eager)
+        for eager in (1, 2)
+        for warps, tile, stages, lag in (
+            (16, 8192, 7, 1),
+            (16, 8192, 7, 3),
+            (16, 8192, 7, 5),
+            (8, 8192, 7, 5),
+            (8, 6144, 9, 5),
+            (8, 6144, 9, 7),
+            (16, 4096, 13, 8),
+            (8, 4096, 14, 11),
+            (8, 2048, 28, 20),
+            (16, 10240, 5, 3),
+            (16, 14336, 4, 2),
+        )
+    ),
 ]
 PERSISTENT = [
     scans.Persistent(256, 8, 2),

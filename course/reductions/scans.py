@@ -75,6 +75,7 @@ class Ring:
     tile: int = 8192
     stages: int = 7
     lag: int = 3
+    eager: int = 0
     blocks: int = 1  # a multiprocessor
 
     file = "scan_ring.cu"
@@ -90,7 +91,8 @@ class Ring:
         return self.stages * self.tile * 4
 
     def expression(self, c_type: str) -> str:
-        return f"scan_ring<{c_type}, {self.warps}, {self.tile}, {self.stages}, {self.lag}>"
+        sizes = f"{self.warps}, {self.tile}, {self.stages}, {self.lag}, {self.eager}"
+        return f"scan_ring<{c_type}, {sizes}>"
 
     def grid(self, tiles: int) -> int:
         return min(tiles, self.blocks * multiprocessors())
