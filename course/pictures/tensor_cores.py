@@ -57,6 +57,29 @@ def owners(lane_of: np.ndarray, title: str, mark: int = 6):
     return fig
 
 
+def ldmatrix(mark: int = 6):
+    """Which lane names each row of 16 bytes for `ldmatrix`, and what lane `mark` gets."""
+    alt = (
+        "a 16 × 16 tile in shared memory: lanes 0 to 15 name the rows of the left half, lanes 16 "
+        f"to 31 those of the right; lane {mark} gets the marked pairs"
+    )
+    fig = figure(6.2, 4, alt=alt)
+    axes = fig.add_subplot()
+    for row, column in np.ndindex(16, 16):
+        block = row // 8 + column // 8 * 2
+        owner = row % 8 * 4 + column % 8 // 2
+        colour = ALARM if owner == mark else BLOCK_COLOURS[block]
+        axes.add_patch(_cell(column, row, colour))
+    for row in range(16):
+        middle = row + 0.5
+        axes.text(-0.2, middle, f"lane {row}", ha="right", va="center", fontsize=7.5)
+        axes.text(16.2, middle, f"lane {row + 16}", ha="left", va="center", fontsize=7.5)
+    _bare(axes, (-2, 18), (16, 0))
+    title = f"who names which row; red: what lane {mark} gets, a pair in each register"
+    axes.set_title(title, fontsize=9, loc="left")
+    return fig
+
+
 def tiles(sizes: dict[str, int], piece: tuple[int, int], title: str):
     """A block's tile of C, cut into the warps' tiles, one of them into single products.
 

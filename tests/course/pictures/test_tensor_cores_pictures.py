@@ -51,6 +51,7 @@ def test_every_picture_is_drawn_and_says_what_it_shows():
     for figure in (
         pictures.number_formats(),
         pictures.owners(lanes, "lanes"),
+        pictures.ldmatrix(),
         pictures.warp_group(),
         pictures.swizzle(),
         pictures.descriptor(),
