@@ -64,7 +64,7 @@ class ParallelTrainer(fast.Trainer):
         self._gradients = gradients
         self.steps = 0
         self._in_use = [None, None]
-        options = 1 * graph + 2 + 4 * gradients + 8 + 64 + 128
+        options = fast.Options(graph=graph, keep_gradients=gradients)
         together = STATISTICS * statistics + BUCKET * bucket
         self._mark = communicator.mark()
         peers, sites = communicator.peers(), self._sites()
@@ -73,7 +73,7 @@ class ParallelTrainer(fast.Trainer):
         self._trainer = self._library.together_create(
             batch,
             lr,
-            options,
+            ctypes.byref(options),
             packed.ctypes.data,
             ctypes.byref(peers),
             ctypes.byref(sites),
@@ -145,7 +145,7 @@ def library(precision: str) -> ctypes.CDLL:
         "together_sizes": (ctypes.c_size_t, [number]),
         "together_create": (
             pointer,
-            [number, ctypes.c_float, number, pointer, pointer, pointer, number],
+            [number, ctypes.c_float, pointer, pointer, pointer, pointer, number],
         ),
         "together_destroy": (None, [pointer]),
         "together_step": (number, [pointer] * 3),

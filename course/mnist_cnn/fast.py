@@ -9,14 +9,17 @@ from Python.
 A step is the copy of the batch to the GPU, forward, backward and the update of all weights. What
 can be switched off, to measure what it brings:
 
-    graph=False      launch the kernels one by one instead of as one CUDA graph
-    overlap=False    copy each batch when its step begins, not beside the step before
-    branches=False   the two kernels of the convolutions' backward pass one after the other, not
-    side by side moments=False    the first batch norm's statistics by a pass over the convolution's
-    outputs, not from the patches' moments splits=False     a sum stays with one block where a batch
-    is too small for many, not shared out among several one_update=False four kernels that update
-    the weights instead of one early=False      each kernel begins when the one before it has ended,
-    not while its last blocks run
+    graph=False       launch the kernels one by one instead of as one CUDA graph
+    overlap=False     copy each batch when its step begins, not beside the step before
+    branches=False    the two kernels of the convolutions' backward pass one after the other, not
+                      side by side
+    moments=False     the first batch norm's statistics by a pass over the convolution's outputs,
+                      not from the patches' moments
+    one_update=False  four kernels that update the weights instead of one
+    early=False       each kernel begins when the one before it has ended, not while its last blocks
+                      run
+    splits=False      a sum stays with one block where a batch is too small for many, not shared out
+                      among several
 
 Without a GPU the same source runs on the CPU runtime: right, but slow (seconds for a batch of 4).
 There "tf32" is float32.
@@ -41,13 +44,45 @@ KERNELS = Path(__file__).parent / "kernels"
 SOURCE = KERNELS / "trainer.cu"
 PRECISIONS = {"bf16": [], "tf32": ["-DTF32"]}  # and what nvcc is told
 LOSSES = 1 << 16  # the losses of so many steps are kept
+PIXELS = 28 * 28  # bytes of a digit
 
 #: How kernels/network.cuh lays out the weights (struct Parameters).
-LAYOUT = np.dtype([
-    ("conv1.weight", "f4", (32, 9)), ("bn1.weight", "f4", 32), ("bn1.bias", "f4", 32),
-    ("conv2.weight", "f4", (64, 9, 32)), ("bn2.weight", "f4", 64), ("bn2.bias", "f4", 64),
-    ("fc1.weight", "f4", (128, 49, 64)), ("fc1.bias", "f4", 128), ("fc2.weight", "f4", (10, 128)), ("fc2.bias", "f4", 10),
-])  # fmt: skip
+LAYOUT = np.dtype(
+    [
+        ("conv1.weight", "f4", (32, 9)),
+        ("bn1.weight", "f4", 32),
+        ("bn1.bias", "f4", 32),
+        ("conv2.weight", "f4", (64, 9, 32)),
+        ("bn2.weight", "f4", 64),
+        ("bn2.bias", "f4", 64),
+        ("fc1.weight", "f4", (128, 49, 64)),
+        ("fc1.bias", "f4", 128),
+        ("fc2.weight", "f4", (10, 128)),
+        ("fc2.bias", "f4", 10),
+    ]
+)
+
+#: What can be switched off: the fields of kernels/trainer.cu's struct Options, in its order.
+SWITCHES = (
+    "graph",
+    "overlap",
+    "keep_gradients",
+    "branches",
+    "moments",
+    "one_update",
+    "early",
+    "splits",
+)
+
+
+class Options(ctypes.Structure):
+    """As kernels/trainer.cu takes them. Everything is on but `keep_gradients`, unless said."""
+
+    _fields_ = [(switch, ctypes.c_bool) for switch in SWITCHES]
+
+    def __init__(self, **wanted: bool):
+        everything = dict.fromkeys(SWITCHES, True) | {"keep_gradients": False}
+        super().__init__(**(everything | wanted))
 
 
 class TrainerError(LearnerError):
@@ -57,10 +92,10 @@ class TrainerError(LearnerError):
 class Trainer:
     """Trains the network on batches of one size.
 
-    weights: float32 arrays by PyTorch's names and shapes; lr: the learning rate of plain SGD.
-        gradients=True keeps each
-    step's gradients for `gradients()`. precision: what tensor cores multiply, "bf16" or "tf32";
-    sums and the weights themselves are float32 in both.
+    weights: float32 arrays by PyTorch's names and shapes. lr: the learning rate of plain SGD.
+    precision: what tensor cores multiply, "bf16" or "tf32"; sums and the weights themselves are
+    float32 in both. gradients=True keeps each step's gradients for `gradients()`.
+
     Raises ValueError for wrong weights or sizes, TrainerError when the GPU is too old, its memory
     too small, or nvcc fails.
     """
@@ -93,22 +128,27 @@ class Trainer:
         if not np.isfinite(lr):
             raise ValueError(f"the learning rate must be a number, not {lr}")
         check_weights(weights)
-        self.batch, self.lr, self.precision, self._gradients = batch, lr, precision, gradients
-        self._library = _library(precision)
+        self.batch = batch
+        self.lr = lr
+        self.precision = precision
         self.steps = 0
+        self._gradients = gradients
+        self._library = _library(precision)
         self._in_use = [None, None]
-        options = (
-            1 * graph
-            + 2 * overlap
-            + 4 * gradients
-            + 8 * (branches and has_gpu())
-            + 16 * moments
-            + 32 * one_update
-            + 64 * early
-            + 128 * splits
+        options = Options(
+            graph=graph,
+            overlap=overlap,
+            keep_gradients=gradients,
+            branches=branches and has_gpu(),
+            moments=moments,
+            one_update=one_update,
+            early=early,
+            splits=splits,
         )
         packed = pack(weights)
-        self._trainer = self._library.cnn_create(batch, lr, options, packed.ctypes.data)
+        self._trainer = self._library.cnn_create(
+            batch, lr, ctypes.byref(options), packed.ctypes.data
+        )
         if not self._trainer:
             raise TrainerError(self._error())
 
@@ -116,11 +156,12 @@ class Trainer:
         """Start one training step and return at once.
 
         images: uint8 [batch, 28, 28], labels: uint8 [batch], NumPy arrays or torch tensors in host
-            memory. In pinned memory
-        they are copied beside the step before; leave them unchanged for two more steps, or until
-        `synchronize`.
+            memory. In pinned memory they are copied beside the step before; leave them unchanged
+            for two more steps, or until `synchronize`.
         """
-        self._call("cnn_step", _address(images, self.batch * 784), _address(labels, self.batch))
+        pixels = _address(images, self.batch * PIXELS)
+        answers = _address(labels, self.batch)
+        self._call("cnn_step", pixels, answers)
         self._in_use[self.steps % 2] = images, labels  # not freed before they are copied
         self.steps += 1
 
@@ -128,7 +169,10 @@ class Trainer:
         """The loss of every step so far (of the last 65,536), float32. Waits for the steps."""
         ring = np.empty(LOSSES, np.float32)
         self._call("cnn_losses", ring.ctypes.data)
-        return ring[: self.steps] if self.steps <= LOSSES else np.roll(ring, -(self.steps % LOSSES))
+        if self.steps <= LOSSES:
+            return ring[: self.steps]
+        oldest = self.steps % LOSSES
+        return np.roll(ring, -oldest)
 
     def weights(self) -> dict[str, np.ndarray]:
         """The weights as they are now, by PyTorch's names and shapes. Waits for the steps."""
@@ -161,7 +205,8 @@ class Trainer:
             with Trainer(self.weights(), count, 0.0, self.precision, graph=False) as larger:
                 return larger.logits(images)
         logits = np.empty((count, 10), np.float32)
-        self._call("cnn_infer", _address(images, count * 784), count, logits.ctypes.data)
+        pixels = _address(images, count * PIXELS)
+        self._call("cnn_infer", pixels, count, logits.ctypes.data)
         return logits
 
     def synchronize(self) -> None:
@@ -197,14 +242,17 @@ class Trainer:
     def _error(self):
         text = self._library.cnn_error().decode()
         if "out of memory" in text:
-            megabytes = self.batch * (40 if self.precision == "bf16" else 80) / 1024
-            text += f". A batch of {self.batch:,} needs about {megabytes:,.0f} MB on the GPU: take a smaller one"
+            kilobytes = 40 if self.precision == "bf16" else 80  # a digit
+            megabytes = self.batch * kilobytes / 1024
+            needs = f"A batch of {self.batch:,} needs about {megabytes:,.0f} MB on the GPU"
+            text += f". {needs}: take a smaller one"
         return text
 
 
 def pack(weights: dict[str, np.ndarray]) -> np.ndarray:
-    """Weights by PyTorch's names and shapes in the kernels' order: channels last, both for conv2
-    and in fc1's features.
+    """Weights by PyTorch's names and shapes in the kernels' order: channels last.
+
+    That concerns conv2's weights and fc1's features.
     """
     packed = np.empty((), LAYOUT)
     for name in SHAPES:
@@ -220,58 +268,69 @@ def pack(weights: dict[str, np.ndarray]) -> np.ndarray:
 def unpack(packed: np.ndarray) -> dict[str, np.ndarray]:
     """The inverse of `pack`."""
     weights = {name: packed[name].copy() for name in SHAPES}
-    weights["conv2.weight"] = weights["conv2.weight"].reshape(64, 3, 3, 32).transpose(0, 3, 1, 2)
+    conv2 = weights["conv2.weight"].reshape(64, 3, 3, 32)
+    weights["conv2.weight"] = conv2.transpose(0, 3, 1, 2)
     weights["fc1.weight"] = weights["fc1.weight"].transpose(0, 2, 1)
-    return {
-        name: np.ascontiguousarray(value.reshape(SHAPES[name])) for name, value in weights.items()
-    }
+    for name, shape in SHAPES.items():
+        weights[name] = np.ascontiguousarray(weights[name].reshape(shape))
+    return weights
 
 
 def _address(array, count) -> int:
-    if isinstance(array, np.ndarray):
-        if array.dtype != np.uint8 or array.size != count or not array.flags.c_contiguous:
-            raise ValueError(
-                f"expected {count:,} contiguous uint8 numbers, got {array.dtype} {list(array.shape)}"
-            )
+    """Where `count` uint8 numbers begin in host memory. Raises ValueError for anything else."""
+    numpy = isinstance(array, np.ndarray)
+    if numpy:
+        right = array.dtype == np.uint8 and array.size == count and array.flags.c_contiguous
+    else:
+        on_host = array.element_size() == 1 and not array.is_cuda
+        right = on_host and array.numel() == count and array.is_contiguous()
+    if not right:
+        where = "" if numpy else " in host memory"
+        given = f"{array.dtype} {list(array.shape)}"
+        raise ValueError(f"expected {count:,} contiguous uint8 numbers{where}, got {given}")
+    if numpy:
         return array.__array_interface__["data"][0]
-    if (
-        array.element_size() != 1
-        or array.is_cuda
-        or array.numel() != count
-        or not array.is_contiguous()
-    ):
-        raise ValueError(
-            f"expected {count:,} contiguous uint8 numbers in host memory, got {array.dtype} {list(array.shape)}"
-        )
     return array.data_ptr()
+
+
+_POINTER = ctypes.c_void_p
+_NUMBER = ctypes.c_int
+
+#: The functions of kernels/trainer.cu: what they give and take.
+_FUNCTIONS = {
+    "cnn_error": (ctypes.c_char_p, []),
+    "cnn_parameter_bytes": (ctypes.c_size_t, []),
+    "cnn_option_bytes": (ctypes.c_size_t, []),
+    "cnn_create": (_POINTER, [_NUMBER, ctypes.c_float, _POINTER, _POINTER]),
+    "cnn_destroy": (None, [_POINTER]),
+    "cnn_step": (_NUMBER, [_POINTER, _POINTER, _POINTER]),
+    "cnn_synchronize": (_NUMBER, [_POINTER]),
+    "cnn_infer": (_NUMBER, [_POINTER, _POINTER, _NUMBER, _POINTER]),
+    "cnn_weights": (_NUMBER, [_POINTER, _POINTER]),
+    "cnn_gradients": (_NUMBER, [_POINTER, _POINTER]),
+    "cnn_losses": (_NUMBER, [_POINTER, _POINTER]),
+    "cnn_logits": (_NUMBER, [_POINTER, _POINTER]),
+}
 
 
 @functools.cache
 def _library(precision):
-    path = build(precision)
-    library = ctypes.CDLL(str(path))
-    pointer = ctypes.c_void_p
-    for name, result, arguments in [
-        ("cnn_error", ctypes.c_char_p, []), ("cnn_parameter_bytes", ctypes.c_size_t, []),
-        ("cnn_create", pointer, [ctypes.c_int, ctypes.c_float, ctypes.c_int, pointer]), ("cnn_destroy", None, [pointer]),
-        ("cnn_step", ctypes.c_int, [pointer] * 3), ("cnn_synchronize", ctypes.c_int, [pointer]),
-        ("cnn_infer", ctypes.c_int, [pointer, pointer, ctypes.c_int, pointer]), ("cnn_weights", ctypes.c_int, [pointer] * 2),
-        ("cnn_gradients", ctypes.c_int, [pointer] * 2), ("cnn_losses", ctypes.c_int, [pointer] * 2),
-        ("cnn_logits", ctypes.c_int, [pointer] * 2),
-    ]:  # fmt: skip
+    library = ctypes.CDLL(str(build(precision)))
+    for name, (result, arguments) in _FUNCTIONS.items():
         function = getattr(library, name)
-        function.restype, function.argtypes = result, arguments
-    if library.cnn_parameter_bytes() != LAYOUT.itemsize:
-        raise TrainerError(f"{SOURCE.name} and fast.py disagree on how the weights are laid out")
+        function.restype = result
+        function.argtypes = arguments
+    theirs = library.cnn_parameter_bytes(), library.cnn_option_bytes()
+    if theirs != (LAYOUT.itemsize, ctypes.sizeof(Options)):
+        raise TrainerError(f"{SOURCE.name} and fast.py disagree on how a struct is laid out")
     return library
 
 
 def build(precision: str = "bf16") -> Path:
-    """The trainer's shared library for this GPU, or for the CPU where there is none; compiled once
-    for each content.
+    """The trainer's shared library, compiled once for each content.
 
-    Raises utils.tools.nvcc.NvccError with the lines that do not compile, TrainerError for a GPU
-    that is too old.
+    For this GPU, or for the CPU where there is none. Raises utils.tools.nvcc.NvccError with the
+    lines that do not compile, TrainerError for a GPU that is too old.
     """
     flags = PRECISIONS[precision]
     if not has_gpu():
@@ -281,21 +340,30 @@ def build(precision: str = "bf16") -> Path:
             raise nvcc.compile_error(SOURCE, error.log) from None
     if gpu().compute_capability < (8, 0):
         raise TrainerError(
-            f"{gpu().name} has no tensor cores for bfloat16: the fast trainer needs compute capability 8.0 "
-            "(Ampere) or newer"
+            f"{gpu().name} has no tensor cores for bfloat16: the fast trainer needs compute "
+            "capability 8.0 (Ampere) or newer"
         )
     request = nvcc.Request(SOURCE, ["-O3", "-shared", "-Xcompiler", "-fPIC", *flags])
-    content = hashlib.sha256(
-        "\0".join([*nvcc.nvcc_command(request, Path("x")), nvcc.nvcc_version() or ""]).encode()
-    )
+    output = cpu_build.cache_folder() / f"trainer-{_fingerprint(request)}.so"
+    if not output.exists():
+        _compile(request, output)
+    return output
+
+
+def _fingerprint(request: nvcc.Request) -> str:
+    """A name for what nvcc is asked to do and for all files that it may read."""
+    words = [*nvcc.nvcc_command(request, Path("x")), nvcc.nvcc_version() or ""]
+    content = hashlib.sha256("\0".join(words).encode())
     for file in sorted(KERNELS.iterdir()):
         content.update(file.read_bytes())
-    output = cpu_build.cache_folder() / f"trainer-{content.hexdigest()[:32]}.so"
-    if not output.exists():
-        with tempfile.TemporaryDirectory(dir=output.parent) as folder:
-            fresh = Path(folder) / output.name
-            done = process.run(nvcc.nvcc_command(request, fresh), timeout=300)
-            if done.returncode:
-                raise nvcc.compile_error(SOURCE, done.output)
-            os.replace(fresh, output)
-    return output
+    return content.hexdigest()[:32]
+
+
+def _compile(request: nvcc.Request, output: Path) -> None:
+    """Run nvcc. The library appears whole or not at all, also when two processes build it."""
+    with tempfile.TemporaryDirectory(dir=output.parent) as folder:
+        fresh = Path(folder) / output.name
+        done = process.run(nvcc.nvcc_command(request, fresh), timeout=300)
+        if done.returncode:
+            raise nvcc.compile_error(SOURCE, done.output)
+        os.replace(fresh, output)

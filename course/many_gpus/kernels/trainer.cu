@@ -211,11 +211,11 @@ struct ParallelTrainer : Trainer {
 };
 
 bool ParallelTrainer::create_together(int batch, float rate, const Parameters* weights) {
-    int wanted = options;
-    options &= ~GRAPH;  // the finale's own step is not captured
+    bool graph_wanted = options.graph;
+    options.graph = false;  // the finale's own step is not captured
     if (!create(batch, rate / peers.ranks, weights))
         return false;
-    options |= wanted & GRAPH;
+    options.graph = graph_wanted;
     if (!allocate(small_gradients, 1))
         return false;
     TRY(cudaStreamCreateWithFlags(&bucket, cudaStreamNonBlocking));
@@ -224,7 +224,7 @@ bool ParallelTrainer::create_together(int batch, float rate, const Parameters* w
     if (together & STATISTICS)
         for (Network& n : net)
             n.share1 /= peers.ranks, n.share2 /= peers.ranks;
-    return !(options & GRAPH) || (capture_together(0) && capture_together(1));
+    return !options.graph || (capture_together(0) && capture_together(1));
 }
 
 // The sums of `count` doubles over the ranks, as the next kernel of a stream.
@@ -236,7 +236,7 @@ bool ParallelTrainer::share(double* values, int count, const Site& site, cudaStr
     attribute.val.programmaticStreamSerializationAllowed = 1;
     cudaLaunchConfig_t config = {};
     config.gridDim = 1, config.blockDim = SUMS_THREADS, config.stream = stream;
-    config.attrs = &attribute, config.numAttrs = options & EARLY && stream == main ? 1 : 0;
+    config.attrs = &attribute, config.numAttrs = options.early && stream == main ? 1 : 0;
     TRY(cudaLaunchKernelEx(&config, share_sums, peers, site, values, count));
     return true;
 }
@@ -277,7 +277,7 @@ bool ParallelTrainer::launch_backward_together(const Network& n) {
     }
     if (!share(n.sums->dz2, 2 * C2, sites.backward, main))
         return false;
-    cudaStream_t other = options & BRANCHES ? branch : main;
+    cudaStream_t other = options.branches ? branch : main;
     if (other != main) {
         TRY(cudaEventRecord(fork, main));
         TRY(cudaStreamWaitEvent(other, fork, 0));
@@ -325,7 +325,7 @@ bool ParallelTrainer::step_together(const uint8_t* from_images, const uint8_t* f
         return false;
     TRY(cudaEventRecord(arrived[slot], copies));
     TRY(cudaStreamWaitEvent(main, arrived[slot], 0));
-    if (options & GRAPH) {
+    if (options.graph) {
         TRY(cudaGraphLaunch(graph[slot], main));
     } else if (!launch_step(net[slot])) {
         return false;
@@ -349,10 +349,10 @@ size_t together_sizes(int which) {  // so that Python's structs can be checked
     return which == 0 ? sizeof(Peers) : sizeof(Sites);
 }
 
-ParallelTrainer* together_create(int batch, float rate, int options, const Parameters* weights,
+ParallelTrainer* together_create(int batch, float rate, const Options* options, const Parameters* weights,
                                  const Peers* peers, const Sites* sites, int together) {
     ParallelTrainer* t = new ParallelTrainer;
-    t->options = options | MOMENTS | ONE_UPDATE;
+    t->options = *options;
     t->peers = *peers, t->sites = *sites, t->together = together;
     if (t->create_together(batch, rate, weights))
         return t;

@@ -61,7 +61,8 @@ struct Moments {
     double sum[16];
 };
 
-// Batch norm 1 of this batch. `scale` and `shift` take the convolution's sum to gamma * xhat + beta.
+// Batch norm 1 of this batch. `scale` and `shift` take the convolution's sum to
+// gamma * xhat + beta.
 struct Norm1 {
     float mean[C1];
     float inverse[C1];

@@ -13,15 +13,16 @@
 #include "linear.cuh"
 #include "update.cuh"
 
-enum Option {
-    GRAPH = 1,
-    OVERLAP = 2,
-    KEEP_GRADIENTS = 4,
-    BRANCHES = 8,
-    MOMENTS = 16,
-    ONE_UPDATE = 32,
-    EARLY = 64,
-    SPLITS = 128
+// What can be switched off, to measure what it brings (fast.py says what each means).
+struct Options {
+    bool graph;
+    bool overlap;
+    bool keep_gradients;
+    bool branches;
+    bool moments;
+    bool one_update;
+    bool early;
+    bool splits;
 };
 
 static thread_local std::string last_error;
@@ -37,15 +38,22 @@ static bool failed(cudaError_t code, const char* what) {
     return false
 
 struct Trainer {
-    int options = 0, processors = 1;
+    Options options = {};
+    int processors = 1;
     int few = 0;  // a batch up to so many images gets two blocks for each image
     Network net[2] = {};  // alike but for the batch that they read
     std::vector<void*> memory;  // device memory to free
-    cudaStream_t main = nullptr, copies = nullptr, branch = nullptr;
-    cudaEvent_t arrived[2] = {}, used[2] = {}, fork = nullptr, join = nullptr;
+    cudaStream_t main = nullptr;
+    cudaStream_t copies = nullptr;
+    cudaStream_t branch = nullptr;
+    cudaEvent_t arrived[2] = {};  // a batch is on the GPU
+    cudaEvent_t used[2] = {};  // its step is done
+    cudaEvent_t fork = nullptr;  // from main to branch
+    cudaEvent_t join = nullptr;  // and back
     cudaGraphExec_t graph[2] = {};
     unsigned steps = 0;
-    uint8_t *images[2] = {}, *labels[2] = {};
+    uint8_t* images[2] = {};
+    uint8_t* labels[2] = {};
 
     ~Trainer() {
         if (main)
@@ -74,6 +82,11 @@ struct Trainer {
     }
 
     bool create(int batch, float rate, const Parameters* weights);
+    bool ask_gpu();
+    void divide_sums(Network& n);
+    bool allocate_network(Network& n);
+    bool allocate_batch(int slot);
+    bool create_streams();
     bool allow_shared_memory();
     bool launch_early(void (*kernel)(Network), dim3 grid, int threads, int shared,
                       cudaStream_t stream, const Network& n);
@@ -100,22 +113,29 @@ constexpr int MOST_SHARED =
     std::max({forward_shared<1>(), int(FC1_SHARED), int(FC1_BACKWARD_SHARED), int(INPUT_SHARED),
               int(WEIGHT_SHARED)});
 
-bool Trainer::allow_shared_memory() {  // more than 48 KiB a block has to be asked for
-    return allow(conv_forward<1>, forward_shared<1>()) &&
-           allow(conv_forward<2>, forward_shared<2>()) && allow(fc1_forward, FC1_SHARED) &&
-           allow(fc1_backward, FC1_BACKWARD_SHARED) &&
-           allow(conv_backward_input<1>, INPUT_SHARED) &&
-           allow(conv_backward_input<2>, INPUT_SHARED) &&
-           allow(conv_backward_weights, WEIGHT_SHARED);
+// More than 48 KiB a block has to be asked for.
+bool Trainer::allow_shared_memory() {
+    bool good = allow(conv_forward<1>, forward_shared<1>());
+    good = good && allow(conv_forward<2>, forward_shared<2>());
+    good = good && allow(fc1_forward, FC1_SHARED);
+    good = good && allow(fc1_backward, FC1_BACKWARD_SHARED);
+    good = good && allow(conv_backward_input<1>, INPUT_SHARED);
+    good = good && allow(conv_backward_input<2>, INPUT_SHARED);
+    good = good && allow(conv_backward_weights, WEIGHT_SHARED);
+    return good;
 }
 
 static void set_batch(Network& n, int batch) {
-    n.batch = batch, n.share1 = 1.0 / (double(batch) * PIXELS),
+    n.batch = batch;
+    n.share1 = 1.0 / (double(batch) * PIXELS);
     n.share2 = 1.0 / (double(batch) * WINDOWS1);
 }
 
-bool Trainer::create(int batch, float rate, const Parameters* weights) {
-    int device = 0, major = 0, shared = 0;
+// What this GPU has; false if that is too little.
+bool Trainer::ask_gpu() {
+    int device = 0;
+    int major = 0;
+    int shared = 0;
     TRY(cudaGetDevice(&device));
     TRY(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
     TRY(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device));
@@ -128,59 +148,106 @@ bool Trainer::create(int batch, float rate, const Parameters* weights) {
     }
     TRY(cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
     if (shared < MOST_SHARED) {
-        last_error = "these kernels need " + std::to_string(MOST_SHARED >> 10) +
-                     " KiB of shared memory in a block, this GPU has " +
-                     std::to_string(shared >> 10) + " KiB: bf16 needs half of what tf32 needs";
+        std::string needed = std::to_string(MOST_SHARED >> 10);
+        std::string present = std::to_string(shared >> 10);
+        last_error = "these kernels need " + needed +
+                     " KiB of shared memory in a block, this GPU has " + present +
+                     " KiB: bf16 needs half of what tf32 needs";
         return false;
     }
     if (major < 9)
-        options &= ~EARLY;
-    Network n = {};
-    n.rate = rate, n.use_moments = options & MOMENTS;
-    set_batch(n, batch);
-    int tiles = (batch + TILE - 1) / TILE;
-    n.fc1_splits = n.fc1_backward_splits = 1;
-    if (options & SPLITS) {
+        options.early = false;
+    return true;
+}
+
+// Into how many parts each long sum is divided, so that there are blocks for the whole GPU.
+void Trainer::divide_sums(Network& n) {
+    int tiles = (n.batch + TILE - 1) / TILE;
+    n.fc1_splits = 1;
+    n.fc1_backward_splits = 1;
+    if (options.splits) {
         few = processors;
-        n.fc1_splits = std::min(WINDOWS2, std::max(1, 2 * processors / tiles));
+        int wanted = std::max(1, 2 * processors / tiles);
+        n.fc1_splits = std::min(WINDOWS2, wanted);
         n.fc1_backward_splits = std::min(8, tiles);
     }
-    n.head_blocks = std::min((batch + HEAD_WARPS - 1) / HEAD_WARPS, 2 * processors);
-    n.conv2_splits =
-        std::min(batch, BLOCKS * processors);  // as many blocks as run at the same time
-    if (!allow_shared_memory())
+    int heads = (n.batch + HEAD_WARPS - 1) / HEAD_WARPS;
+    n.head_blocks = std::min(heads, 2 * processors);
+    // as many blocks as run at the same time
+    n.conv2_splits = std::min(n.batch, BLOCKS * processors);
+}
+
+// All of the device memory but what belongs to a batch.
+bool Trainer::allocate_network(Network& n) {
+    size_t b = n.batch;
+    size_t fc1 = size_t(HIDDEN) * FEATURES;
+    size_t conv2 = C2 * TAPS * C1;
+    bool good = allocate(n.weights, 1);
+    if (options.keep_gradients)
+        good = good && allocate(n.gradients, 1);
+    good = good && allocate(n.copies, 1);
+    good = good && allocate(n.norm1, 1);
+    good = good && allocate(n.sums, 1);
+    good = good && allocate(n.y2, b * WINDOWS1 * C2);
+    good = good && allocate(n.y2_best, b * FEATURES);
+    good = good && allocate(n.fc1_partial, n.fc1_splits * b * HIDDEN);
+    good = good && allocate(n.head_sums, n.head_blocks);
+    good = good && allocate(n.logits, b * CLASSES);
+    good = good && allocate(n.dh, b * HIDDEN);
+    good = good && allocate(n.dz2, b * FEATURES);
+    good = good && allocate(n.fc1_gradient, n.fc1_backward_splits * fc1);
+    good = good && allocate(n.conv2_gradient, n.conv2_splits * conv2);
+    good = good && allocate(n.losses, LOSSES);
+    good = good && allocate(n.step, 1);
+    return good;
+}
+
+// A place for a batch, its moments and its events.
+bool Trainer::allocate_batch(int slot) {
+    Network& n = net[slot];
+    size_t b = n.batch;
+    if (!allocate(images[slot], b * PIXELS) || !allocate(labels[slot], b))
         return false;
-    size_t b = batch;
-    if (!allocate(n.weights, 1) || !allocate(n.copies, 1) || !allocate(n.norm1, 1) ||
-        !allocate(n.sums, 1) || !allocate(n.y2, b * WINDOWS1 * C2) ||
-        !allocate(n.y2_best, b * FEATURES) || !allocate(n.fc1_partial, n.fc1_splits * b * HIDDEN) ||
-        !allocate(n.head_sums, n.head_blocks) || !allocate(n.logits, b * CLASSES) ||
-        !allocate(n.dh, b * HIDDEN) || !allocate(n.dz2, b * FEATURES) ||
-        !allocate(n.fc1_gradient, size_t(n.fc1_backward_splits) * HIDDEN * FEATURES) ||
-        !allocate(n.conv2_gradient, size_t(n.conv2_splits) * C2 * 9 * C1) ||
-        !allocate(n.losses, LOSSES) || !allocate(n.step, 1))
+    if (!allocate(n.moments, 1))
         return false;
-    if (options & KEEP_GRADIENTS && !allocate(n.gradients, 1))
-        return false;
-    for (int slot = 0; slot < 2; ++slot) {
-        net[slot] = n;
-        if (!allocate(images[slot], b * PIXELS) || !allocate(labels[slot], b) ||
-            !allocate(net[slot].moments, 1))
-            return false;
-        net[slot].images = images[slot], net[slot].labels = labels[slot];
-        TRY(cudaEventCreateWithFlags(&arrived[slot], cudaEventDisableTiming));
-        TRY(cudaEventCreateWithFlags(&used[slot], cudaEventDisableTiming));
-    }
+    n.images = images[slot];
+    n.labels = labels[slot];
+    TRY(cudaEventCreateWithFlags(&arrived[slot], cudaEventDisableTiming));
+    TRY(cudaEventCreateWithFlags(&used[slot], cudaEventDisableTiming));
+    return true;
+}
+
+bool Trainer::create_streams() {
     TRY(cudaEventCreateWithFlags(&fork, cudaEventDisableTiming));
     TRY(cudaEventCreateWithFlags(&join, cudaEventDisableTiming));
     TRY(cudaStreamCreateWithFlags(&main, cudaStreamNonBlocking));
     TRY(cudaStreamCreateWithFlags(&copies, cudaStreamNonBlocking));
     TRY(cudaStreamCreateWithFlags(&branch, cudaStreamNonBlocking));
+    return true;
+}
+
+bool Trainer::create(int batch, float rate, const Parameters* weights) {
+    if (!ask_gpu() || !allow_shared_memory())
+        return false;
+    Network n = {};
+    n.rate = rate;
+    n.use_moments = options.moments;
+    set_batch(n, batch);
+    divide_sums(n);
+    if (!allocate_network(n))
+        return false;
+    for (int slot = 0; slot < 2; ++slot) {
+        net[slot] = n;
+        if (!allocate_batch(slot))
+            return false;
+    }
+    if (!create_streams())
+        return false;
     TRY(cudaMemcpy(n.weights, weights, sizeof(Parameters), cudaMemcpyHostToDevice));
     make_copies<<<HIDDEN * FEATURES / UPDATE_THREADS, UPDATE_THREADS>>>(n);
     TRY(cudaGetLastError());
     TRY(cudaDeviceSynchronize());
-    return !(options & GRAPH) || (capture(0) && capture(1));
+    return !options.graph || (capture(0) && capture(1));
 }
 
 // Launch a kernel that may begin while the one before it in the stream still runs (see
@@ -191,43 +258,49 @@ bool Trainer::launch_early(void (*kernel)(Network), dim3 grid, int threads, int 
     attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     attribute.val.programmaticStreamSerializationAllowed = 1;
     cudaLaunchConfig_t config = {};
-    config.gridDim = grid, config.blockDim = threads, config.dynamicSmemBytes = shared,
+    config.gridDim = grid;
+    config.blockDim = threads;
+    config.dynamicSmemBytes = shared;
     config.stream = stream;
-    config.attrs = &attribute, config.numAttrs = options & EARLY ? 1 : 0;
+    config.attrs = &attribute;
+    config.numAttrs = options.early ? 1 : 0;
     TRY(cudaLaunchKernelEx(&config, kernel, n));
     return true;
 }
 
 bool Trainer::launch_forward(const Network& n, cudaStream_t stream) {
     int tiles = (n.batch + TILE - 1) / TILE;
-    if (!n.use_moments)
-        conv1_statistics<<<std::min(n.batch, 4 * processors), STATISTICS_THREADS, 0, stream>>>(n);
-    if (n.batch <= few)
-        conv_forward<2><<<dim3(n.batch, 2), FORWARD_THREADS, forward_shared<2>(), stream>>>(n);
-    else
-        conv_forward<1><<<std::min(n.batch, BLOCKS * processors), FORWARD_THREADS,
-                          forward_shared<1>(), stream>>>(n);
+    int resident = std::min(n.batch, BLOCKS * processors);
+    if (!n.use_moments) {
+        int blocks = std::min(n.batch, 4 * processors);
+        conv1_statistics<<<blocks, STATISTICS_THREADS, 0, stream>>>(n);
+    }
+    if (n.batch <= few) {
+        dim3 grid(n.batch, 2);
+        conv_forward<2><<<grid, FORWARD_THREADS, forward_shared<2>(), stream>>>(n);
+    } else {
+        conv_forward<1><<<resident, FORWARD_THREADS, forward_shared<1>(), stream>>>(n);
+    }
     TRY(cudaGetLastError());
-    return launch_early(fc1_forward, dim3(tiles, n.fc1_splits), LINEAR_THREADS, FC1_SHARED, stream,
-                        n) &&
+    dim3 grid(tiles, n.fc1_splits);
+    return launch_early(fc1_forward, grid, LINEAR_THREADS, FC1_SHARED, stream, n) &&
            launch_early(head, n.head_blocks, HEAD_WARPS * 32, 0, stream, n);
 }
 
 bool Trainer::launch_backward(const Network& n, cudaStream_t stream) {
-    if (!launch_early(fc1_backward, dim3(WINDOWS2, n.fc1_backward_splits), LINEAR_THREADS,
-                      FC1_BACKWARD_SHARED, stream, n))
+    dim3 linear(WINDOWS2, n.fc1_backward_splits);
+    if (!launch_early(fc1_backward, linear, LINEAR_THREADS, FC1_BACKWARD_SHARED, stream, n))
         return false;
-    cudaStream_t other =
-        options & BRANCHES ? branch : stream;  // the two convolution kernels may run side by side
+    // the two convolution kernels may run side by side
+    cudaStream_t other = options.branches ? branch : stream;
     if (other != stream) {
         TRY(cudaEventRecord(fork, stream));
         TRY(cudaStreamWaitEvent(other, fork, 0));
     }
-    if (!(n.batch <= few
-              ? launch_early(conv_backward_input<2>, dim3(n.batch, 2), INPUT_THREADS, INPUT_SHARED,
-                             stream, n)
-              : launch_early(conv_backward_input<1>, std::min(n.batch, BLOCKS * processors),
-                             INPUT_THREADS, INPUT_SHARED, stream, n)))
+    bool small = n.batch <= few;
+    dim3 grid = small ? dim3(n.batch, 2) : dim3(std::min(n.batch, BLOCKS * processors));
+    auto* conv_backward_input_of = small ? conv_backward_input<2> : conv_backward_input<1>;
+    if (!launch_early(conv_backward_input_of, grid, INPUT_THREADS, INPUT_SHARED, stream, n))
         return false;
     conv_backward_weights<<<n.conv2_splits, WEIGHT_THREADS, WEIGHT_SHARED, other>>>(n);
     TRY(cudaGetLastError());
@@ -239,9 +312,11 @@ bool Trainer::launch_backward(const Network& n, cudaStream_t stream) {
 }
 
 bool Trainer::launch_update(const Network& n, cudaStream_t stream) {
-    if (options & ONE_UPDATE) {
+    if (options.one_update) {
         update<<<UPDATE_BLOCKS, UPDATE_THREADS, 0, stream>>>(n, 0);
-    } else {  // one kernel for the convolutions' small parameters, one for the head's, one for each large matrix
+    } else {
+        // one kernel for the convolutions' small parameters, one for the head's, one for each large
+        // matrix
         int first = 0;
         for (int blocks : {1, HEAD_ROWS, CONV2_BLOCKS, FC1_BLOCKS}) {
             update<<<blocks, UPDATE_THREADS, 0, stream>>>(n, first);
@@ -268,31 +343,33 @@ bool Trainer::capture(int slot) {
 // Copy a batch from the host, and add up its moments, which no weights are needed for.
 bool Trainer::send(int slot, const uint8_t* from_images, const uint8_t* from_labels, int count,
                    cudaStream_t stream) {
-    TRY(cudaMemcpyAsync(images[slot], from_images, size_t(count) * PIXELS, cudaMemcpyHostToDevice,
-                        stream));
+    size_t bytes = size_t(count) * PIXELS;
+    TRY(cudaMemcpyAsync(images[slot], from_images, bytes, cudaMemcpyHostToDevice, stream));
     if (from_labels)
         TRY(cudaMemcpyAsync(labels[slot], from_labels, count, cudaMemcpyHostToDevice, stream));
     Network n = net[slot];
     set_batch(n, count);
-    patch_moments<<<std::min((count + MOMENT_WARPS - 1) / MOMENT_WARPS, 2 * processors),
-                    MOMENT_WARPS * 32, 0, stream>>>(n);
+    int wanted = (count + MOMENT_WARPS - 1) / MOMENT_WARPS;
+    int blocks = std::min(wanted, 2 * processors);
+    patch_moments<<<blocks, MOMENT_WARPS * 32, 0, stream>>>(n);
     TRY(cudaGetLastError());
     return true;
 }
 
 bool Trainer::step(const uint8_t* from_images, const uint8_t* from_labels) {
     int slot = steps % 2;
-    if (options & OVERLAP) {  // this batch is copied while the step before it still runs
+    int batch = net[slot].batch;
+    if (options.overlap) {  // this batch is copied while the step before it still runs
         if (steps >= 2)
             TRY(cudaStreamWaitEvent(copies, used[slot], 0));
-        if (!send(slot, from_images, from_labels, net[slot].batch, copies))
+        if (!send(slot, from_images, from_labels, batch, copies))
             return false;
         TRY(cudaEventRecord(arrived[slot], copies));
         TRY(cudaStreamWaitEvent(main, arrived[slot], 0));
-    } else if (!send(slot, from_images, from_labels, net[slot].batch, main)) {
+    } else if (!send(slot, from_images, from_labels, batch, main)) {
         return false;
     }
-    if (options & GRAPH) {
+    if (options.graph) {
         TRY(cudaGraphLaunch(graph[slot], main));
     } else if (!launch_forward(net[slot], main) || !launch_backward(net[slot], main)) {
         return false;
@@ -314,8 +391,8 @@ bool Trainer::infer(const uint8_t* from_images, int count, float* logits) {
         return false;
     TRY(cudaMemsetAsync(n.sums, 0, sizeof(Sums), main));
     TRY(cudaMemsetAsync(n.moments, 0, sizeof(Moments), main));
-    TRY(cudaMemcpyAsync(logits, n.logits, size_t(count) * CLASSES * sizeof(float),
-                        cudaMemcpyDeviceToHost, main));
+    size_t bytes = size_t(count) * CLASSES * sizeof(float);
+    TRY(cudaMemcpyAsync(logits, n.logits, bytes, cudaMemcpyDeviceToHost, main));
     TRY(cudaStreamSynchronize(main));
     return true;
 }
@@ -341,10 +418,13 @@ const char* cnn_error() {
 size_t cnn_parameter_bytes() {
     return sizeof(Parameters);
 }
+size_t cnn_option_bytes() {
+    return sizeof(Options);
+}
 
-Trainer* cnn_create(int batch, float rate, int options, const Parameters* weights) {
+Trainer* cnn_create(int batch, float rate, const Options* options, const Parameters* weights) {
     Trainer* t = new Trainer;
-    t->options = options;
+    t->options = *options;
     if (t->create(batch, rate, weights))
         return t;
     delete t;
@@ -373,6 +453,7 @@ int cnn_losses(Trainer* t, float* to) {
     return fetch(t, to, t->net[0].losses, LOSSES * sizeof(float));
 }
 int cnn_logits(Trainer* t, float* to) {
-    return fetch(t, to, t->net[0].logits, size_t(t->net[0].batch) * CLASSES * sizeof(float));
+    size_t count = size_t(t->net[0].batch) * CLASSES;
+    return fetch(t, to, t->net[0].logits, count * sizeof(float));
 }
 }
