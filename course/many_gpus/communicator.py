@@ -18,7 +18,7 @@ from course.many_gpus import build
 from utils.tools.diagnostics import LearnerError
 
 SOURCE = Path(__file__).parent / "kernels" / "communicator.cu"
-ALGORITHMS = ("one_shot", "two_shot", "push", "copies", "ring")
+ALGORITHMS = ("one_shot", "two_shot", "push", "ring")
 MOST_RANKS, CHANNELS, THREADS = 8, 256, 512
 CHANNEL_BYTES = 16 << 10  # of a one_shot message, for each block
 ALIGNMENT = 256
@@ -34,8 +34,7 @@ class How(ctypes.Structure):
     """How an all-reduce is run: kernels/communicator.cu, struct How. The same on all ranks."""
 
     _fields_ = [
-        (name, ctypes.c_int)
-        for name in ("algorithm", "type", "blocks", "threads", "unroll", "chunks")
+        (name, ctypes.c_int) for name in ("algorithm", "type", "blocks", "threads", "unroll")
     ]
 
 
@@ -68,12 +67,11 @@ class Choice:
     blocks: int
     threads: int = 512
     unroll: int = 1
-    chunks: int = 8
 
     def how(self, kind: int) -> How:
         """As the kernels take it; kind: 0 for float32, 1 for bfloat16."""
         index = ALGORITHMS.index(self.algorithm)
-        return How(index, kind, self.blocks, self.threads, self.unroll, self.chunks)
+        return How(index, kind, self.blocks, self.threads, self.unroll)
 
 
 def choose(bytes: int, ranks: int) -> Choice:
@@ -83,10 +81,11 @@ def choose(bytes: int, ranks: int) -> Choice:
     the least that is possible.
     """
     if bytes <= (512 << 10) // (ranks - 1 or 1):
-        units = -(-bytes // 8)
-        return Choice("one_shot", blocks=max(1, min(64, -(-units // 512))), threads=512)
-    if bytes <= 8 << 20 or bytes % 16:
-        return Choice("two_shot", blocks=min(132, max(16, bytes >> 14)), unroll=2)
+        threads = 128 if bytes <= 64 << 10 else 512
+        units = -(-bytes // 8)  # a thread sends 8 bytes
+        return Choice("one_shot", blocks=min(128, -(-units // threads)), threads=threads)
+    if bytes <= 4 << 20 or bytes % 16:
+        return Choice("two_shot", blocks=64, unroll=1)
     return Choice("push", blocks=132, unroll=4)
 
 
@@ -188,7 +187,7 @@ class Communicator:
             how = self._plans[key] = self._plan(tensor, choice)
         source = tensor.data_ptr()
         target = source if out is None else out.data_ptr()
-        stream = torch.cuda.current_stream().cuda_stream
+        stream = torch._C._cuda_getCurrentRawStream(tensor.device.index)  # current_stream() is slow
         if not self._library.comm_all_reduce(
             self._communicator, target, source, count, how, stream
         ):

@@ -47,8 +47,10 @@ def trainer(weights, batch: int, mode_name: str):
             return torch.nn.functional.cross_entropy(logits.float(), labels.long())
 
         def _prepare(self):
-            stream = torch.cuda.Stream()
-            with torch.cuda.stream(stream):  # where the graph's warm-up will run
+            current = torch.cuda.current_stream()
+            stream = torch.cuda.Stream() if self.mode.graph else current
+            stream.wait_stream(current)
+            with torch.cuda.stream(stream):  # a graph's warm-up must not run on the default stream
                 self.parallel = DistributedDataParallel(
                     self.model,
                     device_ids=[torch.cuda.current_device()],

@@ -12,6 +12,7 @@ The parts, in the order in which they run; each result is written as soon as it 
     bf16      all-reduces of bfloat16
     window    all-reduces beside NCCL's with registered memory
     ddp       our training beside PyTorch's DistributedDataParallel
+    autotune  the same with PyTorch's mode that compiles longest
     gate      test accuracy, ours beside PyTorch's in fp32 (needs MNIST, see utils/data.py)
     model     time = alpha + bytes / beta, and what it predicts for more GPUs
 """
@@ -24,12 +25,33 @@ import traceback
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-PARTS = ("prepare", "train", "reduce", "links", "bf16", "window", "ddp", "gate", "model")
+PARTS = (
+    "prepare",
+    "train",
+    "reduce",
+    "links",
+    "bf16",
+    "window",
+    "gate",
+    "ddp",
+    "autotune",
+    "model",
+)
 #: Parts that share their processes: one that breaks its GPU's context costs the others of its row.
-SESSIONS = (("train",), ("reduce", "links", "bf16", "window"), ("ddp",), ("gate",))
+SESSIONS = (("train",), ("reduce", "links", "bf16", "window"), ("ddp",), ("gate",), ("autotune",))
 #: Seconds that a part may take of a budget of 150; with another budget in proportion.
-SECONDS = {"train": 20, "reduce": 30, "links": 8, "bf16": 8, "window": 12, "ddp": 60, "gate": 60}
+SECONDS = {
+    "train": 20,
+    "reduce": 30,
+    "links": 8,
+    "bf16": 8,
+    "window": 12,
+    "ddp": 40,
+    "gate": 40,
+    "autotune": 60,
+}
 BATCH = 4096
+AUTOTUNE = "graph_max_autotune_bf16_channels_last"
 HEAP, SCRATCH = (2 << 30) + (64 << 20), (1 << 30) + (1 << 20)
 PATIENCE = 5.0  # seconds that a kernel waits for another rank
 
@@ -42,7 +64,7 @@ def session(group, parts, out, modes) -> None:
     from course.many_gpus.communicator import Communicator
     from course.many_gpus.recording import Clock, Recording
 
-    recording = Recording(out, group.rank)
+    recording = Recording(out, group.rank, group.size)
     communicator = Communicator(group, HEAP, SCRATCH, PATIENCE).connect()
     if any(part != "train" for part, _ in parts):
         from course.many_gpus.rivals import join_nccl
@@ -70,6 +92,7 @@ def train(communicator, recording, clock, _modes):
     good = training.check(communicator, 256, recording)
     good = training.check(communicator, BATCH, recording) and good
     training.measure(communicator, recording, clock, (BATCH, 1024, 256), good)
+    training.measure_strong(communicator, recording, BATCH)
 
 
 def reduce(communicator, recording, clock, _modes):
@@ -107,7 +130,17 @@ def ddp(communicator, recording, clock, modes):
     """Our training beside PyTorch's DDP."""
     from course.many_gpus import ddp
 
-    ddp.race(communicator, recording, clock, BATCH, modes)
+    ddp.race(communicator, recording, clock, BATCH, [m for m in modes if m != AUTOTUNE])
+
+
+def autotune(communicator, recording, clock, modes):
+    """The same with the mode that compiles longest, in a session of its own."""
+    from course.many_gpus import ddp
+
+    if AUTOTUNE in modes:
+        ddp.race(
+            communicator, recording, clock, BATCH, ["graph_compile_bf16_channels_last", AUTOTUNE]
+        )
 
 
 def gate(communicator, recording, clock, _modes):
@@ -117,7 +150,7 @@ def gate(communicator, recording, clock, _modes):
     gate.measure(communicator, recording, clock)
 
 
-WORK = {part.__name__: part for part in (train, reduce, links, bf16, window, ddp, gate)}
+WORK = {part.__name__: part for part in (train, reduce, links, bf16, window, ddp, gate, autotune)}
 
 
 # ---- the command ---------------------------------------------------------------------------------
@@ -158,7 +191,7 @@ def _run_session(parts, options, ranks, seconds):
     arguments = [parts, options.out, options.modes]
     names = " ".join(part for part, _ in parts)
     try:
-        launch(measure.session, ranks, arguments, timeout=seconds, patience=60)
+        launch(measure.session, ranks, arguments, timeout=seconds, patience=120)
     except Exception as error:
         Recording(options.out).note(f"FAILED {names}", str(error) or traceback.format_exc())
         print(f"FAILED {names}:\n{str(error)[-2500:]}", flush=True)
@@ -189,7 +222,7 @@ def main(arguments=None) -> int:
         return 1
     scale = options.budget / 150
     if "prepare" in options.parts:
-        prepare(ranks, options.modes if "ddp" in options.parts else [], options.budget / 3)
+        prepare(ranks, options.modes if "ddp" in options.parts else [], options.budget * 0.4)
         print(f"== prepare: {time.monotonic() - started:.1f} s", flush=True)
     for row in SESSIONS:
         parts = [(part, SECONDS[part] * scale) for part in row if part in options.parts]

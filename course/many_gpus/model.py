@@ -21,7 +21,6 @@ TRIPS = {
     "one_shot": lambda n: 1,
     "two_shot": lambda n: 2,
     "push": lambda n: 2,
-    "copies": lambda n: 2,
     "ring": lambda n: 2 * (n - 1),
 }
 

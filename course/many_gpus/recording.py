@@ -13,12 +13,13 @@ class Recording:
     Each result: name, value, unit, spread (half the interquartile range) and what else is known of it.
     """
 
-    def __init__(self, path: str | Path, rank: int = 0):
-        self.path, self.rank = Path(path), rank
+    def __init__(self, path: str | Path, rank: int = 0, ranks: int = 2):
+        self.path, self.rank, self.ranks = Path(path), rank, ranks
         self.entries = json.loads(self.path.read_text()) if self.path.exists() else []
 
     def add(self, name: str, value: float, unit: str, spread: float = 0.0, **more) -> None:
-        """Keep a result, and print it."""
+        """Keep a result, and print it. With more than two GPUs names get their number."""
+        name = self._with_ranks(name)
         entry = {"name": name, "value": float(value), "unit": unit, "spread": float(spread), **more}
         self.entries.append(entry)
         self._write()
@@ -27,10 +28,16 @@ class Recording:
 
     def note(self, name: str, text: str) -> None:
         """Keep what went wrong, or what should be known."""
+        name = self._with_ranks(name)
         self.entries.append({"name": name, "note": text})
         self._write()
         if self.rank == 0:
             print(f"{name:60} {text.strip()[-300:]}", flush=True)
+
+    def _with_ranks(self, name):
+        if self.ranks == 2 or not name.startswith("many_gpus/"):
+            return name
+        return name.replace("many_gpus/", f"many_gpus/{self.ranks}/", 1)
 
     def _write(self):
         if self.rank:

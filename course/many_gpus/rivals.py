@@ -32,16 +32,12 @@ def variants(bytes: int, ranks: int) -> list[Choice]:
             if unroll < 4 or blocks <= 132:
                 tried.append(Choice("push", blocks, 512, unroll))
         tried.append(Choice("ring", 132, 512, 4))
-    if bytes >= 16 * MIB:
-        for blocks, chunks in itertools.product((32, 64, 132), (8, 32)):
-            tried.append(Choice("copies", blocks, 512, 4, chunks))
     return list(dict.fromkeys(tried))
 
 
 def label(choice: Choice) -> str:
     """A variant's name in results."""
-    text = f"{choice.algorithm}/{choice.blocks}x{choice.threads}u{choice.unroll}"
-    return f"{text}c{choice.chunks}" if choice.algorithm == "copies" else text
+    return f"{choice.algorithm}/{choice.blocks}x{choice.threads}u{choice.unroll}"
 
 
 class Case:
@@ -58,7 +54,7 @@ class Case:
             numbers = torch.randn(self.count, generator=generator, device="cuda") * SCALE
             sources.append(numbers.to(dtype))
         self.source = sources[communicator.rank]
-        total = sources[0].float()
+        total = sources[0].float().clone()
         for other in sources[1:]:
             total += other.float()
         self.expected = total.to(dtype)

@@ -3,7 +3,6 @@
 //     one_shot    everyone sends everything to everyone, each adds up; small messages
 //     two_shot    rank r reads part r from everyone, adds up, writes the sum to everyone
 //     push        the same in stores alone: parts are sent to part r's owner, sums come back
-//     copies      like push, but copy engines send the parts
 //     ring        parts go round: 2 (n - 1) steps of 1/n of the message to the next rank
 //
 // Each is a device function of one block, which is a channel: block b of a rank deals with the same
@@ -302,49 +301,6 @@ __device__ void push(const Peers& peers, T* out, const T* in, size_t count, int 
     wait_for_flags(peers, channel, left + mine + 1);
     if (threadIdx.x == 0)
         peers.mine().left[channel] = left + mine + 1;
-}
-
-// ---- two shots, the first by copy engines ----------------------------------------------------------
-// The parts are sent in `chunks` pieces by copies on another stream; each is followed by one launch of
-// `sent`. Here they are added up as they come.
-__device__ inline void sent(const Peers& peers) {
-    unsigned number = peers.mine().chunks_sent + 1;
-    __syncthreads();
-    int peer = threadIdx.x;
-    if (peer < peers.ranks && peer != peers.rank)
-        store_release(&peers.control(peer).chunks_here[peers.rank], number);
-    if (threadIdx.x == 0)
-        peers.mine().chunks_sent = number;
-}
-
-template <class T, int unroll>
-__device__ void add_copies(const Peers& peers, T* out, const T* in, size_t count, int chunks,
-                           int channel, int channels) {
-    size_t bytes = part_bytes(count, sizeof(T), peers.ranks);
-    size_t chunk = ((bytes / 16 + chunks - 1) / chunks);  // in vectors, as the host cuts them
-    size_t per_tile = size_t(blockDim.x) * unroll;
-    size_t tiles = (bytes / 16 + per_tile - 1) / per_tile;
-    Part part(count / (16 / sizeof(T)), peers.rank, peers.ranks);
-    unsigned used = peers.mine().chunks[channel], left = peers.mine().left[channel];
-    int known = 0;
-    for (size_t tile = channel; tile < tiles; tile += channels) {
-        size_t last = min((tile + 1) * per_tile, bytes / 16) - 1;
-        int needed = int(last / chunk) + 1;
-        if (needed > known) {
-            int peer = threadIdx.x;
-            if (peer < peers.ranks && peer != peers.rank)
-                wait_for_flag(peers, &peers.mine().chunks_here[peer], used + needed, peer);
-            __syncthreads();
-            known = needed;
-        }
-        finish_tile<T, unroll>(peers, out, in, part, tile, bytes);
-    }
-    leave_flags(peers, channel, left + 1);
-    wait_for_flags(peers, channel, left + 1);
-    if (threadIdx.x == 0) {
-        peers.mine().left[channel] = left + 1;
-        peers.mine().chunks[channel] = used + chunks;
-    }
 }
 
 // ---- ring ----------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ static bool failed(cudaError_t code, const char* what) {
     if (failed(call, #call)) \
     return 0
 
-enum Algorithm { ONE_SHOT, TWO_SHOT, PUSH, COPIES, RING, ALGORITHMS };
+enum Algorithm { ONE_SHOT, TWO_SHOT, PUSH, RING };
 enum Type { FLOAT, BFLOAT16, TYPES };
 
 constexpr int THREADS = 512;  // of a block at most
@@ -32,7 +32,6 @@ struct Message {
     void* out;
     const void* in;
     size_t count;
-    int chunks;
 };
 
 template <class T, int algorithm, int unroll>
@@ -45,8 +44,6 @@ __device__ void reduce(const Peers& peers, const Message& m, int channel, int ch
         two_shot<T, unroll>(peers, out, in, m.count, channel, channels);
     if constexpr (algorithm == PUSH)
         push<T, unroll, LAG>(peers, out, in, m.count, channel, channels);
-    if constexpr (algorithm == COPIES)
-        add_copies<T, unroll>(peers, out, in, m.count, m.chunks, channel, channels);
     if constexpr (algorithm == RING)
         ring<T, unroll>(peers, out, in, m.count, channel, channels);
 }
@@ -68,10 +65,6 @@ __global__ void __launch_bounds__(THREADS)
     all_reduce_together(const __grid_constant__ Everyone all) {
     int rank = blockIdx.y;
     reduce<T, algorithm, unroll>(all.peers[rank], all.messages[rank], blockIdx.x, gridDim.x);
-}
-
-__global__ void announce(const __grid_constant__ Peers peers) {
-    sent(peers);
 }
 
 typedef void (*Kernel)(Peers, Message);
@@ -106,8 +99,6 @@ static Kernels with_algorithm(int algorithm, int unroll) {
             return with_unroll<T, TWO_SHOT>(unroll);
         case PUSH:
             return with_unroll<T, PUSH>(unroll);
-        case COPIES:
-            return with_unroll<T, COPIES>(unroll);
         case RING:
             return with_unroll<T, RING>(unroll);
     }
@@ -157,15 +148,13 @@ static void unmap(void* memory) {
 
 // ---- the communicator ----------------------------------------------------------------------------
 struct How {  // to run an all-reduce; the same on all ranks
-    int algorithm, type, blocks, threads, unroll, chunks;
+    int algorithm, type, blocks, threads, unroll;
 };
 
 struct Communicator {
     Peers peers = {};
     size_t bytes = 0, heap = 0;  // of a rank's memory; where the part for messages begins
     bool mapped[MOST_RANKS] = {};  // by an IPC handle, to be closed
-    cudaStream_t copies = nullptr;
-    cudaEvent_t fork = nullptr, join = nullptr;
 
     ~Communicator() {
         for (int r = 0; r < peers.ranks; ++r)
@@ -173,16 +162,10 @@ struct Communicator {
                 unmap(peers.base[r]);
         if (peers.base[peers.rank])
             cudaFree(peers.base[peers.rank]);
-        if (copies)
-            cudaStreamDestroy(copies);
-        for (cudaEvent_t e : {fork, join})
-            if (e)
-                cudaEventDestroy(e);
     }
 
     bool create(int rank, int ranks, size_t scratch_bytes, size_t heap_bytes, double seconds);
     bool check(const Message& m, const How& how) const;
-    bool send_parts(const Message& m, const How& how, cudaStream_t stream);
     bool run(const Message& m, const How& how, cudaStream_t stream);
 };
 
@@ -203,9 +186,6 @@ bool Communicator::create(int rank, int ranks, size_t scratch_bytes, size_t heap
     TRY(cudaMalloc(&memory, bytes));
     peers.base[rank] = static_cast<char*>(memory);
     TRY(cudaMemset(memory, 0, peers.scratch));
-    TRY(cudaStreamCreateWithFlags(&copies, cudaStreamNonBlocking));
-    TRY(cudaEventCreateWithFlags(&fork, cudaEventDisableTiming));
-    TRY(cudaEventCreateWithFlags(&join, cudaEventDisableTiming));
     TRY(cudaDeviceSynchronize());
     return true;
 }
@@ -244,50 +224,15 @@ bool Communicator::check(const Message& m, const How& how) const {
         return refuse("this algorithm needs whole 16 bytes");
     if (part * (peers.ranks - 1) > peers.scratch_bytes)
         return refuse("the message is too long for the scratch memory");
-    if (how.algorithm == COPIES && how.chunks < 1)
-        return refuse("at least one chunk");
-    return true;
-}
-
-// Copy every peer's part to it, in chunks, on the stream of the copies.
-bool Communicator::send_parts(const Message& m, const How& how, cudaStream_t stream) {
-    size_t part = part_bytes(m.count, size_of(how.type), peers.ranks),
-           all = m.count * size_of(how.type);
-    size_t chunk = (part / 16 + how.chunks - 1) / how.chunks * 16;
-    TRY(cudaEventRecord(fork, stream));
-    TRY(cudaStreamWaitEvent(copies, fork, 0));
-    for (int c = 0; c < how.chunks; ++c) {
-        for (int turn = 1; turn < peers.ranks; ++turn) {
-            int owner = (peers.rank + turn) % peers.ranks;
-            int slot = peers.rank < owner ? peers.rank : peers.rank - 1;
-            size_t first = std::min(c * chunk, part), end = std::min(first + chunk, part);
-            size_t from = std::min(owner * part + first, all),
-                   to = std::min(owner * part + end, all);
-            if (from == to)
-                continue;
-            TRY(cudaMemcpyAsync(peers.base[owner] + peers.scratch + slot * part + first,
-                                static_cast<const char*>(m.in) + from, to - from, cudaMemcpyDefault,
-                                copies));
-        }
-        announce<<<1, 32, 0, copies>>>(peers);
-        TRY(cudaGetLastError());
-    }
-    TRY(cudaEventRecord(join, copies));
     return true;
 }
 
 bool Communicator::run(const Message& m, const How& how, cudaStream_t stream) {
     if (!check(m, how))
         return false;
-    Message message = m;
-    message.chunks = how.chunks;
-    if (how.algorithm == COPIES && !send_parts(message, how, stream))
-        return false;
-    kernels(how.type, how.algorithm, how.unroll)
-        .alone<<<how.blocks, how.threads, 0, stream>>>(peers, message);
+    Kernel kernel = kernels(how.type, how.algorithm, how.unroll).alone;
+    kernel<<<how.blocks, how.threads, 0, stream>>>(peers, m);
     TRY(cudaGetLastError());
-    if (how.algorithm == COPIES)
-        TRY(cudaStreamWaitEvent(stream, join, 0));
     return true;
 }
 
@@ -390,7 +335,7 @@ int comm_failure(Communicator* c, void* to) {
 
 int comm_all_reduce(Communicator* c, void* out, const void* in, size_t count, const How* how,
                     cudaStream_t stream) {
-    return c->run({out, in, count, 0}, *how, stream);
+    return c->run({out, in, count}, *how, stream);
 }
 
 int comm_all_reduce_together(Communicator** all, void** out, const void** in, size_t count,
@@ -400,10 +345,8 @@ int comm_all_reduce_together(Communicator** all, void** out, const void** in, si
     for (int r = 0; r < ranks; ++r) {
         everyone.peers[r] = all[r]->peers;
         everyone.peers[r].one_grid = true;
-        everyone.messages[r] = {out[r], in[r], count, how->chunks};
+        everyone.messages[r] = {out[r], in[r], count};
         if (!all[r]->check(everyone.messages[r], *how))
-            return false;
-        if (how->algorithm == COPIES && !all[r]->send_parts(everyone.messages[r], *how, nullptr))
             return false;
     }
     TRY(cudaDeviceSynchronize());

@@ -10,7 +10,6 @@
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
 #ifdef __CUDA_CPU__
-#include <chrono>
 #include <thread>
 #endif
 
@@ -38,9 +37,6 @@ struct Control {
     Failure failure;
     unsigned messages[CHANNELS];  // own: messages of words so far
     unsigned left[CHANNELS];  // own: flags that this channel has left with each peer
-    unsigned chunks[CHANNELS];  // own: chunks of the copy engines that it has used
-    unsigned chunks_sent;  // own: chunks that this rank's copy engine has sent
-    unsigned chunks_here[MOST_RANKS];  // written by the peers: chunks that theirs have sent here
     unsigned flags[CHANNELS][MOST_RANKS];  // written by the peers
 };
 
@@ -135,12 +131,12 @@ struct Watch {
     // True: give up. The reason then stands in the rank's memory, unless an earlier one does.
     __device__ bool over(const Peers& peers, Wait kind, int peer, unsigned value) {
 #ifdef __CUDA_CPU__
-        if (peers.one_grid) __nanosleep(0);  // lets the other threads run, and the other ranks'
-        else std::this_thread::sleep_for(std::chrono::microseconds(20));
-#else
-        if (++polls % POLLS)
-            return false;
+        if (peers.one_grid)
+            __nanosleep(0);  // lets the other threads run, and so the other ranks
+        else
+            std::this_thread::yield();  // the other ranks are threads of the host
 #endif
+        if (++polls % POLLS) return false;
         unsigned long long now = nanoseconds();
         if (!begun)
             begun = now;
