@@ -6,6 +6,6 @@
     from course.row_kernels.cross_entropy import cross_entropy, loss_and_gradient
 
 `kernels/softmax.cu`, `norms.cu` and `cross_entropy.cu` are short and run everywhere, without a GPU
-too. `kernels/ring*.cu` read each row once whatever its length, on Hopper and later: the functions
+too. `kernels/fast*.cu` read each row once whatever its length, on Hopper and later: the functions
 pick them where they can be used.
 """

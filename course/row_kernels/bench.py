@@ -14,7 +14,7 @@ from pathlib import Path
 
 import torch
 
-from course.row_kernels import classic, numba_softmax, ring
+from course.row_kernels import classic, fast, numba_softmax
 from course.row_kernels.operations import OPERATIONS, SOFTMAX, Operation, tensors
 from course.row_kernels.precompile import Compiler
 from course.row_kernels.report import Report
@@ -32,41 +32,68 @@ from utils import compare, has_gpu, timing
 
 COLUMNS = (1024, 4096, 16384, 65536, 131072)
 ELEMENTS = 1 << 28  # of the matrix that is timed
-#: (values a thread keeps, threads a block, blocks an SM) to try
-DEALS = (
+#: (values a thread keeps, threads a block, blocks an SM) to try with a ring
+RING_DEALS = (
     (32, 512, 1),
-    (32, 256, 2),
-    (32, 256, 1),
-    (32, 128, 4),
-    (16, 1024, 1),
-    (16, 512, 2),
-    (16, 512, 1),
-    (16, 256, 4),
-    (16, 256, 2),
-    (8, 1024, 1),
-    (8, 512, 2),
     (64, 256, 1),
+    (16, 1024, 1),
+    (32, 256, 1),
+    (32, 256, 2),
+    (16, 512, 2),
 )
+#: (values a thread keeps, threads a block) to try without one
+DIRECT_DEALS = (
+    (4, 256),
+    (4, 512),
+    (8, 128),
+    (8, 256),
+    (8, 512),
+    (8, 1024),
+    (16, 64),
+    (16, 128),
+    (16, 256),
+    (16, 512),
+    (16, 1024),
+    (32, 128),
+    (32, 256),
+    (32, 512),
+)
+MOST_THREADS = 2048  # of an SM
+MOST_BLOCKS = 16  # of an SM; more would help nobody
 REGISTERS = 1 << 16  # of an SM
-OVERHEAD = 30  # registers a thread needs besides its values
+OVERHEAD = 24  # registers a thread needs besides its values
+SWEEP_SECONDS, RACE_SECONDS = 0.2, 0.5  # of GPU time, for one comparison
+SHORT = 2048  # columns
 LADDER_COLUMNS = (4096, 16384)
 LADDER_THREADS = 512
+SLOW_TO_COMPILE = ("layernorm_backward", "rmsnorm_backward")  # for torch.compile
 VARIANT_COLUMNS = (1024, 16384, 131072)
 
 
 def candidates(operation: Operation, columns: int, item: int) -> list[Shape]:
     """Shapes that fit an SM's registers and shared memory, each once."""
+    how = {"inputs": operation.inputs, "item_bytes": item}
     shapes = []
-    for kept, threads, blocks in DEALS:
-        needed = (operation.registers * kept + OVERHEAD) * threads * blocks
-        if needed > REGISTERS:
+    for kept, threads, blocks in RING_DEALS:
+        if blocks_of(operation, kept, threads) < blocks:
             continue
-        how = {"inputs": operation.inputs, "kept": kept, "threads": threads, "blocks": blocks}
-        smallest = shape_for(columns, item, **how)
-        shapes.append(smallest)
-        if smallest and columns >= 16384:
-            shapes.append(shape_for(columns, item, **how, cluster=2 * smallest.cluster))
-    return list(dict.fromkeys(shape for shape in shapes if shape))
+        shapes.append(shape_for(columns, **how, kept=kept, threads=threads, blocks=blocks))
+    for kept, threads in DIRECT_DEALS:
+        if columns <= SHORT and kept * threads > 4 * columns:
+            continue  # more rows a block bring nothing
+        few = blocks_of(operation, kept, threads)
+        many = blocks_of(SOFTMAX, kept, threads) if operation.inputs == 1 else few
+        for blocks in (few, many):  # many: the compiler must save registers
+            if blocks:
+                one = {**how, "kept": kept, "threads": threads, "blocks": blocks, "ring": False}
+                shapes.append(shape_for(columns, **one))
+    return list(dict.fromkeys(shape for shape in shapes if shape and shape.cluster <= 16))
+
+
+def blocks_of(operation: Operation, kept: int, threads: int) -> int:
+    """Blocks for which an SM has registers and threads."""
+    registers = -(-(operation.registers * kept + OVERHEAD) // 8) * 8
+    return min(REGISTERS // (registers * threads), MOST_THREADS // threads, MOST_BLOCKS)
 
 
 def sweep(report: Report, compiler, operation: Operation, t: dict, label: str) -> Shape | None:
@@ -127,20 +154,22 @@ def climb(report: Report, t: dict) -> None:
 
 
 def try_variants(report: Report, compiler: Compiler, t: dict, shape: Shape) -> None:
-    """Softmax with one trick less, or one more (`variants`)."""
+    """Softmax with one thing changed (`variants`)."""
     x = t["x"]
     out = torch.empty_like(x)
-    files = {name: str(folder(name) / "ring_softmax.cu") for name in VARIANTS}
+    ring = shape.stages > 0
+    names = [name for name, variant in VARIANTS.items() if variant.ring in (None, ring)]
+    files = {name: str(folder(name) / SOFTMAX.file) for name in names}
     for file in files.values():
         compiler.ask(file, [shape], x.dtype)
     runs = {"as it is": lambda: SOFTMAX.ours(t, shape), "copy": lambda: out.copy_(x)}
     for name, file in files.items():
         compiler.wait(file, [shape], x.dtype)
-        kernel = ring.ring(file, "softmax_ring", shape, x.dtype)
+        kernel = fast.load(file, "softmax_fast", shape, x.dtype)
         runs[name] = lambda kernel=kernel: kernel.launch(len(x), out, x, len(x))
     result = compare(runs, bytes=SOFTMAX.bytes(x))
     rates = {name: round(timing.bytes_per_second / 1e9) for name, timing in result.timings.items()}
-    report.put("variants", f"softmax/{x.shape[1]}", rates)
+    report.put("variants", f"softmax/{x.shape[1]} {shape}", rates)
 
 
 def race(report: Report, operation: Operation, t: dict, label: str, shape: Shape | None) -> None:
@@ -184,31 +213,50 @@ def compiled(function):
 
 def timed(report: Report, compiler: Compiler, options) -> None:
     """Try all shapes, then race the fastest of each length, while the budget lasts."""
-    dtype = DTYPES[options.dtype]
-    suffix = "" if dtype == torch.float32 else "/bfloat16"
     report.put("clock", "copy GB/s", round(timing.copy_bandwidth() / 1e9))
     report.put("clock", "clusters at a time", clusters_at_a_time())
     best = {}
-    for stage in ("sweep",) if options.no_race else ("sweep", "race"):
-        for columns in options.columns:
-            t = tensors(ELEMENTS // columns, columns, dtype, DEVICE)
-            for name in options.operations:
-                if report.left() < 8:
-                    return
-                label = f"{name}/{columns}{suffix}"
-                try:
-                    if stage == "sweep":
-                        best[label] = sweep(report, compiler, OPERATIONS[name], t, label)
-                        if name == SOFTMAX.name and columns in VARIANT_COLUMNS:
-                            try_variants(report, compiler, t, best[label])
-                        if name == SOFTMAX.name and columns in LADDER_COLUMNS and not suffix:
-                            climb(report, t)
-                    else:
-                        race(report, OPERATIONS[name], t, label, best.get(label))
-                except Exception as error:
-                    report.failed(f"{stage} {label}", error)
-            del t
-            torch.cuda.empty_cache()
+    sweeps = [
+        ("sweep", columns, name) for columns in options.columns for name in options.operations
+    ]
+    slow = [name for name in options.operations if name in SLOW_TO_COMPILE]
+    quick = [name for name in options.operations if name not in SLOW_TO_COMPILE]
+    races = [("race", columns, name) for columns in options.race_columns for name in quick]
+    races += [("race", columns, name) for columns in options.race_columns for name in slow]
+    last = None
+    for stage, columns, name in sweeps + races:
+        if report.left() < 6:
+            report.put("clock", "not done", f"{stage} {name}/{columns} and all after it")
+            return
+        if columns != last:
+            t = None
+            t = tensors(ELEMENTS // columns, columns, DTYPES[options.dtype], DEVICE)
+            last = columns
+        try:
+            step(report, compiler, stage, name, t, best)
+        except Exception as error:
+            report.failed(f"{stage} {name}/{columns}", error)
+
+
+def step(report: Report, compiler: Compiler, stage: str, name: str, t: dict, best: dict) -> None:
+    """Sweep or race one operation in one length."""
+    x = t["x"]
+    columns = x.shape[1]
+    plain = x.dtype == torch.float32
+    label = f"{name}/{columns}" + ("" if plain else "/bfloat16")
+    timing.BUDGET = SWEEP_SECONDS if stage == "sweep" else RACE_SECONDS
+    if stage == "race":
+        race(report, OPERATIONS[name], t, label, best.get(label))
+        return
+    best[label] = sweep(report, compiler, OPERATIONS[name], t, label)
+    if name == SOFTMAX.name and plain:
+        rivals = [best[label], *(shape_for(columns, ring=ring) for ring in (True, False))]
+        if columns in VARIANT_COLUMNS:
+            for ring in (True, False):
+                shape = next(shape for shape in rivals if (shape.stages > 0) == ring)
+                try_variants(report, compiler, t, shape)
+        if columns in LADDER_COLUMNS:
+            climb(report, t)
 
 
 def clusters_at_a_time() -> dict[str, int]:
@@ -217,7 +265,7 @@ def clusters_at_a_time() -> dict[str, int]:
     for cluster in CLUSTERS:
         shape = shape_for(8192 * cluster, cluster=cluster, kept=16)
         try:
-            kernel = ring.ring("ring_softmax.cu", "softmax_ring", shape, torch.float32)
+            kernel = fast.load("fast_softmax.cu", "softmax_fast", shape, torch.float32)
             counts[cluster] = kernel.clusters
         except Exception as error:
             counts[cluster] = str(error)
@@ -264,14 +312,15 @@ def main() -> None:
     parser.add_argument("--budget", type=float, default=150, help="seconds")
     parser.add_argument("--operations", nargs="*", default=list(OPERATIONS), choices=OPERATIONS)
     parser.add_argument("--columns", nargs="*", type=int, default=list(COLUMNS))
+    parser.add_argument("--race-columns", nargs="*", type=int, default=list(COLUMNS))
+    parser.add_argument("--no-race", dest="race_columns", action="store_const", const=[])
     parser.add_argument("--dtype", default="float32", choices=DTYPES)
-    parser.add_argument("--no-race", action="store_true", help="only try shapes")
     parser.add_argument("--no-check", action="store_true", help="skip the small sizes")
     options = parser.parse_args()
     report = Report(options.out, options.budget)
     if has_gpu():
         report.watch()
-    compiler = Compiler() if ring.available() else None
+    compiler = Compiler() if fast.available() else None
     if compiler:
         ask_for_all(compiler, options)
     if not options.no_check:

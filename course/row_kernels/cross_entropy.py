@@ -7,12 +7,12 @@ of the losses: weights of 1 / rows that count make it the mean's.
 import torch
 
 from course.row_kernels import classic
-from course.row_kernels.ring import Ring, ring, usable
+from course.row_kernels.fast import Fast, load, usable
 from course.row_kernels.shapes import Shape, shape_for
 
 IGNORED = -100  # torch's ignore_index: a row with this target does not count
 KEPT = 32  # values of a row that a thread keeps, at most
-FILE = "ring_cross_entropy.cu"
+FILE = "fast_cross_entropy.cu"
 
 
 def cross_entropy(logits, targets, ignored: int = IGNORED, *, shape: Shape | None = None):
@@ -26,7 +26,7 @@ def cross_entropy(logits, targets, ignored: int = IGNORED, *, shape: Shape | Non
     losses, log_sums = _row_numbers(logits), _row_numbers(logits)
     if count == 0 or columns == 0:
         return losses.fill_(float("nan")), log_sums.fill_(float("-inf"))
-    kernel = _ring("cross_entropy_ring", shape, logits)
+    kernel = _fast("cross_entropy_fast", shape, logits)
     if kernel:
         kernel.launch(count, losses, log_sums, logits, targets, count, ignored)
     else:
@@ -42,7 +42,7 @@ def cross_entropy_backward(
     gradient = torch.empty_like(logits)
     if gradient.numel() == 0:
         return gradient
-    kernel = _ring("cross_entropy_backward_ring", shape, logits, gradient)
+    kernel = _fast("cross_entropy_backward_fast", shape, logits, gradient)
     if kernel:
         kernel.launch(count, gradient, logits, log_sums, targets, weights, count, ignored)
     else:
@@ -56,7 +56,7 @@ def loss_and_gradient(
 ):
     """The loss of each row and the gradient of sum(weights * losses), the logits read once."""
     count, _ = _check(logits, targets)
-    kernel = _ring("cross_entropy_and_gradient_ring", shape, logits) if logits.numel() else None
+    kernel = _fast("cross_entropy_and_gradient_fast", shape, logits) if logits.numel() else None
     if not kernel:
         losses, log_sums = cross_entropy(logits, targets, ignored)
         return losses, cross_entropy_backward(logits, targets, log_sums, weights, ignored)
@@ -76,12 +76,12 @@ def _check(logits, targets) -> tuple[int, int]:
     return logits.shape
 
 
-def _ring(name: str, shape: Shape | None, logits, *others) -> Ring | None:
-    """A ring kernel for these tensors, or None where it cannot be used."""
+def _fast(name: str, shape: Shape | None, logits, *others) -> Fast | None:
+    """A fast kernel for these tensors, or None where it cannot be used."""
     if not usable(logits, *others):
         return None
     shape = shape or shape_for(logits.shape[1], logits.element_size(), kept=KEPT)
-    return ring(FILE, name, shape, logits.dtype) if shape else None
+    return load(FILE, name, shape, logits.dtype) if shape else None
 
 
 def _classic(name: str, logits):

@@ -1,4 +1,4 @@
-"""Compile and launch the ring kernels (kernels/ring*.cu), which need Hopper or a later GPU.
+"""Compile and launch the fast kernels (kernels/fast*.cu), which need Hopper or a later GPU.
 
 A kernel is compiled for one shape (`shapes.Shape`) and one element type when first asked for.
 """
@@ -26,7 +26,7 @@ def available() -> bool:
 
 
 def usable(*tensors: torch.Tensor) -> bool:
-    """Whether the ring kernels take these tensors: of one known type, aligned to 16 bytes."""
+    """Whether the fast kernels take these tensors: of one known type, aligned to 16 bytes."""
     kind = tensors[0].dtype
     return (
         available()
@@ -36,7 +36,7 @@ def usable(*tensors: torch.Tensor) -> bool:
 
 
 @dataclass(frozen=True)
-class Ring:
+class Fast:
     """A compiled kernel. clusters: how many of its clusters the GPU runs at a time."""
 
     kernel: object
@@ -44,9 +44,9 @@ class Ring:
     clusters: int
 
     def grid_clusters(self, rows: int) -> int:
-        """Clusters to launch: no more than run at a time, or than there are tiles."""
+        """Clusters to launch: one a tile, or no more than run at a time if each takes many."""
         tiles = -(-rows // self.shape.tile_rows)
-        return min(self.clusters, tiles)
+        return min(self.clusters, tiles) if self.shape.persistent else tiles
 
     def launch(self, rows: int, *arguments) -> None:
         """Launch on torch's current stream.
@@ -57,7 +57,7 @@ class Ring:
 
         shape = self.shape
         blocks = self.grid_clusters(rows) * shape.cluster
-        config = LaunchConfig(grid=blocks, block=shape.threads, shmem_size=shape.ring_bytes)
+        config = LaunchConfig(grid=blocks, block=shape.threads, shmem_size=shape.shared_bytes)
         launch(_stream(), config, self.kernel, *map(_argument, arguments))
 
 
@@ -79,18 +79,18 @@ def _stream():
 
 
 @functools.cache
-def ring(file: str, name: str, shape: Shape, dtype: torch.dtype) -> Ring:
+def load(file: str, name: str, shape: Shape, dtype: torch.dtype) -> Fast:
     """The kernel `name` of kernels/`file`, compiled for a shape and an element type."""
     from cuda.core import Device, ObjectCode
 
     Device(torch.cuda.current_device()).set_current()
-    code = compile_ring(file, shape, dtype, gpu().arch + "a")
+    code = compile_kernel(file, shape, dtype, gpu().arch + "a")
     kernel = ObjectCode.from_cubin(code).get_kernel(name)
     _allow(kernel, shape)
-    return Ring(kernel, shape, _clusters(kernel, shape))
+    return Fast(kernel, shape, _clusters(kernel, shape))
 
 
-def compile_ring(file: str, shape: Shape, dtype: torch.dtype, arch: str) -> bytes:
+def compile_kernel(file: str, shape: Shape, dtype: torch.dtype, arch: str) -> bytes:
     """Machine code of a file for an architecture such as "sm_90a"; needs no GPU. Compiled once."""
     request = file, shape, dtype, arch
     if request not in COMPILED:
@@ -137,7 +137,7 @@ def _allow(kernel, shape: Shape) -> None:
     """Ask for what a kernel does not get unasked: much shared memory, clusters of 16 blocks."""
     from cuda.bindings.driver import CUfunction_attribute as Attribute
 
-    _set(kernel, Attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, shape.ring_bytes)
+    _set(kernel, Attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, shape.shared_bytes)
     if shape.cluster > PORTABLE_CLUSTER:
         _set(kernel, Attribute.CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1)
 
@@ -161,7 +161,7 @@ def _clusters(kernel, shape: Shape) -> int:
     config = driver.CUlaunchConfig()
     config.gridDimX, config.gridDimY, config.gridDimZ = shape.cluster, 1, 1
     config.blockDimX, config.blockDimY, config.blockDimZ = shape.threads, 1, 1
-    config.sharedMemBytes = shape.ring_bytes
+    config.sharedMemBytes = shape.shared_bytes
     function = driver.CUfunction(int(kernel.handle))
     error, clusters = driver.cuOccupancyMaxActiveClusters(function, config)
     if error != driver.CUresult.CUDA_SUCCESS:

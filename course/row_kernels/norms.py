@@ -4,13 +4,13 @@ The forward passes return, besides y, what the backward passes need of each row:
 1 / sqrt(variance + epsilon), two float32 numbers. xhat is computed from x again: it is cheaper to
 compute than to store.
 
-All take `shape`, how the ring kernel deals rows; it is chosen by their length unless given.
+All take `shape`, how the fast kernel deals rows; it is chosen by their length unless given.
 """
 
 import torch
 
 from course.row_kernels import classic
-from course.row_kernels.ring import Ring, ring, usable
+from course.row_kernels.fast import Fast, load, usable
 from course.row_kernels.shapes import Shape, shape_for
 
 EPSILON = 1e-5
@@ -32,7 +32,7 @@ def layer_norm(x, gamma, beta, epsilon: float = EPSILON, *, shape: Shape | None 
     if rows.numel() == 0:
         return y.view(x.shape), means, inverses
     count, columns = rows.shape
-    kernel = _ring("layer_norm", shape, rows, gamma, beta)
+    kernel = _fast("layer_norm", shape, rows, gamma, beta)
     if kernel:
         kernel.launch(count, y, means, inverses, rows, gamma, beta, count, float(epsilon))
     else:
@@ -53,7 +53,7 @@ def rms_norm(x, gamma, epsilon: float = EPSILON, *, shape: Shape | None = None):
     if rows.numel() == 0:
         return y.view(x.shape), inverses
     count, columns = rows.shape
-    kernel = _ring("rms_norm", shape, rows, gamma)
+    kernel = _fast("rms_norm", shape, rows, gamma)
     if kernel:
         kernel.launch(count, y, inverses, rows, gamma, count, float(epsilon))
     else:
@@ -68,7 +68,7 @@ def layer_norm_backward(dy, x, gamma, means, inverses, *, shape: Shape | None = 
     if rows.numel() == 0:
         return dx.view(x.shape), torch.zeros_like(gamma), torch.zeros_like(gamma)
     count, columns = rows.shape
-    kernel = _ring("layer_norm_backward", shape, rows, dy_rows, gamma, backward=True)
+    kernel = _fast("layer_norm_backward", shape, rows, dy_rows, gamma, backward=True)
     if kernel:
         dgamma, dbeta = _partial_sums(kernel, rows, 2)
         kernel.launch(count, dx, dgamma, dbeta, dy_rows, rows, gamma, means, inverses, count)
@@ -85,7 +85,7 @@ def rms_norm_backward(dy, x, gamma, inverses, *, shape: Shape | None = None):
     if rows.numel() == 0:
         return dx.view(x.shape), torch.zeros_like(gamma)
     count, columns = rows.shape
-    kernel = _ring("rms_norm_backward", shape, rows, dy_rows, gamma, backward=True)
+    kernel = _fast("rms_norm_backward", shape, rows, dy_rows, gamma, backward=True)
     if kernel:
         (dgamma,) = _partial_sums(kernel, rows, 1)
         kernel.launch(count, dx, dgamma, dy_rows, rows, gamma, inverses, count)
@@ -95,19 +95,19 @@ def rms_norm_backward(dy, x, gamma, inverses, *, shape: Shape | None = None):
     return dx.view(x.shape), add_rows(dgamma, gamma)
 
 
-# ---- the ring kernels ----------------------------------------------------------------------------
+# ---- the fast kernels ----------------------------------------------------------------------------
 
 
-def _ring(name: str, shape: Shape | None, rows, *others, backward: bool = False) -> Ring | None:
-    """The ring kernel for these tensors, or None where it cannot be used."""
+def _fast(name: str, shape: Shape | None, rows, *others, backward: bool = False) -> Fast | None:
+    """The fast kernel for these tensors, or None where it cannot be used."""
     if not usable(rows, *others):
         return None
     kept, inputs = (KEPT_BACKWARD, 2) if backward else (KEPT, 1)
     shape = shape or shape_for(rows.shape[1], rows.element_size(), kept=kept, inputs=inputs)
-    return ring(f"ring_{name}.cu", f"{name}_ring", shape, rows.dtype) if shape else None
+    return load(f"fast_{name}.cu", f"{name}_fast", shape, rows.dtype) if shape else None
 
 
-def _partial_sums(kernel: Ring, rows, count: int) -> torch.Tensor:
+def _partial_sums(kernel: Fast, rows, count: int) -> torch.Tensor:
     """Room for the partial sums of `count` parameters' gradients: a row a cluster."""
     shape = count, kernel.grid_clusters(len(rows)), rows.shape[1]
     return torch.empty(shape, dtype=torch.float32, device=rows.device)

@@ -19,7 +19,7 @@ aten = torch.ops.aten
 class Operation:
     """One operation on the rows of a matrix.
 
-    name: as in the metrics. file: the ring kernel's.
+    name: as in the metrics. file: the fast kernel's.
     inputs: matrices that it reads. passes: matrices that it must read and write.
     registers: floats that a thread needs for each value it keeps.
     row_outputs: how many of the outputs, the first ones, have a row for each row of x.
@@ -102,7 +102,7 @@ def _softmax(t):
 
 SOFTMAX = Operation(
     name="softmax",
-    file="ring_softmax.cu",
+    file="fast_softmax.cu",
     inputs=1,
     passes=2,
     registers=1,
@@ -139,7 +139,7 @@ def _layer_norm_backward(t):
 
 LAYER_NORM = Operation(
     name="layernorm",
-    file="ring_layer_norm.cu",
+    file="fast_layer_norm.cu",
     inputs=1,
     passes=2,
     registers=3,
@@ -152,7 +152,7 @@ LAYER_NORM = Operation(
 
 LAYER_NORM_BACKWARD = Operation(
     name="layernorm_backward",
-    file="ring_layer_norm_backward.cu",
+    file="fast_layer_norm_backward.cu",
     inputs=2,
     passes=3,
     registers=5,
@@ -170,6 +170,12 @@ LAYER_NORM_BACKWARD = Operation(
 
 def _rms_norm(t):
     return (F.rms_norm(t["x"], t["x"].shape[1:], t["gamma"], norms.EPSILON),)
+
+
+def _rms_norm_formula(t):
+    """The same written out: what it does with infinities does not depend on torch's kernel."""
+    x = t["x"]
+    return (x * torch.rsqrt(x.square().mean(-1, keepdim=True) + norms.EPSILON) * t["gamma"],)
 
 
 def _rms_norm_gradients(t):
@@ -200,20 +206,20 @@ def _rms_norm_backward_formula(t):
 
 RMS_NORM = Operation(
     name="rmsnorm",
-    file="ring_rms_norm.cu",
+    file="fast_rms_norm.cu",
     inputs=1,
     passes=2,
     registers=2,
     row_outputs=1,
     ours=lambda t, shape: norms.rms_norm(t["x"], t["gamma"], shape=shape),
-    reference=_rms_norm,
+    reference=_rms_norm_formula,
     eager=_rms_norm,
     compiled=_rms_norm,
 )
 
 RMS_NORM_BACKWARD = Operation(
     name="rmsnorm_backward",
-    file="ring_rms_norm_backward.cu",
+    file="fast_rms_norm_backward.cu",
     inputs=2,
     passes=3,
     registers=4,
@@ -270,7 +276,7 @@ def _loss_and_gradient_in_one_graph(t):
 
 CROSS_ENTROPY = Operation(
     name="cross_entropy",
-    file="ring_cross_entropy.cu",
+    file="fast_cross_entropy.cu",
     inputs=1,
     passes=2,
     registers=1,
@@ -283,7 +289,7 @@ CROSS_ENTROPY = Operation(
 
 CROSS_ENTROPY_FORWARD = Operation(
     name="cross_entropy_forward",
-    file="ring_cross_entropy.cu",
+    file="fast_cross_entropy.cu",
     inputs=1,
     passes=1,
     registers=1,
@@ -296,7 +302,7 @@ CROSS_ENTROPY_FORWARD = Operation(
 
 CROSS_ENTROPY_BACKWARD = Operation(
     name="cross_entropy_backward",
-    file="ring_cross_entropy.cu",
+    file="fast_cross_entropy.cu",
     inputs=1,
     passes=2,
     registers=1,

@@ -1,4 +1,4 @@
-"""Compile many shapes of the ring kernels at once, in processes side by side."""
+"""Compile many shapes of the fast kernels at once, in processes side by side."""
 
 import concurrent.futures
 import multiprocessing
@@ -6,7 +6,7 @@ import os
 
 import torch
 
-from course.row_kernels import ring
+from course.row_kernels import fast
 from course.row_kernels.shapes import Shape
 from utils.engine import gpu
 
@@ -25,7 +25,7 @@ class Compiler:
         for shape in shapes:
             request = file, shape, dtype, gpu().arch + "a"
             if request not in self.pending:
-                self.pending[request] = self.pool.submit(ring.compile_ring, *request)
+                self.pending[request] = self.pool.submit(fast.compile_kernel, *request)
 
     def wait(self, file: str, shapes: list[Shape], dtype: torch.dtype) -> None:
         """Wait for them. A failure is left to the launch, which compiles again and says why."""
@@ -34,4 +34,4 @@ class Compiler:
             request = file, shape, dtype, gpu().arch + "a"
             future = self.pending[request]
             if not future.exception():
-                ring.COMPILED[request] = future.result()
+                fast.COMPILED[request] = future.result()

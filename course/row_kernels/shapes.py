@@ -1,9 +1,10 @@
-"""How rows are dealt to threads, blocks and clusters (what for: kernels/ring.cuh)."""
+"""How rows are dealt to threads, blocks and clusters (what for: kernels/fast.cuh)."""
 
 from dataclasses import dataclass
 
 ACCESS = 16  # bytes a thread reads or writes at once
 WARP = 32
+FLOAT = 4  # bytes
 SM_SHARED = 228 << 10  # bytes of shared memory of an SM, Hopper and later
 RESERVED = 1 << 10  # bytes of it that the driver takes for each block
 BARRIERS = 8 << 10  # more than a kernel's barriers and partial results need
@@ -16,7 +17,8 @@ class Shape:
     """One way to deal rows.
 
     columns: of a row. cluster: blocks that share a row. group: threads of a block that share a row.
-    threads: of a block. stages: tiles in a block's ring. blocks: of an SM at a time.
+    threads: of a block. blocks: of an SM at a time.
+    stages: tiles in a block's ring in shared memory; 0 for none.
     item_bytes: of an element. inputs: arrays that are read together.
     """
 
@@ -40,14 +42,22 @@ class Shape:
         return self.tile_rows * self.columns // self.cluster * self.item_bytes
 
     @property
-    def ring_bytes(self) -> int:
-        """Bytes of dynamic shared memory a block."""
-        return self.stages * self.inputs * self.tile_bytes
+    def persistent(self) -> bool:
+        """Whether a block takes one tile after another: to fill a ring, or to add up columns."""
+        return self.stages > 0 or self.inputs > 1
+
+    @property
+    def shared_bytes(self) -> int:
+        """Bytes of dynamic shared memory a block: the ring; without one, room to add up columns."""
+        if self.stages:
+            return self.stages * self.inputs * self.tile_bytes
+        return self.tile_bytes * FLOAT // self.item_bytes if self.inputs > 1 else 0
 
     def __str__(self):
+        ring = f"ring of {self.stages}" if self.stages else "no ring"
         return (
             f"cluster {self.cluster}, group {self.group}, {self.threads} threads, "
-            f"{self.stages} stages, {self.blocks} blocks"
+            f"{self.blocks} blocks, {ring}"
         )
 
 
@@ -60,12 +70,12 @@ def shape_for(
     threads: int = 512,
     blocks: int = 1,
     cluster: int | None = None,
-    stages: int = MOST_STAGES,
+    ring: bool = True,
 ) -> Shape | None:
     """The shape in which a thread keeps at most `kept` values of a row, or None if there is none.
 
     threads: of a block, at most. cluster: blocks that share a row; the fewest that will do, unless
-    given. stages: at most; fewer if shared memory has no room for them.
+    given. ring: whether tiles come through shared memory.
     """
     pack = ACCESS // item_bytes
     if cluster is None:
@@ -77,10 +87,9 @@ def shape_for(
         return None
     group = _up_to_warps(-(-part // kept))
     rows = 1 if cluster > 1 else threads // group
-    tile = rows * part * item_bytes
     room = SM_SHARED // blocks - RESERVED - BARRIERS
-    stages = min(stages, room // (inputs * tile))
-    if stages < 2:
+    stages = min(MOST_STAGES, room // (inputs * rows * part * item_bytes)) if ring else 0
+    if ring and stages < 2:
         return None
     return Shape(columns, cluster, group, rows * group, stages, blocks, item_bytes, inputs)
 

@@ -16,8 +16,9 @@ __device__ inline void barrier_init(Barrier* barrier) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(barrier)));
 }
 
-// The copy engine must see initialised barriers.
+// The copy engine and the cluster's other blocks must see initialised barriers.
 __device__ inline void fence_barrier_init() {
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
@@ -42,23 +43,15 @@ __device__ inline void barrier_wait(Barrier* barrier, unsigned parity) {
         : "memory");
 }
 
-// ---- bulk copies ------------------------------------------------------------------------------------
-
-// A policy for data that is read once: the L2 cache gives it up first.
-__device__ inline unsigned long long evict_first() {
-    unsigned long long policy;
-    asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
-    return policy;
-}
+// ---- bulk copies --------------------------------------------------------------------------------
 
 // Copy bytes from global to this block's shared memory; both addresses and the size are multiples
 // of 16. Returns at once; the barrier counts the bytes as they come.
-__device__ inline void bulk_copy(void* to, const void* from, unsigned bytes, Barrier* barrier,
-                                 unsigned long long policy) {
+__device__ inline void bulk_copy(void* to, const void* from, unsigned bytes, Barrier* barrier) {
     asm volatile(
-        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint"
-        " [%0], [%1], %2, [%3], %4;" ::"r"(shared_address(to)),
-        "l"(from), "r"(bytes), "r"(shared_address(barrier)), "l"(policy)
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
+            "r"(shared_address(to)),
+        "l"(from), "r"(bytes), "r"(shared_address(barrier))
         : "memory");
 }
 
@@ -71,10 +64,15 @@ __device__ inline int cluster_rank() {
     return static_cast<int>(rank);
 }
 
-// Wait for all threads of the cluster; what they wrote before can be read after.
-__device__ inline void cluster_barrier() {
+// Tell the cluster that this thread's block has begun, and wait until all blocks have. As a barrier
+// for every row it would cost too much: with `release` it waits until all earlier stores are done.
+__device__ inline void cluster_arrive() {
     __syncwarp();  // `aligned` promises that a warp's threads come together
-    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+    asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+}
+
+__device__ inline void cluster_wait() {
+    __syncwarp();
     asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
@@ -87,13 +85,19 @@ __device__ inline unsigned remote_address(const void* local, int rank) {
     return address;
 }
 
-__device__ inline void store_remote(float* local, int rank, float value) {
-    asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(remote_address(local, rank)), "f"(value)
+// Write a value to where `to` lies in the block `rank`, and let that block's barrier count its bytes.
+// Unlike a barrier of the whole cluster it does not wait for this block's earlier stores.
+__device__ inline void send(float* to, int rank, float value, Barrier* barrier) {
+    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.f32 [%0], %1, [%2];" ::"r"(
+                     remote_address(to, rank)),
+                 "f"(value), "r"(remote_address(barrier, rank))
                  : "memory");
 }
 
-__device__ inline void store_remote(float2* local, int rank, float2 value) {
-    asm volatile("st.shared::cluster.v2.f32 [%0], {%1, %2};" ::"r"(remote_address(local, rank)),
-                 "f"(value.x), "f"(value.y)
-                 : "memory");
+__device__ inline void send(float2* to, int rank, float2 value, Barrier* barrier) {
+    asm volatile(
+        "st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.f32 [%0], {%1, %2}, [%3];" ::"r"(
+            remote_address(to, rank)),
+        "f"(value.x), "f"(value.y), "r"(remote_address(barrier, rank))
+        : "memory");
 }

@@ -1,7 +1,7 @@
 // Cross-entropy from logits: loss = log(sum of exp(x)) - x[target], each row of logits read once.
 // The probabilities are never stored: the gradient is written from the same registers.
 #define INPUTS 1
-#include "ring.cuh"
+#include "fast.cuh"
 
 // The target of a row. A row that does not count has `ignored` for its target.
 struct Targets {
@@ -32,9 +32,9 @@ __device__ inline bool writes_loss(long long target) {
 template <bool gradient>
 __device__ inline void cross_entropy(float* losses, float* log_sums, Element* dx, const Element* x,
                                      Targets targets, const float* weights) {
-    Tiles tiles = {{x}, targets.rows, evict_first()};
-    start_ring(tiles);
-    int turn = 0;
+    Tiles tiles = {{x}, targets.rows};
+    start(tiles);
+    int round = 0;
     long long tile = tiles.first();
     long long next_target = targets.of(tile * tile_rows + row_in_tile());
     for (int i = 0; tile < tiles.count(); ++i, tile += tiles.step()) {
@@ -49,17 +49,17 @@ __device__ inline void cross_entropy(float* losses, float* log_sums, Element* dx
 
         wait_for_tile(i);
         float v[values];
-        read_row(v, tile_row(i % stages), Max::neutral());
+        read_row(v, row_of(tiles, i, tile), Max::neutral());
         long long column = in_part(target);
         float logit = nanf("");
         if (column >= 0 && column < part)
-            logit = float(tile_row(i % stages)[column]);
+            logit = float(row_of(tiles, i, tile)[column]);
 
         float largest = Max::neutral();
 #pragma unroll
         for (int j = 0; j < values; ++j)
             largest = fmaxf(largest, v[j]);
-        largest = all_reduce<Max>(largest, turn);
+        largest = all_reduce<Max>(largest, round);
         refill(tiles, i, tile);
 
         float sum = 0;
@@ -68,7 +68,7 @@ __device__ inline void cross_entropy(float* losses, float* log_sums, Element* dx
             v[j] = expf(v[j] - largest);
             sum += v[j];
         }
-        sum = all_reduce<Add>(sum, turn);
+        sum = all_reduce<Add>(sum, round);
         float log_sum = logf(sum);
 
         if (exists && writes_loss(target)) {
@@ -89,13 +89,13 @@ __device__ inline void cross_entropy(float* losses, float* log_sums, Element* dx
 }
 
 extern "C" __global__ void __cluster_dims__(CLUSTER) __launch_bounds__(THREADS, BLOCKS)
-    cross_entropy_ring(float* losses, float* log_sums, const Element* x, const long long* targets,
+    cross_entropy_fast(float* losses, float* log_sums, const Element* x, const long long* targets,
                        long long rows, long long ignored) {
     cross_entropy<false>(losses, log_sums, nullptr, x, {targets, rows, ignored}, nullptr);
 }
 
 extern "C" __global__ void __cluster_dims__(CLUSTER) __launch_bounds__(THREADS, BLOCKS)
-    cross_entropy_and_gradient_ring(float* losses, float* log_sums, Element* dx, const Element* x,
+    cross_entropy_and_gradient_fast(float* losses, float* log_sums, Element* dx, const Element* x,
                                     const long long* targets, const float* weights, long long rows,
                                     long long ignored) {
     cross_entropy<true>(losses, log_sums, dx, x, {targets, rows, ignored}, weights);
@@ -103,12 +103,14 @@ extern "C" __global__ void __cluster_dims__(CLUSTER) __launch_bounds__(THREADS, 
 
 // The gradient alone, from the logits and the forward pass's log_sums.
 extern "C" __global__ void __cluster_dims__(CLUSTER) __launch_bounds__(THREADS, BLOCKS)
-    cross_entropy_backward_ring(Element* dx, const Element* x, const float* log_sums,
+    cross_entropy_backward_fast(Element* dx, const Element* x, const float* log_sums,
                                 const long long* targets, const float* weights, long long rows,
                                 long long ignored) {
-    Tiles tiles = {{x}, rows, evict_first()};
+    Tiles tiles = {{x}, rows};
     Targets of = {targets, rows, ignored};
-    start_ring(tiles);
+    start(tiles);
+    if (cluster > 1)
+        cluster_wait();
     long long tile = tiles.first();
     for (int i = 0; tile < tiles.count(); ++i, tile += tiles.step()) {
         long long row = tile * tile_rows + row_in_tile();
@@ -118,7 +120,7 @@ extern "C" __global__ void __cluster_dims__(CLUSTER) __launch_bounds__(THREADS, 
 
         wait_for_tile(i);
         float v[values];
-        read_row(v, tile_row(i % stages), 0);
+        read_row(v, row_of(tiles, i, tile), 0);
         __syncthreads();
         refill(tiles, i, tile);
 

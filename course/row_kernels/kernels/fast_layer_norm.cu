@@ -1,30 +1,32 @@
 // Layer norm: y = (x - mean) / sqrt(variance + epsilon) * gamma + beta, each row read once.
 // Mean and 1 / sqrt(...) of each row are kept for the backward pass: two numbers instead of the row.
 #define INPUTS 1
-#include "ring.cuh"
+#include "fast.cuh"
 
 extern "C" __global__ void __cluster_dims__(CLUSTER) __launch_bounds__(THREADS, BLOCKS)
-    layer_norm_ring(Element* y, float* means, float* inverses, const Element* x,
+    layer_norm_fast(Element* y, float* means, float* inverses, const Element* x,
                     const Element* gamma, const Element* beta, long long rows, float epsilon) {
-    Tiles tiles = {{x}, rows, evict_first()};
-    start_ring(tiles);
-    float scale[values];  // a thread has the same columns of every row
+    Tiles tiles = {{x}, rows};
+    start(tiles);
+    float scale[values];
     float shift[values];
-    read_row(scale, gamma + rank() * part, 0);
-    read_row(shift, beta + rank() * part, 0);
+    if (ring) {  // a thread has the same columns of every row
+        read_row(scale, gamma + rank() * part, 0);
+        read_row(shift, beta + rank() * part, 0);
+    }
 
-    int turn = 0;
+    int round = 0;
     long long tile = tiles.first();
     for (int i = 0; tile < tiles.count(); ++i, tile += tiles.step()) {
         wait_for_tile(i);
         float v[values];
-        read_row(v, tile_row(i % stages), 0);
+        read_row(v, row_of(tiles, i, tile), 0);
 
         float sum = 0;
 #pragma unroll
         for (int j = 0; j < values; ++j)
             sum += v[j];
-        float mean = all_reduce<Add>(sum, turn) / columns;
+        float mean = all_reduce<Add>(sum, round) / columns;
         refill(tiles, i, tile);
 
         float squares = 0;
@@ -34,7 +36,11 @@ extern "C" __global__ void __cluster_dims__(CLUSTER) __launch_bounds__(THREADS, 
             if (inside(j / pack))
                 squares += v[j] * v[j];
         }
-        float variance = all_reduce<Add>(squares, turn) / columns;
+        if (!ring) {  // a block has one tile: while it waits, others work
+            read_row(scale, gamma + rank() * part, 0);
+            read_row(shift, beta + rank() * part, 0);
+        }
+        float variance = all_reduce<Add>(squares, round) / columns;
         float inverse = rsqrtf(variance + epsilon);
 
 #pragma unroll

@@ -6,20 +6,20 @@
 // has the same columns of every row, so it adds them up in registers; each cluster writes one row of
 // partial sums at the end, and a second, small kernel adds those up.
 #define INPUTS 2
-#include "ring_backward.cuh"
+#include "partial_sums.cuh"
 
 extern "C" __global__ void __cluster_dims__(CLUSTER) __launch_bounds__(THREADS, BLOCKS)
-    layer_norm_backward_ring(Element* dx, float* dgamma_partial, float* dbeta_partial,
+    layer_norm_backward_fast(Element* dx, float* dgamma_partial, float* dbeta_partial,
                              const Element* dy, const Element* x, const Element* gamma,
                              const float* means, const float* inverses, long long rows) {
-    Tiles tiles = {{x, dy}, rows, evict_first()};
-    start_ring(tiles);
+    Tiles tiles = {{x, dy}, rows};
+    start(tiles);
     float scale[values];
     read_row(scale, gamma + rank() * part, 0);
     float dgamma[values] = {};
     float dbeta[values] = {};
 
-    int turn = 0;
+    int round = 0;
     long long tile = tiles.first();
     long long row = tile * tile_rows + row_in_tile();
     float next_mean = row < rows ? means[row] : 0;
@@ -35,8 +35,8 @@ extern "C" __global__ void __cluster_dims__(CLUSTER) __launch_bounds__(THREADS, 
         wait_for_tile(i);
         float xhat[values];
         float g[values];
-        read_row(xhat, tile_row(i % stages, 0), mean);
-        read_row(g, tile_row(i % stages, 1), 0);
+        read_row(xhat, row_of(tiles, i, tile, 0), mean);
+        read_row(g, row_of(tiles, i, tile, 1), 0);
 
         float2 sums = {0, 0};
 #pragma unroll
@@ -50,7 +50,7 @@ extern "C" __global__ void __cluster_dims__(CLUSTER) __launch_bounds__(THREADS, 
             sums.x += g[j];
             sums.y += g[j] * xhat[j];
         }
-        sums = all_reduce<Add>(sums, turn);
+        sums = all_reduce<Add>(sums, round);
         refill(tiles, i, tile);
 
         float mean_g = sums.x / columns;

@@ -1,28 +1,31 @@
 // RMS norm: y = x / sqrt(mean of x^2 + epsilon) * gamma, each row read once.
 // 1 / sqrt(...) of each row is kept for the backward pass.
 #define INPUTS 1
-#include "ring.cuh"
+#include "fast.cuh"
 
 extern "C" __global__ void __cluster_dims__(CLUSTER) __launch_bounds__(THREADS, BLOCKS)
-    rms_norm_ring(Element* y, float* inverses, const Element* x, const Element* gamma,
+    rms_norm_fast(Element* y, float* inverses, const Element* x, const Element* gamma,
                   long long rows, float epsilon) {
-    Tiles tiles = {{x}, rows, evict_first()};
-    start_ring(tiles);
-    float scale[values];  // a thread has the same columns of every row
-    read_row(scale, gamma + rank() * part, 0);
+    Tiles tiles = {{x}, rows};
+    start(tiles);
+    float scale[values];
+    if (ring)  // a thread has the same columns of every row
+        read_row(scale, gamma + rank() * part, 0);
 
-    int turn = 0;
+    int round = 0;
     long long tile = tiles.first();
     for (int i = 0; tile < tiles.count(); ++i, tile += tiles.step()) {
         wait_for_tile(i);
         float v[values];
-        read_row(v, tile_row(i % stages), 0);
+        read_row(v, row_of(tiles, i, tile), 0);
 
         float squares = 0;
 #pragma unroll
         for (int j = 0; j < values; ++j)
             squares += v[j] * v[j];
-        float inverse = rsqrtf(all_reduce<Add>(squares, turn) / columns + epsilon);
+        if (!ring)  // a block has one tile: while it waits, others work
+            read_row(scale, gamma + rank() * part, 0);
+        float inverse = rsqrtf(all_reduce<Add>(squares, round) / columns + epsilon);
         refill(tiles, i, tile);
 
 #pragma unroll

@@ -4,18 +4,18 @@
 //   dx = inverse * (g - xhat * mean(g * xhat)),
 // and dgamma is the sum of dy * xhat over the rows, added up as in layer norm's backward pass.
 #define INPUTS 2
-#include "ring_backward.cuh"
+#include "partial_sums.cuh"
 
 extern "C" __global__ void __cluster_dims__(CLUSTER) __launch_bounds__(THREADS, BLOCKS)
-    rms_norm_backward_ring(Element* dx, float* dgamma_partial, const Element* dy, const Element* x,
+    rms_norm_backward_fast(Element* dx, float* dgamma_partial, const Element* dy, const Element* x,
                            const Element* gamma, const float* inverses, long long rows) {
-    Tiles tiles = {{x, dy}, rows, evict_first()};
-    start_ring(tiles);
+    Tiles tiles = {{x, dy}, rows};
+    start(tiles);
     float scale[values];
     read_row(scale, gamma + rank() * part, 0);
     float dgamma[values] = {};
 
-    int turn = 0;
+    int round = 0;
     long long tile = tiles.first();
     long long row = tile * tile_rows + row_in_tile();
     float next_inverse = row < rows ? inverses[row] : 0;
@@ -29,8 +29,8 @@ extern "C" __global__ void __cluster_dims__(CLUSTER) __launch_bounds__(THREADS, 
         wait_for_tile(i);
         float xhat[values];
         float g[values];
-        read_row(xhat, tile_row(i % stages, 0), 0);
-        read_row(g, tile_row(i % stages, 1), 0);
+        read_row(xhat, row_of(tiles, i, tile, 0), 0);
+        read_row(g, row_of(tiles, i, tile, 1), 0);
 
         float sum = 0;
 #pragma unroll
@@ -41,7 +41,7 @@ extern "C" __global__ void __cluster_dims__(CLUSTER) __launch_bounds__(THREADS, 
             g[j] *= scale[j];
             sum += g[j] * xhat[j];
         }
-        float mean_g_xhat = all_reduce<Add>(sum, turn) / columns;
+        float mean_g_xhat = all_reduce<Add>(sum, round) / columns;
         refill(tiles, i, tile);
 
 #pragma unroll

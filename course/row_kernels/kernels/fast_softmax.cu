@@ -1,23 +1,23 @@
 // Softmax of each row, read once and written once, at any length that the registers of a cluster hold.
 #define INPUTS 1
-#include "ring.cuh"
+#include "fast.cuh"
 
 extern "C" __global__ void __cluster_dims__(CLUSTER) __launch_bounds__(THREADS, BLOCKS)
-    softmax_ring(Element* out, const Element* x, long long rows) {
-    Tiles tiles = {{x}, rows, evict_first()};
-    start_ring(tiles);
-    int turn = 0;
+    softmax_fast(Element* out, const Element* x, long long rows) {
+    Tiles tiles = {{x}, rows};
+    start(tiles);
+    int round = 0;
     long long tile = tiles.first();
     for (int i = 0; tile < tiles.count(); ++i, tile += tiles.step()) {
         wait_for_tile(i);
         float v[values];
-        read_row(v, tile_row(i % stages), Max::neutral());
+        read_row(v, row_of(tiles, i, tile), Max::neutral());
 
         float largest = Max::neutral();
 #pragma unroll
         for (int j = 0; j < values; ++j)
             largest = fmaxf(largest, v[j]);
-        largest = all_reduce<Max>(largest, turn);
+        largest = all_reduce<Max>(largest, round);
         refill(tiles, i, tile);
 
         float sum = 0;
@@ -26,7 +26,7 @@ extern "C" __global__ void __cluster_dims__(CLUSTER) __launch_bounds__(THREADS, 
             v[j] = expf(v[j] - largest);
             sum += v[j];
         }
-        float scale = 1 / all_reduce<Add>(sum, turn);
+        float scale = 1 / all_reduce<Add>(sum, round);
 
 #pragma unroll
         for (int j = 0; j < values; ++j)

@@ -1,12 +1,13 @@
 // What the backward passes of the two norms share.
 #pragma once
-#include "ring.cuh"
+#include "fast.cuh"
 
 // Add up each column's sums over the rows of a tile that were worked on side by side, and write one
-// row of partial sums. The ring is empty by now and lends its memory. All threads of the block call it.
+// row of partial sums. Shared memory has room for a tile of floats: the ring's,
+// which is empty by now. All threads of the block call it.
 __device__ inline void write_partial_sums(float* partial, const float (&sums)[values]) {
     static_assert(
-        tile_elements * sizeof(float) <= stages * inputs * tile_elements * sizeof(Element),
+        !ring || tile_elements * sizeof(float) <= stages * inputs * tile_elements * sizeof(Element),
         "the ring has room for a float an element of a tile");
     float* shared = reinterpret_cast<float*>(shared_bytes);
     __syncthreads();

@@ -13,7 +13,9 @@ LENGTHS = [4, 32, 100, 768, 1024, 4096, 5120, 16384, 50304, 65536, 128256, 13107
 @pytest.mark.parametrize("kept, threads, blocks", [(32, 512, 1), (16, 256, 3), (8, 1024, 2)])
 @pytest.mark.parametrize("columns", LENGTHS)
 def test_a_shape_holds_its_row(columns, kept, threads, blocks, inputs, item_bytes, ring):
-    shape = shape_for(columns, item_bytes, inputs=inputs, kept=kept, threads=threads, blocks=blocks)
+    shape = shape_for(
+        columns, item_bytes, inputs=inputs, kept=kept, threads=threads, blocks=blocks, ring=ring
+    )
     if shape is None:
         return
     part = columns // shape.cluster

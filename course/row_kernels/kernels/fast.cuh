@@ -1,0 +1,310 @@
+// Rows that are read once: a row's values stay in the registers of its threads.
+//
+// A tile is one or more whole rows, or the part of one row that a block of a cluster has. A row
+// belongs to a group of threads, which agree on sums and maxima. Tiles come
+//   straight from global memory (STAGES = 0), where blocks are small and an SM has many of them, or
+//   through a ring of stages in shared memory: while the block works on one tile, bulk copies bring
+//   the next ones.
+//
+// The launcher compiles a file for one shape, so that loops unroll and arrays become registers:
+//   ELEMENT  float or __nv_bfloat16      COLUMNS  of a row
+//   CLUSTER  blocks that share a row     THREADS  of a block
+//   GROUP    threads that share a row, or their block's part of it: whole warps
+//   STAGES   tiles in the ring, or 0     BLOCKS   of an SM at a time
+// INPUTS, arrays that are read together, is the file's own.
+#pragma once
+#include <cuda_bf16.h>
+
+#include "bulk_copy.cuh"
+
+using Element = ELEMENT;
+
+constexpr int columns = COLUMNS;
+constexpr int cluster = CLUSTER;
+constexpr int threads = THREADS;
+constexpr int group = GROUP;
+constexpr int stages = STAGES;
+constexpr int inputs = INPUTS;
+constexpr bool ring = stages > 0;
+constexpr int ring_stages = ring ? stages : 1;  // what may be divided by, and be a length
+
+constexpr int part = columns / cluster;  // columns of a row that one block has
+constexpr int tile_rows = threads / group;  // rows of a tile
+constexpr int tile_elements = tile_rows * part;
+constexpr int warps = threads / 32;
+constexpr int group_warps = group / 32;
+
+constexpr int pack = 16 / sizeof(Element);  // elements of one access, 16 bytes
+constexpr int packs = (part / pack + group - 1) / group;
+constexpr int values = packs * pack;  // of a row that one thread keeps
+constexpr bool even = packs * group * pack == part;
+
+static_assert(columns % (cluster * pack) == 0, "parts of a row are whole accesses");
+static_assert(cluster == 1 || tile_rows == 1, "a cluster shares one row at a time");
+
+// ---- which values are mine ----------------------------------------------------------------------
+
+__device__ inline int member() {
+    return threadIdx.x % group;
+}
+
+__device__ inline int row_in_tile() {
+    return threadIdx.x / group;
+}
+
+__device__ inline int rank() {
+    return cluster > 1 ? cluster_rank() : 0;
+}
+
+// Where, in the block's part of a row, this thread's k-th access is.
+__device__ inline int column_of(int k) {
+    return (k * group + member()) * pack;
+}
+
+__device__ inline bool inside(int k) {
+    return even || column_of(k) < part;
+}
+
+__device__ inline void unpack(float* to, const float* from) {
+    float4 four = *reinterpret_cast<const float4*>(from);
+    to[0] = four.x;
+    to[1] = four.y;
+    to[2] = four.z;
+    to[3] = four.w;
+}
+
+__device__ inline void unpack(float* to, const __nv_bfloat16* from) {
+    uint4 bits = *reinterpret_cast<const uint4*>(from);
+    const unsigned words[4] = {bits.x, bits.y, bits.z, bits.w};
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {  // a bfloat16 is the upper half of a float
+        to[2 * i] = __uint_as_float(words[i] << 16);
+        to[2 * i + 1] = __uint_as_float(words[i] & 0xffff0000u);
+    }
+}
+
+__device__ inline void store_pack(float* to, const float* from) {
+    __stcg(reinterpret_cast<float4*>(to), make_float4(from[0], from[1], from[2], from[3]));
+}
+
+__device__ inline void store_pack(__nv_bfloat16* to, const float* from) {
+    unsigned words[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+        __nv_bfloat162 two = __floats2bfloat162_rn(from[2 * i], from[2 * i + 1]);
+        words[i] = *reinterpret_cast<unsigned*>(&two);
+    }
+    __stcg(reinterpret_cast<uint4*>(to), make_uint4(words[0], words[1], words[2], words[3]));
+}
+
+// Read this thread's values of (its block's part of) a row; what lies outside becomes `outside`.
+__device__ inline void read_row(float (&v)[values], const Element* row, float outside) {
+#pragma unroll
+    for (int k = 0; k < packs; ++k) {
+        if (inside(k)) {
+            unpack(&v[k * pack], row + column_of(k));
+        } else {
+#pragma unroll
+            for (int i = 0; i < pack; ++i)
+                v[k * pack + i] = outside;
+        }
+    }
+}
+
+// Write this thread's values of a row.
+__device__ inline void write_row(Element* row, const float (&v)[values]) {
+#pragma unroll
+    for (int k = 0; k < packs; ++k)
+        if (inside(k))
+            store_pack(row + column_of(k), &v[k * pack]);
+}
+
+// ---- tiles --------------------------------------------------------------------------------------
+
+// The tiles of one or two matrices, dealt to clusters in turn: number `first`, `first + step`, ...
+struct Tiles {
+    const Element* from[inputs];
+    long long rows;
+
+    __device__ long long count() const {
+        return (rows + tile_rows - 1) / tile_rows;
+    }
+
+    __device__ long long first() const {
+        return blockIdx.x / cluster;
+    }
+
+    __device__ long long step() const {
+        return gridDim.x / cluster;
+    }
+};
+
+extern __shared__ __align__(128) unsigned char shared_bytes[];
+__shared__ Barrier full[ring_stages];  // the tile has come
+__shared__ Barrier heard[2];  // all blocks of the cluster have sent their value
+
+// One thread starts the copies of a tile into a stage of the ring.
+__device__ inline void start_copy(const Tiles& tiles, int stage, long long tile) {
+    long long row = tile * tile_rows;
+    long long rows_left = tiles.rows - row;
+    unsigned rows = rows_left < tile_rows ? unsigned(rows_left) : tile_rows;
+    unsigned bytes = rows * part * sizeof(Element);
+    barrier_expect(&full[stage], inputs * bytes);
+    Element* to = reinterpret_cast<Element*>(shared_bytes) + stage * inputs * tile_elements;
+#pragma unroll
+    for (int input = 0; input < inputs; ++input) {
+        const Element* from = tiles.from[input] + row * columns + rank() * part;
+        bulk_copy(to + input * tile_elements, from, bytes, &full[stage]);
+    }
+}
+
+// Prepare the barriers and fill the ring. All threads of the cluster call it.
+__device__ inline void start(const Tiles& tiles) {
+    if (threadIdx.x == 0) {
+        for (int turn = 0; cluster > 1 && turn < 2; ++turn)
+            barrier_init(&heard[turn]);
+        for (int stage = 0; stage < stages; ++stage)
+            barrier_init(&full[stage]);
+        fence_barrier_init();
+        long long tile = tiles.first();
+        for (int stage = 0; stage < stages && tile < tiles.count(); ++stage, tile += tiles.step())
+            start_copy(tiles, stage, tile);
+    }
+    if (cluster > 1)
+        cluster_arrive();  // the first agreement waits for the others
+    if (ring)
+        __syncthreads();
+}
+
+// Wait until the tile of turn i is there.
+__device__ inline void wait_for_tile(int i) {
+    if (ring)
+        barrier_wait(&full[i % ring_stages], i / ring_stages & 1);
+}
+
+// This thread's row of a tile, in shared memory or, without a ring, in global memory.
+__device__ inline const Element* row_of(const Tiles& tiles, int i, long long tile, int input = 0) {
+    if (ring) {
+        const Element* stage = reinterpret_cast<const Element*>(shared_bytes) +
+                               (i % ring_stages * inputs + input) * tile_elements;
+        return stage + row_in_tile() * part;
+    }
+    long long row = tile * tile_rows + row_in_tile();
+    row = row < tiles.rows ? row : tiles.rows - 1;  // a thread without a row repeats the last one
+    return tiles.from[input] + row * columns + rank() * part;
+}
+
+// Let the next copy have the stage of turn i. A barrier must stand between the last read of the tile
+// and this call; an agreement has one unless a row is one warp's.
+__device__ inline void refill(const Tiles& tiles, int i, long long tile) {
+    if (!ring)
+        return;
+    if (group == 32 && cluster == 1)
+        __syncthreads();
+    long long next = tile + stages * tiles.step();
+    if (threadIdx.x == 0 && next < tiles.count())
+        start_copy(tiles, i % ring_stages, next);
+}
+
+// ---- agreement among the threads of a row -------------------------------------------------------
+
+__device__ inline float infinity() {
+    return __uint_as_float(0x7f800000);
+}
+
+struct Add {
+    __device__ static float neutral() {
+        return 0;
+    }
+    __device__ static float combine(float a, float b) {
+        return a + b;
+    }
+};
+
+struct Max {
+    __device__ static float neutral() {
+        return -infinity();
+    }
+    __device__ static float combine(float a, float b) {
+        return fmaxf(a, b);
+    }
+};
+
+template <typename Op>
+__device__ inline float combine(float a, float b) {
+    return Op::combine(a, b);
+}
+
+template <typename Op>
+__device__ inline float2 combine(float2 a, float2 b) {
+    return make_float2(Op::combine(a.x, b.x), Op::combine(a.y, b.y));
+}
+
+__device__ inline float shuffle(float v, int lanes) {
+    return __shfl_xor_sync(~0u, v, lanes);
+}
+
+__device__ inline float2 shuffle(float2 v, int lanes) {
+    return make_float2(shuffle(v.x, lanes), shuffle(v.y, lanes));
+}
+
+__device__ inline void set(float& v, float to) {
+    v = to;
+}
+
+__device__ inline void set(float2& v, float to) {
+    v = make_float2(to, to);
+}
+
+template <typename Op, typename Value>
+__device__ inline Value warp_reduce(Value v) {
+#pragma unroll
+    for (int lanes = 16; lanes > 0; lanes /= 2)
+        v = combine<Op>(v, shuffle(v, lanes));
+    return v;
+}
+
+// Combine `count` values in shared memory, 32 at most; every lane gets the result.
+template <typename Op, typename Value>
+__device__ inline Value reduce_array(const Value* array, int count) {
+    int lane = threadIdx.x % 32;
+    Value v;
+    set(v, Op::neutral());
+    if (lane < count)
+        v = array[lane];
+    return warp_reduce<Op>(v);
+}
+
+__shared__ float2 of_warps[2][warps];
+__shared__ float2 of_blocks[2][cluster];
+
+// Combine one value (or pair) of each thread of a row; each of them gets the result.
+// `round` counts the agreements. Odd and even ones have places of their own: a fast warp may already
+// write the next results while a slow one still reads these.
+template <typename Op, typename Value>
+__device__ inline Value all_reduce(Value v, int& round) {
+    int warp = threadIdx.x / 32;
+    int lane = threadIdx.x % 32;
+    int turn = round % 2;
+    v = warp_reduce<Op>(v);
+    if (group_warps > 1 || cluster > 1) {
+        Value* results = reinterpret_cast<Value*>(of_warps[turn]);
+        if (lane == 0)
+            results[warp] = v;
+        __syncthreads();
+        v = reduce_array<Op>(results + row_in_tile() * group_warps, group_warps);
+    }
+    if (cluster > 1) {
+        Value* results = reinterpret_cast<Value*>(of_blocks[turn]);
+        if (round == 0)
+            cluster_wait();  // nobody sends to a block that has not begun
+        if (threadIdx.x == 0)
+            barrier_expect(&heard[turn], cluster * sizeof(Value));
+        if (threadIdx.x < cluster)
+            send(&results[rank()], threadIdx.x, v, &heard[turn]);
+        barrier_wait(&heard[turn], round / 2 & 1);
+        v = reduce_array<Op>(results, cluster);
+    }
+    ++round;
+    return v;
+}
