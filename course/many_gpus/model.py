@@ -10,7 +10,6 @@ rank's link in one direction. What an algorithm sends, n ranks and a message of 
 Behind an NVSwitch every GPU reaches every other with its whole link, so beta is the same for any n.
 """
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -64,23 +63,53 @@ def predict(
 
 def add_to(path: str | Path, ranks: int) -> None:
     """Fit every algorithm in a results file, and write what it predicts for 4 and 8 GPUs beside it."""
-    recording = Recording(path)
-    trip = next(
-        (e["value"] for e in recording.entries if "/peer_copy/latency/" in e["name"]), 1.5e-6
-    )
-    points = _points(recording.entries)
+    recording = Recording(path, ranks=ranks)
+    latencies = [e["value"] for e in recording.entries if "/peer_copy/latency/" in e["name"]]
+    trip = max(latencies, default=1e-6)
     fitted = {}
-    for algorithm, best in points.items():
+    for algorithm, best in _points(recording.entries, ranks).items():
         if len(best) < 3:
             continue
         alpha, beta, worst = fit(sorted(best.items()), algorithm, ranks)
         fitted[algorithm] = alpha, beta
-        prefix = f"many_gpus/model/{ranks}/{algorithm}"
-        recording.add(f"{prefix}/alpha", alpha, "s", worst_error=worst)
-        recording.add(f"{prefix}/beta", beta, "B/s")
+        recording.add(f"many_gpus/model/{algorithm}/alpha", alpha, "s", worst_error=worst)
+        recording.add(f"many_gpus/model/{algorithm}/beta", beta, "B/s", worst_error=worst)
     for more in (4, 8):
         if more > ranks:
             _predict_all(recording, fitted, ranks, more, trip)
+            _predict_training(recording, fitted, ranks, more)
+    recording.write()
+
+
+def predict_step(alone: float, together: float, ranks: int, more: int, beta: float) -> float:
+    """Seconds of a data-parallel step on `more` GPUs, from one GPU's and from that on `ranks`.
+
+    What is added to one GPU's step on `ranks` GPUs is trips and launches, which stay, and the words at
+    the end of the step, which grow with the number of peers. The first linear layer's words travel
+    beside the convolutions' backward pass as long as they take less time.
+    """
+    words_at_end = 32 * (
+        160 + (12 + 144) * 32
+    )  # slots of trainer.cu's update without fc1, 32 bytes each
+    return together + (more - ranks) * words_at_end / beta
+
+
+def _predict_training(recording, fitted, ranks, more):
+    """Scaling at the batches that were measured."""
+    value = {entry["name"]: entry["value"] for entry in recording.entries if "value" in entry}
+    if not fitted:
+        return
+    beta = max(beta for _, beta in fitted.values())
+    prefix = "many_gpus/ddp" if ranks == 2 else f"many_gpus/{ranks}/ddp"
+    for batch in (256, 1024, 4096):
+        alone = value.get(f"{prefix}/{batch}/step/alone")
+        together = value.get(f"{prefix}/{batch}/step/shared_statistics/bucket")
+        if alone and together:
+            step = predict_step(alone, together, ranks, more, beta)
+            name = f"many_gpus/{more}/ddp/{batch}/scaling/predicted"
+            recording.entries.append(
+                {"name": name, "value": more * alone / step, "unit": "1", "spread": 0.0}
+            )
 
 
 def _predict_all(recording, fitted, ranks, more, trip):
@@ -98,23 +127,18 @@ def _predict_all(recording, fitted, ranks, more, trip):
             recording.entries.append(
                 {"name": name, "value": times[best], "unit": "s", "spread": 0, "algorithm": best}
             )
-    recording._write()
 
 
-def _points(entries) -> dict[str, dict[int, float]]:
+def _points(entries, ranks) -> dict[str, dict[int, float]]:
     """The best time of every algorithm at every size: {algorithm: {bytes: seconds}}."""
+    prefix = ["many_gpus", "all_reduce"] if ranks == 2 else ["many_gpus", str(ranks), "all_reduce"]
     points = {}
     for entry in entries:
         words = entry["name"].split("/")
-        if words[:2] != ["many_gpus", "all_reduce"] or "sweep" not in words or "bf16" in words:
+        rest = words[len(prefix) :]
+        if words[: len(prefix)] != prefix or len(rest) < 3 or rest[1] != "sweep":
             continue
-        bytes, algorithm = int(words[2]), words[4]
-        best = points.setdefault(algorithm, {})
+        best = points.setdefault(rest[2], {})
+        bytes = int(rest[0])
         best[bytes] = min(entry["value"], best.get(bytes, float("inf")))
     return points
-
-
-if __name__ == "__main__":
-    import sys
-
-    print(json.dumps(_points(json.loads(Path(sys.argv[1]).read_text())), indent=1))

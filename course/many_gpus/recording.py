@@ -17,12 +17,16 @@ class Recording:
         self.path, self.rank, self.ranks = Path(path), rank, ranks
         self.entries = json.loads(self.path.read_text()) if self.path.exists() else []
 
-    def add(self, name: str, value: float, unit: str, spread: float = 0.0, **more) -> None:
+    def add(
+        self, name, value: float, unit: str, spread: float = 0.0, *, quiet=False, **more
+    ) -> None:
         """Keep a result, and print it. With more than two GPUs names get their number."""
         name = self._with_ranks(name)
         entry = {"name": name, "value": float(value), "unit": unit, "spread": float(spread), **more}
         self.entries.append(entry)
-        self._write()
+        if quiet:
+            return  # the next result that is not quiet writes this one, too
+        self.write()
         if self.rank == 0:
             print(f"{name:60} {value:12.5g} {unit}", flush=True)
 
@@ -30,7 +34,7 @@ class Recording:
         """Keep what went wrong, or what should be known."""
         name = self._with_ranks(name)
         self.entries.append({"name": name, "note": text})
-        self._write()
+        self.write()
         if self.rank == 0:
             print(f"{name:60} {text.strip()[-300:]}", flush=True)
 
@@ -39,7 +43,8 @@ class Recording:
             return name
         return name.replace("many_gpus/", f"many_gpus/{self.ranks}/", 1)
 
-    def _write(self):
+    def write(self) -> None:
+        """Write all results, as one."""
         if self.rank:
             return
         fresh = self.path.with_suffix(".part")

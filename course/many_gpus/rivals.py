@@ -216,14 +216,7 @@ def sweep(case: Case, name: str, recording: Recording) -> Choice | None:
         return None
     ranked = sorted(times, key=times.get)
     for choice in times:
-        recording.entries.append(
-            {
-                "name": f"{name}/sweep/{label(choice)}",
-                "value": times[choice],
-                "unit": "s",
-                "spread": 0,
-            }
-        )
+        recording.add(f"{name}/sweep/{label(choice)}", times[choice], "s", quiet=True)
     best = {}
     for choice in ranked:
         best.setdefault(choice.algorithm, choice)
