@@ -52,7 +52,7 @@ record: install ## on a GPU machine: run all notebooks, keep their outputs and t
 	$(IN_VENV) .venv/bin/python -m course.record
 
 address: install ## set the public address everywhere: make address URL=https://github.com/you/cuda-course
-	$(IN_VENV) .venv/bin/python -m course.address $(URL)
+	$(IN_VENV) .venv/bin/python -m course.publish.address $(URL)
 
 race: install ## on a GPU machine: our training step against PyTorch's, all of chapter 17's numbers
 	$(IN_VENV) .venv/bin/python -m course.mnist_cnn.race

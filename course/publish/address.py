@@ -1,7 +1,7 @@
 """Where the course is published: one place says it, one command writes it everywhere else.
 
-    python -m course.address https://github.com/ada/cuda-course      (or: make address
-    URL=https://github.com/ada/cuda-course)
+    make address URL=https://github.com/ada/cuda-course
+    python -m course.publish.address https://github.com/ada/cuda-course       the same
 
 sets the address in `pyproject.toml` and in `README.md`, and gives every notebook its Colab badge
 and its set-up cell. Without an address it writes the known one, which also gives a new chapter both

@@ -8,7 +8,7 @@ import nbformat.v4
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from course import address
+from course.publish import address
 from tests import hygiene
 from utils.files import ROOT
 
