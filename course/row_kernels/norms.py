@@ -70,12 +70,12 @@ def layer_norm_backward(dy, x, gamma, means, inverses, *, shape: Shape | None = 
     count, columns = rows.shape
     kernel = _fast("layer_norm_backward", shape, rows, dy_rows, gamma, backward=True)
     if kernel:
-        dgamma, dbeta = _partial_sums(kernel, rows, 2)
-        kernel.launch(count, dx, dgamma, dbeta, dy_rows, rows, gamma, means, inverses, count)
+        partial = _partial_sums(kernel, rows, 2)
+        kernel.launch(count, dx, *partial, dy_rows, rows, gamma, means, inverses, count)
     else:
         _classic("layer_norm_backward", rows)(dx, dy_rows, rows, gamma, means, inverses, columns)
-        dgamma, dbeta = _classic_partial_sums(dy_rows, rows, means, inverses)
-    return dx.view(x.shape), add_rows(dgamma, gamma), add_rows(dbeta, gamma)
+        partial = _classic_partial_sums(dy_rows, rows, means, inverses)
+    return dx.view(x.shape), *add_rows(partial, gamma)
 
 
 def rms_norm_backward(dy, x, gamma, inverses, *, shape: Shape | None = None):
@@ -87,12 +87,12 @@ def rms_norm_backward(dy, x, gamma, inverses, *, shape: Shape | None = None):
     count, columns = rows.shape
     kernel = _fast("rms_norm_backward", shape, rows, dy_rows, gamma, backward=True)
     if kernel:
-        (dgamma,) = _partial_sums(kernel, rows, 1)
-        kernel.launch(count, dx, dgamma, dy_rows, rows, gamma, inverses, count)
+        partial = _partial_sums(kernel, rows, 1)
+        kernel.launch(count, dx, *partial, dy_rows, rows, gamma, inverses, count)
     else:
         _classic("rms_norm_backward", rows)(dx, dy_rows, rows, gamma, inverses, columns)
-        dgamma, _ = _classic_partial_sums(dy_rows, rows, None, inverses)
-    return dx.view(x.shape), add_rows(dgamma, gamma)
+        partial = _classic_partial_sums(dy_rows, rows, None, inverses)
+    return dx.view(x.shape), *add_rows(partial, gamma)
 
 
 # ---- the fast kernels ----------------------------------------------------------------------------
@@ -122,26 +122,27 @@ def _classic(name: str, rows):
     return kernel[len(rows), classic.threads_for(rows.shape[1])]
 
 
-def _classic_partial_sums(dy, x, means, inverses):
-    """Partial sums of dgamma and, with means, of dbeta: [slices of the rows, columns]."""
+def _classic_partial_sums(dy, x, means, inverses) -> torch.Tensor:
+    """Partial sums of dgamma and, with means, of dbeta: [1 or 2, slices of the rows, columns]."""
     count, columns = x.shape
     slices = min(SLICES, count)
-    dgamma = torch.empty((slices, columns), dtype=torch.float32, device=x.device)
-    dbeta = torch.empty_like(dgamma) if means is not None else None
+    sums = 1 if means is None else 2
+    partial = torch.empty((sums, slices, columns), dtype=torch.float32, device=x.device)
+    dbeta = None if means is None else partial[1]
     threads = min(classic.threads_for(columns), 256)
     kernel = classic.module("norms.cu")[f"parameter_gradients<{classic.type_name(x)}>"]
     grid = -(-columns // threads), slices
-    kernel[grid, threads](dgamma, dbeta, dy, x, means, inverses, count, columns)
-    return dgamma, dbeta
+    kernel[grid, threads](partial[0], dbeta, dy, x, means, inverses, count, columns)
+    return partial
 
 
 def add_rows(partial: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
-    """The sums of the columns of a float32 matrix, as a vector of `like`'s type."""
-    count, columns = partial.shape
-    out = torch.empty_like(like)
+    """Sums of the columns of float32 [n, rows, columns]: [n, columns] of `like`'s type."""
+    matrices, count, columns = partial.shape
+    out = torch.empty((matrices, columns), dtype=like.dtype, device=like.device)
     kernel = classic.module("norms.cu")[f"add_rows<{classic.type_name(like)}>"]
     blocks = -(-columns // COLUMNS_A_BLOCK)
-    kernel[blocks, (32, 32)](out, partial, count, columns)
+    kernel[(blocks, matrices), (32, 32)](out, partial, count, columns)
     return out
 
 

@@ -135,19 +135,21 @@ __global__ void parameter_gradients(float* dgamma_partial, float* dbeta_partial,
         dbeta_partial[i] = dbeta;
 }
 
-// out[c] = sum of partial[r][c] over the rows r: 32 columns a block, 32 x (blockDim.y = 32) threads.
+// out[m][c] = sum of partial[m][r][c] over the rows r: a block of 32 x 32 threads has 32 columns of
+// the matrix m = blockIdx.y.
 template <typename T>
 __global__ void add_rows(T* out, const float* partial, int rows, int columns) {
     __shared__ float sums[32][33];
+    const float* matrix = partial + blockIdx.y * static_cast<long long>(rows) * columns;
     int c = blockIdx.x * 32 + threadIdx.x;
     float sum = 0;
     if (c < columns)
         for (int r = threadIdx.y; r < rows; r += 32)
-            sum += partial[r * static_cast<long long>(columns) + c];
+            sum += matrix[r * static_cast<long long>(columns) + c];
     sums[threadIdx.y][threadIdx.x] = sum;
     __syncthreads();
     sum = warp_reduce<Add>(sums[threadIdx.x][threadIdx.y]);  // a warp a column
     int column = blockIdx.x * 32 + threadIdx.y;
     if (threadIdx.x == 0 && column < columns)
-        out[column] = T(sum);
+        out[blockIdx.y * columns + column] = T(sum);
 }
