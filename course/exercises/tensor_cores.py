@@ -251,7 +251,8 @@ FRAGMENT = Exercise(
     ),
     starter="""
 def place(lane, register, half):
-    ...                          # the row, the column
+    # the row, the column
+    ...
 """,
     solution=place,
     inputs=lambda rng, shape: dict(zip(("lane", "register", "half"), shape, strict=True)),
@@ -339,7 +340,8 @@ PASSES = Exercise(
     ),
     starter="""
 def passes(pitch):
-    ...                          # where does row 0 begin, modulo 128 bytes? where row 1?
+    # where does row 0 begin, modulo 128 bytes? where row 1?
+    ...
 """,
     solution=passes,
     inputs=lambda rng, shape: {"pitch": shape[0]},
@@ -413,7 +415,8 @@ SWIZZLE = Exercise(
     ),
     starter="""
 def address(row, column):
-    ...                          # the row's bytes, the piece's, those within the piece
+    # the row's bytes, the piece's, those within the piece
+    ...
 """,
     solution=address,
     inputs=lambda rng, shape: dict(zip(("row", "column"), shape, strict=True)),
@@ -491,7 +494,8 @@ RING = Exercise(
     ),
     starter="""
 def waits(step, stages):
-    ...                          # how often has the ring been gone round before this step?
+    # how often has the ring been gone round before this step?
+    ...
 """,
     solution=waits,
     inputs=lambda rng, shape: dict(zip(("step", "stages"), shape, strict=True)),
@@ -592,7 +596,7 @@ ORDER = Exercise(
     ),
     starter="""
 def tile(t, down, across, group):
-    return t // across, t % across          # row by row
+    return t // across, t % across  # row by row
 """,
     solution=tile,
     inputs=order_call,
