@@ -14,9 +14,10 @@ struct Targets {
     }
 };
 
-// The target's column in this block's part of the row; negative or too large if another block has it.
-__device__ inline long long in_part(long long target) {
-    return target - rank() * part;
+// The target's column in this block's part of the row, or -1 if it is not there.
+__device__ inline int in_part(long long target) {
+    long long column = target - rank() * part;
+    return column >= 0 && column < part ? int(column) : -1;
 }
 
 // Whether this thread writes the row's loss: one thread of the block that has the target.
@@ -38,21 +39,18 @@ __device__ inline void cross_entropy(float* losses, float* log_sums, Element* dx
     long long tile = tiles.first();
     long long next_target = targets.of(tile * tile_rows + row_in_tile());
     for (int i = 0; tile < tiles.count(); ++i, tile += tiles.step()) {
-        long long row = tile * tile_rows + row_in_tile();
-        bool exists = row < targets.rows;
-        long long target = next_target;
-        next_target = targets.of(row + tiles.step() * tile_rows);  // needed a tile later
-        bool counts = target != targets.ignored;
-        float weight = 0;
-        if (gradient && exists && counts)
-            weight = weights[row];
-
         wait_for_tile(i);
         float v[values];
         read_row(v, row_of(tiles, i, tile), Max::neutral());
-        long long column = in_part(target);
+
+        long long row = tile * tile_rows + row_in_tile();
+        bool exists = row < targets.rows;
+        float weight = gradient && exists ? weights[row] : 0;
+        long long target = next_target;
+        next_target = targets.of(row + tiles.step() * tile_rows);  // needed a tile later
+        int column = in_part(target);
         float logit = nanf("");
-        if (column >= 0 && column < part)
+        if (column >= 0)
             logit = float(row_of(tiles, i, tile)[column]);
 
         float largest = Max::neutral();
@@ -72,10 +70,12 @@ __device__ inline void cross_entropy(float* losses, float* log_sums, Element* dx
         float log_sum = logf(sum);
 
         if (exists && writes_loss(target)) {
-            losses[row] = counts ? log_sum - (logit - largest) : 0;
+            losses[row] = target == targets.ignored ? 0 : log_sum - (logit - largest);
             log_sums[row] = largest + log_sum;
         }
         if (gradient && exists) {
+            if (target == targets.ignored)
+                weight = 0;
             float scale = weight / sum;
 #pragma unroll
             for (int j = 0; j < values; ++j) {
@@ -113,18 +113,20 @@ extern "C" __global__ void __cluster_dims__(CLUSTER) __launch_bounds__(THREADS, 
         cluster_wait();
     long long tile = tiles.first();
     for (int i = 0; tile < tiles.count(); ++i, tile += tiles.step()) {
-        long long row = tile * tile_rows + row_in_tile();
-        long long target = of.of(row);
-        float weight = target == ignored ? 0 : weights[row];
-        float log_sum = row < rows ? log_sums[row] : 0;
-
         wait_for_tile(i);
         float v[values];
         read_row(v, row_of(tiles, i, tile), 0);
-        __syncthreads();
+        if (ring)
+            __syncthreads();
         refill(tiles, i, tile);
 
-        long long column = in_part(target);
+        long long row = tile * tile_rows + row_in_tile();
+        long long target = of.of(row);
+        float log_sum = row < rows ? log_sums[row] : 0;
+        float weight = row < rows ? weights[row] : 0;
+        if (target == ignored)
+            weight = 0;
+        int column = in_part(target);
 #pragma unroll
         for (int j = 0; j < values; ++j) {
             v[j] = expf(v[j] - log_sum) * weight;
