@@ -21,10 +21,11 @@ from utils.setup.colab import notebook_address, repository
 BADGE = "open-in-colab"  # the cell's id
 SETUP = """\
 import sys
-if "google.colab" in sys.modules:    # on Colab: get the course; utils then installs what is missing
+
+if "google.colab" in sys.modules:  # get the course; utils then installs what is missing
     !cd /content; test -d {name} || git clone -q --depth 1 {address}
     sys.path.insert(0, "/content/{name}")
-from utils import benchmark, check, compare, machine, pick   # first: it chooses the GPU or the CPU engines
+from utils import benchmark, check, compare, machine, pick  # first: chooses the GPU or the CPU
 import numpy as np
 from numba import cuda
 
