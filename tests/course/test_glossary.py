@@ -27,7 +27,7 @@ GLOSSARY = ROOT / "course" / "glossary.md"
 # JupyterLab does not.
 ENTRY = re.compile(
     r"- \*\*(.+?)\*\*(?: \((.+?)\))?: (.+) "
-    r"\[chapter (\d+) · ([^\]]+)\]\(\.\./chapters/(\w+)\.ipynb#cell-id=([\w-]+)\)"
+    r"\[(.+?) · ([^\]]+)\]\(\.\./chapters/(\w+)\.ipynb#cell-id=([\w-]+)\)"
 )
 
 EVERYDAY = set(
@@ -51,18 +51,18 @@ MODE NumPy NVIDIA ONNX PhD PowerShell PREPARE PRO PyTorch RTX SGLang TensorRT vL
 
 
 def entries(text):
-    """(name, all its names, explanation, (chapter's number, its notebook's name, heading, cell id))
+    """(name, all its names, explanation, (chapter's title, its notebook's name, heading, cell id))
     of each line of the list.
     """
     for line in text.splitlines():
         if line.startswith("- "):
-            found = ENTRY.fullmatch(line)
-            assert found, (
+            entry = ENTRY.fullmatch(line)
+            assert entry, (
                 "not `- **name** (other names): one sentence. "
-                f"[chapter N · Heading](../chapters/NN_x.ipynb#cell-id=ID)`: {line}"
+                f"[Chapter · Heading](../chapters/NN_x.ipynb#cell-id=ID)`: {line}"
             )
-            name, others, explanation, number, heading, notebook, cell = found.groups()
-            place = int(number), notebook, heading, cell
+            name, others, explanation, chapter, heading, notebook, cell = entry.groups()
+            place = chapter, notebook, heading, cell
             yield name, [name, *(others.split(", ") if others else [])], explanation, place
 
 
@@ -120,19 +120,17 @@ def without_use(glossary, text):
 
 
 def headings(chapter):
-    """The places to link to: (chapter's number, its notebook's name, heading without its number, id
+    """The places to link to: (chapter's title, its notebook's name, heading without its number, id
     of the cell).
     """
     for cell in hygiene.read(chapter.path).cells:
         if cell.cell_type == "markdown":
             for title in re.findall(r"^#+\s+(?:\d+ · )?(.+?)\s*$", cell.source, re.M):
-                yield chapter.number, chapter.name, re.sub(r"[`*]", "", title), cell.id
+                yield chapter.title, chapter.name, re.sub(r"[`*]", "", title), cell.id
 
 
 def dead_links(glossary):
-    """Entries whose chapter is not written, is not the one of that number, or has no such heading
-    in that cell.
-    """
+    """Entries whose chapter is not written, has another title, or no such heading in that cell."""
     places = {place for chapter in CHAPTERS if chapter.written for place in headings(chapter)}
     return [f"{name}: {place}" for name, _, _, place in entries(glossary) if place not in places]
 
@@ -208,7 +206,8 @@ def test_every_explanation_is_one_sentence(glossary):
 
 LINE = (
     "- **warp** (warps of threads): 32 threads. "
-    "[chapter 4 · Threads come in warps](../chapters/04_meet_the_gpu.ipynb#cell-id=warps-title)"
+    "[Meet the GPU · Threads come in warps]"
+    "(../chapters/04_meet_the_gpu.ipynb#cell-id=warps-title)"
 )
 
 
@@ -240,7 +239,7 @@ def test_a_name_with_two_entries_is_found():
     [
         ("Threads come", "Threads go"),
         ("04_meet_the_gpu", "05_first_kernels"),
-        ("chapter 4", "chapter 5"),
+        ("Meet the GPU", "First kernels"),
         ("04_meet_the_gpu", "18_the_end"),
         ("=warps-title", "=other"),
     ],
