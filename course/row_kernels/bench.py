@@ -151,6 +151,11 @@ def climb(report: Report, t: dict) -> None:
     result = compare(runs, bytes=SOFTMAX.bytes(x))
     rates = {name: round(timing.bytes_per_second / 1e9) for name, timing in result.timings.items()}
     report.put("ladder", f"softmax/{columns}", rates)
+    (registers,) = one_read.get_regs_per_thread().values()
+    (local,) = one_read.get_local_mem_per_thread().values()
+    (ptx,) = one_read.inspect_asm().values()
+    listing = {"registers": registers, "local bytes": local, "ptx": ptx}
+    report.put("ladder", f"softmax/{columns}/one read, Numba", listing)
 
 
 def try_variants(report: Report, compiler: Compiler, t: dict, shape: Shape) -> None:
@@ -333,7 +338,8 @@ def main() -> None:
         timed(report, compiler, options)
         print(table(report))
         print("variants:", report.entries["variants"])
-        print("ladder:", report.entries["ladder"])
+        ladders = report.entries["ladder"].items()
+        print("ladder:", {name: rates for name, rates in ladders if "Numba" not in name})
         print("clock:", report.entries["clock"])
         compiler.pool.shutdown(cancel_futures=True)
 
