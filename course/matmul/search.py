@@ -14,6 +14,20 @@ from course.matmul.ladder import KERNELS, ODD_SIZES, Multiply, blocks, launcher,
 from utils import benchmark, has_gpu, machine, pick, results
 
 Choice = Mapping[str, int]
+#: What the chapter tries: tiles of a block, a warp and a thread; and depths.
+TILES = {
+    "64 × 64, warps 32 × 32": dict(BM=64, BN=64, WM=32, WN=32, TM=8, TN=4, BLOCKS=4),
+    "128 × 128, warps 64 × 32": dict(BM=128, BN=128, WM=64, WN=32, TM=8, TN=8, BLOCKS=2),
+    "128 × 128, warps 32 × 128": dict(BM=128, BN=128, WM=32, WN=128, TM=8, TN=16, BLOCKS=2),
+    "128 × 256, warps 64 × 64": dict(BM=128, BN=256, WM=64, WN=64, TM=8, TN=16, BLOCKS=1),
+    "128 × 256, warps 32 × 128": dict(BM=128, BN=256, WM=32, WN=128, TM=8, TN=16, BLOCKS=1),
+}
+DEPTHS = {
+    "BK 8, 4 stages": dict(BK=8, STAGES=4),
+    "BK 16, 4 stages": dict(BK=16, STAGES=4),
+    "BK 32, 3 stages": dict(BK=32, STAGES=3),
+}
+EVERY = {(tile, depth): TILES[tile] | DEPTHS[depth] for tile in TILES for depth in DEPTHS}
 CPU_SHARED = 48 << 10  # bytes of shared memory that a block may have on the CPU runtime
 
 

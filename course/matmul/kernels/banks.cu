@@ -4,10 +4,12 @@
 #include "write_four.cuh"
 constexpr int PAD = 4;  // a multiple of 4 keeps rows at multiples of 16 bytes
 constexpr int BM = 128, BN = 128, BK = 8, TM = 8, TN = 8, THREADS = (BM / TM) * (BN / TN);
+
 __global__ __launch_bounds__(THREADS) void matmul(float* c, const float* a, const float* b, int m,
                                                   int n, int k) {
     __shared__ __align__(16) float tile_a[BK][BM + PAD], tile_b[BK][BN];  // A's: turned
-    int t = threadIdx.x, top = blockIdx.y * BM, left = blockIdx.x * BN;
+    int t = threadIdx.x;
+    int top = blockIdx.y * BM, left = blockIdx.x * BN;
     int row = t / (BN / TN) * 4, col = t % (BN / TN) * 4;
     float sum[TM][TN] = {}, from_a[TM], from_b[TN];
     for (int k0 = 0; k0 < k; k0 += BK) {
@@ -18,10 +20,8 @@ __global__ __launch_bounds__(THREADS) void matmul(float* c, const float* a, cons
         __syncthreads();
 #pragma unroll
         for (int i = 0; i < BK; i++) {
-            for (int y = 0; y < TM; y += 4)
-                four(from_a[y]) = four(tile_a[i][row + y / 4 * (BM / 2)]);
-            for (int x = 0; x < TN; x += 4)
-                four(from_b[x]) = four(tile_b[i][col + x / 4 * (BN / 2)]);
+            read_fours(from_a, tile_a[i][row], BM / 2);
+            read_fours(from_b, tile_b[i][col], BN / 2);
             add_products(sum, from_a, from_b);
         }
         __syncthreads();

@@ -33,7 +33,8 @@ __device__ void start_b(int stage, const float* b, int left, int k0, int n, int 
 
 template <int WIDTH>
 __device__ void multiply(float* c, const float* a, const float* b, int m, int n, int k) {
-    int t = threadIdx.x, top = blockIdx.y * BM, left = blockIdx.x * BN;
+    int t = threadIdx.x;
+    int top = blockIdx.y * BM, left = blockIdx.x * BN;
     int row = t / (BN / TN) * 4, col = t % (BN / TN) * 4;
     float sum[TM][TN] = {}, from_a[TM], from_b[TN];
     for (int s = 0; s < STAGES - 1; s++) {  // the first pairs, before anything else
@@ -50,10 +51,8 @@ __device__ void multiply(float* c, const float* a, const float* b, int m, int n,
         close_group();
 #pragma unroll
         for (int i = 0; i < BK; i++) {
-            for (int y = 0; y < TM; y += 4)
-                four(from_a[y]) = four(tile_a[stage][i][row + y / 4 * (BM / 2)]);
-            for (int x = 0; x < TN; x += 4)
-                four(from_b[x]) = four(tile_b[stage][i][col + x / 4 * (BN / 2)]);
+            read_fours(from_a, tile_a[stage][i][row], BM / 2);
+            read_fours(from_b, tile_b[stage][i][col], BN / 2);
             add_products(sum, from_a, from_b);
         }
     }

@@ -2,7 +2,7 @@
 // its tile. The load is on its way while the step is computed, the store follows after it.
 #include "copy.cuh"
 #include "products.cuh"
-#include "write_four.cuh"
+#include "read_four.cuh"
 constexpr int PAD = 4, STAGES = 3;
 constexpr int BM = 128, BN = 128, BK = 8, TM = 8, TN = 8, THREADS = (BM / TM) * (BN / TN);
 static_assert(THREADS % BK == 0 && THREADS % (BN / 4) == 0, "a thread's copies share a column");
@@ -22,7 +22,8 @@ __device__ void start_b(int stage, const float* b, int left, int k0, int n, int 
 
 template <int WIDTH>
 __device__ void multiply(float* c, const float* a, const float* b, int m, int n, int k) {
-    int t = threadIdx.x, top = blockIdx.y * BM, left = blockIdx.x * BN;
+    int t = threadIdx.x;
+    int top = blockIdx.y * BM, left = blockIdx.x * BN;
     int row = t / (BN / TN) * 4, col = t % (BN / TN) * 4;
     float sum[TM][TN] = {}, from_a[TM], from_b[TN];
     int a_row = t / (BK / 4), a_col = t % (BK / 4) * 4;  // the four elements that it fetches
@@ -40,10 +41,8 @@ __device__ void multiply(float* c, const float* a, const float* b, int m, int n,
         close_group();
 #pragma unroll
         for (int i = 0; i < BK; i++) {
-            for (int y = 0; y < TM; y += 4)
-                four(from_a[y]) = four(tile_a[stage][i][row + y / 4 * (BM / 2)]);
-            for (int x = 0; x < TN; x += 4)
-                four(from_b[x]) = four(tile_b[stage][i][col + x / 4 * (BN / 2)]);
+            read_fours(from_a, tile_a[stage][i][row], BM / 2);
+            read_fours(from_b, tile_b[stage][i][col], BN / 2);
             add_products(sum, from_a, from_b);
         }
         turn(tile_a[next], a_row, a_col, on_its_way);

@@ -1,25 +1,24 @@
-// Four neighbouring elements at once: 16 bytes, at an address that is a multiple of 16.
+// Four neighbours in shared memory at once: 16 bytes, at an address that is a multiple of 16.
 #pragma once
 
 __device__ float4& four(float& first) {
     return *(float4*)&first;
 }
 
-// Rows of 4, 8, 12 ... elements in an aligned array; other shapes go element by element.
-__device__ bool rows_are_aligned(const float* matrix, int cols) {
-    return (size_t)matrix % 16 == 0 && cols % 4 == 0;
+// N values, by fours; each four begins `apart` words after the one before.
+template <int N>
+__device__ void read_fours(float (&values)[N], float& first, int apart) {
+#pragma unroll
+    for (int i = 0; i < N; i += 4) {
+        four(values[i]) = *(float4*)(&first + i / 4 * apart);
+    }
 }
 
-// Elements (row, col) to (row, col + 3); zero for those outside.
-__device__ float4 read_four(const float* matrix, int row, int col, int rows, int cols) {
-    const float* from = matrix + (size_t)row * cols + col;
-    if (row >= rows || col >= cols)
-        return float4{};
-    if (rows_are_aligned(matrix, cols))
-        return *(const float4*)from;
-    float some[4] = {};
-    for (int i = 0; i < 4; i++)
-        if (col + i < cols)
-            some[i] = from[i];
-    return four(some[0]);
+// Four neighbours in a row of A become neighbours in a column of its tile.
+template <int STEPS, int PITCH>
+__device__ void turn(float (&tile)[STEPS][PITCH], int row, int col, float4 value) {
+    tile[col][row] = value.x;
+    tile[col + 1][row] = value.y;
+    tile[col + 2][row] = value.z;
+    tile[col + 3][row] = value.w;
 }

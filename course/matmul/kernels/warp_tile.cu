@@ -67,10 +67,8 @@ __device__ void multiply(float* c, const float* a, const float* b, int m, int n,
         close_group();
 #pragma unroll
         for (int i = 0; i < BK; i++) {
-            for (int y = 0; y < TM; y += 4)
-                four(from_a[y]) = four(tile_a[stage][i][row + y * LANES_Y]);
-            for (int x = 0; x < TN; x += 4)
-                four(from_b[x]) = four(tile_b[stage][i][col + x * LANES_X]);
+            read_fours(from_a, tile_a[stage][i][row], 4 * LANES_Y);
+            read_fours(from_b, tile_b[stage][i][col], 4 * LANES_X);
             add_products(sum, from_a, from_b);
         }
     }

@@ -5,7 +5,7 @@ import json
 import pytest
 import torch
 
-from course.matmul import ladder, records, search
+from course.matmul import ladder, numba_rungs, records, search
 from course.matmul.records import Measured
 from utils import hardware, has_gpu, results
 
@@ -103,6 +103,20 @@ def test_a_tuned_product_is_right_with_and_without_each_switch():
     for more in ({}, {"AHEAD": 0}, {"TO_AND_FRO": 0}):
         multiply = search.tuned({**CHOICE, "STAGES": 3, **more})
         ladder.prove(str(more), multiply, ((37, 70, 19), (64, 64, 24)))
+
+
+def test_every_choice_of_the_chapter_comes_out_even():
+    assert len(search.EVERY) == 15
+    for choice in search.EVERY.values():
+        threads = search.threads(choice)
+        assert choice["BM"] * choice["BK"] % threads == threads % choice["BK"] == 0
+        assert choice["BK"] * choice["BN"] % (4 * threads) == 4 * threads % choice["BN"] == 0
+        assert search.shared(choice) * choice["BLOCKS"] <= 227 << 10
+
+
+@pytest.mark.parametrize("name", numba_rungs.RUNGS)
+def test_a_rung_in_numba_is_right(name):
+    ladder.prove(name, numba_rungs.multiplier(name), ((37, 70, 19),))
 
 
 # ---- records
