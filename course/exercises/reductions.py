@@ -1,0 +1,495 @@
+"""The exercises of the chapter Reductions and scans."""
+
+import numpy as np
+from numba import cuda
+
+from course.checking.answers import but
+from course.checking.inputs import some_numbers, whole
+from course.checking.model import Exercise, InOut, Launch, Out, Wrong
+from course.checking.quiz import Quiz
+
+# ---- any_block: a tree for any number of threads
+
+
+@cuda.jit
+def block_sum(total, a):
+    tree = cuda.shared.array(1024, np.int32)
+    t = cuda.threadIdx.x
+    mine = 0
+    for i in range(t, a.size, cuda.blockDim.x):
+        mine += a[i]
+    tree[t] = mine
+    left = cuda.blockDim.x
+    while left > 1:
+        cuda.syncthreads()
+        half = (left + 1) // 2
+        if t + half < left:
+            tree[t] += tree[t + half]
+        left = half
+    if t == 0:
+        total[0] = tree[0]
+
+
+def one_block(shape):
+    """`Exercise.launches` for shapes of (elements, threads)."""
+    return [Launch((1, 1, 1), (shape[1], 1, 1))]
+
+
+ANY_BLOCK = Exercise(
+    id="reductions.any_block",
+    title="Any block size",
+    minutes=10,
+    task=(
+        "One block adds up all of `a`, whatever its size: each thread a few elements, then a tree"
+        " in shared memory. With 64 threads this kernel is right, with 48 it is wrong. Make it"
+        " right for *any* number of threads up to 1,024. No atomics, no shuffles."
+    ),
+    starter="""
+@cuda.jit
+def block_sum(total, a):
+    tree = cuda.shared.array(1024, np.int32)
+    t = cuda.threadIdx.x
+    mine = 0
+    for i in range(t, a.size, cuda.blockDim.x):
+        mine += a[i]
+    tree[t] = mine
+    step = cuda.blockDim.x // 2
+    while step > 0:
+        cuda.syncthreads()
+        if t < step:
+            tree[t] += tree[t + step]
+        step //= 2
+    if t == 0:
+        total[0] = tree[0]
+""",
+    solution=block_sum,
+    inputs=lambda rng, shape: {
+        "total": Out((1,), np.int32),
+        "a": whole(rng, -1000, 1000, shape[0]),
+    },
+    reference=lambda total, a: np.array([a.sum()], np.int32),
+    shapes=((64, 64), (1, 1), (10, 2), (10, 3), (31, 31), (100, 33), (500, 48), (7, 100)),
+    fresh=some_numbers((1, 300), (34, 128)),
+    launches=one_block,
+    extents=lambda shape: (shape[1], 1, 1),
+    is_square=lambda shape: False,
+    race_free=True,
+    hints=(
+        "With 48 threads: steps of 24, 12, 6, 3 and then 3 // 2 = 1. Who adds the third of three?",
+        (
+            "Keep count of how many numbers are *left*. Half of them, rounded up, stay; each of"
+            " the others is added to one that stays."
+        ),
+        (
+            "`half = (left + 1) // 2`; thread t adds `tree[t + half]` if there is one, that is if"
+            " `t + half < left`; then `left = half`."
+        ),
+    ),
+    wrong=(
+        Wrong(but(block_sum, "(left + 1) // 2", "left // 2"), "race"),
+        Wrong(but(block_sum, "t + half < left", "t < half"), "uninitialized"),
+        Wrong(but(block_sum, "        cuda.syncthreads()\n", ""), "race"),
+        Wrong(but(block_sum, "syncthreads", "syncwarp"), "race"),
+        Wrong(
+            but(
+                block_sum, "for i in range(t, a.size, cuda.blockDim.x):", "for i in range(t, t+1):"
+            ),
+            "out_of_bounds",
+        ),
+        Wrong(
+            but(
+                block_sum,
+                "        cuda.syncthreads()\n        half = (left + 1) // 2\n",
+                "        half = (left + 1) // 2\n        if t < half:\n"
+                "            cuda.syncthreads()\n",
+            ),
+            "barrier",
+        ),
+    ),
+)
+
+
+# ---- argmax: which of equal values?
+
+
+@cuda.jit
+def argmax(where, a):
+    best = cuda.shared.array(64, np.int32)
+    t = cuda.threadIdx.x
+    mine = t
+    for i in range(t, a.size, 64):
+        if a[i] > a[mine]:
+            mine = i
+    best[t] = mine
+    step = 32
+    while step > 0:
+        cuda.syncthreads()
+        if t < step:
+            left, right = best[t], best[t + step]
+            if a[right] > a[left] or (a[right] == a[left] and right < left):
+                best[t] = right
+        step //= 2
+    if t == 0:
+        where[0] = best[0]
+
+
+ARGMAX = Exercise(
+    id="reductions.argmax",
+    title="The first of equals",
+    minutes=10,
+    task=(
+        "One block of 64 threads finds where the largest value of `a` stands (at least 64"
+        " elements). If it stands in several places, the answer is the **first**, as NumPy has it."
+        " This kernel finds one of them."
+    ),
+    starter="""
+@cuda.jit
+def argmax(where, a):
+    best = cuda.shared.array(64, np.int32)
+    t = cuda.threadIdx.x
+    mine = t
+    for i in range(t, a.size, 64):
+        if a[i] > a[mine]:
+            mine = i
+    best[t] = mine
+    step = 32
+    while step > 0:
+        cuda.syncthreads()
+        if t < step and a[best[t + step]] > a[best[t]]:
+            best[t] = best[t + step]
+        step //= 2
+    if t == 0:
+        where[0] = best[0]
+""",
+    solution=argmax,
+    inputs=lambda rng, shape: {
+        "where": Out((1,), np.int32),
+        "a": whole(rng, 0, shape[1], shape[0]),
+    },
+    reference=lambda where, a: np.array([a.argmax()], np.int32),
+    shapes=((64, 1000), (64, 1), (65, 2), (130, 3), (300, 2), (200, 5), (300, 1)),
+    fresh=some_numbers((64, 400), (1, 6)),
+    launches=lambda shape: [Launch((1, 1, 1), (64, 1, 1))],
+    extents=lambda shape: (64, 1, 1),
+    is_square=lambda shape: False,
+    race_free=True,
+    hints=(
+        "Thread 5 may bring place 69 and thread 6 place 6. Whose is first in the array?",
+        (
+            "Within a thread `>` is right: its places grow, so a later equal one does not win."
+            " Between threads places are in no order, so they must be compared too."
+        ),
+        "The right one wins if its value is larger, *or* the values are equal and its place lower.",
+    ),
+    wrong=(
+        Wrong(but(argmax, "a[i] > a[mine]", "a[i] >= a[mine]"), "wrong_value"),
+        Wrong(but(argmax, " and right < left", ""), "wrong_value"),
+        Wrong(but(argmax, "right < left", "right > left"), "wrong_value"),
+        Wrong(
+            but(argmax, "a[right] > a[left] or (a[right] == a[left] and right < left)",
+                "a[right] >= a[left] and right < left"),
+            "wrong_value",
+        ),
+        Wrong(but(argmax, "        cuda.syncthreads()\n", ""), "race"),
+    ),
+)  # fmt: skip
+
+
+# ---- scan: Hillis and Steele in one array
+
+
+@cuda.jit
+def scan(a):
+    row = cuda.shared.array(128, np.int32)
+    t = cuda.threadIdx.x
+    row[t] = a[t] if t < a.size else 0
+    cuda.syncthreads()
+    step = 1
+    while step < 128:
+        left = row[t - step] if t >= step else 0
+        cuda.syncthreads()
+        row[t] += left
+        cuda.syncthreads()
+        step *= 2
+    if t < a.size:
+        a[t] = row[t]
+
+
+SCAN = Exercise(
+    id="reductions.scan",
+    title="Repair a scan",
+    minutes=10,
+    task=(
+        "One block of 128 threads replaces `a` (up to 128 elements) by its running sums, in the way"
+        " of Hillis and Steele, but in *one* row of shared memory instead of two. It has races:"
+        " cure them, and keep the one row."
+    ),
+    starter="""
+@cuda.jit
+def scan(a):
+    row = cuda.shared.array(128, np.int32)
+    t = cuda.threadIdx.x
+    row[t] = a[t] if t < a.size else 0
+    step = 1
+    while step < 128:
+        cuda.syncthreads()
+        if t >= step:
+            row[t] += row[t - step]
+        step *= 2
+    if t < a.size:
+        a[t] = row[t]
+""",
+    solution=scan,
+    inputs=lambda rng, n: {"a": InOut(whole(rng, -100, 100, n))},
+    reference=lambda a: np.cumsum(a, dtype=np.int32),
+    shapes=((1,), (2,), (31,), (32,), (33,), (100,), (128,)),
+    fresh=some_numbers((34, 128)),
+    launches=lambda n: [Launch((1, 1, 1), (128, 1, 1))],
+    extents=lambda n: (128, 1, 1),
+    race_free=True,
+    hints=(
+        "While thread 5 reads `row[4]`, thread 4 may already have written its new sum there.",
+        "Split the addition: first all read what they need into a variable, then all write.",
+        "Two barriers a round: one between reading and writing, one before the next round reads.",
+    ),
+    wrong=(
+        Wrong(but(scan, "cuda.syncthreads()\n        row[t]", "row[t]"), "race"),
+        Wrong(but(scan, "cuda.syncthreads()\n        step *= 2", "step *= 2"), "race"),
+        Wrong(but(scan, "else 0\n    cuda.syncthreads()\n", "else 0\n"), "race"),
+        Wrong(but(scan, "t >= step else 0", "t > step else 0"), "wrong_value"),
+        Wrong(but(scan, "step < 128", "step < 64"), "wrong_value"),
+        Wrong(but(scan, "row[t] += left", "row[t] = left"), "wrong_value"),
+        Wrong(
+            but(
+                scan,
+                "        left = row[t - step] if t >= step else 0\n        cuda.syncthreads()\n"
+                "        row[t] += left\n",
+                "        if t >= step:\n            left = row[t - step]\n"
+                "            cuda.syncthreads()\n            row[t] += left\n",
+            ),
+            "barrier",
+        ),
+    ),
+)  # fmt: skip
+
+
+# ---- split: what goes to the left, what to the right
+
+
+@cuda.jit
+def split(out, keys, places, bit):
+    i = cuda.grid(1)
+    if i < keys.size:
+        ones = places[keys.size - 1]
+        if keys[i] >> bit & 1:
+            out[keys.size - ones + places[i] - 1] = keys[i]
+        else:
+            out[i - places[i]] = keys[i]
+
+
+def split_inputs(rng, shape):
+    """shape: (keys, bit). places: the inclusive sum of the keys' bits."""
+    keys = whole(rng, 0, 256, shape[0])
+    places = np.cumsum(keys >> shape[1] & 1, dtype=np.int32)
+    return {"out": Out((shape[0],), np.int32), "keys": keys, "places": places, "bit": shape[1]}
+
+
+SPLIT = Exercise(
+    id="reductions.split",
+    title="One bit of a radix sort",
+    minutes=10,
+    task=(
+        "Write all keys whose bit number `bit` is 0 to the front of `out`, and behind them all"
+        " whose bit is 1, both in the order in which they stand in `keys`. `places` is given: the"
+        " inclusive sum of the bits, so `places[i]` counts the ones up to and with element i. (Done"
+        " for bit 0, 1, 2 ... in turn, this sorts.)"
+    ),
+    starter="""
+@cuda.jit
+def split(out, keys, places, bit):
+    i = cuda.grid(1)
+    if i < keys.size:
+        ones = places[keys.size - 1]  # how many there are
+        if keys[i] >> bit & 1:
+            ...  # behind all zeros: how many ones stand before me?
+        else:
+            ...  # how many zeros stand before me?
+""",
+    solution=split,
+    inputs=split_inputs,
+    reference=lambda out, keys, places, bit: keys[np.argsort(keys >> bit & 1, kind="stable")],
+    shapes=((1, 0), (2, 1), (31, 0), (32, 7), (33, 3), (100, 2), (200, 5)),
+    fresh=some_numbers((34, 250), (0, 8)),
+    extents=lambda shape: (shape[0], 1, 1),
+    race_free=True,
+    hints=(
+        "Before element i stand i elements. How many of them are ones, if it is itself a zero?",
+        "A zero goes to `i - places[i]`.",
+        (
+            "There are `keys.size - ones` zeros, so the first one goes there. Before a one stand"
+            " `places[i] - 1` others: the sum counts itself."
+        ),
+    ),
+    wrong=(
+        Wrong(but(split, "places[i] - 1]", "places[i]]"), "off_by_one"),
+        Wrong(but(split, "out[i - places[i]]", "out[i - places[i] - 1]"), "off_by_one"),
+        Wrong(but(split, "keys.size - ones + places", "places"), "race"),
+        Wrong(but(split, "i < keys.size", "True"), "missing_guard"),
+        Wrong(but(split, "if keys[i] >> bit & 1:", "if not keys[i] >> bit & 1:"), "race"),
+    ),
+)
+
+
+# ---- join: the moments of two parts
+
+
+@cuda.jit
+def join(out, counts, means, squares):
+    i = cuda.grid(1)
+    if i < out.size:
+        a, b = 2 * i, 2 * i + 1
+        apart = means[b] - means[a]
+        share = counts[a] * counts[b] / (counts[a] + counts[b])
+        out[i] = squares[a] + squares[b] + apart * apart * share
+
+
+def parts_of_an_array(rng, shape):
+    """Counts, means, and sums of squared distances from the mean, of 2 shape[0] parts."""
+    count = 2 * shape[0]
+    counts = rng.integers(1, 50, count).astype(np.float32)
+    means = rng.uniform(-9, 9, count).astype(np.float32)
+    squares = rng.uniform(0, 50, count).astype(np.float32)
+    return {"out": Out(shape), "counts": counts, "means": means, "squares": squares}
+
+
+def joined(out, counts, means, squares):
+    """The sums of squared distances from the common mean, of parts 0 and 1, 2 and 3 ..."""
+    parts = np.stack([counts, means, squares]).astype(np.float64)
+    counts, means, squares = parts.reshape(3, -1, 2)
+    common = (counts * means).sum(1, keepdims=True) / counts.sum(1, keepdims=True)
+    return (squares + counts * (means - common) ** 2).sum(1)
+
+
+JOIN = Exercise(
+    id="reductions.join",
+    title="Two parts' variance",
+    minutes=10,
+    task=(
+        "Of each part of an array you know how many elements it has (at least one), their mean, and"
+        " `squares`: the sum of the squares of their distances *from the part's own mean*. Thread i"
+        " joins parts 2 i and 2 i + 1: `out[i]` is the sum of squares around their common mean."
+    ),
+    starter="""
+@cuda.jit
+def join(out, counts, means, squares):
+    i = cuda.grid(1)
+    if i < out.size:
+        a, b = 2 * i, 2 * i + 1
+        out[i] = squares[a] + squares[b]  # and something for the distance between their means
+""",
+    solution=join,
+    inputs=parts_of_an_array,
+    reference=joined,
+    shapes=((1,), (2,), (31,), (33,), (64,), (100,)),
+    fresh=some_numbers((2, 150)),
+    extents=lambda shape: (shape[0], 1, 1),
+    race_free=True,
+    hints=(
+        "Two elements, 2 and 6: each part's squares are 0, and together they are 4 + 4 = 8.",
+        (
+            "If both parts have the same mean, their squares just add up. What is missing else"
+            " depends on how far the means lie apart, and on both counts."
+        ),
+        (
+            "Each element moves from its own mean to the common one. That adds, over both parts,"
+            " `apart² * counts[a] * counts[b] / (counts[a] + counts[b])`."
+        ),
+    ),
+    wrong=(
+        Wrong(but(join, " + apart * apart * share", ""), "wrong_value"),
+        Wrong(but(join, "apart * apart", "apart"), "wrong_value"),
+        Wrong(
+            but(join, "counts[a] * counts[b] / (counts[a] + counts[b])", "counts[a] + counts[b]"),
+            "wrong_value",
+        ),
+        Wrong(but(join, "i < out.size", "True"), "missing_guard"),
+        Wrong(but(join, "2 * i, 2 * i + 1", "i, i + out.size"), "wrong_value"),
+    ),
+)
+
+
+EXERCISES = (ANY_BLOCK, ARGMAX, SCAN, SPLIT, JOIN)
+
+
+QUIZZES = (
+    Quiz(
+        id="reductions.q_steps",
+        question="1,024 values, a tree: how many rounds of additions until one is left?",
+        answer=10,
+        unit="rounds",
+        explain_right="1,024 is 2 to the 10th, and each round halves what is left.",
+        explain={
+            1023: "So many *additions* there are. Those of one round are made at the same time.",
+            512: "So many additions the first round has. How many rounds until one is left?",
+            None: "Each round halves the number of values: 1,024, 512, 256 ...",
+        },
+    ),
+    Quiz(
+        id="reductions.q_bits",
+        question="Which sum of floats gives the same bits in every run?",
+        choices={
+            "a": "Every block adds its sum to the result by atomicAdd",
+            "b": "Every block writes its sum; the last block adds them up in order",
+            "c": "Neither: floats are never exact",
+        },
+        answer="b",
+        explain_right=(
+            "Nothing in it depends on who comes when: the grid alone decides what is added to what."
+        ),
+        explain={
+            "a": "Blocks come in another order each time, and each addition rounds.",
+            "c": "A rounded result can still be the same each time: if the order is.",
+        },
+    ),
+    Quiz(
+        id="reductions.q_bytes",
+        question=(
+            "How many bytes must an inclusive sum of n floats move at least, and how many does"
+            " reduce-then-scan move?"
+        ),
+        choices={
+            "a": "8 n and 8 n",
+            "b": "8 n and 12 n",
+            "c": "4 n and 8 n",
+        },
+        answer="b",
+        explain_right=(
+            "Each element is read once and written once: 8 n. Reduce-then-scan reads everything"
+            " twice."
+        ),
+        explain={
+            "a": "Its first pass reads all elements for the sums, and its second reads them again.",
+            "c": "The result has n floats as well: they must be written.",
+        },
+    ),
+    Quiz(
+        id="reductions.q_deadlock",
+        question=(
+            "A tile looks back at the tiles before it, which may not have published anything yet."
+            " Why does it not wait for ever?"
+        ),
+        choices={
+            "a": "The GPU starts blocks in the order of blockIdx",
+            "b": "Numbers are drawn by blocks that already run, so those before it run or are done",
+            "c": "After some time the hardware ends a block that waits",
+        },
+        answer="b",
+        explain_right=(
+            "Whoever has a lower number has drawn it earlier, runs, and publishes without waiting."
+        ),
+        explain={
+            "a": "It mostly does, but nobody promises it: that is what the counter is for.",
+            "c": "A kernel that waits for ever, waits for ever.",
+        },
+    ),
+)
