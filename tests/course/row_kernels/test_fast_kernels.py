@@ -28,6 +28,7 @@ SHAPES = [
     Shape(columns=256, cluster=1, group=64, threads=128, stages=0, blocks=1),
     Shape(columns=264, cluster=1, group=64, threads=64, stages=3, blocks=1),
 ]
+CASES = [(shape, torch.float32) for shape in SHAPES] + [(SHAPES[1], torch.bfloat16)]
 DTYPES = {torch.float32: ("float", 3e-6), torch.bfloat16: ("__nv_bfloat16", 2e-2)}
 
 
@@ -39,14 +40,19 @@ def folder(tmp_path_factory):
     return copy
 
 
-@pytest.fixture(params=SHAPES, ids=str)
-def shape(request):
+@pytest.fixture(params=CASES, ids=str)
+def case(request):
     return request.param
 
 
-@pytest.fixture(params=DTYPES, ids=str)
-def dtype(request):
-    return request.param
+@pytest.fixture
+def shape(case):
+    return case[0]
+
+
+@pytest.fixture
+def dtype(case):
+    return case[1]
 
 
 @pytest.fixture
