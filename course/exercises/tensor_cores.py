@@ -800,8 +800,8 @@ QUIZZES = (
     ),
     Quiz(
         id="tensor_cores.q_energy",
-        question="On an H200 the best kernel is busy in nine cycles of ten, and yet below the data "
-        "sheet's number by a fifth. Why?",
+        question="On an H200 the best kernel keeps the tensor cores busy in nearly all cycles, and "
+        "yet stays well below the data sheet's number. Why?",
         choices={
             "a": "Memory is too slow",
             "b": "The power limit: the clock falls while the tensor cores are busy",
