@@ -1,4 +1,4 @@
-"""The map of tools: every entry is complete, dated and sourced, and chapter 01 shows all of it."""
+"""The map of tools: every entry is complete, dated and sourced, and the chapter shows all of it."""
 
 import copy
 import json

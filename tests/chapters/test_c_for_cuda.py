@@ -1,4 +1,4 @@
-"""Chapter 03: pictures show what a program printed, and programs fail for the reason they teach."""
+"""C for CUDA: pictures show what a program printed, and programs fail for the reason they teach."""
 
 import re
 import shutil

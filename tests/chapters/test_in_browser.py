@@ -175,7 +175,7 @@ def test_start_page(page, lab):
 
 
 def test_first_kernels(page, lab):
-    """Run all of chapter 5, move a slider, solve an exercise by typing; the start page's map shows
+    """Run all of First kernels, move a slider, solve an exercise by typing; the start page's map shows
     it too.
     """
     chapter = Notebook(page, lab, CHAPTER)

@@ -1,5 +1,5 @@
-"""Chapter 07: no kernel passes without the barriers and atomics that its exercise needs; the model
-of streams.
+"""Synchronization: no kernel passes without the barriers and atomics that its exercise needs; the
+model of streams.
 """
 
 import utils  # noqa: F401  first: it puts Numba on this machine's engine

@@ -1,4 +1,4 @@
-"""Chapter 02's helpers: the ten errors are told by their messages, and the picture says what runs."""
+"""Your GPU's helpers: the ten errors are told by their messages, and the picture says what runs."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""The pictures of chapter 04 show what was measured, counted or looked up."""
+"""The pictures of Meet the GPU show what was measured, counted or looked up."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The pictures of chapter 06 say in words what they show."""
+"""The pictures of Memory say in words what they show."""
 
 import pytest
 

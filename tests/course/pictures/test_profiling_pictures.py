@@ -1,4 +1,4 @@
-"""The pictures of chapter 08 show what they are given, and say whose roofs they are."""
+"""The pictures of Profiling show what they are given, and say whose roofs they are."""
 
 from types import SimpleNamespace
 

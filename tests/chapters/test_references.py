@@ -1,0 +1,56 @@
+"""Chapters refer to each other by name and link, never by number: only the list of chapters knows
+their order.
+"""
+
+import re
+
+import nbformat
+import pytest
+
+from course.chapters import CHAPTERS, notebooks
+from utils.files import ROOT
+
+NUMBERED = re.compile(r"\bchapters?\s+\d+", re.IGNORECASE)
+# What a reader of the course sees besides notebooks, and the code that writes it
+TEXTS = sorted(
+    [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "assets" / "data" / "ecosystem.json"]
+    + list((ROOT / "course").glob("*.md"))
+    + list((ROOT / "course").rglob("*.py"))
+)
+
+
+def numbered(text):
+    """Each reference to a chapter by its number, with some of what stands before it."""
+    return [text[max(0, m.start() - 40) : m.end()] for m in NUMBERED.finditer(text)]
+
+
+@pytest.mark.parametrize("path", notebooks(), ids=lambda path: path.stem)
+def test_a_notebook_names_chapters(path):
+    cells = nbformat.read(path, as_version=4).cells
+    assert {cell.id: found for cell in cells if (found := numbered(cell.source))} == {}
+
+
+@pytest.mark.parametrize(
+    "chapter", [each for each in CHAPTERS if each.written], ids=lambda each: each.name
+)
+def test_a_chapters_title_is_that_of_the_list(chapter):
+    first = nbformat.read(chapter.path, as_version=4).cells[0].source
+    assert first.splitlines()[0] == f"# {chapter.title}"
+
+
+@pytest.mark.parametrize("path", TEXTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_text_names_chapters(path):
+    assert numbered(path.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    "text, count",
+    [
+        ("see chapter 6", 1),
+        ("Chapters 5 to 7 and chapter\n8", 2),
+        ("[Memory](06_memory.ipynb), section 6; a chapter of its own", 0),
+        ("https://x.org/chapter-39-parallel", 0),
+    ],
+)
+def test_a_number_is_found(text, count):
+    assert len(numbered(text)) == count
