@@ -1,7 +1,7 @@
 """Many GPUs: collectives by hand, data-parallel training, and what they are measured against.
 
-    schedule.py       the all-reduces as schedules of sends, in NumPy: right for any number of ranks
-    kernels/          the same in CUDA C: all_reduce.cuh, and what ranks know of each other: peers.cuh
+    schedule.py       all-reduces as schedules of sends, in NumPy, for any number of ranks
+    kernels/          the same in CUDA C: all_reduce.cuh; what ranks know of each other: peers.cuh
     communicator.py   the kernels from Python, on torch tensors
     launch.py         one process a GPU, and a rank's error with its rank
     trainer.py        the finale's trainer, data parallel
@@ -9,7 +9,7 @@
     model.py          time = alpha + bytes / beta, fitted, and what it predicts for more GPUs
     measure.py        measures all of it on however many GPUs there are
 
-A rank is a process with one GPU: nobody waits for a launch of another GPU's, a rank that fails takes
-nobody along, and it is how torch.distributed's programs run. Ranks reach each other's memory through
-CUDA IPC handles.
+A rank is a process with one GPU: nobody waits for a launch of another GPU's, a rank that fails
+takes nobody along, and it is how torch.distributed's programs run. Ranks reach each other's memory
+through CUDA IPC handles.
 """

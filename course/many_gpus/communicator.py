@@ -77,8 +77,8 @@ class Choice:
 def choose(bytes: int, ranks: int) -> Choice:
     """The algorithm for a message of so many bytes. The limits are what two H200 measured best.
 
-    Short messages cost trips over the link: one_shot needs one. Long ones cost bytes: the others send
-    the least that is possible.
+    Short messages cost trips over the link: one_shot needs one. Long ones cost bytes: the others
+    send the least that is possible.
     """
     if bytes <= (512 << 10) // (ranks - 1 or 1):
         threads = 128 if bytes <= 64 << 10 else 512
@@ -93,9 +93,9 @@ class Communicator:
     """One rank's communicator.
 
     group: rank, size, all_gather(object) -> list of every rank's object. heap: bytes for `empty`.
-    scratch: bytes for what the peers send; (n - 1) / n of the longest message (default: the heap's size).
-    patience: seconds that a kernel waits for another rank. All ranks must give the same sizes.
-    Raises CommunicatorError where memory is too small or the GPUs cannot reach each other.
+    scratch: bytes for what the peers send; (n - 1) / n of the longest message (default: the heap's
+    size). patience: seconds that a kernel waits for another rank. All ranks must give the same
+    sizes. Raises CommunicatorError where memory is too small or the GPUs cannot reach each other.
     """
 
     def __init__(self, group, heap: int, scratch: int | None = None, patience: float = PATIENCE):
@@ -130,7 +130,8 @@ class Communicator:
     def allocate(self, bytes: int) -> int:
         """Offset of so many bytes of this communicator's memory, the same on every rank.
 
-        All ranks must allocate alike. The memory is not cleared, and is freed with the communicator.
+        All ranks must allocate alike. The memory is not cleared, and is freed with the
+        communicator.
         """
         offset = self._next
         if offset + bytes > self._end:
@@ -173,10 +174,10 @@ class Communicator:
     # ---- work ------------------------------------------------------------------------------------
 
     def all_reduce(self, tensor, choice: Choice | None = None, out=None) -> None:
-        """Sum the ranks' tensors, in place or into `out`, on torch's current stream; returns at once.
+        """Sum the ranks' tensors in place or into `out`; returns at once, on torch's stream.
 
-        tensor: contiguous, float32 or bfloat16, the same size on all ranks. Up to 512 KiB it may lie
-        anywhere; longer ones must come from `empty`.
+        tensor: contiguous, float32 or bfloat16, the same size on all ranks. Up to 512 KiB it may
+        lie anywhere; longer ones must come from `empty`.
         """
         import torch
 
@@ -203,7 +204,7 @@ class Communicator:
         return ctypes.byref(choice.how(kinds[tensor.dtype]))
 
     def copy(self, to: int, source: int, bytes: int, *, kernel: tuple[int, int] | None = None):
-        """Copy between two addresses of mapped memory, by a copy engine or by a kernel of (blocks, threads)."""
+        """Copy between two mapped addresses: by a copy engine, or a kernel of (blocks, threads)."""
         import torch
 
         stream = torch.cuda.current_stream().cuda_stream
@@ -213,14 +214,14 @@ class Communicator:
             self._call_plain("comm_copy_kernel", to, source, bytes, *kernel, stream)
 
     def ping_pong(self, peer: int, rounds: int, begins: bool, time: int) -> None:
-        """A word goes to and fro `rounds` times; nanoseconds to the device address `time` (uint64)."""
+        """A word goes to and fro `rounds` times; nanoseconds to the device address `time`."""
         import torch
 
         stream = torch.cuda.current_stream().cuda_stream
         self._call("comm_ping_pong", peer, rounds, begins, time, stream)
 
     def check(self) -> None:
-        """Wait for the work so far. Raises CommunicatorError when a kernel gave up waiting for a rank."""
+        """Wait for the work so far. Raises CommunicatorError when a kernel gave up waiting."""
         failure = Failure()
         self._call("comm_failure", ctypes.byref(failure))
         if failure.code:
@@ -284,7 +285,7 @@ def together(ranks: int, heap: int, scratch: int | None = None, patience: float 
 def all_reduce_together(
     communicators, outs, sources, count: int, kind: int, choice: Choice
 ) -> None:
-    """Run one all-reduce of all ranks as one cooperative grid, on addresses of device memory, and wait."""
+    """Run one all-reduce of all ranks as one grid, on addresses of device memory, and wait."""
     lib, n = library(), len(communicators)
     handles = (ctypes.c_void_p * n)(*(c._communicator for c in communicators))
     outs, sources = (ctypes.c_void_p * n)(*outs), (ctypes.c_void_p * n)(*sources)

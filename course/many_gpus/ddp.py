@@ -1,8 +1,8 @@
 """PyTorch's DistributedDataParallel training the same network, in its best modes: the rival.
 
-A mode is one of course/mnist_cnn/pytorch_modes.py with DDP around the model: eager, compiled, as a CUDA
-graph of the whole step. The gradients are NCCL's all-reduces, in DDP's buckets, started while the
-backward pass still runs.
+A mode is one of course/mnist_cnn/pytorch_modes.py with DDP around the model: eager, compiled, as a
+CUDA graph of the whole step. The gradients are NCCL's all-reduces, in DDP's buckets, started while
+the backward pass still runs.
 """
 
 import time
@@ -68,7 +68,7 @@ def trainer(weights, batch: int, mode_name: str):
 
 
 def prepare(batch: int, modes, group) -> None:
-    """Let compilers do their work: what they compile is kept on disk, and another process finds it."""
+    """Let compilers do their work: other processes find on disk what they compiled."""
     from course.many_gpus.rivals import join_nccl
     from course.mnist_cnn.pytorch import initial_weights
 
@@ -112,7 +112,7 @@ def _time(rival, batches, group) -> float:
 def race(
     communicator, recording: Recording, clock, batch: int = 4096, modes=MODES, precision="bf16"
 ) -> None:
-    """Ours (own statistics, as DDP has) and PyTorch's modes in turn; all verified by their first losses."""
+    """Ours (own statistics, as DDP has) and PyTorch's modes in turn; their losses are checked."""
     import traceback
 
     import torch

@@ -14,7 +14,7 @@ from course.mnist_cnn.race import EPOCHS, GATE, GATE_BATCH, GATE_LR, SEEDS
 
 
 class Epochs:
-    """This rank's part of the batches of an epoch, in pinned memory that is used again and again."""
+    """This rank's part of an epoch's batches, in pinned memory that every epoch uses again."""
 
     def __init__(self, digits, rank: int, ranks: int):
         import torch
@@ -77,7 +77,7 @@ def _pytorch(digits, seed):
 
 
 def measure(communicator, recording: Recording, clock) -> None:
-    """Record many_gpus/accuracy/<who> and whether the gate is passed; seeds while the clock allows."""
+    """Record many_gpus/accuracy/<who>, and whether the gate is passed."""
     from course.mnist_cnn.pytorch import accuracy, model_from
     from utils import data
 

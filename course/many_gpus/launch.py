@@ -1,14 +1,14 @@
 """One process a GPU: start a function on every rank, from a script or from a notebook's cell.
 
     def work(group, n):
-        print("I am", group.rank, "of", group.size)       # appears in the cell, with the rank in front
-        return group.all_gather(n * group.rank)           # every rank gets every rank's object
+        print("I am", group.rank, "of", group.size)     # appears in the cell, after its rank
+        return group.all_gather(n * group.rank)         # every rank gets every rank's object
 
-    results = launch(work, ranks=2, arguments=[10])       # [[0, 10], [0, 10]]
+    results = launch(work, ranks=2, arguments=[10])     # [[0, 10], [0, 10]]
 
 Each rank is a fresh Python process (CUDA does not survive a fork) whose device 0 is
-GPU number `rank`. The function may be a notebook's own: it travels by value. What a rank raises is raised here as
-RankError with the rank and its traceback, and the other ranks are ended.
+GPU number `rank`. The function may be a notebook's own: it travels by value. What a rank raises is
+raised here as RankError with the rank and its traceback, and the other ranks are ended.
 """
 
 import os
@@ -67,10 +67,10 @@ def launch(
     echo=print,
     patience: float = PATIENCE,
 ) -> list:
-    """Call function(group, *arguments) in a process of its own for every rank; their results by rank.
+    """Call function(group, *arguments) in one process a rank; the results by rank.
 
     echo: called with each line that a rank prints. timeout: seconds for everything.
-    Raises RankError for the first rank that fails, ends too early, or does not come where others wait.
+    Raises RankError for the first rank that fails, ends early, or does not come where others wait.
     """
     payload = _by_value((function, tuple(arguments)))
     key = os.urandom(16)
@@ -98,7 +98,7 @@ def _by_value(thing) -> bytes:
 
 
 def _devices(rank, ranks) -> dict[str, str]:
-    """Every rank sees all GPUs, its own first: whatever library takes device 0 takes the right one."""
+    """Every rank sees all GPUs, its own first: a library that takes device 0 is right."""
     if forced_cpu() or not gpu():
         return {}
     import torch

@@ -25,7 +25,7 @@ def _rate(communicator, to, source, repeats=REPEATS, **how) -> float:
 
 
 def measure(communicator, recording: Recording) -> None:
-    """Record the matrices: many_gpus/peer_copy/<how>/<from>_<to>, bytes a second; latency in seconds."""
+    """Record many_gpus/peer_copy/<how>/<from>_<to>, bytes a second, and the latencies, seconds."""
     import torch
 
     group, rank, size = communicator.group, communicator.rank, communicator.size

@@ -60,7 +60,7 @@ PATIENCE = 5.0  # seconds that a kernel waits for another rank
 
 
 def session(group, parts, out, modes) -> None:
-    """Run some parts, [(name, seconds)], on this rank. A part that fails is noted, and the next one runs."""
+    """Run some parts, [(name, seconds)], on this rank. The next one runs also if one fails."""
     from course.many_gpus.communicator import Communicator
     from course.many_gpus.recording import Clock, Recording
 

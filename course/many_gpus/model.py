@@ -1,7 +1,7 @@
-"""Time of a message: alpha + bytes / beta. Fitted to measurements, and what it predicts for more GPUs.
+"""Time of a message: alpha + bytes / beta, fitted to measurements, and predictions for more GPUs.
 
-alpha is the time of a message of nothing (launch, trips over the link), beta the bytes a second of a
-rank's link in one direction. What an algorithm sends, n ranks and a message of S bytes:
+alpha is the time of a message of nothing (launch, trips over the link), beta the bytes a second of
+a rank's link in one direction. What an algorithm sends, n ranks and a message of S bytes:
 
     one_shot          1 trip,  2 (n - 1) S bytes      (half of them flags)
     two_shot, push    2 trips, 2 (n - 1) / n S bytes
@@ -32,10 +32,10 @@ def sent(algorithm: str, bytes: float, ranks: int) -> float:
 
 
 def fit(points, algorithm: str, ranks: int) -> tuple[float, float, float]:
-    """Fit time = launch + trips * trip + sent / beta to [(bytes, seconds)]; (alpha, beta, worst relative error).
+    """Fit alpha + sent / beta to [(bytes, seconds)]: alpha, beta, the worst relative error.
 
-    The errors that count are relative, since times lie over five orders of magnitude: weighted least
-    squares. alpha is the launch and the trips of this many ranks.
+    The errors that count are relative, since times lie over five orders of magnitude: weighted
+    least squares. alpha is the launch and the trips of this many ranks.
     """
     bytes = np.array([b for b, _ in points], float)
     seconds = np.array([s for _, s in points], float)
@@ -62,7 +62,7 @@ def predict(
 
 
 def add_to(path: str | Path, ranks: int) -> None:
-    """Fit every algorithm in a results file, and write what it predicts for 4 and 8 GPUs beside it."""
+    """Fit every algorithm in a results file, and write the predictions for 4 and 8 GPUs to it."""
     recording = Recording(path, ranks=ranks)
     latencies = [e["value"] for e in recording.entries if "/peer_copy/latency/" in e["name"]]
     trip = max(latencies, default=1e-6)
@@ -84,9 +84,9 @@ def add_to(path: str | Path, ranks: int) -> None:
 def predict_step(alone: float, together: float, ranks: int, more: int, beta: float) -> float:
     """Seconds of a data-parallel step on `more` GPUs, from one GPU's and from that on `ranks`.
 
-    What is added to one GPU's step on `ranks` GPUs is trips and launches, which stay, and the words at
-    the end of the step, which grow with the number of peers. The first linear layer's words travel
-    beside the convolutions' backward pass as long as they take less time.
+    What is added to one GPU's step on `ranks` GPUs is trips and launches, which stay, and the words
+    at the end of the step, which grow with the number of peers. The first linear layer's words
+    travel beside the convolutions' backward pass as long as they take less time.
     """
     words_at_end = 32 * (
         160 + (12 + 144) * 32

@@ -1,4 +1,4 @@
-"""Results as they come: one JSON file, written whole after each, so that nothing measured is lost."""
+"""Results as they come: one JSON file, written after each, so that nothing measured is lost."""
 
 import json
 import os
@@ -10,7 +10,8 @@ from pathlib import Path
 class Recording:
     """A file of results. Only rank 0 writes; the others' calls do nothing.
 
-    Each result: name, value, unit, spread (half the interquartile range) and what else is known of it.
+    Each result: name, value, unit, spread (half the interquartile range) and what else is known of
+    it.
     """
 
     def __init__(self, path: str | Path, rank: int = 0, ranks: int = 2):

@@ -1,4 +1,4 @@
-"""All-reduces side by side: ours in every variant, and NCCL through torch.distributed in its modes."""
+"""All-reduces side by side: ours in every variant, and NCCL's through torch.distributed."""
 
 import itertools
 import time
@@ -7,8 +7,10 @@ from course.many_gpus.communicator import CHANNEL_BYTES, Choice, choose
 from course.many_gpus.recording import Recording, median_and_spread
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
-SIZES = (8, 64, 512, 4 * KIB, 16 * KIB, 64 * KIB, 128 * KIB, 256 * KIB, 512 * KIB, MIB, 2 * MIB, 4 * MIB,
-         16 * MIB, 64 * MIB, 256 * MIB, GIB)  # fmt: skip
+SIZES = (
+    *(8, 64, 512, 4 * KIB, 16 * KIB, 64 * KIB, 128 * KIB, 256 * KIB, 512 * KIB),
+    *(MIB, 2 * MIB, 4 * MIB, 16 * MIB, 64 * MIB, 256 * MIB, GIB),
+)
 SCALE = 1e-20  # of the numbers: they double with each sum in place, and must stay finite
 IN_GRAPH = 20  # all-reduces in a CUDA graph
 
@@ -71,7 +73,7 @@ class Case:
         return max(3, min(100, int(256 * MIB / max(self.bytes, 1))))
 
     def right(self, tensor, call) -> str:
-        """Run one call on fresh numbers; "" or what is wrong with the sum. The same answer on all ranks."""
+        """Run one call on fresh numbers; "" or what is wrong with the sum, on any rank."""
         import torch
 
         tensor.copy_(self.source)
@@ -160,7 +162,7 @@ def join_nccl(group) -> None:
 
 
 class Window:
-    """A pool of memory that NCCL knows on all ranks (a symmetric window): its fastest kernels need it."""
+    """Memory that NCCL knows on all ranks (a symmetric window): its fastest kernels need it."""
 
     def __init__(self):
         import torch
@@ -226,7 +228,7 @@ def sweep(case: Case, name: str, recording: Recording) -> Choice | None:
 
 
 def race(case: Case, choice: Choice, name: str, recording: Recording, window, rounds=7) -> None:
-    """Our best variant and NCCL's modes in turn: called one behind the other, waiting, in a graph."""
+    """Our best variant and NCCL's modes in turn: one call behind the other, waiting, in a graph."""
     import torch.distributed as dist
 
     group = case.group

@@ -1,7 +1,7 @@
 """All-reduces as schedules: who sends which part to whom in which step, for any number of ranks.
 
-A schedule can be run on NumPy arrays, so that one sees that it is right, and its cost counted: steps,
-and bytes through the busiest link. kernels/all_reduce.cuh does the same on GPUs.
+A schedule can be run on NumPy arrays, so that one sees that it is right, and its cost counted:
+steps, and bytes through the busiest link. kernels/all_reduce.cuh does the same on GPUs.
 
     schedule = ring(4)
     run(schedule, arrays)                      # every rank's array becomes the sum
@@ -15,7 +15,9 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Send:
-    """One message: part number `part` of `parts` goes from a rank to another, and is added or copied."""
+    """One message: part number `part` of `parts` goes from a rank to another, and is added or
+    copied.
+    """
 
     source: int
     target: int
@@ -40,7 +42,9 @@ def naive(n: int) -> Schedule:
 
 
 def tree(n: int) -> Schedule:
-    """Pairs, then pairs of pairs: the sum is at rank 0 after log2(n) steps, and goes back the same way."""
+    """Pairs, then pairs of pairs: the sum is at rank 0 after log2(n) steps, and goes back the same
+    way.
+    """
     up, distance = [], 1
     while distance < n:
         senders = range(distance, n, 2 * distance)
@@ -69,7 +73,8 @@ def ring(n: int) -> Schedule:
     steps = []
     for step in range(2 * n - 2):
         adds = step < n - 1
-        # The part that rank r has just added to, and that is complete after step n - 2 at rank r + 1.
+        # The part that rank r has just added to, and that is complete after step n - 2 at rank r +
+        # 1.
         steps.append(
             tuple(Send(rank, (rank + 1) % n, (rank - step) % n, adds) for rank in range(n))
         )
@@ -80,7 +85,9 @@ SCHEDULES = {f.__name__: f for f in (naive, tree, one_shot, two_shot, ring)}
 
 
 def run(schedule: Schedule, arrays: list[np.ndarray]) -> None:
-    """Carry a schedule out, in place. Sends of one step happen at once: they read what was there before."""
+    """Carry a schedule out, in place. Sends of one step happen at once: they read what was there
+    before.
+    """
     parts = [np.array_split(array, schedule.parts) for array in arrays]
     for step in schedule.steps:
         sent = [(send, parts[send.source][send.part].copy()) for send in step]

@@ -1,17 +1,17 @@
-"""The finale's trainer on many GPUs, data parallel: each rank trains on its own part of every batch.
+"""The finale's trainer on many GPUs: each rank trains on its own part of every batch.
 
     with ParallelTrainer(communicator, weights, batch=4096, lr=0.1) as trainer:
         for images, labels in batches_of_this_rank:      # uint8, in pinned host memory
             trainer.step(images, labels)                 # returns at once
         print(trainer.losses()[-1])                      # the mean over all ranks
 
-All ranks make the same calls. Each takes the step with the mean of the ranks' gradients, summed in the
-order of the ranks, so the weights stay the same bits everywhere.
+All ranks make the same calls. Each takes the step with the mean of the ranks' gradients, summed in
+the order of the ranks, so the weights stay the same bits everywhere.
 
-    statistics=True    batch norms use the sums over all ranks' digits: a step is that of one GPU on the
-                       whole batch. False: each rank's own, as PyTorch's DistributedDataParallel does
-    bucket=True        the first linear layer's gradient, 95 % of all bytes, is exchanged as soon as it
-                       is there, beside the convolutions' backward pass. False: all at the end
+    statistics=True    batch norms use the sums over all ranks' digits: a step is that of one GPU
+                       on the whole batch. False: each rank's own, as PyTorch's DDP does
+    bucket=True        the first linear layer's gradient, 95 % of all bytes, is exchanged as soon
+                       as it is there, beside the convolutions' backward pass. False: at the end
 """
 
 import ctypes

@@ -12,15 +12,15 @@ from course.mnist_cnn import fast
 LR = 0.02
 STEPS, REPEATS, WARM_UP = 100, 5, 10
 CHECKED_STEPS = 10
-#: How far the weights may lie from the reference's, beside how far the reference lies from itself when
-#: it takes the same digits in another order: that is what rounding alone does.
+#: How far the weights may lie from the reference's, beside how far the reference lies from itself
+#: when it takes the same digits in another order: that is what rounding alone does.
 TIMES_ROUNDING = 3
 #: Where the reference takes the same sums in the same order, what float32 may round.
 TOLERANCE = 1e-4
 
 
 def digits(batch: int, count: int, rank: int, ranks: int):
-    """`count` batches of random digits: this rank's part of each, in pinned memory. [(images, labels)]"""
+    """This rank's part of `count` batches of random digits, [(images, labels)], pinned."""
     import torch
 
     batches = []
@@ -60,10 +60,11 @@ def _distance(weights, others, first) -> float:
 
 
 def check(communicator, batch: int, recording: Recording, precision="bf16") -> bool:
-    """Train with all ranks, and on rank 0 alone; record how far the results differ. True: within rounding.
+    """Train with all ranks, and on rank 0 alone. True: they differ by no more than rounding.
 
-    With shared statistics the first step and ten steps must agree with one GPU's on the whole batch.
-    With own statistics the first step must be the mean of those that each rank's part alone would take.
+    With shared statistics the first step and ten steps must agree with one GPU's on the whole
+    batch. With own statistics the first step must be the mean of those that each rank's part alone
+    would take.
     """
     from course.mnist_cnn.pytorch import initial_weights
 
@@ -79,8 +80,8 @@ def check(communicator, batch: int, recording: Recording, precision="bf16") -> b
         expected[False, 1] = _mean_of_steps_alone(weights, parts, precision)
         limits[False, 1] = TOLERANCE
     good = True
-    kinds = [(True, 1, True), (True, 1, False), (True, CHECKED_STEPS, True), (True, CHECKED_STEPS, False),
-             (False, 1, True), (False, 1, False)]  # fmt: skip
+    runs = [(True, 1), (True, CHECKED_STEPS), (False, 1)]
+    kinds = [(shared, steps, bucket) for shared, steps in runs for bucket in (True, False)]
     for shared, steps, bucket in kinds:
         options = {"statistics": shared, "bucket": bucket}
         with ParallelTrainer(communicator, weights, batch, LR, precision, **options) as trainer:
@@ -101,7 +102,7 @@ def check(communicator, batch: int, recording: Recording, precision="bf16") -> b
 
 
 def _alone_on_whole_batch(weights, parts, steps, precision, *, shuffled=False):
-    """The weights after one trainer has trained on all ranks' parts put together, maybe in another order."""
+    """The weights of one trainer with all ranks' parts, maybe in another order."""
     order = np.arange(len(parts) * len(parts[0][0][1]))
     if shuffled:
         np.random.default_rng(0).shuffle(order)
@@ -114,7 +115,7 @@ def _alone_on_whole_batch(weights, parts, steps, precision, *, shuffled=False):
 
 
 def _mean_of_steps_alone(weights, parts, precision):
-    """The mean of the weights after one step on each rank's part alone: that is the mean gradient's step."""
+    """The mean of the weights after a step on each part alone: the mean gradient's step."""
     after = []
     for part in parts:
         with fast.Trainer(weights, len(part[0][1]), LR, precision) as alone:
@@ -131,7 +132,7 @@ def _kind(options) -> str:
 def measure(communicator, recording: Recording, clock, batches=(4096,), good=True) -> None:
     """Record microseconds a step of one GPU and of all, and many_gpus/ddp/<batch>/scaling.
 
-    batches: digits a rank. good: were the results right? Else the times are kept under another name.
+    batches: digits a rank. good: were the results right? Else the times get another name.
     """
     from course.mnist_cnn.pytorch import initial_weights
 
@@ -174,7 +175,7 @@ def _slowest(group, samples):
 
 
 def measure_strong(communicator, recording: Recording, whole: int) -> None:
-    """Record many_gpus/ddp/<whole>/strong_scaling: the same batch on one GPU, and shared out among all."""
+    """Record many_gpus/ddp/<whole>/strong_scaling: one batch, shared out among all GPUs."""
     from course.mnist_cnn.pytorch import initial_weights
 
     group, weights = communicator.group, initial_weights(0)

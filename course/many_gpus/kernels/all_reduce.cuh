@@ -6,16 +6,17 @@
 //     ring        parts go round: 2 (n - 1) steps of 1/n of the message to the next rank
 //
 // Each is a device function of one block, which is a channel: block b of a rank deals with the same
-// part of the message as block b of every other rank, and waits for nobody else. All ranks must call
-// with the same count, type, number of blocks and threads. Every rank gets the same bits: one_shot
-// adds in the order of the ranks everywhere, in the others one rank forms a sum and sends it to all.
+// part of the message as block b of every other rank, and waits for nobody else. All ranks must
+// call with the same count, type, number of blocks and threads. Every rank gets the same bits:
+// one_shot adds in the order of the ranks everywhere, in the others one rank forms a sum and sends
+// it to all.
 //
 // Bytes that each rank sends for a message of S bytes: one_shot 2 (n - 1) S (half of it are flags);
 // all others 2 (n - 1) / n S, the least that is possible.
 #pragma once
 #include "numbers.cuh"
 
-// ---- barrier of a channel ------------------------------------------------------------------------
+// ---- barrier of a channel -----------------------------------------------------------------------
 
 // Leave flag number `value` with all peers: what this block did before is visible to who sees it.
 __device__ inline void leave_flags(const Peers& peers, int channel, unsigned value) {
@@ -32,7 +33,7 @@ __device__ inline void wait_for_flags(const Peers& peers, int channel, unsigned 
     __syncthreads();
 }
 
-// ---- 16 bytes at a time --------------------------------------------------------------------------
+// ---- 16 bytes at a time -------------------------------------------------------------------------
 // Read once, so not worth a place in the L1 cache.
 __device__ inline uint4 load16(const void* from) {
 #ifdef __CUDA_CPU__
@@ -62,7 +63,7 @@ struct Part {
     }
 };
 
-// ---- one shot ------------------------------------------------------------------------------------
+// ---- one shot -----------------------------------------------------------------------------------
 constexpr size_t CHANNEL_BYTES = 16 << 10;  // of data, in a message of words
 
 // Where `source`'s words of a channel's message lie in a rank's memory.
@@ -96,9 +97,9 @@ __device__ inline void store8(T* to, size_t at, size_t count, uint2 v) {
         to[at + e] = reinterpret_cast<T*>(&v)[e];
 }
 
-// A message's words have two places, used in turn. A rank can be at most one message ahead: to finish
-// a message it needs the peer's words of that message, which the peer's kernel sends after it has
-// read those of the message before.
+// A message's words have two places, used in turn. A rank can be at most one message ahead: to
+// finish a message it needs the peer's words of that message, which the peer's kernel sends after
+// it has read those of the message before.
 template <class T>
 __device__ void one_shot(const Peers& peers, T* out, const T* in, size_t count, int channel,
                          int channels) {
@@ -128,7 +129,7 @@ __device__ void one_shot(const Peers& peers, T* out, const T* in, size_t count, 
         peers.mine().messages[channel] = message;
 }
 
-// ---- the last numbers of a message that 16 bytes do not divide -------------------------------------
+// ---- the last numbers of a message that 16 bytes do not divide ----------------------------------
 // Few, so everyone reads them from everyone; `in` must be at the same place of every rank's memory.
 template <class T>
 __device__ inline T* on_rank(const Peers& peers, T* mine, int rank) {
@@ -141,7 +142,7 @@ __device__ inline const T* on_rank(const Peers& peers, const T* mine, int rank) 
     return on_rank(peers, const_cast<T*>(mine), rank);
 }
 
-// ---- two shots, reading --------------------------------------------------------------------------
+// ---- two shots, reading -------------------------------------------------------------------------
 // `in` and `out` lie at the same places of every rank's memory. In place is allowed: an element is
 // read and written by one thread of one rank.
 template <class T, int unroll>
@@ -197,7 +198,7 @@ __device__ void two_shot(const Peers& peers, T* out, const T* in, size_t count, 
         peers.mine().left[channel] = left + 2;
 }
 
-// ---- two shots, writing --------------------------------------------------------------------------
+// ---- two shots, writing -------------------------------------------------------------------------
 // A tile is what a block sends before it leaves a flag: blockDim.x * unroll times 16 bytes.
 // Tile t of rank r's part is the business of channel t % channels of all ranks.
 
@@ -256,8 +257,8 @@ __device__ inline void finish_tile(const Peers& peers, T* out, const T* in, cons
 }
 
 // count must fill whole 16 bytes. `out` lies at the same place of every rank's memory; `in` may be
-// anywhere. In place is allowed: the sum of a tile is sent to a peer only when the peer's numbers of
-// that tile are here.
+// anywhere. In place is allowed: the sum of a tile is sent to a peer only when the peer's numbers
+// of that tile are here.
 template <class T, int unroll, int lag>
 __device__ void push(const Peers& peers, T* out, const T* in, size_t count, int channel,
                      int channels) {
@@ -303,9 +304,9 @@ __device__ void push(const Peers& peers, T* out, const T* in, size_t count, int 
         peers.mine().left[channel] = left + mine + 1;
 }
 
-// ---- ring ----------------------------------------------------------------------------------------
-// Step s < n: rank r sends to rank r + 1 what it has of part r - s, having added its own numbers; after
-// step n - 1 the sum of part r + 1 is complete. Steps n ... 2 n - 3 hand the sums round.
+// ---- ring ---------------------------------------------------------------------------------------
+// Step s < n: rank r sends to rank r + 1 what it has of part r - s, having added its own numbers;
+// after step n - 1 the sum of part r + 1 is complete. Steps n ... 2 n - 3 hand the sums round.
 // Needs count to fill whole 16 bytes; `out` at the same place of every rank's memory.
 template <class T, int unroll>
 __device__ void ring(const Peers& peers, T* out, const T* in, size_t count, int channel,

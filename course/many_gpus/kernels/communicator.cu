@@ -1,8 +1,9 @@
 // A communicator: each rank's memory, where the others' is mapped, and the launches. Called from
 // Python (course/many_gpus/communicator.py).
 //
-// Ranks are processes, one a GPU, and reach each other's memory through CUDA IPC handles; or they are
-// threads of one process, which need no handles. Both end in the same thing, an address for each rank.
+// Ranks are processes, one a GPU, and reach each other's memory through CUDA IPC handles; or they
+// are threads of one process, which need no handles. Both end in the same thing, an address for
+// each rank.
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -117,7 +118,7 @@ static size_t size_of(int type) {
     return type == FLOAT ? sizeof(float) : sizeof(__nv_bfloat16);
 }
 
-// ---- memory of other processes -------------------------------------------------------------------
+// ---- memory of other processes ------------------------------------------------------------------
 // The CPU runtime knows one process only: there ranks are threads, and none of these is called.
 #ifdef __CUDA_CPU__
 static bool handle_of(void*, void*) {
@@ -146,7 +147,7 @@ static void unmap(void* memory) {
 }
 #endif
 
-// ---- the communicator ----------------------------------------------------------------------------
+// ---- the communicator ---------------------------------------------------------------------------
 struct How {  // to run an all-reduce; the same on all ranks
     int algorithm, type, blocks, threads, unroll;
 };
@@ -236,7 +237,7 @@ bool Communicator::run(const Message& m, const How& how, cudaStream_t stream) {
     return true;
 }
 
-// ---- measurements of the link ----------------------------------------------------------------------
+// ---- measurements of the link -------------------------------------------------------------------
 // A copy by the multiprocessors: 16 bytes a thread and turn.
 template <int unroll>
 __global__ void __launch_bounds__(THREADS) copy_kernel(char* to, const char* from, size_t vectors) {
@@ -276,7 +277,7 @@ __global__ void ping_pong(const __grid_constant__ Peers peers, int peer, int rou
     send_words(mine, make_uint2(0, 0), 0);  // ready for another time
 }
 
-// ---- what Python calls; 0 and null mean failure, comm_error says why --------------------------------
+// ---- what Python calls; 0 and null mean failure, comm_error says why ----------------------------
 extern "C" {
 const char* comm_error() {
     return last_error.c_str();

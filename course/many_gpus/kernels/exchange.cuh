@@ -3,8 +3,9 @@
 #pragma once
 #include "peers.cuh"
 
-// A place for one kind of exchange. Every block of the kernel has a counter, every thread that takes
-// part a slot of 16 bytes; both of a rank's messages that may be under way have their own words.
+// A place for one kind of exchange. Every block of the kernel has a counter, every thread that
+// takes part a slot of 16 bytes; both of a rank's messages that may be under way have their own
+// words.
 struct Site {
     size_t counters;  // offset of unsigned [blocks] in each rank's memory
     size_t words;  // offset of word [2][ranks][slots][4]

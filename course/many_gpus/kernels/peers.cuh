@@ -1,9 +1,9 @@
-// What a kernel knows of the other GPUs: where their memory is mapped, how to leave a flag there, how
-// to wait for one without ever hanging.
+// What a kernel knows of the other GPUs: where their memory is mapped, how to leave a flag there,
+// how to wait for one without ever hanging.
 //
-// Every rank has one piece of memory, laid out alike on all ranks and mapped into the address space of
-// each: so "the same place on rank p" is peers.base[p] + offset. A rank writes into the others' memory
-// and waits on its own, because a poll of its own memory costs no trip over the link.
+// Every rank has one piece of memory, laid out alike on all ranks and mapped into the address space
+// of each: so "the same place on rank p" is peers.base[p] + offset. A rank writes into the others'
+// memory and waits on its own, because a poll of its own memory costs no trip over the link.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -31,8 +31,9 @@ struct Failure {
 
 enum Wait { WORDS, FLAG };
 
-// What every rank's memory begins with. A channel's counters are read and raised by its block alone,
-// so that a kernel in a CUDA graph, whose arguments never change, still gives each call new numbers.
+// What every rank's memory begins with. A channel's counters are read and raised by its block
+// alone, so that a kernel in a CUDA graph, whose arguments never change, still gives each call new
+// numbers.
 struct Control {
     Failure failure;
     unsigned messages[CHANNELS];  // own: messages of words so far
@@ -43,7 +44,7 @@ struct Control {
 struct Peers {  // passed to kernels by value
     int rank;
     int ranks;
-    int one_grid;                 // are all ranks blocks of one grid? (to try them without GPUs)
+    int one_grid;  // are all ranks blocks of one grid? (to try them without GPUs)
     unsigned long long patience;  // nanoseconds that a wait may last
     size_t words, scratch;  // offsets: messages of words; a message's parts from the peers
     size_t scratch_bytes;
@@ -57,7 +58,7 @@ struct Peers {  // passed to kernels by value
     }
 };
 
-// ---- loads and stores that other GPUs see --------------------------------------------------------
+// ---- loads and stores that other GPUs see -------------------------------------------------------
 // On a GPU these are single PTX instructions; the CPU runtime has no PTX and takes atomics instead.
 // Source of what they promise: PTX ISA, "Memory consistency model".
 
@@ -119,7 +120,7 @@ __device__ inline unsigned long long nanoseconds() {
 #endif
 }
 
-// ---- waiting -------------------------------------------------------------------------------------
+// ---- waiting ------------------------------------------------------------------------------------
 
 // Counts the polls of one wait, and says when it has lasted too long. It looks at the clock, and at
 // whether another thread has given up, only once in so many polls.
@@ -136,7 +137,8 @@ struct Watch {
         else
             std::this_thread::yield();  // the other ranks are threads of the host
 #endif
-        if (++polls % POLLS) return false;
+        if (++polls % POLLS)
+            return false;
         unsigned long long now = nanoseconds();
         if (!begun)
             begun = now;
@@ -163,8 +165,9 @@ __device__ inline void wait_for_flag(const Peers& peers, const unsigned* flag, u
             return;
 }
 
-// ---- data with its flag in the same word ---------------------------------------------------------
-// 8 bytes of data travel as 16: no fence and no second trip for a flag ("LL", low latency, in NCCL).
+// ---- data with its flag in the same word --------------------------------------------------------
+// 8 bytes of data travel as 16: no fence and no second trip for a flag ("LL", low latency, in
+// NCCL).
 
 __device__ inline void send_words(word* to, uint2 data, unsigned flag) {
     store_words(to, data.x | word(flag) << 32, data.y | word(flag) << 32);

@@ -1,11 +1,11 @@
-// The finale's trainer on many GPUs, data parallel: every rank has all weights and a batch of its own,
-// and takes the step with the mean of the ranks' gradients. Called from Python (trainer.py).
+// The finale's trainer on many GPUs, data parallel: every rank has all weights and a batch of its
+// own, and takes the step with the mean of the ranks' gradients. Called from Python (trainer.py).
 //
 // The kernels of forward and backward are the finale's own. What is added:
 //   update_together   the finale's `update`, with the sum over the ranks between gradient and step
-//   share_sums        the batch norms' sums over all ranks' digits (if wanted: then the step is that of
-//                     one GPU on the whole batch; else each rank normalizes with its own batch's
-//                     statistics, as PyTorch's DistributedDataParallel does)
+//   share_sums        the batch norms' sums over all ranks' digits, if wanted: then the step is
+//                     that of one GPU on the whole batch; else each rank normalizes with its own
+//                     batch's statistics, as PyTorch's DistributedDataParallel does
 //
 // A step (what stands in brackets only with shared statistics):
 //   copies   batch to the GPU, patch_moments, [share_sums]
@@ -38,7 +38,7 @@ struct Shared {  // what the kernels take beside the network
         gradients;  // this rank's, of the small parameters; for ranks with statistics of their own
 };
 
-// ---- the batch norms' sums -------------------------------------------------------------------------
+// ---- the batch norms' sums ----------------------------------------------------------------------
 constexpr int SUMS_THREADS = 160;
 
 // One block: `count` (even) doubles become their sums over the ranks.
@@ -56,7 +56,7 @@ __global__ void __launch_bounds__(SUMS_THREADS)
     message_done(peers, site, 0, message);
 }
 
-// ---- the update ----------------------------------------------------------------------------------
+// ---- the update ---------------------------------------------------------------------------------
 // The learning rate that the kernels are given is divided by the number of ranks: the sum's step is
 // then the mean's.
 
@@ -68,7 +68,8 @@ __device__ inline void descend_four(const Network& net, float* parameter, float4
 }
 
 // Gradients of the first convolution and of the batch norms where each rank has statistics of its
-// own: formed by update_conv1 without a step (rate 0), summed over the ranks, then the step is taken.
+// own: formed by update_conv1 without a step (rate 0), summed over the ranks, then the step is
+// taken.
 __device__ inline void update_small_apart(const Network& net, const Shared& shared,
                                           unsigned message) {
     constexpr int conv1 = C1 * 9 / 4, first = conv1 + 2 * C1 / 4, second = first + 2 * C2 / 4;
@@ -180,7 +181,7 @@ __global__ void __launch_bounds__(UPDATE_THREADS)
     message_done(shared.peers, shared.site, number, message);
 }
 
-// ---- the trainer ---------------------------------------------------------------------------------
+// ---- the trainer --------------------------------------------------------------------------------
 enum Together { STATISTICS = 1, BUCKET = 2 };
 
 struct ParallelTrainer : Trainer {
@@ -313,7 +314,8 @@ bool ParallelTrainer::capture_together(int slot) {
     return true;
 }
 
-// Trainer::step with the moments of all ranks' digits. The copies always run beside the step before.
+// Trainer::step with the moments of all ranks' digits. The copies always run beside the step
+// before.
 bool ParallelTrainer::step_together(const uint8_t* from_images, const uint8_t* from_labels) {
     int slot = steps % 2;
     if (steps >= 2)
@@ -335,7 +337,7 @@ bool ParallelTrainer::step_together(const uint8_t* from_images, const uint8_t* f
     return true;
 }
 
-// ---- what Python calls beside the finale's own functions ---------------------------------------------
+// ---- what Python calls beside the finale's own functions ----------------------------------------
 extern "C" {
 int together_slots(int which) {  // 0: of the update; 1: of the sums
     return which == 0 ? UPDATE_SLOTS : SUMS_SLOTS;
@@ -349,8 +351,9 @@ size_t together_sizes(int which) {  // so that Python's structs can be checked
     return which == 0 ? sizeof(Peers) : sizeof(Sites);
 }
 
-ParallelTrainer* together_create(int batch, float rate, const Options* options, const Parameters* weights,
-                                 const Peers* peers, const Sites* sites, int together) {
+ParallelTrainer* together_create(int batch, float rate, const Options* options,
+                                 const Parameters* weights, const Peers* peers, const Sites* sites,
+                                 int together) {
     ParallelTrainer* t = new ParallelTrainer;
     t->options = *options;
     t->peers = *peers, t->sites = *sites, t->together = together;

@@ -1,4 +1,4 @@
-"""The model of time: what is put in comes out, and predictions are written beside the measurements."""
+"""The model of time: what is put in comes out, and predictions stand beside measurements."""
 
 import json
 

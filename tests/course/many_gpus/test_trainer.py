@@ -1,4 +1,4 @@
-"""The data-parallel trainer on the CPU runtime: one rank, and two ranks as threads of one process."""
+"""The data-parallel trainer on the CPU runtime: one rank, and two as threads of one process."""
 
 import threading
 
