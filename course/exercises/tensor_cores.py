@@ -726,7 +726,7 @@ QUIZZES = (
         explain_right="There a row has 32 tiles: 132 of them need every column of B, and few rows "
         "of A.",
         explain={
-            "a": "There a row has 16 tiles: 132 of them are a quarter of C, which is a patch already.",
+            "a": "There a row has 16 tiles: 132 of them are a quarter of C, a patch already.",
             "c": "How many tiles has a row of C at each size, and how many rows are 132 tiles?",
         },
     ),
