@@ -181,7 +181,7 @@ def test_what_is_handed_over_is_counted_per_element():
 TRITON = """
 async_compile = AsyncCompile()
 triton_poi_fused_add_mul_relu_0 = async_compile.triton('triton_poi_fused_add_mul_relu_0', '''
-@triton_heuristics.pointwise(inductor_meta={'kernel_name': 'triton_poi_fused_add_mul_relu_0', 'store_cubin': False})
+@triton_heuristics.pointwise(inductor_meta={'kernel_name': 'triton_poi_fused_add_mul_relu_0'})
 @triton.jit
 def triton_poi_fused_add_mul_relu_0(in_ptr0, in_ptr1, out_ptr0, xnumel, XBLOCK : tl.constexpr):
     xoffset = tl.program_id(0) * XBLOCK

@@ -91,7 +91,8 @@ class Notebook:
     def ran(self, id, before="", timeout=60 * SECONDS):
         """Wait until the cell's prompt shows a number, another than before."""
         self.page.wait_for_function(
-            "([prompt, before]) => /^\\[\\d+\\]/.test(prompt.textContent) && prompt.textContent != before",
+            "([prompt, before]) => "
+            "/^\\[\\d+\\]/.test(prompt.textContent) && prompt.textContent != before",
             arg=[self.cell(id).locator(".jp-InputPrompt").element_handle(), before],
             timeout=timeout,
         )
@@ -175,8 +176,8 @@ def test_start_page(page, lab):
 
 
 def test_first_kernels(page, lab):
-    """Run all of First kernels, move a slider, solve an exercise by typing; the start page's map shows
-    it too.
+    """Run all of First kernels, move a slider, solve an exercise by typing; the start page's map
+    shows it too.
     """
     chapter = Notebook(page, lab, CHAPTER)
     chapter.run_all()

@@ -40,7 +40,8 @@ def test_every_notebook_has_the_setup_cell_and_the_colab_badge():
         != [address.badge(path)]
     ]
     assert wrong == [], (
-        "one cell must carry the tag `setup`; then `make address` gives it its source and adds the badge"
+        "one cell must carry the tag `setup`; "
+        "then `make address` gives it its source and adds the badge"
     )
 
 

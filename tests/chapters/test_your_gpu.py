@@ -12,9 +12,10 @@ from utils.setup.errors import ERRORS, explain
 # As people meet them, with what stands around
 MESSAGES = {
     0: [
-        "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. Make sure that the latest NVIDIA driver "
-        "is installed and running.",
-        "RuntimeError: Found no NVIDIA driver on your system. Please check that you have an NVIDIA GPU",
+        "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. "
+        "Make sure that the latest NVIDIA driver is installed and running.",
+        "RuntimeError: Found no NVIDIA driver on your system. "
+        "Please check that you have an NVIDIA GPU",
     ],
     1: [
         "Failed to initialize NVML: Driver/library version mismatch\nNVML library version: 550.144"
@@ -25,22 +26,27 @@ MESSAGES = {
     ],
     3: [
         "CUDA error: the provided PTX was compiled with an unsupported toolchain.",
-        "ptxas application ptx input, line 9; fatal   : Unsupported .version 8.7; current version is '8.4'",
+        "ptxas application ptx input, line 9; "
+        "fatal   : Unsupported .version 8.7; current version is '8.4'",
     ],
     4: [
         "RuntimeError: CUDA error: no kernel image is available for execution on the device",
-        "NVIDIA A100 with CUDA capability sm_80 is not compatible with the current PyTorch installation.",
+        "NVIDIA A100 with CUDA capability sm_80 is not compatible with "
+        "the current PyTorch installation.",
         "nvcc fatal   : Unsupported gpu architecture 'sm_70'",
     ],
     5: ["AssertionError: Torch not compiled with CUDA enabled"],
     6: ["bash: nvcc: command not found", "/bin/sh: 1: nvcc: not found"],
     7: [
-        "host_config.h:132:2: error: #error -- unsupported GNU version! gcc versions later than 12 are not supported!",
+        "host_config.h:132:2: error: #error -- unsupported GNU version! "
+        "gcc versions later than 12 are not supported!",
         "nvcc fatal   : Failed to preprocess host compiler properties.",
     ],
     8: [
-        'docker: Error response from daemon: could not select device driver "" with capabilities: [[gpu]].',
-        "error while loading shared libraries: libcuda.so.1: cannot open shared object file: No such file or directory",
+        "docker: Error response from daemon: "
+        'could not select device driver "" with capabilities: [[gpu]].',
+        "error while loading shared libraries: libcuda.so.1: "
+        "cannot open shared object file: No such file or directory",
     ],
     9: [
         "cudaErrorNoDevice: no CUDA-capable device is detected",

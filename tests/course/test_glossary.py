@@ -32,13 +32,15 @@ ENTRY = re.compile(
 
 EVERYDAY = set(
     """
-a after again all always an and another any are arithmetic array as at be before behind better between bits both by
-bytes call cannot compiled context copies copy different do each end equal every everybody everything far faster few
-first fixed for four from gaps half here how in integers is it itself last later least less let library longer luck
-many maths measure memory more most must name need never new no nobody not nothing now number of old older on once one
-only or order other out over place poisoned program random returns right row same sentence share side slow slower so
-some step still strips sum takes ten than that the their then there these they three time to together too try two
-under up wait way what when where which who whole whose windows with without work wrong you your
+a after again all always an and another any are arithmetic array as at be before behind better
+between bits both by bytes call cannot compiled context copies copy different do each end equal
+every everybody everything far faster few first fixed for four from gaps half here how in
+integers is it itself last later least less let library longer luck many maths measure memory
+more most must name need never new no nobody not nothing now number of old older on once one
+only or order other out over place poisoned program random returns right row same sentence share
+side slow slower so some step still strips sum takes ten than that the their then there these
+they three time to together too try two under up wait way what when where which who whole whose
+windows with without work wrong you your
 """.split()
 )
 
@@ -136,7 +138,7 @@ def dead_links(glossary):
 
 
 def out_of_order(glossary):
-    """Entries that do not stand behind the one before, twice the same, or not under their letter."""
+    """Entries not behind the one before, twice the same, or not under their letter."""
     problems, last, letter = [], "", ""
     for line in glossary.splitlines():
         if line.startswith("## "):
