@@ -317,16 +317,20 @@ def narrow(c, a, b):
 
 ODD_CU = """
 __global__ void matmul_odd(float* c, const float* a, const float* b, int m, int n, int k) {
-    __shared__ float a_tile[16][16], b_tile[16][16];
-    int x = threadIdx.x, y = threadIdx.y;
-    int column = 16 * blockIdx.x + x, row = 16 * blockIdx.y + y;
+    __shared__ float a_tile[16][16];
+    __shared__ float b_tile[16][16];
+    int x = threadIdx.x;
+    int y = threadIdx.y;
+    int column = 16 * blockIdx.x + x;
+    int row = 16 * blockIdx.y + y;
     float total = 0;
     for (int first = 0; first < k; first += 16) {
         a_tile[y][x] = row < m && first + x < k ? a[row * k + first + x] : 0;
         b_tile[y][x] = first + y < k && column < n ? b[(first + y) * n + column] : 0;
         __syncthreads();
-        for (int i = 0; i < 16; ++i)
+        for (int i = 0; i < 16; ++i) {
             total += a_tile[y][i] * b_tile[i][x];
+        }
         __syncthreads();
     }
     if (row < m && column < n)
@@ -348,16 +352,20 @@ ODD = Exercise(
     ),
     starter="""%%writefile build/matmul_odd.cu
 __global__ void matmul_odd(float* c, const float* a, const float* b, int m, int n, int k) {
-    __shared__ float a_tile[16][16], b_tile[16][16];
-    int x = threadIdx.x, y = threadIdx.y;
-    int column = 16 * blockIdx.x + x, row = 16 * blockIdx.y + y;
+    __shared__ float a_tile[16][16];
+    __shared__ float b_tile[16][16];
+    int x = threadIdx.x;
+    int y = threadIdx.y;
+    int column = 16 * blockIdx.x + x;
+    int row = 16 * blockIdx.y + y;
     float total = 0;
     for (int first = 0; first < k; first += 16) {
         a_tile[y][x] = a[row * k + first + x];
         b_tile[y][x] = b[(first + y) * n + column];
         __syncthreads();
-        for (int i = 0; i < 16; ++i)
+        for (int i = 0; i < 16; ++i) {
             total += a_tile[y][i] * b_tile[i][x];
+        }
         __syncthreads();
     }
     c[row * n + column] = total;
@@ -662,13 +670,15 @@ BEAT = Exercise(
     ),
     starter="""%%writefile build/matmul_mine.cu
 __global__ void matmul_mine(float* c, const float* a, const float* b, int m, int n, int k) {
-    int x = threadIdx.x % 16, y = threadIdx.x / 16;
-    int left = 64 * blockIdx.x, top = 64 * blockIdx.y;
-    int row = top + y, column = left + x;  // one element: the other fifteen are still missing
+    int x = threadIdx.x % 16;
+    int y = threadIdx.x / 16;
+    int row = 64 * blockIdx.y + y;
+    int column = 64 * blockIdx.x + x;  // one element: the other fifteen are still missing
     if (row < m && column < n) {
         float total = 0;
-        for (int i = 0; i < k; ++i)
+        for (int i = 0; i < k; ++i) {
             total += a[row * k + i] * b[i * n + column];
+        }
         c[row * n + column] = total;
     }
 }

@@ -71,12 +71,13 @@ def recorded_line(path: str) -> str:
     return f"  recorded on {place}: {speed}{remark}"
 
 
-def table(known: dict) -> str:
+def table(known: dict, kinds=KINDS) -> str:
     """Speed beside error for everything in {(kind, n, rung): Measured} whose error is known.
 
-    By type and size, the slowest first; "" where nothing is known.
+    By type and size, the slowest first; "" where nothing is known. kinds: number formats.
     """
-    rows = [(*key, found) for key, found in known.items() if found.error is not None]
+    wanted = {key: found for key, found in known.items() if key[0] in kinds}
+    rows = [(*key, found) for key, found in wanted.items() if found.error is not None]
     rows.sort(key=lambda row: (KINDS.index(row[0]), row[1], row[3].rate))
     return "\n".join(_row(*row) for row in rows)
 
