@@ -1,7 +1,9 @@
 """Peer copies between all pairs of GPUs: bandwidth by copy engines and by kernels, and latency."""
 
 import statistics
+import time
 
+from course.many_gpus.communicator import Communicator, CommunicatorError
 from course.many_gpus.recording import Recording
 
 BYTES = 256 << 20
@@ -61,16 +63,37 @@ def measure(communicator, recording: Recording) -> None:
         source = communicator.address(here)
         rate = _rate(communicator, communicator.address(there, peer), source, 20, **how)
         recording.add(f"many_gpus/peer_copy/{way}", min(group.all_gather(rate)), "B/s")
-    time = torch.zeros(1, dtype=torch.int64, device="cuda")
+    clock = torch.zeros(1, dtype=torch.int64, device="cuda")
     for a in range(size):
         for b in range(a + 1, size):
             for rounds in (10, ROUNDS):
                 group.barrier()
                 if rank in (a, b):
                     peer = b if rank == a else a
-                    communicator.ping_pong(peer, rounds, rank == a, time.data_ptr())
+                    communicator.ping_pong(peer, rounds, rank == a, clock.data_ptr())
                 torch.cuda.synchronize()
-            seconds = group.all_gather(time.item() / (ROUNDS - 1) / 2 * 1e-9)[a]
+            seconds = group.all_gather(clock.item() / (ROUNDS - 1) / 2 * 1e-9)[a]
             recording.add(f"many_gpus/peer_copy/latency/{a}_{b}", seconds, "s")
     communicator.check()
     communicator.release(mark)
+
+
+def missing_rank(group, recording: Recording) -> None:
+    """Record how long a kernel waits for a rank that does not call, before it ends and names it."""
+    import torch
+
+    patience = 0.25
+    communicator = Communicator(group, 1 << 16, 1 << 16, patience).connect()
+    numbers = communicator.empty(64)
+    start, named = time.perf_counter(), False
+    if group.rank == 0:
+        communicator.all_reduce(numbers)  # and no other rank does
+        torch.cuda.synchronize()
+        try:
+            communicator.check()
+        except CommunicatorError as error:
+            named = "of rank 1" in str(error)
+            print(error, flush=True)
+    took = time.perf_counter() - start
+    recording.add("many_gpus/missing_rank/seconds", took, "s", named=named, patience=patience)
+    group.barrier()

@@ -38,7 +38,7 @@ PARTS = (
     "model",
 )
 #: Parts that share their processes: one that breaks its GPU's context costs the others of its row.
-SESSIONS = (("train",), ("reduce", "links", "bf16", "window"), ("ddp",), ("gate",), ("autotune",))
+SESSIONS = (("train",), ("reduce", "bf16", "window", "links"), ("ddp",), ("gate",), ("autotune",))
 #: Seconds that a part may take of a budget of 150; with another budget in proportion.
 SECONDS = {
     "train": 20,
@@ -107,6 +107,7 @@ def links(communicator, recording, _clock, _modes):
     from course.many_gpus import links
 
     links.measure(communicator, recording)
+    links.missing_rank(communicator.group, recording)
 
 
 def bf16(communicator, recording, clock, _modes):
