@@ -33,25 +33,29 @@ def while_it_runs(launch: Callable[[], object], rounds: int = 50) -> np.ndarray:
     return np.array(rows)
 
 
-def report(launches: dict[str, Callable[[], object]]) -> None:
-    """Print and record the clock during each kernel; without a GPU print what is recorded.
+def report(launches: dict[str, Callable[[], object] | None]) -> None:
+    """Print and record the clock during each kernel.
 
-    launches: what it is, such as "bf16, ours" -> the launch.
+    launches: what it is, such as "bf16, ours" -> the launch, or None where this machine cannot run
+    it: then what is recorded is printed.
     """
-    if not has_gpu():
-        for name in launches:
+    for name, launch in launches.items():
+        if launch is None or not has_gpu():
             print(f"{name:17} {_recorded(name)}")
-        return
+        else:
+            _measure(name, launch)
+
+
+def _measure(name: str, launch: Callable[[], object]) -> None:
     from numba import cuda
 
     highest = cuda.get_current_device().CLOCK_RATE * 1e3  # Hz
-    for name, launch in launches.items():
-        cycles, ns = while_it_runs(launch).T
-        low, clock, high = np.percentile(cycles / ns * 1e9, (25, 50, 75))
-        counted = f"{np.median(cycles):11,.0f} cycles in {np.median(ns) / 1e3:7,.1f} µs"
-        print(f"{name:17} {counted}: {clock / 1e9:.2f} GHz of {highest / 1e9:.2f}")
-        spread = (high - low) / 2
-        results.append({"name": _path(name), "value": clock, "unit": "Hz", "spread": spread})
+    cycles, ns = while_it_runs(launch).T
+    low, clock, high = np.percentile(cycles / ns * 1e9, (25, 50, 75))
+    counted = f"{np.median(cycles):11,.0f} cycles in {np.median(ns) / 1e3:7,.1f} µs"
+    print(f"{name:17} {counted}: {clock / 1e9:.2f} GHz of {highest / 1e9:.2f}")
+    spread = (high - low) / 2
+    results.append({"name": _path(name), "value": clock, "unit": "Hz", "spread": spread})
 
 
 def _path(name: str) -> str:

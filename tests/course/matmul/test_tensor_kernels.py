@@ -188,3 +188,12 @@ def test_a_cpu_rounds_to_tf32_by_hand():
         multiply()
         errors[name] = (c.double() - exact).abs().max().item()
     assert errors["fp32"] < errors["TF32"] / 50 < errors["bf16"] / 50
+
+
+def test_the_clock_of_what_cannot_run_is_the_recorded_one(capsys):
+    from course.matmul import clock
+
+    clock.report({"bf16, ours": None})
+    assert re.match(
+        r"bf16, ours +(\d\.\d\d GHz on NVIDIA|not recorded yet)", capsys.readouterr().out
+    )
