@@ -38,18 +38,22 @@ def function(path, name: str, *, start: str = "", lines: int | None = None) -> L
     return Listing(before + body + after)
 
 
-def change(old, new, *, name: str = "", old_name: str = "", context: int = 1) -> "Change":
+def change(
+    old, new, *, name: str = "", old_name: str = "", context: int = 1, gone: bool = True
+) -> "Change":
     """What changes from one source file to the next: `old` and `new` are their paths.
 
     name: compare only this function, kernel or struct (`old_name`: what it is called in `old`).
     context: so many kept lines are shown around each change.
+    gone: show the lines that are no longer there too.
     In a notebook new lines are coloured, kept ones grey, and the whole new file is a click away.
     LookupError as in `function`.
     """
     old, new = Path(old), Path(new)
     before = _lines_of(old, old_name or name)
     after = _lines_of(new, name)
-    return Change(new.name, tuple(_steps(before, after, context)), new.read_text(encoding="utf-8"))
+    steps = [step for step in _steps(before, after, context) if gone or step[0] != "-"]
+    return Change(new.name, tuple(steps), new.read_text(encoding="utf-8"))
 
 
 def constants(path, **given: int) -> dict[str, int]:

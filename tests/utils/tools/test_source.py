@@ -90,6 +90,11 @@ def test_a_change_shows_new_and_gone_lines_and_what_is_around_them(file, next_fi
     ]
 
 
+def test_lines_that_are_gone_can_be_left_out(file, next_file):
+    marks = [mark for mark, _ in source.change(file, next_file, gone=False).lines]
+    assert "+" in marks and "-" not in marks
+
+
 def test_no_change_shows_nothing_but_the_file(file):
     change = source.change(file, file)
     assert change.new == 0 and repr(change) == "…"
