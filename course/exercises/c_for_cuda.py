@@ -198,8 +198,8 @@ ALLOCATE_EXERCISE = CppExercise(
 %%writefile build/allocate.h
 #include <cstdlib>
 
-// Fresh memory for n floats, all of them `value`, in *out; returns 0. For n <= 0: nullptr, returns
-// 1.
+// Fresh memory for n floats, all of them `value`, in *out; returns 0.
+// For n <= 0: nullptr; returns 1.
 int allocate(float** out, int n, float value) {
     return 0;  // your code
 }
@@ -268,8 +268,8 @@ TRY_EXERCISE = CppExercise(
 %%writefile build/try.h
 void report(const char* file, int line, const char* text, int error);  // the checker brings it
 
-// Run `call` once. When its value is not 0, report it, and return it from the function that TRY
-// stands in.
+// Run `call` once. When its value is not 0, report it,
+// and return it from the function that TRY stands in.
 #define TRY(call) (call)
 """,
     solution=TRY,

@@ -125,9 +125,9 @@ KERNELS_AFTER_FUSION = Exercise(
         " matmul into a kernel of its own. Return how many kernels it launches."
     ),
     starter="""
-def kernels_after_fusion(
-    operations,
-): ...  # go through the operations: when does a new kernel begin?
+def kernels_after_fusion(operations):
+    # go through the operations: when does a new kernel begin?
+    ...
 """,
     solution=kernels_after_fusion,
     inputs=lambda rng, shape: {

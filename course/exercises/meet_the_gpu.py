@@ -122,9 +122,9 @@ DIVERGENCE = Exercise(
         " than 32 threads."
     ),
     starter="""
-def issued(
-    threads, split, then_cost, else_cost
-): ...  # go through the warps: which sides do the lanes of each take?
+def issued(threads, split, then_cost, else_cost):
+    # go through the warps: which sides do the lanes of each take?
+    ...
 """,
     solution=issued,
     inputs=arguments_of(issued),
@@ -214,9 +214,9 @@ LITTLES_LAW = Exercise(
         " GB/s is 1 byte a nanosecond.)"
     ),
     starter="""
-def warps_per_sm(
-    gb_per_s, latency_ns, bytes_per_thread, sms
-): ...  # bytes in flight -> threads -> warps -> warps of one SM
+def warps_per_sm(gb_per_s, latency_ns, bytes_per_thread, sms):
+    # bytes in flight -> threads -> warps -> warps of one SM
+    ...
 """,
     solution=warps_per_sm,
     inputs=arguments_of(warps_per_sm),

@@ -178,10 +178,8 @@ SPLIT = Exercise(
 @cuda.jit
 def split(out, points):
     # tile = cuda.shared.array(96, np.float32)
-    t, first = (
-        cuda.threadIdx.x,
-        32 * cuda.blockIdx.x,
-    )  # my place in the block, the block's first point
+    t = cuda.threadIdx.x  # my place in the block
+    first = 32 * cuda.blockIdx.x  # the block's first point
     if first + t < out.shape[1]:
         for k in range(3):
             out[k, first + t] = points[3 * (first + t) + k]  # right, but look at the sectors
@@ -436,9 +434,9 @@ OCCUPANCY = Exercise(
         " warp takes `32 * registers`, rounded up to a multiple of 256, from one quarter."
     ),
     starter="""
-def blocks_per_sm(
-    threads, registers, shared
-): ...  # the smallest of four limits: warps, blocks, shared memory, registers
+def blocks_per_sm(threads, registers, shared):
+    # the smallest of four limits: warps, blocks, shared memory, registers
+    ...
 """,
     solution=blocks_per_sm,
     inputs=arguments_of(blocks_per_sm),

@@ -154,9 +154,9 @@ LIMIT = Exercise(
         " than half of the measured time."
     ),
     starter="""
-def speed_limit(
-    seconds, nbytes, flops, bandwidth, peak
-): ...  # return 1 (memory), 2 (arithmetic) or 3 (latency)
+def speed_limit(seconds, nbytes, flops, bandwidth, peak):
+    # return 1 (memory), 2 (arithmetic) or 3 (latency)
+    ...
 """,
     solution=speed_limit,
     inputs=arguments_of(speed_limit),
@@ -367,9 +367,8 @@ CLEAN = Exercise(
     ),
     starter="""
 %%writefile build/turn.cu
-// Each block turns its own 64 elements around: the first becomes the last. n is a multiple of
-// nothing:
-// the last block turns only the elements that there are.
+// Each block turns its own 64 elements around: the first becomes the last.
+// n is a multiple of nothing: the last block turns only the elements that there are.
 __global__ void turn(float* out, const float* a, int n) {
     __shared__ float tile[64];
     int first = blockIdx.x * 64;

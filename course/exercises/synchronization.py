@@ -506,8 +506,8 @@ LAST_BLOCK = Exercise(
     ),
     starter="""
 %%writefile build/last_block.cu
-// work[0]: the sum of all n values; work[1]: how many blocks have stored theirs; work[2 + b]: the
-// sum of block b.
+// work[0]: the sum of all n values; work[1]: how many blocks have stored theirs;
+// work[2 + b]: the sum of block b.
 __global__ void last_block(unsigned* work, const unsigned* a, int n) {
     unsigned sum = 0;
     for (int i = blockIdx.x * 32 + threadIdx.x; i < n; i += gridDim.x * 32)

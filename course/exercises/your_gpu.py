@@ -25,9 +25,9 @@ RUNS = Exercise(
         " no machine code for this GPU. Return `True` if its kernels run, else `False`."
     ),
     starter="""
-def runs(
-    driver, toolkit, ptx_only
-): ...  # tuples compare as versions do: (12, 4) < (12, 8) < (13, 0)
+def runs(driver, toolkit, ptx_only):
+    # tuples compare as versions do: (12, 4) < (12, 8) < (13, 0)
+    ...
 """,
     solution=runs,
     inputs=arguments_of(runs),
