@@ -291,12 +291,12 @@ def tile_order(across: int, down: int, at_once: int, group: int):
     grouped = [_place(i, across, down, group) for i in range(at_once)]
     wanted = [len({y for y, _ in p}) + len({x for _, x in p}) for p in (plain, grouped)]
     alt = f"{at_once} tiles at once: in rows they want {wanted[0]} rows and columns of tiles, "
-    fig = figure(8, 2.4, alt=f"{alt}in groups of {group} rows {wanted[1]}")
+    fig = figure(8, 0.8 + 3.6 * down / across, alt=f"{alt}in groups of {group} rows {wanted[1]}")
     titles = ("row by row", f"groups of {group} rows")
     for axes, places, title, count in zip(
         fig.subplots(1, 2), (plain, grouped), titles, wanted, strict=True
     ):
-        _panel(axes, f"{title}: {count} strips of A and B", across, down)
+        _panel(axes, f"{title}: {count} strips", across, down)
         for y in range(down):
             for x in range(across):
                 _box(axes, x, y, 1, 1, ACCENT if (y, x) in places else IDLE, "white", 0.5)
