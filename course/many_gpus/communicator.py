@@ -84,8 +84,10 @@ def choose(bytes: int, ranks: int) -> Choice:
         threads = 128 if bytes <= 64 << 10 else 512
         units = -(-bytes // 8)  # a thread sends 8 bytes
         return Choice("one_shot", blocks=min(128, -(-units // threads)), threads=threads)
+    if bytes <= 2 << 20:
+        return Choice("two_shot", blocks=64, unroll=2)
     if bytes <= 4 << 20 or bytes % 16:
-        return Choice("two_shot", blocks=64, unroll=1)
+        return Choice("two_shot", blocks=132, unroll=4)
     return Choice("push", blocks=132, unroll=4)
 
 

@@ -65,6 +65,7 @@ def session(group, parts, out, modes) -> None:
     from course.many_gpus.recording import Clock, Recording
 
     recording = Recording(out, group.rank, group.size)
+    recording.machine()
     communicator = Communicator(group, HEAP, SCRATCH, PATIENCE).connect()
     if any(part != "train" for part, _ in parts):
         from course.many_gpus.rivals import join_nccl

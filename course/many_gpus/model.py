@@ -106,10 +106,8 @@ def _predict_training(recording, fitted, ranks, more):
         together = value.get(f"{prefix}/{batch}/step/shared_statistics/bucket")
         if alone and together:
             step = predict_step(alone, together, ranks, more, beta)
-            name = f"many_gpus/{more}/ddp/{batch}/scaling/predicted"
-            recording.entries.append(
-                {"name": name, "value": more * alone / step, "unit": "1", "spread": 0.0}
-            )
+            name = f"{more}/ddp/{batch}/scaling/predicted"
+            recording.predict(name, more * alone / step, "1")
 
 
 def _predict_all(recording, fitted, ranks, more, trip):
@@ -123,10 +121,8 @@ def _predict_all(recording, fitted, ranks, more, trip):
         }
         if times:
             best = min(times, key=times.get)
-            name = f"many_gpus/{more}/all_reduce/{bytes}/predicted"
-            recording.entries.append(
-                {"name": name, "value": times[best], "unit": "s", "spread": 0, "algorithm": best}
-            )
+            name = f"{more}/all_reduce/{bytes}/predicted"
+            recording.predict(name, times[best], "s", algorithm=best)
 
 
 def _points(entries, ranks) -> dict[str, dict[int, float]]:
