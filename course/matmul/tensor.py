@@ -181,13 +181,13 @@ def three_formats(
 ) -> tuple[dict[str, tuple[Callable[[], object], torch.Tensor]], torch.Tensor]:
     """({name: (multiply, c)}, exact): an n × n × n product in fp32, TF32 and bf16, and in float64.
 
-    All three begin with the same float32 numbers; multiply() fills c. A CPU has no TF32: there its
-    factors are rounded beforehand, which is what the tensor cores do with them.
+    All three begin with the same float32 numbers; multiply() fills c. Neither a CPU nor a GPU before
+    Ampere has TF32: there the factors are rounded beforehand, as tensor cores would do.
     """
     c, a, b = operands(n, n, n)
     c_tf32, c_bf16 = torch.empty_like(c), c.bfloat16()
     a_bf16, b_bf16 = a.bfloat16(), b.bfloat16()
-    rounded = (a, b) if has_gpu() else (_to_tf32(a), _to_tf32(b))
+    rounded = (a, b) if AMPERE.met() else (_to_tf32(a), _to_tf32(b))
     ways = {
         "fp32": (lambda: _multiply(c, a, b, tf32=False), c),
         "TF32": (lambda: _multiply(c_tf32, *rounded, tf32=True), c_tf32),
