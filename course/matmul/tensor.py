@@ -181,8 +181,8 @@ def three_formats(
 ) -> tuple[dict[str, tuple[Callable[[], object], torch.Tensor]], torch.Tensor]:
     """({name: (multiply, c)}, exact): an n × n × n product in fp32, TF32 and bf16, and in float64.
 
-    All three begin with the same float32 numbers; multiply() fills c. Neither a CPU nor a GPU before
-    Ampere has TF32: there the factors are rounded beforehand, as tensor cores would do.
+    All three begin with the same float32 numbers; multiply() fills c. Neither a CPU nor a GPU
+    before Ampere has TF32: there the factors are rounded beforehand, as tensor cores would do.
     """
     c, a, b = operands(n, n, n)
     c_tf32, c_bf16 = torch.empty_like(c), c.bfloat16()
