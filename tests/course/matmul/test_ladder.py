@@ -7,7 +7,7 @@ import torch
 
 from course.matmul import ladder, numba_rungs, records, search
 from course.matmul.records import Measured
-from utils import hardware, has_gpu, results
+from utils import hardware, has_gpu, results, timing
 
 SHAPES = ((37, 70, 19), (1, 1, 1))
 
@@ -199,3 +199,54 @@ def test_the_table_has_only_rungs_whose_error_is_known(one_ladder):
 def test_without_a_gpu_the_roofs_are_a_data_sheets_and_say_so():
     whose, peak, bandwidth = hardware.fp32_roofs()
     assert "data sheet" in whose and 60e12 < peak < 70e12 and 4e12 < bandwidth < 5e12
+
+
+# ---- the race, with a clock that stands in for a GPU's
+
+
+def pretended(rivals, *, flops, name):
+    """What `compare` returns: every rival has run once; cuBLAS takes 2 ms, the others 4."""
+    timings = {}
+    for label, run in rivals.items():
+        run()
+        median = 2.0 if label == "cuBLAS" else 4.0
+        timings[label] = timing.Timing(f"{name}/{label}", (median, median), flops=flops)
+    return timing.Comparison(timings)
+
+
+@pytest.fixture
+def raced(monkeypatch):
+    """A ladder that takes itself to be on a GPU, and what it recorded."""
+    entries = []
+    monkeypatch.setattr(ladder, "has_gpu", lambda: True)
+    monkeypatch.setattr(ladder, "compare", pretended)
+    monkeypatch.setattr(ladder.results, "append", entries.append)
+    rungs = ladder.Ladder()
+    for name in ("slow", "half"):
+        rungs.add(name, ladder.cublas)
+    return rungs, entries
+
+
+def test_a_race_records_share_and_error(raced, capsys):
+    rungs, entries = raced
+    rungs.climb("half", n=48, shapes=SHAPES)
+    assert "✓ half, fp32, 48:" in capsys.readouterr().out
+    found = rungs.measured["fp32", 48, "half"]
+    assert found.share == 0.5 and found.rate == pytest.approx(2 * 48**3 / 4e-3)
+    recorded_as = {entry["name"]: entry["value"] for entry in entries}
+    assert recorded_as["matmul/fp32/48/half/share_of_cublas"] == 0.5
+    assert recorded_as["matmul/fp32/48/half/error"] == found.error
+    assert "matmul/fp32/48/share_of_cublas" not in recorded_as
+    rungs.record_best("fp32", 48, "half")
+    assert "matmul/fp32/48/share_of_cublas" in {entry["name"] for entry in entries}
+
+
+def test_several_rungs_race_in_turn_each_with_its_own_kernel(raced):
+    rungs, entries = raced
+    ran = []
+    for name in ("slow", "half"):
+        rungs.add(name, lambda c, a, b, name=name: ran.append(name))
+    rungs.compare("fp32", 32, ["slow", "half"])
+    assert ran == ["slow", "half"]
+    assert rungs.measured["fp32", 32, "cuBLAS"].share == 1
+    assert len(entries) == 2
