@@ -9,7 +9,9 @@ nothing. Without a GPU it only checks.
 """
 
 import argparse
+import os
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -26,9 +28,9 @@ from course.row_kernels.rightness import (
     small_sizes,
     verify,
 )
-from course.row_kernels.shapes import CLUSTERS, Shape, shape_for
+from course.row_kernels.shapes import CLUSTERS, Shape, best_shape, shape_for
 from course.row_kernels.variants import VARIANTS, folder
-from utils import compare, has_gpu, timing
+from utils import compare, has_gpu, results, timing
 
 COLUMNS = (1024, 4096, 16384, 65536, 131072)
 ELEMENTS = 1 << 28  # of the matrix that is timed
@@ -66,8 +68,8 @@ SWEEP_SECONDS, RACE_SECONDS = 0.2, 0.5  # of GPU time, for one comparison
 SHORT = 2048  # columns
 LADDER_COLUMNS = (4096, 16384)
 LADDER_THREADS = 512
+LOADS = [name for name in VARIANTS if name.startswith("loads")]
 SLOW_TO_COMPILE = ("layernorm_backward", "rmsnorm_backward")  # for torch.compile
-VARIANT_COLUMNS = (1024, 16384, 131072)
 
 
 def candidates(operation: Operation, columns: int, item: int) -> list[Shape]:
@@ -96,31 +98,48 @@ def blocks_of(operation: Operation, kept: int, threads: int) -> int:
     return min(REGISTERS // (registers * threads), MOST_THREADS // threads, MOST_BLOCKS)
 
 
-def sweep(report: Report, compiler, operation: Operation, t: dict, label: str) -> Shape | None:
-    """Time all shapes; returns the fastest."""
+def sweep(report: Report, compiler: Compiler, operation: Operation, t: dict, label: str) -> Shape:
+    """Time all shapes, then the fastest ones' other ways to load; returns the fastest."""
     x = t["x"]
-    runs = {}
-    shapes = {}
-    wanted = candidates(operation, x.shape[1], x.element_size())
-    compiler.wait(operation.file, wanted, x.dtype)
-    for shape in wanted:
-        name = str(shape)
+    rates = time_shapes(report, compiler, operation, t, candidates(operation, *sizes(x)))
+    fastest = sorted(rates, key=rates.get, reverse=True)
+    direct = [shape for shape in fastest if not shape.stages][:3]
+    if x.dtype == torch.float32:
+        others = [replace(shape, folder=str(folder(name))) for shape in direct for name in LOADS]
+        rates |= time_shapes(report, compiler, operation, t, others)
+    fastest = sorted(rates, key=rates.get, reverse=True)
+    report.put("sweeps", label, {str(shape): rates[shape] for shape in fastest})
+    return next(shape for shape in fastest if not shape.folder)
+
+
+def sizes(x: torch.Tensor) -> tuple[int, int]:
+    """Columns and bytes of an element."""
+    return x.shape[1], x.element_size()
+
+
+def time_shapes(report: Report, compiler: Compiler, operation, t: dict, shapes) -> dict[Shape, int]:
+    """GB/s of each shape whose results are right."""
+    x = t["x"]
+    compiler.wait(operation.file, shapes, x.dtype)
+    right = {}
+    for shape in shapes:
         try:
             verify(operation, t, operation.ours(t, shape), rows=8, sums=False)
         except Exception as error:
-            report.failed(f"{label} {name}", error)
+            report.failed(f"{operation.name}/{x.shape[1]} {shape}", error)
         else:
-            shapes[name] = shape
-            runs[name] = lambda shape=shape: operation.ours(t, shape)
-    if not runs:
-        return None
+            right[str(shape)] = shape
+    if not right:
+        return {}
+    runs = {name: lambda shape=shape: operation.ours(t, shape) for name, shape in right.items()}
     result = compare(runs, bytes=operation.bytes(x))
-    rates = {name: round(timing.bytes_per_second / 1e9) for name, timing in result.timings.items()}
-    report.put("sweeps", label, dict(sorted(rates.items(), key=lambda pair: -pair[1])))
-    return shapes[max(rates, key=rates.get)]
+    return {
+        right[name]: round(measured.bytes_per_second / 1e9)
+        for name, measured in result.timings.items()
+    }
 
 
-def climb(report: Report, t: dict) -> None:
+def climb(report: Report, compiler: Compiler, t: dict) -> None:
     """The rungs of the softmax ladder, CUDA C and Numba side by side."""
     from numba import cuda
 
@@ -142,13 +161,13 @@ def climb(report: Report, t: dict) -> None:
             out, x, columns
         ),
         "one read, Numba": lambda: one_read[grid](numba_out, numba_x),
-        "ring": lambda: SOFTMAX.ours(t, None),
+        "fast": lambda: SOFTMAX.ours(t, None),
     }
     for run in runs.values():
         out.fill_(float("nan"))
         result = run() or (out,)
         verify(SOFTMAX, t, result)
-    result = compare(runs, bytes=SOFTMAX.bytes(x))
+    result = compare(runs, bytes=SOFTMAX.bytes(x), name=f"softmax_ladder/{columns}")
     rates = {name: round(timing.bytes_per_second / 1e9) for name, timing in result.timings.items()}
     report.put("ladder", f"softmax/{columns}", rates)
     (registers,) = one_read.get_regs_per_thread().values()
@@ -158,28 +177,29 @@ def climb(report: Report, t: dict) -> None:
     report.put("ladder", f"softmax/{columns}/one read, Numba", listing)
 
 
-def try_variants(report: Report, compiler: Compiler, t: dict, shape: Shape) -> None:
+def try_variants(report: Report, compiler: Compiler, t: dict) -> None:
     """Softmax with one thing changed (`variants`)."""
     x = t["x"]
     out = torch.empty_like(x)
-    ring = shape.stages > 0
-    names = [name for name, variant in VARIANTS.items() if variant.ring in (None, ring)]
-    files = {name: str(folder(name) / SOFTMAX.file) for name in names}
-    for file in files.values():
-        compiler.ask(file, [shape], x.dtype)
+    shape = best_shape(SOFTMAX.deals, *sizes(x))
+    changed = {
+        name: replace(shape, folder=str(folder(name)))
+        for name, variant in VARIANTS.items()
+        if variant.ring in (None, shape.stages > 0)
+    }
+    compiler.wait(SOFTMAX.file, list(changed.values()), x.dtype)
     runs = {"as it is": lambda: SOFTMAX.ours(t, shape), "copy": lambda: out.copy_(x)}
-    for name, file in files.items():
-        compiler.wait(file, [shape], x.dtype)
-        kernel = fast.load(file, "softmax_fast", shape, x.dtype)
-        runs[name] = lambda kernel=kernel: kernel.launch(len(x), out, x, len(x))
-    result = compare(runs, bytes=SOFTMAX.bytes(x))
+    for name, other in changed.items():
+        runs[name] = lambda other=other: SOFTMAX.ours(t, other)
+    result = compare(runs, bytes=SOFTMAX.bytes(x), name=f"softmax_variants/{x.shape[1]}")
     rates = {name: round(timing.bytes_per_second / 1e9) for name, timing in result.timings.items()}
-    report.put("variants", f"softmax/{x.shape[1]} {shape}", rates)
+    report.put("variants", f"softmax/{x.shape[1]}", rates)
 
 
 def race(report: Report, operation: Operation, t: dict, label: str, shape: Shape | None) -> None:
-    """Our fastest against torch and torch.compile."""
+    """Our fastest or default shape against torch and torch.compile; recorded if asked for."""
     runs = {"ours": lambda: operation.ours(t, shape)}
+    verify(operation, t, operation.ours(t, shape))
     rivals = {"torch": operation.eager, "compile": compiled(operation.compiled)}
     for name, rival in rivals.items():
         start = time.monotonic()
@@ -190,7 +210,7 @@ def race(report: Report, operation: Operation, t: dict, label: str, shape: Shape
         else:
             runs[name] = lambda rival=rival: rival(t)
         report.put("clock", f"{label} {name}", round(time.monotonic() - start, 1))
-    result = compare(runs, bytes=operation.bytes(t["x"]))
+    result = compare(runs, bytes=operation.bytes(t["x"]), name=label)
     entry = {
         name: {
             "ms": measured.median,
@@ -200,11 +220,19 @@ def race(report: Report, operation: Operation, t: dict, label: str, shape: Shape
         }
         for name, measured in result.timings.items()
     }
-    times = {name: measured.median for name, measured in result.timings.items()}
-    others = [ms for name, ms in times.items() if name != "ours"]
-    entry["shape"] = str(shape)
+    default = best_shape(operation.deals, *sizes(t["x"]), operation.inputs)
+    entry["shape"] = str(shape or default)
+    entry["default"] = str(default)
+    others = [measured for name, measured in result.timings.items() if name != "ours"]
     if others:
-        entry["speedup_over_best"] = min(others) / times["ours"]
+        best = min(others, key=lambda measured: measured.median)
+        speedup = best.median / result.timings["ours"].median
+        entry["speedup_over_best"] = speedup
+        ours = result.timings["ours"]
+        spread = speedup * (best.spread / best.median + ours.spread / ours.median)
+        if os.environ.get(results.RECORD):
+            name = f"{label}/speedup_over_best"
+            results.append({"name": name, "value": speedup, "unit": "1", "spread": spread})
     report.put("races", label, entry)
 
 
@@ -216,20 +244,29 @@ def compiled(function):
     )
 
 
+def ladders(report: Report, compiler: Compiler) -> None:
+    """Softmax rung by rung, and with single choices undone."""
+    for columns in LADDER_COLUMNS:
+        t = tensors(ELEMENTS // columns, columns, torch.float32, DEVICE)
+        for part in (climb, try_variants):
+            try:
+                part(report, compiler, t)
+            except Exception as error:
+                report.failed(f"{part.__name__} {columns}", error)
+
+
 def timed(report: Report, compiler: Compiler, options) -> None:
     """Try all shapes, then race the fastest of each length, while the budget lasts."""
     report.put("clock", "copy GB/s", round(timing.copy_bandwidth() / 1e9))
     report.put("clock", "clusters at a time", clusters_at_a_time())
     best = {}
-    sweeps = [
-        ("sweep", columns, name) for columns in options.columns for name in options.operations
-    ]
-    slow = [name for name in options.operations if name in SLOW_TO_COMPILE]
-    quick = [name for name in options.operations if name not in SLOW_TO_COMPILE]
-    races = [("race", columns, name) for columns in options.race_columns for name in quick]
-    races += [("race", columns, name) for columns in options.race_columns for name in slow]
+    tuned = [("sweep", *target) for target in targets_of(options.tune)]
+    first = [("race", *target) for target in targets_of(options.tune)]
+    others = [(columns, name) for columns in options.columns for name in options.operations]
+    others = [("race", *target) for target in others if ("race", *target) not in first]
+    others.sort(key=lambda target: target[2] in SLOW_TO_COMPILE)
     last = None
-    for stage, columns, name in sweeps + races:
+    for stage, columns, name in tuned + first + others:
         if report.left() < 6:
             report.put("clock", "not done", f"{stage} {name}/{columns} and all after it")
             return
@@ -243,25 +280,22 @@ def timed(report: Report, compiler: Compiler, options) -> None:
             report.failed(f"{stage} {name}/{columns}", error)
 
 
+def targets_of(names: list[str]) -> list[tuple[int, str]]:
+    """Columns and operation of names such as "softmax/4096"."""
+    pairs = [name.split("/") for name in names]
+    return [(int(columns), operation) for operation, columns in pairs]
+
+
 def step(report: Report, compiler: Compiler, stage: str, name: str, t: dict, best: dict) -> None:
     """Sweep or race one operation in one length."""
     x = t["x"]
     columns = x.shape[1]
-    plain = x.dtype == torch.float32
-    label = f"{name}/{columns}" + ("" if plain else "/bfloat16")
+    label = f"{name}/{columns}" + ("" if x.dtype == torch.float32 else "/bfloat16")
     timing.BUDGET = SWEEP_SECONDS if stage == "sweep" else RACE_SECONDS
     if stage == "race":
         race(report, OPERATIONS[name], t, label, best.get(label))
-        return
-    best[label] = sweep(report, compiler, OPERATIONS[name], t, label)
-    if name == SOFTMAX.name and plain:
-        rivals = [best[label], *(shape_for(columns, ring=ring) for ring in (True, False))]
-        if columns in VARIANT_COLUMNS:
-            for ring in (True, False):
-                shape = next(shape for shape in rivals if (shape.stages > 0) == ring)
-                try_variants(report, compiler, t, shape)
-        if columns in LADDER_COLUMNS:
-            climb(report, t)
+    else:
+        best[label] = sweep(report, compiler, OPERATIONS[name], t, label)
 
 
 def clusters_at_a_time() -> dict[str, int]:
@@ -285,10 +319,13 @@ def ask_for_all(compiler: Compiler, options) -> None:
                 shapes = shapes_to_check(operation, rows, columns, dtype)
                 compiler.ask(operation.file, shapes, dtype)
     dtype = DTYPES[options.dtype]
+    for columns, name in targets_of(options.tune):
+        operation = OPERATIONS[name]
+        compiler.ask(operation.file, candidates(operation, columns, dtype.itemsize), dtype)
     for columns in options.columns:
-        for name in options.operations:
-            shapes = candidates(OPERATIONS[name], columns, dtype.itemsize)
-            compiler.ask(OPERATIONS[name].file, shapes, dtype)
+        for operation in map(OPERATIONS.get, options.operations):
+            shape = best_shape(operation.deals, columns, dtype.itemsize, operation.inputs)
+            compiler.ask(operation.file, [shape], dtype)
 
 
 def table(report: Report) -> str:
@@ -317,9 +354,11 @@ def main() -> None:
     parser.add_argument("--budget", type=float, default=150, help="seconds")
     parser.add_argument("--operations", nargs="*", default=list(OPERATIONS), choices=OPERATIONS)
     parser.add_argument("--columns", nargs="*", type=int, default=list(COLUMNS))
-    parser.add_argument("--race-columns", nargs="*", type=int, default=list(COLUMNS))
-    parser.add_argument("--no-race", dest="race_columns", action="store_const", const=[])
+    parser.add_argument(
+        "--tune", nargs="*", default=[], help="try all shapes, e.g. of softmax/4096"
+    )
     parser.add_argument("--dtype", default="float32", choices=DTYPES)
+    parser.add_argument("--ladder", action="store_true", help="time softmax rung by rung, too")
     parser.add_argument("--no-check", action="store_true", help="skip the small sizes")
     options = parser.parse_args()
     report = Report(options.out, options.budget)
@@ -335,11 +374,13 @@ def main() -> None:
             "right:", report.entries["checks"], "failed:", len(report.entries["errors"]), flush=True
         )
     if compiler:
+        if options.ladder:
+            ladders(report, compiler)
         timed(report, compiler, options)
         print(table(report))
         print("variants:", report.entries["variants"])
-        ladders = report.entries["ladder"].items()
-        print("ladder:", {name: rates for name, rates in ladders if "Numba" not in name})
+        rungs = report.entries["ladder"].items()
+        print("ladder:", {name: rates for name, rates in rungs if "Numba" not in name})
         print("clock:", report.entries["clock"])
         compiler.pool.shutdown(cancel_futures=True)
 

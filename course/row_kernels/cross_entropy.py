@@ -8,10 +8,9 @@ import torch
 
 from course.row_kernels import classic
 from course.row_kernels.fast import Fast, load, usable
-from course.row_kernels.shapes import Shape, shape_for
+from course.row_kernels.shapes import Shape, best_shape
 
 IGNORED = -100  # torch's ignore_index: a row with this target does not count
-KEPT = 32  # values of a row that a thread keeps, at most
 FILE = "fast_cross_entropy.cu"
 
 
@@ -26,7 +25,7 @@ def cross_entropy(logits, targets, ignored: int = IGNORED, *, shape: Shape | Non
     losses, log_sums = _row_numbers(logits), _row_numbers(logits)
     if count == 0 or columns == 0:
         return losses.fill_(float("nan")), log_sums.fill_(float("-inf"))
-    kernel = _fast("cross_entropy_fast", shape, logits)
+    kernel = _fast("cross_entropy", shape, logits)
     if kernel:
         kernel.launch(count, losses, log_sums, logits, targets, count, ignored)
     else:
@@ -42,7 +41,7 @@ def cross_entropy_backward(
     gradient = torch.empty_like(logits)
     if gradient.numel() == 0:
         return gradient
-    kernel = _fast("cross_entropy_backward_fast", shape, logits, gradient)
+    kernel = _fast("cross_entropy_backward", shape, logits, gradient)
     if kernel:
         kernel.launch(count, gradient, logits, log_sums, targets, weights, count, ignored)
     else:
@@ -56,7 +55,7 @@ def loss_and_gradient(
 ):
     """The loss of each row and the gradient of sum(weights * losses), the logits read once."""
     count, _ = _check(logits, targets)
-    kernel = _fast("cross_entropy_and_gradient_fast", shape, logits) if logits.numel() else None
+    kernel = _fast("cross_entropy_and_gradient", shape, logits) if logits.numel() else None
     if not kernel:
         losses, log_sums = cross_entropy(logits, targets, ignored)
         return losses, cross_entropy_backward(logits, targets, log_sums, weights, ignored)
@@ -80,8 +79,8 @@ def _fast(name: str, shape: Shape | None, logits, *others) -> Fast | None:
     """A fast kernel for these tensors, or None where it cannot be used."""
     if not usable(logits, *others):
         return None
-    shape = shape or shape_for(logits.shape[1], logits.element_size(), kept=KEPT)
-    return load(FILE, name, shape, logits.dtype) if shape else None
+    shape = shape or best_shape(name, logits.shape[1], logits.element_size())
+    return load(FILE, f"{name}_fast", shape, logits.dtype) if shape else None
 
 
 def _classic(name: str, logits):

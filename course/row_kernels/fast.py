@@ -110,14 +110,15 @@ def _compile(file, shape, dtype, arch) -> bytes:
         "STAGES": shape.stages,
         "BLOCKS": shape.blocks,
     }
+    folder = Path(shape.folder or KERNELS)
     options = ProgramOptions(
-        name=Path(file).name,
+        name=file,
         arch=arch,
         std="c++17",
-        include_path=[str((KERNELS / file).parent), *_toolkit_headers()],
+        include_path=[str(folder), *_toolkit_headers()],
         define_macro=[f"{name}={value}" for name, value in macros.items()],
     )
-    return Program((KERNELS / file).read_text(), "c++", options).compile("cubin").code
+    return Program((folder / file).read_text(), "c++", options).compile("cubin").code
 
 
 def _toolkit_headers() -> list[str]:
@@ -155,9 +156,12 @@ def _clusters(kernel, shape: Shape) -> int:
     """How many clusters run at a time: all blocks of one must fit a GPC, a part of the GPU."""
     from cuda.bindings import driver
 
-    if shape.cluster == 1:
-        properties = torch.cuda.get_device_properties(torch.cuda.current_device())
-        return properties.multi_processor_count * shape.blocks
+    device = torch.cuda.current_device()
+    attribute = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH
+    _, width = driver.cuKernelGetAttribute(attribute, kernel.handle, device)
+    if width <= 1:  # blocks that share a row may run anywhere
+        sms = torch.cuda.get_device_properties(device).multi_processor_count
+        return sms * shape.blocks // shape.cluster
     config = driver.CUlaunchConfig()
     config.gridDimX, config.gridDimY, config.gridDimZ = shape.cluster, 1, 1
     config.blockDimX, config.blockDimY, config.blockDimZ = shape.threads, 1, 1

@@ -11,11 +11,9 @@ import torch
 
 from course.row_kernels import classic
 from course.row_kernels.fast import Fast, load, usable
-from course.row_kernels.shapes import Shape, shape_for
+from course.row_kernels.shapes import Shape, best_shape
 
 EPSILON = 1e-5
-KEPT = 32  # values of a row that a thread keeps, at most
-KEPT_BACKWARD = 16  # it keeps x, dy, gamma and the gradients of gamma and beta for each
 COLUMNS_A_BLOCK = 32  # of kernel add_rows
 SLICES = 64  # of the rows, for the classic kernels' partial sums
 
@@ -102,8 +100,8 @@ def _fast(name: str, shape: Shape | None, rows, *others, backward: bool = False)
     """The fast kernel for these tensors, or None where it cannot be used."""
     if not usable(rows, *others):
         return None
-    kept, inputs = (KEPT_BACKWARD, 2) if backward else (KEPT, 1)
-    shape = shape or shape_for(rows.shape[1], rows.element_size(), kept=kept, inputs=inputs)
+    inputs = 2 if backward else 1
+    shape = shape or best_shape(name, rows.shape[1], rows.element_size(), inputs)
     return load(f"fast_{name}.cu", f"{name}_fast", shape, rows.dtype) if shape else None
 
 

@@ -22,6 +22,7 @@ class Operation:
     name: as in the metrics. file: the fast kernel's.
     inputs: matrices that it reads. passes: matrices that it must read and write.
     registers: floats that a thread needs for each value it keeps.
+    deals: its name in shapes.DEALS.
     row_outputs: how many of the outputs, the first ones, have a row for each row of x.
     ours(tensors, shape), reference(tensors in float64), eager(tensors), compiled(tensors): each
     returns the outputs, a tuple.
@@ -33,6 +34,7 @@ class Operation:
     passes: int
     registers: int
     row_outputs: int
+    deals: str
     ours: Callable[[Tensors, Shape | None], tuple]
     reference: Callable[[Tensors], tuple]
     eager: Callable[[Tensors], tuple]
@@ -102,6 +104,7 @@ def _softmax(t):
 
 SOFTMAX = Operation(
     name="softmax",
+    deals="softmax",
     file="fast_softmax.cu",
     inputs=1,
     passes=2,
@@ -139,6 +142,7 @@ def _layer_norm_backward(t):
 
 LAYER_NORM = Operation(
     name="layernorm",
+    deals="layer_norm",
     file="fast_layer_norm.cu",
     inputs=1,
     passes=2,
@@ -152,6 +156,7 @@ LAYER_NORM = Operation(
 
 LAYER_NORM_BACKWARD = Operation(
     name="layernorm_backward",
+    deals="layer_norm_backward",
     file="fast_layer_norm_backward.cu",
     inputs=2,
     passes=3,
@@ -206,6 +211,7 @@ def _rms_norm_backward_formula(t):
 
 RMS_NORM = Operation(
     name="rmsnorm",
+    deals="rms_norm",
     file="fast_rms_norm.cu",
     inputs=1,
     passes=2,
@@ -219,6 +225,7 @@ RMS_NORM = Operation(
 
 RMS_NORM_BACKWARD = Operation(
     name="rmsnorm_backward",
+    deals="rms_norm_backward",
     file="fast_rms_norm_backward.cu",
     inputs=2,
     passes=3,
@@ -276,6 +283,7 @@ def _loss_and_gradient_in_one_graph(t):
 
 CROSS_ENTROPY = Operation(
     name="cross_entropy",
+    deals="cross_entropy_and_gradient",
     file="fast_cross_entropy.cu",
     inputs=1,
     passes=2,
@@ -289,6 +297,7 @@ CROSS_ENTROPY = Operation(
 
 CROSS_ENTROPY_FORWARD = Operation(
     name="cross_entropy_forward",
+    deals="cross_entropy",
     file="fast_cross_entropy.cu",
     inputs=1,
     passes=1,
@@ -302,6 +311,7 @@ CROSS_ENTROPY_FORWARD = Operation(
 
 CROSS_ENTROPY_BACKWARD = Operation(
     name="cross_entropy_backward",
+    deals="cross_entropy_backward",
     file="fast_cross_entropy.cu",
     inputs=1,
     passes=2,

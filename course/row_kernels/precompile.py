@@ -22,7 +22,7 @@ class Compiler:
 
     def ask(self, file: str, shapes: list[Shape], dtype: torch.dtype) -> None:
         """Begin to compile a file for these shapes."""
-        for shape in shapes:
+        for shape in filter(None, shapes):
             request = file, shape, dtype, gpu().arch + "a"
             if request not in self.pending:
                 self.pending[request] = self.pool.submit(fast.compile_kernel, *request)
@@ -30,7 +30,7 @@ class Compiler:
     def wait(self, file: str, shapes: list[Shape], dtype: torch.dtype) -> None:
         """Wait for them. A failure is left to the launch, which compiles again and says why."""
         self.ask(file, shapes, dtype)
-        for shape in shapes:
+        for shape in filter(None, shapes):
             request = file, shape, dtype, gpu().arch + "a"
             future = self.pending[request]
             if not future.exception():

@@ -1,6 +1,7 @@
 """How rows are dealt to threads, blocks and clusters (what for: kernels/fast.cuh)."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 ACCESS = 16  # bytes a thread reads or writes at once
 WARP = 32
@@ -20,6 +21,7 @@ class Shape:
     threads: of a block. blocks: of an SM at a time.
     stages: tiles in a block's ring in shared memory; 0 for none.
     item_bytes: of an element. inputs: arrays that are read together.
+    folder: where the kernels' text is, if it is not the course's own (`variants`).
     """
 
     columns: int
@@ -30,6 +32,7 @@ class Shape:
     blocks: int
     item_bytes: int = 4
     inputs: int = 1
+    folder: str = ""
 
     @property
     def tile_rows(self) -> int:
@@ -55,10 +58,92 @@ class Shape:
 
     def __str__(self):
         ring = f"ring of {self.stages}" if self.stages else "no ring"
+        variant = f", {Path(self.folder).name}" if self.folder else ""
         return (
             f"cluster {self.cluster}, group {self.group}, {self.threads} threads, "
-            f"{self.blocks} blocks, {ring}"
+            f"{self.blocks} blocks, {ring}{variant}"
         )
+
+
+@dataclass(frozen=True)
+class Deal:
+    """What suits rows of at most so many columns; the other fields as in `shape_for`."""
+
+    columns: int
+    kept: int
+    threads: int
+    blocks: int
+    ring: bool = False
+
+
+#: What was fastest on an H200, by operation (`bench` tries them all). Rows of a few thousand values
+#: are best left to many small blocks. Where a block must hold many columns' parameters or sums too,
+#: registers are short, and a ring keeps memory busy instead.
+DEALS = {
+    "softmax": (
+        Deal(4096, kept=8, threads=512, blocks=4),
+        Deal(16384, kept=16, threads=512, blocks=3),
+        Deal(131072, kept=32, threads=256, blocks=4),
+    ),
+    "layer_norm": (
+        Deal(1024, kept=8, threads=512, blocks=4),
+        Deal(8192, kept=32, threads=256, blocks=2),
+        Deal(131072, kept=32, threads=512, blocks=1, ring=True),
+    ),
+    "layer_norm_backward": (
+        Deal(1024, kept=16, threads=256, blocks=2),
+        Deal(8192, kept=8, threads=512, blocks=2),
+        Deal(131072, kept=32, threads=256, blocks=1, ring=True),
+    ),
+    "rms_norm": (
+        Deal(1024, kept=8, threads=512, blocks=3),
+        Deal(8192, kept=8, threads=1024, blocks=2),
+        Deal(16384, kept=32, threads=256, blocks=2),
+        Deal(65536, kept=16, threads=512, blocks=3),
+        Deal(131072, kept=32, threads=512, blocks=1, ring=True),
+    ),
+    "rms_norm_backward": (
+        Deal(1024, kept=4, threads=256, blocks=6),
+        Deal(4096, kept=8, threads=512, blocks=2),
+        Deal(131072, kept=32, threads=256, blocks=1, ring=True),
+    ),
+    "cross_entropy": (
+        Deal(8192, kept=32, threads=128, blocks=9),
+        Deal(16384, kept=32, threads=512, blocks=1, ring=True),
+        Deal(131072, kept=64, threads=256, blocks=1, ring=True),
+    ),
+    "cross_entropy_and_gradient": (
+        Deal(2048, kept=16, threads=128, blocks=12),
+        Deal(4096, kept=8, threads=512, blocks=4),
+        Deal(16384, kept=16, threads=512, blocks=3),
+        Deal(131072, kept=32, threads=256, blocks=4),
+    ),
+    "cross_entropy_backward": (
+        Deal(2048, kept=16, threads=128, blocks=12),
+        Deal(4096, kept=8, threads=512, blocks=4),
+        Deal(131072, kept=16, threads=512, blocks=3),
+    ),
+}
+LAST_RESORT = Deal(1 << 18, kept=32, threads=512, blocks=1)  # right, if not fast
+
+
+def best_shape(operation: str, columns: int, item_bytes: int = 4, inputs: int = 1) -> Shape | None:
+    """The shape that an operation of `DEALS` takes for rows of a length, or None."""
+    for deal in (*DEALS[operation], LAST_RESORT):
+        if columns > deal.columns:
+            continue
+        shape = shape_for(
+            columns,
+            item_bytes,
+            inputs=inputs,
+            kept=deal.kept,
+            threads=deal.threads,
+            blocks=deal.blocks,
+            ring=deal.ring,
+        )
+        if shape:
+            return shape
+    return None
 
 
 def shape_for(

@@ -6,12 +6,20 @@ from pathlib import Path
 
 from course.row_kernels.fast import KERNELS
 
-LOAD = "float4 four = *reinterpret_cast<const float4*>(from);"
+LOAD = "return __ldcg(from);"
+LOAD_NO_LINE = """Pack v;
+    asm("ld.global.nc.L1::no_allocate.v4.f32 {%0, %1, %2, %3}, [%4];"
+        : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
+        : "l"(from));
+    return v;"""
+LOAD_EVICT_FIRST = """Pack v;
+    unsigned long long policy;
+    asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+    asm("ld.global.cg.L2::cache_hint.v4.f32 {%0, %1, %2, %3}, [%4], %5;"
+        : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
+        : "l"(from), "l"(policy));
+    return v;"""
 INCLUDE = '#include "bulk_copy.cuh"\n'
-NO_ALLOCATE = """float4 four;
-    asm("ld.global.nc.L1::no_allocate.L2::256B.v4.f32 {%0, %1, %2, %3}, [%4];"
-        : "=f"(four.x), "=f"(four.y), "=f"(four.z), "=f"(four.w)
-        : "l"(from));"""
 
 
 @dataclass(frozen=True)
@@ -25,17 +33,13 @@ class Variant:
 
 
 VARIANTS = {
+    "loads: through L1": Variant("fast.cuh", LOAD, "return *from;", ring=False),
+    "loads: L2 evicts first": Variant("fast.cuh", LOAD, LOAD_EVICT_FIRST, ring=False),
+    "loads: read-only, no L1 line": Variant("fast.cuh", LOAD, LOAD_NO_LINE, ring=False),
     "stores: evict first": Variant("fast.cuh", "__stcg(", "__stcs("),
     "stores: no hint": Variant(
         "fast.cuh", INCLUDE, INCLUDE + "#define __stcg(p, v) (*(p) = (v))\n"
     ),
-    "loads: evict first": Variant(
-        "fast.cuh", LOAD, LOAD.replace("*reinterpret", "__ldcs(reinterpret")[:-1] + ");", ring=False
-    ),
-    "loads: past L1": Variant(
-        "fast.cuh", LOAD, LOAD.replace("*reinterpret", "__ldcg(reinterpret")[:-1] + ");", ring=False
-    ),
-    "loads: no L1 line": Variant("fast.cuh", LOAD, NO_ALLOCATE, ring=False),
     "fast exponentials": Variant("fast.cuh", INCLUDE, INCLUDE + "#define expf __expf\n"),
 }
 

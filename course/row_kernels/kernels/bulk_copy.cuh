@@ -57,13 +57,6 @@ __device__ inline void bulk_copy(void* to, const void* from, unsigned bytes, Bar
 
 // ---- clusters ---------------------------------------------------------------------------------------
 
-// This block's number in its cluster.
-__device__ inline int cluster_rank() {
-    unsigned rank;
-    asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
-    return static_cast<int>(rank);
-}
-
 // Tell the cluster that this thread's block has begun, and wait until all blocks have. As a barrier
 // for every row it would cost too much: with `release` it waits until all earlier stores are done.
 __device__ inline void cluster_arrive() {

@@ -53,7 +53,7 @@ __device__ inline int row_in_tile() {
 }
 
 __device__ inline int rank() {
-    return cluster > 1 ? cluster_rank() : 0;
+    return blockIdx.x % cluster;
 }
 
 // Where, in the block's part of a row, this thread's k-th access is.
@@ -65,22 +65,41 @@ __device__ inline bool inside(int k) {
     return even || column_of(k) < part;
 }
 
-__device__ inline void unpack(float* to, const float* from) {
-    float4 four = *reinterpret_cast<const float4*>(from);
+// What one access moves.
+template <typename T>
+struct Access;
+
+template <>
+struct Access<float> {
+    using type = float4;
+};
+
+template <>
+struct Access<__nv_bfloat16> {
+    using type = uint4;
+};
+
+using Pack = Access<Element>::type;
+
+__device__ inline void unpack(float* to, float4 four) {
     to[0] = four.x;
     to[1] = four.y;
     to[2] = four.z;
     to[3] = four.w;
 }
 
-__device__ inline void unpack(float* to, const __nv_bfloat16* from) {
-    uint4 bits = *reinterpret_cast<const uint4*>(from);
+__device__ inline void unpack(float* to, uint4 bits) {
     const unsigned words[4] = {bits.x, bits.y, bits.z, bits.w};
 #pragma unroll
     for (int i = 0; i < 4; ++i) {  // a bfloat16 is the upper half of a float
         to[2 * i] = __uint_as_float(words[i] << 16);
         to[2 * i + 1] = __uint_as_float(words[i] & 0xffff0000u);
     }
+}
+
+// What is read once goes past L1, which then has room for what every row needs.
+__device__ inline Pack load_once(const Pack* from) {
+    return __ldcg(from);
 }
 
 __device__ inline void store_pack(float* to, const float* from) {
@@ -98,11 +117,13 @@ __device__ inline void store_pack(__nv_bfloat16* to, const float* from) {
 }
 
 // Read this thread's values of (its block's part of) a row; what lies outside becomes `outside`.
+template <bool once = false>
 __device__ inline void read_row(float (&v)[values], const Element* row, float outside) {
 #pragma unroll
     for (int k = 0; k < packs; ++k) {
         if (inside(k)) {
-            unpack(&v[k * pack], row + column_of(k));
+            const Pack* from = reinterpret_cast<const Pack*>(row + column_of(k));
+            unpack(&v[k * pack], once ? load_once(from) : *from);
         } else {
 #pragma unroll
             for (int i = 0; i < pack; ++i)
@@ -159,6 +180,7 @@ __device__ inline void start_copy(const Tiles& tiles, int stage, long long tile)
 }
 
 // Prepare the barriers and fill the ring. All threads of the cluster call it.
+template <bool agree = true>
 __device__ inline void start(const Tiles& tiles) {
     if (threadIdx.x == 0) {
         for (int turn = 0; cluster > 1 && turn < 2; ++turn)
@@ -170,7 +192,7 @@ __device__ inline void start(const Tiles& tiles) {
         for (int stage = 0; stage < stages && tile < tiles.count(); ++stage, tile += tiles.step())
             start_copy(tiles, stage, tile);
     }
-    if (cluster > 1)
+    if (cluster > 1 && agree)
         cluster_arrive();  // the first agreement waits for the others
     if (ring)
         __syncthreads();
@@ -192,6 +214,12 @@ __device__ inline const Element* row_of(const Tiles& tiles, int i, long long til
     long long row = tile * tile_rows + row_in_tile();
     row = row < tiles.rows ? row : tiles.rows - 1;  // a thread without a row repeats the last one
     return tiles.from[input] + row * columns + rank() * part;
+}
+
+// Read this thread's values of a tile.
+__device__ inline void read_tile(float (&v)[values], const Tiles& tiles, int i, long long tile,
+                                 float outside, int input = 0) {
+    read_row<!ring>(v, row_of(tiles, i, tile, input), outside);
 }
 
 // Let the next copy have the stage of turn i. A barrier must stand between the last read of the tile

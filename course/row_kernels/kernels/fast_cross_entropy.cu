@@ -41,7 +41,7 @@ __device__ inline void cross_entropy(float* losses, float* log_sums, Element* dx
     for (int i = 0; tile < tiles.count(); ++i, tile += tiles.step()) {
         wait_for_tile(i);
         float v[values];
-        read_row(v, row_of(tiles, i, tile), Max::neutral());
+        read_tile(v, tiles, i, tile, Max::neutral());
 
         long long row = tile * tile_rows + row_in_tile();
         bool exists = row < targets.rows;
@@ -101,21 +101,20 @@ extern "C" __global__ void __cluster_dims__(CLUSTER) __launch_bounds__(THREADS, 
     cross_entropy<true>(losses, log_sums, dx, x, {targets, rows, ignored}, weights);
 }
 
-// The gradient alone, from the logits and the forward pass's log_sums.
-extern "C" __global__ void __cluster_dims__(CLUSTER) __launch_bounds__(THREADS, BLOCKS)
+// The gradient alone, from the logits and the forward pass's log_sums. Nothing is agreed on, so that
+// the blocks that share a row need not be a cluster.
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     cross_entropy_backward_fast(Element* dx, const Element* x, const float* log_sums,
                                 const long long* targets, const float* weights, long long rows,
                                 long long ignored) {
     Tiles tiles = {{x}, rows};
     Targets of = {targets, rows, ignored};
-    start(tiles);
-    if (cluster > 1)
-        cluster_wait();
+    start<false>(tiles);
     long long tile = tiles.first();
     for (int i = 0; tile < tiles.count(); ++i, tile += tiles.step()) {
         wait_for_tile(i);
         float v[values];
-        read_row(v, row_of(tiles, i, tile), 0);
+        read_tile(v, tiles, i, tile, 0);
         if (ring)
             __syncthreads();
         refill(tiles, i, tile);

@@ -17,7 +17,7 @@ extern "C" __global__ void __cluster_dims__(CLUSTER) __launch_bounds__(THREADS, 
     for (int i = 0; tile < tiles.count(); ++i, tile += tiles.step()) {
         wait_for_tile(i);
         float v[values];
-        read_row(v, row_of(tiles, i, tile), 0);
+        read_tile(v, tiles, i, tile, 0);
 
         float squares = 0;
 #pragma unroll

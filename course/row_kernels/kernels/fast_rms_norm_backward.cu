@@ -29,8 +29,8 @@ extern "C" __global__ void __cluster_dims__(CLUSTER) __launch_bounds__(THREADS, 
         wait_for_tile(i);
         float xhat[values];
         float g[values];
-        read_row(xhat, row_of(tiles, i, tile, 0), 0);
-        read_row(g, row_of(tiles, i, tile, 1), 0);
+        read_tile(xhat, tiles, i, tile, 0, 0);
+        read_tile(g, tiles, i, tile, 0, 1);
 
         float sum = 0;
 #pragma unroll

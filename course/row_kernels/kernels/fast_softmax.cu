@@ -11,7 +11,7 @@ extern "C" __global__ void __cluster_dims__(CLUSTER) __launch_bounds__(THREADS, 
     for (int i = 0; tile < tiles.count(); ++i, tile += tiles.step()) {
         wait_for_tile(i);
         float v[values];
-        read_row(v, row_of(tiles, i, tile), Max::neutral());
+        read_tile(v, tiles, i, tile, Max::neutral());
 
         float largest = Max::neutral();
 #pragma unroll

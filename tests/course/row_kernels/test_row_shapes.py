@@ -2,7 +2,15 @@
 
 import pytest
 
-from course.row_kernels.shapes import ACCESS, RESERVED, SM_SHARED, WARP, shape_for
+from course.row_kernels.shapes import (
+    ACCESS,
+    DEALS,
+    RESERVED,
+    SM_SHARED,
+    WARP,
+    best_shape,
+    shape_for,
+)
 
 LENGTHS = [4, 32, 100, 768, 1024, 4096, 5120, 16384, 50304, 65536, 128256, 131072, 262144]
 
@@ -29,12 +37,18 @@ def test_a_shape_holds_its_row(columns, kept, threads, blocks, inputs, item_byte
     assert (shape.shared_bytes + RESERVED) * blocks <= SM_SHARED
 
 
-@pytest.mark.parametrize("columns", [1024, 4096, 16384, 65536, 131072])
-def test_the_lengths_of_the_chapter_have_shapes(columns):
-    assert shape_for(columns)
-    assert shape_for(columns, inputs=2, kept=16)
+@pytest.mark.parametrize("item_bytes", [2, 4])
+@pytest.mark.parametrize("columns", LENGTHS)
+@pytest.mark.parametrize("operation", DEALS)
+def test_every_operation_has_a_shape(operation, columns, item_bytes):
+    if columns * item_bytes % ACCESS:
+        pytest.skip("rows of whole accesses")
+    inputs = 2 if operation.endswith("norm_backward") else 1
+    shape = best_shape(operation, columns, item_bytes, inputs)
+    assert shape.columns == columns and shape.inputs == inputs
 
 
 @pytest.mark.parametrize("columns", [0, 1, 1023, 50257, 10_000_000])
 def test_lengths_that_the_fast_kernels_do_not_take(columns):
     assert shape_for(columns) is None
+    assert best_shape("softmax", columns) is None

@@ -26,10 +26,6 @@ __device__ inline void bulk_copy(void* to, const void* from, unsigned bytes, Bar
         static_cast<unsigned short*>(to)[i] = static_cast<const unsigned short*>(from)[i];
 }
 
-__device__ inline int cluster_rank() {
-    return 0;
-}
-
 __device__ inline void cluster_arrive() {}
 
 __device__ inline void cluster_wait() {}
