@@ -370,9 +370,8 @@ def main() -> None:
     if not options.no_check:
         check_small(report, compiler)
         report.put("clock", "checked, seconds left", round(report.left(), 1))
-        print(
-            "right:", report.entries["checks"], "failed:", len(report.entries["errors"]), flush=True
-        )
+        failed = len(report.entries["errors"])
+        print("right:", report.entries["checks"], "failed:", failed, flush=True)
     if compiler:
         if options.ladder:
             ladders(report, compiler)
