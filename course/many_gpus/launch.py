@@ -97,7 +97,7 @@ def _by_value(thing) -> bytes:
     return cloudpickle.dumps(thing)
 
 
-def _devices(rank, ranks) -> dict[str, str]:
+def _devices(rank) -> dict[str, str]:
     """Every rank sees all GPUs, its own first: a library that takes device 0 is right."""
     if forced_cpu() or not gpu():
         return {}
@@ -105,9 +105,8 @@ def _devices(rank, ranks) -> dict[str, str]:
 
     visible = os.environ.get(VISIBLE) or ",".join(map(str, range(torch.cuda.device_count())))
     devices = visible.split(",")
-    if ranks > len(devices):
-        raise RankError(f"{ranks} ranks need as many GPUs, and there are {len(devices)}")
-    return {VISIBLE: ",".join(devices[rank:] + devices[:rank])}
+    own = rank % len(devices)  # more ranks than GPUs share them: right, but no use for speed
+    return {VISIBLE: ",".join(devices[own:] + devices[:own])}
 
 
 def _start(rank, ranks, address, key):
@@ -117,7 +116,7 @@ def _start(rank, ranks, address, key):
         ADDRESS: address,
         KEY: key.hex(),
         "PYTHONUNBUFFERED": "1",
-        **_devices(rank, ranks),
+        **_devices(rank),
         "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]),
     }
     return subprocess.Popen(
@@ -227,6 +226,23 @@ def _end(process):
 # ---- in the rank ---------------------------------------------------------------------------------
 
 
+def _what_happened() -> str:
+    """The error that is being handled, with the lines that led to it and no folders."""
+    kind, error, trace = sys.exc_info()
+    frames = traceback.extract_tb(trace)[1:]  # without this file's own
+    lines = [f"  {_place(f.filename)}, line {f.lineno}, in {f.name}" for f in frames]
+    last = "".join(traceback.format_exception_only(kind, error)).strip()
+    return "\n".join([*lines, last])
+
+
+def _place(filename: str) -> str:
+    """A file's name as a reader knows it."""
+    path = Path(filename)
+    if path.is_relative_to(ROOT):
+        return str(path.relative_to(ROOT))
+    return "the cell" if "ipykernel" in filename else path.name
+
+
 def _work() -> None:
     rank, size = map(int, os.environ[RANKS].split("/"))
     connection = Client(os.environ[ADDRESS], authkey=bytes.fromhex(os.environ.pop(KEY)))
@@ -237,7 +253,7 @@ def _work() -> None:
         result = function(Group(rank, size, connection, folder), *arguments)
         connection.send(("done", _by_value(result)))
     except BaseException:  # also SystemExit: the launcher shows it with the rank
-        connection.send(("error", traceback.format_exc()))
+        connection.send(("error", _what_happened()))
         sys.stdout.flush()
         os._exit(1)
 

@@ -1,0 +1,426 @@
+"""The exercises of the chapter on many GPUs."""
+
+from course.checking.answers import but
+from course.checking.model import Exercise, Hypothesis, Wrong
+from course.checking.quiz import Quiz
+
+# ---- many_gpus.hop: who sends which part to whom in a ring
+
+
+def hop(rank, step, ranks):
+    return (rank + 1) % ranks, (rank - step) % ranks
+
+
+def hop_without_wrapping(rank, step, ranks):
+    return rank + 1, (rank - step) % ranks
+
+
+def hop_wrong_neighbour(rank, step, ranks):
+    return (rank - 1) % ranks, (rank - step) % ranks
+
+
+def hop_part_of_the_next(rank, step, ranks):
+    return (rank + 1) % ranks, (rank + step) % ranks
+
+
+def hop_own_part_always(rank, step, ranks):
+    return (rank + 1) % ranks, rank
+
+
+def some_hop(rng):
+    ranks = int(rng.integers(3, 9))
+    return int(rng.integers(ranks)), int(rng.integers(2 * ranks - 2)), ranks
+
+
+HOP = Exercise(
+    id="many_gpus.hop",
+    title="One hop of the ring",
+    minutes=10,
+    kind="function",
+    task=(
+        "In step 0 rank r sends its part number r to the next rank. In every later step it sends "
+        "what came in the step before. Return (to whom, which part) for a rank and a step."
+    ),
+    starter="""
+def hop(rank, step, ranks):
+    # to whom, which part
+    ...
+""",
+    solution=hop,
+    inputs=lambda rng, shape: dict(zip(("rank", "step", "ranks"), shape, strict=True)),
+    reference=hop,
+    shapes=((0, 0, 4), (3, 0, 4), (1, 1, 4), (0, 1, 4), (2, 5, 4), (1, 3, 3), (7, 9, 8)),
+    fresh=some_hop,
+    hints=(
+        "The last rank's next one is rank 0: `% ranks`.",
+        "What rank r gets in step 0 is part r - 1. That is what it sends in step 1. In step 2?",
+        "`(rank + 1) % ranks, (rank - step) % ranks`.",
+    ),
+    wrong=(
+        Wrong(hop_without_wrapping, "wrong_value"),
+        Wrong(hop_wrong_neighbour, "wrong_value"),
+        Wrong(hop_part_of_the_next, "wrong_value"),
+        Wrong(hop_own_part_always, "wrong_value"),
+    ),
+    hypotheses=(
+        Hypothesis(
+            "wrong_value", "After the last rank comes rank 0: a ring has no end.",
+            hop_without_wrapping,
+        ),
+        Hypothesis(
+            "wrong_value", "That is the wrong neighbour: data goes to the next rank.",
+            hop_wrong_neighbour,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "What a rank sends came from the rank before it, so its number falls with the steps.",
+            hop_part_of_the_next,
+        ),
+        Hypothesis(
+            "wrong_value", "Its own part leaves a rank in step 0 only.", hop_own_part_always,
+        ),
+    ),
+)  # fmt: skip
+
+
+# ---- many_gpus.cost: what a ring costs
+
+
+def cost(bytes, ranks):
+    return 2 * (ranks - 1), 2 * (ranks - 1) * bytes // ranks
+
+
+COST = Exercise(
+    id="many_gpus.cost",
+    title="What a ring costs",
+    minutes=8,
+    kind="function",
+    task=(
+        "A message of so many bytes (a multiple of the ranks) goes round the ring, until every "
+        "rank has the sum. Return (how many steps, how many bytes each rank sends in all)."
+    ),
+    starter="""
+def cost(bytes, ranks):
+    # steps, bytes that each rank sends
+    ...
+""",
+    solution=cost,
+    inputs=lambda rng, shape: dict(zip(("bytes", "ranks"), shape, strict=True)),
+    reference=cost,
+    shapes=((8, 2), (64, 4), (1 << 20, 8), (300, 3)),
+    fresh=lambda rng: (lambda n: (n * int(rng.integers(1, 1000)), n))(int(rng.integers(3, 9))),
+    hints=(
+        "After how many steps is the first part complete? It then has to reach all others.",
+        "Each step sends one part, and there are as many parts as ranks.",
+        "`2 * (ranks - 1), 2 * (ranks - 1) * bytes // ranks`.",
+    ),
+    wrong=(
+        Wrong(but(cost, "return 2 * (ranks - 1), 2", "return ranks - 1, 2"), "wrong_value"),
+        Wrong(but(cost, "2 * (ranks - 1) * bytes // ranks", "2 * bytes"), "wrong_value"),
+        Wrong(but(cost, "bytes // ranks", "bytes"), "wrong_value"),
+        Wrong(but(cost, "2 * (ranks - 1), 2 *", "2 * ranks, 2 *"), "wrong_value"),
+    ),
+    hypotheses=(
+        Hypothesis(
+            "wrong_value",
+            "After n - 1 steps each part is complete at one rank only: it must still go round.",
+            but(cost, "return 2 * (ranks - 1), 2", "return ranks - 1, 2"),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "A step sends one part, not the whole message.",
+            but(cost, "bytes // ranks", "bytes"),
+        ),
+    ),
+)
+
+
+# ---- many_gpus.share: which digits of a batch are a rank's
+
+
+def share(count, rank, ranks):
+    each, rest = divmod(count, ranks)
+    first = rank * each + min(rank, rest)
+    return first, first + each + (rank < rest)
+
+
+def share_loses_the_rest(count, rank, ranks):
+    each = count // ranks
+    return rank * each, (rank + 1) * each
+
+
+def share_of_rank_0(count, rank, ranks):
+    return share(count, 0, ranks)
+
+
+def share_rest_to_the_last(count, rank, ranks):
+    each = count // ranks
+    return rank * each, count if rank == ranks - 1 else (rank + 1) * each
+
+
+def some_share(rng):
+    ranks = int(rng.integers(2, 9))
+    return int(rng.integers(1, 500)), int(rng.integers(ranks)), ranks
+
+
+SHARE = Exercise(
+    id="many_gpus.share",
+    title="Everyone's share",
+    minutes=8,
+    kind="function",
+    task=(
+        "`count` digits are shared out among the ranks: every digit to one rank, in order, no "
+        "share more than one digit longer than another, the longer ones first. Return (first, "
+        "end) of a rank's share, `end` being one past its last digit."
+    ),
+    starter="""
+def share(count, rank, ranks):
+    each = count // ranks
+    return rank * each, (rank + 1) * each
+""",
+    solution=share,
+    inputs=lambda rng, shape: dict(zip(("count", "rank", "ranks"), shape, strict=True)),
+    reference=share,
+    shapes=((8, 1, 2), (10, 0, 4), (10, 2, 4), (10, 3, 4), (3, 2, 4), (7, 6, 8), (100, 5, 7)),
+    fresh=some_share,
+    hints=(
+        "10 digits, 4 ranks: shares of 3, 3, 2, 2. Which ranks have a longer one?",
+        "The first `count % ranks` ranks have one digit more. How many of those stand before a "
+        "rank?",
+        "`first = rank * each + min(rank, rest)`, where `each, rest = divmod(count, ranks)`.",
+    ),
+    wrong=(
+        Wrong(share_loses_the_rest, "wrong_value"),
+        Wrong(share_of_rank_0, "wrong_value"),
+        Wrong(share_rest_to_the_last, "wrong_value"),
+        Wrong(but(share, "min(rank, rest)", "rest"), "wrong_value"),
+    ),
+    hypotheses=(
+        Hypothesis(
+            "wrong_value",
+            "When the ranks do not divide the batch, its last digits belong to nobody.",
+            share_loses_the_rest,
+        ),
+        Hypothesis("wrong_value", "All ranks train on the first rank's share.", share_of_rank_0),
+        Hypothesis(
+            "wrong_value",
+            "The last rank gets all the rest, and everyone waits for it.",
+            share_rest_to_the_last,
+        ),
+    ),
+)
+
+
+# ---- many_gpus.step: one step with everyone's gradients
+
+
+def step(weight, gradients):
+    return weight - sum(gradients) // len(gradients)
+
+
+STEP = Exercise(
+    id="many_gpus.step",
+    title="One step for all",
+    minutes=6,
+    kind="function",
+    task=(
+        "Each rank has divided its loss by its own batch, and `gradients` holds every rank's "
+        "gradient of one weight. Return the weight after a step with learning rate 1, as one GPU "
+        "would take it on the whole batch. (Whole numbers here: the ranks divide the sum.)"
+    ),
+    starter="""
+def step(weight, gradients):
+    return weight - gradients[0]
+""",
+    solution=step,
+    inputs=lambda rng, shape: {
+        "weight": shape[0],
+        "gradients": _divisible(rng.integers(-50, 50, shape[1]).tolist()),
+    },
+    reference=step,
+    shapes=((5, 2), (0, 3), (-7, 4), (100, 8)),
+    fresh=lambda rng: (int(rng.integers(-50, 50)), int(rng.integers(2, 9))),
+    hints=(
+        "Two ranks, the same digits on both: what must the step be?",
+        "The mean over a batch is the mean of its parts' means, if the parts are equally long.",
+        "`weight - sum(gradients) // len(gradients)`.",
+    ),
+    wrong=(
+        Wrong(but(step, "sum(gradients) // len(gradients)", "sum(gradients)"), "wrong_value"),
+        Wrong(but(step, "sum(gradients) // len(gradients)", "gradients[0]"), "wrong_value"),
+        Wrong(
+            but(
+                step,
+                "sum(gradients) // len(gradients)",
+                "(sum(gradients) + gradients[0] - gradients[-1]) // len(gradients)",
+            ),
+            "wrong_value",
+        ),
+        Wrong(but(step, "weight -", "weight +"), "wrong_value"),
+    ),
+    hypotheses=(
+        Hypothesis(
+            "wrong_value",
+            "The gradients are added up and not averaged: the step grows with the ranks.",
+            but(step, "sum(gradients) // len(gradients)", "sum(gradients)"),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Only the first rank's gradient counts: the others trained for nothing.",
+            but(step, "sum(gradients) // len(gradients)", "gradients[0]"),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The first rank's gradient counts twice, the last one's not at all.",
+            but(
+                step,
+                "sum(gradients) // len(gradients)",
+                "(sum(gradients) + gradients[0] - gradients[-1]) // len(gradients)",
+            ),
+        ),
+    ),
+)
+
+
+def _divisible(numbers):
+    """The numbers with the last one changed, so that their count divides their sum."""
+    return [*numbers[:-1], numbers[-1] - sum(numbers) % len(numbers)]
+
+
+# ---- many_gpus.memory: what sharding saves
+
+
+def memory(parameters, ranks, stage):
+    weights, gradients, state = 2 * parameters, 2 * parameters, 12 * parameters
+    if stage >= 1:
+        state //= ranks
+    if stage >= 2:
+        gradients //= ranks
+    if stage >= 3:
+        weights //= ranks
+    return weights + gradients + state
+
+
+def memory_all_shared(parameters, ranks, stage):
+    return 16 * parameters // (ranks if stage else 1)
+
+
+def memory_one_stage_only(parameters, ranks, stage):
+    parts = [12 * parameters, 2 * parameters, 2 * parameters]
+    if stage:
+        parts[stage - 1] //= ranks
+    return sum(parts)
+
+
+def some_memory(rng):
+    ranks = int(rng.integers(2, 9))
+    return ranks * int(rng.integers(1, 1000)), ranks, int(rng.integers(0, 4))
+
+
+MEMORY = Exercise(
+    id="many_gpus.memory",
+    title="What sharding saves",
+    minutes=10,
+    kind="function",
+    task=(
+        "A parameter takes 2 bytes (bf16), its gradient 2, and Adam's state 12: the weight in "
+        "float32 and two moments. Stage 0: every rank has all. Stage 1: the state is shared out "
+        "among the ranks. Stage 2: the gradients, too. Stage 3: the parameters, too. Return the "
+        "bytes on each rank. (The ranks divide the parameters.)"
+    ),
+    starter="""
+def memory(parameters, ranks, stage):
+    return 16 * parameters
+""",
+    solution=memory,
+    inputs=lambda rng, shape: dict(zip(("parameters", "ranks", "stage"), shape, strict=True)),
+    reference=memory,
+    shapes=((800, 8, 0), (800, 8, 1), (800, 8, 2), (800, 8, 3), (64, 2, 1), (64, 2, 3)),
+    fresh=some_memory,
+    hints=(
+        "Stage 1 leaves 4 bytes a parameter on every rank. What becomes of the other 12?",
+        "Each stage keeps what the one before it shared out.",
+        "Begin with three sums, and divide: the state from stage 1 on, the gradients from 2 on, "
+        "the parameters in 3.",
+    ),
+    wrong=(
+        Wrong(memory_all_shared, "wrong_value"),
+        Wrong(memory_one_stage_only, "wrong_value"),
+        Wrong(but(memory, "12 * parameters", "8 * parameters"), "wrong_value"),
+        Wrong(but(memory, "stage >= 2", "stage >= 1"), "wrong_value"),
+    ),
+    hypotheses=(
+        Hypothesis(
+            "wrong_value",
+            "Everything is shared out as soon as anything is: stages 1 and 2 keep the parameters.",
+            memory_all_shared,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "A stage keeps what those before it have shared out.",
+            memory_one_stage_only,
+        ),
+    ),
+)
+
+EXERCISES = (HOP, COST, SHARE, STEP, MEMORY)
+
+QUIZZES = (
+    Quiz(
+        id="many_gpus.q_short",
+        question="Predict: two GPUs add up 8 bytes. What costs most?",
+        choices={
+            "a": "The link's bandwidth",
+            "b": "Launching, and the trip over the link",
+            "c": "The addition",
+        },
+        answer="b",
+        explain_right="8 bytes take no time on any link. Starting and arriving do.",
+        explain={
+            "a": "At hundreds of gigabytes a second, 8 bytes take nothing.",
+            "c": "Two additions, among thousands of processors.",
+        },
+    ),
+    Quiz(
+        id="many_gpus.q_parts",
+        question="8 ranks add up 80 MB in two shots: part r goes to rank r, the sums come back. "
+        "How many MB does each rank send?",
+        answer=140,
+        unit="MB",
+        explain_right="7 parts of 10 MB to the owners, and its own sum to 7 others.",
+        explain={
+            70: "That is the first shot. The sums must come back.",
+            160: "A rank sends nothing to itself.",
+            None: "A part has 10 MB. Seven go out, and then one sum goes to seven others.",
+        },
+    ),
+    Quiz(
+        id="many_gpus.q_dead",
+        question="Every rank of a ring first sends to the next one, and each send waits until it "
+        "is received. What happens?",
+        choices={
+            "a": "The data goes round once",
+            "b": "Nothing, for ever: all send, nobody receives",
+            "c": "The last rank breaks the ring",
+        },
+        answer="b",
+        explain_right="A deadlock. Let even ranks send first and odd ones receive first, or start "
+        "both at once.",
+        explain={
+            "a": "For that somebody would have to receive.",
+            "c": "It has a next rank like all others: rank 0.",
+        },
+    ),
+    Quiz(
+        id="many_gpus.q_overlap",
+        question="Backward goes from the last layer to the first. Whose gradient can be summed "
+        "over the GPUs while most of the pass still runs?",
+        choices={"a": "The last layer's", "b": "The first layer's", "c": "None"},
+        answer="a",
+        explain_right="It is complete first. Here that is 95 % of all bytes.",
+        explain={
+            "b": "That one is complete when the pass is over.",
+            "c": "A gradient is complete when its layer's part of the pass is done.",
+        },
+    ),
+)
