@@ -101,8 +101,9 @@ def block_scan(value):
     if lane == WARP - 1:
         sums[warp] = value
     cuda.syncthreads()
-    for w in range(warp):
-        value += sums[w]
+    for w in range(WARPS):  # a fixed number of turns, so that the compiler can unroll them
+        if w < warp:
+            value += sums[w]
     return value
 
 

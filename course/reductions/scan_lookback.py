@@ -5,7 +5,7 @@ A tile tells the others of itself by a flag and two numbers. In CUDA C flag and 
 number too.
 """
 
-from numba import cuda, float32, int32
+from numba import cuda, float32, int32, uint32, uint64
 
 from course.reductions.kernels import scratch
 from course.reductions.scan_ladder import EVERYONE, WARP, warp_scan
@@ -50,6 +50,33 @@ def look_back(flags, sums, prefixes, tile, lane):
         t -= WARP
 
 
+@cuda.jit(device=True)
+def load_tile(x, first, items):
+    """Neighbours read neighbours. Whole tiles without a branch, so that no load waits for another;
+    and unsigned indices, which need no test for being negative.
+    """
+    t = cuda.threadIdx.x
+    mine = cuda.local.array(ITEMS, float32)
+    if first + TILE <= x.size:
+        for k in range(ITEMS):
+            mine[k] = x[first + uint32(k * THREADS + t)]
+    else:
+        for k in range(ITEMS):
+            i = first + uint32(k * THREADS + t)
+            mine[k] = x[i] if i < x.size else float32(0)
+    for k in range(ITEMS):
+        items[uint32(k * THREADS + t)] = mine[k]
+
+
+@cuda.jit(device=True)
+def store_tile(out, first, items):
+    t = cuda.threadIdx.x
+    for k in range(ITEMS):
+        i = first + uint32(k * THREADS + t)
+        if i < out.size:
+            out[i] = items[uint32(k * THREADS + t)]
+
+
 @cuda.jit
 def scan_lookback(x, out, drawn, flags, sums, prefixes):
     """drawn: one int32, flags: an int32 for each tile; zeros. sums, prefixes: float32 likewise."""
@@ -65,16 +92,12 @@ def scan_lookback(x, out, drawn, flags, sums, prefixes):
         of_block[0] = cuda.atomic.add(drawn, 0, 1)
     cuda.syncthreads()
     tile = of_block[0]
-    first = tile * TILE
-
-    for k in range(ITEMS):  # neighbours read neighbours; then each thread has ITEMS in a row
-        i = k * THREADS + t
-        items[i] = x[first + i] if first + i < x.size else float32(0)
+    load_tile(x, uint64(tile) * TILE, items)
     cuda.syncthreads()
     mine = float32(0)
     for k in range(ITEMS):
-        mine += items[t * ITEMS + k]
-        items[t * ITEMS + k] = mine
+        mine += items[uint32(t * ITEMS + k)]
+        items[uint32(t * ITEMS + k)] = mine
 
     through = warp_scan(mine, lane)
     if lane == WARP - 1:
@@ -105,12 +128,9 @@ def scan_lookback(x, out, drawn, flags, sums, prefixes):
     cuda.syncthreads()
     before += start[0]
     for k in range(ITEMS):
-        items[t * ITEMS + k] += before
+        items[uint32(t * ITEMS + k)] += before
     cuda.syncthreads()
-    for k in range(ITEMS):
-        i = k * THREADS + t
-        if first + i < x.size:
-            out[first + i] = items[i]
+    store_tile(out, uint64(tile) * TILE, items)
 
 
 @cuda.jit

@@ -19,7 +19,7 @@ class Lookback:
     """One block a tile; each looks back at those before it. Runs on every GPU."""
 
     threads: int = 256
-    rows: int = 4
+    rows: int = 8
 
     file = "scan_lookback.cu"
     words = 1  # of its state, beside one for each tile
@@ -44,8 +44,8 @@ class Lookback:
 class Persistent:
     """As many blocks as fit at once, each with many tiles. Runs on every GPU."""
 
-    threads: int = 512
-    rows: int = 4
+    threads: int = 256
+    rows: int = 8
     blocks: int = 2  # a multiprocessor
 
     file = "scan_persistent.cu"
@@ -75,7 +75,6 @@ class Ring:
     tile: int = 8192
     stages: int = 7
     lag: int = 3
-    eager: int = 0
     blocks: int = 1  # a multiprocessor
 
     file = "scan_ring.cu"
@@ -91,8 +90,7 @@ class Ring:
         return self.stages * self.tile * 4
 
     def expression(self, c_type: str) -> str:
-        sizes = f"{self.warps}, {self.tile}, {self.stages}, {self.lag}, {self.eager}"
-        return f"scan_ring<{c_type}, {sizes}>"
+        return f"scan_ring<{c_type}, {self.warps}, {self.tile}, {self.stages}, {self.lag}>"
 
     def grid(self, tiles: int) -> int:
         return min(tiles, self.blocks * multiprocessors())

@@ -20,9 +20,8 @@ class Shape:
     """How a pass is launched: what is best depends on the GPU."""
 
     threads: int = 256
-    items: int = 24  # keys a thread
+    items: int = 28  # keys a thread
     blocks: int = 3  # a multiprocessor
-    by_votes: bool = True  # equal digits in a warp: by votes on each bit, or by match_any
 
 
 class Sort:
@@ -35,8 +34,7 @@ class Sort:
         module = kernels.load("radix_sort.cu")
         self._count, self._scan = module.count_digits, module.scan_digits
         word = "unsigned long long" if long else "unsigned"
-        votes = str(self.shape.by_votes).lower()
-        sizes = f"{self.shape.threads}, {self.shape.items}, {self.shape.blocks}, {votes}"
+        sizes = f"{self.shape.threads}, {self.shape.items}, {self.shape.blocks}"
         self._sort = module[f"sort_by_digit<{word}, {sizes}>"]
 
         device = kernels.device()

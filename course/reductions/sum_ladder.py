@@ -16,7 +16,7 @@ THREADS = 256
 WARP = 32
 WARPS = THREADS // WARP
 EVERYONE = 0xFFFFFFFF
-WIDE_BLOCKS = 8  # a multiprocessor, for kernels whose threads take several elements
+WIDE_BLOCKS = 64  # a multiprocessor, for kernels whose threads take several elements
 
 # ---- 1: everybody adds to one number -----------------------------------------------------------
 
@@ -32,7 +32,7 @@ def sum_atomic(x, out):
 
 
 @cuda.jit
-def sum_divergent(x, out):
+def sum_divergent(x, sums):
     tree = cuda.shared.array(THREADS, float32)
     t = cuda.threadIdx.x
     i = cuda.grid(1)
@@ -44,14 +44,14 @@ def sum_divergent(x, out):
             tree[t] += tree[t + step]
         step *= 2
     if t == 0:
-        cuda.atomic.add(out, 0, tree[0])
+        sums[cuda.blockIdx.x] = tree[0]
 
 
 # ---- 3: neighbours work, on places far apart ---------------------------------------------------
 
 
 @cuda.jit
-def sum_conflicts(x, out):
+def sum_conflicts(x, sums):
     tree = cuda.shared.array(THREADS, float32)
     t = cuda.threadIdx.x
     i = cuda.grid(1)
@@ -64,14 +64,14 @@ def sum_conflicts(x, out):
             tree[place] += tree[place + step]
         step *= 2
     if t == 0:
-        cuda.atomic.add(out, 0, tree[0])
+        sums[cuda.blockIdx.x] = tree[0]
 
 
 # ---- 4: neighbours work on neighbouring places -------------------------------------------------
 
 
 @cuda.jit
-def sum_sequential(x, out):
+def sum_sequential(x, sums):
     tree = cuda.shared.array(THREADS, float32)
     t = cuda.threadIdx.x
     i = cuda.grid(1)
@@ -83,7 +83,7 @@ def sum_sequential(x, out):
             tree[t] += tree[t + step]
         step //= 2
     if t == 0:
-        cuda.atomic.add(out, 0, tree[0])
+        sums[cuda.blockIdx.x] = tree[0]
 
 
 # ---- 5: warps need no shared memory ------------------------------------------------------------
@@ -113,11 +113,11 @@ def block_sum(value):
 
 
 @cuda.jit
-def sum_shuffle(x, out):
+def sum_shuffle(x, sums):
     i = cuda.grid(1)
     total = block_sum(x[i] if i < x.size else float32(0))
     if cuda.threadIdx.x == 0:
-        cuda.atomic.add(out, 0, total)
+        sums[cuda.blockIdx.x] = total
 
 
 # ---- 6: several elements a thread, eight loads before the first is needed ----------------------
@@ -221,6 +221,28 @@ def _adding_to_zero(kernel: str, title: str, grid: Callable[[int], int]) -> Rung
     return Rung(title, run_numba, run_cuda_c)
 
 
+def _down_to_one(kernel: str, title: str) -> Rung:
+    """A rung whose blocks write their sums, added up in the same way until one is left."""
+    in_numba = globals()[kernel]
+
+    def run(x, out, launch):
+        blocks = _one_element_a_thread(x.size)
+        sums = out if blocks == 1 else scratch("sums", blocks)
+        launch(blocks, x, sums)
+        if blocks > 1:
+            run(sums, out, launch)
+
+    def launch_numba(blocks, x, sums):
+        in_numba[blocks, THREADS](x, sums)
+
+    def launch_cuda_c(blocks, x, sums):
+        getattr(load("sum_ladder.cu"), kernel)[blocks, THREADS](x, x.size, sums)
+
+    return Rung(
+        title, lambda x, out: run(x, out, launch_numba), lambda x, out: run(x, out, launch_cuda_c)
+    )
+
+
 def _two_passes() -> Rung:
     def run_numba(x, out):
         partial = scratch("partial", _several_elements_a_thread(x.size))
@@ -256,10 +278,10 @@ _ONE, _SEVERAL = _one_element_a_thread, _several_elements_a_thread
 #: The ladder, from the first step to the last, by name.
 RUNGS = {
     "atomic": _adding_to_zero("sum_atomic", "atomics", _ONE),
-    "divergent": _adding_to_zero("sum_divergent", "a tree, threads far apart", _ONE),
-    "conflicts": _adding_to_zero("sum_conflicts", "a tree, places far apart", _ONE),
-    "sequential": _adding_to_zero("sum_sequential", "a tree of neighbours", _ONE),
-    "shuffle": _adding_to_zero("sum_shuffle", "warp shuffles", _ONE),
+    "divergent": _down_to_one("sum_divergent", "a tree, threads far apart"),
+    "conflicts": _down_to_one("sum_conflicts", "a tree, places far apart"),
+    "sequential": _down_to_one("sum_sequential", "a tree of neighbours"),
+    "shuffle": _down_to_one("sum_shuffle", "warp shuffles"),
     "wide": _adding_to_zero("sum_wide", "several elements a thread", _SEVERAL),
     "two_passes": _two_passes(),
     "last_block": _last_block(),

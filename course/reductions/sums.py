@@ -16,46 +16,8 @@ class Shape:
     """How the fast sum is launched: what is best depends on the GPU."""
 
     threads: int = 512
-    loads: int = 8  # of 16 bytes, that a thread asks for before it adds
-    blocks: int = 4  # a multiprocessor
-    how: int = 1  # the elements are read
-    ranges: bool = False  # whether a block's elements follow one another
-
-    @property
-    def template(self) -> tuple:
-        return self.threads, self.loads, self.how, str(self.ranges).lower()
-
-
-@dataclass(frozen=True)
-class Ring:
-    """How the sum by the copy engine is launched (compute capability 9.0 on)."""
-
-    warps: int = 8
-    tile: int = 8192
-    stages: int = 6
-    blocks: int = 1  # a multiprocessor
-
-    @property
-    def expression(self) -> str:
-        return f"sum_ring<{self.warps}, {self.tile}, {self.stages}>"
-
-
-class SumByRing:
-    """The sum of n floats, in one launch, loaded by the copy engine."""
-
-    def __init__(self, n: int, ring: Ring | None = None):
-        self.n, self.ring = n, ring or Ring()
-        self._kernel = load("sum_ring.cu")[self.ring.expression]
-        most = self.ring.blocks * multiprocessors()
-        self._blocks = max(1, min(most, -(-n // self.ring.tile)))
-        self._partial = torch.empty(self._blocks, dtype=torch.float64, device=device())
-        self._arrived = torch.zeros(1, dtype=torch.int32, device=device()).view(torch.uint32)
-
-    def __call__(self, x, out) -> None:
-        """out[0] = the sum of x, an array of n float32 at a multiple of 16 bytes."""
-        ring = self.ring
-        launch = self._kernel[self._blocks, (ring.warps + 1) * 32, ring.stages * ring.tile * 4]
-        launch(x, self.n, self._partial, self._arrived, out)
+    loads: int = 16  # of 16 bytes, that a thread asks for before it adds
+    blocks: int = 2  # a multiprocessor
 
 
 class Sum:
@@ -63,7 +25,7 @@ class Sum:
 
     def __init__(self, n: int, shape: Shape | None = None):
         self.n, self.shape = n, shape or Shape()
-        name = "sum_fast<{}, {}, {}, {}>".format(*self.shape.template)
+        name = f"sum_fast<{self.shape.threads}, {self.shape.loads}>"
         self._kernel = load("sum_fast.cu")[name]
         chunk = self.shape.threads * self.shape.loads * 4
         self._blocks = max(1, min(self.shape.blocks * multiprocessors(), -(-n // chunk)))
@@ -106,7 +68,7 @@ class Reduction:
     """
 
     def __init__(self, operation: str, n: int, shape: Shape | None = None):
-        self.n, self.shape, self.operation = n, shape or Shape(), OPERATIONS[operation]
+        self.n, self.shape, self.operation = n, shape or Shape(512, 4, 4), OPERATIONS[operation]
         if n == 0 and not self.operation.empty:
             raise ValueError(f"no elements have no {operation}")
         name = f"reduce<{self.operation.name}, {self.shape.threads}, {self.shape.loads}>"

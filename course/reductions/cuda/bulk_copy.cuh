@@ -44,21 +44,6 @@ __device__ inline void wait_for(Barrier* barrier, unsigned phase) {
     }
 }
 
-// Whether the barrier's phase number `phase` is over; the same answer for the whole warp.
-__device__ inline bool is_over(Barrier* barrier, unsigned phase) {
-    unsigned over;
-    asm volatile(
-        "{\n"
-        ".reg .pred over;\n"
-        "mbarrier.test_wait.parity.shared::cta.b64 over, [%1], %2;\n"
-        "selp.u32 %0, 1, 0, over;\n"
-        "}"
-        : "=r"(over)
-        : "r"(shared_address(barrier)), "r"(phase & 1)
-        : "memory");
-    return __all_sync(0xffffffff, over);
-}
-
 // What this thread has written to shared memory may be read by the copy engine from here on.
 __device__ inline void shared_memory_to_copy_engine() {
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");

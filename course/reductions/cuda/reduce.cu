@@ -214,7 +214,7 @@ __device__ inline typename Op::State join_block(typename Op::State state) {
 }
 
 __device__ inline void read_four(float* to, const float* from) {
-    const float4 four = __ldcs(reinterpret_cast<const float4*>(from));
+    const float4 four = *reinterpret_cast<const float4*>(from);
     to[0] = four.x;
     to[1] = four.y;
     to[2] = four.z;

@@ -149,27 +149,6 @@ __device__ void scan(Ring<T, WARPS, TILE, STAGES>& ring, int k, int warp, int la
         arrive(&ring.scanned[k % STAGES]);
 }
 
-// As it comes: a tile that has arrived is added up, or one whose prefix is known is scanned.
-template <int LAG, int EAGER, typename T, int WARPS, int TILE, int STAGES>
-__device__ void add_up_and_scan_eagerly(Ring<T, WARPS, TILE, STAGES>& ring, int tiles, int warp,
-                                        int lane) {
-    int next = 0, old = 0;  // the tile to be added up next, and that to be scanned next
-    while (old < tiles) {
-        const bool may_add = next < tiles && next - old <= LAG;
-        const bool add = may_add && is_over(&ring.loaded[next % STAGES], next / STAGES);
-        const bool may_scan = old < next && (EAGER == 2 || !add);
-        if (may_scan && is_over(&ring.known[old % STAGES], old / STAGES)) {
-            scan(ring, old, warp, lane);
-            old++;
-        } else if (add) {
-            add_up(ring, next, warp, lane);
-            next++;
-        } else {
-            pause();
-        }
-    }
-}
-
 template <int LAG, typename T, int WARPS, int TILE, int STAGES>
 __device__ void add_up_and_scan(Ring<T, WARPS, TILE, STAGES>& ring, int tiles, int warp, int lane) {
     // A stage is used again when the tile after the one that it held is known, so that by then
@@ -259,7 +238,7 @@ __device__ void gather_all(Ring<T, WARPS, TILE, STAGES>& ring, Share<TILE> share
 // state: zeros before the first launch; each launch leaves it ready for the next. state[0] counts
 // the launches, which makes the tag of this one; state[1] counts the blocks that have ended; then
 // a word for each tile.
-template <typename T, int WARPS, int TILE, int STAGES, int LAG, int EAGER>
+template <typename T, int WARPS, int TILE, int STAGES, int LAG>
 __global__ void __launch_bounds__((WARPS + 3) * 32, 1)
     scan_ring(const T* in, T* out, long long n, Word* state) {
     static_assert(TILE % (WARPS * WARP * 4) == 0, "each warp takes its part in rows of 128");
@@ -283,9 +262,7 @@ __global__ void __launch_bounds__((WARPS + 3) * 32, 1)
     }
     __syncthreads();
 
-    if (warp < WARPS && EAGER)
-        add_up_and_scan_eagerly<LAG, EAGER>(ring, share.tiles(), warp, lane);
-    else if (warp < WARPS)
+    if (warp < WARPS)
         add_up_and_scan<LAG>(ring, share.tiles(), warp, lane);
     else if (warp == WARPS)
         move(ring, share, in, out, lane);

@@ -46,39 +46,21 @@ __device__ inline void add_up_blocks(double mine, double* partial, unsigned* arr
 
 // in: n floats at an address that is a multiple of 16. partial: a double for each block.
 // arrived: zero before the first launch; each launch leaves it zero.
-// HOW: by which instruction; all read the same.
-template <int HOW>
-__device__ inline float4 read_four(const float4* from) {
-    if (HOW == 1)
-        return __ldcs(from);  // used once: no cache need keep it
-    if (HOW == 2)
-        return __ldg(from);  // nobody writes it while the kernel runs
-    if (HOW == 3)
-        return __ldcg(from);  // not through the L1
-    return *from;
-}
-
-// RANGES: a block takes chunks that follow one another; else they are dealt out by turns.
-template <int THREADS, int LOADS, int HOW, bool RANGES>
+template <int THREADS, int LOADS>
 __global__ void __launch_bounds__(THREADS)
     sum_fast(const float* in, long long n, double* partial, unsigned* arrived, float* out) {
     const float4* fours = reinterpret_cast<const float4*>(in);
     constexpr int CHUNK = THREADS * LOADS;  // fours that a block takes at once
     const long long count = n / 4, chunks = (count + CHUNK - 1) / CHUNK;
-    const long long share = (chunks + gridDim.x - 1) / gridDim.x;
-    const long long first_chunk = RANGES ? blockIdx.x * share : blockIdx.x;
-    const long long end_chunk = RANGES ? min(first_chunk + share, chunks) : chunks;
-    const long long stride = RANGES ? 1 : gridDim.x;
 
     float sum[LOADS] = {};
-    double mine = 0;
-    for (long long chunk = first_chunk; chunk < end_chunk; chunk += stride) {
+    for (long long chunk = blockIdx.x; chunk < chunks; chunk += gridDim.x) {
         const long long first = chunk * CHUNK + threadIdx.x;
         float4 four[LOADS];
         if ((chunk + 1) * CHUNK <= count) {
 #pragma unroll
             for (int i = 0; i < LOADS; i++)
-                four[i] = read_four<HOW>(&fours[first + i * THREADS]);
+                four[i] = fours[first + i * THREADS];
         } else {
 #pragma unroll
             for (int i = 0; i < LOADS; i++)
@@ -88,9 +70,12 @@ __global__ void __launch_bounds__(THREADS)
         for (int i = 0; i < LOADS; i++)
             sum[i] += (four[i].x + four[i].y) + (four[i].z + four[i].w);
     }
+
+    double mine = 0;
+#pragma unroll
     for (int i = 0; i < LOADS; i++)
         mine += sum[i];
-    const long long rest = count * 4 + threadIdx.x;
+    const long long rest = count * 4 + threadIdx.x;  // at most three elements
     if (blockIdx.x == 0 && rest < n)
         mine += in[rest];
     add_up_blocks<THREADS>(block_sum<THREADS>(mine), partial, arrived, out);

@@ -1,4 +1,7 @@
-// The sum of an array, one change at a time. Blocks have THREADS threads; *out is 0 before.
+// The sum of an array, one change at a time. Blocks have THREADS threads.
+//
+// 1 and 6 add to *out, which is 0 before. 2 to 5 write a sum for each block; launched again on these
+// sums, and so on, they come down to one.
 #include "warps.cuh"
 
 constexpr int THREADS = 256;
@@ -13,7 +16,7 @@ __global__ void sum_atomic(const float* in, long long n, float* out) {
 
 // ---- 2: a tree in shared memory, its threads far apart -------------------------------------
 
-__global__ void sum_divergent(const float* in, long long n, float* out) {
+__global__ void sum_divergent(const float* in, long long n, float* sums) {
     __shared__ float tree[THREADS];
     const int t = threadIdx.x;
     const long long i = static_cast<long long>(blockIdx.x) * THREADS + t;
@@ -24,12 +27,12 @@ __global__ void sum_divergent(const float* in, long long n, float* out) {
             tree[t] += tree[t + step];
     }
     if (t == 0)
-        atomicAdd(out, tree[0]);
+        sums[blockIdx.x] = tree[0];
 }
 
 // ---- 3: neighbours work, on places far apart -----------------------------------------------
 
-__global__ void sum_conflicts(const float* in, long long n, float* out) {
+__global__ void sum_conflicts(const float* in, long long n, float* sums) {
     __shared__ float tree[THREADS];
     const int t = threadIdx.x;
     const long long i = static_cast<long long>(blockIdx.x) * THREADS + t;
@@ -41,12 +44,12 @@ __global__ void sum_conflicts(const float* in, long long n, float* out) {
             tree[place] += tree[place + step];
     }
     if (t == 0)
-        atomicAdd(out, tree[0]);
+        sums[blockIdx.x] = tree[0];
 }
 
 // ---- 4: neighbours work on neighbouring places ---------------------------------------------
 
-__global__ void sum_sequential(const float* in, long long n, float* out) {
+__global__ void sum_sequential(const float* in, long long n, float* sums) {
     __shared__ float tree[THREADS];
     const int t = threadIdx.x;
     const long long i = static_cast<long long>(blockIdx.x) * THREADS + t;
@@ -57,7 +60,7 @@ __global__ void sum_sequential(const float* in, long long n, float* out) {
             tree[t] += tree[t + step];
     }
     if (t == 0)
-        atomicAdd(out, tree[0]);
+        sums[blockIdx.x] = tree[0];
 }
 
 // ---- 5: warps need no shared memory --------------------------------------------------------
@@ -74,11 +77,11 @@ __device__ float block_sum(float value) {
     return warp_sum(value);
 }
 
-__global__ void sum_shuffle(const float* in, long long n, float* out) {
+__global__ void sum_shuffle(const float* in, long long n, float* sums) {
     const long long i = static_cast<long long>(blockIdx.x) * THREADS + threadIdx.x;
     const float sum = block_sum(i < n ? in[i] : 0);
     if (threadIdx.x == 0)
-        atomicAdd(out, sum);
+        sums[blockIdx.x] = sum;
 }
 
 // ---- 6: several elements a thread, 16 bytes at a time --------------------------------------

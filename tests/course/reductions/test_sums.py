@@ -1,15 +1,10 @@
 """The fast sum and the other reductions give what NumPy gives, in any length."""
 
-import shutil
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
 
-from course.reductions import kernels, sums
-from utils import cuda_c
-from utils.engine import has_gpu
+from course.reductions import sums
 
 SIZES = [0, 1, 2, 3, 4, 5, 31, 32, 33, 127, 128, 129, 255, 257, 511, 513, 1023, 1024, 1025, 9_999]
 SHAPE = sums.Shape(64, 2, 2)
@@ -70,21 +65,3 @@ def test_infinities_and_nan(specials):
         np.testing.assert_equal(reduced("max", x), float(x.max()))
         np.testing.assert_equal(reduced("argmax", x), int(x.argmax()))
         np.testing.assert_equal(reduced("moments", x), [float(x.mean()), float(x.var())])
-
-
-@pytest.mark.skipif(has_gpu(), reason="the bench checks the ring where there is a GPU")
-def test_ring(tmp_path):
-    """cuda/sum_ring.cu with a copy engine of the CPU's."""
-    for file in ("sum_ring.cu", "warps.cuh"):
-        shutil.copy(kernels.FOLDER / file, tmp_path)
-    shutil.copy(Path(__file__).parent / "on_cpu" / "bulk_copy.cuh", tmp_path)
-    ring = sums.Ring(2, 512, 3)
-    kernel = cuda_c.load(tmp_path / "sum_ring.cu")[ring.expression]
-    arrived, partial = np.zeros(1, np.uint32), np.empty(7)
-    for n in [*SIZES, 512, 1024, 5120]:
-        x = np.random.default_rng(n).uniform(0.5, 1.5, n).astype(np.float32)
-        for blocks in (1, 3, 7):
-            out = np.full(1, -7, np.float32)
-            launch = kernel[blocks, (ring.warps + 1) * 32, ring.stages * ring.tile * 4]
-            launch(x, n, partial, arrived, out)
-            np.testing.assert_allclose(out[0], x.sum(dtype=np.float64), rtol=2e-7)

@@ -34,11 +34,6 @@ __device__ inline void wait_for(Barrier* barrier, unsigned phase) {
         __nanosleep(20);
 }
 
-__device__ inline bool is_over(Barrier* barrier, unsigned phase) {
-    const Barrier now = *static_cast<volatile Barrier*>(barrier);
-    return __all_sync(0xffffffff, (now >> 56 & 1) != (phase & 1));
-}
-
 __device__ inline void shared_memory_to_copy_engine() {}
 
 __device__ inline unsigned long long used_once() {
