@@ -1,6 +1,5 @@
 """The all-reduce kernels tried in one process: on one GPU, or on the CPU runtime.
 
-
 All ranks run as one grid. That proves that a kernel is right, and says nothing about its speed.
 """
 
