@@ -733,7 +733,99 @@ __global__ void matmul_mine(float* c, const float* a, const float* b, int m, int
     ),
 )
 
-EXERCISES = (GAIN, TILE, ODD, CONFLICT, BEAT, STAGES)
+# ---- how busy are the SMs?
+
+
+def percent_busy(m, n, bm, bn, places):
+    tiles = ((m + bm - 1) // bm) * ((n + bn - 1) // bn)
+    rounds = (tiles + places - 1) // places
+    return 100 * tiles // (rounds * places)
+
+
+BUSY = Exercise(
+    id="matmul.busy",
+    title="How busy are the SMs?",
+    minutes=8,
+    kind="function",
+    task=(
+        "The m × n elements of c are dealt out in tiles of bm × bn, one to each of `places` places "
+        "at a time, and all tiles take equally long (one at the edge too). Return the percent of "
+        "the time that a place is busy, on average until the last tile is done, rounded down."
+    ),
+    starter="""
+def percent_busy(m, n, bm, bn, places):
+    # how many tiles, how many rounds of `places` tiles, and what share of them is used
+    pass
+""",
+    solution=percent_busy,
+    inputs=lambda rng, s: dict(zip(("m", "n", "bm", "bn", "places"), s, strict=True)),
+    reference=percent_busy,
+    shapes=(
+        (4096, 4096, 128, 256, 132),
+        (512, 512, 128, 256, 132),
+        (128, 128, 128, 128, 1),
+        (129, 128, 128, 128, 2),
+        (1000, 300, 64, 128, 5),
+        (96, 640, 32, 64, 10),
+    ),
+    fresh=lambda rng: tuple(
+        int(x)
+        for x in (*rng.integers(100, 2000, 2), *rng.choice((32, 64, 128), 2), rng.integers(3, 9))
+    ),
+    hints=(
+        "How many tiles are there when m is no multiple of bm? And how many rounds, when the tiles "
+        "are no multiple of the places?",
+        "Rounds times places is how many tiles there could have been. What share of them is there?",
+        "`100 * tiles // (rounds * places)`, with both divisions before it rounded up.",
+    ),
+    wrong=(
+        Wrong(but(percent_busy, "((m + bm - 1) // bm)", "(m // bm)"), "wrong_value"),
+        Wrong(
+            but(percent_busy, "(tiles + places - 1) // places", "tiles // places + 1"),
+            "wrong_value",
+        ),
+        Wrong(
+            but(percent_busy, "100 * tiles // (rounds * places)", "100 * tiles // places"),
+            "wrong_value",
+        ),
+        Wrong(
+            but(
+                percent_busy,
+                "100 * tiles // (rounds * places)",
+                "round(100 * tiles / (rounds * places))",
+            ),
+            "wrong_value",
+        ),
+        Wrong(
+            but(percent_busy, "100 * tiles // (rounds * places)", "tiles / (rounds * places)"),
+            "wrong_dtype",
+        ),
+    ),
+    hypotheses=(
+        Hypothesis(
+            "wrong_value",
+            "A tile of which only a part lies in c is a tile too: round up.",
+            but(percent_busy, "((m + bm - 1) // bm)", "(m // bm)"),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Where the tiles come out even, no round is added.",
+            but(percent_busy, "(tiles + places - 1) // places", "tiles // places + 1"),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The share is to be rounded down.",
+            but(
+                percent_busy,
+                "100 * tiles // (rounds * places)",
+                "round(100 * tiles / (rounds * places))",
+            ),
+        ),
+    ),
+)
+
+
+EXERCISES = (GAIN, TILE, ODD, CONFLICT, BEAT, STAGES, BUSY)
 
 QUIZZES = (
     Quiz(
