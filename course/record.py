@@ -1,5 +1,4 @@
-"""Record a GPU: run every notebook on it, keep the outputs, and write what was measured to
-``assets/results``.
+"""Record a GPU: run every notebook on it, keep the outputs, and write the measured numbers.
 
     python -m course.record [--budget SECONDS] [--cpu] [NOTEBOOK.ipynb ...]      (`make record`)
 
@@ -29,8 +28,7 @@ class Failed(RuntimeError):
 
 
 def execute(path: Path, timeout: int) -> None:
-    """Run one notebook in its own folder and save it with its outputs, only if every cell did what
-    it should.
+    """Run one notebook in its own folder; save it only if every cell did what it should.
 
     timeout: seconds for a single cell. Raises Failed, which names the cell.
     """
@@ -39,10 +37,11 @@ def execute(path: Path, timeout: int) -> None:
     from nbclient.output_widget import OutputWidget
 
     class Output(OutputWidget):
-        """Keeps a widget's output without sending it back to the kernel, which has no use for it:
-        what is sent while the client waits on the same socket can hide the cell's end from it until
-        the cell's time is
-        up."""
+        """Keeps a widget's output without sending it back to the kernel, which has no use for it.
+
+        What is sent while the client waits on the same socket can hide the cell's end from it until
+        the cell's time is up.
+        """
 
         def sync_state(self):
             pass
@@ -77,9 +76,11 @@ PROGRESS_BAR = re.compile(r"\d+%\|")
 
 
 def tidy(notebook) -> None:
-    """Leave out what tells of this run instead of the chapter: Python's version, its warnings,
-    which name folders of this
-    machine, and progress bars, whose kept output stands at 0 %. In place."""
+    """Leave out, in place, what tells of this run instead of the chapter.
+
+    That is Python's version, its warnings, which name folders of this machine, and progress bars,
+    whose kept output stands at 0 %.
+    """
     notebook.metadata["language_info"] = {"name": "python"}
     for cell in notebook.cells:
         if cell.cell_type != "code":
@@ -96,9 +97,7 @@ def tidy(notebook) -> None:
 
 
 def record(paths: list[Path], budget: float, *, measure: bool = True) -> list[str]:
-    """Run the notebooks and, with `measure`, write the results file. Returns what went wrong, a
-    line a notebook.
-    """
+    """Run the notebooks, with `measure` write the results file; what went wrong, a line each."""
     failures, written, started = [], None, time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         # A recording must not show or change the progress of whoever runs it.

@@ -5,8 +5,7 @@ digests. They are kept in the user's cache folder, or in the folder that ``CUDA_
 `mnist(subset=True)` gives 2,000 + 500 of them, and `picture()` a colour picture; both lie in
 `assets/data/` and need no network.
 
-    python -m utils.data          # fetch MNIST now, for example before a course in a room without
-                                  # a network
+    python -m utils.data          # fetch MNIST now, before a course in a room without a network
 """
 
 import functools
@@ -125,8 +124,7 @@ def picture() -> np.ndarray:
 
 
 def read_idx(path) -> np.ndarray:
-    """The array of unsigned bytes in an IDX file, which may be packed with gzip (name ending in
-    .gz).
+    """The array of unsigned bytes in an IDX file, which may be packed with gzip (.gz).
 
     DataError names a file that is missing, damaged, truncated or of another kind.
     """
@@ -148,8 +146,7 @@ def parse_idx(content: bytes, path) -> np.ndarray:
     """The array of unsigned bytes in an IDX file's content; `path` is named in errors.
 
     IDX: two zero bytes, a byte for the type (8: unsigned byte), a byte for the number of
-        dimensions, each
-    dimension as a big-endian 32-bit integer, then the elements in C order.
+    dimensions, each dimension as a big-endian 32-bit integer, then the elements in C order.
     """
     if len(content) < 4 or content[:3] != b"\0\0\x08":
         start = content[:4].hex(" ") or "nothing"
@@ -174,7 +171,7 @@ def parse_idx(content: bytes, path) -> np.ndarray:
 
 
 def cache_folder() -> Path:
-    """Where downloads are kept: the folder that CUDA_COURSE_DATA names, or the user's cache folder."""
+    """Where downloads are kept: CUDA_COURSE_DATA's folder, or the user's cache folder."""
     if os.environ.get(DATA):
         return Path(os.environ[DATA]).expanduser().resolve()
     import platformdirs

@@ -71,8 +71,9 @@ def _nvml_gpus() -> tuple[GPU, ...]:
 
 
 def gpu() -> GPU | None:
-    """The GPU that kernels run on (the first that ``CUDA_VISIBLE_DEVICES`` leaves visible), or
-    None.
+    """The GPU that kernels run on, or None.
+
+    It is the first that ``CUDA_VISIBLE_DEVICES`` leaves visible.
     """
     if forced_cpu():
         return None
@@ -101,16 +102,12 @@ def has_gpu() -> bool:
 
 
 def pick(*, gpu, cpu):
-    """One of two values: `gpu` where kernels run on a GPU, `cpu` (usually a smaller size) where
-    they do not.
-    """
+    """`gpu` where kernels run on a GPU, `cpu` (usually a smaller size) where they do not."""
     return gpu if has_gpu() else cpu
 
 
 def choose_engine() -> None:
-    """Point Numba and Triton at the GPU or at the CPU engines. Called once, when ``utils`` is
-    imported.
-    """
+    """Point Numba and Triton at the GPU or the CPU engines; called when ``utils`` is imported."""
     if has_gpu():
         # NVML counts GPUs in PCI order; CUDA's own default order would make "GPU 0" two different
         # cards.

@@ -9,8 +9,7 @@ ASSETS = ROOT / "assets"
 
 
 def write_whole(path: str | Path, content: bytes | str) -> None:
-    """Write a file so that it is there whole or not at all: under another name first, then renamed
-    in one step.
+    """Write a file whole or not at all: under another name first, then renamed in one step.
 
     Text is written as UTF-8. The folder is made where it is missing. A new file gets the
     permissions that any new file gets, an old one keeps its own.

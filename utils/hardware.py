@@ -1,5 +1,4 @@
-"""What a GPU is and can do: this machine's line, its memories and roofs, and the facts of GPU
-generations.
+"""What a GPU is and can do: this machine's line, memories and roofs, facts of generations.
 
 Which engine runs the kernels is decided in `utils.engine`; here are measurements and data sheets.
 """
@@ -99,8 +98,7 @@ def this_gpu() -> dict:
 
 
 def generations() -> dict:
-    """The table of GPUs, chips and TPUs: {"gpus": [...], "chips": [...], "tpus": [...], "sources":
-    {...}}.
+    """The table of GPUs, chips and TPUs: {"gpus": [...], "chips": [...], "tpus": [...], ...}.
 
     Each number stands as itself (None where there is no source); `sources_of` says where it is
     from.
@@ -111,9 +109,7 @@ def generations() -> dict:
 
 
 def _plain(entry):
-    """An entry {"value": ..., "source": ...} as its value; dicts and texts of such entries
-    likewise.
-    """
+    """An entry {"value": ..., "source": ...} as its value; dicts of such entries likewise."""
     if isinstance(entry, dict):
         return (
             entry["value"]
@@ -124,9 +120,7 @@ def _plain(entry):
 
 
 def sources_of(gpu: str) -> str:
-    """The sources of a GPU's numbers, each with what it says. Raises KeyError for a GPU not in the
-    table.
-    """
+    """The sources of a GPU's numbers, each with what it says. KeyError for an unknown GPU."""
     data = json.loads(GENERATIONS.read_text(encoding="utf-8"))
     row = {row["gpu"]: row for row in data["gpus"]}[gpu]
     said = {}
@@ -146,16 +140,13 @@ def sources_of(gpu: str) -> str:
 
 
 def data_sheet(name: str) -> dict:
-    """The row of `generations` for one GPU, such as "H100 SXM". Raises KeyError for a GPU not in
-    the table.
-    """
+    """The row of `generations` for one GPU, such as "H100 SXM". KeyError for an unknown GPU."""
     rows = {row["gpu"]: row for row in generations()["gpus"]}
     return rows[name]
 
 
 def memories(datasheet: str = "H100 SXM") -> tuple[str, dict[str, int]]:
-    """(whose, {name: bytes}): what this GPU has of each kind of memory, all SMs together, as its
-    driver says.
+    """(whose, {name: bytes}): this GPU's memories of each kind, all SMs together, by its driver.
 
     Without a GPU: those of `datasheet`, which the first value says.
     """
@@ -191,8 +182,7 @@ def _memories_of_driver():
 
 
 def roofs(datasheet: str = "H100 SXM") -> tuple[dict[str, float], dict[str, float], str]:
-    """(bytes per second, FLOP per second, whose): measured on this GPU, else recorded on one, else
-    of a data sheet.
+    """(bytes/s, FLOP/s, whose): measured on this GPU, else recorded on one, else a data sheet's.
 
     The two dicts name each roof; what is measured is a copy and the library's matrix products.
     """

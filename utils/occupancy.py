@@ -4,6 +4,7 @@ The rules are NVIDIA's own: an SM has so many places for warps and for blocks, s
 so much shared memory, and a block gets all it needs or does not start. Registers are handed out to
 whole warps, each from its quarter of the SM; shared memory in pieces, and from compute capability
 8.0 on with 1 KiB a block kept by CUDA.
+
 The tests hold every result against NVIDIA's `cuda_occupancy.h` and, on a GPU, against
 `cuOccupancyMaxActiveBlocksPerMultiprocessor`.
 """
@@ -84,8 +85,10 @@ class Occupancy:
 def occupancy(
     compute_capability: tuple[int, int], threads: int, registers: int = 32, shared: int = 0
 ) -> Occupancy:
-    """How many blocks of `threads` threads fit on an SM, each thread with `registers` registers and
-    each block with `shared` bytes of shared memory (static and dynamic together).
+    """How many blocks of `threads` threads fit on an SM.
+
+    Each thread has `registers` registers, each block `shared` bytes of shared memory (static and
+    dynamic together).
 
     Raises ValueError for a compute capability that is not in TABLE and for numbers that no launch
     may have.
@@ -128,7 +131,7 @@ def _by_registers(warps, registers):
 
 
 def limits(compute_capability: tuple[int, int]) -> Limits:
-    """The limits of a compute capability such as (9, 0); ValueError for one that is not in TABLE."""
+    """The limits of a compute capability such as (9, 0); ValueError for one not in TABLE."""
     try:
         return TABLE[tuple(compute_capability)]
     except KeyError:

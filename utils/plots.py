@@ -67,8 +67,9 @@ def images(
     width: float = 8.0,
     columns: int | None = None,
 ):
-    """Pictures side by side: [h, w] grey (0..255, or 0..1 floats) or [h, w, 3] colour. alt: what
-    they show.
+    """Pictures side by side: [h, w] grey (0..255, or 0..1 floats) or [h, w, 3] colour.
+
+    alt: what they show.
     """
     columns = columns or len(pictures)
     rows = [pictures[start : start + columns] for start in range(0, len(pictures), columns)]
@@ -248,9 +249,7 @@ def _caption(blocks, block, threads, elements, idle, missed) -> str:
 
 
 def timing_bars(timings: Mapping[str, object]):
-    """A bar for the median of each timing (objects with .median and .spread in ms), whiskers for
-    the spread.
-    """
+    """A bar for the median of each timing (objects with .median, .spread in ms), with whiskers."""
     known = {label: t for label, t in timings.items() if t.samples}
     fig = figure(
         7,
@@ -342,9 +341,7 @@ def _draw_roofs(axes, roofs, low, high):
 
 
 def _name_points(axes, points, middle):
-    """Write each point's name beside it: on its left where it stands at the right, and no name over
-    another.
-    """
+    """Write each point's name beside it: on its left at the right end, none over another."""
     taken = []
     for name, (x, y) in sorted(points.items(), key=lambda item: -item[1][1]):
         shift = -10
@@ -367,8 +364,9 @@ def _name_points(axes, points, middle):
 
 
 def widget_view(widget):
-    """The entry of a mime bundle that shows the widget. (ipywidgets 7, which Colab has, makes no
-    such bundle itself.)
+    """The entry of a mime bundle that shows the widget.
+
+    ipywidgets 7, which Colab has, makes no such bundle itself.
     """
     return {
         "application/vnd.jupyter.widget-view+json": {

@@ -1,5 +1,4 @@
-"""Recorded results of real GPUs: `assets/results/<gpu>.json`, described in
-`assets/results/README.md`.
+"""Recorded results of real GPUs: `assets/results/<gpu>.json`; the README there describes them.
 
 Notebooks read them with `load` and `find`. While the recording command runs, it names a file of
 JSON lines in the environment variable ``CUDA_COURSE_RECORD``; the helpers add to it with `append`,
@@ -108,9 +107,7 @@ def _problems_of_entry(entry: dict) -> list[str]:
 
 
 def validate(content) -> list[str]:
-    """Problems of a results file's content (as `json.load` gives it), one sentence each; none if
-    sound.
-    """
+    """Problems of a results file's content (as `json.load` gives it), a sentence each."""
     problems = _problems(content, _FILE)
     if problems:
         return problems
@@ -163,7 +160,7 @@ def _entries(path: Path, _modified: int) -> tuple[dict, ...]:
 
 
 def find(name: str, gpu: str | None = None, folder: Path | None = None) -> dict | None:
-    """The newest entry of this name, of any GPU or of one whose name contains `gpu`; None if none."""
+    """The newest entry of this name, of any GPU or of one whose name contains `gpu`, or None."""
     found = [
         e for e in load(folder) if e["name"] == name and (gpu or "").lower() in e["gpu"].lower()
     ]
@@ -176,10 +173,9 @@ def find(name: str, gpu: str | None = None, folder: Path | None = None) -> dict 
 def append(entry: dict) -> None:
     """Hand one result to the recording command; does nothing while no recording runs.
 
-    `entry` has name, value, unit and spread. GPU, driver, versions and date are added where they
-    are missing.
+    `entry` has name, value, unit and spread; GPU, driver, versions and date are added if missing.
     RuntimeError without a GPU: what a CPU engine took is never recorded. ValueError for an unsound
-        entry.
+    entry.
     """
     path = os.environ.get(RECORD)
     if not path:
@@ -200,9 +196,7 @@ def append(entry: dict) -> None:
 
 
 def read_lines(path) -> list[dict]:
-    """Entries that `append` collected in a file of JSON lines; of those with one name the last
-    counts.
-    """
+    """Entries that `append` collected in a file of JSON lines; the last of a name counts."""
     lines = Path(path).read_text(encoding="utf-8").splitlines()
     return list({entry["name"]: entry for entry in map(json.loads, lines)}.values())
 
@@ -228,8 +222,9 @@ def write(gpu_info: dict, entries: list[dict], path=None) -> Path:
 
 
 def add(entries: list[dict], gpu_info: dict) -> Path:
-    """Add entries to a GPU's results file and return its path. Older ones of other names stay, if
-    of the same driver.
+    """Add entries to a GPU's results file and return its path.
+
+    Older ones of other names stay, if of the same driver.
 
     `gpu_info` is what `utils.hardware.this_gpu` returns.
     """

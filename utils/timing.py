@@ -1,5 +1,4 @@
-"""Honest times of GPU work: CUDA events, warm-up, cold L2, median and spread, share of a measured
-roof.
+"""Honest times of GPU work: CUDA events, warm-up, cold L2, median, spread, share of a roof.
 
 The method is the usual one for GPU kernels (compare ``triton.testing.do_bench`` and nvbench): every
 repeat first overwrites the L2 cache, which also keeps the GPU busy while Python prepares the
@@ -54,9 +53,7 @@ class Timing:
 
     @property
     def spread(self) -> float | None:
-        """Half the interquartile range in milliseconds: half of all repeats lie within median ±
-        spread, roughly.
-        """
+        """Half the interquartile range in ms: half of all repeats lie within median ± spread."""
         if len(self.samples) < 2:
             return None
         low, _, high = statistics.quantiles(self.samples, n=4)
@@ -72,8 +69,9 @@ class Timing:
 
     @property
     def share_of_copy(self) -> float | None:
-        """Bandwidth as a share of this GPU's copy bandwidth; over 1 is possible for work that reads
-        more than it writes.
+        """Bandwidth as a share of this GPU's copy bandwidth.
+
+        Over 1 is possible for work that reads more than it writes.
         """
         rate = self.bytes_per_second
         return rate / self.copy_bytes_per_second if rate and self.copy_bytes_per_second else None
@@ -174,8 +172,7 @@ def compare(
     dtype: str | None = None,
     stream=0,
 ) -> Comparison:
-    """Time several ways to do the same work in one run, in turn, so that clocks and heat treat them
-    alike.
+    """Time several ways to do the same work in one run, in turn: same clocks, same heat.
 
     rivals: label -> function as for `benchmark`; recorded as ``name/label``. The other arguments
         are benchmark's.
@@ -266,18 +263,15 @@ def _numba_stream(stream):
 
 @functools.cache
 def _l2_flush():
-    """A function that overwrites the whole L2 cache on a stream, and takes long enough to hide a
-    launch.
-    """
+    """A function that overwrites the L2 cache on a stream, long enough to hide a launch."""
     from numba import cuda
 
     size = max(256 << 20, 2 * cuda.get_current_device().L2_CACHE_SIZE)
     buffer = cuda.device_array(size // 4, dtype="float32")
 
     # Once would do for the cache. But the GPU must still be busy when Python has prepared the
-    # launch, which can take
-    # 0.2 ms where other programs use the CPU too, and would otherwise be counted as the kernel's
-    # time.
+    # launch, which can take 0.2 ms where other programs use the CPU too, and would otherwise be
+    # counted as the kernel's time.
     @cuda.jit
     def overwrite(out, rounds):
         for r in range(rounds):
@@ -292,9 +286,7 @@ def _l2_flush():
 
 @functools.cache
 def copy_bandwidth() -> float:
-    """Bytes per second, read plus written, of a large copy within this GPU's memory (cuMemcpy),
-    measured once.
-    """
+    """Bytes per second, read plus written, of a large copy in this GPU's memory; measured once."""
     from numba import cuda
 
     free = cuda.current_context().get_memory_info().free
@@ -310,8 +302,7 @@ def copy_bandwidth() -> float:
 
 @functools.cache
 def matmul_rate(dtype: str) -> float:
-    """FLOP per second of the library's (cuBLAS through torch) 8192³ matrix product on random data,
-    measured once.
+    """FLOP per second of cuBLAS's (through torch) 8192³ product of random data, measured once.
 
     dtype: ``float32`` (without TF32), ``tf32``, ``float16``, ``bfloat16`` or ``float64``.
     """

@@ -1,6 +1,4 @@
-"""Checking an answer: is it something that can run, does it run, and is what it does right every
-time?
-"""
+"""Checking an answer: can it run, does it run, and is what it does right every time?"""
 
 import ast
 import copy
@@ -26,9 +24,7 @@ TRACED_THREADS = 512  # launches up to this size are searched for races
 
 
 class Rejected(Exception):
-    """The answer cannot be accepted: a reason key, lines for the learner, and a piece of code or
-    None.
-    """
+    """The answer cannot be accepted: a reason key, lines for the learner, a piece of code."""
 
     def __init__(self, reason, *lines, code="", run=None, picture=(b"", "")):
         super().__init__(reason)
@@ -42,9 +38,7 @@ class Rejected(Exception):
 
 
 def check_answer(exercise, answer, seed=None):
-    """The Outcome for an answer: a kernel, the path of a .cu file or a function, as the exercise
-    asks.
-    """
+    """The Outcome for an answer: a kernel, the path of a .cu file or a function."""
     seed = int(np.random.default_rng().integers(1 << 31)) if seed is None else seed
     base = {"exercise": exercise.id, "title": exercise.title, "seed": seed}
     try:
@@ -118,9 +112,7 @@ def check_numba(exercise, answer, seed):
 
 
 def reject_if_unmet(kernel, exercise, seed):
-    """Trace one more launch, and reject an answer whose accesses to memory are not as the exercise
-    demands.
-    """
+    """Trace one more launch; reject accesses to memory that are not as the exercise demands."""
     shape = exercise.demand.shape
     arguments = exercise.inputs(np.random.default_rng(seed), shape)
     arrays = engines.host_arrays(
@@ -148,9 +140,7 @@ def as_picture(figure):
 
 
 def reject_races(kernel, exercise, seed):
-    """Trace the smaller launches, and reject a kernel in which two threads race, whatever came out
-    of it.
-    """
+    """Trace the smaller launches; reject a kernel in which two threads race, right or wrong."""
     for _, launch, arguments, expected in cases(exercise, seed):
         if np.prod(launch.threads) > TRACED_THREADS:
             continue
@@ -181,9 +171,7 @@ def tally(runs):
 
 
 def cases(exercise, seed):
-    """(shape, launch, arguments, expected) for every size and launch, with inputs drawn from the
-    seed.
-    """
+    """(shape, launch, arguments, expected) for every size and launch; the seed draws the inputs."""
     rng = np.random.default_rng(seed)
     for shape in exercise.all_shapes(rng):
         for launch in exercise.launches_for(shape):
@@ -240,7 +228,7 @@ def as_kernel(exercise, answer):
 
 
 def is_device_function(kernel):
-    """Whether it was made with device=True (said differently by numba.cuda and by the CPU engine)."""
+    """Whether it was made with device=True (numba.cuda and the CPU engine say it differently)."""
     options = getattr(kernel, "targetoptions", {})
     return bool(options.get("device") or getattr(kernel, "device", False) is True)
 
@@ -267,7 +255,7 @@ def check_arity(function, wanted):
 
 
 def crashed(stopped, function):
-    """A Rejected that shows the one line of the learner's code where it happened, and the thread."""
+    """A Rejected that shows the one line of the learner's code where it was, and the thread."""
     error, file = stopped.error, function.__code__.co_filename
     lines, first = inspect.getsourcelines(function)
     line, inside = getattr(error, "lineno", None), False
@@ -306,9 +294,7 @@ CRASHES = {
 
 
 def short_message(error):
-    """The first sentences of a message: Numba's compiler goes on with every overload that did not
-    match.
-    """
+    """The first sentences of a message: Numba's compiler goes on with every failed overload."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     lines = [line for line in lines if not line.startswith("Failed in ")]
     ends = [
@@ -389,9 +375,7 @@ KINDS = {
 
 
 def reject_mistake(failure, kinds=KINDS):
-    """Reject for a mistake that the CPU runtime has named, with the sentence and the thread it
-    names.
-    """
+    """Reject for a mistake that the CPU runtime has named, with its sentence and thread."""
     for part in re.finditer(
         r"([^\n]*) \[([a-z-]+)\](?:\n *(in kernel [^\n]*))?", failure[1] if failure else ""
     ):
@@ -409,7 +393,7 @@ def reject_mistake(failure, kinds=KINDS):
 
 
 def check_function(exercise, answer, seed):
-    """A host function: the same idea without a launch. Values must be equal, and of the right type."""
+    """A host function: the same idea without a launch. Values must be equal, of the right type."""
     if not inspect.isfunction(answer):
         what = (
             f"`{answer}`"
@@ -495,7 +479,7 @@ CHECKS = {
 
 
 def is_starter(exercise, answer):
-    """Whether the answer is the starter as it was given. Texts are compared; nothing is executed."""
+    """Whether the answer is the starter as given. Texts are compared; nothing is executed."""
     if exercise.in_file:
         try:
             return squeezed(Path(answer).read_text()) == squeezed(exercise.starter)

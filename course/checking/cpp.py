@@ -1,5 +1,4 @@
-"""Exercises in plain C++: the learner's file, a test program around it, the compiler's sanitizers,
-one run.
+"""Exercises in plain C++: the learner's file, a test program around it, the compiler's sanitizers.
 
 The test programs are in cpp_tests/. Each includes the learner's file as "answer.h", draws its
 inputs from a seed, compares, and says what is wrong through FAIL(reason, ...). What it cannot see

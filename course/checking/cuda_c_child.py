@@ -1,5 +1,4 @@
-"""The child process that launches a learner's CUDA C kernel, a program of its own (see
-engines.run_cuda_c).
+"""The child process that launches a learner's CUDA C kernel (see engines.run_cuda_c).
 
 Arguments: the .cu file, the kernel's name, a folder that holds jobs.pickle (a list of engines.Job),
 after how many seconds of launching to give up, which ends the process with SIGALRM, and perhaps

@@ -22,9 +22,7 @@ class Finding:
 
 
 def plain(arguments):
-    """The arguments as the reference takes them: arrays and scalars; an `Out` stays one, for its
-    shape.
-    """
+    """The arguments as the reference takes them; an `Out` stays one, for its shape."""
     return {n: v.array.copy() if isinstance(v, InOut) else v for n, v in arguments.items()}
 
 
@@ -34,9 +32,7 @@ def right(run, exercise):
 
 
 def unwritten(run, exercise):
-    """Elementwise: not right, and nobody wrote it (or it still holds, bit for bit, what it held
-    before).
-    """
+    """Elementwise: wrong, and nobody wrote it (or it holds, bit for bit, what it held before)."""
     if run.writers is not None:
         return (run.writers == 0) & ~right(run, exercise)
     size = run.actual.dtype.itemsize
@@ -74,9 +70,7 @@ def where(index):
 
 
 def telling(run):
-    """Sorts runs by how well they show a mistake: small arrays first, but not those that are all
-    edge.
-    """
+    """Sorts runs by how well they show a mistake: small arrays first, but not all edge."""
     thin = run.expected.ndim > 1 and min(run.expected.shape) < 2
     return thin, run.expected.size < 8, run.expected.size
 
@@ -110,9 +104,7 @@ def rule_modified(bad, good, exercise):
 
 
 def rule_race(bad, good, exercise):
-    """An element that is right in one order of the threads is wrong in another, with the same
-    inputs.
-    """
+    """An element right in one order of the threads is wrong in another, with the same inputs."""
     for run in bad:
         for other in [*good, *bad]:
             same = (run.shape, run.launch) == (other.shape, other.launch)
@@ -131,9 +123,7 @@ def rule_race(bad, good, exercise):
 
 
 def rule_hypotheses(bad, good, exercise):
-    """One of the exercise's named guesses gives exactly what came, wherever the guess differs from
-    right.
-    """
+    """A named guess gives exactly what came, wherever the guess differs from right."""
     for guess in exercise.hypotheses:
         witnesses = []
         for run in bad:
@@ -154,9 +144,7 @@ def rule_hypotheses(bad, good, exercise):
 
 
 def rule_reads_output(bad, good, exercise):
-    """An output that arrives with garbage was read before it was written, where the result is
-    wrong.
-    """
+    """An output with garbage in it was read before it was written, where the result is wrong."""
     for run in bad:
         name = next(n for n, v in run.arguments.items() if isinstance(v, Out | InOut))
         if isinstance(run.arguments[name], Out) and run.early_reads is not None:
@@ -199,9 +187,7 @@ def rule_swapped(bad, good, exercise):
 
 
 def reached_when_swapped(run, shape, a, b):
-    """Both ways to swap: indices checked against the wrong sides, or the right ones with too few
-    threads.
-    """
+    """Both ways to swap: indices checked against the wrong sides, or too few threads."""
     threads = dict(zip(range(len(shape) - 1, -1, -1), run.launch.threads, strict=False))
     name = next(n for n, v in run.arguments.items() if isinstance(v, Out | InOut))
     limits = list(shape)
@@ -233,9 +219,7 @@ def rule_square(bad, good, exercise):
 
 
 def rule_outside(bad, good, exercise):
-    """Accesses out of bounds: exactly one element beyond (off by one), or by all the threads
-    without work.
-    """
+    """Accesses out of bounds: exactly one beyond (off by one), or by all threads without work."""
     outside = [r for r in bad if r.outside_writes or r.outside_reads]
     if not outside:
         return None
@@ -276,8 +260,7 @@ def rule_outside(bad, good, exercise):
 
 
 def one_beyond(runs, exercise):
-    """Every write (or, without one, read) out of bounds is one beyond the edge, although threads
-    reach further.
+    """Every write (or else read) out of bounds is one beyond, although threads reach further.
 
     Where a thread reads follows from what it writes, perhaps several elements further. A flat index
     into a picture (CUDA C) is one beyond in the row after the last or before the first.
@@ -299,9 +282,7 @@ def one_beyond(runs, exercise):
 
 
 def rule_guard_by_grid(bad, good, exercise):
-    """Wrong exactly when there are surplus threads (along one axis): they did damage inside the
-    array.
-    """
+    """Wrong exactly when there are surplus threads (along one axis): they damaged the array."""
     for axes in ((0,), (1,), (2,), (0, 1), (0, 1, 2)):
 
         def too_many(run, axes=axes):
@@ -332,9 +313,7 @@ def rule_last_missing(bad, good, exercise):
 
 
 def wrong_at_edge(run, exercise, axis, edge):
-    """All wrong elements are unwritten and lie at one edge of one axis, and all of that edge is
-    wrong.
-    """
+    """All wrong elements are unwritten and lie at one edge of one axis, and all of it is wrong."""
     wrong = ~right(run, exercise)
     rest = np.delete(wrong, edge, axis=axis)
     return not rest.any() and np.take(unwritten(run, exercise), edge, axis=axis).all()

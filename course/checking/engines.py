@@ -1,6 +1,4 @@
-"""Running an answer: Numba kernels on watched arrays or between guard zones, CUDA C in a child
-process.
-"""
+"""Running an answer: Numba on watched arrays or between guard zones, CUDA C in a child process."""
 
 import contextlib
 import json
@@ -64,14 +62,12 @@ class Stopped(Exception):
 
 
 class TooLong(BaseException):
-    """The answer did not finish in time. Not an Exception, so that nothing takes it for an error."""
+    """The answer did not finish in time. No Exception, so that nothing takes it for an error."""
 
 
 @contextlib.contextmanager
 def time_limit(seconds):
-    """Raise TooLong in the main thread when the block takes longer. Other threads cannot be
-    interrupted.
-    """
+    """Raise TooLong in the main thread when the block takes longer; no other can be stopped."""
     if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "SIGALRM"):
         yield
         return
@@ -89,8 +85,7 @@ def time_limit(seconds):
 
 
 def initial_output(argument, expected, rng):
-    """What an output holds before the launch: never the right answer, so unwritten elements always
-    show.
+    """What an output holds before the launch: never the right answer, so gaps always show.
 
     Floats are NaN one time and finite another, so that a kernel which uses them is wrong at least
     once.
@@ -126,7 +121,7 @@ def host_arrays(arguments, expected, rng):
 
 
 def launch_watched(kernel, launch, arguments):
-    """Launch on the CPU engine with Watched arrays, which its own conversion would not let through."""
+    """Launch on the CPU engine with Watched arrays, which its conversion would not let through."""
     name = kernel.py_func.__name__
     run = Launch(cpu_jit(kernel).function(), arguments, launch.grid, launch.block, 0, name)
     try:
@@ -167,9 +162,10 @@ def between_guards(array, zone, rng):
 
 
 def zone_for(launch, arrays):
-    """Wide enough that a kernel without a guard lands in it rather than beyond, and a multiple of
-    64 elements, so
-    that the array behind it is aligned as cudaMalloc's are."""
+    """Wide enough for a kernel without a guard to land in it rather than beyond.
+
+    A multiple of 64 elements: the array behind it is aligned as cudaMalloc's are.
+    """
     x, y, z = launch.threads
     largest = max((a.size for a in arrays.values() if isinstance(a, np.ndarray)), default=1)
     return -(-(2 * x * y * z + largest + 256) // 64) * 64
@@ -191,9 +187,7 @@ def compare_guards(run, name, before, after, shape, zone):
 
 
 def run_guarded(kernel, shape, launch, arguments, expected, rng, order):
-    """Launch on this machine's engine (the GPU, where there is one) with real arrays between guard
-    zones.
-    """
+    """Launch on this machine's engine (GPU or CPU) with real arrays between guard zones."""
     output = output_name(arguments)
     arrays = host_arrays(arguments, expected, rng)
     initial = arrays[output].copy()
@@ -233,7 +227,7 @@ def collect(run, arrays, before, after, zone, output):
 
 
 def orders_in_cuda_c(seed, orders):
-    """Environments for the child process: the CPU engine in order and shuffled, then a GPU, if any."""
+    """Environments for the child process: the CPU engine in order and shuffled, a GPU, if any."""
     shuffled = [{"CUDA_CPU_SEED": str(seed + n)} for n in range(orders)]
     if not has_gpu():
         return [{}, *shuffled]
@@ -241,8 +235,9 @@ def orders_in_cuda_c(seed, orders):
 
 
 def run_cuda_c(path, kernel_name, cases, rng, environment, check=False):
-    """Launch a kernel of a .cu file for each case (shape, launch, arguments, expected), in a child
-    process.
+    """Launch a kernel of a .cu file for each case, in a child process.
+
+    A case is (shape, launch, arguments, expected).
 
     A kernel that crashes or hangs can then take neither the notebook nor its CUDA context with it.
     check: watch every access, on the CPU runtime, and fail at the first race.

@@ -78,9 +78,7 @@ class InOut:
 
 @dataclass(frozen=True)
 class Launch:
-    """One launch to try: grid and block as (x, y, z), and how the grid compares with what is
-    needed.
-    """
+    """One launch to try: grid and block as (x, y, z); how the grid compares with what is needed."""
 
     grid: tuple
     block: tuple
@@ -106,9 +104,7 @@ class Wrong:
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """A named guess: if the output equals `output(**arguments)`, the learner made this very
-    mistake.
-    """
+    """A named guess: an output equal to `output(**arguments)` means this very mistake."""
 
     reason: str
     says: str
@@ -117,9 +113,10 @@ class Hypothesis:
 
 @dataclass(frozen=True)
 class Demand:
-    """What a right Numba answer must also be. The tracer runs it once more, on inputs of this
-    shape; `unmet` takes the Trace and returns None, or a reason, the sentence that says it, and the
-    array to draw.
+    """What a right Numba answer must also be.
+
+    The tracer runs it once more, on inputs of this shape. `unmet` takes the Trace and returns None,
+    or a reason, the sentence that says it, and the array to draw.
     """
 
     shape: tuple
@@ -128,8 +125,10 @@ class Demand:
 
 @dataclass(frozen=True, kw_only=True)
 class Exercise:
-    """One exercise. `kind` says what the learner hands in: "numba" kernel, "cuda_c" file or plain
-    "function" (and, in `cpp.CppExercise`, a "cpp" file).
+    """One exercise.
+
+    `kind` says what the learner hands in: "numba" kernel, "cuda_c" file or plain "function" (and,
+    in `cpp.CppExercise`, a "cpp" file).
 
     For kernels, `inputs(rng, shape)` gives the arguments by name in the kernel's order (arrays,
     scalars, one `Out` or `InOut`), `reference(**arguments)` the expected output, `extents(shape)`
@@ -187,9 +186,7 @@ class Exercise:
         return self.kind in ("cuda_c", "cpp")
 
     def all_shapes(self, rng):
-        """The fixed shapes and, so that no answer can be made for them alone, some others each
-        time.
-        """
+        """The fixed shapes and, so that no answer can be made for them alone, some others."""
         return (*self.shapes, *(self.fresh(rng) for _ in range(3) if self.fresh))
 
     def launches_for(self, shape):
@@ -205,7 +202,7 @@ def ceil_div(a, b):
 
 
 def cover(extents, block):
-    """Launches that cover (x, y, z) extents: just enough blocks, and one more along each used axis."""
+    """Launches that cover (x, y, z) extents: just enough blocks, one more along each used axis."""
     needed = tuple(max(1, ceil_div(e, b)) for e, b in zip(extents, block, strict=True))
     more = tuple(g + (b > 1) for g, b in zip(needed, block, strict=True))
     return [Launch(needed, block), Launch(more, block, "more blocks than needed")]

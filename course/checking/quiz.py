@@ -1,6 +1,4 @@
-"""Questions with an answer to pick or a number to type: widgets in a notebook, plain text
-elsewhere.
-"""
+"""Questions with an answer to pick or a number to type: widgets in a notebook, else plain text."""
 
 from dataclasses import dataclass, field
 
@@ -9,8 +7,7 @@ from utils.plots import widget_view
 
 @dataclass(frozen=True, kw_only=True)
 class Quiz:
-    """A question. With `choices` (key -> text) the answer is a key, without them a whole number (in
-    `unit`).
+    """A question: with `choices` (key -> text) the answer is a key, else a whole number.
 
     `explain` says, for a wrong answer, what is wrong with it; its entry None is for all others.
     """
@@ -66,9 +63,7 @@ class QuizView:
         return bundle
 
     def widget(self):
-        """The question with radio buttons or a number field, a button, and room for the
-        explanation.
-        """
+        """The question with radio buttons or a number field, a button, and the explanation."""
         import html
 
         import ipywidgets

@@ -1,6 +1,4 @@
-"""What a check tells the learner: an Outcome, shown as text anywhere and as a framed report in a
-notebook.
-"""
+"""What a check tells the learner: an Outcome, as text anywhere and framed in a notebook."""
 
 import base64
 import html
@@ -27,9 +25,11 @@ class NotSolved(AssertionError):
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of a check. `status` is "solved", "not yet" or "broken"; `reason` is a key of
-    REASONS, ""
-    when solved; `untouched` says that the answer is the starter as it was given."""
+    """The result of a check.
+
+    status: "solved", "not yet" or "broken". reason: a key of REASONS, "" when solved. untouched:
+    the answer is the starter as it was given.
+    """
 
     exercise: str
     title: str

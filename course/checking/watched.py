@@ -38,7 +38,7 @@ class Log:
 
 
 class Watched(View):
-    """An array inside a kernel on the CPU engine; `log` holds what was done to it, by flat index."""
+    """An array inside a kernel on the CPU engine; `log` holds what was done, by flat index."""
 
     __slots__ = ("log", "flat")
 
@@ -74,9 +74,7 @@ class Watched(View):
         self.slow_set(index, value, frame)
 
     def store(self, index, value):
-        """Called with a checked index, by `__setitem__` (it is noted already) and by atomics (it is
-        not).
-        """
+        """Called with a checked index, by `__setitem__` (noted already) and by atomics (not)."""
         if not self.log.writers[self.flat[index]]:
             self.log.wrote_atomically(self.flat[index])
         super().store(index, value)
@@ -93,9 +91,7 @@ class Watched(View):
         )
 
     def nothing_there(self, index):
-        """What a read out of bounds gives: NaN or an unlikely integer, of the shape that was asked
-        for.
-        """
+        """What a read out of bounds gives: NaN or an unlikely integer, of the shape asked for."""
         kind = self.dtype.kind
         poison = np.array(
             np.nan if kind in "fc" else 1 if kind == "b" else np.iinfo(self.dtype).max - 2,

@@ -1,3 +1,1 @@
-"""The course for reading and presenting without running it: slide decks (`make slides`) and a
-website (`make site`).
-"""
+"""The course without running it: slide decks (`make slides`) and a website (`make site`)."""

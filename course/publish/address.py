@@ -46,9 +46,7 @@ def badge(path):
 
 
 def write_notebook(path):
-    """Give a notebook the badge and the set-up cell. Its outputs stay. Returns whether anything
-    changed.
-    """
+    """Give a notebook the badge and the set-up cell, keep its outputs; whether anything changed."""
     before = path.read_text(encoding="utf-8")
     notebook = nbformat.v4.reads(before)
     for cell in notebook.cells:
@@ -65,8 +63,9 @@ def write_notebook(path):
 
 
 def set_address(url):
-    """Write the address into pyproject.toml and, where it stood before, into README.md. ValueError
-    for another host.
+    """Write the address into pyproject.toml and, where it stood, README.md.
+
+    ValueError for another host.
     """
     if not re.fullmatch(r"https://github\.com/[\w.-]+/[\w.-]+", url):
         raise ValueError(

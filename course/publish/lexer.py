@@ -1,6 +1,4 @@
-"""Colours for a cell's code: Python with IPython's magics, and the language of the file that
-`%%writefile` writes.
-"""
+"""Colours for a cell's code: Python with IPython's magics, and the language of `%%writefile`."""
 
 import re
 

@@ -6,9 +6,7 @@ import latex2mathml.converter
 
 
 def mathml(latex, display=False):
-    """A <math> element for a formula in LaTeX; its source is the description for those who cannot
-    see it.
-    """
+    """A <math> element for a formula in LaTeX, which is also its description."""
     element = latex2mathml.converter.convert(
         html.unescape(latex.strip()), display="block" if display else "inline"
     )

@@ -88,9 +88,7 @@ def linked_cells():
 
 
 def notebook_page(page, targets):
-    """A notebook without what is the speaker's, its widgets as stills, a target before each cell
-    that is linked to.
-    """
+    """A notebook without speaker's notes, widgets as stills, a target before linked cells."""
     notebook = stills(nbformat.read(ROOT / page, as_version=4))
     cells = []
     for cell in notebook.cells:
@@ -157,9 +155,7 @@ def prepare(folder):
 
 
 def build(folder):
-    """Build the site into the folder. Raises ValueError with Sphinx's warnings and errors, if it
-    has any.
-    """
+    """Build the site into the folder. ValueError with Sphinx's warnings and errors, if any."""
     with tempfile.TemporaryDirectory(prefix="cuda-course-site-") as scratch:
         source = Path(scratch).resolve() / "source"
         source.mkdir()

@@ -1,5 +1,4 @@
-"""Slide decks that open without a network: one HTML file a chapter, with everything it needs
-inside.
+"""Slide decks that open without a network: one HTML file a chapter, everything inside.
 
     python -m course.publish.slides [FOLDER] [NOTEBOOK.ipynb ...]          (`make slides`, into
     build/slides)

@@ -1,5 +1,4 @@
-"""Stills of widgets: what a notebook's sliders, quizzes and pictures looked like when it was saved,
-as plain HTML.
+"""Stills of widgets: sliders, quizzes and pictures as saved in a notebook, as plain HTML.
 
 A deck or a web page has no kernel to answer a slider, and the scripts that draw ipywidgets come
 from the network. So each widget is replaced by a picture of itself: HTML form fields that are
@@ -15,8 +14,7 @@ NOTE = "To use this, open the chapter in JupyterLab."
 
 
 def stills(notebook):
-    """A copy of the notebook in which HTML stands for every widget and for every picture with a
-    description.
+    """A copy of the notebook with HTML for every widget and every described picture.
 
     A widget that brought a picture of its own keeps that. Raises KeyError for a widget whose state
     was not saved.
@@ -38,7 +36,7 @@ def stills(notebook):
 
 
 def picture(output):
-    """An output's PNG as an <img> element, with the description that the course's pictures carry."""
+    """An output's PNG as an <img> element, with the description that the picture carries."""
     alt = output.get("metadata", {}).get("image/png", {}).get("alt", "")
     return (
         f'<img alt="{html.escape(alt)}" '
@@ -47,8 +45,9 @@ def picture(output):
 
 
 def widget(reference, models):
-    """HTML for one widget. reference: its id, or "IPY_MODEL_" and its id; models: the notebook's
-    saved widget state.
+    """HTML for one widget.
+
+    reference: its id, or "IPY_MODEL_" and its id; models: the notebook's saved widget state.
     """
     model = models[reference.removeprefix("IPY_MODEL_")]
     draw = DRAW.get(model["model_name"])
@@ -61,18 +60,14 @@ def widget(reference, models):
 
 def box(model, models):
     kind = "row" if model["model_name"] == "HBoxModel" else "column"
-    return (
-        "<div "
-        f'class="still-{kind}">{"".join(widget(child, models) for child in model["state"]["children"])}</div>'
-    )
+    inner = "".join(widget(child, models) for child in model["state"]["children"])
+    return f'<div class="still-{kind}">{inner}</div>'
 
 
 def labelled(state, inside):
-    words = (
-        f'<span class="still-label">{html.escape(state["description"])}</span>'
-        if state.get("description")
-        else ""
-    )
+    words = ""
+    if state.get("description"):
+        words = f'<span class="still-label">{html.escape(state["description"])}</span>'
     return f'<label class="still-field">{words}{inside}</label>'
 
 

@@ -1,4 +1,4 @@
-"""The tables of chapters in README.md and in the instructors' guide, written from the list of chapters.
+"""The tables of chapters in README.md and the instructors' guide, written from the list.
 
 python -m course.publish.tables [--check]           (`make tables`)
 """
@@ -18,7 +18,7 @@ EXERCISE_TITLE = re.compile(r"^### .+ \((\d+) min\)\s*$", re.MULTILINE)
 
 
 def chapter_rows():
-    """The rows of the README's table: number, title, what it brings, minutes, whether it is written."""
+    """The rows of the README's table: number, title, what it brings, minutes, written or not."""
     for chapter in CHAPTERS:
         title, state = chapter.title, "to come"
         if chapter.written:
@@ -46,7 +46,7 @@ TABLES = {README: ("chapters", chapter_rows), GUIDE: ("timings", timing_rows)}
 
 
 def with_table(text, marker, rows):
-    """The text with the rows below the head of the table between `<!-- marker` and `<!-- /marker -->`."""
+    """The text with the rows below the table's head between the comments that `marker` names."""
     table = re.compile(
         rf"(<!-- {marker}\b.*?-->\n(?:\|[^\n]*\n){{2}})(.*?)(?=<!-- /{marker} -->)", re.DOTALL
     )
@@ -58,7 +58,7 @@ def with_table(text, marker, rows):
 
 
 def outdated():
-    """{path: the text as it should be} of the files whose table is not what the list of chapters says."""
+    """{path: the text as it should be} of the files whose table is not the list's."""
     wanted = {}
     for path, (marker, rows) in TABLES.items():
         text = path.read_text(encoding="utf-8")

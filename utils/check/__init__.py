@@ -1,8 +1,8 @@
 """Compare a kernel's result with a reference, and say where and how it is wrong.
 
     out = poison(n)                       # every element starts out as "never written"
-    kernel[grid, block](out, a, b) check.close(out, a + b)               # ✓ 1,024 values agree,
-    largest error 0
+    kernel[grid, block](out, a, b)
+    check.close(out, a + b)               # ✓ 1,024 values agree, largest error 0
 
 `close` compares in float64 with a tolerance that follows from the number of operations, `equal`
 compares exactly. Both take NumPy arrays, torch tensors, Numba and other device arrays, and scalars;
@@ -78,8 +78,7 @@ def _report(name, d, reasons, quiet):
 def close(
     actual, expected, *, ops=None, rtol=None, atol=None, dtype=None, name="result", quiet=False
 ) -> None:
-    """Check that `actual` agrees with `expected` up to rounding; print one line, or raise
-    `CheckError`.
+    """Check that `actual` is `expected` up to rounding; print one line or raise `CheckError`.
 
     actual, expected: arrays of the same shape (NumPy, torch, Numba or other device arrays) or
         numbers; a single number as `expected` stands for every element. Compared in float64;
@@ -92,8 +91,7 @@ def close(
     dtype: the dtype the result must have. Without it the result may be narrower than the reference,
         but not wider.
 
-    Raises CheckError for wrong values, NaN, unwritten (poisoned) elements, wrong shape or wrong
-    dtype;
+    Raises CheckError for wrong values, NaN, unwritten (poisoned) elements, wrong shape or dtype;
     TypeError for what cannot be compared; ValueError for a tolerance that would accept anything.
     """
     d, reasons = _compare(actual, expected, exact=False, ops=ops, rtol=rtol, atol=atol, dtype=dtype)

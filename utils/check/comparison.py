@@ -1,5 +1,4 @@
-"""Compare two arrays element by element: what may be compared, how exactly, and which elements
-differ.
+"""Compare two arrays element by element: what may be compared, how exactly, what differs.
 
 `utils.check` is the face of this module, `utils.check.mismatch` explains what it finds.
 """
@@ -47,7 +46,7 @@ def _poison_bits(dtype: np.dtype) -> tuple[type, int]:
 
 
 def poison(shape, dtype=np.float32) -> np.ndarray:
-    """A new array of `shape` filled with a sentinel: the checks find the elements that nobody writes.
+    """A new array of `shape` filled with a sentinel, so that elements nobody writes show.
 
     Floats get a NaN whose payload arithmetic does not produce, integers a pattern that data rarely
     holds. One byte has only 256 values: an 8-bit element is called unwritten only where it is wrong
@@ -89,8 +88,9 @@ def _is_poison(values: np.ndarray) -> np.ndarray:
 
 
 class Operand(NamedTuple):
-    """One side of a comparison, on the host. `dtype` is the name it had; `weak` marks Python
-    numbers.
+    """One side of a comparison, on the host.
+
+    dtype: the name it had; weak: whether it was a Python number.
     """
 
     values: np.ndarray
@@ -142,8 +142,9 @@ def _unit_roundoff(*sides: Operand) -> float:
 
 
 def _underflow(side: Operand) -> float:
-    """What one operation may lose near 0, where float32 results may be flushed to 0 and half ones
-    are not.
+    """What one operation may lose near 0, where float32 results may be flushed to 0.
+
+    Half results are not.
     """
     half = side.values.dtype == np.float16
     return float(np.finfo(np.float16).smallest_subnormal if half else np.finfo(np.float32).tiny)
@@ -213,9 +214,7 @@ def rounding_bound(ops: int, unit_roundoff: float) -> float:
 
 
 def _typical_magnitude(values: np.ndarray) -> float:
-    """Median magnitude of the finite non-zero values (of a fixed random sample where there are
-    many).
-    """
+    """Median magnitude of the finite non-zero values (of a fixed random sample of many)."""
     if values.size > 1 << 16:
         values = values[np.random.default_rng(0).integers(0, values.size, 1 << 16)]
     magnitude = np.abs(values.astype(np.complex128 if values.dtype.kind == "c" else np.float64))
@@ -224,9 +223,7 @@ def _typical_magnitude(values: np.ndarray) -> float:
 
 
 def tolerance_of(actual: Operand, expected: Operand, ops, rtol, atol) -> Tolerance:
-    """The tolerance given by rtol and atol, else the one that follows from the number of
-    operations.
-    """
+    """The tolerance of rtol and atol, else the one that follows from the number of operations."""
     if rtol is not None or atol is not None:
         rtol, atol = float(rtol or 0), float(atol or 0)
         if not (0 <= rtol < math.inf and 0 <= atol < math.inf):
@@ -277,9 +274,7 @@ class Differences(NamedTuple):
 
 
 def grade(a: np.ndarray, e: np.ndarray, tolerance: Tolerance) -> tuple[np.ndarray, np.ndarray]:
-    """Code (OK, WRONG, NAN or UNWRITTEN) and absolute error, in float64, of each element of a
-    chunk.
-    """
+    """Code (OK, WRONG, NAN, UNWRITTEN) and absolute error, in float64, of a chunk's elements."""
     exact = tolerance is EXACT
     wide = np.complex128 if "c" in (a.dtype.kind, e.dtype.kind) else np.float64
     with np.errstate(all="ignore"):
@@ -302,7 +297,7 @@ def grade(a: np.ndarray, e: np.ndarray, tolerance: Tolerance) -> tuple[np.ndarra
 
 
 def agreement(actual: np.ndarray, expected: np.ndarray, rtol: float) -> np.ndarray:
-    """Mask of the elements that agree: integers exactly, floats within rtol * max(|expected|, typical).
+    """Mask of the elements that agree: integers exactly, floats within a tolerance.
 
     The typical magnitude is the median of the expected ones, so that one large value hides no wrong
     small one. NaN agrees only with NaN.

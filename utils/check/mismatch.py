@@ -1,6 +1,4 @@
-"""Explain a wrong result: what the error looks like, what stands around it, and a map of where it
-is.
-"""
+"""Explain a wrong result: what the error looks like, what stands around it, where it is."""
 
 import base64
 import html
@@ -229,9 +227,7 @@ def reasons_for(d: Differences) -> list[Reason]:
 
 
 def _number(x, digits: int = 5) -> str:
-    """A value as a learner wants to read it: integers in full, floats with a few significant
-    digits.
-    """
+    """A value as a learner reads it: integers in full, floats with a few significant digits."""
     if isinstance(x, (bool, np.bool_)):
         return str(bool(x))
     if isinstance(x, (int, np.integer)):
@@ -338,9 +334,7 @@ class CheckError(AssertionError):
         self._shown = False
 
     def figure(self):
-        """A matplotlib figure of where the result is right, wrong, NaN or unwritten; None without a
-        map.
-        """
+        """A figure of where the result is right, wrong, NaN or unwritten; None without a map."""
         d = self._differences
         if d is None or d.actual.size < 4:
             return None

@@ -5,8 +5,7 @@
   GPU does.
 - Loads and stores outside every argument, which crash Python or read what lies there, are errors.
 - `triton.testing.do_bench` runs the function once and returns NaN: a CPU's time is no measurement
-  of a GPU.
-  `triton.autotune` runs every configuration once and keeps the first.
+  of a GPU. `triton.autotune` runs every configuration once and keeps the first.
 
 One thing differs and cannot be seen: `tl.dot` of float32 is exact float32 here, TF32 on a GPU by
 default.
@@ -29,7 +28,7 @@ _MISSING = (
 
 
 def install():
-    """Make `import triton` give the interpreter with these corrections. Call it before that import."""
+    """Make `import triton` give the corrected interpreter. Call it before that import."""
     os.environ["TRITON_INTERPRET"] = "1"
     if any(isinstance(finder, _Finder) for finder in sys.meta_path):
         return
@@ -40,7 +39,7 @@ def install():
 
 
 class _Finder(importlib.abc.MetaPathFinder):
-    """Corrects a few of Triton's modules right after they are imported; nothing is imported early."""
+    """Corrects a few of Triton's modules right after their import; none is imported early."""
 
     def find_spec(self, name, path=None, target=None):
         if name == "triton" or name in _CORRECTIONS:

@@ -1,5 +1,4 @@
-"""CUDA C++ kernels called from Python: ``cuda_c.load("build/k.cu").my_kernel[grid, block](out, a,
-n)``.
+"""CUDA C++ kernels called from Python: ``cuda_c.load("build/k.cu").kernel[grid, block](out, a)``.
 
 On a GPU the source is compiled by NVRTC through cuda-core for exactly this GPU. Without one the
 same source runs on the CPU runtime in ``utils.cpu.cuda_c``. Arguments are checked against the
@@ -54,9 +53,7 @@ def load(path: str | Path, *, flags: tuple[str, ...] = (), check: bool = False) 
 
 
 class Module:
-    """The kernels of one .cu file, as attributes. A template is asked for by
-    ``module["scale<float>"]``.
-    """
+    """The kernels of one .cu file, as attributes; a template is ``module["scale<float>"]``."""
 
     def __init__(self, path: Path, *, flags: tuple[str, ...], check: bool):
         self.path = path
@@ -110,9 +107,7 @@ class Module:
 
 
 class Kernel:
-    """A compiled kernel; ``kernel[grid, block, shared_bytes, stream]`` in the order of CUDA C's
-    ``<<<...>>>``.
-    """
+    """A compiled kernel: ``kernel[grid, block, shared, stream]`` is ``<<<...>>>`` of CUDA C."""
 
     def __init__(self, signature: Signature, expression: str, built, path: Path):
         self.signature, self._expression, self._built, self._path = (
@@ -185,8 +180,9 @@ def _dim3(value, what: str, limits: tuple[int, int, int]) -> tuple[int, int, int
 
 
 def _argument(where: str, parameter: Parameter, value, after: contextlib.ExitStack):
-    """A ctypes value for one parameter; arrays on the wrong side are copied there and, after the
-    launch, back.
+    """A ctypes value for one parameter.
+
+    Arrays on the wrong side are copied there and, after the launch, back.
     """
     if parameter.pointer:
         return _pointer(where, parameter, value, after)
@@ -306,8 +302,9 @@ def _host_address(where: str, value) -> int:
 
 
 def _device_address(value, parameter: Parameter, after: contextlib.ExitStack) -> int:
-    """Address on the GPU. Host arrays are copied there first and, unless the kernel only reads
-    them, back.
+    """Address on the GPU.
+
+    Host arrays are copied there first and, unless the kernel only reads them, back.
     """
     if hasattr(value, "__cuda_array_interface__") and not (_is_tensor(value) and not value.is_cuda):
         return value.data_ptr() if _is_tensor(value) else value.__cuda_array_interface__["data"][0]
@@ -378,8 +375,9 @@ class _Nvrtc:
             ) from None
 
     def _launch_with_structs(self, expression, grid, block, shared_bytes, stream, arguments):
-        """The driver takes the address of each argument, and so any struct; cuda-core takes numbers
-        and pointers only.
+        """Launch with any struct: the driver takes each argument's address.
+
+        cuda-core takes numbers and pointers only.
         """
         from cuda.bindings import driver
 
@@ -397,9 +395,7 @@ class _Nvrtc:
             raise RuntimeError(error.name)
 
     def _raise_shared_limit(self, expression, shared_bytes):
-        """More than 48 KB of dynamic shared memory a block must be asked for, as
-        cudaFuncSetAttribute does in CUDA C++.
-        """
+        """Ask for over 48 KB of dynamic shared memory a block, as cudaFuncSetAttribute does."""
         from cuda.bindings import driver
 
         most = self._device.properties.max_shared_memory_per_block_optin
@@ -426,8 +422,9 @@ class _Nvrtc:
 
 
 def _own_arch() -> str:
-    """This GPU's architecture with all that only it has: ``sm_90a`` adds Hopper's wgmma and
-    setmaxnreg to ``sm_90``.
+    """This GPU's architecture with all that only it has.
+
+    ``sm_90a`` adds Hopper's wgmma and setmaxnreg to ``sm_90``.
     """
     return gpu().arch + ("a" if gpu().compute_capability >= (9, 0) else "")
 
@@ -516,16 +513,13 @@ class _Cpu:
                 raise LaunchError(str(error)) from None
 
 
-ROOM = (
-    1 << 16
-)  # bytes: the CPU runtime takes an access as close as this to an array for one that misses the array
+#: Bytes. The CPU runtime takes an access as close as this to an array for one that misses it.
+ROOM = 1 << 16
 
 
 @contextlib.contextmanager
 def _set_apart(pointers: list):
-    """Let pointers point to copies of their arrays with nothing else near them, and copy back at
-    the end.
-    """
+    """Let pointers point to copies of their arrays with nothing else near; copy back at the end."""
     spans = []  # arrays that overlap stay together
     for start, size, _ in sorted(pointer.buffer for pointer in pointers):
         if spans and start < spans[-1][1]:

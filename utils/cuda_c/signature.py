@@ -64,7 +64,7 @@ _ATTRIBUTE = re.compile(
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter of a kernel: its C++ type without const/volatile/__restrict__/*, and its name."""
+    """One parameter of a kernel: its bare C++ type (no const, __restrict__ or *), and its name."""
 
     type: str
     name: str
@@ -73,9 +73,7 @@ class Parameter:
 
     @functools.cached_property
     def dtype(self) -> np.dtype | None:
-        """NumPy dtype of the value or of the pointed-to elements; None if the type is not a
-        built-in one.
-        """
+        """NumPy dtype of the value or the pointed-to elements; None if it is no built-in type."""
         base = self.type
         if self.pointer and _VECTOR.match(base):
             base = base[:-1]

@@ -2,9 +2,8 @@
 
 Each returns (state, what was found) or, for a problem or a note, (state, found, why it matters,
 cure). A problem stops the course or keeps it from the GPU; after a note it works, and there is
-something to know. Checks know nothing of each
-other: one that needs a working driver does not apply where there is none, so that the cause is
-named and not its consequences.
+something to know. Checks know nothing of each other: one that needs a working driver does not
+apply where there is none, so that the cause is named and not its consequences.
 """
 
 import os
@@ -64,8 +63,7 @@ CUINIT = {
 
 
 def fits(driver: Version, toolkit: Version) -> str:
-    """What of a program built with this CUDA toolkit runs on a driver whose newest CUDA version is
-    `driver`.
+    """What of a program built with this CUDA toolkit runs on a driver for CUDA `driver`.
 
     "everything"; "machine code" (SASS for this GPU runs, PTX does not: a newer toolkit of the same
     major version); or "nothing" (a newer major version).
@@ -77,8 +75,9 @@ def fits(driver: Version, toolkit: Version) -> str:
 
 
 def loads(built: str, capability: Version) -> str:
-    """How a GPU runs code built for an architecture: "as it is", "translated" (PTX, by the driver),
-    or "not at all".
+    """How a GPU runs code built for an architecture.
+
+    "as it is", "translated" (PTX, by the driver), or "not at all".
 
     built: ``sm_86`` (machine code), ``compute_86`` (PTX), or with the ending a (that very GPU) or f
         (its family).
@@ -101,7 +100,7 @@ def loads(built: str, capability: Version) -> str:
 
 
 class Judgement(NamedTuple):
-    """What one check says: a state, what was found, and for problems and notes why, and the cure."""
+    """What one check says: a state, what it found, and for problems and notes why and the cure."""
 
     state: str
     found: str
@@ -697,9 +696,7 @@ def _needs_restart(f: Facts) -> bool:
 
 
 def _chosen(f: Facts) -> tuple:
-    """The GPUs that CUDA_VISIBLE_DEVICES leaves, in its order; it ends at the first entry that
-    names none.
-    """
+    """The GPUs that CUDA_VISIBLE_DEVICES leaves, in order, up to the first unknown entry."""
     if f.forced_cpu:
         return ()
     if f.visible is None:

@@ -9,13 +9,11 @@ Colab as looked up on 2026-11-20, for whoever keeps this working:
 - Python 3.13 since 2026-08-25 (https://github.com/googlecolab/colabtools/issues/6081). "Change
   runtime version" still offers images with 3.12.
 - A T4's driver was 580.82.07, CUDA 13.0, with torch 2.11.0+cu130, in October 2026. It was
-  550.54.15, CUDA 12.4, beside a
-  12.5 toolkit when Numba's kernels failed with "Unsupported .version 8.5"
-  (https://github.com/googlecolab/colabtools/issues/5081).
+  550.54.15, CUDA 12.4, beside a 12.5 toolkit when Numba's kernels failed with "Unsupported .version
+  8.5" (https://github.com/googlecolab/colabtools/issues/5081).
 - Packages, by date: https://github.com/googlecolab/backend-info (pip-freeze.gpu.txt,
-  apt-list-gpu.txt). In June 2026 torch
-  2.11.0+cu128, NumPy 2.0.2, numba 0.60.0, numba-cuda 0.22.2, cuda-core 0.3.2, IPython 7.34.0,
-  ipywidgets 7.7.1, nvcc 12.8.
+  apt-list-gpu.txt). In June 2026 torch 2.11.0+cu128, NumPy 2.0.2, numba 0.60.0, numba-cuda 0.22.2,
+  cuda-core 0.3.2, IPython 7.34.0, ipywidgets 7.7.1, nvcc 12.8.
 - The kernel has `google.colab` imported before the first cell, starts in /content, and its machine
   is thrown away in the end.
 """
@@ -59,8 +57,7 @@ NO_GPU = (
 
 
 def set_up():
-    """Install what is missing, find nvcc, go to the folder of the chapters. Quick where nothing is
-    missing.
+    """Install what is missing, find nvcc, go to the chapters. Quick where nothing is missing.
 
     Raises LearnerError, with what to do, if pip cannot install something or a package was already
     in use at its old version.
@@ -105,9 +102,7 @@ def release(nvcc):
 
 
 def requirements(kind, has_nvcc):
-    """What the course needs on Colab, as pip writes it: the project's dependencies but for Colab's
-    own.
-    """
+    """What the course needs on Colab, as pip writes it: dependencies but for Colab's own."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     lines = [
         line
@@ -153,9 +148,7 @@ def unmet(lines):
 
 
 def pip_install(lines, kind):
-    """Install these with pip: tested versions for what is not here, Colab's own packages as they
-    are.
-    """
+    """Install these with pip: tested versions of what is missing, Colab's own as they are."""
     from packaging.version import Version
 
     limits = [

@@ -1,5 +1,4 @@
-"""Find what is wrong with the set-up of this machine: ``make doctor``, or ``doctor()`` in a
-notebook.
+"""Find what is wrong with this machine's set-up: ``make doctor``, or ``doctor()`` in a notebook.
 
 `utils.setup.survey` looks, `utils.setup.checks` judges, and here the findings are put together and
 shown.
@@ -28,9 +27,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """All findings. Shown as the checks that apply, and for each problem or note why it matters and
-    the cure.
-    """
+    """All findings: the checks that apply, and for each problem why it matters and the cure."""
 
     findings: tuple[Finding, ...]
 
@@ -97,9 +94,7 @@ def doctor() -> Diagnosis:
 
 
 def main() -> int:
-    """``python -m utils.setup.doctor``: print everything; the exit status is 1 when there is a
-    problem.
-    """
+    """``python -m utils.setup.doctor``: print everything; exit status 1 if there is a problem."""
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table

@@ -1,6 +1,4 @@
-"""The ten usual set-up errors, each with its message, cause and cure; `explain` finds the one in a
-message of yours.
-"""
+"""The ten usual set-up errors, each with message, cause and cure; `explain` finds yours."""
 
 import html
 import re
@@ -11,8 +9,9 @@ GUIDE = "https://docs.nvidia.com/"
 
 @dataclass(frozen=True)
 class SetupError:
-    """One error. patterns: what its messages have in common. checks: the doctor's checks that look
-    for its cause.
+    """One error.
+
+    patterns: what its messages have in common. checks: the doctor's checks that look for its cause.
     """
 
     message: str
@@ -182,7 +181,7 @@ def table(first: int, last: int) -> Explained:
 
 
 def explain(message: str) -> Explained:
-    """Cause and cure of an error message, pasted whole; says so when it is none of the usual ones."""
+    """Cause and cure of an error message, pasted whole; says so when it is not a usual one."""
     known = [e for e in ERRORS if any(re.search(p, message, re.IGNORECASE) for p in e.patterns)]
     return Explained(
         known, "None of the ten. Run `make doctor`, and search for the message's last line."

@@ -57,8 +57,9 @@ REASONS = [
         "the disk is full: make room, then run it again",
     ),
     (
-        r"Failed to establish a new connection|Name or service not known|Temporary failure in name resolution"
-        r"|NameResolutionError|NewConnectionError|[Rr]ead timed out|ConnectTimeout|ProxyError|Connection refused"
+        r"Failed to establish a new connection|Name or service not known"
+        r"|Temporary failure in name resolution|NameResolutionError|NewConnectionError"
+        r"|[Rr]ead timed out|ConnectTimeout|ProxyError|Connection refused"
         r"|Connection reset|Network is unreachable|IncompleteRead|CERTIFICATE_VERIFY_FAILED"
         # which every index has, for every machine
         r"|No matching distribution found for setuptools",
@@ -77,9 +78,7 @@ def fail(message):
 
 
 def right_python():
-    """The interpreter to make .venv with: this one, or one from PATH when this is too old or too
-    new.
-    """
+    """The interpreter for .venv: this one, or one from PATH when this is too old or new."""
     here = sys.version_info[:2]
     if OLDEST <= here <= NEWEST:
         return getattr(sys, "_base_executable", None) or sys.executable
@@ -104,8 +103,7 @@ def works(*command):
 
 
 def nvidia_driver():
-    """(newest CUDA version that the driver runs, oldest compute capability), each as (major,
-    minor).
+    """(newest CUDA version of the driver, oldest compute capability), each (major, minor).
 
     None without an NVIDIA driver or GPU. Asks the driver itself (libcuda), since containers often
     lack nvidia-smi; WSL2 keeps the library in a folder of its own.
@@ -156,9 +154,7 @@ def choose(driver):
 
 
 def fingerprint(kind):
-    """Text that changes when .venv has to be brought up to date: other pins, another GPU, a moved
-    folder.
-    """
+    """Text that changes when .venv must be brought up to date: pins, GPU, folder."""
     digest = hashlib.sha256(str(ROOT).encode())
     for name in ("pyproject.toml", CONSTRAINTS[kind]):
         digest.update((ROOT / name).read_bytes())
@@ -193,9 +189,7 @@ def make_venv(kind):
 
 
 def reason(log, otherwise):
-    """One line for what went wrong; `otherwise` frames the log's last line when no known reason
-    matches.
-    """
+    """One line for what went wrong; `otherwise` frames the log's last line if no reason matches."""
     for pattern, meaning in REASONS:
         match = re.search(pattern, log)
         if match:

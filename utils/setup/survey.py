@@ -1,5 +1,4 @@
-"""What this machine has of all that CUDA needs: driver, GPUs, toolkits, compilers, Python. Facts
-only.
+"""What this machine has of all that CUDA needs: driver, GPUs, toolkits, compilers, Python.
 
 `look()` gathers them in one `Facts`; `utils.setup.doctor` judges them. Nothing here raises because
 something is missing or broken: finding that out is what it is for. `root` stands for ``/``, so that
@@ -50,8 +49,7 @@ class Card:
 
 @dataclass(frozen=True)
 class Toolkit:
-    """One nvcc: its release, what it builds for (90 for sm_90), the newest GCC and Clang that it
-    accepts.
+    """One nvcc: release, what it builds for (90 for sm_90), newest GCC and Clang it accepts.
 
     folder: where its toolkit lies; an nvcc may be a link or a script that calls one elsewhere.
     """
@@ -66,9 +64,7 @@ class Toolkit:
 
 @dataclass(frozen=True)
 class Torch:
-    """PyTorch: its version, the CUDA it was built with (None: a CPU build), its architectures, or
-    why it fails.
-    """
+    """PyTorch: version, its CUDA (None: a CPU build), its architectures, or why it fails."""
 
     version: str = ""
     cuda: Version | None = None
@@ -176,9 +172,7 @@ def missing_packages() -> tuple[str, ...]:
 
 
 def notebook_python() -> str | None:
-    """The Python that Jupyter's kernel "python3" would start, as this environment's Jupyter finds
-    it.
-    """
+    """The Python of Jupyter's kernel "python3", as this environment's Jupyter finds it."""
     said = _said([sys.executable, "-m", "jupyter", "kernelspec", "list", "--json"])
     try:
         program = json.loads(said[said.index("{") :])["kernelspecs"]["python3"]["spec"]["argv"][0]
@@ -189,7 +183,7 @@ def notebook_python() -> str | None:
 
 
 def imported_early() -> tuple[str, ...]:
-    """Of Numba and Triton, those that were imported before utils and so are not on the CPU engine."""
+    """Of Numba and Triton, those imported before utils and so not on the CPU engine."""
     if engine.has_gpu():
         return ()
     early = []
@@ -227,9 +221,7 @@ def is_colab() -> bool:
 
 
 def pci_gpus(root: Path) -> tuple[str, ...]:
-    """Addresses of the NVIDIA GPUs on the PCI bus, driver or not. A container sees those of its
-    host.
-    """
+    """Addresses of the NVIDIA GPUs on the PCI bus, driver or not; in a container the host's."""
     devices = sorted((root / "sys/bus/pci/devices").glob("*"))
     return tuple(
         d.name
@@ -258,9 +250,7 @@ def device_files(root: Path) -> tuple[tuple[str, bool], ...]:
 
 
 def linux_driver_in_wsl(root: Path) -> str | None:
-    """WSL2: a libcuda that does not come from Windows, which hides the one that does. Not looked
-    for in containers.
-    """
+    """WSL2: a libcuda not from Windows, which hides the one that is. Not in containers."""
     if not is_wsl(root) or is_container(root):
         return None
     for folder in ("usr/lib/x86_64-linux-gnu", "usr/lib/aarch64-linux-gnu", "usr/lib64"):
@@ -271,9 +261,7 @@ def linux_driver_in_wsl(root: Path) -> str | None:
 
 
 def driver_library(names: Sequence[str] = ("libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1")):
-    """(path, answer to cuInit, newest CUDA version) of the driver's library; (None, None, None)
-    where there is none.
-    """
+    """(path, answer to cuInit, newest CUDA) of the driver's library; Nones without one."""
     for name in names:
         try:
             library = ctypes.CDLL(name)
@@ -301,7 +289,7 @@ def _path_of(library: str) -> str:
 
 
 def management_library():
-    """(error code, driver version, GPUs) from NVML; the code is None where nvidia-ml-py is missing."""
+    """(error code, driver version, GPUs) from NVML; the code is None without nvidia-ml-py."""
     try:
         import pynvml
     except ImportError:
@@ -352,7 +340,7 @@ def _or_zero(pynvml, ask, handle):
 
 
 def toolkits(root: Path = Path("/")) -> tuple[Toolkit, ...]:
-    """Every nvcc that %nvcc, the PATH, CUDA_HOME or /usr/local offers, the one that is used first."""
+    """Every nvcc that %nvcc, the PATH, CUDA_HOME or /usr/local offers, the used one first."""
     candidates = [find_nvcc()]
     candidates += [
         str(Path(folder) / "nvcc")
@@ -404,8 +392,9 @@ def host_compiler() -> tuple[str, int] | None:
 
 
 def cuda_folders(library_path: str) -> tuple[tuple[str, int | None], ...]:
-    """The folders of an LD_LIBRARY_PATH with CUDA's runtime (and its major version) or stubs of the
-    driver (None).
+    """The folders of an LD_LIBRARY_PATH that matter.
+
+    Each with the major version of the CUDA runtime in it, or None for stubs of the driver.
     """
     found = []
     for folder in (Path(name) for name in library_path.split(os.pathsep) if name):

@@ -1,5 +1,4 @@
-"""The child process of utils.tools.machine_code: compiles one Python kernel with the real compiler,
-without a driver.
+"""The child process of utils.tools.machine_code: compiles one Python kernel without a driver.
 
 Run as ``python -P compile_kernel.py FOLDER``. FOLDER holds request.json and learners_kernel.py, the
 kernel's source; it gets out.ptx, out.cubin (Triton) and answer.json with `made`, `missing` or

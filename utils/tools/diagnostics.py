@@ -1,6 +1,4 @@
-"""Errors as a learner wants to read them: what, where, the source line with a marker, and no
-traceback.
-"""
+"""Errors as a learner wants to read them: what, where, the source line marked, no traceback."""
 
 import re
 from collections.abc import Mapping
@@ -50,9 +48,7 @@ def annotate(log: str, sources: Mapping[str, Path] | None = None) -> str:
 
 
 def excerpt(path: Path, line: int, column: str | None = None, around: int = 1) -> str:
-    """The lines of a file around `line`, numbered, with ``>`` at the line meant and ``^`` under the
-    column.
-    """
+    """The lines of a file around `line`, numbered: ``>`` at the line, ``^`` under the column."""
     try:
         lines = Path(path).read_text(errors="replace").splitlines()
     except OSError:

@@ -1,10 +1,8 @@
-"""A kernel's PTX and SASS beside its source, each instruction in the colour of the line it came
-from.
+"""A kernel's PTX and SASS beside its source, each instruction in its source line's colour.
 
     machine_code.nvcc("build/vector_add.cu", "vector_add")
     machine_code.numba(vector_add, "void(float32[::1], float32[::1], float32[::1])")
-    machine_code.triton("build/vector_add.py", "vector_add", out="*fp32", a="*fp32", b="*fp32",
-    n="i32", BLOCK=512)
+    machine_code.triton("build/copy.py", "copy", out="*fp32", a="*fp32", n="i32", BLOCK=512)
 
 No GPU is needed: the compilers write machine code for this machine's GPU, or for sm_90 where there
 is none. Which line an instruction came from is what the compiler itself wrote down (its line
@@ -64,8 +62,9 @@ class MachineCode:
     note: str = ""
 
     def count(self, instruction: str, kind: str = "ptx") -> int:
-        """How many instructions of a kind ("ptx" or "sass") begin with `instruction`, a predicate
-        before it aside.
+        """How many instructions of a kind ("ptx" or "sass") begin with `instruction`.
+
+        A predicate before it does not count.
         """
         return len(self.find(instruction, kind))
 
@@ -162,7 +161,7 @@ def ptx(path: str | Path, kernel: str) -> Listing:
 
 
 def sass(path: str | Path, kernel: str) -> Listing:
-    """Machine code of one kernel in a .cu file as text, for this GPU or for sm_90. Raises as `nvcc`."""
+    """Machine code of one kernel in a .cu file as text. Raises as `nvcc`."""
     return _listing(path, kernel, "sass")
 
 
@@ -177,9 +176,9 @@ def _listing(path, kernel, kind) -> Listing:
 def numba(kernel, signature: str) -> MachineCode:
     """What Numba makes of a ``@cuda.jit`` kernel for arguments of these types.
 
-    signature: such as ``"void(float32[::1], int32)"``; ``[::1]`` is a contiguous array. The kernel may use numpy as
-    np, math and numba's types, nothing else from around it. Raises ValueError with Numba's message,
-    or Missing.
+    signature: such as ``"void(float32[::1], int32)"``; ``[::1]`` is a contiguous array.
+    The kernel may use numpy as np, math and numba's types, nothing else from around it. Raises
+    ValueError with Numba's message, or Missing.
     """
     lines, _ = inspect.getsourcelines(kernel.py_func)
     text = textwrap.dedent("".join(lines))
@@ -191,9 +190,8 @@ def triton(path: str | Path, kernel: str, **arguments) -> MachineCode:
     """What Triton makes of a ``@triton.jit`` kernel in a Python file, for arguments of these types.
 
     arguments: for each a type ("*fp32", "i32"), or the value of a tl.constexpr. Pointers and sizes
-        count as divisible
-    by 16, which a launch with ordinary tensors also finds them to be. Raises ValueError with
-    Triton's message, LookupError when the file has no such kernel, or Missing.
+        count as divisible by 16, which a launch with ordinary tensors also finds them to be.
+    Raises ValueError with Triton's message, LookupError when the file has no such kernel, Missing.
     """
     text = Path(path).read_text()
     found = [
@@ -209,9 +207,7 @@ def triton(path: str | Path, kernel: str, **arguments) -> MachineCode:
 
 
 def _in_python(compiler, name, text, shown, request) -> MachineCode:
-    """Compile in a process of its own, because in this one Numba and Triton may be on the CPU
-    engines.
-    """
+    """Compile in a process of its own: here Numba and Triton may be on the CPU engines."""
     result = _compile_in_child(compiler, text, name, json.dumps(request), _arch())
     return MachineCode(name, source=shown, **result) if result else _recorded(compiler, name, shown)
 
@@ -263,9 +259,7 @@ def _compile_in_child(compiler, source, name, request, arch):
 
 
 def _assemble(ptx: Path, cubin: Path, arch: str) -> bool:
-    """PTX to machine code with the toolkit's or Triton's assembler; False where none can read this
-    PTX.
-    """
+    """PTX to machine code with the toolkit's or Triton's assembler; False if none reads it."""
     assemblers = [shutil.which("ptxas"), _beside_nvcc("ptxas"), _of_triton("ptxas")]
     for ptxas in filter(None, assemblers):
         done = process.run(
@@ -306,7 +300,7 @@ def _of_triton(tool):
 
 
 def find_tool(name: str) -> str | None:
-    """A tool of the CUDA toolkit, such as "nvdisasm": from the PATH, beside nvcc, or Triton's copy."""
+    """A tool of the CUDA toolkit, such as "nvdisasm": on the PATH, beside nvcc, or Triton's."""
     return shutil.which(name) or _beside_nvcc(name) or _of_triton(name)
 
 
@@ -333,9 +327,7 @@ def _taken_apart(kernel, made, source, ptx, cubin, file) -> MachineCode:
 
 
 def _c_kernel(text: str, kernel: str) -> list:
-    """(line, text) of a kernel in CUDA C: from its __global__ to the closing brace in the first
-    column.
-    """
+    """(line, text) of a kernel in CUDA C: from its __global__ to the closing brace."""
     lines = text.splitlines()
     start = next(
         (
@@ -350,16 +342,15 @@ def _c_kernel(text: str, kernel: str) -> list:
 
 
 def _is_named(symbol: str, kernel: str) -> bool:
-    """Whether a symbol is this kernel's: plain, as C++ mangles it (_Z10vector_addPf) or as Numba
-    does (_ZN8…10vector_addB…).
+    """Whether a symbol is this kernel's: plain, as C++ mangles it or as Numba does.
+
+    C++: _Z10vector_addPf. Numba: _ZN8…10vector_addB….
     """
     return symbol == kernel or re.match(rf"_Z(N\d+\w*?)?{len(kernel)}{kernel}", symbol) is not None
 
 
 def parse_ptx(text: str, kernel: str, file: str) -> list:
-    """(source line or None, text) for each line of a kernel's PTX, without directives that only
-    debuggers read.
-    """
+    """(source line or None, text) of each line of a kernel's PTX, debuggers' directives aside."""
     numbers = {
         n
         for n, name in re.findall(r'^\s*\.file\s+(\d+)\s+"([^"]*)"', text, flags=re.M)
@@ -395,9 +386,7 @@ def _ptx_lines(body, numbers):
 
 
 def parse_sass(text: str, kernel: str, file: str) -> list:
-    """(source line or None, text) for each instruction of a kernel in what ``nvdisasm -g -c``
-    prints.
-    """
+    """(source line or None, text) of each instruction of a kernel by ``nvdisasm -g -c``."""
     for section in text.split("//--------------------- .text.")[1:]:
         if not _is_named(section.split()[0], kernel):
             continue

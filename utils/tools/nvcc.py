@@ -1,5 +1,6 @@
-"""Compile and run CUDA C++ files: ``%nvcc FILE.cu [flags] [--run [args]]`` and ``python -m
-utils.tools.nvcc ...``.
+"""Compile and run CUDA C++: ``%nvcc FILE.cu [flags] [--run [args]]``, or from a shell.
+
+In a shell: ``python -m utils.tools.nvcc ...``.
 
 With a GPU this calls NVIDIA's nvcc for exactly this GPU. Without one the same file is built by the
 machine's C++ compiler against the CPU runtime in ``utils.cpu.cuda_c``. A file that does not
@@ -22,15 +23,18 @@ from utils.engine import gpu
 from utils.tools import plain_cpp, process
 from utils.tools.diagnostics import LearnerError, annotate
 
-USAGE = """usage: nvcc FILE.cu [nvcc flags] [--cpu] [--check] [--seed N] [--timeout SECONDS] [--run [arguments]]
+USAGE = """usage: nvcc FILE.cu [nvcc flags] [--cpu] [--check] [--seed N] [--timeout SECONDS]
+            [--run [arguments]]
 
-  --run       run the program after compiling; what stands behind it (and behind --cpu, --check) are its own arguments
+  --run       run the program after compiling; what stands behind it (and behind --cpu, --check)
+              are its own arguments
   --cpu       build for the CPU even where there is a GPU
   --check     CPU: also find out-of-bounds accesses, races and uninitialised memory (slower)
   --seed N    CPU: run the threads in a shuffled order drawn from N
   --timeout   stop the program after so many seconds (default 60)
-Other flags go to nvcc as they are; without -o the program is written beside the source, without its ending.
-A .c, .cc or .cpp file that includes nothing of CUDA goes straight to the C++ compiler, where nvcc would send it too.
+Other flags go to nvcc as they are; without -o the program is written beside the source, without
+its ending. A .c, .cc or .cpp file that includes nothing of CUDA goes straight to the C++ compiler,
+where nvcc would send it too.
 """
 
 
@@ -54,9 +58,7 @@ class Request:
 
 
 def parse(words: list[str]) -> Request:
-    """Take the words of a call apart. Raises NvccError with the usage for a call that makes no
-    sense.
-    """
+    """Take the words of a call apart. NvccError with the usage for one without sense."""
     request = Request(Path())
     words, sources = list(words), []
     while words:
@@ -103,9 +105,7 @@ def parse(words: list[str]) -> Request:
 
 @functools.cache
 def find_nvcc() -> str | None:
-    """Path of nvcc: on the PATH, in CUDA_HOME, in conda, or from pip's nvidia-cuda-nvcc; None where
-    there is none.
-    """
+    """Path of nvcc: on the PATH, in CUDA_HOME, from conda, from pip's nvidia-cuda-nvcc; or None."""
     try:
         from cuda.pathfinder import find_nvidia_binary_utility
     except ImportError:
@@ -203,8 +203,7 @@ def compile_error(source: Path, log: str) -> NvccError:
 
 
 def build(request: Request) -> Path:
-    """Compile for the GPU, or for the CPU as asked or where there is no GPU; returns the output.
-    Prints the command.
+    """Compile for GPU or CPU, as asked or as there is; prints the command, returns the output.
 
     Raises NvccError with each error shown in its source line.
     """
@@ -236,9 +235,7 @@ def _plain_command(request: Request, output: Path) -> list[str]:
 
 
 def _for_running(request: Request) -> bool:
-    """False for a call that wants what only nvcc makes (PTX, cubin, object files) or names a GPU
-    architecture.
-    """
+    """False for a call that wants what only nvcc makes (PTX, cubin ...) or names a GPU's sm."""
     only_nvcc = (
         "-ptx",
         "--ptx",
@@ -321,9 +318,7 @@ def main(words: list[str]) -> None:
 
 
 def register_magic(shell) -> None:
-    """Give an IPython shell the %nvcc line magic, and let ``%%writefile build/...`` make the folder
-    it writes to.
-    """
+    """Give an IPython shell the %nvcc line magic; let ``%%writefile build/...`` make its folder."""
     shell.register_magic_function(lambda line: main(shlex.split(line)), "line", "nvcc")
 
     def make_build_folder(info):

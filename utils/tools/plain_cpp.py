@@ -18,8 +18,9 @@ def is_plain(source: Path) -> bool:
 
 
 def command(source: Path, flags: list[str], output: Path) -> list[str]:
-    """The compiler's line for a plain source. What is behind -Xcompiler is handed on; -arch is
-    dropped.
+    """The compiler's line for a plain source.
+
+    What is behind -Xcompiler is handed on; -arch is dropped.
 
     Raises utils.cpu.cuda_c.build.BuildError, which says how to get a compiler, where there is none.
     """

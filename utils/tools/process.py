@@ -1,6 +1,4 @@
-"""Run a command so that nothing of it outlives the cell: its own process group, a time-out, output
-as it comes.
-"""
+"""Run a command so that nothing outlives the cell: process group, time-out, output as it comes."""
 
 import codecs
 import os
@@ -19,7 +17,7 @@ class Timeout(RuntimeError):
 
 @dataclass(frozen=True)
 class Completed:
-    """A finished command: its exit status (negative: the signal that ended it) and all it printed."""
+    """A finished command: exit status (negative: the signal that ended it) and its output."""
 
     command: list[str]
     returncode: int
@@ -39,8 +37,7 @@ def run(
     echo: Callable[[str], None] | None = None,
     as_terminal: bool = False,
 ) -> Completed:
-    """Run `command` for at most `timeout` seconds; stdout and stderr come together, as a terminal
-    shows them.
+    """Run `command` for at most `timeout` seconds; stdout and stderr come together.
 
     echo: called with each piece of output as it arrives (e.g. ``print_now``).
     as_terminal: the program writes to a terminal, so that C's printf comes out line by line; into a
@@ -130,9 +127,7 @@ def print_now(text: str) -> None:
 
 
 def exit_reason(returncode: int) -> str:
-    """In words why a program ended: ``exit status 3`` or ``crashed with SIGSEGV (invalid memory
-    access)``.
-    """
+    """Why a program ended: ``exit status 3``, ``crashed with SIGSEGV (invalid memory access)``."""
     if returncode >= 0:
         return f"exit status {returncode}"
     meaning = {

@@ -1,5 +1,4 @@
-"""NVIDIA's tools from a notebook: Nsight Systems, Nsight Compute, compute-sanitizer, cuda-gdb,
-nvidia-smi.
+"""NVIDIA's tools from a notebook: nsys, ncu, compute-sanitizer, cuda-gdb, nvidia-smi.
 
 Each function runs the tool on a program where there is a GPU and the tool, and returns a `Report`.
 While the recording command runs (`make record`), the report is also kept in ``assets/reports``.
@@ -112,9 +111,7 @@ class Table(Report):
 
 
 def find(tool: str) -> str | None:
-    """Path of a tool: on the PATH, in CUDA_HOME, in the usual folders, or from pip's packages; None
-    if there is none.
-    """
+    """Path of a tool: on the PATH, in CUDA_HOME, usual folders, pip's packages; or None."""
     found = shutil.which(tool)
     if found:
         return found
@@ -145,13 +142,11 @@ def absent(tool: str) -> str:
 
 
 def nsys(command: Sequence[str], name: str, report: str = "cuda_gpu_kern_sum") -> Table:
-    """Nsight Systems: what ran when, on host and GPU. One of its `nsys stats` reports about a run
-    of `command`.
+    """Nsight Systems: what ran when, on host and GPU; an `nsys stats` report of `command`.
 
-    name: of the recorded report. report: cuda_gpu_kern_sum (kernels), cuda_gpu_mem_time_sum
-        (copies), cuda_api_sum
-    (calls of the host), nvtx_pushpop_sum (your ranges), cuda_gpu_trace (each kernel and copy with
-    its start).
+    name: of the recorded report.
+    report: cuda_gpu_kern_sum (kernels), cuda_gpu_mem_time_sum (copies), cuda_api_sum (calls of the
+        host), nvtx_pushpop_sum (your ranges), cuda_gpu_trace (each kernel and copy with its start).
     """
 
     def run():
@@ -197,10 +192,10 @@ def ncu(
 ) -> Table:
     """Nsight Compute: the counters of each kernel that `command` launches, a row a kernel.
 
-    metrics: ncu's name -> column. kernels: a regular expression; only kernels whose name it
-        matches. Every kernel is
-    run again and again until all counters are read, so a program takes much longer than it does
-    alone.
+    metrics: ncu's name -> column.
+    kernels: a regular expression; only kernels whose name it matches.
+    Every kernel is run again and again until all counters are read, so a program takes much longer
+    than it does alone.
     """
     arguments = ["--csv", "--page", "raw", "--metrics", ",".join(metrics)]
     if kernels:
@@ -321,9 +316,7 @@ def _report(kind, tool, file, command, run, clean=str.strip) -> Report:
 
 
 def load(kind, tool: str, file: str, why: str) -> Report:
-    """The recorded report, with `why` it is shown; where none is recorded, a report that is only a
-    note.
-    """
+    """The recorded report, with `why` it is shown; if none is recorded, only a note."""
     path = FOLDER / file
     if not path.exists():
         return kind(
@@ -338,8 +331,9 @@ def load(kind, tool: str, file: str, why: str) -> Report:
 
 
 def save(report: Report, file: str) -> Path:
-    """Keep a report in assets/reports: a line of JSON (gpu, driver, date, versions, command), then
-    what the tool said.
+    """Keep a report in assets/reports.
+
+    A line of JSON (gpu, driver, date, versions, command), then what the tool said.
     """
     made = {
         "gpu": report.gpu,
@@ -367,9 +361,10 @@ def _version_of(tool) -> dict[str, str]:
 
 
 def _without_folders(text: str) -> str:
-    """No folder of this machine: /srv/me/course/chapters/build/x.cu becomes build/x.cu, and a table
-    keeps its columns where
-    the Python interpreter loses its folder."""
+    """No folder of this machine: /srv/me/course/chapters/build/x.cu becomes build/x.cu.
+
+    A table keeps its columns where the Python interpreter loses its folder.
+    """
     text = re.sub(r"(?<![\w.:/])/[\w./+-]*?/(?=build/)", "", text)  # nor a part of an address
     return re.sub(
         r"(?<![\w.])/[\w./+-]*/bin/(python[\d.]*)",
@@ -385,9 +380,7 @@ def on_device(text: str) -> str:
 
 
 def essence(text: str) -> str:
-    """compute-sanitizer's findings without backtraces of the host; the same finding of other
-    threads is only counted.
-    """
+    """compute-sanitizer's findings without host backtraces; other threads' are only counted."""
     findings = []  # each a line that is not indented, and the indented ones under it
     for line in text.splitlines():
         if re.match(r"=+\s+(Saved host backtrace|Host Frame|Device Frame)|=+\s*$", line):
@@ -410,9 +403,7 @@ def essence(text: str) -> str:
 
 
 def csv_part(text: str) -> str:
-    """The CSV in what a tool printed: from its header line on, without the tool's own lines
-    (==PROF==, Processing …).
-    """
+    """The CSV in what a tool printed: from its header on, without ==PROF== and the like."""
     lines = text.splitlines()
     start = next(
         (
@@ -431,8 +422,9 @@ def csv_part(text: str) -> str:
 
 
 def parse_csv(text: str) -> list[dict]:
-    """Rows of a CSV text. ncu's second line holds units: they are put behind the numbers of each
-    row.
+    """Rows of a CSV text.
+
+    ncu's second line holds units: they are put behind the numbers of each row.
     """
     rows = list(csv.DictReader(io.StringIO(text)))
     if rows and rows[0].get("ID") == "" and not rows[0].get("Kernel Name"):
@@ -466,9 +458,7 @@ def _shown(cell: str) -> str:
 
 
 def timeline(table: Table):
-    """A picture of a cuda_gpu_trace report: a bar for each kernel and copy, from its start to its
-    end, a row a name.
-    """
+    """A picture of a cuda_gpu_trace report: a bar for each kernel and copy, a row a name."""
     rows = table.rows
     names = list(dict.fromkeys(row["Name"] for row in rows))[:8]
     begin = min(number(row["Start (ns)"]) for row in rows)

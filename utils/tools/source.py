@@ -1,6 +1,4 @@
-"""Pieces of a source file as a chapter shows them: cut out of the file itself, so that they cannot
-differ from what runs.
-"""
+"""Pieces of a source file as chapters show them, cut out of what really runs."""
 
 import difflib
 import html

@@ -1,4 +1,4 @@
-"""Charts of a trace beside the kernel's lines: divergence and barriers; and the threads of a race."""
+"""Charts of a trace beside the kernel's lines: divergence and barriers; the threads of a race."""
 
 from collections import defaultdict
 from itertools import chain
@@ -13,7 +13,7 @@ from .record import LINE, TraceError
 
 
 def listing(trace, rows, columns, alt, title, width):
-    """A figure with the kernel's lines `rows`, (filename, line), at the left and axes for a chart."""
+    """A figure with the kernel's lines `rows`, (filename, line), at the left, axes for a chart."""
     texts = [
         f"{line:>4}  {text[:57] + '…' if len(text) > 58 else text}"
         for name, line, text in trace.source
@@ -31,7 +31,7 @@ def listing(trace, rows, columns, alt, title, width):
 
 
 def kernel_lines(trace, used):
-    """(filename, line) of all lines to list: the kernel's own, and others where something happened."""
+    """(filename, line) of all lines to list: the kernel's own, and others with events."""
     return [
         (name, line)
         for name, line, text in trace.source
@@ -40,8 +40,7 @@ def kernel_lines(trace, used):
 
 
 def divergence(trace, block=0):
-    """Lanes across, source lines down: how often each lane of the block's first warps ran each
-    line.
+    """Lanes across, source lines down: how often each lane of the first warps ran each line.
 
     block: its number through the grid. At most four warps are shown.
     """
@@ -177,9 +176,7 @@ def barriers(trace, block=None):
 
 
 def races(trace, number=0):
-    """The elements around one race: which threads touch them at its two lines, and where they
-    collide.
-    """
+    """The elements around one race: which threads touch them at its lines, where they collide."""
     if not trace.races:
         raise TraceError(f"no race was found in {trace.name}, so there is none to draw")
     race, events = trace.races[number], trace.events

@@ -1,5 +1,4 @@
-"""Counting: from a launch's events to sectors, bank conflicts, active lanes and barriers, by source
-line.
+"""Counting: from events to sectors, bank conflicts, active lanes and barriers, by source line.
 
 README.md states the model: which accesses are taken as simultaneous, and how hardware counts.
 """
@@ -20,11 +19,11 @@ WARP, SECTOR, CACHE_LINE, BANKS, BANK_BYTES = 32, 32, 128, 32, 4
 class Events:
     """The events of a recording as columns, with what follows from them.
 
-    epoch: how many block-wide barriers the thread has passed. occurrence: which iterations of its
-        loops this
-    is, and how often the thread has been at this place in them. Events of a warp's lanes at one
-    place that agree in epoch and occurrence are taken as one instruction. step: the event's place
-    among those of its thread and epoch.
+    epoch: how many block-wide barriers the thread has passed.
+    occurrence: which iterations of its loops this is, and how often the thread has been at this
+        place in them. Events of a warp's lanes at one place that agree in epoch and occurrence are
+        taken as one instruction.
+    step: the event's place among those of its thread and epoch.
     """
 
     def __init__(self, recording):
@@ -153,7 +152,7 @@ class Banks(Place):
 
 @dataclass(frozen=True)
 class Contention(Place):
-    """Atomics of one source line on one array: the most lanes of a warp that meet on one element."""
+    """Atomics of one line on one array: the most lanes of a warp that meet on one element."""
 
     array: str
     space: str
@@ -176,9 +175,7 @@ class Activity(Place):
 
 @dataclass(frozen=True)
 class Branch(Place):
-    """An if, while or conditional expression: in how many of its runs the lanes of a warp
-    disagreed.
-    """
+    """A branch: in how many of its runs the lanes of a warp disagreed."""
 
     runs: int
     diverged: int
@@ -194,8 +191,9 @@ def requests(events, chosen):
 
 
 def rows_of(events, first):
-    """(row of each request, places, arrays and operations of the rows): by line, array and
-    operation.
+    """(row of each request, places, arrays and operations of the rows).
+
+    Rows are grouped by line, array and operation.
     """
     line, places = events.line_of_site
     name, names = events.name_of_memory
@@ -258,9 +256,8 @@ def passes(events, chosen, numbers):
     """(ways, wavefronts, fewest) of each request to shared memory.
 
     A pass serves one 4-byte word of each of the 32 banks. Accesses of 4 bytes or less: the warp at
-    once;
-    8 bytes: half a warp at a time; 16 bytes: a quarter. Lanes that read one word share it; atomics
-        do not.
+    once; 8 bytes: half a warp at a time; 16 bytes: a quarter. Lanes that read one word share it;
+    atomics do not.
     """
     size = events.size[chosen]
     lanes_a_phase = np.where(size <= 4, WARP, np.maximum(1, WARP * 4 // np.maximum(size, 1)))
@@ -371,9 +368,11 @@ def branches(events):
 
 @dataclass(frozen=True)
 class Barrier(Place):
-    """A block-wide barrier: how often each thread reached it. reached[block, rank]; skipped: the
-    threads
-    (numbered through the grid) that reached it less often than others of their block."""
+    """A block-wide barrier: how often each thread reached it.
+
+    reached: [block, rank]. skipped: the threads (numbered through the grid) that reached it less
+    often than others of their block.
+    """
 
     what: str
     reached: np.ndarray
@@ -399,8 +398,7 @@ def barriers(events, blocks, threads):
 
 @dataclass(frozen=True)
 class Mistake(Place):
-    """Accesses of one line to one array that are wrong. what: "outside", "negative" or
-    "uninitialised".
+    """Wrong accesses of one line to one array: "outside", "negative" or "uninitialised".
 
     threads: numbers through the grid, one for each access; indices: the index of each.
     """
@@ -413,9 +411,7 @@ class Mistake(Place):
 
 
 def mistakes(events, outside):
-    """Accesses outside arrays, and reads of shared or local elements that nothing had been written
-    to.
-    """
+    """Accesses outside arrays, and reads of shared or local elements not yet written."""
     found = {}
     for one in outside:
         site, memory = events.sites[one.site], events.memories[one.memory]
@@ -439,9 +435,7 @@ def mistakes(events, outside):
 
 
 def unwritten(events):
-    """Indices of the reads (and atomics) of shared and local elements before their first write, as
-    it ran.
-    """
+    """Reads (and atomics) of shared and local elements before their first write: their indices."""
     chosen = events.accesses("shared", "local")
     chosen = chosen[~events.outside[chosen]]
     if not len(chosen):

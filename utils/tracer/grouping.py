@@ -1,14 +1,10 @@
-"""Rows of several columns, grouped by equal values; in NumPy, since a trace has up to millions of
-them.
-"""
+"""Rows of several columns, grouped by equal values; in NumPy, for up to millions of them."""
 
 import numpy as np
 
 
 def group(*columns):
-    """(number of each row's group, index of each group's first row): rows are grouped by equal
-    columns.
-    """
+    """(number of each row's group, first row of each group): equal columns are a group."""
     if not len(columns[0]):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     order = np.lexsort(columns[::-1])

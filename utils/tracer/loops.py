@@ -1,6 +1,4 @@
-"""Which iterations of its loops each event belongs to, so that lanes are compared iteration by
-iteration.
-"""
+"""Which iterations of its loops each event is in: lanes are compared iteration by iteration."""
 
 import ast
 import functools
@@ -17,12 +15,10 @@ from .record import LINE, NOT_TAKEN, TAKEN
 
 @dataclass(frozen=True)
 class Loop:
-    """A for or while: its own line, its body's first and last line, and what tells of a new
-    iteration.
+    """A for or while: its line, its body's first and last line, what tells of a new iteration.
 
     marked_by_branch: the body begins with an if on one line, so that its decision marks an
-        iteration; else
-    its first statement does.
+        iteration; else its first statement does.
     """
 
     filename: str
@@ -63,7 +59,7 @@ def loops_of_source(filename, source):
 
 
 def loops_of(filename, function):
-    """The loops in a file; if it does not parse (a notebook cell with magics), those of `function`."""
+    """The loops in a file; if it does not parse (a cell with magics), those of `function`."""
     found = loops_of_source(filename, "".join(linecache.getlines(filename)))
     if found is None and function.__code__.co_filename == filename:
         lines, first = inspect.getsourcelines(function)
@@ -72,9 +68,7 @@ def loops_of(filename, function):
 
 
 def iterations(events, function):
-    """A number for each event: those with equal numbers are in the same iterations of the same
-    loops.
-    """
+    """A number for each event: equal numbers are in the same iterations of the same loops."""
     label, count = np.zeros(len(events), np.int64), 1
     line = np.array([site.line for site in events.sites] or [0])[events.site]
     for filename in {site.filename for site in events.sites}:
@@ -94,9 +88,7 @@ def iterations(events, function):
 
 
 def positions(events, entries, marks, label):
-    """(how often the thread has entered the loop, in this iteration of those around it; which
-    iteration).
-    """
+    """(how often the thread entered the loop in this iteration of outer ones; which iteration)."""
     order = events.by_thread
     marked = np.cumsum(marks[order])
     last = np.maximum.accumulate(np.where(entries[order], np.arange(len(order)), 0))

@@ -1,6 +1,4 @@
-"""Pictures of a trace. Each names the source line that it shows, in its title or beside it, and has
-a text
-alternative (`alt`)."""
+"""Pictures of a trace. Each names its source line and has a text alternative (`alt`)."""
 
 import numpy as np
 
@@ -45,12 +43,11 @@ def warp_name(trace, warp):
 
 
 def select(trace, rows, space, line, array, operation, warp, time):
-    """The requests to draw: for each chosen array and operation of one line, the events of one
-    request.
+    """The requests to draw: for each array and operation of one line, the events of one request.
 
-    line None: the first line where something can be improved, else the first. warp None: that of
-        the request
-    that costs most. time: which of that warp's requests at this line, from 0.
+    line None: the first line where something can be improved, else the first.
+    warp None: that of the request that costs most.
+    time: which of that warp's requests at this line, from 0.
     """
     events = trace.events
     found = trace.rows(rows, array, operation, line)
@@ -97,14 +94,13 @@ def select(trace, rows, space, line, array, operation, warp, time):
 
 
 def memory(trace, line=None, array=None, operation=None, warp=None, time=0):
-    """Memory as rows of 128 bytes, four 32-byte sectors each, with what one request of one warp
-    asks for.
+    """Memory as rows of 128 bytes, four 32-byte sectors each, with one request of one warp.
 
-    A cell is an element; its colour and number are the lane that asks for it. Orange: moved
-    with it, not asked for. line, array, operation: which accesses (a line number or a piece of its
-    text; None: the first
-        line that
-        wastes sectors). warp: its number through the grid (None: the one that moves most).
+    A cell is an element; its colour and number are the lane that asks for it. Orange: moved with
+    it, not asked for.
+    line, array, operation: which accesses (a line number or a piece of its text; None: the first
+        line that wastes sectors).
+    warp: its number through the grid (None: the one that moves most).
     time: which of its requests there, from 0.
     """
     drawn, warp = select(trace, trace.coalescing, "global", line, array, operation, warp, time)
@@ -136,7 +132,7 @@ def memory(trace, line=None, array=None, operation=None, warp=None, time=0):
 
 
 def sheet(events, chosen):
-    """(row numbers, element size, grid of lanes, labels, lanes that share a cell) of one request."""
+    """(row numbers, element size, grid of lanes, labels, lanes sharing a cell) of a request."""
     size = int(min(events.size[chosen].min(), counts.SECTOR))
     size = max(size, 1)
     cells = counts.CACHE_LINE // size
@@ -226,8 +222,7 @@ def show_cells(axes, picture, fine=True):
 
 
 def banks(trace, line=None, array=None, operation=None, warp=None, time=0):
-    """Shared memory as rows of 32 banks, with what one request of one warp asks for, and passes a
-    bank needs.
+    """Shared memory as rows of 32 banks, with one request of one warp, and each bank's passes.
 
     A cell is a 4-byte word; its colour and number are the lane that asks for it (×n: n lanes share
     it, in one pass). Arguments as in `memory`. Of accesses of 8 or 16 bytes the half or quarter of
@@ -264,9 +259,7 @@ def banks(trace, line=None, array=None, operation=None, warp=None, time=0):
 
 
 def bank_sheet(events, chosen):
-    """(rows of 128 bytes, lanes of each word, passes of each bank, which part of the warp, rows
-    left out).
-    """
+    """(rows of 128 bytes, lanes of each word, each bank's passes, part of the warp, rows left)."""
     size = int(events.size[chosen].max())
     lanes_a_phase = counts.WARP if size <= 4 else max(1, counts.WARP * 4 // size)
     best = None

@@ -1,5 +1,4 @@
-"""Races: two threads, one element, at least one writing, not both atomically, and nothing that
-orders them.
+"""Races: two threads, one element, a write, not both atomic, and nothing that orders them.
 
 What orders two accesses is in README.md.
 """
@@ -13,8 +12,7 @@ from .grouping import group
 from .record import ATOMIC, FENCE, READ, SYNCWARP, WORDS, WRITE
 
 #: Elements looked at in detail, and with fences, which take longer; threads compared at one element
-#: and line;
-#: pairs tried there to find one without order.
+#: and line; pairs tried there to find one without order.
 MAX_ELEMENTS, MAX_ELEMENTS_WITH_FENCES, MAX_PAIRS, MAX_TRIES = 20_000, 1_000, 1_024, 256
 
 
@@ -22,10 +20,9 @@ MAX_ELEMENTS, MAX_ELEMENTS_WITH_FENCES, MAX_PAIRS, MAX_TRIES = 20_000, 1_000, 1_
 class Race(Place):
     """Accesses at (line, operation) that race with others at (other.line, other_operation).
 
-    threads: two that collide (numbers through the grid), at `element`. elements: how many elements
-        the two
-    lines race for. within_blocks, between_blocks: whether threads of one block do, and of different
-    blocks.
+    threads: two that collide (numbers through the grid), at `element`.
+    elements: how many elements the two lines race for.
+    within_blocks, between_blocks: whether threads of one block do, and of different blocks.
     events: the indices of the two accesses in `Trace.events`.
     """
 
@@ -68,9 +65,10 @@ def elements(events, chosen):
 
 
 def contended(events, order, chosen, element, inside):
-    """For each element that several threads of a block (or several blocks) use between two
-    barriers, at least one writing and not all atomically: its accesses, each thread's first at a
-    place in a `phase`.
+    """For each contended element its accesses, each thread's first at a place in a `phase`.
+
+    Contended: several threads of a block (or several blocks) use it between two barriers, at least
+    one writing and not all atomically.
     """
     if inside:
         stretch, _ = group(element, events.block[chosen], events.epoch[chosen])
@@ -119,9 +117,7 @@ def collisions(events, order, accesses, inside):
 
 
 def first_collision(events, order, ones, others, inside):
-    """The first pair of unordered accesses by two threads of one block, or (inside=False) of two
-    blocks.
-    """
+    """The first unordered pair of two threads of one block, or (inside=False) of two blocks."""
     a, b = np.array(ones[:MAX_PAIRS]), np.array(others[:MAX_PAIRS])
     if inside:
         meet = events.thread[a][:, None] != events.thread[b]
@@ -172,9 +168,7 @@ class Order:
             self.partial.setdefault(int(events.thread[i]), {})[number] = i
 
     def _find_atomics(self):
-        """The atomics in order, the element of each, and its thread's last fence before it (-1:
-        none).
-        """
+        """The atomics in order, each one's element, its thread's last fence before (-1: none)."""
         events, last = self.events, {}
         fences = np.flatnonzero(events.kind == FENCE)
         self.atomics = np.flatnonzero(events.kind == ATOMIC) if len(fences) else fences
@@ -196,9 +190,7 @@ class Order:
         return any((a < one[n]) != (b < other[n]) for n in one.keys() & other.keys())
 
     def _precedes(self, i, j):
-        """Whether event i comes before j for every schedule, within a block; one of the two is an
-        array.
-        """
+        """Whether event i comes before j for every schedule in a block; one of them is an array."""
         events = self.events
         same_thread = (events.thread[i] == events.thread[j]) & (i <= j)
         return same_thread | (events.block[i] == events.block[j]) & (
@@ -206,9 +198,7 @@ class Order:
         )
 
     def _before(self, a, b):
-        """Whether `a`, a fence, an atomic, another thread's later atomic on that element and `b`
-        follow.
-        """
+        """Whether `a`, a fence, an atomic, another thread's later one there and `b` follow."""
         if not len(self.atomics):
             return False
         released = (self.fence >= 0) & self._precedes(a, self.fence)
@@ -223,9 +213,7 @@ class Order:
 
 
 def in_order(events, a, b):
-    """Two accesses, the one to name first first: what writes, then what comes earlier in the
-    source.
-    """
+    """Two accesses, the one to name first first: the writer, then the earlier in the source."""
     rank = {WRITE: 0, ATOMIC: 1, READ: 2}
     return sorted(
         (a, b), key=lambda i: (rank[int(events.kind[i])], events.sites[events.site[i]].line, i)

@@ -48,9 +48,7 @@ class TraceError(ValueError):
 
 
 class TooManyEvents(KernelError):
-    """A traced launch went on for longer than the limit on events: an endless loop, or inputs too
-    large.
-    """
+    """A traced launch exceeded the limit on events: an endless loop, or inputs too large."""
 
 
 @dataclass(frozen=True)
@@ -68,9 +66,11 @@ class Site:
 
 @dataclass(frozen=True, eq=False)
 class Memory:
-    """One array of the kernel: in `space` ("global", "shared", "local", "constant"), `start` bytes
-    into the
-    allocation `root`. Each block has its own shared arrays, each thread its own local ones."""
+    """One array of the kernel, `start` bytes into the allocation `root`.
+
+    space: "global", "shared", "local" or "constant". Each block has its own shared arrays, each
+    thread its own local ones.
+    """
 
     name: str
     space: str
@@ -115,7 +115,7 @@ class Outside:
 
 
 class Recorder(Observer):
-    """Writes events down. Its `views` report straight to it, which is faster than through `access`."""
+    """Writes events down. Its `views` report straight to it, faster than through `access`."""
 
     def __init__(self, limit):
         self.views = TracedView
@@ -182,7 +182,7 @@ class Recorder(Observer):
             return number
 
     def site(self, frame):
-        """The number of the instruction that `frame` is at, or that of the kernel's that called it."""
+        """The number of the instruction `frame` is at, or of the kernel's that called it."""
         key = id(frame.f_code), frame.f_lasti
         found = self.site_numbers.get(key)
         if found is not None:
@@ -237,9 +237,7 @@ class Recorder(Observer):
 
 
 def instruction_start(frame):
-    """The offset of the instruction that `frame` is at: Python may be at its start or among its
-    caches.
-    """
+    """The offset of the instruction `frame` is at: at its start or among its caches."""
     offsets = [instruction.offset for instruction in dis.get_instructions(frame.f_code)]
     return offsets[bisect.bisect_right(offsets, frame.f_lasti) - 1]
 
@@ -256,9 +254,7 @@ class TracedView(WatchedView):
         self.number = now.observer.memory(self) if base is None else base.memory.number
 
     def find(self, index, frame, kind):
-        """(index, whole) as `resolve` gives it; (None, True) for an element outside, which is
-        noted.
-        """
+        """(index, whole) as `resolve` gives it; (None, True) for one outside, which is noted."""
         if type(index) is int and self.ndim == 1 and 0 <= index < self.size:
             return index, True
         try:
@@ -321,7 +317,7 @@ class TracedView(WatchedView):
 
 
 class Record:
-    """One element of a structured array: notes the fields that are used, as a GPU loads only these."""
+    """One element of a structured array: notes the fields that are used, as a GPU loads them."""
 
     __slots__ = ("_view", "_index")
 

@@ -37,8 +37,7 @@ def trace(
     limit=MAX_EVENTS,
     seconds=SECONDS,
 ):
-    """Run a Numba kernel once, on the CPU, and record each access, barrier, atomic and branch as a
-    Trace.
+    """Run a Numba kernel once, on the CPU; record each access, barrier, atomic and branch.
 
     kernel: a @cuda.jit function, on a machine with a GPU too. grid, block: as in kernel[grid,
         block].
@@ -71,10 +70,9 @@ class Trace:
     """What a launch did.
 
     Lists, each entry with its source line: `coalescing`, `banks`, `contention`, `others`,
-        `activity`,
-    `branches`, `barriers`, `races`, `mistakes`. `error` is what stopped the launch, or None;
-    `results` holds the arguments' arrays after it. Where a method takes `line`, it is a line number
-    or a piece of its text.
+    `activity`, `branches`, `barriers`, `races`, `mistakes`. `error` is what stopped the launch, or
+    None; `results` holds the arguments' arrays after it. Where a method takes `line`, it is a line
+    number or a piece of its text.
     """
 
     def __init__(self, recording):
@@ -128,17 +126,13 @@ class Trace:
 
     @cached_property
     def mistakes(self):
-        """Wrong indices and reads of what nobody had written: a Mistake for each line, array and
-        kind.
-        """
+        """Wrong indices and reads of the unwritten: a Mistake for each line, array and kind."""
         return counts.mistakes(self.events, self._outside)
 
     # ---- numbers
 
     def efficiency(self, array=None, operation=None, line=None):
-        """Coalescing efficiency in percent, of all global accesses or those of one array,
-        operation, line.
-        """
+        """Coalescing efficiency in percent, of all global accesses or of those chosen."""
         rows = self.rows(self.coalescing, array, operation, line)
         return 100 * sum(row.fewest for row in rows) / sum(row.sectors for row in rows)
 
@@ -155,9 +149,7 @@ class Trace:
         return sum(row.conflicts for row in self.rows(self.banks, array, operation, line))
 
     def rows(self, rows, array=None, operation=None, line=None):
-        """Those of `rows` (coalescing, banks ...) that match; TraceError names what there is if
-        none does.
-        """
+        """Those of `rows` (coalescing, banks ...) that match; TraceError names what there is."""
         numbers = None if line is None else self.lines_with(line)
         found = [
             row
@@ -189,9 +181,7 @@ class Trace:
     # ---- words
 
     def thread_name(self, thread):
-        """A thread's number through the grid as words: thread 3 of block 1, thread (3,1) of block
-        (0,2).
-        """
+        """A thread's number as words: thread 3 of block 1, thread (3,1) of block (0,2)."""
         block, rank = divmod(thread, self.threads_a_block)
         return f"thread {self.point(rank, self.block)} of block {self.point(block, self.grid)}"
 
@@ -205,9 +195,7 @@ class Trace:
 
     @cached_property
     def source(self):
-        """(filename, line, text) of the kernel's lines, and of any other line where something
-        happened.
-        """
+        """(filename, line, text) of the kernel's lines, and of other lines with events."""
         places = {(site.filename, site.line) for site in self.events.sites}
         try:
             text, first = inspect.getsourcelines(self._function)
@@ -270,9 +258,7 @@ class Trace:
 
     @cached_property
     def problems(self):
-        """What is wrong with the kernel, in a few lines each: error, skipped barriers, races,
-        mistakes.
-        """
+        """What is wrong, in a few lines each: error, skipped barriers, races, mistakes."""
         found = []
         if self.error is not None:
             found.append(f"STOPPED: {self.error}\n  The counts below go as far as that.")
@@ -386,9 +372,7 @@ class Trace:
     __repr__ = __str__
 
     def report(self):
-        """Print what each source line does: lanes, sectors, bank conflicts, and every problem
-        found.
-        """
+        """Print what each line does: lanes, sectors, bank conflicts, every problem found."""
         print(self)
 
     def _repr_html_(self):
@@ -423,9 +407,7 @@ class Trace:
         return Steps(self, warp)
 
     def draw_memory(self, line=None, array=None, operation=None, warp=None, time=0):
-        """The sectors that one request touches, for each array that the line uses (see
-        pictures.memory).
-        """
+        """The sectors that one request touches, for each array of the line (pictures.memory)."""
         from . import pictures
 
         return pictures.memory(self, line, array, operation, warp, time)

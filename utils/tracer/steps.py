@@ -1,6 +1,4 @@
-"""Step by step: which thread accesses which element, as a slider in a notebook and a picture on
-paper.
-"""
+"""Step by step: which thread accesses which element; a slider in a notebook, a picture on paper."""
 
 import html
 import io
@@ -42,9 +40,7 @@ class Steps:
 
     @cached_property
     def _arrays(self):
-        """The arrays that the warp uses, as memory numbers; each thread's own local arrays are left
-        out.
-        """
+        """The arrays that the warp uses, as memory numbers; local arrays are left out."""
         events = self.trace.events
         used = dict.fromkeys(int(events.memory[i]) for step in self._steps for i in step)
         first = {}
@@ -73,9 +69,7 @@ class Steps:
         )
 
     def draw(self, number=0):
-        """One step, from 0: elements in the colour and with the number of the lane that accesses
-        them now.
-        """
+        """One step, from 0: elements in the colour and number of the lane that accesses them."""
         return self._figure([number])
 
     def still(self, count=STILL_STEPS):
@@ -220,9 +214,7 @@ def outline(axes, memory, rows, columns):
 
 
 def layout(memory):
-    """(rows, columns) in which to draw an array: its last axis across; a single axis in lines of
-    32.
-    """
+    """(rows, columns) in which to draw an array: last axis across, a single one in lines of 32."""
     if len(memory.shape) <= 1:
         size = int(np.prod(memory.shape))
         columns = min(size, ACROSS) or 1
@@ -235,9 +227,7 @@ def layout(memory):
 
 
 def ordered(events, warp):
-    """The warp's accesses to global and shared memory as steps, in the order its lanes come to
-    them.
-    """
+    """The warp's accesses to global and shared memory as steps, in the order of its lanes."""
     chosen = events.accesses("global", "shared")
     chosen = chosen[events.warp[chosen] == warp]
     numbers, first = counts.requests(events, chosen)

@@ -1,5 +1,4 @@
-"""Hold the tracer's counts against Nsight Compute's on this GPU: python -m
-utils.tracer.validate_ncu
+"""Hold the tracer's counts against Nsight Compute's: python -m utils.tracer.validate_ncu
 
 Runs a handful of kernels once under ncu, traces the same launches, prints both counts side by side
 and writes them to assets/recorded/tracer-<gpu>.json. Exits with 1 if a count differs, 2 if nothing
@@ -185,7 +184,7 @@ def launch_all():
 
 
 def find_ncu():
-    """The path of ncu, from the PATH or from where toolkits are installed; None if there is none."""
+    """The path of ncu, from the PATH or where toolkits are installed; None without one."""
     usual = [
         *Path("/usr/local").glob("cuda*/bin/ncu"),
         *Path("/opt/nvidia/nsight-compute").glob("*/ncu"),

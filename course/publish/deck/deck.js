@@ -1,11 +1,13 @@
-// Shows the slides, and makes those smaller that would not fit: down to SMALLEST, where code is nearly as small as in JupyterLab.
-// If that is not enough, outputs scroll. Prose and code never do: dataset.fits says that a slide has too much of them.
+// Shows the slides, and makes those smaller that would not fit: down to SMALLEST, where code is
+// nearly as small as in JupyterLab. If that is not enough, outputs scroll. Prose and code never do:
+// dataset.fits says that a slide has too much of them.
 const SCREEN = { width: 1280, height: 720 };
 const SMALLEST = 0.6;
 
 function fits(slide) {
-  const wide = [slide, ...slide.querySelectorAll("pre, table, img")].some((each) => each.scrollWidth > each.clientWidth + 1);
-  return slide.scrollHeight <= SCREEN.height && !wide;
+  const parts = [slide, ...slide.querySelectorAll("pre, table, img")];
+  const tooWide = parts.some((part) => part.scrollWidth > part.clientWidth + 1);
+  return slide.scrollHeight <= SCREEN.height && !tooWide;
 }
 
 function fit(slide) {
@@ -22,11 +24,18 @@ function fit(slide) {
 }
 
 window.addEventListener("load", async () => {
-  document.body.classList.add("measuring");     // all slides are laid out, before reveal.js hides all but one
+  // all slides are laid out, before reveal.js hides all but one
+  document.body.classList.add("measuring");
   document.querySelectorAll(".slides > section > section").forEach(fit);
   document.body.classList.remove("measuring");
   await Reveal.initialize({
-    ...SCREEN, margin: 0, center: false, transition: "none", hash: true, slideNumber: "c/t", pdfSeparateFragments: false,
+    ...SCREEN,
+    margin: 0,
+    center: false,
+    transition: "none",
+    hash: true,
+    slideNumber: "c/t",
+    pdfSeparateFragments: false,
     plugins: [RevealNotes],
   });
   document.body.dataset.ready = "yes";

@@ -34,26 +34,31 @@ NO_COMPILER = """no C++ compiler was found. To run CUDA C on this computer, inst
 or name one in the environment variable CXX"""
 
 # nvcc's options that mean nothing on a CPU. Those of the second kind are followed by a value.
-DROPPED = ("-arch", "-gencode", "-code", "-lineinfo", "-rdc", "-Xptxas", "-Xfatbin", "-Xnvlink", "-Xcudafe", "-ccbin",
-           "--gpu-architecture", "--generate-code", "--gpu-code", "--generate-line-info", "--relocatable-device-code",
-           "--ptxas-options", "--use_fast_math", "-use_fast_math", "--expt-relaxed-constexpr", "--extended-lambda",
-           "-expt-relaxed-constexpr", "-extended-lambda", "--expt-extended-lambda", "-expt-extended-lambda", "-maxrregcount",
-           "--maxrregcount", "-dc", "-dlink", "-G", "--device-debug", "-restrict", "--restrict", "-lcuda", "-lcudart",
-           "-lcudadevrt", "-lcublas", "-lcufft", "-lcurand", "-lcudart_static", "-lnvToolsExt", "-t", "--threads", "-cudart",
-           "--cudart", "-res-usage", "--resource-usage", "-diag-suppress", "--diag-suppress", "-fmad", "--fmad", "-ftz",
-           "--ftz", "-prec-div", "--prec-div", "-prec-sqrt", "--prec-sqrt", "-keep", "--keep", "-v", "--verbose", "-w", "-m64",
-           "-forward-unknown-to-host-compiler", "--compile", "-dopt", "--dopt", "-lcusparse", "-lcusolver", "-lm",
-           "-default-stream", "--default-stream")  # fmt: skip
-TAKES_VALUE = {"-arch", "-gencode", "-code", "-Xptxas", "-Xfatbin", "-Xnvlink", "-Xcudafe", "-ccbin", "-maxrregcount",
-               "--gpu-architecture", "--generate-code", "--gpu-code", "--ptxas-options", "--maxrregcount", "-t", "--threads",
-               "-cudart", "--cudart", "-diag-suppress", "--diag-suppress", "-dopt", "--dopt", "-default-stream",
-               "--default-stream"}  # fmt: skip
+DROPPED = """
+    -arch -gencode -code -lineinfo -rdc -Xptxas -Xfatbin -Xnvlink -Xcudafe -ccbin
+    --gpu-architecture --generate-code --gpu-code --generate-line-info --relocatable-device-code
+    --ptxas-options --use_fast_math -use_fast_math --expt-relaxed-constexpr --extended-lambda
+    -expt-relaxed-constexpr -extended-lambda --expt-extended-lambda -expt-extended-lambda
+    -maxrregcount --maxrregcount -dc -dlink -G --device-debug -restrict --restrict -lcuda
+    -lcudart -lcudadevrt -lcublas -lcufft -lcurand -lcudart_static -lnvToolsExt -t --threads
+    -cudart --cudart -res-usage --resource-usage -diag-suppress --diag-suppress -fmad --fmad
+    -ftz --ftz -prec-div --prec-div -prec-sqrt --prec-sqrt -keep --keep -v --verbose -w -m64
+    -forward-unknown-to-host-compiler --compile -dopt --dopt -lcusparse -lcusolver -lm
+    -default-stream --default-stream
+""".split()
+TAKES_VALUE = """
+    -arch -gencode -code -Xptxas -Xfatbin -Xnvlink -Xcudafe -ccbin -maxrregcount
+    --gpu-architecture --generate-code --gpu-code --ptxas-options --maxrregcount -t --threads
+    -cudart --cudart -diag-suppress --diag-suppress -dopt --dopt -default-stream
+    --default-stream
+""".split()
 PASSED_WITH_VALUE = {"-D", "-I", "-L", "-l", "-isystem", "-include", "-U"}
 
 
 class BuildError(Exception):
-    """A build that failed: `log` is the compiler's text, which names the learner's file and line;
-    `command` the command.
+    """A build that failed.
+
+    log: the compiler's text, which names the learner's file and line; command: the command.
     """
 
     def __init__(self, log: str, command: Sequence[str] = ()):
@@ -64,8 +69,9 @@ class BuildError(Exception):
 
 @functools.cache
 def compiler() -> list[str]:
-    """The command of a C++ compiler: CXX, g++, clang++, c++ or ziglang. Raises BuildError saying
-    how to get one.
+    """The command of a C++ compiler: CXX, g++, clang++, c++ or ziglang.
+
+    Raises BuildError saying how to get one.
     """
     if os.environ.get("CXX"):
         return os.environ["CXX"].split()
@@ -81,26 +87,21 @@ def compiler() -> list[str]:
 
 def _runs(command: list[str]) -> bool:
     try:
-        return (
-            subprocess.run([*command, "--version"], capture_output=True, timeout=60).returncode == 0
-        )
+        done = subprocess.run([*command, "--version"], capture_output=True, timeout=60)
     except (OSError, subprocess.TimeoutExpired):
         return False
+    return done.returncode == 0
 
 
 @functools.cache
 def _compiler_version(command: tuple[str, ...]) -> str:
-    return (
-        subprocess.run([*command, "--version"], capture_output=True, text=True).stdout
-        + platform.machine()
-    )
+    done = subprocess.run([*command, "--version"], capture_output=True, text=True)
+    return done.stdout + platform.machine()
 
 
 @functools.cache
 def cache_folder() -> Path:
-    """Where builds are kept: CUDA_COURSE_CACHE, else the user's cache folder, else (not writable) a
-    temporary one.
-    """
+    """Where builds are kept: CUDA_COURSE_CACHE, the user's cache folder, or a temporary one."""
     candidates = [os.environ.get("CUDA_COURSE_CACHE"), platformdirs.user_cache_dir("cuda-course")]
     for folder in [c for c in candidates if c]:
         path = Path(folder) / "cuda_c"
@@ -126,34 +127,33 @@ def _hash(*parts: str | bytes) -> str:
 
 
 def _own_files() -> list[Path]:
-    return sorted(p for folder in (INCLUDE, RUNTIME) for p in folder.rglob("*") if p.is_file()) + [
-        HERE / "rewrite.py"
-    ]
+    paths = [*INCLUDE.rglob("*"), *RUNTIME.rglob("*")]
+    return [*sorted(path for path in paths if path.is_file()), HERE / "rewrite.py"]
 
 
 @functools.cache
 def _own_hash() -> str:
-    return _hash(
-        *(data for p in _own_files() for data in (str(p.relative_to(HERE)), p.read_bytes()))
-    )
+    parts = []
+    for path in _own_files():
+        parts += [str(path.relative_to(HERE)), path.read_bytes()]
+    return _hash(*parts)
 
 
 @functools.cache
 def _target_flags(command: tuple[str, ...]) -> tuple[str, ...]:
-    """Fused multiply-add where the processor has it: a GPU uses it too, so the last digits agree
-    more often.
+    """Fused multiply-add where the processor has it.
+
+    A GPU uses it too, so the last digits agree more often.
     """
     if platform.machine().lower() not in ("x86_64", "amd64") or "ziglang" in command:
         return ()
     try:
-        flags = Path("/proc/cpuinfo").read_text()
+        features = Path("/proc/cpuinfo").read_text()
     except OSError:
         return ()
-    return (
-        ("-mavx2", "-mfma", "-mbmi2", "-mpopcnt")
-        if all(f" {f} " in flags for f in ("avx2", "fma", "bmi2"))
-        else ()
-    )
+    if not all(f" {feature} " in features for feature in ("avx2", "fma", "bmi2")):
+        return ()
+    return ("-mavx2", "-mfma", "-mbmi2", "-mpopcnt")
 
 
 def _run(command: Sequence[str | Path], cwd: Path | None = None) -> subprocess.CompletedProcess:
@@ -197,15 +197,12 @@ def split_flags(flags: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
                 rest.pop(0)
         elif flag.startswith("-gencode") or flag.startswith("-arch"):
             continue
-        elif flag in ("-o", "--output-file"):
-            rest[:1] = []
-        elif flag in ("-x", "--x"):
+        elif flag in ("-o", "--output-file", "-x", "--x"):
             rest[:1] = []
         elif flag in PASSED_WITH_VALUE and rest:
             value = rest.pop(0)
-            (linking if flag in ("-L", "-l") else compiling).extend(
-                [flag + value] if flag != "-isystem" else [flag, value]
-            )
+            words = [flag, value] if flag == "-isystem" else [flag + value]
+            (linking if flag in ("-L", "-l") else compiling).extend(words)
         elif flag.startswith(("-l", "-L", "-Wl,")):
             linking.append(flag)
         elif flag.startswith(("-std=", "--std=")):
@@ -255,9 +252,14 @@ def _volatile_flags(command: list[str]) -> list[str]:
 
 
 # The checks' own functions take the place of the sanitizers' libraries: see runtime/checks.cpp.
-CHECK_FLAGS = ["-fsanitize=thread,bounds,alignment,integer-divide-by-zero", "-fsanitize-recover=all",
-               "-fno-omit-frame-pointer", "-fno-builtin-memset", "-fno-builtin-memcpy",
-               "-fno-builtin-memmove"]  # fmt: skip
+CHECK_FLAGS = [
+    "-fsanitize=thread,bounds,alignment,integer-divide-by-zero",
+    "-fsanitize-recover=all",
+    "-fno-omit-frame-pointer",
+    "-fno-builtin-memset",
+    "-fno-builtin-memcpy",
+    "-fno-builtin-memmove",
+]
 
 
 def _atomically(target: Path, make) -> Path:
@@ -274,28 +276,22 @@ def runtime_objects(program: bool, check: bool) -> list[Path]:
     """The runtime's object files for this compiler, compiled if they are not there yet."""
     command = compiler()
     flags = ["-std=c++17", "-O2", "-g1", "-fPIC", "-fvisibility=hidden"]
-    folder = cache_folder() / (
-        "runtime-" + _hash(_compiler_version(tuple(command)), _own_hash(), *command, *flags)
-    )
-    parts = [
-        "scheduler",
-        "memory",
-        "api",
-        "report",
-        "checks" if check else "unchecked",
-        "start" if program else "library",
-    ]
-    parts += ["host_heap"] if check and program else []
-    missing = [p for p in parts if not (folder / f"{p}.o").exists()]
+    digest = _hash(_compiler_version(tuple(command)), _own_hash(), *command, *flags)
+    folder = cache_folder() / f"runtime-{digest}"
+    parts = ["scheduler", "memory", "api", "report"]
+    parts.append("checks" if check else "unchecked")
+    parts.append("start" if program else "library")
+    if check and program:
+        parts.append("host_heap")
+    missing = [part for part in parts if not (folder / f"{part}.o").exists()]
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder, prefix=".making-") as temporary:
         running = []
         for part in missing:
             out = Path(temporary) / f"{part}.o"
             line = [*command, *flags, "-c", str(RUNTIME / f"{part}.cpp"), "-o", str(out)]
-            running.append(
-                (part, out, line, subprocess.Popen(line, stderr=subprocess.PIPE, text=True))
-            )
+            process = subprocess.Popen(line, stderr=subprocess.PIPE, text=True)
+            running.append((part, out, line, process))
         for part, out, line, process in running:
             _, log = process.communicate()
             if process.returncode:
@@ -325,9 +321,9 @@ def _unchanged(files: list) -> bool:
     for path, modified, size, digest in files:
         try:
             stat = os.stat(path)
-            if stat.st_size != size or (
-                stat.st_mtime_ns != modified and _hash(Path(path).read_bytes()) != digest
-            ):
+            if stat.st_size != size:
+                return False
+            if stat.st_mtime_ns != modified and _hash(Path(path).read_bytes()) != digest:
                 return False
         except OSError:
             return False
@@ -335,71 +331,98 @@ def _unchanged(files: list) -> bool:
 
 
 def _user_files(preprocessed: str) -> set[str]:
-    found = set(re.findall(r'^# \d+ "((?:[^"\\]|\\.)+)"', preprocessed, re.MULTILINE))
-    found = {re.sub(r"\\(.)", r"\1", f) for f in found if not f.startswith("<")}
-    return {
-        f
-        for f in found
-        if not f.startswith(str(HERE))
-        and not f.startswith(("/usr/", "/Library/"))
-        and Path(f).is_file()
-    }
+    """The files that a preprocessed source names, without the runtime's own and the system's."""
+    markers = re.findall(r'^# \d+ "((?:[^"\\]|\\.)+)"', preprocessed, re.MULTILINE)
+    names = {re.sub(r"\\(.)", r"\1", marker) for marker in markers if not marker.startswith("<")}
+    foreign = (str(HERE), "/usr/", "/Library/")
+    return {name for name in names if not name.startswith(foreign) and Path(name).is_file()}
+
+
+def _directive(flag: str) -> str:
+    """-DN=3 as ``#define N 3``, -DN as ``#define N 1``, -UN as ``#undef N``."""
+    macro = flag[2:]
+    if flag[1] == "U":
+        return f"#undef {macro}"
+    name, is_given, value = macro.partition("=")
+    return f"#define {name} {value if is_given else 1}"
 
 
 def _defines(flags: Sequence[str]) -> Path:
     """A header with what the flags -D and -U say."""
-    lines = [f"#undef {f[2:]}" if f[1] == "U" else "#define " + " ".join((f[2:] + ("" if "=" in f else "=1")).split("=", 1))
-             for f in flags]  # fmt: skip
-    text = "\n".join(lines) + "\n"
+    text = "\n".join(map(_directive, flags)) + "\n"
     header = cache_folder() / f"macros-{_hash(text)}.h"
     return header if header.exists() else _atomically(header, lambda fresh: fresh.write_text(text))
 
 
 def _preprocess(source: str, flags: Sequence[str]) -> str:
-    """The source behind `include/cuda_runtime.h`. The program's own macros (-DN=3) are defined
-    between the two, so that they cannot change a word of that header; those meant for the system's
-    headers (-D_GNU_SOURCE,
-    -DNDEBUG) come first."""
+    """The source behind `include/cuda_runtime.h`.
+
+    The program's own macros (-DN=3) are defined between the two, so that they cannot change a word
+    of that header; those meant for the system's headers (-D_GNU_SOURCE, -DNDEBUG) come first.
+    """
     own = [f for f in flags if re.match(r"-[DU](?!_|NDEBUG\b)", f)]
+    others = [f for f in flags if f not in own]
     macros = ["-include", _defines(own)] if own else []
-    return _checked([*compiler(), "-E", "-x", "c++", "-include", INCLUDE / "cuda_runtime.h", *macros,
-                     *(f for f in flags if f not in own), "-isystem", INCLUDE, "-I", INCLUDE / "lib", source])  # fmt: skip
+    folders = ["-isystem", INCLUDE, "-I", INCLUDE / "lib"]
+    command = [*compiler(), "-E", "-x", "c++", "-include", INCLUDE / "cuda_runtime.h"]
+    return _checked([*command, *macros, *others, *folders, source])
 
 
 def build(
     sources: Sequence[str], flags: Sequence[str], *, check: bool, shared: bool, extra: str = ""
 ) -> tuple[Path, dict]:
-    """A program (or a shared library) of the sources, from the cache when nothing changed, and what
-    is known about it.
-    """
+    """A program (or shared library) of the sources, cached, and what is known about it."""
     compiling, linking, more = split_flags(flags)
     sources = [*sources, *more]
     command = compiler()
     flags = [*_environment_flags(compiling, check), *compiling]
     # of two libraries in one process each keeps its own static variables, those of templates too
     if shared:
-        flags += [
-            "-fPIC",
-            *(["-fno-gnu-unique"] if _is_gcc(command) and sys.platform == "linux" else []),
-        ]
-    if not any(
-        Path(s).is_absolute() for s in sources
-    ):  # then messages, too, name files as seen from this folder
+        flags.append("-fPIC")
+        if _is_gcc(command) and sys.platform == "linux":
+            flags.append("-fno-gnu-unique")
+    # then messages, too, name files as seen from this folder
+    if not any(Path(source).is_absolute() for source in sources):
         flags.append(f"-fdebug-prefix-map={os.getcwd()}=.")
-    request = _hash(json.dumps([sources, flags, linking, check, shared, extra, os.getcwd(), *command]), _own_hash(),
-                    _compiler_version(tuple(command)))  # fmt: skip
+    asked = [sources, flags, linking, check, shared, extra, os.getcwd(), *command]
+    request = _hash(json.dumps(asked), _own_hash(), _compiler_version(tuple(command)))
     folder = cache_folder() / "builds"
     record = folder / f"{request}.json"
-    try:
-        known = json.loads(record.read_text())
-        if Path(known["output"]).exists() and _unchanged(known["files"]):
-            os.utime(known["output"])
-            os.utime(record)
-            return Path(known["output"]), known
-    except (OSError, ValueError, KeyError):
-        pass
+    facts = _kept(record)
+    if facts:
+        return Path(facts["output"]), facts
     folder.mkdir(parents=True, exist_ok=True)
-    texts, kernels, files = [], [], set(sources)
+    units, kernels, files = _rewritten(sources, flags)
+    units[0] += extra
+    name = Path(sources[0]).stem.replace(" ", "_")
+    output = folder / f"{name}-{_hash(request, *units)}{'.so' if shared else ''}"
+    if not output.exists():
+        # these options mean something to the linker too
+        linking = [f for f in compiling if f in ("-fopenmp", "-pthread", "-static")] + linking
+        _make(output, units, flags, linking, check=check, shared=shared)
+    files = [_fingerprint(file) for file in sorted(files)]
+    facts = {"output": str(output), "kernels": kernels, "files": files}
+    _atomically(record, lambda fresh: fresh.write_text(json.dumps(facts)))
+    _forget_old(folder)
+    return output, facts
+
+
+def _kept(record: Path) -> dict | None:
+    """What is known of an earlier build; None if there is none or one of its files has changed."""
+    try:
+        facts = json.loads(record.read_text())
+        if not Path(facts["output"]).exists() or not _unchanged(facts["files"]):
+            return None
+        os.utime(facts["output"])
+        os.utime(record)
+    except (OSError, ValueError, KeyError):
+        return None
+    return facts
+
+
+def _rewritten(sources: Sequence[str], flags: Sequence[str]) -> tuple[list[str], list[str], set]:
+    """(each source as ordinary C++, the kernels' names, all files that went into it)."""
+    units, kernels, files = [], [], set(sources)
     for source in sources:
         preprocessed = _preprocess(source, flags)
         included = _user_files(preprocessed)
@@ -408,48 +431,34 @@ def build(
         if any(b"__CUDA_ARCH__" in Path(f).read_bytes() for f in {source, *included}):
             for_device = _preprocess(source, [*flags, "-D__CUDA_ARCH__=900"])
         try:
-            text, names = rewrite(preprocessed, for_device)
-        except RewriteError as e:
-            raise BuildError(str(e) + "\n", [*command, source]) from None
-        texts.append(text)
+            unit, names = rewrite(preprocessed, for_device)
+        except RewriteError as error:
+            raise BuildError(f"{error}\n", [*compiler(), source]) from None
+        units.append(unit)
         kernels += names
-    texts[0] += extra
-    name = Path(sources[0]).stem.replace(" ", "_")
-    output = folder / f"{name}-{_hash(request, *texts)}{'.so' if shared else ''}"
-    if not output.exists():
-        objects = runtime_objects(program=not shared, check=check)
-        with tempfile.TemporaryDirectory(dir=folder, prefix=".making-") as temporary:
-            units = []
-            for i, text in enumerate(texts):
-                unit = Path(temporary) / f"{i}.ii"
-                unit.write_text(text)
-                compiled = unit.with_suffix(".o")
-                _checked([*command, *flags, "-c", unit, "-o", compiled])
-                units.append(compiled)
-            libraries = ["-lpthread", *(["-ldl"] if sys.platform == "linux" else [])]
-            both = [
-                f for f in compiling if f in ("-fopenmp", "-pthread", "-static")
-            ]  # mean something to the linker too
-            if check and not shared and sys.platform == "linux":  # see runtime/host_heap.cpp
-                libraries += [f"-Wl,--wrap={f}" for f in ("malloc", "calloc", "realloc", "free")]
-            linked = [
-                *command,
-                *both,
-                *(["-shared"] if shared else []),
-                *units,
-                *objects,
-                *linking,
-                *libraries,
-            ]
-            _atomically(output, lambda fresh: _checked([*linked, "-o", fresh]))
-    known = {
-        "output": str(output),
-        "kernels": kernels,
-        "files": [_fingerprint(f) for f in sorted(files)],
-    }
-    _atomically(record, lambda fresh: fresh.write_text(json.dumps(known)))
-    _forget_old(folder)
-    return output, known
+    return units, kernels, files
+
+
+def _make(output: Path, units, flags, linking, *, check: bool, shared: bool) -> None:
+    """Compile the units and link them with the runtime."""
+    command = compiler()
+    runtime = runtime_objects(program=not shared, check=check)
+    on_linux = sys.platform == "linux"
+    libraries = ["-lpthread"]
+    if on_linux:
+        libraries.append("-ldl")
+    if check and not shared and on_linux:  # see runtime/host_heap.cpp
+        libraries += [f"-Wl,--wrap={f}" for f in ("malloc", "calloc", "realloc", "free")]
+    kind = ["-shared"] if shared else []
+    with tempfile.TemporaryDirectory(dir=output.parent, prefix=".making-") as temporary:
+        objects = []
+        for number, text in enumerate(units):
+            unit = Path(temporary) / f"{number}.ii"
+            unit.write_text(text)
+            objects.append(unit.with_suffix(".o"))
+            _checked([*command, *flags, "-c", unit, "-o", objects[-1]])
+        linked = [*command, *kind, *objects, *runtime, *linking, *libraries]
+        _atomically(output, lambda fresh: _checked([*linked, "-o", fresh]))
 
 
 def build_program(

@@ -1,6 +1,4 @@
-"""Kernels of a .cu file called from Python, on memory that Python owns (NumPy arrays, torch CPU
-tensors).
-"""
+"""Kernels of a .cu file called from Python, on Python's memory (NumPy arrays, torch tensors)."""
 
 import ctypes
 from collections.abc import Sequence
@@ -10,9 +8,7 @@ from .build import BuildError, build
 
 
 class LaunchError(RuntimeError):
-    """A launch that failed; the message says which mistake, in which kernel, block, thread and
-    line.
-    """
+    """A launch that failed; the message says which mistake, kernel, block, thread and line."""
 
 
 class _Buffer(ctypes.Structure):
@@ -41,15 +37,22 @@ class Library:
             f'\nstatic ::cuda_cpu::Registration cuda_cpu_instance_{i}(&{name}, "{name}");\n'
             for i, name in enumerate(instantiate)
         )
-        output, known = build([str(path)], flags, check=check, shared=True, extra=extra)
+        output, facts = build([str(path)], flags, check=check, shared=True, extra=extra)
         self.path = path
-        self.kernels: tuple[str, ...] = tuple(dict.fromkeys([*known["kernels"], *instantiate]))
+        self.kernels: tuple[str, ...] = tuple(dict.fromkeys([*facts["kernels"], *instantiate]))
         self._library = ctypes.CDLL(str(output))
         self._launch = self._library.cuda_cpu_launch
         self._launch.argtypes = [
-            ctypes.c_char_p, ctypes.POINTER(ctypes.c_uint), ctypes.c_size_t, ctypes.POINTER(ctypes.c_void_p), ctypes.c_int,
-            ctypes.POINTER(_Buffer), ctypes.c_int, ctypes.c_char_p, ctypes.c_size_t,
-        ]  # fmt: skip
+            ctypes.c_char_p,  # kernel
+            ctypes.POINTER(ctypes.c_uint),  # grid and block
+            ctypes.c_size_t,  # bytes of dynamic shared memory
+            ctypes.POINTER(ctypes.c_void_p),  # addresses of the arguments
+            ctypes.c_int,
+            ctypes.POINTER(_Buffer),  # memory behind the pointers
+            ctypes.c_int,
+            ctypes.c_char_p,  # room for a message
+            ctypes.c_size_t,
+        ]
 
     def launch(
         self,
@@ -63,11 +66,11 @@ class Library:
     ) -> None:
         """Runs `kernel` and returns when it is done.
 
-        `params` are ctypes objects of the exact types of the kernel's parameters, pointers as
-        c_void_p to host memory.
-        `buffers` says (address, bytes, name) of the memory behind the pointers, so that an
-        out-of-bounds access names the argument. Raises LaunchError for every mistake in the kernel
-        and KeyboardInterrupt when interrupted.
+        params: ctypes objects of the exact types of the kernel's parameters, pointers as c_void_p
+            to host memory.
+        buffers: (address, bytes, name) of the memory behind the pointers, so that an access out of
+            bounds names the argument.
+        Raises LaunchError for every mistake in the kernel, KeyboardInterrupt when interrupted.
         """
         shape = (ctypes.c_uint * 6)(*grid, *block)
         addresses = (ctypes.c_void_p * max(1, len(params)))(*(ctypes.addressof(p) for p in params))

@@ -4,13 +4,18 @@ Only the learner's own lines are touched (and those of include/lib, which are wr
 too); the text of system headers passes through. Nothing is parsed as C++: the rewrite finds a
 handful of constructs by their tokens.
 
-    __global__ void k(int* a) { body }   ->  void k(int* a) { ... launch_kernel(info, [=]() mutable
-    { body }, ...); } k<<<grid, block>>>(a)                ->  (::cuda_cpu::configure(grid, block),
-    k(a)) __shared__ float s[16][17];          ->  typedef float s__t[16][17]; auto& s =
-    ::cuda_cpu::shared<s__t>([]{}); extern __shared__ float s[];         ->  typedef float s__t[];
-    ...* s = dynamic_shared();
-    __device__, __constant__, ...        ->  (nothing)
-    printf, assert's failure function    ->  the runtime's own
+    __global__ void k(int* a) { body }
+        ->  void k(int* a) { ... launch_kernel(info, [=]() mutable { body }, ...); }
+    k<<<grid, block>>>(a)
+        ->  (::cuda_cpu::configure(grid, block), k(a))
+    __shared__ float s[16][17];
+        ->  typedef float s__t[16][17]; auto& s = ::cuda_cpu::shared<s__t>([]{});
+    extern __shared__ float s[];
+        ->  typedef float s__t[]; ...* s = dynamic_shared();
+    __device__, __constant__, ...
+        ->  (nothing)
+    printf, assert's failure function
+        ->  the runtime's own
 
 A kernel's stub keeps name and signature, so templates, overloads and default arguments follow C++'s
 own rules. Every output line is preceded by a line marker where needed: diagnostics and debuggers
@@ -49,18 +54,23 @@ REPLACED = {
     "__assert_fail": "::cuda_cpu::assert_failed",
     "__assert_rtn": "::cuda_cpu::assert_failed_apple",
 }
+#: What there is none of on the CPU, by the words that ask for it
 UNSUPPORTED = {
-    "texture": "textures", "tex1D": "textures", "tex1Dfetch": "textures", "tex2D": "textures", "tex3D": "textures",
-    "tex1DLod": "textures", "tex2DLod": "textures", "tex2DLayered": "textures",
-    "cudaTextureObject_t": "textures", "cudaCreateTextureObject": "textures", "cudaBindTexture": "textures",
-    "cudaBindTexture2D": "textures", "cudaBindTextureToArray": "textures", "cudaSurfaceObject_t": "surfaces",
-    "surf2Dread": "surfaces", "surf2Dwrite": "surfaces", "cudaMallocArray": "texture arrays",
-    "cudaArray": "texture arrays", "cudaArray_t": "texture arrays", "cudaMalloc3DArray": "texture "
-                                                                                         "arrays",
-    "experimental": "4-bit and 1-bit matrices for tensor cores", "cudaGraphicsGLRegisterBuffer": "OpenGL",
-}  # fmt: skip
-TYPE_WORDS = {"int", "float", "double", "char", "short", "long", "unsigned", "signed", "bool", "void", "const",
-              "volatile", "size_t", "auto"}  # fmt: skip
+    **dict.fromkeys(
+        """texture tex1D tex1Dfetch tex2D tex3D tex1DLod tex2DLod tex2DLayered cudaTextureObject_t
+        cudaCreateTextureObject cudaBindTexture cudaBindTexture2D cudaBindTextureToArray""".split(),
+        "textures",
+    ),
+    **dict.fromkeys(["cudaSurfaceObject_t", "surf2Dread", "surf2Dwrite"], "surfaces"),
+    **dict.fromkeys(
+        ["cudaMallocArray", "cudaArray", "cudaArray_t", "cudaMalloc3DArray"], "texture arrays"
+    ),
+    "experimental": "4-bit and 1-bit matrices for tensor cores",
+    "cudaGraphicsGLRegisterBuffer": "OpenGL",
+}
+TYPE_WORDS = set(
+    "int float double char short long unsigned signed bool void const volatile size_t auto".split()
+)
 PTX = re.compile(r"\b[a-z]\w*\.[a-z]\w*|%%?\w*(?:tid|laneid|smid|clock)|\bbar\b|\btrap\b|\bexit\b")
 
 
@@ -353,16 +363,16 @@ class Rewriter:
                     a.kind == "name" and b.text == "("
                     for a, b in zip(condition, condition[1:], strict=False)
                 )
+                again = f";) cuda_cpu_wait_.again({'true' if calls else 'false'});"
                 tokens[i : last + 1] = [
-                    made("for (::cuda_cpu::WaitLoop cuda_cpu_wait_;", tokens[i]), *condition,
-                    made(f";) cuda_cpu_wait_.again({'true' if calls else 'false'});", tokens[close]),
-                ]  # fmt: skip
+                    made("for (::cuda_cpu::WaitLoop cuda_cpu_wait_;", tokens[i]),
+                    *condition,
+                    made(again, tokens[close]),
+                ]
 
     # ---- volatile shared memory
     def rewrite_steps(self) -> None:
-        """`s[i] += s[i + 16];` on volatile memory of a device function: the warp's lanes stay in
-        step after it.
-        """
+        """`s[i] += s[i + 16];` on volatile memory: the warp's lanes stay in step after it."""
         tokens = self.tokens
         if not any(t.text == "volatile" for t in tokens):
             return
@@ -637,9 +647,7 @@ class Rewriter:
         tokens[body:body] = [made("{", tokens[body]), made(before, here)]
 
     def mark_returns(self, body: int, end: int) -> None:
-        """`return;` of the kernel itself says that the thread leaves on purpose: barriers do not
-        wait for it.
-        """
+        """`return;` of the kernel itself: the thread leaves on purpose, barriers do not wait."""
         tokens, i = self.tokens, body
         while i < end:
             t = tokens[i]
@@ -650,9 +658,7 @@ class Rewriter:
             i += 1
 
     def static_shared(self, body: int, end: int) -> str:
-        """C++ for the bytes of the kernel's __shared__ variables, as far as it can be said outside
-        of its body.
-        """
+        """C++ for the bytes of __shared__ variables, as far as known outside the kernel."""
         tokens = self.tokens
         inside = tokens[body:end]
         local = {
@@ -700,7 +706,7 @@ class Rewriter:
 
     # ---- (void*)kernel
     def rewrite_addresses(self) -> None:
-        """A kernel's address without its type is registered, so that cudaLaunchKernel can call it."""
+        """A kernel's address without its type is registered for cudaLaunchKernel."""
         tokens, kernels, i = self.tokens, set(self.kernels), len(self.tokens) - 1
         while i >= 3:
             if tokens[i].kind == "name" and tokens[i].text in kernels:
@@ -956,8 +962,9 @@ def quoted(text: str) -> str:
 
 
 def function_bodies(tokens: list[Token]) -> dict[tuple, tuple[int, int, set[str]]]:
-    """The bodies of __device__ and __global__ functions by where their '{' stands: first and last
-    token, qualifiers.
+    """Bodies of __device__ and __global__ functions by where '{' stands.
+
+    Each with its first and last token and its qualifiers.
     """
     found, head, i, seen = {}, [], 0, {}
     while i < len(tokens):
@@ -980,8 +987,7 @@ def function_bodies(tokens: list[Token]) -> dict[tuple, tuple[int, int, set[str]
 
 
 def merge_device_code(host: list[Token], device: list[Token]) -> None:
-    """Puts what is compiled for the device (`__CUDA_ARCH__` defined) into `host`, the tokens
-    without it.
+    """Puts what is compiled for the device (`__CUDA_ARCH__` defined) into the tokens `host`.
 
     Device functions and kernels get their device body; a __host__ __device__ function whose two
     bodies differ gets both, and chooses when it runs.

@@ -1,6 +1,4 @@
-"""Numba CUDA kernels on the CPU: a drop-in for `numba.cuda` where there is no GPU. README.md
-explains it.
-"""
+"""Numba CUDA kernels on the CPU, in place of `numba.cuda` without a GPU. README.md explains it."""
 
 from .engine import allow_unwritten, schedule, time_limit
 from .errors import BarrierError, KernelError, KernelIndexError, KernelTimeout, UninitializedError
@@ -24,8 +22,7 @@ __all__ = [
 
 
 def cpu_jit(function, **options):
-    """A kernel of this engine from a Python function or from a kernel of numba.cuda (its source is
-    used).
+    """A kernel of this engine from a Python function or from a kernel of numba.cuda (its source).
 
     Usable on a machine with a GPU too, beside the real numba.cuda: `kernel[grid,
     block](*numpy_arrays)`.

@@ -31,8 +31,9 @@ class InOut(In):
 
 
 def argument(arg, name, back):
-    """`arg` as the kernel gets it. Appends (host array, device copy) to `back` for what is copied
-    back.
+    """`arg` as the kernel gets it.
+
+    back: gets (host array, device copy) for what is copied back.
     """
     hint = InOut
     if isinstance(arg, In):

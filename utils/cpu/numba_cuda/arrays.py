@@ -30,8 +30,9 @@ _MISSED = (
 
 
 class View:
-    """An array inside a kernel. `data` is the NumPy array it stands for, `base` the array it is a
-    part of.
+    """An array inside a kernel.
+
+    data: the NumPy array it stands for; base: the array it is a part of.
     """
 
     __slots__ = (
@@ -374,7 +375,7 @@ def view(data, name, space="global", written=None, base=None):
 
 
 def fresh(shape, dtype, name, space):
-    """A new shared or local array: poisoned, and watched for elements read before they are written."""
+    """A new shared or local array: poisoned, and watched for reads before the first write."""
     data = np.empty(shape, dtype)
     poison(data)
     # A record is written field by field, after it was "read": not watched.
@@ -394,9 +395,7 @@ _RANGES = {char: (np.iinfo(char).min, np.iinfo(char).max) for char in "bBhHiIlLq
 
 
 def cast(value, dtype):
-    """`value` as `dtype`, the way a GPU converts: integers wrap, floats saturate on their way to
-    integers.
-    """
+    """`value` as `dtype`, as a GPU converts: integers wrap, floats saturate to integers."""
     kind = dtype.kind
     if kind in "iu":
         if type(value) is int:
@@ -436,9 +435,7 @@ def cast(value, dtype):
 
 
 def as_number(value, dtype):
-    """`value` converted to `dtype`, as kernels hold it: integers, but for uint64, are Python's
-    ints.
-    """
+    """`value` as `dtype`, as kernels hold it: integers, but for uint64, are Python's ints."""
     value = cast(value, dtype)
     if dtype.kind == "b":
         return bool(value)
@@ -473,9 +470,7 @@ def show_index(index):
 
 @functools.lru_cache(maxsize=1024)
 def literal_negative(code, lasti, axis):
-    """Whether the index at this instruction is written with a minus and a number at `axis`, as in
-    a[-1].
-    """
+    """Whether the index at this instruction is a minus and a number at `axis`, as in a[-1]."""
     line, last_line, column, last_column = list(code.co_positions())[lasti // 2]
     if column is None or line != last_line:
         return False

@@ -1,4 +1,4 @@
-"""The stand-in for the module `numba.cuda`: what `from numba import cuda` gives, under its names."""
+"""The stand-in for the module `numba.cuda`: what `from numba import cuda` gives, by its names."""
 
 import sys as _sys
 import types as _types

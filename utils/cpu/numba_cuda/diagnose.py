@@ -8,9 +8,7 @@ from .namespace import is_users
 
 
 def explain(error, run, kernel):
-    """`error` as a KernelError that names thread, block and line; its traceback shows the user's
-    frames only.
-    """
+    """`error` as a KernelError that names thread, block and line; only the user's frames stay."""
     if isinstance(error, TypeError) and "must have void return type" in str(error):
         return TypeError(
             f"CUDA kernel must have void return type: {kernel.__name__} returns a value. "
@@ -47,9 +45,7 @@ def user_places(entry):
 
 
 def wrapped(error):
-    """A KernelError for any exception; also an instance of its class, so that `except ValueError`
-    works.
-    """
+    """A KernelError that is also of the exception's class, so that `except ValueError` works."""
     text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     try:
         return type("KernelError", (KernelError, type(error)), {})(text)

@@ -1,4 +1,4 @@
-"""cuda.jit: turns a Python function into a kernel, checks its launches and runs them on the engine."""
+"""cuda.jit: makes a kernel of a Python function, checks its launches, runs them on the engine."""
 
 import functools
 import inspect
@@ -29,9 +29,7 @@ See https://numba.readthedocs.io/en/stable/cuda/kernels.html#kernel-invocation f
 
 
 class Kernel:
-    """What `cuda.jit` makes: `kernel[grid, block, stream, shared_bytes](...)`, or a device
-    function.
-    """
+    """What `cuda.jit` makes: `kernel[grid, block, stream, shared](...)`, or a device function."""
 
     def __init__(self, py_func, device=False, signatures=None, debug=False, extensions=()):
         self.py_func = py_func
@@ -51,7 +49,7 @@ class Kernel:
         return self.configure(*configuration)
 
     def configure(self, griddim, blockdim, stream=0, sharedmem=0):
-        """The kernel with its launch shape: grid, block, stream and bytes of dynamic shared memory."""
+        """The kernel with its launch shape: grid, block, stream, bytes of dynamic shared memory."""
         return Configured(
             self,
             dimensions(griddim, "griddim"),
@@ -88,9 +86,7 @@ class Kernel:
         raise ValueError(_NO_CONFIG)
 
     def function(self, types=None):
-        """The function to run for these argument types. Globals are frozen at first use, as by
-        compiling.
-        """
+        """The function to run for these argument types. Globals are frozen at first use."""
         key = types, now.watching, now.observer is not None
         try:
             return self.variants[key]
@@ -240,9 +236,7 @@ def launch(kernel, grid, block, sharedmem, args):
 def jit(
     func_or_sig=None, device=False, debug=None, link=(), boundscheck=None, extensions=(), **options
 ):
-    """Make a kernel, or with device=True a device function. Options for the GPU compiler have no
-    effect.
-    """
+    """Make a kernel, or a device function. Options for the GPU compiler have no effect."""
     if boundscheck:
         raise NotImplementedError("bounds checking is not supported for CUDA")
     if link:

@@ -64,8 +64,7 @@ OUTSIDE = _Outside()
 
 
 class Now:
-    """The CUDA thread that is running: its rank in the block, its block, and what the launch needs
-    at hand.
+    """The CUDA thread that is running: its rank, its block, what the launch needs at hand.
 
     `observer` is told of every access; `watching` says that arrays must be the views that report
     accesses.
@@ -125,7 +124,7 @@ class Schedule:
         return ready.popleft()
 
     def order(self, count):
-        """The order of `count` things: forwards, or (seeded) backwards, warp by warp or shuffled."""
+        """The order of `count` things: forwards, or (seeded) backwards, by warps or shuffled."""
         if self.random is None:
             return range(count)
         kind = self.random.randrange(4)
@@ -157,7 +156,7 @@ def one_at_a_time():
 
 @contextmanager
 def time_limit(seconds):
-    """Within the `with`, a launch that takes longer than `seconds` is stopped with a KernelTimeout."""
+    """Within the `with`, a launch longer than `seconds` is stopped with a KernelTimeout."""
     token = _time_limit.set(seconds)
     try:
         yield
@@ -167,9 +166,7 @@ def time_limit(seconds):
 
 @contextmanager
 def allow_unwritten():
-    """Within the `with`, an unwritten shared or local element gives NaN or 0xCD bytes when read,
-    and no error.
-    """
+    """Within the `with`, an unwritten shared or local element reads as NaN or 0xCD bytes."""
     before, now.unwritten_allowed = now.unwritten_allowed, True
     try:
         yield
@@ -205,8 +202,7 @@ def _watchdog(seconds):
 
 @contextmanager
 def schedule(seed):
-    """Within the `with`, threads and blocks run in a shuffled order drawn from `seed` (None: by
-    index).
+    """Within the `with`, threads and blocks run in an order shuffled by `seed` (None: by index).
 
     Threads are also interrupted between reading and writing. A kernel without races gives the same
     result for every seed; one with a missing barrier or a non-atomic add seldom does.
@@ -227,9 +223,7 @@ class Site(NamedTuple):
 
 
 class Waiter:
-    """A CUDA thread that waits: who, where, for what and with what value; and, once released, the
-    result.
-    """
+    """A CUDA thread that waits: who, where, for what, its value; once released, the result."""
 
     __slots__ = ("fibre", "rank", "frame", "site", "value", "what", "result")
 
@@ -360,9 +354,7 @@ class Launch:
                 alive, parked = parked, []
 
     def run_block(self, block):
-        """Run `block` until it is DONE, or all its threads wait at grid.sync() (PARKED), or it
-        gives way.
-        """
+        """Run `block` until it is DONE, PARKED (all threads wait at grid.sync()) or gives way."""
         self.enter(block)
         schedule = self.schedule
         self.preempted = False
@@ -397,7 +389,7 @@ class Launch:
         return worker
 
     def work(self):
-        """Call the kernel for one thread after the other, until none is left to start; then rest."""
+        """Call the kernel for one thread after the other until none is left to start; then rest."""
         function, args, tid = self.function, self.args, thread_idx
         me = getcurrent()
         while True:
@@ -421,7 +413,7 @@ class Launch:
     # ---- waiting
 
     def give_way(self, frame):
-        """Under a shuffled schedule: perhaps let other threads, of any block, run before this one."""
+        """Under a shuffled schedule: perhaps let other threads, of any block, run before this."""
         if self.schedule.coin(0.5):
             waiter = Waiter(frame, GIVES_WAY)
             now.block.ready.append(waiter)
@@ -476,9 +468,7 @@ class Launch:
         return self.pause(waiter)
 
     def warp(self, frame, what, mask, value, resolve):
-        """A warp operation: the lanes in `mask` meet; `resolve` turns {lane: value} into {lane:
-        result}.
-        """
+        """A warp operation: the lanes in `mask` meet; `resolve` makes {lane: result} of values."""
         block, rank = now.block, now.rank
         warp, lane = rank >> 5, rank & 31
         mask = int(mask) & 0xFFFFFFFF

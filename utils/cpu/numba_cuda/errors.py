@@ -1,15 +1,11 @@
-"""What a kernel can do wrong on the CPU engine, and the error classes of numba.cuda under their
-names.
-"""
+"""What a kernel can do wrong on the CPU engine, and numba.cuda's error classes by name."""
 
 
 class KernelError(RuntimeError):
-    """A kernel failed. Its text says what happened, in which thread and block, at which line, and
-    what to do.
+    """A kernel failed. Its text says what happened, in which thread and block, where, what to do.
 
     Attributes: `problem` (one line), `hint`, `thread` and `block` ((x, y, z) or None), `filename`,
-        `lineno`,
-    `code` (the source line) and `kernel` (its name).
+    `lineno`, `code` (the source line) and `kernel` (its name).
     """
 
     def __init__(self, problem, hint=None):
@@ -33,15 +29,11 @@ class KernelError(RuntimeError):
 
 
 class KernelIndexError(KernelError, IndexError):
-    """An index outside its array. On a GPU it reads or overwrites something else, and nothing is
-    said.
-    """
+    """An index outside its array. On a GPU it hits something else, and nothing is said."""
 
 
 class BarrierError(KernelError):
-    """Threads that wait for others which will never come: a barrier that only some reach, or a
-    deadlock.
-    """
+    """Threads wait for others which never come: a barrier that only some reach, a deadlock."""
 
 
 class UninitializedError(KernelError):

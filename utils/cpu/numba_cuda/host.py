@@ -62,9 +62,7 @@ def external_stream(ptr):
 
 
 class Event:
-    """A moment in a stream. Its time is the host's clock when it was recorded: CPU time, never a
-    GPU's.
-    """
+    """A moment in a stream, by the host's clock: CPU time, never a GPU's."""
 
     def __init__(self, timing=True):
         self.timing = timing

@@ -6,9 +6,7 @@ import sys
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Answers `import numba.cuda` with the engine's module, so that nothing heavy is imported
-    before.
-    """
+    """Answers `import numba.cuda` with the engine's module; nothing heavy is imported before."""
 
     def find_spec(self, name, path=None, target=None):
         return importlib.util.spec_from_loader(name, self) if name == "numba.cuda" else None

@@ -41,9 +41,7 @@ def gridsize(ndim):
 
 
 class LaneId:
-    """cuda.laneid imported by name: stands for the running thread's lane wherever a number is
-    expected.
-    """
+    """cuda.laneid imported by name: the running thread's lane wherever a number is expected."""
 
     def __index__(self):
         return now.rank % WARP
@@ -95,9 +93,7 @@ laneid = LaneId()
 
 
 class shared:
-    """cuda.shared.array: one array a block, and each place in the source that asks for one has its
-    own.
-    """
+    """cuda.shared.array: one array a block for each place in the source that asks for one."""
 
     @staticmethod
     def array(shape, dtype, alignment=None):
@@ -129,7 +125,7 @@ class shared:
 
 
 def dynamic_shared(block, dtype, name):
-    """The launch's dynamic shared memory as an array; every call with shape 0 sees the same bytes."""
+    """The launch's dynamic shared memory as an array; calls with shape 0 see the same bytes."""
     if block.dynamic is None:
         memory = np.full(block.launch.dynamic_bytes, 0xCD, np.uint8)
         block.dynamic = memory, np.zeros(memory.size, bool)
@@ -290,9 +286,7 @@ def _like(value, model):
 
 
 def undefined(value):
-    """What a shuffle gives from a lane that takes no part: undefined on a GPU, here NaN or
-    0x4DCDCDCD.
-    """
+    """What a shuffle gives from an absent lane: undefined on a GPU, here NaN or 0x4DCDCDCD."""
     if isinstance(value, (float, np.floating)):
         return type(value)("nan")
     return type(value)(0x4DCDCDCD)

@@ -1,4 +1,4 @@
-"""numba.cuda.libdevice: NVIDIA's math functions by their C names, by NumPy (last bits may differ)."""
+"""numba.cuda.libdevice: NVIDIA's math functions by their C names (last bits may differ)."""
 
 import numpy as np
 

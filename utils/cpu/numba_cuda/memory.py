@@ -1,6 +1,4 @@
-"""Device, pinned, mapped and managed arrays. Device memory is host memory of its own: copies are
-real.
-"""
+"""Device, pinned, mapped and managed arrays. Device memory is host memory: copies are real."""
 
 import contextlib
 
@@ -15,7 +13,7 @@ _NOT_CONTIGUOUS = (
 
 
 class DeviceNDArray:
-    """An array in device memory. Reading an element or a slice from the host copies, as on a GPU."""
+    """An array in device memory. Reading an element or slice from the host copies, as on a GPU."""
 
     __cuda_memory__ = True
     __cuda_ndarray__ = True
@@ -187,9 +185,7 @@ class ManagedNDArray(MappedNDArray):
 
 
 def host_view(value):
-    """The NumPy array that shares memory with a device array, mapped array or torch tensor; else
-    None.
-    """
+    """The NumPy array that shares memory with a device or mapped array or tensor; else None."""
     if isinstance(value, DeviceNDArray):
         return value.data
     if isinstance(value, MappedNDArray):
@@ -261,7 +257,7 @@ def _empty(shape, dtype, strides, order):
 
 
 def _strides_like(ary):
-    """Contiguous strides in the order of `ary`'s, for arrays that are neither C nor F contiguous."""
+    """Contiguous strides in the order of `ary`'s, for arrays neither C nor F contiguous."""
     if ary.flags["C_CONTIGUOUS"] or ary.flags["F_CONTIGUOUS"] or ary.ndim <= 1:
         return None
     strides, step = [0] * ary.ndim, ary.dtype.itemsize
@@ -307,8 +303,9 @@ def managed_array(shape, dtype=np.float64, strides=None, order="C", stream=0, at
 
 
 def to_device(obj, stream=0, copy=True, to=None):
-    """Copy `obj` to a new device array, or into `to`. What is in device memory already is returned
-    as is.
+    """Copy `obj` to a new device array, or into `to`.
+
+    What is in device memory already is returned as it is.
     """
     if to is not None:
         if copy:

@@ -36,9 +36,7 @@ def is_users(code):
 
 
 class Cast:
-    """A type in a kernel: converts a number as a GPU does, and is also accepted where a dtype is
-    wanted.
-    """
+    """A type in a kernel: converts a number as a GPU does, and serves where a dtype is wanted."""
 
     def __init__(self, dtype):
         self.dtype = self.cpu_dtype = dtype
@@ -96,8 +94,9 @@ _MATH = (
 
 
 def _rounded(function):
-    """floor, ceil and trunc: an integer; NaN and infinities, which Python refuses, become 0 or the
-    limit.
+    """floor, ceil and trunc: an integer.
+
+    NaN and infinities, which Python refuses, become 0 or the limit.
     """
 
     def call(value):
@@ -259,9 +258,7 @@ _REFUSED = {opname: what for what, opnames in _UNSUPPORTED.items() for opname in
 
 @functools.cache
 def refuse_unsupported(code):
-    """Raise a KernelError for what Python has and kernels on a GPU do not, even though it would run
-    here.
-    """
+    """Raise a KernelError for what runs in Python but not in kernels on a GPU."""
     line = code.co_firstlineno
     for instruction in dis.get_instructions(code):
         line = instruction.positions.lineno or line
@@ -289,9 +286,7 @@ def global_names(code):
 
 @functools.cache
 def convert_code(code):
-    """Float literals become np.float64, so that `float32 * 2.0` is float64 as in Numba, not
-    float32.
-    """
+    """Float literals become np.float64: `float32 * 2.0` is float64 as in Numba."""
     return code.replace(co_consts=tuple(convert_constant(constant) for constant in code.co_consts))
 
 
@@ -392,9 +387,7 @@ def _type(numba_type):
 
 
 def replace_numba(value, name, seen):
-    """An object of Numba's (a type, a stub of real numba.cuda, a compiled function) as the
-    engine's.
-    """
+    """An object of Numba's (a type, a stub, a compiled function) as the engine's."""
     from . import cuda
 
     if hasattr(value, "py_func"):  # njit or a real cuda.jit function

@@ -1,6 +1,4 @@
-"""Hooks: a tool sees every access, barrier, statement and branch of a launch. Free when none is
-installed.
-"""
+"""Hooks: a tool sees every access, barrier, statement and branch of a launch. Free when unused."""
 
 import sys
 from contextlib import contextmanager
@@ -15,6 +13,7 @@ class Observer:
     `thread` is the rank in the block (x fastest; lane is rank % 32), `block` the linear block
     index. Threads run in turn, each until it waits or ends, so events of different threads
     interleave at barriers only.
+
     `views` may name a subclass of WatchedView: the arrays that kernels see are then of that class.
     """
 
@@ -29,12 +28,11 @@ class Observer:
         `array` is the View: name, space ("global", "shared", "local", "constant"), shape, strides,
         dtype, and `memory`, the allocation it lies in (the same for all views of the same memory;
         each block has its own shared, each thread its own local ones). `offset` counts bytes from
-        the start of that allocation.
-        `operation` is "read", "write" or "atomic".
+        the start of that allocation. `operation` is "read", "write" or "atomic".
         """
 
     def wait(self, what, thread, block, site):
-        """A thread arrives at a barrier or warp operation: "syncthreads()", "shfl_down_sync()" ..."""
+        """A thread arrives at a barrier or warp operation: "syncthreads()", "shfl_down_sync()"."""
 
     def line(self, thread, block, site):
         """A thread is about to run the statement at `site` (instruction is 0)."""
@@ -61,9 +59,7 @@ def site_of(frame):
 
 
 class WatchedView(View):
-    """A view that reports each access, or (under a shuffled schedule) lets other threads run after
-    a read.
-    """
+    """A view that reports each access, or (under a shuffled schedule) yields after a read."""
 
     __slots__ = ("offset", "memory")
 

@@ -48,9 +48,7 @@ def _jump(s0, s1):
 
 
 def _apply(matrix, s0, s1):
-    """Multiply states, as vectors of 128 bits, with a matrix given by its columns (two lots of 128
-    words).
-    """
+    """Multiply states, vectors of 128 bits, with a matrix given by its columns (two 128 words)."""
     to0, to1 = np.zeros_like(s0), np.zeros_like(s1)
     for bit in range(128):
         source = s0 if bit < 64 else s1
@@ -61,8 +59,9 @@ def _apply(matrix, s0, s1):
 
 
 def _states(n, seed, subsequence_start):
-    """`n` states, each 2**64 steps after the one before. A jump is linear: m jumps are a matrix
-    power.
+    """`n` states, each 2**64 steps after the one before.
+
+    A jump is linear: m jumps are a matrix power.
     """
     states = np.zeros(n, xoroshiro128p_dtype)
     if n == 0:
@@ -129,7 +128,7 @@ def xoroshiro128p_uniform_float32(states, index):
 
 
 def xoroshiro128p_normal_float32(states, index):
-    """A float32 from the normal distribution of mean 0 and deviation 1, by Box and Muller's method."""
+    """A float32 from the normal distribution (mean 0, deviation 1), by Box and Muller's method."""
     f = np.float32
     u1, u2 = (
         xoroshiro128p_uniform_float32(states, index),
@@ -139,9 +138,7 @@ def xoroshiro128p_normal_float32(states, index):
 
 
 def xoroshiro128p_normal_float64(states, index):
-    """As xoroshiro128p_normal_float32, computed in float64 from float32 uniform numbers, as Numba
-    does.
-    """
+    """As xoroshiro128p_normal_float32, in float64 from float32 uniform numbers, as Numba does."""
     f = np.float64
     u1, u2 = (
         f(xoroshiro128p_uniform_float32(states, index)),

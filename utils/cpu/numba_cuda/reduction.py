@@ -8,18 +8,14 @@ from .memory import host_view
 
 
 class Reduce:
-    """`total = cuda.reduce(lambda a, b: a + b)`, then `total(array)`. Elements are combined as a
-    tree.
-    """
+    """`total = cuda.reduce(lambda a, b: a + b)`, then `total(array)`; elements meet as a tree."""
 
     def __init__(self, functor):
         self.functor = getattr(functor, "py_func", functor)
         self._run = namespace.specialize(self.functor)
 
     def __call__(self, arr, size=None, res=None, init=0, stream=0):
-        """Reduce the first `size` elements; the result, or None if put in `res[0]` (a device
-        array).
-        """
+        """Reduce the first `size` elements; the result, or None if put in `res[0]`."""
         data = host_view(arr)
         data = np.asarray(arr if data is None else data)
         if data.ndim != 1:

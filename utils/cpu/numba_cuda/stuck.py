@@ -1,5 +1,4 @@
-"""Says why no thread can go on: a barrier that only some reach, a mask with absent lanes, a
-deadlock.
+"""Says why no thread can go on: a barrier only some reach, absent lanes, a deadlock.
 
 Each function returns a BarrierError that names the thread and line which waits.
 """

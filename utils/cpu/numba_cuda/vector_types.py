@@ -1,4 +1,4 @@
-"""CUDA's vector types: float32x4 and its kin, also under CUDA's names (float4, int2, uchar3 ...)."""
+"""CUDA's vector types: float32x4 and its kin, also by CUDA's names (float4, int2, uchar3 ...)."""
 
 import numpy as np
 
