@@ -1,5 +1,4 @@
-"""The network that reads digits, for chapters 16 and 17: NumPy reference, PyTorch model, loader,
-trainers.
+"""The network that reads digits: NumPy reference, PyTorch model, loader, trainers.
 
 Every version is the same network, with PyTorch's names and shapes for its weights:
 

@@ -16,7 +16,8 @@ function render({ model, el }) {
   const side = model.get("side");
   const canvas = document.createElement("canvas");
   canvas.width = canvas.height = side;
-  canvas.style.cssText = "border: 1px solid #888; cursor: crosshair; touch-action: none; background: black";
+  canvas.style.cssText =
+    "border: 1px solid #888; cursor: crosshair; touch-action: none; background: black";
   canvas.setAttribute("aria-label", "Draw a digit here");
   const clear = document.createElement("button");
   clear.textContent = "Clear";
@@ -31,7 +32,9 @@ function render({ model, el }) {
   let drawing = false;
   const place = (event) => {
     const box = canvas.getBoundingClientRect();
-    return [(event.clientX - box.left) * side / box.width, (event.clientY - box.top) * side / box.height];
+    const x = (event.clientX - box.left) * side / box.width;
+    const y = (event.clientY - box.top) * side / box.height;
+    return [x, y];
   };
   const send = () => {
     const small = document.createElement("canvas");
@@ -46,7 +49,9 @@ function render({ model, el }) {
   canvas.addEventListener("pointerdown", (event) => {
     drawing = true;
     canvas.setPointerCapture(event.pointerId);
-    pen.strokeStyle = "white"; pen.lineWidth = model.get("pen"); pen.lineCap = pen.lineJoin = "round";
+    pen.strokeStyle = "white";
+    pen.lineWidth = model.get("pen");
+    pen.lineCap = pen.lineJoin = "round";
     pen.beginPath();
     pen.moveTo(...place(event));
     pen.lineTo(...place(event));
@@ -85,9 +90,11 @@ def _widget_class():
 
 
 def square(read):
-    """A widget to draw in. After each stroke `read(image)`, with the drawing as uint8 [28, 28] in
-    MNIST's manner, returns
-    what stands below the square: a text. An empty square is not read."""
+    """A widget to draw in.
+
+    After each stroke `read(image)`, with the drawing as uint8 [28, 28] in MNIST's manner, returns
+    what stands below the square: a text. An empty square is not read.
+    """
     widget = _widget_class()()
 
     def drawn(change):

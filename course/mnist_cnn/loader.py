@@ -96,7 +96,7 @@ class _Slot:
         self.copied = torch.cuda.Event()
 
     def send(self, loader, chosen, stream, device):
-        """Gather the chosen digits here, once the last copy is done, and start the copy to the GPU."""
+        """Gather the chosen digits once the last copy is done, and start the copy to the GPU."""
         self.copied.synchronize()
         n = len(chosen)  # (mode="clip": NumPy then writes straight into `out`)
         np.take(loader.images, chosen, axis=0, out=self.images[:n].numpy(), mode="clip")

@@ -1,5 +1,5 @@
-"""The pictures and tables of chapter 17, drawn from recorded results: the race, the waterfall,
-where the time goes.
+"""The pictures and tables of *Beating PyTorch*: the map of its kernels, and from recorded results
+the race, the waterfall, where the time goes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -8,6 +8,7 @@ from types import MappingProxyType
 import numpy as np
 
 from utils import engine, results
+from utils.hardware import roofs
 from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, INK, figure
 
 
@@ -62,6 +63,135 @@ class Table:
         rows = [self.head, [":--", *["--:"] * (len(self.head) - 1)], *self.rows]
         table = "\n".join("| " + " | ".join(row) + " |" for row in rows)
         return table + (f"\n\n{self.note}" if self.note else "")
+
+
+def limits() -> tuple[float, float, str]:
+    """(bytes per second, FLOP per second, whose): copy speed, and the fastest matrix product.
+
+    Measured on this GPU; without one recorded, where the product in 16 bits stands for itself.
+    """
+    bandwidths, peaks, whose = roofs("H200")  # this GPU's, or that of the recorded times
+    rates = list(peaks.values())
+    recorded_product = results.find("matmul/cublas/4096/bf16/rate")
+    if recorded_product and not engine.has_gpu():
+        rates.append(recorded_product["value"])
+    return max(bandwidths.values()), max(rates), whose
+
+
+def modes_table(modes: Mapping) -> Table:
+    """PyTorch's modes: course.mnist_cnn.pytorch_modes.MODES."""
+    head = ["mode", "precision", "memory format", "torch.compile", "whole step as a graph"]
+    rows = []
+    for mode in modes.values():
+        last = "channels last" if mode.channels_last else "channels first"
+        graph = "yes" if mode.graph else "–"
+        name = mode.name.replace("_", " ")
+        rows.append([name, mode.precision, last, mode.compile or "–", graph])
+    return Table(head, rows)
+
+
+def recorded_launches() -> str:
+    """How many kernels PyTorch's eager step has, and how long the GPU works: a sentence, or ""."""
+    eager = recorded("mnist/profile/pytorch_256/")
+    if not eager:
+        return ""
+    kernels, busy, step = (eager[name]["value"] for name in ("kernels", "busy", "step"))
+    return (
+        f"eager, batch 256: {kernels:.0f} kernels and copies a step; the GPU works "
+        f"{busy:,.0f} µs of {step:,.0f} µs ({origin(eager)})"
+    )
+
+
+def kernel_times(mode: str):
+    """Bars of the kernels' times in a step of PyTorch at batch 64, by what they do."""
+    parts = recorded(f"mnist/profile/64/{mode}/")
+    times = {}
+    for name, entry in parts.items():
+        if entry["unit"] == "µs":
+            times[name.replace("_", " ")] = entry["value"]
+    title = f"{mode.replace('_', ' ')}, {origin(parts)}"
+    return bars(times, title=title, what=f"kernel times of PyTorch's step, {mode}")
+
+
+# ---- the map: layers and kernels
+
+#: The layers in their order, and the numbers that each hands to the next, an image.
+LAYERS = (
+    ("conv1", 32 * 28 * 28),
+    ("norm", 32 * 28 * 28),
+    ("ReLU", 32 * 28 * 28),
+    ("pool", 32 * 14 * 14),
+    ("conv2", 64 * 14 * 14),
+    ("norm", 64 * 14 * 14),
+    ("ReLU", 64 * 14 * 14),
+    ("pool", 64 * 7 * 7),
+    ("fc1", 128),
+    ("ReLU", 128),
+    ("fc2", 10),
+    ("loss", 10),
+)
+IMAGE, Y2, POOLED, HIDDEN = 28 * 28, 64 * 14 * 14 * 2, 64 * 7 * 7 * 2, 128 * 2  # bytes, in bf16
+
+#: Our kernels: name, first and last layer, row, bytes an image that it reads and writes.
+KERNELS = (
+    ("patch_moments", 0, 1, 2, IMAGE, 0),
+    ("conv_forward", 0, 7, 3, IMAGE, Y2 + POOLED),
+    ("fc1_forward", 5, 8, 4, POOLED, 2 * HIDDEN),
+    ("head", 9, 11, 5, 2 * HIDDEN, HIDDEN),
+    ("fc1_backward", 6, 8, 6, HIDDEN + POOLED, POOLED),
+    ("conv_backward_input", 0, 7, 7, IMAGE + Y2 + POOLED, 0),
+    ("conv_backward_weights", 3, 7, 8, IMAGE + Y2 + POOLED, 0),
+    ("update", 0, 10, 9, 0, 0),
+)
+
+
+def size(count: float) -> str:
+    """Bytes for readers: "784 B", "25 kB"."""
+    if count < 1000:
+        return f"{count:.0f} B"
+    return f"{count / 1000:.0f} kB"
+
+
+def kernel_map():
+    """Which layers each of our eight kernels does, and the bytes at each border, an image.
+
+    Above: the layers, one kernel each, every array in float32. Below: ours, in bfloat16. "In" and
+    "out" are what a kernel reads and writes for an image; sums over the batch and weights apart.
+    """
+    plain = ", ".join(f"{name} {size(4 * count)}" for name, count in LAYERS)
+    ours = ", ".join(
+        f"{name} in {size(read)} out {size(written)}" for name, _, _, _, read, written in KERNELS
+    )
+    fig = figure(
+        9.6,
+        4.4,
+        alt="Layers of the network with the bytes an image that each hands on in float32: "
+        f"{plain}. Our eight kernels below the layers that they do: {ours}.",
+    )
+    axes = fig.add_subplot()
+    for column, (name, count) in enumerate(LAYERS):
+        _box(axes, column, column, 0, name, BLOCK_COLOURS[0])
+        axes.text(column + 1, 1.0, size(4 * count), ha="center", fontsize=7, color=ALARM)
+    axes.text(0, 1.0, size(IMAGE), ha="center", fontsize=7, color=ALARM)
+    for name, first, last, row, read, written in KERNELS:
+        backward = row > 5
+        _box(axes, first, last, row, name, BLOCK_COLOURS[2 if backward else 1])
+        moved = f"in {size(read)}, out {size(written)}" if read else "weights and gradients only"
+        axes.text(last + 1.1, row + 0.42, moved, va="center", fontsize=7, color=INK)
+    axes.text(-0.1, -0.35, "one kernel a layer: bytes at each border", fontsize=8, color=ALARM)
+    axes.text(-0.1, 1.75, "ours, first to last; forward, then backward", fontsize=8, color=INK)
+    axes.set(xlim=(-0.4, len(LAYERS) + 2.2), ylim=(10.0, -0.8))
+    axes.set_axis_off()
+    return fig
+
+
+def _box(axes, first, last, row, name, colour):
+    from matplotlib.patches import Rectangle
+
+    left, width = first + 0.05, last - first + 0.9
+    box = Rectangle((left, row + 0.08), width, 0.68, facecolor=colour, edgecolor=INK, linewidth=0.6)
+    axes.add_patch(box)
+    axes.text(left + width / 2, row + 0.44, name, ha="center", va="center", fontsize=8, color=INK)
 
 
 # ---- the race
@@ -287,6 +417,138 @@ def waterfall(
     axes.set_title(title, fontsize=9.5, loc="left", color=INK)
     axes.spines[["top", "right"]].set_visible(False)
     return fig
+
+
+#: The waterfall's rows of PyTorch, and the race's names for them.
+PYTORCH_ROWS = {
+    "PyTorch, eager, fp32": "pytorch/eager_fp32",
+    "… as one graph": "pytorch/graph_fp32",
+    "… in TF32": "pytorch/graph_tf32",
+    "… compiled": "pytorch/graph_compile_tf32",
+    "… in bf16, channels last": "pytorch/graph_compile_bf16_channels_last",
+    "… autotuned": "pytorch/graph_max_autotune_bf16_channels_last",
+}
+COPIED_BESIDE = "ours: batch copied beside"
+
+
+def waterfall_rows() -> dict[str, float]:
+    """{what changed: microseconds a step at batch 64}, from PyTorch's slowest to our last."""
+    entries, ladder = race(), recorded("mnist/waterfall/")
+    wanted = dict(PYTORCH_ROWS)
+    if not ladder:
+        wanted["ours"] = "ours/bf16"
+    rows = {}
+    for row, rival in wanted.items():
+        if f"64/{rival}" in entries:
+            rows[row] = entries[f"64/{rival}"]["value"]
+    naive = recorded("mnist/naive/").get("step_64")
+    if naive and ladder:
+        rows["ours: naive, a kernel a layer"] = naive["value"]
+    for name in sorted(ladder, key=lambda name: int(name.split("_")[0])):
+        idea = name.split("_", 1)[1].replace("_", " ")
+        rows[f"ours: {idea}"] = ladder[name]["value"]
+    return rows
+
+
+def waterfall_origin() -> str:
+    """Whose the waterfall's times are."""
+    return origin(recorded("mnist/waterfall/") or race())
+
+
+def kernels_total(prefix: str, leave_out: Sequence[str] = ()) -> float:
+    """Sum of recorded kernel times, in µs."""
+    total = 0.0
+    for name, entry in recorded(prefix).items():
+        if entry["unit"] == "µs" and name not in leave_out:
+            total += entry["value"]
+    return total
+
+
+def predictions(rows: Mapping[str, float]) -> dict[str, float]:
+    """What three rows of the waterfall should take, by the times of single kernels.
+
+    A graph leaves the kernels and nothing between them; a batch that is copied beside takes no time
+    of its own.
+    """
+    beside = ("copy_of_the_batch", "patch_moments")
+    ours = kernels_total("mnist/kernel/64/")
+    without_copy = kernels_total("mnist/kernel/64/", beside)
+    predicted = {
+        "… as one graph": kernels_total("mnist/profile/64/eager_fp32/"),
+        "ours: one graph": without_copy,
+    }
+    names = list(rows)
+    if COPIED_BESIDE in names:
+        before = names[names.index(COPIED_BESIDE) - 1]
+        predicted[COPIED_BESIDE] = rows[before] - ours + without_copy
+    return {row: value for row, value in predicted.items() if value > 0}
+
+
+#: Who is in the gate's table.
+GATE = {
+    "pytorch": "PyTorch, fp32",
+    "pytorch_bf16": "PyTorch, bf16",
+    "ours": "ours, bf16",
+    "ours_tf32": "ours, TF32",
+}
+
+
+def gate_table() -> Table:
+    """Test accuracy after ten epochs, mean over five seeds."""
+    gate = recorded("mnist/accuracy/")
+    rows = []
+    for name, label in GATE.items():
+        if name in gate:
+            entry = gate[name]
+            rows.append([label, f"{entry['value']:.2%}", f"{entry['spread']:.2%}"])
+    head = ["after 10 epochs at batch 256", "accuracy", "deviation of a seed"]
+    return Table(head, rows, origin(gate))
+
+
+def program_bars():
+    """Seconds of whole programs, from the command to the prompt."""
+    programs = recorded("mnist/time_to_98.5/")
+    seconds = {}
+    for name, entry in programs.items():
+        label = name.replace("pytorch/", "PyTorch ").replace("_", " ")
+        seconds[label] = entry["value"]
+    return bars(
+        seconds,
+        title=origin(programs),
+        what="seconds to 98.5 %",
+        unit="s",
+        share=False,
+        axis="seconds, from the command to the prompt",
+    )
+
+
+def limits_table(work: Mapping[str, tuple[float, float]], batch: int = 4096) -> Table:
+    """Our kernels' recorded times beside their two limits. work: FLOP and bytes a digit."""
+    measured = recorded(f"mnist/kernel/{batch}/")
+    bandwidth, rate, whose = limits()
+    rows = []
+    for name, (flops, moved) in work.items():
+        arithmetic = batch * flops / rate * 1e6
+        memory = batch * moved / bandwidth * 1e6
+        row = [name, f"{arithmetic:.1f}", f"{memory:.1f}"]
+        if name in measured:
+            time = measured[name]["value"]
+            row += [f"{time:.1f}", f"{max(arithmetic, memory) / time:.0%}"]
+        else:
+            row += ["–", "–"]
+        rows.append(row)
+    head = [f"µs at batch {batch:,}", "arithmetic alone", "bytes alone", "measured"]
+    note = f"limits: {whose}; times: {origin(measured)}"
+    return Table([*head, "share of its limit"], rows, note)
+
+
+def our_kernels(batch: int = 4096):
+    """Bars of our kernels' recorded times."""
+    times = {}
+    for name, entry in recorded(f"mnist/kernel/{batch}/").items():
+        times[name.replace("_", " ")] = entry["value"]
+    title = f"our kernels at batch {batch:,}, one after the other"
+    return bars(times, title=title, what="times of our kernels")
 
 
 def owners(lane_of: np.ndarray, title: str, highlight: int = 6):

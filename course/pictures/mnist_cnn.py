@@ -1,4 +1,4 @@
-"""Pictures of chapter 16."""
+"""Pictures of *A CNN by hand*."""
 
 import numpy as np
 
@@ -23,7 +23,8 @@ def network():
     fig = figure(
         9.5,
         2.6,
-        alt="The network: one 28 by 28 picture, 32 pictures of 28 by 28, pooled to 14 by 14, 64 pictures of "
+        alt="The network: one 28 by 28 picture, 32 pictures of 28 by 28, pooled to 14 by 14, 64 "
+        "pictures of "
         "14 by 14, pooled to 7 by 7, a vector of 128 numbers, ten logits.",
     )
     axes = fig.add_subplot()

@@ -1,5 +1,5 @@
-"""The digit network of chapter 16: reference, loader, files, drawing, and the CUDA C trainer as the
-notebook writes it.
+"""The digit network: reference, loader, files, drawing, and the CUDA C trainer as the notebook
+writes it.
 """
 
 import json
@@ -233,8 +233,10 @@ def test_pictures_say_what_they_show():
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory):
-    """A folder with the chapter's CUDA C files, as its cells write them."""
-    folder = tmp_path_factory.mktemp("chapter16")
+    """A folder with the chapter's CUDA C files, as its cells write them, beside the course."""
+    folder = tmp_path_factory.mktemp("tree") / "chapters"
+    folder.mkdir()
+    (folder.parent / "course").symlink_to(ROOT / "course")
     for cell in nbformat.read(NOTEBOOK, 4).cells:
         write_file(cell, folder)
     return folder
@@ -411,7 +413,7 @@ def test_a_step_touches_nothing_else_and_does_not_race(source, digits, trainer):
 def test_a_program_for_another_gpu_is_explained(source):
     """The advice is in the error that a kernel without code for this GPU gives."""
     main = 'int main() { check(cudaErrorNoKernelImageForDevice, "k"); }'
-    (source / "build" / "other.cu").write_text(f'#include "files.cuh"\n{main}\n')
+    (source / "build" / "other.cu").write_text(f'#include "host.cuh"\n{main}\n')
     program = nvcc.build(nvcc.Request(source / "build" / "other.cu", cpu=True))
     done = subprocess.run([program.resolve()], capture_output=True, text=True)
     assert done.returncode == 1 and "Compile it on this one" in done.stderr
