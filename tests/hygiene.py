@@ -16,7 +16,7 @@ from urllib.parse import unquote
 import nbformat
 
 SLIDE_TYPES = {"slide", "subslide", "fragment", "notes", "skip", "-"}
-LONGEST_CODE = 40  # lines: what fits on a slide, and in a head
+LONGEST_CODE = 30  # lines: what fits on a slide, and in a head
 LARGEST_OUTPUT = 300_000  # characters of one output, pictures included (as base64)
 LARGEST_NOTEBOOK = 3_000_000  # characters
 WIDGET_STATE = "application/vnd.jupyter.widget-state+json"

@@ -187,13 +187,10 @@ def test_links_are_rewritten_for_sphinx(text, becomes):
     assert site.relinked(text, "README.md") == becomes
 
 
-@pytest.mark.parametrize(
-    "address, becomes",
-    [(None, "the licence"), ("https://a.b/c", "[the licence](https://a.b/c/blob/main/LICENSE)")],
-)
-def test_a_file_that_is_no_page_is_linked_in_the_repository(monkeypatch, address, becomes):
-    monkeypatch.setattr(site, "repository", lambda: address)
-    assert site.relinked("[the licence](LICENSE)", "README.md") == becomes
+def test_a_file_that_is_no_page_is_linked_in_the_repository(monkeypatch):
+    monkeypatch.setattr(site, "repository", lambda: "https://a.b/c")
+    linked = site.relinked("[the licence](LICENSE)", "README.md")
+    assert linked == "[the licence](https://a.b/c/blob/main/LICENSE)"
 
 
 @pytest.mark.parametrize(

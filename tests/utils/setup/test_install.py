@@ -45,7 +45,7 @@ def pins(name):
 def install():
     """A fresh copy of the installer's module."""
     spec = importlib.util.spec_from_file_location(
-        "install_under_test", ROOT / "utils" / "install.py"
+        "install_under_test", ROOT / "utils" / "setup" / "install.py"
     )
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -59,8 +59,8 @@ def project(install, tmp_path, monkeypatch):
     """
     for name in ("pyproject.toml", "constraints.txt", "constraints-cuda12.txt"):
         shutil.copy(ROOT / name, tmp_path)
-    (tmp_path / "utils").mkdir()
-    shutil.copy(ROOT / "utils" / "install.py", tmp_path / "utils")
+    (tmp_path / "utils" / "setup").mkdir(parents=True)
+    shutil.copy(ROOT / "utils" / "setup" / "install.py", tmp_path / "utils" / "setup")
     monkeypatch.setattr(install, "ROOT", tmp_path)
     for name in ("VENV", "VENV_PYTHON", "STAMP", "LOG"):
         monkeypatch.setattr(install, name, tmp_path / getattr(install, name).relative_to(ROOT))
@@ -162,7 +162,7 @@ def test_the_installer_knows_which_python_is_needed(install):
 
 def test_an_old_python_can_read_the_installer():
     """Else it would end with a syntax error instead of saying which Python is needed."""
-    ast.parse((ROOT / "utils" / "install.py").read_text(), feature_version=(3, 6))
+    ast.parse((ROOT / "utils" / "setup" / "install.py").read_text(), feature_version=(3, 6))
 
 
 # ---- which machine gets what
@@ -484,7 +484,12 @@ def test_the_notebooks_of_a_file_stay_together():
 
 def test_ci_runs_the_readmes_command():
     _, *lines = (ROOT / ".ci" / "run").read_text().splitlines()
-    assert lines == ["set -euo pipefail", 'cd "$(dirname "$0")/.."', "CI=true make test"]
+    assert lines == [
+        "set -euo pipefail",
+        'cd "$(dirname "$0")/.."',
+        "bash .ci/browser",
+        "CI=true make test",
+    ]
     assert os.access(ROOT / ".ci" / "run", os.X_OK)
 
 
