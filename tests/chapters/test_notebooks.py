@@ -3,6 +3,7 @@
 """
 
 import json
+import statistics
 
 import nbformat.v4
 import pytest
@@ -18,6 +19,8 @@ NOTEBOOKS = sorted(
     for path in (ROOT / folder).rglob("*.ipynb")
     if not {".ipynb_checkpoints", "build"} & set(path.parts)
 )
+WIDEST = 100  # columns of a line of code
+USUAL_CODE = 8  # lines: the median of a chapter's cells
 CHAPTERS = [path for path in NOTEBOOKS if path.parent.name == "chapters"]
 
 
@@ -43,6 +46,14 @@ def test_every_notebook_has_the_setup_cell_and_the_colab_badge():
         "one cell must carry the tag `setup`; "
         "then `make address` gives it its source and adds the badge"
     )
+
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+def test_a_tired_learner_can_read_the_cells(path):
+    cells = [cell.source for cell in hygiene.read(path).cells if cell.cell_type == "code"]
+    lines = [line for source in cells for line in source.splitlines()]
+    assert [line for line in lines if len(line) > WIDEST] == []
+    assert statistics.median(len(source.splitlines()) for source in cells) <= USUAL_CODE
 
 
 # ---- the rules themselves
