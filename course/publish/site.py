@@ -76,15 +76,20 @@ def label(page, cell):
 
 
 def linked_cells():
-    """(page, cell id) of every cell that a text links to."""
+    """(page, cell id) of every cell that a text or a notebook links to."""
     return {
         (f"chapters/{name}", cell)
-        for text in TEXTS
-        if (ROOT / text).is_file()
-        for name, cell in re.findall(
-            r"chapters/(\w+\.ipynb)#cell-id=([\w-]+)", (ROOT / text).read_text()
-        )
+        for page in pages()
+        for name, cell in re.findall(r"(\w+\.ipynb)#cell-id=([\w-]+)", markdown_of(page))
     }
+
+
+def markdown_of(page):
+    """All Markdown of a page: of a notebook that of its cells."""
+    if not page.endswith(".ipynb"):
+        return (ROOT / page).read_text(encoding="utf-8")
+    cells = nbformat.read(ROOT / page, as_version=4).cells
+    return "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
 
 
 def notebook_page(page, targets):
