@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import torch
 
 from course.reductions.kernels import device, load, multiprocessors
+from utils.engine import has_gpu
 
 C_TYPES = {"float32": "float", "int32": "int"}
 WARP = 32
@@ -120,3 +121,10 @@ class Scan:
         grid = self.method.grid(self._tiles)
         launch = self._kernel[grid, self.method.threads, self.method.shared_bytes]
         launch(x, out, self.n, self._state)
+
+
+def fastest():
+    """The method that is fastest here: the ring where there is a copy engine, else look-back."""
+    if has_gpu() and torch.cuda.get_device_capability() >= (9, 0):
+        return Ring()
+    return Lookback()
