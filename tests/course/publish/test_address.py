@@ -6,7 +6,7 @@ import subprocess
 import nbformat
 import pytest
 
-from course import address
+from course.publish import address
 from utils.setup import colab
 
 ROOT = address.ROOT
@@ -111,4 +111,4 @@ def test_make_knows_the_command():
         text=True,
         check=True,
     )
-    assert re.search(rf"python -m course\.address {re.escape(NEW)}$", dry.stdout, re.M)
+    assert re.search(rf"python -m course\.publish\.address {re.escape(NEW)}$", dry.stdout, re.M)
