@@ -117,6 +117,15 @@ def source_of(name: str) -> str:
     return f"{entry['gpu']}, {entry['date'][:10]}" if entry else "nothing is recorded yet"
 
 
+def link() -> tuple[float, float, str]:
+    """alpha (seconds) and beta (bytes a second) as fitted to a recording, and whose they are."""
+    names = "many_gpus/model/one_shot/alpha", "many_gpus/model/push/beta"
+    alpha, beta = map(results.find, names)
+    if alpha and beta:
+        return alpha["value"], beta["value"], f"fitted to two of {source_of(names[0])}"
+    return 3e-6, 350e9, "assumed: nothing is recorded yet"
+
+
 def race():
     """Ours and NCCL's all-reduce over the bytes: time of a call, and bandwidth of the long ones."""
     ours, nccl = recorded("ours/call"), recorded("nccl/call")
