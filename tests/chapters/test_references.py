@@ -1,7 +1,8 @@
 """Chapters refer to each other by name and link, never by number: only the list of chapters knows
-their order.
+their order. Links to a cell name one that is there.
 """
 
+import functools
 import re
 
 import nbformat
@@ -11,6 +12,7 @@ from course.chapters import CHAPTERS, notebooks
 from utils.files import ROOT
 
 NUMBERED = re.compile(r"\bchapters?\s+\d+", re.IGNORECASE)
+CELL_LINK = re.compile(r"\]\((?:[\w./]*/)?(\w+)\.ipynb#cell-id=([\w-]+)\)")
 # What a reader of the course sees besides notebooks, and the code that writes it
 TEXTS = sorted(
     [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "assets" / "data" / "ecosystem.json"]
@@ -41,6 +43,23 @@ def test_a_chapters_title_is_that_of_the_list(chapter):
 @pytest.mark.parametrize("path", TEXTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_a_text_names_chapters(path):
     assert numbered(path.read_text(encoding="utf-8")) == []
+
+
+@functools.cache
+def cell_ids(name):
+    """The ids of a chapter's cells; none of a chapter that is not there."""
+    path = ROOT / "chapters" / f"{name}.ipynb"
+    if not path.is_file():
+        return set()
+    return {cell.id for cell in nbformat.read(path, as_version=4).cells}
+
+
+@pytest.mark.parametrize("path", notebooks(), ids=lambda path: path.stem)
+def test_links_lead_to_cells(path):
+    cells = nbformat.read(path, as_version=4).cells
+    prose = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    links = CELL_LINK.findall(prose)
+    assert [link for link in links if link[1] not in cell_ids(link[0])] == []
 
 
 @pytest.mark.parametrize(
