@@ -1,4 +1,4 @@
-"""The map of the course: every chapter, whether it is written, and what the learner has done of it."""
+"""The map of the course: each chapter, whether it is written, what the learner did of it."""
 
 import html
 import sys
@@ -8,7 +8,10 @@ from course.chapters import CHAPTERS
 from course.exercises import EXERCISES, QUIZZES
 from utils.setup import colab
 
-GRID = "display:grid;grid-template-columns:repeat(auto-fill,minmax(200px,1fr));gap:8px;max-width:1000px"
+GRID = (
+    "display:grid;grid-template-columns:repeat(auto-fill,minmax(200px,1fr));"
+    "gap:8px;max-width:1000px"
+)
 CARD = "border:1px solid #8888;border-radius:6px;padding:8px 12px;line-height:1.45;"
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 
 def write_file(cell, folder: Path) -> None:
-    """Write, below `folder`, the file that a %%writefile cell writes; nothing for any other cell."""
+    """Write, below `folder`, what a %%writefile cell writes; nothing for any other cell."""
     written = re.match(r"%%writefile (-a )?(\S+)\n", cell.source)
     if cell.cell_type == "code" and written:
         path = folder / written[2]

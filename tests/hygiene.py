@@ -127,7 +127,7 @@ def output_text(output):
 
 
 def honest_outputs(notebook):
-    """No output is an error unless the cell announces it, and none is of a cell that did not run."""
+    """No output is an error that its cell does not announce, or of a cell that did not run."""
     problems = []
     for n, cell in enumerate(notebook.cells):
         if cell.cell_type != "code":
@@ -236,7 +236,7 @@ def links(notebook, path):
 
 
 def without_code(markdown):
-    """Markdown without its code blocks and code spans, where brackets and tags mean something else."""
+    """Markdown without code blocks and spans, where brackets and tags mean something else."""
     markdown = re.sub(r"^(```|~~~).*?^\1", "", markdown, flags=re.MULTILINE | re.DOTALL)
     return re.sub(r"(`+)(?!`).+?(?<!`)\1(?!`)", "", markdown)
 

@@ -100,7 +100,11 @@ def test_a_command_that_is_not_there_is_found(command):
 
 
 def test_a_path_that_is_not_there_is_found():
-    assert there("chapters/NN_NAME.ipynb") and there("course/pictures/NAME.py") and there("assets/data/")
+    assert (
+        there("chapters/NN_NAME.ipynb")
+        and there("course/pictures/NAME.py")
+        and there("assets/data/")
+    )
     assert not there("lessons/NN_NAME.ipynb") and not there("utils/nowhere.py")
     assert (
         is_path("tests/hygiene.py") and not is_path("make test") and not is_path("exercises.check")

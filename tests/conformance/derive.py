@@ -206,17 +206,66 @@ def device_assert():
 @program
 def math_float():
     exact = [
-        1.5, 0.25, 3, 1.5, -2, -1, 2, 3, -2, 1.5,
-        -0.5, 10, 1, -1, -3, 1024, 0.125, 10, 5, 12,
-        2.25, 1, 0, 7, 2, 2.0**-23, 0.75 + 4, 0.25 + 30, 1 + 2 + 4 + 8,
-    ]  # fmt: skip
+        1.5,
+        0.25,
+        3,
+        1.5,
+        -2,
+        -1,
+        2,
+        3,
+        -2,
+        1.5,
+        -0.5,
+        10,
+        1,
+        -1,
+        -3,
+        1024,
+        0.125,
+        10,
+        5,
+        12,
+        2.25,
+        1,
+        0,
+        7,
+        2,
+        2.0**-23,
+        0.75 + 4,
+        0.25 + 30,
+        1 + 2 + 4 + 8,
+    ]
     near = [
-        math.sin(0.5), math.cos(0.5), math.tan(0.5), math.asin(0.5), math.acos(0.5), math.atan(0.5),
-        math.atan2(1, -2), math.sinh(0.5), math.cosh(0.5), math.tanh(0.5), math.exp(0.5), math.expm1(0.5),
-        math.log(5), math.log1p(0.5), math.log10(5), math.erf(0.5), math.erfc(0.5), math.lgamma(4.5),
-        math.gamma(4.5), math.sin(math.pi / 4), math.cos(math.pi / 4), 10**0.5, math.sin(1), math.cos(1),
-        (1 + math.erf(0.5 / math.sqrt(2))) / 2, 0.4769362762044699, 5 ** (-1 / 3), 1 / math.sqrt(5),
-    ]  # fmt: skip
+        math.sin(0.5),
+        math.cos(0.5),
+        math.tan(0.5),
+        math.asin(0.5),
+        math.acos(0.5),
+        math.atan(0.5),
+        math.atan2(1, -2),
+        math.sinh(0.5),
+        math.cosh(0.5),
+        math.tanh(0.5),
+        math.exp(0.5),
+        math.expm1(0.5),
+        math.log(5),
+        math.log1p(0.5),
+        math.log10(5),
+        math.erf(0.5),
+        math.erfc(0.5),
+        math.lgamma(4.5),
+        math.gamma(4.5),
+        math.sin(math.pi / 4),
+        math.cos(math.pi / 4),
+        10**0.5,
+        math.sin(1),
+        math.cos(1),
+        (1 + math.erf(0.5 / math.sqrt(2))) / 2,
+        0.4769362762044699,
+        5 ** (-1 / 3),
+        1 / math.sqrt(5),
+    ]
 
     def lines(texts):
         return "".join(" ".join(texts[i : i + 10]) + "\n" for i in range(0, len(texts), 10))
@@ -227,12 +276,33 @@ def math_float():
 @program
 def math_double():
     values = [
-        math.sqrt(2), math.e, math.log(10), math.sqrt(2), math.sin(1),
-        math.cos(1), 3 * math.pi / 4, 2 ** (1 / 3), math.sqrt(2), -1.0,
-        1 / math.sqrt(2), 1, 2, 2, 2.5,
-        0.1 + 0.2, 0.1 * 3, 1 / 3, 1 / 3, math.sqrt(3),
-        7, -1, 4, 3, 3, 3.5,
-    ]  # fmt: skip
+        math.sqrt(2),
+        math.e,
+        math.log(10),
+        math.sqrt(2),
+        math.sin(1),
+        math.cos(1),
+        3 * math.pi / 4,
+        2 ** (1 / 3),
+        math.sqrt(2),
+        -1.0,
+        1 / math.sqrt(2),
+        1,
+        2,
+        2,
+        2.5,
+        0.1 + 0.2,
+        0.1 * 3,
+        1 / 3,
+        1 / 3,
+        math.sqrt(3),
+        7,
+        -1,
+        4,
+        3,
+        3,
+        3.5,
+    ]
     text = "".join(" ".join(f"{x:.12f}" for x in values[i : i + 5]) + "\n" for i in range(0, 25, 5))
     return text + f"{values[25]:.12f}\n{float(np.sqrt(np.float32(2))):.7f} {4 + 80 + 400 + 8000}\n"
 
@@ -244,13 +314,37 @@ def integer_intrinsics():
     permuted = sum(bytes_of[s] << (8 * i) for i, s in enumerate([0, 5, 2, 7]))
     both = (0x0F << 32) | 0x80000001
     values = [
-        8, 63, 31, 32, 63,
-        0, 8, 41, 1 << 31, (1 << 62) >> 32,
-        (2**30 * 8) >> 32, (ones * ones) >> 32, (2**62 * 12) >> 64, ((2**64 - 1) * 16) >> 64, -15,
-        1000 * 1000, abs(3 - 10) + 100, abs(3 - 10) + 100, (5 + 8) // 2, (5 + 8 + 1) // 2,
-        permuted, (both << 4 >> 32) & ones, (both >> 4) & ones, (1 + 2 + 3 + 4) * 2 + 5, 0xFF * 2,
-        0x02000304, 0x04040001, 0x02FF0401, 0xFF00FF00, 3 + 6,
-    ]  # fmt: skip
+        8,
+        63,
+        31,
+        32,
+        63,
+        0,
+        8,
+        41,
+        1 << 31,
+        (1 << 62) >> 32,
+        (2**30 * 8) >> 32,
+        (ones * ones) >> 32,
+        (2**62 * 12) >> 64,
+        ((2**64 - 1) * 16) >> 64,
+        -15,
+        1000 * 1000,
+        abs(3 - 10) + 100,
+        abs(3 - 10) + 100,
+        (5 + 8) // 2,
+        (5 + 8 + 1) // 2,
+        permuted,
+        (both << 4 >> 32) & ones,
+        (both >> 4) & ones,
+        (1 + 2 + 3 + 4) * 2 + 5,
+        0xFF * 2,
+        0x02000304,
+        0x04040001,
+        0x02FF0401,
+        0xFF00FF00,
+        3 + 6,
+    ]
     return "".join(row(*values[i : i + 5], end="\n") for i in range(0, 30, 5))
 
 
@@ -299,12 +393,23 @@ def conversions():
     # 1.1f * 1.1f - 1.21f in exact arithmetic, then rounded once
     fused = np.float32(third - float(np.float32(1.21)))
     floats = [
-        np.int32(0x40490FDB).view(np.float32), 1, 3, 16777216,
-        16777218, float32_down(4294967295), float32_down(0.1),
+        np.int32(0x40490FDB).view(np.float32),
+        1,
+        3,
+        16777216,
+        16777218,
+        float32_down(4294967295),
+        float32_down(0.1),
         np.nextafter(np.float32(float32_down(0.1)), one),
-        above, below, float32_down(third), up,
-        one / np.float32(3), np.sqrt(np.float32(2)), one / np.float32(3), fused,
-    ]  # fmt: skip
+        above,
+        below,
+        float32_down(third),
+        up,
+        one / np.float32(3),
+        np.sqrt(np.float32(2)),
+        one / np.float32(3),
+        fused,
+    ]
     text = "".join(row(*ints[i : i + 6], end="\n") for i in range(0, 40, 6))
     return text + "".join(
         " ".join(f"{float(x):.9g}" for x in floats[i : i + 4]) + "\n" for i in range(0, 16, 4)
@@ -328,10 +433,20 @@ def half(x):
 def half_precision():
     a, b = half(1.5), half(2.25)
     out = [
-        a + b, half(a * b) - b, half(1.5 * 2.25 + 2.25), a / b, np.sqrt(b), -a, 1 + 0 + 4, 2.25 + 8,
+        a + b,
+        half(a * b) - b,
+        half(1.5 * 2.25 + 2.25),
+        a / b,
+        np.sqrt(b),
+        -a,
+        1 + 0 + 4,
+        2.25 + 8,
         2 + 10 * 2,
-        half(2049), half(2048 - 0.5), 1 + 2 * 1, half(half(a + b) * half(2)),
-    ]  # fmt: skip
+        half(2049),
+        half(2048 - 0.5),
+        1 + 2 * 1,
+        half(half(a + b) * half(2)),
+    ]
     inputs = [
         1,
         0.1,
@@ -378,10 +493,17 @@ def bfloat16(x):
 @program
 def bfloat16_precision():
     out = [
-        bfloat16(3.75), bfloat16(1.5 * 2.25), bfloat16(1.5 * 2.25 + 1.5), bfloat16(-0.75), bfloat16(257),
+        bfloat16(3.75),
+        bfloat16(1.5 * 2.25),
+        bfloat16(1.5 * 2.25 + 1.5),
+        bfloat16(-0.75),
+        bfloat16(257),
         bfloat16(259),
-        1 + 0 + 4, 1.5, 1.0, 1,
-    ]  # fmt: skip
+        1 + 0 + 4,
+        1.5,
+        1.0,
+        1,
+    ]
     bits = [bfloat16_bits(x) for x in (1, 0.1, -3.14159, 1.00390625, 1.01171875, 1e-40)]
     return "".join(g(x) + " " for x in out) + "\n" + "".join(f"{x:04x} " for x in bits) + "\n"
 
@@ -520,9 +642,16 @@ def atomics_64():
     for t in range(n):
         xor ^= t << 40
     values = [
-        sum(range(n)) << 30, 1 << 60, (1 << 60) + n - 1, 0, 2**50 - 1, xor,
-        123456789012345, 1 << 63, (5 - n) % 2**64,
-    ]  # fmt: skip
+        sum(range(n)) << 30,
+        1 << 60,
+        (1 << 60) + n - 1,
+        0,
+        2**50 - 1,
+        xor,
+        123456789012345,
+        1 << 63,
+        (5 - n) % 2**64,
+    ]
     return "".join(f"{v}\n" for v in values) + f"{-(n - 1)} {n - 1 - 1000}\n"
 
 
@@ -600,10 +729,15 @@ def cg_reduce():
     others = [t for t in tile if t % 3]
     assert 20 in others and 21 in thirds
     values = [
-        sum(tile), min(100 - t for t in tile), max(t * 3 % 16 for t in tile), 2**16 - 1,
-        sum(range(16, 20)), 5,
-        len(thirds), thirds.index(21),
-    ]  # fmt: skip
+        sum(tile),
+        min(100 - t for t in tile),
+        max(t * 3 % 16 for t in tile),
+        2**16 - 1,
+        sum(range(16, 20)),
+        5,
+        len(thirds),
+        thirds.index(21),
+    ]
     return row(*values, g(2.0**5), end="\n")
 
 
@@ -979,10 +1113,18 @@ def thrust_sort_scan():
     sums = list(np.cumsum(values))
     distinct = sorted(set(values))
     lines = [
-        ordered, ordered[::-1], order, sums, [100 + int(s) - v for s, v in zip(sums, values, strict=True)],
-        list(np.maximum.accumulate(values)), [v for v in values if v % 2], distinct,
-        [v for v in distinct if v % 2 == 0], distinct, [values.count(v) for v in distinct],
-    ]  # fmt: skip
+        ordered,
+        ordered[::-1],
+        order,
+        sums,
+        [100 + int(s) - v for s, v in zip(sums, values, strict=True)],
+        list(np.maximum.accumulate(values)),
+        [v for v in values if v % 2],
+        distinct,
+        [v for v in distinct if v % 2 == 0],
+        distinct,
+        [values.count(v) for v in distinct],
+    ]
     return "".join(row(*line) for line in lines)
 
 
@@ -1063,13 +1205,15 @@ def cub_more():
     low, high = min(values), max(values)
     floats = sorted((i * 37 % 200 - 100) * 0.5 for i in range(100))
     return (
-        "1 128 1 72\n" + row(*(out[i] for i in (0, 1, 8, 31, 32, 40, 63)))
+        "1 128 1 72\n"
+        + row(*(out[i] for i in (0, 1, 8, 31, 32, 40, 63)))
         + f"{len(small)}: {small[0]} {small[1]} {small[-1]}\n"
         + f"4: {row(*flagged, end='')}\n{runs}\n{low} {high}\n"
         + f"{len(set(values))}: {values.count(low)} x {low}, {values.count(high)} x {high}\n"
-        + row(*(sum(range(50 * i, 50 * i + 50)) for i in range(4)), end=" ") + "199\n"
+        + row(*(sum(range(50 * i, 50 * i + 50)) for i in range(4)), end=" ")
+        + "199\n"
         + f"{g(floats[0])} {g(floats[50])} {g(floats[99])}\n"
-    )  # fmt: skip
+    )
 
 
 @program
@@ -1141,9 +1285,27 @@ def half_warps():
 @program
 def math_fast():
     floats = [
-        math.e, math.log(2), 3, 2, math.sin(1), math.cos(1), math.tan(1), 8, 0.25, 100,
-        0.5, 12, 2, math.pi, 1, -8, 1, 0, 3, 1,
-    ]  # fmt: skip
+        math.e,
+        math.log(2),
+        3,
+        2,
+        math.sin(1),
+        math.cos(1),
+        math.tan(1),
+        8,
+        0.25,
+        100,
+        0.5,
+        12,
+        2,
+        math.pi,
+        1,
+        -8,
+        1,
+        0,
+        3,
+        1,
+    ]
     doubles = [math.pi, 1024, 9, 2.5, -1, 1.5, 3, 1000, 5, 0]
     ints = [
         5,
@@ -1211,13 +1373,17 @@ def symbols_more():
 def wmma_types():
     text = ""
     for name, m, n, k, elements in (
-        ("half", 16, 16, 16, "16 16 8"), ("half", 32, 8, 16, "16 16 8"), ("half", 8, 32, 16, "16 "
-                                                                                             "16 "
-                                                                                             "8"),
-        ("bfloat16", 16, 16, 16, "8 8 8"), ("bfloat16", 32, 8, 16, "16 4 8"), ("tf32", 16, 16, 8, "4 4 8"),
-        ("tf32", 16, 16, 8, "4 4 8"), ("signed char", 16, 16, 16, "8 8 8"), ("unsigned char", 8, 32, 16, "4 16 8"),
+        ("half", 16, 16, 16, "16 16 8"),
+        ("half", 32, 8, 16, "16 16 8"),
+        ("half", 8, 32, 16, "16 16 8"),
+        ("bfloat16", 16, 16, 16, "8 8 8"),
+        ("bfloat16", 32, 8, 16, "16 4 8"),
+        ("tf32", 16, 16, 8, "4 4 8"),
+        ("tf32", 16, 16, 8, "4 4 8"),
+        ("signed char", 16, 16, 16, "8 8 8"),
+        ("unsigned char", 8, 32, 16, "4 16 8"),
         ("double", 8, 8, 4, "1 1 2"),
-    ):  # fmt: skip
+    ):
         a = (7 * np.arange(m)[:, None] + 3 * np.arange(k)) % 5
         b = (2 * np.arange(k)[:, None] + 5 * np.arange(n)) % 7
         d = 2 * (a @ b) + 1

@@ -1,4 +1,4 @@
-"""MNIST is fetched, verified, resumed and cached, and what is broken is named. No network is used."""
+"""MNIST is fetched, verified and cached; what is broken is named. No network is used."""
 
 import gzip
 import hashlib

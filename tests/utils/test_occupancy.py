@@ -65,7 +65,8 @@ int main()
 {
     int major, minor, warps, threads, registers;
     long shared_sm, shared_block, reserved, shared;
-    while (scanf("%d %d %d %ld %ld %ld %d %d %ld", &major, &minor, &warps, &shared_sm, &shared_block, &reserved,
+    while (scanf("%d %d %d %ld %ld %ld %d %d %ld", &major, &minor, &warps, &shared_sm, \
+&shared_block, &reserved,
                  &threads, &registers, &shared) == 9) {
         cudaOccDeviceProp gpu;
         gpu.computeMajor = major, gpu.computeMinor = minor, gpu.warpSize = 32, gpu.numSms = 1;
@@ -80,7 +81,8 @@ int main()
         kernel.maxDynamicSharedSizeBytes = shared_block, kernel.numBlockBarriers = 1;
         cudaOccDeviceState state;
         cudaOccResult result;
-        int error = cudaOccMaxActiveBlocksPerMultiprocessor(&result, &gpu, &kernel, &state, threads, shared);
+        int error = cudaOccMaxActiveBlocksPerMultiprocessor(&result, &gpu, &kernel, &state, \
+threads, shared);
         printf("%d\\n", error ? -error : result.activeBlocksPerMultiprocessor);
     }
 }
@@ -88,7 +90,7 @@ int main()
 
 
 def header():
-    """The folder of NVIDIA's cuda_occupancy.h: Triton brings it along; None where there is neither."""
+    """The folder of NVIDIA's cuda_occupancy.h, which Triton brings along, or None."""
     import triton
 
     folders = [Path(triton.__file__).parent / "backends/nvidia/include"]

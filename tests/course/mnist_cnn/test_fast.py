@@ -202,10 +202,15 @@ def test_weights_survive_the_kernels_order():
         np.testing.assert_array_equal(value, weights[name])
 
 
-@pytest.mark.parametrize(("arguments", "message"), [
-    ({"batch": 0}, "at least 1"), ({"precision": "fp8"}, "bf16 or tf32"), ({"lr": float("nan")}, "learning rate"),
-    ({"weights": {}}, "weights are"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"batch": 0}, "at least 1"),
+        ({"precision": "fp8"}, "bf16 or tf32"),
+        ({"lr": float("nan")}, "learning rate"),
+        ({"weights": {}}, "weights are"),
+    ],
+)
 def test_what_makes_no_trainer(arguments, message):
     with pytest.raises(ValueError, match=message):
         fast.Trainer(**{"weights": problem(1)[0], "batch": 2, "lr": 0.1, **arguments})

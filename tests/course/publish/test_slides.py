@@ -14,11 +14,14 @@ from course.publish import slides
 
 # What is wrong with the slides of the open deck, a line each. deck.js says of each slide whether it
 # fits.
-PROBLEMS = """() => [...document.querySelectorAll(".slides > section > section")].flatMap((slide, number) => {
+PROBLEMS = """() => [...document.querySelectorAll(".slides > section > section")].flatMap((slide, \
+number) => {
     const seen = slide.cloneNode(true);
     seen.querySelectorAll("aside.notes").forEach((notes) => notes.remove());
-    const place = `slide ${number + 1}, "${seen.textContent.trim().split("\\n")[0].slice(0, 60)}": `;
-    const missing = [...slide.querySelectorAll("img")].filter((image) => !image.complete || !image.naturalWidth);
+    const place = `slide ${number + 1}, "${seen.textContent.trim().split("\\n")[0].slice(0, 60)}": \
+`;
+    const missing = [...slide.querySelectorAll("img")].filter((image) => !image.complete || \
+!image.naturalWidth);
     return [
         ...(slide.dataset.fits === "true" ? [] : [place + "more than fits the screen"]),
         ...(seen.textContent.trim() || seen.querySelector("img") ? [] : [place + "empty"]),

@@ -548,3 +548,12 @@ def test_importing_the_checks_is_cheap():
     program += "if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout.strip() == "[]", done.stdout + done.stderr
+
+
+def test_agreement_forgives_what_is_left_of_terms_that_cancel():
+    expected, got = np.float32([1e-8]), np.float32([1.2e-7])
+    assert not comparison.agreement(got, expected, rtol=1e-5).all()
+    assert comparison.agreement(got, expected, rtol=1e-5, atol=4 * 2.0**-23).all()
+    assert not comparison.agreement(
+        np.float32([1e-5]), expected, rtol=1e-5, atol=4 * 2.0**-23
+    ).any()

@@ -27,11 +27,29 @@ CLANG_MISSES = {
 # The slow checks need builds of their own: only programs that share memory in one way or another
 # run with them.
 CHECKED = [
-    "atomics_cas", "atomics_int", "barrier_counts", "cg_grid", "cg_tile", "cub_block", "fence_last_block",
-    "half2", "histogram_shared", "memory_functions", "producer_consumer", "scan_block", "shared_extern", "shared_kinds",
-    "shared_static", "spin_between_blocks", "symbols_more", "thrust_basics", "tiled_matmul", "warp_masks",
-    "warp_shuffle", "wmma_matmul",
-]  # fmt: skip
+    "atomics_cas",
+    "atomics_int",
+    "barrier_counts",
+    "cg_grid",
+    "cg_tile",
+    "cub_block",
+    "fence_last_block",
+    "half2",
+    "histogram_shared",
+    "memory_functions",
+    "producer_consumer",
+    "scan_block",
+    "shared_extern",
+    "shared_kinds",
+    "shared_static",
+    "spin_between_blocks",
+    "symbols_more",
+    "thrust_basics",
+    "tiled_matmul",
+    "warp_masks",
+    "warp_shuffle",
+    "wmma_matmul",
+]
 
 try:
     compiler()

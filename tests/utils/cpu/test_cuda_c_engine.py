@@ -108,9 +108,24 @@ def test_what_there_is_not_is_refused_by_name_and_line(source, words):
 # ---- building
 def test_nvcc_flags():
     compiling, linking, sources = split_flags(
-        ["-arch=sm_90", "-gencode", "arch=compute_80,code=sm_80", "-O3", "-DN=4", "-I", "inc", "-lcublas", "-lfoo",
-         "-Xcompiler", "-Wall,-fopenmp", "-lineinfo", "-std=c++14", "other.cu", "--use_fast_math"]
-    )  # fmt: skip
+        [
+            "-arch=sm_90",
+            "-gencode",
+            "arch=compute_80,code=sm_80",
+            "-O3",
+            "-DN=4",
+            "-I",
+            "inc",
+            "-lcublas",
+            "-lfoo",
+            "-Xcompiler",
+            "-Wall,-fopenmp",
+            "-lineinfo",
+            "-std=c++14",
+            "other.cu",
+            "--use_fast_math",
+        ]
+    )
     assert compiling == ["-O3", "-DN=4", "-Iinc", "-Wall", "-fopenmp"]
     assert linking == ["-lfoo"] and sources == ["other.cu"]
 
@@ -203,8 +218,23 @@ def test_builds_at_the_same_time(tmp_path):
     assert len(found) == 3 and run(found[0]).stdout == "ok\n"
 
 
-MACROS = ["-DN=3", "-DT=4", "-DM=2", "-DK=5", "-DP=1", "-DF=2", "-DBLOCK=64", "-DTILE=16", "-DWIDTH=32", "-DSIZE=8", "-D", "H",
-          "-Dtid=threadIdx.x", "-DADD(a,b)=a + b", "-Uunknown"]  # fmt: skip
+MACROS = [
+    "-DN=3",
+    "-DT=4",
+    "-DM=2",
+    "-DK=5",
+    "-DP=1",
+    "-DF=2",
+    "-DBLOCK=64",
+    "-DTILE=16",
+    "-DWIDTH=32",
+    "-DSIZE=8",
+    "-D",
+    "H",
+    "-Dtid=threadIdx.x",
+    "-DADD(a,b)=a + b",
+    "-Uunknown",
+]
 USES_MACROS = """#include <cstdio>
 #include <cooperative_groups.h>
 #include <cuda_fp16.h>
@@ -215,7 +245,8 @@ __global__ void k(int* p) {
   __syncthreads();
   atomicAdd(p, __shfl_sync(~0u, (int)threadIdx.x, K));
 }
-int main() { int* p; cudaMallocManaged(&p, BLOCK * 4); k<<<1, BLOCK>>>(p); cudaDeviceSynchronize(); printf("%d\\n", *p);
+int main() { int* p; cudaMallocManaged(&p, BLOCK * 4); k<<<1, BLOCK>>>(p); \
+cudaDeviceSynchronize(); printf("%d\\n", *p);
   cudaFree(p); }"""
 
 
@@ -279,11 +310,13 @@ int main() {
   fine<<<1, 2000>>>();
   printf("configuration: %s\\n", cudaGetErrorName(cudaGetLastError()));
   wild<<<1, 1>>>(nullptr);
-  printf("launch: %s %s\\n", cudaGetErrorName(cudaPeekAtLastError()), cudaGetErrorName(cudaGetLastError()));
+  printf("launch: %s %s\\n", cudaGetErrorName(cudaPeekAtLastError()), \
+cudaGetErrorName(cudaGetLastError()));
   later<<<1, 1>>>(); printf("next: %s\\n", cudaGetErrorName(cudaGetLastError()));
   printf("async: %s\\n", cudaGetErrorName(cudaMemcpyAsync(&h, d, 4, cudaMemcpyDeviceToHost)));
   printf("waits: %s\\n", cudaGetErrorName(cudaMemcpy(&h, d, 4, cudaMemcpyDeviceToHost)));
-  printf("last: %s %s %d\\n", cudaGetErrorName(cudaGetLastError()), cudaGetErrorName(cudaMemcpyAsync(&h, d, 4,
+  printf("last: %s %s %d\\n", cudaGetErrorName(cudaGetLastError()), \
+cudaGetErrorName(cudaMemcpyAsync(&h, d, 4,
          cudaMemcpyDeviceToHost)), ran);
 }""",
     )
@@ -357,7 +390,8 @@ struct List {
   List(const List& other) : p(other.p) {}   // reads the arguments, which lie in host memory
 };
 __global__ void set(List list) { list.p[threadIdx.x] = 1; }
-__global__ void make(int** out) { int* a = (int*)malloc(400); a[3] = 4; *out = new int[2]; (*out)[1] = a[3]; free(a); }
+__global__ void make(int** out) { int* a = (int*)malloc(400); a[3] = 4; *out = new int[2]; \
+(*out)[1] = a[3]; free(a); }
 __global__ void take(int** in, int* result) { *result = (*in)[1]; delete[] *in; }
 int main(int n, char**) {
   int **q, *r; cudaMallocManaged(&q, 8); cudaMallocManaged(&r, 128);
@@ -365,7 +399,8 @@ int main(int n, char**) {
   make<<<1, 1>>>(q); take<<<1, 1>>>(q, r); cudaDeviceSynchronize(); printf("%d\\n", *r);
   int* mine = (int*)realloc(calloc(50, 4), 400);
   if (n == 1) cudaHostRegister(mine, 400, 0);
-  set<<<1, 32>>>(List(r)); set<<<1, 32>>>(List(mine)); cudaDeviceSynchronize(); printf("%d %d\\n", *r, *mine);
+  set<<<1, 32>>>(List(r)); set<<<1, 32>>>(List(mine)); cudaDeviceSynchronize(); printf("%d %d\\n", \
+*r, *mine);
   cudaFree(q); cudaFree(r); free(mine);
 }"""
 
@@ -417,7 +452,8 @@ __global__ void last(int* out) {
   __syncthreads();
   if (am_last && threadIdx.x == 0) *out = data[0] + data[1] + data[2] + data[3];
 }
-int main() { int* p; cudaMallocManaged(&p, 4); set<<<4, 64>>>(); last<<<4, 32>>>(p); cudaDeviceSynchronize();
+int main() { int* p; cudaMallocManaged(&p, 4); set<<<4, 64>>>(); last<<<4, 32>>>(p); \
+cudaDeviceSynchronize();
   printf("%d\\n", *p); cudaFree(p); }""",
         check=True,
     )
@@ -434,8 +470,10 @@ __global__ void k(unsigned* out, unsigned* sum) {
   for (int k = 64; k; k >>= 1) { if (t < k) s[t] ^= s[t + k] * 31; __syncthreads(); }
   if (t == 0) { out[blockIdx.x] = s[0]; atomicAdd(sum, s[0]); }
 }
-int main() { unsigned *o, h[2000], s; cudaMalloc(&o, 2001 * 4); cudaMemset(o, 0, 2001 * 4); k<<<2000, 128>>>(o, o + 2000);
-  cudaMemcpy(h, o, 8000, cudaMemcpyDeviceToHost); cudaMemcpy(&s, o + 2000, 4, cudaMemcpyDeviceToHost);
+int main() { unsigned *o, h[2000], s; cudaMalloc(&o, 2001 * 4); cudaMemset(o, 0, 2001 * 4); \
+k<<<2000, 128>>>(o, o + 2000);
+  cudaMemcpy(h, o, 8000, cudaMemcpyDeviceToHost); cudaMemcpy(&s, o + 2000, 4, \
+cudaMemcpyDeviceToHost);
   unsigned x = 0; for (unsigned v : h) x = x * 33 + v; printf("%u %u\\n", x, s); cudaFree(o); }"""
     outputs = {build_and_run(tmp_path, source, CUDA_CPU_THREADS=str(n)).stdout for n in (1, 2, 5)}
     assert len(outputs) == 1
@@ -446,15 +484,18 @@ def test_spinning_threads_and_blocks_come_to_an_end(tmp_path):
         tmp_path,
         """
 __device__ int turn, arrived;
-__global__ void in_turn(int* order) {   // each thread waits for the one before, from another warp too
+__global__ void in_turn(int* order) {   // each thread waits for the one before, from another warp \
+too
   int me = blockDim.x - 1 - threadIdx.x; while (atomicAdd(&turn, 0) != me); order[me] = threadIdx.x;
   __threadfence(); atomicAdd(&turn, 1);
 }
 __global__ void all_blocks() {          // a barrier of the grid made by hand
-  if (threadIdx.x == 0) { atomicAdd(&arrived, 1); while (atomicCAS(&arrived, -1, -1) < (int)gridDim.x); }
+  if (threadIdx.x == 0) { atomicAdd(&arrived, 1); while (atomicCAS(&arrived, -1, -1) < \
+(int)gridDim.x); }
   __syncthreads();
 }
-int main() { int* p; cudaMallocManaged(&p, 256); in_turn<<<1, 64>>>(p); all_blocks<<<8, 32>>>(); cudaDeviceSynchronize();
+int main() { int* p; cudaMallocManaged(&p, 256); in_turn<<<1, 64>>>(p); all_blocks<<<8, 32>>>(); \
+cudaDeviceSynchronize();
   printf("%d %d\\n", p[0], p[63]); cudaFree(p); }""",
     )
     assert done.stdout == "63 0\n"
@@ -484,7 +525,8 @@ __global__ void never() {
 int main() {
   int* p; cudaMallocManaged(&p, 400);
   chain<<<8, 64>>>(p); cudaDeviceSynchronize(); printf("%d %d\\n", p[0], p[7]);
-  p[0] = 0; ping_pong<<<1, 2>>>(p, 30000); delay<<<300, 256>>>(); cudaDeviceSynchronize(); printf("%d\\n", *p);
+  p[0] = 0; ping_pong<<<1, 2>>>(p, 30000); delay<<<300, 256>>>(); cudaDeviceSynchronize(); \
+printf("%d\\n", *p);
   never<<<2, 64>>>(); printf("%s\\n", cudaGetErrorName(cudaDeviceSynchronize()));
 }"""
 
@@ -503,10 +545,16 @@ def test_loops_that_only_wait_let_others_run_and_a_wait_for_nothing_is_told(tmp_
 @pytest.mark.parametrize(
     "loop, waits",
     [
-        ("while (f == 0);", True), ("while (*p != i) { }", True), ("while (n >= 1) ;", True), ("while (*p++);", False),
-        ("while ((a = b));", False), ("while (f) g();", False), ("do i = 1; while (f);", False), ("do { } while (f);", False),
+        ("while (f == 0);", True),
+        ("while (*p != i) { }", True),
+        ("while (n >= 1) ;", True),
+        ("while (*p++);", False),
+        ("while ((a = b));", False),
+        ("while (f) g();", False),
+        ("do i = 1; while (f);", False),
+        ("do { } while (f);", False),
     ],
-)  # fmt: skip
+)
 def test_which_loops_wait(loop, waits):
     assert ("WaitLoop" in rewritten("__device__ void f() { int i; " + loop + " }")) == waits
     assert "WaitLoop" not in rewritten("void f() { int i; " + loop + " }")
@@ -538,7 +586,8 @@ void done(cudaStream_t, cudaError_t e, void* text) {
 }
 int main() {
   cudaStreamAddCallback(0, done, (void*)"callback", 0);
-  cudaLaunchHostFunc(0, [](void*) { printf("%s\\n", cudaGetErrorName(cudaDeviceSynchronize())); }, nullptr);
+  cudaLaunchHostFunc(0, [](void*) { printf("%s\\n", cudaGetErrorName(cudaDeviceSynchronize())); }, \
+nullptr);
   cudaGetLastError(); k<<<1, 1>>>(); printf("%s\\n", cudaGetErrorName(cudaDeviceSynchronize()));
 }""",
     )
@@ -555,7 +604,8 @@ __global__ void first() { printf("two "); }
 __global__ void forever(volatile int* p) { while (*p == 0) { int i = 0; while (i < 1000) ++i; } }
 int main() {
   int* p; cudaMallocManaged(&p, 4);
-  printf("one "); first<<<1, 1>>>(); cudaDeviceSynchronize(); printf("three"); forever<<<1, 1>>>(p); cudaDeviceSynchronize();
+  printf("one "); first<<<1, 1>>>(); cudaDeviceSynchronize(); printf("three"); forever<<<1, \
+1>>>(p); cudaDeviceSynchronize();
 }""")
     with pytest.raises(subprocess.TimeoutExpired) as caught:
         subprocess.run([build_program(source)], stdout=subprocess.PIPE, timeout=2)
@@ -580,7 +630,8 @@ __global__ void sum(const int* in, int* out) {
 }
 int main() { int *in, *out; cudaMallocManaged(&in, 256); cudaMallocManaged(&out, 4);
   for (int i = 0; i < 64; i++) in[i] = i * i;
-  sum<<<1, 64, 256>>>(in, out); cudaDeviceSynchronize(); printf("%d\\n", *out); cudaFree(in); cudaFree(out); }""",
+  sum<<<1, 64, 256>>>(in, out); cudaDeviceSynchronize(); printf("%d\\n", *out); cudaFree(in); \
+cudaFree(out); }""",
     )
     assert done.stdout == "85344\n"
 

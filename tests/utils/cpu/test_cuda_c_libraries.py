@@ -56,30 +56,36 @@ __device__ H compute(int operation, H a, H b, H c) {
     }
     return __hfma(a, b, c);
 }
-__global__ void half_operation(int operation, unsigned short* a, unsigned short* b, unsigned short* c,
+__global__ void half_operation(int operation, unsigned short* a, unsigned short* b, unsigned \
+short* c,
                                unsigned short* out, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n)
         out[i] = __half_as_ushort(compute(operation, __ushort_as_half(a[i]), __ushort_as_half(b[i]),
                                           __ushort_as_half(c[i])));
 }
-__global__ void bfloat16_operation(int operation, unsigned short* a, unsigned short* b, unsigned short* c,
+__global__ void bfloat16_operation(int operation, unsigned short* a, unsigned short* b, unsigned \
+short* c,
                                    unsigned short* out, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n)
-        out[i] = __bfloat16_as_ushort(compute(operation, __ushort_as_bfloat16(a[i]), __ushort_as_bfloat16(b[i]),
+        out[i] = __bfloat16_as_ushort(compute(operation, __ushort_as_bfloat16(a[i]), \
+__ushort_as_bfloat16(b[i]),
                                               __ushort_as_bfloat16(c[i])));
 }
 template <typename S>
-__device__ void draw(unsigned long long seed, unsigned long long sequence, unsigned long long offset, unsigned* out) {
+__device__ void draw(unsigned long long seed, unsigned long long sequence, unsigned long long \
+offset, unsigned* out) {
     S state;
     curand_init(seed, sequence, offset, &state);
     for (int i = 0; i < 8; i++) out[i] = curand(&state);
 }
-__global__ void xorwow(unsigned long long seed, unsigned long long sequence, unsigned long long offset, unsigned* out) {
+__global__ void xorwow(unsigned long long seed, unsigned long long sequence, unsigned long long \
+offset, unsigned* out) {
     draw<curandStateXORWOW_t>(seed, sequence, offset, out);
 }
-__global__ void philox(unsigned long long seed, unsigned long long sequence, unsigned long long offset, unsigned* out) {
+__global__ void philox(unsigned long long seed, unsigned long long sequence, unsigned long long \
+offset, unsigned* out) {
     draw<curandStatePhilox4_32_10_t>(seed, sequence, offset, out);
 }
 __global__ void poisson(unsigned* out, double mean, int n) {
@@ -336,13 +342,15 @@ double worst(G gemm) {
     double worst = 0;
     unsigned state = 1;
     auto random = [&] { return T((state = state * 1664525u + 1013904223u) / 4294967296.0 - 0.5); };
-    for (int m : {1, 63, 65}) for (int n : {1, 64, 70}) for (int k : {1, 127, 130}) for (int ops = 0; ops < 4; ops++) {
+    for (int m : {1, 63, 65}) for (int n : {1, 64, 70}) for (int k : {1, 127, 130}) for (int ops = \
+0; ops < 4; ops++) {
         auto ta = ops & 1 ? CUBLAS_OP_T : CUBLAS_OP_N, tb = ops & 2 ? CUBLAS_OP_T : CUBLAS_OP_N;
         int lda = (ops & 1 ? k : m) + 3, ldb = (ops & 2 ? n : k) + 1, ldc = m + 2;
         std::vector<T> a(lda * (ops & 1 ? m : k)), b(ldb * (ops & 2 ? k : n)), c(ldc * n), r;
         for (auto* v : {&a, &b, &c}) for (T& x : *v) x = random();
         T *da, *db, *dc, alpha = T(1.5), beta = T(-0.5);
-        cudaMalloc(&da, a.size() * sizeof(T)), cudaMalloc(&db, b.size() * sizeof(T)), cudaMalloc(&dc, c.size() * sizeof(T));
+        cudaMalloc(&da, a.size() * sizeof(T)), cudaMalloc(&db, b.size() * sizeof(T)), \
+cudaMalloc(&dc, c.size() * sizeof(T));
         cudaMemcpy(da, a.data(), a.size() * sizeof(T), cudaMemcpyHostToDevice);
         cudaMemcpy(db, b.data(), b.size() * sizeof(T), cudaMemcpyHostToDevice);
         cudaMemcpy(dc, c.data(), c.size() * sizeof(T), cudaMemcpyHostToDevice);
@@ -351,7 +359,8 @@ double worst(G gemm) {
         for (int i = 0; i < ldc; i++) for (int j = 0; j < n; j++) {
             double sum = 0;
             for (int p = 0; p < k && i < m; p++)
-                sum += double(a[ops & 1 ? p + i * lda : i + p * lda]) * double(b[ops & 2 ? j + p * ldb : p + j * ldb]);
+                sum += double(a[ops & 1 ? p + i * lda : i + p * lda]) * double(b[ops & 2 ? j + p * \
+ldb : p + j * ldb]);
             double want = i < m ? 1.5 * sum - 0.5 * double(c[i + j * ldc]) : double(c[i + j * ldc]);
             worst = std::fmax(worst, std::fabs(want - double(r[i + j * ldc])));
         }
@@ -360,7 +369,8 @@ double worst(G gemm) {
     cublasDestroy(handle);
     return worst;
 }
-int main() { printf("%d %d\\n", worst<float>(cublasSgemm) < 1e-5, worst<double>(cublasDgemm) < 1e-13); }""",
+int main() { printf("%d %d\\n", worst<float>(cublasSgemm) < 1e-5, worst<double>(cublasDgemm) < \
+1e-13); }""",
     )
     assert printed == "1 1\n"
 
@@ -392,9 +402,14 @@ def test_headers_survive_the_programs_macros(tmp_path):
         "vector",
     ]
     libraries = [
-        "cublas_v2.h", "cufft.h", "curand.h", "cuda_bf16.h", "thrust/device_vector.h", "thrust/random.h",
+        "cublas_v2.h",
+        "cufft.h",
+        "curand.h",
+        "cuda_bf16.h",
+        "thrust/device_vector.h",
+        "thrust/random.h",
         "cub/cub.cuh",
-    ]  # fmt: skip
+    ]
     lines = [f"#include <{name}>" for name in standard]
     lines += [f"#define {name} 3" for name in macros]
     lines += [f"#include <{name}>" for name in libraries]

@@ -560,7 +560,8 @@ from numba.cuda.random import create_xoroshiro128p_states
 from numba.cuda.cudadrv.driver import CudaAPIError
 from numba.cuda.cudadrv.devicearray import DeviceNDArray
 import numba.cuda.cg
-print(cuda is also is numba.cuda, cuda.implementation, isinstance(cuda.to_device([1.0]), DeviceNDArray))
+print(cuda is also is numba.cuda, cuda.implementation, isinstance(cuda.to_device([1.0]), \
+DeviceNDArray))
 print(any(name.startswith("numba_cuda") for name in sys.modules))
 """,
         CUDA_COURSE_CPU="1",

@@ -1,4 +1,4 @@
-"""Tensor maps: what the copy engine cannot describe is refused in words, before the driver sees it."""
+"""Tensor maps: what the copy engine cannot describe is refused before the driver sees it."""
 
 import numpy as np
 import pytest
@@ -59,7 +59,8 @@ def test_needs_hopper(monkeypatch):
 
 COPY = """
 struct alignas(64) CUtensorMap { unsigned long long opaque[16]; };
-__global__ void copy_box(unsigned short *out, const __grid_constant__ CUtensorMap map, int row, int column)
+__global__ void copy_box(unsigned short *out, const __grid_constant__ CUtensorMap map, int row, \
+int column)
 {
     __shared__ __align__(1024) unsigned short box[64 * 64];
     __shared__ unsigned long long barrier;
@@ -67,13 +68,16 @@ __global__ void copy_box(unsigned short *out, const __grid_constant__ CUtensorMa
     if (threadIdx.x == 0) {
         asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" :: "r"(b));
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-        asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], 8192;" :: "r"(b) : "memory");
-        asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], [%2];"
+        asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], 8192;" :: "r"(b) : \
+"memory");
+        asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes \
+[%0], [%1, {%3, %4}], [%2];"
                      :: "r"(to), "l"(&map), "r"(b), "r"(column), "r"(row) : "memory");
     }
     __syncthreads();
     for (int passed = 0; !passed; )
-        asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], 0; selp.s32 %0, 1, 0, p; }"
+        asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], 0; \
+selp.s32 %0, 1, 0, p; }"
                      : "=r"(passed) : "r"(b) : "memory");
     for (int i = threadIdx.x; i < 64 * 64; i += blockDim.x) out[i] = box[i];
 }

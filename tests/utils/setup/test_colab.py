@@ -311,7 +311,7 @@ def test_the_newest_nvcc_that_the_driver_allows_comes_first(tmp_path, monkeypatc
 
 
 def pip_with(monkeypatch, script):
-    """Let pip be a shell script; returns where it keeps its constraints and what it was asked for."""
+    """Let pip be a shell script; returns where it keeps constraints and what it was asked for."""
     run = subprocess.run
     calls = []
 

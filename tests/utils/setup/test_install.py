@@ -396,7 +396,7 @@ def test_a_broken_environment_is_made_anew(project, monkeypatch):
 
 
 def recipe(target, tool):
-    """The words of the line of a Makefile target that runs the tool, with this Python for .venv's."""
+    """The line of a Makefile target that runs the tool, in words, with this Python for .venv's."""
     dry = subprocess.run(
         ["make", "-n", target], cwd=ROOT, capture_output=True, text=True, check=True
     )

@@ -33,7 +33,9 @@ def add(out, a, n, BLOCK: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     tl.store(out + i, tl.load(a + i, mask=i < n) + 1.0, mask=i < n)
 """
-needs_disassembler = pytest.mark.skipif(not machine_code.find_tool("nvdisasm"), reason="no nvdisasm here")
+needs_disassembler = pytest.mark.skipif(
+    not machine_code.find_tool("nvdisasm"), reason="no nvdisasm here"
+)
 needs_nvcc = pytest.mark.skipif(not nvcc.find_nvcc(), reason="no nvcc here")
 needs_triton = pytest.mark.skipif(not importlib.util.find_spec("triton"), reason="no Triton here")
 

@@ -79,14 +79,16 @@ TRACE = """Start (ns),Duration (ns),CorrId,Name
 """
 SANITIZER = """========= COMPUTE-SANITIZER
 ========= Invalid __global__ read of size 4 bytes
-=========     at shift(float *, const float *, int)+0x90 in /srv/me/course/chapters/build/bug_memcheck.cu:6
+=========     at shift(float *, const float *, int)+0x90 in \
+/srv/me/course/chapters/build/bug_memcheck.cu:6
 =========     by thread (231,0,0) in block (3,0,0)
 =========     Address 0x7f0000000fa0 is out of bounds
 =========     Saved host backtrace up to driver entry point at kernel launch time
 =========     Host Frame: main [0x8a2b] in bug_memcheck
 =========
 ========= Invalid __global__ read of size 4 bytes
-=========     at shift(float *, const float *, int)+0x90 in /srv/me/course/chapters/build/bug_memcheck.cu:6
+=========     at shift(float *, const float *, int)+0x90 in \
+/srv/me/course/chapters/build/bug_memcheck.cu:6
 =========     by thread (230,0,0) in block (3,0,0)
 =========     Address 0x7f0000000fa4 is out of bounds
 =========
@@ -241,7 +243,8 @@ def test_cuda_gdb_without_its_words_about_the_host():
     text = """[Thread debugging using libthread_db enabled]
 Using host libthread_db library "/lib/x86_64-linux-gnu/libthread_db.so.1".
 [New Thread 0x7ffff1bb3000 (LWP 1124)]
-[Switching focus to CUDA kernel 0, grid 1, block (0,0,0), thread (0,0,0), device 0, sm 124, warp 0, lane 0]
+[Switching focus to CUDA kernel 0, grid 1, block (0,0,0), thread (0,0,0), device 0, sm 124, warp \
+0, lane 0]
 $1 = {x = 3, y = 0, z = 0}
 [Thread 0x7ffff08e2000 (LWP 1125) exited]
 """

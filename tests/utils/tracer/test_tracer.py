@@ -952,7 +952,8 @@ def test_arguments_are_left_alone():
 
 
 REAL_NUMBA = """
-from numba import cuda, float32, int32  # before utils: numba.cuda itself, as on a machine with a GPU
+from numba import cuda, float32, int32  # before utils: numba.cuda itself, as on a machine with a \
+GPU
 import warnings
 warnings.simplefilter("ignore")
 import numpy as np
