@@ -1,5 +1,7 @@
 """The exercises of the chapter Reductions and scans."""
 
+import math
+
 import numpy as np
 from numba import cuda
 
@@ -418,7 +420,92 @@ def join(out, counts, means, squares):
 )
 
 
-EXERCISES = (ANY_BLOCK, ARGMAX, SCAN, SPLIT, JOIN)
+# ---- online: the softmax states of two parts
+
+
+@cuda.jit
+def join_softmax(out, largest, sums):
+    i = cuda.grid(1)
+    if i < out.shape[0]:
+        a, b = 2 * i, 2 * i + 1
+        both = max(largest[a], largest[b])
+        out[i, 0] = both
+        out[i, 1] = 0
+        if both != -math.inf:
+            in_a = sums[a] * math.exp(largest[a] - both)
+            in_b = sums[b] * math.exp(largest[b] - both)
+            out[i, 1] = in_a + in_b
+
+
+def parts_of_rows(rng, shape):
+    """The largest value and the sum of exp(value - largest) of 2 shape[0] parts, some empty."""
+    count = 2 * shape[0]
+    largest = rng.uniform(-200, 200, count).astype(np.float32)
+    sums = rng.uniform(1, 50, count).astype(np.float32)
+    empty = rng.random(count) < 0.3
+    empty[:4] = [False, False, True, True][:count]
+    largest[empty], sums[empty] = -np.inf, 0
+    return {"out": Out((shape[0], 2)), "largest": largest, "sums": sums}
+
+
+def joined_states(out, largest, sums):
+    """The states of parts 0 and 1, 2 and 3 ... together."""
+    largest, sums = (np.asarray(v, np.float64).reshape(-1, 2) for v in (largest, sums))
+    both = largest.max(1, keepdims=True)
+    apart = np.where(np.isinf(largest), -np.inf, largest - np.where(np.isinf(both), 0, both))
+    return np.hstack([both, (sums * np.exp(apart)).sum(1, keepdims=True)])
+
+
+ONLINE = Exercise(
+    id="reductions.online",
+    title="Join two softmax states",
+    minutes=10,
+    task=(
+        "Of each part of a row you know `largest`, its largest value, and `sums`, the sum of"
+        " `exp(value - largest)` over the part. Thread i joins parts 2 i and 2 i + 1: `out[i, 0]`"
+        " is the largest value of both, `out[i, 1]` the sum of `exp(value - that largest)` over"
+        " both. A part may be empty: its largest value is -inf and its sum 0."
+    ),
+    starter="""
+@cuda.jit
+def join_softmax(out, largest, sums):
+    i = cuda.grid(1)
+    if i < out.shape[0]:
+        a, b = 2 * i, 2 * i + 1
+        out[i, 0] = max(largest[a], largest[b])
+        out[i, 1] = sums[a] + sums[b]  # each is relative to another largest value
+""",
+    solution=join_softmax,
+    inputs=parts_of_rows,
+    reference=joined_states,
+    shapes=((1,), (2,), (31,), (33,), (64,), (100,)),
+    fresh=some_numbers((2, 150)),
+    extents=lambda shape: (shape[0], 1, 1),
+    is_square=lambda shape: False,
+    race_free=True,
+    hints=(
+        (
+            "`exp(v - new)` is `exp(v - old) * exp(old - new)`. So what must a sum that is relative"
+            " to `old` be multiplied by?"
+        ),
+        "Each sum by `exp(its own largest - the larger one)`: that is 1 for one of the two.",
+        (
+            "An empty part beside one that is not: exp(-inf) is 0, and all is well. Two empty ones:"
+            " -inf - -inf is NaN. That case needs an answer of its own."
+        ),
+    ),
+    wrong=(
+        Wrong(but(join_softmax, "in_a + in_b", "sums[a] + sums[b]"), "wrong_value"),
+        Wrong(but(join_softmax, "largest[a] - both", "both - largest[a]"), "wrong_value"),
+        Wrong(but(join_softmax, "if both != -math.inf:", "if True:"), "wrong_value"),
+        Wrong(but(join_softmax, "in_a + in_b", "max(in_a, in_b)"), "wrong_value"),
+        Wrong(but(join_softmax, "i < out.shape[0]", "True"), "missing_guard"),
+        Wrong(but(join_softmax, "2 * i, 2 * i + 1", "i, i + out.shape[0]"), "wrong_value"),
+    ),
+)
+
+
+EXERCISES = (ANY_BLOCK, ARGMAX, SCAN, SPLIT, JOIN, ONLINE)
 
 
 QUIZZES = (
@@ -490,6 +577,21 @@ QUIZZES = (
         explain={
             "a": "It mostly does, but nobody promises it: that is what the counter is for.",
             "c": "A kernel that waits for ever, waits for ever.",
+        },
+    ),
+    Quiz(
+        id="reductions.q_rows",
+        question=(
+            "A softmax reads each row three times from global memory and writes it once."
+            " How many times as long does it take, at least, as one that reads each row once?"
+        ),
+        answer=2,
+        unit="times",
+        explain_right="Four passes over memory against two.",
+        explain={
+            3: "It *reads* three times as much. But both also write the result.",
+            1.5: "Three reads and a write are four passes; one read and a write are two.",
+            None: "Count passes over memory: reads and writes, of both.",
         },
     ),
 )
