@@ -2,15 +2,37 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, IDLE, INK, figure
 
 GREY = "#777777"  # of what only explains
+GAP = 0.55  # rows that a gap between two variables takes
+STRIP = 26  # cells that fit side by side in the picture of a matrix
 
 _VARIABLE = re.compile(
     r"^(?P<name>\S+)\s+(?P<address>0x[0-9a-f]+)\s+(?P<size>\d+)\s+(?P<value>\S+)$"
 )
 _FIELD = re.compile(r"^(?P<type>\w+) (?P<total>\d+) (?P<name>\w+) (?P<offset>\d+) (?P<size>\d+)$")
+
+
+@dataclass
+class Variable:
+    """A variable as a program printed it, and its place in the picture: the gap above it in bytes,
+    and its row.
+    """
+
+    name: str
+    address: int
+    size: int
+    value: str
+    gap: int = 0
+    row: float = 0
+
+    @property
+    def target(self) -> int | None:
+        """The address that a pointer holds; None for any other value."""
+        return int(self.value, 16) if self.value.startswith("0x") else None
 
 
 def memory(lines: Sequence[str]):
@@ -22,109 +44,69 @@ def memory(lines: Sequence[str]):
     Where two neighbours do not touch, a gap says how many bytes lie between them. Raises ValueError
     when there is nothing to draw.
     """
-    found = [m.groupdict() for m in map(_VARIABLE.match, lines) if m]
-    if not found:
+    variables = _variables(lines)
+    if not variables:
         raise ValueError("no line of the form 'name address size value' in the program's output")
-    boxes = sorted(
-        ({**v, "at": int(v["address"], 16), "size": int(v["size"])} for v in found),
-        key=lambda v: v["at"],
-    )
-    y, above = 0.0, None
-    for box in boxes:
-        gap = 0 if above is None else box["at"] - above["at"] - above["size"]
-        y += 0.55 if gap else 0
-        box["gap"], box["y"] = gap, y
-        y, above = y + 1, box
-    where = {box["at"]: box for box in boxes}
-    arrows = [
-        (box, where[int(box["value"], 16)])
-        for box in boxes
-        if box["value"].startswith("0x") and int(box["value"], 16) in where
-    ]
-    alt = "Variables by address: " + ", ".join(b["name"] for b in boxes)
-    alt += "".join(f"; {a['name']} points to {b['name']}" for a, b in arrows) + "."
-    fig = figure(7.4, 0.36 * y + 0.35, alt=alt)
+    rows = _stack(variables)
+    at = {variable.address: variable for variable in variables}
+    arrows = [(variable, at[variable.target]) for variable in variables if variable.target in at]
+    alt = "Variables by address: " + ", ".join(variable.name for variable in variables)
+    alt += "".join(f"; {start.name} points to {end.name}" for start, end in arrows) + "."
+
+    fig = figure(7.4, 0.36 * rows + 0.35, alt=alt)
     axes = fig.add_subplot()
-    for box in boxes:
-        _draw_variable(axes, box)
-    for number, (start, end) in enumerate(sorted(arrows, key=lambda a: abs(a[0]["y"] - a[1]["y"]))):
-        _draw_arrow(axes, start["y"] + 0.5, end["y"] + 0.5, number)
-    axes.set(xlim=(-3.1, 7.2), ylim=(y + 0.1, -0.75))
+    for variable in variables:
+        _draw_variable(axes, variable)
+    arrows.sort(key=lambda arrow: abs(arrow[0].row - arrow[1].row))
+    for number, (start, end) in enumerate(arrows):
+        _draw_arrow(axes, start.row + 0.5, end.row + 0.5, number)
+    axes.set(xlim=(-3.1, 7.2), ylim=(rows + 0.1, -0.75))
     axes.set_axis_off()
-    headings = (
-        (-0.15, "address", "right"),
-        (1.4, "value", "center"),
-        (3.0, "name (bytes)", "left"),
-    )
-    for x, text, side in headings:
-        axes.text(x, -0.4, text, ha=side, va="center", fontsize=8.5, color=GREY)
+    _write(axes, -0.15, -0.4, "address", ha="right", fontsize=8.5, color=GREY)
+    _write(axes, 1.4, -0.4, "value", fontsize=8.5, color=GREY)
+    _write(axes, 3.0, -0.4, "name (bytes)", ha="left", fontsize=8.5, color=GREY)
     return fig
 
 
-def _draw_variable(axes, box):
-    from matplotlib.patches import Rectangle
+def _variables(lines) -> list[Variable]:
+    """The variables that the lines print, by address."""
+    matches = filter(None, map(_VARIABLE.match, lines))
+    variables = [
+        Variable(match["name"], int(match["address"], 16), int(match["size"]), match["value"])
+        for match in matches
+    ]
+    return sorted(variables, key=lambda variable: variable.address)
 
-    y, pointer = box["y"], box["value"].startswith("0x")
-    if box["gap"]:
-        axes.text(
-            1.4,
-            y - 0.3,
-            f"{box['gap']:,} bytes",
-            ha="center",
-            va="center",
-            fontsize=7.5,
-            color=GREY,
-        )
-    axes.add_patch(
-        Rectangle(
-            (0, y),
-            2.8,
-            1,
-            facecolor=BLOCK_COLOURS[1] if pointer else BLOCK_COLOURS[0],
-            edgecolor="white",
-            linewidth=1.5,
-        )
-    )
-    axes.text(
-        -0.15,
-        y + 0.5,
-        box["address"],
-        ha="right",
-        va="center",
-        fontsize=8.5,
-        color=INK,
-        family="monospace",
-    )
-    axes.text(
-        1.4,
-        y + 0.5,
-        box["value"],
-        ha="center",
-        va="center",
-        fontsize=9,
-        color=INK,
-        family="monospace",
-    )
-    axes.text(
-        3.0,
-        y + 0.5,
-        f"{box['name']} ({box['size']})",
-        ha="left",
-        va="center",
-        fontsize=9.5,
-        color=INK,
-    )
+
+def _stack(variables: list[Variable]) -> float:
+    """Give each variable its row, with room for gaps; returns how many rows there are in all."""
+    row, end = 0.0, variables[0].address
+    for variable in variables:
+        variable.gap = variable.address - end
+        row += GAP if variable.gap else 0
+        variable.row = row
+        row += 1
+        end = variable.address + variable.size
+    return row
+
+
+def _draw_variable(axes, variable: Variable):
+    middle = variable.row + 0.5
+    colour = BLOCK_COLOURS[0] if variable.target is None else BLOCK_COLOURS[1]
+    if variable.gap:
+        gap = f"{variable.gap:,} bytes"
+        _write(axes, 1.4, variable.row - 0.3, gap, fontsize=7.5, color=GREY)
+    _box(axes, 0, variable.row, 2.8, colour, linewidth=1.5)
+    address = f"{variable.address:#x}"
+    _write(axes, -0.15, middle, address, ha="right", fontsize=8.5, family="monospace")
+    _write(axes, 1.4, middle, variable.value, fontsize=9, family="monospace")
+    _write(axes, 3.0, middle, f"{variable.name} ({variable.size})", ha="left", fontsize=9.5)
 
 
 def _draw_arrow(axes, start, end, number):
     x = 4.9 + 0.45 * number  # each arrow turns in a lane of its own
-    axes.plot(
-        [4.5, x, x, 4.62],
-        [start, start, end, end],
-        color=ACCENT,
-        linewidth=1.4,
-        solid_joinstyle="round",
-    )
+    path = {"color": ACCENT, "linewidth": 1.4, "solid_joinstyle": "round"}
+    axes.plot([4.5, x, x, 4.62], [start, start, end, end], **path)
     axes.plot([4.5], [start], marker="o", markersize=4, color=ACCENT)
     axes.plot([4.6], [end], marker="<", markersize=6, color=ACCENT)
 
@@ -136,65 +118,46 @@ def row_major(stored: Sequence[int], columns: int, index: int):
     stored: the elements in the order of memory; columns: how many make a row; index: of the marked
         element.
     """
-    from matplotlib.patches import Rectangle
-
-    rows, y, x = len(stored) // columns, index // columns, index % columns
-    fig = figure(
-        8.2,
-        0.3 * rows + 0.95,
-        alt=f"A matrix of {rows} rows and {columns} columns. Row {y}, column {x} is element "
-        f"{index} in memory.",
+    rows = len(stored) // columns
+    y, x = divmod(index, columns)
+    alt = (
+        f"A matrix of {rows} rows and {columns} columns. "
+        f"Row {y}, column {x} is element {index} in memory."
     )
+    fig = figure(8.2, 0.3 * rows + 0.95, alt=alt)
     axes = fig.add_subplot()
+    narrow = min(1.0, STRIP / len(stored))
     for i, value in enumerate(stored):
         row, column = divmod(i, columns)
-        cell = min(1.0, 26 / len(stored))
-        for left, top, width in ((column, row, 1), (i * cell, rows + 1.1, cell)):
-            axes.add_patch(
-                Rectangle(
-                    (left, top),
-                    width,
-                    1,
-                    facecolor=BLOCK_COLOURS[row],
-                    edgecolor="white",
-                    linewidth=1,
-                )
-            )
-            if width > 0.6:
-                axes.text(
-                    left + width / 2,
-                    top + 0.52,
-                    f"{value:02}",
-                    ha="center",
-                    va="center",
-                    fontsize=8,
-                    color=INK,
-                )
-            if i == index:
-                axes.add_patch(
-                    Rectangle(
-                        (left, top), width, 1, fill=False, edgecolor=ALARM, linewidth=2.4, zorder=3
-                    )
-                )
-    axes.text(
-        columns + 0.5,
-        rows / 2,
-        f"row y = {y}, column x = {x}",
-        va="center",
-        fontsize=9.5,
-        color=INK,
-    )
-    axes.text(
-        0,
-        rows + 0.55,
-        f"in memory: y * columns + x = {y} * {columns} + {x} = {index}",
-        va="center",
-        fontsize=9.5,
-        color=INK,
-    )
-    axes.set(xlim=(-0.1, 26.1), ylim=(rows + 2.2, -0.1))
+        _element(axes, column, row, 1, value, row, marked=i == index)
+        _element(axes, i * narrow, rows + 1.1, narrow, value, row, marked=i == index)
+    place = f"in memory: y * columns + x = {y} * {columns} + {x} = {index}"
+    _write(axes, columns + 0.5, rows / 2, f"row y = {y}, column x = {x}", ha="left", fontsize=9.5)
+    _write(axes, 0, rows + 0.55, place, ha="left", fontsize=9.5)
+    axes.set(xlim=(-0.1, STRIP + 0.1), ylim=(rows + 2.2, -0.1))
     axes.set_axis_off()
     return fig
+
+
+def _element(axes, left, top, width, value, row, marked):
+    """An element of a matrix in the colour of its row, its value written in where there is room."""
+    from matplotlib.patches import Rectangle
+
+    _box(axes, left, top, width, BLOCK_COLOURS[row], linewidth=1)
+    if width > 0.6:
+        _write(axes, left + width / 2, top + 0.52, f"{value:02}", fontsize=8)
+    if marked:
+        frame = {"fill": False, "edgecolor": ALARM, "linewidth": 2.4, "zorder": 3}
+        axes.add_patch(Rectangle((left, top), width, 1, **frame))
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field of a struct: its offset and size in bytes."""
+
+    name: str
+    offset: int
+    size: int
 
 
 def layout(lines: Sequence[str]):
@@ -203,56 +166,55 @@ def layout(lines: Sequence[str]):
     lines: a program's output; lines ``type size field offset size`` (in bytes) are drawn, others
         ignored.
     """
-    from matplotlib.patches import Rectangle
+    sizes, fields = _structs(lines)
+    padding = {
+        name: size - sum(field.size for field in fields[name]) for name, size in sizes.items()
+    }
+    said = [
+        f"{name}: {size} bytes, {padding[name]} of them padding" for name, size in sizes.items()
+    ]
+    alt = ". ".join(said) + "."
 
-    fields = [m.groupdict() for m in map(_FIELD.match, lines) if m]
-    types = list(dict.fromkeys(f["type"] for f in fields))
-    totals = {f["type"]: int(f["total"]) for f in fields}
-    used = {t: sum(int(f["size"]) for f in fields if f["type"] == t) for t in types}
-    alt = (
-        ". ".join(f"{t}: {totals[t]} bytes, {totals[t] - used[t]} of them padding" for t in types)
-        + "."
-    )
-    fig = figure(7.4, 0.75 * len(types) + 0.3, alt=alt)
+    fig = figure(7.4, 0.75 * len(sizes) + 0.3, alt=alt)
     axes = fig.add_subplot()
-    for row, name in enumerate(types):
+    for row, (name, size) in enumerate(sizes.items()):
         top = 1.7 * row
-        axes.text(-0.3, top + 0.5, name, ha="right", va="center", fontsize=10, color=INK)
-        for byte in range(totals[name]):
-            axes.add_patch(
-                Rectangle((byte, top), 1, 1, facecolor=IDLE, edgecolor="white", linewidth=1)
-            )
-            axes.text(
-                byte + 0.5,
-                top + 1.25,
-                str(byte),
-                ha="center",
-                va="center",
-                fontsize=7,
-                color=GREY,
-            )
-        for colour, field in enumerate(f for f in fields if f["type"] == name):
-            offset, size = int(field["offset"]), int(field["size"])
-            axes.add_patch(
-                Rectangle(
-                    (offset, top),
-                    size,
-                    1,
-                    facecolor=BLOCK_COLOURS[colour],
-                    edgecolor="white",
-                    linewidth=1.5,
-                )
-            )
-            axes.text(
-                offset + size / 2,
-                top + 0.52,
-                field["name"],
-                ha="center",
-                va="center",
-                fontsize=9 if size > 1 else 7,
-                color=INK,
-            )
-    axes.set(xlim=(-3, max(totals.values()) + 0.2), ylim=(1.7 * len(types), -0.15))
+        _write(axes, -0.3, top + 0.5, name, ha="right", fontsize=10)
+        for byte in range(size):
+            _box(axes, byte, top, 1, IDLE, linewidth=1)
+            _write(axes, byte + 0.5, top + 1.25, str(byte), fontsize=7, color=GREY)
+        for field, colour in zip(fields[name], BLOCK_COLOURS, strict=False):
+            _draw_field(axes, field, top, colour)
+    axes.set(xlim=(-3, max(sizes.values()) + 0.2), ylim=(1.7 * len(sizes), -0.15))
     axes.set_axis_off()
     axes.set_title(alt, fontsize=9.5, color=INK, loc="left")
     return fig
+
+
+def _structs(lines) -> tuple[dict[str, int], dict[str, list[Field]]]:
+    """(bytes, fields) of each struct that the lines print."""
+    sizes, fields = {}, {}
+    for match in filter(None, map(_FIELD.match, lines)):
+        sizes[match["type"]] = int(match["total"])
+        field = Field(match["name"], int(match["offset"]), int(match["size"]))
+        fields.setdefault(match["type"], []).append(field)
+    return sizes, fields
+
+
+def _draw_field(axes, field: Field, top, colour):
+    _box(axes, field.offset, top, field.size, colour, linewidth=1.5)
+    letters = 9 if field.size > 1 else 7
+    _write(axes, field.offset + field.size / 2, top + 0.52, field.name, fontsize=letters)
+
+
+def _box(axes, left, top, width, colour, linewidth):
+    """A box of one row's height."""
+    from matplotlib.patches import Rectangle
+
+    style = {"facecolor": colour, "edgecolor": "white", "linewidth": linewidth}
+    axes.add_patch(Rectangle((left, top), width, 1, **style))
+
+
+def _write(axes, x, y, text, ha="center", color=INK, **style):
+    """A text whose middle is at height y."""
+    axes.text(x, y, text, ha=ha, va="center", color=color, **style)
