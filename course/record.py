@@ -118,12 +118,12 @@ def record(paths: list[Path], budget: float, *, measure: bool = True) -> list[st
                 failures.append(f"{path.name}: {error}")
                 print("FAILED")
                 continue
-            found = results.read_lines(lines)
+            entries = results.read_lines(lines)
             # written at once: a later notebook, or whoever stops the command, must not cost what
             # was measured
-            if found:
-                written = results.add(found, hardware.this_gpu())
-            print(f"{time.monotonic() - begun:.0f} s, {len(found)} results")
+            if entries:
+                written = results.add(entries, hardware.this_gpu())
+            print(f"{time.monotonic() - begun:.0f} s, {len(entries)} results")
         del os.environ[results.RECORD]
     if written:
         print("wrote", written.relative_to(ROOT))

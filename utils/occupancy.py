@@ -104,7 +104,7 @@ def occupancy(
                 f"{name} is {value:,}; a block on compute capability {compute_capability[0]}."
                 f"{compute_capability[1]} may have {low:,} to {high:,}"
             )
-    warps = -(-threads // WARP)
+    warps = ceil_div(threads, WARP)
     piece = rounded(shared + sm.reserved, sm.shared_unit)
     by = {
         "warps": sm.warps // warps,
@@ -114,13 +114,8 @@ def occupancy(
     if piece:
         by["shared memory"] = sm.shared // piece
     blocks = min(by.values())
-    return Occupancy(
-        blocks,
-        blocks * warps,
-        blocks * warps / sm.warps,
-        by,
-        tuple(k for k, v in by.items() if v == blocks),
-    )
+    limited_by = tuple(resource for resource, most in by.items() if most == blocks)
+    return Occupancy(blocks, blocks * warps, blocks * warps / sm.warps, by, limited_by)
 
 
 def _by_registers(warps, registers):
@@ -135,12 +130,17 @@ def limits(compute_capability: tuple[int, int]) -> Limits:
     try:
         return TABLE[tuple(compute_capability)]
     except KeyError:
-        known = ", ".join("{}.{}".format(*cc) for cc in TABLE)
+        listed = ", ".join("{}.{}".format(*cc) for cc in TABLE)
         raise ValueError(
-            f"compute capability {compute_capability} is not in the table; it has {known}"
+            f"compute capability {compute_capability} is not in the table; it has {listed}"
         ) from None
 
 
 def rounded(value: int, unit: int) -> int:
     """`value` rounded up to a multiple of `unit`."""
-    return -(-value // unit) * unit
+    return ceil_div(value, unit) * unit
+
+
+def ceil_div(a: int, b: int) -> int:
+    """The smallest integer that is not less than a / b."""
+    return (a + b - 1) // b

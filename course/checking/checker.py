@@ -28,13 +28,8 @@ class Rejected(Exception):
 
     def __init__(self, reason, *lines, code="", run=None, picture=(b"", "")):
         super().__init__(reason)
-        self.reason, self.lines, self.code, self.run, self.picture = (
-            reason,
-            lines,
-            code,
-            run,
-            picture,
-        )
+        self.reason, self.lines, self.code = reason, lines, code
+        self.run, self.picture = run, picture
 
 
 def check_answer(exercise, answer, seed=None):
@@ -87,9 +82,8 @@ def check_numba(exercise, answer, seed):
                         engines.run_watched(kernel, shape, launch, arguments, expected, rng, order)
                     )
         reject_if_wrong(runs, exercise)
-        with engines.time_limit(
-            SECONDS
-        ):  # only now on the real engine: a GPU does not survive every mistake
+        # only now on the real engine: a GPU does not survive every mistake
+        with engines.time_limit(SECONDS):
             for shape, launch, arguments, expected in cases(exercise, seed):
                 rng = np.random.default_rng((seed, len(runs)))
                 runs.append(
@@ -100,9 +94,8 @@ def check_numba(exercise, answer, seed):
             "timeout", f"The kernel was stopped after {SECONDS} seconds. Does every loop end?"
         ) from None
     except engines.Stopped as stopped:
-        if any(
-            failed(r, exercise) for r in runs
-        ):  # an earlier launch tells more than the crash does
+        # an earlier launch tells more than the crash does
+        if any(failed(run, exercise) for run in runs):
             reject_if_wrong(runs, exercise)
         raise crashed(stopped, kernel.py_func) from None
     reject_if_wrong(runs, exercise)
@@ -115,9 +108,8 @@ def reject_if_unmet(kernel, exercise, seed):
     """Trace one more launch; reject accesses to memory that are not as the exercise demands."""
     shape = exercise.demand.shape
     arguments = exercise.inputs(np.random.default_rng(seed), shape)
-    arrays = engines.host_arrays(
-        arguments, np.asarray(exercise.reference(**plain(arguments))), np.random.default_rng(0)
-    )
+    expected = np.asarray(exercise.reference(**plain(arguments)))
+    arrays = engines.host_arrays(arguments, expected, np.random.default_rng(0))
     launch = exercise.launches_for(shape)[0]
     traced = trace(kernel, launch.grid, launch.block, *arrays.values())
     unmet = exercise.demand.unmet(traced)
@@ -126,9 +118,8 @@ def reject_if_unmet(kernel, exercise, seed):
     reason, says, row = unmet
     if row is None:
         raise Rejected(reason, says)
-    figure = (traced.draw_banks if reason == "bank_conflict" else traced.draw_memory)(
-        row.line, row.array, row.operation
-    )
+    draw_row = traced.draw_banks if reason == "bank_conflict" else traced.draw_memory
+    figure = draw_row(row.line, row.array, row.operation)
     raise Rejected(reason, says, code=row.code, picture=as_picture(figure))
 
 
@@ -151,13 +142,9 @@ def reject_races(kernel, exercise, seed):
         except Exception:  # what stops the kernel is told, with its line, by the runs that follow
             return
         if races:
-            said = next(problem for problem in traced.problems if problem.startswith("RACE"))
-            raise Rejected(
-                "race",
-                *said.splitlines(),
-                code=races[0].code,
-                picture=as_picture(traced.draw_races()),
-            )
+            problem = next(text for text in traced.problems if text.startswith("RACE"))
+            picture = as_picture(traced.draw_races())
+            raise Rejected("race", *problem.splitlines(), code=races[0].code, picture=picture)
 
 
 def tally(runs):
@@ -237,9 +224,8 @@ def parameters(exercise):
     """The parameter names that the answer must take, in order."""
     if exercise.kind == "cuda_c":
         return list(exercise.inputs(np.random.default_rng(0), exercise.shapes[-1]))
-    return list(
-        inspect.signature(getattr(exercise.solution, "py_func", exercise.solution)).parameters
-    )
+    function = getattr(exercise.solution, "py_func", exercise.solution)
+    return list(inspect.signature(function).parameters)
 
 
 def check_arity(function, wanted):
@@ -262,9 +248,8 @@ def crashed(stopped, function):
     for frame, number in traceback.walk_tb(error.__traceback__):
         if frame.f_code.co_filename == file:
             inside = inside or first <= number < first + len(lines)
-            line = (
-                number if inside else line
-            )  # a device function that it calls may lie elsewhere in the file
+            if inside:  # a device function that it calls may lie elsewhere in the file
+                line = number
     if line is None:  # a compiler's message names lines instead
         spoken_of = [int(n) for n in re.findall(r"line (\d+)", str(error))]
         line = next((n for n in reversed(spoken_of) if first <= n < first + len(lines)), None)
@@ -274,14 +259,11 @@ def crashed(stopped, function):
         where = f" (thread {stopped.thread} of block {stopped.block})"
     kind = type(error).__name__
     message = getattr(error, "problem", None) or short_message(error)
-    message = (
-        message if message.startswith(kind) or hasattr(error, "problem") else f"{kind}: {message}"
-    )
-    reason = (
-        "warp_mask"
-        if kind == "BarrierError" and "mask" in message
-        else CRASHES.get(kind, "crashed")
-    )
+    if not hasattr(error, "problem") and not message.startswith(kind):
+        message = f"{kind}: {message}"
+    reason = CRASHES.get(kind, "crashed")
+    if kind == "BarrierError" and "mask" in message:
+        reason = "warp_mask"
     return Rejected(reason, message + where, code=source)
 
 
@@ -297,9 +279,8 @@ def short_message(error):
     """The first sentences of a message: Numba's compiler goes on with every failed overload."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     lines = [line for line in lines if not line.startswith("Failed in ")]
-    ends = [
-        n for n, line in enumerate(lines) if line.startswith(("There are ", "During: ", "File "))
-    ]
+    rest = ("There are ", "During: ", "File ")
+    ends = [n for n, line in enumerate(lines) if line.startswith(rest)]
     return " ".join(lines[: min([*ends, 4])])[:500]
 
 
@@ -336,14 +317,14 @@ def check_cpp(exercise, answer, seed):
 
 def check_cuda_c(exercise, answer, seed):
     path = as_path(exercise, answer)
-    trials, runs, seen = list(cases(exercise, seed)), [], None
+    trials, runs, watched = list(cases(exercise, seed)), [], None
     if exercise.race_free:
         small = [trial for trial in trials if np.prod(trial[1].threads) <= TRACED_THREADS]
         rng, on_cpu = np.random.default_rng(seed), {engines.FORCE_CPU: "1"}
-        _, seen = engines.run_cuda_c(path, exercise.kernel_name, small, rng, on_cpu, check=True)
-        reject_mistake(seen)
-        if seen and seen[0] == "not_checked":  # a GPU alone does not notice a race
-            raise Rejected(*seen)
+        _, watched = engines.run_cuda_c(path, exercise.kernel_name, small, rng, on_cpu, check=True)
+        reject_mistake(watched)
+        if watched and watched[0] == "not_checked":  # a GPU alone does not notice a race
+            raise Rejected(*watched)
     environments = engines.orders_in_cuda_c(seed, exercise.orders)
     for number, environment in enumerate(environments):
         rng = np.random.default_rng((seed, number))
@@ -358,9 +339,9 @@ def check_cuda_c(exercise, answer, seed):
             message, _, code = failure[1].partition("\n")
             raise Rejected(failure[0], message, code=code)
         reject_if_wrong(runs, exercise)
-    if seen:  # every value is right, but whoever watched the accesses had to stop
-        reject_mistake(seen, {"out-of-bounds": "out_of_bounds"})
-        raise Rejected(*seen)
+    if watched:  # every value is right, but whoever watched the accesses had to stop
+        reject_mistake(watched, {"out-of-bounds": "out_of_bounds"})
+        raise Rejected(*watched)
     return tally(runs)
 
 

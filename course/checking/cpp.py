@@ -62,17 +62,13 @@ def run(path, tests, seed):
         failure = _compile(folder, path, TESTS / tests)
         if failure:
             return failure
+        command = [str(folder / "tests"), str(seed)]
+        environment = {**os.environ, **OPTIONS}
         try:
-            command = [str(folder / "tests"), str(seed)]
-            done = process.run(
-                command, timeout=RUN_SECONDS, cwd=folder, env={**os.environ, **OPTIONS}
-            )
+            done = process.run(command, timeout=RUN_SECONDS, cwd=folder, env=environment)
         except process.Timeout:
-            return (
-                "timeout",
-                f"It was stopped after {RUN_SECONDS} seconds. Does every loop end?",
-                "",
-            )
+            why = f"It was stopped after {RUN_SECONDS} seconds. Does every loop end?"
+            return "timeout", why, ""
     return _judge(done, path)
 
 
@@ -80,18 +76,11 @@ def _compile(folder, path, tests):
     from utils.cpu.cuda_c.build import BuildError, compiler
 
     try:
-        command = [
-            *compiler(),
-            "-std=c++17",
-            "-g",
-            "-w",
-            f"-I{folder}",
-            str(tests),
-            "-o",
-            str(folder / "tests"),
-        ]
+        options = ["-std=c++17", "-g", "-w", f"-I{folder}"]
+        command = [*compiler(), *options, str(tests), "-o", str(folder / "tests")]
     except BuildError as error:
-        return "not_checked", str(error).split("\n", 1)[0], str(error).partition("\n")[2]
+        first, _, rest = str(error).partition("\n")
+        return "not_checked", first, rest
     try:
         done = process.run([*command, *SANITIZERS], timeout=COMPILE_SECONDS)
         if done.returncode == 0:
@@ -110,23 +99,20 @@ def _compile(folder, path, tests):
 
 
 def _judge(done, path):
-    said = done.output
-    if found := re.search(r"^FAIL (\w+) (.*)$", said, re.M):
-        return found[1], found[2], ""
-    if done.returncode == 0 and said.endswith("\nPASS\n"):
+    output = done.output
+    if failure := re.search(r"^FAIL (\w+) (.*)$", output, re.M):
+        return failure[1], failure[2], ""
+    if done.returncode == 0 and output.endswith("\nPASS\n"):
         return None
-    line = re.search(r"answer\.h:(\d+)", said)
+    line = re.search(r"answer\.h:(\d+)", output)
     code = excerpt(path, int(line[1])).rstrip() if line else ""
     for pattern, reason in FOUND:
-        if re.search(pattern, said):
-            return reason, _telling(said), code
+        if re.search(pattern, output):
+            return reason, _telling(output), code
     if done.returncode == 0:
-        return (
-            "crashed",
-            "The program ended before its tests did. Is there an `exit` in your code?",
-            "",
-        )
-    return "crashed", f"{process.exit_reason(done.returncode)}. {said.strip()[-300:]}", code
+        why = "The program ended before its tests did. Is there an `exit` in your code?"
+        return "crashed", why, ""
+    return "crashed", f"{process.exit_reason(done.returncode)}. {output.strip()[-300:]}", code
 
 
 def _telling(report):

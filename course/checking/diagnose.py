@@ -11,6 +11,10 @@ import numpy as np
 from course.checking.model import InOut, Out
 from utils.check.comparison import agreement
 
+#: Allowed besides the relative tolerance. An exercise's inputs are of the order of 1: where their
+#: terms cancel, this much is left of the rounding.
+ATOL = 4 * float(np.finfo(np.float32).eps)
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -26,41 +30,48 @@ def plain(arguments):
     return {n: v.array.copy() if isinstance(v, InOut) else v for n, v in arguments.items()}
 
 
+def agrees(actual, expected, exercise):
+    """Elementwise: equal up to the rounding that the exercise allows."""
+    return agreement(actual, expected, exercise.rtol, ATOL)
+
+
 def right(run, exercise):
     """Elementwise: this element of the output is right."""
-    return agreement(run.actual, run.expected, exercise.rtol)
+    return agrees(run.actual, run.expected, exercise)
 
 
 def unwritten(run, exercise):
     """Elementwise: wrong, and nobody wrote it (or it holds, bit for bit, what it held before)."""
     if run.writers is not None:
         return (run.writers == 0) & ~right(run, exercise)
-    size = run.actual.dtype.itemsize
-    same = np.ascontiguousarray(run.actual).view(f"V{size}") == np.ascontiguousarray(
-        run.initial
-    ).view(f"V{size}")
-    return same.reshape(run.actual.shape) & ~right(run, exercise)
+    bits = f"V{run.actual.dtype.itemsize}"
+    before = np.ascontiguousarray(run.initial).view(bits)
+    after = np.ascontiguousarray(run.actual).view(bits)
+    same = (before == after).reshape(run.actual.shape)
+    return same & ~right(run, exercise)
 
 
 def failed(run, exercise):
     """Whether anything at all was wrong with a run."""
-    return bool(
-        run.outside_writes or run.outside_reads or run.modified or not right(run, exercise).all()
-    )
+    stray = run.outside_writes or run.outside_reads or run.modified
+    return bool(stray or not right(run, exercise).all())
 
 
 def surplus(run, exercise):
     """How many threads too many there are along x, y and z."""
-    return tuple(
-        t - e for t, e in zip(run.launch.threads, exercise.extents(run.shape), strict=True)
-    )
+    extents = exercise.extents(run.shape)
+    return tuple(t - e for t, e in zip(run.launch.threads, extents, strict=True))
 
 
 def is_multiple(run, exercise):
     """Whether the extents are whole multiples of the block's."""
-    return all(
-        e % b == 0 for e, b in zip(exercise.extents(run.shape), run.launch.block, strict=True)
-    )
+    extents = exercise.extents(run.shape)
+    return all(e % b == 0 for e, b in zip(extents, run.launch.block, strict=True))
+
+
+def output_name(run):
+    """The name of the one argument that the kernel writes."""
+    return next(n for n, v in run.arguments.items() if isinstance(v, Out | InOut))
 
 
 def where(index):
@@ -107,19 +118,20 @@ def rule_race(bad, good, exercise):
     """An element right in one order of the threads is wrong in another, with the same inputs."""
     for run in bad:
         for other in [*good, *bad]:
-            same = (run.shape, run.launch) == (other.shape, other.launch)
-            if same and np.array_equal(run.expected, other.expected):
-                if (right(other, exercise) & ~right(run, exercise)).any():
-                    # Two threads that do the same work race as well, but the work done twice is the
-                    # mistake.
-                    return (
-                        None if exercise.shared_output else duplicate_work([run], exercise)
-                    ) or Finding(
-                        "race",
-                        "The same launch on the same inputs gave different results in different "
-                        "orders of the threads: some thread uses what another one writes.",
-                        run,
-                    )
+            if (run.shape, run.launch) != (other.shape, other.launch):
+                continue
+            if not np.array_equal(run.expected, other.expected):
+                continue
+            if not (right(other, exercise) & ~right(run, exercise)).any():
+                continue
+            # Threads that do the same work race as well, but the work done twice is the mistake.
+            twice = None if exercise.shared_output else duplicate_work([run], exercise)
+            return twice or Finding(
+                "race",
+                "The same launch on the same inputs gave different results in different "
+                "orders of the threads: some thread uses what another one writes.",
+                run,
+            )
 
 
 def rule_hypotheses(bad, good, exercise):
@@ -130,12 +142,9 @@ def rule_hypotheses(bad, good, exercise):
             if run.outside_writes or run.outside_reads:
                 continue
             output = np.asarray(guess.output(**plain(run.arguments)))
-            if (
-                output.shape != run.actual.shape
-                or agreement(output, run.expected, exercise.rtol).all()
-            ):
+            if output.shape != run.actual.shape or agrees(output, run.expected, exercise).all():
                 continue  # here the guess could not be told from the right answer
-            if not agreement(run.actual, output.astype(run.actual.dtype), exercise.rtol).all():
+            if not agrees(run.actual, output.astype(run.actual.dtype), exercise).all():
                 witnesses = []
                 break
             witnesses.append(run)
@@ -146,7 +155,7 @@ def rule_hypotheses(bad, good, exercise):
 def rule_reads_output(bad, good, exercise):
     """An output with garbage in it was read before it was written, where the result is wrong."""
     for run in bad:
-        name = next(n for n, v in run.arguments.items() if isinstance(v, Out | InOut))
+        name = output_name(run)
         if isinstance(run.arguments[name], Out) and run.early_reads is not None:
             used = run.early_reads & ~right(run, exercise)
             if used.any():
@@ -168,13 +177,10 @@ def rule_swapped(bad, good, exercise):
     if not uneven or any(r.outside_writes or unwritten(r, exercise).any() for r in even_bad):
         return None
     for run in uneven:
-        name = next(n for n, v in run.arguments.items() if isinstance(v, Out | InOut))
-        shape = run.expected.shape
-        touched = set(
-            zip(*(map(int, i) for i in np.nonzero(~unwritten(run, exercise))), strict=True)
-        )
-        touched |= set(run.outside_writes.get(name, ()))
-        if touched != reached_when_swapped(run, shape, a, b):
+        written = np.argwhere(~unwritten(run, exercise)).tolist()
+        touched = {tuple(index) for index in written}
+        touched |= set(run.outside_writes.get(output_name(run), ()))
+        if touched != reached_when_swapped(run, run.expected.shape, a, b):
             return None
     run = uneven[0]
     return Finding(
@@ -189,11 +195,9 @@ def rule_swapped(bad, good, exercise):
 def reached_when_swapped(run, shape, a, b):
     """Both ways to swap: indices checked against the wrong sides, or too few threads."""
     threads = dict(zip(range(len(shape) - 1, -1, -1), run.launch.threads, strict=False))
-    name = next(n for n, v in run.arguments.items() if isinstance(v, Out | InOut))
     limits = list(shape)
-    if (
-        name in run.outside_writes
-    ):  # the guard compares x with the width and y with the height, then swaps
+    # the guard compares x with the width and y with the height, then swaps
+    if output_name(run) in run.outside_writes:
         limits[a], limits[b] = shape[b], shape[a]
     else:
         limits[a], limits[b] = min(shape[a], threads[b]), min(shape[b], threads[a])
@@ -202,14 +206,10 @@ def reached_when_swapped(run, shape, a, b):
 
 def rule_square(bad, good, exercise):
     wrong = {r.shape for r in bad}
-    fine = {
-        r.shape for r in good if min(r.shape) > 1
-    } - wrong  # a side of 1 can be right by accident
-    if (
-        len(fine) >= 2
-        and all(map(exercise.is_square, fine))
-        and not any(map(exercise.is_square, wrong))
-    ):
+    # a side of 1 can be right by accident
+    fine = {r.shape for r in good if min(r.shape) > 1} - wrong
+    only_square_is_fine = len(fine) >= 2 and all(map(exercise.is_square, fine))
+    if only_square_is_fine and not any(map(exercise.is_square, wrong)):
         return Finding(
             "only_square",
             "Right whenever all sides are equal, wrong when they are not: is one side used for "
@@ -224,20 +224,15 @@ def rule_outside(bad, good, exercise):
     if not outside:
         return None
     run = outside[0]
-    kind, touched = (
-        ("writes", run.outside_writes) if run.outside_writes else ("reads", run.outside_reads)
-    )
-    name, indices = next(iter(touched.items()))
-    shape = (
-        np.shape(run.actual)
-        if not isinstance(run.arguments[name], np.ndarray)
-        else run.arguments[name].shape
-    )
+    kind = "writes" if run.outside_writes else "reads"
+    name, indices = next(iter((run.outside_writes or run.outside_reads).items()))
+    argument = run.arguments[name]
+    shape = argument.shape if isinstance(argument, np.ndarray) else np.shape(run.actual)
     if len(indices[0]) == 1:
         shape = (int(np.prod(shape)),)
     index = min(indices)
-    beyond = "before the start of" if all(i < 0 for i in index) else "past the end of"
-    says = f"It {kind} {beyond} `{name}`: index {where(index)}, but its size is {where(shape)}."
+    side = "before the start of" if all(i < 0 for i in index) else "past the end of"
+    says = f"It {kind} {side} `{name}`: index {where(index)}, but its size is {where(shape)}."
     if one_beyond(outside, exercise):
         return Finding(
             "off_by_one",
@@ -246,17 +241,18 @@ def rule_outside(bad, good, exercise):
             run,
         )
     if all(any(s > 0 for s in surplus(r, exercise)) for r in outside):
-        axes = ""
-        if len(shape) > 1:
-            beyond_of = {
-                a
-                for i in indices
-                for a, (k, n) in enumerate(zip(i, shape, strict=False))
-                if not 0 <= k < n
-            }
-            axes = f" along axis {beyond_of.pop()}" if len(beyond_of) == 1 else " along every axis"
+        axes = along_axes(indices, shape) if len(shape) > 1 else ""
         return Finding("missing_guard", f"{says} Is there a guard{axes}?", run)
     return Finding("out_of_bounds", says, run)
+
+
+def along_axes(indices, shape):
+    """In words along which axis of the shape the indices lie outside."""
+    axes = set()
+    for index in indices:
+        pairs = zip(index, shape, strict=False)
+        axes |= {axis for axis, (i, n) in enumerate(pairs) if not 0 <= i < n}
+    return f" along axis {axes.pop()}" if len(axes) == 1 else " along every axis"
 
 
 def one_beyond(runs, exercise):
@@ -273,10 +269,9 @@ def one_beyond(runs, exercise):
             if len(indices[0]) < len(shape):
                 row = int(np.prod(shape[1:]))
                 indices, shape = [(index[0] // row,) for index in indices], shape[:1]
-            if any(
-                not -1 <= i <= n for index in indices for i, n in zip(index, shape, strict=True)
-            ):
-                return False
+            for index in indices:
+                if not all(-1 <= i <= n for i, n in zip(index, shape, strict=True)):
+                    return False
         told |= max(surplus(run, exercise)) > 1
     return told
 
@@ -304,10 +299,12 @@ def rule_last_missing(bad, good, exercise):
     for axis in range(bad[0].expected.ndim):
         if all(wrong_at_edge(r, exercise, axis, -1) for r in bad):
             run = bad[0]
+            last = run.expected.shape[axis] - 1
+            of_axis = f" of axis {axis}" if run.expected.ndim > 1 else ""
             return Finding(
                 "off_by_one",
-                f"Everything is right except index {run.expected.shape[axis] - 1}, the last one"
-                f"{f' of axis {axis}' if run.expected.ndim > 1 else ''}, which was never written.",
+                f"Everything is right except index {last}, the last one{of_axis}, which was never "
+                "written.",
                 run,
             )
 
@@ -321,9 +318,8 @@ def wrong_at_edge(run, exercise, axis, edge):
 
 def rule_multiples(bad, good, exercise):
     size = where(bad[0].shape)
-    if len({r.shape for r in good if is_multiple(r, exercise)}) >= 2 and not any(
-        is_multiple(r, exercise) for r in bad
-    ):
+    good_multiples = {r.shape for r in good if is_multiple(r, exercise)}
+    if len(good_multiples) >= 2 and not any(is_multiple(r, exercise) for r in bad):
         return Finding(
             "only_multiples",
             f"Right when the size is a multiple of the block {trim(bad[0].launch.block)}, wrong "
@@ -332,11 +328,11 @@ def rule_multiples(bad, good, exercise):
         )
 
     def fills_grid(run):
-        return all(
-            e % t == 0 for e, t in zip(exercise.extents(run.shape), run.launch.threads, strict=True)
-        )
+        extents = exercise.extents(run.shape)
+        return all(e % t == 0 for e, t in zip(extents, run.launch.threads, strict=True))
 
-    if len({r.shape for r in good if fills_grid(r)}) >= 2 and not any(map(fills_grid, bad)):
+    good_fills = {r.shape for r in good if fills_grid(r)}
+    if len(good_fills) >= 2 and not any(map(fills_grid, bad)):
         return Finding(
             "only_multiples",
             "Right when the size is a multiple of the number of threads, wrong for "
@@ -346,12 +342,10 @@ def rule_multiples(bad, good, exercise):
 
 
 def rule_needs_full_grid(bad, good, exercise):
-    if (
-        good
-        and all(min(surplus(r, exercise)) < 0 for r in bad)
-        and any(min(surplus(r, exercise)) >= 0 for r in good)
-        and not any(min(surplus(r, exercise)) < 0 for r in good)
-    ):
+    def lacks_threads(run):
+        return min(surplus(run, exercise)) < 0
+
+    if good and all(map(lacks_threads, bad)) and not any(map(lacks_threads, good)):
         run = bad[0]
         return Finding(
             "needs_full_grid",
@@ -364,25 +358,20 @@ def rule_needs_full_grid(bad, good, exercise):
 def rule_first_block(bad, good, exercise):
     """Only what the threads of one block can reach is filled."""
     ndim = bad[0].expected.ndim
-    seen = False
     for run in bad:
         reach = tuple(reversed(run.launch.block[:ndim]))
         mask = np.zeros(run.expected.shape, bool)
         mask[tuple(slice(n) for n in reach)] = True
-        if (
-            not np.array_equal(right(run, exercise), mask)
-            or run.outside_writes
-            or not np.array_equal(unwritten(run, exercise), ~mask)
-        ):
+        if run.outside_writes or not np.array_equal(right(run, exercise), mask):
             return None
-        seen = True
-    if seen:
-        return Finding(
-            "first_block_only",
-            "Only the first block's elements are filled: `cuda.threadIdx` starts at 0 again "
-            "in every block. Which block is this one?",
-            bad[0],
-        )
+        if not np.array_equal(unwritten(run, exercise), ~mask):
+            return None
+    return Finding(
+        "first_block_only",
+        "Only the first block's elements are filled: `cuda.threadIdx` starts at 0 again "
+        "in every block. Which block is this one?",
+        bad[0],
+    )
 
 
 def rule_duplicates(bad, good, exercise):
@@ -409,13 +398,11 @@ def rule_unwritten(bad, good, exercise):
             count, size = int(holes.sum()), run.expected.size
             first = where(np.argwhere(holes)[0])
             says = (
-                "No element of the output was written."
-                if count == size
-                else (
-                    f"What was written is right, but {count:,} of {size:,} elements never were, "
-                    f"the first at index {first}."
-                )
+                f"What was written is right, but {count:,} of {size:,} elements never were, "
+                f"the first at index {first}."
             )
+            if count == size:
+                says = "No element of the output was written."
             return Finding("unwritten", says, run)
 
 

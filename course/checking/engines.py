@@ -23,6 +23,7 @@ from utils.check.comparison import random_poison
 from utils.cpu.numba_cuda import cpu_jit, schedule
 from utils.cpu.numba_cuda.engine import Launch, now
 from utils.engine import FORCE_CPU
+from utils.occupancy import rounded
 from utils.tools import process
 
 CHILD_SECONDS = 180  # to compile, on a slow machine with the CPU runtime itself, and to launch
@@ -40,15 +41,13 @@ class Run:
     actual: np.ndarray
     initial: np.ndarray
     arguments: dict
-    outside_writes: dict = field(
-        default_factory=dict
-    )  # array -> indices that were written out of bounds
+    # array -> indices out of bounds
+    outside_writes: dict = field(default_factory=dict)
     outside_reads: dict = field(default_factory=dict)
     modified: list = field(default_factory=list)  # names of inputs that were changed
-    writers: np.ndarray = None  # how many threads wrote each element of the output, where known
-    early_reads: np.ndarray = (
-        None  # elements of the output that were read before they were written, where known
-    )
+    # of each element of the output, where known: how many threads wrote it; read before any did
+    writers: np.ndarray = None
+    early_reads: np.ndarray = None
 
 
 class Stopped(Exception):
@@ -161,6 +160,12 @@ def between_guards(array, zone, rng):
     return flat
 
 
+def guarded(arrays, zone, rng):
+    """Each array's flat copy between guard zones; scalars are left out."""
+    real = {n: a for n, a in arrays.items() if isinstance(a, np.ndarray)}
+    return {name: between_guards(array, zone, rng) for name, array in real.items()}
+
+
 def zone_for(launch, arrays):
     """Wide enough for a kernel without a guard to land in it rather than beyond.
 
@@ -168,19 +173,13 @@ def zone_for(launch, arrays):
     """
     x, y, z = launch.threads
     largest = max((a.size for a in arrays.values() if isinstance(a, np.ndarray)), default=1)
-    return -(-(2 * x * y * z + largest + 256) // 64) * 64
+    return rounded(2 * x * y * z + largest + 256, 64)
 
 
 def compare_guards(run, name, before, after, shape, zone):
     """Note each element of the guard zones that was overwritten, by its flat index in the array."""
     size = int(np.prod(shape))
-    changed = (
-        np.flatnonzero(
-            before.view(np.uint8).reshape(len(before), -1)
-            != after.view(np.uint8).reshape(len(after), -1)
-        )
-        // before.itemsize
-    )
+    changed = np.flatnonzero(before.view(np.uint8) != after.view(np.uint8)) // before.itemsize
     outside = sorted({int(i) - zone for i in changed if not zone <= i < zone + size})
     if outside:
         run.outside_writes[name] = [(i,) for i in outside]
@@ -192,18 +191,16 @@ def run_guarded(kernel, shape, launch, arguments, expected, rng, order):
     arrays = host_arrays(arguments, expected, rng)
     initial = arrays[output].copy()
     zone = zone_for(launch, arrays)
-    before = {
-        n: between_guards(a, zone, rng) for n, a in arrays.items() if isinstance(a, np.ndarray)
-    }
+    before = guarded(arrays, zone, rng)
     device = {n: cuda.to_device(flat) for n, flat in before.items()}
-    views = [
-        device[n][zone : zone + a.size].reshape(a.shape) if n in device else a
-        for n, a in arrays.items()
-    ]
+    views = []
+    for name, value in arrays.items():
+        if name in device:
+            value = device[name][zone : zone + value.size].reshape(value.shape)
+        views.append(value)
     with schedule(order), warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore"
-        )  # Numba's, about grids that are too small for a GPU: they are meant to be
+        # Numba's, about grids that are too small for a GPU: they are meant to be
+        warnings.simplefilter("ignore")
         try:
             kernel[launch.grid, launch.block](*views)
             cuda.synchronize()
@@ -249,9 +246,7 @@ def run_cuda_c(path, kernel_name, cases, rng, environment, check=False):
     for shape, launch, arguments, expected in cases:
         arrays = host_arrays(arguments, expected, rng)
         zone = zone_for(launch, arrays)
-        before = {
-            n: between_guards(a, zone, rng) for n, a in arrays.items() if isinstance(a, np.ndarray)
-        }
+        before = guarded(arrays, zone, rng)
         scalars = {n: None if n in before else a for n, a in arrays.items()}
         jobs.append(Job(launch.grid, launch.block, zone, before, scalars))
         initial = arrays[output_name(arguments)]
@@ -260,26 +255,38 @@ def run_cuda_c(path, kernel_name, cases, rng, environment, check=False):
     with tempfile.TemporaryDirectory(prefix="cuda-course-") as folder:
         folder = Path(folder)
         (folder / "jobs.pickle").write_bytes(pickle.dumps([tuple(job) for job in jobs]))
-        options = [str(LAUNCH_SECONDS), *(["check"] if check else [])]
-        code, said = run_child([str(path), kernel_name, str(folder), *options], environment)
-        done = []
-        for number, (run, arrays, before, zone) in enumerate(runs):
-            result = folder / f"{number}.pickle"
-            if not result.exists():
-                break
-            after = pickle.loads(result.read_bytes())
-            collect(run, arrays, before, after, zone, output_name(run.arguments))
-            done.append(run)
-        if (folder / "failure.json").exists():
-            return done, tuple(json.loads((folder / "failure.json").read_text()))
-    if code is None:
-        return done, ("not_checked", f"The compiler was stopped after {CHILD_SECONDS} seconds.")
-    if code == -signal.SIGALRM:
-        return done, (
-            "timeout",
-            f"The kernel was stopped after {LAUNCH_SECONDS} seconds. Does every loop end?",
-        )
-    return done, ("crashed", died(code, said)) if code else None
+        command = [str(path), kernel_name, str(folder), str(LAUNCH_SECONDS)]
+        if check:
+            command.append("check")
+        status, output = run_child(command, environment)
+        done = collect_all(runs, folder)
+        failure = folder / "failure.json"
+        if failure.exists():
+            return done, tuple(json.loads(failure.read_text()))
+    return done, failure_of(status, output)
+
+
+def collect_all(runs, folder):
+    """The runs of which the child process has left a result, with their evidence."""
+    done = []
+    for number, (run, arrays, before, zone) in enumerate(runs):
+        result = folder / f"{number}.pickle"
+        if not result.exists():
+            break
+        after = pickle.loads(result.read_bytes())
+        collect(run, arrays, before, after, zone, output_name(run.arguments))
+        done.append(run)
+    return done
+
+
+def failure_of(status, output):
+    """(reason, message) for a child process that ended without a message of its own, or None."""
+    if status is None:
+        return "not_checked", f"The compiler was stopped after {CHILD_SECONDS} seconds."
+    if status == -signal.SIGALRM:
+        why = f"The kernel was stopped after {LAUNCH_SECONDS} seconds. Does every loop end?"
+        return "timeout", why
+    return ("crashed", died(status, output)) if status else None
 
 
 class Job(NamedTuple):
@@ -305,8 +312,9 @@ def run_child(arguments, environment):
     return done.returncode, done.output
 
 
-def died(status, said):
+def died(status, output):
     """A sentence about a child process that ended badly, and the end of what it printed."""
+    output = output.strip()
     if status < 0:
-        return f"The kernel's process {process.exit_reason(status)}. {said.strip()[-400:]}".strip()
-    return said.strip()[-800:] or f"The kernel's process ended with exit status {status}."
+        return f"The kernel's process {process.exit_reason(status)}. {output[-400:]}".strip()
+    return output[-800:] or f"The kernel's process ended with exit status {status}."

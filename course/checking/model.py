@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from utils.occupancy import ceil_div
+
 # Why an answer was not accepted: key -> the sentence that the learner reads first.
 REASONS = {
     "missing_guard": "Threads without an element to work on write or read anyway: a guard is "
@@ -162,12 +164,8 @@ class Exercise:
     rtol: float = 1e-5
     shared_output: bool = False  # several threads may write one element (a histogram, a reduction)
     demand: Demand | None = None  # of a right answer's accesses to memory
-    race_free: bool = (
-        False  # every access is watched: a race is rejected even where the result came out right
-    )
-    orders: int = (
-        2  # in how many shuffled orders of the threads each launch is tried, beside the plain one
-    )
+    race_free: bool = False  # watch every access: a race is rejected, even if the result is right
+    orders: int = 2  # shuffled orders of the threads in which each launch is tried besides
 
     @property
     def chapter(self):
@@ -177,8 +175,8 @@ class Exercise:
     @property
     def guesses(self):
         """What an answer is compared with to name its mistake: wrong functions, then hypotheses."""
-        known = tuple(Hypothesis(w.reason, w.says, w.answer) for w in self.wrong if w.says)
-        return known + self.hypotheses
+        mistakes = tuple(Hypothesis(w.reason, w.says, w.answer) for w in self.wrong if w.says)
+        return mistakes + self.hypotheses
 
     @property
     def in_file(self):
@@ -194,11 +192,6 @@ class Exercise:
         if self.launches:
             return self.launches(shape)
         return cover(self.extents(shape), self.block)
-
-
-def ceil_div(a, b):
-    """The smallest integer that is not less than a / b."""
-    return -(-a // b)
 
 
 def cover(extents, block):

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from course.checking.text import marked_up
 from utils.plots import widget_view
 
 
@@ -24,10 +25,8 @@ class Quiz:
         """(right?, explanation) for an answer."""
         if answer == self.answer:
             return True, f"✓ Right. {self.explain_right}"
-        return (
-            False,
-            f"○ Not this. {self.explain.get(answer, self.explain.get(None, 'Have another look.'))}",
-        )
+        otherwise = self.explain.get(None, "Have another look.")
+        return False, f"○ Not this. {self.explain.get(answer, otherwise)}"
 
 
 class QuizView:
@@ -64,13 +63,11 @@ class QuizView:
 
     def widget(self):
         """The question with radio buttons or a number field, a button, and the explanation."""
-        import html
-
         import ipywidgets
 
         quiz = self.quiz
         wide = ipywidgets.Layout(width="auto")
-        question = ipywidgets.HTML(f"<b>{code(html.escape(quiz.question))}</b>")
+        question = ipywidgets.HTML(f"<b>{marked_up(quiz.question)}</b>")
         if quiz.choices:
             field = ipywidgets.RadioButtons(
                 options=[(text, key) for key, text in quiz.choices.items()], value=None, layout=wide
@@ -89,14 +86,7 @@ class QuizView:
         def show(_):
             given = field.value
             text = "Pick an answer first." if given is None else self.answer(given)
-            reply.value = code(html.escape(text))
+            reply.value = marked_up(text)
 
         button.on_click(show)
         return ipywidgets.VBox([question, field, button, reply])
-
-
-def code(text):
-    """`x` -> <code>x</code>."""
-    return "".join(
-        f"<code>{part}</code>" if n % 2 else part for n, part in enumerate(text.split("`"))
-    )

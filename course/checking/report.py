@@ -9,6 +9,7 @@ import numpy as np
 
 from course.checking.diagnose import right, trim, unwritten, where
 from course.checking.model import REASONS
+from course.checking.text import marked_up
 from utils.check.comparison import OK, UNWRITTEN, WRONG
 from utils.check.error_map import error_map
 
@@ -60,10 +61,8 @@ class Outcome:
             return ""
         if self.seed is None:
             return f'Stuck? exercises.hint("{self.exercise}")'
-        return (
-            f'Stuck? exercises.hint("{self.exercise}") · The same inputs again: check(..., '
-            f"seed={self.seed})"
-        )
+        hint = f'Stuck? exercises.hint("{self.exercise}")'
+        return f"{hint} · The same inputs again: check(..., seed={self.seed})"
 
     def __repr__(self):
         parts = [self.headline, *("  " + line for line in self.lines)]
@@ -92,35 +91,26 @@ class Outcome:
         )
 
 
-def marked_up(line):
-    """Escaped HTML in which `code` is set as code."""
-    parts = html.escape(line).split("`")
-    return "".join(f"<code>{p}</code>" if i % 2 else p for i, p in enumerate(parts))
-
-
 def describe(run, exercise):
     """Lines about one launch that went wrong: which it was, and its first wrong element."""
     launch = run.launch
-    shapes = {
-        n: getattr(v, "array", v).shape for n, v in run.arguments.items() if not np.isscalar(v)
-    }
+    arrays = {n: getattr(v, "array", v) for n, v in run.arguments.items() if not np.isscalar(v)}
     on_gpu = ", on the GPU" if run.engine == "GPU" else ""
-    arrays = ", ".join(f"`{name}` {shape}" for name, shape in shapes.items())
+    shapes = ", ".join(f"`{name}` {array.shape}" for name, array in arrays.items())
     lines = [
         f"Launch: grid {trim(launch.grid)}, block {trim(launch.block)} ({launch.label}{on_gpu}), "
-        f"{arrays}."
+        f"{shapes}."
     ]
     wrong = ~right(run, exercise)
     if not wrong.any():
         return lines
     index = tuple(int(i) for i in np.argwhere(wrong)[0])
-    came = (
-        "it was never written"
-        if unwritten(run, exercise)[index]
-        else f"got {number(run.actual[index])}"
-    )
+    came = f"got {number(run.actual[index])}"
+    if unwritten(run, exercise)[index]:
+        came = "it was never written"
+    expected = number(run.expected[index])
     lines.append(
-        f"First wrong element: index {where(index)}, expected {number(run.expected[index])}, "
+        f"First wrong element: index {where(index)}, expected {expected}, "
         f"{came} ({int(wrong.sum()):,} of {wrong.size:,} are wrong)."
     )
     return lines

@@ -1,4 +1,6 @@
-"""A piece of Markdown that a notebook renders and a terminal prints."""
+"""Text for learners: Markdown that a notebook renders and a terminal prints, and code in HTML."""
+
+import html
 
 
 class Note:
@@ -12,3 +14,9 @@ class Note:
 
     def _repr_markdown_(self):
         return self.markdown
+
+
+def marked_up(text: str) -> str:
+    """Escaped HTML in which `code` is set as code."""
+    parts = html.escape(text).split("`")
+    return "".join(f"<code>{p}</code>" if i % 2 else p for i, p in enumerate(parts))

@@ -50,27 +50,26 @@ class Watched(View):
     def __getitem__(self, index):
         frame = sys._getframe(1)
         try:
-            found, whole = self.resolve(index, frame)
+            place, whole = self.resolve(index, frame)
         except KernelIndexError:
             self.log.outside_reads.append(integers(index))
             return self.nothing_there(index)
         if not whole:
-            return self.part(found)
-        self.log.read(self.flat[found])
-        value = self.mem[found]
-        now.launch.give_way(
-            frame
-        )  # in a shuffled order others may run between this read and a write that follows
+            return self.part(place)
+        self.log.read(self.flat[place])
+        value = self.mem[place]
+        # in a shuffled order others may run between this read and a write that follows
+        now.launch.give_way(frame)
         return value
 
     def __setitem__(self, index, value):
         frame = sys._getframe(1)
         try:
-            found, _ = self.resolve(index, frame)
+            place, _ = self.resolve(index, frame)
         except KernelIndexError:
             self.log.outside_writes.append(integers(index))
             return
-        self.log.wrote(self.flat[found])
+        self.log.wrote(self.flat[place])
         self.slow_set(index, value, frame)
 
     def store(self, index, value):
@@ -83,20 +82,19 @@ class Watched(View):
         return Watched(self.data[index], self.name, self.log, self.flat[index])
 
     def _reshaped(self, method, *args):
-        return Watched(
-            getattr(self.data, method)(*args),
-            self.name,
-            self.log,
-            getattr(self.flat, method)(*args),
-        )
+        data = getattr(self.data, method)(*args)
+        flat = getattr(self.flat, method)(*args)
+        return Watched(data, self.name, self.log, flat)
 
     def nothing_there(self, index):
         """What a read out of bounds gives: NaN or an unlikely integer, of the shape asked for."""
-        kind = self.dtype.kind
-        poison = np.array(
-            np.nan if kind in "fc" else 1 if kind == "b" else np.iinfo(self.dtype).max - 2,
-            self.dtype,
-        )
+        if self.dtype.kind in "fc":
+            value = np.nan
+        elif self.dtype.kind == "b":
+            value = True
+        else:
+            value = np.iinfo(self.dtype).max - 2
+        poison = np.array(value, self.dtype)
         rest = self.shape[len(integers(index)) :]
         return Watched(np.full(rest, poison), self.name) if rest else poison[()]
 

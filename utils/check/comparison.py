@@ -164,9 +164,9 @@ def wrong_dtype(actual: Operand, expected: Operand, required) -> str | None:
     if actual.weak or expected.weak:
         return None
     kind, wanted = actual.values.dtype.kind, expected.values.dtype.kind
-    same_kind = kind == wanted or (
-        kind in "iu" and wanted in "iu" and _size(actual) < _size(expected)
-    )
+    narrower = _size(actual) < _size(expected)
+    both_whole = kind in "iu" and wanted in "iu"
+    same_kind = kind == wanted or (both_whole and narrower)
     if same_kind and _size(actual) <= _size(expected):
         return None
     text = f"is {actual.dtype}, the reference is {expected.dtype}"
@@ -296,16 +296,21 @@ def grade(a: np.ndarray, e: np.ndarray, tolerance: Tolerance) -> tuple[np.ndarra
     return codes, errors
 
 
-def agreement(actual: np.ndarray, expected: np.ndarray, rtol: float) -> np.ndarray:
+def agreement(
+    actual: np.ndarray, expected: np.ndarray, rtol: float, atol: float = 0.0
+) -> np.ndarray:
     """Mask of the elements that agree: integers exactly, floats within a tolerance.
 
-    The typical magnitude is the median of the expected ones, so that one large value hides no wrong
-    small one. NaN agrees only with NaN.
+    rtol: allowed of max(|expected|, typical |expected|). The typical magnitude is the median, so
+        that one large value hides no wrong small one.
+    atol: allowed besides, for sums whose terms cancel: where there is a single element, or all are
+        close to 0, the typical magnitude says nothing of the terms.
+    NaN agrees only with NaN.
     """
     tolerance = EXACT
     if expected.dtype.kind in "fc":
         scale = _typical_magnitude(expected.reshape(-1))
-        absolute = float(np.finfo(np.float32).tiny)
+        absolute = max(atol, float(np.finfo(np.float32).tiny))
         tolerance = Tolerance(rtol, absolute, scale, f"{rtol:.2g} × max(|expected|, {scale:.2g})")
     codes, _ = grade(actual.reshape(-1), expected.reshape(-1), tolerance)
     return (codes == OK).reshape(expected.shape)
@@ -319,25 +324,23 @@ def differences(actual: Operand, expected: Operand, tolerance: Tolerance) -> Dif
     codes, samples, wrong, first, worst = None, [], 0, -1, -1
     largest, worst_error = 0.0, -1.0
     for start in range(0, a.size, CHUNK):
-        here = slice(start, start + CHUNK)
-        chunk, errors = grade(a[here], e[here], tolerance)
+        piece = slice(start, start + CHUNK)
+        chunk, errors = grade(a[piece], e[piece], tolerance)
         largest = max(largest, float(errors.max()))
         bad = np.flatnonzero(chunk)
         if not bad.size:
             continue
         if codes is None:
             codes, first = np.zeros(a.size, np.uint8), start + int(bad[0])
-        codes[here] = chunk
+        codes[piece] = chunk
         wrong += bad.size
-        # "worst" is the largest finite error; NaN and unwritten elements are reported as such
-        # anyway
+        # "worst" is the largest finite error; NaN and unwritten elements are reported anyway
         finite = np.where((chunk == WRONG) & np.isfinite(errors), errors, -1.0)
         at = int(finite.argmax())
         if finite[at] > worst_error:
             worst, worst_error = start + at, float(finite[at])
         written = np.flatnonzero(chunk == WRONG)
         samples.append(start + written[:: max(1, written.size // _SAMPLES)])
-    found = np.concatenate(samples) if samples else np.empty(0, np.int64)
-    return Differences(
-        a, e, actual.values.shape, tolerance, codes, wrong, first, worst, largest, found
-    )
+    shape = actual.values.shape
+    samples = np.concatenate(samples) if samples else np.empty(0, np.int64)
+    return Differences(a, e, shape, tolerance, codes, wrong, first, worst, largest, samples)
