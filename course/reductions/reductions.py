@@ -176,8 +176,9 @@ def mean_and_variance(x) -> tuple[float, float]:
     """
     if x.size == 0:
         raise ValueError("no elements have no mean")
-    parts = scratch("moments", 3 * _blocks(x.size), "float64").reshape(-1, 3)
-    moments_of_blocks[parts.shape[0], THREADS](x, parts)
+    blocks = _blocks(x.size)
+    parts = scratch("moments", 3 * blocks, "float64").reshape(blocks, 3)
+    moments_of_blocks[blocks, THREADS](x, parts)
     out = scratch("moments", 2, "float64")
     join_blocks[1, 1](parts, out)
     mean, variance = out.copy_to_host()
