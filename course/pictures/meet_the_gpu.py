@@ -8,6 +8,7 @@ from what a simulation or the learner's own kernel did.
 import inspect
 import linecache
 import textwrap
+from collections import Counter
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from utils.hardware import generations
 from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, IDLE, INK, figure
 
 WARP = 32
+GAP = 0.8  # lanes' widths between two warps
 # What a warp does in a cycle: its turn has not come, it waits for memory, it issues
 READY, WAITING, ISSUING = range(3)
 GREEN = "#2E7D4F"
@@ -294,57 +296,57 @@ def lanes(kernel, threads: int, *arguments):
     the source; the compiler may turn a short branch into a select.
     """
     counts, rows = lane_counts(kernel, threads, *arguments)
-    warps = -(-threads // WARP)
-    padded = np.zeros((len(rows), warps * WARP), int)
-    padded[:, :threads] = counts
-    issued = padded.reshape(len(rows), warps, WARP).max(axis=2)
-    share = padded.sum() / (issued.sum() * WARP)
-    filename = kernel.py_func.__code__.co_filename
-    source = textwrap.dedent(
-        "".join(linecache.getline(filename, n) for n in range(min(rows), max(rows) + 1))
-    ).splitlines()
-    texts = [source[n - min(rows)].split("  #")[0].rstrip() for n in rows]
-    width = 9.2
-    fig = figure(
-        width,
-        0.32 * len(rows) + 0.85,
-        alt=f"Lanes at work on {len(rows)} lines, {warps} warps: {share:.0%} of the lanes that "
-        f"the issued lines occupy do work",
+    texts = _lines_of(kernel, rows)
+    work = np.zeros((len(rows), -(-threads // WARP), WARP), int)  # [lines, warps, lanes]
+    work.reshape(len(rows), -1)[:, :threads] = counts
+    issued = work.max(axis=2)
+    share = work.sum() / (issued.sum() * WARP)
+    warps = issued.shape[1]
+    alt = (
+        f"Lanes at work on {len(rows)} lines, {warps} warps: {share:.0%} of the lanes that "
+        "the issued lines occupy do work"
     )
+    width = 9.2  # inches
+    fig = figure(width, 0.32 * len(rows) + 0.85, alt=alt)
     axes = fig.add_subplot()
-    for y, row in enumerate(padded):
-        for x, count in enumerate(row):
-            times = 0 if x >= threads else issued[y, x // WARP]
-            axes.add_patch(_box(x + x // WARP * 0.8, y, count / times if times else None))
-        axes.text(
-            padded.shape[1] + warps * 0.8,
-            y + 0.5,
-            f"{issued[y].sum()}",
-            va="center",
-            fontsize=9,
-            color=INK,
-        )
+    for y, line in enumerate(work):
+        _draw_line(axes, y, line, issued[y], threads)
+    right = warps * (WARP + GAP)
     letters = max(map(len, texts)) * 0.085  # inches that the longest line takes
-    left = -1 - letters * (padded.shape[1] + 6) / (width - letters)
+    left = -1 - letters * (warps * WARP + 6) / (width - letters)
     for y, text in enumerate(texts):
         axes.text(left, y + 0.5, text, va="center", fontsize=9, family="monospace", color=INK)
-    axes.set(xlim=(left, padded.shape[1] + warps * 0.8 + 3), ylim=(len(rows) + 0.1, -1.1))
     for warp in range(warps):
-        axes.text(
-            warp * (WARP + 0.8),
-            -0.35,
-            f"warp {warp}, lanes 0 to {WARP - 1}",
-            fontsize=8.5,
-            color=INK,
-        )
+        label = f"warp {warp}, lanes 0 to {WARP - 1}"
+        axes.text(warp * (WARP + GAP), -0.35, label, fontsize=8.5, color=INK)
+    axes.set(xlim=(left, right + 3), ylim=(len(rows) + 0.1, -1.1))
     axes.set_axis_off()
-    axes.set_title(
-        f"{issued.sum()} lines issued; {share:.0%} of their lanes work",
-        fontsize=9.5,
-        color=INK,
-        loc="left",
-    )
+    title = f"{issued.sum()} lines issued; {share:.0%} of their lanes work"
+    axes.set_title(title, fontsize=9.5, color=INK, loc="left")
     return fig
+
+
+def _lines_of(kernel, rows):
+    """The kernel's lines of these numbers, without their comments."""
+    filename = kernel.py_func.__code__.co_filename
+    first = min(rows)
+    source = "".join(linecache.getline(filename, n) for n in range(first, max(rows) + 1))
+    lines = textwrap.dedent(source).splitlines()
+    return [lines[n - first].split("  #")[0].rstrip() for n in rows]
+
+
+def _draw_line(axes, y, work, issued, threads):
+    """A line of the kernel: a cell for each lane, and behind them how often warps issue it.
+
+    work: [warps, lanes], how often a lane runs the line; issued: [warps].
+    """
+    for warp, times in enumerate(issued):
+        for lane, count in enumerate(work[warp]):
+            there = times and warp * WARP + lane < threads
+            left = warp * (WARP + GAP) + lane
+            axes.add_patch(_box(left, y, count / times if there else None))
+    right = len(issued) * (WARP + GAP)
+    axes.text(right, y + 0.5, f"{issued.sum()}", va="center", fontsize=9, color=INK)
 
 
 def _box(x, y, share):
@@ -368,19 +370,19 @@ def lane_counts(kernel, threads: int, *arguments):
 
     class Lines(Observer):
         def __init__(self):
-            self.seen = {}
+            self.counts = Counter()
 
         def line(self, thread, block, site):
-            self.seen[site.line, thread] = self.seen.get((site.line, thread), 0) + 1
+            self.counts[site.line, thread] += 1
 
-    seen = Lines()
+    lines = Lines()
     copies = [a.copy() if isinstance(a, np.ndarray) else a for a in arguments]
-    with observe(seen):
+    with observe(lines):
         cpu_jit(kernel)[1, threads](*copies)
     first = inspect.getsourcelines(kernel.py_func)[1]
-    rows = sorted({line for line, _ in seen.seen if line >= first})
+    rows = sorted({line for line, _ in lines.counts if line >= first})
     counts = np.zeros((len(rows), threads), int)
-    for (line, thread), count in seen.seen.items():
+    for (line, thread), count in lines.counts.items():
         if line in rows:
             counts[rows.index(line), thread] = count
     return counts, rows
