@@ -61,10 +61,10 @@ def homes(lengths=COLUMNS) -> str:
         fits = [
             name
             for name, room in (
-                ("a warp's registers (128 of 255 each)", WARP * 128 * 4),
+                ("a warp's registers, 128 a thread", WARP * 128 * 4),
                 ("half an SM's registers", SM_REGISTERS // 2),
                 ("an SM's shared memory", SM_SHARED),
-                ("8 SMs' registers, half of each", 8 * SM_REGISTERS // 2),
+                ("half of 8 SMs' registers: a cluster", 8 * SM_REGISTERS // 2),
             )
             if size <= room
         ]

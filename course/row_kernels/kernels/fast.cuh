@@ -42,6 +42,9 @@ constexpr bool even = packs * group * pack == part;
 static_assert(columns % (cluster * pack) == 0, "parts of a row are whole accesses");
 static_assert(cluster == 1 || tile_rows == 1, "a cluster shares one row at a time");
 
+// What a kernel says of its shape.
+#define SHAPED __cluster_dims__(CLUSTER) __launch_bounds__(THREADS, BLOCKS)
+
 // ---- which values are mine ----------------------------------------------------------------------
 
 __device__ inline int member() {

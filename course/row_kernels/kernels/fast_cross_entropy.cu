@@ -88,16 +88,15 @@ __device__ inline void cross_entropy(float* losses, float* log_sums, Element* dx
     }
 }
 
-extern "C" __global__ void __cluster_dims__(CLUSTER) __launch_bounds__(THREADS, BLOCKS)
-    cross_entropy_fast(float* losses, float* log_sums, const Element* x, const long long* targets,
-                       long long rows, long long ignored) {
+extern "C" __global__ void SHAPED cross_entropy_fast(float* losses, float* log_sums,
+                                                     const Element* x, const long long* targets,
+                                                     long long rows, long long ignored) {
     cross_entropy<false>(losses, log_sums, nullptr, x, {targets, rows, ignored}, nullptr);
 }
 
-extern "C" __global__ void __cluster_dims__(CLUSTER) __launch_bounds__(THREADS, BLOCKS)
-    cross_entropy_and_gradient_fast(float* losses, float* log_sums, Element* dx, const Element* x,
-                                    const long long* targets, const float* weights, long long rows,
-                                    long long ignored) {
+extern "C" __global__ void SHAPED cross_entropy_and_gradient_fast(
+    float* losses, float* log_sums, Element* dx, const Element* x, const long long* targets,
+    const float* weights, long long rows, long long ignored) {
     cross_entropy<true>(losses, log_sums, dx, x, {targets, rows, ignored}, weights);
 }
 

@@ -3,9 +3,10 @@
 #define INPUTS 1
 #include "fast.cuh"
 
-extern "C" __global__ void __cluster_dims__(CLUSTER) __launch_bounds__(THREADS, BLOCKS)
-    layer_norm_fast(Element* y, float* means, float* inverses, const Element* x,
-                    const Element* gamma, const Element* beta, long long rows, float epsilon) {
+extern "C" __global__ void SHAPED layer_norm_fast(Element* y, float* means, float* inverses,
+                                                  const Element* x, const Element* gamma,
+                                                  const Element* beta, long long rows,
+                                                  float epsilon) {
     Tiles tiles = {{x}, rows};
     start(tiles);
     float scale[values];

@@ -3,9 +3,9 @@
 #define INPUTS 1
 #include "fast.cuh"
 
-extern "C" __global__ void __cluster_dims__(CLUSTER) __launch_bounds__(THREADS, BLOCKS)
-    rms_norm_fast(Element* y, float* inverses, const Element* x, const Element* gamma,
-                  long long rows, float epsilon) {
+extern "C" __global__ void SHAPED rms_norm_fast(Element* y, float* inverses, const Element* x,
+                                                const Element* gamma, long long rows,
+                                                float epsilon) {
     Tiles tiles = {{x}, rows};
     start(tiles);
     float scale[values];

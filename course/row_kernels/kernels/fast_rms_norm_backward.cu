@@ -6,9 +6,10 @@
 #define INPUTS 2
 #include "partial_sums.cuh"
 
-extern "C" __global__ void __cluster_dims__(CLUSTER) __launch_bounds__(THREADS, BLOCKS)
-    rms_norm_backward_fast(Element* dx, float* dgamma_partial, const Element* dy, const Element* x,
-                           const Element* gamma, const float* inverses, long long rows) {
+extern "C" __global__ void SHAPED rms_norm_backward_fast(Element* dx, float* dgamma_partial,
+                                                         const Element* dy, const Element* x,
+                                                         const Element* gamma,
+                                                         const float* inverses, long long rows) {
     Tiles tiles = {{x, dy}, rows};
     start(tiles);
     float scale[values];

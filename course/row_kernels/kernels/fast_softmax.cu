@@ -2,8 +2,7 @@
 #define INPUTS 1
 #include "fast.cuh"
 
-extern "C" __global__ void __cluster_dims__(CLUSTER) __launch_bounds__(THREADS, BLOCKS)
-    softmax_fast(Element* out, const Element* x, long long rows) {
+extern "C" __global__ void SHAPED softmax_fast(Element* out, const Element* x, long long rows) {
     Tiles tiles = {{x}, rows};
     start(tiles);
     int round = 0;
