@@ -14,6 +14,7 @@ from utils.plots import ACCENT, BLOCK_COLOURS, IDLE, INK, figure
 DATA = ASSETS / "data" / "ecosystem.json"
 YOURS = ("compiler", "library", "kernel")  # the layers in which kernels are written
 READ, WRITTEN = BLOCK_COLOURS[0], BLOCK_COLOURS[4]
+WIDTH, GAP = 9.2, 0.06  # inches: of the still picture, between its layers
 CHARACTERS = 92  # of names that fit on one line of the still picture
 FACTS = (
     ("By", "who"),
@@ -57,47 +58,40 @@ def stack():
         (layer, _lines([tool["name"] for tool in data["tools"] if tool["layer"] == layer["id"]]))
         for layer in data["layers"]
     ]
-    height = sum(0.52 + 0.2 * (len(lines) - 1) for _, lines in rows)
-    fig = figure(
-        9.2,
-        height + 0.6,
-        alt="The stack from framework to silicon: "
-        + "; ".join(f"{layer['title']}: {', '.join(lines)}" for layer, lines in rows),
-    )
+    said = "; ".join(f"{layer['title']}: {', '.join(lines)}" for layer, lines in rows)
+    height = sum(_height(lines) + GAP for _, lines in rows)
+    alt = f"The stack from framework to silicon: {said}"
+    fig = figure(WIDTH, height + 0.6, alt=alt)
     axes = fig.add_subplot()
     top = 0.0
     for layer, lines in rows:
-        size = 0.46 + 0.2 * (len(lines) - 1)
-        yours = layer["id"] in YOURS
-        axes.add_patch(_box(0, top, 9.2, size, BLOCK_COLOURS[0] if yours else IDLE))
-        axes.text(
-            0.1, top + 0.16, layer["title"], fontsize=9.5, weight="bold", va="center", color=INK
-        )
-        axes.text(0.1, top + 0.34, layer["does"], fontsize=7.5, va="center", color=INK)
-        for number, line in enumerate(lines):
-            axes.text(
-                3.0,
-                top + size / 2 + 0.2 * (number - (len(lines) - 1) / 2),
-                line,
-                fontsize=8.5,
-                va="center",
-                color=INK,
-            )
-        top += size + 0.06
-    axes.add_patch(_box(0, top, 9.2, 0.34, INK))
-    axes.text(
-        4.6,
-        top + 0.17,
-        "silicon: GPUs, TPUs, CPUs, NPUs",
-        fontsize=9,
-        color="white",
-        ha="center",
-        va="center",
-    )
-    axes.set(xlim=(0, 9.2), ylim=(top + 0.36, -0.04))
+        _draw_layer(axes, top, layer, lines)
+        top += _height(lines) + GAP
+    silicon = "silicon: GPUs, TPUs, CPUs, NPUs"
+    axes.add_patch(_box(0, top, WIDTH, 0.34, INK))
+    middle = {"ha": "center", "va": "center"}
+    axes.text(WIDTH / 2, top + 0.17, silicon, fontsize=9, color="white", **middle)
+    axes.set(xlim=(0, WIDTH), ylim=(top + 0.36, -0.04))
     axes.set_axis_off()
     axes.set_title("Blue: where kernels are written", fontsize=9.5, color=ACCENT, loc="left")
     return fig
+
+
+def _height(lines):
+    """Inches that a layer takes with so many lines of names."""
+    return 0.46 + 0.2 * (len(lines) - 1)
+
+
+def _draw_layer(axes, top, layer, lines):
+    """A layer: its title, what it does, and its tools' names, a line each."""
+    style = {"va": "center", "color": INK}
+    colour = BLOCK_COLOURS[0] if layer["id"] in YOURS else IDLE
+    axes.add_patch(_box(0, top, WIDTH, _height(lines), colour))
+    axes.text(0.1, top + 0.16, layer["title"], fontsize=9.5, weight="bold", **style)
+    axes.text(0.1, top + 0.34, layer["does"], fontsize=7.5, **style)
+    first = top + _height(lines) / 2 - 0.1 * (len(lines) - 1)
+    for number, line in enumerate(lines):
+        axes.text(3.0, first + 0.2 * number, line, fontsize=8.5, **style)
 
 
 def _box(x, y, width, height, colour):
