@@ -1,7 +1,9 @@
 """CUB, NVIDIA's library of such algorithms, called from Python: the rival.
 
-sort = cub.Call("sort", "cub_sort_keys", keys, out)
-sort()                           # the temporary memory was made before
+    sort = cub.Call("sort", "cub_sort_keys", keys, out)
+    sort()
+
+The temporary memory that CUB asks for is made before, so that no call has to wait for it.
 """
 
 import ctypes

@@ -1,7 +1,9 @@
 """Inclusive sums of an array, one change at a time: cuda/scan_ladder.cu in Numba, and `RUNGS`.
 
-scan_ladder.RUNGS["blelloch"].numba(x, out)       # out[i] = x[0] + ... + x[i]
-scan_ladder.RUNGS["blelloch"].cuda_c(x, out)
+    scan_ladder.RUNGS["blelloch"].numba(x, out)       # out[i] = x[0] + ... + x[i]
+    scan_ladder.RUNGS["blelloch"].cuda_c(x, out)
+
+Those that need one pass over memory are in `course.reductions.scans` and `scan_lookback`.
 """
 
 from collections.abc import Callable

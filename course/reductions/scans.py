@@ -1,7 +1,9 @@
 """Inclusive sums of whole arrays: `Scan` launches one of the kernels in cuda/scan_*.cu.
 
-scan = scans.Scan(n, "float32")
-scan(x, out)                     # out[i] = x[0] + ... + x[i]
+    scan = scans.Scan(n, "float32", scans.fastest())
+    scan(x, out)                     # out[i] = x[0] + ... + x[i]
+
+A `Scan` keeps the words by which its blocks tell one another of their tiles.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,9 @@
 """Sorting 32-bit keys: `Sort` launches cuda/radix_sort.cu.
 
-sort = sorts.Sort(n)
-sort(keys, out)                  # out: the keys, smallest first
+    sort = sorts.Sort(n)
+    sort(keys, out)                  # out: the keys, smallest first
+
+A `Sort` keeps a second array of n keys, and what its tiles tell one another.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,9 @@
 """The sum of an array, one change at a time: the steps of cuda/sum_ladder.cu in Numba, and `RUNGS`.
 
-sum_ladder.RUNGS["shuffle"].numba(x, out)         # out[0] = the sum of x
-sum_ladder.RUNGS["shuffle"].cuda_c(x, out)
+    sum_ladder.RUNGS["shuffle"].numba(x, out)         # out[0] = the sum of x
+    sum_ladder.RUNGS["shuffle"].cuda_c(x, out)
+
+The fastest of ours is another file: cuda/sum_fast.cu, which `course.reductions.sums` launches.
 """
 
 from collections.abc import Callable

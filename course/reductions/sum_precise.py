@@ -1,6 +1,8 @@
 """What float32 keeps of a long sum: cuda/sum_precise.cu in Numba, and `error`.
 
-sum_precise.error("compensated", x, threads=1024)     # relative, against float64
+    sum_precise.error("compensated", x, threads=1024)
+
+The error is relative, against the sum in float64.
 """
 
 import numpy as np

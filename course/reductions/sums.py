@@ -1,7 +1,11 @@
-"""The sum of a whole array: `Sum` launches cuda/sum_fast.cu.
+"""Many values into one: `Sum` launches cuda/sum_fast.cu, `Reduction` cuda/reduce.cu.
 
-total = sums.Sum(n)
-total(x, out)                    # out[0] = x[0] + ... + x[n-1]
+    total = sums.Sum(n)
+    total(x, out)                    # out[0] = x[0] + ... + x[n-1]
+    highest = sums.Reduction("max", n)
+    highest(x)                       # a tensor of one element
+
+Each object keeps the memory that its launches need, so that a call is a launch and nothing else.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-// The inclusive sum of an array in one pass, nearly at the speed of a copy (compute capability 9.0 on).
+// The inclusive sum of an array in one pass, nearly as fast as a copy (compute capability 9.0 on).
 //
 // One block on each SM. Its tiles are blockIdx.x, blockIdx.x + gridDim.x, ...; they move through a
 // ring of stages in shared memory. Each warp has one job and waits only for what that job needs:
