@@ -263,7 +263,8 @@ template <class T, int unroll, int lag>
 __device__ void push(const Peers& peers, T* out, const T* in, size_t count, int channel,
                      int channels) {
     constexpr int each = 16 / sizeof(T);
-    size_t vectors = count / each, bytes = part_bytes(count, sizeof(T), peers.ranks);
+    size_t vectors = count / each;
+    size_t bytes = part_bytes(count, sizeof(T), peers.ranks);
     size_t per_tile = size_t(blockDim.x) * unroll;
     size_t tiles = (bytes / 16 + per_tile - 1) / per_tile;
     int mine = tiles > size_t(channel) ? int((tiles - channel + channels - 1) / channels) : 0;
@@ -312,14 +313,18 @@ template <class T, int unroll>
 __device__ void ring(const Peers& peers, T* out, const T* in, size_t count, int channel,
                      int channels) {
     constexpr int each = 16 / sizeof(T);
-    int n = peers.ranks, next = (peers.rank + 1) % n, last = (peers.rank + n - 1) % n;
+    int n = peers.ranks;
+    int next = (peers.rank + 1) % n;
+    int last = (peers.rank + n - 1) % n;
     size_t bytes = part_bytes(count, sizeof(T), n);
     unsigned left = peers.mine().left[channel];
     T* next_out = on_rank(peers, out, next);
     for (int step = 0; step < 2 * n - 2; ++step) {
         Part part(count / each, (peers.rank + 2 * n - step) % n, n);
         Part slice(part.end - part.first, channel, channels);
-        bool first_step = step == 0, adds = step > 0 && step < n, whole = step >= n - 1;
+        bool first_step = step == 0;
+        bool adds = step > 0 && step < n;
+        bool whole = step >= n - 1;
         if (!first_step) {
             if (threadIdx.x == 0)
                 wait_for_flag(peers, &peers.mine().flags[channel][last], left + step, last);

@@ -149,12 +149,17 @@ static void unmap(void* memory) {
 
 // ---- the communicator ---------------------------------------------------------------------------
 struct How {  // to run an all-reduce; the same on all ranks
-    int algorithm, type, blocks, threads, unroll;
+    int algorithm;
+    int type;
+    int blocks;
+    int threads;
+    int unroll;
 };
 
 struct Communicator {
     Peers peers = {};
-    size_t bytes = 0, heap = 0;  // of a rank's memory; where the part for messages begins
+    size_t bytes = 0;  // of a rank's memory
+    size_t heap = 0;  // where in it the part for messages begins
     bool mapped[MOST_RANKS] = {};  // by an IPC handle, to be closed
 
     ~Communicator() {
@@ -176,7 +181,8 @@ static size_t rounded(size_t bytes) {
 
 bool Communicator::create(int rank, int ranks, size_t scratch_bytes, size_t heap_bytes,
                           double seconds) {
-    peers.rank = rank, peers.ranks = ranks;
+    peers.rank = rank;
+    peers.ranks = ranks;
     peers.patience = static_cast<unsigned long long>(seconds * 1e9);
     peers.words = rounded(sizeof(Control));
     peers.scratch = peers.words + size_t(2) * CHANNELS * ranks * 2 * CHANNEL_BYTES;

@@ -40,8 +40,10 @@ __device__ inline uint4 receive_slot(const Peers& peers, const Site& site, unsig
 }
 
 __device__ inline void add(float4& sum, uint4 bits) {
-    sum.x += __uint_as_float(bits.x), sum.y += __uint_as_float(bits.y);
-    sum.z += __uint_as_float(bits.z), sum.w += __uint_as_float(bits.w);
+    sum.x += __uint_as_float(bits.x);
+    sum.y += __uint_as_float(bits.y);
+    sum.z += __uint_as_float(bits.z);
+    sum.w += __uint_as_float(bits.w);
 }
 
 __device__ inline void add(double2& sum, uint4 bits) {

@@ -145,14 +145,17 @@ __device__ inline void update_conv2_together(const Network& net, const Shared& s
         return;
     int slot = CONV2_SLOT + block * 32 + threadIdx.x;
     float4 sum = sum_over_ranks(shared.peers, shared.site, message, slot, mine);
-    int at = block * 128 + threadIdx.x * 4, channel = at / (9 * C1), tap = at / C1 % 9;
+    int at = block * 128 + threadIdx.x * 4;
+    int channel = at / (9 * C1);
+    int tap = at / C1 % 9;
     descend4(net, &net.weights->conv2[0][0][0] + at, &net.copies->conv2[tap][channel][at % C1],
              sum);
 }
 
 __device__ inline void update_fc1_together(const Network& net, const Shared& shared,
                                            unsigned message, int block) {
-    int thread = block * UPDATE_THREADS + threadIdx.x, at = thread * 4;
+    int thread = block * UPDATE_THREADS + threadIdx.x;
+    int at = thread * 4;
     float4 mine = sum_of_partials(net.fc1_gradient + at, size_t(HIDDEN) * FEATURES, 0,
                                   net.fc1_backward_splits, 1);
     float4 sum = sum_over_ranks(shared.peers, shared.site, message, FC1_SLOT + thread, mine);
@@ -164,7 +167,8 @@ __device__ inline void update_fc1_together(const Network& net, const Shared& sha
 __global__ void __launch_bounds__(UPDATE_THREADS)
     update_together(const __grid_constant__ Network net, const __grid_constant__ Shared shared,
                     int first) {
-    int number = blockIdx.x + first, block = number;
+    int number = blockIdx.x + first;
+    int block = number;
     unsigned message = next_message(shared.peers, shared.site, number);
     if (block == 0) {
         if (shared.statistics)
@@ -223,8 +227,10 @@ bool ParallelTrainer::create_together(int batch, float rate, const Parameters* w
     TRY(cudaEventCreateWithFlags(&ready, cudaEventDisableTiming));
     TRY(cudaEventCreateWithFlags(&updated, cudaEventDisableTiming));
     if (together & STATISTICS)
-        for (Network& n : net)
-            n.share1 /= peers.ranks, n.share2 /= peers.ranks;
+        for (Network& n : net) {
+            n.share1 /= peers.ranks;
+            n.share2 /= peers.ranks;
+        }
     return !options.graph || (capture_together(0) && capture_together(1));
 }
 
@@ -236,8 +242,11 @@ bool ParallelTrainer::share(double* values, int count, const Site& site, cudaStr
     attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     attribute.val.programmaticStreamSerializationAllowed = 1;
     cudaLaunchConfig_t config = {};
-    config.gridDim = 1, config.blockDim = SUMS_THREADS, config.stream = stream;
-    config.attrs = &attribute, config.numAttrs = options.early && stream == main ? 1 : 0;
+    config.gridDim = 1;
+    config.blockDim = SUMS_THREADS;
+    config.stream = stream;
+    config.attrs = &attribute;
+    config.numAttrs = options.early && stream == main ? 1 : 0;
     TRY(cudaLaunchKernelEx(&config, share_sums, peers, site, values, count));
     return true;
 }
@@ -356,7 +365,9 @@ ParallelTrainer* together_create(int batch, float rate, const Options* options,
                                  int together) {
     ParallelTrainer* t = new ParallelTrainer;
     t->options = *options;
-    t->peers = *peers, t->sites = *sites, t->together = together;
+    t->peers = *peers;
+    t->sites = *sites;
+    t->together = together;
     if (t->create_together(batch, rate, weights))
         return t;
     delete t;
