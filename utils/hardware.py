@@ -110,29 +110,27 @@ def generations() -> dict:
 
 def _plain(entry):
     """An entry {"value": ..., "source": ...} as its value; dicts of such entries likewise."""
-    if isinstance(entry, dict):
-        return (
-            entry["value"]
-            if "source" in entry
-            else {key: _plain(value) for key, value in entry.items()}
-        )
-    return entry
+    if not isinstance(entry, dict):
+        return entry
+    if "source" in entry:
+        return entry["value"]
+    return {key: _plain(value) for key, value in entry.items()}
 
 
 def sources_of(gpu: str) -> str:
     """The sources of a GPU's numbers, each with what it says. KeyError for an unknown GPU."""
     data = json.loads(GENERATIONS.read_text(encoding="utf-8"))
     row = {row["gpu"]: row for row in data["gpus"]}[gpu]
-    said = {}
+    facts = {}
     for column, entry in row.items():
         if isinstance(entry, dict):
             how = f" ({entry['how']})" if "how" in entry else ""
             value = entry["value"] if column == "year" else f"{entry['value']:,g}"
-            said.setdefault(entry["source"], []).append(f"{column} {value}{how}")
-    titles = {key: data["sources"][key] for key in said}
+            facts.setdefault(entry["source"], []).append(f"{column} {value}{how}")
+    titles = {key: data["sources"][key] for key in facts}
     return "\n".join(
         f"{titles[key]['title']}\n   {titles[key]['url']}\n   {', '.join(texts)}"
-        for key, texts in said.items()
+        for key, texts in facts.items()
     )
 
 
@@ -197,11 +195,8 @@ def roofs(datasheet: str = "H100 SXM") -> tuple[dict[str, float], dict[str, floa
         "fp32 units": sheet["fp32_tflops"] * 1e12,
         "tensor cores, 16 bit": sheet["tensor16_tflops"] * 1e12,
     }
-    return (
-        {"memory": sheet["bandwidth_gb_s"] * 1e9},
-        peaks,
-        f"datasheet of the {datasheet}, nothing measured",
-    )
+    whose = f"datasheet of the {datasheet}, nothing measured"
+    return {"memory": sheet["bandwidth_gb_s"] * 1e9}, peaks, whose
 
 
 def _roofs_of_records(entries):
@@ -214,8 +209,8 @@ def _roofs_of_records(entries):
 def fp32_roofs(datasheet: str = "H200") -> tuple[str, float, float]:
     """(whose, FLOP/s, bytes/s): a GPU's fp32 units at their highest clock, and its memory.
 
-    On a GPU: SMs × units × 2 × clock as its driver says, and the measured copy bandwidth. Without:
-        a data sheet.
+    On a GPU: SMs × units × 2 × clock as its driver says, and the measured copy bandwidth. Without
+    one: a data sheet.
     """
     if not engine.has_gpu():
         sheet = data_sheet(datasheet)
@@ -228,8 +223,5 @@ def fp32_roofs(datasheet: str = "H200") -> tuple[str, float, float]:
     hertz = device.CLOCK_RATE * 1e3
     peak = sms * units * 2 * hertz
     product = f"{sms} SMs × {units} units × 2 × {hertz / 1e9:.2f} GHz"
-    return (
-        f"{engine.gpu().name}: {product} = {peak / 1e12:.1f} TFLOP/s",
-        peak,
-        timing.copy_bandwidth(),
-    )
+    whose = f"{engine.gpu().name}: {product} = {peak / 1e12:.1f} TFLOP/s"
+    return whose, peak, timing.copy_bandwidth()

@@ -29,6 +29,8 @@ IDLE, INK, ACCENT, ALARM = "#EEEEEE", "#222222", "#0072B2", "#B03A00"
 #: More cells than this are drawn without numbers, since nobody could read them; more than MAX_CELLS
 #: are refused.
 MAX_NUMBERED, MAX_CELLS = 400, 4096
+WARP = 32
+LINE_PITCH = 1.2  # from line to line of a 1-D map, in cells
 
 
 @functools.cache
@@ -73,34 +75,21 @@ def images(
     """
     columns = columns or len(pictures)
     rows = [pictures[start : start + columns] for start in range(0, len(pictures), columns)]
-    heights = [
-        max(p.shape[0] / p.shape[1] for p in row) * width / columns + (0.35 if titles else 0.08)
-        for row in rows
-    ]
+    above = 0.35 if titles else 0.08
+    tallest = [max(p.shape[0] / p.shape[1] for p in row) for row in rows]
+    heights = [ratio * width / columns + above for ratio in tallest]
     fig = figure(width, sum(heights), alt=alt)
     grid = fig.add_gridspec(len(rows), columns, height_ratios=heights)
     for index, picture in enumerate(pictures):
         axes = fig.add_subplot(grid[index // columns, index % columns])
-        top = (
-            1 if np.issubdtype(picture.dtype, np.floating) and picture.max(initial=0) <= 1 else 255
-        )
-        axes.imshow(
-            picture,
-            cmap="gray" if picture.ndim == 2 else None,
-            vmin=0,
-            vmax=top,
-            interpolation="nearest",
-        )
+        is_fraction = np.issubdtype(picture.dtype, np.floating) and picture.max(initial=0) <= 1
+        white = 1 if is_fraction else 255
+        colours = "gray" if picture.ndim == 2 else None
+        axes.imshow(picture, cmap=colours, vmin=0, vmax=white, interpolation="nearest")
         axes.set_axis_off()
         if index < len(titles):
             axes.set_title(titles[index], fontsize=10, color=INK)
     return fig
-
-
-def _axis(size) -> tuple[int, int]:
-    """An int or (x,) or (x, y) launch size as (x, y)."""
-    sizes = tuple(size) if isinstance(size, Sequence) else (size,)
-    return (*sizes, 1)[:2] if len(sizes) < 3 else sizes[:2]
 
 
 def index_map(
@@ -132,55 +121,45 @@ def index_map(
     taken = np.where(launched, x // block_x + y // block_y * grid_x, -1)
     if owner is not None:
         taken[:rows, :columns] = np.asarray(owner).reshape(rows, columns)
-    # A 1-D launch is broken into lines of whole blocks, as text is into words.
-    line = (
-        (max(block_x, 32 // block_x * block_x) if one_d and block_x <= 32 else 32)
-        if one_d
-        else across
+    alt = _caption(
+        blocks=grid_x * grid_y,
+        block=block_x * block_y,
+        threads=int(launched.sum()),
+        elements=rows * columns,
+        idle=int((launched & ~inside).sum()),
+        missed=int(((taken < 0) & inside).sum()),
     )
-    width, height = min(line, across), -(-across // line) if one_d else down
+    line = _line_length(block_x) if one_d else across
+    width = min(line, across)
+    height = (across + line - 1) // line if one_d else down
+    pitch = LINE_PITCH if one_d else 1
     scale = min(0.42, 8.8 / width, 5.0 / height)
     numbered = across * down <= MAX_NUMBERED and scale > (0.22 if one_d else 0.3)
-    alt = _caption(
-        grid_x * grid_y,
-        block_x * block_y,
-        int(launched.sum()),
-        rows * columns,
-        int((launched & ~inside).sum()),
-        int(((taken < 0) & inside).sum()),
-    )
-    fig = figure(
-        max(width * scale + 0.5, 6.2),
-        height * scale * (1.2 if one_d else 1) + (0.6 if one_d else 0.8),
-        alt=alt,
-    )
+    margin = 0.6 if one_d else 0.8
+    fig = figure(max(width * scale + 0.5, 6.2), height * scale * pitch + margin, alt=alt)
     axes = fig.add_subplot()
-    for j, i in zip(y.flat, x.flat, strict=True):
-        if not (inside[j, i] or launched[j, i]):
-            continue
-        left, top = (i % line, i // line * 1.2) if one_d else (i, j)
-        number = "" if not numbered else f"{i}" if one_d else f"{i},{j}"
+    for j, i in np.argwhere(inside | launched).tolist():
+        left, top = (i % line, i // line * pitch) if one_d else (i, j)
+        number = ""
+        if numbered:
+            number = f"{i}" if one_d else f"{i},{j}"
         _cell(axes, left, top, taken[j, i], bool(inside[j, i]), number)
     if not one_d:
         _outline_blocks(axes, grid_x, grid_y, block_x, block_y)
         axes.set_xlabel("x (columns) →", fontsize=9)
         axes.set_ylabel("← y (rows)", fontsize=9)
-    axes.set(
-        xlim=(-0.1, width + 0.1),
-        ylim=(height * (1.2 if one_d else 1) + 0.1, -0.1),
-        aspect="equal",
-        xticks=[],
-        yticks=[],
-        anchor="W",
-    )
+    axes.set(xlim=(-0.1, width + 0.1), ylim=(height * pitch + 0.1, -0.1), aspect="equal")
+    axes.set(xticks=[], yticks=[], anchor="W")
     axes.spines[:].set_visible(False)
-    axes.set_title(
-        (title + "\n" if title else "") + alt,
-        fontsize=9.5,
-        color=ALARM if "NOT" in alt else INK,
-        loc="left",
-    )
+    text = f"{title}\n{alt}" if title else alt
+    colour = ALARM if "NOT" in alt else INK
+    axes.set_title(text, fontsize=9.5, color=colour, loc="left")
     return fig
+
+
+def _line_length(block: int) -> int:
+    """Threads a line of a 1-D map: whole blocks, as text is broken into words."""
+    return WARP // block * block if block <= WARP else WARP
 
 
 def _axis(size) -> tuple[int, int]:
@@ -208,39 +187,25 @@ def _cell(axes, x, y, block, inside, text):
         style = {"facecolor": IDLE, "edgecolor": "#D55E00", "linewidth": 1.4}
     axes.add_patch(Rectangle((x + 0.04, y + 0.04), 0.92, 0.92, **style))
     if text:
-        axes.text(
-            x + 0.5,
-            y + 0.52,
-            text,
-            ha="center",
-            va="center",
-            color=INK if inside else "#999999",
-            fontsize=8 if len(text) < 4 else 6.5,
-        )
+        size = 8 if len(text) < 4 else 6.5
+        ink = INK if inside else "#999999"
+        axes.text(x + 0.5, y + 0.52, text, ha="center", va="center", color=ink, fontsize=size)
 
 
 def _outline_blocks(axes, grid_x, grid_y, block_x, block_y):
     from matplotlib.patches import Rectangle
 
+    style = {"fill": False, "edgecolor": INK, "linewidth": 1.2}
     for by in range(grid_y):
         for bx in range(grid_x):
-            axes.add_patch(
-                Rectangle(
-                    (bx * block_x, by * block_y),
-                    block_x,
-                    block_y,
-                    fill=False,
-                    edgecolor=INK,
-                    linewidth=1.2,
-                )
-            )
+            corner = bx * block_x, by * block_y
+            axes.add_patch(Rectangle(corner, block_x, block_y, **style))
 
 
 def _caption(blocks, block, threads, elements, idle, missed) -> str:
-    text = (
-        f"{blocks:,} block{'s' * (blocks != 1)} × {block:,} threads = {threads:,} threads for "
-        f"{elements:,} elements"
-    )
+    plural = "" if blocks == 1 else "s"
+    text = f"{blocks:,} block{plural} × {block:,} threads = {threads:,} threads"
+    text += f" for {elements:,} elements"
     if idle:
         text += f" · {idle:,} idle (hollow)"
     if missed:
@@ -250,26 +215,19 @@ def _caption(blocks, block, threads, elements, idle, missed) -> str:
 
 def timing_bars(timings: Mapping[str, object]):
     """A bar for the median of each timing (objects with .median, .spread in ms), with whiskers."""
-    known = {label: t for label, t in timings.items() if t.samples}
-    fig = figure(
-        7,
-        0.6 + 0.42 * len(known),
-        alt="Median times in milliseconds: "
-        + ", ".join(f"{label} {t.median:.3g}" for label, t in known.items()),
-    )
+    measured = {label: t for label, t in timings.items() if t.samples}
+    medians = [timing.median for timing in measured.values()]
+    spreads = [timing.spread or 0 for timing in measured.values()]
+    numbers = [f"{median:.3g}" for median in medians]
+    in_words = ", ".join(f"{label} {n}" for label, n in zip(measured, numbers, strict=True))
+    alt = f"Median times in milliseconds: {in_words}"
+    fig = figure(7, 0.6 + 0.42 * len(measured), alt=alt)
     axes = fig.add_subplot()
-    labels = list(known)
+    whiskers = {"ecolor": INK, "capsize": 3}
     bars = axes.barh(
-        labels,
-        [known[k].median for k in labels],
-        xerr=[known[k].spread or 0 for k in labels],
-        color=ACCENT,
-        height=0.6,
-        error_kw={"ecolor": INK, "capsize": 3},
+        list(measured), medians, xerr=spreads, color=ACCENT, height=0.6, error_kw=whiskers
     )
-    axes.bar_label(
-        bars, [f"{known[k].median:.3g}" for k in labels], padding=5, color=INK
-    )  # a short bar may not be seen
+    axes.bar_label(bars, numbers, padding=5, color=INK)  # a short bar may not be seen
     axes.margins(x=0.1)
     axes.invert_yaxis()
     axes.set_xlabel("milliseconds (median, less is better)")
@@ -302,10 +260,10 @@ def roofline(roofs, kernels: Mapping[str, tuple[float, float | None]], title: st
     axes.set(xscale="log", yscale="log", xlim=(low, high))
     axes.set(xlabel="arithmetic intensity, FLOP a byte", ylabel="TFLOP/s")
     measured = any(rate for _, rate in kernels.values())
-    said = title or whose
+    words = title or whose
     if not measured:
-        said += "; hollow: the most a kernel could reach"
-    axes.set_title(said, fontsize=9.5, loc="left", color=INK)
+        words += "; hollow: the most a kernel could reach"
+    axes.set_title(words, fontsize=9.5, loc="left", color=INK)
     axes.spines[["top", "right"]].set_visible(False)
     return fig
 
@@ -318,10 +276,8 @@ def _roofline_in_words(roofs, kernels):
         reached = f" at {rate / 1e12:.3g} TFLOP/s" if rate else ""
         points.append(f"{name}, {intensity:.3g} FLOP a byte{reached}")
     slope = max(bandwidths.values()) / 1e12
-    return (
-        f"Roofline, {whose}: a slope of {slope:.3g} TB/s, flat roofs at {flat} TFLOP/s. "
-        + "; ".join(points)
-    )
+    head = f"Roofline, {whose}: a slope of {slope:.3g} TB/s, flat roofs at {flat} TFLOP/s. "
+    return head + "; ".join(points)
 
 
 def _draw_roofs(axes, roofs, low, high):
@@ -343,24 +299,22 @@ def _draw_roofs(axes, roofs, low, high):
 def _name_points(axes, points, middle):
     """Write each point's name beside it: on its left at the right end, none over another."""
     taken = []
+
+    def is_over_another(x, y, shift):
+        for x2, y2, shift2 in taken:
+            apart = abs(np.log10(y / y2) * 60 + shift - shift2)  # points, about
+            if abs(np.log10(x / x2)) < 0.6 and apart < 10:
+                return True
+        return False
+
+    style = {"textcoords": "offset points", "fontsize": 8.5, "color": ALARM}
     for name, (x, y) in sorted(points.items(), key=lambda item: -item[1][1]):
         shift = -10
-        while any(
-            abs(np.log10(x / x2)) < 0.6 and abs(np.log10(y / y2) * 60 + shift - shift2) < 10
-            for x2, y2, shift2 in taken
-        ):
+        while is_over_another(x, y, shift):
             shift -= 4
         taken.append((x, y, shift))
-        right = x > middle
-        axes.annotate(
-            name,
-            (x, y),
-            xytext=(-8 if right else 8, shift),
-            textcoords="offset points",
-            ha="right" if right else "left",
-            fontsize=8.5,
-            color=ALARM,
-        )
+        side, away = ("right", -8) if x > middle else ("left", 8)
+        axes.annotate(name, (x, y), xytext=(away, shift), ha=side, **style)
 
 
 def widget_view(widget):

@@ -30,13 +30,13 @@ def slug(gpu_name: str) -> str:
 
 def versions() -> dict[str, str]:
     """Versions of Python and of the libraries that matter for a measurement, as installed here."""
-    found = {"python": platform.python_version()}
+    installed = {"python": platform.python_version()}
     for name in _LIBRARIES:
         try:
-            found[name] = metadata.version(name)
+            installed[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
             continue
-    return found
+    return installed
 
 
 def now() -> str:
@@ -92,10 +92,12 @@ _FILE = _object(
 def _problems(content, schema) -> list[str]:
     from jsonschema import Draft202012Validator
 
-    errors = sorted(Draft202012Validator(schema).iter_errors(content), key=lambda e: e.json_path)
-    return [
-        f"{e.json_path.removeprefix('$').removeprefix('.') or 'file'}: {e.message}" for e in errors
-    ]
+    problems = []
+    errors = Draft202012Validator(schema).iter_errors(content)
+    for error in sorted(errors, key=lambda error: error.json_path):
+        path = error.json_path.removeprefix("$").removeprefix(".")
+        problems.append(f"{path or 'file'}: {error.message}")
+    return problems
 
 
 def _problems_of_entry(entry: dict) -> list[str]:
@@ -111,19 +113,17 @@ def validate(content) -> list[str]:
     problems = _problems(content, _FILE)
     if problems:
         return problems
-    seen = set()
+    names = set()
     for i, entry in enumerate(content["results"]):
-        found = _problems_of_entry(entry)
-        if entry["name"] in seen:
-            found.append("recorded twice")
-        seen.add(entry["name"])
-        for field, wanted in (
-            ("gpu", content["gpu"]["name"]),
-            ("driver", content["gpu"]["driver"]),
-        ):
+        reasons = _problems_of_entry(entry)
+        if entry["name"] in names:
+            reasons.append("recorded twice")
+        names.add(entry["name"])
+        file = {"gpu": content["gpu"]["name"], "driver": content["gpu"]["driver"]}
+        for field, wanted in file.items():
             if entry[field] != wanted:
-                found.append(f"{field} is {entry[field]}, the file's is {wanted}")
-        problems += [f"results[{i}] {entry['name']}: {text}" for text in found]
+                reasons.append(f"{field} is {entry[field]}, the file's is {wanted}")
+        problems += [f"results[{i}] {entry['name']}: {text}" for text in reasons]
     return problems
 
 
@@ -161,10 +161,10 @@ def _entries(path: Path, _modified: int) -> tuple[dict, ...]:
 
 def find(name: str, gpu: str | None = None, folder: Path | None = None) -> dict | None:
     """The newest entry of this name, of any GPU or of one whose name contains `gpu`, or None."""
-    found = [
-        e for e in load(folder) if e["name"] == name and (gpu or "").lower() in e["gpu"].lower()
-    ]
-    return max(found, key=lambda e: e["date"], default=None)
+    entries = [entry for entry in load(folder) if entry["name"] == name]
+    if gpu:
+        entries = [entry for entry in entries if gpu.lower() in entry["gpu"].lower()]
+    return max(entries, key=lambda entry: entry["date"], default=None)
 
 
 # ---- recording
@@ -189,9 +189,8 @@ def append(entry: dict) -> None:
     problems = _problems(entry, _ENTRY) or _problems_of_entry(entry)
     if problems:
         raise ValueError(f"{entry.get('name')} is not recorded: " + "; ".join(problems))
-    with open(
-        path, "a", encoding="utf-8"
-    ) as file:  # one write, so that notebooks running at once do not mix
+    with open(path, "a", encoding="utf-8") as file:
+        # one write, so that notebooks running at once do not mix
         file.write(json.dumps(entry) + "\n")
 
 

@@ -34,6 +34,7 @@ class Timing:
     samples: milliseconds, one a repeat (empty without a GPU).
     bytes, flops: what the caller says the work moves and computes, for the rates.
     copy_bytes_per_second, matmul_flops_per_second: this GPU's roofs, measured in this process.
+    recorded: the name's ending ("time", "rate" ...) -> recorded entry, without a GPU to time on.
     """
 
     name: str | None
@@ -42,9 +43,7 @@ class Timing:
     flops: float | None = None
     copy_bytes_per_second: float | None = None
     matmul_flops_per_second: float | None = None
-    recorded: dict | None = (
-        None  # unit-less name ending -> recorded entry, when there was no GPU to time on
-    )
+    recorded: dict | None = None
 
     @property
     def median(self) -> float | None:
@@ -73,26 +72,22 @@ class Timing:
 
         Over 1 is possible for work that reads more than it writes.
         """
-        rate = self.bytes_per_second
-        return rate / self.copy_bytes_per_second if rate and self.copy_bytes_per_second else None
+        rate, roof = self.bytes_per_second, self.copy_bytes_per_second
+        return rate / roof if rate and roof else None
 
     @property
     def share_of_matmul(self) -> float | None:
         """FLOP rate as a share of the library's matrix product on this GPU."""
-        rate = self.flops_per_second
-        return (
-            rate / self.matmul_flops_per_second if rate and self.matmul_flops_per_second else None
-        )
+        rate, roof = self.flops_per_second, self.matmul_flops_per_second
+        return rate / roof if rate and roof else None
 
     def __repr__(self):
         if not self.samples:
             return _without_gpu(self.name, self.recorded)
         parts = [f"{format_ms(self.median)} ± {format_ms(self.spread)}"]
         if self.bytes:
-            parts += [
-                f"{self.bytes_per_second / 1e9:,.0f} GB/s",
-                f"{self.share_of_copy:.0%} of this GPU's copy speed",
-            ]
+            parts.append(f"{self.bytes_per_second / 1e9:,.0f} GB/s")
+            parts.append(f"{self.share_of_copy:.0%} of this GPU's copy speed")
         if self.flops:
             parts.append(f"{self.flops_per_second / 1e12:,.2f} TFLOP/s")
             if self.share_of_matmul:
@@ -143,15 +138,14 @@ class Comparison:
 
     def table(self) -> str:
         """A row a rival: time, spread, rate, and how it compares with the fastest."""
-        known = {label: t for label, t in self.timings.items() if t.samples}
-        if not known:
+        measured = {label: t for label, t in self.timings.items() if t.samples}
+        if not measured:
             width = max(map(len, self.timings))
             return "\n".join(f"{label:<{width}}  {t!r}" for label, t in self.timings.items())
-        best = min(t.median for t in known.values())
-        width = max(map(len, known))
-        return "\n".join(
-            f"{label:<{width}}  {t.median / best:5.2f}×  {t!r}" for label, t in known.items()
-        )
+        best = min(t.median for t in measured.values())
+        width = max(map(len, measured))
+        rows = [(label, timing.median / best, timing) for label, timing in measured.items()]
+        return "\n".join(f"{label:<{width}}  {ratio:5.2f}×  {t!r}" for label, ratio, t in rows)
 
     def _ipython_display_(self):
         print(self)
@@ -179,7 +173,8 @@ def compare(
     """
 
     def path(label):
-        return f"{name}/{re.sub(r'[^a-z0-9.]+', '_', label.lower()).strip('_')}" if name else None
+        slug = re.sub(r"[^a-z0-9.]+", "_", label.lower()).strip("_")
+        return f"{name}/{slug}" if name else None
 
     if not has_gpu():
         timings = {}
@@ -187,13 +182,10 @@ def compare(
             fn()
             timings[label] = Timing(path(label), (), bytes, flops, recorded=_recorded(path(label)))
         return Comparison(timings)
-    measured = _measure(dict(rivals), stream)
-    return Comparison(
-        {
-            label: _finish(path(label), samples, bytes, flops, dtype)
-            for label, samples in measured.items()
-        }
-    )
+    timings = {}
+    for label, samples in _measure(dict(rivals), stream).items():
+        timings[label] = _finish(path(label), samples, bytes, flops, dtype)
+    return Comparison(timings)
 
 
 def _finish(name, samples, bytes, flops, dtype) -> Timing:
@@ -243,13 +235,10 @@ def _measure(work: dict[str, Callable[[], object]], stream) -> dict[str, list[fl
             fn()
             end.record(queue)
             pairs[label].append((start, end))
-        # Without this the CPU would queue everything at once; thousands of pending launches stall
-        # the driver.
+        # Without this the CPU would queue everything at once, and thousands of pending launches
+        # stall the driver.
         end.synchronize()
-    return {
-        label: [cuda.event_elapsed_time(start, end) for start, end in times]
-        for label, times in pairs.items()
-    }
+    return {label: [cuda.event_elapsed_time(*pair) for pair in pairs[label]] for label in work}
 
 
 def _numba_stream(stream):
@@ -353,11 +342,11 @@ def _recorded(name: str | None) -> dict | None:
 
     if not name:
         return None
-    found = {
+    entries = {
         ending: results.find(f"{name}/{ending}")
         for ending in ("time", "bandwidth", "rate", "share_of_copy")
     }
-    return {ending: entry for ending, entry in found.items() if entry} or None
+    return {ending: entry for ending, entry in entries.items() if entry} or None
 
 
 def _without_gpu(name: str | None, recorded: dict | None) -> str:
@@ -378,7 +367,8 @@ def format_ms(value: float | None) -> str:
     """Milliseconds with three significant digits, in the unit that reads best."""
     if value is None:
         return "?"
-    unit, scale = (
-        ("s", 1e-3) if abs(value) >= 1000 else ("ms", 1.0) if abs(value) >= 0.01 else ("µs", 1e3)
-    )
-    return f"{value * scale:.3g} {unit}"
+    if abs(value) >= 1000:
+        return f"{value / 1000:.3g} s"
+    if abs(value) >= 0.01:
+        return f"{value:.3g} ms"
+    return f"{value * 1000:.3g} µs"

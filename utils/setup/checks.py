@@ -142,11 +142,11 @@ def versions(facts: Facts) -> dict[str, Version]:
 
 
 def python_version(f: Facts):
-    here = "Python " + ".".join(map(str, f.python))
+    this = "Python " + ".".join(map(str, f.python))
     if OLDEST <= f.python[:2] <= NEWEST:
-        return ok(here)
+        return ok(this)
     return problem(
-        here,
+        this,
         f"The course and its packages are built for Python {dotted(OLDEST)} to {dotted(NEWEST)}.",
         f"Install one of them, then: make lab PYTHON=/path/to/python{dotted(NEWEST)}",
     )
@@ -154,15 +154,13 @@ def python_version(f: Facts):
 
 def virtual_environment(f: Facts):
     if f.missing:
-        return problem(
-            f"missing here: {', '.join(f.missing)}",
-            "The chapters import these packages.",
-            "%pip install " + " ".join(f.missing)
-            if f.colab
-            else REMAKE
-            if f.venv and _same(f.prefix, f.venv)
-            else "python -m pip install -e . (in the project's folder)",
-        )
+        cure = "python -m pip install -e . (in the project's folder)"
+        if f.colab:
+            cure = "%pip install " + " ".join(f.missing)
+        elif f.venv and _same(f.prefix, f.venv):
+            cure = REMAKE
+        missing = f"missing here: {', '.join(f.missing)}"
+        return problem(missing, "The chapters import these packages.", cure)
     if f.colab or not f.venv or _same(f.prefix, f.venv):
         return ok("all packages are installed")
     return note(

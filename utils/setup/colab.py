@@ -131,16 +131,16 @@ def unmet(lines):
     """Those of the requirements that are missing or too old here, or need something that is."""
     from packaging.requirements import Requirement
 
-    def met(requirement, extra="", seen=()):
+    def met(requirement, extra="", done=()):
         if requirement.marker and not requirement.marker.evaluate({"extra": extra}):
             return True
-        found = version(requirement.name)
-        if not found or not requirement.specifier.contains(found, prereleases=True):
+        installed = version(requirement.name)
+        if not installed or not requirement.specifier.contains(installed, prereleases=True):
             return False
         return all(
-            met(Requirement(line), each, (*seen, requirement.name))
+            met(Requirement(line), each, (*done, requirement.name))
             for each in requirement.extras
-            if requirement.name not in seen
+            if requirement.name not in done
             for line in metadata.requires(requirement.name) or ()
         )
 

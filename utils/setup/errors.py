@@ -182,7 +182,7 @@ def table(first: int, last: int) -> Explained:
 
 def explain(message: str) -> Explained:
     """Cause and cure of an error message, pasted whole; says so when it is not a usual one."""
-    known = [e for e in ERRORS if any(re.search(p, message, re.IGNORECASE) for p in e.patterns)]
+    matching = [e for e in ERRORS if any(re.search(p, message, re.IGNORECASE) for p in e.patterns)]
     return Explained(
-        known, "None of the ten. Run `make doctor`, and search for the message's last line."
+        matching, "None of the ten. Run `make doctor`, and search for the message's last line."
     )

@@ -79,18 +79,18 @@ def fail(message):
 
 def right_python():
     """The interpreter for .venv: this one, or one from PATH when this is too old or new."""
-    here = sys.version_info[:2]
-    if OLDEST <= here <= NEWEST:
+    this = sys.version_info[:2]
+    if OLDEST <= this <= NEWEST:
         return getattr(sys, "_base_executable", None) or sys.executable
     for minor in range(NEWEST[1], OLDEST[1] - 1, -1):
-        found = shutil.which("python3.%d" % minor)
-        if found and works(
-            found, "-c", "import sys; sys.exit(sys.version_info[:2] != (3, %d))" % minor
+        path = shutil.which("python3.%d" % minor)
+        if path and works(
+            path, "-c", "import sys; sys.exit(sys.version_info[:2] != (3, %d))" % minor
         ):
-            return found
+            return path
     fail(
         "Python 3.%d to 3.%d is needed and this is %d.%d: install one of them, then "
-        "`make lab PYTHON=/path/to/that/python3`" % (OLDEST[1], NEWEST[1], here[0], here[1])
+        "`make lab PYTHON=/path/to/that/python3`" % (OLDEST[1], NEWEST[1], this[0], this[1])
     )
 
 

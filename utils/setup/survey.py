@@ -173,9 +173,10 @@ def missing_packages() -> tuple[str, ...]:
 
 def notebook_python() -> str | None:
     """The Python of Jupyter's kernel "python3", as this environment's Jupyter finds it."""
-    said = _said([sys.executable, "-m", "jupyter", "kernelspec", "list", "--json"])
+    output = _said([sys.executable, "-m", "jupyter", "kernelspec", "list", "--json"])
     try:
-        program = json.loads(said[said.index("{") :])["kernelspecs"]["python3"]["spec"]["argv"][0]
+        kernels = json.loads(output[output.index("{") :])["kernelspecs"]
+        program = kernels["python3"]["spec"]["argv"][0]
     except (ValueError, KeyError, IndexError):
         return None
     # A bare "python" is replaced by the Python that runs Jupyter.
@@ -232,10 +233,10 @@ def pci_gpus(root: Path) -> tuple[str, ...]:
 
 def kernel_module(root: Path) -> str | None:
     """Version of NVIDIA's kernel module, if it is loaded."""
-    found = re.search(
+    match = re.search(
         r"Kernel Module\D.*?\s(\d+\.\d+(?:\.\d+)?)\s", _text(root / "proc/driver/nvidia/version")
     )
-    return found.group(1) if found else None
+    return match.group(1) if match else None
 
 
 def device_files(root: Path) -> tuple[tuple[str, bool], ...]:
@@ -341,26 +342,20 @@ def _or_zero(pynvml, ask, handle):
 
 def toolkits(root: Path = Path("/")) -> tuple[Toolkit, ...]:
     """Every nvcc that %nvcc, the PATH, CUDA_HOME or /usr/local offers, the used one first."""
+    folders = os.environ.get("PATH", "").split(os.pathsep)
+    homes = [os.environ.get(name) for name in ("CUDA_HOME", "CUDA_PATH")]
     candidates = [find_nvcc()]
-    candidates += [
-        str(Path(folder) / "nvcc")
-        for folder in os.environ.get("PATH", "").split(os.pathsep)
-        if folder
-    ]
-    candidates += [
-        str(Path(os.environ[name]) / "bin/nvcc")
-        for name in ("CUDA_HOME", "CUDA_PATH")
-        if os.environ.get(name)
-    ]
+    candidates += [str(Path(folder) / "nvcc") for folder in folders if folder]
+    candidates += [str(Path(home) / "bin/nvcc") for home in homes if home]
     candidates += [str(path) for path in sorted((root / "usr/local").glob("cuda*/bin/nvcc"))]
-    programs, found = {}, {}
+    programs, by_folder = {}, {}
     for path in candidates:
         if path and os.access(path, os.X_OK) and not os.path.isdir(path):
             programs.setdefault(os.path.realpath(path), path)
     for path in programs.values():
         kit = toolkit(path)
-        found.setdefault(kit.folder, kit)
-    return tuple(found.values())
+        by_folder.setdefault(kit.folder, kit)
+    return tuple(by_folder.values())
 
 
 def toolkit(nvcc: str) -> Toolkit:
@@ -385,10 +380,12 @@ def toolkit(nvcc: str) -> Toolkit:
 def host_compiler() -> tuple[str, int] | None:
     """The C++ compiler that nvcc would call and its major version: NVCC_CCBIN, or g++."""
     program = os.environ.get("NVCC_CCBIN") or "g++"
-    said = _said([program, "--version"]) if shutil.which(program) else ""
-    clang = re.search(r"clang version (\d+)", said)
-    version = clang or re.search(r"(\d+)\.\d+\.\d+", said)
-    return ("clang" if clang else "g++", int(version[1])) if version else None
+    output = _said([program, "--version"]) if shutil.which(program) else ""
+    clang = re.search(r"clang version (\d+)", output)
+    version = clang or re.search(r"(\d+)\.\d+\.\d+", output)
+    if not version:
+        return None
+    return "clang" if clang else "g++", int(version[1])
 
 
 def cuda_folders(library_path: str) -> tuple[tuple[str, int | None], ...]:
@@ -396,7 +393,7 @@ def cuda_folders(library_path: str) -> tuple[tuple[str, int | None], ...]:
 
     Each with the major version of the CUDA runtime in it, or None for stubs of the driver.
     """
-    found = []
+    folders = []
     for folder in (Path(name) for name in library_path.split(os.pathsep) if name):
         majors = [
             int(m[1])
@@ -404,8 +401,8 @@ def cuda_folders(library_path: str) -> tuple[tuple[str, int | None], ...]:
             if (m := re.fullmatch(r"libcudart\.so\.(\d+).*", file.name))
         ]
         if majors or (folder.name == "stubs" and any(folder.glob("libcuda.so*"))):
-            found.append((str(folder), max(majors, default=None)))
-    return tuple(found)
+            folders.append((str(folder), max(majors, default=None)))
+    return tuple(folders)
 
 
 def pytorch() -> Torch | None:

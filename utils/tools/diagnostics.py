@@ -31,13 +31,13 @@ def annotate(log: str, sources: Mapping[str, Path] | None = None) -> str:
     """
     shown = []
     for entry in log.splitlines():
-        found = _NVCC.match(entry) or _GCC.match(entry)
-        if not found or found["kind"] == "warning":
+        match = _NVCC.match(entry) or _GCC.match(entry)
+        if not match or match["kind"] == "warning":
             continue
-        path = Path(found["file"])
+        path = Path(match["file"])
         path = (sources or {}).get(path.name, path)
-        lines = excerpt(path, int(found["line"]), found.groupdict().get("column"))
-        block = f"{path}, line {found['line']}: {found['text']}\n{lines}"
+        lines = excerpt(path, int(match["line"]), match.groupdict().get("column"))
+        block = f"{path}, line {match['line']}: {match['text']}\n{lines}"
         if block not in shown:
             shown.append(block)
     if len(shown) > MAX_ERRORS:  # one mistake early in a file can set off hundreds

@@ -14,6 +14,7 @@ import ast
 import functools
 import html
 import inspect
+import itertools
 import json
 import os
 import re
@@ -25,7 +26,7 @@ import textwrap
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from utils.engine import gpu
+from utils.engine import target_arch
 from utils.files import ASSETS
 from utils.plots import BLOCK_COLOURS
 from utils.tools import nvcc as nvcc_tools
@@ -39,6 +40,9 @@ GET = {
     "numba": "Numba's compiler library is missing: pip install 'cuda-toolkit[nvvm,nvrtc]==13.0.*'",
     "triton": "Triton is missing (it exists for Linux): pip install triton",
 }
+
+
+_CELL = "vertical-align:top;text-align:left;padding:2px 4px"
 
 
 class Missing(RuntimeError):
@@ -70,8 +74,8 @@ class MachineCode:
 
     def find(self, instruction: str, kind: str = "ptx") -> list[str]:
         """The instructions that `count` counts."""
-        found = [re.sub(r"^@!?%?\w+\s+", "", text) for _, text in getattr(self, kind)]
-        return [text for text in found if text.startswith(instruction)]
+        instructions = [re.sub(r"^@!?%?\w+\s+", "", text) for _, text in getattr(self, kind)]
+        return [text for text in instructions if text.startswith(instruction)]
 
     def __repr__(self):
         parts = [f"// {self.name}, {self.made}", *([f"// {self.note}"] if self.note else [])]
@@ -84,24 +88,21 @@ class MachineCode:
 
     def html(self, columns=("source", "ptx", "sass"), size: str = "10.5px") -> str:
         """The columns side by side as HTML. size: of the letters, as CSS has it."""
-        used = list(dict.fromkeys(line for line, _ in [*self.ptx, *self.sass] if line))
-        colours = {
-            line: BLOCK_COLOURS[n % len(BLOCK_COLOURS)] for n, line in enumerate(sorted(used))
-        }
+        used = sorted({line for line, _ in [*self.ptx, *self.sass] if line})
+        colours = dict(zip(used, itertools.cycle(BLOCK_COLOURS), strict=False))
         titles = {
             "source": "source",
             "ptx": f"PTX, {len(self.ptx)} lines",
             "sass": f"SASS, {len(self.sass)} instructions",
         }
-        cells = "".join(
-            '<td style="vertical-align:top;text-align:left;padding:2px '
-            f'4px"><b>{titles[column]}</b>'
-            f"{_coloured(getattr(self, column), colours, size, wrap=column == 'source')}</td>"
-            for column in columns
-        )
+        cells = ""
+        for column in columns:
+            lines = _coloured(getattr(self, column), colours, size, wrap=column == "source")
+            cells += f'<td style="{_CELL}"><b>{titles[column]}</b>{lines}</td>'
         note = f" · {self.note}" if self.note else ""
+        title = html.escape(f"{self.name}, {self.made}{note}")
         return (
-            f'<div style="font-size:12px">{html.escape(self.name + ", " + self.made + note)}</div>'
+            f'<div style="font-size:12px">{title}</div>'
             f'<table style="border-collapse:collapse"><tr>{cells}</tr></table>'
         )
 
@@ -110,11 +111,11 @@ def _coloured(lines, colours, size, wrap) -> str:
     """Lines as blocks of one colour, as the source line they belong to has it."""
     space = "white-space:pre-wrap;max-width:27em" if wrap else "white-space:pre"
     style = f"font-size:{size};line-height:1.2;margin:0;color:#222;{space};font-family:monospace"
-    rows = "".join(
-        f'<div style="background:{colours.get(line, "#ffffff")};padding:0 '
-        f'4px">{html.escape(text) or "&nbsp;"}</div>'
-        for line, text in lines
-    )
+    rows = ""
+    for line, text in lines:
+        colour = colours.get(line, "#ffffff")
+        shown = html.escape(text) or "&nbsp;"
+        rows += f'<div style="background:{colour};padding:0 4px">{shown}</div>'
     return f'<div style="{style}">{rows}</div>'
 
 
@@ -144,7 +145,7 @@ def nvcc(path: str | Path, kernel: str) -> MachineCode:
             made[kind] = output
         return _taken_apart(
             kernel,
-            f"nvcc {nvcc_tools.nvcc_version()}, {_arch()}",
+            f"nvcc {nvcc_tools.nvcc_version()}, {target_arch()}",
             _c_kernel(text, kernel),
             made["ptx"].read_text(),
             made["cubin"],
@@ -194,21 +195,21 @@ def triton(path: str | Path, kernel: str, **arguments) -> MachineCode:
     Raises ValueError with Triton's message, LookupError when the file has no such kernel, Missing.
     """
     text = Path(path).read_text()
-    found = [
+    functions = [
         node
         for node in ast.walk(ast.parse(text))
         if isinstance(node, ast.FunctionDef) and node.name == kernel
     ]
-    if not found:
+    if not functions:
         raise LookupError(f"{path} has no kernel named {kernel}")
-    first = min([found[0].lineno, *(d.lineno for d in found[0].decorator_list)])
-    shown = list(enumerate(text.splitlines(), 1))[first - 1 : found[0].end_lineno]
+    first = min([functions[0].lineno, *(d.lineno for d in functions[0].decorator_list)])
+    shown = list(enumerate(text.splitlines(), 1))[first - 1 : functions[0].end_lineno]
     return _in_python("triton", kernel, text, shown, {"arguments": arguments})
 
 
 def _in_python(compiler, name, text, shown, request) -> MachineCode:
     """Compile in a process of its own: here Numba and Triton may be on the CPU engines."""
-    result = _compile_in_child(compiler, text, name, json.dumps(request), _arch())
+    result = _compile_in_child(compiler, text, name, json.dumps(request), target_arch())
     return MachineCode(name, source=shown, **result) if result else _recorded(compiler, name, shown)
 
 
@@ -290,13 +291,11 @@ def _beside_nvcc(tool):
 def _of_triton(tool):
     import importlib.util
 
-    found = importlib.util.find_spec("triton")
-    path = (
-        Path(found.origin).parent / "backends" / "nvidia" / "bin" / tool
-        if found and found.origin
-        else None
-    )
-    return str(path) if path and path.exists() else None
+    spec = importlib.util.find_spec("triton")
+    if not spec or not spec.origin:
+        return None
+    path = Path(spec.origin).parent / "backends" / "nvidia" / "bin" / tool
+    return str(path) if path.exists() else None
 
 
 def find_tool(name: str) -> str | None:
@@ -304,41 +303,30 @@ def find_tool(name: str) -> str | None:
     return shutil.which(name) or _beside_nvcc(name) or _of_triton(name)
 
 
-def _arch() -> str:
-    return gpu().arch if gpu() else "sm_90"
-
-
 # ---- taking listings apart
 
 
 def _taken_apart(kernel, made, source, ptx, cubin, file) -> MachineCode:
-    done = subprocess.run(
-        [find_tool("nvdisasm"), "-g", "-c", str(cubin)], capture_output=True, text=True, timeout=60
-    )
-    code = MachineCode(
-        kernel, made, source, parse_ptx(ptx, kernel, file), parse_sass(done.stdout, kernel, file)
-    )
-    if not code.ptx or not code.sass:
-        raise LookupError(
-            f"there is no kernel named {kernel} in what was compiled"
-            + (f"; nvdisasm says: {done.stderr.strip()}" if done.stderr.strip() else "")
-        )
-    return code
+    command = [find_tool("nvdisasm"), "-g", "-c", str(cubin)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    ptx_lines = parse_ptx(ptx, kernel, file)
+    sass_lines = parse_sass(done.stdout, kernel, file)
+    if not ptx_lines or not sass_lines:
+        complaint = done.stderr.strip()
+        why = f"; nvdisasm says: {complaint}" if complaint else ""
+        raise LookupError(f"there is no kernel named {kernel} in what was compiled{why}")
+    return MachineCode(kernel, made, source, ptx_lines, sass_lines)
 
 
 def _c_kernel(text: str, kernel: str) -> list:
     """(line, text) of a kernel in CUDA C: from its __global__ to the closing brace."""
-    lines = text.splitlines()
-    start = next(
-        (
-            n
-            for n, line in enumerate(lines)
-            if "__global__" in line and re.search(rf"\b{kernel}\b", line)
-        ),
-        0,
-    )
-    end = next((n for n in range(start, len(lines)) if lines[n].startswith("}")), len(lines) - 1)
-    return [(n + 1, lines[n]) for n in range(start, end + 1)]
+    lines = list(enumerate(text.splitlines(), 1))
+    named = re.compile(rf"\b{kernel}\b")
+    heads = [n for n, line in lines if "__global__" in line and named.search(line)]
+    first = heads[0] if heads else 1
+    ends = [n for n, line in lines if n >= first and line.startswith("}")]
+    last = ends[0] if ends else len(lines)
+    return lines[first - 1 : last]
 
 
 def _is_named(symbol: str, kernel: str) -> bool:
@@ -351,11 +339,8 @@ def _is_named(symbol: str, kernel: str) -> bool:
 
 def parse_ptx(text: str, kernel: str, file: str) -> list:
     """(source line or None, text) of each line of a kernel's PTX, debuggers' directives aside."""
-    numbers = {
-        n
-        for n, name in re.findall(r'^\s*\.file\s+(\d+)\s+"([^"]*)"', text, flags=re.M)
-        if Path(name).name == file
-    }
+    files = re.findall(r'^\s*\.file\s+(\d+)\s+"([^"]*)"', text, flags=re.M)
+    numbers = {number for number, name in files if Path(name).name == file}
     for entry in re.split(r"(?=^[ \t]*(?:\.visible|\.weak)\s+\.entry\s)", text, flags=re.M)[1:]:
         symbol = re.match(r"\s*\S+\s+\.entry\s+([\w$]+)", entry).group(1)
         if not _is_named(symbol, kernel):
@@ -363,6 +348,10 @@ def parse_ptx(text: str, kernel: str, file: str) -> list:
         body = entry[: entry.index("\n}")].replace(symbol + "_param", "param")
         return _ptx_lines(body, numbers)
     return []
+
+
+#: Beginnings of lines of PTX that hold no instruction
+_NO_CODE = (".reg", ".pragma", ".file", "$L__tmp", "$L__func", "{", "}")
 
 
 def _ptx_lines(body, numbers):
@@ -376,11 +365,7 @@ def _ptx_lines(body, numbers):
             current = int(where.group(2)) if where.group(1) in numbers else None
         elif line == "{":
             started = True
-        elif (
-            started
-            and line
-            and not line.startswith((".reg", ".pragma", ".file", "$L__tmp", "$L__func", "{", "}"))
-        ):
+        elif started and line and not line.startswith(_NO_CODE):
             lines.append((current, " ".join(line.rstrip(";").split())))
     return lines
 
@@ -398,9 +383,8 @@ def parse_sass(text: str, kernel: str, file: str) -> list:
                 current = next((int(n) for name, n in places if Path(name).name == file), None)
             elif instruction:
                 lines.append((current, " ".join(instruction.group(1).split())))
-        while lines and re.match(
-            r"NOP|BRA `\(\.L_x_\d+\)$", lines[-1][1]
-        ):  # padding and a jump to itself: never run
+        # padding and a jump to itself: never run
+        while lines and re.match(r"NOP|BRA `\(\.L_x_\d+\)$", lines[-1][1]):
             lines.pop()
         return lines
     return []
@@ -420,13 +404,9 @@ def _recorded(compiler, kernel, source) -> MachineCode:
     content = json.loads(path.read_text(encoding="utf-8"))
     same = [text for _, text in content["source"]] == [text for _, text in source]
     note = f"{GET[compiler]}; shown is a listing recorded with {content['made']}"
-    return MachineCode(
-        **{
-            **content,
-            "note": note
-            + ("" if same else ", of the kernel as the chapter has it, not as it is now"),
-        }
-    )
+    if not same:
+        note += ", of the kernel as the chapter has it, not as it is now"
+    return MachineCode(**{**content, "note": note})
 
 
 def record(code: MachineCode, compiler: str) -> Path:

@@ -19,7 +19,7 @@ import sysconfig
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from utils.engine import gpu
+from utils.engine import gpu, target_arch
 from utils.tools import plain_cpp, process
 from utils.tools.diagnostics import LearnerError, annotate
 
@@ -64,10 +64,8 @@ def parse(words: list[str]) -> Request:
     while words:
         word = words.pop(0)
         if word == "--run":
-            while words and words[0] in (
-                "--cpu",
-                "--check",
-            ):  # FILE.cu --run --cpu reads well, so it means what it says
+            # FILE.cu --run --cpu reads well, so it means what it says
+            while words and words[0] in ("--cpu", "--check"):
                 setattr(request, words.pop(0)[2:], True)
             request.run, request.arguments, words = True, words, []
         elif word in ("--cpu", "--check"):
@@ -75,14 +73,9 @@ def parse(words: list[str]) -> Request:
         elif word in ("--timeout", "--seed", "-o"):
             if not words:
                 raise NvccError(f"{word} needs a value\n\n{USAGE}")
-            value = words.pop(0)
+            value, kind = words.pop(0), {"--timeout": float, "--seed": int, "-o": Path}[word]
             try:
-                if word == "--timeout":
-                    request.timeout = float(value)
-                elif word == "--seed":
-                    request.seed = int(value)
-                else:
-                    request.output = Path(value)
+                setattr(request, "output" if word == "-o" else word[2:], kind(value))
             except ValueError:
                 raise NvccError(f"{word} takes a number, got {value!r}\n\n{USAGE}") from None
         elif not word.startswith("-") and word.endswith((".cu", ".cpp", ".c", ".cc")):
@@ -90,10 +83,8 @@ def parse(words: list[str]) -> Request:
         else:
             request.flags.append(word)
     if len(sources) != 1:
-        raise NvccError(
-            "name one source "
-            f"file{f', not {len(sources)}: ' + ', '.join(sources) if sources else ''}\n\n{USAGE}"
-        )
+        several = f", not {len(sources)}: {', '.join(sources)}" if sources else ""
+        raise NvccError(f"name one source file{several}\n\n{USAGE}")
     request.source = Path(sources[0])
     if not request.source.exists():
         raise NvccError(
@@ -125,8 +116,8 @@ def nvcc_version() -> str | None:
         ).stdout
     except (OSError, subprocess.TimeoutExpired):
         return None
-    found = re.search(r"release (\d+\.\d+)", text)
-    return found.group(1) if found else None
+    release = re.search(r"release (\d+\.\d+)", text)
+    return release.group(1) if release else None
 
 
 def nvcc_command(request: Request, output: Path) -> list[str]:
@@ -145,19 +136,19 @@ def nvcc_command(request: Request, output: Path) -> list[str]:
         # Machine code for exactly this GPU: nothing is left for the driver to translate, so a
         # toolkit newer than the driver (of the same major version) still works. sm_90 where there
         # is no GPU to ask.
-        command.append(f"-arch={gpu().arch if gpu() else 'sm_90'}")
+        command.append(f"-arch={target_arch()}")
     if not any(flag.startswith(("-std", "--std")) for flag in request.flags):
         command.append("-std=c++17")
     return command + _pip_toolkit_flags(path) + request.flags
 
 
 def _refuse_what_cannot_work(path: str | None) -> None:
-    found = gpu()
+    this_gpu = gpu()
     if path is None:
-        if found and found.cuda < (13, 0):
+        if this_gpu and this_gpu.cuda < (13, 0):
             raise NvccError(
-                f"nvcc was not found, and driver {found.driver} runs CUDA {found.cuda[0]}, for "
-                "which pip has no nvcc. Update the driver to 580 or newer and run `make lab` "
+                f"nvcc was not found, and driver {this_gpu.driver} runs CUDA {this_gpu.cuda[0]}, "
+                "for which pip has no nvcc. Update the driver to 580 or newer and run `make lab` "
                 "again (it then installs nvcc), or install the CUDA 12 toolkit, or build for the "
                 "CPU with --cpu"
             )
@@ -171,20 +162,20 @@ def _refuse_what_cannot_work(path: str | None) -> None:
             "Ubuntu, WSL2) or sudo dnf install gcc-c++ (Fedora)"
         )
     version = nvcc_version()
-    if not found or not version:
+    if not this_gpu or not version:
         return
     major = int(version.split(".")[0])
-    if major > found.cuda[0]:
+    if major > this_gpu.cuda[0]:
+        newest = "{}.{}".format(*this_gpu.cuda)
         raise NvccError(
-            f"nvcc {version} is newer than what driver {found.driver} runs (CUDA "
-            f"{found.cuda[0]}.{found.cuda[1]}): its programs would not start. Update the driver, "
-            "or put an older nvcc first on the PATH"
+            f"nvcc {version} is newer than what driver {this_gpu.driver} runs (CUDA {newest}): its "
+            "programs would not start. Update the driver, or put an older nvcc first on the PATH"
         )
-    if major >= 13 and found.compute_capability < (7, 5):
+    if major >= 13 and this_gpu.compute_capability < (7, 5):
+        capability = "{}.{}".format(*this_gpu.compute_capability)
         raise NvccError(
-            f"{found.name} has compute capability "
-            f"{found.compute_capability[0]}.{found.compute_capability[1]}; nvcc {version} builds "
-            "for 7.5 and newer. Install the CUDA 12 toolkit, or build for the CPU with --cpu"
+            f"{this_gpu.name} has compute capability {capability}; nvcc {version} builds for 7.5 "
+            "and newer. Install the CUDA 12 toolkit, or build for the CPU with --cpu"
         )
 
 

@@ -112,18 +112,13 @@ class Table(Report):
 
 def find(tool: str) -> str | None:
     """Path of a tool: on the PATH, in CUDA_HOME, usual folders, pip's packages; or None."""
-    found = shutil.which(tool)
-    if found:
-        return found
-    folders = [
-        Path(os.environ[name]) / "bin"
-        for name in ("CUDA_HOME", "CUDA_PATH")
-        if os.environ.get(name)
-    ]
-    folders += [
-        Path("/usr/local/cuda/bin"),
-        Path(sysconfig.get_paths()["purelib"]) / "nvidia" / "cu13" / "bin",
-    ]
+    path = shutil.which(tool)
+    if path:
+        return path
+    homes = [os.environ.get(name) for name in ("CUDA_HOME", "CUDA_PATH")]
+    folders = [Path(home) / "bin" for home in homes if home]
+    folders.append(Path("/usr/local/cuda/bin"))
+    folders.append(Path(sysconfig.get_paths()["purelib"]) / "nvidia" / "cu13" / "bin")
     folders += sorted(Path("/opt/nvidia").glob("nsight-compute/*"), reverse=True)
     folders += sorted(Path("/opt/nvidia").glob("nsight-systems/*/bin"), reverse=True)
     return next((str(folder / tool) for folder in folders if (folder / tool).is_file()), None)
@@ -131,11 +126,12 @@ def find(tool: str) -> str | None:
 
 def absent(tool: str) -> str:
     """Why a tool cannot be used here, in one line; empty where it can."""
-    if not find(tool):
-        return f"{tool} is not on this machine ({GET[tool]})" + (
-            "" if engine.has_gpu() else ", and there is no GPU"
-        )
-    return "" if engine.has_gpu() else f"there is no GPU here for {tool} to look at"
+    missing = "" if find(tool) else f"{tool} is not on this machine ({GET[tool]})"
+    if engine.has_gpu():
+        return missing
+    if missing:
+        return f"{missing}, and there is no GPU"
+    return f"there is no GPU here for {tool} to look at"
 
 
 # ---- the tools
@@ -353,11 +349,11 @@ def save(report: Report, file: str) -> Path:
 
 def _version_of(tool) -> dict[str, str]:
     try:
-        said = process.run([find(tool), "--version"], timeout=20).output
+        output = process.run([find(tool), "--version"], timeout=20).output
     except (OSError, process.Timeout):
         return {}
-    found = re.search(r"\d+\.\d+(\.\d+)*", said)
-    return {tool: found.group()} if found else {}
+    version = re.search(r"\d+\.\d+(\.\d+)*", output)
+    return {tool: version.group()} if version else {}
 
 
 def _without_folders(text: str) -> str:
@@ -368,7 +364,7 @@ def _without_folders(text: str) -> str:
     text = re.sub(r"(?<![\w.:/])/[\w./+-]*?/(?=build/)", "", text)  # nor a part of an address
     return re.sub(
         r"(?<![\w.])/[\w./+-]*/bin/(python[\d.]*)",
-        lambda found: found[1].ljust(len(found[0])),
+        lambda match: match[1].ljust(len(match[0])),
         text,
     )
 

@@ -61,20 +61,20 @@ def constants(path, **given: int) -> dict[str, int]:
     given: macros as the compiler gets them. What is not arithmetic on numbers is left out.
     """
     text = Path(path).read_text(encoding="utf-8")
-    known = dict(given)
+    values = dict(given)
     for name, value in re.findall(r"#define (\w+) (\d+)\b", text):
-        known.setdefault(name, int(value))
+        values.setdefault(name, int(value))
     for statement in re.findall(r"constexpr int ([^;]+);", text):
         for name, expression in re.findall(r"(\w+) = ([^,]+)", statement):
-            value = _number(expression, known)
+            value = _number(expression, values)
             if value is not None:
-                known[name] = value
-    return known
+                values[name] = value
+    return values
 
 
-def _number(expression: str, known: dict[str, int]) -> int | None:
+def _number(expression: str, values: dict[str, int]) -> int | None:
     """The value of C arithmetic on whole numbers and known names; None for anything else."""
-    code = re.sub(r"[A-Za-z_]\w*", lambda name: str(known.get(name[0], "?")), expression)
+    code = re.sub(r"[A-Za-z_]\w*", lambda name: str(values.get(name[0], "?")), expression)
     if not re.fullmatch(r"[\d\s()+*/%-]+", code):
         return None
     return eval(code.replace("/", "//"), {"__builtins__": {}})
@@ -151,7 +151,11 @@ def _row(mark: str, text: str) -> str:
 
 def _extent(path: Path, text: list[str], name: str) -> tuple[int, int]:
     """First and last line of a definition, the comment above it included."""
-    heads = {found: n for n, line in enumerate(text) if (found := _defines(line, text, n))}
+    heads = {}
+    for n, line in enumerate(text):
+        defined = _defines(line, text, n)
+        if defined:
+            heads[defined] = n
     if name not in heads:
         raise LookupError(f"{path.name} defines no {name!r}; it defines {', '.join(heads)}")
     first = last = heads[name]

@@ -60,8 +60,8 @@ def divergence(trace, block=0):
     table = np.zeros((len(rows), threads), int)
     for row, where in enumerate(rows):
         if where in used:
-            here = chosen[lines[events.site[chosen]] == places.index(where)]
-            table[row] = np.bincount(rank[here], minlength=threads)
+            events_of_line = chosen[lines[events.site[chosen]] == places.index(where)]
+            table[row] = np.bincount(rank[events_of_line], minlength=threads)
     active = {(row.filename, row.line): row for row in trace.activity}
     low = min((row.active for row in trace.activity), default=32)
     alt = (

@@ -73,10 +73,10 @@ class Events:
 
     def accesses(self, *spaces):
         """Indices of the accesses to memory in these spaces."""
-        found = np.flatnonzero(np.isin(self.kind, ACCESSES))
-        if not len(found):
-            return found
-        return found[np.isin(self.spaces[self.memory[found]], spaces)]
+        accesses = np.flatnonzero(np.isin(self.kind, ACCESSES))
+        if not len(accesses):
+            return accesses
+        return accesses[np.isin(self.spaces[self.memory[accesses]], spaces)]
 
     @cached_property
     def line_of_site(self):
@@ -382,18 +382,16 @@ class Barrier(Place):
 def barriers(events, blocks, threads):
     chosen = np.flatnonzero((events.kind == BARRIER) | (events.kind == GRID_BARRIER))
     line, places = events.line_of_site
-    found = []
+    rows = []
     for number in np.unique(line[events.site[chosen]]):
-        here = chosen[line[events.site[chosen]] == number]
-        reached = np.bincount(events.thread[here], minlength=blocks * threads).reshape(
+        arrivals = chosen[line[events.site[chosen]] == number]
+        reached = np.bincount(events.thread[arrivals], minlength=blocks * threads).reshape(
             blocks, threads
         )
         skipped = np.flatnonzero(reached < reached.max(axis=1, keepdims=True))
-        what = "grid.sync()" if events.kind[here[0]] == GRID_BARRIER else "syncthreads()"
-        found.append(
-            Barrier(*place(events, places[number]), what, reached, tuple(skipped.tolist()))
-        )
-    return found
+        what = "grid.sync()" if events.kind[arrivals[0]] == GRID_BARRIER else "syncthreads()"
+        rows.append(Barrier(*place(events, places[number]), what, reached, tuple(skipped.tolist())))
+    return rows
 
 
 @dataclass(frozen=True)
@@ -412,12 +410,12 @@ class Mistake(Place):
 
 def mistakes(events, outside):
     """Accesses outside arrays, and reads of shared or local elements not yet written."""
-    found = {}
+    threads_of = {}
     for one in outside:
         site, memory = events.sites[one.site], events.memories[one.memory]
         what = "negative" if min(one.index) < 0 else "outside"
         key = site.filename, site.line, site.code, what, memory.name, WORDS[one.kind]
-        found.setdefault(key, []).append((one.thread, one.index))
+        threads_of.setdefault(key, []).append((one.thread, one.index))
     for i in unwritten(events):
         site, memory = events.sites[events.site[i]], events.memories[events.memory[i]]
         index = memory.index(int(events.offset[i]))
@@ -430,8 +428,8 @@ def mistakes(events, outside):
                 memory.name,
                 WORDS[int(events.kind[i])],
             )
-            found.setdefault(key, []).append((int(events.thread[i]), index))
-    return [Mistake(*key, *zip(*where, strict=True)) for key, where in sorted(found.items())]
+            threads_of.setdefault(key, []).append((int(events.thread[i]), index))
+    return [Mistake(*key, *zip(*where, strict=True)) for key, where in sorted(threads_of.items())]
 
 
 def unwritten(events):

@@ -30,7 +30,7 @@ class Loop:
 
 def loops_in(tree, filename, shift=0):
     """All loops of a syntax tree, outer ones first."""
-    found = []
+    loops = []
     for node in ast.walk(tree):
         if isinstance(node, (ast.For, ast.While)):
             start, nested = node.body[0], getattr(node.body[0], "body", None)
@@ -38,7 +38,7 @@ def loops_in(tree, filename, shift=0):
             if start.lineno == node.lineno or one_line and not isinstance(start, ast.If):
                 # several statements report the same line: its iterations cannot be told apart
                 continue
-            found.append(
+            loops.append(
                 Loop(
                     filename,
                     node.lineno + shift,
@@ -47,7 +47,7 @@ def loops_in(tree, filename, shift=0):
                     one_line,
                 )
             )
-    return sorted(found, key=lambda loop: (loop.line, -loop.last))
+    return sorted(loops, key=lambda loop: (loop.line, -loop.last))
 
 
 @functools.lru_cache(maxsize=64)
@@ -60,11 +60,11 @@ def loops_of_source(filename, source):
 
 def loops_of(filename, function):
     """The loops in a file; if it does not parse (a cell with magics), those of `function`."""
-    found = loops_of_source(filename, "".join(linecache.getlines(filename)))
-    if found is None and function.__code__.co_filename == filename:
+    loops = loops_of_source(filename, "".join(linecache.getlines(filename)))
+    if loops is None and function.__code__.co_filename == filename:
         lines, first = inspect.getsourcelines(function)
         return loops_in(ast.parse(textwrap.dedent("".join(lines))), filename, max(first, 1) - 1)
-    return found or []
+    return loops or []
 
 
 def iterations(events, function):
@@ -72,14 +72,14 @@ def iterations(events, function):
     label, count = np.zeros(len(events), np.int64), 1
     line = np.array([site.line for site in events.sites] or [0])[events.site]
     for filename in {site.filename for site in events.sites}:
-        here = np.array([site.filename == filename for site in events.sites])[events.site]
+        in_file = np.array([site.filename == filename for site in events.sites])[events.site]
         for loop in loops_of(filename, function):
-            inside = here & (loop.first <= line) & (line <= loop.last)
+            inside = in_file & (loop.first <= line) & (line <= loop.last)
             if not inside.any():
                 continue
             kinds = (TAKEN, NOT_TAKEN) if loop.marked_by_branch else (LINE,)
-            marks = here & (line == loop.first) & np.isin(events.kind, kinds)
-            entries = here & (line == loop.line) & (events.kind == LINE)
+            marks = in_file & (line == loop.first) & np.isin(events.kind, kinds)
+            entries = in_file & (line == loop.line) & (events.kind == LINE)
             entry, iteration = positions(events, entries, marks, label)
             numbers, first = group(label[inside], entry[inside], iteration[inside])
             label[inside] = numbers + count

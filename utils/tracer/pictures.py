@@ -50,25 +50,25 @@ def select(trace, rows, space, line, array, operation, warp, time):
     time: which of that warp's requests at this line, from 0.
     """
     events = trace.events
-    found = trace.rows(rows, array, operation, line)
+    asked = trace.rows(rows, array, operation, line)
     if line is None:
         cost = {
             "global": lambda row: row.efficiency < 99.5,
             "shared": lambda row: row.conflicts > 0,
         }[space]
-        number = next((row for row in found if cost(row)), found[0])
-        found = [row for row in found if (row.filename, row.line) == (number.filename, number.line)]
+        number = next((row for row in asked if cost(row)), asked[0])
+        asked = [row for row in asked if (row.filename, row.line) == (number.filename, number.line)]
     else:
-        found = [row for row in found if row.line == found[0].line]
+        asked = [row for row in asked if row.line == asked[0].line]
     chosen = events.accesses(space)
     lines, places = events.line_of_site
-    names, known = events.name_of_memory
+    names, arrays = events.name_of_memory
     drawn = []
-    for row in found:
-        here = lines[events.site[chosen]] == places.index((row.filename, row.line))
-        here &= names[events.memory[chosen]] == known.index(row.array)
-        here &= np.array([WORDS[int(kind)] for kind in events.kind[chosen]]) == row.operation
-        own = chosen[here]
+    for row in asked:
+        matching = lines[events.site[chosen]] == places.index((row.filename, row.line))
+        matching &= names[events.memory[chosen]] == arrays.index(row.array)
+        matching &= np.array([WORDS[int(kind)] for kind in events.kind[chosen]]) == row.operation
+        own = chosen[matching]
         numbers, first = counts.requests(events, own)
         if warp is None:
             cost = (
@@ -235,18 +235,13 @@ def banks(trace, line=None, array=None, operation=None, warp=None, time=0):
     for (row, _), (_, _, load, part, _) in zip(drawn, sheets, strict=True):
         verb = {"read": "reads", "write": "writes", "atomic": "changes"}[row.operation]
         worst = int(load.max())
-        said = (
-            "no bank conflict: 1 pass"
-            if worst == 1
-            else f"{worst}-way bank conflict: {worst} passes"
-        )
-        texts.append(f"{verb} {row.array}{part}: {said}")
-    title = f"{code_of(trace, row.filename, row.line)}\n{warp_name(trace, warp)}"
-    alt = (
-        f"Banks used by {warp_name(trace, warp)} in {code_of(trace, row.filename, row.line)} "
-        + "; ".join(texts)
-        + "."
-    )
+        conflict = f"{worst}-way bank conflict: {worst} passes"
+        if worst == 1:
+            conflict = "no bank conflict: 1 pass"
+        texts.append(f"{verb} {row.array}{part}: {conflict}")
+    code, who = code_of(trace, row.filename, row.line), warp_name(trace, warp)
+    title = f"{code}\n{who}"
+    alt = f"Banks used by {who} in {code} {'; '.join(texts)}."
     heights = [max(len(rows), 2) for rows, *_ in sheets]
     each = 0.23 if max(heights) <= 8 else 0.125
     fig = figure(8.6, 0.7 + sum(1.35 + each * height for height in heights), alt=alt)

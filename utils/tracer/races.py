@@ -45,13 +45,13 @@ def races(events):
     if not len(chosen):
         return []
     chosen, element = elements(events, chosen)
-    order, found = Order(events), {}
+    order, pairs_of = Order(events), {}
     for inside in (True, False):
         for accesses in contended(events, order, chosen, element, inside):
             for a, b in collisions(events, order, accesses, inside):
                 pair = in_order(events, a, b)
-                found.setdefault(lines_of(events, a, b), []).append(pair)
-    return [entry(events, pairs) for _, pairs in sorted(found.items())]
+                pairs_of.setdefault(lines_of(events, a, b), []).append(pair)
+    return [entry(events, pairs) for _, pairs in sorted(pairs_of.items())]
 
 
 def elements(events, chosen):

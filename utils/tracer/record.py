@@ -83,12 +83,12 @@ class Memory:
     def index(self, offset):
         """The index, a tuple, of the element at this byte offset; None if it is outside."""
         if self.shape and min(self.strides) >= 0:
-            found = [0] * len(self.shape)
+            index = [0] * len(self.shape)
             for axis in sorted(range(len(self.shape)), key=lambda axis: -self.strides[axis]):
                 if self.strides[axis]:
-                    found[axis], offset = divmod(offset, self.strides[axis])
-            if all(0 <= i < n for i, n in zip(found, self.shape, strict=True)):
-                return tuple(found)
+                    index[axis], offset = divmod(offset, self.strides[axis])
+            if all(0 <= i < n for i, n in zip(index, self.shape, strict=True)):
+                return tuple(index)
         return None
 
     def element(self, offset):
@@ -184,19 +184,19 @@ class Recorder(Observer):
     def site(self, frame):
         """The number of the instruction `frame` is at, or of the kernel's that called it."""
         key = id(frame.f_code), frame.f_lasti
-        found = self.site_numbers.get(key)
-        if found is not None:
-            return found
+        number = self.site_numbers.get(key)
+        if number is not None:
+            return number
         users = frame
         while users.f_code.co_filename.startswith(INNER) and users.f_code.co_filename != KERNELS:
             users = users.f_back
         if users is frame:
-            found = self.numbered(
+            number = self.numbered(
                 frame.f_code.co_filename, frame.f_lineno, instruction_start(frame)
             )
-            self.site_numbers[key] = found
+            self.site_numbers[key] = number
             self.kept.append(frame.f_code)
-            return found
+            return number
         return self.site(users)
 
     def numbered(self, *place):

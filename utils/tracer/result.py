@@ -151,26 +151,23 @@ class Trace:
     def rows(self, rows, array=None, operation=None, line=None):
         """Those of `rows` (coalescing, banks ...) that match; TraceError names what there is."""
         numbers = None if line is None else self.lines_with(line)
-        found = [
+        matching = [
             row
             for row in rows
             if array in (None, row.array)
             and operation in (None, row.operation)
             and (numbers is None or row.line in numbers)
         ]
-        if not found:
+        if not matching:
             asked = ", ".join(
                 f"{name} {value!r}"
                 for name, value in (("array", array), ("operation", operation), ("line", line))
                 if value is not None
             )
-            known = (
-                "; ".join(f"line {row.line} {row.operation} {row.array}" for row in rows) or "none"
-            )
-            raise TraceError(
-                f"no such access{': ' + asked if asked else ''}. Of this kind there are: {known}"
-            )
-        return found
+            asked = f": {asked}" if asked else ""
+            choices = "; ".join(f"line {row.line} {row.operation} {row.array}" for row in rows)
+            raise TraceError(f"no such access{asked}. Of this kind there are: {choices or 'none'}")
+        return matching
 
     def lines_with(self, line):
         """The line numbers that `line`, a number or a piece of the code, names."""
@@ -212,99 +209,78 @@ class Trace:
     @cached_property
     def notes(self):
         """(filename, line) -> what to say about it, as (text, badness from 0 to 1) pairs."""
-        found = defaultdict(list)
+        notes = defaultdict(list)
 
         def say(row, text, badness=0.0):
-            found[row.filename, row.line].append((text, badness))
+            notes[row.filename, row.line].append((text, badness))
 
         for row in self.coalescing:
-            say(
-                row,
-                f"{row.operation} {row.array}: {sectors(row.sectors_per_request)}, "
-                f"{row.fewest / row.requests:.3g} would do = {row.efficiency:.3g} %",
-                1 - row.efficiency / 100,
-            )
+            fewest = row.fewest / row.requests
+            moved = f"{row.operation} {row.array}: {sectors(row.sectors_per_request)}"
+            text = f"{moved}, {fewest:.3g} would do = {row.efficiency:.3g} %"
+            say(row, text, 1 - row.efficiency / 100)
         for row in self.banks:
-            text = (
-                "no bank conflict"
-                if not row.conflicts
-                else (
-                    f"{row.ways}-way bank conflict, {row.wavefronts / row.requests:.3g} passes "
-                    f"instead of {row.fewest / row.requests:.3g}"
-                )
-            )
+            passes, fewest = row.wavefronts / row.requests, row.fewest / row.requests
+            text = f"{row.ways}-way bank conflict, {passes:.3g} passes instead of {fewest:.3g}"
+            if not row.conflicts:
+                text = "no bank conflict"
             say(row, f"{row.operation} {row.array}: {text}", 1 - row.fewest / row.wavefronts)
         for row in self.contention:
             if row.lanes > 1:
-                say(
-                    row,
-                    f"atomic {row.array}: up to {row.lanes} lanes of a warp wait for one element",
-                    1 - 1 / row.lanes,
-                )
+                text = f"up to {row.lanes} lanes of a warp wait for one element"
+                say(row, f"atomic {row.array}: {text}", 1 - 1 / row.lanes)
         for row in self.others:
             if row.space == "constant" and row.words > 1:
-                say(
-                    row,
-                    f"read {row.array}: {row.words:.3g} different constants a request, one after "
-                    "the other",
-                    1 - 1 / row.words,
-                )
+                text = f"{row.words:.3g} different constants a request, one after the other"
+                say(row, f"read {row.array}: {text}", 1 - 1 / row.words)
             else:
                 say(row, f"{row.operation} {row.array} ({row.space}): {row.accesses:,} elements")
         for row in self.branches:
             if row.diverged:
                 say(row, f"diverges: lanes disagree in {row.diverged:,} of {row.runs:,} runs", 0.5)
-        return found
+        return notes
 
     @cached_property
     def problems(self):
         """What is wrong, in a few lines each: error, skipped barriers, races, mistakes."""
-        found = []
+        problems = []
         if self.error is not None:
-            found.append(f"STOPPED: {self.error}\n  The counts below go as far as that.")
+            problems.append(f"STOPPED: {self.error}\n  The counts below go as far as that.")
         for row in self.barriers:
             if row.skipped:
                 some = ", ".join(self.thread_name(thread) for thread in row.skipped[:3])
                 rest = f" and {len(row.skipped) - 3:,} more" if len(row.skipped) > 3 else ""
-                found.append(
+                problems.append(
                     f"BARRIER SKIPPED: line {row.line}, {row.code}\n"
                     f"  Not reached by {some}{rest}, though others of the block wait there."
                 )
         for race in self.races:
-            found.append(self._race(race))
+            problems.append(self._race(race))
         raced = {(race.array, place.line) for race in self.races for place in (race, race.other)}
-        for (
-            row
-        ) in self.mistakes:  # what is raced for may well be read too early: one report is enough
+        for row in self.mistakes:
+            # what is raced for may well be read too early: one report is enough
             if row.what != "uninitialised" or (row.array, row.line) not in raced:
-                found.append(self._mistake(row))
-        return found
+                problems.append(self._mistake(row))
+        return problems
 
     def _race(self, race):
         one, other = map(self.thread_name, race.threads)
         verb = {"write": "writes", "read": "reads", "atomic": "changes (atomically)"}
-        here = f"line {race.line}, {race.code}"
-        there = (
-            "the same line"
-            if (race.other.line, race.other.filename) == (race.line, race.filename)
-            else f"line {race.other.line}, {race.other.code}"
-        )
-        where = (
-            ""
-            if not race.between_blocks
-            else " So do other threads of one block."
-            if race.within_blocks
-            else ""
-        )
+        this_line = f"line {race.line}, {race.code}"
+        other_line = f"line {race.other.line}, {race.other.code}"
+        if (race.other.line, race.other.filename) == (race.line, race.filename):
+            other_line = "the same line"
+        both = race.between_blocks and race.within_blocks
         if self.events.block[race.events[0]] != self.events.block[race.events[1]]:
-            cure = "They are in different blocks, for which no syncthreads() helps." + where
+            cure = "They are in different blocks, for which no syncthreads() helps."
+            cure += " So do other threads of one block." if both else ""
         else:
             cure = "No barrier is between them."
             cure += " Threads of different blocks race so too." if race.between_blocks else ""
         many = f" It is so for {race.elements:,} elements." if race.elements > 1 else ""
         return (
-            f"RACE on {race.element}\n  {one} {verb[race.operation]} it in {here}\n"
-            f"  {other} {verb[race.other_operation]} it in {there}\n  {cure}{many}"
+            f"RACE on {race.element}\n  {one} {verb[race.operation]} it in {this_line}\n"
+            f"  {other} {verb[race.other_operation]} it in {other_line}\n  {cure}{many}"
         )
 
     def _mistake(self, row):
@@ -329,23 +305,22 @@ class Trace:
 
     @staticmethod
     def _shown(sizes):
-        return (
-            str(sizes[0])
-            if sizes[1:] == (1, 1)
-            else str(sizes if sizes[2] > 1 else sizes[:2]).replace(" ", "")
-        )
+        x, y, z = sizes
+        if y == z == 1:
+            return str(x)
+        return f"({x},{y},{z})" if z > 1 else f"({x},{y})"
 
     @property
     def _remarks(self):
         """What the report ends with."""
-        found = []
+        remarks = []
         if not self.activity:
-            found.append(
+            remarks.append(
                 "The kernel's source was not found, so its lines and branches were not recorded."
             )
         if not self.problems:
-            found.append(NO_PROBLEMS)
-        return found
+            remarks.append(NO_PROBLEMS)
+        return remarks
 
     def __str__(self):
         lanes = {(row.filename, row.line): row.active for row in self.activity}
@@ -362,10 +337,9 @@ class Trace:
             notes = [note for note, _ in self.notes.get((filename, line), [])]
             active = f"{lanes[filename, line]:5.3g}" if (filename, line) in lanes else "     "
             code = text if len(text) <= CODE_WIDTH else text[: CODE_WIDTH - 1] + "…"
-            lines.append(
-                f"{line:>5}  {code:<{CODE_WIDTH}}  {active}  {notes[0] if notes else ''}".rstrip()
-            )
-            lines += [" " * (CODE_WIDTH + 16) + note for note in notes[1:]]
+            first, *more = notes or [""]
+            lines.append(f"{line:>5}  {code:<{CODE_WIDTH}}  {active}  {first}".rstrip())
+            lines += [" " * (CODE_WIDTH + 16) + note for note in more]
         lines += ["", *self._remarks] if self._remarks else []
         return "\n".join(lines)
 
@@ -389,11 +363,8 @@ class Trace:
             )
             active = f"{lanes[filename, line]:.3g}" if (filename, line) in lanes else ""
             cells = (line, ""), (html.escape(text), CODE), (active, ""), (notes, "min-width:20em")
-            parts.append(
-                "<tr>"
-                + "".join(f'<td style="{CELL}{style}">{cell}</td>' for cell, style in cells)
-                + "</tr>"
-            )
+            row = "".join(f'<td style="{CELL}{style}">{cell}</td>' for cell, style in cells)
+            parts.append(f"<tr>{row}</tr>")
         parts.append("</tbody></table>")
         parts += [f"<p>{remark}</p>" for remark in self._remarks]
         return "\n".join(parts)
@@ -445,10 +416,9 @@ def bar(badness):
     """A small bar in HTML: long and red for what is bad, nothing for what is fine."""
     if badness < 0.005:
         return ""
-    return (
-        '<span aria-hidden="true" '
-        f'style="display:inline-block;width:{round(40 * badness)}px;height:0.7em;background:#D55E00;margin-right:6px"></span>'
-    )
+    style = f"display:inline-block;width:{round(40 * badness)}px;height:0.7em"
+    style += ";background:#D55E00;margin-right:6px"
+    return f'<span aria-hidden="true" style="{style}"></span>'
 
 
 def raw_line(filename, line):
@@ -458,8 +428,6 @@ def raw_line(filename, line):
 
 def file_name(filename):
     """A file as a reader knows it."""
-    return (
-        "a notebook cell"
-        if "ipykernel" in filename or filename.startswith("<")
-        else Path(filename).name
-    )
+    if "ipykernel" in filename or filename.startswith("<"):
+        return "a notebook cell"
+    return Path(filename).name

@@ -165,14 +165,14 @@ def cases():
 def traced(kernel, grid, block, args):
     """The tracer's counts of one launch, by the names in COUNTERS."""
     t = trace(kernel, grid, block, *args)
-    found = dict.fromkeys(COUNTERS, 0)
+    counted = dict.fromkeys(COUNTERS, 0)
     for row in t.coalescing:
-        found[f"global {row.operation} requests"] += row.requests
-        found[f"global {row.operation} sectors"] += row.sectors
+        counted[f"global {row.operation} requests"] += row.requests
+        counted[f"global {row.operation} sectors"] += row.sectors
     for row in t.banks:
-        found[f"shared {row.operation} passes"] += row.wavefronts
-        found[f"shared {row.operation} conflicts"] += row.conflicts
-    return found
+        counted[f"shared {row.operation} passes"] += row.wavefronts
+        counted[f"shared {row.operation} conflicts"] += row.conflicts
+    return counted
 
 
 def launch_all():
@@ -236,19 +236,18 @@ def parse(output):
     for row in csv.DictReader(line for line in lines[start:] if line.startswith('"')):
         if not row["ID"].strip():  # the line of units
             continue
-        found = launches.setdefault(int(row["ID"]), {})
+        measured = launches.setdefault(int(row["ID"]), {})
         for name, counter in COUNTERS.items():
             if row.get("Metric Name") == counter:
-                found[name] = number(row["Metric Value"])
+                measured[name] = number(row["Metric Value"])
             elif row.get(counter):
-                found[name] = number(row[counter])
-    missing = sorted(
-        {name for found in launches.values() for name in COUNTERS if name not in found}
-    )
+                measured[name] = number(row[counter])
+    missing = set()
+    for measured in launches.values():
+        missing |= COUNTERS.keys() - measured.keys()
     if missing or not launches:
-        raise NotMeasured(
-            f"ncu gave no {', '.join(COUNTERS[name] for name in missing) or 'launches'}"
-        )
+        what = ", ".join(COUNTERS[name] for name in sorted(missing)) or "launches"
+        raise NotMeasured(f"ncu gave no {what}")
     return [launches[key] for key in sorted(launches)]
 
 
@@ -316,9 +315,9 @@ def main(arguments):
     FOLDER.mkdir(parents=True, exist_ok=True)
     path = FOLDER / f"tracer-{results.slug(gpu.name)}.json"
     path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-    found = differences(entries)
-    print(f"{len(entries)} kernels, {len(found)} counts differ; recorded in {path}")
-    return 1 if found else 0
+    wrong = differences(entries)
+    print(f"{len(entries)} kernels, {len(wrong)} counts differ; recorded in {path}")
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":

@@ -195,7 +195,7 @@ def test_compiles_for_this_gpu_and_never_for_the_old_default(cu, monkeypatch):
     monkeypatch.setattr(nvcc, "_refuse_what_cannot_work", lambda path: None)
     monkeypatch.setattr(nvcc, "find_nvcc", lambda: "/usr/local/bin/nvcc")
     assert "-arch=sm_90" in nvcc.nvcc_command(nvcc.Request(source), Path("x"))
-    monkeypatch.setattr(nvcc, "gpu", lambda: engine.GPU("RTX", (8, 9), 1, "580", (13, 0), "u"))
+    monkeypatch.setattr(engine, "gpu", lambda: engine.GPU("RTX", (8, 9), 1, "580", (13, 0), "u"))
     assert "-arch=sm_89" in nvcc.nvcc_command(nvcc.Request(source), Path("x"))
     given = nvcc.nvcc_command(
         nvcc.Request(source, ["-gencode=arch=compute_90a,code=sm_90a"]), Path("x")
