@@ -352,6 +352,7 @@ def bench_ladders(log: Log) -> None:
     running = torch.empty_like(x)
     rungs = dict(sum_ladder.RUNGS)
     atomic = {"atomic": rungs.pop("atomic")}
+    log.attempt("clusters", time_clusters, log, x, out)
     log.attempt("sums", time_ladder, log, "reduce/ladder", rungs, (x, out), 4 * n, 15)
     log.attempt(
         "scans", time_ladder, log, "scan/ladder", scan_ladder.RUNGS, (x, running), 8 * n, 10
@@ -359,6 +360,19 @@ def bench_ladders(log: Log) -> None:
     log.attempt("bits of the sum", count_results, log, x, out)
     log.attempt("precise sums", bench_precise, log, x)
     log.attempt("atomics", time_ladder, log, "reduce/ladder", atomic, (x, out), 4 * n, 2)
+
+
+def time_clusters(log: Log, x, out) -> None:
+    """Checks and times the sum by clusters, where there are any."""
+    if torch.cuda.get_device_capability() < (9, 0):
+        return
+    for n in (0, 1, 3, 1025, 100_003, x.numel()):
+        sum_ladder.by_clusters(*map(cuda.as_cuda_array, (x[:n], out)))
+        right = x[:n].sum(dtype=torch.float64).item()
+        assert abs(out.item() - right) <= 1e-5 * max(1.0, right), f"{n}: {out.item()}, not {right}"
+    array, result = map(cuda.as_cuda_array, (x, out))
+    rivals = {"cuda_c": lambda: sum_ladder.by_clusters(array, result)}
+    race(log, "reduce/ladder/cluster", rivals, 4 * x.numel(), 15)
 
 
 def time_ladder(log: Log, name: str, rungs: dict, arrays, moved: float, repeats: int) -> None:

@@ -18,6 +18,7 @@ THREADS = 256
 WARP = 32
 WARPS = THREADS // WARP
 EVERYONE = 0xFFFFFFFF
+CLUSTER = 8  # blocks
 WIDE_BLOCKS = 64  # a multiprocessor, for kernels whose threads take several elements
 
 # ---- 1: everybody adds to one number -----------------------------------------------------------
@@ -288,3 +289,10 @@ RUNGS = {
     "two_passes": _two_passes(),
     "last_block": _last_block(),
 }
+
+
+def by_clusters(x, out) -> None:
+    """The sum by clusters of blocks (cuda/sum_cluster.cu), for compute capability 9.0 and later."""
+    clusters = -(-_several_elements_a_thread(x.size) // CLUSTER)
+    clear[1, 1](out)
+    load("sum_cluster.cu").sum_cluster[clusters * CLUSTER, THREADS](x, x.size, out)
