@@ -61,9 +61,8 @@ CHANNEL_STATISTICS = Exercise(
     ),
     starter="""
 @cuda.jit
-def channel_statistics(
-    out, weight, first, second
-): ...  # your code: thread c writes out[c, 0], the mean, and out[c, 1], the variance
+def channel_statistics(out, weight, first, second):
+    pass  # your code: thread c writes out[c, 0], the mean, and out[c, 1], the variance
 """,
     solution=channel_statistics,
     inputs=moments_of_patches,
@@ -139,9 +138,8 @@ WHERE_FROM = Exercise(
         " number in this `row` and `column`, or -1 where the tap looks outside of the image."
     ),
     starter="""
-def where_from(
-    row, column, height, width, channels
-): ...  # which image, line and pixel is the row? which tap and channel the column?
+def where_from(row, column, height, width, channels):
+    pass  # which image, line and pixel is the row? which tap and channel the column?
 """,
     solution=where_from,
     inputs=lambda rng, shape: entries_of_the_matrix(shape),
@@ -230,9 +228,8 @@ SGD_ALL = Exercise(
     ),
     starter="""
 @cuda.jit
-def sgd_all(
-    state, rate
-): ...  # your code: thread i has weight state[0, i] and its gradient state[1, i]
+def sgd_all(state, rate):
+    pass  # your code: thread i has weight state[0, i] and its gradient state[1, i]
 """,
     solution=sgd_all,
     inputs=lambda rng, n: {

@@ -1,5 +1,4 @@
-"""The training step in PyTorch, in every mode that its users would try: the rivals of chapter 17's
-race.
+"""The training step in PyTorch, in every mode that its users would try: the race's rivals.
 
 A mode is a precision, a memory format, and who launches the kernels: Python (eager), torch.compile,
 a CUDA graph of the whole step, or both. Every mode trains the same network on the same batches from
@@ -8,6 +7,7 @@ while the batch before it trains.
 """
 
 import contextlib
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -200,3 +200,24 @@ class Trainer:
     def weights(self) -> dict[str, np.ndarray]:
         """The weights by name, as NumPy arrays."""
         return weights_of(self.model)
+
+
+def as_graph(function: Callable):
+    """A function of PyTorch's as one CUDA graph: a call launches all of its kernels at once.
+
+    Returns what replays it, into the same results each time.
+    """
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):  # a first run outside of the graph: libraries make their handles
+        function()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        results = function()
+
+    def replay():
+        graph.replay()
+        return results
+
+    return replay

@@ -160,7 +160,8 @@ __device__ inline RowStart upper_first(int lane) {
 
 #ifdef __CUDA_CPU__
 // c += a b for the whole warp, through shared memory.
-__device__ inline void multiply_add(float (&c)[4], const pair (&a)[4], pair b0, pair b1) {
+__device__ inline void multiply_add_by_exchange(float (&c)[4], const pair (&a)[4], pair b0,
+                                                pair b1) {
     __shared__ pair held[8][6][32];
     int warp = threadIdx.x / 32;
     int lane = threadIdx.x % 32;
@@ -181,6 +182,10 @@ __device__ inline void multiply_add(float (&c)[4], const pair (&a)[4], pair b0, 
             c[e] += x.x * y.x + x.y * y.y;
         }
     __syncwarp();
+}
+
+__device__ inline void multiply_add(float (&c)[4], const pair (&a)[4], pair b0, pair b1) {
+    multiply_add_by_exchange(c, a, b0, b1);
 }
 #elif defined(TF32)
 // c += a b for 8 of the sum's 16 terms.
