@@ -51,8 +51,21 @@ __device__ inline void add(double2& sum, uint4 bits) {
     sum.y += *reinterpret_cast<double*>(&bits.z);
 }
 
+// On the CPU threads run one after another: those that call together all send before one waits.
+enum Callers { SOME, WARP, BLOCK };
+
+template <Callers callers>
+__device__ inline void all_have_sent() {
+#ifdef __CUDA_CPU__
+    if (callers == WARP)
+        __syncwarp();
+    if (callers == BLOCK)
+        __syncthreads();
+#endif
+}
+
 // The sum of the ranks' `mine` (float4 or double2): the same bits on every rank.
-template <class Four>
+template <Callers callers = SOME, class Four>
 __device__ inline Four sum_over_ranks(const Peers& peers, const Site& site, unsigned message,
                                       int slot, Four mine) {
     union Bits {
@@ -62,6 +75,7 @@ __device__ inline Four sum_over_ranks(const Peers& peers, const Site& site, unsi
     } own;
     own.value = mine;
     send_slot(peers, site, message, slot, own.bits);
+    all_have_sent<callers>();
     Four sum = {};
     for (int rank = 0; rank < peers.ranks; ++rank)
         add(sum, rank == peers.rank ? own.bits : receive_slot(peers, site, message, rank, slot));

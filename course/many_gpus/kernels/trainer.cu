@@ -122,7 +122,7 @@ __device__ inline void update_head_together(const Network& net, const Shared& sh
     if (lane >= 32)
         return;
     float4 sum =
-        sum_over_ranks(shared.peers, shared.site, message, HEAD_SLOT + row * 32 + lane, mine);
+        sum_over_ranks<WARP>(shared.peers, shared.site, message, HEAD_SLOT + row * 32 + lane, mine);
     Parameters* w = net.weights;
     if (row < CLASSES)
         return descend_four(net, &w->fc2[row][lane * 4], sum, 4);
@@ -144,7 +144,7 @@ __device__ inline void update_conv2_together(const Network& net, const Shared& s
     if (threadIdx.x >= 32)
         return;
     int slot = CONV2_SLOT + block * 32 + threadIdx.x;
-    float4 sum = sum_over_ranks(shared.peers, shared.site, message, slot, mine);
+    float4 sum = sum_over_ranks<WARP>(shared.peers, shared.site, message, slot, mine);
     int at = block * 128 + threadIdx.x * 4;
     int channel = at / (9 * C1);
     int tap = at / C1 % 9;
@@ -158,7 +158,7 @@ __device__ inline void update_fc1_together(const Network& net, const Shared& sha
     int at = thread * 4;
     float4 mine = sum_of_partials(net.fc1_gradient + at, size_t(HIDDEN) * FEATURES, 0,
                                   net.fc1_backward_splits, 1);
-    float4 sum = sum_over_ranks(shared.peers, shared.site, message, FC1_SLOT + thread, mine);
+    float4 sum = sum_over_ranks<BLOCK>(shared.peers, shared.site, message, FC1_SLOT + thread, mine);
     descend4(net, &net.weights->fc1[0][0] + at, &net.copies->fc1[0][0] + at, sum);
 }
 

@@ -55,7 +55,7 @@ def test_one_rank_trains_as_the_finale_does():
 
 def two_ranks(_group, statistics, bucket):
     """Train with two ranks as threads, and compare with one trainer on the whole batch."""
-    weights, data = initial_weights(0), batches(2, 4)
+    weights, data = initial_weights(0), batches(3, 4)
     pair = comm.together(2, HEAP, SCRATCH, patience=60)
     barrier = threading.Barrier(2)
     results, errors = [None, None], []
@@ -96,6 +96,7 @@ def two_ranks(_group, statistics, bucket):
         c.close()
 
 
-@pytest.mark.parametrize(("statistics", "bucket"), [(True, True), (False, False)])
+@pytest.mark.parametrize("statistics", [True, False])
+@pytest.mark.parametrize("bucket", [True, False])
 def test_two_ranks_have_the_same_weights_and_those_of_the_whole_batch(statistics, bucket):
     launch(two_ranks, 1, [statistics, bucket])  # in a fresh process: a fresh device
