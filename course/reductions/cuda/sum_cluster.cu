@@ -6,13 +6,34 @@
 constexpr int THREADS = 256;
 constexpr int CLUSTER = 8;
 
-// in: at a multiple of 16 bytes; *out is 0 before; the grid is a multiple of CLUSTER.
-__global__ void __cluster_dims__(CLUSTER) sum_cluster(const float* in, long long n, float* out) {
+// The sum over the block, in every thread of warp 0.
+__device__ float block_sum(float value) {
     __shared__ float sums[THREADS / WARP];
+    const int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
+    value = warp_sum(value);
+    if (lane == 0)
+        sums[warp] = value;
+    __syncthreads();
+    return warp_sum(lane < THREADS / WARP ? sums[lane] : 0.0f);
+}
+
+// The sum over the cluster's blocks, in thread 0 of its first block.
+__device__ float cluster_sum(float value) {
     __shared__ float of_block;
     const auto cluster = cooperative_groups::this_cluster();
-    const int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
+    if (threadIdx.x == 0)
+        of_block = value;
+    cluster.sync();
+    float all = 0;
+    if (cluster.block_rank() == 0 && threadIdx.x == 0)
+        for (int block = 0; block < CLUSTER; block++)
+            all += *cluster.map_shared_rank(&of_block, block);  // from that block's SM
+    cluster.sync();  // a block's shared memory must last until it has been read
+    return all;
+}
 
+// in: at a multiple of 16 bytes; *out is 0 before; the grid is a multiple of CLUSTER.
+__global__ void __cluster_dims__(CLUSTER) sum_cluster(const float* in, long long n, float* out) {
     const float4* fours = reinterpret_cast<const float4*>(in);
     const long long threads = static_cast<long long>(gridDim.x) * THREADS;
     const long long me = static_cast<long long>(blockIdx.x) * THREADS + threadIdx.x;
@@ -26,20 +47,7 @@ __global__ void __cluster_dims__(CLUSTER) sum_cluster(const float* in, long long
     if (rest < n)
         sum += in[rest];
 
-    sum = warp_sum(sum);
-    if (lane == 0)
-        sums[warp] = sum;
-    __syncthreads();
-    sum = warp_sum(lane < THREADS / WARP ? sums[lane] : 0.0f);
-    if (threadIdx.x == 0)
-        of_block = sum;
-
-    cluster.sync();
-    if (cluster.block_rank() == 0 && warp == 0) {
-        const float* theirs = lane < CLUSTER ? cluster.map_shared_rank(&of_block, lane) : nullptr;
-        const float all = warp_sum(theirs ? *theirs : 0.0f);
-        if (lane == 0)
-            atomicAdd(out, all);
-    }
-    cluster.sync();  // a block's shared memory must last until it has been read
+    const float all = cluster_sum(block_sum(sum));
+    if (blockIdx.x % CLUSTER == 0 && threadIdx.x == 0)
+        atomicAdd(out, all);
 }
