@@ -1,5 +1,4 @@
-"""The learner's leaderboard of chapter 17: their kernel against ours, timed side by side on their
-GPU.
+"""The learner's leaderboard: their kernel against ours, timed side by side on their GPU.
 
 Kept in the user's own data folder as one JSON line an entry; lines are only ever added.
 `CUDA_COURSE_LEADERBOARD` names another file.

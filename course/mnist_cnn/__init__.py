@@ -44,3 +44,22 @@ def check_weights(weights: dict[str, np.ndarray]) -> None:
             raise ValueError(f"{name} must have shape {shape}, not {weights[name].shape}")
         if not np.isfinite(weights[name]).all():
             raise ValueError(f"{name} holds numbers that are not finite")
+
+
+def check_digits(images: np.ndarray, labels: np.ndarray) -> None:
+    """Raises ValueError when there are no digits, or these are not digits with their labels."""
+    if len(images) == 0:
+        raise ValueError("there are no digits to train on: 0 images")
+    if images.dtype != np.uint8 or images.shape[1:] != (28, 28):
+        raise ValueError(
+            f"digits are uint8 [n, 28, 28]; these are {images.dtype} {list(images.shape)}"
+        )
+    if labels.shape != (len(images),):
+        raise ValueError(
+            f"{len(images):,} digits need as many labels; there are {list(labels.shape)}"
+        )
+    if labels.min() < 0 or labels.max() > 9:
+        wrong = int(np.flatnonzero((labels < 0) | (labels > 9))[0])
+        raise ValueError(
+            f"label {wrong} is {labels[wrong]}: labels are 0 to 9, so this data is corrupt"
+        )

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 import torch
 
+from course.mnist_cnn import check_digits
+
 
 class Loader:
     """Shuffled batches of a set of digits.
@@ -35,23 +37,27 @@ class Loader:
             raise ValueError(f'last must be "drop" or "keep", not {last!r}')
         self.images = np.ascontiguousarray(images)
         self.labels = np.ascontiguousarray(labels, dtype=np.uint8)
-        self.batch, self.seed, self.last = batch, seed, last
+        self.batch = batch
+        self.seed = seed
+        self.last = last
 
     def __len__(self) -> int:
         """Batches in an epoch."""
         return len(self.order(0))
 
     def shuffled(self, epoch: int) -> np.ndarray:
-        """The numbers of all digits in the order of an epoch: the same for every version that
-        trains on them.
-        """
-        return np.random.default_rng([self.seed, epoch]).permutation(len(self.images))
+        """The numbers of all digits in the order of an epoch, the same for every version."""
+        rng = np.random.default_rng([self.seed, epoch])
+        return rng.permutation(len(self.images))
 
     def order(self, epoch: int) -> list[np.ndarray]:
         """Which digits make up each batch of an epoch."""
         shuffled = self.shuffled(epoch)
-        batches = [shuffled[i : i + self.batch] for i in range(0, len(shuffled), self.batch)]
-        return batches if self.last == "keep" or len(batches[-1]) == self.batch else batches[:-1]
+        starts = range(0, len(shuffled), self.batch)
+        batches = [shuffled[start : start + self.batch] for start in starts]
+        if self.last == "drop" and len(batches[-1]) < self.batch:
+            batches.pop()
+        return batches
 
     def host_batches(self, epoch: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """The epoch's batches as NumPy arrays: images uint8 [B, 28, 28], labels uint8 [B]."""
@@ -71,19 +77,20 @@ class Loader:
             yield torch.from_numpy(images), torch.from_numpy(labels).long()
 
     def _on_gpu(self, epoch, device):
-        copies, training = torch.cuda.Stream(device), torch.cuda.current_stream(device)
+        copies = torch.cuda.Stream(device)
+        training = torch.cuda.current_stream(device)
         slots = [_Slot(self.batch) for _ in range(2)]
         order = self.order(epoch)
         following = slots[0].send(self, order[0], copies, device)
         for number in range(len(order)):
             images, labels = following
             training.wait_event(slots[number % 2].copied)
-            if number + 1 < len(order):  # in flight while the caller works on this one
-                following = slots[(number + 1) % 2].send(self, order[number + 1], copies, device)
+            after = number + 1
+            if after < len(order):  # in flight while the caller works on this one
+                following = slots[after % 2].send(self, order[after], copies, device)
             for tensor in (images, labels):
-                tensor.record_stream(
-                    training
-                )  # its memory is not reused before `training` is done with it
+                # its memory is not reused before `training` is done with it
+                tensor.record_stream(training)
             yield images, labels.long()
 
 
@@ -102,30 +109,10 @@ class _Slot:
         np.take(loader.images, chosen, axis=0, out=self.images[:n].numpy(), mode="clip")
         np.take(loader.labels, chosen, out=self.labels[:n].numpy(), mode="clip")
         with torch.cuda.stream(stream):
-            sent = [
-                tensor[:n].to(device, non_blocking=True) for tensor in (self.images, self.labels)
-            ]
+            images = self.images[:n].to(device, non_blocking=True)
+            labels = self.labels[:n].to(device, non_blocking=True)
             self.copied.record(stream)
-        return sent
-
-
-def check_digits(images: np.ndarray, labels: np.ndarray) -> None:
-    """Raises ValueError when there are no digits, or these are not digits with their labels."""
-    if len(images) == 0:
-        raise ValueError("there are no digits to train on: 0 images")
-    if images.dtype != np.uint8 or images.shape[1:] != (28, 28):
-        raise ValueError(
-            f"digits are uint8 [n, 28, 28]; these are {images.dtype} {list(images.shape)}"
-        )
-    if labels.shape != (len(images),):
-        raise ValueError(
-            f"{len(images):,} digits need as many labels; there are {list(labels.shape)}"
-        )
-    if labels.min() < 0 or labels.max() > 9:
-        wrong = int(np.flatnonzero((labels < 0) | (labels > 9))[0])
-        raise ValueError(
-            f"label {wrong} is {labels[wrong]}: labels are 0 to 9, so this data is corrupt"
-        )
+        return images, labels
 
 
 def check_batch(batch: int, digits: int) -> None:

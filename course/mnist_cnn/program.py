@@ -1,12 +1,11 @@
 """A whole training program: from nothing to a network that reads 98.5 % of MNIST's test digits.
 
     python -m course.mnist_cnn.program ours [--batch 128] [--lr 0.05]
-    python -m course.mnist_cnn.program graph_tf32          any mode of
-    course.mnist_cnn.pytorch_modes
-    python -m course.mnist_cnn.program ours --steps 3      so many steps and no target: short enough
-    for compute-sanitizer
+    python -m course.mnist_cnn.program graph_tf32      any mode of course.mnist_cnn.pytorch_modes
+    python -m course.mnist_cnn.program ours --steps 3  so many steps and no target: short enough
+                                                       for compute-sanitizer
 
-Chapter 17 times such programs as a user would: with a stopwatch from the command to the prompt.
+The race times such programs as a user would: with a stopwatch from the command to the prompt.
 Both sides start from the same weights, take the same batches in the same order, and look at the
 test digits after every epoch.
 """
@@ -142,7 +141,8 @@ def main(arguments: list[str] | None = None) -> int:
     train, test, epochs = data.mnist("train"), data.mnist("test"), MOST_EPOCHS
     if not 1 <= options.batch <= len(train[1]):
         parser.error(
-            f"--batch {options.batch}: it must be between 1 and the {len(train[1]):,} digits that there are"
+            f"--batch {options.batch}: it must be between 1 and the {len(train[1]):,} digits that "
+            "there are"
         )
     if options.steps is not None and options.steps < 1:
         parser.error(f"--steps {options.steps}: at least one")

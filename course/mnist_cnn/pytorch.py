@@ -87,9 +87,8 @@ def train(model: CNN, loader, epochs: int, lr: float) -> list[float]:
             loss = functional.cross_entropy(model(images), labels)
             loss.backward()
             optimizer.step()
-            losses.append(
-                loss.detach()
-            )  # fetching the number here would make the host wait for every step
+            # fetching the number here would make the host wait for every step
+            losses.append(loss.detach())
     return torch.stack(losses).tolist()
 
 
@@ -101,6 +100,8 @@ def accuracy(model: CNN, images: np.ndarray, labels: np.ndarray, batch: int = 10
     device = next(model.parameters()).device
     right = 0
     for start in range(0, len(images), batch):
-        logits = model(torch.from_numpy(images[start : start + batch]).to(device))
-        right += (logits.argmax(1).cpu().numpy() == labels[start : start + batch]).sum()
+        chosen = slice(start, start + batch)
+        logits = model(torch.from_numpy(images[chosen]).to(device))
+        answers = logits.argmax(1).cpu().numpy()
+        right += (answers == labels[chosen]).sum()
     return float(right) / len(images)

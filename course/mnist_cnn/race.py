@@ -1,9 +1,8 @@
-"""The race of chapter 17: our training step beside PyTorch's, in every mode that its users would
-try.
+"""The race: our training step beside PyTorch's, in every mode that its users would try.
 
-    python -m course.mnist_cnn.race [--budget SECONDS]     everything, and the results into
-    assets/results (`make race`) python -m course.mnist_cnn.race step --batch 64        one part,
-    printed only
+    python -m course.mnist_cnn.race [--budget SECONDS]   everything, and the results into
+                                                         assets/results (`make race`)
+    python -m course.mnist_cnn.race step --batch 64      one part, printed only
 
 The parts, in the order in which they run:
 
@@ -42,10 +41,8 @@ from utils.files import ROOT
 BATCHES = (64, 256, 1024, 4096)
 STEPS, REPEATS, WARM_UP = 100, 5, 5
 LR = 0.02
-OURS = {
-    "bf16": "ours",
-    "tf32": "ours_tf32",
-}  # our precisions, and what their accuracy is recorded as
+#: Our precisions, and what their accuracy is recorded as.
+OURS = {"bf16": "ours", "tf32": "ours_tf32"}
 #: How far the loss of each of the first steps may lie from eager fp32's, as a share of it.
 TOLERANCE = {"fp32": 2e-3, "tf32": 2e-2, "bf16": 6e-2}
 CHECKED_STEPS = 10
@@ -55,7 +52,7 @@ SEEDS, EPOCHS, GATE_BATCH, GATE_LR, GATE = 5, 10, 256, 0.05, 1e-3
 
 
 class Failed(Exception):
-    """A rival that is not right, or a part that could not be done: the message says which and why."""
+    """A rival that is not right, or a part that could not be done: which, and why."""
 
 
 class Ours:
@@ -144,7 +141,8 @@ def verify(rival, losses, reference) -> float:
     )
     if not off <= TOLERANCE[rival.precision]:
         raise Failed(
-            f"{rival.name} is not right: a loss of its first {len(losses)} steps is off by {off:.2g} of its value, "
+            f"{rival.name} is not right: a loss of its first {len(losses)} steps is off by "
+            f"{off:.2g} of its value, "
             f"and rounding explains {TOLERANCE[rival.precision]:g}. Not timed"
         )
     return off
@@ -200,7 +198,8 @@ def built(make, *arguments, **switches):
         Exception
     ) as error:  # whatever PyTorch, its compiler or CUDA raise: the others race without it
         print(
-            f"LEFT OUT {make.__name__} {arguments[3]}: {type(error).__name__}: {str(error).strip()[:400]}",
+            f"LEFT OUT {make.__name__} {arguments[3]}: {type(error).__name__}: "
+            f"{str(error).strip()[:400]}",
             flush=True,
         )
         return None
@@ -426,9 +425,8 @@ def without(precision: str, what) -> str:
     if not what:
         return precision
     header = Path(__file__).with_name("without.cuh")
-    version = hashlib.sha256(header.read_bytes()).hexdigest()[
-        :8
-    ]  # what was built from an older header is not used again
+    # what was built from an older header is not used again
+    version = hashlib.sha256(header.read_bytes()).hexdigest()[:8]
     name = " without ".join([precision, *what])
     fast.PRECISIONS[name] = [
         *fast.PRECISIONS[precision],
@@ -444,17 +442,15 @@ def build() -> None:
     """Let nvcc do its work beforehand."""
     from concurrent.futures import ThreadPoolExecutor
 
+    wanted = set(OURS)
+    for _, precision, what, _ in WATERFALL:
+        wanted.add(without(precision, what))
     with ThreadPoolExecutor() as pool:
-        list(
-            pool.map(
-                fast.build,
-                {*OURS, *(without(precision, what) for _, precision, what, _ in WATERFALL)},
-            )
-        )
+        list(pool.map(fast.build, wanted))
 
 
 def waterfall(batch: int = 64) -> None:
-    """Microseconds of our step with one optimization more each time, taken in turn, each verified."""
+    """Microseconds of our step, one optimization more each time, in turn, each verified."""
     from course.mnist_cnn.pytorch import initial_weights
 
     weights, batches = initial_weights(0), pinned_batches(batch)
@@ -627,7 +623,8 @@ def everything(budget: float) -> int:
                 gated = passed_gate(found)
                 print(
                     "== gate",
-                    f"passed by {' '.join(gated) or 'nobody'}; other times of ours are not recorded",
+                    f"passed by {' '.join(gated) or 'nobody'}; other times of ours are not "
+                    "recorded",
                     flush=True,
                 )
     if written:
