@@ -355,7 +355,8 @@ cudaMalloc(&dc, c.size() * sizeof(T));
         cudaMemcpy(db, b.data(), b.size() * sizeof(T), cudaMemcpyHostToDevice);
         cudaMemcpy(dc, c.data(), c.size() * sizeof(T), cudaMemcpyHostToDevice);
         if (gemm(handle, ta, tb, m, n, k, &alpha, da, lda, db, ldb, &beta, dc, ldc)) return 1e9;
-        r = c; cudaMemcpy(r.data(), dc, c.size() * sizeof(T), cudaMemcpyDeviceToHost);
+        r = c;
+        cudaMemcpy(r.data(), dc, c.size() * sizeof(T), cudaMemcpyDeviceToHost);
         for (int i = 0; i < ldc; i++) for (int j = 0; j < n; j++) {
             double sum = 0;
             for (int p = 0; p < k && i < m; p++)

@@ -49,8 +49,10 @@ def mixed(a, out, B: tl.constexpr):
     i = tl.arange(0, B)
     x = tl.load(a + i)
     tl.store(out + i, tl.where(x > 0, x, -x) * 2.0 + x.to(tl.float16).to(tl.bfloat16))
-    tl.store(out + B + i, tl.cumsum(x, 0)) tl.store(out + 2 * B + i, i.to(tl.bfloat16) +
-    x.to(tl.int32)) tl.store(out + 3 * B, tl.sum(x, 0)) tl.store(out + 3 * B + 1, tl.max(x, 0))
+    tl.store(out + B + i, tl.cumsum(x, 0))
+    tl.store(out + 2 * B + i, i.to(tl.bfloat16) + x.to(tl.int32))
+    tl.store(out + 3 * B, tl.sum(x, 0))
+    tl.store(out + 3 * B + 1, tl.max(x, 0))
     tl.store(out + 3 * B + 2, tl.min(x, 0))
 
 torch.manual_seed(0)
@@ -79,7 +81,8 @@ def convert(a, out, B: tl.constexpr):
     tl.store(out + i, tl.load(a + i).to(tl.bfloat16))
 
 a = torch.tensor([1.00390625, 1.01171875, -3.4e38, float("nan"), float("inf"), 1e-40, 0.1, -0.0])
-out = torch.zeros(8, dtype=torch.bfloat16) convert[(1,)](a, out, 8)
+out = torch.zeros(8, dtype=torch.bfloat16)
+convert[(1,)](a, out, 8)
 print(torch.equal(out.nan_to_num(7.0), a.bfloat16().nan_to_num(7.0)))
 print(bool(out.isnan()[3]))
 """,
@@ -92,7 +95,8 @@ def test_autotune_and_do_bench_run_without_a_gpu_and_measure_nothing(tmp_path):
         tmp_path,
         """
 @triton.autotune(configs=[triton.Config({"B": 32}), triton.Config({"B": 64})], key=["n"])
-@triton.jit def add(a, out, n, B: tl.constexpr):
+@triton.jit
+def add(a, out, n, B: tl.constexpr):
     i = tl.program_id(0) * B + tl.arange(0, B)
     tl.store(out + i, tl.load(a + i, mask=i < n) + 1, mask=i < n)
 
