@@ -44,56 +44,84 @@ def _region(mask: np.ndarray) -> tuple[str, str]:
         return "all", "every element"
     if count == 1:
         return "one", f"only element {_index(int(mask.argmax()), shape)}"
-    # whole slabs at the low and the high end of each axis: a missing tail, edge or border
-    low, high = [], []
+    return (
+        _border(mask, count)
+        or _slices(mask, count)
+        or _tail(mask, count)
+        or _every_nth(mask, count)
+        or _block(mask, count)
+    )
+
+
+def _border(mask: np.ndarray, count: int) -> tuple[str, str] | None:
+    """Whole slabs at the low and the high end of each axis: a missing tail, edge or border."""
+    shape, total, low, high = mask.shape, mask.size, [], []
     for axis in range(mask.ndim):
         full = mask.all(axis=_others(mask, axis))
-        run = int(full.argmin())
-        low.append(run)
+        low.append(int(full.argmin()))
         high.append(int(full[::-1].argmin()))
     inner = math.prod(n - i - j for n, i, j in zip(shape, low, high, strict=True))
-    if count == total - inner:
-        words = []
-        for side, runs in (("first", low), ("last", high)):
-            for axis, run in enumerate(runs):
-                if run:
-                    name = _axis_name(shape, axis)
-                    words.append(
-                        f"the {side} {name}" if run == 1 else f"the {side} {run:,} {name}s"
-                    )
-        if mask.ndim == 1 and not low[0]:
-            return "tail", f"every element from index {total - high[0]:,} on"
-        key = "border" if any(low) and any(high) else "head" if any(low) else "edge"
-        return key, ", ".join(words[:-1]) + " and " * (len(words) > 1) + words[-1]
+    if count != total - inner:
+        return None
+    if mask.ndim == 1 and not low[0]:
+        return "tail", f"every element from index {total - high[0]:,} on"
+    words = []
+    for side, runs in (("first", low), ("last", high)):
+        for axis, run in enumerate(runs):
+            name = _axis_name(shape, axis)
+            if run:
+                words.append(f"the {side} {name}" if run == 1 else f"the {side} {run:,} {name}s")
+    key = "head" if any(low) else "edge"
+    if any(low) and any(high):
+        key = "border"
+    *others, last = words
+    return key, f"{', '.join(others)} and {last}" if others else last
+
+
+def _slices(mask: np.ndarray, count: int) -> tuple[str, str] | None:
+    """A few whole rows, columns or layers."""
     for axis in range(mask.ndim if mask.ndim > 1 else 0):
         full = np.flatnonzero(mask.all(axis=_others(mask, axis)))
-        if 0 < full.size <= 4 and full.size * (total // shape[axis]) == count:
-            name = _axis_name(shape, axis) + "s" * (full.size > 1)
+        if 0 < full.size <= 4 and full.size * (mask.size // mask.shape[axis]) == count:
+            name = _axis_name(mask.shape, axis) + "s" * (full.size > 1)
             return "slice", f"{name} {' and '.join(str(i) for i in full)}"
+    return None
+
+
+def _tail(mask: np.ndarray, count: int) -> tuple[str, str] | None:
+    """All from one element on."""
+    first = int(mask.reshape(-1).argmax())
+    if count != mask.size - first:
+        return None
+    return "tail", f"every element from {_index(first, mask.shape)} on"
+
+
+def _every_nth(mask: np.ndarray, count: int) -> tuple[str, str] | None:
+    """Elements at a constant distance."""
     flat = mask.reshape(-1)
     first = int(flat.argmax())
-    if count == total - first:
-        return "tail", f"every element from {_index(first, shape)} on"
     where = np.flatnonzero(flat[: first + CHUNK])
     step = int(np.gcd.reduce(np.diff(where))) if where.size > 2 else 1
-    if step > 1 and np.count_nonzero(flat[first % step :: step]) == count:
-        density = "only every" if count > 0.9 * (total // step) else "only some of every"
-        return "every", f"{density} {_ordinal(step)} element ({step} i + {first % step})"
-    ranges = []
-    for axis in range(mask.ndim):
+    if step == 1 or np.count_nonzero(flat[first % step :: step]) != count:
+        return None
+    density = "only every" if count > 0.9 * (mask.size // step) else "only some of every"
+    return "every", f"{density} {_ordinal(step)} element ({step} i + {first % step})"
+
+
+def _block(mask: np.ndarray, count: int) -> tuple[str, str]:
+    """A full block, or some elements of one."""
+    words, volume = [], 1
+    for axis, n in enumerate(mask.shape):
         used = np.flatnonzero(mask.any(axis=_others(mask, axis)))
-        ranges.append((int(used[0]), int(used[-1])))
-    volume = math.prod(b - a + 1 for a, b in ranges)
-    words = [
-        _axis_name(shape, axis) + (f"s {a:,} to {b:,}" if a < b else f" {a:,}")
-        for axis, (a, b) in enumerate(ranges)
-        if b - a + 1 < shape[axis]
-    ]
+        a, b = int(used[0]), int(used[-1])
+        volume *= b - a + 1
+        if b - a + 1 < n:
+            extent = f"s {a:,} to {b:,}" if a < b else f" {a:,}"
+            words.append(_axis_name(mask.shape, axis) + extent)
     if count == volume:
-        return "block", "the block of " + ", ".join(words)
-    return "some", f"{count:,} elements" + (
-        f" within {', '.join(words)}" if volume <= total // 4 else ""
-    )
+        return "block", f"the block of {', '.join(words)}"
+    within = f" within {', '.join(words)}" if volume <= mask.size // 4 else ""
+    return "some", f"{count:,} elements{within}"
 
 
 def _singular(where: str) -> bool:
@@ -105,7 +133,8 @@ def _singular(where: str) -> bool:
 def _ordinal(n: int) -> str:
     if n % 100 in (11, 12, 13):
         return f"{n}th"
-    return f"{n}{({1: 'st', 2: 'nd', 3: 'rd'}).get(n % 10, 'th')}"
+    ending = {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")
+    return f"{n}{ending}"
 
 
 def _moved(d: Differences, at: np.ndarray):
@@ -203,7 +232,7 @@ def reasons_for(d: Differences) -> list[Reason]:
     """What the differences look like, most telling first."""
     if not d.wrong:
         return []
-    codes, found = d.codes.reshape(d.shape or (1,)), []
+    codes, reasons = d.codes.reshape(d.shape or (1,)), []
     for code, key, words in ((UNWRITTEN, "unwritten", "never written"), (NAN, "nan", "NaN")):
         mask = codes == code
         if mask.any():
@@ -211,16 +240,16 @@ def reasons_for(d: Differences) -> list[Reason]:
             sentence = f"{where} {'was' if _singular(where) else 'were'} {words}"
             if code == UNWRITTEN and region in ("tail", "edge"):
                 sentence += " (too few threads, or a guard that is too strict?)"
-            found.append(Reason(f"{key}-{region}", sentence))
+            reasons.append(Reason(f"{key}-{region}", sentence))
     mask = codes == WRONG
     if mask.any():
         shaped = d._replace(shape=d.shape or (1,))
-        found += _moved(shaped, d.samples) or _distorted(d, d.samples)
+        reasons += _moved(shaped, d.samples) or _distorted(d, d.samples)
         region, where = _region(mask)
-        found.append(
+        reasons.append(
             Reason(f"wrong-{region}", f"{where} {'differs' if _singular(where) else 'differ'}")
         )
-    return found
+    return reasons
 
 
 # ---- showing it

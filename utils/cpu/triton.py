@@ -133,100 +133,127 @@ def _correct_interpreter(module):
     _check_pointers(module)
 
 
-def _correct_bfloat16(module):
-    import triton.language as tl
+class _BFloat16:
+    """bfloat16 values of the interpreter's: told apart, widened to float32 and rounded back."""
 
-    Handle, Builder = module.TensorHandle, module.InterpreterBuilder
+    def __init__(self, module):
+        import triton.language as tl
 
-    def is_bf16(handle):
-        return isinstance(handle, Handle) and handle.dtype.scalar == tl.bfloat16
+        self.tl, self.handle = tl, module.TensorHandle
 
-    def up(handle):
+    def is_one(self, handle):
+        return isinstance(handle, self.handle) and handle.dtype.scalar == self.tl.bfloat16
+
+    def up(self, handle):
         """bfloat16 values as float32: the same upper 16 bits."""
-        if not is_bf16(handle):
+        if not self.is_one(handle):
             return handle
-        return Handle((handle.data.astype(np.uint32) << 16).view(np.float32), tl.float32)
+        data = (handle.data.astype(np.uint32) << 16).view(np.float32)
+        return self.handle(data, self.tl.float32)
 
-    def down(handle):
+    def down(self, handle):
         """float32 values rounded to bfloat16, ties to even; NaN stays NaN."""
         if handle.data.dtype != np.float32:
-            return Handle(handle.data, tl.bfloat16)  # a comparison's result
+            return self.handle(handle.data, self.tl.bfloat16)  # a comparison's result
         bits = np.ascontiguousarray(handle.data).view(np.uint32)
         rounded = (bits + 0x7FFF + (bits >> 16 & 1)) >> 16
         data = np.where(np.isnan(handle.data), 0x7FC0, rounded).astype(np.uint16)
-        return Handle(data.reshape(handle.data.shape), tl.bfloat16)
+        return self.handle(data.reshape(handle.data.shape), self.tl.bfloat16)
 
-    def in_float32(original):
-        def operation(self, *operands):
-            if not any(map(is_bf16, operands)):
-                return original(self, *operands)
-            result = original(self, *map(up, operands))
-            return down(result) if is_bf16(operands[0]) else result
+    def in_float32(self, original):
+        """The interpreter's `original` operation, done in float32 for bfloat16 operands."""
+
+        def operation(builder, *operands):
+            if not any(map(self.is_one, operands)):
+                return original(builder, *operands)
+            result = original(builder, *map(self.up, operands))
+            return self.down(result) if self.is_one(operands[0]) else result
 
         return operation
 
-    for name in (
-        "binary_op",
-        "unary_op",
-        "create_fma",
-        "create_erf",
-        "create_rsqrt",
-        "create_idiv",
-    ):
-        setattr(Builder, name, in_float32(getattr(Builder, name)))
+    def widened(self, tensor):
+        """A tensor of float32 for one of bfloat16; any other as it is."""
+        if not self.is_one(tensor.handle):
+            return tensor
+        kind = self.tl.block_type(self.tl.float32, list(tensor.shape))
+        return self.tl.core.tensor(self.up(tensor.handle), kind)
 
-    choose = Builder.ternary_op
-    Builder.ternary_op = lambda self, a, b, c, op: (
-        choose(self, a, b, c, op) if op is np.where else in_float32(choose)(self, a, b, c, op)
-    )
+    def narrowed(self, tensor):
+        """A tensor of bfloat16 for one of float32."""
+        kind = self.tl.bfloat16
+        if tensor.shape:
+            kind = self.tl.block_type(kind, list(tensor.shape))
+        return self.tl.core.tensor(self.down(tensor.handle), kind)
 
-    Builder.get_bf16 = lambda self, value: down(Handle(np.array([value], np.float32), tl.float32))
 
-    dot = Builder.create_dot
-    Builder.create_dot = lambda self, a, b, d, *options: dot(self, up(a), up(b), d, *options)
+def _correct_bfloat16(module):
+    bf16, Builder = _BFloat16(module), module.InterpreterBuilder
+    names = "binary_op unary_op create_fma create_erf create_rsqrt create_idiv"
+    for name in names.split():
+        setattr(Builder, name, bf16.in_float32(getattr(Builder, name)))
+    _correct_choice_and_dot(Builder, bf16)
+    _correct_cast(Builder, bf16)
+    _correct_reductions(module.ReduceScanOpInterface, bf16)
+    _refuse_atomics(Builder, bf16)
 
-    cast = Builder.cast_impl
+
+def _correct_choice_and_dot(Builder, bf16):
+    choose, dot = Builder.ternary_op, Builder.create_dot
+    other_ternary = bf16.in_float32(choose)
+
+    def ternary_op(self, a, b, c, op):
+        # np.where only picks values, so bfloat16's bits may stay as they are
+        return (choose if op is np.where else other_ternary)(self, a, b, c, op)
+
+    def create_dot(self, a, b, d, *options):
+        return dot(self, bf16.up(a), bf16.up(b), d, *options)
+
+    def get_bf16(self, value):
+        return bf16.down(bf16.handle(np.array([value], np.float32), bf16.tl.float32))
+
+    Builder.ternary_op, Builder.create_dot, Builder.get_bf16 = ternary_op, create_dot, get_bf16
+
+
+def _correct_cast(Builder, bf16):
+    cast, tl = Builder.cast_impl, bf16.tl
 
     def cast_impl(self, source, to):
-        if is_bf16(source) and to.scalar != tl.bfloat16:
-            return cast(self, up(source), to) if to.scalar != tl.float32 else up(source)
-        if to.scalar == tl.bfloat16 and not is_bf16(source):
-            return down(
-                source if source.data.dtype == np.float32 else cast(self, source, tl.float32)
-            )
+        is_bf16, to_bf16 = bf16.is_one(source), to.scalar == tl.bfloat16
+        if is_bf16 and not to_bf16:
+            wide = bf16.up(source)
+            return wide if to.scalar == tl.float32 else cast(self, wide, to)
+        if to_bf16 and not is_bf16:
+            is_float32 = source.data.dtype == np.float32
+            return bf16.down(source if is_float32 else cast(self, source, tl.float32))
         return cast(self, source, to)
 
     Builder.cast_impl = cast_impl
 
-    apply = module.ReduceScanOpInterface.apply
+
+def _correct_reductions(Interface, bf16):
+    apply = Interface.apply
 
     def reduce_or_scan(self, tensors):
         if not isinstance(tensors, tuple):
             return reduce_or_scan(self, (tensors,))[0]
-        wide = [is_bf16(tensor.handle) for tensor in tensors]
-        if not any(wide):
+        was_bf16 = [bf16.is_one(tensor.handle) for tensor in tensors]
+        if not any(was_bf16):
             return apply(self, tensors)
-        promoted = tuple(
-            tl.core.tensor(up(t.handle), tl.block_type(tl.float32, list(t.shape)) if bf else t.type)
-            for t, bf in zip(tensors, wide, strict=True)
-        )
-        results = apply(self, promoted)
-        return tuple(
-            tl.core.tensor(
-                down(r.handle),
-                tl.block_type(tl.bfloat16, list(r.shape)) if r.shape else tl.bfloat16,
-            )
-            if r.dtype == tl.float32 and wide[min(i, len(wide) - 1)]
-            else r
-            for i, r in enumerate(results)
-        )
+        results = []
+        for i, result in enumerate(apply(self, tuple(map(bf16.widened, tensors)))):
+            if result.dtype == bf16.tl.float32 and was_bf16[min(i, len(was_bf16) - 1)]:
+                result = bf16.narrowed(result)
+            results.append(result)
+        return tuple(results)
 
-    module.ReduceScanOpInterface.apply = reduce_or_scan
+    Interface.apply = reduce_or_scan
 
+
+def _refuse_atomics(Builder, bf16):
     atomic = Builder.create_atomic_rmw
 
     def atomic_rmw(self, operation, pointers, values, mask, *options):
-        if is_bf16(values):
+        if bf16.is_one(values):
             raise NotImplementedError(
                 "atomics on bfloat16 are not available without a GPU: use float32"
             )
@@ -235,10 +262,45 @@ def _correct_bfloat16(module):
     Builder.create_atomic_rmw = atomic_rmw
 
 
+class _Extents:
+    """The memory of the running launch's arguments: (first byte, end) of each."""
+
+    def __init__(self):
+        self.of_launch = []
+
+    def note(self, tensors):
+        self.of_launch.clear()
+        for tensor in tensors:
+            storage = tensor.untyped_storage()
+            first = storage.data_ptr()
+            self.of_launch.append((first, first + storage.nbytes()))
+
+    def check(self, what, pointers, mask):
+        """IndexError for a pointer, where the mask is set, to outside of every argument."""
+        addresses = pointers.data[np.broadcast_to(mask.data, pointers.data.shape)]
+        size = max(1, pointers.get_element_ty().primitive_bitwidth // 8)
+        inside = np.zeros(addresses.shape, bool)
+        for first, end in self.of_launch:
+            inside |= (addresses >= first) & (addresses + np.uint64(size) <= end)
+        if inside.all():
+            return
+        outside = int(addresses[~inside][0])
+
+        def distance(extent):
+            return min(abs(outside - extent[0]), abs(outside - extent[1]))
+
+        first, end = min(self.of_launch, key=distance, default=(0, 0))
+        raise IndexError(
+            f"tl.{what} of {np.count_nonzero(~inside)} elements outside the arguments' memory; "
+            f"the first is at element {(outside - first) // size} of a tensor of "
+            f"{(end - first) // size}. Guard it with mask=."
+        )
+
+
 def _check_pointers(module):
     """Refuse loads and stores outside the memory of the kernel's tensor arguments."""
     Builder, Executor = module.InterpreterBuilder, module.GridExecutor
-    extents = []  # (first byte, end) of each argument's memory, of the running launch
+    extents = _Extents()
 
     def tensors_of(value):
         if isinstance(value, tuple):
@@ -253,49 +315,25 @@ def _check_pointers(module):
 
     def init_args(self, args, kwargs):
         on_host = to_host(self, args, kwargs)
-        extents.clear()
-        for tensor in tensors_of((*on_host[0], *on_host[1].values())):
-            storage = tensor.untyped_storage()
-            extents.append((storage.data_ptr(), storage.data_ptr() + storage.nbytes()))
+        extents.note(tensors_of((*on_host[0], *on_host[1].values())))
         return on_host
 
-    Executor._init_args_hst = init_args
-
-    def check(what, pointers, mask):
-        addresses = pointers.data[np.broadcast_to(mask.data, pointers.data.shape)]
-        size = max(1, pointers.get_element_ty().primitive_bitwidth // 8)
-        inside = np.zeros(addresses.shape, bool)
-        for first, end in extents:
-            inside |= (addresses >= first) & (addresses + np.uint64(size) <= end)
-        if not inside.all():
-            outside = int(addresses[~inside][0])
-            near, end = min(
-                extents,
-                key=lambda extent: min(abs(outside - extent[0]), abs(outside - extent[1])),
-                default=(0, 0),
-            )
-            raise IndexError(
-                f"tl.{what} of {np.count_nonzero(~inside)} elements outside the arguments' memory; "
-                f"the first is at element {(outside - near) // size} of a tensor of "
-                f"{(end - near) // size}. Guard it with mask=."
-            )
-
     load, store = Builder.create_masked_load, Builder.create_masked_store
+    atomic = Builder.create_atomic_rmw
 
     def masked_load(self, pointers, mask, *options):
-        check("load", pointers, mask)
+        extents.check("load", pointers, mask)
         return load(self, pointers, mask, *options)
 
     def masked_store(self, pointers, value, mask, *options):
-        check("store", pointers, mask)
+        extents.check("store", pointers, mask)
         return store(self, pointers, value, mask, *options)
 
-    atomic = Builder.create_atomic_rmw
-
     def atomic_rmw(self, operation, pointers, values, mask, *options):
-        check("atomic", pointers, mask)
+        extents.check("atomic", pointers, mask)
         return atomic(self, operation, pointers, values, mask, *options)
 
+    Executor._init_args_hst = init_args
     Builder.create_masked_load, Builder.create_masked_store = masked_load, masked_store
     Builder.create_atomic_rmw = atomic_rmw
 

@@ -7,7 +7,7 @@ no typedefs are followed; a type that it does not know is passed on unchecked).
 
 import functools
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -62,6 +62,11 @@ _ATTRIBUTE = re.compile(
 )
 
 
+_QUALIFIERS = set(
+    "const volatile __restrict__ __restrict restrict __grid_constant__ struct".split()
+)
+
+
 @dataclass(frozen=True)
 class Parameter:
     """One parameter of a kernel: its bare C++ type (no const, __restrict__ or *), and its name."""
@@ -81,9 +86,9 @@ class Parameter:
         return np.dtype(DTYPES[base]) if base in DTYPES else None
 
     def __str__(self):
-        return (
-            f"{'const ' if self.const else ''}{self.type} {'*' if self.pointer else ''}{self.name}"
-        )
+        const = "const " if self.const else ""
+        star = "*" if self.pointer else ""
+        return f"{const}{self.type} {star}{self.name}"
 
 
 @dataclass(frozen=True)
@@ -92,9 +97,7 @@ class Signature:
 
     name: str
     parameters: tuple[Parameter, ...]
-    template: tuple[
-        str, ...
-    ] = ()  # names of the template's parameters, empty for an ordinary kernel
+    template: tuple[str, ...] = ()  # names of a template's parameters
 
     def __str__(self):
         return f"{self.name}({', '.join(map(str, self.parameters))})"
@@ -102,30 +105,24 @@ class Signature:
     def instantiate(self, arguments: tuple[str, ...]) -> "Signature":
         """The signature with the template's type parameters replaced, e.g. T by float."""
         types = dict(zip(self.template, arguments, strict=False))
-        return Signature(
-            self.name,
-            tuple(
-                Parameter(types.get(p.type, p.type), p.name, p.pointer, p.const)
-                for p in self.parameters
-            ),
-        )
+        parameters = [replace(p, type=types.get(p.type, p.type)) for p in self.parameters]
+        return Signature(self.name, tuple(parameters))
 
 
 def kernels_in(source: str) -> dict[str, Signature]:
     """All kernels that `source` (text of a .cu file) defines or declares, by name."""
     text = _strip_comments(source)
-    found = {}
+    signatures = {}
     for match in re.finditer(r"\b__global__\b", text):
         declaration = _ATTRIBUTE.sub(" ", text[match.end() : match.end() + 4000])
         head = re.match(r"[^(;{]*?(\w+)\s*\(", declaration)
         if not head:
             continue
+        name = head.group(1)
         parameters = _split(_until_closed(declaration[head.end() :]))
         template = _template_before(text[: match.start()])
-        found[head.group(1)] = Signature(
-            head.group(1), tuple(map(_parameter, parameters)), template
-        )
-    return found
+        signatures[name] = Signature(name, tuple(map(_parameter, parameters)), template)
+    return signatures
 
 
 def _strip_comments(source: str) -> str:
@@ -162,20 +159,7 @@ def _parameter(text: str) -> Parameter:
     pointer = "*" in text or bool(array)
     words = re.findall(r"[A-Za-z_][\w:]*(?:<[^<>]*>)?", re.sub(r"\[[^\]]*\]", " ", text))
     const = "const" in words
-    words = [
-        w
-        for w in words
-        if w
-        not in (
-            "const",
-            "volatile",
-            "__restrict__",
-            "__restrict",
-            "restrict",
-            "__grid_constant__",
-            "struct",
-        )
-    ]
+    words = [word for word in words if word not in _QUALIFIERS]
     name = words.pop() if len(words) > 1 and words[-1] not in DTYPES else ""
     kind = " ".join(w.removeprefix("std::") for w in words)
     return Parameter(kind, name, pointer, const)
@@ -194,6 +178,5 @@ def _template_before(text: str) -> tuple[str, ...]:
             break
     if not re.search(r"\btemplate\s*$", tail[:position]):
         return ()
-    return tuple(
-        re.split(r"\s+", part.split("=")[0].strip())[-1] for part in _split(tail[position + 1 : -1])
-    )
+    declared = [part.split("=")[0].split() for part in _split(tail[position + 1 : -1])]
+    return tuple(words[-1] for words in declared)

@@ -32,7 +32,7 @@ def tensor_map(tensor, box: tuple[int, int], *, swizzle: int = 128):
     wrong and what to do.
     """
     _check(tensor, box, swizzle)
-    from cuda.core._tensor_map import TensorMapL2Promotion, TensorMapSwizzle
+    from cuda.core import TensorMapDescriptorOptions
     from cuda.core.utils import StridedMemoryView
 
     if str(tensor.dtype) == "torch.bfloat16":
@@ -40,23 +40,38 @@ def tensor_map(tensor, box: tuple[int, int], *, swizzle: int = 128):
 
         tensor = tensor.view(torch.uint16)  # the copy engine moves bits; zeros are zeros
     view = StridedMemoryView.from_any_interface(tensor, stream_ptr=-1)
+    # cuda-core exports the options but not the types of their values, so these are asked for theirs
+    options = TensorMapDescriptorOptions(box_dim=tuple(box))
+    swizzles, promotions = type(options.swizzle), type(options.l2_promotion)
     name = f"SWIZZLE_{swizzle}B" if swizzle else "NONE"
     return view.as_tensor_map(
-        tuple(box), swizzle=TensorMapSwizzle[name], l2_promotion=TensorMapL2Promotion.L2_128B
+        tuple(box), swizzle=swizzles[name], l2_promotion=promotions["L2_128B"]
     )
 
 
 def _check(tensor, box, swizzle) -> None:
-    if gpu() is None:
+    """Raise TensorMapError with what is wrong and what to do."""
+    _check_gpu()
+    _check_matrix(tensor)
+    _check_box(tensor, box, swizzle)
+
+
+def _check_gpu() -> None:
+    this_gpu = gpu()
+    if this_gpu is None:
         raise TensorMapError(
             "tensor maps belong to the copy engine (TMA) of a GPU, and this machine runs without "
             "one"
         )
-    if gpu().compute_capability < (9, 0):
+    if this_gpu.compute_capability < (9, 0):
+        capability = "{}.{}".format(*this_gpu.compute_capability)
         raise TensorMapError(
-            f"{gpu().name} has compute capability {'.'.join(map(str, gpu().compute_capability))}; "
-            "the copy engine (TMA) came with 9.0 (Hopper)"
+            f"{this_gpu.name} has compute capability {capability}; the copy engine (TMA) came "
+            "with 9.0 (Hopper)"
         )
+
+
+def _check_matrix(tensor) -> None:
     if not hasattr(tensor, "__cuda_array_interface__") and not getattr(tensor, "is_cuda", False):
         raise TensorMapError(
             f"a tensor map needs an array on the GPU, got {type(tensor).__name__}: move it there "
@@ -66,17 +81,16 @@ def _check(tensor, box, swizzle) -> None:
         raise TensorMapError(
             f"a tensor map here describes a matrix, got the shape {tuple(tensor.shape)}"
         )
-    contiguous = (
-        tensor.is_contiguous()
-        if hasattr(tensor, "is_contiguous")
-        else tensor.__cuda_array_interface__.get("strides") is None
-    )
+    if hasattr(tensor, "is_contiguous"):
+        contiguous = tensor.is_contiguous()
+    else:
+        contiguous = tensor.__cuda_array_interface__.get("strides") is None
     if not contiguous:
         raise TensorMapError(
             "the matrix is not contiguous (a transposed or strided view?): pass a.contiguous()"
         )
-    size = tensor.element_size() if hasattr(tensor, "element_size") else tensor.dtype.itemsize
-    pitch, width = tensor.shape[1] * size, box[1] * size
+    size = _element_bytes(tensor)
+    pitch = tensor.shape[1] * size
     if size not in (2, 4):
         raise TensorMapError(
             f"elements of {size} bytes: this course's kernels copy 2 or 4 (bfloat16, float16, "
@@ -87,6 +101,13 @@ def _check(tensor, box, swizzle) -> None:
             f"a row has {tensor.shape[1]:,} elements, {pitch:,} bytes; the copy engine takes "
             f"multiples of 16 bytes only. Pad the rows to a multiple of {16 // size} elements"
         )
+
+
+def _element_bytes(tensor) -> int:
+    return tensor.element_size() if hasattr(tensor, "element_size") else tensor.dtype.itemsize
+
+
+def _check_box(tensor, box, swizzle) -> None:
     if len(box) != 2 or not all(1 <= side <= LARGEST_BOX for side in box):
         raise TensorMapError(
             f"box {tuple(box)}: two sides of 1 to {LARGEST_BOX} elements are possible"
@@ -95,8 +116,9 @@ def _check(tensor, box, swizzle) -> None:
         raise TensorMapError(
             f"swizzle {swizzle}: one of {', '.join(map(str, SWIZZLES))} bytes is possible"
         )
+    width = box[1] * _element_bytes(tensor)
     if width % 16 or swizzle and width > swizzle:
+        most = f" and, with a swizzle of {swizzle} bytes, at most {swizzle}" if swizzle else ""
         raise TensorMapError(
-            f"a row of the box has {width} bytes; it must be a multiple of 16"
-            + (f" and, with a swizzle of {swizzle} bytes, at most {swizzle}" if swizzle else "")
+            f"a row of the box has {width} bytes; it must be a multiple of 16{most}"
         )

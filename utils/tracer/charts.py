@@ -1,6 +1,7 @@
 """Charts of a trace beside the kernel's lines: divergence and barriers; the threads of a race."""
 
 from collections import defaultdict
+from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
@@ -11,14 +12,17 @@ from . import counts
 from .pictures import ASKED, BLANK, GRID_LINE, WASTE, code_of, rgb, show_cells
 from .record import LINE, TraceError
 
+#: Characters of a source line, at most, beside a chart
+CODE_WIDTH = 58
+
 
 def listing(trace, rows, columns, alt, title, width):
     """A figure with the kernel's lines `rows`, (filename, line), at the left, axes for a chart."""
-    texts = [
-        f"{line:>4}  {text[:57] + '…' if len(text) > 58 else text}"
-        for name, line, text in trace.source
-        if (name, line) in rows
-    ]
+    texts = []
+    for name, line, text in trace.source:
+        if (name, line) in rows:
+            code_text = text if len(text) <= CODE_WIDTH else text[: CODE_WIDTH - 1] + "…"
+            texts.append(f"{line:>4}  {code_text}")
     fig = figure(9.4, 0.95 + 0.21 * len(texts), alt=alt)
     code, chart = fig.subplots(1, 2, width_ratios=(4.3, width))
     code.set(xlim=(0, 1), ylim=(len(texts) - 0.5, -0.5))
@@ -73,11 +77,7 @@ def divergence(trace, block=0):
     picture = np.empty((len(rows), threads, 3))
     for row, counted in enumerate(table):
         for thread, count in enumerate(counted):
-            picture[row, thread] = rgb("#EDEDED" if not count else ACCENT)
-            if count:
-                picture[row, thread] = 1 - (1 - np.array(rgb(ACCENT))) * (
-                    0.35 + 0.65 * count / counted.max()
-                )
+            picture[row, thread] = shade(count, counted.max())
     for row, where in enumerate(rows):
         if where not in active:
             picture[row] = 1.0
@@ -85,11 +85,10 @@ def divergence(trace, block=0):
     chart.hlines(np.arange(0.5, len(rows) - 1), -0.5, threads - 0.5, GRID_LINE, linewidth=1.5)
     for boundary in range(0, threads + 1, counts.WARP):
         chart.axvline(boundary - 0.5, color=INK, linewidth=1)
-    chart.set_xticks(
-        [0, *range(counts.WARP - 1, threads, counts.WARP)]
-        if threads > 64
-        else sorted({*range(0, threads, 8), threads - 1})
-    )
+    ticks = sorted({*range(0, threads, 8), threads - 1})
+    if threads > 64:
+        ticks = [0, *range(counts.WARP - 1, threads, counts.WARP)]
+    chart.set_xticks(ticks)
     chart.tick_params(labelsize=7, length=2)
     chart.set_xlabel(
         "thread of the block (blue: runs the line); right: active lanes of a warp", fontsize=7.5
@@ -101,14 +100,21 @@ def divergence(trace, block=0):
     return fig
 
 
+def shade(count, most):
+    """The colour of a lane that ran a line `count` times, when the busiest ran it `most` times."""
+    if not count:
+        return rgb("#EDEDED")
+    strength = 0.35 + 0.65 * count / most
+    return 1 - (1 - np.array(rgb(ACCENT))) * strength
+
+
 def lanes_note(trace, row):
     """'16 of 32', and how often warps ran the line if that is not once each."""
     if row is None:
         return ""
     once = row.runs == trace.blocks * trace.events.warps_a_block
-    return f"{row.active:.3g} of 32" + (
-        "" if once else f", {row.runs:,} run{'s' * (row.runs != 1)}"
-    )
+    runs = "" if once else f", {row.runs:,} run{'s' * (row.runs != 1)}"
+    return f"{row.active:.3g} of 32{runs}"
 
 
 def barriers(trace, block=None):
@@ -122,26 +128,20 @@ def barriers(trace, block=None):
             f"no thread of {trace.name} came to a barrier (syncthreads() or grid.sync())"
         )
     if block is None:
-        block = next(
-            (row.skipped[0] // trace.threads_a_block for row in trace.barriers if row.skipped), 0
-        )
-    rows = [(row.filename, row.line) for row in trace.barriers]
-    skipped = [int((row.reached[block] < row.reached[block].max()).sum()) for row in trace.barriers]
+        skipping = [row.skipped[0] for row in trace.barriers if row.skipped]
+        block = skipping[0] // trace.threads_a_block if skipping else 0
     where = f"block {trace.point(block, trace.grid)}"
-    alt = f"How often each thread of {where} of {trace.name} reached each barrier. " + "; ".join(
-        f"line {row.line}: {'all threads alike' if not n else f'{n} threads skip it'}"
-        for row, n in zip(trace.barriers, skipped, strict=True)
-    )
+    in_words = []
+    for row in trace.barriers:
+        skipped = int((row.reached[block] < row.reached[block].max()).sum())
+        how = f"{skipped} threads skip it" if skipped else "all threads alike"
+        in_words.append(f"line {row.line}: {how}")
+    alt = f"How often each thread of {where} of {trace.name} reached each barrier. "
+    alt += "; ".join(in_words)
     threads = trace.threads_a_block
-    lines = kernel_lines(trace, set(rows))
-    fig, code, chart = listing(
-        trace,
-        set(lines),
-        threads,
-        alt,
-        f"{trace.name}: barriers that the threads of {where} reach",
-        5.1,
-    )
+    lines = kernel_lines(trace, {(row.filename, row.line) for row in trace.barriers})
+    title = f"{trace.name}: barriers that the threads of {where} reach"
+    fig, code, chart = listing(trace, set(lines), threads, alt, title, 5.1)
     picture = np.ones((len(lines), threads, 3))
     notes = [""] * len(lines)
     for row in trace.barriers:
@@ -150,20 +150,18 @@ def barriers(trace, block=None):
         picture[at] = rgb(ACCENT)
         picture[at, missing] = rgb("#D55E00")
         code.axhspan(at - 0.5, at + 0.5, color=WASTE if missing.any() else "#DCEAF3", zorder=0)
-        notes[at] = f"{reached.max()}×" + (
-            f"; {int(missing.sum())} skip it" if missing.any() else ", all"
-        )
+        who = f"; {int(missing.sum())} skip it" if missing.any() else ", all"
+        notes[at] = f"{reached.max()}×{who}"
         if threads <= 40:
             for thread, count in enumerate(reached):
                 chart.text(thread, at, count, ha="center", va="center", fontsize=6.5, color="white")
     show_cells(chart, picture, fine=threads <= 64)
     for boundary in range(0, threads + 1, counts.WARP):
         chart.axvline(boundary - 0.5, color="#BBBBBB", linewidth=0.8, zorder=0.5)
-    chart.set_xticks(
-        sorted({*range(0, threads, max(counts.WARP, threads // 8)), threads - 1})
-        if threads > 40
-        else range(0, threads, 4)
-    )
+    ticks = range(0, threads, 4)
+    if threads > 40:
+        ticks = sorted({*range(0, threads, max(counts.WARP, threads // 8)), threads - 1})
+    chart.set_xticks(ticks)
     chart.tick_params(labelsize=7, length=2)
     chart.set_xlabel("thread of the block (blue: waits here; orange: never comes)", fontsize=7.5)
     chart.yaxis.tick_right()
@@ -175,99 +173,124 @@ def barriers(trace, block=None):
 # ---- races
 
 
+@dataclass(frozen=True)
+class Track:
+    """What one of a race's two lines does to the elements near it."""
+
+    line: int
+    filename: str
+    operation: str
+    accesses: np.ndarray  # numbers of events
+
+
+#: Elements drawn, so many before the one that is raced for
+ELEMENTS, BEFORE = 16, 8
+RACED = "#F3C6AE"
+
+
 def races(trace, number=0):
     """The elements around one race: which threads touch them at its lines, where they collide."""
     if not trace.races:
         raise TraceError(f"no race was found in {trace.name}, so there is none to draw")
     race, events = trace.races[number], trace.events
+    tracks = tracks_of(race, events)
+    event = race.events[0]
+    memory, size = events.memories[events.memory[event]], int(events.size[event])
+    middle = int(events.offset[event]) // size
+    last = min(max(0, middle - BEFORE) + ELEMENTS, int(np.prod(memory.shape)))
+    first = max(0, last - ELEMENTS)
+    one, other = map(trace.thread_name, race.threads)
+    alt = (
+        f"Race on {race.element}: {one} ({race.operation}, line {race.line}), "
+        f"{other} ({race.other_operation}, line {race.other.line})."
+    )
+    fig = figure(8.6, 1.3 + 0.75 * len(tracks), alt=alt)
+    axes = fig.add_subplot()
+    users = users_of(tracks, events, first, last, size)
+    for place, tracked in enumerate(users):
+        draw_users(axes, trace, race, place, [tracked.get(row, []) for row in range(len(tracks))])
+    axes.set(xlim=(-0.6, 15.6), ylim=(len(tracks) - 0.4, -0.6))
+    names = [
+        memory.element((first + i) * size).removeprefix(memory.name) for i in range(len(users))
+    ]
+    tilt = 0 if len(memory.shape) == 1 else 30
+    axes.set_xticks(range(len(users)), names, fontsize=7, rotation=tilt)
+    verbs = {"atomic": "atomic", "read": "reads", "write": "writes"}
+    labels = [f"line {track.line}\n{verbs[track.operation]}" for track in tracks]
+    axes.set_yticks(range(len(tracks)), labels, fontsize=8)
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+    codes = dict.fromkeys(code_of(trace, track.filename, track.line) for track in tracks)
+    axes.set_title("\n".join(codes), fontsize=9, loc="left", family="monospace", color=INK)
+    what = f"element of {race.array}; t: thread (b: block); red: several threads, in no order"
+    axes.set_xlabel(what, fontsize=7.5)
+    return fig
+
+
+def tracks_of(race, events):
+    """A Track for each of a race's two lines; one if both threads do the same at the same line."""
     a, b = race.events
-    same = events.memories[events.memory[a]]
     epochs = events.epoch if events.block[a] == events.block[b] else events.grid_epoch
     near = np.flatnonzero((events.root == events.root[a]) & (epochs == epochs[a]))
     near = near[np.isin(events.block[near], (events.block[a], events.block[b]))]
     lines, _ = events.line_of_site
     tracks = []
-    for i, where, operation in ((a, race, race.operation), (b, race.other, race.other_operation)):
-        own = near[
-            (lines[events.site[near]] == lines[events.site[i]])
-            & (events.kind[near] == events.kind[i])
-        ]
-        tracks.append((where, operation, own))
-    if tracks[0][0].line == tracks[1][0].line and race.operation == race.other_operation:
-        tracks = tracks[:1]
-    size = int(events.size[a])
-    middle = int(events.offset[a]) // size
-    first = max(0, middle - 8)
-    last = min(first + 16, int(np.prod(same.shape)))
-    first = max(0, last - 16)
-    alt = (
-        f"Race on {race.element}: {trace.thread_name(race.threads[0])} ({race.operation}, line "
-        f"{race.line}), "
-        f"{trace.thread_name(race.threads[1])} ({race.other_operation}, line {race.other.line})."
-    )
-    fig = figure(8.6, 1.3 + 0.75 * len(tracks), alt=alt)
-    axes = fig.add_subplot()
+    for event, where, operation in (
+        (a, race, race.operation),
+        (b, race.other, race.other_operation),
+    ):
+        same_line = lines[events.site[near]] == lines[events.site[event]]
+        same_kind = events.kind[near] == events.kind[event]
+        track = Track(where.line, where.filename, operation, near[same_line & same_kind])
+        tracks.append(track)
+    if race.line == race.other.line and race.operation == race.other_operation:
+        return tracks[:1]
+    return tracks
+
+
+def users_of(tracks, events, first, last, size):
+    """For each element from first to last: {track's number: its accesses to the element}."""
     users = [{} for _ in range(first, last)]
-    for row, (_, _, own) in enumerate(tracks):
-        for i in own.tolist():
-            place = int(events.offset[i]) // size - first
+    for row, track in enumerate(tracks):
+        for event in track.accesses.tolist():
+            place = int(events.offset[event]) // size - first
             if 0 <= place < len(users):
-                users[place].setdefault(row, []).append(i)
+                users[place].setdefault(row, []).append(event)
+    return users
+
+
+def draw_users(axes, trace, race, place, accesses):
+    """One element: a cell for each track, with the threads that access it there."""
     from matplotlib.patches import Rectangle
 
-    for place, tracked in enumerate(users):
-        together = defaultdict(set)  # (block, barriers passed) -> its threads, which nothing orders
-        for i in chain(*tracked.values()):
-            together[int(events.block[i]), int(events.epoch[i])].add(int(events.thread[i]))
-        collide = len({block for block, _ in together}) > 1 or any(
-            len(ones) > 1 for ones in together.values()
-        )
-        for row in range(len(tracks)):
-            threads = list(dict.fromkeys(int(events.thread[i]) for i in tracked.get(row, [])))
-            colour = BLANK if not threads else "#F3C6AE" if collide else ASKED
-            axes.add_patch(
-                Rectangle(
-                    (place - 0.46, row - 0.4),
-                    0.92,
-                    0.8,
-                    facecolor=colour,
-                    edgecolor=ALARM if collide and threads else "white",
-                    linewidth=1.5,
-                )
-            )
-            name = (
-                ""
-                if not threads
-                else f"t{threads[0] % trace.threads_a_block}"
-                + (f"\nb{threads[0] // trace.threads_a_block}" if race.between_blocks else "")
-                + (f"\n+{len(threads) - 1}" if len(threads) > 1 else "")
-            )
-            axes.text(place, row, name, ha="center", va="center", fontsize=7, color=INK)
-    axes.set(xlim=(-0.6, 15.6), ylim=(len(tracks) - 0.4, -0.6))
-    axes.set_xticks(
-        range(len(users)),
-        [same.element((first + i) * size).removeprefix(same.name) for i in range(len(users))],
-        fontsize=7,
-        rotation=0 if len(same.shape) == 1 else 30,
-    )
-    axes.set_yticks(
-        range(len(tracks)),
-        [
-            f"line {where.line}\n{operation}s"
-            if operation != "atomic"
-            else f"line {where.line}\natomic"
-            for where, operation, _ in tracks
-        ],
-        fontsize=8,
-    )
-    axes.tick_params(length=0)
-    axes.spines[:].set_visible(False)
-    title = "\n".join(
-        dict.fromkeys(code_of(trace, where.filename, where.line) for where, *_ in tracks)
-    )
-    axes.set_title(title, fontsize=9, loc="left", family="monospace", color=INK)
-    axes.set_xlabel(
-        f"element of {race.array}; t: thread (b: block); red: several threads, in no order",
-        fontsize=7.5,
-    )
-    return fig
+    events = trace.events
+    together = defaultdict(set)  # (block, barriers passed) -> its threads, which nothing orders
+    for event in chain(*accesses):
+        moment = int(events.block[event]), int(events.epoch[event])
+        together[moment].add(int(events.thread[event]))
+    several_blocks = len({block for block, _ in together}) > 1
+    collide = several_blocks or any(len(threads) > 1 for threads in together.values())
+    for row, own in enumerate(accesses):
+        threads = list(dict.fromkeys(int(events.thread[event]) for event in own))
+        style = {"facecolor": BLANK, "edgecolor": "white"}
+        if threads:
+            style = {"facecolor": ASKED, "edgecolor": "white"}
+        if threads and collide:
+            style = {"facecolor": RACED, "edgecolor": ALARM}
+        corner = place - 0.46, row - 0.4
+        axes.add_patch(Rectangle(corner, 0.92, 0.8, linewidth=1.5, **style))
+        name = thread_names(trace, race, threads)
+        axes.text(place, row, name, ha="center", va="center", fontsize=7, color=INK)
+
+
+def thread_names(trace, race, threads):
+    """The first thread, its block where blocks race, and how many more there are."""
+    if not threads:
+        return ""
+    block, rank = divmod(threads[0], trace.threads_a_block)
+    lines = [f"t{rank}"]
+    if race.between_blocks:
+        lines.append(f"b{block}")
+    if len(threads) > 1:
+        lines.append(f"+{len(threads) - 1}")
+    return "\n".join(lines)

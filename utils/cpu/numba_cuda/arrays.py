@@ -128,14 +128,11 @@ class View:
             return index, False
         if len(parts) > self.ndim:
             raise KernelError(f"{len(parts)} indices for {self.describe()}, which has {self.ndim}")
-        found = []
+        place = []
         for axis, part in enumerate(parts):
             if isinstance(part, slice):
-                found.append(
-                    slice(
-                        *(None if v is None else int(v) for v in (part.start, part.stop, part.step))
-                    )
-                )
+                ends = (part.start, part.stop, part.step)
+                place.append(slice(*(None if end is None else int(end) for end in ends)))
                 continue
             try:
                 i = part.__index__()
@@ -151,9 +148,9 @@ class View:
                     i += length
                 else:
                     raise self.outside(parts, axis, i)
-            found.append(i)
-        whole = len(found) == self.ndim and not any(isinstance(part, slice) for part in found)
-        return (found[0] if self.ndim == 1 and len(found) == 1 else tuple(found)), whole
+            place.append(i)
+        whole = len(place) == self.ndim and not any(isinstance(part, slice) for part in place)
+        return (place[0] if self.ndim == 1 and len(place) == 1 else tuple(place)), whole
 
     # ---- words
 

@@ -241,7 +241,7 @@ def jit(
         raise NotImplementedError("bounds checking is not supported for CUDA")
     if link:
         raise NotImplementedError("link=: there is no GPU linker on this machine")
-    known = {
+    ignored = {
         "inline",
         "forceinline",
         "opt",
@@ -259,8 +259,8 @@ def jit(
         "restype",
         "bind",
     }
-    if unknown := set(options) - known:
-        raise KeyError(f"Unrecognized options: {unknown}. Known options are {sorted(known)}")
+    if unknown := set(options) - ignored:
+        raise KeyError(f"Unrecognized options: {unknown}. Known options are {sorted(ignored)}")
     signatures = None
     if func_or_sig is not None and not isinstance(func_or_sig, pytypes.FunctionType):
         from numba.core import sigutils

@@ -462,32 +462,31 @@ class atomic:
 
 
 def _width(value):
-    return (
-        8 * value.dtype.itemsize
-        if isinstance(value, np.integer) and value.dtype.itemsize < 8
-        else (64 if isinstance(value, np.integer) or not -(2**31) <= value < 2**32 else 32)
-    )
+    """How many bits a value has; a Python int has 32 where that is enough."""
+    if isinstance(value, np.integer):
+        return 8 * value.dtype.itemsize
+    return 32 if -(2**31) <= value < 2**32 else 64
+
+
+def _bits(value):
+    """The bits of a value as an unsigned number."""
+    return int(value) & (1 << _width(value)) - 1
 
 
 def popc(value):
     """The number of bits set."""
-    return (
-        int(value) & 0xFFFFFFFFFFFFFFFF
-        if value < 0 and _width(value) == 64
-        else int(value) & (1 << _width(value)) - 1
-    ).bit_count()
+    return _bits(value).bit_count()
 
 
 def brev(value):
     """The bits in reverse order."""
-    width = _width(value)
-    return int(f"{int(value) & (1 << width) - 1:0{width}b}"[::-1], 2)
+    digits = f"{_bits(value):0{_width(value)}b}"
+    return int(digits[::-1], 2)
 
 
 def clz(value):
     """The number of zero bits above the highest bit set."""
-    width = _width(value)
-    return width - (int(value) & (1 << width) - 1).bit_length()
+    return _width(value) - _bits(value).bit_length()
 
 
 def ffs(value):

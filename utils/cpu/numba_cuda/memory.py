@@ -97,13 +97,13 @@ class DeviceNDArray:
         target = self.data[index]
         if source.ndim > np.ndim(target):
             raise ValueError(f"Can't assign {source.ndim}-D array to {np.ndim(target)}-D self")
-        for axis, (here, there) in enumerate(
+        for axis, (extent, given) in enumerate(
             zip(np.shape(target)[::-1], source.shape[::-1], strict=False)
         ):
-            if there not in (1, here):
+            if given not in (1, extent):
                 raise ValueError(
-                    f"Can't copy sequence with size {there} to array axis "
-                    f"{np.ndim(target) - 1 - axis} with dimension {here}"
+                    f"Can't copy sequence with size {given} to array axis "
+                    f"{np.ndim(target) - 1 - axis} with dimension {extent}"
                 )
         with np.errstate(all="ignore"):
             self.data[index] = source if source.ndim else cast(source[()], self.dtype)
@@ -215,11 +215,9 @@ def _no_copy(before, after):
 
 
 def check_contiguous(data):
-    core = (
-        data[tuple(0 if stride == 0 else slice(None) for stride in data.strides)]
-        if data.size
-        else data
-    )
+    core = data
+    if data.size:  # without the axes along which it is broadcast
+        core = data[tuple(slice(None) if stride else 0 for stride in data.strides)]
     if not (core.flags.c_contiguous or core.flags.f_contiguous):
         raise ValueError(_NOT_CONTIGUOUS)
 

@@ -208,11 +208,11 @@ _FUNCTIONS = {
 }
 
 
-def specialize(function, seen=None):
+def specialize(function, done=None):
     """`function` with the engine's globals, closure and float constants."""
-    seen = {} if seen is None else seen
-    if function in seen:
-        return seen[function]
+    done = {} if done is None else done
+    if function in done:
+        return done[function]
     names = {"__builtins__": _BUILTINS}  # a function takes its builtins from here when it is made
     code = function.__code__
     refuse_unsupported(code)
@@ -231,13 +231,13 @@ def specialize(function, seen=None):
         tuple(types.CellType() for _ in code.co_freevars) or None,
     )
     made.__kwdefaults__ = function.__kwdefaults__
-    seen[function] = made  # known before its names are filled in: a device function may call itself
+    done[function] = made  # known before its names are filled in: a device function may call itself
     for name in global_names(code):
         if name in function.__globals__:
-            names[name] = convert(function.__globals__[name], name, seen)
+            names[name] = convert(function.__globals__[name], name, done)
     for name, mine in zip(code.co_freevars, made.__closure__ or (), strict=True):
         try:
-            mine.cell_contents = convert(cells[name].cell_contents, name, seen)
+            mine.cell_contents = convert(cells[name].cell_contents, name, done)
         except ValueError:
             pass  # not assigned yet: reading it is the user's NameError
     return made
@@ -277,11 +277,11 @@ def refuse_unsupported(code):
 
 def global_names(code):
     """All global names that code and the functions within it mention."""
-    found = set(code.co_names)
+    names = set(code.co_names)
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
-            found |= global_names(constant)
-    return found
+            names |= global_names(constant)
+    return names
 
 
 @functools.cache
@@ -302,13 +302,13 @@ def convert_constant(constant):
     return constant
 
 
-def convert(value, name, seen):
+def convert(value, name, done):
     """What global or closure variable `name` is for the kernel."""
     from .dispatcher import Kernel
 
     if isinstance(value, Kernel):
         if value.device:
-            return specialize(value.py_func, seen)
+            return specialize(value.py_func, done)
         return value
     if value is math:
         return math_in_kernels
@@ -331,13 +331,13 @@ def convert(value, name, seen):
     if type(value) is float:
         return np.float64(value)
     if type(value) is tuple:
-        return tuple(convert(part, name, seen) for part in value)
+        return tuple(convert(part, name, done) for part in value)
     module = getattr(type(value), "__module__", "") or ""
     own_module = getattr(value, "__module__", "") or ""
     if module.startswith(("numba", "numba_cuda")) or own_module.startswith(
         ("numba.cuda", "numba_cuda")
     ):
-        return replace_numba(value, name, seen)
+        return replace_numba(value, name, done)
     if isinstance(value, types.FunctionType) and is_users(value.__code__):
         return _undecorated(value)
     return value
@@ -371,12 +371,12 @@ def replace_module(module):
                 setattr(stand_in, name, range if name == "prange" else tuple)
         return stand_in
     part = module.__name__.removeprefix("numba_cuda.").removeprefix("numba.cuda").strip(".")
-    found = cuda
+    counterpart = cuda
     for name in part.split(".") if part else ():
-        found = getattr(found, name, None)
-        if found is None:
+        counterpart = getattr(counterpart, name, None)
+        if counterpart is None:
             raise KernelError(f"{module.__name__} is not available on the CPU engine")
-    return found
+    return counterpart
 
 
 def _type(numba_type):
@@ -386,17 +386,17 @@ def _type(numba_type):
         return numba_type
 
 
-def replace_numba(value, name, seen):
+def replace_numba(value, name, done):
     """An object of Numba's (a type, a stub, a compiled function) as the engine's."""
     from . import cuda
 
     if hasattr(value, "py_func"):  # njit or a real cuda.jit function
-        return specialize(value.py_func, seen)
+        return specialize(value.py_func, done)
     if hasattr(value, "bitwidth") or str(value) in ("bool", "boolean", "complex64", "complex128"):
         return _type(value)
-    known = getattr(value, "__name__", None) or type(value).__name__
+    name_there = getattr(value, "__name__", None) or type(value).__name__
     if isinstance(value, type) or callable(value):
         for place in (cuda, cuda.atomic, cuda.fp16, cuda.libdevice):
-            if hasattr(place, known):
-                return getattr(place, known)
+            if hasattr(place, name_there):
+                return getattr(place, name_there)
     return value
