@@ -41,15 +41,15 @@ def entries() -> list[dict]:
         lines = file().read_text(encoding="utf-8").splitlines()
     except FileNotFoundError:
         return []
-    found = []
+    entries = []
     for line in lines:
         try:
             entry = json.loads(line)
         except ValueError:
             continue
         if isinstance(entry, dict) and all(field in entry for field in FIELDS):
-            found.append(entry)
-    return sorted(found, key=lambda e: e["yours_us"] / e["ours_us"])
+            entries.append(entry)
+    return sorted(entries, key=lambda e: e["yours_us"] / e["ours_us"])
 
 
 class Board:

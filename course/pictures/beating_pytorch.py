@@ -13,16 +13,20 @@ from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, INK, figure
 
 
 def recorded(prefix: str) -> dict[str, dict]:
-    """Entries whose name begins with `prefix`, by the rest of their name; of one GPU: this one, or
-    the last recorded.
+    """Entries whose name begins with `prefix`, by the rest of their name.
+
+    All are of one GPU: this one, or the last recorded.
     """
-    found = [entry for entry in results.load() if entry["name"].startswith(prefix)]
-    here = engine.gpu()
-    mine = [entry for entry in found if here and entry["gpu"] == here.name]
-    if found and not mine:
-        last = max(found, key=lambda entry: entry["date"])["gpu"]
-        mine = [entry for entry in found if entry["gpu"] == last]
-    return {entry["name"].removeprefix(prefix): entry for entry in mine}
+    entries = [entry for entry in results.load() if entry["name"].startswith(prefix)]
+    if not entries:
+        return {}
+    gpus = {entry["gpu"] for entry in entries}
+    gpu = engine.gpu()
+    name = gpu.name if gpu else ""
+    if name not in gpus:
+        name = max(entries, key=lambda entry: entry["date"])["gpu"]
+    of_one = [entry for entry in entries if entry["gpu"] == name]
+    return {entry["name"].removeprefix(prefix): entry for entry in of_one}
 
 
 def origin(entries: Mapping[str, dict]) -> str:
@@ -209,26 +213,22 @@ def times(entries: Mapping[str, dict]) -> dict[str, dict[int, dict]]:
         batch, _, rival = name.partition("/")
         if entry["unit"] == "µs":
             by_rival.setdefault(rival, {})[int(batch)] = entry
-    return dict(
-        sorted(
-            by_rival.items(),
-            key=lambda item: -np.mean([np.log(e["value"]) for e in item[1].values()]),
-        )
-    )
+
+    def quickness(rival):
+        return -np.mean([np.log(entry["value"]) for entry in by_rival[rival].values()])
+
+    return {rival: by_rival[rival] for rival in sorted(by_rival, key=quickness)}
 
 
 def best_of_pytorch(rivals: Mapping[str, dict]) -> dict[int, str]:
     """{batch: PyTorch's fastest mode there}."""
-    batches = sorted({batch for found in rivals.values() for batch in found})
+    batches = sorted({batch for entries in rivals.values() for batch in entries})
     pytorch = [rival for rival in rivals if rival.startswith("pytorch/")]
-    return {
-        batch: min(
-            (r for r in pytorch if batch in rivals[r]),
-            key=lambda r: rivals[r][batch]["value"],
-            default="",
-        )
-        for batch in batches
-    }
+    best = {}
+    for batch in batches:
+        timed = {r: rivals[r][batch]["value"] for r in pytorch if batch in rivals[r]}
+        best[batch] = min(timed, key=timed.get, default="")
+    return best
 
 
 #: Colours by who launches, lines by precision; the first that occurs in a rival's name.
@@ -248,31 +248,57 @@ def label_of(rival: str) -> str:
 
 
 def race_table() -> Table:
-    """Every rival's time for a step at every batch size, PyTorch's best in bold, and how much
-    faster ours is.
+    """Every rival's time for a step at every batch size, and how much faster ours is.
+
+    PyTorch's best is in bold.
     """
     entries = race()
     rivals = times(entries)
     best = best_of_pytorch(rivals)
     rows = []
-    for rival, found in rivals.items():
-        cells = []
-        for batch in best:
-            entry = found.get(batch)
-            digits = 1 if entry and entry["spread"] < 10 else 0
-            text = f"{entry['value']:,.{digits}f} ± {entry['spread']:.{digits}f}" if entry else "–"
-            cells.append(f"**{text}**" if best[batch] == rival else text)
-        rows.append([("" if rival.startswith("ours/") else "PyTorch ") + label_of(rival), *cells])
-    speedups = [entries.get(f"{batch}/speedup_over_pytorch_best") for batch in best]
-    if any(speedups):
-        rows.append(
-            ["PyTorch's best ÷ ours", *(f"**{e['value']:.2f}×**" if e else "–" for e in speedups)]
-        )
-    return Table(
-        ["µs a step", *(f"batch {batch:,}" for batch in best)],
-        rows,
-        origin(entries) + (". Median ± half the interquartile range." if rows else ""),
-    )
+    for rival, by_batch in rivals.items():
+        whose = "" if rival.startswith("ours/") else "PyTorch "
+        row = [whose + label_of(rival)]
+        for batch, fastest in best.items():
+            text = _time_with_spread(by_batch.get(batch))
+            row.append(f"**{text}**" if fastest == rival else text)
+        rows.append(row)
+    speedups = _speedups(entries, best)
+    if speedups:
+        factors = [f"**{speedups[batch]:.2f}×**" if batch in speedups else "–" for batch in best]
+        rows.append(["PyTorch's best ÷ ours", *factors])
+    note = origin(entries)
+    if rows:
+        note += ". Median ± half the interquartile range."
+    head = ["µs a step", *(f"batch {batch:,}" for batch in best)]
+    return Table(head, rows, note)
+
+
+def _time_with_spread(entry: dict | None) -> str:
+    if not entry:
+        return "–"
+    digits = 1 if entry["spread"] < 10 else 0
+    return f"{entry['value']:,.{digits}f} ± {entry['spread']:.{digits}f}"
+
+
+def _speedups(entries: Mapping[str, dict], batches) -> dict[int, float]:
+    """{batch: PyTorch's best over ours}, where it is recorded."""
+    speedups = {}
+    for batch in batches:
+        entry = entries.get(f"{batch}/speedup_over_pytorch_best")
+        if entry:
+            speedups[batch] = entry["value"]
+    return speedups
+
+
+def _line_of(rival: str) -> dict:
+    """How a rival is drawn: ours thick and red; the others' colours say who launches."""
+    line = next(line for precision, line in PRECISIONS.items() if precision in rival)
+    style = {"linestyle": line, "marker": "o"}
+    if rival.startswith("ours/"):
+        return style | {"color": ALARM, "linewidth": 2.6, "markersize": 5, "zorder": 3}
+    colour = next(colour for kind, colour in LAUNCHERS.items() if kind in rival)
+    return style | {"color": colour, "linewidth": 1.4, "markersize": 3, "zorder": 2}
 
 
 def race_chart():
@@ -280,37 +306,22 @@ def race_chart():
     entries = race()
     rivals = times(entries)
     best = best_of_pytorch(rivals)
-    known = {batch: entries.get(f"{batch}/speedup_over_pytorch_best") for batch in best}
-    speedups = {batch: entry["value"] for batch, entry in known.items() if entry}
+    speedups = _speedups(entries, best)
     if not rivals:
         return nothing("Microseconds a step against the batch size")
-    faster = "; ours is faster than PyTorch's best mode by " + ", ".join(
-        f"{s:.1f} at batch {b}" for b, s in speedups.items()
+    factors = ", ".join(f"{factor:.1f} at batch {batch}" for batch, factor in speedups.items())
+    alt = (
+        "Microseconds a step against the batch size, both on logarithmic scales: "
+        f"{len(rivals)} rivals"
     )
-    fig = figure(
-        8.5,
-        4.6,
-        alt="Microseconds a step against the batch size, both on logarithmic scales: "
-        f"{len(rivals)} rivals" + (faster if speedups else ""),
-    )
+    if speedups:
+        alt += f"; ours is faster than PyTorch's best mode by {factors}"
+    fig = figure(8.5, 4.6, alt=alt)
     axes = fig.add_subplot()
-    for rival, found in rivals.items():
-        xs = sorted(found)
-        ours = rival.startswith("ours/")
-        colour = (
-            ALARM if ours else next(colour for kind, colour in LAUNCHERS.items() if kind in rival)
-        )
-        style = next(style for precision, style in PRECISIONS.items() if precision in rival)
-        axes.plot(
-            xs,
-            [found[x]["value"] for x in xs],
-            "o" + style,
-            color=colour,
-            linewidth=2.6 if ours else 1.4,
-            markersize=5 if ours else 3,
-            label=label_of(rival),
-            zorder=3 if ours else 2,
-        )
+    for rival, by_batch in rivals.items():
+        xs = sorted(by_batch)
+        ys = [by_batch[x]["value"] for x in xs]
+        axes.plot(xs, ys, label=label_of(rival), **_line_of(rival))
     for batch, factor in speedups.items():
         axes.annotate(
             f"{factor:.1f}×",
@@ -393,23 +404,22 @@ def waterfall(
         + ", then ".join(f"{name} {value:,.0f} {unit}" for name, value in steps.items()),
     )
     axes = fig.add_subplot()
-    for row, value in enumerate(values):
-        before = values[row - 1] if row else value
+    for row, (name, value) in enumerate(steps.items()):
         axes.barh(row, value, color=BLOCK_COLOURS[0], height=0.6)
+        text = f" {value:,.0f} {unit}"
+        end = value
         if row:
-            axes.barh(
-                row,
-                before - value,
-                left=value,
-                height=0.6,
-                color="#DDDDDD" if before >= value else ALARM,
-            )
-        factor = f" · {before / value:.2f}×" if row else ""
-        if names[row] in predicted:
-            axes.plot([predicted[names[row]]] * 2, [row - 0.42, row + 0.42], color=INK, linewidth=2)
-            factor += f" · predicted {predicted[names[row]]:,.0f}"
-        end = max(value, before, predicted.get(names[row], 0))
-        axes.text(end, row, f" {value:,.0f} {unit}{factor}", va="center", fontsize=8.5, color=INK)
+            before = values[row - 1]
+            change = "#DDDDDD" if before >= value else ALARM
+            axes.barh(row, before - value, left=value, height=0.6, color=change)
+            text += f" · {before / value:.2f}×"
+            end = max(value, before)
+        if name in predicted:
+            line = predicted[name]
+            axes.plot([line, line], [row - 0.42, row + 0.42], color=INK, linewidth=2)
+            text += f" · predicted {line:,.0f}"
+            end = max(end, line)
+        axes.text(end, row, text, va="center", fontsize=8.5, color=INK)
     axes.set_yticks(range(len(names)), names, fontsize=9)
     axes.set_xlim(0, 1.35 * max(values))
     axes.invert_yaxis()
@@ -565,27 +575,18 @@ def owners(lane_of: np.ndarray, title: str, highlight: int = 6):
     axes = fig.add_subplot()
     for (row, column), lane in np.ndenumerate(lane_of):
         mine = lane == highlight
-        axes.add_patch(
-            _rectangle(
-                column, row, ALARM if mine else BLOCK_COLOURS[int(lane) // 4 % len(BLOCK_COLOURS)]
-            )
-        )
-        axes.text(
-            column + 0.5,
-            row + 0.53,
-            str(lane),
-            ha="center",
-            va="center",
-            fontsize=7.5,
-            color="white" if mine else INK,
-        )
+        kind = int(lane) // 4 % len(BLOCK_COLOURS)
+        axes.add_patch(_square(column, row, ALARM if mine else BLOCK_COLOURS[kind]))
+        colour = "white" if mine else INK
+        place = (column + 0.5, row + 0.53)
+        axes.text(*place, str(lane), ha="center", va="center", fontsize=7.5, color=colour)
     axes.set(xlim=(0, columns), ylim=(rows, 0), xticks=[], yticks=[])
     axes.set_title(title, fontsize=9.5, color=INK, loc="left")
     axes.spines[:].set_visible(False)
     return fig
 
 
-def _rectangle(x, y, colour):
+def _square(x, y, colour):
     from matplotlib.patches import Rectangle
 
     return Rectangle((x + 0.03, y + 0.03), 0.94, 0.94, facecolor=colour, edgecolor="white")
