@@ -1,5 +1,11 @@
 """Sums, scans and sorts: many values into one, running sums, and what is built on them.
 
-``cuda/`` holds the CUDA C, each file whole; `sums`, `scans` and `sorts` launch it and have the
-same steps in Numba; `bench` checks all of it and times it beside CUB and PyTorch.
+``cuda/`` holds the CUDA C, each file whole; `kernels` compiles it.
+
+    sum_ladder, scan_ladder   one change at a time, in Numba and CUDA C side by side
+    scan_lookback             the scan in one pass, in Numba
+    reductions, sum_precise   other operations, and what float32 keeps of a long sum, in Numba
+    scan_uses                 compaction, run lengths, row offsets, segments, in both
+    sums, scans, sorts        launch the fast kernels
+    cub, bench                the rival, and the race with it
 """
