@@ -8,13 +8,13 @@ import numpy as np
 from numba import cuda
 
 from course.mnist_cnn import EPS, layers
-from course.mnist_cnn.proofs import exact, launch, to_gpu
+from course.mnist_cnn.proofs import exact, launch, single, to_gpu
 from utils import check
 
 
 def check_conv_input(language, kernel, x, w, dy, *sizes):
     """kernel: the gradient of the convolution's input."""
-    x, w, dy = _single(x, w, dy)
+    x, w, dy = single(x, w, dy)
     dx, _ = layers.conv2d_backward(*exact(dy, x, w))
     ours = launch(kernel, dx.shape, *to_gpu(dy, w), *sizes)
     check.close(ours, dx, ops=20 * dy.shape[1], name=f"{language} dx")
@@ -23,7 +23,7 @@ def check_conv_input(language, kernel, x, w, dy, *sizes):
 def check_conv_weight(language, kernels, x, w, dy, *sizes):
     """kernels: each image's share of the weights' gradient, and their sum."""
     backward_weight, sum_over_batch = kernels
-    x, w, dy = _single(x, w, dy)
+    x, w, dy = single(x, w, dy)
     _, dw = layers.conv2d_backward(*exact(dy, x, w))
     B, _, H, W = dy.shape
     share = launch(backward_weight, (B, *dw.shape), *to_gpu(dy, x), *sizes)
@@ -31,11 +31,6 @@ def check_conv_weight(language, kernels, x, w, dy, *sizes):
     count = (B, dw.size) if sizes else ()
     ours = launch(sum_over_batch, dw.size, rows, *count).reshape(dw.shape)
     check.close(ours, dw, ops=2 * B * H * W + 8, name=f"{language} dw")
-
-
-def _single(*arrays):
-    """Each array as float32: what the kernels see."""
-    return [array.astype(np.float32) for array in arrays]
 
 
 def normalize(statistics, forward, sums, backward, x, gamma, beta, dy, *sizes):

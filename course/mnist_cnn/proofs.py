@@ -81,6 +81,11 @@ def exact(*arrays):
     return [a.astype(float) for a in arrays]
 
 
+def single(*arrays):
+    """Each array as float32: what the kernels see."""
+    return [a.astype(np.float32) for a in arrays]
+
+
 def show(*functions) -> Markdown:
     """The source of functions, from the files where they are."""
     sources = [inspect.getsource(function).rstrip() for function in functions]
