@@ -50,20 +50,20 @@ def orders(digits: int, batch: int, epoch: int) -> np.ndarray:
 
 
 def pinned(*shape: int) -> np.ndarray:
-    """Bytes in pinned host memory, for the rest of the program. Needs a CUDA context, as a trainer
-    makes one.
+    """Bytes in pinned host memory, for the rest of the program.
 
-    Raises MemoryError when the driver has none left.
+    Needs a CUDA context, as a trainer makes one. Raises MemoryError when the driver has none left.
     """
-    size, pointer = int(np.prod(shape)), ctypes.c_void_p()
-    code = ctypes.CDLL("libcuda.so.1").cuMemHostAlloc(
-        ctypes.byref(pointer), ctypes.c_size_t(size), 0
-    )
+    size = int(np.prod(shape))
+    pointer = ctypes.c_void_p()
+    driver = ctypes.CDLL("libcuda.so.1")
+    code = driver.cuMemHostAlloc(ctypes.byref(pointer), ctypes.c_size_t(size), 0)
     if code:
         raise MemoryError(
             f"{size:,} bytes of pinned memory cannot be had: the driver says error {code}"
         )
-    return np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(pointer.value)).reshape(shape)
+    memory = (ctypes.c_uint8 * size).from_address(pointer.value)
+    return np.ctypeslib.as_array(memory).reshape(shape)
 
 
 def train_ours(train, test, batch, lr, epochs=MOST_EPOCHS) -> list[float]:
@@ -72,31 +72,32 @@ def train_ours(train, test, batch, lr, epochs=MOST_EPOCHS) -> list[float]:
 
     accuracies = []
     with fast.Trainer(starting_weights(0), batch, lr) as trainer:
-        images, labels = pinned(*train[0].shape), pinned(len(train[1]))
+        images = pinned(*train[0].shape)
+        labels = pinned(len(train[1]))
         for epoch in range(epochs):
             # the last epoch's batches have been copied: their memory is free again
             trainer.synchronize()
             for k, chosen in enumerate(orders(len(train[0]), batch, epoch)):
-                here = slice(k * batch, (k + 1) * batch)
-                np.take(
-                    train[0], chosen, axis=0, out=images[here]
-                )  # while the GPU trains on the batches before
-                np.take(train[1], chosen, out=labels[here])
-                trainer.step(images[here], labels[here])
+                place = slice(k * batch, (k + 1) * batch)
+                # while the GPU trains on the batches before
+                np.take(train[0], chosen, axis=0, out=images[place])
+                np.take(train[1], chosen, out=labels[place])
+                trainer.step(images[place], labels[place])
             with fast.Trainer(trainer.weights(), TEST_BATCH, 0.0, graph=False) as tester:
-                right = sum(
-                    int(
-                        (
-                            tester.logits(test[0][i : i + TEST_BATCH]).argmax(1)
-                            == test[1][i : i + TEST_BATCH]
-                        ).sum()
-                    )
-                    for i in range(0, len(test[0]), TEST_BATCH)
-                )
-            accuracies.append(right / len(test[0]))
+                accuracies.append(_accuracy(tester, *test))
             if accuracies[-1] >= TARGET:
                 break
     return accuracies
+
+
+def _accuracy(tester, images, labels) -> float:
+    """Share of the digits that a trainer reads right."""
+    right = 0
+    for start in range(0, len(images), TEST_BATCH):
+        chosen = slice(start, start + TEST_BATCH)
+        answers = tester.logits(images[chosen]).argmax(1)
+        right += int((answers == labels[chosen]).sum())
+    return right / len(images)
 
 
 def train_pytorch(train, test, batch, lr, mode, epochs=MOST_EPOCHS) -> list[float]:
@@ -106,17 +107,18 @@ def train_pytorch(train, test, batch, lr, mode, epochs=MOST_EPOCHS) -> list[floa
     from course.mnist_cnn.pytorch import accuracy
     from course.mnist_cnn.pytorch_modes import MODES, Trainer, precision
 
-    trainer, accuracies = Trainer(starting_weights(0), batch, lr, MODES[mode]), []
+    trainer = Trainer(starting_weights(0), batch, lr, MODES[mode])
+    accuracies = []
     images = torch.empty(train[0].shape, dtype=torch.uint8, pin_memory=True)
     labels = torch.empty(len(train[1]), dtype=torch.uint8, pin_memory=True)
     for epoch in range(epochs):
         torch.cuda.synchronize()
         with precision(trainer.mode):
             for k, chosen in enumerate(orders(len(train[0]), batch, epoch)):
-                here = slice(k * batch, (k + 1) * batch)
-                np.take(train[0], chosen, axis=0, out=images[here].numpy())
-                np.take(train[1], chosen, out=labels[here].numpy())
-                trainer.step(images[here], labels[here])
+                place = slice(k * batch, (k + 1) * batch)
+                np.take(train[0], chosen, axis=0, out=images[place].numpy())
+                np.take(train[1], chosen, out=labels[place].numpy())
+                trainer.step(images[place], labels[place])
             accuracies.append(accuracy(trainer.model, *test, batch=TEST_BATCH))
         if accuracies[-1] >= TARGET:
             break

@@ -315,42 +315,35 @@ def gate() -> None:
     }
     images = torch.empty((len(train[0]), 28, 28), dtype=torch.uint8, pin_memory=True)
     labels = torch.empty(len(train[0]), dtype=torch.uint8, pin_memory=True)
-    found = {name: [] for name in contestants}
+    accuracies = {name: [] for name in contestants}
     for seed in range(SEEDS):
-        loader, weights = Loader(*train, GATE_BATCH, seed=seed), initial_weights(seed)
+        loader = Loader(*train, GATE_BATCH, seed=seed)
+        weights = initial_weights(seed)
         rivals = {
             name: built(kind, weights, GATE_BATCH, GATE_LR, what)
             for name, (kind, what) in contestants.items()
         }
         for epoch in range(EPOCHS):
+            batches = []
             for k, chosen in enumerate(loader.order(epoch)):
-                np.take(
-                    train[0],
-                    chosen,
-                    axis=0,
-                    out=images[k * GATE_BATCH : (k + 1) * GATE_BATCH].numpy(),
-                )
-                np.take(train[1], chosen, out=labels[k * GATE_BATCH : (k + 1) * GATE_BATCH].numpy())
-            batches = list(zip(images.split(GATE_BATCH), labels.split(GATE_BATCH), strict=True))[
-                : len(loader)
-            ]
+                place = slice(k * GATE_BATCH, (k + 1) * GATE_BATCH)
+                np.take(train[0], chosen, axis=0, out=images[place].numpy())
+                np.take(train[1], chosen, out=labels[place].numpy())
+                batches.append((images[place], labels[place]))
             arrays = [tuple(tensor.numpy() for tensor in batch) for batch in batches]
             for rival in filter(None, rivals.values()):
                 rival.run(arrays if isinstance(rival, Ours) else batches, len(batches))
             torch.cuda.synchronize()  # the pinned memory is free for the next epoch
         for name, rival in rivals.items():
             if rival:
-                found[name].append(accuracy(model_from(rival.weights(), "cuda"), *test))
+                model = model_from(rival.weights(), "cuda")
+                accuracies[name].append(accuracy(model, *test))
                 rival.close()
-    for name, accuracies in found.items():
-        if len(accuracies) == SEEDS:
-            print(f"  {name}: " + " ".join(f"{a:.2%}" for a in accuracies), flush=True)
-            record(
-                f"mnist/accuracy/{name}",
-                statistics.mean(accuracies),
-                "1",
-                statistics.stdev(accuracies),
-            )
+    for name, of_seeds in accuracies.items():
+        if len(of_seeds) == SEEDS:
+            print(f"  {name}: " + " ".join(f"{a:.2%}" for a in of_seeds), flush=True)
+            mean, spread = statistics.mean(of_seeds), statistics.stdev(of_seeds)
+            record(f"mnist/accuracy/{name}", mean, "1", spread)
 
 
 def kernel_times(rival, batches, steps=20) -> dict[str, tuple[float, float]]:
@@ -490,18 +483,23 @@ def profile(
     batches = pinned_batches(batch)
     for mode in modes:
         rival = PyTorch(initial_weights(0), batch, LR, mode)
-        found = kernel_times(rival, batches)
+        kernels = kernel_times(rival, batches)
         groups = {}
-        for name, (time_us, _) in found.items():
-            group = next(
-                (group for group, pattern in GROUPS if re.search(pattern, name.lower())), "other"
-            )
+        for name, (time_us, _) in kernels.items():
+            group = _group_of(name)
             groups[group] = groups.get(group, 0) + time_us
-        record(
-            f"mnist/profile/{batch}/{mode}/launches", sum(count for _, count in found.values()), "1"
-        )
+        launches = sum(count for _, count in kernels.values())
+        record(f"mnist/profile/{batch}/{mode}/launches", launches, "1")
         for group, time_us in sorted(groups.items(), key=lambda item: -item[1]):
             record(f"mnist/profile/{batch}/{mode}/{group}", time_us, "µs")
+
+
+def _group_of(kernel: str) -> str:
+    """What a kernel of PyTorch's does, by its name."""
+    for group, pattern in GROUPS:
+        if re.search(pattern, kernel.lower()):
+            return group
+    return "other"
 
 
 #: Whole programs, and how often each is run.
@@ -616,11 +614,11 @@ def everything(budget: float) -> int:
             if reason:
                 failed.append(f"{' '.join(part)}: {reason}")
                 continue
-            found = results.read_lines(lines)
-            if found:  # written at once: whoever stops the race keeps what was measured
-                written = results.add(found, hardware.this_gpu())
+            entries = results.read_lines(lines)
+            if entries:  # written at once: whoever stops the race keeps what was measured
+                written = results.add(entries, hardware.this_gpu())
             if part == ["gate"]:
-                gated = passed_gate(found)
+                gated = passed_gate(entries)
                 print(
                     "== gate",
                     f"passed by {' '.join(gated) or 'nobody'}; other times of ours are not "

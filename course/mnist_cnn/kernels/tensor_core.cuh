@@ -144,20 +144,6 @@ __device__ inline Fragment fragment_of(int lane) {
     return {lane / 4, lane % 4 * 2};
 }
 
-// Where a lane's row of 8 numbers begins that it names to load_matrices, in a block of 16 x 16.
-struct RowStart {
-    int row;
-    int column;
-};
-// For a, or transposed for b: first the two matrices on the left, then those on the right.
-__device__ inline RowStart left_first(int lane) {
-    return {lane % 16, lane / 16 * 8};
-}
-// For b, or transposed for a: first the two upper matrices, then the lower ones.
-__device__ inline RowStart upper_first(int lane) {
-    return {lane / 16 * 8 + lane % 8, lane / 8 % 2 * 8};
-}
-
 #ifdef __CUDA_CPU__
 // c += a b for the whole warp, through shared memory.
 __device__ inline void multiply_add_by_exchange(float (&c)[4], const pair (&a)[4], pair b0,
