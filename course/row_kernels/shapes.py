@@ -88,23 +88,27 @@ DEALS = {
     "layer_norm": (
         Deal(1024, kept=8, threads=512, blocks=4),
         Deal(8192, kept=32, threads=256, blocks=2),
+        Deal(16384, kept=32, threads=512, blocks=1, ring=True),
+        Deal(65536, kept=32, threads=256, blocks=1, ring=True),
         Deal(131072, kept=32, threads=512, blocks=1, ring=True),
     ),
     "layer_norm_backward": (
         Deal(1024, kept=16, threads=256, blocks=2),
         Deal(8192, kept=8, threads=512, blocks=2),
+        Deal(16384, kept=16, threads=128, blocks=4),
         Deal(131072, kept=32, threads=256, blocks=1, ring=True),
     ),
     "rms_norm": (
-        Deal(1024, kept=8, threads=512, blocks=3),
-        Deal(8192, kept=8, threads=1024, blocks=2),
-        Deal(16384, kept=32, threads=256, blocks=2),
+        Deal(1024, kept=8, threads=256, blocks=6),
+        Deal(8192, kept=16, threads=512, blocks=2),
+        Deal(16384, kept=16, threads=128, blocks=9),
         Deal(65536, kept=16, threads=512, blocks=3),
         Deal(131072, kept=32, threads=512, blocks=1, ring=True),
     ),
     "rms_norm_backward": (
         Deal(1024, kept=4, threads=256, blocks=6),
         Deal(4096, kept=8, threads=512, blocks=2),
+        Deal(16384, kept=8, threads=256, blocks=4),
         Deal(131072, kept=32, threads=256, blocks=1, ring=True),
     ),
     "cross_entropy": (
@@ -114,7 +118,7 @@ DEALS = {
     ),
     "cross_entropy_and_gradient": (
         Deal(2048, kept=16, threads=128, blocks=12),
-        Deal(4096, kept=8, threads=512, blocks=4),
+        Deal(4096, kept=32, threads=512, blocks=2),
         Deal(16384, kept=16, threads=512, blocks=3),
         Deal(131072, kept=32, threads=256, blocks=4),
     ),
