@@ -16,13 +16,21 @@ from utils.engine import gpu, has_gpu
 KERNELS = Path(__file__).parent / "kernels"
 ELEMENTS = {torch.float32: "float", torch.bfloat16: "__nv_bfloat16"}
 COMPILED = {}  # (file, shape, dtype, arch): machine code
+SHARED_NEEDED = 227 << 10  # bytes a block
 PORTABLE_CLUSTER = 8  # larger ones must be asked for
 
 
 @functools.cache
 def available() -> bool:
-    """Whether this GPU has bulk copies and clusters (compute capability 9.0 or newer)."""
-    return has_gpu() and gpu().compute_capability >= (9, 0)
+    """Whether this GPU has bulk copies, clusters and enough shared memory: Hopper's and Blackwell's
+    data-centre GPUs.
+    """
+    if not has_gpu() or gpu().compute_capability < (9, 0):
+        return False
+    from cuda.core import Device
+
+    room = Device(torch.cuda.current_device()).properties.max_shared_memory_per_block_optin
+    return room >= SHARED_NEEDED
 
 
 def usable(*tensors: torch.Tensor) -> bool:
