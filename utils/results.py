@@ -102,7 +102,10 @@ def _problems(content, schema) -> list[str]:
 
 def _problems_of_entry(entry: dict) -> list[str]:
     """What a JSON Schema cannot say about an entry of the right form."""
-    problems = [f"{f} is not finite" for f in ("value", "spread") if not math.isfinite(entry[f])]
+    problems = []
+    for field in ("value", "spread"):
+        if not math.isfinite(entry[field]):
+            problems.append(f"{field} is not finite")
     if "/share_of_" in entry["name"] and entry["unit"] != "1":
         problems.append(f"a share has the unit 1, not {entry['unit']}")
     return problems
@@ -197,7 +200,10 @@ def append(entry: dict) -> None:
 def read_lines(path) -> list[dict]:
     """Entries that `append` collected in a file of JSON lines; the last of a name counts."""
     lines = Path(path).read_text(encoding="utf-8").splitlines()
-    return list({entry["name"]: entry for entry in map(json.loads, lines)}.values())
+    entries = {}
+    for entry in map(json.loads, lines):
+        entries[entry["name"]] = entry
+    return list(entries.values())
 
 
 def write(gpu_info: dict, entries: list[dict], path=None) -> Path:
@@ -215,7 +221,15 @@ def write(gpu_info: dict, entries: list[dict], path=None) -> Path:
         "versions": versions(),
         "results": sorted(entries, key=lambda e: e["name"]),
     }
-    text = json.dumps(_sound(content, path), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    text = (
+        json.dumps(
+            _sound(content, path),
+            indent=1,
+            ensure_ascii=False,
+            allow_nan=False,
+        )
+        + "\n"
+    )
     write_whole(path, text)
     return path
 
@@ -228,6 +242,7 @@ def add(entries: list[dict], gpu_info: dict) -> Path:
     `gpu_info` is what `utils.hardware.this_gpu` returns.
     """
     new = {entry["name"] for entry in entries}
-    same = [e for e in load() if (e["gpu"], e["driver"]) == (gpu_info["name"], gpu_info["driver"])]
-    old = [e for e in same if e["name"] not in new]
+    source = gpu_info["name"], gpu_info["driver"]
+    same = [entry for entry in load() if (entry["gpu"], entry["driver"]) == source]
+    old = [entry for entry in same if entry["name"] not in new]
     return write(gpu_info, old + entries)

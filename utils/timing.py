@@ -72,13 +72,15 @@ class Timing:
 
         Over 1 is possible for work that reads more than it writes.
         """
-        rate, roof = self.bytes_per_second, self.copy_bytes_per_second
+        rate = self.bytes_per_second
+        roof = self.copy_bytes_per_second
         return rate / roof if rate and roof else None
 
     @property
     def share_of_matmul(self) -> float | None:
         """FLOP rate as a share of the library's matrix product on this GPU."""
-        rate, roof = self.flops_per_second, self.matmul_flops_per_second
+        rate = self.flops_per_second
+        roof = self.matmul_flops_per_second
         return rate / roof if rate and roof else None
 
     def __repr__(self):
@@ -229,7 +231,8 @@ def _measure(work: dict[str, Callable[[], object]], stream) -> dict[str, list[fl
     pairs = {label: [] for label in work}
     for _ in rounds:
         for label, fn in work.items():
-            start, end = cuda.event(timing=True), cuda.event(timing=True)
+            start = cuda.event(timing=True)
+            end = cuda.event(timing=True)
             flush(queue)
             start.record(queue)
             fn()
@@ -280,7 +283,8 @@ def copy_bandwidth() -> float:
 
     free = cuda.current_context().get_memory_info().free
     count = min(4 << 30, free // 8) // 4  # the larger, the less the copy's beginning and end count
-    source, target = cuda.device_array(count, "float32"), cuda.device_array(count, "float32")
+    source = cuda.device_array(count, "float32")
+    target = cuda.device_array(count, "float32")
     start = time.perf_counter()
     while time.perf_counter() - start < WAKE:
         target.copy_to_device(source)

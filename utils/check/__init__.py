@@ -35,10 +35,12 @@ __all__ = ["CheckError", "Reason", "close", "diagnose", "equal", "poison", "roun
 def _compare(
     actual, expected, *, exact, ops, rtol, atol, dtype
 ) -> tuple[Differences | None, list[Reason]]:
-    got, want = operand(actual, "the result"), operand(expected, "the reference")
+    got = operand(actual, "the result")
+    want = operand(expected, "the reference")
     scalar = want.values.ndim == 0
     if got.values.shape != want.values.shape and not scalar:
-        shape, wanted = got.values.shape, want.values.shape
+        shape = got.values.shape
+        wanted = want.values.shape
         text = f"has shape {shape}, expected {wanted}"
         if sorted(shape) == sorted(wanted):
             text += " (axes swapped)"
@@ -48,7 +50,8 @@ def _compare(
     problem = wrong_dtype(got, want, dtype)
     if problem:
         return None, [Reason("dtype", problem)]
-    a, e = got.values, want.values
+    a = got.values
+    e = want.values
     same = a is e or (
         a.size > 0 and a.ndim and a.ctypes.data == e.ctypes.data and a.strides == e.strides
     )
@@ -76,7 +79,15 @@ def _report(name, d, reasons, quiet):
 
 
 def close(
-    actual, expected, *, ops=None, rtol=None, atol=None, dtype=None, name="result", quiet=False
+    actual,
+    expected,
+    *,
+    ops=None,
+    rtol=None,
+    atol=None,
+    dtype=None,
+    name="result",
+    quiet=False,
 ) -> None:
     """Check that `actual` is `expected` up to rounding; print one line or raise `CheckError`.
 
@@ -94,18 +105,41 @@ def close(
     Raises CheckError for wrong values, NaN, unwritten (poisoned) elements, wrong shape or dtype;
     TypeError for what cannot be compared; ValueError for a tolerance that would accept anything.
     """
-    d, reasons = _compare(actual, expected, exact=False, ops=ops, rtol=rtol, atol=atol, dtype=dtype)
+    d, reasons = _compare(
+        actual,
+        expected,
+        exact=False,
+        ops=ops,
+        rtol=rtol,
+        atol=atol,
+        dtype=dtype,
+    )
     _report(name, d, reasons, quiet)
 
 
 def equal(actual, expected, *, dtype=None, name="result", quiet=False) -> None:
     """Check that `actual` equals `expected` exactly, element by element. Otherwise like `close`."""
-    d, reasons = _compare(actual, expected, exact=True, ops=None, rtol=None, atol=None, dtype=dtype)
+    d, reasons = _compare(
+        actual,
+        expected,
+        exact=True,
+        ops=None,
+        rtol=None,
+        atol=None,
+        dtype=dtype,
+    )
     _report(name, d, reasons, quiet)
 
 
 def diagnose(
-    actual, expected, *, exact=False, ops=None, rtol=None, atol=None, dtype=None
+    actual,
+    expected,
+    *,
+    exact=False,
+    ops=None,
+    rtol=None,
+    atol=None,
+    dtype=None,
 ) -> list[Reason]:
     """What is wrong with `actual`, most telling first; an empty list if nothing is.
 
@@ -114,4 +148,12 @@ def diagnose(
     some); and, where the wrong values show a pattern, one of "transposed", "shifted", "reversed",
     "permuted", "zeros", "scaled", "negated", "offset", "imprecise".
     """
-    return _compare(actual, expected, exact=exact, ops=ops, rtol=rtol, atol=atol, dtype=dtype)[1]
+    return _compare(
+        actual,
+        expected,
+        exact=exact,
+        ops=ops,
+        rtol=rtol,
+        atol=atol,
+        dtype=dtype,
+    )[1]

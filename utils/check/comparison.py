@@ -68,7 +68,13 @@ def random_poison(shape, dtype, rng) -> np.ndarray:
     if dtype.kind == "b":
         return np.ones(shape, bool)
     bits = f"u{dtype.itemsize}"
-    array = rng.integers(0, np.iinfo(bits).max, size=shape, dtype=bits, endpoint=True)
+    array = rng.integers(
+        0,
+        np.iinfo(bits).max,
+        size=shape,
+        dtype=bits,
+        endpoint=True,
+    )
     if dtype.kind == "f":
         array |= np.array(np.nan, dtype).view(bits)
     return array.view(dtype)
@@ -81,7 +87,9 @@ def _is_poison(values: np.ndarray) -> np.ndarray:
     except TypeError:
         return np.zeros(values.shape, bool)
     same = values.view(unsigned) == bits
-    return same.reshape(-1, 2).any(axis=1) if values.dtype.kind == "c" else same
+    if values.dtype.kind == "c":
+        return same.reshape(-1, 2).any(axis=1)
+    return same
 
 
 # ---- what may be compared
@@ -108,7 +116,9 @@ def operand(x, role: str) -> Operand:
     if torch is not None and isinstance(x, torch.Tensor):
         name = str(x.dtype).removeprefix("torch.")
         x = x.detach().cpu().resolve_conj().resolve_neg()
-        return Operand((x.float() if x.dtype == torch.bfloat16 else x).numpy(), name, False)
+        if x.dtype == torch.bfloat16:
+            x = x.float()
+        return Operand(x.numpy(), name, False)
     if hasattr(x, "copy_to_host"):
         x = x.copy_to_host()
     elif hasattr(x, "__cuda_array_interface__"):
@@ -146,8 +156,9 @@ def _underflow(side: Operand) -> float:
 
     Half results are not.
     """
-    half = side.values.dtype == np.float16
-    return float(np.finfo(np.float16).smallest_subnormal if half else np.finfo(np.float32).tiny)
+    if side.values.dtype == np.float16:
+        return float(np.finfo(np.float16).smallest_subnormal)
+    return float(np.finfo(np.float32).tiny)
 
 
 def _size(side: Operand) -> int:
@@ -163,7 +174,8 @@ def wrong_dtype(actual: Operand, expected: Operand, required) -> str | None:
         return None
     if actual.weak or expected.weak:
         return None
-    kind, wanted = actual.values.dtype.kind, expected.values.dtype.kind
+    kind = actual.values.dtype.kind
+    wanted = expected.values.dtype.kind
     narrower = _size(actual) < _size(expected)
     both_whole = kind in "iu" and wanted in "iu"
     same_kind = kind == wanted or (both_whole and narrower)
@@ -216,16 +228,20 @@ def rounding_bound(ops: int, unit_roundoff: float) -> float:
 def _typical_magnitude(values: np.ndarray) -> float:
     """Median magnitude of the finite non-zero values (of a fixed random sample of many)."""
     if values.size > 1 << 16:
-        values = values[np.random.default_rng(0).integers(0, values.size, 1 << 16)]
-    magnitude = np.abs(values.astype(np.complex128 if values.dtype.kind == "c" else np.float64))
-    magnitude = magnitude[np.isfinite(magnitude) & (magnitude > 0)]
+        sample = np.random.default_rng(0).integers(0, values.size, 1 << 16)
+        values = values[sample]
+    wide = np.complex128 if values.dtype.kind == "c" else np.float64
+    magnitude = np.abs(values.astype(wide))
+    usable = np.isfinite(magnitude) & (magnitude > 0)
+    magnitude = magnitude[usable]
     return float(np.median(magnitude)) if magnitude.size else 0.0
 
 
 def tolerance_of(actual: Operand, expected: Operand, ops, rtol, atol) -> Tolerance:
     """The tolerance of rtol and atol, else the one that follows from the number of operations."""
     if rtol is not None or atol is not None:
-        rtol, atol = float(rtol or 0), float(atol or 0)
+        rtol = float(rtol or 0)
+        atol = float(atol or 0)
         if not (0 <= rtol < math.inf and 0 <= atol < math.inf):
             raise ValueError(
                 f"rtol and atol must be finite and not negative, not {rtol} and {atol}"
@@ -278,7 +294,8 @@ def grade(a: np.ndarray, e: np.ndarray, tolerance: Tolerance) -> tuple[np.ndarra
     exact = tolerance is EXACT
     wide = np.complex128 if "c" in (a.dtype.kind, e.dtype.kind) else np.float64
     with np.errstate(all="ignore"):
-        af, ef = a.astype(wide), e.astype(wide)
+        af = a.astype(wide)
+        ef = e.astype(wide)
         errors = np.abs(af - ef)
         agree = a == e
         errors[agree] = 0  # also inf - inf
@@ -321,7 +338,11 @@ def differences(actual: Operand, expected: Operand, tolerance: Tolerance) -> Dif
     a = np.ascontiguousarray(actual.values).reshape(-1)
     e = np.ascontiguousarray(expected.values).reshape(-1)
     e = np.broadcast_to(e, a.shape)  # a single number stands for every element, without a copy
-    codes, samples, wrong, first, worst = None, [], 0, -1, -1
+    codes = None
+    samples = []
+    wrong = 0
+    first = -1
+    worst = -1
     largest, worst_error = 0.0, -1.0
     for start in range(0, a.size, CHUNK):
         piece = slice(start, start + CHUNK)
@@ -331,14 +352,17 @@ def differences(actual: Operand, expected: Operand, tolerance: Tolerance) -> Dif
         if not bad.size:
             continue
         if codes is None:
-            codes, first = np.zeros(a.size, np.uint8), start + int(bad[0])
+            codes = np.zeros(a.size, np.uint8)
+            first = start + int(bad[0])
         codes[piece] = chunk
         wrong += bad.size
         # "worst" is the largest finite error; NaN and unwritten elements are reported anyway
-        finite = np.where((chunk == WRONG) & np.isfinite(errors), errors, -1.0)
+        has_error = (chunk == WRONG) & np.isfinite(errors)
+        finite = np.where(has_error, errors, -1.0)
         at = int(finite.argmax())
         if finite[at] > worst_error:
-            worst, worst_error = start + at, float(finite[at])
+            worst = start + at
+            worst_error = float(finite[at])
         written = np.flatnonzero(chunk == WRONG)
         samples.append(start + written[:: max(1, written.size // _SAMPLES)])
     shape = actual.values.shape

@@ -25,7 +25,9 @@ def error_map(codes: np.ndarray, title: str = ""):
     rows, columns = cells.shape
     small = _shrunk(cells)
     in_words = ", ".join(f"{(codes == code).sum():,} {name}" for code, name in NAMES.items())
-    height = 1.1 if rows == 1 else min(1 + 5 * small.shape[0] / small.shape[1], 4.5)
+    height = 1.1
+    if rows > 1:
+        height = min(1 + 5 * small.shape[0] / small.shape[1], 4.5)
     fig = figure(6, height, alt=f"Map of the {title or 'result'}: {in_words}")
     axes = fig.add_subplot()
     _draw(axes, small, (rows, columns))
@@ -52,7 +54,8 @@ def _in_rows(codes):
 def _shrunk(cells):
     for axis, most in enumerate((MOST_ROWS, MOST_COLUMNS)):
         size = cells.shape[axis]
-        starts = np.linspace(0, size, min(most, size) + 1).astype(int)[:-1]
+        cuts = np.linspace(0, size, min(most, size) + 1)
+        starts = cuts.astype(int)[:-1]
         cells = np.maximum.reduceat(cells, np.unique(starts), axis=axis)
     return cells
 
@@ -96,4 +99,10 @@ def _legend(fig, codes):
     patches = [
         Patch(facecolor=COLOURS[code], edgecolor="#888888", label=NAMES[code]) for code in present
     ]
-    fig.legend(handles=patches, loc="outside lower left", ncols=4, fontsize=8, frameon=False)
+    fig.legend(
+        handles=patches,
+        loc="outside lower left",
+        ncols=4,
+        fontsize=8,
+        frameon=False,
+    )

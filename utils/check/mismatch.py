@@ -39,7 +39,9 @@ def _others(mask: np.ndarray, axis: int) -> tuple[int, ...]:
 
 def _region(mask: np.ndarray) -> tuple[str, str]:
     """(key, words) for where a boolean mask of the result's shape is set."""
-    shape, total, count = mask.shape, mask.size, int(np.count_nonzero(mask))
+    shape = mask.shape
+    total = mask.size
+    count = int(np.count_nonzero(mask))
     if count == total:
         return "all", "every element"
     if count == 1:
@@ -55,7 +57,10 @@ def _region(mask: np.ndarray) -> tuple[str, str]:
 
 def _border(mask: np.ndarray, count: int) -> tuple[str, str] | None:
     """Whole slabs at the low and the high end of each axis: a missing tail, edge or border."""
-    shape, total, low, high = mask.shape, mask.size, [], []
+    shape = mask.shape
+    total = mask.size
+    low = []
+    high = []
     for axis in range(mask.ndim):
         full = mask.all(axis=_others(mask, axis))
         low.append(int(full.argmin()))
@@ -113,7 +118,8 @@ def _block(mask: np.ndarray, count: int) -> tuple[str, str]:
     words, volume = [], 1
     for axis, n in enumerate(mask.shape):
         used = np.flatnonzero(mask.any(axis=_others(mask, axis)))
-        a, b = int(used[0]), int(used[-1])
+        a = int(used[0])
+        b = int(used[-1])
         volume *= b - a + 1
         if b - a + 1 < n:
             extent = f"s {a:,} to {b:,}" if a < b else f" {a:,}"
@@ -145,13 +151,23 @@ def _moved(d: Differences, at: np.ndarray):
         """Do the wrong elements hold what the reference has at `source`?"""
         if np.count_nonzero(valid) < 3:
             return False
-        got, want = d.actual[at[valid]], d.expected[source[valid]]
+        got = d.actual[at[valid]]
+        want = d.expected[source[valid]]
         with np.errstate(all="ignore"):
-            same = (got == want) | (
-                np.abs(got.astype(np.complex128) - want) <= d.tolerance.of(want)
-            )
+            error = np.abs(got.astype(np.complex128) - want)
+            same = (got == want) | (error <= d.tolerance.of(want))
         return bool(same.all()) and np.unique(want).size > 1
 
+    reason = (
+        _transposed(shape, at, matches)
+        or _shifted(shape, at, matches)
+        or _reversed(shape, at, matches)
+        or _permuted(d)
+    )
+    return [reason] if reason else []
+
+
+def _transposed(shape, at, matches) -> Reason | None:
     everywhere = np.ones(at.size, bool)
     for p in range(len(shape)):
         for q in range(p + 1, len(shape)):
@@ -161,43 +177,66 @@ def _moved(d: Differences, at: np.ndarray):
             where[p], where[q] = where[q], where[p]
             if matches(np.ravel_multi_index(where, shape), everywhere):
                 axes = "rows and columns" if len(shape) == 2 else f"axes {p} and {q}"
-                return [Reason("transposed", f"the result is transposed: {axes} are swapped")]
+                return Reason("transposed", f"the result is transposed: {axes} are swapped")
+    return None
+
+
+def _elsewhere(shape, at, axis, index):
+    """Flat indices of the elements `at`, with another index along one axis."""
+    where = list(np.unravel_index(at, shape))
+    where[axis] = index
+    return np.ravel_multi_index(where, shape)
+
+
+def _shifted(shape, at, matches) -> Reason | None:
     where = np.unravel_index(at, shape)
     for axis, n in enumerate(shape):
-        for step in (-1, 1):
+        for step, side in ((-1, "before"), (1, "after")):
             moved = where[axis] + step
             valid = (moved >= 0) & (moved < n)
-            source = np.ravel_multi_index(
-                [*where[:axis], moved.clip(0, n - 1), *where[axis + 1 :]], shape
-            )
+            source = _elsewhere(shape, at, axis, moved.clip(0, n - 1))
             if matches(source, valid):
                 name = _axis_name(shape, axis)
-                side = "before" if step < 0 else "after"
                 words = f"shifted by one: each {name} holds the value of the {name} {side} it"
-                return [Reason("shifted", words)]
+                return Reason("shifted", words)
+    return None
+
+
+def _reversed(shape, at, matches) -> Reason | None:
+    where = np.unravel_index(at, shape)
+    everywhere = np.ones(at.size, bool)
     for axis, n in enumerate(shape):
-        source = np.ravel_multi_index(
-            [*where[:axis], n - 1 - where[axis], *where[axis + 1 :]], shape
-        )
+        source = _elsewhere(shape, at, axis, n - 1 - where[axis])
         if matches(source, everywhere):
-            return [Reason("reversed", f"the order of the {_axis_name(shape, axis)}s is reversed")]
-    if d.wrong > 2 and d.actual.size <= CHUNK:
-        got, want = np.sort(d.actual), np.sort(d.expected)
-        with np.errstate(all="ignore"):
-            if bool((grade(got, want, d.tolerance)[0] == OK).all()):
-                return [Reason("permuted", "all the right values, in the wrong order")]
-    return []
+            name = _axis_name(shape, axis)
+            return Reason("reversed", f"the order of the {name}s is reversed")
+    return None
+
+
+def _permuted(d: Differences) -> Reason | None:
+    if d.wrong <= 2 or d.actual.size > CHUNK:
+        return None
+    got = np.sort(d.actual)
+    want = np.sort(d.expected)
+    with np.errstate(all="ignore"):
+        codes, _ = grade(got, want, d.tolerance)
+    if (codes == OK).all():
+        return Reason("permuted", "all the right values, in the wrong order")
+    return None
 
 
 def _distorted(d: Differences, at: np.ndarray):
     """Reasons that say how the wrong values follow from the right ones."""
-    got, want = d.actual[at], d.expected[at]
+    got = d.actual[at]
+    want = d.expected[at]
     if not np.any(got):
         return [Reason("zeros", "every wrong element is 0")]
     wide = np.complex128 if "c" in (got.dtype.kind, want.dtype.kind) else np.float64
-    got, want = got.astype(wide), want.astype(wide)
+    got = got.astype(wide)
+    want = want.astype(wide)
     usable = np.isfinite(got) & np.isfinite(want)
-    got, want = got[usable], want[usable]
+    got = got[usable]
+    want = want[usable]
     if got.size < 3 or np.unique(want).size < 2:
         return []
     if np.all(want != 0):
@@ -207,16 +246,14 @@ def _distorted(d: Differences, at: np.ndarray):
             if abs(factor + 1) < 1e-3:
                 return [Reason("negated", "the sign is wrong: got -1 × expected")]
             if abs(factor - 1) > 2e-3:
-                return [
-                    Reason("scaled", f"off by a constant factor: got {_number(factor)} × expected")
-                ]
+                words = f"off by a constant factor: got {_number(factor)} × expected"
+                return [Reason("scaled", words)]
     gap = got - want
     constant = np.median(gap.real)
     if constant and np.all(np.abs(gap - constant) <= 1e-3 * abs(constant)):
         sign = "-" if constant < 0 else "+"
-        return [
-            Reason("offset", f"off by a constant: got expected {sign} {_number(abs(constant))}")
-        ]
+        words = f"off by a constant: got expected {sign} {_number(abs(constant))}"
+        return [Reason("offset", words)]
     size = np.maximum(np.abs(want), d.tolerance.scale)
     if np.all(np.abs(gap) <= 1e-2 * size):
         share = float(np.max(np.abs(gap) / np.where(size, size, 1)))
@@ -232,7 +269,8 @@ def reasons_for(d: Differences) -> list[Reason]:
     """What the differences look like, most telling first."""
     if not d.wrong:
         return []
-    codes, reasons = d.codes.reshape(d.shape or (1,)), []
+    codes = d.codes.reshape(d.shape or (1,))
+    reasons = []
     for code, key, words in ((UNWRITTEN, "unwritten", "never written"), (NAN, "nan", "NaN")):
         mask = codes == code
         if mask.any():
@@ -277,9 +315,10 @@ def _digits(d: Differences) -> int:
 
 
 def _index(flat: int, shape) -> str:
-    return (
-        "[" + ", ".join(str(int(i)) for i in np.unravel_index(flat, shape)) + "]" if shape else "[]"
-    )
+    if not shape:
+        return "[]"
+    numbers = ", ".join(str(int(i)) for i in np.unravel_index(flat, shape))
+    return f"[{numbers}]"
 
 
 def _got(d: Differences, flat: int, digits: int) -> str:
@@ -289,7 +328,8 @@ def _got(d: Differences, flat: int, digits: int) -> str:
 def _around(d: Differences, digits: int) -> list[str]:
     """Lines that show result and reference around the first difference."""
     if len(d.shape) < 2:
-        first, last = max(d.first - 2, 0), min(d.first + 5, d.actual.size)
+        first = max(d.first - 2, 0)
+        last = min(d.first + 5, d.actual.size)
         rows = [("index", "got", "expected", "")]
         for i in range(first, last):
             mark = "←" if d.codes[i] else ""
@@ -297,8 +337,10 @@ def _around(d: Differences, digits: int) -> list[str]:
         return _columns(rows)
     # the last two axes as a table, the others held where the first difference is
     *lead, r, c = (int(i) for i in np.unravel_index(d.first, d.shape))
-    top, left = max(r - 1, 0), max(c - 1, 0)
-    rows, columns = range(top, min(top + 4, d.shape[-2])), range(left, min(left + 4, d.shape[-1]))
+    top = max(r - 1, 0)
+    left = max(c - 1, 0)
+    rows = range(top, min(top + 4, d.shape[-2]))
+    columns = range(left, min(left + 4, d.shape[-1]))
     prefix = "".join(f"{i}, " for i in lead)
     lines = []
     for title in ("got", "expected"):
@@ -315,15 +357,18 @@ def _around(d: Differences, digits: int) -> list[str]:
 
 
 def _columns(rows) -> list[str]:
-    width = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    return [
-        "   ".join(cell.rjust(w) for cell, w in zip(row, width, strict=True)).rstrip()
-        for row in rows
-    ]
+    columns = zip(*rows, strict=True)
+    widths = [max(map(len, column)) for column in columns]
+    lines = []
+    for row in rows:
+        cells = map(str.rjust, row, widths)
+        lines.append("   ".join(cells).rstrip())
+    return lines
 
 
 def message(name: str, d: Differences, reasons) -> str:
-    total, digits = d.actual.size, _digits(d)
+    total = d.actual.size
+    digits = _digits(d)
     lines = [
         f"✗ {name}: {d.wrong:,} of {total:,} values differ" if total > 1 else f"✗ {name} differs"
     ]
@@ -333,8 +378,9 @@ def message(name: str, d: Differences, reasons) -> str:
         at = f" at {_index(flat, d.shape)}" if d.shape else ""
         text = f"  {what}{at}: got {_got(d, flat, digits)}, expected {_number(want, digits)}"
         if d.codes[flat] == WRONG:
-            error = grade(d.actual[flat : flat + 1], d.expected[flat : flat + 1], d.tolerance)[1][0]
-            text += f", error {error:.2g}"
+            one = slice(flat, flat + 1)
+            _, errors = grade(d.actual[one], d.expected[one], d.tolerance)
+            text += f", error {errors[0]:.2g}"
             if d.tolerance is not EXACT:
                 text += f" (allowed {float(d.tolerance.of(want)):.2g})"
         return text
@@ -418,9 +464,11 @@ def _png(figure) -> bytes:
 
 def _calling_line(traceback) -> str | None:
     """The last line of the learner's own code in a traceback."""
-    line, ours = None, str(Path(__file__).parent)
+    line = None
+    ours = str(Path(__file__).parent)
     while traceback is not None:
-        file, number = traceback.tb_frame.f_code.co_filename, traceback.tb_lineno
+        file = traceback.tb_frame.f_code.co_filename
+        number = traceback.tb_lineno
         source = linecache.getline(file, number, traceback.tb_frame.f_globals).strip()
         if source and not file.startswith(ours) and "site-packages" not in file:
             line = f"line {number}: {source}"

@@ -54,7 +54,8 @@ class _Finder(importlib.abc.MetaPathFinder):
 
 class _Loader(importlib.abc.Loader):
     def __init__(self, loader, correct):
-        self.loader, self.correct = loader, correct
+        self.loader = loader
+        self.correct = correct
 
     def create_module(self, spec):
         return self.loader.create_module(spec)
@@ -70,7 +71,14 @@ class _Loader(importlib.abc.Loader):
 # ---- no GPU to measure or to ask
 
 
-def do_bench(fn, warmup=25, rep=100, grad_to_none=None, quantiles=None, return_mode="mean"):
+def do_bench(
+    fn,
+    warmup=25,
+    rep=100,
+    grad_to_none=None,
+    quantiles=None,
+    return_mode="mean",
+):
     """Run `fn` once and return NaN (one for each quantile): there is no GPU to time."""
     fn()
     warnings.warn("no GPU: do_bench ran the function once and measured nothing (NaN)", stacklevel=2)
@@ -139,7 +147,8 @@ class _BFloat16:
     def __init__(self, module):
         import triton.language as tl
 
-        self.tl, self.handle = tl, module.TensorHandle
+        self.tl = tl
+        self.handle = module.TensorHandle
 
     def is_one(self, handle):
         return isinstance(handle, self.handle) and handle.dtype.scalar == self.tl.bfloat16
@@ -187,7 +196,8 @@ class _BFloat16:
 
 
 def _correct_bfloat16(module):
-    bf16, Builder = _BFloat16(module), module.InterpreterBuilder
+    bf16 = _BFloat16(module)
+    Builder = module.InterpreterBuilder
     names = "binary_op unary_op create_fma create_erf create_rsqrt create_idiv"
     for name in names.split():
         setattr(Builder, name, bf16.in_float32(getattr(Builder, name)))
@@ -198,7 +208,8 @@ def _correct_bfloat16(module):
 
 
 def _correct_choice_and_dot(Builder, bf16):
-    choose, dot = Builder.ternary_op, Builder.create_dot
+    choose = Builder.ternary_op
+    dot = Builder.create_dot
     other_ternary = bf16.in_float32(choose)
 
     def ternary_op(self, a, b, c, op):
@@ -211,14 +222,18 @@ def _correct_choice_and_dot(Builder, bf16):
     def get_bf16(self, value):
         return bf16.down(bf16.handle(np.array([value], np.float32), bf16.tl.float32))
 
-    Builder.ternary_op, Builder.create_dot, Builder.get_bf16 = ternary_op, create_dot, get_bf16
+    Builder.ternary_op = ternary_op
+    Builder.create_dot = create_dot
+    Builder.get_bf16 = get_bf16
 
 
 def _correct_cast(Builder, bf16):
-    cast, tl = Builder.cast_impl, bf16.tl
+    cast = Builder.cast_impl
+    tl = bf16.tl
 
     def cast_impl(self, source, to):
-        is_bf16, to_bf16 = bf16.is_one(source), to.scalar == tl.bfloat16
+        is_bf16 = bf16.is_one(source)
+        to_bf16 = to.scalar == tl.bfloat16
         if is_bf16 and not to_bf16:
             wide = bf16.up(source)
             return wide if to.scalar == tl.float32 else cast(self, wide, to)
@@ -299,7 +314,8 @@ class _Extents:
 
 def _check_pointers(module):
     """Refuse loads and stores outside the memory of the kernel's tensor arguments."""
-    Builder, Executor = module.InterpreterBuilder, module.GridExecutor
+    Builder = module.InterpreterBuilder
+    Executor = module.GridExecutor
     extents = _Extents()
 
     def tensors_of(value):
@@ -318,7 +334,8 @@ def _check_pointers(module):
         extents.note(tensors_of((*on_host[0], *on_host[1].values())))
         return on_host
 
-    load, store = Builder.create_masked_load, Builder.create_masked_store
+    load = Builder.create_masked_load
+    store = Builder.create_masked_store
     atomic = Builder.create_atomic_rmw
 
     def masked_load(self, pointers, mask, *options):
@@ -334,7 +351,8 @@ def _check_pointers(module):
         return atomic(self, operation, pointers, values, mask, *options)
 
     Executor._init_args_hst = init_args
-    Builder.create_masked_load, Builder.create_masked_store = masked_load, masked_store
+    Builder.create_masked_load = masked_load
+    Builder.create_masked_store = masked_store
     Builder.create_atomic_rmw = atomic_rmw
 
 

@@ -21,9 +21,8 @@ from utils.tools.diagnostics import LearnerError, annotate
 MAX_THREADS_PER_BLOCK = 1024
 MAX_BLOCK = (1024, 1024, 64)
 MAX_GRID = (2**31 - 1, 65535, 65535)
-MAX_SHARED_UNASKED = (
-    48 << 10
-)  # bytes of dynamic shared memory a block gets without its kernel's limit being raised
+#: Bytes of dynamic shared memory that a block gets without its kernel's limit being raised
+MAX_SHARED_UNASKED = 48 << 10
 BFLOAT16 = ("__nv_bfloat16", "nv_bfloat16", "__nv_bfloat162", "nv_bfloat162")
 
 
@@ -63,7 +62,8 @@ class Module:
             raise CompileError(
                 f"{path} holds no __global__ function, so there is no kernel to call"
             )
-        self._flags, self._check = flags, check
+        self._flags = flags
+        self._check = check
         self._engine = _Nvrtc if has_gpu() else _Cpu
         plain = [name for name, signature in self.signatures.items() if not signature.template]
         self._built = self._engine(self, plain)
@@ -75,10 +75,9 @@ class Module:
                 f"{self.path} has no kernel {name!r}; it has: {', '.join(self.signatures)}"
             )
         if self.signatures[name].template:
-            raise AttributeError(
-                f"{name} is a template: ask for it with its arguments, "
-                f'module["{name}<{", ".join(self.signatures[name].template)}>"]'
-            )
+            arguments = ", ".join(self.signatures[name].template)
+            example = f'module["{name}<{arguments}>"]'
+            raise AttributeError(f"{name} is a template: ask for it with its arguments, {example}")
         return Kernel(self.signatures[name], name, self._built, self.path)
 
     def __getitem__(self, expression: str) -> "Kernel":
@@ -92,12 +91,8 @@ class Module:
         if expression not in self._templates:
             self._templates[expression] = self._engine(self, [expression])
         values = tuple(part.strip() for part in arguments.rstrip(" >").split(","))
-        return Kernel(
-            self.signatures[name.strip()].instantiate(values),
-            expression,
-            self._templates[expression],
-            self.path,
-        )
+        signature = self.signatures[name.strip()].instantiate(values)
+        return Kernel(signature, expression, self._templates[expression], self.path)
 
     def __dir__(self):
         return [*super().__dir__(), *self.signatures]
@@ -110,15 +105,12 @@ class Kernel:
     """A compiled kernel: ``kernel[grid, block, shared, stream]`` is ``<<<...>>>`` of CUDA C."""
 
     def __init__(self, signature: Signature, expression: str, built, path: Path):
-        self.signature, self._expression, self._built, self._path = (
-            signature,
-            expression,
-            built,
-            path,
-        )
-        self._places = [
-            f"{signature.name}: `{p}`" for p in signature.parameters
-        ]  # made once: a launch must cost little
+        self.signature = signature
+        self._expression = expression
+        self._built = built
+        self._path = path
+        # made once: a launch must cost little
+        self._places = [f"{signature.name}: `{p}`" for p in signature.parameters]
 
     def __repr__(self):
         return f"<CUDA C kernel {self.signature}>"
@@ -136,7 +128,8 @@ class Kernel:
                 "dynamic shared memory and a stream"
             )
         grid, block, shared_bytes, stream = (*configuration, 0, 0)[:4]
-        grid, block = _dim3(grid, "grid", MAX_GRID), _dim3(block, "block", MAX_BLOCK)
+        grid = _dim3(grid, "grid", MAX_GRID)
+        block = _dim3(block, "block", MAX_BLOCK)
         if math.prod(block) > MAX_THREADS_PER_BLOCK:
             raise LaunchError(
                 f"{math.prod(block):,} threads a block: {' × '.join(map(str, block))} is over the "
@@ -151,13 +144,10 @@ class Kernel:
                     "given"
                 )
             with contextlib.ExitStack() as after:
-                prepared = [
-                    _argument(where, p, a, after)
-                    for where, p, a in zip(self._places, parameters, arguments, strict=True)
-                ]
-                self._built.launch(
-                    self._expression, grid, block, int(shared_bytes), stream, prepared
-                )
+                rows = zip(self._places, parameters, arguments, strict=True)
+                prepared = [_argument(*row, after) for row in rows]
+                shape = grid, block, int(shared_bytes)
+                self._built.launch(self._expression, *shape, stream, prepared)
 
         return launch
 
@@ -165,9 +155,11 @@ class Kernel:
 def _dim3(value, what: str, limits: tuple[int, int, int]) -> tuple[int, int, int]:
     sizes = tuple(value) if isinstance(value, (tuple, list)) else (value,)
     if not 1 <= len(sizes) <= 3 or not all(isinstance(s, (int, np.integer)) for s in sizes):
+        hint = ""
+        if any(isinstance(size, float) for size in sizes):
+            hint = " (use // for a whole number)"
         raise LaunchError(
-            f"{what} must be an int or a tuple of up to three ints, got {value!r}"
-            + (" (use // for a whole number)" if any(isinstance(s, float) for s in sizes) else "")
+            f"{what} must be an int or a tuple of up to three ints, got {value!r}{hint}"
         )
     sizes = tuple(int(s) for s in sizes) + (1,) * (3 - len(sizes))
     for axis, size, limit in zip("xyz", sizes, limits, strict=True):
@@ -193,11 +185,8 @@ def _argument(where: str, parameter: Parameter, value, after: contextlib.ExitSta
                 f"got {type(value).__name__}"
             )
         return value
-    if (
-        isinstance(value, (int, float, bool, np.generic))
-        or isinstance(value, np.ndarray)
-        and value.ndim == 0
-    ):
+    is_single = isinstance(value, np.ndarray) and value.ndim == 0
+    if is_single or isinstance(value, (int, float, bool, np.generic)):
         return _scalar(where, parameter, value)
     if isinstance(value, (ctypes._SimpleCData, ctypes.Structure)):
         return value
@@ -238,11 +227,8 @@ def _pointer(where: str, parameter: Parameter, value, after: contextlib.ExitStac
         return ctypes.c_void_p(None)
     if not has_gpu() and getattr(value, "__cuda_ndarray__", False):
         value = value.data  # a device array of the CPU engine: its "device" memory is a NumPy array
-    if (
-        not hasattr(value, "__array__")
-        and not hasattr(value, "__cuda_array_interface__")
-        and not _is_tensor(value)
-    ):
+    has_data = hasattr(value, "__array__") or hasattr(value, "__cuda_array_interface__")
+    if not has_data and not _is_tensor(value):
         raise TypeError(f"{where} takes an array, got {type(value).__name__} {value!r}")
     dtype = _dtype_name(value)
     if parameter.dtype is not None and dtype != parameter.dtype.name:
@@ -250,10 +236,8 @@ def _pointer(where: str, parameter: Parameter, value, after: contextlib.ExitStac
             f"{where} points to {parameter.dtype.name}, got an array of {dtype}. "
             f"Convert it first, e.g. a.astype(np.{parameter.dtype.name})"
         )
-    if parameter.type in BFLOAT16 and dtype not in (
-        "bfloat16",
-        "uint16",
-    ):  # NumPy has no bfloat16: uint16 holds its bits
+    # NumPy has no bfloat16: uint16 holds its bits
+    if parameter.type in BFLOAT16 and dtype not in ("bfloat16", "uint16"):
         raise TypeError(
             f"{where} points to bfloat16, got an array of {dtype}. Convert it first, e.g. "
             "a.to(torch.bfloat16)"
@@ -267,11 +251,8 @@ def _pointer(where: str, parameter: Parameter, value, after: contextlib.ExitStac
     if has_gpu():
         return ctypes.c_void_p(_device_address(value, parameter, after))
     pointer = ctypes.c_void_p(_host_address(where, value))
-    pointer.buffer = (
-        pointer.value or 0,
-        value.nbytes,
-        parameter.name,
-    )  # what the CPU runtime checks accesses against
+    # what the CPU runtime checks accesses against
+    pointer.buffer = (pointer.value or 0, value.nbytes, parameter.name)
     return pointer
 
 
@@ -306,8 +287,10 @@ def _device_address(value, parameter: Parameter, after: contextlib.ExitStack) ->
 
     Host arrays are copied there first and, unless the kernel only reads them, back.
     """
-    if hasattr(value, "__cuda_array_interface__") and not (_is_tensor(value) and not value.is_cuda):
-        return value.data_ptr() if _is_tensor(value) else value.__cuda_array_interface__["data"][0]
+    if _is_tensor(value) and value.is_cuda:
+        return value.data_ptr()
+    if hasattr(value, "__cuda_array_interface__") and not _is_tensor(value):
+        return value.__cuda_array_interface__["data"][0]
     from numba import cuda
 
     host = value.detach().numpy() if _is_tensor(value) else value
@@ -327,6 +310,7 @@ class _Nvrtc:
 
         self._device = Device()
         self._device.set_current()
+        is_fast = "--use_fast_math" in module._flags or "-use_fast_math" in module._flags
         options = ProgramOptions(
             name=module.path.name,
             arch=_own_arch(),
@@ -334,24 +318,17 @@ class _Nvrtc:
             lineinfo=True,
             include_path=[str(module.path.resolve().parent), *_toolkit_headers()],
             define_macro=[flag[2:] for flag in module._flags if flag.startswith("-D")] or None,
-            use_fast_math=True
-            if "--use_fast_math" in module._flags or "-use_fast_math" in module._flags
-            else None,
+            use_fast_math=is_fast or None,
         )
         try:
-            code = Program(module.source, "c++", options).compile(
-                "cubin", name_expressions=expressions
-            )
-        except (
-            Exception
-        ) as error:  # cuda-core raises NVRTCError, whose text ends with the compiler's log
-            if "compilation log:" not in str(error):
+            program = Program(module.source, "c++", options)
+            code = program.compile("cubin", name_expressions=expressions)
+        except Exception as error:
+            # cuda-core raises NVRTCError, whose text ends with the compiler's log
+            _, marker, log = str(error).partition("compilation log:")
+            if not marker:
                 raise
-            raise CompileError(
-                annotate(
-                    str(error).partition("compilation log:")[2], {module.path.name: module.path}
-                )
-            ) from None
+            raise CompileError(annotate(log, {module.path.name: module.path})) from None
         self._kernels = {expression: code.get_kernel(expression) for expression in expressions}
         self._shared_limit = dict.fromkeys(expressions, MAX_SHARED_UNASKED)
 
@@ -426,7 +403,8 @@ def _own_arch() -> str:
 
     ``sm_90a`` adds Hopper's wgmma and setmaxnreg to ``sm_90``.
     """
-    return gpu().arch + ("a" if gpu().compute_capability >= (9, 0) else "")
+    this_gpu = gpu()
+    return f"{this_gpu.arch}a" if this_gpu.compute_capability >= (9, 0) else this_gpu.arch
 
 
 def _stream(stream):
@@ -455,15 +433,12 @@ def _toolkit_headers() -> list[str]:
 #: What the driver's error codes mean for the one who wrote the kernel.
 _MEANING = {
     "ILLEGAL_ADDRESS": "the kernel read or wrote outside its arrays. The CUDA context is unusable "
-    "from now on: restart "
-    "the notebook's kernel, check the guard and the indices",
+    "from now on: restart the notebook's kernel, check the guard and the indices",
     "LAUNCH_OUT_OF_RESOURCES": "the kernel needs more registers or shared memory for a block of "
-    "this size than an SM has. "
-    "Use a smaller block",
+    "this size than an SM has. Use a smaller block",
     "INVALID_VALUE": "a launch dimension or the shared memory size is out of range",
     "MISALIGNED_ADDRESS": "a vector load or store (float4 ...) at an address that is not a "
-    "multiple of its size. The CUDA "
-    "context is unusable from now on: restart the notebook's kernel",
+    "multiple of its size. The CUDA context is unusable from now on: restart the notebook's kernel",
     "LAUNCH_FAILED": "the kernel crashed. The CUDA context is unusable from now on: restart the "
     "notebook's kernel",
     "LAUNCH_TIMEOUT": "the kernel ran too long for a GPU that also drives a display",
@@ -495,9 +470,8 @@ class _Cpu:
                 module.path, flags=module._flags, check=module._check, instantiate=templates
             )
         except BuildError as error:
-            raise CompileError(
-                annotate(getattr(error, "log", "") or str(error), {module.path.name: module.path})
-            ) from None
+            log = error.log or str(error)
+            raise CompileError(annotate(log, {module.path.name: module.path})) from None
 
     def launch(self, expression, grid, block, shared_bytes, stream, arguments):
         from utils.cpu.cuda_c import library
@@ -543,7 +517,8 @@ def _set_apart(pointers: list):
         yield
     finally:
         for start, end, copy, _ in copies:
-            if ctypes.string_at(start, end - start) != ctypes.string_at(
-                copy, end - start
-            ):  # it may be read-only
-                ctypes.memmove(start, copy, end - start)
+            size = end - start
+            before = ctypes.string_at(start, size)
+            after = ctypes.string_at(copy, size)
+            if before != after:  # else it may be read-only
+                ctypes.memmove(start, copy, size)

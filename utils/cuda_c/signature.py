@@ -143,7 +143,9 @@ def _until_closed(text: str) -> str:
 
 def _split(text: str) -> list[str]:
     """Split at commas that stand in no bracket."""
-    parts, depth, start = [], 0, 0
+    parts = []
+    depth = 0
+    start = 0
     for position, character in enumerate(text):
         depth += (character in "(<[{") - (character in ")>]}")
         if character == "," and depth == 0:

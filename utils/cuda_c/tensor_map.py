@@ -42,7 +42,8 @@ def tensor_map(tensor, box: tuple[int, int], *, swizzle: int = 128):
     view = StridedMemoryView.from_any_interface(tensor, stream_ptr=-1)
     # cuda-core exports the options but not the types of their values, so these are asked for theirs
     options = TensorMapDescriptorOptions(box_dim=tuple(box))
-    swizzles, promotions = type(options.swizzle), type(options.l2_promotion)
+    swizzles = type(options.swizzle)
+    promotions = type(options.l2_promotion)
     name = f"SWIZZLE_{swizzle}B" if swizzle else "NONE"
     return view.as_tensor_map(
         tuple(box), swizzle=swizzles[name], l2_promotion=promotions["L2_128B"]

@@ -14,7 +14,10 @@ from utils.files import ROOT
 from utils.setup.install import NEWEST, OLDEST
 from utils.setup.survey import Facts, Version, dotted
 
-OK, PROBLEM, NOTE, NOT_HERE = "ok", "problem", "note", "does not apply"
+OK = "ok"
+PROBLEM = "problem"
+NOTE = "note"
+NOT_HERE = "does not apply"
 
 LEAST_DISK = 5e9  # bytes: room for builds, data sets and one more wheel of PyTorch's size
 LEAST_MEMORY = (
@@ -84,7 +87,8 @@ def loads(built: str, capability: Version) -> str:
     https://docs.nvidia.com/cuda/cuda-programming-guide/01-introduction/cuda-platform.html
     """
     kind, _, number = built.partition("_")
-    exact, family = number.endswith("a"), number.endswith("f")
+    exact = number.endswith("a")
+    family = number.endswith("f")
     digits = number.rstrip("af")
     target = (int(digits[:-1]), int(digits[-1]))
     same_family = target[0] == capability[0] and target <= capability
@@ -500,7 +504,8 @@ def ptx_driver(f: Facts):
 def nvcc_gpu(f: Facts):
     if not _ready(f) or not f.toolkits or not f.toolkits[0].builds_for:
         return not_here("needs a GPU and nvcc")
-    card, kit = _chosen(f)[0], f.toolkits[0]
+    card = _chosen(f)[0]
+    kit = f.toolkits[0]
     number = _number(f)
     if number in kit.builds_for:
         return ok(f"nvcc {dotted(kit.release)} builds for sm_{number}")
@@ -679,7 +684,8 @@ CHECKS = {
 
 def _has_gpu(f: Facts) -> bool:
     """Whether there is any sign of an NVIDIA GPU, usable or not."""
-    return bool(f.cards or f.pci or f.loaded or (f.wsl and (f.libcuda or f.linux_libcuda)))
+    in_wsl = f.wsl and (f.libcuda or f.linux_libcuda)
+    return bool(f.cards or f.pci or f.loaded or in_wsl)
 
 
 def _expects_gpu(f: Facts) -> bool:

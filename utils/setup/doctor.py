@@ -99,7 +99,8 @@ def main() -> int:
     from rich.markup import escape
     from rich.table import Table
 
-    console, diagnosis = Console(highlight=False), doctor()
+    console = Console(highlight=False)
+    diagnosis = doctor()
     colours = {OK: "green", PROBLEM: "bold red", NOTE: "yellow", NOT_HERE: "dim"}
     table = Table("", "check", "found", box=None, pad_edge=False)
     for f in diagnosis.findings:

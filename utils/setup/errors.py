@@ -151,7 +151,8 @@ class Explained:
     """Some of the errors, as a table in a notebook and as text elsewhere."""
 
     def __init__(self, errors, otherwise=""):
-        self.errors, self.otherwise = tuple(errors), otherwise
+        self.errors = tuple(errors)
+        self.otherwise = otherwise
 
     def __repr__(self):
         texts = [
@@ -182,7 +183,10 @@ def table(first: int, last: int) -> Explained:
 
 def explain(message: str) -> Explained:
     """Cause and cure of an error message, pasted whole; says so when it is not a usual one."""
-    matching = [e for e in ERRORS if any(re.search(p, message, re.IGNORECASE) for p in e.patterns)]
+    matching = []
+    for error in ERRORS:
+        if any(re.search(pattern, message, re.IGNORECASE) for pattern in error.patterns):
+            matching.append(error)
     return Explained(
         matching, "None of the ten. Run `make doctor`, and search for the message's last line."
     )

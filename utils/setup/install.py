@@ -21,7 +21,8 @@ import sys
 import time
 from pathlib import Path
 
-OLDEST, NEWEST = (3, 11), (3, 13)
+OLDEST = (3, 11)
+NEWEST = (3, 13)
 ROOT = Path(__file__).resolve().parent.parent.parent
 VENV = ROOT / ".venv"
 VENV_PYTHON = VENV / "bin" / "python"
@@ -116,7 +117,9 @@ def nvidia_driver():
             continue
     else:
         return None
-    number, major, minor = ctypes.c_int(), ctypes.c_int(), ctypes.c_int()
+    number = ctypes.c_int()
+    major = ctypes.c_int()
+    minor = ctypes.c_int()
     if cuda.cuInit(0) or cuda.cuDriverGetVersion(ctypes.byref(number)):
         return None
     version = number.value // 1000, number.value % 1000 // 10
@@ -217,7 +220,12 @@ def install(kind):
     ]
     print("Installing the pinned packages; the first time takes a few minutes", flush=True)
     environment = dict(os.environ, PIP_USER="0")  # a user-wide `user = true` cannot work in .venv
-    pip = subprocess.run(command, cwd=str(ROOT), env=environment, stderr=subprocess.PIPE)
+    pip = subprocess.run(
+        command,
+        cwd=str(ROOT),
+        env=environment,
+        stderr=subprocess.PIPE,
+    )
     log = pip.stderr.decode(errors="replace")
     if pip.returncode:
         try:

@@ -348,7 +348,8 @@ def toolkits(root: Path = Path("/")) -> tuple[Toolkit, ...]:
     candidates += [str(Path(folder) / "nvcc") for folder in folders if folder]
     candidates += [str(Path(home) / "bin/nvcc") for home in homes if home]
     candidates += [str(path) for path in sorted((root / "usr/local").glob("cuda*/bin/nvcc"))]
-    programs, by_folder = {}, {}
+    programs = {}
+    by_folder = {}
     for path in candidates:
         if path and os.access(path, os.X_OK) and not os.path.isdir(path):
             programs.setdefault(os.path.realpath(path), path)
@@ -433,7 +434,8 @@ def nvrtc_version() -> Version | None:
         library = ctypes.CDLL(load_nvidia_dynamic_lib("nvrtc").abs_path)
     except (DynamicLibNotFoundError, OSError):
         return None
-    major, minor = ctypes.c_int(), ctypes.c_int()
+    major = ctypes.c_int()
+    minor = ctypes.c_int()
     return (
         None
         if library.nvrtcVersion(ctypes.byref(major), ctypes.byref(minor))

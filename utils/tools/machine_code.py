@@ -171,7 +171,8 @@ def _listing(path, kernel, kind) -> Listing:
     head = [f"// {kernel} in {Path(path).name}, {code.made}"]
     if code.note:
         head.append(f"// {code.note}")
-    return Listing("\n".join([*head, *(text for _, text in getattr(code, kind))]))
+    lines = [text for _, text in getattr(code, kind)]
+    return Listing("\n".join([*head, *lines]))
 
 
 def numba(kernel, signature: str) -> MachineCode:
@@ -202,8 +203,10 @@ def triton(path: str | Path, kernel: str, **arguments) -> MachineCode:
     ]
     if not functions:
         raise LookupError(f"{path} has no kernel named {kernel}")
-    first = min([functions[0].lineno, *(d.lineno for d in functions[0].decorator_list)])
-    shown = list(enumerate(text.splitlines(), 1))[first - 1 : functions[0].end_lineno]
+    function = functions[0]
+    first = min(node.lineno for node in [function, *function.decorator_list])
+    lines = list(enumerate(text.splitlines(), 1))
+    shown = lines[first - 1 : function.end_lineno]
     return _in_python("triton", kernel, text, shown, {"arguments": arguments})
 
 
@@ -355,7 +358,9 @@ _NO_CODE = (".reg", ".pragma", ".file", "$L__tmp", "$L__func", "{", "}")
 
 
 def _ptx_lines(body, numbers):
-    lines, current, started = [], None, False
+    lines = []
+    current = None
+    started = False
     for line in body.splitlines():
         line = re.sub(r"\s*//.*", "", line).strip()
         place = re.match(r"\.loc\s+(\d+)\s+(\d+)", line)
@@ -380,7 +385,8 @@ def parse_sass(text: str, kernel: str, file: str) -> list:
             places = re.findall(r'"([^"]*)", line (\d+)', line) if "//## File" in line else None
             instruction = re.match(r"\s*/\*[0-9a-f]{4,}\*/\s+(.*?)\s*;", line)
             if places:
-                current = next((int(n) for name, n in places if Path(name).name == file), None)
+                own = [int(n) for name, n in places if Path(name).name == file]
+                current = own[0] if own else None
             elif instruction:
                 lines.append((current, " ".join(instruction.group(1).split())))
         # padding and a jump to itself: never run
@@ -413,5 +419,6 @@ def record(code: MachineCode, compiler: str) -> Path:
     """Keep a listing in ``assets/listings``, for machines without the compiler."""
     path = _path(compiler, code.name)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(asdict(code), indent=0, ensure_ascii=False) + "\n", encoding="utf-8")
+    text = json.dumps(asdict(code), indent=0, ensure_ascii=False)
+    path.write_text(text + "\n", encoding="utf-8")
     return path

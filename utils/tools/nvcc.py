@@ -60,20 +60,24 @@ class Request:
 def parse(words: list[str]) -> Request:
     """Take the words of a call apart. NvccError with the usage for one without sense."""
     request = Request(Path())
-    words, sources = list(words), []
+    words = list(words)
+    sources = []
     while words:
         word = words.pop(0)
         if word == "--run":
             # FILE.cu --run --cpu reads well, so it means what it says
             while words and words[0] in ("--cpu", "--check"):
                 setattr(request, words.pop(0)[2:], True)
-            request.run, request.arguments, words = True, words, []
+            request.run = True
+            request.arguments = words
+            words = []
         elif word in ("--cpu", "--check"):
             setattr(request, word[2:], True)
         elif word in ("--timeout", "--seed", "-o"):
             if not words:
                 raise NvccError(f"{word} needs a value\n\n{USAGE}")
-            value, kind = words.pop(0), {"--timeout": float, "--seed": int, "-o": Path}[word]
+            value = words.pop(0)
+            kind = {"--timeout": float, "--seed": int, "-o": Path}[word]
             try:
                 setattr(request, "output" if word == "-o" else word[2:], kind(value))
             except ValueError:

@@ -26,7 +26,8 @@ def command(source: Path, flags: list[str], output: Path) -> list[str]:
     """
     from utils.cpu.cuda_c.build import compiler
 
-    passed, rest = [], list(flags)
+    passed = []
+    rest = list(flags)
     while rest:
         flag = rest.pop(0)
         if flag in ("-Xcompiler", "--compiler-options"):

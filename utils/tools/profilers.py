@@ -296,7 +296,14 @@ def _words(command) -> str:
 # ---- reports, recorded and read
 
 
-def _report(kind, tool, file, command, run, clean=str.strip) -> Report:
+def _report(
+    kind,
+    tool,
+    file,
+    command,
+    run,
+    clean=str.strip,
+) -> Report:
     why = absent(tool)
     if not why:
         try:
@@ -424,7 +431,8 @@ def parse_csv(text: str) -> list[dict]:
     """
     rows = list(csv.DictReader(io.StringIO(text)))
     if rows and rows[0].get("ID") == "" and not rows[0].get("Kernel Name"):
-        units, rows = rows[0], rows[1:]
+        units = rows[0]
+        rows = rows[1:]
         rows = [
             {name: f"{value} {units[name]}".strip() for name, value in row.items()} for row in rows
         ]

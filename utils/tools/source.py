@@ -37,7 +37,13 @@ def function(path, name: str, *, start: str = "", lines: int | None = None) -> L
 
 
 def change(
-    old, new, *, name: str = "", old_name: str = "", context: int = 1, gone: bool = True
+    old,
+    new,
+    *,
+    name: str = "",
+    old_name: str = "",
+    context: int = 1,
+    gone: bool = True,
 ) -> "Change":
     """What changes from one source file to the next: `old` and `new` are their paths.
 
@@ -47,7 +53,8 @@ def change(
     In a notebook new lines are coloured, kept ones grey, and the whole new file is a click away.
     LookupError as in `function`.
     """
-    old, new = Path(old), Path(new)
+    old = Path(old)
+    new = Path(new)
     before = _lines_of(old, old_name or name)
     after = _lines_of(new, name)
     steps = [step for step in _steps(before, after, context) if gone or step[0] != "-"]

@@ -28,8 +28,23 @@ def listing(trace, rows, columns, alt, title, width):
     code.set(xlim=(0, 1), ylim=(len(texts) - 0.5, -0.5))
     code.set_axis_off()
     for row, text in enumerate(texts):
-        code.text(0, row, text, fontsize=7.5, family="monospace", va="center", ha="left", color=INK)
-    fig.suptitle(title, fontsize=9.5, x=0.01, ha="left", color=INK)
+        code.text(
+            0,
+            row,
+            text,
+            fontsize=7.5,
+            family="monospace",
+            va="center",
+            ha="left",
+            color=INK,
+        )
+    fig.suptitle(
+        title,
+        fontsize=9.5,
+        x=0.01,
+        ha="left",
+        color=INK,
+    )
     chart.set(xlim=(-0.5, columns - 0.5), ylim=(len(texts) - 0.5, -0.5), yticks=[])
     return fig, code, chart
 
@@ -145,7 +160,8 @@ def barriers(trace, block=None):
     picture = np.ones((len(lines), threads, 3))
     notes = [""] * len(lines)
     for row in trace.barriers:
-        at, reached = lines.index((row.filename, row.line)), row.reached[block]
+        at = lines.index((row.filename, row.line))
+        reached = row.reached[block]
         missing = reached < reached.max()
         picture[at] = rgb(ACCENT)
         picture[at, missing] = rgb("#D55E00")
@@ -154,7 +170,15 @@ def barriers(trace, block=None):
         notes[at] = f"{reached.max()}×{who}"
         if threads <= 40:
             for thread, count in enumerate(reached):
-                chart.text(thread, at, count, ha="center", va="center", fontsize=6.5, color="white")
+                chart.text(
+                    thread,
+                    at,
+                    count,
+                    ha="center",
+                    va="center",
+                    fontsize=6.5,
+                    color="white",
+                )
     show_cells(chart, picture, fine=threads <= 64)
     for boundary in range(0, threads + 1, counts.WARP):
         chart.axvline(boundary - 0.5, color="#BBBBBB", linewidth=0.8, zorder=0.5)
@@ -192,10 +216,12 @@ def races(trace, number=0):
     """The elements around one race: which threads touch them at its lines, where they collide."""
     if not trace.races:
         raise TraceError(f"no race was found in {trace.name}, so there is none to draw")
-    race, events = trace.races[number], trace.events
+    race = trace.races[number]
+    events = trace.events
     tracks = tracks_of(race, events)
     event = race.events[0]
-    memory, size = events.memories[events.memory[event]], int(events.size[event])
+    memory = events.memories[events.memory[event]]
+    size = int(events.size[event])
     middle = int(events.offset[event]) // size
     last = min(max(0, middle - BEFORE) + ELEMENTS, int(np.prod(memory.shape)))
     first = max(0, last - ELEMENTS)
@@ -221,7 +247,13 @@ def races(trace, number=0):
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
     codes = dict.fromkeys(code_of(trace, track.filename, track.line) for track in tracks)
-    axes.set_title("\n".join(codes), fontsize=9, loc="left", family="monospace", color=INK)
+    axes.set_title(
+        "\n".join(codes),
+        fontsize=9,
+        loc="left",
+        family="monospace",
+        color=INK,
+    )
     what = f"element of {race.array}; t: thread (b: block); red: several threads, in no order"
     axes.set_xlabel(what, fontsize=7.5)
     return fig
@@ -280,7 +312,15 @@ def draw_users(axes, trace, race, place, accesses):
         corner = place - 0.46, row - 0.4
         axes.add_patch(Rectangle(corner, 0.92, 0.8, linewidth=1.5, **style))
         name = thread_names(trace, race, threads)
-        axes.text(place, row, name, ha="center", va="center", fontsize=7, color=INK)
+        axes.text(
+            place,
+            row,
+            name,
+            ha="center",
+            va="center",
+            fontsize=7,
+            color=INK,
+        )
 
 
 def thread_names(trace, race, threads):

@@ -8,12 +8,18 @@ from functools import cached_property
 
 import numpy as np
 
+from utils.occupancy import ceil_div
+
 from . import record
 from .grouping import group, per_group, rank_among
 from .loops import iterations
 from .record import ACCESSES, ATOMIC, BARRIER, FIELDS, GRID_BARRIER, LINE, NOT_TAKEN, TAKEN, WORDS
 
-WARP, SECTOR, CACHE_LINE, BANKS, BANK_BYTES = 32, 32, 128, 32, 4
+WARP = 32
+SECTOR = 32
+CACHE_LINE = 128
+BANKS = 32
+BANK_BYTES = 4
 
 
 class Events:
@@ -30,14 +36,17 @@ class Events:
         recorder = recording.recorder
         table = np.frombuffer(recorder.events, np.int64).reshape(-1, FIELDS)
         self.kind, self.thread, self.site, self.memory, self.offset, self.size = table.T.copy()
-        self.sites, self.memories = recorder.sites, recorder.memories
+        self.sites = recorder.sites
+        self.memories = recorder.memories
         self.outside = np.zeros(len(table), bool)
-        self.outside[[one.event for one in recorder.outside if one.event is not None]] = True
+        missed = [one.event for one in recorder.outside if one.event is not None]
+        self.outside[missed] = True
         threads = int(np.prod(recording.block))
         self.block, rank = np.divmod(self.thread, threads)
         self.lane = rank % WARP
-        self.warp = self.block * -(-threads // WARP) + rank // WARP
-        self.threads_a_block, self.warps_a_block = threads, -(-threads // WARP)
+        self.threads_a_block = threads
+        self.warps_a_block = ceil_div(threads, WARP)
+        self.warp = self.block * self.warps_a_block + rank // WARP
         self.by_thread = np.argsort(self.thread, kind="stable")
         self.epoch = self.passed((self.kind == BARRIER) | (self.kind == GRID_BARRIER))
         self.grid_epoch = self.passed(self.kind == GRID_BARRIER)
@@ -47,11 +56,20 @@ class Events:
         self.occurrence, _ = group(iteration, occurrence)
         self.step = rank_among(self.thread, self.epoch)
         self.spaces = np.array([m.space for m in self.memories], dtype=object)
-        self.address = (
-            self.offset + np.array([m.start for m in self.memories] or [0], np.int64)[self.memory]
-        )
-        roots = {root: i for i, root in enumerate(dict.fromkeys(m.root for m in self.memories))}
-        self.root = np.array([roots[m.root] for m in self.memories] or [0], np.int64)[self.memory]
+        starts = [m.start for m in self.memories] or [0]
+        self.address = self.offset + np.array(starts, np.int64)[self.memory]
+        roots = list(dict.fromkeys(m.root for m in self.memories))
+        numbers = {root: number for number, root in enumerate(roots)}
+        root_of_memory = [numbers[m.root] for m in self.memories] or [0]
+        self.root = np.array(root_of_memory, np.int64)[self.memory]
+
+    def site_of(self, event):
+        """Where in the source an event happened."""
+        return self.sites[self.site[event]]
+
+    def memory_of(self, event):
+        """The array that an event accessed."""
+        return self.memories[self.memory[event]]
 
     def __len__(self):
         return len(self.kind)
@@ -83,12 +101,14 @@ class Events:
         """For each site number, the number of its (file, line), and those places in order."""
         places = sorted({(s.filename, s.line) for s in self.sites})
         numbers = {place: i for i, place in enumerate(places)}
-        return np.array([numbers[s.filename, s.line] for s in self.sites] or [0]), places
+        lines = [numbers[s.filename, s.line] for s in self.sites]
+        return np.array(lines or [0]), places
 
     @cached_property
     def name_of_memory(self):
         names = list(dict.fromkeys(m.name for m in self.memories))
-        return np.array([names.index(m.name) for m in self.memories] or [0]), names
+        numbers = [names.index(m.name) for m in self.memories]
+        return np.array(numbers or [0]), names
 
 
 @dataclass(frozen=True)
@@ -197,13 +217,20 @@ def rows_of(events, first):
     """
     line, places = events.line_of_site
     name, names = events.name_of_memory
-    keys = line[events.site[first]], name[events.memory[first]], events.kind[first]
-    rows, index = group(*keys)
-    labels = [
-        (place(events, places[keys[0][i]]), names[keys[1][i]], WORDS[int(keys[2][i])])
-        for i in index
-    ]
+    lines = line[events.site[first]]
+    arrays = name[events.memory[first]]
+    kinds = events.kind[first]
+    rows, index = group(lines, arrays, kinds)
+    labels = []
+    for i in index:
+        where = place(events, places[lines[i]])
+        labels.append((where, names[arrays[i]], WORDS[int(kinds[i])]))
     return rows, labels
+
+
+def sums(rows, weights=None):
+    """For each row, the sum of the weights of what belongs to it, or how much that is."""
+    return np.bincount(rows, weights).astype(int).tolist()
 
 
 def place(events, where):
@@ -213,20 +240,26 @@ def place(events, where):
 
 def pieces(events, chosen, numbers, size):
     """(request, root, piece) of every `size`-byte piece of memory that an access touches."""
-    low = events.address[chosen] // size
-    count = (events.address[chosen] + np.maximum(events.size[chosen], 1) - 1) // size - low + 1
-    within = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
-    return (
-        np.repeat(numbers, count),
-        np.repeat(events.root[chosen], count),
-        np.repeat(low, count) + within,
-    )
+    low, count = extents(events, chosen, size)
+    before = np.cumsum(count) - count
+    within = np.arange(count.sum()) - np.repeat(before, count)
+    root = np.repeat(events.root[chosen], count)
+    return np.repeat(numbers, count), root, np.repeat(low, count) + within
+
+
+def extents(events, chosen, size):
+    """(the first, how many) of the `size`-byte pieces of memory that each access touches."""
+    address = events.address[chosen]
+    low = address // size
+    high = (address + np.maximum(events.size[chosen], 1) - 1) // size
+    return low, high - low + 1
 
 
 def unique_bytes(events, chosen, numbers):
     """How many different bytes each request asks for."""
     _, first = group(numbers, events.root[chosen], events.address[chosen])
-    return np.bincount(numbers[first], events.size[chosen][first]).astype(np.int64)
+    sizes = events.size[chosen][first]
+    return np.bincount(numbers[first], sizes).astype(np.int64)
 
 
 def sectors(events, chosen, numbers, size=SECTOR):
@@ -239,7 +272,8 @@ def coalescing(events):
     numbers, first = requests(events, chosen)
     if not len(first):
         return []
-    touched, lines = sectors(events, chosen, numbers), sectors(events, chosen, numbers, CACHE_LINE)
+    touched = sectors(events, chosen, numbers)
+    lines = sectors(events, chosen, numbers, CACHE_LINE)
     fewest = -(-unique_bytes(events, chosen, numbers) // SECTOR)
     rows, labels = rows_of(events, first)
     totals = [
@@ -259,17 +293,13 @@ def passes(events, chosen, numbers):
     once; 8 bytes: half a warp at a time; 16 bytes: a quarter. Lanes that read one word share it;
     atomics do not.
     """
-    size = events.size[chosen]
-    lanes_a_phase = np.where(size <= 4, WARP, np.maximum(1, WARP * 4 // np.maximum(size, 1)))
-    phase = events.lane[chosen] // lanes_a_phase
+    size = np.maximum(events.size[chosen], BANK_BYTES)
+    lane = events.lane[chosen]
+    lanes_a_phase = np.maximum(1, WARP * BANK_BYTES // size)
     numbers_of_words, root, word = pieces(events, chosen, numbers, BANK_BYTES)
-    count = (
-        (events.address[chosen] + np.maximum(size, 1) - 1) // BANK_BYTES
-        - events.address[chosen] // BANK_BYTES
-        + 1
-    )
-    phase = np.repeat(phase, count)
-    alone = np.where(events.kind[chosen] == ATOMIC, events.lane[chosen], -1)
+    _, count = extents(events, chosen, BANK_BYTES)
+    phase = np.repeat(lane // lanes_a_phase, count)
+    alone = np.where(events.kind[chosen] == ATOMIC, lane, -1)
     _, words = group(numbers_of_words, phase, root, word, np.repeat(alone, count))
     key = numbers_of_words[words], phase[words], word[words] % BANKS
     in_bank, bank = group(*key)
@@ -292,15 +322,16 @@ def banks(events):
     rows, labels = rows_of(events, first)
     worst = np.zeros(len(labels), np.int64)
     np.maximum.at(worst, rows, ways)
-    totals = [
-        np.bincount(rows, weights).astype(int).tolist() for weights in (None, np.bincount(numbers))
+    columns = [
+        sums(rows),
+        sums(rows, np.bincount(numbers)),
+        worst.tolist(),
+        sums(rows, wavefronts),
+        sums(rows, fewest),
     ]
-    passed = [np.bincount(rows, weights).astype(int).tolist() for weights in (wavefronts, fewest)]
     return [
         Banks(*where, array, operation, *numbers)
-        for (where, array, operation), *numbers in zip(
-            labels, *totals, worst.tolist(), *passed, strict=True
-        )
+        for (where, array, operation), *numbers in zip(labels, *columns, strict=True)
     ]
 
 
@@ -318,14 +349,10 @@ def contention(events):
     np.maximum.at(worst, rows, most)
     spaces = np.empty(len(labels), object)
     spaces[rows] = events.spaces[events.memory[first]]
-    totals = [
-        np.bincount(rows, weights).astype(int).tolist() for weights in (None, np.bincount(numbers))
-    ]
+    columns = [spaces, sums(rows), sums(rows, np.bincount(numbers)), worst.tolist()]
     return [
-        Contention(*where, array, space, *numbers)
-        for (where, array, _), space, *numbers in zip(
-            labels, spaces, *totals, worst.tolist(), strict=True
-        )
+        Contention(*where, array, *facts)
+        for (where, array, _), *facts in zip(labels, *columns, strict=True)
     ]
 
 
@@ -335,14 +362,13 @@ def activity(events):
     if not len(first):
         return []
     line, places = events.line_of_site
-    lines, index = group(line[events.site[chosen][np.searchsorted(chosen, first)]])
+    lines, index = group(line[events.site[first]])
     lanes = np.bincount(lines, np.bincount(numbers))
-    return [
-        Activity(
-            *place(events, places[line[events.site[first[i]]]]), int(runs), float(active / runs)
-        )
-        for i, runs, active in zip(index, np.bincount(lines), lanes, strict=True)
-    ]
+    rows = []
+    for i, runs, active in zip(index, np.bincount(lines), lanes, strict=True):
+        where = places[line[events.site[first[i]]]]
+        rows.append(Activity(*place(events, where), int(runs), float(active / runs)))
+    return rows
 
 
 def branches(events):
@@ -383,14 +409,17 @@ def barriers(events, blocks, threads):
     chosen = np.flatnonzero((events.kind == BARRIER) | (events.kind == GRID_BARRIER))
     line, places = events.line_of_site
     rows = []
-    for number in np.unique(line[events.site[chosen]]):
-        arrivals = chosen[line[events.site[chosen]] == number]
-        reached = np.bincount(events.thread[arrivals], minlength=blocks * threads).reshape(
-            blocks, threads
-        )
+    lines = line[events.site[chosen]]
+    for number in np.unique(lines):
+        arrivals = chosen[lines == number]
+        reached = np.bincount(events.thread[arrivals], minlength=blocks * threads)
+        reached = reached.reshape(blocks, threads)
         skipped = np.flatnonzero(reached < reached.max(axis=1, keepdims=True))
-        what = "grid.sync()" if events.kind[arrivals[0]] == GRID_BARRIER else "syncthreads()"
-        rows.append(Barrier(*place(events, places[number]), what, reached, tuple(skipped.tolist())))
+        what = "syncthreads()"
+        if events.kind[arrivals[0]] == GRID_BARRIER:
+            what = "grid.sync()"
+        where = place(events, places[number])
+        rows.append(Barrier(*where, what, reached, tuple(skipped.tolist())))
     return rows
 
 
@@ -410,26 +439,34 @@ class Mistake(Place):
 
 def mistakes(events, outside):
     """Accesses outside arrays, and reads of shared or local elements not yet written."""
-    threads_of = {}
+    accesses = {}  # what they have in common -> thread and index of each
+
+    def note(site, what, memory, kind, thread, index):
+        key = site.filename, site.line, site.code, what, memory.name, WORDS[kind]
+        accesses.setdefault(key, []).append((thread, index))
+
     for one in outside:
-        site, memory = events.sites[one.site], events.memories[one.memory]
         what = "negative" if min(one.index) < 0 else "outside"
-        key = site.filename, site.line, site.code, what, memory.name, WORDS[one.kind]
-        threads_of.setdefault(key, []).append((one.thread, one.index))
+        memory = events.memories[one.memory]
+        note(events.sites[one.site], what, memory, one.kind, one.thread, one.index)
     for i in unwritten(events):
-        site, memory = events.sites[events.site[i]], events.memories[events.memory[i]]
+        memory = events.memory_of(i)
         index = memory.index(int(events.offset[i]))
         if index is not None:
-            key = (
-                site.filename,
-                site.line,
-                site.code,
-                "uninitialised",
-                memory.name,
-                WORDS[int(events.kind[i])],
-            )
-            threads_of.setdefault(key, []).append((int(events.thread[i]), index))
-    return [Mistake(*key, *zip(*where, strict=True)) for key, where in sorted(threads_of.items())]
+            kind = int(events.kind[i])
+            thread = int(events.thread[i])
+            note(events.site_of(i), "uninitialised", memory, kind, thread, index)
+    rows = []
+    for key, pairs in sorted(accesses.items()):
+        threads, indices = zip(*pairs, strict=True)
+        rows.append(Mistake(*key, threads, indices))
+    return rows
+
+
+def smallest_unit(events, chosen):
+    """The largest number of bytes of which all these accesses, and their places, are multiples."""
+    numbers = np.concatenate([events.size[chosen], events.address[chosen]])
+    return max(1, int(np.gcd.reduce(numbers)))
 
 
 def unwritten(events):
@@ -438,8 +475,7 @@ def unwritten(events):
     chosen = chosen[~events.outside[chosen]]
     if not len(chosen):
         return chosen
-    size = events.size[chosen]
-    unit = max(1, int(np.gcd.reduce(np.concatenate([size, events.address[chosen]]))))
+    unit = smallest_unit(events, chosen)
     numbers, root, piece = pieces(events, chosen, np.arange(len(chosen)), unit)
     element, first = group(root, piece)
     written = np.full(len(first), len(events), np.int64)
@@ -474,10 +510,11 @@ def others(events):
     count = np.bincount(rows)
     totals = [
         count.tolist(),
-        np.bincount(rows, np.bincount(numbers)).astype(int).tolist(),
+        sums(rows, np.bincount(numbers)),
         (np.bincount(rows, words) / count).tolist(),
     ]
-    return [
-        Other(*where, array, space, operation, *numbers)
-        for (where, array, operation), space, *numbers in zip(labels, spaces, *totals, strict=True)
-    ]
+    table = []
+    for label, space, *facts in zip(labels, spaces, *totals, strict=True):
+        where, array, operation = label
+        table.append(Other(*where, array, space, operation, *facts))
+    return table

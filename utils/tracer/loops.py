@@ -33,7 +33,8 @@ def loops_in(tree, filename, shift=0):
     loops = []
     for node in ast.walk(tree):
         if isinstance(node, (ast.For, ast.While)):
-            start, nested = node.body[0], getattr(node.body[0], "body", None)
+            start = node.body[0]
+            nested = getattr(node.body[0], "body", None)
             one_line = bool(nested) and nested[0].lineno == start.lineno
             if start.lineno == node.lineno or one_line and not isinstance(start, ast.If):
                 # several statements report the same line: its iterations cannot be told apart
@@ -69,7 +70,8 @@ def loops_of(filename, function):
 
 def iterations(events, function):
     """A number for each event: equal numbers are in the same iterations of the same loops."""
-    label, count = np.zeros(len(events), np.int64), 1
+    label = np.zeros(len(events), np.int64)
+    count = 1
     line = np.array([site.line for site in events.sites] or [0])[events.site]
     for filename in {site.filename for site in events.sites}:
         in_file = np.array([site.filename == filename for site in events.sites])[events.site]
@@ -94,7 +96,8 @@ def positions(events, entries, marks, label):
     last = np.maximum.accumulate(np.where(entries[order], np.arange(len(order)), 0))
     ranks = np.zeros(len(order), np.int64)
     ranks[entries] = rank_among(events.thread[entries], label[entries])
-    entry, iteration = np.empty_like(label), np.empty_like(label)
+    entry = np.empty_like(label)
+    iteration = np.empty_like(label)
     entry[order] = ranks[order][last]
     iteration[order] = marked - marked[last]
     return entry, iteration

@@ -2,13 +2,18 @@
 
 import numpy as np
 
+from utils.occupancy import ceil_div
 from utils.plots import ACCENT, ALARM, INK, figure
 
 from . import counts
 from .record import WORDS, TraceError
 
-WASTE, ASKED, BLANK, GRID_LINE = "#F6DDB8", "#BFD9EA", "#F4F4F4", "white"
+WASTE = "#F6DDB8"
+ASKED = "#BFD9EA"
+BLANK = "#F4F4F4"
+GRID_LINE = "white"
 MOST_ROWS = 33  # rows of memory in one picture
+TITLE_WIDTH = 84  # characters
 
 
 def lane_colour(lane):
@@ -27,11 +32,16 @@ def rgb(colour):
 
 def code_of(trace, filename, line):
     """'line 12: out[i] = a[i]', cropped to what fits a title."""
-    text = next(
-        (text.strip() for name, number, text in trace.source if (name, number) == (filename, line)),
-        "",
-    )
-    return f"line {line}:  {text if len(text) <= 84 else text[:83] + '…'}"
+    texts = {(name, number): text for name, number, text in trace.source}
+    text = texts.get((filename, line), "").strip()
+    if len(text) > TITLE_WIDTH:
+        text = text[: TITLE_WIDTH - 1] + "…"
+    return f"line {line}:  {text}"
+
+
+def cell_text(who):
+    """The number of the one lane in a cell, or how many share it."""
+    return f"{who[0]}" if len(who) == 1 else f"×{len(who)}"
 
 
 def warp_name(trace, warp):
@@ -52,30 +62,20 @@ def select(trace, rows, space, line, array, operation, warp, time):
     events = trace.events
     asked = trace.rows(rows, array, operation, line)
     if line is None:
-        cost = {
-            "global": lambda row: row.efficiency < 99.5,
-            "shared": lambda row: row.conflicts > 0,
-        }[space]
-        number = next((row for row in asked if cost(row)), asked[0])
-        asked = [row for row in asked if (row.filename, row.line) == (number.filename, number.line)]
+        wasteful = [row for row in asked if is_wasteful(row, space)]
+        one = (wasteful or asked)[0]
+        asked = [row for row in asked if (row.filename, row.line) == (one.filename, one.line)]
     else:
         asked = [row for row in asked if row.line == asked[0].line]
-    chosen = events.accesses(space)
-    lines, places = events.line_of_site
-    names, arrays = events.name_of_memory
     drawn = []
     for row in asked:
-        matching = lines[events.site[chosen]] == places.index((row.filename, row.line))
-        matching &= names[events.memory[chosen]] == arrays.index(row.array)
-        matching &= np.array([WORDS[int(kind)] for kind in events.kind[chosen]]) == row.operation
-        own = chosen[matching]
+        own = accesses_of(events, row, space)
         numbers, first = counts.requests(events, own)
         if warp is None:
-            cost = (
-                counts.sectors(events, own, numbers)
-                if space == "global"
-                else counts.passes(events, own, numbers)[1]
-            )
+            if space == "global":
+                cost = counts.sectors(events, own, numbers)
+            else:
+                _, cost, _ = counts.passes(events, own, numbers)
             warp = int(events.warp[first[np.argmax(cost)]])
         mine = np.flatnonzero(events.warp[first] == warp)
         mine = mine[np.argsort(first[mine])]
@@ -90,10 +90,34 @@ def select(trace, rows, space, line, array, operation, warp, time):
     return drawn, warp
 
 
+def is_wasteful(row, space):
+    """Whether a row's accesses cost more than they must."""
+    return row.efficiency < 99.5 if space == "global" else row.conflicts > 0
+
+
+def accesses_of(events, row, space):
+    """The accesses that a row of counts sums up: of one line, array and operation."""
+    chosen = events.accesses(space)
+    lines, places = events.line_of_site
+    names, arrays = events.name_of_memory
+    operations = np.array([WORDS[int(kind)] for kind in events.kind[chosen]])
+    matching = lines[events.site[chosen]] == places.index((row.filename, row.line))
+    matching &= names[events.memory[chosen]] == arrays.index(row.array)
+    matching &= operations == row.operation
+    return chosen[matching]
+
+
 # ---- memory: sectors and cache lines
 
 
-def memory(trace, line=None, array=None, operation=None, warp=None, time=0):
+def memory(
+    trace,
+    line=None,
+    array=None,
+    operation=None,
+    warp=None,
+    time=0,
+):
     """Memory as rows of 128 bytes, four 32-byte sectors each, with one request of one warp.
 
     A cell is an element; its colour and number are the lane that asks for it. Orange: moved with
@@ -106,26 +130,32 @@ def memory(trace, line=None, array=None, operation=None, warp=None, time=0):
     drawn, warp = select(trace, trace.coalescing, "global", line, array, operation, warp, time)
     sheets = [sheet(trace.events, chosen) for _, chosen in drawn]
     heights = [max(len(rows), 2) for rows, *_ in sheets]
-    texts, row = [], drawn[0][0]
+    texts = []
+    row = drawn[0][0]
     for (row, chosen), _ in zip(drawn, sheets, strict=True):
         numbers = np.zeros(len(chosen), np.int64)
         touched = int(counts.sectors(trace.events, chosen, numbers)[0])
-        fewest = -(-int(counts.unique_bytes(trace.events, chosen, numbers)[0]) // counts.SECTOR)
+        asked = int(counts.unique_bytes(trace.events, chosen, numbers)[0])
+        fewest = ceil_div(asked, counts.SECTOR)
         verb = {"read": "reads", "write": "writes", "atomic": "changes"}[row.operation]
         text = f"{verb} {row.array}: {touched} sector{'s' * (touched != 1)}, {fewest} would do"
         texts.append(f"{text} = {100 * fewest / touched:.3g} %")
-    title = f"{code_of(trace, row.filename, row.line)}\n{warp_name(trace, warp)}"
-    alt = (
-        f"Memory touched by {warp_name(trace, warp)} in {code_of(trace, row.filename, row.line)} "
-        + "; ".join(texts)
-        + "."
-    )
+    code = code_of(trace, row.filename, row.line)
+    who = warp_name(trace, warp)
+    title = f"{code}\n{who}"
+    alt = f"Memory touched by {who} in {code} {'; '.join(texts)}."
     each = 0.23 if max(heights) <= 8 else 0.125
     fig = figure(8.6, 0.75 + sum(0.62 + each * height for height in heights), alt=alt)
-    fig.suptitle(title, fontsize=9.5, x=0.01, ha="left", color=INK, family="monospace")
-    panels = fig.subplots(
-        len(drawn), 1, height_ratios=[0.62 / each + height for height in heights], squeeze=False
-    )[:, 0]
+    fig.suptitle(
+        title,
+        fontsize=9.5,
+        x=0.01,
+        ha="left",
+        color=INK,
+        family="monospace",
+    )
+    ratios = [0.62 / each + height for height in heights]
+    panels = fig.subplots(len(drawn), 1, height_ratios=ratios, squeeze=False)[:, 0]
     for axes, content, text in zip(panels, sheets, texts, strict=True):
         draw_sheet(axes, content, text)
     return fig
@@ -140,8 +170,10 @@ def sheet(events, chosen):
     start = int(events.address[chosen].min()) // counts.CACHE_LINE
     where = []
     for i in chosen.tolist():
+        address = int(events.address[i])
+        lane = int(events.lane[i])
         for piece in range(max(1, int(events.size[i]) // size)):
-            where.append((int(events.address[i]) + piece * size, int(events.lane[i])))
+            where.append((address + piece * size, lane))
     rows = sorted({address // counts.CACHE_LINE for address, _ in where} | {start})
     hidden = max(0, len(rows) - MOST_ROWS)
     rows = rows[:MOST_ROWS]
@@ -149,7 +181,8 @@ def sheet(events, chosen):
     for address, lane in where:
         row, within = divmod(address, counts.CACHE_LINE)
         if row in rows:
-            lanes.setdefault((rows.index(row), within // size), []).append(lane)
+            cell = rows.index(row), within // size
+            lanes.setdefault(cell, []).append(lane)
     labels = [row_label(memory, row * counts.CACHE_LINE - memory.start) for row in rows]
     return rows, size, cells, lanes, labels, hidden
 
@@ -167,39 +200,35 @@ def draw_sheet(axes, content, text):
     picture = np.empty((len(rows), cells, 3))
     picture[:] = rgb(BLANK)
     for row, cell in lanes:
-        picture[row, cell // per_sector * per_sector : (cell // per_sector + 1) * per_sector] = rgb(
-            WASTE
-        )
+        first = cell // per_sector * per_sector
+        picture[row, first : first + per_sector] = rgb(WASTE)
     for (row, cell), who in lanes.items():
         picture[row, cell] = lane_colour(who[0])[0][:3]
     show_cells(axes, picture, fine=cells <= 64)
     for boundary in range(0, cells + 1, per_sector):
-        axes.axvline(boundary - 0.5, color=INK, linewidth=1.4 if boundary in (0, cells) else 0.9)
+        width = 1.4 if boundary in (0, cells) else 0.9
+        axes.axvline(boundary - 0.5, color=INK, linewidth=width)
+    is_small = len(rows) < 9
     if cells <= 32:
         for (row, cell), who in lanes.items():
-            one = f"{who[0]}" if len(who) == 1 else f"×{len(who)}"
             axes.text(
                 cell,
                 row,
-                one,
+                cell_text(who),
                 ha="center",
                 va="center",
-                fontsize=6.5 if len(rows) < 9 else 5.5,
+                fontsize=6.5 if is_small else 5.5,
                 color=lane_colour(who[0])[1],
             )
-    axes.set_yticks(
-        range(len(rows)), labels, fontsize=7 if len(rows) < 9 else 5.5, family="monospace"
-    )
-    axes.set_xticks(
-        [(i + 0.5) * per_sector - 0.5 for i in range(4)],
-        [f"sector {i}" for i in range(4)],
-        fontsize=7,
-    )
+    axes.set_yticks(range(len(rows)), labels, fontsize=7 if is_small else 5.5, family="monospace")
+    middles = [(i + 0.5) * per_sector - 0.5 for i in range(4)]
+    axes.set_xticks(middles, [f"sector {i}" for i in range(4)], fontsize=7)
     axes.xaxis.tick_top()
     axes.tick_params(length=0)
     more = f"  (and {hidden} more rows)" if hidden else ""
     axes.set_title(text + more, fontsize=9, loc="left", color=INK)
-    if len(lanes) < len({(row, cell // per_sector) for row, cell in lanes}) * per_sector:
+    sectors = {(row, cell // per_sector) for row, cell in lanes}
+    if len(lanes) < len(sectors) * per_sector:
         axes.set_title("orange: moved, not asked for", fontsize=7.5, loc="right", color="#8A5A00")
 
 
@@ -221,7 +250,14 @@ def show_cells(axes, picture, fine=True):
 # ---- banks
 
 
-def banks(trace, line=None, array=None, operation=None, warp=None, time=0):
+def banks(
+    trace,
+    line=None,
+    array=None,
+    operation=None,
+    warp=None,
+    time=0,
+):
     """Shared memory as rows of 32 banks, with one request of one warp, and each bank's passes.
 
     A cell is a 4-byte word; its colour and number are the lane that asks for it (×n: n lanes share
@@ -239,13 +275,21 @@ def banks(trace, line=None, array=None, operation=None, warp=None, time=0):
         if worst == 1:
             conflict = "no bank conflict: 1 pass"
         texts.append(f"{verb} {row.array}{part}: {conflict}")
-    code, who = code_of(trace, row.filename, row.line), warp_name(trace, warp)
+    code = code_of(trace, row.filename, row.line)
+    who = warp_name(trace, warp)
     title = f"{code}\n{who}"
     alt = f"Banks used by {who} in {code} {'; '.join(texts)}."
     heights = [max(len(rows), 2) for rows, *_ in sheets]
     each = 0.23 if max(heights) <= 8 else 0.125
     fig = figure(8.6, 0.7 + sum(1.35 + each * height for height in heights), alt=alt)
-    fig.suptitle(title, fontsize=9.5, x=0.01, ha="left", color=INK, family="monospace")
+    fig.suptitle(
+        title,
+        fontsize=9.5,
+        x=0.01,
+        ha="left",
+        color=INK,
+        family="monospace",
+    )
     ratios = [part for height in heights for part in (0.62 / each, 0.45 / each + height)]
     panels = fig.subplots(2 * len(drawn), 1, height_ratios=ratios, squeeze=False)[:, 0]
     for number, (content, text) in enumerate(zip(sheets, texts, strict=True)):
@@ -262,11 +306,8 @@ def bank_sheet(events, chosen):
         own = [i for i in chosen.tolist() if events.lane[i] // lanes_a_phase == phase]
         words = {}
         for i in own:
-            first, last = (
-                events.address[i] // 4,
-                (events.address[i] + max(events.size[i], 1) - 1) // 4,
-            )
-            for word in range(int(first), int(last) + 1):
+            first, count = counts.extents(events, i, counts.BANK_BYTES)
+            for word in range(int(first), int(first + count)):
                 words.setdefault(word, []).append(int(events.lane[i]))
         atomic = bool(own) and WORDS[int(events.kind[own[0]])] == "atomic"
         load = np.zeros(counts.BANKS, int)
@@ -276,11 +317,10 @@ def bank_sheet(events, chosen):
             best = words, load, phase
     words, load, phase = best
     rows = sorted({word // counts.BANKS for word in words})
-    part = (
-        ""
-        if lanes_a_phase == counts.WARP
-        else f" (lanes {phase * lanes_a_phase}–{(phase + 1) * lanes_a_phase - 1})"
-    )
+    part = ""
+    if lanes_a_phase < counts.WARP:
+        lane = phase * lanes_a_phase
+        part = f" (lanes {lane}–{lane + lanes_a_phase - 1})"
     shown = rows[:MOST_ROWS]
     kept = {word: who for word, who in words.items() if word // counts.BANKS in shown}
     return shown, kept, load, part, len(rows) - len(shown)
@@ -304,33 +344,35 @@ def draw_banks(above, below, content, text):
     above.tick_params(labelsize=7, length=2)
     above.set_ylabel("passes", fontsize=7)
     above.spines[["top", "right"]].set_visible(False)
-    above.set_title(
-        text + (f"  (and {hidden} more rows)" if hidden else ""),
-        fontsize=9,
-        loc="left",
-        color=ALARM if worst > 1 else INK,
-    )
+    more = f"  (and {hidden} more rows)" if hidden else ""
+    colour = ALARM if worst > 1 else INK
+    above.set_title(text + more, fontsize=9, loc="left", color=colour)
+    draw_words(below, rows, words)
+
+
+def draw_words(axes, rows, words):
+    """The words of shared memory that are used, a row of 32 banks each, with their lanes."""
     picture = np.empty((len(rows), counts.BANKS, 3))
     picture[:] = rgb(BLANK)
+    size = 6.5 if len(rows) < 9 else 5.5
     for word, who in words.items():
-        picture[rows.index(word // counts.BANKS), word % counts.BANKS] = lane_colour(who[0])[0][:3]
-    show_cells(below, picture)
-    for word, who in words.items():
-        below.text(
-            word % counts.BANKS,
-            rows.index(word // counts.BANKS),
-            f"{who[0]}" if len(who) == 1 else f"×{len(who)}",
+        row, bank = divmod(word, counts.BANKS)
+        colour, ink = lane_colour(who[0])
+        picture[rows.index(row), bank] = colour[:3]
+        axes.text(
+            bank,
+            rows.index(row),
+            cell_text(who),
             ha="center",
             va="center",
-            fontsize=6.5 if len(rows) < 9 else 5.5,
-            color=lane_colour(who[0])[1],
+            fontsize=size,
+            color=ink,
         )
-    below.set_yticks(
-        range(len(rows)),
-        [f"word {row * counts.BANKS}" for row in rows],
-        fontsize=7 if len(rows) < 9 else 5.5,
-        family="monospace",
+    show_cells(axes, picture)
+    names = [f"word {row * counts.BANKS}" for row in rows]
+    axes.set_yticks(
+        range(len(rows)), names, fontsize=7 if len(rows) < 9 else 5.5, family="monospace"
     )
-    below.set_xticks(range(counts.BANKS), range(counts.BANKS), fontsize=6.5)
-    below.set_xlabel("bank", fontsize=7.5)
-    below.tick_params(length=0)
+    axes.set_xticks(range(counts.BANKS), range(counts.BANKS), fontsize=6.5)
+    axes.set_xlabel("bank", fontsize=7.5)
+    axes.tick_params(length=0)

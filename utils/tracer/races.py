@@ -7,13 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .counts import Place, pieces
+from .counts import Place, pieces, smallest_unit
 from .grouping import group
 from .record import ATOMIC, FENCE, READ, SYNCWARP, WORDS, WRITE
 
 #: Elements looked at in detail, and with fences, which take longer; threads compared at one element
 #: and line; pairs tried there to find one without order.
-MAX_ELEMENTS, MAX_ELEMENTS_WITH_FENCES, MAX_PAIRS, MAX_TRIES = 20_000, 1_000, 1_024, 256
+MAX_ELEMENTS = 20_000
+MAX_ELEMENTS_WITH_FENCES = 1_000
+MAX_PAIRS = 1_024
+MAX_TRIES = 256
 
 
 @dataclass(frozen=True)
@@ -45,7 +48,8 @@ def races(events):
     if not len(chosen):
         return []
     chosen, element = elements(events, chosen)
-    order, pairs_of = Order(events), {}
+    order = Order(events)
+    pairs_of = {}
     for inside in (True, False):
         for accesses in contended(events, order, chosen, element, inside):
             for a, b in collisions(events, order, accesses, inside):
@@ -59,9 +63,10 @@ def elements(events, chosen):
 
     Pieces are as large as the smallest access allows, so that accesses of different sizes meet.
     """
-    unit = max(1, int(np.gcd.reduce(np.concatenate([events.size[chosen], events.address[chosen]]))))
+    unit = smallest_unit(events, chosen)
     numbers, root, piece = pieces(events, chosen, np.arange(len(chosen)), unit)
-    return chosen[numbers], group(root, piece)[0]
+    element, _ = group(root, piece)
+    return chosen[numbers], element
 
 
 def contended(events, order, chosen, element, inside):
@@ -84,7 +89,8 @@ def contended(events, order, chosen, element, inside):
     np.minimum.at(low, stretch, user)
     np.maximum.at(high, stretch, user)
     keep = (plain & changed & (low < high))[stretch]
-    chosen, stretch = chosen[keep], stretch[keep]
+    chosen = chosen[keep]
+    stretch = stretch[keep]
     _, first = group(
         stretch,
         events.thread[chosen],
@@ -104,7 +110,8 @@ def collisions(events, order, accesses, inside):
     """Pairs among the accesses to one element that race: at most one for each pair of places."""
     places = {}
     for i in accesses.tolist():
-        places.setdefault((int(events.site[i]), int(events.kind[i])), []).append(i)
+        key = int(events.site[i]), int(events.kind[i])
+        places.setdefault(key, []).append(i)
     keys = list(places)
     for m, one in enumerate(keys):
         for other in keys[m:]:
@@ -118,11 +125,13 @@ def collisions(events, order, accesses, inside):
 
 def first_collision(events, order, ones, others, inside):
     """The first unordered pair of two threads of one block, or (inside=False) of two blocks."""
-    a, b = np.array(ones[:MAX_PAIRS]), np.array(others[:MAX_PAIRS])
+    a = np.array(ones[:MAX_PAIRS])
+    b = np.array(others[:MAX_PAIRS])
     if inside:
         meet = events.thread[a][:, None] != events.thread[b]
         same_warp = events.warp[a][:, None] == events.warp[b]
-        meet &= ~(same_warp & (order.warp_epoch[a][:, None] != order.warp_epoch[b]))
+        warp_met_between = order.warp_epoch[a][:, None] != order.warp_epoch[b]
+        meet &= ~(same_warp & warp_met_between)
     else:
         meet = events.block[a][:, None] != events.block[b]
     for i, j in np.argwhere(meet)[:MAX_TRIES]:
@@ -147,9 +156,8 @@ class Order:
         self._find_atomics()
         ordering = (events.kind == SYNCWARP) | (events.kind == FENCE)
         ordering[self.atomics] = True
-        self.phase = events.passed(
-            ordering
-        )  # accesses of a thread between two of these are ordered alike
+        # accesses of a thread between two of these are ordered alike
+        self.phase = events.passed(ordering)
 
     def _warp_barriers(self):
         """Number the stretches between meetings of whole warps; remember meetings of some lanes."""
@@ -164,38 +172,44 @@ class Order:
         happened = np.zeros(len(events), bool)
         happened[met[full]] = True
         self.warp_epoch = events.passed(happened)
-        for i, number in zip(met[~full].tolist(), numbers[~full].tolist(), strict=True):
-            self.partial.setdefault(int(events.thread[i]), {})[number] = i
+        for i, number in np.stack([met, numbers], axis=1)[~full].tolist():
+            meetings = self.partial.setdefault(int(events.thread[i]), {})
+            meetings[number] = i
 
     def _find_atomics(self):
         """The atomics in order, each one's element, its thread's last fence before (-1: none)."""
-        events, last = self.events, {}
+        events = self.events
+        last = {}
         fences = np.flatnonzero(events.kind == FENCE)
         self.atomics = np.flatnonzero(events.kind == ATOMIC) if len(fences) else fences
         self.element, _ = group(events.root[self.atomics], events.address[self.atomics])
         self.fence = np.full(len(self.atomics), -1)
         place = {i: n for n, i in enumerate(self.atomics.tolist())}
-        for i in np.sort(np.concatenate([fences, self.atomics])).tolist():
+        for i in np.union1d(fences, self.atomics).tolist():
+            thread = int(events.thread[i])
             if i in place:
-                self.fence[place[i]] = last.get(int(events.thread[i]), -1)
+                self.fence[place[i]] = last.get(thread, -1)
             else:
-                last[int(events.thread[i])] = i
+                last[thread] = i
 
     def ordered(self, a, b):
         """Whether something puts access `a` before `b` or `b` before `a`."""
         return self._met(a, b) or self._before(a, b) or self._before(b, a)
 
     def _met(self, a, b):
-        one, other = (self.partial.get(int(self.events.thread[i]), {}) for i in (a, b))
+        """Whether a meeting of some lanes lies between the two accesses."""
+        thread = self.events.thread
+        one = self.partial.get(int(thread[a]), {})
+        other = self.partial.get(int(thread[b]), {})
         return any((a < one[n]) != (b < other[n]) for n in one.keys() & other.keys())
 
     def _precedes(self, i, j):
         """Whether event i comes before j for every schedule in a block; one of them is an array."""
         events = self.events
-        same_thread = (events.thread[i] == events.thread[j]) & (i <= j)
-        return same_thread | (events.block[i] == events.block[j]) & (
-            events.epoch[i] < events.epoch[j]
-        )
+        same_thread = events.thread[i] == events.thread[j]
+        same_block = events.block[i] == events.block[j]
+        barrier_between = events.epoch[i] < events.epoch[j]
+        return same_thread & (i <= j) | same_block & barrier_between
 
     def _before(self, a, b):
         """Whether `a`, a fence, an atomic, another thread's later one there and `b` follow."""
@@ -203,11 +217,10 @@ class Order:
             return False
         released = (self.fence >= 0) & self._precedes(a, self.fence)
         acquired = self._precedes(self.atomics, b)
-        first = np.full(
-            len(self.atomics), np.iinfo(np.int64).max
-        )  # by element: the first atomic after `a` ...
+        # by element: the first atomic after `a`, and the last one before `b`
+        first = np.full(len(self.atomics), np.iinfo(np.int64).max)
+        last = np.full(len(self.atomics), -1)
         np.minimum.at(first, self.element[released], self.atomics[released])
-        last = np.full(len(self.atomics), -1)  # ... and the last one before `b`
         np.maximum.at(last, self.element[acquired], self.atomics[acquired])
         return bool((first < last).any())
 
@@ -215,35 +228,39 @@ class Order:
 def in_order(events, a, b):
     """Two accesses, the one to name first first: the writer, then the earlier in the source."""
     rank = {WRITE: 0, ATOMIC: 1, READ: 2}
-    return sorted(
-        (a, b), key=lambda i: (rank[int(events.kind[i])], events.sites[events.site[i]].line, i)
-    )
+
+    def key(event):
+        return rank[int(events.kind[event])], events.site_of(event).line, event
+
+    return sorted((a, b), key=key)
 
 
 def lines_of(events, a, b):
     """What races are summed up by: the array and the two lines, whichever of them writes."""
-    sites = (events.sites[events.site[a]], events.sites[events.site[b]])
-    return events.memories[events.memory[a]].name, *sorted(
-        (site.filename, site.line) for site in sites
-    )
+    sites = events.site_of(a), events.site_of(b)
+    lines = sorted((site.filename, site.line) for site in sites)
+    return events.memory_of(a).name, *lines
 
 
 def entry(events, pairs):
     """The Race that these pairs of accesses, all of the same two lines, are."""
     a, b = pairs[0]
-    one, other = (events.sites[events.site[i]] for i in (a, b))
+    one = events.site_of(a)
+    other = events.site_of(b)
+    memory = events.memory_of(a)
     between = [events.block[i] != events.block[j] for i, j in pairs]
+    elements = {(events.root[i], events.address[i]) for i, _ in pairs}
     return Race(
         one.filename,
         one.line,
         one.code,
-        events.memories[events.memory[a]].name,
+        memory.name,
         WORDS[int(events.kind[a])],
         Place(other.filename, other.line, other.code),
         WORDS[int(events.kind[b])],
         (int(events.thread[a]), int(events.thread[b])),
-        events.memories[events.memory[a]].element(int(events.offset[a])),
-        len({(events.root[i], events.address[i]) for i, _ in pairs}),
+        memory.element(int(events.offset[a])),
+        len(elements),
         not all(between),
         any(between),
         (a, b),

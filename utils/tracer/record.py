@@ -121,17 +121,28 @@ class Recorder(Observer):
         self.views = TracedView
         self.events = array("q")
         self.limit = limit * FIELDS
-        self.sites, self.site_numbers, self.line_numbers = [], {}, {}
-        self.memories, self.memory_numbers = [], {}
+        self.sites = []
+        self.site_numbers = {}
+        self.line_numbers = {}
+        self.memories = []
+        self.memory_numbers = {}
         self.kept = []  # arrays and code whose id() must stay theirs
         self.outside = []
         self.threads_a_block = 0
-        self.fences, self.fences_if_taken = set(), set()
+        self.fences = set()
+        self.fences_if_taken = set()
 
     def launch(self, kernel, grid, block):
         self.threads_a_block = block[0] * block[1] * block[2]
 
-    def note(self, kind, site, memory=0, offset=0, size=0):
+    def note(
+        self,
+        kind,
+        site,
+        memory=0,
+        offset=0,
+        size=0,
+    ):
         events = self.events
         if len(events) >= self.limit:
             raise TooManyEvents(
@@ -262,7 +273,8 @@ class TracedView(WatchedView):
         except KernelIndexError:
             parts = index if isinstance(index, tuple) else (index,)
             parts = tuple(int(part) for part in parts)
-            recorder, site = now.observer, now.observer.site(frame)
+            recorder = now.observer
+            site = now.observer.site(frame)
             thread = now.block.linear * recorder.threads_a_block + now.rank
             event = None
             if len(parts) == self.ndim:  # hardware asks for it all the same
@@ -278,7 +290,8 @@ class TracedView(WatchedView):
             offset = self.offset + sum(i * s for i, s in zip(index, self.strides, strict=True))
         else:
             offset = self.offset + index * self.strides[0]
-        site, size = recorder.site(frame), self.dtype.itemsize
+        site = recorder.site(frame)
+        size = self.dtype.itemsize
         if (
             self.dtype.kind == "c"
         ):  # compiled to two accesses, of the real and of the imaginary part
@@ -326,7 +339,8 @@ class Record:
         object.__setattr__(self, "_index", index)
 
     def _field(self, name, kind, frame):
-        view, index = self._view, self._index
+        view = self._view
+        index = self._index
         if name not in view.dtype.fields:
             raise AttributeError(
                 f"{view.describe()} has no field {name!r}; it has {', '.join(view.dtype.names)}"
@@ -428,7 +442,8 @@ def shifted(data, shift):
 
 def check_kernel(kernel):
     """Refuse what is no Numba kernel."""
-    name, module = getattr(kernel, "__name__", type(kernel).__name__), type(kernel).__module__
+    name = getattr(kernel, "__name__", type(kernel).__name__)
+    module = type(kernel).__module__
     if (
         getattr(kernel, "targetoptions", {}).get("device")
         or getattr(kernel, "device", False) is True
@@ -476,7 +491,17 @@ class Recording:
     error: KernelError | None
 
 
-def record(kernel, grid, block, args, shared_bytes, *, max_threads, limit, seconds):
+def record(
+    kernel,
+    grid,
+    block,
+    args,
+    shared_bytes,
+    *,
+    max_threads,
+    limit,
+    seconds,
+):
     """Run `kernel` once under a Recorder.
 
     Raises TraceError, TooManyEvents, KernelTimeout, or the kernel's own error unless the record up
@@ -484,7 +509,8 @@ def record(kernel, grid, block, args, shared_bytes, *, max_threads, limit, secon
     """
     check_kernel(kernel)
     function = getattr(kernel, "py_func", kernel)
-    grid, block = whole(grid, "grid"), whole(block, "block")
+    grid = whole(grid, "grid")
+    block = whole(block, "block")
     threads = math.prod(grid) * math.prod(block)
     if threads > max_threads:
         raise TraceError(
@@ -496,7 +522,8 @@ def record(kernel, grid, block, args, shared_bytes, *, max_threads, limit, secon
     roots = {}
     names = function.__code__.co_varnames
     ready = [prepare(arg, roots) for arg in args]
-    recorder, error = Recorder(limit), None
+    recorder = Recorder(limit)
+    error = None
     fresh = cpu_jit(kernel, signatures=getattr(kernel, "signatures_given", None))
 
     with observe(recorder), time_limit(seconds):

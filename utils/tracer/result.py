@@ -13,7 +13,9 @@ from .record import TraceError, record
 
 #: Threads and events of one trace unless the caller says otherwise, and seconds before it is
 #: stopped.
-MAX_THREADS, MAX_EVENTS, SECONDS = 16_384, 2_000_000, 30
+MAX_THREADS = 16_384
+MAX_EVENTS = 2_000_000
+SECONDS = 30
 CODE_WIDTH = 52
 COLUMNS = ("line", "code", "lanes", "a warp's request")
 CELL, CODE = (
@@ -76,8 +78,11 @@ class Trace:
     """
 
     def __init__(self, recording):
-        self.name, self.grid, self.block = recording.name, recording.grid, recording.block
-        self.results, self.error = recording.results, recording.error
+        self.name = recording.name
+        self.grid = recording.grid
+        self.block = recording.block
+        self.results = recording.results
+        self.error = recording.error
         self.events = counts.Events(recording)
         self._function = recording.function
         self._outside = recording.recorder.outside
@@ -197,13 +202,16 @@ class Trace:
         try:
             text, first = inspect.getsourcelines(self._function)
             filename = self._function.__code__.co_filename
-            start = next((i for i, code in enumerate(text) if code.lstrip().startswith("def ")), 0)
-            places |= {(filename, first + i) for i in range(start, len(text)) if text[i].strip()}
+            heads = [i for i, code in enumerate(text) if code.lstrip().startswith("def ")]
+            start = heads[0] if heads else 0
+            body = [i for i in range(start, len(text)) if text[i].strip()]
+            places |= {(filename, first + i) for i in body}
         except (OSError, TypeError):
             filename = self._function.__code__.co_filename
         listing = sorted(places, key=lambda place: (place[0] != filename, *place))
         texts = [(*place, raw_line(*place)) for place in listing]
-        indent = min((len(t) - len(t.lstrip()) for _, _, t in texts if t.strip()), default=0)
+        indents = [len(text) - len(text.lstrip()) for _, _, text in texts if text.strip()]
+        indent = min(indents, default=0)
         return [(name, line, text[indent:]) for name, line, text in texts]
 
     @cached_property
@@ -220,7 +228,8 @@ class Trace:
             text = f"{moved}, {fewest:.3g} would do = {row.efficiency:.3g} %"
             say(row, text, 1 - row.efficiency / 100)
         for row in self.banks:
-            passes, fewest = row.wavefronts / row.requests, row.fewest / row.requests
+            passes = row.wavefronts / row.requests
+            fewest = row.fewest / row.requests
             text = f"{row.ways}-way bank conflict, {passes:.3g} passes instead of {fewest:.3g}"
             if not row.conflicts:
                 text = "no bank conflict"
@@ -256,7 +265,9 @@ class Trace:
                 )
         for race in self.races:
             problems.append(self._race(race))
-        raced = {(race.array, place.line) for race in self.races for place in (race, race.other)}
+        raced = set()
+        for race in self.races:
+            raced |= {(race.array, race.line), (race.array, race.other.line)}
         for row in self.mistakes:
             # what is raced for may well be read too early: one report is enough
             if row.what != "uninitialised" or (row.array, row.line) not in raced:
@@ -299,7 +310,8 @@ class Trace:
     @property
     def title(self):
         sizes = [self._shown(self.grid), self._shown(self.block)]
-        threads, warps = self.blocks * self.threads_a_block, self.blocks * self.events.warps_a_block
+        threads = self.blocks * self.threads_a_block
+        warps = self.blocks * self.events.warps_a_block
         counted = f"{threads:,} thread{'s' * (threads > 1)}, {warps:,} warp{'s' * (warps > 1)}"
         return f"{self.name}[{', '.join(sizes)}]: {counted}"
 
@@ -377,13 +389,27 @@ class Trace:
 
         return Steps(self, warp)
 
-    def draw_memory(self, line=None, array=None, operation=None, warp=None, time=0):
+    def draw_memory(
+        self,
+        line=None,
+        array=None,
+        operation=None,
+        warp=None,
+        time=0,
+    ):
         """The sectors that one request touches, for each array of the line (pictures.memory)."""
         from . import pictures
 
         return pictures.memory(self, line, array, operation, warp, time)
 
-    def draw_banks(self, line=None, array=None, operation=None, warp=None, time=0):
+    def draw_banks(
+        self,
+        line=None,
+        array=None,
+        operation=None,
+        warp=None,
+        time=0,
+    ):
         """The banks that one request to shared memory uses (see pictures.banks)."""
         from . import pictures
 

@@ -16,7 +16,11 @@ LEGEND = (
     "colour and number: the lane (×n: n lanes); pale blue: read before; pale orange: written before"
 )
 BEEN_READ, BEEN_WRITTEN = "#DCEAF3", "#F6DDB8"
-WIDTH, MOST_CELLS, MOST_WARPS, STILL_STEPS, ACROSS = 9, 4096, 64, 4, 32
+WIDTH = 9
+MOST_CELLS = 4096
+MOST_WARPS = 64
+STILL_STEPS = 4
+ACROSS = 32
 
 
 class Steps:
@@ -54,7 +58,8 @@ class Steps:
 
     def describe(self, number):
         """Step `number` in words: the line, and what it does to which array."""
-        events, step = self.trace.events, self._steps[number]
+        events = self.trace.events
+        step = self._steps[number]
         site = events.sites[events.site[step[0]]]
         memory = events.memories[events.memory[step[0]]]
         verb = {"read": "read", "write": "write", "atomic": "change"}[
@@ -92,28 +97,44 @@ class Steps:
         fig = figure(WIDTH, sum(heights), alt="\n".join(texts))
         parts = fig.subfigures(len(texts), 1, squeeze=False, height_ratios=heights)[:, 0]
         for part, number, text in zip(parts, numbers, texts, strict=True):
-            part.suptitle(text, fontsize=9, x=0.01, ha="left", family="monospace", color=INK)
+            part.suptitle(
+                text,
+                fontsize=9,
+                x=0.01,
+                ha="left",
+                family="monospace",
+                color=INK,
+            )
             panels = part.subplots(1, len(grids), width_ratios=widths, squeeze=False)[0]
             for axes, memory, grid in zip(panels, self._arrays, grids, strict=True):
                 self._panel(axes, memory, grid, number)
-        parts[-1].supxlabel(LEGEND, fontsize=7.5, x=0.01, ha="left", color=INK)
+        parts[-1].supxlabel(
+            LEGEND,
+            fontsize=7.5,
+            x=0.01,
+            ha="left",
+            color=INK,
+        )
         return fig
 
     def _panel(self, axes, number, grid, now):
         """One array at step `now`: what was read and written before, and who accesses what now."""
-        events, memory = self.trace.events, self.trace.events.memories[number]
+        events = self.trace.events
+        memory = self.trace.events.memories[number]
         rows, columns = grid
         picture = np.empty((rows * columns, 3))
         picture[:] = 1
         picture[: int(np.prod(memory.shape))] = rgb(BLANK)
-        labels, kinds = {}, set()
+        labels = {}
+        kinds = set()
         for step in range(now + 1):
             for i in self._steps[step]:
                 one = events.memories[events.memory[i]]
                 index = one.index(int(events.offset[i])) if one.root == memory.root else None
                 if index is None or one.shape != memory.shape:
                     continue
-                cell, kind = int(np.ravel_multi_index(index, memory.shape)), int(events.kind[i])
+                cell = int(np.ravel_multi_index(index, memory.shape))
+                kind = int(events.kind[i])
                 if cell >= len(picture):
                     continue
                 if step < now:
@@ -171,14 +192,17 @@ class Steps:
         )
         play = ipywidgets.Play(1, 1, max(len(self), 1), interval=900, show_repeat=False)
         ipywidgets.jslink((play, "value"), (slider, "value"))
-        picture, words = ipywidgets.Image(format="png"), ipywidgets.HTML()
-        of_warp, pictures = {self.warp: self}, {}
+        picture = ipywidgets.Image(format="png")
+        words = ipywidgets.HTML()
+        of_warp = {self.warp: self}
+        pictures = {}
 
         def show(*_):
             steps = of_warp.setdefault(choice.value, Steps(self.trace, choice.value))
             slider.max = play.max = max(len(steps), 1)
             if not len(steps):
-                picture.value, words.value = b"", "This warp accesses no global or shared memory."
+                picture.value = b""
+                words.value = "This warp accesses no global or shared memory."
                 return
             number = slider.value - 1
             if (choice.value, number) not in pictures:

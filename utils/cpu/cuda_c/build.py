@@ -25,7 +25,8 @@ import platformdirs
 from .rewrite import RewriteError, rewrite
 
 HERE = Path(__file__).parent
-INCLUDE, RUNTIME = HERE / "include", HERE / "runtime"
+INCLUDE = HERE / "include"
+RUNTIME = HERE / "runtime"
 NO_COMPILER = """no C++ compiler was found. To run CUDA C on this computer, install one:
   Debian, Ubuntu, Colab:  sudo apt install g++
   Fedora:                 sudo dnf install gcc-c++
@@ -182,7 +183,9 @@ def tidy(log: str) -> str:
 
 def split_flags(flags: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
     """nvcc's options as (for compiling, for linking, further sources)."""
-    compiling, linking, sources = [], [], []
+    compiling = []
+    linking = []
+    sources = []
     rest = list(flags)
     while rest:
         flag = rest.pop(0)
@@ -422,7 +425,9 @@ def _kept(record: Path) -> dict | None:
 
 def _rewritten(sources: Sequence[str], flags: Sequence[str]) -> tuple[list[str], list[str], set]:
     """(each source as ordinary C++, the kernels' names, all files that went into it)."""
-    units, kernels, files = [], [], set(sources)
+    units = []
+    kernels = []
+    files = set(sources)
     for source in sources:
         preprocessed = _preprocess(source, flags)
         included = _user_files(preprocessed)
@@ -439,7 +444,15 @@ def _rewritten(sources: Sequence[str], flags: Sequence[str]) -> tuple[list[str],
     return units, kernels, files
 
 
-def _make(output: Path, units, flags, linking, *, check: bool, shared: bool) -> None:
+def _make(
+    output: Path,
+    units,
+    flags,
+    linking,
+    *,
+    check: bool,
+    shared: bool,
+) -> None:
     """Compile the units and link them with the runtime."""
     command = compiler()
     runtime = runtime_objects(program=not shared, check=check)

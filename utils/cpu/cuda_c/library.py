@@ -37,7 +37,13 @@ class Library:
             f'\nstatic ::cuda_cpu::Registration cuda_cpu_instance_{i}(&{name}, "{name}");\n'
             for i, name in enumerate(instantiate)
         )
-        output, facts = build([str(path)], flags, check=check, shared=True, extra=extra)
+        output, facts = build(
+            [str(path)],
+            flags,
+            check=check,
+            shared=True,
+            extra=extra,
+        )
         self.path = path
         self.kernels: tuple[str, ...] = tuple(dict.fromkeys([*facts["kernels"], *instantiate]))
         self._library = ctypes.CDLL(str(output))

@@ -47,6 +47,13 @@ DROPPED = {
     "__nv_pure__",
 }
 DROPPED_WITH_ARGUMENTS = {"__cluster_dims__", "__maxnreg__", "__block_size__"}
+ATTRIBUTES_WITH_ARGUMENTS = {
+    "__attribute__",
+    "__align__",
+    "alignas",
+    "decltype",
+    *DROPPED_WITH_ARGUMENTS,
+}
 REPLACED = {
     "__forceinline__": "inline",
     "__noinline__": "__attribute__((noinline))",
@@ -91,7 +98,9 @@ class Token:
 def tokenize(preprocessed: str) -> list[Token]:
     """Tokens of the learner's lines; each stretch of system text is one `raw` token."""
     tokens: list[Token] = []
-    file, line, own = "", 1, False
+    file = ""
+    line = 1
+    own = False
     own_files: set[str] = set()
     chunk: list[str] = []
     start = 1
@@ -119,7 +128,9 @@ def tokenize(preprocessed: str) -> list[Token]:
                     own_files.add(marker[2])
                 if is_own or own:
                     end_chunk()
-                    file, start, own = re.sub(r"\\(.)", r"\1", marker[2]), int(marker[1]), is_own
+                    file = re.sub(r"\\(.)", r"\1", marker[2])
+                    start = int(marker[1])
+                    own = is_own
                     line = start
                     if not own:
                         chunk.append(text)
@@ -156,7 +167,8 @@ def split(text: str, file: str, line: int, tokens: list[Token]) -> None:
             space = False
 
 
-OPEN, CLOSE = {"(": ")", "[": "]", "{": "}"}, {")": "(", "]": "[", "}": "{"}
+OPEN = {"(": ")", "[": "]", "{": "}"}
+CLOSE = {")": "(", "]": "[", "}": "{"}
 
 
 def closing(tokens: list[Token], i: int) -> int:
@@ -229,7 +241,9 @@ def angle_start(tokens: list[Token], i: int) -> int:
 
 def split_commas(tokens: list[Token]) -> list[list[Token]]:
     """Splits at the commas that are outside of brackets and template arguments."""
-    parts, part, i = [], [], 0
+    parts = []
+    part = []
+    i = 0
     while i < len(tokens):
         t = tokens[i]
         if t.text in OPEN:
@@ -417,7 +431,9 @@ class Rewriter:
     # ---- __shared__
     def function_scopes(self) -> list[bool]:
         """For each token: is it in the body of a function?"""
-        result, stack, head = [], [False], []
+        result = []
+        stack = [False]
+        head = []
         for t in self.tokens:
             if t.kind == "raw":
                 result.append(stack[-1])
@@ -464,7 +480,8 @@ class Rewriter:
         if not any(t.text == "__shared__" for t in self.tokens):
             return
         scopes = self.function_scopes()
-        tokens, i = self.tokens, len(self.tokens) - 1
+        tokens = self.tokens
+        i = len(self.tokens) - 1
         while i >= 0:
             if tokens[i].text != "__shared__" or tokens[i].kind != "name":
                 i -= 1
@@ -484,7 +501,10 @@ class Rewriter:
             i = start - 1
 
     def shared_declaration(self, tokens: list[Token], in_function: bool) -> list[Token]:
-        first, external, kept, i = tokens[0], False, [], 0
+        first = tokens[0]
+        external = False
+        kept = []
+        i = 0
         while i < len(tokens):
             t = tokens[i]
             if t.text in ("__align__", "alignas", "__attribute__") and tokens[i + 1].text == "(":
@@ -558,7 +578,8 @@ class Rewriter:
 
     # ---- __global__
     def rewrite_kernels(self) -> None:
-        tokens, i = self.tokens, len(self.tokens) - 1
+        tokens = self.tokens
+        i = len(self.tokens) - 1
         while i >= 0:
             if tokens[i].text == "__global__" and tokens[i].kind == "name":
                 self.rewrite_kernel(i)
@@ -567,48 +588,21 @@ class Rewriter:
 
     def rewrite_kernel(self, at: int) -> None:
         tokens = self.tokens
-        limit, j = "0", at + 1
-        start = at
-        while (
-            start
-            and tokens[start - 1].text not in (";", "{", "}")
-            and tokens[start - 1].kind not in ("raw", "pragma")
-        ):
-            start -= 1
-        # The name is what stands before the parameters; attributes with arguments may come first.
-        name = -1
+        start = declaration_start(tokens, at)
+        limit = "0"
         for k in range(start, at):
             if tokens[k].text == "__launch_bounds__":
                 limit = self.drop_launch_bounds(k) or limit
-        while j < len(tokens) and tokens[j].text not in (";", "{"):
-            t = tokens[j]
-            if t.text == "__launch_bounds__":
-                limit = self.drop_launch_bounds(j) or limit
-            elif t.text in (
-                "__attribute__",
-                "__align__",
-                "alignas",
-                "decltype",
-                *DROPPED_WITH_ARGUMENTS,
-            ):
-                j = closing(tokens, j + 1)
-            elif t.kind == "name" and t.text not in ("operator",):
-                k = j + 1
-                if tokens[k].text == "<":
-                    k = angle_end(tokens, k) + 1
-                if k > 0 and tokens[k].text == "(":
-                    name = j
-                    break
-            j += 1
+        name, open_parameters, later_limit = self.kernel_name(at)
+        limit = later_limit or limit
         if name < 0:
             return
         self.kernels.append(tokens[name].text)
-        open_parameters = k
-        close_parameters = closing(tokens, k)
+        close_parameters = closing(tokens, open_parameters)
         body = close_parameters + 1
         while tokens[body].text not in (";", "{"):
             body += 1
-        here = tokens[name]
+        name_token = tokens[name]
         tokens[at] = made("__attribute__((noinline))", tokens[at])
         if tokens[body].text == ";":
             return
@@ -617,38 +611,63 @@ class Rewriter:
         shared = self.static_shared(body, end)
         for t in tokens[body:end]:
             if t.kind == "name" and t.text in ("__func__", "__FUNCTION__", "__PRETTY_FUNCTION__"):
-                t.kind, t.text = "string", f'"{here.text}"'
+                t.kind = "string"
+                t.text = f'"{name_token.text}"'
         parameters = split_commas(tokens[open_parameters + 1 : close_parameters])
         arguments = "".join(f'.add("{n}", {n})' for n in map(parameter_name, parameters) if n)
         self.count += 1
         info = f"cuda_cpu_kernel_{self.count}"
+        place = f"{quoted(name_token.file)}, {name_token.line}"
         before = (
-            f'static ::cuda_cpu::Kernel {info}("{here.text}", {quoted(here.file)}, {here.line}, '
+            f'static ::cuda_cpu::Kernel {info}("{name_token.text}", {place}, '
             f"int({limit}), 0{shared}); "
             f"::cuda_cpu::Args cuda_cpu_args_; cuda_cpu_args_{arguments or '.size()'}; "
             f"::cuda_cpu::launch_kernel({info}, [=]() mutable"
         )
         after = ", __builtin_return_address(0), cuda_cpu_args_.list, cuda_cpu_args_.size()); }"
-        words = [t.text for t in tokens[start:name]]
-        is_template = "template" in words
+        words = {t.text for t in tokens[start:name]}
         registration = []
-        if not is_template and tokens[name + 1].text == "(" and "friend" not in words:
-            self.count += 1
-            registration = [
-                made(
-                    "static ::cuda_cpu::Registration "
-                    f"cuda_cpu_registration_{self.count}(static_cast<void (*)(",
-                    here,
-                ),
-                *without_defaults(parameters),
-                made(f')>(&{here.text}), "{here.text}");', tokens[end]),
-            ]
+        if tokens[name + 1].text == "(" and not words & {"template", "friend"}:
+            registration = self.registration(name_token, parameters, tokens[end])
         tokens[end + 1 : end + 1] = [made(after, tokens[end]), *registration]
-        tokens[body:body] = [made("{", tokens[body]), made(before, here)]
+        tokens[body:body] = [made("{", tokens[body]), made(before, name_token)]
+
+    def kernel_name(self, at: int) -> tuple[int, int, str]:
+        """(place of the name, of its parameters' bracket, launch bounds) behind a __global__.
+
+        The name is what stands before the parameters; attributes with arguments may come first. It
+        is -1 where there is none.
+        """
+        tokens = self.tokens
+        limit = ""
+        j = at + 1
+        while j < len(tokens) and tokens[j].text not in (";", "{"):
+            t = tokens[j]
+            if t.text == "__launch_bounds__":
+                limit = self.drop_launch_bounds(j) or limit
+            elif t.text in ATTRIBUTES_WITH_ARGUMENTS:
+                j = closing(tokens, j + 1)
+            elif t.kind == "name" and t.text != "operator":
+                k = j + 1
+                if tokens[k].text == "<":
+                    k = angle_end(tokens, k) + 1
+                if k > 0 and tokens[k].text == "(":
+                    return j, k, limit
+            j += 1
+        return -1, -1, limit
+
+    def registration(self, name: Token, parameters: list, end: Token) -> list[Token]:
+        """What makes a kernel known by its name before main begins."""
+        self.count += 1
+        variable = f"cuda_cpu_registration_{self.count}"
+        head = f"static ::cuda_cpu::Registration {variable}(static_cast<void (*)("
+        tail = f')>(&{name.text}), "{name.text}");'
+        return [made(head, name), *without_defaults(parameters), made(tail, end)]
 
     def mark_returns(self, body: int, end: int) -> None:
         """`return;` of the kernel itself: the thread leaves on purpose, barriers do not wait."""
-        tokens, i = self.tokens, body
+        tokens = self.tokens
+        i = body
         while i < end:
             t = tokens[i]
             if t.text == "{" and i > body and is_lambda(tokens, i):
@@ -701,13 +720,16 @@ class Rewriter:
         first = split_commas(self.tokens[i + 2 : close])
         text = " ".join(t.text for t in first[0]) if first else ""
         for t in self.tokens[i : close + 1]:
-            t.kind, t.text = "made", ""
+            t.kind = "made"
+            t.text = ""
         return text
 
     # ---- (void*)kernel
     def rewrite_addresses(self) -> None:
         """A kernel's address without its type is registered for cudaLaunchKernel."""
-        tokens, kernels, i = self.tokens, set(self.kernels), len(self.tokens) - 1
+        tokens = self.tokens
+        kernels = set(self.kernels)
+        i = len(self.tokens) - 1
         while i >= 3:
             if tokens[i].kind == "name" and tokens[i].text in kernels:
                 j = i - 1
@@ -726,7 +748,8 @@ class Rewriter:
 
     # ---- <<< >>>
     def rewrite_launches(self) -> None:
-        tokens, i = self.tokens, len(self.tokens) - 1
+        tokens = self.tokens
+        i = len(self.tokens) - 1
         while i >= 0:
             if tokens[i].text == "<<<" and tokens[i].kind == "operator":
                 self.rewrite_launch(i)
@@ -782,7 +805,8 @@ class Rewriter:
                 self.drop_launch_bounds(i)
             elif t.text in DROPPED_WITH_ARGUMENTS:
                 for x in tokens[i : closing(tokens, i + 1) + 1]:
-                    x.kind, x.text = "made", ""
+                    x.kind = "made"
+                    x.text = ""
             elif t.text in ("__align__", "__builtin_align__") and tokens[i + 1].text == "(":
                 close = closing(tokens, i + 1)
                 t.text = "__attribute__((aligned"
@@ -819,7 +843,8 @@ class Rewriter:
                     out.append("\n" * (t.line - line))
                 else:
                     out.append(f"\n# {t.line} {quoted(t.file)}\n")
-                file, line = t.file, t.line
+                file = t.file
+                line = t.line
                 out.append(" " * t.column)  # so that the compiler's columns are the learner's
             elif t.space:
                 out.append(" ")
@@ -835,7 +860,9 @@ def volatile_names(tokens: list[Token]) -> set[str]:
         if t.text != "volatile" or t.kind != "name":
             continue
         around = [x.text for x in tokens[max(0, i - 3) : i + 2]]
-        pointer, shared, j = False, "__shared__" in around, i + 1
+        pointer = False
+        shared = "__shared__" in around
+        j = i + 1
         while j + 1 < len(tokens) and (
             tokens[j].kind == "name" or tokens[j].text in ("*", "::", "<", ">")
         ):
@@ -886,6 +913,16 @@ def is_lambda(tokens: list[Token], brace: int) -> bool:
     if tokens[i].text == ")":
         i = opening(tokens, i) - 1
     return tokens[i].text == "]"
+
+
+def declaration_start(tokens: list[Token], at: int) -> int:
+    """Index of the first token of the declaration that `at` is a part of."""
+    while at:
+        before = tokens[at - 1]
+        if before.text in (";", "{", "}") or before.kind in ("raw", "pragma"):
+            break
+        at -= 1
+    return at
 
 
 def launch_start(tokens: list[Token], at: int) -> int:
@@ -966,16 +1003,19 @@ def function_bodies(tokens: list[Token]) -> dict[tuple, tuple[int, int, set[str]
 
     Each with its first and last token and its qualifiers.
     """
-    found, head, i, seen = {}, [], 0, {}
+    bodies = {}
+    head = []
+    i = 0
+    braces_at = {}
     while i < len(tokens):
         t = tokens[i]
         if t.text == "{":
             place = (t.file, t.line)
-            seen[place] = seen.get(place, 0) + 1
+            braces_at[place] = braces_at.get(place, 0) + 1
             qualifiers = {h.text for h in head} & {"__device__", "__global__", "__host__"}
             if qualifiers & {"__device__", "__global__"} and any(h.text == "(" for h in head):
                 end = closing(tokens, i)
-                found[(*place, seen[place])] = (i, end, qualifiers)
+                bodies[(*place, braces_at[place])] = (i, end, qualifiers)
                 i = end
             head = []
         elif t.text in (";", "}") or t.kind == "raw":
@@ -983,7 +1023,7 @@ def function_bodies(tokens: list[Token]) -> dict[tuple, tuple[int, int, set[str]
         else:
             head.append(t)
         i += 1
-    return found
+    return bodies
 
 
 def merge_device_code(host: list[Token], device: list[Token]) -> None:

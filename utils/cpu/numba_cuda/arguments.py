@@ -37,7 +37,8 @@ def argument(arg, name, back):
     """
     hint = InOut
     if isinstance(arg, In):
-        hint, arg = type(arg), arg.value
+        hint = type(arg)
+        arg = arg.value
     if isinstance(arg, View):  # a tool's own kind of array
         return arg
     data = host_view(arg)

@@ -49,14 +49,25 @@ class View:
         "__weakref__",
     )
 
-    def __init__(self, data, name, space="global", written=None, base=None):
+    def __init__(
+        self,
+        data,
+        name,
+        space="global",
+        written=None,
+        base=None,
+    ):
         if data.dtype.names is not None and data.dtype.type is not np.record:
             data = data.view(
                 np.dtype((np.record, data.dtype))
             )  # gives a[i].field beside a[i]["field"]
         self.data = data
-        self.shape, self.size, self.ndim, self.dtype = data.shape, data.size, data.ndim, data.dtype
-        self.name, self.space = name, space
+        self.shape = data.shape
+        self.size = data.size
+        self.ndim = data.ndim
+        self.dtype = data.dtype
+        self.name = name
+        self.space = space
         self.written = written
         self.base = self if base is None else base
         if (

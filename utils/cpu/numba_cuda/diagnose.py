@@ -15,23 +15,24 @@ def explain(error, run, kernel):
             "Write results into an array argument."
         ).with_traceback(None)
     places = user_places(error.__traceback__)
-    found = error if isinstance(error, KernelError) else wrapped(error)
-    found.kernel = kernel.__name__
-    if hasattr(found, "place"):  # of a thread that waits, not of the one that ran last
-        places = [found.place]
-        del found.place
+    problem = error if isinstance(error, KernelError) else wrapped(error)
+    problem.kernel = kernel.__name__
+    if hasattr(problem, "place"):  # of a thread that waits, not of the one that ran last
+        places = [problem.place]
+        del problem.place
     else:
-        found.thread, found.block = run.failed_thread, run.failed
+        problem.thread = run.failed_thread
+        problem.block = run.failed
     chain = None
     for place in reversed(places):
         chain = TracebackType(chain, *place)
     if places:
-        frame, _, found.lineno = places[-1]
-        found.filename = frame.f_code.co_filename
-        found.code = linecache.getline(found.filename, found.lineno).strip()
-        if "ipykernel" in found.filename or found.filename.startswith("<ipython"):
-            found.filename = "this notebook's cell"
-    return found.with_traceback(chain)
+        frame, _, problem.lineno = places[-1]
+        problem.filename = frame.f_code.co_filename
+        problem.code = linecache.getline(problem.filename, problem.lineno).strip()
+        if "ipykernel" in problem.filename or problem.filename.startswith("<ipython"):
+            problem.filename = "this notebook's cell"
+    return problem.with_traceback(chain)
 
 
 def user_places(entry):

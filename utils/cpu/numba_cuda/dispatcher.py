@@ -31,7 +31,14 @@ See https://numba.readthedocs.io/en/stable/cuda/kernels.html#kernel-invocation f
 class Kernel:
     """What `cuda.jit` makes: `kernel[grid, block, stream, shared](...)`, or a device function."""
 
-    def __init__(self, py_func, device=False, signatures=None, debug=False, extensions=()):
+    def __init__(
+        self,
+        py_func,
+        device=False,
+        signatures=None,
+        debug=False,
+        extensions=(),
+    ):
         self.py_func = py_func
         self.device = device
         self.debug = debug
@@ -150,8 +157,11 @@ class Configured:
     """A kernel with its launch shape."""
 
     def __init__(self, kernel, grid, block, stream, sharedmem):
-        self.kernel, self.griddim, self.blockdim = kernel, grid, block
-        self.stream, self.sharedmem = stream, sharedmem
+        self.kernel = kernel
+        self.griddim = grid
+        self.blockdim = block
+        self.stream = stream
+        self.sharedmem = sharedmem
 
     def __call__(self, *args):
         __tracebackhide__ = True  # a notebook shows the learner's frames only
@@ -234,7 +244,13 @@ def launch(kernel, grid, block, sharedmem, args):
 
 
 def jit(
-    func_or_sig=None, device=False, debug=None, link=(), boundscheck=None, extensions=(), **options
+    func_or_sig=None,
+    device=False,
+    debug=None,
+    link=(),
+    boundscheck=None,
+    extensions=(),
+    **options,
 ):
     """Make a kernel, or a device function. Options for the GPU compiler have no effect."""
     if boundscheck:

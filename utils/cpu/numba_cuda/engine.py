@@ -35,7 +35,9 @@ class Dim3:
     __slots__ = ("x", "y", "z")
 
     def __init__(self, x=1, y=1, z=1):
-        self.x, self.y, self.z = x, y, z
+        self.x = x
+        self.y = y
+        self.z = z
 
     def __iter__(self):
         yield self.x
@@ -48,7 +50,10 @@ class Dim3:
 
 # What cuda.threadIdx and its kin are. The scheduler sets them at every switch; kernels read
 # attributes.
-thread_idx, block_idx, block_dim, grid_dim = Dim3(0, 0, 0), Dim3(0, 0, 0), Dim3(), Dim3()
+thread_idx = Dim3(0, 0, 0)
+block_idx = Dim3(0, 0, 0)
+block_dim = Dim3()
+grid_dim = Dim3()
 
 
 class _Outside:
@@ -167,7 +172,8 @@ def time_limit(seconds):
 @contextmanager
 def allow_unwritten():
     """Within the `with`, an unwritten shared or local element reads as NaN or 0xCD bytes."""
-    before, now.unwritten_allowed = now.unwritten_allowed, True
+    before = now.unwritten_allowed
+    now.unwritten_allowed = True
     try:
         yield
     finally:
@@ -180,7 +186,9 @@ def _watchdog(seconds):
     if seconds is None:
         yield
         return
-    me, guard, over = threading.get_ident(), threading.Lock(), False
+    me = threading.get_ident()
+    guard = threading.Lock()
+    over = False
     raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
 
     def stop():
@@ -228,10 +236,12 @@ class Waiter:
     __slots__ = ("fibre", "rank", "frame", "site", "value", "what", "result")
 
     def __init__(self, frame, what, value=None):
-        self.fibre, self.rank = getcurrent(), now.rank
+        self.fibre = getcurrent()
+        self.rank = now.rank
         self.frame = frame
         self.site = frame.f_code, frame.f_lasti
-        self.what, self.value = what, value
+        self.what = what
+        self.value = value
         self.result = None
 
     @property
@@ -286,8 +296,11 @@ class Launch:
     """One kernel launch. `run()` returns when every thread has, or raises what went wrong."""
 
     def __init__(self, function, args, grid, block, dynamic_bytes, name):
-        self.function, self.args, self.name = function, args, name
-        self.grid, self.block = grid, block
+        self.function = function
+        self.args = args
+        self.name = name
+        self.grid = grid
+        self.block = block
         self.dynamic_bytes = dynamic_bytes
         self.block_size = block[0] * block[1] * block[2]
         self.grid_size = grid[0] * grid[1] * grid[2]
@@ -327,7 +340,8 @@ class Launch:
     def run_blocks(self):
         gx, gy, _ = self.grid
         todo = iter(self.schedule.order(self.grid_size))
-        alive, parked = [], []
+        alive = []
+        parked = []
         while True:
             while (
                 len(alive) < self.schedule.blocks_at_once
@@ -390,7 +404,9 @@ class Launch:
 
     def work(self):
         """Call the kernel for one thread after the other until none is left to start; then rest."""
-        function, args, tid = self.function, self.args, thread_idx
+        function = self.function
+        args = self.args
+        tid = thread_idx
         me = getcurrent()
         while True:
             block = now.block
@@ -469,8 +485,10 @@ class Launch:
 
     def warp(self, frame, what, mask, value, resolve):
         """A warp operation: the lanes in `mask` meet; `resolve` makes {lane: result} of values."""
-        block, rank = now.block, now.rank
-        warp, lane = rank >> 5, rank & 31
+        block = now.block
+        rank = now.rank
+        warp = rank >> 5
+        lane = rank & 31
         mask = int(mask) & 0xFFFFFFFF
         if not mask >> lane & 1:
             raise BarrierError(
@@ -495,7 +513,8 @@ class Launch:
 
     def converge(self, frame):
         """activemask(): the lanes of the warp that come to this call together."""
-        block, rank = now.block, now.rank
+        block = now.block
+        rank = now.rank
         waiter = Waiter(frame, "activemask()")
         block.converging.setdefault((rank >> 5, waiter.site), []).append(waiter)
         return self.pause(waiter)

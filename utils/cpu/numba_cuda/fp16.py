@@ -2,7 +2,8 @@
 
 import numpy as np
 
-_F16, _F32 = np.float16, np.float32
+_F16 = np.float16
+_F32 = np.float32
 
 
 def _of(function):
@@ -26,15 +27,28 @@ hdiv = _of(lambda a, b: a / b)
 hfma = _of(lambda a, b, c: np.float64(a) * b + c)
 hneg = _of(lambda a: -a)
 habs = _of(abs)
-hsin, hcos, hlog, hlog2, hlog10 = _of(np.sin), _of(np.cos), _of(np.log), _of(np.log2), _of(np.log10)
-hexp, hexp2, hsqrt, htanh = _of(np.exp), _of(np.exp2), _of(np.sqrt), _of(np.tanh)
+hsin = _of(np.sin)
+hcos = _of(np.cos)
+hlog = _of(np.log)
+hlog2 = _of(np.log2)
+hlog10 = _of(np.log10)
+hexp = _of(np.exp)
+hexp2 = _of(np.exp2)
+hsqrt = _of(np.sqrt)
+htanh = _of(np.tanh)
 hexp10 = _of(lambda a: np.power(_F32(10), a))
 hrsqrt = _of(lambda a: _F32(1) / np.sqrt(a))
 hrcp = _of(lambda a: _F32(1) / a)
-hceil, hfloor, hrint, htrunc = _of(np.ceil), _of(np.floor), _of(np.rint), _of(np.trunc)
-heq, hne = _test(lambda a, b: a == b), _test(lambda a, b: a != b)
-hge, hgt = _test(lambda a, b: a >= b), _test(lambda a, b: a > b)
-hle, hlt = _test(lambda a, b: a <= b), _test(lambda a, b: a < b)
+hceil = _of(np.ceil)
+hfloor = _of(np.floor)
+hrint = _of(np.rint)
+htrunc = _of(np.trunc)
+heq = _test(lambda a, b: a == b)
+hne = _test(lambda a, b: a != b)
+hge = _test(lambda a, b: a >= b)
+hgt = _test(lambda a, b: a > b)
+hle = _test(lambda a, b: a <= b)
+hlt = _test(lambda a, b: a < b)
 
 
 def hmax(a, b):

@@ -302,7 +302,7 @@ shfl_down_sync.__doc__ = "The value of the lane `argument` above; the last lanes
 shfl_xor_sync.__doc__ = "The value of the lane whose number differs in the bits of `argument`."
 
 
-def _bits(values, chosen):
+def _mask_of(values, chosen):
     return sum(1 << lane for lane, value in values.items() if chosen(value))
 
 
@@ -320,7 +320,7 @@ def _vote(name, result):
 all_sync = _vote("all_sync", lambda values: all(values.values()))
 any_sync = _vote("any_sync", lambda values: any(values.values()))
 eq_sync = _vote("eq_sync", lambda values: len(set(values.values())) == 1)
-ballot_sync = _vote("ballot_sync", lambda values: _bits(values, bool))
+ballot_sync = _vote("ballot_sync", lambda values: _mask_of(values, bool))
 all_sync.__doc__ = "Whether the predicate is true for all lanes in the mask."
 any_sync.__doc__ = "Whether the predicate is true for any lane in the mask."
 eq_sync.__doc__ = "Whether the predicate is the same for all lanes in the mask."
@@ -329,14 +329,14 @@ ballot_sync.__doc__ = "The mask of lanes for which the predicate is true."
 
 def _match_any(values):
     return {
-        lane: _bits(values, lambda other, mine=value: other == mine)
+        lane: _mask_of(values, lambda other, mine=value: other == mine)
         for lane, value in values.items()
     }
 
 
 def _match_all(values):
     same = len(set(values.values())) == 1
-    return dict.fromkeys(values, (_bits(values, lambda _: True) if same else 0, same))
+    return dict.fromkeys(values, (_mask_of(values, lambda _: True) if same else 0, same))
 
 
 def match_any_sync(mask, value):
@@ -497,10 +497,13 @@ def ffs(value):
 
 def fma(a, b, c):
     """a * b + c, rounded once."""
-    kind = np.result_type(*(x if isinstance(x, np.generic) else np.float64 for x in (a, b, c))).type
+    types = [x if isinstance(x, np.generic) else np.float64 for x in (a, b, c)]
+    kind = np.result_type(*types).type
     if kind is np.float32:  # a product of two float32 is exact in float64
         return np.float32(np.float64(a) * np.float64(b) + np.float64(c))
-    exact = _exact(a) * _exact(b) + _exact(c) if all(math.isfinite(x) for x in (a, b, c)) else None
+    exact = None
+    if all(math.isfinite(x) for x in (a, b, c)):
+        exact = _exact(a) * _exact(b) + _exact(c)
     return kind(a * b + c) if exact is None else kind(float(exact))
 
 
@@ -512,7 +515,9 @@ def _exact(x):
 
 def cbrt(value):
     """The cube root."""
-    return np.cbrt(value) if isinstance(value, np.floating) else np.cbrt(np.float64(value))
+    if not isinstance(value, np.floating):
+        value = np.float64(value)
+    return np.cbrt(value)
 
 
 def selp(condition, a, b):

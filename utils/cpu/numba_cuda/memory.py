@@ -247,8 +247,10 @@ def _empty(shape, dtype, strides, order):
         strides = (strides,) if isinstance(strides, int) else tuple(strides)
         if len(strides) != len(shape):
             raise ValueError("strides not match ndim")
-        extent = sum((size - 1) * abs(stride) for size, stride in zip(shape, strides, strict=True))
-        data = np.ndarray(shape, dtype, np.empty(extent + dtype.itemsize, np.uint8), 0, strides)
+        axes = zip(shape, strides, strict=True)
+        extent = sum((size - 1) * abs(stride) for size, stride in axes)
+        room = np.empty(extent + dtype.itemsize, np.uint8)
+        data = np.ndarray(shape, dtype, room, 0, strides)
     if dtype.names is None:
         poison(data) if data.dtype.kind in "fc" or data.flags.c_contiguous else None
     return data
@@ -258,7 +260,8 @@ def _strides_like(ary):
     """Contiguous strides in the order of `ary`'s, for arrays neither C nor F contiguous."""
     if ary.flags["C_CONTIGUOUS"] or ary.flags["F_CONTIGUOUS"] or ary.ndim <= 1:
         return None
-    strides, step = [0] * ary.ndim, ary.dtype.itemsize
+    strides = [0] * ary.ndim
+    step = ary.dtype.itemsize
     for axis in sorted(range(ary.ndim), key=lambda axis: ary.strides[axis]):
         strides[axis] = step
         step *= ary.shape[axis]
@@ -287,7 +290,13 @@ def pinned_array_like(ary):
 
 
 def mapped_array(
-    shape, dtype=np.float64, strides=None, order="C", stream=0, portable=False, wc=False
+    shape,
+    dtype=np.float64,
+    strides=None,
+    order="C",
+    stream=0,
+    portable=False,
+    wc=False,
 ):
     return _empty(shape, dtype, strides, order).view(MappedNDArray)
 
@@ -296,7 +305,14 @@ def mapped_array_like(ary, stream=0, portable=False, wc=False):
     return mapped_array(ary.shape, ary.dtype, _strides_like(ary), _order_like(ary))
 
 
-def managed_array(shape, dtype=np.float64, strides=None, order="C", stream=0, attach_global=True):
+def managed_array(
+    shape,
+    dtype=np.float64,
+    strides=None,
+    order="C",
+    stream=0,
+    attach_global=True,
+):
     return _empty(shape, dtype, strides, order).view(ManagedNDArray)
 
 

@@ -174,7 +174,9 @@ def _printed(value):
     if isinstance(value, Dim3):
         return f"({value.x}, {value.y}, {value.z})"
     if isinstance(value, tuple):
-        return "(" + ", ".join(map(_printed, value)) + ("," if len(value) == 1 else "") + ")"
+        parts = ", ".join(map(_printed, value))
+        comma = "," if len(value) == 1 else ""
+        return f"({parts}{comma})"
     return str(value)
 
 
@@ -200,7 +202,13 @@ def _round(value, digits=None):
 
 math_in_kernels = _make_math()
 numpy_in_kernels = _make_numpy()
-_BUILTINS = dict(vars(builtins), print=gpu_print, float=_to_float, int=_to_int, round=_round)
+_BUILTINS = dict(
+    vars(builtins),
+    print=gpu_print,
+    float=_to_float,
+    int=_to_int,
+    round=_round,
+)
 _FUNCTIONS = {
     getattr(math, name): getattr(math_in_kernels, name)
     for name in (*_MATH, "floor", "ceil", "trunc")
@@ -267,7 +275,9 @@ def refuse_unsupported(code):
                 f"kernels have no {what}",
                 "They have numbers, tuples, arrays, and cuda.local.array for scratch space.",
             )
-            error.kernel, error.filename, error.lineno = code.co_name, code.co_filename, line
+            error.kernel = code.co_name
+            error.filename = code.co_filename
+            error.lineno = line
             error.code = linecache.getline(code.co_filename, line).strip()
             raise error
     for constant in code.co_consts:

@@ -47,7 +47,8 @@ class Observer:
 @contextmanager
 def observe(observer):
     """Within the `with`, every launch reports to `observer`."""
-    before, now.observer = now.observer, observer
+    before = now.observer
+    now.observer = observer
     try:
         yield observer
     finally:

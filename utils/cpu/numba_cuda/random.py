@@ -38,18 +38,21 @@ def _step(s0, s1):
 
 def _jump(s0, s1):
     """The states 2**64 steps on."""
-    to0, to1 = np.zeros_like(s0), np.zeros_like(s1)
+    to0 = np.zeros_like(s0)
+    to1 = np.zeros_like(s1)
     for word in _JUMP:
         for bit in range(64):
             if word >> bit & 1:
-                to0, to1 = to0 ^ s0, to1 ^ s1
+                to0 = to0 ^ s0
+                to1 = to1 ^ s1
             s0, s1 = _step(s0, s1)
     return to0, to1
 
 
 def _apply(matrix, s0, s1):
     """Multiply states, vectors of 128 bits, with a matrix given by its columns (two 128 words)."""
-    to0, to1 = np.zeros_like(s0), np.zeros_like(s1)
+    to0 = np.zeros_like(s0)
+    to1 = np.zeros_like(s1)
     for bit in range(128):
         source = s0 if bit < 64 else s1
         chosen = np.uint64(0) - (source >> np.uint64(bit % 64) & np.uint64(1))  # all ones, or zero
@@ -82,7 +85,8 @@ def _states(n, seed, subsequence_start):
             subsequence_start >>= 1
         while s0.size < n:
             more = _apply(matrix, s0, s1)  # matrix: s0.size jumps at once
-            s0, s1 = np.append(s0, more[0]), np.append(s1, more[1])
+            s0 = np.append(s0, more[0])
+            s1 = np.append(s1, more[1])
             matrix = _apply(matrix, *matrix)
     states["s0"], states["s1"] = s0[:n], s1[:n]
     return states
@@ -109,7 +113,8 @@ def xoroshiro128p_next(states, index):
     if not isinstance(states, View):
         raise KernelError("random states must be the array that create_xoroshiro128p_states made")
     state = states[index]
-    s0, s1 = int(state["s0"]), int(state["s1"])
+    s0 = int(state["s0"])
+    s1 = int(state["s1"])
     result = s0 + s1 & _MASK
     s1 ^= s0
     state["s0"] = ((s0 << 55 | s0 >> 9) ^ s1 ^ s1 << 14) & _MASK

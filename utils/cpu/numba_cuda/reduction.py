@@ -14,7 +14,14 @@ class Reduce:
         self.functor = getattr(functor, "py_func", functor)
         self._run = namespace.specialize(self.functor)
 
-    def __call__(self, arr, size=None, res=None, init=0, stream=0):
+    def __call__(
+        self,
+        arr,
+        size=None,
+        res=None,
+        init=0,
+        stream=0,
+    ):
         """Reduce the first `size` elements; the result, or None if put in `res[0]`."""
         data = host_view(arr)
         data = np.asarray(arr if data is None else data)

@@ -8,7 +8,8 @@ from .errors import BarrierError, as_text
 
 def _error(launch, block, waiter, problem, hint):
     error = BarrierError(problem, hint)
-    error.thread, error.block = launch.coordinates[waiter.rank][:3], block.index
+    error.thread = launch.coordinates[waiter.rank][:3]
+    error.block = block.index
     error.place = waiter.frame, waiter.site[1], waiter.line
     return error
 
@@ -76,7 +77,8 @@ def _absent_lanes(launch, block):
     present = sum(1 << (other.rank & 31) for other, _ in group)
     absent = mask & block.live_mask(warp) & ~present
     elsewhere = {}
-    others = block.barrier + block.grid_barrier + [w for g in block.groups.values() for w, _ in g]
+    in_groups = [waiter for group in block.groups.values() for waiter, _ in group]
+    others = block.barrier + block.grid_barrier + in_groups
     for other in others:
         if other.rank >> 5 == warp and absent >> (other.rank & 31) & 1:
             elsewhere.setdefault((other.what, other.line), []).append(other.rank)

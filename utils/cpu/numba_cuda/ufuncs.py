@@ -12,7 +12,14 @@ from .namespace import specialize
 class CUDAVectorize:
     """What Numba's vectorize decorator fills with signatures and then builds."""
 
-    def __init__(self, py_func, identity=None, cache=False, targetoptions=None, writable_args=()):
+    def __init__(
+        self,
+        py_func,
+        identity=None,
+        cache=False,
+        targetoptions=None,
+        writable_args=(),
+    ):
         self.py_func = py_func
         self.signatures = []
 
@@ -33,8 +40,10 @@ class Ufunc:
     """Call it on arrays and numbers; the result is in device memory if an argument is."""
 
     def __init__(self, py_func, signatures):
-        self.py_func, self.signatures = py_func, signatures
-        self.__name__, self.__doc__ = py_func.__name__, py_func.__doc__
+        self.py_func = py_func
+        self.signatures = signatures
+        self.__name__ = py_func.__name__
+        self.__doc__ = py_func.__doc__
 
     def __call__(self, *args, out=None, stream=0):
         hosts = [np.asarray(arg if (view := host_view(arg)) is None else view) for arg in args]
