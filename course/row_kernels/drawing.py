@@ -25,11 +25,11 @@ def shares(operation: str):
     curves = {who: points for who, points in curves.items() if points}
     if not curves:
         return f"nothing is recorded yet for {operation}"
-    said = [
+    rates = [
         f"{NAMES[who]} " + ", ".join(f"{share:.0%} at {columns:,}" for columns, share in points)
         for who, points in curves.items()
     ]
-    fig = figure(7, 3, alt=f"{operation}, share of copy speed by columns: " + "; ".join(said))
+    fig = figure(7, 3, alt=f"{operation}, share of copy speed by columns: " + "; ".join(rates))
     axes = fig.add_subplot()
     for who, points in curves.items():
         axes.plot(*zip(*points, strict=True), label=NAMES[who], **STYLES[who])
