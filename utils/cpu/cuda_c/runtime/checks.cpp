@@ -585,12 +585,12 @@ HOOK __tsan_atomic_signal_fence(int) {}
     extern "C" T __tsan_atomic##bits##_fetch_##op(volatile T* p, T v, int) { \
         return __atomic_fetch_##op(p, v, __ATOMIC_SEQ_CST);                  \
     }
-#define ATOMIC_TYPE(bits, T)                                                        \
-    ATOMICS(bits, T)                                                                \
-    ATOMIC_FETCH(bits, T, add)                                                      \
-    ATOMIC_FETCH(bits, T, sub)                                                      \
-    ATOMIC_FETCH(bits, T, and) ATOMIC_FETCH(bits, T, or) ATOMIC_FETCH(bits, T, xor) \
-        ATOMIC_FETCH(bits, T, nand)
+#define ATOMIC_TYPE(bits, T)   \
+    ATOMICS(bits, T)           \
+    ATOMIC_FETCH(bits, T, add) \
+    ATOMIC_FETCH(bits, T, sub) \
+    ATOMIC_FETCH(bits, T, and) \
+    ATOMIC_FETCH(bits, T, or) ATOMIC_FETCH(bits, T, xor) ATOMIC_FETCH(bits, T, nand)
 ATOMIC_TYPE(8, unsigned char)
 ATOMIC_TYPE(16, unsigned short)
 ATOMIC_TYPE(32, unsigned)
