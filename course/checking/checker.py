@@ -376,16 +376,25 @@ def reject_mistake(failure, kinds=KINDS):
 def check_function(exercise, answer, seed):
     """A host function: the same idea without a launch. Values must be equal, of the right type."""
     if not inspect.isfunction(answer):
-        what = (
-            f"`{answer}`"
-            if answer is None or answer is Ellipsis
-            else f"an object of type {type(answer).__name__}"
-        )
+        what = f"an object of type {type(answer).__name__}"
+        if answer is None or answer is Ellipsis:
+            what = f"`{answer}`"
         raise Rejected(
             "not_a_kernel",
             f"check() got {what}; it takes the function itself, without parentheses.",
         )
     check_arity(answer, parameters(exercise))
+    calls = calls_of(answer, exercise, seed)
+    bad = [
+        (arguments, expected, got) for arguments, expected, got in calls if not same(got, expected)
+    ]
+    if bad:
+        raise rejected_function(answer.__name__, exercise, calls, bad)
+    return f"{len(calls)} calls returned what they should."
+
+
+def calls_of(answer, exercise, seed):
+    """(arguments, expected, what came) of a call for each shape."""
     rng = np.random.default_rng(seed)
     calls = []
     for shape in exercise.all_shapes(rng):
@@ -398,26 +407,30 @@ def check_function(exercise, answer, seed):
             raise Rejected("timeout", "The function was stopped. Does every loop end?") from None
         except Exception as error:
             raise crashed(engines.Stopped(error), answer) from None
-    bad = [c for c in calls if not same(c[2], c[1])]
-    if not bad:
-        return f"{len(calls)} calls returned what they should."
+    return calls
+
+
+def rejected_function(name, exercise, calls, bad):
+    """The Rejected for a function some of whose calls were wrong, with the first of these."""
     arguments, expected, got = bad[0]
-    shown = f"{answer.__name__}({', '.join(f'{n}={v}' for n, v in arguments.items())})"
+    given = ", ".join(f"{parameter}={value}" for parameter, value in arguments.items())
+    shown = f"{name}({given})"
     evidence = f"`{shown}` must return {expected}, and returned {got!r}."
-    if all(got is None for _, _, got in bad):
-        raise Rejected("unwritten", f"`{shown}` returned None. Is there a `return`?")
-    if any(
-        isinstance(value, float)
-        for _, _, got in bad
-        for value in np.ravel(np.array(got, dtype=object))
-    ):
-        raise Rejected(
-            "wrong_dtype", evidence + " Whole numbers are needed: `//` divides into whole numbers."
-        )
+    returned = [got for _, _, got in bad]
+    if all(value is None for value in returned):
+        return Rejected("unwritten", f"`{shown}` returned None. Is there a `return`?")
+    if any(map(holds_float, returned)):
+        hint = "Whole numbers are needed: `//` divides into whole numbers."
+        return Rejected("wrong_dtype", f"{evidence} {hint}")
     for guess in exercise.guesses:
         if explains(guess, calls):
-            raise Rejected(guess.reason, evidence, guess.says)
-    raise Rejected("wrong_value", evidence)
+            return Rejected(guess.reason, evidence, guess.says)
+    return Rejected("wrong_value", evidence)
+
+
+def holds_float(value):
+    """Whether a value, or any number in it, is a float."""
+    return any(isinstance(part, float) for part in np.ravel(np.array(value, dtype=object)))
 
 
 def call(function, arguments):

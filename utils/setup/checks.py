@@ -19,10 +19,13 @@ PROBLEM = "problem"
 NOTE = "note"
 NOT_HERE = "does not apply"
 
+# Answers of NVML and of cuInit that mean: the driver was updated, the machine not restarted
+NVML_LIB_RM_VERSION_MISMATCH = 18
+CUDA_SYSTEM_DRIVER_MISMATCH = 803
+
 LEAST_DISK = 5e9  # bytes: room for builds, data sets and one more wheel of PyTorch's size
-LEAST_MEMORY = (
-    2 * 2**30
-)  # bytes of free GPU memory; the chapters' largest arrays with room for a library's own
+# bytes of free GPU memory: the chapters' largest arrays with room for a library's own
+LEAST_MEMORY = 2 * 2**30
 
 DRIVER_DOWNLOAD = "https://www.nvidia.com/drivers"
 # `make install` alone does nothing where it was done before; this undoes what was changed by hand
@@ -694,9 +697,7 @@ def _expects_gpu(f: Facts) -> bool:
 
 
 def _needs_restart(f: Facts) -> bool:
-    return (
-        f.nvml == 18 or f.cuinit == 803
-    )  # NVML_ERROR_LIB_RM_VERSION_MISMATCH, CUDA_ERROR_SYSTEM_DRIVER_MISMATCH
+    return f.nvml == NVML_LIB_RM_VERSION_MISMATCH or f.cuinit == CUDA_SYSTEM_DRIVER_MISMATCH
 
 
 def _chosen(f: Facts) -> tuple:

@@ -42,6 +42,7 @@ OWN = {
     "ipykernel",
     "ipywidgets",
 }  # Colab's: left as they are
+# no older than the tested ones
 KERNELS = (
     "llvmlite",
     "numba",
@@ -49,7 +50,7 @@ KERNELS = (
     "cuda-bindings",
     "cuda-core",
     "cuda-pathfinder",
-)  # no older than the tested ones
+)
 NO_GPU = (
     "This Colab machine has no GPU, so kernels run on its CPU. For a GPU: Runtime > Change "
     "runtime type > T4 GPU, then run this cell again."
@@ -151,43 +152,27 @@ def pip_install(lines, kind):
     """Install these with pip: tested versions of what is missing, Colab's own as they are."""
     from packaging.version import Version
 
-    limits = [
-        f"{name}=={tested}"
-        for name, tested in pins(kind).items()
-        if not version(name) or name in KERNELS and Version(version(name)) < Version(tested)
-    ]
+    limits = []
+    for name, tested in pins(kind).items():
+        installed = version(name)
+        if not installed or name in KERNELS and Version(installed) < Version(tested):
+            limits.append(f"{name}=={tested}")
     limits += [f"{name}=={version(name)}" for name in sorted(OWN) if version(name)]
     used = in_use()
-    names = sorted({name_in(line) for line in lines})
-    print(
-        f"Installing {', '.join(names)} (once for this Colab machine; about a minute)", flush=True
-    )
+    names = ", ".join(sorted({name_in(line) for line in lines}))
+    print(f"Installing {names} (once for this Colab machine; about a minute)", flush=True)
+    options = ["--quiet", "--no-input", "--disable-pip-version-check"]
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as constraints:
         constraints.write("\n".join(limits))
         constraints.flush()
-        pip = subprocess.run(
-            [
-                sys.executable,
-                "-m",
-                "pip",
-                "install",
-                "--quiet",
-                "--no-input",
-                "--disable-pip-version-check",
-                "-c",
-                constraints.name,
-                *lines,
-            ],
-            capture_output=True,
-            text=True,
-        )
+        command = [sys.executable, "-m", "pip", "install", *options, "-c", constraints.name]
+        pip = subprocess.run([*command, *lines], capture_output=True, text=True)
     if pip.returncode:
         raise LearnerError(install.reason(pip.stderr, "pip could not install the packages: %s"))
     importlib.invalidate_caches()
     if importlib.util.find_spec("_numba_cuda_redirector"):
-        importlib.import_module(
-            "_numba_cuda_redirector"
-        )  # as a new Python does: numba.cuda is numba-cuda's
+        # as a new Python does: numba.cuda is numba-cuda's
+        importlib.import_module("_numba_cuda_redirector")
     if used:
         raise LearnerError(
             f"{', '.join(used)} was in use before the course renewed it: "

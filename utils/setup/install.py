@@ -28,6 +28,8 @@ VENV = ROOT / ".venv"
 VENV_PYTHON = VENV / "bin" / "python"
 STAMP = VENV / "installed.txt"
 LOG = VENV / "install.log"
+# CU_DEVICE_ATTRIBUTE_..., as cuda.h numbers them
+COMPUTE_CAPABILITY_MAJOR, COMPUTE_CAPABILITY_MINOR = 75, 76
 
 GIGABYTES = {"cpu": 4, "cuda12": 12, "cuda13": 12}  # free space to begin with, downloads included
 CONSTRAINTS = {
@@ -127,10 +129,8 @@ def nvidia_driver():
         return None
     capabilities = []
     for device in range(number.value):
-        cuda.cuDeviceGetAttribute(ctypes.byref(major), 75, device)  # 75, 76: CU_DEVICE_ATTRIBUTE_
-        cuda.cuDeviceGetAttribute(
-            ctypes.byref(minor), 76, device
-        )  # COMPUTE_CAPABILITY_MAJOR, _MINOR
+        cuda.cuDeviceGetAttribute(ctypes.byref(major), COMPUTE_CAPABILITY_MAJOR, device)
+        cuda.cuDeviceGetAttribute(ctypes.byref(minor), COMPUTE_CAPABILITY_MINOR, device)
         capabilities.append((major.value, minor.value))
     return version, min(capabilities)
 

@@ -64,22 +64,7 @@ def run(
     finally:
         os.close(sink)
     pieces: list[bytes] = []
-
-    def read():
-        size = 0
-        decode = codecs.getincrementaldecoder("utf-8")(
-            "replace"
-        ).decode  # a read may end inside a character
-        while piece := _read(source):
-            size += len(piece)
-            if size <= MAX_OUTPUT:
-                pieces.append(piece)
-                if echo:
-                    echo(decode(piece))
-            elif size - len(piece) <= MAX_OUTPUT and echo:
-                echo(f"\n[output cut after {MAX_OUTPUT:,} bytes]\n")
-
-    reader = threading.Thread(target=read, daemon=True)
+    reader = threading.Thread(target=_read_all, args=(source, pieces, echo), daemon=True)
     reader.start()
     try:
         process.wait(timeout)
@@ -91,7 +76,23 @@ def run(
         _kill_group(process)  # also ends children that the program left behind
         reader.join(5)
         os.close(source)
-    return Completed(list(command), process.returncode, b"".join(pieces).decode(errors="replace"))
+    output = b"".join(pieces).decode(errors="replace")
+    return Completed(list(command), process.returncode, output)
+
+
+def _read_all(source: int, pieces: list[bytes], echo: Callable[[str], None] | None) -> None:
+    """Read to the end; keep, and echo, up to MAX_OUTPUT bytes."""
+    size = 0
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")  # a read may end inside a character
+    while piece := _read(source):
+        before = size
+        size += len(piece)
+        if size <= MAX_OUTPUT:
+            pieces.append(piece)
+            if echo:
+                echo(decoder.decode(piece))
+        elif before <= MAX_OUTPUT and echo:
+            echo(f"\n[output cut after {MAX_OUTPUT:,} bytes]\n")
 
 
 def _terminal() -> tuple[int, int]:

@@ -37,9 +37,8 @@ FIELDS = 6
 ACCESSES = (READ, WRITE, ATOMIC)
 WORDS = {READ: "read", WRITE: "write", ATOMIC: "atomic"}
 ALIGNMENT = 256  # bytes: where a GPU's allocations begin
-INNER = tuple(
-    os.path.dirname(path) + os.sep for path in (__file__, engine.__file__)
-)  # no kernel is in there, but for
+# Folders without kernels, but for one file
+INNER = tuple(os.path.dirname(path) + os.sep for path in (__file__, engine.__file__))
 KERNELS = os.path.join(os.path.dirname(__file__), "validate_ncu.py")
 
 

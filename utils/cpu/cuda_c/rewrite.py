@@ -517,33 +517,7 @@ class Rewriter:
         names: list[Token] = []
         typedef = [made("typedef", first)]
         for n, part in enumerate(split_commas(kept)):
-            name = None
-            j = 0
-            while j < len(part):
-                t = part[j]
-                if t.text == "=" or t.text == "{" and j and part[j - 1] is name:
-                    raise error(t, "a __shared__ variable cannot have an initial value: let one "
-                                   "thread store it, then "
-                                "__syncthreads()")  # fmt: skip
-                if t.text == "[":
-                    if any(x.text == "warpSize" for x in part[j:]):
-                        raise error(
-                            t,
-                            "warpSize is no constant for the compiler: write 32 for the size of "
-                            "this array",
-                        )
-                    break
-                if t.text == "{":  # the members of a struct or union that is declared here
-                    j = closing(part, j)
-                elif t.kind == "name" and (j + 1 == len(part) or part[j + 1].text in ("[", "=")):
-                    name = t
-                elif (
-                    t.kind == "name"
-                    and part[j + 1].text == "{"
-                    and not {"struct", "union", "class"} & {x.text for x in part[:j]}
-                ):
-                    name = t if t.text not in ("struct", "union", "class") else name
-                j += 1
+            name = shared_name(part)
             if name is None:
                 raise error(first, "this __shared__ declaration is not understood")
             names.append(name)
@@ -980,6 +954,40 @@ def parameter_name(parameter: list[Token]) -> str:
     if words[-2].text in ("const", "struct", "typename") and len(words) == 2:
         return ""
     return last.text
+
+
+STRUCTURES = {"struct", "union", "class"}
+
+
+def shared_name(part: list[Token]) -> Token | None:
+    """The name that one part of a __shared__ declaration declares."""
+    name = None
+    j = 0
+    while j < len(part):
+        t = part[j]
+        following = part[j + 1].text if j + 1 < len(part) else ""
+        if t.text == "=" or t.text == "{" and j and part[j - 1] is name:
+            raise error(
+                t,
+                "a __shared__ variable cannot have an initial value: let one thread store it, "
+                "then __syncthreads()",
+            )
+        if t.text == "[":
+            if any(x.text == "warpSize" for x in part[j:]):
+                raise error(
+                    t,
+                    "warpSize is no constant for the compiler: write 32 for the size of this array",
+                )
+            break
+        if t.text == "{":  # the members of a struct or union that is declared here
+            j = closing(part, j)
+        elif t.kind == "name" and following in ("", "[", "="):
+            name = t
+        elif t.kind == "name" and following == "{" and t.text not in STRUCTURES:
+            if not STRUCTURES & {x.text for x in part[:j]}:
+                name = t
+        j += 1
+    return name
 
 
 def without_defaults(parameters: list[list[Token]]) -> list[Token]:

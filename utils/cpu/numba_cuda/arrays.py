@@ -58,9 +58,8 @@ class View:
         base=None,
     ):
         if data.dtype.names is not None and data.dtype.type is not np.record:
-            data = data.view(
-                np.dtype((np.record, data.dtype))
-            )  # gives a[i].field beside a[i]["field"]
+            # gives a[i].field beside a[i]["field"]
+            data = data.view(np.dtype((np.record, data.dtype)))
         self.data = data
         self.shape = data.shape
         self.size = data.size

@@ -100,9 +100,8 @@ class Now:
 
 
 now = Now()
-_one_launch = (
-    threading.RLock()
-)  # the state above is global, so launches from several Python threads take turns
+# The state above is global, so launches from several Python threads take turns.
+_one_launch = threading.RLock()
 
 
 class Schedule:
