@@ -32,9 +32,9 @@ __device__ inline void copy_features(const Network& net, number* stage, int firs
     for (int i = threadIdx.x; i < TILE * 8; i += LINEAR_THREADS) {
         int image = first_image + i / 8;
         int inside = min(image, net.batch - 1);
-        size_t at = (size_t(inside) * WINDOWS2 + window) * C2 + i % 8 * 8;
+        const number* from = &net.y2_best[(size_t(inside) * WINDOWS2 + window) * C2 + i % 8 * 8];
         number* to = &stage[i / 8 * PITCH2 + i % 8 * 8];
-        copy_eight_async(to, &net.y2_best[at], image < net.batch);
+        copy_eight_async(to, from, image < net.batch);
     }
 }
 
