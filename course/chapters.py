@@ -120,7 +120,7 @@ CHAPTERS = (
         CRAFT,
         "10_reductions",
         "Reductions and scans",
-        120,
+        150,
         "Many values into one, running sums, and the softmax and normalizations built on them.",
     ),
     Chapter(
@@ -134,7 +134,7 @@ CHAPTERS = (
         CRAFT,
         "12_tensor_cores",
         "Tensor cores",
-        120,
+        150,
         "Matrix products in hardware: from WMMA to everything that Hopper has.",
     ),
     Chapter(
