@@ -1,7 +1,7 @@
 // The sum of an array, one change at a time. Blocks have THREADS threads.
 //
-// 1 and 6 add to *out, which is 0 before. 2 to 5 write a sum for each block; launched again on these
-// sums, and so on, they come down to one.
+// 1 and 6 add to *out, which is 0 before. 2 to 5 write a sum for each block; launched again on
+// these sums, and so on, they come down to one.
 #include "warps.cuh"
 
 constexpr int THREADS = 256;

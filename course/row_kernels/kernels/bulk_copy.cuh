@@ -1,6 +1,7 @@
 // What Hopper (compute capability 9.0) adds for streaming: bulk copies that a barrier in shared
 // memory counts in, and clusters of blocks that write to each other's shared memory.
-// Names are those of the PTX instructions (PTX ISA, "Data Movement", "mbarrier", "barrier.cluster").
+// Names are those of the PTX instructions (PTX ISA, "Data Movement", "mbarrier",
+// "barrier.cluster").
 #pragma once
 
 using Barrier = unsigned long long;
@@ -9,7 +10,7 @@ __device__ inline unsigned shared_address(const void* pointer) {
     return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
 }
 
-// ---- a barrier that waits for bytes ---------------------------------------------------------------
+// ---- a barrier that waits for bytes
 
 // One thread arrives at it a phase: the one that starts the copies.
 __device__ inline void barrier_init(Barrier* barrier) {
@@ -43,7 +44,7 @@ __device__ inline void barrier_wait(Barrier* barrier, unsigned parity) {
         : "memory");
 }
 
-// ---- bulk copies --------------------------------------------------------------------------------
+// ---- bulk copies
 
 // Copy bytes from global to this block's shared memory; both addresses and the size are multiples
 // of 16. Returns at once; the barrier counts the bytes as they come.
@@ -55,7 +56,7 @@ __device__ inline void bulk_copy(void* to, const void* from, unsigned bytes, Bar
         : "memory");
 }
 
-// ---- clusters ---------------------------------------------------------------------------------------
+// ---- clusters
 
 // Tell the cluster that this thread's block has begun, and wait until all blocks have. As a barrier
 // for every row it would cost too much: with `release` it waits until all earlier stores are done.
@@ -78,8 +79,8 @@ __device__ inline unsigned remote_address(const void* local, int rank) {
     return address;
 }
 
-// Write a value to where `to` lies in the block `rank`, and let that block's barrier count its bytes.
-// Unlike a barrier of the whole cluster it does not wait for this block's earlier stores.
+// Write a value to where `to` lies in the block `rank`, and let that block's barrier count its
+// bytes. Unlike a barrier of the whole cluster it does not wait for this block's earlier stores.
 __device__ inline void send(float* to, int rank, float value, Barrier* barrier) {
     asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.f32 [%0], %1, [%2];" ::"r"(
                      remote_address(to, rank)),

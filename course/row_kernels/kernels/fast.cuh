@@ -45,7 +45,7 @@ static_assert(cluster == 1 || tile_rows == 1, "a cluster shares one row at a tim
 // What a kernel says of its shape.
 #define SHAPED __cluster_dims__(CLUSTER) __launch_bounds__(THREADS, BLOCKS)
 
-// ---- which values are mine ----------------------------------------------------------------------
+// ---- which values are mine
 
 __device__ inline int member() {
     return threadIdx.x % group;
@@ -143,7 +143,7 @@ __device__ inline void write_row(Element* row, const float (&v)[values]) {
             store_pack(row + column_of(k), &v[k * pack]);
 }
 
-// ---- tiles --------------------------------------------------------------------------------------
+// ---- tiles
 
 // The tiles of one or two matrices, dealt to clusters in turn: number `first`, `first + step`, ...
 struct Tiles {
@@ -225,8 +225,8 @@ __device__ inline void read_tile(float (&v)[values], const Tiles& tiles, int i, 
     read_row<!ring>(v, row_of(tiles, i, tile, input), outside);
 }
 
-// Let the next copy have the stage of turn i. A barrier must stand between the last read of the tile
-// and this call; an agreement has one unless a row is one warp's.
+// Let the next copy have the stage of turn i. A barrier must stand between the last read of the
+// tile and this call; an agreement has one unless a row is one warp's.
 __device__ inline void refill(const Tiles& tiles, int i, long long tile) {
     if (!ring)
         return;
@@ -237,7 +237,7 @@ __device__ inline void refill(const Tiles& tiles, int i, long long tile) {
         start_copy(tiles, i % ring_stages, next);
 }
 
-// ---- agreement among the threads of a row -------------------------------------------------------
+// ---- agreement among the threads of a row
 
 __device__ inline float infinity() {
     return __uint_as_float(0x7f800000);
@@ -310,8 +310,8 @@ __shared__ float2 of_warps[2][warps];
 __shared__ float2 of_blocks[2][cluster];
 
 // Combine one value (or pair) of each thread of a row; each of them gets the result.
-// `round` counts the agreements. Odd and even ones have places of their own: a fast warp may already
-// write the next results while a slow one still reads these.
+// `round` counts the agreements. Odd and even ones have places of their own: a fast warp may
+// already write the next results while a slow one still reads these.
 template <typename Op, typename Value>
 __device__ inline Value all_reduce(Value v, int& round) {
     int warp = threadIdx.x / 32;

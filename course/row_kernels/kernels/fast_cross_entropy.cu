@@ -100,8 +100,8 @@ extern "C" __global__ void SHAPED cross_entropy_and_gradient_fast(
     cross_entropy<true>(losses, log_sums, dx, x, {targets, rows, ignored}, weights);
 }
 
-// The gradient alone, from the logits and the forward pass's log_sums. Nothing is agreed on, so that
-// the blocks that share a row need not be a cluster.
+// The gradient alone, from the logits and the forward pass's log_sums. Nothing is agreed on, so
+// that the blocks that share a row need not be a cluster.
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     cross_entropy_backward_fast(Element* dx, const Element* x, const float* log_sums,
                                 const long long* targets, const float* weights, long long rows,

@@ -1,5 +1,6 @@
 // Layer norm: y = (x - mean) / sqrt(variance + epsilon) * gamma + beta, each row read once.
-// Mean and 1 / sqrt(...) of each row are kept for the backward pass: two numbers instead of the row.
+// Mean and 1 / sqrt(...) of each row are kept for the backward pass: two numbers instead of the
+// row.
 #define INPUTS 1
 #include "fast.cuh"
 

@@ -3,8 +3,8 @@
 // With xhat = (x - mean) * inverse and g = dy * gamma, the row's gradient is
 //   dx = inverse * (g - mean(g) - xhat * mean(g * xhat)),
 // and the parameters' gradients are sums over the rows: dgamma of dy * xhat, dbeta of dy. A thread
-// has the same columns of every row, so it adds them up in registers; each cluster writes one row of
-// partial sums at the end, and a second, small kernel adds those up.
+// has the same columns of every row, so it adds them up in registers; each cluster writes one row
+// of partial sums at the end, and a second, small kernel adds those up.
 #define INPUTS 2
 #include "partial_sums.cuh"
 

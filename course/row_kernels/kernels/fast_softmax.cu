@@ -1,4 +1,5 @@
-// Softmax of each row, read once and written once, at any length that the registers of a cluster hold.
+// Softmax of each row, read once and written once, at any length that the registers of a cluster
+// hold.
 #define INPUTS 1
 #include "fast.cuh"
 

@@ -9,7 +9,7 @@ __device__ inline T* row_of(T* matrix, int columns) {
     return matrix + blockIdx.x * static_cast<long long>(columns);
 }
 
-// ---- forward ----------------------------------------------------------------------------------------
+// ---- forward
 
 // y = (x - mean) / sqrt(variance + epsilon) * gamma + beta
 template <typename T>
@@ -57,7 +57,7 @@ __global__ void rms_norm(T* y, float* inverses, const T* x, const T* gamma, int 
         inverses[blockIdx.x] = inverse;
 }
 
-// ---- backward: the rows' gradient ---------------------------------------------------------------------
+// ---- backward: the rows' gradient
 
 // With xhat = (x - mean) * inverse and g = dy * gamma:
 // dx = inverse * (g - mean(g) - xhat * mean(g * xhat))
@@ -109,10 +109,10 @@ __global__ void rms_norm_backward(T* dx, const T* dy, const T* x, const T* gamma
     }
 }
 
-// ---- backward: the parameters' gradients ----------------------------------------------------------------
+// ---- backward: the parameters' gradients
 
-// dgamma sums dy * xhat over the rows, dbeta sums dy: a thread has a column and some of the rows, and
-// writes partial sums [gridDim.y, columns]. Without means (RMS norm) they count as 0.
+// dgamma sums dy * xhat over the rows, dbeta sums dy: a thread has a column and some of the rows,
+// and writes partial sums [gridDim.y, columns]. Without means (RMS norm) they count as 0.
 template <typename T>
 __global__ void parameter_gradients(float* dgamma_partial, float* dbeta_partial, const T* dy,
                                     const T* x, const float* means, const float* inverses, int rows,

@@ -1,5 +1,6 @@
-// Softmax of each row, a block a row: three ways, each reading the row once less than the one before.
-// All are right for any number of columns; the last needs a row that fits the block's registers.
+// Softmax of each row, a block a row: three ways, each reading the row once less than the one
+// before. All are right for any number of columns; the last needs a row that fits the block's
+// registers.
 #include <cuda_bf16.h>
 
 #include "block_reduce.cuh"
@@ -57,8 +58,8 @@ __global__ void softmax_one_read(T* out, const T* x, int columns) {
     const T* row = x + blockIdx.x * static_cast<long long>(columns);
     T* out_row = out + blockIdx.x * static_cast<long long>(columns);
 
-    float v
-        [kept];  // every loop over it is unrolled: an index known to the compiler makes it registers
+    // Every loop over it is unrolled: an index known to the compiler makes it registers.
+    float v[kept];
 #pragma unroll
     for (int k = 0; k < kept; ++k) {
         int c = k * blockDim.x + threadIdx.x;

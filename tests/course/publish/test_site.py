@@ -118,10 +118,9 @@ def test_nothing_is_loaded_from_the_network(built):
 def test_chapters_are_in_the_navigation_in_order(built):
     for name in "index.html", "chapters/05_first_kernels.html", "course/glossary.html":
         sidebar = built.pages[name].html.partition('class="sidebar-tree"')[2].partition("</div>")[0]
-        found = re.findall(r'href="([^"]*)">(\d+) · ([^<]+)<', sidebar)
-        assert [(int(number), title) for _, number, title in found] == [
-            (c.number, c.title) for c in WRITTEN
-        ]
+        links = re.findall(r'<a class="[^"]*" href="([^"]*)">([^<]+)<', sidebar)
+        titles = [c.title for c in WRITTEN]
+        assert [title for _, title in links if title in titles] == titles
 
 
 def test_readers_see_stills_and_no_speakers_notes(built):
@@ -143,7 +142,7 @@ def test_search_finds_the_page_that_teaches_a_word(page, built):
     page.goto((built.folder / "index.html").as_uri())
     page.get_by_placeholder("Search").first.fill("bank conflict")
     page.keyboard.press("Enter")
-    page.locator("#search-results a", has_text="6 · Memory").first.wait_for()
+    page.locator("#search-results a", has_text="Memory").first.wait_for()
 
 
 @pytest.mark.parametrize("width", [390, 1280, 1600])
