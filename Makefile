@@ -61,4 +61,4 @@ install: ## make .venv and install the pinned packages (lab and test do it for y
 	@$(PYTHON) -I utils/setup/install.py
 
 clean: ## remove what the other verbs made: .venv, caches and build folders
-	rm -rf .venv *.egg-info .pytest_cache .ruff_cache build course/build chapters/build
+	rm -rf .venv *.egg-info .pytest_cache .ruff_cache .import_linter_cache build course/build chapters/build
