@@ -146,7 +146,6 @@ __device__ inline void input_gradient(float (&d)[tiles][4], const number* dy, co
     const number* column = &conv2[out * PITCH1 + first_in + lane / 8 % 2 * 8];
 #pragma unroll
     for (int tap = 0; tap < TAPS; ++tap) {
-        int further = tap / 3 * ROW + tap % 3;
 #pragma unroll
         for (int k = 0; k < C2; k += 32) {
             pair a[2][4];
@@ -155,7 +154,7 @@ __device__ inline void input_gradient(float (&d)[tiles][4], const number* dy, co
 #pragma unroll
             for (int j = 0; j < tiles; ++j) {
                 pair b[4];
-                load_matrices(b, dy + at[j] - further * PITCH2 + k);
+                load_matrices(b, dy + at[j] - (tap / 3 * ROW + tap % 3) * PITCH2 + k);
                 multiply_add(d[j], a[0], b[0], b[1]);
                 multiply_add(d[j], a[1], b[2], b[3]);
             }

@@ -64,12 +64,11 @@ __device__ inline void conv2_windows(float (&y)[2][columns][4], const number* po
     const number* column = &weights[channel * PITCH1 + lane / 8 % 2 * 8];
 #pragma unroll
     for (int tap = 0; tap < TAPS; ++tap) {
-        int further = tap / 3 * ROW + tap % 3;
 #pragma unroll
         for (int k = 0; k < C1; k += 16) {
             pair a[2][4];
             for (int i = 0; i < 2; ++i)
-                load_matrices(a[i], row[i] + further * PITCH1 + k);
+                load_matrices(a[i], row[i] + (tap / 3 * ROW + tap % 3) * PITCH1 + k);
 #pragma unroll
             for (int j = 0; j < columns; j += 2) {
                 pair b[4];
