@@ -57,7 +57,7 @@ def test_a_slider_works_on_a_slide(page, lab):
 
     run(page, "machine()")
     run(page, "from utils import plots")
-    cell = run(page, "@interact(blocks=IntSlider")
+    cell = run(page, "def draw(blocks, threads, n)")
     picture = cell.locator(".jp-OutputArea img")
     picture.wait_for(timeout=60_000)
     before = picture.get_attribute("src")
