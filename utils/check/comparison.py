@@ -322,7 +322,7 @@ def agreement(
         that one large value hides no wrong small one.
     atol: allowed besides, for sums whose terms cancel: where there is a single element, or all are
         close to 0, the typical magnitude says nothing of the terms.
-    NaN agrees only with NaN.
+    NaN agrees with nothing, not even with NaN: what an exercise asks for is always a number.
     """
     tolerance = EXACT
     if expected.dtype.kind in "fc":
@@ -330,7 +330,8 @@ def agreement(
         absolute = max(atol, float(np.finfo(np.float32).tiny))
         tolerance = Tolerance(rtol, absolute, scale, f"{rtol:.2g} × max(|expected|, {scale:.2g})")
     codes, _ = grade(actual.reshape(-1), expected.reshape(-1), tolerance)
-    return (codes == OK).reshape(expected.shape)
+    agrees = (codes == OK).reshape(expected.shape)
+    return agrees & ~np.isnan(expected)
 
 
 def differences(actual: Operand, expected: Operand, tolerance: Tolerance) -> Differences:

@@ -532,6 +532,14 @@ def test_outputs_never_start_as_the_right_answer():
             assert not (start == right).any()
 
 
+def test_nan_never_passes():
+    expected = np.array([1.0, np.nan, 3.0], np.float32)
+    arguments = {"out": Out((3,)), "a": expected, "factor": 1.0}
+    launch = Launch((1, 1, 1), (32, 1, 1))
+    run = Run((3,), launch, "CPU", expected, expected.copy(), np.zeros(3, np.float32), arguments)
+    assert diagnose([run], first_kernels.SCALE).reason == "wrong_value"
+
+
 def test_nan_passes_for_no_number():
     expected = np.array([1, 2, 3], np.float32)
     actual = np.array([1, np.nan, 3], np.float32)
