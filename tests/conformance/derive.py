@@ -1435,6 +1435,83 @@ def wmma_rounding():
     return text
 
 
+@program
+def cublas_lt():
+    m, n, k = 4, 4, 8
+    x = np.array([i % 7 - 3 for i in range(64)])
+    y = np.array([i % 5 - 2 for i in range(64)])
+    z = np.arange(64.0)
+    bias = np.array([10 * i - 15 for i in range(m)])
+
+    def columns(values, rows, cols):  # a column-major matrix
+        return values[: rows * cols].reshape(cols, rows).T
+
+    def shown(matrix):
+        return "0: " + row(*map(g, matrix.T.ravel()))
+
+    product = 2 * columns(x, m, k) @ columns(y, k, n) + columns(z, m, n)
+    biased = product + bias[:, None]
+    text = shown(product) + shown(np.maximum(product, 0))
+    text += shown(biased) + shown(np.maximum(biased, 0))
+    by_rows = x[: m * k].reshape(m, k) @ columns(y, k, n)
+    text += shown(by_rows)
+    batch = [columns(x[s:], m, 4) @ columns(y[s:], 4, n) for s in (0, 16)]
+    text += shown(np.concatenate(batch, axis=1))
+    text += "7\n0 1 0 0\n"
+    plain = columns(x, m, k) @ columns(y, k, n)
+    return text + shown(plain[:, :1]) + "7\n"
+
+
+@program
+def cudnn_convolution():
+    x = np.array([i % 7 - 3.0 for i in range(80)]).reshape(2, 2, 5, 4)
+    w = np.array([i % 5 - 2.0 for i in range(36)]).reshape(3, 2, 3, 2)
+    bias = np.array([3 * i - 2 for i in range(3)])
+    padded = np.pad(x, ((0, 0), (0, 0), (1, 1), (0, 0)))
+
+    def convolution(filters):  # rows are taken two by two
+        y = np.zeros((2, 3, 3, 3))
+        for p in range(3):
+            for q in range(3):
+                window = padded[:, :, 2 * p : 2 * p + 3, q : q + 2]
+                y[:, :, p, q] = np.einsum("ncrs,kcrs->nk", window, filters)
+        return y
+
+    text = ""
+    for filters in (w, w[:, :, ::-1, ::-1]):
+        y = convolution(filters)
+        text += "2 3 3 3\n0: " + row(*map(g, y.ravel()))
+        text += row(*map(g, np.maximum(y + bias[None, :, None, None], 0).ravel()))
+    return text + "0 1 0\nwrong shape: 1\nwrong channels: 1\n"
+
+
+@program
+def cusparse_spmv():
+    a = np.array([[10, 0, 20, 0], [0, 0, 0, 0], [0, 30, 0, 40]])
+    x = np.arange(1, 9)
+    y = np.full(3, 100)
+    text = ""
+    for _format in ("csr", "coo"):
+        y = 2 * a @ x[:4] + y
+        text += "0: " + row(*y, end="\n") + row(*map(g, a.T @ y), end="\n")
+    product = a @ x.reshape(2, 4).T
+    return text + "0: " + row(*product.T.ravel(), end="\n") + "CUSPARSE_STATUS_INVALID_VALUE\n"
+
+
+@program
+def library_statuses():
+    invalid, ok, not_a_plan, bad_size, odd_length = 7, 0, 1, 8, 105
+    text = row(invalid, invalid, invalid, ok, ok, end="\n")
+    c = np.arange(8).reshape(2, 4).T @ np.ones((2, 3))
+    text += row(g(c[0, 0]), g(c[3, 0]), g(c[3, 2]), end="\n") + "CUBLAS_STATUS_INVALID_VALUE\n"
+    p = 8 * np.arange(16).reshape(4, 4)
+    q = -np.arange(16).reshape(4, 4).T
+    r = (p @ q).T.ravel()
+    text += "0: " + row(r[0], r[1], r[15], end="\n")
+    text += f"{ok} {not_a_plan} {ok} {ok} 1 {ok}: 8 16\n"
+    return text + f"{ok} {not_a_plan} {bad_size}\n{odd_length} {ok}\n"
+
+
 PROVENANCE = FOLDER / "provenance.json"
 
 

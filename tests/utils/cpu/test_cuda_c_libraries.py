@@ -376,6 +376,83 @@ int main() { printf("%d %d\\n", worst<float>(cublasSgemm) < 1e-5, worst<double>(
     assert printed == "1 1\n"
 
 
+def test_a_mode_rounds_inputs_to_tf32_only_when_asked(tmp_path):
+    printed = run_program(
+        tmp_path,
+        """
+#include <cmath>
+#include <cstdio>
+#include <cublas_v2.h>
+int main() {
+    const int k = 256;
+    float *a, *c, one = 1, zero = 0;
+    cudaMallocManaged(&a, k * sizeof(float));
+    cudaMallocManaged(&c, sizeof(float));
+    double exact = 0;
+    for (int i = 0; i < k; i++) a[i] = 1.0f / (3 + i), exact += double(a[i]) * a[i];
+    cublasHandle_t handle;
+    cublasCreate(&handle);
+    for (auto mode : {CUBLAS_DEFAULT_MATH, CUBLAS_TF32_TENSOR_OP_MATH, CUBLAS_PEDANTIC_MATH}) {
+        cublasSetMathMode(handle, mode);
+        cublasSgemm(handle, CUBLAS_OP_T, CUBLAS_OP_N, 1, 1, k, &one, a, k, a, k, &zero, c, 1);
+        cudaDeviceSynchronize();
+        printf("%d ", std::fabs(*c / exact - 1) > 1e-5);
+    }
+    cublasSetMathMode(handle, CUBLAS_DEFAULT_MATH);
+    cublasGemmEx(handle, CUBLAS_OP_T, CUBLAS_OP_N, 1, 1, k, &one, a, CUDA_R_32F, k, a, CUDA_R_32F, \
+k,
+                 &zero, c, CUDA_R_32F, 1, CUBLAS_COMPUTE_32F_FAST_TF32, CUBLAS_GEMM_DEFAULT);
+    cudaDeviceSynchronize();
+    printf("%d %d\\n", std::fabs(*c / exact - 1) > 1e-5, std::fabs(*c / exact - 1) < 1e-3);
+    cublasDestroy(handle), cudaFree(a), cudaFree(c);
+}""",
+    )
+    assert printed == "0 1 0 1 1\n"
+
+
+def test_matmul_with_gelu_in_half_precision(tmp_path):
+    printed = run_program(
+        tmp_path,
+        """
+#include <cstdio>
+#include <cublasLt.h>
+template <class T> void run(cudaDataType type) {
+    const int m = 3, n = 2, k = 2;
+    T *a, *b, *d, *bias;
+    for (T** p : {&a, &b, &d, &bias}) cudaMallocManaged(p, 8 * sizeof(T));
+    for (int i = 0; i < 8; i++)
+        a[i] = T(0.25f * i), b[i] = T(0.5f * i - 1), bias[i] = T(i - 1.0f), d[i] = T(99.0f);
+    cublasLtHandle_t lt;
+    cublasLtMatmulDesc_t desc;
+    cublasLtMatrixLayout_t la, lb, ld;
+    cublasLtCreate(&lt);
+    cublasLtMatmulDescCreate(&desc, CUBLAS_COMPUTE_32F, CUDA_R_32F);
+    auto kind = CUBLASLT_EPILOGUE_GELU_BIAS;
+    cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_EPILOGUE, &kind, sizeof kind);
+    cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias);
+    cublasLtMatrixLayoutCreate(&la, type, m, k, m);
+    cublasLtMatrixLayoutCreate(&lb, type, k, n, k);
+    cublasLtMatrixLayoutCreate(&ld, type, m, n, m);
+    float one = 1, zero = 0;
+    if (cublasLtMatmul(lt, desc, &one, a, la, b, lb, &zero, d, ld, d, ld, nullptr, nullptr, 0, 0))
+        printf("failed ");
+    cudaDeviceSynchronize();
+    for (int i = 0; i < m * n; i++) printf("%.9g ", float(d[i]));
+}
+int main() {
+    run<float>(CUDA_R_32F);
+    run<__half>(CUDA_R_16F);
+    run<__nv_bfloat16>(CUDA_R_16BF);
+}""",
+    )
+    values = np.array(printed.split(), float).reshape(3, 6)
+    a, b = 0.25 * np.arange(6).reshape(2, 3).T, 0.5 * np.arange(4).reshape(2, 2).T - 1
+    x = a @ b + np.array([-1, 0, 1])[:, None]
+    exact = torch.nn.functional.gelu(torch.from_numpy(x), approximate="tanh").numpy().T.ravel()
+    for row, error in zip(values, (1e-6, 1e-3, 8e-3), strict=True):
+        np.testing.assert_allclose(row, exact, rtol=error, atol=error / 10)
+
+
 def test_headers_survive_the_programs_macros(tmp_path):
     letters = [chr(c) for c in (*range(ord("A"), ord("Z") + 1), *range(ord("a"), ord("z") + 1))]
     macros = [
@@ -404,7 +481,11 @@ def test_headers_survive_the_programs_macros(tmp_path):
     ]
     libraries = [
         "cublas_v2.h",
+        "cublasLt.h",
+        "cublasXt.h",
+        "cudnn.h",
         "cufft.h",
+        "cusparse.h",
         "curand.h",
         "cuda_bf16.h",
         "thrust/device_vector.h",

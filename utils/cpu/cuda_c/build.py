@@ -45,6 +45,7 @@ DROPPED = """
     -cudart --cudart -res-usage --resource-usage -diag-suppress --diag-suppress -fmad --fmad
     -ftz --ftz -prec-div --prec-div -prec-sqrt --prec-sqrt -keep --keep -v --verbose -w -m64
     -forward-unknown-to-host-compiler --compile -dopt --dopt -lcusparse -lcusolver -lm
+    -lcublasLt -lcudnn -lnccl
     -default-stream --default-stream
 """.split()
 TAKES_VALUE = """
