@@ -55,7 +55,7 @@ address: install ## set the public address everywhere: make address URL=https://
 	$(IN_VENV) .venv/bin/python -m course.publish.address $(URL)
 
 race: install ## on a GPU machine: our training step against PyTorch's, all of chapter 17's numbers
-	$(IN_VENV) .venv/bin/python -m course.mnist_cnn.race
+	$(IN_VENV) .venv/bin/python -m course.kernels.mnist_cnn.race
 
 install: ## make .venv and install the pinned packages (lab and test do it for you)
 	@$(PYTHON) -I utils/setup/install.py

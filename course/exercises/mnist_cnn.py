@@ -9,7 +9,7 @@ from course.checking.answers import but, replace
 from course.checking.inputs import a_thread_each, lengths, normal, some_numbers
 from course.checking.model import Exercise, Hypothesis, InOut, Out, Wrong
 from course.checking.quiz import Quiz
-from course.mnist_cnn import EPS, layers
+from course.kernels.mnist_cnn import EPS, layers
 
 # ---- bias_gradient: a sum over the batch
 

@@ -83,7 +83,7 @@ def limits() -> tuple[float, float, str]:
 
 
 def modes_table(modes: Mapping) -> Table:
-    """PyTorch's modes: course.mnist_cnn.pytorch_modes.MODES."""
+    """PyTorch's modes: course.kernels.mnist_cnn.pytorch_modes.MODES."""
     head = ["mode", "precision", "memory format", "torch.compile", "whole step as a graph"]
     rows = []
     for mode in modes.values():

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 
-from course.many_gpus import schedule as schedules
+from course.kernels.many_gpus import schedule as schedules
 from utils import results
 from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, IDLE, INK, figure
 

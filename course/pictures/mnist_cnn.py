@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from course.mnist_cnn import SHAPES
+from course.kernels.mnist_cnn import SHAPES
 from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, INK, figure
 
 #: What flows from layer to layer: name, channels, side of the picture (0: a plain vector), and the

@@ -10,7 +10,7 @@ from tests.browser import ROOT, jupyterlab, keep
 
 SECONDS = 1000  # Playwright counts in milliseconds
 CELL = """
-from course.mnist_cnn import drawing
+from course.kernels.mnist_cnn import drawing
 
 drawing.square(lambda image: f"{(image > 0).any(0).sum()} wide, {(image > 0).any(1).sum()} high")
 """

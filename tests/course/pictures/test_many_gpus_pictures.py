@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from course.many_gpus.schedule import SCHEDULES, ring
+from course.kernels.many_gpus.schedule import SCHEDULES, ring
 from course.pictures import many_gpus as pictures
 from utils import results
 

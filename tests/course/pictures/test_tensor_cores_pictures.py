@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from course.matmul.tensor import KERNELS
+from course.kernels.matmul.tensor import KERNELS
 from course.pictures import tensor_cores as pictures
 from utils.tools import source
 

@@ -1,0 +1,328 @@
+"""All-reduce and peer copies by our own kernels (kernels/), called from Python.
+
+    communicator = Communicator(group, heap=1 << 30)     # every rank of the group does this
+    x = communicator.empty(1 << 20)                      # a tensor that the other GPUs can reach
+    x.copy_(...)
+    communicator.all_reduce(x)                           # in place, on torch's current stream
+
+`group` says who the ranks are: rank, size, and all_gather(object), see launch.py. Where there is no
+GPU, `together` makes the communicators of several ranks in one process, on the CPU runtime.
+"""
+
+import ctypes
+import functools
+from dataclasses import dataclass
+from pathlib import Path
+
+from course.kernels.many_gpus import build
+from utils.tools.diagnostics import LearnerError
+
+SOURCE = Path(__file__).parent / "kernels" / "communicator.cu"
+ALGORITHMS = ("one_shot", "two_shot", "push", "ring")
+MOST_RANKS, CHANNELS, THREADS = 8, 256, 512
+CHANNEL_BYTES = 16 << 10  # of a one_shot message, for each block
+ALIGNMENT = 256
+PATIENCE = 20.0  # seconds that a kernel waits for another rank before it gives up
+WAITS = {1: "data words", 2: "a flag"}  # what a kernel can have waited for
+
+
+class CommunicatorError(LearnerError):
+    """A communicator cannot be made, a call was refused, or a rank did not answer."""
+
+
+class How(ctypes.Structure):
+    """How an all-reduce is run: kernels/communicator.cu, struct How. The same on all ranks."""
+
+    _fields_ = [
+        (name, ctypes.c_int) for name in ("algorithm", "type", "blocks", "threads", "unroll")
+    ]
+
+
+class Failure(ctypes.Structure):
+    """Why a kernel gave up: kernels/peers.cuh, struct Failure."""
+
+    _fields_ = [(name, ctypes.c_uint) for name in ("code", "peer", "block", "value")]
+
+
+class Peers(ctypes.Structure):
+    """What a kernel knows of the other ranks: kernels/peers.cuh, struct Peers."""
+
+    _fields_ = [
+        ("rank", ctypes.c_int),
+        ("ranks", ctypes.c_int),
+        ("one_grid", ctypes.c_int),
+        ("patience", ctypes.c_ulonglong),
+        ("words", ctypes.c_size_t),
+        ("scratch", ctypes.c_size_t),
+        ("scratch_bytes", ctypes.c_size_t),
+        ("base", ctypes.c_void_p * MOST_RANKS),
+    ]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """An algorithm with its launch: see `choose`."""
+
+    algorithm: str
+    blocks: int
+    threads: int = 512
+    unroll: int = 1
+
+    def how(self, kind: int) -> How:
+        """As the kernels take it; kind: 0 for float32, 1 for bfloat16."""
+        index = ALGORITHMS.index(self.algorithm)
+        return How(index, kind, self.blocks, self.threads, self.unroll)
+
+
+def choose(bytes: int, ranks: int) -> Choice:
+    """The algorithm for a message of so many bytes. The limits are what two H200 measured best.
+
+    Short messages cost trips over the link: one_shot needs one. Long ones cost bytes: the others
+    send the least that is possible.
+    """
+    if bytes <= (512 << 10) // (ranks - 1 or 1):
+        threads = 128 if bytes <= 64 << 10 else 512
+        units = -(-bytes // 8)  # a thread sends 8 bytes
+        return Choice("one_shot", blocks=min(128, -(-units // threads)), threads=threads)
+    if bytes <= 2 << 20:
+        return Choice("two_shot", blocks=64, unroll=2)
+    if bytes <= 4 << 20 or bytes % 16:
+        return Choice("two_shot", blocks=132, unroll=4)
+    return Choice("push", blocks=132, unroll=4)
+
+
+class Communicator:
+    """One rank's communicator.
+
+    group: rank, size, all_gather(object) -> list of every rank's object. heap: bytes for `empty`.
+    scratch: bytes for what the peers send; (n - 1) / n of the longest message (default: the heap's
+    size). patience: seconds that a kernel waits for another rank. All ranks must give the same
+    sizes. Raises CommunicatorError where memory is too small or the GPUs cannot reach each other.
+    """
+
+    def __init__(self, group, heap: int, scratch: int | None = None, patience: float = PATIENCE):
+        self._communicator = None
+        if group.size > MOST_RANKS:
+            raise CommunicatorError(f"the kernels are written for {MOST_RANKS} ranks at most")
+        self._library = library()
+        self.rank, self.size, self.group = group.rank, group.size, group
+        self.heap = heap
+        scratch = heap if scratch is None else scratch
+        self._communicator = self._library.comm_create(
+            group.rank, group.size, scratch, heap, patience
+        )
+        if not self._communicator:
+            raise CommunicatorError(self._error())
+        self._next = self._library.comm_heap(self._communicator)  # offset of the next `allocate`
+        self._end = self._next + heap
+        self._plans = {}
+
+    def connect(self) -> "Communicator":
+        """Map the other ranks' memory, as processes do."""
+        handle = ctypes.create_string_buffer(64)
+        self._call("comm_handle", handle)
+        for rank, other in enumerate(self.group.all_gather(handle.raw)):
+            if rank != self.rank:
+                self._call("comm_open", rank, other)
+        self.group.all_gather(None)  # nobody sends before everyone has mapped
+        return self
+
+    # ---- memory ----------------------------------------------------------------------------------
+
+    def allocate(self, bytes: int) -> int:
+        """Offset of so many bytes of this communicator's memory, the same on every rank.
+
+        All ranks must allocate alike. The memory is not cleared, and is freed with the
+        communicator.
+        """
+        offset = self._next
+        if offset + bytes > self._end:
+            raise CommunicatorError(
+                f"{bytes:,} bytes are asked for, {self._end - offset:,} of {self.heap:,} are left"
+            )
+        self._next = -(-(offset + bytes) // ALIGNMENT) * ALIGNMENT
+        return offset
+
+    def address(self, offset: int, rank: int | None = None) -> int:
+        """Where a rank's memory at an offset is mapped in this process."""
+        rank = self.rank if rank is None else rank
+        return self._library.comm_base(self._communicator, rank) + offset
+
+    def empty(self, count: int, dtype=None):
+        """A torch tensor [count] (float32 unless told otherwise) that the other GPUs can reach."""
+        import torch
+
+        dtype = dtype or torch.float32
+        bytes = count * dtype.itemsize
+        raw = _Memory(self.address(self.allocate(bytes)), bytes)
+        return torch.as_tensor(raw, device="cuda").view(dtype)
+
+    def mark(self) -> int:
+        """Where the next allocation will be, for `release`."""
+        return self._next
+
+    def release(self, mark: int) -> None:
+        """Give back what was allocated since `mark`."""
+        self._next = mark
+
+    def peers(self) -> Peers:
+        """What kernels of other libraries take."""
+        peers = Peers()
+        if self._library.comm_peers_bytes() != ctypes.sizeof(Peers):
+            raise CommunicatorError("communicator.py and peers.cuh disagree on struct Peers")
+        self._library.comm_peers(self._communicator, ctypes.byref(peers))
+        return peers
+
+    # ---- work ------------------------------------------------------------------------------------
+
+    def all_reduce(self, tensor, choice: Choice | None = None, out=None) -> None:
+        """Sum the ranks' tensors in place or into `out`; returns at once, on torch's stream.
+
+        tensor: contiguous, float32 or bfloat16, the same size on all ranks. Up to 512 KiB it may
+        lie anywhere; longer ones must come from `empty`.
+        """
+        import torch
+
+        count = tensor.numel()
+        key = count, tensor.dtype, choice
+        how = self._plans.get(key)
+        if how is None:
+            how = self._plans[key] = self._plan(tensor, choice)
+        source = tensor.data_ptr()
+        target = source if out is None else out.data_ptr()
+        stream = torch._C._cuda_getCurrentRawStream(tensor.device.index)  # current_stream() is slow
+        if not self._library.comm_all_reduce(
+            self._communicator, target, source, count, how, stream
+        ):
+            raise CommunicatorError(self._error())
+
+    def _plan(self, tensor, choice):
+        import torch
+
+        kinds = {torch.float32: 0, torch.bfloat16: 1}
+        if tensor.dtype not in kinds or not tensor.is_contiguous():
+            raise CommunicatorError("all_reduce takes contiguous float32 or bfloat16 tensors")
+        choice = choice or choose(tensor.numel() * tensor.element_size(), self.size)
+        return ctypes.byref(choice.how(kinds[tensor.dtype]))
+
+    def copy(self, to: int, source: int, bytes: int, *, kernel: tuple[int, int] | None = None):
+        """Copy between two mapped addresses: by a copy engine, or a kernel of (blocks, threads)."""
+        import torch
+
+        stream = torch.cuda.current_stream().cuda_stream
+        if kernel is None:
+            self._call_plain("comm_copy", to, source, bytes, stream)
+        else:
+            self._call_plain("comm_copy_kernel", to, source, bytes, *kernel, stream)
+
+    def ping_pong(self, peer: int, rounds: int, begins: bool, time: int) -> None:
+        """A word goes to and fro `rounds` times; nanoseconds to the device address `time`."""
+        import torch
+
+        stream = torch.cuda.current_stream().cuda_stream
+        self._call("comm_ping_pong", peer, rounds, begins, time, stream)
+
+    def check(self) -> None:
+        """Wait for the work so far. Raises CommunicatorError when a kernel gave up waiting."""
+        failure = Failure()
+        self._call("comm_failure", ctypes.byref(failure))
+        if failure.code:
+            raise CommunicatorError(
+                f"rank {self.rank} waited in vain for {WAITS[failure.code]} of rank {failure.peer} "
+                f"(block {failure.block}, number {failure.value}). Did all ranks make the same "
+                "calls in the same order?"
+            )
+
+    def close(self) -> None:
+        """Give the memory back, when no other rank uses it any more."""
+        if self._communicator:
+            self._library.comm_destroy(self._communicator)
+        self._communicator = None
+
+    def _call(self, function, *arguments):
+        if not getattr(self._library, function)(self._communicator, *arguments):
+            raise CommunicatorError(self._error())
+
+    def _call_plain(self, function, *arguments):
+        if not getattr(self._library, function)(*arguments):
+            raise CommunicatorError(self._error())
+
+    def _error(self) -> str:
+        return self._library.comm_error().decode()
+
+
+class _Memory:
+    """Bytes of device memory as torch takes them, without a copy."""
+
+    def __init__(self, address, bytes):
+        self.__cuda_array_interface__ = {
+            "shape": (bytes,),
+            "typestr": "|u1",
+            "data": (address, False),
+            "version": 3,
+        }
+
+
+# ---- ranks in one process ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Alone:
+    """A group for communicators that are made by one process."""
+
+    rank: int
+    size: int
+
+
+def together(ranks: int, heap: int, scratch: int | None = None, patience: float = PATIENCE):
+    """The communicators of several ranks in one process and on one device: to try the kernels."""
+    communicators = [Communicator(_Alone(r, ranks), heap, scratch, patience) for r in range(ranks)]
+    for mine in communicators:
+        for other in communicators:
+            if other is not mine:
+                mine._call("comm_open_pointer", other.rank, other.address(0))
+    return communicators
+
+
+def all_reduce_together(
+    communicators, outs, sources, count: int, kind: int, choice: Choice
+) -> None:
+    """Run one all-reduce of all ranks as one grid, on addresses of device memory, and wait."""
+    lib, n = library(), len(communicators)
+    handles = (ctypes.c_void_p * n)(*(c._communicator for c in communicators))
+    outs, sources = (ctypes.c_void_p * n)(*outs), (ctypes.c_void_p * n)(*sources)
+    how = ctypes.byref(choice.how(kind))
+    if not lib.comm_all_reduce_together(handles, outs, sources, count, how):
+        raise CommunicatorError(lib.comm_error().decode())
+
+
+# ---- the library ---------------------------------------------------------------------------------
+
+
+@functools.cache
+def library() -> ctypes.CDLL:
+    """kernels/communicator.cu, compiled and loaded."""
+    lib = ctypes.CDLL(str(build.library(SOURCE)))
+    pointer, size, number = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
+    signatures = {
+        "comm_error": (ctypes.c_char_p, []),
+        "comm_create": (pointer, [number, number, size, size, ctypes.c_double]),
+        "comm_destroy": (None, [pointer]),
+        "comm_handle": (number, [pointer, pointer]),
+        "comm_open": (number, [pointer, number, ctypes.c_char_p]),
+        "comm_open_pointer": (number, [pointer, number, pointer]),
+        "comm_base": (pointer, [pointer, number]),
+        "comm_heap": (size, [pointer]),
+        "comm_peers_bytes": (size, []),
+        "comm_peers": (None, [pointer, pointer]),
+        "comm_failure": (number, [pointer, pointer]),
+        "comm_all_reduce": (number, [pointer, pointer, pointer, size, pointer, pointer]),
+        "comm_all_reduce_together": (number, [pointer, pointer, pointer, size, pointer]),
+        "comm_copy": (number, [pointer, pointer, size, pointer]),
+        "comm_copy_kernel": (number, [pointer, pointer, size, number, number, pointer]),
+        "comm_ping_pong": (number, [pointer, number, number, number, pointer, pointer]),
+    }
+    for name, (result, arguments) in signatures.items():
+        function = getattr(lib, name)
+        function.restype, function.argtypes = result, arguments
+    return lib

@@ -1,0 +1,262 @@
+"""One process a GPU: start a function on every rank, from a script or from a notebook's cell.
+
+    def work(group, n):
+        print("I am", group.rank, "of", group.size)     # appears in the cell, after its rank
+        return group.all_gather(n * group.rank)         # every rank gets every rank's object
+
+    results = launch(work, ranks=2, arguments=[10])     # [[0, 10], [0, 10]]
+
+Each rank is a fresh Python process (CUDA does not survive a fork) whose device 0 is
+GPU number `rank`. The function may be a notebook's own: it travels by value. What a rank raises is
+raised here as RankError with the rank and its traceback, and the other ranks are ended.
+"""
+
+import os
+import pickle
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import traceback
+from multiprocessing.connection import Client, Listener, wait
+from pathlib import Path
+
+from utils.engine import forced_cpu, gpu
+from utils.tools.diagnostics import LearnerError
+
+ROOT = Path(__file__).resolve().parents[3]
+RANKS, ADDRESS, KEY = "MANY_GPUS_RANKS", "MANY_GPUS_ADDRESS", "MANY_GPUS_KEY"
+VISIBLE = "CUDA_VISIBLE_DEVICES"
+#: Seconds that ranks may stand at one `all_gather` while another rank does something else.
+PATIENCE = 300.0
+
+
+class RankError(LearnerError):
+    """A rank failed: the message has its number and what it raised."""
+
+
+class Group:
+    """What a rank knows of the others, and a way to exchange small Python objects with them."""
+
+    def __init__(self, rank: int, size: int, connection, folder: str):
+        self.rank, self.size = rank, size
+        self.folder = folder  # a folder that all ranks share, gone when they have ended
+        self._connection = connection
+
+    def all_gather(self, value=None) -> list:
+        """Every rank's value, in the order of the ranks. All ranks must call it as often."""
+        return self._exchange(value, sys._getframe(1))
+
+    def barrier(self) -> None:
+        """Wait until every rank has come here."""
+        self._exchange(None, sys._getframe(1))
+
+    def _exchange(self, value, caller):
+        place = f"{Path(caller.f_code.co_filename).name}, line {caller.f_lineno}"
+        self._connection.send(("gather", place, value))
+        return self._connection.recv()
+
+
+def launch(
+    function,
+    ranks: int,
+    arguments=(),
+    *,
+    timeout: float = 600,
+    echo=print,
+    patience: float = PATIENCE,
+) -> list:
+    """Call function(group, *arguments) in one process a rank; the results by rank.
+
+    echo: called with each line that a rank prints. timeout: seconds for everything.
+    Raises RankError for the first rank that fails, ends early, or does not come where others wait.
+    """
+    payload = _by_value((function, tuple(arguments)))
+    key = os.urandom(16)
+    with tempfile.TemporaryDirectory() as folder:
+        with Listener(str(Path(folder) / "ranks"), authkey=key) as listener:
+            processes = [_start(rank, ranks, listener.address, key) for rank in range(ranks)]
+            threads = [_echo(rank, process, echo) for rank, process in enumerate(processes)]
+            try:
+                connections = _connect(listener, processes)
+                for connection in connections:
+                    connection.send((payload, folder))
+                return _serve(connections, processes, time.monotonic() + timeout, patience)
+            finally:
+                for process in processes:
+                    _end(process)
+                for thread in threads:
+                    thread.join(5)
+
+
+def _by_value(thing) -> bytes:
+    """Pickled, also where it is a function of a notebook, which other processes cannot import."""
+    from numba import cloudpickle
+
+    return cloudpickle.dumps(thing)
+
+
+def _devices(rank) -> dict[str, str]:
+    """Every rank sees all GPUs, its own first: a library that takes device 0 is right."""
+    if forced_cpu() or not gpu():
+        return {}
+    import torch
+
+    visible = os.environ.get(VISIBLE) or ",".join(map(str, range(torch.cuda.device_count())))
+    devices = visible.split(",")
+    own = rank % len(devices)  # more ranks than GPUs share them: right, but no use for speed
+    return {VISIBLE: ",".join(devices[own:] + devices[:own])}
+
+
+def _start(rank, ranks, address, key):
+    environment = {
+        **os.environ,
+        RANKS: f"{rank}/{ranks}",
+        ADDRESS: address,
+        KEY: key.hex(),
+        "PYTHONUNBUFFERED": "1",
+        **_devices(rank),
+        "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]),
+    }
+    return subprocess.Popen(
+        [sys.executable, "-m", "course.kernels.many_gpus.launch"],
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+    )
+
+
+def _echo(rank, process, echo):
+    """A thread that hands on what a rank prints, with the rank in front; keeps the last lines."""
+    process.lines = []
+
+    def read():
+        for line in process.stdout:
+            process.lines = [*process.lines[-40:], line.rstrip("\n")]
+            echo(f"[rank {rank}] {line.rstrip()}")
+
+    thread = threading.Thread(target=read, daemon=True)
+    thread.start()
+    return thread
+
+
+def _connect(listener, processes):
+    """The connections by rank; RankError for a process that ends before it has connected."""
+    connections = [None] * len(processes)
+    listener._listener._socket.settimeout(1.0)
+    while None in connections:
+        try:
+            connection = listener.accept()
+        except TimeoutError:
+            for rank, process in enumerate(processes):
+                if process.poll() is not None:
+                    raise RankError(_ended(rank, process)) from None
+            continue
+        connections[connection.recv()] = connection
+    return connections
+
+
+def _serve(connections, processes, end, patience):
+    """Answer the ranks' all_gathers until all are done."""
+    results, waiting, since = {}, {}, None
+    while len(results) < len(connections):
+        open_ranks = [rank for rank in range(len(connections)) if rank not in results]
+        ready = wait([connections[rank] for rank in open_ranks], timeout=1.0)
+        for connection in ready:
+            rank = connections.index(connection)
+            kind, *message = _receive(rank, connection, processes[rank])
+            if kind == "error":
+                raise RankError(f"rank {rank} of {len(connections)} failed:\n{message[0]}")
+            if kind == "done":
+                results[rank] = pickle.loads(message[0])
+            else:
+                waiting[rank] = message
+                since = since or time.monotonic()
+        if len(waiting) == len(connections):
+            values = [waiting[rank][1] for rank in range(len(connections))]
+            waiting, since = {}, None
+            for connection in connections:
+                connection.send(values)
+        if waiting and any(rank in results for rank in range(len(connections))):
+            raise RankError(_missed(waiting, results, "has ended"))
+        if since and time.monotonic() - since > patience:
+            raise RankError(_missed(waiting, results, f"did not come in {patience:g} s"))
+        if time.monotonic() > end:
+            raise RankError(
+                f"the time-out is over; waiting: {sorted(waiting)}, done: {sorted(results)}"
+            )
+    return [results[rank] for rank in range(len(connections))]
+
+
+def _receive(rank, connection, process):
+    try:
+        return connection.recv()
+    except EOFError:
+        raise RankError(_ended(rank, process)) from None
+
+
+def _missed(waiting, results, what):
+    places = "; ".join(f"rank {r} waits at {place}" for r, (place, _) in sorted(waiting.items()))
+    others = ", ".join(str(r) for r in sorted(results)) or "another rank"
+    return f"not all ranks came: {places}; rank {others} {what}"
+
+
+def _ended(rank, process):
+    process.wait(10)
+    time.sleep(0.1)  # for the last of what it printed
+    last = "\n".join(process.lines[-15:])
+    return f"rank {rank} ended with exit status {process.returncode} and no result:\n{last}"
+
+
+def _end(process):
+    """End a rank that still runs: kindly, so that CUDA gives its memory back, then at once."""
+    if process.poll() is None:
+        process.terminate()
+        try:
+            process.wait(5)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+# ---- in the rank ---------------------------------------------------------------------------------
+
+
+def _what_happened() -> str:
+    """The error that is being handled, with the lines that led to it and no folders."""
+    kind, error, trace = sys.exc_info()
+    frames = traceback.extract_tb(trace)[1:]  # without this file's own
+    lines = [f"  {_place(f.filename)}, line {f.lineno}, in {f.name}" for f in frames]
+    last = "".join(traceback.format_exception_only(kind, error)).strip()
+    return "\n".join([*lines, last])
+
+
+def _place(filename: str) -> str:
+    """A file's name as a reader knows it."""
+    path = Path(filename)
+    if path.is_relative_to(ROOT):
+        return str(path.relative_to(ROOT))
+    return "the cell" if "ipykernel" in filename else path.name
+
+
+def _work() -> None:
+    rank, size = map(int, os.environ[RANKS].split("/"))
+    connection = Client(os.environ[ADDRESS], authkey=bytes.fromhex(os.environ.pop(KEY)))
+    connection.send(rank)
+    payload, folder = connection.recv()
+    try:
+        function, arguments = pickle.loads(payload)
+        result = function(Group(rank, size, connection, folder), *arguments)
+        connection.send(("done", _by_value(result)))
+    except BaseException:  # also SystemExit: the launcher shows it with the rank
+        connection.send(("error", _what_happened()))
+        sys.stdout.flush()
+        os._exit(1)
+
+
+if __name__ == "__main__":
+    _work()

@@ -1,0 +1,236 @@
+"""Rungs on tensor cores: which GPU can run them, and what to say where it cannot.
+
+Not every GPU has every instruction. A rung that this machine cannot run is named with what it
+needs, and its recorded result is shown instead.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import torch
+
+from course.kernels.matmul.ladder import (
+    EVEN_SIZES,
+    Ladder,
+    Multiply,
+    blocks,
+    launcher,
+    operands,
+    prove,
+)
+from course.kernels.matmul.records import recorded, recorded_line
+from utils import has_gpu, machine, results
+from utils.cuda_c.tensor_map import tensor_map
+from utils.tools import source
+
+KERNELS = Path(__file__).parent / "kernels"
+#: Bytes of shared memory that a block may ask for on the CPU runtime.
+CPU_SHARED = 48 << 10
+H200_SMS = 132  # of the GPU whose results are recorded
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What a rung needs of a GPU: the lowest compute capability, and perhaps a highest."""
+
+    words: str
+    lowest: tuple[int, int]
+    highest: tuple[int, int] = (99, 0)
+
+    def met(self) -> bool:
+        """Whether this machine's GPU has it; False without a GPU."""
+        return has_gpu() and self.lowest <= machine().gpu.compute_capability <= self.highest
+
+
+VOLTA = Needs("compute capability 7.0", (7, 0))
+AMPERE = Needs("compute capability 8.0", (8, 0))
+HOPPER = Needs("a Hopper GPU (compute capability 9.0)", (9, 0), (9, 0))
+
+
+def sixteen_bits() -> str:
+    """What this machine's tensor cores multiply of 2 bytes: "bf16", or before Ampere "fp16"."""
+    return "bf16" if not has_gpu() or AMPERE.met() else "fp16"
+
+
+def shared_limit() -> int:
+    """Bytes of shared memory that a block may ask for: on this GPU, or on the CPU runtime."""
+    if not has_gpu():
+        return CPU_SHARED
+    return torch.cuda.get_device_properties(0).shared_memory_per_block_optin
+
+
+#: Macros of the mma.sync rungs for a GPU with less shared memory than a data centre's has
+SMALL = {"mma_bf16": {"BN": 128, "BK": 32}, "mma_tf32": {"BM": 128, "BK": 16}}
+ROOMY = 210_000  # bytes of shared memory a block that their usual sizes need
+BYTES = {"mma_bf16": 2, "mma_tf32": 4}  # of a number
+
+
+def mma_launcher(name: str, **switches: int) -> Multiply:
+    """multiply(c, a, b) with an mma.sync rung: "mma_bf16" or "mma_tf32".
+
+    switches: macros such as STAGES=2. Tiles are as large as this machine's shared memory allows,
+    and the launch is computed from the sizes that the file has.
+    """
+    path = KERNELS / f"{name}.cu"
+    macros = {}
+    if shared_limit() < ROOMY:
+        macros |= SMALL[name]
+    if not has_gpu():
+        macros["STAGES"] = 2
+    macros |= switches
+    its = source.constants(path, **macros)
+    return launcher(
+        path,
+        tile=(its["BM"], its["BN"]),
+        threads=its["THREADS"],
+        shared=its["STAGES"] * its["STAGE"] * BYTES[name],
+        flags=tuple(f"-D{macro}={value}" for macro, value in macros.items()),
+        multiple=16 // BYTES[name],
+    )
+
+
+@lru_cache(maxsize=3)
+def map_of(matrix: torch.Tensor, rows: int):
+    """The tensor map of a matrix, in boxes of `rows` × 64; made once, not at each launch."""
+    return tensor_map(matrix, (rows, 64))
+
+
+def climb(
+    ladder: Ladder,
+    name: str,
+    make: Callable[[], Multiply],
+    *,
+    needs: Needs,
+    kind: str = "bf16",
+    sides=(4096, 8192),
+    on_cpu: bool = False,
+) -> None:
+    """Climb a rung where this machine can; elsewhere say what it needs, and show what is recorded.
+
+    make: compiles it and returns multiply(c, a, b); called only where it can run.
+    on_cpu: the CPU runtime can run it too.
+    """
+    able = needs.met() if has_gpu() else on_cpu
+    if able:
+        ladder.add(name, make())
+    else:
+        print(_missing(name, needs))
+    for n in sides:
+        if able and (has_gpu() or n == sides[0]):
+            ladder.climb(name, kind, n, shapes=EVEN_SIZES)
+        else:
+            print(f"{kind}, {n}: {recorded_line(f'matmul/{kind}/{n}/{name}').strip()}")
+
+
+def _missing(name: str, needs: Needs) -> str:
+    if has_gpu():
+        return f"{name} needs {needs.words}"
+    return f"{name} needs {needs.words}, and there is no GPU: a CPU checks only wmma and mma_bf16"
+
+
+def compare_switches(
+    ladder: Ladder,
+    makes: dict[str, Callable[[], Multiply]],
+    beside: str,
+    *,
+    needs: Needs,
+    n: int = 4096,
+    on_cpu: bool = False,
+) -> None:
+    """Forms of a kernel that differ in a switch: check each in bf16, then time all of them in turn.
+
+    makes: name -> what compiles it, as for `climb`. beside: the whole rung, printed last as it was
+    measured before. Where they cannot be timed: as recorded.
+    """
+    able = needs.met() if has_gpu() else on_cpu
+    if able:
+        for name, make in makes.items():
+            prove(name, ladder.add(name, make()), EVEN_SIZES, "bf16")
+        print(f"✓ right in each of {len(makes)} forms")
+    if able and has_gpu():
+        ladder.compare("bf16", n, list(makes))
+    known = ladder.measured if able and has_gpu() else _announced()
+    for name in (*makes, beside):
+        print(f"{name:18} {_speed(known.get(('bf16', n, name)))}")
+
+
+def shares(ladder: Ladder, n: int, names) -> tuple[str, dict[str, float]]:
+    """(whose, {name: share of cuBLAS}) of rungs in bf16.
+
+    As measured here if at least two of them were, else as recorded.
+    """
+    whose, known = ladder.known()
+    if sum(("bf16", n, name) in known for name in names) < 2:
+        whose, known = recorded()
+    return whose, {
+        name: known["bf16", n, name].share for name in names if ("bf16", n, name) in known
+    }
+
+
+def _announced() -> dict:
+    whose, known = recorded()
+    print(f"recorded on {whose}:" if whose else "nothing is recorded yet:")
+    return known
+
+
+def _speed(measured) -> str:
+    if measured is None:
+        return "not recorded yet"
+    return f"{measured.rate / 1e12:7.1f} TFLOP/s, {measured.share:6.1%} of cuBLAS"
+
+
+# ---- number formats
+
+
+def three_formats(
+    n: int,
+) -> tuple[dict[str, tuple[Callable[[], object], torch.Tensor]], torch.Tensor]:
+    """({name: (multiply, c)}, exact): an n × n × n product in fp32, TF32 and bf16, and in float64.
+
+    All three begin with the same float32 numbers; multiply() fills c. Neither a CPU nor a GPU
+    before Ampere has TF32: there the factors are rounded beforehand, as tensor cores would do.
+    """
+    c, a, b = operands(n, n, n)
+    c_tf32, c_bf16 = torch.empty_like(c), c.bfloat16()
+    a_bf16, b_bf16 = a.bfloat16(), b.bfloat16()
+    rounded = (a, b) if AMPERE.met() else (_to_tf32(a), _to_tf32(b))
+    ways = {
+        "fp32": (lambda: _multiply(c, a, b, tf32=False), c),
+        "TF32": (lambda: _multiply(c_tf32, *rounded, tf32=True), c_tf32),
+        "bf16": (lambda: torch.matmul(a_bf16, b_bf16, out=c_bf16), c_bf16),
+    }
+    return ways, a.double() @ b.double()
+
+
+def _multiply(c, a, b, *, tf32: bool) -> None:
+    torch.backends.cuda.matmul.allow_tf32 = tf32
+    torch.matmul(a, b, out=c)
+    torch.backends.cuda.matmul.allow_tf32 = False
+
+
+def _to_tf32(x: torch.Tensor) -> torch.Tensor:
+    """Rounded to 10 bits after the point, halves away from zero."""
+    bits = x.contiguous().view(torch.int32)
+    return ((bits + 0x1000) & ~0x1FFF).view(torch.float32)
+
+
+# ---- Hopper's rungs, in cycles
+
+
+def cycles_a_step(ladder: Ladder, name: str, n: int = 4096) -> float | None:
+    """Cycles that a Hopper rung took for a step along k, now or as recorded; None where neither.
+
+    Steps are 64 deep, and an SM takes tiles of 128 × 256 in rounds. The clock is the one recorded
+    of the fastest rung.
+    """
+    known = ladder.measured if ("bf16", n, name) in ladder.measured else recorded()[1]
+    found = known.get(("bf16", n, name))
+    clock = results.find("matmul/clock/bf16_ours")
+    if not found or not clock:
+        return None
+    sms = machine().sms if known is ladder.measured else H200_SMS
+    rounds = blocks(blocks(n, 128) * blocks(n, 256), sms)
+    seconds = 2 * n**3 / found.rate
+    return seconds * clock["value"] / (rounds * blocks(n, 64))

@@ -1,0 +1,369 @@
+"""The fast trainer: the network's whole training step in hand-written CUDA C (kernels/), called
+from Python.
+
+    with fast.Trainer(weights, batch=256, lr=0.1) as trainer:
+        for images, labels in batches:        # uint8, in pinned host memory
+            trainer.step(images, labels)      # returns at once
+        print(trainer.losses()[-1])
+
+A step is the copy of the batch to the GPU, forward, backward and the update of all weights. What
+can be switched off, to measure what it brings:
+
+    graph=False       launch the kernels one by one instead of as one CUDA graph
+    overlap=False     copy each batch when its step begins, not beside the step before
+    branches=False    the two kernels of the convolutions' backward pass one after the other, not
+                      side by side
+    moments=False     the first batch norm's statistics by a pass over the convolution's outputs,
+                      not from the patches' moments
+    one_update=False  four kernels that update the weights instead of one
+    early=False       each kernel begins when the one before it has ended, not while its last blocks
+                      run
+    splits=False      a sum stays with one block where a batch is too small for many, not shared out
+                      among several
+
+Without a GPU the same source runs on the CPU runtime: right, but slow (seconds for a batch of 4).
+There "tf32" is float32.
+"""
+
+import ctypes
+import functools
+import hashlib
+import os
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from course.kernels.mnist_cnn import SHAPES, check_weights
+from utils.cpu.cuda_c import build as cpu_build
+from utils.engine import gpu, has_gpu
+from utils.tools import nvcc, process
+from utils.tools.diagnostics import LearnerError
+
+KERNELS = Path(__file__).parent / "kernels"
+SOURCE = KERNELS / "trainer.cu"
+PRECISIONS = {"bf16": [], "tf32": ["-DTF32"]}  # and what nvcc is told
+LOSSES = 1 << 16  # the losses of so many steps are kept
+PIXELS = 28 * 28  # bytes of a digit
+
+#: How kernels/network.cuh lays out the weights (struct Parameters).
+LAYOUT = np.dtype(
+    [
+        ("conv1.weight", "f4", (32, 9)),
+        ("bn1.weight", "f4", 32),
+        ("bn1.bias", "f4", 32),
+        ("conv2.weight", "f4", (64, 9, 32)),
+        ("bn2.weight", "f4", 64),
+        ("bn2.bias", "f4", 64),
+        ("fc1.weight", "f4", (128, 49, 64)),
+        ("fc1.bias", "f4", 128),
+        ("fc2.weight", "f4", (10, 128)),
+        ("fc2.bias", "f4", 10),
+    ]
+)
+
+#: What can be switched off: the fields of kernels/trainer.cu's struct Options, in its order.
+SWITCHES = (
+    "graph",
+    "overlap",
+    "keep_gradients",
+    "branches",
+    "moments",
+    "one_update",
+    "early",
+    "splits",
+)
+
+
+class Options(ctypes.Structure):
+    """As kernels/trainer.cu takes them. Everything is on but `keep_gradients`, unless said."""
+
+    _fields_ = [(switch, ctypes.c_bool) for switch in SWITCHES]
+
+    def __init__(self, **wanted: bool):
+        everything = dict.fromkeys(SWITCHES, True) | {"keep_gradients": False}
+        super().__init__(**(everything | wanted))
+
+
+class TrainerError(LearnerError):
+    """The trainer cannot be built or started here, or a CUDA call failed."""
+
+
+class Trainer:
+    """Trains the network on batches of one size.
+
+    weights: float32 arrays by PyTorch's names and shapes. lr: the learning rate of plain SGD.
+    precision: what tensor cores multiply, "bf16" or "tf32"; sums and the weights themselves are
+    float32 in both. gradients=True keeps each step's gradients for `gradients()`.
+
+    Raises ValueError for wrong weights or sizes, TrainerError when the GPU is too old, its memory
+    too small, or nvcc fails.
+    """
+
+    def __init__(
+        self,
+        weights: dict[str, np.ndarray],
+        batch: int,
+        lr: float,
+        precision: str = "bf16",
+        *,
+        graph: bool = True,
+        overlap: bool = True,
+        branches: bool = True,
+        moments: bool = True,
+        splits: bool = True,
+        one_update: bool = True,
+        early: bool = True,
+        gradients: bool = False,
+    ):
+        self._trainer = None
+        if precision not in PRECISIONS:
+            raise ValueError(
+                f"the kernels multiply in {' or '.join(PRECISIONS)}, not in {precision!r}"
+            )
+        if not 1 <= batch <= 1 << 24:
+            raise ValueError(
+                f"the batch size must be at least 1 and at most {1 << 24:,}, not {batch}"
+            )
+        if not np.isfinite(lr):
+            raise ValueError(f"the learning rate must be a number, not {lr}")
+        check_weights(weights)
+        self.batch = batch
+        self.lr = lr
+        self.precision = precision
+        self.steps = 0
+        self._gradients = gradients
+        self._library = _library(precision)
+        self._in_use = [None, None]
+        options = Options(
+            graph=graph,
+            overlap=overlap,
+            keep_gradients=gradients,
+            branches=branches and has_gpu(),
+            moments=moments,
+            one_update=one_update,
+            early=early,
+            splits=splits,
+        )
+        packed = pack(weights)
+        self._trainer = self._library.cnn_create(
+            batch, lr, ctypes.byref(options), packed.ctypes.data
+        )
+        if not self._trainer:
+            raise TrainerError(self._error())
+
+    def step(self, images, labels) -> None:
+        """Start one training step and return at once.
+
+        images: uint8 [batch, 28, 28], labels: uint8 [batch], NumPy arrays or torch tensors in host
+            memory. In pinned memory they are copied beside the step before; leave them unchanged
+            for two more steps, or until `synchronize`.
+        """
+        pixels = _address(images, self.batch * PIXELS)
+        answers = _address(labels, self.batch)
+        self._call("cnn_step", pixels, answers)
+        self._in_use[self.steps % 2] = images, labels  # not freed before they are copied
+        self.steps += 1
+
+    def losses(self) -> np.ndarray:
+        """The loss of every step so far (of the last 65,536), float32. Waits for the steps."""
+        ring = np.empty(LOSSES, np.float32)
+        self._call("cnn_losses", ring.ctypes.data)
+        if self.steps <= LOSSES:
+            return ring[: self.steps]
+        oldest = self.steps % LOSSES
+        return np.roll(ring, -oldest)
+
+    def weights(self) -> dict[str, np.ndarray]:
+        """The weights as they are now, by PyTorch's names and shapes. Waits for the steps."""
+        return self._parameters("cnn_weights")
+
+    def gradients(self) -> dict[str, np.ndarray]:
+        """The last step's gradients by name. Raises ValueError for a trainer that does not keep
+        them.
+        """
+        if not self._gradients:
+            raise ValueError(
+                "this trainer keeps no gradients: make it with Trainer(..., gradients=True)"
+            )
+        return self._parameters("cnn_gradients")
+
+    def step_logits(self) -> np.ndarray:
+        """The last step's logits [batch, 10]. Waits for the step."""
+        logits = np.empty((self.batch, 10), np.float32)
+        self._call("cnn_logits", logits.ctypes.data)
+        return logits
+
+    def logits(self, images) -> np.ndarray:
+        """Logits [n, 10] of uint8 images [n, 28, 28], with these images' own batch statistics, as
+        the network is defined.
+        """
+        count = len(images)
+        if count == 0:
+            raise ValueError("there are no images")
+        if count > self.batch:  # a trainer's memory is made for its batch
+            with Trainer(self.weights(), count, 0.0, self.precision, graph=False) as larger:
+                return larger.logits(images)
+        logits = np.empty((count, 10), np.float32)
+        pixels = _address(images, count * PIXELS)
+        self._call("cnn_infer", pixels, count, logits.ctypes.data)
+        return logits
+
+    def synchronize(self) -> None:
+        """Wait until all steps are done. Raises TrainerError if one failed."""
+        self._call("cnn_synchronize")
+
+    def close(self) -> None:
+        """Free the trainer's memory on the GPU."""
+        if self._trainer:
+            self._library.cnn_destroy(self._trainer)
+        self._trainer = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def __del__(self):
+        self.close()
+
+    def _parameters(self, function):
+        packed = np.empty((), LAYOUT)
+        self._call(function, packed.ctypes.data)
+        return unpack(packed)
+
+    def _call(self, function, *arguments):
+        if not self._trainer:
+            raise TrainerError("this trainer has been closed")
+        if not getattr(self._library, function)(self._trainer, *arguments):
+            raise TrainerError(self._error())
+
+    def _error(self):
+        text = self._library.cnn_error().decode()
+        if "out of memory" in text:
+            kilobytes = 40 if self.precision == "bf16" else 80  # a digit
+            megabytes = self.batch * kilobytes / 1024
+            needs = f"A batch of {self.batch:,} needs about {megabytes:,.0f} MB on the GPU"
+            text += f". {needs}: take a smaller one"
+        return text
+
+
+def pack(weights: dict[str, np.ndarray]) -> np.ndarray:
+    """Weights by PyTorch's names and shapes in the kernels' order: channels last.
+
+    That concerns conv2's weights and fc1's features.
+    """
+    packed = np.empty((), LAYOUT)
+    for name in SHAPES:
+        value = np.asarray(weights[name], np.float32)
+        if name == "conv2.weight":
+            value = value.transpose(0, 2, 3, 1)
+        elif name == "fc1.weight":
+            value = value.reshape(128, 64, 49).transpose(0, 2, 1)
+        packed[name] = value.reshape(LAYOUT[name].shape)
+    return packed
+
+
+def unpack(packed: np.ndarray) -> dict[str, np.ndarray]:
+    """The inverse of `pack`."""
+    weights = {name: packed[name].copy() for name in SHAPES}
+    conv2 = weights["conv2.weight"].reshape(64, 3, 3, 32)
+    weights["conv2.weight"] = conv2.transpose(0, 3, 1, 2)
+    weights["fc1.weight"] = weights["fc1.weight"].transpose(0, 2, 1)
+    for name, shape in SHAPES.items():
+        weights[name] = np.ascontiguousarray(weights[name].reshape(shape))
+    return weights
+
+
+def _address(array, count) -> int:
+    """Where `count` uint8 numbers begin in host memory. Raises ValueError for anything else."""
+    numpy = isinstance(array, np.ndarray)
+    if numpy:
+        right = array.dtype == np.uint8 and array.size == count and array.flags.c_contiguous
+    else:
+        on_host = array.element_size() == 1 and not array.is_cuda
+        right = on_host and array.numel() == count and array.is_contiguous()
+    if not right:
+        where = "" if numpy else " in host memory"
+        given = f"{array.dtype} {list(array.shape)}"
+        raise ValueError(f"expected {count:,} contiguous uint8 numbers{where}, got {given}")
+    if numpy:
+        return array.__array_interface__["data"][0]
+    return array.data_ptr()
+
+
+_POINTER = ctypes.c_void_p
+_NUMBER = ctypes.c_int
+
+#: The functions of kernels/trainer.cu: what they give and take.
+_FUNCTIONS = {
+    "cnn_error": (ctypes.c_char_p, []),
+    "cnn_parameter_bytes": (ctypes.c_size_t, []),
+    "cnn_option_bytes": (ctypes.c_size_t, []),
+    "cnn_create": (_POINTER, [_NUMBER, ctypes.c_float, _POINTER, _POINTER]),
+    "cnn_destroy": (None, [_POINTER]),
+    "cnn_step": (_NUMBER, [_POINTER, _POINTER, _POINTER]),
+    "cnn_synchronize": (_NUMBER, [_POINTER]),
+    "cnn_infer": (_NUMBER, [_POINTER, _POINTER, _NUMBER, _POINTER]),
+    "cnn_weights": (_NUMBER, [_POINTER, _POINTER]),
+    "cnn_gradients": (_NUMBER, [_POINTER, _POINTER]),
+    "cnn_losses": (_NUMBER, [_POINTER, _POINTER]),
+    "cnn_logits": (_NUMBER, [_POINTER, _POINTER]),
+}
+
+
+@functools.cache
+def _library(precision):
+    library = ctypes.CDLL(str(build(precision)))
+    for name, (result, arguments) in _FUNCTIONS.items():
+        function = getattr(library, name)
+        function.restype = result
+        function.argtypes = arguments
+    theirs = library.cnn_parameter_bytes(), library.cnn_option_bytes()
+    if theirs != (LAYOUT.itemsize, ctypes.sizeof(Options)):
+        raise TrainerError(f"{SOURCE.name} and fast.py disagree on how a struct is laid out")
+    return library
+
+
+def build(precision: str = "bf16") -> Path:
+    """The trainer's shared library, compiled once for each content.
+
+    For this GPU, or for the CPU where there is none. Raises utils.tools.nvcc.NvccError with the
+    lines that do not compile, TrainerError for a GPU that is too old.
+    """
+    flags = PRECISIONS[precision]
+    if not has_gpu():
+        try:
+            return cpu_build.build([str(SOURCE)], flags, check=False, shared=True)[0]
+        except cpu_build.BuildError as error:
+            raise nvcc.compile_error(SOURCE, error.log) from None
+    if gpu().compute_capability < (8, 0):
+        raise TrainerError(
+            f"{gpu().name} has no tensor cores for bfloat16: the fast trainer needs compute "
+            "capability 8.0 (Ampere) or newer"
+        )
+    request = nvcc.Request(SOURCE, ["-O3", "-shared", "-Xcompiler", "-fPIC", *flags])
+    output = cpu_build.cache_folder() / f"trainer-{_fingerprint(request)}.so"
+    if not output.exists():
+        _compile(request, output)
+    return output
+
+
+def _fingerprint(request: nvcc.Request) -> str:
+    """A name for what nvcc is asked to do and for all files that it may read."""
+    words = [*nvcc.nvcc_command(request, Path("x")), nvcc.nvcc_version() or ""]
+    content = hashlib.sha256("\0".join(words).encode())
+    for file in sorted(KERNELS.iterdir()):
+        content.update(file.read_bytes())
+    return content.hexdigest()[:32]
+
+
+def _compile(request: nvcc.Request, output: Path) -> None:
+    """Run nvcc. The library appears whole or not at all, also when two processes build it."""
+    with tempfile.TemporaryDirectory(dir=output.parent) as folder:
+        fresh = Path(folder) / output.name
+        done = process.run(nvcc.nvcc_command(request, fresh), timeout=300)
+        if done.returncode:
+            raise nvcc.compile_error(SOURCE, done.output)
+        os.replace(fresh, output)

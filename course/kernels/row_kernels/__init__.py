@@ -1,0 +1,11 @@
+"""Kernels that work on the rows of a matrix: softmax, cross-entropy, layer norm and RMS norm.
+
+    from course.kernels.row_kernels.softmax import softmax
+    from course.kernels.row_kernels.norms import layer_norm, layer_norm_backward
+    from course.kernels.row_kernels.norms import rms_norm, rms_norm_backward
+    from course.kernels.row_kernels.cross_entropy import cross_entropy, loss_and_gradient
+
+`kernels/softmax.cu`, `norms.cu` and `cross_entropy.cu` are short and run everywhere, without a GPU
+too. `kernels/fast*.cu` read each row once whatever its length, on Hopper and later: the functions
+pick them where they can be used.
+"""

@@ -1,0 +1,93 @@
+"""Cross-entropy from logits, and its gradient: which kernel for which rows.
+
+Losses come one a row; a mean is `losses.sum() / rows that count`. The gradient is of a weighted sum
+of the losses: weights of 1 / rows that count make it the mean's.
+"""
+
+import torch
+
+from course.kernels.row_kernels import classic
+from course.kernels.row_kernels.fast import Fast, load, usable
+from course.kernels.row_kernels.shapes import Shape, best_shape
+
+IGNORED = -100  # torch's ignore_index: a row with this target does not count
+FILE = "fast_cross_entropy.cu"
+
+
+def cross_entropy(logits, targets, ignored: int = IGNORED, *, shape: Shape | None = None):
+    """The loss of each row, and the logarithm of its sum of exponentials for the gradient.
+
+    logits: float32 or bfloat16 [rows, columns]; targets: int64 [rows].
+    Returns two float32 [rows]. A row whose target is `ignored` has loss 0; one whose target is no
+    column has loss NaN. Raises ValueError for other shapes.
+    """
+    count, columns = _check(logits, targets)
+    losses, log_sums = _row_numbers(logits), _row_numbers(logits)
+    if count == 0 or columns == 0:
+        return losses.fill_(float("nan")), log_sums.fill_(float("-inf"))
+    kernel = _fast("cross_entropy", shape, logits)
+    if kernel:
+        kernel.launch(count, losses, log_sums, logits, targets, count, ignored)
+    else:
+        _classic("cross_entropy", logits)(losses, log_sums, logits, targets, columns, ignored)
+    return losses, log_sums
+
+
+def cross_entropy_backward(
+    logits, targets, log_sums, weights, ignored: int = IGNORED, *, shape: Shape | None = None
+):
+    """The gradient of sum(weights * losses), like the logits. weights: float32 [rows]."""
+    count, columns = _check(logits, targets)
+    gradient = torch.empty_like(logits)
+    if gradient.numel() == 0:
+        return gradient
+    kernel = _fast("cross_entropy_backward", shape, logits, gradient)
+    if kernel:
+        kernel.launch(count, gradient, logits, log_sums, targets, weights, count, ignored)
+    else:
+        launch = _classic("cross_entropy_backward", logits)
+        launch(gradient, logits, log_sums, targets, weights, columns, ignored)
+    return gradient
+
+
+def loss_and_gradient(
+    logits, targets, weights, ignored: int = IGNORED, *, shape: Shape | None = None
+):
+    """The loss of each row and the gradient of sum(weights * losses), the logits read once."""
+    count, _ = _check(logits, targets)
+    kernel = _fast("cross_entropy_and_gradient", shape, logits) if logits.numel() else None
+    if not kernel:
+        losses, log_sums = cross_entropy(logits, targets, ignored)
+        return losses, cross_entropy_backward(logits, targets, log_sums, weights, ignored)
+    gradient = torch.empty_like(logits)
+    losses, log_sums = _row_numbers(logits), _row_numbers(logits)
+    kernel.launch(count, losses, log_sums, gradient, logits, targets, weights, count, ignored)
+    return losses, gradient
+
+
+def _check(logits, targets) -> tuple[int, int]:
+    """Rows and columns. Raises ValueError unless logits are a matrix and each row has a target."""
+    if logits.ndim != 2 or not logits.is_contiguous():
+        raise ValueError(f"logits must be a contiguous matrix, got {list(logits.shape)}")
+    if targets.shape != logits.shape[:1] or targets.dtype != torch.int64:
+        got = f"{list(targets.shape)} {targets.dtype}"
+        raise ValueError(f"targets must be {len(logits)} int64 numbers, got {got}")
+    return logits.shape
+
+
+def _fast(name: str, shape: Shape | None, logits, *others) -> Fast | None:
+    """A fast kernel for these tensors, or None where it cannot be used."""
+    if not usable(logits, *others):
+        return None
+    shape = shape or best_shape(name, logits.shape[1], logits.element_size())
+    return load(FILE, f"{name}_fast", shape, logits.dtype) if shape else None
+
+
+def _classic(name: str, logits):
+    """A kernel of cross_entropy.cu with its launch configuration: a block a row."""
+    kernel = classic.module("cross_entropy.cu")[f"{name}<{classic.type_name(logits)}>"]
+    return kernel[len(logits), classic.threads_for(logits.shape[1])]
+
+
+def _row_numbers(logits) -> torch.Tensor:
+    return torch.empty(len(logits), dtype=torch.float32, device=logits.device)

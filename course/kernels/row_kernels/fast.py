@@ -1,0 +1,183 @@
+"""Compile and launch the fast kernels (kernels/fast*.cu), which need Hopper or a later GPU.
+
+A kernel is compiled for one shape (`shapes.Shape`) and one element type when first asked for.
+"""
+
+import ctypes
+import functools
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from course.kernels.row_kernels.shapes import Shape
+from utils.engine import gpu, has_gpu
+
+KERNELS = Path(__file__).parent / "kernels"
+ELEMENTS = {torch.float32: "float", torch.bfloat16: "__nv_bfloat16"}
+COMPILED = {}  # (file, shape, dtype, arch): machine code
+SHARED_NEEDED = 227 << 10  # bytes a block
+PORTABLE_CLUSTER = 8  # larger ones must be asked for
+
+
+@functools.cache
+def available() -> bool:
+    """Whether this GPU has bulk copies, clusters and enough shared memory: Hopper's and Blackwell's
+    data-centre GPUs.
+    """
+    if not has_gpu() or gpu().compute_capability < (9, 0):
+        return False
+    from cuda.core import Device
+
+    room = Device(torch.cuda.current_device()).properties.max_shared_memory_per_block_optin
+    return room >= SHARED_NEEDED
+
+
+def usable(*tensors: torch.Tensor) -> bool:
+    """Whether the fast kernels take these tensors: of one known type, aligned to 16 bytes."""
+    kind = tensors[0].dtype
+    return (
+        available()
+        and kind in ELEMENTS
+        and all(t.dtype == kind and t.data_ptr() % 16 == 0 for t in tensors)
+    )
+
+
+@dataclass(frozen=True)
+class Fast:
+    """A compiled kernel. clusters: how many of its clusters the GPU runs at a time."""
+
+    kernel: object
+    shape: Shape
+    clusters: int
+
+    def grid_clusters(self, rows: int) -> int:
+        """Clusters to launch: one a tile, or no more than run at a time if each takes many."""
+        tiles = -(-rows // self.shape.tile_rows)
+        return min(self.clusters, tiles) if self.shape.persistent else tiles
+
+    def launch(self, rows: int, *arguments) -> None:
+        """Launch on torch's current stream.
+
+        arguments: tensors, None, ints (64 bits) and floats (32 bits).
+        """
+        from cuda.core import LaunchConfig, launch
+
+        shape = self.shape
+        blocks = self.grid_clusters(rows) * shape.cluster
+        config = LaunchConfig(grid=blocks, block=shape.threads, shmem_size=shape.shared_bytes)
+        launch(_stream(), config, self.kernel, *map(_argument, arguments))
+
+
+def _argument(value):
+    if value is None:
+        return 0
+    if isinstance(value, torch.Tensor):
+        return value.data_ptr()
+    if isinstance(value, float):
+        return ctypes.c_float(value)
+    return ctypes.c_longlong(value)
+
+
+def _stream():
+    from cuda.core import LEGACY_DEFAULT_STREAM, Stream
+
+    handle = torch.cuda.current_stream().cuda_stream
+    return Stream.from_handle(handle) if handle else LEGACY_DEFAULT_STREAM
+
+
+@functools.cache
+def load(file: str, name: str, shape: Shape, dtype: torch.dtype) -> Fast:
+    """The kernel `name` of kernels/`file`, compiled for a shape and an element type."""
+    from cuda.core import Device, ObjectCode
+
+    Device(torch.cuda.current_device()).set_current()
+    code = compile_kernel(file, shape, dtype, gpu().arch + "a")
+    kernel = ObjectCode.from_cubin(code).get_kernel(name)
+    _allow(kernel, shape)
+    return Fast(kernel, shape, _clusters(kernel, shape))
+
+
+def compile_kernel(file: str, shape: Shape, dtype: torch.dtype, arch: str) -> bytes:
+    """Machine code of a file for an architecture such as "sm_90a"; needs no GPU. Compiled once."""
+    request = file, shape, dtype, arch
+    if request not in COMPILED:
+        COMPILED[request] = _compile(*request)
+    return COMPILED[request]
+
+
+def _compile(file, shape, dtype, arch) -> bytes:
+    from cuda.core import Program, ProgramOptions
+
+    macros = {
+        "ELEMENT": ELEMENTS[dtype],
+        "COLUMNS": shape.columns,
+        "CLUSTER": shape.cluster,
+        "THREADS": shape.threads,
+        "GROUP": shape.group,
+        "STAGES": shape.stages,
+        "BLOCKS": shape.blocks,
+    }
+    folder = Path(shape.folder or KERNELS)
+    options = ProgramOptions(
+        name=file,
+        arch=arch,
+        std="c++17",
+        include_path=[str(folder), *_toolkit_headers()],
+        define_macro=[f"{name}={value}" for name, value in macros.items()],
+    )
+    return Program((folder / file).read_text(), "c++", options).compile("cubin").code
+
+
+def _toolkit_headers() -> list[str]:
+    """Where cuda_bf16.h is: with pip's packages, or beside nvcc."""
+    from cuda.pathfinder import find_nvidia_header_directory
+
+    from utils.tools.nvcc import find_nvcc
+
+    folders = [find_nvidia_header_directory("cudart")]
+    compiler = find_nvcc()
+    if compiler:
+        folders.append(str(Path(compiler).resolve().parent.parent / "include"))
+    return [folder for folder in folders if folder]
+
+
+def _allow(kernel, shape: Shape) -> None:
+    """Ask for what a kernel does not get unasked: much shared memory, clusters of 16 blocks."""
+    from cuda.bindings.driver import CUfunction_attribute as Attribute
+
+    _set(kernel, Attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, shape.shared_bytes)
+    if shape.cluster > PORTABLE_CLUSTER:
+        _set(kernel, Attribute.CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1)
+
+
+def _set(kernel, attribute, value: int) -> None:
+    from cuda.bindings import driver
+
+    device = torch.cuda.current_device()
+    (error,) = driver.cuKernelSetAttribute(attribute, value, kernel.handle, device)
+    if error != driver.CUresult.CUDA_SUCCESS:
+        raise RuntimeError(f"{attribute.name} = {value} is refused: {error.name}")
+
+
+def _clusters(kernel, shape: Shape) -> int:
+    """How many clusters run at a time: all blocks of one must fit a GPC, a part of the GPU."""
+    from cuda.bindings import driver
+
+    device = torch.cuda.current_device()
+    attribute = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH
+    _, width = driver.cuKernelGetAttribute(attribute, kernel.handle, device)
+    if width <= 1:  # blocks that share a row may run anywhere
+        sms = torch.cuda.get_device_properties(device).multi_processor_count
+        return sms * shape.blocks // shape.cluster
+    config = driver.CUlaunchConfig()
+    config.gridDimX, config.gridDimY, config.gridDimZ = shape.cluster, 1, 1
+    config.blockDimX, config.blockDimY, config.blockDimZ = shape.threads, 1, 1
+    config.sharedMemBytes = shape.shared_bytes
+    function = driver.CUfunction(int(kernel.handle))
+    error, clusters = driver.cuOccupancyMaxActiveClusters(function, config)
+    if error != driver.CUresult.CUDA_SUCCESS:
+        raise RuntimeError(f"clusters of {shape.cluster} blocks: {error.name}")
+    if clusters == 0:
+        raise RuntimeError(f"no cluster of {shape.cluster} such blocks fits this GPU ({shape})")
+    return clusters

@@ -1,0 +1,148 @@
+"""Layer norm and RMS norm over the last axis, forward and backward: which kernel for which rows.
+
+The forward passes return, besides y, what the backward passes need of each row: its mean and
+1 / sqrt(variance + epsilon), two float32 numbers. xhat is computed from x again: it is cheaper to
+compute than to store.
+
+All take `shape`, how the fast kernel deals rows; it is chosen by their length unless given.
+"""
+
+import torch
+
+from course.kernels.row_kernels import classic
+from course.kernels.row_kernels.fast import Fast, load, usable
+from course.kernels.row_kernels.shapes import Shape, best_shape
+
+EPSILON = 1e-5
+COLUMNS_A_BLOCK = 32  # of kernel add_rows
+SLICES = 64  # of the rows, for the classic kernels' partial sums
+
+
+def layer_norm(x, gamma, beta, epsilon: float = EPSILON, *, shape: Shape | None = None):
+    """(x - mean) / sqrt(variance + epsilon) * gamma + beta over the last axis.
+
+    x: float32 or bfloat16 [..., columns]; gamma, beta: [columns], of x's type.
+    Returns y like x, means and inverse standard deviations (float32, one a row).
+    """
+    rows = classic.matrix(x)
+    y = torch.empty_like(rows)
+    means, inverses = _row_numbers(rows), _row_numbers(rows)
+    if rows.numel() == 0:
+        return y.view(x.shape), means, inverses
+    count, columns = rows.shape
+    kernel = _fast("layer_norm", shape, rows, gamma, beta)
+    if kernel:
+        kernel.launch(count, y, means, inverses, rows, gamma, beta, count, float(epsilon))
+    else:
+        launch = _classic("layer_norm", rows)
+        launch(y, means, inverses, rows, gamma, beta, columns, epsilon)
+    return y.view(x.shape), means, inverses
+
+
+def rms_norm(x, gamma, epsilon: float = EPSILON, *, shape: Shape | None = None):
+    """x / sqrt(mean of x^2 + epsilon) * gamma over the last axis.
+
+    x: float32 or bfloat16 [..., columns]; gamma: [columns], of x's type.
+    Returns y like x and 1 / sqrt(...) (float32, one a row).
+    """
+    rows = classic.matrix(x)
+    y = torch.empty_like(rows)
+    inverses = _row_numbers(rows)
+    if rows.numel() == 0:
+        return y.view(x.shape), inverses
+    count, columns = rows.shape
+    kernel = _fast("rms_norm", shape, rows, gamma)
+    if kernel:
+        kernel.launch(count, y, inverses, rows, gamma, count, float(epsilon))
+    else:
+        _classic("rms_norm", rows)(y, inverses, rows, gamma, columns, epsilon)
+    return y.view(x.shape), inverses
+
+
+def layer_norm_backward(dy, x, gamma, means, inverses, *, shape: Shape | None = None):
+    """The gradients of x, gamma and beta, from that of y and what `layer_norm` returned."""
+    rows, dy_rows = classic.matrix(x), classic.matrix(dy)
+    dx = torch.empty_like(rows)
+    if rows.numel() == 0:
+        return dx.view(x.shape), torch.zeros_like(gamma), torch.zeros_like(gamma)
+    count, columns = rows.shape
+    kernel = _fast("layer_norm_backward", shape, rows, dy_rows, gamma, backward=True)
+    if kernel:
+        partial = _partial_sums(kernel, rows, 2)
+        kernel.launch(count, dx, *partial, dy_rows, rows, gamma, means, inverses, count)
+    else:
+        _classic("layer_norm_backward", rows)(dx, dy_rows, rows, gamma, means, inverses, columns)
+        partial = _classic_partial_sums(dy_rows, rows, means, inverses)
+    return dx.view(x.shape), *add_rows(partial, gamma)
+
+
+def rms_norm_backward(dy, x, gamma, inverses, *, shape: Shape | None = None):
+    """The gradients of x and gamma, from that of y and what `rms_norm` returned."""
+    rows, dy_rows = classic.matrix(x), classic.matrix(dy)
+    dx = torch.empty_like(rows)
+    if rows.numel() == 0:
+        return dx.view(x.shape), torch.zeros_like(gamma)
+    count, columns = rows.shape
+    kernel = _fast("rms_norm_backward", shape, rows, dy_rows, gamma, backward=True)
+    if kernel:
+        partial = _partial_sums(kernel, rows, 1)
+        kernel.launch(count, dx, *partial, dy_rows, rows, gamma, inverses, count)
+    else:
+        _classic("rms_norm_backward", rows)(dx, dy_rows, rows, gamma, inverses, columns)
+        partial = _classic_partial_sums(dy_rows, rows, None, inverses)
+    return dx.view(x.shape), *add_rows(partial, gamma)
+
+
+# ---- the fast kernels ----------------------------------------------------------------------------
+
+
+def _fast(name: str, shape: Shape | None, rows, *others, backward: bool = False) -> Fast | None:
+    """The fast kernel for these tensors, or None where it cannot be used."""
+    if not usable(rows, *others):
+        return None
+    inputs = 2 if backward else 1
+    shape = shape or best_shape(name, rows.shape[1], rows.element_size(), inputs)
+    return load(f"fast_{name}.cu", f"{name}_fast", shape, rows.dtype) if shape else None
+
+
+def _partial_sums(kernel: Fast, rows, count: int) -> torch.Tensor:
+    """Room for the partial sums of `count` parameters' gradients: a row a cluster."""
+    shape = count, kernel.grid_clusters(len(rows)), rows.shape[1]
+    return torch.empty(shape, dtype=torch.float32, device=rows.device)
+
+
+# ---- the classic kernels -------------------------------------------------------------------------
+
+
+def _classic(name: str, rows):
+    """A kernel of norms.cu with its launch configuration: a block a row."""
+    kernel = classic.module("norms.cu")[f"{name}<{classic.type_name(rows)}>"]
+    return kernel[len(rows), classic.threads_for(rows.shape[1])]
+
+
+def _classic_partial_sums(dy, x, means, inverses) -> torch.Tensor:
+    """Partial sums of dgamma and, with means, of dbeta: [1 or 2, slices of the rows, columns]."""
+    count, columns = x.shape
+    slices = min(SLICES, count)
+    sums = 1 if means is None else 2
+    partial = torch.empty((sums, slices, columns), dtype=torch.float32, device=x.device)
+    dbeta = None if means is None else partial[1]
+    threads = min(classic.threads_for(columns), 256)
+    kernel = classic.module("norms.cu")[f"parameter_gradients<{classic.type_name(x)}>"]
+    grid = -(-columns // threads), slices
+    kernel[grid, threads](partial[0], dbeta, dy, x, means, inverses, count, columns)
+    return partial
+
+
+def add_rows(partial: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
+    """Sums of the columns of float32 [n, rows, columns]: [n, columns] of `like`'s type."""
+    matrices, count, columns = partial.shape
+    out = torch.empty((matrices, columns), dtype=like.dtype, device=like.device)
+    kernel = classic.module("norms.cu")[f"add_rows<{classic.type_name(like)}>"]
+    blocks = -(-columns // COLUMNS_A_BLOCK)
+    kernel[(blocks, matrices), (32, 32)](out, partial, count, columns)
+    return out
+
+
+def _row_numbers(rows) -> torch.Tensor:
+    return torch.empty(len(rows), dtype=torch.float32, device=rows.device)

@@ -1,0 +1,116 @@
+"""The all-reduce kernels, all ranks of them in one grid: on one GPU, or on the CPU runtime."""
+
+import ctypes
+
+import numpy as np
+import pytest
+import torch
+
+from course.kernels.many_gpus import communicator as comm
+from course.kernels.many_gpus.communicator import Choice
+from utils.engine import has_gpu
+
+KINDS = {"float32": (0, torch.float32), "bfloat16": (1, torch.bfloat16)}
+HEAP = 1 << 18
+
+
+@pytest.fixture(scope="module", params=[2, 3, 4, 8])
+def ranks(request):
+    communicators = comm.together(request.param, heap=HEAP, patience=20)
+    yield communicators
+    for c in communicators:
+        c.close()
+
+
+def copy(to, source, bytes):
+    library = comm.library()
+    assert library.comm_copy(to, source, bytes, None), library.comm_error()
+
+
+def run(communicators, count, kind, choice, rounds=1):
+    """Sums of random numbers, in place and into poisoned memory, compared with float64."""
+    number, dtype = KINDS[kind]
+    mark = communicators[0].mark()
+    bytes = count * dtype.itemsize
+    places = [c.address(c.allocate(bytes)) for c in communicators]
+    targets = [c.address(c.allocate(bytes)) for c in communicators]
+    generator = torch.Generator().manual_seed(count)
+    for turn in range(rounds):
+        data = [torch.randn(count, generator=generator).to(dtype) for _ in communicators]
+        poison = torch.full((count,), float("nan")).to(dtype)
+        in_place = turn % 2 == 1
+        outs = places if in_place else targets
+        for place, target, x in zip(places, targets, data, strict=True):
+            copy(place, x.data_ptr(), bytes)
+            copy(target, poison.data_ptr(), bytes)
+        comm.all_reduce_together(communicators, outs, places, count, number, choice)
+        expected = torch.stack(data).double().sum(0)
+        results = []
+        for out in outs:
+            result = torch.empty(count, dtype=dtype)
+            copy(result.data_ptr(), out, bytes)
+            results.append(result)
+        for c in communicators:
+            c.check()
+        for result in results:
+            assert torch.equal(result.view(torch.uint8), results[0].view(torch.uint8))
+        rounding = 2**-8 if kind == "bfloat16" else 2**-22
+        if choice.algorithm == "ring":
+            rounding *= len(communicators) - 1  # what goes round is rounded at every stop
+        tolerance = rounding * torch.stack(data).double().abs().sum(0) + 1e-30
+        assert bool(((results[0].double() - expected).abs() <= tolerance).all())
+    for c in communicators:
+        c.release(mark)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("count", [1, 2, 3, 7, 64, 1001])
+def test_one_shot(ranks, kind, count):
+    run(ranks, count, kind, Choice("one_shot", blocks=2, threads=64), rounds=3)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("count", [1, 5, 64, 1003, 4096])
+def test_two_shot(ranks, kind, count):
+    run(ranks, count, kind, Choice("two_shot", blocks=2, threads=64, unroll=2), rounds=3)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("algorithm", ["push", "ring"])
+@pytest.mark.parametrize("count", [8, 1000, 4104])
+def test_long_messages(ranks, kind, algorithm, count):
+    choice = Choice(algorithm, blocks=2, threads=32, unroll=2)
+    run(ranks, count, kind, choice, rounds=3)
+
+
+def test_sizes_of_the_choice_fit():
+    for n in (2, 4, 8):
+        for exponent in range(3, 31):
+            choice = comm.choose(1 << exponent, n)
+            assert 1 <= choice.blocks <= comm.CHANNELS
+            if choice.algorithm == "one_shot":
+                units = -(-(1 << exponent) // 8)
+                assert -(-units // choice.blocks) * 8 <= comm.CHANNEL_BYTES
+
+
+@pytest.mark.skipif(has_gpu(), reason="shows the refusal's text only")
+def test_refusals(ranks):
+    with pytest.raises(comm.CommunicatorError, match="too long for one shot"):
+        run(ranks, 8192, "float32", Choice("one_shot", blocks=1))
+    with pytest.raises(comm.CommunicatorError, match="16 bytes"):
+        run(ranks, 1001, "float32", Choice("ring", blocks=1))
+
+
+def test_a_rank_that_does_not_call_is_named():
+    """Two ranks, but only one calls: its kernel gives up and says for whom it waited."""
+    pair = comm.together(2, heap=HEAP, patience=0.3)
+    how = ctypes.byref(Choice("one_shot", blocks=1, threads=32).how(0))
+    place = pair[0].address(pair[0].allocate(64))
+    copy(place, np.zeros(16, np.float32).ctypes.data, 64)
+    assert comm.library().comm_all_reduce(pair[0]._communicator, place, place, 16, how, None)
+    with pytest.raises(
+        comm.CommunicatorError, match="rank 0 waited in vain for data words of rank 1"
+    ):
+        pair[0].check()
+    for c in pair:
+        c.close()

@@ -1,0 +1,64 @@
+"""The launcher: results by rank, exchange between ranks, errors with their rank."""
+
+import os
+import time
+
+import pytest
+
+from course.kernels.many_gpus.launch import RankError, launch
+
+
+def exchange(group, factor):
+    print("hello from", group.rank)
+    first = group.all_gather(group.rank * factor)
+    group.barrier()
+    return sum(first), os.getpid()
+
+
+def fails(group):
+    if group.rank == 1:
+        raise ValueError("my GPU is on fire")
+    group.barrier()
+
+
+def leaves(group):
+    if group.rank == 0:
+        group.barrier()
+
+
+def dies(group):
+    if group.rank == 1:
+        os._exit(7)
+    time.sleep(60)
+
+
+def quiet(_line):
+    pass
+
+
+def test_ranks_exchange_objects_and_return_results():
+    lines = []
+    results = launch(exchange, 3, [10], echo=lines.append)
+    assert [total for total, _ in results] == [30, 30, 30]
+    assert len({pid for _, pid in results}) == 3
+    assert sorted(lines) == [f"[rank {r}] hello from {r}" for r in range(3)]
+
+
+def test_a_function_that_cannot_be_imported_travels_by_value():
+    there = 5
+    assert launch(lambda group: group.rank + there, 2, echo=quiet) == [5, 6]
+
+
+def test_an_error_comes_with_its_rank():
+    with pytest.raises(RankError, match="(?s)rank 1 of 2 failed.*my GPU is on fire"):
+        launch(fails, 2, echo=quiet)
+
+
+def test_a_rank_that_left_while_another_waits():
+    with pytest.raises(RankError, match="rank 0 waits at test_launch.py, line .*rank 1 has ended"):
+        launch(leaves, 2, echo=quiet)
+
+
+def test_a_rank_that_dies():
+    with pytest.raises(RankError, match="rank 1 ended with exit status 7"):
+        launch(dies, 2, echo=quiet)

@@ -1,0 +1,49 @@
+"""Results of a measurement become entries of the recorded results."""
+
+import json
+
+import pytest
+
+from course.kernels.many_gpus.recording import MACHINE, Recording, merge
+from utils import results
+
+
+@pytest.fixture
+def recorded(tmp_path, monkeypatch):
+    """A folder of recorded results with one GPU's file."""
+    folder = tmp_path / "results"
+    folder.mkdir()
+    original = next(results.FOLDER.glob("nvidia-h200.json"))
+    content = json.loads(original.read_text())
+    content["results"] = content["results"][:3]
+    (folder / original.name).write_text(json.dumps(content))
+    monkeypatch.setattr(results, "FOLDER", folder)
+    return content
+
+
+def test_merge_takes_what_is_right_and_last(tmp_path, recorded):
+    recording = Recording(tmp_path / "out.json")
+    gpu = recorded["gpu"]
+    versions = {"python": "3.12.3", "nccl": "2.28.9"}
+    machine = {"gpu": gpu["name"], "driver": gpu["driver"], "versions": versions}
+    recording.entries.append({"name": MACHINE, **machine})
+    recording.add("many_gpus/peer_copy/bandwidth", 1.0, "B/s")
+    recording.add("many_gpus/peer_copy/bandwidth", 2.0, "B/s", 0.5, extra="kept in the file")
+    recording.add("many_gpus/all_reduce/8/sweep/push/1x32u1", 1.0, "s", quiet=True)
+    recording.add("many_gpus/WRONG/ddp/256/scaling", 9.0, "1")
+    recording.predict("8/ddp/4096/scaling/predicted", 7.5, "1")
+    recording.note("many_gpus/ddp", "a note")
+    recording.write()
+    file = merge(recording.path)
+    merged = {e["name"]: e for e in json.loads(file.read_text())["results"]}
+    assert merged["many_gpus/peer_copy/bandwidth"]["value"] == 2.0
+    assert merged["many_gpus/8/ddp/4096/scaling/predicted"]["value"] == 7.5
+    assert not any("sweep" in name or "WRONG" in name for name in merged)
+    assert len(merged) == 3 + 2
+
+
+def test_with_more_gpus_names_have_their_number(tmp_path):
+    recording = Recording(tmp_path / "out.json", ranks=8)
+    recording.add("many_gpus/all_reduce/8/speedup_over_nccl", 1.5, "1")
+    written = json.loads(recording.path.read_text())
+    assert written[0]["name"] == "many_gpus/8/all_reduce/8/speedup_over_nccl"

@@ -1,0 +1,102 @@
+"""The data-parallel trainer on the CPU runtime: one rank, and two as threads of one process."""
+
+import threading
+
+import numpy as np
+import pytest
+
+from course.kernels.many_gpus import communicator as comm
+from course.kernels.many_gpus.launch import launch
+from course.kernels.many_gpus.trainer import ParallelTrainer
+from course.kernels.mnist_cnn import fast
+from course.kernels.mnist_cnn.pytorch import initial_weights
+
+HEAP, SCRATCH = 20 << 20, 1 << 16
+
+
+class Threads:
+    """A group of ranks that are threads."""
+
+    def __init__(self, rank, size, barrier):
+        self.rank, self.size, self._barrier = rank, size, barrier
+
+    def all_gather(self, value=None):
+        self._barrier.wait(60)
+
+
+def batches(count, batch, seed=0):
+    random = np.random.default_rng(seed)
+    return [
+        (
+            random.integers(0, 256, (batch, 28, 28), np.uint8),
+            random.integers(0, 10, batch, np.uint8),
+        )
+        for _ in range(count)
+    ]
+
+
+def test_one_rank_trains_as_the_finale_does():
+    weights, data = initial_weights(0), batches(2, 4)
+    with fast.Trainer(weights, 4, 0.05, gradients=True) as alone:
+        for images, labels in data:
+            alone.step(images, labels)
+        expected = alone.losses(), alone.weights()
+    for statistics in (True, False):
+        (communicator,) = comm.together(1, HEAP, SCRATCH)
+        communicator.group = Threads(0, 1, threading.Barrier(1))
+        with ParallelTrainer(communicator, weights, 4, 0.05, statistics=statistics) as trainer:
+            for images, labels in data:
+                trainer.step(images, labels)
+            np.testing.assert_allclose(trainer.losses(), expected[0], rtol=1e-6)
+            for name, value in trainer.weights().items():
+                np.testing.assert_allclose(value, expected[1][name], rtol=1e-5, atol=1e-7)
+        communicator.close()
+
+
+def two_ranks(_group, statistics, bucket):
+    """Train with two ranks as threads, and compare with one trainer on the whole batch."""
+    weights, data = initial_weights(0), batches(3, 4)
+    pair = comm.together(2, HEAP, SCRATCH, patience=60)
+    barrier = threading.Barrier(2)
+    results, errors = [None, None], []
+
+    def work(rank):
+        try:
+            pair[rank].group = Threads(rank, 2, barrier)
+            options = {"statistics": statistics, "bucket": bucket}
+            with ParallelTrainer(pair[rank], weights, 2, 0.05, **options) as trainer:
+                for images, labels in data:
+                    half = slice(rank * 2, rank * 2 + 2)
+                    trainer.step(images[half].copy(), labels[half].copy())
+                results[rank] = trainer.losses(), trainer.weights()
+                pair[rank].check()
+                barrier.wait(60)
+        except BaseException as error:
+            errors.append(error)
+            barrier.abort()
+
+    threads = [threading.Thread(target=work, args=[rank]) for rank in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors, errors
+    for name in weights:
+        assert np.array_equal(results[0][1][name], results[1][1][name]), name
+    assert np.array_equal(results[0][0], results[1][0])
+    if statistics:
+        with fast.Trainer(weights, 4, 0.05) as alone:
+            for images, labels in data:
+                alone.step(images, labels)
+            np.testing.assert_allclose(results[0][0], alone.losses(), rtol=1e-3)
+            for name, value in alone.weights().items():
+                moved = np.linalg.norm(value - weights[name])
+                assert np.linalg.norm(value - results[0][1][name]) <= 0.02 * moved, name
+    for c in pair:
+        c.close()
+
+
+@pytest.mark.parametrize("statistics", [True, False])
+@pytest.mark.parametrize("bucket", [True, False])
+def test_two_ranks_have_the_same_weights_and_those_of_the_whole_batch(statistics, bucket):
+    launch(two_ranks, 1, [statistics, bucket])  # in a fresh process: a fresh device

@@ -1,0 +1,69 @@
+"""The float32 rungs: whole files that compile without spills, to the instructions that the chapter
+promises; what the chapter writes and what the later rungs include are the same.
+"""
+
+import subprocess
+
+import nbformat
+import pytest
+
+from course.kernels.matmul import search
+from course.kernels.matmul.ladder import KERNELS
+from tests.cells import write_file
+from utils.files import ROOT
+from utils.tools import machine_code, nvcc
+
+CHAPTER = ROOT / "chapters" / "11_matmul.ipynb"
+TUNED = search.flags(search.EVERY["128 × 256, warps 64 × 64", "BK 32, 3 stages"])
+PROMISED = {
+    "banks": ("LDS.128", "STS.128"),
+    "cp_async": ("LDGSTS", "LDS.128"),
+    "cp_async_wide": ("LDGSTS", "LDG.E.128", "LDS.128"),
+    "warp_tile": ("LDGSTS", "LDS.128"),
+    "tuned": ("LDGSTS", "LDS.128", "STG.E.128"),
+    "split_k": ("LDGSTS", "RED"),
+    "l2_order": ("LDGSTS", "LDS.128"),
+    "stream_k": ("LDGSTS", "MEMBAR"),
+}
+
+
+def compiled(source, folder, *flags):
+    """(the compiler's report, the machine code or None) of a file for a Hopper GPU."""
+    cubin = folder / "out.cubin"
+    arch = "-gencode=arch=compute_90a,code=sm_90a"
+    line = [nvcc.find_nvcc(), "-cubin", arch, "-std=c++17", "-Xptxas=-v", *flags]
+    done = subprocess.run(
+        [*line, str(source), "-o", str(cubin)], capture_output=True, text=True, timeout=120
+    )
+    report = done.stdout + done.stderr
+    assert done.returncode == 0, report
+    cuobjdump = machine_code.find_tool("cuobjdump")
+    if not cuobjdump:
+        return report, None
+    dump = [cuobjdump, "--dump-sass", str(cubin)]
+    return report, subprocess.run(dump, capture_output=True, text=True, timeout=60).stdout
+
+
+@pytest.mark.skipif(not nvcc.find_nvcc(), reason="no nvcc here")
+@pytest.mark.parametrize("name", PROMISED)
+def test_compiles_to_the_promised_instructions(name, tmp_path):
+    flags = TUNED if name in ("tuned", "split_k", "l2_order", "stream_k") else ()
+    report, sass = compiled(KERNELS / f"{name}.cu", tmp_path, *flags)
+    assert "0 bytes spill stores" in report and "warning" not in report, report
+    if sass:
+        assert [each for each in PROMISED[name] if each not in sass] == []
+
+
+@pytest.mark.skipif(not nvcc.find_nvcc(), reason="no nvcc here")
+@pytest.mark.parametrize("switches", [("-DAHEAD=0",), ("-DTO_AND_FRO=0",)], ids=str)
+def test_each_switch_compiles_without_spills(switches, tmp_path):
+    report, _ = compiled(KERNELS / "tuned.cu", tmp_path, *TUNED, *switches)
+    assert "0 bytes spill stores" in report and "warning" not in report, report
+
+
+def test_what_the_chapter_writes_is_what_later_rungs_include(tmp_path):
+    for cell in nbformat.read(CHAPTER, as_version=4).cells:
+        write_file(cell, tmp_path)
+    shared = [path for path in (tmp_path / "build").glob("*.cuh") if (KERNELS / path.name).exists()]
+    assert {path.name for path in shared} >= {"four.cuh", "products.cuh", "write_four.cuh"}
+    assert [p.name for p in shared if p.read_text() != (KERNELS / p.name).read_text()] == []

@@ -1,0 +1,199 @@
+"""The tensor-core kernels: they compile without spills, to the instructions that the chapter
+promises, with every switch; on a CPU two of them run; on a Hopper GPU the fastest is right for
+shapes that fill no tile.
+"""
+
+import re
+import subprocess
+
+import pytest
+import torch
+
+from course.kernels.matmul import tensor
+from course.kernels.matmul.ladder import EVEN_SIZES, launcher, prove
+from utils import cuda_c
+from utils.engine import gpu, has_gpu
+from utils.tools import machine_code, nvcc
+
+#: What does the arithmetic and what brings the tiles.
+INSTRUCTIONS = {
+    "wmma": ("HMMA.16816.F32.BF16",),
+    "mma_tf32": ("HMMA.1688.F32.TF32", "LDSM", "LDGSTS"),
+    "mma_bf16": ("HMMA.16816.F32.BF16", "LDSM.16.MT88.4", "LDGSTS"),
+    "wgmma": ("HGMMA.64x256x16.F32.BF16", "UTMALDG.2D"),
+    "wgmma_tma": ("HGMMA.64x256x16.F32.BF16", "UTMALDG.2D", "USETMAXREG"),
+    "hopper": (
+        "HGMMA.64x256x16.F32.BF16",
+        "UTMALDG.2D.MULTICAST",
+        "UTMASTG.2D",
+        "STSM.16.M88.4",
+    ),
+}
+#: The switches with which the chapter measures one idea at a time, as the compiler gets them.
+SWITCHES = (
+    ("mma_bf16", "-DSTAGES=2"),
+    ("mma_bf16", "-DAHEAD=0"),
+    ("mma_bf16", "-DPAD=0"),
+    ("mma_bf16", "-DBN=128 -DBK=32"),
+    ("mma_tf32", "-DBM=128 -DBK=16"),
+    ("wgmma_tma", "-DSTAGES=2"),
+    ("hopper", "-DCLUSTER=1 -DGROUP=1 -DTMA_STORE=0"),
+    ("hopper", "-DCLUSTER=1 -DGROUP=1"),
+    ("hopper", "-DCLUSTER=1 -DGROUP=16"),
+)
+needs_nvcc = pytest.mark.skipif(not nvcc.find_nvcc(), reason="no nvcc here")
+
+
+def compiled(name, folder, flags="", arch="90a"):
+    """(nvcc's report, the cubin's path) of one of the chapter's kernels."""
+    cubin = folder / f"{name}.cubin"
+    target = f"-gencode=arch=compute_{arch},code=sm_{arch}"
+    options = ["-cubin", target, "-O3", "-std=c++17", "-Xptxas=-v", *flags.split()]
+    command = [nvcc.find_nvcc(), *options, str(tensor.KERNELS / f"{name}.cu"), "-o", str(cubin)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    return done, cubin
+
+
+def no_spills(done):
+    report = done.stdout + done.stderr
+    assert done.returncode == 0, report
+    assert "0 bytes spill stores" in report and "warning" not in report, report
+
+
+@needs_nvcc
+@pytest.mark.parametrize("name", INSTRUCTIONS)
+def test_compiles_to_the_promised_instructions(tmp_path, name):
+    done, cubin = compiled(name, tmp_path)
+    no_spills(done)
+    cuobjdump = machine_code.find_tool("cuobjdump")
+    if not cuobjdump:
+        pytest.skip("compiled; no cuobjdump here to read the machine code")
+    command = [cuobjdump, "--dump-sass", str(cubin)]
+    sass = subprocess.run(command, capture_output=True, text=True, timeout=60).stdout
+    assert [i for i in INSTRUCTIONS[name] if i not in sass] == []
+    loop = sass[sass.find("HGMMA") : sass.rfind("HGMMA")]
+    assert "MEMBAR.ALL.GPU" not in loop  # a fence for the whole GPU in the inner loop is dear
+
+
+@needs_nvcc
+@pytest.mark.parametrize("name, flags", SWITCHES)
+def test_every_switch_compiles_without_spills(tmp_path, name, flags):
+    no_spills(compiled(name, tmp_path, flags)[0])
+
+
+@needs_nvcc
+def test_before_ampere_wmma_takes_float16(tmp_path):
+    no_spills(compiled("wmma", tmp_path, "-DHALF", arch="75")[0])
+
+
+@needs_nvcc
+@pytest.mark.parametrize(
+    "name, arch, why", [("hopper", "80", "only Hopper has"), ("mma_bf16", "75", "8.0 (Ampere)")]
+)
+def test_other_gpus_are_told_why(tmp_path, name, arch, why):
+    done, _ = compiled(name, tmp_path, arch=arch)
+    assert done.returncode and why in done.stderr
+
+
+@pytest.mark.skipif(has_gpu(), reason="the chapter checks them on the GPU")
+@pytest.mark.parametrize("switches", [{}, {"AHEAD": 0}, {"PAD": 0}], ids=str)
+def test_mma_is_right_on_the_cpu(switches):
+    prove("mma_bf16", tensor.mma_launcher("mma_bf16", **switches), EVEN_SIZES, "bf16")
+
+
+@pytest.mark.parametrize(
+    "name, shared",
+    [("mma_bf16", 208_896), ("mma_tf32", 162_816)],
+)
+def test_the_launch_is_computed_from_the_file(monkeypatch, name, shared):
+    """A data-centre GPU gets the sizes that the file has by itself."""
+    asked = {}
+    monkeypatch.setattr(tensor, "has_gpu", lambda: True)
+    monkeypatch.setattr(tensor, "shared_limit", lambda: 227 << 10)
+    monkeypatch.setattr(tensor, "launcher", lambda path, **how: asked.update(how))
+    tensor.mma_launcher(name)
+    assert asked["shared"] == shared
+    assert asked["threads"] == 256
+    assert asked["flags"] == ()
+
+
+@pytest.mark.skipif(has_gpu(), reason="the chapter checks them on the GPU")
+@pytest.mark.parametrize("kind, flags", [("bf16", ()), ("fp16", ("-DHALF",))])
+def test_wmma_is_right_on_the_cpu(kind, flags):
+    how = {"tile": (128, 128), "threads": 256, "flags": flags}
+    prove("wmma", launcher(tensor.KERNELS / "wmma.cu", **how), EVEN_SIZES, kind)
+
+
+@pytest.mark.skipif(has_gpu(), reason="the chapter checks them on the GPU")
+def test_a_wrong_fragment_is_found(tmp_path):
+    """The judge sees a fragment whose lower half is taken from the upper."""
+    for path in tensor.KERNELS.glob("mma*"):
+        text = path.read_text()
+        wrong = text.replace("lane / 4 * 4 + owner", "lane / 4 * 4 + 3 - owner")
+        (tmp_path / path.name).write_text(wrong)
+    small = ("-DBN=128", "-DBK=32", "-DSTAGES=2")
+    how = {"tile": (128, 128), "threads": 128, "shared": 37_888, "flags": small}
+    with pytest.raises(AssertionError, match="is wrong at"):
+        prove("mma_bf16", launcher(tmp_path / "mma_bf16.cu", **how), EVEN_SIZES, "bf16")
+
+
+HOPPER_FORMS = (
+    ("-DCLUSTER=1", "-DGROUP=1", "-DTMA_STORE=0"),
+    ("-DCLUSTER=1", "-DGROUP=16"),
+    (),
+)
+
+
+@pytest.mark.skipif(
+    not has_gpu() or gpu().compute_capability != (9, 0), reason="needs a Hopper GPU"
+)
+@pytest.mark.parametrize("flags", HOPPER_FORMS, ids=lambda flags: " ".join(flags) or "all ideas")
+@pytest.mark.parametrize(
+    "m, n, k", [(1, 8, 8), (257, 136, 72), (1000, 1000, 1000), (300, 2056, 4104)]
+)
+def test_fastest_kernel_is_right_for_odd_shapes(m, n, k, flags):
+    kernel = cuda_c.load(tensor.KERNELS / "hopper.cu", flags=flags).matmul
+    cluster = 1 if flags else 2
+    a = torch.randn(m, k, device="cuda").bfloat16()
+    b = torch.randn(k, n, device="cuda").bfloat16()
+    c = torch.full((m, n), float("nan"), device="cuda", dtype=torch.bfloat16)
+    tiles = -(-m // (128 * cluster)) * -(-n // 256)
+    sms = torch.cuda.get_device_properties(0).multi_processor_count
+    maps = tensor.map_of(c, 64), tensor.map_of(a, 128), tensor.map_of(b, 64)
+    grid = cluster * min(tiles, sms // cluster)
+    kernel[grid, 384, 229_440](c, *maps, m, n, k)
+    reference = a.double() @ b.double()
+    assert (c.double() - reference).norm() <= 4e-3 * reference.norm()
+
+
+# ---- what the chapter says where a rung cannot run
+
+
+@pytest.mark.skipif(has_gpu(), reason="says what there is without a GPU")
+def test_without_a_gpu_the_records_speak(capsys):
+    def make():
+        raise AssertionError("nothing is compiled that cannot run")
+
+    tensor.climb(tensor.Ladder(), "hopper", make, needs=tensor.HOPPER)
+    said = capsys.readouterr().out
+    assert "needs a Hopper GPU" in said
+    assert len(re.findall(r"bf16, (4096|8192): ", said)) == 2
+
+
+@pytest.mark.skipif(has_gpu(), reason="a GPU has TF32")
+def test_a_cpu_rounds_to_tf32_by_hand():
+    ways, exact = tensor.three_formats(64)
+    errors = {}
+    for name, (multiply, c) in ways.items():
+        multiply()
+        errors[name] = (c.double() - exact).abs().max().item()
+    assert errors["fp32"] < errors["TF32"] / 50 < errors["bf16"] / 50
+
+
+def test_the_clock_of_what_cannot_run_is_the_recorded_one(capsys):
+    from course.kernels.matmul import clock
+
+    clock.report({"bf16, ours": None})
+    assert re.match(
+        r"bf16, ours +(\d\.\d\d GHz on NVIDIA|not recorded yet)", capsys.readouterr().out
+    )

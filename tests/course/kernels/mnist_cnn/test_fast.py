@@ -1,0 +1,246 @@
+"""The fast trainer against autograd in float64. Without a GPU its own source runs on the CPU
+runtime, host code and kernels; there "tf32" keeps all bits of a float, so that only a wrong formula
+can be far off. bfloat16 is held against a model that rounds where the kernels round: pooling and
+ReLU make of a rounding error a large one, a choice of
+another pixel."""
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional
+
+from course.kernels.mnist_cnn import SHAPES, fast, pytorch
+from utils.engine import has_gpu
+
+ROUNDED = ["tf32", "bf16"] if has_gpu() else ["bf16"]
+
+
+def problem(batch, seed=0):
+    """Weights, images and labels. Gammas of both signs, no image like another, all 256 values of a
+    pixel.
+    """
+    rng = np.random.default_rng(seed)
+    weights = pytorch.initial_weights(seed)
+    for name in ("bn1", "bn2"):
+        weights[f"{name}.weight"] = rng.choice(
+            [-1.5, -0.5, 0.5, 1.0], SHAPES[f"{name}.weight"]
+        ).astype(np.float32)
+        weights[f"{name}.bias"] = rng.normal(0, 0.3, SHAPES[f"{name}.bias"]).astype(np.float32)
+    images = np.minimum(255, rng.gamma(0.3, 100, (batch, 28, 28))).astype(np.uint8)
+    return weights, images, rng.integers(0, 10, batch).astype(np.uint8)
+
+
+def distance(actual, expected):
+    assert actual.shape == expected.shape and np.isfinite(actual).all()
+    return np.linalg.norm(actual.astype(np.float64) - expected) / np.linalg.norm(expected)
+
+
+def rounded(values, precision):
+    """float64 values with as many bits as the tensor cores take."""
+    values = values.to(torch.float32)
+    if precision == "bf16":
+        return values.to(torch.bfloat16).double()
+    return (
+        ((values.contiguous().view(torch.int32) + (1 << 12)) & ~0x1FFF).view(torch.float32).double()
+    )
+
+
+def rounding_reference(weights, images, labels, precision):
+    """Loss, logits and gradients in float64 of the network with its values and gradients rounded as
+    in the kernels.
+    """
+
+    class Value(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return rounded(x, precision)
+
+        @staticmethod
+        def backward(ctx, gradient):
+            return gradient
+
+    class Gradient(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, gradient):
+            return rounded(gradient, precision)
+
+    w = {
+        name: torch.tensor(value, dtype=torch.float64, requires_grad=True)
+        for name, value in weights.items()
+    }
+    value, gradient = Value.apply, Gradient.apply
+
+    def norm(y, seen, name):
+        scale, shift = (w[f"{name}.{part}"][None, :, None, None] for part in ("weight", "bias"))
+        mean, variance = (
+            y.mean((0, 2, 3), keepdim=True),
+            y.var((0, 2, 3), unbiased=False, keepdim=True),
+        )
+        return gradient((seen - mean) / torch.sqrt(variance + 1e-5) * scale + shift)
+
+    x = pytorch.scaled(torch.from_numpy(images), torch.float64)[:, None]
+    y = functional.conv2d(x, value(w["conv1.weight"]), padding=1)
+    x = value(functional.max_pool2d(functional.relu(norm(y, y, "bn1")), 2))
+    y = gradient(functional.conv2d(x, value(w["conv2.weight"]), padding=1))
+    x = value(functional.max_pool2d(functional.relu(norm(y, value(y), "bn2")), 2)).flatten(1)
+    h = functional.relu(gradient(x @ value(w["fc1.weight"]).T) + w["fc1.bias"])
+    logits = h @ w["fc2.weight"].T + w["fc2.bias"]
+    loss = functional.cross_entropy(logits, torch.from_numpy(labels).long())
+    loss.backward()
+    return (
+        loss.item(),
+        logits.detach().numpy(),
+        {name: value.grad.numpy() for name, value in w.items()},
+    )
+
+
+def one_step(weights, images, labels, precision, **switches):
+    """Loss, logits, gradients and new weights of a single step."""
+    with fast.Trainer(weights, len(images), 0.1, precision, gradients=True, **switches) as trainer:
+        trainer.step(images, labels)
+        return trainer.losses()[0], trainer.step_logits(), trainer.gradients(), trainer.weights()
+
+
+@pytest.mark.skipif(has_gpu(), reason="a GPU's tensor cores round")
+@pytest.mark.parametrize(
+    "batch", [1, 3, 70]
+)  # 70: more than a tile of 64 images, more images than blocks
+def test_every_gradient_is_that_of_autograd(batch):
+    weights, images, labels = problem(batch, seed=batch)
+    loss, logits, gradients = pytorch.loss_and_gradients(weights, images, labels)
+    actual_loss, actual_logits, actual, updated = one_step(weights, images, labels, "tf32")
+    assert abs(actual_loss - loss) < 1e-5 * loss
+    assert distance(actual_logits, logits) < 1e-5
+    for name in SHAPES:
+        assert distance(actual[name], gradients[name]) < 2e-5, name
+        np.testing.assert_allclose(
+            updated[name], weights[name] - np.float32(0.1) * actual[name], rtol=1e-5, atol=1e-7
+        )
+
+
+@pytest.mark.parametrize("precision", ROUNDED)
+@pytest.mark.parametrize("batch", [1, 7, 64, 100, 257] if has_gpu() else [5])
+def test_rounded_gradients_are_those_of_a_model_that_rounds(batch, precision):
+    weights, images, labels = problem(batch, seed=batch)
+    loss, logits, gradients = rounding_reference(weights, images, labels, precision)
+    actual_loss, actual_logits, actual, _ = one_step(weights, images, labels, precision)
+    assert abs(actual_loss - loss) < 1e-3 * loss
+    assert distance(actual_logits, logits) < 2e-3
+    for name in SHAPES:
+        assert distance(actual[name], gradients[name]) < 6e-2, name
+
+
+def test_steps_follow_sgd():
+    weights, _, _ = problem(4)
+    batches = [problem(4, seed=k)[1:] for k in range(5)]
+    model = pytorch.model_from(weights, dtype=torch.float64)
+    optimizer, expected = torch.optim.SGD(model.parameters(), lr=0.05), []
+    for images, labels in batches:
+        optimizer.zero_grad()
+        loss = functional.cross_entropy(
+            model(torch.from_numpy(images)), torch.from_numpy(labels).long()
+        )
+        loss.backward()
+        optimizer.step()
+        expected.append(loss.item())
+    with fast.Trainer(weights, 4, 0.05, "tf32") as trainer:
+        for images, labels in batches:
+            trainer.step(images, labels)
+        losses = trainer.losses()
+    np.testing.assert_allclose(losses, expected, rtol=2e-2 if has_gpu() else 1e-4)
+
+
+def test_switches_change_nothing_but_the_time():
+    weights, images, labels = problem(6)
+    loss, _, gradients, _ = one_step(weights, images, labels, "tf32")
+    tolerance = (
+        6e-2 if has_gpu() else 1e-5
+    )  # a statistic's last bit may decide which pixel is pooled
+    for switch in ("graph", "overlap", "branches", "moments", "splits", "one_update", "early"):
+        other_loss, _, others, _ = one_step(weights, images, labels, "tf32", **{switch: False})
+        assert abs(other_loss - loss) < 1e-5
+        for name in SHAPES:
+            assert distance(others[name], gradients[name]) < tolerance, (switch, name)
+
+
+def test_logits_leave_the_training_alone():
+    weights, images, labels = problem(4)
+    tolerance = 1e-2 if has_gpu() else 1e-5
+    with (
+        fast.Trainer(weights, 4, 0.05, "tf32") as alone,
+        fast.Trainer(weights, 4, 0.05, "tf32") as asked,
+    ):
+        for trainer in (alone, asked):
+            trainer.step(images, labels)
+            model = pytorch.model_from(trainer.weights(), dtype=torch.float64)
+            for n in (1, 3, 4, 9) if trainer is asked else ():
+                some = problem(n, seed=n)[1]
+                assert (
+                    distance(trainer.logits(some), model(torch.from_numpy(some)).detach().numpy())
+                    < tolerance
+                )
+            trainer.step(images, labels)
+        np.testing.assert_allclose(asked.losses(), alone.losses(), rtol=1e-6)
+
+
+def test_a_training_that_diverges_shows_it():
+    weights, images, labels = problem(3)
+    with fast.Trainer(weights, 3, 1e30) as trainer:
+        for _ in range(4):
+            trainer.step(images, labels)
+        losses = trainer.losses()
+    assert np.isfinite(losses[0]) and not np.isfinite(losses[-1])
+
+
+def test_weights_survive_the_kernels_order():
+    weights = problem(1)[0]
+    for name, value in fast.unpack(fast.pack(weights)).items():
+        np.testing.assert_array_equal(value, weights[name])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"batch": 0}, "at least 1"),
+        ({"precision": "fp8"}, "bf16 or tf32"),
+        ({"lr": float("nan")}, "learning rate"),
+        ({"weights": {}}, "weights are"),
+    ],
+)
+def test_what_makes_no_trainer(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        fast.Trainer(**{"weights": problem(1)[0], "batch": 2, "lr": 0.1, **arguments})
+
+
+def test_a_batch_must_be_one():
+    weights, images, labels = problem(3)
+    with fast.Trainer(weights, 3, 0.1) as trainer:
+        with pytest.raises(ValueError, match="uint8"):
+            trainer.step(images.astype(np.float32), labels)
+        with pytest.raises(ValueError, match="2,352 contiguous"):
+            trainer.step(images[:2], labels)
+        with pytest.raises(ValueError, match="keeps no gradients"):
+            trainer.gradients()
+        with pytest.raises(ValueError, match="no images"):
+            trainer.logits(images[:0])
+        trainer.step(torch.from_numpy(images), torch.from_numpy(labels))
+        assert len(trainer.losses()) == 1
+    with pytest.raises(fast.TrainerError, match="closed"):
+        trainer.weights()
+    with pytest.raises(fast.TrainerError, match="closed"):
+        trainer.step(images, labels)
+
+
+def test_a_kernel_that_does_not_compile_is_shown(tmp_path, monkeypatch):
+    from utils.tools.nvcc import NvccError
+
+    broken = tmp_path / "trainer.cu"
+    broken.write_text("__global__ void k(float* x) { x[0] = y; }\n")
+    monkeypatch.setattr(fast, "SOURCE", broken)
+    monkeypatch.setattr(fast, "KERNELS", tmp_path)
+    with pytest.raises(NvccError, match=r"x\[0\] = y"):
+        fast.build()

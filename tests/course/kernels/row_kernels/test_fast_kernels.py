@@ -1,0 +1,177 @@
+"""The fast kernels' own text on the CPU runtime: the ring, the dealing of rows and the formulas.
+
+A cluster has one block there, a copy is done at once (on_cpu/bulk_copy.cuh). What only a GPU has,
+clusters and asynchronous copies, `course.kernels.row_kernels.bench` checks on one.
+"""
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from course.kernels.row_kernels import norms
+from course.kernels.row_kernels.fast import KERNELS
+from course.kernels.row_kernels.shapes import Shape
+from utils import cuda_c
+from utils.engine import has_gpu
+
+pytestmark = pytest.mark.skipif(has_gpu(), reason="stands in for a GPU")
+
+STAND_IN = Path(__file__).parent / "on_cpu" / "bulk_copy.cuh"
+ROWS, BLOCKS = 9, 2  # more tiles than the ring has stages, and a last tile that is not full
+SHAPES = [
+    Shape(columns=128, cluster=1, group=32, threads=64, stages=2, blocks=1),
+    Shape(columns=104, cluster=1, group=32, threads=64, stages=2, blocks=1),
+    Shape(columns=256, cluster=1, group=64, threads=128, stages=0, blocks=1),
+    Shape(columns=264, cluster=1, group=64, threads=64, stages=3, blocks=1),
+]
+CASES = [(shape, torch.float32) for shape in SHAPES] + [(SHAPES[1], torch.bfloat16)]
+DTYPES = {torch.float32: ("float", 3e-6), torch.bfloat16: ("__nv_bfloat16", 2e-2)}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    copy = tmp_path_factory.mktemp("row_kernels") / "kernels"
+    shutil.copytree(KERNELS, copy)
+    shutil.copy(STAND_IN, copy)
+    return copy
+
+
+@pytest.fixture(params=CASES, ids=str)
+def case(request):
+    return request.param
+
+
+@pytest.fixture
+def shape(case):
+    return case[0]
+
+
+@pytest.fixture
+def dtype(case):
+    return case[1]
+
+
+@pytest.fixture
+def launch(folder, shape, dtype):
+    """launch(file, kernel, *arguments) in the shape."""
+
+    def run(file, name, *arguments, inputs=1):
+        macros = {
+            "ELEMENT": DTYPES[dtype][0],
+            "COLUMNS": shape.columns,
+            "CLUSTER": 1,
+            "THREADS": shape.threads,
+            "GROUP": shape.group,
+            "STAGES": shape.stages,
+            "BLOCKS": shape.blocks,
+            "__cluster_dims__(n)": "",
+        }
+        flags = tuple(f"-D{key}={value}" for key, value in macros.items())
+        kernel = getattr(cuda_c.load(folder / file, flags=flags), name)
+        shape_now = replace(shape, inputs=inputs, item_bytes=dtype.itemsize)
+        kernel[BLOCKS, shape.threads, shape_now.shared_bytes](*arguments)
+
+    return run
+
+
+def normal(*sizes, dtype, seed):
+    return torch.randn(sizes, generator=torch.Generator().manual_seed(seed)).to(dtype)
+
+
+def poison(*sizes, dtype=torch.float32):
+    return torch.full(sizes, float("nan"), dtype=dtype)
+
+
+def assert_close(actual, expected, dtype):
+    expected = expected.detach()
+    tolerance = DTYPES[dtype][1] * max(1, float(expected.abs().max()))
+    assert float((actual.double() - expected).abs().max()) <= tolerance
+
+
+def test_softmax(launch, shape, dtype):
+    x = normal(ROWS, shape.columns, dtype=dtype, seed=1)
+    x[2, 3] = -float("inf")
+    out = poison(*x.shape, dtype=dtype)
+    launch("fast_softmax.cu", "softmax_fast", out, x, ROWS)
+    assert_close(out, x.double().softmax(-1), dtype)
+
+
+def test_layer_norm(launch, shape, dtype):
+    columns = shape.columns
+    x, dy = (normal(ROWS, columns, dtype=dtype, seed=seed) for seed in (1, 2))
+    gamma, beta = normal(2, columns, dtype=dtype, seed=3)
+    inputs = [v.double().requires_grad_() for v in (x, gamma, beta)]
+    expected = F.layer_norm(inputs[0], (columns,), *inputs[1:], norms.EPSILON)
+    gradients = torch.autograd.grad(expected, inputs, dy.double())
+
+    y, dx = poison(2, ROWS, columns, dtype=dtype)
+    means, inverses = poison(2, ROWS)
+    dgamma, dbeta = poison(2, BLOCKS, columns)
+    launch(
+        *("fast_layer_norm.cu", "layer_norm_fast", y, means, inverses),
+        *(x, gamma, beta, ROWS, norms.EPSILON),
+    )
+    assert_close(y, expected, dtype)
+    launch(
+        *("fast_layer_norm_backward.cu", "layer_norm_backward_fast", dx, dgamma, dbeta),
+        *(dy, x, gamma, means, inverses, ROWS),
+        inputs=2,
+    )
+    for actual, wanted in zip((dx, dgamma.sum(0), dbeta.sum(0)), gradients, strict=True):
+        assert_close(actual, wanted, dtype)
+
+
+def test_rms_norm(launch, shape, dtype):
+    columns = shape.columns
+    x, dy = (normal(ROWS, columns, dtype=dtype, seed=seed) for seed in (1, 2))
+    gamma = normal(columns, dtype=dtype, seed=3)
+    inputs = [v.double().requires_grad_() for v in (x, gamma)]
+    expected = F.rms_norm(inputs[0], (columns,), inputs[1], norms.EPSILON)
+    gradients = torch.autograd.grad(expected, inputs, dy.double())
+
+    y, dx = poison(2, ROWS, columns, dtype=dtype)
+    inverses = poison(ROWS)
+    dgamma = poison(BLOCKS, columns)
+    launch("fast_rms_norm.cu", "rms_norm_fast", y, inverses, x, gamma, ROWS, norms.EPSILON)
+    assert_close(y, expected, dtype)
+    launch(
+        *("fast_rms_norm_backward.cu", "rms_norm_backward_fast", dx, dgamma),
+        *(dy, x, gamma, inverses, ROWS),
+        inputs=2,
+    )
+    for actual, wanted in zip((dx, dgamma.sum(0)), gradients, strict=True):
+        assert_close(actual, wanted, dtype)
+
+
+def test_cross_entropy(launch, shape, dtype):
+    columns = shape.columns
+    x = normal(ROWS, columns, dtype=dtype, seed=1)
+    targets = torch.arange(ROWS) * 13 % columns
+    targets[2] = -100
+    weights = torch.linspace(0.5, 2, ROWS)
+    logits = x.double().requires_grad_()
+    expected = F.cross_entropy(logits, targets, reduction="none")
+    (gradient,) = torch.autograd.grad(expected, logits, weights.double())
+    file = "fast_cross_entropy.cu"
+
+    losses, log_sums = poison(2, ROWS)
+    launch(file, "cross_entropy_fast", losses, log_sums, x, targets, ROWS, -100)
+    assert_close(losses, expected, torch.float32)
+
+    dx = poison(*x.shape, dtype=dtype)
+    launch(
+        *(file, "cross_entropy_backward_fast", dx, x, log_sums, targets, weights, ROWS, -100),
+    )
+    assert_close(dx, gradient, dtype)
+
+    losses, dx = poison(ROWS), poison(*x.shape, dtype=dtype)
+    launch(
+        *(file, "cross_entropy_and_gradient_fast", losses, log_sums, dx),
+        *(x, targets, weights, ROWS, -100),
+    )
+    assert_close(losses, expected, torch.float32)
+    assert_close(dx, gradient, dtype)
