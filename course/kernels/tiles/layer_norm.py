@@ -1,0 +1,143 @@
+"""Layer norm over rows in Triton, forward and backward.
+
+y = (x - mean) * inverse * gamma + beta, with inverse = 1 / sqrt(variance + epsilon).
+With g = dy * gamma and xhat = (x - mean) * inverse, the gradient of x is
+inverse * (g - mean of g - xhat * mean of g * xhat); those of gamma and beta are sums over all rows.
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+EPSILON = 1e-5
+#: Programs an SM of the backward pass: each keeps a partial sum of gamma's and beta's gradients
+PROGRAMS_AN_SM = 2
+SMS_OF_NO_GPU = 2
+#: Columns and partial sums of a tile of the second kernel
+COLUMNS, PARTS = 32, 64
+
+
+@triton.jit
+def norm_forward(
+    y, means, inverses, x, gamma, beta, rows, columns, epsilon,
+    ROWS: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """ROWS whole rows a program: one read of x, one write of y."""
+    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]
+    column = tl.arange(0, BLOCK)[None, :]
+    inside = (row < rows) & (column < columns)
+    start = row.to(tl.int64) * columns
+    tile = tl.load(x + start + column, mask=inside, other=0.0).to(tl.float32)
+    mean = tl.sum(tile, 1, keep_dims=True) / columns
+    centred = tl.where(inside, tile - mean, 0.0)  # a masked 0 would count as -mean
+    variance = tl.sum(centred * centred, 1, keep_dims=True) / columns
+    inverse = 1 / tl.sqrt(variance + epsilon)
+    scale = tl.load(gamma + column, mask=column < columns, other=0.0).to(tl.float32)
+    shift = tl.load(beta + column, mask=column < columns, other=0.0).to(tl.float32)
+    result = centred * inverse * scale + shift
+    tl.store(y + start + column, result.to(y.dtype.element_ty), mask=inside)
+    tl.store(means + row, mean, mask=row < rows)
+    tl.store(inverses + row, inverse, mask=row < rows)
+
+
+@triton.jit
+def norm_backward(
+    dx, partial_gamma, partial_beta, dy, x, gamma, means, inverses, rows, columns,
+    BLOCK: tl.constexpr,
+):  # fmt: skip
+    """Each program takes every so many-th row, and sums its rows' part of the other gradients."""
+    program = tl.program_id(0)
+    column = tl.arange(0, BLOCK)
+    inside = column < columns
+    scale = tl.load(gamma + column, mask=inside, other=0.0).to(tl.float32)
+    sum_gamma = tl.zeros((BLOCK,), tl.float32)
+    sum_beta = tl.zeros((BLOCK,), tl.float32)
+    for row in range(program, rows, tl.num_programs(0)):
+        start = row.to(tl.int64) * columns
+        mean = tl.load(means + row)
+        inverse = tl.load(inverses + row)
+        values = tl.load(x + start + column, mask=inside, other=0.0).to(tl.float32)
+        slope = tl.load(dy + start + column, mask=inside, other=0.0).to(tl.float32)
+        xhat = tl.where(inside, (values - mean) * inverse, 0.0)
+        g = slope * scale
+        along = tl.sum(g * xhat, 0) / columns
+        level = tl.sum(g, 0) / columns
+        result = inverse * (g - level - xhat * along)
+        tl.store(dx + start + column, result.to(dx.dtype.element_ty), mask=inside)
+        sum_gamma += slope * xhat
+        sum_beta += slope
+    tl.store(partial_gamma + program * columns + column, sum_gamma, mask=inside)
+    tl.store(partial_beta + program * columns + column, sum_beta, mask=inside)
+
+
+@triton.jit
+def add_parts(
+    out_gamma, out_beta, partial_gamma, partial_beta, parts, columns,
+    PARTS: tl.constexpr, COLUMNS: tl.constexpr,
+):  # fmt: skip
+    """Add what the programs of norm_backward have summed, COLUMNS columns a program."""
+    column = tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)[None, :]
+    sum_gamma = tl.zeros((PARTS, COLUMNS), tl.float32)
+    sum_beta = tl.zeros((PARTS, COLUMNS), tl.float32)
+    for first in range(0, parts, PARTS):
+        part = first + tl.arange(0, PARTS)[:, None]
+        inside = (part < parts) & (column < columns)
+        sum_gamma += tl.load(partial_gamma + part * columns + column, mask=inside, other=0.0)
+        sum_beta += tl.load(partial_beta + part * columns + column, mask=inside, other=0.0)
+    kind = out_gamma.dtype.element_ty
+    gamma_sums = tl.sum(sum_gamma, 0, keep_dims=True).to(kind)
+    beta_sums = tl.sum(sum_beta, 0, keep_dims=True).to(kind)
+    tl.store(out_gamma + column, gamma_sums, mask=column < columns)
+    tl.store(out_beta + column, beta_sums, mask=column < columns)
+
+
+def deal(columns: int) -> dict[str, int]:
+    """Rows and warps a program for rows of this length, as the sweep of `bench` found them."""
+    block = triton.next_power_of_2(columns)
+    rows = max(1, 2048 // block)
+    warps = min(32, max(4, rows * block // 1024))
+    return {"ROWS": rows, "BLOCK": block, "num_warps": warps}
+
+
+def layer_norm(x, gamma, beta, epsilon: float = EPSILON, **options: int):
+    """Layer norm over the last axis of a matrix.
+
+    x: float32 or bfloat16 [rows, columns], contiguous; gamma, beta: [columns].
+    Returns y like x, and the rows' means and inverse standard deviations in float32.
+    """
+    rows, columns = x.shape
+    y = torch.empty_like(x)
+    means, inverses = (torch.empty(rows, device=x.device) for _ in range(2))
+    options = deal(columns) | options
+    grid = (triton.cdiv(rows, options["ROWS"]),)
+    norm_forward[grid](y, means, inverses, x, gamma, beta, rows, columns, epsilon, **options)
+    return y, means, inverses
+
+
+def layer_norm_backward(dy, x, gamma, means, inverses, *, programs=None, num_warps=None):
+    """The gradients of x, gamma and beta from dy and what the forward pass kept.
+
+    programs: how many share the rows; two an SM unless given.
+    """
+    rows, columns = x.shape
+    block = triton.next_power_of_2(columns)
+    programs = programs or min(rows, PROGRAMS_AN_SM * sms(x))
+    warps = num_warps or min(32, max(4, block // 512))
+    dx = torch.empty_like(x)
+    parts = torch.empty(2, programs, columns, device=x.device)
+    norm_backward[(programs,)](
+        dx, parts[0], parts[1], dy, x, gamma, means, inverses, rows, columns,
+        BLOCK=block, num_warps=warps,
+    )  # fmt: skip
+    sums = torch.empty(2, columns, device=x.device, dtype=gamma.dtype)
+    add_parts[(triton.cdiv(columns, COLUMNS),)](
+        sums[0], sums[1], parts[0], parts[1], programs, columns, PARTS=PARTS, COLUMNS=COLUMNS
+    )
+    return dx, sums[0], sums[1]
+
+
+def sms(x: torch.Tensor) -> int:
+    """Multiprocessors of the GPU that x lies on."""
+    if x.device.type != "cuda":
+        return SMS_OF_NO_GPU
+    return torch.cuda.get_device_properties(x.device).multi_processor_count

@@ -1,0 +1,154 @@
+"""c = a b in Triton: with pointers, with tensor descriptors, and with programs that stay.
+
+A descriptor says once what a matrix is; a block of it is then asked for by row and column, and on
+Hopper and later the copy engine (TMA) brings it. Edges need no mask: outside is zero, or unwritten.
+"""
+
+import functools
+
+import torch
+import triton
+import triton.language as tl
+from triton.tools.tensor_descriptor import TensorDescriptor
+
+GROUP = 8  # rows of tiles that are taken together
+
+
+@triton.jit
+def place(tile, m, n, BM: tl.constexpr, BN: tl.constexpr, GROUP: tl.constexpr):
+    """Row and column of a tile, in tiles: GROUP rows of tiles are taken together, down first."""
+    across = tl.cdiv(n, BN)
+    first = tile // (GROUP * across) * GROUP
+    height = min(tl.cdiv(m, BM) - first, GROUP)  # the last group may be lower
+    inside = tile % (GROUP * across)
+    return first + inside % height, inside // height
+
+
+@triton.jit(do_not_specialize=["m"])
+def matmul_pointers(
+    c, a, b, m, n, k,
+    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, GROUP: tl.constexpr,
+):  # fmt: skip
+    """A tile of c a program; every address is computed, every edge masked."""
+    tile_row, tile_column = place(tl.program_id(0), m, n, BM, BN, GROUP)
+    row = tile_row * BM + tl.arange(0, BM)[:, None]
+    column = tile_column * BN + tl.arange(0, BN)[None, :]
+    total = tl.zeros((BM, BN), tl.float32)
+    for k0 in range(0, k, BK):
+        down = k0 + tl.arange(0, BK)[:, None]
+        right = k0 + tl.arange(0, BK)[None, :]
+        tile_a = tl.load(a + row * k + right, mask=(row < m) & (right < k), other=0.0)
+        tile_b = tl.load(b + down * n + column, mask=(down < k) & (column < n), other=0.0)
+        total = tl.dot(tile_a, tile_b, total)
+    inside = (row < m) & (column < n)
+    tl.store(c + row * n + column, total.to(c.dtype.element_ty), mask=inside)
+
+
+@triton.jit(do_not_specialize=["m", "n", "k"])
+def matmul_descriptors(
+    c, a, b, m, n, k,
+    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, GROUP: tl.constexpr,
+):  # fmt: skip
+    """The same with descriptors: neither addresses nor masks."""
+    row, column = place(tl.program_id(0), m, n, BM, BN, GROUP)
+    total = tl.zeros((BM, BN), tl.float32)
+    for k0 in range(0, k, BK):
+        tile_a = a.load([row * BM, k0])
+        tile_b = b.load([k0, column * BN])
+        total = tl.dot(tile_a, tile_b, total)
+    c.store([row * BM, column * BN], total.to(c.dtype))
+
+
+@triton.jit(do_not_specialize=["m", "n", "k"])
+def matmul_persistent(
+    c, a, b, m, n, k,
+    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, GROUP: tl.constexpr,
+    HALVES: tl.constexpr, FLATTEN: tl.constexpr,
+):  # fmt: skip
+    """As many programs as fit; each takes one tile after the other.
+
+    HALVES: write a tile in two halves, which needs half the shared memory.
+    FLATTEN: pipeline both loops as one, so that the next tile's copies begin before this one ends.
+    """
+    tiles = tl.cdiv(m, BM) * tl.cdiv(n, BN)
+    for tile in tl.range(tl.program_id(0), tiles, tl.num_programs(0), flatten=FLATTEN):
+        row, column = place(tile, m, n, BM, BN, GROUP)
+        total = tl.zeros((BM, BN), tl.float32)
+        for k0 in range(0, k, BK):
+            tile_a = a.load([row * BM, k0])
+            tile_b = b.load([k0, column * BN])
+            total = tl.dot(tile_a, tile_b, total)
+        if HALVES:
+            pairs = tl.permute(tl.reshape(total, (BM, 2, BN // 2)), (0, 2, 1))
+            left, right = tl.split(pairs)
+            c.store([row * BM, column * BN], left.to(c.dtype))
+            c.store([row * BM, column * BN + BN // 2], right.to(c.dtype))
+        else:
+            c.store([row * BM, column * BN], total.to(c.dtype))
+
+
+@functools.lru_cache(maxsize=16)
+def described(matrix: torch.Tensor, rows: int, columns: int) -> TensorDescriptor:
+    """A matrix's descriptor for blocks of this size; made once, not at each launch."""
+    return TensorDescriptor.from_tensor(matrix, [rows, columns])
+
+
+def tiles_of(c: torch.Tensor, bm: int, bn: int) -> int:
+    """How many tiles cover c."""
+    return triton.cdiv(c.shape[0], bm) * triton.cdiv(c.shape[1], bn)
+
+
+def sizes(a: torch.Tensor, b: torch.Tensor) -> tuple[int, int, int]:
+    """(m, n, k) of a product a b."""
+    return a.shape[0], b.shape[1], a.shape[1]
+
+
+def with_pointers(bm=128, bn=256, bk=64, *, warps=8, stages=3):
+    """multiply(c, a, b) with `matmul_pointers`."""
+
+    def multiply(c, a, b):
+        tile = {"BM": bm, "BN": bn, "BK": bk, "GROUP": GROUP}
+        how = {"num_warps": warps, "num_stages": stages}
+        matmul_pointers[(tiles_of(c, bm, bn),)](c, a, b, *sizes(a, b), **tile, **how)
+
+    return multiply
+
+
+def with_descriptors(bm=128, bn=256, bk=64, *, warps=8, stages=3):
+    """multiply(c, a, b) with `matmul_descriptors`; rows must begin at multiples of 16 bytes."""
+
+    def multiply(c, a, b):
+        tile = {"BM": bm, "BN": bn, "BK": bk, "GROUP": GROUP}
+        how = {"num_warps": warps, "num_stages": stages}
+        matrices = described(c, bm, bn), described(a, bm, bk), described(b, bk, bn)
+        matmul_descriptors[(tiles_of(c, bm, bn),)](*matrices, *sizes(a, b), **tile, **how)
+
+    return multiply
+
+
+def persistent(
+    bm=128, bn=256, bk=64, *, warps=8, stages=3,
+    halves=True, flatten=True, group=GROUP,
+):  # fmt: skip
+    """multiply(c, a, b) with `matmul_persistent`, a program an SM."""
+
+    def multiply(c, a, b):
+        programs = min(sms(c), tiles_of(c, bm, bn))
+        matmul_persistent[(programs,)](
+            described(c, bm, bn // 2 if halves else bn), described(a, bm, bk), described(b, bk, bn),
+            *sizes(a, b), BM=bm, BN=bn, BK=bk, GROUP=group,
+            HALVES=halves, FLATTEN=flatten,
+            num_warps=warps, num_stages=stages,
+        )  # fmt: skip
+
+    return multiply
+
+
+@functools.cache
+def _sms_of(index: int) -> int:
+    return torch.cuda.get_device_properties(index).multi_processor_count
+
+
+def sms(matrix: torch.Tensor) -> int:
+    """Multiprocessors of the GPU that a matrix lies on; 2 where there is none."""
+    return _sms_of(matrix.device.index or 0) if matrix.is_cuda else 2
