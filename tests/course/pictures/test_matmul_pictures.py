@@ -6,7 +6,7 @@ import pytest
 from course.pictures import matmul
 from utils.tools import source
 
-KERNELS = source.Path(__file__).parents[3] / "course" / "matmul" / "kernels"
+KERNELS = source.Path(__file__).parents[3] / "course" / "kernels" / "matmul" / "kernels"
 SQUARE = {"BM": 128, "BN": 128, "BK": 8, "TM": 8, "TN": 8}
 
 
