@@ -1,0 +1,236 @@
+"""Checks and times NVIDIA's libraries for the chapter's table, and keeps what snippets print.
+
+    python -m course.libraries.bench --out libraries.json [--budget 150] [--only tasks ...]
+
+Each program checks its result against float64 before it is timed. Each result is written as soon
+as it is there, and handed to the recording command where that runs this one. An error is written
+down and does not end the run. Without a GPU everything that can run is run, in small sizes, and
+nothing is timed.
+"""
+
+import argparse
+import json
+import os
+import time
+import traceback
+from concurrent.futures import ThreadPoolExecutor
+from importlib import metadata
+from pathlib import Path
+
+from course.libraries import programs, recorded
+from course.libraries.tasks import TASKS, inputs_of
+from utils import results
+from utils.engine import gpu, has_gpu
+from utils.hardware import data_sheet, fp32_roofs
+from utils.timing import benchmark, copy_bandwidth
+
+SNIPPETS = tuple(sorted(path.stem for path in recorded.SNIPPETS.glob("*.py")))
+#: Programs that only a GPU can run, with their arguments for it.
+GPU_PROGRAMS = {
+    "xt": (8192, "time"),
+    "lt_fp8": (8192, "time"),
+    "sparse24": (8192, "time"),
+    "cutlass_gemm": (8192, "time"),
+}
+#: Programs that the chapter runs everywhere, with arguments for a GPU.
+TIMED_PROGRAMS = {"lt": (4096, 4096, 256, "time"), "plans": (4096, "time")}
+CHECKED_PROGRAMS = ("gemv", "pi", "thrust", "cub")
+TRAPS = ("leading_dimension", "rows_and_columns", "stream", "tf32", "late")
+PACKAGES = (
+    "torch",
+    "cupy-cuda13x",
+    "nvmath-python",
+    "cuda-cccl",
+    "nvidia-cudnn-frontend",
+    "nvidia-cudnn-cu13",
+    "nvidia-cublas",
+    "nvidia-cusparselt-cu13",
+    "nvidia-cutlass",
+)
+
+
+class Log:
+    """The results so far, in a file and on the screen; knows how much time is left."""
+
+    def __init__(self, path: Path, budget: float):
+        self._path, self._end = path, time.monotonic() + budget
+        self.content = {"results": [], "errors": [], "lines": [], "outputs": {}}
+
+    def left(self) -> float:
+        return self._end - time.monotonic()
+
+    def add(self, name: str, value: float, unit: str, spread: float = 0.0) -> None:
+        entry = {"name": name, "value": float(value), "unit": unit, "spread": float(spread)}
+        if has_gpu():
+            stamp = {"gpu": gpu().name, "driver": gpu().driver, "date": results.now()}
+            entry |= {**stamp, "versions": results.versions()}
+        self.content["results"].append(entry)
+        if os.environ.get(results.RECORD):
+            results.append(entry)
+        self._write()
+
+    def keep(self, name: str, text: str) -> None:
+        """What a program printed, to be shown where it cannot run."""
+        lines = [line for line in text.splitlines() if not line.startswith("TIME ")]
+        entry = {"gpu": "", "driver": "", "date": results.now(), "versions": package_versions()}
+        if has_gpu():
+            entry |= {"gpu": gpu().name, "driver": gpu().driver}
+        self.content["outputs"][name] = {**entry, "text": "\n".join(lines)}
+        self._write()
+
+    def say(self, line: str) -> None:
+        print(line, flush=True)
+        self.content["lines"].append(line)
+        self._write()
+
+    def attempt(self, what: str, function, *arguments):
+        """function's result, or None after an error, which is written down."""
+        try:
+            return function(*arguments)
+        except Exception:
+            text = traceback.format_exc()
+            self.content["errors"].append({"what": what, "error": text[-3000:]})
+            self.say(f"FAILED {what}: {text.strip().splitlines()[-1][:300]}")
+            return None
+
+    def _write(self):
+        self._path.write_text(json.dumps(self.content, indent=1))
+
+
+def package_versions() -> dict[str, str]:
+    """Versions of NVIDIA's packages that are installed here."""
+    found = {}
+    for name in PACKAGES:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def sized(arguments) -> tuple:
+    """A program's arguments: these on a GPU, none without."""
+    return arguments if has_gpu() else ()
+
+
+# ---- the table's tasks
+
+
+def roofs() -> dict[str, float]:
+    """What this GPU can do at most: bytes/s of a copy (measured), operations/s (its data sheet)."""
+    name = gpu().name.removeprefix("NVIDIA ")
+    _, fp32, _ = fp32_roofs()
+    found = {"copy": copy_bandwidth(), "fp32": fp32}
+    try:
+        found["tensor"] = data_sheet(name)["tensor16_tflops"] * 1e12
+    except KeyError:
+        pass
+    return found
+
+
+def bench_tasks(log: Log) -> None:
+    roof = roofs() if has_gpu() else {}
+    for name, value in roof.items():
+        log.add(f"library/roof/{name}", value, "B/s" if name == "copy" else "FLOP/s")
+    for task in TASKS:
+        if log.left() < 0:
+            return
+        if task.timed:
+            log.attempt(f"{task.key} in CUDA C", time_program, log, task, roof)
+        if has_gpu():
+            log.attempt(f"{task.key} in Python", time_python, log, task, roof)
+
+
+def time_program(log: Log, task, roof) -> None:
+    arguments = (*task.arguments, "time") if has_gpu() else ()
+    text = programs.output_of(task.program, *arguments)
+    assert "WRONG" not in text, text
+    labels = {task.timed: "cuda_c", f"{task.timed}_ours": "ours"}
+    for name, (middle, spread) in programs.times_of(text).items():
+        if name in labels:
+            note(log, task, labels[name], middle, spread, roof)
+
+
+def time_python(log: Log, task, roof) -> None:
+    arguments = inputs_of(task.key)
+    timing = benchmark(lambda: task.python(*arguments))
+    note(log, task, "python", timing.median, timing.spread, roof)
+
+
+def note(log: Log, task, label, middle, spread, roof) -> None:
+    """Record a time and its share of the roof."""
+    name = f"library/{task.key}/{label}"
+    log.add(f"{name}/time", middle, "ms", spread)
+    share = float("nan")
+    if task.roof in roof:
+        share = task.amount / (middle * 1e-3) / roof[task.roof]
+        log.add(f"{name}/share_of_{task.roof}", share, "1", share * spread / middle)
+    log.say(f"{name:<32} {middle:9.4f} ms ±{spread:7.4f}  {share:6.1%} of {task.roof}")
+
+
+# ---- what only a GPU can run, and traps
+
+
+def bench_programs(log: Log) -> None:
+    for name, arguments in {**TIMED_PROGRAMS, **(GPU_PROGRAMS if has_gpu() else {})}.items():
+        log.attempt(name, keep_program, log, name, sized(arguments))
+    for trap in TRAPS:
+        log.attempt(trap, keep_program, log, "traps", (trap,), f"trap_{trap}")
+    for name in CHECKED_PROGRAMS:
+        log.attempt(name, keep_program, log, name, ())
+
+
+def keep_program(log: Log, name: str, arguments, label: str = "") -> None:
+    text = programs.output_of(name, *arguments)
+    log.keep(label or name, text)
+    for what, (middle, spread) in programs.times_of(text).items():
+        log.add(f"library/{what}/time", middle, "ms", spread)
+        log.say(f"library/{what:<24} {middle:9.4f} ms ±{spread:7.4f}")
+
+
+def bench_snippets(log: Log) -> None:
+    if not has_gpu():
+        return
+    for name in SNIPPETS:
+        log.attempt(name, keep_snippet, log, name)
+
+
+def keep_snippet(log: Log, name: str) -> None:
+    done = recorded.run_snippet(name)
+    if done.returncode:
+        raise RuntimeError(done.stderr[-1500:])
+    log.keep(name, done.stdout)
+    log.say(f"{name}: {len(done.stdout.splitlines())} lines")
+
+
+PARTS = {"tasks": bench_tasks, "programs": bench_programs, "snippets": bench_snippets}
+
+
+def build_all(log: Log) -> None:
+    """Compile everything at once, the slowest first."""
+    names = ["cutlass_gemm"] if has_gpu() else []
+    names += [*reversed(CHECKED_PROGRAMS), *TIMED_PROGRAMS, "traps"]
+    names += [task.program for task in TASKS]
+    names += [name for name in GPU_PROGRAMS if has_gpu()]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for name in dict.fromkeys(names):
+            pool.submit(log.attempt, f"build {name}", programs.build, name)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--budget", type=float, default=150, help="seconds")
+    parser.add_argument("--only", nargs="*", default=list(PARTS), choices=list(PARTS))
+    options = parser.parse_args()
+    log = Log(options.out, options.budget)
+    build_all(log)
+    log.say(f"-- built, {log.left():.0f} s left")
+    for part in options.only:
+        if log.left() > 0:
+            log.attempt(part, PARTS[part], log)
+        log.say(f"-- {part}: {log.left():.0f} s left")
+
+
+if __name__ == "__main__":
+    main()

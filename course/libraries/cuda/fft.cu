@@ -1,0 +1,49 @@
+// Real rows to their spectra and back by cuFFT. fft [n rows] [time]
+#include <complex>
+#include <cufft.h>
+#include "clock.cuh"
+
+// The spectrum of one row by its definition, in float64: n / 2 + 1 numbers.
+std::vector<std::complex<double>> spectrum(const float* row, int n) {
+    std::vector<std::complex<double>> bins(n / 2 + 1);
+    for (int f = 0; f <= n / 2; f++)
+        for (int t = 0; t < n; t++)
+            bins[f] += double(row[t]) * std::polar(1.0, -2 * M_PI * f * t / n);
+    return bins;
+}
+
+int main(int argc, char** argv) {
+    const bool sizes = argc > 2 && std::atoi(argv[2]);
+    const int n = sizes ? std::atoi(argv[1]) : 12, rows = sizes ? std::atoi(argv[2]) : 3;
+    const int bins = n / 2 + 1;  // the others are their complex conjugates
+    const std::vector<float> x = random_floats(size_t(n) * rows, 1);
+    Device<float> d_x(x), d_back(size_t(n) * rows);
+    Device<float2> d_bins(size_t(bins) * rows);
+
+    cufftHandle forward, backward;  // a plan for each direction and shape
+    CHECK(cufftPlan1d(&forward, n, CUFFT_R2C, rows));
+    CHECK(cufftPlan1d(&backward, n, CUFFT_C2R, rows));
+    CHECK(cufftExecR2C(forward, d_x, d_bins));
+
+    double largest = 0;
+    const std::vector<float2> found = d_bins.host();
+    for (int row : {0, rows - 1}) {
+        const auto right = spectrum(x.data() + size_t(row) * n, n);
+        for (int f = 0; f < bins; f++) {
+            const float2 bin = found[size_t(row) * bins + f];
+            largest = std::max(largest, std::abs(std::complex<double>(bin.x, bin.y) - right[f]));
+        }
+    }
+    require("spectrum", largest, 2e-6 * n);
+
+    CHECK(cufftExecC2R(backward, d_bins, d_back));  // may overwrite d_bins
+    std::vector<double> scaled(x.begin(), x.end());
+    for (double& value : scaled)
+        value *= n;
+    require("there and back is n times as large", largest_error(d_back.host(), scaled), 1e-5 * n);
+
+    if (wants_time(argc, argv))
+        print_time("fft", [&] { CHECK(cufftExecR2C(forward, d_x, d_bins)); });
+    CHECK(cufftDestroy(forward));
+    CHECK(cufftDestroy(backward));
+}

@@ -1,0 +1,151 @@
+"""Builds and runs the programs in ``cuda/``: by nvcc on a GPU machine, else for the CPU.
+
+    run("gemm")                 prints the command and what the program says
+    run("traps", "tf32")        with an argument
+
+Which libraries a program needs is seen from the headers that it includes. A toolkit may lie in one
+folder, or in pip's packages (``nvidia-cublas`` ...): both are looked through.
+"""
+
+import functools
+import hashlib
+import os
+import re
+import sys
+import tempfile
+from pathlib import Path
+
+from utils.cpu.cuda_c import build as cpu_build
+from utils.engine import has_gpu
+from utils.tools import nvcc, process
+
+FOLDER = Path(__file__).parent / "cuda"
+#: What a header needs to be linked with; the runtime that nvcc links anyway is not listed.
+LIBRARY_OF = {
+    "cublas_v2.h": "cublas",
+    "cublasXt.h": "cublas",
+    "cublasLt.h": "cublasLt",
+    "curand.h": "curand",
+    "curand_kernel.h": "",
+    "cufft.h": "cufft",
+    "cusparse.h": "cusparse",
+    "cusparseLt.h": "cusparseLt",
+    "cudnn.h": "cudnn",
+    "cutlass/cutlass.h": "",
+}
+#: A header that needs more of nvcc than its folder.
+MORE_FLAGS = {"cutlass/cutlass.h": ["-arch=sm_90a", "-DNDEBUG", "--expt-relaxed-constexpr"]}
+RUN_SECONDS = 120
+
+
+def headers_of(source: Path) -> list[str]:
+    """The libraries' headers that a program includes, in the order in which they stand there."""
+    included = re.findall(r"#include <([\w./]+)>", source.read_text(encoding="utf-8"))
+    return [header for header in included if header in LIBRARY_OF]
+
+
+def link_flags(source: Path) -> list[str]:
+    """What a learner writes behind nvcc's name for this program, such as ["-lcublas"]."""
+    return [f"-l{LIBRARY_OF[header]}" for header in headers_of(source) if LIBRARY_OF[header]]
+
+
+@functools.cache
+def _include_folders() -> tuple[Path, ...]:
+    """The toolkit's headers, then those of pip's packages."""
+    compiler = nvcc.find_nvcc()
+    toolkit = [Path(compiler).resolve().parent.parent / "include"] if compiler else []
+    pip = [*_pip_folders("nvidia/*/include"), *_pip_folders("cutlass_library/source/include")]
+    return (*toolkit, *pip)
+
+
+def _pip_folders(pattern: str) -> list[Path]:
+    """Folders that pip has installed, wherever this Python finds packages."""
+    return [path for place in sys.path for path in sorted(Path(place or ".").glob(pattern))]
+
+
+def _found_flags(header: str) -> list[str]:
+    """nvcc's flags for a header and its library, wherever they are."""
+    for folder in _include_folders():
+        if not (folder / header).is_file():
+            continue
+        flags = [f"-I{folder}", *MORE_FLAGS.get(header, ())]
+        if header.startswith("cutlass/"):
+            flags.append(f"-I{folder.parent / 'tools' / 'util' / 'include'}")
+        name = LIBRARY_OF[header]
+        for place in (folder.parent / "lib", folder.parent / "lib64"):
+            libraries = sorted(place.glob(f"lib{name}.so*"), key=lambda path: len(path.name))
+            if name and libraries:
+                flags += [f"-L{place}", f"-l:{libraries[0].name}"]
+                return [*flags, "-Xlinker", f"-rpath={place}"]
+        return flags + ([f"-l{name}"] if name else [])
+    raise nvcc.NvccError(
+        f"{header} was not found: `pip install 'cuda-course[libraries]'` brings NVIDIA's libraries"
+    )
+
+
+def _request(source: Path) -> nvcc.Request:
+    flags = ["-O3", "-w"]
+    for header in headers_of(source):
+        flags += [flag for flag in _found_flags(header) if flag not in flags]
+    return nvcc.Request(source, flags)
+
+
+def build(name: str) -> Path:
+    """The compiled program ``cuda/<name>.cu``, made where it is not there yet.
+
+    Raises utils.tools.nvcc.NvccError with the lines that do not compile.
+    """
+    source = FOLDER / f"{name}.cu"
+    if not has_gpu():
+        try:
+            return cpu_build.build_program(source)
+        except cpu_build.BuildError as error:
+            raise nvcc.compile_error(source, error.log) from None
+    request = _request(source)
+    command = nvcc.nvcc_command(request, Path("program"))
+    content = hashlib.sha256("\0".join([*command, nvcc.nvcc_version() or ""]).encode())
+    for file in (source, *sorted(FOLDER.glob("*.cuh"))):
+        content.update(file.read_bytes())
+    output = cpu_build.cache_folder() / f"{name}-{content.hexdigest()[:32]}"
+    if not output.exists():
+        _compile(request, output)
+    return output
+
+
+def _compile(request: nvcc.Request, output: Path) -> None:
+    """Run nvcc; the program appears whole or not at all."""
+    with tempfile.TemporaryDirectory(dir=output.parent) as folder:
+        fresh = Path(folder) / output.name
+        done = process.run(nvcc.nvcc_command(request, fresh), timeout=300)
+        if done.returncode:
+            raise nvcc.compile_error(request.source, done.output)
+        os.replace(fresh, output)
+
+
+def output_of(name: str, *arguments, timeout: float = RUN_SECONDS) -> str:
+    """What a program prints. RuntimeError with its last lines where it fails."""
+    program = build(name)
+    done = process.run([str(program), *map(str, arguments)], timeout=timeout)
+    if done.returncode:
+        raise RuntimeError(f"{name} failed: {done.output.strip()[-1000:]}")
+    return done.output.replace("\r\n", "\n").replace(f"{FOLDER}{os.sep}", "")
+
+
+def run(name: str, *arguments) -> None:
+    """Build a program, run it, and print both commands and what it says.
+
+    Raises NvccError if it does not compile, RuntimeError if it says that something is wrong.
+    """
+    if has_gpu():
+        print("$ nvcc", f"{name}.cu", "-o", name, *link_flags(FOLDER / f"{name}.cu"))
+    else:
+        print(f"[no GPU here: {name}.cu is built by the C++ compiler and runs on the CPU]")
+    text = output_of(name, *arguments)
+    print("$", f"./{name}", *arguments)
+    print(text.rstrip())
+
+
+def times_of(text: str) -> dict[str, tuple[float, float]]:
+    """{name: (median, spread)} in ms, of what a program printed with the word "time"."""
+    rows = re.findall(r"^TIME (\S+) (\S+) (\S+)$", text, re.M)
+    return {name: (float(middle), float(spread)) for name, middle, spread in rows}
