@@ -8,14 +8,14 @@ from course.kernels.row_kernels.fast import KERNELS
 
 LOAD = "return __ldcg(from);"
 LOAD_NO_LINE = """Pack v;
-    asm("ld.global.nc.L1::no_allocate.v4.f32 {%0, %1, %2, %3}, [%4];"
+    asm volatile("ld.global.nc.L1::no_allocate.v4.f32 {%0, %1, %2, %3}, [%4];"
         : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
         : "l"(from));
     return v;"""
 LOAD_EVICT_FIRST = """Pack v;
     unsigned long long policy;
     asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
-    asm("ld.global.cg.L2::cache_hint.v4.f32 {%0, %1, %2, %3}, [%4], %5;"
+    asm volatile("ld.global.cg.L2::cache_hint.v4.f32 {%0, %1, %2, %3}, [%4], %5;"
         : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
         : "l"(from), "l"(policy));
     return v;"""
@@ -34,6 +34,8 @@ class Variant:
 
 VARIANTS = {
     "loads: through L1": Variant("fast.cuh", LOAD, "return *from;", ring=False),
+    "loads: streaming": Variant("fast.cuh", LOAD, "return __ldcs(from);", ring=False),
+    "loads: last use": Variant("fast.cuh", LOAD, "return __ldlu(from);", ring=False),
     "loads: L2 evicts first": Variant("fast.cuh", LOAD, LOAD_EVICT_FIRST, ring=False),
     "loads: read-only, no L1 line": Variant("fast.cuh", LOAD, LOAD_NO_LINE, ring=False),
     "stores: evict first": Variant("fast.cuh", "__stcg(", "__stcs("),

@@ -38,12 +38,12 @@ extern "C" __global__ void SHAPED layer_norm_fast(Element* y, float* means, floa
             if (inside(j / pack))
                 squares += v[j] * v[j];
         }
-        if (!ring) {  // a block has one tile: while it waits, others work
+        float variance = all_reduce<Add>(squares, round) / columns;
+        float inverse = rsqrtf(variance + epsilon);
+        if (!ring) {  // a block has one tile; read earlier, they would only hold registers
             read_row(scale, gamma + rank() * part, 0);
             read_row(shift, beta + rank() * part, 0);
         }
-        float variance = all_reduce<Add>(squares, round) / columns;
-        float inverse = rsqrtf(variance + epsilon);
 
 #pragma unroll
         for (int j = 0; j < values; ++j)

@@ -23,10 +23,10 @@ extern "C" __global__ void SHAPED rms_norm_fast(Element* y, float* inverses, con
 #pragma unroll
         for (int j = 0; j < values; ++j)
             squares += v[j] * v[j];
-        if (!ring)  // a block has one tile: while it waits, others work
-            read_row(scale, gamma + rank() * part, 0);
         float inverse = rsqrtf(all_reduce<Add>(squares, round) / columns + epsilon);
         refill(tiles, i, tile);
+        if (!ring)  // a block has one tile; read earlier, gamma would only hold registers
+            read_row(scale, gamma + rank() * part, 0);
 
 #pragma unroll
         for (int j = 0; j < values; ++j)
