@@ -76,7 +76,7 @@ def _found_flags(header: str) -> list[str]:
             libraries = sorted(place.glob(f"lib{name}.so*"), key=lambda path: len(path.name))
             if name and libraries:
                 flags += [f"-L{place}", f"-l:{libraries[0].name}"]
-                return [*flags, "-Xlinker", f"-rpath={place}"]
+                return [*flags, f"-Xlinker=-rpath={place}"]
         return flags + ([f"-l{name}"] if name else [])
     raise nvcc.NvccError(
         f"{header} was not found: `pip install 'cuda-course[libraries]'` brings NVIDIA's libraries"
