@@ -2,13 +2,13 @@
 //
 // curandGenerate, curandGenerateUniform give the same numbers in the same order as NVIDIA's library
 // (checked against it): XORWOW takes number n from sequence n % 4096, Philox in groups of four from
-// sequence n / 4 %
-// 65536. Doubles and normal numbers are made of the same bits, but dealt out in another order.
-// Numbers are made on the host and copied. Generators that are missing here (MRG32k3a, MTGP32,
-// MT19937, the quasi-random ones) have no constant to ask for them.
+// sequence n / 4 % 65536. Doubles and normal numbers are made of the same bits, but dealt out in
+// another order. Generators that are missing here (MRG32k3a, MTGP32, MT19937, the quasi-random
+// ones) have no constant to ask for them.
 #pragma once
 #include <vector>
 #include "curand_kernel.h"
+#include "device_task.h"
 #include "macros_aside.inc"
 
 enum curandStatus_t {
@@ -70,24 +70,23 @@ struct RandomGenerator {
     }
 };
 
-// Fills `out`, wherever it lies, with n values made by `make`.
+// Fills `out` with n values made by `make`: at once for a generator on the host, else in its stream,
+// so that a captured graph makes new numbers each time it runs.
 template <class T, class F>
 inline curandStatus_t generate(RandomGenerator* g, T* out, size_t n, F make) {
     if (!g)
         return CURAND_STATUS_NOT_INITIALIZED;
-    std::vector<T> values(n);
-    for (T& v : values)
-        v = make();
-    if (g->on_host) {
+    auto fill = [=] {
+        F next = make;
         for (size_t i = 0; i < n; i++)
-            out[i] = values[i];
+            out[i] = next();
+    };
+    if (g->on_host) {
+        fill();
         return CURAND_STATUS_SUCCESS;
     }
-    return cudaMemcpyAsync(out, values.data(), n * sizeof(T), cudaMemcpyDefault, g->stream) ==
-                       cudaSuccess &&
-                   cudaStreamSynchronize(g->stream) == cudaSuccess
-               ? CURAND_STATUS_SUCCESS
-               : CURAND_STATUS_LAUNCH_FAILURE;
+    cudaError_t error = device_task(g->stream, n > 0, [=](long) { fill(); });
+    return error == cudaSuccess ? CURAND_STATUS_SUCCESS : CURAND_STATUS_LAUNCH_FAILURE;
 }
 // Normal numbers come in pairs, so n must be even, as NVIDIA's library asks of pseudo-random
 // generators.
@@ -97,7 +96,7 @@ inline curandStatus_t generate_normal(RandomGenerator* g, T* out, size_t n, F fi
         return CURAND_STATUS_LENGTH_NOT_MULTIPLE;
     double2 pair = {0, 0};
     bool second = false;
-    return generate(g, out, n, [&]() -> T {
+    return generate(g, out, n, [=]() mutable -> T {
         second = !second;
         if (!second)
             return T(finish(pair.y));
@@ -171,13 +170,13 @@ inline curandStatus_t curandGetVersion(int* version) {
 }
 
 inline curandStatus_t curandGenerate(curandGenerator_t g, unsigned* out, size_t n) {
-    return ::cuda_cpu::generate(g, out, n, [&] { return g->next(); });
+    return ::cuda_cpu::generate(g, out, n, [=] { return g->next(); });
 }
 inline curandStatus_t curandGenerateUniform(curandGenerator_t g, float* out, size_t n) {
-    return ::cuda_cpu::generate(g, out, n, [&] { return ::cuda_cpu::uniform(g->next()); });
+    return ::cuda_cpu::generate(g, out, n, [=] { return ::cuda_cpu::uniform(g->next()); });
 }
 inline curandStatus_t curandGenerateUniformDouble(curandGenerator_t g, double* out, size_t n) {
-    return ::cuda_cpu::generate(g, out, n, [&] {
+    return ::cuda_cpu::generate(g, out, n, [=] {
         unsigned low = g->next(), high = g->next();
         return ::cuda_cpu::uniform_double(low, high);
     });
@@ -208,7 +207,7 @@ inline curandStatus_t curandGeneratePoisson(curandGenerator_t g, unsigned* out, 
     curandStatePhilox4_32_10 s;
     if (g)
         curand_init(g->seed, 1ull << 62, g->position, &s);
-    return ::cuda_cpu::generate(g, out, n, [&] {
+    return ::cuda_cpu::generate(g, out, n, [=]() mutable {
         g->next();  // keeps the position
         return curand_poisson(&s, mean);
     });
