@@ -1,0 +1,29 @@
+"""Launch the depthwise kernel: NHWC bfloat16, stride 1, "same"."""
+
+import functools
+from pathlib import Path
+
+from utils import cuda_c
+
+KERNELS = Path(__file__).parent / "kernels"
+THREADS = 128
+
+
+@functools.cache
+def module(side: int, wide: int, blocks: int = 1):
+    flags = f"-DSIDE={side}", f"-DWIDE={wide}", f"-DBLOCKS={blocks}"
+    return cuda_c.load(KERNELS / "depthwise.cu", flags=flags)
+
+
+def depthwise(y, x, weights, *, wide: int = 4, height: int = 28, blocks: int = 1):
+    """A function that computes y.
+
+    x, y: (n, h, w, c), c even; weights: (side, side, c). wide: columns a thread; height: rows.
+    """
+    n, h, w, c = x.shape
+    if c % 2:
+        raise ValueError(f"{c} channels: this kernel takes two at a time")
+    count = c // 2 * -(-w // wide) * -(-h // height) * n
+    kernel = module(weights.shape[0], wide, blocks).depthwise
+    launch = kernel[-(-count // THREADS), THREADS]
+    return lambda: launch(y, x, weights, n, h, w, c, height)

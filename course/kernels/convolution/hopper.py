@@ -1,0 +1,212 @@
+"""Launch the kernels that need Hopper: implicit matrix products, and those with a halo.
+
+x: (n, h, w, c), w: (k, rows, columns, c), y and dy: (n, p, q, k), all bfloat16 on the GPU; channels
+are multiples of 8. What writes a tensor returns it.
+"""
+
+import functools
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from course.kernels.convolution import tensor_maps
+from course.kernels.convolution.shapes import Convolution
+from utils import cuda_c
+
+KERNELS = Path(__file__).parent / "kernels"
+BOX = 64  # channels
+ROW = 2 * BOX  # bytes
+BARRIER = 8  # bytes
+
+
+@dataclass(frozen=True)
+class Tile:
+    """How hopper.cu is compiled. `consumers` warp groups of 64 pixels, `bn` outputs."""
+
+    consumers: int = 3
+    bn: int = 256
+    stages: int = 3
+    cluster: int = 2
+
+    @property
+    def bm(self) -> int:
+        return BOX * self.consumers
+
+    @property
+    def threads(self) -> int:
+        return 128 * (self.consumers + (self.consumers < 3))
+
+    @property
+    def shared(self) -> int:
+        stage = (self.bm + self.bn) * ROW
+        boxes = self.consumers * 2 * BOX * ROW
+        return self.stages * (stage + 2 * BARRIER) + boxes
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        return (
+            f"-DCONSUMERS={self.consumers}",
+            f"-DBN={self.bn}",
+            f"-DSTAGES={self.stages}",
+            f"-DCLUSTER={self.cluster}",
+        )
+
+
+WIDE = Tile()
+USUAL = Tile(consumers=2, stages=4)
+NARROW = Tile(consumers=2, bn=64, stages=7, cluster=1)
+
+
+@functools.cache
+def sms() -> int:
+    return torch.cuda.get_device_properties(0).multi_processor_count
+
+
+@functools.cache
+def module(file: str, flags: tuple[str, ...] = ()):
+    return cuda_c.load(KERNELS / file, flags=flags)
+
+
+@functools.cache
+def _implicit(tile: Tile, turned: bool):
+    return module("hopper.cu", (*tile.flags, f"-DTURNED={int(turned)}"))
+
+
+def _product(result, source, w, problem, tile: Tile, turned: bool, stride: int):
+    """Launch hopper.cu: `result` from `source`, both NHWC."""
+    k, rows, columns, c = w.shape
+    source_height, source_width = source.shape[1:3]
+    below = (problem.height - 1) * stride + problem.top + 1 - source_height
+    right = (problem.width - 1) * stride + problem.left + 1 - source_width
+    corners = (problem.top, problem.left), (below, right)
+    if turned:
+        box = BOX, 1, BOX
+    else:
+        box = tile.bn // tile.cluster, 1, BOX
+    maps = (
+        tensor_maps.boxes(result.view(-1, problem.outputs), (BOX, BOX)),
+        tensor_maps.pixels(source, tile.bm, corners, stride),
+        tensor_maps.boxes(w.view(k, rows * columns, c), box),
+    )
+    pixels = problem.images * problem.height * problem.width
+    tiles = -(-pixels // (tile.cluster * tile.bm)) * -(-problem.outputs // tile.bn)
+    clusters = min(sms() // tile.cluster, tiles)
+    kernel = _implicit(tile, turned).convolve
+    launch = kernel[clusters * tile.cluster, tile.threads, tile.shared]
+    return lambda: launch(*maps, problem)
+
+
+def forward(y, x, w, conv: Convolution, tile: Tile = WIDE):
+    """A function that computes y: the maps are made once."""
+    return _product(y, x, w, conv.forward_problem(), tile, False, conv.stride)
+
+
+def data_gradient(dx, dy, w, conv: Convolution, tile: Tile = WIDE):
+    """A function that computes dx, for stride 1."""
+    if conv.stride != 1:
+        raise ValueError("this kernel computes the data gradient for stride 1 only")
+    return _product(dx, dy, w, conv.backward_problem(), tile, True, 1)
+
+
+# ---- the weights' gradient
+
+WEIGHTS_THREADS = 384
+WEIGHTS_TILE = 256  # rows (of a cluster) and columns
+
+
+def weights_gradient(dw, dy, x, conv: Convolution, stages: int = 4):
+    """A function that computes dw."""
+    problem = conv.forward_problem()
+    below = (conv.p - 1) * conv.stride - conv.padding + 1 - conv.h
+    right = (conv.q - 1) * conv.stride - conv.padding + 1 - conv.w
+    corners = (-conv.padding, -conv.padding), (below, right)
+    maps = (
+        tensor_maps.boxes(dy.view(-1, conv.k), (BOX, BOX)),
+        tensor_maps.pixels(x, BOX, corners, conv.stride),
+    )
+    steps = -(-conv.n * conv.p * conv.q // BOX)
+    across = -(-conv.taps * -(-conv.c // BOX) * BOX // WEIGHTS_TILE)
+    tiles = across * -(-conv.k // WEIGHTS_TILE)
+    clusters = min(sms() // 2, tiles * steps)
+    most = (tiles * steps // clusters + 1) // steps + 2
+    quads = clusters * most * WEIGHTS_TILE * WEIGHTS_TILE // 4
+    parts = torch.empty(quads * 4, dtype=torch.float32, device=x.device)
+    shared = stages * ((WEIGHTS_TILE + 128) * ROW + 2 * BARRIER)
+    built = module("hopper_weights.cu", (f"-DSTAGES={stages}",))
+    multiply = built.convolve_weights[clusters * 2, WEIGHTS_THREADS, shared]
+    add = built.add_parts[(128, tiles), 128]
+
+    def run():
+        multiply(parts, *maps, problem)
+        add(dw, parts, problem, clusters)
+
+    return run
+
+
+# ---- 64 channels: the patch with its halo
+
+HALO_PIXELS, HALO_SLOT, HALO_SLOTS = 232, 352, 3
+
+
+def halo_rows(width: int, columns: int) -> int:
+    """Rows of the result a patch; 0 where a row is too long."""
+    pitch = width + columns - 1
+    return max(0, (HALO_PIXELS - width) // pitch + 1) if width <= HALO_PIXELS else 0
+
+
+def _halo(result, source, w, problem, turned: bool, base: int):
+    rows = min(halo_rows(problem.width, problem.columns), problem.height)
+    pitch = problem.width + problem.columns - 1
+    if not rows or (rows + problem.rows - 1) * pitch > HALO_SLOT:
+        raise ValueError(f"rows of {problem.width} pixels are too long for this kernel")
+    maps = (
+        tensor_maps.boxes(result, (1, rows, problem.width, BOX)),
+        tensor_maps.boxes(source, (1, rows + problem.rows - 1, pitch, BOX)),
+        tensor_maps.boxes(w.view(BOX, -1, BOX), (BOX, 1, BOX)),
+    )
+    taps = problem.rows * problem.columns
+    shared = taps * BOX * ROW + HALO_SLOTS * (HALO_SLOT * ROW + 2 * BARRIER) + BARRIER
+    flags = f"-DTURNED={int(turned)}", f"-DTAPS={taps}", f"-DBASE_OFFSET={base}"
+    patches = problem.images * -(-problem.height // rows)
+    launch = module("halo.cu", flags).convolve[min(sms(), patches), 384, shared]
+    return lambda: launch(*maps, problem, rows)
+
+
+def halo_forward(y, x, w, conv: Convolution, base: int = 0):
+    """A function that computes y, for 64 channels in and out and stride 1."""
+    return _halo(y, x, w, conv.forward_problem(), False, base)
+
+
+def halo_data_gradient(dx, dy, w, conv: Convolution, base: int = 0):
+    """A function that computes dx, for 64 channels in and out and stride 1."""
+    return _halo(dx, dy, w, conv.backward_problem(), True, base)
+
+
+HALO_STAGE, HALO_DY = 600, 240  # pixels
+
+
+def halo_weights_gradient(dw, dy, x, conv: Convolution, base: int = 0):
+    """A function that computes dw, for 64 channels in and out, 3 × 3 taps and stride 1."""
+    problem = conv.forward_problem()
+    rows = min(halo_rows(conv.q, conv.side), conv.p)
+    pitch = conv.q + conv.side - 1
+    if not rows or HALO_DY + 2 * pitch + 2 > HALO_STAGE - HALO_DY:
+        raise ValueError(f"rows of {conv.q} pixels are too long for this kernel")
+    maps = (
+        tensor_maps.boxes(dy, (1, rows, pitch, BOX)),
+        tensor_maps.boxes(x, (1, rows + conv.side - 1, pitch, BOX)),
+    )
+    patches = conv.n * -(-conv.p // rows)
+    blocks = min(sms(), patches)
+    parts = torch.empty(blocks * dw.numel(), dtype=torch.float32, device=x.device)
+    shared = 3 * (HALO_STAGE * ROW + 2 * BARRIER)
+    built = module("halo_weights.cu", (f"-DBASE_OFFSET={base}",))
+    multiply = built.convolve_weights[blocks, 512, shared]
+    add = built.add_parts[288, 256]
+
+    def run():
+        multiply(parts, *maps, problem, rows)
+        add(dw, parts, blocks)
+
+    return run
