@@ -1,0 +1,254 @@
+"""What PyTorch's users expect of an operator, tried on any route's: the table is made by running.
+
+A feature is a function (operators, device) that raises where something is missing or wrong.
+"""
+
+import threading
+
+import torch
+from torch.autograd import gradcheck, gradgradcheck
+from torch.testing import assert_close
+
+A, B, C = 0.3, -1.7, 0.9
+TYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+#: What a trial can end with, besides the reason why not
+WORKS, UNKNOWN = "yes", "needs a GPU"
+FEATURES = {}
+ON_GPU_ONLY = set()
+
+
+def feature(function):
+    """Add a function to the table, under its name."""
+    FEATURES[function.__name__] = function
+    return function
+
+
+def on_gpu(function):
+    """Add a function that only says something on a GPU."""
+    ON_GPU_ONLY.add(function.__name__)
+    return feature(function)
+
+
+def check_values(operators, x):
+    """Values and gradient of x, whatever its shape, type and strides, against float64."""
+    x = x.detach().requires_grad_()
+    wide = x.detach().double()
+    y = operators.polynomial(x, A, B, C)
+    assert_close(y, (A * wide * wide + B * wide + C).to(x.dtype))
+    dy = torch.randn_like(y)
+    (dx,) = torch.autograd.grad(y, x, dy)
+    assert_close(dx, (dy.double() * (2 * A * wide + B)).to(x.dtype))
+
+
+# ---- tensors as they come
+
+
+@feature
+def values(operators, device):
+    for size in (1, 31, 257, 1000):
+        check_values(operators, torch.randn(size, device=device))
+
+
+@feature
+def dtypes(operators, device):
+    for dtype in TYPES:
+        check_values(operators, torch.randn(7, 33, device=device).to(dtype))
+
+
+@feature
+def empty(operators, device):
+    for shape in ((0,), (3, 0, 2)):
+        check_values(operators, torch.randn(shape, device=device))
+    check_values(operators, torch.randn((), device=device))
+
+
+@feature
+def strides(operators, device):
+    x = torch.randn(6, 4, 5, device=device)
+    for view in (x.mT, x[:, ::2], x[:1].expand(3, 4, 5), x.permute(2, 0, 1)):
+        check_values(operators, view)
+
+
+@feature
+def unaligned(operators, device):
+    check_values(operators, torch.randn(100, device=device)[1:])
+
+
+@feature
+def channels_last(operators, device):
+    x = torch.randn(2, 3, 4, 5, device=device).to(memory_format=torch.channels_last)
+    check_values(operators, x)
+    y = operators.polynomial(x, A, B, C)
+    assert y.is_contiguous(memory_format=torch.channels_last), f"strides are now {y.stride()}"
+
+
+@feature
+def clear_errors(operators, device):
+    try:
+        operators.polynomial(torch.ones(3, dtype=torch.int32, device=device), A, B, C)
+    except (RuntimeError, TypeError) as error:
+        assert "float" in str(error), f"says nothing of types: {error}"
+    else:
+        raise AssertionError("takes integers, and computes something")
+
+
+# ---- gradients
+
+
+def small(device):
+    return torch.randn(3, 4, dtype=torch.float64, device=device, requires_grad=True)
+
+
+@feature
+def gradient(operators, device):
+    assert gradcheck(operators.polynomial, (small(device), A, B, C))
+
+
+@feature
+def double_backward(operators, device):
+    assert gradgradcheck(operators.polynomial, (small(device), A, B, C))
+
+
+# ---- compilers
+
+
+@feature
+def fake_tensor(operators, device):
+    with torch._subclasses.FakeTensorMode():
+        x = torch.empty(3, 4, dtype=torch.float16, device=device).mT
+        y = operators.polynomial(x, A, B, C)
+    assert (y.shape, y.stride(), y.dtype) == (x.shape, x.stride(), x.dtype)
+
+
+@feature
+def opcheck(operators, device):
+    x = torch.randn(3, 4, device=device, requires_grad=True)
+    torch.library.opcheck(operators.polynomial.default, (x, A, B, C))
+
+
+@feature
+def full_graph(operators, device):
+    def twice(x):
+        return operators.polynomial(operators.polynomial(x, A, B, C) + 1, A, B, C)
+
+    # on the CPU without a C++ compiler's minute: traced and transformed all the same
+    backend = "inductor" if device == "cuda" else "aot_eager"
+    compiled = torch.compile(twice, fullgraph=True, backend=backend)
+    x = torch.randn(33, device=device, requires_grad=True)
+    assert_close(compiled(x), twice(x))
+    assert_close(*(torch.autograd.grad(f(x).sum(), x) for f in (compiled, twice)))
+    torch._dynamo.reset()
+
+
+class Layer(torch.nn.Module):
+    def __init__(self, operators):
+        super().__init__()
+        self.operators = operators
+
+    def forward(self, x):
+        return self.operators.polynomial(x, A, B, C)
+
+
+@feature
+def export(operators, device):
+    x = torch.randn(5, 3, device=device)
+    program = torch.export.export(Layer(operators), (x,))
+    assert_close(program.module()(x), operators.polynomial(x, A, B, C))
+
+
+# ---- transforms
+
+
+@feature
+def vmap(operators, device):
+    x = torch.randn(4, 6, device=device)
+    each = torch.func.vmap(lambda row: operators.polynomial(row, A, B, C), in_dims=1, out_dims=1)
+    assert_close(each(x), operators.polynomial(x, A, B, C))
+    x.requires_grad_()
+    (slope,) = torch.autograd.grad(each(x).sum(), x)
+    assert_close(slope, 2 * A * x + B)
+
+
+@feature
+def func_grad(operators, device):
+    x = torch.randn(4, device=device)
+    slope = torch.func.grad(lambda row: operators.polynomial(row, A, B, C).sum())
+    assert_close(slope(x), 2 * A * x + B)
+
+
+@feature
+def autocast(operators, device):
+    x = torch.full((3,), 300.0, dtype=torch.float16, device=device)
+    with torch.autocast(device, dtype=torch.bfloat16):
+        y = operators.polynomial(x, 1.0, 0.0, 0.0)  # 90,000 is more than float16 can hold
+    assert y.dtype == torch.float32 and y[0] == 90_000
+
+
+# ---- where and when
+
+
+@feature
+def threads(operators, device):
+    def work(seed):
+        try:
+            x = torch.full((1000,), float(seed), device=device)
+            for _ in range(5):
+                assert_close(operators.polynomial(x, A, B, C), A * x * x + B * x + C)
+        except Exception as error:
+            problems.append(error)
+
+    problems = []
+    workers = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    if problems:
+        raise problems[0]
+
+
+@on_gpu
+def stream(operators, device):
+    x = torch.zeros(1 << 16, device=device)
+    operators.polynomial(x, A, B, C)  # whatever is compiled now, is
+    torch.cuda.synchronize()
+    with torch.cuda.stream(torch.cuda.Stream()):
+        torch.cuda._sleep(20_000_000)  # the values come late: who does not wait sees zeros
+        x.fill_(2.0)
+        y = operators.polynomial(x, A, B, C)
+    torch.cuda.synchronize()
+    assert_close(y, torch.full_like(y, 4 * A + 2 * B + C))
+
+
+@on_gpu
+def cuda_graph(operators, device):
+    x = torch.randn(1000, device=device)
+    operators.polynomial(x, A, B, C)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        y = operators.polynomial(x, A, B, C)
+    x.copy_(torch.randn_like(x))
+    y.fill_(torch.nan)
+    graph.replay()
+    assert_close(y, A * x * x + B * x + C)
+
+
+@on_gpu
+def cpu_too(operators, device):
+    check_values(operators, torch.randn(33))
+
+
+# ---- trying them
+
+
+def attempt(name: str, operators, device: str) -> str:
+    """ "yes", "-" where this machine cannot tell, or what went wrong."""
+    if name in ON_GPU_ONLY and device == "cpu":
+        return UNKNOWN
+    try:
+        FEATURES[name](operators, device)
+    except Exception as error:
+        text = str(error).strip() or type(error).__name__
+        return f"no: {type(error).__name__}: {text.splitlines()[0][:200]}"
+    return WORKS

@@ -1,0 +1,44 @@
+// The two kernels. A thread takes every so-manieth element, so that any grid will do.
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include "formula.h"
+
+// Calls body(i) for each element that is this thread's.
+template <typename Body>
+__device__ inline void for_each_element(long long n, Body body) {
+    const long long threads = static_cast<long long>(gridDim.x) * blockDim.x;
+    for (long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x; i < n;
+         i += threads)
+        body(i);
+}
+
+template <typename Number, typename Real = typename Computed<Number>::type>
+__device__ inline void fill_values(Number* y, const Number* x, Real a, Real b, Real c,
+                                   long long n) {
+    for_each_element(n, [=](long long i) {
+        y[i] = static_cast<Number>(value_of(static_cast<Real>(x[i]), a, b, c));
+    });
+}
+
+template <typename Number, typename Real = typename Computed<Number>::type>
+__device__ inline void fill_slopes(Number* dx, const Number* dy, const Number* x, Real a, Real b,
+                                   long long n) {
+    for_each_element(n, [=](long long i) {
+        const Real slope = slope_of(static_cast<Real>(x[i]), a, b);
+        dx[i] = static_cast<Number>(static_cast<Real>(dy[i]) * slope);
+    });
+}
+
+template <typename Number, typename Real = typename Computed<Number>::type>
+__global__ void polynomial(Number* y, const Number* x, Real a, Real b, Real c, long long n) {
+    fill_values(y, x, a, b, c, n);
+}
+
+template <typename Number, typename Real = typename Computed<Number>::type>
+__global__ void polynomial_backward(Number* dx, const Number* dy, const Number* x, Real a, Real b,
+                                    long long n) {
+    fill_slopes(dx, dy, x, a, b, n);
+}

@@ -1,0 +1,100 @@
+"""The operator as a package: assembled, built in place or into a wheel, installed."""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import torch
+
+from course.extensions.sources import BUILD, CSRC, HERE, PACKAGE
+from utils import has_gpu
+from utils.engine import gpu
+
+
+def assemble(folder: Path) -> Path:
+    """Copy all that the package is made of into a folder, and return it."""
+    shutil.copytree(PACKAGE, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pyc*"))
+    shutil.copy(HERE / "rules.py", folder / "polynomial_op" / "rules.py")
+    return folder
+
+
+def built() -> Path:
+    """The folder to import the package from: built there, if it was not from this source."""
+    folder = BUILD / f"package-{fingerprint()}"
+    if not list(folder.glob("polynomial_op/_C*.so")):
+        assemble(folder)
+        run([sys.executable, "setup.py", "-q", "build_ext", "--inplace"], folder)
+    return folder
+
+
+def wheel(folder: Path) -> Path:
+    """Build a wheel in a folder, without a network, and return its path."""
+    source = assemble(folder / "source")
+    offline = ["--no-build-isolation", "--no-deps", "--no-index"]
+    run([sys.executable, "-m", "pip", "wheel", "-q", *offline, "-w", str(folder), "."], source)
+    (path,) = folder.glob("polynomial_op-*.whl")
+    return path
+
+
+def fresh_environment(folder: Path) -> Path:
+    """A new virtual environment that sees this one's packages; its Python."""
+    run([sys.executable, "-m", "venv", "--without-pip", str(folder)], folder.parent)
+    (site,) = folder.glob("lib/python*/site-packages")
+    paths = [path for path in sys.path if path.endswith("-packages")]
+    (site / "borrowed.pth").write_text("\n".join(paths) + "\n")
+    return folder / "bin" / "python"
+
+
+def install(wheel_path: Path, python: Path) -> None:
+    """Install a wheel into another environment, by its Python."""
+    offline = ["--no-deps", "--no-index"]
+    run(
+        [
+            sys.executable,
+            "-m",
+            "pip",
+            "--python",
+            str(python),
+            "install",
+            "-q",
+            *offline,
+            wheel_path,
+        ]
+    )
+
+
+def test(python: Path, folder: Path) -> str:
+    """Run the package's own tests from its source with an environment's Python; the last line."""
+    tests = folder / "source" / "tests"
+    output = run([str(python), "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tests)], folder)
+    return output.strip().splitlines()[-1]
+
+
+def run(command: list, folder: Path | None = None) -> str:
+    """What a command prints. RuntimeError with the end of that if it fails."""
+    done = subprocess.run(
+        list(map(str, command)), cwd=folder, env=environment(), capture_output=True, text=True
+    )
+    if done.returncode:
+        raise RuntimeError((done.stdout + done.stderr)[-4000:])
+    return done.stdout
+
+
+def environment() -> dict[str, str]:
+    """This process's, and for which GPU to compile."""
+    variables = {**os.environ}
+    if has_gpu():
+        variables.setdefault("TORCH_CUDA_ARCH_LIST", "{}.{}".format(*gpu().compute_capability))
+    return variables
+
+
+def fingerprint() -> str:
+    """Changes with the sources, the version of PyTorch and the GPU."""
+    digest = hashlib.sha256(f"{torch.__version__} {gpu() and gpu().arch}".encode())
+    files = [*CSRC.iterdir(), PACKAGE / "setup.py", HERE / "rules.py", *PACKAGE.glob("*_op/*.py")]
+    for path in sorted(files):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:12]

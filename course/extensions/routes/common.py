@@ -1,0 +1,57 @@
+"""What the routes written in Python share: the operators' schemas, types, and layout in memory."""
+
+import torch
+
+FORWARD = "(Tensor x, float a, float b, float c) -> Tensor"
+BACKWARD = "(Tensor dy, Tensor x, float a, float b) -> Tensor"
+TYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+
+
+def define(namespace: str, run_forward, run_backward, by=torch.library.custom_op) -> str:
+    """Define both operators in a namespace, and return its name.
+
+    run_forward(y, x, a, b, c) and run_backward(dx, dy, x, a, b) fill their first tensor; all
+    tensors' numbers lie in memory in the same order, without gaps, and there is at least one.
+    by: torch.library's custom_op or triton_op.
+    """
+
+    def polynomial(x, a, b, c):
+        check_type(x)
+        y = torch.empty_like(x)
+        if x.numel():
+            run_forward(y, laid_out(x, y), a, b, c)
+        return y
+
+    def polynomial_backward(dy, x, a, b):
+        check_type(x)
+        dx = torch.empty_like(x)
+        if x.numel():
+            run_backward(dx, laid_out(dy, dx), laid_out(x, dx), a, b)
+        return dx
+
+    by(f"{namespace}::polynomial", polynomial, mutates_args=(), schema=FORWARD)
+    by(f"{namespace}::polynomial_backward", polynomial_backward, mutates_args=(), schema=BACKWARD)
+    return namespace
+
+
+def check_type(x: torch.Tensor) -> None:
+    """TypeError, before anything is launched, for numbers that the kernels cannot read."""
+    if x.dtype not in TYPES:
+        raise TypeError(f"polynomial takes {', '.join(map(str, TYPES))}; this is {x.dtype}")
+
+
+def laid_out(x: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
+    """x if its numbers lie in memory in the order of `like`, which has no gaps; else a copy."""
+    if x.stride() == like.stride():
+        return x
+    return torch.empty_like(like).copy_(x)
+
+
+def in_a_row(x: torch.Tensor) -> torch.Tensor:
+    """A tensor without gaps as one axis, in the order of memory: the same numbers, not a copy."""
+    return torch.as_strided(x, (x.numel(),), (1,))
+
+
+def kernel_for(name: str, x: torch.Tensor) -> str:
+    """The plain name of a kernel for a tensor's type, such as ``polynomial_float16``."""
+    return f"{name}_{str(x.dtype).removeprefix('torch.')}"

@@ -1,0 +1,29 @@
+"""Where the operator's sources are."""
+
+from pathlib import Path
+
+from utils.files import ROOT
+
+HERE = Path(__file__).parent
+PACKAGE = HERE / "package"
+CSRC = PACKAGE / "csrc"
+ROUTES = HERE / "routes"
+#: The same kernels under plain names, for compilers of kernels alone
+KERNELS = HERE / "kernels" / "polynomial.cu"
+#: dropout(gelu(x + bias)), forward and backward
+FUSED = HERE / "kernels" / "bias_gelu_dropout.cu"
+#: Where libraries are built, and kept
+BUILD = ROOT / "build" / "extensions"
+
+
+def toolkit_headers() -> list[str]:
+    """Where cuda_bf16.h is: with pip's packages, or beside nvcc."""
+    from cuda.pathfinder import find_nvidia_header_directory
+
+    from utils.tools.nvcc import find_nvcc
+
+    folders = [find_nvidia_header_directory(name) for name in ("cudart", "cccl")]
+    compiler = find_nvcc()
+    if compiler:
+        folders.append(str(Path(compiler).resolve().parent.parent / "include"))
+    return [folder for folder in folders if folder]
