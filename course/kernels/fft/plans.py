@@ -1,0 +1,239 @@
+"""Launch the kernels in cuda/: many transforms in one pass, long ones and pictures in two.
+
+    plans.Rows(1024)(x, out)                     # the last axis, of 1,024 points
+    plans.Rows(1024, inverse=True)(x, out)       # and back, divided by 1,024
+    plans.Long(1 << 16)(x, out)
+    plans.Pictures(1024)(x, out)
+
+x, out: contiguous arrays of complex64 on the GPU (NumPy arrays where there is none). Lengths are
+powers of two.
+"""
+
+from dataclasses import dataclass
+
+import torch
+
+from course.kernels.fft.kernels import DEVICE, load, multiprocessors
+
+COMPLEX_BYTES = 8
+MOST_BLOCKS = 32  # that a multiprocessor runs at a time, of any GPU
+
+
+def padded(points: int, radix: int) -> int:
+    """Places in shared memory for so many points: a gap follows each `radix` of them."""
+    return points + points // radix
+
+
+@dataclass(frozen=True)
+class Deal:
+    """How a transform is dealt out.
+
+    radix: points in a thread's registers; together: transforms of a block; blocks: as many of them
+    shall fit a multiprocessor's registers.
+    """
+
+    radix: int = 16
+    together: int = 1
+    blocks: int = 2
+    flags: tuple[str, ...] = ()
+
+
+#: Of transforms in one pass, by length; found on an H200
+DEALS = {
+    256: Deal(16, 16, 4),
+    512: Deal(16, 8, 4),
+    1024: Deal(16, 4, 4),
+    2048: Deal(16, 2, 4),
+    4096: Deal(16, 1, 4),
+    8192: Deal(16, 1, 2),
+}
+LONGEST_ROW = max(DEALS)
+
+
+def deal_for(n: int) -> Deal:
+    """How rows of n points are dealt out, unless one says how."""
+    if n in DEALS:
+        return DEALS[n]
+    radix = min(n, 16)
+    return Deal(radix, max(1, 64 * radix // n), 1)
+
+
+class Rows:
+    """The transforms of all rows of n points: one pass over memory.
+
+    n: a power of two up to 8,192. Raises ValueError for other lengths.
+    """
+
+    def __init__(self, n: int, inverse: bool = False, deal: Deal | None = None):
+        if n < 2 or n & (n - 1) or n > LONGEST_ROW:
+            raise ValueError(f"{n:,} is no power of two from 2 to {LONGEST_ROW:,}")
+        self.n, self.deal = n, deal or deal_for(n)
+        d = self.deal
+        self._threads = n // d.radix * d.together
+        self._shared = padded(n, d.radix) * d.together * COMPLEX_BYTES
+        self.code = rows_code(n, inverse, d)
+        self._kernel = kernel(self.code)
+
+    def __call__(self, x, out) -> None:
+        """out[r] = the transform of x[r], of rows r of n points; x and out may be the same."""
+        rows = count(x) // self.n
+        if rows:
+            grid = -(-rows // self.deal.together)
+            self._kernel[grid, self._threads, self._shared](floats(x), floats(out), rows)
+
+
+def count(x) -> int:
+    """How many numbers an array or a tensor holds."""
+    return x.numel() if isinstance(x, torch.Tensor) else x.size
+
+
+@dataclass(frozen=True)
+class TwoPass:
+    """How two passes in one launch are dealt out.
+
+    radix, together, blocks: as in `Deal`; `together` columns or rows make a tile. lag: by how many
+    items the second pass follows the first.
+    """
+
+    radix: int = 16
+    together: int = 16
+    blocks: int = 2
+    lag: int = 16
+    flags: tuple[str, ...] = ()
+
+    def template(self, name: str, side: int, *more) -> tuple[str, tuple[str, ...], str]:
+        """The kernel of this name in two_passes.cu, for matrices of side * side points."""
+        values = (side, side, self.radix, self.together, self.blocks, *more)
+        return "two_passes.cu", self.flags, f"{name}<{', '.join(map(str, values))}>"
+
+    def shape(self, side: int) -> tuple[int, int]:
+        """Threads and bytes of shared memory of a block."""
+        places = (padded(side, self.radix) + 1) * self.together
+        return side // self.radix * self.together, places * COMPLEX_BYTES
+
+    def grid(self, side: int, items: int) -> int:
+        """Blocks that draw tickets: at least as many as run at a time."""
+        tickets = (items + self.lag) * 2 * (side // self.together)
+        return min(tickets, MOST_BLOCKS * multiprocessors())
+
+    def tiles(self, side: int, items: int) -> int:
+        """Blocks of a launch with one pass."""
+        return side // self.together * items
+
+
+LONG_DEAL = TwoPass(16, 16, 4, 16)
+PICTURE_DEAL = TwoPass(16, 8, 2, 1)
+
+
+class Long:
+    """Transforms of side * side points in two passes over memory, both in one launch.
+
+    n: 2^(2 k). The intermediate result is kept for `kept` items at a time, in the L2 cache.
+    """
+
+    def __init__(self, n: int, inverse: bool = False, deal: TwoPass | None = None):
+        side = int(round(n**0.5))
+        if side * side != n or side & (side - 1) or side < 32:
+            raise ValueError(f"{n:,} is not the square of a power of two from 32")
+        self.n, self.side, self.deal = n, side, deal or LONG_DEAL
+        self._kept = 2 * self.deal.lag + 1
+        self.code, *self.codes_in_two = long_codes(side, inverse, self.deal)
+        self._scratch = torch.empty(self._kept * n, dtype=torch.complex64, device=DEVICE)
+        self._state = torch.zeros(1, dtype=torch.int32, device=DEVICE)
+
+    def __call__(self, x, out) -> None:
+        """out[i] = the transform of x[i], of items i of n points; x and out must not overlap."""
+        items = count(x) // self.n
+        if items:
+            self._state = _zeros(self._state, 1 + 2 * items)
+            shape = self.deal.grid(self.side, items), *self.deal.shape(self.side)
+            words = self._state.view(torch.uint32)
+            how = self._kept, self.deal.lag, items
+            arrays = map(floats, (x, out, self._scratch))
+            kernel(self.code)[shape](*arrays, *how, words)
+
+    def two_launches(self, x, out, between) -> None:
+        """The same with a launch for each pass. between: as large as x."""
+        items = count(x) // self.n
+        shape = self.deal.tiles(self.side, items), *self.deal.shape(self.side)
+        columns, turning = map(kernel, self.codes_in_two)
+        columns[shape](floats(x), floats(between))
+        turning[shape](floats(between), floats(out))
+
+
+class Pictures:
+    """Transforms of pictures of side * side points, rows and columns, in one launch."""
+
+    def __init__(self, side: int, inverse: bool = False, deal: TwoPass | None = None):
+        self.side, self.deal = side, deal or PICTURE_DEAL
+        self.code, self.code_of_rows, self.code_of_columns = picture_codes(side, inverse, self.deal)
+        self._state = torch.zeros(1, dtype=torch.int32, device=DEVICE)
+
+    def __call__(self, x, out) -> None:
+        """out[p] = the transform of picture x[p]; x and out may be the same."""
+        pictures = count(x) // self.side**2
+        if pictures:
+            self._state = _zeros(self._state, 1 + pictures)
+            shape = self.deal.grid(self.side, pictures), *self.deal.shape(self.side)
+            words = self._state.view(torch.uint32)
+            kernel(self.code)[shape](floats(x), floats(out), pictures, self.deal.lag, words)
+
+    def two_launches(self, x, out) -> None:
+        """The same with a launch for the rows and one for the columns."""
+        pictures = count(x) // self.side**2
+        shape = self.deal.tiles(self.side, pictures), *self.deal.shape(self.side)
+        kernel(self.code_of_rows)[shape](floats(x), floats(out), pictures * self.side)
+        kernel(self.code_of_columns)[shape](floats(out), floats(out))
+
+
+def floats(x):
+    """The same numbers as pairs of float32: what a kernel's float2 points to."""
+    return torch.view_as_real(x) if isinstance(x, torch.Tensor) else x.view("float32")
+
+
+def _zeros(state, count: int):
+    """`state`, cleared, or a new one if it is too short."""
+    if state.numel() < count:
+        return torch.zeros(count, dtype=torch.int32, device=DEVICE)
+    return state.zero_()
+
+
+# ---- which kernels ----------------------------------------------------------------------------
+
+Code = tuple[str, tuple[str, ...], str]  # file, flags, template with its arguments
+
+
+def _sign(inverse: bool) -> int:
+    return 1 if inverse else -1
+
+
+def rows_code(n: int, inverse: bool, deal: Deal | TwoPass) -> Code:
+    """The kernel of `Rows`."""
+    values = n, deal.radix, deal.together, deal.blocks, _sign(inverse)
+    return "one_pass.cu", deal.flags, f"fft_rows<{', '.join(map(str, values))}>"
+
+
+def long_codes(side: int, inverse: bool, deal: TwoPass) -> tuple[Code, Code, Code]:
+    """The kernels of `Long`: both passes, the first, the second."""
+    sign = _sign(inverse)
+    return (
+        deal.template("fft_long", side, sign),
+        deal.template("fft_columns", side, sign, "true"),
+        deal.template("fft_turning", side, sign),
+    )
+
+
+def picture_codes(side: int, inverse: bool, deal: TwoPass) -> tuple[Code, Code, Code]:
+    """The kernels of `Pictures`: both passes, rows, columns."""
+    sign = _sign(inverse)
+    return (
+        deal.template("fft_pictures", side, sign),
+        rows_code(side, inverse, deal),
+        deal.template("fft_columns", side, sign, "false"),
+    )
+
+
+def kernel(code: Code):
+    """The compiled kernel."""
+    file, flags, expression = code
+    return load(file, flags)[expression]
