@@ -80,7 +80,8 @@ def check_rows(log: Log, n: int, deal: Deal | None = None, back: bool = True) ->
         work = plans.Rows(n, inverse, deal)
         for count in (1, 7, 133):
             error = verify(f"rows of {n}", work, random_complex(count, n), reference)
-    log.add(f"fft/accuracy/{n}", error, "1")
+    if deal is None:
+        log.add(f"fft/accuracy/{n}", error, "1")
     return True
 
 
@@ -92,7 +93,8 @@ def check_long(log: Log, n: int, deal: TwoPass | None = None, items: int = 3) ->
         error = verify(f"long {n}", work, x, reference)
         in_two = functools.partial(work.two_launches, between=torch.empty_like(x))
         verify(f"long {n} in two", in_two, x, reference)
-    log.add(f"fft/accuracy/{n}", error, "1")
+    if deal is None:
+        log.add(f"fft/accuracy/{n}", error, "1")
     return True
 
 
@@ -103,7 +105,8 @@ def check_pictures(log: Log, side: int, deal: TwoPass | None = None, count: int 
         x = random_complex(count, side, side)
         error = verify(f"pictures of {side}", work, x, reference)
         verify(f"pictures of {side} in two", work.two_launches, x, reference)
-    log.add(f"fft2/accuracy/{side}", error, "1")
+    if deal is None:
+        log.add(f"fft2/accuracy/{side}", error, "1")
     return True
 
 
@@ -150,6 +153,7 @@ def check_small_rows(log: Log) -> None:
 
 
 def time_rows(log: Log, n: int) -> None:
+    log.attempt(f"check {n}", check_rows, log, n)
     power = n.bit_length() - 1
     x = random_complex(POINTS // n, n)
     out = torch.empty_like(x)
@@ -218,6 +222,7 @@ def bench_long(log: Log) -> None:
         for deal in LONG_DEALS
         if log.attempt(f"check long {deal}", check_long, log, LONG, deal, 50)
     ]
+    log.attempt("check long", check_long, log, LONG)
     log.attempt("time long", time_long, log, right)
 
 
@@ -252,6 +257,7 @@ def bench_pictures(log: Log) -> None:
         for deal in PICTURE_DEALS
         if log.attempt(f"check pictures {deal}", check_pictures, log, SIDE, deal, 5)
     ]
+    log.attempt("check pictures", check_pictures, log, SIDE)
     log.attempt("time pictures", time_pictures, log, right)
 
 
@@ -288,7 +294,8 @@ def check_real(log: Log, n: int, deal: Deal | None = None) -> bool:
         work(x, out)
         error = error_of(out, torch.fft.rfft(x.double()))
         assert error < TOLERANCE, f"real {n}: error {error}"
-    log.add(f"rfft/accuracy/{n}", error, "1")
+    if deal is None:
+        log.add(f"rfft/accuracy/{n}", error, "1")
     return True
 
 
