@@ -1,0 +1,71 @@
+"""Launch classic.cu: a picture and one filter, from a thread a pixel to sums in registers.
+
+picture and out: (h, w) float32, C-contiguous, NumPy or torch; filter: (side, side), side odd.
+"""
+
+import ctypes
+import functools
+from pathlib import Path
+
+import numpy as np
+
+from utils import cuda_c
+
+KERNELS = Path(__file__).parent / "kernels"
+ACROSS, DOWN = 32, 8
+COLUMN, ROWS = 128, 16  # of the rung `registers`
+
+
+@functools.cache
+def module(side: int):
+    return cuda_c.load(KERNELS / "classic.cu", flags=(f"-DSIDE={side}", f"-DROWS={ROWS}"))
+
+
+@functools.cache
+def _filter_type(side: int):
+    fields = [("at", ctypes.c_float * side**2)]
+    return type("Filter", (ctypes.Structure,), {"_fields_": fields})
+
+
+def by_value(taps) -> ctypes.Structure:
+    """A filter as the struct of classic.cu."""
+    taps = np.ascontiguousarray(taps, np.float32)
+    numbers = (ctypes.c_float * taps.size)(*taps.ravel().tolist())
+    return _filter_type(len(taps))(numbers)
+
+
+def ceil_div(a: int, b: int) -> int:
+    return -(-a // b)
+
+
+def naive(out, picture, taps) -> None:
+    """taps: an array where the kernel runs."""
+    h, w = picture.shape
+    grid = ceil_div(w, ACROSS), ceil_div(h, DOWN)
+    module(taps.shape[0]).naive[grid, (ACROSS, DOWN)](out, picture, taps, h, w)
+
+
+def constant(out, picture, taps) -> None:
+    """taps: what `by_value` made; for the rungs below too."""
+    h, w = picture.shape
+    grid = ceil_div(w, ACROSS), ceil_div(h, DOWN)
+    module(side_of(taps)).constant[grid, (ACROSS, DOWN)](out, picture, taps, h, w)
+
+
+def tiled(out, picture, taps) -> None:
+    h, w = picture.shape
+    grid = ceil_div(w, ACROSS), ceil_div(h, DOWN)
+    module(side_of(taps)).tiled[grid, (ACROSS, DOWN)](out, picture, taps, h, w)
+
+
+def registers(out, picture, taps) -> None:
+    h, w = picture.shape
+    grid = ceil_div(w, COLUMN), ceil_div(h, ROWS)
+    module(side_of(taps)).registers[grid, COLUMN](out, picture, taps, h, w)
+
+
+def side_of(taps: ctypes.Structure) -> int:
+    return round(len(taps.at) ** 0.5)
+
+
+RUNGS = {"naive": naive, "constant": constant, "tiled": tiled, "registers": registers}

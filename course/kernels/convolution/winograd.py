@@ -1,0 +1,52 @@
+"""Launch winograd.cu; the 16 matrix products between its steps are PyTorch's (cuBLAS).
+
+x: (n, h, w, c), w: (k, 3, 3, c), y: (n, h, w, k), all float32 or all bfloat16; stride 1, padding 1.
+"""
+
+import ctypes
+import functools
+from pathlib import Path
+
+import torch
+
+from utils import cuda_c
+
+KERNELS = Path(__file__).parent / "kernels"
+THREADS = 128
+NUMBERS = {torch.float32: "float", torch.bfloat16: "__nv_bfloat16"}
+PRODUCTS = 16
+
+
+class Sizes(ctypes.Structure):
+    """The struct of this name in kernels/winograd.cu."""
+
+    _fields_ = [(name, ctypes.c_int) for name in "nhwck"]
+
+
+@functools.cache
+def module(dtype: torch.dtype):
+    return cuda_c.load(KERNELS / "winograd.cu", flags=(f"-DNUMBER={NUMBERS[dtype]}",))
+
+
+def carried_filters(w):
+    """u (16, c, k) of w: once for all pictures."""
+    k, _, _, c = w.shape
+    u = w.new_empty(PRODUCTS, c, k)
+    module(w.dtype).filters[_blocks(k * c), THREADS](u, w, Sizes(0, 0, 0, c, k))
+    return u
+
+
+def winograd(y, x, u) -> None:
+    """Compute y from x and carried filters."""
+    n, h, w, c = x.shape
+    k = u.shape[2]
+    tiles = n * ((h + 1) // 2) * ((w + 1) // 2)
+    v = x.new_empty(PRODUCTS, tiles, c)
+    kernels = module(x.dtype)
+    kernels.pictures[_blocks(tiles * c), THREADS](v, x, Sizes(n, h, w, c, k))
+    m = torch.bmm(v, u)
+    kernels.results[_blocks(tiles * k), THREADS](y, m, Sizes(n, h, w, c, k))
+
+
+def _blocks(threads: int) -> int:
+    return -(-threads // THREADS)
