@@ -1,0 +1,288 @@
+"""Check the fused kernels, then race them against PyTorch on this GPU.
+
+    python -m course.kernels.fusion.bench --out results.json --budget 100
+
+Each part is checked against float64 in small, odd sizes, then at full size, then timed in turn with
+its rivals. Every result is written as soon as it is there; a failure ends nothing. Without a GPU it
+only checks.
+"""
+
+import argparse
+import contextlib
+import functools
+from pathlib import Path
+
+import torch
+
+from course.kernels.fusion import adamw, block, linear_cross_entropy, rightness
+from course.kernels.fusion.racing import (
+    captured,
+    fastest,
+    race,
+    record,
+    record_share,
+    record_speedup,
+    usable,
+)
+from course.kernels.row_kernels.report import Report
+from utils import has_gpu, timing
+
+COMPILE = {"mode": "max-autotune-no-cudagraphs", "dynamic": False, "fullgraph": True}
+MODEL = {"count": 50304, "layers": 24, "width": 1024}
+ROWS, COLUMNS = 32768, 4096
+TOKENS, WIDTH, CLASSES = 8192, 4096, 128256
+DROPPED = 0.1
+
+
+# ---- AdamW
+
+ADAMW_SHAPES = [
+    adamw.Shape(threads, packs, blocks, streamed)
+    for threads, packs, blocks in ((256, 2, 4), (512, 1, 3), (256, 1, 6), (128, 2, 8), (256, 4, 2))
+    for streamed in (True, False)
+]
+
+
+def adamw_tensors() -> tuple[list, list]:
+    """Random weights and gradients of a language model."""
+    sizes = adamw.sizes(**MODEL)
+    weights = [torch.randn(size, device="cuda") for size in sizes]
+    return weights, [torch.randn_like(w) for w in weights]
+
+
+def race_adamw(report: Report) -> None:
+    """Our launch against PyTorch's fused and foreach optimizers, as they are and as graphs."""
+    weights, gradients = adamw_tensors()
+    count = sum(w.numel() for w in weights)
+    bytes_moved = 28 * count
+    shapes = {str(shape): shape for shape in ADAMW_SHAPES}
+    make = functools.cache(lambda shape: adamw.AdamW(weights, gradients, shape=shape))
+    best = fastest(
+        report,
+        "adamw",
+        shapes,
+        lambda shape: rightness.check_adamw(shape),
+        lambda shape: make(shape).step(),
+        bytes=bytes_moved,
+    )
+    ours = make(best)
+    clipped = adamw.AdamW(weights, gradients, most=1.0, shape=best)
+    runs = {"ours": ours.step, "ours and clipping": clipped.step}
+    runs |= usable(report, "adamw", torch_optimizers(weights, gradients))
+    timings = race(report, "adamw", runs, bytes=bytes_moved)
+    record_share("adamw/share_of_copy", timings["ours"])
+    fused = [label for label in runs if "fused" in label]
+    record_speedup("adamw/speedup_over_torch_fused", timings, fused)
+    record_speedup("adamw/speedup_over_best", timings, [name for name in runs if "torch" in name])
+    report.put("clock", "adamw", {"tensors": len(weights), "numbers": count, "best": str(best)})
+
+
+def torch_optimizers(weights, gradients) -> dict:
+    """PyTorch's AdamW in its fast modes."""
+    runs = {}
+    for mode in ("fused", "foreach"):
+        parameters = [torch.nn.Parameter(w.clone()) for w in weights]
+        for parameter, gradient in zip(parameters, gradients, strict=True):
+            parameter.grad = gradient
+        options = {mode: True, "capturable": True, "lr": torch.tensor(1e-3, device="cuda")}
+        optimizer = torch.optim.AdamW(parameters, **options)
+        runs[f"torch {mode}"] = optimizer.step
+        if mode == "fused":
+            with contextlib.suppress(Exception):
+                runs["torch fused, graph"] = captured(optimizer.step)
+    return runs
+
+
+# ---- the block
+
+FORWARD_SHAPES = [
+    block.Shape(threads, blocks)
+    for threads, blocks in ((256, 4), (512, 2), (128, 6), (256, 3), (512, 3))
+]
+BACKWARD_SHAPES = [
+    block.Shape(threads, blocks, stages)
+    for threads, blocks, stages in (
+        (512, 2, 3),
+        (512, 2, 2),
+        (512, 1, 4),
+        (512, 1, 6),
+        (256, 2, 3),
+        (256, 1, 6),
+    )
+]
+
+
+def block_tensors(rows: int = ROWS, columns: int = COLUMNS) -> dict:
+    """Random inputs of both passes, bfloat16."""
+    like = {"device": "cuda", "dtype": torch.bfloat16}
+    t = {name: torch.randn(rows, columns, **like) for name in ("x", "residual", "dy", "dout")}
+    return t | {name: torch.randn(columns, **like) for name in ("bias", "gamma", "beta")}
+
+
+def as_torch_writes_it(x, residual, bias, gamma, beta):
+    """(y, hidden), by PyTorch's functions."""
+    gelu = torch.nn.functional.gelu(x + bias, approximate="tanh")
+    hidden = residual + torch.nn.functional.dropout(gelu, DROPPED)
+    norm = torch.nn.functional.layer_norm(hidden, hidden.shape[-1:], gamma, beta, block.EPSILON)
+    return norm, hidden
+
+
+def race_block(report: Report) -> None:
+    """Forward, and forward with backward, against PyTorch eager and compiled."""
+    t = block_tensors()
+    given = [t[name] for name in ("x", "residual", "bias", "gamma", "beta")]
+    matrix = t["x"].nbytes
+    _, _, saved = block.forward(*given, p=DROPPED)
+    first = fastest(
+        report,
+        "block forward",
+        {str(shape): shape for shape in FORWARD_SHAPES},
+        lambda shape: rightness.check_block(forward=shape),
+        lambda shape: block.forward(*given, p=DROPPED, shape=shape),
+        bytes=4 * matrix,
+    )
+    back = [t["dy"], t["dout"], saved, t["bias"], t["gamma"]]
+    second = fastest(
+        report,
+        "block backward",
+        {str(shape): shape for shape in BACKWARD_SHAPES},
+        lambda shape: rightness.check_block(backward=shape),
+        lambda shape: block.backward(*back, shape=shape),
+        bytes=6 * matrix,
+    )
+    report.put("clock", "block", {"forward": str(first), "backward": str(second)})
+    leaves = [tensor.detach().requires_grad_() for tensor in given]
+    forward, both = block_rivals(leaves, [t["dy"], t["dout"]])
+    forward["ours"] = lambda: block.forward(*given, p=DROPPED, shape=first)
+    timings = race(
+        report, "fused_block/forward", usable(report, "forward", forward), bytes=4 * matrix
+    )
+    record_speedup("fused_block/forward/speedup_over_compile", timings, ["compile"])
+    race(
+        report,
+        "fused_block/backward",
+        {"ours": lambda: block.backward(*back, shape=second)},
+        bytes=6 * matrix,
+    )
+
+    def ours():
+        *_, kept = block.forward(*given, p=DROPPED, shape=first)
+        block.backward(t["dy"], t["dout"], kept, t["bias"], t["gamma"], shape=second)
+
+    both["ours"] = ours
+    timings = race(report, "fused_block", usable(report, "block", both), bytes=10 * matrix)
+    record_speedup("fused_block/speedup_over_compile", timings, ["compile"])
+
+
+def block_rivals(leaves, gradients) -> tuple[dict, dict]:
+    """{name: forward} and {name: forward and backward} of PyTorch."""
+    torch._dynamo.reset()
+    compiled = torch.compile(as_torch_writes_it, **COMPILE)
+
+    def no_graph(function):
+        with torch.no_grad():
+            function(*leaves)
+
+    def both(function):
+        torch.autograd.grad(function(*leaves), leaves, gradients)
+
+    functions = {"torch": as_torch_writes_it, "compile": compiled}
+    forward = {name: functools.partial(no_graph, f) for name, f in functions.items()}
+    return forward, {name: functools.partial(both, f) for name, f in functions.items()}
+
+
+# ---- linear and cross-entropy
+
+
+def race_linear_cross_entropy(report: Report) -> None:
+    """Time and memory of the chunked loss against all logits at a time."""
+    like = {"device": "cuda", "dtype": torch.bfloat16}
+    x = torch.randn(TOKENS, WIDTH, **like)
+    weights = torch.randn(CLASSES, WIDTH, **like) / WIDTH**0.5
+    targets = torch.randint(CLASSES, (TOKENS,), device="cuda")
+    given = x, weights, targets
+    torch._dynamo.reset()
+    compiled = torch.compile(linear_cross_entropy.plain_loss, dynamic=False)  # cuBLAS multiplies
+
+    def by_compile():
+        leaves = x.detach().requires_grad_(), weights.detach().requires_grad_()
+        return torch.autograd.grad(compiled(*leaves, targets), leaves)
+
+    runs = {
+        "ours": lambda: linear_cross_entropy.loss_and_gradients(*given),
+        "ours, chunks of 2048": lambda: linear_cross_entropy.loss_and_gradients(*given, 2048),
+        "torch": lambda: linear_cross_entropy.plain(*given),
+        "compile": by_compile,
+    }
+    runs = usable(report, "linear_cross_entropy", runs)
+    peaks = {name: linear_cross_entropy.peak_bytes(run) for name, run in runs.items()}
+    report.put("clock", "linear_cross_entropy bytes", peaks)
+    least = min(bytes for name, bytes in peaks.items() if not name.startswith("ours"))
+    record("linear_cross_entropy/memory_saved", 1 - peaks["ours"] / least)
+    for name, peak in peaks.items():
+        slug = name.replace(", ", "_").replace(" ", "_")
+        record(f"linear_cross_entropy/{slug}/memory", peak, "B")
+    flops = 3 * 2 * TOKENS * WIDTH * CLASSES
+    timings = race(report, "linear_cross_entropy", runs, flops=flops)
+    record_speedup("linear_cross_entropy/speedup_over_compile", timings, ["compile"])
+
+
+# ---- all of it
+
+PARTS = {
+    "adamw": race_adamw,
+    "block": race_block,
+    "linear_cross_entropy": race_linear_cross_entropy,
+}
+
+
+def check_all(report: Report) -> None:
+    """Every kernel in small sizes; without a GPU on the CPU runtime."""
+    for name, check in rightness.CHECKS.items():
+        try:
+            report.put("checks", name, check())
+        except Exception as error:
+            report.failed(name, error)
+
+
+def table(report: Report) -> str:
+    """A line a race."""
+    lines = []
+    for name, entry in report.entries["races"].items():
+        times = [
+            f"{label} {row['ms']:.4g} ms" for label, row in entry.items() if label != "speedup"
+        ]
+        ours = entry.get("ours", {})
+        share = f"; copy {ours['copy']:.1%}" if "copy" in ours else ""
+        lines.append(f"{name}: x {entry.get('speedup', 0):.3f}{share}; " + ", ".join(times))
+    lines += [f"{name}: {value}" for name, value in report.entries["clock"].items()]
+    return "\n".join(lines)
+
+
+def main(parts: dict, check) -> None:
+    """Run a bench: check(report), then its parts while the budget lasts."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--budget", type=float, default=100, help="seconds")
+    parser.add_argument("--parts", nargs="*", default=list(parts))
+    options = parser.parse_args()
+    report = Report(options.out, options.budget)
+    report.watch()
+    check(report)
+    if has_gpu():
+        report.put("clock", "copy GB/s", round(timing.copy_bandwidth() / 1e9))
+    for name in options.parts if has_gpu() else ():
+        if report.left() < 5:
+            report.put("clock", "not done", f"{name} and all after it")
+            break
+        try:
+            parts[name](report)
+        except Exception as error:
+            report.failed(name, error)
+        torch.cuda.empty_cache()
+        report.put("clock", f"{name} done, seconds left", round(report.left()))
+    print(table(report))
+
+
+if __name__ == "__main__":
+    main(PARTS, check_all)

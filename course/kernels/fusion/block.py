@@ -1,0 +1,144 @@
+"""bias + GELU + dropout + residual + layer norm as one kernel, forward and backward."""
+
+import functools
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from utils import cuda_c, has_gpu, machine
+
+KERNELS = Path(__file__).parent / "kernels"
+EPSILON = 1e-5
+SIXTEEN_BITS = 1 << 16
+PACK = 8  # numbers of one access
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Threads of a block, blocks of an SM at a time, rows in the backward pass's ring."""
+
+    threads: int = 256
+    blocks: int = 4
+    stages: int = 1
+
+
+FORWARD = Shape(threads=256, blocks=4)
+BACKWARD = Shape(threads=512, blocks=2, stages=3)
+
+
+@dataclass(frozen=True)
+class Saved:
+    """What the backward pass needs: x, hidden, a mean and 1 / deviation a row, and the dropout."""
+
+    x: torch.Tensor
+    hidden: torch.Tensor
+    statistics: torch.Tensor
+    seed: int
+    threshold: int
+
+
+@functools.cache
+def _module(name: str, columns: int, shape: Shape):
+    macros = {"COLUMNS": columns, "THREADS": shape.threads, "BLOCKS": shape.blocks}
+    macros["STAGES"] = shape.stages
+    flags = tuple(f"-D{name}={value}" for name, value in macros.items())
+    return cuda_c.load(KERNELS / f"block_{name}.cu", flags=flags)
+
+
+def forward(
+    x, residual, bias, gamma, beta, p: float = 0.1, seed: int = 0, shape: Shape = FORWARD
+) -> tuple[torch.Tensor, torch.Tensor, Saved]:
+    """(y, hidden, what `backward` needs): y = layer_norm(hidden).
+
+    hidden = residual + dropout(gelu(x + bias)). All bfloat16; x and residual [rows, columns],
+    columns a multiple of 8. p: the share dropped, in steps of 1/65536.
+    """
+    rows, columns = x.shape
+    y = torch.empty_like(x)
+    hidden = torch.empty_like(x)
+    statistics = torch.empty(rows, 2, dtype=torch.float32, device=x.device)
+    threshold = round(p * SIXTEEN_BITS)
+    kernel = _module("forward", columns, shape).block_forward[rows, shape.threads]
+    kernel(y, hidden, statistics, x, residual, bias, gamma, beta, seed, threshold, EPSILON)
+    return y, hidden, Saved(x, hidden, statistics, seed, threshold)
+
+
+def backward(
+    dy, dout, saved: Saved, bias, gamma, shape: Shape = BACKWARD
+) -> tuple[torch.Tensor, ...]:
+    """(dx, dresidual, dgamma, dbeta, dbias); the last three float32.
+
+    dy: gradient of y; dout: of hidden as the next block's residual.
+    """
+    rows, columns = dy.shape
+    dx = torch.empty_like(dy)
+    dresidual = torch.empty_like(dy)
+    sms = machine().sms if has_gpu() else 1
+    blocks = min(rows, sms * shape.blocks)
+    partial = torch.empty(3, blocks, columns, dtype=torch.float32, device=dy.device)
+    sums = torch.empty(3, columns, dtype=torch.float32, device=dy.device)
+    module = _module("backward", columns, shape)
+    packs = -(-columns // (PACK * shape.threads))
+    shared = shape.stages * 4 * packs * shape.threads * 16
+    module.block_backward[blocks, shape.threads, shared](
+        dx,
+        dresidual,
+        partial,
+        dy,
+        dout,
+        saved.hidden,
+        saved.x,
+        saved.statistics,
+        bias,
+        gamma,
+        rows,
+        saved.seed,
+        saved.threshold,
+    )
+    module.add_blocks[(-(-columns // 32), 3), (32, 8)](sums, partial, blocks)
+    return dx, dresidual, *sums
+
+
+# ---- the reference
+
+
+def kept(rows: int, columns: int, seed: int, threshold: int, device="cpu") -> torch.Tensor:
+    """Dropout's factors as the kernels draw them: 0 or 1 / (1 - p), float64 [rows, columns]."""
+    words = philox(torch.arange(rows * columns // PACK, device=device), seed)
+    sixteen = torch.stack([words & 0xFFFF, words >> 16], -1)  # [packs, 4, 2]
+    factor = SIXTEEN_BITS / (SIXTEEN_BITS - threshold)
+    return (sixteen.reshape(rows, columns) >= threshold).double() * factor
+
+
+def philox(counters: torch.Tensor, seed: int) -> torch.Tensor:
+    """Philox4x32-10's four words for each counter, int64 [counters, 4]; as kernels/random.cuh."""
+    low = 0xFFFFFFFF
+    words = [counters & low, counters >> 32, torch.zeros_like(counters), torch.zeros_like(counters)]
+    key = [seed & low, seed >> 32]
+    for _ in range(10):
+        product0 = _wide(0xD2511F53, words[0])
+        product1 = _wide(0xCD9E8D57, words[2])
+        first = product1[0] ^ words[1] ^ key[0]
+        third = product0[0] ^ words[3] ^ key[1]
+        words = [first, product1[1], third, product0[1]]
+        key = [key[0] + 0x9E3779B9 & low, key[1] + 0xBB67AE85 & low]
+    return torch.stack(words, -1)
+
+
+def _wide(factor: int, words: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """The upper and the lower 32 bits of a product of 32-bit numbers, without overflow."""
+    upper = factor * (words >> 16)
+    lower = factor * (words & 0xFFFF)
+    total = (upper & 0xFFFF) + (lower >> 16)
+    high = (upper >> 16) + (total >> 16)
+    low = (total & 0xFFFF) << 16 | lower & 0xFFFF
+    return high, low
+
+
+def reference(x, residual, bias, gamma, beta, factors) -> tuple[torch.Tensor, torch.Tensor]:
+    """(y, hidden) by torch's own functions, in the inputs' precision; factors: as `kept`."""
+    gelu = torch.nn.functional.gelu(x + bias, approximate="tanh")
+    hidden = residual + factors * gelu
+    norm = torch.nn.functional.layer_norm
+    return norm(hidden, hidden.shape[-1:], gamma, beta, EPSILON), hidden

@@ -1,0 +1,108 @@
+"""Races of the two benches: check, time in turn, keep, record."""
+
+import os
+
+import torch
+
+from course.kernels.row_kernels.report import Report
+from utils import compare, results
+
+
+def record(name: str, value: float, unit: str = "1", spread: float = 0.0) -> None:
+    """Hand a number to the recording command, if one is running."""
+    if os.environ.get(results.RECORD):
+        results.append({"name": name, "value": value, "unit": unit, "spread": spread})
+
+
+def race(report: Report, name: str, runs: dict, ours: str = "ours", *, keep=True, **work) -> dict:
+    """{rival: Timing}: all in turn; times, rates and our speedup over the best rival are kept.
+
+    runs: name -> function. work: bytes or flops, as for `compare`. keep: record them, too.
+    """
+    timings = compare(runs, name=name if keep else None, **work).timings
+    entry = {label: _entry(timing) for label, timing in timings.items()}
+    rivals = [label for label in runs if not label.startswith(ours)]
+    if rivals and ours in runs:
+        entry["speedup"] = speedup(timings, rivals, ours)[0]
+    report.put("races", name, entry)
+    return timings
+
+
+def _entry(timing) -> dict:
+    entry = {"ms": timing.median, "spread_ms": timing.spread}
+    if timing.bytes:
+        entry |= {"GB/s": timing.bytes_per_second / 1e9, "copy": timing.share_of_copy}
+    if timing.flops:
+        entry["TFLOP/s"] = timing.flops_per_second / 1e12
+    return entry
+
+
+def speedup(timings: dict, rivals, ours: str = "ours") -> tuple[float, float]:
+    """(How much faster we are than the fastest of some rivals, spread)."""
+    best = min((timings[label] for label in rivals), key=lambda timing: timing.median)
+    mine = timings[ours]
+    ratio = best.median / mine.median
+    return ratio, ratio * (best.spread / best.median + mine.spread / mine.median)
+
+
+def record_speedup(name: str, timings: dict, rivals, ours: str = "ours") -> None:
+    """Record our speedup over the fastest of some rivals."""
+    rivals = [label for label in rivals if label in timings]
+    if rivals:
+        value, spread = speedup(timings, rivals, ours)
+        record(name, value, "1", spread)
+
+
+def record_share(name: str, timing) -> None:
+    """Record a share of the copy bandwidth."""
+    share = timing.share_of_copy
+    record(name, share, "1", share * timing.spread / timing.median)
+
+
+def fastest(report: Report, name: str, forms: dict, check, run, **work):
+    """The form whose run is fastest among those that are right; None where none is.
+
+    forms: label -> form. check(form) raises where it is wrong; run(form) is timed.
+    """
+    right = {}
+    for label, form in forms.items():
+        try:
+            check(form)
+        except Exception as error:
+            report.failed(f"{name} {label}", error)
+        else:
+            right[label] = form
+    if not right:
+        return None
+    runs = {label: lambda form=form: run(form) for label, form in right.items()}
+    timings = compare(runs, **work).timings
+    report.put("sweeps", name, {label: round(t.median, 5) for label, t in timings.items()})
+    return right[min(timings, key=lambda label: timings[label].median)]
+
+
+def usable(report: Report, name: str, rivals: dict) -> dict:
+    """Those rivals that run here at all; the others' errors are kept."""
+    able = {}
+    for label, run in rivals.items():
+        try:
+            run()
+            torch.cuda.synchronize()
+        except Exception as error:
+            report.failed(f"{name} {label}", error)
+        else:
+            able[label] = run
+    return able
+
+
+def captured(run):
+    """The same work as one CUDA graph: no time between its launches."""
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        for _ in range(3):
+            run()
+    torch.cuda.current_stream().wait_stream(stream)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        run()
+    return graph.replay

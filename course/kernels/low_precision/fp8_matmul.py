@@ -1,0 +1,118 @@
+"""Products of 8-bit floats (e4m3) on Hopper, with scales for rows or for blocks.
+
+Source of the block scales: DeepSeek-V3 technical report, 2024, section 3.3.
+"""
+
+import functools
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from utils import cuda_c, machine
+from utils.cuda_c.tensor_map import tensor_map
+
+KERNELS = Path(__file__).parent / "kernels"
+BLOCK = 128  # numbers that share a scale
+ROWS, STEP = 128, 128  # of a block's tile; of k
+THREADS = 384
+BARRIERS = 64  # bytes, at most
+RESULTS = 2 * 2 * 64 * 64 * 2  # bytes of results on their way
+LARGEST = 448.0  # of e4m3
+E4M3 = torch.float8_e4m3fn
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How the kernel is compiled (what for: kernels/fp8_matmul.cu). blocks: scales of blocks."""
+
+    blocks: bool = False
+    width: int = 256
+    stages: int = 4
+    cluster: int = 2
+    high: int = 8
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """The compiler's flags for it."""
+        named = {"BLOCK_SCALES": int(self.blocks), "WIDTH": self.width, "STAGES": self.stages}
+        named |= {"CLUSTER": self.cluster, "HIGH": self.high}
+        return tuple(f"-D{name}={value}" for name, value in named.items())
+
+    @property
+    def shared(self) -> int:
+        """Bytes of dynamic shared memory a block."""
+        return self.stages * (ROWS + self.width) * STEP + RESULTS + 16 * self.stages
+
+
+ROW_SCALES = Shape()
+BLOCK_SCALES = Shape(blocks=True, width=128, stages=6)
+
+
+@functools.cache
+def kernel(shape: Shape):
+    """The compiled kernel; only a Hopper GPU has its instructions."""
+    return cuda_c.load(KERNELS / "fp8_matmul.cu", flags=shape.flags).fp8_matmul
+
+
+@functools.lru_cache(maxsize=16)
+def _map(matrix: torch.Tensor, rows: int):
+    """The tensor map of a matrix, in boxes of `rows` × 128 bytes; made once, not at each launch."""
+    pairs = matrix.view(torch.uint16) if matrix.dtype == E4M3 else matrix
+    return tensor_map(pairs, (rows, 64))
+
+
+def multiply(c, a, b, scales_a, scales_b, shape: Shape = ROW_SCALES) -> None:
+    """c = (a scales_a) (b scales_b)ᵀ: a e4m3 [m, k], b e4m3 [n, k], c bfloat16 [m, n].
+
+    scales_a: float32 [m], or [k / 128, m] of blocks. scales_b: [n], or [n / 128, k / 128].
+    k must be a multiple of 16 (with blocks, of 128), n of 8, else ValueError.
+    """
+    m, k = a.shape
+    n = len(b)
+    step = BLOCK if shape.blocks else 16
+    if k % step or n % (BLOCK if shape.blocks else 8):
+        raise ValueError(f"n = {n}, k = {k}: pad them with zeros")
+    per_b = shape.width // shape.cluster
+    maps = _map(c, 64), _map(a, ROWS), _map(b, per_b)
+    tiles = -(-m // (ROWS * shape.cluster)) * -(-n // shape.width)
+    blocks = min(tiles, machine().sms // shape.cluster) * shape.cluster
+    launch = kernel(shape)[blocks, THREADS, shape.shared]
+    launch(*maps, scales_a, scales_b, m, n, k)
+
+
+# ---- scales
+
+
+def by_rows(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """(e4m3, float32 [rows]): each row's largest magnitude becomes 448."""
+    scales = x.float().abs().amax(1).clamp(min=1e-12) / LARGEST
+    return (x.float() / scales[:, None]).to(E4M3), scales
+
+
+def by_pieces(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """(e4m3, float32 [columns / 128, rows]): a scale for every 128 numbers of a row."""
+    rows, columns = x.shape
+    pieces = x.float().reshape(rows, columns // BLOCK, BLOCK)
+    scales = pieces.abs().amax(-1).clamp(min=1e-12) / LARGEST
+    codes = (pieces / scales[..., None]).to(E4M3).reshape(rows, columns)
+    return codes, scales.T.contiguous()
+
+
+def by_blocks(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """(e4m3, float32 [rows / 128, columns / 128]): a scale for every 128 × 128."""
+    rows, columns = x.shape
+    blocks = x.float().reshape(rows // BLOCK, BLOCK, columns // BLOCK, BLOCK)
+    scales = blocks.abs().amax((1, 3)).clamp(min=1e-12) / LARGEST
+    codes = (blocks / scales[:, None, :, None]).to(E4M3).reshape(rows, columns)
+    return codes, scales.contiguous()
+
+
+def exact(a, b, scales_a, scales_b, blocks: bool = False) -> torch.Tensor:
+    """The product in float64."""
+    a, b = a.double(), b.double()
+    if blocks:
+        of_a = scales_a.T.repeat_interleave(BLOCK, 1)
+        of_b = scales_b.repeat_interleave(BLOCK, 0).repeat_interleave(BLOCK, 1)
+        return (a * of_a) @ (b * of_b).T
+    return scales_a.double()[:, None] * (a @ b.T) * scales_b.double()

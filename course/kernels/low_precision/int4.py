@@ -1,0 +1,136 @@
+"""Weights of 4 bits: quantized, packed as the tensor cores take them, and multiplied.
+
+A weight is a code from 0 to 15, minus 8, times the scale of its group: 128 neighbours of a row.
+"""
+
+import functools
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from utils import cuda_c, has_gpu
+
+KERNELS = Path(__file__).parent / "kernels"
+GROUP = 128  # columns that share a scale
+TILE_ROWS = 16
+MOST_VECTORS = 8
+ZERO = 8  # the code of 0
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How a launch is cut (what for: kernels/gemv_int4.cu)."""
+
+    tiles: int = 1
+    warps: int = 8
+    depth: int = 3
+    blocks: int = 4
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """The compiler's flags for it."""
+        named = {"TILES": self.tiles, "WARPS": self.warps}
+        named |= {"DEPTH": self.depth, "BLOCKS": self.blocks}
+        return tuple(f"-D{name}={value}" for name, value in named.items())
+
+
+#: What was fastest on an H200 (`bench` tries others).
+FASTEST = Shape()
+
+
+@dataclass(frozen=True)
+class Packed:
+    """A matrix of 4-bit weights as the kernel reads it.
+
+    codes: uint32, 256 a tile of 16 × 128. scales: uint32, two bfloat16 each, 8 a tile.
+    """
+
+    codes: torch.Tensor
+    scales: torch.Tensor
+    rows: int
+    columns: int
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of codes and scales."""
+        return self.codes.nbytes + self.scales.nbytes
+
+
+def quantize(weights: torch.Tensor, group: int = GROUP) -> tuple[torch.Tensor, torch.Tensor]:
+    """(codes, scales): each group's largest magnitude becomes 7.
+
+    weights: [rows, columns]; codes: uint8 [rows, columns], 1 to 15; scales: bfloat16, a row each.
+    """
+    rows, columns = weights.shape
+    groups = weights.float().reshape(rows, columns // group, group)
+    scales = (groups.abs().amax(-1, keepdim=True) / 7).bfloat16()
+    steps = groups / scales.float().clamp(min=2**-100)
+    codes = steps.round().clamp(-7, 7) + ZERO
+    return codes.to(torch.uint8).reshape(rows, columns), scales.squeeze(-1)
+
+
+def dequantize(codes: torch.Tensor, scales: torch.Tensor) -> torch.Tensor:
+    """The float32 weights that codes and scales stand for."""
+    group = codes.shape[1] // scales.shape[1]
+    numbers = codes.float() - ZERO
+    return numbers * scales.float().repeat_interleave(group, dim=1)
+
+
+def pack(codes: torch.Tensor, scales: torch.Tensor) -> Packed:
+    """Arrange codes [rows, columns] and scales [rows, columns / 128] for the kernel.
+
+    Lane (row, quarter) of a warp has 32 neighbours of one row, eight to a word: bit 4 * pair + 16 *
+    which of the pair. Raises ValueError unless the matrix is whole tiles of 16 × 128.
+    """
+    rows, columns = codes.shape
+    if rows % TILE_ROWS or columns % GROUP:
+        raise ValueError(f"{rows} × {columns} is not whole tiles of {TILE_ROWS} × {GROUP}")
+    tiles = codes.reshape(rows // 16, 2, 8, columns // GROUP, 4, 4, 4, 2)
+    # (tile row, half, row, tile, quarter, word, pair, of the pair) -> by tile, half, lane and word
+    tiles = tiles.permute(0, 3, 1, 2, 4, 5, 6, 7).long()
+    places = 4 * torch.arange(4).reshape(4, 1) + 16 * torch.arange(2)
+    words = (tiles << places.to(codes.device)).sum((-1, -2))
+    bits = scales.view(torch.int16).long() & 0xFFFF
+    halves = bits.reshape(rows // 16, 2, 8, columns // GROUP).permute(0, 3, 2, 1)
+    pairs = halves[..., 0] | halves[..., 1] << 16
+    return Packed(_words(words), _words(pairs), rows, columns)
+
+
+def _words(values: torch.Tensor) -> torch.Tensor:
+    """The lowest 32 bits of each, flat."""
+    signed = torch.where(values >= 2**31, values - 2**32, values)
+    return signed.to(torch.int32).contiguous().flatten().view(torch.uint32)
+
+
+@functools.cache
+def kernel(shape: Shape):
+    """The compiled kernel."""
+    return cuda_c.load(KERNELS / "gemv_int4.cu", flags=shape.flags).gemv_int4
+
+
+def multiply(packed: Packed, x: torch.Tensor, y=None, shape: Shape = FASTEST) -> torch.Tensor:
+    """y = W x for each row of x: bfloat16 [vectors, columns] -> bfloat16 [vectors, rows].
+
+    At most 8 vectors. Raises ValueError where sizes do not fit.
+    """
+    vectors, columns = x.shape
+    if columns != packed.columns or vectors > MOST_VECTORS or not x.is_contiguous():
+        most = f"at most {MOST_VECTORS} × {packed.columns}, contiguous"
+        raise ValueError(f"x is {vectors} × {columns}, but must be {most}")
+    if packed.rows % (TILE_ROWS * shape.tiles):
+        raise ValueError(f"{packed.rows} rows are not whole blocks of {TILE_ROWS * shape.tiles}")
+    if y is None:
+        y = x.new_empty(vectors, packed.rows)
+    blocks = packed.rows // (TILE_ROWS * shape.tiles)
+    launch = kernel(shape)[blocks, 32 * shape.warps]
+    launch(y, packed.codes, packed.scales, x, packed.rows, columns, vectors)
+    return y
+
+
+def random_weights(rows: int, columns: int, device=None) -> tuple[torch.Tensor, torch.Tensor]:
+    """Random codes and scales, for tests and races."""
+    device = device or ("cuda" if has_gpu() else "cpu")
+    codes = torch.randint(0, 16, (rows, columns), dtype=torch.uint8, device=device)
+    scales = torch.rand(rows, columns // GROUP, device=device) / columns**0.5
+    return codes, scales.bfloat16()
