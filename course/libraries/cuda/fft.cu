@@ -12,21 +12,30 @@ std::vector<std::complex<double>> spectrum(const float* row, int n) {
     return bins;
 }
 
-int main(int argc, char** argv) {
-    const bool sizes = argc > 2 && std::atoi(argv[2]);
-    const int n = sizes ? std::atoi(argv[1]) : 12, rows = sizes ? std::atoi(argv[2]) : 3;
-    const int bins = n / 2 + 1;  // the others are their complex conjugates
-    const std::vector<float> x = random_floats(size_t(n) * rows, 1);
-    Device<float> d_x(x), d_back(size_t(n) * rows);
-    Device<float2> d_bins(size_t(bins) * rows);
+// Rows of n reals to rows of n / 2 + 1 complex numbers, and back: a plan for each direction.
+struct Transform {
+    cufftHandle forward, backward;
 
-    cufftHandle forward, backward;  // a plan for each direction and shape
-    CHECK(cufftPlan1d(&forward, n, CUFFT_R2C, rows));
-    CHECK(cufftPlan1d(&backward, n, CUFFT_C2R, rows));
-    CHECK(cufftExecR2C(forward, d_x, d_bins));
+    Transform(int n, int rows) {
+        CHECK(cufftPlan1d(&forward, n, CUFFT_R2C, rows));
+        CHECK(cufftPlan1d(&backward, n, CUFFT_C2R, rows));
+    }
+    void operator()(float2* bins, float* x) {
+        CHECK(cufftExecR2C(forward, x, bins));
+    }
+    void back(float* x, float2* bins) {
+        CHECK(cufftExecC2R(backward, bins, x));  // may overwrite the bins
+    }
+    ~Transform() {
+        cufftDestroy(forward);
+        cufftDestroy(backward);
+    }
+};
 
+// The largest error of the first and the last row's spectrum.
+double error_of(const std::vector<float2>& found, const std::vector<float>& x, int n, int rows) {
+    const int bins = n / 2 + 1;
     double largest = 0;
-    const std::vector<float2> found = d_bins.host();
     for (int row : {0, rows - 1}) {
         const auto right = spectrum(x.data() + size_t(row) * n, n);
         for (int f = 0; f < bins; f++) {
@@ -34,16 +43,26 @@ int main(int argc, char** argv) {
             largest = std::max(largest, std::abs(std::complex<double>(bin.x, bin.y) - right[f]));
         }
     }
-    require("spectrum", largest, 2e-6 * n);
+    return largest;
+}
 
-    CHECK(cufftExecC2R(backward, d_bins, d_back));  // may overwrite d_bins
+int main(int argc, char** argv) {
+    const bool sizes = argc > 2 && std::atoi(argv[2]);
+    const int n = sizes ? std::atoi(argv[1]) : 12, rows = sizes ? std::atoi(argv[2]) : 3;
+    const std::vector<float> x = random_floats(size_t(n) * rows, 1);
+    Device<float> d_x(x), d_back(size_t(n) * rows);
+    Device<float2> d_bins(size_t(n / 2 + 1) * rows);  // the others are complex conjugates of these
+
+    Transform transform(n, rows);
+    transform(d_bins, d_x);
+    require("spectrum", error_of(d_bins.host(), x, n, rows), 2e-6 * n);
+
+    transform.back(d_back, d_bins);
     std::vector<double> scaled(x.begin(), x.end());
     for (double& value : scaled)
         value *= n;
     require("there and back is n times as large", largest_error(d_back.host(), scaled), 1e-5 * n);
 
     if (wants_time(argc, argv))
-        print_time("fft", [&] { CHECK(cufftExecR2C(forward, d_x, d_bins)); });
-    CHECK(cufftDestroy(forward));
-    CHECK(cufftDestroy(backward));
+        print_time("fft", [&] { transform(d_bins, d_x); });
 }

@@ -18,6 +18,14 @@ __global__ void throw_points(unsigned* hits, int points) {
     hits[thread] = inside;
 }
 
+// The first numbers of one sequence, as they are: 32 random bits each.
+__global__ void first_numbers(unsigned* numbers, int count, unsigned long long sequence) {
+    curandStatePhilox4_32_10_t state;
+    curand_init(SEED, sequence, 0, &state);
+    for (int i = 0; i < count; i++)
+        numbers[i] = curand(&state);
+}
+
 int main(int argc, char** argv) {
     const int points = argc > 1 ? std::atoi(argv[1]) : 256;
     Device<unsigned> hits(BLOCKS * THREADS);
@@ -31,5 +39,12 @@ int main(int argc, char** argv) {
     const double found = 4 * inside / thrown;
     const double deviation = std::sqrt(pi * (4 - pi) / thrown);  // of a binomial distribution
     std::printf("%.0f points: pi is about %.4f\n", thrown, found);
+    Device<unsigned> numbers(3);
+    first_numbers<<<1, 1>>>(numbers, 3, 1);
+    CHECK(cudaGetLastError());
+    std::printf("thread 1's sequence:");
+    for (unsigned number : numbers.host())
+        std::printf(" %u", number);
+    std::printf("\n");
     require("pi", std::fabs(found - pi), 4 * deviation);
 }

@@ -45,51 +45,73 @@ __global__ void spmv_lanes(float* y, const int* offsets, const int* columns, con
         y[row] = sum;
 }
 
+// The matrix on the GPU, three arrays.
+struct DeviceCsr {
+    Device<int> offsets, columns;
+    Device<float> values;
+
+    explicit DeviceCsr(const Csr& a) : offsets(a.offsets), columns(a.columns), values(a.values) {}
+};
+
+// y = a x by cuSPARSE: descriptors of the matrix and of both vectors, and a workspace.
+struct SparseProduct {
+    static constexpr float ALPHA = 1, BETA = 0;
+    static constexpr auto PLAIN = CUSPARSE_OPERATION_NON_TRANSPOSE;
+    static constexpr auto WAY = CUSPARSE_SPMV_ALG_DEFAULT;
+    cusparseHandle_t handle;
+    cusparseSpMatDescr_t matrix;
+    cusparseDnVecDescr_t from, to;
+    char* workspace = nullptr;
+
+    SparseProduct(const DeviceCsr& a, int rows, float* x, float* y) {
+        CHECK(cusparseCreate(&handle));
+        CHECK(cusparseCreateCsr(&matrix, rows, rows, a.values.size, a.offsets, a.columns, a.values,
+                                CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO,
+                                CUDA_R_32F));
+        CHECK(cusparseCreateDnVec(&from, rows, x, CUDA_R_32F));
+        CHECK(cusparseCreateDnVec(&to, rows, y, CUDA_R_32F));
+        size_t bytes = 0;
+        CHECK(cusparseSpMV_bufferSize(handle, PLAIN, &ALPHA, matrix, from, &BETA, to, CUDA_R_32F,
+                                      WAY, &bytes));
+        if (bytes > 0)
+            CHECK(cudaMalloc(&workspace, bytes));
+    }
+    void operator()() {
+        CHECK(cusparseSpMV(handle, PLAIN, &ALPHA, matrix, from, &BETA, to, CUDA_R_32F, WAY,
+                           workspace));
+    }
+    ~SparseProduct() {
+        cudaFree(workspace);
+        cusparseDestroyDnVec(to);
+        cusparseDestroyDnVec(from);
+        cusparseDestroySpMat(matrix);
+        cusparseDestroy(handle);
+    }
+};
+
 int main(int argc, char** argv) {
     const bool sizes = argc > 2 && std::atoi(argv[2]);
     const Csr a = random_csr(sizes ? std::atoi(argv[1]) : 40, sizes ? std::atoi(argv[2]) : 6);
     const std::vector<float> x = random_floats(a.rows, 9);
-    const int nonzeros = int(a.values.size());
-    Device<int> offsets(a.offsets), columns(a.columns);
-    Device<float> values(a.values), d_x(x), d_y(a.rows);
+    const std::vector<double> right = multiply(a, x);
+    DeviceCsr d_a(a);
+    Device<float> d_x(x), d_y(a.rows);
 
-    cusparseHandle_t handle;
-    CHECK(cusparseCreate(&handle));
-    cusparseSpMatDescr_t matrix;
-    CHECK(cusparseCreateCsr(&matrix, a.rows, a.rows, nonzeros, offsets, columns, values,
-                            CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO,
-                            CUDA_R_32F));
-    cusparseDnVecDescr_t from, to;
-    CHECK(cusparseCreateDnVec(&from, a.rows, d_x, CUDA_R_32F));
-    CHECK(cusparseCreateDnVec(&to, a.rows, d_y, CUDA_R_32F));
-
-    const float alpha = 1, beta = 0;
-    const auto whole = CUSPARSE_OPERATION_NON_TRANSPOSE;
-    size_t bytes = 0;
-    CHECK(cusparseSpMV_bufferSize(handle, whole, &alpha, matrix, from, &beta, to, CUDA_R_32F,
-                                  CUSPARSE_SPMV_ALG_DEFAULT, &bytes));
-    Device<char> workspace(bytes > 0 ? bytes : 1);
-    const auto multiply_once = [&] {
-        CHECK(cusparseSpMV(handle, whole, &alpha, matrix, from, &beta, to, CUDA_R_32F,
-                           CUSPARSE_SPMV_ALG_DEFAULT, workspace));
-    };
-    multiply_once();
-    require("cusparseSpMV", largest_error(d_y.host(), multiply(a, x)), 1e-4);
+    SparseProduct by_library(d_a, a.rows, d_x, d_y);
+    by_library();
+    require("cusparseSpMV", largest_error(d_y.host(), right), 1e-4);
 
     const int threads = 256, blocks = (a.rows * 8 + threads - 1) / threads;
+    CHECK(cudaMemset(d_y, 0xff, a.rows * sizeof(float)));
     const auto by_kernel = [&] {
-        spmv_lanes<<<blocks, threads>>>(d_y, offsets, columns, values, d_x, a.rows);
+        spmv_lanes<<<blocks, threads>>>(d_y, d_a.offsets, d_a.columns, d_a.values, d_x, a.rows);
     };
     by_kernel();
     CHECK(cudaGetLastError());
-    require("our kernel", largest_error(d_y.host(), multiply(a, x)), 1e-4);
+    require("our kernel", largest_error(d_y.host(), right), 1e-4);
 
     if (wants_time(argc, argv)) {
-        print_time("spmv", multiply_once);
+        print_time("spmv", by_library);
         print_time("spmv_ours", by_kernel);
     }
-    CHECK(cusparseDestroyDnVec(to));
-    CHECK(cusparseDestroyDnVec(from));
-    CHECK(cusparseDestroySpMat(matrix));
-    CHECK(cusparseDestroy(handle));
 }

@@ -1,0 +1,583 @@
+"""The exercises of the chapter Libraries."""
+
+import numpy as np
+from numba import cuda
+
+from course.checking.answers import but
+from course.checking.inputs import uniform
+from course.checking.model import Exercise, Out, Wrong
+from course.checking.quiz import Quiz
+from course.libraries import blas
+from course.libraries.philox import Philox
+
+# ---- linear: PyTorch's layer by a column-major library
+
+
+def linear(gemm, x, w, rows, n_in, n_out):
+    y = np.empty(rows * n_out, x.dtype)
+    gemm("T", "N", n_out, rows, n_in, 1, w, n_in, x, n_in, 0, y, n_out)
+    return y
+
+
+def linear_in_numpy(gemm, x, w, rows, n_in, n_out):
+    return tuple((x.reshape(rows, n_in) @ w.reshape(n_out, n_in).T).ravel())
+
+
+def linear_by_columns(gemm, x, w, rows, n_in, n_out):
+    """The mistake: x and y are taken to be column-major."""
+    y = np.empty(rows * n_out, x.dtype)
+    gemm("N", "N", rows, n_out, n_in, 1, x, rows, w, n_in, 0, y, rows)
+    return y
+
+
+LINEAR = Exercise(
+    id="libraries.linear",
+    title="PyTorch's layer, by cuBLAS",
+    minutes=10,
+    kind="function",
+    task=(
+        "Row-major `x` has `rows` rows of `n_in` numbers, row-major `w` (as in PyTorch's"
+        " `Linear`) `n_out` rows of `n_in`. Return row-major `y = x @ w.T` as a flat array, by one"
+        " call of `gemm`, which has the arguments of `cublasSgemm` (without the handle) and its"
+        " rules: every matrix is column-major. All arrays are flat, and hold whole numbers."
+    ),
+    starter="""
+def linear(gemm, x, w, rows, n_in, n_out):
+    y = np.empty(rows * n_out, x.dtype)
+    # gemm(op_a, op_b, m, n, k, 1, a, lda, b, ldb, 0, y, ldc) with "N" or "T" for each op
+    return y
+""",
+    solution=linear,
+    reference=linear_in_numpy,
+    inputs=lambda rng, s: {
+        "gemm": blas.gemm,
+        "x": rng.integers(-9, 10, s[0] * s[1]),
+        "w": rng.integers(-9, 10, s[2] * s[1]),
+        "rows": s[0],
+        "n_in": s[1],
+        "n_out": s[2],
+    },
+    shapes=((2, 3, 4), (1, 1, 1), (4, 2, 3), (3, 3, 3), (1, 5, 2), (6, 1, 4)),
+    fresh=lambda rng: tuple(map(int, rng.integers(2, 8, 3))),
+    hints=(
+        "The library reads your row-major y as yᵀ: n_out × rows. What product gives yᵀ?",
+        "yᵀ = w xᵀ. What does the library see when it reads the memory of w: w or wᵀ? And of x?",
+        "It sees wᵀ (n_in × n_out), which must be transposed: `'T'`. It sees xᵀ, just what is"
+        " wanted: `'N'`. Leading dimensions are the lengths of the rows in memory.",
+    ),
+    wrong=(
+        Wrong(
+            linear_by_columns,
+            "wrong_value",
+            "x, w and y lie row after row, and the library reads column after column.",
+        ),
+        Wrong(
+            but(linear, "w, n_in, x, n_in, 0, y, n_out", "x, n_in, w, n_in, 0, y, n_out"),
+            "crashed",
+        ),
+        Wrong(but(linear, '"T", "N"', '"N", "N"'), "crashed"),
+        Wrong(but(linear, "n_out, rows, n_in, 1, w", "rows, n_out, n_in, 1, w"), "crashed"),
+        Wrong(but(linear, "w, n_in, x, n_in, 0", "w, n_out, x, n_in, 0"), "crashed"),
+        Wrong(
+            but(linear, "    return y", "    return y.reshape(n_out, rows).T.ravel()"),
+            "wrong_value",
+            "The library's column-major yᵀ is your row-major y already: nothing is to be turned.",
+        ),
+    ),
+)
+
+
+# ---- as_blas: what a view of an array is to a library
+
+
+VIEWS = {
+    "rows": lambda a: a,
+    "columns": lambda a: a.T,
+    "columns of a": lambda a: a[:, 1:4],
+    "every second row": lambda a: a[::2],
+    "every second column": lambda a: a[:, ::2],
+    "columns of a, turned": lambda a: a[:, 1:4].T,
+    "backwards": lambda a: a[::-1],
+    "one row again and again": lambda a: np.broadcast_to(a[0], a.shape),
+    "windows": lambda a: np.lib.stride_tricks.sliding_window_view(a.ravel(), 4)[:5],
+    "windows, turned": lambda a: np.lib.stride_tricks.sliding_window_view(a.ravel(), 4)[:5].T,
+}
+
+
+def view(rng, shape):
+    """Shape, strides and itemsize of a view of an array of random size."""
+    dtype = rng.choice([np.float32, np.float64])
+    array = np.zeros(rng.integers(5, 12, 2), dtype)
+    seen = VIEWS[shape](array)
+    return {"shape": seen.shape, "strides": seen.strides, "itemsize": seen.itemsize}
+
+
+def as_blas(shape, strides, itemsize):
+    (rows, columns), (down, across) = shape, strides
+    if down == itemsize and across >= rows * itemsize:
+        return 0, across // itemsize
+    if across == itemsize and down >= columns * itemsize:
+        return 1, down // itemsize
+    return -1, -1
+
+
+AS_BLAS = Exercise(
+    id="libraries.as_blas",
+    title="A view, as the library sees it",
+    minutes=10,
+    kind="function",
+    task=(
+        "A NumPy array has a `shape` (rows, columns) and `strides` (bytes from row to row, bytes"
+        " from column to column). Return `(0, ld)` if cuBLAS can read it where it lies as a"
+        " column-major matrix with leading dimension `ld`, `(1, ld)` if it must be told that it is"
+        " transposed, `(-1, -1)` if it must be copied first. Columns may not overlap."
+    ),
+    starter="""
+def as_blas(shape, strides, itemsize):
+    (rows, columns), (down, across) = shape, strides
+    return 1, columns  # right for an array that is whole and row-major
+""",
+    solution=as_blas,
+    reference=blas.as_blas,
+    inputs=view,
+    shapes=tuple(VIEWS),
+    fresh=lambda rng: str(rng.choice(list(VIEWS))),
+    hints=(
+        "In a column-major matrix the next element of a column stands right behind: which stride"
+        " is then `itemsize`? And in a row-major one?",
+        "The other stride, divided by `itemsize`, is the leading dimension: `a[:, 1:4]` keeps the"
+        " whole array's.",
+        "Neither stride is `itemsize`: copy. A leading dimension less than the length of a column"
+        " (of a row, if transposed): copy. That sorts out negative ones, too.",
+    ),
+    wrong=(
+        Wrong(
+            but(as_blas, ("across // itemsize", "rows"), ("down // itemsize", "columns")),
+            "wrong_value",
+            "The leading dimension is a distance in memory, not a length: of `a[:, 1:4]` it is"
+            " the whole array's.",
+        ),
+        Wrong(
+            but(as_blas, ("across // itemsize", "across"), ("down // itemsize", "down")),
+            "wrong_value",
+            "These are bytes. Leading dimensions count elements.",
+        ),
+        Wrong(
+            but(as_blas, "if across == itemsize and down", "if down"),
+            "wrong_value",
+            "`a[:, ::2]` has gaps between neighbours: no leading dimension describes that.",
+        ),
+        Wrong(
+            but(
+                as_blas,
+                (" and across >= rows * itemsize", ""),
+                (" and down >= columns * itemsize", ""),
+            ),
+            "wrong_value",
+            "Rows that overlap, stand in one place or run backwards are no matrix to cuBLAS.",
+        ),
+        Wrong(
+            but(as_blas, ("return 0, across", "return 1, across"), ("1, down", "0, down")),
+            "wrong_value",
+            "Row-major is what is transposed to the library; column-major is not.",
+        ),
+    ),
+)
+
+
+# ---- draws: sequences that do not overlap
+
+
+def draws(generator, seed, thread, launch, count):
+    state = generator(seed, thread, launch * count)
+    return [state() for _ in range(count)]
+
+
+def given(rng, shape):
+    names = "seed", "thread", "launch", "count"
+    return {"generator": Philox, **dict(zip(names, shape, strict=True))}
+
+
+DRAWS = Exercise(
+    id="libraries.draws",
+    title="No number twice",
+    minutes=8,
+    kind="function",
+    task=(
+        "A kernel is launched again and again; each time every thread draws `count` numbers."
+        " Thread t has sequence t of the seed, and launch l goes on where launch l - 1 has ended."
+        " Return the numbers that one thread draws in one launch, as a list. `generator(seed,"
+        " sequence, offset)` is `curand_init`, and a call of what it returns is `curand`."
+    ),
+    starter="""
+def draws(generator, seed, thread, launch, count):
+    state = generator(seed, 0, 0)  # all threads, all launches: the same numbers
+    return [state() for _ in range(count)]
+""",
+    solution=draws,
+    reference=lambda *given: tuple(draws(*given)),
+    inputs=given,
+    shapes=((2026, 0, 0, 3), (2026, 1, 0, 3), (2026, 1, 1, 3), (7, 2, 5, 1), (2**40, 3, 2, 6)),
+    fresh=lambda rng: tuple(map(int, rng.integers(1, 9, 4))),
+    hints=(
+        "Three arguments: the seed is the program's, the sequence the thread's, the offset says"
+        " how many numbers of the sequence are gone.",
+        "Before launch l there were l launches, and each took `count` numbers.",
+    ),
+    wrong=(
+        Wrong(
+            but(draws, "generator(seed, thread,", "generator(seed + thread, 0,"),
+            "wrong_value",
+            "Another seed for each thread gives unrelated sequences that may overlap or be alike;"
+            " the sequences of *one* seed are apart by construction.",
+        ),
+        Wrong(
+            but(draws, "launch * count", "0"),
+            "wrong_value",
+            "Every launch draws the same numbers as the first.",
+        ),
+        Wrong(
+            but(draws, "launch * count", "launch"),
+            "wrong_value",
+            "Launches overlap: launch 1 begins at the second number of launch 0.",
+        ),
+        Wrong(
+            but(draws, "seed, thread, launch * count", "seed, launch, thread * count"),
+            "wrong_value",
+            "Thread and launch are mixed up: the sequence is the thread's.",
+        ),
+        Wrong(
+            but(draws, "generator(seed, thread,", "generator(seed, 0,"),
+            "wrong_value",
+            "All threads draw the same numbers.",
+        ),
+    ),
+)
+
+
+# ---- polynomials: cuFFT's layout and scale
+
+
+def multiply(r2c, c2r, p, q):
+    n = len(p) + len(q) - 1
+    padded = np.zeros((2, n))
+    padded[0, : len(p)] = p
+    padded[1, : len(q)] = q
+    product = c2r(r2c(padded[0]) * r2c(padded[1]), n) / n
+    return np.rint(product).astype(int)
+
+
+def r2c(x):
+    """cufftExecR2C: n reals to n / 2 + 1 complex numbers."""
+    return np.fft.rfft(x)
+
+
+def c2r(bins, n):
+    """cufftExecC2R: back to n reals, n times as large."""
+    if len(bins) != n // 2 + 1:
+        raise ValueError(f"{n} reals have {n // 2 + 1} bins, not {len(bins)}")
+    return np.fft.irfft(bins, n) * n
+
+
+POLYNOMIALS = Exercise(
+    id="libraries.polynomials",
+    title="Products of polynomials",
+    minutes=10,
+    kind="function",
+    task=(
+        "`p` and `q` are the coefficients of two polynomials, whole numbers, that of x⁰ first."
+        " Return their product's as an array of ints, by Fourier transforms in the manner of"
+        " cuFFT: `r2c(x)` takes n reals to their n // 2 + 1 bins, `c2r(bins, n)` goes back, and"
+        " neither divides by anything."
+    ),
+    starter="""
+def multiply(r2c, c2r, p, q):
+    n = len(p)
+    bins = r2c(p) * r2c(q)  # needs arrays of one length, with room for the product
+    return np.rint(c2r(bins, n)).astype(int)
+""",
+    solution=multiply,
+    reference=lambda r2c, c2r, p, q: tuple(np.convolve(p, q)),
+    inputs=lambda rng, s: {
+        "r2c": r2c,
+        "c2r": c2r,
+        "p": rng.integers(-99, 100, s[0]),
+        "q": rng.integers(-99, 100, s[1]),
+    },
+    shapes=((4, 4), (3, 3), (2, 5), (8, 3), (7, 7), (16, 2)),
+    fresh=lambda rng: tuple(map(int, rng.integers(2, 20, 2))),
+    hints=(
+        "A product of bins is a *circular* convolution: what runs over the end comes in again at"
+        " the front. How many coefficients has the product?",
+        "len(p) + len(q) - 1. Fill both with zeros up to that length before you transform.",
+        "There and back makes everything n times as large. Divide, then round.",
+    ),
+    wrong=(
+        Wrong(
+            but(multiply, "padded[1]), n) / n", "padded[1]), n)"),
+            "wrong_value",
+            "Everything is n times too large: cuFFT divides in neither direction.",
+        ),
+        Wrong(
+            but(multiply, "padded[1]), n) / n", "padded[1]), n) / (n // 2 + 1)"),
+            "wrong_value",
+            "Divide by the length of the transform, not by the number of bins.",
+        ),
+        Wrong(but(multiply, "np.rint(product).astype(int)", "product.astype(int)"), "wrong_value"),
+        Wrong(but(multiply, "padded[1]), n) / n", "padded[1]), 2 * (n // 2)) / n"), "wrong_value"),
+        Wrong(
+            but(
+                multiply,
+                ("np.zeros((2, n))", "np.zeros((2, n + 1))"),
+                ("padded[1]), n) / n", "padded[1]), n + 1) / (n + 1)"),
+            ),
+            "wrong_value",
+        ),
+        Wrong(
+            but(
+                multiply,
+                ("len(p) + len(q) - 1", "max(len(p), len(q))"),
+            ),
+            "wrong_value",
+            "The product's last coefficients have come in again at the front: make room.",
+        ),
+    ),
+)
+
+
+# ---- choose: among the proposals of a heuristic
+
+
+def choose(proposals, room, repeatable):
+    best = -1
+    for i, (status, time, workspace, deterministic) in enumerate(proposals):
+        if status != 0 or workspace > room or (repeatable and not deterministic):
+            continue
+        if best < 0 or time < proposals[best][1]:
+            best = i
+    return best
+
+
+def proposals(rng, shape):
+    """`shape` proposals (status, µs, bytes, deterministic); times are all different."""
+    times = rng.permutation(1000)[:shape] + 1
+    rows = [
+        (
+            int(rng.choice([0, 0, 0, 15])),
+            int(time),
+            int(rng.integers(0, 5)) << 20,
+            int(rng.integers(0, 2)),
+        )
+        for time in times
+    ]
+    return {
+        "proposals": rows,
+        "room": int(rng.integers(0, 5)) << 20,
+        "repeatable": bool(rng.integers(0, 2)),
+    }
+
+
+CHOOSE = Exercise(
+    id="libraries.choose",
+    title="Which proposal?",
+    minutes=8,
+    kind="function",
+    task=(
+        "A library's heuristic proposes ways to do a convolution: each is `(status, µs, bytes of"
+        " workspace, deterministic)`. A status other than 0: this one does not work. You have"
+        " `room` bytes for a workspace, and if `repeatable` is true, every run must give the same"
+        " bits. Return the index of the fastest that fits, or -1."
+    ),
+    starter="""
+def choose(proposals, room, repeatable):
+    return 0  # the first
+""",
+    solution=choose,
+    reference=choose,
+    inputs=proposals,
+    shapes=(1, 2, 3, 5, 8, 13, 8, 5, 0),
+    fresh=lambda rng: int(rng.integers(2, 12)),
+    hints=(
+        "Three reasons to skip a proposal. Look at each before you compare times.",
+        "Keep the index of the best so far, which begins as -1.",
+    ),
+    wrong=(
+        Wrong(
+            but(choose, "status != 0 or workspace > room", "workspace > room"),
+            "wrong_value",
+            "This chooses ways that do not work: look at each proposal's own status.",
+        ),
+        Wrong(
+            but(choose, " or workspace > room", ""),
+            "wrong_value",
+            "This needs more workspace than there is.",
+        ),
+        Wrong(
+            but(choose, " or (repeatable and not deterministic)", ""),
+            "wrong_value",
+            "This may give other bits in the next run.",
+        ),
+        Wrong(
+            but(choose, "(repeatable and not deterministic)", "not deterministic"),
+            "wrong_value",
+            "Who does not ask for the same bits may have a faster way.",
+        ),
+        Wrong(but(choose, "best < 0 or time <", "best < 0 or time >"), "wrong_value"),
+        Wrong(
+            but(choose, "workspace > room", "workspace >= room"),
+            "wrong_value",
+            "A workspace of just `room` bytes fits.",
+        ),
+    ),
+)
+
+
+# ---- spmv: a kernel over CSR
+
+
+@cuda.jit
+def spmv(y, offsets, columns, values, x):
+    row = cuda.grid(1)
+    if row < y.size:
+        total = np.float32(0)
+        for i in range(offsets[row], offsets[row + 1]):
+            total += values[i] * x[columns[i]]
+        y[row] = total
+
+
+def csr(rng, shape):
+    """A random matrix of (rows, columns) in CSR, some of its rows empty, and a vector."""
+    rows, width = shape
+    counts = rng.integers(0, min(4, width) + 1, rows)
+    offsets = np.concatenate(([0], counts.cumsum())).astype(np.int32)
+    chosen = [np.sort(rng.permutation(width)[:count]) for count in counts]
+    columns = np.concatenate([*chosen, []]).astype(np.int32)
+    return {
+        "y": Out((rows,)),
+        "offsets": offsets,
+        "columns": columns,
+        "values": uniform(rng, len(columns)),
+        "x": uniform(rng, width),
+    }
+
+
+def sparse_product(y, offsets, columns, values, x):
+    products = values.astype(np.float64) * x[columns]
+    sums = np.concatenate(([0.0], products.cumsum()))
+    return sums[offsets[1:]] - sums[offsets[:-1]]
+
+
+SPMV = Exercise(
+    id="libraries.spmv",
+    title="Sparse matrix times vector",
+    minutes=10,
+    task=(
+        "Compute y = A x, one thread a row. A is sparse, in CSR: the elements of row r are"
+        " `values[i]` in columns `columns[i]`, for i from `offsets[r]` up to, not with,"
+        " `offsets[r + 1]`. Rows may be empty."
+    ),
+    starter="""
+@cuda.jit
+def spmv(y, offsets, columns, values, x):
+    row = cuda.grid(1)
+    if row < y.size:
+        y[row] = values[offsets[row]] * x[columns[offsets[row]]]  # only the first of the row
+""",
+    solution=spmv,
+    inputs=csr,
+    reference=sparse_product,
+    shapes=((1, 1), (33, 20), (100, 7), (64, 64)),
+    fresh=lambda rng: tuple(map(int, rng.integers(20, 90, 2))),
+    extents=lambda shape: (shape[0], 1, 1),
+    rtol=1e-5,
+    hints=(
+        "A loop over i, and a sum in a register.",
+        "`x` is asked by column: `x[columns[i]]`.",
+        "An empty row's sum is 0, and must be written, too: behind the loop.",
+    ),
+    wrong=(
+        Wrong(but(spmv, "values[i] * x[columns[i]]", "x[columns[i]]"), "wrong_value"),
+        Wrong(but(spmv, "offsets[row + 1])", "offsets[row + 1] + 1)"), "out_of_bounds"),
+        Wrong(but(spmv, "offsets[row + 1])", "offsets[row + 1] - 1)"), "wrong_value"),
+        Wrong(but(spmv, "y[row] = total", "y[row] += total"), "reads_output"),
+        Wrong(but(spmv, "total += values", "total = values"), "wrong_value"),
+        Wrong(
+            but(
+                spmv, "        y[row] = total", "        if total != 0:\n            y[row] = total"
+            ),
+            "unwritten",
+        ),
+    ),
+)
+
+
+EXERCISES = (LINEAR, AS_BLAS, DRAWS, POLYNOMIALS, CHOOSE, SPMV)
+
+QUIZZES = (
+    Quiz(
+        id="libraries.q_column_major",
+        question="cuBLAS is handed a row-major 2 × 3 matrix and told nothing of it. What does it"
+        " see?",
+        choices={
+            "a": "The same matrix: memory is memory",
+            "b": "Its transpose, 3 × 2",
+            "c": "An error: CUBLAS_STATUS_INVALID_VALUE",
+        },
+        answer="b",
+        explain_right="Rows in memory are columns to it. That is why (a b)ᵀ = bᵀ aᵀ is all you"
+        " need.",
+        explain={
+            "a": "It reads column after column, and what lies there are rows.",
+            "c": "It cannot know. Only a leading dimension that is too small is refused.",
+        },
+    ),
+    Quiz(
+        id="libraries.q_status",
+        question="cublasSgemm returned CUBLAS_STATUS_SUCCESS. What do you know?",
+        choices={
+            "a": "The result is there",
+            "b": "The arguments make sense, and the work is queued",
+            "c": "The result is right",
+        },
+        answer="b",
+        explain_right="Whether the work itself went well is said by the next call that waits.",
+        explain={None: "The call came back before the GPU was done."},
+    ),
+    Quiz(
+        id="libraries.q_scale",
+        question="A row of 1,024 reals goes through cufftExecR2C and back through cufftExecC2R. By"
+        " what factor has it grown?",
+        answer=1024,
+        explain_right="Neither direction divides: scale once, where it costs nothing.",
+        explain={513: "That is the number of bins.", None: "Neither direction divides by n."},
+    ),
+    Quiz(
+        id="libraries.q_plan",
+        question="Which of these belongs inside the loop over your data?",
+        choices={
+            "a": "cufftPlan1d",
+            "b": "cublasCreate",
+            "c": "cublasLtMatmul",
+            "d": "cublasLtMatmulAlgoGetHeuristic",
+        },
+        answer="c",
+        explain_right="Handles, descriptors, plans, heuristics and workspaces are made before.",
+        explain={None: "That is made once, and used as often as you like."},
+    ),
+    Quiz(
+        id="libraries.q_decide",
+        question="An elementwise operation follows a large matrix product. What do you try first?",
+        choices={
+            "a": "A matrix product of your own, with the operation in it",
+            "b": "The library's epilogue, if it has the operation",
+            "c": "A kernel of its own for the operation",
+        },
+        answer="b",
+        explain_right="It costs one argument. Only where no epilogue fits, the others are worth"
+        " their work.",
+        explain={
+            "a": "That is the last thing to try: the library's product is hard to beat.",
+            "c": "It reads and writes the whole result once more.",
+        },
+    ),
+)

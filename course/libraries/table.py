@@ -1,0 +1,85 @@
+"""The table of ten tasks: shares of the roof as recorded, lines counted from the files."""
+
+import inspect
+from dataclasses import dataclass
+
+from course.libraries.programs import FOLDER
+from course.libraries.tasks import TASKS, Task
+from utils import results
+from utils.tools import source
+
+
+@dataclass(frozen=True)
+class Row:
+    """One task: shares of its roof (None where nothing is recorded), and lines of code."""
+
+    task: Task
+    shares: dict
+    c_lines: int
+    python_lines: int
+
+
+def code_lines(text: str) -> int:
+    """Lines that are neither empty nor only a comment."""
+    lines = (line.strip() for line in text.splitlines())
+    return sum(bool(line) and not line.startswith(("//", "#")) for line in lines)
+
+
+def time_of(task: Task, who: str) -> dict | None:
+    """The recorded time of "cuda_c", "python" or "ours", in ms."""
+    elsewhere = {"cuda_c": task.cuda_c, "ours": task.ours}.get(who, "")
+    return results.find(elsewhere or f"library/{task.key}/{who}/time")
+
+
+def share(task: Task, who: str) -> float | None:
+    """What part of its roof a way reaches: recorded amounts a second, by the recorded roof."""
+    time, roof = time_of(task, who), results.find(f"library/roof/{task.roof}")
+    if time is None or roof is None:
+        return None
+    return task.amount / (time["value"] * 1e-3) / roof["value"]
+
+
+def row(task: Task) -> Row:
+    shares = {
+        "library": share(task, "cuda_c"),
+        "Python": share(task, "python"),
+        "ours": share(task, "ours"),
+    }
+    in_c = source.function(FOLDER / f"{task.program}.cu", task.c_function)
+    in_python = inspect.getsource(task.python)
+    return Row(task, shares, code_lines(in_c), code_lines(in_python))
+
+
+def rows() -> list[Row]:
+    return [row(task) for task in TASKS]
+
+
+def show() -> None:
+    """Print the table, and on which GPU and day its times were recorded."""
+    print(f"{'':34}  {'library':>7}  {'Python':>6}  {'ours':>5}   lines in C, in Python")
+    for each in rows():
+        cells = [f"{part:.0%}" if part else "-" for part in each.shares.values()]
+        where = f"{each.task.title} ({each.task.library})"
+        counts = f"{each.c_lines:10}, {each.python_lines}"
+        print(f"{where:42} {cells[0]:>5} {cells[1]:>6} {cells[2]:>6} {counts}")
+    print(whose())
+
+
+def whose() -> str:
+    """Where the numbers are from, or that there are none yet."""
+    roof = results.find("library/roof/copy")
+    if roof is None:
+        return "nothing recorded yet: course.libraries.bench records it on a GPU"
+    return f"shares of the roof, recorded on {roof['gpu']}, {roof['date'][:10]}"
+
+
+def ratio(slow: str, fast: str) -> str:
+    """How many times as long one recorded time is as another, in words, with GPU and day."""
+    ours, theirs = (results.find(f"library/{name}/time") for name in (slow, fast))
+    if ours is None or theirs is None:
+        return "not recorded yet"
+    times = ours["value"] / theirs["value"]
+    return (
+        f"{slow} {ours['value']:.3g} ms, {fast} {theirs['value']:.3g} ms: {times:.2f} times"
+        f" ({ours['gpu']}, {ours['date'][:10]})"
+    )
