@@ -17,7 +17,7 @@ from pathlib import Path
 
 import torch
 
-from course.extensions import features, fused, routing
+from course.extensions import contract, features, fused, routing
 from utils import has_gpu, results, timing
 
 DEVICE = "cuda" if has_gpu() else "cpu"
@@ -122,6 +122,40 @@ def time_calls(log: Log, routes: dict) -> None:
         calls[name] = lambda polynomial=polynomial: polynomial(x, A, B, C)
         calls[f"{name}_with_gradient"] = lambda p=polynomial: p(leaf, A, B, C)
     overhead(log, calls)
+
+
+def time_allocations(log: Log) -> None:
+    """64 MB of PyTorch's caching allocator beside the driver's own, given back at once."""
+    from cuda.bindings import driver
+
+    count = 64 << 20
+    torch.empty(count, dtype=torch.uint8, device=DEVICE)
+
+    def by_driver():
+        error, address = driver.cuMemAlloc(count)
+        assert error == driver.CUresult.CUDA_SUCCESS, error
+        driver.cuMemFree(address)
+
+    ways = {
+        "caching": lambda: torch.empty(count, dtype=torch.uint8, device=DEVICE),
+        "driver": by_driver,
+    }
+    for label, way in ways.items():
+        times = []
+        for _ in range(50):
+            synchronize()
+            start = time.perf_counter()
+            way()
+            times.append((time.perf_counter() - start) * 1e6)
+        low, middle, high = statistics.quantiles(times, n=4)
+        log.add(f"extensions/allocate/{label}", middle, "us", (high - low) / 2)
+
+
+def try_contract(log: Log) -> None:
+    """Which tests notice what was broken on purpose."""
+    for name in ("right", *contract.BREAKS):
+        if log.left() > 5:
+            log.note(f"contract: {name}", sorted(contract.caught_by(name)))
 
 
 # ---- the fused operator
@@ -251,8 +285,11 @@ def main() -> None:
     routes = {name: operators for name, operators in routes.items() if operators}
     log.note("built at", round(options.budget - log.left(), 1))
     log.attempt("overhead", time_calls, log, routes)
+    if has_gpu():
+        log.attempt("allocations", time_allocations, log)
     for name, operators in routes.items():
         try_features(log, name, operators)
+    log.attempt("contract", try_contract, log)
     log.note("features at", round(options.budget - log.left(), 1))
     if options.tune:
         for dtype in (torch.bfloat16, torch.float32):

@@ -83,6 +83,14 @@ def channels_last(operators, device):
 
 
 @feature
+def fresh_results(operators, device):
+    first = operators.polynomial(torch.ones(9, device=device), A, B, C)
+    kept = first.clone()
+    operators.polynomial(torch.zeros(9, device=device), A, B, C)
+    assert_close(first, kept)
+
+
+@feature
 def clear_errors(operators, device):
     try:
         operators.polynomial(torch.ones(3, dtype=torch.int32, device=device), A, B, C)

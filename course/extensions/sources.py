@@ -12,6 +12,8 @@ ROUTES = HERE / "routes"
 KERNELS = HERE / "kernels" / "polynomial.cu"
 #: dropout(gelu(x + bias)), forward and backward
 FUSED = HERE / "kernels" / "bias_gelu_dropout.cu"
+#: The operators of our micrograd
+ARRAYS = HERE / "kernels" / "arrays.cu"
 #: Where libraries are built, and kept
 BUILD = ROOT / "build" / "extensions"
 

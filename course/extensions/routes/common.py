@@ -2,28 +2,33 @@
 
 import torch
 
+from utils import pick
+
 FORWARD = "(Tensor x, float a, float b, float c) -> Tensor"
 BACKWARD = "(Tensor dy, Tensor x, float a, float b) -> Tensor"
 TYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 
-def define(namespace: str, run_forward, run_backward, by=torch.library.custom_op) -> str:
+def define(namespace: str, run_forward, run_backward, *, by=None, devices=None) -> str:
     """Define both operators in a namespace, and return its name.
 
     run_forward(y, x, a, b, c) and run_backward(dx, dy, x, a, b) fill their first tensor; all
     tensors' numbers lie in memory in the same order, without gaps, and there is at least one.
-    by: torch.library's custom_op or triton_op.
+    by: torch.library's custom_op, unless given, or triton_op. devices: where they can run, by
+    default on the one kind that kernels run on here.
     """
+    by = by or torch.library.custom_op
+    devices = devices or (pick(gpu="cuda", cpu="cpu"),)
 
     def polynomial(x, a, b, c):
-        check_type(x)
+        check(x, devices)
         y = torch.empty_like(x)
         if x.numel():
             run_forward(y, laid_out(x, y), a, b, c)
         return y
 
     def polynomial_backward(dy, x, a, b):
-        check_type(x)
+        check(x, devices)
         dx = torch.empty_like(x)
         if x.numel():
             run_backward(dx, laid_out(dy, dx), laid_out(x, dx), a, b)
@@ -34,8 +39,10 @@ def define(namespace: str, run_forward, run_backward, by=torch.library.custom_op
     return namespace
 
 
-def check_type(x: torch.Tensor) -> None:
-    """TypeError, before anything is launched, for numbers that the kernels cannot read."""
+def check(x: torch.Tensor, devices: tuple[str, ...]) -> None:
+    """An error before anything is launched that could not read x: its type, or where it lies."""
+    if x.device.type not in devices:
+        raise NotImplementedError(f"polynomial runs on {' and '.join(devices)}, not {x.device}")
     if x.dtype not in TYPES:
         raise TypeError(f"polynomial takes {', '.join(map(str, TYPES))}; this is {x.dtype}")
 

@@ -16,17 +16,29 @@ interpreter = threading.Lock()
 
 
 @triton.jit
-def polynomial(y, x, a, b, c, n, REAL: tl.constexpr, BLOCK: tl.constexpr):
+def polynomial(
+    y,
+    x,
+    a: tl.float64,
+    b: tl.float64,
+    c: tl.float64,
+    n,
+    REAL: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     value = tl.load(x + i, mask=i < n).to(REAL)
+    a, b, c = tl.full((), a, REAL), tl.full((), b, REAL), tl.full((), c, REAL)
     tl.store(y + i, (a * value + b) * value + c, mask=i < n)
 
 
 @triton.jit
-def polynomial_backward(dx, dy, x, a, b, n, REAL: tl.constexpr, BLOCK: tl.constexpr):
+def polynomial_backward(
+    dx, dy, x, a: tl.float64, b: tl.float64, n, REAL: tl.constexpr, BLOCK: tl.constexpr
+):
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     value = tl.load(x + i, mask=i < n).to(REAL)
-    slope = 2 * a * value + b
+    slope = 2 * tl.full((), a, REAL) * value + tl.full((), b, REAL)
     tl.store(dx + i, tl.load(dy + i, mask=i < n).to(REAL) * slope, mask=i < n)
 
 
@@ -52,4 +64,4 @@ def backward(dx, dy, x, a, b) -> None:
 
 def define() -> str:
     by = torch.library.triton_op if has_gpu() else torch.library.custom_op
-    return common.define(NAMESPACE, forward, backward, by)
+    return common.define(NAMESPACE, forward, backward, by=by)

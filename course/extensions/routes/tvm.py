@@ -48,4 +48,4 @@ def backward(dx, dy, x, a, b) -> None:
 
 def define() -> str:
     module()
-    return common.define(NAMESPACE, forward, backward)
+    return common.define(NAMESPACE, forward, backward, devices=("cpu", "cuda"))
