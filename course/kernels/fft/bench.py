@@ -12,7 +12,6 @@ import argparse
 import functools
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -33,17 +32,18 @@ REGISTERS = 1 << 16
 #: Ways to load and store; the first is that of the kernels as they are
 HINTS = (
     (),
-    ("-DLOAD=*",),
-    ("-DSTORE=__stwb",),
-    ("-DLOAD=*", "-DSTORE=__stwb"),
+    ("-DSTORE=__stcs",),
+    ("-DLOAD=__ldcs",),
+    ("-DLOAD=__ldcs", "-DSTORE=__stcs"),
     ("-DLOAD=__ldcg", "-DSTORE=__stcg"),
 )
 REAL_LENGTHS = (1024, 4096)
-FILTER_SIZES = (3, 5, 7, 9, 11, 15, 21, 31, 63)
+FILTER_SIZES = (3, 5, 7, 9, 11, 13, 15, 21, 31)
+DIRECT_ROWS = (8, 16)
 FILTER_DEALS = [
     (Deal(16, rows, row_blocks), Deal(radix, columns, blocks))
-    for rows, row_blocks in ((4, 4), (2, 7))
-    for radix, columns, blocks in ((16, 8, 2), (16, 4, 4), (32, 8, 2))
+    for rows, row_blocks in ((4, 3), (4, 4))
+    for radix, columns, blocks in ((16, 8, 2), (32, 8, 2), (32, 16, 1))
 ]
 LENGTHS = (1024, 8192, 256, 4096, 512, 2048)
 
@@ -163,7 +163,7 @@ def time_rows(log: Log, n: int) -> None:
             right[deal] = plans.Rows(n, deal=deal)
     rivals = {deal: lambda work=work: work(x, out) for deal, work in right.items()}
     rates = sweep(log, f"2^{power}", rivals, 16 * POINTS)
-    best = try_hints(log, n, max(rates, key=rates.get), x, out)
+    best = plans.Rows(n, deal=max(rates, key=rates.get))
     default = plans.Rows(n)
     other = cufft.Plan(x, out)
     rivals = {"cuFFT": other, "copy": lambda: out.copy_(x), "ours": lambda: best(x, out)}
@@ -173,15 +173,6 @@ def time_rows(log: Log, n: int) -> None:
     speedup(log, f"{name}/share_of_cufft", times, "ours", "cuFFT")
     speedup(log, f"{name}/share_of_copy", times, "ours", "copy")
     other.close()
-
-
-def try_hints(log: Log, n: int, deal: Deal, x, out) -> plans.Rows:
-    """The best way to load and store, with this deal."""
-    deals = [replace(deal, flags=flags) for flags in HINTS]
-    works = {deal: plans.Rows(n, deal=deal) for deal in deals}
-    rivals = {deal: lambda work=work: work(x, out) for deal, work in works.items()}
-    rates = sweep(log, f"{n} hints", rivals, 16 * POINTS)
-    return works[max(rates, key=rates.get)]
 
 
 def sweep(log: Log, name: str, rivals: dict, moved: float) -> dict:
@@ -196,21 +187,20 @@ def sweep(log: Log, name: str, rivals: dict, moved: float) -> dict:
 # ---- two passes -------------------------------------------------------------------------------
 
 LONG_DEALS = [
-    TwoPass(radix, together, blocks, lag)
-    for radix, together, blocks in (
-        (16, 16, 4),
-        (16, 16, 3),
-        (16, 32, 2),
-        (8, 16, 3),
-        (32, 32, 2),
-        (32, 16, 4),
+    TwoPass(radix, together, blocks, lag, flags)
+    for radix, together, blocks, lags in (
+        (16, 16, 4, (12, 16, 20, 24)),
+        (16, 32, 2, (20, 24, 32, 40)),
+        (16, 16, 3, (12, 16)),
     )
-    for lag in (8, 16, 32)
+    for lag in lags
+    for flags in HINTS[:4]
 ]
 PICTURE_DEALS = [
-    TwoPass(radix, together, blocks, lag)
-    for radix, together, blocks in ((16, 8, 2), (16, 4, 4), (32, 8, 2), (32, 16, 1), (16, 16, 1))
-    for lag in (1, 2, 3)
+    TwoPass(radix, together, blocks, lag, flags)
+    for radix, together, blocks in ((32, 16, 1), (32, 8, 2), (16, 16, 1))
+    for lag in (1, 2)
+    for flags in HINTS[:4]
 ]
 
 
@@ -321,7 +311,7 @@ def time_real(log: Log, n: int) -> None:
     x = torch.randn(2 * POINTS // n, n, device=DEVICE)
     out = torch.empty(x.shape[0], n // 2 + 1, dtype=torch.complex64, device=DEVICE)
     moved = 4 * x.numel() + 8 * out.numel()
-    deals = [d for d in deals_for(n // 2) if d.radix < 32]
+    deals = [d for d in deals_for(n // 2) if d.radix < 32 and d.together * n <= 8192]
     deals = [deal for deal in deals if log.attempt(f"check {deal}", check_real, log, n, deal)]
     works = {deal: other_plans.Real(n, deal) for deal in deals}
     rivals = {deal: lambda work=work: work(x, out) for deal, work in works.items()}
@@ -360,12 +350,21 @@ def bench_filter(log: Log) -> None:
 
 
 def check_filter(side: int = 64) -> None:
+    check_directly(side)
     x, taps = torch.randn(6, side, side, device=DEVICE), torch.randn(7, 4, device=DEVICE)
     out = torch.full_like(x, float("nan"))
     other_plans.Filter(side, taps)(x, out)
     right = directly(x.double(), taps.double())
     error = error_of(out[:, : side - 6, : side - 3], right)
     assert error < 2 * TOLERANCE, f"filter: error {error}"
+
+
+def check_directly(side: int) -> None:
+    x, taps = torch.randn(3, side + 7, side + 7, device=DEVICE), torch.randn(5, 5, device=DEVICE)
+    out = torch.full_like(x, float("nan"))
+    other_plans.Direct(side + 7, taps)(x, out)
+    error = error_of(out[:, : side + 3, : side + 3], directly(x.double(), taps.double()))
+    assert error < TOLERANCE, f"direct filter: error {error}"
 
 
 def directly(x: torch.Tensor, taps: torch.Tensor) -> torch.Tensor:
@@ -408,7 +407,16 @@ def time_filter(log: Log, x: torch.Tensor, size: int) -> None:
         "torch_fft": lambda: torch.fft.irfft2(torch.fft.rfft2(x) * transformed),
         "ours": lambda: work(x, out),
     }
-    race(log, f"fft/filter/{size}", rivals, 8 * x.numel(), 12)
+    for rows in DIRECT_ROWS:
+        direct = other_plans.Direct(SIDE, taps, rows)
+        direct(x, out.fill_(float("nan")))
+        error = error_of(out[:, :cut, :cut], right)
+        assert error < 1e-5, f"direct {size}: error {error}"
+        rivals[f"direct_{rows}"] = lambda direct=direct: direct(x, out)
+    times = race(log, f"fft/filter/{size}", rivals, 8 * x.numel(), 10)
+    directly_best = min(times[label][0] for label in times if label.startswith("direct"))
+    ratio = directly_best / times["ours"][0]
+    log.add(f"fft/filter/{size}/speedup_over_direct", ratio, "1")
 
 
 # ---- the command ------------------------------------------------------------------------------
@@ -433,6 +441,8 @@ def compile_all(log: Log, parts: list[str]) -> None:
         codes += [code for d in PICTURE_DEALS for code in plans.picture_codes(SIDE, False, d)]
     if "filter" in parts:
         codes += [code for how in FILTER_DEALS for code in other_plans.filter_codes(SIDE, *how)]
+        sizes = [(size, rows) for size in FILTER_SIZES for rows in DIRECT_ROWS]
+        codes += [other_plans.direct_code(*how) for how in sizes]
     if "real" in parts:
         deals = [(n, deal) for n in REAL_LENGTHS for deal in deals_for(n // 2) if deal.radix < 32]
         codes += [other_plans.real_code(n, deal) for n, deal in deals]

@@ -5,6 +5,8 @@ other_plans.AnyLength(1009)(x, out)      # as numpy.fft.fft
 other_plans.Filter(1024, taps)(x, out)   # as torch's conv2d, of pictures of 1024 * 1024
 """
 
+import ctypes
+
 import numpy as np
 import torch
 
@@ -75,8 +77,8 @@ class AnyLength:
             kernel(self.code)[shape](floats(x), floats(out), self.n, *map(floats, self._tables))
 
 
-FILTER_ROWS = Deal(16, 4, 4)
-FILTER_COLUMNS = Deal(16, 8, 2)
+FILTER_ROWS = Deal(16, 4, 3)
+FILTER_COLUMNS = Deal(32, 8, 2)
 
 
 class Filter:
@@ -125,3 +127,41 @@ def filter_codes(side: int, rows: Deal, columns: Deal):
         template = f"{name}<{side}, {deal.radix}, {deal.together}, {deal.blocks}>"
         codes.append(("convolve.cu", deal.flags, template))
     return codes
+
+
+class Direct:
+    """The same filter directly: every result is a sum of K * K products.
+
+    taps: float32 [K, K], K odd up to 31.
+    """
+
+    def __init__(self, side: int, taps, rows: int = 16):
+        self.side, size = side, taps.shape[0]
+        self._taps = taps_argument(taps)
+        self._threads = TILE * TILE // rows
+        tiles = -(-(side - size + 1) // TILE)
+        self._grid = tiles, tiles
+        self.code = direct_code(size, rows)
+
+    def __call__(self, x, out) -> None:
+        """x, out: float32 [pictures, side, side]."""
+        grid = (*self._grid, x.shape[0])
+        kernel(self.code)[grid, self._threads](x, out, self.side, self._taps)
+
+
+TILE = 64  # as in direct.cu
+
+
+def taps_argument(taps) -> ctypes.Structure:
+    """The struct Taps of direct.cu."""
+    values = ctypes.c_float * taps.numel()
+
+    class Taps(ctypes.Structure):
+        _fields_ = (("at", values),)
+
+    return Taps(values(*taps.flatten().tolist()))
+
+
+def direct_code(size: int, rows: int):
+    """The kernel of `Direct`."""
+    return "direct.cu", (), f"filter_directly<{size}, {rows}>"

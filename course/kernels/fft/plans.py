@@ -40,12 +40,12 @@ class Deal:
 
 #: Of transforms in one pass, by length; found on an H200
 DEALS = {
-    256: Deal(16, 16, 4),
-    512: Deal(16, 8, 4),
-    1024: Deal(16, 4, 4),
-    2048: Deal(16, 2, 4),
-    4096: Deal(16, 1, 4),
-    8192: Deal(16, 1, 2),
+    256: Deal(8, 2, 18),
+    512: Deal(8, 1, 18),
+    1024: Deal(16, 4, 3),
+    2048: Deal(8, 1, 6),
+    4096: Deal(32, 2, 2),
+    8192: Deal(32, 1, 2),
 }
 LONGEST_ROW = max(DEALS)
 

@@ -3,12 +3,21 @@
 #pragma once
 #include "stockham.cuh"
 
-// Input that is read once and output that is written once should not push other data out of L2.
+// What is read once and written once. Hints (__ldcs, __stcs: "this will not be needed again") can be
+// tried in their place.
+template <typename T>
+__device__ inline T load(const T* from) {
+    return *from;
+}
+template <typename T>
+__device__ inline void store(T* to, T value) {
+    *to = value;
+}
 #ifndef LOAD
-#define LOAD __ldcs
+#define LOAD load
 #endif
 #ifndef STORE
-#define STORE __stcs
+#define STORE store
 #endif
 
 template <int N, int SIGN>
