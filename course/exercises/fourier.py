@@ -1,0 +1,413 @@
+"""The exercises on the Fourier transform, of the chapter Convolution and FFT."""
+
+import math
+
+import numpy as np
+from numba import cuda
+
+from course.checking.answers import but
+from course.checking.inputs import some_numbers, uniform
+from course.checking.model import Exercise, Hypothesis, Launch, Out, Wrong
+from course.checking.quiz import Quiz
+
+
+def as_pairs(values):
+    """Complex numbers as pairs of floats: one more axis, of 2."""
+    return np.stack([values.real, values.imag], axis=-1)
+
+
+def as_complex(pairs):
+    """Pairs of floats as complex numbers in float64."""
+    pairs = np.asarray(pairs, np.float64)
+    return pairs[..., 0] + 1j * pairs[..., 1]
+
+
+# ---- back: the inverse, down the columns
+
+
+@cuda.jit
+def back(out, x):
+    c, n = cuda.grid(2)
+    rows, columns = x.shape[0], x.shape[1]
+    if n < rows and c < columns:
+        real, imaginary = 0.0, 0.0
+        for k in range(rows):
+            angle = 2 * math.pi * (n * k % rows) / rows
+            cosine, sine = math.cos(angle), math.sin(angle)
+            real += x[k, c, 0] * cosine - x[k, c, 1] * sine
+            imaginary += x[k, c, 0] * sine + x[k, c, 1] * cosine
+        out[n, c, 0] = real / rows
+        out[n, c, 1] = imaginary / rows
+
+
+BACK = Exercise(
+    id="convolution_fft.back",
+    title="Back, down the columns",
+    minutes=10,
+    task=(
+        "`x[k, c]` holds, as pairs (real, imaginary), the transforms of the **columns** of a"
+        " matrix. Write the inverse: `out[n, c]` is 1/rows times the sum over k of `x[k, c]`, each"
+        " turned *forwards* by n k / rows of a full turn. The starter transforms the **rows**,"
+        " and not back."
+    ),
+    starter="""
+@cuda.jit
+def back(out, x):
+    c, n = cuda.grid(2)
+    rows, columns = x.shape[0], x.shape[1]
+    if n < rows and c < columns:
+        real, imaginary = 0.0, 0.0
+        for k in range(columns):
+            angle = -2 * math.pi * (c * k % columns) / columns
+            cosine, sine = math.cos(angle), math.sin(angle)
+            real += x[n, k, 0] * cosine - x[n, k, 1] * sine
+            imaginary += x[n, k, 0] * sine + x[n, k, 1] * cosine
+        out[n, c, 0] = real
+        out[n, c, 1] = imaginary
+""",
+    solution=back,
+    inputs=lambda rng, shape: {"out": Out((*shape, 2)), "x": uniform(rng, *shape, 2)},
+    reference=lambda out, x: as_pairs(np.fft.ifft(as_complex(x), axis=0)),
+    shapes=((1, 1), (1, 5), (5, 1), (2, 3), (7, 4), (8, 8), (5, 11)),
+    fresh=some_numbers((1, 10), (1, 10)),
+    block=(8, 4, 1),
+    extents=lambda shape: (shape[1], shape[0], 1),
+    rtol=1e-4,
+    race_free=True,
+    hypotheses=(
+        Hypothesis(
+            "wrong_value",
+            "Each term is turned backwards, as in the forward transform: the sign of the angle.",
+            lambda out, x: as_pairs(np.fft.fft(as_complex(x), axis=0) / x.shape[0]),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "All is too large by the same factor: the number of terms of the sum.",
+            lambda out, x: as_pairs(np.fft.ifft(as_complex(x), axis=0) * x.shape[0]),
+        ),
+        Hypothesis(
+            "swapped_axes",
+            "It transforms the rows back, not the columns.",
+            lambda out, x: as_pairs(np.fft.ifft(as_complex(x), axis=1)),
+        ),
+    ),
+    hints=(
+        "Three things differ from the starter. Which axis does the sum run over?",
+        (
+            "The sum runs over k, the row of `x`, for a fixed column c; the angle has the row n of"
+            " the result in it, and `rows` where `columns` was."
+        ),
+        (
+            "The inverse turns the other way: `+2 * math.pi * (n * k % rows) / rows`. And the sum"
+            " of `rows` terms is divided by `rows`."
+        ),
+    ),
+    wrong=(
+        Wrong(but(back, "= 2 * math.pi", "= -2 * math.pi"), "wrong_value"),
+        Wrong(but(back, ("real / rows", "real"), ("imaginary / rows", "imaginary")), "wrong_value"),
+        Wrong(
+            but(
+                back, ("real / rows", "real / columns"), ("imaginary / rows", "imaginary / columns")
+            ),
+            "wrong_value",
+        ),
+        Wrong(but(back, "n < rows and c < columns", "True"), "missing_guard"),
+        Wrong(but(back, "n < rows and c < columns", "n < rows"), "missing_guard"),
+        Wrong(
+            but(
+                back,
+                ("for k in range(rows)", "for k in range(columns)"),
+                ("(n * k % rows) / rows", "(c * k % columns) / columns"),
+                (
+                    "x[k, c, 0] * cosine - x[k, c, 1] * sine",
+                    "x[n, k, 0] * cosine - x[n, k, 1] * sine",
+                ),
+                (
+                    "x[k, c, 0] * sine + x[k, c, 1] * cosine",
+                    "x[n, k, 0] * sine + x[n, k, 1] * cosine",
+                ),
+                ("real / rows", "real / columns"),
+                ("imaginary / rows", "imaginary / columns"),
+            ),
+            "swapped_axes",
+        ),
+        Wrong(but(back, "* cosine - x", "* cosine + x"), "wrong_value"),
+        Wrong(but(back, "for k in range(rows)", "for k in range(1, rows)"), "wrong_value"),
+    ),
+)
+
+
+# ---- exchange: all passes in one row of shared memory
+
+POINTS = 128
+
+
+@cuda.jit
+def fft_rows(out, x):
+    real = cuda.shared.array(128, np.float32)
+    imag = cuda.shared.array(128, np.float32)
+    row, t = cuda.blockIdx.x, cuda.threadIdx.x
+    for n in range(t, 128, 64):
+        real[n], imag[n] = x[row, n, 0], x[row, n, 1]
+    done = 1
+    while done < 128:
+        cuda.syncthreads()
+        k = t % done
+        angle = -math.pi * k / done
+        cosine, sine = math.cos(angle), math.sin(angle)
+        a, b = real[t], imag[t]
+        c = real[t + 64] * cosine - imag[t + 64] * sine
+        d = real[t + 64] * sine + imag[t + 64] * cosine
+        cuda.syncthreads()
+        to = 2 * t - k
+        real[to], imag[to] = a + c, b + d
+        real[to + done], imag[to + done] = a - c, b - d
+        done *= 2
+    cuda.syncthreads()
+    for n in range(t, 128, 64):
+        out[row, n, 0], out[row, n, 1] = real[n], imag[n]
+
+
+EXCHANGE = Exercise(
+    id="convolution_fft.exchange",
+    title="The exchange",
+    minutes=10,
+    task=(
+        "Each block of 64 threads transforms one row of 128 points, in seven passes of Stockham's"
+        " kind, in *one* row of shared memory. It has races: cure them, and keep the one row."
+    ),
+    starter="""
+@cuda.jit
+def fft_rows(out, x):
+    real = cuda.shared.array(128, np.float32)
+    imag = cuda.shared.array(128, np.float32)
+    row, t = cuda.blockIdx.x, cuda.threadIdx.x
+    for n in range(t, 128, 64):
+        real[n], imag[n] = x[row, n, 0], x[row, n, 1]
+    done = 1
+    while done < 128:
+        k = t % done
+        angle = -math.pi * k / done
+        cosine, sine = math.cos(angle), math.sin(angle)
+        a, b = real[t], imag[t]
+        c = real[t + 64] * cosine - imag[t + 64] * sine
+        d = real[t + 64] * sine + imag[t + 64] * cosine
+        to = 2 * t - k
+        real[to], imag[to] = a + c, b + d
+        real[to + done], imag[to + done] = a - c, b - d
+        cuda.syncthreads()
+        done *= 2
+    for n in range(t, 128, 64):
+        out[row, n, 0], out[row, n, 1] = real[n], imag[n]
+""",
+    solution=fft_rows,
+    inputs=lambda rng, rows: {"out": Out((*rows, POINTS, 2)), "x": uniform(rng, *rows, POINTS, 2)},
+    reference=lambda out, x: as_pairs(np.fft.fft(as_complex(x))),
+    shapes=((1,), (2,)),
+    fresh=some_numbers((1, 3)),
+    orders=1,
+    launches=lambda rows: [Launch((rows[0], 1, 1), (64, 1, 1))],
+    extents=lambda rows: (64 * rows[0], 1, 1),
+    rtol=1e-4,
+    race_free=True,
+    hints=(
+        "Thread 1 writes places 2 and 3 in the first pass. Who reads them in that same pass?",
+        (
+            "Every thread must have *read* its two points before anyone writes: a barrier between"
+            " the two halves of the loop's body."
+        ),
+        (
+            "And everything must be *written* before anyone reads: a barrier before each pass's"
+            " reading, the first one's too, and before the results are stored. One of yours can"
+            " serve for two of these."
+        ),
+    ),
+    wrong=(
+        Wrong(but(fft_rows, "        cuda.syncthreads()\n        to = ", "        to = "), "race"),
+        Wrong(but(fft_rows, "        cuda.syncthreads()\n        k = ", "        k = "), "race"),
+        Wrong(
+            but(
+                fft_rows,
+                ("        cuda.syncthreads()\n        k", "        cuda.syncwarp()\n        k"),
+                ("        cuda.syncthreads()\n        to", "        cuda.syncwarp()\n        to"),
+            ),
+            "race",
+        ),
+        Wrong(but(fft_rows, "angle = -math.pi", "angle = math.pi"), "wrong_value"),
+        Wrong(but(fft_rows, "to = 2 * t - k", "to = 2 * t"), "race"),
+        Wrong(but(fft_rows, "while done < 128", "while done < 64"), "wrong_value"),
+        Wrong(but(fft_rows, "k = t % done", "k = t"), "race"),
+    ),
+    hypotheses=(
+        Hypothesis(
+            "wrong_value",
+            "It turns forwards: this is the inverse, but for its factor.",
+            lambda out, x: as_pairs(np.fft.ifft(as_complex(x)) * POINTS),
+        ),
+    ),
+)
+
+
+# ---- apart: two real rows out of one complex transform
+
+
+@cuda.jit
+def apart(out, z):
+    k = cuda.grid(1)
+    points = z.shape[0]
+    if k < points:
+        mirror = (points - k) % points
+        real, imag = z[k, 0], z[k, 1]
+        other_real, other_imag = z[mirror, 0], -z[mirror, 1]
+        out[0, k, 0] = (real + other_real) / 2
+        out[0, k, 1] = (imag + other_imag) / 2
+        out[1, k, 0] = (imag - other_imag) / 2
+        out[1, k, 1] = (other_real - real) / 2
+
+
+def taken_apart(z):
+    """The transforms of the real parts and of the imaginary parts."""
+    row = np.fft.ifft(as_complex(z))
+    return np.stack([as_pairs(np.fft.fft(row.real)), as_pairs(np.fft.fft(row.imag))])
+
+
+APART = Exercise(
+    id="convolution_fft.apart",
+    title="Two for one",
+    minutes=10,
+    task=(
+        "`z` is the transform, as pairs (real, imaginary), of a + i b, where the rows a and b are"
+        " *real*. Write the transform of a to `out[0]` and that of b to `out[1]`. The transform of"
+        " a real row has conjugate values at k and at points - k; what is at points is at 0."
+    ),
+    starter="""
+@cuda.jit
+def apart(out, z):
+    k = cuda.grid(1)
+    points = z.shape[0]
+    if k < points:
+        out[0, k, 0] = z[k, 0]  # this is a's and b's together
+        out[0, k, 1] = z[k, 1]
+""",
+    solution=apart,
+    inputs=lambda rng, shape: {"out": Out((2, *shape, 2)), "z": uniform(rng, *shape, 2)},
+    reference=lambda out, z: taken_apart(z),
+    shapes=((1,), (2,), (3,), (31,), (32,), (33,), (64,), (100,)),
+    fresh=some_numbers((2, 150)),
+    extents=lambda shape: (shape[0], 1, 1),
+    is_square=lambda shape: False,
+    rtol=1e-4,
+    race_free=True,
+    hints=(
+        "Z = A + i B. What is the conjugate of Z at points - k, in terms of A and B at k?",
+        (
+            "It is A - i B at k: A and B are their own mirrored conjugates, i is not. So the sum of"
+            " the two is 2 A, and their difference 2 i B."
+        ),
+        ("The mirror of 0 is 0: `(points - k) % points`. To divide x + i y by i gives y - i x."),
+    ),
+    wrong=(
+        Wrong(but(apart, "(points - k) % points", "points - k"), "off_by_one"),
+        Wrong(but(apart, "(points - k) % points", "points - 1 - k"), "wrong_value"),
+        Wrong(but(apart, "-z[mirror, 1]", "z[mirror, 1]"), "wrong_value"),
+        Wrong(but(apart, "k < points", "True"), "missing_guard"),
+        Wrong(
+            but(
+                apart,
+                ("(real + other_real) / 2", "real + other_real"),
+                ("(imag + other_imag) / 2", "imag + other_imag"),
+                ("(imag - other_imag) / 2", "imag - other_imag"),
+                ("(other_real - real) / 2", "other_real - real"),
+            ),
+            "wrong_value",
+        ),
+        Wrong(but(apart, "(other_real - real)", "(real - other_real)"), "wrong_value"),
+        Wrong(
+            but(
+                apart,
+                ("out[1, k, 0] = (imag - other_imag)", "out[1, k, 1] = (imag - other_imag)"),
+                ("out[1, k, 1] = (other_real - real)", "out[1, k, 0] = (real - other_real)"),
+            ),
+            "wrong_value",
+        ),
+    ),
+    hypotheses=(
+        Hypothesis(
+            "wrong_value",
+            "All is twice as large as it should be.",
+            lambda out, z: 2 * taken_apart(z),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "What is b's has not been divided by i.",
+            lambda out, z: as_pairs(as_complex(taken_apart(z)) * np.array([[1], [1j]])),
+        ),
+    ),
+)
+
+
+EXERCISES = (BACK, EXCHANGE, APART)
+
+
+QUIZZES = (
+    Quiz(
+        id="convolution_fft.q_bin",
+        question=(
+            "A sound of 8,000 samples a second, 400 of them transformed. In which bin does a tone"
+            " of 440 Hz stand?"
+        ),
+        answer=22,
+        unit="",
+        explain_right="The bins lie 8,000 / 400 = 20 Hz apart.",
+        explain={
+            440: "That would need bins of 1 Hz, so a whole second: 8,000 samples.",
+            20: "So many Hz lie between two bins. How many such steps up to 440 Hz?",
+            None: "Bin k is k turns in the 400 samples. How long do 400 samples last?",
+        },
+    ),
+    Quiz(
+        id="convolution_fft.q_aliases",
+        question="8,000 samples a second. A tone of 7,000 Hz sounds like one of how many Hz?",
+        answer=1000,
+        unit="Hz",
+        explain_right="Seven eighths of a turn forwards look like one eighth backwards.",
+        explain={
+            7000: "Between two samples it makes 7/8 of a turn. Which shorter way leads there, too?",
+            3000: "Folded at 4,000 Hz, half the rate: as far below it as the tone is above.",
+            None: "What cannot be told apart differs by a whole turn a sample: by 8,000 Hz.",
+        },
+    ),
+    Quiz(
+        id="convolution_fft.q_wrap",
+        question=(
+            "A picture of 1,024 × 1,024 is filtered with 15 × 15 taps through a transform of its own"
+            " size. In how many of the 1,024 rows did nothing come round from the other edge?"
+        ),
+        answer=1010,
+        unit="rows",
+        explain_right="Of 15 taps in a row, 14 can reach over the edge: 1,024 - 14.",
+        explain={
+            1009: "The first tap lies on the point itself, so only 14 can reach over the edge.",
+            1024: "The transform takes the picture for periodic: what leaves below enters above.",
+            None: "How far can a filter of 15 taps reach over the last row?",
+        },
+    ),
+    Quiz(
+        id="convolution_fft.q_passes",
+        question="A transform of 65,536 points takes two passes over memory, not one. Why?",
+        choices={
+            "a": "It has too many additions for one kernel",
+            "b": "Its points do not fit one block's registers and shared memory",
+            "c": "The two passes need different twiddles",
+        },
+        answer="b",
+        explain_right=(
+            "512 KB must be exchanged, and a block has 227 KB at most: so blocks exchange, through"
+            " memory."
+        ),
+        explain={
+            "a": "A kernel may run as long as it likes. Where are the points while they are mixed?",
+            "c": "So do the passes within a block, and they share a kernel.",
+        },
+    ),
+)
