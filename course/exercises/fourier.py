@@ -380,7 +380,7 @@ QUIZZES = (
     Quiz(
         id="convolution_fft.q_wrap",
         question=(
-            "A picture of 1,024 × 1,024 is filtered with 15 × 15 taps through a transform of its own"
+            "A picture of 1,024 × 1,024 is filtered by 15 × 15 taps through a transform of its own"
             " size. In how many of the 1,024 rows did nothing come round from the other edge?"
         ),
         answer=1010,

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import torch
 
-from course.kernels.fft import cufft, other_plans, plans
+from course.kernels.fft import by_hand, cufft, other_plans, plans
 from course.kernels.fft.kernels import DEVICE
 from course.kernels.fft.plans import Deal, TwoPass
 from course.kernels.reductions.bench import Log, clock, race, speedup
@@ -419,6 +419,45 @@ def time_filter(log: Log, x: torch.Tensor, size: int) -> None:
     log.add(f"fft/filter/{size}/speedup_over_direct", ratio, "1")
 
 
+# ---- the ladder, at 256 points ----------------------------------------------------------------
+
+LADDER_POINTS = 1 << 24  # of all rows together
+LADDER_LENGTH = by_hand.BLOCK_POINTS
+
+
+def check_by_hand() -> None:
+    for n, count in ((32, 5), (256, 7)):
+        x = random_complex(count, n)
+        passes = functools.partial(by_hand.passes, spare=torch.empty_like(x))
+        whole = by_hand.warp if n == by_hand.WARP else by_hand.block
+        for work in (by_hand.dft, passes, whole):
+            verify(f"{work} of {n}", work, x, torch.fft.fft)
+
+
+def bench_ladder(log: Log) -> None:
+    log.attempt("check by hand", check_by_hand)
+    if has_gpu():
+        log.attempt("time the ladder", time_ladder, log)
+
+
+def time_ladder(log: Log) -> None:
+    x = random_complex(LADDER_POINTS // LADDER_LENGTH, LADDER_LENGTH)
+    out, spare = torch.empty_like(x), torch.empty_like(x)
+    rivals = {
+        "sum": lambda: by_hand.dft(x, out),
+        "launches": lambda: by_hand.passes(x, out, spare),
+        "block": lambda: by_hand.block(x, out),
+    }
+    for radix in (2, 4, 8, 16):
+        together = max(1, 128 * radix // LADDER_LENGTH)
+        work = plans.Rows(LADDER_LENGTH, deal=Deal(radix, together, 4))
+        verify(f"radix {radix}", work, x, torch.fft.fft)
+        rivals[f"radix_{radix}"] = lambda work=work: work(x, out)
+    rivals["cuFFT"] = cufft.Plan(x, out)
+    rivals["copy"] = lambda: out.copy_(x)
+    race(log, f"fft/ladder/{LADDER_LENGTH}", rivals, 16 * x.numel(), 10)
+
+
 # ---- the command ------------------------------------------------------------------------------
 
 PARTS = {
@@ -427,6 +466,7 @@ PARTS = {
     "pictures": bench_pictures,
     "filter": bench_filter,
     "real": bench_real,
+    "ladder": bench_ladder,
 }
 
 
