@@ -2,6 +2,7 @@
 
 import ast
 import copy
+import functools
 import inspect
 import io
 import linecache
@@ -12,15 +13,18 @@ from pathlib import Path
 
 import numpy as np
 
-from course.checking import cpp, engines
+from course.checking import cpp, engines, work
 from course.checking.diagnose import diagnose, failed, plain
+from course.checking.limits import TooLong, TooMuch, print_limit, time_limit
 from course.checking.model import BROKEN
 from course.checking.report import Outcome, describe, draw
 from utils import has_gpu
+from utils.cpu.numba_cuda import KernelError
 from utils.tracer import trace
 
-SECONDS = 20  # for all launches of one check on the CPU engine
+SECONDS = 10  # of CPU time, for all launches of one check on the CPU engine
 TRACED_THREADS = 512  # launches up to this size are searched for races
+PROBES = 2  # launches in which it is counted who does the work
 
 
 class Rejected(Exception):
@@ -37,7 +41,7 @@ def check_answer(exercise, answer, seed=None):
     seed = int(np.random.default_rng().integers(1 << 31)) if seed is None else seed
     base = {"exercise": exercise.id, "title": exercise.title, "seed": seed}
     try:
-        tried = CHECKS[exercise.kind](exercise, answer, seed)
+        tried = judge(exercise, answer, seed)
     except Rejected as no:
         untouched = is_starter(exercise, answer)
         broken = no.reason in BROKEN and not untouched
@@ -60,6 +64,23 @@ def check_answer(exercise, answer, seed=None):
     return Outcome(status="solved", lines=(tried,), **base)
 
 
+def judge(exercise, answer, seed):
+    """Say what was tried, or raise Rejected, whatever the answer raises, prints or waits for."""
+    try:
+        with print_limit():
+            return CHECKS[exercise.kind](exercise, answer, seed)
+    except TooMuch:
+        raise Rejected("flood", "It was stopped after a million characters.") from None
+    except TooLong:
+        raise Rejected(
+            "timeout", f"It was stopped after {SECONDS} seconds. Does every loop end?"
+        ) from None
+    except SystemExit as error:
+        raise Rejected("crashed", f"It ended the program: SystemExit({error}).") from None
+    except KernelError as error:
+        raise crashed(engines.Stopped(error), getattr(answer, "py_func", answer)) from None
+
+
 def first_sentence(text):
     return re.split(r"(?<=\.)\s", text.strip(), maxsplit=1)[0]
 
@@ -74,25 +95,20 @@ def check_numba(exercise, answer, seed):
         reject_races(kernel, exercise, seed)
     runs = []
     try:
-        with engines.time_limit(SECONDS):
+        with time_limit(SECONDS):
             for shape, launch, arguments, expected in cases(exercise, seed):
                 for order in (None, *range(seed, seed + exercise.orders)):
                     rng = np.random.default_rng((seed, len(runs)))
-                    runs.append(
-                        engines.run_watched(kernel, shape, launch, arguments, expected, rng, order)
-                    )
+                    case = shape, launch, arguments, expected
+                    runs.append(engines.run_watched(kernel, *case, rng, order, exercise.always))
         reject_if_wrong(runs, exercise)
         # only now on the real engine: a GPU does not survive every mistake
-        with engines.time_limit(SECONDS):
+        with time_limit(SECONDS):
             for shape, launch, arguments, expected in cases(exercise, seed):
                 rng = np.random.default_rng((seed, len(runs)))
                 runs.append(
                     engines.run_guarded(kernel, shape, launch, arguments, expected, rng, seed)
                 )
-    except engines.TooLong:
-        raise Rejected(
-            "timeout", f"The kernel was stopped after {SECONDS} seconds. Does every loop end?"
-        ) from None
     except engines.Stopped as stopped:
         # an earlier launch tells more than the crash does
         if any(failed(run, exercise) for run in runs):
@@ -101,7 +117,46 @@ def check_numba(exercise, answer, seed):
     reject_if_wrong(runs, exercise)
     if exercise.demand:
         reject_if_unmet(kernel, exercise, seed)
+    reject_if_unfair(kernel, exercise)
     return tally(runs)
+
+
+def reject_if_unfair(kernel, exercise):
+    """Count who does the work in a few launches; reject races and what no right answer needs."""
+    for probe, least in zip(probes(exercise), least_work(exercise), strict=True):
+        traced = traced_probe(kernel, exercise, probe)
+        reject_traced_races(traced)
+        unmet = work.unmet(work.work_of(traced), least, exercise)
+        if unmet:
+            raise Rejected(*unmet)
+
+
+def probes(exercise):
+    """(shape, launch) of the largest fixed shape's launches that are small enough to trace."""
+    shapes = [exercise.probe] if exercise.probe else exercise.shapes
+    for shape in sorted(shapes, key=np.prod, reverse=True):
+        launches = exercise.launches_for(shape)
+        small = [one for one in launches if np.prod(one.threads) <= TRACED_THREADS]
+        if small:
+            small.sort(key=lambda one: np.prod(one.threads), reverse=True)
+            return [(shape, launch) for launch in small[:PROBES]]
+    return []
+
+
+def traced_probe(kernel, exercise, probe):
+    """The Trace of a launch on inputs that are always the same."""
+    shape, launch = probe
+    arguments = exercise.inputs(np.random.default_rng(0), shape)
+    expected = np.asarray(exercise.reference(**plain(arguments)))
+    arrays = engines.host_arrays(arguments, expected, np.random.default_rng(0))
+    return trace(kernel, launch.grid, launch.block, *arrays.values(), seconds=SECONDS)
+
+
+@functools.cache
+def least_work(exercise):
+    """The Work of the solution in each of the probes."""
+    traces = (traced_probe(exercise.solution, exercise, probe) for probe in probes(exercise))
+    return [work.work_of(traced) for traced in traces]
 
 
 def reject_if_unmet(kernel, exercise, seed):
@@ -142,9 +197,16 @@ def reject_races(kernel, exercise, seed):
         except Exception:  # what stops the kernel is told, with its line, by the runs that follow
             return
         if races:
-            problem = next(text for text in traced.problems if text.startswith("RACE"))
-            picture = as_picture(traced.draw_races())
-            raise Rejected("race", *problem.splitlines(), code=races[0].code, picture=picture)
+            reject_traced_races(traced)
+
+
+def reject_traced_races(traced):
+    """Reject, with a picture, if threads of a Trace race."""
+    if not traced.races:
+        return
+    problem = next(text for text in traced.problems if text.startswith("RACE"))
+    picture = as_picture(traced.draw_races())
+    raise Rejected("race", *problem.splitlines(), code=traced.races[0].code, picture=picture)
 
 
 def tally(runs):
@@ -400,11 +462,9 @@ def calls_of(answer, exercise, seed):
     for shape in exercise.all_shapes(rng):
         arguments = exercise.inputs(rng, shape)
         try:
-            with engines.time_limit(SECONDS):
-                expected = call(exercise.reference, arguments)
+            expected = call(exercise.reference, arguments)
+            with time_limit(SECONDS):
                 calls.append((arguments, expected, call(answer, arguments)))
-        except engines.TooLong:
-            raise Rejected("timeout", "The function was stopped. Does every loop end?") from None
         except Exception as error:
             raise crashed(engines.Stopped(error), answer) from None
     return calls
@@ -452,13 +512,18 @@ def explains(guess, calls):
 def same(got, expected):
     """Equal as tuples of ints (a list will do)."""
     try:
-        got = tuple(got) if isinstance(got, list | tuple | np.ndarray) else (got,)
+        got = as_tuple(got)
     except TypeError:
         return False
-    expected = expected if isinstance(expected, tuple) else (expected,)
+    expected = as_tuple(expected)
     return len(got) == len(expected) and all(
         isinstance(g, int | np.integer) and g == e for g, e in zip(got, expected, strict=True)
     )
+
+
+def as_tuple(value):
+    """The numbers of a list, tuple or array; anything else as the only one."""
+    return tuple(value) if isinstance(value, list | tuple | np.ndarray) else (value,)
 
 
 CHECKS = {

@@ -53,7 +53,7 @@ def unwritten(run, exercise):
 
 def failed(run, exercise):
     """Whether anything at all was wrong with a run."""
-    stray = run.outside_writes or run.outside_reads or run.modified
+    stray = run.outside_writes or run.outside_reads or run.modified or run.broken
     return bool(stray or not right(run, exercise).all())
 
 
@@ -132,6 +132,14 @@ def rule_race(bad, good, exercise):
                 "orders of the threads: some thread uses what another one writes.",
                 run,
             )
+
+
+def rule_always(bad, good, exercise):
+    """Everything is right in the end, and some store was not."""
+    if all(right(run, exercise).all() for run in bad):
+        for run in bad:
+            if run.broken:
+                return Finding("for_a_moment", exercise.always.says, run)
 
 
 def rule_hypotheses(bad, good, exercise):
@@ -418,6 +426,7 @@ RULES = (
     rule_modified,
     rule_reads_output,
     rule_race,
+    rule_always,
     rule_hypotheses,
     rule_swapped,
     rule_square,

@@ -1,13 +1,11 @@
 """Running an answer: Numba on watched arrays or between guard zones, CUDA C in a child process."""
 
-import contextlib
 import json
 import os
 import pickle
 import signal
 import sys
 import tempfile
-import threading
 import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -45,6 +43,7 @@ class Run:
     outside_writes: dict = field(default_factory=dict)
     outside_reads: dict = field(default_factory=dict)
     modified: list = field(default_factory=list)  # names of inputs that were changed
+    broken: list = field(default_factory=list)  # of the output: where `Exercise.always` was broken
     # of each element of the output, where known: how many threads wrote it; read before any did
     writers: np.ndarray = None
     early_reads: np.ndarray = None
@@ -60,29 +59,6 @@ class Stopped(Exception):
         self.block = getattr(error, "block", None) or block
 
 
-class TooLong(BaseException):
-    """The answer did not finish in time. No Exception, so that nothing takes it for an error."""
-
-
-@contextlib.contextmanager
-def time_limit(seconds):
-    """Raise TooLong in the main thread when the block takes longer; no other can be stopped."""
-    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "SIGALRM"):
-        yield
-        return
-
-    def stop(signum, frame):
-        raise TooLong
-
-    before = signal.signal(signal.SIGALRM, stop)
-    timer = signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGALRM, before)
-        signal.setitimer(signal.ITIMER_REAL, *timer)  # someone else's alarm, or none
-
-
 def initial_output(argument, expected, rng):
     """What an output holds before the launch: never the right answer, so gaps always show.
 
@@ -95,8 +71,9 @@ def initial_output(argument, expected, rng):
     if dtype.kind == "f" and rng.random() < 0.5:
         return random_poison(argument.shape, dtype, rng)
     if dtype.kind == "f":
-        scale = np.max(np.abs(expected), initial=1.0)
-        return (expected + scale * rng.uniform(1, 2, size=argument.shape)).astype(dtype)
+        known = np.where(np.isfinite(expected), expected, 0)
+        scale = np.max(np.abs(known), initial=1.0)
+        return (known + scale * rng.uniform(1, 2, size=argument.shape)).astype(dtype)
     if dtype.kind == "b":
         return ~expected.astype(bool)
     offset = rng.integers(1, min(np.iinfo(dtype).max, 1 << 30), size=argument.shape, endpoint=True)
@@ -130,12 +107,15 @@ def launch_watched(kernel, launch, arguments):
         raise Stopped(error, run.coordinates[now.rank][:3], block) from None
 
 
-def run_watched(kernel, shape, launch, arguments, expected, rng, order):
-    """Launch on the CPU with arrays that note every access."""
+def run_watched(kernel, shape, launch, arguments, expected, rng, order, always=None):
+    """Launch on the CPU with arrays that note every access. always: of the exercise."""
     output = output_name(arguments)
     arrays = host_arrays(arguments, expected, rng)
     initial = arrays[output].copy()
     watched = {n: Watched(a, n) if isinstance(a, np.ndarray) else a for n, a in arrays.items()}
+    if always:
+        given = {n: v for n, v in arguments.items() if n != output}
+        watched[output].log.holds = lambda value: always.holds(value, **given)
     with schedule(order):
         launch_watched(kernel, launch, list(watched.values()))
     run = Run(shape, launch, "CPU", expected, arrays[output], initial, arguments)
@@ -148,6 +128,7 @@ def run_watched(kernel, shape, launch, arguments, expected, rng, order):
             run.outside_reads[name] = array.log.outside_reads
         if name != output and array.log.writers.any():
             run.modified.append(name)
+    run.broken = watched[output].log.broken
     run.writers = watched[output].log.writers.reshape(initial.shape)
     run.early_reads = watched[output].log.early_reads.reshape(initial.shape)
     return run

@@ -1,7 +1,7 @@
 """What an exercise is: its task, reference, inputs, launches, hints, solution and wrong answers."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -47,6 +47,11 @@ REASONS = {
     "bank_conflict": "The values are right, but lanes of a warp queue for the same bank of shared "
     "memory.",
     "no_shared": "The values are right, but shared memory is not used.",
+    "for_a_moment": "The result is right, but on the way a promise was broken.",
+    "one_thread": "The values are right, but one thread does the work of many.",
+    "too_much_work": "The values are right, but the same work is done many times over.",
+    "other_means": "The values are right, but not by the means that are asked for.",
+    "flood": "It printed without end.",
     "timeout": "It did not finish.",
     "not_checked": "It could not be checked on this machine.",
 }
@@ -58,6 +63,7 @@ BROKEN = {
     "missing_kernel",
     "does_not_compile",
     "crashed",
+    "flood",
     "timeout",
     "not_checked",
 }
@@ -125,6 +131,17 @@ class Demand:
     unmet: Callable
 
 
+@dataclass(frozen=True)
+class Always:
+    """What each value must be that is ever stored in the output, be it for a moment only.
+
+    holds takes the stored value and the launch's arguments by name. says: to who breaks it.
+    """
+
+    holds: Callable
+    says: str
+
+
 @dataclass(frozen=True, kw_only=True)
 class Exercise:
     """One exercise.
@@ -155,6 +172,7 @@ class Exercise:
     hypotheses: tuple = ()
     kind: str = "numba"
     block: tuple = (32, 1, 1)
+    other_block: tuple | None = None  # unlike `block`, where the task leaves the size open
     extents: Callable = None
     launches: Callable = None
     is_square: Callable = lambda shape: len(set(shape)) == 1
@@ -166,6 +184,11 @@ class Exercise:
     demand: Demand | None = None  # of a right answer's accesses to memory
     race_free: bool = False  # watch every access: a race is rejected, even if the result is right
     orders: int = 2  # shuffled orders of the threads in which each launch is tried besides
+    effort: float = 2  # as many times the solution's accesses the busiest thread may make
+    always: Always | None = None  # a promise about every moment, held at each store
+    probe: tuple | None = None  # the shape at which it is counted who does the work
+    needs: tuple = ()  # keys of `work.MEANS`: what a right answer must use
+    without: tuple = ()  # keys of `work.FORBIDDEN`: what it must not use
 
     @property
     def chapter(self):
@@ -191,7 +214,11 @@ class Exercise:
         """The launches to try for a shape; by default just enough blocks, and one more each way."""
         if self.launches:
             return self.launches(shape)
-        return cover(self.extents(shape), self.block)
+        launches = cover(self.extents(shape), self.block)
+        if self.other_block:
+            launch = cover(self.extents(shape), self.other_block)[0]
+            launches.append(replace(launch, label="blocks of another size"))
+        return launches
 
 
 def cover(extents, block):

@@ -23,6 +23,8 @@ class Log:
         self.early_reads = np.zeros(size, bool)
         self.outside_writes = []
         self.outside_reads = []
+        self.holds = None  # what each stored value must fulfil
+        self.broken = []
 
     def wrote(self, elements):
         thread = now.rank + 1024 * now.block.linear
@@ -77,6 +79,8 @@ class Watched(View):
         if not self.log.writers[self.flat[index]]:
             self.log.wrote_atomically(self.flat[index])
         super().store(index, value)
+        if self.log.holds and not self.log.holds(self.data[index]):
+            self.log.broken.append(integers(index))
 
     def part(self, index):
         return Watched(self.data[index], self.name, self.log, self.flat[index])

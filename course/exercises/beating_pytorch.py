@@ -71,6 +71,7 @@ def channel_statistics(out, weight, first, second):
     fresh=some_numbers((2, 60), (2, 10)),
     extents=lambda shape: (shape[0], 1, 1),
     rtol=2e-4,
+    other_block=(96, 1, 1),
     hints=(
         (
             "One output is a sum over taps: weight[c, i] · x[i]. The mean of a sum is the sum of"
@@ -243,6 +244,7 @@ def sgd_all(state, rate):
     fresh=some_length,
     block=(128, 1, 1),
     extents=a_thread_each,
+    other_block=(96, 1, 1),
     hints=(
         (
             "The layers do not matter any more: weight i needs gradient i, whatever layer they"

@@ -215,6 +215,8 @@ def clamp_line(y, x, b, a, low): ...  # which element is this thread's? a guard,
     shapes=lengths(0, 1, 31, 32, 33, 64, 97),
     fresh=some_length,
     extents=a_thread_each,
+    effort=1,
+    other_block=(96, 1, 1),
     hints=(
         (
             "Compare with `line_relu_numba` above: what is the same, and what stands in the place"
@@ -319,6 +321,7 @@ __global__ void bias_gelu(float* y, const float* x, const float* bias, int n) {
     reference=lambda y, x, bias, n: gelu(x.astype(np.float64) + bias),
     shapes=lengths(1, 31, 32, 33, 64, 97),
     extents=a_thread_each,
+    other_block=(96, 1, 1),
     hints=(
         "The guard is `if (i < n)`; a C array does not know its length.",
         "Keep `x[i] + bias[i]` in a variable: `float v = ...;` It stays in a register.",

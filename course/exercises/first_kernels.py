@@ -52,6 +52,7 @@ def scale(out, a, factor):
     shapes=lengths(0, 1, 2, 31, 32, 33, 64, 97),
     fresh=some_length,
     extents=a_thread_each,
+    other_block=(96, 1, 1),
     hints=(
         (
             "An array of `n` elements has the indices 0 to n - 1. What does `i <= out.size` say of"
@@ -218,6 +219,18 @@ def four_of_each_square(picture, step=2):
     return np.stack([pixels[:height, :width] for pixels in shifted])
 
 
+@cuda.jit
+def pool_loops_over_rows(out, picture):
+    x = cuda.grid(2)[0]
+    if cuda.blockIdx.y == 0 and cuda.threadIdx.y == 0 and x < out.shape[1]:
+        for y in range(out.shape[0]):
+            best = picture[2 * y, 2 * x]
+            for i in range(2):
+                for j in range(2):
+                    best = max(best, picture[2 * y + i, 2 * x + j])
+            out[y, x] = best
+
+
 MAX_POOL = Exercise(
     id="first_kernels.max_pool",
     title="Half the picture",
@@ -244,6 +257,7 @@ def max_pool(out, picture):
     block=(8, 4, 1),
     extents=lambda shape: (shape[1] // 2, shape[0] // 2, 1),
     swapped=(0, 1),
+    other_block=(3, 16, 1),
     hints=(
         "The guard compares with `out.shape`, since there is a thread for each element of `out`.",
         "`height, width = out.shape`: the first axis counts rows, which is y.",
@@ -253,6 +267,7 @@ def max_pool(out, picture):
         ),
     ),
     wrong=(
+        Wrong(pool_loops_over_rows, "one_thread"),
         Wrong(but(max_pool, "x < width and y < height", "True"), "missing_guard"),
         Wrong(but(max_pool, "x < width and y < height", "x < width"), "missing_guard"),
         Wrong(but(max_pool, "x, y = cuda", "y, x = cuda"), "swapped_axes"),
@@ -357,6 +372,8 @@ def linear(out, x, weight, bias):
     extents=lambda s: (s[3], s[1], s[0]),
     is_square=lambda s: s[1] == s[2] == s[3],
     swapped=(1, 2),
+    other_block=(8, 2, 1),
+    probe=(2, 9, 4, 6),
     hints=(
         (
             "Start with the guard: three axes, three comparisons, each against one side of"
@@ -471,6 +488,7 @@ __global__ void rotate(float* dst, const float* src, int height, int width) {
     fresh=some_picture,
     block=(8, 4, 1),
     extents=lambda shape: (shape[1], shape[0], 1),
+    other_block=(3, 16, 1),
     hints=(
         (
             "Follow one pixel on paper: the top left one, (x = 0, y = 0), moves to the top right"

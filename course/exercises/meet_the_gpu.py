@@ -397,6 +397,8 @@ def faster(speedup, processors, parallel):
     reference=law,
     shapes=lengths(1, 31, 32, 33, 100),
     extents=a_thread_each,
+    probe=(200,),
+    other_block=(96, 1, 1),
     hints=(
         (
             "Let the program take 1 second on one processor. How long does the part take that"
@@ -428,7 +430,7 @@ def faster(speedup, processors, parallel):
             "wrong_value",
         ),
         Wrong(but(faster, "speedup.size", "speedup.size - 1"), "off_by_one"),
-        Wrong(but(faster, "cuda.grid(1)", "cuda.laneid"), "first_block_only"),
+        Wrong(but(faster, "cuda.grid(1)", "cuda.laneid"), "duplicate_work"),
     ),
     hypotheses=(
         Hypothesis(

@@ -104,6 +104,8 @@ def scale_four(out, a, factor):
     fresh=some_length,
     extents=lambda n: (ceil_div(n[0], 4), 1, 1),
     demand=Demand((512,), wasteful),
+    effort=1,
+    other_block=(96, 1, 1),
     hints=(
         (
             "Trace it: `trace(scale_four, 2, 32, out, a, np.float32(2))` with arrays of 256. In one"
@@ -389,6 +391,7 @@ __global__ void copy4(float* out, const float* a, int n) {
     fresh=some_length,
     launches=lambda n: cover((ceil_div(n[0], 4), 1, 1), (32, 1, 1)),
     extents=lambda n: (ceil_div(n[0], 4), 1, 1),
+    other_block=(96, 1, 1),
     hints=(
         (
             "`reinterpret_cast<float4 *>(out)` sees the same memory as an array of `float4`: there"

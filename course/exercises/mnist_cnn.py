@@ -74,6 +74,7 @@ def bias_gradient(db, dy):
     fresh=some_numbers((2, 30), (2, 40)),
     extents=a_thread_each,
     race_free=True,
+    other_block=(96, 1, 1),
     hints=(
         "Who should own `db[n]`, so that nobody else writes it?",
         "One thread a column: n is its number, and it goes through the batch in a loop.",
@@ -172,6 +173,7 @@ def conv_weight(dw, dy, x):
     is_square=lambda s: s[3] == s[4],
     extents=lambda s: (9 * s[1] * s[2], 1, 1),
     rtol=1e-4,
+    other_block=(96, 1, 1),
     hints=(
         (
             "Three loops inside each other, over b, i and j. What does a thread do at the border of"
@@ -284,6 +286,7 @@ def norm_backward(dx, dy, normal, scale, dgamma, dbeta):
     fresh=some_numbers((2, 9), (2, 9), (2, 9)),
     extents=a_thread_each,
     rtol=1e-4,
+    other_block=(96, 1, 1),
     hints=(
         "The formula stands in section 5: what is subtracted from dy, before the scale?",
         "The mean of dy over the channel, and normal times the mean of dy * normal.",
@@ -397,6 +400,7 @@ def pool_backward(dx, dy, x):
     fresh=some_numbers((2, 8), (2, 8), (2, 8)),
     is_square=lambda s: s[1] == s[2],
     extents=a_thread_each,
+    other_block=(96, 1, 1),
     hints=(
         (
             "First find which of the four is the largest: number 0 to 3, at row 2 * p + k // 2,"
@@ -491,6 +495,7 @@ def softmax(p, z):
     fresh=some_numbers((40, 100)),
     extents=a_thread_each,
     rtol=1e-4,
+    other_block=(96, 1, 1),
     hints=(
         (
             "exp(z - m) / sum(exp(z - m)) is the same number for every m. Which m keeps all of them"
@@ -563,6 +568,7 @@ __global__ void sgd(float* w, const float* dw, float lr, float decay, int n) {
     fresh=some_numbers((2, 2000)),
     block=(256, 1, 1),
     extents=a_thread_each,
+    other_block=(96, 1, 1),
     hints=(
         "The guard first: n weights, and the last block has threads left over.",
         "The gradient points uphill, so subtract.",

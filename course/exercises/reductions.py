@@ -7,7 +7,7 @@ from numba import cuda
 
 from course.checking.answers import but
 from course.checking.inputs import some_numbers, whole
-from course.checking.model import Exercise, InOut, Launch, Out, Wrong
+from course.checking.model import Demand, Exercise, InOut, Launch, Out, Wrong
 from course.checking.quiz import Quiz
 
 # ---- any_block: a tree for any number of threads
@@ -76,6 +76,9 @@ def block_sum(total, a):
     extents=lambda shape: (shape[1], 1, 1),
     is_square=lambda shape: False,
     race_free=True,
+    needs=("shared",),
+    without=("atomics", "shuffles"),
+    probe=(300, 256),
     hints=(
         "With 48 threads: steps of 24, 12, 6, 3 and then 3 // 2 = 1. Who adds the third of three?",
         (
@@ -175,6 +178,7 @@ def argmax(where, a):
     extents=lambda shape: (64, 1, 1),
     is_square=lambda shape: False,
     race_free=True,
+    probe=(300, 3),
     hints=(
         "Thread 5 may bring place 69 and thread 6 place 6. Whose is first in the array?",
         (
@@ -217,6 +221,13 @@ def scan(a):
         a[t] = row[t]
 
 
+def two_rows(trace):
+    """A reason to reject a kernel with more than one row of shared memory."""
+    rows = {m.root: int(np.prod(m.shape)) for m in trace.events.memories if m.space == "shared"}
+    if sum(rows.values()) > 128 * trace.blocks:
+        return "other_means", "Keep the one row of 128: this kernel uses more shared memory.", None
+
+
 SCAN = Exercise(
     id="reductions.scan",
     title="Repair a scan",
@@ -249,6 +260,7 @@ def scan(a):
     launches=lambda n: [Launch((1, 1, 1), (128, 1, 1))],
     extents=lambda n: (128, 1, 1),
     race_free=True,
+    demand=Demand((128,), two_rows),
     hints=(
         "While thread 5 reads `row[4]`, thread 4 may already have written its new sum there.",
         "Split the addition: first all read what they need into a variable, then all write.",
@@ -324,6 +336,7 @@ def split(out, keys, places, bit):
     fresh=some_numbers((34, 250), (0, 8)),
     extents=lambda shape: (shape[0], 1, 1),
     race_free=True,
+    other_block=(96, 1, 1),
     hints=(
         "Before element i stand i elements. How many of them are ones, if it is itself a zero?",
         "A zero goes to `i - places[i]`.",
@@ -359,7 +372,8 @@ def parts_of_an_array(rng, shape):
     """Counts, means, and sums of squared distances from the mean, of 2 shape[0] parts."""
     count = 2 * shape[0]
     counts = rng.integers(1, 50, count).astype(np.float32)
-    means = rng.uniform(-9, 9, count).astype(np.float32)
+    far = rng.choice((0, 3000))  # means that are large beside the spread
+    means = (rng.uniform(-9, 9, count) + far).astype(np.float32)
     squares = rng.uniform(0, 50, count).astype(np.float32)
     return {"out": Out(shape), "counts": counts, "means": means, "squares": squares}
 
@@ -396,6 +410,7 @@ def join(out, counts, means, squares):
     fresh=some_numbers((2, 150)),
     extents=lambda shape: (shape[0], 1, 1),
     race_free=True,
+    other_block=(96, 1, 1),
     hints=(
         "Two elements, 2 and 6: each part's squares are 0, and together they are 4 + 4 = 8.",
         (
@@ -483,6 +498,7 @@ def join_softmax(out, largest, sums):
     extents=lambda shape: (shape[0], 1, 1),
     is_square=lambda shape: False,
     race_free=True,
+    other_block=(96, 1, 1),
     hints=(
         (
             "`exp(v - new)` is `exp(v - old) * exp(old - new)`. So what must a sum that is relative"

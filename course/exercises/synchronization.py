@@ -7,7 +7,7 @@ from numba import cuda
 
 from course.checking.answers import but, replace
 from course.checking.inputs import a_thread_each, lengths, some_length, some_numbers, uniform, whole
-from course.checking.model import Demand, Exercise, InOut, Launch, Out, Wrong, ceil_div
+from course.checking.model import Always, Demand, Exercise, InOut, Launch, Out, Wrong, ceil_div
 from course.checking.quiz import Quiz
 
 # ---- rotate_left: the missing barrier
@@ -136,6 +136,7 @@ def count(counts, values):
     extents=a_thread_each,
     shared_output=True,
     race_free=True,
+    other_block=(96, 1, 1),
     hints=(
         (
             "`counts[v] += 1` is three steps: read, add, write. Between the first and the last,"
@@ -192,6 +193,9 @@ def counted_elsewhere(trace):
     """A reason to reject a kernel that never counts in shared memory."""
     if not any(row.space == "shared" for row in trace.contention):
         return "no_shared", "No atomic addition goes to shared memory: count in `own` first.", None
+    if any(row.lanes > 1 for row in trace.contention if row.space == "global"):
+        says = "Lanes of a warp meet at one element of `counts`: count in `own`, then merge."
+        return "other_means", says, None
 
 
 PRIVATIZED = Exercise(
@@ -332,6 +336,13 @@ def at_most(taken, room, wishes):
     extents=a_thread_each,
     shared_output=True,
     orders=6,
+    always=Always(
+        lambda value, room, wishes: value <= room,
+        "A shelf held more than `room` for a moment: whoever looked then saw too many. Change it"
+        " only if it is still what you saw.",
+    ),
+    other_block=(96, 1, 1),
+    effort=8,
     hints=(
         (
             "Remember what you saw, and change it only if it is still that: `before ="
@@ -410,6 +421,7 @@ __global__ void warp_sum(int* sums, const int* a, int n) {
     block=(64, 1, 1),
     extents=a_thread_each,
     race_free=True,
+    other_block=(96, 1, 1),
     hints=(
         (
             "`__shfl_down_sync(mask, value, step)` gives lane k the `value` of lane k + step. With"

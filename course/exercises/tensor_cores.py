@@ -59,6 +59,7 @@ def to_bf16(out, bits):
     shapes=((1,), (64,), (100,)),
     fresh=some_length,
     extents=lambda shape: (shape[0], 1, 1),
+    other_block=(96, 1, 1),
     hints=(
         "Adding half a step before cutting rounds to the nearest. A step is 1 << 16. What does "
         "it do to a number that lies exactly in the middle?",

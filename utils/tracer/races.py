@@ -135,9 +135,24 @@ def first_collision(events, order, ones, others, inside):
     else:
         meet = events.block[a][:, None] != events.block[b]
     for i, j in np.argwhere(meet)[:MAX_TRIES]:
-        if not order.ordered(int(a[i]), int(b[j])):
-            return int(a[i]), int(b[j])
+        pair = int(a[i]), int(b[j])
+        if not order.ordered(*pair) and not guesses(events, *pair):
+            return pair
     return None
+
+
+def guesses(events, a, b):
+    """Whether one is an atomic, and the other a read that its thread checks by an atomic later.
+
+    A loop of compare-and-swaps begins so: what it read may be old, and is then found to be.
+    """
+    read, atomic = (a, b) if events.kind[a] == READ else (b, a)
+    if events.kind[read] != READ or events.kind[atomic] != ATOMIC:
+        return False
+    later = events.thread[read + 1 :] == events.thread[read]
+    later &= events.kind[read + 1 :] == ATOMIC
+    later &= events.root[read + 1 :] == events.root[read]
+    return bool((later & (events.address[read + 1 :] == events.address[read])).any())
 
 
 class Order:

@@ -191,18 +191,6 @@ def pool_with_rows(out, picture):
 
 
 @cuda.jit
-def pool_loops_over_rows(out, picture):
-    x = cuda.grid(2)[0]
-    if cuda.blockIdx.y == 0 and cuda.threadIdx.y == 0 and x < out.shape[1]:
-        for y in range(out.shape[0]):
-            best = picture[2 * y, 2 * x]
-            for i in range(2):
-                for j in range(2):
-                    best = max(best, picture[2 * y + i, 2 * x + j])
-            out[y, x] = best
-
-
-@cuda.jit
 def linear_sums_in_place(out, x, weight, bias):
     j, i, n = cuda.grid(3)
     if n < out.shape[0] and i < out.shape[1] and j < out.shape[2]:
@@ -229,7 +217,6 @@ def blocks_by_rounding_up(height, width, block_x, block_y):
         ("first_kernels.scale_guard", scale_by_hand),
         ("first_kernels.scale_guard", scale_grid_stride),
         ("first_kernels.max_pool", pool_with_rows),
-        ("first_kernels.max_pool", pool_loops_over_rows),
         ("first_kernels.batched_linear", linear_sums_in_place),
         ("first_kernels.grid_stride", axpy_while),
         ("first_kernels.blocks_for", blocks_by_rounding_up),

@@ -1,0 +1,98 @@
+"""Who did the work, and by what means: one launch counted, of either engine, and what it must be.
+
+An answer is held against the exercise's own solution in the same launch on the same inputs. So
+"one thread does everything" needs no rule of its own in any exercise.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from utils.tracer.record import ACCESSES, ATOMIC, BARRIER, MEETING
+
+#: Accesses that the busiest thread may always make beyond its share.
+SPARE = 2
+#: As many times the solution's accesses all threads may make together.
+TOTAL = 6
+
+MEANS = {
+    "shared": "Use shared memory: here no thread reads any.",
+    "barriers": "Use `__syncthreads()`: here no thread comes to one.",
+    "atomics": "Use an atomic operation: here no thread runs one.",
+    "shuffles": "Use the warp's shuffles: here no lane takes part in one.",
+    "wide": "Load and store 16 bytes at once (`float4`): here no access is as wide.",
+    "tensor": "Use the tensor cores: here no `mma_sync` runs.",
+}
+FORBIDDEN = {
+    "shared": "Without shared memory, please.",
+    "atomics": "Without atomic operations, please.",
+    "shuffles": "Without shuffles, please.",
+}
+
+
+@dataclass(frozen=True)
+class Work:
+    """Counts of one launch.
+
+    busiest: accesses to memory of the thread with the most; total: of all threads. The others say
+    how often something was used: reads of shared memory, barriers (threads that came to one),
+    atomics, shuffles (lanes that took part), global accesses of 16 bytes, accesses to global memory
+    of all sizes, products on tensor cores. shared_bytes: of shared memory that a block has used.
+    """
+
+    busiest: int
+    total: int
+    threads: int
+    shared: int = 0
+    barriers: int = 0
+    atomics: int = 0
+    shuffles: int = 0
+    wide: int = 0
+    narrow: int = 0
+    tensor: int = 0
+
+
+def work_of(traced):
+    """The Work of a traced launch of a Numba kernel."""
+    events = traced.events
+    accesses = np.isin(events.kind, ACCESSES)
+    thread = events.thread[accesses]
+    spaces = events.spaces[events.memory[accesses]] if len(thread) else np.array([], object)
+    kept = thread[spaces != "local"]
+    threads = traced.blocks * traced.threads_a_block
+    each = np.bincount(kept, minlength=threads)
+    return Work(
+        busiest=int(each.max(initial=0)),
+        total=len(kept),
+        threads=threads,
+        shared=int((spaces == "shared").sum()),
+        barriers=int((events.kind == BARRIER).sum()),
+        atomics=int((events.kind == ATOMIC).sum()),
+        shuffles=int((events.kind == MEETING).sum()),
+        narrow=int((spaces == "global").sum()),
+    )
+
+
+def unmet(work, least, exercise):
+    """(reason, sentence) of what the answer's Work should not be, or None.
+
+    least: the Work of the exercise's solution in the same launch.
+    """
+    for means in exercise.needs:
+        if not getattr(work, means):
+            return "no_shared" if means == "shared" else "other_means", MEANS[means]
+    for means in exercise.without:
+        if getattr(work, means):
+            return "other_means", FORBIDDEN[means]
+    spare = SPARE if exercise.effort > 1 else 0
+    if work.busiest > exercise.effort * least.busiest + spare:
+        return "one_thread", (
+            f"In a launch of {work.threads} threads one of them accessed memory {work.busiest:,}"
+            f" times, where {least.busiest:,} times would do: share the work out among all threads."
+        )
+    if work.total > TOTAL * least.total + SPARE * work.threads:
+        return "too_much_work", (
+            f"All threads together accessed memory {work.total:,} times, where {least.total:,}"
+            " times would do: is everything done by every thread?"
+        )
+    return None
