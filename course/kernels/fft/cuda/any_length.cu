@@ -6,8 +6,8 @@
 // in, out: rows of n points. chirp: n points, exp(SIGN pi i k² / n). filter: the transform, of M
 // points, of the chirp's conjugates, the ones with negative k at the end.
 template <int M, int R, int SIGN>
-__global__ void __launch_bounds__(M / R)
-    fft_any_rows(const float2* in, float2* out, int n, const float2* chirp, const float2* filter) {
+__global__ __launch_bounds__(M / R) void fft_any_rows(const float2* in, float2* out, int n,
+                                                      const float2* chirp, const float2* filter) {
     extern __shared__ float2 room[];
     constexpr int T = M / R;
     const int t = threadIdx.x;

@@ -6,7 +6,7 @@
 
 // The rows of pairs of pictures of N * N floats. in: 2 * pairs of them; out: pairs of N * N points.
 template <int N, int R, int ROWS, int BLOCKS>
-__global__ void __launch_bounds__(ROWS* N / R, BLOCKS) pairs_rows(const float* in, float2* out) {
+__global__ __launch_bounds__(ROWS* N / R, BLOCKS) void pairs_rows(const float* in, float2* out) {
     extern __shared__ float2 room[];
     constexpr int T = N / R;
     const int t = threadIdx.x % T, local = threadIdx.x / T;
@@ -26,8 +26,8 @@ __global__ void __launch_bounds__(ROWS* N / R, BLOCKS) pairs_rows(const float* i
 
 // C columns: transform, multiply by the filter's transform (N * N points), transform back.
 template <int N, int R, int C, int BLOCKS>
-__global__ void __launch_bounds__(C* N / R, BLOCKS)
-    filter_columns(float2* points, const float2* filter) {
+__global__ __launch_bounds__(C* N / R, BLOCKS) void filter_columns(float2* points,
+                                                                   const float2* filter) {
     extern __shared__ float2 room[];
     constexpr int T = N / R, TILES = N / C;
     const int c = threadIdx.x % C, t = threadIdx.x / C;
@@ -50,7 +50,7 @@ __global__ void __launch_bounds__(C* N / R, BLOCKS)
 
 // The rows of all pairs back, as pictures again.
 template <int N, int R, int ROWS, int BLOCKS>
-__global__ void __launch_bounds__(ROWS* N / R, BLOCKS) rows_pairs(const float2* in, float* out) {
+__global__ __launch_bounds__(ROWS* N / R, BLOCKS) void rows_pairs(const float2* in, float* out) {
     extern __shared__ float2 room[];
     constexpr int T = N / R;
     const int t = threadIdx.x % T, local = threadIdx.x / T;

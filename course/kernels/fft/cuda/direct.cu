@@ -14,8 +14,8 @@ constexpr int TILE = 64;
 // in, out: pictures of side * side floats, one a blockIdx.z. Of out, side - K + 1 rows and columns
 // are written.
 template <int K, int ROWS>
-__global__ void __launch_bounds__(TILE* TILE / ROWS)
-    filter_directly(const float* in, float* out, int side, Taps<K> taps) {
+__global__ __launch_bounds__(TILE* TILE / ROWS) void filter_directly(const float* in, float* out,
+                                                                     int side, Taps<K> taps) {
     constexpr int EDGE = TILE + K - 1, THREADS = TILE * TILE / ROWS;
     __shared__ float tile[EDGE][EDGE];
     const int left = blockIdx.x * TILE, top = blockIdx.y * TILE;

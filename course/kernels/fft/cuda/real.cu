@@ -7,8 +7,8 @@
 
 // in: rows of N floats; out: rows of M + 1 complex numbers, the others being their conjugates.
 template <int M, int R, int ROWS, int BLOCKS>
-__global__ void __launch_bounds__(ROWS* M / R, BLOCKS)
-    fft_real_rows(const float2* in, float2* out, long long rows) {
+__global__ __launch_bounds__(ROWS* M / R, BLOCKS) void fft_real_rows(const float2* in, float2* out,
+                                                                     long long rows) {
     extern __shared__ float2 room[];
     constexpr int T = M / R;
     constexpr bool ONE_WARP = 32 % T == 0;

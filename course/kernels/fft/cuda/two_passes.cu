@@ -11,7 +11,7 @@
 #include "tiles.cuh"
 
 template <int N, int M, int R, int C, int BLOCKS, int SIGN, bool LONG>
-__global__ void __launch_bounds__(C* N / R, BLOCKS) fft_columns(const float2* in, float2* out) {
+__global__ __launch_bounds__(C* N / R, BLOCKS) void fft_columns(const float2* in, float2* out) {
     extern __shared__ float2 room[];
     constexpr int TILES = M / C;
     const long long start = static_cast<long long>(blockIdx.x / TILES) * N * M;
@@ -20,7 +20,7 @@ __global__ void __launch_bounds__(C* N / R, BLOCKS) fft_columns(const float2* in
 }
 
 template <int N, int M, int R, int C, int BLOCKS, int SIGN>
-__global__ void __launch_bounds__(C* N / R, BLOCKS) fft_turning(const float2* in, float2* out) {
+__global__ __launch_bounds__(C* N / R, BLOCKS) void fft_turning(const float2* in, float2* out) {
     extern __shared__ float2 room[];
     constexpr int TILES = M / C;
     const long long start = static_cast<long long>(blockIdx.x / TILES) * N * M;
@@ -97,9 +97,9 @@ __device__ inline Task task_of(unsigned ticket, int lag) {
 // in, out: items of N * M points. scratch: `kept` items, more than lag.
 // state: zeros, 1 + 2 * items of them.
 template <int N, int M, int R, int C, int BLOCKS, int SIGN>
-__global__ void __launch_bounds__(C* N / R, BLOCKS)
-    fft_long(const float2* in, float2* out, float2* scratch, int kept, int lag, int items,
-             unsigned* state) {
+__global__ __launch_bounds__(C* N / R, BLOCKS) void fft_long(const float2* in, float2* out,
+                                                             float2* scratch, int kept, int lag,
+                                                             int items, unsigned* state) {
     extern __shared__ float2 room[];
     __shared__ unsigned place;
     constexpr int TILES = M / C, POINTS = N * M;
@@ -128,8 +128,9 @@ __global__ void __launch_bounds__(C* N / R, BLOCKS)
 
 // in, out: pictures of N rows and M columns. state: zeros, 1 + pictures of them.
 template <int N, int M, int R, int C, int BLOCKS, int SIGN>
-__global__ void __launch_bounds__(C* N / R, BLOCKS)
-    fft_pictures(const float2* in, float2* out, int pictures, int lag, unsigned* state) {
+__global__ __launch_bounds__(C* N / R, BLOCKS) void fft_pictures(const float2* in, float2* out,
+                                                                 int pictures, int lag,
+                                                                 unsigned* state) {
     extern __shared__ float2 room[];
     __shared__ unsigned place;
     constexpr int TILES = M / C, POINTS = N * M;

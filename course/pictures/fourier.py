@@ -1,0 +1,363 @@
+"""Pictures of the Fourier transform, in the chapter Convolution and FFT."""
+
+import numpy as np
+
+from utils import results
+from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, IDLE, INK, figure
+
+SMALL = 8  # points: letters within a picture
+NOT_YET = "not recorded yet"
+FLOOR = 1e-4  # of the largest magnitude, the smallest that is drawn
+
+
+def _plain(axes):
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+# ---- the sum
+
+
+def turning(signal, frequencies):
+    """The terms of the sum for each frequency, one after the other: where do they lead?"""
+    signal = np.asarray(signal, float)
+    n = np.arange(signal.size)
+    paths = {k: np.cumsum(signal * np.exp(-2j * np.pi * k * n / signal.size)) for k in frequencies}
+    ends = ", ".join(f"{k}: {abs(path[-1]):.1f}" for k, path in paths.items())
+    fig = figure(
+        2.6 * len(paths), 2.8, alt=f"How far the terms lead together, by frequency: {ends}."
+    )
+    every = fig.subplots(1, len(paths), squeeze=False)[0]
+    reach = max(abs(path).max() for path in paths.values()) * 1.1
+    for axes, (k, path) in zip(every, paths.items(), strict=True):
+        walk = np.concatenate([[0], path])
+        axes.plot(walk.real, walk.imag, "-", color=ACCENT, linewidth=1)
+        axes.plot(walk[-1].real, walk[-1].imag, "o", color=ALARM)
+        axes.plot(0, 0, "o", color=INK, markersize=3)
+        axes.set(xlim=(-reach, reach), ylim=(-reach, reach), xticks=[], yticks=[])
+        axes.set_aspect("equal")
+        axes.set_title(f"k = {k}: {abs(path[-1]):.1f} away", fontsize=SMALL + 1)
+    return fig
+
+
+def matrix(n):
+    """The matrix of the transform of n points: a hand in each place shows how far it is turned."""
+    k = np.arange(n)
+    turns = np.outer(k, k) % n / n
+    fig = figure(
+        3.4, 3.4, alt=f"The matrix of {n} points: in row k, column n, a hand at n k turns."
+    )
+    axes = fig.add_subplot()
+    x, y = np.meshgrid(k, k)
+    hands = np.exp(-2j * np.pi * turns)
+    # the picture's y axis points down, so hands are turned over
+    axes.quiver(
+        x, y, hands.real, -hands.imag, angles="xy", scale=n * 1.5, width=0.008, color=ACCENT
+    )
+    axes.plot(x.ravel(), y.ravel(), ".", color=INK, markersize=2)
+    axes.set(xlim=(-0.7, n - 0.3), ylim=(n - 0.3, -0.7), xlabel="n: which point", ylabel="k")
+    axes.set_aspect("equal")
+    return fig
+
+
+# ---- spectra
+
+
+def spectra(sounds, rate):
+    """Magnitudes of sounds' transforms, in decibels of the largest. rate: samples a second.
+
+    sounds: {title: samples}.
+    """
+    fig = figure(7.5, 2.4, alt="Spectra: " + "; ".join(map(_loudest(rate), sounds.items())))
+    every = fig.subplots(1, len(sounds), squeeze=False)[0]
+    for axes, (title, sound) in zip(every, sounds.items(), strict=True):
+        size = np.abs(np.fft.rfft(sound))
+        decibels = 20 * np.log10(np.maximum(size / size.max(), FLOOR))
+        axes.plot(np.fft.rfftfreq(len(sound), 1 / rate), decibels, color=ACCENT, linewidth=1)
+        axes.set_ylim(20 * np.log10(FLOOR), 3)
+        axes.set_title(title, fontsize=SMALL + 1)
+        axes.set_xlabel("Hz", fontsize=SMALL)
+        _plain(axes)
+    return fig
+
+
+def _loudest(rate):
+    def words(sound):
+        title, samples = sound
+        bin_ = np.abs(np.fft.rfft(samples)).argmax()
+        return f"{title}, loudest at {bin_ * rate / len(samples):,.0f} Hz"
+
+    return words
+
+
+def aliases(tones, rate, seconds):
+    """Tones of several frequencies as waves, and the samples that they share."""
+    alt = f"Tones of {' and '.join(map(str, tones))} Hz meet in all {rate:,} samples a second."
+    fig = figure(7.2, 2.2, alt=alt)
+    axes = fig.add_subplot()
+    time = np.linspace(0, seconds, 2000)
+    for colour, tone in zip((ACCENT, BLOCK_COLOURS[4]), tones, strict=True):
+        axes.plot(time * 1000, np.cos(2 * np.pi * tone * time), color=colour, label=f"{tone:,} Hz")
+    samples = np.arange(0, seconds, 1 / rate)
+    axes.plot(samples * 1000, np.cos(2 * np.pi * tones[0] * samples), "o", color=INK, markersize=4)
+    axes.set_xlabel("milliseconds")
+    axes.legend(frameon=False, loc="upper right", fontsize=SMALL)
+    _plain(axes)
+    return fig
+
+
+def loudness(points):
+    """The magnitudes of a picture's transform as grey, 0..1, with frequency 0 in the middle."""
+    size = np.log1p(np.abs(np.fft.fftshift(points)))
+    return (size / size.max()).astype(np.float32)
+
+
+# ---- orders of the points
+
+
+def bits_reversed(i, bits):
+    """i with its lowest `bits` bits in the opposite order."""
+    return int(f"{i:0{bits}b}"[::-1], 2)
+
+
+def passes_in_place(n):
+    """Which places each point of a pass comes from, as Cooley and Tukey have it.
+
+    n: a power of two. A list for each pass, of the two places that each place's result is made of.
+    """
+    bits = n.bit_length() - 1
+    first = [(bits_reversed(i, bits),) for i in range(n)]
+    steps = [1 << b for b in range(bits)]
+    return [first] + [[(i & ~step, i | step) for i in range(n)] for step in steps]
+
+
+def passes_of_stockham(n):
+    """The same after Stockham: no pass only reorders."""
+    found, done = [], 1
+    while done < n:
+        sources = [None] * n
+        for j in range(n // 2):
+            to = 2 * j - j % done
+            sources[to] = sources[to + done] = (j, j + n // 2)
+        found.append(sources)
+        done *= 2
+    return found
+
+
+def orders(n=8):
+    """Both ways through the passes, side by side: lines from what a place reads to the place."""
+    ways = {"Cooley and Tukey: first reversed bits": passes_in_place(n)}
+    ways["Stockham: always from n/2 apart"] = passes_of_stockham(n)
+    alt = f"The passes of {n} points. " + ". ".join(
+        f"{title}: {len(passes)} steps" for title, passes in ways.items()
+    )
+    fig = figure(7.6, 2.8, alt=alt)
+    for axes, (title, passes) in zip(fig.subplots(1, 2), ways.items(), strict=True):
+        for step, sources in enumerate(passes):
+            for place, origins in enumerate(sources):
+                for origin in origins:
+                    colour = ACCENT if len(origins) > 1 else ALARM
+                    axes.plot([step, step + 1], [origin, place], color=colour, linewidth=0.8)
+        for step in range(len(passes) + 1):
+            axes.plot([step] * n, range(n), "o", color=INK, markersize=3.5)
+        axes.set(xlim=(-0.3, len(passes) + 0.3), ylim=(n - 0.5, -0.5), xticks=[])
+        axes.set_yticks(range(n))
+        axes.set_title(title, fontsize=SMALL + 1)
+        axes.spines[:].set_visible(False)
+    return fig
+
+
+# ---- who has what
+
+
+def exchange(n=16, radix=4):
+    """Who has which point before and after the exchange: a colour for each thread."""
+    threads = n // radix
+    before = np.arange(n) % threads
+    after = np.arange(n) // radix
+    alt = (
+        f"{n} points, {threads} threads: each reads points {threads} apart, and writes {radix} side"
+        " by side."
+    )
+    fig = figure(7, 1.7, alt=alt)
+    axes = fig.add_subplot()
+    rows = {"read by thread": before, "written by thread": after}
+    for y, (title, owners) in enumerate(rows.items()):
+        axes.text(-0.4, y + 0.45, title, ha="right", va="center", fontsize=SMALL)
+        for place, owner in enumerate(owners):
+            _square(axes, place, y, BLOCK_COLOURS[owner % len(BLOCK_COLOURS)], owner)
+    axes.set(xlim=(-4, n + 0.2), ylim=(2.2, -0.2))
+    axes.set_aspect("equal")
+    axes.axis("off")
+    return fig
+
+
+def _square(axes, x, y, colour, text=""):
+    from matplotlib.patches import Rectangle
+
+    axes.add_patch(Rectangle((x, y), 0.92, 0.92, facecolor=colour, edgecolor=INK, linewidth=0.6))
+    axes.text(x + 0.46, y + 0.46, str(text), ha="center", va="center", fontsize=SMALL)
+
+
+def two_passes(side=8, together=2):
+    """A long transform as a matrix: tiles of columns in the first pass, of rows in the second."""
+    alt = (
+        f"A matrix of {side} rows: first {together} columns a block, then {together} rows a block."
+    )
+    fig = figure(6, 2.8, alt=alt)
+    titles = ("1: transform columns, turn", "2: transform rows, transpose")
+    for axis, (axes, title) in enumerate(zip(fig.subplots(1, 2), titles, strict=True)):
+        for row in range(side):
+            for column in range(side):
+                tile = (column, row)[axis] // together
+                colour = BLOCK_COLOURS[tile % len(BLOCK_COLOURS)]
+                _square(axes, column, row, colour, row * side + column)
+        axes.set(xlim=(-0.2, side + 0.2), ylim=(side + 0.2, -0.2))
+        axes.set_aspect("equal")
+        axes.axis("off")
+        axes.set_title(title, fontsize=SMALL + 1)
+    return fig
+
+
+# ---- what a GPU said
+
+
+def _value(name):
+    entry = results.find(name)
+    return entry["value"] if entry else None
+
+
+def whose(name):
+    """Which GPU a recorded result is of, and when it was measured."""
+    entry = results.find(name)
+    return f"{entry['gpu']}, {entry['date'][:10]}" if entry else NOT_YET
+
+
+def _bars(groups, rivals, title, ylabel):
+    """groups: {label: {rival: value}}; what is None is left out."""
+    words = "; ".join(
+        f"{label}: " + ", ".join(f"{who} {value:,.3g}" for who, value in values.items() if value)
+        for label, values in groups.items()
+    )
+    fig = figure(7.4, 2.8, alt=f"{title}, {ylabel}. {words or NOT_YET}")
+    axes = fig.add_subplot()
+    width = 0.8 / len(rivals)
+    for i, (rival, colour) in enumerate(rivals.items()):
+        heights = [values.get(rival) or 0 for values in groups.values()]
+        places = np.arange(len(groups)) + (i - (len(rivals) - 1) / 2) * width
+        axes.bar(places, heights, width, label=rival, color=colour)
+    axes.set_xticks(range(len(groups)), list(groups))
+    axes.set(title=title, ylabel=ylabel)
+    axes.legend(frameon=False, fontsize=SMALL, ncols=len(rivals), loc="lower right")
+    _plain(axes)
+    return fig
+
+
+RACES = {
+    "2^8": "fft/2^8",
+    "2^10": "fft/2^10",
+    "2^12": "fft/2^12",
+    "2^13": "fft/2^13",
+    "2^16": "fft/2^16",
+    "1024²": "fft2/1024",
+}
+RIVALS = {"ours": ACCENT, "cufft": BLOCK_COLOURS[1], "copy": IDLE}
+
+
+def speeds():
+    """Recorded GB/s of our transforms, of cuFFT's and of a copy, read and write."""
+    groups = {}
+    for label, name in RACES.items():
+        rates = {rival: _value(f"{name}/{rival}/bandwidth") for rival in RIVALS}
+        groups[label] = {rival: rate / 1e9 for rival, rate in rates.items() if rate}
+    return _bars(groups, RIVALS, whose("fft/2^10/ours/bandwidth"), "GB/s, read and written")
+
+
+def _rows(names, label):
+    """Lines with the recorded times of the names, the slowest first; or that there are none."""
+    times = {name: _value(f"{path}/time") for name, path in names.items()}
+    times = {name: time for name, time in times.items() if time}
+    if not times:
+        return NOT_YET
+    best = min(times.values())
+    lines = [f"{name:28} {time:8.3f} ms {time / best:7.1f} ×" for name, time in times.items()]
+    return "\n".join([label, *lines])
+
+
+LADDER = {
+    "a sum for each result": "sum",
+    "a launch a pass": "launches",
+    "a block, radix 2": "block",
+    "in registers, radix 2": "radix_2",
+    "in registers, radix 4": "radix_4",
+    "in registers, radix 8": "radix_8",
+    "in registers, radix 16": "radix_16",
+    "cuFFT": "cufft",
+    "a copy": "copy",
+}
+
+
+def ladder():
+    """The recorded times of all ways to transform rows of 256 points."""
+    names = {title: f"fft/ladder/256/{way}" for title, way in LADDER.items()}
+    return _rows(names, f"rows of 256 points, {whose('fft/ladder/256/block/time')}")
+
+
+def share(name):
+    """A recorded share in words: "1.21 times cuFFT's speed (NVIDIA H200, 2026-11-22)"."""
+    value = _value(name)
+    return f"{value:.2f} times cuFFT's speed ({whose(name)})" if value else NOT_YET
+
+
+FILTERS = {
+    "torch": ("PyTorch, directly", BLOCK_COLOURS[1]),
+    "direct": ("ours, directly", BLOCK_COLOURS[4]),
+    "torch_fft": ("PyTorch's transform", BLOCK_COLOURS[2]),
+    "ours": ("ours, transform", ACCENT),
+}
+
+
+def filter_times():
+    """{way: {filter size: recorded ms}}; the better of those of one name that differ in shape."""
+    found = {way: {} for way in FILTERS}
+    for entry in results.load():
+        parts = entry["name"].split("/")
+        if parts[:2] != ["fft", "filter"] or parts[-1] != "time":
+            continue
+        way = parts[3]
+        if way.startswith("direct"):
+            way = "direct"
+        if way == "torch_depthwise":
+            way = "torch"
+        size = int(parts[2])
+        if way in found:
+            found[way][size] = min(entry["value"], found[way].get(size, np.inf))
+    return {way: dict(sorted(times.items())) for way, times in found.items() if times}
+
+
+def crossing(times=None):
+    """The smallest recorded filter size at which our transform beats our direct kernel, or None."""
+    times = times or filter_times()
+    sizes = times.get("ours", {}).keys() & times.get("direct", {}).keys()
+    won = [size for size in sizes if times["ours"][size] < times["direct"][size]]
+    return min(won, default=None)
+
+
+def crossover():
+    """Time against filter size: directly, and through the transform, as recorded."""
+    times = filter_times()
+    size = crossing(times)
+    words = f"from {size} × {size} on the transform wins" if size else NOT_YET
+    fig = figure(6.6, 3.2, alt=f"64 pictures of 1024 × 1024 filtered, by filter size: {words}.")
+    axes = fig.add_subplot()
+    for way, values in times.items():
+        title, colour = FILTERS[way]
+        axes.plot(list(values), list(values.values()), "o-", color=colour, label=title)
+    if times:
+        axes.set(xscale="log", yscale="log")
+        ticks = sorted(times["ours"])
+        axes.set_xticks(ticks, list(map(str, ticks)))
+        axes.minorticks_off()
+        axes.legend(frameon=False, fontsize=SMALL)
+    axes.set(xlabel="K, of K × K taps", ylabel="ms", title=whose("fft/filter/15/ours/time"))
+    _plain(axes)
+    return fig
