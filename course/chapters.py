@@ -113,7 +113,7 @@ CHAPTERS = (
         CRAFT,
         "09_libraries",
         "Libraries",
-        90,
+        120,
         "When not to write a kernel: cuBLAS, cuDNN, cuFFT, cuRAND, cuSPARSE, Thrust, CUB, CUTLASS.",
     ),
     Chapter(

@@ -13,19 +13,20 @@ from course.libraries.philox import Philox
 # ---- linear: PyTorch's layer by a column-major library
 
 
-def linear(gemm, x, w, rows, n_in, n_out):
-    y = np.empty(rows * n_out, x.dtype)
+POISON = -987_654_321  # no product of small numbers
+
+
+def linear(gemm, y, x, w, rows, n_in, n_out):
     gemm("T", "N", n_out, rows, n_in, 1, w, n_in, x, n_in, 0, y, n_out)
     return y
 
 
-def linear_in_numpy(gemm, x, w, rows, n_in, n_out):
+def linear_in_numpy(gemm, y, x, w, rows, n_in, n_out):
     return tuple((x.reshape(rows, n_in) @ w.reshape(n_out, n_in).T).ravel())
 
 
-def linear_by_columns(gemm, x, w, rows, n_in, n_out):
+def linear_by_columns(gemm, y, x, w, rows, n_in, n_out):
     """The mistake: x and y are taken to be column-major."""
-    y = np.empty(rows * n_out, x.dtype)
     gemm("N", "N", rows, n_out, n_in, 1, x, rows, w, n_in, 0, y, rows)
     return y
 
@@ -37,13 +38,13 @@ LINEAR = Exercise(
     kind="function",
     task=(
         "Row-major `x` has `rows` rows of `n_in` numbers, row-major `w` (as in PyTorch's"
-        " `Linear`) `n_out` rows of `n_in`. Return row-major `y = x @ w.T` as a flat array, by one"
+        " `Linear`) `n_out` rows of `n_in`. Fill row-major `y` with `x @ w.T` and return it, by one"
         " call of `gemm`, which has the arguments of `cublasSgemm` (without the handle) and its"
-        " rules: every matrix is column-major. All arrays are flat, and hold whole numbers."
+        " rules: every matrix is column-major. All arrays are flat, and hold whole numbers; `y`"
+        " arrives full of poison."
     ),
     starter="""
-def linear(gemm, x, w, rows, n_in, n_out):
-    y = np.empty(rows * n_out, x.dtype)
+def linear(gemm, y, x, w, rows, n_in, n_out):
     # gemm(op_a, op_b, m, n, k, 1, a, lda, b, ldb, 0, y, ldc) with "N" or "T" for each op
     return y
 """,
@@ -51,6 +52,7 @@ def linear(gemm, x, w, rows, n_in, n_out):
     reference=linear_in_numpy,
     inputs=lambda rng, s: {
         "gemm": blas.gemm,
+        "y": np.full(s[0] * s[2], POISON),
         "x": rng.integers(-9, 10, s[0] * s[1]),
         "w": rng.integers(-9, 10, s[2] * s[1]),
         "rows": s[0],

@@ -22,10 +22,24 @@ FILE = ASSETS / "recorded" / "libraries.json"
 SECONDS = 120
 
 
-def code(name: str) -> Listing:
-    """The snippet's source, without its first line's description."""
+def code(name: str, start: str = "", end: str = "") -> Listing:
+    """The snippet's source, without the description in its first line.
+
+    start: from the line that holds this text on. end: up to the line that holds this, without it.
+    ValueError where there is no such line.
+    """
     text = (SNIPPETS / f"{name}.py").read_text(encoding="utf-8")
-    return Listing(text.partition('"""\n\n')[2].rstrip())
+    lines = text.partition('"""\n\n')[2].rstrip().splitlines()
+    first = _line_with(lines, start)
+    last = first + _line_with(lines[first:], end) if end else len(lines)
+    return Listing("\n".join(lines[first:last]).rstrip())
+
+
+def _line_with(lines: list[str], text: str) -> int:
+    for number, line in enumerate(lines):
+        if text in line:
+            return number
+    raise ValueError(f"no line holds {text!r}")
 
 
 def run_snippet(name: str) -> subprocess.CompletedProcess:

@@ -154,8 +154,8 @@ def csr(matrix):
         y = 0.6 + 1.5 * line
         _word(axes, width + 4.2, y + 0.5, name, ha="right", weight="bold")
         for place, value in enumerate(array):
-            row = rows[place] if name != "offsets" else min(place, height - 1)
-            _box(axes, width + 4.5 + place, y, 1, 1, BLOCK_COLOURS[row])
+            colour = IDLE if name == "offsets" else BLOCK_COLOURS[rows[place]]
+            _box(axes, width + 4.5 + place, y, 1, 1, colour)
             _word(axes, width + 5 + place, y + 0.5, str(value))
     return fig
 
@@ -191,9 +191,11 @@ def shares(rows):
     """Bars of each task: what part of the roof the library reaches, and our kernel.
 
     rows: (title, {"library": share, "Python": share, "ours": share}), a share None where there is
-    none.
+    none. Where there are none at all, it says so.
     """
     rows = [(title, found) for title, found in rows if any(found.values())]
+    if not rows:
+        return "no shares are recorded yet"
     words = "; ".join(
         f"{title}: " + ", ".join(f"{who} {share:.0%}" for who, share in found.items() if share)
         for title, found in rows
@@ -211,7 +213,8 @@ def shares(rows):
     axes.set_xlabel("share of the roof", fontsize=SMALL)
     axes.xaxis.set_major_formatter("{x:.0%}")
     axes.invert_yaxis()
-    axes.legend(fontsize=SMALL, loc="lower right")
+    axes.legend(fontsize=SMALL, loc="lower center", bbox_to_anchor=(0.5, 1), ncols=len(looks))
+    fig.set_layout_engine("tight")
     return fig
 
 
