@@ -20,9 +20,11 @@ SMALL_ROWS = pick(gpu=(1, 17, 1021), cpu=(1, 5))
 SMALL_COLUMNS = pick(gpu=(1, 31, 127, 1008, 1024, 4096, 5120, 16384), cpu=(1, 31, 127))
 LONG = 131072  # columns that softmax takes in pieces
 WARPS = (4, 8, 16, 32)
-FILLS = (1024, 2048, 4096, 8192)  # values a program
-PROGRAMS_AN_SM = (1, 2, 4, 8)
-SWEEP_SECONDS, RACE_SECONDS = 0.15, 0.5
+FILLS = (1024, 2048, 4096)  # values a program
+PIECES = (1024, 2048, 4096, 8192)
+FEWEST, MOST, KEPT_OF_PIECE = 4, 64, 32  # values a thread
+PROGRAMS_AN_SM = (1, 2, 4, 8, 16)
+SWEEP_SECONDS, RACE_SECONDS = 0.2, 0.5
 
 
 @dataclass(frozen=True)
@@ -39,9 +41,12 @@ def _forward_options(columns: int) -> list[dict]:
     options = []
     for rows in sorted({max(1, fill // block) for fill in FILLS}):
         for warps in WARPS:
-            values = rows * block / (32 * warps)  # a thread
-            if 2 <= values <= 128:
+            if FEWEST <= rows * block / (32 * warps) <= MOST:  # values a thread
                 options.append({"ROWS": rows, "BLOCK": block, "num_warps": warps})
+    for piece in PIECES:
+        for warps in WARPS:
+            if piece < block and FEWEST <= piece / (32 * warps) <= KEPT_OF_PIECE:
+                options.append({"PIECE": piece, "num_warps": warps})
     return options
 
 
@@ -98,13 +103,15 @@ def _check_size(report: Report, rows: int, columns: int, dtype: torch.dtype) -> 
 
 
 def _check_long(report: Report) -> None:
-    columns = pick(gpu=LONG + 1, cpu=softmax.KEPT + 1)
-    t = {"x": torch.randn(3, columns, device=DEVICE)}
+    columns = pick(gpu=LONG + 1, cpu=1 << 10)
+    t = tensors(3, columns, torch.float32, DEVICE)
+    t["x"] += 100  # a mean that is large beside the deviation
+    piece = {"PIECE": pick(gpu=4096, cpu=256), "num_warps": 8}
+    for name in ("softmax", "layernorm"):
+        if not _right(report, name, OPERATIONS[name], t, piece):
+            report.failed(f"{name} in pieces", AssertionError(columns))
     t["x"][1, 7] = -float("inf")
-    try:
-        verify(SOFTMAX, t, (softmax.softmax(t["x"]),))
-    except Exception as error:
-        report.failed(f"softmax {columns}", error)
+    _right(report, "softmax", OPERATIONS["softmax"], t, piece)
 
 
 def sweep(report: Report, columns: int) -> dict[str, dict]:

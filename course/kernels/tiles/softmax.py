@@ -5,11 +5,11 @@ import triton
 import triton.language as tl
 
 #: Columns of the longest row that a program keeps in its registers
-KEPT = 65536
-#: Columns a piece of a longer row
-PIECE = 16384
+KEPT = 32768
+#: Columns and warps of a piece of a longer row
+PIECE = {"PIECE": 4096, "num_warps": 16}
 #: Values a program should have, so that short rows fill it, too
-ENOUGH = 4096
+ENOUGH = 1024
 
 
 @triton.jit
@@ -26,37 +26,41 @@ def softmax_rows(out, x, rows, columns, ROWS: tl.constexpr, BLOCK: tl.constexpr)
 
 
 @triton.jit
-def softmax_long(out, x, columns, BLOCK: tl.constexpr):
-    """A row in pieces: read once for its maximum and sum, once more for the result."""
+def softmax_in_pieces(out, x, columns, BLOCK: tl.constexpr):
+    """A row in pieces: read for its maximum and sum, and again, from a cache, for the result."""
     start = tl.program_id(0).to(tl.int64) * columns
     column = tl.arange(0, BLOCK)
     largest = tl.full((BLOCK,), -float("inf"), tl.float32)
     sums = tl.zeros((BLOCK,), tl.float32)
     for first in range(0, columns, BLOCK):
         inside = first + column < columns
-        piece = tl.load(x + start + first + column, mask=inside, other=-float("inf")).to(tl.float32)
+        at = x + start + first + column
+        piece = tl.load(at, mask=inside, other=-float("inf"), eviction_policy="evict_last")
+        piece = piece.to(tl.float32)
         larger = tl.maximum(largest, piece)
         known = larger > -float("inf")  # else -inf - -inf would be NaN
-        grown = tl.where(known, sums * tl.exp(largest - larger) + tl.exp(piece - larger), 0.0)
-        sums = grown
+        sums = tl.where(known, sums * tl.exp(largest - larger) + tl.exp(piece - larger), 0.0)
         largest = larger
     top = tl.max(largest, 0)
     total = tl.sum(tl.where(largest > -float("inf"), sums * tl.exp(largest - top), 0.0), 0)
     for first in range(0, columns, BLOCK):
         inside = first + column < columns
-        piece = tl.load(x + start + first + column, mask=inside, other=0.0).to(tl.float32)
+        at = x + start + first + column
+        piece = tl.load(at, mask=inside, other=0.0, eviction_policy="evict_first").to(tl.float32)
         shares = tl.exp(piece - top) / total
         tl.store(out + start + first + column, shares.to(out.dtype.element_ty), mask=inside)
 
 
 def deal(columns: int) -> dict[str, int]:
-    """Rows and warps a program for rows of this length.
+    """Rows and warps a program, or a piece of a row, for rows of this length.
 
     As the sweep of `bench` found them best on an H200.
     """
+    if columns > KEPT:
+        return PIECE
     block = triton.next_power_of_2(columns)
     rows = max(1, ENOUGH // block)
-    warps = min(32, max(4, rows * block // 1024))
+    warps = min(32, max(4, rows * block // 256))
     return {"ROWS": rows, "BLOCK": block, "num_warps": warps}
 
 
@@ -64,15 +68,16 @@ def softmax(x: torch.Tensor, **options: int) -> torch.Tensor:
     """exp(x) / sum of exp(x) over the last axis of a matrix.
 
     x: float32 or bfloat16 [rows, columns], contiguous.
-    options: instead of `deal`'s, such as ROWS=2 and num_warps=8.
+    options: instead of `deal`'s: ROWS, BLOCK and num_warps, or PIECE and num_warps.
     """
     rows, columns = x.shape
     out = torch.empty_like(x)
     if not out.numel():
         return out
-    if columns > KEPT:
-        softmax_long[(rows,)](out, x, columns, BLOCK=PIECE, num_warps=options.get("num_warps", 16))
-        return out
-    options = deal(columns) | options
-    softmax_rows[(triton.cdiv(rows, options["ROWS"]),)](out, x, rows, columns, **options)
+    options = options or deal(columns)
+    if "PIECE" in options:
+        piece, warps = options["PIECE"], options["num_warps"]
+        softmax_in_pieces[(rows,)](out, x, columns, BLOCK=piece, num_warps=warps)
+    else:
+        softmax_rows[(triton.cdiv(rows, options["ROWS"]),)](out, x, rows, columns, **options)
     return out

@@ -1,8 +1,8 @@
 """Triton kernels on the CPU, through Triton's own interpreter, with what it gets wrong put right.
 
 - bfloat16 (`bfloat16`): the interpreter computes with its bits as if they were integers.
-- float32 `tl.dot` rounds its factors to TF32 unless input_precision says "ieee", as a GPU does;
-  the index of a `range` is a tensor (`arithmetic`).
+- The index of a `range` is a tensor, as it is on a GPU. `tl.dot` of float32 is exact, or, inside
+  `tensor_core_dots()`, rounds its factors to TF32 as a GPU does by default (`arithmetic`).
 - What a GPU would do wrong without a word is an error here that names the line and the program
   (`mistakes`): loads and stores outside of the tensor whose pointer was taken; values that nobody
   wrote, from a masked load without other= or from torch.empty, that are stored or used as an
@@ -19,14 +19,14 @@ import importlib.machinery
 import os
 import sys
 
-from utils.cpu.triton.arithmetic import correct_arithmetic
+from utils.cpu.triton.arithmetic import correct_arithmetic, tensor_core_dots
 from utils.cpu.triton.bfloat16 import correct_bfloat16
 from utils.cpu.triton.driver import correct_driver, correct_testing
 from utils.cpu.triton.launches import watch_launches
 from utils.cpu.triton.mistakes import KernelMistake
 from utils.cpu.triton.undefined import track_undefined
 
-__all__ = ["KernelMistake", "install"]
+__all__ = ["KernelMistake", "install", "tensor_core_dots"]
 
 _MISSING = (
     "Triton is not installed: it exists for Linux only. Run the Triton cells on Linux or in Colab; "

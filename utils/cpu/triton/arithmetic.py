@@ -1,7 +1,8 @@
-"""Triton's interpreter computes as a GPU does: TF32 in `tl.dot`, tensors as indices of `range`."""
+"""What Triton's interpreter has otherwise than a GPU: indices of `range`, and TF32 if asked."""
 
 import ast
 import builtins
+import contextlib
 
 import numpy as np
 
@@ -20,6 +21,23 @@ def correct_arithmetic(module):
 
 
 # ---- tl.dot
+
+_rounding = False
+
+
+@contextlib.contextmanager
+def tensor_core_dots():
+    """In this block `tl.dot` of float32 rounds its factors to TF32, as a GPU does by default.
+
+    Not unless input_precision="ieee" says otherwise. Elsewhere products are exact in float32, as
+    Triton's own interpreter has them.
+    """
+    global _rounding
+    before, _rounding = _rounding, True
+    try:
+        yield
+    finally:
+        _rounding = before
 
 
 def to_tf32(data: np.ndarray) -> np.ndarray:
@@ -40,7 +58,7 @@ def _round_factors(module, tl):
         return module.TensorHandle(to_tf32(handle.data), tl.float32)
 
     def create_dot(self, a, b, d, input_precision, *options):
-        if str(input_precision).upper().endswith("TF32"):
+        if _rounding and str(input_precision).upper().endswith("TF32"):
             a, b = rounded(a), rounded(b)
         return dot(self, a, b, d, input_precision, *options)
 

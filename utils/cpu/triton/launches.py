@@ -1,5 +1,6 @@
 """One launch of a kernel, watched: every load, store and atomic operation is checked first."""
 
+import dataclasses
 import functools
 import math
 from dataclasses import dataclass
@@ -92,12 +93,18 @@ class Launch:
             self._check_order(what, kind, part, inside, size)
 
     def _check_defined(self, what: str, pointers, mask: np.ndarray) -> None:
-        for handle, part in ((pointers, "address"),):
-            if handle.undefined is not None and (handle.undefined & mask).any():
-                raise self.fail(
-                    "undefined",
-                    f"tl.{what} with an {part} that nobody wrote: {handle.origin}",
-                )
+        if pointers.undefined is not None and (pointers.undefined & mask).any():
+            raise self.fail(
+                "undefined", f"tl.{what} with an address that nobody wrote: {pointers.origin}"
+            )
+        if pointers.wrapped is not None and (pointers.wrapped & mask).any():
+            raise mistake(
+                "overflow",
+                f"the offset of a tl.{what} does not fit in int32 here, and wraps around: "
+                "make one factor int64 first, with .to(tl.int64)",
+                self.program,
+                pointers.wrapped_at,
+            )
 
     def _check_inside(self, what, pointers, addresses, size) -> Memory | None:
         """The memory that all addresses lie in, or None where they lie in several."""
@@ -249,16 +256,32 @@ def _with_base(materialize):
 
 
 def _keep_errors(module):
-    """A mistake reaches the caller as it is; NumPy does not warn of what a GPU does silently."""
+    """A mistake, or a failed tl.static_assert, reaches the caller as it is.
+
+    NumPy does not warn of what a GPU does silently.
+    """
+    from triton.compiler.errors import CompileTimeAssertionFailure
+
     Executor = module.GridExecutor
     call = Executor.__call__
+    patch = module._patch_lang_core
+
+    def static_assert(condition, message=""):
+        if not condition:  # tl.constexpr, or a Python bool
+            raise CompileTimeAssertionFailure(None, None, str(message))
+
+    def patch_lang_core(lang, scope):
+        patch(lang, scope)
+        scope.set_attr(lang, "static_assert", static_assert)
+
+    module._patch_lang_core = patch_lang_core
 
     def launched(self, *args, **kwargs):
         with np.errstate(all="ignore"):
             try:
                 return call(self, *args, **kwargs)
             except module.InterpreterError as error:
-                found = _mistake_in(error)
+                found = _cause(error, (KernelMistake, CompileTimeAssertionFailure))
                 if found is None:
                     raise
                 raise found.with_traceback(None) from None
@@ -266,8 +289,9 @@ def _keep_errors(module):
     Executor.__call__ = launched
 
 
-def _mistake_in(error: BaseException | None) -> KernelMistake | None:
-    while error is not None and not isinstance(error, KernelMistake):
+def _cause(error: BaseException | None, kinds: tuple) -> BaseException | None:
+    """The first of these kinds among an error and what caused it."""
+    while error is not None and not isinstance(error, kinds):
         error = error.__cause__
     return error
 
@@ -362,13 +386,16 @@ def _watch_atomics(module):
 
 
 def _watch_assertions(module):
-    """tl.device_assert, and the interpreter's own check of integer overflow, name the program."""
+    """tl.device_assert, which a GPU only obeys with TRITON_DEBUG=1, is always on here."""
 
     def create_assert(self, condition, message):
-        if np.all(condition.data):
-            return
-        overflow = "overflow" in str(message)
-        what = f"{message}: the numbers are too large for their type" if overflow else str(message)
-        raise LAUNCH.fail("overflow" if overflow else "assertion", what)
+        if not np.all(condition.data):
+            raise LAUNCH.fail("assertion", f"tl.device_assert: {message}")
 
-    module.InterpreterBuilder.create_assert = create_assert
+    Builder = module.InterpreterBuilder
+    Builder.create_assert = create_assert
+    options = module.interpreter_builder.options
+    # its own check of overflow would also stop hashes, which wrap around on purpose
+    module.interpreter_builder.options = dataclasses.replace(
+        options, debug=True, sanitize_overflow=False
+    )

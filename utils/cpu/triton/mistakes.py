@@ -54,9 +54,11 @@ def named(program: tuple) -> str:
     return f"program {used[0]}" if len(used) == 1 else f"program {used}"
 
 
-def mistake(kind: str, what: str, program: tuple | None) -> KernelMistake:
-    """A mistake of the line that the interpreter is at."""
-    place = here()
+def mistake(
+    kind: str, what: str, program: tuple | None, place: Place | None = None
+) -> KernelMistake:
+    """A mistake of this place, or of the line that the interpreter is at."""
+    place = place or here()
     who = named(program) if program else "the kernel"
     return KernelMistake(kind, f"{who}, {place}\n{what}", place.line, program)
 

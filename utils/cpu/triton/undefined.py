@@ -1,4 +1,4 @@
-"""Values that nobody wrote, followed through a kernel.
+"""Values that nobody wrote, and numbers that left their type, followed through a kernel.
 
 A load without other= leaves its masked lanes undefined, and so does one from memory that
 torch.empty gave and nobody filled. That is no mistake yet: tl.where, or the mask of the store, may
@@ -7,11 +7,16 @@ drop them. It is one when such a value is stored, or used as an address.
 Each TensorHandle has `undefined`, the lanes (None: none of them), and `origin`, where they came
 from; every operation of the interpreter's builder hands them on. Memory from torch.empty is filled
 with a NaN, or an integer, that no calculation makes, and so is known again.
+
+int32 sums and products that wrap around are marked alike, as `wrapped`: a mistake in an address,
+and only there, since hashes wrap on purpose. What is done with bits, or a remainder, ends the mark.
 """
 
 import functools
 
 import numpy as np
+
+from utils.cpu.triton.mistakes import here
 
 #: What torch.empty's memory holds, by size of an element: NaNs with a fraction of their own, or
 #: integers. One byte is too few to tell.
@@ -35,11 +40,14 @@ def track_undefined(module):
     Handle = module.TensorHandle
     Handle.undefined = None
     Handle.origin = None
+    Handle.wrapped = None
+    Handle.wrapped_at = None
     Handle.base = None  # of pointers: the memory that they were taken from
     Builder = module.InterpreterBuilder
     for name in dir(Builder):
         if name.startswith("create_") and not any(word in name for word in _NOT_VALUES):
-            setattr(Builder, name, _followed(name, getattr(Builder, name), Handle, tl))
+            followed = _followed(name, getattr(Builder, name), Handle, tl)
+            setattr(Builder, name, _wrapping(name, followed, Handle, tl))
     _follow_reductions(module)
     _mark_fresh_memory(torch)
 
@@ -121,6 +129,49 @@ def _combined(name, handles, result) -> np.ndarray | None:
         except ValueError:  # an operation of another shape: all of it may depend on them
             combined = np.full(shape, any(flag.any() for flag in flags))
     return np.array(combined) if combined.any() else None
+
+
+# ---- integers that wrap around
+
+_EXACT = {"create_add": np.add, "create_sub": np.subtract, "create_mul": np.multiply}
+#: Operations that hand the mark on: sums, products, and what only moves or casts
+_CARRIES = (*_EXACT, "create_addptr", "create_int_cast", "create_select", *_MOVES)
+
+
+def _wrapping(name, original, Handle, tl):
+    """`original`, which also marks the lanes of a sum or a product that left int32."""
+    if name not in _CARRIES:
+        return original
+
+    @functools.wraps(original)
+    def operation(builder, *operands, **options):
+        result = original(builder, *operands, **options)
+        handles = [operand for operand in operands if isinstance(operand, Handle)]
+        if not isinstance(result, Handle):
+            return result
+        marked = [handle for handle in handles if handle.wrapped is not None]
+        if marked:
+            _carry(name, builder, original, operands, options, result, marked[0], Handle, tl)
+        if name in _EXACT and result.data.dtype == np.int32:
+            exact = _EXACT[name](*(handle.data.astype(np.int64) for handle in handles))
+            wrapped = exact != result.data
+            if wrapped.any():
+                result.wrapped = wrapped
+                result.wrapped_at = here()
+        return result
+
+    return operation
+
+
+def _carry(name, builder, original, operands, options, result, marked, Handle, tl) -> None:
+    """Hand the mark on: through a move as the data goes, else lane by lane."""
+    lanes = marked.wrapped
+    if name in _MOVES and len(operands) <= 2:
+        flags = [Handle(lanes, tl.int1) if one is marked else one for one in operands]
+        lanes = original(builder, *flags, **options).data.astype(bool)
+    shape = np.shape(result.data)
+    result.wrapped = np.broadcast_to(lanes, shape) if lanes.size <= result.data.size else None
+    result.wrapped_at = marked.wrapped_at
 
 
 # ---- reductions and scans
