@@ -18,7 +18,7 @@ from importlib import metadata
 from pathlib import Path
 
 from course.libraries import programs, recorded
-from course.libraries.tasks import TASKS, inputs_of
+from course.libraries.tasks import TASKS, exactly, inputs_of
 from utils import results
 from utils.engine import gpu, has_gpu
 from utils.hardware import data_sheet, fp32_roofs
@@ -128,13 +128,13 @@ def roofs() -> dict[str, float]:
     return found
 
 
-def bench_tasks(log: Log) -> None:
+def bench_tasks(log: Log, chosen=()) -> None:
     roof = roofs() if has_gpu() else {}
     for name, value in roof.items():
         log.add(f"library/roof/{name}", value, "B/s" if name == "copy" else "FLOP/s")
     for task in TASKS:
-        if log.left() < 0:
-            return
+        if log.left() < 0 or (chosen and task.key not in chosen):
+            continue
         if task.timed:
             log.attempt(f"{task.key} in CUDA C", time_program, log, task, roof)
         if has_gpu():
@@ -153,8 +153,12 @@ def time_program(log: Log, task, roof) -> None:
 
 def time_python(log: Log, task, roof) -> None:
     arguments = inputs_of(task.key)
-    timing = benchmark(lambda: task.python(*arguments))
+    with exactly():
+        timing = benchmark(lambda: task.python(*arguments))
     note(log, task, "python", timing.median, timing.spread, roof)
+    if task.key == "convolution":  # as PyTorch begins: with TF32
+        timing = benchmark(lambda: task.python(*arguments))
+        note(log, task, "python_tf32", timing.median, timing.spread, roof)
 
 
 def note(log: Log, task, label, middle, spread, roof) -> None:
@@ -222,13 +226,15 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--budget", type=float, default=150, help="seconds")
     parser.add_argument("--only", nargs="*", default=list(PARTS), choices=list(PARTS))
+    parser.add_argument("--tasks", nargs="*", default=[], help="only these of the table's tasks")
     options = parser.parse_args()
     log = Log(options.out, options.budget)
     build_all(log)
     log.say(f"-- built, {log.left():.0f} s left")
     for part in options.only:
         if log.left() > 0:
-            log.attempt(part, PARTS[part], log)
+            chosen = (options.tasks,) if part == "tasks" else ()
+            log.attempt(part, PARTS[part], log, *chosen)
         log.say(f"-- {part}: {log.left():.0f} s left")
 
 

@@ -56,12 +56,12 @@ def rows() -> list[Row]:
 
 def show() -> None:
     """Print the table, and on which GPU and day its times were recorded."""
-    print(f"{'':34}  {'library':>7}  {'Python':>6}  {'ours':>5}   lines in C, in Python")
+    print(f"{'':46}{'library':>9}  {'Python':>6}  {'ours':>5}   lines in C, in Python")
     for each in rows():
         cells = [f"{part:.0%}" if part else "-" for part in each.shares.values()]
         where = f"{each.task.title} ({each.task.library})"
         counts = f"{each.c_lines:10}, {each.python_lines}"
-        print(f"{where:42} {cells[0]:>5} {cells[1]:>6} {cells[2]:>6} {counts}")
+        print(f"{where:50} {cells[0]:>5} {cells[1]:>6} {cells[2]:>6} {counts}")
     print(whose())
 
 
@@ -74,12 +74,19 @@ def whose() -> str:
 
 
 def ratio(slow: str, fast: str) -> str:
-    """How many times as long one recorded time is as another, in words, with GPU and day."""
-    ours, theirs = (results.find(f"library/{name}/time") for name in (slow, fast))
-    if ours is None or theirs is None:
+    """How many times as long one recorded time is as another, in words, with GPU and day.
+
+    slow, fast: names of results without "/time"; those that begin with "library/" without that.
+    """
+    longer, shorter = _time(slow), _time(fast)
+    if longer is None or shorter is None:
         return "not recorded yet"
-    times = ours["value"] / theirs["value"]
+    times = longer["value"] / shorter["value"]
     return (
-        f"{slow} {ours['value']:.3g} ms, {fast} {theirs['value']:.3g} ms: {times:.2f} times"
-        f" ({ours['gpu']}, {ours['date'][:10]})"
+        f"{slow} {longer['value']:.3g} ms, {fast} {shorter['value']:.3g} ms: {times:.2f} times"
+        f" ({longer['gpu']}, {longer['date'][:10]})"
     )
+
+
+def _time(name: str) -> dict | None:
+    return results.find(f"library/{name}/time") or results.find(f"{name}/time")

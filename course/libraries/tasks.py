@@ -4,6 +4,7 @@ The Python functions take and return PyTorch's tensors; which of NVIDIA's librar
 each is said beside it.
 """
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -48,6 +49,20 @@ def random_numbers(n):
 
 def sparse_product(a, x):
     return a @ x
+
+
+@contextlib.contextmanager
+def exactly():
+    """float32 products and convolutions without TF32, and as it was again afterwards."""
+    switches = torch.backends.cudnn, torch.backends.cuda.matmul
+    before = [switch.allow_tf32 for switch in switches]
+    for switch in switches:
+        switch.allow_tf32 = False
+    try:
+        yield
+    finally:
+        for switch, allowed in zip(switches, before, strict=True):
+            switch.allow_tf32 = allowed
 
 
 @dataclass(frozen=True)

@@ -31,9 +31,10 @@ graph.build_operation_graph()
 graph.create_execution_plans([cudnn.heur_mode.A, cudnn.heur_mode.FALLBACK])
 graph.check_support()
 graph.build_plans()
-print("plans that the heuristics propose:", graph.get_execution_plan_count())
-notes = graph.get_behavior_notes_for_plan_at_index(0)
-print("the first:", ", ".join(str(note).rpartition(".")[2] for note in notes))
+plans = range(graph.get_execution_plan_count())
+notes = [str(graph.get_behavior_notes_for_plan_at_index(plan)) for plan in plans]
+late = sum("RUNTIME_COMPILATION" in of_plan for of_plan in notes)
+print(f"the heuristics propose {len(plans)} plans, {late} of them compiled at run time")
 
 workspace = torch.empty(graph.get_workspace_size(), device="cuda", dtype=torch.uint8)
 graph.execute({image: x, filters: w, shift: bias, result: y}, workspace, handle=handle)

@@ -17,6 +17,10 @@ def sum_by_cupy(stream):
 
 
 theirs = cp.cuda.Stream(non_blocking=True)
+sum_by_cupy(theirs)  # once before: CuPy compiles its sum
+torch.cuda.synchronize()
+x.zero_()
+torch.cuda.synchronize()
 print("CuPy in a stream of its own:", sum_by_cupy(theirs), "of", x.numel())
 torch.cuda.synchronize()
 x.zero_()
