@@ -17,7 +17,7 @@ from pathlib import Path
 
 import torch
 
-from course.extensions import contract, features, fused, routing
+from course.extensions import contract, convolution, features, fused, routing
 from utils import has_gpu, results, timing
 
 DEVICE = "cuda" if has_gpu() else "cpu"
@@ -192,7 +192,10 @@ def check_fused_at(shape, dtype) -> None:
 
 
 def race_fused(log: Log, rows: int, columns: int, dtype: torch.dtype) -> None:
-    """Forward alone, then forward and backward, beside PyTorch eager and compiled at its best."""
+    """Forward alone, then forward and backward, beside PyTorch eager and compiled at its best.
+
+    Each as a CUDA graph, which takes the host's time out of all of them alike.
+    """
     x = torch.randn(rows, columns, device=DEVICE, dtype=dtype, requires_grad=True)
     bias = torch.randn(columns, device=DEVICE, dtype=dtype, requires_grad=True)
     dy = torch.randn(rows, columns, device=DEVICE, dtype=dtype)
@@ -209,11 +212,24 @@ def race_fused(log: Log, rows: int, columns: int, dtype: torch.dtype) -> None:
     def both(way):
         return torch.autograd.grad(way(x, bias, 0.1), (x, bias), dy)
 
-    moved = x.nbytes
     for step, work, arrays in (("forward", forward, 2), ("both", both, 5)):
-        rivals = {name: lambda way=way, work=work: work(way) for name, way in ways.items()}
-        compared = timing.compare(rivals, bytes=arrays * moved)
-        record(log, f"{label}/{step}", compared.timings, arrays * moved)
+        graphs = {name: graphed(lambda way=way, work=work: work(way)) for name, way in ways.items()}
+        compared = timing.compare(graphs, bytes=arrays * x.nbytes)
+        record(log, f"{label}/{step}", compared.timings, arrays * x.nbytes)
+
+
+def graphed(work):
+    """Replays work as a CUDA graph; without a GPU just work."""
+    if not has_gpu():
+        return work
+    with torch.cuda.stream(torch.cuda.Stream()):
+        for _ in range(3):
+            work()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        kept = work()
+    return lambda: (graph.replay(), kept)[0]
 
 
 def record(log: Log, path: str, timings: dict, moved: float) -> None:
@@ -232,35 +248,37 @@ def record(log: Log, path: str, timings: dict, moved: float) -> None:
     log.add(f"{path}/speedup_over_best", ratio, "1", ratio * relative)
 
 
-def tune(log: Log, rows: int, columns: int, dtype: torch.dtype) -> None:
-    """Other numbers of blocks, threads and rounds: noted, not recorded."""
-    x = torch.randn(rows, columns, device=DEVICE, dtype=dtype, requires_grad=True)
-    bias = torch.randn(columns, device=DEVICE, dtype=dtype, requires_grad=True)
-    dy = torch.randn_like(x)
-    seed = torch.randint(1 << 62, (1,), device=DEVICE)
-    usual = fused.THREADS, fused.BLOCKS, fused.module
-    for flags in ((), ("-DUNROLL=4",), ("-DROUNDS=10",)):
-        for threads, blocks in ((128, 8), (128, 16), (128, 64), (256, 4), (256, 8), (64, 32)):
-            if log.left() < 10:
-                return
-            fused.THREADS, fused.BLOCKS = threads, blocks
-            fused.blocks_at_a_time.cache_clear()
-            fused.module = lambda d, c, flags=flags: usual[2](d, c, flags)
-            log.attempt("tune", note_variant, log, (flags, threads, blocks), x, bias, seed, dy)
-    fused.THREADS, fused.BLOCKS, fused.module = usual
-    fused.blocks_at_a_time.cache_clear()
+# ---- the convolution
 
 
-def note_variant(log, label, x, bias, seed, dy) -> None:
-    operators = torch.ops.course_fused
-    timing.BUDGET = 0.1
-    rivals = {
-        "forward": lambda: operators.bias_gelu_dropout(x.detach(), bias, seed, 0.1),
-        "backward": lambda: operators.bias_gelu_dropout_backward(dy, x.detach(), bias, seed, 0.1),
-    }
-    compared = timing.compare(rivals, bytes=x.nbytes)
-    medians = {name: t.median and round(t.median, 5) for name, t in compared.timings.items()}
-    log.note(f"tune {x.dtype} {label}", medians)
+def race_convolution(log: Log) -> None:
+    """The digits' second convolution, checked against float64, then beside PyTorch's."""
+    number = convolution.implicit.sixteen_bits()
+    count = 256 if has_gpu() else 2
+    x = torch.randn(count, 32, 14, 14, device=DEVICE).to(number)
+    x = x.contiguous(memory_format=torch.channels_last).requires_grad_()
+    w = (torch.randn(64, 32, 3, 3, device=DEVICE) / 17).to(number)
+    w = w.contiguous(memory_format=torch.channels_last).requires_grad_()
+    y = convolution.conv3x3(x, w)
+    dy = torch.randn_like(y)
+    wide = [tensor.detach().double().requires_grad_() for tensor in (x, w)]
+    exact = torch.nn.functional.conv2d(*wide, padding=1)
+    right = torch.autograd.grad(exact, wide, dy.double())
+    for ours, theirs in zip(torch.autograd.grad(y, (x, w), dy), right, strict=True):
+        assert (ours - theirs).norm() <= 2**-8 * theirs.norm()
+
+    def both(way):
+        return torch.autograd.grad(way(x, w), (x, w), dy)
+
+    def by_torch(x, w):
+        return torch.nn.functional.conv2d(x, w, padding=1)
+
+    ways = {"ours": convolution.conv3x3, "torch": by_torch}
+    graphs = {name: graphed(lambda way=way: both(way)) for name, way in ways.items()}
+    compared = timing.compare(graphs)
+    for name, result in compared.timings.items():
+        if has_gpu():
+            log.add(f"extensions/conv3x3/{name}/time", result.median, "ms", result.spread)
 
 
 # ---- all of it
@@ -270,17 +288,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--budget", type=float, default=120, help="seconds")
-    parser.add_argument("--tune", action="store_true", help="try variants of the fused kernels")
     options = parser.parse_args()
     log = Log(options.out, options.budget)
     log.note("versions", results.versions())
     log.attempt("check fused", check_fused)
     log.note("fused checked at", round(options.budget - log.left(), 1))
-    sizes = [(8192, 4096), (16384, 16384)] if has_gpu() else [(16, 64)]
-    for rows, columns in sizes:
-        for dtype in (torch.bfloat16, torch.float32):
-            label = f"race {rows} {columns} {dtype}"
-            log.attempt(label, race_fused, log, rows, columns, dtype)
     routes = {name: build(log, name) for name in routing.ROUTES_BY_NAME}
     routes = {name: operators for name, operators in routes.items() if operators}
     log.note("built at", round(options.budget - log.left(), 1))
@@ -291,9 +303,14 @@ def main() -> None:
         try_features(log, name, operators)
     log.attempt("contract", try_contract, log)
     log.note("features at", round(options.budget - log.left(), 1))
-    if options.tune:
+    log.attempt("convolution", race_convolution, log)
+    sizes = [(8192, 4096), (16384, 16384)] if has_gpu() else [(16, 64)]
+    for rows, columns in sizes:
         for dtype in (torch.bfloat16, torch.float32):
-            tune(log, *sizes[0], dtype)
+            label = f"race {rows} {columns} {dtype}"
+            if log.left() > 20:
+                log.attempt(label, race_fused, log, rows, columns, dtype)
+    log.note("raced at", round(options.budget - log.left(), 1))
     show(log)
 
 
@@ -304,8 +321,7 @@ def show(log: Log) -> None:
         if not name.startswith(("feature", "lines")) and not name.endswith("bandwidth"):
             print(f"{name:48} {entry['value']:10.4g} {entry['unit']}")
     for name, text in log.notes.items():
-        if not name.startswith("tune"):
-            print(f"{name}: {text}"[:150])
+        print(f"{name}: {text}"[:150])
     for error in log.errors:
         print("FAILED", error["what"], error["error"].strip().splitlines()[-1][:200])
 

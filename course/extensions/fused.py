@@ -11,8 +11,8 @@ NUMBERS = {torch.float32: "float", torch.float64: "double", torch.bfloat16: "__n
 CHUNK = 8
 ALIGNED = 16  # bytes: a thread's load at its widest
 THREADS = pick(gpu=128, cpu=32)
-#: Blocks for each SM: enough to keep memory busy
-BLOCKS = 16
+#: Blocks to start for each SM; fewer in the backward pass, where each leaves a row of sums
+BLOCKS, BLOCKS_BACKWARD = 64, 8
 COLUMNS_OF_A_BLOCK, WARPS = 32, 8  # of the kernel add_parts
 
 
@@ -33,7 +33,7 @@ def forward(x: torch.Tensor, bias: torch.Tensor, seed: torch.Tensor, p: float) -
     x = x.contiguous()
     y = torch.empty_like(x)
     if x.numel():
-        grid, columns, chunk = deal(x, x, y, bias)
+        grid, columns, chunk = deal(BLOCKS, x, y, bias)
         launch("bias_gelu_dropout", x, chunk, grid, THREADS, y, x, bias, seed, p, *columns)
     return y
 
@@ -46,7 +46,7 @@ def backward(
     x, dy = x.contiguous(), dy.contiguous()
     dx, dbias = torch.empty_like(x), torch.zeros_like(bias)
     if x.numel():
-        grid, columns, chunk = deal(x, x, dy, dx, bias)
+        grid, columns, chunk = deal(BLOCKS_BACKWARD, x, dy, dx, bias)
         real = torch.float64 if x.dtype == torch.float64 else torch.float32
         sums = x.new_empty(grid[1], columns[1], dtype=real)
         pointers = dx, sums, dy, x, bias, seed
@@ -96,22 +96,21 @@ def check(x, bias, p) -> None:
         raise ValueError(f"p is a probability, not {p}")
 
 
-def deal(x, *tensors):
-    """(grid, (rows, columns), chunk): blocks along the columns, and enough of them for the GPU."""
+def deal(blocks, x, *tensors):
+    """(grid, (rows, columns), chunk): blocks along the columns, and so many for each SM."""
     columns = x.shape[-1]
     rows = x.numel() // columns
-    wide = columns % CHUNK == 0 and all(t.data_ptr() % ALIGNED == 0 for t in tensors)
+    wide = columns % CHUNK == 0 and all(t.data_ptr() % ALIGNED == 0 for t in (x, *tensors))
     chunk = CHUNK if wide else 1
     across = -(-columns // (chunk * THREADS))
-    return (across, min(rows, max(1, blocks_at_a_time() // across), 65535)), (rows, columns), chunk
+    parts = min(rows, max(1, blocks * processors() // across), 65535)
+    return (across, parts), (rows, columns), chunk
 
 
 @functools.cache
-def blocks_at_a_time() -> int:
-    """How many blocks to start: BLOCKS for each of the GPU's SMs."""
-    if not has_gpu():
-        return 4
-    return BLOCKS * torch.cuda.get_device_properties(0).multi_processor_count
+def processors() -> int:
+    """The GPU's SMs."""
+    return torch.cuda.get_device_properties(0).multi_processor_count if has_gpu() else 1
 
 
 @functools.cache

@@ -20,14 +20,14 @@ def define(namespace: str, run_forward, run_backward, *, by=None, devices=None) 
     by = by or torch.library.custom_op
     devices = devices or (pick(gpu="cuda", cpu="cpu"),)
 
-    def polynomial(x, a, b, c):
+    def polynomial(x: torch.Tensor, a: float, b: float, c: float) -> torch.Tensor:
         check(x, devices)
         y = torch.empty_like(x)
         if x.numel():
             run_forward(y, laid_out(x, y), a, b, c)
         return y
 
-    def polynomial_backward(dy, x, a, b):
+    def polynomial_backward(dy: torch.Tensor, x: torch.Tensor, a: float, b: float) -> torch.Tensor:
         check(x, devices)
         dx = torch.empty_like(x)
         if x.numel():

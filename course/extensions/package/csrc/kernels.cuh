@@ -6,6 +6,33 @@
 
 #include "formula.h"
 
+// PyTorch's build switches the implicit conversions of 16-bit numbers off: these are explicit.
+__device__ inline float real(__half x) {
+    return __half2float(x);
+}
+__device__ inline float real(__nv_bfloat16 x) {
+    return __bfloat162float(x);
+}
+__device__ inline float real(float x) {
+    return x;
+}
+__device__ inline double real(double x) {
+    return x;
+}
+
+template <typename Real>
+__device__ inline void store(__half* to, Real x) {
+    *to = __float2half(x);
+}
+template <typename Real>
+__device__ inline void store(__nv_bfloat16* to, Real x) {
+    *to = __float2bfloat16(x);
+}
+template <typename Real>
+__device__ inline void store(Real* to, Real x) {
+    *to = x;
+}
+
 // Calls body(i) for each element that is this thread's.
 template <typename Body>
 __device__ inline void for_each_element(long long n, Body body) {
@@ -18,18 +45,14 @@ __device__ inline void for_each_element(long long n, Body body) {
 template <typename Number, typename Real = typename Computed<Number>::type>
 __device__ inline void fill_values(Number* y, const Number* x, Real a, Real b, Real c,
                                    long long n) {
-    for_each_element(n, [=](long long i) {
-        y[i] = static_cast<Number>(value_of(static_cast<Real>(x[i]), a, b, c));
-    });
+    for_each_element(n, [=](long long i) { store(y + i, value_of(real(x[i]), a, b, c)); });
 }
 
 template <typename Number, typename Real = typename Computed<Number>::type>
 __device__ inline void fill_slopes(Number* dx, const Number* dy, const Number* x, Real a, Real b,
                                    long long n) {
-    for_each_element(n, [=](long long i) {
-        const Real slope = slope_of(static_cast<Real>(x[i]), a, b);
-        dx[i] = static_cast<Number>(static_cast<Real>(dy[i]) * slope);
-    });
+    for_each_element(n,
+                     [=](long long i) { store(dx + i, real(dy[i]) * slope_of(real(x[i]), a, b)); });
 }
 
 template <typename Number, typename Real = typename Computed<Number>::type>

@@ -1,0 +1,115 @@
+"""The convolution of course.kernels.convolution as an operator that a PyTorch model can use."""
+
+import torch
+
+from course.kernels.convolution import implicit
+from course.kernels.convolution.shapes import Convolution
+
+SIDE = 3  # taps of a filter, each way
+
+
+def conv3x3(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+    """3×3 convolution, padding 1, no bias, on tensor cores: bfloat16 (before Ampere float16).
+
+    x: [n, c, h, w], w: [k, c, 3, 3], c and k multiples of 8. They are used as channels-last, and
+    copied if they lie otherwise. Returns [n, k, h, w], channels-last.
+    """
+    return torch.ops.course_convolution.conv3x3(x, w)
+
+
+@torch.library.custom_op("course_convolution::conv3x3", mutates_args=())
+def forward(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+    check(x, w)
+    y = empty(x, w.shape[0])
+    launch("forward", y, x, w, problem(x, w))
+    return y
+
+
+@torch.library.custom_op("course_convolution::conv3x3_backward", mutates_args=())
+def backward(
+    dy: torch.Tensor, x: torch.Tensor, w: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    check(x, w)
+    dx = empty(x, x.shape[1])
+    dw = torch.empty_like(w, memory_format=torch.channels_last)
+    launch("data_gradient", dx, dy, w, problem(x, w))
+    launch("weights_gradient", dw, dy, x, problem(x, w))
+    return dx, dw
+
+
+@forward.register_fake
+def _(x, w):
+    return empty(x, w.shape[0])
+
+
+@backward.register_fake
+def _(dy, x, w):
+    return empty(x, x.shape[1]), torch.empty_like(w, memory_format=torch.channels_last)
+
+
+def keep(ctx, inputs, output):
+    ctx.save_for_backward(*inputs)
+
+
+def gradients(ctx, dy):
+    return torch.ops.course_convolution.conv3x3_backward(dy, *ctx.saved_tensors)
+
+
+torch.library.register_autograd("course_convolution::conv3x3", gradients, setup_context=keep)
+
+
+class Conv3x3(torch.nn.Conv2d):
+    """nn.Conv2d(c, k, 3, padding=1, bias=False), computed by these kernels."""
+
+    def __init__(self, inputs: int, outputs: int):
+        super().__init__(inputs, outputs, SIDE, padding=1, bias=False)
+
+    def forward(self, x):
+        number = implicit.sixteen_bits()
+        return conv3x3(x.to(number), self.weight.to(number))
+
+
+# ---- launches
+
+
+def check(x, w) -> None:
+    """Raises TypeError or ValueError for what the kernels cannot do."""
+    number = implicit.sixteen_bits()
+    if x.dtype != number or w.dtype != number:
+        raise TypeError(f"x and w must be {number}, not {x.dtype} and {w.dtype}")
+    if x.ndim != 4 or w.shape[1:] != (x.shape[1], SIDE, SIDE):
+        raise ValueError(f"x {list(x.shape)} and w {list(w.shape)}: not a 3×3 convolution")
+    if x.shape[1] % 8 or w.shape[0] % 8:
+        raise ValueError("the channels must be multiples of 8, before and after")
+
+
+def empty(x, channels):
+    """Like x, with so many channels, channels-last."""
+    n, _, height, width = x.shape
+    shape = n, channels, height, width
+    return x.new_empty(shape).contiguous(memory_format=torch.channels_last)
+
+
+def problem(x, w) -> Convolution:
+    n, c, height, width = x.shape
+    return Convolution(n=n, c=c, h=height, w=width, k=w.shape[0])
+
+
+def launch(kernel: str, out, first, second, conv: Convolution) -> None:
+    """One of implicit.cu's kernels on PyTorch's stream. Tensors go as NHWC, which they are."""
+    rows = {
+        "forward": (conv.n * conv.p * conv.q, conv.k),
+        "data_gradient": (conv.n * conv.h * conv.w, conv.c),
+        "weights_gradient": (conv.k, conv.taps * conv.c),
+    }
+    arrays = [channels_last(tensor) for tensor in (out, first, second)]
+    with torch.cuda.device_of(out):
+        stream = torch.cuda.current_stream() if out.is_cuda else 0
+        run = getattr(implicit.module(), kernel)
+        grid = implicit._grid(*rows[kernel])
+        run[grid, implicit.THREADS, 0, stream](*arrays, implicit.sizes_of(conv))
+
+
+def channels_last(x):
+    """The numbers of [n, c, h, w] in memory's order [n, h, w, c], not copied if they lie so."""
+    return x.contiguous(memory_format=torch.channels_last).permute(0, 2, 3, 1)
