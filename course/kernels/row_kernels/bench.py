@@ -69,6 +69,10 @@ SHORT = 2048  # columns
 LADDER_COLUMNS = (4096, 16384)
 LADDER_THREADS = 512
 LOADS = [name for name in VARIANTS if name.startswith("loads")]
+SECOND_READS = [name for name in VARIANTS if name.startswith("reads")]
+#: (values a thread reads, threads a block) to try where rows are read twice
+TWICE_DEALS = tuple((each, threads) for each in (4, 8, 16, 32) for threads in (256, 512, 1024))
+TWICE_ROW = 64 << 10  # bytes of the longest row that is worth it: two of them fit an SM's cache
 SLOW_TO_COMPILE = ("layernorm_backward", "rmsnorm_backward")  # for torch.compile
 
 
@@ -89,6 +93,11 @@ def candidates(operation: Operation, columns: int, item: int) -> list[Shape]:
             if blocks:
                 one = {**how, "kept": kept, "threads": threads, "blocks": blocks, "ring": False}
                 shapes.append(shape_for(columns, **one))
+    if operation.twice and columns * item <= TWICE_ROW:
+        for each, threads in TWICE_DEALS:
+            blocks = MOST_THREADS // threads
+            one = {"item_bytes": item, "kept": each, "threads": threads, "blocks": blocks}
+            shapes.append(shape_for(columns, **one, ring=False, twice=True))
     return list(dict.fromkeys(shape for shape in shapes if shape and shape.cluster <= 16))
 
 
@@ -103,9 +112,13 @@ def sweep(report: Report, compiler: Compiler, operation: Operation, t: dict, lab
     x = t["x"]
     rates = time_shapes(report, compiler, operation, t, candidates(operation, *sizes(x)))
     fastest = sorted(rates, key=rates.get, reverse=True)
-    direct = [shape for shape in fastest if not shape.stages][:3]
+    direct = [shape for shape in fastest if not shape.stages and not shape.twice][:3]
+    twice = [shape for shape in fastest if shape.twice][:2]
     if x.dtype == torch.float32:
         others = [replace(shape, folder=str(folder(name))) for shape in direct for name in LOADS]
+        others += [
+            replace(shape, folder=str(folder(name))) for shape in twice for name in SECOND_READS
+        ]
         rates |= time_shapes(report, compiler, operation, t, others)
     fastest = sorted(rates, key=rates.get, reverse=True)
     report.put("sweeps", label, {str(shape): rates[shape] for shape in fastest})
@@ -120,7 +133,7 @@ def sizes(x: torch.Tensor) -> tuple[int, int]:
 def time_shapes(report: Report, compiler: Compiler, operation, t: dict, shapes) -> dict[Shape, int]:
     """GB/s of each shape whose results are right."""
     x = t["x"]
-    compiler.wait(operation.file, shapes, x.dtype)
+    compiler.wait(operation, shapes, x.dtype)
     right = {}
     for shape in shapes:
         try:
@@ -185,9 +198,9 @@ def try_variants(report: Report, compiler: Compiler, t: dict) -> None:
     changed = {
         name: replace(shape, folder=str(folder(name)))
         for name, variant in VARIANTS.items()
-        if variant.ring in (None, shape.stages > 0)
+        if variant.file == "fast.cuh" and variant.ring in (None, shape.stages > 0)
     }
-    compiler.wait(SOFTMAX.file, list(changed.values()), x.dtype)
+    compiler.wait(SOFTMAX, list(changed.values()), x.dtype)
     runs = {"as it is": lambda: SOFTMAX.ours(t, shape), "copy": lambda: out.copy_(x)}
     for name, other in changed.items():
         runs[name] = lambda other=other: SOFTMAX.ours(t, other)
@@ -317,15 +330,15 @@ def ask_for_all(compiler: Compiler, options) -> None:
         for rows, columns, dtype in small_sizes():
             for operation in OPERATIONS.values():
                 shapes = shapes_to_check(operation, rows, columns, dtype)
-                compiler.ask(operation.file, shapes, dtype)
+                compiler.ask(operation, shapes, dtype)
     dtype = DTYPES[options.dtype]
     for columns, name in targets_of(options.tune):
         operation = OPERATIONS[name]
-        compiler.ask(operation.file, candidates(operation, columns, dtype.itemsize), dtype)
+        compiler.ask(operation, candidates(operation, columns, dtype.itemsize), dtype)
     for columns in options.columns:
         for operation in map(OPERATIONS.get, options.operations):
             shape = best_shape(operation.deals, columns, dtype.itemsize, operation.inputs)
-            compiler.ask(operation.file, [shape], dtype)
+            compiler.ask(operation, [shape], dtype)
 
 
 def table(report: Report) -> str:

@@ -102,7 +102,10 @@ def _fast(name: str, shape: Shape | None, rows, *others, backward: bool = False)
         return None
     inputs = 2 if backward else 1
     shape = shape or best_shape(name, rows.shape[1], rows.element_size(), inputs)
-    return load(f"fast_{name}.cu", f"{name}_fast", shape, rows.dtype) if shape else None
+    if not shape:
+        return None
+    way = "two_reads" if shape.twice else "fast"
+    return load(f"{way}_{name}.cu", f"{name}_{way}", shape, rows.dtype)
 
 
 def _partial_sums(kernel: Fast, rows, count: int) -> torch.Tensor:

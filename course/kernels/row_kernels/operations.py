@@ -39,6 +39,11 @@ class Operation:
     reference: Callable[[Tensors], tuple]
     eager: Callable[[Tensors], tuple]
     compiled: Callable[[Tensors], tuple]  # the same for torch.compile; it may suit it better
+    twice: bool = False  # whether there is a kernel that reads rows twice
+
+    def source(self, shape: Shape) -> str:
+        """The file of the kernel that takes this shape."""
+        return self.file.replace("fast_", "two_reads_", 1) if shape.twice else self.file
 
     def bytes(self, x: torch.Tensor) -> int:
         """Bytes that must move: the matrices only; what is kept of a row is next to nothing."""
@@ -152,6 +157,7 @@ LAYER_NORM = Operation(
     reference=_layer_norm,
     eager=_layer_norm,
     compiled=_layer_norm,
+    twice=True,
 )
 
 LAYER_NORM_BACKWARD = Operation(
@@ -221,6 +227,7 @@ RMS_NORM = Operation(
     reference=_rms_norm_formula,
     eager=_rms_norm,
     compiled=_rms_norm,
+    twice=True,
 )
 
 RMS_NORM_BACKWARD = Operation(

@@ -7,6 +7,7 @@ import os
 import torch
 
 from course.kernels.row_kernels import fast
+from course.kernels.row_kernels.operations import Operation
 from course.kernels.row_kernels.shapes import Shape
 from utils.engine import gpu
 
@@ -20,18 +21,18 @@ class Compiler:
         self.pool = concurrent.futures.ProcessPoolExecutor(workers, mp_context=context)
         self.pending = {}
 
-    def ask(self, file: str, shapes: list[Shape], dtype: torch.dtype) -> None:
-        """Begin to compile a file for these shapes."""
+    def ask(self, operation: Operation, shapes: list[Shape], dtype: torch.dtype) -> None:
+        """Begin to compile an operation's kernels for these shapes."""
         for shape in filter(None, shapes):
-            request = file, shape, dtype, gpu().arch + "a"
+            request = operation.source(shape), shape, dtype, gpu().arch + "a"
             if request not in self.pending:
                 self.pending[request] = self.pool.submit(fast.compile_kernel, *request)
 
-    def wait(self, file: str, shapes: list[Shape], dtype: torch.dtype) -> None:
+    def wait(self, operation: Operation, shapes: list[Shape], dtype: torch.dtype) -> None:
         """Wait for them. A failure is left to the launch, which compiles again and says why."""
-        self.ask(file, shapes, dtype)
+        self.ask(operation, shapes, dtype)
         for shape in filter(None, shapes):
-            request = file, shape, dtype, gpu().arch + "a"
+            request = operation.source(shape), shape, dtype, gpu().arch + "a"
             future = self.pending[request]
             if not future.exception():
                 fast.COMPILED[request] = future.result()

@@ -55,7 +55,7 @@ def check_size(report: Report, compiler, rows: int, columns: int, dtype: torch.d
     for operation in OPERATIONS.values():
         shapes = shapes_to_check(operation, rows, columns, dtype)
         if compiler:
-            compiler.wait(operation.file, shapes, dtype)
+            compiler.wait(operation, shapes, dtype)
         for shape in shapes:
             name = f"{operation.name} {rows} x {columns} {dtype} {shape}"
             try:
@@ -97,6 +97,8 @@ def shapes_to_check(
         for cluster in (None, *clusters)
         for ring in (True, False)
     ]
+    if operation.twice:
+        shapes.append(shape_for(columns, dtype.itemsize, ring=False, threads=1024, twice=True))
     return [None, *dict.fromkeys(shape for shape in shapes if shape)]
 
 

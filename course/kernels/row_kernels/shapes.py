@@ -21,6 +21,7 @@ class Shape:
     threads: of a block. blocks: of an SM at a time.
     stages: tiles in a block's ring in shared memory; 0 for none.
     item_bytes: of an element. inputs: arrays that are read together.
+    twice: whether a row is read again instead of kept (kernels/two_reads.cuh).
     folder: where the kernels' text is, if it is not the course's own (`variants`).
     """
 
@@ -32,6 +33,7 @@ class Shape:
     blocks: int
     item_bytes: int = 4
     inputs: int = 1
+    twice: bool = False
     folder: str = ""
 
     @property
@@ -58,6 +60,8 @@ class Shape:
 
     def __str__(self):
         ring = f"ring of {self.stages}" if self.stages else "no ring"
+        if self.twice:
+            ring = "two reads"
         variant = f", {Path(self.folder).name}" if self.folder else ""
         return (
             f"cluster {self.cluster}, group {self.group}, {self.threads} threads, "
@@ -74,6 +78,7 @@ class Deal:
     threads: int
     blocks: int
     ring: bool = False
+    twice: bool = False
 
 
 #: What was fastest on an H200, by operation (`bench` tries them all). Rows of a few thousand values
@@ -144,6 +149,7 @@ def best_shape(operation: str, columns: int, item_bytes: int = 4, inputs: int = 
             threads=deal.threads,
             blocks=deal.blocks,
             ring=deal.ring,
+            twice=deal.twice,
         )
         if shape:
             return shape
@@ -160,11 +166,13 @@ def shape_for(
     blocks: int = 1,
     cluster: int | None = None,
     ring: bool = True,
+    twice: bool = False,
 ) -> Shape | None:
     """The shape in which a thread keeps at most `kept` values of a row, or None if there is none.
 
     threads: of a block, at most. cluster: blocks that share a row; the fewest that will do, unless
-    given. ring: whether tiles come through shared memory.
+    given. ring: whether tiles come through shared memory. twice: whether rows are read again, which
+    only one block can do.
     """
     pack = ACCESS // item_bytes
     if cluster is None:
@@ -172,7 +180,7 @@ def shape_for(
     if not cluster or columns % (cluster * pack) or columns == 0:
         return None
     part = columns // cluster
-    if part > kept * threads:
+    if part > kept * threads or (twice and cluster > 1):
         return None
     group = _up_to_warps(-(-part // kept))
     rows = 1 if cluster > 1 else threads // group
@@ -180,7 +188,7 @@ def shape_for(
     stages = min(MOST_STAGES, room // (inputs * rows * part * item_bytes)) if ring else 0
     if ring and stages < 2:
         return None
-    return Shape(columns, cluster, group, rows * group, stages, blocks, item_bytes, inputs)
+    return Shape(columns, cluster, group, rows * group, stages, blocks, item_bytes, inputs, twice)
 
 
 def _smallest_cluster(columns: int, pack: int, capacity: int) -> int | None:

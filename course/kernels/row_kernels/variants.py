@@ -38,6 +38,8 @@ VARIANTS = {
     "loads: last use": Variant("fast.cuh", LOAD, "return __ldlu(from);", ring=False),
     "loads: L2 evicts first": Variant("fast.cuh", LOAD, LOAD_EVICT_FIRST, ring=False),
     "loads: read-only, no L1 line": Variant("fast.cuh", LOAD, LOAD_NO_LINE, ring=False),
+    "reads: nothing kept for the second": Variant("two_reads.cuh", "L1::evict_last.", ""),
+    "reads: the second keeps, too": Variant("two_reads.cuh", "L1::evict_first.", ""),
     "stores: evict first": Variant("fast.cuh", "__stcg(", "__stcs("),
     "stores: no hint": Variant(
         "fast.cuh", INCLUDE, INCLUDE + "#define __stcg(p, v) (*(p) = (v))\n"
