@@ -1512,6 +1512,27 @@ def library_statuses():
     return text + f"{ok} {not_a_plan} {bad_size}\n{odd_length} {ok}\n"
 
 
+@program
+def devices_peer():
+    return "no such device: 1\nwrong: 0\n"
+
+
+@program
+def devices_ring():
+    return "wrong: 0\n"
+
+
+@program
+def nccl_groups():
+    names = ("all-reduce", "largest", "broadcast", "all-gather", "reduce-scatter", "ring")
+    return "".join(f"{name}: right\n" for name in names)
+
+
+@program
+def nccl_threads():
+    return "wrong: 0\n"
+
+
 PROVENANCE = FOLDER / "provenance.json"
 
 

@@ -3,8 +3,12 @@
     python -m tests.conformance.mistakes [name ...]
 
 builds and runs them on the CPU engine, shows each diagnosis and prints the score. The first line of
-every program says what is expected, `// expect: WORDS; line N [or M]; mode: fast|check`: a message
-with these words at that line (0: at no line), with the fast checks or only with the slow ones.
+every program says what is expected,
+
+    // expect: WORDS; line N [or M]; mode: fast|check[; devices: D]
+
+a message with these words at that line (0: at no line), with the fast checks or only with the slow
+ones, on D devices instead of one.
 """
 
 import os
@@ -36,16 +40,22 @@ def expectation(source):
     """(words, lines, mode) from the first line of a broken program."""
     first = source.read_text().split("\n", 1)[0]
     words, lines, mode = re.fullmatch(
-        r"// expect: (.+?); line (.+); mode: (fast|check)", first
+        r"// expect: (.+?); line (.+); mode: (fast|check)(?:; devices: \d+)?", first
     ).groups()
     return words, [int(line) for line in lines.split(" or ")], mode
+
+
+def devices(source):
+    """The engine's setting for a program that wants several devices, from its first line."""
+    wanted = re.search(r"; devices: (\d+)", source.read_text().split("\n", 1)[0])
+    return {"CUDA_CPU_DEVICES": wanted[1]} if wanted else {}
 
 
 def diagnosis(source):
     """(whether the mistake was found by name and line, what the engine said)."""
     words, lines, mode = expectation(source)
     try:
-        said = run(build_program(source, check=mode == "check")).stderr
+        said = run(build_program(source, check=mode == "check"), **devices(source)).stderr
     except BuildError as error:
         said = error.log
     except subprocess.TimeoutExpired:

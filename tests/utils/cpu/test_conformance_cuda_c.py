@@ -51,6 +51,8 @@ CHECKED = [
     "wmma_matmul",
 ]
 
+SEVERAL_DEVICES = [name for name in PROGRAMS if name.startswith(("devices_", "nccl_"))]
+
 try:
     compiler()
 except BuildError as error:
@@ -65,6 +67,17 @@ def test_prints_what_a_gpu_prints(name):
     for schedule in SCHEDULES:
         done = mistakes.run(executable, **schedule)
         assert (done.stdout, done.returncode) == (expected, 0), f"{schedule}\n{done.stderr}"
+
+
+@pytest.mark.parametrize("check", [False, True], ids=["fast", "check"])
+@pytest.mark.parametrize("name", SEVERAL_DEVICES)
+def test_several_devices_print_the_same_and_raise_no_alarm(name, check):
+    source = derive.FOLDER / f"{name}.cu"
+    executable = build_program(source, flags(source), check=check)
+    expected = source.with_suffix(".out").read_text()
+    for devices in ("2", "4"):
+        done = mistakes.run(executable, CUDA_CPU_DEVICES=devices)
+        assert (done.stdout, done.stderr, done.returncode) == (expected, "", 0), devices
 
 
 @pytest.mark.parametrize("name", CHECKED)

@@ -282,7 +282,8 @@ def runtime_objects(program: bool, check: bool) -> list[Path]:
     flags = ["-std=c++17", "-O2", "-g1", "-fPIC", "-fvisibility=hidden"]
     digest = _hash(_compiler_version(tuple(command)), _own_hash(), *command, *flags)
     folder = cache_folder() / f"runtime-{digest}"
-    parts = ["scheduler", "memory", "api", "report"]
+    parts = ["scheduler", "memory", "devices", "order", "collectives"]
+    parts += ["collectives_work", "api", "report"]
     parts.append("checks" if check else "unchecked")
     parts.append("start" if program else "library")
     if check and program:

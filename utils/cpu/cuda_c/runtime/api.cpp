@@ -29,6 +29,9 @@ cudaError_t fail(cudaError_t e) {
     return e;
 }
 static thread_local bool in_callback = false;  // of a stream: no call is allowed there
+bool callback_running() {
+    return in_callback;
+}
 struct Callback {
     Callback() {
         in_callback = true;
@@ -63,6 +66,13 @@ static void asked() {
     failed_launch_error = cudaSuccess;
 }
 
+static void launch_failed(cudaError_t e, Site at, const char* kernel) {
+    fail(e);
+    failed_launch = at;
+    failed_launch_error = e;
+    failed_kernel = kernel;
+}
+
 void on_exit_checks() {
     if (failed_launch_error)
         report("unchecked-launch", failed_launch,
@@ -84,28 +94,24 @@ struct Graph {
 struct GraphExec {
     std::vector<std::shared_ptr<GraphNode>> nodes;
 };
-struct Stream {
-    unsigned flags = 0;
-    int priority = 0;
-    Graph* capture = nullptr;
-    bool origin = false, destroyed = false;
-};
-struct Event {
-    unsigned flags = 0;
-    bool recorded = false;
-    double time = 0;
-    Graph* capture = nullptr;
-};
-static Stream legacy;
 static std::vector<Stream*> capturing;
 
-static Stream* stream_of(cudaStream_t s) {
-    return size_t(s) <= 4 ? &legacy : s;
+// A small number stands for the default stream, of which each device has one.
+Stream* stream_of(cudaStream_t s) {
+    static Stream* defaults = [] {
+        Stream* all = new Stream[most_devices];
+        for (int d = 0; d < most_devices; ++d) {
+            all[d].device = d;
+            all[d].is_default = true;
+        }
+        return all;
+    }();
+    return size_t(s) <= 4 ? &defaults[this_device()] : s;
 }
 
 // Does the work now, or puts it into the graph that the stream is capturing.
 cudaError_t in_stream(cudaStream_t handle, cudaGraphNodeType type, bool async,
-                      std::function<cudaError_t()> f) {
+                      std::function<cudaError_t()> f, Site at, const char* what) {
     Stream* s = stream_of(handle);
     if (s->destroyed)
         return fail(cudaErrorInvalidResourceHandle);
@@ -122,6 +128,8 @@ cudaError_t in_stream(cudaStream_t handle, cudaGraphNodeType type, bool async,
     }
     if (broken())
         return sticky_error();
+    Turn turn;
+    begin_operation(s, at, what);
     cudaError_t e = f();
     if (!async && !in_kernel())
         flush_printed();
@@ -168,8 +176,6 @@ void add_kernel(void* f, Invoker invoke, const char* name, int n_params) {
         k.name = name;
     k.n_params = n_params;
 }
-
-const int max_resident_threads = 2048, processors = 32;
 
 // A launch that no device could run is cudaErrorInvalidValue since CUDA 13
 // (cudaErrorInvalidConfiguration before).
@@ -233,7 +239,9 @@ static thread_local Kernel** probe =
     nullptr;  // set: the stub that is called only says which kernel it is
 
 static cudaError_t run_launch(const Config& c, const Work& work) {
+    Turn turn;
     Grid g;
+    g.device = this_device();
     g.work = work;
     g.grid = c.grid;
     g.block = c.block;
@@ -250,7 +258,7 @@ static cudaError_t run_launch(const Config& c, const Work& work) {
             tail();
         return cudaSuccess;
     }
-    open_device();
+    open_for_kernel(g.device);
     catch_signals();
     if (!quiet)
         fflush(stdout);  // a kernel that does not end leaves nothing untold
@@ -262,10 +270,13 @@ static cudaError_t run_launch(const Config& c, const Work& work) {
         set_sticky(e);
     if (!e)
         check_canaries(work.kernel->name, c.at);
-    close_device();
+    close_after_kernel(g.device);
     return cudaSuccess;  // as on a GPU: a later call, which waits for the kernel, has the error
 }
 
+static std::string kernel_text(const Kernel& k) {
+    return checking ? std::string("kernel `") + k.name + "`" : "";
+}
 void launch(const Work& work, const PointerArg* args, int n_args, const void* caller) {
     Kernel& k = *work.kernel;
     if (probe) {
@@ -289,20 +300,27 @@ void launch(const Work& work, const PointerArg* args, int n_args, const void* ca
     if (in_callback && sticky_error())
         return;
     if (cudaError_t e = launch_error(k, c, c.at)) {
-        fail(e);
-        failed_launch = c.at;
-        failed_launch_error = e;
-        failed_kernel = k.name;
+        launch_failed(e, c.at, k.name);
         return;
     }
     if (stream_of(c.stream)->destroyed) {
         fail(cudaErrorInvalidResourceHandle);
         return;
     }
+    if (stream_of(c.stream)->device != this_device()) {
+        note(c.at,
+             "kernel `%s` is launched on device %d into a stream of device %d; a kernel's stream "
+             "must be of the device that is current (cudaSetDevice) [wrong-device]",
+             k.name, this_device(), stream_of(c.stream)->device);
+        launch_failed(cudaErrorInvalidResourceHandle, c.at, k.name);
+        return;
+    }
     if (!in_kernel() && !quiet && !check_launch_arguments(k, args, n_args, c.at))
         return;
     bool tail = in_kernel() && c.stream == cudaStreamTailLaunch;
     if (!tail && !stream_of(c.stream)->capture) {
+        Turn turn;
+        begin_operation(stream_of(c.stream), c.at, kernel_text(k).c_str());
         run_launch(c, work);
         return;
     }
@@ -468,193 +486,11 @@ cudaError_t cudaPeekAtLastError() {
     return last_error;
 }
 
-// ---- the device
-static const int l2_bytes = 50 << 20;
+// ---- what is asked of the device that is current
 namespace cuda_cpu {
-size_t total_memory();
 void release_all();
 }  // namespace cuda_cpu
 
-static cudaError_t checked_device(int device) {
-    if (cudaError_t e = sticky_error())
-        return e;
-    return device == 0 ? cudaSuccess : fail(cudaErrorInvalidDevice);
-}
-cudaError_t cudaGetDeviceCount(int* n) {
-    *n = 1;
-    return sticky_error();
-}
-cudaError_t cudaGetDevice(int* d) {
-    *d = 0;
-    return sticky_error();
-}
-cudaError_t cudaSetDevice(int d) {
-    return checked_device(d);
-}
-cudaError_t cudaChooseDevice(int* d, const cudaDeviceProp*) {
-    *d = 0;
-    return sticky_error();
-}
-cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int device) {
-    if (cudaError_t e = checked_device(device))
-        return e;
-    memset(p, 0, sizeof *p);
-    snprintf(p->name, sizeof p->name, "CPU (%u cores, no GPU)",
-             std::max(1u, std::thread::hardware_concurrency()));
-    p->totalGlobalMem = total_memory();
-    p->sharedMemPerBlock = 49152;
-    p->regsPerBlock = p->regsPerMultiprocessor = 65536;
-    p->warpSize = 32;
-    p->memPitch = 2147483647;
-    p->maxThreadsPerBlock = 1024;
-    p->maxThreadsDim[0] = p->maxThreadsDim[1] = 1024;
-    p->maxThreadsDim[2] = 64;
-    p->maxGridSize[0] = 2147483647;
-    p->maxGridSize[1] = p->maxGridSize[2] = 65535;
-    p->clockRate = 1000000;
-    p->totalConstMem = 65536;
-    p->major = 9;
-    p->textureAlignment = 512;
-    p->texturePitchAlignment = 32;
-    p->deviceOverlap = p->canMapHostMemory = p->concurrentKernels = p->unifiedAddressing = 1;
-    p->multiProcessorCount = processors;
-    p->integrated = 1;
-    p->asyncEngineCount = 1;
-    p->memoryClockRate = 1000000;
-    p->memoryBusWidth = 64;
-    p->l2CacheSize = l2_bytes;
-    p->maxThreadsPerMultiProcessor = max_resident_threads;
-    p->streamPrioritiesSupported = p->globalL1CacheSupported = p->localL1CacheSupported = 1;
-    p->sharedMemPerMultiprocessor = 228 << 10;
-    p->managedMemory = p->concurrentManagedAccess = p->cooperativeLaunch = p->memoryPoolsSupported =
-        1;
-    p->computePreemptionSupported = p->canUseHostPointerForRegisteredMem =
-        p->hostRegisterSupported = 1;
-    p->singleToDoublePrecisionPerfRatio = 2;
-    p->sharedMemPerBlockOptin = shared_capacity();
-    p->maxBlocksPerMultiProcessor = 32;
-    p->reservedSharedMemPerBlock = 1024;
-    return cudaSuccess;
-}
-cudaError_t cudaDeviceGetAttribute(int* v, cudaDeviceAttr a, int device) {
-    cudaDeviceProp p;
-    if (cudaError_t e = cudaGetDeviceProperties(&p, device))
-        return e;
-    switch (a) {
-        case cudaDevAttrMaxThreadsPerBlock:
-        case cudaDevAttrMaxBlockDimX:
-        case cudaDevAttrMaxBlockDimY:
-            *v = 1024;
-            break;
-        case cudaDevAttrMaxBlockDimZ:
-            *v = 64;
-            break;
-        case cudaDevAttrMaxGridDimX:
-            *v = 2147483647;
-            break;
-        case cudaDevAttrMaxGridDimY:
-        case cudaDevAttrMaxGridDimZ:
-            *v = 65535;
-            break;
-        case cudaDevAttrMaxSharedMemoryPerBlock:
-            *v = 49152;
-            break;
-        case cudaDevAttrTotalConstantMemory:
-            *v = 65536;
-            break;
-        case cudaDevAttrWarpSize:
-            *v = 32;
-            break;
-        case cudaDevAttrMaxPitch:
-            *v = 2147483647;
-            break;
-        case cudaDevAttrMaxRegistersPerBlock:
-        case cudaDevAttrMaxRegistersPerMultiprocessor:
-            *v = 65536;
-            break;
-        case cudaDevAttrClockRate:
-            *v = p.clockRate;
-            break;
-        case cudaDevAttrTextureAlignment:
-            *v = 512;
-            break;
-        case cudaDevAttrMultiProcessorCount:
-            *v = processors;
-            break;
-        case cudaDevAttrMemoryClockRate:
-            *v = p.memoryClockRate;
-            break;
-        case cudaDevAttrGlobalMemoryBusWidth:
-            *v = p.memoryBusWidth;
-            break;
-        case cudaDevAttrL2CacheSize:
-            *v = l2_bytes;
-            break;
-        case cudaDevAttrMaxThreadsPerMultiProcessor:
-            *v = max_resident_threads;
-            break;
-        case cudaDevAttrComputeCapabilityMajor:
-            *v = p.major;
-            break;
-        case cudaDevAttrComputeCapabilityMinor:
-            *v = p.minor;
-            break;
-        case cudaDevAttrMaxSharedMemoryPerMultiprocessor:
-            *v = 228 << 10;
-            break;
-        case cudaDevAttrMaxSharedMemoryPerBlockOptin:
-            *v = int(shared_capacity());
-            break;
-        case cudaDevAttrMaxBlocksPerMultiprocessor:
-            *v = 32;
-            break;
-        case cudaDevAttrReservedSharedMemoryPerBlock:
-            *v = 1024;
-            break;
-        case cudaDevAttrSingleToDoublePrecisionPerfRatio:
-            *v = 2;
-            break;
-        case cudaDevAttrKernelExecTimeout:
-        case cudaDevAttrEccEnabled:
-        case cudaDevAttrPciBusId:
-        case cudaDevAttrPciDeviceId:
-        case cudaDevAttrPciDomainId:
-        case cudaDevAttrTccDriver:
-        case cudaDevAttrIsMultiGpuBoard:
-        case cudaDevAttrMultiGpuBoardGroupID:
-        case cudaDevAttrHostNativeAtomicSupported:
-        case cudaDevAttrComputeMode:
-        case cudaDevAttrPageableMemoryAccess:
-        case cudaDevAttrPageableMemoryAccessUsesHostPageTables:
-        case cudaDevAttrDirectManagedMemAccessFromHost:
-        case cudaDevAttrMaxPersistingL2CacheSize:
-            *v = 0;
-            break;
-        default:
-            *v = 1;
-    }
-    return cudaSuccess;
-}
-cudaError_t cudaDeviceGetP2PAttribute(int* v, cudaDeviceP2PAttr, int, int) {
-    *v = 0;
-    return fail(cudaErrorInvalidDevice);
-}
-cudaError_t cudaDeviceCanAccessPeer(int* can, int d, int) {
-    *can = 0;
-    return checked_device(d);
-}
-cudaError_t cudaDeviceEnablePeerAccess(int, unsigned) {
-    return fail(cudaErrorInvalidDevice);
-}
-cudaError_t cudaDeviceDisablePeerAccess(int) {
-    return fail(cudaErrorInvalidDevice);
-}
-cudaError_t cudaDeviceGetPCIBusId(char* text, int size, int d) {
-    if (cudaError_t e = checked_device(d))
-        return e;
-    snprintf(text, size_t(size), "0000:00:00.0");
-    return cudaSuccess;
-}
 cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
     if (least)
         *least = 0;
@@ -703,6 +539,7 @@ cudaError_t cudaDeviceSynchronize() {
     asked();
     if (!capturing.empty())
         return fail(cudaErrorStreamCaptureUnsupported);
+    order_host_behind_device(this_device());
     return wait_for_device();
 }
 cudaError_t cudaThreadSynchronize() {
@@ -742,6 +579,7 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t* s, unsigned flags, int pr
     *s = new Stream();
     (*s)->flags = flags;
     (*s)->priority = priority;
+    (*s)->device = this_device();
     return cudaSuccess;
 }
 cudaError_t cudaStreamCreate(cudaStream_t* s) {
@@ -765,6 +603,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t h) {
         return fail(cudaErrorStreamCaptureUnsupported);
     flush_printed();
     asked();
+    order_host_behind(s);
     return wait_for_device();
 }
 cudaError_t cudaStreamQuery(cudaStream_t s) {
@@ -778,6 +617,8 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t h, cudaEvent_t e, unsigned) {
         s->capture = e->capture;  // the stream joins the capture
         capturing.push_back(s);
     }
+    if (!s->capture)
+        order_wait(s, e);
     return sticky_error();
 }
 cudaError_t cudaStreamAddCallback(cudaStream_t s, cudaStreamCallback_t f, void* data, unsigned) {
@@ -832,6 +673,7 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t* e, unsigned flags) {
         return s;
     *e = new Event();
     (*e)->flags = flags;
+    (*e)->device = this_device();
     return cudaSuccess;
 }
 cudaError_t cudaEventCreate(cudaEvent_t* e) {
@@ -851,7 +693,11 @@ cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t s) {
         return fail(cudaErrorInvalidResourceHandle);
     if (cudaError_t k = sticky_error())
         return k;
+    if (e->device != stream_of(s)->device)  // an event is of its device, too
+        return fail(cudaErrorInvalidResourceHandle);
     e->capture = stream_of(s)->capture;
+    if (!e->capture)
+        order_record(e, stream_of(s));
     e->recorded = !e->capture;
     e->time = seconds();
     return cudaSuccess;
@@ -864,6 +710,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t e) {
         return fail(cudaErrorInvalidResourceHandle);
     flush_printed();
     asked();
+    order_host_behind(e);
     return wait_for_device();
 }
 cudaError_t cudaEventQuery(cudaEvent_t e) {
@@ -872,7 +719,8 @@ cudaError_t cudaEventQuery(cudaEvent_t e) {
 cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t a, cudaEvent_t b) {
     if (cudaError_t e = wait_for_device())
         return e;
-    if (!a || !b || !a->recorded || !b->recorded || (a->flags | b->flags) & cudaEventDisableTiming)
+    if (!a || !b || !a->recorded || !b->recorded ||
+        (a->flags | b->flags) & cudaEventDisableTiming || a->device != b->device)
         return fail(cudaErrorInvalidResourceHandle);
     *ms = float((b->time - a->time) * 1e3);
     return cudaSuccess;
@@ -881,7 +729,7 @@ cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t a, cudaEvent_t b) {
 // ---- graphs
 cudaError_t cudaStreamBeginCapture(cudaStream_t h, cudaStreamCaptureMode) {
     Stream* s = stream_of(h);
-    if (s == &legacy)
+    if (s->is_default)
         return fail(cudaErrorStreamCaptureUnsupported);
     if (s->capture)
         return fail(cudaErrorIllegalState);

@@ -83,8 +83,18 @@ learnt() {  // block -> when it last learnt of others' fences
 }
 static unsigned seen_generation = 0;
 
+// Of each launch and each copy, the operation that it belongs to: see order.cpp.
+static std::vector<unsigned>& operation_of() {
+    static auto* v = new std::vector<unsigned>(1);
+    return *v;
+}
+static unsigned next_grid() {
+    operation_of().push_back(running_operation());
+    return ++grids;
+}
+
 void checks_begin_grid(Grid&) {
-    ++grids;
+    next_grid();
     fences().clear();
     learnt().clear();
     seen_generation = 0;
@@ -254,6 +264,97 @@ static void settle_pending() {
         report_race(w.other, true, true, w.shared, w.code);
 }
 
+// ---- work of different streams, and of the host, on the same memory
+static bool said_of_operations(unsigned a, unsigned b) {
+    static auto* said = new std::unordered_set<std::string>;
+    auto place = [](const Operation& o) { return o.what + std::to_string(o.at.line); };
+    return !said->insert(place(operation(a)) + "|" + place(operation(b))).second;
+}
+static std::string told(const Operation& o) {
+    std::string text = o.what.empty() ? "work" : o.what;
+    text += " in line " + std::to_string(o.at.line);
+    return device_count() > 1 ? text + " (device " + std::to_string(o.device) + ")" : text;
+}
+static void streams_race(const Access& a, bool a_writes, unsigned char bytes, bool writes, Site at,
+                         const void* code) {
+    if (!(a.bytes & bytes))
+        return;
+    unsigned other = operation_of()[a.grid];
+    if (before_this(other) || said_of_operations(other, running_operation()))
+        return;
+    report("stream-race", code ? site_of(code) : at,
+           "%s %s memory that %s %s, in another stream, and nothing makes the one wait for the "
+           "other: record an event behind the first and let this stream wait for it "
+           "(cudaEventRecord, cudaStreamWaitEvent), or synchronize between",
+           told(operation(running_operation())).c_str(), writes ? "writes" : "reads",
+           told(operation(other)).c_str(), a_writes ? "writes" : "reads");
+}
+static void streams_cell(const Cell& c, const Access& now, bool writes, Site at) {
+    for (const Access* a : {&c.write, &c.atomic})
+        if (a->grid != now.grid && !(now.atomic && a->atomic))
+            streams_race(*a, true, now.bytes, writes, at, now.code);
+    for (const Access& r : c.read)
+        if (writes && r.grid != now.grid)
+            streams_race(r, false, now.bytes, true, at, now.code);
+}
+static void remember(Cell& c, const Access& now, bool writes) {
+    if (writes) {
+        (now.atomic ? c.atomic : c.write) = now;
+        return;
+    }
+    if (c.read[0].tid != now.tid || c.read[0].block != now.block || c.read[0].grid != now.grid)
+        c.read[1] = c.read[0];
+    c.read[0] = now;
+}
+// Calls f(cell, which of its bytes) for the cells of a range of an allocation.
+template <class F>
+static void each_cell(Cell* cells, size_t offset, size_t bytes, F f) {
+    for (size_t done = 0; done < bytes;) {
+        unsigned from = (offset + done) % 4;
+        unsigned n = unsigned(std::min<size_t>(4 - from, bytes - done));
+        f(cells[(offset + done) / 4], (unsigned char)(((1u << n) - 1) << from));
+        done += n;
+    }
+}
+// A copy or a collective reads or writes a range; called while its operation runs.
+void check_range(const void* p, size_t bytes, bool writes, Site at) {
+    Allocation* a = in_arena(p) ? find_allocation(p) : nullptr;
+    if (!a || !a->live || in_kernel())
+        return;
+    Cell* cells = cells_of(a->start, a->bytes);
+    if (!cells)
+        return;
+    Access now = {next_grid(), 0, 0, 0, clock_now, 0, 0, false, nullptr};
+    each_cell(cells, size_t(static_cast<const char*>(p) - a->start), bytes,
+              [&](Cell& c, unsigned char which) {
+                  now.bytes = which;
+                  streams_cell(c, now, writes, at);
+                  remember(c, now, writes);
+              });
+}
+// Host code uses memory that work may still be using.
+static void host_too_early(const Allocation& a, const char* p, unsigned size, bool writes,
+                           const void* code) {
+    Cell* cells = cells_of(a.start, a.bytes);
+    if (!cells || callback_running())
+        return;
+    each_cell(cells, size_t(p - a.start), size, [&](Cell& c, unsigned char which) {
+        for (const Access* other : {&c.write, &c.atomic, &c.read[0], &c.read[1]}) {
+            bool other_writes = other == &c.write || other == &c.atomic;
+            unsigned number = operation_of()[other->grid];
+            if (!(other->bytes & which) || !(writes || other_writes) || host_waited_for(number) ||
+                said_before(code, 5))
+                continue;
+            report("too-early", site_of(code),
+                   "host code %s memory that %s may still be %s: wait first, with "
+                   "cudaStreamSynchronize, cudaEventSynchronize or cudaDeviceSynchronize%s",
+                   writes ? "writes" : "reads", told(operation(number)).c_str(),
+                   other_writes ? "writing" : "reading",
+                   device_count() > 1 ? " of its device" : "");
+        }
+    });
+}
+
 static void history(Cell* cells, size_t offset, const char* p, unsigned size, bool writes,
                     bool atomic, bool shared, const void* code) {
     Block& b = *hot.block;
@@ -288,6 +389,8 @@ static void history(Cell* cells, size_t offset, const char* p, unsigned size, bo
         }
         if (!shared && (atomic || !writes) && !fences().empty() && learns(c, now))
             learnt()[now.block] = clock_now;
+        if (!shared)
+            streams_cell(c, now, writes, {"", 0});
         if ((c.write.bytes & now.bytes) && !ordered(c.write, b, shared)) {
             if (writes && !atomic) {
                 pending_write = {p, size, {}, c.write, shared, code};
@@ -320,14 +423,7 @@ static void history(Cell* cells, size_t offset, const char* p, unsigned size, bo
                         report_race(r, false, true, shared, code);
                     }
                 }
-        if (writes) {
-            (atomic ? c.atomic : c.write) = now;
-        } else {
-            if (c.read[0].tid != now.tid || c.read[0].block != now.block ||
-                c.read[0].grid != now.grid)
-                c.read[1] = c.read[0];
-            c.read[0] = now;
-        }
+        remember(c, now, writes);
         done += n;
     }
 }
@@ -391,8 +487,13 @@ static void access(const char* p, unsigned size, bool writes, bool atomic, const
                 fflush(stdout);
                 _exit(1);
             }
+            if (a->kind != cudaMemoryTypeDevice && !library_code(code))
+                host_too_early(*a, p, size, writes, code);
             return;
         }
+        if (a->kind == cudaMemoryTypeDevice && !may_reach(this_device(), a->device) &&
+            report_peer(a, site_of(code), verb))
+            abandon_grid(cudaErrorIllegalAddress);
         if (size > 1 && size <= 16 && (size & (size - 1)) == 0 && size_t(p) % size && !atomic)
             misaligned(p, size, code);
         if (Cell* cells = cells_of(a->start, a->bytes))

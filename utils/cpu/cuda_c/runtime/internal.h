@@ -2,6 +2,7 @@
 #pragma once
 #include <atomic>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -38,6 +39,7 @@ struct Block {
     unsigned long long linear;
 };
 struct Grid {
+    int device = 0;
     Work work;
     dim3 grid, block;
     size_t shared;
@@ -73,12 +75,17 @@ struct Allocation {
     Site at, freed_at;
     bool live;
     const char* name;  // of a Python argument
+    int device = 0;
+    bool open = true;  // its pages, where there are several devices
 };
 Allocation* find_allocation(const void* p);  // that contains p, or whose guard pages do
 bool in_arena(const void* p);
 bool is_registered(const void* p);  // with cudaHostRegister
-void open_device();  // while a kernel or a copy is at work
+void open_device();  // while a copy is at work
 void close_device();
+void open_for_kernel(int device);  // what a kernel of this device may reach
+void close_after_kernel(int device);
+void peers_changed();  // who may reach what, while kernels may be running
 extern bool leave_device_open;
 void check_canaries(const char* kernel, Site at);
 void report_leaks();
@@ -86,6 +93,60 @@ std::string describe(const void* p, size_t bytes);
 void add_python_buffer(void* p, size_t bytes, const char* name);
 void forget_python_buffers();
 Allocation* find_python_buffer(const void* p);
+
+// ---- devices.cpp
+const int most_devices = 16;
+const int max_resident_threads = 2048, processors = 32;  // a device's, and each processor's
+int device_count();  // CUDA_CPU_DEVICES, or 1
+int this_device();  // the one that is current in this host thread, or of the running kernel
+void set_this_device(int device);
+bool may_reach(int device, int owner);  // may kernels of the one use memory of the other?
+size_t total_memory();
+
+// ---- streams and events: api.cpp
+struct Graph;
+struct Stream {
+    unsigned flags = 0;
+    int priority = 0;
+    Graph* capture = nullptr;
+    bool origin = false, destroyed = false;
+    int device = 0;
+    bool is_default = false;
+    unsigned number = 0;  // in the order of operations, see order.cpp
+};
+struct Event {
+    unsigned flags = 0;
+    bool recorded = false;
+    double time = 0;
+    Graph* capture = nullptr;
+    int device = 0;
+    std::vector<unsigned> behind;  // what it was recorded behind, see order.cpp
+};
+Stream* stream_of(cudaStream_t s);
+
+// ---- order.cpp, for the slow checks
+extern bool checking;
+struct Operation {
+    unsigned stream, count;  // the count-th of its stream
+    int device;
+    Site at;
+    std::string what;  // "kernel `k`", "cudaMemcpyAsync" ...
+};
+struct Turn {  // under --check one host thread at a time does work
+    Turn();
+    ~Turn();
+};
+unsigned begin_operation(Stream* s, Site at, const char* what);
+unsigned running_operation();
+const Operation& operation(unsigned number);
+bool before_this(unsigned number);  // does the running operation come behind that one?
+bool host_waited_for(unsigned number);
+void order_record(Event* e, Stream* s);
+void order_wait(Stream* s, const Event* e);
+void order_host_behind(const Event* e);
+void order_host_behind(Stream* s);
+void order_host_behind_device(int device);
+void order_together(const std::vector<Stream*>& streams);
 
 // ---- report.cpp
 // Prints one mistake: "file:line: error: text [kind]", with kernel, block and thread when one is
@@ -99,6 +160,7 @@ void flush_printed();
 void keep_printed(const std::string& text);
 extern std::atomic<int> reports;
 std::string& last_report();
+bool report_peer(const Allocation* a, Site at, const char* verb);
 void on_exit_checks();
 
 // ---- api.cpp
@@ -114,6 +176,9 @@ struct Config {
     bool cooperative, set;
 };
 extern thread_local Config pending;
+bool callback_running();  // of a stream, on this host thread
+cudaError_t in_stream(cudaStream_t handle, cudaGraphNodeType type, bool async,
+                      std::function<cudaError_t()> f, Site at = {"", 0}, const char* what = "");
 bool check_launch_arguments(const Kernel&, const PointerArg*, int, Site at);
 
 // ---- checks.cpp, linked in for --check
@@ -121,6 +186,7 @@ void checks_begin_grid(Grid&);
 void checks_begin_block(Block&);
 void checks_end_block(Block&);
 void checks_fence();
+void check_range(const void* p, size_t bytes, bool writes, Site at);  // of a copy, a collective
 size_t host_heap_bytes(
     const void* p);  // of the allocation by host code that holds p, or 0 (host_heap.cpp)
 }  // namespace cuda_cpu

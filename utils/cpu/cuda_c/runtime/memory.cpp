@@ -85,6 +85,33 @@ static double seconds() {
 // Device memory is open while a kernel or a copy is at work, in any host thread. Closing and
 // opening costs system calls, so it stops when it has taken more than a hundredth of the time.
 static int users = 0;
+
+// Where there are several devices, a running kernel opens the memory that its device may reach, and
+// a copy opens all. What one kernel may not touch stays closed unless another has opened it just
+// then: --check does not depend on that.
+static int kernels_of[most_devices];  // running now
+static bool reached(int owner) {
+    if (users)
+        return true;
+    for (int d = 0; d < device_count(); ++d)
+        if (kernels_of[d] && may_reach(d, owner))
+            return true;
+    return false;
+}
+static void protect_by_device() {
+    if (checking || leave_device_open || live_count > 1024)
+        return;
+    bool open[most_devices];
+    for (int d = 0; d < device_count(); ++d)
+        open[d] = reached(d);
+    for (auto& i : allocations()) {
+        Allocation& a = i.second;
+        if (!a.live || a.kind != cudaMemoryTypeDevice || a.open == open[a.device])
+            continue;
+        a.open = open[a.device];
+        mprotect(const_cast<char*>(i.first), a.span, a.open ? PROT_READ | PROT_WRITE : PROT_NONE);
+    }
+}
 static void set_protection(bool close) {
     for (auto& i : allocations())
         if (i.second.live && i.second.kind == cudaMemoryTypeDevice &&
@@ -106,6 +133,8 @@ static void close_if_idle() {
 void open_device() {
     Guard g(lock);
     ++users;
+    if (device_count() > 1)
+        return protect_by_device();
     if (!closed)
         return;
     double now = seconds();
@@ -115,7 +144,27 @@ void open_device() {
 void close_device() {
     Guard g(lock);
     --users;
+    if (device_count() > 1)
+        return protect_by_device();
     close_if_idle();
+}
+void open_for_kernel(int device) {
+    if (device_count() == 1)
+        return open_device();
+    Guard g(lock);
+    ++kernels_of[device];
+    protect_by_device();
+}
+void close_after_kernel(int device) {
+    if (device_count() == 1)
+        return close_device();
+    Guard g(lock);
+    --kernels_of[device];
+    protect_by_device();
+}
+void peers_changed() {
+    Guard g(lock);
+    protect_by_device();
 }
 struct Open {  // device memory is open for the life of this
     Open() {
@@ -148,11 +197,14 @@ cudaError_t allocate(void** p, size_t bytes, int kind, Site at) {
     char* result = start + span - used;
     for (char* c = result + bytes; c < result + used; ++c)
         *c = char(canary);
-    allocations()[start] = {result, bytes, span, cudaMemoryType(kind), at, {"", 0}, true, nullptr};
+    allocations()[start] = {result,  bytes, span,    cudaMemoryType(kind), at,
+                            {"", 0}, true,  nullptr, this_device()};
     live_bytes += bytes;
     ++live_count;
     *p = result;
-    if (kind == cudaMemoryTypeDevice && closed)
+    if (device_count() > 1)
+        protect_by_device();
+    else if (kind == cudaMemoryTypeDevice && closed)
         mprotect(start, span, PROT_NONE);
     else
         close_if_idle();
@@ -181,6 +233,7 @@ void check_canaries(const char* kernel, Site at) {
     Guard g(lock);
     if (live_count > 256)
         return;
+    std::unique_ptr<Open> all(device_count() > 1 ? new Open : nullptr);
     for (auto& i : allocations())
         if (i.second.live)
             check_canary(i.second, kernel, at);
@@ -191,6 +244,7 @@ cudaError_t release(void* p, Site at) {
         return e;
     if (!p)
         return cudaSuccess;
+    order_host_behind_device(-1);  // cudaFree waits for all work
     Guard g(lock);
     Allocation* a = find_allocation(p);
     if (!a || a->start != p) {
@@ -228,6 +282,9 @@ cudaError_t release(void* p, Site at) {
     return cudaSuccess;
 }
 
+static std::string of_device(const Allocation& a) {
+    return device_count() > 1 ? " of device " + std::to_string(a.device) : "";
+}
 std::string describe(const void* p, size_t) {
     Allocation* a = in_arena(p) ? find_allocation(p) : find_python_buffer(p);
     char text[300];
@@ -248,8 +305,9 @@ std::string describe(const void* p, size_t) {
     if (a->name)
         snprintf(text, sizeof text, "%s the %zu bytes of argument `%s`", where, a->bytes, a->name);
     else
-        snprintf(text, sizeof text, "%s the %zu bytes from %s in line %d%s", where, a->bytes, what,
-                 a->at.line, a->live ? "" : ", which are already freed");
+        snprintf(text, sizeof text, "%s the %zu bytes from %s in line %d%s%s", where, a->bytes,
+                 what, a->at.line, of_device(*a).c_str(),
+                 a->live ? "" : ", which are already freed");
     return text;
 }
 
@@ -345,7 +403,7 @@ static bool range_ok(const void* p, size_t bytes, const char* call, const char* 
 static bool on_device_only(const void* p) {
     return device_arena.holds(p);
 }
-static bool on_host_only(const void* p) {
+bool on_host_only(const void* p) {
     return !in_arena(p) && !is_registered(p) && !is_static(p);
 }
 
@@ -377,11 +435,13 @@ static bool direction_ok(const void* to, const void* from, cudaMemcpyKind kind, 
     return false;
 }
 
-cudaError_t in_stream(cudaStream_t s, cudaGraphNodeType type, bool async,
-                      std::function<cudaError_t()> f);
-
-static cudaError_t copy_rows(void* to, size_t tp, const void* from, size_t fp, size_t w, size_t h) {
+static cudaError_t copy_rows(void* to, size_t tp, const void* from, size_t fp, size_t w, size_t h,
+                             Site at) {
     Open open;
+    for (size_t y = 0; checking && y < h; ++y) {
+        check_range(static_cast<const char*>(from) + y * fp, w, false, at);
+        check_range(static_cast<char*>(to) + y * tp, w, true, at);
+    }
     for (size_t y = 0; y < h; ++y)
         memmove(static_cast<char*>(to) + y * tp, static_cast<const char*>(from) + y * fp, w);
     return cudaSuccess;
@@ -391,14 +451,15 @@ cudaError_t copy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, 
     return copy_2d(to, bytes, from, bytes, bytes, 1, kind, s, async, at);
 }
 cudaError_t copy_2d(void* to, size_t tp, const void* from, size_t fp, size_t w, size_t h,
-                    cudaMemcpyKind kind, cudaStream_t s, bool async, Site at) {
+                    cudaMemcpyKind kind, cudaStream_t s, bool async, Site at, const char* call) {
     if (cudaError_t e = async ? sticky_error() : wait_for_device())
         return e;
     if (w == 0 || h == 0)
         return cudaSuccess;
     if (unsigned(kind) > 4)
         return fail(cudaErrorInvalidMemcpyDirection);
-    const char* call = h > 1 ? "cudaMemcpy2D" : async ? "cudaMemcpyAsync" : "cudaMemcpy";
+    if (!call)
+        call = h > 1 ? "cudaMemcpy2D" : async ? "cudaMemcpyAsync" : "cudaMemcpy";
     if (!to || !from || tp < w || fp < w)
         return fail(cudaErrorInvalidValue);
     if (!in_kernel()) {
@@ -408,8 +469,36 @@ cudaError_t copy_2d(void* to, size_t tp, const void* from, size_t fp, size_t w, 
             !range_ok(from, fp * (h - 1) + w, call, "source", at))
             return fail(cudaErrorInvalidValue);
     }
-    return in_stream(s, cudaGraphNodeTypeMemcpy, async,
-                     [=] { return copy_rows(to, tp, from, fp, w, h); });
+    // Memory that is not pinned: the call returns when the copy is done.
+    bool waits = !async || on_host_only(to) || on_host_only(from);
+    cudaError_t e = in_stream(
+        s, cudaGraphNodeTypeMemcpy, async, [=] { return copy_rows(to, tp, from, fp, w, h, at); },
+        at, call);
+    if (waits && !stream_of(s)->capture)
+        order_host_behind(stream_of(s));
+    return e;
+}
+// Each pointer must be of the device that is named for it.
+static bool of_named_device(const void* p, int device, const char* role, Site at) {
+    Allocation* a = in_arena(p) ? find_allocation(p) : nullptr;
+    if (!a || a->kind != cudaMemoryTypeDevice || a->device == device)
+        return true;
+    report("wrong-device", at,
+           "this peer copy says that its %s is memory of device %d, but it is of device %d (from "
+           "cudaMalloc in line %d; the order is destination, its device, source, its device)",
+           role, device, a->device, a->at.line);
+    return false;
+}
+cudaError_t copy_peer(void* to, int to_device, const void* from, int from_device, size_t bytes,
+                      cudaStream_t s, bool async, Site at) {
+    for (int device : {to_device, from_device})
+        if (device < 0 || device >= device_count())
+            return fail(cudaErrorInvalidDevice);
+    if (!of_named_device(to, to_device, "destination", at) ||
+        !of_named_device(from, from_device, "source", at))
+        return fail(cudaErrorInvalidValue);
+    return copy_2d(to, bytes, from, bytes, bytes, 1, cudaMemcpyDeviceToDevice, s, async, at,
+                   async ? "cudaMemcpyPeerAsync" : "cudaMemcpyPeer");
 }
 cudaError_t fill(void* p, int value, size_t bytes, cudaStream_t s, bool async, Site at) {
     if (cudaError_t e = async ? sticky_error() : wait_for_device())
@@ -427,11 +516,18 @@ cudaError_t fill(void* p, int value, size_t bytes, cudaStream_t s, bool async, S
         if (!range_ok(p, bytes, "cudaMemset", "memory", at))
             return fail(cudaErrorInvalidValue);
     }
-    return in_stream(s, cudaGraphNodeTypeMemset, async, [=] {
-        Open open;
-        memset(p, value, bytes);
-        return cudaSuccess;
-    });
+    cudaError_t e = in_stream(
+        s, cudaGraphNodeTypeMemset, async,
+        [=] {
+            Open open;
+            check_range(p, bytes, true, at);
+            memset(p, value, bytes);
+            return cudaSuccess;
+        },
+        at, "cudaMemset");
+    if (!async)
+        order_host_behind(stream_of(s));
+    return e;
 }
 cudaError_t copy_symbol(void* symbol, size_t symbol_bytes, void* host, size_t bytes, size_t offset,
                         bool to_symbol, cudaStream_t s, bool async, Site at) {
@@ -467,13 +563,14 @@ void report_leaks() {
 void release_all() {
     Guard g(lock);
     for (auto& i : allocations()) {
-        if (!i.second.live)
+        if (!i.second.live || i.second.device != this_device())
             continue;
         i.second.live = false;
+        live_bytes -= i.second.bytes;
+        --live_count;
         mmap(const_cast<char*>(i.first), i.second.span, PROT_NONE,
              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
     }
-    live_bytes = live_count = 0;
 }
 
 // Memory of Python: it has no pages of its own, so it is kept apart from the arenas'.
@@ -535,7 +632,7 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* a, const void* p) {
     Allocation* found = in_arena(p) ? find_allocation(p) : nullptr;
     void* q = const_cast<void*>(p);
     if (found && found->live)
-        *a = {found->kind, 0, q, found->kind == cudaMemoryTypeDevice ? nullptr : q};
+        *a = {found->kind, found->device, q, found->kind == cudaMemoryTypeDevice ? nullptr : q};
     else if (is_registered(p))
         *a = {cudaMemoryTypeHost, 0, q, q};
     else

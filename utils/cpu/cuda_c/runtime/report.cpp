@@ -32,9 +32,10 @@ static std::string context() {
     if (!in_kernel())
         return "";
     char text[300];
-    snprintf(text, sizeof text, "\n    in kernel `%s`, block (%u,%u,%u), thread (%u,%u,%u)",
-             hot.block->grid->work.kernel->name, blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.x,
-             threadIdx.y, threadIdx.z);
+    std::string device = device_count() > 1 ? " on device " + std::to_string(this_device()) : "";
+    snprintf(text, sizeof text, "\n    in kernel `%s`%s, block (%u,%u,%u), thread (%u,%u,%u)",
+             hot.block->grid->work.kernel->name, device.c_str(), blockIdx.x, blockIdx.y, blockIdx.z,
+             threadIdx.x, threadIdx.y, threadIdx.z);
     return text;
 }
 static std::string formatted(const char* format, va_list args) {
@@ -239,6 +240,17 @@ bool in_stack_guard(const void* p, const Fiber* f);
 bool below_stack(const void* sp, const Fiber* f);
 bool in_device_arena(const void* p);
 
+// Whether the access was one to another device's memory without permission; then it is told.
+bool report_peer(const Allocation* a, Site at, const char* verb) {
+    int device = this_device();
+    if (a->kind != cudaMemoryTypeDevice || may_reach(device, a->device))
+        return false;
+    report("peer-access", at,
+           "a kernel of device %d %s memory of device %d (from cudaMalloc in line %d), and has no "
+           "permission: cudaSetDevice(%d), then cudaDeviceEnablePeerAccess(%d, 0)",
+           device, verb, a->device, a->at.line, device, a->device);
+    return true;
+}
 static void explain_fault(int signal, int reason, void* address, void* code, void* stack) {
     const char* c = static_cast<const char*>(address);
     Site at = site_of(code);
@@ -281,6 +293,8 @@ static void explain_fault(int signal, int reason, void* address, void* code, voi
             if (a && !a->live)
                 report("use-after-free", at, "access to %s (in line %d)",
                        describe(address, 1).c_str(), a->freed_at.line);
+            else if (a && c >= a->start && c < a->start + a->bytes && report_peer(a, at, "uses"))
+                ;
             else
                 report(
                     "out-of-bounds", at, "access %s",

@@ -8,6 +8,7 @@ void checks_begin_grid(Grid&) {}
 void checks_begin_block(Block&) {}
 void checks_end_block(Block&) {}
 void checks_fence() {}
+void check_range(const void*, size_t, bool, Site) {}
 }  // namespace cuda_cpu
 
 #define COPY extern "C" __attribute__((visibility("default"))) void*

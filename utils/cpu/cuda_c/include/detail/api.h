@@ -43,8 +43,11 @@ cudaError_t allocate(void** p, size_t bytes, int kind, Site at);  // kind: cudaM
 cudaError_t release(void* p, Site at);
 cudaError_t copy(void* to, const void* from, size_t bytes, cudaMemcpyKind, cudaStream_t, bool async,
                  Site at);
+cudaError_t copy_peer(void* to, int to_device, const void* from, int from_device, size_t bytes,
+                      cudaStream_t, bool async, Site at);
 cudaError_t copy_2d(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
-                    size_t height, cudaMemcpyKind, cudaStream_t, bool async, Site at);
+                    size_t height, cudaMemcpyKind, cudaStream_t, bool async, Site at,
+                    const char* call = nullptr);
 cudaError_t fill(void* p, int value, size_t bytes, cudaStream_t, bool async, Site at);
 cudaError_t copy_symbol(void* symbol, size_t symbol_bytes, void* host, size_t bytes, size_t offset,
                         bool to_symbol, cudaStream_t, bool async, Site at);
@@ -135,13 +138,13 @@ inline cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cud
                                    cudaStream_t s = nullptr, CUDA_CPU_HERE) {
     return ::cuda_cpu::copy(to, from, bytes, kind, s, true, at);
 }
-inline cudaError_t cudaMemcpyPeer(void* to, int, const void* from, int, size_t bytes,
-                                  CUDA_CPU_HERE) {
-    return ::cuda_cpu::copy(to, from, bytes, cudaMemcpyDeviceToDevice, nullptr, false, at);
+inline cudaError_t cudaMemcpyPeer(void* to, int to_device, const void* from, int from_device,
+                                  size_t bytes, CUDA_CPU_HERE) {
+    return ::cuda_cpu::copy_peer(to, to_device, from, from_device, bytes, nullptr, false, at);
 }
-inline cudaError_t cudaMemcpyPeerAsync(void* to, int, const void* from, int, size_t bytes,
-                                       cudaStream_t s = nullptr, CUDA_CPU_HERE) {
-    return ::cuda_cpu::copy(to, from, bytes, cudaMemcpyDeviceToDevice, s, true, at);
+inline cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device,
+                                       size_t bytes, cudaStream_t s = nullptr, CUDA_CPU_HERE) {
+    return ::cuda_cpu::copy_peer(to, to_device, from, from_device, bytes, s, true, at);
 }
 inline cudaError_t cudaMemcpy2D(void* to, size_t tp, const void* from, size_t fp, size_t w,
                                 size_t h, cudaMemcpyKind kind, CUDA_CPU_HERE) {

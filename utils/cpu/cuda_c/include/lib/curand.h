@@ -70,22 +70,31 @@ struct RandomGenerator {
     }
 };
 
-// Fills `out` with n values made by `make`: at once for a generator on the host, else in its stream,
-// so that a captured graph makes new numbers each time it runs.
+// Fills `out` with n values made by `make`, in the generator's stream. They are made on the host and
+// copied; where the stream is captured they are made by the graph, new ones each time it runs.
 template <class T, class F>
 inline curandStatus_t generate(RandomGenerator* g, T* out, size_t n, F make) {
     if (!g)
         return CURAND_STATUS_NOT_INITIALIZED;
-    auto fill = [=] {
+    auto fill = [=](T* to) {
         F next = make;
         for (size_t i = 0; i < n; i++)
-            out[i] = next();
+            to[i] = next();
     };
     if (g->on_host) {
-        fill();
+        fill(out);
         return CURAND_STATUS_SUCCESS;
     }
-    cudaError_t error = device_task(g->stream, n > 0, [=](long) { fill(); });
+    cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+    cudaStreamIsCapturing(g->stream, &capture);
+    cudaError_t error;
+    if (capture == cudaStreamCaptureStatusNone) {
+        std::vector<T> values(n);
+        fill(values.data());
+        error = cudaMemcpyAsync(out, values.data(), n * sizeof(T), cudaMemcpyDefault, g->stream);
+    } else {
+        error = device_task(g->stream, n > 0, [=](long) { fill(out); });
+    }
     return error == cudaSuccess ? CURAND_STATUS_SUCCESS : CURAND_STATUS_LAUNCH_FAILURE;
 }
 // Normal numbers come in pairs, so n must be even, as NVIDIA's library asks of pseudo-random

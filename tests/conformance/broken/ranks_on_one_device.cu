@@ -1,0 +1,28 @@
+// expect: [wrong-device]; line 11; mode: fast; devices: 2
+// No rank chooses its device.
+#include <nccl.h>
+#include <thread>
+
+const int n = 100;
+
+void rank(int r, ncclUniqueId id) {
+    ncclComm_t comm;
+    float *in, *out;
+    ncclCommInitRank(&comm, 2, id, r);
+    cudaMalloc(&in, n * sizeof(float));
+    cudaMalloc(&out, n * sizeof(float));
+    cudaMemset(in, 0, n * sizeof(float));
+    ncclAllReduce(in, out, n, ncclFloat, ncclSum, comm, 0);
+    cudaDeviceSynchronize();
+    cudaFree(in);
+    cudaFree(out);
+    ncclCommDestroy(comm);
+}
+
+int main() {
+    ncclUniqueId id;
+    ncclGetUniqueId(&id);
+    std::thread first(rank, 0, id), second(rank, 1, id);
+    first.join();
+    second.join();
+}
