@@ -37,7 +37,8 @@ test: install ## lint, unit tests, and every notebook from top to bottom
 	.venv/bin/python -m ruff check .
 	.venv/bin/python -m tests.formatting --check
 	.venv/bin/lint-imports --no-logo
-	$(IN_VENV) .venv/bin/python -m pytest -n 2 --dist loadfile --nbval-lax --nbval-cell-timeout=120 tests course chapters
+	$(IN_VENV) .venv/bin/python -m pytest -n 2 --dist loadfile --max-worker-restart=0 \
+	  --nbval-lax --nbval-cell-timeout=120 tests course chapters
 
 slides: install ## every chapter as a deck that opens without a network, in build/slides
 	.venv/bin/python -m course.publish.slides
