@@ -94,6 +94,13 @@ class Module:
         signature = self.signatures[name.strip()].instantiate(values)
         return Kernel(signature, expression, self._templates[expression], self.path)
 
+    def counts(self) -> dict[str, int]:
+        """What the last launch did (accesses, barriers, atomics ...), as the CPU runtime counts.
+
+        Without a GPU and with ``check=True`` only; `utils.cpu.cuda_c.library.Counts` says more.
+        """
+        return self._built._library.counts()
+
     def __dir__(self):
         return [*super().__dir__(), *self.signatures]
 
@@ -114,6 +121,11 @@ class Kernel:
 
     def __repr__(self):
         return f"<CUDA C kernel {self.signature}>"
+
+    @property
+    def handle(self) -> int:
+        """The driver's handle of the compiled kernel, for launches with attributes; GPU only."""
+        return int(self._built._kernels[self._expression].handle)
 
     def __call__(self, *arguments):
         raise TypeError(

@@ -9,16 +9,17 @@ import torch
 from utils import cuda_c
 
 KERNELS = Path(__file__).parent / "kernels"
+MOST_BLOCKS = 132 * 16  # that add up squares: more than run at a time bring nothing
 
 
 @dataclass(frozen=True)
 class Shape:
     """How the kernel is compiled (what for: kernels/adamw.cu)."""
 
-    threads: int = 256
+    threads: int = 128
     packs: int = 2
-    blocks: int = 4
-    streamed: bool = True
+    blocks: int = 8
+    streamed: bool = False
 
     @property
     def chunk(self) -> int:
@@ -88,7 +89,7 @@ class AdamW:
         name = {torch.float32: "float", torch.bfloat16: "__nv_bfloat16"}[gradients[0].dtype]
         self._adamw = _kernel(f"adamw<{name}>", self.shape)
         self._norm = _kernel(f"gradient_norm<{name}>", self.shape)
-        self._partial = torch.empty(len(which), dtype=torch.float32, device=device)
+        self._partial = torch.empty(MOST_BLOCKS, dtype=torch.float32, device=device)
         self._arrived = torch.zeros(1, dtype=torch.uint32, device=device)
         self.norm_and_factor = torch.ones(2, dtype=torch.float32, device=device)
 
@@ -98,8 +99,9 @@ class AdamW:
         tables = self._tensors, self._chunks
         configuration = len(self._chunks), self.shape.threads
         if self.most is not None:
-            launch = self._norm[configuration]
-            launch(self.norm_and_factor, self._partial, self._arrived, *tables, self.most)
+            launch = self._norm[min(len(self._chunks), MOST_BLOCKS), self.shape.threads]
+            sums = self.norm_and_factor, self._partial, self._arrived
+            launch(*sums, *tables, len(self._chunks), self.most)
         clip = None if self.most is None else self.norm_and_factor
         first, second = self.betas
         correction1 = 1 - first**self.steps

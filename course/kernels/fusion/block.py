@@ -12,6 +12,7 @@ KERNELS = Path(__file__).parent / "kernels"
 EPSILON = 1e-5
 SIXTEEN_BITS = 1 << 16
 PACK = 8  # numbers of one access
+PHILOX_ROUNDS = 7
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class Shape:
 
 
 FORWARD = Shape(threads=256, blocks=4)
-BACKWARD = Shape(threads=512, blocks=2, stages=3)
+BACKWARD = Shape(threads=512, blocks=2, stages=2)
 
 
 @dataclass(frozen=True)
@@ -112,11 +113,11 @@ def kept(rows: int, columns: int, seed: int, threshold: int, device="cpu") -> to
 
 
 def philox(counters: torch.Tensor, seed: int) -> torch.Tensor:
-    """Philox4x32-10's four words for each counter, int64 [counters, 4]; as kernels/random.cuh."""
+    """Philox4x32-7's four words for each counter, int64 [counters, 4]; as kernels/random.cuh."""
     low = 0xFFFFFFFF
     words = [counters & low, counters >> 32, torch.zeros_like(counters), torch.zeros_like(counters)]
     key = [seed & low, seed >> 32]
-    for _ in range(10):
+    for _ in range(PHILOX_ROUNDS):
         product0 = _wide(0xD2511F53, words[0])
         product1 = _wide(0xCD9E8D57, words[2])
         first = product1[0] ^ words[1] ^ key[0]

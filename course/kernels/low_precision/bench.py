@@ -11,6 +11,7 @@ import torch
 
 from course.kernels.fusion.bench import main
 from course.kernels.fusion.racing import (
+    captured,
     fastest,
     race,
     record,
@@ -24,65 +25,110 @@ from course.kernels.row_kernels.report import Report
 from utils import has_gpu
 
 # ---- int4: matrix times vector
+#
+# Layers of a model follow one another: many matrices in turn, each product the next one's vector,
+# all of them together far larger than the L2 cache, as one CUDA graph. (One matrix alone after a
+# flush of the cache would be charged for what the flush has left there to be written back.)
 
 GEMV_SIDES = (8192, 16384, 4096)
+CHAIN_BYTES = 2.2e9  # of packed weights
 GEMV_SHAPES = [
     int4.Shape(*shape)
     for shape in (
         (1, 8, 3, 4),
-        (1, 8, 4, 3),
         (1, 8, 2, 4),
-        (1, 8, 8, 2),
-        (1, 4, 8, 4),
+        (1, 8, 4, 3),
         (1, 4, 3, 8),
-        (1, 2, 4, 12),
-        (1, 8, 2, 5),
-        (2, 8, 4, 2),
-        (2, 4, 2, 4),
+        (1, 16, 3, 2),
+        (2, 8, 2, 3),
+        (1, 4, 4, 7),
     )
 ]
 
 
+class Layers:
+    """Square matrices of a side, in 4 bits and in bfloat16, and vectors to send through them."""
+
+    def __init__(self, n: int):
+        codes, scales = int4.random_weights(n, n)
+        scales = (scales.float() / 3).bfloat16()  # so that vectors keep their size
+        self.first = int4.pack(codes, scales)
+        self.count = max(4, round(CHAIN_BYTES / self.first.bytes))
+        self.packed = [self.first, *(self._copy() for _ in range(self.count - 1))]
+        weights = int4.dequantize(codes, scales).bfloat16()
+        self.weights = [weights, *(weights.clone() for _ in range(self.count - 1))]
+        self.codes, self.scales = codes, scales
+        self.vectors = torch.randn(8, n, device="cuda").bfloat16()
+        self.buffers = torch.empty(2, 8, n, device="cuda", dtype=torch.bfloat16)
+
+    def _copy(self) -> int4.Packed:
+        first = self.first
+        return int4.Packed(first.codes.clone(), first.scales.clone(), first.rows, first.columns)
+
+    def ours(self, vectors: int, shape: int4.Shape, overlapped: bool) -> torch.Tensor:
+        """Through all layers; the result stays in one of the buffers."""
+        x = self.vectors[:vectors]
+        for layer, packed in enumerate(self.packed):
+            y = self.buffers[layer % 2, :vectors]
+            int4.multiply(packed, x, y, shape, overlapped)
+            x = y
+        return x
+
+    def bf16(self, product, x: torch.Tensor) -> torch.Tensor:
+        """The same with torch's bfloat16 products."""
+        for weights in self.weights:
+            x = product(x, weights)
+        return x
+
+    def check(self, shape: int4.Shape) -> None:
+        """Overlapped kernels give the very bits of kernels that wait for one another."""
+        rightness.check_int4(shape, ((32, self.first.columns, 1), (96, 640, 3)))
+        in_turn = self.ours(1, shape, False).clone()
+        assert torch.equal(self.ours(1, shape, True), in_turn), "overlapped kernels differ"
+
+
 def race_gemv(report: Report) -> None:
-    """4-bit weights against bfloat16 ones, for one vector; then for eight."""
+    """4-bit weights against bfloat16 ones, for one vector and for eight."""
     for n in GEMV_SIDES:
         race_gemv_of(report, n)
+        torch.cuda.empty_cache()
 
 
 def race_gemv_of(report: Report, n: int) -> None:
-    codes, scales = int4.random_weights(n, n)
-    packed = int4.pack(codes, scales)
-    weights = int4.dequantize(codes, scales).bfloat16()
-    x = torch.randn(8, n, device="cuda").bfloat16()
-    one = x[:1].contiguous()
-    y = one.new_empty(1, n)
-    moved = packed.bytes + one.nbytes + y.nbytes
+    layers = Layers(n)
+    moved = layers.count * (layers.first.bytes + 4 * n)
+    graphs = {}
+
+    def check(shape):
+        layers.check(shape)
+        graphs[shape] = captured(lambda: layers.ours(1, shape, True))
+
     best = fastest(
         report,
         f"gemv/{n}",
         {str(shape): shape for shape in GEMV_SHAPES},
-        lambda shape: rightness.check_int4(shape, ((32, n, 1), (48 * 2, 640, 3))),
-        lambda shape: int4.multiply(packed, one, y, shape),
+        check,
+        lambda shape: graphs[shape](),
         bytes=moved,
     )
     report.put("clock", f"gemv/{n} best", str(best))
-    eight = x.new_empty(8, n)
+    one = layers.vectors[:1]
     runs = {
-        "ours": lambda: int4.multiply(packed, one, y, best),
-        "ours, 8 vectors": lambda: int4.multiply(packed, x, eight, best),
+        "ours": graphs[best],
+        "ours, in turn": captured(lambda: layers.ours(1, best, False)),
+        "ours, 8 vectors": captured(lambda: layers.ours(8, best, True)),
     }
-    vector = one[0]
+    linear = torch.nn.functional.linear
     rivals = {
-        "torch bf16 mv": lambda: torch.mv(weights, vector),
-        "torch bf16 linear": lambda: torch.nn.functional.linear(one, weights),
-        "torch bf16 linear, 8 vectors": lambda: torch.nn.functional.linear(x, weights),
-        "torch int4": tinygemm(codes, scales, one),
+        "torch bf16 mv": lambda: layers.bf16(lambda x, w: torch.mv(w, x), one[0]),
+        "torch bf16 linear": lambda: layers.bf16(linear, one),
+        "torch bf16 linear, 8 vectors": lambda: layers.bf16(linear, layers.vectors),
+        "torch int4": tinygemm(layers),
     }
-    runs |= usable(report, f"gemv/{n}", rivals)
-    exact = int4.multiply(packed, one, y, best).double()
-    if "torch int4" in runs:
-        rightness.near("torch int4", runs["torch int4"](), exact, 0.1)
+    for name, rival in usable(report, f"gemv/{n}", rivals).items():
+        runs[name] = captured(rival)
     timings = race(report, f"gemv/int4/{n}", runs, bytes=moved)
+    record(f"gemv/int4/{n}/layers", layers.count)
     record_share(f"gemv/int4/{n}/share_of_copy", timings["ours"])
     both = ["torch bf16 mv", "torch bf16 linear"]
     record_speedup(f"gemv/int4/{n}/speedup_over_bf16", timings, both)
@@ -91,19 +137,23 @@ def race_gemv_of(report: Report, n: int) -> None:
     record_speedup(f"gemv/int4/{n}/speedup_over_torch_int4", timings, ["torch int4"])
 
 
-def tinygemm(codes, scales, x):
-    """PyTorch's own product with 4-bit weights, as torchao uses it."""
-
-    @functools.cache
-    def packed():
-        pairs = (codes[:, ::2] << 4 | codes[:, 1::2]).contiguous()
-        zeros = torch.zeros_like(scales)
-        both = torch.stack([scales.T, zeros.T], -1).contiguous()
-        return torch.ops.aten._convert_weight_to_int4pack(pairs, 8), both
+def tinygemm(layers: Layers):
+    """PyTorch's own product with 4-bit weights, as torchao uses it, through all layers."""
+    pairs = (layers.codes[:, ::2] << 4 | layers.codes[:, 1::2]).contiguous()
+    packed = torch.ops.aten._convert_weight_to_int4pack(pairs, 8)
+    packed = [packed, *(packed.clone() for _ in range(layers.count - 1))]
+    scales = layers.scales.T.contiguous()
+    both = torch.stack([scales, torch.zeros_like(scales)], -1).contiguous()
+    multiply = torch.ops.aten._weight_int4pack_mm
+    first = layers.vectors[:1]
+    exact = int4.multiply(layers.first, first).double()
+    rightness.near("torch int4", multiply(first, packed[0], int4.GROUP, both), exact, 0.1)
 
     def run():
-        weights, both = packed()
-        return torch.ops.aten._weight_int4pack_mm(x, weights, int4.GROUP, both)
+        x = first
+        for weights in packed:
+            x = multiply(x, weights, int4.GROUP, both)
+        return x
 
     return run
 

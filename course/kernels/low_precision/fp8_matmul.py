@@ -16,7 +16,6 @@ KERNELS = Path(__file__).parent / "kernels"
 BLOCK = 128  # numbers that share a scale
 ROWS, STEP = 128, 128  # of a block's tile; of k
 THREADS = 384
-BARRIERS = 64  # bytes, at most
 RESULTS = 2 * 2 * 64 * 64 * 2  # bytes of results on their way
 LARGEST = 448.0  # of e4m3
 E4M3 = torch.float8_e4m3fn
@@ -42,7 +41,8 @@ class Shape:
     @property
     def shared(self) -> int:
         """Bytes of dynamic shared memory a block."""
-        return self.stages * (ROWS + self.width) * STEP + RESULTS + 16 * self.stages
+        scales = 2 * self.width * 4
+        return self.stages * (ROWS + self.width) * STEP + RESULTS + scales + 16 * self.stages
 
 
 ROW_SCALES = Shape()

@@ -3,6 +3,7 @@
 A weight is a code from 0 to 15, minus 8, times the scale of its group: 128 neighbours of a row.
 """
 
+import ctypes
 import functools
 from dataclasses import dataclass
 from pathlib import Path
@@ -109,10 +110,13 @@ def kernel(shape: Shape):
     return cuda_c.load(KERNELS / "gemv_int4.cu", flags=shape.flags).gemv_int4
 
 
-def multiply(packed: Packed, x: torch.Tensor, y=None, shape: Shape = FASTEST) -> torch.Tensor:
+def multiply(
+    packed: Packed, x: torch.Tensor, y=None, shape: Shape = FASTEST, overlapped: bool = False
+) -> torch.Tensor:
     """y = W x for each row of x: bfloat16 [vectors, columns] -> bfloat16 [vectors, rows].
 
-    At most 8 vectors. Raises ValueError where sizes do not fit.
+    At most 8 vectors. overlapped: the kernel may begin while the one before it still runs (Hopper).
+    Raises ValueError where sizes do not fit.
     """
     vectors, columns = x.shape
     if columns != packed.columns or vectors > MOST_VECTORS or not x.is_contiguous():
@@ -123,9 +127,39 @@ def multiply(packed: Packed, x: torch.Tensor, y=None, shape: Shape = FASTEST) ->
     if y is None:
         y = x.new_empty(vectors, packed.rows)
     blocks = packed.rows // (TILE_ROWS * shape.tiles)
-    launch = kernel(shape)[blocks, 32 * shape.warps]
-    launch(y, packed.codes, packed.scales, x, packed.rows, columns, vectors)
+    arrays = y, packed.codes, packed.scales, x
+    sizes = packed.rows, columns, vectors
+    if overlapped:
+        launch_overlapped(kernel(shape), blocks, 32 * shape.warps, arrays, sizes)
+    else:
+        stream = torch.cuda.current_stream() if has_gpu() else 0
+        kernel(shape)[blocks, 32 * shape.warps, 0, stream](*arrays, *sizes)
     return y
+
+
+def launch_overlapped(kernel, blocks: int, threads: int, arrays, sizes) -> None:
+    """Launch with programmatic stream serialization: the kernel waits for the one before by itself.
+
+    arrays: tensors on the GPU; sizes: ints (32 bits). Source: CUDA Driver API, cuLaunchKernelEx.
+    """
+    from cuda.bindings import driver
+
+    attribute = driver.CUlaunchAttribute()
+    names = driver.CUlaunchAttributeID
+    attribute.id = names.CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
+    attribute.value.programmaticStreamSerializationAllowed = 1
+    config = driver.CUlaunchConfig()
+    config.gridDimX, config.gridDimY, config.gridDimZ = blocks, 1, 1
+    config.blockDimX, config.blockDimY, config.blockDimZ = threads, 1, 1
+    config.hStream = driver.CUstream(torch.cuda.current_stream().cuda_stream)
+    config.attrs = [attribute]
+    config.numAttrs = 1
+    values = (*(t.data_ptr() for t in arrays), *sizes)
+    types = (ctypes.c_void_p,) * len(arrays) + (ctypes.c_int,) * len(sizes)
+    function = driver.CUfunction(kernel.handle)
+    (error,) = driver.cuLaunchKernelEx(config, function, (values, types), 0)
+    if error != driver.CUresult.CUDA_SUCCESS:
+        raise RuntimeError(f"the launch is refused: {error.name}")
 
 
 def random_weights(rows: int, columns: int, device=None) -> tuple[torch.Tensor, torch.Tensor]:

@@ -154,31 +154,40 @@ __device__ inline float sum_of_block(float v) {
     return v;
 }
 
+// This thread's share of a chunk's sum of squares.
 template <typename Gradient>
 __device__ float squares_of_chunk(const Tensor& t, long long start) {
     const Gradient* gradient = (const Gradient*)t.gradient;
     long long end = min(start + CHUNK, t.count);
     float sum = 0;
-    for (long long i = start + threadIdx.x * 4; i + 4 <= end; i += THREADS * 4) {
-        float4 g = load4(gradient + i);
-        sum += g.x * g.x + g.y * g.y + g.z * g.z + g.w * g.w;
+#pragma unroll
+    for (int i = 0; i < PACKS; ++i) {
+        long long at = start + (i * THREADS + threadIdx.x) * 4;
+        if (at + 4 <= end) {
+            float4 g = load4(gradient + at);
+            sum += g.x * g.x + g.y * g.y + g.z * g.z + g.w * g.w;
+        }
     }
-    long long i = end / 4 * 4 + threadIdx.x;  // a chunk begins at a multiple of 4
-    if (i < end)
-        sum += number(gradient[i]) * number(gradient[i]);
-    return sum_of_block(sum);
+    long long at = end / 4 * 4 + threadIdx.x;  // a chunk begins at a multiple of 4
+    if (at < end)
+        sum += number(gradient[at]) * number(gradient[at]);
+    return sum;
 }
 
-// Writes the norm and the factor that makes it `most` if it is larger. Whichever block is the last
-// adds up all blocks' sums, always in the same order. partial: a number a block. arrived: 0 before
-// and after.
+// Writes the norm and the factor that makes it `most` if it is larger. A block takes every
+// gridDim.x-th chunk; whichever is the last adds up all blocks' sums, always in the same order.
+// partial: a number a block. arrived: 0 before and after.
 template <typename Gradient>
 __global__ void __launch_bounds__(THREADS)
     gradient_norm(float* norm_and_factor, float* partial, unsigned* arrived,
-                  const long long* tensors, const int* chunks, float most) {
-    const Tensor& t = ((const Tensor*)tensors)[chunks[blockIdx.x * 2]];
-    long long start = (long long)chunks[blockIdx.x * 2 + 1] * CHUNK;
-    float sum = squares_of_chunk<Gradient>(t, start);
+                  const long long* tensors, const int* chunks, int count, float most) {
+    float sum = 0;
+#pragma unroll 4
+    for (int i = blockIdx.x; i < count; i += gridDim.x) {
+        const Tensor& t = ((const Tensor*)tensors)[chunks[i * 2]];
+        sum += squares_of_chunk<Gradient>(t, (long long)chunks[i * 2 + 1] * CHUNK);
+    }
+    sum = sum_of_block(sum);
     __shared__ bool last;
     if (threadIdx.x == 0) {
         partial[blockIdx.x] = sum;

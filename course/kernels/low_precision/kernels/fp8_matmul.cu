@@ -39,6 +39,7 @@ struct Stage {
 struct Shared {
     Stage stage[STAGES];
     bf16 c[2][2][64][BOX];  // two boxes of results a consumer, on their way to C
+    float scales[2][BN];  // of a tile's columns, for each consumer
     barrier full[STAGES], empty[STAGES];
 };
 
@@ -137,54 +138,45 @@ __device__ void give_back(Shared& s, int slot) {
         barrier_arrive_at(&s.empty[slot], thread);
 }
 
-// The sums of a tile, unscaled: while one step is multiplied, the next is already queued.
-__device__ void add_steps(float (&d)[SUMS], Shared& s, Slot& slot, int warpgroup, int k) {
+// Where in the ring a consumer is, and the stage that it has not given back yet.
+struct Place {
+    Slot slot;
     int before = -1;
-    for (int x = 0; x < k; x += BK) {
-        barrier_wait(&s.full[slot.i], slot.parity);
-        multiply(d, s.stage[slot.i], warpgroup, x > 0);
-        wgmma_wait<1>();
-        if (before >= 0)
-            give_back(s, before);
-        before = slot.i;
-        slot.next();
-    }
-    wgmma_wait<0>();
-    give_back(s, before);
+};
+
+// Queues a step's products. Those of the step before are done then, and their stage is free.
+__device__ void queue_step(float (&d)[SUMS], Shared& s, Place& at, int warpgroup, bool add) {
+    barrier_wait(&s.full[at.slot.i], at.slot.parity);
+    multiply(d, s.stage[at.slot.i], warpgroup, add);
 }
+
+__device__ void finish_step_before(Shared& s, Place& at) {
+    wgmma_wait<1>();
+    if (at.before >= 0)
+        give_back(s, at.before);
+    at.before = at.slot.i;
+    at.slot.next();
+}
+
+__device__ void finish_all(Shared& s, Place& at) {
+    wgmma_wait<0>();
+    give_back(s, at.before);
+    at.before = -1;
+}
+
+// ---- results: scaled and rounded while nothing is multiplied, stored while the next tile is
 
 // This thread's first row within its warp group's 64; the second is 8 below.
 __device__ int own_row() {
     return threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4;
 }
 
-// The scale of a row's 128 numbers from k on, or 0 beyond the last row.
-__device__ float scale_of(const float* scales, int row, int rows, int k) {
-    return row < rows ? scales[(size_t)(k / BK) * rows + row] : 0;
-}
-
-// The sums of a tile with a scale for every 128 of k: b's is the same for the whole tile.
-__device__ void add_scaled_steps(float (&d)[SUMS], Shared& s, Slot& slot, Scales scales,
-                                 int warpgroup, int row, int column, int m, int n, int k) {
-    float step[SUMS];
-    row += own_row();
-    const float* of_b = scales.b + (size_t)(column / BK) * (k / BK);
-    for (int i = 0; i < SUMS; ++i)
-        d[i] = 0;
-    for (int x = 0; x < k; x += BK) {
-        float factor = of_b[x / BK];
-        float factors[2] = {factor * scale_of(scales.a, row, m, x),
-                            factor * scale_of(scales.a, row + 8, m, x)};
-        barrier_wait(&s.full[slot.i], slot.parity);
-        multiply(step, s.stage[slot.i], warpgroup, false);
-        wgmma_wait<0>();
-        give_back(s, slot.i);
-        slot.next();
-#pragma unroll
-        for (int i = 0; i < SUMS; ++i)
-            d[i] += factors[i / 2 % 2] * step[i];
-    }
-}
+// A tile's results as bfloat16, two to a register, and where they go.
+struct Results {
+    unsigned two[SUMS / 2];
+    int row, column;
+    bool any = false;
+};
 
 // Two neighbours among a thread's sums, as bf16 in one register.
 __device__ unsigned packed(float first, float second) {
@@ -192,69 +184,153 @@ __device__ unsigned packed(float first, float second) {
     return *(unsigned*)&both;
 }
 
-// Multiplies by the scales of rows and columns. Beyond the edge anything will do.
-__device__ void scale(float (&d)[SUMS], Scales scales, int row, int column, int m, int n) {
-    row += own_row();
-    float upper = scales.a[min(row, m - 1)];
-    float lower = scales.a[min(row + 8, m - 1)];
+// A tile's scales, asked for before its products begin. Beyond the edge anything will do.
+struct TileScales {
+    float upper, lower;  // of this thread's two rows
+    float columns[BN / 128];  // of column thread + i * 128: for all, through shared memory
+
+    __device__ TileScales(Scales scales, int row, int column, int m, int n) {
+        row += own_row();
+        upper = scales.a[min(row, m - 1)];
+        lower = scales.a[min(row + 8, m - 1)];
+        for (int i = 0; i < BN / 128; ++i)
+            columns[i] = scales.b[min(column + i * 128 + (int)threadIdx.x % 128, n - 1)];
+    }
+};
+
+__device__ void scale_and_pack(Results& out, const float (&d)[SUMS], const TileScales& scales,
+                               float (&shared)[BN], int warpgroup) {
+    for (int i = 0; i < BN / 128; ++i)
+        shared[i * 128 + threadIdx.x % 128] = scales.columns[i];
+    meet_warpgroup(warpgroup + 1);
 #pragma unroll
     for (int j = 0; j < BN / 8; ++j) {
-        int x = min(column + j * 8 + (int)threadIdx.x % 4 * 2, n - 2);
-        float2 two = *(const float2*)(scales.b + x);
-        d[j * 4] *= upper * two.x;
-        d[j * 4 + 1] *= upper * two.y;
-        d[j * 4 + 2] *= lower * two.x;
-        d[j * 4 + 3] *= lower * two.y;
+        float2 of_b = *(const float2*)&shared[j * 8 + threadIdx.x % 4 * 2];
+        float upper[2] = {d[j * 4] * of_b.x, d[j * 4 + 1] * of_b.y};
+        float lower[2] = {d[j * 4 + 2] * of_b.x, d[j * 4 + 3] * of_b.y};
+        out.two[j * 2] = packed(upper[0] * scales.upper, upper[1] * scales.upper);
+        out.two[j * 2 + 1] = packed(lower[0] * scales.lower, lower[1] * scales.lower);
     }
+    meet_warpgroup(warpgroup + 1);  // all have read the scales
 }
 
-// Writes this warp group's 64 x BN sums as boxes of 64 x 64 through shared memory, two at a time.
-__device__ void store_boxes(Shared& s, const CUtensorMap* map, const float (&d)[SUMS],
-                            int warpgroup, int row, int column) {
+// Sends two boxes of 64 x 64 through shared memory, the PAIR-th of this warp group's 64 rows.
+template <int PAIR>
+__device__ void store_boxes(Shared& s, const CUtensorMap* map, const Results& results,
+                            int warpgroup) {
+    if (!results.any || PAIR * 128 >= BN)
+        return;
     int thread = threadIdx.x % 128;
     int matrix = thread % 32 / 8;  // of the four 8 x 8 matrices that a warp stores at a time
     int y = thread / 32 * 16 + matrix % 2 * 8 + thread % 8;
+    if (thread == 0)
+        stores_have_read();  // the two boxes before
+    meet_warpgroup(warpgroup + 1);
 #pragma unroll
-    for (int j = 0; j < BN / 8; j += 2) {  // groups of 8 columns, two at a time
-        if (j % 16 == 0) {
-            if (thread == 0)
-                stores_have_read();  // the two boxes before
-            meet_warpgroup(warpgroup + 1);
-        }
+    for (int j = 0; j < 16; j += 2) {  // groups of 8 columns, two at a time
         unsigned r[4];
         for (int i = 0; i < 4; ++i)
-            r[i] = packed(d[j * 4 + i * 2], d[j * 4 + i * 2 + 1]);
+            r[i] = results.two[PAIR * 128 / 8 % (BN / 8) * 2 + j * 2 + i];
         int piece = (j % 8 + matrix / 2) ^ (y % 8);  // swizzled, as the map says
-        store_matrices(&s.c[warpgroup][j / 8 % 2][y][piece * 8], r);
-        if (j % 16 == 14) {  // two boxes are complete
-            show_to_copy_engine();
-            meet_warpgroup(warpgroup + 1);
-            if (thread == 0) {
-                int x = column + j / 16 * 2 * BOX;
-                tma_store(map, s.c[warpgroup][0], x, row);
-                tma_store(map, s.c[warpgroup][1], x + BOX, row);
-                close_stores();
-            }
-        }
+        store_matrices(&s.c[warpgroup][j / 8][y][piece * 8], r);
+    }
+    show_to_copy_engine();
+    meet_warpgroup(warpgroup + 1);
+    if (thread == 0) {
+        int x = results.column + PAIR * 2 * BOX;
+        tma_store(map, s.c[warpgroup][0], x, results.row);
+        tma_store(map, s.c[warpgroup][1], x + BOX, results.row);
+        close_stores();
+    }
+}
+
+// ---- a tile with scales of rows and columns
+
+// The sums of a tile. The results of the tile before leave while the first steps are multiplied.
+__device__ void add_steps(float (&d)[SUMS], Shared& s, Place& at, const CUtensorMap* map_c,
+                          Results& results, int warpgroup, int k) {
+    queue_step(d, s, at, warpgroup, false);
+    store_boxes<0>(s, map_c, results, warpgroup);
+    finish_step_before(s, at);
+    if (k > BK) {
+        queue_step(d, s, at, warpgroup, true);
+        store_boxes<1>(s, map_c, results, warpgroup);
+        finish_step_before(s, at);
+    } else {
+        store_boxes<1>(s, map_c, results, warpgroup);
+    }
+    for (int x = 2 * BK; x < k; x += BK) {
+        queue_step(d, s, at, warpgroup, true);
+        finish_step_before(s, at);
+    }
+    finish_all(s, at);
+}
+
+// ---- a tile with scales of blocks
+
+// Two rows' scales for one step, times b's, which is the same for the whole tile.
+struct StepScales {
+    float upper, lower;
+
+    __device__ StepScales(Scales scales, int row, int column, int m, int k, int x) {
+        int step = min(x, k - BK) / BK;
+        const float* of_a = scales.a + (size_t)step * m;
+        float of_b = scales.b[(size_t)(column / BK) * (k / BK) + step];
+        row += own_row();
+        upper = of_b * of_a[min(row, m - 1)];
+        lower = of_b * of_a[min(row + 8, m - 1)];
+    }
+};
+
+// The sums of a tile with a scale for every 128 of k. The next step's scales are asked for while
+// this one's products are made; while one warp group adds, the other multiplies.
+__device__ void add_scaled_steps(float (&d)[SUMS], Shared& s, Place& at, const CUtensorMap* map_c,
+                                 Results& results, Scales scales, int warpgroup, int row,
+                                 int column, int m, int k) {
+    float step[SUMS];
+    for (int i = 0; i < SUMS; ++i)
+        d[i] = 0;
+    StepScales next(scales, row, column, m, k, 0);
+    for (int x = 0; x < k; x += BK) {
+        queue_step(step, s, at, warpgroup, false);
+        StepScales now = next;
+        next = StepScales(scales, row, column, m, k, x + BK);
+        if (x == 0)
+            store_boxes<0>(s, map_c, results, warpgroup);
+        wgmma_wait<0>();
+        give_back(s, at.slot.i);
+        at.slot.next();
+#pragma unroll
+        for (int i = 0; i < SUMS; ++i)
+            d[i] += (i / 2 % 2 ? now.lower : now.upper) * step[i];
     }
 }
 
 __device__ void consume(Shared& s, const CUtensorMap* map_c, Scales scales, int warpgroup, int m,
                         int n, int k) {
     Tiles tiles(m, n);
-    Slot slot;
+    Place at;
+    Results results;
     float d[SUMS];
     for (int t = blockIdx.x / CLUSTER; t < tiles.count(); t += gridDim.x / CLUSTER) {
         int row = tiles.row(t) + warpgroup * 64;
         int column = tiles.column(t);
-        if (BLOCK_SCALES) {
-            add_scaled_steps(d, s, slot, scales, warpgroup, row, column, m, n, k);
-        } else {
-            add_steps(d, s, slot, warpgroup, k);
-            scale(d, scales, row, column, m, n);
-        }
-        store_boxes(s, map_c, d, warpgroup, row, column);
+#if BLOCK_SCALES
+        add_scaled_steps(d, s, at, map_c, results, scales, warpgroup, row, column, m, k);
+#pragma unroll
+        for (int i = 0; i < SUMS; i += 2)
+            results.two[i / 2] = packed(d[i], d[i + 1]);
+#else
+        TileScales of_tile(scales, row, column, m, n);
+        add_steps(d, s, at, map_c, results, warpgroup, k);
+        scale_and_pack(results, d, of_tile, s.scales[warpgroup], warpgroup);
+#endif
+        results.row = row;
+        results.column = column;
+        results.any = true;
     }
+    store_boxes<0>(s, map_c, results, warpgroup);
+    store_boxes<1>(s, map_c, results, warpgroup);
     if (threadIdx.x % 128 == 0)
         stores_have_arrived();
 }

@@ -5,6 +5,9 @@
 // numbers that it must hand to mma: eight products of 16 x 16 and 16 x 8 from two loads. Every 128
 // columns of a row have a scale of their own, which multiplies their sum, once.
 //
+// Weights depend on no kernel before this one: if the launch allows it, their loads begin while that
+// one still runs, and only x is waited for (programmatic dependent launch, Hopper and later).
+//
 // A block has TILES rows of tiles. Its warps take every WARPS-th tile of each; the loads of the
 // next DEPTH tiles are always on their way.
 // Grid: rows / (16 * TILES), block: 32 * WARPS threads.
@@ -65,7 +68,7 @@ __device__ void multiply(float (&sums)[4], const Tile& tile, const uint4* x) {
     float group[4] = {};
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-        uint4 eight = x ? __ldg(x + i) : make_uint4(0, 0, 0, 0);
+        uint4 eight = x ? x[i] : make_uint4(0, 0, 0, 0);
 #pragma unroll
         for (int half = 0; half < 2; ++half) {  // four of a lane's eight codes to a product
             unsigned a[4];
@@ -84,6 +87,20 @@ __device__ void multiply(float (&sums)[4], const Tile& tile, const uint4* x) {
     sums[1] += lower(tile.scales) * group[1];
     sums[2] += upper(tile.scales) * group[2];
     sums[3] += upper(tile.scales) * group[3];
+}
+
+// The kernel after this one may begin, as far as there is room for its blocks.
+__device__ void let_next_begin() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900 && !defined(__CUDA_CPU__)
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
+// Until the kernel before this one is over and what it wrote can be read.
+__device__ void wait_for_kernel_before() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900 && !defined(__CUDA_CPU__)
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
 }
 
 // Adds up what the block's warps have, and writes y[vector][row].
@@ -108,6 +125,7 @@ __device__ void add_warps(bf16* y, const float (&sums)[TILES][4], int rows, int 
 __global__ void __launch_bounds__(WARPS * 32, BLOCKS)
     gemv_int4(bf16* y, const uint4* codes, const unsigned* scales, const bf16* vectors, int rows,
               int k, int count) {
+    let_next_begin();
     int groups = k / GROUP;
     int warp = threadIdx.x / 32;
     size_t first = (size_t)blockIdx.x * TILES * groups;
@@ -117,6 +135,7 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS)
         for (int t = 0; t < TILES; ++t)
             if (warp + d * WARPS < groups)
                 tiles[d][t] = load_tile(codes, scales, first + t * groups + warp + d * WARPS);
+    wait_for_kernel_before();
     int lane = threadIdx.x % 32;
     const bf16* x = lane / 4 < count ? vectors + (size_t)(lane / 4) * k + lane % 4 * 32 : nullptr;
     float sums[TILES][4] = {};

@@ -1,0 +1,166 @@
+"""Number formats, bit by bit: encoded and decoded by kernels/formats.cu on any machine."""
+
+import functools
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from utils import cuda_c
+
+KERNELS = Path(__file__).parent / "kernels"
+SPECIALS = {"infinities": 0, "one NaN": 1, "numbers": 2}
+ROUNDING = {"nearest": 0, "toward zero": 1, "stochastic": 2}
+THREADS = 128
+MX_BLOCK, NVFP4_BLOCK = 32, 16  # numbers that share a scale
+E8M0_BIAS = 127
+
+
+@dataclass(frozen=True)
+class Format:
+    """A float format: bits of its exponent and mantissa, and what its largest exponent means.
+
+    specials: a key of SPECIALS.
+    """
+
+    name: str
+    exponent: int
+    mantissa: int
+    specials: str = "infinities"
+
+    @property
+    def bits(self) -> int:
+        """With the sign."""
+        return 1 + self.exponent + self.mantissa
+
+    @property
+    def arguments(self) -> tuple[int, int, int]:
+        """As kernels take it."""
+        return self.exponent, self.mantissa, SPECIALS[self.specials]
+
+    @property
+    def largest(self) -> float:
+        """The largest finite number."""
+        sign = 1 << self.bits - 1
+        above = {"infinities": (1 << self.mantissa) + 1, "one NaN": 2, "numbers": 1}
+        return float(decode(np.array([sign - above[self.specials]], np.uint32), self)[0])
+
+    @property
+    def smallest_normal(self) -> float:
+        """Below it steps no longer shrink."""
+        return 2.0 ** (2 - 2 ** (self.exponent - 1))
+
+    @property
+    def smallest(self) -> float:
+        """The smallest number above zero: the step between subnormals."""
+        return self.smallest_normal * 2.0**-self.mantissa
+
+
+FP32 = Format("fp32", 8, 23)
+TF32 = Format("TF32", 8, 10)
+FP16 = Format("fp16", 5, 10)
+BF16 = Format("bf16", 8, 7)
+E5M2 = Format("e5m2", 5, 2)
+E4M3 = Format("e4m3", 4, 3, "one NaN")
+E2M1 = Format("e2m1", 2, 1, "numbers")
+FORMATS = (FP32, TF32, FP16, BF16, E5M2, E4M3, E2M1)
+
+
+@functools.cache
+def _module():
+    return cuda_c.load(KERNELS / "formats.cu")
+
+
+def _grid(count: int) -> tuple[int, int]:
+    return max(1, -(-count // THREADS)), THREADS
+
+
+def decode(codes, format: Format) -> np.ndarray:
+    """The float32 numbers of codes (whole numbers, any shape)."""
+    codes = np.ascontiguousarray(codes, np.uint32)
+    x = np.full(codes.shape, np.nan, np.float32)
+    if codes.size:
+        _module().decode_all[_grid(codes.size)](x, codes, codes.size, *format.arguments)
+    return x
+
+
+def encode(x, format: Format, rounding: str = "nearest", *, saturate=False, seed: int = 0):
+    """The codes, uint32, of float32 numbers of any shape.
+
+    rounding: a key of ROUNDING. saturate: what is too large becomes the largest number, not
+    infinity or NaN. seed: of stochastic rounding.
+    """
+    x = np.ascontiguousarray(x, np.float32)
+    codes = np.full(x.shape, 0xDEADBEEF, np.uint32)
+    how = ROUNDING[rounding], saturate, seed
+    if x.size:
+        _module().encode_all[_grid(x.size)](codes, x, x.size, *format.arguments, *how)
+    return codes
+
+
+def rounded(x, format: Format, rounding: str = "nearest", **how) -> np.ndarray:
+    """Float32 numbers as a format keeps them."""
+    return decode(encode(x, format, rounding, **how), format)
+
+
+def numbers(format: Format) -> np.ndarray:
+    """All finite numbers of a format of at most 16 bits, in order, each once."""
+    every = decode(np.arange(1 << format.bits), format)
+    return np.unique(every[np.isfinite(every)])
+
+
+def spacing(x: float, format: Format) -> float:
+    """The distance from |x| to the next larger number of the format."""
+    octave = max(np.floor(np.log2(abs(x))) if x else -np.inf, np.log2(format.smallest_normal))
+    return float(2.0 ** (octave - format.mantissa))
+
+
+def fields(code: int, format: Format) -> tuple[str, str, str]:
+    """(sign, exponent, mantissa) of a code, as zeros and ones."""
+    bits = f"{code:0{format.bits}b}"
+    return bits[0], bits[1 : 1 + format.exponent], bits[1 + format.exponent :]
+
+
+# ---- blocks that share a scale
+
+
+def to_mx(x, format: Format = E4M3) -> tuple[np.ndarray, np.ndarray]:
+    """(codes, scales) of MXFP8 (or with e2m1 MXFP4): 32 neighbours share a power of two.
+
+    x: a multiple of 32 numbers. scales: e8m0 codes, 2^(code - 127).
+    """
+    x = np.ascontiguousarray(x, np.float32)
+    codes = np.full(x.shape, 0xDEADBEEF, np.uint32)
+    scales = np.full(x.size // MX_BLOCK, 0xDEADBEEF, np.uint32)
+    launch = _module().encode_mx[_grid(scales.size)]
+    launch(codes, scales, x, scales.size, *format.arguments)
+    return codes, scales
+
+
+def from_mx(codes, scales, format: Format = E4M3) -> np.ndarray:
+    """What the codes and scales of `to_mx` stand for, float32."""
+    powers = np.ldexp(np.float32(1), scales.astype(int) - E8M0_BIAS)
+    values = decode(codes, format).reshape(-1, MX_BLOCK)
+    return (values * powers[:, None]).reshape(codes.shape)
+
+
+def to_nvfp4(x) -> tuple[np.ndarray, np.ndarray, np.float32]:
+    """(codes, scales, tensor scale) of NVFP4: 16 neighbours share an e4m3, all of them a float32.
+
+    x: a multiple of 16 numbers. The tensor's scale makes its largest block's scale e4m3's largest.
+    """
+    x = np.ascontiguousarray(x, np.float32)
+    largest = np.float32(np.abs(x).max(initial=0))
+    tensor_scale = np.float32(largest / (6 * 448)) if largest else np.float32(1)
+    codes = np.full(x.shape, 0xDEADBEEF, np.uint32)
+    scales = np.full(x.size // NVFP4_BLOCK, 0xDEADBEEF, np.uint32)
+    launch = _module().encode_nvfp4[_grid(scales.size)]
+    launch(codes, scales, x, scales.size, float(tensor_scale))
+    return codes, scales, tensor_scale
+
+
+def from_nvfp4(codes, scales, tensor_scale) -> np.ndarray:
+    """What the result of `to_nvfp4` stands for, float32."""
+    of_blocks = decode(scales, E4M3) * tensor_scale
+    values = decode(codes, E2M1).reshape(-1, NVFP4_BLOCK)
+    return (values * of_blocks[:, None]).reshape(codes.shape)
