@@ -20,7 +20,14 @@ from pathlib import Path
 import torch
 import torch.nn.functional as F
 
-from course.kernels.convolution import depthwise, hopper
+from course.kernels.convolution import (
+    classic,
+    depthwise,
+    hopper,
+    implicit,
+    numba_classic,
+    winograd,
+)
 from course.kernels.convolution.hopper import NARROW, USUAL, WIDE, Tile
 from course.kernels.convolution.rightness import nchw, nhwc, references, tensors, terms, verify
 from course.kernels.convolution.shapes import RACED, Convolution
@@ -44,21 +51,27 @@ SMALL_HALO = {
     "valid": Convolution(2, 64, 20, 31, 64, padding=0),
     "one": Convolution(1, 64, 1, 1, 64),
 }
+#: (n, h, w, c) and the filter's side
+SMALL_DEPTHWISE = (
+    ((2, 13, 9, 6), 3),
+    ((3, 1, 1, 2), 7),
+    ((1, 17, 23, 66), 7),
+    ((2, 13, 61, 72), 3),
+    ((1, 2, 115, 8), 7),
+    ((3, 1, 1, 8), 5),
+)
 FORWARD = {
-    "256x28": {"wide": WIDE, "usual": USUAL, "128": Tile(2, 128, 6, 2)},
-    "512x14": {"wide": WIDE, "usual": USUAL, "128": Tile(2, 128, 6, 2)},
-    "64x56": {"narrow": NARROW, "narrow2": Tile(2, 64, 7, 2)},
+    "256x28": {"wide": WIDE, "usual": USUAL},
+    "512x14": {"wide": WIDE, "usual": USUAL},
+    "64x56": {"narrow": NARROW},
     "256x56_1x1": {"narrow": NARROW, "narrow3": Tile(3, 64, 5, 1)},
 }
-BACKWARD = FORWARD | {
-    "64x56": {"narrow": NARROW},
-    "256x56_1x1": {"wide": WIDE, "usual": USUAL, "128": Tile(2, 128, 6, 2)},
-}
+BACKWARD = FORWARD | {"256x56_1x1": {"wide": WIDE, "usual": USUAL}}
 DEPTHWISE_PICTURES = (64, 56, 56, 256)
-DEPTHWISE_WAYS = {
-    3: [(4, 14, 1), (4, 28, 1), (4, 56, 1), (8, 14, 1), (8, 28, 1), (8, 28, 4), (2, 28, 1)],
-    7: [(4, 28, 1), (4, 56, 1), (2, 28, 1), (2, 56, 1), (4, 14, 1), (8, 56, 1)],
-}
+#: (columns, rows) of a thread of depthwise.cu
+WALKS = {3: [(8, 14), (8, 28), (4, 28)], 7: [(8, 56), (4, 28)]}
+#: (blocks of an SM, stages) of depthwise_hopper.cu
+RINGS = {3: [(1, 8), (2, 6), (3, 4)], 7: [(1, 6), (1, 10)]}
 
 
 class Report:
@@ -134,20 +147,26 @@ def small_weights(report: Report) -> None:
     for label, conv in SMALL.items():
         t = tensors(conv, DEVICE)
         exact = references(t, conv, ("dw",))
-        run = partial(hopper.weights_gradient, t["dw"], t["dy"], t["x"], conv)
-        proved(report, f"wgrad {label}", t, conv, "dw", run, exact["dw"])
+        for name, tile in {"usual": hopper.WeightsTile(), "few": hopper.FEW_FILTERS}.items():
+            run = partial(hopper.weights_gradient, t["dw"], t["dy"], t["x"], conv, tile)
+            proved(report, f"wgrad {label} {name}", t, conv, "dw", run, exact["dw"])
 
 
 def small_depthwise(report: Report) -> None:
     """The depthwise kernel, in odd sizes."""
-    for (n, h, w, c), side in (((2, 13, 9, 6), 3), ((3, 1, 1, 2), 7), ((1, 17, 23, 66), 7)):
+    for (n, h, w, c), side in SMALL_DEPTHWISE:
         x = torch.randn(n, h, w, c, device=DEVICE).bfloat16()
         weights = torch.randn(side, side, c, device=DEVICE).bfloat16()
         y = torch.full_like(x, torch.nan)
-        depthwise.depthwise(y, x, weights, height=5)()
         filters = weights.permute(2, 0, 1)[:, None].double()
-        exact = F.conv2d(nchw(x).double(), filters, padding=side // 2, groups=c)
-        report.put("checks", f"depthwise {side} {h}x{w}x{c}", verify(y, nhwc(exact), side**2))
+        exact = nhwc(F.conv2d(nchw(x).double(), filters, padding=side // 2, groups=c))
+        ways = {"walk": partial(depthwise.depthwise, height=5), "ring": hopper.depthwise}
+        for name, make in ways.items():
+            if name == "ring" and c % 8:
+                continue
+            y.fill_(torch.nan)
+            make(y, x, weights)()
+            report.put("checks", f"{name} {side} {h}x{w}x{c}", verify(y, exact, side**2))
 
 
 HALO = {
@@ -157,14 +176,14 @@ HALO = {
 }
 
 
-def small_halo(report: Report, base: int) -> None:
+def small_halo(report: Report) -> None:
+    """The kernels with a halo, in odd sizes."""
     for label, conv in SMALL_HALO.items():
         t = tensors(conv, DEVICE)
         exact = references(t, conv, tuple(HALO))
-        for kind, (make, names) in HALO.items():
-            arguments = [t[name] for name in names]
-            run = partial(make, *arguments, conv, base=base)
-            proved(report, f"halo {kind} {label} base {base}", t, conv, kind, run, exact[kind])
+        for kind in HALO:
+            for name, make in halo_ways(t, label, conv, kind).items():
+                proved(report, f"{kind} {label} {name}", t, conv, kind, make, exact[kind])
 
 
 # ---- races
@@ -184,8 +203,9 @@ def cudnn(t: dict, conv: Convolution, kind: str):
 def product_ways(t: dict, label: str, conv: Convolution, kind: str) -> dict:
     """Our implicit matrix products, by name."""
     if kind == "dw":
-        return {"stream-k": partial(hopper.weights_gradient, t["dw"], t["dy"], t["x"], conv)}
-    if kind == "y":
+        tiles = {"stream-k": hopper.WeightsTile(), "few filters": hopper.FEW_FILTERS}
+        make, names = hopper.weights_gradient, ("dw", "dy", "x")
+    elif kind == "y":
         tiles, make, names = FORWARD[label], hopper.forward, ("y", "x", "w")
     else:
         tiles, make, names = BACKWARD[label], hopper.data_gradient, ("dx", "dy", "w")
@@ -194,9 +214,12 @@ def product_ways(t: dict, label: str, conv: Convolution, kind: str) -> dict:
 
 
 def halo_ways(t: dict, label: str, conv: Convolution, kind: str) -> dict:
+    """The kernels with a halo, by name."""
     make, names = HALO[kind]
-    arguments = [t[name] for name in names]
-    return {f"halo {base}": partial(make, *arguments, conv, base=base) for base in (0, 1)}
+    run = partial(make, *(t[name] for name in names), conv)
+    if kind == "dw":
+        return {"halo": run}
+    return {"halo": run, "halo, not in turn": partial(run, in_turn=0)}
 
 
 KINDS = {"y": "fprop", "dx": "dgrad", "dw": "wgrad"}
@@ -206,7 +229,8 @@ def race(report: Report, label: str, conv: Convolution, kind: str, make_ways) ->
     """Ours against cuDNN: the best of ours is recorded under the chapter's name."""
     name = f"conv/{KINDS[kind]}/{label}"
     t = tensors(conv, DEVICE)
-    exact = references(t, conv, (kind,), torch.float32)[kind]
+    wide = torch.float64 if kind == "dw" else torch.float32  # its sums are long
+    exact = references(t, conv, (kind,), wide)[kind]
     ways = make_ways(t, label, conv, kind)
     right = {}
     for way, make in ways.items():
@@ -219,7 +243,10 @@ def race(report: Report, label: str, conv: Convolution, kind: str, make_ways) ->
     report.put(
         "races", name, {way: round(one.flops_per_second / 1e12, 1) for way, one in timed.items()}
     )
-    best = min((one for way, one in timed.items() if way != "cudnn"), key=lambda one: one.median)
+    ours = {way: one for way, one in timed.items() if way not in ("cudnn", "wmma")}
+    if not ours:
+        return
+    best = min(ours.values(), key=lambda one: one.median)
     record_ratio(f"{name}/share_of_cudnn", theirs, best)
 
 
@@ -228,6 +255,71 @@ def record_ratio(name: str, theirs, best) -> None:
     value = theirs.median / best.median
     spread = value * (best.spread / best.median + theirs.spread / theirs.median)
     results.append({"name": name, "value": value, "unit": "1", "spread": spread})
+
+
+def wmma_ways(t: dict, label: str, conv: Convolution, kind: str) -> dict:
+    """The implicit products through wmma."""
+    run, names = {
+        "y": (implicit.forward, ("y", "x", "w")),
+        "dx": (implicit.data_gradient, ("dx", "dy", "w")),
+        "dw": (implicit.weights_gradient, ("dw", "dy", "x")),
+    }[kind]
+    return {"wmma": lambda: partial(run, *(t[name] for name in names), conv)}
+
+
+PICTURE_SIDE, TAPS_SIDE = 8192, 5
+
+
+def race_picture(report: Report) -> None:
+    """A picture and one filter: the classic rungs, Numba's, and PyTorch's."""
+    from numba import cuda
+
+    picture = torch.rand(PICTURE_SIDE, PICTURE_SIDE, device=DEVICE)
+    taps = torch.rand(TAPS_SIDE, TAPS_SIDE, device=DEVICE)
+    out = torch.full_like(picture, torch.nan)
+    views = [cuda.as_cuda_array(tensor) for tensor in (out, picture, taps)]
+    by_value = classic.by_value(taps.cpu().numpy())
+    ways = {"naive": lambda: classic.naive(out, picture, taps)}
+    for name in ("constant", "tiled", "registers"):
+        ways[name] = partial(classic.RUNGS[name], out, picture, by_value)
+    launch = numba_classic.grid_2d(picture)
+    for kernel in (numba_classic.naive_2d, numba_classic.tiled_2d):
+        ways[f"{kernel.py_func.__name__}, numba"] = partial(kernel[launch], *views)
+    padding = TAPS_SIDE // 2
+    exact = F.conv2d(picture[None, None].double(), taps[None, None].double(), padding=padding)
+    right = {}
+    for name, run in ways.items():
+
+        def work(name=name, run=run):
+            out.fill_(torch.nan)
+            run()
+            share = ((out - exact[0, 0]).abs().max() / 1e-5).item()
+            assert share < 1, f"error {share * 1e-5}"
+            report.put("checks", f"picture {name}", share)
+            right[name] = run
+
+        report.attempt(f"picture {name}", work)
+    right["torch"] = lambda: F.conv2d(picture[None, None], taps[None, None], padding=padding)
+    timed = compare(right, bytes=2 * picture.nbytes, name="conv/picture/5x5").timings
+    found = {way: [round(one.median, 4), round(one.share_of_copy, 3)] for way, one in timed.items()}
+    report.put("races", "conv/picture/5x5", found)
+
+
+def race_winograd(report: Report) -> None:
+    """Winograd in float32 against PyTorch's convolution, TF32 off."""
+    conv = RACED["256x28"]
+    t = tensors(conv, DEVICE, torch.float32)
+    exact = references(t, conv, ("y",), torch.float64)["y"]
+    u = winograd.carried_filters(t["w"])
+    run = partial(winograd.winograd, t["y"], t["x"], u)
+    run()
+    error = (t["y"] - exact).abs().max().item() / terms(conv, "y") ** 0.5
+    direct = F.conv2d(nchw(t["x"]), nchw(t["w"]), **conv.options)
+    theirs = (nhwc(direct) - exact).abs().max().item() / terms(conv, "y") ** 0.5
+    rivals = {"winograd": run, "cudnn": cudnn(t, conv, "y")}
+    timed = compare(rivals, flops=conv.flops, name="conv/winograd/256x28").timings
+    rates = {way: round(one.flops_per_second / 1e12, 1) for way, one in timed.items()}
+    report.put("races", "winograd fp32 256x28", rates | {"error": error, "cudnn error": theirs})
 
 
 def race_depthwise(report: Report, side: int) -> None:
@@ -242,19 +334,26 @@ def race_depthwise(report: Report, side: int) -> None:
     options = {"padding": side // 2, "groups": c}
     exact = nhwc(F.conv2d(first[:2].float(), filters.float(), **options))
     runs = {}
-    for wide, height, blocks in DEPTHWISE_WAYS[side]:
-        way = f"{wide} wide, {height} high, {blocks}"
-        run = depthwise.depthwise(y, x, weights, wide=wide, height=height, blocks=blocks)
+    ways = {
+        f"walk {wide} wide, {height} high": partial(
+            depthwise.depthwise, y, x, weights, wide=wide, height=height
+        )
+        for wide, height in WALKS[side]
+    }
+    for blocks, stages in RINGS[side]:
+        make = partial(hopper.depthwise, y, x, weights, blocks=blocks, stages=stages)
+        ways[f"ring {blocks} blocks, {stages} stages"] = make
+    for way, make in ways.items():
 
-        def right(run=run, way=way):
+        def right(make=make, way=way):
             y.fill_(torch.nan)
+            run = make()
             run()
             assert not y.isnan().any()
             report.put("checks", f"{name} {way}", verify(y[:2], exact, side**2))
+            runs[way] = run
 
         report.attempt(f"{name} {way}", right)
-        if f"{name} {way}" in report.entries["checks"]:
-            runs[way] = run
     filters_last = filters.contiguous(memory_format=torch.channels_last)
     rivals = {
         "torch, nchw": lambda: F.conv2d(first, filters, **options),
@@ -293,9 +392,9 @@ def build(part: str) -> None:
                 pool.submit(hopper._implicit, tile, False)
                 pool.submit(hopper._implicit, tile, True)
         if part == "depthwise":
-            for side, ways in DEPTHWISE_WAYS.items():
-                for wide, _, blocks in ways:
-                    pool.submit(depthwise.module, side, wide, blocks)
+            for side, ways in WALKS.items():
+                for wide, _ in ways:
+                    pool.submit(depthwise.module, side, wide)
 
 
 def races(report: Report, labels, kinds, make_ways) -> None:
@@ -319,19 +418,31 @@ def weights(report: Report) -> None:
 
 
 def halo(report: Report) -> None:
-    for base in (0, 1):
-        report.attempt(f"small {base}", lambda base=base: small_halo(report, base))
+    report.attempt("small", lambda: small_halo(report))
     races(report, ["64x56"], KINDS, halo_ways)
 
 
 def both_depthwise(report: Report) -> None:
     report.attempt("small", lambda: small_depthwise(report))
-    for side in DEPTHWISE_WAYS:
+    for side in WALKS:
         if report.left() > 4:
             report.attempt(f"depthwise {side}", lambda side=side: race_depthwise(report, side))
 
 
-PARTS = {"product": product, "weights": weights, "halo": halo, "depthwise": both_depthwise}
+def first(report: Report) -> None:
+    """What the chapter begins with."""
+    report.attempt("picture", lambda: race_picture(report))
+    report.attempt("winograd", lambda: race_winograd(report))
+    races(report, ["256x28", "512x14"], KINDS, wmma_ways)
+
+
+PARTS = {
+    "first": first,
+    "product": product,
+    "weights": weights,
+    "halo": halo,
+    "depthwise": both_depthwise,
+}
 
 
 def main() -> None:

@@ -4,6 +4,7 @@ x: (n, h, w, c), w: (k, rows, columns, c), y and dy: (n, p, q, k), all bfloat16 
 are multiples of 8. What writes a tensor returns it.
 """
 
+import ctypes
 import functools
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,7 @@ import torch
 
 from course.kernels.convolution import tensor_maps
 from course.kernels.convolution.shapes import Convolution
-from utils import cuda_c
+from utils import cuda_c, has_gpu, machine
 
 KERNELS = Path(__file__).parent / "kernels"
 BOX = 64  # channels
@@ -56,6 +57,11 @@ class Tile:
 WIDE = Tile()
 USUAL = Tile(consumers=2, stages=4)
 NARROW = Tile(consumers=2, bn=64, stages=7, cluster=1)
+
+
+def available() -> bool:
+    """Whether this machine's GPU has wgmma and the copy engine."""
+    return has_gpu() and machine().gpu.compute_capability == (9, 0)
 
 
 @functools.cache
@@ -111,12 +117,50 @@ def data_gradient(dx, dy, w, conv: Convolution, tile: Tile = WIDE):
 
 # ---- the weights' gradient
 
-WEIGHTS_THREADS = 384
-WEIGHTS_TILE = 256  # rows (of a cluster) and columns
+COLUMNS = 256  # of a tile of dw
 
 
-def weights_gradient(dw, dy, x, conv: Convolution, stages: int = 4):
+@dataclass(frozen=True)
+class WeightsTile:
+    """How hopper_weights.cu is compiled: `consumers` warp groups of 64 filters in each block."""
+
+    consumers: int = 2
+    cluster: int = 2
+    stages: int = 4
+
+    @property
+    def rows(self) -> int:
+        """Filters of a cluster's tile."""
+        return self.cluster * self.consumers * BOX
+
+    @property
+    def threads(self) -> int:
+        return 128 * (self.consumers + 1)
+
+    @property
+    def shared(self) -> int:
+        return self.stages * ((COLUMNS + self.consumers * BOX) * ROW + 2 * BARRIER)
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        return (
+            f"-DCONSUMERS={self.consumers}",
+            f"-DCLUSTER={self.cluster}",
+            f"-DSTAGES={self.stages}",
+        )
+
+
+FEW_FILTERS = WeightsTile(consumers=1, cluster=1, stages=5)
+
+
+def weights_tile(conv: Convolution) -> WeightsTile:
+    """The tile for a convolution: one that its filters fill."""
+    return FEW_FILTERS if conv.k <= BOX else WeightsTile()
+
+
+def weights_gradient(dw, dy, x, conv: Convolution, tile: WeightsTile | None = None):
     """A function that computes dw."""
+    tile = tile or weights_tile(conv)
     problem = conv.forward_problem()
     below = (conv.p - 1) * conv.stride - conv.padding + 1 - conv.h
     right = (conv.q - 1) * conv.stride - conv.padding + 1 - conv.w
@@ -126,16 +170,16 @@ def weights_gradient(dw, dy, x, conv: Convolution, stages: int = 4):
         tensor_maps.pixels(x, BOX, corners, conv.stride),
     )
     steps = -(-conv.n * conv.p * conv.q // BOX)
-    across = -(-conv.taps * -(-conv.c // BOX) * BOX // WEIGHTS_TILE)
-    tiles = across * -(-conv.k // WEIGHTS_TILE)
-    clusters = min(sms() // 2, tiles * steps)
+    boxes = conv.taps * -(-conv.c // BOX)
+    tiles = -(-boxes * BOX // COLUMNS) * -(-conv.k // tile.rows)
+    clusters = min(sms() // tile.cluster, tiles * steps)
     most = (tiles * steps // clusters + 1) // steps + 2
-    quads = clusters * most * WEIGHTS_TILE * WEIGHTS_TILE // 4
-    parts = torch.empty(quads * 4, dtype=torch.float32, device=x.device)
-    shared = stages * ((WEIGHTS_TILE + 128) * ROW + 2 * BARRIER)
-    built = module("hopper_weights.cu", (f"-DSTAGES={stages}",))
-    multiply = built.convolve_weights[clusters * 2, WEIGHTS_THREADS, shared]
-    add = built.add_parts[(128, tiles), 128]
+    numbers = clusters * most * tile.rows * COLUMNS
+    parts = torch.empty(numbers, dtype=torch.float32, device=x.device)
+    built = module("hopper_weights.cu", tile.flags)
+    multiply = built.convolve_weights[clusters * tile.cluster, tile.threads, tile.shared]
+    pieces = tile.rows // BOX * COLUMNS // 8
+    add = built.add_parts[(pieces, tiles), 128]
 
     def run():
         multiply(parts, *maps, problem)
@@ -155,7 +199,7 @@ def halo_rows(width: int, columns: int) -> int:
     return max(0, (HALO_PIXELS - width) // pitch + 1) if width <= HALO_PIXELS else 0
 
 
-def _halo(result, source, w, problem, turned: bool, base: int):
+def _halo(result, source, w, problem, turned: bool, in_turn: int):
     rows = min(halo_rows(problem.width, problem.columns), problem.height)
     pitch = problem.width + problem.columns - 1
     if not rows or (rows + problem.rows - 1) * pitch > HALO_SLOT:
@@ -166,27 +210,27 @@ def _halo(result, source, w, problem, turned: bool, base: int):
         tensor_maps.boxes(w.view(BOX, -1, BOX), (BOX, 1, BOX)),
     )
     taps = problem.rows * problem.columns
-    shared = taps * BOX * ROW + HALO_SLOTS * (HALO_SLOT * ROW + 2 * BARRIER) + BARRIER
-    flags = f"-DTURNED={int(turned)}", f"-DTAPS={taps}", f"-DBASE_OFFSET={base}"
+    shared = taps * BOX * ROW + HALO_SLOTS * (HALO_SLOT * ROW + 2 * BARRIER) + 3 * BARRIER
+    flags = f"-DTURNED={int(turned)}", f"-DTAPS={taps}", f"-DIN_TURN={in_turn}"
     patches = problem.images * -(-problem.height // rows)
     launch = module("halo.cu", flags).convolve[min(sms(), patches), 384, shared]
     return lambda: launch(*maps, problem, rows)
 
 
-def halo_forward(y, x, w, conv: Convolution, base: int = 0):
+def halo_forward(y, x, w, conv: Convolution, in_turn: int = 1):
     """A function that computes y, for 64 channels in and out and stride 1."""
-    return _halo(y, x, w, conv.forward_problem(), False, base)
+    return _halo(y, x, w, conv.forward_problem(), False, in_turn)
 
 
-def halo_data_gradient(dx, dy, w, conv: Convolution, base: int = 0):
+def halo_data_gradient(dx, dy, w, conv: Convolution, in_turn: int = 1):
     """A function that computes dx, for 64 channels in and out and stride 1."""
-    return _halo(dx, dy, w, conv.backward_problem(), True, base)
+    return _halo(dx, dy, w, conv.backward_problem(), True, in_turn)
 
 
 HALO_STAGE, HALO_DY = 600, 240  # pixels
 
 
-def halo_weights_gradient(dw, dy, x, conv: Convolution, base: int = 0):
+def halo_weights_gradient(dw, dy, x, conv: Convolution):
     """A function that computes dw, for 64 channels in and out, 3 × 3 taps and stride 1."""
     problem = conv.forward_problem()
     rows = min(halo_rows(conv.q, conv.side), conv.p)
@@ -201,7 +245,7 @@ def halo_weights_gradient(dw, dy, x, conv: Convolution, base: int = 0):
     blocks = min(sms(), patches)
     parts = torch.empty(blocks * dw.numel(), dtype=torch.float32, device=x.device)
     shared = 3 * (HALO_STAGE * ROW + 2 * BARRIER)
-    built = module("halo_weights.cu", (f"-DBASE_OFFSET={base}",))
+    built = module("halo_weights.cu")
     multiply = built.convolve_weights[blocks, 512, shared]
     add = built.add_parts[288, 256]
 
@@ -210,3 +254,32 @@ def halo_weights_gradient(dw, dy, x, conv: Convolution, base: int = 0):
         add(dw, parts, blocks)
 
     return run
+
+
+# ---- depthwise
+
+
+class Picture(ctypes.Structure):
+    """The struct of this name in kernels/depthwise_hopper.cu."""
+
+    _fields_ = [(name, ctypes.c_int) for name in "nhwc"]
+
+
+WALK_COLUMNS, WALK_ROWS, WALK_THREADS = 56, 2, 256
+
+
+def depthwise(y, x, weights, *, blocks: int = 1, stages: int = 6):
+    """A function that computes y: NHWC, stride 1, "same", c a multiple of 8.
+
+    weights: (side, side, c). blocks: of an SM.
+    """
+    n, h, w, c = x.shape
+    side = weights.shape[0]
+    wide = WALK_COLUMNS + side - 1
+    described = tensor_maps.boxes(x, (1, WALK_ROWS, wide, BOX), swizzled=False)
+    items = n * -(-w // WALK_COLUMNS) * -(-c // BOX)
+    shared = stages * (WALK_ROWS * wide * ROW + 2 * BARRIER)
+    flags = f"-DSIDE={side}", f"-DBLOCKS={blocks}", f"-DSTAGES={stages}"
+    kernel = module("depthwise_hopper.cu", flags).depthwise
+    launch = kernel[min(items, sms() * blocks), WALK_THREADS, shared]
+    return lambda: launch(y, described, weights, Picture(n, h, w, c))

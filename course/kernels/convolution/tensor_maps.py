@@ -30,7 +30,7 @@ def _numbers(kind, values):
     return (kind * len(values))(*values)
 
 
-def _encode(name: str, tensor: torch.Tensor, *particular, steps=None) -> TensorMap:
+def _encode(name: str, tensor: torch.Tensor, *particular, steps=None, swizzled=True) -> TensorMap:
     """Call the driver. particular: what differs between the two modes, as ctypes values."""
     raw = (ctypes.c_char * (MAP_BYTES + ALIGNED))()
     address = -(-ctypes.addressof(raw) // ALIGNED) * ALIGNED  # the driver wants it so
@@ -46,7 +46,7 @@ def _encode(name: str, tensor: torch.Tensor, *particular, steps=None) -> TensorM
         *particular,
         _numbers(ctypes.c_uint32, steps or [1] * tensor.dim()),
         0,  # not interleaved
-        SWIZZLE_128,
+        SWIZZLE_128 if swizzled else 0,
         PROMOTE_256,
         0,  # what lies outside is zero
     )
@@ -58,12 +58,16 @@ def _encode(name: str, tensor: torch.Tensor, *particular, steps=None) -> TensorM
     return described
 
 
-def boxes(tensor: torch.Tensor, box: tuple[int, ...]) -> TensorMap:
-    """A map for boxes of this shape, the tensor's dimensions in their order."""
+def boxes(tensor: torch.Tensor, box: tuple[int, ...], swizzled: bool = True) -> TensorMap:
+    """A map for boxes of this shape, the tensor's dimensions in their order.
+
+    swizzled: as wgmma reads them; else a box lies as it is.
+    """
     return _encode(
         "cuTensorMapEncodeTiled",
         tensor,
         _numbers(ctypes.c_uint32, box[::-1]),
+        swizzled=swizzled,
     )
 
 

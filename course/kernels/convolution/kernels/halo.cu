@@ -11,6 +11,9 @@
 #ifndef TAPS
 #define TAPS 9
 #endif
+#ifndef IN_TURN
+#define IN_TURN 1  // the two warp groups multiply in turn: one stores while the other multiplies
+#endif
 #ifndef SLOTS
 #define SLOTS 3
 #endif
@@ -23,6 +26,7 @@ struct Shared {
     bf16 weights[TAPS][64][BOX];
     bf16 patch[SLOTS][SLOT][BOX];
     barrier full[SLOTS], empty[SLOTS], weights_here;
+    barrier done[2];  // a warp group has (nearly) finished its products
 };
 
 __device__ void produce(Shared& s, const TensorMap* x, const TensorMap* w, const Problem& p,
@@ -52,11 +56,12 @@ __device__ void multiply(float (&d)[SUMS], Shared& s, const bf16 (*patch)[BOX], 
             descriptor a = tile_for_wgmma(&s.weights[tap][0][k], 0);
             if (TURNED)
                 a = tile_for_wgmma(&s.weights[tap][k][0], 0);
-            descriptor b = view_for_wgmma(&view[0][k], 0);
+            descriptor b = tile_for_wgmma(&view[0][k], 0);
             wgmma<TURNED, 0>(d, a, b, tap + k > 0);
         }
+        if (tap >= TAPS - 2)
+            wgmma_close_group();  // the last tap is a group of its own
     }
-    wgmma_close_group();
 }
 
 // Rounds and turns the sums into swizzled rows, a pixel each, over the patch that nobody needs any
@@ -87,14 +92,19 @@ __device__ void consume(Shared& s, const TensorMap* y, const Problem& p, const P
     Slot<SLOTS> slot;
     bool first = threadIdx.x % 128 == 0;
     barrier_wait(&s.weights_here, 0);
-    int turn = 0;  // the two warp groups take patches in turn
-    for (int i = blockIdx.x; i < patches.count; i += gridDim.x, slot.next(), turn ^= 1) {
-        if (turn != warpgroup)
-            continue;
+    int count = 0;
+    for (int i = blockIdx.x; i < patches.count; i += gridDim.x, slot.next(), ++count) {
+        if (count % 2 != warpgroup)
+            continue;  // the two warp groups take patches in turn
         float d[SUMS];
         bf16(*patch)[BOX] = s.patch[slot.i];
         barrier_wait(&s.full[slot.i], slot.parity);
+        if (IN_TURN)
+            barrier_wait(&s.done[1 - warpgroup], (count / 2 + 1 + warpgroup) % 2);
         multiply(d, s, patch, p, patches.pitch);
+        wgmma_wait<1>();
+        if (first)
+            barrier_arrive(&s.done[warpgroup]);
         wgmma_wait<0>();
         meet_warpgroup(warpgroup + 1);  // all four warps' products are done
         fill_patch(patch, d, patches.height, p.width, patches.pitch);
@@ -119,6 +129,8 @@ __global__ __launch_bounds__(384, 1) void convolve(const __grid_constant__ Tenso
     Shared& s = *(Shared*)raw;
     if (threadIdx.x == 0) {
         barrier_init(&s.weights_here, 1);
+        barrier_init(&s.done[0], 1);
+        barrier_init(&s.done[1], 1);
         for (int i = 0; i < SLOTS; ++i) {
             barrier_init(&s.full[i], 1);
             barrier_init(&s.empty[i], 1);

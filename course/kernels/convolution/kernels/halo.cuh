@@ -5,16 +5,6 @@
 #pragma once
 #include "implicit_gemm.cuh"
 
-#ifndef BASE_OFFSET
-#define BASE_OFFSET 0
-#endif
-
-// A view of a tile that may begin at any row of 128 bytes, not only at every eighth.
-__device__ descriptor view_for_wgmma(const void* p, int across) {
-    descriptor from = shared_address(p) / 128 % 8;
-    return tile_for_wgmma(p, across) | (BASE_OFFSET ? from : 0) << 49;
-}
-
 // Patches: `height` rows of the result each, full width.
 struct Patches {
     int height, pitch, down, count;

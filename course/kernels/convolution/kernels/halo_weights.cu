@@ -45,7 +45,7 @@ __device__ void multiply(float (&d)[SUMS], const Stage& s, int first_pixel, bool
 #pragma unroll
     for (int k = 0; k < PIXELS; k += 16) {
         descriptor a = tile_for_wgmma(s.dy[k], 0);
-        descriptor b = view_for_wgmma(s.x[first_pixel + k], sizeof s.x[0]);
+        descriptor b = tile_for_wgmma(s.x[first_pixel + k], sizeof s.x[0]);
         wgmma<1, 1>(d, a, b, add || k > 0);
     }
     wgmma_close_group();

@@ -2,16 +2,20 @@
 // (taps, C)). dy, x: NHWC bfloat16. The reduction over all pixels is long and dw is small, so each
 // cluster takes an equal share of all steps, whatever tiles they belong to (stream-K), and writes
 // the sums of each tile that it has touched; `add_parts` adds and rounds them.
-// convolve_weights: grid CLUSTER * clusters, block 384, dynamic shared memory: sizeof(Shared).
+// convolve_weights: grid CLUSTER * clusters, block THREADS, dynamic shared memory: sizeof(Shared).
 // add_parts: grid (PIECES, tiles), block 128.
 #include "implicit_gemm.cuh"
 
 #ifndef STAGES
 #define STAGES 4
 #endif
+#ifndef CLUSTER
+#define CLUSTER 2  // blocks that share x; each has its own K
+#endif
+#ifndef CONSUMERS
+#define CONSUMERS 2  // warp groups, 64 rows of dw each
+#endif
 
-constexpr int CLUSTER = 2;  // blocks that share x; each has its own K
-constexpr int CONSUMERS = 2;  // warp groups, 64 rows of dw each
 constexpr int BM = 64 * CONSUMERS, BN = 256, BK = 64;
 constexpr int BOXES = BN / BOX;
 constexpr int SUMS = BN / 2;  // of a thread
@@ -62,6 +66,10 @@ struct Deal {
     }
 };
 
+__device__ int rank() {
+    return CLUSTER == 1 ? 0 : cluster_rank();
+}
+
 // Asks for a step's tiles: this block's rows of dy, and for both blocks half of x's boxes.
 __device__ void load(Stage& s, const TensorMap* dy, const TensorMap* x, barrier* full,
                      const Problem& p, int row, int box, int pixel) {
@@ -69,13 +77,16 @@ __device__ void load(Stage& s, const TensorMap* dy, const TensorMap* x, barrier*
     for (int i = 0; i < CONSUMERS; ++i)
         tma_load(s.dy[i], (const CUtensorMap*)dy, full, row + i * BOX, pixel);
     Pixel corner = p.corner(pixel);
-    int first = cluster_rank() * (BOXES / CLUSTER);
+    int first = rank() * (BOXES / CLUSTER);
     for (int i = first; i < first + BOXES / CLUSTER; ++i) {
         int tap = min((box + i) / p.chunks(), p.rows * p.columns - 1);
         int channel = (box + i) % p.chunks() * BOX;
         int right = tap % p.columns * p.dilation;
         int down = tap / p.columns * p.dilation;
-        load_pixels_to_both(s.x[i], x, full, channel, corner, right, down);
+        if (CLUSTER == 1)
+            load_pixels(s.x[i], x, full, channel, corner, right, down);
+        else
+            load_pixels_to_both(s.x[i], x, full, channel, corner, right, down);
     }
 }
 
@@ -85,7 +96,7 @@ __device__ void produce(Shared& s, const TensorMap* dy, const TensorMap* x, cons
     for (long long i = deal.begin(cluster); i < deal.begin(cluster + 1); ++i) {
         int tile = i / deal.steps;
         int pixel = i % deal.steps * BK;
-        int row = deal.row(tile) + cluster_rank() * BM;
+        int row = deal.row(tile) + rank() * BM;
         barrier_wait(&s.empty[slot.i], slot.parity ^ 1);  // free, in both blocks
         load(s.stage[slot.i], dy, x, &s.full[slot.i], p, row, deal.box(tile), pixel);
         slot.next();
@@ -136,7 +147,7 @@ __device__ void consume(Shared& s, float4* parts, const Deal& deal, int cluster,
         }
         wgmma_wait<0>();
         give_back(s, before);
-        int piece = (cluster_rank() * CONSUMERS + warpgroup) * QUADS;
+        int piece = (rank() * CONSUMERS + warpgroup) * QUADS;
         float4* to = parts + part(deal, cluster, tile) + piece * 128 + threadIdx.x % 128;
 #pragma unroll
         for (int q = 0; q < QUADS; ++q)
@@ -161,11 +172,13 @@ __global__ LAUNCHED_AS void convolve_weights(float4* parts, const __grid_constan
     int cluster = blockIdx.x / CLUSTER;
     int warpgroup = threadIdx.x / 128;
     if (warpgroup == CONSUMERS) {
-        keep_40_registers();
+        if (CONSUMERS > 1)
+            keep_40_registers();
         if (threadIdx.x % 128 == 0)
             produce(s, &dy, &x, p, deal, cluster);
     } else {
-        take_232_registers();
+        if (CONSUMERS > 1)
+            take_232_registers();
         consume(s, parts, deal, cluster, warpgroup);
     }
     cluster_sync();  // a block must not end while the other still copies into it

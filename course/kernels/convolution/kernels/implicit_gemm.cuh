@@ -72,8 +72,10 @@ __device__ void store_tile(const TensorMap* map, bf16 (&boxes)[2][64][BOX], cons
     bool first = threadIdx.x % 128 == 0;
 #pragma unroll
     for (int i = 0; i < SUMS / 32; ++i) {
-        if (first)
+        if (first && SUMS > 32)
             stores_have_read_but_one();
+        else if (first)
+            stores_have_read();  // one box a tile: the tile before used the same buffer
         meet_warpgroup(meeting);
         fill_box(boxes[i % 2], d + i * 32);
         show_to_copy_engine();

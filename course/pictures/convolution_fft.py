@@ -1,0 +1,225 @@
+"""Pictures of the convolution half of its chapter: windows, halos, im2col, and who is how fast."""
+
+from matplotlib.patches import Rectangle
+
+from utils import results
+from utils.plots import ACCENT, IDLE, INK, figure
+
+SMALL = 8.5  # points: letters within a picture
+TINY = 7
+PLAIN = "#ffffff"
+KNOWN = "#cfe8cf"
+OUTSIDE = "#eeeeee"
+
+
+def _canvas(axes, width, height):
+    """No ticks; y grows downwards."""
+    axes.set(xlim=(-0.2, width + 0.2), ylim=(height + 0.1, -0.4))
+    axes.set_aspect("equal")
+    axes.axis("off")
+
+
+def _box(axes, x, y, width, height, colour, **more):
+    line = {"edgecolor": INK, "linewidth": 0.8, **more}
+    axes.add_patch(Rectangle((x, y), width, height, facecolor=colour, **line))
+
+
+def _word(axes, x, y, text, **more):
+    axes.text(x, y, text, **{"ha": "center", "va": "center", "fontsize": SMALL, **more})
+
+
+def _row(axes, y, numbers, colour_of, first=0):
+    for i, number in enumerate(numbers):
+        _box(axes, first + i, y, 1, 1, colour_of(i))
+        _word(axes, first + i + 0.5, y + 0.5, f"{number:g}")
+
+
+def window(signal, taps, at: int):
+    """A filter lying on a signal, and the one number of the result that it gives there."""
+    total = sum(t * s for t, s in zip(taps, signal[at:], strict=False))
+    count = len(signal) - len(taps) + 1
+    fig = figure(
+        6.4,
+        2.4,
+        alt=f"The filter {list(taps)} lies on elements {at} to {at + len(taps) - 1} of the signal "
+        f"{list(signal)}: products summed up, {total:g} is element {at} of the result.",
+    )
+    axes = fig.add_subplot()
+    _canvas(axes, len(signal) + 3, 3.9)
+    covered = range(at, at + len(taps))
+    _row(axes, 0, taps, lambda i: KNOWN, at)
+    _row(axes, 1.2, signal, lambda i: KNOWN if i in covered else PLAIN)
+    for i in range(count):
+        _box(axes, i, 2.9, 1, 1, IDLE if i == at else PLAIN)
+    _word(axes, at + 0.5, 3.4, f"{total:g}", color=ACCENT, weight="bold")
+    for y, name in ((0.5, "filter"), (1.7, "signal"), (3.4, "result")):
+        _word(axes, len(signal) + 0.3, y, name, ha="left")
+    return fig
+
+
+def places(size: int, side: int, stride: int = 1, padding: int = 0, dilation: int = 1):
+    """Which pixels of a size × size picture the first two places of a filter touch."""
+    reach = (side - 1) * dilation
+    whole = size + 2 * padding
+    count = (whole - reach - 1) // stride + 1
+    fig = figure(
+        3.3,
+        3.2,
+        alt=f"A {size} × {size} picture with {padding} pixels of padding; a filter of {side} × "
+        f"{side} taps, {dilation} apart, moves by {stride}: {count} × {count} places.",
+    )
+    axes = fig.add_subplot()
+    _canvas(axes, whole, whole + 1)
+    taps = [dilation * k for k in range(side)]
+    for y in range(whole):
+        for x in range(whole):
+            inside = padding <= y < size + padding and padding <= x < size + padding
+            _box(axes, x, y, 1, 1, PLAIN if inside else OUTSIDE)
+            if y in taps and x in taps:
+                _box(axes, x, y, 1, 1, KNOWN)
+            if count > 1 and y in taps and x - stride in taps:
+                _word(axes, x + 0.5, y + 0.5, "●", color=ACCENT)
+    text = f"stride {stride}, padding {padding}, dilation {dilation}: {count} × {count}"
+    _word(axes, whole / 2, whole + 0.6, text)
+    return fig
+
+
+def halo(across: int, down: int, side: int):
+    """A block's tile of the result, and what of the picture it needs."""
+    half = side // 2
+    width, height = across + side - 1, down + side - 1
+    fig = figure(
+        6.4,
+        2.6,
+        alt=f"A tile of {across} × {down} results needs {width} × {height} pixels: "
+        f"a halo of {half} on each side for a filter of {side} × {side}.",
+    )
+    axes = fig.add_subplot()
+    _canvas(axes, width + 12, height)
+    for y in range(height):
+        for x in range(width):
+            core = half <= y < half + down and half <= x < half + across
+            _box(axes, x, y, 1, 1, KNOWN if core else IDLE, linewidth=0.3)
+    loads, results_count = width * height, across * down
+    text = f"{results_count} results\n{loads} pixels loaded\n{loads / results_count:.2f} a result"
+    _word(axes, width + 6, height / 2, text)
+    return fig
+
+
+def im2col():
+    """Three windows of a picture become three rows of a matrix."""
+    side, size = 2, 4
+    fig = figure(
+        6.8,
+        2.4,
+        alt="A 4 × 4 picture with pixels 0 to 15 and three windows of 2 × 2; each window is a row "
+        "of four numbers in the matrix beside it: 0 1 4 5, 1 2 5 6, 2 3 6 7. Most pixels stand in "
+        "it more than once.",
+    )
+    axes = fig.add_subplot()
+    _canvas(axes, 13, 4)
+    for i in range(size * size):
+        y, x = divmod(i, size)
+        _box(axes, x, y, 1, 1, KNOWN if y < side and x < side else PLAIN)
+        _word(axes, x + 0.5, y + 0.5, str(i))
+    for row in range(3):
+        numbers = [y * size + x + row for y in range(side) for x in range(side)]
+        _row(axes, row, numbers, lambda i, row=row: IDLE if row else KNOWN, 6)
+        _word(axes, 10.4, row + 0.5, f"place {row}", ha="left")
+    _word(axes, 8, 3.6, "…")
+    return fig
+
+
+def layouts(channels: int = 3, pixels: int = 4):
+    """Where the numbers of a picture lie: channel by channel, or pixel by pixel."""
+    colours = (KNOWN, IDLE, PLAIN)
+    fig = figure(
+        6.8,
+        1.7,
+        alt="In memory: NCHW holds all pixels of channel 0, then all of channel 1, and so on; "
+        "NHWC holds all channels of pixel 0, then all of pixel 1.",
+    )
+    axes = fig.add_subplot()
+    _canvas(axes, channels * pixels + 2, 3)
+    for i in range(channels * pixels):
+        by_channel = i // pixels
+        by_pixel = i % channels
+        for y, channel, pixel in ((0, by_channel, i % pixels), (1.6, by_pixel, i // channels)):
+            _box(axes, i, y, 1, 1, colours[channel])
+            _word(axes, i + 0.5, y + 0.5, f"c{channel}\np{pixel}", fontsize=TINY)
+    _word(axes, channels * pixels + 0.3, 0.5, "NCHW", ha="left")
+    _word(axes, channels * pixels + 0.3, 2.1, "NHWC", ha="left")
+    return fig
+
+
+def shifted_patch(width: int = 5):
+    """A patch counted pixel after pixel: each tap is the same row, read a little later."""
+    pitch = width + 2
+    taps = [r * pitch + s for r in range(3) for s in range(3)]
+    fig = figure(
+        7.0,
+        2.6,
+        alt=f"A patch with rows of {pitch} pixels, counted through. For result 0 the nine taps "
+        f"are pixels {taps}; for result i they are i later. Two of {pitch} results a row are "
+        "computed for nothing.",
+    )
+    axes = fig.add_subplot()
+    _canvas(axes, 3.3 * pitch, 5.4)
+    for i in range(5 * pitch):
+        y, x = divmod(i, pitch)
+        _box(axes, x, y, 1, 1, KNOWN if i in taps else PLAIN)
+        _word(axes, x + 0.5, y + 0.5, str(i), fontsize=TINY)
+    for i in range(3 * pitch):
+        y, x = divmod(i, pitch)
+        _box(axes, pitch + 3 + x, 1 + y, 1, 1, OUTSIDE if x >= width else KNOWN)
+        _word(axes, pitch + 3.5 + x, 1.5 + y, str(i), fontsize=TINY)
+    _word(axes, pitch / 2, 5.3, "patch")
+    _word(axes, pitch + 3 + pitch / 2, 4.5, "results (grey: for nothing)")
+    return fig
+
+
+#: Kinds as they are recorded, and what they are called.
+KINDS = {"fprop": "forward", "dgrad": "data gradient", "wgrad": "weights' gradient"}
+SHAPES = {
+    "256x28": "256 ch, 28²",
+    "512x14": "512 ch, 14²",
+    "64x56": "64 ch, 56²",
+    "256x56_1x1": "1×1, 56²",
+}
+
+
+def share(kind: str, shape: str) -> dict | None:
+    """The recorded share of cuDNN's speed, an entry of the results file; None without."""
+    return results.find(f"conv/{kind}/{shape}/share_of_cudnn")
+
+
+def shares():
+    """Our speed as a share of cuDNN's, all shapes and directions, as recorded."""
+    known = {(k, s): share(k, s) for k in KINDS for s in SHAPES}
+    said = [
+        f"{KINDS[k]} {SHAPES[s]}: {entry['value']:.0%}" for (k, s), entry in known.items() if entry
+    ]
+    if not said:
+        print("our share of cuDNN's speed: not recorded yet")
+        return None
+    gpu = next(entry["gpu"] for entry in known.values() if entry)
+    fig = figure(7.0, 3.0, alt=f"Our share of cuDNN's speed on {gpu}. " + "; ".join(said))
+    axes = fig.add_subplot()
+    _bars(axes, known)
+    axes.axhline(1, color=INK, linewidth=0.8)
+    axes.set_title(f"our speed as a share of cuDNN's, {gpu}", fontsize=10)
+    axes.legend(fontsize=SMALL, frameon=False, ncols=3)
+    return fig
+
+
+def _bars(axes, known) -> None:
+    colours = (ACCENT, IDLE, KNOWN)
+    wide = 0.26
+    for n, (kind, name) in enumerate(KINDS.items()):
+        values = [known[kind, s]["value"] if known[kind, s] else 0 for s in SHAPES]
+        places = [i + (n - 1) * wide for i in range(len(SHAPES))]
+        axes.bar(places, values, wide, color=colours[n], edgecolor=INK, linewidth=0.5, label=name)
+        for x, value in zip(places, values, strict=True):
+            axes.text(x, value + 0.02, f"{value:.0%}", ha="center", fontsize=TINY)
+    axes.set_xticks(range(len(SHAPES)), SHAPES.values(), fontsize=SMALL)
+    axes.set_ylim(0, max(1.3, axes.get_ylim()[1] * 1.2))
