@@ -36,7 +36,8 @@ def share(task: Task, who: str) -> float | None:
     time, roof = time_of(task, who), results.find(f"library/roof/{task.roof}")
     if time is None or roof is None:
         return None
-    return task.amount / (time["value"] * 1e-3) / roof["value"]
+    amount = task.ours_amount if who == "ours" and task.ours_amount else task.amount
+    return amount / (time["value"] * 1e-3) / roof["value"]
 
 
 def row(task: Task) -> Row:

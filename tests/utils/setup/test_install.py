@@ -75,6 +75,7 @@ def project(install, tmp_path, monkeypatch):
     "extra, constraints",
     [
         ("cuda13", "constraints.txt"),
+        ("libraries", "constraints.txt"),
         ("cuda12", "constraints-cuda12.txt"),
     ],
 )
@@ -92,7 +93,10 @@ def test_both_sets_differ_only_in_what_is_built_for_cuda():
         name for name in default.keys() | cuda12.keys() if default.get(name) != cuda12.get(name)
     }
     others = {name for name in differ if not name.startswith(("nvidia-", "cuda-"))}
-    assert others == {"appnope", "torch", "triton"}  # appnope: macOS alone, which has no CUDA
+    # the extra `libraries` needs CUDA 13
+    libraries = {"apache-tvm-ffi", "cupy-cuda13x", "nvmath-python", "protobuf"}
+    # appnope: macOS alone, which has no CUDA
+    assert others == {"appnope", "torch", "triton"} | libraries
     assert (default["torch"], cuda12["torch"]) == ("2.13.0", "2.10.0")
 
 
