@@ -66,7 +66,7 @@ class Conv3x3(torch.nn.Conv2d):
 
     def forward(self, x):
         number = implicit.sixteen_bits()
-        return conv3x3(x.to(number), self.weight.to(number))
+        return conv3x3(x.to(number), self.weight.to(number)).to(x.dtype)
 
 
 # ---- launches

@@ -92,6 +92,11 @@ struct Normal {
     Real below, density;  // the normal distribution's, up to u and at u
 };
 
+__device__ inline Normal normal(double u) {
+    const double below = 0.5 * (1 + erf(u * 0.70710678118654752));
+    return {static_cast<Real>(below), static_cast<Real>(0.39894228040143268 * exp(-0.5 * u * u))};
+}
+
 // Float: erf to 1.5e-7 by Abramowitz and Stegun 7.1.26, which shares its exponential with the
 // density.
 __device__ inline Normal normal(float u) {
@@ -106,11 +111,6 @@ __device__ inline Normal normal(float u) {
     sum = sum * t + 0.254829592f;
     const float beyond = 0.5f * sum * t * bell;  // |u| and more
     return {u < 0 ? beyond : 1 - beyond, density_at_0 * bell};
-}
-
-__device__ inline Normal normal(double u) {
-    const double below = 0.5 * (1 + erf(u * 0.70710678118654752));
-    return {static_cast<Real>(below), static_cast<Real>(0.39894228040143268 * exp(-0.5 * u * u))};
 }
 
 __global__ void bias_gelu_dropout(NUMBER* __restrict__ y, const NUMBER* __restrict__ x,

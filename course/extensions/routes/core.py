@@ -5,11 +5,16 @@ Without a GPU cuda-core has nothing to launch on; the CPU runtime takes the same
 
 import functools
 
+import numpy as np
 import torch
 
 from course.extensions.routes import common, nvrtc
 from course.extensions.sources import KERNELS, toolkit_headers
 from utils import has_gpu
+
+if has_gpu():
+    from cuda.core import Device, LaunchConfig, Program, ProgramOptions, Stream
+    from cuda.core import launch as start
 
 NAMESPACE = "polynomial_core"
 THREADS = 256
@@ -19,8 +24,6 @@ MOST_BLOCKS = 1 << 16
 @functools.cache
 def kernel(name: str, index: int):
     """A kernel for one device: compiled for its architecture, loaded into its context."""
-    from cuda.core import Device
-
     Device(index).set_current()
     major, minor = Device(index).compute_capability
     return cubin(f"sm_{major}{minor}").get_kernel(name)
@@ -29,8 +32,6 @@ def kernel(name: str, index: int):
 @functools.cache
 def cubin(arch: str):
     """All kernels, for one architecture."""
-    from cuda.core import Program, ProgramOptions
-
     folders = [str(KERNELS.parent), *toolkit_headers()]
     options = ProgramOptions(arch=arch, std="c++17", include_path=folders)
     types = [str(dtype).removeprefix("torch.") for dtype in common.TYPES]
@@ -39,29 +40,26 @@ def cubin(arch: str):
 
 
 def launch(name: str, out, inputs, coefficients) -> None:
-    if not has_gpu():
-        nvrtc.launch(name, out, inputs, coefficients)
-        return
-    import numpy as np
-    from cuda.core import LaunchConfig, Stream
-    from cuda.core import launch as start
-
+    """Launch a kernel on the stream that PyTorch is using, of the tensor's own device."""
     real = np.float64 if out.dtype == torch.float64 else np.float32
     n = out.numel()
     config = LaunchConfig(grid=min(MOST_BLOCKS, -(-n // THREADS)), block=THREADS)
     addresses = [tensor.data_ptr() for tensor in (out, *inputs)]
     with torch.cuda.device_of(out):
         stream = Stream.from_handle(torch.cuda.current_stream().cuda_stream)
-        run = kernel(common.kernel_for(name, out), out.device.index)
-        start(stream, config, run, *addresses, *map(real, coefficients), np.int64(n))
+        compiled = kernel(common.kernel_for(name, out), out.device.index)
+        start(stream, config, compiled, *addresses, *map(real, coefficients), np.int64(n))
+
+
+run = launch if has_gpu() else nvrtc.launch
 
 
 def forward(y, x, a, b, c) -> None:
-    launch("polynomial", y, (x,), (a, b, c))
+    run("polynomial", y, (x,), (a, b, c))
 
 
 def backward(dx, dy, x, a, b) -> None:
-    launch("polynomial_backward", dx, (dy, x), (a, b))
+    run("polynomial_backward", dx, (dy, x), (a, b))
 
 
 def define() -> str:
