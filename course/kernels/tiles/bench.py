@@ -12,39 +12,46 @@ import argparse
 from pathlib import Path
 
 from course.kernels.row_kernels.report import Report
-from course.kernels.tiles import matmul_bench, rows_bench
+from course.kernels.tiles import ahead_cutile, compile_bench, matmul_bench, rows_bench
 from utils import has_gpu, timing
 
-PARTS = ("matmul", "gluon", "rows")
+PARTS = ("matmul", "languages", "compile", "rows")
+#: Of each language the beginnings of its variants' names
+LANGUAGES = {
+    "triton": ("pointers", "descriptors", "persistent"),
+    "triton_pointers": ("pointers",),
+    "triton_descriptors": ("descriptors",),
+    "gluon": ("gluon",),
+    "cutile": ("cutile",),
+}
 
 
-def matmuls(report: Report, sides: list[int], swept: list[int], gluon: bool) -> None:
-    """Sweep Triton's variants, or Gluon's, then race the fastest of each beside cuBLAS."""
-    tried = matmul_bench.gluon_variants() if gluon else matmul_bench.triton_variants()
-    ours = matmul_bench.ready(report, tried)
+def matmuls(report: Report, variants: dict, options) -> None:
+    """Sweep the variants, then race the fastest of each language beside cuBLAS."""
+    ours = matmul_bench.ready(report, variants)
     others = matmul_bench.ready(report, matmul_bench.cuda_c_variants())
     if not has_gpu():
         return
-    best = {}
-    for n in swept:
-        names = matmul_bench.sweep(report, ours, n, keep=1000)
-        best[n] = names
-    for n in sides:
+    best = {n: matmul_bench.sweep(report, ours, n) for n in options.swept}
+    for n in options.sides:
         if report.left() < matmul_bench.PATIENCE:
             report.put("clock", "not raced", f"matmul/{n} and all after it")
             return
         ranked = best[min(best, key=lambda side: abs(side - n))]
         contestants = dict(others)
-        for language, prefixes in {
-            "triton": ("pointers", "descriptors", "persistent"),
-            "triton_pointers": ("pointers",),
-            "gluon": ("gluon",),
-        }.items():
-            first = next((name for name in ranked if name.startswith(prefixes)), None)
+        for language, beginnings in LANGUAGES.items():
+            first = next((name for name in ranked if name.startswith(beginnings)), None)
             if first:
                 contestants[language] = ours[first]
                 report.put("clock", f"{language}/{n}", first)
         matmul_bench.race(report, contestants, n)
+
+
+def languages(options) -> dict:
+    """The variants that were best before, of every language that is here."""
+    variants = matmul_bench.triton_variants(matmul_bench.BEST)
+    variants |= matmul_bench.gluon_variants()
+    return variants | (ahead_cutile.variants(options.cubins) if options.cubins else {})
 
 
 def rows(report: Report, lengths: list[int]) -> None:
@@ -67,26 +74,33 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--budget", type=float, default=150, help="seconds")
-    parser.add_argument("--parts", nargs="*", default=["matmul", "rows"], choices=PARTS)
+    parser.add_argument(
+        "--parts", nargs="*", default=["languages", "compile", "rows"], choices=PARTS
+    )
     parser.add_argument("--sides", nargs="*", type=int, default=[8192, 4096, 1024, 2048, 16384])
     parser.add_argument("--swept", nargs="*", type=int, default=[8192, 4096, 1024])
     parser.add_argument("--columns", nargs="*", type=int, default=list(rows_bench.COLUMNS))
+    parser.add_argument("--cubins", type=Path, help="folder of cuTile kernels in machine code")
     options = parser.parse_args()
     report = Report(options.out, options.budget)
     if has_gpu():
         report.watch()
         report.put("clock", "copy GB/s", round(timing.copy_bandwidth() / 1e9))
     if "matmul" in options.parts:
-        matmuls(report, options.sides, options.swept, gluon=False)
+        matmuls(report, matmul_bench.triton_variants(), options)
         report.put("clock", "after matmul, seconds left", round(report.left()))
-    if "gluon" in options.parts:
-        matmuls(report, options.sides, options.swept, gluon=True)
-        report.put("clock", "after gluon, seconds left", round(report.left()))
+    if "languages" in options.parts:
+        matmuls(report, languages(options), options)
+        report.put("clock", "after languages, seconds left", round(report.left()))
+    if "compile" in options.parts:
+        compile_bench.race(report)
+        report.put("clock", "after torch.compile, seconds left", round(report.left()))
     if "rows" in options.parts:
         rows(report, options.columns)
         report.put("clock", "after rows, seconds left", round(report.left()))
     print("checks:", {name: _count(value) for name, value in report.entries["checks"].items()})
-    print("\n".join(matmul_bench.table(report) + rows_bench.table(report)))
+    tables = (matmul_bench, rows_bench, compile_bench)
+    print("\n".join(line for module in tables for line in module.table(report)))
     print("clock:", report.entries["clock"], "errors:", len(report.entries["errors"]))
 
 

@@ -34,6 +34,11 @@ TILES = pick(
     ),
     cpu=(((128, 128, 64), 4, 2),),
 )
+#: Those of them that were best at some size, on an H200
+BEST = pick(
+    gpu=(((128, 256, 64), 8, 3), ((128, 256, 64), 8, 4), ((128, 128, 64), 4, 4)),
+    cpu=TILES,
+)
 PERSISTENT = (
     {"halves": True, "flatten": True},
     {"halves": True, "flatten": False},
@@ -45,10 +50,10 @@ SWEEP_SECONDS, RACE_SECONDS = 0.8, 1.0
 PATIENCE = 6  # seconds that must be left to begin another race
 
 
-def triton_variants() -> dict[str, Callable[[], Multiply]]:
+def triton_variants(tiles=None) -> dict[str, Callable[[], Multiply]]:
     """What to try of Triton, by name."""
     variants = {}
-    for tile, warps, stages in TILES:
+    for tile, warps, stages in tiles or TILES:
         label = "x".join(map(str, tile)) + f" w{warps} s{stages}"
         how = {"warps": warps, "stages": stages}
         variants[f"pointers {label}"] = partial(matmul.with_pointers, *tile, **how)
@@ -115,13 +120,13 @@ def ready(report: Report, variants: dict[str, Callable]) -> dict[str, Multiply]:
     return right
 
 
-def sweep(report: Report, variants: dict[str, Multiply], n: int, keep: int = 6) -> list[str]:
-    """Shares of cuBLAS of all variants at one size; returns the names of the fastest."""
+def sweep(report: Report, variants: dict[str, Multiply], n: int) -> list[str]:
+    """Shares of cuBLAS of all variants at one size; returns their names, fastest first."""
     timing.BUDGET = SWEEP_SECONDS
     shares = _shares(variants, n, None)[0]
     ranked = sorted(shares, key=shares.get, reverse=True)
     report.put("sweeps", f"matmul/{n}", {name: round(shares[name], 4) for name in ranked})
-    return ranked[:keep]
+    return ranked
 
 
 def race(report: Report, languages: dict[str, Multiply], n: int) -> None:

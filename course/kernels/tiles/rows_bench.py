@@ -208,7 +208,7 @@ def table(report: Report) -> list[str]:
     """A line a race."""
     lines = []
     for label, entry in report.entries["races"].items():
-        if label.startswith("matmul"):
+        if label.startswith(("matmul", "compile")):
             continue
         rates = "  ".join(
             f"{who} {entry[who]['GB/s']:5.0f}" for who in ("triton", "torch", "compile")
