@@ -1,8 +1,8 @@
 """cuTile kernels that were compiled elsewhere, launched from their machine code.
 
-cuTile's compiler needs no GPU, and its machine code no cuTile: a kernel's arguments are, for each
 cuTile's compiler needs no GPU, and its machine code no cuTile. A kernel's arguments are, for each
 array, a pointer, its lengths and its strides (int32): calling convention cutile_python_v1.
+"""
 
 import re
 from ctypes import c_int32
