@@ -1523,6 +1523,11 @@ def devices_ring():
 
 
 @program
+def devices_flags():
+    return "wrong: 0\n"
+
+
+@program
 def nccl_groups():
     names = ("all-reduce", "largest", "broadcast", "all-gather", "reduce-scatter", "ring")
     return "".join(f"{name}: right\n" for name in names)

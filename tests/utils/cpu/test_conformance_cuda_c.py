@@ -72,6 +72,8 @@ def test_prints_what_a_gpu_prints(name):
 @pytest.mark.parametrize("check", [False, True], ids=["fast", "check"])
 @pytest.mark.parametrize("name", SEVERAL_DEVICES)
 def test_several_devices_print_the_same_and_raise_no_alarm(name, check):
+    if check and name == "devices_flags":
+        pytest.skip("with --check one kernel runs at a time, and these wait for each other")
     source = derive.FOLDER / f"{name}.cu"
     executable = build_program(source, flags(source), check=check)
     expected = source.with_suffix(".out").read_text()

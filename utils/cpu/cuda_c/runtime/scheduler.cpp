@@ -716,11 +716,15 @@ static void report_stall(Grid& g, const Live& live) {
                    "all threads of kernel `%s` that have not ended wait, and nothing can change "
                    "that. Block %s, "
                    "thread %s waits in this loop for a value that nobody stores%s. (Host code goes "
-                   "on only when the kernel has ended)",
+                   "on only when the kernel has ended%s)",
                    g.work.kernel->name, index_text(l.first->index), index_text(t.index),
                    g.cursor.load() < g.blocks ? "; perhaps a block would that has not started: "
                                                 "those that have fill the device"
-                                              : "");
+                                              : "",
+                   checking && device_count() > 1
+                       ? ". With --check one kernel runs at a time: those of several devices that "
+                         "wait for each other run without it"
+                       : "");
             return;
         }
 }
