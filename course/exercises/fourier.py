@@ -45,9 +45,9 @@ BACK = Exercise(
     title="Back, down the columns",
     minutes=10,
     task=(
-        "`x[k, c]` holds, as pairs (real, imaginary), the transforms of the **columns** of a"
+        "`x[k, c]` holds, as pairs (real, imaginary), the transforms of the *columns* of a"
         " matrix. Write the inverse: `out[n, c]` is 1/rows times the sum over k of `x[k, c]`, each"
-        " turned *forwards* by n k / rows of a full turn. The starter transforms the **rows**,"
+        " turned *forwards* by n k / rows of a full turn. The starter transforms the *rows*,"
         " and not back."
     ),
     starter="""
