@@ -23,14 +23,15 @@ from utils.engine import gpu, target_arch
 from utils.tools import plain_cpp, process
 from utils.tools.diagnostics import LearnerError, annotate
 
-USAGE = """usage: nvcc FILE.cu [nvcc flags] [--cpu] [--check] [--seed N] [--timeout SECONDS]
-            [--run [arguments]]
+USAGE = """usage: nvcc FILE.cu [nvcc flags] [--cpu] [--check] [--seed N] [--devices N]
+            [--timeout SECONDS] [--run [arguments]]
 
   --run       run the program after compiling; what stands behind it (and behind --cpu, --check)
               are its own arguments
   --cpu       build for the CPU even where there is a GPU
   --check     CPU: also find out-of-bounds accesses, races and uninitialised memory (slower)
   --seed N    CPU: run the threads in a shuffled order drawn from N
+  --devices N CPU: play N GPUs (without it: one)
   --timeout   stop the program after so many seconds (default 60)
 Other flags go to nvcc as they are; without -o the program is written beside the source, without
 its ending. A .c, .cc or .cpp file that includes nothing of CUDA goes straight to the C++ compiler,
@@ -52,6 +53,7 @@ class Request:
     cpu: bool = False
     check: bool = False
     seed: int | None = None
+    devices: int | None = None
     timeout: float = 60.0
     run: bool = False
     arguments: list[str] = field(default_factory=list)
@@ -73,11 +75,11 @@ def parse(words: list[str]) -> Request:
             words = []
         elif word in ("--cpu", "--check"):
             setattr(request, word[2:], True)
-        elif word in ("--timeout", "--seed", "-o"):
+        elif word in ("--timeout", "--seed", "--devices", "-o"):
             if not words:
                 raise NvccError(f"{word} needs a value\n\n{USAGE}")
             value = words.pop(0)
-            kind = {"--timeout": float, "--seed": int, "-o": Path}[word]
+            kind = {"--timeout": float, "--seed": int, "--devices": int, "-o": Path}[word]
             try:
                 setattr(request, "output" if word == "-o" else word[2:], kind(value))
             except ValueError:
@@ -202,7 +204,7 @@ def build(request: Request) -> Path:
 
     Raises NvccError with each error shown in its source line.
     """
-    engine_asked = request.check or request.seed is not None
+    engine_asked = request.check or request.seed is not None or request.devices is not None
     plain = not engine_asked and plain_cpp.is_plain(request.source)
     if not plain and (request.cpu or engine_asked or (gpu() is None and _for_running(request))):
         return _build_cpu(request)
@@ -284,6 +286,8 @@ def run(program: Path, request: Request) -> process.Completed:
     env = dict(os.environ)
     if request.seed is not None:
         env["CUDA_CPU_SEED"] = str(request.seed)
+    if request.devices is not None:
+        env["CUDA_CPU_DEVICES"] = str(request.devices)
     print("$", shlex.join([str(program), *request.arguments]))
     command = [str(program.resolve()), *request.arguments]
     try:

@@ -99,6 +99,14 @@ def test_says_where_it_runs(cu, capfd):
     assert "runs on the CPU" in capfd.readouterr().out
 
 
+def test_the_cpu_plays_several_devices(cu, capfd):
+    program = cu(
+        '#include <cstdio>\nint main() { int n; cudaGetDeviceCount(&n); printf("%d GPUs\\n", n); }'
+    )
+    nvcc.main([program, "--devices", "3", "--run"])
+    assert "3 GPUs\n" in capfd.readouterr().out
+
+
 def test_arguments_reach_the_program(cu, capfd):
     program = cu(
         "#include <cstdio>\nint main(int c, char **v) { for (int i = 1; i < c; ++i) puts(v[i]); }"
