@@ -34,7 +34,7 @@ GPU_PROGRAMS = {
 }
 #: Programs that the chapter runs everywhere, with arguments for a GPU.
 TIMED_PROGRAMS = {"lt": (4096, 4096, 256, "time"), "plans": (4096, "time")}
-CHECKED_PROGRAMS = ("gemv", "pi", "thrust", "cub")
+CHECKED_PROGRAMS = ("gemv", "pi", "conv", "thrust", "cub")
 TRAPS = ("leading_dimension", "rows_and_columns", "stream", "tf32", "late")
 PACKAGES = (
     "torch",

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 from course.libraries import programs
-from utils.engine import has_gpu
+from utils.engine import gpu, has_gpu
 from utils.files import ASSETS, write_whole
 from utils.tools.source import Listing
 
@@ -59,9 +59,12 @@ def show(name: str) -> None:
     print(recorded_text(name))
 
 
-def show_program(name: str, *arguments) -> None:
-    """Run a program of ``cuda/`` that only a GPU can run, or print what was recorded of it."""
-    if has_gpu():
+def show_program(name: str, *arguments, only: tuple[int, int] | None = None) -> None:
+    """Run a program of ``cuda/`` that only a GPU can run, or print what was recorded of it.
+
+    only: the one compute capability that it is written for, where it is for one.
+    """
+    if has_gpu() and only in (None, gpu().compute_capability):
         try:
             programs.run(name, *arguments)
             return

@@ -17,7 +17,8 @@ void sum(float* total, const float* x, int n, cudaStream_t stream) {
 void forgotten_workspace(float* total, const float* x, int n) {
     size_t bytes = 0;
     const cudaError_t status = cub::DeviceReduce::Sum(nullptr, bytes, x, total, n);
-    std::printf("without a workspace: %s, %zu bytes asked for\n", cudaGetErrorName(status), bytes);
+    std::printf("without a workspace: %s, %s bytes asked for\n", cudaGetErrorName(status),
+                bytes > 0 ? "some" : "no");
 }
 
 void running_sums(float* sums, const float* x, int n, cudaStream_t stream) {
@@ -61,7 +62,7 @@ int main() {
     Device<unsigned> keys(numbers), sorted(n);
 
     forgotten_workspace(total, x, n);
-    std::printf("the sum is then %f\n", total.host()[0]);
+    std::printf("the sum is then %s\n", std::isnan(total.host()[0]) ? "NaN, the poison" : "there");
     sum(total, x, n, nullptr);
     const double right = std::accumulate(host.begin(), host.end(), 0.0);
     require("sum", std::fabs(total.host()[0] - right), 1e-3);

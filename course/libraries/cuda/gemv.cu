@@ -1,4 +1,4 @@
-// y = a x by cuBLAS: the five parts that all these libraries have.
+// y = a x by cuBLAS: a handle, a stream, a call, and someone who waits.
 #include <cublas_v2.h>
 #include "helpers.cuh"
 
@@ -8,18 +8,18 @@ int main() {
     const std::vector<float> x = random_floats(columns, 2);
     Device<float> d_a(a), d_x(x), d_y(rows);
 
-    cublasHandle_t handle;  // 1: the library's state, made once
+    cublasHandle_t handle;  // the library's state, made once
     CHECK(cublasCreate(&handle));
-    cudaStream_t stream;  // 2: where its work goes
+    cudaStream_t stream;  // where its work goes
     CHECK(cudaStreamCreate(&stream));
     CHECK(cublasSetStream(handle, stream));
 
-    const float alpha = 1, beta = 0;  // 3: y = alpha a x + beta y
+    const float alpha = 1, beta = 0;  // y = alpha a x + beta y
     CHECK(cublasSgemv(handle, CUBLAS_OP_T, columns, rows, &alpha, d_a, columns, d_x, 1, &beta, d_y,
                       1));
-    CHECK(cudaStreamSynchronize(stream));  // 4: the call only queued the work
+    CHECK(cudaStreamSynchronize(stream));  // the call has only queued the work
 
     require("gemv", largest_error(d_y.host(), product(a, x, rows, 1, columns)), 1e-5);
-    CHECK(cublasDestroy(handle));  // 5: and given back
+    CHECK(cublasDestroy(handle));  // and given back
     CHECK(cudaStreamDestroy(stream));
 }
