@@ -141,7 +141,7 @@ CHAPTERS = (
         CRAFT,
         "13_convolution_fft",
         "Convolution and FFT",
-        120,
+        180,
         "One operation, five ways, forward and backward; and the transform that makes it cheap.",
     ),
     Chapter(
