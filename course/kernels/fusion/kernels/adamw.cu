@@ -19,6 +19,8 @@
 #define BLOCKS 4  // of an SM at a time
 #endif
 
+#define SHAPED __launch_bounds__(THREADS, BLOCKS)
+
 constexpr int CHUNK = THREADS * PACKS * 4;
 
 // A row of the table of tensors.
@@ -124,9 +126,9 @@ __device__ void rest(const Tensor& t, long long start, const Step& s) {
 // tensors: rows of `Tensor`. chunks: (tensor, chunk of it), a block each. clip: what `gradient_norm`
 // wrote, or null.
 template <typename Gradient>
-__global__ void __launch_bounds__(THREADS, BLOCKS)
-    adamw(const long long* tensors, const int* chunks, const float* clip, float rate, float decay,
-          float beta1, float beta2, float epsilon, float correction1, float correction2) {
+__global__ void SHAPED adamw(const long long* tensors, const int* chunks, const float* clip,
+                             float rate, float decay, float beta1, float beta2, float epsilon,
+                             float correction1, float correction2) {
     const Tensor& t = ((const Tensor*)tensors)[chunks[blockIdx.x * 2]];
     long long start = (long long)chunks[blockIdx.x * 2 + 1] * CHUNK;
     Step s = {rate, decay, beta1, beta2, epsilon, correction1, correction2, 1};

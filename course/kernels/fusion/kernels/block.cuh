@@ -15,6 +15,8 @@
 #define BLOCKS 4  // of an SM at a time
 #endif
 
+#define SHAPED __launch_bounds__(THREADS, BLOCKS)
+
 using bf16 = __nv_bfloat16;
 constexpr int PACK = 8;  // numbers of one access, 16 bytes
 constexpr int PACKS = (COLUMNS / PACK + THREADS - 1) / THREADS;

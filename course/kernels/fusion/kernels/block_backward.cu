@@ -98,10 +98,10 @@ __device__ inline void write_sums(float* partial, const float (&sums)[VALUES]) {
 }
 
 // partial: [3][blocks][COLUMNS], sums of dgamma, dbeta and dbias.
-__global__ void __launch_bounds__(THREADS, BLOCKS)
-    block_backward(bf16* dx, bf16* dresidual, float* partial, const bf16* dy, const bf16* dout,
-                   const bf16* hidden, const bf16* x, const float2* statistics, const bf16* bias,
-                   const bf16* gamma, int rows, unsigned long long seed, unsigned threshold) {
+__global__ void SHAPED block_backward(bf16* dx, bf16* dresidual, float* partial, const bf16* dy,
+                                      const bf16* dout, const bf16* hidden, const bf16* x,
+                                      const float2* statistics, const bf16* bias, const bf16* gamma,
+                                      int rows, unsigned long long seed, unsigned threshold) {
     extern __shared__ __align__(16) unsigned char bytes[];
     Ring& ring = *(Ring*)bytes;
     const bf16* const inputs[INPUTS] = {dy, dout, hidden, x};

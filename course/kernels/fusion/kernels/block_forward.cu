@@ -3,10 +3,10 @@
 #include "block.cuh"
 
 // statistics: a row's mean and 1 / its deviation, for the backward pass.
-__global__ void __launch_bounds__(THREADS, BLOCKS)
-    block_forward(bf16* y, bf16* hidden, float2* statistics, const bf16* x, const bf16* residual,
-                  const bf16* bias, const bf16* gamma, const bf16* beta, unsigned long long seed,
-                  unsigned threshold, float epsilon) {
+__global__ void SHAPED block_forward(bf16* y, bf16* hidden, float2* statistics, const bf16* x,
+                                     const bf16* residual, const bf16* bias, const bf16* gamma,
+                                     const bf16* beta, unsigned long long seed, unsigned threshold,
+                                     float epsilon) {
     long long first = (long long)blockIdx.x * COLUMNS;
     uint4 of_x[PACKS], of_residual[PACKS], of_bias[PACKS];
     fetch(of_x, x + first);

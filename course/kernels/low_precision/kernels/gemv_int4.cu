@@ -26,6 +26,8 @@
 #define BLOCKS 4  // of an SM at a time
 #endif
 
+#define SHAPED __launch_bounds__(WARPS * 32, BLOCKS)
+
 constexpr int TILE_ROWS = 16, GROUP = 128;  // a tile is one group of columns wide
 constexpr int VECTORS = 8;
 constexpr int TILE_LOADS = 64;  // of 16 bytes
@@ -122,9 +124,8 @@ __device__ void add_warps(bf16* y, const float (&sums)[TILES][4], int rows, int 
 }
 
 // rows: a multiple of 16 * TILES. k: columns, a multiple of 128. count: vectors, at most 8.
-__global__ void __launch_bounds__(WARPS * 32, BLOCKS)
-    gemv_int4(bf16* y, const uint4* codes, const unsigned* scales, const bf16* vectors, int rows,
-              int k, int count) {
+__global__ void SHAPED gemv_int4(bf16* y, const uint4* codes, const unsigned* scales,
+                                 const bf16* vectors, int rows, int k, int count) {
     let_next_begin();
     int groups = k / GROUP;
     int warp = threadIdx.x / 32;

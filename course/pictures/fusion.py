@@ -1,0 +1,228 @@
+"""Pictures of the chapter Fusion and low precision: passes over memory, bits, spacings, tiles."""
+
+import numpy as np
+
+from utils import results
+from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, IDLE, INK, figure
+
+SMALL = 8.5  # points: letters within a picture
+TINY = 6.5
+KERNEL = "#cfe8cf"
+
+
+def _canvas(axes, width, height):
+    """No ticks; y grows downwards."""
+    axes.set(xlim=(-0.2, width + 0.2), ylim=(height + 0.1, -0.2))
+    axes.axis("off")
+
+
+def _box(axes, x, y, width, height, colour):
+    from matplotlib.patches import Rectangle
+
+    axes.add_patch(Rectangle((x, y), width, height, facecolor=colour, edgecolor=INK, linewidth=0.6))
+
+
+def _word(axes, x, y, text, **more):
+    axes.text(x, y, text, **{"ha": "center", "va": "center", "fontsize": SMALL, **more})
+
+
+# ---- fusion
+
+
+def passes(steps: dict[str, tuple[int, int]], fused: tuple[int, int]):
+    """Each step as a kernel that reads and writes matrices, and all of them as one.
+
+    steps: name -> (matrices read, written); fused: the same of the one kernel.
+    """
+    total = sum(map(sum, steps.values()))
+    words = "; ".join(f"{name} reads {r}, writes {w}" for name, (r, w) in steps.items())
+    alt = f"{words}: {total} passes over memory. One kernel reads {fused[0]}, writes {fused[1]}."
+    fig = figure(8, 2.3, alt=alt)
+    axes = fig.add_subplot()
+    _canvas(axes, 2.1 * (len(steps) + 1.4), 3)
+    for number, (name, moved) in enumerate(steps.items()):
+        _kernel(axes, 2.1 * number, 1.6, name, moved)
+    _kernel(axes, 2.1 * (len(steps) + 0.3), 2, "all in one", fused, ACCENT)
+    _box(axes, 0, 2.3, 2.1 * (len(steps) + 1.3), 0.5, IDLE)
+    _word(axes, 1.05 * (len(steps) + 1.3), 2.55, "memory")
+    return fig
+
+
+def _kernel(axes, x, width, name, moved, colour=INK):
+    """A kernel's box above memory, an arrow for each matrix it reads (up) or writes (down)."""
+    _box(axes, x, 0.4, width, 0.6, KERNEL)
+    _word(axes, x + width / 2, 0.7, name, color=colour)
+    read, written = moved
+    places = np.linspace(x + 0.25, x + width - 0.25, read + written)
+    for number, place in enumerate(places):
+        up = number < read
+        ends = ((place, 1.05), (place, 2.25)) if up else ((place, 2.25), (place, 1.05))
+        arrow = {"arrowstyle": "->", "color": ACCENT if up else ALARM, "linewidth": 1.2}
+        axes.annotate("", xy=ends[0], xytext=ends[1], arrowprops=arrow)
+
+
+# ---- formats
+
+
+def bits(formats):
+    """Each format's bits: sign, exponent, mantissa."""
+    words = ", ".join(f"{f.name} 1 + {f.exponent} + {f.mantissa}" for f in formats)
+    fig = figure(8, 0.3 * len(formats) + 0.5, alt=f"Sign, exponent and mantissa bits: {words}.")
+    axes = fig.add_subplot()
+    axes.set(xlim=(-5, 40), ylim=(len(formats) + 0.9, -0.1))
+    axes.axis("off")
+    for row, f in enumerate(formats):
+        colours = [INK] + [BLOCK_COLOURS[1]] * f.exponent + [BLOCK_COLOURS[0]] * f.mantissa
+        for bit, colour in enumerate(colours):
+            _box(axes, bit, row + 0.1, 0.92, 0.8, colour)
+        _word(axes, -0.5, row + 0.5, f.name, ha="right")
+        counts = f"1 + {f.exponent} + {f.mantissa}"
+        _word(axes, len(colours) + 0.5, row + 0.5, counts, ha="left", fontsize=TINY + 1)
+    legend = "sign (black), exponent (yellow), mantissa (blue)"
+    _word(axes, 16, len(formats) + 0.5, legend)
+    return fig
+
+
+def number_line(numbers: dict[str, np.ndarray], largest: float):
+    """The numbers of some formats from 0 to `largest`, a row of ticks each."""
+    within = {name: x[(x >= 0) & (x <= largest)] for name, x in numbers.items()}
+    words = ", ".join(f"{name} {len(x)}" for name, x in within.items())
+    fig = figure(8, 0.5 * len(numbers) + 0.6, alt=f"Numbers from 0 to {largest:g}: {words}.")
+    axes = fig.add_subplot()
+    for row, x in enumerate(within.values()):
+        axes.vlines(x, row - 0.3, row + 0.3, color=ACCENT, linewidth=0.9)
+    axes.set_yticks(range(len(within)), within)
+    axes.set(xlim=(-largest / 100, largest * 1.01), ylim=(len(within) - 0.5, -0.5))
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    return fig
+
+
+def spacings(formats, spacing, at: float):
+    """The distance between neighbours, over their size, for each format.
+
+    spacing(x, format): the distance at x. at: where it is marked.
+    """
+    words = ", ".join(f"{f.name} {_step(f, spacing, at)}" for f in formats)
+    fig = figure(7.4, 3, alt=f"Distance between neighbours at {at:g}: {words}.")
+    axes = fig.add_subplot()
+    for number, f in enumerate(formats):
+        highest = min(np.log2(f.largest), 24)
+        octaves = np.arange(-24, highest + 1e-6)
+        steps = [spacing(2.0**octave, f) for octave in octaves]
+        line = {"color": f"C{number}", "drawstyle": "steps-post", "linewidth": 1.4}
+        axes.plot(2.0**octaves, steps, label=f"{f.name}: {_step(f, spacing, at)}", **line)
+    axes.axvline(at, color=ALARM, linewidth=0.8)
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log", base=2)
+    axes.set(xlabel="number", ylabel="to the next one", xlim=(2.0**-24, 2.0**24))
+    axes.legend(title=f"at {at:g}", fontsize=TINY + 0.5, title_fontsize=SMALL, loc="upper left")
+    axes.spines[["top", "right"]].set_visible(False)
+    return fig
+
+
+def _step(f, spacing, at):
+    return "too large" if at > f.largest else f"{spacing(at, f):.3g}"
+
+
+# ---- training
+
+
+def losses(runs: dict):
+    """Loss by step, a line a run. runs: name -> object with `losses`."""
+    last = ", ".join(f"{name} ends at {run.losses[-1]:.3g}" for name, run in runs.items())
+    fig = figure(6.6, 2.6, alt=f"Loss by step: {last}.")
+    axes = fig.add_subplot()
+    for name, run in runs.items():
+        axes.plot(run.losses, label=name, linewidth=1.4)
+    axes.set(xlabel="step", ylabel="loss", ylim=(0, 0.3))
+    axes.legend(fontsize=SMALL)
+    axes.spines[["top", "right"]].set_visible(False)
+    return fig
+
+
+def accuracy_against_bytes(rows):
+    """Accuracy of quantized networks over their bytes. rows: (name, bytes, accuracy)."""
+    words = "; ".join(f"{name}: {size / 1e3:.0f} KB, {right:.1%}" for name, size, right in rows)
+    fig = figure(7.2, 3, alt=f"Accuracy against bytes. {words}.")
+    axes = fig.add_subplot()
+    for number, (name, size, right) in enumerate(rows):
+        hollow = "one scale" in name
+        face = "white" if hollow else f"C{(number + 1) // 2}"
+        look = {"s": 60, "edgecolor": f"C{(number + 1) // 2}", "facecolor": face, "zorder": 3}
+        axes.scatter(size / 1e3, 100 * right, label=name, **look)
+    axes.set_xscale("log")
+    axes.set(xlabel="KB of weights", ylabel="test digits right, %")
+    axes.legend(fontsize=TINY + 0.5, loc="lower right")
+    axes.spines[["top", "right"]].set_visible(False)
+    return fig
+
+
+# ---- tiles
+
+
+def int4_tile(mark: int = 5):
+    """Which lane has which of a tile's 16 × 128 codes; lane `mark` stands out."""
+    alt = (
+        "A tile of 16 rows and 128 columns of 4-bit codes. Lane 4 r + q has columns 32 q to "
+        f"32 q + 31 of rows r and r + 8: 16 bytes each. Lane {mark} is marked."
+    )
+    fig = figure(7.6, 3.1, alt=alt)
+    axes = fig.add_subplot()
+    _canvas(axes, 8.6, 9.4)
+    for row in range(16):
+        for quarter in range(4):
+            lane = row % 8 * 4 + quarter
+            marked = lane == mark
+            _box(axes, quarter * 2, row * 0.55, 2, 0.55, ALARM if marked else KERNEL)
+            ink = "white" if marked else INK
+            _word(axes, quarter * 2 + 1, row * 0.55 + 0.3, f"lane {lane}", fontsize=TINY, color=ink)
+    for quarter in range(4):
+        _word(axes, quarter * 2 + 1, 9.15, f"columns {32 * quarter} …", fontsize=TINY + 1)
+    _word(axes, 8.1, 0.3, "row 0", fontsize=TINY + 1, ha="left")
+    _word(axes, 8.1, 8.5, "row 15", fontsize=TINY + 1, ha="left")
+    return fig
+
+
+def two_of_four(dense: np.ndarray, kept: np.ndarray, places: np.ndarray):
+    """A row before and after compression: numbers kept, and where each stood among its four."""
+    words = ", ".join(f"{value:g} at {place}" for value, place in zip(kept, places, strict=True))
+    fig = figure(7.2, 1.5, alt=f"Of every four numbers two are kept: {words}.")
+    axes = fig.add_subplot()
+    _canvas(axes, len(dense) + 0.2, 3.2)
+    for i, value in enumerate(dense):
+        _box(axes, i, 0.1, 0.95, 0.8, KERNEL if value else "white")
+        _word(axes, i + 0.47, 0.5, f"{value:.1f}" if value else "0")
+        if i % 4 == 0:
+            axes.axvline(i - 0.03, color=INK, linewidth=1, ymin=0.7)
+    for i, (value, place) in enumerate(zip(kept, places, strict=True)):
+        _box(axes, i, 1.5, 0.95, 0.8, KERNEL)
+        _word(axes, i + 0.47, 1.9, f"{value:.1f}")
+        _word(axes, i + 0.47, 2.7, f"{place:02b}", color=ACCENT)
+    _word(axes, len(kept) + 0.3, 2.7, "2 bits each: its place", ha="left", color=ACCENT)
+    return fig
+
+
+# ---- what was recorded
+
+
+def recorded(*names: str) -> None:
+    """Print recorded results, or that there are none yet."""
+    for name in names:
+        entry = results.find(name)
+        if entry is None:
+            print(f"{name}: not recorded yet")
+            continue
+        print(f"{name}: {_value(entry)} ({entry['gpu']}, {entry['date'][:10]})")
+
+
+def _value(entry) -> str:
+    value, unit = entry["value"], entry["unit"]
+    if unit == "B":
+        return f"{value / 1e9:.2f} GB"
+    if unit == "FLOP/s":
+        return f"{value / 1e12:,.0f} TFLOP/s"
+    if unit == "ms":
+        return f"{value:.4g} ms"
+    if "share" in entry["name"] or "saved" in entry["name"]:
+        return f"{value:.1%}"
+    return f"{value:.3g}"
