@@ -42,8 +42,12 @@ constexpr bool even = packs * group * pack == part;
 static_assert(columns % (cluster * pack) == 0, "parts of a row are whole accesses");
 static_assert(cluster == 1 || tile_rows == 1, "a cluster shares one row at a time");
 
-// What a kernel says of its shape.
+// What a kernel says of its shape. A cluster of one block is not asked for: it would start later.
+#if CLUSTER > 1
 #define SHAPED __cluster_dims__(CLUSTER) __launch_bounds__(THREADS, BLOCKS)
+#else
+#define SHAPED __launch_bounds__(THREADS, BLOCKS)
+#endif
 
 // ---- which values are mine
 
@@ -185,7 +189,7 @@ __device__ inline void start_copy(const Tiles& tiles, int stage, long long tile)
 // Prepare the barriers and fill the ring. All threads of the cluster call it.
 template <bool agree = true>
 __device__ inline void start(const Tiles& tiles) {
-    if (threadIdx.x == 0) {
+    if (threadIdx.x == 0 && (ring || cluster > 1)) {
         for (int turn = 0; cluster > 1 && turn < 2; ++turn)
             barrier_init(&heard[turn]);
         for (int stage = 0; stage < stages; ++stage)
