@@ -183,7 +183,7 @@ CHAPTERS = (
         BEYOND,
         "19_many_gpus",
         "Many GPUs",
-        120,
+        130,
         "When one GPU is not enough: peer copies, all-reduce by hand, training in parallel.",
     ),
     Chapter(
