@@ -103,6 +103,7 @@ def build(name: str) -> Path:
             raise nvcc.compile_error(source, error.log) from None
     request = _request(source)
     command = nvcc.nvcc_command(request, Path("program"))
+    command.remove(str(source))  # the same program in another folder is the same program
     content = hashlib.sha256("\0".join([*command, nvcc.nvcc_version() or ""]).encode())
     for file in (source, *sorted(FOLDER.glob("*.cuh"))):
         content.update(file.read_bytes())

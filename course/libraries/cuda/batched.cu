@@ -11,9 +11,17 @@ void multiply_all(cublasHandle_t handle, float* c, const float* a, const float* 
                                     SIDE, STRIDE, a, SIDE, STRIDE, &beta, c, SIDE, STRIDE, count));
 }
 
+// Matrix number i of many.
+std::vector<float> matrix(const std::vector<float>& all, int i) {
+    const auto begin = all.begin() + i * STRIDE;
+    return std::vector<float>(begin, begin + STRIDE);
+}
+
 int main(int argc, char** argv) {
-    const int count = argc > 1 && std::atoi(argv[1]) ? std::atoi(argv[1]) : 6;
-    const auto a = random_floats(count * STRIDE, 1), b = random_floats(count * STRIDE, 2);
+    const Arguments given = {argc, argv};
+    const int count = given.number(1, 6);
+    const auto a = random_floats(count * STRIDE, 1);
+    const auto b = random_floats(count * STRIDE, 2);
     Device<float> d_a(a), d_b(b), d_c(count * STRIDE);
 
     cublasHandle_t handle;
@@ -22,11 +30,8 @@ int main(int argc, char** argv) {
     const std::vector<float> c = d_c.host();
     double largest = 0;
     for (int i : {0, count / 2, count - 1}) {
-        const auto part = [i](const std::vector<float>& all) {
-            return std::vector<float>(all.begin() + i * STRIDE, all.begin() + (i + 1) * STRIDE);
-        };
-        const auto right = product(part(a), part(b), SIDE, SIDE, SIDE);
-        largest = std::max(largest, largest_error(part(c), right));
+        const auto right = product(matrix(a, i), matrix(b, i), SIDE, SIDE, SIDE);
+        largest = std::fmax(largest, largest_error(matrix(c, i), right));
     }
     require("batched gemm", largest, 1e-5);
 

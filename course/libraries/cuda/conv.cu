@@ -113,11 +113,13 @@ double error_of(const std::vector<float>& found, const std::vector<float>& x,
 }
 
 int main(int argc, char** argv) {
-    const bool sizes = argc > 3;
-    const int channels = sizes ? std::atoi(argv[2]) : 3, side = sizes ? std::atoi(argv[3]) : 8;
-    const Shape in = {sizes ? std::atoi(argv[1]) : 2, channels, side, side};
+    const Arguments given = {argc, argv};
+    const int images = given.number(1, 2);
+    const int channels = given.number(2, 3);
+    const int side = given.number(3, 8);
+    const Shape in = {images, channels, side, side};
     const auto x = random_floats(in.size(), 1);
-    const auto w = random_floats(size_t(channels) * channels * FILTER * FILTER, 2);
+    const auto w = random_floats(channels * channels * FILTER * FILTER, 2);
     Device<float> d_x(x), d_w(w), d_y(in.size());
 
     Convolution convolution(in, channels);

@@ -68,15 +68,17 @@ double error_of(const std::vector<Number>& c, const std::vector<Number>& a,
 }
 
 int main(int argc, char** argv) {
-    const int side = argc > 1 ? std::atoi(argv[1]) : 512;
-    const auto a = rounded(random_floats(size_t(side) * side, 1));
-    const auto b = rounded(random_floats(size_t(side) * side, 2));
-    Device<Number> d_a(a), d_b(b), d_c(size_t(side) * side);
+    const Arguments given = {argc, argv};
+    const int side = given.number(1, 512);
+    const size_t size = size_t(side) * side;
+    const auto a = rounded(random_floats(size, 1));
+    const auto b = rounded(random_floats(size, 2));
+    Device<Number> d_a(a), d_b(b), d_c(size);
     Gemm gemm;
-    const auto given = arguments(d_c, d_a, d_b, side);
-    Device<char> workspace(Gemm::get_workspace_size(given) + 1);
-    CHECK(gemm.can_implement(given));
-    CHECK(gemm.initialize(given, workspace.data));
+    const auto asked = arguments(d_c, d_a, d_b, side);
+    Device<char> workspace(Gemm::get_workspace_size(asked) + 1);
+    CHECK(gemm.can_implement(asked));
+    CHECK(gemm.initialize(asked, workspace.data));
     CHECK(gemm.run());
     CHECK(cudaDeviceSynchronize());
     require("CUTLASS", error_of(d_c.host(), a, b, side), 0.02 * std::sqrt(side));

@@ -40,18 +40,21 @@ double error_of(const std::vector<float2>& found, const std::vector<float>& x, i
         const auto right = spectrum(x.data() + size_t(row) * n, n);
         for (int f = 0; f < bins; f++) {
             const float2 bin = found[size_t(row) * bins + f];
-            largest = std::max(largest, std::abs(std::complex<double>(bin.x, bin.y) - right[f]));
+            const std::complex<double> value(bin.x, bin.y);
+            const double error = std::abs(value - right[f]);
+            largest = error <= largest ? largest : error;
         }
     }
     return largest;
 }
 
 int main(int argc, char** argv) {
-    const bool sizes = argc > 2 && std::atoi(argv[2]);
-    const int n = sizes ? std::atoi(argv[1]) : 12, rows = sizes ? std::atoi(argv[2]) : 3;
-    const std::vector<float> x = random_floats(size_t(n) * rows, 1);
-    Device<float> d_x(x), d_back(size_t(n) * rows);
-    Device<float2> d_bins(size_t(n / 2 + 1) * rows);  // the others are complex conjugates of these
+    const Arguments given = {argc, argv};
+    const int n = given.number(1, 12);
+    const int rows = given.number(2, 3);
+    const std::vector<float> x = random_floats(n * rows, 1);
+    Device<float> d_x(x), d_back(n * rows);
+    Device<float2> d_bins((n / 2 + 1) * rows);  // the others are complex conjugates of these
 
     Transform transform(n, rows);
     transform(d_bins, d_x);

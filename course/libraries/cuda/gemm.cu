@@ -10,17 +10,19 @@ void multiply(cublasHandle_t handle, float* c, const float* a, const float* b, i
 }
 
 int main(int argc, char** argv) {
-    const bool sizes = argc > 3;
-    const int m = sizes ? std::atoi(argv[1]) : 5;
-    const int n = sizes ? std::atoi(argv[2]) : 7;
-    const int k = sizes ? std::atoi(argv[3]) : 3;
-    const auto a = random_floats(size_t(m) * k, 1), b = random_floats(size_t(k) * n, 2);
-    Device<float> d_a(a), d_b(b), d_c(size_t(m) * n);
+    const Arguments given = {argc, argv};
+    const int m = given.number(1, 5);
+    const int n = given.number(2, 7);
+    const int k = given.number(3, 3);
+    const auto a = random_floats(m * k, 1);
+    const auto b = random_floats(k * n, 2);
+    Device<float> d_a(a), d_b(b), d_c(m * n);
 
     cublasHandle_t handle;
     CHECK(cublasCreate(&handle));
     multiply(handle, d_c, d_a, d_b, m, n, k);
-    require("gemm", largest_error(d_c.host(), product(a, b, m, n, k)), 1e-6 * k);
+    const auto right = product(a, b, m, n, k);
+    require("gemm", largest_error(d_c.host(), right), 1e-6 * k);
 
     if (wants_time(argc, argv))
         print_time("gemm", [&] { multiply(handle, d_c, d_a, d_b, m, n, k); });

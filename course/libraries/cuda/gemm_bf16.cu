@@ -18,28 +18,39 @@ std::vector<__nv_bfloat16> rounded(const std::vector<float>& values) {
     return result;
 }
 
-// The largest error of some rows, against float64.
+// Element (row, column) of the product, in float64.
+double element(const std::vector<__nv_bfloat16>& a, const std::vector<__nv_bfloat16>& b, int row,
+               int column, int side) {
+    double sum = 0;
+    for (size_t p = 0; p < side; p++) {
+        const double left = __bfloat162float(a[size_t(row) * side + p]);
+        const double right = __bfloat162float(b[p * side + column]);
+        sum += left * right;
+    }
+    return sum;
+}
+
+// The largest error in some rows.
 double error_of_rows(const std::vector<__nv_bfloat16>& a, const std::vector<__nv_bfloat16>& b,
                      const std::vector<__nv_bfloat16>& c, int side) {
-    double largest = 0;
+    const int step = std::max(1, side / 64);
+    std::vector<float> found;
+    std::vector<double> right;
     for (int row : {0, side / 2, side - 1})
-        for (int column = 0; column < side; column += std::max(1, side / 64)) {
-            double right = 0;
-            for (int p = 0; p < side; p++)
-                right += double(__bfloat162float(a[size_t(row) * side + p])) *
-                         __bfloat162float(b[size_t(p) * side + column]);
-            const double error =
-                std::fabs(__bfloat162float(c[size_t(row) * side + column]) - right);
-            largest = error <= largest ? largest : error;
+        for (int column = 0; column < side; column += step) {
+            found.push_back(__bfloat162float(c[size_t(row) * side + column]));
+            right.push_back(element(a, b, row, column, side));
         }
-    return largest;
+    return largest_error(found, right);
 }
 
 int main(int argc, char** argv) {
-    const int side = argc > 1 && std::atoi(argv[1]) ? std::atoi(argv[1]) : 24;
-    const auto a = rounded(random_floats(size_t(side) * side, 1));
-    const auto b = rounded(random_floats(size_t(side) * side, 2));
-    Device<__nv_bfloat16> d_a(a), d_b(b), d_c(size_t(side) * side);
+    const Arguments given = {argc, argv};
+    const int side = given.number(1, 24);
+    const size_t size = size_t(side) * side;
+    const auto a = rounded(random_floats(size, 1));
+    const auto b = rounded(random_floats(size, 2));
+    Device<__nv_bfloat16> d_a(a), d_b(b), d_c(size);
 
     cublasHandle_t handle;
     CHECK(cublasCreate(&handle));

@@ -8,6 +8,17 @@
 #include <vector>
 #include <cuda_runtime.h>
 
+// The program's number at a place of the command line, or another where none was given.
+struct Arguments {
+    int count;
+    char** words;
+
+    int number(int place, int otherwise) const {
+        const int given = place < count ? std::atoi(words[place]) : 0;
+        return given > 0 ? given : otherwise;
+    }
+};
+
 // Ends the program at the first call that fails: 0 means success in all of NVIDIA's libraries.
 #define CHECK(call) check_status((call), #call, __LINE__)
 
@@ -60,19 +71,24 @@ inline std::vector<float> random_floats(size_t n, unsigned seed) {
 // The largest |found - right|. A NaN is an infinite error.
 template <typename T>
 double largest_error(const std::vector<T>& found, const std::vector<double>& right) {
-    double largest = found.size() == right.size() ? 0 : INFINITY;
-    for (size_t i = 0; i < right.size() && i < found.size(); i++) {
-        const double error = std::fabs(static_cast<double>(found[i]) - right[i]);
-        if (!(error <= largest))
-            largest = std::isnan(error) ? INFINITY : error;
+    if (found.size() != right.size())
+        return INFINITY;
+    double largest = 0;
+    for (size_t i = 0; i < right.size(); i++) {
+        const double value = found[i];
+        const double error = std::fabs(value - right[i]);
+        if (std::isnan(error))
+            return INFINITY;
+        largest = std::fmax(largest, error);
     }
     return largest;
 }
 
 // Prints the error, and ends the program if it is above what rounding explains.
 inline void require(const char* what, double error, double allowed) {
-    std::printf("%s: largest error %.1e, %s\n", what, error, error <= allowed ? "right" : "WRONG");
-    if (!(error <= allowed))
+    const bool right = error <= allowed;
+    std::printf("%s: largest error %.1e, %s\n", what, error, right ? "right" : "WRONG");
+    if (!right)
         std::exit(1);
 }
 
@@ -81,8 +97,10 @@ inline std::vector<double> product(const std::vector<float>& a, const std::vecto
                                    int n, int k) {
     std::vector<double> c(static_cast<size_t>(m) * n, 0.0);
     for (int i = 0; i < m; i++)
-        for (int p = 0; p < k; p++)
+        for (int p = 0; p < k; p++) {
+            const double factor = a[i * k + p];
             for (int j = 0; j < n; j++)
-                c[i * n + j] += double(a[i * k + p]) * b[p * n + j];
+                c[i * n + j] += factor * b[p * n + j];
+        }
     return c;
 }

@@ -79,18 +79,19 @@ std::vector<double> linear_relu(const std::vector<float>& x, const std::vector<f
 }
 
 int main(int argc, char** argv) {
-    const bool sizes = argc > 3;
-    const int m = sizes ? std::atoi(argv[1]) : 12;  // rows of x
-    const int n = sizes ? std::atoi(argv[2]) : 8;  // features out, and in:
-    const int k = sizes ? std::atoi(argv[3]) : 16;
-    const auto x = random_floats(size_t(m) * k, 1), w = random_floats(size_t(k) * n, 2);
+    const Arguments given = {argc, argv};
+    const int m = given.number(1, 12);  // rows of x
+    const int n = given.number(2, 8);  // features out, and in:
+    const int k = given.number(3, 16);
+    const auto x = random_floats(m * k, 1);
+    const auto w = random_floats(k * n, 2);
     const auto bias = random_floats(n, 3);
-    Device<float> d_x(x), d_w(w), d_bias(bias), d_y(size_t(m) * n);
+    Device<float> d_x(x), d_w(w), d_bias(bias), d_y(m * n);
 
     Linear linear(m, n, k, CUBLASLT_EPILOGUE_RELU_BIAS, d_bias);
     linear(d_y, d_x, d_w);
-    require("relu(x w + bias)", largest_error(d_y.host(), linear_relu(x, w, bias, m, n, k)),
-            1e-6 * k);
+    const auto right = linear_relu(x, w, bias, m, n, k);
+    require("relu(x w + bias)", largest_error(d_y.host(), right), 1e-6 * k);
     if (!wants_time(argc, argv))
         return 0;
     Linear plain(m, n, k, CUBLASLT_EPILOGUE_DEFAULT, nullptr);

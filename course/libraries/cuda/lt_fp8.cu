@@ -57,12 +57,15 @@ double relative_error(const std::vector<__nv_bfloat16>& y, const std::vector<flo
 }
 
 int main(int argc, char** argv) {
-    const int side = argc > 1 ? std::atoi(argv[1]) : 256;
-    const auto x = random_floats(size_t(side) * side, 1), w = random_floats(size_t(side) * side, 2);
+    const Arguments given = {argc, argv};
+    const int side = given.number(1, 256);
+    const size_t size = size_t(side) * side;
+    const auto x = random_floats(size, 1);
+    const auto w = random_floats(size, 2);
     const Scaled small_x(x), small_w(w);
     Device<__nv_fp8_e4m3> d_x(small_x.values), d_w(small_w.values);
     Device<float> x_scale(small_x.scale), w_scale(small_w.scale);
-    Device<__nv_bfloat16> y(size_t(side) * side);
+    Device<__nv_bfloat16> y(size);
     Device<char> workspace(WORKSPACE);
 
     cublasLtHandle_t handle;

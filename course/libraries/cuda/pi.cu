@@ -27,7 +27,8 @@ __global__ void first_numbers(unsigned* numbers, int count, unsigned long long s
 }
 
 int main(int argc, char** argv) {
-    const int points = argc > 1 ? std::atoi(argv[1]) : 256;
+    const Arguments given = {argc, argv};
+    const int points = given.number(1, 256);
     Device<unsigned> hits(BLOCKS * THREADS);
     throw_points<<<BLOCKS, THREADS>>>(hits, points);
     CHECK(cudaGetLastError());
@@ -35,8 +36,9 @@ int main(int argc, char** argv) {
     double inside = 0;
     for (unsigned of_thread : hits.host())
         inside += of_thread;
-    const double thrown = double(points) * BLOCKS * THREADS, pi = 3.14159265358979;
+    const double thrown = double(points) * BLOCKS * THREADS;
     const double found = 4 * inside / thrown;
+    const double pi = std::acos(-1.0);
     const double deviation = std::sqrt(pi * (4 - pi) / thrown);  // of a binomial distribution
     std::printf("%.0f points: pi is about %.4f\n", thrown, found);
     Device<unsigned> numbers(3);

@@ -18,7 +18,8 @@ double microseconds(Work work) {
 }
 
 int main(int argc, char** argv) {
-    const int n = argc > 1 ? std::atoi(argv[1]) : 64;
+    const Arguments given = {argc, argv};
+    const int n = given.number(1, 64);
     const std::vector<float> host = random_floats(2 * n, 1);
     Device<float> x(host);
     const auto data = reinterpret_cast<cufftComplex*>(x.data);

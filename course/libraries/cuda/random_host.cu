@@ -17,16 +17,20 @@ curandGenerator_t philox(unsigned long long offset) {
 double distance_from_normal(std::vector<float> values) {
     std::sort(values.begin(), values.end());
     double largest = 0;
+    const double count = values.size();
     for (size_t i = 0; i < values.size(); i++) {
         const double normal = 0.5 * std::erfc(-values[i] / std::sqrt(2.0));
-        const double below = double(i) / values.size(), with = double(i + 1) / values.size();
-        largest = std::max({largest, std::fabs(normal - below), std::fabs(with - normal)});
+        const double below = i / count;
+        const double with = (i + 1) / count;
+        largest = std::fmax(largest, normal - below);
+        largest = std::fmax(largest, with - normal);
     }
     return largest;
 }
 
 int main(int argc, char** argv) {
-    const int count = argc > 1 && std::atoi(argv[1]) ? std::atoi(argv[1]) : 20000;
+    const Arguments given = {argc, argv};
+    const int count = given.number(1, 20000);
     Device<float> numbers(count);
 
     curandGenerator_t generator = philox(0);

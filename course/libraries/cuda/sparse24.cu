@@ -31,10 +31,12 @@ double error_of(const std::vector<__nv_bfloat16>& y, const std::vector<__nv_bflo
 }
 
 int main(int argc, char** argv) {
-    const int side = argc > 1 ? std::atoi(argv[1]) : 256;
-    const auto x = rounded(random_floats(size_t(side) * side, 1));
-    Device<__nv_bfloat16> w(rounded(random_floats(size_t(side) * side, 2))), d_x(x);
-    Device<__nv_bfloat16> y(size_t(side) * side);
+    const Arguments given = {argc, argv};
+    const int side = given.number(1, 256);
+    const size_t size = size_t(side) * side;
+    const auto x = rounded(random_floats(size, 1));
+    Device<__nv_bfloat16> w(rounded(random_floats(size, 2))), d_x(x);
+    Device<__nv_bfloat16> y(size);
 
     cusparseLtHandle_t handle;
     CHECK(cusparseLtInit(&handle));

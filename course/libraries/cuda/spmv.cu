@@ -90,8 +90,8 @@ struct SparseProduct {
 };
 
 int main(int argc, char** argv) {
-    const bool sizes = argc > 2 && std::atoi(argv[2]);
-    const Csr a = random_csr(sizes ? std::atoi(argv[1]) : 40, sizes ? std::atoi(argv[2]) : 6);
+    const Arguments given = {argc, argv};
+    const Csr a = random_csr(given.number(1, 40), given.number(2, 6));
     const std::vector<float> x = random_floats(a.rows, 9);
     const std::vector<double> right = multiply(a, x);
     DeviceCsr d_a(a);

@@ -16,13 +16,15 @@ double error_of_row(const std::vector<float>& c, const std::vector<float>& a,
     for (size_t p = 0; p < side; p++)
         for (size_t j = 0; j < side; j++)
             right[j] += double(a[row * side + p]) * b[p * side + j];
-    return largest_error(std::vector<float>(c.begin() + row * side, c.begin() + (row + 1) * side),
-                         right);
+    const auto begin = c.begin() + row * side;
+    return largest_error(std::vector<float>(begin, begin + side), right);
 }
 
 int main(int argc, char** argv) {
-    const size_t side = argc > 1 ? std::atoi(argv[1]) : 64;
-    const auto a = random_floats(side * side, 1), b = random_floats(side * side, 2);
+    const Arguments given = {argc, argv};
+    const size_t side = given.number(1, 64);
+    const auto a = random_floats(side * side, 1);
+    const auto b = random_floats(side * side, 2);
     std::vector<float> c(side * side, NAN);
 
     cublasXtHandle_t handle;
