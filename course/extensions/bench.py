@@ -55,7 +55,7 @@ class Log:
         try:
             return function(*arguments)
         except Exception:
-            self.errors.append({"what": what, "error": traceback.format_exc()[-3000:]})
+            self.errors.append({"what": what, "error": traceback.format_exc()[-6000:]})
             self.write()
             return None
 

@@ -104,7 +104,7 @@ def launch(kernel: str, out, first, second, conv: Convolution) -> None:
     }
     arrays = [channels_last(tensor) for tensor in (out, first, second)]
     with torch.cuda.device_of(out):
-        stream = torch.cuda.current_stream() if out.is_cuda else 0
+        stream = torch.cuda.current_stream().cuda_stream if out.is_cuda else 0
         run = getattr(implicit.module(), kernel)
         grid = implicit._grid(*rows[kernel])
         run[grid, implicit.THREADS, 0, stream](*arrays, implicit.sizes_of(conv))

@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import torch
@@ -21,22 +22,29 @@ def assemble(folder: Path) -> Path:
     return folder
 
 
-def built() -> Path:
-    """The folder to import the package from: built there, if it was not from this source."""
-    folder = BUILD / f"package-{fingerprint()}"
-    if not list(folder.glob("polynomial_op/_C*.so")):
-        assemble(folder)
-        run([sys.executable, "setup.py", "-q", "build_ext", "--inplace"], folder)
+def wheel() -> Path:
+    """The package's wheel: built, without a network, unless it already was from this source."""
+    folder = home()
+    if not list(folder.glob("*.whl")):
+        source = assemble(folder / "source")
+        offline = ["--no-build-isolation", "--no-deps", "--no-index"]
+        run([sys.executable, "-m", "pip", "wheel", "-q", *offline, "-w", folder, "."], source)
+    (path,) = folder.glob("polynomial_op-*.whl")
+    return path
+
+
+def unpacked() -> Path:
+    """A folder to import the package from without installing it."""
+    folder = home() / "unpacked"
+    if not folder.exists():
+        with zipfile.ZipFile(wheel()) as file:
+            file.extractall(folder)
     return folder
 
 
-def wheel(folder: Path) -> Path:
-    """Build a wheel in a folder, without a network, and return its path."""
-    source = assemble(folder / "source")
-    offline = ["--no-build-isolation", "--no-deps", "--no-index"]
-    run([sys.executable, "-m", "pip", "wheel", "-q", *offline, "-w", str(folder), "."], source)
-    (path,) = folder.glob("polynomial_op-*.whl")
-    return path
+def home() -> Path:
+    """Where what is built from this source is kept."""
+    return BUILD / f"package-{fingerprint()}"
 
 
 def fresh_environment(folder: Path) -> Path:
@@ -66,20 +74,24 @@ def install(wheel_path: Path, python: Path) -> None:
     )
 
 
-def test(python: Path, folder: Path) -> str:
-    """Run the package's own tests from its source with an environment's Python; the last line."""
-    tests = folder / "source" / "tests"
-    output = run([str(python), "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tests)], folder)
+def test(python: Path) -> str:
+    """Run the package's own tests with an environment's Python; pytest's last line."""
+    tests = home() / "source" / "tests"
+    output = run(
+        [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--color=no", tests], tests
+    )
     return output.strip().splitlines()[-1]
 
 
 def run(command: list, folder: Path | None = None) -> str:
-    """What a command prints. RuntimeError with the end of that if it fails."""
+    """What a command prints. RuntimeError with what it said of errors if it fails."""
     done = subprocess.run(
         list(map(str, command)), cwd=folder, env=environment(), capture_output=True, text=True
     )
     if done.returncode:
-        raise RuntimeError((done.stdout + done.stderr)[-4000:])
+        lines = (done.stdout + done.stderr).splitlines()
+        wrong = [line for line in lines if "error" in line.lower()]
+        raise RuntimeError("\n".join([*wrong[:20], *lines[-20:]]))
     return done.stdout
 
 

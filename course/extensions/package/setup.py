@@ -11,7 +11,7 @@ HERE = Path(__file__).parent
 HAS_CUDA = torch.version.cuda is not None and cpp_extension.CUDA_HOME is not None
 #: Use nothing that is newer than PyTorch 2.10: the library then runs with that one and all later.
 OLDEST_TORCH = "-DTORCH_TARGET_VERSION=0x020a000000000000"
-FLAGS = ["-O2", "-std=c++20", OLDEST_TORCH]
+FLAGS = ["-O2", OLDEST_TORCH]
 
 
 def extension():
