@@ -187,20 +187,19 @@ def sweep(log: Log, name: str, rivals: dict, moved: float) -> dict:
 # ---- two passes -------------------------------------------------------------------------------
 
 LONG_DEALS = [
-    TwoPass(radix, together, blocks, lag, flags)
-    for radix, together, blocks, lags in (
-        (16, 16, 4, (12, 16, 20, 24)),
-        (16, 32, 2, (20, 24, 32, 40)),
-        (16, 16, 3, (12, 16)),
+    TwoPass(16, together, blocks, lag, flags)
+    for together, blocks, lags in (
+        (32, 2, (112, 128, 144, 160, 176, 192)),
+        (16, 4, (256, 288, 320, 352)),
     )
     for lag in lags
-    for flags in HINTS[:4]
+    for flags in ((), plans.STREAMED)
 ]
 PICTURE_DEALS = [
-    TwoPass(radix, together, blocks, lag, flags)
-    for radix, together, blocks in ((32, 16, 1), (32, 8, 2), (16, 16, 1))
-    for lag in (1, 2)
-    for flags in HINTS[:4]
+    TwoPass(32, together, blocks, lag, flags)
+    for together, blocks, lags in ((16, 1, (80, 96, 112, 128, 144, 160)), (8, 2, (224, 256, 288)))
+    for lag in lags
+    for flags in HINTS[:3]
 ]
 
 

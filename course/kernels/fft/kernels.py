@@ -24,3 +24,11 @@ def multiprocessors() -> int:
     if not has_gpu():
         return 2
     return torch.cuda.get_device_properties(0).multi_processor_count
+
+
+@functools.cache
+def shared_bytes() -> int:
+    """How much shared memory a block may ask for."""
+    if not has_gpu():
+        return cuda_c.MAX_SHARED_UNASKED
+    return torch.cuda.get_device_properties(0).shared_memory_per_block_optin

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import torch
 
-from course.kernels.fft.kernels import DEVICE, load, multiprocessors
+from course.kernels.fft.kernels import DEVICE, load, multiprocessors, shared_bytes
 
 COMPLEX_BYTES = 8
 MOST_BLOCKS = 32  # that a multiprocessor runs at a time, of any GPU
@@ -43,8 +43,8 @@ DEALS = {
     256: Deal(8, 2, 18),
     512: Deal(8, 1, 18),
     1024: Deal(16, 4, 3),
-    2048: Deal(8, 1, 6),
-    4096: Deal(32, 2, 2),
+    2048: Deal(32, 1, 6),
+    4096: Deal(16, 1, 3),
     8192: Deal(32, 1, 2),
 }
 LONGEST_ROW = max(DEALS)
@@ -92,13 +92,13 @@ class TwoPass:
     """How two passes in one launch are dealt out.
 
     radix, together, blocks: as in `Deal`; `together` columns or rows make a tile. lag: by how many
-    items the second pass follows the first.
+    tiles the second pass follows the first, at least; at least an item's.
     """
 
     radix: int = 16
     together: int = 16
     blocks: int = 2
-    lag: int = 16
+    lag: int = 128
     flags: tuple[str, ...] = ()
 
     def template(self, name: str, side: int, *more) -> tuple[str, tuple[str, ...], str]:
@@ -111,18 +111,32 @@ class TwoPass:
         places = (padded(side, self.radix) + 1) * self.together
         return side // self.radix * self.together, places * COMPLEX_BYTES
 
+    def behind(self, side: int) -> int:
+        """Tiles by which the second pass follows the first."""
+        return max(self.lag, self.tiles(side))
+
     def grid(self, side: int, items: int) -> int:
         """Blocks that draw tickets: at least as many as run at a time."""
-        tickets = (items + self.lag) * 2 * (side // self.together)
+        tickets = 2 * (self.tiles(side, items) + self.behind(side))
         return min(tickets, MOST_BLOCKS * multiprocessors())
 
-    def tiles(self, side: int, items: int) -> int:
-        """Blocks of a launch with one pass."""
+    def tiles(self, side: int, items: int = 1) -> int:
+        """Tiles of one pass: its blocks, if it has a launch of its own."""
         return side // self.together * items
 
 
-LONG_DEAL = TwoPass(16, 16, 4, 16)
-PICTURE_DEAL = TwoPass(16, 8, 2, 1)
+STREAMED = ("-DLOAD=__ldcs", "-DSTORE=__stcs")  # keep what lies between the passes in L2 instead
+LONG_DEAL = TwoPass(16, 32, 2, 160, STREAMED)
+#: The first that fits a block's shared memory is taken
+PICTURE_DEALS = (TwoPass(32, 16, 1, 128), TwoPass(16, 8, 2, 256), TwoPass(16, 4, 4, 512))
+
+
+def picture_deal(side: int) -> TwoPass:
+    """How pictures are dealt out, unless one says how."""
+    for deal in PICTURE_DEALS:
+        if deal.shape(side)[1] <= shared_bytes():
+            return deal
+    return PICTURE_DEALS[-1]
 
 
 class Long:
@@ -136,7 +150,8 @@ class Long:
         if side * side != n or side & (side - 1) or side < 32:
             raise ValueError(f"{n:,} is not the square of a power of two from 32")
         self.n, self.side, self.deal = n, side, deal or LONG_DEAL
-        self._kept = 2 * self.deal.lag + 1
+        items_behind = -(-self.deal.behind(side) // self.deal.tiles(side))
+        self._kept = 2 * items_behind + 1
         self.code, *self.codes_in_two = long_codes(side, inverse, self.deal)
         self._scratch = torch.empty(self._kept * n, dtype=torch.complex64, device=DEVICE)
         self._state = torch.zeros(1, dtype=torch.int32, device=DEVICE)
@@ -148,7 +163,7 @@ class Long:
             self._state = _zeros(self._state, 1 + 2 * items)
             shape = self.deal.grid(self.side, items), *self.deal.shape(self.side)
             words = self._state.view(torch.uint32)
-            how = self._kept, self.deal.lag, items
+            how = self._kept, self.deal.behind(self.side), items
             arrays = map(floats, (x, out, self._scratch))
             kernel(self.code)[shape](*arrays, *how, words)
 
@@ -165,7 +180,7 @@ class Pictures:
     """Transforms of pictures of side * side points, rows and columns, in one launch."""
 
     def __init__(self, side: int, inverse: bool = False, deal: TwoPass | None = None):
-        self.side, self.deal = side, deal or PICTURE_DEAL
+        self.side, self.deal = side, deal or picture_deal(side)
         self.code, self.code_of_rows, self.code_of_columns = picture_codes(side, inverse, self.deal)
         self._state = torch.zeros(1, dtype=torch.int32, device=DEVICE)
 
@@ -176,7 +191,8 @@ class Pictures:
             self._state = _zeros(self._state, 1 + pictures)
             shape = self.deal.grid(self.side, pictures), *self.deal.shape(self.side)
             words = self._state.view(torch.uint32)
-            kernel(self.code)[shape](floats(x), floats(out), pictures, self.deal.lag, words)
+            how = pictures, self.deal.behind(self.side)
+            kernel(self.code)[shape](floats(x), floats(out), *how, words)
 
     def two_launches(self, x, out) -> None:
         """The same with a launch for the rows and one for the columns."""

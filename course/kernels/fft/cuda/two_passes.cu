@@ -81,20 +81,25 @@ class Tickets {
     unsigned now_, ahead_ = 0;
 };
 
-// Tickets alternate between a tile of the first pass over item i and one of the second pass over
-// item i - lag. A ticket waits only for lower ones, which were drawn before it: nobody waits for ever.
+// Tickets alternate between the first pass's tiles, one after the other through all items, and the
+// second pass's, `lag` tiles behind. A ticket waits only for lower ones, which were drawn before it:
+// nobody waits for ever.
 struct Task {
-    int pass, item, tile;
+    int pass;
+    long long item;
+    int tile;
 };
 
 template <int TILES>
 __device__ inline Task task_of(unsigned ticket, int lag) {
-    const int round = ticket / (2 * TILES), place = ticket % (2 * TILES);
-    const int pass = place % 2;
-    return {pass, round - pass * lag, place / 2};
+    const int pass = ticket % 2;
+    const long long tile = static_cast<long long>(ticket / 2) - pass * lag;
+    if (tile < 0)
+        return {pass, -1, 0};  // the second pass has not begun
+    return {pass, tile / TILES, static_cast<int>(tile % TILES)};
 }
 
-// in, out: items of N * M points. scratch: `kept` items, more than lag.
+// in, out: items of N * M points. scratch: `kept` items, with more tiles than lag and one item.
 // state: zeros, 1 + 2 * items of them.
 template <int N, int M, int R, int C, int BLOCKS, int SIGN>
 __global__ __launch_bounds__(C* N / R, BLOCKS) void fft_long(const float2* in, float2* out,
@@ -105,13 +110,13 @@ __global__ __launch_bounds__(C* N / R, BLOCKS) void fft_long(const float2* in, f
     constexpr int TILES = M / C, POINTS = N * M;
     static_assert(N == M);
     unsigned *written = state + 1, *read = state + 1 + items;
-    const unsigned total = (items + lag) * 2 * TILES;
+    const unsigned total = 2 * (items * TILES + lag);
     for (Tickets tickets(state, &place); tickets.now() < total; tickets.next()) {
         const Task task = task_of<TILES>(tickets.now(), lag);
         if (task.item < 0 || task.item >= items)
             continue;
-        const long long start = static_cast<long long>(task.item) * POINTS;
-        float2* between = scratch + static_cast<long long>(task.item % kept) * POINTS;
+        const long long start = task.item * POINTS;
+        float2* between = scratch + task.item % kept * POINTS;
         const int first = task.tile * C;
         if (task.pass == 0) {
             if (task.item >= kept)
@@ -136,12 +141,12 @@ __global__ __launch_bounds__(C* N / R, BLOCKS) void fft_pictures(const float2* i
     constexpr int TILES = M / C, POINTS = N * M;
     static_assert(N == M);
     unsigned* written = state + 1;
-    const unsigned total = (pictures + lag) * 2 * TILES;
+    const unsigned total = 2 * (pictures * TILES + lag);
     for (Tickets tickets(state, &place); tickets.now() < total; tickets.next()) {
         const Task task = task_of<TILES>(tickets.now(), lag);
         if (task.item < 0 || task.item >= pictures)
             continue;
-        const long long start = static_cast<long long>(task.item) * POINTS;
+        const long long start = task.item * POINTS;
         const int first = task.tile * C;
         if (task.pass == 0) {
             rows_tile<M, R, C, SIGN>(in + start, out + start, room, first, N);

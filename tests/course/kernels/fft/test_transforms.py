@@ -55,11 +55,11 @@ def test_no_rows_and_wrong_lengths():
             plans.Long(n)
 
 
-@pytest.mark.parametrize("items", [1, 7])
-def test_long_ones_in_one_launch_and_in_two(items):
+@pytest.mark.parametrize("items, lag", [(1, 1), (7, 1), (7, 6), (9, 50)])
+def test_long_ones_in_one_launch_and_in_two(items, lag):
     x = random_points(items, 1024)
     right = np.fft.fft(x.astype(complex))
-    work = plans.Long(1024, deal=TwoPass(8, 8, 1, 2))
+    work = plans.Long(1024, deal=TwoPass(8, 8, 1, lag))
     between = torch.empty(x.shape, dtype=torch.complex64, device=DEVICE)
     for _ in range(2):  # the second time with what the first has left behind
         assert error(work, x, right) < ERROR
