@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from course.checking import cpp, engines, work
+from course.checking import cpp, engines, triton_kernels, work
 from course.checking.diagnose import diagnose, failed, plain
 from course.checking.limits import TooLong, TooMuch, print_limit, time_limit
 from course.checking.model import BROKEN
@@ -526,8 +526,18 @@ def as_tuple(value):
     return tuple(value) if isinstance(value, list | tuple | np.ndarray) else (value,)
 
 
+def check_triton(exercise, answer, seed):
+    """A Triton kernel, on the engine that names mistakes a GPU would make silently."""
+    failure = triton_kernels.run(exercise, answer, seed)
+    if failure:
+        reason, message, code = failure
+        raise Rejected(reason, message, code=code)
+    return "Every shape gave the right values, and no program got in another's way."
+
+
 CHECKS = {
     "numba": check_numba,
+    "triton": check_triton,
     "cuda_c": check_cuda_c,
     "cpp": check_cpp,
     "function": check_function,

@@ -64,12 +64,15 @@ def import_starter(exercise, folder):
         path.write_text(rest)
         return path
     path = folder / "starter.py"
-    path.write_text(f"from numba import cuda\n\n\n{text}\n")
+    header = "from numba import cuda\n"
+    if exercise.kind == "triton":
+        header = "import triton\nimport triton.language as tl\n"
+    path.write_text(f"{header}\n\n{text}\n")
     spec = importlib.util.spec_from_file_location("starter", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    function = next(v for k, v in vars(module).items() if not k.startswith("_") and k != "cuda")
-    return function
+    given = ("cuda", "triton", "tl")
+    return next(v for k, v in vars(module).items() if not k.startswith("_") and k not in given)
 
 
 def name_of(answer):

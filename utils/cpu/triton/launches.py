@@ -41,12 +41,14 @@ class Launch:
         self.grid = (1, 1, 1)
         self.program = None
         self.failed_swaps = 0
+        self.work = {}  # program -> how many elements it touched
 
     def begin(self, tensors: dict) -> None:
         """A launch with these tensors, by the names of their arguments."""
         self.memories = []
         self.program = None
         self.failed_swaps = 0
+        self.work = {}
         for name, tensor in tensors.items():
             storage = tensor.untyped_storage()
             first, count = storage.data_ptr(), storage.nbytes()
@@ -87,6 +89,7 @@ class Launch:
         addresses = np.ascontiguousarray(pointers.data[mask])
         if not addresses.size:
             return
+        self.work[self.program] = self.work.get(self.program, 0) + addresses.size
         size = max(1, pointers.get_element_ty().primitive_bitwidth // 8)
         memory = self._check_inside(what, pointers, addresses, size)
         for part, inside in self._parts(memory, addresses):

@@ -1,0 +1,192 @@
+"""Exercises whose answer is a Triton kernel: run on the engine without a GPU, which sees mistakes.
+
+With a GPU the check runs in a process of its own, on the CPU: there races between programs, values
+that nobody wrote and accesses outside of a tensor are found, and harm nothing.
+"""
+
+import inspect
+import json
+import os
+import sys
+import tempfile
+import textwrap
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from course.checking.limits import time_limit
+from course.checking.model import Exercise, InOut, Out
+from utils import has_gpu
+from utils.cpu.triton import KernelMistake, tensor_core_dots
+from utils.cpu.triton.launches import LAUNCH
+from utils.engine import FORCE_CPU
+from utils.files import ROOT
+from utils.tools import process
+
+SECONDS = 20  # of CPU time, for all launches of one check
+CHILD_SECONDS = 120
+#: What outputs hold before the launch, besides NaN: of floats, of integers
+POISON = (1e9, 123456)
+#: The engine's kinds of mistakes -> the reasons of ours
+REASON = {
+    "outside": "out_of_bounds",
+    "undefined": "uninitialized",
+    "race": "race",
+    "overflow": "overflow",
+    "deadlock": "timeout",
+    "assertion": "crashed",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TritonExercise(Exercise):
+    """An exercise whose answer is a kernel of `@triton.jit`.
+
+    `inputs(rng, shape)` gives all arguments by name in the kernel's order, those of tl.constexpr
+    last; `grid(shape)` how many programs are launched. rounds: whether `tl.dot` rounds to TF32.
+    """
+
+    kind: str = "triton"
+    grid: Callable = None
+    rounds: bool = False
+
+
+def name_kernels_as_numba_does() -> None:
+    """Triton's kernels get `py_func`, their Python function, as Numba's have it."""
+    from triton.runtime.interpreter import InterpretedFunction
+    from triton.runtime.jit import JITFunction
+
+    for kind in (InterpretedFunction, JITFunction):
+        if not hasattr(kind, "py_func"):
+            kind.py_func = property(lambda kernel: kernel.fn)
+
+
+def run(exercise: TritonExercise, answer, seed: int):
+    """None where the answer is right, else (reason, message, piece of code)."""
+    function = getattr(answer, "fn", None)
+    if not inspect.isfunction(function) or not hasattr(answer, "run"):
+        return "not_a_kernel", _what_it_is(answer), ""
+    wanted = list(inspect.signature(exercise.solution.fn).parameters)
+    has = list(inspect.signature(function).parameters)
+    if len(has) != len(wanted):
+        names = f"`{function.__name__}({', '.join(has)})`"
+        return "wrong_arity", f"{names} is launched with ({', '.join(wanted)}).", ""
+    if has_gpu():
+        return _in_child(exercise.id, function, seed)
+    return judge(exercise, answer, seed)
+
+
+def _what_it_is(answer) -> str:
+    if inspect.isfunction(answer):
+        return f"`{answer.__name__}` is a plain Python function: write `@triton.jit` above it."
+    if answer is None or answer is Ellipsis:
+        return f"check() got `{answer}`, not a kernel. Did the cell that defines it run?"
+    return f"check() got an object of type {type(answer).__name__}; it takes the kernel itself."
+
+
+def judge(exercise: TritonExercise, answer, seed: int):
+    """Launch in every shape on the engine: None, or (reason, message, piece of code)."""
+    rng = np.random.default_rng(seed)
+    for shape in exercise.all_shapes(rng):
+        arguments = exercise.inputs(rng, shape)
+        try:
+            with time_limit(SECONDS):
+                got, work = launched(exercise, answer, shape, arguments, rng)
+        except KernelMistake as found:
+            text = str(found).partition("\n")
+            return REASON[found.kind], f"With {shape}: {text[2]}", text[0]
+        except Exception as error:
+            return "crashed", f"With {shape}: {_shortened(error)}", _line_of(error, answer)
+        problem = different(exercise, arguments, got) or lazy(exercise, shape, arguments, work, rng)
+        if problem:
+            return problem[0], f"With {shape}: {problem[1]}", ""
+    return None
+
+
+def launched(exercise, kernel, shape, arguments: dict, rng) -> tuple[np.ndarray, int]:
+    """(the output, elements that the busiest program touched) of one launch."""
+    import torch
+
+    tensors, output = {}, None
+    for name, value in arguments.items():
+        if isinstance(value, InOut):
+            output = tensors[name] = torch.from_numpy(value.array.copy())
+        elif isinstance(value, Out):
+            is_float = np.dtype(value.dtype).kind == "f"
+            poison = rng.choice([np.nan, POISON[0]]) if is_float else POISON[1]
+            value = np.full(value.shape, poison, value.dtype)
+            output = tensors[name] = torch.from_numpy(value)
+        else:
+            tensors[name] = torch.from_numpy(value) if isinstance(value, np.ndarray) else value
+    with tensor_core_dots() if exercise.rounds else nullcontext():
+        kernel[exercise.grid(shape)](*tensors.values())
+    return output.numpy(), max(LAUNCH.work.values(), default=0)
+
+
+def different(exercise, arguments: dict, got: np.ndarray):
+    """(reason, message) where the output is not the reference, or None."""
+    plain = {name: getattr(value, "array", value) for name, value in arguments.items()}
+    expected = np.asarray(exercise.reference(**plain))
+    scale = max(1.0, float(np.abs(expected[np.isfinite(expected)]).max(initial=0)))
+    close = np.isclose(got.astype(float), expected, rtol=exercise.rtol, atol=exercise.rtol * scale)
+    bad = ~close
+    if not bad.any():
+        return None
+    at = tuple(int(i) for i in np.argwhere(bad)[0])
+    place = at[0] if len(at) == 1 else at
+    many = f"{np.count_nonzero(bad)} of {bad.size} values are wrong; the first is at {place}: "
+    if np.isnan(got[at]) or got[at] in POISON:
+        says = many + f"nothing was written there, {expected[at]:.6g} belongs there"
+        return "unwritten", says
+    return "wrong_value", many + f"{got[at]:.6g} instead of {expected[at]:.6g}"
+
+
+def lazy(exercise, shape, arguments: dict, work: int, rng):
+    """(reason, message) where one program does far more than in the solution, or None."""
+    _, ours = launched(exercise, exercise.solution, shape, arguments, rng)
+    if work <= exercise.effort * ours or int(np.prod(exercise.grid(shape))) == 1:
+        return None
+    return "one_thread", f"the busiest program touches {work:,} elements; {ours:,} are enough."
+
+
+def _shortened(error: Exception) -> str:
+    cause = error.__cause__ or error
+    return (
+        f"{type(cause).__name__}: {str(cause).strip().splitlines()[0][:300] if str(cause) else ''}"
+    )
+
+
+def _line_of(error: Exception, answer) -> str:
+    """The line of the kernel that an error came from."""
+    import linecache
+    import traceback
+
+    file = answer.fn.__code__.co_filename
+    found = ""
+    for frame, number in traceback.walk_tb((error.__cause__ or error).__traceback__):
+        if frame.f_code.co_filename == file:
+            found = f"line {number}: {linecache.getline(file, number).strip()}"
+    return found
+
+
+# ---- with a GPU: in a process of its own
+
+
+def _in_child(id: str, function, seed: int):
+    request = {"id": id, "source": textwrap.dedent(inspect.getsource(function)), "seed": seed}
+    with tempfile.TemporaryDirectory(prefix="cuda-course-") as folder:
+        (Path(folder) / "request.json").write_text(json.dumps(request))
+        command = [sys.executable, "-m", "course.checking.triton_child", folder]
+        environment = {**os.environ, FORCE_CPU: "1", "PYTHONPATH": str(ROOT)}
+        try:
+            done = process.run(command, timeout=CHILD_SECONDS, env=environment)
+        except process.Timeout:
+            return "timeout", f"It was stopped after {CHILD_SECONDS} seconds.", ""
+        answer = Path(folder) / "answer.json"
+        if not answer.exists():
+            return "crashed", done.output.strip()[-800:], ""
+        found = json.loads(answer.read_text())
+        return tuple(found) if found else None

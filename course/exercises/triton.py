@@ -1,0 +1,140 @@
+"""The exercises of the chapter Triton and tile languages."""
+
+from importlib.util import find_spec
+
+import numpy as np
+
+from course.checking.answers import but
+from course.checking.model import Exercise, Wrong
+from course.checking.quiz import Quiz
+
+# ---- offset: what a layout is
+
+
+def offset(i, shape, stride):
+    place = 0
+    for length, step in zip(shape, stride, strict=True):
+        place += i % length * step
+        i //= length
+    return place
+
+
+def modes(rng, count):
+    """Arguments of `offset` for a layout of so many modes."""
+    shape = [int(n) for n in rng.integers(2, 6, count)]
+    stride = [int(n) for n in rng.integers(1, 30, count)]
+    return {"i": int(rng.integers(np.prod(shape))), "shape": shape, "stride": stride}
+
+
+def rows_first(i, shape, stride):
+    place = 0
+    for length, step in zip(reversed(shape), reversed(stride), strict=True):
+        place += i % length * step
+        i //= length
+    return place
+
+
+OFFSET = Exercise(
+    id="triton.offset",
+    title="A layout is a function",
+    minutes=10,
+    kind="function",
+    task=(
+        "A layout in CuTe is a shape and a stride: `((4, 8), (1, 4))` is a matrix of 4 × 8, columns"
+        " first. It takes a number i to a place in memory: i is split into coordinates, *first mode"
+        " fastest*, and each is multiplied by its stride. Write it, for any number of modes."
+    ),
+    starter="""
+def offset(i, shape, stride):
+    return ...
+""",
+    solution=offset,
+    inputs=modes,
+    reference=offset,
+    shapes=(1, 2, 2, 3, 3, 4),
+    fresh=lambda rng: int(rng.integers(2, 5)),
+    hints=(
+        "For `((4, 8), (1, 4))` and i = 6: which row, which column, if rows go fastest?",
+        "The first coordinate is `i % shape[0]`; what is left of i is `i // shape[0]`, and the next"
+        " mode does the same with it.",
+    ),
+    wrong=(
+        Wrong(rows_first, "wrong_value", "The *last* mode goes fastest here, as in C and NumPy."),
+        Wrong(
+            but(offset, "        i //= length\n", ""),
+            "wrong_value",
+            "Each mode takes its coordinate from all of i: divide what is left by the length.",
+        ),
+        Wrong(
+            but(offset, "i % length * step", "i % length"),
+            "wrong_value",
+            "The coordinates are added without their strides.",
+        ),
+        Wrong(
+            but(offset, "i //= length", "i //= step"),
+            "wrong_value",
+            "What is left of i is i divided by the mode's *length*, not by its stride.",
+        ),
+    ),
+)
+
+QUIZZES = (
+    Quiz(
+        id="triton.q_program",
+        question=(
+            "A Triton kernel has `tl.arange(0, 1024)` and `num_warps=4`. How many threads does a"
+            " program have?"
+        ),
+        answer=128,
+        unit="threads",
+        explain_right=(
+            "Four warps of 32. Each thread has 8 of the 1,024 elements; the compiler decides which."
+        ),
+        explain={
+            1024: "So many *elements* the block has. `num_warps` says how many threads share them.",
+            4: "So many warps. A warp has 32 threads.",
+            None: "`num_warps` warps of 32 threads each.",
+        },
+    ),
+    Quiz(
+        id="triton.q_other",
+        question="`x = tl.load(p + i, mask=i < n)` without `other=`. When is that a mistake?",
+        choices={
+            "a": "Always",
+            "b": "Never: the masked elements are zero",
+            "c": "When a masked element reaches a result: through a sum, a maximum, a product",
+        },
+        answer="c",
+        explain_right=(
+            "An element that is dropped again, by the store's mask or tl.where, may be anything."
+        ),
+        explain={
+            "a": "A store with the same mask drops what was not read: nothing is lost.",
+            "b": "On today's NVIDIA GPUs they happen to be. The language leaves them undefined.",
+        },
+    ),
+    Quiz(
+        id="triton.q_break",
+        question=(
+            "A compiled function prints a value of a tensor in its middle. What does torch.compile"
+            " make of it?"
+        ),
+        choices={
+            "a": "An error",
+            "b": "Two graphs, with Python between them",
+            "c": "One graph, which prints at its end",
+        },
+        answer="b",
+        explain_right="A graph break: nothing is fused across it, and Python waits for the GPU.",
+        explain={
+            "a": "Only with `fullgraph=True`, which is how one finds breaks.",
+            "c": "The value is not known while the graph is made, and printing cannot wait.",
+        },
+    ),
+)
+
+EXERCISES = (OFFSET,)
+if find_spec("triton"):  # it exists for Linux only
+    from course.exercises import triton_kernels
+
+    EXERCISES = (*triton_kernels.EXERCISES, OFFSET)
