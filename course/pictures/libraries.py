@@ -26,7 +26,16 @@ def _box(axes, x, y, width, height, colour):
 
 
 def _word(axes, x, y, text, **more):
-    axes.text(x, y, text, **{"ha": "center", "va": "center", "fontsize": SMALL, **more})
+    look = {"ha": "center", "va": "center", "fontsize": SMALL}
+    axes.text(x, y, text, **{**look, **more})
+
+
+def _row(axes, x, y, texts, colours, **look):
+    """A row of cells of side 1, each with its text and colour."""
+    for place, text in enumerate(texts):
+        left = x + place
+        _box(axes, left, y, 1, 1, colours[place])
+        _word(axes, left + 0.5, y + 0.5, text, **look)
 
 
 def _arrow(axes, x, y, to_x, to_y, colour=ACCENT):
@@ -44,6 +53,7 @@ LIVES = (
     ("workspace", "memory to work in", 3, 8),
 )
 CALLS = (3.6, 4.7, 5.8, 6.9)
+LIVES_BEGIN = 4  # the column at which time begins
 
 
 def lives():
@@ -51,50 +61,56 @@ def lives():
     names = ", ".join(f"{name} ({what})" for name, what, _, _ in LIVES)
     alt = f"Who lives how long, the longest first: {names}. Within all of them the calls."
     fig, axes = _canvas(7.4, 2.7, 14.6, 5.2, alt)
-    for row, (name, what, begin, end) in enumerate(LIVES):
-        _word(axes, 0, row + 0.4, name, ha="left", weight="bold")
-        _box(axes, 4 + begin, row + 0.1, end - begin, 0.6, BLOCK_COLOURS[row])
-        _word(axes, 4 + (begin + end) / 2, row + 0.4, what, fontsize=TINY)
+    for row, life in enumerate(LIVES):
+        _life(axes, row, *life)
     _word(axes, 0, 4.4, "calls, in a stream", ha="left", weight="bold")
     for call in CALLS:
-        _box(axes, 4 + call, 4.1, 0.7, 0.6, IDLE)
-        _word(axes, 4 + call + 0.35, 4.4, "call", fontsize=TINY)
-    _arrow(axes, 4, 5.1, 14.4, 5.1, INK)
+        left = LIVES_BEGIN + call
+        _box(axes, left, 4.1, 0.7, 0.6, IDLE)
+        _word(axes, left + 0.35, 4.4, "call", fontsize=TINY)
+    _arrow(axes, LIVES_BEGIN, 5.1, 14.4, 5.1, INK)
     _word(axes, 14.3, 4.85, "time", fontsize=TINY, ha="right")
     return fig
+
+
+def _life(axes, row, name, what, begin, end):
+    left = LIVES_BEGIN + begin
+    width = end - begin
+    _word(axes, 0, row + 0.4, name, ha="left", weight="bold")
+    _box(axes, left, row + 0.1, width, 0.6, BLOCK_COLOURS[row])
+    _word(axes, left + width / 2, row + 0.4, what, fontsize=TINY)
 
 
 # ---- matrices in memory
 
 
-def _matrix(axes, x, y, values, colours):
-    for (row, column), value in np.ndenumerate(values):
-        _box(axes, x + column, y + row, 1, 1, colours[row, column])
-        _word(axes, x + column + 0.5, y + row + 0.5, value)
-
-
 def two_readings(rows: int, columns: int):
     """One piece of memory, read as a row-major matrix and as cuBLAS reads it."""
-    letters = np.array([chr(ord("a") + i) for i in range(rows * columns)])
-    of_row = np.array([BLOCK_COLOURS[i // columns] for i in range(rows * columns)])
-    shape = rows, columns
-    seen = ["".join(line) for line in letters.reshape(shape).T]
+    size = rows * columns
+    letters = np.array([chr(ord("a") + i) for i in range(size)])
+    colours = np.array([BLOCK_COLOURS[i // columns] for i in range(size)])
+    matrix = letters.reshape(rows, columns)
+    seen = ", ".join("".join(line) for line in matrix.T)
     alt = (
         f"The letters {''.join(letters)} in memory: row-major {rows} × {columns}; to a "
-        f"column-major library {columns} × {rows} with the rows {', '.join(seen)}."
+        f"column-major library {columns} × {rows} with the rows {seen}."
     )
-    width = rows * columns
-    fig, axes = _canvas(6.6, 2.6, 2 * width + 1, 2.6 + max(shape), alt)
-    start = (2 * width + 1 - width) / 2
-    _matrix(axes, start, 0.6, letters[None], of_row[None])
-    _word(axes, start + width / 2, 0.2, "in memory")
-    down = 2.6
-    _matrix(axes, 1, down, letters.reshape(shape), of_row.reshape(shape))
-    _word(axes, 1 + columns / 2, down - 0.4, "you: row by row")
-    right = 2 * width - rows
-    _matrix(axes, right, down, letters.reshape(shape).T, of_row.reshape(shape).T)
-    _word(axes, right + rows / 2, down - 0.4, "cuBLAS: column by column")
+    across = 2 * size + 1
+    fig, axes = _canvas(6.6, 2.6, across, 2.6 + max(rows, columns), alt)
+    _word(axes, across / 2, 0.2, "in memory")
+    _row(axes, (across - size) / 2, 0.6, letters, colours)
+    colours = colours.reshape(rows, columns)
+    _matrix(axes, 1, matrix, colours, "you: row by row")
+    _matrix(axes, 2 * size - rows, matrix.T, colours.T, "cuBLAS: column by column")
     return fig
+
+
+def _matrix(axes, x, letters, colours, title):
+    """A matrix below the memory, with its title."""
+    top = 2.6
+    _word(axes, x + letters.shape[1] / 2, top - 0.4, title)
+    for row, line in enumerate(letters):
+        _row(axes, x, top + row, line, colours[row])
 
 
 def leading_dimension(rows: int, columns: int, leading: int):
@@ -104,16 +120,16 @@ def leading_dimension(rows: int, columns: int, leading: int):
         f"leading dimension is {leading}."
     )
     fig, axes = _canvas(7.2, 1.5, columns * leading, 2.6, alt)
-    for place in range(columns * leading):
-        column, row = divmod(place, leading)
-        colour = BLOCK_COLOURS[column] if row < rows else "white"
-        _box(axes, place, 0.8, 1, 1, colour)
-        if row < rows:
-            _word(axes, place + 0.5, 1.3, f"{row},{column}", fontsize=TINY)
+    unused = leading - rows
     for column in range(columns):
-        _word(axes, column * leading + rows / 2, 0.4, f"column {column}", fontsize=TINY)
+        left = column * leading
+        names = [f"{row},{column}" for row in range(rows)]
+        colours = [BLOCK_COLOURS[column]] * rows + ["white"] * unused
+        _row(axes, left, 0.8, names + [""] * unused, colours, fontsize=TINY)
+        _word(axes, left + rows / 2, 0.4, f"column {column}", fontsize=TINY)
     _arrow(axes, 0, 2.2, leading, 2.2)
-    _word(axes, leading / 2, 2.6, f"leading dimension {leading}", fontsize=TINY, color=ACCENT)
+    title = f"leading dimension {leading}"
+    _word(axes, leading / 2, 2.6, title, fontsize=TINY, color=ACCENT)
     return fig
 
 
@@ -125,11 +141,9 @@ def bins_of(n: int):
     kept = n // 2 + 1
     alt = f"{n} real numbers have {n} bins; {kept} are stored, the others are their conjugates."
     fig, axes = _canvas(7.0, 1.6, n, 2.6, alt)
-    for f in range(n):
-        stored = f < kept
-        _box(axes, f, 0.6, 1, 1, BLOCK_COLOURS[2] if stored else "white")
-        text = f"{f}" if stored else f"{n - f}*"
-        _word(axes, f + 0.5, 1.1, text, color=INK if stored else ALARM)
+    mirrored = [f"{n - f}*" for f in range(kept, n)]
+    _row(axes, 0, 0.6, range(kept), [BLOCK_COLOURS[2]] * kept)
+    _row(axes, kept, 0.6, mirrored, ["white"] * len(mirrored), color=ALARM)
     _word(axes, kept / 2, 0.25, f"stored: {kept} of {n}", fontsize=TINY)
     _word(axes, (kept + n) / 2, 2, "conjugates", fontsize=TINY, color=ALARM)
     return fig
@@ -146,41 +160,40 @@ def csr(matrix):
     height, width = matrix.shape
     down = max(height + 0.8, 4.8)
     fig, axes = _canvas(7.2, 2.6, width + 6 + len(rows), down, f"A sparse matrix in CSR: {words}.")
-    for (row, column), value in np.ndenumerate(matrix):
-        _box(axes, column, row + 0.6, 1, 1, BLOCK_COLOURS[row] if value else "white")
-        _word(axes, column + 0.5, row + 1.1, str(value) if value else "")
     _word(axes, width / 2, 0.2, "the matrix")
+    for row, line in enumerate(matrix):
+        texts = [str(value) if value else "" for value in line]
+        colours = [BLOCK_COLOURS[row] if value else "white" for value in line]
+        _row(axes, 0, row + 0.6, texts, colours)
+    of_row = [BLOCK_COLOURS[row] for row in rows]
     for line, (name, array) in enumerate(arrays.items()):
-        y = 0.6 + 1.5 * line
-        _word(axes, width + 4.2, y + 0.5, name, ha="right", weight="bold")
-        for place, value in enumerate(array):
-            colour = IDLE if name == "offsets" else BLOCK_COLOURS[rows[place]]
-            _box(axes, width + 4.5 + place, y, 1, 1, colour)
-            _word(axes, width + 5 + place, y + 0.5, str(value))
+        top = 0.6 + 1.5 * line
+        colours = [IDLE] * len(array) if name == "offsets" else of_row
+        _word(axes, width + 4.2, top + 0.5, name, ha="right", weight="bold")
+        _row(axes, width + 4.5, top, array, colours)
     return fig
 
 
 def two_of_four(weights):
     """Weights in groups of four: the two smallest go, what stays is packed with its places."""
-    weights = np.asarray(weights, float)
-    groups = weights.reshape(-1, 4)
-    kept = np.sort(np.argsort(-np.abs(groups), axis=1)[:, :2], axis=1)
+    groups = np.asarray(weights, float).reshape(-1, 4)
+    by_size = np.argsort(-np.abs(groups), axis=1)
+    kept = np.sort(by_size[:, :2], axis=1)
     packed = np.take_along_axis(groups, kept, axis=1).ravel()
-    places = " ".join(map(str, kept.ravel()))
+    places = kept.ravel()
     stay = " ".join(f"{value:g}" for value in packed)
-    alt = f"Of every four weights two stay: {stay}, at places {places} of their groups."
-    fig, axes = _canvas(7.2, 2.0, len(weights) + 5, 4.4, alt)
-    for place, value in enumerate(weights):
-        group, within = divmod(place, 4)
-        stays = within in kept[group]
-        _box(axes, 5 + place, 0, 1, 1, BLOCK_COLOURS[group] if stays else "white")
-        _word(axes, 5.5 + place, 0.5, f"{value:g}", color=INK if stays else "#AAAAAA")
-    for name, y, row in (("kept", 1.7, packed), ("2 bits each", 3.2, kept.ravel())):
-        _word(axes, 4.6, y + 0.5, name, ha="right")
-        for place, value in enumerate(row):
-            _box(axes, 5 + place, y, 1, 1, BLOCK_COLOURS[place // 2])
-            _word(axes, 5.5 + place, y + 0.5, f"{value:g}")
+    alt = f"Of every four weights two stay: {stay}, at places {' '.join(map(str, places))}"
+    fig, axes = _canvas(7.2, 2.0, groups.size + 5, 4.4, f"{alt} of their groups.")
+    for group, four in enumerate(groups):
+        stays = [place in kept[group] for place in range(4)]
+        colours = [BLOCK_COLOURS[group] if stay else "white" for stay in stays]
+        _row(axes, 5 + 4 * group, 0, [f"{value:g}" for value in four], colours)
+    of_group = [BLOCK_COLOURS[place // 2] for place in range(len(places))]
     _word(axes, 4.6, 0.5, "weights", ha="right")
+    _word(axes, 4.6, 2.2, "kept", ha="right")
+    _row(axes, 5, 1.7, [f"{value:g}" for value in packed], of_group)
+    _word(axes, 4.6, 3.7, "2 bits each", ha="right")
+    _row(axes, 5, 3.2, places, of_group)
     return fig
 
 
@@ -196,26 +209,30 @@ def shares(rows):
     rows = [(title, found) for title, found in rows if any(found.values())]
     if not rows:
         return "no shares are recorded yet"
-    words = "; ".join(
-        f"{title}: " + ", ".join(f"{who} {share:.0%}" for who, share in found.items() if share)
-        for title, found in rows
-    )
-    fig = figure(7.4, 0.8 + 0.42 * len(rows), alt=f"Share of the roof. {words}.")
+    fig = figure(7.4, 0.8 + 0.42 * len(rows), alt=f"Share of the roof. {_in_words(rows)}.")
     axes = fig.add_subplot()
     looks = {"library": ACCENT, "Python": BLOCK_COLOURS[0], "ours": BLOCK_COLOURS[4]}
-    for line, (_, found) in enumerate(rows):
-        for step, (who, colour) in enumerate(looks.items()):
-            label = who if line == 0 else None
-            axes.barh(
-                line + 0.26 * (step - 1), found.get(who) or 0, 0.24, color=colour, label=label
-            )
-    axes.set_yticks(range(len(rows)), [title for title, _ in rows], fontsize=SMALL)
+    for step, (who, colour) in enumerate(looks.items()):
+        places = [line + 0.26 * (step - 1) for line in range(len(rows))]
+        lengths = [found.get(who) or 0 for _, found in rows]
+        axes.barh(places, lengths, 0.24, color=colour, label=who)
+    titles = [title for title, _ in rows]
+    axes.set_yticks(range(len(rows)), titles, fontsize=SMALL)
     axes.set_xlabel("share of the roof", fontsize=SMALL)
     axes.xaxis.set_major_formatter("{x:.0%}")
     axes.invert_yaxis()
-    axes.legend(fontsize=SMALL, loc="lower center", bbox_to_anchor=(0.5, 1), ncols=len(looks))
+    above = {"loc": "lower center", "bbox_to_anchor": (0.5, 1)}
+    axes.legend(fontsize=SMALL, ncols=len(looks), **above)
     fig.set_layout_engine("tight")
     return fig
+
+
+def _in_words(rows) -> str:
+    tasks = []
+    for title, found in rows:
+        known = [f"{who} {share:.0%}" for who, share in found.items() if share]
+        tasks.append(f"{title}: {', '.join(known)}")
+    return "; ".join(tasks)
 
 
 # ---- the decision

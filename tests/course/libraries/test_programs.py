@@ -44,7 +44,7 @@ def test_a_library_is_found_where_pip_puts_it(tmp_path, monkeypatch):
 
 
 def test_a_program_is_compiled_once_wherever_it_lies(tmp_path, monkeypatch):
-    """On a GPU machine: the same content and command give the same file; another content does not."""
+    """On a GPU machine: the same content and command give the same file."""
     compiled = []
 
     def compile_nothing(request, output):
