@@ -334,18 +334,21 @@ def filter_times():
     return {way: dict(sorted(times.items())) for way, times in found.items() if times}
 
 
-def crossing(times=None):
-    """The smallest recorded filter size at which our transform beats our direct kernel, or None."""
-    times = times or filter_times()
-    sizes = times.get("ours", {}).keys() & times.get("direct", {}).keys()
-    won = [size for size in sizes if times["ours"][size] < times["direct"][size]]
+def crossing(rival="direct"):
+    """The smallest recorded filter size at which our transform beats another way, or None.
+
+    rival: a key of FILTERS.
+    """
+    times = filter_times()
+    sizes = times.get("ours", {}).keys() & times.get(rival, {}).keys()
+    won = [size for size in sizes if times["ours"][size] < times[rival][size]]
     return min(won, default=None)
 
 
 def crossover():
     """Time against filter size: directly, and through the transform, as recorded."""
     times = filter_times()
-    size = crossing(times)
+    size = crossing()
     words = f"from {size} × {size} on the transform wins" if size else NOT_YET
     fig = figure(6.6, 3.2, alt=f"64 pictures of 1024 × 1024 filtered, by filter size: {words}.")
     axes = fig.add_subplot()
