@@ -70,8 +70,11 @@ BACKWARD = FORWARD | {"256x56_1x1": {"wide": WIDE, "usual": USUAL}}
 DEPTHWISE_PICTURES = (64, 56, 56, 256)
 #: (columns, rows) of a thread of depthwise.cu
 WALKS = {3: [(8, 14), (8, 28), (4, 28)], 7: [(8, 56), (4, 28)]}
-#: (blocks of an SM, stages) of depthwise_hopper.cu
-RINGS = {3: [(1, 8), (2, 6), (3, 4)], 7: [(1, 6), (1, 10)]}
+#: (blocks of an SM, stages, columns of a warp) of depthwise_hopper.cu
+RINGS = {
+    3: [(2, 3, 7), (2, 4, 7), (1, 6, 7), (1, 8, 7), (2, 4, 4), (3, 3, 7)],
+    7: [(1, 6, 7), (1, 4, 7)],
+}
 
 
 class Report:
@@ -160,7 +163,10 @@ def small_depthwise(report: Report) -> None:
         y = torch.full_like(x, torch.nan)
         filters = weights.permute(2, 0, 1)[:, None].double()
         exact = nhwc(F.conv2d(nchw(x).double(), filters, padding=side // 2, groups=c))
-        ways = {"walk": partial(depthwise.depthwise, height=5), "ring": hopper.depthwise}
+        ways = {
+            "walk": partial(depthwise.depthwise, height=5),
+            "ring": partial(hopper.depthwise, blocks=1),
+        }
         for name, make in ways.items():
             if name == "ring" and c % 8:
                 continue
@@ -203,9 +209,16 @@ def cudnn(t: dict, conv: Convolution, kind: str):
 def product_ways(t: dict, label: str, conv: Convolution, kind: str) -> dict:
     """Our implicit matrix products, by name."""
     if kind == "dw":
-        tiles = {"stream-k": hopper.WeightsTile(), "few filters": hopper.FEW_FILTERS}
-        make, names = hopper.weights_gradient, ("dw", "dy", "x")
-    elif kind == "y":
+        run = partial(hopper.weights_gradient, t["dw"], t["dy"], t["x"], conv)
+        alone = hopper.WeightsTile(cluster=1)
+        return {
+            "even": partial(run, hopper.WeightsTile()),
+            "stream-k": partial(run, hopper.WeightsTile(), even=False),
+            "alone": partial(run, alone),
+            "alone, stream-k": partial(run, alone, even=False),
+            "few filters": partial(run, hopper.FEW_FILTERS),
+        }
+    if kind == "y":
         tiles, make, names = FORWARD[label], hopper.forward, ("y", "x", "w")
     else:
         tiles, make, names = BACKWARD[label], hopper.data_gradient, ("dx", "dy", "w")
@@ -229,8 +242,8 @@ def race(report: Report, label: str, conv: Convolution, kind: str, make_ways) ->
     """Ours against cuDNN: the best of ours is recorded under the chapter's name."""
     name = f"conv/{KINDS[kind]}/{label}"
     t = tensors(conv, DEVICE)
-    wide = torch.float64 if kind == "dw" else torch.float32  # its sums are long
-    exact = references(t, conv, (kind,), wide)[kind]
+    precise = torch.float64 if kind == "dw" else torch.float32  # its sums are long
+    exact = references(t, conv, (kind,), precise)[kind]
     ways = make_ways(t, label, conv, kind)
     right = {}
     for way, make in ways.items():
@@ -340,9 +353,10 @@ def race_depthwise(report: Report, side: int) -> None:
         )
         for wide, height in WALKS[side]
     }
-    for blocks, stages in RINGS[side]:
-        make = partial(hopper.depthwise, y, x, weights, blocks=blocks, stages=stages)
-        ways[f"ring {blocks} blocks, {stages} stages"] = make
+    for blocks, stages, wide in RINGS[side]:
+        how = {"blocks": blocks, "stages": stages, "wide": wide}
+        make = partial(hopper.depthwise, y, x, weights, **how)
+        ways[f"ring {blocks} blocks, {stages} stages, {wide} wide"] = make
     for way, make in ways.items():
 
         def right(make=make, way=way):

@@ -158,7 +158,22 @@ def weights_tile(conv: Convolution) -> WeightsTile:
     return FEW_FILTERS if conv.k <= BOX else WeightsTile()
 
 
-def weights_gradient(dw, dy, x, conv: Convolution, tile: WeightsTile | None = None):
+def clusters_for(tile: WeightsTile, tiles: int, steps: int, even: bool) -> int:
+    """How many clusters share the steps of all tiles.
+
+    As many as the GPU has room for; or, if that leaves few idle, a whole number for each tile: then
+    clusters that work on different tiles go through the same pixels at the same time, and the L2
+    cache has them.
+    """
+    most = min(sms() // tile.cluster, tiles * steps)
+    whole = most // tiles * tiles
+    return whole if even and whole >= FULL * most else most
+
+
+FULL = 0.9  # of the clusters busy
+
+
+def weights_gradient(dw, dy, x, conv: Convolution, tile: WeightsTile | None = None, even=True):
     """A function that computes dw."""
     tile = tile or weights_tile(conv)
     problem = conv.forward_problem()
@@ -172,7 +187,7 @@ def weights_gradient(dw, dy, x, conv: Convolution, tile: WeightsTile | None = No
     steps = -(-conv.n * conv.p * conv.q // BOX)
     boxes = conv.taps * -(-conv.c // BOX)
     tiles = -(-boxes * BOX // COLUMNS) * -(-conv.k // tile.rows)
-    clusters = min(sms() // tile.cluster, tiles * steps)
+    clusters = clusters_for(tile, tiles, steps, even)
     most = (tiles * steps // clusters + 1) // steps + 2
     numbers = clusters * most * tile.rows * COLUMNS
     parts = torch.empty(numbers, dtype=torch.float32, device=x.device)
@@ -265,21 +280,23 @@ class Picture(ctypes.Structure):
     _fields_ = [(name, ctypes.c_int) for name in "nhwc"]
 
 
-WALK_COLUMNS, WALK_ROWS, WALK_THREADS = 56, 2, 256
+WALK_COLUMNS = 56
 
 
-def depthwise(y, x, weights, *, blocks: int = 1, stages: int = 6):
+def depthwise(y, x, weights, *, blocks: int = 2, stages: int = 4, wide: int = 7):
     """A function that computes y: NHWC, stride 1, "same", c a multiple of 8.
 
-    weights: (side, side, c). blocks: of an SM.
+    weights: (side, side, c). blocks: of an SM. wide: columns of a warp, 7 or 4.
     """
     n, h, w, c = x.shape
     side = weights.shape[0]
-    wide = WALK_COLUMNS + side - 1
-    described = tensor_maps.boxes(x, (1, WALK_ROWS, wide, BOX), swizzled=False)
+    rows = 3 if side == 3 else 2
+    across = WALK_COLUMNS + side - 1
+    described = tensor_maps.boxes(x, (1, rows, across, BOX), swizzled=False)
     items = n * -(-w // WALK_COLUMNS) * -(-c // BOX)
-    shared = stages * (WALK_ROWS * wide * ROW + 2 * BARRIER)
+    shared = stages * (rows * across * ROW + 2 * BARRIER)
+    warps = WALK_COLUMNS // wide
     flags = f"-DSIDE={side}", f"-DBLOCKS={blocks}", f"-DSTAGES={stages}"
-    kernel = module("depthwise_hopper.cu", flags).depthwise
-    launch = kernel[min(items, sms() * blocks), WALK_THREADS, shared]
+    kernel = module("depthwise_hopper.cu", (*flags, f"-DWIDE={wide}", f"-DWARPS={warps}")).depthwise
+    launch = kernel[min(items, sms() * blocks), 32 * warps, shared]
     return lambda: launch(y, described, weights, Picture(n, h, w, c))

@@ -15,11 +15,18 @@
 #define STAGES 6
 #endif
 
-constexpr int WIDE = 7, WARPS = 8;
+#ifndef WIDE
+#define WIDE 7
+#define WARPS 8
+#endif
+
 constexpr int COLUMNS = WIDE * WARPS;
 constexpr int HALF = SIDE / 2;
 constexpr int SPAN = WIDE + SIDE - 1;  // columns that a warp reads
-constexpr int ROWS = 2;  // of a stage
+// Rows of a stage. Three rows that are unrolled bring three rows of sums back to where they were:
+// nothing has to be moved.
+constexpr int ROWS = SIDE == 3 ? 3 : 2;
+constexpr int UNROLLED = SIDE == 3 ? ROWS : 1;
 constexpr int THREADS = 32 * WARPS;
 
 struct Stage {
@@ -71,7 +78,7 @@ struct Feeder {
         load_patch(&s.stage[slot.i], x, &s.full[slot.i], its.channel, at);
         slot.next();
         y += ROWS;
-        if (y < p.h)
+        if (y < p.h + HALF)
             return;
         y = 0;
         item += gridDim.x;
@@ -116,24 +123,48 @@ struct Sums {
     }
 };
 
-// Where a lane writes: its two channels of its first column.
+// Where a lane writes: its two channels of its first column in the next row.
 struct Result {
     unsigned* data;
     int width, pitch;  // of a row, in columns; of a column, in words
     int columns;  // this warp's; 0 where the lane has no channels
 
-    __device__ void write(int y, const float2 (&sums)[WIDE]) const {
+    __device__ void write(const float2 (&sums)[WIDE]) {
 #pragma unroll
         for (int i = 0; i < WIDE; ++i)
             if (i < columns)
-                data[((size_t)y * width + i) * pitch] = packed(&sums[i].x);
+                data[i * pitch] = packed(&sums[i].x);
+        data += (size_t)width * pitch;
     }
 };
 
-__device__ void consume(Shared& s, const TensorMap* x, bf16* y, const bf16* weights,
-                        const Picture& p) {
+// Walks down one strip: reads the rows of a stage, and writes those that are finished. Below the
+// picture come rows of zeros, until the last results are out.
+__device__ void walk(Shared& s, Slot<STAGES>& slot, Sums& sums, const float2 (&taps)[SIDE][SIDE],
+                     Result& result, int top, int height) {
     int warp = threadIdx.x / 32;
     int lane = threadIdx.x % 32;
+    barrier_wait(&s.full[slot.i], slot.parity);
+#pragma unroll UNROLLED
+    for (int r = 0; r < ROWS; ++r) {
+        float2 row[SPAN];
+#pragma unroll
+        for (int k = 0; k < SPAN; ++k)
+            row[k] = unpacked(s.stage[slot.i].pixels[r][warp * WIDE + k][lane]);
+        sums.add(taps, row);
+        int done = top + r - HALF;
+        if (done >= 0 && done < height)
+            result.write(sums.at[0]);
+        sums.move_up();
+    }
+    __syncwarp();
+    if (lane == 0)
+        barrier_arrive(&s.empty[slot.i]);
+    slot.next();
+}
+
+__device__ void consume(Shared& s, const TensorMap* x, bf16* y, const bf16* weights,
+                        const Picture& p) {
     int pitch = p.c / 2;
     Slot<STAGES> slot;
     Feeder feeder;
@@ -144,8 +175,8 @@ __device__ void consume(Shared& s, const TensorMap* x, bf16* y, const bf16* weig
     Sums sums;
     for (int i = blockIdx.x; i < p.items(); i += gridDim.x) {
         Item item(p, i);
-        int pair = item.channel / 2 + lane;
-        int column = item.left + warp * WIDE;
+        int pair = item.channel / 2 + threadIdx.x % 32;
+        int column = item.left + threadIdx.x / 32 * WIDE;
         bool has_channels = pair < pitch;
         size_t start = ((size_t)item.image * p.h * p.w + column) * pitch + pair;
         Result result{(unsigned*)y + start, p.w, pitch, has_channels ? p.w - column : 0};
@@ -155,32 +186,11 @@ __device__ void consume(Shared& s, const TensorMap* x, bf16* y, const bf16* weig
             taps[t / SIDE][t % SIDE] =
                 unpacked(has_channels ? ((const unsigned*)weights)[t * pitch + pair] : 0);
         sums.clear();
-        for (int top = 0; top < p.h; top += ROWS) {
+        for (int top = 0; top < p.h + HALF; top += ROWS) {
             if (feeds)
                 feeder.feed(s, x, p);  // where the stage before was
             __syncwarp();
-            barrier_wait(&s.full[slot.i], slot.parity);
-#pragma unroll 1
-            for (int r = 0; r < min(ROWS, p.h - top); ++r) {
-                float2 row[SPAN];
-#pragma unroll
-                for (int k = 0; k < SPAN; ++k)
-                    row[k] = unpacked(s.stage[slot.i].pixels[r][warp * WIDE + k][lane]);
-                sums.add(taps, row);
-                int done = top + r - HALF;
-                if (done >= 0)
-                    result.write(done, sums.at[0]);
-                sums.move_up();
-            }
-            __syncwarp();
-            if (lane == 0)
-                barrier_arrive(&s.empty[slot.i]);
-            slot.next();
-        }
-        for (int k = 0; k < HALF; ++k) {  // below the picture there are only zeros
-            if (p.h - HALF + k >= 0)
-                result.write(p.h - HALF + k, sums.at[0]);
-            sums.move_up();
+            walk(s, slot, sums, taps, result, top, p.h);
         }
     }
 }

@@ -81,6 +81,7 @@ __device__ void load_weights(Stage& s, const TensorMap* w, barrier* full, int ta
 struct Feeder {
     Slot<STAGES> slot;
     int tile, tap = 0, channel = 0, output;
+    int right = 0, down = 0;  // where the tap is
     Pixel corner;
 
     __device__ Feeder(const Problem& p) : tile(blockIdx.x / CLUSTER) {
@@ -100,8 +101,6 @@ struct Feeder {
         Stage& stage = s.stage[slot.i];
         barrier_wait(&s.empty[slot.i], slot.parity ^ 1);
         barrier_expect(full, sizeof(Stage));
-        int right = tap % p.columns * p.dilation;
-        int down = tap / p.columns * p.dilation;
         load_pixels(stage.pixels, x, full, channel, corner, right, down);
         int its_tap = TURNED ? p.rows * p.columns - 1 - tap : tap;
         load_weights(stage, w, full, its_tap, channel, output);
@@ -113,9 +112,15 @@ struct Feeder {
         if (channel < p.channels)
             return;
         channel = 0;
-        if (++tap < p.rows * p.columns)
+        ++tap;
+        right += p.dilation;
+        if (right < p.columns * p.dilation)
             return;
-        tap = 0;
+        right = 0;
+        down += p.dilation;
+        if (tap < p.rows * p.columns)
+            return;
+        tap = down = 0;
         tile += gridDim.x / CLUSTER;
         begin_tile(p);
     }

@@ -18,6 +18,7 @@
 
 constexpr int BM = 64 * CONSUMERS, BN = 256, BK = 64;
 constexpr int BOXES = BN / BOX;
+constexpr int OWN = BOXES / CLUSTER;  // boxes of x that a block fetches, for both
 constexpr int SUMS = BN / 2;  // of a thread
 constexpr int QUADS = SUMS / 4;
 constexpr int PIECES = CLUSTER * CONSUMERS * QUADS;
@@ -32,6 +33,10 @@ struct Shared {
     Stage stage[STAGES];
     barrier full[STAGES], empty[STAGES];
 };
+
+__device__ int rank() {
+    return CLUSTER == 1 ? 0 : cluster_rank();
+}
 
 // How the steps of all tiles are dealt to the clusters. A tile: CLUSTER * BM rows of dw, BN columns.
 struct Deal {
@@ -66,40 +71,69 @@ struct Deal {
     }
 };
 
-__device__ int rank() {
-    return CLUSTER == 1 ? 0 : cluster_rank();
-}
+// The boxes of x that this block fetches for a tile, and the pixels that it has come to. All
+// divisions are made here, once a tile: a step has only a thousand cycles.
+struct Source {
+    int row;  // of dw: this block's first
+    int channel[OWN], right[OWN], down[OWN];
+    Pixel at;  // of the result
 
-// Asks for a step's tiles: this block's rows of dy, and for both blocks half of x's boxes.
-__device__ void load(Stage& s, const TensorMap* dy, const TensorMap* x, barrier* full,
-                     const Problem& p, int row, int box, int pixel) {
-    barrier_expect(full, sizeof(Stage));
-    for (int i = 0; i < CONSUMERS; ++i)
-        tma_load(s.dy[i], (const CUtensorMap*)dy, full, row + i * BOX, pixel);
-    Pixel corner = p.corner(pixel);
-    int first = rank() * (BOXES / CLUSTER);
-    for (int i = first; i < first + BOXES / CLUSTER; ++i) {
-        int tap = min((box + i) / p.chunks(), p.rows * p.columns - 1);
-        int channel = (box + i) % p.chunks() * BOX;
-        int right = tap % p.columns * p.dilation;
-        int down = tap / p.columns * p.dilation;
-        if (CLUSTER == 1)
-            load_pixels(s.x[i], x, full, channel, corner, right, down);
-        else
-            load_pixels_to_both(s.x[i], x, full, channel, corner, right, down);
+    __device__ Source(const Problem& p, const Deal& deal, int tile, int pixel)
+        : row(deal.row(tile) + rank() * BM),
+          at{pixel % p.width, pixel / p.width % p.height, pixel / p.width / p.height} {
+#pragma unroll
+        for (int i = 0; i < OWN; ++i) {
+            int box = deal.box(tile) + rank() * OWN + i;
+            int tap = min(box / p.chunks(), p.rows * p.columns - 1);
+            channel[i] = box % p.chunks() * BOX;
+            right[i] = tap % p.columns * p.dilation;
+            down[i] = tap / p.columns * p.dilation;
+        }
     }
-}
+    __device__ void advance(const Problem& p) {
+        at.w += BK;
+        while (at.w >= p.width) {
+            at.w -= p.width;
+            if (++at.h == p.height) {
+                at.h = 0;
+                ++at.n;
+            }
+        }
+    }
+    // Asks for a step's tiles: this block's rows of dy, and for both blocks its boxes of x.
+    __device__ void load(Stage& s, const TensorMap* dy, const TensorMap* x, barrier* full,
+                         const Problem& p, int pixel) const {
+        barrier_expect(full, sizeof(Stage));
+        for (int i = 0; i < CONSUMERS; ++i)
+            tma_load(s.dy[i], (const CUtensorMap*)dy, full, row + i * BOX, pixel);
+        Pixel corner{at.w * p.stride + p.left, at.h * p.stride + p.top, at.n};
+        bf16(*boxes)[BK][BOX] = s.x + rank() * OWN;
+#pragma unroll
+        for (int i = 0; i < OWN; ++i)
+            if (CLUSTER == 1)
+                load_pixels(boxes[i], x, full, channel[i], corner, right[i], down[i]);
+            else
+                load_pixels_to_both(boxes[i], x, full, channel[i], corner, right[i], down[i]);
+    }
+};
 
 __device__ void produce(Shared& s, const TensorMap* dy, const TensorMap* x, const Problem& p,
                         const Deal& deal, int cluster) {
     Slot<STAGES> slot;
-    for (long long i = deal.begin(cluster); i < deal.begin(cluster + 1); ++i) {
+    long long i = deal.begin(cluster);
+    long long end = deal.begin(cluster + 1);
+    while (i < end) {
         int tile = i / deal.steps;
-        int pixel = i % deal.steps * BK;
-        int row = deal.row(tile) + rank() * BM;
-        barrier_wait(&s.empty[slot.i], slot.parity ^ 1);  // free, in both blocks
-        load(s.stage[slot.i], dy, x, &s.full[slot.i], p, row, deal.box(tile), pixel);
-        slot.next();
+        int step = i - (long long)tile * deal.steps;
+        int last = min((long long)deal.steps, step + end - i);
+        i += last - step;
+        Source source(p, deal, tile, step * BK);
+        for (; step < last; ++step) {
+            barrier_wait(&s.empty[slot.i], slot.parity ^ 1);  // free, in both blocks
+            source.load(s.stage[slot.i], dy, x, &s.full[slot.i], p, step * BK);
+            source.advance(p);
+            slot.next();
+        }
     }
 }
 

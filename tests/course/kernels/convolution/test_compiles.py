@@ -1,0 +1,39 @@
+"""The kernels compile with NVIDIA's compiler, where there is one: for old GPUs and for Hopper."""
+
+import subprocess
+
+import pytest
+
+from course.kernels.convolution import hopper
+from utils.tools.nvcc import find_nvcc
+
+#: (file, architecture, flags)
+CASES = [
+    ("classic.cu", "sm_75", ()),
+    ("depthwise.cu", "sm_80", ("-DSIDE=7",)),
+    ("winograd.cu", "sm_75", ()),
+    ("winograd.cu", "sm_80", ("-DNUMBER=__nv_bfloat16",)),
+    ("implicit.cu", "sm_75", ("-DHALF",)),
+    ("implicit.cu", "sm_90", ()),
+    ("depthwise_hopper.cu", "sm_90a", ("-DSIDE=7",)),
+    ("halo.cu", "sm_90a", ("-DTURNED=1",)),
+    ("halo_weights.cu", "sm_90a", ()),
+    *(
+        ("hopper.cu", "sm_90a", (*tile.flags, f"-DTURNED={turned}"))
+        for tile in (hopper.WIDE, hopper.NARROW)
+        for turned in (0, 1)
+    ),
+    *(
+        ("hopper_weights.cu", "sm_90a", tile.flags)
+        for tile in (hopper.WeightsTile(), hopper.FEW_FILTERS)
+    ),
+]
+
+
+@pytest.mark.skipif(find_nvcc() is None, reason="there is no nvcc here")
+@pytest.mark.parametrize("file, arch, flags", CASES)
+def test_compiles(file, arch, flags, tmp_path):
+    command = [find_nvcc(), "-std=c++17", f"-arch={arch}", "-cubin", "-Werror", "all-warnings"]
+    command += [*flags, "-o", str(tmp_path / "out.cubin"), str(hopper.KERNELS / file)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

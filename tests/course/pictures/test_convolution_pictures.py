@@ -1,0 +1,44 @@
+"""The pictures of the convolution half of its chapter say what they show."""
+
+import pytest
+
+from course.pictures import convolution_fft as pictures
+
+
+def test_a_window_says_its_sum():
+    figure = pictures.window([0, 1, 3, 2, 5, 4], [1, 2, 1], 2)
+    assert "12 is element 2 of the result" in figure.alt
+
+
+@pytest.mark.parametrize(
+    "steps, count", [((5, 3, 2, 1, 1), 3), ((6, 3, 1, 0, 2), 2), ((3, 3, 1, 0, 1), 1)]
+)
+def test_places_are_counted(steps, count):
+    assert f"{count} × {count} places" in pictures.places(*steps).alt
+
+
+def test_a_tile_has_its_halo():
+    figure = pictures.halo(32, 8, 5)
+    assert "36 × 12 pixels" in figure.alt
+    assert len(figure.axes[0].patches) == 36 * 12
+
+
+def test_the_shifted_patch_names_its_taps():
+    assert "[0, 1, 2, 7, 8, 9, 14, 15, 16]" in pictures.shifted_patch().alt
+
+
+def test_matrix_and_layouts_are_drawn():
+    assert "1 2 5 6" in pictures.im2col().alt
+    assert "NHWC holds all channels of pixel 0" in pictures.layouts(2, 3).alt
+
+
+def test_shares_show_what_is_recorded(monkeypatch, capsys):
+    monkeypatch.setattr(pictures.results, "find", lambda name: None)
+    assert pictures.shares() is None
+    assert "not recorded yet" in capsys.readouterr().out
+    known = {"value": 1.25, "gpu": "a GPU"}
+    only = "conv/dgrad/64x56/share_of_cudnn"
+    monkeypatch.setattr(pictures.results, "find", lambda name: known if name == only else None)
+    figure = pictures.shares()
+    assert "on a GPU. data gradient 64 ch, 56²: 125%" in figure.alt
+    assert max(bar.get_height() for bar in figure.axes[0].patches) == 1.25
