@@ -546,6 +546,15 @@ QUIZZES = (
         explain={None: "The call came back before the GPU was done."},
     ),
     Quiz(
+        id="libraries.q_bias",
+        question="Your y is row-major: 512 rows (a batch) of 64 features. An epilogue adds a bias"
+        " with one element for each row of what the library computes, which is yᵀ. How many"
+        " elements has the bias?",
+        answer=64,
+        explain_right="yᵀ has a row for each feature, which is what a layer's bias wants.",
+        explain={512: "Those are your rows; to the library they are columns."},
+    ),
+    Quiz(
         id="libraries.q_scale",
         question="A row of 1,024 reals goes through cufftExecR2C and back through cufftExecC2R. By"
         " what factor has it grown?",
