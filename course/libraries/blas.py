@@ -15,27 +15,33 @@ def gemm(op_a, op_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc) -> None:
     InvalidValue where cuBLAS gives CUBLAS_STATUS_INVALID_VALUE; IndexError where it would read or
     write beyond an array, which cuBLAS does not notice.
     """
-    left = _as_seen(a, lda, *((m, k) if op_a == "N" else (k, m)), "lda")
-    right = _as_seen(b, ldb, *((k, n) if op_b == "N" else (n, k)), "ldb")
-    product = alpha * (_turned(left, op_a) @ _turned(right, op_b))
+    left = _operand(op_a, a, lda, m, k, "lda")
+    right = _operand(op_b, b, ldb, k, n, "ldb")
     result = _as_seen(c, ldc, m, n, "ldc")
-    result[...] = product if beta == 0 else product + beta * result
+    product = alpha * (left @ right)
+    if beta != 0:
+        product = product + beta * result
+    result[...] = product
 
 
-def _turned(matrix, op):
-    if op not in ("N", "T"):
-        raise InvalidValue(f"CUBLAS_STATUS_INVALID_VALUE: {op!r} is neither 'N' nor 'T'")
-    return matrix if op == "N" else matrix.T
+def _operand(op, flat, leading, rows, columns, name):
+    """op(the matrix), which is rows × columns."""
+    if op == "N":
+        return _as_seen(flat, leading, rows, columns, name)
+    if op == "T":
+        return _as_seen(flat, leading, columns, rows, name).T
+    raise InvalidValue(f"CUBLAS_STATUS_INVALID_VALUE: {op!r} is neither 'N' nor 'T'")
 
 
 def _as_seen(flat, leading, rows, columns, name):
     """The flat array as a column-major matrix: a view."""
-    if min(rows, columns) < 0 or leading < max(1, rows):
+    if leading < max(1, rows):
         raise InvalidValue(
             f"CUBLAS_STATUS_INVALID_VALUE: {name} is {leading}, and a column has {rows} elements"
         )
     flat = np.asarray(flat)
-    if columns and (columns - 1) * leading + rows > flat.size:
+    end = (columns - 1) * leading + rows
+    if end > flat.size:
         raise IndexError(
             f"with {name} {leading}, {rows} × {columns} elements reach beyond the {flat.size} here"
         )
@@ -49,8 +55,16 @@ def as_blas(shape, strides, itemsize):
 
     (0, ld): column-major, (1, ld): the library sees it transposed. (-1, -1): it must be copied.
     """
-    (rows, columns), (down, across) = shape, strides
-    for transposed, near, far, length in ((0, down, across, rows), (1, across, down, columns)):
-        if near == itemsize and far % itemsize == 0 and far >= length * itemsize:
-            return transposed, far // itemsize
+    rows, columns = shape
+    down, across = strides
+    if _fits(down, across, rows, itemsize):
+        return 0, across // itemsize
+    if _fits(across, down, columns, itemsize):
+        return 1, down // itemsize
     return -1, -1
+
+
+def _fits(near, far, length, itemsize) -> bool:
+    """Neighbours stand side by side, and the next line begins behind the whole of this one."""
+    whole = far % itemsize == 0
+    return near == itemsize and whole and far >= length * itemsize

@@ -18,10 +18,14 @@ def four(counter: tuple, key: tuple) -> tuple:
     a, b, c, d = counter
     left, right = key
     for _ in range(ROUNDS):
-        first, second = MULTIPLIERS[0] * a, MULTIPLIERS[1] * c
-        a, c = second >> 32 ^ b ^ left, first >> 32 ^ d ^ right
-        b, d = second & MASK, first & MASK
-        left, right = left + WEYL[0] & MASK, right + WEYL[1] & MASK
+        first = MULTIPLIERS[0] * a
+        second = MULTIPLIERS[1] * c
+        a = second >> 32 ^ b ^ left
+        c = first >> 32 ^ d ^ right
+        b = second & MASK
+        d = first & MASK
+        left = left + WEYL[0] & MASK
+        right = right + WEYL[1] & MASK
     return a, b, c, d
 
 

@@ -44,7 +44,8 @@ def _line_with(lines: list[str], text: str) -> int:
 
 def run_snippet(name: str) -> subprocess.CompletedProcess:
     """Run a snippet in a Python of its own."""
-    command = [sys.executable, "-W", "ignore", str(SNIPPETS / f"{name}.py")]
+    path = SNIPPETS / f"{name}.py"
+    command = [sys.executable, "-W", "ignore", str(path)]
     return subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
 
 
