@@ -4,8 +4,9 @@ import numbers
 
 import numpy as np
 
-from .arrays import View, as_dtype, view
-from .memory import DeviceRecord, check_contiguous, host_view
+from . import devices
+from .arrays import Closed, View, as_dtype, view
+from .memory import DeviceNDArray, DeviceRecord, check_contiguous, host_view
 from .namespace import Cast
 
 
@@ -42,6 +43,8 @@ def argument(arg, name, back):
     if isinstance(arg, View):  # a tool's own kind of array
         return arg
     data = host_view(arg)
+    if isinstance(arg, DeviceNDArray) and not devices.may_reach(devices.current(), arg.device_id):
+        return Closed(data, name, arg.device_id, devices.current())
     if isinstance(arg, DeviceRecord):
         return data.view(np.dtype((np.record, data.dtype)))[()]
     if data is not None:

@@ -306,6 +306,26 @@ class ViewN(View):
         self.slow_set(index, value, sys._getframe(1))
 
 
+class Closed(View):
+    """An array of another device's memory, which kernels of this one may not touch."""
+
+    __slots__ = ("owner", "device")
+
+    def __init__(self, data, name, owner, device):
+        super().__init__(data, name)
+        self.owner, self.device = owner, device
+
+    def _refuse(self, *_):
+        raise KernelError(
+            f"a kernel of device {self.device} uses {self.describe()}, memory of device "
+            f"{self.owner}, without permission",
+            f"With device {self.device} current: cuda.current_context().enable_peer_access("
+            f"cuda.gpus[{self.owner}].get_primary_context().handle)",
+        )
+
+    __getitem__ = __setitem__ = slow_get = slow_set = load = store = part = _refuse
+
+
 class CheckedN(View):
     """A shared or local array of three or more dimensions."""
 

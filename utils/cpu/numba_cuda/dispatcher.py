@@ -8,11 +8,12 @@ import types as pytypes
 
 import numpy as np
 
-from . import namespace
+from . import devices, namespace
 from .arguments import argument, match, type_of
 from .diagnose import explain
 from .engine import OUTSIDE, Launch, now, one_at_a_time
 from .errors import CudaAPIError, KernelError
+from .host import Stream, get_current_device
 from .kernel_api import DYNAMIC_SHARED
 
 MAX_THREADS = 1024
@@ -147,8 +148,7 @@ class Overloads(dict):
 
     def max_cooperative_grid_blocks(self, blockdim, dynsmemsize=0):
         """How many blocks of this size can be alive at once: all of a modest grid."""
-        from .host import device
-
+        device = get_current_device()
         threads = int(np.prod(blockdim))
         return device.MULTIPROCESSOR_COUNT * (device.MAX_THREADS_PER_MULTIPROCESSOR // threads)
 
@@ -165,6 +165,7 @@ class Configured:
 
     def __call__(self, *args):
         __tracebackhide__ = True  # a notebook shows the learner's frames only
+        check_stream(self.stream)
         launch(self.kernel, self.griddim, self.blockdim, self.sharedmem, args)
 
 
@@ -200,6 +201,17 @@ def check_limits(grid, block, sharedmem):
                 refuse(f"the {name} is {sizes}; {axis} can be {limit:,} at most")
     if not 0 <= sharedmem <= DYNAMIC_SHARED:
         refuse(f"{sharedmem:,} bytes of dynamic shared memory; {DYNAMIC_SHARED:,} is the most")
+
+
+def check_stream(stream):
+    """Refuse a stream of another device than the current one, as the driver does."""
+    owner = stream.device_id if isinstance(stream, Stream) else None
+    if owner is not None and owner != devices.current():
+        raise CudaAPIError(
+            400,
+            "Call to cuLaunchKernel results in CUDA_ERROR_INVALID_HANDLE: the stream is of device "
+            f"{owner}, and device {devices.current()} is current",
+        )
 
 
 def launch(kernel, grid, block, sharedmem, args):

@@ -1,7 +1,11 @@
-"""Streams, events and the device: what the host calls beside kernels and arrays."""
+"""Streams, events and devices: what the host calls beside kernels and arrays."""
 
 import contextlib
+import functools
 import time
+
+from . import devices
+from .errors import CudaAPIError
 
 
 class Stream:
@@ -9,8 +13,9 @@ class Stream:
 
     handle = 0
 
-    def __init__(self, name="stream"):
+    def __init__(self, name="stream", device_id=None):
         self.name = name
+        self.device_id = device_id  # None: of whichever device is current
 
     def synchronize(self):
         """Return once all work of the stream is done: it is."""
@@ -41,8 +46,8 @@ _default, _legacy, _per_thread = (
 
 
 def stream():
-    """A new stream."""
-    return Stream()
+    """A new stream of the current device."""
+    return Stream(device_id=devices.current())
 
 
 def default_stream():
@@ -91,8 +96,6 @@ def event(timing=True):
 
 def event_elapsed_time(start, end):
     """Milliseconds between two recorded events."""
-    from .errors import CudaAPIError
-
     if not (start.timing and end.timing) or start.time is None or end.time is None:
         raise CudaAPIError(
             400,
@@ -103,9 +106,11 @@ def event_elapsed_time(start, end):
 
 
 class Device:
-    """The device that the engine plays: limits of compute capability 9.0, speed of a CPU."""
+    """A device that the engine plays: limits of compute capability 9.0, speed of a CPU.
 
-    id = 0
+    With `with cuda.gpus[1]:` it is current inside.
+    """
+
     name = b"CPU engine (no GPU)"
     compute_capability = (9, 0)
     uuid = "CPU-engine"
@@ -134,19 +139,25 @@ class Device:
     ) = 1
     ASYNC_ENGINE_COUNT = 1
     INTEGRATED = ECC_ENABLED = KERNEL_EXEC_TIMEOUT = TCC_DRIVER = 0
-    PCI_BUS_ID = PCI_DEVICE_ID = PCI_DOMAIN_ID = 0
+    PCI_DEVICE_ID = PCI_DOMAIN_ID = 0
+
+    def __init__(self, id=0):
+        self.id = self.PCI_BUS_ID = id
+        self._before = []  # the devices that were current outside of the `with`s
 
     def get_primary_context(self):
-        return context
+        return _context(self.id)
 
     def reset(self):
         pass
 
     def __enter__(self):
-        return context
+        self._before.append(devices.current())
+        devices.select(self.id)
+        return _context(self.id)
 
     def __exit__(self, *_):
-        pass
+        devices.select(self._before.pop())
 
     def __getattr__(self, name):
         if name.isupper():
@@ -154,14 +165,28 @@ class Device:
         raise AttributeError(name)
 
     def __repr__(self):
-        return "<CUDA device 0 'CPU engine (no GPU)'>"
+        return f"<CUDA device {self.id} 'CPU engine (no GPU)'>"
 
 
 class Context:
-    """The context: memory figures are the host's."""
+    """The context of a device: memory figures are the host's."""
 
     def __init__(self, device):
         self.device = device
+        self.handle = self  # what Numba's enable_peer_access takes
+
+    def can_access_peer(self, peer_device):
+        """Whether this device could be allowed to use that one's memory: all but its own."""
+        devices.check(int(peer_device))
+        return int(peer_device) != self.device.id
+
+    def enable_peer_access(self, peer_context, flags=0):
+        """Let kernels of this device use memory of that one: a context or its handle."""
+        devices.allow(self.device.id, peer_context.device.id)
+
+    def disable_peer_access(self, peer_context):
+        """Take that back."""
+        devices.forbid(self.device.id, peer_context.device.id)
 
     def synchronize(self):
         pass
@@ -183,7 +208,7 @@ class Context:
         pass
 
     def create_stream(self):
-        return Stream()
+        return Stream(device_id=self.device.id)
 
     def create_event(self, timing=True):
         return Event(timing)
@@ -195,19 +220,32 @@ class Context:
         pass
 
 
+@functools.cache
+def _device(number):
+    return Device(number)
+
+
+@functools.cache
+def _context(number):
+    return Context(_device(number))
+
+
 class DeviceList:
     """cuda.gpus"""
 
-    def __init__(self, device, context):
-        self.lst = [device]
-        self.current = device
-        self._context = context
+    @property
+    def lst(self):
+        return [_device(number) for number in range(devices.count())]
+
+    @property
+    def current(self):
+        return _device(devices.current())
 
     def __getitem__(self, index):
         return self.lst[index]
 
     def __len__(self):
-        return len(self.lst)
+        return devices.count()
 
     def __iter__(self):
         return iter(self.lst)
@@ -216,27 +254,22 @@ class DeviceList:
         return ", ".join(map(str, self.lst))
 
 
-device = Device()
-context = Context(device)
-gpus = DeviceList(device, context)
+gpus = DeviceList()
 
 
 def select_device(device_id=0):
-    if device_id != 0:
-        from .errors import CudaAPIError
-
-        raise CudaAPIError(
-            101, "Call to cuDeviceGet results in CUDA_ERROR_INVALID_DEVICE: there is only device 0"
-        )
-    return device
+    """Make a device current in this host thread; returns it."""
+    devices.select(device_id)
+    return gpus.current
 
 
 def get_current_device():
-    return device
+    return gpus.current
 
 
-def current_context(device_id=0):
-    return context
+def current_context(device_id=None):
+    """The context of the current device, or of the one that is named."""
+    return _context(devices.current() if device_id is None else device_id)
 
 
 def list_devices():
@@ -245,10 +278,11 @@ def list_devices():
 
 def detect():
     """Print what devices there are; returns whether one is supported."""
-    print("Found 1 CUDA devices")
-    print(f"id 0    {device.name.decode():>20} {'[CPU ENGINE]':>40}")
+    print(f"Found {len(gpus)} CUDA devices")
+    for device in gpus:
+        print(f"id {device.id}    {device.name.decode():>20} {'[CPU ENGINE]':>40}")
     print(f"{'GPU':>40}: none; kernels run on this machine's CPU")
-    print("Summary:\n\t0/1 devices are GPUs")
+    print(f"Summary:\n\t0/{len(gpus)} devices are GPUs")
     return True
 
 

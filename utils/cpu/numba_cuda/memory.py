@@ -4,6 +4,7 @@ import contextlib
 
 import numpy as np
 
+from . import devices
 from .arrays import as_dtype, cast, poison
 
 _NOT_CONTIGUOUS = (
@@ -18,9 +19,10 @@ class DeviceNDArray:
     __cuda_memory__ = True
     __cuda_ndarray__ = True
 
-    def __init__(self, data, stream=0):
+    def __init__(self, data, stream=0, device_id=None):
         self.data = data  # the "device" memory: a NumPy array that the host does not see otherwise
         self.stream = stream
+        self.device_id = devices.current() if device_id is None else device_id
 
     shape = property(lambda self: self.data.shape)
     strides = property(lambda self: self.data.strides)
@@ -44,7 +46,7 @@ class DeviceNDArray:
         return self.data.flags.f_contiguous
 
     def _like(self, data, stream=0):
-        return type(self)(data, stream or self.stream)
+        return type(self)(data, stream or self.stream, self.device_id)
 
     def copy_to_host(self, ary=None, stream=0):
         """The contents as a new NumPy array, or in `ary`."""
@@ -85,7 +87,7 @@ class DeviceNDArray:
         if isinstance(part, np.ndarray):
             return self._like(part)
         if isinstance(part, np.void):
-            return DeviceRecord(part)
+            return DeviceRecord(part, self.stream, self.device_id)
         return part
 
     def getitem(self, index, stream=0):
@@ -144,7 +146,7 @@ class DeviceNDArray:
             yield self._like(self.data[begin : begin + section], stream)
 
     def bind(self, stream=0):
-        return type(self)(self.data, stream)
+        return type(self)(self.data, stream, self.device_id)
 
     def __repr__(self):
         return f"<DeviceNDArray {self.shape} {self.dtype} on the CPU engine>"
@@ -153,10 +155,10 @@ class DeviceNDArray:
 class DeviceRecord(DeviceNDArray):
     """One record (structured scalar) in device memory."""
 
-    def __init__(self, data, stream=0):
+    def __init__(self, data, stream=0, device_id=None):
         if isinstance(data, np.void):
             data = np.asarray(data)
-        super().__init__(data, stream)
+        super().__init__(data, stream, device_id)
 
     def __getitem__(self, field):
         return self.data[field][()]
@@ -329,7 +331,7 @@ def to_device(obj, stream=0, copy=True, to=None):
         return obj
     shared = host_view(obj)
     if shared is not None:
-        return DeviceNDArray(shared, stream)
+        return DeviceNDArray(shared, stream, devices.EVERYWHERE)
     if isinstance(obj, np.void):
         return DeviceRecord(np.array(obj), stream)
     obj = np.asarray(obj)
@@ -345,11 +347,11 @@ def to_device(obj, stream=0, copy=True, to=None):
 def as_cuda_array(obj, sync=True):
     """A device array over the memory of a torch tensor or another device array, without a copy."""
     if isinstance(obj, DeviceNDArray):
-        return DeviceNDArray(obj.data, obj.stream)
+        return DeviceNDArray(obj.data, obj.stream, obj.device_id)
     shared = host_view(obj)
     if shared is None:
         raise TypeError("*obj* doesn't implement the cuda array interface.")
-    return DeviceNDArray(shared)
+    return DeviceNDArray(shared, device_id=devices.EVERYWHERE)
 
 
 def is_cuda_array(obj):
@@ -373,5 +375,5 @@ def pinned(*arrays):
 @contextlib.contextmanager
 def mapped(*arrays, stream=0):
     """Host arrays as device arrays that share their memory."""
-    views = [DeviceNDArray(array, stream) for array in arrays]
+    views = [DeviceNDArray(array, stream, devices.EVERYWHERE) for array in arrays]
     yield views[0] if len(views) == 1 else views
