@@ -36,6 +36,11 @@ LIBRARY_OF = {
 #: A header that needs more of nvcc than its folder.
 MORE_FLAGS = {"cutlass/cutlass.h": ["-arch=sm_90a", "-DNDEBUG", "--expt-relaxed-constexpr"]}
 RUN_SECONDS = 120
+SYSTEM = Path("/usr/include")  # where a distribution's packages put headers; compilers look there
+
+
+class MissingLibrary(nvcc.NvccError):
+    """A library's header is nowhere on this machine."""
 
 
 def headers_of(source: Path) -> list[str]:
@@ -55,7 +60,7 @@ def _include_folders() -> tuple[Path, ...]:
     compiler = nvcc.find_nvcc()
     toolkit = [Path(compiler).resolve().parent.parent / "include"] if compiler else []
     pip = [*_pip_folders("nvidia/*/include"), *_pip_folders("cutlass_library/source/include")]
-    return (*toolkit, *pip)
+    return (*toolkit, *pip, SYSTEM)
 
 
 def _pip_folders(pattern: str) -> list[Path]:
@@ -68,7 +73,8 @@ def _found_flags(header: str) -> list[str]:
     for folder in _include_folders():
         if not (folder / header).is_file():
             continue
-        flags = [f"-I{folder}", *MORE_FLAGS.get(header, ())]
+        flags = [f"-I{folder}"] if folder != SYSTEM else []
+        flags += MORE_FLAGS.get(header, ())
         if header.startswith("cutlass/"):
             flags.append(f"-I{folder.parent / 'tools' / 'util' / 'include'}")
         name = LIBRARY_OF[header]
@@ -78,7 +84,7 @@ def _found_flags(header: str) -> list[str]:
                 flags += [f"-L{place}", f"-l:{libraries[0].name}"]
                 return [*flags, f"-Xlinker=-rpath={place}"]
         return flags + ([f"-l{name}"] if name else [])
-    raise nvcc.NvccError(
+    raise MissingLibrary(
         f"{header} was not found: `pip install 'cuda-course[libraries]'` brings NVIDIA's libraries"
     )
 
@@ -97,10 +103,7 @@ def build(name: str) -> Path:
     """
     source = FOLDER / f"{name}.cu"
     if not has_gpu():
-        try:
-            return cpu_build.build_program(source)
-        except cpu_build.BuildError as error:
-            raise nvcc.compile_error(source, error.log) from None
+        return build_for_cpu(name)
     request = _request(source)
     command = nvcc.nvcc_command(request, Path("program"))
     command.remove(str(source))  # the same program in another folder is the same program
@@ -111,6 +114,15 @@ def build(name: str) -> Path:
     if not output.exists():
         _compile(request, output)
     return output
+
+
+def build_for_cpu(name: str) -> Path:
+    """The program for this computer's processor, with stand-ins for the libraries."""
+    source = FOLDER / f"{name}.cu"
+    try:
+        return cpu_build.build_program(source)
+    except cpu_build.BuildError as error:
+        raise nvcc.compile_error(source, error.log) from None
 
 
 def _compile(request: nvcc.Request, output: Path) -> None:
@@ -125,25 +137,40 @@ def _compile(request: nvcc.Request, output: Path) -> None:
 
 def output_of(name: str, *arguments, timeout: float = RUN_SECONDS) -> str:
     """What a program prints. RuntimeError with its last lines where it fails."""
-    program = build(name)
+    return _output(build(name), arguments, timeout)
+
+
+def _output(program: Path, arguments, timeout: float) -> str:
     done = process.run([str(program), *map(str, arguments)], timeout=timeout)
     if done.returncode:
-        raise RuntimeError(f"{name} failed: {done.output.strip()[-1000:]}")
+        raise RuntimeError(f"{program.name} failed: {done.output.strip()[-1000:]}")
     return done.output.replace("\r\n", "\n").replace(f"{FOLDER}{os.sep}", "")
 
 
 def run(name: str, *arguments) -> None:
     """Build a program, run it, and print both commands and what it says.
 
-    Raises NvccError if it does not compile, RuntimeError if it says that something is wrong.
+    On a GPU machine without the library it runs on the CPU, and says why. Raises NvccError if it
+    does not compile, RuntimeError if it says that something is wrong.
     """
-    if has_gpu():
-        print("$ nvcc", f"{name}.cu", "-o", name, *link_flags(FOLDER / f"{name}.cu"))
-    else:
-        print(f"[no GPU here: {name}.cu is built by the C++ compiler and runs on the CPU]")
-    text = output_of(name, *arguments)
+    program, how = _built(name)
+    print(how)
+    text = _output(program, arguments, RUN_SECONDS)
     print("$", f"./{name}", *arguments)
     print(text.rstrip())
+
+
+def _built(name: str) -> tuple[Path, str]:
+    """The compiled program, and a line that says how it was made."""
+    why = "no GPU here"
+    if has_gpu():
+        try:
+            flags = link_flags(FOLDER / f"{name}.cu")
+            return build(name), " ".join(["$ nvcc", f"{name}.cu", "-o", name, *flags])
+        except MissingLibrary as error:
+            why = str(error).splitlines()[0]
+    by_hand = f"{name}.cu is built by the C++ compiler and runs on the CPU"
+    return build_for_cpu(name), f"[{why}: {by_hand}]"
 
 
 def times_of(text: str) -> dict[str, tuple[float, float]]:

@@ -39,8 +39,17 @@ def test_a_library_is_found_where_pip_puts_it(tmp_path, monkeypatch):
         "-l:libcublas.so.13",
         f"-Xlinker=-rpath={place}/lib",
     ]
-    with pytest.raises(nvcc.NvccError, match="cufft.h was not found"):
+    with pytest.raises(programs.MissingLibrary, match="cufft.h was not found"):
         programs._found_flags("cufft.h")
+
+
+def test_a_gpu_machine_without_the_library_runs_it_on_the_cpu(monkeypatch, capsys):
+    monkeypatch.setattr(programs, "has_gpu", lambda: True)
+    monkeypatch.setattr(programs, "_include_folders", lambda: ())
+    programs.run("gemm")
+    text = capsys.readouterr().out
+    assert "cublas_v2.h was not found" in text and "runs on the CPU]" in text
+    assert "gemm: largest error" in text
 
 
 def test_a_program_is_compiled_once_wherever_it_lies(tmp_path, monkeypatch):
@@ -123,7 +132,7 @@ def test_a_wrong_result_or_status_ends_the_program(body, tmp_path, monkeypatch):
     program = f'#include "helpers.cuh"\nint main() {{\n    {body}\n}}\n'
     (tmp_path / "wrong.cu").write_text(program)
     monkeypatch.setattr(programs, "FOLDER", tmp_path)
-    with pytest.raises(RuntimeError, match="wrong failed: (this: .* WRONG|line 3: status 999)"):
+    with pytest.raises(RuntimeError, match="failed: (this: .* WRONG|line 3: status 999)"):
         programs.output_of("wrong")
 
 
