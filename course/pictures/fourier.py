@@ -247,7 +247,8 @@ def _bars(groups, rivals, title, ylabel):
         axes.bar(places, heights, width, label=rival, color=colour)
     axes.set_xticks(range(len(groups)), list(groups))
     axes.set(title=title, ylabel=ylabel)
-    axes.legend(frameon=False, fontsize=SMALL, ncols=len(rivals), loc="lower right")
+    axes.margins(y=0.2)  # room for the legend
+    axes.legend(frameon=False, fontsize=SMALL, ncols=len(rivals), loc="upper right")
     _plain(axes)
     return fig
 
