@@ -8,7 +8,7 @@ import torch
 
 from course.kernels.row_kernels.cross_entropy import IGNORED, loss_and_gradient
 
-CHUNK = 1024  # tokens
+CHUNK = 2048  # tokens: fewer make slower products, more take more memory
 
 
 def loss_and_gradients(x, weights, targets, chunk: int = CHUNK, ignored: int = IGNORED):
@@ -26,9 +26,9 @@ def loss_and_gradients(x, weights, targets, chunk: int = CHUNK, ignored: int = I
         part = slice(start, start + chunk)
         logits = x[part] @ weights.T
         of_tokens = weight_of_token[: len(logits)]
-        loss, gradient = loss_and_gradient(logits, targets[part], of_tokens, ignored)
-        torch.mm(gradient, weights, out=dx[part])
-        torch.addmm(dweights, gradient.T, x[part], beta=int(start > 0), out=dweights)
+        loss, slope = loss_and_gradient(logits, targets[part], of_tokens, ignored, out=logits)
+        torch.mm(slope, weights, out=dx[part])
+        torch.addmm(dweights, slope.T, x[part], beta=int(start > 0), out=dweights)
         losses.append(loss)
     return torch.cat(losses).sum() / counted, dx, dweights
 

@@ -23,19 +23,24 @@ E4M3 = torch.float8_e4m3fn
 
 @dataclass(frozen=True)
 class Shape:
-    """How the kernel is compiled (what for: kernels/fp8_matmul.cu). blocks: scales of blocks."""
+    """How the kernel is compiled (what for: kernels/fp8_matmul.cu).
+
+    blocks: scales of blocks. turns: each warp group has tiles of its own (kernels/fp8_turns.cu).
+    """
 
     blocks: bool = False
     width: int = 256
     stages: int = 4
     cluster: int = 2
     high: int = 8
+    turns: bool = False
 
     @property
     def flags(self) -> tuple[str, ...]:
         """The compiler's flags for it."""
-        named = {"BLOCK_SCALES": int(self.blocks), "WIDTH": self.width, "STAGES": self.stages}
-        named |= {"CLUSTER": self.cluster, "HIGH": self.high}
+        named = {"STAGES": self.stages, "CLUSTER": self.cluster, "HIGH": self.high}
+        if not self.turns:
+            named |= {"BLOCK_SCALES": int(self.blocks), "WIDTH": self.width}
         return tuple(f"-D{name}={value}" for name, value in named.items())
 
     @property
@@ -52,7 +57,8 @@ BLOCK_SCALES = Shape(blocks=True, width=128, stages=6)
 @functools.cache
 def kernel(shape: Shape):
     """The compiled kernel; only a Hopper GPU has its instructions."""
-    return cuda_c.load(KERNELS / "fp8_matmul.cu", flags=shape.flags).fp8_matmul
+    file = "fp8_turns.cu" if shape.turns else "fp8_matmul.cu"
+    return cuda_c.load(KERNELS / file, flags=shape.flags).fp8_matmul
 
 
 @functools.lru_cache(maxsize=16)

@@ -51,15 +51,19 @@ def cross_entropy_backward(
 
 
 def loss_and_gradient(
-    logits, targets, weights, ignored: int = IGNORED, *, shape: Shape | None = None
+    logits, targets, weights, ignored: int = IGNORED, *, out=None, shape: Shape | None = None
 ):
-    """The loss of each row and the gradient of sum(weights * losses), the logits read once."""
+    """The loss of each row and the gradient of sum(weights * losses), the logits read once.
+
+    out: receives the gradient, if given; it may be the logits themselves.
+    """
     count, _ = _check(logits, targets)
     kernel = _fast("cross_entropy_and_gradient", shape, logits) if logits.numel() else None
     if not kernel:
         losses, log_sums = cross_entropy(logits, targets, ignored)
-        return losses, cross_entropy_backward(logits, targets, log_sums, weights, ignored)
-    gradient = torch.empty_like(logits)
+        gradient = cross_entropy_backward(logits, targets, log_sums, weights, ignored)
+        return losses, gradient if out is None else out.copy_(gradient)
+    gradient = torch.empty_like(logits) if out is None else out
     losses, log_sums = _row_numbers(logits), _row_numbers(logits)
     kernel.launch(count, losses, log_sums, gradient, logits, targets, weights, count, ignored)
     return losses, gradient

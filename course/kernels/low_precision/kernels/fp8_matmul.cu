@@ -268,17 +268,18 @@ __device__ void add_steps(float (&d)[SUMS], Shared& s, Place& at, const CUtensor
 
 // ---- a tile with scales of blocks
 
-// Two rows' scales for one step, times b's, which is the same for the whole tile.
+// Two rows' scales for one step, and b's, which is the same for the whole tile. They are multiplied
+// when they are needed: by then they have come.
 struct StepScales {
-    float upper, lower;
+    float of_a[2], of_b;
 
     __device__ StepScales(Scales scales, int row, int column, int m, int k, int x) {
         int step = min(x, k - BK) / BK;
-        const float* of_a = scales.a + (size_t)step * m;
-        float of_b = scales.b[(size_t)(column / BK) * (k / BK) + step];
+        const float* of_rows = scales.a + (size_t)step * m;
+        of_b = scales.b[(size_t)(column / BK) * (k / BK) + step];
         row += own_row();
-        upper = of_b * of_a[min(row, m - 1)];
-        lower = of_b * of_a[min(row + 8, m - 1)];
+        of_a[0] = of_rows[min(row, m - 1)];
+        of_a[1] = of_rows[min(row + 8, m - 1)];
     }
 };
 
@@ -300,9 +301,10 @@ __device__ void add_scaled_steps(float (&d)[SUMS], Shared& s, Place& at, const C
         wgmma_wait<0>();
         give_back(s, at.slot.i);
         at.slot.next();
+        float factors[2] = {now.of_a[0] * now.of_b, now.of_a[1] * now.of_b};
 #pragma unroll
         for (int i = 0; i < SUMS; ++i)
-            d[i] += (i / 2 % 2 ? now.lower : now.upper) * step[i];
+            d[i] += factors[i / 2 % 2] * step[i];
     }
 }
 

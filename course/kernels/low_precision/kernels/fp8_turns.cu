@@ -1,0 +1,235 @@
+// C = A B in 8-bit floats (e4m3), with a scale for each row of A and each column of B, in turns: a
+// tile is one warp group's alone. While one multiplies, the other scales and stores what it has.
+// Otherwise as fp8_matmul.cu. Grid, block and shared memory: as there.
+#include "wgmma_e4m3.cuh"
+
+#ifndef STAGES
+#define STAGES 6
+#endif
+#ifndef CLUSTER
+#define CLUSTER 2
+#endif
+#ifndef HIGH
+#define HIGH 8  // tiles: the height of a patch that clusters take together
+#endif
+
+using e4m3 = unsigned char;
+constexpr int BM = 128, BN = 128, BK = 128;
+constexpr int BOX = 64;  // columns of C that leave together: 128 bytes
+constexpr int SUMS = 64;  // of a thread: 64 rows of 128 columns, 128 threads; it has two of these
+
+struct Stage {
+    e4m3 a[BM][BK];
+    e4m3 b[BN][BK];
+};
+
+struct Shared {
+    Stage stage[STAGES];
+    bf16 c[2][2][64][BOX];  // two boxes of results a consumer, on their way to C
+    float scales[2][BN];  // of a tile's columns, for each consumer
+    barrier full[STAGES], empty[STAGES];
+};
+
+// The matrices and their scales, as the launcher gives them.
+struct Scales {
+    const float* a;
+    const float* b;
+};
+
+// The tiles of C, each CLUSTER * 128 rows high and BN columns wide, in groups of HIGH rows of
+// tiles. Of a cluster's tile, block 0 takes the upper 128 rows and block 1 the lower.
+struct Tiles {
+    int down, across;
+
+    __device__ Tiles(int m, int n)
+        : down((m + CLUSTER * BM - 1) / (CLUSTER * BM)), across((n + BN - 1) / BN) {}
+    __device__ int count() const {
+        return down * across;
+    }
+    __device__ int first_row(int t) const {
+        return t / (HIGH * across) * HIGH;
+    }
+    __device__ int height(int t) const {
+        return min(HIGH, down - first_row(t));
+    }
+    __device__ int row(int t) const {
+        int tile_row = first_row(t) + t % (HIGH * across) % height(t);
+        return (tile_row * CLUSTER + (CLUSTER == 1 ? 0 : cluster_rank())) * BM;
+    }
+    __device__ int column(int t) const {
+        return t % (HIGH * across) / height(t) * BN;
+    }
+};
+
+// A place in the ring of stages. parity: of the round, as its barriers count them.
+struct Slot {
+    int i = 0, parity = 0;
+
+    __device__ void next() {
+        if (++i == STAGES) {
+            i = 0;
+            parity ^= 1;
+        }
+    }
+    __device__ void skip(int steps) {
+        parity ^= (i + steps) / STAGES & 1;
+        i = (i + steps) % STAGES;
+    }
+};
+
+// ---- the producer
+
+// Asks for a step's tiles: the block's own of A, and of B its part for all blocks of the cluster.
+// Tensor maps count in pairs of numbers: they know no type of one byte.
+__device__ void load(Stage& s, const CUtensorMap* a, const CUtensorMap* b, barrier* full, int row,
+                     int column, int k) {
+    barrier_expect(full, sizeof(Stage));
+    tma_load(s.a, a, full, k / 2, row);
+    if (CLUSTER == 1) {
+        tma_load(s.b, b, full, k / 2, column);
+    } else {
+        int first = cluster_rank() * (BN / 2);
+        tma_load_to_both(s.b[first], b, full, k / 2, column + first);
+    }
+}
+
+__device__ void produce(Shared& s, const CUtensorMap* a, const CUtensorMap* b, int m, int n,
+                        int k) {
+    Tiles tiles(m, n);
+    Slot slot;
+    for (int t = blockIdx.x / CLUSTER; t < tiles.count(); t += gridDim.x / CLUSTER) {
+        int row = tiles.row(t);
+        int column = tiles.column(t);
+        for (int x = 0; x < k; x += BK) {
+            barrier_wait(&s.empty[slot.i], slot.parity ^ 1);  // free, in all blocks
+            load(s.stage[slot.i], a, b, &s.full[slot.i], row, column, x);
+            slot.next();
+        }
+    }
+}
+
+// ---- the consumers
+
+// Queues d (+)= 128 rows of s.a times s.b, 64 rows at a time.
+__device__ void multiply(float (&d)[2][SUMS], const Stage& s, bool add) {
+    wgmma_begin();
+#pragma unroll
+    for (int k = 0; k < BK; k += 32) {
+        descriptor b = tile_for_wgmma(&s.b[0][k], 0);
+        wgmma_e4m3(d[0], tile_for_wgmma(&s.a[0][k], 0), b, add || k > 0);
+        wgmma_e4m3(d[1], tile_for_wgmma(&s.a[64][k], 0), b, add || k > 0);
+    }
+    wgmma_close_group();
+}
+
+// Tells the producers of all blocks that copy into this stage: it may be overwritten.
+__device__ void give_back(Shared& s, int slot) {
+    int thread = threadIdx.x % 128;
+    if (thread < CLUSTER)
+        barrier_arrive_at(&s.empty[slot], thread);
+}
+
+__device__ void add_steps(float (&d)[2][SUMS], Shared& s, Slot& slot, int k) {
+    int before = -1;
+    for (int x = 0; x < k; x += BK) {
+        barrier_wait(&s.full[slot.i], slot.parity);
+        multiply(d, s.stage[slot.i], x > 0);
+        wgmma_wait<1>();
+        if (before >= 0)
+            give_back(s, before);
+        before = slot.i;
+        slot.next();
+    }
+    wgmma_wait<0>();
+    give_back(s, before);
+}
+
+__device__ unsigned packed(float first, float second) {
+    __nv_bfloat162 both = __floats2bfloat162_rn(first, second);
+    return *(unsigned*)&both;
+}
+
+// Scales 64 rows, and sends them to C as two boxes through shared memory.
+__device__ void store_half(Shared& s, const CUtensorMap* map, const float (&d)[SUMS],
+                           const float* of_rows, int warpgroup, int row, int column, int m) {
+    int thread = threadIdx.x % 128;
+    int own = row + thread / 32 * 16 + thread % 32 / 4;
+    float upper = of_rows[min(own, m - 1)];
+    float lower = of_rows[min(own + 8, m - 1)];
+    int matrix = thread % 32 / 8;  // of the four 8 x 8 matrices that a warp stores at a time
+    int y = thread / 32 * 16 + matrix % 2 * 8 + thread % 8;
+    if (thread == 0)
+        stores_have_read();  // the two boxes before
+    meet_warpgroup(warpgroup + 1);
+#pragma unroll
+    for (int j = 0; j < 16; j += 2) {  // groups of 8 columns, two at a time
+        unsigned r[4];
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            float2 of_b = *(const float2*)&s.scales[warpgroup][(j + i / 2) * 8 + thread % 4 * 2];
+            float factor = i % 2 ? lower : upper;
+            const float* two = &d[j * 4 + i * 2];
+            r[i] = packed(two[0] * of_b.x * factor, two[1] * of_b.y * factor);
+        }
+        int piece = (j % 8 + matrix / 2) ^ (y % 8);  // swizzled, as the map says
+        store_matrices(&s.c[warpgroup][j / 8][y][piece * 8], r);
+    }
+    show_to_copy_engine();
+    meet_warpgroup(warpgroup + 1);
+    if (thread == 0) {
+        tma_store(map, s.c[warpgroup][0], column, row);
+        tma_store(map, s.c[warpgroup][1], column + BOX, row);
+        close_stores();
+    }
+}
+
+__device__ void consume(Shared& s, const CUtensorMap* map_c, Scales scales, int warpgroup, int m,
+                        int n, int k) {
+    Tiles tiles(m, n);
+    int steps = (k + BK - 1) / BK;
+    int clusters = gridDim.x / CLUSTER;
+    Slot slot;
+    slot.skip(warpgroup * steps);
+    float d[2][SUMS];
+    for (int t = blockIdx.x / CLUSTER + warpgroup * clusters; t < tiles.count();
+         t += 2 * clusters) {
+        int row = tiles.row(t);
+        int column = tiles.column(t);
+        float of_column = scales.b[min(column + (int)threadIdx.x % 128, n - 1)];
+        add_steps(d, s, slot, k);
+        slot.skip(steps);  // the other's tile
+        s.scales[warpgroup][threadIdx.x % 128] = of_column;  // seen after the next meeting
+        store_half(s, map_c, d[0], scales.a, warpgroup, row, column, m);
+        store_half(s, map_c, d[1], scales.a, warpgroup, row + 64, column, m);
+    }
+    if (threadIdx.x % 128 == 0)
+        stores_have_arrived();
+}
+
+#define LAUNCHED_AS __cluster_dims__(CLUSTER) __launch_bounds__(384, 1)
+__global__ LAUNCHED_AS void fp8_matmul(const __grid_constant__ CUtensorMap map_c,
+                                       const __grid_constant__ CUtensorMap map_a,
+                                       const __grid_constant__ CUtensorMap map_b,
+                                       const float* scales_a, const float* scales_b, int m, int n,
+                                       int k) {
+    extern __shared__ __align__(1024) unsigned char raw[];
+    Shared& s = *(Shared*)raw;
+    if (threadIdx.x == 0) {
+        for (int i = 0; i < STAGES; ++i) {
+            barrier_init(&s.full[i], 1);  // this block's producer
+            barrier_init(&s.empty[i], CLUSTER);  // one consumer in each block
+        }
+        barriers_ready();
+    }
+    cluster_sync();
+    int warpgroup = threadIdx.x / 128 - 1;  // -1: the producer
+    if (warpgroup < 0) {
+        keep_40_registers();
+        if (threadIdx.x == 0)
+            produce(s, &map_a, &map_b, m, n, k);
+    } else {
+        take_232_registers();
+        consume(s, &map_c, {scales_a, scales_b}, warpgroup, m, n, k);
+    }
+    cluster_sync();  // a block must not end while the other still copies into it
+}
