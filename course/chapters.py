@@ -162,7 +162,7 @@ CHAPTERS = (
         CRAFT,
         "16_pytorch_extensions",
         "PyTorch extensions",
-        90,
+        120,
         "A kernel of yours as a citizen of PyTorch: differentiable, compilable, installable.",
     ),
     Chapter(

@@ -83,7 +83,7 @@ def hint(id):
 def solution(id):
     """The solution of an exercise: the very code that the tests run."""
     exercise = _find(id, EXERCISES)
-    language = "python" if exercise.kind in ("numba", "function") else "c++"
+    language = "c++" if exercise.in_file else "python"
     return Note(f"```{language}\n{solution_source(exercise)}\n```")
 
 

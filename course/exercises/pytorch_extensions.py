@@ -1,0 +1,356 @@
+"""The exercises of the chapter PyTorch extensions."""
+
+from course.checking.answers import but
+from course.checking.model import Wrong
+from course.checking.quiz import Quiz
+from course.extensions.judging import Lazy, TorchExercise
+
+torch = Lazy("torch")
+trials = Lazy("course.extensions.trials")
+
+
+# ---- saved: what the backward pass needs
+
+
+def keep(ctx, inputs, output):
+    x, scale = inputs
+    ctx.scale = scale
+    ctx.save_for_backward(output)
+
+
+SAVED = TorchExercise(
+    id="pytorch_extensions.saved",
+    title="What must be kept?",
+    minutes=8,
+    task=(
+        "y = scale · tanh(x) has the slope scale - y²/scale, so its backward pass needs y, not x:"
+        " `(y,) = ctx.saved_tensors; return dy * (ctx.scale - y * y / ctx.scale), None`."
+        " Write its `setup_context`: keep what is needed, nothing more, and so that PyTorch notices"
+        " if somebody changes it in place. `scale` is a number."
+    ),
+    starter="""
+def keep(ctx, inputs, output):
+    x, scale = inputs
+    ctx.scale = scale
+    ctx.save_for_backward(x)
+""",
+    solution=keep,
+    judge=lambda answer, rng: trials.judge_saved(answer, rng),
+    tried="Gradient and gradient's gradient agree with tanh's; nothing is kept for too long.",
+    hints=(
+        "The backward pass takes one tensor out of `ctx.saved_tensors`. Which one does it take it"
+        " for?",
+        "The third parameter, `output`, is what forward returned.",
+        "Tensors go through `ctx.save_for_backward(...)`, numbers may be attributes of ctx.",
+    ),
+    wrong=(
+        Wrong(but(keep, "save_for_backward(output)", "save_for_backward(x)"), "wrong_value"),
+        Wrong(
+            but(keep, "save_for_backward(output)", "save_for_backward(output.detach().clone())"),
+            "wrong_value",
+        ),
+        Wrong(
+            but(keep, "save_for_backward(output)", "save_for_backward(output, x)"),
+            "crashed",
+        ),
+        Wrong(but(keep, "ctx.scale = scale", "ctx.scale = 1.0"), "wrong_value"),
+        Wrong(but(keep, "save_for_backward(output)", "saved = output"), "crashed"),
+        Wrong(but(keep, "ctx.scale = scale", "ctx.scale, ctx.y = scale, output"), "leak"),
+    ),
+)
+
+
+# ---- fake: what comes out, without computing it
+
+
+def nearest_fake(points, centers):
+    index = points.new_empty(points.shape[0], dtype=torch.int64)
+    distance = points.new_empty(points.shape[0])
+    return index, distance
+
+
+FAKE = TorchExercise(
+    id="pytorch_extensions.fake",
+    title="A fake kernel",
+    minutes=8,
+    task=(
+        "`nearest(points, centers)` takes [n, d] and [k, d] and returns, for each of the n points,"
+        " the index of its nearest center (int64) and the distance to it (of the points' type),"
+        " both of shape [n]. Write its fake kernel: it gets tensors without data, and returns"
+        " tensors of the right shape, type and device, without data too."
+    ),
+    starter="""
+def nearest_fake(points, centers):
+    return torch.empty_like(points), torch.empty_like(points)
+""",
+    solution=nearest_fake,
+    judge=lambda answer, rng: trials.judge_fake(answer, rng),
+    tried="Shape, type and device agree with the real operator's, and a tracer took any n.",
+    hints=(
+        "What are shape and type of each of the two results? Both are said in the task.",
+        "`points.new_empty(shape)` has the type and the device of points.",
+        "`points.new_empty(points.shape[0], dtype=torch.int64)` is the first.",
+    ),
+    wrong=(
+        Wrong(but(nearest_fake, ", dtype=torch.int64", ""), "wrong_dtype"),
+        Wrong(but(nearest_fake, "return index, distance", "return distance, index"), "wrong_dtype"),
+        Wrong(
+            but(nearest_fake, "distance = points.new_empty", "distance = torch.empty"),
+            "wrong_dtype",
+        ),
+        Wrong(
+            but(
+                nearest_fake,
+                "index = points.new_empty(points.shape[0], dtype=torch.int64)",
+                "index = torch.empty(points.shape[0], dtype=torch.int64)",
+            ),
+            "wrong_value",
+        ),
+        Wrong(
+            but(
+                nearest_fake,
+                "distance = points.new_empty(points.shape[0])",
+                "distance = points.new_empty(points.shape[0], centers.shape[0])",
+            ),
+            "wrong_size",
+        ),
+        Wrong(
+            but(
+                nearest_fake,
+                "distance = points.new_empty(points.shape[0])",
+                "distance = points.new_empty(len(points.tolist()))",
+            ),
+            "crashed",
+        ),
+    ),
+)
+
+
+# ---- broadcast: a gradient has the shape of what it belongs to
+
+
+def scaled_backward(dy, x, scale):
+    dx = (dy * scale).sum_to_size(x.shape)
+    dscale = (dy * x).sum_to_size(scale.shape)
+    return dx, dscale
+
+
+BROADCAST = TorchExercise(
+    id="pytorch_extensions.broadcast",
+    title="The gradient of a broadcast",
+    minutes=10,
+    task=(
+        "y = x · scale, where either may be broadcast to the other's shape, as in NumPy: [4, 3] and"
+        " [3], [4, 3] and [4, 1], a single number. Return dx and dscale, each of the shape of what"
+        " it belongs to."
+    ),
+    starter="""
+def scaled_backward(dy, x, scale):
+    return dy * scale, dy * x
+""",
+    solution=scaled_backward,
+    judge=lambda answer, rng: trials.judge_broadcast(answer, rng),
+    tried="Both gradients agree with PyTorch's own for seven pairs of shapes.",
+    hints=(
+        "A number that was used in several places gets the sum of their gradients (section 2).",
+        "Which axes were stretched? Those that x or scale lacks, and those of length 1.",
+        "`tensor.sum_to_size(shape)` adds up just these.",
+    ),
+    wrong=(
+        Wrong(but(scaled_backward, ".sum_to_size(scale.shape)", ""), "wrong_size"),
+        Wrong(but(scaled_backward, ".sum_to_size(x.shape)", ""), "wrong_size"),
+        Wrong(
+            but(
+                scaled_backward,
+                "(dy * x).sum_to_size(scale.shape)",
+                "(dy * x).sum(0).expand(scale.shape)",
+            ),
+            "wrong_value",
+        ),
+        Wrong(
+            but(
+                scaled_backward, "return dx, dscale", "return dx, dscale / max(1, len(dy.ravel()))"
+            ),
+            "wrong_value",
+        ),
+        Wrong(but(scaled_backward, "return dx, dscale", "return dscale, dx"), "wrong_value"),
+        Wrong(but(scaled_backward, "(dy * scale)", "(dy * x)"), "wrong_value"),
+    ),
+)
+
+
+# ---- stream: two streams and a caching allocator
+
+
+def side_by_side(gpu, x, heavy, light):
+    side = gpu.Stream()
+    side.wait_stream(gpu.current_stream())
+    with gpu.stream(side):
+        a = heavy(x)
+    b = light(x)
+    gpu.current_stream().wait_stream(side)
+    a.record_stream(gpu.current_stream())
+    return a + b
+
+
+STREAM = TorchExercise(
+    id="pytorch_extensions.stream",
+    title="Two streams",
+    minutes=12,
+    task=(
+        "`heavy(x)` and `light(x)` launch kernels on the current stream; x was computed there, too."
+        " Run heavy on a stream of its own, beside light, and return their sum, computed on the"
+        " stream that was current before. `gpu` has torch.cuda's names: `gpu.Stream()`,"
+        " `gpu.current_stream()`, `with gpu.stream(s):`, `s.wait_stream(t)`,"
+        " `tensor.record_stream(s)`."
+    ),
+    starter="""
+def side_by_side(gpu, x, heavy, light):
+    side = gpu.Stream()
+    with gpu.stream(side):
+        a = heavy(x)
+    b = light(x)
+    return a + b
+""",
+    solution=side_by_side,
+    judge=lambda answer, rng: trials.judge_stream(answer, rng),
+    tried="Nine orders of the streams, with others taking all memory that was free: always right.",
+    hints=(
+        "Three things can go wrong: heavy begins before x is there; the sum begins before heavy is"
+        " done; the memory of `a` is handed out again while the sum still reads it.",
+        "`side.wait_stream(gpu.current_stream())` before heavy; the reverse before the sum.",
+        "`a` was allocated on `side`. `a.record_stream(...)` tells the allocator who reads it too.",
+    ),
+    wrong=(
+        Wrong(but(side_by_side, "    side.wait_stream(gpu.current_stream())\n", ""), "race"),
+        Wrong(but(side_by_side, "    gpu.current_stream().wait_stream(side)\n", ""), "race"),
+        Wrong(but(side_by_side, "    a.record_stream(gpu.current_stream())\n", ""), "race"),
+        Wrong(
+            but(side_by_side, "    with gpu.stream(side):\n        a =", "    a ="), "wrong_value"
+        ),
+        Wrong(but(side_by_side, "a.record_stream", "x.record_stream"), "race"),
+        Wrong(
+            but(
+                side_by_side, "a = heavy(x)\n    b = light(x)", "a = heavy(x)\n        b = light(x)"
+            ),
+            "wrong_value",
+        ),
+    ),
+)
+
+
+# ---- in place: say what you change
+
+
+def announce(name, update):
+    return torch.library.custom_op(name, update, mutates_args=("values", "momentum"))
+
+
+IN_PLACE = TorchExercise(
+    id="pytorch_extensions.in_place",
+    title="Say what you change",
+    minutes=6,
+    task=(
+        "`update(values, momentum, grads, rate)` takes a step of gradient descent: it changes"
+        " `values` and `momentum` in place and returns nothing. Make it an operator of this name"
+        " that compilers may rely on."
+    ),
+    starter="""
+def announce(name, update):
+    return torch.library.custom_op(name, update, mutates_args=())
+""",
+    solution=announce,
+    judge=lambda answer, rng: trials.judge_in_place(answer, rng),
+    tried="The schema names what changes and nothing else; compiled, it does what it did before.",
+    hints=(
+        "Which of its arguments has other values after the call?",
+        "`mutates_args` takes their names, as strings, in a tuple.",
+    ),
+    wrong=(
+        Wrong(but(announce, '("values", "momentum")', "()"), "modifies_input"),
+        Wrong(but(announce, '("values", "momentum")', '("values",)'), "modifies_input"),
+        Wrong(but(announce, '("values", "momentum")', '("momentum",)'), "modifies_input"),
+        Wrong(
+            but(announce, '("values", "momentum")', '("values", "momentum", "grads")'),
+            "wrong_value",
+        ),
+        Wrong(but(announce, '("values", "momentum")', '"unknown"'), "wrong_value"),
+        Wrong(
+            but(announce, "torch.library.custom_op(name, update, mutates_args=", "(update, "),
+            "not_a_kernel",
+        ),
+    ),
+)
+
+
+EXERCISES = (SAVED, FAKE, BROADCAST, STREAM, IN_PLACE)
+
+QUIZZES = (
+    Quiz(
+        id="pytorch_extensions.q_product",
+        question=("z = w · x with w = 3 and x = 5, and the loss has slope 2 by z. What is w.grad?"),
+        answer=10,
+        explain_right="x · z.grad = 5 · 2: the larger the input, the more w matters.",
+        explain={
+            6: "That is x.grad: w · z.grad.",
+            5: "That is the slope of z by w. It is multiplied by z's own, which is 2.",
+            30: "Neither w nor the value of z is needed: w.grad = x · z.grad.",
+            2: "That is z.grad. A unit more of w changes z by x.",
+            None: "The rule is w.grad = x · z.grad.",
+        },
+    ),
+    Quiz(
+        id="pytorch_extensions.q_abi",
+        question="What does a library built with PyTorch's stable interface save you?",
+        choices={
+            "a": "Compiling for each GPU architecture",
+            "b": "Compiling again for each version of PyTorch",
+            "c": "Writing a backward pass",
+        },
+        answer="b",
+        explain_right=(
+            "It calls C functions whose names and types stay, so one library serves all versions"
+            " from the one it was built for."
+        ),
+        explain={
+            "a": "Kernels are still machine code of an architecture, or PTX for later ones.",
+            "c": "Autograd asks for the same rules whichever way the kernel came in.",
+        },
+    ),
+    Quiz(
+        id="pytorch_extensions.q_stream",
+        question=(
+            "A kernel is launched on the legacy default stream, whatever stream is current. When"
+            " does it hurt?"
+        ),
+        choices={
+            "a": "Never: the default stream waits for all others",
+            "b": "When others use streams that do not wait for it, and in every CUDA graph capture",
+            "c": "Only with more than one GPU",
+        },
+        answer="b",
+        explain_right=(
+            "Tests on one stream never see it. PyTorch's own side streams do not wait for the"
+            " default stream, and a capture fails at once."
+        ),
+        explain={
+            "a": "It waits for blocking streams only; PyTorch makes non-blocking ones.",
+            "c": "One GPU with two streams is enough.",
+        },
+    ),
+    Quiz(
+        id="pytorch_extensions.q_fake",
+        question="`torch.compile(fullgraph=True)` refuses your operator. What is missing, usually?",
+        choices={
+            "a": "A fake kernel",
+            "b": "A kernel for the CPU",
+            "c": "The backward pass",
+        },
+        answer="a",
+        explain_right="A compiler plans with shapes and types before there is any data.",
+        explain={
+            "b": "It would do no harm, but the compiler never runs it.",
+            "c": "Only if a gradient is asked for.",
+        },
+    ),
+)

@@ -1,0 +1,316 @@
+"""How the exercises of the chapter PyTorch extensions are tried: each answer really runs."""
+
+import gc
+import itertools
+import math
+import weakref
+
+import torch
+
+from course.extensions.judging import Finding
+from course.extensions.streams import ORDERS, Model
+
+numbers = itertools.count()  # each operator that is tried gets a name of its own
+
+# ---- saved: what the backward pass needs
+
+
+def scaled_tanh(setup):
+    """y = scale · tanh(x) as a torch.autograd.Function whose setup_context is the answer."""
+
+    def forward(x, scale):
+        return scale * torch.tanh(x)
+
+    def backward(ctx, dy):
+        (y,) = ctx.saved_tensors
+        return dy * (ctx.scale - y * y / ctx.scale), None
+
+    methods = {"forward": forward, "backward": backward, "setup_context": setup}
+    static = {name: staticmethod(method) for name, method in methods.items()}
+    return type("ScaledTanh", (torch.autograd.Function,), static).apply
+
+
+def judge_saved(answer, rng):
+    apply = scaled_tanh(answer)
+    x = torch.tensor(rng.normal(size=(3, 4)), requires_grad=True)
+    scale = float(rng.uniform(1.5, 3))
+    return (
+        wrong_slope(apply, x, scale)
+        or wasted_memory(apply, x, scale)
+        or unnoticed_change(apply, x, scale)
+        or never_freed(apply, x, scale)
+        or wrong_second_slope(apply, x, scale)
+    )
+
+
+def wrong_slope(apply, x, scale):
+    (dx,) = torch.autograd.grad(apply(x, scale).sum(), x)
+    exact = scale / torch.cosh(x.detach()) ** 2
+    if not torch.allclose(dx, exact):
+        largest = (dx - exact).abs().max().item()
+        return Finding("wrong_value", f"The gradient of scale · tanh(x) is off by {largest:.2g}.")
+    return None
+
+
+def wasted_memory(apply, x, scale):
+    kept = []
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: kept.append(t) or t, lambda t: t):
+        y = apply(x, scale)
+    if sum(tensor.nbytes for tensor in kept) > y.nbytes:
+        says = f"It keeps {len(kept)} tensors until the backward pass. One is read there."
+        return Finding("wrong_size", says)
+    return None
+
+
+def unnoticed_change(apply, x, scale):
+    y = apply(x, scale)
+    with torch.no_grad():
+        y.mul_(2)
+    try:
+        torch.autograd.grad(y.sum(), x)
+    except RuntimeError:
+        return None
+    says = "y was changed in place before the backward pass, and PyTorch did not notice: it looks "
+    return Finding("wrong_value", says + "after tensors that went through `save_for_backward`.")
+
+
+def never_freed(apply, x, scale):
+    gc.disable()  # reference counts alone must do: a cycle keeps a GPU's memory for a long time
+    try:
+        y = apply(x, scale)
+        watch = weakref.ref(y)
+        del y
+        alive = watch() is not None
+    finally:
+        gc.enable()
+    if alive:
+        says = "Nobody needs y any more, and it is still there: y holds ctx, and ctx holds y."
+        return Finding("leak", says)
+    return None
+
+
+def wrong_second_slope(apply, x, scale):
+    (dx,) = torch.autograd.grad(apply(x, scale).sum(), x, create_graph=True)
+    known = dx.requires_grad and torch.autograd.gradgradcheck(
+        lambda x: apply(x, scale), (x,), raise_exception=False
+    )
+    if known:
+        return None
+    says = "The gradient is right, but the gradient's gradient is not: what was kept is cut off."
+    return Finding("wrong_value", says)
+
+
+# ---- fake: what comes out, without computing it
+
+
+def nearest(points: torch.Tensor, centers: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """The real operator: the nearest center of each point, and how far it is."""
+    distance, index = (points[:, None] - centers).square().sum(-1).min(1)
+    return index, distance.sqrt()
+
+
+def judge_fake(answer, rng):
+    name = f"exercise_fake_{next(numbers)}::nearest"
+    operator = torch.library.custom_op(name, nearest, mutates_args=())
+    operator.register_fake(answer)
+    count = int(rng.integers(5, 9))
+    for dtype in (torch.float64, torch.float32):
+        for device in ("cpu", "meta"):
+            finding = compare_fake(operator, count, dtype, device)
+            if finding:
+                return finding
+    return not_traced(operator)
+
+
+def compare_fake(operator, count, dtype, device):
+    """A Finding if the answer says something else than what the operator gives."""
+    points = torch.randn(count, 3, dtype=dtype)
+    centers = torch.randn(2, 3, dtype=dtype)
+    right = operator(points, centers)
+    with torch._subclasses.FakeTensorMode(allow_non_fake_inputs=True):
+        shapes = points.shape, centers.shape
+        said = operator(*(torch.empty(shape, dtype=dtype, device=device) for shape in shapes))
+    for what, fake, real in zip(("index", "distance"), said, right, strict=True):
+        if fake.dtype != real.dtype:
+            return Finding("wrong_dtype", f"{what} is {real.dtype}; the fake says {fake.dtype}.")
+        if fake.shape != real.shape:
+            sizes = f"{list(real.shape)}; the fake says {list(fake.shape)}"
+            return Finding("wrong_size", f"{what} has the shape {sizes}.")
+        if fake.device.type != device:
+            lies = f"points lie on {device}, {what} of the fake on {fake.device}"
+            return Finding("wrong_value", f"What comes out lies where the input lies: {lies}.")
+    return None
+
+
+def not_traced(operator):
+    """A Finding if a compiler cannot take the operator for any number of points."""
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    def program(points, centers):
+        index, distance = operator(points, centers)
+        return distance + index
+
+    inputs = torch.randn(5, 3), torch.randn(2, 3)
+    graph = make_fx(program, tracing_mode="symbolic")(*inputs)
+    other = torch.randn(7, 3), torch.randn(4, 3)
+    if graph(*other).shape != (7,):
+        return Finding("wrong_size", "It is right for one number of points only.")
+    return None
+
+
+# ---- broadcast: a gradient has the shape of what it belongs to
+
+
+SHAPES = (
+    ((4, 3), (4, 3)),
+    ((4, 3), (3,)),
+    ((4, 3), (4, 1)),
+    ((2, 1, 3), (5, 1)),
+    ((), (3,)),
+    ((6, 2), ()),
+    ((0, 3), (3,)),
+)
+
+
+def judge_broadcast(answer, rng):
+    for shapes in SHAPES:
+        x, scale = (torch.tensor(rng.normal(size=shape), requires_grad=True) for shape in shapes)
+        y = x * scale
+        dy = torch.tensor(rng.normal(size=y.shape))
+        right = torch.autograd.grad(y, (x, scale), dy)
+        finding = compare_gradients(answer(dy, x.detach(), scale.detach()), right, shapes)
+        if finding:
+            return finding
+    return None
+
+
+def compare_gradients(got, right, shapes):
+    """A Finding for the first gradient of x or scale that is not right."""
+    if not isinstance(got, tuple) or len(got) != 2:
+        return Finding("wrong_value", "Return two tensors: dx and dscale.")
+    of = f"x {list(shapes[0])} · scale {list(shapes[1])}"
+    for name, gradient, exact in zip(("dx", "dscale"), got, right, strict=True):
+        if gradient.shape != exact.shape:
+            sizes = f"{list(gradient.shape)}, not {list(exact.shape)}"
+            return Finding("wrong_size", f"In {of}, {name} has the shape {sizes}.")
+        if not torch.allclose(gradient, exact):
+            return Finding("wrong_value", f"In {of}, {name} has wrong values.")
+    return None
+
+
+# ---- stream: two streams and a caching allocator
+
+
+def judge_stream(answer, rng):
+    for order in (*ORDERS, *["random"] * 6):
+        gpu = Model(order, seed=int(rng.integers(1 << 30)))
+        finding = try_streams(gpu, answer, float(rng.integers(2, 50)))
+        if finding:
+            return finding
+    return None
+
+
+def try_streams(gpu, answer, number):
+    """A Finding if what comes is not heavy(x) + light(x), or all of it ran on one stream."""
+    used = []
+
+    def on_stream(factor):
+        used.append(gpu.current_stream())
+        return lambda value: factor * value
+
+    x = gpu.full(number)
+    out = answer(
+        gpu,
+        x,
+        lambda x: gpu.launch(on_stream(100), x),
+        lambda x: gpu.launch(on_stream(1), x),
+    )
+    after = busy_neighbours(gpu)
+    got = out.item()
+    del after
+    if len(used) != 2 or used[0] is used[1]:
+        return Finding("wrong_value", "heavy and light must run once each, on two streams.")
+    if got == 101 * number:
+        return None
+    if math.isnan(got):
+        says = "With another order of the streams the sum reads what nobody has written yet."
+        return Finding("race", says)
+    says = f"With another order of the streams the sum is {got:g} instead of {101 * number:g}."
+    return Finding("race", says)
+
+
+def busy_neighbours(gpu):
+    """Other users of every stream, who take whatever memory is free and write to it."""
+    taken = []
+    for stream in list(gpu.streams):
+        with gpu.stream(stream):
+            taken += [gpu.full(-1.0) for _ in range(3)]
+    return taken
+
+
+# ---- in place: say what you change
+
+
+def update(values: torch.Tensor, momentum: torch.Tensor, grads: torch.Tensor, rate: float) -> None:
+    """A step of gradient descent with momentum, in place."""
+    momentum.mul_(0.9).add_(grads)
+    values.sub_(rate * momentum)
+
+
+def judge_in_place(answer, rng):
+    name = f"exercise_update_{next(numbers)}::update"
+    operator = answer(name, update)
+    if not isinstance(operator, torch.library.CustomOpDef):
+        return Finding("not_a_kernel", "Return what `torch.library.custom_op` returns.")
+    if operator._qualname != name:
+        return Finding("wrong_value", f"The operator must be called {name}.")
+    return unannounced(operator) or announced_too_much(operator) or behaves(operator)
+
+
+def arguments_of(operator):
+    """Argument -> whether the schema says that it is changed."""
+    schema = operator._opoverload._schema
+    written = {}
+    for argument in schema.arguments:
+        written[argument.name] = bool(argument.alias_info and argument.alias_info.is_write)
+    return written
+
+
+def unannounced(operator):
+    said = arguments_of(operator)
+    missing = [name for name in ("values", "momentum") if not said.get(name)]
+    if missing:
+        names = " and ".join(missing)
+        says = (
+            f"{names} changes, and the schema does not say so: a compiler may use the old values."
+        )
+        return Finding("modifies_input", says)
+    return None
+
+
+def announced_too_much(operator):
+    if arguments_of(operator).get("grads"):
+        says = "grads is only read. Who says that it changes makes compilers copy it, and refuses "
+        return Finding("wrong_value", says + "tensors that must not change.")
+    return None
+
+
+def behaves(operator):
+    """A Finding unless a compiled program does what the same program does without compiling."""
+
+    def program(values, momentum, grads):
+        before = values * 2
+        operator(values, momentum, grads, 0.1)
+        return before + values + momentum
+
+    inputs = [torch.randn(6) for _ in range(3)]
+    compiled = torch.compile(program, fullgraph=True, backend="aot_eager")
+    eager_inputs = [tensor.clone() for tensor in inputs]
+    eager = program(*eager_inputs)
+    traced = compiled(*inputs)
+    torch._dynamo.reset()
+    if not torch.allclose(eager, traced):
+        return Finding("wrong_value", "Compiled, a program that calls it gives something else.")
+    if not all(map(torch.equal, inputs, eager_inputs)):
+        return Finding("wrong_value", "Compiled, it leaves other values behind.")
+    return None
