@@ -1,6 +1,10 @@
 """Where the operator's sources are."""
 
+import os
+import shutil
 from pathlib import Path
+
+import ninja
 
 from utils.files import ROOT
 
@@ -29,3 +33,9 @@ def toolkit_headers() -> list[str]:
     if compiler:
         folders.append(str(Path(compiler).resolve().parent.parent / "include"))
     return [folder for folder in folders if folder]
+
+
+def find_ninja() -> None:
+    """Let PyTorch and tvm-ffi find the build program, which pip may have put beside Python."""
+    if shutil.which("ninja") is None:
+        os.environ["PATH"] += os.pathsep + ninja.BIN_DIR

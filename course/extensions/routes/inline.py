@@ -5,7 +5,7 @@ import os
 import torch
 from torch.utils import cpp_extension
 
-from course.extensions.sources import BUILD, CSRC, ROUTES
+from course.extensions.sources import BUILD, CSRC, ROUTES, find_ninja
 from utils import has_gpu
 from utils.engine import gpu
 
@@ -16,6 +16,7 @@ def define() -> str:
     """Compile, which takes a while the first time, and load: C++ registers the operators."""
     on_gpu = has_gpu() and torch.version.cuda is not None
     folder = BUILD / f"inline-{torch.__version__}"
+    find_ninja()
     folder.mkdir(parents=True, exist_ok=True)
     if on_gpu:
         os.environ.setdefault("TORCH_CUDA_ARCH_LIST", "{}.{}".format(*gpu().compute_capability))

@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 
 from course.extensions.routes import common
-from course.extensions.sources import BUILD, CSRC, ROUTES, toolkit_headers
+from course.extensions.sources import BUILD, CSRC, ROUTES, find_ninja, toolkit_headers
 from utils import has_gpu
 from utils.engine import gpu
 
@@ -19,6 +19,7 @@ def module():
     """Compiled where that has not been done yet."""
     import tvm_ffi.cpp
 
+    find_ninja()
     torch_headers = Path(torch.__file__).parent / "include"
     sources = [ROUTES / "tvm.cpp", CSRC / "run.cpp"]
     flags = []
