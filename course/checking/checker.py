@@ -7,13 +7,14 @@ import inspect
 import io
 import linecache
 import re
+import tempfile
 import textwrap
 import traceback
 from pathlib import Path
 
 import numpy as np
 
-from course.checking import cpp, engines, triton_kernels, work
+from course.checking import cpp, drawn, engines, triton_kernels, typing, work
 from course.checking.diagnose import diagnose, failed, plain
 from course.checking.limits import TooLong, TooMuch, print_limit, time_limit
 from course.checking.model import BROKEN
@@ -102,6 +103,7 @@ def check_numba(exercise, answer, seed):
                     case = shape, launch, arguments, expected
                     runs.append(engines.run_watched(kernel, *case, rng, order, exercise.always))
         reject_if_wrong(runs, exercise)
+        reject_drawn(kernel, exercise, seed)
         # only now on the real engine: a GPU does not survive every mistake
         with time_limit(SECONDS):
             for shape, launch, arguments, expected in cases(exercise, seed):
@@ -118,7 +120,39 @@ def check_numba(exercise, answer, seed):
     if exercise.demand:
         reject_if_unmet(kernel, exercise, seed)
     reject_if_unfair(kernel, exercise)
+    if not has_gpu():
+        reject_untyped(kernel, exercise, seed)
     return tally(runs)
+
+
+def reject_untyped(kernel, exercise, seed):
+    """Ask numba-cuda whether a GPU could run it at all: the CPU engine runs more than that."""
+    arguments = exercise.inputs(np.random.default_rng(seed), exercise.shapes[-1])
+    refusal = typing.refused(kernel, arguments)
+    if refusal is None:
+        return
+    message, line = refusal
+    code = linecache.getline(kernel.py_func.__code__.co_filename, line).strip() if line else ""
+    says = f"The CPU engine runs it, and numba-cuda's compiler does not: {short_message(message)}"
+    raise Rejected("does_not_compile", says, code=code)
+
+
+def reject_drawn(kernel, exercise, seed):
+    """Launch with sizes drawn by what they may be; reject by the smallest that goes wrong."""
+
+    def runs_of(shape):
+        rng = np.random.default_rng(seed)
+        arguments = exercise.inputs(rng, shape)
+        case = shape, exercise.launches_for(shape)[-1], arguments, as_output(exercise, arguments)
+        return [engines.run_watched(kernel, *case, rng, seed, exercise.always)]
+
+    def fails(shape):
+        return diagnose(runs_of(shape), exercise) is not None
+
+    with time_limit(SECONDS):
+        shape = drawn.smallest_failure(exercise, fails, seed, drawn.LAUNCHES)
+        if shape is not None:
+            reject_if_wrong(runs_of(shape), exercise)
 
 
 def reject_if_unfair(kernel, exercise):
@@ -225,10 +259,7 @@ def cases(exercise, seed):
     for shape in exercise.all_shapes(rng):
         for launch in exercise.launches_for(shape):
             arguments = exercise.inputs(rng, shape)
-            expected = np.asarray(exercise.reference(**plain(arguments)))
-            output = arguments[engines.output_name(arguments)]
-            dtype = output.dtype if hasattr(output, "dtype") else output.array.dtype
-            yield shape, launch, arguments, expected.astype(dtype)
+            yield shape, launch, arguments, as_output(exercise, arguments)
 
 
 def reject_if_wrong(runs, exercise):
@@ -379,14 +410,8 @@ def check_cpp(exercise, answer, seed):
 
 def check_cuda_c(exercise, answer, seed):
     path = as_path(exercise, answer)
-    trials, runs, watched = list(cases(exercise, seed)), [], None
-    if exercise.race_free:
-        small = [trial for trial in trials if np.prod(trial[1].threads) <= TRACED_THREADS]
-        rng, on_cpu = np.random.default_rng(seed), {engines.FORCE_CPU: "1"}
-        _, watched = engines.run_cuda_c(path, exercise.kernel_name, small, rng, on_cpu, check=True)
-        reject_mistake(watched)
-        if watched and watched[0] == "not_checked":  # a GPU alone does not notice a race
-            raise Rejected(*watched)
+    trials, runs = list(cases(exercise, seed)), []
+    watched = watch_cuda_c(exercise, path, trials, seed)
     environments = engines.orders_in_cuda_c(seed, exercise.orders)
     for number, environment in enumerate(environments):
         rng = np.random.default_rng((seed, number))
@@ -404,7 +429,65 @@ def check_cuda_c(exercise, answer, seed):
     if watched:  # every value is right, but whoever watched the accesses had to stop
         reject_mistake(watched, {"out-of-bounds": "out_of_bounds"})
         raise Rejected(*watched)
+    reject_unfair_cuda_c(exercise, path)
     return tally(runs)
+
+
+def watch_cuda_c(exercise, path, trials, seed):
+    """Watch every access of the smaller launches; reject races and the like, return what else."""
+    small = [trial for trial in trials if np.prod(trial[1].threads) <= TRACED_THREADS]
+    rng = np.random.default_rng(seed)
+    name = exercise.kernel_name
+    _, failure = engines.run_cuda_c(path, name, small, rng, ON_CPU, check=True)
+    reject_mistake(failure)
+    if not failure:
+        return None
+    if failure[0] == "not_checked" and not exercise.race_free and has_gpu():
+        return None  # no C++ compiler here; only a race needs one, as no GPU notices it
+    if failure[0] == "not_checked":
+        raise Rejected(*failure)
+    return failure
+
+
+ON_CPU = {engines.FORCE_CPU: "1"}
+
+
+def reject_unfair_cuda_c(exercise, path):
+    """Count who does the work in a few launches; reject what no right answer needs."""
+    counts = counts_of(exercise, path)
+    least = least_counts(exercise)
+    for one, other in zip(counts, least, strict=False):
+        unmet = work.unmet(one, other, exercise)
+        if unmet:
+            raise Rejected(*unmet)
+
+
+def counts_of(exercise, path):
+    """The Work of a CUDA C file in each of the probes; none where it cannot be watched."""
+    trials = []
+    for shape, launch in probes(exercise):
+        arguments = exercise.inputs(np.random.default_rng(0), shape)
+        trials.append((shape, launch, arguments, as_output(exercise, arguments)))
+    rng = np.random.default_rng(0)
+    runs, _ = engines.run_cuda_c(path, exercise.kernel_name, trials, rng, ON_CPU, check=True)
+    return [work.counted(run.counts, run.launch) for run in runs]
+
+
+@functools.cache
+def least_counts(exercise):
+    """The Work of the solution, a CUDA C file, in each of the probes."""
+    with tempfile.TemporaryDirectory(prefix="cuda-course-") as folder:
+        path = Path(folder) / Path(exercise.path).name
+        path.write_text(exercise.solution)
+        return counts_of(exercise, path)
+
+
+def as_output(exercise, arguments):
+    """What the output should be after a launch, in the output's type."""
+    expected = np.asarray(exercise.reference(**plain(arguments)))
+    output = arguments[engines.output_name(arguments)]
+    dtype = output.dtype if hasattr(output, "dtype") else output.array.dtype
+    return expected.astype(dtype)
 
 
 # Kinds of mistakes that the CPU runtime names in brackets -> the reason.
@@ -446,28 +529,48 @@ def check_function(exercise, answer, seed):
             f"check() got {what}; it takes the function itself, without parentheses.",
         )
     check_arity(answer, parameters(exercise))
-    calls = calls_of(answer, exercise, seed)
-    bad = [
-        (arguments, expected, got) for arguments, expected, got in calls if not same(got, expected)
+    rng = np.random.default_rng(seed)
+    calls = [
+        one_call(answer, exercise, exercise.inputs(rng, shape))
+        for shape in exercise.all_shapes(rng)
     ]
+    bad = [one for one in calls if not same(one[2], one[1], exercise.real)]
+    if not bad:
+        calls += drawn_call(answer, exercise, seed)
+        bad = [one for one in calls if not same(one[2], one[1], exercise.real)]
     if bad:
         raise rejected_function(answer.__name__, exercise, calls, bad)
-    return f"{len(calls)} calls returned what they should."
+    drawn_too = drawn.CALLS if drawn.drawn_shapes(exercise) is not None else 0
+    return f"{len(calls) + drawn_too} calls returned what they should."
 
 
-def calls_of(answer, exercise, seed):
-    """(arguments, expected, what came) of a call for each shape."""
-    rng = np.random.default_rng(seed)
-    calls = []
-    for shape in exercise.all_shapes(rng):
-        arguments = exercise.inputs(rng, shape)
-        try:
-            expected = call(exercise.reference, arguments)
-            with time_limit(SECONDS):
-                calls.append((arguments, expected, call(answer, arguments)))
-        except Exception as error:
-            raise crashed(engines.Stopped(error), answer) from None
-    return calls
+def drawn_call(answer, exercise, seed):
+    """The smallest call that is wrong among many drawn by what the inputs may be, in a list."""
+
+    def tried(shape):
+        return one_call(answer, exercise, exercise.inputs(np.random.default_rng(seed), shape))
+
+    def fails(shape):
+        _, expected, got = tried(shape)
+        return not same(got, expected, exercise.real)
+
+    shape = drawn.smallest_failure(exercise, fails, seed, drawn.CALLS)
+    return [] if shape is None else [tried(shape)]
+
+
+def one_call(answer, exercise, arguments):
+    """(arguments, expected, what came) of a call."""
+    expected = call(exercise.reference, arguments)
+    given = copy.deepcopy(list(arguments.values()))
+    try:
+        with time_limit(SECONDS):
+            got = answer(*given)
+    except Exception as error:
+        raise crashed(engines.Stopped(error), answer) from None
+    for (name, before), after in zip(arguments.items(), given, strict=True):
+        if isinstance(before, list | dict) and before != after:
+            raise Rejected("modifies_input", f"`{name}` was {before}, and is now {after}.")
+    return arguments, expected, got
 
 
 def rejected_function(name, exercise, calls, bad):
@@ -509,16 +612,23 @@ def explains(guess, calls):
     return wrong >= 2
 
 
-def same(got, expected):
-    """Equal as tuples of ints (a list will do)."""
+def same(got, expected, real=False):
+    """Equal as tuples of ints (a list will do); real: or of floats that are equal to them."""
     try:
         got = as_tuple(got)
     except TypeError:
         return False
     expected = as_tuple(expected)
     return len(got) == len(expected) and all(
-        isinstance(g, int | np.integer) and g == e for g, e in zip(got, expected, strict=True)
+        is_number(g, real) and g == e for g, e in zip(got, expected, strict=True)
     )
+
+
+def is_number(value, real):
+    """Whether a value is an int, or perhaps a float; not of a class that can say what it equals."""
+    kinds = (int, bool, float) if real else (int, bool)
+    scalar = isinstance(value, np.integer | np.bool_) or real and isinstance(value, np.floating)
+    return type(value) in kinds or scalar
 
 
 def as_tuple(value):

@@ -25,7 +25,7 @@ from utils.occupancy import rounded
 from utils.tools import process
 
 CHILD_SECONDS = 180  # to compile, on a slow machine with the CPU runtime itself, and to launch
-LAUNCH_SECONDS = 20  # for all launches of one order
+LAUNCH_SECONDS = 7  # of CPU time, for all launches of one order
 
 
 @dataclass(eq=False)
@@ -47,6 +47,7 @@ class Run:
     # of each element of the output, where known: how many threads wrote it; read before any did
     writers: np.ndarray = None
     early_reads: np.ndarray = None
+    counts: dict = None  # of CUDA C that was watched: see `utils.cpu.cuda_c.library.Counts`
 
 
 class Stopped(Exception):
@@ -244,7 +245,11 @@ def run_cuda_c(path, kernel_name, cases, rng, environment, check=False):
         failure = folder / "failure.json"
         if failure.exists():
             return done, tuple(json.loads(failure.read_text()))
-    return done, failure_of(status, output)
+    failure = failure_of(status, output)
+    if failure is None and len(done) < len(jobs):
+        why = f"It ended the program in launch {len(done) + 1} of {len(jobs)}. Is there an `exit`?"
+        failure = "crashed", why
+    return done, failure
 
 
 def collect_all(runs, folder):
@@ -254,7 +259,7 @@ def collect_all(runs, folder):
         result = folder / f"{number}.pickle"
         if not result.exists():
             break
-        after = pickle.loads(result.read_bytes())
+        after, run.counts = pickle.loads(result.read_bytes())
         collect(run, arrays, before, after, zone, output_name(run.arguments))
         done.append(run)
     return done
@@ -264,7 +269,7 @@ def failure_of(status, output):
     """(reason, message) for a child process that ended without a message of its own, or None."""
     if status is None:
         return "not_checked", f"The compiler was stopped after {CHILD_SECONDS} seconds."
-    if status == -signal.SIGALRM:
+    if status in (-signal.SIGXCPU, -signal.SIGKILL):
         why = f"The kernel was stopped after {LAUNCH_SECONDS} seconds. Does every loop end?"
         return "timeout", why
     return ("crashed", died(status, output)) if status else None

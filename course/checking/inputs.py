@@ -25,20 +25,40 @@ def lengths(*sizes):
     return tuple((size,) for size in sizes)
 
 
-def some_length(rng):
-    """The shape of an array, never a multiple of 32."""
-    return (int(rng.integers(3, 8) * 32 + rng.integers(1, 32)),)
+class SomeNumbers:
+    """A shape of random whole numbers, one for each (low, high), high excluded."""
+
+    def __init__(self, ranges):
+        self.ranges = ranges
+
+    def __call__(self, rng):
+        return tuple(int(rng.integers(low, high)) for low, high in self.ranges)
+
+    def draws(self, strategies):
+        """Hypothesis's strategy for the same shapes."""
+        numbers = (strategies.integers(low, high - 1) for low, high in self.ranges)
+        return strategies.tuples(*numbers)
+
+
+def some_numbers(*ranges):
+    """`Exercise.fresh`: a shape with a random whole number for each (low, high), high excluded."""
+    return SomeNumbers(ranges)
+
+
+class SomeLength(SomeNumbers):
+    """`Exercise.fresh`: the shape of an array; where it is not Hypothesis's, no multiple of 32."""
+
+    def __call__(self, rng):
+        return (int(rng.integers(3, 8) * 32 + rng.integers(1, 32)),)
+
+
+some_length = SomeLength([(1, 256)])
 
 
 def some_picture(rng):
     """(height, width) of a picture, never square."""
     width = int(rng.integers(2, 25))
     return width + int(rng.integers(1, 10)), width
-
-
-def some_numbers(*ranges):
-    """`Exercise.fresh`: a shape with a random whole number for each (low, high), high excluded."""
-    return lambda rng: tuple(int(rng.integers(low, high)) for low, high in ranges)
 
 
 def a_thread_each(shape):

@@ -50,6 +50,8 @@ REASONS = {
     "for_a_moment": "The result is right, but on the way a promise was broken.",
     "one_thread": "The values are right, but one thread does the work of many.",
     "too_much_work": "The values are right, but the same work is done many times over.",
+    "too_much_traffic": "The values are right, but far more than needed goes through global "
+    "memory.",
     "other_means": "The values are right, but not by the means that are asked for.",
     "flood": "It printed without end.",
     "timeout": "It did not finish.",
@@ -168,6 +170,10 @@ class Exercise:
     shapes: tuple
     hints: tuple
     fresh: Callable = None  # rng -> one more shape, another one each time
+    draws: Callable = (
+        None  # hypothesis.strategies -> the strategy of shapes, if not that of `fresh`
+    )
+    real: bool = False  # a function: a float will do where it is equal
     wrong: tuple = ()
     hypotheses: tuple = ()
     kind: str = "numba"
@@ -185,6 +191,7 @@ class Exercise:
     race_free: bool = False  # watch every access: a race is rejected, even if the result is right
     orders: int = 2  # shuffled orders of the threads in which each launch is tried besides
     effort: float = 2  # as many times the solution's accesses the busiest thread may make
+    traffic: float = 4  # as many times the solution's bytes may go to and from global memory
     always: Always | None = None  # a promise about every moment, held at each store
     probe: tuple | None = None  # the shape at which it is counted who does the work
     needs: tuple = ()  # keys of `work.MEANS`: what a right answer must use

@@ -21,7 +21,6 @@ MEANS = {
     "atomics": "Use an atomic operation: here no thread runs one.",
     "shuffles": "Use the warp's shuffles: here no lane takes part in one.",
     "wide": "Load and store 16 bytes at once (`float4`): here no access is as wide.",
-    "tensor": "Use the tensor cores: here no `mma_sync` runs.",
 }
 FORBIDDEN = {
     "shared": "Without shared memory, please.",
@@ -36,8 +35,8 @@ class Work:
 
     busiest: accesses to memory of the thread with the most; total: of all threads. The others say
     how often something was used: reads of shared memory, barriers (threads that came to one),
-    atomics, shuffles (lanes that took part), global accesses of 16 bytes, accesses to global memory
-    of all sizes, products on tensor cores. shared_bytes: of shared memory that a block has used.
+    atomics, shuffles (lanes that took part), global accesses of 16 bytes. global_bytes: that went
+    to and from global memory. rewrites: stores to what another thread had stored (CUDA C).
     """
 
     busiest: int
@@ -48,8 +47,8 @@ class Work:
     atomics: int = 0
     shuffles: int = 0
     wide: int = 0
-    narrow: int = 0
-    tensor: int = 0
+    global_bytes: int = 0
+    rewrites: int = 0
 
 
 def work_of(traced):
@@ -69,8 +68,14 @@ def work_of(traced):
         barriers=int((events.kind == BARRIER).sum()),
         atomics=int((events.kind == ATOMIC).sum()),
         shuffles=int((events.kind == MEETING).sum()),
-        narrow=int((spaces == "global").sum()),
+        global_bytes=int(events.size[accesses][spaces == "global"].sum()),
     )
+
+
+def counted(counts, launch):
+    """The Work of a watched launch of a CUDA C kernel; counts: as of `Module.counts`."""
+    known = {name: n for name, n in counts.items() if name != "meetings"}
+    return Work(threads=int(np.prod(launch.threads)), shuffles=counts["meetings"], **known)
 
 
 def unmet(work, least, exercise):
@@ -90,6 +95,14 @@ def unmet(work, least, exercise):
             f"In a launch of {work.threads} threads one of them accessed memory {work.busiest:,}"
             f" times, where {least.busiest:,} times would do: share the work out among all threads."
         )
+    if work.global_bytes > exercise.traffic * least.global_bytes:
+        return "too_much_traffic", (
+            f"{work.global_bytes:,} bytes move between the threads and global memory, where"
+            f" {least.global_bytes:,} would do: what is needed again belongs in shared memory or"
+            " in registers."
+        )
+    if work.rewrites > least.rewrites and not exercise.shared_output:
+        return "duplicate_work", "Threads store to elements that other threads have stored to."
     if work.total > TOTAL * least.total + SPARE * work.threads:
         return "too_much_work", (
             f"All threads together accessed memory {work.total:,} times, where {least.total:,}"

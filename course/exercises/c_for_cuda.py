@@ -10,7 +10,7 @@ from course.checking.quiz import Quiz
 MEAN_MAX = """
 // The mean and the largest of n values (n is at least 1).
 void mean_max(const int* a, int n, float* mean, int* largest) {
-    int sum = 0;
+    long long sum = 0;
     *largest = a[0];
     for (int i = 0; i < n; ++i) {
         sum += a[i];
@@ -28,7 +28,7 @@ MEAN_MAX_EXERCISE = CppExercise(
     path="build/mean_max.h",
     task=(
         "Write `mean_max`, which gives back the mean and the largest of `n` values through two"
-        " pointers. The values are ints and may all be negative; the mean is a float; `n` is at"
+        " pointers. The values are ints, large ones too, and may all be negative; the mean is a float; `n` is at"
         " least 1."
     ),
     starter="""

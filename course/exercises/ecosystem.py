@@ -45,6 +45,12 @@ def bytes_moved(inputs_of, distinct, n, itemsize): ...  # return (bytes one by o
         ((1, 1, 1, 2), 1, 33, 4),
         ((3, 2, 2, 1, 1), 5, 100, 2),
     ),
+    draws=lambda some: some.tuples(
+        some.lists(some.integers(1, 3), min_size=1, max_size=6).map(tuple),
+        some.integers(1, 8),
+        some.integers(1, 1 << 34),
+        some.sampled_from((1, 2, 4, 8)),
+    ),
     hints=(
         (
             "One by one: operation k reads `inputs_of[k]` arrays and writes one. Add that up over"
@@ -136,6 +142,7 @@ def kernels_after_fusion(operations):
     reference=kernels_after_fusion,
     shapes=("", "e", "m", "eee", "mm", "em", "me", "emmee", "eemeeemme", "mmem", "emeem"),
     fresh=lambda rng: "".join(rng.choice(["e", "m"], int(rng.integers(4, 12)))),
+    draws=lambda some: some.text("em", max_size=14),
     hints=(
         "A matmul always begins a new kernel. And an elementwise operation?",
         "An elementwise operation joins the one before it, if that was elementwise, too.",
@@ -314,7 +321,7 @@ __global__ void bias_gelu(float* y, const float* x, const float* bias, int n) {
     solution=BIAS_GELU_CU,
     inputs=lambda rng, n: {
         "y": Out(n),
-        "x": rng.uniform(-3, 3, n).astype(np.float32),
+        "x": (rng.uniform(-3, 3, n) * rng.choice((1, 60), n)).astype(np.float32),
         "bias": uniform(rng, *n),
         "n": n[0],
     },

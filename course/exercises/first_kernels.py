@@ -118,10 +118,17 @@ def blocks_for(height, width, block_x, block_y): ...  # return (blocks along x, 
         (37, 101, 16, 8),
         (480, 641, 32, 8),
         (7, 1024, 256, 1),
+        (7, 1025, 1024, 1),
         (1080, 1920, 32, 32),
         (33, 32, 32, 32),
     ),
     fresh=some_numbers((1, 5000), (1, 5000), (1, 65), (1, 17)),
+    draws=lambda some: some.tuples(
+        some.integers(1, 1 << 20),
+        some.integers(1, 1 << 20),
+        some.integers(1, 1024),
+        some.integers(1, 1024),
+    ),
     hints=(
         (
             "Along x there are `width` columns and each block covers `block_x` of them. If the last"

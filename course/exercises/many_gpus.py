@@ -240,6 +240,7 @@ def step(weight, gradients):
     reference=step,
     shapes=((5, 2), (0, 3), (-7, 4), (100, 8)),
     fresh=lambda rng: (int(rng.integers(-50, 50)), int(rng.integers(2, 9))),
+    real=True,
     hints=(
         "Two ranks, the same digits on both: what must the step be?",
         "The mean over a batch is the mean of its parts' means, if the parts are equally long.",

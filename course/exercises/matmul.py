@@ -380,6 +380,7 @@ __global__ void matmul_odd(float* c, const float* a, const float* b, int m, int 
     extents=lambda shape: (shape[1], shape[0], 1),
     race_free=True,
     orders=1,
+    needs=("shared", "barriers"),
     hints=(
         "Three places touch global memory. Which indices can be too large at each?",
         "Beyond an edge of `a` or `b` a 0 belongs into the tile: it adds nothing. Why not leave "
@@ -696,6 +697,7 @@ __global__ void matmul_mine(float* c, const float* a, const float* b, int m, int
     ),  # of threads, not of elements
     race_free=True,
     orders=1,
+    effort=8,
     hints=(
         "First make it right without shared memory: 16 sums in `float sums[4][4]`, rows `top + y "
         "+ 16 * i` and columns `left + x + 16 * j`. That alone loads each value of a and b for "

@@ -231,6 +231,12 @@ def warps_per_sm(gb_per_s, latency_ns, bytes_per_thread, sms):
         (128, 100, 4, 10),
         (360, 450, 8, 28),
     ),
+    draws=lambda some: some.tuples(
+        some.integers(50, 30_000),
+        some.integers(50, 1_000),
+        some.sampled_from((1, 2, 4, 8, 16)),
+        some.integers(1, 256),
+    ),
     hints=(
         "Little's law: what is under way = rate × waiting time. The rate is in bytes a nanosecond.",
         (

@@ -392,6 +392,9 @@ __global__ void copy4(float* out, const float* a, int n) {
     launches=lambda n: cover((ceil_div(n[0], 4), 1, 1), (32, 1, 1)),
     extents=lambda n: (ceil_div(n[0], 4), 1, 1),
     other_block=(96, 1, 1),
+    needs=("wide",),
+    effort=1,
+    probe=(512,),
     hints=(
         (
             "`reinterpret_cast<float4 *>(out)` sees the same memory as an array of `float4`: there"

@@ -235,6 +235,8 @@ LOADS = (
     "ld.global.v4.f32 {{%f{n}, %f9{n}, %f8{n}, %f7{n}}}, [%rd{n}];",
     "ld.global.nc.v2.f32 {{%f{n}, %f9{n}}}, [%rd{n}];",
     "@%p1 ld.global.b32 %r{n}, [%rd{n}];",
+    "ld.global.s16 %rs{n}, [%rd{n}];",
+    "ld.global.v2.b64 {{%rd1{n}, %rd2{n}}}, [%rd{n}];",
 )
 OTHERS = (
     "ld.param.u64 %rd{n}, [kernel_param_{n}];",
@@ -289,6 +291,9 @@ def bytes_loaded(ptx):
         (3, 2, 2),
         (2, 3, 1),
         (0, 0, 6),
+    ),
+    draws=lambda some: some.tuples(
+        some.integers(0, 9), some.integers(0, len(LOADS) - 1), some.integers(0, 6)
     ),
     hints=(
         (

@@ -343,6 +343,7 @@ def at_most(taken, room, wishes):
     ),
     other_block=(96, 1, 1),
     effort=8,
+    traffic=8,
     hints=(
         (
             "Remember what you saw, and change it only if it is still that: `before ="
@@ -398,7 +399,8 @@ WARP_SUM = Exercise(
     task=(
         "Each warp adds its 32 values of `a` with `__shfl_down_sync`, and its lane 0 writes the sum"
         " to `sums[w]`, where w counts the warps through the grid. `n` need not be a multiple of"
-        " 32: values beyond the end count as 0. No shared memory, no atomics."
+        " 32: values beyond the end count as 0, and a warp without any value has no place in"
+        " `sums`. No shared memory, no atomics."
     ),
     starter="""
 %%writefile build/warp_sum.cu
@@ -422,6 +424,8 @@ __global__ void warp_sum(int* sums, const int* a, int n) {
     extents=a_thread_each,
     race_free=True,
     other_block=(96, 1, 1),
+    needs=("shuffles",),
+    without=("shared", "atomics"),
     hints=(
         (
             "`__shfl_down_sync(mask, value, step)` gives lane k the `value` of lane k + step. With"

@@ -615,6 +615,9 @@ def tile(t, down, across, group):
         (11, 3, 5, 4),
     ),
     fresh=some_tile,
+    draws=lambda some: some.tuples(
+        some.integers(1, 12), some.integers(1, 9), some.integers(1, 6)
+    ).flatmap(lambda sides: some.integers(0, sides[0] * sides[1] - 1).map(lambda t: (t, *sides))),
     hints=(
         "How many tiles has a group that is not the last? Which group is tile t in, and which one "
         "within it?",

@@ -49,6 +49,11 @@ def runs(driver, toolkit, ptx_only):
         (int(rng.integers(11, 14)), int(rng.integers(0, 9))),
         bool(rng.integers(2)),
     ),
+    draws=lambda some: some.tuples(
+        some.tuples(some.integers(11, 14), some.integers(0, 12)),
+        some.tuples(some.integers(11, 14), some.integers(0, 12)),
+        some.booleans(),
+    ),
     hints=(
         (
             "An older or equal toolkit always runs: drivers are backward compatible. Which case is"
@@ -190,6 +195,9 @@ def peak_bandwidth(memory_khz, bus_bits): ...  # kHz -> transfers a second -> bi
         (7_001_000, 128),
     ),
     fresh=lambda rng: (int(rng.integers(800, 14_000)) * 1000, int(rng.integers(1, 96)) * 64),
+    draws=lambda some: some.tuples(
+        some.integers(800_000, 14_000_000), some.integers(1, 128).map(lambda n: 64 * n)
+    ),
     hints=(
         (
             "How many transfers a second? Twice the clock, and the clock is in thousands of cycles"
@@ -278,6 +286,20 @@ def loads(code, gpu):
         (("sm_86", "compute_120"), (8, 0)),
         (("sm_90",), (10, 0)),
         (("compute_89", "compute_100"), (9, 0)),
+    ),
+    draws=lambda some: some.tuples(
+        some.lists(
+            some.builds(
+                "{}_{}".format,
+                some.sampled_from(("sm", "compute")),
+                some.sampled_from((75, 80, 86, 89, 90, 100, 103, 120)),
+            ),
+            max_size=4,
+            unique=True,
+        ).map(tuple),
+        some.sampled_from(
+            ((7, 5), (8, 0), (8, 6), (8, 9), (9, 0), (10, 0), (10, 3), (12, 0), (12, 1))
+        ),
     ),
     hints=(
         "`int(number[:-1]), int(number[-1])` are the two parts, and tuples compare as versions do.",

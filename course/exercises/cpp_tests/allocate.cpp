@@ -1,7 +1,14 @@
 // Tests of exercise c_for_cuda.allocate; the learner's file is "answer.h".
 #include "tests.h"
+#include <stdlib.h>
+#include <string.h>
+#include <algorithm>
 #include <cstdlib>
+#include <cstring>
+#include <memory>
 #include <new>
+#include <numeric>
+#include <vector>
 
 static size_t last_bytes, allocations, last_count;
 static void* counted(size_t bytes) {
@@ -14,6 +21,10 @@ static void* counted2(size_t n, size_t bytes) {
     ++allocations;
     return calloc(n, bytes);
 }
+namespace std {  // for those who write std::malloc
+using ::counted;
+using ::counted2;
+}  // namespace std
 #define malloc counted
 #define calloc counted2
 #include "answer.h"

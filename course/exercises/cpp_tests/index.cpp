@@ -26,6 +26,8 @@ void run_tests() {
     }
     expect(random_int(1000, 2000), 3000, 3000, 3001, 3001, "overflow",
            "One factor must be a size_t before it is multiplied.");
+    expect(random_int(70000, 80000), 9, 9, 40000, 10, "overflow",
+           "`z * height` alone may be more than an int can count.");
     expect(0, random_int(60000, 64000), 60000, 65000, 65000, "overflow",
            "One factor must be a size_t before it is multiplied.");
 }

@@ -5,11 +5,14 @@
 #include <vector>
 
 void run_tests() {
-    for (int n : {1, 2, 7, 100, 33, 5}) {
+    for (int n : {1, 2, 7, 100, 33, 5, 3}) {
         std::vector<int> a(n);
-        int sum = 0, top = -1000000;
+        long long sum = 0;
+        int top = -2147483647;
         for (int& v : a) {
             v = n == 7 ? random_int(-90, -10) : random_int(-50, 50);
+            if (n == 3)
+                v += 2000000000;
             sum += v;
             if (v > top)
                 top = v;
@@ -33,9 +36,9 @@ void run_tests() {
             FAIL("wrong_value", "The largest of %d values is %d, and it gave %d.%s", n, top,
                  largest, largest == 0 ? " All of them may be negative." : "");
         float expected = (float)sum / n;
-        if (std::fabs(mean - expected) > 1e-4f)
-            FAIL("wrong_value", "The mean of %d values with the sum %d is %g, and it gave %g.%s", n,
-                 sum, expected, mean,
+        if (std::fabs(mean - expected) > 1e-4f + 1e-6f * std::fabs(expected))
+            FAIL("wrong_value", "The mean of %d values with the sum %lld is %g, and it gave %g.%s",
+                 n, sum, expected, mean,
                  mean == sum / n ? " int / int is an int: cast before dividing." : "");
     }
 }

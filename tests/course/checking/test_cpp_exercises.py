@@ -30,7 +30,7 @@ def check(tmp_path, monkeypatch):
 
 
 def with_body(body):
-    return MEAN_MAX.solution.replace("int sum = 0;", f"{body} int sum = 0;")
+    return MEAN_MAX.solution.replace("long long sum = 0;", f"{body} long long sum = 0;")
 
 
 @pytest.mark.parametrize("body, reason, says", [

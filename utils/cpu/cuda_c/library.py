@@ -15,6 +15,25 @@ class _Buffer(ctypes.Structure):
     _fields_ = [("start", ctypes.c_void_p), ("bytes", ctypes.c_size_t), ("name", ctypes.c_char_p)]
 
 
+class Counts(ctypes.Structure):
+    """What the threads of a launch did: see `Library.counts`."""
+
+    _fields_ = [
+        (name, ctypes.c_ulonglong)
+        for name in (
+            "busiest",  # accesses to memory of the thread with the most
+            "total",  # of all threads
+            "shared",  # of these, to shared memory
+            "barriers",  # of blocks
+            "atomics",
+            "meetings",  # of lanes of a warp: shuffles, votes, __syncwarp()
+            "wide",  # of 16 bytes, to global memory
+            "global_bytes",
+            "rewrites",  # of what another thread had written
+        )
+    ]
+
+
 class Library:
     """The kernels of `source`, compiled for the CPU (once: the result is kept).
 
@@ -59,6 +78,13 @@ class Library:
             ctypes.c_char_p,  # room for a message
             ctypes.c_size_t,
         ]
+
+    def counts(self) -> dict[str, int]:
+        """What the last launch did, by the names of `Counts`. Only with `check`."""
+        ask = self._library.cuda_cpu_counts
+        ask.restype = Counts
+        answer = ask()
+        return {name: getattr(answer, name) for name, _ in Counts._fields_}
 
     def launch(
         self,

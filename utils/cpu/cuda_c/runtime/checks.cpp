@@ -27,9 +27,9 @@ __attribute__((weak)) size_t host_heap_bytes(const void*) {
 void misaligned(const void* p, unsigned size, const void* code);
 
 // One access. Two of them are ordered when they belong to different launches, when the block's
-// barrier or a meeting of their warp lies between, or the grid's barrier, or a fence of the block
-// that came first, if the other block has learnt of
-// it: by an atomic operation since, or by reading what was stored behind a fence.
+// barrier or a meeting of their warp lies between, or the grid's barrier, or a fence that publishes
+// the first (by its own thread, or by one that it has met since), if the other block has learnt of
+// that fence: by an atomic operation on what was changed behind it, or by reading that.
 struct Access {
     unsigned grid, block, generation, meetings, when;
     unsigned short tid;
@@ -69,16 +69,23 @@ static Cell* cells_of(const char* start, size_t bytes) {
 }
 
 static unsigned grids = 0, clock_now = 1, last_grid_sync = 0;
-struct Fences {
-    unsigned first, last;
+struct Fence {
+    unsigned when, generation, meetings;
+    unsigned short tid;
+    bool for_all_blocks;
 };
-static std::unordered_map<unsigned long long, Fences>& fences() {  // block -> when it fenced
-    static auto* m = new std::unordered_map<unsigned long long, Fences>;
+static std::unordered_map<unsigned long long, std::vector<Fence>>& fences() {  // by block, in order
+    static auto* m = new std::unordered_map<unsigned long long, std::vector<Fence>>;
     return *m;
 }
 static std::unordered_map<unsigned long long, unsigned>&
 learnt() {  // block -> when it last learnt of others' fences
     static auto* m = new std::unordered_map<unsigned long long, unsigned>;
+    return *m;
+}
+static std::unordered_map<const char*, unsigned>&
+released() {  // where something was changed -> the last fence before, of which it tells
+    static auto* m = new std::unordered_map<const char*, unsigned>;
     return *m;
 }
 static unsigned seen_generation = 0;
@@ -93,22 +100,81 @@ static unsigned next_grid() {
     return ++grids;
 }
 
+// What the last launch did, counted: for those who ask how, and not only what, a kernel computes.
+struct Counts {
+    unsigned long long busiest, total, shared, barriers, atomics, meetings, wide, global_bytes,
+        rewrites;
+};
+static Counts counts;
+static std::vector<unsigned>& accesses_of() {  // of each thread
+    static auto* v = new std::vector<unsigned>;
+    return *v;
+}
+static void note_access(unsigned size, bool atomic, bool shared) {
+    ++counts.total;
+    counts.atomics += atomic;
+    counts.shared += shared;
+    counts.wide += !shared && size == 16;
+    counts.global_bytes += shared ? 0 : size;
+    const dim3& block = hot.block->grid->block;
+    size_t thread = hot.block->linear * block.x * block.y * block.z + hot.tid;
+    if (thread >= accesses_of().size())
+        accesses_of().resize(thread + 1);
+    unsigned long long mine = ++accesses_of()[thread];
+    counts.busiest = std::max(counts.busiest, mine);
+}
+
 void checks_begin_grid(Grid&) {
     next_grid();
+    counts = {};
+    accesses_of().clear();
     fences().clear();
     learnt().clear();
+    released().clear();
     seen_generation = 0;
 }
 void checks_begin_block(Block& b) {
     b.check_grid = grids;
 }
-void checks_fence() {
+static unsigned meetings_of(const Block& b, unsigned tid) {
+    return hot.tracking ? b.warps[tid >> 5].syncs : 0;
+}
+void checks_fence(int scope) {
     if (!in_kernel())
         return;
-    Fences& f = fences()[hot.block->linear];
-    f.last = ++clock_now;
-    if (!f.first)
-        f.first = f.last;
+    Block& b = *hot.block;
+    fences()[b.linear].push_back(
+        {++clock_now, b.generation, meetings_of(b, hot.tid), (unsigned short)hot.tid, scope > 0});
+}
+static bool meets(const Fence& f, unsigned tid, unsigned generation, unsigned meetings) {
+    return f.tid == tid || f.generation != generation ||
+           (f.tid >> 5 == tid >> 5 && f.meetings != meetings);
+}
+// When a fence published an access to its block or to all; 0: none has.
+static unsigned published(const Access& a, bool to_all) {
+    auto block = fences().find(a.block);
+    if (block == fences().end())
+        return 0;
+    auto& list = block->second;
+    auto later = std::upper_bound(list.begin(), list.end(), a.when,
+                                  [](unsigned when, const Fence& f) { return when < f.when; });
+    for (; later != list.end(); ++later)
+        if ((later->for_all_blocks || !to_all) && meets(*later, a.tid, a.generation, a.meetings))
+            return later->when;
+    return 0;
+}
+// The last fence, for all blocks, that what this thread changes now will tell of.
+static unsigned last_fence(const Block& b, unsigned tid) {
+    auto l = learnt().find(b.linear);
+    unsigned when = l == learnt().end() ? 0 : l->second;
+    auto block = fences().find(b.linear);
+    if (block == fences().end())
+        return when;
+    unsigned meetings = meetings_of(b, tid);
+    for (auto f = block->second.rbegin(); f != block->second.rend(); ++f)
+        if (f->for_all_blocks && meets(*f, tid, b.generation, meetings))
+            return std::max(when, f->when);
+    return when;
 }
 
 static std::unordered_set<size_t>& said() {
@@ -123,22 +189,17 @@ static bool was_said(const void* code, int kind) {
 }
 static void settle_pending();
 
-static unsigned meetings_of(const Block& b, unsigned tid) {
-    return hot.tracking ? b.warps[tid >> 5].syncs : 0;
-}
-
 static bool ordered(const Access& a, const Block& b, bool shared) {
     if (a.bytes == 0 || a.grid != b.check_grid || a.when < last_grid_sync)
         return true;
     unsigned block = unsigned(b.linear);
     if (shared && a.block != block)
         return true;
-    auto f = fences().find(a.block);
-    if (f != fences().end() && f->second.last > a.when) {
+    if (unsigned fenced = published(a, a.block != block)) {
         if (a.block == block)
             return true;
         auto l = learnt().find(block);
-        return l != learnt().end() && l->second > a.when;
+        return l != learnt().end() && l->second >= fenced;
     }
     if (a.block != block)
         return false;
@@ -147,15 +208,21 @@ static bool ordered(const Access& a, const Block& b, bool shared) {
     return a.tid >> 5 == hot.tid >> 5 && a.meetings != meetings_of(b, a.tid);
 }
 
-// Whether an access tells this block that others have fenced.
-static bool learns(const Cell& c, const Access& now) {
-    if (now.atomic)
-        return true;
-    const Access& stored = c.write.when > c.atomic.when ? c.write : c.atomic;
-    if (stored.bytes == 0 || stored.grid != now.grid || stored.block == now.block)
-        return false;
-    auto f = fences().find(stored.block);
-    return f != fences().end() && stored.when >= f->second.first;
+// An access learns of the fences before what it finds, and a change tells of those before it. Not
+// only in allocations: a counter or a flag may be a __device__ variable.
+static void learn_and_tell(const char* p, bool writes, bool atomic) {
+    if (!in_kernel() || fences().empty() || (hot.fiber && in_stack(p, hot.fiber)))
+        return;
+    Block& b = *hot.block;
+    unsigned& told = released()[p];
+    if ((atomic || !writes) && told) {
+        unsigned& l = learnt()[b.linear];
+        l = std::max(l, told);
+    }
+    if (writes) {
+        unsigned mine = last_fence(b, hot.tid);
+        told = atomic ? std::max(told, mine) : mine;
+    }
 }
 
 static const char* index_of(const Grid& g, unsigned tid) {
@@ -232,7 +299,10 @@ static void maybe_read(const Access& read, bool shared, const void* code, Cell* 
         read.grid, unsigned(hot.block->linear), 0, 0, 0, (unsigned short)hot.tid, 1, true, code};
     maybe().push_back({atomic, read.code, cell, read.tid, shared});
 }
-void checks_end_block(Block&) {
+void checks_end_block(Block& b) {
+    counts.barriers += b.generation;
+    for (const WarpState& w : b.warps)
+        counts.meetings += w.syncs;
     settle_pending();
     for (Maybe& m : maybe()) {
         hot.tid = m.tid;
@@ -387,8 +457,9 @@ static void history(Cell* cells, size_t offset, const char* p, unsigned size, bo
             if (writes)
                 c.stored |= now.bytes;
         }
-        if (!shared && (atomic || !writes) && !fences().empty() && learns(c, now))
-            learnt()[now.block] = clock_now;
+        if (!shared && writes && !atomic && c.write.grid == now.grid &&
+            (c.write.bytes & now.bytes) && (c.write.block != now.block || c.write.tid != now.tid))
+            ++counts.rewrites;
         if (!shared)
             streams_cell(c, now, writes, {"", 0});
         if ((c.write.bytes & now.bytes) && !ordered(c.write, b, shared)) {
@@ -458,6 +529,7 @@ static bool is_index_variable(const char* p) {
 
 static void access(const char* p, unsigned size, bool writes, bool atomic, const void* code) {
     settle_pending();
+    learn_and_tell(p, writes, atomic);
     code = static_cast<const char*>(code) - 1;
     const char* verb = writes ? "writes" : "reads";
     if (in_arena(p)) {
@@ -496,6 +568,7 @@ static void access(const char* p, unsigned size, bool writes, bool atomic, const
             abandon_grid(cudaErrorIllegalAddress);
         if (size > 1 && size <= 16 && (size & (size - 1)) == 0 && size_t(p) % size && !atomic)
             misaligned(p, size, code);
+        note_access(size, atomic, false);
         if (Cell* cells = cells_of(a->start, a->bytes))
             history(cells, size_t(p - a->start), p, size, writes, atomic, false, code);
         return;
@@ -528,6 +601,7 @@ static void access(const char* p, unsigned size, bool writes, bool atomic, const
         }
         if (size > 1 && size <= 16 && (size & (size - 1)) == 0 && size_t(p) % size && !atomic)
             misaligned(p, size, code);
+        note_access(size, atomic, true);
         if (Cell* cells = cells_of(hot.shared, hot.shared_bytes))
             history(cells, offset, p, size, writes, atomic, true, code);
         return;
@@ -554,6 +628,7 @@ static void access(const char* p, unsigned size, bool writes, bool atomic, const
         if (p < a->start || p + size > a->start + a->bytes)
             wrong_access("out-of-bounds", code, verb,
                          std::to_string(size) + " bytes, " + describe(p, size));
+        note_access(size, atomic, false);
         if (Cell* cells = cells_of(a->start, a->bytes))
             history(cells, size_t(p - a->start), p, size, writes, atomic, false, code);
         return;
@@ -588,6 +663,11 @@ void check_atomic(const volatile void* p, unsigned bytes, const void* code) {
     access(const_cast<const char*>(static_cast<const volatile char*>(p)), bytes, true, true, code);
 }
 }  // namespace cuda_cpu
+
+// ---- what Python asks
+extern "C" __attribute__((visibility("default"))) cuda_cpu::Counts cuda_cpu_counts() {
+    return cuda_cpu::counts;
+}
 
 // ---- what the compiler calls
 using cuda_cpu::access;

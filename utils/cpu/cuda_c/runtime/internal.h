@@ -185,7 +185,7 @@ bool check_launch_arguments(const Kernel&, const PointerArg*, int, Site at);
 void checks_begin_grid(Grid&);
 void checks_begin_block(Block&);
 void checks_end_block(Block&);
-void checks_fence();
+void checks_fence(int scope);
 void check_range(const void* p, size_t bytes, bool writes, Site at);  // of a copy, a collective
 size_t host_heap_bytes(
     const void* p);  // of the allocation by host code that holds p, or 0 (host_heap.cpp)

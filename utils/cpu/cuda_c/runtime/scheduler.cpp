@@ -1011,11 +1011,11 @@ void* dynamic_shared() {
     return hot.dynamic_shared;
 }
 
-void fence(int) {
+void fence(int scope) {
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     if (in_kernel()) {
         if (checking)
-            checks_fence();
+            checks_fence(scope);
         hot.spin += 200;  // fences stand in loops that wait for another block
         spinning();
     }

@@ -7,7 +7,7 @@ void check_atomic(const volatile void*, unsigned, const void*) {}
 void checks_begin_grid(Grid&) {}
 void checks_begin_block(Block&) {}
 void checks_end_block(Block&) {}
-void checks_fence() {}
+void checks_fence(int) {}
 void check_range(const void*, size_t, bool, Site) {}
 }  // namespace cuda_cpu
 

@@ -1,0 +1,62 @@
+"""Inputs drawn by what they may be: Hypothesis looks for a failure and makes it small."""
+
+import numpy as np
+
+CALLS = 80  # drawn for a plain function
+LAUNCHES = 6  # drawn for a kernel
+
+
+class Failed(Exception):
+    """What ends Hypothesis's search."""
+
+
+def drawn_shapes(exercise):
+    """The Hypothesis strategy of an exercise's shapes, or None where it gives fixed ones only.
+
+    It is `draws` or that of `fresh`; of a `fresh` without one the random seed is drawn.
+    """
+    from hypothesis import strategies
+
+    if exercise.draws:
+        return exercise.draws(strategies)
+    if hasattr(exercise.fresh, "draws"):
+        return exercise.fresh.draws(strategies)
+    if exercise.fresh:
+        seeds = strategies.integers(0, (1 << 32) - 1)
+        return seeds.map(lambda seed: exercise.fresh(np.random.default_rng(seed)))
+    return None
+
+
+def smallest_failure(exercise, fails, seed, examples):
+    """The simplest of the drawn shapes for which fails(shape) is true, or None.
+
+    seed: the same shapes again.
+    """
+    import hypothesis
+
+    shapes = drawn_shapes(exercise)
+    if shapes is None:
+        return None
+    found = []
+
+    @hypothesis.seed(seed)
+    @hypothesis.settings(
+        max_examples=examples,
+        database=None,
+        deadline=None,
+        report_multiple_bugs=False,
+        phases=(hypothesis.Phase.generate, hypothesis.Phase.shrink),
+        suppress_health_check=list(hypothesis.HealthCheck),
+        verbosity=hypothesis.Verbosity.quiet,
+    )
+    @hypothesis.given(shapes)
+    def search(shape):
+        if fails(shape):
+            found.append(shape)
+            raise Failed
+
+    try:
+        search()
+    except Failed:
+        return found[-1]  # Hypothesis runs the smallest one again, last of all
+    return None
