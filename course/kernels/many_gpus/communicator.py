@@ -11,6 +11,7 @@ GPU, `together` makes the communicators of several ranks in one process, on the 
 
 import ctypes
 import functools
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -277,11 +278,16 @@ class _Alone:
 def together(ranks: int, heap: int, scratch: int | None = None, patience: float = PATIENCE):
     """The communicators of several ranks in one process and on one device: to try the kernels."""
     communicators = [Communicator(_Alone(r, ranks), heap, scratch, patience) for r in range(ranks)]
+    _introduce(communicators)
+    return communicators
+
+
+def _introduce(communicators):
+    """Tell each communicator of a process where the others' memory is."""
     for mine in communicators:
         for other in communicators:
             if other is not mine:
                 mine._call("comm_open_pointer", other.rank, other.address(0))
-    return communicators
 
 
 def all_reduce_together(
@@ -294,6 +300,42 @@ def all_reduce_together(
     how = ctypes.byref(choice.how(kind))
     if not lib.comm_all_reduce_together(handles, outs, sources, count, how):
         raise CommunicatorError(lib.comm_error().decode())
+
+
+# ---- ranks that are threads, each with a device of its own ---------------------------------------
+
+
+def apart(ranks: int, heap: int, scratch: int | None = None, patience: float = PATIENCE):
+    """The communicators of several ranks in one process, rank r's memory on device r.
+
+    Raises CommunicatorError where there are fewer devices, or one cannot reach another.
+    """
+    lib = library()
+    if lib.comm_devices() < ranks:
+        raise CommunicatorError(f"{ranks} ranks need as many devices, not {lib.comm_devices()}")
+    communicators = []
+    for rank in range(ranks):
+        if not lib.comm_use_device(rank):
+            raise CommunicatorError(lib.comm_error().decode())
+        communicators.append(Communicator(_Alone(rank, ranks), heap, scratch, patience))
+    _introduce(communicators)
+    return communicators
+
+
+def all_reduce_apart(communicators, outs, sources, count: int, kind: int, choice: Choice) -> None:
+    """Run one all-reduce, every rank's kernel launched by a thread of its own, and wait."""
+    lib, how = library(), ctypes.byref(choice.how(kind))
+
+    def rank(mine, out, source):
+        launched = lib.comm_use_device(mine.rank) and lib.comm_all_reduce(
+            mine._communicator, out, source, count, how, None
+        )
+        if not launched:
+            raise CommunicatorError(mine._error())
+        mine.check()
+
+    with ThreadPoolExecutor(len(communicators)) as pool:
+        list(pool.map(rank, communicators, outs, sources))
 
 
 # ---- the library ---------------------------------------------------------------------------------
@@ -318,6 +360,8 @@ def library() -> ctypes.CDLL:
         "comm_failure": (number, [pointer, pointer]),
         "comm_all_reduce": (number, [pointer, pointer, pointer, size, pointer, pointer]),
         "comm_all_reduce_together": (number, [pointer, pointer, pointer, size, pointer]),
+        "comm_use_device": (number, [number]),
+        "comm_devices": (number, []),
         "comm_copy": (number, [pointer, pointer, size, pointer]),
         "comm_copy_kernel": (number, [pointer, pointer, size, number, number, pointer]),
         "comm_ping_pong": (number, [pointer, number, number, number, pointer, pointer]),

@@ -1,6 +1,7 @@
-"""The all-reduce kernels tried in one process: on one GPU, or on the CPU runtime.
+"""The all-reduce kernels tried in one process: on GPUs, or on the CPU runtime.
 
-All ranks run as one grid. That proves that a kernel is right, and says nothing about its speed.
+Where there are as many devices as ranks, each rank's kernel runs on its own; else all ranks run as
+one grid. Both prove that a kernel is right, and say nothing about its speed.
 """
 
 import numpy as np
@@ -14,17 +15,21 @@ LAUNCH = {"blocks": 2, "threads": 64, "unroll": 1}
 def all_reduce(algorithm: str, arrays: list[np.ndarray], **launch) -> list[np.ndarray]:
     """What every rank has after an all-reduce of float32 arrays, one a rank.
 
+    Each rank has a device of its own where there are so many, else all run as one grid.
     algorithm: one of communicator.ALGORITHMS. launch: blocks, threads, unroll.
     """
     ranks, count = len(arrays), arrays[0].size
     bytes = 4 * count
-    communicators = comm.together(ranks, heap=2 * bytes + 1024, scratch=bytes + 1024)
+    make, run = comm.together, comm.all_reduce_together
+    if comm.library().comm_devices() >= ranks:
+        make, run = comm.apart, comm.all_reduce_apart
+    communicators = make(ranks, heap=2 * bytes + 1024, scratch=bytes + 1024)
     places = [c.address(c.allocate(bytes)) for c in communicators]
     try:
         for place, array in zip(places, arrays, strict=True):
             _copy(place, np.ascontiguousarray(array, np.float32).ctypes.data, bytes)
         choice = Choice(algorithm, **{**LAUNCH, **launch})
-        comm.all_reduce_together(communicators, places, places, count, 0, choice)
+        run(communicators, places, places, count, 0, choice)
         results = [np.empty(count, np.float32) for _ in arrays]
         for place, result in zip(places, results, strict=True):
             _copy(result.ctypes.data, place, bytes)

@@ -365,6 +365,29 @@ int comm_all_reduce_together(Communicator** all, void** out, const void** in, si
     return true;
 }
 
+// The device that this host thread's calls go to, and leave for those to reach the other ones.
+int comm_use_device(int device) {
+    int count = 0;
+    TRY(cudaGetDeviceCount(&count));
+    TRY(cudaSetDevice(device));
+    for (int peer = 0; peer < count; ++peer) {
+        if (peer == device)
+            continue;
+        cudaError_t code = cudaDeviceEnablePeerAccess(peer, 0);
+        if (code == cudaErrorPeerAccessAlreadyEnabled)
+            cudaGetLastError();
+        else if (failed(code, "cudaDeviceEnablePeerAccess"))
+            return false;
+    }
+    return true;
+}
+
+int comm_devices() {
+    int count = 0;
+    TRY(cudaGetDeviceCount(&count));
+    return count;
+}
+
 int comm_copy(void* to, const void* from, size_t bytes, cudaStream_t stream) {
     TRY(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream));
     return true;

@@ -1,8 +1,32 @@
 """What the chapter runs on one GPU or none."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
+import pytest
 
 from course.kernels.many_gpus import trying
+from utils.engine import has_gpu
+from utils.files import ROOT
+
+APART = """
+import numpy as np
+from course.kernels.many_gpus import communicator, trying
+assert communicator.library().comm_devices() == 4
+for ranks in (2, 4):
+    arrays = [np.random.default_rng(r).normal(size=500).astype(np.float32) for r in range(ranks)]
+    for algorithm in communicator.ALGORITHMS:
+        sums = trying.all_reduce(algorithm, arrays)
+        error = np.abs(sums[0] - np.sum(arrays, axis=0, dtype=np.float64)).max()
+        same = all(np.array_equal(sums[0], other) for other in sums)
+        print(algorithm, ranks, error < 1e-5, same)
+try:
+    communicator.apart(5, heap=1024)
+except communicator.CommunicatorError as error:
+    print(error)
+"""
 
 
 def test_sums_of_three_ranks():
@@ -14,3 +38,17 @@ def test_sums_of_three_ranks():
 
 def test_who_was_waited_for_is_named():
     assert "of rank 1" in trying.call_alone()
+
+
+@pytest.mark.skipif(has_gpu(), reason="the CPU runtime plays the devices")
+def test_each_rank_on_a_device_of_its_own():
+    done = subprocess.run(
+        [sys.executable, "-c", APART],
+        cwd=ROOT,
+        env={**os.environ, "CUDA_CPU_DEVICES": "4"},
+        capture_output=True,
+        text=True,
+    )
+    lines = done.stdout.splitlines()
+    assert len(lines) == 9 and all(line.endswith("True True") for line in lines[:8]), done.stderr
+    assert lines[8] == "5 ranks need as many devices, not 4"
