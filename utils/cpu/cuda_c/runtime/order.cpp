@@ -1,5 +1,5 @@
-// Which work waits for which, for the slow checks. Here all work is done at once, in the order of the
-// calls, so a missing event never shows in a result: this file keeps what a GPU would know.
+// Which work waits for which, for the slow checks. Here all work is done at once, in the order of
+// the calls, so a missing event never shows in a result: this file keeps what a GPU would know.
 //
 // Every piece of work in a stream is an operation with a number. A stream's clock says how many
 // operations of each stream it is behind (vector clocks: C. Fidge, 1988); an event carries the

@@ -1,5 +1,5 @@
-// cuBLASLt on the CPU: matmul with descriptors, layouts (column- or row-major, batched), preference,
-// heuristics, workspace, and the epilogues bias, ReLU and GELU.
+// cuBLASLt on the CPU: matmul with descriptors, layouts (column- or row-major, batched),
+// preference, heuristics, workspace, and the epilogues bias, ReLU and GELU.
 //
 // The heuristics know two algorithms: the first needs a workspace (and computes without it), the
 // second none. 8-bit floats, auxiliary outputs and gradients are not offered: an attribute or an

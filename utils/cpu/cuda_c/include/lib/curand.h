@@ -70,8 +70,8 @@ struct RandomGenerator {
     }
 };
 
-// Fills `out` with n values made by `make`, in the generator's stream. They are made on the host and
-// copied; where the stream is captured they are made by the graph, new ones each time it runs.
+// Fills `out` with n values made by `make`, in the generator's stream. They are made on the host
+// and copied; where the stream is captured they are made by the graph, new ones each time it runs.
 template <class T, class F>
 inline curandStatus_t generate(RandomGenerator* g, T* out, size_t n, F make) {
     if (!g)

@@ -1,5 +1,5 @@
-// cuSPARSE's generic interface on the CPU: matrices in CSR and COO, dense vectors and matrices, SpMV
-// and SpMM in float, double, half and bfloat16 (summed in float).
+// cuSPARSE's generic interface on the CPU: matrices in CSR and COO, dense vectors and matrices,
+// SpMV and SpMM in float, double, half and bfloat16 (summed in float).
 //
 // Which algorithm is asked for changes nothing here; a transposed product is computed by one core.
 #pragma once

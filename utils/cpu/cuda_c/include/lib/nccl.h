@@ -1,6 +1,6 @@
-// NCCL on the CPU: communicators, groups, all-reduce, reduce, broadcast, all-gather, reduce-scatter,
-// send and receive, for ranks that are threads of one process (or one thread's) on the devices that
-// CUDA_CPU_DEVICES asks for.
+// NCCL on the CPU: communicators, groups, all-reduce, reduce, broadcast, all-gather,
+// reduce-scatter, send and receive, for ranks that are threads of one process (or one thread's) on
+// the devices that CUDA_CPU_DEVICES asks for.
 //
 // A call returns when its work is done; sums are formed in the order of the ranks. Ranks in several
 // processes, ncclCommSplit, windows and calls while a graph is captured are not offered.

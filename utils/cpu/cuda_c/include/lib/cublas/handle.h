@@ -124,7 +124,8 @@ CUDA_CPU_PROPERTY(PointerMode, cublasPointerMode_t, pointer_mode)
 CUDA_CPU_PROPERTY(MathMode, cublasMath_t, math)
 CUDA_CPU_PROPERTY(AtomicsMode, cublasAtomicsMode_t, atomics)
 #undef CUDA_CPU_PROPERTY
-// Memory of the caller's in place of the handle's own. Nothing here needs it; its address is checked.
+// Memory of the caller's in place of the handle's own. Nothing here needs it: its address alone is
+// checked.
 inline cublasStatus_t cublasSetWorkspace(cublasHandle_t handle, void* workspace, size_t) {
     if (!handle)
         return CUBLAS_STATUS_NOT_INITIALIZED;

@@ -1,8 +1,8 @@
 // The matrix product behind cuBLAS's gemm and cuBLASLt's matmul: D = alpha A B + beta C, then
 // whatever a caller wants done with each element.
 //
-// Tiles of D are shared out over the CPU's cores. Half and bfloat16 are summed in float, integers in
-// int. Right, and far from a tuned library's speed.
+// Tiles of D are shared out over the CPU's cores. Half and bfloat16 are summed in float, integers
+// in int. Right, and far from a tuned library's speed.
 #pragma once
 #include "handle.h"
 #include "../macros_aside.inc"
