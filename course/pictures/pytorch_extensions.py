@@ -7,6 +7,8 @@ from utils.plots import ACCENT, IDLE, INK, figure
 
 SMALL = 8.5  # points: letters within a picture
 LEAF = "#cfe8cf"
+#: From a box to the next one; how far an arrow past a box is bent
+PITCH, BEND = 3.2, 0.22
 STREAM_COLOURS = ("#56B4E9", "#F0C36D", "#7FCBA4", "#E7A3C4")
 
 
@@ -55,12 +57,12 @@ def graph(value):
     places = {}
     for d, level in enumerate(levels):
         for row, node in enumerate(level):
-            places[id(node)] = 3.2 * d, 1.8 * (row + (tall - len(level)) / 2)
+            places[id(node)] = PITCH * d, 1.8 * (row + (tall - len(level)) / 2)
     words = "; ".join(
         f"{node.name} = {_short(node.data)}, gradient {_short(node.grad)}" for node in order
     )
-    fig = figure(min(8.0, 1.2 + 2.1 * len(levels)), 0.4 + 0.9 * tall, alt=f"A graph: {words}.")
-    axes = _canvas(fig, 3.2 * len(levels) - 1, 1.8 * tall - 0.3)
+    fig = figure(min(8.0, 1.2 + 2.1 * len(levels)), 0.8 + 0.9 * tall, alt=f"A graph: {words}.")
+    axes = _canvas(fig, PITCH * len(levels) - 1, 1.8 * tall - 0.3)
     for node in order:
         _node(axes, node, places)
     return fig
@@ -73,8 +75,9 @@ def _node(axes, node, places):
     _word(axes, x + 1, y + 0.92, f"gradient {_short(node.grad)}", color=ACCENT)
     for source in node.made_of:
         from_x, from_y = places[id(source)]
-        _arrow(axes, (from_x + 2, from_y + 0.4), (x, y + 0.4), INK)
-        _arrow(axes, (x, y + 0.9), (from_x + 2, from_y + 0.9), ACCENT)
+        bend = BEND if x - from_x > PITCH else 0.0  # past the boxes in between
+        _arrow(axes, (from_x + 2, from_y + 0.4), (x, y + 0.4), INK, -bend)
+        _arrow(axes, (x, y + 0.9), (from_x + 2, from_y + 0.9), ACCENT, -bend)
 
 
 def _short(number):
