@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from utils import cuda_c
+from utils.occupancy import ceil_div
 
 KERNELS = Path(__file__).parent / "kernels"
 ACROSS, DOWN = 32, 8
@@ -34,28 +35,27 @@ def by_value(taps) -> ctypes.Structure:
     return _filter_type(len(taps))(numbers)
 
 
-def ceil_div(a: int, b: int) -> int:
-    return -(-a // b)
+def _tiles(picture) -> tuple[int, int]:
+    """Blocks of 32 × 8 threads along x and y."""
+    h, w = picture.shape
+    return ceil_div(w, ACROSS), ceil_div(h, DOWN)
 
 
 def naive(out, picture, taps) -> None:
     """taps: an array where the kernel runs."""
-    h, w = picture.shape
-    grid = ceil_div(w, ACROSS), ceil_div(h, DOWN)
-    module(taps.shape[0]).naive[grid, (ACROSS, DOWN)](out, picture, taps, h, w)
+    launch = _tiles(picture), (ACROSS, DOWN)
+    module(taps.shape[0]).naive[launch](out, picture, taps, *picture.shape)
 
 
 def constant(out, picture, taps) -> None:
     """taps: what `by_value` made; for the rungs below too."""
-    h, w = picture.shape
-    grid = ceil_div(w, ACROSS), ceil_div(h, DOWN)
-    module(side_of(taps)).constant[grid, (ACROSS, DOWN)](out, picture, taps, h, w)
+    launch = _tiles(picture), (ACROSS, DOWN)
+    module(side_of(taps)).constant[launch](out, picture, taps, *picture.shape)
 
 
 def tiled(out, picture, taps) -> None:
-    h, w = picture.shape
-    grid = ceil_div(w, ACROSS), ceil_div(h, DOWN)
-    module(side_of(taps)).tiled[grid, (ACROSS, DOWN)](out, picture, taps, h, w)
+    launch = _tiles(picture), (ACROSS, DOWN)
+    module(side_of(taps)).tiled[launch](out, picture, taps, *picture.shape)
 
 
 def registers(out, picture, taps) -> None:

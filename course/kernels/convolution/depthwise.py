@@ -4,6 +4,7 @@ import functools
 from pathlib import Path
 
 from utils import cuda_c
+from utils.occupancy import ceil_div
 
 KERNELS = Path(__file__).parent / "kernels"
 THREADS = 128
@@ -23,7 +24,9 @@ def depthwise(y, x, weights, *, wide: int = 4, height: int = 28, blocks: int = 1
     n, h, w, c = x.shape
     if c % 2:
         raise ValueError(f"{c} channels: this kernel takes two at a time")
-    count = c // 2 * -(-w // wide) * -(-h // height) * n
-    kernel = module(weights.shape[0], wide, blocks).depthwise
-    launch = kernel[-(-count // THREADS), THREADS]
+    across = ceil_div(w, wide)
+    down = ceil_div(h, height)
+    count = c // 2 * across * down * n
+    kernel = module(len(weights), wide, blocks).depthwise
+    launch = kernel[ceil_div(count, THREADS), THREADS]
     return lambda: launch(y, x, weights, n, h, w, c, height)

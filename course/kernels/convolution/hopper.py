@@ -14,6 +14,7 @@ import torch
 from course.kernels.convolution import tensor_maps
 from course.kernels.convolution.shapes import Convolution
 from utils import cuda_c, has_gpu, machine
+from utils.occupancy import ceil_div
 
 KERNELS = Path(__file__).parent / "kernels"
 BOX = 64  # channels
@@ -79,40 +80,50 @@ def _implicit(tile: Tile, turned: bool):
     return module("hopper.cu", (*tile.flags, f"-DTURNED={int(turned)}"))
 
 
+def _corners(problem, stride: int, height: int, width: int):
+    """The box of places that the first tap visits, of a picture of this size."""
+    last_row = (problem.height - 1) * stride + problem.top
+    last_column = (problem.width - 1) * stride + problem.left
+    first = problem.top, problem.left
+    beyond = last_row + 1 - height, last_column + 1 - width
+    return first, beyond
+
+
 def _product(result, source, w, problem, tile: Tile, turned: bool, stride: int):
     """Launch hopper.cu: `result` from `source`, both NHWC."""
-    k, rows, columns, c = w.shape
-    source_height, source_width = source.shape[1:3]
-    below = (problem.height - 1) * stride + problem.top + 1 - source_height
-    right = (problem.width - 1) * stride + problem.left + 1 - source_width
-    corners = (problem.top, problem.left), (below, right)
-    if turned:
-        box = BOX, 1, BOX
-    else:
+    taps = problem.rows * problem.columns
+    corners = _corners(problem, stride, *source.shape[1:3])
+    box = BOX, 1, BOX
+    if not turned:
         box = tile.bn // tile.cluster, 1, BOX
+    matrix = result.view(-1, problem.outputs)
+    by_tap = w.view(len(w), taps, -1)
     maps = (
-        tensor_maps.boxes(result.view(-1, problem.outputs), (BOX, BOX)),
+        tensor_maps.boxes(matrix, (BOX, BOX)),
         tensor_maps.pixels(source, tile.bm, corners, stride),
-        tensor_maps.boxes(w.view(k, rows * columns, c), box),
+        tensor_maps.boxes(by_tap, box),
     )
-    pixels = problem.images * problem.height * problem.width
-    tiles = -(-pixels // (tile.cluster * tile.bm)) * -(-problem.outputs // tile.bn)
-    clusters = min(sms() // tile.cluster, tiles)
+    down = ceil_div(len(matrix), tile.cluster * tile.bm)
+    across = ceil_div(problem.outputs, tile.bn)
+    room = sms() // tile.cluster
+    blocks = tile.cluster * min(room, down * across)
     kernel = _implicit(tile, turned).convolve
-    launch = kernel[clusters * tile.cluster, tile.threads, tile.shared]
+    launch = kernel[blocks, tile.threads, tile.shared]
     return lambda: launch(*maps, problem)
 
 
 def forward(y, x, w, conv: Convolution, tile: Tile = WIDE):
     """A function that computes y: the maps are made once."""
-    return _product(y, x, w, conv.forward_problem(), tile, False, conv.stride)
+    problem = conv.forward_problem()
+    return _product(y, x, w, problem, tile, False, conv.stride)
 
 
 def data_gradient(dx, dy, w, conv: Convolution, tile: Tile = WIDE):
     """A function that computes dx, for stride 1."""
     if conv.stride != 1:
         raise ValueError("this kernel computes the data gradient for stride 1 only")
-    return _product(dx, dy, w, conv.backward_problem(), tile, True, 1)
+    problem = conv.backward_problem()
+    return _product(dx, dy, w, problem, tile, True, 1)
 
 
 # ---- the weights' gradient
@@ -177,22 +188,23 @@ def weights_gradient(dw, dy, x, conv: Convolution, tile: WeightsTile | None = No
     """A function that computes dw."""
     tile = tile or weights_tile(conv)
     problem = conv.forward_problem()
-    below = (conv.p - 1) * conv.stride - conv.padding + 1 - conv.h
-    right = (conv.q - 1) * conv.stride - conv.padding + 1 - conv.w
-    corners = (-conv.padding, -conv.padding), (below, right)
+    corners = _corners(problem, conv.stride, conv.h, conv.w)
+    matrix = dy.view(-1, conv.k)
     maps = (
-        tensor_maps.boxes(dy.view(-1, conv.k), (BOX, BOX)),
+        tensor_maps.boxes(matrix, (BOX, BOX)),
         tensor_maps.pixels(x, BOX, corners, conv.stride),
     )
-    steps = -(-conv.n * conv.p * conv.q // BOX)
-    boxes = conv.taps * -(-conv.c // BOX)
-    tiles = -(-boxes * BOX // COLUMNS) * -(-conv.k // tile.rows)
+    steps = ceil_div(len(matrix), BOX)
+    columns = conv.taps * ceil_div(conv.c, BOX) * BOX
+    across = ceil_div(columns, COLUMNS)
+    tiles = across * ceil_div(conv.k, tile.rows)
     clusters = clusters_for(tile, tiles, steps, even)
-    most = (tiles * steps // clusters + 1) // steps + 2
+    most = (tiles * steps // clusters + 1) // steps + 2  # tiles that a cluster touches
     numbers = clusters * most * tile.rows * COLUMNS
     parts = torch.empty(numbers, dtype=torch.float32, device=x.device)
     built = module("hopper_weights.cu", tile.flags)
-    multiply = built.convolve_weights[clusters * tile.cluster, tile.threads, tile.shared]
+    blocks = clusters * tile.cluster
+    multiply = built.convolve_weights[blocks, tile.threads, tile.shared]
     pieces = tile.rows // BOX * COLUMNS // 8
     add = built.add_parts[(pieces, tiles), 128]
 
@@ -215,31 +227,42 @@ def halo_rows(width: int, columns: int) -> int:
 
 
 def _halo(result, source, w, problem, turned: bool, in_turn: int):
-    rows = min(halo_rows(problem.width, problem.columns), problem.height)
+    rows = halo_rows(problem.width, problem.columns)
+    rows = min(rows, problem.height)
     pitch = problem.width + problem.columns - 1
-    if not rows or (rows + problem.rows - 1) * pitch > HALO_SLOT:
+    high = rows + problem.rows - 1
+    if not rows or high * pitch > HALO_SLOT:
         raise ValueError(f"rows of {problem.width} pixels are too long for this kernel")
     maps = (
         tensor_maps.boxes(result, (1, rows, problem.width, BOX)),
-        tensor_maps.boxes(source, (1, rows + problem.rows - 1, pitch, BOX)),
+        tensor_maps.boxes(source, (1, high, pitch, BOX)),
         tensor_maps.boxes(w.view(BOX, -1, BOX), (BOX, 1, BOX)),
     )
     taps = problem.rows * problem.columns
-    shared = taps * BOX * ROW + HALO_SLOTS * (HALO_SLOT * ROW + 2 * BARRIER) + 3 * BARRIER
-    flags = f"-DTURNED={int(turned)}", f"-DTAPS={taps}", f"-DIN_TURN={in_turn}"
-    patches = problem.images * -(-problem.height // rows)
-    launch = module("halo.cu", flags).convolve[min(sms(), patches), 384, shared]
+    slot = HALO_SLOT * ROW + 2 * BARRIER
+    weights = taps * BOX * ROW + 3 * BARRIER
+    shared = weights + HALO_SLOTS * slot
+    flags = (
+        f"-DTURNED={int(turned)}",
+        f"-DTAPS={taps}",
+        f"-DIN_TURN={in_turn}",
+    )
+    patches = problem.images * ceil_div(problem.height, rows)
+    blocks = min(sms(), patches)
+    launch = module("halo.cu", flags).convolve[blocks, 384, shared]
     return lambda: launch(*maps, problem, rows)
 
 
 def halo_forward(y, x, w, conv: Convolution, in_turn: int = 1):
     """A function that computes y, for 64 channels in and out and stride 1."""
-    return _halo(y, x, w, conv.forward_problem(), False, in_turn)
+    problem = conv.forward_problem()
+    return _halo(y, x, w, problem, False, in_turn)
 
 
 def halo_data_gradient(dx, dy, w, conv: Convolution, in_turn: int = 1):
     """A function that computes dx, for 64 channels in and out and stride 1."""
-    return _halo(dx, dy, w, conv.backward_problem(), True, in_turn)
+    problem = conv.backward_problem()
+    return _halo(dx, dy, w, problem, True, in_turn)
 
 
 HALO_STAGE, HALO_DY = 600, 240  # pixels
@@ -248,7 +271,8 @@ HALO_STAGE, HALO_DY = 600, 240  # pixels
 def halo_weights_gradient(dw, dy, x, conv: Convolution):
     """A function that computes dw, for 64 channels in and out, 3 × 3 taps and stride 1."""
     problem = conv.forward_problem()
-    rows = min(halo_rows(conv.q, conv.side), conv.p)
+    rows = halo_rows(conv.q, conv.side)
+    rows = min(rows, conv.p)
     pitch = conv.q + conv.side - 1
     if not rows or HALO_DY + 2 * pitch + 2 > HALO_STAGE - HALO_DY:
         raise ValueError(f"rows of {conv.q} pixels are too long for this kernel")
@@ -256,7 +280,7 @@ def halo_weights_gradient(dw, dy, x, conv: Convolution):
         tensor_maps.boxes(dy, (1, rows, pitch, BOX)),
         tensor_maps.boxes(x, (1, rows + conv.side - 1, pitch, BOX)),
     )
-    patches = conv.n * -(-conv.p // rows)
+    patches = conv.n * ceil_div(conv.p, rows)
     blocks = min(sms(), patches)
     parts = torch.empty(blocks * dw.numel(), dtype=torch.float32, device=x.device)
     shared = 3 * (HALO_STAGE * ROW + 2 * BARRIER)
@@ -293,10 +317,19 @@ def depthwise(y, x, weights, *, blocks: int = 2, stages: int = 4, wide: int = 7)
     rows = 3 if side == 3 else 2
     across = WALK_COLUMNS + side - 1
     described = tensor_maps.boxes(x, (1, rows, across, BOX), swizzled=False)
-    items = n * -(-w // WALK_COLUMNS) * -(-c // BOX)
-    shared = stages * (rows * across * ROW + 2 * BARRIER)
+    strips = ceil_div(w, WALK_COLUMNS)
+    items = n * strips * ceil_div(c, BOX)
+    stage = rows * across * ROW + 2 * BARRIER
     warps = WALK_COLUMNS // wide
-    flags = f"-DSIDE={side}", f"-DBLOCKS={blocks}", f"-DSTAGES={stages}"
-    kernel = module("depthwise_hopper.cu", (*flags, f"-DWIDE={wide}", f"-DWARPS={warps}")).depthwise
-    launch = kernel[min(items, sms() * blocks), 32 * warps, shared]
-    return lambda: launch(y, described, weights, Picture(n, h, w, c))
+    flags = (
+        f"-DSIDE={side}",
+        f"-DBLOCKS={blocks}",
+        f"-DSTAGES={stages}",
+        f"-DWIDE={wide}",
+        f"-DWARPS={warps}",
+    )
+    kernel = module("depthwise_hopper.cu", flags).depthwise
+    grid = min(items, sms() * blocks)
+    launch = kernel[grid, 32 * warps, stages * stage]
+    picture = Picture(n, h, w, c)
+    return lambda: launch(y, described, weights, picture)

@@ -12,18 +12,20 @@ import torch
 
 from course.kernels.convolution.shapes import Convolution
 from utils import cuda_c, has_gpu, machine
+from utils.occupancy import ceil_div
 
 KERNELS = Path(__file__).parent / "kernels"
 TILE, THREADS = 128, 256
 AMPERE = (8, 0)
 
 
+SIZES = "n h w c k side p q stride padding dilation"
+
+
 class Sizes(ctypes.Structure):
     """The struct of this name in kernels/implicit.cu."""
 
-    _fields_ = [(name, ctypes.c_int) for name in "n h w c k side p q".split()] + [
-        (name, ctypes.c_int) for name in ("stride", "padding", "dilation")
-    ]
+    _fields_ = [(name, ctypes.c_int) for name in SIZES.split()]
 
 
 def sixteen_bits() -> torch.dtype:
@@ -34,7 +36,9 @@ def sixteen_bits() -> torch.dtype:
 
 
 def sizes_of(conv: Convolution) -> Sizes:
-    return Sizes(*(getattr(conv, name) for name, _ in Sizes._fields_))
+    """The struct of a convolution's numbers."""
+    numbers = [getattr(conv, name) for name in SIZES.split()]
+    return Sizes(*numbers)
 
 
 @functools.cache
@@ -44,18 +48,20 @@ def module():
 
 
 def _grid(m: int, n: int) -> tuple[int, int]:
-    return -(-n // TILE), -(-m // TILE)
+    return ceil_div(n, TILE), ceil_div(m, TILE)
 
 
 def forward(y, x, w, conv: Convolution) -> None:
     """Compute y."""
-    grid = _grid(conv.n * conv.p * conv.q, conv.k)
+    pixels = conv.n * conv.p * conv.q
+    grid = _grid(pixels, conv.k)
     module().forward[grid, THREADS](y, x, w, sizes_of(conv))
 
 
 def data_gradient(dx, dy, w, conv: Convolution) -> None:
     """Compute dx."""
-    grid = _grid(conv.n * conv.h * conv.w, conv.c)
+    pixels = conv.n * conv.h * conv.w
+    grid = _grid(pixels, conv.c)
     module().data_gradient[grid, THREADS](dx, dy, w, sizes_of(conv))
 
 

@@ -2,6 +2,7 @@
 
 import torch
 import torch.nn.functional as F
+from torch.nn import grad
 
 from course.kernels.convolution.shapes import Convolution
 
@@ -41,18 +42,20 @@ def tensors(conv: Convolution, device, dtype=torch.bfloat16, seed=0) -> dict[str
 
 def references(t: dict, conv: Convolution, kinds, dtype=torch.float64) -> dict[str, torch.Tensor]:
     """y, dx and dw in a wider type by PyTorch, as NHWC."""
-    x, w, dy = (nchw(t[name]).to(dtype).contiguous() for name in ("x", "w", "dy"))
+    wide = {name: nchw(t[name]).to(dtype).contiguous() for name in ("x", "w", "dy")}
+    x, w, dy = wide.values()
+    how = conv.options
     found = {}
     before = torch.backends.cudnn.benchmark
     torch.backends.cudnn.benchmark = False  # its fastest algorithm need not be its most precise
     if "y" in kinds:
-        found["y"] = nhwc(F.conv2d(x, w, **conv.options))
+        found["y"] = F.conv2d(x, w, **how)
     if "dx" in kinds:
-        found["dx"] = nhwc(torch.nn.grad.conv2d_input(x.shape, w, dy, **conv.options))
+        found["dx"] = grad.conv2d_input(x.shape, w, dy, **how)
     if "dw" in kinds:
-        found["dw"] = nhwc(torch.nn.grad.conv2d_weight(x, w.shape, dy, **conv.options))
+        found["dw"] = grad.conv2d_weight(x, w.shape, dy, **how)
     torch.backends.cudnn.benchmark = before
-    return found
+    return {kind: nhwc(tensor) for kind, tensor in found.items()}
 
 
 def terms(conv: Convolution, kind: str) -> int:
@@ -68,8 +71,10 @@ def terms(conv: Convolution, kind: str) -> int:
 def error(result: torch.Tensor, exact: torch.Tensor, count: int) -> float:
     """The largest error as a share of what roundings explain; NaN where a NaN is."""
     of_sums = SUM_ERROR + CUT * count / TERMS
-    allowed = HALF_STEP * exact.abs() + of_sums * count**0.5
-    return ((result.to(exact.dtype) - exact).abs() / allowed).max().item()
+    typical = count**0.5
+    allowed = HALF_STEP * exact.abs() + of_sums * typical
+    off = (result.to(exact.dtype) - exact).abs()
+    return (off / allowed).max().item()
 
 
 def verify(result: torch.Tensor, exact: torch.Tensor, count: int) -> float:

@@ -10,6 +10,7 @@ from pathlib import Path
 import torch
 
 from utils import cuda_c
+from utils.occupancy import ceil_div
 
 KERNELS = Path(__file__).parent / "kernels"
 THREADS = 128
@@ -32,7 +33,8 @@ def carried_filters(w):
     """u (16, c, k) of w: once for all pictures."""
     k, _, _, c = w.shape
     u = w.new_empty(PRODUCTS, c, k)
-    module(w.dtype).filters[_blocks(k * c), THREADS](u, w, Sizes(0, 0, 0, c, k))
+    launch = _blocks(k * c), THREADS
+    module(w.dtype).filters[launch](u, w, Sizes(0, 0, 0, c, k))
     return u
 
 
@@ -40,13 +42,16 @@ def winograd(y, x, u) -> None:
     """Compute y from x and carried filters."""
     n, h, w, c = x.shape
     k = u.shape[2]
-    tiles = n * ((h + 1) // 2) * ((w + 1) // 2)
+    tiles = n * ceil_div(h, 2) * ceil_div(w, 2)
+    sizes = Sizes(n, h, w, c, k)
     v = x.new_empty(PRODUCTS, tiles, c)
     kernels = module(x.dtype)
-    kernels.pictures[_blocks(tiles * c), THREADS](v, x, Sizes(n, h, w, c, k))
+    launch = _blocks(tiles * c), THREADS
+    kernels.pictures[launch](v, x, sizes)
     m = torch.bmm(v, u)
-    kernels.results[_blocks(tiles * k), THREADS](y, m, Sizes(n, h, w, c, k))
+    launch = _blocks(tiles * k), THREADS
+    kernels.results[launch](y, m, sizes)
 
 
 def _blocks(threads: int) -> int:
-    return -(-threads // THREADS)
+    return ceil_div(threads, THREADS)

@@ -38,7 +38,8 @@ __device__ int rank() {
     return CLUSTER == 1 ? 0 : cluster_rank();
 }
 
-// How the steps of all tiles are dealt to the clusters. A tile: CLUSTER * BM rows of dw, BN columns.
+// How the steps of all tiles are dealt to the clusters. A tile: CLUSTER * BM rows of dw and BN
+// columns.
 struct Deal {
     int across, tiles, steps;  // steps of a tile
     int clusters;
