@@ -10,6 +10,7 @@ template <int M, int R, int ROWS, int BLOCKS>
 __global__ __launch_bounds__(ROWS* M / R, BLOCKS) void fft_real_rows(const float2* in, float2* out,
                                                                      long long rows) {
     extern __shared__ float2 room[];
+    static_assert(R <= 16, "the last butterfly's roots are known in 32nds of a turn");
     constexpr int T = M / R;
     constexpr bool ONE_WARP = 32 % T == 0;
     const int t = threadIdx.x % T, local = threadIdx.x / T;

@@ -16,7 +16,7 @@ PARAMETERS = {
 }
 CODES = {
     "one_pass.cu": [plans.rows_code(n, False, deal) for n, deal in plans.DEALS.items()],
-    "real.cu": [other_plans.real_code(4096, plans.deal_for(2048))],
+    "real.cu": [other_plans.real_code(n, deal) for n, deal in other_plans.REAL_DEALS.items()],
     "any_length.cu": [other_plans.AnyLength(1009).code],
     "by_hand.cu": [],
 }

@@ -75,7 +75,7 @@ def test_pictures_in_one_launch_and_in_two(inverse):
         assert error(run, x, right) < ERROR
 
 
-@pytest.mark.parametrize("n", [4, 64, 512])
+@pytest.mark.parametrize("n", [4, 64, 512, 4096])
 def test_real_rows(n):
     x = np.random.default_rng(n).standard_normal((5, n)).astype(np.float32)
     assert error(other_plans.Real(n), x, np.fft.rfft(x.astype(float))) < ERROR
