@@ -13,7 +13,7 @@ LAB_FLAGS = --allow-root --log-level=WARN --LabApp.default_url=/lab/tree/course/
 DAILY = tests/utils/check tests/utils/tools tests/utils/test_results.py tests/utils/test_hardware.py tests/utils/test_plots.py \
         tests/course/test_progress.py tests/chapters/test_notebooks.py tests/test_layout.py
 
-.PHONY: help lab check format tables test slides site doctor record race address install clean
+.PHONY: help lab check format tables test mutants slides site doctor record race address install clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s%s\n", $$1, $$2}' Makefile
@@ -40,6 +40,9 @@ test: install ## lint, unit tests, and every notebook from top to bottom
 	$(IN_VENV) .venv/bin/python -m pytest -n 2 --dist loadfile --max-worker-restart=0 \
 	  --nbval-lax --nbval-cell-timeout=120 tests course chapters
 
+mutants: install ## small changes in every exercise's solution: which of them do the checks not notice? (an hour)
+	$(IN_VENV) .venv/bin/python -m tests.mutants
+
 slides: install ## every chapter as a deck that opens without a network, in build/slides
 	.venv/bin/python -m course.publish.slides
 
@@ -61,5 +64,5 @@ race: install ## on a GPU machine: our training step against PyTorch's, all of c
 install: ## make .venv and install the pinned packages (lab and test do it for you)
 	@$(PYTHON) -I utils/setup/install.py
 
-clean: ## remove what the other verbs made: .venv, caches and build folders
-	rm -rf .venv *.egg-info .pytest_cache .ruff_cache .import_linter_cache build course/build chapters/build
+clean: ## remove what the other verbs made: .venv, caches, build (not what cells wrote: chapters/build)
+	rm -rf .venv *.egg-info .pytest_cache .ruff_cache .import_linter_cache build

@@ -6,6 +6,7 @@ Kept in the user's own data folder as one JSON line an entry; lines are only eve
 
 import hashlib
 import json
+import math
 import os
 from pathlib import Path
 
@@ -27,7 +28,7 @@ def file() -> Path:
     """The leaderboard's path."""
     given = os.environ.get("CUDA_COURSE_LEADERBOARD")
     if given:
-        return Path(given)
+        return Path(given).expanduser()
     import platformdirs
 
     return Path(platformdirs.user_data_dir("cuda-course")) / "leaderboard.jsonl"
@@ -38,25 +39,37 @@ def entries() -> list[dict]:
     the file.
     """
     try:
-        lines = file().read_text(encoding="utf-8").splitlines()
+        lines = file().read_bytes().splitlines()
     except FileNotFoundError:
         return []
-    entries = []
-    for line in lines:
-        try:
-            entry = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(entry, dict) and all(field in entry for field in FIELDS):
-            entries.append(entry)
-    return sorted(entries, key=lambda e: e["yours_us"] / e["ours_us"])
+    return sorted(filter(None, map(_entry, lines)), key=lambda e: e["yours_us"] / e["ours_us"])
+
+
+def _entry(line: bytes) -> dict | None:
+    """The entry of one line, or None if it is none: torn, edited, of another encoding."""
+    try:
+        entry = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(entry, dict) or not all(field in entry for field in FIELDS):
+        return None
+    times = entry["yours_us"], entry["ours_us"]
+    if not all(isinstance(time, int | float) and 0 < time < math.inf for time in times):
+        return None
+    words = (entry[field] for field in FIELDS if not field.endswith("_us"))
+    return entry if all(isinstance(word, str) for word in words) else None
 
 
 class Board:
     """The entries as a notebook or a terminal shows them, with a line on the newest one."""
 
     def __init__(self, says: str = ""):
-        self.says, self.entries = says, entries()
+        self.says = says
+        try:
+            self.entries = entries()
+        except OSError as error:
+            self.entries = []
+            self.says += f" The board in {file()} cannot be read ({error.strerror})."
 
     def __repr__(self):
         rows = [
@@ -82,13 +95,15 @@ def enter(path, name: str = "me") -> Board:
             f"{outcome.lines[0]} There is no GPU here to time it on, so it is not entered."
         )
     yours, ours = times(path)
-    entry = record(name, yours, ours, Path(path).read_text(encoding="utf-8"))
-    faster = entry["ours_us"] / entry["yours_us"]
-    return Board(
-        f"Right, and {faster:.2f} times as fast as ours."
-        if faster > 1
-        else f"Right. It takes {1 / faster:.2f} times as long as ours."
-    )
+    faster = ours / yours
+    says = f"Right. It takes {1 / faster:.2f} times as long as ours."
+    if faster > 1:
+        says = f"Right, and {faster:.2f} times as fast as ours."
+    try:
+        record(name, yours, ours, Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        says += f" It could not be entered in {file()} ({error.strerror})."
+    return Board(says)
 
 
 def times(path) -> tuple[float, float]:
@@ -157,6 +172,13 @@ def record(name: str, yours: float, ours: float, source: str) -> dict:
     }
     path = file()
     path.parent.mkdir(parents=True, exist_ok=True)
-    with open(path, "a", encoding="utf-8") as board:
-        board.write(json.dumps(entry) + "\n")
+    with open(path, "ab+") as board:
+        torn = board.tell() and not _ends_a_line(board)
+        board.write(b"\n" * bool(torn) + json.dumps(entry).encode() + b"\n")
     return entry
+
+
+def _ends_a_line(board) -> bool:
+    """Whether the file's last byte ends a line: a crash may have torn the last one."""
+    board.seek(-1, os.SEEK_END)
+    return board.read(1) == b"\n"

@@ -1,7 +1,8 @@
 """What the learner has solved, kept as JSON in the user's own data folder.
 
 The file is read tolerantly, merged with what another notebook has written meanwhile, and replaced
-in one step, so that nothing solved is ever lost. `CUDA_COURSE_PROGRESS` names another file.
+in one step, so that nothing solved is ever lost. A file that is there and cannot be read is left
+alone: only "not there" counts as empty. `CUDA_COURSE_PROGRESS` names another file.
 """
 
 import json
@@ -11,11 +12,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import platformdirs
-from filelock import FileLock
+from filelock import FileLock, Timeout
 
 from utils.files import write_whole
 
 SECTIONS = ("exercises", "quizzes")
+PATIENCE = 10  # seconds to wait for another notebook that is writing
 # Until November 2026 ids began with the chapter's number of that time.
 OLD_NUMBERS = {
     "00": "start",
@@ -39,7 +41,9 @@ def file():
     """The progress file's path."""
     given = os.environ.get("CUDA_COURSE_PROGRESS")
     return (
-        Path(given) if given else Path(platformdirs.user_data_dir("cuda-course")) / "progress.json"
+        Path(given).expanduser()
+        if given
+        else Path(platformdirs.user_data_dir("cuda-course")) / "progress.json"
     )
 
 
@@ -47,7 +51,11 @@ def load():
     """{"exercises": {id: time solved}, "quizzes": {id: time}}. A missing file is empty progress; a
     corrupt
     one is set aside as .bak with a warning."""
-    found = _read(file())
+    try:
+        found = _read(file())
+    except OSError as error:
+        _warn(f"your progress in {file()} cannot be read ({error.strerror}).")
+        found = _empty()
     return {section: {**found[section], **_unsaved[section]} for section in SECTIONS}
 
 
@@ -66,20 +74,23 @@ def record_quiz(id):
     _record("quizzes", id)
 
 
+def _empty():
+    return {section: {} for section in SECTIONS}
+
+
 def _read(path):
-    empty = {section: {} for section in SECTIONS}
+    """What the file holds. Raises OSError if it is there and cannot be read: what is in it must not
+    be overwritten then.
+    """
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = json.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
-        return empty
-    except OSError as error:
-        _warn(f"your progress in {path} cannot be read ({error.strerror}).")
-        return empty
-    except ValueError:
+        return _empty()
+    except (ValueError, RecursionError):
         data = None
     if not isinstance(data, dict) or not all(isinstance(data.get(s, {}), dict) for s in SECTIONS):
         _set_aside(path)
-        return empty
+        return _empty()
     # Sections that this version does not know (of a newer one) are kept as they are.
     return {**data, **{s: _renamed(data.get(s, {})) for s in SECTIONS}}
 
@@ -112,25 +123,33 @@ def _set_aside(path):
 
 
 def _record(section, id):
-    path = file()
+    path = file().resolve()  # a link stays one: the file that it names is replaced
     now = datetime.now(UTC).isoformat(timespec="seconds")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(f"{path}.lock"):  # one notebook at a time reads, merges and writes
+        with FileLock(
+            f"{path}.lock", timeout=PATIENCE
+        ):  # one notebook at a time reads, merges and writes
             data = _read(path)
             for name in SECTIONS:
                 data[name] = {**_unsaved[name], **data[name]}
             data[section].setdefault(id, now)
             write_whole(path, json.dumps(data, indent=1, sort_keys=True))
+    except Timeout:
+        _keep(section, id, now, path, "another notebook holds it")
     except OSError as error:
-        _unsaved[section].setdefault(id, now)
-        _warn(
-            f"your progress could not be saved to {path} ({error.strerror}); it is kept until this "
-            "notebook closes. Set CUDA_COURSE_PROGRESS to a file that you may write."
-        )
+        _keep(section, id, now, path, error.strerror)
     else:
         for name in SECTIONS:
             _unsaved[name].clear()
+
+
+def _keep(section, id, now, path, reason):
+    _unsaved[section].setdefault(id, now)
+    _warn(
+        f"your progress could not be saved to {path} ({reason}); it is kept until this notebook "
+        "closes. Set CUDA_COURSE_PROGRESS to a file that you may read and write."
+    )
 
 
 def _warn(message):

@@ -69,6 +69,33 @@ def test_lines_are_added_and_never_lost(board, monkeypatch):
     )
 
 
+@pytest.mark.parametrize(
+    "bad",
+    [
+        b'{"name": "torn", "yours',
+        json.dumps({**LINE, "yours_us": "fast"}).encode(),
+        json.dumps({**LINE, "ours_us": 0}).encode(),
+        json.dumps({**LINE, "yours_us": None}).encode(),
+        json.dumps({**LINE, "name": None}).encode(),
+        '{"name": "Zoë"}'.encode("latin-1"),
+        b"[" * 100_000,
+    ],
+)
+def test_a_bad_last_line_hides_no_other(board, monkeypatch, bad):
+    """A crash while writing, an editor, another encoding: the next entry gets a line of its own."""
+    monkeypatch.setattr(engine, "gpu", lambda: engine.GPU("G", (9, 0), 1, "1", (13, 0), "x"))
+    board.parent.mkdir()
+    board.write_bytes(json.dumps(LINE).encode() + b"\n" + bad)
+    leaderboard.record("next", 50.0, 100.0, "source")
+    assert [entry["name"] for entry in leaderboard.entries()] == ["next", "a"]
+    assert bad in board.read_bytes()
+
+
+def test_a_board_that_cannot_be_read_is_named(board):
+    board.mkdir(parents=True)
+    assert "cannot be read" in repr(leaderboard.Board("Right."))
+
+
 @pytest.mark.skipif(not engine.has_gpu(), reason="times need a GPU")
 def test_a_right_kernel_is_timed_beside_ours(tmp_path, board):
     leaderboard.enter(kernel(tmp_path, BN_RELU_POOL_CU), "the same")

@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+from filelock import FileLock
 
 from course import progress
 from course.chapter_map import chapter_map
@@ -71,6 +72,49 @@ def test_bytes_that_are_no_text_are_kept_aside(file):
     file.write_bytes(b"\xff\xfe\x00garbage")
     assert progress.solved() == set()
     assert file.with_name("progress.json.bak").read_bytes() == b"\xff\xfe\x00garbage"
+
+
+def test_a_file_that_cannot_be_read_now_is_not_replaced(file, monkeypatch, capsys):
+    """A network home that is away for a moment must not cost twenty solved exercises."""
+    for number in range(20):
+        progress.record_solved(f"first_kernels.{number}")
+    before = file.read_text()
+
+    def stale(*_, **__):
+        raise OSError(116, "Stale file handle")
+
+    with monkeypatch.context() as away:
+        away.setattr("pathlib.Path.read_text", stale)
+        progress.record_solved("memory.new")
+        assert progress.solved() == {"memory.new"}
+    assert file.read_text() == before
+    assert "Stale file handle" in capsys.readouterr().err
+    progress.record_solved("memory.next")
+    assert len(progress.solved()) == 22
+
+
+def test_a_byte_order_mark_is_no_corruption(file):
+    file.parent.mkdir()
+    file.write_text('{"exercises": {"memory.a": "2030"}}', encoding="utf-8-sig")
+    assert progress.solved() == {"memory.a"}
+
+
+def test_a_link_to_the_file_stays_a_link(file, tmp_path):
+    file.parent.mkdir()
+    real = tmp_path / "elsewhere.json"
+    file.symlink_to(real)
+    progress.record_solved("memory.a")
+    assert file.is_symlink() and real.is_file()
+
+
+def test_another_notebook_that_holds_the_file_is_named(file, monkeypatch, capsys):
+    monkeypatch.setattr(progress, "PATIENCE", 0.01)
+    file.parent.mkdir()
+    with FileLock(f"{file}.lock"):
+        progress.record_solved("memory.a")
+    assert "another notebook holds it" in capsys.readouterr().err
+    progress.record_solved("memory.b")
+    assert set(json.loads(file.read_text())["exercises"]) == {"memory.a", "memory.b"}
 
 
 def test_what_a_newer_version_wrote_stays(file):

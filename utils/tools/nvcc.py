@@ -81,7 +81,10 @@ def parse(words: list[str]) -> Request:
             value = words.pop(0)
             kind = {"--timeout": float, "--seed": int, "--devices": int, "-o": Path}[word]
             try:
-                setattr(request, "output" if word == "-o" else word[2:], kind(value))
+                number = kind(value)
+                if word == "--timeout" and not 0 < number < float("inf"):
+                    raise NvccError(f"--timeout takes a positive number of seconds, got {value}")
+                setattr(request, "output" if word == "-o" else word[2:], number)
             except ValueError:
                 raise NvccError(f"{word} takes a number, got {value!r}\n\n{USAGE}") from None
         elif not word.startswith("-") and word.endswith((".cu", ".cpp", ".c", ".cc")):

@@ -1,6 +1,12 @@
-"""Run a command so that nothing outlives the cell: process group, time-out, output as it comes."""
+"""Run a command so that nothing outlives the cell: process group, time-out, output as it comes.
+
+Not even the notebook's own death leaves anything behind: a guard, a shell that holds the end of a
+pipe, kills the group when the other end closes. That is so on every Unix, however the notebook
+ends, and for the command's children, too.
+"""
 
 import codecs
+import math
 import os
 import signal
 import subprocess
@@ -43,10 +49,12 @@ def run(
     as_terminal: the program writes to a terminal, so that C's printf comes out line by line; into a
         pipe it comes in blocks of some kilobytes, and what a program that hangs or crashes had
         printed before would be lost.
-    Raises Timeout after killing the whole process group, and FileNotFoundError when the program
-    does not exist.
-    KeyboardInterrupt (Kernel > Interrupt) kills the group too.
+    Raises Timeout after killing the whole process group, FileNotFoundError when the program does
+    not exist, and ValueError for a time that is not a positive number of seconds.
+    KeyboardInterrupt (Kernel > Interrupt) kills the group too, as does the end of this process.
     """
+    if not (timeout > 0 and math.isfinite(timeout)):
+        raise ValueError(f"a time-out is a positive number of seconds, not {timeout:g}")
     source, sink = _terminal() if as_terminal else os.pipe()
     try:
         process = subprocess.Popen(
@@ -63,6 +71,7 @@ def run(
         raise
     finally:
         os.close(sink)
+    guard = _guard(process.pid)
     pieces: list[bytes] = []
     reader = threading.Thread(target=_read_all, args=(source, pieces, echo), daemon=True)
     reader.start()
@@ -74,6 +83,7 @@ def run(
         ) from None
     finally:
         _kill_group(process)  # also ends children that the program left behind
+        _dismiss(guard)
         reader.join(5)
         os.close(source)
     output = b"".join(pieces).decode(errors="replace")
@@ -111,6 +121,28 @@ def _read(source: int) -> bytes:
         return os.read(source, 65536)
     except OSError:  # how a terminal on Linux says that its other end is closed
         return b""
+
+
+#: Waits for the pipe to close, then kills the group $0. It has a group of its own.
+_GUARD = 'read -r _; kill -9 "-$0"'
+
+
+def _guard(group: int) -> subprocess.Popen:
+    """A process that kills a group as soon as this process is gone."""
+    return subprocess.Popen(
+        ["/bin/sh", "-c", _GUARD, str(group)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+
+
+def _dismiss(guard: subprocess.Popen) -> None:
+    """End a guard before its pipe closes: its group is gone, and the number may be another's."""
+    guard.kill()
+    guard.wait()
+    guard.stdin.close()
 
 
 def _kill_group(process: subprocess.Popen) -> None:

@@ -2,12 +2,14 @@
 
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
 
 import pytest
 
+from utils.files import ROOT
 from utils.tools import process
 
 
@@ -49,6 +51,36 @@ def test_interrupt_ends_the_program():
     threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
     with pytest.raises(KeyboardInterrupt):
         process.run(["sleep", "60"], timeout=60)
+
+
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
+def test_nothing_outlives_the_notebook(tmp_path, end):
+    """Kernel > Restart, and a server that is told to end: the kernel dies in the middle of a cell,
+    and with it the program and the program's children.
+    """
+    marker = tmp_path / "pids"
+    command = f"sleep 600 & echo $! $$ > '{marker}.part'; mv '{marker}.part' '{marker}'; wait"
+    cell = f"from utils.tools import process\nprocess.run(['sh', '-c', {command!r}], timeout=600)"
+    notebook = subprocess.Popen([sys.executable, "-c", cell], cwd=ROOT)
+    try:
+        wait_until(marker.exists)
+    finally:
+        notebook.send_signal(end)
+        notebook.wait()
+    for pid in marker.read_text().split():
+        wait_until(lambda pid=pid: not alive(int(pid)))
+
+
+@pytest.mark.parametrize("timeout", [0, -1, float("nan"), float("inf")])
+def test_a_time_out_is_a_time(timeout):
+    with pytest.raises(ValueError, match="positive number of seconds"):
+        process.run(["true"], timeout=timeout)
+
+
+def wait_until(condition):
+    """However long it takes: the test's own time limit ends it."""
+    while not condition():
+        time.sleep(0.01)
 
 
 def test_endless_output_is_cut():
