@@ -11,13 +11,16 @@ import argparse
 import json
 import os
 import statistics
+import sys
+import tempfile
 import time
 import traceback
+import zipfile
 from pathlib import Path
 
 import torch
 
-from course.extensions import contract, convolution, features, fused, routing
+from course.extensions import contract, convolution, features, fused, packaging, routing
 from utils import has_gpu, results, timing
 
 DEVICE = "cuda" if has_gpu() else "cpu"
@@ -87,6 +90,27 @@ def try_features(log: Log, name: str, operators) -> None:
             log.add(f"extensions/feature/{feature}/{name}", outcome == features.WORKS, "1")
         if outcome not in (features.WORKS, features.UNKNOWN):
             log.note(f"{name}: {feature}", outcome)
+
+
+#: Run with another PyTorch than the one that a wheel was built with
+STRANGER = """
+import sys, torch
+sys.path.insert(0, sys.argv[1])
+from polynomial_op import polynomial
+x = torch.randn(3, 4, dtype=torch.float64, requires_grad=True)
+torch.testing.assert_close(polynomial(x, 0.3, -1.7, 0.9), 0.3 * x * x - 1.7 * x + 0.9)
+assert torch.autograd.gradcheck(polynomial, (x, 0.3, -1.7, 0.9))
+torch.library.opcheck(torch.ops.polynomial_op.polynomial, (x, 0.3, -1.7, 0.9))
+"""
+
+
+def try_wheel(log: Log, wheel: Path, built_with: str) -> None:
+    """Load a wheel that was built elsewhere, with another version of PyTorch."""
+    with tempfile.TemporaryDirectory() as folder:
+        with zipfile.ZipFile(wheel) as file:
+            file.extractall(folder)
+        packaging.run([sys.executable, "-c", STRANGER, folder])
+    log.add(f"extensions/wheel/built_with_{built_with}", 1, "1")
 
 
 def overhead(log: Log, calls: dict) -> None:
@@ -288,6 +312,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--budget", type=float, default=120, help="seconds")
+    parser.add_argument("--wheel", type=Path, help="a wheel built elsewhere, to be tried here")
+    parser.add_argument("--built-with", default="unknown", help="the PyTorch it was built with")
     options = parser.parse_args()
     log = Log(options.out, options.budget)
     log.note("versions", results.versions())
@@ -296,6 +322,8 @@ def main() -> None:
     routes = {name: build(log, name) for name in routing.ROUTES_BY_NAME}
     routes = {name: operators for name, operators in routes.items() if operators}
     log.note("built at", round(options.budget - log.left(), 1))
+    if options.wheel:
+        log.attempt("wheel", try_wheel, log, options.wheel, options.built_with)
     log.attempt("overhead", time_calls, log, routes)
     if has_gpu():
         log.attempt("allocations", time_allocations, log)

@@ -75,9 +75,11 @@ def _node(axes, node, places):
     _word(axes, x + 1, y + 0.92, f"gradient {_short(node.grad)}", color=ACCENT)
     for source in node.made_of:
         from_x, from_y = places[id(source)]
-        bend = BEND if x - from_x > PITCH else 0.0  # past the boxes in between
-        _arrow(axes, (from_x + 2, from_y + 0.4), (x, y + 0.4), INK, -bend)
-        _arrow(axes, (x, y + 0.9), (from_x + 2, from_y + 0.9), ACCENT, -bend)
+        bend = BEND if x - from_x > PITCH else 0.0  # round the boxes in between
+        above = bend if from_y > y else -bend
+        below = -bend if from_y >= y else bend
+        _arrow(axes, (from_x + 2, from_y + 0.4), (x, y + 0.4), INK, above)
+        _arrow(axes, (x, y + 0.9), (from_x + 2, from_y + 0.9), ACCENT, below)
 
 
 def _short(number):
