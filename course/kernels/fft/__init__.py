@@ -2,6 +2,10 @@
 
 ``cuda/`` holds the CUDA C, each file whole; `kernels` compiles it.
 
-    plans                 launch the kernels: `Rows`, `Long`, `Pictures`
+    by_hand               the transform one step at a time
+    plans, other_plans    launch the fast kernels: rows, long ones, pictures; real rows, any length,
+                          filters through the transform and directly
+    rightness             holds them against float64
     cufft, bench          the rival, and the race with it
+    once                  runs each once, for a profiler
 """
