@@ -1,0 +1,53 @@
+"""A function of a Python file as the chapter shows it, whether its packages are here or not."""
+
+import ast
+from pathlib import Path
+
+from utils.tools.source import Listing
+
+FOLDER = Path(__file__).parent
+CUDA_C = FOLDER.parent / "matmul" / "kernels"
+#: Of each language the file and the functions that a matmul consists of
+MATMULS = {
+    "Triton, pointers": ("matmul.py", ("place", "matmul_pointers")),
+    "Triton, descriptors": ("matmul.py", ("place", "matmul_persistent")),
+    "cuTile": ("cutile/matmul.py", ("place", "matmul")),
+    "Gluon": (
+        "gluon_matmul.py",
+        ("place", "produce", "put", "halve", "consume", "consume_top", "consume_bottom")
+        + ("matmul_gluon",),
+    ),
+}
+HOPPER = ("hopper.cu", "hopper_tiles.cuh", "hopper_instructions.cuh")  # CUDA C's files
+
+
+def text_of(file: str, name: str) -> str:
+    """The source of one function, its decorators with it. LookupError where there is none."""
+    source = (FOLDER / file).read_text()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef) and node.name == name:
+            first = min(part.lineno for part in [node, *node.decorator_list])
+            return "\n".join(source.splitlines()[first - 1 : node.end_lineno])
+    raise LookupError(f"{file} has no function {name}")
+
+
+def show(file: str, name: str, start: str = "", lines: int | None = None) -> Listing:
+    """One function, or `lines` lines of it from the one that holds `start`."""
+    text = text_of(file, name).splitlines()
+    first = next(n for n, line in enumerate(text) if start in line)
+    return Listing("\n".join(text[first:][:lines]))
+
+
+def lines_of_matmuls() -> dict[str, int]:
+    """Lines of code of one matmul in each language, without blank lines and comments."""
+    counts = {
+        language: sum(_code_lines(text_of(file, name), "#") for name in names)
+        for language, (file, names) in MATMULS.items()
+    }
+    texts = [(CUDA_C / file).read_text() for file in HOPPER]
+    return counts | {"CUDA C, Hopper": sum(_code_lines(text, "//") for text in texts)}
+
+
+def _code_lines(text: str, comment: str) -> int:
+    lines = [line.strip() for line in text.splitlines()]
+    return sum(bool(line) and not line.startswith((comment, '"""', "*", "/*")) for line in lines)

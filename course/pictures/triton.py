@@ -1,0 +1,227 @@
+"""Pictures of the chapter on Triton: programs, tiles, layouts, and how the languages compare."""
+
+import re
+
+import numpy as np
+
+from utils import results
+from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, IDLE, INK, figure
+
+SMALL = 8  # size of letters
+LANGUAGES = {
+    "cuda_c_portable": "CUDA C, mma.sync",
+    "cuda_c": "CUDA C, Hopper",
+    "triton_pointers": "Triton, pointers",
+    "triton": "Triton, descriptors",
+    "gluon": "Gluon",
+    "cutile": "cuTile",
+}
+
+
+def _colour(number: int) -> str:
+    return BLOCK_COLOURS[number % len(BLOCK_COLOURS)]
+
+
+def _cells(axes, numbers: np.ndarray, colours, text: bool) -> None:
+    """A matrix of cells; colours gives each number's colour."""
+    for (row, column), number in np.ndenumerate(numbers):
+        axes.add_patch(_cell(column, row, colours(number)))
+        if text:
+            axes.text(
+                column + 0.5, row + 0.5, str(number), ha="center", va="center", size=SMALL - 1
+            )
+    axes.set_xlim(0, numbers.shape[1])
+    axes.set_ylim(numbers.shape[0], 0)
+    axes.set_aspect("equal")
+    axes.axis("off")
+
+
+def _cell(column, row, colour):
+    from matplotlib.patches import Rectangle
+
+    return Rectangle((column, row), 1, 1, facecolor=colour, edgecolor="white", linewidth=0.6)
+
+
+def programs(n: int, block: int):
+    """Elements by the program that has them; lanes behind the end are masked."""
+    count = -(-n // block)
+    alt = (
+        f"{n} elements in {count} programs of {block} lanes; the last {count * block - n} lanes of "
+        f"program {count - 1} are masked"
+    )
+    fig = figure(7.5, 0.34 * count + 0.7, alt=alt)
+    axes = fig.subplots()
+    lanes = np.arange(count * block).reshape(count, block)
+    _cells(axes, lanes, lambda i: _colour(i // block) if i < n else IDLE, text=block <= 32)
+    for program in range(count):
+        axes.text(-0.4, program + 0.5, f"program {program}", ha="right", va="center", size=SMALL)
+    axes.set_title(f"i = program_id · {block} + arange(0, {block}); grey: masked", size=SMALL + 1)
+    return fig
+
+
+def order_of(rows: int, columns: int, group: int) -> np.ndarray:
+    """[rows, columns]: which program has each tile, in groups of `group` rows of tiles."""
+    order = np.empty((rows, columns), int)
+    for tile in range(rows * columns):
+        first = tile // (group * columns) * group
+        height = min(rows - first, group)
+        inside = tile % (group * columns)
+        order[first + inside % height, inside // height] = tile
+    return order
+
+
+def touched(order: np.ndarray, together: int) -> int:
+    """How many rows of a and columns of b the first `together` programs read."""
+    rows, columns = np.nonzero(order < together)
+    return len(set(rows)) + len(set(columns))
+
+
+def tile_order(rows: int = 8, columns: int = 8, group: int = 4, together: int = 16):
+    """Programs that run at the same time, row by row and in groups: what they read."""
+    orders = {
+        "row by row": order_of(rows, columns, 1),
+        f"groups of {group}": order_of(rows, columns, group),
+    }
+    counts = {name: touched(order, together) for name, order in orders.items()}
+    words = "; ".join(f"{name}: {count}" for name, count in counts.items())
+    alt = (
+        f"which program has which tile of c; strips that programs 0 to {together - 1} read: {words}"
+    )
+    fig = figure(7.2, 3.6, alt=alt)
+    for axes, (name, order) in zip(fig.subplots(1, 2), orders.items(), strict=True):
+        _cells(axes, order, lambda i: ALARM if i < together else IDLE, text=True)
+        axes.set_title(f"{name}: {counts[name]} strips of a and b", size=SMALL + 1)
+    return fig
+
+
+# ---- layouts
+
+
+def blocked(text: str) -> dict:
+    """The numbers of the first #ttg.blocked layout in a TTGIR."""
+    found = re.search(r"#ttg\.blocked<\{(.*?)\}>", text)
+    if not found:
+        raise LookupError("there is no blocked layout in this text")
+    pairs = re.findall(r"(\w+) = \[([\d, ]*)\]", found.group(1))
+    return {name: [int(n) for n in numbers.split(",")] for name, numbers in pairs}
+
+
+def owner(layout: dict, shape) -> np.ndarray:
+    """[rows, columns]: the thread of a program that has each element, by a blocked layout.
+
+    Tiles of sizePerThread × threadsPerWarp × warpsPerCTA, repeated; `order` says which axis goes
+    first. Source: Triton's TritonGPUAttrDefs, BlockedEncodingAttr.
+    """
+    sizes, lanes, warps = (layout[n] for n in ("sizePerThread", "threadsPerWarp", "warpsPerCTA"))
+    order = layout["order"]
+    threads = np.zeros(shape, int)
+    for place in np.ndindex(*shape):
+        lane = warp = 0
+        for axis in reversed(order):
+            piece = place[axis] // sizes[axis]
+            lane = lane * lanes[axis] + piece % lanes[axis]
+            warp = warp * warps[axis] + piece // lanes[axis] % warps[axis]
+        threads[place] = warp * int(np.prod(lanes)) + lane
+    return threads
+
+
+def layout(text: str, shape=(8, 64)):
+    """A corner of a block, coloured by warp; the elements of thread 0 and 1 are marked."""
+    numbers = blocked(text)
+    threads = owner(numbers, shape)
+    alt = (
+        f"a corner of {shape[0]} × {shape[1]} elements of a block in the layout {numbers}: thread 0"
+        f" has {np.count_nonzero(threads == 0)} of them"
+    )
+    fig = figure(8, 0.13 * shape[0] + 1.2, alt=alt)
+    axes = fig.subplots()
+    marks = {0: ALARM, 1: ACCENT}
+    _cells(axes, threads, lambda t: marks.get(int(t), _colour(int(t) // 32)), text=False)
+    axes.set_title(
+        "colours: warps; red: thread 0; dark blue: thread 1. "
+        + ", ".join(f"{name} {value}" for name, value in numbers.items()),
+        size=SMALL - 1,
+    )
+    return fig
+
+
+def swizzle(rows: int = 8, pieces: int = 8):
+    """Where 16-byte pieces of a tile's rows lie in shared memory with the 128-byte swizzle."""
+    places = np.array([[row % 8 ^ piece for piece in range(pieces)] for row in range(rows)])
+    alt = f"{rows} rows of {pieces} pieces of 16 bytes; piece p of row r lies at place p XOR r % 8"
+    fig = figure(4.6, 3, alt=alt)
+    axes = fig.subplots()
+    _cells(axes, places, lambda p: _colour(int(p)), text=True)
+    axes.set_title("the place of each piece: a column of pieces meets 8 places", size=SMALL)
+    return fig
+
+
+# ---- what was recorded
+
+
+def shares(sides=(1024, 2048, 4096, 8192, 16384)) -> dict[str, dict[int, dict]]:
+    """{language: {side: entry}} of the recorded shares of cuBLAS."""
+    known = {}
+    for language in LANGUAGES:
+        entries = {
+            n: results.find(f"languages/matmul/bf16/{n}/{language}/share_of_cublas") for n in sides
+        }
+        entries = {n: entry for n, entry in entries.items() if entry}
+        if entries:
+            known[language] = entries
+    return known
+
+
+def languages(sides=(1024, 2048, 4096, 8192, 16384)):
+    """Recorded shares of cuBLAS of one product in several languages, over the matrix's side."""
+    known = shares(sides)
+    if not known:
+        fig = figure(6, 1, alt="the languages' shares of cuBLAS: not recorded yet")
+        fig.text(0.5, 0.5, "not recorded yet", ha="center", va="center", color=INK)
+        return fig
+    entry = next(iter(next(iter(known.values())).values()))
+    words = "; ".join(
+        f"{LANGUAGES[name]}: " + ", ".join(f"{n}: {e['value']:.0%}" for n, e in entries.items())
+        for name, entries in known.items()
+    )
+    fig = figure(7.5, 3.4, alt=f"bf16 matmul, share of cuBLAS on {entry['gpu']}: {words}")
+    axes = fig.subplots()
+    for number, (name, entries) in enumerate(known.items()):
+        values = [e["value"] for e in entries.values()]
+        places = [sides.index(n) for n in entries]
+        axes.plot(places, values, "o-", color=_colour(number), label=LANGUAGES[name], lw=2)
+    axes.axhline(1, color=INK, lw=1, ls=":")
+    axes.set_xticks(range(len(sides)), [f"{n:,}" for n in sides])
+    axes.set_ylabel("share of cuBLAS")
+    axes.set_xlabel(f"side of the matrices; {entry['gpu']}, {entry['date'][:10]}")
+    axes.set_ylim(0, None)
+    axes.legend(fontsize=SMALL, ncols=2)
+    return fig
+
+
+def recorded(name: str, form: str = "{:.2f}") -> str:
+    """A recorded value as text, or that there is none yet."""
+    entry = results.find(name)
+    return form.format(entry["value"]) if entry else "not recorded yet"
+
+
+def rows_table(operations=("softmax", "layernorm"), columns=(1024, 4096, 16384, 65536)) -> str:
+    """Recorded speed-ups of Triton's kernels on rows over torch and torch.compile, as a table."""
+    lines = [f"{'':22}{'over torch':>16}{'over torch.compile':>22}"]
+    for operation in operations:
+        for width in columns:
+            path = f"triton/{operation}/{width}/speedup_over"
+            torch, compiled = (recorded(f"{path}_{who}", "{:.2f}×") for who in ("torch", "compile"))
+            lines.append(f"{operation}, {width:,}".ljust(22) + f"{torch:>16}{compiled:>22}")
+    return "\n".join(lines)
+
+
+def breaks_table(size: str) -> str:
+    """Recorded times of the chain of small operations, eager, compiled, and in pieces."""
+    names = ("eager", "compile", "compile_1_breaks", "compile_3_breaks", "cuda_graph", "dynamic")
+    lines = []
+    for name in names:
+        entry = results.find(f"torch_compile/{size}/{name}/time")
+        time = f"{entry['value'] * 1000:8.1f} µs" if entry else "not recorded yet"
+        lines.append(f"{name.replace('_', ' '):18} {time}")
+    return "\n".join(lines)

@@ -1,0 +1,93 @@
+"""The tile kernels are right without a GPU, compile for GPUs that are not here, and are shown."""
+
+import pytest
+import torch
+
+pytest.importorskip("triton")
+
+from course.kernels.matmul.ladder import prove  # noqa: E402
+from course.kernels.tiles import ahead, fused, layer_norm, listing, matmul, softmax  # noqa: E402
+from course.kernels.tiles.watch import watch  # noqa: E402
+from utils import check, has_gpu  # noqa: E402
+
+DEVICE = "cuda" if has_gpu() else "cpu"
+SHAPES = ((40, 72, 24), (1, 8, 8), (33, 40, 104))
+
+
+@pytest.mark.parametrize(
+    "multiply",
+    [
+        matmul.with_pointers(32, 32, 32, warps=4),
+        matmul.with_descriptors(32, 32, 32, warps=4),
+        matmul.persistent(32, 32, 32, warps=4),
+        matmul.persistent(32, 32, 32, warps=4, halves=False, flatten=False),
+    ],
+    ids=["pointers", "descriptors", "persistent", "persistent, whole tiles"],
+)
+def test_products_are_right(multiply):
+    prove("tile", multiply, SHAPES, "bf16")
+
+
+@pytest.mark.parametrize("options", [{}, {"PIECE": 32, "num_warps": 4}])
+@pytest.mark.parametrize("columns", [1, 31, 100])
+def test_softmax_and_layer_norm(columns, options):
+    x = torch.randn(5, columns, device=DEVICE) * 3 + 50
+    check.close(softmax.softmax(x, **options), x.double().softmax(1).float(), rtol=1e-5, atol=1e-6)
+    gamma, beta = torch.randn(2, columns, device=DEVICE)
+    y, _, _ = layer_norm.layer_norm(x, gamma, beta, **options)
+    wanted = torch.nn.functional.layer_norm(x.double(), (columns,), gamma.double(), beta.double())
+    torch.testing.assert_close(y.double(), wanted, rtol=1e-3, atol=1e-3)
+
+
+def test_a_masked_row_of_softmax_is_what_torch_says():
+    x = torch.randn(3, 40, device=DEVICE)
+    x[1, :7] = -float("inf")
+    for options in ({}, {"PIECE": 16, "num_warps": 4}):
+        torch.testing.assert_close(softmax.softmax(x, **options), x.softmax(1))
+
+
+def test_attention_in_one_pass():
+    q, k, v = torch.randn(3, 2, 70, 16, device=DEVICE)
+    wanted = torch.nn.functional.scaled_dot_product_attention(q, k, v)
+    torch.testing.assert_close(fused.run_attention(q, k, v, block=32), wanted, rtol=1e-2, atol=1e-2)
+
+
+def test_one_source_becomes_three_generations_of_tensor_cores():
+    names = {80: "mma.sync", 90: "wgmma.mma_async", 100: "tcgen05.mma"}
+    arguments = ahead.arguments_of_matmul(128, 128, 64)
+    file = listing.FOLDER / "matmul.py"
+    made = ahead.compile_for(file, "matmul_descriptors", arguments, cc=names, num_warps=4)
+    for cc, name in names.items():
+        counts = {other: made[cc].count(rf"\b{name}\b") for other, name in names.items()}
+        assert [other for other, count in counts.items() if count] == [cc]
+        assert "#loc" not in "".join(made[cc].lines("ttgir"))
+
+
+def test_gluon_compiles_with_its_roles_apart():
+    arguments = ahead.arguments_of_gluon(128, 256, 64, 4)
+    (made,) = ahead.compile_for(
+        listing.FOLDER / "gluon_matmul.py", "matmul_gluon", arguments, num_warps=4
+    ).values()
+    assert made.count("setmaxnreg") and made.count("wgmma.mma_async")
+    assert made.shared <= 227 * 1024
+
+
+def test_what_does_not_compile_says_so():
+    with pytest.raises(ahead.NotCompiled, match="no_such_kernel"):
+        ahead.compile_for(listing.FOLDER / "matmul.py", "no_such_kernel", {})
+
+
+def test_every_language_can_be_shown_and_counted():
+    counts = listing.lines_of_matmuls()
+    assert counts["cuTile"] < counts["Gluon"] < counts["CUDA C, Hopper"]
+    assert "ct.mma" in listing.show("cutile/matmul.py", "matmul")
+    with pytest.raises(LookupError):
+        listing.text_of("matmul.py", "nothing")
+
+
+def test_watch_says_what_is_wrong(capsys):
+    x = torch.zeros(10, device=DEVICE)
+    watch(softmax.softmax_rows, (2,), x, x, 2, 5, 1, 8)
+    assert capsys.readouterr().out.startswith("✓")
+    watch(softmax.softmax_rows, (3,), x, x, 3, 5, 1, 8)
+    assert "outside the tensor" in capsys.readouterr().out

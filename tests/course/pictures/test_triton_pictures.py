@@ -1,0 +1,56 @@
+"""The pictures of the chapter on Triton: what they count and say is right."""
+
+import numpy as np
+
+from course.pictures import triton as pictures
+
+BLOCKED = (
+    "#blocked = #ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [4, 8], "
+    "warpsPerCTA = [2, 1], order = [1, 0]}>"
+)
+
+
+def test_programs_and_masked_lanes():
+    assert "4 programs of 16 lanes; the last 14 lanes" in pictures.programs(50, 16).alt
+
+
+def test_groups_read_less_than_rows():
+    rows, groups = (pictures.order_of(8, 8, group) for group in (1, 4))
+    assert sorted(groups.ravel()) == list(range(64))
+    assert pictures.touched(rows, 16) == 10 and pictures.touched(groups, 16) == 8
+
+
+def test_every_tile_has_one_program_also_where_the_last_group_is_lower():
+    order = pictures.order_of(7, 5, 3)
+    assert sorted(order.ravel()) == list(range(35))
+    assert order[:3, 0].tolist() == [0, 1, 2] and order[6, 0] == 30
+
+
+def test_a_blocked_layout_is_read_and_dealt():
+    layout = pictures.blocked(BLOCKED)
+    assert layout["threadsPerWarp"] == [4, 8]
+    threads = pictures.owner(layout, (16, 64))
+    assert threads[0, :4].tolist() == [0] * 4 and threads[0, 4] == 1 and threads[1, 0] == 8
+    assert threads[4, 0] == 32 and threads[8, 0] == 0 and threads[0, 32] == 0
+    counts = np.bincount(threads.ravel())
+    assert len(counts) == 64 and set(counts) == {16}
+    assert "thread 0 has 4 of them" in pictures.layout(BLOCKED, (8, 32)).alt
+
+
+def test_the_swizzle_is_a_permutation_of_each_row_and_column():
+    assert "p XOR r % 8" in pictures.swizzle().alt
+
+
+def test_without_records_nothing_is_claimed(monkeypatch):
+    monkeypatch.setattr(pictures.results, "find", lambda name: None)
+    assert "not recorded yet" in pictures.languages().alt
+    assert "not recorded yet" in pictures.rows_table()
+    assert "not recorded yet" in pictures.breaks_table("large")
+
+
+def test_recorded_shares_are_drawn(monkeypatch):
+    entry = {"value": 0.97, "gpu": "A GPU", "date": "2026-11-22T00:00:00Z"}
+    monkeypatch.setattr(
+        pictures.results, "find", lambda name: entry if "/4096/gluon" in name else None
+    )
+    assert pictures.languages().alt == "bf16 matmul, share of cuBLAS on A GPU: Gluon: 4096: 97%"
