@@ -111,6 +111,18 @@ def costs() -> str:
     return "\n".join(lines)
 
 
+def wheels() -> str:
+    """Which wheels ran with which other versions of PyTorch, as recorded."""
+    start = "extensions/wheel/built_with_"
+    entries = [entry for entry in results.load() if entry["name"].startswith(start)]
+    lines = []
+    for entry in entries:
+        built_with = entry["name"].removeprefix(start)
+        runs_with = f"PyTorch {entry['versions']['torch']} and Python {entry['versions']['python']}"
+        lines.append(f"built with PyTorch {built_with}, it passed with {runs_with}")
+    return "\n".join(lines) or "nothing is recorded yet"
+
+
 def races() -> str:
     """The fused operator beside PyTorch eager and compiled, as recorded."""
     start = "extensions/fused/"
