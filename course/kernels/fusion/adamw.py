@@ -88,7 +88,8 @@ class AdamW:
         self._chunks = torch.stack([which, number], 1).int().contiguous().to(device)
         name = {torch.float32: "float", torch.bfloat16: "__nv_bfloat16"}[gradients[0].dtype]
         self._adamw = _kernel(f"adamw<{name}>", self.shape)
-        self._norm = _kernel(f"gradient_norm<{name}>", self.shape)
+        if self.most is not None:
+            self._norm = _kernel(f"gradient_norm<{name}>", self.shape)
         self._partial = torch.empty(MOST_BLOCKS, dtype=torch.float32, device=device)
         self._arrived = torch.zeros(1, dtype=torch.uint32, device=device)
         self.norm_and_factor = torch.ones(2, dtype=torch.float32, device=device)

@@ -1,0 +1,535 @@
+"""The exercises of the chapter Fusion and low precision."""
+
+import numpy as np
+from numba import cuda
+
+from course.checking.answers import but
+from course.checking.inputs import some_numbers, whole
+from course.checking.model import Exercise, InOut, Launch, Out, Wrong
+from course.checking.quiz import Quiz
+
+# ---- table: many tensors, one launch
+
+
+@cuda.jit
+def scale_all(values, starts, factors, chunks):
+    tensor = chunks[cuda.blockIdx.x, 0]
+    chunk = chunks[cuda.blockIdx.x, 1]
+    i = starts[tensor] + chunk * cuda.blockDim.x + cuda.threadIdx.x
+    if i < starts[tensor + 1]:
+        values[i] *= factors[tensor]
+
+
+TABLE_BLOCK = 32
+
+
+def tensor_lengths(shape):
+    """As many lengths as shape[0], always the same for a shape; the first is shape[1]."""
+    lengths = np.random.default_rng(shape).integers(1, 3 * TABLE_BLOCK, shape[0])
+    lengths[0] = shape[1]
+    return lengths
+
+
+def chunks_of(shape):
+    """(tensor, number of the chunk) of every chunk."""
+    return [
+        (tensor, chunk)
+        for tensor, length in enumerate(tensor_lengths(shape))
+        for chunk in range(-(-length // TABLE_BLOCK))
+    ]
+
+
+def many_tensors(rng, shape):
+    """Tensors behind one another, their factors, and the chunks that cover them in any order."""
+    lengths = tensor_lengths(shape)
+    chunks = np.array(chunks_of(shape), np.int32)
+    return {
+        "values": InOut(rng.uniform(1, 4, lengths.sum()).astype(np.float32)),
+        "starts": np.concatenate([[0], lengths.cumsum()]).astype(np.int32),
+        "factors": rng.uniform(2, 3, shape[0]).astype(np.float32),
+        "chunks": rng.permutation(chunks),
+    }
+
+
+def scaled_tensors(values, starts, factors, chunks):
+    return values * np.repeat(factors, np.diff(starts))
+
+
+TABLE = Exercise(
+    id="fusion.table",
+    title="Many tensors, one launch",
+    minutes=10,
+    task=(
+        "Tensor t lies in `values` from `starts[t]` up to, without, `starts[t + 1]`. Each block"
+        " multiplies one chunk of one tensor by that tensor's factor. `chunks[block]` says which:"
+        " (tensor, number of the chunk in it); a chunk is as long as the block has threads. A"
+        " tensor's last chunk may be shorter."
+    ),
+    starter="""
+@cuda.jit
+def scale_all(values, starts, factors, chunks):
+    tensor = chunks[cuda.blockIdx.x, 0]
+    chunk = chunks[cuda.blockIdx.x, 1]
+    i = ...  # which element is mine?
+""",
+    solution=scale_all,
+    inputs=many_tensors,
+    reference=scaled_tensors,
+    shapes=((1, 1), (1, 32), (2, 33), (5, 64), (7, 31)),
+    fresh=some_numbers((1, 8), (1, 100)),
+    launches=lambda shape: [Launch((len(chunks_of(shape)), 1, 1), (TABLE_BLOCK, 1, 1))],
+    extents=lambda shape: (len(chunks_of(shape)) * TABLE_BLOCK, 1, 1),
+    is_square=lambda shape: False,
+    block=(TABLE_BLOCK, 1, 1),
+    hints=(
+        "Within its tensor a chunk begins at `chunk * cuda.blockDim.x`. Where does the tensor?",
+        "What lies in `values` right behind the last element of tensor t?",
+        "`i = starts[tensor] + chunk * cuda.blockDim.x + cuda.threadIdx.x`; guard: the next start.",
+    ),
+    wrong=(
+        Wrong(but(scale_all, "i < starts[tensor + 1]", "i < values.size"), "duplicate_work"),
+        Wrong(but(scale_all, "starts[tensor] + ", ""), "duplicate_work"),
+        Wrong(but(scale_all, "chunk * cuda.blockDim.x + ", ""), "duplicate_work"),
+        Wrong(but(scale_all, "factors[tensor]", "factors[0]"), "wrong_value"),
+        Wrong(
+            but(scale_all, "i < starts[tensor + 1]", "i <= starts[tensor + 1]"), "duplicate_work"
+        ),
+    ),
+)
+
+
+# ---- saturate: to 8 bits
+
+
+@cuda.jit
+def to_int8(codes, x, scale):
+    i = cuda.grid(1)
+    if i < x.size:
+        steps = round(x[i] / scale)
+        codes[i] = min(max(steps, -127), 127)
+
+
+def steps_and_ties(rng, shape):
+    """Many halves, both signs, and some numbers far outside."""
+    halves = rng.integers(-300, 301, shape[0]) / 2
+    off = rng.choice([0.0, 0.0, 0.2, -0.3], shape[0])
+    far = rng.choice([1.0, 1.0, 1.0, 40.0], shape[0])
+    scale = rng.choice([0.5, 0.25, 2.0])
+    x = ((halves + off) * far * scale).astype(np.float32)
+    return {"codes": Out(shape, np.int8), "x": x, "scale": np.float32(scale)}
+
+
+def nearest_int8(codes, x, scale):
+    return np.clip(np.rint(x.astype(np.float64) / scale), -127, 127).astype(np.int8)
+
+
+SATURATE = Exercise(
+    id="fusion.saturate",
+    title="To 8 bits",
+    minutes=10,
+    task=(
+        "`codes[i]` is `x[i] / scale`, rounded to the *nearest* whole number, a half to the even"
+        " one. What does not fit becomes the largest code, 127, or the smallest, **-127**"
+        " (symmetric: -128 is not used, so that -x has the code -code). This kernel is wrong in"
+        " two ways."
+    ),
+    starter="""
+@cuda.jit
+def to_int8(codes, x, scale):
+    i = cuda.grid(1)
+    if i < x.size:
+        codes[i] = int(x[i] / scale)
+""",
+    solution=to_int8,
+    inputs=steps_and_ties,
+    reference=nearest_int8,
+    shapes=((1,), (31,), (33,), (100,), (257,)),
+    fresh=some_numbers((34, 300)),
+    extents=lambda shape: (shape[0], 1, 1),
+    is_square=lambda shape: False,
+    other_block=(96, 1, 1),
+    hints=(
+        "What are `int(2.9)`, `int(-2.9)`? And which 8 bits are left of 200?",
+        "Python's `round` takes halves to the even neighbour, on the GPU too.",
+        "Round first, then `min(max(steps, -127), 127)`, and only then store.",
+    ),
+    wrong=(
+        Wrong(but(to_int8, "round(x[i] / scale)", "int(x[i] / scale)"), "wrong_value"),
+        Wrong(but(to_int8, "min(max(steps, -127), 127)", "steps"), "wrong_value"),
+        Wrong(but(to_int8, "round(x[i] / scale)", "int(x[i] / scale + 0.5)"), "wrong_value"),
+        Wrong(but(to_int8, "-127), 127", "-128), 127"), "wrong_value"),
+        Wrong(but(to_int8, "min(max(steps, -127), 127)", "min(steps, 127)"), "wrong_value"),
+        Wrong(but(to_int8, "x[i] / scale", "x[i] * scale"), "wrong_value"),
+        Wrong(but(to_int8, "i < x.size", "i <= x.size"), "off_by_one"),
+    ),
+)
+
+
+# ---- nibbles: two numbers in a byte
+
+
+@cuda.jit
+def unpack(numbers, packed):
+    i = cuda.grid(1)
+    if i < numbers.size:
+        nibble = packed[i // 2] >> 4 * (i % 2) & 15
+        numbers[i] = nibble - 16 if nibble >= 8 else nibble
+
+
+def packed_numbers(rng, shape):
+    return {
+        "numbers": Out((shape[0],), np.int8),
+        "packed": rng.integers(0, 256, (shape[0] + 1) // 2).astype(np.uint8),
+    }
+
+
+def unpacked(numbers, packed):
+    nibbles = (
+        np.stack([packed & 15, packed >> 4], 1).reshape(-1)[: numbers.shape[0]].astype(np.int8)
+    )
+    return np.where(nibbles >= 8, nibbles - 16, nibbles).astype(np.int8)
+
+
+NIBBLES = Exercise(
+    id="fusion.nibbles",
+    title="Two numbers in a byte",
+    minutes=10,
+    task=(
+        "Each byte of `packed` holds two numbers from -8 to 7, 4 bits each in two's complement: the"
+        " first in the *lower* half. Thread i writes number i. If their count is odd, half of the"
+        " last byte is not used."
+    ),
+    starter="""
+@cuda.jit
+def unpack(numbers, packed):
+    i = cuda.grid(1)
+    if i < numbers.size:
+        numbers[i] = packed[i // 2] & 15  # both of a byte's numbers? and below zero?
+""",
+    solution=unpack,
+    inputs=packed_numbers,
+    reference=unpacked,
+    shapes=((1,), (2,), (31,), (32,), (33,), (100,), (257,)),
+    fresh=some_numbers((34, 300)),
+    extents=lambda shape: (shape[0], 1, 1),
+    is_square=lambda shape: False,
+    other_block=(96, 1, 1),
+    hints=(
+        "Number i has the lower half if i is even. How far must the other half be shifted?",
+        "In two's complement of 4 bits, -1 is 1111. As a byte, 00001111 is 15.",
+        "The highest of the 4 bits counts -8, not 8: codes from 8 on are 16 too large.",
+    ),
+    wrong=(
+        Wrong(but(unpack, "nibble - 16 if nibble >= 8 else nibble", "nibble"), "wrong_value"),
+        Wrong(but(unpack, "4 * (i % 2)", "4 * (1 - i % 2)"), "wrong_value"),
+        Wrong(but(unpack, "nibble >= 8", "nibble > 8"), "wrong_value"),
+        Wrong(but(unpack, "nibble - 16 if nibble >= 8 else nibble", "nibble - 8"), "wrong_value"),
+        Wrong(but(unpack, " & 15", ""), "wrong_value"),
+        Wrong(but(unpack, "i < numbers.size", "i // 2 < packed.size"), "off_by_one"),
+    ),
+)  # fmt: skip
+
+
+# ---- zero_point: scales and zeros on the right axis
+
+
+@cuda.jit
+def int8_matmul(out, x, zeros, x_scales, w, w_scales):
+    row, column = cuda.grid(2)
+    if row < out.shape[0] and column < out.shape[1]:
+        total = 0
+        for k in range(x.shape[1]):
+            total += (np.int32(x[row, k]) - zeros[row]) * np.int32(w[column, k])
+        out[row, column] = total * x_scales[row] * w_scales[column]
+
+
+def codes_and_scales(rng, shape):
+    rows, columns, k = shape
+    return {
+        "out": Out((rows, columns)),
+        "x": rng.integers(0, 256, (rows, k)).astype(np.uint8),
+        "zeros": whole(rng, 0, 256, rows),
+        "x_scales": rng.uniform(0.1, 1, rows).astype(np.float32),
+        "w": rng.integers(-127, 128, (columns, k)).astype(np.int8),
+        "w_scales": rng.uniform(0.1, 1, columns).astype(np.float32),
+    }
+
+
+def exact_product(out, x, zeros, x_scales, w, w_scales):
+    real_x = (x.astype(np.float64) - zeros[:, None]) * x_scales[:, None]
+    real_w = w.astype(np.float64) * w_scales[:, None]
+    return real_x @ real_w.T
+
+
+ZERO_POINT = Exercise(
+    id="fusion.zero_point",
+    title="A product of codes",
+    minutes=15,
+    task=(
+        "Row r of `x` holds codes from 0 to 255 that stand for `(code - zeros[r]) * x_scales[r]`;"
+        " row c of `w` holds codes that stand for `code * w_scales[c]`. Write the product of the"
+        " numbers they stand for: `out[r, c]`, the sum over k. This kernel multiplies codes; its"
+        " sums, whole numbers, are right as far as they go."
+    ),
+    starter="""
+@cuda.jit
+def int8_matmul(out, x, zeros, x_scales, w, w_scales):
+    row, column = cuda.grid(2)
+    if row < out.shape[0] and column < out.shape[1]:
+        total = 0
+        for k in range(x.shape[1]):
+            total += np.int32(x[row, k]) * np.int32(w[column, k])
+        out[row, column] = total
+""",
+    solution=int8_matmul,
+    inputs=codes_and_scales,
+    reference=exact_product,
+    shapes=((1, 1, 1), (4, 4, 4), (5, 9, 7), (9, 5, 16), (17, 8, 33)),
+    fresh=some_numbers((2, 12), (13, 18), (1, 20)),
+    extents=lambda shape: (shape[0], shape[1], 1),
+    block=(8, 8, 1),
+    is_square=lambda shape: shape[0] == shape[1],
+    rtol=1e-4,
+    hints=(
+        "Which numbers does a scale multiply? Is it the same for the whole sum over k?",
+        "Scales of a row of x and of a row of w do not depend on k: multiply once, at the end.",
+        "A zero point belongs to x's row, and must be taken off before the product.",
+    ),
+    wrong=(
+        Wrong(
+            but(int8_matmul, "x_scales[row] * w_scales[column]",
+                "x_scales[row % x_scales.size] * w_scales[row % w_scales.size]"),
+            "wrong_value",
+        ),
+        Wrong(but(int8_matmul, " - zeros[row]", ""), "wrong_value"),
+        Wrong(
+            but(int8_matmul, "zeros[row]", "zeros[column % zeros.size]"),
+            "wrong_value",
+        ),
+        Wrong(but(int8_matmul, " * w_scales[column]", ""), "wrong_value"),
+        Wrong(
+            but(int8_matmul, "np.int32(x[row, k]) - zeros[row]", "np.int8(x[row, k]) - zeros[row]"),
+            "wrong_value",
+        ),
+        Wrong(
+            but(int8_matmul, "row < out.shape[0] and column", "column"),
+            "missing_guard",
+        ),
+    ),
+)  # fmt: skip
+
+
+# ---- squares: sums of half-precision numbers
+
+
+@cuda.jit
+def mean_square(out, x):
+    row = cuda.grid(1)
+    if row < x.shape[0]:
+        total = np.float32(0)
+        for k in range(x.shape[1]):
+            value = np.float32(x[row, k])
+            total += value * value
+        out[row] = total / x.shape[1]
+
+
+def large_and_many(rng, shape):
+    """Some rows of large numbers, whose squares leave float16, and some of many small ones."""
+    sizes = rng.choice([0.05, 1.0, 700.0], (shape[0], 1))
+    x = rng.uniform(0.5, 1, shape) * sizes
+    return {"out": Out((shape[0],)), "x": x.astype(np.float16)}
+
+
+SQUARES = Exercise(
+    id="fusion.squares",
+    title="A sum that must not be short",
+    minutes=10,
+    task=(
+        "`out[row]` is the mean of the squares of a row of float16 numbers, to float32's precision:"
+        " what RMS norm divides by. This kernel's are infinite for large numbers, and for long"
+        " rows too small."
+    ),
+    starter="""
+@cuda.jit
+def mean_square(out, x):
+    row = cuda.grid(1)
+    if row < x.shape[0]:
+        total = np.float16(0)
+        for k in range(x.shape[1]):
+            total = np.float16(total + x[row, k] * x[row, k])
+        out[row] = np.float32(total) / x.shape[1]
+""",
+    solution=mean_square,
+    inputs=large_and_many,
+    reference=lambda out, x: np.square(x.astype(np.float64)).mean(1),
+    shapes=((1, 1), (5, 40), (33, 65), (7, 1500)),
+    fresh=some_numbers((2, 40), (20, 90)),
+    extents=lambda shape: (shape[0], 1, 1),
+    is_square=lambda shape: False,
+    rtol=1e-4,
+    hints=(
+        "The largest float16 is 65,504. What is the square of 700?",
+        "Two places round: the product and the sum. Both operands of each decide its type.",
+        "Convert x first: `np.float32(x[row, k])`; and begin with `np.float32(0)`.",
+    ),
+    wrong=(
+        Wrong(
+            but(mean_square, "total += value * value",
+                "total = np.float32(np.float16(total + value * value))"),
+            "wrong_value",
+        ),
+        Wrong(
+            but(mean_square, "total += value * value",
+                "total += np.float32(np.float16(value * value))"),
+            "wrong_value",
+        ),
+        Wrong(but(mean_square, "total / x.shape[1]", "total / x.shape[0]"), "wrong_value"),
+        Wrong(
+            but(mean_square, "total += value * value", "total += value"),
+            "wrong_value",
+        ),
+        Wrong(but(mean_square, "row < x.shape[0]", "True"), "missing_guard"),
+    ),
+)  # fmt: skip
+
+
+# ---- by_chance: stochastic rounding
+
+
+@cuda.jit
+def by_chance(rounded, bits, random):
+    i = cuda.grid(1)
+    if i < bits.size:
+        rounded[i] = (bits[i] + random[i]) >> 16
+
+
+def bits_and_random(rng, shape):
+    """Bits of finite float32 numbers of both signs, and random numbers of 16 bits."""
+    x = (rng.normal(size=shape) * rng.choice([1e-3, 1, 1e3], shape)).astype(np.float32)
+    random = rng.integers(0, 1 << 16, shape).astype(np.uint32)
+    return {"rounded": Out(shape, np.uint16), "bits": x.view(np.uint32), "random": random}
+
+
+def up_or_down(rounded, bits, random):
+    lower = bits.astype(np.int64) & 0xFFFF
+    return ((bits.astype(np.int64) >> 16) + (lower + random >= 1 << 16)).astype(np.uint16)
+
+
+BY_CHANCE = Exercise(
+    id="fusion.by_chance",
+    title="Round by chance",
+    minutes=10,
+    task=(
+        "bfloat16 is the upper half of a float32. Round `bits[i]`, the 32 bits of a float, to its"
+        " 16: away from zero with a *probability* as large as the part that is cut off. `random[i]`"
+        " is a random number from 0 to 65,535; away from zero means here that it and the lower 16"
+        " bits together are at least 65,536."
+    ),
+    starter="""
+@cuda.jit
+def by_chance(rounded, bits, random):
+    i = cuda.grid(1)
+    if i < bits.size:
+        rounded[i] = bits[i] >> 16  # always toward zero
+""",
+    solution=by_chance,
+    inputs=bits_and_random,
+    reference=up_or_down,
+    shapes=((1,), (31,), (33,), (100,), (257,)),
+    fresh=some_numbers((34, 300)),
+    extents=lambda shape: (shape[0], 1, 1),
+    is_square=lambda shape: False,
+    other_block=(96, 1, 1),
+    hints=(
+        "The lower half of the bits, over 65,536, is the part that is cut off.",
+        "When a sum of two numbers of 16 bits is at least 65,536, what happens in bit 16?",
+        "Add first, then cut: the carry does the rest, even into the exponent.",
+    ),
+    wrong=(
+        Wrong(but(by_chance, "(bits[i] + random[i])", "(bits[i] + 0x8000)"), "wrong_value"),
+        Wrong(but(by_chance, "(bits[i] + random[i]) >> 16",
+                  "(bits[i] >> 16) + (random[i] >> 15)"), "wrong_value"),
+        Wrong(but(by_chance, "bits[i] + random[i]", "bits[i] - random[i]"), "wrong_value"),
+        Wrong(but(by_chance, "bits[i] + random[i]", "bits[i] + random[0]"), "wrong_value"),
+        Wrong(but(by_chance, "i < bits.size", "True"), "missing_guard"),
+    ),
+)  # fmt: skip
+
+
+EXERCISES = (TABLE, SATURATE, BY_CHANCE, SQUARES, ZERO_POINT, NIBBLES)
+
+
+QUIZZES = (
+    Quiz(
+        id="fusion.q_bytes",
+        question=(
+            "y = relu(x + bias) + residual, n float32 numbers, bias small. Three kernels, one a"
+            " step, against one: how many times as many bytes do the three move?"
+        ),
+        choices={"a": "1.5 times", "b": "about 2.3 times", "c": "3 times"},
+        answer="b",
+        explain_right="2 + 2 + 3 passes over n numbers against 3: 28 n bytes against 12 n.",
+        explain={
+            "a": "Each kernel writes its result and the next one reads it again: count all passes.",
+            "c": "Three launches, but the first two do not read the residual.",
+        },
+    ),
+    Quiz(
+        id="fusion.q_across",
+        question="Which pair can NOT become one kernel without changing the algorithm?",
+        choices={
+            "a": "A matrix product, then a bias and GELU on its result",
+            "b": "Softmax over rows of 100,000 scores, then a product with another matrix",
+            "c": "GELU of a matrix, then its product with weights",
+        },
+        answer="b",
+        explain_right=(
+            "The product needs probabilities, and these need the whole row's sum. Online softmax"
+            " changes the algorithm: it corrects what it has when the largest value changes."
+        ),
+        explain={
+            "a": "That is an epilogue: a tile of the result is still in registers.",
+            "c": "That is a prologue: each tile is changed as it is loaded (and perhaps often).",
+        },
+    ),
+    Quiz(
+        id="fusion.q_largest",
+        question=(
+            "e4m3's largest number is 448, e5m2's 57,344, both in 8 bits. What does e4m3 get"
+            " for it?"
+        ),
+        choices={
+            "a": "Nothing: it is the older format",
+            "b": "Twice as many numbers between 1 and 2",
+            "c": "Smaller numbers near zero",
+        },
+        answer="b",
+        explain_right="One bit more of mantissa: 8 steps an octave instead of 4.",
+        explain={
+            "a": "Count the bits of its mantissa.",
+            "c": "The other way round: more exponent bits reach further at both ends.",
+        },
+    ),
+    Quiz(
+        id="fusion.q_half",
+        question="A bfloat16 weight is 1. Every step adds 0.001. What is it after 1,000 steps?",
+        choices={"a": "2", "b": "1", "c": "about 1.5"},
+        answer="b",
+        explain_right=(
+            "The next bfloat16 above 1 is 1.0078. Each sum is rounded back to 1: hence the master"
+            " copy in float32, or rounding by chance."
+        ),
+        explain={None: "How far is the next bfloat16 above 1? And where does 1.001 round to?"},
+    ),
+    Quiz(
+        id="fusion.q_int4",
+        question=(
+            "4-bit weights with a scale of 16 bits for every 128: how many times fewer bytes than"
+            " bfloat16, to one decimal?"
+        ),
+        choices={"a": "4.0", "b": "3.9", "c": "3.6"},
+        answer="b",
+        explain_right="4 + 16 / 128 = 4.125 bits a weight: 16 / 4.125.",
+        explain={None: "How many bits does a weight have, with its share of the scale?"},
+    ),
+)

@@ -1,0 +1,48 @@
+"""The fused kernels against float64, their random numbers against the published ones."""
+
+import pytest
+import torch
+
+from course.kernels.fusion import adamw, block, rightness
+
+
+@pytest.mark.parametrize("name", rightness.CHECKS)
+def test_kernels_are_right(name):
+    rightness.CHECKS[name]()
+
+
+def test_a_wrong_result_is_noticed():
+    exact = torch.ones(5, dtype=torch.float64)
+    with pytest.raises(AssertionError, match="dx"):
+        rightness._near("dx", exact.float() * 1.1, exact, 2**-6)
+    with pytest.raises(AssertionError, match="dx"):
+        rightness._near("dx", exact.float() * torch.nan, exact, 2**-6)
+
+
+def test_philox_gives_the_numbers_of_random123():
+    # the first line for philox4x32 with 7 rounds in its file of known answers
+    words = block.philox(torch.zeros(1, dtype=torch.int64), 0)[0].tolist()
+    assert words == [0x5F6FB709, 0x0D893F64, 0x4F121F81, 0x4F730A48]
+
+
+def test_dropout_drops_its_share():
+    factors = block.kept(100, 800, seed=7, threshold=round(0.25 * block.SIXTEEN_BITS))
+    assert (factors == 0).double().mean() == pytest.approx(0.25, abs=0.01)
+    assert factors.mean() == pytest.approx(1, abs=0.01)
+
+
+def test_chunks_cover_every_number_once():
+    sizes = ((3, 7), (adamw.FASTEST.chunk,), (adamw.FASTEST.chunk + 1,), (1,))
+    weights = [torch.zeros(size) for size in sizes]
+    optimizer = adamw.AdamW(weights, [torch.zeros_like(w) for w in weights])
+    chunks = [tuple(chunk) for chunk in optimizer._chunks.tolist()]
+    assert chunks == [(0, 0), (1, 0), (2, 0), (2, 1), (3, 0)]
+
+
+def test_a_gradient_below_the_limit_is_not_scaled():
+    weights, gradients = [torch.zeros(9)], [torch.full((9,), 0.1)]
+    optimizer = adamw.AdamW(weights, gradients, most=1.0)
+    optimizer.step()
+    norm, factor = optimizer.norm_and_factor.tolist()
+    assert norm == pytest.approx(0.3, rel=1e-6)
+    assert factor == 1

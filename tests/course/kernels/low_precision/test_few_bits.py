@@ -1,0 +1,121 @@
+"""4-bit weights, 2 of 4, the digits and the training in few bits; Hopper's kernels compile."""
+
+import subprocess
+
+import numpy as np
+import pytest
+import torch
+
+from course.kernels.low_precision import digits, fp8_matmul, int4, loss_scaling, rightness, sparse
+from utils.tools.nvcc import find_nvcc
+
+# ---- int4
+
+
+@pytest.mark.parametrize(
+    "shape", [int4.FASTEST, int4.Shape(2, 2, 1, 1)], ids=["fastest", "two tiles"]
+)
+def test_products_are_right(shape):
+    rightness.check_int4(shape)
+
+
+def test_a_permuted_weight_is_noticed(monkeypatch):
+    right = int4.pack
+    monkeypatch.setattr(int4, "pack", lambda codes, scales: right(codes.flip(1), scales))
+    with pytest.raises(AssertionError, match="int4"):
+        rightness.check_int4(sizes=((16, 128, 1),))
+
+
+def test_quantized_weights_are_off_by_half_a_step_at_most():
+    weights = torch.randn(16, 256)
+    codes, scales = int4.quantize(weights)
+    steps = scales.float().repeat_interleave(int4.GROUP, 1)
+    error = (int4.dequantize(codes, scales) - weights).abs()
+    # 7 steps reach to the largest, but for the scale's own rounding
+    assert (error <= 0.5 * steps + 2**-8 * 7 * steps).all()
+    assert codes.min() >= 1
+
+
+def test_sizes_that_do_not_fit_are_refused():
+    with pytest.raises(ValueError, match="whole tiles"):
+        int4.pack(*int4.random_weights(24, 128))
+    packed = int4.pack(*int4.random_weights(16, 128))
+    with pytest.raises(ValueError, match="at most 8 × 128"):
+        int4.multiply(packed, torch.zeros(9, 128, dtype=torch.bfloat16))
+
+
+# ---- 2 of 4
+
+
+def test_pruning_keeps_the_two_largest_of_four():
+    pruned = sparse.prune(torch.tensor([[1.0, -4, 3, 2, 0, 0, 0, 5]]))
+    assert pruned.tolist() == [[0, -4, 3, 0, 0, 0, 0, 5]]
+
+
+def test_compressed_rows_are_expanded_again():
+    pruned = sparse.prune(torch.randn(16, 32))
+    pruned[3] = 0
+    values, places = sparse.compress(pruned)
+    assert torch.equal(sparse.expand(values, places), pruned)
+    pairs = places.reshape(16, -1, 2)
+    assert (pairs[..., 0] < pairs[..., 1]).all()  # mma.sp wants them in this order
+
+
+def test_three_of_four_are_refused():
+    with pytest.raises(ValueError, match="prune"):
+        sparse.compress(torch.ones(1, 4))
+
+
+# ---- networks
+
+
+@pytest.mark.parametrize("scheme", digits.SCHEMES, ids=lambda s: s.name)
+def test_weights_have_as_many_values_as_their_bits_allow(scheme):
+    weights = np.random.default_rng(0).normal(size=(3, 400)).astype(np.float32)
+    kept = digits.quantized(weights, scheme)
+    rows = kept if scheme.rows else [kept]
+    for row in rows:
+        assert 2 < len(np.unique(row)) <= 2 * scheme.levels + 1
+
+
+def test_gradients_vanish_and_a_scaled_loss_brings_them_back():
+    plain = loss_scaling.train(25, keep=loss_scaling.as_float32)
+    broken = loss_scaling.train(25)
+    mended = loss_scaling.train(25, scale=2.0**10)
+    assert broken.vanished[0] > 0.9
+    assert mended.vanished[0] < 0.05
+    assert mended.losses[-1] == pytest.approx(plain.losses[-1], rel=0.05)
+    assert broken.losses[-1] > 1.2 * plain.losses[-1]
+    assert loss_scaling.train(3, scale=2.0**40).skipped == 3
+
+
+# ---- 8-bit floats
+
+
+def test_scales_bring_the_largest_to_the_largest():
+    x = torch.randn(256, 256) * 100
+    for quantize in (fp8_matmul.by_rows, fp8_matmul.by_pieces, fp8_matmul.by_blocks):
+        codes, scales = quantize(x)
+        assert codes.float().abs().max() == fp8_matmul.LARGEST
+        assert scales.dtype == torch.float32
+    given = *fp8_matmul.by_pieces(x), *fp8_matmul.by_blocks(x)
+    a, of_a, b, of_b = given
+    error = fp8_matmul.exact(a, b, of_a, of_b, blocks=True) - x.double() @ x.double().T
+    assert error.square().mean().sqrt() < 0.05 * (x @ x.T).square().mean().sqrt()
+
+
+COMPILED = [
+    ("fp8_matmul.cu", fp8_matmul.ROW_SCALES),
+    ("fp8_matmul.cu", fp8_matmul.BLOCK_SCALES),
+    ("fp8_turns.cu", fp8_matmul.Shape(width=128, stages=6, turns=True)),
+]
+
+
+@pytest.mark.skipif(not find_nvcc(), reason="needs nvcc")
+@pytest.mark.parametrize("file, shape", COMPILED, ids=str)
+def test_hopper_kernels_compile(file, shape, tmp_path):
+    source = fp8_matmul.KERNELS / file
+    command = [find_nvcc(), "-arch=sm_90a", "-std=c++17", "-cubin", "-o", tmp_path / "out"]
+    run = subprocess.run([*command, *shape.flags, source], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    assert "serialized" not in run.stderr
