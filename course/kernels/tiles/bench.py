@@ -54,7 +54,7 @@ def languages(options) -> dict:
     return variants | (ahead_cutile.variants(options.cubins) if options.cubins else {})
 
 
-def rows(report: Report, lengths: list[int]) -> None:
+def rows(report: Report, lengths: list[int], operations: list[str]) -> None:
     """Sweep and race the kernels on rows, one length after the other."""
     rows_bench.check(report)
     if not has_gpu():
@@ -64,7 +64,7 @@ def rows(report: Report, lengths: list[int]) -> None:
             report.put("clock", "not swept", f"rows of {columns} and all after it")
             return
         try:
-            best = rows_bench.sweep(report, columns)
+            best = rows_bench.sweep(report, columns, operations)
             rows_bench.race(report, columns, best)
         except Exception as error:
             report.failed(f"rows of {columns}", error)
@@ -80,6 +80,7 @@ def main() -> None:
     parser.add_argument("--sides", nargs="*", type=int, default=[8192, 4096, 1024, 2048, 16384])
     parser.add_argument("--swept", nargs="*", type=int, default=[8192, 4096, 1024])
     parser.add_argument("--columns", nargs="*", type=int, default=list(rows_bench.COLUMNS))
+    parser.add_argument("--operations", nargs="*", default=["softmax", "layernorm"])
     parser.add_argument("--cubins", type=Path, help="folder of cuTile kernels in machine code")
     options = parser.parse_args()
     report = Report(options.out, options.budget)
@@ -92,12 +93,12 @@ def main() -> None:
     if "languages" in options.parts:
         matmuls(report, languages(options), options)
         report.put("clock", "after languages, seconds left", round(report.left()))
+    if "rows" in options.parts:
+        rows(report, options.columns, options.operations)
+        report.put("clock", "after rows, seconds left", round(report.left()))
     if "compile" in options.parts:
         compile_bench.race(report)
         report.put("clock", "after torch.compile, seconds left", round(report.left()))
-    if "rows" in options.parts:
-        rows(report, options.columns)
-        report.put("clock", "after rows, seconds left", round(report.left()))
     print("checks:", {name: _count(value) for name, value in report.entries["checks"].items()})
     tables = (matmul_bench, rows_bench, compile_bench)
     print("\n".join(line for module in tables for line in module.table(report)))
