@@ -9,6 +9,7 @@ from course.kernels.fft.kernels import DEVICE
 from course.kernels.fft.plans import Deal, TwoPass
 
 ERROR = 4e-7  # in the 2-norm; float32 keeps 6e-8 of each number
+ROW_ERROR = 2e-7  # of one pass over memory: its twiddles are precise
 DIRECTIONS = {False: np.fft.fft, True: np.fft.ifft}
 
 
@@ -42,7 +43,7 @@ def error(work, x, right, like=None):
 def test_rows(n, deal, inverse):
     x = random_points(5, n)  # no whole number of blocks
     right = DIRECTIONS[inverse](x.astype(complex))
-    assert error(plans.Rows(n, inverse, deal), x, right) < ERROR
+    assert error(plans.Rows(n, inverse, deal), x, right) < ROW_ERROR
 
 
 def test_no_rows_and_wrong_lengths():
