@@ -89,7 +89,7 @@ def tile_order(rows: int = 8, columns: int = 8, group: int = 4, together: int = 
     )
     fig = figure(7.2, 3.6, alt=alt)
     for axes, (name, order) in zip(fig.subplots(1, 2), orders.items(), strict=True):
-        _cells(axes, order, lambda i: ALARM if i < together else IDLE, text=True)
+        _cells(axes, order, lambda i: BLOCK_COLOURS[4] if i < together else IDLE, text=True)
         axes.set_title(f"{name}: {counts[name]} strips of a and b", size=SMALL + 1)
     return fig
 
@@ -133,7 +133,7 @@ def layout(text: str, shape=(8, 64)):
         f"a corner of {shape[0]} × {shape[1]} elements of a block in the layout {numbers}: thread 0"
         f" has {np.count_nonzero(threads == 0)} of them"
     )
-    fig = figure(8, 0.13 * shape[0] + 1.2, alt=alt)
+    fig = figure(8, 0.125 * shape[0] + 0.5, alt=alt)
     axes = fig.subplots()
     marks = {0: ALARM, 1: ACCENT}
     _cells(axes, threads, lambda t: marks.get(int(t), _colour(int(t) // 32)), text=False)
