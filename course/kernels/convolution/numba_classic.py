@@ -1,4 +1,5 @@
 """A signal or a picture and one filter, in Numba: a thread an element, and tiles with a halo.
+Pictures with channels (n, h, w, c), each channel with a filter of its own.
 
 The results are as large as what is filtered ("same"); beyond its edges are zeros. Filters have an
 odd number of taps a side.
@@ -83,6 +84,23 @@ def tiled_2d(out, picture, taps):
             for s in range(SIDE):
                 total += taps[r, s] * tile[cuda.threadIdx.y + r, cuda.threadIdx.x + s]
         out[y, x] = total
+
+
+@cuda.jit
+def depthwise(out, x, taps):
+    c, j, row = cuda.grid(3)
+    n, h, w, channels = x.shape
+    if c >= channels or j >= w or row >= n * h:
+        return
+    image, i = row // h, row % h
+    half = taps.shape[0] // 2
+    total = np.float32(0)
+    for r in range(taps.shape[0]):
+        for s in range(taps.shape[1]):
+            y, z = i + r - half, j + s - half
+            if y >= 0 and y < h and z >= 0 and z < w:
+                total += taps[r, s, c] * x[image, y, z, c]
+    out[image, i, j, c] = total
 
 
 def grid_2d(picture) -> tuple:

@@ -106,6 +106,21 @@ def test_depthwise(shape, side):
     verify(y, nhwc(exact), side**2)
 
 
+@pytest.mark.parametrize("shape, side", [((2, 5, 3, 7), 3), ((1, 1, 1, 1), 5)])
+def test_depthwise_in_numba(shape, side):
+    rng = np.random.default_rng(side)
+    x, taps = rng.random(shape, np.float32), rng.random((side, side, shape[3]), np.float32)
+    out = np.full_like(x, np.nan)
+    n, h, w, c = shape
+    block = 4, 2, 4
+    grid = -(-c // 4), -(-w // 2), -(-n * h // 4)
+    numba_classic.depthwise[grid, block](out, x, taps)
+    for image in range(n):
+        for channel in range(c):
+            exact = filtered(x[image, :, :, channel], taps[:, :, channel])
+            np.testing.assert_allclose(out[image, :, :, channel], exact, atol=1e-5)
+
+
 def test_depthwise_takes_channels_in_pairs():
     x = torch.zeros(1, 3, 3, 3, device=DEVICE).bfloat16()
     with pytest.raises(ValueError, match="two at a time"):
