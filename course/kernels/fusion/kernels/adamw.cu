@@ -123,8 +123,8 @@ __device__ void rest(const Tensor& t, long long start, const Step& s) {
     }
 }
 
-// tensors: rows of `Tensor`. chunks: (tensor, chunk of it), a block each. clip: what `gradient_norm`
-// wrote, or null.
+// tensors: rows of `Tensor`. chunks: (tensor, chunk of it), a block each. clip: what
+// `gradient_norm` wrote, or null.
 template <typename Gradient>
 __global__ void SHAPED adamw(const long long* tensors, const int* chunks, const float* clip,
                              float rate, float decay, float beta1, float beta2, float epsilon,

@@ -7,8 +7,8 @@
 // columns of every row that its block takes, so it adds them up in registers; a second kernel adds
 // up the blocks. Grid: as many blocks as run at a time, block: THREADS.
 //
-// Rows come through a ring of STAGES in shared memory: while one is worked on, the next are on their
-// way. Every thread copies and reads its own part only, so the ring needs no barrier.
+// Rows come through a ring of STAGES in shared memory: while one is worked on, the next are on
+// their way. Every thread copies and reads its own part only, so the ring needs no barrier.
 // Dynamic shared memory: STAGES * INPUTS * PACKS * THREADS * 16 bytes.
 #include "async_copy.cuh"
 #include "block.cuh"

@@ -1,8 +1,8 @@
 // Floats of any size: how a number becomes a code, and a code a number.
 //
-// A code is sign, exponent, mantissa. Exponent e > 0: (1 + mantissa / 2^bits) * 2^(e - bias); e = 0:
-// mantissa / 2^bits * 2^(1 - bias), the subnormals. Formats differ in how many bits they have, and
-// in what they do at the upper end (`specials`).
+// A code is sign, exponent, mantissa. Exponent e > 0: (1 + mantissa / 2^bits) * 2^(e - bias);
+// e = 0: mantissa / 2^bits * 2^(1 - bias), the subnormals. Formats differ in how many bits
+// they have, and in what they do at the upper end (`specials`).
 // Sources: IEEE 754-2019; Micikevicius et al., "FP8 formats for deep learning", 2022; Open Compute
 // Project, "Microscaling formats (MX)", 2023.
 
@@ -60,7 +60,7 @@ __device__ float decode(unsigned code, Format f) {
 // ---- from number to code
 
 // A number from 0 to 1 that decides: a hash of the element's number and a seed.
-// Source of the constants: Thomas Wang's and Bob Jenkins's 32-bit mixers, as in PCG's author's tests.
+// Source of the constants: xxHash, XXH32.
 __device__ float chance(unsigned i, unsigned seed) {
     i = (i ^ seed) * 0x9E3779B1u;
     i = (i ^ i >> 15) * 0x85EBCA77u;

@@ -1,12 +1,12 @@
 // y = W x with weights of 4 bits, for up to 8 vectors x at a time.
 //
-// W lies as the tensor cores take it (int4.py packs it): tiles of 16 rows and 128 columns, which are
-// 1,024 bytes. A warp's load is 512 bytes in one piece, and a lane finds in its 16 bytes just the
-// numbers that it must hand to mma: eight products of 16 x 16 and 16 x 8 from two loads. Every 128
-// columns of a row have a scale of their own, which multiplies their sum, once.
+// W lies as the tensor cores take it (int4.py packs it): tiles of 16 rows and 128 columns, which
+// are 1,024 bytes. A warp's load is 512 bytes in one piece, and a lane finds in its 16 bytes just
+// the numbers that it must hand to mma: eight products of 16 x 16 and 16 x 8 from two loads. Every
+// 128 columns of a row have a scale of their own, which multiplies their sum, once.
 //
-// Weights depend on no kernel before this one: if the launch allows it, their loads begin while that
-// one still runs, and only x is waited for (programmatic dependent launch, Hopper and later).
+// Weights depend on no kernel before this one: if the launch allows it, their loads begin while
+// that one still runs, and only x is waited for (programmatic dependent launch, Hopper and later).
 //
 // A block has TILES rows of tiles. Its warps take every WARPS-th tile of each; the loads of the
 // next DEPTH tiles are always on their way.

@@ -7,8 +7,8 @@ using bf16 = __nv_bfloat16;
 
 // d (16 x 8) += a (16 x 32, half of it stored) b (32 x 8). The fragments of a and d are those of
 // mma.m16n8k16 (../../matmul/kernels/mma.cuh); b[i]: rows i * 8 + lane % 4 * 2 and the next, of
-// column lane / 4. places: of lane % 4 == 0: 8 numbers of row lane / 4, then 8 of the row 8 below, in
-// columns 0 to 15; of lane % 4 == 1: in columns 16 to 31.
+// column lane / 4. places: of lane % 4 == 0: 8 numbers of row lane / 4, then 8 of the row 8 below,
+// in columns 0 to 15; of lane % 4 == 1: in columns 16 to 31.
 __device__ void sparse_mma(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[4],
                            unsigned places) {
     asm volatile(

@@ -1,5 +1,6 @@
-// Hopper's products of 8-bit floats (e4m3), one function a width. Both tiles lie in shared memory with
-// their rows along k: of 8-bit numbers wgmma takes no other order. Source: PTX ISA, wgmma.mma_async.
+// Hopper's products of 8-bit floats (e4m3), one function a width. Both tiles lie in shared memory
+// with their rows along k: of 8-bit numbers wgmma takes no other order. Source: PTX ISA,
+// wgmma.mma_async.
 #pragma once
 #include "../../matmul/kernels/hopper_instructions.cuh"
 
