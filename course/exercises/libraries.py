@@ -22,7 +22,8 @@ def linear(gemm, y, x, w, rows, n_in, n_out):
 
 
 def linear_in_numpy(gemm, y, x, w, rows, n_in, n_out):
-    return tuple((x.reshape(rows, n_in) @ w.reshape(n_out, n_in).T).ravel().tolist())
+    product = x.memory.reshape(rows, n_in) @ w.memory.reshape(n_out, n_in).T
+    return tuple(product.ravel().tolist())
 
 
 def linear_by_columns(gemm, y, x, w, rows, n_in, n_out):
@@ -40,8 +41,8 @@ LINEAR = Exercise(
         "Row-major `x` has `rows` rows of `n_in` numbers, row-major `w` (as in PyTorch's"
         " `Linear`) `n_out` rows of `n_in`. Fill row-major `y` with `x @ w.T` and return it, by one"
         " call of `gemm`, which has the arguments of `cublasSgemm` (without the handle) and its"
-        " rules: every matrix is column-major. All arrays are flat, and hold whole numbers; `y`"
-        " arrives full of poison."
+        " rules: every matrix is column-major. All arrays are flat; `x` and `w` are on the device,"
+        " where only `gemm` can read them, and `y` arrives full of poison."
     ),
     starter="""
 def linear(gemm, y, x, w, rows, n_in, n_out):
@@ -53,8 +54,8 @@ def linear(gemm, y, x, w, rows, n_in, n_out):
     inputs=lambda rng, s: {
         "gemm": blas.gemm,
         "y": np.full(s[0] * s[2], POISON),
-        "x": rng.integers(-9, 10, s[0] * s[1]),
-        "w": rng.integers(-9, 10, s[2] * s[1]),
+        "x": blas.OnDevice(rng.integers(-9, 10, s[0] * s[1])),
+        "w": blas.OnDevice(rng.integers(-9, 10, s[2] * s[1])),
         "rows": s[0],
         "n_in": s[1],
         "n_out": s[2],
@@ -81,9 +82,9 @@ def linear(gemm, y, x, w, rows, n_in, n_out):
         Wrong(but(linear, "n_out, rows, n_in, 1, w", "rows, n_out, n_in, 1, w"), "crashed"),
         Wrong(but(linear, "w, n_in, x, n_in, 0", "w, n_out, x, n_in, 0"), "crashed"),
         Wrong(
-            but(linear, "    return y", "    return y.reshape(n_out, rows).T.ravel()"),
+            but(linear, "n_in, 0, y", "n_in, 1, y"),
             "wrong_value",
-            "The library's column-major yᵀ is your row-major y already: nothing is to be turned.",
+            "With β = 1 the product is added to what y held before: poison.",
         ),
     ),
 )

@@ -7,13 +7,23 @@ class InvalidValue(ValueError):
     """What cuBLAS says with CUBLAS_STATUS_INVALID_VALUE."""
 
 
+class OnDevice:
+    """Numbers on the device: `gemm` can read them, the host cannot."""
+
+    def __init__(self, numbers):
+        self.memory = np.array(numbers)
+
+    def __repr__(self):
+        return f"{self.memory} on the device"
+
+
 def gemm(op_a, op_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc) -> None:
-    """c = alpha op(a) op(b) + beta c, as cublasSgemm does it, on flat arrays of numbers.
+    """c = alpha op(a) op(b) + beta c, as cublasSgemm does it, on flat arrays.
 
     All matrices are column-major: element (i, j) stands at ``i + j * ld``. op(a) is m × k, op(b)
-    k × n, c m × n. op_a, op_b: "N" as it is, "T" transposed. beta 0: c is not read.
-    InvalidValue where cuBLAS gives CUBLAS_STATUS_INVALID_VALUE; IndexError where it would read or
-    write beyond an array, which cuBLAS does not notice.
+    k × n, c m × n. op_a, op_b: "N" as it is, "T" transposed. beta 0: c is not read. a and b may be
+    `OnDevice`. InvalidValue where cuBLAS gives CUBLAS_STATUS_INVALID_VALUE; IndexError where it
+    would read or write beyond an array, which cuBLAS does not notice.
     """
     left = _operand(op_a, a, lda, m, k, "lda")
     right = _operand(op_b, b, ldb, k, n, "ldb")
@@ -39,7 +49,7 @@ def _as_seen(flat, leading, rows, columns, name):
         raise InvalidValue(
             f"CUBLAS_STATUS_INVALID_VALUE: {name} is {leading}, and a column has {rows} elements"
         )
-    flat = np.asarray(flat)
+    flat = flat.memory if isinstance(flat, OnDevice) else np.asarray(flat)
     end = (columns - 1) * leading + rows
     if end > flat.size:
         raise IndexError(

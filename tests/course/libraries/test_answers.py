@@ -1,0 +1,103 @@
+"""Right answers of other shapes than the solution are accepted, and dodges are not."""
+
+import numpy as np
+import pytest
+from numba import cuda
+
+from course.checking.checker import check_answer
+from course.exercises import EXERCISES
+from course.libraries import blas
+
+
+def linear_by_rows(gemm, y, x, w, rows, n_in, n_out):
+    """The same call with names; the result as a tuple."""
+    m, n, k = n_out, rows, n_in
+    gemm(op_a="T", op_b="N", m=m, n=n, k=k, alpha=1, a=w, lda=k, b=x, ldb=k, beta=0, c=y, ldc=m)
+    return tuple(y)
+
+
+def linear_in_two_steps(gemm, y, x, w, rows, n_in, n_out):
+    gemm("T", "N", n_out, rows, n_in, 2, w, n_in, x, n_in, 0, y, n_out)
+    gemm("T", "N", n_out, rows, n_in, -1, w, n_in, x, n_in, 1, y, n_out)
+    return list(y)
+
+
+def as_blas_by_elements(shape, strides, itemsize):
+    down, across = (stride / itemsize for stride in strides)
+    for turned, near, far, length in ((0, down, across, shape[0]), (1, across, down, shape[1])):
+        if near == 1 and far >= length:
+            return [turned, int(far)]
+    return [-1, -1]
+
+
+def draws_by_skipping(generator, seed, thread, launch, count):
+    state = generator(seed, thread, 0)
+    everything = [state() for _ in range((launch + 1) * count)]
+    return np.array(everything[launch * count :])
+
+
+def multiply_in_a_power_of_two(r2c, c2r, p, q):
+    wanted = len(p) + len(q) - 1
+    n = 1 << (wanted - 1).bit_length()
+    bins = r2c(np.pad(p, (0, n - len(p)))) * r2c(np.pad(q, (0, n - len(q))))
+    return [round(value / n) for value in c2r(bins, n)[:wanted]]
+
+
+def choose_by_sorting(proposals, room, repeatable):
+    usable = [
+        (time, i)
+        for i, (status, time, workspace, same) in enumerate(proposals)
+        if status == 0 and workspace <= room and (same or not repeatable)
+    ]
+    return min(usable)[1] if usable else -1
+
+
+@cuda.jit
+def spmv_with_while(y, offsets, columns, values, x):
+    row = cuda.threadIdx.x + cuda.blockIdx.x * cuda.blockDim.x
+    if row >= y.size:
+        return
+    i, total = offsets[row], 0.0
+    while i < offsets[row + 1]:
+        total += x[columns[i]] * values[i]
+        i += 1
+    y[row] = total
+
+
+@cuda.jit
+def spmv_from_behind(y, offsets, columns, values, x):
+    for row in range(cuda.grid(1), y.size, cuda.gridsize(1)):
+        total = np.float64(0)
+        for i in range(offsets[row + 1] - 1, offsets[row] - 1, -1):
+            total += values[i] * x[columns[i]]
+        y[row] = np.float32(total)
+
+
+RIGHT = {
+    "linear": (linear_by_rows, linear_in_two_steps),
+    "as_blas": (as_blas_by_elements, blas.as_blas),
+    "draws": (draws_by_skipping,),
+    "polynomials": (multiply_in_a_power_of_two,),
+    "choose": (choose_by_sorting,),
+    "spmv": (spmv_with_while, spmv_from_behind),
+}
+CASES = [(name, answer) for name, answers in RIGHT.items() for answer in answers]
+
+
+@pytest.mark.parametrize("name, answer", CASES)
+def test_another_right_answer_is_accepted(name, answer):
+    outcome = check_answer(EXERCISES[f"libraries.{name}"], answer)
+    assert outcome.solved, repr(outcome)
+
+
+def in_numpy(gemm, y, x, w, rows, n_in, n_out):
+    return (np.array(x).reshape(rows, n_in) @ np.array(w).reshape(n_out, n_in).T).ravel()
+
+
+def without_a_call(gemm, y, x, w, rows, n_in, n_out):
+    return y
+
+
+@pytest.mark.parametrize("dodge", [in_numpy, without_a_call])
+def test_a_product_without_the_library_is_not(dodge):
+    assert not check_answer(EXERCISES["libraries.linear"], dodge).solved
