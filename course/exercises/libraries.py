@@ -553,7 +553,10 @@ QUIZZES = (
         " elements has the bias?",
         answer=64,
         explain_right="yᵀ has a row for each feature, which is what a layer's bias wants.",
-        explain={512: "Those are your rows; to the library they are columns."},
+        explain={
+            512: "Those are your rows; to the library they are columns.",
+            None: "How many rows has yᵀ?",
+        },
     ),
     Quiz(
         id="libraries.q_scale",
