@@ -126,7 +126,7 @@ class TwoPass:
 
 
 STREAMED = ("-DLOAD=__ldcs", "-DSTORE=__stcs")  # keep what lies between the passes in L2 instead
-LONG_DEAL = TwoPass(16, 32, 2, 160, STREAMED)
+LONG_DEAL = TwoPass(16, 16, 4, 352, STREAMED)
 #: The first that fits a block's shared memory is taken
 PICTURE_DEALS = (TwoPass(32, 16, 1, 128), TwoPass(16, 8, 2, 256), TwoPass(16, 4, 4, 512))
 
