@@ -74,6 +74,7 @@ def build(log: Log, name: str):
     """A route's operators, with its build time recorded, or None."""
     taken = log.attempt(f"build {name}", routing.take, name)
     if taken is None:
+        log.note("compiler", log.attempt("compiler", packaging.run, ["g++", "--version"]))
         return None
     log.add(f"extensions/build/{name}", taken.seconds, "s")
     log.add(f"extensions/lines/{name}", taken.route.lines, "line")

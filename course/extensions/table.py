@@ -66,12 +66,22 @@ def tried_here(names=None) -> Table:
     chosen = [route for route in routes if names is None or route.name in names]
     rows = {feature: {} for feature in features.FEATURES}
     for route in chosen:
-        operators = getattr(torch.ops, routing.take(route.name).namespace)
-        for feature in rows:
-            outcome = features.attempt(feature, operators, pick(gpu="cuda", cpu="cpu"))
+        for feature, outcome in outcomes_of(route).items():
             rows[feature][route.label] = outcome
     where = pick(gpu="on this GPU", cpu="on this CPU; · is what only a GPU can tell")
     return Table(f"Tried just now, {where}", tuple(route.label for route in chosen), rows)
+
+
+def outcomes_of(route: routing.Route) -> dict[str, str]:
+    """Feature -> outcome for a route; one that cannot be built has none of them."""
+    try:
+        namespace = routing.take(route.name).namespace
+    except Exception as error:
+        why = f"no: it was not built: {str(error).strip().splitlines()[0][:150]}"
+        return dict.fromkeys(features.FEATURES, why)
+    operators = getattr(torch.ops, namespace)
+    device = pick(gpu="cuda", cpu="cpu")
+    return {name: features.attempt(name, operators, device) for name in features.FEATURES}
 
 
 def recorded() -> Table | None:

@@ -76,6 +76,16 @@ def test_a_table_marks_what_fails():
     assert "✗" in repr(shown) and "title" in shown._repr_html_()
 
 
+def test_a_route_that_is_not_built_has_no_feature(monkeypatch):
+    def fail(name):
+        raise RuntimeError("no compiler here")
+
+    monkeypatch.setattr(routing, "take", fail)
+    shown = table.tried_here(["inline"])
+    assert {shown.sign(feature, "load_inline") for feature in shown.rows} == {table.NO}
+    assert "no compiler here" in shown.reasons["values"]
+
+
 # ---- streams
 
 
