@@ -60,6 +60,29 @@ USUAL = Tile(consumers=2, stages=4)
 NARROW = Tile(consumers=2, bn=64, stages=7, cluster=1)
 
 
+ABOUT = 0.97  # as good as the other: the usual tile is a little faster for the same work
+
+
+def tile_for(pixels: int, outputs: int) -> Tile:
+    """The tile whose rounds are fullest: as little as possible is computed for nothing."""
+    if outputs <= BOX:
+        return NARROW
+    fullest = fullness(WIDE, pixels, outputs)
+    if fullness(USUAL, pixels, outputs) >= ABOUT * fullest:
+        return USUAL
+    return WIDE
+
+
+def fullness(tile: Tile, pixels: int, outputs: int) -> float:
+    """The share of the results computed in all rounds of tiles that is asked for."""
+    clusters = sms() // tile.cluster
+    down = ceil_div(pixels, tile.cluster * tile.bm)
+    across = ceil_div(outputs, tile.bn)
+    rounds = ceil_div(down * across, clusters)
+    computed = rounds * clusters * tile.cluster * tile.bm * tile.bn
+    return pixels * outputs / computed
+
+
 def available() -> bool:
     """Whether this machine's GPU has wgmma and the copy engine."""
     return has_gpu() and machine().gpu.compute_capability == (9, 0)
@@ -89,8 +112,9 @@ def _corners(problem, stride: int, height: int, width: int):
     return first, beyond
 
 
-def _product(result, source, w, problem, tile: Tile, turned: bool, stride: int):
+def _product(result, source, w, problem, tile: Tile | None, turned: bool, stride: int):
     """Launch hopper.cu: `result` from `source`, both NHWC."""
+    tile = tile or tile_for(result.numel() // problem.outputs, problem.outputs)
     taps = problem.rows * problem.columns
     corners = _corners(problem, stride, *source.shape[1:3])
     box = BOX, 1, BOX
@@ -112,13 +136,13 @@ def _product(result, source, w, problem, tile: Tile, turned: bool, stride: int):
     return lambda: launch(*maps, problem)
 
 
-def forward(y, x, w, conv: Convolution, tile: Tile = WIDE):
+def forward(y, x, w, conv: Convolution, tile: Tile | None = None):
     """A function that computes y: the maps are made once."""
     problem = conv.forward_problem()
     return _product(y, x, w, problem, tile, False, conv.stride)
 
 
-def data_gradient(dx, dy, w, conv: Convolution, tile: Tile = WIDE):
+def data_gradient(dx, dy, w, conv: Convolution, tile: Tile | None = None):
     """A function that computes dx, for stride 1."""
     if conv.stride != 1:
         raise ValueError("this kernel computes the data gradient for stride 1 only")
@@ -307,7 +331,7 @@ class Picture(ctypes.Structure):
 WALK_COLUMNS = 56
 
 
-def depthwise(y, x, weights, *, blocks: int = 2, stages: int = 4, wide: int = 7):
+def depthwise(y, x, weights, *, blocks: int = 1, stages: int = 6, wide: int = 7):
     """A function that computes y: NHWC, stride 1, "same", c a multiple of 8.
 
     weights: (side, side, c). blocks: of an SM. wide: columns of a warp, 7 or 4.

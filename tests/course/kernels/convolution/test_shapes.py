@@ -43,6 +43,15 @@ def test_tiles_fit_an_sm_of_hopper(tile):
     assert tile.threads <= 512
 
 
+@pytest.mark.parametrize(
+    "label, tile", [("256x28", hopper.USUAL), ("512x14", hopper.WIDE), ("64x56", hopper.NARROW)]
+)
+def test_the_tile_is_chosen_that_fills_its_rounds(label, tile, monkeypatch):
+    monkeypatch.setattr(hopper, "sms", lambda: 132)
+    conv = RACED[label]
+    assert hopper.tile_for(conv.n * conv.p * conv.q, conv.k) == tile
+
+
 def test_few_filters_have_a_tile_of_their_own():
     assert hopper.weights_tile(RACED["64x56"]).rows == 64
     assert hopper.weights_tile(RACED["512x14"]).rows == 256
