@@ -83,7 +83,7 @@ class Deal:
 
 #: What was fastest on an H200, by operation (`bench` tries them all). Rows of a few thousand values
 #: are best left to many small blocks. Where a block must hold many columns' parameters or sums too,
-#: registers are short, and a ring keeps memory busy instead.
+#: registers are short: the row is read twice, or a ring keeps memory busy instead.
 DEALS = {
     "softmax": (
         Deal(4096, kept=8, threads=512, blocks=4),
@@ -93,7 +93,7 @@ DEALS = {
     "layer_norm": (
         Deal(1024, kept=8, threads=512, blocks=4),
         Deal(8192, kept=32, threads=256, blocks=2),
-        Deal(16384, kept=32, threads=512, blocks=1, ring=True),
+        Deal(16384, kept=16, threads=1024, blocks=2, twice=True),
         Deal(65536, kept=32, threads=256, blocks=1, ring=True),
         Deal(131072, kept=32, threads=512, blocks=1, ring=True),
     ),
@@ -105,8 +105,9 @@ DEALS = {
     ),
     "rms_norm": (
         Deal(1024, kept=8, threads=256, blocks=6),
+        Deal(4096, kept=8, threads=1024, blocks=2, twice=True),
         Deal(8192, kept=16, threads=512, blocks=2),
-        Deal(16384, kept=16, threads=128, blocks=9),
+        Deal(16384, kept=16, threads=512, blocks=3),
         Deal(65536, kept=16, threads=512, blocks=3),
         Deal(131072, kept=32, threads=512, blocks=1, ring=True),
     ),
