@@ -33,17 +33,16 @@ class Real:
     """
 
     def __init__(self, n: int, deal: Deal | None = None):
-        self.n, self.deal = n, deal or REAL_DEALS.get(n) or deal_for(n // 2)
-        d, points = self.deal, n // 2
-        self._shape = points // d.radix * d.together, padded(points, d.radix) * d.together * 8
-        self.code = real_code(n, d)
+        self.n = n
+        self.deal = deal or REAL_DEALS.get(n) or deal_for(n // 2)
+        self.code = real_code(n, self.deal)
 
     def __call__(self, x, out) -> None:
         """out[r] = the first n / 2 + 1 values of the transform of x[r]."""
         rows = count(x) // self.n
         if rows:
-            grid = -(-rows // self.deal.together)
-            kernel(self.code)[(grid, *self._shape)](x, floats(out), rows)
+            launch = kernel(self.code)[self.deal.launch(self.n // 2, rows)]
+            launch(x, floats(out), rows)
 
 
 def real_code(n: int, deal: Deal):
@@ -110,17 +109,12 @@ class Filter:
             shape = pairs, self.side, self.side
             self._between = torch.empty(shape, dtype=torch.complex64, device=DEVICE)
         there, middle, back = map(kernel, self.codes)
-        rows, columns = (self._launch(deal, pairs) for deal in (self.rows, self.columns))
+        rows = self.rows.launch(self.side, pairs * self.side)
+        columns = self.columns.launch(self.side, pairs * self.side)
         points = floats(self._between)
         there[rows](x, points)
         middle[columns](points, floats(self._filter))
         back[rows](points, out)
-
-    def _launch(self, deal: Deal, pairs: int) -> tuple[int, int, int]:
-        """Blocks, threads and bytes of shared memory."""
-        places = padded(self.side, deal.radix) * deal.together
-        threads = self.side // deal.radix * deal.together
-        return pairs * self.side // deal.together, threads, places * COMPLEX_BYTES
 
 
 def filter_codes(side: int, rows: Deal, columns: Deal):

@@ -37,6 +37,13 @@ class Deal:
     blocks: int = 2
     flags: tuple[str, ...] = ()
 
+    def launch(self, n: int, rows: int) -> tuple[int, int, int]:
+        """Blocks, threads and bytes of shared memory for rows of n points."""
+        blocks = -(-rows // self.together)
+        threads = n // self.radix * self.together
+        places = padded(n, self.radix) * self.together
+        return blocks, threads, places * COMPLEX_BYTES
+
 
 #: Of transforms in one pass, by length; found on an H200
 DEALS = {
@@ -67,19 +74,17 @@ class Rows:
     def __init__(self, n: int, inverse: bool = False, deal: Deal | None = None):
         if n < 2 or n & (n - 1) or n > LONGEST_ROW:
             raise ValueError(f"{n:,} is no power of two from 2 to {LONGEST_ROW:,}")
-        self.n, self.deal = n, deal or deal_for(n)
-        d = self.deal
-        self._threads = n // d.radix * d.together
-        self._shared = padded(n, d.radix) * d.together * COMPLEX_BYTES
-        self.code = rows_code(n, inverse, d)
+        self.n = n
+        self.deal = deal or deal_for(n)
+        self.code = rows_code(n, inverse, self.deal)
         self._kernel = kernel(self.code)
 
     def __call__(self, x, out) -> None:
         """out[r] = the transform of x[r], of rows r of n points; x and out may be the same."""
         rows = count(x) // self.n
         if rows:
-            grid = -(-rows // self.deal.together)
-            self._kernel[grid, self._threads, self._shared](floats(x), floats(out), rows)
+            launch = self._kernel[self.deal.launch(self.n, rows)]
+            launch(floats(x), floats(out), rows)
 
 
 def count(x) -> int:
