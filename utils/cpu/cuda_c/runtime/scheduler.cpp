@@ -668,7 +668,7 @@ typedef std::vector<std::pair<Block*, bool>>
     Live;  // blocks that wait for others; true: at the grid's barrier
 
 // All threads that are left wait in loops for values that nobody stores: true if so for two seconds
-// on all cores.
+// on all cores. A kernel of another device may have to be launched first: that is given ten.
 struct Stall {
     Grid& g;
     unsigned long long seen = 0;
@@ -697,7 +697,7 @@ struct Stall {
         }
         if (!since)
             since = seconds();
-        if (!idle && seconds() - since > 2) {
+        if (!idle && seconds() - since > (device_count() > 1 ? 10 : 2)) {
             idle = true;
             g.idle.fetch_add(1);
         }
