@@ -7,8 +7,8 @@ from utils.plots import ACCENT, IDLE, INK, figure
 
 SMALL = 8.5  # points: letters within a picture
 LEAF = "#cfe8cf"
-#: From a box to the next one; how far an arrow past a box is bent
-PITCH, BEND = 3.2, 0.22
+#: From a box to the next one, to the right and downwards; how far an arrow past a box is bent
+PITCH, ROW, BEND = 3.2, 1.8, 0.22
 STREAM_COLOURS = ("#56B4E9", "#F0C36D", "#7FCBA4", "#E7A3C4")
 
 
@@ -49,23 +49,34 @@ def graph(value):
     value: a micrograd Value; `data` and `grad` of each are numbers, or tensors of one.
     """
     order = in_order(value)
-    depth = {}
-    for node in order:
-        depth[id(node)] = 1 + max((depth[id(source)] for source in node.made_of), default=-1)
-    levels = [[n for n in order if depth[id(n)] == d] for d in range(max(depth.values()) + 1)]
+    levels = _levels(order)
     tall = max(map(len, levels))
     places = {}
-    for d, level in enumerate(levels):
+    for column, level in enumerate(levels):
+        empty = tall - len(level)
         for row, node in enumerate(level):
-            places[id(node)] = PITCH * d, 1.8 * (row + (tall - len(level)) / 2)
+            places[id(node)] = PITCH * column, ROW * (row + empty / 2)
     words = "; ".join(
         f"{node.name} = {_short(node.data)}, gradient {_short(node.grad)}" for node in order
     )
     fig = figure(min(8.0, 1.2 + 2.1 * len(levels)), 0.8 + 0.9 * tall, alt=f"A graph: {words}.")
-    axes = _canvas(fig, PITCH * len(levels) - 1, 1.8 * tall - 0.3)
+    axes = _canvas(fig, PITCH * len(levels) - 1, ROW * tall - 0.3)
     for node in order:
         _node(axes, node, places)
     return fig
+
+
+def _levels(order):
+    """Values by how many steps they are away from what was given."""
+    depth = {}
+    levels = []
+    for node in order:
+        steps = [depth[id(source)] + 1 for source in node.made_of]
+        depth[id(node)] = level = max(steps, default=0)
+        if level == len(levels):
+            levels.append([])
+        levels[level].append(node)
+    return levels
 
 
 def _node(axes, node, places):

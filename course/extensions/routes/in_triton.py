@@ -28,8 +28,8 @@ def polynomial(
 ):
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     value = tl.load(x + i, mask=i < n).to(REAL)
-    a, b, c = tl.full((), a, REAL), tl.full((), b, REAL), tl.full((), c, REAL)
-    tl.store(y + i, (a * value + b) * value + c, mask=i < n)
+    rise = tl.full((), a, REAL) * value + tl.full((), b, REAL)
+    tl.store(y + i, rise * value + tl.full((), c, REAL), mask=i < n)
 
 
 @triton.jit
@@ -39,7 +39,8 @@ def polynomial_backward(
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     value = tl.load(x + i, mask=i < n).to(REAL)
     slope = 2 * tl.full((), a, REAL) * value + tl.full((), b, REAL)
-    tl.store(dx + i, tl.load(dy + i, mask=i < n).to(REAL) * slope, mask=i < n)
+    of_y = tl.load(dy + i, mask=i < n).to(REAL)
+    tl.store(dx + i, of_y * slope, mask=i < n)
 
 
 def launch(kernel, out, inputs, coefficients) -> None:
