@@ -4,8 +4,6 @@ import os
 import shutil
 from pathlib import Path
 
-import ninja
-
 from utils.files import ROOT
 
 HERE = Path(__file__).parent
@@ -38,4 +36,6 @@ def toolkit_headers() -> list[str]:
 def find_ninja() -> None:
     """Let PyTorch and tvm-ffi find the build program, which pip may have put beside Python."""
     if shutil.which("ninja") is None:
+        import ninja
+
         os.environ["PATH"] += os.pathsep + ninja.BIN_DIR
