@@ -74,6 +74,11 @@ def whose() -> str:
     return f"shares of the roof, recorded on {roof['gpu']}, {roof['date'][:10]}"
 
 
+def beside(slow: str, fast: str) -> None:
+    """Print `ratio`."""
+    print(ratio(slow, fast))
+
+
 def ratio(slow: str, fast: str) -> str:
     """How many times as long one recorded time is as another, in words, with GPU and day.
 

@@ -6,7 +6,9 @@
 // ---- leading dimension: the distance from column to column, in elements
 
 void leading_dimension(cublasHandle_t handle) {
-    const int rows = 4, columns = 3, room = 6;  // each column has room for 6
+    const int rows = 4;
+    const int columns = 3;
+    const int room = 6;  // of each column
     const float one = 1, zero = 0;
     const std::vector<float> host = random_floats(room * columns, 1);
     Device<float> a(host), x(std::vector<float>(columns, 1.0f)), y(rows);
@@ -29,7 +31,8 @@ void leading_dimension(cublasHandle_t handle) {
 void rows_and_columns(cublasHandle_t handle) {
     const int n = 3;
     const float one = 1, zero = 0;
-    const auto a = random_floats(n * n, 1), b = random_floats(n * n, 2);
+    const auto a = random_floats(n * n, 1);
+    const auto b = random_floats(n * n, 2);
     const std::vector<double> right = product(a, b, n, n, n);
     Device<float> d_a(a), d_b(b), d_c(n * n);
 
@@ -104,7 +107,8 @@ void late(cublasHandle_t handle) {
 void tf32(cublasHandle_t handle) {
     const int n = 64;
     const float one = 1, zero = 0;
-    const auto a = random_floats(n * n, 1), b = random_floats(n * n, 2);
+    const auto a = random_floats(n * n, 1);
+    const auto b = random_floats(n * n, 2);
     const std::vector<double> right = product(a, b, n, n, n);
     Device<float> d_a(a), d_b(b), d_c(n * n);
     for (cublasMath_t mode : {CUBLAS_DEFAULT_MATH, CUBLAS_TF32_TENSOR_OP_MATH}) {
