@@ -2,7 +2,7 @@
 
 import numpy as np
 
-CALLS = 80  # drawn for a plain function
+CALLS = 150  # drawn for a plain function
 LAUNCHES = 6  # drawn for a kernel
 
 

@@ -265,6 +265,7 @@ def max_pool(out, picture):
     extents=lambda shape: (shape[1] // 2, shape[0] // 2, 1),
     swapped=(0, 1),
     other_block=(3, 16, 1),
+    fresh=some_numbers((2, 40), (2, 40)),
     hints=(
         "The guard compares with `out.shape`, since there is a thread for each element of `out`.",
         "`height, width = out.shape`: the first axis counts rows, which is y.",
@@ -381,6 +382,7 @@ def linear(out, x, weight, bias):
     swapped=(1, 2),
     other_block=(8, 2, 1),
     probe=(2, 9, 4, 6),
+    fresh=some_numbers((1, 5), (1, 9), (1, 12), (1, 9)),
     hints=(
         (
             "Start with the guard: three axes, three comparisons, each against one side of"

@@ -763,6 +763,7 @@ def percent_busy(m, n, bm, bn, places):
     inputs=lambda rng, s: dict(zip(("m", "n", "bm", "bn", "places"), s, strict=True)),
     reference=percent_busy,
     shapes=(
+        (257, 129, 128, 128, 4),
         (4096, 4096, 128, 256, 132),
         (512, 512, 128, 256, 132),
         (128, 128, 128, 128, 1),

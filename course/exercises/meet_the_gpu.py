@@ -4,7 +4,7 @@ import numpy as np
 from numba import cuda
 
 from course.checking.answers import but
-from course.checking.inputs import a_thread_each, arguments_of, lengths
+from course.checking.inputs import a_thread_each, arguments_of, lengths, some_numbers
 from course.checking.model import Exercise, Hypothesis, Out, Wrong, ceil_div
 from course.checking.quiz import Quiz
 
@@ -40,6 +40,11 @@ def warp_and_lane(x, y, block_x): ...  # return (warp, lane)
         (2, 20, 33),
         (15, 15, 16),
         (0, 1, 48),
+    ),
+    draws=lambda some: some.integers(1, 1024).flatmap(
+        lambda block_x: some.tuples(
+            some.integers(0, block_x - 1), some.integers(0, 31), some.just(block_x)
+        )
     ),
     hints=(
         "First give the thread one number, its rank in the block: how many threads come before it?",
@@ -133,6 +138,7 @@ def issued(threads, split, then_cost, else_cost):
         (32, 16, 10, 20),
         (64, 32, 10, 20),
         (64, 33, 7, 5),
+        (64, 31, 7, 5),
         (256, 0, 3, 4),
         (256, 256, 3, 4),
         (70, 64, 6, 9),
@@ -141,6 +147,14 @@ def issued(threads, split, then_cost, else_cost):
         (70, 70, 4, 9),
         (96, 40, 1, 8),
         (128, 96, 13, 2),
+    ),
+    draws=lambda some: some.integers(1, 200).flatmap(
+        lambda threads: some.tuples(
+            some.just(threads),
+            some.integers(0, threads),
+            some.integers(1, 99),
+            some.integers(1, 99),
+        )
     ),
     hints=(
         (
@@ -323,6 +337,12 @@ def matmul_cost(m, k, n, itemsize): ...  # return (flops, bytes)
         (128, 128, 128, 4),
         (7, 5, 3, 8),
     ),
+    draws=lambda some: some.tuples(
+        some.integers(1, 9_999),
+        some.integers(1, 9_999),
+        some.integers(1, 9_999),
+        some.sampled_from((1, 2, 4, 8)),
+    ),
     hints=(
         (
             "One element of C is a sum of `k` products: `k` multiplications and, counted the usual"
@@ -405,6 +425,7 @@ def faster(speedup, processors, parallel):
     extents=a_thread_each,
     probe=(200,),
     other_block=(96, 1, 1),
+    fresh=some_numbers((1, 200)),
     hints=(
         (
             "Let the program take 1 second on one processor. How long does the part take that"

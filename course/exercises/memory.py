@@ -297,6 +297,7 @@ def rotate(out, a):
     demand=Demand((32, 64), wasteful_or_conflicting),
     race_free=True,
     orders=1,
+    fresh=some_numbers((1, 70), (1, 70)),
     hints=(
         (
             "The chapter's transpose is nearly it. The first half, reading into the tile, stays as"
@@ -428,6 +429,21 @@ def blocks_per_sm(threads, registers, shared):
     return min(by_warps, 32, by_shared, by_registers)
 
 
+def some_blocks(some):
+    """Any blocks, and such that just fit, or just do not, into an SM's shared memory, or registers.
+
+    Returns a strategy of (threads, registers, shared bytes).
+    """
+    fitting = some.integers(1, 32).map(lambda blocks: 228 * 1024 // blocks // 128 * 128 - 1024)
+    near = some.tuples(fitting, some.integers(-130, 130)).map(sum)
+    shared = near.filter(lambda bytes: 0 <= bytes <= 227 * 1024)
+    return some.one_of(
+        some.tuples(some.integers(1, 64), some.just(16), shared),
+        some.tuples(some.integers(1, 1024), some.integers(16, 255), some.integers(0, 60_000)),
+        some.tuples(some.integers(1, 1024), some.integers(16, 64), some.just(0)),
+    )
+
+
 OCCUPANCY = Exercise(
     id="memory.occupancy",
     title="Occupancy by hand",
@@ -463,8 +479,16 @@ def blocks_per_sm(threads, registers, shared):
         (256, 32, 28 * 1024),
         (512, 40, 100_000),
         (160, 33, 8192),
+        (160, 16, 0),
+        (416, 16, 0),
+        (32, 16, 28_160),
+        (32, 16, 28_161),
+        (32, 64, 0),
+        (32, 128, 0),
+        (32, 255, 0),
     ),
     fresh=some_numbers((1, 513), (16, 64), (0, 60_000)),
+    draws=some_blocks,
     hints=(
         (
             "Work out four numbers of blocks, one for each resource as if it were the only one, and"

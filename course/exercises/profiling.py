@@ -162,6 +162,7 @@ def speed_limit(seconds, nbytes, flops, bandwidth, peak):
     inputs=arguments_of(speed_limit),
     reference=speed_limit,
     shapes=(
+        (0.002, 1e9, 1e9, 1e12, 1e13),
         (1.0e-3, 3.0e9, 0.25e9, 4.0e12, 5.0e13),
         (4.0e-3, 2.0e8, 1.7e11, 4.0e12, 5.0e13),
         (5.0e-6, 4.0e3, 1.0e3, 4.0e12, 5.0e13),
@@ -170,6 +171,13 @@ def speed_limit(seconds, nbytes, flops, bandwidth, peak):
         (1.0e-3, 0.3e9, 0.6e10, 1.0e12, 2.0e13),
         (1.0e-3, 0.4e9, 0.9e10, 1.0e12, 2.0e13),
         (2.0e-2, 1.0e8, 1.0e12, 3.0e11, 8.0e13),
+    ),
+    draws=lambda some: some.tuples(
+        some.floats(1e-6, 1e-2),
+        some.floats(1e6, 1e10),
+        some.floats(1e6, 1e12),
+        some.floats(1e11, 1e13),
+        some.floats(1e12, 1e15),
     ),
     hints=(
         "How long would the bytes take alone? `nbytes / bandwidth`. And the FLOPs?",

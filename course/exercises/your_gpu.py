@@ -133,6 +133,19 @@ def free_memory(line): ...  # "0, NVIDIA L4, 23034 MiB, 1034 MiB, 8.9" -> (22000
         ("0, NVIDIA B200, 183359 MiB, 4 MiB, 10.0",),
         ("7, NVIDIA GeForce RTX 5090, 32607 MiB, 607 MiB, 12.0",),
     ),
+    draws=lambda some: some.tuples(
+        some.builds(
+            "{0[0]}, {0[1]}, {0[2]} MiB, {0[3]} MiB, {0[4]}.{0[5]}".format,
+            some.tuples(
+                some.integers(0, 15),
+                some.sampled_from(("NVIDIA L4", "Tesla T4", "NVIDIA A100-SXM4-80GB")),
+                some.integers(50_000, 200_000),
+                some.integers(0, 50_000),
+                some.integers(7, 12),
+                some.integers(0, 9),
+            ),
+        )
+    ),
     hints=(
         'The fields are separated by a comma and a space: `line.split(", ")` gives five texts.',
         '`"23034 MiB".split()[0]` is the number as text; `int` makes it a number.',

@@ -14,6 +14,8 @@ void run_tests() {
            "The elements fill whole blocks: no block more is needed.");
     EXPECT(n / 256 + 1, (BLOCKS(m, 256)), "wrong_value",
            "The last block is not full, and is needed all the same.");
+    EXPECT(n / 256 + 1, (BLOCKS(n + 1, 256)), "off_by_one",
+           "One element more than fills the blocks needs one block more.");
     EXPECT(0, (BLOCKS(0, 256)), "off_by_one", "No elements need no blocks.");
     EXPECT((a - b + 127) / 128, (BLOCKS(a - b, 128)), "precedence", "Put parentheses around `n`.");
     EXPECT((a + 64 + b - 1) / (64 + b), (BLOCKS(a, 64 + b)), "precedence",

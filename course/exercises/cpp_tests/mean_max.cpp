@@ -21,7 +21,7 @@ void run_tests() {
         for (int i = 0; i < n; ++i)
             exact[i] = a[i];
         float mean = NAN;
-        int largest = -12345678;
+        int largest = 2147483647;  // above all values, so that it must be set
         mean_max(exact, n, &mean, &largest);
         for (int i = 0; i < n; ++i)
             if (exact[i] != a[i])
@@ -29,7 +29,7 @@ void run_tests() {
         delete[] exact;
         if (std::isnan(mean))
             FAIL("unwritten", "`mean` never arrived at the caller. `*mean = ...` writes there.");
-        if (largest == -12345678)
+        if (largest == 2147483647)
             FAIL("unwritten",
                  "`largest` never arrived at the caller. `*largest = ...` writes there.");
         if (largest != top)

@@ -1,0 +1,55 @@
+"""The mutators change one thing at a time; no mutant of a small sample is accepted."""
+
+import utils  # noqa: F401  first: it puts Numba on this machine's engine
+
+# isort: split
+import ast
+
+import pytest
+
+from course import exercises
+from tests.mutants import cpp, python
+from tests.mutants.__main__ import EQUIVALENTS, mutants_of
+from tests.mutants.trial import outcome_of
+
+SAMPLE = ("first_kernels.scale_guard", "meet_the_gpu.warp_and_lane", "synchronization.rotate_left")
+
+
+def test_python_mutants_are_python_and_differ():
+    source = "def f(a, n):\n    for i in range(n):\n        if i < n:\n            a[i] += 2 * i\n"
+    texts = [text for _, text in python.mutants(source)]
+    assert len(set(texts)) == len(texts) > 8
+    for text in texts:
+        ast.parse(text)
+    assert any("if i <= n" in text for text in texts)
+    assert any("if True" in text for text in texts)
+
+
+def test_statements_change_places_only_where_that_can_matter():
+    apart = [says for says, _ in python.mutants("def f(a):\n    b = a\n    c = a\n    return b")]
+    joined = [says for says, _ in python.mutants("def f(a):\n    b = a\n    c = b\n    return c")]
+    assert not any("earlier" in says for says in apart)
+    assert any("earlier" in says for says in joined)
+
+
+def test_cuda_mutants_leave_comments_alone():
+    source = (
+        "// a < b\n__global__ void k(int* a, int n) {\n    if (a[0] < n)\n        a[1] = 2;\n}\n"
+    )
+    mutants = list(cpp.mutants(source))
+    assert all(text.startswith("// a < b\n") for _, text in mutants)
+    assert {"line 3: < -> <=", "line 4: 1 -> 2"} <= {says for says, _ in mutants}
+
+
+@pytest.mark.parametrize("id", SAMPLE)
+def test_a_sample_of_mutants_is_rejected(id):
+    exercise = exercises.EXERCISES[id]
+    for says, source in mutants_of(exercise)[::5]:
+        assert says in EQUIVALENTS.get(id, {}) or outcome_of(exercise, source) != "solved", says
+
+
+def test_equivalents_are_of_exercises_and_have_reasons():
+    for id, reasons in EQUIVALENTS.items():
+        known = {says for says, _ in mutants_of(exercises.EXERCISES[id])}
+        assert set(reasons) <= known
+        assert all(len(why) > 20 for why in reasons.values())
