@@ -2,7 +2,6 @@
 
 import torch
 
-from course.extensions.micrograd import in_order
 from utils.plots import ACCENT, IDLE, INK, figure
 
 SMALL = 8.5  # points: letters within a picture
@@ -43,12 +42,12 @@ def _arrow(axes, start, end, colour, bend=0.0):
 # ---- a graph and its gradients
 
 
-def graph(value):
-    """What a value was made of: numbers go right, gradients come back left.
+def graph(order):
+    """What the last of some values was made of: numbers go right, gradients come back left.
 
-    value: a micrograd Value; `data` and `grad` of each are numbers, or tensors of one.
+    order: micrograd's Values, sources first; `data` and `grad` of each are numbers, or tensors of
+    one.
     """
-    order = in_order(value)
     levels = _levels(order)
     tall = max(map(len, levels))
     places = {}
