@@ -118,11 +118,19 @@ def test_structs_are_as_large_as_in_cuda_c():
     assert ctypes.sizeof(Problem) == 11 * 4
 
 
+RECORDED = {
+    "conv/fprop/256x28/cudnn/rate": 700e12,
+    "conv/fprop/256x28/usual/rate": 770e12,
+    "conv/fprop/256x28/wide/rate": 400e12,
+    "conv/fprop/256x28/wmma/rate": 70e12,
+    "conv/fprop/256x28/share_of_cudnn": 1.1,
+}
+
+
 def entries(name):
-    values = {"conv/fprop/256x28/cudnn/rate": 700e12, "conv/fprop/256x28/share_of_cudnn": 1.1}
-    if name not in values:
+    if name not in RECORDED:
         return None
-    return {"value": values[name], "gpu": "a GPU", "date": "2026-01-02T00:00:00Z"}
+    return {"value": RECORDED[name], "gpu": "a GPU", "date": "2026-01-02T00:00:00Z"}
 
 
 def test_what_is_recorded_is_shown_and_what_is_not_says_so(monkeypatch, capsys):
@@ -130,7 +138,8 @@ def test_what_is_recorded_is_shown_and_what_is_not_says_so(monkeypatch, capsys):
     records.show("fprop", ("256x28", "512x14"))
     said = capsys.readouterr().out
     assert "recorded on a GPU, 2026-01-02" in said
-    assert "770 TFLOP/s, cuDNN 700: 110%" in said
+    assert "770 TFLOP/s, 110% of cuDNN's speed" in said
     assert "512 channels, 14², 3 × 3 → 512: not recorded yet" in said
+    assert "70 TFLOP/s, 10% of cuDNN's speed" in records.line("fprop", "256x28", "wmma")
     records.ratio("conv/nothing", "{}")
     assert capsys.readouterr().out == "not recorded yet\n"
