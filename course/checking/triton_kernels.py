@@ -6,10 +6,12 @@ that nobody wrote and accesses outside of a tensor are found, and harm nothing.
 
 import inspect
 import json
+import linecache
 import os
 import sys
 import tempfile
 import textwrap
+import traceback
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -28,6 +30,7 @@ from utils.tools import process
 
 SECONDS = 20  # of CPU time, for all launches of one check
 CHILD_SECONDS = 120
+FILE = "<the learner's kernel>"  # in tracebacks
 #: What outputs hold before the launch, besides NaN: of floats, of integers
 POISON = (1e9, 123456)
 #: The engine's kinds of mistakes -> the reasons of ours
@@ -161,9 +164,6 @@ def _shortened(error: Exception) -> str:
 
 def _line_of(error: Exception, answer) -> str:
     """The line of the kernel that an error came from."""
-    import linecache
-    import traceback
-
     file = answer.fn.__code__.co_filename
     found = ""
     for frame, number in traceback.walk_tb((error.__cause__ or error).__traceback__):
@@ -175,11 +175,27 @@ def _line_of(error: Exception, answer) -> str:
 # ---- with a GPU: in a process of its own
 
 
+def kernel_of(source: str):
+    """The kernel that a source defines, for this process's engine."""
+    import torch
+    import triton
+    import triton.language as tl
+
+    names = {"torch": torch, "triton": triton, "tl": tl}
+    before = set(names)
+    linecache.cache[FILE] = len(source), None, source.splitlines(True), FILE
+    exec(compile(source, FILE, "exec"), names)
+    defined = [
+        value for name, value in names.items() if name not in before and hasattr(value, "fn")
+    ]
+    return defined[-1]
+
+
 def _in_child(id: str, function, seed: int):
     request = {"id": id, "source": textwrap.dedent(inspect.getsource(function)), "seed": seed}
     with tempfile.TemporaryDirectory(prefix="cuda-course-") as folder:
         (Path(folder) / "request.json").write_text(json.dumps(request))
-        command = [sys.executable, "-m", "course.checking.triton_child", folder]
+        command = [sys.executable, "-m", "course.exercises.triton_child", folder]
         environment = {**os.environ, FORCE_CPU: "1", "PYTHONPATH": str(ROOT)}
         try:
             done = process.run(command, timeout=CHILD_SECONDS, env=environment)

@@ -14,7 +14,6 @@ LANGUAGES = {
     "triton_pointers": "Triton, pointers",
     "triton": "Triton, descriptors",
     "gluon": "Gluon",
-    "cutile": "cuTile",
 }
 
 
@@ -213,15 +212,4 @@ def rows_table(operations=("softmax", "layernorm"), columns=(1024, 4096, 16384, 
             path = f"triton/{operation}/{width}/speedup_over"
             torch, compiled = (recorded(f"{path}_{who}", "{:.2f}×") for who in ("torch", "compile"))
             lines.append(f"{operation}, {width:,}".ljust(22) + f"{torch:>16}{compiled:>22}")
-    return "\n".join(lines)
-
-
-def breaks_table(size: str) -> str:
-    """Recorded times of the chain of small operations, eager, compiled, and in pieces."""
-    names = ("eager", "compile", "compile_1_breaks", "compile_3_breaks", "cuda_graph", "dynamic")
-    lines = []
-    for name in names:
-        entry = results.find(f"torch_compile/{size}/{name}/time")
-        time = f"{entry['value'] * 1000:8.1f} µs" if entry else "not recorded yet"
-        lines.append(f"{name.replace('_', ' '):18} {time}")
     return "\n".join(lines)

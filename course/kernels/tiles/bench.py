@@ -12,17 +12,16 @@ import argparse
 from pathlib import Path
 
 from course.kernels.row_kernels.report import Report
-from course.kernels.tiles import ahead_cutile, compile_bench, matmul_bench, rows_bench
+from course.kernels.tiles import matmul_bench, rows_bench
 from utils import has_gpu, timing
 
-PARTS = ("matmul", "languages", "compile", "rows")
+PARTS = ("matmul", "languages", "rows")
 #: Of each language the beginnings of its variants' names
 LANGUAGES = {
     "triton": ("pointers", "descriptors", "persistent"),
     "triton_pointers": ("pointers",),
     "triton_descriptors": ("descriptors",),
     "gluon": ("gluon",),
-    "cutile": ("cutile",),
 }
 
 
@@ -47,11 +46,9 @@ def matmuls(report: Report, variants: dict, options) -> None:
         matmul_bench.race(report, contestants, n)
 
 
-def languages(options) -> dict:
+def languages() -> dict:
     """The variants that were best before, of every language that is here."""
-    variants = matmul_bench.triton_variants(matmul_bench.BEST)
-    variants |= matmul_bench.gluon_variants()
-    return variants | (ahead_cutile.variants(options.cubins) if options.cubins else {})
+    return matmul_bench.triton_variants(matmul_bench.BEST) | matmul_bench.gluon_variants()
 
 
 def rows(report: Report, lengths: list[int], operations: list[str]) -> None:
@@ -74,14 +71,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--budget", type=float, default=150, help="seconds")
-    parser.add_argument(
-        "--parts", nargs="*", default=["languages", "compile", "rows"], choices=PARTS
-    )
+    parser.add_argument("--parts", nargs="*", default=["languages", "rows"], choices=PARTS)
     parser.add_argument("--sides", nargs="*", type=int, default=[8192, 4096, 1024, 2048, 16384])
     parser.add_argument("--swept", nargs="*", type=int, default=[8192, 4096, 1024])
     parser.add_argument("--columns", nargs="*", type=int, default=list(rows_bench.COLUMNS))
     parser.add_argument("--operations", nargs="*", default=["softmax", "layernorm"])
-    parser.add_argument("--cubins", type=Path, help="folder of cuTile kernels in machine code")
     options = parser.parse_args()
     report = Report(options.out, options.budget)
     if has_gpu():
@@ -91,16 +85,13 @@ def main() -> None:
         matmuls(report, matmul_bench.triton_variants(), options)
         report.put("clock", "after matmul, seconds left", round(report.left()))
     if "languages" in options.parts:
-        matmuls(report, languages(options), options)
+        matmuls(report, languages(), options)
         report.put("clock", "after languages, seconds left", round(report.left()))
     if "rows" in options.parts:
         rows(report, options.columns, options.operations)
         report.put("clock", "after rows, seconds left", round(report.left()))
-    if "compile" in options.parts:
-        compile_bench.race(report)
-        report.put("clock", "after torch.compile, seconds left", round(report.left()))
     print("checks:", {name: _count(value) for name, value in report.entries["checks"].items()})
-    tables = (matmul_bench, rows_bench, compile_bench)
+    tables = (matmul_bench, rows_bench)
     print("\n".join(line for module in tables for line in module.table(report)))
     print("clock:", report.entries["clock"], "errors:", len(report.entries["errors"]))
 

@@ -1,72 +1,97 @@
-"""What torch.compile makes of a chain of small operations, whole and broken in pieces."""
+"""What torch.compile makes of a chain of small operations, whole and broken in pieces.
+
+Each form is a function of its own: Dynamo keeps what it knows by code object, and a break in one
+call of a function would leave its mark on the next.
+"""
 
 from collections.abc import Callable
 
 import torch
 
-from course.kernels.row_kernels.report import Report
-from utils import compare, pick, timing
+from utils import compare, has_gpu, pick, results
 
 DEVICE = pick(gpu="cuda", cpu="cpu")
 #: Rows and columns: where memory's speed counts, and where only launches do
-SIZES = {"large": pick(gpu=(8192, 8192), cpu=(16, 32)), "small": pick(gpu=(64, 512), cpu=(4, 8))}
-BREAKS = (0, 1, 3)  # between the chain's four steps
-STEPS: tuple[Callable, ...] = (
-    lambda x: torch.nn.functional.gelu(x * 2 + 1),
-    lambda x: x * torch.sigmoid(x) + 0.5,
-    lambda x: torch.tanh(x) * x,
-    lambda x: torch.relu(x - 0.25) + x.abs(),
-)
+SIZES = {"large": (8192, 8192), "small": (64, 512)}
+SMALL_FOR_A_CPU = (4, 32)
+RIGHT = {"rtol": 1e-4, "atol": 1e-5}
 
 
-def chain(breaks: int) -> Callable:
-    """The four steps one after the other, with graph breaks after the first ones."""
-
-    def run(x):
-        for number, step in enumerate(STEPS):
-            x = step(x)
-            if number < breaks:
-                torch._dynamo.graph_break()
-        return x
-
-    return run
+def first(x):
+    return torch.relu(x * 2 + 1)
 
 
-def variants() -> dict[str, Callable]:
+def second(x):
+    return x * 0.5 + x.abs()
+
+
+def third(x):
+    return torch.clamp(x - 0.25, -4, 4)
+
+
+def fourth(x):
+    return torch.where(x > 1, x - 1, x * x)
+
+
+def whole(x):
+    """Four steps, one after the other."""
+    return fourth(third(second(first(x))))
+
+
+def one_break(x):
+    """The same with a graph break in the middle."""
+    x = second(first(x))
+    torch._dynamo.graph_break()
+    return fourth(third(x))
+
+
+def three_breaks(x):
+    """The same with a graph break after each step."""
+    x = first(x)
+    torch._dynamo.graph_break()
+    x = second(x)
+    torch._dynamo.graph_break()
+    x = third(x)
+    torch._dynamo.graph_break()
+    return fourth(x)
+
+
+def forms(backend: str = "inductor") -> dict[str, Callable]:
     """Eager, compiled, compiled in pieces, and replayed as a CUDA graph."""
-    made = {"eager": chain(0)}
-    for breaks in BREAKS:
-        name = f"compile_{breaks}_breaks" if breaks else "compile"
-        made[name] = torch.compile(chain(breaks), dynamic=False)
-    made["cuda_graph"] = torch.compile(chain(0), dynamic=False, mode="reduce-overhead")
-    made["dynamic"] = torch.compile(chain(0), dynamic=True)
+    how = {"dynamic": False, "backend": backend}
+    made = {
+        "eager": whole,
+        "compiled": torch.compile(whole, **how),
+        "one break": torch.compile(one_break, **how),
+        "three breaks": torch.compile(three_breaks, **how),
+    }
+    if backend == "inductor":
+        made["cuda graph"] = torch.compile(whole, dynamic=False, mode="reduce-overhead")
     return made
 
 
-def race(report: Report) -> None:
-    """Check every variant against float64, then time all in turn; recorded."""
-    for label, size in SIZES.items():
-        torch._dynamo.reset()
-        x = torch.randn(size, device=DEVICE)
-        exact = chain(0)(x.double())
-        runs = {}
-        for name, variant in variants().items():
-            try:
-                torch.testing.assert_close(variant(x).double(), exact, rtol=1e-4, atol=1e-5)
-            except Exception as error:
-                report.failed(f"compile {label} {name}", error)
-                continue
-            runs[name] = lambda variant=variant, x=x: variant(x)
-        timing.BUDGET = 0.3
-        moved = 2 * x.numel() * x.element_size()
-        timed = compare(runs, bytes=moved, name=f"torch_compile/{label}").timings
-        report.put("races", f"compile/{label}", {name: t.median for name, t in timed.items()})
+def measure(size: str) -> None:
+    """Prove every form against float64, then time them in turn; without a GPU show the record."""
+    torch._dynamo.reset()
+    x = torch.randn(SIZES[size] if has_gpu() else SMALL_FOR_A_CPU, device=DEVICE)
+    exact = whole(x.double())
+    runs = {}
+    for name, form in forms(pick(gpu="inductor", cpu="eager")).items():
+        torch.testing.assert_close(form(x).double(), exact, **RIGHT)
+        runs[name] = lambda form=form: form(x)
+    rows, columns = SIZES[size]
+    print(f"{rows} × {columns}: {len(runs)} forms, all right")
+    if has_gpu():
+        print(compare(runs, bytes=2 * x.nbytes, name=f"graph_breaks/{size}").table())
+    else:
+        print(recorded(size))
 
 
-def table(report: Report) -> list[str]:
-    """A line a size."""
-    return [
-        f"{label:<16} " + "  ".join(f"{name} {ms:.4f}" for name, ms in entry.items())
-        for label, entry in report.entries["races"].items()
-        if label.startswith("compile") and all(entry.values())
-    ]
+def recorded(size: str) -> str:
+    """Recorded times of the forms, a line each."""
+    lines = []
+    for name in ("eager", "compiled", "one_break", "three_breaks", "cuda_graph"):
+        entry = results.find(f"graph_breaks/{size}/{name}/time")
+        time = f"{entry['value'] * 1000:8.1f} µs" if entry else "not recorded yet"
+        lines.append(f"{name.replace('_', ' '):14} {time}")
+    return "\n".join(lines)

@@ -41,32 +41,41 @@ def norm_forward(
 
 
 @triton.jit
+def join(count_a, mean_a, spread_a, count_b, mean_b, spread_b):
+    """Count, mean and sum of squared distances from it, of two parts together.
+
+    Source: Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for computing
+    sample variances".
+    """
+    count = count_a + count_b
+    share = tl.where(count == 0, 0.0, count_b / count)
+    distance = mean_b - mean_a
+    mean = mean_a + distance * share
+    spread = spread_a + spread_b + distance * distance * count_a * share
+    return count, mean, spread
+
+
+@triton.jit
 def norm_in_pieces(
     y, means, inverses, x, gamma, beta, columns, epsilon, BLOCK: tl.constexpr
 ):  # fmt: skip
-    """A row in pieces, read twice: the second time it comes from a cache.
-
-    Sums are of x - pivot, the first piece's mean: with P pieces its distance from the row's mean is
-    at most sqrt(P) standard deviations, so that little is lost where squares are subtracted.
-    """
+    """A row in pieces, read twice: the second time it comes from a cache."""
     row = tl.program_id(0)
     start = row.to(tl.int64) * columns
     column = tl.arange(0, BLOCK)
-    inside = column < columns
-    piece = tl.load(x + start + column, mask=inside, other=0.0).to(tl.float32)
-    pivot = tl.sum(piece, 0) / tl.minimum(BLOCK, columns)
-    sums = tl.zeros((BLOCK,), tl.float32)
-    squares = tl.zeros((BLOCK,), tl.float32)
+    counts = tl.zeros((BLOCK,), tl.float32)
+    middles = tl.zeros((BLOCK,), tl.float32)
+    spreads = tl.zeros((BLOCK,), tl.float32)
     for first in range(0, columns, BLOCK):
         inside = first + column < columns
         at = x + start + first + column
         piece = tl.load(at, mask=inside, other=0.0, eviction_policy="evict_last").to(tl.float32)
-        shifted = tl.where(inside, piece - pivot, 0.0)
-        sums += shifted
-        squares += shifted * shifted
-    shift = tl.sum(sums, 0) / columns
-    mean = pivot + shift
-    inverse = 1 / tl.sqrt(tl.sum(squares, 0) / columns - shift * shift + epsilon)
+        counts += inside.to(tl.float32)
+        distance = tl.where(inside, piece - middles, 0.0)
+        middles += distance / tl.maximum(counts, 1.0)
+        spreads += tl.where(inside, distance * (piece - middles), 0.0)
+    _, mean, spread = tl.reduce((counts, middles, spreads), 0, join)
+    inverse = 1 / tl.sqrt(spread / columns + epsilon)
     tl.store(means + row, mean)
     tl.store(inverses + row, inverse)
     for first in range(0, columns, BLOCK):
@@ -74,8 +83,8 @@ def norm_in_pieces(
         at = x + start + first + column
         piece = tl.load(at, mask=inside, other=0.0, eviction_policy="evict_first").to(tl.float32)
         scale = tl.load(gamma + first + column, mask=inside, other=0.0).to(tl.float32)
-        shift_y = tl.load(beta + first + column, mask=inside, other=0.0).to(tl.float32)
-        result = (piece - mean) * inverse * scale + shift_y
+        shift = tl.load(beta + first + column, mask=inside, other=0.0).to(tl.float32)
+        result = (piece - mean) * inverse * scale + shift
         tl.store(y + start + first + column, result.to(y.dtype.element_ty), mask=inside)
 
 

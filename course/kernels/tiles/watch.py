@@ -13,7 +13,7 @@ from pathlib import Path
 
 import torch
 
-from course.checking.triton_child import kernel_of
+from course.checking.triton_kernels import kernel_of
 from utils import has_gpu
 from utils.cpu.triton import KernelMistake
 from utils.engine import FORCE_CPU

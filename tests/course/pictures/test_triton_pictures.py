@@ -45,7 +45,6 @@ def test_without_records_nothing_is_claimed(monkeypatch):
     monkeypatch.setattr(pictures.results, "find", lambda name: None)
     assert "not recorded yet" in pictures.languages().alt
     assert "not recorded yet" in pictures.rows_table()
-    assert "not recorded yet" in pictures.breaks_table("large")
 
 
 def test_recorded_shares_are_drawn(monkeypatch):

@@ -6,7 +6,15 @@ import torch
 pytest.importorskip("triton")
 
 from course.kernels.matmul.ladder import prove  # noqa: E402
-from course.kernels.tiles import ahead, fused, layer_norm, listing, matmul, softmax  # noqa: E402
+from course.kernels.tiles import (  # noqa: E402
+    ahead,
+    compile_bench,
+    fused,
+    layer_norm,
+    listing,
+    matmul,
+    softmax,
+)
 from course.kernels.tiles.watch import watch  # noqa: E402
 from utils import check, has_gpu  # noqa: E402
 
@@ -91,3 +99,12 @@ def test_watch_says_what_is_wrong(capsys):
     assert capsys.readouterr().out.startswith("✓")
     watch(softmax.softmax_rows, (3,), x, x, 3, 5, 1, 8)
     assert "outside the tensor" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("form, graphs", [("whole", 1), ("one_break", 2), ("three_breaks", 4)])
+def test_forms_have_the_breaks_that_they_are_named_for(form, graphs):
+    torch._dynamo.reset()
+    function = getattr(compile_bench, form)
+    x = torch.randn(8)
+    assert torch._dynamo.explain(function)(x).graph_count == graphs
+    assert torch.equal(function(x), compile_bench.whole(x))
