@@ -1,7 +1,5 @@
 """The exercises of the chapter Convolution and the Fourier transform."""
 
-import importlib.util
-
 import numpy as np
 from numba import cuda
 
@@ -9,6 +7,7 @@ from course.checking.answers import but, replace
 from course.checking.inputs import arguments_of, some_numbers, uniform
 from course.checking.model import Demand, Exercise, Hypothesis, Launch, Out, Wrong
 from course.checking.quiz import Quiz
+from course.exercises import fourier
 from utils.occupancy import ceil_div
 
 # ---- out_size: how many places a filter has
@@ -586,11 +585,5 @@ QUESTIONS = (
     ),
 )
 
-EXERCISES = (OUT_SIZE, BLUR, GATHER, SLOPES)
-QUIZZES = QUESTIONS
-
-if importlib.util.find_spec("course.exercises.fourier"):
-    from course.exercises import fourier
-
-    EXERCISES += tuple(fourier.EXERCISES)
-    QUIZZES += tuple(fourier.QUIZZES)
+EXERCISES = (OUT_SIZE, BLUR, GATHER, SLOPES, *fourier.EXERCISES)
+QUIZZES = (*QUESTIONS, *fourier.QUIZZES)
