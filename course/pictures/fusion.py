@@ -212,17 +212,18 @@ def recorded(*names: str) -> None:
         if entry is None:
             print(f"{name}: not recorded yet")
             continue
-        print(f"{name}: {_value(entry)} ({entry['gpu']}, {entry['date'][:10]})")
+        words = in_words(name, entry["value"], entry["unit"])
+        print(f"{name}: {words} ({entry['gpu']}, {entry['date'][:10]})")
 
 
-def _value(entry) -> str:
-    value, unit = entry["value"], entry["unit"]
+def in_words(name: str, value: float, unit: str) -> str:
+    """A recorded number as the chapter shows it."""
     if unit == "B":
         return f"{value / 1e9:.2f} GB"
     if unit == "FLOP/s":
         return f"{value / 1e12:,.0f} TFLOP/s"
     if unit == "ms":
         return f"{value:.4g} ms"
-    if "share" in entry["name"] or "saved" in entry["name"]:
+    if "share" in name or "saved" in name:
         return f"{value:.1%}"
     return f"{value:.3g}"

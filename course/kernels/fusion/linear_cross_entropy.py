@@ -30,6 +30,7 @@ def loss_and_gradients(x, weights, targets, chunk: int = CHUNK, ignored: int = I
         torch.mm(slope, weights, out=dx[part])
         torch.addmm(dweights, slope.T, x[part], beta=int(start > 0), out=dweights)
         losses.append(loss)
+        del logits, slope  # before the next chunk's are made
     return torch.cat(losses).sum() / counted, dx, dweights
 
 

@@ -40,8 +40,6 @@ GEMV_SHAPES = [
         (1, 8, 4, 3),
         (1, 4, 3, 8),
         (1, 16, 3, 2),
-        (2, 8, 2, 3),
-        (1, 4, 4, 7),
     )
 ]
 
@@ -50,9 +48,10 @@ class Layers:
     """Square matrices of a side, in 4 bits and in bfloat16, and vectors to send through them."""
 
     def __init__(self, n: int):
-        codes, scales = int4.random_weights(n, n)
-        codes = codes.clamp(min=1)  # as many below zero as above, and scales
-        scales = (scales.float() / 2.5).bfloat16()  # with which vectors keep their size
+        _, scales = int4.random_weights(n, n)
+        # as many below zero as above, and scales with which vectors keep their size
+        codes = torch.randint(1, 16, (n, n), dtype=torch.uint8, device="cuda")
+        scales = (scales.float() / 2.5).bfloat16()
         self.first = int4.pack(codes, scales)
         self.count = max(4, round(CHAIN_BYTES / self.first.bytes))
         self.packed = [self.first, *(self._copy() for _ in range(self.count - 1))]
@@ -81,11 +80,12 @@ class Layers:
             x = product(x, weights)
         return x
 
-    def check(self, shape: int4.Shape) -> None:
-        """Overlapped kernels give the very bits of kernels that wait for one another."""
+    def check(self, shape: int4.Shape) -> bool:
+        """Whether overlapped kernels give the very bits of kernels that wait for one another."""
         rightness.check_int4(shape, ((32, self.first.columns, 1), (96, 640, 3)))
         in_turn = self.ours(1, shape, False).clone()
-        assert torch.equal(self.ours(1, shape, True), in_turn), "overlapped kernels differ"
+        assert in_turn.isfinite().all(), "vectors do not keep their size"
+        return torch.equal(self.ours(1, shape, True), in_turn)
 
 
 def race_gemv(report: Report) -> None:
@@ -99,10 +99,11 @@ def race_gemv_of(report: Report, n: int) -> None:
     layers = Layers(n)
     moved = layers.count * (layers.first.bytes + 4 * n)
     graphs = {}
+    overlap = {}
 
     def check(shape):
-        layers.check(shape)
-        graphs[shape] = captured(lambda: layers.ours(1, shape, True))
+        overlap[shape] = layers.check(shape)
+        graphs[shape] = captured(lambda: layers.ours(1, shape, overlap[shape]))
 
     best = fastest(
         report,
@@ -112,20 +113,23 @@ def race_gemv_of(report: Report, n: int) -> None:
         lambda shape: graphs[shape](),
         bytes=moved,
     )
-    report.put("clock", f"gemv/{n} best", str(best))
+    report.put("clock", f"gemv/{n} best", f"{best}, overlapped: {overlap[best]}")
     one = layers.vectors[:1]
     runs = {
         "ours": graphs[best],
         "ours, in turn": captured(lambda: layers.ours(1, best, False)),
-        "ours, 8 vectors": captured(lambda: layers.ours(8, best, True)),
+        "ours, 8 vectors": captured(lambda: layers.ours(8, best, overlap[best])),
     }
     linear = torch.nn.functional.linear
     rivals = {
         "torch bf16 mv": lambda: layers.bf16(lambda x, w: torch.mv(w, x), one[0]),
         "torch bf16 linear": lambda: layers.bf16(linear, one),
         "torch bf16 linear, 8 vectors": lambda: layers.bf16(linear, layers.vectors),
-        "torch int4": tinygemm(layers),
     }
+    try:
+        rivals["torch int4"] = tinygemm(layers)
+    except Exception as error:
+        report.failed(f"gemv/{n} torch int4", error)
     for name, rival in usable(report, f"gemv/{n}", rivals).items():
         runs[name] = captured(rival)
     timings = race(report, f"gemv/int4/{n}", runs, bytes=moved)
@@ -168,8 +172,6 @@ ROW_SHAPES = [
         (256, 4, 2, 8),
         (128, 6, 2, 8, True),
         (128, 6, 2, 16, True),
-        (128, 6, 2, 4, True),
-        (128, 5, 2, 8, True),
         (128, 6, 1, 8, True),
     )
 ]

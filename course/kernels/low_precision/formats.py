@@ -92,7 +92,7 @@ def encode(x, format: Format, rounding: str = "nearest", *, saturate=False, seed
     """
     x = np.ascontiguousarray(x, np.float32)
     codes = np.full(x.shape, 0xDEADBEEF, np.uint32)
-    how = ROUNDING[rounding], saturate, seed
+    how = ROUNDING[rounding], int(saturate), seed
     if x.size:
         _module().encode_all[_grid(x.size)](codes, x, x.size, *format.arguments, *how)
     return codes

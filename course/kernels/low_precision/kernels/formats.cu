@@ -103,7 +103,7 @@ __global__ void decode_all(float* x, const unsigned* codes, int n, int exponent,
 }
 
 __global__ void encode_all(unsigned* codes, const float* x, int n, int exponent, int mantissa,
-                           int specials, int rounding, bool saturate, unsigned seed) {
+                           int specials, int rounding, int saturate, unsigned seed) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n)
         codes[i] =

@@ -28,6 +28,7 @@ struct Shared {
     bf16 c[2][2][64][BOX];  // two boxes of results a consumer, on their way to C
     float scales[2][BN];  // of a tile's columns, for each consumer
     barrier full[STAGES], empty[STAGES];
+    barrier turn[2];  // a consumer may look at the ring: the other's tile has all come
 };
 
 // The matrices and their scales, as the launcher gives them.
@@ -129,7 +130,9 @@ __device__ void give_back(Shared& s, int slot) {
         barrier_arrive_at(&s.empty[slot], thread);
 }
 
-__device__ void add_steps(float (&d)[2][SUMS], Shared& s, Slot& slot, int k) {
+// A barrier tells rounds of the ring apart only by their parity, so nobody may wait for a stage that
+// is more than a round away: first the other consumer must have seen all of its tile.
+__device__ void add_steps(float (&d)[2][SUMS], Shared& s, Slot& slot, int warpgroup, int k) {
     int before = -1;
     for (int x = 0; x < k; x += BK) {
         barrier_wait(&s.full[slot.i], slot.parity);
@@ -140,6 +143,8 @@ __device__ void add_steps(float (&d)[2][SUMS], Shared& s, Slot& slot, int k) {
         before = slot.i;
         slot.next();
     }
+    if (threadIdx.x % 128 == 0)
+        barrier_arrive(&s.turn[1 - warpgroup]);
     wgmma_wait<0>();
     give_back(s, before);
 }
@@ -190,13 +195,17 @@ __device__ void consume(Shared& s, const CUtensorMap* map_c, Scales scales, int 
     int clusters = gridDim.x / CLUSTER;
     Slot slot;
     slot.skip(warpgroup * steps);
+    int turns = 0;
     float d[2][SUMS];
     for (int t = blockIdx.x / CLUSTER + warpgroup * clusters; t < tiles.count();
          t += 2 * clusters) {
         int row = tiles.row(t);
         int column = tiles.column(t);
         float of_column = scales.b[min(column + (int)threadIdx.x % 128, n - 1)];
-        add_steps(d, s, slot, k);
+        if (warpgroup == 1 || turns > 0)
+            barrier_wait(&s.turn[warpgroup], (turns - (warpgroup == 0)) % 2);
+        ++turns;
+        add_steps(d, s, slot, warpgroup, k);
         slot.skip(steps);  // the other's tile
         s.scales[warpgroup][threadIdx.x % 128] = of_column;  // seen after the next meeting
         store_half(s, map_c, d[0], scales.a, warpgroup, row, column, m);
@@ -219,6 +228,8 @@ __global__ LAUNCHED_AS void fp8_matmul(const __grid_constant__ CUtensorMap map_c
             barrier_init(&s.full[i], 1);  // this block's producer
             barrier_init(&s.empty[i], CLUSTER);  // one consumer in each block
         }
+        barrier_init(&s.turn[0], 1);
+        barrier_init(&s.turn[1], 1);
         barriers_ready();
     }
     cluster_sync();

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from course.kernels.fusion import adamw, block, rightness
+from course.kernels.fusion import adamw, block, in_chapter, rightness
 
 
 @pytest.mark.parametrize("name", rightness.CHECKS)
@@ -46,3 +46,18 @@ def test_a_gradient_below_the_limit_is_not_scaled():
     norm, factor = optimizer.norm_and_factor.tolist()
     assert norm == pytest.approx(0.3, rel=1e-6)
     assert factor == 1
+
+
+def test_the_chapter_shows_what_a_race_found_and_else_what_is_recorded(capsys, monkeypatch):
+    monkeypatch.setattr(in_chapter, "able", lambda: True)
+    monkeypatch.setattr(in_chapter, "run", lambda part, seconds: {"a/share_of_copy": (0.5, "1")})
+    in_chapter.race("gemv", "a/share_of_copy", "b/never_recorded")
+    assert capsys.readouterr().out.splitlines() == [
+        "a/share_of_copy: 50.0%, measured now",
+        "b/never_recorded: not recorded yet",
+    ]
+
+
+def test_a_race_that_fails_finds_nothing(monkeypatch):
+    monkeypatch.setitem(in_chapter.PACKAGES, "gemv", "no_such_package")
+    assert in_chapter.run("gemv", seconds=30) == {}
