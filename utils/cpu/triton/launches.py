@@ -149,8 +149,8 @@ class Launch:
             address = memory.first + element * memory.history.grain
             raise self.fail(
                 "race",
-                f"tl.{what} {_DID[kind]} {memory.place(address)}, which "
-                f"{named(self.program_of(other))} {_DID[did]}, too, in no order with this one",
+                f"tl.{what} {_DID[kind]} {memory.place(address)}; "
+                f"{named(self.program_of(other))} {_DID[did]} it, too, and nothing orders the two",
             )
         note(memory.history, self.clocks, kind, index)
 
