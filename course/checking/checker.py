@@ -21,10 +21,14 @@ from course.checking.model import BROKEN
 from course.checking.report import Outcome, describe, draw
 from utils import has_gpu
 from utils.cpu.numba_cuda import KernelError
+from utils.engine import target_arch
+from utils.tools import process
+from utils.tools.nvcc import find_nvcc
 from utils.tracer import trace
 
 SECONDS = 10  # of CPU time, for all launches of one check on the CPU engine
 TRACED_THREADS = 512  # launches up to this size are searched for races
+NVCC_SECONDS = 60  # by the clock, for nvcc, which without a GPU has the last word
 PROBES = 2  # launches in which it is counted who does the work
 
 
@@ -441,7 +445,30 @@ def check_cuda_c(exercise, answer, seed):
         unmet = work.unmet(one, least, exercise)
         if unmet:
             raise Rejected(*unmet)
+    if not has_gpu():
+        reject_if_nvcc_does(path)
     return tally(runs)
+
+
+def reject_if_nvcc_does(path):
+    """Compile with nvcc where it is: the CPU runtime lets device code call the host's functions."""
+    nvcc = find_nvcc()
+    if not nvcc:
+        return
+    with tempfile.TemporaryDirectory(prefix="cuda-course-") as folder:
+        command = [nvcc, "-ptx", "-std=c++17", f"-arch={target_arch()}", str(path)]
+        try:
+            done = process.run([*command, "-o", f"{folder}/kernel.ptx"], timeout=NVCC_SECONDS)
+        except process.Timeout:
+            return
+    error = re.search(r"\((\d+)\): error: (.*)", done.output)
+    if done.returncode and error:
+        lines = path.read_text().splitlines()
+        line = int(error[1]) - 1
+        code = lines[line].strip() if line < len(lines) else ""
+        raise Rejected(
+            "does_not_compile", f"It runs on the CPU, but nvcc says: {error[2]}", code=code
+        )
 
 
 def watch_cuda_c(exercise, path, trials, seed):

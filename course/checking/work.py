@@ -20,7 +20,7 @@ MEANS = {
     "barriers": "Use `__syncthreads()`: here no thread comes to one.",
     "atomics": "Use an atomic operation: here no thread runs one.",
     "shuffles": "Use the warp's shuffles: here no lane takes part in one.",
-    "wide": "Load and store 16 bytes at once (`float4`): here no access is as wide.",
+    "wide": "Load and store 16 bytes at once (`float4`): here no store is as wide.",
 }
 FORBIDDEN = {
     "shared": "Without shared memory, please.",
@@ -35,7 +35,7 @@ class Work:
 
     busiest: accesses to memory of the thread with the most; total: of all threads. The others say
     how often something was used: reads of shared memory, barriers (threads that came to one),
-    atomics, shuffles (lanes that took part), global accesses of 16 bytes. global_bytes: that went
+    atomics, shuffles (lanes that took part), global stores of 16 bytes. global_bytes: that went
     to and from global memory. rewrites: stores to what another thread had stored (CUDA C).
     """
 

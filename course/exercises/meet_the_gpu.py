@@ -237,6 +237,8 @@ def warps_per_sm(gb_per_s, latency_ns, bytes_per_thread, sms):
     reference=warps_per_sm,
     shapes=(
         (320, 400, 4, 40),
+        (43, 3, 4, 1),
+        (41, 25, 16, 2),
         (1555, 500, 4, 108),
         (3352, 600, 4, 132),
         (3352, 600, 16, 132),

@@ -394,7 +394,7 @@ __global__ void copy4(float* out, const float* a, int n) {
     extents=lambda n: (ceil_div(n[0], 4), 1, 1),
     other_block=(96, 1, 1),
     needs=("wide",),
-    effort=1,
+    effort=2.5,
     probe=(512,),
     hints=(
         (

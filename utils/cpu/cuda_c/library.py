@@ -27,7 +27,7 @@ class Counts(ctypes.Structure):
             "barriers",  # of blocks
             "atomics",
             "meetings",  # of lanes of a warp: shuffles, votes, __syncwarp()
-            "wide",  # of 16 bytes, to global memory
+            "wide",  # stores of 16 bytes to global memory
             "global_bytes",
             "rewrites",  # of what another thread had written
         )

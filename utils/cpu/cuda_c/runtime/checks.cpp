@@ -110,11 +110,11 @@ static std::vector<unsigned>& accesses_of() {  // of each thread
     static auto* v = new std::vector<unsigned>;
     return *v;
 }
-static void note_access(unsigned size, bool atomic, bool shared) {
+static void note_access(unsigned size, bool writes, bool atomic, bool shared) {
     ++counts.total;
     counts.atomics += atomic;
     counts.shared += shared;
-    counts.wide += !shared && size == 16;
+    counts.wide += !shared && writes && size == 16;
     counts.global_bytes += shared ? 0 : size;
     const dim3& block = hot.block->grid->block;
     size_t thread = hot.block->linear * block.x * block.y * block.z + hot.tid;
@@ -568,7 +568,7 @@ static void access(const char* p, unsigned size, bool writes, bool atomic, const
             abandon_grid(cudaErrorIllegalAddress);
         if (size > 1 && size <= 16 && (size & (size - 1)) == 0 && size_t(p) % size && !atomic)
             misaligned(p, size, code);
-        note_access(size, atomic, false);
+        note_access(size, writes, atomic, false);
         if (Cell* cells = cells_of(a->start, a->bytes))
             history(cells, size_t(p - a->start), p, size, writes, atomic, false, code);
         return;
@@ -601,7 +601,7 @@ static void access(const char* p, unsigned size, bool writes, bool atomic, const
         }
         if (size > 1 && size <= 16 && (size & (size - 1)) == 0 && size_t(p) % size && !atomic)
             misaligned(p, size, code);
-        note_access(size, atomic, true);
+        note_access(size, writes, atomic, true);
         if (Cell* cells = cells_of(hot.shared, hot.shared_bytes))
             history(cells, offset, p, size, writes, atomic, true, code);
         return;
@@ -628,7 +628,7 @@ static void access(const char* p, unsigned size, bool writes, bool atomic, const
         if (p < a->start || p + size > a->start + a->bytes)
             wrong_access("out-of-bounds", code, verb,
                          std::to_string(size) + " bytes, " + describe(p, size));
-        note_access(size, atomic, false);
+        note_access(size, writes, atomic, false);
         if (Cell* cells = cells_of(a->start, a->bytes))
             history(cells, size_t(p - a->start), p, size, writes, atomic, false, code);
         return;
