@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from utils import results
+from course.kernels.fusion import records
 from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, IDLE, INK, figure
 
 SMALL = 8.5  # points: letters within a picture
@@ -202,28 +202,5 @@ def two_of_four(dense: np.ndarray, kept: np.ndarray, places: np.ndarray):
     return fig
 
 
-# ---- what was recorded
-
-
-def recorded(*names: str) -> None:
-    """Print recorded results, or that there are none yet."""
-    for name in names:
-        entry = results.find(name)
-        if entry is None:
-            print(f"{name}: not recorded yet")
-            continue
-        words = in_words(name, entry["value"], entry["unit"])
-        print(f"{name}: {words} ({entry['gpu']}, {entry['date'][:10]})")
-
-
-def in_words(name: str, value: float, unit: str) -> str:
-    """A recorded number as the chapter shows it."""
-    if unit == "B":
-        return f"{value / 1e9:.2f} GB"
-    if unit == "FLOP/s":
-        return f"{value / 1e12:,.0f} TFLOP/s"
-    if unit == "ms":
-        return f"{value:.4g} ms"
-    if "share" in name or "saved" in name:
-        return f"{value:.1%}"
-    return f"{value:.3g}"
+#: Prints recorded results, or that there are none yet.
+recorded = records.recorded

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import torch
 
-from course.pictures import fusion as pictures
+from course.kernels.fusion import records
 from utils import has_gpu, results
 from utils.files import ROOT
 
@@ -36,9 +36,9 @@ def race(part: str, *names: str, seconds: int = 60) -> None:
     for name in names:
         if name in found:
             value, unit = found[name]
-            print(f"{name}: {pictures.in_words(name, value, unit)}, measured now")
+            print(f"{name}: {records.in_words(name, value, unit)}, measured now")
         else:
-            pictures.recorded(name)
+            records.recorded(name)
 
 
 def run(part: str, seconds: int) -> dict[str, tuple[float, str]]:
