@@ -1,6 +1,6 @@
 """Numbers of few bits: how they are encoded, and kernels that multiply them.
 
-formats: every format bit by bit. rounding: to the nearest, by chance. int4: packed weights and
-their product. fp8_matmul: Hopper's product of 8-bit floats. sparse: 2 of 4. bench: all of it
-against its rivals on a GPU.
+formats: every format bit by bit; every_code: all of them against PyTorch. int4: packed weights and
+their product. fp8_matmul: Hopper's product of 8-bit floats. sparse: 2 of 4. digits: a network
+quantized. loss_scaling: a training in 8 bits. bench: kernels against their rivals on a GPU.
 """
