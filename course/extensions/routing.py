@@ -37,7 +37,7 @@ class Route:
         return not self.needs or importlib.util.find_spec(self.needs) is not None
 
 
-HOST = (CSRC / "run.cu", CSRC / "run.cpp", CSRC / "run.h")
+HOST = (CSRC / "run.cu", CSRC / "loops.cpp", CSRC / "run.h")
 COMMON = ROUTES / "common.py"
 ROUTES_BY_NAME = {
     route.name: route

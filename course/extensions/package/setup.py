@@ -15,7 +15,7 @@ FLAGS = ["-O2", OLDEST_TORCH]
 
 
 def extension():
-    sources = ["csrc/operator.cpp", "csrc/run.cpp"]
+    sources = ["csrc/operator.cpp", "csrc/loops.cpp"]
     if HAS_CUDA:
         return cpp_extension.CUDAExtension(
             "polynomial_op._C",

@@ -22,7 +22,7 @@ def define() -> str:
         os.environ.setdefault("TORCH_CUDA_ARCH_LIST", "{}.{}".format(*gpu().compute_capability))
     cpp_extension.load_inline(
         NAMESPACE,
-        cpp_sources=['#include "run.cpp"\n' + (ROUTES / "inline.cpp").read_text()],
+        cpp_sources=['#include "loops.cpp"\n' + (ROUTES / "inline.cpp").read_text()],
         cuda_sources=['#include "run.cu"\n'] if on_gpu else None,
         with_cuda=on_gpu,
         extra_cflags=["-O2", *(["-DWITH_CUDA"] if on_gpu else [])],

@@ -21,7 +21,7 @@ def module():
 
     find_ninja()
     torch_headers = Path(torch.__file__).parent / "include"
-    sources = [ROUTES / "tvm.cpp", CSRC / "run.cpp"]
+    sources = [ROUTES / "tvm.cpp", CSRC / "loops.cpp"]
     flags = []
     if has_gpu():
         sources.append(CSRC / "run.cu")

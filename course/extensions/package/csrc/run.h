@@ -1,5 +1,5 @@
 // What the host calls, whichever binding it was reached by: once for the GPU (run.cu), once for
-// the CPU (run.cpp). Pointers are to `n` numbers of `type` that lie next to one another.
+// the CPU (loops.cpp). Pointers are to `n` numbers of `type` that lie next to one another.
 #pragma once
 
 #include <cstdint>
