@@ -28,8 +28,8 @@ MEAN_MAX_EXERCISE = CppExercise(
     path="build/mean_max.h",
     task=(
         "Write `mean_max`, which gives back the mean and the largest of `n` values through two"
-        " pointers. The values are ints, large ones too, and may all be negative; the mean is a float; `n` is at"
-        " least 1."
+        " pointers. The values are ints, large ones too, and may all be negative; the mean is a"
+        " float; `n` is at least 1."
     ),
     starter="""
 %%writefile build/mean_max.h
