@@ -1446,12 +1446,14 @@ def cublas_lt():
     def columns(values, rows, cols):  # a column-major matrix
         return values[: rows * cols].reshape(cols, rows).T
 
-    def shown(matrix):
-        return "0: " + row(*map(g, matrix.T.ravel()))
+    def shown(matrix, status=0):
+        return f"{status}: " + row(*map(g, matrix.T.ravel()))
 
+    # An epilogue without a bias, and a bias pointer that is set: the library says INVALID_VALUE,
+    # and the output keeps its numbers.
+    text = 2 * shown(columns(z, m, n), status=7)
     product = 2 * columns(x, m, k) @ columns(y, k, n) + columns(z, m, n)
     biased = product + bias[:, None]
-    text = shown(product) + shown(np.maximum(product, 0))
     text += shown(biased) + shown(np.maximum(biased, 0))
     by_rows = x[: m * k].reshape(m, k) @ columns(y, k, n)
     text += shown(by_rows)
@@ -1500,8 +1502,12 @@ def cusparse_spmv():
 
 @program
 def library_statuses():
-    invalid, ok, not_a_plan, bad_size, odd_length = 7, 0, 1, 8, 105
-    text = row(invalid, invalid, invalid, ok, ok, end="\n")
+    invalid, ok, not_a_plan, bad_size = 7, 0, 1, 8
+    lda, ldb, ldc = 8, 10, 13  # their places among gemm's parameters, the handle not counted
+    text = ""
+    for place in (lda, ldb, ldc):
+        text += f" ** On entry to SGEMM  parameter number {place} had an illegal value\n{invalid} "
+    text += row(ok, ok, end="\n")
     c = np.arange(8).reshape(2, 4).T @ np.ones((2, 3))
     text += row(g(c[0, 0]), g(c[3, 0]), g(c[3, 2]), end="\n") + "CUBLAS_STATUS_INVALID_VALUE\n"
     p = 8 * np.arange(16).reshape(4, 4)
@@ -1509,7 +1515,7 @@ def library_statuses():
     r = (p @ q).T.ravel()
     text += "0: " + row(r[0], r[1], r[15], end="\n")
     text += f"{ok} {not_a_plan} {ok} {ok} 1 {ok}: 8 16\n"
-    return text + f"{ok} {not_a_plan} {bad_size}\n{odd_length} {ok}\n"
+    return text + f"{ok} {not_a_plan} {bad_size}\n{ok} {ok}\n"  # Philox takes 7 too
 
 
 @program

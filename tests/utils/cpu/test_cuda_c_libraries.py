@@ -453,6 +453,82 @@ int main() {
         np.testing.assert_allclose(row, exact, rtol=error, atol=error / 10)
 
 
+def test_matmul_takes_a_bias_pointer_only_where_the_epilogue_adds_it(tmp_path):
+    printed = run_program(
+        tmp_path,
+        """
+#include <cstdio>
+#include <cublasLt.h>
+int run(cublasLtEpilogue_t kind, bool with_bias, cublasLtOrder_t order) {
+    float *x, *bias, one = 1, zero = 0;
+    cudaMallocManaged(&x, 12 * sizeof(float));
+    cudaMallocManaged(&bias, 2 * sizeof(float));
+    for (int i = 0; i < 12; i++) x[i] = i < 8 ? i - 4 : 99;
+    bias[0] = 100, bias[1] = 200;
+    cublasLtHandle_t lt;
+    cublasLtMatmulDesc_t desc;
+    cublasLtMatrixLayout_t in, out;
+    cublasLtCreate(&lt);
+    cublasLtMatmulDescCreate(&desc, CUBLAS_COMPUTE_32F, CUDA_R_32F);
+    cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_EPILOGUE, &kind, sizeof kind);
+    if (with_bias)
+        cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias);
+    cublasLtMatrixLayoutCreate(&in, CUDA_R_32F, 2, 2, 2);
+    cublasLtMatrixLayoutCreate(&out, CUDA_R_32F, 2, 2, 2);
+    cublasLtMatrixLayoutSetAttribute(out, CUBLASLT_MATRIX_LAYOUT_ORDER, &order, sizeof order);
+    int status = cublasLtMatmul(lt, desc, &one, x, in, x + 4, in, &zero, x + 8, out, x + 8, out,
+                                nullptr, nullptr, 0, 0);
+    cudaDeviceSynchronize();
+    printf("%d: %g %g %g %g\\n", status, x[8], x[9], x[10], x[11]);
+    return status;
+}
+int main() {
+    run(CUBLASLT_EPILOGUE_RELU, false, CUBLASLT_ORDER_COL);
+    run(CUBLASLT_EPILOGUE_RELU, true, CUBLASLT_ORDER_COL);
+    run(CUBLASLT_EPILOGUE_BIAS, true, CUBLASLT_ORDER_COL);
+    run(CUBLASLT_EPILOGUE_BIAS, false, CUBLASLT_ORDER_COL);
+    run(CUBLASLT_EPILOGUE_BIAS, true, CUBLASLT_ORDER_ROW);
+    run(CUBLASLT_EPILOGUE_DEFAULT, false, CUBLASLT_ORDER_ROW);
+}""",
+    )
+    product = np.array([[-4, -2], [-3, -1]]) @ np.array([[0, 2], [1, 3]])
+    biased = product + np.array([[100], [200]])
+
+    def line(status, numbers):
+        return f"{status}: " + " ".join(str(value) for value in numbers) + "\n"
+
+    invalid, not_supported, untouched = 7, 15, 4 * [99]
+    assert printed == (
+        line(0, np.maximum(product, 0).T.ravel())
+        + line(invalid, untouched)
+        + line(0, biased.T.ravel())
+        + line(invalid, untouched)
+        + line(not_supported, untouched)
+        + line(0, product.ravel())
+    )
+
+
+def test_an_odd_count_of_normal_numbers_is_refused_for_xorwow_alone(tmp_path):
+    printed = run_program(
+        tmp_path,
+        """
+#include <cstdio>
+#include <curand.h>
+int main() {
+    float values[8] = {0};
+    for (auto type : {CURAND_RNG_PSEUDO_XORWOW, CURAND_RNG_PSEUDO_PHILOX4_32_10}) {
+        curandGenerator_t generator;
+        curandCreateGeneratorHost(&generator, type);
+        for (int n : {7, 8})
+            printf("%d ", curandGenerateNormal(generator, values, n, 0, 1));
+        printf("%d ", values[6] != 0);
+        curandDestroyGenerator(generator);
+    }
+}""",
+    )
+    assert printed == "105 0 1 0 0 1 "
+
+
 def test_headers_survive_the_programs_macros(tmp_path):
     letters = [chr(c) for c in (*range(ord("A"), ord("Z") + 1), *range(ord("a"), ord("z") + 1))]
     macros = [

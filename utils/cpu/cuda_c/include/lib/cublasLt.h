@@ -130,6 +130,9 @@ inline cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc
         return problem.wrong(
             "the epilogue wants a bias, and CUBLASLT_MATMUL_DESC_BIAS_POINTER "
             "was not set");
+    if (!(desc->epilogue & CUBLASLT_EPILOGUE_BIAS) && desc->bias)
+        return problem.wrong(
+            "CUBLASLT_MATMUL_DESC_BIAS_POINTER is set, and the epilogue takes no bias");
     if (algo && algo->data[0] > (workspace ? workspace_bytes : 0))
         return problem.wrong("the workspace is smaller than the algorithm's workspaceSize");
     if (size_t(workspace) % 16)

@@ -72,6 +72,7 @@ CUDA_CPU_BLAS(D, d, double)
         cublasHandle_t h, cublasOperation_t op_a, cublasOperation_t op_b, int m, int n, int k,    \
         const T* alpha, const T* a, int lda, const T* b, int ldb, const T* beta, T* c, int ldc) { \
         ::cuda_cpu::GemmCall call{h, "cublas" #L "gemm", op_a, op_b, m, n, k, lda, ldb, ldc};     \
+        call.letter = #L[0];                                                                      \
         call.inputs = ::cuda_cpu::inputs_of(h, CUBLAS_COMPUTE_32F);                               \
         return ::cuda_cpu::gemm<T, T, T>(call, alpha, a, b, beta, c);                             \
     }                                                                                             \

@@ -97,11 +97,11 @@ inline curandStatus_t generate(RandomGenerator* g, T* out, size_t n, F make) {
     }
     return error == cudaSuccess ? CURAND_STATUS_SUCCESS : CURAND_STATUS_LAUNCH_FAILURE;
 }
-// Normal numbers come in pairs, so n must be even, as NVIDIA's library asks of pseudo-random
-// generators.
+// Normal numbers come in pairs. NVIDIA's library refuses an odd n for XORWOW; for Philox it takes
+// one, although its manual refuses it for every pseudo-random generator.
 template <class T, class F>
 inline curandStatus_t generate_normal(RandomGenerator* g, T* out, size_t n, F finish) {
-    if (n % 2)
+    if (g && g->type != CURAND_RNG_PSEUDO_PHILOX4_32_10 && n % 2)
         return CURAND_STATUS_LENGTH_NOT_MULTIPLE;
     double2 pair = {0, 0};
     bool second = false;

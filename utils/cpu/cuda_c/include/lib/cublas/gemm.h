@@ -13,23 +13,44 @@ struct GemmCall {
     long stride_a = 0, stride_b = 0, stride_c = 0;
     int batches = 1;
     InputType inputs = InputType::as_given;
+    char letter = 0;  // S, D or H of a plain gemm, whose mistakes cuBLAS reports as BLAS does
 
+    // Says what is wrong; of a plain gemm on stdout too, in the words and with the number of BLAS.
+    cublasStatus_t illegal(int parameter, const char* what) const {
+        if (letter)
+            fprintf(stdout, " ** On entry to %cGEMM  parameter number %d had an illegal value\n",
+                    letter, parameter);
+        return invalid(name, what);
+    }
+    cublasStatus_t check_sizes() const {
+        const char* negative = "a size is negative";
+        if (m < 0)
+            return illegal(3, negative);
+        if (n < 0)
+            return illegal(4, negative);
+        if (k < 0)
+            return illegal(5, negative);
+        return batches < 0 ? invalid(name, negative) : CUBLAS_STATUS_SUCCESS;
+    }
     cublasStatus_t check(const void* alpha, const void* beta) const {
         if (!h)
             return CUBLAS_STATUS_NOT_INITIALIZED;
-        if (m < 0 || n < 0 || k < 0 || batches < 0)
-            return invalid(name, "a size is negative");
-        if (unsigned(op_a) > CUBLAS_OP_C || unsigned(op_b) > CUBLAS_OP_C)
-            return invalid(name, "an operation is none of CUBLAS_OP_N, CUBLAS_OP_T, CUBLAS_OP_C");
+        const char* no_op = "an operation is none of CUBLAS_OP_N, CUBLAS_OP_T, CUBLAS_OP_C";
+        if (unsigned(op_a) > CUBLAS_OP_C)
+            return illegal(1, no_op);
+        if (unsigned(op_b) > CUBLAS_OP_C)
+            return illegal(2, no_op);
+        if (cublasStatus_t wrong = check_sizes())
+            return wrong;
         if (!alpha || !beta)
             return invalid(name, "alpha or beta is a null pointer");
         int rows_a = op_a == CUBLAS_OP_N ? m : k, rows_b = op_b == CUBLAS_OP_N ? k : n;
         if (lda < std::max(1, rows_a))
-            return invalid(name, "lda is less than the rows that A has in memory");
+            return illegal(8, "lda is less than the rows that A has in memory");
         if (ldb < std::max(1, rows_b))
-            return invalid(name, "ldb is less than the rows that B has in memory");
+            return illegal(10, "ldb is less than the rows that B has in memory");
         if (ldc < std::max(1, m))
-            return invalid(name, "ldc is less than the rows of C");
+            return illegal(13, "ldc is less than the rows of C");
         return CUBLAS_STATUS_SUCCESS;
     }
 };

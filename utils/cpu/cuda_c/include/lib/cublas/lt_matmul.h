@@ -37,6 +37,10 @@ struct LtProblem {
     cublasStatus_t wrong(const char* what) const {
         return invalid(call, what);
     }
+    cublasStatus_t not_supported(const char* what) const {
+        fprintf(stderr, "%s: CUBLAS_STATUS_NOT_SUPPORTED: %s\n", call, what);
+        return CUBLAS_STATUS_NOT_SUPPORTED;
+    }
     static bool narrow(const cublasLtMatrixLayoutOpaque_t* l) {
         uint64_t line = l->order == CUBLASLT_ORDER_COL ? l->rows : l->cols;
         return l->ld < 0 || uint64_t(l->ld) < line;
@@ -76,6 +80,8 @@ struct LtProblem {
             case CUBLASLT_EPILOGUE_GELU_BIAS:
                 if (desc->bias_type != -1 && desc->bias_type != int(d->type))
                     return wrong("a bias of another type than D is not offered on the CPU");
+                if (d->order == CUBLASLT_ORDER_ROW)
+                    return not_supported("an epilogue with a bias does not take D by rows");
                 return CUBLAS_STATUS_SUCCESS;
             case CUBLASLT_EPILOGUE_DEFAULT:
             case CUBLASLT_EPILOGUE_RELU:
@@ -161,10 +167,7 @@ struct LtRun {
             if (is(CUDA_R_16BF, CUDA_R_32F, CUDA_R_32F))
                 return run<__nv_bfloat16, float, float>();
         }
-        fprintf(stderr,
-                "%s: CUBLAS_STATUS_NOT_SUPPORTED: this combination of types is not offered\n",
-                problem.call);
-        return CUBLAS_STATUS_NOT_SUPPORTED;
+        return problem.not_supported("this combination of types is not offered");
     }
 };
 }  // namespace cuda_cpu
