@@ -2,19 +2,45 @@
 
 import inspect
 from dataclasses import dataclass
+from datetime import datetime
 
 from course.libraries.programs import FOLDER
 from course.libraries.tasks import TASKS, Task
 from utils import results
 from utils.tools import source
 
+ONE_RUN = 600  # seconds: what was recorded further apart is of different runs
+
+#: What the times of `beside` are of, in words.
+LABELS = {
+    "convolution/python": "the convolution in float32",
+    "convolution/python_tf32": "the one in TF32",
+    "lt_relu_bias": "relu(x w + bias)",
+    "lt_plain": "the bare product",
+    "gemm_large/cuda_c": "cuBLAS's bf16 product",
+    "lt_fp8": "the fp8 product",
+    "xt": "the product from the host",
+    "matmul/fp32/8192/cublas": "the one on the GPU",
+    "plan_in_loop": "a turn that makes its plan",
+    "plan_once": "one with the plan made before",
+    "spmv/ours": "our kernel",
+    "spmv/cuda_c": "cuSPARSE",
+    "sparse24": "the 2:4 product",
+    "sparse24_searched": "the 2:4 product after a search",
+    "cutlass": "CUTLASS",
+}
+
 
 @dataclass(frozen=True)
 class Row:
-    """One task: shares of its roof (None where nothing is recorded), and lines of code."""
+    """One task: shares of its roof (None where nothing is recorded), and lines of code.
+
+    apart: those of the ways whose time is of another run than the library's.
+    """
 
     task: Task
     shares: dict
+    apart: frozenset
     c_lines: int
     python_lines: int
 
@@ -27,7 +53,7 @@ def code_lines(text: str) -> int:
 
 def time_of(task: Task, who: str) -> dict | None:
     """The recorded time of "cuda_c", "python" or "ours", in ms."""
-    elsewhere = {"cuda_c": task.cuda_c, "ours": task.ours}.get(who, "")
+    elsewhere = {"cuda_c": task.cuda_c, "ours": task.ours, "python": task.in_python}[who]
     return results.find(elsewhere or f"library/{task.key}/{who}/time")
 
 
@@ -36,19 +62,25 @@ def share(task: Task, who: str) -> float | None:
     time, roof = time_of(task, who), results.find(f"library/roof/{task.roof}")
     if time is None or roof is None:
         return None
-    amount = task.ours_amount if who == "ours" and task.ours_amount else task.amount
-    return amount / (time["value"] * 1e-3) / roof["value"]
+    return task.amount / (time["value"] * 1e-3) / roof["value"]
+
+
+def of_another_run(task: Task, who: str) -> bool:
+    """Whether a recorded time is not of the run in which the library's was measured."""
+    theirs, other = time_of(task, "cuda_c"), time_of(task, who)
+    if theirs is None or other is None:
+        return False
+    begin, end = (datetime.fromisoformat(time["date"]) for time in (theirs, other))
+    return abs((end - begin).total_seconds()) > ONE_RUN
 
 
 def row(task: Task) -> Row:
-    shares = {
-        "library": share(task, "cuda_c"),
-        "Python": share(task, "python"),
-        "ours": share(task, "ours"),
-    }
+    ways = {"library": "cuda_c", "Python": "python", "ours": "ours"}
+    shares = {name: share(task, who) for name, who in ways.items()}
+    apart = frozenset(name for name, who in ways.items() if of_another_run(task, who))
     in_c = source.function(FOLDER / f"{task.program}.cu", task.c_function)
     in_python = inspect.getsource(task.python)
-    return Row(task, shares, code_lines(in_c), code_lines(in_python))
+    return Row(task, shares, apart, code_lines(in_c), code_lines(in_python))
 
 
 def rows() -> list[Row]:
@@ -57,13 +89,23 @@ def rows() -> list[Row]:
 
 def show() -> None:
     """Print the table, and on which GPU and day its times were recorded."""
-    print(f"{'':46}{'library':>9}  {'Python':>6}  {'ours':>5}   lines in C, in Python")
-    for each in rows():
-        cells = [f"{part:.0%}" if part else "-" for part in each.shares.values()]
+    print(f"{'':46}{'library':>9}  {'Python':>6}   {'ours':>5}   lines in C, in Python")
+    found = rows()
+    for each in found:
+        cells = [_cell(each, name) for name in each.shares]
         where = f"{each.task.title} ({each.task.library})"
         counts = f"{each.c_lines:10}, {each.python_lines}"
-        print(f"{where:50} {cells[0]:>5} {cells[1]:>6} {cells[2]:>6} {counts}")
+        print(f"{where:50} {cells[0]:>6} {cells[1]:>7} {cells[2]:>7} {counts}")
     print(whose())
+    if any(each.apart for each in found):
+        print("* measured in another run than the library: a few percent say nothing")
+
+
+def _cell(row: Row, name: str) -> str:
+    part = row.shares[name]
+    if not part:
+        return "- "
+    return f"{part:.0%}" + ("*" if name in row.apart else " ")
 
 
 def whose() -> str:
@@ -86,11 +128,13 @@ def ratio(slow: str, fast: str) -> str:
     """
     longer, shorter = _time(slow), _time(fast)
     if longer is None or shorter is None:
-        return "not recorded yet"
+        missing = slow if longer is None else fast
+        return f"{LABELS.get(missing, missing)}: not recorded yet"
     times = longer["value"] / shorter["value"]
+    a, b = LABELS.get(slow, slow), LABELS.get(fast, fast)
     return (
-        f"{slow} {longer['value']:.3g} ms, {fast} {shorter['value']:.3g} ms: {times:.2f} times"
-        f" ({longer['gpu']}, {longer['date'][:10]})"
+        f"{a} ({longer['value']:.3g} ms) takes {times:.2f} times as long as {b}"
+        f" ({shorter['value']:.3g} ms) · {longer['gpu']}, {longer['date'][:10]}"
     )
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from course.libraries import table
-from course.libraries.tasks import TASKS, inputs_of
+from course.libraries.tasks import NOT_RACED, TASKS, inputs_of
 from utils import results
 
 
@@ -19,27 +19,40 @@ def test_every_task_has_its_function_in_c():
 
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.key)
 def test_what_was_recorded_elsewhere_is_there(task):
-    for name in (task.cuda_c, task.ours):
+    for name in (task.cuda_c, task.ours, task.in_python.strip(NOT_RACED)):
         if name and not name.startswith("library/"):
             assert results.find(name) is not None, name
 
 
 def test_a_share_is_the_amount_a_second_by_the_roof(monkeypatch):
     known = {
-        "library/fft/cuda_c/time": {"value": 2.0},
+        "library/random/cuda_c/time": {"value": 2.0},
         "library/roof/copy": {"value": 1e12},
     }
     monkeypatch.setattr(results, "find", known.get)
-    fft = next(task for task in TASKS if task.key == "fft")
-    assert table.share(fft, "cuda_c") == pytest.approx(fft.amount / 2e-3 / 1e12)
-    assert table.share(fft, "python") is None
+    random = next(task for task in TASKS if task.key == "random")
+    assert table.share(random, "cuda_c") == pytest.approx(random.amount / 2e-3 / 1e12)
+    assert table.share(random, "python") is None
+
+
+@pytest.mark.parametrize("minute, marked", [("05", False), ("25", True)])
+def test_a_time_of_another_run_is_marked(monkeypatch, minute, marked):
+    known = {
+        "library/random/cuda_c/time": {"value": 2.0, "date": "2026-11-22T06:00:00Z"},
+        "library/random/python/time": {"value": 3.0, "date": f"2026-11-22T06:{minute}:00Z"},
+        "library/roof/copy": {"value": 1e12},
+    }
+    monkeypatch.setattr(results, "find", known.get)
+    random = next(task for task in TASKS if task.key == "random")
+    assert ("Python" in table.row(random).apart) is marked
+    assert "library" not in table.row(random).apart
 
 
 def test_nothing_recorded_is_said(monkeypatch, capsys):
     monkeypatch.setattr(results, "find", lambda name: None)
     table.show()
     assert "nothing recorded yet" in capsys.readouterr().out
-    assert table.ratio("a", "b") == "not recorded yet"
+    assert table.ratio("a", "b") == "a: not recorded yet"
 
 
 def test_a_ratio_says_both_times_and_whose_they_are(monkeypatch):
@@ -49,7 +62,7 @@ def test_a_ratio_says_both_times_and_whose_they_are(monkeypatch):
         "library/fast/time": {"value": 2.0, **entry},
     }
     monkeypatch.setattr(results, "find", known.get)
-    words = "slow 3 ms, fast 2 ms: 1.50 times (NVIDIA H200, 2026-11-22)"
+    words = "slow (3 ms) takes 1.50 times as long as fast (2 ms) · NVIDIA H200, 2026-11-22"
     assert table.ratio("slow", "fast") == words
 
 
