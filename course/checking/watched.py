@@ -96,6 +96,8 @@ class Watched(View):
             value = np.nan
         elif self.dtype.kind == "b":
             value = True
+        elif self.dtype.kind == "i":
+            value = np.iinfo(self.dtype).min + 2  # a loop up to it ends at once
         else:
             value = np.iinfo(self.dtype).max - 2
         poison = np.array(value, self.dtype)
