@@ -601,6 +601,10 @@ def one_call(answer, exercise, arguments):
     for (name, before), after in zip(arguments.items(), given, strict=True):
         if isinstance(before, list | dict) and before != after:
             raise Rejected("modifies_input", f"`{name}` was {before}, and is now {after}.")
+    if exercise.after and same(got, expected, exercise.real):
+        unmet = exercise.after(dict(zip(arguments, given, strict=True)), expected)
+        if unmet:
+            raise Rejected("other_means", unmet)
     return arguments, expected, got
 
 
@@ -612,7 +616,7 @@ def rejected_function(name, exercise, calls, bad):
     evidence = f"`{shown}` must return {expected}, and returned {got!r}."
     returned = [got for _, _, got in bad]
     if all(value is None for value in returned):
-        return Rejected("unwritten", f"`{shown}` returned None. Is there a `return`?")
+        return Rejected("no_return", f"`{shown}` returned None. Is there a `return`?")
     if any(map(holds_float, returned)):
         hint = "Whole numbers are needed: `//` divides into whole numbers."
         return Rejected("wrong_dtype", f"{evidence} {hint}")

@@ -70,3 +70,17 @@ def arguments_of(function):
     """`Exercise.inputs` of a plain function: a shape is what its parameters get, in their order."""
     names = list(inspect.signature(function).parameters)
     return lambda rng, shape: dict(zip(names, shape, strict=True))
+
+
+class Counted:
+    """A function for an answer to call; `calls` says how often it did. A copy begins anew."""
+
+    def __init__(self, function):
+        self.function, self.calls = function, 0
+
+    def __call__(self, *arguments, **named):
+        self.calls += 1
+        return self.function(*arguments, **named)
+
+    def __repr__(self):
+        return self.function.__name__

@@ -26,6 +26,7 @@ REASONS = {
     "warp_mask": "A warp operation's mask does not name the lanes that take part.",
     "uninitialized": "It reads shared or local memory that no thread has written yet.",
     "race": "Threads use the same memory in no order, and one of them writes: a race.",
+    "no_return": "It returns nothing.",
     "wrong_value": "Some values are wrong.",
     "wrong_dtype": "A type is wrong.",
     "not_a_kernel": "This is not something that can be checked.",
@@ -174,6 +175,9 @@ class Exercise:
         None  # hypothesis.strategies -> the strategy of shapes, if not that of `fresh`
     )
     real: bool = False  # a function: a float will do where it is equal
+    # a function: of its arguments by name after a call that was right, and what it had to return,
+    # the sentence that says by which other means it was done; or None
+    after: Callable = None
     wrong: tuple = ()
     hypotheses: tuple = ()
     kind: str = "numba"

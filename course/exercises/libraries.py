@@ -4,7 +4,7 @@ import numpy as np
 from numba import cuda
 
 from course.checking.answers import but
-from course.checking.inputs import uniform
+from course.checking.inputs import Counted, uniform
 from course.checking.model import Exercise, Out, Wrong
 from course.checking.quiz import Quiz
 from course.libraries import blas
@@ -24,6 +24,29 @@ def linear(gemm, y, x, w, rows, n_in, n_out):
 def linear_in_numpy(gemm, y, x, w, rows, n_in, n_out):
     product = x.memory.reshape(rows, n_in) @ w.memory.reshape(n_out, n_in).T
     return tuple(product.ravel().tolist())
+
+
+def one_call_fills_y(given, expected):
+    """What is wrong with the means by which the right numbers came, or None."""
+    if given["gemm"].calls != 1:
+        return f"One call of `gemm` does it all: here are {given['gemm'].calls}."
+    if tuple(given["y"].tolist()) != expected:
+        return "The result must stand in `y`, the array that was given."
+    return None
+
+
+def linear_in_two_steps(gemm, y, x, w, rows, n_in, n_out):
+    """The dodge: a second call, although one does it all."""
+    gemm("T", "N", n_out, rows, n_in, 2, w, n_in, x, n_in, 0, y, n_out)
+    gemm("T", "N", n_out, rows, n_in, -1, w, n_in, x, n_in, 1, y, n_out)
+    return y
+
+
+def linear_elsewhere(gemm, y, x, w, rows, n_in, n_out):
+    """The mistake: a new array is filled, and y stays as it was."""
+    other = np.zeros_like(y)
+    gemm("T", "N", n_out, rows, n_in, 1, w, n_in, x, n_in, 0, other, n_out)
+    return other
 
 
 def linear_by_columns(gemm, y, x, w, rows, n_in, n_out):
@@ -51,8 +74,9 @@ def linear(gemm, y, x, w, rows, n_in, n_out):
 """,
     solution=linear,
     reference=linear_in_numpy,
+    after=one_call_fills_y,
     inputs=lambda rng, s: {
-        "gemm": blas.gemm,
+        "gemm": Counted(blas.gemm),
         "y": np.full(s[0] * s[2], POISON),
         "x": blas.OnDevice(rng.integers(-9, 10, s[0] * s[1])),
         "w": blas.OnDevice(rng.integers(-9, 10, s[2] * s[1])),
@@ -86,6 +110,9 @@ def linear(gemm, y, x, w, rows, n_in, n_out):
             "wrong_value",
             "With β = 1 the product is added to what y held before: poison.",
         ),
+        Wrong(linear_in_two_steps, "other_means"),
+        Wrong(linear_elsewhere, "other_means"),
+        Wrong(but(linear, "    return y", "    return None"), "no_return"),
     ),
 )
 
@@ -103,6 +130,10 @@ VIEWS = {
     "backwards": lambda a: a[::-1],
     "one row again and again": lambda a: np.broadcast_to(a[0], a.shape),
     "windows": lambda a: np.lib.stride_tricks.sliding_window_view(a.ravel(), 4)[:5],
+    "a field of records": lambda a: np.zeros(a.shape, [("v", "f4", 3), ("t", "i2")])["v"][0],
+    "a field of records, turned": lambda a: (
+        np.zeros(a.shape, [("v", "f4", 3), ("t", "i2")])["v"][0].T
+    ),
     "windows, turned": lambda a: np.lib.stride_tricks.sliding_window_view(a.ravel(), 4)[:5].T,
 }
 
@@ -117,9 +148,9 @@ def view(rng, shape):
 
 def as_blas(shape, strides, itemsize):
     (rows, columns), (down, across) = shape, strides
-    if down == itemsize and across >= rows * itemsize:
+    if down == itemsize and across >= rows * itemsize and across % itemsize == 0:
         return 0, across // itemsize
-    if across == itemsize and down >= columns * itemsize:
+    if across == itemsize and down >= columns * itemsize and down % itemsize == 0:
         return 1, down // itemsize
     return -1, -1
 
@@ -133,11 +164,13 @@ AS_BLAS = Exercise(
         "A NumPy array has a `shape` (rows, columns) and `strides` (bytes from row to row, bytes"
         " from column to column). Return `(0, ld)` if cuBLAS can read it where it lies as a"
         " column-major matrix with leading dimension `ld`, `(1, ld)` if it must be told that it is"
-        " transposed, `(-1, -1)` if it must be copied first. Columns may not overlap."
+        " transposed, `(-1, -1)` if it must be copied first. Columns may not overlap, and each"
+        " begins a whole number of elements behind the one before."
     ),
     starter="""
 def as_blas(shape, strides, itemsize):
     (rows, columns), (down, across) = shape, strides
+    # (0, ld) as it is, (1, ld) transposed, (-1, -1): must be copied
     return 1, columns  # right for an array that is whole and row-major
 """,
     solution=as_blas,
@@ -180,6 +213,11 @@ def as_blas(shape, strides, itemsize):
             "Rows that overlap, stand in one place or run backwards are no matrix to cuBLAS.",
         ),
         Wrong(
+            but(as_blas, (" and across % itemsize == 0", ""), (" and down % itemsize == 0", "")),
+            "wrong_value",
+            "A field of records may lie 14 bytes apart: that is no whole number of floats.",
+        ),
+        Wrong(
             but(as_blas, ("return 0, across", "return 1, across"), ("1, down", "0, down")),
             "wrong_value",
             "Row-major is what is transposed to the library; column-major is not.",
@@ -207,8 +245,9 @@ DRAWS = Exercise(
     minutes=8,
     kind="function",
     task=(
-        "A kernel is launched again and again; each time every thread draws `count` numbers."
-        " Thread t has sequence t of the seed, and launch l goes on where launch l - 1 has ended."
+        "A kernel is launched again and again; each time every thread draws `count` numbers. There"
+        " is its own sequence for each thread (sequence t of the seed for thread t), and each"
+        " launch goes on where the last one stopped."
         " Return the numbers that one thread draws in one launch, as a list. `generator(seed,"
         " sequence, offset)` is `curand_init`, and a call of what it returns is `curand`."
     ),
@@ -254,6 +293,12 @@ def draws(generator, seed, thread, launch, count):
             "wrong_value",
             "All threads draw the same numbers.",
         ),
+        Wrong(
+            but(draws, "seed, thread, launch * count", "seed, (launch << 32) + thread, 0"),
+            "wrong_value",
+            "No number comes twice, and that is a good way; but here each thread keeps its one"
+            " sequence, and a launch goes on where the last one stopped.",
+        ),
     ),
 )
 
@@ -282,6 +327,28 @@ def c2r(bins, n):
     return np.fft.irfft(bins, n) * n
 
 
+def by_the_library(given, expected):
+    """What is wrong with the means by which the right numbers came, or None."""
+    there, back = given["r2c"].calls, given["c2r"].calls
+    if there and back:
+        return None
+    return f"`r2c` was called {there} times, `c2r` {back} times: go through these transforms."
+
+
+def multiply_in_a_power_of_two(r2c, c2r, p, q):
+    """The mistake: all n coefficients are returned, the padding's zeros too."""
+    n = 1 << (len(p) + len(q) - 2).bit_length()
+    padded = np.zeros((2, n))
+    padded[0, : len(p)] = p
+    padded[1, : len(q)] = q
+    return np.rint(c2r(r2c(padded[0]) * r2c(padded[1]), n) / n).astype(int)
+
+
+def without_transforms(r2c, c2r, p, q):
+    """The dodge: no transform of the library at all."""
+    return np.convolve(p, q)
+
+
 POLYNOMIALS = Exercise(
     id="libraries.polynomials",
     title="Products of polynomials",
@@ -301,9 +368,10 @@ def multiply(r2c, c2r, p, q):
 """,
     solution=multiply,
     reference=lambda r2c, c2r, p, q: tuple(np.convolve(p, q).tolist()),
+    after=by_the_library,
     inputs=lambda rng, s: {
-        "r2c": r2c,
-        "c2r": c2r,
+        "r2c": Counted(r2c),
+        "c2r": Counted(c2r),
         "p": rng.integers(-99, 100, s[0]),
         "q": rng.integers(-99, 100, s[1]),
     },
@@ -329,13 +397,16 @@ def multiply(r2c, c2r, p, q):
         Wrong(but(multiply, "np.rint(product).astype(int)", "product.astype(int)"), "wrong_value"),
         Wrong(but(multiply, "padded[1]), n) / n", "padded[1]), 2 * (n // 2)) / n"), "wrong_value"),
         Wrong(
-            but(
-                multiply,
-                ("np.zeros((2, n))", "np.zeros((2, n + 1))"),
-                ("padded[1]), n) / n", "padded[1]), n + 1) / (n + 1)"),
-            ),
+            but(multiply, "len(q) - 1", "len(q)"),
             "wrong_value",
+            "One coefficient too many: the product has len(p) + len(q) - 1.",
         ),
+        Wrong(
+            multiply_in_a_power_of_two,
+            "wrong_value",
+            "The padding is still there: return only the first len(p) + len(q) - 1 coefficients.",
+        ),
+        Wrong(without_transforms, "other_means"),
         Wrong(
             but(
                 multiply,
@@ -366,7 +437,7 @@ def proposals(rng, shape):
     times = rng.permutation(1000)[:shape] + 1
     rows = [
         (
-            int(rng.choice([0, 0, 0, 15])),
+            int(rng.choice([0, 0, 0, 0, 1, 15])),
             int(time),
             int(rng.integers(0, 5)) << 20,
             int(rng.integers(0, 2)),
@@ -387,9 +458,10 @@ CHOOSE = Exercise(
     kind="function",
     task=(
         "A library's heuristic proposes ways to do a convolution: each is `(status, µs, bytes of"
-        " workspace, deterministic)`. A status other than 0: this one does not work. You have"
-        " `room` bytes for a workspace, and if `repeatable` is true, every run must give the same"
-        " bits. Return the index of the fastest that fits, or -1."
+        " workspace, deterministic)`. A status other than 0 (there are many): this one does not"
+        " work. Times are in µs, all different. You have `room` bytes for a workspace, and if"
+        " `repeatable` is true, every run must give the same bits. Return the index of the fastest"
+        " that fits, or -1 if none does."
     ),
     starter="""
 def choose(proposals, room, repeatable):
@@ -411,9 +483,19 @@ def choose(proposals, room, repeatable):
             "This chooses ways that do not work: look at each proposal's own status.",
         ),
         Wrong(
+            but(choose, "status != 0", "status == 1"),
+            "wrong_value",
+            "Not only status 1 is an error: every status but 0 is.",
+        ),
+        Wrong(
+            but(choose, "status != 0", "status > 1"),
+            "wrong_value",
+            "Status 1 is an error, too: only 0 means success.",
+        ),
+        Wrong(
             but(choose, " or workspace > room", ""),
             "wrong_value",
-            "This needs more workspace than there is.",
+            "`room` is ignored: this needs more workspace than there is.",
         ),
         Wrong(
             but(choose, " or (repeatable and not deterministic)", ""),

@@ -16,16 +16,17 @@ def linear_by_rows(gemm, y, x, w, rows, n_in, n_out):
     return tuple(y)
 
 
-def linear_in_two_steps(gemm, y, x, w, rows, n_in, n_out):
-    gemm("T", "N", n_out, rows, n_in, 2, w, n_in, x, n_in, 0, y, n_out)
-    gemm("T", "N", n_out, rows, n_in, -1, w, n_in, x, n_in, 1, y, n_out)
+def linear_by_the_other_product(gemm, y, x, w, rows, n_in, n_out):
+    """All in a list, which is unpacked."""
+    left, right = (w, n_in), (x, n_in)
+    gemm("T", "N", n_out, rows, n_in, 1, *left, *right, 0, y, n_out)
     return list(y)
 
 
 def as_blas_by_elements(shape, strides, itemsize):
     down, across = (stride / itemsize for stride in strides)
     for turned, near, far, length in ((0, down, across, shape[0]), (1, across, down, shape[1])):
-        if near == 1 and far >= length:
+        if near == 1 and far >= length and far == int(far):
             return [turned, int(far)]
     return [-1, -1]
 
@@ -74,7 +75,7 @@ def spmv_from_behind(y, offsets, columns, values, x):
 
 
 RIGHT = {
-    "linear": (linear_by_rows, linear_in_two_steps),
+    "linear": (linear_by_rows, linear_by_the_other_product),
     "as_blas": (as_blas_by_elements, blas.as_blas),
     "draws": (draws_by_skipping,),
     "polynomials": (multiply_in_a_power_of_two,),

@@ -69,6 +69,7 @@ def test_a_view_is_read_where_it_lies(name):
             "backwards",
             "one row again and again",
             "windows",
+            "a field of records",
         )
         return
     memory = whole.ravel()[(view.ctypes.data - whole.ctypes.data) // view.itemsize :]
