@@ -42,6 +42,14 @@ def without_first(size, side, stride, padding, dilation):
     return max(0, room // stride)
 
 
+def by_signal_alone(size, side, stride, padding, dilation):
+    return 0 if size < side else out_size(size, side, stride, padding, dilation)
+
+
+def by_one_end(size, side, stride, padding, dilation):
+    return 0 if size + padding < side else out_size(size, side, stride, padding, dilation)
+
+
 def below_zero(size, side, stride, padding, dilation):
     return (size + 2 * padding - (side - 1) * dilation - 1) // stride + 1
 
@@ -73,8 +81,11 @@ def out_size(size, side, stride, padding, dilation):
         (2, 5, 2, 0, 1),
         (7, 3, 4, 2, 3),
         (3, 2, 3, 0, 4),
+        (2, 3, 1, 1, 1),  # these fit only with the zeros of both ends
+        (1, 3, 1, 1, 1),
+        (3, 5, 1, 1, 1),
     ),
-    fresh=some_numbers((5, 40), (2, 6), (2, 5), (1, 4), (2, 4)),
+    fresh=some_numbers((1, 40), (2, 7), (2, 5), (1, 4), (2, 4)),
     hints=(
         "From its first tap to its last the filter reaches over `(side - 1) * dilation` elements.",
         (
@@ -93,6 +104,12 @@ def out_size(size, side, stride, padding, dilation):
         ),
         Wrong(rounded_up, "wrong_value", "A last step that does not fit is not made: round down."),
         Wrong(without_first, "wrong_value", "The place where it starts counts, too."),
+        Wrong(
+            by_signal_alone,
+            "wrong_value",
+            "A filter longer than the signal can fit all the same: in the signal with its zeros.",
+        ),
+        Wrong(by_one_end, "wrong_value", "Whether it fits depends on the zeros of both ends."),
         Wrong(below_zero, "wrong_value", "Where the filter does not fit there are 0 places."),
     ),
 )
@@ -156,16 +173,35 @@ def blurred_with_zeros(out, a):
     return windows.mean((2, 3)).astype(np.float32)
 
 
+@cuda.jit
+def blur_by_one_thread(out, a):
+    tile = cuda.shared.array((10, 18), np.float32)
+    height, width = a.shape
+    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+    left, top = 16 * cuda.blockIdx.x, 8 * cuda.blockIdx.y
+    if tx == 0 and ty == 0:
+        for r in range(10):
+            for s in range(18):
+                y = min(max(top + r - 1, 0), height - 1)
+                x = min(max(left + s - 1, 0), width - 1)
+                tile[r, s] = a[y, x]
+    cuda.syncthreads()
+    if top + ty < height and left + tx < width:
+        total = np.float32(0)
+        for r in range(3):
+            for s in range(3):
+                total += tile[ty + r, tx + s]
+        out[top + ty, left + tx] = total / np.float32(9)
+
+
 def reads_again(trace):
-    """Of a 16 × 32 picture: more requests to read `a` than tiles with their halo need."""
-    reads = [row for row in trace.coalescing if row.operation == "read"]
-    requests = sum(row.requests for row in reads)
-    most = 10 * trace.blocks  # 6 would do
-    if requests <= most:
+    """Of a picture of whole tiles: more pixels of `a` read than two by each thread."""
+    reads = sum(row.accesses for row in trace.coalescing if row.operation == "read")
+    if reads <= 2 * trace.threads_a_block * trace.blocks:  # a tile has 180 pixels, 1.4 a thread
         return None
     says = (
-        f"The warps ask {requests:.0f} times for pixels of `a`. Load each block's tile with its"
-        " halo once, and read all nine neighbours there."
+        f"A block reads {reads / trace.blocks:.0f} pixels of `a`, and its tile has 180. Load each"
+        " block's tile with its halo once, and read all nine neighbours there."
     )
     return "too_much_work", says, None
 
@@ -246,6 +282,7 @@ def blur(out, a):
             "wrong_value",
         ),
         Wrong(blur_own_pixel_only, "too_much_work"),
+        Wrong(blur_by_one_thread, "one_thread"),
     ),
     hypotheses=(
         Hypothesis(

@@ -7,7 +7,7 @@ from numba import cuda
 
 from course.checking.answers import but
 from course.checking.inputs import some_numbers, uniform
-from course.checking.model import Exercise, Hypothesis, Launch, Out, Wrong
+from course.checking.model import Demand, Exercise, Hypothesis, Launch, Out, Wrong
 from course.checking.quiz import Quiz
 
 
@@ -40,12 +40,26 @@ def back(out, x):
         out[n, c, 1] = imaginary / rows
 
 
+def lost_turns(trace):
+    """A reason to reject angles whose whole turns used up the bits of their fractions."""
+    x, out = trace.results["x"], trace.results["out"]
+    exact = as_pairs(np.fft.ifft(as_complex(x), axis=0))
+    error = np.abs(out - exact).max() / np.abs(exact).max()
+    if error <= 2e-6:  # float32 sums of these 150 rows stay below 1e-6
+        return None
+    says = (
+        f"With {len(x)} rows it is off by {error:.0e} of the largest value. A float32 has 24 bits"
+        " for the whole angle, and whole turns use them up: take them away first (`% rows`)."
+    )
+    return "wrong_value", says, None
+
+
 BACK = Exercise(
     id="convolution_fft.back",
     title="Back, down the columns",
     minutes=10,
     task=(
-        "`x[k, c]` holds, as pairs (real, imaginary), the transforms of the *columns* of a"
+        "`x[k, c]` holds, as pairs (real, imaginary), the transforms of the columns of a"
         " matrix. Write the inverse: `out[n, c]` is 1/rows times the sum over k of `x[k, c]`, each"
         " turned *forwards* by n k / rows of a full turn. The starter transforms the *rows*,"
         " and not back."
@@ -68,11 +82,12 @@ def back(out, x):
     solution=back,
     inputs=lambda rng, shape: {"out": Out((*shape, 2)), "x": uniform(rng, *shape, 2)},
     reference=lambda out, x: as_pairs(np.fft.ifft(as_complex(x), axis=0)),
-    shapes=((1, 1), (1, 5), (5, 1), (2, 3), (7, 4), (8, 8), (5, 11)),
+    shapes=((1, 1), (1, 5), (5, 1), (2, 3), (7, 4), (3, 3), (8, 8), (5, 11)),
     fresh=some_numbers((1, 10), (1, 10)),
     block=(8, 4, 1),
     extents=lambda shape: (shape[1], shape[0], 1),
     rtol=1e-4,
+    demand=Demand((150, 1), lost_turns),
     race_free=True,
     hypotheses=(
         Hypothesis(
@@ -109,7 +124,7 @@ def back(out, x):
             but(
                 back, ("real / rows", "real / columns"), ("imaginary / rows", "imaginary / columns")
             ),
-            "wrong_value",
+            "only_square",
         ),
         Wrong(but(back, "n < rows and c < columns", "True"), "missing_guard"),
         Wrong(but(back, "n < rows and c < columns", "n < rows"), "missing_guard"),
@@ -132,6 +147,14 @@ def back(out, x):
             "swapped_axes",
         ),
         Wrong(but(back, "* cosine - x", "* cosine + x"), "wrong_value"),
+        Wrong(
+            but(
+                back,
+                "2 * math.pi * (n * k % rows) / rows",
+                "np.float32(2 * math.pi * n * k / rows)",
+            ),
+            "wrong_value",
+        ),
         Wrong(but(back, "for k in range(rows)", "for k in range(1, rows)"), "wrong_value"),
     ),
 )
@@ -168,13 +191,56 @@ def fft_rows(out, x):
         out[row, n, 0], out[row, n, 1] = real[n], imag[n]
 
 
+@cuda.jit
+def fft_two_rows(out, x):
+    real = cuda.shared.array((2, 128), np.float32)
+    imag = cuda.shared.array((2, 128), np.float32)
+    row, t = cuda.blockIdx.x, cuda.threadIdx.x
+    for n in range(t, 128, 64):
+        real[0, n], imag[0, n] = x[row, n, 0], x[row, n, 1]
+    now, done = 0, 1
+    while done < 128:
+        cuda.syncthreads()
+        k = t % done
+        angle = -math.pi * k / done
+        cosine, sine = math.cos(angle), math.sin(angle)
+        a, b = real[now, t], imag[now, t]
+        c = real[now, t + 64] * cosine - imag[now, t + 64] * sine
+        d = real[now, t + 64] * sine + imag[now, t + 64] * cosine
+        now = 1 - now
+        to = 2 * t - k
+        real[now, to], imag[now, to] = a + c, b + d
+        real[now, to + done], imag[now, to + done] = a - c, b - d
+        done *= 2
+    cuda.syncthreads()
+    for n in range(t, 128, 64):
+        out[row, n, 0], out[row, n, 1] = real[now, n], imag[now, n]
+
+
+def two_rows(trace):
+    """A reason to reject a kernel with more than one row of complex numbers in shared memory."""
+    shared = {
+        memory.root: int(np.prod(memory.shape)) * memory.dtype.itemsize
+        for memory in trace.events.memories
+        if memory.space == "shared"
+    }
+    used, row = sum(shared.values()) // trace.blocks, 8 * POINTS
+    if used <= row:
+        return None
+    says = (
+        f"Keep the one row: a block uses {used:,} bytes of shared memory, and {POINTS} points of 8"
+        f" bytes are {row:,}."
+    )
+    return "other_means", says, None
+
+
 EXCHANGE = Exercise(
     id="convolution_fft.exchange",
     title="The exchange",
     minutes=10,
     task=(
         "Each block of 64 threads transforms one row of 128 points, in seven passes of Stockham's"
-        " kind, in *one* row of shared memory. It has races: cure them, and keep the one row."
+        " kind, in one row of shared memory. It has races: cure them, and keep the one row."
     ),
     starter="""
 @cuda.jit
@@ -209,6 +275,7 @@ def fft_rows(out, x):
     launches=lambda rows: [Launch((rows[0], 1, 1), (64, 1, 1))],
     extents=lambda rows: (64 * rows[0], 1, 1),
     rtol=1e-4,
+    demand=Demand((1,), two_rows),
     race_free=True,
     hints=(
         "Thread 1 writes places 2 and 3 in the first pass. Who reads them in that same pass?",
@@ -237,6 +304,7 @@ def fft_rows(out, x):
         Wrong(but(fft_rows, "to = 2 * t - k", "to = 2 * t"), "race"),
         Wrong(but(fft_rows, "while done < 128", "while done < 64"), "wrong_value"),
         Wrong(but(fft_rows, "k = t % done", "k = t"), "race"),
+        Wrong(fft_two_rows, "other_means"),
     ),
     hypotheses=(
         Hypothesis(
