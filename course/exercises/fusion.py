@@ -91,9 +91,6 @@ def scale_all(values, starts, factors, chunks):
         Wrong(but(scale_all, "starts[tensor] + ", ""), "duplicate_work"),
         Wrong(but(scale_all, "chunk * cuda.blockDim.x + ", ""), "duplicate_work"),
         Wrong(but(scale_all, "factors[tensor]", "factors[0]"), "wrong_value"),
-        Wrong(
-            but(scale_all, "i < starts[tensor + 1]", "i <= starts[tensor + 1]"), "duplicate_work"
-        ),
     ),
 )
 

@@ -31,7 +31,7 @@ CHAPTER, SECOND = (
     ROOT / "chapters" / name for name in ("05_first_kernels.ipynb", "06_memory.ipynb")
 )
 # Of what the course needs, not in this Colab
-MISSING = {"cuda-core", "greenlet", "hypothesis", "nvidia-ml-py"}
+MISSING = {"cuda-core", "greenlet", "hypothesis", "nvidia-ml-py", "sortedcontainers"}
 TOO_OLD = {"numba-cuda": "0.22.2"}
 pytestmark = pytest.mark.timeout(600)  # ten megabytes come from the network, which may be slow
 
