@@ -56,6 +56,8 @@ def keep(ctx, inputs, output):
         Wrong(but(keep, "ctx.scale = scale", "ctx.scale = 1.0"), "wrong_value"),
         Wrong(but(keep, "save_for_backward(output)", "saved = output"), "crashed"),
         Wrong(but(keep, "ctx.scale = scale", "ctx.scale, ctx.y = scale, output"), "leak"),
+        Wrong(but(keep, "ctx.scale = scale", "ctx.scale, ctx.x = scale, x"), "wrong_size"),
+        Wrong(but(keep, "ctx.scale = scale", "ctx.scale, ctx.x = scale, x.detach()"), "wrong_size"),
     ),
 )
 
@@ -76,7 +78,7 @@ FAKE = TorchExercise(
     task=(
         "`nearest(points, centers)` takes [n, d] and [k, d] and returns, for each of the n points,"
         " the index of its nearest center (int64) and the distance to it (of the points' type),"
-        " both of shape [n]. Write its fake kernel: it gets tensors without data, and returns"
+        " both of shape [n]; centers may have another type. Write its fake kernel: it gets tensors without data, and returns"
         " tensors of the right shape, type and device, without data too."
     ),
     starter="""
@@ -113,6 +115,18 @@ def nearest_fake(points, centers):
                 "distance = points.new_empty(points.shape[0], centers.shape[0])",
             ),
             "wrong_size",
+        ),
+        Wrong(
+            but(
+                nearest_fake,
+                "distance = points.new_empty(points.shape[0])",
+                "distance = points.new_empty(int(points.shape[0]))",
+            ),
+            "wrong_size",
+        ),
+        Wrong(
+            but(nearest_fake, "distance = points.new_empty", "distance = centers.new_empty"),
+            "wrong_dtype",
         ),
         Wrong(
             but(
@@ -214,7 +228,10 @@ def side_by_side(gpu, x, heavy, light):
 """,
     solution=side_by_side,
     judge=lambda answer, rng: trials.judge_stream(answer, rng),
-    tried="Nine orders of the streams, with others taking all memory that was free: always right.",
+    tried=(
+        "Nine orders of the streams, each on the default stream and on another, with neighbours"
+        " who take all memory that is free: always right."
+    ),
     hints=(
         "Three things can go wrong: heavy begins before x is there; the sum begins before heavy is"
         " done; the memory of `a` is handed out again while the sum still reads it.",
@@ -231,6 +248,18 @@ def side_by_side(gpu, x, heavy, light):
         Wrong(but(side_by_side, "a.record_stream", "x.record_stream"), "race"),
         Wrong(
             but(
+                side_by_side,
+                (
+                    "side.wait_stream(gpu.current_stream())",
+                    "side.wait_stream(gpu.default_stream())",
+                ),
+                ("gpu.current_stream().wait_stream", "gpu.default_stream().wait_stream"),
+                ("record_stream(gpu.current_stream())", "record_stream(gpu.default_stream())"),
+            ),
+            "race",
+        ),
+        Wrong(
+            but(
                 side_by_side, "a = heavy(x)\n    b = light(x)", "a = heavy(x)\n        b = light(x)"
             ),
             "wrong_value",
@@ -240,6 +269,8 @@ def side_by_side(gpu, x, heavy, light):
 
 
 # ---- in place: say what you change
+
+SCHEMA = "(Tensor(a!) values, Tensor(b!) momentum, Tensor grads, float rate) -> ()"
 
 
 def announce(name, update):
@@ -261,7 +292,10 @@ def announce(name, update):
 """,
     solution=announce,
     judge=lambda answer, rng: trials.judge_in_place(answer, rng),
-    tried="The schema names what changes and nothing else; compiled, it does what it did before.",
+    tried=(
+        "The schema names what changes and nothing else; at two rates it does what `update` does,"
+        " compiled as well."
+    ),
     hints=(
         "Which of its arguments has other values after the call?",
         "`mutates_args` takes their names, as strings, in a tuple.",
@@ -275,6 +309,22 @@ def announce(name, update):
             "wrong_value",
         ),
         Wrong(but(announce, '("values", "momentum")', '"unknown"'), "wrong_value"),
+        Wrong(
+            but(
+                announce,
+                "update, mutates_args=",
+                f"lambda values, momentum, grads, rate: None, schema={SCHEMA!r}, mutates_args=",
+            ),
+            "wrong_value",
+        ),
+        Wrong(
+            but(
+                announce,
+                "update, mutates_args=",
+                f"lambda v, m, g, rate: update(v, m, g, 0.1), schema={SCHEMA!r}, mutates_args=",
+            ),
+            "wrong_value",
+        ),
         Wrong(
             but(announce, "torch.library.custom_op(name, update, mutates_args=", "(update, "),
             "not_a_kernel",

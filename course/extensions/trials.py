@@ -6,6 +6,7 @@ import math
 import weakref
 
 import torch
+from torch.multiprocessing.reductions import StorageWeakRef
 
 from course.extensions.judging import Finding
 from course.extensions.streams import ORDERS, Model
@@ -37,6 +38,7 @@ def judge_saved(answer, rng):
     return (
         wrong_slope(apply, x, scale)
         or wasted_memory(apply, x, scale)
+        or input_kept(apply, x, scale)
         or unnoticed_change(apply, x, scale)
         or never_freed(apply, x, scale)
         or wrong_second_slope(apply, x, scale)
@@ -58,6 +60,20 @@ def wasted_memory(apply, x, scale):
         y = apply(x, scale)
     if sum(tensor.nbytes for tensor in kept) > y.nbytes:
         says = f"It keeps {len(kept)} tensors until the backward pass. One is read there."
+        return Finding("wrong_size", says)
+    return None
+
+
+def input_kept(apply, x, scale):
+    """A Finding if x's memory lives on although nobody but y's backward pass could hold it."""
+    x = x.clone()  # not a leaf: autograd holds leaves itself, to hand them their gradient
+    memory = StorageWeakRef(x.untyped_storage())
+    y = apply(x, scale)
+    del x
+    kept = not memory.expired()
+    del y
+    if kept:
+        says = "As long as y is there, x is, too: something holds it that backward never reads."
         return Finding("wrong_size", says)
     return None
 
@@ -106,7 +122,7 @@ def wrong_second_slope(apply, x, scale):
 def nearest(points: torch.Tensor, centers: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """The real operator: the nearest center of each point, and how far it is."""
     distance, index = (points[:, None] - centers).square().sum(-1).min(1)
-    return index, distance.sqrt()
+    return index, distance.sqrt().to(points.dtype)
 
 
 def judge_fake(answer, rng):
@@ -114,22 +130,21 @@ def judge_fake(answer, rng):
     operator = torch.library.custom_op(name, nearest, mutates_args=())
     operator.register_fake(answer)
     count = int(rng.integers(5, 9))
-    for dtype in (torch.float64, torch.float32):
+    types = (torch.float64, torch.float32)
+    for dtypes in itertools.product(types, types):
         for device in ("cpu", "meta"):
-            finding = compare_fake(operator, count, dtype, device)
+            finding = compare_fake(operator, count, dtypes, device)
             if finding:
                 return finding
     return not_traced(operator)
 
 
-def compare_fake(operator, count, dtype, device):
+def compare_fake(operator, count, dtypes, device):
     """A Finding if the answer says something else than what the operator gives."""
-    points = torch.randn(count, 3, dtype=dtype)
-    centers = torch.randn(2, 3, dtype=dtype)
-    right = operator(points, centers)
+    inputs = [torch.randn(n, 3, dtype=dtype) for n, dtype in zip((count, 2), dtypes, strict=True)]
+    right = operator(*inputs)
     with torch._subclasses.FakeTensorMode(allow_non_fake_inputs=True):
-        shapes = points.shape, centers.shape
-        said = operator(*(torch.empty(shape, dtype=dtype, device=device) for shape in shapes))
+        said = operator(*(torch.empty(t.shape, dtype=t.dtype, device=device) for t in inputs))
     for what, fake, real in zip(("index", "distance"), said, right, strict=True):
         if fake.dtype != real.dtype:
             return Finding("wrong_dtype", f"{what} is {real.dtype}; the fake says {fake.dtype}.")
@@ -146,16 +161,27 @@ def not_traced(operator):
     """A Finding if a compiler cannot take the operator for any number of points."""
     from torch.fx.experimental.proxy_tensor import make_fx
 
+    fixed = []
+
     def program(points, centers):
         index, distance = operator(points, centers)
+        fixed.extend(is_fixed(out.shape[0]) for out in (index, distance))
         return distance + index
 
     inputs = torch.randn(5, 3), torch.randn(2, 3)
     graph = make_fx(program, tracing_mode="symbolic")(*inputs)
+    if any(fixed):
+        says = "A tracer that wanted to take any n was told one number: the fake made it an int."
+        return Finding("wrong_size", says)
     other = torch.randn(7, 3), torch.randn(4, 3)
     if graph(*other).shape != (7,):
         return Finding("wrong_size", "It is right for one number of points only.")
     return None
+
+
+def is_fixed(size) -> bool:
+    """Whether a tracer took this size for one number only, instead of a symbol."""
+    return isinstance(size, int) or size.node.maybe_as_int() is not None
 
 
 # ---- broadcast: a gradient has the shape of what it belongs to
@@ -202,9 +228,10 @@ def compare_gradients(got, right, shapes):
 
 
 def judge_stream(answer, rng):
-    for order in (*ORDERS, *["random"] * 6):
+    for order, default in itertools.product((*ORDERS, *["random"] * 6), (True, False)):
         gpu = Model(order, seed=int(rng.integers(1 << 30)))
-        finding = try_streams(gpu, answer, float(rng.integers(2, 50)))
+        with gpu.stream(gpu.default_stream() if default else gpu.Stream()):
+            finding = try_streams(gpu, answer, float(rng.integers(2, 50)))
         if finding:
             return finding
     return None
@@ -264,7 +291,12 @@ def judge_in_place(answer, rng):
         return Finding("not_a_kernel", "Return what `torch.library.custom_op` returns.")
     if operator._qualname != name:
         return Finding("wrong_value", f"The operator must be called {name}.")
-    return unannounced(operator) or announced_too_much(operator) or behaves(operator)
+    return (
+        unannounced(operator)
+        or announced_too_much(operator)
+        or another_step(operator, rng)
+        or behaves(operator)
+    )
 
 
 def arguments_of(operator):
@@ -292,6 +324,20 @@ def announced_too_much(operator):
     if arguments_of(operator).get("grads"):
         says = "grads is only read. Who says that it changes makes compilers copy it, and refuses "
         return Finding("wrong_value", says + "tensors that must not change.")
+    return None
+
+
+def another_step(operator, rng):
+    """A Finding unless the operator does what `update` does, at two rates."""
+    for rate in rng.uniform(0.1, 0.9, 2).tolist():
+        inputs = [torch.tensor(rng.normal(size=6)) for _ in range(3)]
+        right = [tensor.clone() for tensor in inputs]
+        update(*right, rate)
+        operator(*inputs, rate)
+        for name, got, exact in zip(("values", "momentum", "grads"), inputs, right, strict=True):
+            if not torch.allclose(got, exact):
+                says = f"With the rate {rate:.2f}, it leaves other {name} behind than `update`."
+                return Finding("wrong_value", says)
     return None
 
 

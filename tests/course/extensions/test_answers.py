@@ -27,7 +27,7 @@ def fake_by_device(points, centers):
 
 
 def fake_by_computing(points, centers):
-    distance, index = torch.cdist(points, centers).min(1)
+    distance, index = torch.cdist(points, centers.to(points.dtype)).min(1)
     return index, distance
 
 
