@@ -78,8 +78,8 @@ FAKE = TorchExercise(
     task=(
         "`nearest(points, centers)` takes [n, d] and [k, d] and returns, for each of the n points,"
         " the index of its nearest center (int64) and the distance to it (of the points' type),"
-        " both of shape [n]; centers may have another type. Write its fake kernel: it gets tensors without data, and returns"
-        " tensors of the right shape, type and device, without data too."
+        " both of shape [n]; centers may have another type. Write its fake kernel: it gets tensors"
+        " without data, and returns tensors of the right shape, type and device, without data too."
     ),
     starter="""
 def nearest_fake(points, centers):
