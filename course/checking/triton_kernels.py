@@ -44,6 +44,10 @@ REASON = {
 }
 
 
+class InputChanged(Exception):
+    """A kernel wrote to an array that it should only read: its name."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class TritonExercise(Exercise):
     """An exercise whose answer is a kernel of `@triton.jit`.
@@ -98,6 +102,8 @@ def judge(exercise: TritonExercise, answer, seed: int):
         try:
             with time_limit(SECONDS):
                 got, work = launched(exercise, answer, shape, arguments, rng)
+        except InputChanged as found:
+            return "modifies_input", f"With {shape}: it writes to `{found}`.", ""
         except KernelMistake as found:
             text = str(found).partition("\n")
             return REASON[found.kind], f"With {shape}: {text[2]}", text[0]
@@ -123,9 +129,18 @@ def launched(exercise, kernel, shape, arguments: dict, rng) -> tuple[np.ndarray,
             value = np.full(value.shape, poison, value.dtype)
             output = tensors[name] = torch.from_numpy(value)
         else:
-            tensors[name] = torch.from_numpy(value) if isinstance(value, np.ndarray) else value
+            is_array = isinstance(value, np.ndarray)
+            tensors[name] = torch.from_numpy(value.copy()) if is_array else value
     with tensor_core_dots() if exercise.rounds else nullcontext():
         kernel[exercise.grid(shape)](*tensors.values())
+    changed = [
+        name
+        for name, value in arguments.items()
+        if isinstance(value, np.ndarray)
+        and not np.array_equal(tensors[name].numpy(), value, equal_nan=value.dtype.kind == "f")
+    ]
+    if changed:
+        raise InputChanged(changed[0])
     return output.numpy(), max(LAUNCH.work.values(), default=0)
 
 

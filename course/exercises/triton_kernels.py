@@ -69,6 +69,15 @@ def blend(out, x, y, weight, n, BLOCK: tl.constexpr):
         Wrong(but(blend, "a = tl.load(x + i, mask=inside)", "a = tl.load(x + i)"), "out_of_bounds"),
         Wrong(but(blend, "i < n", "i <= n"), "out_of_bounds"),
         Wrong(but(blend, "tl.program_id(0) * BLOCK + ", ""), "race"),
+        Wrong(
+            but(
+                blend,
+                "tl.store(out + i, weight * a + (1 - weight) * b, mask=inside)",
+                "tl.store(out + i, 0 * a, mask=inside)\n    tl.store(x + i, 0 * a, mask=inside)"
+                "\n    tl.store(y + i, 0 * b, mask=inside)",
+            ),
+            "modifies_input",
+        ),
         Wrong(but(blend, "i < n", "i < n - 1"), "unwritten"),
         Wrong(but(blend, "(1 - weight)", "weight"), "wrong_value"),
         Wrong(
