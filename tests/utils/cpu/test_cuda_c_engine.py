@@ -648,6 +648,12 @@ __global__ void add(const float* a, const float* b, float* c, int n) {
 }
 __global__ void wild(int* p) { *(int*)(threadIdx.x + 8ull) = 1; }
 __global__ void forever(volatile int* p) { while (*p == 0); }
+__global__ void turn(float* a) {
+  __shared__ float s[1024];
+  s[threadIdx.x] = a[threadIdx.x];
+  __syncthreads();
+  a[threadIdx.x] = s[blockDim.x - 1 - threadIdx.x];
+}
 """
 
 
@@ -735,7 +741,9 @@ def test_templates_of_two_libraries_do_not_share_their_shared_memory(tmp_path):
     np.testing.assert_array_equal(p, np.arange(64)[::-1])
 
 
-def test_many_libraries_in_one_process(kernels, tmp_path, monkeypatch):
+@pytest.fixture
+def many(kernels, tmp_path, monkeypatch):
+    """40 libraries, each a file of its own."""
     output, known = builder.build([str(kernels)], (), check=False, shared=True)
     loaded = []
     for i in range(40):
@@ -745,7 +753,11 @@ def test_many_libraries_in_one_process(kernels, tmp_path, monkeypatch):
             "utils.cpu.cuda_c.library.build", lambda *_, copy=copy, **__: (copy, known)
         )
         loaded.append(Library(kernels))
-    for i, library in enumerate(loaded):
+    return loaded
+
+
+def test_many_libraries_in_one_process(many):
+    for i, library in enumerate(many):
         a, c = np.full(256, i, np.float32), np.zeros(256, np.float32)
         library.launch(
             "add",
@@ -755,3 +767,21 @@ def test_many_libraries_in_one_process(kernels, tmp_path, monkeypatch):
             [pointer(a), pointer(a), pointer(c), ctypes.c_int(256)],
         )
         assert (c == 2 * i).all()
+
+
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="needs Linux's /proc")
+def test_libraries_share_the_stacks_of_waiting_threads(many):
+    a = np.arange(1024, dtype=np.float32)
+
+    def turn(library):
+        library.launch("turn", (1, 1, 1), (1024, 1, 1), 0, [pointer(a)])
+
+    def mappings():
+        return len(Path("/proc/self/maps").read_text().splitlines())
+
+    turn(many[0])
+    before = mappings()
+    for library in many[1:]:
+        turn(library)
+    np.testing.assert_array_equal(a, np.arange(1024))
+    assert mappings() - before < 1000  # the stacks of one library alone make 2,048

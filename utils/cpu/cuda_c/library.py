@@ -41,6 +41,8 @@ class Library:
     `check` adds the slow checks. `kernels` holds the names that `launch` takes. Raises BuildError.
     """
 
+    _stacks: int | None = None  # an address in the first library that was loaded
+
     def __init__(
         self,
         source: str | Path,
@@ -66,6 +68,7 @@ class Library:
         self.path = path
         self.kernels: tuple[str, ...] = tuple(dict.fromkeys([*facts["kernels"], *instantiate]))
         self._library = ctypes.CDLL(str(output))
+        self._share_stacks()
         self._launch = self._library.cuda_cpu_launch
         self._launch.argtypes = [
             ctypes.c_char_p,  # kernel
@@ -78,6 +81,13 @@ class Library:
             ctypes.c_char_p,  # room for a message
             ctypes.c_size_t,
         ]
+
+    def _share_stacks(self) -> None:
+        """All libraries of a process take the stacks of waiting threads from the first one."""
+        share = self._library.cuda_cpu_share_stacks
+        share.argtypes = [ctypes.c_void_p]
+        share.restype = ctypes.c_void_p
+        Library._stacks = share(Library._stacks)
 
     def counts(self) -> dict[str, int]:
         """What the last launch did, by the names of `Counts`. Only with `check`."""

@@ -12,6 +12,7 @@ extern bool quiet;
 void reset_errors();
 void* kernel_named(const char* name, int n_params, Invoker* invoke);
 void signal_helpers(int number);
+void* share_stacks(void* others);
 
 static std::atomic<bool> interrupted{false};
 static pthread_t launching;
@@ -44,6 +45,11 @@ struct Buffer {
     size_t bytes;
     const char* name;
 };
+
+// The stacks of this library, or those of another one of the process, to be used from now on.
+EXPORTED void* cuda_cpu_share_stacks(void* others) {
+    return share_stacks(others);
+}
 
 // 0: done; 1: a mistake, told in `message`; 2: interrupted; 3: there is no such kernel.
 EXPORTED int cuda_cpu_launch(const char* kernel, const unsigned* shape, size_t shared,

@@ -34,48 +34,92 @@ static unsigned random_below(unsigned n) {
 }
 
 // ---- stacks and blocks are kept for the next use
+// Stacks come in slabs: one mapping, and a page between two stacks that nobody may touch.
+static constexpr int slab_fibers = 64;
+static constexpr size_t slab_bytes = slab_fibers * (stack_bytes + page);
+
+// What no grid uses. All libraries of kernels in a process take from the same (share_stacks):
+// Linux allows 65,530 mappings a process, a guard page makes two of them, and Python may hold
+// hundreds of libraries.
+struct Stacks {
+    std::mutex lock;
+    std::vector<Fiber*> slabs;  // each the first of its fibers
+    int made = 0;  // fibers
+};
+static Stacks* stacks = new Stacks;  // never destroyed: helpers may outlive main
+
+void* share_stacks(void* others) {
+    if (others)
+        stacks = static_cast<Stacks*>(others);
+    return stacks;
+}
+
 struct Worker {
     Fiber* free_fibers = nullptr;
+    std::vector<Fiber*> slabs;
     std::vector<Block*> free_blocks;
     std::vector<Meeting*> free_meetings;
-    int fibers = 0;
+    int in_use = 0;  // fibers
 };
 static thread_local Worker worker;
+
+static Fiber* make_slab() {  // with the lock of `stacks`
+    char* slab = static_cast<char*>(mmap(nullptr, slab_bytes, PROT_READ | PROT_WRITE,
+                                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+    if (slab == MAP_FAILED) {
+        report("out-of-memory", {"", 0},
+               "there is no memory left for the stacks of %d waiting threads", stacks->made);
+        std::abort();
+    }
+    Fiber* all = new Fiber[slab_fibers];
+    for (int i = 0; i < slab_fibers; ++i) {
+        char* start = slab + size_t(i) * (stack_bytes + page);
+        if (stacks->made < 16384)
+            mprotect(start, page, PROT_NONE);
+        all[i].stack = start + page;
+        all[i].size = stack_bytes;
+        all[i].number = i;
+    }
+    stacks->made += slab_fibers;
+    return all;
+}
+static Fiber* take_slab() {
+    std::lock_guard<std::mutex> l(stacks->lock);
+    if (stacks->slabs.empty())
+        return make_slab();
+    Fiber* all = stacks->slabs.back();
+    stacks->slabs.pop_back();
+    return all;
+}
+static void return_slabs() {  // after a grid; one inside another grid's thread keeps them
+    Worker& w = worker;
+    if (w.in_use)
+        return;
+    std::lock_guard<std::mutex> l(stacks->lock);
+    stacks->slabs.insert(stacks->slabs.end(), w.slabs.rbegin(), w.slabs.rend());
+    w.slabs.clear();
+    w.free_fibers = nullptr;
+}
 
 static Fiber* take_fiber() {
     Worker& w = worker;
     if (!w.free_fibers) {
-        const int many = 64;
-        char* slab =
-            static_cast<char*>(mmap(nullptr, many * (stack_bytes + page), PROT_READ | PROT_WRITE,
-                                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
-        if (slab == MAP_FAILED) {
-            report("out-of-memory", {"", 0},
-                   "there is no memory left for the stacks of %d waiting threads", w.fibers);
-            std::abort();
+        Fiber* all = take_slab();
+        w.slabs.push_back(all);
+        for (int i = slab_fibers - 1; i >= 0; --i) {
+            all[i].next = w.free_fibers;
+            w.free_fibers = &all[i];
         }
-        Fiber* all = new Fiber[many];
-        for (int i = many - 1; i >= 0; --i) {
-            Fiber& f = all[i];
-            char* start = slab + i * (stack_bytes + page);
-            if (w.fibers < 16384)
-                mprotect(start, page,
-                         PROT_NONE);  // the system limits how many such areas there are
-            f.stack = start + page;
-            f.size = stack_bytes;
-            f.number = i;
-            f.next = w.free_fibers;
-            w.free_fibers = &f;
-        }
-        w.fibers += many;
     }
     Fiber* f = w.free_fibers;
     w.free_fibers = f->next;
+    ++w.in_use;
     return f;
 }
 static void give_fiber(Fiber* f) {
     f->next = worker.free_fibers;
     worker.free_fibers = f;
+    --worker.in_use;
 }
 bool in_stack_guard(const void* p, const Fiber* f) {
     const char* c = static_cast<const char*>(p);
@@ -869,6 +913,7 @@ static void helper_main() {
         ++h.active;
         l.unlock();
         work(*g, nullptr);
+        return_slabs();
         l.lock();
         if (--h.active == 0)
             h.idle.notify_all();
@@ -913,6 +958,7 @@ cudaError_t run_grid(Grid& g) {
     std::unique_lock<std::mutex> alone(helpers->busy, std::defer_lock);
     bool share = !g.inner && g.blocks > 1 && cores() > 1 && alone.try_lock();
     work(g, share ? call_helpers : nullptr);
+    return_slabs();
     if (share) {
         std::unique_lock<std::mutex> l(helpers->lock);
         helpers->grid = nullptr;
