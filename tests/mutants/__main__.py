@@ -1,18 +1,21 @@
 """Hand in mutants of the solutions:  python -m tests.mutants [--every N] [ID or a part of one ...]
 
---every N: each N-th mutant only. Prints each survivor, and the numbers; ends with status 1 where
-one is left that equivalents.json does not name.
+--every N: each N-th mutant only. --kind: only exercises of this kind. --afresh: those again that
+were tried before, too. Prints each mutant that is accepted and the numbers, and writes
+summary.json; ends with status 1 where one is left that equivalents.json does not name.
 """
 
 import argparse
 import collections
 import json
+import os
 import sys
+import tempfile
 from pathlib import Path
 
 from course import exercises
-from tests.mutants import cpp, python
-from tests.mutants.trial import outcome_of
+from tests.mutants import cpp, journal, python
+from tests.mutants.trial import outcome_of, warm_up
 
 EQUIVALENTS = json.loads(Path(__file__).with_name("equivalents.json").read_text())
 
@@ -24,36 +27,63 @@ def mutants_of(exercise):
     return list(maker.mutants(source))
 
 
-def tried(exercise, every):
-    """(what was changed, status) of each every-th mutant."""
+def tried(exercise, every, before):
+    """The journal's entry of each every-th mutant; those in `before` are not tried again."""
+    warm = False
     for says, source in mutants_of(exercise)[::every]:
-        yield says, outcome_of(exercise, source)
+        entry = before.get(journal.key_of(exercise, source))
+        if entry is None or entry["status"] in journal.OPEN:
+            if not warm:
+                warm_up(exercise)
+                warm = True
+            entry = journal.note(exercise, says, source, outcome_of(exercise, source))
+        yield {**entry, "says": says}
 
 
-def is_equivalent(exercise, says):
-    """Why a mutant does what the solution does, or None."""
-    return EQUIVALENTS.get(exercise.id, {}).get(says)
+def named(entry):
+    """The entry, "equivalent" where equivalents.json says why it does what the solution does."""
+    reasons = EQUIVALENTS.get(entry["exercise"], {})
+    if entry["status"] == "solved" and entry["says"] in reasons:
+        return {**entry, "status": "equivalent"}
+    return entry
 
 
-def main():
+def arguments():
     parser = argparse.ArgumentParser(prog="python -m tests.mutants")
     parser.add_argument("ids", nargs="*")
     parser.add_argument("--every", type=int, default=1)
-    given = parser.parse_args()
-    counts, left = collections.Counter(), []
+    parser.add_argument("--kind")
+    parser.add_argument("--afresh", action="store_true")
+    return parser.parse_args()
+
+
+def main():
+    given = arguments()
+    before = {} if given.afresh else journal.known()
+    entries = []
     for exercise in exercises.EXERCISES.values():
         if given.ids and not any(part in exercise.id for part in given.ids):
             continue
-        for says, status in tried(exercise, given.every):
-            if status == "solved" and is_equivalent(exercise, says):
-                status = "equivalent"
-            counts[status] += 1
-            if status == "solved":
-                left.append((exercise.id, says))
-                print(f"{exercise.id}: {says}", flush=True)
+        if given.kind and exercise.kind != given.kind:
+            continue
+        for entry in map(named, tried(exercise, given.every, before)):
+            entries.append(entry)
+            if entry["status"] in journal.OPEN:
+                print(f"{exercise.id}: {entry['says']} ({entry['status']})", flush=True)
+    finish(entries, whole=given.every == 1 and not given.ids and not given.kind)
+
+
+def finish(entries, whole):
+    """Say what came of all, and keep the summary of a whole run."""
+    counts = collections.Counter(entry["status"] for entry in entries)
     print(f"{counts.total():,} mutants:", ", ".join(f"{n:,} {name}" for name, n in counts.items()))
-    sys.exit(bool(left))
+    if whole:
+        journal.summarize(exercises.EXERCISES.values(), entries)
+    sys.exit(any(counts[status] for status in journal.OPEN))
 
 
 if __name__ == "__main__":
-    main()
+    # what is built for the mutants is of no use to anybody later
+    with tempfile.TemporaryDirectory(prefix="cuda-course-") as cache:
+        os.environ["CUDA_COURSE_CACHE"] = cache
+        main()

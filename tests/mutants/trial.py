@@ -4,41 +4,57 @@ import linecache
 import multiprocessing
 import os
 import re
+import resource
 import tempfile
 from pathlib import Path
 
-from course.checking import checker, drawn
+from course.checking import checker, drawn, engines
 from course.checking.checker import check_answer
 
-SECONDS = 60  # by the clock, until a trial is ended from outside
+SECONDS = 120  # by the clock, until a trial is ended from outside
+MOST_BYTES = 2 << 30  # of memory that a trial may use beside what is there already
+
+
+def warm_up(exercise):
+    """Count the solution's own work here, once, and not in each of the trials."""
+    if exercise.kind == "numba":
+        checker.least_work(exercise)
+    if exercise.kind == "cuda_c":
+        checker.least_counts(exercise)
 
 
 def outcome_of(exercise, source):
-    """The status of an answer given as text: "solved", "not yet", "broken" or "no outcome"."""
+    """(status, reason) of an answer given as text; status: as of `Outcome`, or "no outcome"."""
     receiver, sender = multiprocessing.Pipe(duplex=False)
     context = multiprocessing.get_context("fork")
     process = context.Process(target=hand_in, args=(exercise, source, sender), daemon=True)
     process.start()
     sender.close()
-    status = "no outcome"
+    outcome = "no outcome", ""
     try:
         if receiver.poll(SECONDS):
-            status = receiver.recv()
+            outcome = receiver.recv()
     except EOFError:
         pass
     process.kill()
     process.join()
-    return status
+    return outcome
 
 
 def hand_in(exercise, source, sender):
-    """Send the status of the check; what the answer prints goes nowhere."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    """Send status and reason of the check; what the answer prints goes nowhere."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.dup2(nowhere, 2)
+    most = resource.getrlimit(resource.RLIMIT_DATA)[1]
+    resource.setrlimit(resource.RLIMIT_DATA, (MOST_BYTES, most))
     checker.SECONDS = 3
+    engines.LAUNCH_SECONDS = 3
     drawn.CALLS = 40
     with tempfile.TemporaryDirectory() as folder:
         answer = as_answer(exercise, source, folder)
-        sender.send(check_answer(exercise, answer, seed=0).status)
+        outcome = check_answer(exercise, answer, seed=0)
+        sender.send((outcome.status, outcome.reason))
 
 
 def as_answer(exercise, source, folder):
