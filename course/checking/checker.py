@@ -44,7 +44,12 @@ class Rejected(Exception):
 def check_answer(exercise, answer, seed=None):
     """The Outcome for an answer: a kernel, the path of a .cu file or a function."""
     seed = int(np.random.default_rng().integers(1 << 31)) if seed is None else seed
-    base = {"exercise": exercise.id, "title": exercise.title, "seed": seed}
+    base = {
+        "exercise": exercise.id,
+        "title": exercise.title,
+        "kind": exercise.kind,
+        "seed": seed,
+    }
     try:
         tried = judge(exercise, answer, seed)
     except Rejected as no:

@@ -58,6 +58,12 @@ REASONS = {
     "timeout": "It did not finish.",
     "not_checked": "It could not be checked on this machine.",
 }
+# In a tile language a program is what one works with.
+TILE_REASONS = {
+    "uninitialized": "It uses values that were not loaded: masked off, without `other=`.",
+    "race": "Programs use the same memory in no order, and one of them writes: a race.",
+    "one_thread": "The values are right, but one program does the work of many.",
+}
 # These mean that the answer did not run at all (outcome "broken"); the others that it ran and was
 # not right.
 BROKEN = {
@@ -70,6 +76,11 @@ BROKEN = {
     "timeout",
     "not_checked",
 }
+
+
+def sentence(reason, kind):
+    """The sentence of REASONS, in the words of this kind of exercise."""
+    return (TILE_REASONS if kind == "triton" else {}).get(reason, REASONS[reason])
 
 
 @dataclass(frozen=True)

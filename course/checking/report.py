@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from course.checking.diagnose import right, trim, unwritten, where
-from course.checking.model import REASONS
+from course.checking.model import sentence
 from course.checking.text import marked_up
 from utils.check.comparison import OK, UNWRITTEN, WRONG
 from utils.check.error_map import error_map
@@ -28,12 +28,13 @@ class NotSolved(AssertionError):
 class Outcome:
     """The result of a check.
 
-    status: "solved", "not yet" or "broken". reason: a key of REASONS, "" when solved. untouched:
-    the answer is the starter as it was given.
+    kind: of the exercise. status: "solved", "not yet" or "broken". reason: a key of REASONS, ""
+    when solved. untouched: the answer is the starter as it was given.
     """
 
     exercise: str
     title: str
+    kind: str
     status: str
     reason: str = ""
     untouched: bool = False
@@ -52,7 +53,7 @@ class Outcome:
         mark, word, _ = MARKS[self.status]
         if self.untouched:
             return f"{mark} {self.exercise} · {word}: this is still the starter."
-        why = f": {REASONS[self.reason]}" if self.reason else f": {self.title}"
+        why = f": {sentence(self.reason, self.kind)}" if self.reason else f": {self.title}"
         return f"{mark} {self.exercise} · {word}{why}"
 
     @property

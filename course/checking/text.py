@@ -1,6 +1,10 @@
 """Text for learners: Markdown that a notebook renders and a terminal prints, and code in HTML."""
 
 import html
+import re
+
+#: Words between two stars, as Markdown sets them off; no product of two things.
+EMPHASIS = re.compile(r"(?<![\w*])\*(?=[^\s*])([^*]+)(?<=[^\s*])\*(?![\w*])")
 
 
 class Note:
@@ -17,6 +21,8 @@ class Note:
 
 
 def marked_up(text: str) -> str:
-    """Escaped HTML in which `code` is set as code."""
+    """Escaped HTML in which `code` is set as code, and *words* are emphasized."""
     parts = html.escape(text).split("`")
-    return "".join(f"<code>{p}</code>" if i % 2 else p for i, p in enumerate(parts))
+    parts[1::2] = (f"<code>{part}</code>" for part in parts[1::2])
+    parts[::2] = (EMPHASIS.sub(r"<em>\1</em>", part) for part in parts[::2])
+    return "".join(parts)

@@ -5,6 +5,7 @@ that nobody wrote and accesses outside of a tensor are found, and harm nothing.
 """
 
 import inspect
+import itertools
 import json
 import linecache
 import os
@@ -52,11 +53,14 @@ class InputChanged(Exception):
 class TritonExercise(Exercise):
     """An exercise whose answer is a kernel of `@triton.jit`.
 
-    `inputs(rng, shape)` gives all arguments by name in the kernel's order, those of tl.constexpr
-    last; `grid(shape)` how many programs are launched. rounds: whether `tl.dot` rounds to TF32.
+    `inputs(rng, shape)` gives the arguments by name in the kernel's order but for the last, the
+    size of a block (tl.constexpr), which `blocks` holds: each shape is tried with one of them.
+    `grid(shape, block)` says how many programs are launched. rounds: whether `tl.dot` rounds to
+    TF32.
     """
 
     kind: str = "triton"
+    blocks: tuple = ()
     grid: Callable = None
     rounds: bool = False
 
@@ -97,25 +101,36 @@ def _what_it_is(answer) -> str:
 def judge(exercise: TritonExercise, answer, seed: int):
     """Launch in every shape on the engine: None, or (reason, message, piece of code)."""
     rng = np.random.default_rng(seed)
-    for shape in exercise.all_shapes(rng):
-        arguments = exercise.inputs(rng, shape)
-        try:
-            with time_limit(SECONDS):
-                got, work = launched(exercise, answer, shape, arguments, rng)
-        except InputChanged as found:
-            return "modifies_input", f"With {shape}: it writes to `{found}`.", ""
-        except KernelMistake as found:
-            text = str(found).partition("\n")
-            return REASON[found.kind], f"With {shape}: {text[2]}", text[0]
-        except Exception as error:
-            return "crashed", f"With {shape}: {_shortened(error)}", _line_of(error, answer)
-        problem = different(exercise, arguments, got) or lazy(exercise, shape, arguments, work, rng)
+    shapes = exercise.all_shapes(rng)
+    for shape, block in zip(shapes, itertools.cycle(exercise.blocks)):
+        problem = one_launch(exercise, answer, shape, block, rng)
         if problem:
-            return problem[0], f"With {shape}: {problem[1]}", ""
+            reason, says, code = problem
+            name = list(inspect.signature(exercise.solution.fn).parameters)[-1]
+            return reason, f"With {shape} and {name} = {block}: {says}", code
     return None
 
 
-def launched(exercise, kernel, shape, arguments: dict, rng) -> tuple[np.ndarray, int]:
+def one_launch(exercise: TritonExercise, answer, shape, block: int, rng):
+    """None, or (reason, message, piece of code) of one launch."""
+    names = list(inspect.signature(exercise.solution.fn).parameters)
+    arguments = {**exercise.inputs(rng, shape), names[-1]: block}
+    grid = exercise.grid(shape, block)
+    try:
+        with time_limit(SECONDS):
+            got, work = launched(exercise, answer, grid, arguments, rng)
+    except InputChanged as found:
+        return "modifies_input", f"it writes to `{found}`.", ""
+    except KernelMistake as found:
+        line, _, says = str(found).partition("\n")
+        return REASON[found.kind], says, line
+    except Exception as error:
+        return "crashed", _shortened(error), _line_of(error, answer)
+    problem = different(exercise, arguments, got) or lazy(exercise, grid, arguments, work, rng)
+    return (*problem, "") if problem else None
+
+
+def launched(exercise, kernel, grid, arguments: dict, rng) -> tuple[np.ndarray, int]:
     """(the output, elements that the busiest program touched) of one launch."""
     import torch
 
@@ -132,7 +147,7 @@ def launched(exercise, kernel, shape, arguments: dict, rng) -> tuple[np.ndarray,
             is_array = isinstance(value, np.ndarray)
             tensors[name] = torch.from_numpy(value.copy()) if is_array else value
     with tensor_core_dots() if exercise.rounds else nullcontext():
-        kernel[exercise.grid(shape)](*tensors.values())
+        kernel[grid](*tensors.values())
     changed = [
         name
         for name, value in arguments.items()
@@ -162,10 +177,10 @@ def different(exercise, arguments: dict, got: np.ndarray):
     return "wrong_value", many + f"{got[at]:.6g} instead of {expected[at]:.6g}"
 
 
-def lazy(exercise, shape, arguments: dict, work: int, rng):
+def lazy(exercise, grid, arguments: dict, work: int, rng):
     """(reason, message) where one program does far more than in the solution, or None."""
-    _, ours = launched(exercise, exercise.solution, shape, arguments, rng)
-    if work <= exercise.effort * ours or int(np.prod(exercise.grid(shape))) == 1:
+    _, ours = launched(exercise, exercise.solution, grid, arguments, rng)
+    if work <= exercise.effort * ours or int(np.prod(grid)) == 1:
         return None
     return "one_thread", f"the busiest program touches {work:,} elements; {ours:,} are enough."
 

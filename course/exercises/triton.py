@@ -21,8 +21,8 @@ def offset(i, shape, stride):
 
 def modes(rng, count):
     """Arguments of `offset` for a layout of so many modes."""
-    shape = [int(n) for n in rng.integers(2, 6, count)]
-    stride = [int(n) for n in rng.integers(1, 30, count)]
+    shape = tuple(map(int, rng.integers(2, 6, count)))
+    stride = tuple(map(int, rng.integers(1, 30, count)))
     return {"i": int(rng.integers(np.prod(shape))), "shape": shape, "stride": stride}
 
 

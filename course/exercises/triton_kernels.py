@@ -20,6 +20,11 @@ def normal(rng, *sizes):
     return rng.standard_normal(sizes).astype(np.float32)
 
 
+def tiles(shape, block):
+    """A program for each tile of block × block elements of a matrix."""
+    return triton.cdiv(shape[0], block), triton.cdiv(shape[1], block)
+
+
 # ---- blend: programs and masks
 
 
@@ -52,12 +57,12 @@ def blend(out, x, y, weight, n, BLOCK: tl.constexpr):
         "y": normal(rng, n),
         "weight": float(np.float32(rng.uniform(0.1, 0.9))),
         "n": n,
-        "BLOCK": 64,
     },
     reference=lambda out, x, y, weight, n, BLOCK: weight * x + (1 - weight) * y,
     shapes=(64, 1, 200, 129),
     fresh=lambda rng: int(rng.integers(65, 300)),
-    grid=lambda n: (triton.cdiv(n, 64),),
+    blocks=(64, 32),
+    grid=lambda n, block: (triton.cdiv(n, block),),
     hints=(
         "What does `tl.arange(0, BLOCK)` need in front of it, so that program 3 does not do"
         " program 0's elements?",
@@ -80,6 +85,7 @@ def blend(out, x, y, weight, n, BLOCK: tl.constexpr):
         ),
         Wrong(but(blend, "i < n", "i < n - 1"), "unwritten"),
         Wrong(but(blend, "(1 - weight)", "weight"), "wrong_value"),
+        Wrong(but(blend, "tl.program_id(0) * BLOCK", "tl.program_id(0) * 64"), "unwritten"),
         Wrong(
             but(
                 blend,
@@ -110,6 +116,17 @@ def logarithm_of_sum(out, x, columns, BLOCK):
     return top + np.log(np.exp(x - top[:, None]).sum(1))
 
 
+def far_apart(rng, rows, columns):
+    """Rows of float32 around 1000, -200, 200 or -1000, each with an element far above the rest."""
+    around = (1000, -200, 200, -1000)
+    first = int(rng.integers(len(around)))
+    x = 20 * normal(rng, rows, columns)
+    for row in range(rows):
+        x[row] += around[(first + row) % len(around)]
+        x[row, -1 if row % 2 else 0] += 300
+    return x
+
+
 LOG_SUM = TritonExercise(
     id="triton.log_sum",
     title="The logarithm of a sum",
@@ -117,7 +134,7 @@ LOG_SUM = TritonExercise(
     task=(
         "Program r writes `log(sum(exp(x)))` of row r: the heart of a cross-entropy loss. This one"
         " works for small numbers in rows of a power of two. Make it right for any row (up to"
-        " `BLOCK` columns) and for numbers of a hundred and more, of either sign."
+        " `BLOCK` columns) and for numbers of a thousand, of either sign, far apart in one row."
     ),
     starter="""
 @triton.jit
@@ -130,14 +147,14 @@ def log_sum(out, x, columns, BLOCK: tl.constexpr):
     solution=log_sum,
     inputs=lambda rng, shape: {
         "out": Out(shape[:1]),
-        "x": normal(rng, *shape) * 20 + np.float32(rng.choice([-200, 200])),
+        "x": far_apart(rng, *shape),
         "columns": shape[1],
-        "BLOCK": 128,
     },
     reference=logarithm_of_sum,
     shapes=((3, 128), (1, 1), (5, 77), (2, 127)),
     fresh=some_numbers((2, 6), (2, 127)),
-    grid=lambda shape: shape[:1],
+    blocks=(128, 256),
+    grid=lambda shape, block: shape[:1],
     hints=(
         "What does `tl.load` give where the mask is False and there is no `other=`? And what would"
         " a 0 there add to the sum?",
@@ -151,6 +168,14 @@ def log_sum(out, x, columns, BLOCK: tl.constexpr):
         Wrong(but(log_sum, 'other=-float("inf")', "other=0.0"), "wrong_value"),
         Wrong(but(log_sum, ", mask=column < columns", ", mask=column < BLOCK"), "out_of_bounds"),
         Wrong(but(log_sum, "top = tl.max(values, 0)", "top = 0.0"), "wrong_value"),
+        Wrong(
+            but(log_sum, "top = tl.max(values, 0)", "top = tl.load(x + row * columns)"),
+            "wrong_value",
+        ),
+        Wrong(
+            but(log_sum, "top = tl.max(values, 0)", "top = tl.sum(values, 0) / columns"),
+            "wrong_value",
+        ),
         Wrong(but(log_sum, "top + tl.log", "tl.log"), "wrong_value"),
         Wrong(but(log_sum, "row * columns", "row * BLOCK"), "out_of_bounds"),
         Wrong(but(log_sum, "out + row,", "out,"), "race"),
@@ -201,12 +226,12 @@ def transpose(out, x, rows, columns, B: tl.constexpr):
         "x": normal(rng, *shape),
         "rows": shape[0],
         "columns": shape[1],
-        "B": 16,
     },
     reference=lambda out, x, rows, columns, B: x.T,
     shapes=((16, 16), (1, 1), (20, 35), (40, 10), (33, 16)),
     fresh=some_numbers((17, 40), (17, 40)),
-    grid=lambda shape: (triton.cdiv(shape[0], 16), triton.cdiv(shape[1], 16)),
+    blocks=(16, 8),
+    grid=tiles,
     rtol=0,
     hints=(
         "Element (row, column) of x is the element (column, row) of out. How long is a row of x?"
@@ -281,13 +306,12 @@ def column_sums(out, x, rows, columns, B: tl.constexpr):
         "x": normal(rng, *shape),
         "rows": shape[0],
         "columns": shape[1],
-        "B": 16,
     },
     reference=lambda out, x, rows, columns, B: x.astype(np.float64).sum(0),
     shapes=((16, 16), (1, 1), (50, 20), (33, 40)),
     fresh=some_numbers((17, 60), (17, 40)),
-    grid=lambda shape: (triton.cdiv(shape[0], 16), triton.cdiv(shape[1], 16)),
-    effort=1.5,
+    blocks=(16, 8),
+    grid=tiles,
     hints=(
         "Which programs share a column? What if two of them load the same total, and then both"
         " store theirs?",
@@ -336,9 +360,9 @@ PRODUCT = TritonExercise(
     title="A product in float32",
     minutes=15,
     task=(
-        "`c = a b`: a has m × k elements, b has k × n. This kernel loses three of seven decimal"
-        " digits, and reads behind the end where k is no multiple of B. Give it both: every digit"
-        " that float32 has, and every k."
+        "`c = a b`: a has m × k elements, b has k × n. This kernel keeps only three of seven"
+        " decimal digits, and reads behind the end where k is no multiple of B. Give it both: every"
+        " digit that float32 has, and every k."
     ),
     starter="""
 @triton.jit
@@ -362,12 +386,12 @@ def product(c, a, b, m, n, k, B: tl.constexpr):
         "m": shape[0],
         "n": shape[1],
         "k": shape[2],
-        "B": 16,
     },
     reference=lambda c, a, b, m, n, k, B: a.astype(np.float64) @ b.astype(np.float64),
-    shapes=((16, 16, 32), (1, 1, 1), (20, 30, 50), (17, 40, 33)),
-    fresh=some_numbers((17, 40), (17, 40), (17, 60)),
-    grid=lambda shape: (triton.cdiv(shape[0], 16), triton.cdiv(shape[1], 16)),
+    shapes=((16, 16, 32), (1, 1, 1), (20, 30, 150), (17, 40, 33)),
+    fresh=some_numbers((17, 40), (17, 40), (65, 130)),
+    blocks=(16, 32),
+    grid=tiles,
     rtol=2e-6,
     rounds=True,
     hints=(
@@ -385,6 +409,7 @@ def product(c, a, b, m, n, k, B: tl.constexpr):
         Wrong(but(product, "tile_a, tile_b, total, input", "tile_a, tile_b, input"), "wrong_value"),
         Wrong(but(product, "total, mask=(row", "total.to(tl.bfloat16), mask=(row"), "wrong_value"),
         Wrong(but(product, "down = k0 + ", "down = "), "wrong_value"),
+        Wrong(but(product, "range(0, k, B)", "range(0, min(k, 64), B)"), "wrong_value"),
     ),
 )  # fmt: skip
 
