@@ -58,6 +58,7 @@ def keep(ctx, inputs, output):
         Wrong(but(keep, "ctx.scale = scale", "ctx.scale, ctx.y = scale, output"), "leak"),
         Wrong(but(keep, "ctx.scale = scale", "ctx.scale, ctx.x = scale, x"), "wrong_size"),
         Wrong(but(keep, "ctx.scale = scale", "ctx.scale, ctx.x = scale, x.detach()"), "wrong_size"),
+        Wrong(but(keep, "ctx.scale = scale", "ctx.scale, ctx.x = scale, x.clone()"), "wrong_size"),
     ),
 )
 
@@ -246,6 +247,25 @@ def side_by_side(gpu, x, heavy, light):
             but(side_by_side, "    with gpu.stream(side):\n        a =", "    a ="), "wrong_value"
         ),
         Wrong(but(side_by_side, "a.record_stream", "x.record_stream"), "race"),
+        Wrong(
+            but(
+                side_by_side,
+                ("    gpu.current_stream().wait_stream(side)\n", ""),
+                (
+                    "    b = light(x)",
+                    "    gpu.current_stream().wait_stream(side)\n    b = light(x)",
+                ),
+            ),
+            "other_means",
+        ),
+        Wrong(
+            but(
+                side_by_side,
+                ("    b = light(x)\n", ""),
+                ("    side.wait", "    b = light(x)\n    side.wait"),
+            ),
+            "other_means",
+        ),
         Wrong(
             but(
                 side_by_side,

@@ -7,6 +7,7 @@ import weakref
 
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from course.extensions.judging import Finding
 from course.extensions.streams import ORDERS, Model
@@ -26,7 +27,11 @@ def scaled_tanh(setup):
         (y,) = ctx.saved_tensors
         return dy * (ctx.scale - y * y / ctx.scale), None
 
-    methods = {"forward": forward, "backward": backward, "setup_context": setup}
+    methods = {
+        "forward": forward,
+        "backward": backward,
+        "setup_context": setup,
+    }
     static = {name: staticmethod(method) for name, method in methods.items()}
     return type("ScaledTanh", (torch.autograd.Function,), static).apply
 
@@ -40,6 +45,7 @@ def judge_saved(answer, rng):
         or wasted_memory(apply, x, scale)
         or input_kept(apply, x, scale)
         or unnoticed_change(apply, x, scale)
+        or copy_kept(answer, x, scale)
         or never_freed(apply, x, scale)
         or wrong_second_slope(apply, x, scale)
     )
@@ -88,6 +94,37 @@ def unnoticed_change(apply, x, scale):
         return None
     says = "y was changed in place before the backward pass, and PyTorch did not notice: it looks "
     return Finding("wrong_value", says + "after tensors that went through `save_for_backward`.")
+
+
+class Made(TorchDispatchMode):
+    """Notes every tensor that an operator gives while it is active; holds none of them."""
+
+    def __init__(self):
+        super().__init__()
+        self.tensors = []
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        out = function(*args, **(kwargs or {}))
+        if isinstance(out, torch.Tensor):
+            self.tensors.append(weakref.ref(out))
+        return out
+
+
+def copy_kept(setup, x, scale):
+    """A Finding if setup_context makes a tensor, a copy of x say, that lives as long as y."""
+    made = Made()
+
+    def watched(ctx, inputs, output):
+        with made:
+            setup(ctx, inputs, output)
+
+    y = scaled_tanh(watched)(x, scale)
+    kept = [tensor for tensor in made.tensors if tensor() is not None]
+    del y
+    if kept:
+        says = "It makes a tensor of its own, which lives as long as y and which nobody needs."
+        return Finding("wrong_size", says)
+    return None
 
 
 def never_freed(apply, x, scale):
@@ -228,41 +265,59 @@ def compare_gradients(got, right, shapes):
 
 
 def judge_stream(answer, rng):
+    came_first = set()
     for order, default in itertools.product((*ORDERS, *["random"] * 6), (True, False)):
         gpu = Model(order, seed=int(rng.integers(1 << 30)))
         with gpu.stream(gpu.default_stream() if default else gpu.Stream()):
-            finding = try_streams(gpu, answer, float(rng.integers(2, 50)))
+            finding, ran = try_streams(gpu, answer, float(rng.integers(2, 50)))
         if finding:
             return finding
+        came_first.add(ran[0])
+    if len(came_first) == 1:
+        says = f"{came_first.pop()} always runs first and the other one waits for it: nothing runs "
+        return Finding("other_means", says + "side by side. Who needs to wait for whom?")
     return None
 
 
 def try_streams(gpu, answer, number):
-    """A Finding if what comes is not heavy(x) + light(x), or all of it ran on one stream."""
-    used = []
+    """(a Finding or None, the names of heavy and light in the order in which they ran).
 
-    def on_stream(factor):
+    It is wrong if what comes is not heavy(x) + light(x), or if all of it was on one stream.
+    """
+    used, ran = [], []
+
+    def on_stream(name, factor):
         used.append(gpu.current_stream())
-        return lambda value: factor * value
+
+        def kernel(value):
+            ran.append(name)
+            return factor * value
+
+        return kernel
 
     x = gpu.full(number)
     out = answer(
         gpu,
         x,
-        lambda x: gpu.launch(on_stream(100), x),
-        lambda x: gpu.launch(on_stream(1), x),
+        lambda x: gpu.launch(on_stream("heavy", 100), x),
+        lambda x: gpu.launch(on_stream("light", 1), x),
     )
     after = busy_neighbours(gpu)
     got = out.item()
     del after
     if len(used) != 2 or used[0] is used[1]:
-        return Finding("wrong_value", "heavy and light must run once each, on two streams.")
-    if got == 101 * number:
+        return Finding("wrong_value", "heavy and light must run once each, on two streams."), ran
+    return wrong_sum(got, 101 * number), ran
+
+
+def wrong_sum(got, expected):
+    """A Finding if the sum is not what it should be: then some stream did not wait."""
+    if got == expected:
         return None
     if math.isnan(got):
         says = "With another order of the streams the sum reads what nobody has written yet."
         return Finding("race", says)
-    says = f"With another order of the streams the sum is {got:g} instead of {101 * number:g}."
+    says = f"With another order of the streams the sum is {got:g} instead of {expected:g}."
     return Finding("race", says)
 
 
@@ -278,7 +333,12 @@ def busy_neighbours(gpu):
 # ---- in place: say what you change
 
 
-def update(values: torch.Tensor, momentum: torch.Tensor, grads: torch.Tensor, rate: float) -> None:
+def update(
+    values: torch.Tensor,
+    momentum: torch.Tensor,
+    grads: torch.Tensor,
+    rate: float,
+) -> None:
     """A step of gradient descent with momentum, in place."""
     momentum.mul_(0.9).add_(grads)
     values.sub_(rate * momentum)
