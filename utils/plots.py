@@ -1,16 +1,15 @@
 """Pictures for the chapters, all drawn from what they show.
 
 Every function returns a matplotlib ``Figure`` made without pyplot, so that nothing is shown twice
-and no figure stays in memory; as the last value of a cell it is displayed, with a description for
-those who cannot see it.
+and no figure stays in memory; as the last value of a cell it is displayed as SVG in the colours of
+the page, with a description for those who cannot see it.
 """
 
-import base64
-import functools
-import io
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+
+from utils.picture import IDLE, INK, figure
 
 # Okabe and Ito's palette, which people with colour-blindness can tell apart; light enough for black
 # numbers on it.
@@ -24,8 +23,6 @@ BLOCK_COLOURS = (
     "#A9BCD6",
     "#C9C9C9",
 )
-IDLE = "#EEEEEE"
-INK = "#222222"
 ACCENT = "#0072B2"
 ALARM = "#B03A00"
 
@@ -34,34 +31,6 @@ ALARM = "#B03A00"
 MAX_NUMBERED, MAX_CELLS = 400, 4096
 WARP = 32
 LINE_PITCH = 1.2  # from line to line of a 1-D map, in cells
-
-
-@functools.cache
-def _figure_class():
-    from matplotlib.figure import Figure  # a third of a second: only once a picture is drawn
-
-    class Picture(Figure):
-        """A figure that notebooks show as PNG with a text alternative (`alt`)."""
-
-        alt = ""
-
-        def _repr_mimebundle_(self, include=None, exclude=None):
-            buffer = io.BytesIO()
-            self.savefig(buffer, format="png", dpi=100)
-            data = {
-                "image/png": base64.b64encode(buffer.getvalue()).decode(),
-                "text/plain": self.alt,
-            }
-            return data, {"image/png": {"alt": self.alt}}
-
-    return Picture
-
-
-def figure(width: float = 7.0, height: float = 3.0, *, alt: str):
-    """An empty figure in inches, in the course's style. alt: what it shows, in a sentence."""
-    fig = _figure_class()(figsize=(width, height), layout="constrained", facecolor="white")
-    fig.alt = alt
-    return fig
 
 
 def images(
@@ -200,7 +169,7 @@ def _cell(axes, x, y, block, inside, text):
     axes.add_patch(Rectangle((x + 0.04, y + 0.04), 0.92, 0.92, **style))
     if text:
         size = 8 if len(text) < 4 else 6.5
-        ink = INK if inside else "#999999"
+        ink = INK if inside else "#666666"
         axes.text(
             x + 0.5,
             y + 0.52,

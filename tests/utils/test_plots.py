@@ -52,11 +52,10 @@ def test_too_much_to_look_at_is_refused():
 
 
 def test_pictures_are_shown_with_a_description():
-    data, metadata = plots.images(
-        [np.zeros((4, 6), np.uint8)], ["a"], alt="a black picture"
-    )._repr_mimebundle_()
-    assert data["text/plain"] == metadata["image/png"]["alt"] == "a black picture"
-    assert data["image/png"].startswith("iVBOR")
+    data = plots.images([np.zeros((4, 6), np.uint8)], ["a"], alt="a < b")._repr_mimebundle_()
+    assert data["text/plain"] == "a < b"
+    assert 'aria-label="a &lt; b"' in data["text/html"]
+    assert 'alt="a &lt; b"' in data["text/html"]
 
 
 def test_timing_bars():

@@ -1,8 +1,6 @@
 """Explain a wrong result: what the error looks like, what stands around it, where it is."""
 
-import base64
 import html
-import io
 import linecache
 import math
 import sys
@@ -425,19 +423,16 @@ class CheckError(AssertionError):
     def _display_map(self) -> bool:
         figure = self.figure()
         if figure is not None:
-            from IPython.display import Image, display
+            from IPython.display import display
 
-            display(
-                Image(_png(figure), alt="Map of where the result is right, wrong, NaN or unwritten")
-            )
+            display(figure)
         return figure is not None
 
     def _repr_html_(self) -> str:
         figure = self.figure()
         picture = ""
         if figure is not None:
-            data = base64.b64encode(_png(figure)).decode()
-            picture = f'<img alt="map of the differences" src="data:image/png;base64,{data}">'
+            picture = figure._repr_mimebundle_()["text/html"]
         return f"<pre>{html.escape(str(self))}</pre>{picture}"
 
     def _render_traceback_(self) -> list[str]:
@@ -454,12 +449,6 @@ def _in_notebook() -> bool:
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython else None
     return shell is not None and hasattr(shell, "kernel")
-
-
-def _png(figure) -> bytes:
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=100)
-    return buffer.getvalue()
 
 
 def _calling_line(traceback) -> str | None:

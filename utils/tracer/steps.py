@@ -1,7 +1,6 @@
 """Step by step: which thread accesses which element; a slider in a notebook, a picture on paper."""
 
 import html
-import io
 from functools import cached_property
 
 import numpy as np
@@ -171,10 +170,8 @@ class Steps:
 
     # ---- in a notebook
 
-    def _png(self, number):
-        buffer = io.BytesIO()
-        self.draw(number).savefig(buffer, format="png", dpi=90)
-        return buffer.getvalue()
+    def _page(self, number):
+        return self.draw(number)._repr_mimebundle_()["text/html"]
 
     def widget(self):
         """Slider, play button, choice of warp and picture, as an ipywidgets box."""
@@ -192,7 +189,7 @@ class Steps:
         )
         play = ipywidgets.Play(1, 1, max(len(self), 1), interval=900, show_repeat=False)
         ipywidgets.jslink((play, "value"), (slider, "value"))
-        picture = ipywidgets.Image(format="png")
+        picture = ipywidgets.HTML()
         words = ipywidgets.HTML()
         of_warp = {self.warp: self}
         pictures = {}
@@ -201,12 +198,12 @@ class Steps:
             steps = of_warp.setdefault(choice.value, Steps(self.trace, choice.value))
             slider.max = play.max = max(len(steps), 1)
             if not len(steps):
-                picture.value = b""
+                picture.value = ""
                 words.value = "This warp accesses no global or shared memory."
                 return
             number = slider.value - 1
             if (choice.value, number) not in pictures:
-                pictures[choice.value, number] = steps._png(number)
+                pictures[choice.value, number] = steps._page(number)
             picture.value = pictures[choice.value, number]
             words.value = html.escape(steps.describe(number).splitlines()[1])
 
@@ -216,8 +213,7 @@ class Steps:
         return ipywidgets.VBox([ipywidgets.HBox([play, slider, choice]), picture, words])
 
     def _repr_mimebundle_(self, include=None, exclude=None):
-        data, metadata = self.still()._repr_mimebundle_()
-        return data | widget_view(self.widget()), metadata
+        return self.still()._repr_mimebundle_() | widget_view(self.widget())
 
 
 def outline(axes, memory, rows, columns):

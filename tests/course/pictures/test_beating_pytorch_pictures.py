@@ -89,7 +89,7 @@ def test_nothing_recorded_is_said(none):
         beating_pytorch.bars({}, title="", what="times"),
         beating_pytorch.waterfall({}, title=""),
     ):
-        assert "nothing recorded yet" in fig.alt and fig._repr_mimebundle_()[0]["image/png"]
+        assert "nothing recorded yet" in fig.alt and fig._repr_mimebundle_()["text/html"]
 
 
 def test_the_waterfall_shows_each_change(some):

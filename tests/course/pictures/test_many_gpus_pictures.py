@@ -35,7 +35,7 @@ def test_a_ring_completes_its_first_parts_after_n_minus_1_steps():
 def test_pictures_are_drawn_and_described(draw):
     picture = draw()
     assert picture.alt
-    assert picture._repr_mimebundle_()[0]["image/png"]
+    assert picture._repr_mimebundle_()["text/html"]
 
 
 @pytest.fixture

@@ -60,4 +60,4 @@ def test_every_picture_is_drawn_and_says_what_it_shows():
         pictures.cluster(),
     ):
         assert len(figure.alt) > 20
-        assert figure._repr_mimebundle_()[0]["image/png"]
+        assert figure._repr_mimebundle_()["text/html"]

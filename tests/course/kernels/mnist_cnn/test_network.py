@@ -225,7 +225,7 @@ def test_pictures_say_what_they_show():
         pictures.losses({"one": [2.0, 1.0], "two": [2.0, 1.1]}),
         pictures.distances({"one": np.array([1e-7, 1e-3])}),
     ):
-        assert fig.alt and fig._repr_mimebundle_()[0]["image/png"]
+        assert fig.alt and fig._repr_mimebundle_()["text/html"]
 
 
 # ---- the trainer in CUDA C ---

@@ -1,0 +1,79 @@
+"""Pictures follow the theme, say what they show, and stay safe HTML."""
+
+import base64
+import re
+from xml.etree import ElementTree
+
+from utils import picture, svg
+
+
+def drawing():
+    sheet = svg.Drawing(100, 50, alt='two "boxes" & an arrow')
+    sheet.box(1, 2, 3.14159, 4, fill=svg.FAINT, line=svg.INK)
+    sheet.text(5, 6, "a < b")
+    sheet.arrow(0, 0, 10, 0)
+    return sheet
+
+
+def test_a_drawing_is_well_formed_and_rounded():
+    root = ElementTree.fromstring(drawing().svg())
+    box, text, line, head = root
+    assert box.get("width") == "3.14" and box.get("stroke") == "currentColor"
+    assert text.text == "a < b"
+    assert line.tag.endswith("line") and head.tag.endswith("polygon")
+
+
+def test_both_forms_are_described():
+    page = drawing()._repr_html_()
+    assert 'aria-label="two &quot;boxes&quot; &amp; an arrow"' in page
+    assert 'alt="two &quot;boxes&quot; &amp; an arrow"' in page
+
+
+def test_the_image_for_pages_without_svg_is_the_same_picture():
+    page = drawing()._repr_html_()
+    data = re.search(r"data:image/svg\+xml;base64,([^\"]+)", page)[1]
+    still = base64.b64decode(data).decode()
+    assert "a &lt; b" in still and "background:#fff" in still
+    ElementTree.fromstring(still)
+
+
+def shown(fig):
+    return picture.themed(fig)
+
+
+def test_ink_ground_and_faint_shades_are_the_pages():
+    fig = picture.figure(3, 2, alt="a line")
+    axes = fig.add_subplot()
+    axes.plot([0, 1], color="#0072B2")
+    axes.bar([0], [1], color=picture.IDLE)
+    axes.set_title("words", color=picture.INK)
+    text = shown(fig)
+    assert "#000000" not in text and "#222222" not in text and "#eeeeee" not in text
+    assert f"stroke: {svg.strong('#0072b2')}" in text
+    assert "fill: currentColor" in text and f"fill: {svg.FAINT}" in text
+    assert "<style" not in text and 'id="axes' not in text
+
+
+def test_letters_on_a_colour_stay_dark_and_others_follow_the_page():
+    from matplotlib.patches import Rectangle
+
+    fig = picture.figure(3, 2, alt="a box")
+    axes = fig.add_subplot()
+    axes.add_patch(Rectangle((0, 0), 0.5, 1, facecolor="#F0C36D"))
+    axes.text(0.25, 0.5, "on", color=picture.INK)
+    axes.text(0.75, 0.5, "beside", color=picture.INK)
+    text = shown(fig)
+    assert re.search(rf"fill: {svg.ON_COLOUR}[^>]*>on<", text)
+    assert re.search(r"fill: currentColor[^>]*>beside<", text)
+
+
+def test_a_picture_of_too_many_shapes_is_an_image(monkeypatch):
+    monkeypatch.setattr(picture, "LARGEST", 10)
+    fig = picture.figure(2, 2, alt="much")
+    page = fig._repr_mimebundle_()["text/html"]
+    assert "<svg" not in page and 'alt="much"' in page and "image/png;base64" in page
+
+
+def test_luminance_is_that_of_the_guidelines():
+    assert picture.luminance("white") == 1 and picture.luminance("black") == 0
+    assert abs(picture.luminance("#777777") - 0.184) < 0.001

@@ -1,0 +1,164 @@
+"""matplotlib's figures in the colours of the page: SVG whose ink and ground follow the theme.
+
+A chart is drawn once, in dark ink on white. For a notebook its SVG is repainted: ink becomes the
+colour of the page's text, white the page's ground, and dark lines grow lighter on a dark page. Text
+that lies on a light colour stays dark.
+"""
+
+import base64
+import functools
+import html
+import io
+import re
+
+import numpy as np
+
+from utils import svg
+
+#: Colours of charts that stand for ink and for a faint shade of it
+INK = "#222222"
+IDLE = "#EEEEEE"
+PIXELS_AN_INCH = 96
+#: Characters of SVG; a notebook with more than that in one picture opens slowly
+LARGEST = 100_000
+#: Above this luminance a colour carries dark letters, below it a line needs more contrast
+LIGHT, DARK = 0.3, 0.25
+
+TAG = re.compile(r"<(\w+)[^>]*>")
+PAINT = re.compile(r"(fill|stroke): (#[0-9a-f]{6})")
+#: What a page has no use for in matplotlib's SVG, and what stands there instead
+TIDY = (
+    (re.compile(r"<style.*?</style>", re.DOTALL), ""),
+    (re.compile(r"<defs>\s*</defs>"), ""),
+    (re.compile(r"font-family: [^;\"]*sans-serif;? ?"), ""),
+    (re.compile(r"font-family: [^;\"]*monospace"), "font-family: 'DejaVu Sans Mono', monospace"),
+    (re.compile(r' id="(?:\w+|matplotlib\.axis)_\d+"'), ""),
+    (re.compile(r' transform="rotate\(-0 [^"]*\)"'), ""),
+    (re.compile(r"(\d\.\d\d)\d+"), r"\1"),
+    (re.compile(r"\s*\n\s*"), " "),
+)
+ROOT_STYLE = f'font-family="{svg.FONT}" fill="currentColor" stroke-linejoin="round" '
+NO_METADATA = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+
+
+@functools.cache
+def _figure_class():
+    from matplotlib.figure import Figure  # a third of a second: only once a picture is drawn
+
+    class Picture(Figure):
+        """A figure that notebooks show as SVG, with a description (`alt`)."""
+
+        alt = ""
+
+        def _repr_mimebundle_(self, include=None, exclude=None):
+            return {"text/html": page(self), "text/plain": self.alt}
+
+        def savefig(self, *where, **how):
+            """As matplotlib's, on white, unless another ground is asked for."""
+            super().savefig(*where, **{"facecolor": "white", **how})
+
+    return Picture
+
+
+def figure(width: float = 7.0, height: float = 3.0, *, alt: str):
+    """An empty figure in inches, in the course's style. alt: what it shows, in a sentence."""
+    fig = _figure_class()(figsize=(width, height), layout="constrained")
+    fig.alt = alt
+    return fig
+
+
+def page(fig) -> str:
+    """The figure as HTML: SVG, or a plain image where that would have too many shapes."""
+    drawn = themed(fig)
+    if len(drawn) <= LARGEST:
+        return svg.as_html(drawn, fig.alt, fig.get_figwidth() * PIXELS_AN_INCH)
+    buffer = io.BytesIO()
+    fig.savefig(buffer, format="png", dpi=100)
+    data = base64.b64encode(buffer.getvalue()).decode()
+    return f'<img alt="{html.escape(fig.alt)}" src="data:image/png;base64,{data}">'
+
+
+def themed(fig) -> str:
+    """The figure as one <svg> element in the colours of the page."""
+    import matplotlib
+
+    for axes in fig.axes:
+        _keep_dark_on_fills(axes)
+    buffer = io.StringIO()
+    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": fig.alt}):
+        fig.savefig(buffer, format="svg", facecolor="none", metadata=NO_METADATA)
+    text = buffer.getvalue()
+    text = text[text.index("<svg ") :]
+    for pattern, instead in TIDY:
+        text = pattern.sub(instead, text)
+    text = TAG.sub(_repainted, text)
+    return text.replace("<svg ", f"<svg {ROOT_STYLE}", 1)
+
+
+def _repainted(tag) -> str:
+    """A tag with the page's colours in place of matplotlib's."""
+    colour_of = _letter_colour if tag[1] == "text" else _shape_colour
+    return PAINT.sub(lambda paint: f"{paint[1]}: {colour_of(*paint.groups())}", tag[0])
+
+
+def _letter_colour(_, colour: str) -> str:
+    """What the colour of letters becomes; light ones stand on dark areas, and stay."""
+    if colour == INK:
+        return svg.INK
+    is_strong = colour != svg.ON_COLOUR and luminance(colour) < DARK
+    return svg.strong(colour) if is_strong else colour
+
+
+def _shape_colour(what: str, colour: str) -> str:
+    """What the colour of an area (`what` is fill) or of a line (stroke) becomes."""
+    if colour in ("#000000", INK):
+        return svg.INK
+    if colour == "#ffffff":
+        return svg.PAPER
+    if colour == IDLE.lower():
+        return svg.FAINT
+    if what == "stroke" and luminance(colour) < DARK:
+        return svg.strong(colour)
+    return colour
+
+
+def luminance(colour) -> float:
+    """The relative luminance of a colour by WCAG 2: 0 for black, 1 for white.
+
+    colour: anything that matplotlib takes for one. https://www.w3.org/TR/WCAG22/#dfn-relative-luminance
+    """
+    from matplotlib.colors import to_rgb
+
+    channels = np.array(to_rgb(colour))
+    linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
+    return float(linear @ (0.2126, 0.7152, 0.0722))
+
+
+def _keep_dark_on_fills(axes):
+    """Letters in ink that lie on a light area or an image keep their dark colour."""
+    from matplotlib.colors import same_color
+
+    texts = [text for text in axes.texts if same_color(text.get_color(), INK)]
+    texts += [text for text in axes.texts if same_color(text.get_color(), "black")]
+    areas = [patch for patch in axes.patches if _is_light_area(patch)]
+    areas += axes.images
+    if not texts or not areas:
+        return
+    boxes = np.array([area.get_window_extent().extents for area in areas])
+    for text in texts:
+        x, y = text.get_transform().transform(text.get_unitless_position())
+        across = (boxes[:, 0] <= x) & (x <= boxes[:, 2])
+        down = (boxes[:, 1] <= y) & (y <= boxes[:, 3])
+        if (across & down).any():
+            text.set_color(svg.ON_COLOUR)
+
+
+def _is_light_area(patch) -> bool:
+    """A patch that is filled with a light colour: neither white nor the faint shade."""
+    from matplotlib.colors import to_hex
+
+    red_green_blue_alpha = patch.get_facecolor()
+    if not patch.get_fill() or red_green_blue_alpha[3] < 0.5:
+        return False
+    colour = to_hex(red_green_blue_alpha)
+    return colour not in ("#ffffff", IDLE.lower()) and luminance(colour) > LIGHT
