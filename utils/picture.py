@@ -86,7 +86,7 @@ def themed(fig) -> str:
         _keep_dark_on_fills(axes)
     buffer = io.StringIO()
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": fig.alt}):
-        fig.savefig(buffer, format="svg", facecolor="none", metadata=NO_METADATA)
+        fig.savefig(buffer, format="svg", facecolor="none", dpi=150, metadata=NO_METADATA)
     text = buffer.getvalue()
     text = text[text.index("<svg ") :]
     for pattern, instead in TIDY:

@@ -75,7 +75,7 @@ def _draw(axes, cells, shape):
         vmax=BLANK,
         edgecolors="#888888" if edges else "none",
         linewidth=0.5 if edges else 0,
-        rasterized=not edges,  # a shape a cell would be too many
+        rasterized=True,  # a shape a cell would be too many
     )
     axes.invert_yaxis()
     axes.set_aspect("equal" if whole and rows > 1 else "auto", anchor="W")
