@@ -4,22 +4,26 @@ PYTHON ?= python3
 # `!python` in a cell and `python` in JupyterLab's terminal mean the course's Python.
 IN_VENV = PATH="$(CURDIR)/.venv/bin:$$PATH"
 
-# Start at the course's index. Inside a container the page must be reachable from outside it (its URL carries a token).
-LAB_FLAGS = --allow-root --log-level=WARN --LabApp.default_url=/lab/tree/course/index.ipynb \
-            $(if $(wildcard /.dockerenv /run/.containerenv),--ip=0.0.0.0)
-
-
 # What is fast, for daily work: the shared helpers and the shortest chapter. The rest is `make test`'s.
 DAILY = tests/utils/check tests/utils/tools tests/utils/test_results.py tests/utils/test_hardware.py tests/utils/test_plots.py \
         tests/course/test_progress.py tests/chapters/test_notebooks.py tests/test_layout.py
 
-.PHONY: help lab check format tables test mutants slides site doctor record race address install clean
+.PHONY: help lab update answers check format tables test mutants slides site doctor record race address install clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s%s\n", $$1, $$2}' Makefile
 
-lab: install ## open the course in JupyterLab (the first time it installs everything)
-	$(IN_VENV) .venv/bin/python -m jupyterlab $(LAB_FLAGS)
+lab: install ## open your copy of the course in JupyterLab (the first time it installs everything)
+	-@.venv/bin/python -m course.copies
+	$(IN_VENV) exec .venv/bin/python -m utils.setup.lab $(FLAGS)
+
+update: install ## fetch the newest course; what you wrote stays (plain git pull and make lab do, too)
+	.venv/bin/python -m course.copies --update
+	@$(PYTHON) -I utils/setup/install.py
+	.venv/bin/python -m course.copies
+
+answers: install ## all cells that you changed into my/answers.json; make answers FROM=FILE takes them from there
+	.venv/bin/python -m course.copies $(if $(FROM),--restore $(FROM),--export my/answers.json)
 
 check: install ## what is fast, in under a minute: formats, lint, layers, a part of the tests
 	.venv/bin/python -m ruff check .
@@ -63,5 +67,5 @@ race: install ## on a GPU machine: our training step against PyTorch's, all of c
 install: ## make .venv and install the pinned packages (lab and test do it for you)
 	@$(PYTHON) -I utils/setup/install.py
 
-clean: ## remove what the other verbs made: .venv, caches, build (not what cells wrote: chapters/build)
+clean: ## remove what the other verbs made: .venv, caches, build (not what you made: my, chapters/build)
 	rm -rf .venv *.egg-info .pytest_cache .ruff_cache .import_linter_cache build

@@ -396,7 +396,7 @@ def test_a_broken_environment_is_made_anew(project, monkeypatch):
     assert not (project.VENV / "kept").exists(), "PyTorch for a GPU that is gone is not"
 
 
-# ---- make lab and make test
+# ---- make test
 
 
 def recipe(target, tool):
@@ -418,32 +418,6 @@ def outer_environment():
         for name, value in os.environ.items()
         if not name.startswith(("PYTEST_", "COV_"))
     }
-
-
-def test_lab_opens_the_index_on_another_port_when_one_is_taken(tmp_path):
-    with socket.socket() as taken:
-        taken.bind(("", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
-        env = {
-            **outer_environment(),
-            "JUPYTER_PORT": str(port),
-            "JUPYTER_RUNTIME_DIR": str(tmp_path),
-        }
-        command = [*recipe("lab", "jupyterlab"), "--no-browser"]
-        with subprocess.Popen(command, cwd=ROOT, env=env, stderr=subprocess.PIPE, text=True) as lab:
-            urls = (
-                re.search(r"http://127\.0\.0\.1:(\d+)(/\S+)\?token=\w+", line)
-                for line in lab.stderr
-            )
-            try:
-                url = next(filter(None, urls), None)
-            finally:
-                lab.terminate()
-                lab.stderr.read()
-    assert url, "no URL was printed"
-    assert int(url[1]) != port
-    assert url[2] == "/lab/tree/course/index.ipynb"
 
 
 def notebook(path, *cells):
