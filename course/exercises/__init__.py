@@ -1,4 +1,5 @@
-"""Exercises of the course: `check`, `hint` and `solution` for code, `quiz` for questions.
+"""Exercises of the course: `check`, `hint` and `solution` for code, `quiz` for questions, `predict`
+before a cell shows what happens.
 
 In a notebook: `from course import exercises`, then `exercises.check("first_kernels.scale_guard",
 scale)`. Each chapter's exercises are one module here, which bears the chapter's name;
@@ -12,6 +13,7 @@ from pathlib import Path
 
 from course.chapters import CHAPTERS
 from course.checking.checker import check_answer
+from course.checking.predict import Prediction
 from course.checking.quiz import QuizView
 from course.checking.report import NotSolved, Outcome
 from course.checking.text import Note
@@ -23,6 +25,7 @@ __all__ = [
     "Outcome",
     "check",
     "hint",
+    "predict",
     "quiz",
     "solution",
     "starter",
@@ -102,6 +105,14 @@ def starter(id):
 def quiz(id):
     """A question with answers to choose from; explains every answer and records a right one."""
     return QuizView(_find(id, QUIZZES))
+
+
+def predict(*choices, unit=""):
+    """What will the next cell show? Pick one of the choices; without any, write a guess.
+
+    unit: what a number is counted in, such as "sectors".
+    """
+    return Prediction(choices, unit)
 
 
 def _find(id, entries):

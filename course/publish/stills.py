@@ -16,8 +16,8 @@ NOTE = "To use this, open the chapter in JupyterLab."
 def stills(notebook):
     """A copy of the notebook with HTML for every widget and every described picture.
 
-    A widget that brought a picture of its own keeps that. Raises KeyError for a widget whose state
-    was not saved.
+    A widget that brought a picture or HTML of its own keeps that. Raises KeyError for a widget
+    whose state was not saved.
     """
     notebook = copy.deepcopy(notebook)
     models = notebook.metadata.pop("widgets", {}).get(STATE, {}).get("state", {})
@@ -28,7 +28,7 @@ def stills(notebook):
             if "image/png" in data:
                 data["text/html"] = picture(output)
                 del data["image/png"]
-            elif view is not None:
+            elif view is not None and "text/html" not in data:
                 data["text/html"] = (
                     f'<div class="still" title="{NOTE}">{widget(view["model_id"], models)}</div>'
                 )
