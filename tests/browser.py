@@ -24,7 +24,7 @@ from pathlib import Path
 import pytest
 
 from utils.files import ROOT
-from utils.setup.install import LAB_SETTINGS
+from utils.setup.install import LAB_ADDITIONS, LAB_SETTINGS
 
 SCREENSHOTS = ROOT / "build" / "screenshots"
 VIEWPORT = {"width": 1280, "height": 720}
@@ -120,7 +120,7 @@ def jupyterlab(folder, settings=None, **environment):
             f"JUPYTERLAB_{kind}_DIR": f"{scratch}/lab/{kind.lower()}"
             for kind in ("SETTINGS", "WORKSPACES")
         }
-        own |= {"IPYTHONDIR": f"{scratch}/ipython"}
+        own |= {"IPYTHONDIR": f"{scratch}/ipython", "JUPYTER_PATH": str(LAB_ADDITIONS)}
         for plugin, values in {**LAB_SETTINGS, **(settings or {})}.items():
             file = Path(scratch, "lab", "settings", *plugin.split(":")).with_suffix(
                 ".jupyterlab-settings"

@@ -5,6 +5,7 @@ the learner changed; what they did not is simply replaced. Whatever else a renew
 kept first, in `my/before`.
 """
 
+import contextlib
 import os
 from datetime import date
 from pathlib import Path
@@ -19,7 +20,8 @@ from utils.files import ROOT, write_whole
 MINE = ROOT / "my"
 MADE_FROM = ".made_from"
 BEFORE = "before"
-LINKED = "assets", "tests", "utils", "README.md"  # what chapters link to, besides each other
+# What chapters link to, besides each other, and how they look when they are presented
+LINKED = "assets", "tests", "utils", "README.md", "chapters/rise.css"
 UNREADABLE = (ValueError, AttributeError, TypeError, KeyError)  # what a torn notebook raises
 
 
@@ -79,6 +81,7 @@ def _renew(folder, place, new):
     mine = copy.read_bytes() if copy.is_file() else None
     if mine is not None and was == new:
         return []
+    _trust(new)
     said = []
     if mine not in (None, was, new):
         new_copy, said = _with_the_learners(folder, copy, was, mine, new)
@@ -121,6 +124,18 @@ def _short(path):
     return path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
 
 
+def _trust(content):
+    """Sign what the course itself brings: else JupyterLab would show none of its sliders.
+
+    What an untrusted notebook saved of widgets and HTML is not run; see "Security in notebook
+    documents" in Jupyter's documentation.
+    """
+    with contextlib.suppress(OSError):  # Jupyter's own folder cannot be written: it asks again
+        notary = NotebookNotary()
+        notary.sign(nbformat.reads(content.decode(), 4))
+        notary.store.close()
+
+
 def _sign(theirs, merged):
     """Trust what was trusted: Jupyter signs a notebook's content."""
     try:
@@ -154,7 +169,7 @@ def _link(folder):
     entries = [path for path in (ROOT / "course").iterdir() if path.suffix != ".ipynb"]
     wanted = [ROOT / name for name in LINKED] + entries
     for target in wanted:
-        if target.name.startswith((".", "__")):
+        if target.name.startswith((".", "__")) or not target.exists():
             continue
         link = folder / target.relative_to(ROOT)
         inside = folder.is_relative_to(ROOT)

@@ -38,12 +38,16 @@ CONSTRAINTS = {
     "cuda12": "constraints-cuda12.txt",
 }
 
+# What we add to JupyterLab, laid out as Jupyter's data folder is
+LAB_ADDITIONS = Path(__file__).resolve().parent / "jupyter"
 LAB_SETTINGS = {
     # No question on the very first page, whether to fetch JupyterLab's news and look for its
     # updates
     "@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False},
     # The glossary opens as text to read
     "@jupyterlab/docmanager-extension:plugin": {"defaultViewers": {"markdown": "Markdown Preview"}},
+    # A notebook that is opened again shows its sliders as they were saved
+    "@jupyter-widgets/jupyterlab-manager:plugin": {"saveState": True},
     # Slides that are longer than the screen scroll when a chapter is presented
     "jupyterlab-rise:plugin": {
         "center": False,
@@ -236,10 +240,16 @@ def install(kind):
 
 
 def settle_lab():
-    """Give JupyterLab the course's settings, which a learner's own go before."""
-    settings = VENV / "share" / "jupyter" / "lab" / "settings"
+    """Give JupyterLab the course's settings, which a learner's own go before, and its extension."""
+    share = VENV / "share" / "jupyter"
+    settings = share / "lab" / "settings"
     settings.mkdir(parents=True, exist_ok=True)
     (settings / "overrides.json").write_text(json.dumps(LAB_SETTINGS))
+    for source in LAB_ADDITIONS.rglob("*"):
+        if source.is_file():
+            copy = share / source.relative_to(LAB_ADDITIONS)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(str(source), str(copy))
 
 
 def main():
@@ -253,6 +263,7 @@ def main():
     kind, about = choose(nvidia_driver())
     wanted = fingerprint(kind)
     if STAMP.exists() and STAMP.read_text() == wanted and VENV_PYTHON.exists():
+        settle_lab()  # which costs nothing, and may have changed with the course
         return
     start = time.time()
     print(about, flush=True)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from nbformat.sign import NotebookNotary
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from course.copies import answers, update, workspace
@@ -146,6 +147,7 @@ def course(tmp_path, monkeypatch):
     )
     (tmp_path / "course" / "index.ipynb").write_bytes(content(chapter(("start", "Welcome"))))
     (tmp_path / "chapters" / NAME).write_bytes(content(chapter(*BASE)))
+    monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path / ".jupyter"))  # where signatures are kept
     monkeypatch.setattr(workspace, "ROOT", tmp_path)
     monkeypatch.setattr(update, "ROOT", tmp_path)
     start = tmp_path / "course" / "index.ipynb"
@@ -173,6 +175,17 @@ def test_copies_are_the_originals_byte_for_byte(course):
     for name in (f"chapters/{NAME}", "course/index.ipynb"):
         assert (mine / name).read_bytes() == (course / name).read_bytes()
         assert not (mine / name).is_symlink()
+
+
+def test_jupyterlab_trusts_what_the_course_brings_and_nothing_else(course):
+    mine = course / "my"
+    workspace.refresh(mine)
+    copy = mine / "chapters" / NAME
+    notary = NotebookNotary()
+    assert notary.check_signature(nbformat.read(copy, 4))
+    write_in(copy, "start", "print(open('/etc/passwd').read())")
+    assert not notary.check_signature(nbformat.read(copy, 4)), "by somebody else's hand"
+    notary.store.close()
 
 
 def test_links_and_paths_lead_where_they_lead_in_the_originals(course):

@@ -383,6 +383,16 @@ def test_jupyterlab_does_not_open_with_a_question(project):
         assert settings.keys() <= known.keys(), "JupyterLab has a setting of this name"
 
 
+def test_jupyterlab_gets_the_course_s_extension_and_its_changes(project):
+    project.settle_lab()
+    extension = project.VENV / "share/jupyter/labextensions/cuda-course"
+    build = json.loads((extension / "package.json").read_text())["jupyterlab"]["_build"]
+    assert "window._JUPYTERLAB" in (extension / build["load"]).read_text()
+    (extension / build["load"]).write_text("of an older version of the course")
+    project.settle_lab()
+    assert "window._JUPYTERLAB" in (extension / build["load"]).read_text()
+
+
 def test_a_broken_environment_is_made_anew(project, monkeypatch):
     project.VENV_PYTHON.parent.mkdir(parents=True)
     project.VENV_PYTHON.symlink_to("/nowhere/python3")  # as after an upgrade of the system's Python

@@ -1,0 +1,207 @@
+// What the course adds to JupyterLab, and to slides shown live from it (jupyterlab-rise):
+//
+// - a cell that begins with `%%writefile x.cu` has the colours of CUDA C, one with `%%bash` a shell's;
+// - opening a notebook does not mark it as changed;
+// - sliders have names, for those who do not see their labels.
+//
+// Written by hand, so that nothing must be built: JupyterLab loads an extension as a "container" of
+// webpack's module federation, an object with `init` and `get`, and shares its own modules with it.
+// https://jupyterlab.readthedocs.io/en/stable/extension/extension_dev.html
+
+(() => {
+  const NAME = "cuda-course";
+  let shared; // {package: {version: {get, loaded}}}, JupyterLab's
+
+  async function module(name) {
+    const versions = Object.values(shared[name]);
+    const used = versions.find((version) => version.loaded) ?? versions[0];
+    return (await used.get())();
+  }
+
+  // ---- CUDA C, as a stream of tokens (CodeMirror's StreamLanguage)
+
+  const words = (text) => new Set(text.split(/\s+/));
+
+  const KEYWORDS = words(`
+    alignas alignof asm auto break case catch class const constexpr continue decltype default
+    delete do else enum explicit extern false for friend goto if inline namespace new noexcept
+    nullptr operator private protected public register return sizeof static static_assert
+    static_cast reinterpret_cast const_cast struct switch template this throw true try typedef
+    typename union using virtual volatile while
+    __global__ __device__ __host__ __shared__ __constant__ __managed__ __restrict__
+    __forceinline__ __noinline__ __launch_bounds__ __cluster_dims__ __grid_constant__ __align__
+  `);
+
+  const TYPES = words(`
+    bool char double float int long short signed unsigned void size_t
+    int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t uintptr_t
+    dim3 int2 int3 int4 uint2 uint3 uint4 float2 float3 float4 double2 uchar4
+    half half2 __half __half2 __nv_bfloat16 __nv_bfloat162 __nv_fp8_e4m3 __nv_fp8_e5m2
+    cudaError_t cudaStream_t cudaEvent_t cudaGraph_t cudaGraphExec_t cudaDeviceProp
+  `);
+
+  const BUILT_IN = words("threadIdx blockIdx blockDim gridDim warpSize");
+
+  const START = { comment: false, magic: true };
+
+  function blockComment(stream, state) {
+    const ends = stream.match(/^.*?\*\//);
+    if (!ends) stream.skipToEnd();
+    state.comment = !ends;
+    return "comment";
+  }
+
+  function word(text) {
+    if (KEYWORDS.has(text)) return "keyword";
+    return TYPES.has(text) || BUILT_IN.has(text) ? "variableName.standard" : "variableName";
+  }
+
+  function token(stream, state) {
+    const first = state.magic;
+    state.magic = false;
+    if (first && stream.match(/^%%.*/)) return "meta";
+    if (state.comment) return blockComment(stream, state);
+    if (stream.eatSpace()) return null;
+    if (stream.match(/^\/\/.*/)) return "comment";
+    if (stream.match("/*")) return blockComment(stream, state);
+    if (stream.match(/^#\s*include\s*(<[^>]*>|"[^"]*")/)) return "meta";
+    if (stream.match(/^#\s*[a-z]+/)) return "meta";
+    if (stream.match(/^R"\(.*?\)"/)) return "string";
+    if (stream.match(/^"(?:[^"\\]|\\.)*"?/) || stream.match(/^'(?:[^'\\]|\\.)'/)) return "string";
+    if (stream.match(/^(?:0[xX][\da-fA-F']+|0b[01']+)[uUlL]*/)) return "number";
+    if (stream.match(/^(?:\d[\d']*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?[fFuUlL]*/)) return "number";
+    const name = stream.match(/^[A-Za-z_]\w*/);
+    if (name) return word(name[0]);
+    stream.next();
+    return "operator";
+  }
+
+  const CUDA = {
+    name: "cuda",
+    startState: () => ({ ...START }),
+    copyState: (state) => ({ ...state }),
+    token,
+    languageData: {
+      commentTokens: { line: "//", block: { open: "/*", close: "*/" } },
+      closeBrackets: { brackets: ["(", "[", "{", '"'] },
+    },
+  };
+  const CUDA_TYPE = "text/x-cuda";
+
+  // ---- a notebook's cells
+
+  // The type of what a cell holds, "" for the kernel's own language
+  function typeOf(source) {
+    const magic = /^%%(\w+)(.*)/.exec(source);
+    if (!magic) return "";
+    if (magic[1] === "bash" || magic[1] === "sh") return "text/x-sh";
+    if (magic[1] !== "writefile") return "";
+    const ending = /\.(\w+)\s*$/.exec(magic[2])?.[1] ?? "";
+    if (["cu", "cuh", "h", "hpp", "c", "cpp"].includes(ending)) return CUDA_TYPE;
+    return ending === "py" ? "" : "text/plain";
+  }
+
+  // An editor shows the language whose parser comes last. So that this is ours, the one before must
+  // be there already.
+  function colour(cell, notebook, languages) {
+    if (cell.type !== "code") return;
+    const wanted = () => typeOf(cell.sharedModel.getSource()) || notebook.codeMimetype;
+    const paint = async () => {
+      if (cell.mimeType === wanted()) return;
+      await languages.getLanguage(cell.mimeType);
+      setTimeout(() => {
+        if (!cell.isDisposed) cell.mimeType = wanted();
+      });
+    };
+    paint();
+    cell.contentChanged.connect(paint);
+    cell.mimeTypeChanged.connect(paint); // the notebook sets all cells' type once the kernel is there
+  }
+
+  function colourAll(panel, languages) {
+    const cells = panel.content.model.cells;
+    const colourEach = (some) => some.forEach((cell) => colour(cell, panel.content, languages));
+    colourEach([...cells]);
+    cells.changed.connect((_, change) => {
+      if (change.type === "add") colourEach(change.newValues);
+    });
+  }
+
+  // ---- opening is not changing
+
+  // What a learner can change in a notebook; the rest is written by JupyterLab when a kernel starts
+  function content(model) {
+    const notebook = model.toJSON();
+    delete notebook.metadata.language_info;
+    delete notebook.metadata.kernelspec;
+    return JSON.stringify(notebook);
+  }
+
+  // JupyterLab marks a notebook as changed when its kernel says what Python it is, and again when
+  // its widgets are there. Until the learner does something, that is no change.
+  function stayClean(panel) {
+    const model = panel.context.model;
+    const before = content(model);
+    const clean = () => {
+      if (!model.isDisposed && model.dirty && content(model) === before) model.dirty = false;
+    };
+    const changed = (_, change) => {
+      if (change.name === "dirty" && change.newValue) setTimeout(clean);
+    };
+    model.stateChanged.connect(changed);
+    const stop = () => model.stateChanged.disconnect(changed);
+    for (const act of ["keydown", "pointerdown"]) {
+      panel.node.addEventListener(act, stop, { once: true, capture: true });
+    }
+    clean();
+  }
+
+  async function opened(panel, languages) {
+    await panel.context.ready;
+    colourAll(panel, languages);
+    stayClean(panel);
+  }
+
+  // ---- names for sliders (ipywidgets gives their handles none)
+
+  function nameSliders() {
+    for (const handle of document.querySelectorAll(".noUi-handle:not([aria-label])")) {
+      const label = handle.closest(".widget-inline-hbox, .jupyter-widgets")?.querySelector("label");
+      handle.setAttribute("aria-label", label?.textContent.trim() || "value");
+    }
+  }
+
+  async function extension() {
+    const { INotebookTracker } = await module("@jupyterlab/notebook");
+    const { IEditorLanguageRegistry } = await module("@jupyterlab/codemirror");
+    const { LanguageSupport, StreamLanguage } = await module("@codemirror/language");
+    return {
+      id: "cuda-course:lab",
+      autoStart: true,
+      requires: [INotebookTracker, IEditorLanguageRegistry],
+      activate: (app, notebooks, languages) => {
+        languages.addLanguage({
+          name: "cuda",
+          displayName: "CUDA C",
+          mime: CUDA_TYPE,
+          extensions: ["cu", "cuh"],
+          load: async () => new LanguageSupport(StreamLanguage.define(CUDA)),
+        });
+        notebooks.forEach((panel) => opened(panel, languages));
+        notebooks.widgetAdded.connect((_, panel) => opened(panel, languages));
+        new MutationObserver(nameSliders).observe(document.body, { childList: true, subtree: true });
+      },
+    };
+  }
+
+  window._JUPYTERLAB = window._JUPYTERLAB ?? {};
+  window._JUPYTERLAB[NAME] = {
+    init: (scope) => {
+      shared = scope;
+    },
+    get: async () => {
+      const plugin = await extension();
+      return () => ({ __esModule: true, default: plugin });
+    },
+  };
+})();
