@@ -16,12 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from course.kernels.many_gpus import build
+from course.kernels.many_gpus.choices import Choice, How, choose
 from utils.tools.diagnostics import LearnerError
 
 SOURCE = Path(__file__).parent / "kernels" / "communicator.cu"
-ALGORITHMS = ("one_shot", "two_shot", "push", "ring")
-MOST_RANKS, CHANNELS, THREADS = 8, 256, 512
-CHANNEL_BYTES = 16 << 10  # of a one_shot message, for each block
+MOST_RANKS, THREADS = 8, 512
 ALIGNMENT = 256
 PATIENCE = 20.0  # seconds that a kernel waits for another rank before it gives up
 WAITS = {1: "data words", 2: "a flag"}  # what a kernel can have waited for
@@ -29,14 +28,6 @@ WAITS = {1: "data words", 2: "a flag"}  # what a kernel can have waited for
 
 class CommunicatorError(LearnerError):
     """A communicator cannot be made, a call was refused, or a rank did not answer."""
-
-
-class How(ctypes.Structure):
-    """How an all-reduce is run: kernels/communicator.cu, struct How. The same on all ranks."""
-
-    _fields_ = [
-        (name, ctypes.c_int) for name in ("algorithm", "type", "blocks", "threads", "unroll")
-    ]
 
 
 class Failure(ctypes.Structure):
@@ -58,38 +49,6 @@ class Peers(ctypes.Structure):
         ("scratch_bytes", ctypes.c_size_t),
         ("base", ctypes.c_void_p * MOST_RANKS),
     ]
-
-
-@dataclass(frozen=True)
-class Choice:
-    """An algorithm with its launch: see `choose`."""
-
-    algorithm: str
-    blocks: int
-    threads: int = 512
-    unroll: int = 1
-
-    def how(self, kind: int) -> How:
-        """As the kernels take it; kind: 0 for float32, 1 for bfloat16."""
-        index = ALGORITHMS.index(self.algorithm)
-        return How(index, kind, self.blocks, self.threads, self.unroll)
-
-
-def choose(bytes: int, ranks: int) -> Choice:
-    """The algorithm for a message of so many bytes. The limits are what two H200 measured best.
-
-    Short messages cost trips over the link: one_shot needs one. Long ones cost bytes: the others
-    send the least that is possible.
-    """
-    if bytes <= (512 << 10) // (ranks - 1 or 1):
-        threads = 128 if bytes <= 64 << 10 else 512
-        units = -(-bytes // 8)  # a thread sends 8 bytes
-        return Choice("one_shot", blocks=min(128, -(-units // threads)), threads=threads)
-    if bytes <= 2 << 20:
-        return Choice("two_shot", blocks=64, unroll=2)
-    if bytes <= 4 << 20 or bytes % 16:
-        return Choice("two_shot", blocks=132, unroll=4)
-    return Choice("push", blocks=132, unroll=4)
 
 
 class Communicator:
@@ -116,6 +75,7 @@ class Communicator:
             raise CommunicatorError(self._error())
         self._next = self._library.comm_heap(self._communicator)  # offset of the next `allocate`
         self._end = self._next + heap
+        self._first, self._last = self.address(self._next), self.address(self._end)
         self._plans = {}
 
     def connect(self) -> "Communicator":
@@ -179,31 +139,32 @@ class Communicator:
     def all_reduce(self, tensor, choice: Choice | None = None, out=None) -> None:
         """Sum the ranks' tensors in place or into `out`; returns at once, on torch's stream.
 
-        tensor: contiguous, float32 or bfloat16, the same size on all ranks. Up to 512 KiB it may
-        lie anywhere; longer ones must come from `empty`.
+        tensor: contiguous, float32 or bfloat16, the same size on all ranks. Up to 2 MiB it may lie
+        anywhere, on all ranks; longer ones must come from `empty`, and short ones from there are
+        faster.
         """
         import torch
 
-        count = tensor.numel()
-        key = count, tensor.dtype, choice
+        count, source = tensor.numel(), tensor.data_ptr()
+        target = source if out is None else out.data_ptr()
+        anywhere = not self._first <= source < self._last or not self._first <= target < self._last
+        key = count, tensor.dtype, choice, anywhere
         how = self._plans.get(key)
         if how is None:
-            how = self._plans[key] = self._plan(tensor, choice)
-        source = tensor.data_ptr()
-        target = source if out is None else out.data_ptr()
+            how = self._plans[key] = self._plan(tensor, choice, anywhere)
         stream = torch._C._cuda_getCurrentRawStream(tensor.device.index)  # current_stream() is slow
         if not self._library.comm_all_reduce(
             self._communicator, target, source, count, how, stream
         ):
             raise CommunicatorError(self._error())
 
-    def _plan(self, tensor, choice):
+    def _plan(self, tensor, choice, anywhere) -> How:
         import torch
 
         kinds = {torch.float32: 0, torch.bfloat16: 1}
         if tensor.dtype not in kinds or not tensor.is_contiguous():
             raise CommunicatorError("all_reduce takes contiguous float32 or bfloat16 tensors")
-        choice = choice or choose(tensor.numel() * tensor.element_size(), self.size)
+        choice = choice or choose(tensor.numel() * tensor.element_size(), self.size, anywhere)
         return ctypes.byref(choice.how(kinds[tensor.dtype]))
 
     def copy(self, to: int, source: int, bytes: int, *, kernel: tuple[int, int] | None = None):
@@ -233,6 +194,15 @@ class Communicator:
                 f"(block {failure.block}, number {failure.value}). Did all ranks make the same "
                 "calls in the same order?"
             )
+
+    def reset(self) -> None:
+        """Begin anew after a failure: all ranks call, and messages that were under way are lost.
+
+        What kernels of other libraries count in this memory (the trainer's sites) is not touched.
+        """
+        self.group.all_gather(None)  # nobody's kernels run any more
+        self._call("comm_reset")
+        self.group.all_gather(None)
 
     def close(self) -> None:
         """Give the memory back, when no other rank uses it any more."""
@@ -357,6 +327,7 @@ def library() -> ctypes.CDLL:
         "comm_heap": (size, [pointer]),
         "comm_peers_bytes": (size, []),
         "comm_peers": (None, [pointer, pointer]),
+        "comm_reset": (number, [pointer]),
         "comm_failure": (number, [pointer, pointer]),
         "comm_all_reduce": (number, [pointer, pointer, pointer, size, pointer, pointer]),
         "comm_all_reduce_together": (number, [pointer, pointer, pointer, size, pointer]),

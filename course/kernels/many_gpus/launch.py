@@ -30,6 +30,8 @@ RANKS, ADDRESS, KEY = "MANY_GPUS_RANKS", "MANY_GPUS_ADDRESS", "MANY_GPUS_KEY"
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 #: Seconds that ranks may stand at one `all_gather` while another rank does something else.
 PATIENCE = 300.0
+#: Seconds in which a rank that must end may put its things in order.
+KINDLY = 5.0
 
 
 class RankError(LearnerError):
@@ -84,8 +86,7 @@ def launch(
                     connection.send((payload, folder))
                 return _serve(connections, processes, time.monotonic() + timeout, patience)
             finally:
-                for process in processes:
-                    _end(process)
+                _end(processes)
                 for thread in threads:
                     thread.join(5)
 
@@ -212,12 +213,15 @@ def _ended(rank, process):
     return f"rank {rank} ended with exit status {process.returncode} and no result:\n{last}"
 
 
-def _end(process):
-    """End a rank that still runs: kindly, so that CUDA gives its memory back, then at once."""
-    if process.poll() is None:
+def _end(processes):
+    """End ranks that still run: kindly, so that CUDA gives its memory back, then at once."""
+    running = [process for process in processes if process.poll() is None]
+    for process in running:
         process.terminate()
+    end = time.monotonic() + KINDLY
+    for process in running:
         try:
-            process.wait(5)
+            process.wait(max(0.1, end - time.monotonic()))
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()

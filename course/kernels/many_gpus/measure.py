@@ -1,9 +1,10 @@
-"""Measures everything of this folder on however many GPUs a machine has.
+"""Measures everything of this folder on however many GPUs a machine has: on all, then on fewer.
 
     python -m course.kernels.many_gpus.measure --out results.json --budget 480
     python -m course.kernels.many_gpus.measure --parts links reduce     some parts only
 
-The parts, in the order in which they run; each result is written as soon as it is there:
+On two GPUs names are many_gpus/..., with more of them many_gpus/<ranks>/... The parts, the most
+important first; each result is written as soon as it is there:
 
     prepare   what compilers have to do: nvcc, and torch.compile for the rival
     train     data-parallel training: right? how does it scale?
@@ -37,19 +38,32 @@ PARTS = (
     "autotune",
     "model",
 )
-#: Parts that share their processes: one that breaks its GPU's context costs the others of its row.
-SESSIONS = (("train",), ("reduce", "bf16", "window", "links"), ("ddp",), ("gate",), ("autotune",))
-#: Seconds that a part may take of a budget of 150; with another budget in proportion.
+#: What runs in the same processes, on how many of the machine's GPUs: one that breaks its GPU's
+#: context costs the others of its row. What a smaller number of GPUs adds comes behind the largest.
+SESSIONS = (
+    ("all", ("train",)),
+    ("all", ("reduce", "links")),
+    ("fewer", ("train", "reduce")),
+    ("all", ("bf16", "window")),
+    ("all", ("ddp",)),
+    ("all", ("gate",)),
+    ("all", ("autotune",)),
+)
+#: Seconds that a part may take of a budget of 480; with another budget in proportion.
 SECONDS = {
-    "train": 20,
-    "reduce": 30,
-    "links": 8,
-    "bf16": 8,
-    "window": 12,
-    "ddp": 40,
-    "gate": 40,
-    "autotune": 60,
+    "train": 60,
+    "reduce": 60,
+    "links": 25,
+    "bf16": 20,
+    "window": 25,
+    "ddp": 80,
+    "gate": 80,
+    "autotune": 120,
 }
+BUDGET = 480
+#: Of the budget, how much of it compilers may take for the rivals; and what a session needs to
+#: start and to end, seconds.
+FOR_COMPILERS, AROUND = 0.25, 45
 BATCH = 4096
 AUTOTUNE = "graph_max_autotune_bf16_channels_last"
 HEAP, SCRATCH = (2 << 30) + (64 << 20), (1 << 30) + (1 << 20)
@@ -59,12 +73,15 @@ PATIENCE = 5.0  # seconds that a kernel waits for another rank
 # ---- what runs on every rank ---------------------------------------------------------------------
 
 
-def session(group, parts, out, modes) -> None:
-    """Run some parts, [(name, seconds)], on this rank. The next one runs also if one fails."""
+def session(group, parts, out, modes, gpus) -> None:
+    """Run some parts, [(name, seconds)], on this rank. The next one runs also if one fails.
+
+    gpus: of the machine, of which as many are used as there are ranks.
+    """
     from course.kernels.many_gpus.communicator import Communicator
     from course.kernels.many_gpus.recording import Clock, Recording
 
-    recording = Recording(out, group.rank, group.size)
+    recording = Recording(out, group.rank, group.size, gpus)
     recording.machine()
     communicator = Communicator(group, HEAP, SCRATCH, PATIENCE).connect()
     if any(part != "train" for part, _ in parts):
@@ -82,6 +99,7 @@ def session(group, parts, out, modes) -> None:
         errors = [e for e in group.all_gather(error) if e]
         if errors:
             recording.note(f"FAILED {part}", errors[0][-2500:])
+            communicator.reset()
         if group.rank == 0:
             print(f"== {part}: {time.monotonic() - start:.1f} s", flush=True)
 
@@ -90,10 +108,11 @@ def train(communicator, recording, clock, _modes):
     """Data-parallel training: checked, then timed."""
     from course.kernels.many_gpus import training
 
-    good = training.check(communicator, 256, recording)
-    good = training.check(communicator, BATCH, recording) and good
-    training.measure(communicator, recording, clock, (BATCH, 1024, 256), good)
-    training.measure_strong(communicator, recording, BATCH)
+    good = training.check(communicator, BATCH, recording)
+    training.measure(communicator, recording, clock, (BATCH,), good)
+    training.measure_strong(communicator, recording, BATCH, good)
+    good = training.check(communicator, 256, recording) and good
+    training.measure(communicator, recording, clock, (1024, 256), good)
 
 
 def reduce(communicator, recording, clock, _modes):
@@ -186,61 +205,92 @@ def prepare_ddp(group, modes):
     ddp.prepare(BATCH, modes, group)
 
 
-def _run_session(parts, options, ranks, seconds):
-    """Run parts on all ranks; an error is printed and kept, and the other sessions go on."""
+def counts(gpus: int) -> list[int]:
+    """How many of a machine's GPUs are used, the most first: 8, 4, 2."""
+    return sorted({gpus, *(n for n in (2, 4, 8) if n < gpus)}, reverse=True)
+
+
+def plan(gpus: int, parts, budget: float) -> list[tuple[int, list[tuple[str, float]]]]:
+    """What runs in which order: [(ranks, [(part, seconds), ...])], the most important first."""
+    scale = budget / BUDGET
+    sessions = []
+    for on, row in SESSIONS:
+        timed = [(part, SECONDS[part] * scale) for part in row if part in parts]
+        for ranks in counts(gpus)[:1] if on == "all" else counts(gpus)[1:]:
+            if timed:
+                sessions.append((ranks, timed))
+    return sessions
+
+
+def _run_session(parts, options, ranks, gpus, seconds):
+    """Run parts on so many ranks; an error is printed and kept, and the other sessions go on."""
     from course.kernels.many_gpus import measure  # by its name, also where this is __main__
     from course.kernels.many_gpus.launch import launch
     from course.kernels.many_gpus.recording import Recording
 
     start = time.monotonic()
-    arguments = [parts, options.out, options.modes]
-    names = " ".join(part for part, _ in parts)
+    arguments = [parts, options.out, options.modes, gpus]
+    names = f"{ranks} GPUs: {' '.join(part for part, _ in parts)}"
     try:
-        launch(measure.session, ranks, arguments, timeout=seconds, patience=120)
+        launch(measure.session, ranks, arguments, timeout=seconds, patience=90)
     except Exception as error:
         Recording(options.out).note(f"FAILED {names}", str(error) or traceback.format_exc())
         print(f"FAILED {names}:\n{str(error)[-2500:]}", flush=True)
-    print(f"== session {names}: {time.monotonic() - start:.1f} s", flush=True)
+    print(f"== session on {names}: {time.monotonic() - start:.1f} s", flush=True)
 
 
-def main(arguments=None) -> int:
-    """Command line; returns the exit status."""
+def _run_sessions(options, gpus, end):
+    """All sessions for which there is time: no part may take what its seconds do not give it."""
+    for ranks, parts in plan(gpus, options.parts, options.budget):
+        left = end - time.monotonic()
+        names = " ".join(part for part, _ in parts)
+        if left < 12:
+            print(f"== {names} on {ranks} GPUs: left out, the budget is used up", flush=True)
+            continue
+        most = sum(seconds for _, seconds in parts) + AROUND
+        shorter = [(part, min(seconds, left - 8)) for part, seconds in parts]
+        _run_session(shorter, options, ranks, gpus, min(left, most))
+
+
+def _options(arguments):
     from course.kernels.many_gpus import ddp
 
     parser = argparse.ArgumentParser(
         prog="python -m course.kernels.many_gpus.measure", description=__doc__.splitlines()[0]
     )
     parser.add_argument("--out", default="many_gpus.json", help="file for the results")
-    parser.add_argument("--budget", type=float, default=480, help="seconds for everything")
-    parser.add_argument(
-        "--parts", nargs="+", choices=PARTS, default=[p for p in PARTS if p != "gate"]
-    )
-    parser.add_argument("--ranks", type=int, help="GPUs to use (default: all)")
+    parser.add_argument("--budget", type=float, default=BUDGET, help="seconds for everything")
+    parser.add_argument("--parts", nargs="+", choices=PARTS, help="(default: all but the gate)")
+    parser.add_argument("--ranks", type=int, help="GPUs to use, and fewer (default: all)")
     parser.add_argument("--modes", nargs="*", default=list(ddp.MODES), choices=ddp.MODES)
     options = parser.parse_args(arguments)
     options.out = os.path.abspath(options.out)
+    return options
+
+
+def main(arguments=None) -> int:
+    """Command line; returns the exit status."""
+    options = _options(arguments)
     Path(options.out).parent.mkdir(parents=True, exist_ok=True)
     started = time.monotonic()
-    ranks = options.ranks or _gpus()
-    if ranks < 2:
+    gpus = options.ranks or _gpus()
+    if gpus < 2:
         print("this needs two GPUs or more", file=sys.stderr)
         return 1
-    scale = options.budget / 150
+    # With many GPUs the time goes to how our code scales; what PyTorch does was asked on two.
+    seldom = {"gate"} if gpus == 2 else {"gate", "autotune"}
+    options.parts = options.parts or [part for part in PARTS if part not in seldom]
+    if "autotune" not in options.parts:
+        options.modes = [mode for mode in options.modes if mode != AUTOTUNE]
     if "prepare" in options.parts:
-        prepare(ranks, options.modes if "ddp" in options.parts else [], options.budget * 0.4)
+        modes = options.modes if "ddp" in options.parts else []
+        prepare(gpus, modes, options.budget * FOR_COMPILERS)
         print(f"== prepare: {time.monotonic() - started:.1f} s", flush=True)
-    for row in SESSIONS:
-        parts = [(part, SECONDS[part] * scale) for part in row if part in options.parts]
-        left = options.budget - (time.monotonic() - started)
-        if parts and left < 12:
-            print(f"== {' '.join(row)}: left out, the budget is used up", flush=True)
-        elif parts:
-            parts = [(part, min(seconds, left - 8)) for part, seconds in parts]
-            _run_session(parts, options, ranks, left)
+    _run_sessions(options, gpus, started + options.budget)
     if "model" in options.parts:
         from course.kernels.many_gpus import model
 
-        model.add_to(options.out, ranks)
+        model.add_to(options.out, gpus)
     print(f"== all: {time.monotonic() - started:.1f} s", flush=True)
     return 0
 

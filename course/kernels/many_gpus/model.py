@@ -4,6 +4,7 @@ alpha is the time of a message of nothing (launch, trips over the link), beta th
 a rank's link in one direction. What an algorithm sends, n ranks and a message of S bytes:
 
     one_shot          1 trip,  2 (n - 1) S bytes      (half of them flags)
+    pull              2 trips, (n - 1) S bytes
     two_shot, push    2 trips, 2 (n - 1) / n S bytes
     ring              2 (n - 1) trips, 2 (n - 1) / n S bytes
 
@@ -18,6 +19,7 @@ from course.kernels.many_gpus.recording import Recording
 
 TRIPS = {
     "one_shot": lambda n: 1,
+    "pull": lambda n: 2,
     "two_shot": lambda n: 2,
     "push": lambda n: 2,
     "ring": lambda n: 2 * (n - 1),
@@ -28,6 +30,8 @@ def sent(algorithm: str, bytes: float, ranks: int) -> float:
     """Bytes that a rank sends for an all-reduce."""
     if algorithm == "one_shot":
         return 2 * (ranks - 1) * bytes
+    if algorithm == "pull":
+        return (ranks - 1) * bytes
     return 2 * (ranks - 1) / ranks * bytes
 
 

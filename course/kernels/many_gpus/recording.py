@@ -7,6 +7,7 @@ import sys
 import time
 from pathlib import Path
 
+from course.kernels.many_gpus import choices
 from utils import results
 from utils.engine import gpu
 
@@ -17,11 +18,13 @@ class Recording:
     """A file of results. Only rank 0 writes; the others' calls do nothing.
 
     Each result: name, value, unit, spread (half the interquartile range) and what else is known of
-    it.
+    it. gpus: how many the machine has, if not as many as there are ranks. Names of a machine with
+    two GPUs are many_gpus/..., all others many_gpus/<ranks>/...
     """
 
-    def __init__(self, path: str | Path, rank: int = 0, ranks: int = 2):
+    def __init__(self, path: str | Path, rank: int = 0, ranks: int = 2, gpus: int = 0):
         self.path, self.rank, self.ranks = Path(path), rank, ranks
+        self.gpus = gpus or ranks
         self.entries = json.loads(self.path.read_text()) if self.path.exists() else []
 
     def machine(self) -> None:
@@ -31,7 +34,7 @@ class Recording:
         libraries = {**results.versions(), "nccl": ".".join(map(str, torch.cuda.nccl.version()))}
         here = {"gpu": gpu().name, "driver": gpu().driver, "versions": libraries}
         if not any(entry["name"] == MACHINE for entry in self.entries):
-            self.entries.append({"name": MACHINE, **here, "gpus": self.ranks})
+            self.entries.append({"name": MACHINE, **here, "gpus": self.gpus})
 
     def add(
         self, name, value: float, unit: str, spread: float = 0.0, *, quiet=False, **more
@@ -61,7 +64,7 @@ class Recording:
             print(f"{name:60} {text.strip()[-300:]}", flush=True)
 
     def _with_ranks(self, name):
-        if self.ranks == 2 or not name.startswith("many_gpus/"):
+        if self.ranks == self.gpus == 2 or not name.startswith("many_gpus/"):
             return name
         return name.replace("many_gpus/", f"many_gpus/{self.ranks}/", 1)
 
@@ -77,20 +80,35 @@ class Recording:
 def merge(path: str | Path) -> Path:
     """Put a file's results into assets/results, of the GPU that they were measured on.
 
-    Not the sweeps, the notes, nor what was found wrong. Of results with one name the last counts.
+    Not the notes, nor what was found wrong; of the sweeps each algorithm's best, and each size's
+    into the table of choices. Of results with one name the last counts.
     """
     entries = json.loads(Path(path).read_text())
     machine = next(entry for entry in entries if entry["name"] == MACHINE)
     where = {key: machine[key] for key in ("gpu", "driver", "versions")}
     taken = {}
-    for entry in entries:
+    for entry in [*entries, *_bests(entries)]:
         name = entry["name"]
         if "value" not in entry or "/sweep/" in name or "WRONG" in name:
             continue
         kept = {key: entry[key] for key in ("name", "value", "unit", "spread", "date")}
         taken[name] = {**where, **kept}
+    choices.write(entries, machine)
     file = results.FOLDER / f"{results.slug(machine['gpu'])}.json"
     return results.add(list(taken.values()), json.loads(file.read_text())["gpu"])
+
+
+def _bests(entries) -> list[dict]:
+    """The fastest variant of each algorithm and size: .../all_reduce/<bytes>/best/<algorithm>."""
+    found = {}
+    for entry in entries:
+        before, sweep, variant = entry["name"].partition("/sweep/")
+        if not sweep:
+            continue
+        name = f"{before}/best/{variant.split('/')[0]}"
+        if name not in found or entry["value"] < found[name]["value"]:
+            found[name] = {**entry, "name": name}
+    return list(found.values())
 
 
 def median_and_spread(samples) -> tuple[float, float]:

@@ -3,13 +3,17 @@
 import itertools
 import time
 
-from course.kernels.many_gpus.communicator import CHANNEL_BYTES, Choice, choose
+from course.kernels.many_gpus.choices import VECTOR, Choice, choose, label
+from course.kernels.many_gpus.communicator import CommunicatorError
 from course.kernels.many_gpus.recording import Recording, median_and_spread
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
+#: What is measured first if the time is short: each kind of message once.
+KEY_SIZES = (8, 256 * KIB, GIB, 64 * MIB, 16 * KIB, MIB)
 SIZES = (
-    *(8, 64, 512, 4 * KIB, 16 * KIB, 64 * KIB, 128 * KIB, 256 * KIB, 512 * KIB),
-    *(MIB, 2 * MIB, 4 * MIB, 16 * MIB, 64 * MIB, 256 * MIB, GIB),
+    *KEY_SIZES,
+    *(64, 512, 4 * KIB, 64 * KIB, 128 * KIB, 512 * KIB),
+    *(2 * MIB, 4 * MIB, 16 * MIB, 256 * MIB),
 )
 SCALE = 1e-20  # of the numbers: they double with each sum in place, and must stay finite
 IN_GRAPH = 20  # all-reduces in a CUDA graph
@@ -18,28 +22,39 @@ IN_GRAPH = 20  # all-reduces in a CUDA graph
 def variants(bytes: int, ranks: int) -> list[Choice]:
     """What is tried for a message of so many bytes."""
     tried = []
-    units = -(-bytes // 8)
     if bytes <= 2 * MIB:
-        for threads, most in ((128, 128), (256, 64), (256, 128), (512, 32), (512, 64), (512, 128)):
-            blocks = max(1, min(most, -(-units // threads)))
-            if -(-units // blocks) * 8 <= CHANNEL_BYTES:
-                tried.append(Choice("one_shot", blocks, threads))
+        tried += _short(bytes)
     if 16 * KIB <= bytes <= 4 * MIB:
-        for blocks, unroll in itertools.product((8, 16, 32, 64, 132), (1, 2)):
-            tried.append(Choice("two_shot", blocks, 512, unroll))
+        launches = itertools.product((8, 16, 32, 64, 132), (1, 2))
+        tried += [Choice("two_shot", blocks, 512, unroll) for blocks, unroll in launches]
     if bytes >= 2 * MIB:
-        for blocks, unroll in itertools.product((66, 132, 256), (2, 4, 8)):
-            tried.append(Choice("two_shot", blocks, 512, unroll))
-        for blocks, unroll in itertools.product((66, 132, 256), (1, 2, 4)):
-            if unroll < 4 or blocks <= 132:
-                tried.append(Choice("push", blocks, 512, unroll))
-        tried.append(Choice("ring", 132, 512, 4))
-    return list(dict.fromkeys(tried))
+        tried += _long(ranks)
+    return [choice for choice in dict.fromkeys(tried) if choice.fits(bytes)]
 
 
-def label(choice: Choice) -> str:
-    """A variant's name in results."""
-    return f"{choice.algorithm}/{choice.blocks}x{choice.threads}u{choice.unroll}"
+def _short(bytes) -> list[Choice]:
+    """One trip, or two and fewer bytes: as many threads as the message keeps busy."""
+    tried = []
+    for threads, most in ((128, 128), (256, 64), (256, 128), (512, 32), (512, 64), (512, 128)):
+        blocks = max(1, min(most, -(-bytes // 8 // threads)))
+        tried.append(Choice("one_shot", blocks, threads))
+    for threads in (128, 256, 512):
+        blocks = max(1, -(-bytes // VECTOR // threads))
+        if blocks <= 128:
+            tried.append(Choice("pull", blocks, threads))
+    return tried
+
+
+def _long(ranks) -> list[Choice]:
+    """The least bytes: by loads, by stores, and to one neighbour only."""
+    launches = list(itertools.product((66, 132, 256), (2, 4, 8)))
+    tried = [Choice("two_shot", blocks, 512, unroll) for blocks, unroll in launches]
+    launches = list(itertools.product((66, 132, 256), (1, 2, 4)))
+    small = [(blocks, unroll) for blocks, unroll in launches if unroll < 4 or blocks <= 132]
+    tried += [Choice("push", blocks, 512, unroll) for blocks, unroll in small]
+    if ranks == 2:
+        return [*tried, Choice("ring", 132, 512, 4)]  # two ranks' ring is a push
+    return tried + [Choice("ring", blocks, 512, unroll) for blocks, unroll in launches]
 
 
 class Case:
@@ -201,7 +216,11 @@ def sweep(case: Case, name: str, recording: Recording) -> Choice | None:
         def call(choice=choice):
             case.communicator.all_reduce(case.mine, choice)
 
-        wrong = case.right(case.mine, call)
+        try:
+            wrong = case.right(case.mine, call)
+        except CommunicatorError as error:  # refused, on all ranks alike
+            recording.note(f"{name}/{label(choice)}", str(error))
+            continue
         if wrong:
             recording.note(f"{name}/{label(choice)}", f"WRONG {wrong}")
             case.communicator.check()
@@ -282,12 +301,12 @@ def race(case: Case, choice: Choice, name: str, recording: Recording, window, ro
 
 
 def measure(communicator, recording: Recording, clock, sizes=SIZES, dtype=None, rounds=7) -> None:
-    """Sweep and race for every size while the clock allows; the shortest and the longest first."""
+    """Sweep and race for every size, in their order, while the clock allows."""
     import torch
 
     dtype = dtype or torch.float32
     kind = "" if dtype == torch.float32 else "bf16/"
-    for bytes in sorted(sizes, key=lambda size: MIB < size < 64 * MIB):
+    for bytes in sizes:
         name = f"many_gpus/all_reduce/{kind}{bytes}"
         if clock.agreed(communicator.group) < 3:
             recording.note(name, "left out: the time was used up")

@@ -72,7 +72,9 @@ def check(communicator, batch: int, recording: Recording, precision="bf16") -> b
     from course.kernels.mnist_cnn.pytorch import initial_weights
 
     group, weights = communicator.group, initial_weights(0)
-    parts = [digits(batch, CHECKED_STEPS, rank, group.size) for rank in range(group.size)]
+    needed = range(group.size) if group.rank == 0 else [group.rank]
+    every = {rank: digits(batch, CHECKED_STEPS, rank, group.size) for rank in needed}
+    parts = list(every.values())
     expected, limits = {}, {}
     if group.rank == 0:
         for steps in (1, CHECKED_STEPS):
@@ -89,7 +91,7 @@ def check(communicator, batch: int, recording: Recording, precision="bf16") -> b
     for shared, steps, bucket in kinds:
         options = {"statistics": shared, "bucket": bucket}
         with ParallelTrainer(communicator, weights, batch, LR, precision, **options) as trainer:
-            _run(trainer, parts[group.rank], steps)
+            _run(trainer, every[group.rank], steps)
             mine = trainer.weights()
             communicator.check()
             group.barrier()
@@ -113,7 +115,9 @@ def _alone_on_whole_batch(weights, parts, steps, precision, *, shuffled=False):
     with fast.Trainer(weights, len(order), LR, precision) as alone:
         for step in range(steps):
             images, labels = (np.concatenate([part[step][i] for part in parts]) for i in range(2))
-            alone.step(images[order], labels[order])
+            if shuffled:
+                images, labels = images[order], labels[order]
+            alone.step(images, labels)
             alone.synchronize()
         return alone.weights()
 
@@ -178,7 +182,7 @@ def _slowest(group, samples):
     return {k: [max(t) for t in zip(*(s[k] for s in everyone), strict=True)] for k in samples}
 
 
-def measure_strong(communicator, recording: Recording, whole: int) -> None:
+def measure_strong(communicator, recording: Recording, whole: int, good=True) -> None:
     """Record many_gpus/ddp/<whole>/strong_scaling: one batch, shared out among all GPUs."""
     from course.kernels.mnist_cnn.pytorch import initial_weights
 
@@ -194,7 +198,8 @@ def measure_strong(communicator, recording: Recording, whole: int) -> None:
             group.barrier()
     slowest = _slowest(group, samples)
     alone, together = (median_and_spread(slowest[k])[0] for k in samples)
-    recording.add(f"many_gpus/ddp/{whole}/strong_scaling", alone / together, "1", step=together)
+    prefix = "many_gpus" if good else "many_gpus/WRONG"
+    recording.add(f"{prefix}/ddp/{whole}/strong_scaling", alone / together, "1", step=together)
 
 
 def _alone(group, weights, batch, data, *, only_first=False) -> float:

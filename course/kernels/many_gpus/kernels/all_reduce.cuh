@@ -1,6 +1,7 @@
 // All-reduce by hand: every rank ends up with the sum of all ranks' numbers.
 //
 //     one_shot    everyone sends everything to everyone, each adds up; small messages
+//     pull        everyone reads everything from everyone, each adds up; small messages
 //     two_shot    rank r reads part r from everyone, adds up, writes the sum to everyone
 //     push        the same in stores alone: parts are sent to part r's owner, sums come back
 //     ring        parts go round: 2 (n - 1) steps of 1/n of the message to the next rank
@@ -8,11 +9,14 @@
 // Each is a device function of one block, which is a channel: block b of a rank deals with the same
 // part of the message as block b of every other rank, and waits for nobody else. All ranks must
 // call with the same count, type, number of blocks and threads. Every rank gets the same bits:
-// one_shot adds in the order of the ranks everywhere, in the others one rank forms a sum and sends
-// it to all.
+// one_shot and pull add in the order of the ranks everywhere, in the others one rank forms a sum
+// and sends it to all.
 //
-// Bytes that each rank sends for a message of S bytes: one_shot 2 (n - 1) S (half of it are flags);
-// all others 2 (n - 1) / n S, the least that is possible.
+// Bytes that each rank sends for a message of S bytes: one_shot 2 (n - 1) S (half of it are flags),
+// pull (n - 1) S; all others 2 (n - 1) / n S, the least that is possible.
+//
+// A trip to a peer is long, so with short messages no thread waits for one peer before it has asked
+// the next: see AT_ONCE.
 #pragma once
 #include "numbers.cuh"
 
@@ -116,12 +120,14 @@ __device__ void one_shot(const Peers& peers, T* out, const T* in, size_t count, 
     }
     for (size_t i = part.first + threadIdx.x; i < part.end; i += blockDim.x) {
         Accumulator<T, 2> sum;
-        for (int rank = 0; rank < peers.ranks; ++rank) {
-            const word* from = words_of(peers, peers.rank, channel, message, rank);
-            sum.add(rank == peers.rank
-                        ? load8(in, i * each, count)
-                        : receive_words(peers, from + (i - part.first) * 2, message, rank));
-        }
+        uint2 arrived[MOST_RANKS];
+        const word* first = words_of(peers, peers.rank, channel, message, 0);
+        receive_from_all(peers, first + (i - part.first) * 2, CHANNEL_BYTES / 4, message, arrived);
+        uint2 mine = load8(in, i * each, count);
+#pragma unroll
+        for (int rank = 0; rank < MOST_RANKS; ++rank)
+            if (rank < peers.ranks)
+                sum.add(rank == peers.rank ? mine : arrived[rank]);
         store8(out, i * each, count, sum.two());
     }
     __syncthreads();
@@ -140,6 +146,71 @@ __device__ inline T* on_rank(const Peers& peers, T* mine, int rank) {
 template <class T>
 __device__ inline const T* on_rank(const Peers& peers, const T* mine, int rank) {
     return on_rank(peers, const_cast<T*>(mine), rank);
+}
+
+// ---- reading several peers at once --------------------------------------------------------------
+// How many peers a thread reads at once when it takes `unroll` vectors of each. Short messages have
+// one vector a thread and want all trips at the same time; long ones have enough threads.
+template <int unroll>
+constexpr int AT_ONCE = 1;
+template <>
+constexpr int AT_ONCE<1> = MOST_RANKS - 1;
+template <>
+constexpr int AT_ONCE<2> = 2;
+
+// Add `unroll` vectors of all peers to the sums. from(k, u): where vector u of peer number k (from 1
+// on, counted from this rank) lies, or null.
+template <class T, int unroll, class From>
+__device__ inline void add_peers(Accumulator<T, 4> (&sums)[unroll], int ranks, From from) {
+    constexpr int group = AT_ONCE<unroll>;
+    for (int first = 1; first < ranks; first += group) {
+        uint4 v[group][unroll] = {};
+#pragma unroll
+        for (int g = 0; g < group; ++g)
+#pragma unroll
+            for (int u = 0; u < unroll; ++u) {
+                const void* place = first + g < ranks ? from(first + g, u) : nullptr;
+                if (place)
+                    v[g][u] = load16(place);
+            }
+#pragma unroll
+        for (int g = 0; g < group; ++g)
+            if (first + g < ranks)
+#pragma unroll
+                for (int u = 0; u < unroll; ++u)
+                    sums[u].add(v[g][u]);
+    }
+}
+
+// ---- one shot, reading --------------------------------------------------------------------------
+// Every thread holds one vector's sum while it waits for all to have read: so in place is allowed.
+// count must fill whole 16 bytes, at most one vector a thread. `in` lies at the same place of every
+// rank's memory, `out` anywhere.
+template <class T>
+__device__ void pull(const Peers& peers, T* out, const T* in, size_t count, int channel,
+                     int channels) {
+    constexpr int each = 16 / sizeof(T);
+    unsigned left = peers.mine().left[channel];
+    leave_flags(peers, channel, left + 1);  // my numbers are there
+    wait_for_flags(peers, channel, left + 1);
+    size_t i = size_t(channel) * blockDim.x + threadIdx.x;
+    bool mine = i < count / each;
+    uint4 v[MOST_RANKS];
+#pragma unroll
+    for (int rank = 0; rank < MOST_RANKS; ++rank)
+        if (mine && rank < peers.ranks)
+            v[rank] = load16(on_rank(peers, in, rank) + i * each);
+    Accumulator<T, 4> sum;
+#pragma unroll
+    for (int rank = 0; rank < MOST_RANKS; ++rank)
+        if (mine && rank < peers.ranks)
+            sum.add(v[rank]);
+    leave_flags(peers, channel, left + 2);  // I have read
+    wait_for_flags(peers, channel, left + 2);
+    if (mine)
+        store16(out + i * each, sum.four());
+    if (threadIdx.x == 0)
+        peers.mine().left[channel] = left + 2;
 }
 
 // ---- two shots, reading -------------------------------------------------------------------------
@@ -162,17 +233,11 @@ __device__ void two_shot(const Peers& peers, T* out, const T* in, size_t count, 
         for (int u = 0; u < unroll; ++u)
             if (first + u * stride < part.end)
                 mine[u] = load16(in + (first + u * stride) * each);
-        for (int k = 1; k < peers.ranks; ++k) {
+        add_peers(sums, peers.ranks, [&](int k, int u) -> const void* {
             const T* from = on_rank(peers, in, (peers.rank + k) % peers.ranks);
-            uint4 v[unroll] = {};
-#pragma unroll
-            for (int u = 0; u < unroll; ++u)
-                if (first + u * stride < part.end)
-                    v[u] = load16(from + (first + u * stride) * each);
-#pragma unroll
-            for (int u = 0; u < unroll; ++u)
-                sums[u].add(v[u]);
-        }
+            size_t i = first + u * stride;
+            return i < part.end ? from + i * each : nullptr;
+        });
 #pragma unroll
         for (int u = 0; u < unroll; ++u)
             sums[u].add(mine[u]);
@@ -228,20 +293,11 @@ __device__ inline void finish_tile(const Peers& peers, T* out, const T* in, cons
         if (i < part.end)
             mine[u] = load16(in + i * each);
     }
-    for (int k = 1; k < peers.ranks; ++k) {
-        int rank = (peers.rank + k) % peers.ranks;
-        const T* from = scratch_of<T>(peers, peers.rank, rank, bytes);
-        uint4 v[unroll] = {};
-#pragma unroll
-        for (int u = 0; u < unroll; ++u) {
-            size_t i = first + u * blockDim.x;
-            if (part.first + i < part.end)
-                v[u] = load16(from + i * each);
-        }
-#pragma unroll
-        for (int u = 0; u < unroll; ++u)
-            sums[u].add(v[u]);
-    }
+    add_peers(sums, peers.ranks, [&](int k, int u) -> const void* {
+        const T* from = scratch_of<T>(peers, peers.rank, (peers.rank + k) % peers.ranks, bytes);
+        size_t i = first + u * blockDim.x;
+        return part.first + i < part.end ? from + i * each : nullptr;
+    });
 #pragma unroll
     for (int u = 0; u < unroll; ++u)
         sums[u].add(mine[u]);

@@ -22,7 +22,7 @@ static bool failed(cudaError_t code, const char* what) {
     if (failed(call, #call)) \
     return 0
 
-enum Algorithm { ONE_SHOT, TWO_SHOT, PUSH, RING };
+enum Algorithm { ONE_SHOT, TWO_SHOT, PUSH, RING, PULL };
 enum Type { FLOAT, BFLOAT16, TYPES };
 
 constexpr int THREADS = 512;  // of a block at most
@@ -41,6 +41,8 @@ __device__ void reduce(const Peers& peers, const Message& m, int channel, int ch
     const T* in = static_cast<const T*>(m.in);
     if constexpr (algorithm == ONE_SHOT)
         one_shot(peers, out, in, m.count, channel, channels);
+    if constexpr (algorithm == PULL)
+        pull(peers, out, in, m.count, channel, channels);
     if constexpr (algorithm == TWO_SHOT)
         two_shot<T, unroll>(peers, out, in, m.count, channel, channels);
     if constexpr (algorithm == PUSH)
@@ -94,6 +96,8 @@ static Kernels with_algorithm(int algorithm, int unroll) {
     switch (algorithm) {
         case ONE_SHOT:
             return {all_reduce<T, ONE_SHOT, 1>, all_reduce_together<T, ONE_SHOT, 1>};
+        case PULL:
+            return {all_reduce<T, PULL, 1>, all_reduce_together<T, PULL, 1>};
         case TWO_SHOT:
             if (unroll == 8)
                 return {all_reduce<T, TWO_SHOT, 8>, all_reduce_together<T, TWO_SHOT, 8>};
@@ -171,6 +175,7 @@ struct Communicator {
     }
 
     bool create(int rank, int ranks, size_t scratch_bytes, size_t heap_bytes, double seconds);
+    bool reset();
     bool check(const Message& m, const How& how) const;
     bool run(const Message& m, const How& how, cudaStream_t stream);
 };
@@ -192,7 +197,13 @@ bool Communicator::create(int rank, int ranks, size_t scratch_bytes, size_t heap
     void* memory = nullptr;
     TRY(cudaMalloc(&memory, bytes));
     peers.base[rank] = static_cast<char*>(memory);
-    TRY(cudaMemset(memory, 0, peers.scratch));
+    return reset();
+}
+
+// Counters, flags and words as at the beginning.
+bool Communicator::reset() {
+    TRY(cudaDeviceSynchronize());
+    TRY(cudaMemset(peers.base[peers.rank], 0, peers.scratch));
     TRY(cudaDeviceSynchronize());
     return true;
 }
@@ -221,7 +232,7 @@ bool Communicator::check(const Message& m, const How& how) const {
     for (const void* p : {static_cast<const void*>(m.out), m.in}) {
         const char* base = peers.base[peers.rank];
         bool here = p >= base + heap && static_cast<const char*>(p) + size <= base + bytes;
-        bool must = p == m.out || how.algorithm == TWO_SHOT;
+        bool must = how.algorithm == TWO_SHOT || p == (how.algorithm == PULL ? m.in : m.out);
         if (must && !here)
             return refuse("the message must lie in the communicator's memory");
     }
@@ -229,6 +240,11 @@ bool Communicator::check(const Message& m, const How& how) const {
         return true;
     if (size % 16)
         return refuse("this algorithm needs whole 16 bytes");
+    if (how.algorithm == PULL) {
+        if (size / 16 > size_t(how.blocks) * how.threads)
+            return refuse("a thread can pull 16 bytes, and there are too few threads");
+        return true;
+    }
     if (part * (peers.ranks - 1) > peers.scratch_bytes)
         return refuse("the message is too long for the scratch memory");
     return true;
@@ -333,6 +349,10 @@ size_t comm_peers_bytes() {
 
 void comm_peers(Communicator* c, void* to) {
     memcpy(to, &c->peers, sizeof(Peers));
+}
+
+int comm_reset(Communicator* c) {
+    return c->reset();
 }
 
 int comm_failure(Communicator* c, void* to) {

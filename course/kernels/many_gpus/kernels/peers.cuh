@@ -185,3 +185,26 @@ __device__ inline uint2 receive_words(const Peers& peers, const word* from, unsi
     }
     return make_uint2(unsigned(a), unsigned(b));
 }
+
+// The same from all peers: `from` is where rank 0's words lie, the next rank's `stride` words later.
+// All loads are on their way before the first is waited for.
+__device__ inline void receive_from_all(const Peers& peers, const word* from, size_t stride,
+                                        unsigned flag, uint2 (&arrived)[MOST_RANKS]) {
+    word a[MOST_RANKS], b[MOST_RANKS];
+#pragma unroll
+    for (int rank = 0; rank < MOST_RANKS; ++rank)
+        if (rank < peers.ranks && rank != peers.rank)
+            load_words(a[rank], b[rank], from + rank * stride);
+#pragma unroll
+    for (int rank = 0; rank < MOST_RANKS; ++rank) {
+        if (rank >= peers.ranks || rank == peers.rank)
+            continue;
+        Watch watch;
+        while (unsigned(a[rank] >> 32) != flag || unsigned(b[rank] >> 32) != flag) {
+            if (watch.over(peers, WORDS, rank, flag))
+                break;
+            load_words(a[rank], b[rank], from + rank * stride);
+        }
+        arrived[rank] = make_uint2(unsigned(a[rank]), unsigned(b[rank]));
+    }
+}

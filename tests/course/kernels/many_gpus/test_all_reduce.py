@@ -83,14 +83,10 @@ def test_long_messages(ranks, kind, algorithm, count):
     run(ranks, count, kind, choice, rounds=3)
 
 
-def test_sizes_of_the_choice_fit():
-    for n in (2, 4, 8):
-        for exponent in range(3, 31):
-            choice = comm.choose(1 << exponent, n)
-            assert 1 <= choice.blocks <= comm.CHANNELS
-            if choice.algorithm == "one_shot":
-                units = -(-(1 << exponent) // 8)
-                assert -(-units // choice.blocks) * 8 <= comm.CHANNEL_BYTES
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("count", [8, 256, 1000])
+def test_pull(ranks, kind, count):
+    run(ranks, count, kind, Choice("pull", blocks=4, threads=64), rounds=3)
 
 
 @pytest.mark.skipif(has_gpu(), reason="shows the refusal's text only")
@@ -99,6 +95,15 @@ def test_refusals(ranks):
         run(ranks, 8192, "float32", Choice("one_shot", blocks=1))
     with pytest.raises(comm.CommunicatorError, match="16 bytes"):
         run(ranks, 1001, "float32", Choice("ring", blocks=1))
+    with pytest.raises(comm.CommunicatorError, match="too few threads"):
+        run(ranks, 1024, "float32", Choice("pull", blocks=1, threads=64))
+
+
+class Quiet:
+    """A group whose ranks never run at the same time."""
+
+    def all_gather(self, value):
+        return [value]
 
 
 def test_a_rank_that_does_not_call_is_named():
@@ -106,6 +111,7 @@ def test_a_rank_that_does_not_call_is_named():
     pair = comm.together(2, heap=HEAP, patience=0.3)
     how = ctypes.byref(Choice("one_shot", blocks=1, threads=32).how(0))
     place = pair[0].address(pair[0].allocate(64))
+    pair[1].allocate(64)  # as rank 0 did
     copy(place, np.zeros(16, np.float32).ctypes.data, 64)
     assert comm.library().comm_all_reduce(pair[0]._communicator, place, place, 16, how, None)
     with pytest.raises(
@@ -113,4 +119,10 @@ def test_a_rank_that_does_not_call_is_named():
     ):
         pair[0].check()
     for c in pair:
+        c.group = Quiet()
+        c.reset()
+    places = [c.address(c.allocate(64)) for c in pair]
+    comm.all_reduce_together(pair, places, places, 16, 0, Choice("pull", 1, 32))
+    for c in pair:
+        c.check()
         c.close()

@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from course.kernels.many_gpus import choices
+from course.kernels.many_gpus.choices import Choice
 from course.kernels.many_gpus.recording import MACHINE, Recording, merge
 from utils import results
 
@@ -18,7 +20,10 @@ def recorded(tmp_path, monkeypatch):
     content["results"] = content["results"][:3]
     (folder / original.name).write_text(json.dumps(content))
     monkeypatch.setattr(results, "FOLDER", folder)
-    return content
+    monkeypatch.setattr(choices, "TABLE", tmp_path / "choices.json")
+    choices.table.cache_clear()
+    yield content
+    choices.table.cache_clear()
 
 
 def test_merge_takes_what_is_right_and_last(tmp_path, recorded):
@@ -29,7 +34,9 @@ def test_merge_takes_what_is_right_and_last(tmp_path, recorded):
     recording.entries.append({"name": MACHINE, **machine})
     recording.add("many_gpus/peer_copy/bandwidth", 1.0, "B/s")
     recording.add("many_gpus/peer_copy/bandwidth", 2.0, "B/s", 0.5, extra="kept in the file")
-    recording.add("many_gpus/all_reduce/8/sweep/push/1x32u1", 1.0, "s", quiet=True)
+    for blocks, seconds in ((1, 3e-6), (2, 1e-6), (4, 2e-6)):
+        name = f"many_gpus/all_reduce/64/sweep/push/{blocks}x32u1"
+        recording.add(name, seconds, "s", quiet=True)
     recording.add("many_gpus/WRONG/ddp/256/scaling", 9.0, "1")
     recording.predict("8/ddp/4096/scaling/predicted", 7.5, "1")
     recording.note("many_gpus/ddp", "a note")
@@ -39,7 +46,9 @@ def test_merge_takes_what_is_right_and_last(tmp_path, recorded):
     assert merged["many_gpus/peer_copy/bandwidth"]["value"] == 2.0
     assert merged["many_gpus/8/ddp/4096/scaling/predicted"]["value"] == 7.5
     assert not any("sweep" in name or "WRONG" in name for name in merged)
-    assert len(merged) == 3 + 2
+    assert merged["many_gpus/all_reduce/64/best/push"]["value"] == 1e-6
+    assert len(merged) == 3 + 3
+    assert choices.choose(64, 2) == Choice("push", 2, 32)
 
 
 def test_with_more_gpus_names_have_their_number(tmp_path):
@@ -47,3 +56,10 @@ def test_with_more_gpus_names_have_their_number(tmp_path):
     recording.add("many_gpus/all_reduce/8/speedup_over_nccl", 1.5, "1")
     written = json.loads(recording.path.read_text())
     assert written[0]["name"] == "many_gpus/8/all_reduce/8/speedup_over_nccl"
+
+
+def test_fewer_of_a_machines_gpus_have_their_number_too(tmp_path):
+    recording = Recording(tmp_path / "out.json", ranks=2, gpus=8)
+    recording.add("many_gpus/ddp/4096/scaling", 1.9, "1")
+    written = json.loads(recording.path.read_text())
+    assert written[0]["name"] == "many_gpus/2/ddp/4096/scaling"

@@ -53,21 +53,22 @@ def test_one_rank_trains_as_the_finale_does():
         communicator.close()
 
 
-def two_ranks(_group, statistics, bucket):
-    """Train with two ranks as threads, and compare with one trainer on the whole batch."""
-    weights, data = initial_weights(0), batches(3, 4)
-    pair = comm.together(2, HEAP, SCRATCH, patience=60)
-    barrier = threading.Barrier(2)
-    results, errors = [None, None], []
+def ranks_as_threads(_group, ranks, statistics, bucket, steps=3):
+    """Train with ranks as threads, and compare with one trainer on the whole batch."""
+    each = max(1, 4 // ranks)
+    weights, data = initial_weights(0), batches(steps, each * ranks)
+    pair = comm.together(ranks, HEAP * ranks // 2, SCRATCH, patience=60)
+    barrier = threading.Barrier(ranks)
+    results, errors = [None] * ranks, []
 
     def work(rank):
         try:
-            pair[rank].group = Threads(rank, 2, barrier)
+            pair[rank].group = Threads(rank, ranks, barrier)
             options = {"statistics": statistics, "bucket": bucket}
-            with ParallelTrainer(pair[rank], weights, 2, 0.05, **options) as trainer:
+            with ParallelTrainer(pair[rank], weights, each, 0.05, **options) as trainer:
                 for images, labels in data:
-                    half = slice(rank * 2, rank * 2 + 2)
-                    trainer.step(images[half].copy(), labels[half].copy())
+                    part = slice(rank * each, rank * each + each)
+                    trainer.step(images[part].copy(), labels[part].copy())
                 results[rank] = trainer.losses(), trainer.weights()
                 pair[rank].check()
                 barrier.wait(60)
@@ -75,17 +76,18 @@ def two_ranks(_group, statistics, bucket):
             errors.append(error)
             barrier.abort()
 
-    threads = [threading.Thread(target=work, args=[rank]) for rank in range(2)]
+    threads = [threading.Thread(target=work, args=[rank]) for rank in range(ranks)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     assert not errors, errors
-    for name in weights:
-        assert np.array_equal(results[0][1][name], results[1][1][name]), name
-    assert np.array_equal(results[0][0], results[1][0])
+    for other in results[1:]:
+        for name in weights:
+            assert np.array_equal(results[0][1][name], other[1][name]), name
+        assert np.array_equal(results[0][0], other[0])
     if statistics:
-        with fast.Trainer(weights, 4, 0.05) as alone:
+        with fast.Trainer(weights, each * ranks, 0.05) as alone:
             for images, labels in data:
                 alone.step(images, labels)
             np.testing.assert_allclose(results[0][0], alone.losses(), rtol=1e-3)
@@ -99,4 +101,8 @@ def two_ranks(_group, statistics, bucket):
 @pytest.mark.parametrize("statistics", [True, False])
 @pytest.mark.parametrize("bucket", [True, False])
 def test_two_ranks_have_the_same_weights_and_those_of_the_whole_batch(statistics, bucket):
-    launch(two_ranks, 1, [statistics, bucket])  # in a fresh process: a fresh device
+    launch(ranks_as_threads, 1, [2, statistics, bucket])  # in a fresh process: a fresh device
+
+
+def test_four_ranks_have_the_same_weights_and_those_of_the_whole_batch():
+    launch(ranks_as_threads, 1, [4, True, True, 1])

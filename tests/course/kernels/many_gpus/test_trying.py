@@ -14,8 +14,8 @@ from utils.files import ROOT
 APART = """
 import numpy as np
 from course.kernels.many_gpus import communicator, trying
-assert communicator.library().comm_devices() == 4
-for ranks in (2, 4):
+assert communicator.library().comm_devices() == 8
+for ranks in (4, 8):
     arrays = [np.random.default_rng(r).normal(size=500).astype(np.float32) for r in range(ranks)]
     for algorithm in communicator.ALGORITHMS:
         sums = trying.all_reduce(algorithm, arrays)
@@ -23,7 +23,7 @@ for ranks in (2, 4):
         same = all(np.array_equal(sums[0], other) for other in sums)
         print(algorithm, ranks, error < 1e-5, same)
 try:
-    communicator.apart(5, heap=1024)
+    communicator.apart(9, heap=1024)
 except communicator.CommunicatorError as error:
     print(error)
 """
@@ -45,10 +45,10 @@ def test_each_rank_on_a_device_of_its_own():
     done = subprocess.run(
         [sys.executable, "-c", APART],
         cwd=ROOT,
-        env={**os.environ, "CUDA_CPU_DEVICES": "4"},
+        env={**os.environ, "CUDA_CPU_DEVICES": "8"},
         capture_output=True,
         text=True,
     )
     lines = done.stdout.splitlines()
-    assert len(lines) == 9 and all(line.endswith("True True") for line in lines[:8]), done.stderr
-    assert lines[8] == "5 ranks need as many devices, not 4"
+    assert len(lines) == 11 and all(line.endswith("True True") for line in lines[:10]), done.stderr
+    assert lines[10] == "9 ranks need as many devices, not 8"
