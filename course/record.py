@@ -17,6 +17,7 @@ import time
 from pathlib import Path
 
 from course.chapters import notebooks
+from course.publish import stills
 from utils import engine, hardware, results
 from utils.files import ROOT, write_whole
 
@@ -82,6 +83,9 @@ def tidy(notebook) -> None:
     whose kept output stands at 0 %.
     """
     notebook.metadata["language_info"] = {"name": "python"}
+    if "widgets" in notebook.metadata:
+        notebook.metadata.widgets = as_jupyterlab_writes(notebook.metadata.widgets)
+    give_widgets_pictures(notebook)
     for cell in notebook.cells:
         if cell.cell_type != "code":
             continue
@@ -94,6 +98,34 @@ def tidy(notebook) -> None:
             if output.get("text") != ""
             and not PROGRESS_BAR.search(output.get("data", {}).get("text/plain", ""))
         ]
+
+
+def as_jupyterlab_writes(value):
+    """The same JSON with 10 for 10.0, as JavaScript has it: else the learner's first save would
+    change a file that they did not.
+    """
+    if isinstance(value, dict):
+        return type(value)({key: as_jupyterlab_writes(each) for key, each in value.items()})
+    if isinstance(value, list):
+        return [as_jupyterlab_writes(each) for each in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def give_widgets_pictures(notebook) -> None:
+    """Put beside each `interact` what it shows at first, in place.
+
+    Where widgets do not run (a page that is no notebook, a notebook that Jupyter does not trust)
+    this stands there, in place of the widget's name in Python.
+    """
+    models = notebook.metadata.get("widgets", {}).get(stills.STATE, {}).get("state", {})
+    for cell in notebook.cells:
+        for output in cell.get("outputs", []):
+            data = output.get("data", {})
+            name = data.get("text/plain", "")
+            if stills.VIEW not in data or not name.startswith("interactive("):
+                continue
+            data["text/html"] = stills.still(data[stills.VIEW]["model_id"], models)
+            data["text/plain"] = stills.words_of(data[stills.VIEW]["model_id"], models)
 
 
 def record(paths: list[Path], budget: float, *, measure: bool = True) -> list[str]:

@@ -87,6 +87,11 @@ def metadata(notebook):
         f"an output shows widget {id}, whose state is not saved"
         for id in sorted(shown - set(saved))
     ]
+    problems += [
+        f"cell {n}: where widgets do not run, its output is the widget's name in Python"
+        for n, output in outputs(notebook)
+        if output.get("data", {}).get("text/plain", "").startswith("interactive(children")
+    ]
     return problems
 
 

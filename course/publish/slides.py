@@ -21,10 +21,10 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from traitlets.config import Config
 
+from course.chapters import notebooks
 from course.publish.lexer import CellLexer
 from course.publish.mathml import mathml
 from course.publish.stills import stills
-from course.record import notebooks
 from utils.files import ROOT
 
 OURS = Path(__file__).resolve().parent / "deck"

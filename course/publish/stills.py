@@ -29,10 +29,24 @@ def stills(notebook):
                 data["text/html"] = picture(output)
                 del data["image/png"]
             elif view is not None and "text/html" not in data:
-                data["text/html"] = (
-                    f'<div class="still" title="{NOTE}">{widget(view["model_id"], models)}</div>'
-                )
+                data["text/html"] = still(view["model_id"], models)
     return notebook
+
+
+def still(reference, models):
+    """HTML for one widget and what is in it. The arguments are those of `widget`."""
+    return f'<div class="still" title="{NOTE}">{widget(reference, models)}</div>'
+
+
+def words_of(reference, models):
+    """What the pictures and texts in a widget's outputs say, as plain text."""
+    model = models[reference.removeprefix("IPY_MODEL_")]
+    inner = [words_of(child, models) for child in model["state"].get("children", ())]
+    said = [
+        output.get("text") or output.get("data", {}).get("text/plain", "")
+        for output in model["state"].get("outputs", ())
+    ]
+    return "\n".join(each.strip() for each in [*inner, *said] if each.strip())
 
 
 def picture(output):

@@ -126,6 +126,10 @@ DEFECTS = {
             new_output("display_data", {hygiene.WIDGET_VIEW: {"model_id": "b2"}})
         ),
     ),
+    "widget without a picture": (
+        "widget's name in Python",
+        lambda nb: code(nb).outputs[0].data.update({"text/plain": "interactive(children=(Int"}),
+    ),
     "no slide": ("slide_type is None", lambda nb: code(nb).metadata.pop("slideshow")),
     "unknown slide": (
         "is 'page'",

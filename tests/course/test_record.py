@@ -126,3 +126,29 @@ def test_outputs_tell_of_the_chapter_only(gpu, tmp_path):
     outputs = [cell.outputs for cell in nbformat.read(path, 4).cells]
     assert outputs[0] == []
     assert [o.text for o in outputs[1] + outputs[2]] == ["kept\n", "100 %\n"]
+
+
+INTERACT = """
+from ipywidgets import IntSlider, interact
+from IPython.display import HTML
+
+
+@interact(n=IntSlider(3, 0, 9))
+def draw(n):
+    return HTML(f"<img alt='{n} threads' src='data:,'>")
+"""
+
+
+def test_a_slider_is_kept_with_what_it_shows_at_first(gpu, tmp_path):
+    path = notebook(tmp_path / "01_a.ipynb", INTERACT)
+    assert record.main([str(path)]) == 0
+    kept = nbformat.read(path, 4)
+    shown = [output.data for output in kept.cells[0].outputs if "data" in output]
+    (data,) = [data for data in shown if record.stills.VIEW in data]
+    assert "3 threads" in data["text/html"]
+    assert "interactive(" not in data["text/plain"]
+
+
+def test_numbers_are_kept_as_jupyterlab_writes_them():
+    kept = record.as_jupyterlab_writes({"value": 10.0, "steps": [0.5, 2.0, True, "1.0"]})
+    assert json.dumps(kept) == '{"value": 10, "steps": [0.5, 2, true, "1.0"]}'
