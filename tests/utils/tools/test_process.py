@@ -40,9 +40,14 @@ def test_output_comes_while_it_runs(tmp_path):
 
 
 def test_timeout_ends_the_whole_group(tmp_path):
+    """A busy machine may need longer than a second to start anything: then it gets more."""
     marker = tmp_path / "pid"
-    with pytest.raises(process.Timeout, match="stopped after 1 s"):
-        process.run(["sh", "-c", f"sleep 60 & echo $! > '{marker}'; wait"], timeout=1)
+    program = f"sleep 600 & echo $! > '{marker}.part'; mv '{marker}.part' '{marker}'; wait"
+    seconds = 1
+    while not marker.exists():
+        with pytest.raises(process.Timeout, match=f"stopped after {seconds} s"):
+            process.run(["sh", "-c", program], timeout=seconds)
+        seconds *= 2
     assert not alive(int(marker.read_text()))
 
 
@@ -71,6 +76,55 @@ def test_nothing_outlives_the_notebook(tmp_path, end):
         wait_until(lambda pid=pid: not alive(int(pid)))
 
 
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+@pytest.mark.parametrize("notebook_dies", [False, True])
+def test_a_child_that_leaves_the_group_is_found(tmp_path, notebook_dies):
+    """A daemon: a session of its own, and no parent any more."""
+    marker = tmp_path / "pid"
+    daemon = f"setsid sh -c \"echo \\$\\$ > '{marker}'; exec sleep 600\" &"
+    wait = "sleep 600" if notebook_dies else f"while [ ! -s '{marker}' ]; do sleep 0.01; done"
+    words = ["sh", "-c", f"{daemon} {wait}"]
+    cell = f"from utils.tools import process\nprocess.run({words!r}, timeout=600)"
+    notebook = subprocess.Popen([sys.executable, "-c", cell], cwd=ROOT)
+    wait_until(lambda: marker.exists() and marker.read_text())
+    if notebook_dies:
+        notebook.kill()
+    notebook.wait()
+    wait_until(lambda: not alive(int(marker.read_text())))
+
+
+HOG = "import time\nx = [bytearray(1 << 20) for _ in range(300)]\ntime.sleep(600)"
+
+
+@pytest.mark.parametrize("below", [False, True], ids=["itself", "its child"])
+def test_a_program_that_takes_too_much_memory_is_stopped(below):
+    words = [sys.executable, "-c", HOG]
+    if below:
+        words = ["sh", "-c", '"$@"; true', "sh", *words]
+    pieces = []
+    done = process.run(words, timeout=600, memory=200 << 20, echo=pieces.append)
+    assert done.returncode == -signal.SIGKILL
+    assert "GB of memory" in done.output and pieces[-1] in done.output
+
+
+def test_a_program_may_use_less_than_what_is_free():
+    assert 0 < process.free_memory()
+    done = process.run([sys.executable, "-c", "x = bytearray(50 << 20)"], timeout=60)
+    assert (done.returncode, done.output) == (0, "")
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="macOS cannot limit another")
+def test_one_file_does_not_fill_the_disk(tmp_path, monkeypatch):
+    monkeypatch.setattr(process, "MAX_FILE", 1 << 20)
+    code = (
+        "import resource, time\n"
+        "while resource.getrlimit(resource.RLIMIT_FSIZE)[0] != 1 << 20: time.sleep(0.01)\n"
+        "open('big', 'wb').write(bytes(4 << 20))"
+    )
+    done = process.run([sys.executable, "-c", code], timeout=60, cwd=tmp_path)
+    assert done.returncode and (tmp_path / "big").stat().st_size <= 1 << 20
+
+
 @pytest.mark.parametrize("timeout", [0, -1, float("nan"), float("inf")])
 def test_a_time_out_is_a_time(timeout):
     with pytest.raises(ValueError, match="positive number of seconds"):
@@ -83,11 +137,20 @@ def wait_until(condition):
         time.sleep(0.01)
 
 
-def test_endless_output_is_cut():
+def test_endless_output_is_cut(tmp_path):
+    """It prints on until it has been seen that no more is shown."""
+    cut = tmp_path / "cut"
     pieces = []
-    with pytest.raises(process.Timeout):
-        process.run(["yes"], timeout=1, echo=pieces.append)
+
+    def echo(text):
+        pieces.append(text)
+        if "output cut" in text:
+            cut.touch()
+
+    program = f"while [ ! -e '{cut}' ]; do yes | head -c 100000; done"
+    done = process.run(["sh", "-c", program], timeout=600, echo=echo)
     assert sum(map(len, pieces)) < process.MAX_OUTPUT + 1000
+    assert len(done.output) <= process.MAX_OUTPUT
     assert "output cut" in pieces[-1]
 
 
@@ -106,12 +169,18 @@ def test_special_characters_split_over_reads():
     assert done.output == "".join(pieces) == "µ✓"
 
 
-def test_a_terminal_shows_lines_at_once_and_unchanged():
-    code = "import sys, time; print('first', 'line'); time.sleep(30)"
-    pieces = []
-    with pytest.raises(process.Timeout):
-        process.run([sys.executable, "-c", code], timeout=2, echo=pieces.append, as_terminal=True)
-    assert "".join(pieces) == "first line\n"
+def test_a_terminal_shows_lines_at_once_and_unchanged(tmp_path):
+    """What a program printed before it hung or crashed is there: its line is seen while it runs."""
+    seen = tmp_path / "seen"
+    code = (
+        "import os, pathlib, time\n"
+        "print('first', 'line')\n"
+        f"while not pathlib.Path({str(seen)!r}).exists(): time.sleep(0.01)\n"
+        "os._exit(0)"
+    )
+    words = [sys.executable, "-c", code]
+    done = process.run(words, timeout=600, echo=lambda _: seen.touch(), as_terminal=True)
+    assert done.output == "first line\n"
 
 
 def test_a_program_that_does_not_exist():
