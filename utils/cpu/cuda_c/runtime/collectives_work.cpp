@@ -41,12 +41,14 @@ void break_clique(Clique& c, int result) {
                 p->result = result;
             }
 }
-static void told_mismatch(Clique& c, const std::vector<Pending*>& calls, const char* what) {
+static void told_mismatch(Clique& c, const std::vector<Rank*>& ranks,
+                          const std::vector<Pending*>& calls, const char* what) {
     std::string text;
-    for (Pending* p : calls) {
-        const Collective& t = p->call;
-        text += std::string(text.empty() ? "" : "; ") + t.name + " of " + std::to_string(t.count) +
-                " " + t.type_name + " in " + line_of(t.at);
+    for (size_t i = 0; i < calls.size(); ++i) {
+        const Collective& t = calls[i]->call;
+        text += std::string(i ? "; " : "") + "rank " + std::to_string(ranks[i]->number) +
+                " calls " + t.name + " of " + std::to_string(t.count) + " " + t.type_name + " in " +
+                line_of(t.at);
     }
     report("collective-mismatch", calls.back()->call.at,
            "the ranks' calls differ in %s: %s. All ranks must make the same calls in the same "
@@ -186,7 +188,7 @@ static bool progress_collective(Clique& c) {
             break;
     }
     if (what)
-        told_mismatch(c, calls, what);
+        told_mismatch(c, c.ranks, calls, what);
     else
         perform(c.ranks, calls);
     return true;
@@ -205,7 +207,7 @@ static bool progress_pair(Clique& c) {
             if (!send || !recv)
                 continue;
             if (send->call.count * send->call.element != recv->call.count * recv->call.element)
-                told_mismatch(c, {send, recv}, "the count or the type");
+                told_mismatch(c, {from, to}, {send, recv}, "the count or the type");
             else
                 perform({from, to}, {send, recv});
             return true;

@@ -129,15 +129,19 @@ void order_host_behind_device(int device) {  // -1: all of them
         if (k.stream && (device < 0 || k.stream->device == device))
             join(host, k.clock);
 }
-// Work that all of these streams do together: whatever comes later in one comes behind all.
+// Work that these streams have just begun together, an operation each: it cannot end in one before
+// all have come to it. But a stream that has ended its own part knows nothing of the others' ends.
 void order_together(const std::vector<Stream*>& streams) {
     if (!checking)
         return;
     Turn turn;
-    Clock all;
+    Clock before;
+    for (Stream* s : streams) {
+        Clock own = known()[s->number].clock;
+        --own[s->number];
+        join(before, own);
+    }
     for (Stream* s : streams)
-        join(all, brought_up(s));
-    for (Stream* s : streams)
-        known()[s->number].clock = all;
+        join(known()[s->number].clock, before);
 }
 }  // namespace cuda_cpu
