@@ -8,6 +8,7 @@ from utils.files import ROOT
 
 FOLDER = ROOT / "chapters"
 START = ROOT / "course" / "index.ipynb"
+TITLE = "CUDA, from a first thread index to beating PyTorch"  # everywhere: a test sees to it
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,8 @@ from urllib.parse import unquote
 
 import nbformat
 
-SLIDE_TYPES = {"slide", "subslide", "fragment", "notes", "skip", "-"}
+# No "notes": a learner would meet them, and the speaker finds them in a cell's metadata
+SLIDE_TYPES = {"slide", "subslide", "fragment", "skip", "-"}
 LONGEST_CODE = 30  # lines: what fits on a slide, and in a head
 LARGEST_OUTPUT = 300_000  # characters of one output, pictures included (as base64)
 LARGEST_NOTEBOOK = 3_000_000  # characters

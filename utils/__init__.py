@@ -16,7 +16,18 @@ if "google.colab" in sys.modules:
 
 from utils.engine import choose_engine, has_gpu, pick
 
-__all__ = ["benchmark", "check", "compare", "cuda_c", "has_gpu", "machine", "pick", "plots"]
+__all__ = [
+    "benchmark",
+    "check",
+    "compare",
+    "cuda",
+    "cuda_c",
+    "has_gpu",
+    "machine",
+    "np",
+    "pick",
+    "plots",
+]
 
 _LAZY = {
     "benchmark": ("utils.timing", "benchmark"),
@@ -30,6 +41,9 @@ _LAZY = {
     "process": ("utils.tools.process", None),
     "profilers": ("utils.tools.profilers", None),
     "source": ("utils.tools.source", None),
+    # what every notebook uses; in this place they cannot come before the engine is chosen
+    "cuda": ("numba.cuda", None),
+    "np": ("numpy", None),
 }
 
 

@@ -3,62 +3,29 @@
     make address URL=https://github.com/ada/cuda-course
     python -m course.publish.address https://github.com/ada/cuda-course       the same
 
-sets the address in `pyproject.toml` and in `README.md`, and gives every notebook its Colab badge
-and its set-up cell. Without an address it writes the known one, which also gives a new chapter both
-cells.
+sets the address in `pyproject.toml` and in `README.md`, and gives every notebook its frame: the
+links above and below, the Colab badge and the set-up cells (`course/publish/frame.py`). Without an
+address it writes the known one, which also gives a new chapter all these cells.
 """
 
 import re
 import sys
 
 import nbformat
-from nbformat.v4 import new_markdown_cell
 
 from course.chapters import notebooks
-from utils.files import ROOT
-from utils.setup.colab import notebook_address, repository
-
-BADGE = "open-in-colab"  # the cell's id
-SETUP = """\
-import sys
-
-if "google.colab" in sys.modules:  # get the course; utils then installs what is missing
-    !cd /content; test -d {name} || git clone -q --depth 1 {address}
-    sys.path.insert(0, "/content/{name}")
-from utils import benchmark, check, compare, machine, pick  # first: chooses the GPU or the CPU
-import numpy as np
-from numba import cuda
-
-machine()"""
-
-
-def setup_cell():
-    """The source of the set-up cell, the same in every notebook."""
-    return SETUP.format(address=repository(), name=repository().rsplit("/", 1)[1])
-
-
-def badge(path):
-    """The Markdown of the badge that opens the notebook in Colab."""
-    return (
-        "[![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)]"
-        f"({notebook_address(path.relative_to(ROOT).as_posix())})"
-    )
+from course.publish.frame import framed
+from utils.files import ROOT, write_whole
+from utils.setup.colab import repository
 
 
 def write_notebook(path):
-    """Give a notebook the badge and the set-up cell, keep its outputs; whether anything changed."""
+    """Give a notebook its frame, keep its outputs; whether anything changed."""
     before = path.read_text(encoding="utf-8")
     notebook = nbformat.v4.reads(before)
-    for cell in notebook.cells:
-        if "setup" in cell.metadata.get("tags", []):
-            cell.source = setup_cell()
-    cells = [cell for cell in notebook.cells if cell.id != BADGE]
-    cells.insert(
-        1, new_markdown_cell(badge(path), id=BADGE, metadata={"slideshow": {"slide_type": "skip"}})
-    )
-    notebook.cells = cells
+    framed(notebook, path)
     after = nbformat.v4.writes(notebook) + "\n"
-    path.write_text(after, encoding="utf-8")
+    write_whole(path, after)
     return after != before
 
 

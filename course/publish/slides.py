@@ -17,6 +17,7 @@ import nbformat
 from jinja2 import pass_context
 from nbconvert import SlidesExporter
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
+from nbformat.v4 import new_markdown_cell
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from traitlets.config import Config
@@ -66,7 +67,7 @@ class Exporter(SlidesExporter):
 
 def deck(path):
     """The deck of the notebook at `path`, as HTML."""
-    notebook = stills(nbformat.read(path, as_version=4))
+    notebook = with_notes(stills(nbformat.read(path, as_version=4)))
     title = re.search(r"^# (.+)$", notebook.cells[0].source, re.M).group(1)
     resources = {
         "metadata": {"name": path.stem, "path": str(path.parent)},
@@ -88,6 +89,20 @@ def deck(path):
     }
     html, _ = Exporter(config=CONFIG, filters=filters).from_notebook_node(notebook, resources)
     return other_decks(html)
+
+
+def with_notes(notebook):
+    """The notebook with a cell for each note to the speaker, which cells keep in their metadata:
+    so nobody but the speaker meets it.
+    """
+    cells = []
+    for cell in notebook.cells:
+        cells.append(cell)
+        if note := cell.metadata.get("notes"):
+            shown = {"slideshow": {"slide_type": "notes"}}
+            cells.append(new_markdown_cell(note, metadata=shown))
+    notebook.cells = cells
+    return notebook
 
 
 def other_decks(html):

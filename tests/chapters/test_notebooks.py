@@ -9,7 +9,7 @@ import nbformat.v4
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from course.publish import address
+from course.publish import frame
 from tests import hygiene
 from utils.files import ROOT
 
@@ -34,18 +34,25 @@ def test_there_is_a_notebook_to_start_from_and_one_chapter():
     assert CHAPTERS
 
 
-def test_every_notebook_has_the_setup_cell_and_the_colab_badge():
-    wrong = [
-        path.name
-        for path in NOTEBOOKS
-        if hygiene.setup_cell(hygiene.read(path)) != address.setup_cell()
-        or [cell.source for cell in hygiene.read(path).cells if cell.id == address.BADGE]
-        != [address.badge(path)]
-    ]
-    assert wrong == [], (
-        "one cell must carry the tag `setup`; "
-        "then `make address` gives it its source and adds the badge"
-    )
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.name)
+def test_every_notebook_has_its_frame(path):
+    """Links above and below, the badge, Colab's plumbing folded, a set-up cell of two lines."""
+    notebook = hygiene.read(path)
+    assert hygiene.setup_cell(notebook) == frame.SETUP, "one cell must carry the tag `setup`"
+    before = nbformat.v4.writes(notebook)
+    frame.framed(notebook, path)
+    assert nbformat.v4.writes(notebook) == before, "`make address` writes it"
+
+
+def test_the_frame_is_short_and_its_links_lead_on():
+    assert len(frame.SETUP.splitlines()) == 2
+    assert max(map(len, frame.SETUP.splitlines())) <= WIDEST
+    ways = frame.ways(CHAPTERS[1])
+    assert ways.startswith("[← The ecosystem](01_ecosystem.ipynb) · [Start page](../course/index")
+    assert "(../course/glossary.md)" in ways and ways.endswith(" →](03_c_for_cuda.ipynb)")
+    words = frame.words(CHAPTERS[3])
+    assert "[warp](../course/glossary.md#W)" in words
+    assert "[arithmetic intensity](../course/glossary.md#A)" in words
 
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
@@ -134,6 +141,10 @@ DEFECTS = {
     "unknown slide": (
         "is 'page'",
         lambda nb: code(nb).metadata.slideshow.update(slide_type="page"),
+    ),
+    "notes for the speaker in the text": (
+        "is 'notes'",
+        lambda nb: text(nb).metadata.slideshow.update(slide_type="notes"),
     ),
     "long cell": ("41 lines", lambda nb: code(nb).update(source="\n".join(["x = 1"] * 41))),
     "error output": ("output is an error", lambda nb: nb.cells[2].metadata.pop("tags")),

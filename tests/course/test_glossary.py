@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 
 from course.chapters import CHAPTERS
+from course.publish.frame import NAVIGATION
 from tests import hygiene
 from utils.files import ROOT
 
@@ -69,9 +70,11 @@ def entries(text):
 
 
 def markdown(chapter):
-    """What a chapter says, as Markdown."""
+    """What a chapter says, as Markdown, but for the list of words that is made of the glossary."""
     return "\n\n".join(
-        cell.source for cell in hygiene.read(chapter.path).cells if cell.cell_type == "markdown"
+        cell.source
+        for cell in hygiene.read(chapter.path).cells
+        if cell.cell_type == "markdown" and cell.id != NAVIGATION
     )
 
 

@@ -6,7 +6,7 @@ import nbformat
 import pytest
 
 from course import exercises
-from course.chapters import CHAPTERS
+from course.chapters import CHAPTERS, TITLE
 from tests import hygiene
 from utils.files import ROOT
 
@@ -57,3 +57,8 @@ def test_the_kept_map_shows_the_chapters_that_are_written(cells):
 def test_the_kept_outputs_are_nobodys_progress(cells):
     assert re.match(r"0 of \d+ exercises solved", text_of(cells["map"]))
     assert "this is still the starter" in text_of(cells["check"])
+
+
+def test_the_course_has_one_title(cells):
+    assert cells["title"].source.splitlines()[0] == f"# {TITLE}"
+    assert (ROOT / "README.md").read_text(encoding="utf-8").splitlines()[0] == f"# {TITLE}"

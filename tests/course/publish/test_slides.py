@@ -166,6 +166,6 @@ def test_cuda_c_has_its_own_colours(tmp_path):
 
 
 def test_notes_alone_do_not_make_a_slide(page, tmp_path):
-    notes = new_markdown_cell("say this", metadata={"slideshow": {"slide_type": "notes"}})
-    found = problems(page, a_deck(tmp_path, new_markdown_cell("<!-- later -->"), notes))
+    cell = new_markdown_cell("<!-- later -->", metadata={"notes": "say this"})
+    found = problems(page, a_deck(tmp_path, cell))
     assert len(found) == 1 and "empty" in found[0]
