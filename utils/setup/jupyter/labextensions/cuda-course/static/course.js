@@ -2,6 +2,7 @@
 //
 // - a cell that begins with `%%writefile x.cu` has the colours of CUDA C, one with `%%bash` a shell's;
 // - opening a notebook does not mark it as changed;
+// - with the start page the file browser shows the chapters;
 // - sliders have names, for those who do not see their labels.
 //
 // Written by hand, so that nothing must be built: JupyterLab loads an extension as a "container" of
@@ -156,10 +157,24 @@
     clean();
   }
 
-  async function opened(panel, languages) {
+  // ---- the file browser stands where the chapters are
+
+  const START_PAGE = /(^|\/)course\/index\.ipynb$/;
+
+  function showChapters(app, panel) {
+    const path = panel.context.localPath;
+    if (!START_PAGE.test(path) || !app.commands.hasCommand("filebrowser:go-to-path")) return;
+    const chapters = path.replace(START_PAGE, "$1chapters");
+    app.restored.then(() =>
+      app.commands.execute("filebrowser:go-to-path", { path: chapters, dontShowBrowser: true }),
+    );
+  }
+
+  async function opened(app, panel, languages) {
     await panel.context.ready;
     colourAll(panel, languages);
     stayClean(panel);
+    showChapters(app, panel);
   }
 
   // ---- names for sliders (ipywidgets gives their handles none)
@@ -187,8 +202,8 @@
           extensions: ["cu", "cuh"],
           load: async () => new LanguageSupport(StreamLanguage.define(CUDA)),
         });
-        notebooks.forEach((panel) => opened(panel, languages));
-        notebooks.widgetAdded.connect((_, panel) => opened(panel, languages));
+        notebooks.forEach((panel) => opened(app, panel, languages));
+        notebooks.widgetAdded.connect((_, panel) => opened(app, panel, languages));
         new MutationObserver(nameSliders).observe(document.body, { childList: true, subtree: true });
       },
     };
