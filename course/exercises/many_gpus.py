@@ -3,6 +3,7 @@
 from course.checking.answers import but
 from course.checking.model import Exercise, Hypothesis, Wrong
 from course.checking.quiz import Quiz
+from course.kernels.many_gpus.practice import Link
 
 # ---- many_gpus.hop: who sends which part to whom in a ring
 
@@ -109,6 +110,7 @@ def cost(bytes, ranks):
     reference=cost,
     shapes=((8, 2), (64, 4), (1 << 20, 8), (300, 3)),
     fresh=lambda rng: (lambda n: (n * int(rng.integers(1, 1000)), n))(int(rng.integers(3, 9))),
+    real=True,
     hints=(
         "After how many steps is the first part complete? It then has to reach all others.",
         "Each step sends one part, and there are as many parts as ranks.",
@@ -132,6 +134,92 @@ def cost(bytes, ranks):
             but(cost, "bytes // ranks", "bytes"),
         ),
     ),
+)
+
+
+# ---- many_gpus.ring_sum: messages that are started and waited for
+
+
+def ring_sum(link, mine):
+    total, passing, arriving = mine, [mine], [0]
+    for _ in range(link.ranks - 1):
+        arrival = link.receive((link.rank - 1) % link.ranks, arriving)
+        departure = link.send((link.rank + 1) % link.ranks, passing)
+        arrival.wait()
+        departure.wait()
+        total += arriving[0]
+        passing[0] = arriving[0]
+    return total
+
+
+def ring_sum_waits_first(link, mine):
+    total, passing, arriving = mine, [mine], [0]
+    for _ in range(link.ranks - 1):
+        link.receive((link.rank - 1) % link.ranks, arriving).wait()
+        link.send((link.rank + 1) % link.ranks, passing).wait()
+        total += arriving[0]
+        passing[0] = arriving[0]
+    return total
+
+
+def ring_sum_in(link, mine):
+    """What the sum must be: the reference looks at all numbers."""
+    return sum(link._numbers)
+
+
+def ring_sum_inputs(rng, shape):
+    ranks, rank = shape
+    numbers = rng.integers(1, 100, ranks).tolist()
+    return {"link": Link(rank, numbers), "mine": numbers[rank]}
+
+
+def some_ring(rng):
+    ranks = int(rng.integers(3, 9))
+    return ranks, int(rng.integers(ranks))
+
+
+RING_SUM = Exercise(
+    id="many_gpus.ring_sum",
+    title="A turn that waits",
+    minutes=10,
+    kind="function",
+    task=(
+        "Every rank runs this function with its own number. `link.send(to, buffer)` and "
+        "`link.receive(source, buffer)` start a message and return at once; `.wait()` on what they "
+        "return ends when the buffer may be used again. Numbers go to the next rank, turn by turn, "
+        "until every rank has added up all. The starter waits for ever: repair it."
+    ),
+    starter="""
+def ring_sum(link, mine):
+    total, passing, arriving = mine, [mine], [0]
+    for _ in range(link.ranks - 1):
+        link.receive((link.rank - 1) % link.ranks, arriving).wait()
+        link.send((link.rank + 1) % link.ranks, passing).wait()
+        total += arriving[0]
+        passing[0] = arriving[0]
+    return total
+""",
+    solution=ring_sum,
+    inputs=ring_sum_inputs,
+    reference=ring_sum_in,
+    shapes=((2, 0), (2, 1), (4, 0), (4, 3), (8, 5)),
+    fresh=some_ring,
+    after=lambda arguments, expected: arguments["link"].left_open(),
+    hints=(
+        "What has every rank done when it waits for the first time? Who could have sent something?",
+        "Start both messages of a turn, then wait for both.",
+        "`departure = link.send(...)` goes before `arrival.wait()`; and `departure.wait()` before "
+        "`passing` gets another number.",
+    ),
+    wrong=(
+        Wrong(ring_sum_waits_first, "crashed"),
+        Wrong(but(ring_sum, "link.send((link.rank + 1)", "link.send((link.rank - 1)"), "crashed"),
+        Wrong(but(ring_sum, "        arrival.wait()\n", ""), "crashed"),
+        Wrong(but(ring_sum, "        departure.wait()\n", ""), "other_means"),
+        Wrong(but(ring_sum, "passing[0] = arriving[0]", "passing[0] = total"), "crashed"),
+        Wrong(but(ring_sum, "range(link.ranks - 1)", "range(link.ranks)"), "wrong_value"),
+    ),
+    hypotheses=(),
 )
 
 
@@ -183,6 +271,7 @@ def share(count, rank, ranks):
     reference=share,
     shapes=((8, 1, 2), (10, 0, 4), (10, 2, 4), (10, 3, 4), (3, 2, 4), (7, 6, 8), (100, 5, 7)),
     fresh=some_share,
+    real=True,
     hints=(
         "10 digits, 4 ranks: shares of 3, 3, 2, 2. Which ranks have a longer one?",
         "The first `count % ranks` ranks have one digit more. How many of those stand before a "
@@ -338,6 +427,7 @@ def memory(parameters, ranks, stage):
     reference=memory,
     shapes=((800, 8, 0), (800, 8, 1), (800, 8, 2), (800, 8, 3), (64, 2, 1), (64, 2, 3)),
     fresh=some_memory,
+    real=True,
     hints=(
         "Stage 1 leaves 4 bytes a parameter on every rank. What becomes of the other 12?",
         "Each stage keeps what the one before it shared out.",
@@ -364,7 +454,7 @@ def memory(parameters, ranks, stage):
     ),
 )
 
-EXERCISES = (HOP, COST, SHARE, STEP, MEMORY)
+EXERCISES = (HOP, COST, RING_SUM, SHARE, STEP, MEMORY)
 
 QUIZZES = (
     Quiz(
@@ -418,7 +508,9 @@ QUIZZES = (
         "over the GPUs while most of the pass still runs?",
         choices={"a": "The last layer's", "b": "The first layer's", "c": "None"},
         answer="a",
-        explain_right="It is complete first. Here that is 95 % of all bytes.",
+        explain_right="It is complete first. So the order in which a pass ends decides what can "
+        "travel beside it; in our network the linear layer fc1, one step further, has nearly all "
+        "bytes, and the convolutions' long backward pass still comes.",
         explain={
             "b": "That one is complete when the pass is over.",
             "c": "A gradient is complete when its layer's part of the pass is done.",

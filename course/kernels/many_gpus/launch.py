@@ -48,15 +48,15 @@ class Group:
 
     def all_gather(self, value=None) -> list:
         """Every rank's value, in the order of the ranks. All ranks must call it as often."""
-        return self._exchange(value, sys._getframe(1))
+        return self._exchange("all_gather", value, sys._getframe(1))
 
     def barrier(self) -> None:
         """Wait until every rank has come here."""
-        self._exchange(None, sys._getframe(1))
+        self._exchange("barrier", None, sys._getframe(1))
 
-    def _exchange(self, value, caller):
-        place = f"{Path(caller.f_code.co_filename).name}, line {caller.f_lineno}"
-        self._connection.send(("gather", place, value))
+    def _exchange(self, call, value, caller):
+        place = f"{_place(caller.f_code.co_filename)}, line {caller.f_lineno}"
+        self._connection.send(("exchange", call, place, value))
         return self._connection.recv()
 
 
@@ -178,7 +178,9 @@ def _serve(connections, processes, end, patience):
                 waiting[rank] = message
                 since = since or time.monotonic()
         if len(waiting) == len(connections):
-            values = [waiting[rank][1] for rank in range(len(connections))]
+            if len({call for call, _, _ in waiting.values()}) > 1:
+                raise RankError(_differ(waiting))
+            values = [waiting[rank][2] for rank in range(len(connections))]
             waiting, since = {}, None
             for connection in connections:
                 connection.send(values)
@@ -200,8 +202,15 @@ def _receive(rank, connection, process):
         raise RankError(_ended(rank, process)) from None
 
 
+def _differ(waiting):
+    calls = "; ".join(
+        f"rank {rank} calls {call} at {place}" for rank, (call, place, _) in sorted(waiting.items())
+    )
+    return f"the ranks' calls differ: {calls}. All ranks must make the same calls in the same order"
+
+
 def _missed(waiting, results, what):
-    places = "; ".join(f"rank {r} waits at {place}" for r, (place, _) in sorted(waiting.items()))
+    places = "; ".join(f"rank {r} waits at {place}" for r, (_, place, _) in sorted(waiting.items()))
     others = ", ".join(str(r) for r in sorted(results)) or "another rank"
     return f"not all ranks came: {places}; rank {others} {what}"
 
