@@ -7,6 +7,8 @@ import inspect
 import io
 import linecache
 import re
+import signal
+import sys
 import tempfile
 import textwrap
 import traceback
@@ -14,9 +16,9 @@ from pathlib import Path
 
 import numpy as np
 
-from course.checking import cpp, drawn, engines, triton_kernels, typing, work
+from course.checking import apart, cpp, drawn, engines, triton_kernels, typing, work
 from course.checking.diagnose import diagnose, failed, plain
-from course.checking.limits import TooLong, TooMuch, print_limit, time_limit
+from course.checking.limits import Budget, TooLong, TooMuch, TooSlow, print_limit
 from course.checking.model import BROKEN
 from course.checking.report import Outcome, describe, draw
 from utils import has_gpu
@@ -26,7 +28,8 @@ from utils.tools import process
 from utils.tools.nvcc import find_nvcc
 from utils.tracer import trace
 
-SECONDS = 10  # of CPU time, for all launches of one check on the CPU engine
+SECONDS = 10  # of CPU time, for all launches of one check on the CPU engine, or all calls
+EACH_SECONDS = 4  # of these, for one of them
 TRACED_THREADS = 512  # launches up to this size are searched for races
 NVCC_SECONDS = 60  # by the clock, for nvcc, which without a GPU has the last word
 PROBES = 2  # launches in which it is counted who does the work
@@ -44,47 +47,96 @@ class Rejected(Exception):
 def check_answer(exercise, answer, seed=None):
     """The Outcome for an answer: a kernel, the path of a .cu file or a function."""
     seed = int(np.random.default_rng().integers(1 << 31)) if seed is None else seed
-    base = {
+    if not apart.POSSIBLE or exercise.kind not in apart_kinds():
+        outcome, printed = outcome_of(exercise, answer, seed)
+    else:
+        prepare(exercise)
+        try:
+            outcome, printed = apart.result_of(lambda: outcome_of(exercise, answer, seed))
+        except apart.Ended as ended:
+            typing.forget()  # it may have been asked, and not have answered
+            outcome, printed = not_accepted(exercise, answer, seed, died(ended.status)), ""
+    if printed:
+        sys.stdout.write(printed)
+    return outcome
+
+
+def apart_kinds():
+    """Kinds of exercises that are tried in a copy of this process: those without a GPU."""
+    return ("function",) if has_gpu() else ("function", "numba")
+
+
+def prepare(exercise):
+    """Do here what serves the next checks, too, and is no answer's doing."""
+    if exercise.kind == "numba":
+        typing.compiler()
+        least_work(exercise)
+
+
+def died(status):
+    """The Rejected for a copy of this process that ended before the check did."""
+    if status in (-signal.SIGXCPU, -signal.SIGKILL):
+        says = "It was ended by force: by itself, or for the time or memory that it took."
+        return Rejected("timeout", says)
+    return Rejected("crashed", f"It ended the program ({process.exit_reason(status)}).")
+
+
+def outcome_of(exercise, answer, seed):
+    """(Outcome, what the answer printed, or the beginning of it)."""
+    with print_limit() as printed:
+        try:
+            tried = judge(exercise, answer, seed)
+            outcome = Outcome(status="solved", lines=(tried,), **about(exercise, seed))
+        except Rejected as no:
+            outcome = not_accepted(exercise, answer, seed, no)
+    return outcome, printed.shown
+
+
+def about(exercise, seed):
+    """What every Outcome of an exercise says."""
+    return {
         "exercise": exercise.id,
         "title": exercise.title,
         "kind": exercise.kind,
         "seed": seed,
     }
-    try:
-        tried = judge(exercise, answer, seed)
-    except Rejected as no:
-        untouched = is_starter(exercise, answer)
-        broken = no.reason in BROKEN and not untouched
-        lines, picture = list(no.lines), no.picture
-        if no.run is not None:
-            lines += describe(no.run, exercise)
-            picture = draw(no.run, exercise)
-        if untouched:
-            lines = [first_sentence(exercise.task), *lines]
-        return Outcome(
-            status="broken" if broken else "not yet",
-            reason=no.reason,
-            untouched=untouched,
-            lines=tuple(lines),
-            code=no.code,
-            picture=picture[0],
-            picture_says=picture[1],
-            **base,
-        )
-    return Outcome(status="solved", lines=(tried,), **base)
+
+
+def not_accepted(exercise, answer, seed, no):
+    """The Outcome for an answer that was Rejected."""
+    untouched = is_starter(exercise, answer)
+    broken = no.reason in BROKEN and not untouched
+    lines, picture = list(no.lines), no.picture
+    if no.run is not None:
+        lines += describe(no.run, exercise)
+        picture = draw(no.run, exercise)
+    if untouched:
+        lines = [first_sentence(exercise.task), *lines]
+    return Outcome(
+        status="broken" if broken else "not yet",
+        reason=no.reason,
+        untouched=untouched,
+        lines=tuple(lines),
+        code=no.code,
+        picture=picture[0],
+        picture_says=picture[1],
+        **about(exercise, seed),
+    )
 
 
 def judge(exercise, answer, seed):
     """Say what was tried, or raise Rejected, whatever the answer raises, prints or waits for."""
     try:
-        with print_limit():
-            return CHECKS[exercise.kind](exercise, answer, seed)
+        return CHECKS[exercise.kind](exercise, answer, seed)
     except TooMuch:
         raise Rejected("flood", "It was stopped after a million characters.") from None
-    except TooLong:
-        raise Rejected(
-            "timeout", f"It was stopped after {SECONDS} seconds. Does every loop end?"
-        ) from None
+    except TooLong as long:
+        one = "call" if exercise.kind == "function" else "launch"
+        says = f"One {one} was stopped after {long.seconds:g} seconds. Does every loop end?"
+        raise Rejected("timeout", says) from None
+    except TooSlow as slow:
+        says = f"{slow.done} runs with small sizes took {slow.seconds:.0f} seconds together."
+        raise Rejected("too_slow", says) from None
     except SystemExit as error:
         raise Rejected("crashed", f"It ended the program: SystemExit({error}).") from None
     except KernelError as error:
@@ -105,26 +157,22 @@ def check_numba(exercise, answer, seed):
         reject_races(kernel, exercise, seed)
     runs = []
     try:
-        with time_limit(SECONDS):
-            for shape, launch, arguments, expected in cases(exercise, seed):
-                for order in (None, *range(seed, seed + exercise.orders)):
-                    rng = np.random.default_rng((seed, len(runs)))
-                    case = shape, launch, arguments, expected
-                    runs.append(engines.run_watched(kernel, *case, rng, order, exercise.always))
+        run_all_watched(kernel, exercise, seed, runs)
         reject_if_wrong(runs, exercise)
         reject_drawn(kernel, exercise, seed)
         # only now on the real engine: a GPU does not survive every mistake
-        with time_limit(SECONDS):
-            for shape, launch, arguments, expected in cases(exercise, seed):
-                rng = np.random.default_rng((seed, len(runs)))
-                runs.append(
-                    engines.run_guarded(kernel, shape, launch, arguments, expected, rng, seed)
-                )
-    except engines.Stopped as stopped:
+        budget = Budget(EACH_SECONDS, SECONDS)
+        for case in cases(exercise, seed):
+            rng = np.random.default_rng((seed, len(runs)))
+            with budget.piece():
+                runs.append(engines.run_guarded(kernel, *case, rng, seed))
+    except (engines.Stopped, TooLong, TooSlow) as stopped:
         # an earlier launch tells more than the crash does
         if any(failed(run, exercise) for run in runs):
             reject_if_wrong(runs, exercise)
-        raise crashed(stopped, kernel.py_func) from None
+        if isinstance(stopped, engines.Stopped):
+            raise crashed(stopped, kernel.py_func) from None
+        raise
     reject_if_wrong(runs, exercise)
     if exercise.demand:
         reject_if_unmet(kernel, exercise, seed)
@@ -132,6 +180,16 @@ def check_numba(exercise, answer, seed):
     if not has_gpu():
         reject_untyped(kernel, exercise, seed)
     return tally(runs)
+
+
+def run_all_watched(kernel, exercise, seed, runs):
+    """Add to runs each case in several orders of the threads, every access watched."""
+    budget = Budget(EACH_SECONDS, SECONDS)
+    for case in cases(exercise, seed):
+        for order in (None, *range(seed, seed + exercise.orders)):
+            rng = np.random.default_rng((seed, len(runs)))
+            with budget.piece():
+                runs.append(engines.run_watched(kernel, *case, rng, order, exercise.always))
 
 
 def reject_untyped(kernel, exercise, seed):
@@ -153,15 +211,16 @@ def reject_drawn(kernel, exercise, seed):
         rng = np.random.default_rng(seed)
         arguments = exercise.inputs(rng, shape)
         case = shape, exercise.launches_for(shape)[-1], arguments, as_output(exercise, arguments)
-        return [engines.run_watched(kernel, *case, rng, seed, exercise.always)]
+        with budget.piece():
+            return [engines.run_watched(kernel, *case, rng, seed, exercise.always)]
 
     def fails(shape):
         return diagnose(runs_of(shape), exercise) is not None
 
-    with time_limit(SECONDS):
-        shape = drawn.smallest_failure(exercise, fails, seed, drawn.LAUNCHES)
-        if shape is not None:
-            reject_if_wrong(runs_of(shape), exercise)
+    budget = Budget(EACH_SECONDS, SECONDS)
+    shape = drawn.smallest_failure(exercise, fails, seed, drawn.LAUNCHES)
+    if shape is not None:
+        reject_if_wrong(runs_of(shape), exercise)
 
 
 def reject_if_unfair(kernel, exercise):
@@ -192,7 +251,7 @@ def traced_probe(kernel, exercise, probe):
     arguments = exercise.inputs(np.random.default_rng(0), shape)
     expected = np.asarray(exercise.reference(**plain(arguments)))
     arrays = engines.host_arrays(arguments, expected, np.random.default_rng(0))
-    return trace(kernel, launch.grid, launch.block, *arrays.values(), seconds=SECONDS)
+    return trace(kernel, launch.grid, launch.block, *arrays.values(), seconds=EACH_SECONDS)
 
 
 @functools.cache
@@ -235,7 +294,8 @@ def reject_races(kernel, exercise, seed):
             continue
         arrays = engines.host_arrays(arguments, expected, np.random.default_rng(seed))
         try:
-            traced = trace(kernel, launch.grid, launch.block, *arrays.values(), seconds=SECONDS)
+            seconds = EACH_SECONDS
+            traced = trace(kernel, launch.grid, launch.block, *arrays.values(), seconds=seconds)
             races = traced.races if traced.error is None else []
         except Exception:  # what stops the kernel is told, with its line, by the runs that follow
             return
@@ -565,14 +625,14 @@ def check_function(exercise, answer, seed):
             f"check() got {what}; it takes the function itself, without parentheses.",
         )
     check_arity(answer, parameters(exercise))
-    rng = np.random.default_rng(seed)
+    rng, budget = np.random.default_rng(seed), Budget(EACH_SECONDS, SECONDS)
     calls = [
-        one_call(answer, exercise, exercise.inputs(rng, shape))
+        one_call(answer, exercise, exercise.inputs(rng, shape), budget)
         for shape in exercise.all_shapes(rng)
     ]
     bad = [one for one in calls if not same(one[2], one[1], exercise.real)]
     if not bad:
-        calls += drawn_call(answer, exercise, seed)
+        calls += drawn_call(answer, exercise, seed, budget)
         bad = [one for one in calls if not same(one[2], one[1], exercise.real)]
     if bad:
         raise rejected_function(answer.__name__, exercise, calls, bad)
@@ -580,11 +640,12 @@ def check_function(exercise, answer, seed):
     return f"{len(calls) + drawn_too} calls returned what they should."
 
 
-def drawn_call(answer, exercise, seed):
+def drawn_call(answer, exercise, seed, budget):
     """The smallest call that is wrong among many drawn by what the inputs may be, in a list."""
 
     def tried(shape):
-        return one_call(answer, exercise, exercise.inputs(np.random.default_rng(seed), shape))
+        arguments = exercise.inputs(np.random.default_rng(seed), shape)
+        return one_call(answer, exercise, arguments, budget)
 
     def fails(shape):
         _, expected, got = tried(shape)
@@ -594,12 +655,12 @@ def drawn_call(answer, exercise, seed):
     return [] if shape is None else [tried(shape)]
 
 
-def one_call(answer, exercise, arguments):
+def one_call(answer, exercise, arguments, budget):
     """(arguments, expected, what came) of a call."""
     expected = call(exercise.reference, arguments)
     given = copy.deepcopy(list(arguments.values()))
     try:
-        with time_limit(SECONDS):
+        with budget.piece():
             got = answer(*given)
     except Exception as error:
         raise crashed(engines.Stopped(error), answer) from None
@@ -622,7 +683,7 @@ def rejected_function(name, exercise, calls, bad):
     returned = [got for _, _, got in bad]
     if all(value is None for value in returned):
         return Rejected("no_return", f"`{shown}` returned None. Is there a `return`?")
-    if any(map(holds_float, returned)):
+    if not exercise.real and any(map(holds_float, returned)):
         hint = "Whole numbers are needed: `//` divides into whole numbers."
         return Rejected("wrong_dtype", f"{evidence} {hint}")
     for guess in exercise.guesses:

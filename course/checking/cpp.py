@@ -8,6 +8,7 @@ inputs from a seed, compares, and says what is wrong through FAIL(reason, ...). 
 import os
 import re
 import shutil
+import signal
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,11 +18,14 @@ from utils.tools import process
 from utils.tools.diagnostics import annotate, excerpt
 
 TESTS = Path(__file__).parents[1] / "exercises" / "cpp_tests"
-COMPILE_SECONDS, RUN_SECONDS = 120, 20
+COMPILE_SECONDS = 120
+RUN_SECONDS, PATIENCE = 5, 60  # of CPU time, and by the clock
 SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
 # Leaks are counted by the tests themselves: the sanitizer's own search does not work on every
 # system.
-OPTIONS = {"ASAN_OPTIONS": "detect_leaks=0:detect_stack_use_after_return=1"}
+OPTIONS = {"ASAN_OPTIONS": "detect_leaks=0:detect_stack_use_after_return=1:hard_rss_limit_mb=2048"}
+# The system ends a program that takes more CPU time; nothing in the learner's code can lift that.
+LIMITED = ["/bin/sh", "-c", 'ulimit -S -t "$0" && exec "$@"']
 NO_SANITIZERS = (
     "This compiler has no sanitizers, and the check needs them: `sudo dnf install libasan "
     "libubsan` (Fedora), `sudo apt install libclang-rt-dev` (clang on Debian and Ubuntu)."
@@ -62,13 +66,14 @@ def run(path, tests, seed):
         failure = _compile(folder, path, TESTS / tests)
         if failure:
             return failure
-        command = [str(folder / "tests"), str(seed)]
+        command = [*LIMITED, str(RUN_SECONDS), str(folder / "tests"), str(seed)]
         environment = {**os.environ, **OPTIONS}
         try:
-            done = process.run(command, timeout=RUN_SECONDS, cwd=folder, env=environment)
+            done = process.run(command, timeout=PATIENCE, cwd=folder, env=environment)
         except process.Timeout:
-            why = f"It was stopped after {RUN_SECONDS} seconds. Does every loop end?"
-            return "timeout", why, ""
+            return "timeout", f"It was stopped after {PATIENCE} seconds. What does it wait for?", ""
+    if done.returncode == -signal.SIGXCPU:
+        return "timeout", f"It was stopped after {RUN_SECONDS} seconds. Does every loop end?", ""
     return _judge(done, path)
 
 

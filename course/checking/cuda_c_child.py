@@ -1,9 +1,10 @@
 """The child process that launches a learner's CUDA C kernel (see engines.run_cuda_c).
 
 Arguments: the .cu file, the kernel's name, a folder that holds jobs.pickle (a list of engines.Job),
-after how many seconds of CPU time to give up launching, which ends the process with SIGXCPU, and
-perhaps "check", to watch every access. For each job it writes N.pickle (the buffers after the
-launch; with "check" what was counted, else None), or failure.json ([reason, message]) and stops.
+after how many seconds of CPU time a launch is given up, which ends the process with SIGXCPU, how
+many seconds all may take together, and perhaps "check", to watch every access. For each job it
+writes N.pickle (the buffers after the launch; with "check" what was counted, else None), or
+failure.json ([reason, message]) and stops.
 """
 
 import json
@@ -11,27 +12,35 @@ import os
 import pickle
 import resource
 import sys
+import time
 from pathlib import Path
 
-#: CPU time until the kernel is there; bytes that a file may have
+#: CPU time until the kernel is there; bytes that a file may have, and new memory
 COMPILE_SECONDS = 120
 MOST_BYTES = 1 << 30
+MOST_MEMORY = 3 << 30
 
 
 class Failure(Exception):
     """What stopped the launches: (reason, message)."""
 
 
-def main(path, kernel_name, folder, seconds, check=""):
+def main(path, kernel_name, folder, each, total, check=""):
     folder = Path(folder)
     jobs = pickle.loads((folder / "jobs.pickle").read_bytes())
     try:
         limit(COMPILE_SECONDS)
         module, kernel = load(path, kernel_name, check=bool(check))
-        limit(int(seconds))
+        limit_memory()
+        begin = time.process_time()
         for number, job in enumerate(jobs):
             part = folder / f"{number}.part"
+            limit(int(each))
             after = launch(kernel, *job)
+            used = time.process_time() - begin
+            if used > int(total):
+                says = f"{number + 1} launches with small sizes took {used:.0f} seconds together."
+                raise Failure("too_slow", says)
             counts = module.counts() if check else None
             part.write_bytes(pickle.dumps((after, counts)))
             os.replace(part, folder / f"{number}.pickle")
@@ -51,6 +60,20 @@ def limit(seconds):
         if hard == resource.RLIM_INFINITY:
             hard = most + COMPILE_SECONDS
         resource.setrlimit(what, (min(most, hard), hard))
+
+
+def limit_memory():
+    """Limit what more this process may allocate; not with a GPU, whose driver maps memory, too."""
+    from utils import has_gpu
+
+    if has_gpu() or sys.platform != "linux":
+        return
+    with open("/proc/self/status") as file:
+        line = next(line for line in file if line.startswith("VmData:"))
+    most = 1024 * int(line.split()[1]) + MOST_MEMORY
+    hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
+    most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+    resource.setrlimit(resource.RLIMIT_DATA, (most, most))
 
 
 def load(path, kernel_name, check):

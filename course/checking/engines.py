@@ -1,7 +1,6 @@
 """Running an answer: Numba on watched arrays or between guard zones, CUDA C in a child process."""
 
 import json
-import os
 import pickle
 import signal
 import sys
@@ -25,7 +24,8 @@ from utils.occupancy import rounded
 from utils.tools import process
 
 CHILD_SECONDS = 180  # to compile, on a slow machine with the CPU runtime itself, and to launch
-LAUNCH_SECONDS = 7  # of CPU time, for all launches of one order
+LAUNCH_SECONDS = 5  # of CPU time, for one launch
+ORDER_SECONDS = 15  # for all launches of one order
 
 
 @dataclass(eq=False)
@@ -237,7 +237,8 @@ def run_cuda_c(path, kernel_name, cases, rng, environment, check=False):
     with tempfile.TemporaryDirectory(prefix="cuda-course-") as folder:
         folder = Path(folder)
         (folder / "jobs.pickle").write_bytes(pickle.dumps([tuple(job) for job in jobs]))
-        command = [str(path), kernel_name, str(folder), str(LAUNCH_SECONDS)]
+        seconds = str(LAUNCH_SECONDS), str(ORDER_SECONDS)
+        command = [str(path), kernel_name, str(folder), *seconds]
         if check:
             command.append("check")
         status, output = run_child(command, environment)
@@ -270,7 +271,7 @@ def failure_of(status, output):
     if status is None:
         return "not_checked", f"The compiler was stopped after {CHILD_SECONDS} seconds."
     if status in (-signal.SIGXCPU, -signal.SIGKILL):
-        why = f"The kernel was stopped after {LAUNCH_SECONDS} seconds. Does every loop end?"
+        why = f"One launch was stopped after {LAUNCH_SECONDS} seconds. Does every loop end?"
         return "timeout", why
     return ("crashed", died(status, output)) if status else None
 
@@ -289,7 +290,7 @@ def run_child(arguments, environment):
     """Run cuda_c_child.py: (exit status, or None when it was stopped; what it printed)."""
     # As a file and not as a module of this package, which would import Numba first.
     script = Path(__file__).with_name("cuda_c_child.py")
-    environment = {**os.environ, "PYTHONPATH": str(script.parents[2]), **environment}
+    environment = process.python_environment(**environment)
     command = [sys.executable, "-P", str(script), *arguments]
     try:
         done = process.run(command, timeout=CHILD_SECONDS, env=environment)

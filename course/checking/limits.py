@@ -3,8 +3,8 @@
 import contextlib
 import io
 import signal
-import sys
 import threading
+import time
 
 #: Characters. What an answer prints is shown up to the first number and stops it at the second.
 SHOWN, MOST = 2_000, 1_000_000
@@ -13,7 +13,19 @@ PATIENCE = 6
 
 
 class TooLong(BaseException):
-    """The answer did not finish in time. No Exception, so that nothing takes it for an error."""
+    """The answer did not finish in time: seconds of it. No Exception, lest it be taken for one."""
+
+    def __init__(self, seconds):
+        super().__init__(seconds)
+        self.seconds = seconds
+
+
+class TooSlow(BaseException):
+    """Every piece of work came to its end, and together they take too long. done, seconds."""
+
+    def __init__(self, done, seconds):
+        super().__init__(done, seconds)
+        self.done, self.seconds = done, seconds
 
 
 class TooMuch(BaseException):
@@ -32,7 +44,7 @@ def time_limit(seconds):
         return
 
     def stop(signum, frame):
-        raise TooLong
+        raise TooLong(seconds)
 
     clocks = (
         (signal.SIGPROF, signal.ITIMER_PROF, seconds),
@@ -44,6 +56,25 @@ def time_limit(seconds):
             left = signal.setitimer(clock, limit)  # someone else's alarm, or none
             after.callback(signal.setitimer, clock, *left)
         yield
+
+
+class Budget:
+    """CPU time for pieces of work, so many seconds for each and so many for all of them."""
+
+    def __init__(self, each, total):
+        self.each, self.total = each, total
+        self.done, self.used = 0, 0.0
+
+    @contextlib.contextmanager
+    def piece(self):
+        """Raise TooLong when the block does not end, TooSlow when all took too long."""
+        begin = time.process_time()
+        with time_limit(self.each):
+            yield
+        self.done += 1
+        self.used += time.process_time() - begin
+        if self.used > self.total:
+            raise TooSlow(self.done, self.used)
 
 
 class _Sink(io.TextIOBase):
@@ -60,15 +91,19 @@ class _Sink(io.TextIOBase):
             raise TooMuch
         return len(text)
 
+    @property
+    def shown(self):
+        """The beginning of what was printed, and whether that was all."""
+        cut = "\n… (the rest is not shown)\n" if self.size > SHOWN else ""
+        return "".join(self.kept) + cut
+
 
 @contextlib.contextmanager
 def print_limit():
-    """Show the beginning of what the block prints, after it; TooMuch when it is endless."""
+    """Keep what the block prints in a sink, which says what of it is `shown`.
+
+    Raises TooMuch when it is endless.
+    """
     sink = _Sink()
-    try:
-        with contextlib.redirect_stdout(sink), contextlib.redirect_stderr(sink):
-            yield
-    finally:
-        if sink.kept:
-            cut = "\n… (the rest is not shown)\n" if sink.size > SHOWN else ""
-            sys.stdout.write("".join(sink.kept) + cut)
+    with contextlib.redirect_stdout(sink), contextlib.redirect_stderr(sink):
+        yield sink

@@ -56,6 +56,7 @@ REASONS = {
     "other_means": "The values are right, but not by the means that are asked for.",
     "flood": "It printed without end.",
     "timeout": "It did not finish.",
+    "too_slow": "It finishes, but takes far too long.",
     "not_checked": "It could not be checked on this machine.",
 }
 # In a tile language a program is what one works with.
@@ -74,6 +75,7 @@ BROKEN = {
     "crashed",
     "flood",
     "timeout",
+    "too_slow",
     "not_checked",
 }
 

@@ -8,7 +8,6 @@ import inspect
 import itertools
 import json
 import linecache
-import os
 import sys
 import tempfile
 import textwrap
@@ -26,10 +25,9 @@ from utils import has_gpu
 from utils.cpu.triton import KernelMistake, tensor_core_dots
 from utils.cpu.triton.launches import LAUNCH
 from utils.engine import FORCE_CPU
-from utils.files import ROOT
 from utils.tools import process
 
-SECONDS = 20  # of CPU time, for all launches of one check
+SECONDS = 5  # of CPU time, for one launch
 CHILD_SECONDS = 120
 FILE = "<the learner's kernel>"  # in tracebacks
 #: What outputs hold before the launch, besides NaN: of floats, of integers
@@ -226,7 +224,7 @@ def _in_child(id: str, function, seed: int):
     with tempfile.TemporaryDirectory(prefix="cuda-course-") as folder:
         (Path(folder) / "request.json").write_text(json.dumps(request))
         command = [sys.executable, "-m", "course.exercises.triton_child", folder]
-        environment = {**os.environ, FORCE_CPU: "1", "PYTHONPATH": str(ROOT)}
+        environment = process.python_environment(**{FORCE_CPU: "1"})
         try:
             done = process.run(command, timeout=CHILD_SECONDS, env=environment)
         except process.Timeout:

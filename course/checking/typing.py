@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from course.checking.model import InOut, Out
+from utils.tools.process import python_environment
 
 PLAIN = (int, float, bool, str)
 CHILD = Path(__file__).with_name("typing_child.py")
@@ -102,11 +103,19 @@ def compiler():
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
+        env=python_environment(),
         start_new_session=True,
         text=True,
     )
     atexit.register(process.kill)
     return process
+
+
+def forget():
+    """End the process: whoever asked it last may have left before its answer came."""
+    if compiler.cache_info().currsize:
+        compiler().kill()
+        compiler.cache_clear()
 
 
 def ask(request):

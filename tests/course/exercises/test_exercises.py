@@ -378,7 +378,7 @@ def test_what_only_the_cpu_engine_sees_is_named(kernel, reason, line):
 
 
 def test_an_endless_kernel_is_stopped(monkeypatch):
-    monkeypatch.setattr(checker, "SECONDS", 0.3)
+    monkeypatch.setattr(checker, "EACH_SECONDS", 0.3)
     outcome = exercises.check("first_kernels.scale_guard", endless)
     assert (outcome.status, outcome.reason) == ("broken", "timeout")
 
