@@ -56,7 +56,7 @@ int main(int argc, char** argv) {
                                            CUSPARSELT_MATMUL_ALG_DEFAULT));
     CHECK(cusparseLtMatmulPlanInit(&handle, &plan, &operation, &choice));
 
-    // Two of four go, the smallest; what stays is stored packed, with 2 bits each to say where it was.
+    // Two of four go, the smallest; what stays is packed, with 2 bits each to say where it was.
     CHECK(cusparseLtSpMMAPrune(&handle, &operation, w, w, CUSPARSELT_PRUNE_SPMMA_STRIP, nullptr));
     size_t bytes = 0, packing_bytes = 0, workspace_bytes = 0;
     CHECK(cusparseLtSpMMACompressedSize(&handle, &plan, &bytes, &packing_bytes));
@@ -75,7 +75,7 @@ int main(int argc, char** argv) {
     require("2:4 product", error_of(y.host(), w.host(), x, side), 0.02 * std::sqrt(side));
     if (wants_time(argc, argv)) {
         print_time("sparse24", multiply);
-        // Not what the heuristic thinks, but what is fastest here: tries all, and keeps it in the plan.
+        // Not what the heuristic thinks, but what is fastest here: tries all, keeps it in the plan.
         CHECK(cusparseLtMatmulSearch(&handle, &plan, &alpha, packed, d_x, &beta, y, y,
                                      workspace.data, nullptr, 0));
         multiply();

@@ -1,6 +1,6 @@
-// A transform of any length n, primes too, as a convolution of M points, a power of two from 2 n - 1
-// (Bluestein, 1970). With n k = (n² + k² - (k - n)²) / 2 the sum becomes one over x * chirp against
-// a chirp that depends on k - n only. One block does it all: there and back without leaving the chip.
+// A transform of any length n, primes too, as a convolution of M points, a power of two from
+// 2 n - 1 (Bluestein, 1970). With n k = (n² + k² - (k - n)²) / 2 the sum becomes one over x * chirp
+// against a chirp that depends on k - n only. One block does it all, and never leaves the chip.
 #include "tiles.cuh"
 
 // in, out: rows of n points. chirp: n points, exp(SIGN pi i k² / n). filter: the transform, of M

@@ -1,8 +1,8 @@
-// A filter of K * K taps on pictures of float, directly: the rival of the way through the transform.
+// A filter of K * K taps on pictures of float, directly: the rival of the way by the transform.
 //
 // A block has a tile of TILE * TILE results and what they need around it in shared memory. A thread
 // has ROWS results below one another. What it reads of one column counts for all of them.
-// The taps are an argument: then they lie in constant memory, and a multiplication reads them there.
+// The taps are an argument: then they lie in constant memory, where a multiplication reads them.
 
 template <int K>
 struct Taps {

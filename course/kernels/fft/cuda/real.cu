@@ -1,8 +1,8 @@
 // Transforms of N = 2 M real numbers: as one of M complex numbers, taken apart at the end.
 //
 // Numbers 2 n and 2 n + 1 are taken for the real and the imaginary part of point n. The transform
-// of the even ones alone and that of the odd ones alone can be told apart afterwards, because each
-// has conjugate values at k and M - k; a last radix-2 step joins them (Cooley, Lewis and Welch, 1970).
+// of the even ones alone and that of the odd ones can be told apart afterwards: each has conjugate
+// values at k and M - k. A last radix-2 step joins them (Cooley, Lewis and Welch, 1970).
 #include "tiles.cuh"
 
 // in: rows of N floats; out: rows of M + 1 complex numbers, the others being their conjugates.

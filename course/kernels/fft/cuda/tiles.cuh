@@ -3,8 +3,8 @@
 #pragma once
 #include "stockham.cuh"
 
-// What is read once and written once. Hints (__ldcs, __stcs: "this will not be needed again") can be
-// tried in their place.
+// What is read once and written once. Hints (__ldcs, __stcs: "this will not be needed again") can
+// be tried in their place.
 template <typename T>
 __device__ inline T load(const T* from) {
     return *from;

@@ -2,7 +2,7 @@
 // long ones of N * M points, and pictures of N rows and M columns.
 //
 // A long transform is a matrix, too: point n = M * r + c stands in row r and column c. Its columns
-// are transformed, each point is turned by r * c / (N * M) of a full turn, its rows are transformed,
+// are transformed, each point is turned by r * c / (N * M) of a full turn, rows are transformed,
 // and the matrix is transposed (Gentleman and Sande, 1966; Bailey, 1990: "four steps").
 //
 // `..._in_two` kernels are launched one after the other. `fft_long` and `fft_pictures` do both
@@ -82,7 +82,7 @@ class Tickets {
 };
 
 // Tickets alternate between the first pass's tiles, one after the other through all items, and the
-// second pass's, `lag` tiles behind. A ticket waits only for lower ones, which were drawn before it:
+// second pass's, `lag` tiles behind. A ticket waits for lower ones only, which were drawn before:
 // nobody waits for ever.
 struct Task {
     int pass;

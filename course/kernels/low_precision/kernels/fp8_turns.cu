@@ -130,7 +130,7 @@ __device__ void give_back(Shared& s, int slot) {
         barrier_arrive_at(&s.empty[slot], thread);
 }
 
-// A barrier tells rounds of the ring apart only by their parity, so nobody may wait for a stage that
+// A barrier tells rounds of the ring apart by their parity only: nobody may wait for a stage that
 // is more than a round away: first the other consumer must have seen all of its tile.
 __device__ void add_steps(float (&d)[2][SUMS], Shared& s, Slot& slot, int warpgroup, int k) {
     int before = -1;

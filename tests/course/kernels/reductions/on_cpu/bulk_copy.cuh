@@ -1,6 +1,6 @@
-// Stands in for course/kernels/reductions/cuda/bulk_copy.cuh where there is no GPU: copies are made at
-// once, and a barrier is a number. So the kernels that use it can be tested for everything but the
-// copy engine's own timing.
+// Stands in for course/kernels/reductions/cuda/bulk_copy.cuh where there is no GPU: copies are made
+// at once, and a barrier is a number. So the kernels that use it can be tested for everything but
+// the copy engine's own timing.
 #pragma once
 
 // Lies in shared memory. From the lowest bit: 16 bits of arrivals that are missing, 16 bits of
