@@ -197,6 +197,18 @@ def append(entry: dict) -> None:
         file.write(json.dumps(entry) + "\n")
 
 
+def record(name: str, value: float, unit: str = "1", spread: float = 0.0) -> None:
+    """Hand a number to the recording command, as `append` does."""
+    append(
+        {
+            "name": name,
+            "value": float(value),
+            "unit": unit,
+            "spread": float(spread),
+        }
+    )
+
+
 def read_lines(path) -> list[dict]:
     """Entries that `append` collected in a file of JSON lines; the last of a name counts."""
     lines = Path(path).read_text(encoding="utf-8").splitlines()

@@ -316,6 +316,13 @@ def matmul_rate(dtype: str) -> float:
     return 2 * n**3 / statistics.median(samples) * 1e3
 
 
+def speedup(ours: Timing, theirs: Timing) -> tuple[float, float]:
+    """How many times as fast as theirs ours is, and the spread of that."""
+    ratio = theirs.median / ours.median
+    relative = ours.spread / ours.median + theirs.spread / theirs.median
+    return ratio, ratio * relative
+
+
 # ---- recorded results
 
 

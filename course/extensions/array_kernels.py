@@ -43,5 +43,6 @@ def relu_backward(grad, out):
 
 def matmul(a, b):
     """a [rows, depth] @ b [depth, columns]."""
-    (rows, depth), columns = a.shape, b.shape[1]
+    rows, depth = a.shape
+    columns = b.shape[1]
     return launch("matmul", a.new_empty(rows, columns), a, b, rows, columns, depth)

@@ -8,88 +8,65 @@ result is written as soon as it is there; an error is written down and does not 
 """
 
 import argparse
-import json
-import os
 import statistics
 import sys
 import tempfile
 import time
-import traceback
 import zipfile
+from functools import partial
 from pathlib import Path
 
 import torch
+from torch.nn import functional
 
 from course.extensions import contract, convolution, features, fused, packaging, routing
+from course.kernels.log import Log
 from utils import has_gpu, results, timing
 
 DEVICE = "cuda" if has_gpu() else "cpu"
-A, B, C = features.A, features.B, features.C
+A = features.A
+B = features.B
+C = features.C
 CALLS = 2000 if has_gpu() else 20  # of a tiny tensor, between two looks at the clock
 ROUNDS = 9
 
 
-class Log:
-    """The results so far, in a file; knows how much time is left."""
+class NotesLog(Log):
+    """Keeps notes, too: why a feature does not work, what a build said."""
 
     def __init__(self, path: Path, budget: float):
-        self.path = path
-        self.end = time.monotonic() + budget
-        self.entries = []
-        self.errors = []
-        self.notes = {}
-
-    def left(self) -> float:
-        return self.end - time.monotonic()
-
-    def add(self, name: str, value: float, unit: str, spread: float = 0.0) -> None:
-        entry = {"name": name, "value": float(value), "unit": unit, "spread": float(spread)}
-        self.entries.append(entry)
-        if os.environ.get(results.RECORD):
-            results.append(entry)
-        self.write()
+        super().__init__(path, budget, notes={})
 
     def note(self, name: str, text) -> None:
-        self.notes[name] = text
+        self.content["notes"][name] = text
         self.write()
-
-    def attempt(self, what: str, function, *arguments):
-        """function's result, or None after an error, which is written down."""
-        try:
-            return function(*arguments)
-        except Exception:
-            self.errors.append({"what": what, "error": traceback.format_exc()[-6000:]})
-            self.write()
-            return None
-
-    def write(self) -> None:
-        content = {"results": self.entries, "notes": self.notes, "errors": self.errors}
-        self.path.write_text(json.dumps(content, indent=1))
 
 
 # ---- the routes
 
 
-def build(log: Log, name: str):
+def build(log: NotesLog, name: str):
     """A route's operators, with its build time recorded, or None."""
     taken = log.attempt(f"build {name}", routing.take, name)
     if taken is None:
-        log.note("compiler", log.attempt("compiler", packaging.run, ["g++", "--version"]))
+        compiler = log.attempt("compiler", packaging.run, ["g++", "--version"])
+        log.note("compiler", compiler)
         return None
     log.add(f"extensions/build/{name}", taken.seconds, "s")
     log.add(f"extensions/lines/{name}", taken.route.lines, "line")
     return getattr(torch.ops, taken.namespace)
 
 
-def try_features(log: Log, name: str, operators) -> None:
+def try_features(log: NotesLog, name: str, operators) -> None:
     """Records 1 or 0 for each feature; the reasons are notes."""
     for feature in features.FEATURES:
         if log.left() < 5:
             return
         outcome = features.attempt(feature, operators, DEVICE)
+        works = outcome == features.WORKS
         if outcome != features.UNKNOWN:
-            log.add(f"extensions/feature/{feature}/{name}", outcome == features.WORKS, "1")
-        if outcome not in (features.WORKS, features.UNKNOWN):
+            log.add(f"extensions/feature/{feature}/{name}", works, "1")
+        if outcome != features.UNKNOWN and not works:
             log.note(f"{name}: {feature}", outcome)
 
 
@@ -105,7 +82,7 @@ torch.library.opcheck(torch.ops.polynomial_op.polynomial, (x, 0.3, -1.7, 0.9))
 """
 
 
-def try_wheel(log: Log, wheel: Path, built_with: str) -> None:
+def try_wheel(log: NotesLog, wheel: Path, built_with: str) -> None:
     """Load a wheel that was built elsewhere, with another version of PyTorch."""
     with tempfile.TemporaryDirectory() as folder:
         with zipfile.ZipFile(wheel) as file:
@@ -114,22 +91,34 @@ def try_wheel(log: Log, wheel: Path, built_with: str) -> None:
     log.add(f"extensions/wheel/built_with_{built_with}", 1, "1")
 
 
-def overhead(log: Log, calls: dict) -> None:
+def overhead(log: NotesLog, calls: dict) -> None:
     """Microseconds of the host for a call, in turn, with so little work that the GPU never lags."""
     samples = {label: [] for label in calls}
     for call in calls.values():
         call()
     for _ in range(ROUNDS):
         for label, call in calls.items():
-            synchronize()
-            start = time.perf_counter()
-            for _ in range(CALLS):
-                call()
-            synchronize()
-            samples[label].append((time.perf_counter() - start) / CALLS * 1e6)
+            samples[label].append(microseconds(call, CALLS))
     for label, times in samples.items():
-        low, middle, high = statistics.quantiles(times, n=4)
-        log.add(f"extensions/overhead/{label}", middle, "us", (high - low) / 2)
+        add_median(log, f"extensions/overhead/{label}", times)
+
+
+def microseconds(call, count: int) -> float:
+    """Of the host for a call, one of so many."""
+    synchronize()
+    start = time.perf_counter()
+    for _ in range(count):
+        call()
+    synchronize()
+    seconds = time.perf_counter() - start
+    return seconds / count * 1e6
+
+
+def add_median(log: NotesLog, path: str, times: list[float]) -> None:
+    """Record the median, and half the interquartile range."""
+    low, middle, high = statistics.quantiles(times, n=4)
+    spread = (high - low) / 2
+    log.add(path, middle, "us", spread)
 
 
 def synchronize() -> None:
@@ -137,50 +126,45 @@ def synchronize() -> None:
         torch.cuda.synchronize()
 
 
-def time_calls(log: Log, routes: dict) -> None:
+def time_calls(log: NotesLog, routes: dict) -> None:
     """A call of each route beside torch's own add, without and with a gradient to come."""
     x = torch.randn(64, device=DEVICE)
     leaf = x.clone().requires_grad_()
-    calls = {"torch_add": lambda: x + x, "torch_add_with_gradient": lambda: leaf + leaf}
+    calls = {
+        "torch_add": lambda: x + x,
+        "torch_add_with_gradient": lambda: leaf + leaf,
+    }
     for name, operators in routes.items():
-        polynomial = operators.polynomial
-        calls[name] = lambda polynomial=polynomial: polynomial(x, A, B, C)
-        calls[f"{name}_with_gradient"] = lambda p=polynomial: p(leaf, A, B, C)
+        calls[name] = partial(operators.polynomial, x, A, B, C)
+        calls[f"{name}_with_gradient"] = partial(operators.polynomial, leaf, A, B, C)
     overhead(log, calls)
 
 
-def time_allocations(log: Log) -> None:
+def time_allocations(log: NotesLog) -> None:
     """64 MB of PyTorch's caching allocator beside the driver's own, given back at once."""
     from cuda.bindings import driver
 
     count = 64 << 20
-    torch.empty(count, dtype=torch.uint8, device=DEVICE)
+    caching = partial(torch.empty, count, dtype=torch.uint8, device=DEVICE)
+    caching()
 
     def by_driver():
         error, address = driver.cuMemAlloc(count)
         assert error == driver.CUresult.CUDA_SUCCESS, error
         driver.cuMemFree(address)
 
-    ways = {
-        "caching": lambda: torch.empty(count, dtype=torch.uint8, device=DEVICE),
-        "driver": by_driver,
-    }
+    ways = {"caching": caching, "driver": by_driver}
     for label, way in ways.items():
-        times = []
-        for _ in range(50):
-            synchronize()
-            start = time.perf_counter()
-            way()
-            times.append((time.perf_counter() - start) * 1e6)
-        low, middle, high = statistics.quantiles(times, n=4)
-        log.add(f"extensions/allocate/{label}", middle, "us", (high - low) / 2)
+        times = [microseconds(way, 1) for _ in range(50)]
+        add_median(log, f"extensions/allocate/{label}", times)
 
 
-def try_contract(log: Log) -> None:
+def try_contract(log: NotesLog) -> None:
     """Which tests notice what was broken on purpose."""
     for name in ("right", *contract.BREAKS):
         if log.left() > 5:
-            log.note(f"contract: {name}", sorted(contract.caught_by(name)))
+            caught = contract.caught_by(name)
+            log.note(f"contract: {name}", sorted(caught))
 
 
 # ---- the fused operator
@@ -188,7 +172,7 @@ def try_contract(log: Log) -> None:
 
 def torch_way(x, bias, p):
     """What a PyTorch user writes."""
-    return torch.nn.functional.dropout(torch.nn.functional.gelu(x + bias), p)
+    return functional.dropout(functional.gelu(x + bias), p)
 
 
 def check_fused() -> None:
@@ -197,50 +181,73 @@ def check_fused() -> None:
         for dtype in fused.NUMBERS:
             check_fused_at(shape, dtype)
     x = torch.ones(512, 1024, device=DEVICE)
-    y = fused.bias_gelu_dropout(x, torch.zeros(1024, device=DEVICE), 0.25)
-    share = (y == 0).float().mean().item()
-    assert abs(share - 0.25) < 0.01, f"dropped {share} instead of 0.25"
+    no_bias = torch.zeros(1024, device=DEVICE)
+    y = fused.bias_gelu_dropout(x, no_bias, 0.25)
+    dropped = (y == 0).float().mean().item()
+    assert abs(dropped - 0.25) < 0.01, f"dropped {dropped} instead of 0.25"
 
 
 def check_fused_at(shape, dtype) -> None:
-    x = (2 * torch.randn(shape, device=DEVICE)).to(dtype).requires_grad_()
-    bias = torch.randn(shape[-1], device=DEVICE).to(dtype).requires_grad_()
-    y = fused.bias_gelu_dropout(x, bias, 0.0)
+    x = 2 * torch.randn(shape, device=DEVICE)
+    bias = torch.randn(shape[-1], device=DEVICE)
+    leaves = [each.to(dtype).requires_grad_() for each in (x, bias)]
+    y = fused.bias_gelu_dropout(*leaves, 0.0)
     dy = torch.randn_like(y)
-    wide, wide_bias = (t.detach().double().requires_grad_() for t in (x, bias))
-    right = torch.nn.functional.gelu(wide + wide_bias)
+    wide = [leaf.detach().double().requires_grad_() for leaf in leaves]
+    right = functional.gelu(sum(wide))
     torch.testing.assert_close(y, right.to(dtype))
-    ours = torch.autograd.grad(y, (x, bias), dy)
-    theirs = torch.autograd.grad(right, (wide, wide_bias), dy.double())
+    ours = torch.autograd.grad(y, leaves, dy)
+    theirs = torch.autograd.grad(right, wide, dy.double())
     for mine, exact in zip(ours, theirs, strict=True):
-        torch.testing.assert_close(mine, exact.to(dtype), rtol=2e-2, atol=1e-4)
+        torch.testing.assert_close(
+            mine,
+            exact.to(dtype),
+            rtol=2e-2,
+            atol=1e-4,
+        )
 
 
-def race_fused(log: Log, rows: int, columns: int, dtype: torch.dtype) -> None:
+def race_fused(
+    log: NotesLog,
+    rows: int,
+    columns: int,
+    dtype: torch.dtype,
+) -> None:
     """Forward alone, then forward and backward, beside PyTorch eager and compiled at its best.
 
     Each as a CUDA graph, which takes the host's time out of all of them alike.
     """
-    x = torch.randn(rows, columns, device=DEVICE, dtype=dtype, requires_grad=True)
-    bias = torch.randn(columns, device=DEVICE, dtype=dtype, requires_grad=True)
-    dy = torch.randn(rows, columns, device=DEVICE, dtype=dtype)
+    how = {"device": DEVICE, "dtype": dtype}
+    x = torch.randn(rows, columns, requires_grad=True, **how)
+    bias = torch.randn(columns, requires_grad=True, **how)
+    dy = torch.randn(rows, columns, **how)
     compiled = torch.compile(
-        torch_way, fullgraph=True, mode="max-autotune-no-cudagraphs", dynamic=False
+        torch_way,
+        fullgraph=True,
+        mode="max-autotune-no-cudagraphs",
+        dynamic=False,
     )
-    ways = {"ours": fused.bias_gelu_dropout, "eager": torch_way, "compiled": compiled}
-    label = f"extensions/fused/{rows}x{columns}/{str(dtype).removeprefix('torch.')}"
+    ways = {
+        "ours": fused.bias_gelu_dropout,
+        "eager": torch_way,
+        "compiled": compiled,
+    }
+    number = str(dtype).removeprefix("torch.")
+    label = f"extensions/fused/{rows}x{columns}/{number}"
 
     def forward(way):
         with torch.no_grad():
             return way(x, bias, 0.1)
 
     def both(way):
-        return torch.autograd.grad(way(x, bias, 0.1), (x, bias), dy)
+        y = way(x, bias, 0.1)
+        return torch.autograd.grad(y, (x, bias), dy)
 
     for step, work, arrays in (("forward", forward, 2), ("both", both, 5)):
-        graphs = {name: graphed(lambda way=way, work=work: work(way)) for name, way in ways.items()}
-        compared = timing.compare(graphs, bytes=arrays * x.nbytes)
-        record(log, f"{label}/{step}", compared.timings, arrays * x.nbytes)
+        graphs = {name: graphed(partial(work, way)) for name, way in ways.items()}
+        moved = arrays * x.nbytes
+        compared = timing.compare(graphs, bytes=moved)
+        record(log, f"{label}/{step}", compared.timings, moved)
 
 
 def graphed(work):
@@ -254,59 +261,72 @@ def graphed(work):
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         kept = work()
-    return lambda: (graph.replay(), kept)[0]
+
+    def replay():
+        graph.replay()
+        return kept
+
+    return replay
 
 
-def record(log: Log, path: str, timings: dict, moved: float) -> None:
+def record(log: NotesLog, path: str, timings: dict, moved: float) -> None:
     """Times, bandwidths, and how many times as fast as the faster rival ours is."""
     if not has_gpu():
         return
     for name, result in timings.items():
         rate = moved / result.median * 1e3
+        relative = result.spread / result.median
         log.add(f"{path}/{name}/time", result.median, "ms", result.spread)
-        log.add(f"{path}/{name}/bandwidth", rate, "B/s", rate * result.spread / result.median)
+        log.add(f"{path}/{name}/bandwidth", rate, "B/s", rate * relative)
     ours = timings["ours"]
     log.add(f"{path}/ours/share_of_copy", ours.share_of_copy, "1")
-    best = min((t for name, t in timings.items() if name != "ours"), key=lambda t: t.median)
-    relative = best.spread / best.median + ours.spread / ours.median
-    ratio = best.median / ours.median
-    log.add(f"{path}/speedup_over_best", ratio, "1", ratio * relative)
+    rivals = [result for name, result in timings.items() if name != "ours"]
+    best = min(rivals, key=lambda result: result.median)
+    ratio, spread = timing.speedup(ours, best)
+    log.add(f"{path}/speedup_over_best", ratio, "1", spread)
 
 
 # ---- the convolution
 
 
-def race_convolution(log: Log) -> None:
+def race_convolution(log: NotesLog) -> None:
     """The digits' second convolution, checked against float64, then beside PyTorch's."""
     number = convolution.implicit.sixteen_bits()
     count = 256 if has_gpu() else 2
-    x = torch.randn(count, 32, 14, 14, device=DEVICE).to(number)
-    x = x.contiguous(memory_format=torch.channels_last).requires_grad_()
-    w = (torch.randn(64, 32, 3, 3, device=DEVICE) / 17).to(number)
-    w = w.contiguous(memory_format=torch.channels_last).requires_grad_()
+    x = leaf_of(torch.randn(count, 32, 14, 14), number)
+    w = leaf_of(torch.randn(64, 32, 3, 3) / 17, number)
     y = convolution.conv3x3(x, w)
     dy = torch.randn_like(y)
-    wide = [tensor.detach().double().requires_grad_() for tensor in (x, w)]
-    exact = torch.nn.functional.conv2d(*wide, padding=1)
+    wide = [each.detach().double().requires_grad_() for each in (x, w)]
+    exact = by_torch(*wide)
     right = torch.autograd.grad(exact, wide, dy.double())
-    for ours, theirs in zip(torch.autograd.grad(y, (x, w), dy), right, strict=True):
+    gradients = torch.autograd.grad(y, (x, w), dy)
+    for ours, theirs in zip(gradients, right, strict=True):
         assert (ours - theirs).norm() <= 2**-8 * theirs.norm()
 
     # leaves that no graph outside of the captured one knows
-    x, w = (tensor.detach().clone().requires_grad_() for tensor in (x, w))
+    leaves = [each.detach().clone().requires_grad_() for each in (x, w)]
 
     def both(way):
-        return torch.autograd.grad(way(x, w), (x, w), dy)
-
-    def by_torch(x, w):
-        return torch.nn.functional.conv2d(x, w, padding=1)
+        return torch.autograd.grad(way(*leaves), leaves, dy)
 
     ways = {"ours": convolution.conv3x3, "torch": by_torch}
-    graphs = {name: graphed(lambda way=way: both(way)) for name, way in ways.items()}
+    graphs = {name: graphed(partial(both, way)) for name, way in ways.items()}
     compared = timing.compare(graphs)
     for name, result in compared.timings.items():
         if has_gpu():
             log.add(f"extensions/conv3x3/{name}/time", result.median, "ms", result.spread)
+
+
+def by_torch(x, w):
+    """PyTorch's convolution, 3 by 3."""
+    return functional.conv2d(x, w, padding=1)
+
+
+def leaf_of(tensor: torch.Tensor, number: torch.dtype) -> torch.Tensor:
+    """The same numbers, channels last, as an input whose gradient is asked for."""
+    tensor = tensor.to(DEVICE, number)
+    return tensor.contiguous(memory_format=torch.channels_last).requires_grad_()
 
 
 # ---- all of it
@@ -314,12 +334,13 @@ def race_convolution(log: Log) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--budget", type=float, default=120, help="seconds")
-    parser.add_argument("--wheel", type=Path, help="a wheel built elsewhere, to be tried here")
-    parser.add_argument("--built-with", default="unknown", help="the PyTorch it was built with")
+    add = parser.add_argument
+    add("--out", type=Path, required=True)
+    add("--budget", type=float, default=120, help="seconds")
+    add("--wheel", type=Path, help="a wheel built elsewhere, to be tried here")
+    add("--built-with", default="unknown", help="the PyTorch it was built with")
     options = parser.parse_args()
-    log = Log(options.out, options.budget)
+    log = NotesLog(options.out, options.budget)
     log.note("versions", results.versions())
     log.attempt("check fused", check_fused)
     log.note("fused checked at", round(options.budget - log.left(), 1))
@@ -346,15 +367,15 @@ def main() -> None:
     show(log)
 
 
-def show(log: Log) -> None:
+def show(log: NotesLog) -> None:
     """A short table: what a reader wants to know first."""
-    for entry in log.entries:
+    for entry in log.content["results"]:
         name = entry["name"].removeprefix("extensions/")
         if not name.startswith(("feature", "lines")) and not name.endswith("bandwidth"):
             print(f"{name:48} {entry['value']:10.4g} {entry['unit']}")
-    for name, text in log.notes.items():
+    for name, text in log.content["notes"].items():
         print(f"{name}: {text}"[:150])
-    for error in log.errors:
+    for error in log.content["errors"]:
         print("FAILED", error["what"], error["error"].strip().splitlines()[-1][:200])
 
 

@@ -92,7 +92,13 @@ def empty(x, channels):
 
 def problem(x, w) -> Convolution:
     n, c, height, width = x.shape
-    return Convolution(n=n, c=c, h=height, w=width, k=w.shape[0])
+    return Convolution(
+        n=n,
+        c=c,
+        h=height,
+        w=width,
+        k=w.shape[0],
+    )
 
 
 def launch(kernel: str, out, first, second, conv: Convolution) -> None:

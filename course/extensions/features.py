@@ -9,10 +9,13 @@ import torch
 from torch.autograd import gradcheck, gradgradcheck
 from torch.testing import assert_close
 
-A, B, C = 0.3, -1.7, 0.9
+A = 0.3
+B = -1.7
+C = 0.9
 TYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 #: What a trial can end with, besides the reason why not
-WORKS, UNKNOWN = "yes", "needs a GPU"
+WORKS = "yes"
+UNKNOWN = "needs a GPU"
 FEATURES = {}
 ON_GPU_ONLY = set()
 
@@ -62,8 +65,9 @@ def values(operators, device):
 
 @feature
 def dtypes(operators, device):
+    x = torch.randn(7, 33, device=device)
     for dtype in TYPES:
-        check_values(operators, torch.randn(7, 33, device=device).to(dtype))
+        check_values(operators, x.to(dtype))
 
 
 @feature
@@ -106,7 +110,8 @@ def fresh_results(operators, device):
 @feature
 def clear_errors(operators, device):
     try:
-        call(operators, torch.ones(3, dtype=torch.int32, device=device))
+        integers = torch.ones(3, dtype=torch.int32, device=device)
+        call(operators, integers)
     except (RuntimeError, TypeError) as error:
         assert "float" in str(error), f"says nothing of types: {error}"
     else:
@@ -136,7 +141,8 @@ def double_backward(operators, device):
 @feature
 def fake_tensor(operators, device):
     with torch._subclasses.FakeTensorMode():
-        x = torch.empty(3, 4, dtype=torch.float16, device=device).mT
+        x = torch.empty(3, 4, dtype=torch.float16, device=device)
+        x = x.mT
         y = call(operators, x)
     assert y.shape == x.shape
     assert y.stride() == x.stride()
@@ -152,7 +158,8 @@ def opcheck(operators, device):
 @feature
 def full_graph(operators, device):
     def twice(x):
-        return call(operators, call(operators, x) + 1)
+        once = call(operators, x)
+        return call(operators, once + 1)
 
     # on the CPU without a C++ compiler's minute: traced and transformed all the same
     backend = "inductor" if device == "cuda" else "aot_eager"
@@ -186,8 +193,11 @@ def export(operators, device):
 
 @feature
 def vmap(operators, device):
+    def row_by_row(row):
+        return call(operators, row)
+
     x = torch.randn(4, 6, device=device)
-    each = torch.func.vmap(lambda row: call(operators, row), in_dims=1, out_dims=1)
+    each = torch.func.vmap(row_by_row, in_dims=1, out_dims=1)
     assert_close(each(x), call(operators, x))
     x.requires_grad_()
     (slope,) = torch.autograd.grad(each(x).sum(), x)
@@ -196,8 +206,11 @@ def vmap(operators, device):
 
 @feature
 def func_grad(operators, device):
+    def total(row):
+        return call(operators, row).sum()
+
     x = torch.randn(4, device=device)
-    slope = torch.func.grad(lambda row: call(operators, row).sum())
+    slope = torch.func.grad(total)
     assert_close(slope(x), 2 * A * x + B)
 
 
@@ -223,7 +236,13 @@ def threads(operators, device):
             problems.append(error)
 
     problems = []
-    workers = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    workers = [
+        threading.Thread(
+            target=work,
+            args=(seed,),
+        )
+        for seed in range(4)
+    ]
     for worker in workers:
         worker.start()
     for worker in workers:
@@ -242,7 +261,8 @@ def stream(operators, device):
         x.fill_(2.0)
         y = call(operators, x)
     torch.cuda.synchronize()
-    assert_close(y, torch.full_like(y, 4 * A + 2 * B + C))
+    value = 4 * A + 2 * B + C
+    assert_close(y, torch.full_like(y, value))
 
 
 @on_gpu
@@ -274,6 +294,8 @@ def attempt(name: str, operators, device: str) -> str:
     try:
         FEATURES[name](operators, device)
     except Exception as error:
-        text = str(error).strip() or type(error).__name__
-        return f"no: {type(error).__name__}: {text.splitlines()[0][:200]}"
+        kind = type(error).__name__
+        text = str(error).strip() or kind
+        first_line = text.splitlines()[0]
+        return f"no: {kind}: {first_line[:200]}"
     return WORKS

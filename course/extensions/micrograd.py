@@ -12,7 +12,13 @@ from course.extensions import array_kernels as kernels
 class Value:
     """A tensor that remembers what it was made of."""
 
-    def __init__(self, data: torch.Tensor, made_of=(), rule=None, name=""):
+    def __init__(
+        self,
+        data: torch.Tensor,
+        made_of=(),
+        rule=None,
+        name="",
+    ):
         self.data = data
         self.grad = None
         self.made_of = made_of
@@ -59,7 +65,8 @@ class Value:
 
 def in_order(value: Value) -> list[Value]:
     """All values that one was made of, each after those that it was made of itself."""
-    order, seen = [], set()
+    order = []
+    seen = set()
 
     def visit(value):
         if id(value) in seen:

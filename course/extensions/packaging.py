@@ -18,7 +18,12 @@ from utils.engine import gpu
 
 def assemble(folder: Path) -> Path:
     """Copy all that the package is made of into a folder, and return it."""
-    shutil.copytree(PACKAGE, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pyc*"))
+    shutil.copytree(
+        PACKAGE,
+        folder,
+        dirs_exist_ok=True,
+        ignore=shutil.ignore_patterns("__pyc*"),
+    )
     shutil.copy(HERE / "rules.py", folder / "polynomial_op" / "rules.py")
     return folder
 

@@ -81,7 +81,14 @@ def take(name: str) -> Operators:
 
 def first_call(namespace: str) -> None:
     """Forward and backward once: what compiles late, compiles here."""
-    x = torch.ones(3, device=pick(gpu="cuda", cpu="cpu"), requires_grad=True)
+    x = torch.ones(
+        3,
+        device=pick(
+            gpu="cuda",
+            cpu="cpu",
+        ),
+        requires_grad=True,
+    )
     getattr(torch.ops, namespace).polynomial(x, 1.0, 0.0, 0.0).sum().backward()
 
 

@@ -9,7 +9,10 @@ from course.extensions import features, routing
 from utils import pick, results
 
 #: What a cell shows
-SIGNS = {features.WORKS: "✓", features.UNKNOWN: "·"}
+SIGNS = {
+    features.WORKS: "✓",
+    features.UNKNOWN: "·",
+}
 NO = "✗"
 
 

@@ -9,14 +9,12 @@ nothing is timed.
 """
 
 import argparse
-import json
 import os
-import time
-import traceback
 from concurrent.futures import ThreadPoolExecutor
 from importlib import metadata
 from pathlib import Path
 
+from course.kernels.log import Log, stamp
 from course.libraries import programs, recorded
 from course.libraries.tasks import TASKS, exactly, inputs_of
 from utils import results
@@ -49,52 +47,25 @@ PACKAGES = (
 )
 
 
-class Log:
-    """The results so far, in a file and on the screen; knows how much time is left."""
+class OutputsLog(Log):
+    """Keeps what programs printed, too."""
 
     def __init__(self, path: Path, budget: float):
-        self._path, self._end = path, time.monotonic() + budget
-        self.content = {"results": [], "errors": [], "lines": [], "outputs": {}}
-
-    def left(self) -> float:
-        return self._end - time.monotonic()
-
-    def add(self, name: str, value: float, unit: str, spread: float = 0.0) -> None:
-        entry = {"name": name, "value": float(value), "unit": unit, "spread": float(spread)}
-        if has_gpu():
-            stamp = {"gpu": gpu().name, "driver": gpu().driver, "date": results.now()}
-            entry |= {**stamp, "versions": results.versions()}
-        self.content["results"].append(entry)
-        if os.environ.get(results.RECORD):
-            results.append(entry)
-        self._write()
+        super().__init__(path, budget, outputs={})
 
     def keep(self, name: str, text: str) -> None:
         """What a program printed, to be shown where it cannot run."""
         lines = [line for line in text.splitlines() if not line.startswith("TIME ")]
-        entry = {"gpu": "", "driver": "", "date": results.now(), "versions": package_versions()}
-        if has_gpu():
-            entry |= {"gpu": gpu().name, "driver": gpu().driver}
-        self.content["outputs"][name] = {**entry, "text": "\n".join(lines)}
-        self._write()
-
-    def say(self, line: str) -> None:
-        print(line, flush=True)
-        self.content["lines"].append(line)
-        self._write()
-
-    def attempt(self, what: str, function, *arguments):
-        """function's result, or None after an error, which is written down."""
-        try:
-            return function(*arguments)
-        except Exception:
-            text = traceback.format_exc()
-            self.content["errors"].append({"what": what, "error": text[-3000:]})
-            self.say(f"FAILED {what}: {text.strip().splitlines()[-1][:300]}")
-            return None
-
-    def _write(self):
-        self._path.write_text(json.dumps(self.content, indent=1))
+        entry = {
+            "gpu": "",
+            "driver": "",
+            "date": results.now(),
+            **stamp(),
+            "versions": package_versions(),
+            "text": "\n".join(lines),
+        }
+        self.content["outputs"][name] = entry
+        self.write()
 
 
 def package_versions() -> dict[str, str]:
@@ -229,7 +200,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", default=list(PARTS), choices=list(PARTS))
     parser.add_argument("--tasks", nargs="*", default=[], help="only these of the table's tasks")
     options = parser.parse_args()
-    log = Log(options.out, options.budget)
+    log = OutputsLog(options.out, options.budget)
     build_all(log)
     log.say(f"-- built, {log.left():.0f} s left")
     for part in options.only:

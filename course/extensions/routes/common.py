@@ -9,7 +9,14 @@ BACKWARD = "(Tensor dy, Tensor x, float a, float b) -> Tensor"
 TYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 
-def define(namespace: str, run_forward, run_backward, *, by=None, devices=None) -> str:
+def define(
+    namespace: str,
+    run_forward,
+    run_backward,
+    *,
+    by=None,
+    devices=None,
+) -> str:
     """Define both operators in a namespace, and return its name.
 
     run_forward(y, x, a, b, c) and run_backward(dx, dy, x, a, b) fill their first tensor; all
@@ -20,14 +27,24 @@ def define(namespace: str, run_forward, run_backward, *, by=None, devices=None) 
     by = by or torch.library.custom_op
     devices = devices or (pick(gpu="cuda", cpu="cpu"),)
 
-    def polynomial(x: torch.Tensor, a: float, b: float, c: float) -> torch.Tensor:
+    def polynomial(
+        x: torch.Tensor,
+        a: float,
+        b: float,
+        c: float,
+    ) -> torch.Tensor:
         check(x, devices)
         y = torch.empty_like(x)
         if x.numel():
             run_forward(y, laid_out(x, y), a, b, c)
         return y
 
-    def polynomial_backward(dy: torch.Tensor, x: torch.Tensor, a: float, b: float) -> torch.Tensor:
+    def polynomial_backward(
+        dy: torch.Tensor,
+        x: torch.Tensor,
+        a: float,
+        b: float,
+    ) -> torch.Tensor:
         check(x, devices)
         dx = torch.empty_like(x)
         if x.numel():

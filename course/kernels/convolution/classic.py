@@ -13,8 +13,11 @@ from utils import cuda_c
 from utils.occupancy import ceil_div
 
 KERNELS = Path(__file__).parent / "kernels"
-ACROSS, DOWN = 32, 8
-COLUMN, ROWS = 128, 16  # of the rung `registers`
+ACROSS = 32
+DOWN = 8
+#: Of the rung `registers`
+COLUMN = 128
+ROWS = 16
 
 
 @functools.cache
@@ -68,4 +71,9 @@ def side_of(taps: ctypes.Structure) -> int:
     return round(len(taps.at) ** 0.5)
 
 
-RUNGS = {"naive": naive, "constant": constant, "tiled": tiled, "registers": registers}
+RUNGS = {
+    "naive": naive,
+    "constant": constant,
+    "tiled": tiled,
+    "registers": registers,
+}

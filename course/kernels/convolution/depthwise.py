@@ -16,7 +16,15 @@ def module(side: int, wide: int, blocks: int = 1):
     return cuda_c.load(KERNELS / "depthwise.cu", flags=flags)
 
 
-def depthwise(y, x, weights, *, wide: int = 4, height: int = 28, blocks: int = 1):
+def depthwise(
+    y,
+    x,
+    weights,
+    *,
+    wide: int = 4,
+    height: int = 28,
+    blocks: int = 1,
+):
     """A function that computes y.
 
     x, y: (n, h, w, c), c even; weights: (side, side, c). wide: columns a thread; height: rows.

@@ -112,7 +112,15 @@ def _corners(problem, stride: int, height: int, width: int):
     return first, beyond
 
 
-def _product(result, source, w, problem, tile: Tile | None, turned: bool, stride: int):
+def _product(
+    result,
+    source,
+    w,
+    problem,
+    tile: Tile | None,
+    turned: bool,
+    stride: int,
+):
     """Launch hopper.cu: `result` from `source`, both NHWC."""
     tile = tile or tile_for(result.numel() // problem.outputs, problem.outputs)
     taps = problem.rows * problem.columns
@@ -208,7 +216,14 @@ def clusters_for(tile: WeightsTile, tiles: int, steps: int, even: bool) -> int:
 FULL = 0.9  # of the clusters busy
 
 
-def weights_gradient(dw, dy, x, conv: Convolution, tile: WeightsTile | None = None, even=True):
+def weights_gradient(
+    dw,
+    dy,
+    x,
+    conv: Convolution,
+    tile: WeightsTile | None = None,
+    even=True,
+):
     """A function that computes dw."""
     tile = tile or weights_tile(conv)
     problem = conv.forward_problem()
@@ -241,7 +256,9 @@ def weights_gradient(dw, dy, x, conv: Convolution, tile: WeightsTile | None = No
 
 # ---- 64 channels: the patch with its halo
 
-HALO_PIXELS, HALO_SLOT, HALO_SLOTS = 232, 352, 3
+HALO_PIXELS = 232
+HALO_SLOT = 352
+HALO_SLOTS = 3
 
 
 def halo_rows(width: int, columns: int) -> int:
@@ -289,7 +306,8 @@ def halo_data_gradient(dx, dy, w, conv: Convolution, in_turn: int = 1):
     return _halo(dx, dy, w, problem, True, in_turn)
 
 
-HALO_STAGE, HALO_DY = 600, 240  # pixels
+HALO_STAGE = 600  # pixels
+HALO_DY = 240  # pixels
 
 
 def halo_weights_gradient(dw, dy, x, conv: Convolution):
@@ -306,7 +324,11 @@ def halo_weights_gradient(dw, dy, x, conv: Convolution):
     )
     patches = conv.n * ceil_div(conv.p, rows)
     blocks = min(sms(), patches)
-    parts = torch.empty(blocks * dw.numel(), dtype=torch.float32, device=x.device)
+    parts = torch.empty(
+        blocks * dw.numel(),
+        dtype=torch.float32,
+        device=x.device,
+    )
     shared = 3 * (HALO_STAGE * ROW + 2 * BARRIER)
     built = module("halo_weights.cu")
     multiply = built.convolve_weights[blocks, 512, shared]
@@ -331,7 +353,15 @@ class Picture(ctypes.Structure):
 WALK_COLUMNS = 56
 
 
-def depthwise(y, x, weights, *, blocks: int = 1, stages: int = 6, wide: int = 7):
+def depthwise(
+    y,
+    x,
+    weights,
+    *,
+    blocks: int = 1,
+    stages: int = 6,
+    wide: int = 7,
+):
     """A function that computes y: NHWC, stride 1, "same", c a multiple of 8.
 
     weights: (side, side, c). blocks: of an SM. wide: columns of a warp, 7 or 4.

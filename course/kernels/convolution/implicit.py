@@ -15,7 +15,8 @@ from utils import cuda_c, has_gpu, machine
 from utils.occupancy import ceil_div
 
 KERNELS = Path(__file__).parent / "kernels"
-TILE, THREADS = 128, 256
+TILE = 128
+THREADS = 256
 AMPERE = (8, 0)
 
 

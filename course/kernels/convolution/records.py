@@ -4,7 +4,11 @@ from course.kernels.convolution.shapes import RACED
 from utils import results
 
 #: Kinds as they are recorded, and what they are called.
-KINDS = {"fprop": "forward", "dgrad": "data gradient", "wgrad": "weights' gradient"}
+KINDS = {
+    "fprop": "forward",
+    "dgrad": "data gradient",
+    "wgrad": "weights' gradient",
+}
 
 
 def title(label: str) -> str:
@@ -45,7 +49,11 @@ def _value(name: str) -> float | None:
     return entry["value"] if entry else None
 
 
-def show(kind: str, labels=tuple(RACED), way: str = "") -> None:
+def show(
+    kind: str,
+    labels=tuple(RACED),
+    way: str = "",
+) -> None:
     """Print what is recorded of one kind of convolution."""
     known = [results.find(f"conv/{kind}/{label}/cudnn/rate") for label in labels]
     entry = next((entry for entry in known if entry), None)

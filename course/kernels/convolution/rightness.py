@@ -10,7 +10,8 @@ HALF_STEP = 2**-8  # the most by which rounding to bfloat16 changes a number, as
 SUM_ERROR = 2**-15  # of float32 sums of random terms, as a share of their typical size
 #: Tensor cores cut their sums off instead of rounding them, and a long chain of sums, 16 terms at a
 #: time, loses something at each, always in the same direction.
-CUT, TERMS = 2**-24, 16
+CUT = 2**-24
+TERMS = 16
 
 
 def nchw(tensor: torch.Tensor) -> torch.Tensor:
@@ -23,7 +24,12 @@ def nhwc(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.permute(0, 2, 3, 1)
 
 
-def tensors(conv: Convolution, device, dtype=torch.bfloat16, seed=0) -> dict[str, torch.Tensor]:
+def tensors(
+    conv: Convolution,
+    device,
+    dtype=torch.bfloat16,
+    seed=0,
+) -> dict[str, torch.Tensor]:
     """Random x, w, dy, and results full of NaN."""
     generator = torch.Generator(device).manual_seed(seed)
 
@@ -40,7 +46,12 @@ def tensors(conv: Convolution, device, dtype=torch.bfloat16, seed=0) -> dict[str
     return t
 
 
-def references(t: dict, conv: Convolution, kinds, dtype=torch.float64) -> dict[str, torch.Tensor]:
+def references(
+    t: dict,
+    conv: Convolution,
+    kinds,
+    dtype=torch.float64,
+) -> dict[str, torch.Tensor]:
     """y, dx and dw in a wider type by PyTorch, as NHWC."""
     wide = {name: nchw(t[name]).to(dtype).contiguous() for name in ("x", "w", "dy")}
     x, w, dy = wide.values()

@@ -53,7 +53,11 @@ class Convolution:
     @property
     def options(self) -> dict:
         """The steps as PyTorch's functions take them."""
-        return {"stride": self.stride, "padding": self.padding, "dilation": self.dilation}
+        return {
+            "stride": self.stride,
+            "padding": self.padding,
+            "dilation": self.dilation,
+        }
 
     def forward_problem(self) -> Problem:
         """The result from the pictures, and, with the same numbers, the weights' gradient."""

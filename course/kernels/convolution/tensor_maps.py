@@ -9,8 +9,12 @@ import functools
 
 import torch
 
-BFLOAT16, SWIZZLE_128, PROMOTE_256 = 9, 3, 3  # as <cuda.h> numbers them
-MAP_BYTES, ALIGNED = 128, 64
+#: As <cuda.h> numbers them
+BFLOAT16 = 9
+SWIZZLE_128 = 3
+PROMOTE_256 = 3
+MAP_BYTES = 128
+ALIGNED = 64
 BYTES = 2  # of an element
 
 
@@ -30,7 +34,13 @@ def _numbers(kind, values):
     return (kind * len(values))(*values)
 
 
-def _encode(name: str, tensor: torch.Tensor, *particular, steps=None, swizzled=True) -> TensorMap:
+def _encode(
+    name: str,
+    tensor: torch.Tensor,
+    *particular,
+    steps=None,
+    swizzled=True,
+) -> TensorMap:
     """Call the driver. particular: what differs between the two modes, as ctypes values."""
     raw = (ctypes.c_char * (MAP_BYTES + ALIGNED))()
     address = -(-ctypes.addressof(raw) // ALIGNED) * ALIGNED  # the driver wants it so
@@ -58,7 +68,11 @@ def _encode(name: str, tensor: torch.Tensor, *particular, steps=None, swizzled=T
     return described
 
 
-def boxes(tensor: torch.Tensor, box: tuple[int, ...], swizzled: bool = True) -> TensorMap:
+def boxes(
+    tensor: torch.Tensor,
+    box: tuple[int, ...],
+    swizzled: bool = True,
+) -> TensorMap:
     """A map for boxes of this shape, the tensor's dimensions in their order.
 
     swizzled: as wgmma reads them; else a box lies as it is.
@@ -71,7 +85,12 @@ def boxes(tensor: torch.Tensor, box: tuple[int, ...], swizzled: bool = True) -> 
     )
 
 
-def pixels(tensor: torch.Tensor, count: int, corners, stride: int = 1) -> TensorMap:
+def pixels(
+    tensor: torch.Tensor,
+    count: int,
+    corners,
+    stride: int = 1,
+) -> TensorMap:
     """A map for `count` pixels of 64 channels, walked through in im2col order.
 
     tensor: (n, h, w, c). corners: ((top, left), (bottom, right)) of the box of places that a

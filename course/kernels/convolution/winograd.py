@@ -14,7 +14,10 @@ from utils.occupancy import ceil_div
 
 KERNELS = Path(__file__).parent / "kernels"
 THREADS = 128
-NUMBERS = {torch.float32: "float", torch.bfloat16: "__nv_bfloat16"}
+NUMBERS = {
+    torch.float32: "float",
+    torch.bfloat16: "__nv_bfloat16",
+}
 PRODUCTS = 16
 
 

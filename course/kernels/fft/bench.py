@@ -10,6 +10,7 @@ are checked in small sizes.
 
 import argparse
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -20,12 +21,15 @@ from course.kernels.fft import by_hand, cufft, other_plans, plans, rightness
 from course.kernels.fft.kernels import DEVICE
 from course.kernels.fft.plans import Deal, TwoPass
 from course.kernels.fft.rightness import FORWARD, random_complex
-from course.kernels.reductions.bench import Log, clock, race, speedup
+from course.kernels.log import Log
+from course.kernels.reductions.bench import clock, race, run_parts, speedup
 from utils.engine import has_gpu
 
 POINTS = 1 << 27  # of what is timed: 1 GiB in, 1 GiB out
 POINT_BYTES = 16  # each is read once and written once
-SWEEP_REPEATS, RACE_REPEATS, FILTER_REPEATS = 7, 40, 10
+SWEEP_REPEATS = 7
+RACE_REPEATS = 40
+FILTER_REPEATS = 10
 SHARED_BYTES = 227 << 10  # of a multiprocessor, for blocks
 BLOCK_BYTES = 1 << 10  # that the system takes of them for each block
 REGISTERS = 1 << 16
@@ -52,18 +56,38 @@ def right_ones(log: Log, deals: list, check, work) -> dict:
     return found
 
 
-def best_of(log: Log, name: str, works: dict, arrays: tuple, moved: float):
+def best_of(
+    log: Log,
+    name: str,
+    works: dict,
+    arrays: tuple,
+    moved: float,
+):
     """The fastest of works, {deal: function of the arrays}; the rates of all are written down."""
-    rivals = {deal: partial(work, *arrays) for deal, work in works.items()}
+    rivals = bound(works, *arrays)
     times = clock(rivals, SWEEP_REPEATS)
     order = sorted(times, key=lambda deal: times[deal][0])
     for deal in order:
-        rate = moved / times[deal][0] / 1e6
-        log.lines.append(f"{name} {rate:6.0f} GB/s {deal}")
-    return works[order[0]]
+        middle, _ = times[deal]
+        rate = moved / middle / 1e6
+        log.content["lines"].append(f"{name} {rate:6.0f} GB/s {deal}")
+    fastest = order[0]
+    return works[fastest]
 
 
-def compete(log: Log, name: str, works: dict, x, out, axes: int = 1) -> None:
+def bound(works: dict, *arrays) -> dict:
+    """Each work as a function without arguments."""
+    return {label: partial(work, *arrays) for label, work in works.items()}
+
+
+def compete(
+    log: Log,
+    name: str,
+    works: dict,
+    x,
+    out,
+    axes: int = 1,
+) -> None:
     """Races works, {label: function of x and out}, with cuFFT and, if it is as large, a copy.
 
     Records the shares of the one called "ours" under `name`, of the others under name/label.
@@ -73,10 +97,12 @@ def compete(log: Log, name: str, works: dict, x, out, axes: int = 1) -> None:
     rivals = {"cuFFT": library}
     if x.shape == out.shape:
         rivals["copy"] = partial(out.copy_, x)
-    rivals |= {label: partial(work, x, out) for label, work in works.items()}
+    rivals |= bound(works, x, out)
     times = race(log, name, rivals, moved, RACE_REPEATS)
     for label in works:
-        place = name if label == "ours" else f"{name}/{label}"
+        place = f"{name}/{label}"
+        if label == "ours":
+            place = name
         speedup(log, f"{place}/share_of_cufft", times, label, "cuFFT")
         if "copy" in times:
             speedup(log, f"{place}/share_of_copy", times, label, "copy")
@@ -86,13 +112,19 @@ def compete(log: Log, name: str, works: dict, x, out, axes: int = 1) -> None:
 # ---- rows -------------------------------------------------------------------------------------
 
 LENGTHS = (1024, 8192, 256, 4096, 512, 2048)
-RADICES = {8: 40, 16: 64, 32: 112}  # points in a thread: registers that it needs
+SMALL_LENGTHS = (2, 8, 64, 256, 1024)
+#: Points in a thread: registers that it needs
+RADICES = {
+    8: 40,
+    16: 64,
+    32: 112,
+}
 THREADS = (64, 128, 256)
 
 
 def deals_for(n: int) -> list[Deal]:
     """Ways to deal out a transform of n points that fit a multiprocessor."""
-    found = []
+    deals = []
     for radix, registers in RADICES.items():
         each = n // radix
         for threads in sorted({max(each, size) for size in THREADS}):
@@ -100,32 +132,48 @@ def deals_for(n: int) -> list[Deal]:
             most = _blocks(n, radix, threads, registers)
             fewer = most * 3 // 4
             if threads <= 1024 and fewer:
-                found += [Deal(radix, together, most), Deal(radix, together, fewer)]
-    return list(dict.fromkeys(found))
+                deals.append(Deal(radix, together, most))
+                deals.append(Deal(radix, together, fewer))
+    return unique(deals)
+
+
+def unique(items) -> list:
+    """Each item once, in the order of their first coming."""
+    return list(dict.fromkeys(items))
 
 
 def _blocks(n: int, radix: int, threads: int, registers: int) -> int:
     """Blocks for which a multiprocessor has shared memory and registers."""
     rows = threads * radix // n
-    bytes_ = plans.padded(n, radix) * plans.COMPLEX_BYTES * rows + BLOCK_BYTES
+    points_bytes = plans.padded(n, radix) * plans.COMPLEX_BYTES
+    by_memory = SHARED_BYTES // (points_bytes * rows + BLOCK_BYTES)
     by_registers = REGISTERS // (threads * registers)
-    return min(SHARED_BYTES // bytes_, by_registers, plans.MOST_BLOCKS)
+    return min(by_memory, by_registers, plans.MOST_BLOCKS)
 
 
 def bench_rows(log: Log) -> None:
-    for n in LENGTHS if has_gpu() else (2, 8, 64, 256, 1024):
+    lengths = LENGTHS if has_gpu() else SMALL_LENGTHS
+    for n in lengths:
         checked(log, f"fft/accuracy/{n}", rightness.rows, n)
-    for n in LENGTHS if has_gpu() else ():
+    if not has_gpu():
+        return
+    for n in lengths:
         log.attempt(f"rows of {n}", time_rows, log, n)
 
 
 def time_rows(log: Log, n: int) -> None:
     x = random_complex(POINTS // n, n)
     out = torch.empty_like(x)
+    name = power(n)
     check = partial(rightness.rows, n, ways=FORWARD)
-    works = right_ones(log, deals_for(n), check, lambda deal: plans.Rows(n, deal=deal))
-    best = best_of(log, power(n), works, (x, out), POINT_BYTES * POINTS)
-    compete(log, f"fft/{power(n)}", {"ours": best, "default": plans.Rows(n)}, x, out)
+    make = partial(plans.Rows, n, False)
+    works = right_ones(log, deals_for(n), check, make)
+    best = best_of(log, name, works, (x, out), POINT_BYTES * POINTS)
+    rivals = {
+        "ours": best,
+        "default": plans.Rows(n),
+    }
+    compete(log, f"fft/{name}", rivals, x, out)
 
 
 def cufft_accuracy(log: Log) -> None:
@@ -139,22 +187,35 @@ def cufft_accuracy(log: Log) -> None:
 
 # ---- two passes -------------------------------------------------------------------------------
 
-PICTURES, SIDE, LONG = 64, 1024, 1 << 16
+PICTURES = 64
+SIDE = 1024
+LONG = 1 << 16
 LONG_SIDE = 256
 #: {(columns or rows together, blocks): lags}
-LONG_LAGS = {(32, 2): (112, 128, 144, 160, 176, 192), (16, 4): (256, 288, 320, 352)}
-PICTURE_LAGS = {(16, 1): (80, 96, 112, 128, 144, 160), (8, 2): (224, 256, 288)}
-STREAMS = ((), plans.STREAMED, plans.STREAMED[:1], plans.STREAMED[1:])
+LONG_LAGS = {
+    (32, 2): (112, 128, 144, 160, 176, 192),
+    (16, 4): (256, 288, 320, 352),
+}
+PICTURE_LAGS = {
+    (16, 1): (80, 96, 112, 128, 144, 160),
+    (8, 2): (224, 256, 288),
+}
+STREAMS = (
+    (),
+    plans.STREAMED,
+    plans.STREAMED[:1],
+    plans.STREAMED[1:],
+)
 
 
 def two_pass_deals(radix: int, lags: dict) -> list[TwoPass]:
     """All lags with all ways to load and store."""
-    return [
-        TwoPass(radix, *shape, lag, flags)
-        for shape, some in lags.items()
-        for lag in some
-        for flags in STREAMS
-    ]
+    deals = []
+    for shape, some in lags.items():
+        for lag in some:
+            for flags in STREAMS:
+                deals.append(TwoPass(radix, *shape, lag, flags))
+    return deals
 
 
 LONG_DEALS = two_pass_deals(16, LONG_LAGS)
@@ -163,7 +224,8 @@ PICTURE_DEALS = two_pass_deals(32, PICTURE_LAGS)
 
 def bench_long(log: Log) -> None:
     if not has_gpu():
-        checked(log, "fft/accuracy/1024", rightness.long, 1024, TwoPass(16, 16, 1, 2))
+        small = TwoPass(16, 16, 1, 2)
+        checked(log, "fft/accuracy/1024", rightness.long, 1024, small)
         return
     checked(log, f"fft/accuracy/{LONG}", rightness.long, LONG)
     log.attempt("time long", time_long, log)
@@ -171,14 +233,19 @@ def bench_long(log: Log) -> None:
 
 def time_long(log: Log) -> None:
     x = random_complex(POINTS // LONG, LONG)
-    out, between = torch.empty_like(x), torch.empty_like(x)
+    out = torch.empty_like(x)
+    between = torch.empty_like(x)
     check = partial(rightness.long, LONG, items=50, ways=FORWARD)
-    works = right_ones(log, LONG_DEALS, check, lambda deal: plans.Long(LONG, deal=deal))
-    in_two = {deal: partial(work.two_launches, between=between) for deal, work in works.items()}
+    make = partial(plans.Long, LONG, False)
+    works = right_ones(log, LONG_DEALS, check, make)
+    in_two = {}
+    for deal, work in works.items():
+        in_two[deal] = partial(work.two_launches, between=between)
+    arrays = (x, out)
     moved = POINT_BYTES * POINTS
     found = {
-        "ours": best_of(log, "2^16 in one", works, (x, out), moved),
-        "two_launches": best_of(log, "2^16 in two", in_two, (x, out), moved),
+        "ours": best_of(log, "2^16 in one", works, arrays, moved),
+        "two_launches": best_of(log, "2^16 in two", in_two, arrays, moved),
         "default": plans.Long(LONG),
     }
     compete(log, "fft/2^16", found, x, out)
@@ -186,7 +253,8 @@ def time_long(log: Log) -> None:
 
 def bench_pictures(log: Log) -> None:
     if not has_gpu():
-        checked(log, "fft2/accuracy/32", rightness.pictures, 32, TwoPass(8, 8, 1, 1))
+        small = TwoPass(8, 8, 1, 1)
+        checked(log, "fft2/accuracy/32", rightness.pictures, 32, small)
         return
     checked(log, f"fft2/accuracy/{SIDE}", rightness.pictures, SIDE)
     log.attempt("time pictures", time_pictures, log)
@@ -196,12 +264,14 @@ def time_pictures(log: Log) -> None:
     x = random_complex(PICTURES, SIDE, SIDE)
     out = torch.empty_like(x)
     check = partial(rightness.pictures, SIDE, count=5, ways=FORWARD)
-    works = right_ones(log, PICTURE_DEALS, check, lambda deal: plans.Pictures(SIDE, deal=deal))
+    make = partial(plans.Pictures, SIDE, False)
+    works = right_ones(log, PICTURE_DEALS, check, make)
     in_two = {deal: work.two_launches for deal, work in works.items()}
+    arrays = (x, out)
     moved = POINT_BYTES * x.numel()
     found = {
-        "ours": best_of(log, "pictures in one", works, (x, out), moved),
-        "two_launches": best_of(log, "pictures in two", in_two, (x, out), moved),
+        "ours": best_of(log, "pictures in one", works, arrays, moved),
+        "two_launches": best_of(log, "pictures in two", in_two, arrays, moved),
         "default": plans.Pictures(SIDE),
     }
     compete(log, "fft2/1024", found, x, out, axes=2)
@@ -231,17 +301,29 @@ def bench_real(log: Log) -> None:
 
 def time_real(log: Log, n: int) -> None:
     x = torch.randn(2 * POINTS // n, n, device=DEVICE)
-    out = torch.empty(x.shape[0], n // 2 + 1, dtype=torch.complex64, device=DEVICE)
+    values = n // 2 + 1
+    out = torch.empty(
+        len(x),
+        values,
+        dtype=torch.complex64,
+        device=DEVICE,
+    )
     check = partial(rightness.real, n)
-    works = right_ones(log, real_deals(n), check, lambda deal: other_plans.Real(n, deal))
+    make = partial(other_plans.Real, n)
+    works = right_ones(log, real_deals(n), check, make)
     best = best_of(log, f"real {n}", works, (x, out), x.nbytes + out.nbytes)
-    compete(log, f"rfft/{power(n)}", {"ours": best, "default": other_plans.Real(n)}, x, out)
+    rivals = {
+        "ours": best,
+        "default": other_plans.Real(n),
+    }
+    compete(log, f"rfft/{power(n)}", rivals, x, out)
 
 
 def time_any(log: Log) -> None:
     x = random_complex(POINTS // 4 // PRIME, PRIME)
     out = torch.empty_like(x)
-    compete(log, f"fft/{PRIME}", {"ours": other_plans.AnyLength(PRIME)}, x, out)
+    ours = other_plans.AnyLength(PRIME)
+    compete(log, f"fft/{PRIME}", {"ours": ours}, x, out)
 
 
 # ---- a picture's filter: through the transform, or directly? ----------------------------------
@@ -253,12 +335,13 @@ DIRECT_ROWS = (8, 16)
 
 def bench_filter(log: Log) -> None:
     checked(log, "fft/accuracy/filter", rightness.filters)
-    if has_gpu():
-        torch.backends.cudnn.benchmark = True
-        torch.backends.cudnn.allow_tf32 = False
-        x = torch.randn(PICTURES, SIDE, SIDE, device=DEVICE)
-        for size in FILTER_SIZES:
-            log.attempt(f"time filter {size}", time_filter, log, x, size)
+    if not has_gpu():
+        return
+    torch.backends.cudnn.benchmark = True
+    torch.backends.cudnn.allow_tf32 = False
+    x = torch.randn(PICTURES, SIDE, SIDE, device=DEVICE)
+    for size in FILTER_SIZES:
+        log.attempt(f"time filter {size}", time_filter, log, x, size)
 
 
 def time_filter(log: Log, x: torch.Tensor, size: int) -> None:
@@ -270,21 +353,24 @@ def time_filter(log: Log, x: torch.Tensor, size: int) -> None:
     for work in works.values():
         rightness.filtered(work, x, taps, right, FILTER_TOLERANCE)
     out = torch.empty_like(x)
-    rivals = {label: partial(work, x, out) for label, work in works.items()}
-    rivals |= torch_filters(x, taps)
+    rivals = bound(works, x, out) | torch_filters(x, taps)
     race(log, f"fft/filter/{size}", rivals, 2 * x.nbytes, FILTER_REPEATS)
 
 
 def torch_filters(x: torch.Tensor, taps: torch.Tensor) -> dict:
     """PyTorch's ways: a batch of pictures, pictures as channels, through its transform."""
-    pictures = x.shape[0]
+    pictures = len(x)
     weights = taps.expand(pictures, 1, *taps.shape).contiguous()
     conv2d = torch.nn.functional.conv2d
     spectrum = torch.fft.rfft2(taps, (SIDE, SIDE)).conj()
+
+    def through_the_transform():
+        return torch.fft.irfft2(torch.fft.rfft2(x) * spectrum)
+
     return {
         "torch": partial(rightness.directly, x, taps),
         "torch_depthwise": partial(conv2d, x[None], weights, groups=pictures),
-        "torch_fft": lambda: torch.fft.irfft2(torch.fft.rfft2(x) * spectrum),
+        "torch_fft": through_the_transform,
     }
 
 
@@ -304,7 +390,8 @@ def bench_ladder(log: Log) -> None:
 
 def time_ladder(log: Log) -> None:
     x = random_complex(LADDER_POINTS // LADDER_LENGTH, LADDER_LENGTH)
-    out, spare = torch.empty_like(x), torch.empty_like(x)
+    out = torch.empty_like(x)
+    spare = torch.empty_like(x)
     works = {
         "sum": by_hand.dft,
         "launches": partial(by_hand.passes, spare=spare),
@@ -315,10 +402,11 @@ def time_ladder(log: Log) -> None:
         deal = Deal(radix, together, 4)
         rightness.rows(LADDER_LENGTH, deal, FORWARD)
         works[f"radix_{radix}"] = plans.Rows(LADDER_LENGTH, deal=deal)
-    rivals = {label: partial(work, x, out) for label, work in works.items()}
+    rivals = bound(works, x, out)
     rivals["cuFFT"] = cufft.Plan(x, out)
     rivals["copy"] = partial(out.copy_, x)
-    race(log, f"fft/ladder/{LADDER_LENGTH}", rivals, x.nbytes + out.nbytes, LADDER_REPEATS)
+    moved = x.nbytes + out.nbytes
+    race(log, f"fft/ladder/{LADDER_LENGTH}", rivals, moved, LADDER_REPEATS)
 
 
 # ---- the command ------------------------------------------------------------------------------
@@ -333,48 +421,52 @@ PARTS = {
 }
 
 
-def codes(part: str) -> list[plans.Code]:
+def codes(part: str) -> Iterator[plans.Code]:
     """The kernels that a part tries many of."""
     if part == "rows":
-        return [plans.rows_code(n, False, deal) for n in LENGTHS for deal in deals_for(n)]
-    if part == "long":
-        return [code for deal in LONG_DEALS for code in plans.long_codes(LONG_SIDE, False, deal)]
-    if part == "pictures":
-        return [code for deal in PICTURE_DEALS for code in plans.picture_codes(SIDE, False, deal)]
-    if part == "filter":
-        return [
-            other_plans.direct_code(size, rows) for size in FILTER_SIZES for rows in DIRECT_ROWS
-        ]
-    if part == "real":
-        return [other_plans.real_code(n, deal) for n in REAL_LENGTHS for deal in real_deals(n)]
-    return []
+        for n in LENGTHS:
+            for deal in deals_for(n):
+                yield plans.rows_code(n, False, deal)
+    elif part == "long":
+        for deal in LONG_DEALS:
+            yield from plans.long_codes(LONG_SIDE, False, deal)
+    elif part == "pictures":
+        for deal in PICTURE_DEALS:
+            yield from plans.picture_codes(SIDE, False, deal)
+    elif part == "filter":
+        for size in FILTER_SIZES:
+            for rows in DIRECT_ROWS:
+                yield other_plans.direct_code(size, rows)
+    elif part == "real":
+        for n in REAL_LENGTHS:
+            for deal in real_deals(n):
+                yield other_plans.real_code(n, deal)
 
 
 def compile_all(log: Log, parts: list[str]) -> None:
     """Compiles side by side what the parts need."""
     start = time.monotonic()
-    wanted = list(dict.fromkeys(code for part in parts for code in codes(part)))
+    wanted = unique(code for part in parts for code in codes(part))
     with ThreadPoolExecutor() as pool:
         for code in wanted:
-            pool.submit(log.attempt, f"compile {code[-1]}", plans.kernel, code)
-    log.say(f"compiled {len(wanted)} kernels in {time.monotonic() - start:.0f} s")
+            name = code[-1]
+            pool.submit(log.attempt, f"compile {name}", plans.kernel, code)
+    seconds = time.monotonic() - start
+    log.say(f"compiled {len(wanted)} kernels in {seconds:.0f} s")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--budget", type=float, default=150, help="seconds")
-    parser.add_argument("--only", nargs="*", default=list(PARTS), choices=list(PARTS))
+    add = parser.add_argument
+    add("--out", type=Path, required=True)
+    add("--budget", type=float, default=150, help="seconds")
+    add("--only", nargs="*", default=list(PARTS), choices=list(PARTS))
     options = parser.parse_args()
     log = Log(options.out, options.budget)
     if has_gpu():
         compile_all(log, options.only)
         log.attempt("cuFFT's accuracy", cufft_accuracy, log)
-    for part in options.only:
-        start = time.monotonic()
-        if log.left() > 0:
-            log.attempt(part, PARTS[part], log)
-        log.say(f"-- {part}: {time.monotonic() - start:.0f} s, {log.left():.0f} s left")
+    run_parts(log, options.only, PARTS)
 
 
 if __name__ == "__main__":

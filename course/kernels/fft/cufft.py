@@ -5,8 +5,10 @@ import functools
 
 import torch
 
-COMPLEX, REAL = 0x29, 0x2A  # cufftType: CUFFT_C2C, CUFFT_R2C
-FORWARD, INVERSE = -1, 1
+COMPLEX = 0x29  # cufftType: CUFFT_C2C
+REAL = 0x2A  # CUFFT_R2C
+FORWARD = -1
+INVERSE = 1
 
 
 @functools.cache
@@ -14,7 +16,8 @@ def library() -> ctypes.CDLL:
     """cuFFT's shared library, wherever it is installed. Raises an error if it is not."""
     from cuda.pathfinder import load_nvidia_dynamic_lib
 
-    return ctypes.CDLL(load_nvidia_dynamic_lib("cufft").abs_path)
+    found = load_nvidia_dynamic_lib("cufft")
+    return ctypes.CDLL(found.abs_path)
 
 
 class Plan:
@@ -24,24 +27,44 @@ class Plan:
     The inverse does not divide. Raises RuntimeError with cuFFT's error code.
     """
 
-    def __init__(self, x: torch.Tensor, out: torch.Tensor, axes: int = 1):
+    def __init__(
+        self,
+        x: torch.Tensor,
+        out: torch.Tensor,
+        axes: int = 1,
+    ):
         lengths = x.shape[-axes:]
-        kind = COMPLEX if x.is_complex() else REAL
-        self._x, self._out = x, out
+        self._x = x
+        self._out = out
         self._handle = ctypes.c_int()
-        n = (ctypes.c_int * axes)(*lengths)
-        batch = x.numel() // lengths.numel()
-        shape = axes, n, None, 1, lengths.numel(), None, 1, out.shape[-axes:].numel(), kind, batch
-        self._check(library().cufftPlanMany(ctypes.byref(self._handle), *shape))
-        self._execute = library().cufftExecC2C if kind == COMPLEX else library().cufftExecR2C
+        self._has_direction = x.is_complex()
+        error = library().cufftPlanMany(
+            ctypes.byref(self._handle),
+            axes,
+            (ctypes.c_int * axes)(*lengths),
+            None,
+            1,
+            lengths.numel(),
+            None,
+            1,
+            out.shape[-axes:].numel(),
+            COMPLEX if self._has_direction else REAL,
+            x.numel() // lengths.numel(),
+        )
+        self._check(error)
+        self._execute = library().cufftExecR2C
         arguments = [ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p]
-        self._execute.argtypes = arguments + [ctypes.c_int] * (kind == COMPLEX)
-        self._has_direction = kind == COMPLEX
+        if self._has_direction:
+            self._execute = library().cufftExecC2C
+            arguments.append(ctypes.c_int)
+        self._execute.argtypes = arguments
 
     def __call__(self, direction: int = FORWARD) -> None:
         """Runs on the default stream."""
-        more = (direction,) if self._has_direction else ()
-        self._check(self._execute(self._handle, self._x.data_ptr(), self._out.data_ptr(), *more))
+        arguments = [self._handle, self._x.data_ptr(), self._out.data_ptr()]
+        if self._has_direction:
+            arguments.append(direction)
+        self._check(self._execute(*arguments))
 
     def close(self) -> None:
         """Gives the plan's memory back."""

@@ -7,17 +7,22 @@ ncu -k regex:fft_ --csv --metrics dram__bytes_read.sum,dram__bytes_write.sum \\
 import torch
 
 from course.kernels.fft import plans
-from course.kernels.fft.kernels import DEVICE
-from utils.engine import has_gpu
+from course.kernels.fft.rightness import random_complex
+from utils import pick
 
-PICTURES, SIDE, LONG = (64, 1024, 1 << 16) if has_gpu() else (2, 32, 1 << 10)
+PICTURES, SIDE, LONG = pick(
+    gpu=(64, 1024, 1 << 16),
+    cpu=(2, 32, 1 << 10),
+)
 
 
 def main() -> None:
-    x = torch.randn(PICTURES, SIDE, SIDE, dtype=torch.complex64, device=DEVICE)
-    out, between = torch.empty_like(x), torch.empty_like(x)
+    x = random_complex(PICTURES, SIDE, SIDE)
+    out = torch.empty_like(x)
+    between = torch.empty_like(x)
     plans.Rows(SIDE)(x, out)
-    pictures, long = plans.Pictures(SIDE), plans.Long(LONG)
+    pictures = plans.Pictures(SIDE)
+    long = plans.Long(LONG)
     pictures(x, out)
     pictures.two_launches(x, out)
     long(x, out)

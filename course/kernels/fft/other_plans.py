@@ -18,12 +18,18 @@ from course.kernels.fft.plans import (
     count,
     deal_for,
     floats,
+    instance,
     kernel,
     padded,
 )
+from utils.occupancy import ceil_div
 
 #: Of real rows, by length; found on an H200. A thread has 16 points at most.
-REAL_DEALS = {1024: Deal(16, 4, 6), 4096: Deal(16, 1, 6), 8192: Deal(16, 1, 3)}
+REAL_DEALS = {
+    1024: Deal(16, 4, 6),
+    4096: Deal(16, 1, 6),
+    8192: Deal(16, 1, 3),
+}
 
 
 class Real:
@@ -41,14 +47,14 @@ class Real:
         """out[r] = the first n / 2 + 1 values of the transform of x[r]."""
         rows = count(x) // self.n
         if rows:
-            launch = kernel(self.code)[self.deal.launch(self.n // 2, rows)]
-            launch(x, floats(out), rows)
+            shape = self.deal.launch(self.n // 2, rows)
+            kernel(self.code)[shape](x, floats(out), rows)
 
 
 def real_code(n: int, deal: Deal):
     """The kernel of `Real`."""
-    template = f"fft_real_rows<{n // 2}, {deal.radix}, {deal.together}, {deal.blocks}>"
-    return "real.cu", deal.flags, template
+    values = (n // 2, deal.radix, deal.together, deal.blocks)
+    return "real.cu", deal.flags, instance("fft_real_rows", values)
 
 
 class AnyLength:
@@ -58,25 +64,39 @@ class AnyLength:
     """
 
     def __init__(self, n: int, inverse: bool = False):
-        self.n, sign = n, 1 if inverse else -1
-        points = max(2, 1 << (2 * n - 2).bit_length())
+        self.n = n
+        sign = 1 if inverse else -1
+        points = max(2, next_power_of_two(2 * n - 1))
         radix = min(16, points)
         squares = np.arange(n) ** 2 % (2 * n)  # whole turns left out while numbers are whole
         chirp = np.exp(sign * 1j * np.pi * squares / n)
-        filter_ = np.zeros(points, np.complex128)
-        filter_[:n] = chirp.conj()
-        filter_[points - n + 1 :] = chirp.conj()[:0:-1]
-        tables = chirp, np.fft.fft(filter_)
-        self._tables = [torch.from_numpy(t.astype(np.complex64)).to(DEVICE) for t in tables]
-        self._shape = points // radix, padded(points, radix) * COMPLEX_BYTES
-        self.code = "any_length.cu", (), f"fft_any_rows<{points}, {radix}, {sign}>"
+        against = np.zeros(points, np.complex128)
+        against[:n] = chirp.conj()
+        against[points - n + 1 :] = chirp.conj()[:0:-1]
+        self._chirp = to_device(chirp)
+        self._spectrum = to_device(np.fft.fft(against))
+        self._threads = points // radix
+        self._bytes = padded(points, radix) * COMPLEX_BYTES
+        template = instance("fft_any_rows", (points, radix, sign))
+        self.code = ("any_length.cu", (), template)
 
     def __call__(self, x, out) -> None:
         """out[r] = the transform of x[r]."""
         rows = count(x) // self.n
         if rows:
-            shape = rows, *self._shape
-            kernel(self.code)[shape](floats(x), floats(out), self.n, *map(floats, self._tables))
+            shape = (rows, self._threads, self._bytes)
+            tables = (floats(self._chirp), floats(self._spectrum))
+            kernel(self.code)[shape](floats(x), floats(out), self.n, *tables)
+
+
+def next_power_of_two(n: int) -> int:
+    """The smallest power of two that is not below n."""
+    return 1 << (n - 1).bit_length()
+
+
+def to_device(table: np.ndarray) -> torch.Tensor:
+    """Complex numbers in float32 where the kernels run."""
+    return torch.from_numpy(table.astype(np.complex64)).to(DEVICE)
 
 
 FILTER_ROWS = Deal(16, 4, 3)
@@ -91,23 +111,30 @@ class Filter:
     padding, out[:, : side - K + 1, : side - K + 1] is the same.
     """
 
-    def __init__(self, side: int, taps, rows: Deal = FILTER_ROWS, columns: Deal = FILTER_COLUMNS):
-        self.side, self.rows, self.columns = side, rows, columns
-        padded_taps = torch.zeros(1, side, side, dtype=torch.complex64, device=DEVICE)
+    def __init__(
+        self,
+        side: int,
+        taps,
+        rows: Deal = FILTER_ROWS,
+        columns: Deal = FILTER_COLUMNS,
+    ):
+        self.side = side
+        self.rows = rows
+        self.columns = columns
+        padded_taps = complex_zeros(1, side, side)
         height, width = taps.shape
         padded_taps[0, :height, :width] = taps
-        self._filter = torch.empty_like(padded_taps)
-        Pictures(side)(padded_taps, self._filter)
-        self._filter = self._filter.conj().resolve_conj().contiguous()  # correlation
+        spectrum = torch.empty_like(padded_taps)
+        Pictures(side)(padded_taps, spectrum)
+        self._filter = spectrum.conj().resolve_conj().contiguous()  # correlation
         self.codes = filter_codes(side, rows, columns)
         self._between = None
 
     def __call__(self, x, out) -> None:
         """x, out: float32 [pictures, side, side]."""
         pairs = x.shape[0] // 2
-        if self._between is None or self._between.shape[0] != pairs:
-            shape = pairs, self.side, self.side
-            self._between = torch.empty(shape, dtype=torch.complex64, device=DEVICE)
+        if self._between is None or len(self._between) != pairs:
+            self._between = complex_zeros(pairs, self.side, self.side)
         there, middle, back = map(kernel, self.codes)
         rows = self.rows.launch(self.side, pairs * self.side)
         columns = self.columns.launch(self.side, pairs * self.side)
@@ -117,12 +144,22 @@ class Filter:
         back[rows](points, out)
 
 
+def complex_zeros(*shape: int) -> torch.Tensor:
+    """Zeros of complex64 where the kernels run."""
+    return torch.zeros(shape, dtype=torch.complex64, device=DEVICE)
+
+
 def filter_codes(side: int, rows: Deal, columns: Deal):
     """The kernels of `Filter`: rows, columns there and back, rows back."""
+    deals = {
+        "pairs_rows": rows,
+        "filter_columns": columns,
+        "rows_pairs": rows,
+    }
     codes = []
-    for name, deal in (("pairs_rows", rows), ("filter_columns", columns), ("rows_pairs", rows)):
-        template = f"{name}<{side}, {deal.radix}, {deal.together}, {deal.blocks}>"
-        codes.append(("convolve.cu", deal.flags, template))
+    for name, deal in deals.items():
+        values = (side, deal.radix, deal.together, deal.blocks)
+        codes.append(("convolve.cu", deal.flags, instance(name, values)))
     return codes
 
 
@@ -133,30 +170,32 @@ class Direct:
     """
 
     def __init__(self, side: int, taps, rows: int = 16):
-        self.side, size = side, taps.shape[0]
+        self.side = side
+        size = taps.shape[0]
         self._taps = taps_argument(taps)
         self._threads = TILE * TILE // rows
-        tiles = -(-(side - size + 1) // TILE)
-        self._grid = tiles, tiles
+        tiles = ceil_div(side - size + 1, TILE)
+        self._grid = (tiles, tiles)
         self.code = direct_code(size, rows)
 
     def __call__(self, x, out) -> None:
         """x, out: float32 [pictures, side, side]."""
-        grid = (*self._grid, x.shape[0])
-        kernel(self.code)[grid, self._threads](x, out, self.side, self._taps)
+        grid = (*self._grid, len(x))
+        launch = kernel(self.code)[grid, self._threads]
+        launch(x, out, self.side, self._taps)
 
 
 TILE = 64  # as in direct.cu
 
 
 def taps_argument(taps) -> ctypes.Structure:
-    """The struct Taps of direct.cu."""
-    values = ctypes.c_float * taps.numel()
+    flat = taps.flatten().tolist()
+    values = ctypes.c_float * len(flat)
 
     class Taps(ctypes.Structure):
         _fields_ = (("at", values),)
 
-    return Taps(values(*taps.flatten().tolist()))
+    return Taps(values(*flat))
 
 
 def direct_code(size: int, rows: int):

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import torch
 
 from course.kernels.fft.kernels import DEVICE, load, multiprocessors, shared_bytes
+from utils.occupancy import ceil_div
 
 COMPLEX_BYTES = 8
 MOST_BLOCKS = 32  # that a multiprocessor runs at a time, of any GPU
@@ -39,7 +40,7 @@ class Deal:
 
     def launch(self, n: int, rows: int) -> tuple[int, int, int]:
         """Blocks, threads and bytes of shared memory for rows of n points."""
-        blocks = -(-rows // self.together)
+        blocks = ceil_div(rows, self.together)
         threads = n // self.radix * self.together
         places = padded(n, self.radix) * self.together
         return blocks, threads, places * COMPLEX_BYTES
@@ -62,7 +63,8 @@ def deal_for(n: int) -> Deal:
     if n in DEALS:
         return DEALS[n]
     radix = min(n, 16)
-    return Deal(radix, max(1, 64 * radix // n), 1)
+    together = max(1, 64 * radix // n)
+    return Deal(radix, together, blocks=1)
 
 
 class Rows:
@@ -71,8 +73,13 @@ class Rows:
     n: a power of two up to 8,192. Raises ValueError for other lengths.
     """
 
-    def __init__(self, n: int, inverse: bool = False, deal: Deal | None = None):
-        if n < 2 or n & (n - 1) or n > LONGEST_ROW:
+    def __init__(
+        self,
+        n: int,
+        inverse: bool = False,
+        deal: Deal | None = None,
+    ):
+        if not is_power_of_two(n) or not 2 <= n <= LONGEST_ROW:
             raise ValueError(f"{n:,} is no power of two from 2 to {LONGEST_ROW:,}")
         self.n = n
         self.deal = deal or deal_for(n)
@@ -83,13 +90,21 @@ class Rows:
         """out[r] = the transform of x[r], of rows r of n points; x and out may be the same."""
         rows = count(x) // self.n
         if rows:
-            launch = self._kernel[self.deal.launch(self.n, rows)]
+            shape = self.deal.launch(self.n, rows)
+            launch = self._kernel[shape]
             launch(floats(x), floats(out), rows)
+
+
+def is_power_of_two(n: int) -> bool:
+    """Whether n is 1, 2, 4 ..."""
+    return n > 0 and n & (n - 1) == 0
 
 
 def count(x) -> int:
     """How many numbers an array or a tensor holds."""
-    return x.numel() if isinstance(x, torch.Tensor) else x.size
+    if isinstance(x, torch.Tensor):
+        return x.numel()
+    return x.size
 
 
 @dataclass(frozen=True)
@@ -106,40 +121,55 @@ class TwoPass:
     lag: int = 128
     flags: tuple[str, ...] = ()
 
-    def template(self, name: str, side: int, *more) -> tuple[str, tuple[str, ...], str]:
+    def template(self, name: str, side: int, *more) -> "Code":
         """The kernel of this name in two_passes.cu, for matrices of side * side points."""
         values = (side, side, self.radix, self.together, self.blocks, *more)
-        return "two_passes.cu", self.flags, f"{name}<{', '.join(map(str, values))}>"
+        return "two_passes.cu", self.flags, instance(name, values)
 
     def shape(self, side: int) -> tuple[int, int]:
         """Threads and bytes of shared memory of a block."""
+        threads = side // self.radix * self.together
         places = (padded(side, self.radix) + 1) * self.together
-        return side // self.radix * self.together, places * COMPLEX_BYTES
+        return threads, places * COMPLEX_BYTES
 
     def behind(self, side: int) -> int:
         """Tiles by which the second pass follows the first."""
         return max(self.lag, self.tiles(side))
 
-    def grid(self, side: int, items: int) -> int:
-        """Blocks that draw tickets: at least as many as run at a time."""
+    def launch(self, side: int, items: int) -> tuple[int, int, int]:
+        """Blocks that draw tickets, at least as many as run at a time; threads; bytes."""
         tickets = 2 * (self.tiles(side, items) + self.behind(side))
-        return min(tickets, MOST_BLOCKS * multiprocessors())
+        most = MOST_BLOCKS * multiprocessors()
+        return min(tickets, most), *self.shape(side)
+
+    def launch_of_one_pass(
+        self,
+        side: int,
+        items: int,
+    ) -> tuple[int, int, int]:
+        """Blocks, threads and bytes of a pass that has a launch of its own."""
+        return self.tiles(side, items), *self.shape(side)
 
     def tiles(self, side: int, items: int = 1) -> int:
-        """Tiles of one pass: its blocks, if it has a launch of its own."""
+        """Tiles of one pass."""
         return side // self.together * items
 
 
 STREAMED = ("-DLOAD=__ldcs", "-DSTORE=__stcs")  # keep what lies between the passes in L2 instead
 LONG_DEAL = TwoPass(16, 16, 4, 352, STREAMED)
 #: The first that fits a block's shared memory is taken
-PICTURE_DEALS = (TwoPass(32, 16, 1, 128), TwoPass(16, 8, 2, 256), TwoPass(16, 4, 4, 512))
+PICTURE_DEALS = (
+    TwoPass(32, 16, 1, 128),
+    TwoPass(16, 8, 2, 256),
+    TwoPass(16, 4, 4, 512),
+)
 
 
 def picture_deal(side: int) -> TwoPass:
     """How pictures are dealt out, unless one says how."""
     for deal in PICTURE_DEALS:
-        if deal.shape(side)[1] <= shared_bytes():
+        _, needed = deal.shape(side)
+        if needed <= shared_bytes():
             return deal
     return PICTURE_DEALS[-1]
 
@@ -150,32 +180,49 @@ class Long:
     n: 2^(2 k). The intermediate result is kept for `kept` items at a time, in the L2 cache.
     """
 
-    def __init__(self, n: int, inverse: bool = False, deal: TwoPass | None = None):
+    def __init__(
+        self,
+        n: int,
+        inverse: bool = False,
+        deal: TwoPass | None = None,
+    ):
         side = int(round(n**0.5))
-        if side * side != n or side & (side - 1) or side < 32:
+        if side * side != n or not is_power_of_two(side) or side < 32:
             raise ValueError(f"{n:,} is not the square of a power of two from 32")
-        self.n, self.side, self.deal = n, side, deal or LONG_DEAL
-        items_behind = -(-self.deal.behind(side) // self.deal.tiles(side))
+        self.n = n
+        self.side = side
+        self.deal = deal or LONG_DEAL
+        items_behind = ceil_div(self.deal.behind(side), self.deal.tiles(side))
         self._kept = 2 * items_behind + 1
         self.code, *self.codes_in_two = long_codes(side, inverse, self.deal)
-        self._scratch = torch.empty(self._kept * n, dtype=torch.complex64, device=DEVICE)
+        self._scratch = torch.empty(
+            self._kept * n,
+            dtype=torch.complex64,
+            device=DEVICE,
+        )
         self._state = torch.zeros(1, dtype=torch.int32, device=DEVICE)
 
     def __call__(self, x, out) -> None:
         """out[i] = the transform of x[i], of items i of n points; x and out must not overlap."""
         items = count(x) // self.n
-        if items:
-            self._state = _zeros(self._state, 1 + 2 * items)
-            shape = self.deal.grid(self.side, items), *self.deal.shape(self.side)
-            words = self._state.view(torch.uint32)
-            how = self._kept, self.deal.behind(self.side), items
-            arrays = map(floats, (x, out, self._scratch))
-            kernel(self.code)[shape](*arrays, *how, words)
+        if not items:
+            return
+        self._state = _zeros(self._state, 1 + 2 * items)
+        shape = self.deal.launch(self.side, items)
+        kernel(self.code)[shape](
+            floats(x),
+            floats(out),
+            floats(self._scratch),
+            self._kept,
+            self.deal.behind(self.side),
+            items,
+            self._state.view(torch.uint32),
+        )
 
     def two_launches(self, x, out, between) -> None:
         """The same with a launch for each pass. between: as large as x."""
         items = count(x) // self.n
-        shape = self.deal.tiles(self.side, items), *self.deal.shape(self.side)
+        shape = self.deal.launch_of_one_pass(self.side, items)
         columns, turning = map(kernel, self.codes_in_two)
         columns[shape](floats(x), floats(between))
         turning[shape](floats(between), floats(out))
@@ -184,32 +231,48 @@ class Long:
 class Pictures:
     """Transforms of pictures of side * side points, rows and columns, in one launch."""
 
-    def __init__(self, side: int, inverse: bool = False, deal: TwoPass | None = None):
-        self.side, self.deal = side, deal or picture_deal(side)
-        self.code, self.code_of_rows, self.code_of_columns = picture_codes(side, inverse, self.deal)
+    def __init__(
+        self,
+        side: int,
+        inverse: bool = False,
+        deal: TwoPass | None = None,
+    ):
+        self.side = side
+        self.deal = deal or picture_deal(side)
+        codes = picture_codes(side, inverse, self.deal)
+        self.code, self.code_of_rows, self.code_of_columns = codes
         self._state = torch.zeros(1, dtype=torch.int32, device=DEVICE)
 
     def __call__(self, x, out) -> None:
         """out[p] = the transform of picture x[p]; x and out may be the same."""
         pictures = count(x) // self.side**2
-        if pictures:
-            self._state = _zeros(self._state, 1 + pictures)
-            shape = self.deal.grid(self.side, pictures), *self.deal.shape(self.side)
-            words = self._state.view(torch.uint32)
-            how = pictures, self.deal.behind(self.side)
-            kernel(self.code)[shape](floats(x), floats(out), *how, words)
+        if not pictures:
+            return
+        self._state = _zeros(self._state, 1 + pictures)
+        shape = self.deal.launch(self.side, pictures)
+        kernel(self.code)[shape](
+            floats(x),
+            floats(out),
+            pictures,
+            self.deal.behind(self.side),
+            self._state.view(torch.uint32),
+        )
 
     def two_launches(self, x, out) -> None:
         """The same with a launch for the rows and one for the columns."""
         pictures = count(x) // self.side**2
-        shape = self.deal.tiles(self.side, pictures), *self.deal.shape(self.side)
-        kernel(self.code_of_rows)[shape](floats(x), floats(out), pictures * self.side)
-        kernel(self.code_of_columns)[shape](floats(out), floats(out))
+        shape = self.deal.launch_of_one_pass(self.side, pictures)
+        rows = kernel(self.code_of_rows)[shape]
+        columns = kernel(self.code_of_columns)[shape]
+        rows(floats(x), floats(out), pictures * self.side)
+        columns(floats(out), floats(out))
 
 
 def floats(x):
     """The same numbers as pairs of float32: what a kernel's float2 points to."""
-    return torch.view_as_real(x) if isinstance(x, torch.Tensor) else x.view("float32")
+    if isinstance(x, torch.Tensor):
+        return torch.view_as_real(x)
+    return x.view("float32")
 
 
 def _zeros(state, count: int):
@@ -228,13 +291,22 @@ def _sign(inverse: bool) -> int:
     return 1 if inverse else -1
 
 
+def instance(name: str, values) -> str:
+    """A template with its arguments: fft_rows<1024, 16>."""
+    return f"{name}<{', '.join(map(str, values))}>"
+
+
 def rows_code(n: int, inverse: bool, deal: Deal | TwoPass) -> Code:
     """The kernel of `Rows`."""
-    values = n, deal.radix, deal.together, deal.blocks, _sign(inverse)
-    return "one_pass.cu", deal.flags, f"fft_rows<{', '.join(map(str, values))}>"
+    values = (n, deal.radix, deal.together, deal.blocks, _sign(inverse))
+    return "one_pass.cu", deal.flags, instance("fft_rows", values)
 
 
-def long_codes(side: int, inverse: bool, deal: TwoPass) -> tuple[Code, Code, Code]:
+def long_codes(
+    side: int,
+    inverse: bool,
+    deal: TwoPass,
+) -> tuple[Code, Code, Code]:
     """The kernels of `Long`: both passes, the first, the second."""
     sign = _sign(inverse)
     return (
@@ -244,7 +316,11 @@ def long_codes(side: int, inverse: bool, deal: TwoPass) -> tuple[Code, Code, Cod
     )
 
 
-def picture_codes(side: int, inverse: bool, deal: TwoPass) -> tuple[Code, Code, Code]:
+def picture_codes(
+    side: int,
+    inverse: bool,
+    deal: TwoPass,
+) -> tuple[Code, Code, Code]:
     """The kernels of `Pictures`: both passes, rows, columns."""
     sign = _sign(inverse)
     return (

@@ -22,15 +22,32 @@ def random_complex(*shape: int) -> torch.Tensor:
     return torch.randn(shape, dtype=torch.complex64, device=DEVICE)
 
 
+def exact(
+    x: torch.Tensor,
+    inverse: bool,
+    axes: int = 1,
+) -> torch.Tensor:
+    """PyTorch's transform of the last axes in float64."""
+    dims = tuple(range(-axes, 0))
+    transform = torch.fft.ifftn if inverse else torch.fft.fftn
+    return transform(x.to(torch.complex128), dim=dims)
+
+
 def error_of(result: torch.Tensor, right: torch.Tensor) -> float:
     """The relative error in the 2-norm; NaN if any number is NaN."""
     apart = (result - right).norm()
     return (apart / right.norm()).item()
 
 
-def verify(what: str, work, x: torch.Tensor, right: torch.Tensor, tolerance=TOLERANCE) -> float:
+def verify(
+    what: str,
+    work,
+    x: torch.Tensor,
+    right: torch.Tensor,
+    tolerance=TOLERANCE,
+) -> float:
     """The error of what work(x, out) writes; AssertionError if it is too large."""
-    out = torch.full(right.shape, torch.nan, dtype=torch.complex64, device=DEVICE)
+    out = torch.full_like(right, torch.nan, dtype=torch.complex64)
     work(x, out)
     error = error_of(out, right)
     assert error < tolerance, f"{what}: error {error}"
@@ -41,35 +58,45 @@ def rows(n: int, deal: Deal | None = None, ways=BOTH_WAYS) -> float:
     """`plans.Rows`."""
     for inverse in ways:
         work = plans.Rows(n, inverse, deal)
-        exact = torch.fft.ifft if inverse else torch.fft.fft
         for count in COUNTS:
             x = random_complex(count, n)
-            error = verify(f"rows of {n}", work, x, exact(x.to(torch.complex128)))
+            right = exact(x, inverse)
+            error = verify(f"rows of {n}", work, x, right)
     return error
 
 
-def long(n: int, deal: TwoPass | None = None, items: int = 3, ways=BOTH_WAYS) -> float:
+def long(
+    n: int,
+    deal: TwoPass | None = None,
+    items: int = 3,
+    ways=BOTH_WAYS,
+) -> float:
     """`plans.Long`, in one launch and in two."""
     for inverse in ways:
         work = plans.Long(n, inverse, deal)
-        exact = torch.fft.ifft if inverse else torch.fft.fft
         x = random_complex(items, n)
-        right = exact(x.to(torch.complex128))
-        in_two = functools.partial(work.two_launches, between=torch.empty_like(x))
+        right = exact(x, inverse)
+        between = torch.empty_like(x)
+        in_two = functools.partial(work.two_launches, between=between)
         verify(f"{n} in two launches", in_two, x, right)
         error = verify(f"{n} in one launch", work, x, right)
     return error
 
 
-def pictures(side: int, deal: TwoPass | None = None, count: int = 3, ways=BOTH_WAYS) -> float:
+def pictures(
+    side: int,
+    deal: TwoPass | None = None,
+    count: int = 3,
+    ways=BOTH_WAYS,
+) -> float:
     """`plans.Pictures`, in one launch and in two."""
     for inverse in ways:
         work = plans.Pictures(side, inverse, deal)
-        exact = torch.fft.ifft2 if inverse else torch.fft.fft2
         x = random_complex(count, side, side)
-        right = exact(x.to(torch.complex128))
-        verify(f"pictures of {side} in two launches", work.two_launches, x, right)
-        error = verify(f"pictures of {side} in one launch", work, x, right)
+        right = exact(x, inverse, axes=2)
+        what = f"pictures of {side} in"
+        verify(f"{what} two launches", work.two_launches, x, right)
+        error = verify(f"{what} one launch", work, x, right)
     return error
 
 
@@ -78,7 +105,8 @@ def real(n: int, deal: Deal | None = None) -> float:
     work = other_plans.Real(n, deal)
     for count in COUNTS:
         x = torch.randn(count, n, device=DEVICE)
-        error = verify(f"{n} real numbers", work, x, torch.fft.rfft(x.double()))
+        right = torch.fft.rfft(x.double())
+        error = verify(f"{n} real numbers", work, x, right)
     return error
 
 
@@ -86,18 +114,23 @@ def any_length(n: int) -> float:
     """`other_plans.AnyLength`, there and back."""
     for inverse in BOTH_WAYS:
         work = other_plans.AnyLength(n, inverse)
-        exact = torch.fft.ifft if inverse else torch.fft.fft
         x = random_complex(5, n)
-        error = verify(f"length {n}", work, x, exact(x.to(torch.complex128)))
+        right = exact(x, inverse)
+        error = verify(f"length {n}", work, x, right)
     return error
 
 
 def by_hand_ones() -> float:
     """The steps of by_hand.cu."""
-    for n, whole in ((by_hand.WARP, by_hand.warp), (by_hand.BLOCK_POINTS, by_hand.block)):
+    whole_ones = {
+        by_hand.WARP: by_hand.warp,
+        by_hand.BLOCK_POINTS: by_hand.block,
+    }
+    for n, whole in whole_ones.items():
         x = random_complex(5, n)
-        right = torch.fft.fft(x.to(torch.complex128))
-        passes = functools.partial(by_hand.passes, spare=torch.empty_like(x))
+        right = exact(x, inverse=False)
+        spare = torch.empty_like(x)
+        passes = functools.partial(by_hand.passes, spare=spare)
         for work in (by_hand.dft, passes, whole):
             error = verify(f"{work} of {n}", work, x, right)
     return error
@@ -109,13 +142,20 @@ def directly(x: torch.Tensor, taps: torch.Tensor) -> torch.Tensor:
     return torch.nn.functional.conv2d(x[:, None], weights)[:, 0]
 
 
-def filtered(work, x: torch.Tensor, taps: torch.Tensor, right: torch.Tensor, tolerance) -> float:
+def filtered(
+    work,
+    x: torch.Tensor,
+    taps: torch.Tensor,
+    right: torch.Tensor,
+    tolerance,
+) -> float:
     """The error of work(x, out), an `other_plans.Filter` or `Direct`, where it must be right."""
     out = torch.full_like(x, torch.nan)
     work(x, out)
     _, height, width = right.shape
     error = error_of(out[:, :height, :width], right)
-    assert error < tolerance, f"{work} with {tuple(taps.shape)} taps: error {error}"
+    apart = f"{work} with {tuple(taps.shape)} taps: error {error}"
+    assert error < tolerance, apart
     return error
 
 
@@ -124,6 +164,7 @@ def filters(side: int = 64) -> float:
     x = torch.randn(6, side, side, device=DEVICE)
     taps = torch.randn(5, 5, device=DEVICE)
     right = directly(x.double(), taps.double())
-    for work in (other_plans.Direct(side, taps), other_plans.Filter(side, taps)):
+    works = (other_plans.Direct(side, taps), other_plans.Filter(side, taps))
+    for work in works:
         error = filtered(work, x, taps, right, 2 * TOLERANCE)
     return error

@@ -7,9 +7,15 @@ from pathlib import Path
 import torch
 
 from utils import cuda_c
+from utils.occupancy import ceil_div
 
 KERNELS = Path(__file__).parent / "kernels"
 MOST_BLOCKS = 132 * 16  # that add up squares: more than run at a time bring nothing
+#: A gradient's type as the kernel calls it
+NUMBERS = {
+    torch.float32: "float",
+    torch.bfloat16: "__nv_bfloat16",
+}
 
 
 @dataclass(frozen=True)
@@ -29,8 +35,12 @@ class Shape:
     @property
     def flags(self) -> tuple[str, ...]:
         """The compiler's flags for it."""
-        named = {"THREADS": self.threads, "PACKS": self.packs}
-        named |= {"BLOCKS": self.blocks, "STREAMED": int(self.streamed)}
+        named = {
+            "THREADS": self.threads,
+            "PACKS": self.packs,
+            "BLOCKS": self.blocks,
+            "STREAMED": int(self.streamed),
+        }
         return tuple(f"-D{name}={value}" for name, value in named.items())
 
 
@@ -40,7 +50,8 @@ FASTEST = Shape()
 
 @functools.cache
 def _kernel(name: str, shape: Shape):
-    return cuda_c.load(KERNELS / "adamw.cu", flags=shape.flags)[name]
+    module = cuda_c.load(KERNELS / "adamw.cu", flags=shape.flags)
+    return module[name]
 
 
 class AdamW:
@@ -63,7 +74,10 @@ class AdamW:
         most: float | None = None,
         shape: Shape = FASTEST,
     ):
-        self.rate, self.betas, self.epsilon, self.decay = rate, betas, epsilon, decay
+        self.rate = rate
+        self.betas = betas
+        self.epsilon = epsilon
+        self.decay = decay
         self.most = most
         self.shape = shape
         self.steps = 0
@@ -76,43 +90,79 @@ class AdamW:
         """Write down where everything lies, and cut it into chunks."""
         device = weights[0].device
         copies = copies or [None] * len(weights)
+        columns = (weights, self.means, self.squares, gradients, copies)
         rows = []
-        for row in zip(weights, self.means, self.squares, gradients, copies, strict=True):
-            addresses = [0 if t is None else t.data_ptr() for t in row]
-            rows.append([*addresses, row[0].numel()])
+        for row in zip(*columns, strict=True):
+            addresses = [_address(tensor) for tensor in row]
+            numbers = row[0].numel()
+            rows.append([*addresses, numbers])
         self._tensors = torch.tensor(rows, dtype=torch.int64, device=device)
-        counts = torch.tensor([-(-w.numel() // self.shape.chunk) for w in weights])
-        which = torch.repeat_interleave(torch.arange(len(weights)), counts)
-        begins = torch.repeat_interleave(counts.cumsum(0) - counts, counts)
-        number = torch.arange(len(which)) - begins
-        self._chunks = torch.stack([which, number], 1).int().contiguous().to(device)
-        name = {torch.float32: "float", torch.bfloat16: "__nv_bfloat16"}[gradients[0].dtype]
-        self._adamw = _kernel(f"adamw<{name}>", self.shape)
+        self._chunks = self._cut(weights).to(device)
+        number = NUMBERS[gradients[0].dtype]
+        self._adamw = _kernel(f"adamw<{number}>", self.shape)
         if self.most is not None:
-            self._norm = _kernel(f"gradient_norm<{name}>", self.shape)
+            self._norm = _kernel(f"gradient_norm<{number}>", self.shape)
         self._partial = torch.empty(MOST_BLOCKS, dtype=torch.float32, device=device)
         self._arrived = torch.zeros(1, dtype=torch.uint32, device=device)
         self.norm_and_factor = torch.ones(2, dtype=torch.float32, device=device)
 
+    def _cut(self, weights) -> torch.Tensor:
+        """Of each chunk the tensor and the chunk's number in it, int32 [chunks, 2]."""
+        chunks = []
+        for which, tensor in enumerate(weights):
+            count = ceil_div(tensor.numel(), self.shape.chunk)
+            numbers = torch.arange(count, dtype=torch.int32)
+            chunks.append(torch.stack([torch.full_like(numbers, which), numbers], 1))
+        return torch.cat(chunks)
+
     def step(self) -> None:
         """One step; with `most`, gradients are first scaled to a norm of at most that."""
         self.steps += 1
-        tables = self._tensors, self._chunks
-        configuration = len(self._chunks), self.shape.threads
+        chunks = len(self._chunks)
+        threads = self.shape.threads
+        tables = (self._tensors, self._chunks)
+        clip = None
         if self.most is not None:
-            launch = self._norm[min(len(self._chunks), MOST_BLOCKS), self.shape.threads]
-            sums = self.norm_and_factor, self._partial, self._arrived
-            launch(*sums, *tables, len(self._chunks), self.most)
-        clip = None if self.most is None else self.norm_and_factor
+            clip = self.norm_and_factor
+            launch = self._norm[min(chunks, MOST_BLOCKS), threads]
+            launch(clip, self._partial, self._arrived, *tables, chunks, self.most)
         first, second = self.betas
-        correction1 = 1 - first**self.steps
-        correction2 = (1 - second**self.steps) ** 0.5
-        numbers = self.rate, self.decay, first, second, self.epsilon
-        self._adamw[configuration](*tables, clip, *numbers, correction1, correction2)
+        launch = self._adamw[chunks, threads]
+        launch(
+            *tables,
+            clip,
+            self.rate,
+            self.decay,
+            first,
+            second,
+            self.epsilon,
+            1 - first**self.steps,
+            (1 - second**self.steps) ** 0.5,
+        )
 
 
-def sizes(count: int, layers: int = 12, width: int = 768) -> list[tuple[int, ...]]:
+def _address(tensor: torch.Tensor | None) -> int:
+    return 0 if tensor is None else tensor.data_ptr()
+
+
+def sizes(
+    count: int,
+    layers: int = 12,
+    width: int = 768,
+) -> list[tuple[int, ...]]:
     """Shapes of a transformer's tensors: an embedding of `count` rows, and twelve a layer."""
-    layer = [(width,), (width,), (3 * width, width), (3 * width,), (width, width), (width,)]
-    layer += [(width,), (width,), (4 * width, width), (4 * width,), (width, 4 * width), (width,)]
-    return [(count, width), (1024, width), *layer * layers, (width,), (width,)]
+    norm = [(width,), (width,)]
+    attention = [
+        (3 * width, width),
+        (3 * width,),
+        (width, width),
+        (width,),
+    ]
+    perceptron = [
+        (4 * width, width),
+        (4 * width,),
+        (width, 4 * width),
+        (width,),
+    ]
+    layer = norm + attention + norm + perceptron
+    return [(count, width), (1024, width), *layer * layers, *norm]

@@ -13,6 +13,7 @@ import functools
 from pathlib import Path
 
 import torch
+from torch.nn import functional
 
 from course.kernels.fusion import adamw, block, linear_cross_entropy, rightness
 from course.kernels.fusion.racing import (
@@ -25,14 +26,24 @@ from course.kernels.fusion.racing import (
     record_speedup,
     usable,
 )
-from course.kernels.row_kernels import report as row_report
-from course.kernels.row_kernels.report import Report
+from course.kernels.report import Report
 from utils import has_gpu, timing
 
-COMPILE = {"mode": "max-autotune-no-cudagraphs", "dynamic": False, "fullgraph": True}
-MODEL = {"count": 50304, "layers": 24, "width": 1024}
-ROWS, COLUMNS = 32768, 4096
-TOKENS, WIDTH, CLASSES = 8192, 4096, 128256
+COMPILE = {
+    "mode": "max-autotune-no-cudagraphs",
+    "dynamic": False,
+    "fullgraph": True,
+}
+MODEL = {
+    "count": 50304,
+    "layers": 24,
+    "width": 1024,
+}
+ROWS = 32768
+COLUMNS = 4096
+TOKENS = 8192
+WIDTH = 4096
+CLASSES = 128256
 DROPPED = 0.1
 PATIENCE = 170  # seconds: so long max-autotune may take
 
@@ -40,9 +51,13 @@ PATIENCE = 170  # seconds: so long max-autotune may take
 # ---- AdamW
 
 ADAMW_SHAPES = [
-    adamw.Shape(threads, packs, blocks, streamed)
-    for threads, packs, blocks in ((256, 2, 4), (128, 2, 8), (64, 2, 16), (128, 3, 6))
-    for streamed in (False,)
+    adamw.Shape(threads, packs, blocks)
+    for threads, packs, blocks in (
+        (256, 2, 4),
+        (128, 2, 8),
+        (64, 2, 16),
+        (128, 3, 6),
+    )
 ]
 
 
@@ -57,27 +72,34 @@ def race_adamw(report: Report) -> None:
     """Our launch against PyTorch's fused and foreach optimizers, as they are and as graphs."""
     weights, gradients = adamw_tensors()
     count = sum(w.numel() for w in weights)
-    bytes_moved = 28 * count
-    shapes = {str(shape): shape for shape in ADAMW_SHAPES}
+    moved = 28 * count
     make = functools.cache(lambda shape: adamw.AdamW(weights, gradients, shape=shape))
     best = fastest(
         report,
         "adamw",
-        shapes,
-        lambda shape: rightness.check_adamw(shape),
+        {str(shape): shape for shape in ADAMW_SHAPES},
+        rightness.check_adamw,
         lambda shape: make(shape).step(),
-        bytes=bytes_moved,
+        bytes=moved,
     )
-    ours = make(best)
     clipped = adamw.AdamW(weights, gradients, most=1.0, shape=best)
-    runs = {"ours": ours.step, "ours and clipping": clipped.step}
+    runs = {
+        "ours": make(best).step,
+        "ours and clipping": clipped.step,
+    }
     runs |= usable(report, "adamw", torch_optimizers(weights, gradients))
-    timings = race(report, "adamw", runs, bytes=bytes_moved)
+    timings = race(report, "adamw", runs, bytes=moved)
     record_share("adamw/share_of_copy", timings["ours"])
     fused = [label for label in runs if "fused" in label]
+    theirs = [label for label in runs if "torch" in label]
     record_speedup("adamw/speedup_over_torch_fused", timings, fused)
-    record_speedup("adamw/speedup_over_best", timings, [name for name in runs if "torch" in name])
-    report.put("clock", "adamw", {"tensors": len(weights), "numbers": count, "best": str(best)})
+    record_speedup("adamw/speedup_over_best", timings, theirs)
+    found = {
+        "tensors": len(weights),
+        "numbers": count,
+        "best": str(best),
+    }
+    report.put("clock", "adamw", found)
 
 
 def torch_optimizers(weights, gradients) -> dict:
@@ -87,7 +109,11 @@ def torch_optimizers(weights, gradients) -> dict:
         parameters = [torch.nn.Parameter(w.clone()) for w in weights]
         for parameter, gradient in zip(parameters, gradients, strict=True):
             parameter.grad = gradient
-        options = {mode: True, "capturable": True, "lr": torch.tensor(1e-3, device="cuda")}
+        options = {
+            mode: True,
+            "capturable": True,
+            "lr": torch.tensor(1e-3, device="cuda"),
+        }
         optimizer = torch.optim.AdamW(parameters, **options)
         runs[f"torch {mode}"] = optimizer.step
         if mode == "fused":
@@ -99,7 +125,9 @@ def torch_optimizers(weights, gradients) -> dict:
 # ---- the block
 
 FORWARD_SHAPES = [
-    block.Shape(threads, blocks) for threads, blocks in ((256, 4), (128, 6), (256, 3))
+    block.Shape(256, 4),
+    block.Shape(128, 6),
+    block.Shape(256, 3),
 ]
 BACKWARD_SHAPES = [
     block.Shape(threads, blocks, stages)
@@ -116,15 +144,20 @@ BACKWARD_SHAPES = [
 def block_tensors(rows: int = ROWS, columns: int = COLUMNS) -> dict:
     """Random inputs of both passes, bfloat16."""
     like = {"device": "cuda", "dtype": torch.bfloat16}
-    t = {name: torch.randn(rows, columns, **like) for name in ("x", "residual", "dy", "dout")}
-    return t | {name: torch.randn(columns, **like) for name in ("bias", "gamma", "beta")}
+    t = {}
+    for name in ("x", "residual", "dy", "dout"):
+        t[name] = torch.randn(rows, columns, **like)
+    for name in ("bias", "gamma", "beta"):
+        t[name] = torch.randn(columns, **like)
+    return t
 
 
 def as_torch_writes_it(x, residual, bias, gamma, beta):
     """(y, hidden), by PyTorch's functions."""
-    gelu = torch.nn.functional.gelu(x + bias, approximate="tanh")
-    hidden = residual + torch.nn.functional.dropout(gelu, DROPPED)
-    norm = torch.nn.functional.layer_norm(hidden, hidden.shape[-1:], gamma, beta, block.EPSILON)
+    gelu = functional.gelu(x + bias, approximate="tanh")
+    hidden = residual + functional.dropout(gelu, DROPPED)
+    columns = hidden.shape[-1:]
+    norm = functional.layer_norm(hidden, columns, gamma, beta, block.EPSILON)
     return norm, hidden
 
 
@@ -133,13 +166,14 @@ def race_block(report: Report) -> None:
     t = block_tensors()
     given = [t[name] for name in ("x", "residual", "bias", "gamma", "beta")]
     matrix = t["x"].nbytes
-    _, _, saved = block.forward(*given, p=DROPPED)
+    forward = functools.partial(block.forward, *given, DROPPED, 0)
+    _, _, saved = forward()
     first = fastest(
         report,
         "block forward",
         {str(shape): shape for shape in FORWARD_SHAPES},
         lambda shape: rightness.check_block(forward=shape),
-        lambda shape: block.forward(*given, p=DROPPED, shape=shape),
+        forward,
         bytes=4 * matrix,
     )
     back = [t["dy"], t["dout"], saved, t["bias"], t["gamma"]]
@@ -148,10 +182,14 @@ def race_block(report: Report) -> None:
         "block backward",
         {str(shape): shape for shape in BACKWARD_SHAPES},
         lambda shape: rightness.check_block(backward=shape),
-        lambda shape: block.backward(*back, shape=shape),
+        functools.partial(block.backward, *back),
         bytes=6 * matrix,
     )
-    report.put("clock", "block", {"forward": str(first), "backward": str(second)})
+    found = {
+        "forward": str(first),
+        "backward": str(second),
+    }
+    report.put("clock", "block", found)
     race_whole_block(report, t, given, first, second)
 
 
@@ -159,24 +197,25 @@ def race_whole_block(report: Report, t: dict, given, first, second) -> None:
     """Both passes against PyTorch's; the compiler's slow best mode last, if time is left."""
     leaves = [tensor.detach().requires_grad_() for tensor in given]
     gradients = [t["dy"], t["dout"]]
-    back = t["dy"], t["dout"]
+    matrix = t["x"].nbytes
 
     def forward():
         return block.forward(*given, p=DROPPED, shape=first)
 
-    def ours():
+    def both():
         *_, kept = forward()
-        block.backward(*back, kept, t["bias"], t["gamma"], shape=second)
+        block.backward(*gradients, kept, t["bias"], t["gamma"], shape=second)
 
+    ours = {
+        "fused_block/forward": (forward, 4 * matrix),
+        "fused_block": (both, 10 * matrix),
+    }
     for modes in (("torch", "compile default"), ("torch", "compile default", "compile")):
-        rivals = [block_rivals(mode, leaves, gradients) for mode in modes]
-        for name, mine, number, passes in (
-            ("fused_block/forward", forward, 0, 4),
-            ("fused_block", ours, 1, 10),
-        ):
-            runs = {mode: rival[number] for mode, rival in zip(modes, rivals, strict=True)}
+        rivals = {mode: block_rivals(mode, leaves, gradients) for mode in modes}
+        for number, (name, (mine, moved)) in enumerate(ours.items()):
+            runs = {mode: passes[number] for mode, passes in rivals.items()}
             runs = usable(report, name, runs) | {"ours": mine}
-            timings = race(report, name, runs, bytes=passes * t["x"].nbytes)
+            timings = race(report, name, runs, bytes=moved)
             compiled = [mode for mode in runs if mode.startswith("compile")]
             record_speedup(f"{name}/speedup_over_compile", timings, compiled)
 
@@ -186,8 +225,10 @@ def compiled_block(mode: str):
     """PyTorch's functions, as they are or compiled."""
     if mode == "torch":
         return as_torch_writes_it
-    how = {"compile default": {"dynamic": False, "fullgraph": True}, "compile": COMPILE}
-    return torch.compile(as_torch_writes_it, **how[mode])
+    how = COMPILE
+    if mode == "compile default":
+        how = {"dynamic": False, "fullgraph": True}
+    return torch.compile(as_torch_writes_it, **how)
 
 
 def block_rivals(mode: str, leaves, gradients) -> tuple:
@@ -199,7 +240,8 @@ def block_rivals(mode: str, leaves, gradients) -> tuple:
             function(*leaves)
 
     def both():
-        torch.autograd.grad(function(*leaves), leaves, gradients)
+        outputs = function(*leaves)
+        torch.autograd.grad(outputs, leaves, gradients)
 
     return forward, both
 
@@ -209,9 +251,11 @@ def block_rivals(mode: str, leaves, gradients) -> tuple:
 
 def check_gradients(x, weights, targets) -> float:
     """The largest difference of dx from autograd's, as a share of the largest value."""
-    _, ours, _ = linear_cross_entropy.loss_and_gradients(x[:3000], weights, targets[:3000])
-    _, theirs, _ = linear_cross_entropy.plain(x[:3000], weights, targets[:3000])
-    error = (ours.float() - theirs.float()).abs().max() / theirs.float().abs().max()
+    some = (x[:3000], weights, targets[:3000])
+    _, ours, _ = linear_cross_entropy.loss_and_gradients(*some)
+    _, theirs, _ = linear_cross_entropy.plain(*some)
+    apart = ours.float() - theirs.float()
+    error = apart.abs().max() / theirs.float().abs().max()
     assert error < 2**-5, f"dx: error {error:.2g}"
     return error.item()
 
@@ -222,26 +266,29 @@ def race_linear_cross_entropy(report: Report) -> None:
     x = torch.randn(TOKENS, WIDTH, **like)
     weights = torch.randn(CLASSES, WIDTH, **like) / WIDTH**0.5
     targets = torch.randint(CLASSES, (TOKENS,), device="cuda")
-    given = x, weights, targets
+    given = (x, weights, targets)
     torch._dynamo.reset()
     compiled = torch.compile(linear_cross_entropy.plain_loss, dynamic=False)  # cuBLAS multiplies
 
     def by_compile():
-        leaves = x.detach().requires_grad_(), weights.detach().requires_grad_()
-        return torch.autograd.grad(compiled(*leaves, targets), leaves)
+        leaves = [each.detach().requires_grad_() for each in (x, weights)]
+        loss = compiled(*leaves, targets)
+        return torch.autograd.grad(loss, leaves)
 
+    ours = functools.partial(linear_cross_entropy.loss_and_gradients, *given)
     runs = {
-        "ours": lambda: linear_cross_entropy.loss_and_gradients(*given),
-        "ours, chunks of 1024": lambda: linear_cross_entropy.loss_and_gradients(*given, 1024),
-        "torch": lambda: linear_cross_entropy.plain(*given),
+        "ours": ours,
+        "ours, chunks of 1024": functools.partial(ours, 1024),
+        "torch": functools.partial(linear_cross_entropy.plain, *given),
         "compile": by_compile,
     }
     runs = usable(report, "linear_cross_entropy", runs)
     report.put("checks", "linear_cross_entropy, whole", check_gradients(*given))
     peaks = {name: linear_cross_entropy.peak_bytes(run) for name, run in runs.items()}
     report.put("clock", "linear_cross_entropy bytes", peaks)
-    least = min(bytes for name, bytes in peaks.items() if not name.startswith("ours"))
-    record("linear_cross_entropy/memory_saved", 1 - peaks["ours"] / least)
+    theirs = [peak for name, peak in peaks.items() if not name.startswith("ours")]
+    saved = 1 - peaks["ours"] / min(theirs)
+    record("linear_cross_entropy/memory_saved", saved)
     for name, peak in peaks.items():
         slug = name.replace(", ", "_").replace(" ", "_")
         record(f"linear_cross_entropy/{slug}/memory", peak, "B")
@@ -262,52 +309,57 @@ PARTS = {
 def check_all(report: Report) -> None:
     """Every kernel in small sizes; without a GPU on the CPU runtime."""
     for name, check in rightness.CHECKS.items():
-        try:
-            report.put("checks", name, check())
-        except Exception as error:
-            report.failed(name, error)
+        error = report.attempt(name, check)
+        if error is not None:
+            report.put("checks", name, error)
 
 
 def table(report: Report) -> str:
     """A line a race."""
     lines = []
     for name, entry in report.entries["races"].items():
-        times = [
-            f"{label} {row['ms']:.4g} ms" for label, row in entry.items() if label != "speedup"
-        ]
-        ours = entry.get("ours", {})
-        share = f"; copy {ours['copy']:.1%}" if "copy" in ours else ""
-        lines.append(f"{name}: x {entry.get('speedup', 0):.3f}{share}; " + ", ".join(times))
-    clock = report.entries["clock"]
-    lines += [f"{name}: {value}" for name, value in clock.items() if name != "found"]
+        rows = {label: row for label, row in entry.items() if label != "speedup"}
+        times = ", ".join(f"{label} {row['ms']:.4g} ms" for label, row in rows.items())
+        speedup = entry.get("speedup", 0)
+        share = ""
+        if "copy" in rows.get("ours", {}):
+            share = f"; copy {rows['ours']['copy']:.1%}"
+        lines.append(f"{name}: x {speedup:.3f}{share}; {times}")
+    for name, value in report.entries["clock"].items():
+        if name != "found":
+            lines.append(f"{name}: {value}")
     return "\n".join(lines)
 
 
 def main(parts: dict, check) -> None:
     """Run a bench: check(report), then its parts while the budget lasts."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--budget", type=float, default=100, help="seconds")
-    parser.add_argument("--parts", nargs="*", default=list(parts))
+    add = parser.add_argument
+    add("--out", type=Path, required=True)
+    add("--budget", type=float, default=100, help="seconds")
+    add("--parts", nargs="*", default=list(parts))
     options = parser.parse_args()
-    report = Report(options.out, options.budget)
-    row_report.PATIENCE = PATIENCE
+    report = Report(options.out, options.budget, PATIENCE)
     report.watch()
     check(report)
     if has_gpu():
-        report.put("clock", "copy GB/s", round(timing.copy_bandwidth() / 1e9))
-    for name in options.parts if has_gpu() else ():
+        time_parts(report, {name: parts[name] for name in options.parts})
+    report.put("clock", "found", FOUND)
+    print(table(report))
+
+
+def time_parts(report: Report, parts: dict) -> None:
+    """One part after the other, while the budget lasts."""
+    rate = timing.copy_bandwidth()
+    report.put("clock", "copy GB/s", round(rate / 1e9))
+    for name, part in parts.items():
         if report.left() < 5:
             report.put("clock", "not done", f"{name} and all after it")
             break
-        try:
-            parts[name](report)
-        except Exception as error:
-            report.failed(name, error)
+        report.attempt(name, part, report)
         torch.cuda.empty_cache()
-        report.put("clock", f"{name} done, seconds left", round(report.left()))
-    report.put("clock", "found", FOUND)
-    print(table(report))
+        left = round(report.left())
+        report.put("clock", f"{name} done, seconds left", left)
 
 
 if __name__ == "__main__":

@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
+from torch.nn import functional
 
 from utils import cuda_c, has_gpu, machine
+from utils.occupancy import ceil_div
 
 KERNELS = Path(__file__).parent / "kernels"
 EPSILON = 1e-5
@@ -41,14 +43,25 @@ class Saved:
 
 @functools.cache
 def _module(name: str, columns: int, shape: Shape):
-    macros = {"COLUMNS": columns, "THREADS": shape.threads, "BLOCKS": shape.blocks}
-    macros["STAGES"] = shape.stages
+    macros = {
+        "COLUMNS": columns,
+        "THREADS": shape.threads,
+        "BLOCKS": shape.blocks,
+        "STAGES": shape.stages,
+    }
     flags = tuple(f"-D{name}={value}" for name, value in macros.items())
     return cuda_c.load(KERNELS / f"block_{name}.cu", flags=flags)
 
 
 def forward(
-    x, residual, bias, gamma, beta, p: float = 0.1, seed: int = 0, shape: Shape = FORWARD
+    x,
+    residual,
+    bias,
+    gamma,
+    beta,
+    p: float = 0.1,
+    seed: int = 0,
+    shape: Shape = FORWARD,
 ) -> tuple[torch.Tensor, torch.Tensor, Saved]:
     """(y, hidden, what `backward` needs): y = layer_norm(hidden).
 
@@ -58,15 +71,37 @@ def forward(
     rows, columns = x.shape
     y = torch.empty_like(x)
     hidden = torch.empty_like(x)
-    statistics = torch.empty(rows, 2, dtype=torch.float32, device=x.device)
+    statistics = _floats(x, rows, 2)
     threshold = round(p * SIXTEEN_BITS)
-    kernel = _module("forward", columns, shape).block_forward[rows, shape.threads]
-    kernel(y, hidden, statistics, x, residual, bias, gamma, beta, seed, threshold, EPSILON)
+    kernel = _module("forward", columns, shape).block_forward
+    kernel[rows, shape.threads](
+        y,
+        hidden,
+        statistics,
+        x,
+        residual,
+        bias,
+        gamma,
+        beta,
+        seed,
+        threshold,
+        EPSILON,
+    )
     return y, hidden, Saved(x, hidden, statistics, seed, threshold)
 
 
+def _floats(x: torch.Tensor, *shape: int) -> torch.Tensor:
+    """Room for float32 numbers where x lies."""
+    return torch.empty(shape, dtype=torch.float32, device=x.device)
+
+
 def backward(
-    dy, dout, saved: Saved, bias, gamma, shape: Shape = BACKWARD
+    dy,
+    dout,
+    saved: Saved,
+    bias,
+    gamma,
+    shape: Shape = BACKWARD,
 ) -> tuple[torch.Tensor, ...]:
     """(dx, dresidual, dgamma, dbeta, dbias); the last three float32.
 
@@ -77,10 +112,10 @@ def backward(
     dresidual = torch.empty_like(dy)
     sms = machine().sms if has_gpu() else 1
     blocks = min(rows, sms * shape.blocks)
-    partial = torch.empty(3, blocks, columns, dtype=torch.float32, device=dy.device)
-    sums = torch.empty(3, columns, dtype=torch.float32, device=dy.device)
+    partial = _floats(dy, 3, blocks, columns)
+    sums = _floats(dy, 3, columns)
     module = _module("backward", columns, shape)
-    packs = -(-columns // (PACK * shape.threads))
+    packs = ceil_div(columns, PACK * shape.threads)
     shared = shape.stages * 4 * packs * shape.threads * 16
     module.block_backward[blocks, shape.threads, shared](
         dx,
@@ -97,33 +132,44 @@ def backward(
         saved.seed,
         saved.threshold,
     )
-    module.add_blocks[(-(-columns // 32), 3), (32, 8)](sums, partial, blocks)
+    add = module.add_blocks[(ceil_div(columns, 32), 3), (32, 8)]
+    add(sums, partial, blocks)
     return dx, dresidual, *sums
 
 
 # ---- the reference
 
 
-def kept(rows: int, columns: int, seed: int, threshold: int, device="cpu") -> torch.Tensor:
+def kept(
+    rows: int,
+    columns: int,
+    seed: int,
+    threshold: int,
+    device="cpu",
+) -> torch.Tensor:
     """Dropout's factors as the kernels draw them: 0 or 1 / (1 - p), float64 [rows, columns]."""
-    words = philox(torch.arange(rows * columns // PACK, device=device), seed)
+    packs = rows * columns // PACK
+    words = philox(torch.arange(packs, device=device), seed)
     sixteen = torch.stack([words & 0xFFFF, words >> 16], -1)  # [packs, 4, 2]
     factor = SIXTEEN_BITS / (SIXTEEN_BITS - threshold)
-    return (sixteen.reshape(rows, columns) >= threshold).double() * factor
+    stays = sixteen.reshape(rows, columns) >= threshold
+    return stays.double() * factor
 
 
 def philox(counters: torch.Tensor, seed: int) -> torch.Tensor:
     """Philox4x32-7's four words for each counter, int64 [counters, 4]; as kernels/random.cuh."""
     low = 0xFFFFFFFF
-    words = [counters & low, counters >> 32, torch.zeros_like(counters), torch.zeros_like(counters)]
+    zeros = torch.zeros_like(counters)
+    words = [counters & low, counters >> 32, zeros, zeros]
     key = [seed & low, seed >> 32]
     for _ in range(PHILOX_ROUNDS):
-        product0 = _wide(0xD2511F53, words[0])
-        product1 = _wide(0xCD9E8D57, words[2])
-        first = product1[0] ^ words[1] ^ key[0]
-        third = product0[0] ^ words[3] ^ key[1]
-        words = [first, product1[1], third, product0[1]]
-        key = [key[0] + 0x9E3779B9 & low, key[1] + 0xBB67AE85 & low]
+        high0, low0 = _wide(0xD2511F53, words[0])
+        high1, low1 = _wide(0xCD9E8D57, words[2])
+        first = high1 ^ words[1] ^ key[0]
+        third = high0 ^ words[3] ^ key[1]
+        words = [first, low1, third, low0]
+        key[0] = key[0] + 0x9E3779B9 & low
+        key[1] = key[1] + 0xBB67AE85 & low
     return torch.stack(words, -1)
 
 
@@ -137,9 +183,17 @@ def _wide(factor: int, words: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]
     return high, low
 
 
-def reference(x, residual, bias, gamma, beta, factors) -> tuple[torch.Tensor, torch.Tensor]:
+def reference(
+    x,
+    residual,
+    bias,
+    gamma,
+    beta,
+    factors,
+) -> tuple[torch.Tensor, torch.Tensor]:
     """(y, hidden) by torch's own functions, in the inputs' precision; factors: as `kept`."""
-    gelu = torch.nn.functional.gelu(x + bias, approximate="tanh")
+    gelu = functional.gelu(x + bias, approximate="tanh")
     hidden = residual + factors * gelu
-    norm = torch.nn.functional.layer_norm
-    return norm(hidden, hidden.shape[-1:], gamma, beta, EPSILON), hidden
+    columns = hidden.shape[-1:]
+    y = functional.layer_norm(hidden, columns, gamma, beta, EPSILON)
+    return y, hidden

@@ -17,7 +17,11 @@ from utils.files import ROOT
 
 HOPPER = (9, 0)
 ROOM = 64 << 30  # bytes of GPU memory that the larger matrices need
-PACKAGES = {"linear_cross_entropy": "fusion", "gemv": "low_precision", "fp8": "low_precision"}
+PACKAGES = {
+    "linear_cross_entropy": "fusion",
+    "gemv": "low_precision",
+    "fp8": "low_precision",
+}
 
 
 def able() -> bool:
@@ -49,7 +53,13 @@ def run(part: str, seconds: int) -> dict[str, tuple[float, str]]:
         options = ["--parts", part, "--budget", str(seconds), "--out", str(out)]
         command = [sys.executable, "-m", bench, *options]
         try:
-            subprocess.run(command, cwd=ROOT, timeout=2 * seconds, capture_output=True, check=True)
+            subprocess.run(
+                command,
+                cwd=ROOT,
+                timeout=2 * seconds,
+                capture_output=True,
+                check=True,
+            )
         except subprocess.SubprocessError:
             return {}
         return json.loads(out.read_text())["clock"].get("found", {})

@@ -1,24 +1,36 @@
 """Races of the two benches: check, time in turn, keep, record."""
 
-import os
+from functools import partial
 
 import torch
 
-from course.kernels.row_kernels.report import Report
-from utils import compare, results
+from course.kernels.report import Report
+from utils import compare, results, timing
 
 #: What this process has found: name -> (value, unit)
 FOUND = {}
 
 
-def record(name: str, value: float, unit: str = "1", spread: float = 0.0) -> None:
+def record(
+    name: str,
+    value: float,
+    unit: str = "1",
+    spread: float = 0.0,
+) -> None:
     """Keep a number, and hand it to the recording command, if one is running."""
     FOUND[name] = value, unit
-    if os.environ.get(results.RECORD):
-        results.append({"name": name, "value": value, "unit": unit, "spread": spread})
+    results.record(name, value, unit, spread)
 
 
-def race(report: Report, name: str, runs: dict, ours: str = "ours", *, keep=True, **work) -> dict:
+def race(
+    report: Report,
+    name: str,
+    runs: dict,
+    ours: str = "ours",
+    *,
+    keep=True,
+    **work,
+) -> dict:
     """{rival: Timing}: all in turn; times, rates and our speedup over the best rival are kept.
 
     runs: name -> function. work: bytes or flops, as for `compare`. keep: record them, too.
@@ -33,20 +45,30 @@ def race(report: Report, name: str, runs: dict, ours: str = "ours", *, keep=True
 
 
 def _entry(timing) -> dict:
-    entry = {"ms": timing.median, "spread_ms": timing.spread}
+    entry = {
+        "ms": timing.median,
+        "spread_ms": timing.spread,
+    }
     if timing.bytes:
-        entry |= {"GB/s": timing.bytes_per_second / 1e9, "copy": timing.share_of_copy}
+        entry["GB/s"] = timing.bytes_per_second / 1e9
+        entry["copy"] = timing.share_of_copy
     if timing.flops:
         entry["TFLOP/s"] = timing.flops_per_second / 1e12
     return entry
 
 
-def speedup(timings: dict, rivals, ours: str = "ours") -> tuple[float, float]:
+def _median(timing) -> float:
+    return timing.median
+
+
+def speedup(
+    timings: dict,
+    rivals,
+    ours: str = "ours",
+) -> tuple[float, float]:
     """(How much faster we are than the fastest of some rivals, spread)."""
-    best = min((timings[label] for label in rivals), key=lambda timing: timing.median)
-    mine = timings[ours]
-    ratio = best.median / mine.median
-    return ratio, ratio * (best.spread / best.median + mine.spread / mine.median)
+    best = min([timings[label] for label in rivals], key=_median)
+    return timing.speedup(timings[ours], best)
 
 
 def record_speedup(name: str, timings: dict, rivals, ours: str = "ours") -> None:
@@ -60,10 +82,18 @@ def record_speedup(name: str, timings: dict, rivals, ours: str = "ours") -> None
 def record_share(name: str, timing) -> None:
     """Record a share of the copy bandwidth."""
     share = timing.share_of_copy
-    record(name, share, "1", share * timing.spread / timing.median)
+    relative = timing.spread / timing.median
+    record(name, share, "1", share * relative)
 
 
-def fastest(report: Report, name: str, forms: dict, check, run, **work):
+def fastest(
+    report: Report,
+    name: str,
+    forms: dict,
+    check,
+    run,
+    **work,
+):
     """The form whose run is fastest among those that are right; None where none is.
 
     forms: label -> form. check(form) raises where it is wrong; run(form) is timed.
@@ -78,10 +108,11 @@ def fastest(report: Report, name: str, forms: dict, check, run, **work):
             right[label] = form
     if not right:
         return None
-    runs = {label: lambda form=form: run(form) for label, form in right.items()}
+    runs = {label: partial(run, form) for label, form in right.items()}
     timings = compare(runs, **work).timings
-    report.put("sweeps", name, {label: round(t.median, 5) for label, t in timings.items()})
-    return right[min(timings, key=lambda label: timings[label].median)]
+    times = {label: measured.median for label, measured in timings.items()}
+    report.put("sweeps", name, {label: round(ms, 5) for label, ms in times.items()})
+    return right[min(times, key=times.get)]
 
 
 def usable(report: Report, name: str, rivals: dict) -> dict:

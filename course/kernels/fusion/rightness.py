@@ -6,16 +6,22 @@ Each check returns its largest error and raises AssertionError where roundings d
 import torch
 
 from course.kernels.fusion import adamw, block, linear_cross_entropy
-from utils import has_gpu, pick
+from utils import has_gpu
 
 DEVICE = "cuda" if has_gpu() else "cpu"
 HALF_STEP = 2**-8  # of bfloat16, at 1
 TENSORS = ((3, 7), (2048,), (5000,), (1,), (33, 65))
 
 
-def _near(name: str, got: torch.Tensor, exact: torch.Tensor, most: float) -> float:
+def _near(
+    name: str,
+    got: torch.Tensor,
+    exact: torch.Tensor,
+    most: float,
+) -> float:
     """The largest error, as a share of the largest value."""
-    error = (got.double() - exact).abs().max() / exact.abs().max().clamp(min=1e-30)
+    largest = exact.abs().max().clamp(min=1e-30)
+    error = (got.double() - exact).abs().max() / largest
     assert error <= most, f"{name}: error {error:.2g}, at most {most:.2g} is rounding"
     return error.item()
 
@@ -23,25 +29,37 @@ def _near(name: str, got: torch.Tensor, exact: torch.Tensor, most: float) -> flo
 # ---- AdamW
 
 
-def check_adamw(shape: adamw.Shape = adamw.FASTEST, kind=torch.float32, steps: int = 3) -> float:
+def check_adamw(
+    shape: adamw.Shape = adamw.FASTEST,
+    kind=torch.float32,
+    steps: int = 3,
+) -> float:
     """Against PyTorch's optimizer in float64, clipped to a norm of 1, over odd tensors."""
     weights = [torch.randn(size, device=DEVICE) for size in TENSORS]
     gradients = [torch.randn_like(w).to(kind) for w in weights]
     copies = [torch.full_like(w, torch.nan, dtype=torch.bfloat16) for w in weights]
     exact = [w.double().requires_grad_() for w in weights]
     theirs = torch.optim.AdamW(exact, lr=1e-2, weight_decay=0.1)
-    options = {"rate": 1e-2, "decay": 0.1, "most": 1.0, "shape": shape}
-    ours = adamw.AdamW(weights, gradients, copies, **options)
+    ours = adamw.AdamW(
+        weights,
+        gradients,
+        copies,
+        rate=1e-2,
+        decay=0.1,
+        most=1.0,
+        shape=shape,
+    )
     for _ in range(steps):
-        for w, g in zip(exact, gradients, strict=True):
-            w.grad = g.double()
+        for weight, gradient in zip(exact, gradients, strict=True):
+            weight.grad = gradient.double()
         norm = torch.nn.utils.clip_grad_norm_(exact, 1.0)
         theirs.step()
         ours.step()
     _near("norm", ours.norm_and_factor[:1], norm.reshape(1), 1e-5)
-    for w, copy in zip(weights, copies, strict=True):
-        assert torch.equal(copy, w.bfloat16()), "the copy is not the rounded weights"
-    return max(_near("adamw", w, e, 1e-5) for w, e in zip(weights, exact, strict=True))
+    for weight, copy in zip(weights, copies, strict=True):
+        assert torch.equal(copy, weight.bfloat16()), "the copy is not the rounded weights"
+    errors = [_near("adamw", w, e, 1e-5) for w, e in zip(weights, exact, strict=True)]
+    return max(errors)
 
 
 # ---- the block
@@ -50,27 +68,46 @@ def check_adamw(shape: adamw.Shape = adamw.FASTEST, kind=torch.float32, steps: i
 def check_block(forward: block.Shape | None = None, backward: block.Shape | None = None) -> float:
     """Both passes, against float64 and autograd, for rows that fill no block."""
     small = block.Shape(64, 1, 1)
-    shapes = forward or small, backward or small
-    sizes = ((5, 104), (3, 1024), *pick(gpu=((2111, 4096),), cpu=()))
+    shapes = (forward or small, backward or small)
+    sizes = [(5, 104), (3, 1024)]
+    if has_gpu():
+        sizes.append((2111, 4096))
     return max(_check_block(*size, *shapes) for size in sizes)
 
 
-def _check_block(rows: int, columns: int, first: block.Shape, second: block.Shape) -> float:
-    like = {"device": DEVICE, "dtype": torch.bfloat16}
-    matrices = [torch.randn(rows, columns, **like) for _ in range(4)]
-    x, residual, dy, dout = matrices
-    bias, gamma, beta = (torch.randn(columns, **like) for _ in range(3))
+def _check_block(
+    rows: int,
+    columns: int,
+    first: block.Shape,
+    second: block.Shape,
+) -> float:
+    def normal(*size: int) -> torch.Tensor:
+        return torch.randn(size, device=DEVICE, dtype=torch.bfloat16)
+
+    x, residual, dy, dout = (normal(rows, columns) for _ in range(4))
+    bias, gamma, beta = (normal(columns) for _ in range(3))
+    given = (x, residual, bias, gamma, beta)
     seed = int(torch.randint(1 << 40, ()))
-    y, hidden, saved = block.forward(x, residual, bias, gamma, beta, 0.25, seed, first)
+    y, hidden, saved = block.forward(*given, 0.25, seed, first)
     factors = block.kept(rows, columns, saved.seed, saved.threshold, DEVICE)
-    leaves = [t.double().requires_grad_() for t in (x, residual, bias, gamma, beta)]
+    leaves = [each.double().requires_grad_() for each in given]
     exact = block.reference(*leaves, factors)
-    wanted = torch.autograd.grad(exact, leaves, [dy.double(), dout.double()])
+    slopes = [dy.double(), dout.double()]
+    wanted = torch.autograd.grad(exact, leaves, slopes)
     dx, dresidual, dgamma, dbeta, dbias = block.backward(dy, dout, saved, bias, gamma, second)
-    got = {"dx": dx, "dresidual": dresidual, "dbias": dbias, "dgamma": dgamma, "dbeta": dbeta}
-    errors = [_near("y", y, exact[0], 4 * HALF_STEP), _near("hidden", hidden, exact[1], HALF_STEP)]
-    for (name, tensor), gradient in zip(got.items(), wanted, strict=True):
-        errors.append(_near(name, tensor, gradient, 4 * HALF_STEP))
+    got = {
+        "dx": dx,
+        "dresidual": dresidual,
+        "dbias": dbias,
+        "dgamma": dgamma,
+        "dbeta": dbeta,
+    }
+    errors = [
+        _near("y", y, exact[0], 4 * HALF_STEP),
+        _near("hidden", hidden, exact[1], HALF_STEP),
+    ]
+    for name, gradient in zip(got, wanted, strict=True):
+        errors.append(_near(name, got[name], gradient, 4 * HALF_STEP))
     return max(errors)
 
 
@@ -84,10 +121,11 @@ def check_linear_cross_entropy(chunk: int = 8) -> float:
     targets = torch.randint(40, (21,), device=DEVICE)
     targets[3] = linear_cross_entropy.IGNORED
     got = linear_cross_entropy.loss_and_gradients(x, weights, targets, chunk)
-    leaves = x.double().requires_grad_(), weights.double().requires_grad_()
-    loss = torch.nn.functional.cross_entropy(leaves[0] @ leaves[1].T, targets)
-    exact = loss, *torch.autograd.grad(loss, leaves)
-    names = "loss", "dx", "dweights"
+    leaves = [each.double().requires_grad_() for each in (x, weights)]
+    logits = leaves[0] @ leaves[1].T
+    loss = torch.nn.functional.cross_entropy(logits, targets)
+    exact = (loss, *torch.autograd.grad(loss, leaves))
+    names = ("loss", "dx", "dweights")
     return max(_near(*row, 1e-5) for row in zip(names, got, exact, strict=True))
 
 

@@ -5,7 +5,8 @@
 As course.kernels.fusion.bench: what is wrong is not timed, every result is written at once.
 """
 
-import functools
+import dataclasses
+from functools import partial
 
 import torch
 
@@ -21,7 +22,7 @@ from course.kernels.fusion.racing import (
     usable,
 )
 from course.kernels.low_precision import fp8_matmul, int4, rightness, sparse
-from course.kernels.row_kernels.report import Report
+from course.kernels.report import Report
 from utils import has_gpu
 
 # ---- int4: matrix times vector
@@ -50,22 +51,31 @@ class Layers:
     def __init__(self, n: int):
         _, scales = int4.random_weights(n, n)
         # as many below zero as above, and scales with which vectors keep their size
-        codes = torch.randint(1, 16, (n, n), dtype=torch.uint8, device="cuda")
-        scales = (scales.float() / 2.5).bfloat16()
-        self.first = int4.pack(codes, scales)
+        self.codes = torch.randint(1, 16, (n, n), dtype=torch.uint8, device="cuda")
+        self.scales = (scales.float() / 2.5).bfloat16()
+        self.first = int4.pack(self.codes, self.scales)
         self.count = max(4, round(CHAIN_BYTES / self.first.bytes))
-        self.packed = [self.first, *(self._copy() for _ in range(self.count - 1))]
-        weights = int4.dequantize(codes, scales).bfloat16()
-        self.weights = [weights, *(weights.clone() for _ in range(self.count - 1))]
-        self.codes, self.scales = codes, scales
-        self.vectors = torch.randn(8, n, device="cuda").bfloat16()
-        self.buffers = torch.empty(2, 8, n, device="cuda", dtype=torch.bfloat16)
+        copies = range(self.count - 1)
+        self.packed = [self.first, *(self._copy() for _ in copies)]
+        weights = int4.dequantize(self.codes, self.scales).bfloat16()
+        self.weights = [weights, *(weights.clone() for _ in copies)]
+        self.vectors = bf16_matrix(8, n)
+        self.buffers = torch.stack([self.vectors, self.vectors])
 
     def _copy(self) -> int4.Packed:
         first = self.first
-        return int4.Packed(first.codes.clone(), first.scales.clone(), first.rows, first.columns)
+        return dataclasses.replace(
+            first,
+            codes=first.codes.clone(),
+            scales=first.scales.clone(),
+        )
 
-    def ours(self, vectors: int, shape: int4.Shape, overlapped: bool) -> torch.Tensor:
+    def ours(
+        self,
+        vectors: int,
+        shape: int4.Shape,
+        overlapped: bool,
+    ) -> torch.Tensor:
         """Through all layers; the result stays in one of the buffers."""
         x = self.vectors[:vectors]
         for layer, packed in enumerate(self.packed):
@@ -82,10 +92,22 @@ class Layers:
 
     def check(self, shape: int4.Shape) -> bool:
         """Whether overlapped kernels give the very bits of kernels that wait for one another."""
-        rightness.check_int4(shape, ((32, self.first.columns, 1), (96, 640, 3)))
+        columns = self.first.columns
+        rightness.check_int4(shape, ((32, columns, 1), (96, 640, 3)))
         in_turn = self.ours(1, shape, False).clone()
         assert in_turn.isfinite().all(), "vectors do not keep their size"
-        return torch.equal(self.ours(1, shape, True), in_turn)
+        overlapped = self.ours(1, shape, True)
+        return torch.equal(overlapped, in_turn)
+
+
+def bf16_matrix(rows: int, columns: int) -> torch.Tensor:
+    """Normal random numbers on the GPU."""
+    return torch.randn(rows, columns, device="cuda").bfloat16()
+
+
+def labelled(shapes) -> dict:
+    """{as text: shape}."""
+    return {str(shape): shape for shape in shapes}
 
 
 def race_gemv(report: Report) -> None:
@@ -98,61 +120,83 @@ def race_gemv(report: Report) -> None:
 def race_gemv_of(report: Report, n: int) -> None:
     layers = Layers(n)
     moved = layers.count * (layers.first.bytes + 4 * n)
+    name = f"gemv/int4/{n}"
+    runs = our_gemv(report, layers, n, moved)
+    for label, rival in usable(report, f"gemv/{n}", gemv_rivals(report, layers, n)).items():
+        runs[label] = captured(rival)
+    timings = race(report, name, runs, bytes=moved)
+    record(f"{name}/layers", layers.count)
+    record_share(f"{name}/share_of_copy", timings["ours"])
+    both = ["torch bf16 mv", "torch bf16 linear"]
+    record_speedup(f"{name}/speedup_over_bf16", timings, both)
+    record_speedup(f"{name}/speedup_over_torch_int4", timings, ["torch int4"])
+    record_speedup(
+        f"{name}/8_vectors/speedup_over_bf16",
+        timings,
+        ["torch bf16 linear, 8 vectors"],
+        "ours, 8 vectors",
+    )
+
+
+def our_gemv(report: Report, layers: Layers, n: int, moved: float) -> dict:
+    """The fastest shape's graphs: one vector, one without overlap, eight."""
     graphs = {}
     overlap = {}
 
     def check(shape):
         overlap[shape] = layers.check(shape)
-        graphs[shape] = captured(lambda: layers.ours(1, shape, overlap[shape]))
+        graphs[shape] = captured(partial(layers.ours, 1, shape, overlap[shape]))
 
     best = fastest(
         report,
         f"gemv/{n}",
-        {str(shape): shape for shape in GEMV_SHAPES},
+        labelled(GEMV_SHAPES),
         check,
         lambda shape: graphs[shape](),
         bytes=moved,
     )
     report.put("clock", f"gemv/{n} best", f"{best}, overlapped: {overlap[best]}")
-    one = layers.vectors[:1]
-    runs = {
+    return {
         "ours": graphs[best],
-        "ours, in turn": captured(lambda: layers.ours(1, best, False)),
-        "ours, 8 vectors": captured(lambda: layers.ours(8, best, overlap[best])),
+        "ours, in turn": captured(partial(layers.ours, 1, best, False)),
+        "ours, 8 vectors": captured(partial(layers.ours, 8, best, overlap[best])),
     }
+
+
+def gemv_rivals(report: Report, layers: Layers, n: int) -> dict:
+    """PyTorch's ways through the same layers."""
+    vectors = layers.vectors
     linear = torch.nn.functional.linear
+
+    def product(x, weights):
+        return torch.mv(weights, x)
+
     rivals = {
-        "torch bf16 mv": lambda: layers.bf16(lambda x, w: torch.mv(w, x), one[0]),
-        "torch bf16 linear": lambda: layers.bf16(linear, one),
-        "torch bf16 linear, 8 vectors": lambda: layers.bf16(linear, layers.vectors),
+        "torch bf16 mv": partial(layers.bf16, product, vectors[0]),
+        "torch bf16 linear": partial(layers.bf16, linear, vectors[:1]),
+        "torch bf16 linear, 8 vectors": partial(layers.bf16, linear, vectors),
     }
-    try:
-        rivals["torch int4"] = tinygemm(layers)
-    except Exception as error:
-        report.failed(f"gemv/{n} torch int4", error)
-    for name, rival in usable(report, f"gemv/{n}", rivals).items():
-        runs[name] = captured(rival)
-    timings = race(report, f"gemv/int4/{n}", runs, bytes=moved)
-    record(f"gemv/int4/{n}/layers", layers.count)
-    record_share(f"gemv/int4/{n}/share_of_copy", timings["ours"])
-    both = ["torch bf16 mv", "torch bf16 linear"]
-    record_speedup(f"gemv/int4/{n}/speedup_over_bf16", timings, both)
-    others = ["torch bf16 linear, 8 vectors"]
-    record_speedup(f"gemv/int4/{n}/8_vectors/speedup_over_bf16", timings, others, "ours, 8 vectors")
-    record_speedup(f"gemv/int4/{n}/speedup_over_torch_int4", timings, ["torch int4"])
+    tiny = report.attempt(f"gemv/{n} torch int4", tinygemm, layers)
+    if tiny:
+        rivals["torch int4"] = tiny
+    return rivals
 
 
 def tinygemm(layers: Layers):
     """PyTorch's own product with 4-bit weights, as torchao uses it, through all layers."""
-    pairs = (layers.codes[:, ::2] << 4 | layers.codes[:, 1::2]).contiguous()
-    packed = torch.ops.aten._convert_weight_to_int4pack(pairs, 8)
-    packed = [packed, *(packed.clone() for _ in range(layers.count - 1))]
+    high = layers.codes[:, ::2]
+    low = layers.codes[:, 1::2]
+    pairs = (high << 4 | low).contiguous()
+    weights = torch.ops.aten._convert_weight_to_int4pack(pairs, 8)
+    packed = [weights, *(weights.clone() for _ in range(layers.count - 1))]
     scales = layers.scales.T.contiguous()
-    both = torch.stack([scales, torch.zeros_like(scales)], -1).contiguous()
+    zeros = torch.zeros_like(scales)
+    both = torch.stack([scales, zeros], -1).contiguous()
     multiply = torch.ops.aten._weight_int4pack_mm
     first = layers.vectors[:1]
     exact = int4.multiply(layers.first, first).double()
-    rightness.near("torch int4", multiply(first, packed[0], int4.GROUP, both), exact, 0.1)
+    theirs = multiply(first, weights, int4.GROUP, both)
+    rightness.near("torch int4", theirs, exact, 0.1)
 
     def run():
         x = first
@@ -175,7 +219,10 @@ ROW_SHAPES = [
         (128, 6, 1, 8, True),
     )
 ]
-BLOCK_SHAPES = [fp8_matmul.Shape(True, 128, 6, 2, 8), fp8_matmul.Shape(True, 128, 6, 1, 16)]
+BLOCK_SHAPES = [
+    fp8_matmul.Shape(True, 128, 6, 2, 8),
+    fp8_matmul.Shape(True, 128, 6, 1, 16),
+]
 
 
 def race_fp8(report: Report) -> None:
@@ -186,42 +233,51 @@ def race_fp8(report: Report) -> None:
 
 
 def fp8_fastest(report: Report, name: str, shapes, given) -> fp8_matmul.Shape:
+    n = len(given[0])
     return fastest(
         report,
         name,
-        {str(shape): shape for shape in shapes},
+        labelled(shapes),
         rightness.check_fp8,
-        lambda shape: fp8_matmul.multiply(*given, shape),
-        flops=2 * len(given[0]) ** 3,
+        partial(fp8_matmul.multiply, *given),
+        flops=2 * n**3,
     )
 
 
 def race_fp8_of(report: Report, n: int) -> None:
+    name = f"matmul/fp8/{n}"
     given = rightness.fp8_operands(n, n, n)
     best = fp8_fastest(report, f"fp8/{n}", ROW_SHAPES, given)
     report.put("clock", f"fp8/{n} best", str(best))
     check_sample(report, f"fp8/{n}", given, best)
-    runs = {"ours": lambda: fp8_matmul.multiply(*given, best)}
+    runs = {"ours": partial(fp8_matmul.multiply, *given, best)}
     runs |= usable(report, f"fp8/{n}", scaled_mm(*given[1:]))
-    wide, narrow = (torch.randn(n, n, device="cuda").bfloat16() for _ in range(2))
-    runs["bf16"] = lambda: torch.mm(wide, narrow)
-    timings = race(report, f"matmul/fp8/{n}", runs, flops=2 * n**3)
+    runs["bf16"] = partial(torch.mm, bf16_matrix(n, n), bf16_matrix(n, n))
+    timings = race(report, name, runs, flops=2 * n**3)
+    record_against_scaled_mm(name, timings)
+    record_speedup(f"{name}/speedup_over_bf16", timings, ["bf16"])
+
+
+def record_against_scaled_mm(name: str, timings: dict) -> None:
+    """Record our share of the fastest of PyTorch's modes."""
     theirs = [label for label in timings if label.startswith("scaled_mm")]
     if theirs:
         share, spread = speedup(timings, theirs)
-        record(f"matmul/fp8/{n}/share_of_scaled_mm", share, "1", spread)
-    record_speedup(f"matmul/fp8/{n}/speedup_over_bf16", timings, ["bf16"])
+        record(f"{name}/share_of_scaled_mm", share, "1", spread)
 
 
 def check_sample(report: Report, name: str, given, shape: fp8_matmul.Shape) -> None:
     """A whole product's first and last rows against float64."""
     c, a, b, scales_a, scales_b = given
     fp8_matmul.multiply(*given, shape)
-    rows = torch.cat([torch.arange(128), torch.arange(len(a) - 128, len(a))]).cuda()
+    first = torch.arange(128)
+    last = first + len(a) - 128
+    rows = torch.cat([first, last]).cuda()
     of_rows = scales_a[:, rows] if shape.blocks else scales_a[rows]
     exact = fp8_matmul.exact(a[rows], b, of_rows, scales_b, shape.blocks)
-    typical = exact.square().mean(1, keepdim=True).sqrt()
-    error = rightness.near(name, c[rows].double() / typical, exact / typical, 0.1)
+    typical = rightness.typical_of_rows(exact)
+    got = c[rows].double()
+    error = rightness.near(name, got / typical, exact / typical, 0.1)
     report.put("checks", name, error)
     record(f"matmul/{name}/error", error)
 
@@ -229,22 +285,28 @@ def check_sample(report: Report, name: str, given, shape: fp8_matmul.Shape) -> N
 def scaled_mm(a, b, scales_a, scales_b) -> dict:
     """torch._scaled_mm in its modes, on the same numbers."""
     one = torch.ones((), device="cuda")
-    rows = scales_a[:, None].contiguous(), scales_b[None].contiguous()
-    modes = {
-        "scaled_mm, fast sums": (one, one, True),
-        "scaled_mm": (one, one, False),
-        "scaled_mm rows, fast sums": (*rows, True),
-        "scaled_mm rows": (*rows, False),
-    }
+    rows = (scales_a[:, None].contiguous(), scales_b[None].contiguous())
 
     def run(first, second, fast):
-        options = {"out_dtype": torch.bfloat16, "use_fast_accum": fast}
-        torch._scaled_mm(a, b.T, first, second, **options)
+        torch._scaled_mm(
+            a,
+            b.T,
+            first,
+            second,
+            out_dtype=torch.bfloat16,
+            use_fast_accum=fast,
+        )
 
-    return {name: functools.partial(run, *mode) for name, mode in modes.items()}
+    return {
+        "scaled_mm, fast sums": partial(run, one, one, True),
+        "scaled_mm": partial(run, one, one, False),
+        "scaled_mm rows, fast sums": partial(run, *rows, True),
+        "scaled_mm rows": partial(run, *rows, False),
+    }
 
 
 def race_fp8_blocks_of(report: Report, n: int) -> None:
+    name = f"matmul/fp8_blocks/{n}"
     given = rightness.fp8_operands(n, n, n, blocks=True)
     best = fp8_fastest(report, f"fp8_blocks/{n}", BLOCK_SHAPES, given)
     report.put("clock", f"fp8_blocks/{n} best", str(best))
@@ -252,15 +314,19 @@ def race_fp8_blocks_of(report: Report, n: int) -> None:
     _, a, b, scales_a, scales_b = given
 
     def theirs():
-        options = {"out_dtype": torch.bfloat16, "use_fast_accum": False}
-        torch._scaled_mm(a, b.T, scales_a.T, scales_b.T, **options)
+        torch._scaled_mm(
+            a,
+            b.T,
+            scales_a.T,
+            scales_b.T,
+            out_dtype=torch.bfloat16,
+            use_fast_accum=False,
+        )
 
-    runs = {"ours": lambda: fp8_matmul.multiply(*given, best)}
+    runs = {"ours": partial(fp8_matmul.multiply, *given, best)}
     runs |= usable(report, f"fp8_blocks/{n}", {"scaled_mm": theirs})
-    timings = race(report, f"matmul/fp8_blocks/{n}", runs, flops=2 * n**3)
-    if "scaled_mm" in timings:
-        share, spread = speedup(timings, ["scaled_mm"])
-        record(f"matmul/fp8_blocks/{n}/share_of_scaled_mm", share, "1", spread)
+    timings = race(report, name, runs, flops=2 * n**3)
+    record_against_scaled_mm(name, timings)
 
 
 # ---- 2:4 sparsity
@@ -268,27 +334,38 @@ def race_fp8_blocks_of(report: Report, n: int) -> None:
 
 def check_sparse() -> float:
     """mma.sp against float64, on a pruned tile."""
-    weights = sparse.prune(torch.randn(16, 32, device="cuda").bfloat16())
-    b = torch.randn(8, 32, device="cuda").bfloat16()
+    weights = sparse.prune(bf16_matrix(16, 32))
+    b = bf16_matrix(8, 32)
     d = sparse.multiply_tile(*sparse.compress(weights), b)
-    return rightness.near("mma.sp", d, weights.double() @ b.double().T, 1e-5)
+    exact = weights.double() @ b.double().T
+    return rightness.near("mma.sp", d, exact, 1e-5)
 
 
 def race_sparse(report: Report) -> None:
     """The instruction itself, then PyTorch's library for it, against dense products."""
     report.put("checks", "mma.sp", check_sparse())
-    timings = {}
     for name in ("mma.sp", "mma"):
         run, operations = sparse.rate_run(name == "mma.sp")
-        timings |= race(report, f"sparse/{name}", {"ours": run}, keep=False, flops=operations)
-        record(f"sparse/{name}/rate", timings["ours"].flops_per_second, "FLOP/s")
+        timings = race(
+            report,
+            f"sparse/{name}",
+            {"ours": run},
+            keep=False,
+            flops=operations,
+        )
+        rate = timings["ours"].flops_per_second
+        record(f"sparse/{name}/rate", rate, "FLOP/s")
     n = 8192
-    weights = sparse.prune(torch.randn(n, n, device="cuda").bfloat16())
-    other = torch.randn(n, n, device="cuda").bfloat16()
+    weights = sparse.prune(bf16_matrix(n, n))
+    other = bf16_matrix(n, n)
     half = torch.sparse.to_sparse_semi_structured(weights)
-    runs = {"sparse": lambda: torch.mm(half, other), "dense": lambda: torch.mm(weights, other)}
-    timings = race(report, f"sparse/torch/{n}", runs, "sparse", flops=2 * n**3)
-    record_speedup(f"sparse/torch/{n}/speedup_over_dense", timings, ["dense"], "sparse")
+    runs = {
+        "sparse": partial(torch.mm, half, other),
+        "dense": partial(torch.mm, weights, other),
+    }
+    name = f"sparse/torch/{n}"
+    timings = race(report, name, runs, "sparse", flops=2 * n**3)
+    record_speedup(f"{name}/speedup_over_dense", timings, ["dense"], "sparse")
 
 
 # ---- int8
@@ -297,35 +374,45 @@ def race_sparse(report: Report) -> None:
 def race_int8(report: Report) -> None:
     """PyTorch's product of 8-bit integers, with quantization of the activations before it."""
     n = 8192
-    x = torch.randn(n, n, device="cuda").bfloat16()
-    weights = torch.randn(n, n, device="cuda").bfloat16()
+    name = f"matmul/int8/{n}"
+    x = bf16_matrix(n, n)
+    weights = bf16_matrix(n, n)
     scales = weights.abs().amax(1).float() / 127
     codes = (weights / scales[:, None]).round().to(torch.int8)
 
     def dynamic(x):
         of_rows = x.abs().amax(1, keepdim=True).float() / 127
         rounded = (x / of_rows).round().to(torch.int8)
-        return (torch._int_mm(rounded, codes.T) * of_rows * scales).bfloat16()
+        sums = torch._int_mm(rounded, codes.T)
+        return (sums * of_rows * scales).bfloat16()
 
     torch._dynamo.reset()
     compiled = torch.compile(dynamic, dynamic=False)
     exact = x[:256].double() @ weights.double().T
-    error = (compiled(x)[:256].double() - exact).square().mean().sqrt()
-    record(f"matmul/int8/{n}/error", float(error / exact.square().mean().sqrt()))
-    whole = codes.T
-    ready = codes.clone()
+    apart = compiled(x)[:256].double() - exact
+    record(f"{name}/error", float(root_mean_square(apart) / root_mean_square(exact)))
     runs = {
-        "dynamic": lambda: compiled(x),
-        "product only": lambda: torch._int_mm(ready, whole),
-        "bf16": lambda: torch.mm(x, weights.T),
+        "dynamic": partial(compiled, x),
+        "product only": partial(torch._int_mm, codes.clone(), codes.T),
+        "bf16": partial(torch.mm, x, weights.T),
     }
-    timings = race(report, f"matmul/int8/{n}", runs, "dynamic", flops=2 * n**3)
-    record_speedup(f"matmul/int8/{n}/speedup_over_bf16", timings, ["bf16"], "dynamic")
+    timings = race(report, name, runs, "dynamic", flops=2 * n**3)
+    record_speedup(f"{name}/speedup_over_bf16", timings, ["bf16"], "dynamic")
+
+
+def root_mean_square(x: torch.Tensor) -> torch.Tensor:
+    """The square root of the squares' mean."""
+    return x.square().mean().sqrt()
 
 
 # ---- all of it
 
-PARTS = {"gemv": race_gemv, "fp8": race_fp8, "sparse": race_sparse, "int8": race_int8}
+PARTS = {
+    "gemv": race_gemv,
+    "fp8": race_fp8,
+    "sparse": race_sparse,
+    "int8": race_int8,
+}
 HOPPER = (9, 0)
 
 

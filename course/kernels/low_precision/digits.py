@@ -17,7 +17,10 @@ from course.kernels.low_precision import formats
 from course.kernels.mnist_cnn.pytorch import CNN, weights_of
 from utils import data
 
-BATCH, EPOCHS, RATE, SEED = 50, 4, 0.02, 1
+BATCH = 50
+EPOCHS = 4
+RATE = 0.02
+SEED = 1
 MATRICES = ("conv1.weight", "conv2.weight", "fc1.weight", "fc2.weight")
 SCALE_BITS = 16  # a scale is stored as bfloat16
 
@@ -33,9 +36,10 @@ class Scheme:
     @property
     def bits(self) -> float:
         """Of a weight: the logarithm of how many values it can have."""
-        return (
-            math.log2(2 * self.levels + 1) if self.levels == 1 else 1 + math.log2(self.levels + 1)
-        )
+        values = 2 * self.levels + 1
+        if self.levels == 1:
+            return math.log2(values)
+        return math.log2(values + 1)
 
 
 SCHEMES = (
@@ -51,8 +55,9 @@ SCHEMES = (
 @functools.cache
 def digits() -> tuple[torch.Tensor, ...]:
     """(training images, labels, test images, labels) of the course's small part of MNIST."""
-    parts = (*data.mnist(subset=True), *data.mnist("test", subset=True))
-    return tuple(torch.from_numpy(np.array(part)) for part in parts)
+    training = data.mnist(subset=True)
+    test = data.mnist("test", subset=True)
+    return tuple(torch.from_numpy(np.array(part)) for part in (*training, *test))
 
 
 @contextlib.contextmanager
@@ -73,11 +78,16 @@ def trained() -> CNN:
     with one_thread(), torch.random.fork_rng(devices=[]):
         torch.manual_seed(SEED)
         model = CNN()
-        optimizer = torch.optim.SGD(model.parameters(), lr=RATE, momentum=0.9)
+        optimizer = torch.optim.SGD(
+            model.parameters(),
+            lr=RATE,
+            momentum=0.9,
+        )
         for _ in range(EPOCHS):
             for some in torch.randperm(len(images)).split(BATCH):
                 optimizer.zero_grad()
-                loss = functional.cross_entropy(model(images[some]), labels[some].long())
+                logits = model(images[some])
+                loss = functional.cross_entropy(logits, labels[some].long())
                 loss.backward()
                 optimizer.step()
     return model
@@ -87,7 +97,8 @@ def accuracy(model: CNN) -> float:
     """The share of the 500 test digits that the model gets right."""
     _, _, images, labels = digits()
     with one_thread(), torch.no_grad():
-        return (model(images).argmax(1) == labels).float().mean().item()
+        answers = model(images).argmax(1)
+    return (answers == labels).float().mean().item()
 
 
 def quantized(weights: np.ndarray, scheme: Scheme) -> np.ndarray:
@@ -103,7 +114,8 @@ def quantized(weights: np.ndarray, scheme: Scheme) -> np.ndarray:
     else:
         scale = magnitudes.mean(axis, keepdims=True)
     scale = formats.rounded(np.maximum(scale, 1e-12), formats.BF16)
-    levels = np.clip(np.rint(rows / scale), -scheme.levels, scheme.levels)
+    levels = np.rint(rows / scale)
+    levels = np.clip(levels, -scheme.levels, scheme.levels)
     return (levels * scale).astype(np.float32).reshape(weights.shape)
 
 
@@ -112,7 +124,9 @@ def with_weights(change) -> CNN:
     kept = weights_of(trained())
     model = CNN()
     for name, parameter in model.named_parameters():
-        value = change(kept[name]) if name in MATRICES else kept[name]
+        value = kept[name]
+        if name in MATRICES:
+            value = change(value)
         parameter.data = torch.from_numpy(np.ascontiguousarray(value))
     return model
 
@@ -133,6 +147,7 @@ def table() -> list[tuple[str, float, float]]:
     """(scheme, bytes, accuracy), float32 first."""
     rows = [("float32", stored_bytes(None), accuracy(trained()))]
     for scheme in SCHEMES:
-        model = with_weights(functools.partial(quantized, scheme=scheme))
+        change = functools.partial(quantized, scheme=scheme)
+        model = with_weights(change)
         rows.append((scheme.name, stored_bytes(scheme), accuracy(model)))
     return rows

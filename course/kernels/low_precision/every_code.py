@@ -13,28 +13,37 @@ TYPES = {
     formats.E5M2: torch.float8_e5m2,
     formats.E4M3: torch.float8_e4m3fn,
 }
-BITS = {8: (np.uint8, torch.uint8), 16: (np.uint16, torch.uint16)}
+#: Bits of a code: the integers that hold it, in NumPy and in PyTorch
+BITS = {
+    8: (np.uint8, torch.uint8),
+    16: (np.uint16, torch.uint16),
+}
 
 
 def decoded_by_torch(codes: np.ndarray, format: Format) -> np.ndarray:
     """The float32 numbers of codes."""
     kind, _ = BITS[format.bits]
-    return torch.from_numpy(codes.astype(kind)).view(TYPES[format]).float().numpy()
+    numbers = torch.from_numpy(codes.astype(kind)).view(TYPES[format])
+    return numbers.float().numpy()
 
 
 def encoded_by_torch(x: np.ndarray, format: Format) -> np.ndarray:
     """The codes of float32 numbers, to the nearest."""
     _, kind = BITS[format.bits]
-    return torch.from_numpy(x).to(TYPES[format]).view(kind).numpy().astype(np.uint32)
+    numbers = torch.from_numpy(x).to(TYPES[format])
+    return numbers.view(kind).numpy().astype(np.uint32)
 
 
 def telling(format: Format) -> np.ndarray:
     """Every number of a format, every midpoint of two, the floats just beside it; in range."""
     x = formats.numbers(format)
-    middle = ((x[1:].astype(np.float64) + x[:-1]) / 2).astype(np.float32)
-    up, down = np.float32(np.inf), np.float32(-np.inf)
-    beside = np.nextafter(middle, up), np.nextafter(middle, down)
-    return np.concatenate([x, middle, *beside])
+    wide = x.astype(np.float64)
+    middle = ((wide[1:] + wide[:-1]) / 2).astype(np.float32)
+    up = np.float32(np.inf)
+    down = np.float32(-np.inf)
+    above = np.nextafter(middle, up)
+    below = np.nextafter(middle, down)
+    return np.concatenate([x, middle, above, below])
 
 
 def compare(format: Format) -> tuple[int, int]:
@@ -43,10 +52,13 @@ def compare(format: Format) -> tuple[int, int]:
     NaN may have any of its codes.
     """
     codes = np.arange(1 << format.bits)
-    ours, theirs = formats.decode(codes, format), decoded_by_torch(codes, format)
-    assert np.array_equal(ours, theirs, equal_nan=True), f"{format.name}: decoded differently"
+    ours = formats.decode(codes, format)
+    theirs = decoded_by_torch(codes, format)
+    equal = np.array_equal(ours, theirs, equal_nan=True)
+    assert equal, f"{format.name}: decoded differently"
     known = ~np.isnan(ours)
-    assert np.array_equal(np.signbit(ours[known]), np.signbit(theirs[known])), "signs of zero"
+    signs = np.signbit(ours) == np.signbit(theirs)
+    assert signs[known].all(), "signs of zero"
     x = telling(format)
     same = formats.encode(x, format) == encoded_by_torch(x, format)
     assert same.all(), f"{format.name}: {x[~same][:4]} are encoded differently"

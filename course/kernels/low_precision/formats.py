@@ -7,12 +7,23 @@ from pathlib import Path
 import numpy as np
 
 from utils import cuda_c
+from utils.occupancy import ceil_div
 
 KERNELS = Path(__file__).parent / "kernels"
-SPECIALS = {"infinities": 0, "one NaN": 1, "numbers": 2}
-ROUNDING = {"nearest": 0, "toward zero": 1, "stochastic": 2}
+SPECIALS = {
+    "infinities": 0,
+    "one NaN": 1,
+    "numbers": 2,
+}
+ROUNDING = {
+    "nearest": 0,
+    "toward zero": 1,
+    "stochastic": 2,
+}
 THREADS = 128
-MX_BLOCK, NVFP4_BLOCK = 32, 16  # numbers that share a scale
+#: Numbers that share a scale
+MX_BLOCK = 32
+NVFP4_BLOCK = 16
 E8M0_BIAS = 127
 
 
@@ -42,13 +53,20 @@ class Format:
     def largest(self) -> float:
         """The largest finite number."""
         sign = 1 << self.bits - 1
-        above = {"infinities": (1 << self.mantissa) + 1, "one NaN": 2, "numbers": 1}
-        return float(decode(np.array([sign - above[self.specials]], np.uint32), self)[0])
+        above = {
+            "infinities": (1 << self.mantissa) + 1,
+            "one NaN": 2,
+            "numbers": 1,
+        }
+        code = sign - above[self.specials]
+        (number,) = decode([code], self)
+        return float(number)
 
     @property
     def smallest_normal(self) -> float:
         """Below it steps no longer shrink."""
-        return 2.0 ** (2 - 2 ** (self.exponent - 1))
+        exponent = 2 - 2 ** (self.exponent - 1)
+        return 2.0**exponent
 
     @property
     def smallest(self) -> float:
@@ -63,7 +81,15 @@ BF16 = Format("bf16", 8, 7)
 E5M2 = Format("e5m2", 5, 2)
 E4M3 = Format("e4m3", 4, 3, "one NaN")
 E2M1 = Format("e2m1", 2, 1, "numbers")
-FORMATS = (FP32, TF32, FP16, BF16, E5M2, E4M3, E2M1)
+FORMATS = (
+    FP32,
+    TF32,
+    FP16,
+    BF16,
+    E5M2,
+    E4M3,
+    E2M1,
+)
 
 
 @functools.cache
@@ -71,8 +97,15 @@ def _module():
     return cuda_c.load(KERNELS / "formats.cu")
 
 
-def _grid(count: int) -> tuple[int, int]:
-    return max(1, -(-count // THREADS)), THREADS
+def _launch(name: str, count: int):
+    """A kernel of formats.cu, a thread for each of `count`."""
+    blocks = max(1, ceil_div(count, THREADS))
+    return _module()[name][blocks, THREADS]
+
+
+def _unwritten(shape) -> np.ndarray:
+    """Room for codes, full of what no kernel writes."""
+    return np.full(shape, 0xDEADBEEF, np.uint32)
 
 
 def decode(codes, format: Format) -> np.ndarray:
@@ -80,25 +113,39 @@ def decode(codes, format: Format) -> np.ndarray:
     codes = np.ascontiguousarray(codes, np.uint32)
     x = np.full(codes.shape, np.nan, np.float32)
     if codes.size:
-        _module().decode_all[_grid(codes.size)](x, codes, codes.size, *format.arguments)
+        launch = _launch("decode_all", codes.size)
+        launch(x, codes, codes.size, *format.arguments)
     return x
 
 
-def encode(x, format: Format, rounding: str = "nearest", *, saturate=False, seed: int = 0):
+def encode(
+    x,
+    format: Format,
+    rounding: str = "nearest",
+    *,
+    saturate=False,
+    seed: int = 0,
+):
     """The codes, uint32, of float32 numbers of any shape.
 
     rounding: a key of ROUNDING. saturate: what is too large becomes the largest number, not
     infinity or NaN. seed: of stochastic rounding.
     """
     x = np.ascontiguousarray(x, np.float32)
-    codes = np.full(x.shape, 0xDEADBEEF, np.uint32)
-    how = ROUNDING[rounding], int(saturate), seed
+    codes = _unwritten(x.shape)
+    how = (ROUNDING[rounding], int(saturate), seed)
     if x.size:
-        _module().encode_all[_grid(x.size)](codes, x, x.size, *format.arguments, *how)
+        launch = _launch("encode_all", x.size)
+        launch(codes, x, x.size, *format.arguments, *how)
     return codes
 
 
-def rounded(x, format: Format, rounding: str = "nearest", **how) -> np.ndarray:
+def rounded(
+    x,
+    format: Format,
+    rounding: str = "nearest",
+    **how,
+) -> np.ndarray:
     """Float32 numbers as a format keeps them."""
     return decode(encode(x, format, rounding, **how), format)
 
@@ -111,14 +158,17 @@ def numbers(format: Format) -> np.ndarray:
 
 def spacing(x: float, format: Format) -> float:
     """The distance from |x| to the next larger number of the format."""
-    octave = max(np.floor(np.log2(abs(x))) if x else -np.inf, np.log2(format.smallest_normal))
+    octave = np.log2(format.smallest_normal)
+    if x:
+        octave = max(octave, np.floor(np.log2(abs(x))))
     return float(2.0 ** (octave - format.mantissa))
 
 
 def fields(code: int, format: Format) -> tuple[str, str, str]:
     """(sign, exponent, mantissa) of a code, as zeros and ones."""
     bits = f"{code:0{format.bits}b}"
-    return bits[0], bits[1 : 1 + format.exponent], bits[1 + format.exponent :]
+    mantissa = 1 + format.exponent
+    return bits[0], bits[1:mantissa], bits[mantissa:]
 
 
 # ---- blocks that share a scale
@@ -130,9 +180,9 @@ def to_mx(x, format: Format = E4M3) -> tuple[np.ndarray, np.ndarray]:
     x: a multiple of 32 numbers. scales: e8m0 codes, 2^(code - 127).
     """
     x = np.ascontiguousarray(x, np.float32)
-    codes = np.full(x.shape, 0xDEADBEEF, np.uint32)
-    scales = np.full(x.size // MX_BLOCK, 0xDEADBEEF, np.uint32)
-    launch = _module().encode_mx[_grid(scales.size)]
+    codes = _unwritten(x.shape)
+    scales = _unwritten(x.size // MX_BLOCK)
+    launch = _launch("encode_mx", scales.size)
     launch(codes, scales, x, scales.size, *format.arguments)
     return codes, scales
 
@@ -151,10 +201,12 @@ def to_nvfp4(x) -> tuple[np.ndarray, np.ndarray, np.float32]:
     """
     x = np.ascontiguousarray(x, np.float32)
     largest = np.float32(np.abs(x).max(initial=0))
-    tensor_scale = np.float32(largest / (6 * 448)) if largest else np.float32(1)
-    codes = np.full(x.shape, 0xDEADBEEF, np.uint32)
-    scales = np.full(x.size // NVFP4_BLOCK, 0xDEADBEEF, np.uint32)
-    launch = _module().encode_nvfp4[_grid(scales.size)]
+    tensor_scale = np.float32(1)
+    if largest:
+        tensor_scale = np.float32(largest / (6 * 448))
+    codes = _unwritten(x.shape)
+    scales = _unwritten(x.size // NVFP4_BLOCK)
+    launch = _launch("encode_nvfp4", scales.size)
     launch(codes, scales, x, scales.size, float(tensor_scale))
     return codes, scales, tensor_scale
 

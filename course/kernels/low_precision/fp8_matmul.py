@@ -11,10 +11,12 @@ import torch
 
 from utils import cuda_c, machine
 from utils.cuda_c.tensor_map import tensor_map
+from utils.occupancy import ceil_div
 
 KERNELS = Path(__file__).parent / "kernels"
 BLOCK = 128  # numbers that share a scale
-ROWS, STEP = 128, 128  # of a block's tile; of k
+ROWS = 128  # of a block's tile
+STEP = 128  # of k
 THREADS = 384
 RESULTS = 2 * 2 * 64 * 64 * 2  # bytes of results on their way
 LARGEST = 448.0  # of e4m3
@@ -38,16 +40,23 @@ class Shape:
     @property
     def flags(self) -> tuple[str, ...]:
         """The compiler's flags for it."""
-        named = {"STAGES": self.stages, "CLUSTER": self.cluster, "HIGH": self.high}
+        named = {
+            "STAGES": self.stages,
+            "CLUSTER": self.cluster,
+            "HIGH": self.high,
+        }
         if not self.turns:
-            named |= {"BLOCK_SCALES": int(self.blocks), "WIDTH": self.width}
+            named["BLOCK_SCALES"] = int(self.blocks)
+            named["WIDTH"] = self.width
         return tuple(f"-D{name}={value}" for name, value in named.items())
 
     @property
     def shared(self) -> int:
         """Bytes of dynamic shared memory a block."""
         scales = 2 * self.width * 4
-        return self.stages * (ROWS + self.width) * STEP + RESULTS + scales + 16 * self.stages
+        stage = (ROWS + self.width) * STEP
+        barriers = 16 * self.stages
+        return self.stages * stage + RESULTS + scales + barriers
 
 
 ROW_SCALES = Shape()
@@ -64,8 +73,9 @@ def kernel(shape: Shape):
 @functools.lru_cache(maxsize=16)
 def _map(matrix: torch.Tensor, rows: int):
     """The tensor map of a matrix, in boxes of `rows` × 128 bytes; made once, not at each launch."""
-    pairs = matrix.view(torch.uint16) if matrix.dtype == E4M3 else matrix
-    return tensor_map(pairs, (rows, 64))
+    if matrix.dtype == E4M3:
+        matrix = matrix.view(torch.uint16)  # pairs
+    return tensor_map(matrix, (rows, 64))
 
 
 def multiply(c, a, b, scales_a, scales_b, shape: Shape = ROW_SCALES) -> None:
@@ -76,49 +86,65 @@ def multiply(c, a, b, scales_a, scales_b, shape: Shape = ROW_SCALES) -> None:
     """
     m, k = a.shape
     n = len(b)
-    step = BLOCK if shape.blocks else 16
-    if k % step or n % (BLOCK if shape.blocks else 8):
+    rows_of_b, columns_of_b = (BLOCK, BLOCK) if shape.blocks else (8, 16)
+    if k % columns_of_b or n % rows_of_b:
         raise ValueError(f"n = {n}, k = {k}: pad them with zeros")
-    per_b = shape.width // shape.cluster
-    maps = _map(c, 64), _map(a, ROWS), _map(b, per_b)
-    tiles = -(-m // (ROWS * shape.cluster)) * -(-n // shape.width)
-    blocks = min(tiles, machine().sms // shape.cluster) * shape.cluster
-    launch = kernel(shape)[blocks, THREADS, shape.shared]
-    launch(*maps, scales_a, scales_b, m, n, k)
+    down = ceil_div(m, ROWS * shape.cluster)
+    across = ceil_div(n, shape.width)
+    clusters = min(down * across, machine().sms // shape.cluster)
+    launch = kernel(shape)[clusters * shape.cluster, THREADS, shape.shared]
+    launch(
+        _map(c, 64),
+        _map(a, ROWS),
+        _map(b, shape.width // shape.cluster),
+        scales_a,
+        scales_b,
+        m,
+        n,
+        k,
+    )
 
 
 # ---- scales
 
 
+def scales_of(largest: torch.Tensor) -> torch.Tensor:
+    """The scales with which the largest magnitudes become 448."""
+    return largest.clamp(min=1e-12) / LARGEST
+
+
 def by_rows(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """(e4m3, float32 [rows]): each row's largest magnitude becomes 448."""
-    scales = x.float().abs().amax(1).clamp(min=1e-12) / LARGEST
-    return (x.float() / scales[:, None]).to(E4M3), scales
+    x = x.float()
+    scales = scales_of(x.abs().amax(1))
+    codes = x / scales[:, None]
+    return codes.to(E4M3), scales
 
 
 def by_pieces(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """(e4m3, float32 [columns / 128, rows]): a scale for every 128 numbers of a row."""
-    rows, columns = x.shape
-    pieces = x.float().reshape(rows, columns // BLOCK, BLOCK)
-    scales = pieces.abs().amax(-1).clamp(min=1e-12) / LARGEST
-    codes = (pieces / scales[..., None]).to(E4M3).reshape(rows, columns)
-    return codes, scales.T.contiguous()
+    pieces = x.float().unflatten(1, (-1, BLOCK))
+    scales = scales_of(pieces.abs().amax(-1))
+    codes = pieces / scales[..., None]
+    return codes.to(E4M3).reshape(x.shape), scales.T.contiguous()
 
 
 def by_blocks(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """(e4m3, float32 [rows / 128, columns / 128]): a scale for every 128 × 128."""
     rows, columns = x.shape
     blocks = x.float().reshape(rows // BLOCK, BLOCK, columns // BLOCK, BLOCK)
-    scales = blocks.abs().amax((1, 3)).clamp(min=1e-12) / LARGEST
-    codes = (blocks / scales[:, None, :, None]).to(E4M3).reshape(rows, columns)
-    return codes, scales.contiguous()
+    scales = scales_of(blocks.abs().amax((1, 3)))
+    codes = blocks / scales[:, None, :, None]
+    return codes.to(E4M3).reshape(x.shape), scales.contiguous()
 
 
 def exact(a, b, scales_a, scales_b, blocks: bool = False) -> torch.Tensor:
     """The product in float64."""
-    a, b = a.double(), b.double()
+    a = a.double()
+    b = b.double()
     if blocks:
         of_a = scales_a.T.repeat_interleave(BLOCK, 1)
         of_b = scales_b.repeat_interleave(BLOCK, 0).repeat_interleave(BLOCK, 1)
         return (a * of_a) @ (b * of_b).T
-    return scales_a.double()[:, None] * (a @ b.T) * scales_b.double()
+    of_rows = scales_a.double()[:, None]
+    return of_rows * (a @ b.T) * scales_b.double()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import torch
 
-from utils import cuda_c, has_gpu
+from utils import cuda_c, has_gpu, pick
 
 KERNELS = Path(__file__).parent / "kernels"
 GROUP = 128  # columns that share a scale
@@ -31,9 +31,23 @@ class Shape:
     @property
     def flags(self) -> tuple[str, ...]:
         """The compiler's flags for it."""
-        named = {"TILES": self.tiles, "WARPS": self.warps}
-        named |= {"DEPTH": self.depth, "BLOCKS": self.blocks}
+        named = {
+            "TILES": self.tiles,
+            "WARPS": self.warps,
+            "DEPTH": self.depth,
+            "BLOCKS": self.blocks,
+        }
         return tuple(f"-D{name}={value}" for name, value in named.items())
+
+    @property
+    def rows(self) -> int:
+        """Of a block."""
+        return TILE_ROWS * self.tiles
+
+    @property
+    def threads(self) -> int:
+        """Of a block."""
+        return 32 * self.warps
 
 
 #: What was fastest on an H200 (`bench` tries others).
@@ -63,19 +77,19 @@ def quantize(weights: torch.Tensor, group: int = GROUP) -> tuple[torch.Tensor, t
 
     weights: [rows, columns]; codes: uint8 [rows, columns], 1 to 15; scales: bfloat16, a row each.
     """
-    rows, columns = weights.shape
-    groups = weights.float().reshape(rows, columns // group, group)
-    scales = (groups.abs().amax(-1, keepdim=True) / 7).bfloat16()
+    groups = weights.float().unflatten(1, (-1, group))
+    largest = groups.abs().amax(-1, keepdim=True)
+    scales = (largest / 7).bfloat16()
     steps = groups / scales.float().clamp(min=2**-100)
     codes = steps.round().clamp(-7, 7) + ZERO
-    return codes.to(torch.uint8).reshape(rows, columns), scales.squeeze(-1)
+    return codes.byte().reshape(weights.shape), scales.squeeze(-1)
 
 
 def dequantize(codes: torch.Tensor, scales: torch.Tensor) -> torch.Tensor:
     """The float32 weights that codes and scales stand for."""
     group = codes.shape[1] // scales.shape[1]
-    numbers = codes.float() - ZERO
-    return numbers * scales.float().repeat_interleave(group, dim=1)
+    of_columns = scales.float().repeat_interleave(group, dim=1)
+    return (codes.float() - ZERO) * of_columns
 
 
 def pack(codes: torch.Tensor, scales: torch.Tensor) -> Packed:
@@ -87,31 +101,41 @@ def pack(codes: torch.Tensor, scales: torch.Tensor) -> Packed:
     rows, columns = codes.shape
     if rows % TILE_ROWS or columns % GROUP:
         raise ValueError(f"{rows} × {columns} is not whole tiles of {TILE_ROWS} × {GROUP}")
-    tiles = codes.reshape(rows // 16, 2, 8, columns // GROUP, 4, 4, 4, 2)
+    down = rows // TILE_ROWS
+    across = columns // GROUP
     # (tile row, half, row, tile, quarter, word, pair, of the pair) -> by tile, half, lane and word
+    tiles = codes.reshape(down, 2, 8, across, 4, 4, 4, 2)
     tiles = tiles.permute(0, 3, 1, 2, 4, 5, 6, 7).long()
-    places = 4 * torch.arange(4).reshape(4, 1) + 16 * torch.arange(2)
-    words = (tiles << places.to(codes.device)).sum((-1, -2))
+    of_pairs = 4 * torch.arange(4, device=codes.device)
+    within_pairs = 16 * torch.arange(2, device=codes.device)
+    places = of_pairs[:, None] + within_pairs
+    words = (tiles << places).sum((-1, -2))
     bits = scales.view(torch.int16).long() & 0xFFFF
-    halves = bits.reshape(rows // 16, 2, 8, columns // GROUP).permute(0, 3, 2, 1)
+    halves = bits.reshape(down, 2, 8, across).permute(0, 3, 2, 1)
     pairs = halves[..., 0] | halves[..., 1] << 16
     return Packed(_words(words), _words(pairs), rows, columns)
 
 
 def _words(values: torch.Tensor) -> torch.Tensor:
     """The lowest 32 bits of each, flat."""
-    signed = torch.where(values >= 2**31, values - 2**32, values)
-    return signed.to(torch.int32).contiguous().flatten().view(torch.uint32)
+    wrapped = values - 2**32
+    signed = torch.where(values >= 2**31, wrapped, values)
+    return signed.int().flatten().view(torch.uint32)
 
 
 @functools.cache
 def kernel(shape: Shape):
     """The compiled kernel."""
-    return cuda_c.load(KERNELS / "gemv_int4.cu", flags=shape.flags).gemv_int4
+    module = cuda_c.load(KERNELS / "gemv_int4.cu", flags=shape.flags)
+    return module.gemv_int4
 
 
 def multiply(
-    packed: Packed, x: torch.Tensor, y=None, shape: Shape = FASTEST, overlapped: bool = False
+    packed: Packed,
+    x: torch.Tensor,
+    y=None,
+    shape: Shape = FASTEST,
+    overlapped: bool = False,
 ) -> torch.Tensor:
     """y = W x for each row of x: bfloat16 [vectors, columns] -> bfloat16 [vectors, rows].
 
@@ -122,18 +146,19 @@ def multiply(
     if columns != packed.columns or vectors > MOST_VECTORS or not x.is_contiguous():
         most = f"at most {MOST_VECTORS} × {packed.columns}, contiguous"
         raise ValueError(f"x is {vectors} × {columns}, but must be {most}")
-    if packed.rows % (TILE_ROWS * shape.tiles):
-        raise ValueError(f"{packed.rows} rows are not whole blocks of {TILE_ROWS * shape.tiles}")
+    if packed.rows % shape.rows:
+        raise ValueError(f"{packed.rows} rows are not whole blocks of {shape.rows}")
     if y is None:
         y = x.new_empty(vectors, packed.rows)
-    blocks = packed.rows // (TILE_ROWS * shape.tiles)
-    arrays = y, packed.codes, packed.scales, x
-    sizes = packed.rows, columns, vectors
+    blocks = packed.rows // shape.rows
+    arrays = (y, packed.codes, packed.scales, x)
+    sizes = (packed.rows, columns, vectors)
     if overlapped:
-        launch_overlapped(kernel(shape), blocks, 32 * shape.warps, arrays, sizes)
+        launch_overlapped(kernel(shape), blocks, shape.threads, arrays, sizes)
     else:
         stream = torch.cuda.current_stream() if has_gpu() else 0
-        kernel(shape)[blocks, 32 * shape.warps, 0, stream](*arrays, *sizes)
+        launch = kernel(shape)[blocks, shape.threads, 0, stream]
+        launch(*arrays, *sizes)
     return y
 
 
@@ -149,22 +174,33 @@ def launch_overlapped(kernel, blocks: int, threads: int, arrays, sizes) -> None:
     attribute.id = names.CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
     attribute.value.programmaticStreamSerializationAllowed = 1
     config = driver.CUlaunchConfig()
-    config.gridDimX, config.gridDimY, config.gridDimZ = blocks, 1, 1
-    config.blockDimX, config.blockDimY, config.blockDimZ = threads, 1, 1
-    config.hStream = driver.CUstream(torch.cuda.current_stream().cuda_stream)
+    config.gridDimX = blocks
+    config.gridDimY = 1
+    config.gridDimZ = 1
+    config.blockDimX = threads
+    config.blockDimY = 1
+    config.blockDimZ = 1
+    stream = torch.cuda.current_stream().cuda_stream
+    config.hStream = driver.CUstream(stream)
     config.attrs = [attribute]
     config.numAttrs = 1
-    values = (*(t.data_ptr() for t in arrays), *sizes)
-    types = (ctypes.c_void_p,) * len(arrays) + (ctypes.c_int,) * len(sizes)
+    pointers = [array.data_ptr() for array in arrays]
+    types = [ctypes.c_void_p] * len(arrays) + [ctypes.c_int] * len(sizes)
+    arguments = ((*pointers, *sizes), tuple(types))
     function = driver.CUfunction(kernel.handle)
-    (error,) = driver.cuLaunchKernelEx(config, function, (values, types), 0)
+    (error,) = driver.cuLaunchKernelEx(config, function, arguments, 0)
     if error != driver.CUresult.CUDA_SUCCESS:
         raise RuntimeError(f"the launch is refused: {error.name}")
 
 
-def random_weights(rows: int, columns: int, device=None) -> tuple[torch.Tensor, torch.Tensor]:
+def random_weights(
+    rows: int,
+    columns: int,
+    device=None,
+) -> tuple[torch.Tensor, torch.Tensor]:
     """Random codes and scales, for tests and races."""
-    device = device or ("cuda" if has_gpu() else "cpu")
+    device = device or pick(gpu="cuda", cpu="cpu")
+    groups = columns // GROUP
     codes = torch.randint(0, 16, (rows, columns), dtype=torch.uint8, device=device)
-    scales = torch.rand(rows, columns // GROUP, device=device) / columns**0.5
+    scales = torch.rand(rows, groups, device=device) / columns**0.5
     return codes, scales.bfloat16()

@@ -11,7 +11,9 @@ import torch
 
 from utils import data
 
-HIDDEN, BATCH, SEED = 32, 500, 3
+HIDDEN = 32
+BATCH = 500
+SEED = 3
 RATE = 4.0  # the gradients of a mean are small
 
 
@@ -27,14 +29,19 @@ class Run:
 def pixels() -> np.ndarray:
     """500 digits, float32 [500, 784], 0 to 1."""
     images, _ = data.mnist("test", subset=True)
-    return (images.reshape(len(images), -1) / 255).astype(np.float32)
+    rows = images.reshape(len(images), -1)
+    return (rows / 255).astype(np.float32)
 
 
 def weights() -> list[np.ndarray]:
     """Random weights of both matrices, float32."""
     rng = np.random.default_rng(SEED)
     shapes = ((784, HIDDEN), (HIDDEN, 784))
-    return [(rng.normal(size=shape) / shape[0] ** 0.5).astype(np.float32) for shape in shapes]
+    matrices = []
+    for shape in shapes:
+        matrix = rng.normal(size=shape) / shape[0] ** 0.5
+        matrices.append(matrix.astype(np.float32))
+    return matrices
 
 
 def as_e5m2(x: np.ndarray) -> np.ndarray:
@@ -58,12 +65,15 @@ def train(steps: int, *, keep=as_e5m2, scale: float = 1.0) -> Run:
     rng = np.random.default_rng(SEED)
     digits = pixels()
     for _ in range(steps):
-        x = digits[rng.integers(len(digits), size=BATCH)]
+        some = rng.integers(len(digits), size=BATCH)
+        x = digits[some]
         hidden = np.tanh(x @ first)
         error = hidden @ second - x
         run.losses.append(float(np.mean(error**2)))
-        slope = keep(np.float32(scale * 2 / error.size) * error)
-        run.vanished.append(float(np.mean(slope[error != 0] == 0)))
+        of_mean = np.float32(scale * 2 / error.size)
+        slope = keep(of_mean * error)
+        became_zero = slope[error != 0] == 0
+        run.vanished.append(float(np.mean(became_zero)))
         if not np.isfinite(slope).all():
             run.skipped += 1
             continue

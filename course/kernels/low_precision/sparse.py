@@ -21,7 +21,8 @@ def prune(weights: torch.Tensor) -> torch.Tensor:
     """The weights with the two smaller magnitudes of every four neighbours set to zero."""
     fours = weights.reshape(-1, FOUR)
     kept = fours.abs().topk(2, dim=1).indices
-    mask = torch.zeros_like(fours, dtype=torch.bool).scatter_(1, kept, True)
+    mask = torch.zeros_like(fours, dtype=torch.bool)
+    mask.scatter_(1, kept, True)
     return (fours * mask).reshape(weights.shape)
 
 
@@ -37,19 +38,24 @@ def compress(weights: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     if (used.sum(-1) > 2).any():
         raise ValueError("more than two of four neighbours are not zero: prune the matrix first")
     # zeros that must fill up come last among equals, then places in ascending order
-    order = used.int().argsort(dim=-1, descending=True, stable=True)[..., :2]
-    places = order.sort(-1).values
+    order = used.int().argsort(
+        dim=-1,
+        descending=True,
+        stable=True,
+    )
+    places = order[..., :2].sort(-1).values
     values = fours.gather(-1, places)
-    return values.reshape(rows, -1), places.reshape(rows, -1).to(torch.uint8)
+    return values.flatten(1), places.flatten(1).byte()
 
 
 def expand(values: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
     """The matrix that `compress` was given."""
     rows, half = values.shape
     fours = values.new_zeros(rows, half // 2, FOUR)
-    pairs = rows, half // 2, 2
-    fours.scatter_(-1, places.long().reshape(pairs), values.reshape(pairs))
-    return fours.reshape(rows, half * 2)
+    pairs = (rows, half // 2, 2)
+    at = places.long().reshape(pairs)
+    fours.scatter_(-1, at, values.reshape(pairs))
+    return fours.flatten(1)
 
 
 @functools.cache
@@ -69,6 +75,9 @@ def rate_run(sparse: bool, rounds: int = 4096):
     """(run, operations): products from registers on all SMs; a zero that mma.sp skips counts."""
     blocks = machine().sms * 8
     out = torch.empty(blocks * THREADS, device="cuda")
-    kernel = module()[f"rate<{str(sparse).lower()}>"][blocks, THREADS]
-    products = blocks * (THREADS // 32) * CHAINS * rounds
-    return lambda: kernel(out, rounds), 2 * TILE * (1 + sparse) * products
+    name = f"rate<{str(sparse).lower()}>"
+    kernel = module()[name][blocks, THREADS]
+    warps = blocks * (THREADS // 32)
+    products = warps * CHAINS * rounds
+    operations = 2 * TILE * (1 + sparse) * products
+    return functools.partial(kernel, out, rounds), operations

@@ -9,7 +9,8 @@ from course.kernels.matmul.tensor import KERNELS, shared_limit
 from utils import cuda_c, has_gpu, machine, results
 
 #: Elements of a matrix that is larger than any L2 cache; a place for each SM.
-LARGE, PLACES = 1 << 28, 1024
+LARGE = 1 << 28
+PLACES = 1024
 
 
 def while_it_runs(launch: Callable[[], object], rounds: int = 50) -> np.ndarray:
@@ -25,11 +26,13 @@ def while_it_runs(launch: Callable[[], object], rounds: int = 50) -> np.ndarray:
         notes = torch.zeros(2, 2, PLACES, dtype=torch.int64, device="cuda")
         before, after = notes
         flush.zero_()  # meanwhile Python queues the rest
-        tick[machine().sms, 1, whole](before[0], before[1])
+        queue_tick = tick[machine().sms, 1, whole]
+        queue_tick(*before)
         launch()
-        tick[machine().sms, 1, whole](after[0], after[1])
+        queue_tick(*after)
         reached = (notes != 0).all(0).all(0)
-        rows.append((after - before)[:, reached].double().median(1).values.tolist())
+        passed = (after - before)[:, reached]
+        rows.append(passed.double().median(1).values.tolist())
     return np.array(rows)
 
 
@@ -51,11 +54,11 @@ def _measure(name: str, launch: Callable[[], object]) -> None:
 
     highest = cuda.get_current_device().CLOCK_RATE * 1e3  # Hz
     cycles, ns = while_it_runs(launch).T
-    low, clock, high = np.percentile(cycles / ns * 1e9, (25, 50, 75))
+    clocks = cycles / ns * 1e9
+    low, clock, high = np.percentile(clocks, (25, 50, 75))
     counted = f"{np.median(cycles):11,.0f} cycles in {np.median(ns) / 1e3:7,.1f} µs"
     print(f"{name:17} {counted}: {clock / 1e9:.2f} GHz of {highest / 1e9:.2f}")
-    spread = (high - low) / 2
-    results.append({"name": _path(name), "value": clock, "unit": "Hz", "spread": spread})
+    results.record(_path(name), clock, "Hz", spread=(high - low) / 2)
 
 
 def _path(name: str) -> str:

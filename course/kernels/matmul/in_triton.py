@@ -38,13 +38,29 @@ def matmul(
     tl.store(c + row * n + column, total.to(c.dtype.element_ty), mask=inside_c)
 
 
-def rung(bm: int, bn: int, bk: int, *, warps: int, stages: int) -> Multiply:
+def rung(
+    bm: int,
+    bn: int,
+    bk: int,
+    *,
+    warps: int,
+    stages: int,
+) -> Multiply:
     """multiply(c, a, b) with tiles of bm × bn in steps of bk. float32 is not rounded to TF32."""
+
+    options = {
+        "BM": bm,
+        "BN": bn,
+        "BK": bk,
+        "GROUP": GROUP,
+        "num_warps": warps,
+        "num_stages": stages,
+    }
 
     def multiply(c, a, b):
         m, n, k = sizes(a, b)
-        grid = (triton.cdiv(m, bm) * triton.cdiv(n, bn),)
-        tile = {"BM": bm, "BN": bn, "BK": bk, "GROUP": GROUP}
-        matmul[grid](c, a, b, m, n, k, **tile, num_warps=warps, num_stages=stages)
+        tiles = triton.cdiv(m, bm) * triton.cdiv(n, bn)
+        launch = matmul[(tiles,)]
+        launch(c, a, b, m, n, k, **options)
 
     return multiply

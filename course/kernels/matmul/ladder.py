@@ -11,12 +11,14 @@ an output that was full of NaN, at sizes that fill no tile too.
 """
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 
 import torch
 
 from course.kernels.matmul.records import Measured, recorded, recorded_line
 from utils import compare, cuda_c, has_gpu, pick, results
+from utils.timing import speedup
 
 #: The upper rungs' files.
 KERNELS = Path(__file__).parent / "kernels"
@@ -28,10 +30,22 @@ TYPE = {
     "fp16": torch.float16,
 }
 #: Half a step between neighbours at 1: the most by which one rounding changes a number.
-HALF_STEP = {"fp32": 2**-24, "tf32": 2**-11, "bf16": 2**-8, "fp16": 2**-11}
+HALF_STEP = {
+    "fp32": 2**-24,
+    "tf32": 2**-11,
+    "bf16": 2**-8,
+    "fp16": 2**-11,
+}
 #: (m, n, k) that fill no tile; in the second all rows of 16-bit types start at 16 bytes.
-ODD_SIZES = pick(gpu=((257, 129, 65), (1, 1, 1), (100, 300, 37)), cpu=((37, 70, 19), (1, 1, 1)))
-EVEN_SIZES = ((264, 136, 72), (100, 304, 40), (1, 8, 8))
+ODD_SIZES = pick(
+    gpu=((257, 129, 65), (1, 1, 1), (100, 300, 37)),
+    cpu=((37, 70, 19), (1, 1, 1)),
+)
+EVEN_SIZES = (
+    (264, 136, 72),
+    (100, 304, 40),
+    (1, 8, 8),
+)
 
 Multiply = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], object]
 
@@ -39,15 +53,32 @@ Multiply = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], object]
 # ---- right?
 
 
-def operands(m: int, n: int, k: int, kind: str = "fp32") -> tuple[torch.Tensor, ...]:
+def operands(
+    m: int,
+    n: int,
+    k: int,
+    kind: str = "fp32",
+) -> tuple[torch.Tensor, ...]:
     """c (m × n, all NaN), a (m × k) and b (k × n), random and normally distributed."""
+    dtype = TYPE[kind]
     a = torch.randn(m, k, device=DEVICE)
     b = torch.randn(k, n, device=DEVICE)
-    c = torch.full((m, n), torch.nan, device=DEVICE, dtype=TYPE[kind])
-    return c, a.to(TYPE[kind]), b.to(TYPE[kind])
+    c = torch.full(
+        (m, n),
+        torch.nan,
+        device=DEVICE,
+        dtype=dtype,
+    )
+    return c, a.to(dtype), b.to(dtype)
 
 
-def error_of(multiply: Multiply, m: int, n: int, k: int, kind: str = "fp32") -> float:
+def error_of(
+    multiply: Multiply,
+    m: int,
+    n: int,
+    k: int,
+    kind: str = "fp32",
+) -> float:
     """The largest error against float64, as a share of √k, the typical size of an element.
 
     NaN where one element is NaN: it was never written, or something uninitialised was read.
@@ -55,7 +86,9 @@ def error_of(multiply: Multiply, m: int, n: int, k: int, kind: str = "fp32") -> 
     c, a, b = operands(m, n, k, kind)
     multiply(c, a, b)
     exact = a.double() @ b.double()
-    return ((c.double() - exact).abs().max() / k**0.5).item()
+    largest = (c.double() - exact).abs().max()
+    typical = k**0.5
+    return (largest / typical).item()
 
 
 def bound(kind: str, k: int) -> float:
@@ -68,11 +101,17 @@ def bound(kind: str, k: int) -> float:
     return 16 * HALF_STEP[kind] * roundings
 
 
-def prove(name: str, multiply: Multiply, shapes: Iterable, kind: str = "fp32") -> float:
+def prove(
+    name: str,
+    multiply: Multiply,
+    shapes: Iterable,
+    kind: str = "fp32",
+) -> float:
     """The largest error over some shapes; AssertionError where roundings do not explain it."""
     worst = 0.0
     for m, n, k in shapes:
-        error, most = error_of(multiply, m, n, k, kind), bound(kind, k)
+        error = error_of(multiply, m, n, k, kind)
+        most = bound(kind, k)
         where = f"{name} is wrong at {m} × {n} × {k}"
         assert error <= most, f"{where}: error {error:.2g}, at most {most:.2g} is rounding"
         worst = max(worst, error)
@@ -89,24 +128,37 @@ def blocks(size: int, tile: int) -> int:
 
 def sizes(a: torch.Tensor, b: torch.Tensor) -> tuple[int, int, int]:
     """(m, n, k) of a product a b."""
-    return a.shape[0], b.shape[1], a.shape[1]
+    m, k = a.shape
+    return m, b.shape[1], k
 
 
-def launcher(path, tile, threads, *, shared=0, flags=(), kernel="matmul", multiple=1) -> Multiply:
+def launcher(
+    path,
+    tile,
+    threads,
+    *,
+    shared=0,
+    flags=(),
+    kernel="matmul",
+    multiple=1,
+) -> Multiply:
     """multiply(c, a, b) with a kernel (c, a, b, m, n, k) of a CUDA C file, a block a tile of c.
 
     tile: (rows, columns) of c that a block computes. threads: of a block. shared: bytes of dynamic
     shared memory. multiple: n and k must be multiples of it, else ValueError.
     """
-    function = getattr(cuda_c.load(path, flags=flags), kernel)
+    module = cuda_c.load(path, flags=flags)
+    function = getattr(module, kernel)
+    rows, columns = tile
 
     def multiply(c, a, b):
         m, n, k = sizes(a, b)
         if n % multiple or k % multiple:
             needed = f"n and k must be multiples of {multiple} here, not {n} and {k}"
             raise ValueError(f"{needed}: pad a and b with zeros")
-        grid = blocks(n, tile[1]), blocks(m, tile[0])  # x: columns
-        function[grid, threads, shared](c, a, b, m, n, k)
+        grid = (blocks(n, columns), blocks(m, rows))  # x: columns
+        launch = function[grid, threads, shared]
+        launch(c, a, b, m, n, k)
 
     return multiply
 
@@ -141,14 +193,22 @@ class Ladder:
         self.predictions[name] = percent / 100
         print(f"{name}: you say {percent} % of cuBLAS")
 
-    def climb(self, name: str, kind: str = "fp32", n: int = 4096, shapes=ODD_SIZES) -> None:
+    def climb(
+        self,
+        name: str,
+        kind: str = "fp32",
+        n: int = 4096,
+        shapes=ODD_SIZES,
+    ) -> None:
         """Check a rung at odd shapes, then at n × n × n, and time it beside cuBLAS.
 
         Without a GPU: check it on small matrices, and say what a GPU has recorded.
         """
-        worst = prove(name, self.rungs[name], shapes, kind)
+        multiply = self.rungs[name]
+        worst = prove(name, multiply, shapes, kind)
         if has_gpu():
-            found = self.race(name, kind, n, prove(name, self.rungs[name], [(n, n, n)], kind))
+            error = prove(name, multiply, [(n, n, n)], kind)
+            found = self.race(name, kind, n, error)
             speed = f"{found.rate / 1e12:.2f} TFLOP/s, {found.share:.1%} of cuBLAS"
             print(f"✓ {name}, {kind}, {n}: {speed}; error {found.error:.1e}")
         else:
@@ -162,46 +222,66 @@ class Ladder:
         error: goes into the record. best: record the share as the ladder's too.
         """
         path = f"matmul/{kind}/{n}"
-        c, a, b = operands(n, n, n, kind)
-        rivals = {name: lambda: self.rungs[name](c, a, b), "cuBLAS": lambda: cublas(c, a, b)}
-        torch.backends.cuda.matmul.allow_tf32 = kind == "tf32"
-        timed = compare(rivals, flops=2 * n**3, name=path).timings
-        torch.backends.cuda.matmul.allow_tf32 = False
-        ours, theirs = timed[name], timed["cuBLAS"]
-        share = theirs.median / ours.median
-        spread = share * (ours.spread / ours.median + theirs.spread / theirs.median)
-        for whose in (f"{path}/{name}", path)[: 2 if best else 1]:
-            _record(f"{whose}/share_of_cublas", share, spread)
-        _record(f"{path}/{name}/error", error, 0.0)
+        tf32 = torch.backends.cuda.matmul
+        tf32.allow_tf32 = kind == "tf32"
+        timed = self._time([name], kind, n)
+        tf32.allow_tf32 = False
+        ours = timed[name]
+        theirs = timed["cuBLAS"]
+        share, spread = speedup(ours, theirs)
+        results.record(f"{path}/{name}/share_of_cublas", share, spread=spread)
+        if best:
+            results.record(f"{path}/share_of_cublas", share, spread=spread)
+        results.record(f"{path}/{name}/error", error)
+        found = Measured(ours.flops_per_second, share, error)
         self.measured[kind, n, "cuBLAS"] = Measured(theirs.flops_per_second, 1.0)
-        self.measured[kind, n, name] = Measured(ours.flops_per_second, share, error)
-        return self.measured[kind, n, name]
+        self.measured[kind, n, name] = found
+        return found
 
-    def compare(self, kind: str, n: int, names: Iterable[str]) -> None:
+    def _time(
+        self,
+        names: Iterable[str],
+        kind: str,
+        n: int,
+    ) -> dict:
+        """The times of rungs and of cuBLAS, in turn."""
+        given = operands(n, n, n, kind)
+        rivals = {name: partial(self.rungs[name], *given) for name in names}
+        rivals["cuBLAS"] = partial(cublas, *given)
+        return compare(rivals, flops=2 * n**3, name=f"matmul/{kind}/{n}").timings
+
+    def compare(
+        self,
+        kind: str,
+        n: int,
+        names: Iterable[str],
+    ) -> None:
         """Time several rungs and cuBLAS in turn, quietly, and record their shares."""
-        c, a, b = operands(n, n, n, kind)
-        rivals = {name: lambda name=name: self.rungs[name](c, a, b) for name in names}
-        rivals["cuBLAS"] = lambda: cublas(c, a, b)
-        timed = compare(rivals, flops=2 * n**3, name=f"matmul/{kind}/{n}").timings
+        timed = self._time(names, kind, n)
         theirs = timed["cuBLAS"]
         for name, timing in timed.items():
             share = theirs.median / timing.median
             self.measured[kind, n, name] = Measured(timing.flops_per_second, share)
             if name != "cuBLAS":
-                spread = share * timing.spread / timing.median
-                _record(f"matmul/{kind}/{n}/{name}/share_of_cublas", share, spread)
+                path = f"matmul/{kind}/{n}/{name}/share_of_cublas"
+                relative = timing.spread / timing.median
+                results.record(path, share, spread=share * relative)
 
     def best_of(self, kind: str, n: int, names) -> str:
         """The fastest of some rungs, as measured; without a GPU the last."""
-        raced = [name for name in names if (kind, n, name) in self.measured]
-        return max(raced, key=lambda name: self.measured[kind, n, name].share, default=names[-1])
+        shares = {}
+        for name in names:
+            if (kind, n, name) in self.measured:
+                shares[name] = self.measured[kind, n, name].share
+        return max(shares, key=shares.get, default=names[-1])
 
     def record_best(self, kind: str, n: int, name: str) -> None:
         """Race a rung again; its share is the ladder's. Without a GPU: say what is recorded."""
         if (kind, n, name) not in self.measured:
             print(f"{kind}, {n}: {_recorded_best(kind, n)}")
             return
-        found = self.race(name, kind, n, self.measured[kind, n, name].error, best=True)
+        error = self.measured[kind, n, name].error
+        found = self.race(name, kind, n, error, best=True)
         speed = f"{found.rate / 1e12:.1f} TFLOP/s, {found.share:.1%} of cuBLAS"
         print(f"{name}, {kind}, {n}: {speed}")
 
@@ -213,11 +293,20 @@ class Ladder:
 
         return machine().gpu.name, self.measured
 
-    def share_between(self, first: str, second: str, kind: str = "fp32", n: int = 4096) -> str:
+    def share_between(
+        self,
+        first: str,
+        second: str,
+        kind: str = "fp32",
+        n: int = 4096,
+    ) -> str:
         """The speed of one rung as a share of another's, now or as recorded."""
-        known = self.known()[1]
-        one, two = known.get((kind, n, first)), known.get((kind, n, second))
-        return f"{one.rate / two.rate:.0%}" if one and two else "not recorded yet"
+        _, known = self.known()
+        one = known.get((kind, n, first))
+        two = known.get((kind, n, second))
+        if one and two:
+            return f"{one.rate / two.rate:.0%}"
+        return "not recorded yet"
 
 
 def _recorded_best(kind: str, n: int) -> str:
@@ -226,7 +315,3 @@ def _recorded_best(kind: str, n: int) -> str:
         return "nothing recorded yet"
     place = f"{entry['gpu']}, {entry['date'][:10]}"
     return f"recorded on {place}: {entry['value']:.1%} of cuBLAS"
-
-
-def _record(name: str, share: float, spread: float) -> None:
-    results.append({"name": name, "value": share, "unit": "1", "spread": spread})

@@ -36,26 +36,37 @@ def recorded(folder=None) -> tuple[str, dict]:
         return "", {}
     newest = max(entries, key=lambda entry: entry["date"])
     gpu = newest["gpu"]
-    values = {entry["name"]: entry["value"] for entry in entries if entry["gpu"] == gpu}
+    of_gpu = [entry for entry in entries if entry["gpu"] == gpu]
+    values = {entry["name"]: entry["value"] for entry in of_gpu}
     known = {}
     for name in values:
         match = _SHARE.fullmatch(name)
         if match:
-            kind, n, rung = match[1], int(match[2]), match[3]
+            kind = match[1]
+            n = int(match[2])
+            rung = match[3]
             cublas = values.get(f"matmul/{kind}/{n}/cublas/rate", np.nan)
             known |= _rung(values, kind, n, rung)
             known[kind, n, "cuBLAS"] = Measured(cublas, 1.0)
     return f"{gpu}, {newest['date'][:10]}", known
 
 
-def _rung(values: dict[str, float], kind: str, n: int, rung: str) -> dict:
+def _rung(
+    values: dict[str, float],
+    kind: str,
+    n: int,
+    rung: str,
+) -> dict:
     """{(kind, n, rung): Measured} from recorded values; {} where its speed is missing."""
     path = f"matmul/{kind}/{n}/{rung}"
     if f"{path}/rate" not in values:
         return {}
-    share = values[f"{path}/share_of_cublas"]
-    error = values.get(f"{path}/error")
-    return {(kind, n, rung): Measured(values[f"{path}/rate"], share, error)}
+    measured = Measured(
+        rate=values[f"{path}/rate"],
+        share=values[f"{path}/share_of_cublas"],
+        error=values.get(f"{path}/error"),
+    )
+    return {(kind, n, rung): measured}
 
 
 def recorded_line(path: str) -> str:
@@ -76,10 +87,18 @@ def table(known: dict, kinds=KINDS) -> str:
 
     By type and size, the slowest first; "" where nothing is known. kinds: number formats.
     """
-    wanted = {key: found for key, found in known.items() if key[0] in kinds}
-    rows = [(*key, found) for key, found in wanted.items() if found.error is not None]
-    rows.sort(key=lambda row: (KINDS.index(row[0]), row[1], row[3].rate))
+    rows = []
+    for (kind, n, rung), found in known.items():
+        if kind in kinds and found.error is not None:
+            rows.append((kind, n, rung, found))
+    rows.sort(key=_place)
     return "\n".join(_row(*row) for row in rows)
+
+
+def _place(row) -> tuple:
+    """By kind, then by size, then the slowest first."""
+    kind, n, _, found = row
+    return KINDS.index(kind), n, found.rate
 
 
 def _row(kind: str, n: int, rung: str, found: Measured) -> str:

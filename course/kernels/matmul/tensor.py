@@ -62,9 +62,16 @@ def shared_limit() -> int:
 
 
 #: Macros of the mma.sync rungs for a GPU with less shared memory than a data centre's has
-SMALL = {"mma_bf16": {"BN": 128, "BK": 32}, "mma_tf32": {"BM": 128, "BK": 16}}
+SMALL = {
+    "mma_bf16": {"BN": 128, "BK": 32},
+    "mma_tf32": {"BM": 128, "BK": 16},
+}
 ROOMY = 210_000  # bytes of shared memory a block that their usual sizes need
-BYTES = {"mma_bf16": 2, "mma_tf32": 4}  # of a number
+#: Of a number
+BYTES = {
+    "mma_bf16": 2,
+    "mma_tf32": 4,
+}
 
 
 def mma_launcher(name: str, **switches: int) -> Multiply:
@@ -80,14 +87,16 @@ def mma_launcher(name: str, **switches: int) -> Multiply:
     if not has_gpu():
         macros["STAGES"] = 2
     macros |= switches
+    macros |= switches
     its = source.constants(path, **macros)
+    number_bytes = BYTES[name]
     return launcher(
         path,
         tile=(its["BM"], its["BN"]),
         threads=its["THREADS"],
-        shared=its["STAGES"] * its["STAGE"] * BYTES[name],
+        shared=its["STAGES"] * its["STAGE"] * number_bytes,
         flags=tuple(f"-D{macro}={value}" for macro, value in macros.items()),
-        multiple=16 // BYTES[name],
+        multiple=16 // number_bytes,
     )
 
 
@@ -121,7 +130,8 @@ def climb(
         if able and (has_gpu() or n == sides[0]):
             ladder.climb(name, kind, n, shapes=EVEN_SIZES)
         else:
-            print(f"{kind}, {n}: {recorded_line(f'matmul/{kind}/{n}/{name}').strip()}")
+            recorded = recorded_line(f"matmul/{kind}/{n}/{name}")
+            print(f"{kind}, {n}: {recorded.strip()}")
 
 
 def _missing(name: str, needs: Needs) -> str:
@@ -147,7 +157,8 @@ def compare_switches(
     able = needs.met() if has_gpu() else on_cpu
     if able:
         for name, make in makes.items():
-            prove(name, ladder.add(name, make()), EVEN_SIZES, "bf16")
+            multiply = ladder.add(name, make())
+            prove(name, multiply, EVEN_SIZES, "bf16")
         print(f"✓ right in each of {len(makes)} forms")
     if able and has_gpu():
         ladder.compare("bf16", n, list(makes))
@@ -156,17 +167,30 @@ def compare_switches(
         print(f"{name:18} {_speed(known.get(('bf16', n, name)))}")
 
 
-def shares(ladder: Ladder, n: int, names) -> tuple[str, dict[str, float]]:
+def shares(
+    ladder: Ladder,
+    n: int,
+    names,
+) -> tuple[str, dict[str, float]]:
     """(whose, {name: share of cuBLAS}) of rungs in bf16.
 
     As measured here if at least two of them were, else as recorded.
     """
     whose, known = ladder.known()
-    if sum(("bf16", n, name) in known for name in names) < 2:
+    of_names = _shares(known, n, names)
+    if len(of_names) < 2:
         whose, known = recorded()
-    return whose, {
-        name: known["bf16", n, name].share for name in names if ("bf16", n, name) in known
-    }
+        of_names = _shares(known, n, names)
+    return whose, of_names
+
+
+def _shares(known: dict, n: int, names) -> dict[str, float]:
+    shares = {}
+    for name in names:
+        measured = known.get(("bf16", n, name))
+        if measured:
+            shares[name] = measured.share
+    return shares
 
 
 def _announced() -> dict:
@@ -184,18 +208,24 @@ def _speed(measured) -> str:
 # ---- number formats
 
 
-def three_formats(
-    n: int,
-) -> tuple[dict[str, tuple[Callable[[], object], torch.Tensor]], torch.Tensor]:
+#: Of each format a product and the matrix that it is written to
+Ways = dict[str, tuple[Callable[[], object], torch.Tensor]]
+
+
+def three_formats(n: int) -> tuple[Ways, torch.Tensor]:
     """({name: (multiply, c)}, exact): an n × n × n product in fp32, TF32 and bf16, and in float64.
 
     All three begin with the same float32 numbers; multiply() fills c. Neither a CPU nor a GPU
     before Ampere has TF32: there the factors are rounded beforehand, as tensor cores would do.
     """
     c, a, b = operands(n, n, n)
-    c_tf32, c_bf16 = torch.empty_like(c), c.bfloat16()
-    a_bf16, b_bf16 = a.bfloat16(), b.bfloat16()
-    rounded = (a, b) if AMPERE.met() else (_to_tf32(a), _to_tf32(b))
+    c_tf32 = torch.empty_like(c)
+    c_bf16 = c.bfloat16()
+    a_bf16 = a.bfloat16()
+    b_bf16 = b.bfloat16()
+    rounded = (a, b)
+    if not AMPERE.met():
+        rounded = (_to_tf32(a), _to_tf32(b))
     ways = {
         "fp32": (lambda: _multiply(c, a, b, tf32=False), c),
         "TF32": (lambda: _multiply(c_tf32, *rounded, tf32=True), c_tf32),
@@ -225,12 +255,17 @@ def cycles_a_step(ladder: Ladder, name: str, n: int = 4096) -> float | None:
     Steps are 64 deep, and an SM takes tiles of 128 × 256 in rounds. The clock is the one recorded
     of the fastest rung.
     """
-    known = ladder.measured if ("bf16", n, name) in ladder.measured else recorded()[1]
+    if ("bf16", n, name) in ladder.measured:
+        known = ladder.measured
+        sms = machine().sms
+    else:
+        _, known = recorded()
+        sms = H200_SMS
     found = known.get(("bf16", n, name))
     clock = results.find("matmul/clock/bf16_ours")
     if not found or not clock:
         return None
-    sms = machine().sms if known is ladder.measured else H200_SMS
-    rounds = blocks(blocks(n, 128) * blocks(n, 256), sms)
+    tiles = blocks(n, 128) * blocks(n, 256)
+    steps = blocks(tiles, sms) * blocks(n, 64)
     seconds = 2 * n**3 / found.rate
-    return seconds * clock["value"] / (rounds * blocks(n, 64))
+    return seconds * clock["value"] / steps

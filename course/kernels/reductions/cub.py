@@ -29,10 +29,15 @@ class Call:
 
     def __init__(self, library: str, function: str, x, out):
         self._function = getattr(ctypes.CDLL(str(build(library))), function)
-        self._x, self._out = x, out
+        self._x = x
+        self._out = out
         size = ctypes.c_size_t(0)
         self._run(None, size)
-        self._temporary = torch.empty(size.value, dtype=torch.uint8, device=x.device)
+        self._temporary = torch.empty(
+            size.value,
+            dtype=torch.uint8,
+            device=x.device,
+        )
         self._size = size
 
     def __call__(self) -> None:

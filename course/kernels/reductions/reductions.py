@@ -106,9 +106,11 @@ def argmax(x) -> int:
     if x.size == 0:
         raise ValueError("no elements have no argmax")
     blocks = _blocks(x.size)
-    values, places = scratch("argmax", blocks), scratch("argmax places", blocks, "int64")
+    values = scratch("argmax", blocks)
+    places = scratch("argmax places", blocks, "int64")
     argmax_of_blocks[blocks, THREADS](x, scratch("nothing", 0, "int64"), values, places)
-    out, out_index = scratch("argmax of all", 1), scratch("argmax place", 1, "int64")
+    out = scratch("argmax of all", 1)
+    out_index = scratch("argmax place", 1, "int64")
     argmax_of_blocks[1, THREADS](values, places, out, out_index)
     return int(out_index.copy_to_host()[0])
 

@@ -179,7 +179,8 @@ def _scan_then_add_numba(kernel, x, out):
 def _scan_then_add_cuda_c(name, x, out):
     if x.size == 0:
         return
-    module, blocks = load("scan_ladder.cu"), _blocks(x.size)
+    module = load("scan_ladder.cu")
+    blocks = _blocks(x.size)
     sums = scratch("sums", blocks)
     getattr(module, name)[blocks, THREADS](x, out, x.size, sums)
     if blocks > 1:
@@ -203,7 +204,8 @@ def _reduce_then_scan_numba(x, out):
 def _reduce_then_scan_cuda_c(x, out):
     if x.size == 0:
         return
-    module, blocks = load("scan_ladder.cu"), _blocks(x.size)
+    module = load("scan_ladder.cu")
+    blocks = _blocks(x.size)
     scanned = scratch("scanned", blocks)
     if blocks > 1:
         sums = scratch("sums", blocks)

@@ -15,7 +15,10 @@ WARPS = THREADS // WARP
 ITEMS = 15  # a thread; odd, so that the lanes of a warp meet in no bank of shared memory
 TILE = THREADS * ITEMS
 
-NOTHING, SUM, PREFIX = 0, 1, 2  # what a tile's flag tells
+#: What a tile's flag tells
+NOTHING = 0
+SUM = 1
+PREFIX = 2
 
 
 @cuda.jit(device=True)
@@ -145,6 +148,7 @@ def scan(x, out) -> None:
         return
     tiles = -(-x.size // TILE)
     state = scratch("lookback state", 1 + tiles, "int32")
-    sums, prefixes = scratch("lookback sums", tiles), scratch("lookback prefixes", tiles)
+    sums = scratch("lookback sums", tiles)
+    prefixes = scratch("lookback prefixes", tiles)
     clear_all[min(64, -(-state.size // THREADS)), THREADS](state)
     scan_lookback[tiles, THREADS](x, out, state[:1], state[1:], sums, prefixes)

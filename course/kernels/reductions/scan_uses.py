@@ -13,6 +13,7 @@ from numba import cuda, float32, int32
 
 from course.kernels.reductions import scans
 from course.kernels.reductions.kernels import load
+from utils.occupancy import ceil_div
 
 THREADS = 256
 
@@ -125,70 +126,99 @@ def add_to_open_segments(where, out, starts):
 # ---- run in either language --------------------------------------------------------------------
 
 
-def _launch(name: str, language: str, size: int, numba_arguments: tuple, c_arguments: tuple):
-    blocks = -(-size // THREADS)
+def _launch(
+    name: str,
+    language: str,
+    size: int,
+    *arguments,
+    in_front: int = 1,
+):
+    """A kernel in either language, a thread an element.
+
+    arguments: as the Numba kernel takes them; in_front: how many of them are arrays of `size`
+    elements that stand in front: after them a kernel in CUDA C is told the size.
+    """
+    blocks = ceil_div(size, THREADS)
     if language == "numba":
-        globals()[name][blocks, THREADS](*numba_arguments)
+        kernel = globals()[name]
     else:
-        getattr(load("scan_uses.cu"), name)[blocks, THREADS](*c_arguments)
+        kernel = getattr(load("scan_uses.cu"), name)
+        arguments = (*arguments[:in_front], size, *arguments[in_front:])
+    kernel[blocks, THREADS](*arguments)
+
+
+def _integers(count: int):
+    return cuda.device_array(count, np.int32)
+
+
+def _floats(count: int):
+    return cuda.device_array(count, np.float32)
 
 
 def _running_sum(marks):
-    places = cuda.device_array(marks.size, np.int32)
-    scans.Scan(marks.size, "int32")(marks, places)
+    places = _integers(marks.size)
+    scan = scans.Scan(marks.size, "int32")
+    scan(marks, places)
     return places
 
 
-def compact(x: np.ndarray, threshold: float, language: str = "numba") -> np.ndarray:
+def compact(
+    x: np.ndarray,
+    threshold: float,
+    language: str = "numba",
+) -> np.ndarray:
     """The elements of x (float32) that are greater than threshold, in their order."""
     if x.size == 0:
         return x.copy()
-    source, marks = cuda.to_device(x), cuda.device_array(x.size, np.int32)
+    source = cuda.to_device(x)
+    marks = _integers(x.size)
     threshold = np.float32(threshold)
-    _launch(
-        "mark_greater", language, x.size,
-        (source, threshold, marks), (source, x.size, threshold, marks),
-    )  # fmt: skip
+    _launch("mark_greater", language, x.size, source, threshold, marks)
     places = _running_sum(marks)
-    out = cuda.device_array(x.size, np.float32)
-    _launch(
-        "gather_marked", language, x.size,
-        (source, marks, places, out), (source, x.size, marks, places, out),
-    )  # fmt: skip
-    return out.copy_to_host()[: places.copy_to_host()[-1]]
+    out = _floats(x.size)
+    _launch("gather_marked", language, x.size, source, marks, places, out)
+    count = places.copy_to_host()[-1]
+    return out.copy_to_host()[:count]
 
 
 def run_lengths(x: np.ndarray, language: str = "numba") -> tuple[np.ndarray, np.ndarray]:
     """The values of the runs of equal neighbours in x (int32), and how long each run is."""
     if x.size == 0:
         return x.copy(), x.copy()
-    source, marks = cuda.to_device(x), cuda.device_array(x.size, np.int32)
-    _launch("mark_beginnings", language, x.size, (source, marks), (source, x.size, marks))
+    source = cuda.to_device(x)
+    marks = _integers(x.size)
+    _launch("mark_beginnings", language, x.size, source, marks)
     places = _running_sum(marks)
     runs = int(places.copy_to_host()[-1])
-    values = cuda.device_array(runs, np.int32)
-    begins = cuda.device_array(runs + 1, np.int32)
-    _launch(
-        "gather_beginnings", language, x.size,
-        (source, marks, places, values, begins), (source, x.size, marks, places, values, begins),
-    )  # fmt: skip
-    lengths = cuda.device_array(runs, np.int32)
-    _launch("lengths_of_runs", language, runs, (begins, lengths), (begins, runs, lengths))
+    values = _integers(runs)
+    begins = _integers(runs + 1)
+    _launch("gather_beginnings", language, x.size, source, marks, places, values, begins)
+    lengths = _integers(runs)
+    _launch("lengths_of_runs", language, runs, begins, lengths)
     return values.copy_to_host(), lengths.copy_to_host()
 
 
-def row_offsets(rows: np.ndarray, count: int, language: str = "numba") -> np.ndarray:
+def row_offsets(
+    rows: np.ndarray,
+    count: int,
+    language: str = "numba",
+) -> np.ndarray:
     """Where each of `count` rows begins, if elements stand in the order of their rows (int32)."""
     offsets = np.zeros(count + 1, np.int32)
     if rows.size == 0 or count == 0:
         return offsets
-    on_device, counts = cuda.to_device(rows), cuda.to_device(np.zeros(count, np.int32))
-    _launch("count_rows", language, rows.size, (on_device, counts), (on_device, rows.size, counts))
+    on_device = cuda.to_device(rows)
+    counts = cuda.to_device(np.zeros(count, np.int32))
+    _launch("count_rows", language, rows.size, on_device, counts)
     offsets[1:] = _running_sum(counts).copy_to_host()
     return offsets
 
 
-def segmented_sums(x: np.ndarray, where: np.ndarray, language: str = "numba") -> np.ndarray:
+def segmented_sums(
+    x: np.ndarray,
+    where: np.ndarray,
+    language: str = "numba",
+) -> np.ndarray:
     """Running sums of x (float32) that begin anew wherever `where` (int32) is 1."""
     out = cuda.device_array(x.size, np.float32)
     _segmented(cuda.to_device(x), cuda.to_device(where), out, language)
@@ -198,16 +228,12 @@ def segmented_sums(x: np.ndarray, where: np.ndarray, language: str = "numba") ->
 def _segmented(x, where, out, language):
     if x.size == 0:
         return
-    blocks = -(-x.size // THREADS)
-    sums, begins = cuda.device_array(blocks, np.float32), cuda.device_array(blocks, np.int32)
-    _launch(
-        "segmented_scan", language, x.size,
-        (x, where, out, sums, begins), (x, where, x.size, out, sums, begins),
-    )  # fmt: skip
+    blocks = ceil_div(x.size, THREADS)
+    sums = _floats(blocks)
+    begins = _integers(blocks)
+    arrays = (x, where, out, sums, begins)
+    _launch("segmented_scan", language, x.size, *arrays, in_front=2)
     if blocks > 1:
-        starts = cuda.device_array(blocks, np.float32)
+        starts = _floats(blocks)
         _segmented(sums, begins, starts, language)
-        _launch(
-            "add_to_open_segments", language, x.size,
-            (where, out, starts), (where, x.size, out, starts),
-        )  # fmt: skip
+        _launch("add_to_open_segments", language, x.size, where, out, starts)

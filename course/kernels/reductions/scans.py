@@ -106,12 +106,17 @@ class Scan:
     """
 
     def __init__(self, n: int, dtype: str = "float32", method=None):
-        self.n, self.method = n, method or Lookback()
+        self.n = n
+        self.method = method or Lookback()
         self._tiles = -(-n // self.method.tile)
         module = load(self.method.file)
         self._kernel = module[self.method.expression(C_TYPES[dtype])]
         words = self.method.words + self._tiles
-        self._zeros = torch.zeros(words, dtype=torch.int64, device=device())
+        self._zeros = torch.zeros(
+            words,
+            dtype=torch.int64,
+            device=device(),
+        )
         self._state = self._zeros.view(torch.uint64)
 
     def __call__(self, x, out) -> None:

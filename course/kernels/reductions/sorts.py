@@ -11,9 +11,14 @@ from dataclasses import dataclass
 import torch
 
 from course.kernels.reductions import kernels
+from utils.occupancy import ceil_div
 
-WARP, DIGITS, PASSES = 32, 256, 4
-COUNT_THREADS, COUNT_BLOCKS = 512, 4  # of the counting kernel; blocks a multiprocessor
+WARP = 32
+DIGITS = 256
+PASSES = 4
+#: Of the counting kernel
+COUNT_THREADS = 512
+COUNT_BLOCKS = 4  # a multiprocessor
 MOST_FOR_32_BITS = 1 << 30  # a 32-bit word has 30 bits for a count
 
 
@@ -30,22 +35,26 @@ class Sort:
     """Sorts n unsigned 32-bit keys; keeps the temporary memory, 4 n bytes and a little."""
 
     def __init__(self, n: int, shape: Shape | None = None):
-        self.n, self.shape = n, shape or Shape()
-        self._tiles = -(-n // (self.shape.threads * self.shape.items))
+        self.n = n
+        self.shape = shape or Shape()
+        self._tiles = ceil_div(n, self.shape.threads * self.shape.items)
         long = n >= MOST_FOR_32_BITS
         module = kernels.load("radix_sort.cu")
-        self._count, self._scan = module.count_digits, module.scan_digits
+        self._count = module.count_digits
+        self._scan = module.scan_digits
         word = "unsigned long long" if long else "unsigned"
         sizes = f"{self.shape.threads}, {self.shape.items}, {self.shape.blocks}"
         self._sort = module[f"sort_by_digit<{word}, {sizes}>"]
 
-        device = kernels.device()
-        self._between = torch.empty(n, dtype=torch.int32, device=device).view(torch.uint32)
+        def room(*shape, dtype=torch.int32):
+            return torch.empty(shape, dtype=dtype, device=kernels.device())
+
+        self._between = room(n).view(torch.uint32)
         # One piece of zeros, so that one call clears it: what the tiles tell, counts, tickets.
         word_type = torch.int64 if long else torch.int32
-        self._told = torch.empty(PASSES, self._tiles * DIGITS, dtype=word_type, device=device)
-        self._counts = torch.empty(PASSES * DIGITS, dtype=torch.int64, device=device)
-        self._drawn = torch.empty(PASSES, dtype=torch.int32, device=device)
+        self._told = room(PASSES, self._tiles * DIGITS, dtype=word_type)
+        self._counts = room(PASSES * DIGITS, dtype=torch.int64)
+        self._drawn = room(PASSES)
         self._told_type = torch.uint64 if long else torch.uint32
 
     def __call__(self, keys, out) -> None:
@@ -55,7 +64,8 @@ class Sort:
         for zeros in (self._told, self._counts, self._drawn):
             zeros.zero_()
         counts = self._counts.view(torch.uint64)
-        blocks = min(COUNT_BLOCKS * kernels.multiprocessors(), -(-self.n // (COUNT_THREADS * 4)))
+        most = COUNT_BLOCKS * kernels.multiprocessors()
+        blocks = min(most, ceil_div(self.n, COUNT_THREADS * 4))
         self._count[blocks, COUNT_THREADS](keys, self.n, counts)
         self._scan[PASSES, DIGITS](counts)
         source = keys

@@ -209,7 +209,11 @@ def _several_elements_a_thread(n: int) -> int:
     return max(1, min(WIDE_BLOCKS * multiprocessors(), -(-n // (4 * THREADS))))
 
 
-def _adding_to_zero(kernel: str, title: str, grid: Callable[[int], int]) -> Rung:
+def _adding_to_zero(
+    kernel: str,
+    title: str,
+    grid: Callable[[int], int],
+) -> Rung:
     """A rung whose blocks add to out[0], which must be zero before."""
     in_numba = globals()[kernel]
 
@@ -276,7 +280,8 @@ def _last_block() -> Rung:
     return Rung("last block done", run_numba, run_cuda_c)
 
 
-_ONE, _SEVERAL = _one_element_a_thread, _several_elements_a_thread
+_ONE = _one_element_a_thread
+_SEVERAL = _several_elements_a_thread
 
 #: The ladder, from the first step to the last, by name.
 RUNGS = {

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import torch
 
 from course.kernels.reductions.kernels import device, load, multiprocessors
+from utils.occupancy import ceil_div
 
 
 @dataclass(frozen=True)
@@ -23,18 +24,35 @@ class Shape:
     loads: int = 16  # of 16 bytes, that a thread asks for before it adds
     blocks: int = 2  # a multiprocessor
 
+    def blocks_for(self, n: int) -> int:
+        """Blocks that share n floats: at most as many as run at a time."""
+        chunk = self.threads * self.loads * 4
+        most = self.blocks * multiprocessors()
+        return max(1, min(most, ceil_div(n, chunk)))
+
+
+def doubles(count: int) -> torch.Tensor:
+    """Room for so many float64 where kernels run."""
+    return torch.empty(count, dtype=torch.float64, device=device())
+
+
+def counter() -> torch.Tensor:
+    """A 32-bit counter, 0."""
+    zero = torch.zeros(1, dtype=torch.int32, device=device())
+    return zero.view(torch.uint32)
+
 
 class Sum:
     """The sum of n floats, in one launch."""
 
     def __init__(self, n: int, shape: Shape | None = None):
-        self.n, self.shape = n, shape or Shape()
+        self.n = n
+        self.shape = shape or Shape()
         name = f"sum_fast<{self.shape.threads}, {self.shape.loads}>"
         self._kernel = load("sum_fast.cu")[name]
-        chunk = self.shape.threads * self.shape.loads * 4
-        self._blocks = max(1, min(self.shape.blocks * multiprocessors(), -(-n // chunk)))
-        self._partial = torch.empty(self._blocks, dtype=torch.float64, device=device())
-        self._arrived = torch.zeros(1, dtype=torch.int32, device=device()).view(torch.uint32)
+        self._blocks = self.shape.blocks_for(n)
+        self._partial = doubles(self._blocks)
+        self._arrived = counter()
 
     def __call__(self, x, out) -> None:
         """out[0] = the sum of x, an array of n float32 at a multiple of 16 bytes."""
@@ -72,18 +90,19 @@ class Reduction:
     """
 
     def __init__(self, operation: str, n: int, shape: Shape | None = None):
-        self.n, self.shape, self.operation = n, shape or Shape(512, 4, 4), OPERATIONS[operation]
+        self.n = n
+        self.shape = shape or Shape(512, 4, 4)
+        self.operation = OPERATIONS[operation]
         if n == 0 and not self.operation.empty:
             raise ValueError(f"no elements have no {operation}")
         name = f"reduce<{self.operation.name}, {self.shape.threads}, {self.shape.loads}>"
         self._kernel = load("reduce.cu")[name]
-        chunk = self.shape.threads * self.shape.loads * 4
-        self._blocks = max(1, min(self.shape.blocks * multiprocessors(), -(-n // chunk)))
-        doubles = STATE_DOUBLES * self._blocks
-        self._partial = torch.empty(doubles, dtype=torch.float64, device=device())
-        self._arrived = torch.zeros(1, dtype=torch.int32, device=device()).view(torch.uint32)
-        self._out = torch.empty(2, dtype=torch.float64, device=device())
-        self.result = self._out.view(self.operation.result)[: self.operation.results]
+        self._blocks = self.shape.blocks_for(n)
+        self._partial = doubles(STATE_DOUBLES * self._blocks)
+        self._arrived = counter()
+        self._out = doubles(2)
+        results = self._out.view(self.operation.result)
+        self.result = results[: self.operation.results]
 
     def __call__(self, a, b=None):
         """The result, as a tensor that the next call overwrites.

@@ -9,17 +9,19 @@ nothing. Without a GPU it only checks.
 """
 
 import argparse
-import os
+import itertools
 import time
+from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import torch
 
+from course.kernels.report import Report
 from course.kernels.row_kernels import classic, fast, numba_softmax
 from course.kernels.row_kernels.operations import OPERATIONS, SOFTMAX, Operation, tensors
 from course.kernels.row_kernels.precompile import Compiler
-from course.kernels.row_kernels.report import Report
 from course.kernels.row_kernels.rightness import (
     DEVICE,
     DTYPES,
@@ -31,6 +33,7 @@ from course.kernels.row_kernels.rightness import (
 from course.kernels.row_kernels.shapes import CLUSTERS, Shape, best_shape, shape_for
 from course.kernels.row_kernels.variants import VARIANTS, folder
 from utils import compare, has_gpu, results, timing
+from utils.occupancy import ceil_div
 
 COLUMNS = (1024, 4096, 16384, 65536, 131072)
 ELEMENTS = 1 << 28  # of the matrix that is timed
@@ -64,65 +67,118 @@ MOST_THREADS = 2048  # of an SM
 MOST_BLOCKS = 16  # of an SM; more would help nobody
 REGISTERS = 1 << 16  # of an SM
 OVERHEAD = 24  # registers a thread needs besides its values
-SWEEP_SECONDS, RACE_SECONDS = 0.2, 0.5  # of GPU time, for one comparison
+#: Of GPU time, for one comparison
+SWEEP_SECONDS = 0.2
+RACE_SECONDS = 0.5
 SHORT = 2048  # columns
 LADDER_COLUMNS = (4096, 16384)
 LADDER_THREADS = 512
 LOADS = [name for name in VARIANTS if name.startswith("loads")]
 SECOND_READS = [name for name in VARIANTS if name.startswith("reads")]
 #: (values a thread reads, threads a block) to try where rows are read twice
-TWICE_DEALS = tuple((each, threads) for each in (4, 8, 16, 32) for threads in (256, 512, 1024))
+TWICE_KEPT = (4, 8, 16, 32)
+TWICE_THREADS = (256, 512, 1024)
+TWICE_DEALS = tuple(itertools.product(TWICE_KEPT, TWICE_THREADS))
 TWICE_ROW = 64 << 10  # bytes of the longest row that is worth it: two of them fit an SM's cache
 SLOW_TO_COMPILE = ("layernorm_backward", "rmsnorm_backward")  # for torch.compile
 
 
 def candidates(operation: Operation, columns: int, item: int) -> list[Shape]:
     """Shapes that fit an SM's registers and shared memory, each once."""
-    how = {"inputs": operation.inputs, "item_bytes": item}
-    shapes = []
+    deals = [*_with_a_ring(operation), *_without_a_ring(operation, columns)]
+    if operation.twice and columns * item <= TWICE_ROW:
+        deals += _read_twice()
+    shapes = {}
+    for deal in deals:
+        inputs = 1 if deal.get("twice") else operation.inputs
+        shape = shape_for(columns, inputs=inputs, item_bytes=item, **deal)
+        if shape and shape.cluster <= 16:
+            shapes[shape] = None
+    return list(shapes)
+
+
+def _with_a_ring(operation: Operation) -> Iterator[dict]:
     for kept, threads, blocks in RING_DEALS:
-        if blocks_of(operation, kept, threads) < blocks:
-            continue
-        shapes.append(shape_for(columns, **how, kept=kept, threads=threads, blocks=blocks))
+        if blocks_of(operation, kept, threads) >= blocks:
+            yield {
+                "kept": kept,
+                "threads": threads,
+                "blocks": blocks,
+            }
+
+
+def _without_a_ring(operation: Operation, columns: int) -> Iterator[dict]:
     for kept, threads in DIRECT_DEALS:
         if columns <= SHORT and kept * threads > 4 * columns:
             continue  # more rows a block bring nothing
         few = blocks_of(operation, kept, threads)
-        many = blocks_of(SOFTMAX, kept, threads) if operation.inputs == 1 else few
-        for blocks in (few, many):  # many: the compiler must save registers
+        many = few
+        if operation.inputs == 1:
+            many = blocks_of(SOFTMAX, kept, threads)  # the compiler must save registers
+        for blocks in (few, many):
             if blocks:
-                one = {**how, "kept": kept, "threads": threads, "blocks": blocks, "ring": False}
-                shapes.append(shape_for(columns, **one))
-    if operation.twice and columns * item <= TWICE_ROW:
-        for each, threads in TWICE_DEALS:
-            blocks = MOST_THREADS // threads
-            one = {"item_bytes": item, "kept": each, "threads": threads, "blocks": blocks}
-            shapes.append(shape_for(columns, **one, ring=False, twice=True))
-    return list(dict.fromkeys(shape for shape in shapes if shape and shape.cluster <= 16))
+                yield {
+                    "kept": kept,
+                    "threads": threads,
+                    "blocks": blocks,
+                    "ring": False,
+                }
+
+
+def _read_twice() -> Iterator[dict]:
+    for kept, threads in TWICE_DEALS:
+        yield {
+            "kept": kept,
+            "threads": threads,
+            "blocks": MOST_THREADS // threads,
+            "ring": False,
+            "twice": True,
+        }
 
 
 def blocks_of(operation: Operation, kept: int, threads: int) -> int:
     """Blocks for which an SM has registers and threads."""
-    registers = -(-(operation.registers * kept + OVERHEAD) // 8) * 8
-    return min(REGISTERS // (registers * threads), MOST_THREADS // threads, MOST_BLOCKS)
+    needed = operation.registers * kept + OVERHEAD
+    registers = ceil_div(needed, 8) * 8
+    by_registers = REGISTERS // (registers * threads)
+    by_threads = MOST_THREADS // threads
+    return min(by_registers, by_threads, MOST_BLOCKS)
 
 
-def sweep(report: Report, compiler: Compiler, operation: Operation, t: dict, label: str) -> Shape:
+def sweep(
+    report: Report,
+    compiler: Compiler,
+    operation: Operation,
+    t: dict,
+    label: str,
+) -> Shape:
     """Time all shapes, then the fastest ones' other ways to load; returns the fastest."""
     x = t["x"]
-    rates = time_shapes(report, compiler, operation, t, candidates(operation, *sizes(x)))
-    fastest = sorted(rates, key=rates.get, reverse=True)
-    direct = [shape for shape in fastest if not shape.stages and not shape.twice][:3]
-    twice = [shape for shape in fastest if shape.twice][:2]
+    shapes = candidates(operation, *sizes(x))
+    rates = time_shapes(report, compiler, operation, t, shapes)
+    fastest = by_rate(rates)
     if x.dtype == torch.float32:
-        others = [replace(shape, folder=str(folder(name))) for shape in direct for name in LOADS]
-        others += [
-            replace(shape, folder=str(folder(name))) for shape in twice for name in SECOND_READS
-        ]
+        direct = [shape for shape in fastest if not shape.stages and not shape.twice]
+        twice = [shape for shape in fastest if shape.twice]
+        others = varied(direct[:3], LOADS) + varied(twice[:2], SECOND_READS)
         rates |= time_shapes(report, compiler, operation, t, others)
-    fastest = sorted(rates, key=rates.get, reverse=True)
+        fastest = by_rate(rates)
     report.put("sweeps", label, {str(shape): rates[shape] for shape in fastest})
     return next(shape for shape in fastest if not shape.folder)
+
+
+def by_rate(rates: dict) -> list:
+    """The fastest first."""
+    return sorted(rates, key=rates.get, reverse=True)
+
+
+def varied(shapes: list[Shape], names: list[str]) -> list[Shape]:
+    """Each shape with each of these variants."""
+    variants = []
+    for shape in shapes:
+        for name in names:
+            variants.append(replace(shape, folder=str(folder(name))))
+    return variants
 
 
 def sizes(x: torch.Tensor) -> tuple[int, int]:
@@ -130,25 +186,37 @@ def sizes(x: torch.Tensor) -> tuple[int, int]:
     return x.shape[1], x.element_size()
 
 
-def time_shapes(report: Report, compiler: Compiler, operation, t: dict, shapes) -> dict[Shape, int]:
+def time_shapes(
+    report: Report,
+    compiler: Compiler,
+    operation: Operation,
+    t: dict,
+    shapes: list[Shape],
+) -> dict[Shape, int]:
     """GB/s of each shape whose results are right."""
     x = t["x"]
     compiler.wait(operation, shapes, x.dtype)
     right = {}
     for shape in shapes:
         try:
-            verify(operation, t, operation.ours(t, shape), rows=8, sums=False)
+            outputs = operation.ours(t, shape)
+            verify(operation, t, outputs, rows=8, sums=False)
         except Exception as error:
             report.failed(f"{operation.name}/{x.shape[1]} {shape}", error)
         else:
             right[str(shape)] = shape
     if not right:
         return {}
-    runs = {name: lambda shape=shape: operation.ours(t, shape) for name, shape in right.items()}
-    result = compare(runs, bytes=operation.bytes(x))
+    runs = {name: partial(operation.ours, t, shape) for name, shape in right.items()}
+    rates = gigabytes(compare(runs, bytes=operation.bytes(x)))
+    return {right[name]: rate for name, rate in rates.items()}
+
+
+def gigabytes(comparison) -> dict[str, int]:
+    """GB/s of each rival."""
     return {
-        right[name]: round(measured.bytes_per_second / 1e9)
-        for name, measured in result.timings.items()
+        name: round(measured.bytes_per_second / 1e9)
+        for name, measured in comparison.timings.items()
     }
 
 
@@ -159,34 +227,41 @@ def climb(report: Report, compiler: Compiler, t: dict) -> None:
     x = t["x"]
     rows, columns = x.shape
     out = torch.empty_like(x)
-    numba_out, numba_x = cuda.as_cuda_array(out), cuda.as_cuda_array(x)
-    threads = LADDER_THREADS
-    kept = columns // threads
+    arrays = (cuda.as_cuda_array(out), cuda.as_cuda_array(x))
+    kept = columns // LADDER_THREADS
     rungs = classic.module("softmax.cu")
-    one_read = numba_softmax.one_read(columns, threads)
-    grid = rows, threads
+    one_read = numba_softmax.one_read(columns, LADDER_THREADS)
+    grid = (rows, LADDER_THREADS)
+
+    def cuda_c(name):
+        return partial(rungs[name][grid], out, x, columns)
+
+    def numba(kernel):
+        return partial(kernel[grid], *arrays)
+
     runs = {
-        "three reads, CUDA C": lambda: rungs["softmax_three_reads<float>"][grid](out, x, columns),
-        "three reads, Numba": lambda: numba_softmax.three_reads[grid](numba_out, numba_x),
-        "online, CUDA C": lambda: rungs["softmax_online<float>"][grid](out, x, columns),
-        "online, Numba": lambda: numba_softmax.online[grid](numba_out, numba_x),
-        "one read, CUDA C": lambda: rungs[f"softmax_one_read<float, {kept}>"][grid](
-            out, x, columns
-        ),
-        "one read, Numba": lambda: one_read[grid](numba_out, numba_x),
-        "fast": lambda: SOFTMAX.ours(t, None),
+        "three reads, CUDA C": cuda_c("softmax_three_reads<float>"),
+        "three reads, Numba": numba(numba_softmax.three_reads),
+        "online, CUDA C": cuda_c("softmax_online<float>"),
+        "online, Numba": numba(numba_softmax.online),
+        "one read, CUDA C": cuda_c(f"softmax_one_read<float, {kept}>"),
+        "one read, Numba": numba(one_read),
+        "fast": partial(SOFTMAX.ours, t, None),
     }
     for run in runs.values():
         out.fill_(float("nan"))
         result = run() or (out,)
         verify(SOFTMAX, t, result)
-    result = compare(runs, bytes=SOFTMAX.bytes(x), name=f"softmax_ladder/{columns}")
-    rates = {name: round(timing.bytes_per_second / 1e9) for name, timing in result.timings.items()}
-    report.put("ladder", f"softmax/{columns}", rates)
+    race = compare(runs, bytes=SOFTMAX.bytes(x), name=f"softmax_ladder/{columns}")
+    report.put("ladder", f"softmax/{columns}", gigabytes(race))
     (registers,) = one_read.get_regs_per_thread().values()
     (local,) = one_read.get_local_mem_per_thread().values()
     (ptx,) = one_read.inspect_asm().values()
-    listing = {"registers": registers, "local bytes": local, "ptx": ptx}
+    listing = {
+        "registers": registers,
+        "local bytes": local,
+        "ptx": ptx,
+    }
     report.put("ladder", f"softmax/{columns}/one read, Numba", listing)
 
 
@@ -195,25 +270,37 @@ def try_variants(report: Report, compiler: Compiler, t: dict) -> None:
     x = t["x"]
     out = torch.empty_like(x)
     shape = best_shape(SOFTMAX.deals, *sizes(x))
-    changed = {
-        name: replace(shape, folder=str(folder(name)))
-        for name, variant in VARIANTS.items()
-        if variant.file == "fast.cuh" and variant.ring in (None, shape.stages > 0)
-    }
+    changed = {}
+    for name, variant in VARIANTS.items():
+        fits = variant.ring in (None, shape.stages > 0)
+        if variant.file == "fast.cuh" and fits:
+            changed[name] = replace(shape, folder=str(folder(name)))
     compiler.wait(SOFTMAX, list(changed.values()), x.dtype)
-    runs = {"as it is": lambda: SOFTMAX.ours(t, shape), "copy": lambda: out.copy_(x)}
+    runs = {
+        "as it is": partial(SOFTMAX.ours, t, shape),
+        "copy": partial(out.copy_, x),
+    }
     for name, other in changed.items():
-        runs[name] = lambda other=other: SOFTMAX.ours(t, other)
-    result = compare(runs, bytes=SOFTMAX.bytes(x), name=f"softmax_variants/{x.shape[1]}")
-    rates = {name: round(timing.bytes_per_second / 1e9) for name, timing in result.timings.items()}
-    report.put("variants", f"softmax/{x.shape[1]}", rates)
+        runs[name] = partial(SOFTMAX.ours, t, other)
+    label = f"softmax_variants/{x.shape[1]}"
+    race = compare(runs, bytes=SOFTMAX.bytes(x), name=label)
+    report.put("variants", f"softmax/{x.shape[1]}", gigabytes(race))
 
 
-def race(report: Report, operation: Operation, t: dict, label: str, shape: Shape | None) -> None:
+def race(
+    report: Report,
+    operation: Operation,
+    t: dict,
+    label: str,
+    shape: Shape | None,
+) -> None:
     """Our fastest or default shape against torch and torch.compile; recorded if asked for."""
-    runs = {"ours": lambda: operation.ours(t, shape)}
+    runs = {"ours": partial(operation.ours, t, shape)}
     verify(operation, t, operation.ours(t, shape))
-    rivals = {"torch": operation.eager, "compile": compiled(operation.compiled)}
+    rivals = {
+        "torch": operation.eager,
+        "compile": compiled(operation.compiled),
+    }
     for name, rival in rivals.items():
         start = time.monotonic()
         try:
@@ -221,94 +308,121 @@ def race(report: Report, operation: Operation, t: dict, label: str, shape: Shape
         except Exception as error:
             report.failed(f"{label} {name}", error)
         else:
-            runs[name] = lambda rival=rival: rival(t)
-        report.put("clock", f"{label} {name}", round(time.monotonic() - start, 1))
-    result = compare(runs, bytes=operation.bytes(t["x"]), name=label)
-    entry = {
-        name: {
-            "ms": measured.median,
-            "spread_ms": measured.spread,
-            "GB/s": measured.bytes_per_second / 1e9,
-            "share_of_copy": measured.share_of_copy,
-        }
-        for name, measured in result.timings.items()
-    }
+            runs[name] = partial(rival, t)
+        seconds = time.monotonic() - start
+        report.put("clock", f"{label} {name}", round(seconds, 1))
+    timings = compare(
+        runs,
+        bytes=operation.bytes(t["x"]),
+        name=label,
+    ).timings
+    entry = {name: _entry(measured) for name, measured in timings.items()}
     default = best_shape(operation.deals, *sizes(t["x"]), operation.inputs)
     entry["shape"] = str(shape or default)
     entry["default"] = str(default)
-    others = [measured for name, measured in result.timings.items() if name != "ours"]
+    others = [measured for name, measured in timings.items() if name != "ours"]
     if others:
         best = min(others, key=lambda measured: measured.median)
-        speedup = best.median / result.timings["ours"].median
+        speedup, spread = timing.speedup(timings["ours"], best)
         entry["speedup_over_best"] = speedup
-        ours = result.timings["ours"]
-        spread = speedup * (best.spread / best.median + ours.spread / ours.median)
-        if os.environ.get(results.RECORD):
-            name = f"{label}/speedup_over_best"
-            results.append({"name": name, "value": speedup, "unit": "1", "spread": spread})
+        results.record(f"{label}/speedup_over_best", speedup, spread=spread)
     report.put("races", label, entry)
+
+
+def _entry(measured) -> dict:
+    return {
+        "ms": measured.median,
+        "spread_ms": measured.spread,
+        "GB/s": measured.bytes_per_second / 1e9,
+        "share_of_copy": measured.share_of_copy,
+    }
 
 
 def compiled(function):
     """torch.compile's best mode without CUDA graphs, for just these sizes."""
     torch._dynamo.reset()
     return torch.compile(
-        lambda t: function(t), mode="max-autotune-no-cudagraphs", dynamic=False, fullgraph=True
+        lambda t: function(t),
+        mode="max-autotune-no-cudagraphs",
+        dynamic=False,
+        fullgraph=True,
     )
 
 
 def ladders(report: Report, compiler: Compiler) -> None:
     """Softmax rung by rung, and with single choices undone."""
     for columns in LADDER_COLUMNS:
-        t = tensors(ELEMENTS // columns, columns, torch.float32, DEVICE)
+        t = timed_tensors(columns, torch.float32)
         for part in (climb, try_variants):
-            try:
-                part(report, compiler, t)
-            except Exception as error:
-                report.failed(f"{part.__name__} {columns}", error)
+            report.attempt(f"{part.__name__} {columns}", part, report, compiler, t)
+
+
+def timed_tensors(columns: int, dtype: torch.dtype) -> dict:
+    """Inputs of the size that is timed."""
+    return tensors(ELEMENTS // columns, columns, dtype, DEVICE)
 
 
 def timed(report: Report, compiler: Compiler, options) -> None:
     """Try all shapes, then race the fastest of each length, while the budget lasts."""
-    report.put("clock", "copy GB/s", round(timing.copy_bandwidth() / 1e9))
+    rate = timing.copy_bandwidth()
+    report.put("clock", "copy GB/s", round(rate / 1e9))
     report.put("clock", "clusters at a time", clusters_at_a_time())
     best = {}
-    tuned = [("sweep", *target) for target in targets_of(options.tune)]
-    first = [("race", *target) for target in targets_of(options.tune)]
-    others = [(columns, name) for columns in options.columns for name in options.operations]
-    others = [("race", *target) for target in others if ("race", *target) not in first]
-    others.sort(key=lambda target: target[2] in SLOW_TO_COMPILE)
     last = None
-    for stage, columns, name in tuned + first + others:
+    for stage, columns, name in stages(options):
         if report.left() < 6:
             report.put("clock", "not done", f"{stage} {name}/{columns} and all after it")
             return
         if columns != last:
-            t = None
-            t = tensors(ELEMENTS // columns, columns, DTYPES[options.dtype], DEVICE)
+            t = None  # before the next ones are made: both do not fit
+            t = timed_tensors(columns, DTYPES[options.dtype])
             last = columns
-        try:
-            step(report, compiler, stage, name, t, best)
-        except Exception as error:
-            report.failed(f"{stage} {name}/{columns}", error)
+        label = f"{stage} {name}/{columns}"
+        report.attempt(label, step, report, compiler, stage, name, t, best)
+
+
+def stages(options) -> list[tuple[str, int, str]]:
+    """(sweep or race, columns, operation), the most wanted ones first."""
+    tuned = targets_of(options.tune)
+    others = []
+    for columns in options.columns:
+        for name in options.operations:
+            if (columns, name) not in tuned:
+                others.append((columns, name))
+    others.sort(key=lambda target: target[1] in SLOW_TO_COMPILE)
+    sweeps = [("sweep", *target) for target in tuned]
+    return sweeps + [("race", *target) for target in tuned + others]
 
 
 def targets_of(names: list[str]) -> list[tuple[int, str]]:
     """Columns and operation of names such as "softmax/4096"."""
-    pairs = [name.split("/") for name in names]
-    return [(int(columns), operation) for operation, columns in pairs]
+    targets = []
+    for name in names:
+        operation, columns = name.split("/")
+        targets.append((int(columns), operation))
+    return targets
 
 
-def step(report: Report, compiler: Compiler, stage: str, name: str, t: dict, best: dict) -> None:
+def step(
+    report: Report,
+    compiler: Compiler,
+    stage: str,
+    name: str,
+    t: dict,
+    best: dict,
+) -> None:
     """Sweep or race one operation in one length."""
     x = t["x"]
-    columns = x.shape[1]
-    label = f"{name}/{columns}" + ("" if x.dtype == torch.float32 else "/bfloat16")
-    timing.BUDGET = SWEEP_SECONDS if stage == "sweep" else RACE_SECONDS
+    operation = OPERATIONS[name]
+    label = f"{name}/{x.shape[1]}"
+    if x.dtype != torch.float32:
+        label += "/bfloat16"
     if stage == "race":
-        race(report, OPERATIONS[name], t, label, best.get(label))
+        timing.BUDGET = RACE_SECONDS
+        race(report, operation, t, label, best.get(label))
     else:
-        best[label] = sweep(report, compiler, OPERATIONS[name], t, label)
+        timing.BUDGET = SWEEP_SECONDS
+        best[label] = sweep(report, compiler, operation, t, label)
 
 
 def clusters_at_a_time() -> dict[str, int]:
@@ -332,12 +446,15 @@ def ask_for_all(compiler: Compiler, options) -> None:
                 shapes = shapes_to_check(operation, rows, columns, dtype)
                 compiler.ask(operation, shapes, dtype)
     dtype = DTYPES[options.dtype]
+    item = dtype.itemsize
     for columns, name in targets_of(options.tune):
         operation = OPERATIONS[name]
-        compiler.ask(operation, candidates(operation, columns, dtype.itemsize), dtype)
+        shapes = candidates(operation, columns, item)
+        compiler.ask(operation, shapes, dtype)
     for columns in options.columns:
-        for operation in map(OPERATIONS.get, options.operations):
-            shape = best_shape(operation.deals, columns, dtype.itemsize, operation.inputs)
+        for name in options.operations:
+            operation = OPERATIONS[name]
+            shape = best_shape(operation.deals, columns, item, operation.inputs)
             compiler.ask(operation, [shape], dtype)
 
 
@@ -345,15 +462,11 @@ def table(report: Report) -> str:
     """A line an operation and length: our rate, its share of a copy, and the rivals'."""
     lines = []
     for label, entry in report.entries["races"].items():
-        rates = "  ".join(
-            f"{name} {entry[name]['GB/s']:5.0f}"
-            for name in ("ours", "torch", "compile")
-            if name in entry
-        )
+        raced = [name for name in ("ours", "torch", "compile") if name in entry]
+        rates = "  ".join(f"{name} {entry[name]['GB/s']:5.0f}" for name in raced)
         share = entry["ours"]["share_of_copy"]
-        lines.append(
-            f"{label:<28} {rates}  copy {share:4.0%}  x {entry.get('speedup_over_best', 0):.2f}"
-        )
+        speedup = entry.get("speedup_over_best", 0)
+        lines.append(f"{label:<28} {rates}  copy {share:4.0%}  x {speedup:.2f}")
     for label, rates in report.entries["sweeps"].items():
         if label not in report.entries["races"]:
             name, rate = next(iter(rates.items()))
@@ -361,19 +474,23 @@ def table(report: Report) -> str:
     return "\n".join(lines)
 
 
-def main() -> None:
+def arguments() -> argparse.Namespace:
+    """What the command line says."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--budget", type=float, default=150, help="seconds")
-    parser.add_argument("--operations", nargs="*", default=list(OPERATIONS), choices=OPERATIONS)
-    parser.add_argument("--columns", nargs="*", type=int, default=list(COLUMNS))
-    parser.add_argument(
-        "--tune", nargs="*", default=[], help="try all shapes, e.g. of softmax/4096"
-    )
-    parser.add_argument("--dtype", default="float32", choices=DTYPES)
-    parser.add_argument("--ladder", action="store_true", help="time softmax rung by rung, too")
-    parser.add_argument("--no-check", action="store_true", help="skip the small sizes")
-    options = parser.parse_args()
+    add = parser.add_argument
+    add("--out", type=Path, required=True)
+    add("--budget", type=float, default=150, help="seconds")
+    add("--operations", nargs="*", default=list(OPERATIONS), choices=OPERATIONS)
+    add("--columns", nargs="*", type=int, default=COLUMNS)
+    add("--tune", nargs="*", default=[], help="try all shapes, e.g. of softmax/4096")
+    add("--dtype", default="float32", choices=DTYPES)
+    add("--ladder", action="store_true", help="time softmax rung by rung, too")
+    add("--no-check", action="store_true", help="skip the small sizes")
+    return parser.parse_args()
+
+
+def main() -> None:
+    options = arguments()
     report = Report(options.out, options.budget)
     if has_gpu():
         report.watch()
@@ -382,19 +499,25 @@ def main() -> None:
         ask_for_all(compiler, options)
     if not options.no_check:
         check_small(report, compiler)
-        report.put("clock", "checked, seconds left", round(report.left(), 1))
+        left = round(report.left(), 1)
+        report.put("clock", "checked, seconds left", left)
         failed = len(report.entries["errors"])
         print("right:", report.entries["checks"], "failed:", failed, flush=True)
     if compiler:
         if options.ladder:
             ladders(report, compiler)
         timed(report, compiler, options)
-        print(table(report))
-        print("variants:", report.entries["variants"])
-        rungs = report.entries["ladder"].items()
-        print("ladder:", {name: rates for name, rates in rungs if "Numba" not in name})
-        print("clock:", report.entries["clock"])
+        show(report)
         compiler.pool.shutdown(cancel_futures=True)
+
+
+def show(report: Report) -> None:
+    """Print the table, and what was found beside it."""
+    print(table(report))
+    print("variants:", report.entries["variants"])
+    rungs = report.entries["ladder"].items()
+    print("ladder:", {name: rates for name, rates in rungs if "Numba" not in name})
+    print("clock:", report.entries["clock"])
 
 
 if __name__ == "__main__":

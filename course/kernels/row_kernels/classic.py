@@ -8,7 +8,10 @@ import torch
 from utils import cuda_c, pick
 
 KERNELS = Path(__file__).parent / "kernels"
-TYPES = {torch.float32: "float", torch.bfloat16: "__nv_bfloat16"}
+TYPES = {
+    torch.float32: "float",
+    torch.bfloat16: "__nv_bfloat16",
+}
 MOST_THREADS = 1024
 WARP = 32
 

@@ -14,7 +14,13 @@ IGNORED = -100  # torch's ignore_index: a row with this target does not count
 FILE = "fast_cross_entropy.cu"
 
 
-def cross_entropy(logits, targets, ignored: int = IGNORED, *, shape: Shape | None = None):
+def cross_entropy(
+    logits,
+    targets,
+    ignored: int = IGNORED,
+    *,
+    shape: Shape | None = None,
+):
     """The loss of each row, and the logarithm of its sum of exponentials for the gradient.
 
     logits: float32 or bfloat16 [rows, columns]; targets: int64 [rows].
@@ -22,7 +28,8 @@ def cross_entropy(logits, targets, ignored: int = IGNORED, *, shape: Shape | Non
     column has loss NaN. Raises ValueError for other shapes.
     """
     count, columns = _check(logits, targets)
-    losses, log_sums = _row_numbers(logits), _row_numbers(logits)
+    losses = _row_numbers(logits)
+    log_sums = _row_numbers(logits)
     if count == 0 or columns == 0:
         return losses.fill_(float("nan")), log_sums.fill_(float("-inf"))
     kernel = _fast("cross_entropy", shape, logits)
@@ -64,7 +71,8 @@ def loss_and_gradient(
         gradient = cross_entropy_backward(logits, targets, log_sums, weights, ignored)
         return losses, gradient if out is None else out.copy_(gradient)
     gradient = torch.empty_like(logits) if out is None else out
-    losses, log_sums = _row_numbers(logits), _row_numbers(logits)
+    losses = _row_numbers(logits)
+    log_sums = _row_numbers(logits)
     kernel.launch(count, losses, log_sums, gradient, logits, targets, weights, count, ignored)
     return losses, gradient
 
@@ -79,7 +87,12 @@ def _check(logits, targets) -> tuple[int, int]:
     return logits.shape
 
 
-def _fast(name: str, shape: Shape | None, logits, *others) -> Fast | None:
+def _fast(
+    name: str,
+    shape: Shape | None,
+    logits,
+    *others,
+) -> Fast | None:
     """A fast kernel for these tensors, or None where it cannot be used."""
     if not usable(logits, *others):
         return None
@@ -94,4 +107,8 @@ def _classic(name: str, logits):
 
 
 def _row_numbers(logits) -> torch.Tensor:
-    return torch.empty(len(logits), dtype=torch.float32, device=logits.device)
+    return torch.empty(
+        len(logits),
+        dtype=torch.float32,
+        device=logits.device,
+    )

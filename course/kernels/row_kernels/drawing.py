@@ -6,11 +6,27 @@ from utils.plots import ACCENT, INK, figure
 
 COLUMNS = (1024, 4096, 16384, 65536, 131072)
 STYLES = {
-    "ours": {"color": ACCENT, "linewidth": 2.4, "marker": "o"},
-    "compile": {"color": INK, "linestyle": "--", "marker": "s"},
-    "torch": {"color": INK, "linestyle": ":", "marker": "^"},
+    "ours": {
+        "color": ACCENT,
+        "linewidth": 2.4,
+        "marker": "o",
+    },
+    "compile": {
+        "color": INK,
+        "linestyle": "--",
+        "marker": "s",
+    },
+    "torch": {
+        "color": INK,
+        "linestyle": ":",
+        "marker": "^",
+    },
 }
-NAMES = {"ours": "ours", "compile": "torch.compile", "torch": "torch"}
+NAMES = {
+    "ours": "ours",
+    "compile": "torch.compile",
+    "torch": "torch",
+}
 SM_REGISTERS = 1 << 18  # bytes of an SM's registers
 SM_SHARED = 227 << 10  # bytes of shared memory that a block may have, Hopper
 
@@ -32,7 +48,11 @@ def shares(operation: str):
     fig = figure(7, 3, alt=f"{operation}, share of copy speed by columns: " + "; ".join(rates))
     axes = fig.add_subplot()
     for who, points in curves.items():
-        axes.plot(*zip(*points, strict=True), label=NAMES[who], **STYLES[who])
+        axes.plot(
+            *zip(*points, strict=True),
+            label=NAMES[who],
+            **STYLES[who],
+        )
     axes.set_xscale("log", base=2)
     axes.set_xticks(COLUMNS, [f"{columns:,}" for columns in COLUMNS])
     axes.set(ylim=(0, 1.1), xlabel="values in a row", ylabel="share of copy speed")

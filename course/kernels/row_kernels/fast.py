@@ -14,7 +14,10 @@ from course.kernels.row_kernels.shapes import Shape
 from utils.engine import gpu, has_gpu
 
 KERNELS = Path(__file__).parent / "kernels"
-ELEMENTS = {torch.float32: "float", torch.bfloat16: "__nv_bfloat16"}
+ELEMENTS = {
+    torch.float32: "float",
+    torch.bfloat16: "__nv_bfloat16",
+}
 COMPILED = {}  # (file, shape, dtype, arch): machine code
 SHARED_NEEDED = 227 << 10  # bytes a block
 PORTABLE_CLUSTER = 8  # larger ones must be asked for
@@ -87,7 +90,12 @@ def _stream():
 
 
 @functools.cache
-def load(file: str, name: str, shape: Shape, dtype: torch.dtype) -> Fast:
+def load(
+    file: str,
+    name: str,
+    shape: Shape,
+    dtype: torch.dtype,
+) -> Fast:
     """The kernel `name` of kernels/`file`, compiled for a shape and an element type."""
     from cuda.core import Device, ObjectCode
 
@@ -98,7 +106,12 @@ def load(file: str, name: str, shape: Shape, dtype: torch.dtype) -> Fast:
     return Fast(kernel, shape, _clusters(kernel, shape))
 
 
-def compile_kernel(file: str, shape: Shape, dtype: torch.dtype, arch: str) -> bytes:
+def compile_kernel(
+    file: str,
+    shape: Shape,
+    dtype: torch.dtype,
+    arch: str,
+) -> bytes:
     """Machine code of a file for an architecture such as "sm_90a"; needs no GPU. Compiled once."""
     request = file, shape, dtype, arch
     if request not in COMPILED:
@@ -171,8 +184,12 @@ def _clusters(kernel, shape: Shape) -> int:
         sms = torch.cuda.get_device_properties(device).multi_processor_count
         return sms * shape.blocks // shape.cluster
     config = driver.CUlaunchConfig()
-    config.gridDimX, config.gridDimY, config.gridDimZ = shape.cluster, 1, 1
-    config.blockDimX, config.blockDimY, config.blockDimZ = shape.threads, 1, 1
+    config.gridDimX = shape.cluster
+    config.gridDimY = 1
+    config.gridDimZ = 1
+    config.blockDimX = shape.threads
+    config.blockDimY = 1
+    config.blockDimZ = 1
     config.sharedMemBytes = shape.shared_bytes
     function = driver.CUfunction(int(kernel.handle))
     error, clusters = driver.cuOccupancyMaxActiveClusters(function, config)

@@ -18,7 +18,14 @@ COLUMNS_A_BLOCK = 32  # of kernel add_rows
 SLICES = 64  # of the rows, for the classic kernels' partial sums
 
 
-def layer_norm(x, gamma, beta, epsilon: float = EPSILON, *, shape: Shape | None = None):
+def layer_norm(
+    x,
+    gamma,
+    beta,
+    epsilon: float = EPSILON,
+    *,
+    shape: Shape | None = None,
+):
     """(x - mean) / sqrt(variance + epsilon) * gamma + beta over the last axis.
 
     x: float32 or bfloat16 [..., columns]; gamma, beta: [columns], of x's type.
@@ -26,7 +33,8 @@ def layer_norm(x, gamma, beta, epsilon: float = EPSILON, *, shape: Shape | None 
     """
     rows = classic.matrix(x)
     y = torch.empty_like(rows)
-    means, inverses = _row_numbers(rows), _row_numbers(rows)
+    means = _row_numbers(rows)
+    inverses = _row_numbers(rows)
     if rows.numel() == 0:
         return y.view(x.shape), means, inverses
     count, columns = rows.shape
@@ -39,7 +47,13 @@ def layer_norm(x, gamma, beta, epsilon: float = EPSILON, *, shape: Shape | None 
     return y.view(x.shape), means, inverses
 
 
-def rms_norm(x, gamma, epsilon: float = EPSILON, *, shape: Shape | None = None):
+def rms_norm(
+    x,
+    gamma,
+    epsilon: float = EPSILON,
+    *,
+    shape: Shape | None = None,
+):
     """x / sqrt(mean of x^2 + epsilon) * gamma over the last axis.
 
     x: float32 or bfloat16 [..., columns]; gamma: [columns], of x's type.
@@ -59,9 +73,18 @@ def rms_norm(x, gamma, epsilon: float = EPSILON, *, shape: Shape | None = None):
     return y.view(x.shape), inverses
 
 
-def layer_norm_backward(dy, x, gamma, means, inverses, *, shape: Shape | None = None):
+def layer_norm_backward(
+    dy,
+    x,
+    gamma,
+    means,
+    inverses,
+    *,
+    shape: Shape | None = None,
+):
     """The gradients of x, gamma and beta, from that of y and what `layer_norm` returned."""
-    rows, dy_rows = classic.matrix(x), classic.matrix(dy)
+    rows = classic.matrix(x)
+    dy_rows = classic.matrix(dy)
     dx = torch.empty_like(rows)
     if rows.numel() == 0:
         return dx.view(x.shape), torch.zeros_like(gamma), torch.zeros_like(gamma)
@@ -78,7 +101,8 @@ def layer_norm_backward(dy, x, gamma, means, inverses, *, shape: Shape | None = 
 
 def rms_norm_backward(dy, x, gamma, inverses, *, shape: Shape | None = None):
     """The gradients of x and gamma, from that of y and what `rms_norm` returned."""
-    rows, dy_rows = classic.matrix(x), classic.matrix(dy)
+    rows = classic.matrix(x)
+    dy_rows = classic.matrix(dy)
     dx = torch.empty_like(rows)
     if rows.numel() == 0:
         return dx.view(x.shape), torch.zeros_like(gamma)
@@ -96,7 +120,13 @@ def rms_norm_backward(dy, x, gamma, inverses, *, shape: Shape | None = None):
 # ---- the fast kernels ----------------------------------------------------------------------------
 
 
-def _fast(name: str, shape: Shape | None, rows, *others, backward: bool = False) -> Fast | None:
+def _fast(
+    name: str,
+    shape: Shape | None,
+    rows,
+    *others,
+    backward: bool = False,
+) -> Fast | None:
     """The fast kernel for these tensors, or None where it cannot be used."""
     if not usable(rows, *others):
         return None
@@ -128,7 +158,11 @@ def _classic_partial_sums(dy, x, means, inverses) -> torch.Tensor:
     count, columns = x.shape
     slices = min(SLICES, count)
     sums = 1 if means is None else 2
-    partial = torch.empty((sums, slices, columns), dtype=torch.float32, device=x.device)
+    partial = torch.empty(
+        (sums, slices, columns),
+        dtype=torch.float32,
+        device=x.device,
+    )
     dbeta = None if means is None else partial[1]
     threads = min(classic.threads_for(columns), 256)
     kernel = classic.module("norms.cu")[f"parameter_gradients<{classic.type_name(x)}>"]
@@ -140,7 +174,11 @@ def _classic_partial_sums(dy, x, means, inverses) -> torch.Tensor:
 def add_rows(partial: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
     """Sums of the columns of float32 [n, rows, columns]: [n, columns] of `like`'s type."""
     matrices, count, columns = partial.shape
-    out = torch.empty((matrices, columns), dtype=like.dtype, device=like.device)
+    out = torch.empty(
+        (matrices, columns),
+        dtype=like.dtype,
+        device=like.device,
+    )
     kernel = classic.module("norms.cu")[f"add_rows<{classic.type_name(like)}>"]
     blocks = -(-columns // COLUMNS_A_BLOCK)
     kernel[(blocks, matrices), (32, 32)](out, partial, count, columns)
@@ -148,4 +186,8 @@ def add_rows(partial: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
 
 
 def _row_numbers(rows) -> torch.Tensor:
-    return torch.empty(len(rows), dtype=torch.float32, device=rows.device)
+    return torch.empty(
+        len(rows),
+        dtype=torch.float32,
+        device=rows.device,
+    )

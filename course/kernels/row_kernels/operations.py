@@ -24,8 +24,9 @@ class Operation:
     registers: floats that a thread needs for each value it keeps.
     deals: its name in shapes.DEALS.
     row_outputs: how many of the outputs, the first ones, have a row for each row of x.
-    ours(tensors, shape), reference(tensors in float64), eager(tensors), compiled(tensors): each
-    returns the outputs, a tuple.
+    function: ours, of the tensors named in `arguments`, and of a shape.
+    reference(tensors in float64), eager(tensors), compiled(tensors): each returns the outputs, a
+    tuple.
     """
 
     name: str
@@ -35,19 +36,42 @@ class Operation:
     registers: int
     row_outputs: int
     deals: str
-    ours: Callable[[Tensors, Shape | None], tuple]
+    function: Callable
+    arguments: tuple[str, ...]
     reference: Callable[[Tensors], tuple]
     eager: Callable[[Tensors], tuple]
     compiled: Callable[[Tensors], tuple]  # the same for torch.compile; it may suit it better
     twice: bool = False  # whether there is a kernel that reads rows twice
 
+    def ours(self, t: Tensors, shape: Shape | None) -> tuple:
+        """The outputs of our kernel, dealt out as a shape says, or by the rows' length."""
+        outputs = self.function(*of(t, *self.arguments), shape=shape)
+        return outputs if isinstance(outputs, tuple) else (outputs,)
+
     def source(self, shape: Shape) -> str:
         """The file of the kernel that takes this shape."""
-        return self.file.replace("fast_", "two_reads_", 1) if shape.twice else self.file
+        if shape.twice:
+            return self.file.replace("fast_", "two_reads_", 1)
+        return self.file
 
     def bytes(self, x: torch.Tensor) -> int:
         """Bytes that must move: the matrices only; what is kept of a row is next to nothing."""
         return self.passes * x.numel() * x.element_size()
+
+
+def of(t: Tensors, *names: str) -> list[torch.Tensor]:
+    """The tensors of these names."""
+    return [t[name] for name in names]
+
+
+def leaves(t: Tensors, *names: str) -> list[torch.Tensor]:
+    """The same, as inputs whose gradients are asked for."""
+    return [each.detach().requires_grad_() for each in of(t, *names)]
+
+
+def column(t: Tensors, name: str) -> torch.Tensor:
+    """What is kept of each row, beside the matrix."""
+    return t[name].view(-1, 1)
 
 
 def tensors(
@@ -64,40 +88,48 @@ def tensors(
     special: rows with NaN and infinities among them, five at least.
     """
     generator = torch.Generator(device).manual_seed(seed)
+    how = {"generator": generator, "device": device}
 
     def normal(*sizes):
-        return torch.randn(sizes, generator=generator, device=device, dtype=dtype)
+        return torch.randn(sizes, dtype=dtype, **how)
 
-    t = {"x": normal(rows, columns), "dy": normal(rows, columns)}
+    x = normal(rows, columns)
+    t = {
+        "x": x,
+        "dy": normal(rows, columns),
+    }
     if special:
-        t["x"][1, -1] = float("nan")
-        t["x"][2, columns // 2] = float("inf")
-        t["x"][3, 0] = -float("inf")
-        t["x"][4] = -float("inf")
+        infinity = float("inf")
+        x[1, -1] = float("nan")
+        x[2, columns // 2] = infinity
+        x[3, 0] = -infinity
+        x[4] = -infinity
     t["gamma"] = normal(columns)
     t["beta"] = normal(columns)
-    t["targets"] = torch.randint(columns, (rows,), generator=generator, device=device)
-    t["weights"] = torch.rand(rows, generator=generator, device=device)
-    _, t["means"], t["inverses"] = norms.layer_norm(t["x"], t["gamma"], t["beta"])
-    _, t["rms_inverses"] = norms.rms_norm(t["x"], t["gamma"])
-    _, t["log_sums"] = ce.cross_entropy(t["x"], t["targets"])
+    t["targets"] = torch.randint(columns, (rows,), **how)
+    t["weights"] = torch.rand(rows, **how)
+    t["means"], t["inverses"] = norms.layer_norm(x, t["gamma"], t["beta"])[1:]
+    t["rms_inverses"] = norms.rms_norm(x, t["gamma"])[1]
+    t["log_sums"] = ce.cross_entropy(x, t["targets"])[1]
     return t
 
 
 def rows_of(t: Tensors, start: int, stop: int) -> Tensors:
     """The tensors of some of the rows; what belongs to columns stays whole."""
     rows = len(t["x"])
-    by_columns = ("gamma", "beta")
-    return {
-        name: value if name in by_columns else value[start:stop]
-        for name, value in t.items()
-        if name in by_columns or len(value) == rows
-    }
+    part = {}
+    for name, value in t.items():
+        if name in ("gamma", "beta"):
+            part[name] = value
+        elif len(value) == rows:
+            part[name] = value[start:stop]
+    return part
 
 
 def in_float64(t: Tensors) -> Tensors:
     """The same in float64, but for the targets."""
-    return {name: v if name == "targets" else v.double() for name, v in t.items()}
+    doubled = {name: value.double() for name, value in t.items()}
+    return doubled | {"targets": t["targets"]}
 
 
 # ---- softmax -----------------------------------------------------------------------------------
@@ -115,7 +147,8 @@ SOFTMAX = Operation(
     passes=2,
     registers=1,
     row_outputs=1,
-    ours=lambda t, shape: (softmax(t["x"], shape=shape),),
+    function=softmax,
+    arguments=("x",),
     reference=_softmax,
     eager=_softmax,
     compiled=_softmax,
@@ -125,23 +158,29 @@ SOFTMAX = Operation(
 
 
 def _layer_norm(t):
-    columns = t["x"].shape[1:]
-    return (F.layer_norm(t["x"], columns, t["gamma"], t["beta"], norms.EPSILON),)
+    x, gamma, beta = of(t, "x", "gamma", "beta")
+    return (F.layer_norm(x, x.shape[1:], gamma, beta, norms.EPSILON),)
 
 
 def _layer_norm_gradients(t):
     """The gradients of x, gamma and beta by autograd; the statistics are computed again."""
-    x, gamma, beta = (t[name].detach().requires_grad_() for name in ("x", "gamma", "beta"))
+    x, gamma, beta = leaves(t, "x", "gamma", "beta")
     y = F.layer_norm(x, x.shape[1:], gamma, beta, norms.EPSILON)
     return torch.autograd.grad(y, (x, gamma, beta), t["dy"])
 
 
 def _layer_norm_backward(t):
     """The backward pass alone, from the saved statistics, as autograd calls it."""
-    x = t["x"]
-    means, inverses = t["means"].view(-1, 1), t["inverses"].view(-1, 1)
+    dy, x, gamma, beta = of(t, "dy", "x", "gamma", "beta")
     return aten.native_layer_norm_backward(
-        t["dy"], x, x.shape[1:], means, inverses, t["gamma"], t["beta"], [True, True, True]
+        dy,
+        x,
+        x.shape[1:],
+        column(t, "means"),
+        column(t, "inverses"),
+        gamma,
+        beta,
+        [True, True, True],
     )
 
 
@@ -153,7 +192,8 @@ LAYER_NORM = Operation(
     passes=2,
     registers=3,
     row_outputs=1,
-    ours=lambda t, shape: norms.layer_norm(t["x"], t["gamma"], t["beta"], shape=shape),
+    function=norms.layer_norm,
+    arguments=("x", "gamma", "beta"),
     reference=_layer_norm,
     eager=_layer_norm,
     compiled=_layer_norm,
@@ -168,9 +208,8 @@ LAYER_NORM_BACKWARD = Operation(
     passes=3,
     registers=5,
     row_outputs=1,
-    ours=lambda t, shape: norms.layer_norm_backward(
-        t["dy"], t["x"], t["gamma"], t["means"], t["inverses"], shape=shape
-    ),
+    function=norms.layer_norm_backward,
+    arguments=("dy", "x", "gamma", "means", "inverses"),
     reference=_layer_norm_gradients,
     eager=_layer_norm_backward,
     compiled=_layer_norm_backward,
@@ -180,39 +219,44 @@ LAYER_NORM_BACKWARD = Operation(
 
 
 def _rms_norm(t):
-    return (F.rms_norm(t["x"], t["x"].shape[1:], t["gamma"], norms.EPSILON),)
+    x, gamma = of(t, "x", "gamma")
+    return (F.rms_norm(x, x.shape[1:], gamma, norms.EPSILON),)
 
 
 def _rms_norm_formula(t):
     """The same written out: what it does with infinities does not depend on torch's kernel."""
-    x = t["x"]
-    return (x * torch.rsqrt(x.square().mean(-1, keepdim=True) + norms.EPSILON) * t["gamma"],)
+    x, gamma = of(t, "x", "gamma")
+    mean_square = x.square().mean(-1, keepdim=True)
+    inverses = torch.rsqrt(mean_square + norms.EPSILON)
+    return (x * inverses * gamma,)
 
 
 def _rms_norm_gradients(t):
     """The gradients of x and gamma by autograd; the statistics are computed again."""
-    x, gamma = (t[name].detach().requires_grad_() for name in ("x", "gamma"))
+    x, gamma = leaves(t, "x", "gamma")
     y = F.rms_norm(x, x.shape[1:], gamma, norms.EPSILON)
     return torch.autograd.grad(y, (x, gamma), t["dy"])
 
 
 def _rms_norm_backward_fused(t):
     """The backward pass alone, torch's own kernel, as autograd calls it."""
-    x = t["x"]
-    inverses = t["rms_inverses"].view(-1, 1)
-    return aten._fused_rms_norm_backward(
-        t["dy"], x, x.shape[1:], inverses, t["gamma"], [True, True]
-    )
+    dy, x, gamma = of(t, "dy", "x", "gamma")
+    inverses = column(t, "rms_inverses")
+    wanted = [True, True]
+    return aten._fused_rms_norm_backward(dy, x, x.shape[1:], inverses, gamma, wanted)
 
 
 def _rms_norm_backward_formula(t):
     """The same written out, for a compiler to fuse."""
-    x, dy = t["x"].float(), t["dy"].float()
-    inverses = t["rms_inverses"].view(-1, 1)
+    dtype = t["x"].dtype
+    dy, x, gamma = (each.float() for each in of(t, "dy", "x", "gamma"))
+    inverses = column(t, "rms_inverses")
     xhat = x * inverses
-    g = dy * t["gamma"].float()
-    dx = inverses * (g - xhat * (g * xhat).mean(-1, keepdim=True))
-    return dx.to(t["x"].dtype), (dy * xhat).sum(0).to(t["x"].dtype)
+    g = dy * gamma
+    along = (g * xhat).mean(-1, keepdim=True)
+    dx = inverses * (g - xhat * along)
+    dgamma = (dy * xhat).sum(0)
+    return dx.to(dtype), dgamma.to(dtype)
 
 
 RMS_NORM = Operation(
@@ -223,7 +267,8 @@ RMS_NORM = Operation(
     passes=2,
     registers=2,
     row_outputs=1,
-    ours=lambda t, shape: norms.rms_norm(t["x"], t["gamma"], shape=shape),
+    function=norms.rms_norm,
+    arguments=("x", "gamma"),
     reference=_rms_norm_formula,
     eager=_rms_norm,
     compiled=_rms_norm,
@@ -238,9 +283,8 @@ RMS_NORM_BACKWARD = Operation(
     passes=3,
     registers=4,
     row_outputs=1,
-    ours=lambda t, shape: norms.rms_norm_backward(
-        t["dy"], t["x"], t["gamma"], t["rms_inverses"], shape=shape
-    ),
+    function=norms.rms_norm_backward,
+    arguments=("dy", "x", "gamma", "rms_inverses"),
     reference=_rms_norm_gradients,
     eager=_rms_norm_backward_fused,
     compiled=_rms_norm_backward_formula,
@@ -250,30 +294,36 @@ RMS_NORM_BACKWARD = Operation(
 
 
 def _losses(t):
-    return (F.cross_entropy(t["x"], t["targets"], reduction="none"),)
+    x, targets = of(t, "x", "targets")
+    return (F.cross_entropy(x, targets, reduction="none"),)
 
 
 def _gradient(t):
     """The gradient from the logits and the saved logarithms of the sums."""
-    p = torch.exp(t["x"] - t["log_sums"].view(-1, 1))
-    p = p.scatter_add(1, t["targets"].view(-1, 1), p.new_full((len(p), 1), -1))
-    return ((p * t["weights"].view(-1, 1)).to(t["x"].dtype),)
+    x = t["x"]
+    p = torch.exp(x - column(t, "log_sums"))
+    minus_one = p.new_full((len(p), 1), -1)
+    p = p.scatter_add(1, column(t, "targets"), minus_one)
+    gradient = p * column(t, "weights")
+    return (gradient.to(x.dtype),)
 
 
 def _gradient_formula(t):
     """The same in a form that compilers fuse: the target is compared with, not scattered to."""
     x = t["x"].float()
     columns = torch.arange(x.shape[1], device=x.device)
-    one_hot = (columns == t["targets"].view(-1, 1)).float()
-    p = torch.exp(x - t["log_sums"].view(-1, 1))
-    return (((p - one_hot) * t["weights"].view(-1, 1)).to(t["x"].dtype),)
+    one_hot = (columns == column(t, "targets")).float()
+    p = torch.exp(x - column(t, "log_sums"))
+    gradient = (p - one_hot) * column(t, "weights")
+    return (gradient.to(t["x"].dtype),)
 
 
 def _loss_and_gradient(t):
     """Forward and backward pass by autograd."""
-    x = t["x"].detach().requires_grad_()
+    (x,) = leaves(t, "x")
     losses = F.cross_entropy(x, t["targets"], reduction="none")
-    (gradient,) = torch.autograd.grad(losses, x, t["weights"].to(losses.dtype))
+    slopes = t["weights"].to(losses.dtype)
+    (gradient,) = torch.autograd.grad(losses, x, slopes)
     return losses.detach(), gradient
 
 
@@ -284,7 +334,8 @@ def _loss_and_gradient_in_one_graph(t):
         return F.cross_entropy(x, t["targets"], reduction="none")
 
     values, backward = torch.func.vjp(losses, t["x"])
-    (gradient,) = backward(t["weights"].to(values.dtype))
+    slopes = t["weights"].to(values.dtype)
+    (gradient,) = backward(slopes)
     return values, gradient
 
 
@@ -296,7 +347,8 @@ CROSS_ENTROPY = Operation(
     passes=2,
     registers=1,
     row_outputs=2,
-    ours=lambda t, shape: ce.loss_and_gradient(t["x"], t["targets"], t["weights"], shape=shape),
+    function=ce.loss_and_gradient,
+    arguments=("x", "targets", "weights"),
     reference=_loss_and_gradient,
     eager=_loss_and_gradient,
     compiled=_loss_and_gradient_in_one_graph,
@@ -310,7 +362,8 @@ CROSS_ENTROPY_FORWARD = Operation(
     passes=1,
     registers=1,
     row_outputs=1,
-    ours=lambda t, shape: ce.cross_entropy(t["x"], t["targets"], shape=shape),
+    function=ce.cross_entropy,
+    arguments=("x", "targets"),
     reference=_losses,
     eager=_losses,
     compiled=_losses,
@@ -324,9 +377,8 @@ CROSS_ENTROPY_BACKWARD = Operation(
     passes=2,
     registers=1,
     row_outputs=1,
-    ours=lambda t, shape: (
-        ce.cross_entropy_backward(t["x"], t["targets"], t["log_sums"], t["weights"], shape=shape),
-    ),
+    function=ce.cross_entropy_backward,
+    arguments=("x", "targets", "log_sums", "weights"),
     reference=_gradient,
     eager=_gradient_formula,
     compiled=_gradient_formula,

@@ -21,14 +21,24 @@ class Compiler:
         self.pool = concurrent.futures.ProcessPoolExecutor(workers, mp_context=context)
         self.pending = {}
 
-    def ask(self, operation: Operation, shapes: list[Shape], dtype: torch.dtype) -> None:
+    def ask(
+        self,
+        operation: Operation,
+        shapes: list[Shape],
+        dtype: torch.dtype,
+    ) -> None:
         """Begin to compile an operation's kernels for these shapes."""
         for shape in filter(None, shapes):
             request = operation.source(shape), shape, dtype, gpu().arch + "a"
             if request not in self.pending:
                 self.pending[request] = self.pool.submit(fast.compile_kernel, *request)
 
-    def wait(self, operation: Operation, shapes: list[Shape], dtype: torch.dtype) -> None:
+    def wait(
+        self,
+        operation: Operation,
+        shapes: list[Shape],
+        dtype: torch.dtype,
+    ) -> None:
         """Wait for them. A failure is left to the launch, which compiles again and says why."""
         self.ask(operation, shapes, dtype)
         for shape in filter(None, shapes):

@@ -5,6 +5,7 @@
 
 import torch
 
+from course.kernels.report import Report
 from course.kernels.row_kernels import fast
 from course.kernels.row_kernels.operations import (
     OPERATIONS,
@@ -14,19 +15,24 @@ from course.kernels.row_kernels.operations import (
     tensors,
 )
 from course.kernels.row_kernels.precompile import Compiler
-from course.kernels.row_kernels.report import Report
 from course.kernels.row_kernels.shapes import CLUSTERS, Shape, shape_for
 from utils import check, pick
 
 DEVICE = pick(gpu="cuda", cpu="cpu")
-DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+DTYPES = {
+    "float32": torch.float32,
+    "bfloat16": torch.bfloat16,
+}
 SMALL_COLUMNS = pick(
     gpu=(1, 2, 3, 31, 32, 33, 127, 768, 1008, 1023, 1024, 4096, 5120, 50257, 50304, 131072),
     cpu=(1, 31, 127, 768),
 )
 SMALL_ROWS = (0, 1, 17, 1021)
 CLUSTER_COLUMNS = (1008, 50304, 131072)  # checked with each size of cluster
-SPECIAL_COLUMNS = pick(gpu=(100, 127, 4096, 50257, 131072), cpu=(100, 127))
+SPECIAL_COLUMNS = pick(
+    gpu=(100, 127, 4096, 50257, 131072),
+    cpu=(100, 127),
+)
 LARGEST = 1 << 22  # elements of a matrix
 
 
@@ -49,7 +55,13 @@ def check_small(report: Report, compiler: Compiler | None) -> None:
     check_special(report)
 
 
-def check_size(report: Report, compiler, rows: int, columns: int, dtype: torch.dtype) -> None:
+def check_size(
+    report: Report,
+    compiler,
+    rows: int,
+    columns: int,
+    dtype: torch.dtype,
+) -> None:
     """Every operation in one size."""
     t = tensors(rows, columns, dtype, DEVICE)
     for operation in OPERATIONS.values():
@@ -77,7 +89,13 @@ def check_special(report: Report) -> None:
             try:
                 for out, want in zip(outputs, wants, strict=False):
                     want = want.to(out.dtype)
-                    torch.testing.assert_close(out, want, rtol=1e-3, atol=1e-5, equal_nan=True)
+                    torch.testing.assert_close(
+                        out,
+                        want,
+                        rtol=1e-3,
+                        atol=1e-5,
+                        equal_nan=True,
+                    )
             except AssertionError as error:
                 report.failed(f"{operation.name}, NaN and infinities, {columns} columns", error)
 
@@ -98,7 +116,15 @@ def shapes_to_check(
         for ring in (True, False)
     ]
     if operation.twice:
-        shapes.append(shape_for(columns, dtype.itemsize, ring=False, threads=1024, twice=True))
+        shapes.append(
+            shape_for(
+                columns,
+                dtype.itemsize,
+                ring=False,
+                threads=1024,
+                twice=True,
+            )
+        )
     return [None, *dict.fromkeys(shape for shape in shapes if shape)]
 
 

@@ -137,7 +137,12 @@ DEALS = {
 LAST_RESORT = Deal(1 << 18, kept=32, threads=512, blocks=1)  # right, if not fast
 
 
-def best_shape(operation: str, columns: int, item_bytes: int = 4, inputs: int = 1) -> Shape | None:
+def best_shape(
+    operation: str,
+    columns: int,
+    item_bytes: int = 4,
+    inputs: int = 1,
+) -> Shape | None:
     """The shape that an operation of `DEALS` takes for rows of a length, or None."""
     for deal in (*DEALS[operation], LAST_RESORT):
         if columns > deal.columns:

@@ -22,7 +22,9 @@ from utils.tools.source import Listing
 
 CHILD = Path(__file__).with_name("ahead_child.py")
 SECONDS = 180
-TRITON, GLUON = ("ttir", "ttgir", "llir", "ptx", "sass"), ("ttgir", "llir", "ptx", "sass")
+FACTS = ("made", "seconds", "shared", "warps")
+TRITON = ("ttir", "ttgir", "llir", "ptx", "sass")
+GLUON = ("ttgir", "llir", "ptx", "sass")
 
 
 class NotCompiled(RuntimeError):
@@ -47,7 +49,8 @@ class Compiled:
 
     def count(self, words: str, stage: str = "ptx") -> int:
         """How many lines of a stage hold these words (a regular expression)."""
-        return sum(re.search(words, line) is not None for line in self.lines(stage))
+        found = [line for line in self.lines(stage) if re.search(words, line)]
+        return len(found)
 
     def lines(self, stage: str) -> list[str]:
         """The lines of a stage, without locations in the source."""
@@ -65,13 +68,25 @@ class Compiled:
                 return found.group()
         return "-"
 
-    def show(self, stage: str, words: str = "", lines: int = 20) -> Listing:
+    def show(
+        self,
+        stage: str,
+        words: str = "",
+        lines: int = 20,
+    ) -> Listing:
         """The first lines of a stage that hold these words."""
-        found = [line.rstrip()[:118] for line in self.lines(stage) if re.search(words, line)]
-        return Listing("\n".join(found[:lines]))
+        found = [line for line in self.lines(stage) if re.search(words, line)]
+        shortened = [line.rstrip()[:118] for line in found[:lines]]
+        return Listing("\n".join(shortened))
 
 
-def compile_for(path, kernel: str, arguments: dict, cc=(90,), **options) -> dict[int, Compiled]:
+def compile_for(
+    path,
+    kernel: str,
+    arguments: dict,
+    cc=(90,),
+    **options,
+) -> dict[int, Compiled]:
     """A kernel of a Python file, compiled for each compute capability (80 for 8.0).
 
     arguments: of each, in order, its type ("*fp32", "i32") or, of a tl.constexpr, its value.
@@ -109,7 +124,7 @@ def _read(folder: Path, number: int, request: dict, done) -> Compiled:
     answer = json.loads(file.read_text())
     if "error" in answer:
         raise NotCompiled(f"{request['kernel']} for {request['cc']}: {answer['error']}")
-    facts = {name: answer.pop(name) for name in ("made", "seconds", "shared", "warps")}
+    facts = {name: answer.pop(name) for name in FACTS}
     texts = answer | _disassembled(folder / f"{number}.cubin")
     return Compiled(request["kernel"], request["cc"], texts=texts, **facts)
 
@@ -119,11 +134,24 @@ def _disassembled(cubin: Path) -> dict:
     tool = find_tool("nvdisasm")
     if not tool:
         return {}
-    done = subprocess.run([tool, "-c", str(cubin)], capture_output=True, text=True, timeout=60)
-    return {"sass": done.stdout} if done.returncode == 0 else {}
+    done = subprocess.run(
+        [tool, "-c", str(cubin)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    if done.returncode:
+        return {}
+    return {"sass": done.stdout}
 
 
-def arguments_of_matmul(bm: int, bn: int, bk: int, group: int = 8, **constants) -> dict:
+def arguments_of_matmul(
+    bm: int,
+    bn: int,
+    bk: int,
+    group: int = 8,
+    **constants,
+) -> dict:
     """The arguments' types of the matmuls with descriptors in `matmul.py`, in bf16."""
     parts = 2 if constants.get("HALVES") else 1
     return {
@@ -131,12 +159,23 @@ def arguments_of_matmul(bm: int, bn: int, bk: int, group: int = 8, **constants) 
         "a": f"tensordesc<bf16[{bm}, {bk}]>",
         "b": f"tensordesc<bf16[{bk}, {bn}]>",
         **dict.fromkeys("mnk", "i32"),
-        **{"BM": bm, "BN": bn, "BK": bk, "GROUP": group},
+        **{
+            "BM": bm,
+            "BN": bn,
+            "BK": bk,
+            "GROUP": group,
+        },
         **constants,
     }
 
 
-def arguments_of_gluon(bm: int, bn: int, bk: int, stages: int, group: int = 8) -> dict:
+def arguments_of_gluon(
+    bm: int,
+    bn: int,
+    bk: int,
+    stages: int,
+    group: int = 8,
+) -> dict:
     """The arguments' types of `gluon_matmul.matmul_gluon`, in bf16, written in two parts."""
     layout = (
         "NVMMASharedLayout(swizzle_byte_width=128, element_bitwidth=16, rank=2, "

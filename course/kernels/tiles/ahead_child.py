@@ -30,7 +30,8 @@ def compiled(request: dict, cubin: Path) -> dict:
     import triton
     from triton.backends.compiler import GPUTarget
 
-    kernel = getattr(load(request["file"]), request["kernel"])
+    module = load(request["file"])
+    kernel = getattr(module, request["kernel"])
     began = time.perf_counter()
     made = triton.compile(
         source_of(kernel, request["arguments"]),
@@ -45,7 +46,8 @@ def compiled(request: dict, cubin: Path) -> dict:
         "shared": made.metadata.shared,
         "warps": made.metadata.num_warps,
     }
-    return facts | {name: made.asm[name] for name in TEXTS if name in made.asm}
+    texts = {name: made.asm[name] for name in TEXTS if name in made.asm}
+    return facts | texts
 
 
 def source_of(kernel, arguments: dict):
@@ -53,24 +55,19 @@ def source_of(kernel, arguments: dict):
     from triton.compiler import ASTSource
     from triton.experimental.gluon._runtime import GluonASTSource, GluonJITFunction
 
-    types = {
-        name: value if isinstance(value, str) else "constexpr" for name, value in arguments.items()
-    }
-    values = {(n,): value for n, value in enumerate(arguments.values()) if types_of(value) is None}
-    aligned = {
-        (n,): [["tt.divisibility", 16]]
-        for n, value in enumerate(arguments.values())
-        if isinstance(value, str) and value.startswith(("*", "i"))
-    }
+    types = {}
+    values = {}
+    aligned = {}
+    for n, (name, value) in enumerate(arguments.items()):
+        if not isinstance(value, str):
+            types[name] = "constexpr"
+            values[(n,)] = value
+            continue
+        types[name] = value
+        if value.startswith(("*", "i")):
+            aligned[(n,)] = [["tt.divisibility", 16]]
     kind = GluonASTSource if isinstance(kernel, GluonJITFunction) else ASTSource
-    if kind is GluonASTSource:
-        return kind(kernel, signature=types, constexprs=values, attrs=aligned)
     return kind(kernel, signature=types, constexprs=values, attrs=aligned)
-
-
-def types_of(value) -> str | None:
-    """An argument's type, or None for a constexpr's value."""
-    return value if isinstance(value, str) else None
 
 
 def load(file: str):

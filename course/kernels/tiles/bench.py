@@ -11,11 +11,12 @@ it only checks.
 import argparse
 from pathlib import Path
 
-from course.kernels.row_kernels.report import Report
+from course.kernels.report import Report
 from course.kernels.tiles import matmul_bench, rows_bench
 from utils import has_gpu, timing
 
 PARTS = ("matmul", "languages", "rows")
+SIDES = (8192, 4096, 1024, 2048, 16384)
 #: Of each language the beginnings of its variants' names
 LANGUAGES = {
     "triton": ("pointers", "descriptors", "persistent"),
@@ -28,7 +29,8 @@ LANGUAGES = {
 def matmuls(report: Report, variants: dict, options) -> None:
     """Sweep the variants, then race the fastest of each language beside cuBLAS."""
     ours = matmul_bench.ready(report, variants)
-    others = matmul_bench.ready(report, matmul_bench.cuda_c_variants())
+    cuda_c = matmul_bench.cuda_c_variants()
+    others = matmul_bench.ready(report, cuda_c)
     if not has_gpu():
         return
     best = {n: matmul_bench.sweep(report, ours, n) for n in options.swept}
@@ -36,22 +38,35 @@ def matmuls(report: Report, variants: dict, options) -> None:
         if report.left() < matmul_bench.PATIENCE:
             report.put("clock", "not raced", f"matmul/{n} and all after it")
             return
-        ranked = best[min(best, key=lambda side: abs(side - n))]
+        nearest = min(best, key=lambda side: abs(side - n))
         contestants = dict(others)
-        for language, beginnings in LANGUAGES.items():
-            first = next((name for name in ranked if name.startswith(beginnings)), None)
-            if first:
-                contestants[language] = ours[first]
-                report.put("clock", f"{language}/{n}", first)
+        for language, name in fastest_of(best[nearest]).items():
+            contestants[language] = ours[name]
+            report.put("clock", f"{language}/{n}", name)
         matmul_bench.race(report, contestants, n)
+
+
+def fastest_of(ranked: list[str]) -> dict[str, str]:
+    """Of each language the first variant, if it has one."""
+    fastest = {}
+    for language, beginnings in LANGUAGES.items():
+        of_language = [name for name in ranked if name.startswith(beginnings)]
+        if of_language:
+            fastest[language] = of_language[0]
+    return fastest
 
 
 def languages() -> dict:
     """The variants that were best before, of every language that is here."""
-    return matmul_bench.triton_variants(matmul_bench.BEST) | matmul_bench.gluon_variants()
+    triton = matmul_bench.triton_variants(matmul_bench.BEST)
+    return triton | matmul_bench.gluon_variants()
 
 
-def rows(report: Report, lengths: list[int], operations: list[str]) -> None:
+def rows(
+    report: Report,
+    lengths: list[int],
+    operations: list[str],
+) -> None:
     """Sweep and race the kernels on rows, one length after the other."""
     rows_bench.check(report)
     if not has_gpu():
@@ -60,40 +75,57 @@ def rows(report: Report, lengths: list[int], operations: list[str]) -> None:
         if report.left() < 20:
             report.put("clock", "not swept", f"rows of {columns} and all after it")
             return
-        try:
-            best = rows_bench.sweep(report, columns, operations)
-            rows_bench.race(report, columns, best)
-        except Exception as error:
-            report.failed(f"rows of {columns}", error)
+        report.attempt(f"rows of {columns}", rows_of, report, columns, operations)
+
+
+def rows_of(report: Report, columns: int, operations: list[str]) -> None:
+    """Sweep and race the kernels on rows of one length."""
+    best = rows_bench.sweep(report, columns, operations)
+    rows_bench.race(report, columns, best)
+
+
+def arguments() -> argparse.Namespace:
+    """What the command line says."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    add = parser.add_argument
+    add("--out", type=Path, required=True)
+    add("--budget", type=float, default=150, help="seconds")
+    add("--parts", nargs="*", default=["languages", "rows"], choices=PARTS)
+    add("--sides", nargs="*", type=int, default=SIDES)
+    add("--swept", nargs="*", type=int, default=SIDES[:3])
+    add("--columns", nargs="*", type=int, default=rows_bench.COLUMNS)
+    add("--operations", nargs="*", default=["softmax", "layernorm"])
+    return parser.parse_args()
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--budget", type=float, default=150, help="seconds")
-    parser.add_argument("--parts", nargs="*", default=["languages", "rows"], choices=PARTS)
-    parser.add_argument("--sides", nargs="*", type=int, default=[8192, 4096, 1024, 2048, 16384])
-    parser.add_argument("--swept", nargs="*", type=int, default=[8192, 4096, 1024])
-    parser.add_argument("--columns", nargs="*", type=int, default=list(rows_bench.COLUMNS))
-    parser.add_argument("--operations", nargs="*", default=["softmax", "layernorm"])
-    options = parser.parse_args()
+    options = arguments()
     report = Report(options.out, options.budget)
     if has_gpu():
         report.watch()
-        report.put("clock", "copy GB/s", round(timing.copy_bandwidth() / 1e9))
-    if "matmul" in options.parts:
-        matmuls(report, matmul_bench.triton_variants(), options)
-        report.put("clock", "after matmul, seconds left", round(report.left()))
-    if "languages" in options.parts:
-        matmuls(report, languages(), options)
-        report.put("clock", "after languages, seconds left", round(report.left()))
-    if "rows" in options.parts:
-        rows(report, options.columns, options.operations)
-        report.put("clock", "after rows, seconds left", round(report.left()))
-    print("checks:", {name: _count(value) for name, value in report.entries["checks"].items()})
-    tables = (matmul_bench, rows_bench)
-    print("\n".join(line for module in tables for line in module.table(report)))
-    print("clock:", report.entries["clock"], "errors:", len(report.entries["errors"]))
+        rate = timing.copy_bandwidth()
+        report.put("clock", "copy GB/s", round(rate / 1e9))
+    parts = {
+        "matmul": lambda: matmuls(report, matmul_bench.triton_variants(), options),
+        "languages": lambda: matmuls(report, languages(), options),
+        "rows": lambda: rows(report, options.columns, options.operations),
+    }
+    for name, run in parts.items():
+        if name in options.parts:
+            run()
+            left = round(report.left())
+            report.put("clock", f"after {name}, seconds left", left)
+    show(report)
+
+
+def show(report: Report) -> None:
+    """Print the tables, and how many checks passed."""
+    checks = report.entries["checks"].items()
+    print("checks:", {name: _count(value) for name, value in checks})
+    for module in (matmul_bench, rows_bench):
+        print("\n".join(module.table(report)))
+    errors = len(report.entries["errors"])
+    print("clock:", report.entries["clock"], "errors:", errors)
 
 
 def _count(value) -> int:

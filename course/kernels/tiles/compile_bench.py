@@ -5,6 +5,7 @@ call of a function would leave its mark on the next.
 """
 
 from collections.abc import Callable
+from functools import partial
 
 import torch
 
@@ -12,7 +13,10 @@ from utils import compare, has_gpu, pick, results
 
 DEVICE = pick(gpu="cuda", cpu="cpu")
 #: Rows and columns: where memory's speed counts, and where only launches do
-SIZES = {"large": (8192, 8192), "small": (64, 512)}
+SIZES = {
+    "large": (8192, 8192),
+    "small": (64, 512),
+}
 SMALL_FOR_A_CPU = (4, 32)
 RIGHT = {"rtol": 1e-4, "atol": 1e-5}
 
@@ -67,23 +71,31 @@ def forms(backend: str = "inductor") -> dict[str, Callable]:
         "three breaks": torch.compile(three_breaks, **how),
     }
     if backend == "inductor":
-        made["cuda graph"] = torch.compile(whole, dynamic=False, mode="reduce-overhead")
+        made["cuda graph"] = torch.compile(
+            whole,
+            dynamic=False,
+            mode="reduce-overhead",
+        )
     return made
 
 
 def measure(size: str) -> None:
     """Prove every form against float64, then time them in turn; without a GPU show the record."""
     torch._dynamo.reset()
-    x = torch.randn(SIZES[size] if has_gpu() else SMALL_FOR_A_CPU, device=DEVICE)
+    shape = SIZES[size] if has_gpu() else SMALL_FOR_A_CPU
+    x = torch.randn(shape, device=DEVICE)
     exact = whole(x.double())
+    backend = pick(gpu="inductor", cpu="eager")
     runs = {}
-    for name, form in forms(pick(gpu="inductor", cpu="eager")).items():
-        torch.testing.assert_close(form(x).double(), exact, **RIGHT)
-        runs[name] = lambda form=form: form(x)
+    for name, form in forms(backend).items():
+        y = form(x).double()
+        torch.testing.assert_close(y, exact, **RIGHT)
+        runs[name] = partial(form, x)
     rows, columns = SIZES[size]
     print(f"{rows} × {columns}: {len(runs)} forms, all right")
     if has_gpu():
-        print(compare(runs, bytes=2 * x.nbytes, name=f"graph_breaks/{size}").table())
+        race = compare(runs, bytes=2 * x.nbytes, name=f"graph_breaks/{size}")
+        print(race.table())
     else:
         print(recorded(size))
 
@@ -93,6 +105,9 @@ def recorded(size: str) -> str:
     lines = []
     for name in ("eager", "compiled", "one_break", "three_breaks", "cuda_graph"):
         entry = results.find(f"graph_breaks/{size}/{name}/time")
-        time = f"{entry['value'] * 1000:8.1f} µs" if entry else "not recorded yet"
-        lines.append(f"{name.replace('_', ' '):14} {time}")
+        time = "not recorded yet"
+        if entry:
+            time = f"{entry['value'] * 1000:8.1f} µs"
+        words = name.replace("_", " ")
+        lines.append(f"{words:14} {time}")
     return "\n".join(lines)

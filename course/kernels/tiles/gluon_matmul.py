@@ -21,7 +21,9 @@ from triton.experimental.gluon.language.nvidia.hopper import (
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
 GROUP = 8  # rows of tiles that are taken together
-BM, BN, BK = 128, 256, 64
+BM = 128
+BN = 256
+BK = 64
 STAGES = 4
 PARTS = 2  # in which a tile is written: fewer need more shared memory
 

@@ -14,30 +14,44 @@ EPSILON = 1e-5
 PROGRAMS_AN_SM = 2
 SMS_OF_NO_GPU = 2
 #: Columns and partial sums of a tile of the second kernel
-COLUMNS, PARTS = 32, 64
+COLUMNS = 32
+PARTS = 64
 
 
 @triton.jit
 def norm_forward(
-    y, means, inverses, x, gamma, beta, rows, columns, epsilon,
-    ROWS: tl.constexpr, BLOCK: tl.constexpr,
-):  # fmt: skip
+    y,
+    means,
+    inverses,
+    x,
+    gamma,
+    beta,
+    rows,
+    columns,
+    epsilon,
+    ROWS: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
     """ROWS whole rows a program: one read of x, one write of y."""
-    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]
+    first = tl.program_id(0) * ROWS
+    row = first + tl.arange(0, ROWS)[:, None]
     column = tl.arange(0, BLOCK)[None, :]
-    inside = (row < rows) & (column < columns)
-    start = row.to(tl.int64) * columns
-    tile = tl.load(x + start + column, mask=inside, other=0.0).to(tl.float32)
+    is_row = row < rows
+    is_column = column < columns
+    inside = is_row & is_column
+    at = row.to(tl.int64) * columns + column
+    tile = tl.load(x + at, mask=inside, other=0.0).to(tl.float32)
     mean = tl.sum(tile, 1, keep_dims=True) / columns
     centred = tl.where(inside, tile - mean, 0.0)  # a masked 0 would count as -mean
     variance = tl.sum(centred * centred, 1, keep_dims=True) / columns
     inverse = 1 / tl.sqrt(variance + epsilon)
-    scale = tl.load(gamma + column, mask=column < columns, other=0.0).to(tl.float32)
-    shift = tl.load(beta + column, mask=column < columns, other=0.0).to(tl.float32)
+    scale = tl.load(gamma + column, mask=is_column, other=0.0).to(tl.float32)
+    shift = tl.load(beta + column, mask=is_column, other=0.0).to(tl.float32)
     result = centred * inverse * scale + shift
-    tl.store(y + start + column, result.to(y.dtype.element_ty), mask=inside)
-    tl.store(means + row, mean, mask=row < rows)
-    tl.store(inverses + row, inverse, mask=row < rows)
+    kind = y.dtype.element_ty
+    tl.store(y + at, result.to(kind), mask=inside)
+    tl.store(means + row, mean, mask=is_row)
+    tl.store(inverses + row, inverse, mask=is_row)
 
 
 @triton.jit
@@ -51,14 +65,23 @@ def join(count_a, mean_a, spread_a, count_b, mean_b, spread_b):
     share = tl.where(count == 0, 0.0, count_b / count)
     distance = mean_b - mean_a
     mean = mean_a + distance * share
-    spread = spread_a + spread_b + distance * distance * count_a * share
+    between = distance * distance * count_a * share
+    spread = spread_a + spread_b + between
     return count, mean, spread
 
 
 @triton.jit
 def norm_in_pieces(
-    y, means, inverses, x, gamma, beta, columns, epsilon, BLOCK: tl.constexpr
-):  # fmt: skip
+    y,
+    means,
+    inverses,
+    x,
+    gamma,
+    beta,
+    columns,
+    epsilon,
+    BLOCK: tl.constexpr,
+):
     """A row in pieces, read twice: the second time it comes from a cache."""
     row = tl.program_id(0)
     start = row.to(tl.int64) * columns
@@ -69,7 +92,8 @@ def norm_in_pieces(
     for first in range(0, columns, BLOCK):
         inside = first + column < columns
         at = x + start + first + column
-        piece = tl.load(at, mask=inside, other=0.0, eviction_policy="evict_last").to(tl.float32)
+        piece = tl.load(at, mask=inside, other=0.0, eviction_policy="evict_last")
+        piece = piece.to(tl.float32)
         counts += inside.to(tl.float32)
         distance = tl.where(inside, piece - middles, 0.0)
         middles += distance / tl.maximum(counts, 1.0)
@@ -80,19 +104,31 @@ def norm_in_pieces(
     tl.store(inverses + row, inverse)
     for first in range(0, columns, BLOCK):
         inside = first + column < columns
-        at = x + start + first + column
-        piece = tl.load(at, mask=inside, other=0.0, eviction_policy="evict_first").to(tl.float32)
-        scale = tl.load(gamma + first + column, mask=inside, other=0.0).to(tl.float32)
-        shift = tl.load(beta + first + column, mask=inside, other=0.0).to(tl.float32)
-        result = (piece - mean) * inverse * scale + shift
-        tl.store(y + start + first + column, result.to(y.dtype.element_ty), mask=inside)
+        place = first + column
+        at = x + start + place
+        piece = tl.load(at, mask=inside, other=0.0, eviction_policy="evict_first")
+        piece = piece.to(tl.float32)
+        scale = tl.load(gamma + place, mask=inside, other=0.0).to(tl.float32)
+        shift = tl.load(beta + place, mask=inside, other=0.0).to(tl.float32)
+        xhat = (piece - mean) * inverse
+        result = xhat * scale + shift
+        tl.store(y + start + place, result.to(y.dtype.element_ty), mask=inside)
 
 
 @triton.jit
 def norm_backward(
-    dx, partial_gamma, partial_beta, dy, x, gamma, means, inverses, rows, columns,
+    dx,
+    partial_gamma,
+    partial_beta,
+    dy,
+    x,
+    gamma,
+    means,
+    inverses,
+    rows,
+    columns,
     BLOCK: tl.constexpr,
-):  # fmt: skip
+):
     """Each program takes every so many-th row, and sums its rows' part of the other gradients."""
     program = tl.program_id(0)
     column = tl.arange(0, BLOCK)
@@ -114,29 +150,39 @@ def norm_backward(
         tl.store(dx + start + column, result.to(dx.dtype.element_ty), mask=inside)
         sum_gamma += slope * xhat
         sum_beta += slope
-    tl.store(partial_gamma + program * columns + column, sum_gamma, mask=inside)
-    tl.store(partial_beta + program * columns + column, sum_beta, mask=inside)
+    at = program * columns + column
+    tl.store(partial_gamma + at, sum_gamma, mask=inside)
+    tl.store(partial_beta + at, sum_beta, mask=inside)
 
 
 @triton.jit
 def add_parts(
-    out_gamma, out_beta, partial_gamma, partial_beta, parts, columns,
-    PARTS: tl.constexpr, COLUMNS: tl.constexpr,
-):  # fmt: skip
+    out_gamma,
+    out_beta,
+    partial_gamma,
+    partial_beta,
+    parts,
+    columns,
+    PARTS: tl.constexpr,
+    COLUMNS: tl.constexpr,
+):
     """Add what the programs of norm_backward have summed, COLUMNS columns a program."""
-    column = tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)[None, :]
+    first_column = tl.program_id(0) * COLUMNS
+    column = first_column + tl.arange(0, COLUMNS)[None, :]
+    is_column = column < columns
     sum_gamma = tl.zeros((PARTS, COLUMNS), tl.float32)
     sum_beta = tl.zeros((PARTS, COLUMNS), tl.float32)
     for first in range(0, parts, PARTS):
         part = first + tl.arange(0, PARTS)[:, None]
-        inside = (part < parts) & (column < columns)
-        sum_gamma += tl.load(partial_gamma + part * columns + column, mask=inside, other=0.0)
-        sum_beta += tl.load(partial_beta + part * columns + column, mask=inside, other=0.0)
+        inside = (part < parts) & is_column
+        at = part * columns + column
+        sum_gamma += tl.load(partial_gamma + at, mask=inside, other=0.0)
+        sum_beta += tl.load(partial_beta + at, mask=inside, other=0.0)
     kind = out_gamma.dtype.element_ty
     gamma_sums = tl.sum(sum_gamma, 0, keep_dims=True).to(kind)
     beta_sums = tl.sum(sum_beta, 0, keep_dims=True).to(kind)
-    tl.store(out_gamma + column, gamma_sums, mask=column < columns)
-    tl.store(out_beta + column, beta_sums, mask=column < columns)
+    tl.store(out_gamma + column, gamma_sums, mask=is_column)
+    tl.store(out_beta + column, beta_sums, mask=is_column)
 
 
 def deal(columns: int) -> dict[str, int]:
@@ -144,7 +190,11 @@ def deal(columns: int) -> dict[str, int]:
     block = triton.next_power_of_2(columns)
     rows = max(1, 2048 // block)
     warps = min(32, max(4, rows * block // 1024))
-    return {"ROWS": rows, "BLOCK": block, "num_warps": warps}
+    return {
+        "ROWS": rows,
+        "BLOCK": block,
+        "num_warps": warps,
+    }
 
 
 def layer_norm(x, gamma, beta, epsilon: float = EPSILON, **options: int):
@@ -155,22 +205,34 @@ def layer_norm(x, gamma, beta, epsilon: float = EPSILON, **options: int):
     """
     rows, columns = x.shape
     y = torch.empty_like(x)
-    means, inverses = (torch.empty(rows, device=x.device) for _ in range(2))
+    means = torch.empty(rows, device=x.device)
+    inverses = torch.empty_like(means)
     if not rows:
         return y, means, inverses
     options = options or deal(columns)
+    arrays = (y, means, inverses, x, gamma, beta)
     if "PIECE" in options:
-        piece, warps = options["PIECE"], options["num_warps"]
-        norm_in_pieces[(rows,)](
-            y, means, inverses, x, gamma, beta, columns, epsilon, BLOCK=piece, num_warps=warps
-        )
-        return y, means, inverses
-    grid = (triton.cdiv(rows, options["ROWS"]),)
-    norm_forward[grid](y, means, inverses, x, gamma, beta, rows, columns, epsilon, **options)
+        piece = options["PIECE"]
+        warps = options["num_warps"]
+        launch = norm_in_pieces[(rows,)]
+        launch(*arrays, columns, epsilon, BLOCK=piece, num_warps=warps)
+    else:
+        programs = triton.cdiv(rows, options["ROWS"])
+        launch = norm_forward[(programs,)]
+        launch(*arrays, rows, columns, epsilon, **options)
     return y, means, inverses
 
 
-def layer_norm_backward(dy, x, gamma, means, inverses, *, programs=None, num_warps=None):
+def layer_norm_backward(
+    dy,
+    x,
+    gamma,
+    means,
+    inverses,
+    *,
+    programs=None,
+    num_warps=None,
+):
     """The gradients of x, gamma and beta from dy and what the forward pass kept.
 
     programs: how many share the rows; two an SM unless given.
@@ -182,14 +244,23 @@ def layer_norm_backward(dy, x, gamma, means, inverses, *, programs=None, num_war
     dx = torch.empty_like(x)
     parts = torch.empty(2, programs, columns, device=x.device)
     norm_backward[(programs,)](
-        dx, parts[0], parts[1], dy, x, gamma, means, inverses, rows, columns,
-        BLOCK=block, num_warps=warps,
-    )  # fmt: skip
-    sums = torch.empty(2, columns, device=x.device, dtype=gamma.dtype)
-    add_parts[(triton.cdiv(columns, COLUMNS),)](
-        sums[0], sums[1], parts[0], parts[1], programs, columns, PARTS=PARTS, COLUMNS=COLUMNS
+        dx,
+        *parts,
+        dy,
+        x,
+        gamma,
+        means,
+        inverses,
+        rows,
+        columns,
+        BLOCK=block,
+        num_warps=warps,
     )
-    return dx, sums[0], sums[1]
+    sums = torch.empty(2, columns, device=x.device, dtype=gamma.dtype)
+    dgamma, dbeta = sums
+    add = add_parts[(triton.cdiv(columns, COLUMNS),)]
+    add(dgamma, dbeta, *parts, programs, columns, PARTS=PARTS, COLUMNS=COLUMNS)
+    return dx, dgamma, dbeta
 
 
 def sms(x: torch.Tensor) -> int:

@@ -95,60 +95,118 @@ def described(matrix: torch.Tensor, rows: int, columns: int) -> TensorDescriptor
 
 def tiles_of(c: torch.Tensor, bm: int, bn: int) -> int:
     """How many tiles cover c."""
-    return triton.cdiv(c.shape[0], bm) * triton.cdiv(c.shape[1], bn)
+    rows, columns = c.shape
+    return triton.cdiv(rows, bm) * triton.cdiv(columns, bn)
 
 
 def sizes(a: torch.Tensor, b: torch.Tensor) -> tuple[int, int, int]:
     """(m, n, k) of a product a b."""
-    return a.shape[0], b.shape[1], a.shape[1]
+    m, k = a.shape
+    return m, b.shape[1], k
 
 
-def with_pointers(bm=128, bn=256, bk=64, *, warps=8, stages=3):
+def tile_options(
+    bm: int,
+    bn: int,
+    bk: int,
+    group: int,
+    warps: int,
+    stages: int,
+) -> dict:
+    """The options that every matmul here is launched with."""
+    return {
+        "BM": bm,
+        "BN": bn,
+        "BK": bk,
+        "GROUP": group,
+        "num_warps": warps,
+        "num_stages": stages,
+    }
+
+
+def with_pointers(
+    bm=128,
+    bn=256,
+    bk=64,
+    *,
+    warps=8,
+    stages=3,
+):
     """multiply(c, a, b) with `matmul_pointers`."""
+    options = tile_options(bm, bn, bk, GROUP, warps, stages)
 
     def multiply(c, a, b):
-        tile = {"BM": bm, "BN": bn, "BK": bk, "GROUP": GROUP}
-        how = {"num_warps": warps, "num_stages": stages}
-        matmul_pointers[(tiles_of(c, bm, bn),)](c, a, b, *sizes(a, b), **tile, **how)
+        programs = tiles_of(c, bm, bn)
+        launch = matmul_pointers[(programs,)]
+        launch(c, a, b, *sizes(a, b), **options)
 
     return multiply
 
 
-def with_descriptors(bm=128, bn=256, bk=64, *, warps=8, stages=3):
+def with_descriptors(
+    bm=128,
+    bn=256,
+    bk=64,
+    *,
+    warps=8,
+    stages=3,
+):
     """multiply(c, a, b) with `matmul_descriptors`; rows must begin at multiples of 16 bytes."""
+    options = tile_options(bm, bn, bk, GROUP, warps, stages)
 
     def multiply(c, a, b):
-        tile = {"BM": bm, "BN": bn, "BK": bk, "GROUP": GROUP}
-        how = {"num_warps": warps, "num_stages": stages}
-        matrices = described(c, bm, bn), described(a, bm, bk), described(b, bk, bn)
-        matmul_descriptors[(tiles_of(c, bm, bn),)](*matrices, *sizes(a, b), **tile, **how)
+        programs = tiles_of(c, bm, bn)
+        launch = matmul_descriptors[(programs,)]
+        launch(
+            described(c, bm, bn),
+            described(a, bm, bk),
+            described(b, bk, bn),
+            *sizes(a, b),
+            **options,
+        )
 
     return multiply
 
 
 def persistent(
-    bm=128, bn=256, bk=64, *, warps=8, stages=3,
-    halves=True, flatten=True, group=GROUP,
-):  # fmt: skip
+    bm=128,
+    bn=256,
+    bk=64,
+    *,
+    warps=8,
+    stages=3,
+    halves=True,
+    flatten=True,
+    group=GROUP,
+):
     """multiply(c, a, b) with `matmul_persistent`, a program an SM."""
+    options = tile_options(bm, bn, bk, group, warps, stages)
+    written = bn // 2 if halves else bn
 
     def multiply(c, a, b):
         programs = min(sms(c), tiles_of(c, bm, bn))
-        matmul_persistent[(programs,)](
-            described(c, bm, bn // 2 if halves else bn), described(a, bm, bk), described(b, bk, bn),
-            *sizes(a, b), BM=bm, BN=bn, BK=bk, GROUP=group,
-            HALVES=halves, FLATTEN=flatten,
-            num_warps=warps, num_stages=stages,
-        )  # fmt: skip
+        launch = matmul_persistent[(programs,)]
+        launch(
+            described(c, bm, written),
+            described(a, bm, bk),
+            described(b, bk, bn),
+            *sizes(a, b),
+            HALVES=halves,
+            FLATTEN=flatten,
+            **options,
+        )
 
     return multiply
 
 
 @functools.cache
 def _sms_of(index: int) -> int:
-    return torch.cuda.get_device_properties(index).multi_processor_count
+    properties = torch.cuda.get_device_properties(index)
+    return properties.multi_processor_count
 
 
 def sms(matrix: torch.Tensor) -> int:
     """Multiprocessors of the GPU that a matrix lies on; 2 where there is none."""
-    return _sms_of(matrix.device.index or 0) if matrix.is_cuda else 2
+    if not matrix.is_cuda:
+        return 2
+    return _sms_of(matrix.device.index or 0)

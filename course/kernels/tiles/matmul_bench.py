@@ -14,13 +14,19 @@ from course.kernels.matmul.ladder import (
 )
 from course.kernels.matmul.ladder import KERNELS as CUDA_KERNELS
 from course.kernels.matmul.tensor import map_of, mma_launcher
-from course.kernels.row_kernels.report import Report
+from course.kernels.report import Report
 from course.kernels.tiles import matmul
 from course.kernels.tiles.parallel import at_once
 from utils import compare, cuda_c, has_gpu, machine, pick, results, timing
+from utils.timing import speedup
 
 #: (m, n, k) whose tiles hang over every edge; rows begin at multiples of 16 bytes
-SHAPES = (*EVEN_SIZES, (1000, 1032, 520), (256, 512, 64), (2048, 264, 1000))
+SHAPES = (
+    *EVEN_SIZES,
+    (1000, 1032, 520),
+    (256, 512, 64),
+    (2048, 264, 1000),
+)
 #: Tiles (rows, columns, steps of k), warps and stages to try
 TILES = pick(
     gpu=(
@@ -36,33 +42,44 @@ TILES = pick(
 )
 #: Those of them that were best at some size, on an H200
 BEST = pick(
-    gpu=(((128, 256, 64), 8, 3), ((128, 256, 64), 8, 4), ((128, 128, 64), 4, 4)),
+    gpu=(
+        ((128, 256, 64), 8, 3),
+        ((128, 256, 64), 8, 4),
+        ((128, 128, 64), 4, 4),
+    ),
     cpu=TILES,
 )
 PERSISTENT = (
     {"halves": True, "flatten": True},
     {"halves": True, "flatten": False},
     {"halves": False, "flatten": True},
-    {"halves": True, "flatten": True, "group": 16},
+    {
+        "halves": True,
+        "flatten": True,
+        "group": 16,
+    },
 )
 COMPILED_AT = 512  # a small product of the timed ones' kind
-SWEEP_SECONDS, RACE_SECONDS = 0.8, 1.0
+SWEEP_SECONDS = 0.8
+RACE_SECONDS = 1.0
 PATIENCE = 6  # seconds that must be left to begin another race
+HOPPER_THREADS = 384
+HOPPER_SHARED = 229_440  # bytes
 
 
 def triton_variants(tiles=None) -> dict[str, Callable[[], Multiply]]:
     """What to try of Triton, by name."""
     variants = {}
     for tile, warps, stages in tiles or TILES:
-        label = "x".join(map(str, tile)) + f" w{warps} s{stages}"
+        sides = "x".join(map(str, tile))
+        label = f"{sides} w{warps} s{stages}"
         how = {"warps": warps, "stages": stages}
         variants[f"pointers {label}"] = partial(matmul.with_pointers, *tile, **how)
         variants[f"descriptors {label}"] = partial(matmul.with_descriptors, *tile, **how)
         for more in PERSISTENT:
             words = " ".join(f"{name}={int(value)}" for name, value in more.items())
-            variants[f"persistent {label} {words}"] = partial(
-                matmul.persistent, *tile, **how, **more
-            )
+            make = partial(matmul.persistent, *tile, **how, **more)
+            variants[f"persistent {label} {words}"] = make
     return variants
 
 
@@ -72,21 +89,24 @@ def gluon_variants() -> dict[str, Callable[[], Multiply]]:
         return {}
     from course.kernels.tiles import gluon_matmul
 
-    return {
-        f"gluon s{stages} p{parts} g{group}": partial(gluon_matmul.with_gluon, stages, group, parts)
-        for stages, parts in ((4, 2), (3, 1), (4, 4))
-        for group in (8, 16)
-    }
+    variants = {}
+    for stages, parts in ((4, 2), (3, 1), (4, 4)):
+        for group in (8, 16):
+            make = partial(gluon_matmul.with_gluon, stages, group, parts)
+            variants[f"gluon s{stages} p{parts} g{group}"] = make
+    return variants
 
 
 def cuda_c_variants() -> dict[str, Callable[[], Multiply]]:
     """The tensor cores chapter's kernels: portable, and for Hopper."""
-    portable = {"cuda_c_portable": partial(mma_launcher, "mma_bf16")}
-    return portable | {"cuda_c": _hopper} if has_gpu() else {}
+    variants = {"cuda_c_portable": partial(mma_launcher, "mma_bf16")}
+    if has_gpu():
+        variants["cuda_c"] = _hopper
+    return variants
 
 
 def _hopper(cluster: int = 2, group: int = 8) -> Multiply:
-    flags = f"-DCLUSTER={cluster}", f"-DGROUP={group}", "-DTMA_STORE=1"
+    flags = (f"-DCLUSTER={cluster}", f"-DGROUP={group}", "-DTMA_STORE=1")
     kernel = cuda_c.load(CUDA_KERNELS / "hopper.cu", flags=flags).matmul
 
     def multiply(c, a, b):
@@ -94,84 +114,106 @@ def _hopper(cluster: int = 2, group: int = 8) -> Multiply:
         tiles = blocks(m, 128 * cluster) * blocks(n, 256)
         rounds = blocks(tiles, machine().sms // cluster)
         grid = cluster * blocks(tiles, rounds)
-        maps = map_of(c, 64), map_of(a, 128), map_of(b, 64)
-        kernel[grid, 384, 229_440](c, *maps, m, n, k)
+        launch = kernel[grid, HOPPER_THREADS, HOPPER_SHARED]
+        launch(c, map_of(c, 64), map_of(a, 128), map_of(b, 64), m, n, k)
 
     return multiply
 
 
 def ready(report: Report, variants: dict[str, Callable]) -> dict[str, Multiply]:
     """The variants that compile and are right, in sizes of all kinds."""
-    n = COMPILED_AT
+    shapes = ((COMPILED_AT, COMPILED_AT, COMPILED_AT), *SHAPES)
 
     def try_one(name):
-        try:
-            multiply = variants[name]()
-            prove(name, multiply, ((n, n, n), *SHAPES), "bf16")
-        except Exception as error:
-            report.failed(f"right? {name}", error)
-            return None
+        multiply = variants[name]()
+        prove(name, multiply, shapes, "bf16")
         return multiply
 
-    made = dict(zip(variants, at_once(try_one, variants), strict=True))
-    right = {name: multiply for name, multiply in made.items() if multiply}
+    def made_or_none(name):
+        return report.attempt(f"right? {name}", try_one, name)
+
+    right = {}
+    for name, multiply in zip(variants, at_once(made_or_none, variants), strict=True):
+        if multiply:
+            right[name] = multiply
     known = report.entries["checks"].get("matmul", [])
     report.put("checks", "matmul", sorted([*known, *right]))
     return right
 
 
-def sweep(report: Report, variants: dict[str, Multiply], n: int) -> list[str]:
+def sweep(
+    report: Report,
+    variants: dict[str, Multiply],
+    n: int,
+) -> list[str]:
     """Shares of cuBLAS of all variants at one size; returns their names, fastest first."""
     timing.BUDGET = SWEEP_SECONDS
-    shares = _shares(variants, n, None)[0]
+    timings = _timed(variants, n, None)
+    shares = {name: speedup(timing, timings["cublas"])[0] for name, timing in timings.items()}
     ranked = sorted(shares, key=shares.get, reverse=True)
-    report.put("sweeps", f"matmul/{n}", {name: round(shares[name], 4) for name in ranked})
+    rounded = {name: round(shares[name], 4) for name in ranked}
+    report.put("sweeps", f"matmul/{n}", rounded)
     return ranked
 
 
-def race(report: Report, languages: dict[str, Multiply], n: int) -> None:
+def race(
+    report: Report,
+    languages: dict[str, Multiply],
+    n: int,
+) -> None:
     """One contestant a language, cuBLAS among them; recorded."""
     timing.BUDGET = RACE_SECONDS
-    try:
-        for name, multiply in languages.items():
-            prove(name, multiply, [(n, n, n)], "bf16")
-        shares, rates, spreads = _shares(languages, n, f"languages/matmul/bf16/{n}")
-    except Exception as error:
-        report.failed(f"race {n}", error)
-        return
-    for name, share in shares.items():
-        path = f"languages/matmul/bf16/{n}/{name}/share_of_cublas"
-        results.append({"name": path, "value": share, "unit": "1", "spread": spreads[name]})
-    entry = {name: {"share": shares[name], "TFLOP/s": rates[name] / 1e12} for name in shares}
+    report.attempt(f"race {n}", _race, report, languages, n)
+
+
+def _race(
+    report: Report,
+    languages: dict[str, Multiply],
+    n: int,
+) -> None:
+    for name, multiply in languages.items():
+        prove(name, multiply, [(n, n, n)], "bf16")
+    path = f"languages/matmul/bf16/{n}"
+    timings = _timed(languages, n, path)
+    entry = {}
+    for name, measured in timings.items():
+        share, spread = speedup(measured, timings["cublas"])
+        results.record(f"{path}/{name}/share_of_cublas", share, spread=spread)
+        rate = measured.flops_per_second
+        entry[name] = {
+            "share": share,
+            "TFLOP/s": rate / 1e12,
+        }
     report.put("races", f"matmul/{n}", entry)
 
 
-def _shares(variants: dict[str, Multiply], n: int, name: str | None) -> tuple[dict, dict, dict]:
-    """Of each variant its share of cuBLAS, its FLOP/s and the share's spread."""
+def _timed(
+    variants: dict[str, Multiply],
+    n: int,
+    name: str | None,
+) -> dict:
+    """The variants' times beside cuBLAS's, in turn."""
     c, a, b = operands(n, n, n, "bf16")
-    runs = {
-        label: lambda multiply=multiply: multiply(c, a, b) for label, multiply in variants.items()
-    }
-    runs["cublas"] = lambda: cublas(c, a, b)
-    timed = compare(runs, flops=2 * n**3, name=name).timings
-    theirs = timed["cublas"]
-    shares = {label: theirs.median / found.median for label, found in timed.items()}
-    rates = {label: found.flops_per_second for label, found in timed.items()}
-    spreads = {
-        label: shares[label] * (found.spread / found.median + theirs.spread / theirs.median)
-        for label, found in timed.items()
-    }
-    return shares, rates, spreads
+    runs = {}
+    for label, multiply in variants.items():
+        runs[label] = partial(multiply, c, a, b)
+    runs["cublas"] = partial(cublas, c, a, b)
+    return compare(runs, flops=2 * n**3, name=name).timings
 
 
 def table(report: Report) -> list[str]:
     """A line a size, and the fastest variants of each sweep."""
     lines = []
-    for label, entry in report.entries["races"].items():
-        if label.startswith("matmul"):
-            shares = "  ".join(f"{name} {one['share']:.3f}" for name, one in entry.items())
-            lines.append(f"{label:<14} {shares}  cublas {entry['cublas']['TFLOP/s']:.0f} TFLOP/s")
-    for label, shares in report.entries["sweeps"].items():
-        if label.startswith("matmul"):
-            lines += [f"{label:<14} {share:.3f} {name}" for name, share in list(shares.items())[:5]]
+    for label, entry in _of_matmul(report, "races"):
+        shares = "  ".join(f"{name} {one['share']:.3f}" for name, one in entry.items())
+        rate = entry["cublas"]["TFLOP/s"]
+        lines.append(f"{label:<14} {shares}  cublas {rate:.0f} TFLOP/s")
+    for label, shares in _of_matmul(report, "sweeps"):
+        fastest = list(shares.items())[:5]
+        lines += [f"{label:<14} {share:.3f} {name}" for name, share in fastest]
     return lines
+
+
+def _of_matmul(report: Report, kind: str) -> list[tuple]:
+    entries = report.entries[kind].items()
+    return [(label, entry) for label, entry in entries if label.startswith("matmul")]

@@ -39,10 +39,12 @@ def softmax_in_pieces(out, x, columns, BLOCK: tl.constexpr):
         piece = piece.to(tl.float32)
         larger = tl.maximum(largest, piece)
         known = larger > -float("inf")  # else -inf - -inf would be NaN
-        sums = tl.where(known, sums * tl.exp(largest - larger) + tl.exp(piece - larger), 0.0)
+        corrected = sums * tl.exp(largest - larger) + tl.exp(piece - larger)
+        sums = tl.where(known, corrected, 0.0)
         largest = larger
     top = tl.max(largest, 0)
-    total = tl.sum(tl.where(largest > -float("inf"), sums * tl.exp(largest - top), 0.0), 0)
+    corrected = sums * tl.exp(largest - top)
+    total = tl.sum(tl.where(largest > -float("inf"), corrected, 0.0), 0)
     for first in range(0, columns, BLOCK):
         inside = first + column < columns
         at = x + start + first + column
@@ -61,7 +63,11 @@ def deal(columns: int) -> dict[str, int]:
     block = triton.next_power_of_2(columns)
     rows = max(1, ENOUGH // block)
     warps = min(32, max(4, rows * block // 256))
-    return {"ROWS": rows, "BLOCK": block, "num_warps": warps}
+    return {
+        "ROWS": rows,
+        "BLOCK": block,
+        "num_warps": warps,
+    }
 
 
 def softmax(x: torch.Tensor, **options: int) -> torch.Tensor:
@@ -76,8 +82,12 @@ def softmax(x: torch.Tensor, **options: int) -> torch.Tensor:
         return out
     options = options or deal(columns)
     if "PIECE" in options:
-        piece, warps = options["PIECE"], options["num_warps"]
-        softmax_in_pieces[(rows,)](out, x, columns, BLOCK=piece, num_warps=warps)
+        piece = options["PIECE"]
+        warps = options["num_warps"]
+        launch = softmax_in_pieces[(rows,)]
+        launch(out, x, columns, BLOCK=piece, num_warps=warps)
     else:
-        softmax_rows[(triton.cdiv(rows, options["ROWS"]),)](out, x, rows, columns, **options)
+        programs = triton.cdiv(rows, options["ROWS"])
+        launch = softmax_rows[(programs,)]
+        launch(out, x, rows, columns, **options)
     return out

@@ -28,8 +28,17 @@ def watch(kernel, grid: tuple, *arguments) -> None:
 
     arguments: tensors, which stay as they are, and numbers.
     """
-    copies = [a.cpu().clone() if isinstance(a, torch.Tensor) else a for a in arguments]
-    print(_in_child(kernel, grid, copies) if has_gpu() else said_of(kernel, grid, copies))
+    copies = [_copy(argument) for argument in arguments]
+    if has_gpu():
+        print(_in_child(kernel, grid, copies))
+    else:
+        print(said_of(kernel, grid, copies))
+
+
+def _copy(argument):
+    if isinstance(argument, torch.Tensor):
+        return argument.cpu().clone()
+    return argument
 
 
 def said_of(kernel, grid: tuple, arguments: list) -> str:
@@ -44,18 +53,25 @@ def said_of(kernel, grid: tuple, arguments: list) -> str:
 def _in_child(kernel, grid: tuple, arguments: list) -> str:
     with tempfile.TemporaryDirectory() as folder:
         source = textwrap.dedent(inspect.getsource(kernel.fn))
-        (Path(folder) / "launch.json").write_text(json.dumps({"source": source, "grid": grid}))
+        launch = {"source": source, "grid": grid}
+        (Path(folder) / "launch.json").write_text(json.dumps(launch))
         torch.save(arguments, Path(folder) / "arguments.pt")
         command = [sys.executable, "-m", "course.kernels.tiles.watch", folder]
-        environment = {**os.environ, FORCE_CPU: "1", "PYTHONPATH": str(ROOT)}
-        return process.run(command, timeout=SECONDS, env=environment).output.strip()
+        environment = {
+            **os.environ,
+            FORCE_CPU: "1",
+            "PYTHONPATH": str(ROOT),
+        }
+        done = process.run(command, timeout=SECONDS, env=environment)
+        return done.output.strip()
 
 
 def main(folder: Path) -> None:
     """Do the launch that a folder describes."""
     launch = json.loads((folder / "launch.json").read_text())
     arguments = torch.load(folder / "arguments.pt")
-    print(said_of(kernel_of(launch["source"]), tuple(launch["grid"]), arguments))
+    kernel = kernel_of(launch["source"])
+    print(said_of(kernel, tuple(launch["grid"]), arguments))
 
 
 if __name__ == "__main__":

@@ -257,7 +257,7 @@ def test_every_source_that_is_shown_exists():
 
 
 def test_the_bench_writes_down_what_fails(tmp_path):
-    log = bench.Log(tmp_path / "out.json", 10)
+    log = bench.NotesLog(tmp_path / "out.json", 10)
     log.attempt("dividing", lambda: 1 / 0)
     log.add("extensions/build/none", 1.5, "s")
     written = json.loads((tmp_path / "out.json").read_text())

@@ -41,7 +41,7 @@ def test_a_piece_of_a_snippet_is_cut_at_its_words():
 
 
 def test_an_error_is_written_down_and_does_not_end_the_run(tmp_path):
-    log = bench.Log(tmp_path / "out.json", 10)
+    log = bench.OutputsLog(tmp_path / "out.json", 10)
     assert log.attempt("this", lambda: 1 / 0) is None
     assert log.attempt("that", lambda: 7) == 7
     assert [each["what"] for each in log.content["errors"]] == ["this"]
@@ -49,13 +49,13 @@ def test_an_error_is_written_down_and_does_not_end_the_run(tmp_path):
 
 
 def test_times_do_not_stand_in_a_kept_output(tmp_path):
-    log = bench.Log(tmp_path / "out.json", 10)
+    log = bench.OutputsLog(tmp_path / "out.json", 10)
     log.keep("gemm", "gemm: right\nTIME gemm 1 0\n")
     assert log.content["outputs"]["gemm"]["text"] == "gemm: right"
 
 
 def test_a_share_of_the_roof_is_recorded(tmp_path):
-    log = bench.Log(tmp_path / "out.json", 10)
+    log = bench.OutputsLog(tmp_path / "out.json", 10)
     task = next(task for task in bench.TASKS if task.key == "fft")
     bench.note(log, task, "cuda_c", 2.0, 0.1, {"copy": 1e12})
     names = {entry["name"]: entry["value"] for entry in log.content["results"]}

@@ -11,6 +11,11 @@ torch.ops.load_library(_library)
 complete("polynomial_op")
 
 
-def polynomial(x: torch.Tensor, a: float, b: float, c: float) -> torch.Tensor:
+def polynomial(
+    x: torch.Tensor,
+    a: float,
+    b: float,
+    c: float,
+) -> torch.Tensor:
     """a x² + b x + c of each element of x: float16, bfloat16, float32 or float64, of any shape."""
     return torch.ops.polynomial_op.polynomial(x, a, b, c)

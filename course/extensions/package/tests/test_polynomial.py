@@ -5,13 +5,18 @@ import torch
 from polynomial_op import polynomial
 
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() and torch.version.cuda else [])]
-A, B, C = 0.3, -1.7, 0.9
+A = 0.3
+B = -1.7
+C = 0.9
 
 
 @pytest.fixture(params=DEVICES)
 def device(request):
     """Each device that there is; those without a kernel in this build are left out."""
-    key = {"cpu": "CPU", "cuda": "CUDA"}[request.param]
+    key = {
+        "cpu": "CPU",
+        "cuda": "CUDA",
+    }[request.param]
     if not torch._C._dispatch_has_kernel_for_dispatch_key("polynomial_op::polynomial", key):
         pytest.skip(f"built without kernels for {request.param}")
     return request.param

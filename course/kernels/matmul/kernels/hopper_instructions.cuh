@@ -172,7 +172,7 @@ __device__ void cluster_sync() {
 }
 
 // Arrives at the same barrier of block `rank`. Nothing has been written that it would have to
-// publish, so it is no .release: that would be a fence for the whole GPU.
+// publish, so it is no .release.cluster: that would be a fence for the whole GPU.
 __device__ void barrier_arrive_at(barrier* b, int rank) {
     asm volatile(
         "{ .reg .b32 there; mapa.shared::cluster.u32 there, %0, %1; "

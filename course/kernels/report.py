@@ -11,17 +11,21 @@ import torch
 
 from utils.engine import gpu, has_gpu
 
-PATIENCE = 80  # seconds without a result
+PATIENCE = 80  # seconds without a result, unless a bench says otherwise
 
 
 class Report:
     """What was found, written to a file after every entry."""
 
-    def __init__(self, path: Path, budget: float):
+    def __init__(self, path: Path, budget: float, patience: float = PATIENCE):
         self.path = path
+        self.patience = patience
         self.latest = time.monotonic()  # when something was last put
         self.ends = self.latest + budget
-        self.entries = {"gpu": gpu().name if has_gpu() else "none", "torch": torch.__version__}
+        self.entries = {
+            "gpu": gpu().name if has_gpu() else "none",
+            "torch": torch.__version__,
+        }
         self.entries |= {
             "checks": {},
             "sweeps": {},
@@ -44,6 +48,14 @@ class Report:
         print(f"FAILED {name}: {text[:300]}", flush=True)
         self.put("errors", name, text[-2000:])
 
+    def attempt(self, name: str, function, *arguments):
+        """function's result, or None after an error, which is kept."""
+        try:
+            return function(*arguments)
+        except Exception as error:
+            self.failed(name, error)
+            return None
+
     def left(self) -> float:
         """Seconds left of the budget."""
         return self.ends - time.monotonic()
@@ -53,7 +65,7 @@ class Report:
         threading.Thread(target=self._watch, daemon=True).start()
 
     def _watch(self) -> None:
-        while time.monotonic() - self.latest < PATIENCE:
+        while time.monotonic() - self.latest < self.patience:
             time.sleep(1)
-        print(f"nothing for {PATIENCE} s: given up", flush=True)
+        print(f"nothing for {self.patience} s: given up", flush=True)
         os._exit(3)
