@@ -8,7 +8,7 @@ IN_VENV = PATH="$(CURDIR)/.venv/bin:$$PATH"
 DAILY = tests/utils/check tests/utils/tools tests/utils/test_results.py tests/utils/test_hardware.py tests/utils/test_plots.py \
         tests/course/test_progress.py tests/chapters/test_notebooks.py tests/test_layout.py
 
-.PHONY: help lab update answers check format tables test mutants slides site doctor record race address install clean
+.PHONY: help lab update answers check format tables test mutants slides site doctor record race address lock install clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s%s\n", $$1, $$2}' Makefile
@@ -19,7 +19,7 @@ lab: install ## open your copy of the course in JupyterLab (the first time it in
 
 update: install ## fetch the newest course; what you wrote stays (plain git pull and make lab do, too)
 	.venv/bin/python -m course.copies --update
-	@$(PYTHON) -I utils/setup/install.py
+	@$(PYTHON) -E -s utils/setup/install.py
 	.venv/bin/python -m course.copies
 
 answers: install ## all cells that you changed into my/answers.json; make answers FROM=FILE takes them from there
@@ -65,7 +65,10 @@ race: install ## on a GPU machine: our training step against PyTorch's, all of c
 	$(IN_VENV) .venv/bin/python -m course.kernels.mnist_cnn.race
 
 install: ## make .venv and install the pinned packages (lab and test do it for you)
-	@$(PYTHON) -I utils/setup/install.py
+	@$(PYTHON) -E -s utils/setup/install.py
+
+lock: install ## list the files of all pinned packages, with their SHA-256, in locks (needs uv)
+	.venv/bin/python -m utils.setup.lock
 
 clean: ## remove what the other verbs made: .venv, caches, build (not what you made: my, chapters/build)
 	rm -rf .venv *.egg-info .pytest_cache .ruff_cache .import_linter_cache build

@@ -1,15 +1,33 @@
 """Make .venv and install the pinned packages: the first step of `make lab` and `make test`.
 
 A fresh machine has only Python, so this uses the standard library alone, and its syntax stays
-readable to every Python from 3.6 on, so that an old one is told what is wrong. When nothing changed
+readable to every Python from 2.7 on, so that an old one is told what is wrong. When nothing changed
 since the last time it ends at once.
 
 Which packages: all machines get the same, pinned in constraints.txt. A machine with an NVIDIA GPU
 also gets the CUDA compilers, of the major version that its driver can load (the extras in
 pyproject.toml).
+
+From where: files whose SHA-256 is listed in locks/ (`make lock` writes it), and no others. Only
+where pip has been told of further places (find-links, an extra index), which may hold other builds,
+the pins alone count. `uv` installs where it is on the PATH, pip otherwise.
 """
 
+from __future__ import print_function
+
+import sys
+
+if sys.version_info < (3, 6):
+    sys.exit(
+        "error: Python 3.11 to 3.13 is needed and this is %d.%d: install one of them, then "
+        "`make lab PYTHON=/path/to/that/python3`" % sys.version_info[:2]
+    )
+if sys.platform == "win32":
+    sys.exit("error: the course needs Linux or macOS; on Windows use WSL2 (`wsl --install`)")
+
+import contextlib
 import ctypes
+import fcntl
 import hashlib
 import json
 import os
@@ -17,7 +35,7 @@ import platform
 import re
 import shutil
 import subprocess
-import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -37,6 +55,12 @@ CONSTRAINTS = {
     "cuda13": "constraints.txt",
     "cuda12": "constraints-cuda12.txt",
 }
+LOCKS = {kind: "locks/%s.txt" % kind for kind in CONSTRAINTS}
+# What a chapter's first cell and `make lab` need: can all of it be imported?
+NEEDED = "IPython, ipywidgets, jupyterlab, matplotlib, nbformat, numba, numpy, torch, utils"
+# pip's settings that send packages elsewhere than .venv, and those that name more places to look in
+ELSEWHERE = ("prefix", "root", "target", "user", "home")
+MORE_PLACES = ("find-links", "extra-index-url", "no-index")
 
 # What we add to JupyterLab, laid out as Jupyter's data folder is
 LAB_ADDITIONS = Path(__file__).resolve().parent / "jupyter"
@@ -61,22 +85,33 @@ LAB_SETTINGS = {
 REASONS = [
     (
         r"No space left on device|Errno 28|Disk quota exceeded",
-        "the disk is full: make room, then run it again",
+        "the disk is full: make room there and in {temporary}, where downloads are unpacked, then "
+        "run it again",
     ),
     (
         r"Failed to establish a new connection|Name or service not known"
         r"|Temporary failure in name resolution|NameResolutionError|NewConnectionError"
         r"|[Rr]ead timed out|ConnectTimeout|ProxyError|Connection refused"
         r"|Connection reset|Network is unreachable|IncompleteRead|CERTIFICATE_VERIFY_FAILED"
-        # which every index has, for every machine
-        r"|No matching distribution found for setuptools",
+        # the first ones asked for, which every index has, for every machine
+        r"|No matching distribution found for (setuptools|accessible-pygments)",
         "packages cannot be downloaded: check the network (or proxy), then run it again",
     ),
     (
         r"No matching distribution found for (?P<what>[^\s;]+)",
         "there is no build of {what} for this computer and Python {python}",
     ),
+    (
+        r"(?s)DO NOT MATCH THE HASHES.*?\n\s+(?P<what>\S+) from",
+        "{what} is another file than the one that the course was tested with: it was not installed",
+    ),
+    (
+        r"Permission denied|Errno 13",
+        ".venv belongs to somebody else: clone the course into a folder of your own",
+    ),
 ]
+# Lines that end pip's complaint without saying what it is
+CLOSING_WORDS = re.compile(r"(note|hint|WARNING|\[notice\]|╰─>|\[end of output\])", re.IGNORECASE)
 
 
 def fail(message):
@@ -163,15 +198,15 @@ def choose(driver):
 def fingerprint(kind):
     """Text that changes when .venv must be brought up to date: pins, GPU, folder."""
     digest = hashlib.sha256(str(ROOT).encode())
-    for name in ("pyproject.toml", CONSTRAINTS[kind]):
+    for name in ("pyproject.toml", CONSTRAINTS[kind], LOCKS[kind]):
         digest.update((ROOT / name).read_bytes())
     return "%s %s\n" % (kind, digest.hexdigest())
 
 
 def make_venv(kind):
-    """Make .venv, or keep the one there if it works and was made for the same kind of machine."""
-    made_for = STAMP.read_text().split()[0] if STAMP.exists() else kind
-    if made_for == kind and works(str(VENV_PYTHON), "-m", "pip", "--version"):
+    """Make .venv, or keep the one there if it works, here, and is of the same kind of machine."""
+    made_for = text_of(STAMP).split()[:1] or [kind]
+    if made_for == [kind] and is_at_home() and works(str(VENV_PYTHON), "-m", "pip", "--version"):
         return
     free = shutil.disk_usage(str(ROOT)).free / 1e9
     if free < GIGABYTES[kind]:
@@ -195,48 +230,135 @@ def make_venv(kind):
         fail(reason(made.stdout.decode(errors="replace"), "cannot make %s: %%s" % VENV))
 
 
+def is_at_home():
+    """Whether .venv was made in this very folder: its programs name the Python they were made for.
+
+    After a move they would start one that is gone.
+    """
+    return str(VENV) in text_of(VENV / "bin" / "pip")
+
+
+def text_of(path):
+    """A file's text; "" where it is not, or is not ours to read."""
+    try:
+        return path.read_text(errors="replace")
+    except OSError:
+        return ""
+
+
 def reason(log, otherwise):
-    """One line for what went wrong; `otherwise` frames the log's last line if no reason matches."""
+    """One line for what went wrong; `otherwise` frames the log's own words if no reason matches."""
     for pattern, meaning in REASONS:
         match = re.search(pattern, log)
         if match:
             python = "%d.%d" % sys.version_info[:2]
-            return meaning.format(python=python, **match.groupdict())
-    lines = [line for line in log.splitlines() if line.strip()] or ["no message"]
-    return otherwise % lines[-1].strip()
+            words = dict(match.groupdict(), python=python, temporary=tempfile.gettempdir())
+            return meaning.format(**words)
+    lines = [line.strip() for line in log.splitlines() if line.strip()]
+    telling = [line for line in lines if not CLOSING_WORDS.match(line)]
+    errors = [line for line in telling if re.match(r"error\b", line, re.IGNORECASE)]
+    return otherwise % (errors or telling or lines or ["no message"])[-1]
+
+
+def settings():
+    """pip's settings here, from its files and from the environment: {name: value}."""
+    command = [str(VENV_PYTHON), "-m", "pip", "config", "list"]
+    listed = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    lines = re.findall(r"^[\w:-]+\.([\w-]+)='(.*)'$", listed.stdout.decode(), re.MULTILINE)
+    return {name: value for name, value in lines if value}
+
+
+def environment():
+    """The environment for pip: without what would send packages elsewhere than .venv."""
+    names = ["PIP_" + name.upper() for name in ELSEWHERE]
+    kept = {name: value for name, value in os.environ.items() if name not in names}
+    return dict(kept, PIP_USER="0")  # a user-wide `user = true` cannot work in .venv
+
+
+def steps(kind, locked):
+    """What pip is told, in turn: words after `pip install`."""
+    extras = "test,site" if kind == "cpu" else "test,site," + kind
+    if not locked:
+        return [["-c", CONSTRAINTS[kind], "-e", ".[%s]" % extras]]
+    return [
+        ["--no-deps", "--require-hashes", "-r", LOCKS[kind]],
+        ["--no-deps", "--no-build-isolation", "-e", "."],
+    ]
 
 
 def install(kind):
-    """Run pip, its progress on the screen, its complaints in a log."""
-    extras = "test,site" if kind == "cpu" else "test,site," + kind
-    command = [
-        str(VENV_PYTHON),
-        "-I",
-        "-m",
-        "pip",
-        "install",
-        "--disable-pip-version-check",
-        "--no-input",
-        "-c",
-        CONSTRAINTS[kind],
-        "-e",
-        ".[%s]" % extras,
-    ]
+    """Run uv or pip, its progress on the screen, its complaints in a log."""
     print("Installing the pinned packages; the first time takes a few minutes", flush=True)
-    environment = dict(os.environ, PIP_USER="0")  # a user-wide `user = true` cannot work in .venv
-    pip = subprocess.run(
-        command,
+    found = settings()
+    locked = not any(name in found for name in MORE_PLACES)
+    if locked and install_with_uv(kind):
+        return
+    if not locked:
+        print("pip looks in places of its own here: versions are checked, files are not")
+    pip = [str(VENV_PYTHON), "-I", "-m", "pip", "install"]
+    for step in steps(kind, locked):
+        done = subprocess.run(
+            pip + ["--disable-pip-version-check", "--no-input"] + step,
+            cwd=str(ROOT),
+            env=environment(),
+            stderr=subprocess.PIPE,
+        )
+        if done.returncode:
+            complain(done.stderr.decode(errors="replace"))
+
+
+def install_with_uv(kind):
+    """Let uv install, if it is on the PATH: whether it did. What it cannot do, pip tries again."""
+    uv = shutil.which("uv")
+    if not uv:
+        return False
+    command = [uv, "pip", "install", "--python", str(VENV_PYTHON)]
+    return all(
+        subprocess.call(command + step, cwd=str(ROOT), env=environment()) == 0
+        for step in steps(kind, locked=True)
+    )
+
+
+def complain(log):
+    """End with the line of pip's log that says what is wrong; all of it is kept where possible."""
+    where = " (all of it: %s)" % LOG
+    try:
+        LOG.write_text(log)
+    except OSError:
+        where = ""  # the disk is full, or .venv is somebody else's
+    fail(reason(log, "pip could not install the packages: %s" + where.replace("%", "%%")))
+
+
+def prove():
+    """See that what was installed is there: settings of pip's can have sent it elsewhere."""
+    tried = subprocess.run(
+        [str(VENV_PYTHON), "-c", "import " + NEEDED],
         cwd=str(ROOT),
-        env=environment,
+        stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
     )
-    log = pip.stderr.decode(errors="replace")
-    if pip.returncode:
-        try:
-            LOG.write_text(log)
-        except OSError:
-            pass  # the disk is full: the line below says so
-        fail(reason(log, "pip could not install the packages: %%s (all of it: %s)" % LOG))
+    if tried.returncode == 0:
+        return
+    astray = [name for name in settings() if name in ELSEWHERE]
+    if astray:
+        fail(
+            "pip put the packages elsewhere, because its settings say so (%s): see `pip config "
+            "list`, then run it with PIP_CONFIG_FILE=/dev/null" % ", ".join(astray)
+        )
+    said = tried.stderr.decode(errors="replace").strip().splitlines() or ["no message"]
+    fail("the packages are installed and do not work: %s" % said[-1])
+
+
+@contextlib.contextmanager
+def alone():
+    """One installation at a time in this folder; a second waits for the first."""
+    folder = os.open(str(ROOT), os.O_RDONLY)
+    try:
+        with contextlib.suppress(OSError):  # a file system that knows no locks
+            fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)
 
 
 def settle_lab():
@@ -253,8 +375,6 @@ def settle_lab():
 
 
 def main():
-    if sys.platform == "win32":
-        fail("the course needs Linux or macOS; on Windows run it under WSL2 (`wsl --install`)")
     if sys.platform == "darwin" and platform.machine() == "x86_64":
         fail(
             "PyTorch has no builds for Intel Macs; on Apple silicon use an arm64 Python, not "
@@ -262,16 +382,28 @@ def main():
         )
     kind, about = choose(nvidia_driver())
     wanted = fingerprint(kind)
-    if STAMP.exists() and STAMP.read_text() == wanted and VENV_PYTHON.exists():
+    if not up_to_date(wanted):
+        with alone():
+            if not up_to_date(wanted):  # by who was first
+                renew(kind, about, wanted)
+    with contextlib.suppress(OSError):  # somebody else's .venv, which we may use
         settle_lab()  # which costs nothing, and may have changed with the course
-        return
+
+
+def renew(kind, about, wanted):
+    """Make .venv what it should be, and note it when all of it is there."""
     start = time.time()
     print(about, flush=True)
     make_venv(kind)
     install(kind)
-    settle_lab()
+    prove()
     STAMP.write_text(wanted)
     print("Installed in %.0f s" % (time.time() - start), flush=True)
+
+
+def up_to_date(wanted):
+    """Whether all of it is there, for the pins and the machine of today."""
+    return text_of(STAMP) == wanted and os.path.exists(str(VENV_PYTHON))
 
 
 if __name__ == "__main__":

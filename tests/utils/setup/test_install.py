@@ -59,6 +59,7 @@ def project(install, tmp_path, monkeypatch):
     """
     for name in ("pyproject.toml", "constraints.txt", "constraints-cuda12.txt"):
         shutil.copy(ROOT / name, tmp_path)
+    shutil.copytree(ROOT / "locks", tmp_path / "locks")
     (tmp_path / "utils" / "setup").mkdir(parents=True)
     shutil.copy(ROOT / "utils" / "setup" / "install.py", tmp_path / "utils" / "setup")
     monkeypatch.setattr(install, "ROOT", tmp_path)
@@ -141,6 +142,41 @@ def test_the_installed_packages_are_the_pinned_ones():
     assert wrong == [], "`make install` brings them in step"
 
 
+@pytest.mark.parametrize("kind", ["cpu", "cuda12", "cuda13"])
+def test_every_pin_has_its_files(install, kind):
+    """`make lock` was run after the last change of the pins: same versions, all with SHA-256."""
+    listed = lock(kind)
+    pinned = pins(install.CONSTRAINTS[kind])
+    systems = ["linux", "darwin"] if kind == "cpu" else ["linux"]  # CUDA has no macOS
+    for name, (requirement, hashes) in listed.items():
+        places = [{"sys_platform": system, "os_name": "posix"} for system in systems]
+        if requirement.marker and not any(map(requirement.marker.evaluate, places)):
+            continue  # of Windows
+        assert str(requirement.specifier) == f"=={pinned.get(name)}", f"{name}: run `make lock`"
+        assert hashes and all(re.fullmatch(r"[0-9a-f]{64}", each) for each in hashes), name
+
+
+@pytest.mark.parametrize("kind", ["cpu", "cuda12", "cuda13"])
+def test_the_files_are_of_all_that_is_asked_for(kind):
+    """What pyproject.toml names stands in the list, and what builds the course itself."""
+    listed = lock(kind)
+    optional = PROJECT["optional-dependencies"]
+    lines = PROJECT["dependencies"] + optional["test"] + optional["site"] + optional.get(kind, [])
+    wanted = {canonicalize_name(Requirement(line).name) for line in lines}
+    assert wanted | {"setuptools"} <= listed.keys(), "run `make lock`"
+
+
+def lock(kind):
+    """{package: (its line, its files' digests)} of a list of files."""
+    text = (ROOT / "locks" / f"{kind}.txt").read_text().replace("\\\n", " ")
+    found = {}
+    for line in filter(lambda line: line and line[0] != "#", text.splitlines()):
+        wanted, *hashes = line.split("--hash=sha256:")
+        requirement = Requirement(wanted)
+        found[canonicalize_name(requirement.name)] = requirement, [each.strip() for each in hashes]
+    return found
+
+
 def test_conda_users_get_the_same():
     environment = yaml.safe_load((ROOT / "environment.yml").read_text())
     conda = [each for each in environment["dependencies"] if isinstance(each, str)]
@@ -166,7 +202,12 @@ def test_the_installer_knows_which_python_is_needed(install):
 
 def test_an_old_python_can_read_the_installer():
     """Else it would end with a syntax error instead of saying which Python is needed."""
-    ast.parse((ROOT / "utils" / "setup" / "install.py").read_text(), feature_version=(3, 6))
+    tree = ast.parse((ROOT / "utils" / "setup" / "install.py").read_text(), feature_version=(3, 6))
+    first = tree.body[1]
+    assert isinstance(first, ast.ImportFrom) and first.module == "__future__", "for Python 2"
+    newer = (ast.JoinedStr, ast.AnnAssign, ast.NamedExpr, ast.Nonlocal, ast.AsyncFunctionDef)
+    assert not [node for node in ast.walk(tree) if isinstance(node, newer)]
+    assert not [node for node in ast.walk(tree) if isinstance(node, ast.arg) and node.annotation]
 
 
 # ---- which machine gets what
@@ -287,12 +328,22 @@ def test_a_disk_too_small_is_noticed_before_anything_is_written(project, monkeyp
     assert not project.VENV.exists()
 
 
-def stand_in_for_pip(install, monkeypatch, script):
-    """Let .venv's Python be a shell script, so that `pip install` does what a test needs."""
+def stand_in_for_pip(install, monkeypatch, script, settings=""):
+    """Let .venv's Python be a shell script, so that `pip install` does what a test needs.
+
+    settings: what `pip config list` prints. Whatever is imported works.
+    """
     install.VENV_PYTHON.parent.mkdir(parents=True)
-    install.VENV_PYTHON.write_text("#!/bin/sh\n" + script)
+    answers = f"""\
+case "$*" in
+    *"pip config list") echo {shlex.quote(settings)}; exit 0;;
+    "-c import"*) exit 0;;
+esac
+"""
+    install.VENV_PYTHON.write_text("#!/bin/sh\n" + answers + script)
     install.VENV_PYTHON.chmod(0o755)
     monkeypatch.setattr(install, "make_venv", lambda kind: None)
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")  # without a uv
 
 
 UNREACHABLE = """WARNING: Retrying (Retry(total=0)) after connection broken by 'NewConnectionError:
@@ -308,8 +359,20 @@ ERROR: No matching distribution found for numpy==2.4.6"""
         ("ERROR: No matching distribution found for setuptools>=77", "check the network"),
         ("ERROR: No matching distribution found for torch==2.13.0", "no build of torch==2.13.0"),
         ("ERROR: something new", "ERROR: something new (all of it: "),
+        ("ERROR: new\n\nnote: This error originates from a subprocess", "ERROR: new (all of it: "),
+        ("ERROR: DO NOT MATCH THE HASHES ...\n    x==1 from https://...", "x==1 is another file"),
+        ("ERROR: [Errno 13] Permission denied: 'bin'", "belongs to somebody else"),
     ],
-    ids=["disk full", "no network", "no index", "no build", "unknown"],
+    ids=[
+        "disk full",
+        "no network",
+        "no index",
+        "no build",
+        "unknown",
+        "closing note",
+        "tampered",
+        "not ours",
+    ],
 )
 def test_pips_complaint_becomes_one_line(project, monkeypatch, complaint, said):
     stand_in_for_pip(project, monkeypatch, f"echo {shlex.quote(complaint)} >&2; exit 1\n")
@@ -333,7 +396,7 @@ def test_no_network_for_real(tmp_path, project):
             "PIP_NO_CACHE_DIR": "1",
         }
         run = subprocess.run(
-            [sys.executable, "-I", "utils/setup/install.py"],
+            [sys.executable, "-E", "-s", "utils/setup/install.py"],
             cwd=tmp_path,
             env=env,
             capture_output=True,
@@ -349,10 +412,12 @@ def test_only_what_changed_is_installed_again(project, monkeypatch, tmp_path, ca
     stand_in_for_pip(project, monkeypatch, 'echo "$@" >> pip.txt\n')
 
     def installs():
-        return len((tmp_path / "pip.txt").read_text().splitlines())
+        return (tmp_path / "pip.txt").read_text().count("-e .")
 
     project.main()
-    assert "-c constraints.txt -e .[test,site]" in (tmp_path / "pip.txt").read_text()
+    said = (tmp_path / "pip.txt").read_text()
+    assert "--no-deps --require-hashes -r locks/cpu.txt" in said
+    assert "--no-deps --no-build-isolation -e ." in said
     project.main()
     assert installs() == 1, "nothing changed"
     with open(tmp_path / "constraints.txt", "a") as file:
@@ -361,12 +426,111 @@ def test_only_what_changed_is_installed_again(project, monkeypatch, tmp_path, ca
     assert installs() == 2, "the pins changed"
     monkeypatch.setattr(project, "nvidia_driver", lambda: ((13, 0), (9, 0)))
     project.main()
-    assert installs() == 3 and "-e .[test,site,cuda13]" in (tmp_path / "pip.txt").read_text(), (
-        "a GPU came"
-    )
+    assert installs() == 3, "a GPU came"
+    assert "-r locks/cuda13.txt" in (tmp_path / "pip.txt").read_text()
     project.STAMP.unlink()
     project.main()
     assert installs() == 4, "an interrupted installation is taken up again"
+
+
+@pytest.mark.parametrize(
+    "setting", [":env:.find-links='/wheels'", "global.extra-index-url='https://example.org/simple'"]
+)
+def test_places_of_ones_own_may_hold_other_builds(project, monkeypatch, tmp_path, setting, capsys):
+    stand_in_for_pip(project, monkeypatch, 'echo "$@" >> pip.txt\n', setting)
+    project.main()
+    assert "-c constraints.txt -e .[test,site]" in (tmp_path / "pip.txt").read_text()
+    assert "versions are checked, files are not" in capsys.readouterr().out
+
+
+def test_uv_is_used_where_it_is(project, monkeypatch, tmp_path):
+    stand_in_for_pip(project, monkeypatch, 'echo "$@" >> pip.txt\n')
+    uv = tmp_path / "uv"
+    uv.write_text('#!/bin/sh\necho "$@" >> uv.txt\n')
+    uv.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    project.main()
+    said = (tmp_path / "uv.txt").read_text()
+    assert f"--python {project.VENV_PYTHON} --no-deps --require-hashes -r locks/cpu.txt" in said
+    assert not (tmp_path / "pip.txt").exists()
+    uv.write_text("#!/bin/sh\nexit 2\n")
+    project.STAMP.unlink()
+    project.main()
+    assert "-r locks/cpu.txt" in (tmp_path / "pip.txt").read_text(), "what uv cannot, pip tries"
+
+
+def test_settings_that_send_packages_elsewhere_do_not_reach_pip(project, monkeypatch, tmp_path):
+    stand_in_for_pip(project, monkeypatch, "env >> env.txt\n")
+    for name in ("PIP_PREFIX", "PIP_TARGET", "PIP_ROOT"):
+        monkeypatch.setenv(name, "/elsewhere")
+    project.main()
+    assert "/elsewhere" not in (tmp_path / "env.txt").read_text()
+
+
+@pytest.mark.parametrize(
+    "settings, said",
+    [
+        ("global.prefix='/elsewhere'", "because its settings say so (prefix)"),
+        ("", "do not work: ModuleNotFoundError: No module named 'torch'"),
+    ],
+)
+def test_installed_is_said_when_it_is_so(project, monkeypatch, settings, said):
+    """pip ended well, and the packages cannot be imported."""
+    stand_in_for_pip(project, monkeypatch, "exit 0\n", settings)
+    missing = "echo \"ModuleNotFoundError: No module named 'torch'\" >&2; exit 1"
+    program = project.VENV_PYTHON.read_text()
+    works = '"-c import"*) exit 0'
+    project.VENV_PYTHON.write_text(program.replace(works, works.replace("exit 0", missing)))
+    assert said in message(project)
+    assert not project.STAMP.exists()
+
+
+def test_an_environment_that_was_moved_is_made_anew(project, monkeypatch):
+    """Its programs (pip, jupyter) name the folder that they were made in."""
+    made = []
+    monkeypatch.setattr(project, "works", lambda *command: True)
+    monkeypatch.setattr(
+        project.subprocess,
+        "run",
+        lambda command, **_: made.append(command) or types.SimpleNamespace(returncode=0),
+    )
+    pip = project.VENV / "bin" / "pip"
+    pip.parent.mkdir(parents=True)
+    pip.write_text(f"#!{project.VENV_PYTHON}")
+    project.make_venv("cpu")
+    assert made == [], "the same folder"
+    pip.write_text("#!/before/the/move/.venv/bin/python")
+    project.make_venv("cpu")
+    assert made[0][1:] == ["-m", "venv", "--clear", str(project.VENV)]
+
+
+def test_an_interpreter_that_may_not_be_looked_at(project, monkeypatch):
+    """.venv's Python lies in another user's home: no traceback, but an environment of one's own."""
+
+    def refused(path, *_, **__):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "read_text", refused)
+    assert project.text_of(project.STAMP) == ""
+    assert project.up_to_date("cpu 0\n") is False
+
+
+def test_a_second_installation_waits_for_the_first(project, tmp_path):
+    """In two processes: the second one's beginning comes after the first one's end."""
+    code = (
+        "import importlib.util, sys, time\n"
+        f"path = {str(ROOT / 'utils/setup/install.py')!r}\n"
+        "spec = importlib.util.spec_from_file_location('install', path)\n"
+        "module = importlib.util.module_from_spec(spec); spec.loader.exec_module(module)\n"
+        f"module.ROOT = {str(tmp_path)!r}\n"
+        "with module.alone():\n"
+        "    print('begin', flush=True); time.sleep(0.3); print('end', flush=True)\n"
+    )
+    log = tmp_path / "log"
+    with open(log, "a") as out:
+        running = [subprocess.Popen([sys.executable, "-c", code], stdout=out) for _ in range(2)]
+        assert [each.wait() for each in running] == [0, 0]
+    assert log.read_text().split() == ["begin", "end"] * 2
 
 
 def test_jupyterlab_does_not_open_with_a_question(project):

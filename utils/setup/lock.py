@@ -1,0 +1,52 @@
+"""List the files of all pinned packages with their SHA-256, in locks/: ``make lock``.
+
+Run it after each change of the pins (constraints.txt) or of what pyproject.toml asks for. The
+lists hold for every Python and machine that the course supports; the installer takes nothing else.
+`uv`, which makes them, is needed here alone: `pip install uv`.
+"""
+
+import re
+import shutil
+import subprocess
+import sys
+
+from utils.files import ROOT, write_whole
+from utils.setup import install
+
+HEADER = """\
+# Files that the installer accepts, by their SHA-256. Written by `make lock` from pyproject.toml and
+# {constraints}: change those, not this.
+"""
+
+
+def command(kind: str) -> list[str]:
+    """The uv line for one kind of machine ("cpu", "cuda12", "cuda13"); it prints the list."""
+    uv = shutil.which("uv")
+    if uv is None:
+        raise FileNotFoundError("uv is not on the PATH: `pip install uv`, then again")
+    extras = ["test", "site"] if kind == "cpu" else ["test", "site", kind]
+    words = [uv, "pip", "compile", "pyproject.toml", "--universal", "--generate-hashes", "--quiet"]
+    words += ["--python-version", ".".join(map(str, install.OLDEST)), "--no-cache"]
+    words += ["--constraints", install.CONSTRAINTS[kind], "--no-header", "--no-annotate"]
+    return words + [word for extra in extras for word in ("--extra", extra)]
+
+
+def main() -> int:
+    """Write all lists; returns the exit status."""
+    for kind, name in install.LOCKS.items():
+        try:
+            done = subprocess.run(command(kind), cwd=ROOT, capture_output=True, text=True)
+        except FileNotFoundError as error:
+            print(f"error: {error}", file=sys.stderr)
+            return 1
+        if done.returncode:
+            print(f"error: {done.stderr.strip()}", file=sys.stderr)
+            return 1
+        write_whole(ROOT / name, HEADER.format(constraints=install.CONSTRAINTS[kind]) + done.stdout)
+        packages = re.findall(r"^[\w.-]+==", done.stdout, re.MULTILINE)
+        print(f"{name}: {len(packages)} packages, {done.stdout.count('sha256:')} files")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
