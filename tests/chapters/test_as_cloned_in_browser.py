@@ -1,0 +1,133 @@
+"""A chapter as git has it: opened, run, saved, and opened again by another server, in JupyterLab in
+a real browser. Its copies are made as `make lab` makes them.
+"""
+
+import os
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_notebook
+from playwright.sync_api import expect
+
+from course.chapters import CHAPTERS
+from tests.browser import ROOT, jupyterlab, keep
+from tests.chapters.test_in_browser import Notebook
+
+CHAPTER = "my/chapters/05_first_kernels.ipynb"
+BEFORE_IT = "setup", "map-1d"  # what its slider's cell needs
+SLIDER = "widget"
+SECONDS = 60_000  # a minute; Playwright counts in milliseconds
+FORGOTTEN = "interactive(children", "Error displaying widget", "model not found"
+
+# The colour, and whether it is bold, of the piece of code that holds `text`, in the cell's editor
+LOOK = """([cell, text]) => {
+    const pieces = [...cell.querySelectorAll(".cm-line, .cm-line span")];
+    const piece = pieces.filter((piece) => piece.textContent.includes(text)).at(-1);
+    const style = getComputedStyle(piece);
+    return [style.color, style.fontWeight];
+}"""
+CUDA = """%%writefile build/a.cu
+// A's tile is not in Python's memory
+__global__ void f(int n) { out[n] = '"'; }  // and's or's"""
+
+
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory):
+    """A folder with the learner's copies, and the variables that JupyterLab needs to trust them."""
+    folder = tmp_path_factory.mktemp("clone")
+    variables = {
+        "CUDA_COURSE_CPU": "1",
+        "CUDA_COURSE_PROGRESS": str(folder / "progress.json"),
+        "JUPYTER_DATA_DIR": str(folder / ".jupyter"),
+        "PYTHONPATH": str(ROOT),
+    }
+    subprocess.run(
+        [sys.executable, "-m", "course.copies", str(folder / "my")],
+        cwd=ROOT,
+        env=os.environ | variables,
+        check=True,
+    )
+    chapter = nbformat.read(ROOT / CHAPTER[3:], 4)
+    slider = next(cell for cell in chapter.cells if cell.id == SLIDER)
+    kernel = {"kernelspec": chapter.metadata.kernelspec}
+    for name, cell in {"untrusted": slider, "colours": new_code_cell(CUDA, id="cu")}.items():
+        nbformat.write(new_notebook(cells=[cell], metadata=kernel), folder / f"{name}.ipynb")
+    return SimpleNamespace(folder=folder, variables=variables)
+
+
+@pytest.fixture(scope="module")
+def lab(clone):
+    """JupyterLab on that folder."""
+    with jupyterlab(clone.folder, **clone.variables) as address:
+        yield SimpleNamespace(folder=clone.folder, address=address)
+
+
+def test_the_start_page_stands_beside_the_chapters(page, lab):
+    start = Notebook(page, lab, "my/course/index.ipynb")
+    files = page.locator(".jp-DirListing-itemName")
+    expect(files.get_by_text(f"{CHAPTERS[0].name}.ipynb")).to_be_visible()
+    start.cell("open-in-colab").get_by_role("link", name=CHAPTERS[0].title).click()
+    page.locator(".lm-TabBar-tab.jp-mod-current", has_text=CHAPTERS[0].name).first.wait_for()
+
+
+def test_an_untrusted_slider_is_a_picture(page, lab):
+    notebook = Notebook(page, lab, "untrusted.ipynb")
+    expect(notebook.output(SLIDER).locator("img").first).to_be_visible()
+    assert not any(words in notebook.output(SLIDER).text_content() for words in FORGOTTEN)
+
+
+def test_cuda_c_looks_like_cuda_c(page, lab):
+    cell = Notebook(page, lab, "colours.ipynb").cell("cu")
+    cell.locator(".cm-line span", has_text="__global__").wait_for()
+
+    def look(text):
+        return page.evaluate(LOOK, [cell.element_handle(), text])
+
+    comment, keyword, plain = look("A's tile"), look("__global__"), look("out")
+    assert len({tuple(each) for each in (comment, keyword, plain)}) == 3
+    assert look("not in Python's") == look("and's or's") == comment, "no word of Python's in it"
+    assert look("""'"'""") not in (comment, keyword, plain), "a character"
+    assert look("};"[:1]) != look("""'"'"""), "what follows it is none"
+
+
+def picture_of(chapter):
+    """The picture for six blocks, however it is drawn."""
+    words = "6 blocks"
+    output = chapter.output(SLIDER)
+    return output.locator(f"img[alt*='{words}']:visible, svg[aria-label*='{words}']:visible")
+
+
+def test_opened_saved_and_opened_again(page, clone, lab):
+    """Opening changes nothing, sliders are there and have names; so it is after a run and a save,
+    for another server.
+    """
+    before = (clone.folder / CHAPTER).read_bytes()
+    chapter = Notebook(page, lab, CHAPTER)
+    blocks = chapter.output(SLIDER).get_by_role("slider", name="blocks")
+    expect(blocks).to_have_attribute("aria-valuenow", "5.0")
+    expect(page.locator(".jp-mod-dirty")).to_have_count(0)
+    assert (clone.folder / CHAPTER).read_bytes() == before
+    keep(page, "as_cloned")
+
+    for cell in (*BEFORE_IT, SLIDER):
+        chapter.cell(cell).locator(".cm-content").click()
+        page.keyboard.press("Shift+Enter")
+    expect(chapter.cell(SLIDER).locator(".jp-InputPrompt")).to_have_text("[3]:", timeout=SECONDS)
+    blocks.focus()
+    page.keyboard.press("ArrowRight")
+    expect(blocks).to_have_attribute("aria-valuenow", "6.0")
+    expect(picture_of(chapter)).to_have_count(1, timeout=SECONDS)
+    chapter.save()
+    page.goto("about:blank")
+
+    with jupyterlab(clone.folder, **clone.variables) as address:
+        again = Notebook(page, SimpleNamespace(folder=clone.folder, address=address), CHAPTER)
+        blocks = again.output(SLIDER).get_by_role("slider", name="blocks")
+        expect(blocks).to_have_attribute("aria-valuenow", "6.0")
+        expect(picture_of(again)).to_have_count(1)
+        text = again.output(SLIDER).text_content()
+        assert not any(words in text for words in FORGOTTEN)
+        keep(page, "opened_again")
