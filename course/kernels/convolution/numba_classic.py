@@ -10,12 +10,9 @@ from numba import cuda
 
 BLOCK = 64  # threads of `tiled_1d`, elements of its tile
 MOST = 33  # taps at most
-#: Threads of a block of `tiled_2d`, pixels of its tile
-ACROSS = 32
-DOWN = 8
+ACROSS, DOWN = 32, 8  # threads of a block of `tiled_2d`, pixels of its tile
 SIDE = 5  # of the filters of `tiled_2d`, which sizes its shared memory
-TILE_W = ACROSS + SIDE - 1
-TILE_H = DOWN + SIDE - 1
+TILE_W, TILE_H = ACROSS + SIDE - 1, DOWN + SIDE - 1
 
 
 @cuda.jit
