@@ -15,7 +15,8 @@ import pytest
 from utils.cpu.cuda_c import build as builder
 from utils.cpu.cuda_c.build import BuildError, build_program, split_flags
 from utils.cpu.cuda_c.library import LaunchError, Library
-from utils.cpu.cuda_c.rewrite import RewriteError, rewrite
+from utils.cpu.cuda_c.rewrite import rewrite
+from utils.cpu.cuda_c.tokens import RewriteError
 
 HERE = Path(__file__).parent / "programs"
 

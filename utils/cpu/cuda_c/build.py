@@ -22,7 +22,8 @@ from pathlib import Path
 
 import platformdirs
 
-from .rewrite import RewriteError, rewrite
+from .rewrite import rewrite
+from .tokens import RewriteError
 
 HERE = Path(__file__).parent
 INCLUDE = HERE / "include"

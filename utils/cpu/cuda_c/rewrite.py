@@ -24,6 +24,7 @@ name the learner's file and line.
 
 import re
 
+from .arithmetic import rewrite_arithmetic
 from .tokens import (
     MARKER,
     OPEN,
@@ -95,6 +96,7 @@ class Rewriter:
     def run(self) -> str:
         self.refuse()
         self.rewrite_clock()
+        self.rewrite_device_arithmetic()
         self.rewrite_waits()
         self.rewrite_steps()
         self.rewrite_shared()
@@ -161,6 +163,10 @@ class Rewriter:
                         "::",
                     ):
                         t.text = "(clock_t)::cuda_cpu::clock_cycles"
+
+    def rewrite_device_arithmetic(self) -> None:
+        for start, end, _ in reversed(function_bodies(self.tokens).values()):
+            rewrite_arithmetic(self.tokens, start, end)
 
     # ---- loops that wait
     def rewrite_waits(self) -> None:

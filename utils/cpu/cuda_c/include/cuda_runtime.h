@@ -39,6 +39,7 @@ void* memmove(void*, const void*, decltype(sizeof 0)) noexcept CUDA_CPU_OWN("mem
 #include <new>
 #include <utility>
 #include "detail/types.h"
+#include "detail/arithmetic.h"
 #include "detail/api_types.h"
 #include "detail/thread.h"
 #include "detail/launch.h"
