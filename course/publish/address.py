@@ -5,7 +5,8 @@
 
 sets the address in `pyproject.toml` and in `README.md`, and gives every notebook its frame: the
 links above and below, the Colab badge and the set-up cells (`course/publish/frame.py`). Without an
-address it writes the known one, which also gives a new chapter all these cells.
+address it writes the known one, which also gives a new chapter all these cells, and all of them the
+tag of a new version.
 """
 
 import re
@@ -16,7 +17,7 @@ import nbformat
 from course.chapters import notebooks
 from course.publish.frame import framed
 from utils.files import ROOT, write_whole
-from utils.setup.colab import repository
+from utils.setup.colab import release, repository
 
 
 def write_notebook(path):
@@ -52,9 +53,18 @@ def set_address(url):
         )
 
 
+def set_release():
+    """Write this version's tag into README.md's links to Colab."""
+    path = ROOT / "README.md"
+    text = path.read_text(encoding="utf-8")
+    links = r"(colab\.research\.google\.com/github/[\w.-]+/[\w.-]+/blob/)[^/]+/"
+    write_whole(path, re.sub(links, rf"\g<1>{release()}/", text))
+
+
 def main(arguments):
     if arguments:
         set_address(arguments[0])
+    set_release()
     changed = [path for path in notebooks() if write_notebook(path)]
     print(f"{repository()}: {len(changed)} of {len(notebooks())} notebooks changed")
 

@@ -200,12 +200,22 @@ def name_in(line):
 
 def repository():
     """The course's public address, the one place where it stands."""
-    return tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["urls"]["Repository"]
+    return _project()["urls"]["Repository"]
+
+
+def release():
+    """The tag of this version of the course. Colab runs what it names, and nothing newer."""
+    return f"v{_project()['version']}"
 
 
 def notebook_address(path):
     """Where Colab opens a notebook of the course; `path` is its path in the repository."""
     return (
         repository().replace("https://github.com/", "https://colab.research.google.com/github/")
-        + f"/blob/main/{path}"
+        + f"/blob/{release()}/{path}"
     )
+
+
+def _project():
+    """What pyproject.toml says of the project."""
+    return tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
