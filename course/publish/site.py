@@ -1,12 +1,13 @@
-"""The course as a website to read: executed notebooks, glossary, reading list, instructors' guide.
+"""The course as a website to read: a first page, chapters, glossary, reading list, and so on.
 
     python -m course.publish.site [FOLDER]          (`make site`, into build/site; then open
     build/site/index.html)
 
-Sphinx builds it, with myst-nb for the notebooks and the theme Furo; `web/` holds its configuration
-and our style. What is written here prepares the pages: widgets become stills, links to cells become
-links that Sphinx checks, and links to files that are no pages lead to the repository. A warning of
-Sphinx is an error.
+Sphinx builds it, with myst-nb for the notebooks and the theme Furo; `web/` holds its configuration,
+our style and script. What is written here prepares the pages: a chapter becomes a page that opens
+it and one for each section, quizzes become forms that answer, other widgets stills; links to cells
+become links that Sphinx checks, and links to files that are no pages lead to the repository. A
+warning of Sphinx is an error.
 """
 
 import argparse
@@ -21,9 +22,13 @@ import nbformat
 from nbformat.v4 import new_markdown_cell
 
 from course.chapters import CHAPTERS
+from course.publish.frame import BADGE as TOP
+from course.publish.landing import landing
+from course.publish.quizzes import answerable
+from course.publish.sections import as_notebook, sections
 from course.publish.stills import stills
 from utils.files import ROOT
-from utils.setup.colab import repository
+from utils.setup.colab import notebook_address, repository
 
 WEB = Path(__file__).resolve().parent / "web"
 TEXTS = (
@@ -33,7 +38,8 @@ TEXTS = (
     "CONTRIBUTING.md",
     "LICENSE-text.md",
 )
-START = "course/index.ipynb"
+#: Pages that are written from other files: file -> page
+INSTEAD = {"README.md": "about.md", "course/index.ipynb": "index.md"}
 # A link whose words are a picture from elsewhere: [![words](https://…)](target)
 BADGE = re.compile(r"\[!\[([^\]]*)\]\(https?://[^)]+\)\]")
 # [words](target) with the words of at most one pair of brackets inside
@@ -42,9 +48,9 @@ CODE = re.compile(r"^(```|~~~).*?^\1|(`+)(?!`).+?(?<!`)\2(?!`)", re.MULTILINE | 
 
 
 def pages():
-    """Paths of everything that becomes a page, relative to the project: the README is the first."""
+    """Paths of everything that becomes a page of its own or more, relative to the project."""
     chapters = [f"chapters/{chapter.name}.ipynb" for chapter in CHAPTERS if chapter.written]
-    return ["README.md", START, *chapters, *(text for text in TEXTS if (ROOT / text).is_file())]
+    return ["README.md", *chapters, *(text for text in TEXTS if (ROOT / text).is_file())]
 
 
 def relinked(markdown, page):
@@ -56,11 +62,13 @@ def relinked(markdown, page):
         if bang or re.match(r"[a-zA-Z][\w+.-]*:|//", target) or not path:
             return match.group()
         file = (ROOT / page).parent.joinpath(path).resolve().relative_to(ROOT).as_posix()
+        if file in INSTEAD:
+            return f"{words}(/{INSTEAD[file]})"
         if file not in pages():
             return f"{words}({repository()}/blob/main/{file})"
         if anchor.startswith("cell-id="):
             return f"{words}(#{label(file, anchor.removeprefix('cell-id='))})"
-        return f"{words}({path.replace('README.md', 'index.md')})"
+        return f"{words}(/{file}#{anchor.lower()})" if anchor else f"{words}(/{file})"
 
     markdown = BADGE.sub(r"[\1]", markdown)  # pages load nothing from the network
     pieces, end = [], 0
@@ -92,30 +100,79 @@ def markdown_of(page):
     return "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
 
 
-def notebook_page(page, targets):
-    """A notebook without speaker's notes, widgets as stills, a target before linked cells."""
+def readers_notebook(page, targets):
+    """A notebook for readers: stills, quizzes that answer, a target before each linked cell."""
     notebook = stills(nbformat.read(ROOT / page, as_version=4))
-    cells = []
-    for cell in notebook.cells:
-        if cell.metadata.get("slideshow", {}).get("slide_type") == "notes":
-            continue
-        if cell.cell_type == "markdown":
-            cell.source = relinked(cell.source, page)
-        for output in cell.get("outputs", []):
-            if "text/html" in output.get("data", {}):
-                output.data["text/html"] = re.sub(
-                    r"(href=['\"](?!\w+:)[^'\"]+)\.ipynb", r"\1.html", output.data["text/html"]
-                )
-        if (page, cell.id) in targets:
-            target = f"({label(page, cell.id)})="
-            if cell.cell_type == "markdown":
-                cell.source = f"{target}\n{cell.source}"
-            else:
-                cells.append(new_markdown_cell(target))
-        cells.append(cell)
-    notebook.cells = cells
+    answerable(notebook)
+    notebook.cells = [
+        each
+        for cell in notebook.cells
+        if not is_plumbing(cell)
+        for each in readers_cells(cell, page, targets)
+    ]
     notebook.metadata.language_info = {"name": "python", "pygments_lexer": "notebook-cell"}
-    return nbformat.writes(notebook)
+    return notebook
+
+
+def is_plumbing(cell):
+    """Whether a cell is for an instructor, for JupyterLab or for Colab alone."""
+    kind = cell.metadata.get("slideshow", {}).get("slide_type")
+    is_colabs = "google.colab" in cell.source
+    return kind == "notes" or cell.id == TOP or is_colabs
+
+
+def readers_cells(cell, page, targets):
+    """The cell as a page shows it; before it, if others link to it, what they link to."""
+    if cell.cell_type == "markdown":
+        cell.source = relinked(cell.source, page)
+    if "setup" in cell.metadata.get("tags", []):
+        cell.metadata.tags = [*cell.metadata.tags, "hide-cell"]
+        cell.metadata.mystnb = {"code_prompt_show": "Show the set-up", "code_prompt_hide": "Hide"}
+    if (page, cell.id) not in targets:
+        return [cell]
+    target = f"({label(page, cell.id)})="
+    if cell.cell_type == "markdown":
+        cell.source = f"{target}\n{cell.source}"
+        return [cell]
+    return [new_markdown_cell(target), cell]
+
+
+def write_chapter(folder, page, targets):
+    """Write a chapter's pages: the one that opens it, and one for each section."""
+    notebook = readers_notebook(page, targets)
+    opening, *rest = sections(notebook)
+    chapter = Path(page).with_suffix("")
+    opening.cells.insert(1, new_markdown_cell(run_buttons(page)))
+    opening.cells.append(new_markdown_cell(list_of(rest, chapter.name)))
+    notebook.cells = opening.cells
+    (folder / page).write_text(nbformat.writes(notebook), encoding="utf-8")
+    (folder / chapter).mkdir()
+    for section in rest:
+        file = folder / chapter / f"{section.slug}.ipynb"
+        file.write_text(nbformat.writes(as_notebook(section, notebook)), encoding="utf-8")
+
+
+def run_buttons(page):
+    """Ways to run the chapter that the page shows."""
+    buttons = (
+        f'<a class="button primary" href="{notebook_address(page)}">Run it in Colab</a>'
+        '<a class="button" href="../about.html">Run it in JupyterLab</a>'
+        f'<a class="button" href="{repository()}/blob/main/{page}">Notebook</a>'
+    )
+    return f'````{{raw}} html\n<p class="buttons">{buttons}</p>\n````'
+
+
+def list_of(rest, folder):
+    """A list of the chapter's sections, which the navigation shows, too."""
+    names = "\n".join(f"{folder}/{section.slug}" for section in rest)
+    return f"````{{toctree}}\n:caption: Sections\n\n{names}\n````"
+
+
+def about():
+    """What README.md says of running and making the course, as a page of its own."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    text = re.sub(r"\n## Chapters\n.*?(?=\n## )", "\n", text, flags=re.DOTALL)
+    return "# Run it, and what is inside\n\n" + text[text.index("## Start") :]
 
 
 def contents():
@@ -124,20 +181,10 @@ def contents():
         part: [f"chapters/{c.name}" for c in CHAPTERS if c.part == part and c.written]
         for part in dict.fromkeys(chapter.part for chapter in CHAPTERS)
     }
-    about = [page.removesuffix(".md") for page in pages() if page in TEXTS]
-    trees = {"": [f"Start page <{START.removesuffix('.ipynb')}>"], **parts, "Besides": about}
+    texts = ["about", *(page.removesuffix(".md") for page in pages() if page in TEXTS)]
     return "\n".join(
-        "\n".join(
-            [
-                "```{toctree}",
-                ":hidden:",
-                *([f":caption: {caption}"] if caption else []),
-                "",
-                *names,
-                "```",
-            ]
-        )
-        for caption, names in trees.items()
+        f"```{{toctree}}\n:hidden:\n:caption: {caption}\n\n" + "\n".join(names) + "\n```"
+        for caption, names in {**parts, "Besides": texts}.items()
         if names
     )
 
@@ -145,18 +192,16 @@ def contents():
 def prepare(folder):
     """Write everything that Sphinx reads into the folder."""
     targets = linked_cells()
+    for name in "chapters", "course":
+        (folder / name).mkdir()
     for page in pages():
-        file = folder / page.replace("README.md", "index.md")
-        file.parent.mkdir(parents=True, exist_ok=True)
         if page.endswith(".ipynb"):
-            text = notebook_page(page, targets)
-        else:
-            text = relinked((ROOT / page).read_text(encoding="utf-8"), page)
-        file.write_text(
-            text + ("\n\n" + contents() if page == "README.md" else ""), encoding="utf-8"
-        )
-    (folder / "assets").mkdir()
-    shutil.copy(ROOT / "assets" / "readme.png", folder / "assets")
+            write_chapter(folder, page, targets)
+        elif page not in INSTEAD:
+            text = (ROOT / page).read_text(encoding="utf-8")
+            (folder / page).write_text(relinked(text, page), encoding="utf-8")
+    (folder / "about.md").write_text(relinked(about(), "README.md"), encoding="utf-8")
+    (folder / "index.md").write_text(f"{landing()}\n\n{contents()}\n", encoding="utf-8")
 
 
 def build(folder):

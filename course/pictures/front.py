@@ -1,0 +1,72 @@
+"""Pictures of the front pages, README.md's and the website's: the race, from recorded results."""
+
+from course.pictures.beating_pytorch import best_of_pytorch, origin, race, times
+from utils import svg
+
+#: What stands in the race's picture, the slowest first: how results call it, how readers do
+RIVALS = {
+    "pytorch/eager_fp32": "PyTorch, eager",
+    "pytorch/compile_tf32": "PyTorch, torch.compile, tf32",
+    "pytorch/graph_compile_bf16": "PyTorch, compiled, CUDA graph, bf16",
+    "pytorch/graph_max_autotune_bf16_channels_last": "PyTorch's best: max-autotune, graph, bf16",
+    "ours/bf16": "this course's hand-written CUDA, bf16",
+}
+BATCH = 64
+OURS, THEIRS = "#0072B2", "#A9BCD6"
+WIDTH, ROW, SIZE = 640, 52, 16  # pixels: the sheet, from bar to bar, letters
+
+
+def race_at(batch=BATCH):
+    """({rival: microseconds a training step}, whose) of those in RIVALS that are recorded."""
+    entries = race()
+    by_rival = times(entries)
+    steps = {
+        rival: by_rival[rival][batch]["value"]
+        for rival in RIVALS
+        if batch in by_rival.get(rival, {})
+    }
+    return steps, origin(entries)
+
+
+def lead():
+    """(least, most): how many times faster our step is than PyTorch's best, over batch sizes."""
+    rivals = times(race())
+    ratios = []
+    for batch, theirs in best_of_pytorch(rivals).items():
+        ours = min(
+            by_batch[batch]["value"]
+            for rival, by_batch in rivals.items()
+            if rival.startswith("ours/") and batch in by_batch
+        )
+        ratios.append(rivals[theirs][batch]["value"] / ours)
+    return min(ratios), max(ratios)
+
+
+def race_picture(batch=BATCH):
+    """A bar for each rival: how long a training step takes. Ours is highlighted."""
+    steps, whose = race_at(batch)
+    best = min(time for rival, time in steps.items() if rival.startswith("pytorch/"))
+    said = "; ".join(f"{RIVALS[rival]} {time:,.0f} µs" for rival, time in steps.items())
+    alt = f"One training step, batch {batch}, {whose}: {said}"
+    sheet = svg.Drawing(WIDTH, ROW * (len(steps) + 1), alt=alt)
+    longest = max(steps.values())
+    room = WIDTH - 190
+    for row, (rival, time) in enumerate(steps.items()):
+        is_ours = rival.startswith("ours/")
+        words = f"{time:,.0f} µs"
+        if is_ours:
+            words += f" · {best / time:.1f} × faster"
+        _bar(sheet, row, RIVALS[rival], time / longest * room, words, is_ours)
+    below = ROW * len(steps) + 18
+    words = f"a training step of a CNN, batch {batch} · {whose}"
+    sheet.text(0, below, words, anchor="start", size=13)
+    return sheet
+
+
+def _bar(sheet, row, name, long, words, is_ours):
+    """A rival's name, and below it its bar and what it says."""
+    top = ROW * row
+    how = {"anchor": "start", "size": SIZE, "font_weight": "bold" if is_ours else None}
+    sheet.text(0, top + 12, name, **how)
+    sheet.box(0, top + 24, max(long, 2), 20, fill=OURS if is_ours else THEIRS, rx=3)
+    sheet.text(long + 8, top + 34, words, **how)

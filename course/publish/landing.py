@@ -1,0 +1,165 @@
+"""The website's first page: what the course is, its result, something to try, three ways in."""
+
+import html
+import inspect
+import json
+
+from course.chapters import CHAPTERS, TITLE
+from course.checking.checker import check_answer
+from course.exercises import EXERCISES
+from course.pictures import front
+from utils.plots import BLOCK_COLOURS
+from utils.setup.colab import notebook_address, repository
+
+TAGLINE = (
+    "You write GPU kernels, in Python and in CUDA C, and see at once whether they are right, why "
+    "not, and how close they come to what the hardware can do. With an NVIDIA GPU or without one."
+)
+#: The exercise, and which of its known wrong answers, whose report the page shows
+SHOWN = "first_kernels.scale_guard", 1
+#: (title, what for, the chapters' keys)
+WAYS = (
+    (
+        "From the ground up",
+        "What stands between Python and silicon, the C that you need, then kernels.",
+        ("ecosystem", "your_gpu", "c_for_cuda", "meet_the_gpu"),
+    ),
+    (
+        "Kernels now",
+        "You know Python and NumPy. Your first kernel runs in ten minutes.",
+        ("first_kernels", "memory", "synchronization"),
+    ),
+    (
+        "The finale in an hour",
+        "A network by hand, then faster than PyTorch: read how, and what each change brought.",
+        ("mnist_cnn", "beating_pytorch"),
+    ),
+)
+
+
+def landing():
+    """The page as Markdown for Sphinx, without the table of contents."""
+    blocks = (hero(), race(), slider(), check(), ways(), chapter_map())
+    return f"---\nhide-toc: true\n---\n\n# {TITLE}\n\n" + "\n\n".join(map(raw, blocks))
+
+
+def raw(markup):
+    """HTML as a block that Sphinx passes on."""
+    return f"````{{raw}} html\n{markup}\n````"
+
+
+def hero():
+    """What it is, and the buttons."""
+    first = next(chapter for chapter in CHAPTERS if chapter.key == "first_kernels")
+    links = (
+        ("primary", f"chapters/{first.name}.html", "Read a chapter"),
+        ("", notebook_address("course/index.ipynb"), "Run it in Colab"),
+        ("", "about.html", "Run it on your machine"),
+        ("", repository(), "Source"),
+    )
+    buttons = "".join(
+        f'<a class="button {kind}" href="{to}">{words}</a>' for kind, to, words in links
+    )
+    return f'<p class="lead">{TAGLINE}</p><p class="buttons">{buttons}</p>'
+
+
+def race():
+    """The result, as recorded."""
+    least, most = front.lead()
+    chapter = chapter_of("beating_pytorch")
+    words = (
+        f"<strong>{least:.1f} to {most:.1f} times faster</strong> than PyTorch's best mode, at "
+        f'equal accuracy: <a href="chapters/{chapter.name}.html">{chapter.title}</a> '
+        "builds that training step by hand and measures every claim."
+    )
+    return section("Where it ends", f"<p>{words}</p>{front.race_picture()._repr_html_()}")
+
+
+def slider():
+    """Something to move: which thread of which block takes which element."""
+    colours = html.escape(json.dumps(BLOCK_COLOURS))
+    fields = "".join(
+        f'<label>{name} <input type="range" name="{name}" min="1" max="{most}" value="{value}">'
+        f"<output>{value}</output></label>"
+        for name, most, value in (("blocks", 8, 5), ("threads", 16, 8), ("elements", 100, 36))
+    )
+    return section(
+        "Where it begins",
+        "<p>A grid of blocks of threads, each with an index of its own. Move the sliders: how many "
+        "threads must the guard <code>if i &lt; n</code> stop, and which elements does nobody "
+        f'reach?</p><div class="launch" data-colours="{colours}"><form>{fields}</form>'
+        '<p role="status"></p><div class="map"></div></div>',
+    )
+
+
+def check():
+    """What the course says to an answer that looks right: from a check that ran for this page."""
+    id, number = SHOWN
+    exercise = EXERCISES[id]
+    wrong = exercise.wrong[number]
+    report = check_answer(exercise, wrong.answer, seed=0)._repr_html_()
+    code = html.escape(source_of(wrong.answer))
+    return section(
+        "Checks that say why",
+        f"<p>An answer with a mistake that many make: the guard is gone.</p>"
+        f'<div class="highlight"><pre>{code}</pre></div><div class="report">{report}</div>'
+        "<p>Every exercise is tried on random inputs, awkward sizes and hostile thread orders, and "
+        f"its check is itself tested: it must reject each of {number_of_wrong():,} known wrong "
+        "answers, for the right reason.</p>",
+    )
+
+
+def source_of(kernel):
+    """The code of a kernel, or the text that it is."""
+    if isinstance(kernel, str):
+        return kernel.strip()
+    return inspect.getsource(getattr(kernel, "py_func", kernel)).strip()
+
+
+def number_of_wrong():
+    """How many wrong answers the course's checks are tested with."""
+    return sum(len(exercise.wrong) for exercise in EXERCISES.values())
+
+
+def ways():
+    """Three ways in, for three kinds of readers."""
+    cards = []
+    for title, words, keys in WAYS:
+        chapters = [chapter_of(key) for key in keys]
+        items = "".join(f"<li>{link(chapter)}</li>" for chapter in chapters)
+        cards.append(f'<div class="card"><h3>{title}</h3><p>{words}</p><ol>{items}</ol></div>')
+    return section("Three ways in", f'<div class="cards">{"".join(cards)}</div>')
+
+
+def chapter_map():
+    """All chapters as cards, by part."""
+    parts = []
+    for part in dict.fromkeys(chapter.part for chapter in CHAPTERS):
+        cards = "".join(card(chapter) for chapter in CHAPTERS if chapter.part == part)
+        parts.append(f'<h3>{part}</h3><div class="cards">{cards}</div>')
+    return section("All chapters", "".join(parts))
+
+
+def card(chapter):
+    """A chapter: its title, what it brings, how long it takes."""
+    state = f"{chapter.minutes} min" if chapter.written else "not written yet"
+    return (
+        f'<div class="card"><strong>{chapter.number} · {link(chapter)}</strong>'
+        f"<p>{html.escape(chapter.brings)}</p><small>{state}</small></div>"
+    )
+
+
+def link(chapter):
+    """A link to the chapter's page, if it has one."""
+    title = html.escape(chapter.title)
+    return f'<a href="chapters/{chapter.name}.html">{title}</a>' if chapter.written else title
+
+
+def chapter_of(key):
+    """The chapter that bears this key. StopIteration for an unknown one."""
+    return next(chapter for chapter in CHAPTERS if chapter.key == key)
+
+
+def section(title, inside):
+    """A part of the page with its title."""
+    return f'<section class="landing"><h2>{title}</h2>{inside}</section>'
