@@ -146,7 +146,7 @@ def note(log: Log, task, label, middle, spread, roof) -> None:
 # ---- what only a GPU can run, and traps
 
 
-def bench_programs(log: Log) -> None:
+def bench_programs(log: OutputsLog) -> None:
     only_there = GPU_PROGRAMS if has_gpu() else {}
     for name, arguments in {**only_there, **TIMED_PROGRAMS}.items():
         log.attempt(name, keep_program, log, name, sized(arguments))
@@ -156,7 +156,7 @@ def bench_programs(log: Log) -> None:
         log.attempt(name, keep_program, log, name, ())
 
 
-def keep_program(log: Log, name: str, arguments, label: str = "") -> None:
+def keep_program(log: OutputsLog, name: str, arguments, label: str = "") -> None:
     text = programs.output_of(name, *arguments)
     log.keep(label or name, text)
     for what, (middle, spread) in programs.times_of(text).items():
@@ -164,14 +164,14 @@ def keep_program(log: Log, name: str, arguments, label: str = "") -> None:
         log.say(f"library/{what:<24} {middle:9.4f} ms ±{spread:7.4f}")
 
 
-def bench_snippets(log: Log) -> None:
+def bench_snippets(log: OutputsLog) -> None:
     if not has_gpu():
         return
     for name in SNIPPETS:
         log.attempt(name, keep_snippet, log, name)
 
 
-def keep_snippet(log: Log, name: str) -> None:
+def keep_snippet(log: OutputsLog, name: str) -> None:
     done = recorded.run_snippet(name)
     if done.returncode:
         raise RuntimeError(done.stderr[-1500:])
