@@ -8,7 +8,7 @@ IN_VENV = PATH="$(CURDIR)/.venv/bin:$$PATH"
 DAILY = tests/utils/check tests/utils/tools tests/utils/test_results.py tests/utils/test_hardware.py tests/utils/test_plots.py \
         tests/course/test_progress.py tests/chapters/test_notebooks.py tests/test_layout.py
 
-.PHONY: help lab update answers check format tables test mutants slides site doctor record race address lock install clean
+.PHONY: help lab update answers check format tables test mutants slides site doctor record race address lock sbom install clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s%s\n", $$1, $$2}' Makefile
@@ -69,6 +69,10 @@ install: ## make .venv and install the pinned packages (lab and test do it for y
 
 lock: install ## list the files of all pinned packages, with their SHA-256, in locks (needs uv)
 	.venv/bin/python -m utils.setup.lock
+
+sbom: install ## a bill of materials of everything installed, in build/sbom.json (CycloneDX; needs uv)
+	mkdir -p build
+	uvx --from cyclonedx-bom==7.5.0 cyclonedx-py environment .venv --pyproject pyproject.toml --output-reproducible -o build/sbom.json
 
 clean: ## remove what the other verbs made: .venv, caches, build (not what you made: my, chapters/build)
 	rm -rf .venv *.egg-info .pytest_cache .ruff_cache .import_linter_cache build
