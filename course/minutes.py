@@ -1,0 +1,106 @@
+"""How long a chapter takes: one rule, by words, lines and cells.
+
+    python -m course.minutes          a table of all chapters
+
+Prose is read at 238 words a minute, the mean that Marc Brysbaert found for English non-fiction in
+190 studies ("How many words do we read per minute?", Journal of Memory and Language 109, 2019,
+https://doi.org/10.1016/j.jml.2019.104047). For code there is no such number. We take 5 seconds for
+a line, and 10 for running a cell and looking at what it shows. An exercise says its own minutes.
+Instructors' notes and what is folded under *Going further* are not counted: nobody must read them.
+"""
+
+import re
+from dataclasses import dataclass
+from functools import cache
+
+import nbformat
+
+from course.chapters import CHAPTERS
+from course.checking.predict import TAG as PREDICT
+from course.exercises import EXERCISES
+from course.folding import unfolded
+
+WORDS = 238  # a minute
+LINE = 5 / 60  # minutes for a line of code
+RUN = 10 / 60  # for running a cell and looking at its output
+GUESS = 20 / 60  # for a prediction
+QUESTION = 1  # for a recall question
+LONGEST = 15  # minutes of reading between two things to do
+
+LINK = re.compile(r"\]\([^)]*\)")
+CHECK = re.compile(r'exercises\.check\("([\w.]+)"')
+
+
+@dataclass(frozen=True)
+class Minutes:
+    """A chapter's minutes: reading and running, exercises; and the reading before each exercise
+    or question, the last entry being what comes after the last of them.
+    """
+
+    reading: float
+    exercises: float
+    stretches: tuple
+
+    @property
+    def all(self):
+        """Everything together."""
+        return self.reading + self.exercises
+
+
+def reading(cell):
+    """Minutes to read a cell, and to run it."""
+    tags = cell.metadata.get("tags", [])
+    if cell.metadata.get("slideshow", {}).get("slide_type") in ("notes", "skip"):
+        return 0
+    if cell.cell_type == "markdown":
+        return len(re.findall(r"[\w'’]+", LINK.sub("]", cell.source))) / WORDS
+    if "setup" in tags:
+        return RUN
+    if PREDICT in tags:
+        return GUESS
+    lines = [line for line in cell.source.splitlines() if line.strip()]
+    if all(line.startswith("#") for line in lines):  # a hint that nobody has asked for
+        return 0
+    return len(lines) * LINE + (RUN if cell.get("outputs") else 0)
+
+
+def asks(cell):
+    """Whether the cell asks for an answer that is checked: an exercise's starter, a question."""
+    return "exercise" in cell.metadata.get("tags", []) or "exercises.quiz(" in cell.source
+
+
+def minutes_of(cells):
+    """The Minutes of a notebook's cells."""
+    stretches, exercises, questions = [0.0], 0, 0
+    for cell in unfolded(cells):
+        checked = CHECK.search(cell.source) if cell.cell_type == "code" else None
+        if checked:
+            exercises += EXERCISES[checked[1]].minutes
+        elif asks(cell):
+            stretches.append(0.0)
+            questions += "exercises.quiz(" in cell.source
+        else:
+            stretches[-1] += reading(cell)
+    return Minutes(sum(stretches) + questions * QUESTION, exercises, tuple(stretches))
+
+
+@cache
+def of_chapter(chapter):
+    """The Minutes of a chapter that is written."""
+    return minutes_of(nbformat.read(chapter.path, as_version=4).cells)
+
+
+def main():
+    for chapter in CHAPTERS:
+        if chapter.written:
+            took = of_chapter(chapter)
+            stretches = " ".join(f"{stretch:.0f}" for stretch in took.stretches)
+            print(
+                f"{chapter.name:22} stated {chapter.minutes:4}, by the rule {took.all:4.0f}: "
+                f"{took.reading:3.0f} to read and run, {took.exercises:3.0f} for exercises; "
+                f"before each: {stretches}"
+            )
+
+
+if __name__ == "__main__":
+    main()
