@@ -1,0 +1,253 @@
+"""What hardware is made of, as diagrams: GPU, SM, memories, host and device, a grid on SMs.
+
+Counts and sizes are those of this machine's GPU; without one those of a GPU from its data sheet or
+of a recorded one, and each picture says whose they are.
+"""
+
+from dataclasses import dataclass
+
+from course.pictures.memory import size_text
+from utils import engine, hardware, results
+from utils.hardware import FP32_UNITS, generations, memories
+from utils.occupancy import PARTS, REGISTERS, limits
+from utils.plots import BLOCK_COLOURS
+from utils.svg import FAINT, GREY, ON_COLOUR, Drawing, strong
+
+WIDTH = 720  # pixels
+BLUE, YELLOW, GREEN, PINK, ORANGE = BLOCK_COLOURS[:5]
+ARROW = strong("#0072B2")
+DATA_SHEET = "H100 SXM"  # of what is shown without a GPU
+CAPABILITY = (9, 0)  # its compute capability
+
+
+@dataclass(frozen=True)
+class Facts:
+    """A GPU: its SMs, compute capability, bytes of each memory on the whole chip, and whose."""
+
+    whose: str
+    sms: int
+    capability: tuple[int, int]
+    sizes: dict
+
+
+def facts() -> Facts:
+    """This machine's GPU, or one from a data sheet."""
+    whose, sizes = memories(DATA_SHEET)
+    whose = whose.split(":")[0].replace("\n", " ")
+    if engine.has_gpu():
+        this = hardware.machine()
+        return Facts(whose, this.sms, this.gpu.compute_capability, sizes)
+    chips = {chip["chip"]: chip for chip in generations()["chips"]}
+    return Facts(whose, chips[f"NVIDIA {DATA_SHEET}"]["cores"], CAPABILITY, sizes)
+
+
+def on_chip(this: Facts) -> int:
+    """Bytes of shared memory and L1 on the whole chip, by either of their names."""
+    return next(size for name, size in this.sizes.items() if "shared" in name)
+
+
+def named(sheet, x, y, width, height, words, colour, size=13):
+    """A box of a colour with a line of text in its middle."""
+    sheet.box(x, y, width, height, fill=colour, rx=4)
+    sheet.text(x + width / 2, y + height / 2, words, size=size, colour=ON_COLOUR)
+
+
+def says_whose(sheet, whose):
+    """The last line of a picture."""
+    sheet.text(0, sheet.height - 8, whose, anchor="start", size=12, colour=GREY)
+
+
+# ---- a GPU
+
+ACROSS = 22  # SMs in a row of the picture
+
+
+def gpu(this: Facts | None = None):
+    """A GPU from above: all its SMs, the L2 cache that they share, global memory outside."""
+    this = this or facts()
+    rows = -(-this.sms // ACROSS)
+    pitch = 30
+    high = rows * pitch
+    l2 = size_text(this.sizes["L2 cache"])
+    memory = size_text(this.sizes["global memory"])
+    alt = (
+        f"A GPU: {this.sms} multiprocessors (SMs), one L2 cache of {l2} that all of them share, "
+        f"and beside the chip {memory} of global memory, through which the host's data comes. "
+        f"{this.whose}."
+    )
+    sheet = Drawing(WIDTH, high + 190, alt=alt)
+    sheet.box(1, 24, WIDTH - 2, high + 76, line=GREY, rx=8)
+    sheet.text(0, 10, f"the chip: {this.sms} SMs", anchor="start", font_weight="bold")
+    for number in range(this.sms):
+        x = 12 + number % ACROSS * (WIDTH - 24) / ACROSS
+        y = 34 + number // ACROSS * pitch
+        sheet.box(x, y, 27, pitch - 5, fill=YELLOW if number else ORANGE, rx=3)
+    sheet.text(26, 34 + (pitch - 5) / 2, "SM", size=11, colour=ON_COLOUR)
+    named(sheet, 12, high + 46, WIDTH - 24, 40, f"L2 cache, {l2}, shared by all SMs", GREEN)
+    named(sheet, 150, high + 126, WIDTH - 300, 34, f"global memory, {memory}", PINK)
+    sheet.arrow(WIDTH / 2 - 8, high + 124, WIDTH / 2 - 8, high + 90, colour=ARROW)
+    sheet.arrow(WIDTH / 2 + 8, high + 88, WIDTH / 2 + 8, high + 122, colour=ARROW)
+    sheet.text(72, high + 143, "host ↔", size=13)
+    says_whose(sheet, this.whose)
+    return sheet
+
+
+# ---- an SM
+
+
+def sm(this: Facts | None = None):
+    """A multiprocessor: its quarters, each with a scheduler, registers, lanes; shared memory."""
+    this = this or facts()
+    limit = limits(this.capability)
+    units = FP32_UNITS.get(this.capability, 128)
+    warps = limit.warps // PARTS
+    registers = size_text(4 * REGISTERS // PARTS)
+    shared = size_text(on_chip(this) / this.sms)
+    alt = (
+        f"An SM in {PARTS} equal parts. Each has a scheduler with places for {warps} warps, "
+        f"{registers} of registers and {units // PARTS} fp32 lanes. All share {shared} of shared "
+        f"memory and L1. {this.whose}."
+    )
+    sheet = Drawing(WIDTH, 300, alt=alt)
+    sheet.box(1, 1, WIDTH - 2, 271, line=GREY, rx=8)
+    wide = (WIDTH - 20) / PARTS
+    for part in range(PARTS):
+        _sm_part(sheet, 10 + part * wide, wide - 8, warps, registers, units // PARTS)
+    named(sheet, 14, 226, WIDTH - 28, 36, f"shared memory and L1 cache, {shared}", GREEN)
+    says_whose(sheet, f"one SM of {this.sms} · {this.whose}")
+    return sheet
+
+
+def _sm_part(sheet, x, width, warps, registers, lanes):
+    """A quarter of an SM: scheduler, places for warps, registers, lanes."""
+    named(sheet, x + 4, 10, width - 4, 26, "scheduler", ORANGE)
+    sheet.text(x + width / 2, 50, f"{warps} warps wait here", size=12)
+    gap = (width - 4) / 8
+    for warp in range(warps):
+        left = x + 4 + warp % 8 * gap
+        sheet.box(left, 62 + warp // 8 * 14, gap - 3, 11, fill=FAINT, line=GREY, thick=0.5)
+    named(sheet, x + 4, 96, width - 4, 30, f"registers, {registers}", BLUE)
+    sheet.text(x + width / 2, 142, f"{lanes} fp32 lanes", size=12)
+    across = min(lanes, 16)
+    gap = (width - 4) / across
+    for lane in range(lanes):
+        left = x + 4 + lane % across * gap
+        sheet.box(left, 154 + lane // across * 22, gap - 2, 18, fill=YELLOW, rx=2)
+    sheet.arrow(x + width / 2, 200, x + width / 2, 222, colour=ARROW)
+
+
+# ---- the memories
+
+#: Name, the words for a size, who shares it, its colour, what its waits were recorded under
+LEVELS = (
+    ("registers", "registers", "one thread", BLUE, None),
+    ("shared memory, L1", "shared", "a block; an SM", YELLOW, "latency/shared"),
+    ("L2 cache", "L2", "all SMs", GREEN, "latency/16384_kib"),
+    ("global memory", "global", "all SMs, the host copies", PINK, "latency/262144_kib"),
+)
+
+
+def hierarchy(this: Facts | None = None):
+    """The memories as steps: the nearer, the smaller and the quicker; sizes of the whole chip."""
+    this = this or facts()
+    rows = []
+    for name, word, who, colour, wait in LEVELS:
+        size = next(bytes_ for key, bytes_ in this.sizes.items() if word in key)
+        rows.append((name, size_text(size), who, colour, results.find(wait) if wait else None))
+    waits = [entry for *_, entry in rows if entry]
+    said = "; ".join(f"{name}: {size}, seen by {who}" for name, size, who, *_ in rows)
+    sheet = Drawing(WIDTH, 290, alt=f"Memories, near to far: {said}. {this.whose}.")
+    for step, (name, size, who, colour, wait) in enumerate(rows):
+        wide = 190 + 80 * step
+        y = 26 + 58 * step
+        named(sheet, 0, y, wide, 46, f"{name}, {size}", colour)
+        words = who
+        if wait:
+            words += f" · {wait['value']:.0f} cycles"
+        sheet.text(wide + 14, y + 23, words, anchor="start")
+        if step:
+            sheet.arrow(95, y - 1, 95, y - 11, colour=ARROW)
+    sheet.text(0, 10, "lanes of an SM", anchor="start", font_weight="bold")
+    whose = f"sizes: {this.whose}"
+    if waits:
+        whose += f" · cycles a load waits: recorded on {waits[0]['gpu']}, {waits[0]['date'][:10]}"
+    says_whose(sheet, whose)
+    return sheet
+
+
+# ---- host and device
+
+STEPS = ("1 · copy in", "2 · launch", "3 · copy back")
+
+
+def host_and_device():
+    """Two computers in one: what the host does, over and over, to have the device compute."""
+    alt = (
+        "The host, a CPU with its memory, and the device, a GPU with a memory of its own. The host "
+        "copies data to the device, launches a kernel there, and copies the result back."
+    )
+    sheet = Drawing(WIDTH, 210, alt=alt)
+    for x, title, chip, memory in (
+        (0, "host", "CPU", "its memory: NumPy arrays"),
+        (WIDTH - 260, "device", "GPU: many threads", "its memory: device arrays"),
+    ):
+        sheet.text(x, 10, title, anchor="start", font_weight="bold", size=15)
+        sheet.box(x + 1, 24, 258, 180, line=GREY, rx=8)
+        named(sheet, x + 14, 40, 232, 62, chip, YELLOW)
+        named(sheet, x + 14, 128, 232, 62, memory, PINK)
+        sheet.arrow(x + 122, 104, x + 122, 126, colour=ARROW)
+        sheet.arrow(x + 138, 126, x + 138, 104, colour=ARROW)
+    left, right = 250, WIDTH - 250
+    for step, y, ends in zip(
+        STEPS, (146, 70, 178), ((left, right), (left, right), (right, left)), strict=True
+    ):
+        sheet.arrow(ends[0], y, ends[1], y, colour=ARROW, thick=2, head=10)
+        sheet.text(WIDTH / 2, y - 12, step)
+    return sheet
+
+
+# ---- a grid on SMs
+
+SHOWN = 24  # SMs, more than these would be too small to read
+
+
+def grid_on_sms(blocks: int, sms: int, at_once: int = 1):
+    """Blocks of a grid on SMs, in turns: a row is an SM's place, a column a turn.
+
+    at_once: blocks that an SM holds. It is drawn as if all blocks took equally long, and as if the
+    next blocks started together. ValueError for more SMs than can be read.
+    """
+    if sms > SHOWN:
+        raise ValueError(f"{sms} SMs are too many to draw; {SHOWN} is the most")
+    places = sms * at_once
+    turns = -(-blocks // places)
+    busy = blocks / (turns * places)
+    alt = (
+        f"{blocks} blocks on {sms} SMs, {at_once} at once on each: {turns} turns; {busy:.0%} of "
+        "the places are taken, since the last turn is not full."
+        if blocks % places
+        else f"{blocks} blocks on {sms} SMs, {at_once} at once on each: {turns} full turns."
+    )
+    row, left = 26, 70
+    wide = min(64, (WIDTH - left) / turns)
+    sheet = Drawing(WIDTH, places * row + sms * 6 + 50, alt=alt)
+    for place in range(places):
+        y = 24 + place * row + place // at_once * 6
+        if place % at_once == 0:
+            sheet.text(0, y + at_once * row / 2, f"SM {place // at_once}", anchor="start")
+        for turn in range(turns):
+            block = turn * places + place % at_once * sms + place // at_once
+            _place(sheet, left + turn * wide, y, wide - 3, row - 3, block, blocks)
+    sheet.text(left, 10, "time: one turn after another →", anchor="start", size=12, colour=GREY)
+    says_whose(sheet, f"{turns} turns, {busy:.0%} of the places taken")
+    return sheet
+
+
+def _place(sheet, x, y, width, height, block, blocks):
+    """A place on an SM during a turn: a block with its number, or nobody."""
+    if block >= blocks:
+        sheet.box(x, y, width, height, fill=FAINT, rx=3)
+        return
+    sheet.box(x, y, width, height, fill=BLOCK_COLOURS[block % len(BLOCK_COLOURS)], rx=3)
+    if width > 16:
+        sheet.text(x + width / 2, y + height / 2, block, size=11, colour=ON_COLOUR)

@@ -1,0 +1,72 @@
+"""The diagrams show the counts and sizes that their facts say."""
+
+import re
+
+import pytest
+
+from course.pictures import diagrams
+from utils.occupancy import limits
+
+SIZES = {
+    "registers": 8 << 20,
+    "shared memory": 4 << 20,
+    "L2 cache": 6 << 20,
+    "global memory": 16 * 10**9,
+}
+SMALL = diagrams.Facts("a GPU made up for this test", 40, (7, 5), SIZES)
+
+
+def boxes(sheet, colour):
+    """How many boxes have this colour."""
+    return sheet.svg().count(f"fill:{colour}")
+
+
+def words(sheet):
+    """All text of a picture."""
+    return " · ".join(re.findall(r">([^<>]+)</text>", sheet.svg()))
+
+
+def test_every_sm_of_the_gpu_is_drawn():
+    sheet = diagrams.gpu(SMALL)
+    assert boxes(sheet, diagrams.YELLOW) + boxes(sheet, diagrams.ORANGE) == 40
+    assert "40 SMs" in words(sheet) and "6 MiB" in words(sheet) and "16 GB" in words(sheet)
+    assert SMALL.whose in words(sheet) and SMALL.whose in sheet.alt
+
+
+def test_an_sm_has_the_lanes_and_places_of_its_capability():
+    sheet = diagrams.sm(SMALL)
+    assert boxes(sheet, diagrams.YELLOW) == 64  # fp32 lanes of Turing
+    assert boxes(sheet, diagrams.FAINT) == limits((7, 5)).warps
+    assert "shared memory and L1 cache, 102 KiB" in words(sheet)
+
+
+def test_memories_stand_from_near_to_far_with_their_sizes():
+    text = words(diagrams.hierarchy(SMALL))
+    places = [text.index(size) for size in ("8 MiB", "4 MiB", "6 MiB", "16 GB")]
+    assert places == sorted(places)
+
+
+def test_without_a_gpu_a_data_sheet_is_named():
+    this = diagrams.facts()
+    assert "data sheet" in this.whose or "driver" in this.whose
+    assert f"{this.sms} SMs" in diagrams.gpu().alt
+
+
+@pytest.mark.parametrize(
+    "blocks, sms, at_once, turns", [(20, 4, 2, 3), (16, 4, 2, 2), (1, 3, 1, 1)]
+)
+def test_each_block_runs_once_and_turns_are_counted(blocks, sms, at_once, turns):
+    sheet = diagrams.grid_on_sms(blocks, sms, at_once)
+    numbers = [int(word) for word in words(sheet).split(" · ") if word.isdigit()]
+    assert sorted(numbers) == list(range(blocks))
+    assert boxes(sheet, diagrams.FAINT) == turns * sms * at_once - blocks
+    assert f"{turns} " in sheet.alt
+
+
+def test_more_sms_than_anybody_could_read_are_refused():
+    with pytest.raises(ValueError, match="too many to draw"):
+        diagrams.grid_on_sms(100, 132)
+
+
+def test_host_and_device_names_the_three_steps():
+    assert all(step in words(diagrams.host_and_device()) for step in diagrams.STEPS)
