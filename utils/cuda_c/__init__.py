@@ -191,7 +191,7 @@ def _argument(where: str, parameter: Parameter, value, after: contextlib.ExitSta
     if parameter.pointer:
         return _pointer(where, parameter, value, after)
     if parameter.type == "CUtensorMap":
-        if type(value).__name__ != "TensorMapDescriptor":
+        if type(value).__name__ not in ("TensorMapDescriptor", "TensorMap"):
             raise TypeError(
                 f"{where} takes what utils.cuda_c.tensor_map.tensor_map(array, box=...) makes, "
                 f"got {type(value).__name__}"
@@ -518,6 +518,7 @@ def _set_apart(pointers: list):
         copy = room.ctypes.data + ROOM + (start - room.ctypes.data) % 256  # aligned as the array is
         ctypes.memmove(copy, start, end - start)
         copies.append((start, end, copy, room))
+    originals = [(pointer, pointer.value, pointer.buffer) for pointer in pointers]
     for pointer in pointers:
         address, size, name = pointer.buffer
         start, _, copy, _ = next(
@@ -528,6 +529,8 @@ def _set_apart(pointers: list):
     try:
         yield
     finally:
+        for pointer, value, buffer in originals:  # a tensor map serves again
+            pointer.value, pointer.buffer = value, buffer
         for start, end, copy, _ in copies:
             size = end - start
             before = ctypes.string_at(start, size)

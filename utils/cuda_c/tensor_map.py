@@ -6,7 +6,9 @@ outside, and swizzles the rows.
 Source: CUDA Driver API, "Tensor Map Object Management" (cuTensorMapEncodeTiled).
 """
 
-from utils.engine import gpu
+import numpy as np
+
+from utils.engine import gpu, has_gpu
 from utils.tools.diagnostics import LearnerError
 
 #: Bytes of a row of the box, at most, that a swizzle exchanges 16-byte pieces within.
@@ -22,8 +24,8 @@ def tensor_map(tensor, box: tuple[int, int], *, swizzle: int = 128):
     """Describe a row-major matrix on the GPU for the copy engine.
 
     tensor: a torch tensor or an array with __cuda_array_interface__, (rows, columns), contiguous; 2
-        or 4 bytes an element (bfloat16, float16, float32 ...). It must live as long as the map is
-        used.
+        or 4 bytes an element (bfloat16, float16, float32 ...); without a GPU a tensor or NumPy
+        array in this computer's memory. It must live as long as the map is used.
     box: (rows, columns) that one copy brings, at most 256 each; with a swizzle a row of the box has
         at most that many bytes.
     swizzle: 128, 64, 32 or 0 (none): 16-byte piece p of a row r lies at p XOR r % 8 (for 128
@@ -32,6 +34,8 @@ def tensor_map(tensor, box: tuple[int, int], *, swizzle: int = 128):
     wrong and what to do.
     """
     _check(tensor, box, swizzle)
+    if not has_gpu():
+        return _on_cpu(tensor, box, swizzle)
     from cuda.core import TensorMapDescriptorOptions
     from cuda.core.utils import StridedMemoryView
 
@@ -50,6 +54,24 @@ def tensor_map(tensor, box: tuple[int, int], *, swizzle: int = 128):
     )
 
 
+def _on_cpu(tensor, box, swizzle: int):
+    """The same for the CPU runtime's copy engine."""
+    from utils.cpu.cuda_c import tensor_map as cpu
+
+    size = _element_bytes(tensor)
+    rows, columns = tensor.shape
+    described = cpu.encode(
+        tensor.ctypes.data if isinstance(tensor, np.ndarray) else tensor.data_ptr(),
+        {2: cpu.ELEMENT_BYTES.index(2), 4: cpu.ELEMENT_BYTES.index(4)}[size],
+        (columns, rows),
+        (columns * size,),
+        box[::-1],
+        swizzle=SWIZZLES.index(swizzle),
+    )
+    described.tensor = tensor  # lives as long as its map
+    return described
+
+
 def _check(tensor, box, swizzle) -> None:
     """Raise TensorMapError with what is wrong and what to do."""
     _check_gpu()
@@ -60,10 +82,7 @@ def _check(tensor, box, swizzle) -> None:
 def _check_gpu() -> None:
     this_gpu = gpu()
     if this_gpu is None:
-        raise TensorMapError(
-            "tensor maps belong to the copy engine (TMA) of a GPU, and this machine runs without "
-            "one"
-        )
+        return  # the CPU runtime has a copy engine
     if this_gpu.compute_capability < (9, 0):
         capability = "{}.{}".format(*this_gpu.compute_capability)
         raise TensorMapError(
@@ -73,7 +92,8 @@ def _check_gpu() -> None:
 
 
 def _check_matrix(tensor) -> None:
-    if not hasattr(tensor, "__cuda_array_interface__") and not getattr(tensor, "is_cuda", False):
+    on_gpu = hasattr(tensor, "__cuda_array_interface__") or getattr(tensor, "is_cuda", False)
+    if gpu() is not None and not on_gpu:
         raise TensorMapError(
             f"a tensor map needs an array on the GPU, got {type(tensor).__name__}: move it there "
             "first"
@@ -84,6 +104,8 @@ def _check_matrix(tensor) -> None:
         )
     if hasattr(tensor, "is_contiguous"):
         contiguous = tensor.is_contiguous()
+    elif isinstance(tensor, np.ndarray):
+        contiguous = tensor.flags.c_contiguous
     else:
         contiguous = tensor.__cuda_array_interface__.get("strides") is None
     if not contiguous:

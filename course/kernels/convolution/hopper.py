@@ -88,8 +88,13 @@ def available() -> bool:
     return has_gpu() and machine().gpu.compute_capability == (9, 0)
 
 
+CPU_SMS = 4  # on the CPU runtime: a block takes several tiles, and there is more than one
+
+
 @functools.cache
 def sms() -> int:
+    if not has_gpu():
+        return CPU_SMS
     return torch.cuda.get_device_properties(0).multi_processor_count
 
 

@@ -9,6 +9,9 @@ import functools
 
 import torch
 
+from utils import has_gpu
+from utils.cpu.cuda_c import tensor_map as cpu
+
 #: As <cuda.h> numbers them
 BFLOAT16 = 9
 SWIZZLE_128 = 3
@@ -42,6 +45,8 @@ def _encode(
     swizzled=True,
 ) -> TensorMap:
     """Call the driver. particular: what differs between the two modes, as ctypes values."""
+    if not has_gpu():
+        return _on_cpu(tensor, particular, steps, swizzled)
     raw = (ctypes.c_char * (MAP_BYTES + ALIGNED))()
     address = -(-ctypes.addressof(raw) // ALIGNED) * ALIGNED  # the driver wants it so
     sizes = tensor.shape[::-1]  # innermost first
@@ -64,6 +69,28 @@ def _encode(
         shape = tuple(tensor.shape)
         raise ValueError(f"{name} refuses a tensor of shape {shape}: CUDA error {failed}")
     described = TensorMap.from_buffer_copy(ctypes.string_at(address, MAP_BYTES))
+    described.tensor = tensor  # lives as long as its map
+    return described
+
+
+def _on_cpu(tensor: torch.Tensor, particular, steps, swizzled: bool):
+    """The same for the CPU runtime's copy engine."""
+    pixels = None
+    box = tuple(particular[0])
+    if len(particular) > 1:
+        lower, upper, channels, count = particular
+        pixels = tuple(lower), tuple(upper), channels.value
+        box = (1, count.value)
+    described = cpu.encode(
+        tensor.data_ptr(),
+        BFLOAT16,
+        tensor.shape[::-1],
+        [stride * BYTES for stride in tensor.stride()[::-1][1:]],
+        box,
+        steps=steps or (),
+        swizzle=SWIZZLE_128 if swizzled else 0,
+        pixels=pixels,
+    )
     described.tensor = tensor  # lives as long as its map
     return described
 

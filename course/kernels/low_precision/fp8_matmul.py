@@ -20,6 +20,7 @@ STEP = 128  # of k
 THREADS = 384
 RESULTS = 2 * 2 * 64 * 64 * 2  # bytes of results on their way
 LARGEST = 448.0  # of e4m3
+CPU_SMS = 4  # on the CPU runtime: a block takes several tiles, and there is more than one
 E4M3 = torch.float8_e4m3fn
 
 
@@ -65,7 +66,7 @@ BLOCK_SCALES = Shape(blocks=True, width=128, stages=6)
 
 @functools.cache
 def kernel(shape: Shape):
-    """The compiled kernel; only a Hopper GPU has its instructions."""
+    """The compiled kernel; only a Hopper GPU and the CPU runtime have its instructions."""
     file = "fp8_turns.cu" if shape.turns else "fp8_matmul.cu"
     return cuda_c.load(KERNELS / file, flags=shape.flags).fp8_matmul
 
@@ -91,7 +92,7 @@ def multiply(c, a, b, scales_a, scales_b, shape: Shape = ROW_SCALES) -> None:
         raise ValueError(f"n = {n}, k = {k}: pad them with zeros")
     down = ceil_div(m, ROWS * shape.cluster)
     across = ceil_div(n, shape.width)
-    clusters = min(down * across, machine().sms // shape.cluster)
+    clusters = min(down * across, (machine().sms or CPU_SMS) // shape.cluster)
     launch = kernel(shape)[clusters * shape.cluster, THREADS, shape.shared]
     launch(
         _map(c, 64),

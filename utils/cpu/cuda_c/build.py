@@ -55,6 +55,8 @@ TAKES_VALUE = """
     -cudart --cudart -diag-suppress --diag-suppress -dopt --dopt -default-stream
     --default-stream
 """.split()
+#: What nvcc defines where it compiles for Hopper
+DEVICE_PASS = ["-D__CUDA_ARCH__=900", "-D__CUDA_ARCH_FEAT_SM90_ALL=1"]
 PASSED_WITH_VALUE = {"-D", "-I", "-L", "-l", "-isystem", "-include", "-U"}
 
 
@@ -131,7 +133,7 @@ def _hash(*parts: str | bytes) -> str:
 
 def _own_files() -> list[Path]:
     paths = [*INCLUDE.rglob("*"), *RUNTIME.rglob("*")]
-    return [*sorted(path for path in paths if path.is_file()), HERE / "rewrite.py"]
+    return [*sorted(path for path in paths if path.is_file()), *sorted(HERE.glob("*.py"))]
 
 
 @functools.cache
@@ -285,8 +287,12 @@ def runtime_objects(program: bool, check: bool) -> list[Path]:
     folder = cache_folder() / f"runtime-{digest}"
     parts = ["scheduler", "memory", "devices", "order", "collectives"]
     parts += ["collectives_work", "api", "report"]
+    parts += ["window", "mbarrier", "copy_engine", "tensor_copy", "clusters"]
+    parts += ["warp_matrices", "warp_groups"]
     parts.append("checks" if check else "unchecked")
     parts.append("start" if program else "library")
+    if check:
+        parts.append("checks_async")
     if check and program:
         parts.append("host_heap")
     missing = [part for part in parts if not (folder / f"{part}.o").exists()]
@@ -360,8 +366,8 @@ def _defines(flags: Sequence[str]) -> Path:
     return header if header.exists() else _atomically(header, lambda fresh: fresh.write_text(text))
 
 
-def _preprocess(source: str, flags: Sequence[str]) -> str:
-    """The source behind `include/cuda_runtime.h`.
+def _preprocess(source: str, flags: Sequence[str], *, ptx: bool = False) -> str:
+    """The source behind `include/cuda_runtime.h`, and with `ptx` behind what inline PTX needs.
 
     The program's own macros (-DN=3) are defined between the two, so that they cannot change a word
     of that header; those meant for the system's headers (-D_GNU_SOURCE, -DNDEBUG) come first.
@@ -371,6 +377,8 @@ def _preprocess(source: str, flags: Sequence[str]) -> str:
     macros = ["-include", _defines(own)] if own else []
     folders = ["-isystem", INCLUDE, "-I", INCLUDE / "lib"]
     command = [*compiler(), "-E", "-x", "c++", "-include", INCLUDE / "cuda_runtime.h"]
+    if ptx:
+        command += ["-include", INCLUDE / "detail" / "ptx.h"]
     return _checked([*command, *macros, *others, *folders, source])
 
 
@@ -436,8 +444,12 @@ def _rewritten(sources: Sequence[str], flags: Sequence[str]) -> tuple[list[str],
         included = _user_files(preprocessed)
         files |= included
         for_device = None
-        if any(b"__CUDA_ARCH__" in Path(f).read_bytes() for f in {source, *included}):
-            for_device = _preprocess(source, [*flags, "-D__CUDA_ARCH__=900"])
+        texts = [Path(f).read_bytes() for f in {source, *included}]
+        ptx = any(re.search(rb"\basm\b|\b__asm", text) for text in texts)
+        if ptx:
+            preprocessed = _preprocess(source, flags, ptx=True)
+        if any(b"__CUDA_ARCH" in text for text in texts):
+            for_device = _preprocess(source, [*flags, *DEVICE_PASS], ptx=ptx)
         try:
             unit, names = rewrite(preprocessed, for_device)
         except RewriteError as error:

@@ -25,6 +25,7 @@ name the learner's file and line.
 import re
 
 from .arithmetic import rewrite_arithmetic
+from .inline_asm import rewrite_asm
 from .tokens import (
     MARKER,
     OPEN,
@@ -79,7 +80,6 @@ UNSUPPORTED = {
 TYPE_WORDS = set(
     "int float double char short long unsigned signed bool void const volatile size_t auto".split()
 )
-PTX = re.compile(r"\b[a-z]\w*\.[a-z]\w*|%%?\w*(?:tid|laneid|smid|clock)|\bbar\b|\btrap\b|\bexit\b")
 
 
 class Rewriter:
@@ -95,6 +95,7 @@ class Rewriter:
 
     def run(self) -> str:
         self.refuse()
+        rewrite_asm(self.tokens)
         self.rewrite_clock()
         self.rewrite_device_arithmetic()
         self.rewrite_waits()
@@ -123,23 +124,6 @@ class Rewriter:
                     f"the CPU runtime has no {UNSUPPORTED[t.text]} ('{t.text}'): this program "
                     "needs a GPU",
                 )
-            if t.text in ("asm", "__asm__", "__asm"):
-                j = i + 1
-                while j < len(tokens) and tokens[j].text in (
-                    "volatile",
-                    "__volatile__",
-                    "inline",
-                    "goto",
-                ):
-                    j += 1
-                if j < len(tokens) and tokens[j].text == "(":
-                    inside = "".join(
-                        x.text for x in tokens[j : closing(tokens, j)] if x.kind == "string"
-                    )
-                    if PTX.search(inside):
-                        raise error(
-                            t, "the CPU runtime has no inline PTX ('asm'): this program needs a GPU"
-                        )
         for start, end, qualifiers in function_bodies(tokens).values():
             for t in tokens[start:end]:
                 if (
@@ -316,12 +300,16 @@ class Rewriter:
     def shared_declaration(self, tokens: list[Token], in_function: bool) -> list[Token]:
         first = tokens[0]
         external = False
+        aligned = "0"
         kept = []
         i = 0
         while i < len(tokens):
             t = tokens[i]
             if t.text in ("__align__", "alignas", "__attribute__") and tokens[i + 1].text == "(":
-                i = closing(tokens, i + 1)
+                close = closing(tokens, i + 1)
+                if t.text != "__attribute__":
+                    aligned = "size_t(" + " ".join(x.text for x in tokens[i + 2 : close]) + ")"
+                i = close
             elif t.text == "extern":
                 external = True
             elif t.text not in ("__shared__", "static", "__device__", "inline", "constexpr"):
@@ -346,7 +334,7 @@ class Rewriter:
                     f"{pointer} {name.text} = static_cast<{pointer}>(::cuda_cpu::dynamic_shared());"
                 )
             elif in_function:
-                code = f"auto& {name.text} = ::cuda_cpu::shared<{alias}>([]{{}});"
+                code = f"auto& {name.text} = ::cuda_cpu::shared<{alias}, {aligned}>([]{{}});"
             elif external:
                 if name.text in self.namespace_shared:
                     return []
@@ -384,6 +372,7 @@ class Rewriter:
         limit = later_limit or limit
         if name < 0:
             return
+        cluster = self.cluster_size(start, name)
         self.kernels.append(tokens[name].text)
         close_parameters = closing(tokens, open_parameters)
         body = close_parameters + 1
@@ -407,7 +396,7 @@ class Rewriter:
         place = f"{quoted(name_token.file)}, {name_token.line}"
         before = (
             f'static ::cuda_cpu::Kernel {info}("{name_token.text}", {place}, '
-            f"int({limit}), 0{shared}); "
+            f"int({limit}), 0{shared}{cluster}); "
             f"::cuda_cpu::Args cuda_cpu_args_; cuda_cpu_args_{arguments or '.size()'}; "
             f"::cuda_cpu::launch_kernel({info}, [=]() mutable"
         )
@@ -442,6 +431,15 @@ class Rewriter:
                     return j, k, limit
             j += 1
         return -1, -1, limit
+
+    def cluster_size(self, start: int, name: int) -> str:
+        """C++ for the arguments of __cluster_dims__ before a kernel's name, each after a comma."""
+        tokens = self.tokens
+        for i in range(start, name):
+            if tokens[i].text == "__cluster_dims__":
+                sizes = split_commas(tokens[i + 2 : closing(tokens, i + 1)])
+                return "".join(f", unsigned({' '.join(t.text for t in size)})" for size in sizes)
+        return ""
 
     def registration(self, name: Token, parameters: list, end: Token) -> list[Token]:
         """What makes a kernel known by its name before main begins."""

@@ -1,7 +1,9 @@
 // Of the driver's interface what a program asks about the device. Nothing else of it is here
-// (contexts, modules, cuLaunchKernel).
+// (contexts, modules, cuLaunchKernel); and tensor maps.
 #pragma once
+#include <cstring>
 #include "cuda_runtime.h"
+#include "detail/ptx/tensor_map.h"
 #include "lib/macros_aside.inc"
 
 typedef int CUdevice;
@@ -98,5 +100,138 @@ inline CUresult cuGetErrorName(CUresult error, const char** name) {
 inline CUresult cuGetErrorString(CUresult error, const char** text) {
     *text = cudaGetErrorString(cudaError_t(error));
     return CUDA_SUCCESS;
+}
+
+// ---- tensor maps
+typedef unsigned cuuint32_t;
+typedef unsigned long long cuuint64_t;
+struct alignas(64) CUtensorMap {
+    cuuint64_t opaque[16];
+};
+enum CUtensorMapDataType {
+    CU_TENSOR_MAP_DATA_TYPE_UINT8,
+    CU_TENSOR_MAP_DATA_TYPE_UINT16,
+    CU_TENSOR_MAP_DATA_TYPE_UINT32,
+    CU_TENSOR_MAP_DATA_TYPE_INT32,
+    CU_TENSOR_MAP_DATA_TYPE_UINT64,
+    CU_TENSOR_MAP_DATA_TYPE_INT64,
+    CU_TENSOR_MAP_DATA_TYPE_FLOAT16,
+    CU_TENSOR_MAP_DATA_TYPE_FLOAT32,
+    CU_TENSOR_MAP_DATA_TYPE_FLOAT64,
+    CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
+    CU_TENSOR_MAP_DATA_TYPE_FLOAT32_FTZ,
+    CU_TENSOR_MAP_DATA_TYPE_TFLOAT32,
+    CU_TENSOR_MAP_DATA_TYPE_TFLOAT32_FTZ
+};
+enum CUtensorMapInterleave {
+    CU_TENSOR_MAP_INTERLEAVE_NONE,
+    CU_TENSOR_MAP_INTERLEAVE_16B,
+    CU_TENSOR_MAP_INTERLEAVE_32B
+};
+enum CUtensorMapSwizzle {
+    CU_TENSOR_MAP_SWIZZLE_NONE,
+    CU_TENSOR_MAP_SWIZZLE_32B,
+    CU_TENSOR_MAP_SWIZZLE_64B,
+    CU_TENSOR_MAP_SWIZZLE_128B
+};
+enum CUtensorMapL2promotion {
+    CU_TENSOR_MAP_L2_PROMOTION_NONE,
+    CU_TENSOR_MAP_L2_PROMOTION_L2_64B,
+    CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
+    CU_TENSOR_MAP_L2_PROMOTION_L2_256B
+};
+enum CUtensorMapFloatOOBfill {
+    CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE,
+    CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA
+};
+
+namespace cuda_cpu {
+inline TensorMapBits tensor_map_of(unsigned type, unsigned rank, void* address,
+                                   const cuuint64_t* sizes, const cuuint64_t* strides,
+                                   const cuuint32_t* steps, unsigned interleave, unsigned swizzle,
+                                   unsigned fill) {
+    TensorMapBits m = {};
+    m.mark = TensorMapBits::known;
+    m.type = (unsigned char)type;
+    m.rank = (unsigned char)rank;
+    m.interleave = (unsigned char)interleave;
+    m.swizzle = (unsigned char)swizzle;
+    m.nan_fill = fill != 0;
+    m.address = reinterpret_cast<cuuint64_t>(address);
+    for (unsigned i = 0; i < rank && i < 5; ++i) {
+        m.sizes[i] = (unsigned)sizes[i];
+        m.steps[i] = (unsigned char)steps[i];
+        if (i + 1 < rank)
+            m.strides[i] = strides[i];
+    }
+    return m;
+}
+inline CUresult keep_tensor_map(CUtensorMap* map, const TensorMapBits& m) {
+    if (size_t(map) % 64 || !tensor_map_valid(m))
+        return CUDA_ERROR_INVALID_VALUE;
+    std::memcpy(map, &m, sizeof m);
+    return CUDA_SUCCESS;
+}
+}  // namespace cuda_cpu
+
+inline CUresult cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t rank,
+                                       void* address, const cuuint64_t* sizes,
+                                       const cuuint64_t* strides, const cuuint32_t* box,
+                                       const cuuint32_t* steps, CUtensorMapInterleave interleave,
+                                       CUtensorMapSwizzle swizzle, CUtensorMapL2promotion,
+                                       CUtensorMapFloatOOBfill fill) {
+    if (rank < 1 || rank > 5)
+        return CUDA_ERROR_INVALID_VALUE;
+    auto m = ::cuda_cpu::tensor_map_of(type, rank, address, sizes, strides, steps, interleave,
+                                       swizzle, fill);
+    for (unsigned i = 0; i < rank; ++i)
+        m.box[i] = (unsigned short)(box[i] > 65535 ? 65535 : box[i]);
+    return ::cuda_cpu::keep_tensor_map(map, m);
+}
+inline CUresult cuTensorMapEncodeIm2col(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t rank,
+                                        void* address, const cuuint64_t* sizes,
+                                        const cuuint64_t* strides, const int* lower,
+                                        const int* upper, cuuint32_t channels, cuuint32_t pixels,
+                                        const cuuint32_t* steps, CUtensorMapInterleave interleave,
+                                        CUtensorMapSwizzle swizzle, CUtensorMapL2promotion,
+                                        CUtensorMapFloatOOBfill fill) {
+    if (rank < 3 || rank > 5)
+        return CUDA_ERROR_INVALID_VALUE;
+    auto m = ::cuda_cpu::tensor_map_of(type, rank, address, sizes, strides, steps, interleave,
+                                       swizzle, fill);
+    m.pixels = 1;
+    m.elements = channels;
+    m.box[1] = (unsigned short)(pixels > 65535 ? 65535 : pixels);
+    for (unsigned i = 0; i + 2 < rank; ++i) {
+        m.lower[i] = (short)lower[i];
+        m.upper[i] = (short)upper[i];
+    }
+    return ::cuda_cpu::keep_tensor_map(map, m);
+}
+typedef decltype(&cuTensorMapEncodeTiled) PFN_cuTensorMapEncodeTiled,
+    PFN_cuTensorMapEncodeTiled_v12000;
+typedef decltype(&cuTensorMapEncodeIm2col) PFN_cuTensorMapEncodeIm2col,
+    PFN_cuTensorMapEncodeIm2col_v12000;
+
+// Functions of the driver by their names: those that make tensor maps.
+enum cudaDriverEntryPointQueryResult {
+    cudaDriverEntryPointSuccess,
+    cudaDriverEntryPointSymbolNotFound,
+    cudaDriverEntryPointVersionNotSufficent
+};
+#define cudaEnableDefault 0
+inline cudaError_t cudaGetDriverEntryPoint(const char* name, void** function, unsigned long long,
+                                           cudaDriverEntryPointQueryResult* result = nullptr) {
+    *function = !std::strcmp(name, "cuTensorMapEncodeTiled")    ? (void*)cuTensorMapEncodeTiled
+                : !std::strcmp(name, "cuTensorMapEncodeIm2col") ? (void*)cuTensorMapEncodeIm2col
+                                                                : nullptr;
+    if (result)
+        *result = *function ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
+    return cudaSuccess;
+}
+inline cudaError_t cudaGetDriverEntryPointByVersion(
+    const char* name, void** function, unsigned, unsigned long long flags,
+    cudaDriverEntryPointQueryResult* result = nullptr) {
+    return cudaGetDriverEntryPoint(name, function, flags, result);
 }
 #include "lib/macros_back.inc"

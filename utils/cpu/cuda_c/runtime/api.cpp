@@ -211,15 +211,17 @@ static cudaError_t launch_error(const Kernel& k, const Config& c, Site at) {
              k.name, threads, k.max_threads);
         return cudaErrorInvalidValue;
     }
-    if (c.shared + k.static_shared > k.max_dynamic_shared) {
+    // for Python a kernel's limit is raised as it asks
+    unsigned most_shared = quiet ? shared_capacity() : k.max_dynamic_shared;
+    if (c.shared + k.static_shared > most_shared) {
         note(at,
              "kernel `%s` is launched with %zu bytes of dynamic shared memory (and %u static); at "
              "most %u are possible%s "
              "[too-much-shared-memory]",
-             k.name, c.shared, k.static_shared, k.max_dynamic_shared,
-             k.max_dynamic_shared <= 49152 ? ", or more after cudaFuncSetAttribute(kernel, "
-                                             "cudaFuncAttributeMaxDynamicSharedMemorySize, bytes)"
-                                           : "");
+             k.name, c.shared, k.static_shared, most_shared,
+             most_shared <= 49152 ? ", or more after cudaFuncSetAttribute(kernel, "
+                                    "cudaFuncAttributeMaxDynamicSharedMemorySize, bytes)"
+                                  : "");
         return cudaErrorInvalidValue;
     }
     if (c.cooperative && size_t(c.grid.x) * c.grid.y * c.grid.z >
@@ -231,6 +233,25 @@ static cudaError_t launch_error(const Kernel& k, const Config& c, Site at) {
              k.name, size_t(c.grid.x) * c.grid.y * c.grid.z,
              max_resident_threads / threads * processors);
         return cudaErrorCooperativeLaunchTooLarge;
+    }
+    return cudaSuccess;
+}
+
+static dim3 cluster_of(const Kernel& k, const Config& c) {
+    if (c.cluster.x)
+        return c.cluster;
+    return {std::max(1u, k.cluster[0]), std::max(1u, k.cluster[1]), std::max(1u, k.cluster[2])};
+}
+static cudaError_t cluster_error(const Kernel& k, const Config& c, Site at) {
+    dim3 size = cluster_of(k, c);
+    unsigned blocks = size.x * size.y * size.z;
+    if (c.grid.x % size.x || c.grid.y % size.y || c.grid.z % size.z || blocks > 16) {
+        note(at,
+             "kernel `%s` is launched with a grid of (%u,%u,%u) blocks in clusters of (%u,%u,%u): "
+             "the "
+             "grid must be a multiple of the cluster, which has at most 8 blocks [cluster]",
+             k.name, c.grid.x, c.grid.y, c.grid.z, size.x, size.y, size.z);
+        return cudaErrorInvalidClusterSize;
     }
     return cudaSuccess;
 }
@@ -250,6 +271,7 @@ static cudaError_t run_launch(const Config& c, const Work& work) {
     g.cooperative = c.cooperative;
     g.inner = in_kernel();
     g.blocks = (unsigned long long)c.grid.x * c.grid.y * c.grid.z;
+    g.cluster = cluster_of(*work.kernel, c);
     if (g.inner) {
         cudaError_t e = run_grid(g);
         if (e)
@@ -299,8 +321,11 @@ void launch(const Work& work, const PointerArg* args, int n_args, const void* ca
         return;
     if (in_callback && sticky_error())
         return;
-    if (cudaError_t e = launch_error(k, c, c.at)) {
-        launch_failed(e, c.at, k.name);
+    cudaError_t wrong = launch_error(k, c, c.at);
+    if (!wrong)
+        wrong = cluster_error(k, c, c.at);
+    if (wrong) {
+        launch_failed(wrong, c.at, k.name);
         return;
     }
     if (stream_of(c.stream)->destroyed) {
@@ -342,6 +367,10 @@ void launch(const Work& work, const PointerArg* args, int n_args, const void* ca
     });
 }
 
+static thread_local dim3 next_cluster(0, 0, 0);
+void set_cluster(unsigned x, unsigned y, unsigned z) {
+    next_cluster = dim3(x, y, z);
+}
 cudaError_t launch_kernel_by_address(const void* f, dim3 grid, dim3 block, void** args,
                                      size_t shared, cudaStream_t s, bool cooperative, Site at) {
     if (cudaError_t e = sticky_error())
@@ -356,7 +385,8 @@ cudaError_t launch_kernel_by_address(const void* f, dim3 grid, dim3 block, void*
     }
     cudaError_t before = last_error;
     last_error = cudaSuccess;
-    pending = {grid, block, shared, s, at, cooperative, true};
+    pending = {grid, block, shared, s, at, cooperative, true, next_cluster};
+    next_cluster = dim3(0, 0, 0);
     k.invoke(const_cast<void*>(f), args);
     cudaError_t e = last_error;
     asked();  // the caller has the code

@@ -13,7 +13,7 @@
 #include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
-#include "internal.h"
+#include "checks.h"
 
 namespace cuda_cpu {
 bool checking = true;
@@ -26,22 +26,6 @@ __attribute__((weak)) size_t host_heap_bytes(const void*) {
 }  // in Python
 void misaligned(const void* p, unsigned size, const void* code);
 
-// One access. Two of them are ordered when they belong to different launches, when the block's
-// barrier or a meeting of their warp lies between, or the grid's barrier, or a fence that publishes
-// the first (by its own thread, or by one that it has met since), if the other block has learnt of
-// that fence: by an atomic operation on what was changed behind it, or by reading that.
-struct Access {
-    unsigned grid, block, generation, meetings, when;
-    unsigned short tid;
-    unsigned char bytes;  // which of the four, as bits
-    bool atomic;
-    const void* code;
-};
-struct Cell {  // four bytes of memory
-    Access write, atomic, read[2];
-    unsigned stored_grid, stored_block;
-    unsigned char stored;  // shared memory: bytes that the block has written
-};
 struct Shadow {
     const char* start;
     size_t bytes;
@@ -51,7 +35,7 @@ static std::unordered_map<const char*, Shadow>& shadows() {
     static auto* m = new std::unordered_map<const char*, Shadow>;
     return *m;
 }
-static Cell* cells_of(const char* start, size_t bytes) {
+Cell* cells_of(const char* start, size_t bytes) {
     static Shadow last = {};
     if (last.start == start && last.bytes == bytes)
         return last.cells;
@@ -68,7 +52,8 @@ static Cell* cells_of(const char* start, size_t bytes) {
     return s.cells;
 }
 
-static unsigned grids = 0, clock_now = 1, last_grid_sync = 0;
+unsigned clock_now = 1;
+static unsigned grids = 0, last_grid_sync = 0;
 struct Fence {
     unsigned when, generation, meetings;
     unsigned short tid;
@@ -136,7 +121,7 @@ void checks_begin_grid(Grid&) {
 void checks_begin_block(Block& b) {
     b.check_grid = grids;
 }
-static unsigned meetings_of(const Block& b, unsigned tid) {
+unsigned meetings_of(const Block& b, unsigned tid) {
     return hot.tracking ? b.warps[tid >> 5].syncs : 0;
 }
 void checks_fence(int scope) {
@@ -181,7 +166,7 @@ static std::unordered_set<size_t>& said() {
     static auto* s = new std::unordered_set<size_t>;
     return *s;
 }
-static bool said_before(const void* code, int kind) {
+bool said_before(const void* code, int kind) {
     return !said().insert(size_t(code) * 8 + size_t(kind)).second;
 }
 static bool was_said(const void* code, int kind) {
@@ -189,7 +174,7 @@ static bool was_said(const void* code, int kind) {
 }
 static void settle_pending();
 
-static bool ordered(const Access& a, const Block& b, bool shared) {
+bool ordered(const Access& a, const Block& b, bool shared) {
     if (a.bytes == 0 || a.grid != b.check_grid || a.when < last_grid_sync)
         return true;
     unsigned block = unsigned(b.linear);
@@ -204,6 +189,8 @@ static bool ordered(const Access& a, const Block& b, bool shared) {
     if (a.block != block)
         return false;
     if (a.tid == hot.tid || a.generation != b.generation)
+        return true;
+    if (b.async_ready && knows(b, a))
         return true;
     return a.tid >> 5 == hot.tid >> 5 && a.meetings != meetings_of(b, a.tid);
 }
@@ -225,7 +212,7 @@ static void learn_and_tell(const char* p, bool writes, bool atomic) {
     }
 }
 
-static const char* index_of(const Grid& g, unsigned tid) {
+const char* index_of(const Grid& g, unsigned tid) {
     static char text[64];
     snprintf(text, sizeof text, "(%u,%u,%u)", tid % g.block.x, tid / g.block.x % g.block.y,
              tid / g.block.x / g.block.y);
@@ -367,7 +354,7 @@ static void streams_cell(const Cell& c, const Access& now, bool writes, Site at)
         if (writes && r.grid != now.grid)
             streams_race(r, false, now.bytes, true, at, now.code);
 }
-static void remember(Cell& c, const Access& now, bool writes) {
+void remember(Cell& c, const Access& now, bool writes) {
     if (writes) {
         (now.atomic ? c.atomic : c.write) = now;
         return;
@@ -527,7 +514,7 @@ static bool is_index_variable(const char* p) {
            within(&hot, sizeof hot);
 }
 
-static void access(const char* p, unsigned size, bool writes, bool atomic, const void* code) {
+void access(const char* p, unsigned size, bool writes, bool atomic, const void* code) {
     settle_pending();
     learn_and_tell(p, writes, atomic);
     code = static_cast<const char*>(code) - 1;
@@ -602,6 +589,8 @@ static void access(const char* p, unsigned size, bool writes, bool atomic, const
         if (size > 1 && size <= 16 && (size & (size - 1)) == 0 && size_t(p) % size && !atomic)
             misaligned(p, size, code);
         note_access(size, writes, atomic, true);
+        if (hot.block->async_ready)
+            checks_async_access(p, size, writes, code);
         if (Cell* cells = cells_of(hot.shared, hot.shared_bytes))
             history(cells, offset, p, size, writes, atomic, true, code);
         return;
@@ -622,6 +611,8 @@ static void access(const char* p, unsigned size, bool writes, bool atomic, const
                          std::to_string(given) +
                          " bytes of dynamic shared memory that the launch gives");
     }
+    if (hot.block->async_ready)
+        checks_sums(p, code);
     if (!hot.fiber || in_stack(p, hot.fiber) || is_index_variable(p))
         return;
     if (Allocation* a = find_python_buffer(p)) {

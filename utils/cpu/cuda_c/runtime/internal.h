@@ -16,6 +16,8 @@ struct WarpState {
     Meeting* meetings = nullptr;
 };
 struct Grid;
+struct Async;
+struct Cluster;
 struct Block {
     Grid* grid;
     uint3 index;
@@ -37,6 +39,15 @@ struct Block {
     char* memory = nullptr;  // shared memory
     std::string printed;
     unsigned long long linear;
+    // What inline PTX has under way: see asynchronous.h
+    Async* async = nullptr;
+    bool async_ready = false;  // it belongs to the block that runs now
+    Cluster* cluster = nullptr;
+    unsigned cluster_rank = 0;
+    bool left_cluster = false;  // all its threads have ended, others of the cluster go on
+    unsigned ended_threads() const {
+        return finished;
+    }
 };
 struct Grid {
     int device = 0;
@@ -56,6 +67,7 @@ struct Grid {
     unsigned long long stride = 1, offset = 0;  // shuffled order of the blocks
     std::mutex lock;
     std::vector<std::pair<unsigned long long, std::string>> printed;
+    dim3 cluster;  // blocks of a cluster
     std::vector<std::function<void()>>
         tails;  // launched into cudaStreamTailLaunch: run when this grid is done
 };
@@ -174,8 +186,10 @@ struct Config {
     cudaStream_t stream;
     Site at;
     bool cooperative, set;
+    dim3 cluster = dim3(0, 0, 0);  // of a launch attribute; else the kernel's own
 };
 extern thread_local Config pending;
+extern bool uses_asm;  // a source has inline PTX: dynamic shared memory is aligned as on a GPU
 bool callback_running();  // of a stream, on this host thread
 cudaError_t in_stream(cudaStream_t handle, cudaGraphNodeType type, bool async,
                       std::function<cudaError_t()> f, Site at = {"", 0}, const char* what = "");

@@ -10,8 +10,8 @@
 #include <numeric>
 #include <thread>
 #include <time.h>
+#include "asynchronous.h"
 #include "fiber.h"
-#include "internal.h"
 
 CUDA_CPU_TLS uint3 threadIdx, blockIdx;
 CUDA_CPU_TLS dim3 blockDim, gridDim;
@@ -27,7 +27,7 @@ unsigned shared_capacity() {
     return 227 << 10;
 }
 
-static unsigned random_below(unsigned n) {
+unsigned random_below(unsigned n) {
     static thread_local unsigned long long x = seed * 2 + 1;
     x = x * 6364136223846793005ull + 1442695040888963407ull;
     return unsigned((x >> 33) % n);
@@ -162,7 +162,7 @@ static void begin_tracking(Block& b) {
         b.threads[i].fiber = nullptr;
     }
     b.warps.assign((n + 31) / 32, WarpState());
-    b.finished = hot.next - 1;
+    b.finished = hot.next ? hot.next - 1 : 0;  // 0: a cluster's, before any has begun
     for (unsigned i = 0; i < b.finished; ++i) {
         unsigned t = hot.order ? hot.order[i] : i;
         b.warps[t >> 5].exited |= 1u << (t & 31);
@@ -232,6 +232,8 @@ static void settle_active(Block& b) {
 static Thread* choose(Block& b) {
     if (!b.ready.head && hot.next >= hot.count && b.active.head)
         settle_active(b);
+    if (!b.ready.head && hot.next >= hot.count && b.async_ready)
+        deliver(b);
     if (!b.ready.head)
         return nullptr;
     if (shuffled) {
@@ -289,6 +291,15 @@ static void suspend(Block& b, Wait wait, List& list, Site at) {
     list.push(t);
     if (void* to = next_stack(b, t))
         cuda_cpu_switch(&t->sp, to);
+}
+
+void wait_in(List& list, Wait wait, Site at) {
+    suspend(*hot.block, wait, list, at);
+}
+void wake(Block& b, List& list) {
+    if (&b == hot.block)
+        any_order(b);
+    b.ready.append(list);
 }
 
 static void carrier() {
@@ -420,6 +431,8 @@ static void complete_meeting(Block& b, WarpState& w, Meeting* m) {
         }
     m->leaving = unsigned(__builtin_popcount(m->arrived));
     ++w.syncs;
+    if (checking && b.async_ready)
+        checks_lanes_met(b, unsigned(&w - b.warps.data()), m->arrived);
     b.ready.append(m->waiting);
 }
 
@@ -437,6 +450,8 @@ void thread_finished() {
             complete_meeting(b, w, m);
         m = next;
     }
+    if (b.cluster)
+        cluster_thread_ended(b);
 }
 
 Switch come(unsigned mask, WarpOp op, unsigned long long value, const char* name, Site at) {
@@ -565,13 +580,29 @@ void grid_barrier(Site at) {
 }
 
 // ---- blocks
+static unsigned blocks_of_cluster(const Grid& g) {
+    return g.cluster.x * g.cluster.y * g.cluster.z;
+}
+// The place of a block, or of a block of a cluster: these are numbered cluster by cluster.
+static uint3 block_index(const Grid& g, unsigned long long number) {
+    unsigned many = blocks_of_cluster(g);
+    unsigned rank = unsigned(number % many);
+    unsigned long long group = number / many;
+    unsigned across = g.grid.x / g.cluster.x, down = g.grid.y / g.cluster.y;
+    return {unsigned(group % across) * g.cluster.x + rank % g.cluster.x,
+            unsigned(group / across % down) * g.cluster.y + rank / g.cluster.x % g.cluster.y,
+            unsigned(group / across / down) * g.cluster.z + rank / g.cluster.x / g.cluster.y};
+}
 static void begin_block(Grid& g, Block& b, unsigned long long number) {
+    unsigned many = blocks_of_cluster(g);
     if (shuffled)
-        number = (number * g.stride + g.offset) % g.blocks;
+        number = (number / many * g.stride + g.offset) % (g.blocks / many) * many + number % many;
     b.grid = &g;
-    b.linear = number;
-    b.index = {unsigned(number % g.grid.x), unsigned(number / g.grid.x % g.grid.y),
-               unsigned(number / g.grid.x / g.grid.y)};
+    b.index = block_index(g, number);
+    b.linear = b.index.x + g.grid.x * (b.index.y + (unsigned long long)g.grid.y * b.index.z);
+    b.cluster = nullptr;
+    b.left_cluster = false;
+    b.async_ready = false;
     b.finished = b.generation = 0;
     b.barrier = b.ready = b.ways = b.active = b.at_grid = List();
     b.mixed_warned = false;
@@ -580,7 +611,8 @@ static void begin_block(Grid& g, Block& b, unsigned long long number) {
     b.hot.count = g.block.x * g.block.y * g.block.z;
     b.hot.shared = b.memory;
     b.hot.shared_bytes = unsigned(static_shared_max + dynamic_shared_max);
-    b.hot.dynamic_shared = b.memory + b.hot.shared_bytes - (g.shared + 15) / 16 * 16;
+    size_t step = uses_asm ? 1024 : 16;  // swizzles look at the addresses' bits
+    b.hot.dynamic_shared = b.memory + b.hot.shared_bytes - (g.shared + step - 1) / step * step;
     if (shuffled) {
         b.order.resize(b.hot.count);
         std::iota(b.order.begin(), b.order.end(), 0u);
@@ -613,8 +645,12 @@ static Outcome run_block(Block& b) {
     b.moved = false;
     unsigned finished_before = b.finished;
     set_dynamic_pointers(hot.dynamic_shared);
+    if (b.cluster && !hot.tracking)
+        begin_tracking(b);  // its blocks' threads wait for each other
     void* first = next_stack(b);
     cuda_cpu_switch(&b.base, first);
+    if (b.async_ready && (!hot.tracking || b.finished == hot.count) && !b.grid->error.load())
+        async_end(b);
     if (checking)
         checks_end_turn(b);
     b.moved |= b.finished != finished_before;
@@ -663,6 +699,14 @@ static const char* operation(const Thread& t) {
             return "grid.sync";
         case in_wait_loop:
             return "a loop that waits";
+        case at_mbarrier:
+            return "mbarrier.try_wait";
+        case at_named:
+            return "bar.sync";
+        case at_cluster:
+            return "barrier.cluster.wait";
+        case at_wgmma:
+            return "wgmma.wait_group";
         default:
             return "a wait";
     }
@@ -694,10 +738,12 @@ static void report_deadlock(Block& b) {
     for (unsigned i = 0; i < b.hot.count && !at.line; ++i)
         if (b.threads[i].wait != not_waiting)
             at = b.threads[i].at;
+    if (b.async_ready)
+        where += barriers_text(b);
     report("deadlock", at,
-           "block %s of kernel `%s` can never go on: its threads wait for each other at different "
-           "places%s",
-           index_text(b.index), b.grid->work.kernel->name, where.c_str());
+           "block %s of kernel `%s` can never go on: its threads wait for each other%s%s",
+           index_text(b.index), b.grid->work.kernel->name,
+           b.async_ready ? ", or for what never comes" : " at different places", where.c_str());
 }
 
 static double seconds() {
@@ -773,6 +819,61 @@ static void report_stall(Grid& g, const Live& live) {
         }
 }
 
+// ---- clusters: all blocks of one run on one core, in turn
+static bool can_run(const Block& b) {
+    if (b.left_cluster)
+        return false;
+    return b.hot.next < b.hot.count || b.ready.head || b.ways.head || b.active.head ||
+           can_deliver(b);
+}
+static void begin_cluster(Grid& g, unsigned long long number, Live& live) {
+    Cluster* c = new Cluster;
+    c->size = g.cluster;
+    for (unsigned rank = 0; rank < blocks_of_cluster(g); ++rank) {
+        Block* b = take_block();
+        begin_block(g, *b, number + rank);
+        b->cluster = c;
+        b->cluster_rank = rank;
+        c->blocks.push_back(b);
+        live.emplace_back(b, false);
+    }
+}
+static bool has_ended(const Cluster& c) {
+    return std::all_of(c.blocks.begin(), c.blocks.end(), [](Block* b) { return b->left_cluster; });
+}
+static void end_clusters(Grid& g, Live& live) {
+    for (size_t i = 0; i < live.size();) {
+        Cluster* c = live[i].first->cluster;
+        if (!c || !has_ended(*c)) {
+            ++i;
+            continue;
+        }
+        for (Block* b : c->blocks) {
+            end_block(g, b);
+            g.done.fetch_add(1);
+        }
+        live.erase(std::remove_if(live.begin(), live.end(),
+                                  [c](auto& l) { return l.first->cluster == c; }),
+                   live.end());
+        delete c;
+    }
+}
+// Nobody has moved: a cluster all of whose blocks are stuck never will.
+static bool stuck_cluster(Grid& g, const Live& live) {
+    for (auto& l : live) {
+        Cluster* c = l.first->cluster;
+        if (!c || l.second ||
+            std::any_of(c->blocks.begin(), c->blocks.end(), [](Block* b) { return can_run(*b); }))
+            continue;
+        for (Block* b : c->blocks)
+            if (!b->left_cluster)
+                report_deadlock(*b);
+        g.error = cudaErrorLaunchTimeout;
+        return true;
+    }
+    return false;
+}
+
 static void work(Grid& g, void (*call_helpers)(Grid&)) {
     Live live;
     Stall stall(g);
@@ -797,10 +898,19 @@ static void work(Grid& g, void (*call_helpers)(Grid&)) {
                 b->ready.append(b->at_grid);
                 live[i].second = false;
             }
+            if (b->cluster && !can_run(*b)) {
+                ++i;
+                continue;
+            }
             Outcome o = run_block(*b);
             progress |= b->moved || o != spinning_threads;
             if (o == failed)
                 break;
+            if (b->cluster && (o == ended || o == stuck)) {
+                b->left_cluster = o == ended;
+                ++i;
+                continue;
+            }
             if (o == ended) {
                 end_block(g, b);
                 g.done.fetch_add(1);
@@ -821,6 +931,9 @@ static void work(Grid& g, void (*call_helpers)(Grid&)) {
         }
         if (g.error.load())
             continue;
+        unsigned many = blocks_of_cluster(g);
+        if (many > 1)
+            end_clusters(g, live);
         if (call_helpers && g.cursor.load(std::memory_order_relaxed) < g.blocks &&
             seconds() - start > 20e-6) {
             g.concurrent = true;  // between two blocks: no atomic operation of ours is under way
@@ -828,7 +941,11 @@ static void work(Grid& g, void (*call_helpers)(Grid&)) {
             call_helpers = nullptr;
         }
         bool room = live.size() < resident && g.cursor.load(std::memory_order_relaxed) < g.blocks;
-        unsigned long long number = room ? g.cursor.fetch_add(1) : g.blocks;
+        unsigned long long number = room ? g.cursor.fetch_add(many) : g.blocks;
+        if (number < g.blocks && many > 1) {
+            begin_cluster(g, number, live);
+            continue;
+        }
         if (number < g.blocks) {
             Block* b = take_block();
             begin_block(g, *b, number);
@@ -868,6 +985,8 @@ static void work(Grid& g, void (*call_helpers)(Grid&)) {
         }
         if (progress) {
             stall.moving();
+        } else if (many > 1 && stuck_cluster(g, live)) {
+            continue;
         } else if (stall.for_ever()) {
             report_stall(g, live);
         } else {
@@ -945,10 +1064,11 @@ void signal_helpers(int number) {  // from a signal handler: no lock is taken
 }
 
 cudaError_t run_grid(Grid& g) {
-    if (shuffled && g.blocks > 1) {
-        g.offset = seed % g.blocks;
-        g.stride = (g.blocks / 2 + seed % g.blocks) | 1;
-        while (std::gcd(g.stride, g.blocks) != 1)
+    unsigned long long groups = g.blocks / blocks_of_cluster(g);
+    if (shuffled && groups > 1) {
+        g.offset = seed % groups;
+        g.stride = (groups / 2 + seed % groups) | 1;
+        while (std::gcd(g.stride, groups) != 1)
             ++g.stride;
     }
     if (checking)
@@ -1013,7 +1133,7 @@ bool inside_shared_variable(size_t offset, size_t bytes) {
             return true;
     return false;
 }
-void place_shared(unsigned* place, unsigned bytes, Site at) {
+void place_shared(unsigned* place, unsigned bytes, Site at, unsigned aligned) {
     static std::mutex lock;
     static unsigned next = 256;
     std::lock_guard<std::mutex> l(lock);
@@ -1028,6 +1148,8 @@ void place_shared(unsigned* place, unsigned bytes, Site at) {
                k.name, k.placed_shared + bytes);
         abandon_grid(cudaErrorInvalidConfiguration);
     }
+    if (aligned > 128)
+        next = (next + aligned - 1) / aligned * aligned;
     k.placed_shared += bytes;
     k.static_shared = std::max(k.static_shared, k.placed_shared);
     *place = next;

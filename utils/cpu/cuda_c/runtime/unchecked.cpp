@@ -1,5 +1,5 @@
 // In place of checks.cpp in the fast mode.
-#include "internal.h"
+#include "asynchronous.h"
 
 namespace cuda_cpu {
 bool checking = false;
@@ -9,6 +9,21 @@ void checks_begin_block(Block&) {}
 void checks_end_block(Block&) {}
 void checks_fence(int) {}
 void check_range(const void*, size_t, bool, Site) {}
+void checks_arrive(Block&, MBarrier&) {}
+void checks_phase_over(MBarrier&) {}
+void checks_waited(Block&, const MBarrier&) {}
+void checks_meet(Block&, const unsigned*, unsigned) {}
+void checks_lanes_met(Block&, unsigned, unsigned) {}
+void checks_cluster_met(Block&) {}
+void checks_proxy_fence() {}
+void checks_copy_begins(Block&, const char*, size_t, Site) {}
+void checks_copy_arrives(Block&, const char*, size_t, const MBarrier*, Site) {}
+void checks_box(Block&, const char*, size_t, unsigned, unsigned, Site) {}
+void checks_engine_reads(const char*, size_t, Site, const char*) {}
+void checks_global(const char*, size_t, bool, Site) {}
+void checks_store_read(const char*, size_t, Site) {}
+void checks_tile_swizzle(Block&, const Product&) {}
+void check_access(const char*, unsigned, bool, Site) {}
 }  // namespace cuda_cpu
 
 #define COPY extern "C" __attribute__((visibility("default"))) void*

@@ -51,6 +51,7 @@ cudaError_t copy_2d(void* to, size_t to_pitch, const void* from, size_t from_pit
 cudaError_t fill(void* p, int value, size_t bytes, cudaStream_t, bool async, Site at);
 cudaError_t copy_symbol(void* symbol, size_t symbol_bytes, void* host, size_t bytes, size_t offset,
                         bool to_symbol, cudaStream_t, bool async, Site at);
+void set_cluster(unsigned x, unsigned y, unsigned z);  // of the next launch by address
 cudaError_t launch_kernel_by_address(const void* f, dim3 grid, dim3 block, void** args,
                                      size_t shared, cudaStream_t, bool cooperative, Site at);
 cudaError_t function_attributes(cudaFuncAttributes*, const void* f);
@@ -301,6 +302,11 @@ inline cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*f
     for (unsigned i = 0; i < config->numAttrs; ++i)
         if (config->attrs[i].id == cudaLaunchAttributeCooperative)
             cooperative = config->attrs[i].val.cooperative;
+    for (unsigned i = 0; i < config->numAttrs; ++i)
+        if (config->attrs[i].id == cudaLaunchAttributeClusterDimension) {
+            auto& size = config->attrs[i].val.clusterDim;
+            ::cuda_cpu::set_cluster(size.x, size.y, size.z);
+        }
     ::cuda_cpu::kernel_address(f);
     return [&](P... p) {
         void* list[] = {(void*)&p..., nullptr};

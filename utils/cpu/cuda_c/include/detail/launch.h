@@ -16,8 +16,10 @@ struct Kernel {
     unsigned static_shared;  // bytes of the __shared__ variables that are known so far
     unsigned placed_shared = 0;  // bytes of those that have their place
     bool uses_dynamic_shared = false;
-    constexpr Kernel(const char* n, const char* f, int l, int m = 0, size_t s = 0)
-        : name(n), at{f, l}, max_threads(m), static_shared(unsigned(s)) {}
+    unsigned cluster[3];  // of __cluster_dims__, or 0
+    constexpr Kernel(const char* n, const char* f, int l, int m = 0, size_t s = 0, unsigned x = 0,
+                     unsigned y = 0, unsigned z = 0)
+        : name(n), at{f, l}, max_threads(m), static_shared(unsigned(s)), cluster{x, y, z} {}
 };
 
 // A kernel with its arguments, ready to run: `run` starts threads of the block that is current.
@@ -70,9 +72,24 @@ struct Args {
 
 // Calls a kernel whose address and signature are known with arguments that lie behind an array of
 // pointers.
+// An argument may lie less aligned than its type (Python's do).
+template <class T>
+struct Packed {
+    T value;
+    explicit Packed(const void* p) {
+        __builtin_memcpy(static_cast<void*>(&value), p, sizeof(T));
+    }
+};
+template <class T>
+decltype(auto) packed(void* p) {
+    if constexpr (std::is_trivially_copyable_v<T> && std::is_default_constructible_v<T>)
+        return T(Packed<T>(p).value);
+    else
+        return *static_cast<T*>(p);
+}
 template <class... A, size_t... I>
 void call_packed(void (*f)(A...), void** args, std::index_sequence<I...>) {
-    f(*reinterpret_cast<std::remove_reference_t<A>*>(args[I])...);
+    f(packed<std::remove_cv_t<std::remove_reference_t<A>>>(args[I])...);
 }
 using Invoker = void (*)(void* function, void** args);
 void add_kernel(void* function, Invoker invoke, const char* name, int n_params);
@@ -110,13 +127,13 @@ using Element = std::remove_extent_t<T>;
 
 // __shared__ variables. Every declaration has a place in the block's shared memory, the same for
 // all its threads.
-void place_shared(unsigned* place, unsigned bytes, Site at);
-template <class T, class Tag>
+void place_shared(unsigned* place, unsigned bytes, Site at, unsigned aligned = 0);
+template <class T, size_t Aligned = 0, class Tag>
 CUDA_CPU_UNCHECKED inline T& shared(Tag, CUDA_CPU_HERE) {
     static unsigned place =
         0;  // 0: not placed yet; one declaration, one instantiation (Tag is a closure type)
     if (__builtin_expect(place == 0, 0))
-        place_shared(&place, sizeof(T), at);
+        place_shared(&place, sizeof(T), at, Aligned > alignof(T) ? Aligned : alignof(T));
     return *reinterpret_cast<T*>(hot.shared + place);
 }
 void* dynamic_shared();

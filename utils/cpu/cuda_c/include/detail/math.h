@@ -634,14 +634,20 @@ template <class T, class V>
 inline void __stwt(T* p, V v) {
     *p = v;
 }
-inline size_t __cvta_generic_to_shared(const void* p) {
-    return size_t(p);
+namespace cuda_cpu {
+namespace ptx {
+unsigned shared_address(const void* p, Site at);
+char* shared_pointer(unsigned long long address, Site at);
+}  // namespace ptx
+}  // namespace cuda_cpu
+inline size_t __cvta_generic_to_shared(const void* p, CUDA_CPU_HERE) {
+    return ::cuda_cpu::ptx::shared_address(p, at);
 }
 inline size_t __cvta_generic_to_global(const void* p) {
     return size_t(p);
 }
-inline void* __cvta_shared_to_generic(size_t p) {
-    return (void*)p;
+inline void* __cvta_shared_to_generic(size_t p, CUDA_CPU_HERE) {
+    return ::cuda_cpu::ptx::shared_pointer(p, at);
 }
 #ifndef __clang__
 #define __builtin_assume(x) ((void)0)

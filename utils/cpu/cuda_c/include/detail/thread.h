@@ -52,7 +52,19 @@ struct Hot {
 extern CUDA_CPU_TLS Hot hot;
 
 // A thread that waits, or has waited: what its next turn needs lies in one cache line.
-enum Wait : int { not_waiting, at_barrier, at_meeting, at_active, at_grid, gave_way, in_wait_loop };
+enum Wait : int {
+    not_waiting,
+    at_barrier,
+    at_meeting,
+    at_active,
+    at_grid,
+    gave_way,
+    in_wait_loop,
+    at_mbarrier,
+    at_named,
+    at_cluster,
+    at_wgmma
+};
 struct alignas(64) Thread {
     Thread* next;  // in a list of those that wait for the same thing, or that can go on
     void* sp;  // where its stack was left

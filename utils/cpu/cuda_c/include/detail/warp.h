@@ -5,7 +5,7 @@
 #include "sync.h"
 
 namespace cuda_cpu {
-enum WarpOp { op_sync, op_shuffle, op_vote, op_match, op_reduce, op_product, op_active };
+enum WarpOp { op_sync, op_shuffle, op_vote, op_match, op_reduce, op_product, op_matrix, op_active };
 
 struct Meeting {
     unsigned mask, arrived, leaving;
