@@ -8,10 +8,10 @@ IN_VENV = PATH="$(CURDIR)/.venv/bin:$$PATH"
 DAILY = tests/utils/check tests/utils/tools tests/utils/test_results.py tests/utils/test_hardware.py tests/utils/test_plots.py \
         tests/course/test_progress.py tests/chapters/test_notebooks.py tests/test_layout.py
 
-.PHONY: help lab update answers check format tables test mutants slides site doctor record race address lock sbom install clean
+.PHONY: help lab update answers check format tables test mutants slides site doctor record race address lock sbom release-check install clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s%s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s%s\n", $$1, $$2}' Makefile
 
 lab: install ## open your copy of the course in JupyterLab (the first time it installs everything)
 	-@.venv/bin/python -m course.copies
@@ -73,6 +73,9 @@ lock: install ## list the files of all pinned packages, with their SHA-256, in l
 sbom: install ## a bill of materials of everything installed, in build/sbom.json (CycloneDX; needs uv)
 	mkdir -p build
 	uvx --from cyclonedx-bom==7.5.0 cyclonedx-py environment .venv --pyproject pyproject.toml --output-reproducible -o build/sbom.json
+
+release-check: install ## may this be published? address, versions, tag, recorded results, links
+	.venv/bin/python -m course.publish.release
 
 clean: ## remove what the other verbs made: .venv, caches, build (not what you made: my, chapters/build)
 	rm -rf .venv *.egg-info .pytest_cache .ruff_cache .import_linter_cache build
