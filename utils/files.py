@@ -1,23 +1,33 @@
-"""Where the project's files are, and the one way to write a file whole."""
+"""Where the project's files are, the one way to write a file whole, and a bound for caches."""
 
 import os
+import platform
+import shutil
 import tempfile
+import time
+from collections.abc import Iterable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 ASSETS = ROOT / "assets"
+PART = ".part"  # how a file ends that is being written
+HOUR = 3600
+DAY = 24 * HOUR
 
 
 def write_whole(path: str | Path, content: bytes | str) -> None:
     """Write a file whole or not at all: under another name first, then renamed in one step.
 
     Text is written as UTF-8. The folder is made where it is missing. A new file gets the
-    permissions that any new file gets, an old one keeps its own.
+    permissions that any new file gets, an old one keeps its own. What a process left that was
+    killed while it wrote is removed by the next one.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     data = content.encode() if isinstance(content, str) else content
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
+    remove_torn(path)
+    prefix = f"{path.name}.{platform.node()}.{os.getpid()}."
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=prefix, suffix=PART)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
@@ -37,3 +47,77 @@ def _permissions(path: Path) -> int:
     mask = os.umask(0)
     os.umask(mask)
     return 0o666 & ~mask
+
+
+def remove_torn(path: Path) -> None:
+    """Remove what is left of writing `path` by processes of this machine that are gone."""
+    start = f"{path.name}.{platform.node()}."
+    for entry in os.scandir(path.parent):
+        if entry.name.startswith(start) and entry.name.endswith(PART):
+            pid = entry.name[len(start) :].partition(".")[0]
+            if not (pid.isdigit() and _is_running(int(pid))):
+                Path(entry.path).unlink(missing_ok=True)
+
+
+def _is_running(pid: int) -> bool:
+    """Whether a process of this number is there; another user's counts."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        pass
+    return True
+
+
+def size(folder: Path) -> int:
+    """Bytes of all files in a folder and below; 0 where it is not there."""
+    total = 0
+    for path in folder.rglob("*"):
+        try:
+            total += 0 if path.is_dir() else path.lstat().st_size
+        except OSError:  # gone meanwhile
+            continue
+    return total
+
+
+def keep_within(entries: Iterable[Path], most: int, days: int = 30) -> None:
+    """Remove cached files and folders until those that stay have at most `most` bytes.
+
+    What was not used for `days` days goes, then what was used longest ago. What was used within the
+    last hour stays in any case: somebody may be at it.
+    """
+    now = time.time()
+    known = sorted(filter(None, map(_cached, entries)), reverse=True)
+    kept = 0
+    for used, bytes_, path in known:
+        kept += bytes_
+        young = now - used < HOUR
+        if not young and (kept > most or now - used > days * DAY):
+            kept -= bytes_
+            _remove(path)
+
+
+def _cached(path: Path) -> tuple[float, int, Path] | None:
+    """(when it was used last, its bytes, where it is) of an entry of a cache."""
+    used = 0.0
+    bytes_ = 0
+    for part in [path, *(path.rglob("*") if path.is_dir() else ())]:
+        try:
+            facts = part.lstat()
+        except OSError:  # gone meanwhile
+            continue
+        used = max(used, facts.st_mtime, 0 if part.is_dir() else facts.st_atime)
+        bytes_ += 0 if part.is_dir() else facts.st_size
+    return (used, bytes_, path) if used else None
+
+
+def _remove(path: Path) -> None:
+    """Remove a file or a folder, or leave it where that is not possible."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+        return
+    try:
+        path.unlink(missing_ok=True)
+    except OSError:
+        pass

@@ -3,7 +3,7 @@
 Three steps: the compiler preprocesses the source (`-E`), `rewrite.py` turns it into ordinary C++,
 the compiler makes a program or a library of it and of the runtime (compiled once for each
 compiler). Everything is kept in the user's cache folder (or CUDA_COURSE_CACHE) under a hash of what
-it was made from, so nothing is compiled twice.
+it was made from, so nothing is compiled twice, and within MOST_BYTES.
 """
 
 import functools
@@ -16,15 +16,18 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
 import platformdirs
 
+from utils.files import keep_within
+
 from .rewrite import rewrite
 from .tokens import RewriteError
 
+#: Of all builds that are kept; what was used longest ago goes first
+MOST_BYTES = 1_000_000_000
 HERE = Path(__file__).parent
 INCLUDE = HERE / "include"
 RUNTIME = HERE / "runtime"
@@ -312,15 +315,11 @@ def runtime_objects(program: bool, check: bool) -> list[Path]:
     return [folder / f"{p}.o" for p in parts]
 
 
-def _forget_old(folder: Path, days: int = 30) -> None:
-    """Removes what has not been used for a month."""
-    limit = time.time() - days * 86400
-    for path in folder.iterdir():
-        try:
-            if path.stat().st_mtime < limit:
-                shutil.rmtree(path) if path.is_dir() else path.unlink()
-        except OSError:
-            continue
+@functools.cache  # once a process
+def _forget_old(folder: Path) -> None:
+    """Keep all that is built within MOST_BYTES: what was used longest ago goes."""
+    beside = [path for path in folder.iterdir() if path.name != "builds"]
+    keep_within([*folder.glob("builds/*"), *beside], MOST_BYTES)
 
 
 # ---- what a source includes
@@ -417,7 +416,7 @@ def build(
     files = [_fingerprint(file) for file in sorted(files)]
     facts = {"output": str(output), "kernels": kernels, "files": files}
     _atomically(record, lambda fresh: fresh.write_text(json.dumps(facts)))
-    _forget_old(folder)
+    _forget_old(cache_folder())
     return output, facts
 
 

@@ -1,0 +1,97 @@
+"""Files are written whole, what kills leave is removed, and caches keep within their bound."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from utils import files
+from utils.files import ROOT
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_a_file_is_there_whole_and_alone(tmp_path):
+    files.write_whole(tmp_path / "new" / "a.txt", "µ")
+    assert (tmp_path / "new" / "a.txt").read_bytes() == "µ".encode()
+    assert names(tmp_path / "new") == ["a.txt"]
+
+
+def test_a_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+
+    def full(_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space"):
+        files.write_whole(path, "new")
+    assert path.read_text() == "old" and names(tmp_path) == ["a.txt"]
+
+
+WRITER = """
+import os, signal
+from utils import files
+os.fsync = lambda _: os.kill(os.getpid(), signal.SIGKILL)
+files.write_whole({path!r}, "new")
+"""
+
+
+def test_what_a_killed_process_left_is_removed_by_the_next(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+    killed = subprocess.run([sys.executable, "-c", WRITER.format(path=str(path))], cwd=ROOT)
+    assert killed.returncode == -signal.SIGKILL
+    assert len(names(tmp_path)) == 2, "the killed one's half is there"
+    (tmp_path / "a.txt.elsewhere.1.x.part").touch()  # another machine's, which may be at it
+    living = f"a.txt.{files.platform.node()}.{os.getpid()}.x.part"
+    (tmp_path / living).touch()
+    files.write_whole(path, "newer")
+    assert path.read_text() == "newer"
+    assert names(tmp_path) == sorted(["a.txt", "a.txt.elsewhere.1.x.part", living])
+
+
+def cached(folder, name, bytes_, hours):
+    """A file that was used so many hours ago."""
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(bytes(bytes_))
+    used = time.time() - 3600 * hours
+    os.utime(path, (used, used))
+    return path
+
+
+def test_what_was_used_longest_ago_goes(tmp_path):
+    for hours in (2, 3, 4, 5):
+        cached(tmp_path, f"{hours}", 100, hours)
+    files.keep_within(tmp_path.iterdir(), 250)
+    assert names(tmp_path) == ["2", "3"]
+
+
+def test_what_is_in_use_stays_whatever_its_size(tmp_path):
+    cached(tmp_path, "now", 1000, 0)
+    cached(tmp_path, "before", 10, 2)
+    files.keep_within(tmp_path.iterdir(), 100)
+    assert names(tmp_path) == ["now"]
+
+
+def test_what_nobody_used_for_a_month_goes(tmp_path):
+    cached(tmp_path, "old", 1, 24 * 31)
+    cached(tmp_path, "newer", 1, 24 * 29)
+    files.keep_within(tmp_path.iterdir(), 100)
+    assert names(tmp_path) == ["newer"]
+
+
+def test_a_folder_counts_as_one(tmp_path):
+    inside = cached(tmp_path, "folder/inside", 100, 3)
+    os.utime(tmp_path / "folder", (inside.stat().st_mtime,) * 2)
+    cached(tmp_path, "file", 100, 2)
+    files.keep_within(tmp_path.iterdir(), 150)
+    assert names(tmp_path) == ["file"]
+    assert files.size(tmp_path) == 100 and files.size(tmp_path / "nowhere") == 0
