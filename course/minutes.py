@@ -71,17 +71,18 @@ def asks(cell):
 
 def minutes_of(cells):
     """The Minutes of a notebook's cells."""
-    stretches, exercises, questions = [0.0], 0, 0
+    stretches, exercises, questions = [0.0], set(), 0
     for cell in unfolded(cells):
         checked = CHECK.search(cell.source) if cell.cell_type == "code" else None
         if checked:
-            exercises += EXERCISES[checked[1]].minutes
+            exercises.add(checked[1])
         elif asks(cell):
             stretches.append(0.0)
             questions += "exercises.quiz(" in cell.source
         else:
             stretches[-1] += reading(cell)
-    return Minutes(sum(stretches) + questions * QUESTION, exercises, tuple(stretches))
+    to_solve = sum(EXERCISES[id].minutes for id in exercises)
+    return Minutes(sum(stretches) + questions * QUESTION, to_solve, tuple(stretches))
 
 
 @cache

@@ -668,6 +668,49 @@ Q_CURVE = Quiz(
         "c": "One can: a run in float64 shows where the exact curve is.",
     },
 )
+Q_MEMORY = Quiz(
+    id="mnist_cnn.q_memory",
+    question=(
+        "`one.y` holds 32 planes of 28 × 28 float32 numbers for each digit. How many MB (10⁶ bytes)"
+        " is it for a batch of 256, rounded down?"
+    ),
+    answer=32 * 28 * 28 * 4 * 256 // 10**6,
+    unit="MB",
+    explain_right="And `one.a` and `one.d` are as large: three of them are most of the memory.",
+    explain={
+        32 * 28 * 28 * 256 // 10**6: "A float32 has 4 bytes.",
+        None: "Planes times height times width times 4 bytes is one digit's; then times the batch.",
+    },
+)
+Q_FEED = Quiz(
+    id="mnist_cnn.q_feed",
+    question=(
+        "There are two slots for batches. Step 7 is training from one of them. When may the host"
+        " write batch 9 into that slot?"
+    ),
+    choices={
+        "a": "At once: the copy has a stream of its own",
+        "b": "When the copy of batch 8 is done",
+        "c": "When step 7 is done",
+    },
+    answer="c",
+    explain_right="That is why the host waits for a step before it fills that step's slot again.",
+    explain={
+        "a": "The step would read half of one batch and half of another.",
+        "b": "Batch 8 lies in the other slot, and says nothing of who still reads this one.",
+    },
+)
+Q_STEPS = Quiz(
+    id="mnist_cnn.q_steps",
+    question="60,000 digits in batches of 256; the rest at the end is left out. How many steps?",
+    answer=60_000 // 256,
+    unit="steps an epoch",
+    explain_right="The 96 digits that are left out are others in each epoch: it is shuffled.",
+    explain={
+        -(-60_000 // 256): "The last batch would not be full, and is left out.",
+        None: "How many whole batches are in 60,000 digits?",
+    },
+)
 
 EXERCISES = (BIAS, CONV_WEIGHT, NORM, POOL, SOFTMAX, SGD)
-QUIZZES = (Q_BIAS, Q_WEIGHTS, Q_NORM, Q_CURVE)
+QUIZZES = (Q_BIAS, Q_WEIGHTS, Q_NORM, Q_CURVE, Q_MEMORY, Q_FEED, Q_STEPS)
