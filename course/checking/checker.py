@@ -207,20 +207,19 @@ def reject_untyped(kernel, exercise, seed):
 def reject_drawn(kernel, exercise, seed):
     """Launch with sizes drawn by what they may be; reject by the smallest that goes wrong."""
 
-    def runs_of(shape):
-        rng = np.random.default_rng(seed)
+    def runs_of(shape, rng):
         arguments = exercise.inputs(rng, shape)
         case = shape, exercise.launches_for(shape)[-1], arguments, as_output(exercise, arguments)
         with budget.piece():
             return [engines.run_watched(kernel, *case, rng, seed, exercise.always)]
 
-    def fails(shape):
-        return diagnose(runs_of(shape), exercise) is not None
+    def fails(shape, rng):
+        return diagnose(runs_of(shape, rng), exercise) is not None
 
     budget = Budget(EACH_SECONDS, SECONDS)
-    shape = drawn.smallest_failure(exercise, fails, seed, drawn.LAUNCHES)
-    if shape is not None:
-        reject_if_wrong(runs_of(shape), exercise)
+    smallest = drawn.smallest_failure(exercise, fails, seed, drawn.LAUNCHES)
+    if smallest is not None:
+        reject_if_wrong(runs_of(*smallest), exercise)
 
 
 def reject_if_unfair(kernel, exercise):
@@ -643,16 +642,15 @@ def check_function(exercise, answer, seed):
 def drawn_call(answer, exercise, seed, budget):
     """The smallest call that is wrong among many drawn by what the inputs may be, in a list."""
 
-    def tried(shape):
-        arguments = exercise.inputs(np.random.default_rng(seed), shape)
-        return one_call(answer, exercise, arguments, budget)
+    def tried(shape, rng):
+        return one_call(answer, exercise, exercise.inputs(rng, shape), budget)
 
-    def fails(shape):
-        _, expected, got = tried(shape)
+    def fails(shape, rng):
+        _, expected, got = tried(shape, rng)
         return not same(got, expected, exercise.real)
 
-    shape = drawn.smallest_failure(exercise, fails, seed, drawn.CALLS)
-    return [] if shape is None else [tried(shape)]
+    smallest = drawn.smallest_failure(exercise, fails, seed, drawn.CALLS)
+    return [] if smallest is None else [tried(*smallest)]
 
 
 def one_call(answer, exercise, arguments, budget):

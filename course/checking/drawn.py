@@ -28,16 +28,20 @@ def drawn_shapes(exercise):
 
 
 def smallest_failure(exercise, fails, seed, examples):
-    """The simplest of the drawn shapes for which fails(shape) is true, or None.
+    """(shape, rng) of the simplest drawn shape for which fails(shape, rng) is true, or None.
 
-    seed: the same shapes again.
+    rng: a random generator, another one in each of a few draws. seed: the same ones again.
     """
     import hypothesis
+    from hypothesis import strategies
 
     shapes = drawn_shapes(exercise)
     if shapes is None:
         return None
     found = []
+
+    def rng_of(number):
+        return np.random.default_rng((seed, number))
 
     @hypothesis.seed(seed)
     @hypothesis.settings(
@@ -49,14 +53,15 @@ def smallest_failure(exercise, fails, seed, examples):
         suppress_health_check=list(hypothesis.HealthCheck),
         verbosity=hypothesis.Verbosity.quiet,
     )
-    @hypothesis.given(shapes)
-    def search(shape):
-        if fails(shape):
-            found.append(shape)
+    @hypothesis.given(shapes, strategies.integers(0, 99))
+    def search(shape, number):
+        if fails(shape, rng_of(number)):
+            found.append((shape, number))
             raise Failed
 
     try:
         search()
     except Failed:
-        return found[-1]  # Hypothesis runs the smallest one again, last of all
+        shape, number = found[-1]  # Hypothesis runs the smallest one again, last of all
+        return shape, rng_of(number)
     return None

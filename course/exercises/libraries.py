@@ -120,6 +120,11 @@ def linear(gemm, y, x, w, rows, n_in, n_out):
 # ---- as_blas: what a view of an array is to a library
 
 
+def overlapping(a, step):
+    """Six elements a row, the next row `step` elements further on: they overlap."""
+    return np.lib.stride_tricks.sliding_window_view(a.ravel(), 6)[: 5 * step : step]
+
+
 VIEWS = {
     "rows": lambda a: a,
     "columns": lambda a: a.T,
@@ -134,6 +139,8 @@ VIEWS = {
     "a field of records, turned": lambda a: (
         np.zeros(a.shape, [("v", "f4", 3), ("t", "i2")])["v"][0].T
     ),
+    "windows two steps apart": lambda a: overlapping(a, 2),
+    "windows three steps apart, turned": lambda a: overlapping(a, 3).T,
     "windows, turned": lambda a: np.lib.stride_tricks.sliding_window_view(a.ravel(), 4)[:5].T,
 }
 
