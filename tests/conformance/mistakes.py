@@ -9,6 +9,11 @@ every program says what is expected,
 
 a message with these words at that line (0: at no line), with the fast checks or only with the slow
 ones, on D devices instead of one.
+
+A program of ../asynchronous/ holds many mistakes, each in a kernel of its own, and takes one name.
+one. Its first lines say
+
+    // expect WORDS [/ OTHER WORDS]; line N [or M]; case NAME
 """
 
 import os
@@ -21,13 +26,14 @@ from pathlib import Path
 from utils.cpu.cuda_c.build import BuildError, build_program
 
 FOLDER = Path(__file__).with_name("broken")
+ASYNCHRONOUS = Path(__file__).with_name("asynchronous")
 
 
-def run(executable, **environment):
+def run(executable, *arguments, **environment):
     """Runs a program of the engine, with no other of the engine's settings than those given."""
     clean = {k: v for k, v in os.environ.items() if not k.startswith("CUDA_CPU_")}
     return subprocess.run(
-        [str(executable)],
+        [str(executable), *arguments],
         capture_output=True,
         text=True,
         errors="replace",
@@ -65,6 +71,26 @@ def diagnosis(source):
     return any(not places or any(place in line for place in places) for line in found), said
 
 
+def cases(source):
+    """{name: (words, lines)} of a program with many mistakes."""
+    found = re.findall(r"// expect (.+); line (.+); case (\w+)\n", source.read_text())
+    return {
+        name: (words.split(" / "), [int(line) for line in lines.split(" or ")])
+        for words, lines, name in found
+    }
+
+
+def missed(source, executable, **environment):
+    """{name: what was said} of the cases that are not told with their words and line."""
+    result = {}
+    for name, (words, lines) in cases(source).items():
+        said = run(executable, name, **environment).stderr
+        told = any(w in said for w in words)
+        if not told or not any(f"{source.name}:{line}:" in said for line in lines):
+            result[name] = said
+    return result
+
+
 def main():
     sources = [s for s in sorted(FOLDER.glob("*.cu")) if not sys.argv[1:] or s.stem in sys.argv[1:]]
     with ThreadPoolExecutor(2) as pool:
@@ -76,6 +102,16 @@ def main():
             print("       ", line)
     found = sum(found for found, _ in results)
     print(f"score: {found} of {len(results)} planted mistakes found by name and line")
+    if not sys.argv[1:]:
+        report_asynchronous()
+
+
+def report_asynchronous():
+    for source in sorted(ASYNCHRONOUS.glob("*.cu")):
+        not_told = missed(source, build_program(source, check=True))
+        for name, said in not_told.items():
+            print(f"MISSED {source.stem} {name}\n{said}")
+        print(f"asynchronous, {source.stem}: {len(not_told)} of {len(cases(source))} missed")
 
 
 if __name__ == "__main__":

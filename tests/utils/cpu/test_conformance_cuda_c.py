@@ -105,6 +105,15 @@ def test_mistake_is_found(name):
     assert found, f"expected {words} at line {lines}, got:\n{said}"
 
 
+@pytest.mark.parametrize("name", sorted(path.stem for path in mistakes.ASYNCHRONOUS.glob("*.cu")))
+def test_asynchronous_mistakes_are_found_in_any_order(name):
+    source = mistakes.ASYNCHRONOUS / f"{name}.cu"
+    assert len(mistakes.cases(source)) >= 8
+    executable = build_program(source, check=True)
+    for schedule in ({}, {"CUDA_CPU_SEED": "1"}, {"CUDA_CPU_SEED": "2"}):
+        assert mistakes.missed(source, executable, **schedule) == {}, schedule
+
+
 @pytest.mark.parametrize("name", sorted(path.stem for path in REFUSED.glob("*.cu")))
 def test_what_is_not_offered_is_refused_at_compile_time(name):
     source = REFUSED / f"{name}.cu"

@@ -300,7 +300,7 @@ class Rewriter:
     def shared_declaration(self, tokens: list[Token], in_function: bool) -> list[Token]:
         first = tokens[0]
         external = False
-        aligned = "0"
+        aligned = ""
         kept = []
         i = 0
         while i < len(tokens):
@@ -308,7 +308,8 @@ class Rewriter:
             if t.text in ("__align__", "alignas", "__attribute__") and tokens[i + 1].text == "(":
                 close = closing(tokens, i + 1)
                 if t.text != "__attribute__":
-                    aligned = "size_t(" + " ".join(x.text for x in tokens[i + 2 : close]) + ")"
+                    inside = " ".join(x.text for x in tokens[i + 2 : close])
+                    aligned = f", size_t({inside})"
                 i = close
             elif t.text == "extern":
                 external = True
@@ -334,7 +335,7 @@ class Rewriter:
                     f"{pointer} {name.text} = static_cast<{pointer}>(::cuda_cpu::dynamic_shared());"
                 )
             elif in_function:
-                code = f"auto& {name.text} = ::cuda_cpu::shared<{alias}, {aligned}>([]{{}});"
+                code = f"auto& {name.text} = ::cuda_cpu::shared<{alias}{aligned}>([]{{}});"
             elif external:
                 if name.text in self.namespace_shared:
                     return []

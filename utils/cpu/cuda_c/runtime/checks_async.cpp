@@ -208,7 +208,7 @@ void checks_tile_swizzle(Block& b, const Product& p) {
 // The copy engine or a wgmma is to read shared memory that threads have written.
 void checks_engine_reads(const char* p, size_t bytes, Site at, const char* what) {
     Block& b = *hot.block;
-    Async& a = *b.async;
+    Async& a = own_async();
     const void* code = code_of(at);
     std::string does = std::string("this ") + what + " reads";
     const Moving* other = overlapping(a.arriving, p, bytes);

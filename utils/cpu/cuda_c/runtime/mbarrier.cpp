@@ -94,9 +94,10 @@ void complete_bytes(Block& b, MBarrier& m, size_t bytes) {
 static void arrive(Block& b, char* p, MBarrier& m, unsigned count, Site at) {
     if (count > m.pending)
         refuse("mbarrier-arrivals", at,
-               "mbarrier: %u arrivals come at once, but this phase lacks %u of the %u that line %d "
-               "announced",
-               count, m.pending, m.expected, m.at.line);
+               "mbarrier: %u arrival%s more than this phase waits for: it lacks %u of the %u that line "
+               "%d announced",
+               count - m.pending, count - m.pending == 1 ? "" : "s", m.pending, m.expected,
+               m.at.line);
     if (checking)
         checks_arrive(b, m);
     m.pending -= count;
