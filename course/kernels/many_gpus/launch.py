@@ -185,9 +185,10 @@ def _serve(connections, processes, end, patience):
             for connection in connections:
                 connection.send(values)
         if waiting and any(rank in results for rank in range(len(connections))):
-            raise RankError(_missed(waiting, results, "has ended"))
+            raise RankError(_missed(waiting, sorted(results), "has ended"))
         if since and time.monotonic() - since > patience:
-            raise RankError(_missed(waiting, results, f"did not come in {patience:g} s"))
+            late = [rank for rank in range(len(connections)) if rank not in waiting]
+            raise RankError(_missed(waiting, late, f"did not come in {patience:g} s"))
         if time.monotonic() > end:
             raise RankError(
                 f"the time-out is over; waiting: {sorted(waiting)}, done: {sorted(results)}"
@@ -209,17 +210,17 @@ def _differ(waiting):
     return f"the ranks' calls differ: {calls}. All ranks must make the same calls in the same order"
 
 
-def _missed(waiting, results, what):
+def _missed(waiting, others, what):
     places = "; ".join(f"rank {r} waits at {place}" for r, (_, place, _) in sorted(waiting.items()))
-    others = ", ".join(str(r) for r in sorted(results)) or "another rank"
-    return f"not all ranks came: {places}; rank {others} {what}"
+    missing = ", ".join(map(str, others))
+    return f"not all ranks came: {places}; rank {missing} {what}"
 
 
 def _ended(rank, process):
     process.wait(10)
     time.sleep(0.1)  # for the last of what it printed
-    last = "\n".join(process.lines[-15:])
-    return f"rank {rank} ended with exit status {process.returncode} and no result:\n{last}"
+    last = "\n".join([":", *process.lines[-15:]]) if process.lines else ""
+    return f"rank {rank} ended with exit status {process.returncode} and no result{last}"
 
 
 def _end(processes):

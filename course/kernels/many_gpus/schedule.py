@@ -5,7 +5,7 @@ steps, and bytes through the busiest link. kernels/all_reduce.cuh does the same 
 
     schedule = ring(4)
     run(schedule, arrays)                      # every rank's array becomes the sum
-    seconds(schedule, bytes, alpha, beta)      # alpha a step, beta bytes a second of a link
+    seconds(schedule, bytes, trip, beta)       # trip a step, beta bytes a second of a link
 """
 
 from dataclasses import dataclass
@@ -108,6 +108,8 @@ def bytes_of_busiest(schedule: Schedule, bytes: float) -> list[float]:
     return busiest
 
 
-def seconds(schedule: Schedule, bytes: float, alpha: float, beta: float) -> float:
-    """Time by the model: each step costs alpha, and its bytes through the busiest link."""
-    return sum(alpha + most / beta for most in bytes_of_busiest(schedule, bytes))
+def seconds(
+    schedule: Schedule, bytes: float, trip: float, beta: float, launch: float = 0.0
+) -> float:
+    """Time by the model: a launch, and for each step a trip and the busiest link's bytes."""
+    return launch + sum(trip + most / beta for most in bytes_of_busiest(schedule, bytes))

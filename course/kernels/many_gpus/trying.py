@@ -8,6 +8,7 @@ import numpy as np
 
 from course.kernels.many_gpus import communicator as comm
 from course.kernels.many_gpus.communicator import Choice
+from utils.engine import has_gpu
 
 LAUNCH = {"blocks": 2, "threads": 64, "unroll": 1}
 
@@ -65,3 +66,10 @@ def call_alone(ranks: int = 2, patience: float = 0.3) -> str:
     finally:
         for communicator in communicators:
             communicator.close()
+
+
+def gpus() -> int:
+    """How many GPUs there are that PyTorch may use; 0 where a CPU engine takes their place."""
+    import torch
+
+    return torch.cuda.device_count() if has_gpu() else 0

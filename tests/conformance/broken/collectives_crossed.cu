@@ -1,4 +1,4 @@
-// expect: [collective-mismatch]; line 20; mode: fast; devices: 2
+// expect: rank 1 calls ncclBroadcast; line 20; mode: fast; devices: 2
 // Two threads make the same two calls in different orders.
 #include <nccl.h>
 #include <thread>

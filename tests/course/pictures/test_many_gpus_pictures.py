@@ -2,12 +2,17 @@
 
 import json
 
-import numpy as np
 import pytest
 
 from course.kernels.many_gpus.schedule import SCHEDULES, ring
 from course.pictures import many_gpus as pictures
 from utils import results
+
+#: Two stages, two micro-batches: (stage, what, micro-batch, turn).
+GPIPE = [
+    *((0, "forward", 0, 0), (0, "forward", 1, 1), (1, "forward", 0, 1), (1, "forward", 1, 2)),
+    *((1, "back", 1, 3), (1, "back", 0, 4), (0, "back", 1, 4), (0, "back", 0, 5)),
+]
 
 
 @pytest.mark.parametrize("name", SCHEDULES)
@@ -27,9 +32,12 @@ def test_a_ring_completes_its_first_parts_after_n_minus_1_steps():
     "draw",
     [
         lambda: pictures.steps(ring(3), "ring"),
-        lambda: pictures.model_curves(8, 3e-6, 350e9),
-        lambda: pictures.pipeline(4, 6),
+        lambda: pictures.model_curves(8),
+        lambda: pictures.pipeline(GPIPE),
+        lambda: pictures.overlap([{"bytes": 4096, "ready": 0.1, "done": 0.3}], 0.2),
         pictures.scaling,
+        pictures.fits,
+        pictures.matrix,
     ],
 )
 def test_pictures_are_drawn_and_described(draw):
@@ -68,10 +76,31 @@ def test_nothing_recorded_is_said(recorded):
     recorded([{"name": "something/else", "value": 1.0}])
     assert "nothing is recorded" in pictures.race()
     assert "nothing is recorded" in pictures.times_table()
-    assert "assumed" in pictures.link()[2]
+    assert "nothing is recorded" in pictures.fits()
+    assert "nothing is recorded" in pictures.matrix()
+    assert "assumed" in pictures.link()[3]
 
 
 def test_the_bubble_is_that_of_the_formula():
-    share = 1 - 6 / (6 + 4 - 1)
-    assert f"{share:.0%}" in pictures.pipeline(4, 6).axes[0].get_title()
-    assert np.isclose(share, 3 / 9)
+    stages, batches = 2, 2
+    assert pictures.bubble(GPIPE) == pytest.approx((stages - 1) / (batches + stages - 1))
+    assert "33%" in pictures.pipeline(GPIPE).axes[0].get_title()
+
+
+def test_the_largest_recording_is_shown_with_its_predictions(recorded):
+    name = "many_gpus/8/all_reduce/8"
+    recorded(
+        [
+            {"name": f"{name}/ours/call", "value": 2e-6},
+            {"name": f"{name}/nccl/call", "value": 4e-6},
+            {"name": f"{name}/ours/graph", "value": 3e-6},
+            {"name": f"{name}/predicted", "value": 2e-6},
+            {"name": "many_gpus/4/all_reduce/8/predicted", "value": 2e-6},
+            {"name": "many_gpus/8/peer_copy/kernel_push/0_1", "value": 3e11},
+        ]
+    )
+    assert pictures.largest() == 8
+    assert "2.00×" in pictures.times_table()
+    assert "of 8 GPUs" in pictures.race().alt and "of 8 GPUs" in pictures.matrix().alt
+    assert "1.50×" in pictures.predictions(8)
+    assert "not yet" in pictures.predictions(4)

@@ -40,6 +40,12 @@ def in_another_order(group):
         group.all_gather(1)
 
 
+def sleeps(group):
+    if group.rank == 1:
+        time.sleep(60)
+    group.barrier()
+
+
 def quiet(_line):
     pass
 
@@ -78,3 +84,9 @@ def test_calls_in_another_order_are_told_with_their_lines():
     words = "(?s)rank 0 calls all_gather at .*, line .*; rank 1 calls barrier at .*, line"
     with pytest.raises(RankError, match=words):
         launch(in_another_order, 2, echo=quiet)
+
+
+def test_a_rank_that_does_not_come_in_time_is_named():
+    words = "rank 0 waits at .*, line .*; rank 1 did not come in 0.2 s"
+    with pytest.raises(RankError, match=words):
+        launch(sleeps, 2, echo=quiet, patience=0.2)

@@ -1,0 +1,422 @@
+"""Ways to train the network that reads digits on several ranks, each beside one device.
+
+    buckets(...)     data parallel: gradients travel in buckets, beside the backward pass
+    Sharded          ZeRO: each rank keeps a share of Adam's state, of gradients, of parameters
+    tensor(...)      each rank has a part of every linear layer
+    pipeline(...)    each rank has some layers; micro-batches pass through
+
+All are written with torch.distributed's plain calls and run on processors (gloo), so that they can
+be tried anywhere; what they send and keep is the same on GPUs. `session` is what a rank runs.
+"""
+
+import time
+from pathlib import Path
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn import functional
+
+from course.kernels.mnist_cnn.pytorch import initial_weights, model_from, scaled
+
+DIGITS, MICRO_BATCHES, STEPS, LR = 16, 4, 2, 1e-3
+#: A bucket is sent when it has so many bytes: small, so that a small network has several.
+BUCKET_BYTES = 64 << 10
+
+
+def session(group) -> dict:
+    """Train in every way on this rank; what was found, by the way's name."""
+    torch.set_num_threads(1)
+    store = dist.FileStore(str(Path(group.folder) / "gloo"), group.size)
+    dist.init_process_group("gloo", store=store, rank=group.rank, world_size=group.size)
+    images, labels = digits()
+    found = {
+        "buckets": buckets(images, labels),
+        "sharded": {stage: sharded(stage, images, labels) for stage in range(4)},
+        "fsdp": fsdp(images, labels),
+        "tensor": tensor(images, labels),
+        "pipeline": pipeline(images, labels),
+    }
+    dist.destroy_process_group()
+    return found
+
+
+def digits(count: int = DIGITS):
+    """Random pixels and labels, the same on every rank."""
+    generator = torch.Generator().manual_seed(0)
+    images = torch.randint(0, 256, (count, 28, 28), dtype=torch.uint8, generator=generator)
+    labels = torch.randint(0, 10, (count,), generator=generator)
+    return images, labels
+
+
+def mine(whole: torch.Tensor) -> torch.Tensor:
+    """This rank's part of a batch, or of a vector."""
+    return whole.chunk(dist.get_world_size())[dist.get_rank()]
+
+
+def loss_of(model, images, labels) -> torch.Tensor:
+    """The mean loss of a batch."""
+    return functional.cross_entropy(model(images), labels)
+
+
+def off(tensor, expected) -> float:
+    """How far numbers lie from others, as a share of these."""
+    return float((tensor - expected).norm() / expected.norm())
+
+
+# ---- data parallel: buckets, beside the backward pass -------------------------------------------
+
+
+class Buckets:
+    """Sums gradients over the ranks, in buckets, each as soon as its last gradient is there.
+
+    The backward pass begins with the last layer, and so do the buckets.
+    """
+
+    def __init__(self, model, bytes: int = BUCKET_BYTES):
+        self.buckets, self.log, self._work = [[]], [], []
+        for parameter in reversed(list(model.parameters())):
+            if sum(p.nbytes for p in self.buckets[-1]) >= bytes:
+                self.buckets.append([])
+            self.buckets[-1].append(parameter)
+            parameter.register_post_accumulate_grad_hook(self._ready)
+        self._missing = [len(bucket) for bucket in self.buckets]
+        self.start = time.perf_counter()
+
+    def _ready(self, parameter):
+        """A gradient is complete; if it is its bucket's last, the bucket starts to travel."""
+        number = next(n for n, b in enumerate(self.buckets) if any(p is parameter for p in b))
+        self._missing[number] -= 1
+        if self._missing[number]:
+            return
+        flat = torch.cat([p.grad.flatten() for p in self.buckets[number]])
+        entry = {"bytes": flat.nbytes, "ready": time.perf_counter() - self.start}
+        work = dist.all_reduce(flat, async_op=True)
+        work.get_future().add_done_callback(lambda _: self._arrived(entry))
+        self.log.append(entry)
+        self._work.append((work, flat, self.buckets[number]))
+
+    def _arrived(self, entry):
+        entry["done"] = time.perf_counter() - self.start
+
+    def wait(self) -> None:
+        """Wait for all buckets, and put the mean over the ranks where the gradients were."""
+        for work, flat, parameters in self._work:
+            work.wait()
+            flat /= dist.get_world_size()
+            parts = flat.split([p.numel() for p in parameters])
+            for parameter, part in zip(parameters, parts, strict=True):
+                parameter.grad = part.view_as(parameter)
+
+
+def buckets(images, labels) -> dict:
+    """A backward pass with buckets, beside PyTorch's DistributedDataParallel."""
+    model = model_from(initial_weights(0))
+    loss = loss_of(model, mine(images), mine(labels))
+    ours = Buckets(model)
+    loss.backward()
+    end = time.perf_counter() - ours.start
+    ours.wait()
+    theirs = nn.parallel.DistributedDataParallel(model_from(initial_weights(0)))
+    loss_of(theirs, mine(images), mine(labels)).backward()
+    return {"log": ours.log, "backward": end, "off": off(gradient(model), gradient(theirs))}
+
+
+def gradient(model) -> torch.Tensor:
+    """All gradients of a model, one behind the other."""
+    return torch.cat([parameter.grad.flatten() for parameter in model.parameters()])
+
+
+# ---- ZeRO: shares of what data parallel keeps everywhere ----------------------------------------
+
+
+class Sharded:
+    """Adam, of which each rank keeps a share: stage 1 its state, 2 gradients too, 3 parameters too.
+
+    Stage 0 shares nothing. A step is the same in all stages, but for rounding.
+    """
+
+    def __init__(self, parameters: torch.Tensor, stage: int):
+        self.stage = stage
+        self.parameters = self._keep(parameters, from_stage=3)
+        self.gradient = None
+        state = torch.zeros_like(parameters)
+        self.moments = [self._keep(state, from_stage=1) for _ in range(2)]
+        self.steps = 0
+
+    def _keep(self, whole, from_stage) -> torch.Tensor:
+        """What this rank keeps of a vector: its share from that stage on, else all."""
+        return (mine(whole) if self.stage >= from_stage else whole).clone()
+
+    def step(self, gradient_of) -> None:
+        """One step. gradient_of(parameters): the gradient of this rank's digits."""
+        parameters = gathered(self.parameters) if self.stage >= 3 else self.parameters
+        self.gradient = mean_over_ranks(gradient_of(parameters), share=self.stage >= 2)
+        own = self.stage >= 1
+        part = mine(parameters) if own else parameters
+        gradient = mine(self.gradient) if self.stage == 1 else self.gradient
+        part = part - LR * self._direction(gradient)
+        self.parameters = gathered(part) if self.stage in (1, 2) else part
+
+    def _direction(self, gradient):
+        """Adam's (Kingma and Ba, 2014), from the moments of this rank's share."""
+        self.steps += 1
+        for moment, power, keep in zip(self.moments, (1, 2), (0.9, 0.999), strict=True):
+            moment.lerp_(gradient**power, 1 - keep)
+        mean = self.moments[0] / (1 - 0.9**self.steps)
+        square = self.moments[1] / (1 - 0.999**self.steps)
+        return mean / (square.sqrt() + 1e-8)
+
+    def bytes(self) -> int:
+        """Bytes that this rank keeps between two steps."""
+        return sum(t.nbytes for t in (self.parameters, self.gradient, *self.moments))
+
+
+def gathered(part: torch.Tensor) -> torch.Tensor:
+    """All ranks' parts of a vector, one behind the other: an all-gather."""
+    parts = [torch.empty_like(part) for _ in range(dist.get_world_size())]
+    dist.all_gather(parts, part.contiguous())
+    return torch.cat(parts)
+
+
+def mean_over_ranks(vector: torch.Tensor, share: bool) -> torch.Tensor:
+    """The mean of the ranks' vectors: all of it (an all-reduce), or a share (reduce-scatter)."""
+    ranks = dist.get_world_size()
+    if not share:
+        dist.all_reduce(vector)
+        return vector / ranks
+    part = torch.empty_like(mine(vector))
+    dist.reduce_scatter(part, [chunk.contiguous() for chunk in vector.chunk(ranks)])
+    return part / ranks
+
+
+def flat(model) -> torch.Tensor:
+    """All parameters as one vector that the ranks divide."""
+    vector = nn.utils.parameters_to_vector(model.parameters()).detach()
+    return functional.pad(vector, (0, -len(vector) % dist.get_world_size()))
+
+
+def sharded(stage: int, images, labels) -> dict:
+    """Some steps in a stage, beside torch.optim.Adam on one device with all digits."""
+    model = model_from(initial_weights(0))
+
+    def gradient_of(parameters):
+        nn.utils.vector_to_parameters(parameters, model.parameters())
+        model.zero_grad()
+        loss_of(model, mine(images), mine(labels)).backward()
+        return functional.pad(gradient(model), (0, len(parameters) - len(gradient(model))))
+
+    ours = Sharded(flat(model), stage)
+    for _ in range(STEPS):
+        ours.step(gradient_of)
+    whole = gathered(ours.parameters) if stage >= 3 else ours.parameters
+    expected = flat(on_one_device(images, labels))
+    return {"bytes": ours.bytes(), "off": off(whole, expected), "parameters": len(whole)}
+
+
+def on_one_device(images, labels):
+    """The same steps on one device: the mean of the parts' gradients, then Adam."""
+    model = model_from(initial_weights(0))
+    adam = torch.optim.Adam(model.parameters(), LR)
+    ranks = dist.get_world_size()
+    for _ in range(STEPS):
+        adam.zero_grad()
+        for part in zip(images.chunk(ranks), labels.chunk(ranks), strict=True):
+            (loss_of(model, *part) / ranks).backward()
+        adam.step()
+    return model
+
+
+def fsdp(images, labels) -> dict:
+    """PyTorch's own, fully_shard: it shares all, as stage 3 does."""
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import fully_shard
+
+    model = model_from(initial_weights(0))
+    fully_shard(model, mesh=init_device_mesh("cpu", (dist.get_world_size(),)))
+    adam = torch.optim.Adam(model.parameters(), LR)
+    for _ in range(STEPS):
+        adam.zero_grad()
+        loss_of(model, mine(images), mine(labels)).backward()
+        adam.step()
+    kept = 0
+    for parameter in model.parameters():
+        state = adam.state[parameter]
+        moments = [state["exp_avg"], state["exp_avg_sq"]]
+        kept += sum(t.to_local().nbytes for t in (parameter, parameter.grad, *moments))
+    whole = torch.cat([p.full_tensor().detach().flatten() for p in model.parameters()])
+    expected = flat(on_one_device(images, labels))[: len(whole)]
+    return {"bytes": kept, "off": off(whole, expected)}
+
+
+# ---- tensor parallel: a part of every linear layer ----------------------------------------------
+
+
+class ToAll(torch.autograd.Function):
+    """Every rank uses the same numbers: forward nothing, backward the sum of their gradients."""
+
+    @staticmethod
+    def forward(ctx, x):
+        """The numbers themselves."""
+        return x
+
+    @staticmethod
+    def backward(ctx, gradient):
+        """The sum over the ranks."""
+        gradient = gradient.contiguous()
+        dist.all_reduce(gradient)
+        return gradient
+
+
+class FromAll(torch.autograd.Function):
+    """Every rank has a part of a sum: forward the sum, backward nothing."""
+
+    @staticmethod
+    def forward(ctx, x):
+        """The sum over the ranks."""
+        x = x.clone()
+        dist.all_reduce(x)
+        return x
+
+    @staticmethod
+    def backward(ctx, gradient):
+        """The gradient itself."""
+        return gradient
+
+
+def features(model, images) -> torch.Tensor:
+    """The convolutions' part of the network: [B, 3136]."""
+    x = scaled(images, model.fc1.weight.dtype)[:, None]
+    x = functional.max_pool2d(functional.relu(model.bn1(model.conv1(x))), 2)
+    x = functional.max_pool2d(functional.relu(model.bn2(model.conv2(x))), 2)
+    return x.flatten(1)
+
+
+def tensor_parallel(model, images) -> torch.Tensor:
+    """Logits with a share of fc1's outputs on each rank, and of fc2's inputs: one all-reduce."""
+    x = ToAll.apply(features(model, images))
+    hidden = functional.linear(x, mine(model.fc1.weight), mine(model.fc1.bias))
+    columns = model.fc2.weight.chunk(dist.get_world_size(), dim=1)[dist.get_rank()]
+    return FromAll.apply(functional.relu(hidden) @ columns.T) + model.fc2.bias
+
+
+def tensor(images, labels) -> dict:
+    """A pass with cut linear layers, beside one device: the loss, and two layers' gradients."""
+    model, alone = (model_from(initial_weights(0)) for _ in range(2))
+    loss = functional.cross_entropy(tensor_parallel(model, images), labels)
+    loss.backward()
+    expected = loss_of(alone, images, labels)
+    expected.backward()
+    return {
+        "off_loss": off(loss.detach(), expected.detach()),
+        "off_fc1": off(mine(model.fc1.weight.grad), mine(alone.fc1.weight.grad)),
+        "off_conv1": off(model.conv1.weight.grad, alone.conv1.weight.grad),
+        "fc1_bytes": mine(model.fc1.weight).nbytes,
+    }
+
+
+# ---- pipeline parallel: some layers on each rank ------------------------------------------------
+
+
+def stages(model) -> list:
+    """The network cut for as many ranks as there are: functions of what the one before returns."""
+    blocks = [
+        lambda x: functional.max_pool2d(functional.relu(model.bn1(model.conv1(pixels(x)))), 2),
+        lambda x: functional.max_pool2d(functional.relu(model.bn2(model.conv2(x))), 2),
+        lambda x: functional.relu(model.fc1(x.flatten(1))),
+        model.fc2,
+    ]
+    each = len(blocks) // dist.get_world_size()
+    cut = [blocks[i : i + each] for i in range(0, len(blocks), each)]
+    return [in_a_row(row) for row in cut]
+
+
+def pixels(images):
+    """Pixels as the first layer takes them."""
+    return scaled(images)[:, None]
+
+
+def in_a_row(layers):
+    """One function that applies layers one behind the other."""
+
+    def apply(x):
+        for layer in layers:
+            x = layer(x)
+        return x
+
+    return apply
+
+
+#: What each block hands on for one digit, and the number of blocks of the network.
+HANDED_ON, BLOCKS = ((32, 14, 14), (64, 7, 7), (128,)), 4
+
+
+class Pipe:
+    """A rank's end of the pipeline. Each message carries the turn in which it can be used.
+
+    So the turns in `log` are those of a machine where every stage takes one turn, forward or back:
+    a stage begins when it has ended its turn before and its input is there.
+    """
+
+    def __init__(self):
+        self.rank, self.ranks = dist.get_rank(), dist.get_world_size()
+        self.turn, self.log = 0, []
+
+    def works(self, what: str, batch: int) -> None:
+        """This stage spends a turn on a micro-batch."""
+        self.log.append((self.rank, what, batch, self.turn))
+        self.turn += 1
+
+    def send(self, to: int, numbers: torch.Tensor) -> None:
+        """Hand numbers on, with the turn from which they are there."""
+        dist.send(torch.tensor([self.turn]), to)
+        dist.send(numbers.contiguous(), to)
+
+    def receive(self, source: int, shape) -> torch.Tensor:
+        """Numbers of another stage; this one's next turn does not begin before they were sent."""
+        turn, numbers = torch.zeros(1, dtype=torch.int64), torch.empty(shape)
+        dist.recv(turn, source)
+        dist.recv(numbers, source)
+        self.turn = max(self.turn, int(turn))
+        return numbers
+
+
+def run_pipeline(pipe: Pipe, stage, images, labels) -> float:
+    """All micro-batches forward, then all back (GPipe); the loss where the last stage is."""
+    first, last = pipe.rank == 0, pipe.rank == pipe.ranks - 1
+    parts = list(zip(images.chunk(MICRO_BATCHES), labels.chunk(MICRO_BATCHES), strict=True))
+    kept, losses = [], []
+    for number, (pictures, answers) in enumerate(parts):
+        x = pictures
+        if not first:
+            shape = HANDED_ON[pipe.rank * BLOCKS // pipe.ranks - 1]
+            x = pipe.receive(pipe.rank - 1, (len(pictures), *shape)).requires_grad_()
+        y = stage(x)
+        if last:
+            y = functional.cross_entropy(y, answers) / MICRO_BATCHES
+            losses.append(y.item())
+        pipe.works("forward", number)
+        if not last:
+            pipe.send(pipe.rank + 1, y.detach())
+        kept.append((x, y))
+    for number, (x, y) in reversed(list(enumerate(kept))):
+        y.backward(None if last else pipe.receive(pipe.rank + 1, y.shape))
+        pipe.works("back", number)
+        if not first:
+            pipe.send(pipe.rank - 1, x.grad)
+    return sum(losses)
+
+
+def pipeline(images, labels) -> dict:
+    """A batch through the pipeline, beside one device that takes the same micro-batches."""
+    model, alone = (model_from(initial_weights(0)) for _ in range(2))
+    pipe = Pipe()
+    loss = run_pipeline(pipe, stages(model)[pipe.rank], images, labels)
+    expected = 0.0
+    for part in zip(images.chunk(MICRO_BATCHES), labels.chunk(MICRO_BATCHES), strict=True):
+        share = loss_of(alone, *part) / MICRO_BATCHES
+        share.backward()
+        expected += share.item()
+    pairs = zip(model.parameters(), alone.parameters(), strict=True)
+    own = [off(p.grad, q.grad) for p, q in pairs if p.grad is not None]
+    return {"log": pipe.log, "loss": loss, "expected": expected, "off": max(own)}
