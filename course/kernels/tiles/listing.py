@@ -18,7 +18,14 @@ MATMULS = {
         + ("matmul_gluon",),
     ),
 }
-HOPPER = ("hopper.cu", "hopper_tiles.cuh", "hopper_instructions.cuh")  # CUDA C's files
+#: CUDA C's files
+HOPPER = (
+    "hopper.cu",
+    "hopper_tiles.cuh",
+    "hopper_rounds.cuh",
+    "hopper_instructions.cuh",
+    "wgmma_sums.cuh",
+)
 
 
 def text_of(file: str, name: str) -> str:

@@ -8,8 +8,6 @@
 // A block stays for tile after tile: a producer thread fills a ring of stages, two warp groups
 // multiply 64 rows each. Two blocks of a cluster share what both need of B.
 // Grid: CLUSTER * clusters, block: 384 threads, dynamic shared memory: sizeof(Shared).
-#include "wgmma_e4m3.cuh"
-
 #ifndef BLOCK_SCALES
 #define BLOCK_SCALES 0
 #endif
@@ -26,96 +24,11 @@
 #define HIGH 8  // tiles: the height of a patch that clusters take together
 #endif
 
-using e4m3 = unsigned char;
-constexpr int BM = 128, BN = WIDTH, BK = 128;
-constexpr int BOX = 64;  // columns of C that leave together: 128 bytes
+#include "fp8_tiles.cuh"
+
 constexpr int SUMS = BN / 2;  // of a thread: 64 rows of BN columns, 128 threads
 
-struct Stage {
-    e4m3 a[BM][BK];
-    e4m3 b[BN][BK];
-};
-
-struct Shared {
-    Stage stage[STAGES];
-    bf16 c[2][2][64][BOX];  // two boxes of results a consumer, on their way to C
-    float scales[2][BN];  // of a tile's columns, for each consumer
-    barrier full[STAGES], empty[STAGES];
-};
-
-// The matrices and their scales, as the launcher gives them.
-struct Scales {
-    const float* a;
-    const float* b;
-};
-
-// The tiles of C, each CLUSTER * 128 rows high and BN columns wide, in groups of HIGH rows of
-// tiles. Of a cluster's tile, block 0 takes the upper 128 rows and block 1 the lower.
-struct Tiles {
-    int down, across;
-
-    __device__ Tiles(int m, int n)
-        : down((m + CLUSTER * BM - 1) / (CLUSTER * BM)), across((n + BN - 1) / BN) {}
-    __device__ int count() const {
-        return down * across;
-    }
-    __device__ int first_row(int t) const {
-        return t / (HIGH * across) * HIGH;
-    }
-    __device__ int height(int t) const {
-        return min(HIGH, down - first_row(t));
-    }
-    __device__ int row(int t) const {
-        int tile_row = first_row(t) + t % (HIGH * across) % height(t);
-        return (tile_row * CLUSTER + (CLUSTER == 1 ? 0 : cluster_rank())) * BM;
-    }
-    __device__ int column(int t) const {
-        return t % (HIGH * across) / height(t) * BN;
-    }
-};
-
-// A place in the ring of stages. parity: of the round, as its barriers count them.
-struct Slot {
-    int i = 0, parity = 0;
-
-    __device__ void next() {
-        if (++i == STAGES) {
-            i = 0;
-            parity ^= 1;
-        }
-    }
-};
-
-// ---- the producer
-
-// Asks for a step's tiles: the block's own of A, and of B its part for all blocks of the cluster.
-// Tensor maps count in pairs of numbers: they know no type of one byte.
-__device__ void load(Stage& s, const CUtensorMap* a, const CUtensorMap* b, barrier* full, int row,
-                     int column, int k) {
-    barrier_expect(full, sizeof(Stage));
-    tma_load(s.a, a, full, k / 2, row);
-    if (CLUSTER == 1) {
-        tma_load(s.b, b, full, k / 2, column);
-    } else {
-        int first = cluster_rank() * (BN / 2);
-        tma_load_to_both(s.b[first], b, full, k / 2, column + first);
-    }
-}
-
-__device__ void produce(Shared& s, const CUtensorMap* a, const CUtensorMap* b, int m, int n,
-                        int k) {
-    Tiles tiles(m, n);
-    Slot slot;
-    for (int t = blockIdx.x / CLUSTER; t < tiles.count(); t += gridDim.x / CLUSTER) {
-        int row = tiles.row(t);
-        int column = tiles.column(t);
-        for (int x = 0; x < k; x += BK) {
-            barrier_wait(&s.empty[slot.i], slot.parity ^ 1);  // free, in all blocks
-            load(s.stage[slot.i], a, b, &s.full[slot.i], row, column, x);
-            slot.next();
-        }
-    }
-}
+using Shared = Ring;
 
 // ---- the consumers
 
@@ -129,13 +42,6 @@ __device__ void multiply(float (&d)[SUMS], const Stage& s, int warpgroup, bool a
         wgmma_e4m3(d, a, b, add || k > 0);
     }
     wgmma_close_group();
-}
-
-// Tells the producers of all blocks that copy into this stage: it may be overwritten.
-__device__ void give_back(Shared& s, int slot) {
-    int thread = threadIdx.x % 128;
-    if (thread < CLUSTER)
-        barrier_arrive_at(&s.empty[slot], thread);
 }
 
 // Where in the ring a consumer is, and the stage that it has not given back yet.
@@ -177,12 +83,6 @@ struct Results {
     int row, column;
     bool any = false;
 };
-
-// Two neighbours among a thread's sums, as bf16 in one register.
-__device__ unsigned packed(float first, float second) {
-    __nv_bfloat162 both = __floats2bfloat162_rn(first, second);
-    return *(unsigned*)&both;
-}
 
 // A tile's scales, asked for before its products begin. Beyond the edge anything will do.
 struct TileScales {

@@ -1,8 +1,6 @@
 // C = A B in 8-bit floats (e4m3), with a scale for each row of A and each column of B, in turns: a
 // tile is one warp group's alone. While one multiplies, the other scales and stores what it has.
 // Otherwise as fp8_matmul.cu. Grid, block and shared memory: as there.
-#include "wgmma_e4m3.cuh"
-
 #ifndef STAGES
 #define STAGES 6
 #endif
@@ -13,101 +11,14 @@
 #define HIGH 8  // tiles: the height of a patch that clusters take together
 #endif
 
-using e4m3 = unsigned char;
-constexpr int BM = 128, BN = 128, BK = 128;
-constexpr int BOX = 64;  // columns of C that leave together: 128 bytes
+#define WIDTH 128
+#include "fp8_tiles.cuh"
+
 constexpr int SUMS = 64;  // of a thread: 64 rows of 128 columns, 128 threads; it has two of these
 
-struct Stage {
-    e4m3 a[BM][BK];
-    e4m3 b[BN][BK];
-};
-
-struct Shared {
-    Stage stage[STAGES];
-    bf16 c[2][2][64][BOX];  // two boxes of results a consumer, on their way to C
-    float scales[2][BN];  // of a tile's columns, for each consumer
-    barrier full[STAGES], empty[STAGES];
+struct Shared : Ring {
     barrier turn[2];  // a consumer may look at the ring: the other's tile has all come
 };
-
-// The matrices and their scales, as the launcher gives them.
-struct Scales {
-    const float* a;
-    const float* b;
-};
-
-// The tiles of C, each CLUSTER * 128 rows high and BN columns wide, in groups of HIGH rows of
-// tiles. Of a cluster's tile, block 0 takes the upper 128 rows and block 1 the lower.
-struct Tiles {
-    int down, across;
-
-    __device__ Tiles(int m, int n)
-        : down((m + CLUSTER * BM - 1) / (CLUSTER * BM)), across((n + BN - 1) / BN) {}
-    __device__ int count() const {
-        return down * across;
-    }
-    __device__ int first_row(int t) const {
-        return t / (HIGH * across) * HIGH;
-    }
-    __device__ int height(int t) const {
-        return min(HIGH, down - first_row(t));
-    }
-    __device__ int row(int t) const {
-        int tile_row = first_row(t) + t % (HIGH * across) % height(t);
-        return (tile_row * CLUSTER + (CLUSTER == 1 ? 0 : cluster_rank())) * BM;
-    }
-    __device__ int column(int t) const {
-        return t % (HIGH * across) / height(t) * BN;
-    }
-};
-
-// A place in the ring of stages. parity: of the round, as its barriers count them.
-struct Slot {
-    int i = 0, parity = 0;
-
-    __device__ void next() {
-        if (++i == STAGES) {
-            i = 0;
-            parity ^= 1;
-        }
-    }
-    __device__ void skip(int steps) {
-        parity ^= (i + steps) / STAGES & 1;
-        i = (i + steps) % STAGES;
-    }
-};
-
-// ---- the producer
-
-// Asks for a step's tiles: the block's own of A, and of B its part for all blocks of the cluster.
-// Tensor maps count in pairs of numbers: they know no type of one byte.
-__device__ void load(Stage& s, const CUtensorMap* a, const CUtensorMap* b, barrier* full, int row,
-                     int column, int k) {
-    barrier_expect(full, sizeof(Stage));
-    tma_load(s.a, a, full, k / 2, row);
-    if (CLUSTER == 1) {
-        tma_load(s.b, b, full, k / 2, column);
-    } else {
-        int first = cluster_rank() * (BN / 2);
-        tma_load_to_both(s.b[first], b, full, k / 2, column + first);
-    }
-}
-
-__device__ void produce(Shared& s, const CUtensorMap* a, const CUtensorMap* b, int m, int n,
-                        int k) {
-    Tiles tiles(m, n);
-    Slot slot;
-    for (int t = blockIdx.x / CLUSTER; t < tiles.count(); t += gridDim.x / CLUSTER) {
-        int row = tiles.row(t);
-        int column = tiles.column(t);
-        for (int x = 0; x < k; x += BK) {
-            barrier_wait(&s.empty[slot.i], slot.parity ^ 1);  // free, in all blocks
-            load(s.stage[slot.i], a, b, &s.full[slot.i], row, column, x);
-            slot.next();
-        }
-    }
-}
 
 // ---- the consumers
 
@@ -121,13 +32,6 @@ __device__ void multiply(float (&d)[2][SUMS], const Stage& s, bool add) {
         wgmma_e4m3(d[1], tile_for_wgmma(&s.a[64][k], 0), b, add || k > 0);
     }
     wgmma_close_group();
-}
-
-// Tells the producers of all blocks that copy into this stage: it may be overwritten.
-__device__ void give_back(Shared& s, int slot) {
-    int thread = threadIdx.x % 128;
-    if (thread < CLUSTER)
-        barrier_arrive_at(&s.empty[slot], thread);
 }
 
 // A barrier tells rounds of the ring apart by their parity only: nobody may wait for a stage that
@@ -147,11 +51,6 @@ __device__ void add_steps(float (&d)[2][SUMS], Shared& s, Slot& slot, int warpgr
         barrier_arrive(&s.turn[1 - warpgroup]);
     wgmma_wait<0>();
     give_back(s, before);
-}
-
-__device__ unsigned packed(float first, float second) {
-    __nv_bfloat162 both = __floats2bfloat162_rn(first, second);
-    return *(unsigned*)&both;
 }
 
 // Scales 64 rows, and sends them to C as two boxes through shared memory.

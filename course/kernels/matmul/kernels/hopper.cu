@@ -5,6 +5,7 @@
 // - GROUP: clusters that run together take a patch of tiles GROUP rows high (1: row by row)
 // - CLUSTER 2: two blocks share what both need of B, each fetches half of it for both
 // Grid: CLUSTER * clusters, block: 384 threads, dynamic shared memory: 229,440 bytes.
+#include "hopper_rounds.cuh"
 #include "hopper_tiles.cuh"
 
 #ifndef TMA_STORE
@@ -24,42 +25,8 @@ struct Shared {
     barrier full[STAGES], empty[STAGES];
 };
 
-// The tiles of C, each CLUSTER * 128 rows high and 256 columns wide, in groups of GROUP rows of
-// tiles. Of a cluster's tile, block 0 takes the upper 128 rows and block 1 the lower.
-struct Tiles {
-    int down, across;
-
-    __device__ Tiles(int m, int n)
-        : down((m + CLUSTER * BM - 1) / (CLUSTER * BM)), across((n + BN - 1) / BN) {}
-    __device__ int count() const {
-        return down * across;
-    }
-    __device__ int first_row(int t) const {
-        return t / (GROUP * across) * GROUP;
-    }
-    __device__ int height(int t) const {
-        return min(GROUP, down - first_row(t));
-    }
-    __device__ int row(int t) const {
-        int tile_row = first_row(t) + t % (GROUP * across) % height(t);
-        return (tile_row * CLUSTER + (CLUSTER == 1 ? 0 : cluster_rank())) * BM;
-    }
-    __device__ int column(int t) const {
-        return t % (GROUP * across) / height(t) * BN;
-    }
-};
-
-// A place in the ring of stages. parity: of the round, as its barriers count them.
-struct Slot {
-    int i = 0, parity = 0;
-
-    __device__ void next() {
-        if (++i == STAGES) {
-            i = 0;
-            parity ^= 1;
-        }
-    }
-};
+using Tiles = TilesOf<BM, BN, CLUSTER, GROUP>;
+using Slot = SlotOf<STAGES>;
 
 // Asks for a step's tiles, in a cluster for the block's own part of A and half of B for both.
 __device__ void load_shared(Stage& s, const CUtensorMap* a, const CUtensorMap* b, barrier* full,

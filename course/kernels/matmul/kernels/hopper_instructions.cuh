@@ -1,6 +1,7 @@
 // Hopper's own instructions, one small function each. Names and rules: PTX ISA, target sm_90a.
 #pragma once
 #include <cuda_bf16.h>
+#include "wgmma_sums.cuh"
 #if defined(__CUDA_ARCH__) && !defined(__CUDA_ARCH_FEAT_SM90_ALL)
 #error "this kernel uses wgmma, which only Hopper has (compute capability 9.0, target sm_90a)"
 #endif
@@ -111,26 +112,13 @@ __device__ descriptor tile_for_wgmma(const void* p, int across) {
     return start / 16 | across / 16 << 16 | EIGHT_ROWS / 16 << 32 | SWIZZLE_128 << 62;
 }
 
-#define F4(i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
-#define F16(i) F4(i), F4(i + 4), F4(i + 8), F4(i + 12)
-#define F64(i) F16(i), F16(i + 16), F16(i + 32), F16(i + 48)
-
 // Queues d = a b, or d += a b if `add`. a: 64 x 16, its rows along k. b: 16 x 256, its rows along
 // n, hence the last 1. d: 64 x 256, of which each thread holds 128.
 __device__ void wgmma_64x256x16(float (&d)[128], descriptor a, descriptor b, int add) {
     asm volatile(
         "{ .reg .pred p; setp.ne.b32 p, %130, 0; "
-        "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 {"
-        "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-        "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-        "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-        "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-        "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-        "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
-        "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, "
-        "%108, %109, %110, %111, %112, %113, %114, %115, %116, %117, "
-        "%118, %119, %120, %121, %122, %123, %124, %125, %126, %127}, "
-        "%128, %129, p, 1, 1, 0, 1; }"
+        "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 {" SUMS_128
+        "}, %128, %129, p, 1, 1, 0, 1; }"
         : F64(0), F64(64)
         : "l"(a), "l"(b), "r"(add));
 }

@@ -1,0 +1,75 @@
+// What the two ways to multiply 8-bit floats (fp8_matmul.cu, fp8_turns.cu) share: tiles, the ring of
+// stages, and the producer that fills it. They say before: WIDTH of a tile, STAGES, CLUSTER, HIGH.
+#pragma once
+#include "../../matmul/kernels/hopper_rounds.cuh"
+#include "wgmma_e4m3.cuh"
+
+using e4m3 = unsigned char;
+constexpr int BM = 128, BN = WIDTH, BK = 128;
+constexpr int BOX = 64;  // columns of C that leave together: 128 bytes
+
+struct Stage {
+    e4m3 a[BM][BK];
+    e4m3 b[BN][BK];
+};
+
+struct Ring {
+    Stage stage[STAGES];
+    bf16 c[2][2][64][BOX];  // two boxes of results a consumer, on their way to C
+    float scales[2][BN];  // of a tile's columns, for each consumer
+    barrier full[STAGES], empty[STAGES];
+};
+
+// The matrices and their scales, as the launcher gives them.
+struct Scales {
+    const float* a;
+    const float* b;
+};
+
+using Tiles = TilesOf<BM, BN, CLUSTER, HIGH>;
+using Slot = SlotOf<STAGES>;
+
+// ---- the producer
+
+// Asks for a step's tiles: the block's own of A, and of B its part for all blocks of the cluster.
+// Tensor maps count in pairs of numbers: they know no type of one byte.
+__device__ void load(Stage& s, const CUtensorMap* a, const CUtensorMap* b, barrier* full, int row,
+                     int column, int k) {
+    barrier_expect(full, sizeof(Stage));
+    tma_load(s.a, a, full, k / 2, row);
+    if (CLUSTER == 1) {
+        tma_load(s.b, b, full, k / 2, column);
+    } else {
+        int first = cluster_rank() * (BN / 2);
+        tma_load_to_both(s.b[first], b, full, k / 2, column + first);
+    }
+}
+
+__device__ void produce(Ring& s, const CUtensorMap* a, const CUtensorMap* b, int m, int n, int k) {
+    Tiles tiles(m, n);
+    Slot slot;
+    for (int t = blockIdx.x / CLUSTER; t < tiles.count(); t += gridDim.x / CLUSTER) {
+        int row = tiles.row(t);
+        int column = tiles.column(t);
+        for (int x = 0; x < k; x += BK) {
+            barrier_wait(&s.empty[slot.i], slot.parity ^ 1);  // free, in all blocks
+            load(s.stage[slot.i], a, b, &s.full[slot.i], row, column, x);
+            slot.next();
+        }
+    }
+}
+
+// ---- for the consumers
+
+// Tells the producers of all blocks that copy into this stage: it may be overwritten.
+__device__ void give_back(Ring& s, int slot) {
+    int thread = threadIdx.x % 128;
+    if (thread < CLUSTER)
+        barrier_arrive_at(&s.empty[slot], thread);
+}
+
+// Two neighbours among a thread's sums, as bf16 in one register.
+__device__ unsigned packed(float first, float second) {
+    __nv_bfloat162 both = __floats2bfloat162_rn(first, second);
+    return *(unsigned*)&both;
+}
