@@ -22,6 +22,7 @@ import nbformat
 from nbformat.v4 import new_markdown_cell
 
 from course.chapters import CHAPTERS
+from course.publish.folds import unfoldable
 from course.publish.frame import BADGE as TOP
 from course.publish.landing import landing
 from course.publish.quizzes import answerable
@@ -104,12 +105,13 @@ def readers_notebook(page, targets):
     """A notebook for readers: stills, quizzes that answer, a target before each linked cell."""
     notebook = stills(nbformat.read(ROOT / page, as_version=4))
     answerable(notebook)
-    notebook.cells = [
+    cells = [
         each
         for cell in notebook.cells
         if not is_plumbing(cell)
         for each in readers_cells(cell, page, targets)
     ]
+    notebook.cells = unfoldable(cells)
     notebook.metadata.language_info = {"name": "python", "pygments_lexer": "notebook-cell"}
     return notebook
 
