@@ -52,8 +52,8 @@ slides: install ## every chapter as a deck that opens without a network, in buil
 site: install ## the course as a website to read, in build/site
 	.venv/bin/python -m course.publish.site
 
-doctor: install ## find what is wrong with this machine's set-up, and the cure
-	@$(IN_VENV) .venv/bin/python -m utils.setup.doctor
+doctor: install ## find what is wrong with this machine's set-up, and the cure; CLEAR=1 empties the caches
+	@$(IN_VENV) .venv/bin/python -m utils.setup.doctor $(if $(CLEAR),--clear)
 
 record: install ## on a GPU machine: run all notebooks, keep their outputs and this GPU's numbers
 	$(IN_VENV) .venv/bin/python -m course.record

@@ -71,9 +71,9 @@ def _is_running(pid: int) -> bool:
 
 
 def size(folder: Path) -> int:
-    """Bytes of all files in a folder and below; 0 where it is not there."""
+    """Bytes of a file, or of all files in a folder and below; 0 where it is not there."""
     total = 0
-    for path in folder.rglob("*"):
+    for path in [folder, *folder.rglob("*")]:
         try:
             total += 0 if path.is_dir() else path.lstat().st_size
         except OSError:  # gone meanwhile
@@ -95,7 +95,7 @@ def keep_within(entries: Iterable[Path], most: int, days: int = 30) -> None:
         young = now - used < HOUR
         if not young and (kept > most or now - used > days * DAY):
             kept -= bytes_
-            _remove(path)
+            remove(path)
 
 
 def _cached(path: Path) -> tuple[float, int, Path] | None:
@@ -112,7 +112,7 @@ def _cached(path: Path) -> tuple[float, int, Path] | None:
     return (used, bytes_, path) if used else None
 
 
-def _remove(path: Path) -> None:
+def remove(path: Path) -> None:
     """Remove a file or a folder, or leave it where that is not possible."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)

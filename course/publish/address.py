@@ -17,7 +17,7 @@ import nbformat
 from course.chapters import notebooks
 from course.publish.frame import framed
 from utils.files import ROOT, write_whole
-from utils.setup.colab import release, repository
+from utils.setup.colab import repository, tag
 
 
 def write_notebook(path):
@@ -53,18 +53,18 @@ def set_address(url):
         )
 
 
-def set_release():
+def set_tag():
     """Write this version's tag into README.md's links to Colab."""
     path = ROOT / "README.md"
     text = path.read_text(encoding="utf-8")
     links = r"(colab\.research\.google\.com/github/[\w.-]+/[\w.-]+/blob/)[^/]+/"
-    write_whole(path, re.sub(links, rf"\g<1>{release()}/", text))
+    write_whole(path, re.sub(links, rf"\g<1>{tag()}/", text))
 
 
 def main(arguments):
     if arguments:
         set_address(arguments[0])
-    set_release()
+    set_tag()
     changed = [path for path in notebooks() if write_notebook(path)]
     print(f"{repository()}: {len(changed)} of {len(notebooks())} notebooks changed")
 

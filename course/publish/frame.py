@@ -10,7 +10,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell
 
 from course.chapters import CHAPTERS, START, notebooks
 from utils.files import ROOT
-from utils.setup.colab import notebook_address, release, repository
+from utils.setup.colab import notebook_address, repository, tag
 
 # The cells' ids. The first two stand below the title, the last is the last cell.
 BADGE = "open-in-colab"
@@ -25,7 +25,7 @@ COLAB_SOURCE = """\
 import sys
 
 if "google.colab" in sys.modules:  # utils then installs what is missing
-    !cd /content; test -d {name} || git clone -q --depth 1 --branch {release} {address}
+    !cd /content; test -d {name} || git clone -q --depth 1 --branch {tag} {address}
     sys.path.insert(0, "/content/{name}")"""
 FOLDED = {"jupyter": {"source_hidden": True}, "cellView": "form"}  # in JupyterLab, in Colab
 GLOSSARY = ROOT / "course" / "glossary.md"
@@ -55,7 +55,7 @@ def framed(notebook, path):
 def colab_cell(execution_count=None):
     """The folded cell that gets the course on Colab and does nothing elsewhere."""
     name = repository().rsplit("/", 1)[1]
-    source = COLAB_SOURCE.format(address=repository(), name=name, release=release())
+    source = COLAB_SOURCE.format(address=repository(), name=name, tag=tag())
     folded = {**metadata("colab"), **FOLDED}
     return new_code_cell(source, id=COLAB, metadata=folded, execution_count=execution_count)
 

@@ -23,7 +23,7 @@ from course.publish.frame import framed
 from utils import results
 from utils.files import ROOT
 from utils.setup import install
-from utils.setup.colab import release, repository
+from utils.setup.colab import repository, tag
 
 PLACEHOLDER = "OWNER"
 LINK = re.compile(r"https?://[^\s)\"'<>\]`\\|{}]+")
@@ -51,8 +51,8 @@ def versions_agree() -> list[str]:
         if nbformat.writes(notebook) != before:
             problems.append(f"{path.name} is of another version: `make address`")
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    if f"/blob/{release()}/" not in readme:
-        problems.append(f"README.md does not link to {release()}: `make address`")
+    if f"/blob/{tag()}/" not in readme:
+        problems.append(f"README.md does not link to {tag()}: `make address`")
     return problems + pins_agree()
 
 
@@ -77,10 +77,10 @@ def tag_is_here() -> list[str]:
     problems = []
     if _git("status", "--porcelain"):
         problems.append("there are changes that are not committed")
-    tagged = _git("rev-parse", "-q", "--verify", f"refs/tags/{release()}^{{commit}}")
+    tagged = _git("rev-parse", "-q", "--verify", f"refs/tags/{tag()}^{{commit}}")
     if tagged and tagged != _git("rev-parse", "HEAD"):
         problems.append(
-            f"{release()} is another commit: give pyproject.toml a new version, then `make address`"
+            f"{tag()} is another commit: give pyproject.toml a new version, then `make address`"
         )
     return problems
 
@@ -180,7 +180,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"{'✗' if problems else '✓'} {name}")
         for problem in problems:
             print(f"    {problem}")
-    print(f"No: {count} things stand against it." if count else f"Yes: `git tag {release()}`")
+    print(f"No: {count} things stand against it." if count else f"Yes: `git tag {tag()}`")
     return 1 if count else 0
 
 

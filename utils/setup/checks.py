@@ -202,6 +202,8 @@ def imported_early(f: Facts):
 
 def disk_space(f: Facts):
     free = f"{f.free_disk / 1e9:,.0f} GB free"
+    if f.caches:
+        free += f", {f.caches / 1e9:.1f} GB of builds and data kept (`make doctor CLEAR=1`)"
     if f.free_disk >= LEAST_DISK:
         return ok(free)
     return problem(

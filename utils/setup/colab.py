@@ -203,7 +203,7 @@ def repository():
     return _project()["urls"]["Repository"]
 
 
-def release():
+def tag():
     """The tag of this version of the course. Colab runs what it names, and nothing newer."""
     return f"v{_project()['version']}"
 
@@ -212,7 +212,7 @@ def notebook_address(path):
     """Where Colab opens a notebook of the course; `path` is its path in the repository."""
     return (
         repository().replace("https://github.com/", "https://colab.research.google.com/github/")
-        + f"/blob/{release()}/{path}"
+        + f"/blob/{tag()}/{path}"
     )
 
 

@@ -4,12 +4,14 @@
 shown.
 """
 
+import argparse
 import html
 import sys
 from dataclasses import dataclass
 
+from utils.files import remove, size
 from utils.setup.checks import CHECKS, NOT_HERE, NOTE, OK, PROBLEM
-from utils.setup.survey import Facts, look
+from utils.setup.survey import Facts, caches, look
 
 MARKS = {OK: "✓", PROBLEM: "✗", NOTE: "!", NOT_HERE: "·"}
 
@@ -93,14 +95,33 @@ def doctor() -> Diagnosis:
     return examine(look())
 
 
-def main() -> int:
-    """``python -m utils.setup.doctor``: print everything; exit status 1 if there is a problem."""
+def clear() -> int:
+    """Remove the builds and data that the course keeps, which come again when needed; bytes."""
+    gone = 0
+    for path in caches():
+        gone += size(path)
+        remove(path)
+    return gone
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """``python -m utils.setup.doctor [--clear]``: print everything; exit status 1 if there is a
+    problem. --clear empties the caches first.
+    """
+    parser = argparse.ArgumentParser(prog="python -m utils.setup.doctor")
+    parser.add_argument("--clear", action="store_true", help="empty the course's caches first")
+    if parser.parse_args(arguments or []).clear:
+        print(f"{clear() / 1e9:.1f} GB of builds and data removed")
+    return show(doctor())
+
+
+def show(diagnosis: Diagnosis) -> int:
+    """Print a diagnosis; the exit status."""
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
     console = Console(highlight=False)
-    diagnosis = doctor()
     colours = {OK: "green", PROBLEM: "bold red", NOTE: "yellow", NOT_HERE: "dim"}
     table = Table("", "check", "found", box=None, pad_edge=False)
     for f in diagnosis.findings:
@@ -119,4 +140,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -17,8 +17,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from utils import engine
-from utils.files import ROOT
+from utils import data, engine
+from utils.cpu.cuda_c import build
+from utils.files import ROOT, size
 from utils.tools.nvcc import find_nvcc
 
 NVIDIA = "0x10de"  # vendor on the PCI bus
@@ -84,6 +85,7 @@ class Facts:
     kernel: str | None = None  # the Python that a new notebook would get
     early: tuple[str, ...] = ()  # modules that were imported before utils could choose an engine
     free_disk: int = 0
+    caches: int = 0  # bytes of builds and data that the course keeps
     wsl: bool = False
     container: bool = False
     colab: bool = False
@@ -127,6 +129,7 @@ def look(root: Path = Path("/")) -> Facts:
         kernel=notebook_python(),
         early=imported_early(),
         free_disk=shutil.disk_usage(ROOT).free,
+        caches=sum(map(size, caches())),
         wsl=is_wsl(root),
         container=is_container(root),
         colab=is_colab(),
@@ -197,6 +200,11 @@ def imported_early() -> tuple[str, ...]:
 
 
 # ---- where this is
+
+
+def caches() -> tuple[Path, ...]:
+    """Where the course keeps what it can make or fetch again: builds, and MNIST."""
+    return build.cache_folder(), *data.cache_folder().glob("*-idx?-ubyte*")
 
 
 def is_wsl(root: Path) -> bool:

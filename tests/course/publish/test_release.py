@@ -22,8 +22,8 @@ def test_this_tree_is_of_one_version():
 
 
 def test_another_version_is_seen(monkeypatch):
-    monkeypatch.setattr("course.publish.frame.release", lambda: "v99.0.0")
-    monkeypatch.setattr(release, "release", lambda: "v99.0.0")
+    monkeypatch.setattr("course.publish.frame.tag", lambda: "v99.0.0")
+    monkeypatch.setattr(release, "tag", lambda: "v99.0.0")
     found = release.versions_agree()
     assert len(found) == len(release.notebooks()) + 1, "every notebook and the README"
     assert all("make address" in each for each in found)
@@ -52,7 +52,7 @@ def repository(tmp_path, monkeypatch):
     git("init", "-q")
     git("commit", "-q", "--allow-empty", "-m", "first")
     monkeypatch.setattr(release, "ROOT", tmp_path)
-    monkeypatch.setattr(release, "release", lambda: "v1.0.0")
+    monkeypatch.setattr(release, "tag", lambda: "v1.0.0")
     return git
 
 

@@ -172,7 +172,7 @@ def publish(folder):
         ["init", "--quiet"],
         ["add", "."],
         ["commit", "--quiet", "--message", "the course"],
-        ["tag", colab.release()],
+        ["tag", colab.tag()],
     ):
         subprocess.run([*git, *command], cwd=folder, check=True)
     return folder

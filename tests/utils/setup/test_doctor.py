@@ -729,3 +729,28 @@ def test_nvrtc(tmp_path, monkeypatch):
         pathfinder, "load_nvidia_dynamic_lib", lambda name: types.SimpleNamespace(abs_path=library)
     )
     assert survey.nvrtc_version() == (13, 1)
+
+
+# ---- caches
+
+
+def test_the_caches_are_shown_and_cleared(tmp_path, monkeypatch, capsys):
+    """Builds and data, and nothing that lies beside them."""
+    builds = tmp_path / "builds" / "cuda_c"
+    fetched = tmp_path / "data"
+    monkeypatch.setattr(survey.build, "cache_folder", lambda: builds)
+    monkeypatch.setattr(survey.data, "cache_folder", lambda: fetched)
+    for path in (builds / "builds" / "a.so", fetched / "t10k-labels-idx1-ubyte.gz"):
+        path.parent.mkdir(parents=True)
+        path.write_bytes(bytes(1000))
+    (fetched / "thesis.tex").write_text("not ours")
+    assert sum(map(survey.size, survey.caches())) == 2000
+    monkeypatch.setattr(doctor, "doctor", lambda: doctor.examine(CPU_ONLY))
+    assert doctor.main(["--clear"]) == 0
+    assert "0.0 GB of builds and data removed" in capsys.readouterr().out
+    assert not builds.exists() and [path.name for path in fetched.iterdir()] == ["thesis.tex"]
+
+
+def test_what_is_kept_is_said():
+    kept = dataclasses.replace(CPU_ONLY, caches=12 * 10**9)
+    assert "12.0 GB of builds and data kept" in CHECKS["disk"](kept)[1]
