@@ -493,7 +493,7 @@ __global__ void rotate(float* dst, const float* src, int height, int width) {
         "width": s[1],
     },
     reference=lambda dst, src, height, width: np.rot90(src, k=-1),
-    shapes=((1, 1), (4, 8), (8, 8), (8, 16), (9, 9), (5, 13), (11, 3), (1, 17), (19, 1)),
+    shapes=((1, 1), (4, 8), (8, 8), (8, 16), (9, 9), (5, 13), (11, 3), (1, 17), (2, 140), (150, 1)),
     fresh=some_picture,
     block=(8, 4, 1),
     extents=lambda shape: (shape[1], shape[0], 1),

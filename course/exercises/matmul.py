@@ -374,7 +374,10 @@ __global__ void matmul_odd(float* c, const float* a, const float* b, int m, int 
     solution=ODD_CU,
     inputs=product_in_c,
     reference=product,
-    shapes=((1, 1, 1), (16, 16, 16), (17, 16, 16), (16, 15, 16), (16, 16, 19), (33, 18, 5)),
+    shapes=(
+        *((1, 1, 1), (16, 16, 16), (17, 16, 16), (16, 15, 16), (16, 16, 19), (33, 18, 5)),
+        *((32, 48, 3), (2, 130, 3), (130, 2, 3), (2, 3, 130)),  # whole tiles; too long for a char
+    ),
     fresh=some_product,
     launches=tiles_of(16, 16, (16, 16, 1)),
     extents=lambda shape: (shape[1], shape[0], 1),
@@ -687,7 +690,10 @@ __global__ void matmul_mine(float* c, const float* a, const float* b, int m, int
     solution=BEAT_CU,
     inputs=product_in_c,
     reference=product,
-    shapes=((1, 1, 1), (64, 64, 16), (65, 64, 16), (64, 63, 16), (64, 64, 17), (70, 130, 5)),
+    shapes=(
+        *((1, 1, 1), (64, 64, 16), (65, 64, 16), (64, 63, 16), (64, 64, 17), (70, 130, 5)),
+        *((192, 128, 3), (3, 2, 150)),  # whole tiles; too long for a char
+    ),
     fresh=some_product,
     launches=tiles_of(64, 64, (256, 1, 1)),
     extents=lambda shape: (

@@ -117,13 +117,17 @@ def logarithm_of_sum(out, x, columns, BLOCK):
 
 
 def far_apart(rng, rows, columns):
-    """Rows of float32 around 1000, -200, 200 or -1000, each with an element far above the rest."""
+    """Rows of float32 around 1000, -200, 200 or -1000.
+
+    In the first and the last of three rows, one element is far above the rest.
+    """
     around = (1000, -200, 200, -1000)
     first = int(rng.integers(len(around)))
-    x = 20 * normal(rng, rows, columns)
+    x = normal(rng, rows, columns)
     for row in range(rows):
         x[row] += around[(first + row) % len(around)]
-        x[row, -1 if row % 2 else 0] += 300
+    x[::3, 0] += 300
+    x[2::3, -1] += 300
     return x
 
 

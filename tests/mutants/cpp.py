@@ -85,6 +85,8 @@ PAIR = re.compile(r"(?<=[;{}]\n)([ \t]+)([\w*&(][^;{}\n]*;)\n(?=\1([\w*&(][^;{}\
 CHOICE = re.compile(r"(= |return )([^;?=]+)\?([^;:]+):([^;:]+);")
 CONDITION = re.compile(r"\bif \(((?:[^()]|\([^()]*\))*)\)")
 ATOMIC = re.compile(r"\batomic(Add|Sub|Inc|Max|Min)\(")
+#: What makes a new variable; its name.
+NEW = re.compile(r"(?:__shared__ )?(?:const )?[\w:<> ,]*\w[ *&]+(\w+)(?: = |;|\[)")
 #: Types of variables -> narrower ones.
 NARROW = {"int": "signed char", "float": "int", "unsigned": "unsigned char"}
 VARIABLE = re.compile(r"\b(int|float|unsigned)(?= \w+(?:\[\w+\])* (?:=|\+=))")
@@ -130,7 +132,7 @@ def changes(source):
 
 def depend(first, second):
     """Whether the order of two statements can matter: not where both only make a new variable."""
-    new = [re.match(r"(?:const )?\w+ (\w+) = ", text) for text in (first, second)]
+    new = [NEW.match(text) for text in (first, second)]
     if not all(new):
         return True
     words = [set(re.findall(r"\w+", text)) for text in (first, second)]
