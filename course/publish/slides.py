@@ -4,7 +4,7 @@
     build/slides)
 
 nbconvert lays out the slides, reveal.js (from the package sphinx-revealjs) shows them, `deck/`
-holds our page, its style and the script that makes a slide that is too tall smaller. Formulas are
+holds our page, its style and the script that divides what is too much for a slide. Formulas are
 MathML, widgets are stills.
 """
 
@@ -22,14 +22,20 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from traitlets.config import Config
 
-from course.chapters import notebooks
+from course.chapters import TITLE, notebooks
 from course.publish.lexer import CellLexer
 from course.publish.mathml import mathml
 from course.publish.stills import stills
 from utils.files import ROOT
 
 OURS = Path(__file__).resolve().parent / "deck"
-CONFIG = Config({"CSSHTMLHeaderPreprocessor": {"style": "friendly"}})
+CONFIG = Config(
+    {
+        "CSSHTMLHeaderPreprocessor": {"style": "friendly"},
+        "TagRemovePreprocessor": {"enabled": True, "remove_input_tags": {"remove-input"}},
+    }
+)
+WRITTEN = re.compile(r"(Writing|Overwriting|Appending to) \S+\n")  # what %%writefile says
 REVEAL = importlib.resources.files("sphinx_revealjs") / "_static" / "revealjs"
 
 
@@ -67,12 +73,13 @@ class Exporter(SlidesExporter):
 
 def deck(path):
     """The deck of the notebook at `path`, as HTML."""
-    notebook = with_notes(stills(nbformat.read(path, as_version=4)))
+    notebook = for_a_room(stills(nbformat.read(path, as_version=4)))
     title = re.search(r"^# (.+)$", notebook.cells[0].source, re.M).group(1)
     resources = {
         "metadata": {"name": path.stem, "path": str(path.parent)},
         "deck": {
             "title": title,
+            "course": TITLE,
             "style": [
                 (REVEAL / "dist" / "reveal.css").read_text(),
                 (OURS / "deck.css").read_text(),
@@ -91,12 +98,17 @@ def deck(path):
     return other_decks(html)
 
 
-def with_notes(notebook):
-    """The notebook with a cell for each note to the speaker, which cells keep in their metadata:
-    so nobody but the speaker meets it.
+def for_a_room(notebook):
+    """The notebook, in place, without what only helps at a keyboard, with a cell for each note to
+    the speaker: cells keep these in their metadata, so that nobody but the speaker meets them.
     """
     cells = []
     for cell in notebook.cells:
+        if cell.source.startswith("# exercises.hint("):
+            continue
+        outputs = cell.get("outputs", [])
+        if outputs and WRITTEN.fullmatch(outputs[0].get("text", "")):
+            cell.outputs = outputs[1:]
         cells.append(cell)
         if note := cell.metadata.get("notes"):
             shown = {"slideshow": {"slide_type": "notes"}}

@@ -1,33 +1,280 @@
-// Shows the slides, and makes those smaller that would not fit: down to SMALLEST, where code is
-// nearly as small as in JupyterLab. If that is not enough, outputs scroll. Prose and code never do:
-// dataset.fits says that a slide has too much of them.
+// Makes slides for a room of what nbconvert laid out: 1280 × 720, no text below 20 px, a heading on
+// each, pictures across the slide, and nothing below the edge. What does not fit goes on on another
+// slide, below the first; long code is stepped through, with the lines in focus.
 const SCREEN = { width: 1280, height: 720 };
-const SMALLEST = 0.6;
+const SMALLEST = 20; // px of text, for the last row of the room
+const ROOM = 676; // px of height: below stand the slide's number and the arrows
+const FEW = 4; // lines, rows or items that are not left alone on a slide
+const LONG_CODE = 12; // lines; more of them are stepped through
+const STEP = 4; // lines, at least, that are in focus together
+const LARGER = [1.5, 1.4, 1.3, 1.2, 1.1]; // times the usual size, on a slide with room left
+const MOST_ABOVE_PICTURE = 0.3; // of the room; with more above it a picture gets its own slide
 
-function fits(slide) {
-  const parts = [slide, ...slide.querySelectorAll("pre, table, img")];
-  const tooWide = parts.some((part) => part.scrollWidth > part.clientWidth + 1);
-  return slide.scrollHeight <= SCREEN.height && !tooWide;
+// Boxes of nbconvert's around what a cell shows
+const BOXES = [
+  ".fragment", ".jp-Cell", ".jp-Cell-inputWrapper", ".jp-InputArea", ".jp-RenderedMarkdown",
+  ".jp-Cell-outputWrapper", ".jp-OutputArea", ".jp-OutputArea-child", ".jp-RenderedText",
+  ".jp-RenderedImage", ".jp-RenderedSVG",
+].join(",");
+const PICTURE = "img, svg";
+const WHOLE = "img, svg, math, p, h1, h2, h3, h4, h5, label, button, select, input";
+const HEADING = "h1, h2, h3, h4";
+
+const element = (name, className, ...inside) => {
+  const made = document.createElement(name);
+  made.className = className;
+  made.append(...inside);
+  return made;
+};
+
+// ---- what stands on a slide, piece by piece
+
+function pieces(node, kind = "prose") {
+  if (node.matches(".jp-InputArea-editor")) return [piece("code", node.querySelector("pre"))];
+  if (node.matches(".jp-OutputArea")) kind = "output";
+  if (!node.matches(BOXES)) return node.textContent.trim() || has(node) ? [piece(kind, node)] : [];
+  const inner = [...node.children].flatMap((child) => pieces(child, kind));
+  if (node.matches(".fragment")) inner.forEach((each) => each.classList.add("fragment"));
+  return inner;
 }
 
-function fit(slide) {
-  const content = document.createElement("div");
-  content.className = "content";
-  content.append(...slide.childNodes);
-  slide.append(content);
-  for (let zoom = 1; !fits(slide) && zoom > SMALLEST;) {
-    zoom = Math.max(SMALLEST, zoom - 0.05);
-    content.style.zoom = zoom;
+const has = (node) => node.matches(PICTURE) || node.querySelector(`${PICTURE}, input, progress`);
+
+function piece(kind, node) {
+  if (node.matches("pre")) wrapLines(node);
+  const isPicture = node.matches(PICTURE) || (node.querySelector(PICTURE) && !says(node));
+  const inside = kind === "code" ? element("div", "highlight", node) : node;
+  return element("div", `piece ${kind} ${isPicture ? "picture" : ""}`, inside);
+}
+
+// Whether a piece has text outside its pictures
+function says(node) {
+  const copy = node.cloneNode(true);
+  copy.querySelectorAll(`${PICTURE}, style`).forEach((each) => each.remove());
+  return copy.textContent.trim() !== "" || copy.querySelector("input, progress") !== null;
+}
+
+function wrapLines(pre) {
+  const lines = pre.innerHTML.replace(/\n$/, "").split("\n");
+  pre.innerHTML = lines.map((line) => `<span class="line">${line}\n</span>`).join("");
+}
+
+// What no style of an output may undo: letters of SMALLEST pixels, lines that wrap where they must.
+// Formulas' indices are what they are.
+const WRAPPING = { pre: "pre-wrap", nowrap: "normal" };
+
+function forARoom(part) {
+  for (const node of part.querySelectorAll("*")) {
+    if (node.closest("svg, math, sup, sub, style")) continue;
+    const style = getComputedStyle(node);
+    const wrapping = WRAPPING[style.whiteSpace];
+    if (parseFloat(style.fontSize) < SMALLEST) {
+      node.style.setProperty("font-size", `${SMALLEST}px`, "important");
+    }
+    if (wrapping) node.style.setProperty("white-space", wrapping, "important");
   }
-  if (!fits(slide)) content.classList.add("tight");            // outputs scroll, pictures shrink
-  slide.dataset.fits = fits(slide);
+}
+
+// ---- taking apart what is too long
+
+// Moves what does not fit into a copy of the node, which it returns; null if all of it must move
+function split(node, fits) {
+  if (node.matches(WHOLE) || !node.children.length) return null;
+  const rows = [...node.querySelectorAll(":scope > tbody > tr")];
+  const units = rows.length ? rows : [...node.children];
+  const home = units[0].parentNode;
+  const copy = node.cloneNode(false);
+  const into = home === node ? copy : home.cloneNode(false);
+  if (into !== copy) copy.append(...headOf(node), into);
+
+  const few = cut(units, mostThatFit(units, home, fits));
+  home.replaceChildren(...units.slice(0, Math.max(1, few)));
+  if (few) {
+    const isEmpty = (unit) => unit.matches(".line") && !unit.textContent.trim();
+    while (few < units.length - 1 && isEmpty(units[few])) units.splice(few, 1);
+    into.append(...units.slice(few));
+    return into.children.length ? copy : null;
+  }
+  const rest = split(units[0], fits);
+  if (rest) into.append(rest, ...units.slice(1));
+  else home.replaceChildren(...units);
+  return rest && copy;
+}
+
+function mostThatFit(units, home, fits) {
+  let few = 0;
+  for (let many = units.length; few < many;) {
+    const middle = Math.ceil((few + many) / 2);
+    home.replaceChildren(...units.slice(0, middle));
+    if (fits()) few = middle;
+    else many = middle - 1;
+  }
+  return few;
+}
+
+const headOf = (table) => [...table.querySelectorAll("colgroup, thead")].map((e) => e.cloneNode(true));
+
+// Where to cut so many units: code at an empty line where there is one, never a few lines alone
+function cut(units, most) {
+  const isLines = units[0].matches(".line, tr, li");
+  if (!isLines) return most;
+  if (most < Math.min(FEW, units.length - 1)) return 0;
+  const latest = Math.min(most, Math.max(1, units.length - FEW));
+  const empty = (n) => units[n].matches(".line") && !units[n].textContent.trim();
+  for (let n = latest; n > latest / 2; n--) if (empty(n)) return n;
+  return latest;
+}
+
+// ---- slides
+
+class Stack {
+  constructor(section) {
+    this.first = section;
+    this.page = section;
+    this.body = null;
+  }
+
+  fits = () => this.body.scrollHeight <= ROOM && !tooWide(this.body);
+
+  open(heading) {
+    if (this.body) {
+      const next = element("section", "");
+      this.page.after(next);
+      this.page = next;
+    }
+    this.body = element("div", "content");
+    this.page.append(this.body);
+    if (heading) this.body.append(heading.cloneNode(true));
+  }
+
+  get isEmpty() {
+    return !this.body.querySelector(".piece");
+  }
+
+  get used() {
+    return this.body.lastElementChild
+      ? this.body.lastElementChild.getBoundingClientRect().bottom - topOf(this.body)
+      : 0;
+  }
+}
+
+const topOf = (node) => node.getBoundingClientRect().top;
+
+function tooWide(body) {
+  const parts = [body, ...body.querySelectorAll("pre, table, .piece")];
+  return parts.some((part) => part.scrollWidth > part.clientWidth + 1);
+}
+
+let running = null; // the last heading, which later slides repeat
+
+function place(part, stack) {
+  const own = part.querySelector(HEADING);
+  if (own) running = element("h3", "running", own.textContent);
+  if (part.matches(".picture") && stack.used > MOST_ABOVE_PICTURE * ROOM) stack.open(running);
+  stack.body.append(part);
+  forARoom(part);
+  if (part.matches(".picture")) return spread(part, stack);
+  if (stack.fits()) return;
+  const staysWhole = part.querySelector(".still") && stack.body.querySelectorAll(".piece").length > 1;
+  const rest = staysWhole ? null : split(part, stack.fits);
+  if (rest) {
+    stack.open(running);
+    return place(rest, stack);
+  }
+  if (!stack.isEmpty && stack.body.querySelectorAll(".piece").length > 1) {
+    part.remove();
+    stack.open(running);
+    return place(part, stack);
+  }
+  part.classList.add("squeezed"); // breaks words where it must
+}
+
+// A picture takes what is left of the slide, whole
+function spread(part, stack) {
+  const left = ROOM - (topOf(part) - topOf(stack.body)) - 12;
+  part.style.setProperty("--left", `${left}px`);
+}
+
+function layOut(section) {
+  const notes = [...section.querySelectorAll("aside.notes")];
+  notes.forEach((note) => note.remove());
+  const parts = [...section.children].flatMap((child) => pieces(child));
+  section.replaceChildren(...notes);
+  const stack = new Stack(section);
+  const startsSo = parts[0]?.querySelector(HEADING);
+  stack.open(startsSo ? null : running);
+  parts.forEach((part, n) => {
+    if (n === 2 && section.querySelector("h1")) stack.open(running); // a title slide is a title
+    place(part, stack);
+  });
+  if (section.querySelector("h1")) makeTitle(section);
+  for (let page = section; page; page = page === stack.page ? null : page.nextElementSibling) {
+    page.querySelectorAll(".code pre").forEach(stepThrough);
+    const body = page.querySelector(".content");
+    if (!page.matches(".title")) grow(body);
+    page.dataset.fits = body.scrollHeight <= ROOM && !tooWide(body);
+  }
+}
+
+function makeTitle(section) {
+  const course = document.querySelector("meta[name=course]").content;
+  section.classList.add("title");
+  section.querySelector(".content").append(element("p", "course", course));
+}
+
+// A slide with little on it has larger letters, as long as no line of code must wrap for it
+function grow(body) {
+  if (body.querySelector(".picture")) return;
+  for (const zoom of LARGER) {
+    body.style.zoom = zoom;
+    body.style.width = `${SCREEN.width / zoom}px`;
+    const height = body.lastElementChild.getBoundingClientRect().bottom - topOf(body);
+    if (height <= ROOM && !tooWide(body) && !wraps(body, zoom)) return;
+  }
+  body.style.zoom = "";
+  body.style.width = "";
+}
+
+function wraps(body, zoom) {
+  const isTwo = (line) =>
+    line.getBoundingClientRect().height > 1.5 * zoom * parseFloat(getComputedStyle(line).lineHeight);
+  return [...body.querySelectorAll(".line")].some(isTwo);
+}
+
+// ---- long code, a few lines at a time
+
+function stepThrough(pre) {
+  const lines = [...pre.children];
+  if (lines.length <= LONG_CODE) return;
+  let step = 1;
+  let size = 0;
+  lines.forEach((line, n) => {
+    const isNew = !line.textContent.trim() && size >= STEP && lines.length - n > STEP;
+    if (isNew) [step, size] = [step + 1, 0];
+    size += 1;
+    line.dataset.step = step;
+  });
+  if (step === 1) return;
+  pre.classList.add("stepped");
+  const marks = Array.from({ length: step }, () => element("i", "fragment step"));
+  pre.parentNode.append(...marks);
+}
+
+function focusOn(slide) {
+  for (const pre of slide.querySelectorAll(".stepped")) {
+    const shown = pre.parentNode.querySelectorAll(".step.visible").length;
+    for (const line of pre.children) {
+      line.classList.toggle("dim", shown > 0 && line.dataset.step !== String(shown));
+    }
+  }
 }
 
 window.addEventListener("load", async () => {
-  // all slides are laid out, before reveal.js hides all but one
-  document.body.classList.add("measuring");
-  document.querySelectorAll(".slides > section > section").forEach(fit);
+  document.body.classList.add("measuring"); // all is laid out, before reveal.js shows one slide
+  document.querySelectorAll(".slides > section > section").forEach(layOut);
   document.body.classList.remove("measuring");
+  const change = () => focusOn(Reveal.getCurrentSlide());
+  for (const event of ["slidechanged", "fragmentshown", "fragmenthidden"]) Reveal.on(event, change);
   await Reveal.initialize({
     ...SCREEN,
     margin: 0,

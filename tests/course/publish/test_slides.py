@@ -1,5 +1,5 @@
-"""Every deck in a real browser: each slide fits a screen of 1280 × 720, says something, and shows
-its pictures.
+"""Every deck in a real browser: each slide fits a screen of 1280 × 720, has a heading, letters for
+a room and its pictures, and says something.
 """
 
 import base64
@@ -12,22 +12,34 @@ from PIL import Image
 
 from course.publish import slides
 
-# What is wrong with the slides of the open deck, a line each. deck.js says of each slide whether it
-# fits.
-PROBLEMS = """() => [...document.querySelectorAll(".slides > section > section")].flatMap((slide, \
-number) => {
-    const seen = slide.cloneNode(true);
-    seen.querySelectorAll("aside.notes").forEach((notes) => notes.remove());
-    const place = `slide ${number + 1}, "${seen.textContent.trim().split("\\n")[0].slice(0, 60)}": \
-`;
-    const missing = [...slide.querySelectorAll("img")].filter((image) => !image.complete || \
-!image.naturalWidth);
-    return [
-        ...(slide.dataset.fits === "true" ? [] : [place + "more than fits the screen"]),
-        ...(seen.textContent.trim() || seen.querySelector("img") ? [] : [place + "empty"]),
-        ...missing.map((image) => place + `a picture did not load, "${image.alt}"`),
-    ];
-})"""
+# What is wrong with the slides of the open deck, a line each. Formulas' indices and what is inside
+# pictures may be smaller.
+PROBLEMS = """(smallest) => {
+    document.body.classList.add("measuring");
+    const slides = [...document.querySelectorAll(".slides > section > section")];
+    const found = slides.flatMap((slide, n) => {
+        const seen = slide.cloneNode(true);
+        seen.querySelectorAll("aside.notes, .running").forEach((each) => each.remove());
+        const words = seen.textContent.trim();
+        const place = `slide ${n + 1}, "${words.split("\\n")[0].slice(0, 60)}": `;
+        const all = [...slide.querySelectorAll("*")];
+        const missing = all.filter((e) => e.matches("img") && (!e.complete || !e.naturalWidth));
+        const texts = all.filter((e) => !e.closest("svg, math, sup, sub, style, aside, script")
+            && [...e.childNodes].some((child) => child.nodeType === 3 && child.textContent.trim()));
+        const small = texts.filter((e) => parseFloat(getComputedStyle(e).fontSize) < smallest);
+        const fits = slide.scrollHeight <= 720 && slide.scrollWidth <= 1280;
+        return [
+            ...(slide.dataset.fits === "true" && fits ? [] : [place + "more than fits the screen"]),
+            ...(words || seen.querySelector("img, svg") ? [] : [place + "empty"]),
+            ...(slide.querySelector("h1, h2, h3, h4") ? [] : [place + "no heading"]),
+            ...(small.length ? [place + `small letters, "${small[0].textContent}"`] : []),
+            ...missing.map((image) => place + `a picture did not load, "${image.alt}"`),
+        ];
+    });
+    document.body.classList.remove("measuring");
+    return found;
+}"""
+SMALLEST = 20  # pixels of a letter, on a screen of 1280 × 720: what the last row of a room can read
 
 
 def problems(page, file):
@@ -43,7 +55,7 @@ def problems(page, file):
     )
     page.goto(file.as_uri())
     page.wait_for_selector("body[data-ready]", state="attached")
-    return found + page.evaluate(PROBLEMS)
+    return found + page.evaluate(PROBLEMS, SMALLEST)
 
 
 @pytest.mark.parametrize("path", slides.notebooks(), ids=lambda path: path.stem)
@@ -53,21 +65,36 @@ def test_every_slide_fits_and_is_whole(page, tmp_path, path):
 
 
 def test_a_deck_is_presented_with_keys(page, tmp_path):
-    """The set-up cell is on the title's slide, fragments come one by one, notes stay with the
-    speaker.
+    """The title stands alone, fragments come one by one, notes stay with the speaker, and the
+    slide's number is nowhere near the arrows.
     """
     (file,) = slides.write(tmp_path, [slides.ROOT / "chapters" / "05_first_kernels.ipynb"])
     assert problems(page, file) == []
     slide = page.locator("section section.present")
-    assert slide.get_by_text("from utils import benchmark").is_visible()
-    assert not slide.get_by_text("For the instructor.").is_visible()
-    page.keyboard.press("Space")
-    assert slide.get_by_role("heading", name="Two computers in one").is_visible()
-    page.keyboard.press("Space")
-    fragment = slide.get_by_text("Six threads, six lines.")
-    assert not fragment.is_visible()
-    page.keyboard.press("Space")
+    assert slide.get_by_role("heading", name="First kernels").is_visible()
+    assert slide.locator("pre").count() == 0
+    assert not page.get_by_text("Ask the room").first.is_visible()
+    number, arrows = (page.locator(each).bounding_box() for each in (".slide-number", ".controls"))
+    assert number["x"] + number["width"] < arrows["x"]
+    for _ in range(20):
+        page.keyboard.press("Space")
+        fragment = slide.locator(".fragment.visible").first
+        if fragment.count():
+            break
     fragment.wait_for(state="visible")  # it fades in
+    page.keyboard.press("Shift+Space")
+    assert slide.locator(".fragment.visible").count() == 0
+
+
+def test_long_code_is_stepped_through(page, tmp_path):
+    """Two functions: first both, then each in focus."""
+    code = "\n\n".join("\n".join([f"def {name}():", *["    pass"] * 6]) for name in "fg")
+    assert problems(page, a_deck(tmp_path, new_code_cell(code))) == []
+    page.keyboard.press("ArrowRight")
+    dim = page.locator(".line.dim")
+    for expected in (0, 8, 7):  # the empty line belongs to what follows it
+        assert dim.count() == expected
+        page.keyboard.press("Space")
 
 
 # ---- the test can fail
@@ -107,26 +134,21 @@ TABLE = new_output(
 TEXT = new_output("stream", text="a line\n" * 60)
 
 
+def html(text):
+    return new_code_cell("show()", outputs=[new_output("display_data", {"text/html": text})])
+
+
 @pytest.mark.parametrize(
     "cell, said",
     [
-        (lines(60), "more than fits"),
-        (lines(40, outputs=[TABLE]), "more than fits"),
-        (lines(1, width=200), "more than fits"),
+        (html("<p style='height: 900px'>tall</p>"), "more than fits"),
+        (html("<div style='width: 2000px'>wide</div>"), "more than fits"),
         (new_markdown_cell("words and words " * 400), "more than fits"),
         (new_markdown_cell("<!-- later -->"), "empty"),
         (new_markdown_cell("![a chart](https://example.com/a.png)"), "loads https"),
         (picture("AAAA"), "did not load"),
     ],
-    ids=[
-        "long code",
-        "long code and its output",
-        "wide code",
-        "much text",
-        "empty",
-        "from the network",
-        "broken picture",
-    ],
+    ids=["tall", "wide", "much text", "empty", "from the network", "broken picture"],
 )
 def test_a_bad_slide_is_caught(page, tmp_path, cell, said):
     found = problems(page, a_deck(tmp_path, cell))
@@ -134,8 +156,28 @@ def test_a_bad_slide_is_caught(page, tmp_path, cell, said):
 
 
 @pytest.mark.parametrize(
+    "right, wrong, said",
+    [
+        ("const SMALLEST = 20", "const SMALLEST = 12", "small letters"),
+        ("if (heading) this.body", "if (false) this.body", "no heading"),
+        ("const ROOM = 676", "const ROOM = 1676", "more than fits"),
+    ],
+)
+def test_a_script_that_makes_slides_badly_is_caught(page, tmp_path, right, wrong, said):
+    small = html("<div style='font-size: 12px'>" + "<div>a line</div>" * 60 + "</div>")
+    file = a_deck(tmp_path, new_markdown_cell("## One"), small)
+    deck = file.read_text(encoding="utf-8")
+    assert deck.count(right) == 1
+    file.write_text(deck.replace(right, wrong), encoding="utf-8")
+    found = problems(page, file)
+    assert any(said in each for each in found), found
+
+
+@pytest.mark.parametrize(
     "cell",
     [
+        lines(60),
+        lines(1, width=200),
         lines(40, outputs=[new_output("stream", text="Writing build/a.cu\n")]),
         lines(1, width=130),
         lines(20, outputs=[TABLE]),
@@ -145,7 +187,9 @@ def test_a_bad_slide_is_caught(page, tmp_path, cell, said):
         new_markdown_cell(r"$\dfrac{1}{1 - p}$"),
     ],
     ids=[
-        "40 lines",
+        "60 lines",
+        "200 columns",
+        "40 lines and what %%writefile says",
         "130 columns",
         "long table",
         "long text",
