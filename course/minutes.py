@@ -15,7 +15,7 @@ from functools import cache
 
 import nbformat
 
-from course.chapters import CHAPTERS
+from course.chapters import CHAPTERS, FOLDER
 from course.checking.predict import TAG as PREDICT
 from course.exercises import EXERCISES
 from course.folding import unfolded
@@ -89,6 +89,17 @@ def minutes_of(cells):
 def of_chapter(chapter):
     """The Minutes of a chapter that is written."""
     return minutes_of(nbformat.read(chapter.path, as_version=4).cells)
+
+
+def of_section(name, first):
+    """Minutes of reading of the section (`##`) that begins with the cell `first` of a chapter."""
+    total, inside = 0, False
+    for cell in unfolded(nbformat.read(FOLDER / f"{name}.ipynb", as_version=4).cells):
+        if cell.cell_type == "markdown" and cell.source.startswith("## "):
+            inside = cell.id == first
+        if inside and not asks(cell) and not CHECK.search(cell.source):
+            total += reading(cell)
+    return total
 
 
 def main():

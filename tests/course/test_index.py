@@ -5,7 +5,7 @@ import re
 import nbformat
 import pytest
 
-from course import exercises
+from course import exercises, minutes
 from course.chapters import CHAPTERS, TITLE
 from tests import hygiene
 from utils.files import ROOT
@@ -62,3 +62,14 @@ def test_the_kept_outputs_are_nobodys_progress(cells):
 def test_the_course_has_one_title(cells):
     assert cells["title"].source.splitlines()[0] == f"# {TITLE}"
     assert (ROOT / "README.md").read_text(encoding="utf-8").splitlines()[0] == f"# {TITLE}"
+
+
+def test_three_ways_lead_in_and_the_finale_takes_an_hour(cells):
+    """Ground up, kernels now, and a walk through the finale whose sections take about an hour."""
+    assert "01_ecosystem" in cells["way-ground"].source
+    kernels = re.findall(r"chapters/(\w+)\.ipynb", cells["way-kernels"].source)
+    assert [name[3:] for name in kernels] == ["first_kernels", "memory", "synchronization"]
+    walk = cells["way-finale-cnn"].source + cells["way-finale-race"].source
+    places = re.findall(r"chapters/(\w+)\.ipynb#cell-id=([\w-]+)", walk)
+    assert len(places) == 8
+    assert 50 <= sum(minutes.of_section(*place) for place in places) <= 70
