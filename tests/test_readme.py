@@ -13,6 +13,21 @@ def test_links_and_pictures_exist():
             assert (ROOT / target).exists(), target
 
 
+def test_its_own_pictures_exist_are_small_and_described():
+    sources = re.findall(r"src(?:set)?=\"(assets/[^\"]+)\"", README)
+    sources += re.findall(r"!\[[^\]]+\]\((assets/[^)]+)\)", README)
+    assert {"assets/race.svg", "assets/race-dark.svg", "assets/readme.gif"} == set(sources)
+    for source in sources:
+        assert 0 < (ROOT / source).stat().st_size < 1_500_000, source
+    assert all("alt=" in image for image in re.findall(r"<img [^>]*>", README))
+
+
+def test_result_and_commands_stand_within_one_screen():
+    first = README.splitlines()[:30]
+    for words in ("times faster", "assets/race.svg", "make lab", "assets/readme.gif"):
+        assert any(words in line for line in first), words
+
+
 def test_commands_are_verbs_of_the_makefile():
     makefile = (ROOT / "Makefile").read_text()
     for verb in set(re.findall(r"make (lab|test|record)", README)):

@@ -1,4 +1,4 @@
-"""The tables of chapters in README.md and the instructors' guide, written from the list.
+"""What README.md and the instructors' guide show of the list of chapters and of recorded results.
 
 python -m course.publish.tables [--check]           (`make tables`)
 """
@@ -10,6 +10,7 @@ import sys
 import nbformat
 
 from course.chapters import CHAPTERS
+from course.pictures import front
 from utils.files import ROOT, write_whole
 
 README = ROOT / "README.md"
@@ -41,6 +42,27 @@ def exercise_minutes(chapter):
     return sum(int(minutes) for minutes in EXERCISE_TITLE.findall("\n".join(texts)))
 
 
+def result():
+    """The README's sentence on the race, from recorded results."""
+    least, most = front.lead()
+    _, whose = front.race_at()
+    return (
+        f"**{least:.1f} to {most:.1f} times faster** than PyTorch's best mode, at equal accuracy "
+        f"({whose}).\n"
+    )
+
+
+#: Colours of GitHub's text, light and dark: there the race's picture is a file, which knows no page
+INKS = {"race.svg": "#1f2328", "race-dark.svg": "#f0f6fc"}
+
+
+def race_file(ink):
+    """The race's picture as a file of its own."""
+    sheet = front.race_picture()
+    size = f'width="{sheet.width:.0f}" height="{sheet.height:.0f}" style="color:{ink}" '
+    return sheet.svg().replace("<svg ", f"<svg {size}", 1) + "\n"
+
+
 #: File -> the marker of its table, and what makes the rows
 TABLES = {README: ("chapters", chapter_rows), GUIDE: ("timings", timing_rows)}
 
@@ -57,15 +79,32 @@ def with_table(text, marker, rows):
     return new
 
 
-def outdated():
-    """{path: the text as it should be} of the files whose table is not the list's."""
-    wanted = {}
+def with_result(text):
+    """The text with the sentence on the race between its two comments."""
+    block = re.compile(r"(<!-- race\b.*?-->\n).*?(?=<!-- /race -->)", re.DOTALL)
+    new, count = block.subn(lambda match: match[1] + result(), text)
+    if count != 1:
+        raise ValueError(f"there must be one block marked race, and there are {count}")
+    return new
+
+
+def wanted_texts():
+    """{path: the text as it should be} of all files that are written here."""
+    texts = {ROOT / "assets" / name: race_file(ink) for name, ink in INKS.items()}
     for path, (marker, rows) in TABLES.items():
-        text = path.read_text(encoding="utf-8")
-        new = with_table(text, marker, rows())
-        if new != text:
-            wanted[path] = new
-    return wanted
+        texts[path] = with_table(path.read_text(encoding="utf-8"), marker, rows())
+    if README in texts:
+        texts[README] = with_result(texts[README])
+    return texts
+
+
+def outdated():
+    """{path: the text as it should be} of the files that are not so."""
+    return {
+        path: text
+        for path, text in wanted_texts().items()
+        if not path.is_file() or path.read_text(encoding="utf-8") != text
+    }
 
 
 def main(arguments=None):

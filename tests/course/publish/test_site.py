@@ -300,7 +300,7 @@ def test_the_first_pages_sliders_draw_the_launch(page, built):
             "[![Open it](https://example.com/badge.svg)](https://example.com/it)",
             "[Open it](https://example.com/it)",
         ),
-        ("![shot](assets/readme.png)", "![shot](assets/readme.png)"),
+        ("![shot](assets/readme.gif)", "![shot](assets/readme.gif)"),
     ],
 )
 def test_links_are_rewritten_for_sphinx(text, becomes):

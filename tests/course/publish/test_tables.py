@@ -2,6 +2,7 @@
 
 import pytest
 
+from course.pictures import front
 from course.publish import tables
 
 PAGE = (
@@ -29,9 +30,29 @@ def test_make_tables_writes_what_check_names(tmp_path, monkeypatch, capsys):
     path = tmp_path / "README.md"
     path.write_text(PAGE)
     monkeypatch.setattr(tables, "ROOT", tmp_path)
+    monkeypatch.setattr(tables, "INKS", {})
     monkeypatch.setattr(tables, "TABLES", {path: ("timings", lambda: ["| new | 2 |"])})
     assert tables.main(["--check"]) == 1
     assert path.read_text() == PAGE
     assert tables.main([]) == 0
     assert "| new | 2 |" in path.read_text()
     assert tables.main(["--check"]) == 0
+
+
+def test_the_result_is_the_recorded_one_and_stands_once():
+    text = "a\n<!-- race: made -->\nold\n<!-- /race -->\nb\n"
+    new = tables.with_result(text)
+    least, most = front.lead()
+    assert f"{least:.1f} to {most:.1f} times" in new and "old" not in new
+    assert tables.with_result(new) == new
+    with pytest.raises(ValueError, match="one block marked race"):
+        tables.with_result(text + text)
+
+
+def test_the_races_picture_holds_every_recorded_time():
+    steps, whose = front.race_at()
+    drawn = tables.race_file("#123456")
+    assert len(steps) == len(front.RIVALS) and whose in drawn
+    for time in steps.values():
+        assert f">{time:,.0f} µs" in drawn
+    assert 'style="color:#123456"' in drawn
