@@ -190,8 +190,19 @@ def no_local_paths(notebook, root):
 
 
 def alt_texts(notebook):
-    """Every picture in the text says in words what it shows."""
+    """Every picture says in words what it shows, those of outputs in HTML: JupyterLab shows no
+    other description.
+    """
     problems = []
+    for n, output in outputs(notebook):
+        data = output.get("data", {})
+        if "text/html" not in data and any(kind.startswith("image/") for kind in data):
+            problems.append(f"cell {n}: the picture of its output has no alt text in JupyterLab")
+        problems += [
+            f"cell {n}: {tag[:80]} of its output has no alt text"
+            for tag in HTML_IMAGE.findall(data.get("text/html", ""))
+            if not re.search(r"\balt\s*=\s*[\"'][^\"']*\w", tag)
+        ]
     for n, cell in enumerate(notebook.cells):
         if cell.cell_type != "markdown":
             continue

@@ -191,6 +191,16 @@ DEFECTS = {
         "has no alt text",
         lambda nb: text(nb).update(source='<img src="grid.svg" alt="">'),
     ),
+    "a picture that JupyterLab cannot describe": (
+        "no alt text in JupyterLab",
+        lambda nb: code(nb).outputs.append(new_output("display_data", {"image/png": "iVBOR"})),
+    ),
+    "no alt text in an output": (
+        "has no alt text",
+        lambda nb: code(nb).outputs.append(
+            new_output("display_data", {"text/html": '<img src="data:image/png;base64,iVBOR">'})
+        ),
+    ),
     "dead link": (
         "leads nowhere",
         lambda nb: text(nb).update(source="[next](06_next.ipynb#start)"),
