@@ -202,14 +202,23 @@ def _caption(blocks, block, threads, elements, idle, missed) -> str:
     return text
 
 
+#: From this ratio on the shortest bar would not be seen beside the longest: a logarithmic axis.
+FAR_APART = 50
+
+
 def timing_bars(timings: Mapping[str, object]):
-    """A bar for the median of each timing (objects with .median, .spread in ms), with whiskers."""
-    measured = {label: t for label, t in timings.items() if t.samples}
-    medians = [timing.median for timing in measured.values()]
-    spreads = [timing.spread or 0 for timing in measured.values()]
+    """A bar for the median of each timing (`utils.timing.Timing`), with whiskers.
+
+    Without a GPU the bars are of recorded times, and the axis says whose.
+    """
+    measured = {label: t for label, t in timings.items() if t.time}
+    medians = [timing.time[0] for timing in measured.values()]
+    spreads = [timing.time[1] for timing in measured.values()]
+    whose = "; ".join(dict.fromkeys(t.where for t in measured.values() if t.where))
+    note = f", recorded on {whose}" if whose else ""
     numbers = [f"{median:.3g}" for median in medians]
     in_words = ", ".join(f"{label} {n}" for label, n in zip(measured, numbers, strict=True))
-    alt = f"Median times in milliseconds: {in_words}"
+    alt = f"Median times in milliseconds{note}: {in_words}"
     fig = figure(7, 0.6 + 0.42 * len(measured), alt=alt)
     axes = fig.add_subplot()
     whiskers = {"ecolor": INK, "capsize": 3}
@@ -218,8 +227,11 @@ def timing_bars(timings: Mapping[str, object]):
     )
     axes.bar_label(bars, numbers, padding=5, color=INK)  # a short bar may not be seen
     axes.margins(x=0.1)
+    if max(medians) > FAR_APART * min(medians):
+        axes.set_xscale("log")
+        axes.set_xlim(min(medians) / 2, max(medians) * 4)
     axes.invert_yaxis()
-    axes.set_xlabel("milliseconds (median, less is better)")
+    axes.set_xlabel(f"milliseconds (median{note}; less is better)")
     axes.spines[["top", "right"]].set_visible(False)
     return fig
 

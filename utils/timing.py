@@ -59,6 +59,24 @@ class Timing:
         return (high - low) / 2
 
     @property
+    def time(self) -> tuple[float, float] | None:
+        """(median, spread) in ms, measured here or, without a GPU, as recorded; None if neither."""
+        if self.samples:
+            return self.median, self.spread or 0
+        if not self.recorded or "time" not in self.recorded:
+            return None
+        entry = self.recorded["time"]
+        return entry["value"], entry["spread"]
+
+    @property
+    def where(self) -> str:
+        """The GPU and the day of a recorded time; "" for one that was measured here."""
+        if self.samples or self.time is None:
+            return ""
+        entry = self.recorded["time"]
+        return f"{entry['gpu']}, {entry['date'][:10]}"
+
+    @property
     def bytes_per_second(self) -> float | None:
         return self.bytes / self.median * 1e3 if self.samples and self.bytes else None
 
@@ -88,7 +106,7 @@ class Timing:
             return _without_gpu(self.name, self.recorded)
         parts = [f"{format_ms(self.median)} ± {format_ms(self.spread)}"]
         if self.bytes:
-            parts.append(f"{self.bytes_per_second / 1e9:,.0f} GB/s")
+            parts.append(f"{_gigabytes(self.bytes_per_second)} GB/s")
             parts.append(f"{self.share_of_copy:.0%} of this GPU's copy speed")
         if self.flops:
             parts.append(f"{self.flops_per_second / 1e12:,.2f} TFLOP/s")
@@ -134,24 +152,36 @@ class Comparison:
     timings: dict[str, Timing]
 
     def __repr__(self):
-        if not any(t.samples or t.recorded for t in self.timings.values()):
+        if not any(t.time for t in self.timings.values()):
             return "no GPU, so no times; each of these ran once: " + "; ".join(self.timings)
         return self.table()
 
     def table(self) -> str:
-        """A row a rival: time, spread, rate, and how it compares with the fastest."""
-        measured = {label: t for label, t in self.timings.items() if t.samples}
-        if not measured:
-            width = max(map(len, self.timings))
-            return "\n".join(f"{label:<{width}}  {t!r}" for label, t in self.timings.items())
-        best = min(t.median for t in measured.values())
-        width = max(map(len, measured))
-        rows = [(label, timing.median / best, timing) for label, timing in measured.items()]
-        return "\n".join(f"{label:<{width}}  {ratio:5.2f}×  {t!r}" for label, ratio, t in rows)
+        """A row a rival: how it compares with the fastest, time, spread, rate.
+
+        Without a GPU the times are recorded ones, and the first line says where.
+        """
+        known = {label: t for label, t in self.timings.items() if t.time}
+        best = min(t.time[0] for t in known.values())
+        width = max(map(len, self.timings))
+        lines = [f"no GPU here; recorded on {self.where}:"] if self.where else []
+        for label, timing in self.timings.items():
+            if not timing.time:
+                lines.append(f"{label:<{width}}  not recorded")
+                continue
+            said = repr(timing) if timing.samples else _recorded_parts(timing.recorded)
+            lines.append(f"{label:<{width}}  {timing.time[0] / best:5.2f}×  {said}")
+        return "\n".join(lines)
+
+    @property
+    def where(self) -> str:
+        """The GPUs and days of recorded times; "" for those that were measured here."""
+        places = dict.fromkeys(t.where for t in self.timings.values() if t.where)
+        return "; ".join(places)
 
     def _ipython_display_(self):
         print(self)
-        if any(t.samples for t in self.timings.values()):
+        if any(t.time for t in self.timings.values()):
             from IPython.display import display
 
             from utils import plots
@@ -364,14 +394,27 @@ def _without_gpu(name: str | None, recorded: dict | None) -> str:
     if not recorded or "time" not in recorded:
         return "no GPU, so no time" + (f" (nothing is recorded yet for {name})" if name else "")
     entry = recorded["time"]
+    said = _recorded_parts(recorded)
+    return f"no GPU here; recorded on {entry['gpu']}, {entry['date'][:10]}: {said}"
+
+
+def _recorded_parts(recorded: dict) -> str:
+    """A recorded time with its rates, as a measured one reads."""
+    entry = recorded["time"]
     parts = [f"{format_ms(entry['value'])} ± {format_ms(entry['spread'])}"]
     if "bandwidth" in recorded:
-        parts.append(f"{recorded['bandwidth']['value'] / 1e9:,.0f} GB/s")
+        parts.append(f"{_gigabytes(recorded['bandwidth']['value'])} GB/s")
     if "share_of_copy" in recorded:
         parts.append(f"{recorded['share_of_copy']['value']:.0%} of its copy speed")
     if "rate" in recorded:
         parts.append(f"{recorded['rate']['value'] / 1e12:,.2f} TFLOP/s")
-    return f"no GPU here; recorded on {entry['gpu']}, {entry['date'][:10]}: " + " · ".join(parts)
+    return " · ".join(parts)
+
+
+def _gigabytes(bytes_per_second: float) -> str:
+    """GB/s as a whole number; two digits of a small one, which would read as 0."""
+    rate = bytes_per_second / 1e9
+    return f"{rate:,.0f}" if rate >= 10 else f"{rate:.2g}"
 
 
 def format_ms(value: float | None) -> str:

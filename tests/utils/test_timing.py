@@ -120,3 +120,31 @@ def test_labels_become_names(gpu, monkeypatch, tmp_path):
 )
 def test_milliseconds(value, text):
     assert timing.format_ms(value) == text
+
+
+def test_rivals_without_a_gpu_are_compared_by_their_recorded_times(no_gpu, monkeypatch):
+    place = {"gpu": "NVIDIA Test", "date": "2026-01-31T12:00:00Z"}
+    times = {"a/slow/time": 3.0, "a/fast/time": 1.5}
+
+    def find(name):
+        if name not in times:
+            return None
+        return {"name": name, "value": times[name], "unit": "ms", "spread": 0.1, **place}
+
+    monkeypatch.setattr("utils.results.find", find)
+    rivals = dict.fromkeys(("slow", "fast", "new"), lambda: None)
+    shown = timing.compare(rivals, name="a")
+    head, *rows = repr(shown).splitlines()
+    assert head == "no GPU here; recorded on NVIDIA Test, 2026-01-31:"
+    assert [row.split()[:2] for row in rows] == [
+        ["slow", "2.00×"],
+        ["fast", "1.00×"],
+        ["new", "not"],
+    ]
+    assert shown.timings["slow"].median is None  # nothing was measured here
+    assert shown.timings["slow"].time == (3.0, 0.1)
+
+
+def test_a_slow_rate_is_no_zero():
+    timed = timing.Timing("a", (56.9, 56.9), bytes=12 << 20, copy_bytes_per_second=4e12)
+    assert " 0.22 GB/s" in repr(timed)
