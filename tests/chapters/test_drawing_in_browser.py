@@ -52,3 +52,9 @@ def test_what_the_mouse_draws_is_read(page, lab):
 
     page.get_by_role("button", name="Clear", exact=True).click()
     expect(answer).to_have_text("", timeout=20 * SECONDS)
+
+    canvas.focus()
+    for key in ["ArrowUp"] * 8 + ["Space"] + ["ArrowDown"] * 16 + ["Space"]:  # a one again
+        page.keyboard.press(key)
+    expect(answer).to_contain_text("20 high", timeout=20 * SECONDS)
+    assert int(answer.text_content().split()[0]) < 8

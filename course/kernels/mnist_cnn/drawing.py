@@ -1,5 +1,5 @@
-"""A square to draw a digit in with the mouse, and what makes a drawing look like one of MNIST's
-digits.
+"""A square to draw a digit in, with the mouse or the keys, and what makes a drawing look like one
+of MNIST's digits.
 """
 
 import functools
@@ -12,6 +12,8 @@ PEN = 22
 # What runs in the browser: strokes on a canvas; after each, its grey values in 28 × 28 go to
 # Python.
 _JAVASCRIPT = """
+const KEYS = "Keys: arrows move the pen, the space bar puts it down and lifts it";
+
 function render({ model, el }) {
   const side = model.get("side");
   const canvas = document.createElement("canvas");
@@ -19,12 +21,20 @@ function render({ model, el }) {
   canvas.style.cssText =
     "border: 1px solid #888; cursor: crosshair; touch-action: none; background: black";
   canvas.setAttribute("aria-label", "Draw a digit here");
+  canvas.setAttribute("role", "application");
+  canvas.setAttribute("aria-description", KEYS);
+  canvas.tabIndex = 0;
+  // JupyterLab leaves the keys to us
+  canvas.setAttribute("data-lm-suppress-shortcuts", "true");
   const clear = document.createElement("button");
   clear.textContent = "Clear";
   clear.style.cssText = "display: block; margin-top: 4px";
   const answer = document.createElement("div");
   answer.style.cssText = "font-size: 16px; margin-top: 4px; min-height: 1.4em";
-  el.append(canvas, clear, answer);
+  const keys = document.createElement("small");
+  keys.textContent = KEYS;
+  keys.style.display = "block";
+  el.append(canvas, keys, clear, answer);
 
   const pen = canvas.getContext("2d", { willReadFrequently: true });
   const wipe = () => { pen.fillStyle = "black"; pen.fillRect(0, 0, side, side); };
@@ -46,21 +56,49 @@ function render({ model, el }) {
     model.set("pixels", Array.from({ length: 784 }, (_, i) => colours[4 * i]));
     model.save_changes();
   };
-  canvas.addEventListener("pointerdown", (event) => {
+  const begin = (x, y) => {
     drawing = true;
-    canvas.setPointerCapture(event.pointerId);
     pen.strokeStyle = "white";
     pen.lineWidth = model.get("pen");
     pen.lineCap = pen.lineJoin = "round";
     pen.beginPath();
-    pen.moveTo(...place(event));
-    pen.lineTo(...place(event));
+    pen.moveTo(x, y);
+    pen.lineTo(x, y);
     pen.stroke();
+  };
+  canvas.addEventListener("pointerdown", (event) => {
+    canvas.setPointerCapture(event.pointerId);
+    begin(...place(event));
   });
   canvas.addEventListener("pointermove", (event) => {
     if (drawing) { pen.lineTo(...place(event)); pen.stroke(); }
   });
   canvas.addEventListener("pointerup", () => { if (drawing) { drawing = false; send(); } });
+
+  // With the keys: the line below the square says where the pen is
+  const at = [side / 2, side / 2];
+  const moves = {
+    ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1],
+  };
+  canvas.addEventListener("keydown", (event) => {
+    const move = moves[event.key];
+    if (!move && event.key !== " ") return;
+    event.preventDefault();
+    event.stopPropagation();
+    if (move) {
+      at.forEach((value, axis) => {
+        at[axis] = Math.min(Math.max(value + move[axis] * side / 20, 0), side);
+      });
+      if (drawing) { pen.lineTo(...at); pen.stroke(); }
+    } else if (drawing) {
+      drawing = false;
+      send();
+    } else {
+      begin(...at);
+    }
+    const share = at.map((value) => Math.round(100 * value / side));
+    keys.textContent = `Pen ${drawing ? "down" : "up"} at ${share[0]} % across, ${share[1]} % down`;
+  });
   clear.addEventListener("click", () => { wipe(); send(); });
   model.on("change:answer", () => { answer.textContent = model.get("answer"); });
   answer.textContent = model.get("answer");
