@@ -14,6 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
+from . import derive_ptx
+
 FOLDER = Path(__file__).with_name("cuda_c")
 PROGRAMS = {}
 
@@ -1544,6 +1546,8 @@ def nccl_threads():
     return "wrong: 0\n"
 
 
+for derived in derive_ptx.ALL:
+    program(derived)
 PROVENANCE = FOLDER / "provenance.json"
 
 

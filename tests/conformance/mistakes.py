@@ -10,8 +10,8 @@ every program says what is expected,
 a message with these words at that line (0: at no line), with the fast checks or only with the slow
 ones, on D devices instead of one.
 
-A program of ../asynchronous/ holds many mistakes, each in a kernel of its own, and takes one name.
-one. Its first lines say
+A program of ../asynchronous/ holds many mistakes, each in a kernel of its own, and takes the name
+of one. Its first lines say
 
     // expect WORDS [/ OTHER WORDS]; line N [or M]; case NAME
 """

@@ -33,6 +33,12 @@ def flags(source):
     return first.removeprefix("// flags:").split() if first.startswith("// flags:") else []
 
 
+def architecture(source, arch):
+    """The flag for a GPU; none where the program names its own (instructions of one GPU only)."""
+    own = any(flag.startswith(("-arch", "-gencode")) for flag in flags(source))
+    return [] if own else [f"-arch={arch}"]
+
+
 def command_output(*command):
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
@@ -59,7 +65,7 @@ def compile_only(sources, build):
         output = str(Path(build) / "object.o")
         command = [
             "nvcc",
-            "-arch=sm_90",
+            *architecture(source, "sm_90"),
             "-std=c++17",
             *flags(source),
             "-c",
@@ -78,7 +84,7 @@ def compile_program(source, arch, build):
     executable = Path(build) / source.stem
     command = [
         "nvcc",
-        f"-arch={arch}",
+        *architecture(source, arch),
         "-std=c++17",
         *flags(source),
         "-o",

@@ -155,7 +155,7 @@ void checks_box(Block& to, const char* p, size_t bytes, unsigned swizzle, unsign
 void checks_copy_arrives(Block& to, const char* p, size_t bytes, const MBarrier* m, Site at);
 void checks_store_read(const char* p, size_t bytes, Site at);
 void checks_engine_reads(const char* p, size_t bytes, Site at, const char* what);
-void checks_global(const char* p, size_t bytes, bool writes, Site at);
+void checks_global(const char* p, size_t bytes, bool writes, bool atomic, Site at);
 void checks_async_access(const char* p, unsigned size, bool writes, const void* code);
 bool product_reads(const Block& b, const Product& p, const char* start, size_t bytes);
 void checks_tile_swizzle(Block& b, const Product& p);

@@ -17,9 +17,10 @@ const void* code_of(Site at) {
 void check_access(const char* p, unsigned size, bool writes, Site at) {
     access(p, size, writes, false, static_cast<const char*>(code_of(at)) + 1);
 }
-void checks_global(const char* p, size_t bytes, bool writes, Site at) {
+void checks_global(const char* p, size_t bytes, bool writes, bool atomic, Site at) {
+    const char* code = static_cast<const char*>(code_of(at)) + 1;
     for (size_t i = 0; i < bytes; i += 16)
-        check_access(p + i, unsigned(std::min<size_t>(16, bytes - i)), writes, at);
+        access(p + i, unsigned(std::min<size_t>(16, bytes - i)), writes, atomic, code);
 }
 
 // ---- what threads know

@@ -135,9 +135,9 @@ static void check_aligned(unsigned long long to, unsigned long long from, unsign
                what, bytes, n, to, from);
 }
 // That a range of global memory can be used is seen when the copy begins, in its line.
-static void touch(const char* p, size_t bytes, bool writes, Site at) {
+static void touch(const char* p, size_t bytes, bool writes, bool atomic, Site at) {
     if (checking)
-        checks_global(p, bytes, writes, at);
+        checks_global(p, bytes, writes, atomic, at);
     engine_at = at;
     const volatile char* v = p;
     if (bytes) {
@@ -163,7 +163,7 @@ void cp_async(u64 to, u64 from, u32 bytes, u32 given, Site at) {
     check_inside(*s.block, s.p, bytes, at);
     const char* source = reinterpret_cast<const char*>(from);
     given = std::min(given, bytes);
-    touch(source, given, false, at);
+    touch(source, given, false, false, at);
     char* p = s.p;
     Block* b = s.block;
     if (checking)
@@ -211,7 +211,7 @@ static void load_into(Block& b, char* to, u64 from, u32 bytes, char* barrier, Si
 }
 void bulk_load(u64 to, u64 from, u32 bytes, u64 barrier, u32 blocks, bool many, Site at) {
     check_aligned(to, from, bytes, 16, at, "cp.async.bulk");
-    touch(reinterpret_cast<const char*>(from), bytes, false, at);
+    touch(reinterpret_cast<const char*>(from), bytes, false, false, at);
     unsigned count = hot.block->cluster ? unsigned(hot.block->cluster->blocks.size()) : 1;
     for (unsigned rank = 0; rank < (many ? 16u : 1u); ++rank) {
         if (many && !(blocks >> rank & 1))
@@ -249,7 +249,7 @@ void bulk_store(u64 to, u64 from, u32 bytes, Reduce how, ElementType element, Si
     InShared s = find_shared(from, at);
     check_inside(*s.block, s.p, bytes, at);
     char* target = reinterpret_cast<char*>(to);
-    touch(target, bytes, true, at);
+    touch(target, bytes, true, how != Reduce::none, at);
     if (checking)
         checks_engine_reads(s.p, bytes, at, "copy");
     auto held = std::make_shared<std::vector<char>>(bytes);

@@ -226,7 +226,7 @@ static void put(const Box& b, const char* rows, ptx::Reduce how) {
 }
 static void check_box(const Box& b, const char* p, Site at) {
     size_t bytes = size_t(b.row) * b.rows;
-    unsigned step = b.map.swizzle ? 128 : 128;
+    const unsigned step = 128;
     if (size_t(p) % step)
         refuse("misaligned", at,
                "a box of a tensor lies at a multiple of %u bytes of shared memory: declare it with "
@@ -240,7 +240,7 @@ static void check_box(const Box& b, const char* p, Site at) {
                bytes, hot.block->grid->shared);
 }
 // That the tensor's memory is there is seen when the copy begins.
-static void touch_tensor(const Box& b, bool writes, Site at) {
+static void touch_tensor(const Box& b, bool writes, bool atomic, Site at) {
     long first, last;
     inside(b, first, last);
     engine_at = at;
@@ -250,7 +250,7 @@ static void touch_tensor(const Box& b, bool writes, Site at) {
         const volatile char* p = line + (b.at.c[0] + first) * long(b.element);
         size_t bytes = size_t(last - first) * b.element;
         if (checking)
-            checks_global(const_cast<const char*>(p), bytes, writes, at);
+            checks_global(const_cast<const char*>(p), bytes, writes, atomic, at);
         (void)p[0];
         (void)p[bytes - 1];
     });
@@ -261,7 +261,7 @@ namespace ptx {
 void tensor_load(u64 to, u64 map, Place place, int rank, bool pixels, u64 barrier, u32 blocks,
                  bool many, Site at) {
     Box b = box_of(map, place, rank, pixels, at);
-    touch_tensor(b, false, at);
+    touch_tensor(b, false, false, at);
     size_t bytes = size_t(b.row) * b.rows;
     unsigned count = hot.block->cluster ? unsigned(hot.block->cluster->blocks.size()) : 1;
     for (unsigned target = 0; target < (many ? 16u : 1u); ++target) {
@@ -289,7 +289,7 @@ void tensor_store(u64 map, Place place, int rank, u64 from, Reduce how, bool pix
         refuse("tensor-map", at, "the CPU runtime has no im2col stores");
     InShared s = find_shared(from, at);
     check_box(b, s.p, at);
-    touch_tensor(b, true, at);
+    touch_tensor(b, true, how != Reduce::none, at);
     size_t bytes = size_t(b.row) * b.rows;
     if (checking)
         checks_engine_reads(s.p, bytes, at, "copy");

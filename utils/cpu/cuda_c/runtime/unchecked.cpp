@@ -20,7 +20,7 @@ void checks_copy_begins(Block&, const char*, size_t, Site) {}
 void checks_copy_arrives(Block&, const char*, size_t, const MBarrier*, Site) {}
 void checks_box(Block&, const char*, size_t, unsigned, unsigned, Site) {}
 void checks_engine_reads(const char*, size_t, Site, const char*) {}
-void checks_global(const char*, size_t, bool, Site) {}
+void checks_global(const char*, size_t, bool, bool, Site) {}
 void checks_store_read(const char*, size_t, Site) {}
 void checks_tile_swizzle(Block&, const Product&) {}
 void check_access(const char*, unsigned, bool, Site) {}
