@@ -8,7 +8,7 @@ IN_VENV = PATH="$(CURDIR)/.venv/bin:$$PATH"
 DAILY = tests/utils/check tests/utils/tools tests/utils/test_results.py tests/utils/test_hardware.py tests/utils/test_plots.py \
         tests/course/test_progress.py tests/chapters/test_notebooks.py tests/test_layout.py
 
-.PHONY: help lab update answers check format tables test mutants slides site doctor record race address lock sbom release-check install clean
+.PHONY: help lab update answers check format tables test mutants faults slides site doctor record race address lock sbom release-check install clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s%s\n", $$1, $$2}' Makefile
@@ -45,6 +45,9 @@ test: install ## lint, unit tests, and every notebook from top to bottom
 
 mutants: install ## small changes in every exercise's solution: which of them do the checks not notice? (an hour)
 	$(IN_VENV) .venv/bin/python -m tests.mutants
+
+faults: install ## a hundred kills, full disks and jumps of the clock of each kind: nothing may be lost
+	CUDA_COURSE_FAULTS=100 $(IN_VENV) .venv/bin/python -m pytest -n 0 --timeout=3600 tests/faults tests/course/copies
 
 slides: install ## every chapter as a deck that opens without a network, in build/slides
 	.venv/bin/python -m course.publish.slides

@@ -179,6 +179,6 @@ def _link(folder):
         if not link.exists():
             link.parent.mkdir(parents=True, exist_ok=True)
             link.symlink_to(to)
-    for link in (folder / "course").iterdir():
+    for link in folder.glob("course/*"):
         if link.is_symlink() and not link.exists():
             link.unlink()

@@ -11,7 +11,9 @@ from course.publish import release
 
 
 def test_the_placeholder_is_refused(monkeypatch):
-    monkeypatch.setattr(release, "repository", lambda: "https://github.com/OWNER/cuda-course")
+    monkeypatch.setattr(
+        release, "repository", lambda: f"https://github.com/{release.PLACEHOLDER}/course"
+    )
     assert "make address" in release.address_is_real()[0]
     monkeypatch.setattr(release, "repository", lambda: "https://github.com/ada/cuda-course")
     assert release.address_is_real() == []
