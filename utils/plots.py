@@ -25,6 +25,7 @@ BLOCK_COLOURS = (
 )
 ACCENT = "#0072B2"
 ALARM = "#B03A00"
+OTHERS = "#A9BCD6"  # bars beside the one that matters
 
 #: More cells than this are drawn without numbers, since nobody could read them; more than MAX_CELLS
 #: are refused.
@@ -206,34 +207,57 @@ def _caption(blocks, block, threads, elements, idle, missed) -> str:
 FAR_APART = 50
 
 
-def timing_bars(timings: Mapping[str, object]):
+def timing_bars(timings: Mapping[str, object], in_words=lambda ms: f"{ms:.3g} ms"):
     """A bar for the median of each timing (`utils.timing.Timing`), with whiskers.
 
-    Without a GPU the bars are of recorded times, and the axis says whose.
+    The quickest is highlighted; a mark on a bar says how long a copy of as many bytes takes.
+    in_words: milliseconds -> text, the same as beside the chart. Without a GPU the bars are of
+    recorded times, and the axis says whose.
     """
     measured = {label: t for label, t in timings.items() if t.time}
     medians = [timing.time[0] for timing in measured.values()]
     spreads = [timing.time[1] for timing in measured.values()]
     whose = "; ".join(dict.fromkeys(t.where for t in measured.values() if t.where))
     note = f", recorded on {whose}" if whose else ""
-    numbers = [f"{median:.3g}" for median in medians]
-    in_words = ", ".join(f"{label} {n}" for label, n in zip(measured, numbers, strict=True))
-    alt = f"Median times in milliseconds{note}: {in_words}"
-    fig = figure(7, 0.6 + 0.42 * len(measured), alt=alt)
+    numbers = [in_words(median) for median in medians]
+    pairs = ", ".join(f"{label} {n}" for label, n in zip(measured, numbers, strict=True))
+    fig = figure(7, 0.6 + 0.42 * len(measured), alt=f"Median times{note}: {pairs}")
     axes = fig.add_subplot()
+    best = min(medians)
+    colours = [ACCENT if median == best else OTHERS for median in medians]
     whiskers = {"ecolor": INK, "capsize": 3}
     bars = axes.barh(
-        list(measured), medians, xerr=spreads, color=ACCENT, height=0.6, error_kw=whiskers
+        list(measured), medians, xerr=spreads, color=colours, height=0.6, error_kw=whiskers
     )
     axes.bar_label(bars, numbers, padding=5, color=INK)  # a short bar may not be seen
-    axes.margins(x=0.1)
-    if max(medians) > FAR_APART * min(medians):
+    axes.margins(x=0.14)
+    if max(medians) > FAR_APART * best:
         axes.set_xscale("log")
-        axes.set_xlim(min(medians) / 2, max(medians) * 4)
+        axes.set_xlim(best / 2, max(medians) * 6)
+    _mark_roofs(axes, measured)
     axes.invert_yaxis()
-    axes.set_xlabel(f"milliseconds (median{note}; less is better)")
-    axes.spines[["top", "right"]].set_visible(False)
+    axes.set_xticks([])
+    axes.minorticks_off()
+    axes.set_xlabel(f"time (median{note}; less is better)")
+    axes.spines[["top", "right", "bottom"]].set_visible(False)
     return fig
+
+
+def _mark_roofs(axes, measured):
+    """On each bar of known bytes a mark where a copy of as many bytes would end."""
+    roofs = {row: t.copy_time for row, t in enumerate(measured.values()) if t.copy_time}
+    if not roofs:
+        return
+    axes.plot(
+        list(roofs.values()),
+        list(roofs),
+        "|",
+        color=ALARM,
+        markersize=18,
+        markeredgewidth=2,
+        label="a copy of as many bytes",
+    )
+    axes.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(0, 0))
 
 
 def roofline(roofs, kernels: Mapping[str, tuple[float, float | None]], title: str = ""):

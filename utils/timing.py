@@ -95,6 +95,14 @@ class Timing:
         return rate / roof if rate and roof else None
 
     @property
+    def copy_time(self) -> float | None:
+        """Milliseconds in which this GPU copies as many bytes; None where that is not known."""
+        if self.samples:
+            return self.share_of_copy and self.median * self.share_of_copy
+        share = (self.recorded or {}).get("share_of_copy")
+        return self.time[0] * share["value"] if share and self.time else None
+
+    @property
     def share_of_matmul(self) -> float | None:
         """FLOP rate as a share of the library's matrix product on this GPU."""
         rate = self.flops_per_second
@@ -186,7 +194,7 @@ class Comparison:
 
             from utils import plots
 
-            display(plots.timing_bars(self.timings))
+            display(plots.timing_bars(self.timings, format_ms))
 
 
 def compare(

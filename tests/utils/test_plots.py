@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from utils import plots
-from utils.timing import Timing
+from utils.timing import Timing, format_ms
 
 
 def colours(fig):
@@ -68,4 +68,19 @@ def test_timing_bars():
     )
     widths = [p.get_width() for p in fig.axes[0].patches]
     assert widths == [1.0, 2.0]
-    assert "a 1" in fig.alt
+    assert "a 1 ms" in fig.alt
+    assert colours(fig) == [plots.ACCENT, plots.OTHERS], "the quickest is highlighted"
+
+
+def test_timing_bars_say_what_the_text_says():
+    fig = plots.timing_bars({"a": Timing("x/a", (0.00461,) * 3)}, format_ms)
+    assert "a 4.61 µs" in fig.alt
+    assert [text.get_text() for text in fig.axes[0].texts][-1] == "4.61 µs"
+
+
+def test_timing_bars_mark_what_a_copy_takes():
+    half = Timing("x/a", (2.0,) * 3, bytes=1e6, copy_bytes_per_second=1e9)
+    fig = plots.timing_bars({"a": half})
+    (mark,) = [line for line in fig.axes[0].lines if line.get_label().startswith("a copy")]
+    assert mark.get_xdata()[0] == pytest.approx(1.0)  # ms: half of its copy speed
+    assert mark.get_ydata()[0] == 0
