@@ -15,7 +15,7 @@ help: ## show this list
 
 lab: install ## open your copy of the course in JupyterLab (the first time it installs everything)
 	-@.venv/bin/python -m course.copies
-	$(IN_VENV) exec .venv/bin/python -m utils.setup.lab $(FLAGS)
+	exec .venv/bin/python -m utils.setup.lab $(FLAGS)
 
 update: install ## fetch the newest course; what you wrote stays (plain git pull and make lab do, too)
 	.venv/bin/python -m course.copies --update

@@ -176,7 +176,9 @@ def _link(folder):
         to = os.path.relpath(target, link.parent) if inside else str(target)
         if link.is_symlink() and os.readlink(link) != to:
             link.unlink()
-        if not link.exists():
+        if not inside and target.suffix == ".md":  # JupyterLab opens nothing outside its folder
+            write_whole(link, target.read_bytes())
+        elif not link.exists():
             link.parent.mkdir(parents=True, exist_ok=True)
             link.symlink_to(to)
     for link in folder.glob("course/*"):

@@ -81,6 +81,8 @@ def main(arguments: list[str]) -> None:
     except ValueError as error:
         sys.exit(f"error: {error}")
     os.environ.update(jupyters_folders())
+    # `!python` in a cell and `python` in JupyterLab's terminal mean the course's Python
+    os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     end_with_parent()
     os.execv(sys.executable, [sys.executable, "-m", "jupyterlab", *told, *arguments])
 

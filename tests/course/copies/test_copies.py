@@ -199,6 +199,18 @@ def test_links_and_paths_lead_where_they_lead_in_the_originals(course):
     assert (moved / "my" / "course" / "glossary.md").read_text(), "links do not name the folder"
 
 
+def test_copies_elsewhere_hold_what_is_to_be_read(course, tmp_path_factory):
+    """A JupyterHub user's home: JupyterLab opens no link that leads out of it."""
+    home = tmp_path_factory.mktemp("home") / "cuda-course"
+    workspace.refresh(home)
+    glossary = home / "course" / "glossary.md"
+    assert not glossary.is_symlink() and "Kernels" in glossary.read_text()
+    assert (home / "assets").resolve() == course / "assets"
+    (course / "course" / "glossary.md").write_text("newer")
+    workspace.refresh(home)
+    assert glossary.read_text() == "newer"
+
+
 def test_an_untouched_copy_is_replaced_silently(course):
     mine = course / "my"
     workspace.refresh(mine)
