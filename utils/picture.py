@@ -26,6 +26,7 @@ LIGHT, DARK = 0.3, 0.25
 
 TAG = re.compile(r"<(\w+)[^>]*>")
 PAINT = re.compile(r"(fill|stroke): (#[0-9a-f]{6})")
+DIGITS = re.compile(r"(\d\.\d\d)\d+")  # of coordinates, not of what a picture says
 #: What a page has no use for in matplotlib's SVG, and what stands there instead
 TIDY = (
     (re.compile(r"<style.*?</style>", re.DOTALL), ""),
@@ -34,7 +35,6 @@ TIDY = (
     (re.compile(r"font-family: [^;\"]*monospace"), "font-family: 'DejaVu Sans Mono', monospace"),
     (re.compile(r' id="(?:\w+|matplotlib\.axis)_\d+"'), ""),
     (re.compile(r' transform="rotate\(-0 [^"]*\)"'), ""),
-    (re.compile(r"(\d\.\d\d)\d+"), r"\1"),
     (re.compile(r"\s*\n\s*"), " "),
 )
 ROOT_STYLE = f'font-family="{svg.FONT}" fill="currentColor" stroke-linejoin="round" '
@@ -96,9 +96,10 @@ def themed(fig) -> str:
 
 
 def _repainted(tag) -> str:
-    """A tag with the page's colours in place of matplotlib's."""
+    """A tag with the page's colours in place of matplotlib's, and coordinates of two decimals."""
     colour_of = _letter_colour if tag[1] == "text" else _shape_colour
-    return PAINT.sub(lambda paint: f"{paint[1]}: {colour_of(*paint.groups())}", tag[0])
+    short = DIGITS.sub(r"\1", tag[0])
+    return PAINT.sub(lambda paint: f"{paint[1]}: {colour_of(*paint.groups())}", short)
 
 
 def _letter_colour(_, colour: str) -> str:

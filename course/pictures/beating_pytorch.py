@@ -9,7 +9,7 @@ import numpy as np
 
 from utils import engine, results
 from utils.hardware import roofs
-from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, INK, figure
+from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, INK, OTHERS, figure
 
 
 def recorded(prefix: str) -> dict[str, dict]:
@@ -370,7 +370,7 @@ def bars(
         alt=f"{what}: " + ", ".join(f"{name} {value:,.0f} {unit}" for name, value in parts.items()),
     )
     axes = fig.add_subplot()
-    axes.barh(list(parts), list(parts.values()), color=ACCENT, height=0.65)
+    axes.barh(list(parts), list(parts.values()), color=_highlighted(parts), height=0.65)
     for row, value in enumerate(parts.values()):
         text = f" {value:,.1f} {unit}" + (f" · {value / total:.0%}" if share else "")
         axes.text(value, row, text, va="center", fontsize=8.5, color=INK)
@@ -380,6 +380,14 @@ def bars(
     axes.set_xlabel(axis or f"{unit} a step", fontsize=9)
     axes.spines[["top", "right"]].set_visible(False)
     return fig
+
+
+def _highlighted(names) -> list[str]:
+    """Ours in a strong colour and all others pale; all strong where nothing is named ours."""
+    ours = [name.startswith("ours") for name in names]
+    if not any(ours):
+        return [ACCENT for _ in names]
+    return [ACCENT if is_ours else OTHERS for is_ours in ours]
 
 
 def waterfall(

@@ -54,6 +54,15 @@ def test_ink_ground_and_faint_shades_are_the_pages():
     assert "<style" not in text and 'id="axes' not in text
 
 
+def test_coordinates_are_short_and_words_are_whole():
+    fig = picture.figure(3, 2, alt="a number")
+    fig.text(0.123456, 0.5, "0.030612 ms")
+    text = shown(fig)
+    assert ">0.030612 ms<" in text
+    coordinates = "".join(re.findall(r"<[^>]*>", text))
+    assert not re.search(r"\d\.\d{3}", coordinates)
+
+
 def test_letters_on_a_colour_stay_dark_and_others_follow_the_page():
     from matplotlib.patches import Rectangle
 
