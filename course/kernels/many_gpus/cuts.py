@@ -9,6 +9,7 @@ All are written with torch.distributed's plain calls and run on processors (gloo
 be tried anywhere; what they send and keep is the same on GPUs. `session` is what a rank runs.
 """
 
+import functools
 import time
 from pathlib import Path
 
@@ -67,6 +68,22 @@ def off(tensor, expected) -> float:
 # ---- data parallel: buckets, beside the backward pass -------------------------------------------
 
 
+class Bucket:
+    """Some layers' parameters, whose gradients travel as one message."""
+
+    def __init__(self):
+        self.parameters, self.bytes = [], 0
+        self.missing = 0  # gradients that are not there yet
+        self.gradient = self.work = None
+        self.ready = self.done = 0.0  # seconds since the backward pass began
+
+    def add(self, parameter) -> None:
+        """One more parameter."""
+        self.parameters.append(parameter)
+        self.bytes += parameter.nbytes
+        self.missing += 1
+
+
 class Buckets:
     """Sums gradients over the ranks, in buckets, each as soon as its last gradient is there.
 
@@ -74,39 +91,48 @@ class Buckets:
     """
 
     def __init__(self, model, bytes: int = BUCKET_BYTES):
-        self.buckets, self.log, self._work = [[]], [], []
+        self.buckets = [Bucket()]
         for parameter in reversed(list(model.parameters())):
-            if sum(p.nbytes for p in self.buckets[-1]) >= bytes:
-                self.buckets.append([])
-            self.buckets[-1].append(parameter)
-            parameter.register_post_accumulate_grad_hook(self._ready)
-        self._missing = [len(bucket) for bucket in self.buckets]
+            if self.buckets[-1].bytes >= bytes:
+                self.buckets.append(Bucket())
+            bucket = self.buckets[-1]
+            bucket.add(parameter)
+            hook = functools.partial(self.gradient_is_there, bucket)
+            parameter.register_post_accumulate_grad_hook(hook)
         self.start = time.perf_counter()
 
-    def _ready(self, parameter):
-        """A gradient is complete; if it is its bucket's last, the bucket starts to travel."""
-        number = next(n for n, b in enumerate(self.buckets) if any(p is parameter for p in b))
-        self._missing[number] -= 1
-        if self._missing[number]:
+    def gradient_is_there(self, bucket, parameter):
+        """A hook behind each gradient: the last of a bucket sends it on its way."""
+        bucket.missing -= 1
+        if bucket.missing:
             return
-        flat = torch.cat([p.grad.flatten() for p in self.buckets[number]])
-        entry = {"bytes": flat.nbytes, "ready": time.perf_counter() - self.start}
-        work = dist.all_reduce(flat, async_op=True)
-        work.get_future().add_done_callback(lambda _: self._arrived(entry))
-        self.log.append(entry)
-        self._work.append((work, flat, self.buckets[number]))
+        bucket.gradient = torch.cat([p.grad.flatten() for p in bucket.parameters])
+        bucket.ready = self.now()
+        bucket.work = dist.all_reduce(bucket.gradient, async_op=True)  # does not wait
+        bucket.work.get_future().add_done_callback(lambda _: self.has_arrived(bucket))
 
-    def _arrived(self, entry):
-        entry["done"] = time.perf_counter() - self.start
+    def has_arrived(self, bucket):
+        """The sum is here."""
+        bucket.done = self.now()
+
+    def now(self) -> float:
+        """Seconds since the backward pass began."""
+        return time.perf_counter() - self.start
 
     def wait(self) -> None:
         """Wait for all buckets, and put the mean over the ranks where the gradients were."""
-        for work, flat, parameters in self._work:
-            work.wait()
-            flat /= dist.get_world_size()
-            parts = flat.split([p.numel() for p in parameters])
-            for parameter, part in zip(parameters, parts, strict=True):
+        for bucket in self.buckets:
+            bucket.work.wait()
+            bucket.done = bucket.done or self.now()  # if nobody has said so yet
+            mean = bucket.gradient / dist.get_world_size()
+            parts = mean.split([p.numel() for p in bucket.parameters])
+            for parameter, part in zip(bucket.parameters, parts, strict=True):
                 parameter.grad = part.view_as(parameter)
+
+    def log(self) -> list[dict]:
+        """When each bucket went and came, in the order in which they were ready."""
+        went = sorted(self.buckets, key=lambda bucket: bucket.ready)
+        return [{"bytes": b.bytes, "ready": b.ready, "done": b.done} for b in went]
 
 
 def buckets(images, labels) -> dict:
@@ -115,11 +141,11 @@ def buckets(images, labels) -> dict:
     loss = loss_of(model, mine(images), mine(labels))
     ours = Buckets(model)
     loss.backward()
-    end = time.perf_counter() - ours.start
+    end = ours.now()
     ours.wait()
     theirs = nn.parallel.DistributedDataParallel(model_from(initial_weights(0)))
     loss_of(theirs, mine(images), mine(labels)).backward()
-    return {"log": ours.log, "backward": end, "off": off(gradient(model), gradient(theirs))}
+    return {"log": ours.log(), "backward": end, "off": off(gradient(model), gradient(theirs))}
 
 
 def gradient(model) -> torch.Tensor:
@@ -150,12 +176,18 @@ class Sharded:
 
     def step(self, gradient_of) -> None:
         """One step. gradient_of(parameters): the gradient of this rank's digits."""
-        parameters = gathered(self.parameters) if self.stage >= 3 else self.parameters
-        self.gradient = mean_over_ranks(gradient_of(parameters), share=self.stage >= 2)
-        own = self.stage >= 1
-        part = mine(parameters) if own else parameters
-        gradient = mine(self.gradient) if self.stage == 1 else self.gradient
-        part = part - LR * self._direction(gradient)
+        parameters = self.parameters
+        if self.stage == 3:
+            parameters = gathered(parameters)  # all of them, for a moment
+        gradient = gradient_of(parameters)
+        if self.stage >= 2:
+            self.gradient = own = mean_of_my_share(gradient)  # a reduce-scatter
+        else:
+            self.gradient = own = mean_over_ranks(gradient)  # an all-reduce
+        if self.stage == 1:
+            own = mine(own)
+        part = mine(parameters) if self.stage else parameters
+        part = part - LR * self._direction(own)
         self.parameters = gathered(part) if self.stage in (1, 2) else part
 
     def _direction(self, gradient):
@@ -179,14 +211,18 @@ def gathered(part: torch.Tensor) -> torch.Tensor:
     return torch.cat(parts)
 
 
-def mean_over_ranks(vector: torch.Tensor, share: bool) -> torch.Tensor:
-    """The mean of the ranks' vectors: all of it (an all-reduce), or a share (reduce-scatter)."""
+def mean_over_ranks(vector: torch.Tensor) -> torch.Tensor:
+    """The mean of the ranks' vectors."""
+    dist.all_reduce(vector)
+    return vector / dist.get_world_size()
+
+
+def mean_of_my_share(vector: torch.Tensor) -> torch.Tensor:
+    """This rank's share of the mean of the ranks' vectors."""
     ranks = dist.get_world_size()
-    if not share:
-        dist.all_reduce(vector)
-        return vector / ranks
     part = torch.empty_like(mine(vector))
-    dist.reduce_scatter(part, [chunk.contiguous() for chunk in vector.chunk(ranks)])
+    shares = [share.contiguous() for share in vector.chunk(ranks)]
+    dist.reduce_scatter(part, shares)
     return part / ranks
 
 
