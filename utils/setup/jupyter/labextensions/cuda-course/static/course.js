@@ -177,6 +177,20 @@
     showChapters(app, panel);
   }
 
+  // Does it whenever the page has changed, once a frame
+  function watch(action) {
+    let waits = false;
+    const soon = () => {
+      if (waits) return;
+      waits = true;
+      requestAnimationFrame(() => {
+        waits = false;
+        action();
+      });
+    };
+    new MutationObserver(soon).observe(document.body, { childList: true, subtree: true });
+  }
+
   // ---- names for sliders (ipywidgets gives their handles none)
 
   function nameSliders() {
@@ -184,6 +198,36 @@
       const label = handle.closest(".widget-inline-hbox, .jupyter-widgets")?.querySelector("label");
       handle.setAttribute("aria-label", label?.textContent.trim() || "value");
     }
+  }
+
+  // ---- live slides: letters for a room, and a heading on each (chapters/rise.css has the rest)
+
+  const SMALLEST = 20 / 1280; // of the window's width
+
+  function enlarge(slide) {
+    for (const node of slide.querySelectorAll(".jp-OutputArea-output *, .jp-RenderedMarkdown *")) {
+      if (node.closest("svg, math, mjx-container, sup, sub, style")) continue;
+      const size = parseFloat(getComputedStyle(node).fontSize);
+      if (size < SMALLEST * window.innerWidth) {
+        node.style.setProperty("font-size", `${SMALLEST * 100}vw`, "important");
+      }
+    }
+  }
+
+  function repeatHeadings() {
+    let last = "";
+    for (const slide of document.querySelectorAll(".reveal .slides section section")) {
+      const heading = slide.querySelector(".jp-RenderedMarkdown :is(h1, h2, h3, h4)");
+      if (heading) last = heading.textContent.replace("¶", "");
+      if (heading) delete slide.dataset.running;
+      else if (last && slide.dataset.running !== last) slide.dataset.running = last;
+    }
+  }
+
+  function prepareSlide() {
+    const slide = document.querySelector(".reveal section.present section.present");
+    if (slide) enlarge(slide);
+    repeatHeadings();
   }
 
   async function extension() {
@@ -204,7 +248,11 @@
         });
         notebooks.forEach((panel) => opened(app, panel, languages));
         notebooks.widgetAdded.connect((_, panel) => opened(app, panel, languages));
-        new MutationObserver(nameSliders).observe(document.body, { childList: true, subtree: true });
+        watch(nameSliders);
+        if (document.querySelector(".reveal") || location.pathname.includes("/rise/")) {
+          watch(prepareSlide);
+          window.addEventListener("hashchange", () => setTimeout(prepareSlide));
+        }
       },
     };
   }
