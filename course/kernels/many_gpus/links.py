@@ -1,5 +1,6 @@
 """Peer copies between all pairs of GPUs: bandwidth by copy engines and by kernels, and latency."""
 
+import itertools
 import statistics
 import time
 
@@ -26,56 +27,73 @@ def _rate(communicator, to, source, repeats=REPEATS, **how) -> float:
     return BYTES / statistics.median(times[1:]) * 1e3
 
 
+WAYS = {
+    "push": {},
+    "pull": {},
+    "kernel_push": {"kernel": KERNEL},
+    "kernel_pull": {"kernel": KERNEL},
+}
+
+
 def measure(communicator, recording: Recording) -> None:
     """Record many_gpus/peer_copy/<how>/<from>_<to>, bytes a second, and the latencies, seconds."""
-    import torch
-
-    group, rank, size = communicator.group, communicator.rank, communicator.size
     mark = communicator.mark()
     here, there = communicator.allocate(BYTES), communicator.allocate(BYTES)
-    ways = {
-        "push": {},
-        "pull": {},
-        "kernel_push": {"kernel": KERNEL},
-        "kernel_pull": {"kernel": KERNEL},
-    }
+    _pairs(communicator, recording, here, there)
+    _all_at_once(communicator, recording, here, there)
+    _latencies(communicator, recording)
+    communicator.check()
+    communicator.release(mark)
+
+
+def _pairs(communicator, recording, here, there):
+    """Every way from every GPU to every other, one after the other."""
+    group, size = communicator.group, communicator.size
     best = {}
-    for way, how in ways.items():
-        for a in range(size):
-            for b in range(size):
-                mine = a if "push" in way else b
-                if a == b and way != "push":
-                    continue
-                rate = None
-                group.barrier()
-                if rank == mine:
-                    target, source = communicator.address(there, b), communicator.address(here, a)
-                    rate = _rate(communicator, target, source, **how)
-                rate = group.all_gather(rate)[mine]
-                recording.add(f"many_gpus/peer_copy/{way}/{a}_{b}", rate, "B/s")
-                if a != b:
-                    best[a, b] = max(best.get((a, b), 0), rate)
+    for way, how in WAYS.items():
+        for a, b in itertools.product(range(size), repeat=2):
+            if a == b and way != "push":
+                continue
+            mine = a if "push" in way else b
+            rate = None
+            group.barrier()
+            if communicator.rank == mine:
+                target, source = communicator.address(there, b), communicator.address(here, a)
+                rate = _rate(communicator, target, source, **how)
+            rate = group.all_gather(rate)[mine]
+            recording.add(f"many_gpus/peer_copy/{way}/{a}_{b}", rate, "B/s")
+            if a != b:
+                best[a, b] = max(best.get((a, b), 0), rate)
     if best:
         recording.add("many_gpus/peer_copy/bandwidth", min(best.values()), "B/s")
+
+
+def _all_at_once(communicator, recording, here, there):
+    """Everyone sends to the next at the same time."""
+    group = communicator.group
+    peer = (communicator.rank + 1) % communicator.size
     for way, how in (("both_push", {}), ("both_kernel_push", {"kernel": KERNEL})):
-        peer = (rank + 1) % size  # everyone sends to the next at the same time
         group.barrier()
         source = communicator.address(here)
         rate = _rate(communicator, communicator.address(there, peer), source, 20, **how)
         recording.add(f"many_gpus/peer_copy/{way}", min(group.all_gather(rate)), "B/s")
+
+
+def _latencies(communicator, recording):
+    """Seconds of a word's way from each GPU to each other."""
+    import torch
+
+    group, rank = communicator.group, communicator.rank
     clock = torch.zeros(1, dtype=torch.int64, device="cuda")
-    for a in range(size):
-        for b in range(a + 1, size):
-            for rounds in (10, ROUNDS):
-                group.barrier()
-                if rank in (a, b):
-                    peer = b if rank == a else a
-                    communicator.ping_pong(peer, rounds, rank == a, clock.data_ptr())
-                torch.cuda.synchronize()
-            seconds = group.all_gather(clock.item() / (ROUNDS - 1) / 2 * 1e-9)[a]
-            recording.add(f"many_gpus/peer_copy/latency/{a}_{b}", seconds, "s")
-    communicator.check()
-    communicator.release(mark)
+    for a, b in itertools.combinations(range(communicator.size), 2):
+        for rounds in (10, ROUNDS):
+            group.barrier()
+            if rank in (a, b):
+                peer = b if rank == a else a
+                communicator.ping_pong(peer, rounds, rank == a, clock.data_ptr())
+            torch.cuda.synchronize()
+        seconds = group.all_gather(clock.item() / (ROUNDS - 1) / 2 * 1e-9)[a]
+        recording.add(f"many_gpus/peer_copy/latency/{a}_{b}", seconds, "s")
 
 
 def missing_rank(group, recording: Recording) -> None:

@@ -248,9 +248,34 @@ def sweep(case: Case, name: str, recording: Recording) -> Choice | None:
 
 def race(case: Case, choice: Choice, name: str, recording: Recording, window, rounds=7) -> None:
     """Our best variant and NCCL's modes in turn: one call behind the other, waiting, in a graph."""
+    tensors, calls = _rivals(case, choice, window)
+    work = _work(case, tensors, calls, name, recording)
+    samples = {key: [] for key in work}
+    for _ in range(rounds):
+        for key, (sample, call, repeats, each) in work.items():
+            samples[key].append(sample(tensors[key[0]], call, repeats) / each)
+    everyone = case.group.all_gather(samples)
+    case.communicator.check()
+    size, medians = case.group.size, {}
+    for key in work:
+        slowest = [max(ranks) for ranks in zip(*(other[key] for other in everyone), strict=True)]
+        medians[key], spread = median_and_spread(slowest)
+        bandwidth = case.bytes * 2 * (size - 1) / size / medians[key]
+        recording.add(
+            f"{name}/{key[0]}/{key[1]}", medians[key], "s", spread, bus_bandwidth=bandwidth
+        )
+    for mode in ("call", "wait", "graph"):
+        theirs = [medians[key] for key in work if key[0] != "ours" and key[1] == mode]
+        if ("ours", mode) in medians and theirs:
+            speedup = min(theirs) / medians["ours", mode]
+            ending = "" if mode == "call" else f"/{mode}"
+            recording.add(f"{name}/speedup_over_nccl{ending}", speedup, "1", choice=label(choice))
+
+
+def _rivals(case, choice, window) -> tuple[dict, dict]:
+    """Each rival's tensor, and its call."""
     import torch.distributed as dist
 
-    group = case.group
     tensors = {"ours": case.mine, "nccl": case.plain}
     calls = {
         "ours": lambda: case.communicator.all_reduce(case.mine, choice),
@@ -260,7 +285,15 @@ def race(case: Case, choice: Choice, name: str, recording: Recording, window, ro
         registered = window.tensor(case.count, case.source.dtype)
         tensors["nccl_window"] = registered
         calls["nccl_window"] = lambda: dist.all_reduce(registered)
-    work = {}
+    return tensors, calls
+
+
+def _work(case, tensors, calls, name, recording) -> dict:
+    """What is timed: {(rival, mode): (how to sample, call, repeats, all-reduces in a call)}.
+
+    Only of rivals whose sums are right.
+    """
+    group, work = case.group, {}
     for rival, call in calls.items():
         wrong, error = _agree(
             group, lambda rival=rival, call=call: case.right(tensors[rival], call)
@@ -278,26 +311,7 @@ def race(case: Case, choice: Choice, name: str, recording: Recording, window, ro
             recording.note(f"{name}/{rival}/graph", error[-400:])
         else:
             work[rival, "graph"] = (case.sample, replay, max(1, repeats // in_graph), in_graph)
-    samples = {key: [] for key in work}
-    for _ in range(rounds):
-        for key, (sample, call, repeats, each) in work.items():
-            samples[key].append(sample(tensors[key[0]], call, repeats) / each)
-    everyone = group.all_gather(samples)
-    case.communicator.check()
-    medians = {}
-    for key in work:
-        slowest = [max(ranks) for ranks in zip(*(other[key] for other in everyone), strict=True)]
-        medians[key], spread = median_and_spread(slowest)
-        bandwidth = case.bytes * 2 * (group.size - 1) / group.size / medians[key]
-        recording.add(
-            f"{name}/{key[0]}/{key[1]}", medians[key], "s", spread, bus_bandwidth=bandwidth
-        )
-    for mode in ("call", "wait", "graph"):
-        theirs = [medians[key] for key in work if key[0] != "ours" and key[1] == mode]
-        if ("ours", mode) in medians and theirs:
-            speedup = min(theirs) / medians["ours", mode]
-            ending = "" if mode == "call" else f"/{mode}"
-            recording.add(f"{name}/speedup_over_nccl{ending}", speedup, "1", choice=label(choice))
+    return work
 
 
 def measure(communicator, recording: Recording, clock, sizes=SIZES, dtype=None, rounds=7) -> None:
