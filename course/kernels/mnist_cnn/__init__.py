@@ -15,7 +15,9 @@ The batch norms use the batch's own statistics, in training and in testing.
 
 import numpy as np
 
-MEAN, STD = 0.1307, 0.3081  # of MNIST's training pixels, over 255
+#: Of MNIST's training pixels, over 255
+MEAN = 0.1307
+STD = 0.3081
 EPS = 1e-5  # of both batch norms
 
 #: Name and shape of every weight, in the order in which every version keeps them.

@@ -17,7 +17,12 @@ def check_conv_input(language, kernel, x, w, dy, *sizes):
     x, w, dy = single(x, w, dy)
     dx, _ = layers.conv2d_backward(*exact(dy, x, w))
     ours = launch(kernel, dx.shape, *to_gpu(dy, w), *sizes)
-    check.close(ours, dx, ops=20 * dy.shape[1], name=f"{language} dx")
+    check.close(
+        ours,
+        dx,
+        ops=20 * dy.shape[1],
+        name=f"{language} dx",
+    )
 
 
 def check_conv_weight(language, kernels, x, w, dy, *sizes):
@@ -30,10 +35,25 @@ def check_conv_weight(language, kernels, x, w, dy, *sizes):
     rows = cuda.to_device(share.reshape(B, -1))
     count = (B, dw.size) if sizes else ()
     ours = launch(sum_over_batch, dw.size, rows, *count).reshape(dw.shape)
-    check.close(ours, dw, ops=2 * B * H * W + 8, name=f"{language} dw")
+    check.close(
+        ours,
+        dw,
+        ops=2 * B * H * W + 8,
+        name=f"{language} dw",
+    )
 
 
-def normalize(statistics, forward, sums, backward, x, gamma, beta, dy, *sizes):
+def normalize(
+    statistics,
+    forward,
+    sums,
+    backward,
+    x,
+    gamma,
+    beta,
+    dy,
+    *sizes,
+):
     """y, dx, dgamma, dbeta by four kernels: a block for a channel, or a thread for an element."""
     C = x.shape[1]
     mean, invstd, dgamma, dbeta = (cuda.to_device(check.poison(C)) for _ in range(4))
@@ -52,11 +72,22 @@ def check_norm(language, kernels, arrays, *sizes):
     x, dy = x[..., None], dy[..., None]  # [B, C, S, 1]
     y, mean, invstd = layers.batchnorm2d(x, gamma, beta)
     dx, dgamma, dbeta = layers.batchnorm2d_backward(dy, x, gamma, mean, invstd)
-    expected = {"y": y[..., 0], "dx": dx[..., 0], "dγ": dgamma, "dβ": dbeta}
+    expected = {
+        "y": y[..., 0],
+        "dx": dx[..., 0],
+        "dγ": dgamma,
+        "dβ": dbeta,
+    }
     ours = normalize(*kernels, *to_gpu(*arrays), *sizes)
     for (name, right), result in zip(expected.items(), ours, strict=True):
         what = f"{language} {name}"
-        check.close(result, right, ops=ops, name=what, quiet=name != "dx")
+        check.close(
+            result,
+            right,
+            ops=ops,
+            name=what,
+            quiet=name != "dx",
+        )
 
 
 def check_pool(kernels, x, dy, *sizes):
@@ -81,14 +112,20 @@ def check_relu(kernels, x, dy, *sizes):
     y = launch(forward, x.size, x_d, *sizes)
     check.equal(y, np.maximum(x, 0), quiet=True)
     dx = launch(backward, x.size, dy_d, cuda.to_device(y), *sizes)
-    check.equal(dx, np.where(y > 0, dy, 0), name="ReLU", quiet=not sizes)
+    check.equal(
+        dx,
+        np.where(y > 0, dy, 0),
+        name="ReLU",
+        quiet=not sizes,
+    )
 
 
 def check_linear(language, kernels, arrays, *sizes):
     """kernels: forward, gradient of the input, gradient of the weights. arrays: x, w, bias, dy."""
     forward, backward_input, backward_weight = kernels
     x, w, bias, dy = exact(*arrays)
-    (B, K), N = x.shape, bias.size
+    B, K = x.shape
+    N = bias.size
     y = layers.linear(x, w, bias)
     dx, dw, _ = layers.linear_backward(dy, x, w)
     x_d, w_d, bias_d, dy_d = to_gpu(*arrays)
@@ -106,8 +143,20 @@ def check_loss(language, kernel, z, labels, *sizes):
     loss, p = layers.cross_entropy(z.astype(float), labels)
     gradient = layers.cross_entropy_backward(p, labels)
     dlogits = cuda.to_device(check.poison((B, 10)))
-    z_d, labels_d = cuda.to_device(z), cuda.to_device(labels)
+    z_d = cuda.to_device(z)
+    labels_d = cuda.to_device(labels)
     share = launch(kernel, B, dlogits, z_d, labels_d, *sizes)
-    check.close(share.sum(dtype=float), loss, rtol=1e-5, quiet=True)
+    check.close(
+        share.sum(dtype=float),
+        loss,
+        rtol=1e-5,
+        quiet=True,
+    )
     name = f"{language} gradient of {B}"
-    check.close(dlogits, gradient, rtol=1e-5, atol=1e-6 / B, name=name)
+    check.close(
+        dlogits,
+        gradient,
+        rtol=1e-5,
+        atol=1e-6 / B,
+        name=name,
+    )

@@ -335,7 +335,12 @@ def build(precision: str = "bf16") -> Path:
     flags = PRECISIONS[precision]
     if not has_gpu():
         try:
-            return cpu_build.build([str(SOURCE)], flags, check=False, shared=True)[0]
+            return cpu_build.build(
+                [str(SOURCE)],
+                flags,
+                check=False,
+                shared=True,
+            )[0]
         except cpu_build.BuildError as error:
             raise nvcc.compile_error(SOURCE, error.log) from None
     if gpu().compute_capability < (8, 0):

@@ -19,7 +19,12 @@ if TYPE_CHECKING:  # it brings torch, which writing files does not need
 MAGIC = b"DIGITCNN"
 
 
-def write_digits(folder: str | Path, name: str, images: np.ndarray, labels: np.ndarray) -> None:
+def write_digits(
+    folder: str | Path,
+    name: str,
+    images: np.ndarray,
+    labels: np.ndarray,
+) -> None:
     """Write digits as MNIST's IDX files.
 
     They are ``<name>-images-idx3-ubyte`` and ``<name>-labels-idx1-ubyte``.

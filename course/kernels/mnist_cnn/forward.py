@@ -25,7 +25,11 @@ class Forward:
     folder: where the kernels' files are. weights: float32 arrays by PyTorch's names.
     """
 
-    def __init__(self, folder: str | Path, weights: dict[str, np.ndarray]):
+    def __init__(
+        self,
+        folder: str | Path,
+        weights: dict[str, np.ndarray],
+    ):
         self.weights = {name: cuda.to_device(value) for name, value in weights.items()}
         self.kernels = {}
         for kernel, file in KERNELS.items():
@@ -69,7 +73,8 @@ class Forward:
 
     def linear(self, x, layer, B, K, N):
         """Rows of N from rows of K."""
-        weight, bias = self.weights[f"{layer}.weight"], self.weights[f"{layer}.bias"]
+        weight = self.weights[f"{layer}.weight"]
+        bias = self.weights[f"{layer}.bias"]
         return self.launch("linear_forward", B * N, x, weight, bias, B, K, N)
 
     def launch(self, kernel, size, *arguments):

@@ -100,7 +100,8 @@ def maxpool2x2(x):
     out.
     """
     B, C, H, W = x.shape
-    h, w = H // 2, W // 2
+    h = H // 2
+    w = W // 2
     even = x[:, :, : h * 2, : w * 2]
     windows = even.reshape(B, C, h, 2, w, 2)
     four = windows.transpose(0, 1, 2, 4, 3, 5).reshape(B, C, h, w, 4)
@@ -110,9 +111,11 @@ def maxpool2x2(x):
 def maxpool2x2_backward(dy, winner, shape):
     """All of the gradient goes to the winner. `shape`: of the input."""
     dx = np.zeros(shape, dy.dtype)
-    h, w = shape[2] // 2, shape[3] // 2
+    h = shape[2] // 2
+    w = shape[3] // 2
     for k in range(4):
-        row, column = k // 2, k % 2
+        row = k // 2
+        column = k % 2
         dx[:, :, row : h * 2 : 2, column : w * 2 : 2] = dy * (winner == k)
     return dx
 
@@ -147,7 +150,8 @@ def cross_entropy_backward(softmax, labels):
 
 def forward(weights, images):
     """Pixels uint8 [B, 28, 28] to logits [B, 10]; and all that the backward pass needs, by name."""
-    w, kept = weights, {}
+    w = weights
+    kept = {}
     x = scale_pixels(images, w["fc1.weight"].dtype)
     p1 = _block(w, kept, 1, x)
     p2 = _block(w, kept, 2, p1)
@@ -158,7 +162,8 @@ def forward(weights, images):
 
 def _block(weights, kept, number, x):
     """Convolution, batch norm, ReLU, max-pooling."""
-    gamma, beta = weights[f"bn{number}.weight"], weights[f"bn{number}.bias"]
+    gamma = weights[f"bn{number}.weight"]
+    beta = weights[f"bn{number}.bias"]
     y = conv2d(x, weights[f"conv{number}.weight"])
     normal, mean, invstd = batchnorm2d(y, gamma, beta)
     pooled, winner = maxpool2x2(relu(normal))
@@ -168,7 +173,8 @@ def _block(weights, kept, number, x):
 
 def backward(weights, kept, dlogits):
     """The gradients of all weights, by name."""
-    w, gradients = weights, {}
+    w = weights
+    gradients = {}
     dh, dweight, dbias = linear_backward(dlogits, kept["h"], w["fc2.weight"])
     gradients |= {"fc2.weight": dweight, "fc2.bias": dbias}
     dh = relu_backward(dh, kept["h"])

@@ -64,7 +64,11 @@ class Loader:
         for chosen in self.order(epoch):
             yield self.images[chosen], self.labels[chosen]
 
-    def epoch(self, epoch: int, device="cpu") -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+    def epoch(
+        self,
+        epoch: int,
+        device="cpu",
+    ) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
         """The epoch's batches as tensors on `device`: images uint8 [B, 28, 28], labels int64 [B].
 
         On a GPU a batch is gathered into one of two pinned buffers and copied on a stream of its
@@ -98,7 +102,11 @@ class _Slot:
     """Pinned memory for one batch, and the event of the last copy out of it."""
 
     def __init__(self, batch):
-        self.images = torch.empty((batch, 28, 28), dtype=torch.uint8, pin_memory=True)
+        self.images = torch.empty(
+            (batch, 28, 28),
+            dtype=torch.uint8,
+            pin_memory=True,
+        )
         self.labels = torch.empty(batch, dtype=torch.uint8, pin_memory=True)
         self.copied = torch.cuda.Event()
 
@@ -106,8 +114,19 @@ class _Slot:
         """Gather the chosen digits once the last copy is done, and start the copy to the GPU."""
         self.copied.synchronize()
         n = len(chosen)  # (mode="clip": NumPy then writes straight into `out`)
-        np.take(loader.images, chosen, axis=0, out=self.images[:n].numpy(), mode="clip")
-        np.take(loader.labels, chosen, out=self.labels[:n].numpy(), mode="clip")
+        np.take(
+            loader.images,
+            chosen,
+            axis=0,
+            out=self.images[:n].numpy(),
+            mode="clip",
+        )
+        np.take(
+            loader.labels,
+            chosen,
+            out=self.labels[:n].numpy(),
+            mode="clip",
+        )
         with torch.cuda.stream(stream):
             images = self.images[:n].to(device, non_blocking=True)
             labels = self.labels[:n].to(device, non_blocking=True)

@@ -19,7 +19,9 @@ import numpy as np
 from course.kernels.mnist_cnn import SHAPES
 from utils import data
 
-TARGET, MOST_EPOCHS, TEST_BATCH = 0.985, 10, 1000
+TARGET = 0.985
+MOST_EPOCHS = 10
+TEST_BATCH = 1000
 
 
 def starting_weights(seed: int) -> dict[str, np.ndarray]:
@@ -80,7 +82,12 @@ def train_ours(train, test, batch, lr, epochs=MOST_EPOCHS) -> list[float]:
             for k, chosen in enumerate(orders(len(train[0]), batch, epoch)):
                 place = slice(k * batch, (k + 1) * batch)
                 # while the GPU trains on the batches before
-                np.take(train[0], chosen, axis=0, out=images[place])
+                np.take(
+                    train[0],
+                    chosen,
+                    axis=0,
+                    out=images[place],
+                )
                 np.take(train[1], chosen, out=labels[place])
                 trainer.step(images[place], labels[place])
             with fast.Trainer(trainer.weights(), TEST_BATCH, 0.0, graph=False) as tester:
@@ -100,7 +107,14 @@ def _accuracy(tester, images, labels) -> float:
     return right / len(images)
 
 
-def train_pytorch(train, test, batch, lr, mode, epochs=MOST_EPOCHS) -> list[float]:
+def train_pytorch(
+    train,
+    test,
+    batch,
+    lr,
+    mode,
+    epochs=MOST_EPOCHS,
+) -> list[float]:
     """PyTorch in one mode; the accuracy after every epoch."""
     import torch
 
@@ -109,14 +123,27 @@ def train_pytorch(train, test, batch, lr, mode, epochs=MOST_EPOCHS) -> list[floa
 
     trainer = Trainer(starting_weights(0), batch, lr, MODES[mode])
     accuracies = []
-    images = torch.empty(train[0].shape, dtype=torch.uint8, pin_memory=True)
-    labels = torch.empty(len(train[1]), dtype=torch.uint8, pin_memory=True)
+    images = torch.empty(
+        train[0].shape,
+        dtype=torch.uint8,
+        pin_memory=True,
+    )
+    labels = torch.empty(
+        len(train[1]),
+        dtype=torch.uint8,
+        pin_memory=True,
+    )
     for epoch in range(epochs):
         torch.cuda.synchronize()
         with precision(trainer.mode):
             for k, chosen in enumerate(orders(len(train[0]), batch, epoch)):
                 place = slice(k * batch, (k + 1) * batch)
-                np.take(train[0], chosen, axis=0, out=images[place].numpy())
+                np.take(
+                    train[0],
+                    chosen,
+                    axis=0,
+                    out=images[place].numpy(),
+                )
                 np.take(train[1], chosen, out=labels[place].numpy())
                 trainer.step(images[place], labels[place])
             accuracies.append(accuracy(trainer.model, *test, batch=TEST_BATCH))
@@ -140,7 +167,9 @@ def main(arguments: list[str] | None = None) -> int:
 
         if options.trainer not in MODES:
             parser.error(f"no such trainer: {options.trainer}. There are ours, {', '.join(MODES)}")
-    train, test, epochs = data.mnist("train"), data.mnist("test"), MOST_EPOCHS
+    train = data.mnist("train")
+    test = data.mnist("test")
+    epochs = MOST_EPOCHS
     if not 1 <= options.batch <= len(train[1]):
         parser.error(
             f"--batch {options.batch}: it must be between 1 and the {len(train[1]):,} digits that "

@@ -18,7 +18,14 @@ SHAPES = ((1, 1, 1, 5, 7), (3, 2, 5, 9, 4), (7, 3, 4, 6, 6))
 
 def by_autograd(function, dy, *inputs):
     """Gradients of sum(function(*inputs) * dy), by PyTorch in float64."""
-    tensors = [torch.tensor(a, dtype=torch.float64, requires_grad=True) for a in inputs]
+    tensors = [
+        torch.tensor(
+            a,
+            dtype=torch.float64,
+            requires_grad=True,
+        )
+        for a in inputs
+    ]
     loss = (function(*tensors) * torch.tensor(dy)).sum()
     loss.backward()
     return [tensor.grad.numpy() for tensor in tensors]
@@ -41,7 +48,16 @@ class Prover:
     def __init__(self, rng: np.random.Generator):
         self.rng = rng
 
-    def __call__(self, name, ours, torch_function, gradients, dy, *inputs, places=6):
+    def __call__(
+        self,
+        name,
+        ours,
+        torch_function,
+        gradients,
+        dy,
+        *inputs,
+        places=6,
+    ):
         """Gradients of `ours`, a NumPy function, with respect to each of `inputs`.
 
         torch_function: the same in PyTorch. dy: the gradient behind it. places: how many numbers of
@@ -50,11 +66,24 @@ class Prover:
         exact = by_autograd(torch_function, dy, *inputs)
         for which, (mine, theirs) in enumerate(zip(gradients, exact, strict=True)):
             what = f"{name}, gradient {which}"
-            check.close(mine, theirs, rtol=1e-9, atol=1e-9, name=what, quiet=True)
+            check.close(
+                mine,
+                theirs,
+                rtol=1e-9,
+                atol=1e-9,
+                name=what,
+                quiet=True,
+            )
             spots = [self._place(mine.shape) for _ in range(places)]
             slopes = [by_differences(ours, dy, inputs, which, spot) for spot in spots]
             at_spots = np.array([mine[spot] for spot in spots])
-            check.close(at_spots, np.array(slopes), rtol=1e-5, atol=1e-6, quiet=True)
+            check.close(
+                at_spots,
+                np.array(slopes),
+                rtol=1e-5,
+                atol=1e-6,
+                quiet=True,
+            )
         size = " × ".join(map(str, inputs[0].shape))
         print(f"✓ {name}, {size}: gradients agree with autograd and with finite differences")
 

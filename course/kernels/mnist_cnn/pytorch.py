@@ -53,7 +53,11 @@ def gradients_of(model: CNN) -> dict[str, np.ndarray]:
     return {name: model.get_parameter(name).grad.detach().cpu().numpy().copy() for name in SHAPES}
 
 
-def model_from(weights: dict[str, np.ndarray], device="cpu", dtype=torch.float32) -> CNN:
+def model_from(
+    weights: dict[str, np.ndarray],
+    device="cpu",
+    dtype=torch.float32,
+) -> CNN:
     """A model with these weights. Raises ValueError when a name or a shape is not the network's."""
     check_weights(weights)
     model = CNN()
@@ -76,7 +80,12 @@ def loss_and_gradients(weights, images, labels, *, dtype=torch.float64):
     return loss.item(), logits.detach().numpy(), gradients_of(model)
 
 
-def train(model: CNN, loader, epochs: int, lr: float) -> list[float]:
+def train(
+    model: CNN,
+    loader,
+    epochs: int,
+    lr: float,
+) -> list[float]:
     """Train in place with plain SGD; the loss of every step. `loader` is a loader.Loader."""
     device = next(model.parameters()).device
     optimizer = torch.optim.SGD(model.parameters(), lr=lr)
@@ -93,7 +102,12 @@ def train(model: CNN, loader, epochs: int, lr: float) -> list[float]:
 
 
 @torch.no_grad()
-def accuracy(model: CNN, images: np.ndarray, labels: np.ndarray, batch: int = 1000) -> float:
+def accuracy(
+    model: CNN,
+    images: np.ndarray,
+    labels: np.ndarray,
+    batch: int = 1000,
+) -> float:
     """Share of digits read right, 0 to 1. The statistics of batch norm are those of each `batch`
     digits.
     """

@@ -112,12 +112,23 @@ class Trainer:
     machine.
     """
 
-    def __init__(self, weights: dict[str, np.ndarray], batch: int, lr: float, mode: Mode):
-        self.mode, self.count = mode, 0
+    def __init__(
+        self,
+        weights: dict[str, np.ndarray],
+        batch: int,
+        lr: float,
+        mode: Mode,
+    ):
+        self.mode = mode
+        self.count = 0
         self.model = model_from(weights, "cuda")
         if mode.channels_last:
             self.model.to(memory_format=torch.channels_last)
-        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=lr, fused=True)
+        self.optimizer = torch.optim.SGD(
+            self.model.parameters(),
+            lr=lr,
+            fused=True,
+        )
         self.copies = torch.cuda.Stream()
         self.slots = [
             _Slot(
@@ -131,7 +142,11 @@ class Trainer:
             # Dynamo keeps what it compiled by function, and by default gives up after eight modes
             # and batch sizes.
             torch._dynamo.config.recompile_limit = 256
-            self.loss_of = torch.compile(self._loss, mode=mode.compile, dynamic=False)
+            self.loss_of = torch.compile(
+                self._loss,
+                mode=mode.compile,
+                dynamic=False,
+            )
         with precision(mode):
             self._prepare()
         self.load(weights)

@@ -39,16 +39,26 @@ from utils import engine, hardware, results
 from utils.files import ROOT
 
 BATCHES = (64, 256, 1024, 4096)
-STEPS, REPEATS, WARM_UP = 100, 5, 5
+STEPS = 100
+REPEATS = 5
+WARM_UP = 5
 LR = 0.02
 #: Our precisions, and what their accuracy is recorded as.
 OURS = {"bf16": "ours", "tf32": "ours_tf32"}
 #: How far the loss of each of the first steps may lie from eager fp32's, as a share of it.
-TOLERANCE = {"fp32": 2e-3, "tf32": 2e-2, "bf16": 6e-2}
+TOLERANCE = {
+    "fp32": 2e-3,
+    "tf32": 2e-2,
+    "bf16": 6e-2,
+}
 CHECKED_STEPS = 10
 #: The gate: so many seeds, epochs and digits a step, and how far from PyTorch the mean accuracy may
 #: be (0.1 points).
-SEEDS, EPOCHS, GATE_BATCH, GATE_LR, GATE = 5, 10, 256, 0.05, 1e-3
+SEEDS = 5
+EPOCHS = 10
+GATE_BATCH = 256
+GATE_LR = 0.05
+GATE = 1e-3
 
 
 class Failed(Exception):
@@ -62,7 +72,8 @@ class Ours:
 
     def __init__(self, weights, batch, lr, precision="bf16", **switches):
         self.trainer = fast.Trainer(weights, batch, lr, precision, **switches)
-        self.name, self.precision = f"ours/{precision}", precision[:4]
+        self.name = f"ours/{precision}"
+        self.precision = precision[:4]
         self.step, self.weights, self.close = (
             self.trainer.step,
             self.trainer.weights,
@@ -129,7 +140,10 @@ def pinned_batches(batch, count=16):
     pairs = [
         pinned(*arrays) for arrays, _ in zip(loader.host_batches(0), range(count), strict=False)
     ]
-    return {PyTorch: [p[0] for p in pairs], Ours: [p[1] for p in pairs]}
+    return {
+        PyTorch: [p[0] for p in pairs],
+        Ours: [p[1] for p in pairs],
+    }
 
 
 def verify(rival, losses, reference) -> float:
@@ -148,7 +162,12 @@ def verify(rival, losses, reference) -> float:
     return off
 
 
-def measure(rivals, batches, steps=STEPS, repeats=REPEATS) -> dict[str, list[float]]:
+def measure(
+    rivals,
+    batches,
+    steps=STEPS,
+    repeats=REPEATS,
+) -> dict[str, list[float]]:
     """Microseconds a step of each rival, one for each repeat; the rivals take turns."""
     import torch
 
@@ -175,7 +194,14 @@ def record(name, value, unit, spread=0.0, *, keep=True):
     accuracy was not shown.
     """
     if keep:
-        results.append({"name": name, "value": float(value), "unit": unit, "spread": float(spread)})
+        results.append(
+            {
+                "name": name,
+                "value": float(value),
+                "unit": unit,
+                "spread": float(spread),
+            }
+        )
     digits = 4 if unit == "1" else 1
     print(
         f"{name:58} {value:10,.{digits}f} ± {spread:.{digits}f} {unit if unit != '1' else ''}"
@@ -214,7 +240,8 @@ def step(batch: int, gated=(), modes=None) -> None:
     from course.kernels.mnist_cnn.pytorch import initial_weights
     from course.kernels.mnist_cnn.pytorch_modes import MODES
 
-    weights, batches = initial_weights(0), pinned_batches(batch)
+    weights = initial_weights(0)
+    batches = pinned_batches(batch)
     rivals = [built(Ours, weights, batch, LR, precision) for precision in OURS]
     rivals += [built(PyTorch, weights, batch, LR, mode) for mode in modes or MODES]
     reference, right = (
@@ -238,9 +265,14 @@ def step(batch: int, gated=(), modes=None) -> None:
             spread,
             keep=not name.startswith("ours/") or name[5:] in gated,
         )
-    best = min((name for name in times if name.startswith("pytorch/")), key=times.get, default=None)
+    best = min(
+        (name for name in times if name.startswith("pytorch/")),
+        key=times.get,
+        default=None,
+    )
     if best and "ours/bf16" in times:
-        (rival, rivals_spread), (ours, our_spread) = times[best], times["ours/bf16"]
+        (rival, rivals_spread) = times[best]
+        (ours, our_spread) = times["ours/bf16"]
         print("PyTorch's best:", best)
         record(
             f"mnist/step/{batch}/speedup_over_pytorch_best",
@@ -307,14 +339,23 @@ def gate() -> None:
     from course.kernels.mnist_cnn.pytorch import accuracy, initial_weights, model_from
     from utils import data
 
-    train, test = data.mnist(), data.mnist("test")
+    train = data.mnist()
+    test = data.mnist("test")
     contestants = {
         "pytorch": (PyTorch, "graph_fp32"),
         "pytorch_bf16": (PyTorch, "graph_compile_bf16_channels_last"),
         **{name: (Ours, precision) for precision, name in OURS.items()},
     }
-    images = torch.empty((len(train[0]), 28, 28), dtype=torch.uint8, pin_memory=True)
-    labels = torch.empty(len(train[0]), dtype=torch.uint8, pin_memory=True)
+    images = torch.empty(
+        (len(train[0]), 28, 28),
+        dtype=torch.uint8,
+        pin_memory=True,
+    )
+    labels = torch.empty(
+        len(train[0]),
+        dtype=torch.uint8,
+        pin_memory=True,
+    )
     accuracies = {name: [] for name in contestants}
     for seed in range(SEEDS):
         loader = Loader(*train, GATE_BATCH, seed=seed)
@@ -327,7 +368,12 @@ def gate() -> None:
             batches = []
             for k, chosen in enumerate(loader.order(epoch)):
                 place = slice(k * GATE_BATCH, (k + 1) * GATE_BATCH)
-                np.take(train[0], chosen, axis=0, out=images[place].numpy())
+                np.take(
+                    train[0],
+                    chosen,
+                    axis=0,
+                    out=images[place].numpy(),
+                )
                 np.take(train[1], chosen, out=labels[place].numpy())
                 batches.append((images[place], labels[place]))
             arrays = [tuple(tensor.numpy() for tensor in batch) for batch in batches]
@@ -342,11 +388,16 @@ def gate() -> None:
     for name, of_seeds in accuracies.items():
         if len(of_seeds) == SEEDS:
             print(f"  {name}: " + " ".join(f"{a:.2%}" for a in of_seeds), flush=True)
-            mean, spread = statistics.mean(of_seeds), statistics.stdev(of_seeds)
+            mean = statistics.mean(of_seeds)
+            spread = statistics.stdev(of_seeds)
             record(f"mnist/accuracy/{name}", mean, "1", spread)
 
 
-def kernel_times(rival, batches, steps=20) -> dict[str, tuple[float, float]]:
+def kernel_times(
+    rival,
+    batches,
+    steps=20,
+) -> dict[str, tuple[float, float]]:
     """{kernel as the profiler names it: (microseconds a step, launches a step)}, from
     torch.profiler.
     """
@@ -390,9 +441,18 @@ def kernels(batches=(64, 4096)) -> None:
         rival.close()
 
 
-_ONE_BY_ONE = {"graph": False, "overlap": False, "branches": False, "early": False}
+_ONE_BY_ONE = {
+    "graph": False,
+    "overlap": False,
+    "branches": False,
+    "early": False,
+}
 _UNSPLIT = {**_ONE_BY_ONE, "splits": False}
-_PLAIN = {**_UNSPLIT, "moments": False, "one_update": False}
+_PLAIN = {
+    **_UNSPLIT,
+    "moments": False,
+    "one_update": False,
+}
 #: Our step with one more of its optimizations each time: what the row is called, the precision,
 #: what our kernels are built
 #: without (see without.cuh), and what is switched off.
@@ -401,11 +461,36 @@ WATERFALL = (
     ("tensor_cores_tf32", "tf32", ("PLAIN_COPIES",), _PLAIN),
     ("bf16", "bf16", ("PLAIN_COPIES",), _PLAIN),
     ("asynchronous_copies", "bf16", (), _PLAIN),
-    ("moments_of_patches", "bf16", (), {**_UNSPLIT, "one_update": False}),
+    (
+        "moments_of_patches",
+        "bf16",
+        (),
+        {
+            **_UNSPLIT,
+            "one_update": False,
+        },
+    ),
     ("one_update", "bf16", (), _UNSPLIT),
     ("split_sums", "bf16", (), _ONE_BY_ONE),
-    ("batch_copied_beside", "bf16", (), {"graph": False, "branches": False, "early": False}),
-    ("one_graph", "bf16", (), {"branches": False, "early": False}),
+    (
+        "batch_copied_beside",
+        "bf16",
+        (),
+        {
+            "graph": False,
+            "branches": False,
+            "early": False,
+        },
+    ),
+    (
+        "one_graph",
+        "bf16",
+        (),
+        {
+            "branches": False,
+            "early": False,
+        },
+    ),
     ("two_branches", "bf16", (), {"early": False}),
     ("early_starts", "bf16", (), {}),
 )
@@ -446,7 +531,8 @@ def waterfall(batch: int = 64) -> None:
     """Microseconds of our step, one optimization more each time, in turn, each verified."""
     from course.kernels.mnist_cnn.pytorch import initial_weights
 
-    weights, batches = initial_weights(0), pinned_batches(batch)
+    weights = initial_weights(0)
+    batches = pinned_batches(batch)
     reference = PyTorch(weights, batch, LR, "eager_fp32").losses(batches[PyTorch], CHECKED_STEPS)
     rivals = []
     for number, (name, precision, what, off) in enumerate(WATERFALL):
@@ -574,7 +660,10 @@ def everything(budget: float) -> int:
     """All parts, each in a process of its own, so that one that fails costs the others nothing;
     then the results file.
     """
-    started, written, failed, gated = time.monotonic(), None, [], []
+    started = time.monotonic()
+    written = None
+    failed = []
+    gated = []
     parts = [
         ["gate"],
         *(["step", "--batch", str(batch)] for batch in BATCHES),
@@ -605,7 +694,13 @@ def everything(budget: float) -> int:
             begun = time.monotonic()
             try:
                 done = subprocess.run(
-                    command, cwd=ROOT, env={**os.environ, results.RECORD: str(lines)}, timeout=left
+                    command,
+                    cwd=ROOT,
+                    env={
+                        **os.environ,
+                        results.RECORD: str(lines),
+                    },
+                    timeout=left,
                 )
                 reason = f"exit status {done.returncode}" if done.returncode else None
             except subprocess.TimeoutExpired:

@@ -110,7 +110,14 @@ def _origin(entry: dict) -> str:
 
 def record(name: str, value: float, unit: str) -> None:
     """Keep a number of this run, where runs are recorded."""
-    results.append({"name": name, "value": value, "unit": unit, "spread": 0.0})
+    results.append(
+        {
+            "name": name,
+            "value": value,
+            "unit": unit,
+            "spread": 0.0,
+        }
+    )
 
 
 def step_of_ours(result: dict, batch: int) -> float | None:

@@ -1,5 +1,5 @@
-// What the two ways to multiply 8-bit floats (fp8_matmul.cu, fp8_turns.cu) share: tiles, the ring of
-// stages, and the producer that fills it. They say before: WIDTH of a tile, STAGES, CLUSTER, HIGH.
+// What the two ways to multiply 8-bit floats (fp8_matmul.cu, fp8_turns.cu) share: tiles, the ring
+// of stages, the producer that fills it. They say before: WIDTH of a tile, STAGES, CLUSTER, HIGH.
 #pragma once
 #include "../../matmul/kernels/hopper_rounds.cuh"
 #include "wgmma_e4m3.cuh"
