@@ -211,7 +211,7 @@ def ptx_warps() -> str:
 
 def ptx_copies() -> str:
     names = "groups", "ring", "states", "clusters", "sent", "multicast", "named", "stores"
-    return all_right(*names)
+    return all_right(*names, "pipeline", "squares")
 
 
 def ptx_tensors() -> str:

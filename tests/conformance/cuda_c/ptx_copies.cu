@@ -1,10 +1,12 @@
 // flags: -gencode=arch=compute_90a,code=sm_90a
 // Asynchronous copies without tensor maps: cp.async, bulk copies and their barriers, clusters.
+#include <cooperative_groups.h>
+#include <cuda_pipeline.h>
 #include <cstdio>
 __device__ unsigned address(const void* p) {
     return (unsigned)__cvta_generic_to_shared(p);
 }
-__device__ int wrong[8];
+__device__ int wrong[10];
 __device__ void check(int which, bool right) {
     if (!right)
         atomicAdd(&wrong[which], 1);
@@ -214,6 +216,40 @@ __global__ void named() {
     }
 }
 
+// The same through CUDA's own functions.
+__global__ void pipeline(const float* in) {
+    __shared__ __align__(16) float box[2][128];
+    for (int i = 0; i < 2; ++i) {
+        size_t zeros = i && threadIdx.x == 31 ? 8 : 0;
+        __pipeline_memcpy_async(&box[i][threadIdx.x * 4], in + i * 128 + threadIdx.x * 4, 16,
+                                zeros);
+        __pipeline_commit();
+    }
+    __pipeline_wait_prior(1);
+    __syncthreads();
+    check(8, box[0][127 - threadIdx.x] == 127 - threadIdx.x);
+    __pipeline_wait_prior(0);
+    __syncthreads();
+    int at = 127 - threadIdx.x;
+    check(8, box[1][at] == (at < 126 ? 128 + at : 0));
+}
+__global__ void __cluster_dims__(2, 2) square() {
+    __shared__ unsigned mine;
+    auto cluster = cooperative_groups::this_cluster();
+    dim3 at = cluster.block_index();
+    if (threadIdx.x == 0)
+        mine = blockIdx.y * gridDim.x + blockIdx.x;
+    cluster.sync();
+    check(9, cluster.num_blocks() == 4 && cluster.block_rank() == at.y * 2 + at.x);
+    check(9, at.x == blockIdx.x % 2 && at.y == blockIdx.y % 2);
+    unsigned sum = 0;
+    for (int rank = 0; rank < 4; ++rank)
+        sum += *cluster.map_shared_rank(&mine, rank);
+    unsigned first = blockIdx.y / 2 * 2 * gridDim.x + blockIdx.x / 2 * 2;
+    check(9, sum == first * 4 + 2 + gridDim.x * 2);
+    cluster.sync();
+}
+
 int main() {
     float *in, *out;
     cudaMallocManaged(&in, 1024 * 4);
@@ -229,14 +265,16 @@ int main() {
     neighbours<<<8, 32>>>();
     multicast<<<4, 32>>>(in);
     named<<<1, 128>>>();
-    int host[8];
+    pipeline<<<1, 32>>>(in);
+    square<<<dim3(6, 4), 32>>>();
+    int host[10];
     if (cudaMemcpyFromSymbol(host, wrong, sizeof host))
         return 1;
     for (int i = 0; i < 128; ++i)
         host[7] += out[i] != i % 64 || (i < 64 && out[128 + i] != 2 * i);
-    const char* names[] = {"groups", "ring",      "states", "clusters",
-                           "sent",   "multicast", "named",  "stores"};
-    for (int i = 0; i < 8; ++i)
+    const char* names[] = {"groups",    "ring",  "states", "clusters", "sent",
+                           "multicast", "named", "stores", "pipeline", "squares"};
+    for (int i = 0; i < 10; ++i)
         printf("%s: %d wrong\n", names[i], host[i]);
     cudaFree(in);
     cudaFree(out);

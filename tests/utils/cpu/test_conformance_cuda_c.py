@@ -39,8 +39,6 @@ CHECKED = [
     "memory_functions",
     "producer_consumer",
     "ptx_copies",
-    "ptx_tensors",
-    "ptx_warps",
     "ptx_wgmma",
     "scan_block",
     "shared_extern",

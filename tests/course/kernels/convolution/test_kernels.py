@@ -8,7 +8,14 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from course.kernels.convolution import classic, depthwise, implicit, numba_classic, winograd
+from course.kernels.convolution import (
+    classic,
+    depthwise,
+    hopper,
+    implicit,
+    numba_classic,
+    winograd,
+)
 from course.kernels.convolution.rightness import (
     error,
     nchw,
@@ -84,6 +91,49 @@ def test_implicit_products(label):
     implicit.weights_gradient(t["dw"], t["dy"], t["x"], conv)
     for kind in ("y", "dx", "dw"):
         verify(t[kind], exact[kind], terms(conv, kind))
+
+
+HOPPER = pytest.mark.skipif(has_gpu() and not hopper.available(), reason="this GPU has no wgmma")
+SMALL = hopper.Tile(consumers=2, bn=128, stages=2, cluster=2)
+
+
+@HOPPER
+@pytest.mark.parametrize("label", ["odd", "stride", "strides and dilation"])
+def test_implicit_products_on_wgmma(label):
+    conv = LAYERS[label]
+    t = tensors(conv, DEVICE)
+    kinds = ("y", "dx", "dw") if conv.stride == 1 else ("y", "dw")
+    exact = references(t, conv, kinds)
+    hopper.forward(t["y"], t["x"], t["w"], conv, SMALL)()
+    if conv.stride == 1:
+        hopper.data_gradient(t["dx"], t["dy"], t["w"], conv, SMALL)()
+    tile = hopper.WeightsTile(consumers=1, cluster=2, stages=2)
+    hopper.weights_gradient(t["dw"], t["dy"], t["x"], conv, tile)()
+    for kind in kinds:
+        verify(t[kind], exact[kind], terms(conv, kind))
+
+
+@HOPPER
+def test_patches_with_a_halo():
+    conv = Convolution(2, 64, 7, 9, 64)
+    t = tensors(conv, DEVICE)
+    exact = references(t, conv, ("y", "dw"))
+    hopper.halo_forward(t["y"], t["x"], t["w"], conv)()
+    hopper.halo_weights_gradient(t["dw"], t["dy"], t["x"], conv)()
+    for kind in ("y", "dw"):
+        verify(t[kind], exact[kind], terms(conv, kind))
+
+
+@HOPPER
+def test_depthwise_by_boxes():
+    generator = torch.Generator(DEVICE).manual_seed(4)
+    x = torch.randn((2, 5, 60, 72), generator=generator, device=DEVICE).bfloat16()
+    weights = torch.randn(3, 3, 72, generator=generator, device=DEVICE).bfloat16()
+    y = torch.full_like(x, torch.nan)
+    hopper.depthwise(y, x, weights, stages=3)()
+    filters = weights.permute(2, 0, 1)[:, None].double()
+    exact = F.conv2d(nchw(x).double(), filters, padding=1, groups=72)
+    verify(y, nhwc(exact), 9)
 
 
 def test_a_nan_or_a_wrong_number_is_no_right_result():

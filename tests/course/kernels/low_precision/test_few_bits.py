@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from course.kernels.low_precision import digits, fp8_matmul, int4, loss_scaling, rightness, sparse
+from utils import has_gpu, machine
 from utils.tools.nvcc import find_nvcc
 
 # ---- int4
@@ -119,3 +120,39 @@ def test_hopper_kernels_compile(file, shape, tmp_path):
     run = subprocess.run([*command, *shape.flags, source], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
     assert "serialized" not in run.stderr
+
+
+SMALL = [
+    fp8_matmul.Shape(blocks=True, width=128, stages=2),
+    fp8_matmul.Shape(turns=True, width=128, stages=2),
+]
+NO_HOPPER = has_gpu() and machine().gpu.compute_capability != (9, 0)
+
+
+@pytest.mark.skipif(NO_HOPPER, reason="this GPU has no wgmma")
+@pytest.mark.parametrize("shape", SMALL, ids=str)
+def test_products_of_eight_bits_are_right(shape):
+    """On the CPU runtime where there is no GPU."""
+    device = "cuda" if has_gpu() else "cpu"
+    m, n, k = (200, 256, 256) if shape.blocks else (300, 264, 272)
+    generator = torch.Generator(device).manual_seed(3)
+    a = torch.randn(m, k, generator=generator, device=device)
+    b = torch.randn(n, k, generator=generator, device=device)
+    of_a, of_b = fp8_matmul.by_rows(a), fp8_matmul.by_rows(b)
+    if shape.blocks:
+        of_a, of_b = fp8_matmul.by_pieces(a), fp8_matmul.by_blocks(b)
+    c = torch.full((m, n), torch.nan, device=device, dtype=torch.bfloat16)
+    fp8_matmul.multiply(c, of_a[0], of_b[0], of_a[1], of_b[1], shape)
+    exact = fp8_matmul.exact(of_a[0], of_b[0], of_a[1], of_b[1], blocks=shape.blocks)
+    assert (c.double() - exact).norm() <= 4e-3 * exact.norm()
+
+
+def test_a_sparse_tile_is_right():
+    device = "cuda" if has_gpu() else "cpu"
+    generator = torch.Generator(device).manual_seed(5)
+    weights = torch.randn(16, 32, generator=generator, device=device).bfloat16()
+    pruned = sparse.prune(weights)
+    b = torch.randn(8, 32, generator=generator, device=device).bfloat16()
+    d = sparse.multiply_tile(*sparse.compress(pruned), b)
+    exact = pruned.double() @ b.double().T
+    assert (d.double() - exact).abs().max() <= 1e-5

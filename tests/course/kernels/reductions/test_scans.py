@@ -1,8 +1,5 @@
 """Every scan gives the running sums, in any length and any order of the threads."""
 
-import shutil
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
@@ -53,13 +50,9 @@ def test_one_pass(method, dtype):
 
 
 @pytest.fixture(scope="module")
-def ring(tmp_path_factory):
-    """cuda/scan_ring.cu with a copy engine of the CPU's."""
-    folder = tmp_path_factory.mktemp("ring")
-    for file in ("scan_ring.cu", "scan_words.cuh", "warps.cuh"):
-        shutil.copy(kernels.FOLDER / file, folder)
-    shutil.copy(Path(__file__).parent / "on_cpu" / "bulk_copy.cuh", folder)
-    return cuda_c.load(folder / "scan_ring.cu")
+def ring():
+    """cuda/scan_ring.cu on the CPU runtime's copy engine."""
+    return cuda_c.load(kernels.FOLDER / "scan_ring.cu")
 
 
 @pytest.mark.skipif(has_gpu(), reason="the bench checks the ring where there is a GPU")

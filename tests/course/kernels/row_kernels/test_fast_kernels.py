@@ -1,12 +1,10 @@
-"""The fast kernels' own text on the CPU runtime: the ring, the dealing of rows and the formulas.
+"""The fast kernels on the CPU runtime: the ring, clusters, the dealing of rows and the formulas.
 
-A cluster has one block there, a copy is done at once (on_cpu/bulk_copy.cuh). What only a GPU has,
-clusters and asynchronous copies, `course.kernels.row_kernels.bench` checks on one.
+Copies are as late there as a GPU may make them. How fast it all is, and larger shapes,
+`course.kernels.row_kernels.bench` sees on a GPU.
 """
 
-import shutil
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import torch
@@ -20,24 +18,16 @@ from utils.engine import has_gpu
 
 pytestmark = pytest.mark.skipif(has_gpu(), reason="stands in for a GPU")
 
-STAND_IN = Path(__file__).parent / "on_cpu" / "bulk_copy.cuh"
 ROWS, BLOCKS = 9, 2  # more tiles than the ring has stages, and a last tile that is not full
 SHAPES = [
     Shape(columns=128, cluster=1, group=32, threads=64, stages=2, blocks=1),
     Shape(columns=104, cluster=1, group=32, threads=64, stages=2, blocks=1),
     Shape(columns=256, cluster=1, group=64, threads=128, stages=0, blocks=1),
     Shape(columns=264, cluster=1, group=64, threads=64, stages=3, blocks=1),
+    Shape(columns=256, cluster=2, group=64, threads=64, stages=2, blocks=1),
 ]
 CASES = [(shape, torch.float32) for shape in SHAPES] + [(SHAPES[1], torch.bfloat16)]
 DTYPES = {torch.float32: ("float", 3e-6), torch.bfloat16: ("__nv_bfloat16", 2e-2)}
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    copy = tmp_path_factory.mktemp("row_kernels") / "kernels"
-    shutil.copytree(KERNELS, copy)
-    shutil.copy(STAND_IN, copy)
-    return copy
 
 
 @pytest.fixture(params=CASES, ids=str)
@@ -56,24 +46,24 @@ def dtype(case):
 
 
 @pytest.fixture
-def launch(folder, shape, dtype):
+def launch(shape, dtype):
     """launch(file, kernel, *arguments) in the shape."""
 
     def run(file, name, *arguments, inputs=1):
         macros = {
             "ELEMENT": DTYPES[dtype][0],
             "COLUMNS": shape.columns,
-            "CLUSTER": 1,
+            "CLUSTER": shape.cluster,
             "THREADS": shape.threads,
             "GROUP": shape.group,
             "STAGES": shape.stages,
             "BLOCKS": shape.blocks,
-            "__cluster_dims__(n)": "",
         }
         flags = tuple(f"-D{key}={value}" for key, value in macros.items())
-        kernel = getattr(cuda_c.load(folder / file, flags=flags), name)
+        kernel = getattr(cuda_c.load(KERNELS / file, flags=flags), name)
         shape_now = replace(shape, inputs=inputs, item_bytes=dtype.itemsize)
-        kernel[BLOCKS, shape.threads, shape_now.shared_bytes](*arguments)
+        grid = BLOCKS * shape.cluster
+        kernel[grid, shape.threads, shape_now.shared_bytes](*arguments)
 
     return run
 

@@ -2,6 +2,7 @@
 // together.
 #pragma once
 #include "cuda_runtime.h"
+#include "detail/ptx/declarations.h"
 #include "lib/macros_aside.inc"
 
 namespace cuda_cpu {
@@ -435,4 +436,63 @@ inline void memcpy_async(const Group& g, T* to, size_t to_count, const T* from, 
                  (to_count < from_count ? to_count : from_count) * sizeof(T));
 }
 }  // namespace cooperative_groups
+
+// ---- clusters: blocks that run side by side and reach each other's shared memory
+namespace cooperative_groups {
+class cluster_group {
+  public:
+    struct arrival_token {};
+    static arrival_token barrier_arrive(CUDA_CPU_HERE) {
+        ::cuda_cpu::ptx::cluster_arrive(at);
+        return {};
+    }
+    static void barrier_wait(arrival_token, CUDA_CPU_HERE) {
+        ::cuda_cpu::ptx::cluster_wait(at);
+    }
+    static void barrier_wait(CUDA_CPU_HERE) {
+        ::cuda_cpu::ptx::cluster_wait(at);
+    }
+    static void sync(CUDA_CPU_HERE) {
+        ::cuda_cpu::ptx::cluster_arrive(at);
+        ::cuda_cpu::ptx::cluster_wait(at);
+    }
+    static unsigned block_rank() {
+        return ::cuda_cpu::ptx::cluster_special(0);
+    }
+    static unsigned num_blocks() {
+        return ::cuda_cpu::ptx::cluster_special(1);
+    }
+    static dim3 block_index() {
+        using ::cuda_cpu::ptx::cluster_special;
+        return dim3(cluster_special(2), cluster_special(3), cluster_special(4));
+    }
+    static dim3 dim_blocks() {
+        using ::cuda_cpu::ptx::cluster_special;
+        return dim3(cluster_special(5), cluster_special(6), cluster_special(7));
+    }
+    static unsigned num_threads() {
+        return num_blocks() * unsigned(thread_block::size());
+    }
+    static unsigned size() {
+        return num_threads();
+    }
+    static unsigned thread_rank() {
+        return block_rank() * unsigned(thread_block::size()) + thread_rank_in_block();
+    }
+    // Where a shared variable lies in the block `rank`.
+    template <class T>
+    static T* map_shared_rank(T* p, int rank, CUDA_CPU_HERE) {
+        using namespace ::cuda_cpu::ptx;
+        unsigned there = map_address(shared_address(p, at), unsigned(rank), at);
+        return reinterpret_cast<T*>(shared_pointer(there, at));
+    }
+    static unsigned query_shared_rank(const void* p, CUDA_CPU_HERE) {
+        return ::cuda_cpu::ptx::shared_address(p, at) >> 24;
+    }
+};
+inline cluster_group this_cluster() {
+    return cluster_group();
+}
+}  // namespace cooperative_groups
+
 #include "lib/macros_back.inc"
