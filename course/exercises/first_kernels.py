@@ -658,14 +658,14 @@ QUIZZES = (
     ),
     Quiz(
         id="first_kernels.q_guard",
-        question="1,000 elements, blocks of 256 threads. How many threads have nothing to do?",
-        answer=24,
+        question="5,000 elements, blocks of 128 threads. How many threads have nothing to do?",
+        answer=120,
         unit="threads",
-        explain_right="4 blocks make 1,024 threads; the last 24 are stopped by the guard.",
+        explain_right="40 blocks make 5,120 threads; the last 120 are stopped by the guard.",
         explain={
-            0: "A grid is made of whole blocks: 3 of them are 768 threads, 4 are 1,024.",
-            232: "That is how many threads of the last block work: 1,000 - 768.",
-            None: "Round 1,000 / 256 up to whole blocks, then count the threads.",
+            0: "A grid is made of whole blocks: 39 of them are 4,992 threads, 40 are 5,120.",
+            8: "That is how many threads of the last block work: 5,000 - 4,992.",
+            None: "Round 5,000 / 128 up to whole blocks, then count the threads.",
         },
     ),
     Quiz(

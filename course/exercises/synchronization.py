@@ -606,7 +606,7 @@ QUIZZES = (
         answer="c",
         explain_right=(
             "At least one addition survives; any other may be overwritten by a thread that read"
-            " before it. The language promises nothing at all: a data race is undefined behaviour."
+            " before it. (So it is on GPUs. C++ promises not even that: a race is undefined.)"
         ),
         explain={
             "a": (
