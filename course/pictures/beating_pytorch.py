@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 import numpy as np
 
+from course.pictures.shapes import plain
 from utils import engine, results
 from utils.hardware import roofs
 from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, INK, OTHERS, figure
@@ -340,7 +341,7 @@ def race_chart():
     axes.title.set(fontsize=9.5, color=INK, ha="left")
     axes.title.set_position((0, 1))
     axes.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
-    axes.spines[["top", "right"]].set_visible(False)
+    plain(axes)
     return fig
 
 
@@ -376,9 +377,8 @@ def bars(
         axes.text(value, row, text, va="center", fontsize=8.5, color=INK)
     axes.set_xlim(0, 1.25 * max(parts.values()))
     axes.invert_yaxis()
-    axes.set_title(title, fontsize=9.5, loc="left", color=INK)
     axes.set_xlabel(axis or f"{unit} a step", fontsize=9)
-    axes.spines[["top", "right"]].set_visible(False)
+    plain(axes, title)
     return fig
 
 
@@ -432,8 +432,7 @@ def waterfall(
     axes.set_xlim(0, 1.35 * max(values))
     axes.invert_yaxis()
     axes.set_xlabel(f"{unit} a step", fontsize=9)
-    axes.set_title(title, fontsize=9.5, loc="left", color=INK)
-    axes.spines[["top", "right"]].set_visible(False)
+    plain(axes, title)
     return fig
 
 

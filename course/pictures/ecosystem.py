@@ -8,6 +8,7 @@ import json
 import re
 from html import escape
 
+from course.pictures.shapes import plain
 from utils.files import ASSETS
 from utils.plots import ACCENT, BLOCK_COLOURS, IDLE, INK, figure
 
@@ -223,5 +224,5 @@ def handed_over(versions: dict, elements: int):
     axes.set_xticks([tick for tick in axes.get_xticks() if 0 <= tick <= most])
     axes.set(xlim=(0, most * 1.55 + 1), ylim=(len(versions) - 0.45, -0.6))
     axes.set_xlabel("bytes an element: blue read, orange written; a frame is a kernel")
-    axes.spines[["top", "right"]].set_visible(False)
+    plain(axes)
     return fig

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from course.pictures.shapes import plain
 from utils import results
 from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, IDLE, INK, figure
 
@@ -11,7 +12,7 @@ FLOOR = 1e-4  # of the largest magnitude, the smallest that is drawn
 
 
 def _plain(axes):
-    axes.spines[["top", "right"]].set_visible(False)
+    plain(axes)
 
 
 # ---- the sum

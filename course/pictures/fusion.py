@@ -3,27 +3,11 @@
 import numpy as np
 
 from course.kernels.fusion import records
+from course.pictures.shapes import SMALL, box, plain, sheet, word
 from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, IDLE, INK, figure
 
-SMALL = 8.5  # points: letters within a picture
 TINY = 6.5
 KERNEL = "#cfe8cf"
-
-
-def _canvas(axes, width, height):
-    """No ticks; y grows downwards."""
-    axes.set(xlim=(-0.2, width + 0.2), ylim=(height + 0.1, -0.2))
-    axes.axis("off")
-
-
-def _box(axes, x, y, width, height, colour):
-    from matplotlib.patches import Rectangle
-
-    axes.add_patch(Rectangle((x, y), width, height, facecolor=colour, edgecolor=INK, linewidth=0.6))
-
-
-def _word(axes, x, y, text, **more):
-    axes.text(x, y, text, **{"ha": "center", "va": "center", "fontsize": SMALL, **more})
 
 
 # ---- fusion
@@ -39,19 +23,19 @@ def passes(steps: dict[str, tuple[int, int]], fused: tuple[int, int]):
     alt = f"{words}: {total} passes over memory. One kernel reads {fused[0]}, writes {fused[1]}."
     fig = figure(8, 2.3, alt=alt)
     axes = fig.add_subplot()
-    _canvas(axes, 2.1 * (len(steps) + 1.4), 3)
+    sheet(axes, 2.1 * (len(steps) + 1.4), 3, below=0.1, equal=False)
     for number, (name, moved) in enumerate(steps.items()):
         _kernel(axes, 2.1 * number, 1.6, name, moved)
     _kernel(axes, 2.1 * (len(steps) + 0.3), 2, "all in one", fused, ACCENT)
-    _box(axes, 0, 2.3, 2.1 * (len(steps) + 1.3), 0.5, IDLE)
-    _word(axes, 1.05 * (len(steps) + 1.3), 2.55, "memory")
+    box(axes, 0, 2.3, 2.1 * (len(steps) + 1.3), 0.5, IDLE)
+    word(axes, 1.05 * (len(steps) + 1.3), 2.55, "memory")
     return fig
 
 
 def _kernel(axes, x, width, name, moved, colour=INK):
     """A kernel's box above memory, an arrow for each matrix it reads (up) or writes (down)."""
-    _box(axes, x, 0.4, width, 0.6, KERNEL)
-    _word(axes, x + width / 2, 0.7, name, color=colour)
+    box(axes, x, 0.4, width, 0.6, KERNEL)
+    word(axes, x + width / 2, 0.7, name, color=colour)
     read, written = moved
     places = np.linspace(x + 0.25, x + width - 0.25, read + written)
     for number, place in enumerate(places):
@@ -74,12 +58,12 @@ def bits(formats):
     for row, f in enumerate(formats):
         colours = [INK] + [BLOCK_COLOURS[1]] * f.exponent + [BLOCK_COLOURS[0]] * f.mantissa
         for bit, colour in enumerate(colours):
-            _box(axes, bit, row + 0.1, 0.92, 0.8, colour)
-        _word(axes, -0.5, row + 0.5, f.name, ha="right")
+            box(axes, bit, row + 0.1, 0.92, 0.8, colour)
+        word(axes, -0.5, row + 0.5, f.name, ha="right")
         counts = f"1 + {f.exponent} + {f.mantissa}"
-        _word(axes, len(colours) + 0.5, row + 0.5, counts, ha="left", fontsize=TINY + 1)
+        word(axes, len(colours) + 0.5, row + 0.5, counts, ha="left", fontsize=TINY + 1)
     legend = "sign (black), exponent (yellow), mantissa (blue)"
-    _word(axes, 16, len(formats) + 0.5, legend)
+    word(axes, 16, len(formats) + 0.5, legend)
     return fig
 
 
@@ -116,7 +100,7 @@ def spacings(formats, spacing, at: float):
     axes.set_yscale("log", base=2)
     axes.set(xlabel="number", ylabel="to the next one", xlim=(2.0**-24, 2.0**24))
     axes.legend(title=f"at {at:g}", fontsize=TINY + 0.5, title_fontsize=SMALL, loc="upper left")
-    axes.spines[["top", "right"]].set_visible(False)
+    plain(axes)
     return fig
 
 
@@ -136,7 +120,7 @@ def losses(runs: dict):
         axes.plot(run.losses, label=name, linewidth=1.4)
     axes.set(xlabel="step", ylabel="loss", ylim=(0, 0.3))
     axes.legend(fontsize=SMALL)
-    axes.spines[["top", "right"]].set_visible(False)
+    plain(axes)
     return fig
 
 
@@ -153,7 +137,7 @@ def accuracy_against_bytes(rows):
     axes.set_xscale("log")
     axes.set(xlabel="KB of weights", ylabel="test digits right, %")
     axes.legend(fontsize=TINY + 0.5, loc="lower right")
-    axes.spines[["top", "right"]].set_visible(False)
+    plain(axes)
     return fig
 
 
@@ -168,18 +152,18 @@ def int4_tile(mark: int = 5):
     )
     fig = figure(7.6, 3.1, alt=alt)
     axes = fig.add_subplot()
-    _canvas(axes, 8.6, 9.4)
+    sheet(axes, 8.6, 9.4, below=0.1, equal=False)
     for row in range(16):
         for quarter in range(4):
             lane = row % 8 * 4 + quarter
             marked = lane == mark
-            _box(axes, quarter * 2, row * 0.55, 2, 0.55, ALARM if marked else KERNEL)
+            box(axes, quarter * 2, row * 0.55, 2, 0.55, ALARM if marked else KERNEL)
             ink = "white" if marked else INK
-            _word(axes, quarter * 2 + 1, row * 0.55 + 0.3, f"lane {lane}", fontsize=TINY, color=ink)
+            word(axes, quarter * 2 + 1, row * 0.55 + 0.3, f"lane {lane}", fontsize=TINY, color=ink)
     for quarter in range(4):
-        _word(axes, quarter * 2 + 1, 9.15, f"columns {32 * quarter} …", fontsize=TINY + 1)
-    _word(axes, 8.1, 0.3, "row 0", fontsize=TINY + 1, ha="left")
-    _word(axes, 8.1, 8.5, "row 15", fontsize=TINY + 1, ha="left")
+        word(axes, quarter * 2 + 1, 9.15, f"columns {32 * quarter} …", fontsize=TINY + 1)
+    word(axes, 8.1, 0.3, "row 0", fontsize=TINY + 1, ha="left")
+    word(axes, 8.1, 8.5, "row 15", fontsize=TINY + 1, ha="left")
     return fig
 
 
@@ -188,17 +172,17 @@ def two_of_four(dense: np.ndarray, kept: np.ndarray, places: np.ndarray):
     words = ", ".join(f"{value:g} at {place}" for value, place in zip(kept, places, strict=True))
     fig = figure(7.2, 1.5, alt=f"Of every four numbers two are kept: {words}.")
     axes = fig.add_subplot()
-    _canvas(axes, len(dense) + 0.2, 3.2)
+    sheet(axes, len(dense) + 0.2, 3.2, below=0.1, equal=False)
     for i, value in enumerate(dense):
-        _box(axes, i, 0.1, 0.95, 0.8, KERNEL if value else "white")
-        _word(axes, i + 0.47, 0.5, f"{value:.1f}" if value else "0")
+        box(axes, i, 0.1, 0.95, 0.8, KERNEL if value else "white")
+        word(axes, i + 0.47, 0.5, f"{value:.1f}" if value else "0")
         if i % 4 == 0:
             axes.axvline(i - 0.03, color=INK, linewidth=1, ymin=0.7)
     for i, (value, place) in enumerate(zip(kept, places, strict=True)):
-        _box(axes, i, 1.5, 0.95, 0.8, KERNEL)
-        _word(axes, i + 0.47, 1.9, f"{value:.1f}")
-        _word(axes, i + 0.47, 2.7, f"{place:02b}", color=ACCENT)
-    _word(axes, len(kept) + 0.3, 2.7, "2 bits each: its place", ha="left", color=ACCENT)
+        box(axes, i, 1.5, 0.95, 0.8, KERNEL)
+        word(axes, i + 0.47, 1.9, f"{value:.1f}")
+        word(axes, i + 0.47, 2.7, f"{place:02b}", color=ACCENT)
+    word(axes, len(kept) + 0.3, 2.7, "2 bits each: its place", ha="left", color=ACCENT)
     return fig
 
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from course.pictures.shapes import SMALL, arrow, box, sheet, word
 from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, IDLE, INK, figure
 
-SMALL = 8.5  # points: letters within a picture
 TINY = 7
 
 
@@ -12,35 +12,16 @@ def _canvas(width, height, across, down, alt):
     """Axes of a picture of width × height inches, without ticks; y grows downwards."""
     fig = figure(width, height, alt=alt)
     axes = fig.add_subplot()
-    axes.set(xlim=(-0.2, across + 0.2), ylim=(down + 0.2, -0.2))
-    axes.set_aspect("equal")
-    axes.axis("off")
+    sheet(axes, across, down, below=0.2)
     return fig, axes
-
-
-def _box(axes, x, y, width, height, colour):
-    from matplotlib.patches import Rectangle
-
-    look = {"facecolor": colour, "edgecolor": INK, "linewidth": 0.8}
-    axes.add_patch(Rectangle((x, y), width, height, **look))
-
-
-def _word(axes, x, y, text, **more):
-    look = {"ha": "center", "va": "center", "fontsize": SMALL}
-    axes.text(x, y, text, **{**look, **more})
 
 
 def _row(axes, x, y, texts, colours, **look):
     """A row of cells of side 1, each with its text and colour."""
     for place, text in enumerate(texts):
         left = x + place
-        _box(axes, left, y, 1, 1, colours[place])
-        _word(axes, left + 0.5, y + 0.5, text, **look)
-
-
-def _arrow(axes, x, y, to_x, to_y, colour=ACCENT):
-    arrow = {"arrowstyle": "->", "color": colour, "linewidth": 1.2}
-    axes.annotate("", xy=(to_x, to_y), xytext=(x, y), arrowprops=arrow)
+        box(axes, left, y, 1, 1, colours[place])
+        word(axes, left + 0.5, y + 0.5, text, **look)
 
 
 # ---- lives
@@ -63,22 +44,22 @@ def lives():
     fig, axes = _canvas(7.4, 2.7, 14.6, 5.2, alt)
     for row, life in enumerate(LIVES):
         _life(axes, row, *life)
-    _word(axes, 0, 4.4, "calls, in a stream", ha="left", weight="bold")
+    word(axes, 0, 4.4, "calls, in a stream", ha="left", weight="bold")
     for call in CALLS:
         left = LIVES_BEGIN + call
-        _box(axes, left, 4.1, 0.7, 0.6, IDLE)
-        _word(axes, left + 0.35, 4.4, "call", fontsize=TINY)
-    _arrow(axes, LIVES_BEGIN, 5.1, 14.4, 5.1, INK)
-    _word(axes, 14.3, 4.85, "time", fontsize=TINY, ha="right")
+        box(axes, left, 4.1, 0.7, 0.6, IDLE)
+        word(axes, left + 0.35, 4.4, "call", fontsize=TINY)
+    arrow(axes, LIVES_BEGIN, 5.1, 14.4, 5.1, INK)
+    word(axes, 14.3, 4.85, "time", fontsize=TINY, ha="right")
     return fig
 
 
 def _life(axes, row, name, what, begin, end):
     left = LIVES_BEGIN + begin
     width = end - begin
-    _word(axes, 0, row + 0.4, name, ha="left", weight="bold")
-    _box(axes, left, row + 0.1, width, 0.6, BLOCK_COLOURS[row])
-    _word(axes, left + width / 2, row + 0.4, what, fontsize=TINY)
+    word(axes, 0, row + 0.4, name, ha="left", weight="bold")
+    box(axes, left, row + 0.1, width, 0.6, BLOCK_COLOURS[row])
+    word(axes, left + width / 2, row + 0.4, what, fontsize=TINY)
 
 
 # ---- matrices in memory
@@ -97,7 +78,7 @@ def two_readings(rows: int, columns: int):
     )
     across = 2 * size + 1
     fig, axes = _canvas(6.6, 2.6, across, 2.6 + max(rows, columns), alt)
-    _word(axes, across / 2, 0.2, "in memory")
+    word(axes, across / 2, 0.2, "in memory")
     _row(axes, (across - size) / 2, 0.6, letters, colours)
     colours = colours.reshape(rows, columns)
     _matrix(axes, 1, matrix, colours, "you: row by row")
@@ -108,7 +89,7 @@ def two_readings(rows: int, columns: int):
 def _matrix(axes, x, letters, colours, title):
     """A matrix below the memory, with its title."""
     top = 2.6
-    _word(axes, x + letters.shape[1] / 2, top - 0.4, title)
+    word(axes, x + letters.shape[1] / 2, top - 0.4, title)
     for row, line in enumerate(letters):
         _row(axes, x, top + row, line, colours[row])
 
@@ -126,10 +107,10 @@ def leading_dimension(rows: int, columns: int, leading: int):
         names = [f"{row},{column}" for row in range(rows)]
         colours = [BLOCK_COLOURS[column]] * rows + ["white"] * unused
         _row(axes, left, 0.8, names + [""] * unused, colours, fontsize=TINY)
-        _word(axes, left + rows / 2, 0.4, f"column {column}", fontsize=TINY)
-    _arrow(axes, 0, 2.2, leading, 2.2)
+        word(axes, left + rows / 2, 0.4, f"column {column}", fontsize=TINY)
+    arrow(axes, 0, 2.2, leading, 2.2)
     title = f"leading dimension {leading}"
-    _word(axes, leading / 2, 2.6, title, fontsize=TINY, color=ACCENT)
+    word(axes, leading / 2, 2.6, title, fontsize=TINY, color=ACCENT)
     return fig
 
 
@@ -144,8 +125,8 @@ def bins_of(n: int):
     mirrored = [f"{n - f}*" for f in range(kept, n)]
     _row(axes, 0, 0.6, range(kept), [BLOCK_COLOURS[2]] * kept)
     _row(axes, kept, 0.6, mirrored, ["white"] * len(mirrored), color=ALARM)
-    _word(axes, kept / 2, 0.25, f"stored: {kept} of {n}", fontsize=TINY)
-    _word(axes, (kept + n) / 2, 2, "conjugates", fontsize=TINY, color=ALARM)
+    word(axes, kept / 2, 0.25, f"stored: {kept} of {n}", fontsize=TINY)
+    word(axes, (kept + n) / 2, 2, "conjugates", fontsize=TINY, color=ALARM)
     return fig
 
 
@@ -160,7 +141,7 @@ def csr(matrix):
     height, width = matrix.shape
     down = max(height + 0.8, 4.8)
     fig, axes = _canvas(7.2, 2.6, width + 6 + len(rows), down, f"A sparse matrix in CSR: {words}.")
-    _word(axes, width / 2, 0.2, "the matrix")
+    word(axes, width / 2, 0.2, "the matrix")
     for row, line in enumerate(matrix):
         texts = [str(value) if value else "" for value in line]
         colours = [BLOCK_COLOURS[row] if value else "white" for value in line]
@@ -169,7 +150,7 @@ def csr(matrix):
     for line, (name, array) in enumerate(arrays.items()):
         top = 0.6 + 1.5 * line
         colours = [IDLE] * len(array) if name == "offsets" else of_row
-        _word(axes, width + 4.2, top + 0.5, name, ha="right", weight="bold")
+        word(axes, width + 4.2, top + 0.5, name, ha="right", weight="bold")
         _row(axes, width + 4.5, top, array, colours)
     return fig
 
@@ -189,10 +170,10 @@ def two_of_four(weights):
         colours = [BLOCK_COLOURS[group] if stay else "white" for stay in stays]
         _row(axes, 5 + 4 * group, 0, [f"{value:g}" for value in four], colours)
     of_group = [BLOCK_COLOURS[place // 2] for place in range(len(places))]
-    _word(axes, 4.6, 0.5, "weights", ha="right")
-    _word(axes, 4.6, 2.2, "kept", ha="right")
+    word(axes, 4.6, 0.5, "weights", ha="right")
+    word(axes, 4.6, 2.2, "kept", ha="right")
     _row(axes, 5, 1.7, [f"{value:g}" for value in packed], of_group)
-    _word(axes, 4.6, 3.7, "2 bits each", ha="right")
+    word(axes, 4.6, 3.7, "2 bits each", ha="right")
     _row(axes, 5, 3.2, places, of_group)
     return fig
 
@@ -252,13 +233,13 @@ def decide():
     fig, axes = _canvas(7.2, 2.7, 16, 5.6, f"The rule: {words}.")
     for row, (question, verb, how) in enumerate(STEPS):
         y = 1.4 * row
-        _box(axes, 0, y, 6.4, 1, IDLE)
-        _word(axes, 3.2, y + 0.5, question)
-        _arrow(axes, 6.4, y + 0.5, 7.6, y + 0.5)
-        _word(axes, 7, y + 0.22, "yes", fontsize=TINY)
-        _box(axes, 7.6, y, 8.4, 1, BLOCK_COLOURS[row])
-        _word(axes, 8.8, y + 0.5, verb, weight="bold")
-        _word(axes, 12.7, y + 0.5, how, fontsize=TINY)
+        box(axes, 0, y, 6.4, 1, IDLE)
+        word(axes, 3.2, y + 0.5, question)
+        arrow(axes, 6.4, y + 0.5, 7.6, y + 0.5)
+        word(axes, 7, y + 0.22, "yes", fontsize=TINY)
+        box(axes, 7.6, y, 8.4, 1, BLOCK_COLOURS[row])
+        word(axes, 8.8, y + 0.5, verb, weight="bold")
+        word(axes, 12.7, y + 0.5, how, fontsize=TINY)
         if row:
-            _arrow(axes, 3.2, y - 0.4, 3.2, y)
+            arrow(axes, 3.2, y - 0.4, 3.2, y)
     return fig

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Set
 
 import numpy as np
 
+from course.pictures.shapes import SMALL, box, plain, word
 from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, IDLE, INK, figure
 
-SMALL = 8.5  # points: letters within a picture
 _LINES = (
     "#0072B2",
     "#D55E00",
@@ -30,24 +30,6 @@ def _panel(axes, title: str, width: float, height: float):
     axes.set_aspect("equal")
     axes.axis("off")
     axes.set_title(textwrap.fill(title, 34), fontsize=9, color=INK)
-
-
-def _box(axes, x, y, width, height, colour=IDLE, edge=INK, line=0.8, **more):
-    from matplotlib.patches import Rectangle
-
-    box = Rectangle((x, y), width, height, facecolor=colour, edgecolor=edge, linewidth=line, **more)
-    axes.add_patch(box)
-
-
-def _word(axes, x, y, text, **more):
-    how = {"ha": "center", "va": "center", "fontsize": SMALL, "color": INK}
-    axes.text(x, y, text, **{**how, **more})
-
-
-def _plain(axes, title: str):
-    """The look of a chart: no frame at top and right, its title at the left."""
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.set_title(title, fontsize=9.5, loc="left", color=INK)
 
 
 # ---- what the machine can do
@@ -74,7 +56,7 @@ def feeding(tiles):
     axes.set_xlabel("cycles for one step along k of one warp; the longer bar decides", fontsize=9)
     axes.invert_yaxis()
     axes.legend(frameon=False, fontsize=SMALL)
-    _plain(axes, "a thread's tile of C: what is busy for how long")
+    plain(axes, "a thread's tile of C: what is busy for how long")
     return fig
 
 
@@ -95,21 +77,21 @@ def block_tile(size: Mapping[str, int], across: int = 4, down: int = 3):
     step = max(bk, bm / 12)  # thinner pieces would not be seen
     _panel(axes, "", depth + gap + width, depth + gap + height)
     x0, y0 = depth + gap, depth + gap
-    _box(axes, 0, y0, depth, height)
-    _box(axes, x0, 0, width, depth)
+    box(axes, 0, y0, depth, height)
+    box(axes, x0, 0, width, depth)
     for y in range(down):
         for x in range(across):
-            _box(axes, x0 + x * bn, y0 + y * bm, bn, bm, "white", "#BBBBBB")
-    _box(axes, 0, y0 + row, depth, bm, "#DCE9F5", "none")
-    _box(axes, x0 + col, 0, bn, depth, "#FBE9D0", "none")
-    _box(axes, 0.3 * depth, y0 + row, step, bm, ACCENT)
-    _box(axes, x0 + col, 0.3 * depth, bn, step, BLOCK_COLOURS[1])
-    _box(axes, x0 + col, y0 + row, bn, bm, "#CFE8D8", INK, 1.4)
-    _word(axes, x0 + col + bn / 2, y0 + row + bm / 2, f"{bm} × {bn}\na block")
-    _word(axes, depth / 2, y0 + row + bm * 1.25, f"{bm} × {bk} of A a step")
-    _word(axes, x0 + col + bn * 1.1, 0.3 * depth, f"{bk} × {bn} of B", ha="left")
+            box(axes, x0 + x * bn, y0 + y * bm, bn, bm, "white", "#BBBBBB")
+    box(axes, 0, y0 + row, depth, bm, "#DCE9F5", "none")
+    box(axes, x0 + col, 0, bn, depth, "#FBE9D0", "none")
+    box(axes, 0.3 * depth, y0 + row, step, bm, ACCENT)
+    box(axes, x0 + col, 0.3 * depth, bn, step, BLOCK_COLOURS[1])
+    box(axes, x0 + col, y0 + row, bn, bm, "#CFE8D8", INK, 1.4)
+    word(axes, x0 + col + bn / 2, y0 + row + bm / 2, f"{bm} × {bn}\na block")
+    word(axes, depth / 2, y0 + row + bm * 1.25, f"{bm} × {bk} of A a step")
+    word(axes, x0 + col + bn * 1.1, 0.3 * depth, f"{bk} × {bn} of B", ha="left")
     for name, x, y in (("A", 0, y0), ("B", x0, 0), ("C", x0, y0)):
-        _word(axes, x + 0.12 * bm, y + 0.15 * bm, name, fontsize=11, fontweight="bold")
+        word(axes, x + 0.12 * bm, y + 0.15 * bm, name, fontsize=11, fontweight="bold")
     return fig
 
 
@@ -127,17 +109,17 @@ def thread_tile(size: Mapping[str, int], groups: bool = False):
     axes = fig.add_subplot()
     _panel(axes, "", bn * 1.12, bm * 1.12)
     x0, y0 = 0.12 * bn, 0.12 * bm
-    _box(axes, x0, y0, bn, bm, "white")
+    box(axes, x0, y0, bn, bm, "white")
     for lane, colour in ((1, "#FBE9D0"), (0, ACCENT)):  # thread 1 first, thread 0 upon it
         for y in rows:
             for x in cols:
-                _box(axes, x0 + x + lane * pitch, y0 + y, 1, 1, colour, "none")
+                box(axes, x0 + x + lane * pitch, y0 + y, 1, 1, colour, "none")
     for y in rows:
-        _box(axes, 0.03 * bn, y0 + y, 0.06 * bn, 1, ACCENT, "none")
+        box(axes, 0.03 * bn, y0 + y, 0.06 * bn, 1, ACCENT, "none")
     for x in cols:
-        _box(axes, x0 + x, 0.03 * bm, 1, 0.06 * bm, ACCENT, "none")
-    _word(axes, x0 + bn / 2, y0 + bm * 0.8, f"the block's {bm} × {bn}", color="#777777")
-    _word(axes, x0 + bn * 0.3, y0 + bm * 0.25, "thread 0: blue\nthread 1: yellow")
+        box(axes, x0 + x, 0.03 * bm, 1, 0.06 * bm, ACCENT, "none")
+    word(axes, x0 + bn / 2, y0 + bm * 0.8, f"the block's {bm} × {bn}", color="#777777")
+    word(axes, x0 + bn * 0.3, y0 + bm * 0.25, "thread 0: blue\nthread 1: yellow")
     return fig
 
 
@@ -157,8 +139,8 @@ def turned(size: Mapping[str, int], row: int = 0):
         for k in range(bk):
             ours = k == 2 and row <= m < row + tm
             colour = BLOCK_COLOURS[m // 4 % 2] if ours else IDLE
-            _box(left, k, m, 1, 1, colour, "white")
-            _box(right, m, k, 1, 1, colour, "white")
+            box(left, k, m, 1, 1, colour, "white")
+            box(right, m, k, 1, 1, colour, "white")
     return fig
 
 
@@ -186,9 +168,9 @@ def nested(size: Mapping[str, int]):
         _panel(axes, title, cols, rows)
         for y in range(0, rows, high):
             for x in range(0, cols, wide):
-                _box(axes, x, y, wide, high, ACCENT if x == y == 0 else IDLE, "white")
+                box(axes, x, y, wide, high, ACCENT if x == y == 0 else IDLE, "white")
         if level < 2:
-            _word(axes, wide / 2, high / 2, f"{high} × {wide}", color="white", fontsize=7)
+            word(axes, wide / 2, high / 2, f"{high} × {wide}", color="white", fontsize=7)
     return fig
 
 
@@ -206,8 +188,8 @@ def lane_map(rows: np.ndarray, cols: np.ndarray, title: str = ""):
     for lane, (y, x) in enumerate(zip(map(int, rows), map(int, cols), strict=True)):
         place = xs.index(x), ys.index(y)
         colour = BLOCK_COLOURS[lane // 8 % len(BLOCK_COLOURS)]
-        _box(axes, *place, 1, 1, colour, "white")
-        _word(axes, place[0] + 0.5, place[1] + 0.5, str(lane))
+        box(axes, *place, 1, 1, colour, "white")
+        word(axes, place[0] + 0.5, place[1] + 0.5, str(lane))
     return fig
 
 
@@ -231,13 +213,13 @@ def stages(count: int, steps: int = 6, copy: float = 1.6, work: float = 1.0):
         lane = 0.8 * (step % count) / count
         axes.barh(1 + lane, copy, 0.7 / count, left=copies[step], color=colour, edgecolor=INK)
         axes.barh(2.15, work, 0.6, left=work_at[step], color=colour, edgecolor=INK)
-        _word(axes, work_at[step] + work / 2, 2.15, str(step))
-        _word(axes, copies[step] + copy / 2, 1 + lane, str(step), fontsize=7)
+        word(axes, work_at[step] + work / 2, 2.15, str(step))
+        word(axes, copies[step] + copy / 2, 1 + lane, str(step), fontsize=7)
     axes.set(xlim=(0, steps * (copy + work)), ylim=(2.6, 0.5), xticks=[])
     axes.set_yticks((1.3, 2.15), ("copies", "arithmetic"), fontsize=SMALL)
     axes.set_xlabel("time", fontsize=SMALL)
     busy = f"{steps * work / total:.0%} of the time is arithmetic"
-    _plain(axes, f"{count} pair{'s' if count > 1 else ''} of tiles: {busy}")
+    plain(axes, f"{count} pair{'s' if count > 1 else ''} of tiles: {busy}")
     return fig
 
 
@@ -269,7 +251,7 @@ def rounds(tiles: int, places: int, parts: int = 8):
         panels[0].barh(
             tile % places, 1, left=tile // places, color=colour, edgecolor=INK, height=0.8
         )
-        _word(panels[0], tile // places + 0.5, tile % places, str(tile))
+        word(panels[0], tile // places + 0.5, tile % places, str(tile))
     for step in range(tiles * parts):
         place = int(step / (share * parts))
         at = step / parts - place * share
@@ -277,8 +259,8 @@ def rounds(tiles: int, places: int, parts: int = 8):
         panels[1].barh(place, 1 / parts, left=at, color=colour, height=0.8)
     panels[0].set(yticks=range(places), xlim=(0, full), ylim=(places - 0.5, -0.5))
     panels[0].set_ylabel("SM", fontsize=SMALL)
-    _plain(panels[0], f"whole tiles: {full} rounds")
-    _plain(panels[1], f"equal shares of all steps: {share:.2f}")
+    plain(panels[0], f"whole tiles: {full} rounds")
+    plain(panels[1], f"equal shares of all steps: {share:.2f}")
     return fig
 
 
@@ -299,7 +281,7 @@ def tile_order(across: int, down: int, at_once: int, group: int):
         _panel(axes, f"{title}: {count} strips", across, down)
         for y in range(down):
             for x in range(across):
-                _box(axes, x, y, 1, 1, ACCENT if (y, x) in places else IDLE, "white", 0.5)
+                box(axes, x, y, 1, 1, ACCENT if (y, x) in places else IDLE, "white", 0.5)
     return fig
 
 
@@ -340,7 +322,7 @@ def ladder_chart(
     axes.set(xlim=(0, 118), xlabel="% of cuBLAS's speed on the same matrices (line: cuBLAS)")
     axes.tick_params(axis="y", labelsize=SMALL)
     axes.invert_yaxis()
-    _plain(axes, title)
+    plain(axes, title)
     return fig
 
 
@@ -365,7 +347,7 @@ def size_chart(rates: dict[str, dict[int, float]], title: str):
     axes.set_xticks(sides, [str(n) for n in sides])
     axes.minorticks_off()
     axes.legend(frameon=False, fontsize=SMALL, loc="center left", bbox_to_anchor=(1, 0.5))
-    _plain(axes, title)
+    plain(axes, title)
     return fig
 
 
@@ -399,7 +381,7 @@ def roofline(
     axes.set(xscale="log", yscale="log", ylim=(0.1, peak / 1e12 * 2), xlim=(0.1, 300))
     axes.set_xlabel("FLOPs for each byte that the blocks ask of global memory")
     axes.set_ylabel("TFLOP/s")
-    _plain(axes, title)
+    plain(axes, title)
     return fig
 
 
@@ -435,7 +417,7 @@ def search_map(rates: dict[tuple[str, str], float], rows: str, columns: str, tit
         if np.isfinite(value):
             colour = INK if value > (low + high) / 2 else "white"
             weight = "bold" if value == high else "normal"
-            _word(axes, x, y, f"{value:.1f}", fontsize=9, fontweight=weight, color=colour)
+            word(axes, x, y, f"{value:.1f}", fontsize=9, fontweight=weight, color=colour)
     axes.set_xticks(range(len(across)), across, fontsize=SMALL)
     axes.set_yticks(range(len(down)), down, fontsize=SMALL)
     axes.set(xlabel=columns, ylabel=rows)

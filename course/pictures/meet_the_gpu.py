@@ -12,6 +12,7 @@ from collections import Counter
 
 import numpy as np
 
+from course.pictures.shapes import plain
 from utils.hardware import generations
 from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, IDLE, INK, figure
 
@@ -100,7 +101,7 @@ def history(columns: dict):
         axes.set_axisbelow(True)
         axes.tick_params(labelsize=8)
         axes.grid(True, axis="y", color=IDLE)
-        axes.spines[["top", "right"]].set_visible(False)
+        plain(axes)
     axes.legend(fontsize=8, loc="lower right", frameon=False)
     return fig
 

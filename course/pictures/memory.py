@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from course.pictures.shapes import plain
 from utils import has_gpu, results
 from utils.hardware import memories
 from utils.occupancy import Occupancy, limits, occupancy
@@ -36,8 +37,7 @@ def memory_chart():
         xlabel="bytes on the whole chip (logarithmic)",
     )
     axes.invert_yaxis()
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.set_title(whose, fontsize=9, loc="left", color=INK)
+    plain(axes, whose)
     return fig
 
 
@@ -95,11 +95,12 @@ def latency_chart(cycles: dict[int, float], shared: float, l2_bytes: int):
     axes.axhline(shared, color=INK, linestyle="--", label="shared memory")
     axes.axvline(l2_bytes, color=ALARM, linestyle=":", label="size of L2")
     axes.set(xscale="log", ylim=(0, None), ylabel="cycles a load")
+    axes.set_xlabel("bytes of the table that the loads walk through")
     ticks = list(cycles)[::2]
     axes.set_xticks(ticks, [size_text(size) for size in ticks], rotation=30, fontsize=8)
     axes.minorticks_off()
     axes.legend(frameon=False, fontsize=9)
-    axes.spines[["top", "right"]].set_visible(False)
+    plain(axes)
     return fig
 
 
@@ -119,7 +120,7 @@ def efficiency_chart(percent: dict[int, float]):
     axes.set(
         ylim=(0, 115), xlabel="stride in elements of 4 bytes", ylabel="% of the moved bytes used"
     )
-    axes.spines[["top", "right"]].set_visible(False)
+    plain(axes)
     return fig
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 
 from course.kernels.mnist_cnn import SHAPES
+from course.pictures.shapes import plain
 from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, INK, figure
 
 #: What flows from layer to layer: name, channels, side of the picture (0: a plain vector), and the
@@ -94,7 +95,7 @@ def losses(curves: dict[str, list[float]], *, title: str = ""):
         )
     axes.set(xlabel="step", ylabel="loss", ylim=(0, None), title=title)
     axes.legend(frameon=False)
-    axes.spines[["top", "right"]].set_visible(False)
+    plain(axes)
     return fig
 
 
@@ -114,7 +115,7 @@ def distances(curves: dict[str, np.ndarray]):
         axes.plot(range(1, len(values) + 1), np.maximum(values, 1e-9), color=colour, label=name)
     axes.set(xlabel="step", ylabel="distance from float64", yscale="log")
     axes.legend(frameon=False)
-    axes.spines[["top", "right"]].set_visible(False)
+    plain(axes)
     return fig
 
 
@@ -133,7 +134,7 @@ def weights_by_layer():
     axes = fig.add_subplot()
     bars = axes.barh(list(layers), list(layers.values()), color=ACCENT)
     axes.bar_label(bars, [f"{count:,}" for count in layers.values()], padding=3, fontsize=9)
-    axes.set(xscale="log", xlabel="weights", xlim=(10, 4e6))
+    axes.set(xlabel="weights", xlim=(0, 1.2 * max(layers.values())))
     axes.invert_yaxis()
-    axes.spines[["top", "right"]].set_visible(False)
+    plain(axes)
     return fig

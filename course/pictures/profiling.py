@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from course.pictures.shapes import plain
 from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, INK, figure
 
 
@@ -23,7 +24,7 @@ def repeats(milliseconds: Sequence[float], title: str = ""):
     axes.axhline(mean, color=ALARM, linewidth=1, linestyle="--", label=f"mean {mean:.3g} ms")
     axes.set(xlabel="repeat", ylabel="ms", yscale="log", title=title)
     axes.legend(frameon=False, fontsize=9)
-    axes.spines[["top", "right"]].set_visible(False)
+    plain(axes)
     return fig
 
 

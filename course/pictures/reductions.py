@@ -1,27 +1,10 @@
 """Pictures of the chapter Reductions and scans: look-back, and the ring of tiles."""
 
-from utils.plots import ACCENT, IDLE, INK, figure
+from course.pictures.shapes import arrow, box, sheet, word
+from utils.plots import ACCENT, IDLE, figure
 
-SMALL = 8.5  # points: letters within a picture
 WAITING = "#ffffff"
 KNOWN = "#cfe8cf"
-
-
-def _canvas(axes, width, height):
-    """No ticks; y grows downwards."""
-    axes.set(xlim=(-0.2, width + 0.2), ylim=(height, -0.2))
-    axes.set_aspect("equal")
-    axes.axis("off")
-
-
-def _box(axes, x, y, width, height, colour):
-    from matplotlib.patches import Rectangle
-
-    axes.add_patch(Rectangle((x, y), width, height, facecolor=colour, edgecolor=INK, linewidth=0.8))
-
-
-def _word(axes, x, y, text, **more):
-    axes.text(x, y, text, **{"ha": "center", "va": "center", "fontsize": SMALL, **more})
 
 
 def look_back(told, sums):
@@ -34,27 +17,22 @@ def look_back(told, sums):
     words = ", ".join(f"tile {t} {what.lower()}" for t, what in enumerate(told))
     fig = figure(7.2, 2.2, alt=f"Look-back from tile {len(told)}: {words}; it begins at {start}.")
     axes = fig.add_subplot()
-    _canvas(axes, 2 * len(told) + 2, 3.4)
+    sheet(axes, 2 * len(told) + 2, 3.4)
     for t, (what, own) in enumerate(zip(told, sums, strict=True)):
         prefix = sum(sums[: t + 1])
         used = t >= nearest
-        _box(axes, 2 * t, 0.5, 1.8, 1, KNOWN if what == "PREFIX" else IDLE)
-        _word(axes, 2 * t + 0.9, 0.2, f"tile {t}")
+        box(axes, 2 * t, 0.5, 1.8, 1, KNOWN if what == "PREFIX" else IDLE)
+        word(axes, 2 * t + 0.9, 0.2, f"tile {t}")
         number = prefix if what == "PREFIX" else own
-        _word(axes, 2 * t + 0.9, 1, f"{what.lower()} {number}", weight="bold" if used else "normal")
+        word(axes, 2 * t + 0.9, 1, f"{what.lower()} {number}", weight="bold" if used else "normal")
         if used:
-            _arrow(axes, 2 * len(told) + 0.9, 2.3, 2 * t + 0.9, 1.55)
-    _box(axes, 2 * len(told), 0.5, 1.8, 1, WAITING)
-    _word(axes, 2 * len(told) + 0.9, 0.2, f"tile {len(told)}", color=ACCENT)
-    _word(axes, 2 * len(told) + 0.9, 1, "waits")
+            arrow(axes, 2 * len(told) + 0.9, 2.3, 2 * t + 0.9, 1.55)
+    box(axes, 2 * len(told), 0.5, 1.8, 1, WAITING)
+    word(axes, 2 * len(told) + 0.9, 0.2, f"tile {len(told)}", color=ACCENT)
+    word(axes, 2 * len(told) + 0.9, 1, "waits")
     parts = [str(sum(sums[: nearest + 1])), *map(str, sums[nearest + 1 :])]
-    _word(axes, len(told) + 1, 2.8, f"it begins at {' + '.join(parts)} = {start}", color=ACCENT)
+    word(axes, len(told) + 1, 2.8, f"it begins at {' + '.join(parts)} = {start}", color=ACCENT)
     return fig
-
-
-def _arrow(axes, x, y, to_x, to_y):
-    arrow = {"arrowstyle": "->", "color": ACCENT, "linewidth": 1}
-    axes.annotate("", xy=(to_x, to_y), xytext=(x, y), arrowprops=arrow)
 
 
 #: A warp's job in the ring, and what it waits for.
@@ -73,15 +51,15 @@ def ring():
     words = "; ".join(f"the {who} {what} (waits for: {wait})" for who, what, wait in JOBS)
     fig = figure(7.4, 1.9, alt=f"A tile's way through the ring: {words}.")
     axes = fig.add_subplot()
-    _canvas(axes, 3.2 * len(JOBS), 3.4)
+    sheet(axes, 3.2 * len(JOBS), 3.4)
     for step, (who, what, wait) in enumerate(JOBS):
         x = 3.2 * step
-        _box(axes, x, 0.8, 2.8, 1.5, KNOWN if who == "scanners" else IDLE)
-        _word(axes, x + 1.4, 1.25, who, weight="bold", fontsize=7.5)
-        _word(axes, x + 1.4, 1.85, what, fontsize=6)
-        _word(axes, x + 1.4, 2.75, f"waits: {wait}", fontsize=6, color=ACCENT)
+        box(axes, x, 0.8, 2.8, 1.5, KNOWN if who == "scanners" else IDLE)
+        word(axes, x + 1.4, 1.25, who, weight="bold", fontsize=7.5)
+        word(axes, x + 1.4, 1.85, what, fontsize=6)
+        word(axes, x + 1.4, 2.75, f"waits: {wait}", fontsize=6, color=ACCENT)
         if step:
-            _arrow(axes, x - 0.4, 1.55, x, 1.55)
+            arrow(axes, x - 0.4, 1.55, x, 1.55)
     return fig
 
 

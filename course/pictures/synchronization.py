@@ -4,6 +4,7 @@ streams; and what it recorded.
 
 import numpy as np
 
+from course.pictures.shapes import plain
 from utils import results
 from utils.plots import ACCENT, BLOCK_COLOURS, INK, figure
 
@@ -98,5 +99,5 @@ def timeline(pieces: list[tuple], total: float | None = None):
         loc="left",
         color=INK,
     )
-    axes.spines[["top", "right"]].set_visible(False)
+    plain(axes)
     return fig
