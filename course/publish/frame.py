@@ -25,7 +25,8 @@ COLAB_SOURCE = """\
 import sys
 
 if "google.colab" in sys.modules:  # utils then installs what is missing
-    !cd /content; test -d {name} || git clone -q --depth 1 --branch {tag} {address}
+    address = "{address}"
+    !cd /content; test -d {name} || git clone -q --depth 1 --branch {tag} {{address}}
     sys.path.insert(0, "/content/{name}")"""
 FOLDED = {"jupyter": {"source_hidden": True}, "cellView": "form"}  # in JupyterLab, in Colab
 GLOSSARY = ROOT / "course" / "glossary.md"

@@ -59,8 +59,10 @@ def test_one_command_sets_it_everywhere(project, capsys):
         (setup,) = [cell.source for cell in cells if "setup" in cell.metadata.get("tags", [])]
         assert setup == frame.SETUP
         (brings,) = [cell.source for cell in cells if cell.id == frame.COLAB]
-        clone = f"git clone -q --depth 1 --branch {colab.tag()} {NEW}\n"
-        assert clone in brings and '"/content/gpu.course"' in brings
+        clone = f"git clone -q --depth 1 --branch {colab.tag()} {{address}}\n"
+        assert (
+            clone in brings and f'address = "{NEW}"' in brings and '"/content/gpu.course"' in brings
+        )
         place = path.relative_to(project).as_posix()
         assert cells[1].source.endswith(
             "(https://colab.research.google.com/github/ada-lovelace/gpu.course/blob/"
