@@ -13,6 +13,7 @@ from course.checking.text import marked_up
 from utils.check.comparison import OK, UNWRITTEN, WRONG
 from utils.check.error_map import error_map
 
+AFTERWARDS = "One way to write it, and what goes wrong"
 MARKS = {
     "solved": ("✓", "Solved", "#2e7d32"),
     "not yet": ("○", "Not solved yet", "#b26a00"),
@@ -43,6 +44,8 @@ class Outcome:
     picture: bytes = b""
     picture_says: str = ""
     seed: int | None = None
+    one_way: str = ""
+    rejects: tuple = ()
 
     @property
     def solved(self):
@@ -59,7 +62,7 @@ class Outcome:
     @property
     def next_step(self):
         if self.solved:
-            return ""
+            return f'{AFTERWARDS}: exercises.solution("{self.exercise}")' if self.one_way else ""
         if self.seed is None:
             return f'Stuck? exercises.hint("{self.exercise}")'
         hint = f'Stuck? exercises.hint("{self.exercise}")'
@@ -84,12 +87,25 @@ class Outcome:
                 f"<img alt='{html.escape(self.picture_says, quote=True)}' "
                 f"src='data:image/png;base64,{data}'>"
             )
-        if self.next_step:
+        if self.solved and self.one_way:
+            body += folded(self.one_way, self.rejects)
+        elif self.next_step:
             body += f"<div style='margin-top:6px'><small>{marked_up(self.next_step)}</small></div>"
         return (
             f"<div style='border-left:4px solid {colour};padding:4px 12px'>"
             f"<strong>{html.escape(self.headline)}</strong>{body}</div>"
         )
+
+
+def folded(one_way, rejects):
+    """HTML that unfolds to a solution and to what the check would have rejected."""
+    wrong = "".join(f"<li>{marked_up(each)}</li>" for each in rejects)
+    return (
+        f"<details style='margin-top:6px'><summary>{AFTERWARDS}</summary>"
+        f"<pre style='margin:6px 0;padding:6px'>{html.escape(one_way)}</pre>"
+        + (f"<div>The check rejects, among others:</div><ul>{wrong}</ul>" if wrong else "")
+        + "</details>"
+    )
 
 
 def describe(run, exercise):

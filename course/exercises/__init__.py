@@ -9,10 +9,12 @@ scale)`. Each chapter's exercises are one module here, which bears the chapter's
 import difflib
 import importlib
 import inspect
+from dataclasses import replace
 from pathlib import Path
 
 from course.chapters import CHAPTERS
 from course.checking.checker import check_answer
+from course.checking.model import sentence
 from course.checking.predict import Prediction
 from course.checking.quiz import QuizView
 from course.checking.report import NotSolved, Outcome
@@ -66,6 +68,7 @@ def check(id, answer, *, seed=None, strict=False):
         from course import progress
 
         progress.record_solved(exercise.id)
+        outcome = replace(outcome, one_way=solution_source(exercise), rejects=rejected(exercise))
     return outcome
 
 
@@ -84,10 +87,19 @@ def hint(id):
 
 
 def solution(id):
-    """The solution of an exercise: the very code that the tests run."""
+    """The solution of an exercise, the very code that the tests run, and what the check rejects."""
     exercise = _find(id, EXERCISES)
     language = "c++" if exercise.in_file else "python"
-    return Note(f"```{language}\n{solution_source(exercise)}\n```")
+    wrong = "".join(f"\n- {each}" for each in rejected(exercise))
+    wrong = f"\n\nThe check rejects, among others:\n{wrong}" if wrong else ""
+    return Note(f"```{language}\n{solution_source(exercise)}\n```{wrong}")
+
+
+def rejected(exercise):
+    """What is wrong with the exercise's wrong answers, each mistake once, in a sentence."""
+    reasons = dict.fromkeys(wrong.reason for wrong in exercise.wrong)
+    reasons.pop("wrong_value", None)  # which says nothing that a learner could look for
+    return tuple(sentence(reason, exercise.kind) for reason in reasons)
 
 
 def solution_source(exercise):
