@@ -8,6 +8,7 @@ on white.
 
 import base64
 import html
+import re
 
 #: Colours that follow the theme: the text's own, a faint shade of it, and what the page is made of
 INK = "currentColor"
@@ -55,6 +56,15 @@ def as_html(svg: str, alt: str, width: float) -> str:
         f'<div class="course-picture" hidden>{inline}</div>'
         f'<img alt="{words}" width="{width:.0f}" src="data:image/svg+xml;base64,{data}">'
     )
+
+
+#: The image of `as_html`, which pages that take its SVG do without
+STILL = re.compile(r'<img [^>]*src="data:image/svg\+xml;base64,[^"]*">')
+
+
+def inline_only(page: str) -> str:
+    """HTML in which pictures by `as_html` stand once, as SVG."""
+    return STILL.sub("", page)
 
 
 def element(tag: str, content: str = "", **attributes) -> str:

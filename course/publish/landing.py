@@ -10,6 +10,7 @@ from course.exercises import EXERCISES
 from course.pictures import front
 from utils.plots import BLOCK_COLOURS
 from utils.setup.colab import notebook_address, repository
+from utils.svg import inline_only
 
 TAGLINE = (
     "You write GPU kernels, in Python and in CUDA C, and see at once whether they are right, why "
@@ -26,7 +27,7 @@ WAYS = (
     ),
     (
         "Kernels now",
-        "You know Python and NumPy. Your first kernel runs in ten minutes.",
+        "You know Python and NumPy, and want to write kernels: begin with one.",
         ("first_kernels", "memory", "synchronization"),
     ),
     (
@@ -72,7 +73,8 @@ def race():
         f'equal accuracy: <a href="chapters/{chapter.name}.html">{chapter.title}</a> '
         "builds that training step by hand and measures every claim."
     )
-    return section("Where it ends", f"<p>{words}</p>{front.race_picture()._repr_html_()}")
+    picture = inline_only(front.race_picture()._repr_html_())
+    return section("Where it ends", f"<p>{words}</p>{picture}")
 
 
 def slider():

@@ -30,6 +30,7 @@ from course.publish.sections import as_notebook, sections
 from course.publish.stills import stills
 from utils.files import ROOT
 from utils.setup.colab import notebook_address, repository
+from utils.svg import inline_only
 
 WEB = Path(__file__).resolve().parent / "web"
 TEXTS = (
@@ -127,6 +128,9 @@ def readers_cells(cell, page, targets):
     """The cell as a page shows it; before it, if others link to it, what they link to."""
     if cell.cell_type == "markdown":
         cell.source = relinked(cell.source, page)
+    for output in cell.get("outputs", []):
+        if "text/html" in output.get("data", {}):
+            output.data["text/html"] = inline_only(output.data["text/html"])
     if "setup" in cell.metadata.get("tags", []):
         cell.metadata.tags = [*cell.metadata.tags, "hide-cell"]
         cell.metadata.mystnb = {"code_prompt_show": "Show the set-up", "code_prompt_hide": "Hide"}

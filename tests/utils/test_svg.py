@@ -37,6 +37,11 @@ def test_the_image_for_pages_without_svg_is_the_same_picture():
     ElementTree.fromstring(still)
 
 
+def test_a_page_that_takes_svg_needs_no_image():
+    page = svg.inline_only(f"<p>{drawing()._repr_html_()}</p>")
+    assert "<img" not in page and page.count("<svg") == 1 and page.endswith("</div></p>")
+
+
 def shown(fig):
     return picture.themed(fig)
 

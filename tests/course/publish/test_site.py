@@ -146,6 +146,7 @@ def test_only_the_open_chapter_shows_its_sections(built):
 def test_readers_see_stills_and_nothing_for_speakers(built):
     for name, page in built.pages.items():
         assert "widget-view" not in page.html and "For the instructor." not in page.html, name
+        assert "data:image/svg+xml" not in page.html, f"{name}: a picture stands there twice"
         assert "colab-badge" not in page.html and "google.colab" not in page.html, name
     chapter = "".join(
         page.html for name, page in built.pages.items() if "05_first_kernels/" in name
