@@ -25,9 +25,15 @@ def warm_up(exercise):
 
 def outcome_of(exercise, source):
     """(status, reason) of an answer given as text; status: as of `Outcome`, or "no outcome"."""
+    with tempfile.TemporaryDirectory() as folder:  # ours: a trial that is killed removes nothing
+        return outcome_in(folder, exercise, source)
+
+
+def outcome_in(folder, exercise, source):
+    """The same, with a folder for the answer's file and for whatever else the trial writes."""
     receiver, sender = multiprocessing.Pipe(duplex=False)
     context = multiprocessing.get_context("fork")
-    process = context.Process(target=hand_in, args=(exercise, source, sender), daemon=True)
+    process = context.Process(target=hand_in, args=(exercise, source, folder, sender), daemon=True)
     process.start()
     sender.close()
     outcome = "no outcome", ""
@@ -41,7 +47,7 @@ def outcome_of(exercise, source):
     return outcome
 
 
-def hand_in(exercise, source, sender):
+def hand_in(exercise, source, folder, sender):
     """Send status and reason of the check; what the answer prints goes nowhere."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
@@ -51,10 +57,10 @@ def hand_in(exercise, source, sender):
     checker.EACH_SECONDS = 2
     engines.LAUNCH_SECONDS = 2
     drawn.CALLS = 40
-    with tempfile.TemporaryDirectory() as folder:
-        answer = as_answer(exercise, source, folder)
-        outcome = check_answer(exercise, answer, seed=0)
-        sender.send((outcome.status, outcome.reason))
+    tempfile.tempdir = folder
+    answer = as_answer(exercise, source, folder)
+    outcome = check_answer(exercise, answer, seed=0)
+    sender.send((outcome.status, outcome.reason))
 
 
 def as_answer(exercise, source, folder):
