@@ -2,8 +2,9 @@
 // together.
 #pragma once
 #include "cuda_runtime.h"
-#include "detail/ptx/declarations.h"
 #include "lib/macros_aside.inc"
+
+#include "detail/ptx/declarations.h"
 
 namespace cuda_cpu {
 void grid_barrier(Site at);

@@ -3,8 +3,8 @@
 #pragma once
 #include <cstring>
 #include "cuda_runtime.h"
-#include "detail/ptx/tensor_map.h"
 #include "lib/macros_aside.inc"
+#include "detail/ptx/tensor_map.h"
 
 typedef int CUdevice;
 enum CUresult {

@@ -586,6 +586,9 @@ static unsigned blocks_of_cluster(const Grid& g) {
 // The place of a block, or of a block of a cluster: these are numbered cluster by cluster.
 static uint3 block_index(const Grid& g, unsigned long long number) {
     unsigned many = blocks_of_cluster(g);
+    if (many == 1)
+        return {unsigned(number % g.grid.x), unsigned(number / g.grid.x % g.grid.y),
+                unsigned(number / g.grid.x / g.grid.y)};
     unsigned rank = unsigned(number % many);
     unsigned long long group = number / many;
     unsigned across = g.grid.x / g.cluster.x, down = g.grid.y / g.cluster.y;
@@ -599,7 +602,7 @@ static void begin_block(Grid& g, Block& b, unsigned long long number) {
         number = (number / many * g.stride + g.offset) % (g.blocks / many) * many + number % many;
     b.grid = &g;
     b.index = block_index(g, number);
-    b.linear = b.index.x + g.grid.x * (b.index.y + (unsigned long long)g.grid.y * b.index.z);
+    b.linear = b.index.x + (unsigned long long)g.grid.x * (b.index.y + g.grid.y * b.index.z);
     b.cluster = nullptr;
     b.left_cluster = false;
     b.async_ready = false;

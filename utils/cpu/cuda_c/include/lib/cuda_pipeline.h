@@ -2,8 +2,8 @@
 // primitives interface". They arrive when their thread waits for them.
 #pragma once
 #include "cuda_runtime.h"
-#include "detail/ptx/declarations.h"
 #include "macros_aside.inc"
+#include "detail/ptx/declarations.h"
 
 inline void __pipeline_memcpy_async(void* to, const void* from, size_t bytes, size_t zeros = 0,
                                     CUDA_CPU_HERE) {
