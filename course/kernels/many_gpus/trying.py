@@ -17,7 +17,7 @@ def all_reduce(algorithm: str, arrays: list[np.ndarray], **launch) -> list[np.nd
     """What every rank has after an all-reduce of float32 arrays, one a rank.
 
     Each rank has a device of its own where there are so many, else all run as one grid.
-    algorithm: one of communicator.ALGORITHMS. launch: blocks, threads, unroll.
+    algorithm: one of choices.ALGORITHMS. launch: blocks, threads, unroll.
     """
     ranks, count = len(arrays), arrays[0].size
     bytes = 4 * count
