@@ -22,6 +22,7 @@ import numpy as np
 from course.checking.limits import time_limit
 from course.checking.model import Exercise, InOut, Out
 from utils import has_gpu
+from utils.check.comparison import random_poison
 from utils.cpu.triton import KernelMistake, tensor_core_dots
 from utils.cpu.triton.launches import LAUNCH
 from utils.engine import FORCE_CPU
@@ -30,8 +31,7 @@ from utils.tools import process
 SECONDS = 5  # of CPU time, for one launch
 CHILD_SECONDS = 120
 FILE = "<the learner's kernel>"  # in tracebacks
-#: What outputs hold before the launch, besides NaN: of floats, of integers
-POISON = (1e9, 123456)
+LARGE = 1e9  # what outputs of floats hold before the launch, where it is not NaN
 #: The engine's kinds of mistakes -> the reasons of ours
 REASON = {
     "outside": "out_of_bounds",
@@ -116,7 +116,7 @@ def one_launch(exercise: TritonExercise, answer, shape, block: int, rng):
     grid = exercise.grid(shape, block)
     try:
         with time_limit(SECONDS):
-            got, work = launched(exercise, answer, grid, arguments, rng)
+            got, before, work = launched(exercise, answer, grid, arguments, rng)
     except InputChanged as found:
         return "modifies_input", f"it writes to `{found}`.", ""
     except KernelMistake as found:
@@ -124,23 +124,24 @@ def one_launch(exercise: TritonExercise, answer, shape, block: int, rng):
         return REASON[found.kind], says, line
     except Exception as error:
         return "crashed", _shortened(error), _line_of(error, answer)
-    problem = different(exercise, arguments, got) or lazy(exercise, grid, arguments, work, rng)
+    problem = different(exercise, arguments, got, before) or lazy(
+        exercise, grid, arguments, work, rng
+    )
     return (*problem, "") if problem else None
 
 
-def launched(exercise, kernel, grid, arguments: dict, rng) -> tuple[np.ndarray, int]:
-    """(the output, elements that the busiest program touched) of one launch."""
+def launched(exercise, kernel, grid, arguments: dict, rng):
+    """(the output, what it held before, elements that the busiest program touched) of a launch."""
     import torch
 
-    tensors, output = {}, None
+    tensors, output, before = {}, None, None
     for name, value in arguments.items():
         if isinstance(value, InOut):
-            output = tensors[name] = torch.from_numpy(value.array.copy())
+            before = value.array
+            output = tensors[name] = torch.from_numpy(before.copy())
         elif isinstance(value, Out):
-            is_float = np.dtype(value.dtype).kind == "f"
-            poison = rng.choice([np.nan, POISON[0]]) if is_float else POISON[1]
-            value = np.full(value.shape, poison, value.dtype)
-            output = tensors[name] = torch.from_numpy(value)
+            before = poisoned(value, rng)
+            output = tensors[name] = torch.from_numpy(before.copy())
         else:
             is_array = isinstance(value, np.ndarray)
             tensors[name] = torch.from_numpy(value.copy()) if is_array else value
@@ -154,10 +155,17 @@ def launched(exercise, kernel, grid, arguments: dict, rng) -> tuple[np.ndarray, 
     ]
     if changed:
         raise InputChanged(changed[0])
-    return output.numpy(), max(LAUNCH.work.values(), default=0)
+    return output.numpy(), before, max(LAUNCH.work.values(), default=0)
 
 
-def different(exercise, arguments: dict, got: np.ndarray):
+def poisoned(output: Out, rng) -> np.ndarray:
+    """What an output holds before the launch: nothing that a kernel would compute."""
+    if np.dtype(output.dtype).kind == "f" and rng.random() < 0.5:
+        return np.full(output.shape, LARGE, output.dtype)
+    return random_poison(output.shape, output.dtype, rng)
+
+
+def different(exercise, arguments: dict, got: np.ndarray, before: np.ndarray):
     """(reason, message) where the output is not the reference, or None."""
     plain = {name: getattr(value, "array", value) for name, value in arguments.items()}
     expected = np.asarray(exercise.reference(**plain))
@@ -169,7 +177,7 @@ def different(exercise, arguments: dict, got: np.ndarray):
     at = tuple(int(i) for i in np.argwhere(bad)[0])
     place = at[0] if len(at) == 1 else at
     many = f"{np.count_nonzero(bad)} of {bad.size} values are wrong; the first is at {place}: "
-    if np.isnan(got[at]) or got[at] in POISON:
+    if got[at].tobytes() == before[at].tobytes():
         says = many + f"nothing was written there, {expected[at]:.6g} belongs there"
         return "unwritten", says
     return "wrong_value", many + f"{got[at]:.6g} instead of {expected[at]:.6g}"
@@ -177,7 +185,7 @@ def different(exercise, arguments: dict, got: np.ndarray):
 
 def lazy(exercise, grid, arguments: dict, work: int, rng):
     """(reason, message) where one program does far more than in the solution, or None."""
-    _, ours = launched(exercise, exercise.solution, grid, arguments, rng)
+    _, _, ours = launched(exercise, exercise.solution, grid, arguments, rng)
     if work <= exercise.effort * ours or int(np.prod(grid)) == 1:
         return None
     return "one_thread", f"the busiest program touches {work:,} elements; {ours:,} are enough."

@@ -119,15 +119,15 @@ def logarithm_of_sum(out, x, columns, BLOCK):
 def far_apart(rng, rows, columns):
     """Rows of float32 around 1000, -200, 200 or -1000.
 
-    In the first and the last of three rows, one element is far above the rest.
+    From the fifth on one element of a row, the first or the last, is far above the rest.
     """
     around = (1000, -200, 200, -1000)
     first = int(rng.integers(len(around)))
     x = normal(rng, rows, columns)
     for row in range(rows):
         x[row] += around[(first + row) % len(around)]
-    x[::3, 0] += 300
-    x[2::3, -1] += 300
+    x[4::2, 0] += 300
+    x[5::2, -1] += 300
     return x
 
 
@@ -155,7 +155,7 @@ def log_sum(out, x, columns, BLOCK: tl.constexpr):
         "columns": shape[1],
     },
     reference=logarithm_of_sum,
-    shapes=((3, 128), (1, 1), (5, 77), (2, 127)),
+    shapes=((3, 128), (1, 1), (8, 77), (2, 127), (8, 50)),
     fresh=some_numbers((2, 6), (2, 127)),
     blocks=(128, 256),
     grid=lambda shape, block: shape[:1],
@@ -170,6 +170,7 @@ def log_sum(out, x, columns, BLOCK: tl.constexpr):
     wrong=(
         Wrong(but(log_sum, ', other=-float("inf")', ""), "uninitialized"),
         Wrong(but(log_sum, 'other=-float("inf")', "other=0.0"), "wrong_value"),
+        Wrong(but(log_sum, 'other=-float("inf")', "other=-1000.0"), "wrong_value"),
         Wrong(but(log_sum, ", mask=column < columns", ", mask=column < BLOCK"), "out_of_bounds"),
         Wrong(but(log_sum, "top = tl.max(values, 0)", "top = 0.0"), "wrong_value"),
         Wrong(
@@ -316,6 +317,7 @@ def column_sums(out, x, rows, columns, B: tl.constexpr):
     fresh=some_numbers((17, 60), (17, 40)),
     blocks=(16, 8),
     grid=tiles,
+    effort=1.9,
     hints=(
         "Which programs share a column? What if two of them load the same total, and then both"
         " store theirs?",
@@ -339,6 +341,15 @@ def column_sums(out, x, rows, columns, B: tl.constexpr):
         Wrong(but(column_sums, "tl.sum(tile, 0)", "tl.sum(tile, 1)"), "wrong_value"),
         Wrong(but(column_sums, "tl.program_id(0)", "tl.program_id(1)"), "wrong_value"),
         Wrong(columns_alone, "one_thread"),
+        Wrong(
+            but(
+                column_sums,
+                "    tl.atomic_add(out + column, tl.sum(tile, 0)",
+                "    again = tl.load(x + row * columns + column[None, :], mask=inside, other=0.0)\n"
+                "    tl.atomic_add(out + column, tl.sum(tile + again, 0) / 2",
+            ),
+            "one_thread",
+        ),
     ),
 )
 
