@@ -207,3 +207,15 @@ def alive(pid):
             return False
         time.sleep(0.1)
     return True
+
+
+def test_another_python_finds_the_course_and_what_is_on_the_path(tmp_path, monkeypatch):
+    (tmp_path / "only_here.py").write_text("")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    # -S: without the packages of this Python, where the course is installed, too
+    program = "import only_here; from importlib.util import find_spec; print(find_spec('course'))"
+    command = [sys.executable, "-S", "-P", "-c", program]
+    done = process.run(command, timeout=60, env=process.python_environment(HOME=str(tmp_path)))
+    assert done.returncode == 0, done.output
+    assert str(ROOT) in done.output
