@@ -108,6 +108,11 @@ def test_opened_saved_and_opened_again(page, clone, lab):
     chapter = Notebook(page, lab, CHAPTER)
     blocks = chapter.output(SLIDER).get_by_role("slider", name="blocks")
     expect(blocks).to_have_attribute("aria-valuenow", "5.0")
+    assert (
+        chapter.cell("setup")
+        .locator(".cm-scroller")
+        .evaluate("code => code.scrollWidth <= code.clientWidth")
+    ), "a long line wraps"
     expect(page.locator(".jp-mod-dirty")).to_have_count(0)
     assert (clone.folder / CHAPTER).read_bytes() == before
     keep(page, "as_cloned")

@@ -70,6 +70,8 @@ LAB_SETTINGS = {
     "@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False},
     # The glossary opens as text to read
     "@jupyterlab/docmanager-extension:plugin": {"defaultViewers": {"markdown": "Markdown Preview"}},
+    # A line of 100 columns does not end at the right edge of a small screen
+    "@jupyterlab/notebook-extension:tracker": {"codeCellConfig": {"lineWrap": True}},
     # A notebook that is opened again shows its sliders as they were saved
     "@jupyter-widgets/jupyterlab-manager:plugin": {"saveState": True},
     # Slides that are longer than the screen scroll when a chapter is presented
