@@ -67,6 +67,19 @@ def kind(name: str) -> str:
     return "bool" if name == "pred" else P + name
 
 
+ORDERINGS = ("weak", "volatile", "relaxed", "acquire", "release", "acq_rel", "sc")
+SCOPES = ("cta", "cluster", "gpu", "sys")
+
+
+def in_order(opcode: str) -> str:
+    """Accesses to memory with ordering and scope in front of the state space: both are written."""
+    words = opcode.split(".")
+    if words[0] not in ("ld", "st", "atom", "red"):
+        return opcode
+    first = [w for w in words if w in ORDERINGS] + [w for w in words if w in SCOPES]
+    return ".".join([words[0], *first, *(w for w in words[1:] if w not in first)])
+
+
 class Translator:
     """One template as a C++ block; `cpp` gives its text."""
 
@@ -90,8 +103,9 @@ class Translator:
         return f"cuda_cpu_{self.number}_" + re.sub(r"\W", "_", name)
 
     def step(self, step: Instruction) -> str:
+        opcode = in_order(step.opcode)
         for pattern, function in PATTERNS:
-            match = pattern.fullmatch(step.opcode)
+            match = pattern.fullmatch(opcode)
             if match:
                 try:
                     text = function(self, match, *step.operands)
