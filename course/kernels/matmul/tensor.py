@@ -26,8 +26,9 @@ from utils.cuda_c.tensor_map import tensor_map
 from utils.tools import source
 
 KERNELS = Path(__file__).parent / "kernels"
-#: Bytes of shared memory that a block may ask for on the CPU runtime.
+#: Bytes of shared memory a block on the CPU runtime: few, so that tiles are small and quick.
 CPU_SHARED = 48 << 10
+CPU_SMS = 4  # there: several blocks, and several tiles for each
 H200_SMS = 132  # of the GPU whose results are recorded
 
 
@@ -52,6 +53,11 @@ HOPPER = Needs("a Hopper GPU (compute capability 9.0)", (9, 0), (9, 0))
 def sixteen_bits() -> str:
     """What this machine's tensor cores multiply of 2 bytes: "bf16", or before Ampere "fp16"."""
     return "bf16" if not has_gpu() or AMPERE.met() else "fp16"
+
+
+def sms() -> int:
+    """SMs of this GPU; a few on the CPU runtime."""
+    return machine().sms or CPU_SMS
 
 
 def shared_limit() -> int:
@@ -137,7 +143,7 @@ def climb(
 def _missing(name: str, needs: Needs) -> str:
     if has_gpu():
         return f"{name} needs {needs.words}"
-    return f"{name} needs {needs.words}, and there is no GPU: a CPU checks only wmma and mma_bf16"
+    return f"{name} needs {needs.words}, and there is no GPU"
 
 
 def compare_switches(
