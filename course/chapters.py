@@ -72,7 +72,7 @@ CHAPTERS = (
         GROUND,
         "03_c_for_cuda",
         "C for CUDA",
-        125,
+        130,
         "The C and C++ that kernels need: pointers, layout in memory, structs, make, a debugger.",
     ),
     Chapter(
@@ -100,14 +100,14 @@ CHAPTERS = (
         KERNELS,
         "07_synchronization",
         "Synchronization",
-        160,
+        170,
         "Barriers, races, atomics, warps, streams and graphs: when threads must agree.",
     ),
     Chapter(
         KERNELS,
         "08_profiling",
         "Profiling",
-        110,
+        115,
         "Measure before you change: events, profilers, sanitizers, machine code, rooflines.",
     ),
     Chapter(
@@ -128,7 +128,7 @@ CHAPTERS = (
         CRAFT,
         "11_matmul",
         "The matmul ladder",
-        200,
+        205,
         "From three loops to the library's speed in float32, one rung at a time.",
     ),
     Chapter(
@@ -163,7 +163,7 @@ CHAPTERS = (
         CRAFT,
         "16_pytorch_extensions",
         "PyTorch extensions",
-        95,
+        100,
         "A kernel of yours as a citizen of PyTorch: differentiable, compilable, installable.",
     ),
     Chapter(

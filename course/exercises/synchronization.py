@@ -6,7 +6,15 @@ import numpy as np
 from numba import cuda
 
 from course.checking.answers import but, replace
-from course.checking.inputs import a_thread_each, lengths, some_length, some_numbers, uniform, whole
+from course.checking.inputs import (
+    a_thread_each,
+    arguments_of,
+    lengths,
+    some_length,
+    some_numbers,
+    uniform,
+    whole,
+)
 from course.checking.model import Always, Demand, Exercise, InOut, Launch, Out, Wrong, ceil_div
 from course.checking.quiz import Quiz
 
@@ -571,7 +579,84 @@ __global__ void last_block(unsigned* work, const unsigned* a, int n) {
     ),
 )
 
-EXERCISES = (ROTATE_LEFT, COUNT, PRIVATIZED, AT_MOST, WARP_SUM, LAST_BLOCK)
+# ---- overlap: when is the last chunk back
+
+
+def finished(chunks, copy_in, compute, copy_out):
+    stages = copy_in, compute, copy_out
+    return sum(stages) + (chunks - 1) * max(stages)
+
+
+def finished_by_simulation(chunks, copy_in, compute, copy_out):
+    """The engines, chunk by chunk: each begins when it is free and the chunk is there."""
+    free = [0, 0, 0]
+    for _ in range(chunks):
+        now = 0
+        for engine, takes in enumerate((copy_in, compute, copy_out)):
+            now = free[engine] = max(now, free[engine]) + takes
+    return now
+
+
+OVERLAP = Exercise(
+    id="synchronization.overlap",
+    title="When is the last chunk back?",
+    minutes=8,
+    kind="function",
+    task=(
+        "A job is cut into `chunks` equal chunks, each in a stream of its own. For each chunk the"
+        " three engines take `copy_in`, `compute` and `copy_out` microseconds. An engine does one"
+        " chunk at a time, in order; the three work at the same time. Return when the last chunk"
+        " is back, in microseconds."
+    ),
+    starter="""
+def finished(chunks, copy_in, compute, copy_out):
+    # one chunk goes through all three; what does each further chunk add?
+    ...
+""",
+    solution=finished,
+    inputs=arguments_of(finished),
+    reference=finished_by_simulation,
+    shapes=(
+        (1, 10, 8, 10),
+        (4, 10, 8, 10),
+        (2, 3, 20, 4),
+        (8, 5, 6, 30),
+        (3, 40, 1, 2),
+        (100, 7, 7, 7),
+    ),
+    draws=lambda some: some.tuples(
+        some.integers(1, 60), some.integers(1, 50), some.integers(1, 50), some.integers(1, 50)
+    ),
+    hints=(
+        "Draw it for two chunks, as the timeline of the section does. Which engine is never idle?",
+        "The first chunk goes through all three stages. From then on the slowest engine decides.",
+        "Each further chunk adds the time of the slowest stage: `max(copy_in, compute, copy_out)`.",
+    ),
+    wrong=(
+        Wrong(
+            but(finished, "sum(stages) + (chunks - 1) * max(stages)", "chunks * sum(stages)"),
+            "wrong_value",
+            "This is one stream: nothing overlaps.",
+        ),
+        Wrong(
+            but(finished, "sum(stages) + (chunks - 1) * max(stages)", "chunks * max(stages)"),
+            "wrong_value",
+            "Filling and emptying the three engines is missing: one chunk alone takes all stages.",
+        ),
+        Wrong(
+            but(finished, "max(stages)", "copy_out"),
+            "wrong_value",
+            "The slowest engine decides, and that need not be the last one.",
+        ),
+        Wrong(
+            but(finished, "(chunks - 1)", "chunks"),
+            "wrong_value",
+            "The first chunk is counted in the sum already.",
+        ),
+    ),
+)
+
+EXERCISES = (ROTATE_LEFT, COUNT, PRIVATIZED, AT_MOST, WARP_SUM, LAST_BLOCK, OVERLAP)
 
 QUIZZES = (
     Quiz(
