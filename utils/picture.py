@@ -57,7 +57,17 @@ def _figure_class():
             """As matplotlib's, on white, unless another ground is asked for."""
             super().savefig(*where, **{"facecolor": "white", **how})
 
+    from IPython import get_ipython
+
+    shell = get_ipython()
+    if shell is not None:
+        show_no_png(Picture, shell.display_formatter)
     return Picture
+
+
+def show_no_png(kind, display_formatter):
+    """Keep matplotlib's inline backend from adding a PNG of its own beside the picture's SVG."""
+    display_formatter.formatters["image/png"].for_type(kind, lambda figure: None)
 
 
 def figure(width: float = 7.0, height: float = 3.0, *, alt: str):

@@ -26,7 +26,7 @@ def stills(notebook):
             data = output.get("data", {})
             view = data.pop(VIEW, None)
             if "image/png" in data:
-                data["text/html"] = picture(output)
+                data.setdefault("text/html", picture(output))
                 del data["image/png"]
             elif view is not None and "text/html" not in data:
                 data["text/html"] = still(view["model_id"], models)

@@ -88,6 +88,20 @@ def test_a_picture_of_too_many_shapes_is_an_image(monkeypatch):
     assert "<svg" not in page and 'alt="much"' in page and "image/png;base64" in page
 
 
+def test_no_png_stands_beside_it_where_matplotlib_shows_figures_inline():
+    from IPython.core.formatters import DisplayFormatter
+    from matplotlib.figure import Figure
+
+    formatter = DisplayFormatter()
+    formatter.active_types = ["text/plain", "text/html", "image/png"]
+    formatter.formatters["image/png"].for_type(Figure, lambda figure: b"\x89PNG")  # as inline does
+    fig = picture.figure(2, 2, alt="a picture")
+    assert "image/png" in formatter.format(fig)[0]
+    picture.show_no_png(type(fig), formatter)
+    data, _ = formatter.format(fig)
+    assert "image/png" not in data and "<svg" in data["text/html"]
+
+
 def test_luminance_is_that_of_the_guidelines():
     assert picture.luminance("white") == 1 and picture.luminance("black") == 0
     assert abs(picture.luminance("#777777") - 0.184) < 0.001
