@@ -1,8 +1,9 @@
 """Hand in mutants of the solutions:  python -m tests.mutants [--every N] [ID or a part of one ...]
 
 --every N: each N-th mutant only. --kind: only exercises of this kind. --afresh: those again that
-were tried before, too. Prints each mutant that is accepted and the numbers, and writes
-summary.json; ends with status 1 where one is left that equivalents.json does not name.
+were tried before, too. --known: only those that were tried before, and of these the accepted ones
+again. Prints each mutant that is accepted and the numbers; ends with status 1 where one is left
+that equivalents.json does not name. A run over all exercises writes summary.json.
 """
 
 import argparse
@@ -27,12 +28,17 @@ def mutants_of(exercise):
     return list(maker.mutants(source))
 
 
-def tried(exercise, every, before):
-    """The journal's entry of each every-th mutant; those in `before` are not tried again."""
+def tried(exercise, every, before, only_known):
+    """The journal's entry of each every-th mutant; those in `before` are not tried again.
+
+    But for those that were accepted and are not equivalent: checks become stronger.
+    """
     warm = False
     for says, source in mutants_of(exercise)[::every]:
         entry = before.get(journal.key_of(exercise, source))
-        if entry is None or entry["status"] in journal.OPEN:
+        if entry is None and only_known:
+            continue
+        if entry is None or named({**entry, "says": says})["status"] in journal.OPEN:
             if not warm:
                 warm_up(exercise)
                 warm = True
@@ -54,6 +60,7 @@ def arguments():
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--kind")
     parser.add_argument("--afresh", action="store_true")
+    parser.add_argument("--known", action="store_true")
     return parser.parse_args()
 
 
@@ -66,7 +73,7 @@ def main():
             continue
         if given.kind and exercise.kind != given.kind:
             continue
-        for entry in map(named, tried(exercise, given.every, before)):
+        for entry in map(named, tried(exercise, given.every, before, given.known)):
             entries.append(entry)
             if entry["status"] in journal.OPEN:
                 print(f"{exercise.id}: {entry['says']} ({entry['status']})", flush=True)
