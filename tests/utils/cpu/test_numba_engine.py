@@ -472,10 +472,12 @@ def test_an_observer_hears_of_a_failed_launch():
 
 def test_events_tell_host_time_between_records():
     start, end = cuda.event(), cuda.event()
+    before = time.perf_counter()
     start.record()
     time.sleep(0.02)
     end.record()
-    assert 20 <= cuda.event_elapsed_time(start, end) < 2000
+    around = 1e3 * (time.perf_counter() - before)
+    assert 20 <= cuda.event_elapsed_time(start, end) <= around
     with pytest.raises(CudaAPIError):
         cuda.event_elapsed_time(start, cuda.event())
 
