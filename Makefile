@@ -43,7 +43,7 @@ test: install ## lint, unit tests, and every notebook from top to bottom
 	.venv/bin/lint-imports --no-logo
 	$(IN_VENV) .venv/bin/python -m pytest -n 2 --dist loadfile --max-worker-restart=0 --nbval-lax --nbval-cell-timeout=120 tests course chapters
 
-mutants: install ## small changes in every exercise's solution: which of them do the checks not notice? (an hour)
+mutants: install ## small changes in every exercise's solution: which of them do the checks not notice? (two hours)
 	$(IN_VENV) .venv/bin/python -m tests.mutants
 
 faults: install ## a hundred kills, full disks and jumps of the clock of each kind: nothing may be lost
