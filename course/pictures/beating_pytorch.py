@@ -49,7 +49,12 @@ def nothing(what: str):
 class Table:
     """Rows that a notebook shows as a table, and a terminal as columns."""
 
-    def __init__(self, head: Sequence[str], rows: Sequence[Sequence[str]], note: str = ""):
+    def __init__(
+        self,
+        head: Sequence[str],
+        rows: Sequence[Sequence[str]],
+        note: str = "",
+    ):
         self.head, self.rows, self.note = list(head), [list(row) for row in rows], note
 
     def __repr__(self):
@@ -182,10 +187,26 @@ def kernel_map():
         backward = row > 5
         _box(axes, first, last, row, name, BLOCK_COLOURS[2 if backward else 1])
         moved = f"in {size(read)}, out {size(written)}" if read else "weights and gradients only"
-        axes.text(last + 1.1, row + 0.42, moved, va="center", fontsize=7, color=INK)
-    axes.text(-0.1, -0.35, "one kernel a layer: bytes at each border", fontsize=8, color=ALARM)
+        axes.text(
+            last + 1.1,
+            row + 0.42,
+            moved,
+            va="center",
+            fontsize=7,
+            color=INK,
+        )
+    axes.text(
+        -0.1,
+        -0.35,
+        "one kernel a layer: bytes at each border",
+        fontsize=8,
+        color=ALARM,
+    )
     axes.text(-0.1, 1.75, "ours, first to last; forward, then backward", fontsize=8, color=INK)
-    axes.set(xlim=(-0.4, len(LAYERS) + 2.2), ylim=(10.0, -0.8))
+    axes.set(
+        xlim=(-0.4, len(LAYERS) + 2.2),
+        ylim=(10.0, -0.8),
+    )
     axes.set_axis_off()
     return fig
 
@@ -196,7 +217,15 @@ def _box(axes, first, last, row, name, colour):
     left, width = first + 0.05, last - first + 0.9
     box = Rectangle((left, row + 0.08), width, 0.68, facecolor=colour, edgecolor=INK, linewidth=0.6)
     axes.add_patch(box)
-    axes.text(left + width / 2, row + 0.44, name, ha="center", va="center", fontsize=8, color=INK)
+    axes.text(
+        left + width / 2,
+        row + 0.44,
+        name,
+        ha="center",
+        va="center",
+        fontsize=8,
+        color=INK,
+    )
 
 
 # ---- the race
@@ -240,7 +269,11 @@ LAUNCHERS = {
     "compile": "#E69F00",
     "": "#999999",
 }
-PRECISIONS = {"fp32": ":", "tf32": "--", "": "-"}
+PRECISIONS = {
+    "fp32": ":",
+    "tf32": "--",
+    "": "-",
+}
 
 
 def label_of(rival: str) -> str:
@@ -297,9 +330,19 @@ def _line_of(rival: str) -> dict:
     line = next(line for precision, line in PRECISIONS.items() if precision in rival)
     style = {"linestyle": line, "marker": "o"}
     if rival.startswith("ours/"):
-        return style | {"color": ALARM, "linewidth": 2.6, "markersize": 5, "zorder": 3}
+        return style | {
+            "color": ALARM,
+            "linewidth": 2.6,
+            "markersize": 5,
+            "zorder": 3,
+        }
     colour = next(colour for kind, colour in LAUNCHERS.items() if kind in rival)
-    return style | {"color": colour, "linewidth": 1.4, "markersize": 3, "zorder": 2}
+    return style | {
+        "color": colour,
+        "linewidth": 1.4,
+        "markersize": 3,
+        "zorder": 2,
+    }
 
 
 def race_chart():
@@ -322,7 +365,12 @@ def race_chart():
     for rival, by_batch in rivals.items():
         xs = sorted(by_batch)
         ys = [by_batch[x]["value"] for x in xs]
-        axes.plot(xs, ys, label=label_of(rival), **_line_of(rival))
+        axes.plot(
+            xs,
+            ys,
+            label=label_of(rival),
+            **_line_of(rival),
+        )
     for batch, factor in speedups.items():
         axes.annotate(
             f"{factor:.1f}×",
@@ -340,7 +388,12 @@ def race_chart():
     axes.minorticks_off()
     axes.title.set(fontsize=9.5, color=INK, ha="left")
     axes.title.set_position((0, 1))
-    axes.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
+    axes.legend(
+        frameon=False,
+        fontsize=8,
+        loc="center left",
+        bbox_to_anchor=(1, 0.5),
+    )
     plain(axes)
     return fig
 
@@ -371,10 +424,22 @@ def bars(
         alt=f"{what}: " + ", ".join(f"{name} {value:,.0f} {unit}" for name, value in parts.items()),
     )
     axes = fig.add_subplot()
-    axes.barh(list(parts), list(parts.values()), color=_highlighted(parts), height=0.65)
+    axes.barh(
+        list(parts),
+        list(parts.values()),
+        color=_highlighted(parts),
+        height=0.65,
+    )
     for row, value in enumerate(parts.values()):
         text = f" {value:,.1f} {unit}" + (f" · {value / total:.0%}" if share else "")
-        axes.text(value, row, text, va="center", fontsize=8.5, color=INK)
+        axes.text(
+            value,
+            row,
+            text,
+            va="center",
+            fontsize=8.5,
+            color=INK,
+        )
     axes.set_xlim(0, 1.25 * max(parts.values()))
     axes.invert_yaxis()
     axes.set_xlabel(axis or f"{unit} a step", fontsize=9)
@@ -419,15 +484,33 @@ def waterfall(
         if row:
             before = values[row - 1]
             change = "#DDDDDD" if before >= value else ALARM
-            axes.barh(row, before - value, left=value, height=0.6, color=change)
+            axes.barh(
+                row,
+                before - value,
+                left=value,
+                height=0.6,
+                color=change,
+            )
             text += f" · {before / value:.2f}×"
             end = max(value, before)
         if name in predicted:
             line = predicted[name]
-            axes.plot([line, line], [row - 0.42, row + 0.42], color=INK, linewidth=2)
+            axes.plot(
+                [line, line],
+                [row - 0.42, row + 0.42],
+                color=INK,
+                linewidth=2,
+            )
             text += f" · predicted {line:,.0f}"
             end = max(end, line)
-        axes.text(end, row, text, va="center", fontsize=8.5, color=INK)
+        axes.text(
+            end,
+            row,
+            text,
+            va="center",
+            fontsize=8.5,
+            color=INK,
+        )
     axes.set_yticks(range(len(names)), names, fontsize=9)
     axes.set_xlim(0, 1.35 * max(values))
     axes.invert_yaxis()
@@ -586,8 +669,20 @@ def owners(lane_of: np.ndarray, title: str, highlight: int = 6):
         axes.add_patch(_square(column, row, ALARM if mine else BLOCK_COLOURS[kind]))
         colour = "white" if mine else INK
         place = (column + 0.5, row + 0.53)
-        axes.text(*place, str(lane), ha="center", va="center", fontsize=7.5, color=colour)
-    axes.set(xlim=(0, columns), ylim=(rows, 0), xticks=[], yticks=[])
+        axes.text(
+            *place,
+            str(lane),
+            ha="center",
+            va="center",
+            fontsize=7.5,
+            color=colour,
+        )
+    axes.set(
+        xlim=(0, columns),
+        ylim=(rows, 0),
+        xticks=[],
+        yticks=[],
+    )
     axes.set_title(title, fontsize=9.5, color=INK, loc="left")
     axes.spines[:].set_visible(False)
     return fig

@@ -60,9 +60,20 @@ def memory(lines: Sequence[str]):
     arrows.sort(key=lambda arrow: abs(arrow[0].row - arrow[1].row))
     for number, (start, end) in enumerate(arrows):
         _draw_arrow(axes, start.row + 0.5, end.row + 0.5, number)
-    axes.set(xlim=(-3.1, 7.2), ylim=(rows + 0.1, -0.75))
+    axes.set(
+        xlim=(-3.1, 7.2),
+        ylim=(rows + 0.1, -0.75),
+    )
     axes.set_axis_off()
-    _write(axes, -0.15, -0.4, "address", ha="right", fontsize=8.5, color=GREY)
+    _write(
+        axes,
+        -0.15,
+        -0.4,
+        "address",
+        ha="right",
+        fontsize=8.5,
+        color=GREY,
+    )
     _write(axes, 1.4, -0.4, "value", fontsize=8.5, color=GREY)
     _write(axes, 3.0, -0.4, "name (bytes)", ha="left", fontsize=8.5, color=GREY)
     return fig
@@ -98,17 +109,41 @@ def _draw_variable(axes, variable: Variable):
         _write(axes, 1.4, variable.row - 0.3, gap, fontsize=7.5, color=GREY)
     _box(axes, 0, variable.row, 2.8, colour, linewidth=1.5)
     address = f"{variable.address:#x}"
-    _write(axes, -0.15, middle, address, ha="right", fontsize=8.5, family="monospace")
+    _write(
+        axes,
+        -0.15,
+        middle,
+        address,
+        ha="right",
+        fontsize=8.5,
+        family="monospace",
+    )
     _write(axes, 1.4, middle, variable.value, fontsize=9, family="monospace")
     _write(axes, 3.0, middle, f"{variable.name} ({variable.size})", ha="left", fontsize=9.5)
 
 
 def _draw_arrow(axes, start, end, number):
     x = 4.9 + 0.45 * number  # each arrow turns in a lane of its own
-    path = {"color": ACCENT, "linewidth": 1.4, "solid_joinstyle": "round"}
+    path = {
+        "color": ACCENT,
+        "linewidth": 1.4,
+        "solid_joinstyle": "round",
+    }
     axes.plot([4.5, x, x, 4.62], [start, start, end, end], **path)
-    axes.plot([4.5], [start], marker="o", markersize=4, color=ACCENT)
-    axes.plot([4.6], [end], marker="<", markersize=6, color=ACCENT)
+    axes.plot(
+        [4.5],
+        [start],
+        marker="o",
+        markersize=4,
+        color=ACCENT,
+    )
+    axes.plot(
+        [4.6],
+        [end],
+        marker="<",
+        markersize=6,
+        color=ACCENT,
+    )
 
 
 def row_major(stored: Sequence[int], columns: int, index: int):
@@ -132,9 +167,19 @@ def row_major(stored: Sequence[int], columns: int, index: int):
         _element(axes, column, row, 1, value, row, marked=i == index)
         _element(axes, i * narrow, rows + 1.1, narrow, value, row, marked=i == index)
     place = f"in memory: y * columns + x = {y} * {columns} + {x} = {index}"
-    _write(axes, columns + 0.5, rows / 2, f"row y = {y}, column x = {x}", ha="left", fontsize=9.5)
+    _write(
+        axes,
+        columns + 0.5,
+        rows / 2,
+        f"row y = {y}, column x = {x}",
+        ha="left",
+        fontsize=9.5,
+    )
     _write(axes, 0, rows + 0.55, place, ha="left", fontsize=9.5)
-    axes.set(xlim=(-0.1, STRIP + 0.1), ylim=(rows + 2.2, -0.1))
+    axes.set(
+        xlim=(-0.1, STRIP + 0.1),
+        ylim=(rows + 2.2, -0.1),
+    )
     axes.set_axis_off()
     return fig
 
@@ -147,7 +192,12 @@ def _element(axes, left, top, width, value, row, marked):
     if width > 0.6:
         _write(axes, left + width / 2, top + 0.52, f"{value:02}", fontsize=8)
     if marked:
-        frame = {"fill": False, "edgecolor": ALARM, "linewidth": 2.4, "zorder": 3}
+        frame = {
+            "fill": False,
+            "edgecolor": ALARM,
+            "linewidth": 2.4,
+            "zorder": 3,
+        }
         axes.add_patch(Rectangle((left, top), width, 1, **frame))
 
 
@@ -179,13 +229,30 @@ def layout(lines: Sequence[str]):
     axes = fig.add_subplot()
     for row, (name, size) in enumerate(sizes.items()):
         top = 1.7 * row
-        _write(axes, -0.3, top + 0.5, name, ha="right", fontsize=10)
+        _write(
+            axes,
+            -0.3,
+            top + 0.5,
+            name,
+            ha="right",
+            fontsize=10,
+        )
         for byte in range(size):
             _box(axes, byte, top, 1, IDLE, linewidth=1)
-            _write(axes, byte + 0.5, top + 1.25, str(byte), fontsize=7, color=GREY)
+            _write(
+                axes,
+                byte + 0.5,
+                top + 1.25,
+                str(byte),
+                fontsize=7,
+                color=GREY,
+            )
         for field, colour in zip(fields[name], BLOCK_COLOURS, strict=False):
             _draw_field(axes, field, top, colour)
-    axes.set(xlim=(-3, max(sizes.values()) + 0.2), ylim=(1.7 * len(sizes), -0.15))
+    axes.set(
+        xlim=(-3, max(sizes.values()) + 0.2),
+        ylim=(1.7 * len(sizes), -0.15),
+    )
     axes.set_axis_off()
     axes.set_title(alt, fontsize=9.5, color=INK, loc="left")
     return fig
@@ -211,10 +278,30 @@ def _box(axes, left, top, width, colour, linewidth):
     """A box of one row's height."""
     from matplotlib.patches import Rectangle
 
-    style = {"facecolor": colour, "edgecolor": "white", "linewidth": linewidth}
+    style = {
+        "facecolor": colour,
+        "edgecolor": "white",
+        "linewidth": linewidth,
+    }
     axes.add_patch(Rectangle((left, top), width, 1, **style))
 
 
-def _write(axes, x, y, text, ha="center", color=INK, **style):
+def _write(
+    axes,
+    x,
+    y,
+    text,
+    ha="center",
+    color=INK,
+    **style,
+):
     """A text whose middle is at height y."""
-    axes.text(x, y, text, ha=ha, va="center", color=color, **style)
+    axes.text(
+        x,
+        y,
+        text,
+        ha=ha,
+        va="center",
+        color=color,
+        **style,
+    )

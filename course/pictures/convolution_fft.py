@@ -14,18 +14,43 @@ OUTSIDE = "#eeeeee"
 
 def _canvas(axes, width, height):
     """No ticks; y grows downwards."""
-    axes.set(xlim=(-0.2, width + 0.2), ylim=(height + 0.1, -0.4))
+    axes.set(
+        xlim=(-0.2, width + 0.2),
+        ylim=(height + 0.1, -0.4),
+    )
     axes.set_aspect("equal")
     axes.axis("off")
 
 
 def _box(axes, x, y, width, height, colour, **more):
-    line = {"edgecolor": INK, "linewidth": 0.8, **more}
-    axes.add_patch(Rectangle((x, y), width, height, facecolor=colour, **line))
+    line = {
+        "edgecolor": INK,
+        "linewidth": 0.8,
+        **more,
+    }
+    axes.add_patch(
+        Rectangle(
+            (x, y),
+            width,
+            height,
+            facecolor=colour,
+            **line,
+        )
+    )
 
 
 def _word(axes, x, y, text, **more):
-    axes.text(x, y, text, **{"ha": "center", "va": "center", "fontsize": SMALL, **more})
+    axes.text(
+        x,
+        y,
+        text,
+        **{
+            "ha": "center",
+            "va": "center",
+            "fontsize": SMALL,
+            **more,
+        },
+    )
 
 
 def _row(axes, y, numbers, colour_of, first=0):
@@ -57,7 +82,13 @@ def window(signal, taps, at: int):
     return fig
 
 
-def places(size: int, side: int, stride: int = 1, padding: int = 0, dilation: int = 1):
+def places(
+    size: int,
+    side: int,
+    stride: int = 1,
+    padding: int = 0,
+    dilation: int = 1,
+):
     """Which pixels of a size × size picture the first two places of a filter touch."""
     reach = (side - 1) * dilation
     whole = size + 2 * padding
@@ -179,7 +210,11 @@ def shifted_patch(width: int = 5):
 
 
 #: Kinds as they are recorded, and what they are called.
-KINDS = {"fprop": "forward", "dgrad": "data gradient", "wgrad": "weights' gradient"}
+KINDS = {
+    "fprop": "forward",
+    "dgrad": "data gradient",
+    "wgrad": "weights' gradient",
+}
 SHAPES = {
     "256x28": "256 ch, 28²",
     "512x14": "512 ch, 14²",
@@ -218,8 +253,22 @@ def _bars(axes, known) -> None:
     for n, (kind, name) in enumerate(KINDS.items()):
         values = [known[kind, s]["value"] if known[kind, s] else 0 for s in SHAPES]
         places = [i + (n - 1) * wide for i in range(len(SHAPES))]
-        axes.bar(places, values, wide, color=colours[n], edgecolor=INK, linewidth=0.5, label=name)
+        axes.bar(
+            places,
+            values,
+            wide,
+            color=colours[n],
+            edgecolor=INK,
+            linewidth=0.5,
+            label=name,
+        )
         for x, value in zip(places, values, strict=True):
-            axes.text(x, value + 0.02, f"{value:.0%}", ha="center", fontsize=TINY)
+            axes.text(
+                x,
+                value + 0.02,
+                f"{value:.0%}",
+                ha="center",
+                fontsize=TINY,
+            )
     axes.set_xticks(range(len(SHAPES)), SHAPES.values(), fontsize=SMALL)
     axes.set_ylim(0, max(1.3, axes.get_ylim()[1] * 1.2))

@@ -46,10 +46,32 @@ def on_chip(this: Facts) -> int:
     return next(size for name, size in this.sizes.items() if "shared" in name)
 
 
-def named(sheet, x, y, width, height, words, colour, size=13):
+def named(
+    sheet,
+    x,
+    y,
+    width,
+    height,
+    words,
+    colour,
+    size=13,
+):
     """A box of a colour with a line of text in its middle."""
-    sheet.box(x, y, width, height, fill=colour, rx=4)
-    sheet.text(x + width / 2, y + height / 2, words, size=size, colour=ON_COLOUR)
+    sheet.box(
+        x,
+        y,
+        width,
+        height,
+        fill=colour,
+        rx=4,
+    )
+    sheet.text(
+        x + width / 2,
+        y + height / 2,
+        words,
+        size=size,
+        colour=ON_COLOUR,
+    )
 
 
 def says_whose(sheet, whose):
@@ -201,7 +223,15 @@ def host_and_device():
     for step, y, ends in zip(
         STEPS, (146, 70, 178), ((left, right), (left, right), (right, left)), strict=True
     ):
-        sheet.arrow(ends[0], y, ends[1], y, colour=ARROW, thick=2, head=10)
+        sheet.arrow(
+            ends[0],
+            y,
+            ends[1],
+            y,
+            colour=ARROW,
+            thick=2,
+            head=10,
+        )
         sheet.text(WIDTH / 2, y - 12, step)
     return sheet
 
@@ -246,8 +276,28 @@ def grid_on_sms(blocks: int, sms: int, at_once: int = 1):
 def _place(sheet, x, y, width, height, block, blocks):
     """A place on an SM during a turn: a block with its number, or nobody."""
     if block >= blocks:
-        sheet.box(x, y, width, height, fill=FAINT, rx=3)
+        sheet.box(
+            x,
+            y,
+            width,
+            height,
+            fill=FAINT,
+            rx=3,
+        )
         return
-    sheet.box(x, y, width, height, fill=BLOCK_COLOURS[block % len(BLOCK_COLOURS)], rx=3)
+    sheet.box(
+        x,
+        y,
+        width,
+        height,
+        fill=BLOCK_COLOURS[block % len(BLOCK_COLOURS)],
+        rx=3,
+    )
     if width > 16:
-        sheet.text(x + width / 2, y + height / 2, block, size=11, colour=ON_COLOUR)
+        sheet.text(
+            x + width / 2,
+            y + height / 2,
+            block,
+            size=11,
+            colour=ON_COLOUR,
+        )

@@ -71,8 +71,18 @@ def stack():
     silicon = "silicon: GPUs, TPUs, CPUs, NPUs"
     axes.add_patch(_box(0, top, WIDTH, 0.34, INK))
     middle = {"ha": "center", "va": "center"}
-    axes.text(WIDTH / 2, top + 0.17, silicon, fontsize=9, color="white", **middle)
-    axes.set(xlim=(0, WIDTH), ylim=(top + 0.36, -0.04))
+    axes.text(
+        WIDTH / 2,
+        top + 0.17,
+        silicon,
+        fontsize=9,
+        color="white",
+        **middle,
+    )
+    axes.set(
+        xlim=(0, WIDTH),
+        ylim=(top + 0.36, -0.04),
+    )
     axes.set_axis_off()
     axes.set_title("Blue: where kernels are written", fontsize=9.5, color=ACCENT, loc="left")
     return fig
@@ -98,7 +108,13 @@ def _draw_layer(axes, top, layer, lines):
 def _box(x, y, width, height, colour):
     from matplotlib.patches import Rectangle
 
-    return Rectangle((x, y), width, height, facecolor=colour, edgecolor="white")
+    return Rectangle(
+        (x, y),
+        width,
+        height,
+        facecolor=colour,
+        edgecolor="white",
+    )
 
 
 class StackMap:
@@ -208,21 +224,45 @@ def handed_over(versions: dict, elements: int):
     for row, (label, kernels) in enumerate(versions.items()):
         left = 0.0
         for name, read, written in kernels:
-            axes.barh(row, read / elements, left=left, height=0.62, color=READ)
+            axes.barh(
+                row,
+                read / elements,
+                left=left,
+                height=0.62,
+                color=READ,
+            )
             axes.barh(
                 row, written / elements, left=left + read / elements, height=0.62, color=WRITTEN
             )
             width = (read + written) / elements
-            axes.barh(row, width, left=left, height=0.62, fill=False, edgecolor=INK, linewidth=1.4)
+            axes.barh(
+                row,
+                width,
+                left=left,
+                height=0.62,
+                fill=False,
+                edgecolor=INK,
+                linewidth=1.4,
+            )
             axes.text(
                 left + width / 2, row, name, ha="center", va="center", fontsize=8.5, color=INK
             )
             left += width
-        axes.text(left + 0.4, row, said[label], va="center", fontsize=9, color=INK)
+        axes.text(
+            left + 0.4,
+            row,
+            said[label],
+            va="center",
+            fontsize=9,
+            color=INK,
+        )
     axes.set_yticks(range(len(versions)), versions)
     most = max(totals.values())
     axes.set_xticks([tick for tick in axes.get_xticks() if 0 <= tick <= most])
-    axes.set(xlim=(0, most * 1.55 + 1), ylim=(len(versions) - 0.45, -0.6))
+    axes.set(
+        xlim=(0, most * 1.55 + 1),
+        ylim=(len(versions) - 0.45, -0.6),
+    )
     axes.set_xlabel("bytes an element: blue read, orange written; a frame is a kernel")
     plain(axes)
     return fig

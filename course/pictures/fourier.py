@@ -31,10 +31,21 @@ def turning(signal, frequencies):
     reach = max(abs(path).max() for path in paths.values()) * 1.1
     for axes, (k, path) in zip(every, paths.items(), strict=True):
         walk = np.concatenate([[0], path])
-        axes.plot(walk.real, walk.imag, "-", color=ACCENT, linewidth=1)
+        axes.plot(
+            walk.real,
+            walk.imag,
+            "-",
+            color=ACCENT,
+            linewidth=1,
+        )
         axes.plot(walk[-1].real, walk[-1].imag, "o", color=ALARM)
         axes.plot(0, 0, "o", color=INK, markersize=3)
-        axes.set(xlim=(-reach, reach), ylim=(-reach, reach), xticks=[], yticks=[])
+        axes.set(
+            xlim=(-reach, reach),
+            ylim=(-reach, reach),
+            xticks=[],
+            yticks=[],
+        )
         axes.set_aspect("equal")
         axes.set_title(f"k = {k}: {abs(path[-1]):.1f} away", fontsize=SMALL + 1)
     return fig
@@ -54,8 +65,19 @@ def matrix(n):
     axes.quiver(
         x, y, hands.real, -hands.imag, angles="xy", scale=n * 1.5, width=0.008, color=ACCENT
     )
-    axes.plot(x.ravel(), y.ravel(), ".", color=INK, markersize=2)
-    axes.set(xlim=(-0.7, n - 0.3), ylim=(n - 0.3, -0.7), xlabel="n: which point", ylabel="k")
+    axes.plot(
+        x.ravel(),
+        y.ravel(),
+        ".",
+        color=INK,
+        markersize=2,
+    )
+    axes.set(
+        xlim=(-0.7, n - 0.3),
+        ylim=(n - 0.3, -0.7),
+        xlabel="n: which point",
+        ylabel="k",
+    )
     axes.set_aspect("equal")
     return fig
 
@@ -73,7 +95,12 @@ def spectra(sounds, rate):
     for axes, (title, sound) in zip(every, sounds.items(), strict=True):
         size = np.abs(np.fft.rfft(sound))
         decibels = 20 * np.log10(np.maximum(size / size.max(), FLOOR))
-        axes.plot(np.fft.rfftfreq(len(sound), 1 / rate), decibels, color=ACCENT, linewidth=1)
+        axes.plot(
+            np.fft.rfftfreq(len(sound), 1 / rate),
+            decibels,
+            color=ACCENT,
+            linewidth=1,
+        )
         axes.set_ylim(20 * np.log10(FLOOR), 3)
         axes.set_title(title, fontsize=SMALL + 1)
         axes.set_xlabel("Hz", fontsize=SMALL)
@@ -97,9 +124,20 @@ def aliases(tones, rate, seconds):
     axes = fig.add_subplot()
     time = np.linspace(0, seconds, 2000)
     for colour, tone in zip((ACCENT, BLOCK_COLOURS[4]), tones, strict=True):
-        axes.plot(time * 1000, np.cos(2 * np.pi * tone * time), color=colour, label=f"{tone:,} Hz")
+        axes.plot(
+            time * 1000,
+            np.cos(2 * np.pi * tone * time),
+            color=colour,
+            label=f"{tone:,} Hz",
+        )
     samples = np.arange(0, seconds, 1 / rate)
-    axes.plot(samples * 1000, np.cos(2 * np.pi * tones[0] * samples), "o", color=INK, markersize=4)
+    axes.plot(
+        samples * 1000,
+        np.cos(2 * np.pi * tones[0] * samples),
+        "o",
+        color=INK,
+        markersize=4,
+    )
     axes.set_xlabel("milliseconds")
     axes.legend(frameon=False, loc="upper right", fontsize=SMALL)
     _plain(axes)
@@ -157,10 +195,25 @@ def orders(n=8):
             for place, origins in enumerate(sources):
                 for origin in origins:
                     colour = ACCENT if len(origins) > 1 else ALARM
-                    axes.plot([step, step + 1], [origin, place], color=colour, linewidth=0.8)
+                    axes.plot(
+                        [step, step + 1],
+                        [origin, place],
+                        color=colour,
+                        linewidth=0.8,
+                    )
         for step in range(len(passes) + 1):
-            axes.plot([step] * n, range(n), "o", color=INK, markersize=3.5)
-        axes.set(xlim=(-0.3, len(passes) + 0.3), ylim=(n - 0.5, -0.5), xticks=[])
+            axes.plot(
+                [step] * n,
+                range(n),
+                "o",
+                color=INK,
+                markersize=3.5,
+            )
+        axes.set(
+            xlim=(-0.3, len(passes) + 0.3),
+            ylim=(n - 0.5, -0.5),
+            xticks=[],
+        )
         axes.set_yticks(range(n))
         axes.set_title(title, fontsize=SMALL + 1)
         axes.spines[:].set_visible(False)
@@ -183,10 +236,20 @@ def exchange(n=16, radix=4):
     axes = fig.add_subplot()
     rows = {"read by thread": before, "written by thread": after}
     for y, (title, owners) in enumerate(rows.items()):
-        axes.text(-0.4, y + 0.45, title, ha="right", va="center", fontsize=SMALL)
+        axes.text(
+            -0.4,
+            y + 0.45,
+            title,
+            ha="right",
+            va="center",
+            fontsize=SMALL,
+        )
         for place, owner in enumerate(owners):
             _square(axes, place, y, BLOCK_COLOURS[owner % len(BLOCK_COLOURS)], owner)
-    axes.set(xlim=(-4, n + 0.2), ylim=(2.2, -0.2))
+    axes.set(
+        xlim=(-4, n + 0.2),
+        ylim=(2.2, -0.2),
+    )
     axes.set_aspect("equal")
     axes.axis("off")
     return fig
@@ -196,7 +259,14 @@ def _square(axes, x, y, colour, text=""):
     from matplotlib.patches import Rectangle
 
     axes.add_patch(Rectangle((x, y), 0.92, 0.92, facecolor=colour, edgecolor=INK, linewidth=0.6))
-    axes.text(x + 0.46, y + 0.46, str(text), ha="center", va="center", fontsize=SMALL)
+    axes.text(
+        x + 0.46,
+        y + 0.46,
+        str(text),
+        ha="center",
+        va="center",
+        fontsize=SMALL,
+    )
 
 
 def two_passes(side=8, together=2):
@@ -212,7 +282,10 @@ def two_passes(side=8, together=2):
                 tile = (column, row)[axis] // together
                 colour = BLOCK_COLOURS[tile % len(BLOCK_COLOURS)]
                 _square(axes, column, row, colour, row * side + column)
-        axes.set(xlim=(-0.2, side + 0.2), ylim=(side + 0.2, -0.2))
+        axes.set(
+            xlim=(-0.2, side + 0.2),
+            ylim=(side + 0.2, -0.2),
+        )
         axes.set_aspect("equal")
         axes.axis("off")
         axes.set_title(title, fontsize=SMALL + 1)
@@ -249,7 +322,12 @@ def _bars(groups, rivals, title, ylabel):
     axes.set_xticks(range(len(groups)), list(groups))
     axes.set(title=title, ylabel=ylabel)
     axes.margins(y=0.2)  # room for the legend
-    axes.legend(frameon=False, fontsize=SMALL, ncols=len(rivals), loc="upper right")
+    axes.legend(
+        frameon=False,
+        fontsize=SMALL,
+        ncols=len(rivals),
+        loc="upper right",
+    )
     _plain(axes)
     return fig
 
@@ -262,7 +340,11 @@ RACES = {
     "2^16": "fft/2^16",
     "1024²": "fft2/1024",
 }
-RIVALS = {"ours": ACCENT, "cufft": BLOCK_COLOURS[1], "copy": IDLE}
+RIVALS = {
+    "ours": ACCENT,
+    "cufft": BLOCK_COLOURS[1],
+    "copy": IDLE,
+}
 
 
 def speeds():
@@ -356,7 +438,13 @@ def crossover():
     axes = fig.add_subplot()
     for way, values in times.items():
         title, colour = FILTERS[way]
-        axes.plot(list(values), list(values.values()), "o-", color=colour, label=title)
+        axes.plot(
+            list(values),
+            list(values.values()),
+            "o-",
+            color=colour,
+            label=title,
+        )
     if times:
         axes.set(xscale="log", yscale="log")
         ticks = sorted(times["ours"])

@@ -66,7 +66,11 @@ def race_picture(batch=BATCH):
 def _bar(sheet, row, name, long, words, is_ours):
     """A rival's name, and below it its bar and what it says."""
     top = ROW * row
-    how = {"anchor": "start", "size": SIZE, "font_weight": "bold" if is_ours else None}
+    how = {
+        "anchor": "start",
+        "size": SIZE,
+        "font_weight": "bold" if is_ours else None,
+    }
     sheet.text(0, top + 12, name, **how)
     sheet.box(0, top + 24, max(long, 2), 20, fill=OURS if is_ours else THEIRS, rx=3)
     sheet.text(long + 8, top + 34, words, **how)

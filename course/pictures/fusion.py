@@ -41,8 +41,17 @@ def _kernel(axes, x, width, name, moved, colour=INK):
     for number, place in enumerate(places):
         up = number < read
         ends = ((place, 1.05), (place, 2.25)) if up else ((place, 2.25), (place, 1.05))
-        arrow = {"arrowstyle": "->", "color": ACCENT if up else ALARM, "linewidth": 1.2}
-        axes.annotate("", xy=ends[0], xytext=ends[1], arrowprops=arrow)
+        arrow = {
+            "arrowstyle": "->",
+            "color": ACCENT if up else ALARM,
+            "linewidth": 1.2,
+        }
+        axes.annotate(
+            "",
+            xy=ends[0],
+            xytext=ends[1],
+            arrowprops=arrow,
+        )
 
 
 # ---- formats
@@ -53,7 +62,10 @@ def bits(formats):
     words = ", ".join(f"{f.name} 1 + {f.exponent} + {f.mantissa}" for f in formats)
     fig = figure(8, 0.3 * len(formats) + 0.5, alt=f"Sign, exponent and mantissa bits: {words}.")
     axes = fig.add_subplot()
-    axes.set(xlim=(-5, 40), ylim=(len(formats) + 0.9, -0.1))
+    axes.set(
+        xlim=(-5, 40),
+        ylim=(len(formats) + 0.9, -0.1),
+    )
     axes.axis("off")
     for row, f in enumerate(formats):
         colours = [INK] + [BLOCK_COLOURS[1]] * f.exponent + [BLOCK_COLOURS[0]] * f.mantissa
@@ -61,7 +73,14 @@ def bits(formats):
             box(axes, bit, row + 0.1, 0.92, 0.8, colour)
         word(axes, -0.5, row + 0.5, f.name, ha="right")
         counts = f"1 + {f.exponent} + {f.mantissa}"
-        word(axes, len(colours) + 0.5, row + 0.5, counts, ha="left", fontsize=TINY + 1)
+        word(
+            axes,
+            len(colours) + 0.5,
+            row + 0.5,
+            counts,
+            ha="left",
+            fontsize=TINY + 1,
+        )
     legend = "sign (black), exponent (yellow), mantissa (blue)"
     word(axes, 16, len(formats) + 0.5, legend)
     return fig
@@ -74,9 +93,18 @@ def number_line(numbers: dict[str, np.ndarray], largest: float):
     fig = figure(8, 0.5 * len(numbers) + 0.6, alt=f"Numbers from 0 to {largest:g}: {words}.")
     axes = fig.add_subplot()
     for row, x in enumerate(within.values()):
-        axes.vlines(x, row - 0.3, row + 0.3, color=ACCENT, linewidth=0.9)
+        axes.vlines(
+            x,
+            row - 0.3,
+            row + 0.3,
+            color=ACCENT,
+            linewidth=0.9,
+        )
     axes.set_yticks(range(len(within)), within)
-    axes.set(xlim=(-largest / 100, largest * 1.01), ylim=(len(within) - 0.5, -0.5))
+    axes.set(
+        xlim=(-largest / 100, largest * 1.01),
+        ylim=(len(within) - 0.5, -0.5),
+    )
     axes.spines[["top", "right", "left"]].set_visible(False)
     return fig
 
@@ -93,13 +121,26 @@ def spacings(formats, spacing, at: float):
         highest = min(np.log2(f.largest), 24)
         octaves = np.arange(-24, highest + 1e-6)
         steps = [spacing(2.0**octave, f) for octave in octaves]
-        line = {"color": f"C{number}", "drawstyle": "steps-post", "linewidth": 1.4}
+        line = {
+            "color": f"C{number}",
+            "drawstyle": "steps-post",
+            "linewidth": 1.4,
+        }
         axes.plot(2.0**octaves, steps, label=f"{f.name}: {_step(f, spacing, at)}", **line)
     axes.axvline(at, color=ALARM, linewidth=0.8)
     axes.set_xscale("log", base=2)
     axes.set_yscale("log", base=2)
-    axes.set(xlabel="number", ylabel="to the next one", xlim=(2.0**-24, 2.0**24))
-    axes.legend(title=f"at {at:g}", fontsize=TINY + 0.5, title_fontsize=SMALL, loc="upper left")
+    axes.set(
+        xlabel="number",
+        ylabel="to the next one",
+        xlim=(2.0**-24, 2.0**24),
+    )
+    axes.legend(
+        title=f"at {at:g}",
+        fontsize=TINY + 0.5,
+        title_fontsize=SMALL,
+        loc="upper left",
+    )
     plain(axes)
     return fig
 
@@ -118,7 +159,11 @@ def losses(runs: dict):
     axes = fig.add_subplot()
     for name, run in runs.items():
         axes.plot(run.losses, label=name, linewidth=1.4)
-    axes.set(xlabel="step", ylabel="loss", ylim=(0, 0.3))
+    axes.set(
+        xlabel="step",
+        ylabel="loss",
+        ylim=(0, 0.3),
+    )
     axes.legend(fontsize=SMALL)
     plain(axes)
     return fig
@@ -132,7 +177,12 @@ def accuracy_against_bytes(rows):
     for number, (name, size, right) in enumerate(rows):
         hollow = "one scale" in name
         face = "white" if hollow else f"C{(number + 1) // 2}"
-        look = {"s": 60, "edgecolor": f"C{(number + 1) // 2}", "facecolor": face, "zorder": 3}
+        look = {
+            "s": 60,
+            "edgecolor": f"C{(number + 1) // 2}",
+            "facecolor": face,
+            "zorder": 3,
+        }
         axes.scatter(size / 1e3, 100 * right, label=name, **look)
     axes.set_xscale("log")
     axes.set(xlabel="KB of weights", ylabel="test digits right, %")
@@ -159,7 +209,14 @@ def int4_tile(mark: int = 5):
             marked = lane == mark
             box(axes, quarter * 2, row * 0.55, 2, 0.55, ALARM if marked else KERNEL)
             ink = "white" if marked else INK
-            word(axes, quarter * 2 + 1, row * 0.55 + 0.3, f"lane {lane}", fontsize=TINY, color=ink)
+            word(
+                axes,
+                quarter * 2 + 1,
+                row * 0.55 + 0.3,
+                f"lane {lane}",
+                fontsize=TINY,
+                color=ink,
+            )
     for quarter in range(4):
         word(axes, quarter * 2 + 1, 9.15, f"columns {32 * quarter} …", fontsize=TINY + 1)
     word(axes, 8.1, 0.3, "row 0", fontsize=TINY + 1, ha="left")
@@ -167,7 +224,11 @@ def int4_tile(mark: int = 5):
     return fig
 
 
-def two_of_four(dense: np.ndarray, kept: np.ndarray, places: np.ndarray):
+def two_of_four(
+    dense: np.ndarray,
+    kept: np.ndarray,
+    places: np.ndarray,
+):
     """A row before and after compression: numbers kept, and where each stood among its four."""
     words = ", ".join(f"{value:g} at {place}" for value, place in zip(kept, places, strict=True))
     fig = figure(7.2, 1.5, alt=f"Of every four numbers two are kept: {words}.")
@@ -177,7 +238,12 @@ def two_of_four(dense: np.ndarray, kept: np.ndarray, places: np.ndarray):
         box(axes, i, 0.1, 0.95, 0.8, KERNEL if value else "white")
         word(axes, i + 0.47, 0.5, f"{value:.1f}" if value else "0")
         if i % 4 == 0:
-            axes.axvline(i - 0.03, color=INK, linewidth=1, ymin=0.7)
+            axes.axvline(
+                i - 0.03,
+                color=INK,
+                linewidth=1,
+                ymin=0.7,
+            )
     for i, (value, place) in enumerate(zip(kept, places, strict=True)):
         box(axes, i, 1.5, 0.95, 0.8, KERNEL)
         word(axes, i + 0.47, 1.9, f"{value:.1f}")

@@ -136,7 +136,11 @@ def csr(matrix):
     rows, columns = np.nonzero(matrix)
     counts = np.bincount(rows, minlength=len(matrix))
     offsets = np.concatenate(([0], counts.cumsum()))
-    arrays = {"values": matrix[rows, columns], "columns": columns, "offsets": offsets}
+    arrays = {
+        "values": matrix[rows, columns],
+        "columns": columns,
+        "offsets": offsets,
+    }
     words = "; ".join(f"{name} {' '.join(map(str, array))}" for name, array in arrays.items())
     height, width = matrix.shape
     down = max(height + 0.8, 4.8)
@@ -150,7 +154,14 @@ def csr(matrix):
     for line, (name, array) in enumerate(arrays.items()):
         top = 0.6 + 1.5 * line
         colours = [IDLE] * len(array) if name == "offsets" else of_row
-        word(axes, width + 4.2, top + 0.5, name, ha="right", weight="bold")
+        word(
+            axes,
+            width + 4.2,
+            top + 0.5,
+            name,
+            ha="right",
+            weight="bold",
+        )
         _row(axes, width + 4.5, top, array, colours)
     return fig
 
@@ -192,7 +203,11 @@ def shares(rows):
         return "no shares are recorded yet"
     fig = figure(7.4, 0.8 + 0.42 * len(rows), alt=f"Share of the roof. {_in_words(rows)}.")
     axes = fig.add_subplot()
-    looks = {"library": ACCENT, "Python": BLOCK_COLOURS[0], "ours": BLOCK_COLOURS[4]}
+    looks = {
+        "library": ACCENT,
+        "Python": BLOCK_COLOURS[0],
+        "ours": BLOCK_COLOURS[4],
+    }
     for step, (who, colour) in enumerate(looks.items()):
         places = [line + 0.26 * (step - 1) for line in range(len(rows))]
         lengths = [found.get(who) or 0 for _, found in rows]
@@ -202,7 +217,10 @@ def shares(rows):
     axes.set_xlabel("share of the roof", fontsize=SMALL)
     axes.xaxis.set_major_formatter("{x:.0%}")
     axes.invert_yaxis()
-    above = {"loc": "lower center", "bbox_to_anchor": (0.5, 1)}
+    above = {
+        "loc": "lower center",
+        "bbox_to_anchor": (0.5, 1),
+    }
     axes.legend(fontsize=SMALL, ncols=len(looks), **above)
     fig.set_layout_engine("tight")
     return fig

@@ -53,8 +53,20 @@ def steps(schedule, title: str):
         for (rank, part), count in np.ndenumerate(state):
             colour = BLOCK_COLOURS[0] if count == n else IDLE
             axis.add_patch(_box(part, rank, colour))
-            axis.text(part + 0.5, rank + 0.5, str(count), ha="center", va="center", size=SMALL)
-        axis.set(xlim=(0, parts), ylim=(n, 0), aspect="equal", xticks=[])
+            axis.text(
+                part + 0.5,
+                rank + 0.5,
+                str(count),
+                ha="center",
+                va="center",
+                size=SMALL,
+            )
+        axis.set(
+            xlim=(0, parts),
+            ylim=(n, 0),
+            aspect="equal",
+            xticks=[],
+        )
         names = [f"rank {rank}" for rank in range(n)] if number == 0 else []
         axis.set_yticks(np.arange(len(names)) + 0.5, names, size=SMALL)
         axis.tick_params(length=0)
@@ -84,7 +96,12 @@ def model_curves(ranks: int):
     for name in OF_SCHEDULES:
         made = schedules.SCHEDULES[name](ranks)
         times = [schedules.seconds(made, bytes, trip, beta, launch) * 1e6 for bytes in sizes]
-        axes.plot(sizes, times, label=name.replace("_", " "), color=WHAT_COLOURS[name])
+        axes.plot(
+            sizes,
+            times,
+            label=name.replace("_", " "),
+            color=WHAT_COLOURS[name],
+        )
     axes.legend(frameon=False)
     return _over_bytes(fig, axes, f"{ranks} ranks, by the model ({whose})", "µs")
 
@@ -117,8 +134,19 @@ def fitted(algorithm: str) -> tuple[float, float]:
 
 
 def _over_bytes(fig, axes, title, label):
-    axes.set(xscale="log", yscale="log", title=title, ylabel=label, xlabel="bytes of the message")
-    marks = {8: "8 B", 1 << 10: "1 KB", 1 << 20: "1 MB", 1 << 30: "1 GB"}
+    axes.set(
+        xscale="log",
+        yscale="log",
+        title=title,
+        ylabel=label,
+        xlabel="bytes of the message",
+    )
+    marks = {
+        8: "8 B",
+        1 << 10: "1 KB",
+        1 << 20: "1 MB",
+        1 << 30: "1 GB",
+    }
     axes.set_xticks(list(marks), list(marks.values()))
     axes.minorticks_off()
     for side in ("top", "right"):
@@ -184,7 +212,13 @@ def race():
     axes = fig.subplots()
     for name, times, colour in (("ours", ours, ACCENT), ("NCCL", nccl, ALARM)):
         values = [seconds * 1e6 for seconds in times.values()]
-        axes.plot(list(times), values, "o-", label=name, color=colour)
+        axes.plot(
+            list(times),
+            values,
+            "o-",
+            label=name,
+            color=colour,
+        )
     axes.legend(frameon=False)
     return _over_bytes(fig, axes, f"a call from Python ({whose})", "µs")
 
@@ -235,8 +269,20 @@ def matrix():
         colour = IDLE if np.isnan(speed) else BLOCK_COLOURS[0]
         axes.add_patch(_box(b, a, colour))
         text = "" if np.isnan(speed) else f"{speed:.0f}"
-        axes.text(b + 0.5, a + 0.5, text, ha="center", va="center", size=SMALL)
-    axes.set(xlim=(0, gpus), ylim=(gpus, 0), xlabel="to GPU", ylabel="from GPU")
+        axes.text(
+            b + 0.5,
+            a + 0.5,
+            text,
+            ha="center",
+            va="center",
+            size=SMALL,
+        )
+    axes.set(
+        xlim=(0, gpus),
+        ylim=(gpus, 0),
+        xlabel="to GPU",
+        ylabel="from GPU",
+    )
     axes.set_xticks(np.arange(gpus) + 0.5, range(gpus))
     axes.set_yticks(np.arange(gpus) + 0.5, range(gpus))
     return _bare(axes, "GB/s of a copy", fig)
@@ -265,14 +311,40 @@ def scaling(batch: int = 4096):
     alt = f"training on 1 to 8 GPUs beside one, measured {measured}, predicted {predicted}"
     fig = figure(5, 3, alt=alt)
     axes = fig.subplots()
-    axes.plot([1, 8], [1, 8], color=IDLE, zorder=0)
-    axes.plot(list(measured), list(measured.values()), "o-", color=ACCENT, label="measured")
+    axes.plot(
+        [1, 8],
+        [1, 8],
+        color=IDLE,
+        zorder=0,
+    )
+    axes.plot(
+        list(measured),
+        list(measured.values()),
+        "o-",
+        color=ACCENT,
+        label="measured",
+    )
     strong = {n: results.find(f"{prefix(n)}/ddp/{batch}/strong_scaling") for n in names}
-    strong = {1: 1.0, **{n: entry["value"] for n, entry in strong.items() if entry}}
+    strong = {
+        1: 1.0,
+        **{n: entry["value"] for n, entry in strong.items() if entry},
+    }
     label = f"measured, {batch:,} digits in all"
-    axes.plot(list(strong), list(strong.values()), "s:", color=ACCENT, label=label)
+    axes.plot(
+        list(strong),
+        list(strong.values()),
+        "s:",
+        color=ACCENT,
+        label=label,
+    )
     if predicted:
-        axes.plot(list(predicted), list(predicted.values()), "D", color=ALARM, label="predicted")
+        axes.plot(
+            list(predicted),
+            list(predicted.values()),
+            "D",
+            color=ALARM,
+            label="predicted",
+        )
     axes.set(xlabel="GPUs", ylabel="times one GPU", title=f"{batch:,} digits a GPU ({whose})")
     axes.set_xticks([1, 2, 4, 8])
     axes.legend(frameon=False)
@@ -294,10 +366,20 @@ def overlap(log: list[dict], backward: float):
     names = ["backward pass"]
     for number, entry in enumerate(log, start=1):
         start, done = entry["ready"] * 1e3, entry["done"] * 1e3
-        axes.barh(number, done - start, left=start, color=BLOCK_COLOURS[1], edgecolor="white")
+        axes.barh(
+            number,
+            done - start,
+            left=start,
+            color=BLOCK_COLOURS[1],
+            edgecolor="white",
+        )
         names.append(f"{entry['bytes'] / 1e3:,.0f} KB")
     axes.set_yticks(range(len(names)), names, size=SMALL)
-    axes.set(xlim=(0, end), ylim=(len(names) - 0.5, -0.5), xlabel="ms")
+    axes.set(
+        xlim=(0, end),
+        ylim=(len(names) - 0.5, -0.5),
+        xlabel="ms",
+    )
     return _bare(axes, "the buckets start as their gradients are complete", fig)
 
 
@@ -310,11 +392,25 @@ def pipeline(log: list[tuple]):
     alt = f"{stages} stages, {batches} micro-batches forward and back; {idle:.0%} of the turns idle"
     fig = figure(8, 0.35 * stages + 0.9, alt=alt)
     axes = fig.subplots()
-    colours = {"forward": BLOCK_COLOURS[0], "back": BLOCK_COLOURS[2]}
+    colours = {
+        "forward": BLOCK_COLOURS[0],
+        "back": BLOCK_COLOURS[2],
+    }
     for stage, what, batch, turn in log:
         axes.add_patch(_box(turn, stage, colours[what]))
-        axes.text(turn + 0.5, stage + 0.5, str(batch), ha="center", va="center", size=SMALL)
-    axes.set(xlim=(0, length), ylim=(stages, 0), xticks=[])
+        axes.text(
+            turn + 0.5,
+            stage + 0.5,
+            str(batch),
+            ha="center",
+            va="center",
+            size=SMALL,
+        )
+    axes.set(
+        xlim=(0, length),
+        ylim=(stages, 0),
+        xticks=[],
+    )
     axes.set_yticks(np.arange(stages) + 0.5, [f"rank {s}" for s in range(stages)], size=SMALL)
     return _bare(axes, f"{batches} micro-batches: {idle:.0%} of the turns are bubble", fig)
 

@@ -26,10 +26,17 @@ _LINES = (
 
 def _panel(axes, title: str, width: float, height: float):
     """An axes without ticks whose y grows downwards, for things of width × height."""
-    axes.set(xlim=(-0.02 * width, 1.02 * width), ylim=(1.02 * height, -0.02 * height))
+    axes.set(
+        xlim=(-0.02 * width, 1.02 * width),
+        ylim=(1.02 * height, -0.02 * height),
+    )
     axes.set_aspect("equal")
     axes.axis("off")
-    axes.set_title(textwrap.fill(title, 34), fontsize=9, color=INK)
+    axes.set_title(
+        textwrap.fill(title, 34),
+        fontsize=9,
+        color=INK,
+    )
 
 
 # ---- what the machine can do
@@ -63,7 +70,11 @@ def feeding(tiles):
 # ---- tiles
 
 
-def block_tile(size: Mapping[str, int], across: int = 4, down: int = 3):
+def block_tile(
+    size: Mapping[str, int],
+    across: int = 4,
+    down: int = 3,
+):
     """A block's tile of C, and the pieces of A and B that one step along k needs.
 
     size: BM, BN and BK; C is drawn as down × across tiles.
@@ -91,7 +102,14 @@ def block_tile(size: Mapping[str, int], across: int = 4, down: int = 3):
     word(axes, depth / 2, y0 + row + bm * 1.25, f"{bm} × {bk} of A a step")
     word(axes, x0 + col + bn * 1.1, 0.3 * depth, f"{bk} × {bn} of B", ha="left")
     for name, x, y in (("A", 0, y0), ("B", x0, 0), ("C", x0, y0)):
-        word(axes, x + 0.12 * bm, y + 0.15 * bm, name, fontsize=11, fontweight="bold")
+        word(
+            axes,
+            x + 0.12 * bm,
+            y + 0.15 * bm,
+            name,
+            fontsize=11,
+            fontweight="bold",
+        )
     return fig
 
 
@@ -170,11 +188,22 @@ def nested(size: Mapping[str, int]):
             for x in range(0, cols, wide):
                 box(axes, x, y, wide, high, ACCENT if x == y == 0 else IDLE, "white")
         if level < 2:
-            word(axes, wide / 2, high / 2, f"{high} × {wide}", color="white", fontsize=7)
+            word(
+                axes,
+                wide / 2,
+                high / 2,
+                f"{high} × {wide}",
+                color="white",
+                fontsize=7,
+            )
     return fig
 
 
-def lane_map(rows: np.ndarray, cols: np.ndarray, title: str = ""):
+def lane_map(
+    rows: np.ndarray,
+    cols: np.ndarray,
+    title: str = "",
+):
     """Where a warp's lanes stand: each lane's number at the place of its first group of four.
 
     rows, cols: of the first element of each lane, as the kernel itself works them out.
@@ -196,7 +225,12 @@ def lane_map(rows: np.ndarray, cols: np.ndarray, title: str = ""):
 # ---- time
 
 
-def stages(count: int, steps: int = 6, copy: float = 1.6, work: float = 1.0):
+def stages(
+    count: int,
+    steps: int = 6,
+    copy: float = 1.6,
+    work: float = 1.0,
+):
     """Copies and arithmetic of a block over time, with `count` pairs of tiles in turn.
 
     copy, work: how long one pair's copy and one step's arithmetic take, in any unit.
@@ -211,11 +245,22 @@ def stages(count: int, steps: int = 6, copy: float = 1.6, work: float = 1.0):
     for step in range(steps):
         colour = BLOCK_COLOURS[step % len(BLOCK_COLOURS)]
         lane = 0.8 * (step % count) / count
-        axes.barh(1 + lane, copy, 0.7 / count, left=copies[step], color=colour, edgecolor=INK)
+        axes.barh(
+            1 + lane,
+            copy,
+            0.7 / count,
+            left=copies[step],
+            color=colour,
+            edgecolor=INK,
+        )
         axes.barh(2.15, work, 0.6, left=work_at[step], color=colour, edgecolor=INK)
         word(axes, work_at[step] + work / 2, 2.15, str(step))
         word(axes, copies[step] + copy / 2, 1 + lane, str(step), fontsize=7)
-    axes.set(xlim=(0, steps * (copy + work)), ylim=(2.6, 0.5), xticks=[])
+    axes.set(
+        xlim=(0, steps * (copy + work)),
+        ylim=(2.6, 0.5),
+        xticks=[],
+    )
     axes.set_yticks((1.3, 2.15), ("copies", "arithmetic"), fontsize=SMALL)
     axes.set_xlabel("time", fontsize=SMALL)
     busy = f"{steps * work / total:.0%} of the time is arithmetic"
@@ -256,8 +301,18 @@ def rounds(tiles: int, places: int, parts: int = 8):
         place = int(step / (share * parts))
         at = step / parts - place * share
         colour = BLOCK_COLOURS[step // parts % len(BLOCK_COLOURS)]
-        panels[1].barh(place, 1 / parts, left=at, color=colour, height=0.8)
-    panels[0].set(yticks=range(places), xlim=(0, full), ylim=(places - 0.5, -0.5))
+        panels[1].barh(
+            place,
+            1 / parts,
+            left=at,
+            color=colour,
+            height=0.8,
+        )
+    panels[0].set(
+        yticks=range(places),
+        xlim=(0, full),
+        ylim=(places - 0.5, -0.5),
+    )
     panels[0].set_ylabel("SM", fontsize=SMALL)
     plain(panels[0], f"whole tiles: {full} rounds")
     plain(panels[1], f"equal shares of all steps: {share:.2f}")
@@ -311,14 +366,32 @@ def ladder_chart(
     axes = fig.add_subplot()
     colours = [BLOCK_COLOURS[1] if name in other else ACCENT for name in shares]
     percent = [100 * share for share in shares.values()]
-    bars = axes.barh(list(shares), percent, color=colours, height=0.7)
+    bars = axes.barh(
+        list(shares),
+        percent,
+        color=colours,
+        height=0.7,
+    )
     behind = {"facecolor": "white", "edgecolor": "none", "pad": 0.6}  # legible on cuBLAS's line
     labels = [f"{share:.1%}" for share in shares.values()]
-    axes.bar_label(bars, labels, padding=3, fontsize=SMALL, bbox=behind)
+    axes.bar_label(
+        bars,
+        labels,
+        padding=3,
+        fontsize=SMALL,
+        bbox=behind,
+    )
     axes.axvline(100, color=ALARM, linewidth=1.2)
     rows = list(shares)
     marks = {rows.index(name): 100 * x for name, x in (guessed or {}).items() if name in shares}
-    axes.plot(marks.values(), marks.keys(), "D", color=INK, markersize=5, linestyle="none")
+    axes.plot(
+        marks.values(),
+        marks.keys(),
+        "D",
+        color=INK,
+        markersize=5,
+        linestyle="none",
+    )
     axes.set(xlim=(0, 118), xlabel="% of cuBLAS's speed on the same matrices (line: cuBLAS)")
     axes.tick_params(axis="y", labelsize=SMALL)
     axes.invert_yaxis()
@@ -343,10 +416,20 @@ def size_chart(rates: dict[str, dict[int, float]], title: str):
         axes.plot(
             list(line), teraflops, look, color=colour, label=name, linewidth=1.6, markersize=4
         )
-    axes.set(xscale="log", yscale="log", xlabel="side n of the matrices", ylabel="TFLOP/s")
+    axes.set(
+        xscale="log",
+        yscale="log",
+        xlabel="side n of the matrices",
+        ylabel="TFLOP/s",
+    )
     axes.set_xticks(sides, [str(n) for n in sides])
     axes.minorticks_off()
-    axes.legend(frameon=False, fontsize=SMALL, loc="center left", bbox_to_anchor=(1, 0.5))
+    axes.legend(
+        frameon=False,
+        fontsize=SMALL,
+        loc="center left",
+        bbox_to_anchor=(1, 0.5),
+    )
     plain(axes, title)
     return fig
 
@@ -372,13 +455,29 @@ def roofline(
     fig = figure(8, 4, alt=f"{title}: roofs {roofs}, {meet}. {words}")
     axes = fig.add_subplot()
     x = np.geomspace(0.1, 300, 200)
-    axes.plot(x, np.minimum(peak, bytes_per_second * x) / 1e12, color=INK, linewidth=1.8)
+    axes.plot(
+        x,
+        np.minimum(peak, bytes_per_second * x) / 1e12,
+        color=INK,
+        linewidth=1.8,
+    )
     axes.axvline(ridge, color=INK, linestyle=":", linewidth=0.9)
     axes.text(ridge * 0.93, 0.12, f"ridge: {ridge:.1f}", fontsize=SMALL, color=INK, ha="right")
     for intensity, rate in rungs.values():
-        axes.plot(intensity, rate / 1e12, "o", color=ACCENT, markersize=5)
+        axes.plot(
+            intensity,
+            rate / 1e12,
+            "o",
+            color=ACCENT,
+            markersize=5,
+        )
     _names_of(axes, rungs, ridge)
-    axes.set(xscale="log", yscale="log", ylim=(0.1, peak / 1e12 * 2), xlim=(0.1, 300))
+    axes.set(
+        xscale="log",
+        yscale="log",
+        ylim=(0.1, peak / 1e12 * 2),
+        xlim=(0.1, 300),
+    )
     axes.set_xlabel("FLOPs for each byte that the blocks ask of global memory")
     axes.set_ylabel("TFLOP/s")
     plain(axes, title)
@@ -387,7 +486,11 @@ def roofline(
 
 def _names_of(axes, rungs, ridge):
     """The rungs' names beside their points; where many points are near each other, a column."""
-    line = {"arrowstyle": "-", "color": "#BBBBBB", "linewidth": 0.6}
+    line = {
+        "arrowstyle": "-",
+        "color": "#BBBBBB",
+        "linewidth": 0.6,
+    }
     last = np.inf
     for name, (intensity, rate) in sorted(rungs.items(), key=lambda item: -item[1][1]):
         place, right = np.log10(rate / 1e12), intensity * 1.3
@@ -395,10 +498,22 @@ def _names_of(axes, rungs, ridge):
             place, right = min(place, last - 0.15), 110
             last = place
         at = (intensity, rate / 1e12)
-        axes.annotate(name, at, xytext=(right, 10**place), fontsize=8, va="center", arrowprops=line)
+        axes.annotate(
+            name,
+            at,
+            xytext=(right, 10**place),
+            fontsize=8,
+            va="center",
+            arrowprops=line,
+        )
 
 
-def search_map(rates: dict[tuple[str, str], float], rows: str, columns: str, title: str):
+def search_map(
+    rates: dict[tuple[str, str], float],
+    rows: str,
+    columns: str,
+    title: str,
+):
     """A search over two choices as a heat map of TFLOP/s.
 
     rates: (row, column) -> FLOP/s; what is missing did not run.
@@ -417,7 +532,15 @@ def search_map(rates: dict[tuple[str, str], float], rows: str, columns: str, tit
         if np.isfinite(value):
             colour = INK if value > (low + high) / 2 else "white"
             weight = "bold" if value == high else "normal"
-            word(axes, x, y, f"{value:.1f}", fontsize=9, fontweight=weight, color=colour)
+            word(
+                axes,
+                x,
+                y,
+                f"{value:.1f}",
+                fontsize=9,
+                fontweight=weight,
+                color=colour,
+            )
     axes.set_xticks(range(len(across)), across, fontsize=SMALL)
     axes.set_yticks(range(len(down)), down, fontsize=SMALL)
     axes.set(xlabel=columns, ylabel=rows)

@@ -62,7 +62,12 @@ def little_chart(programs, busy, alone):
     for program, colour in zip(programs, (ACCENT, ALARM, GREEN), strict=True):
         dots = [busy(program, count) for count in SIMULATED]
         axes.plot(SIMULATED, dots, "o", color=colour, label=f"{program}, simulated")
-        axes.plot(warps, np.minimum(1, warps * alone(program)), color=colour, linewidth=1)
+        axes.plot(
+            warps,
+            np.minimum(1, warps * alone(program)),
+            color=colour,
+            linewidth=1,
+        )
     axes.set(xlabel="warps of this scheduler")
     axes.set(ylabel="share of cycles with an issue", ylim=(0, 1.05))
     axes.legend(frameon=False, fontsize=9)
@@ -131,7 +136,13 @@ def silicon():
         for level, (name, kb) in enumerate(chip["storage_kb"].items()):
             height = kb / side
             axes.add_patch(
-                Rectangle((0, top), side, height, facecolor=BLOCK_COLOURS[level], edgecolor="white")
+                Rectangle(
+                    (0, top),
+                    side,
+                    height,
+                    facecolor=BLOCK_COLOURS[level],
+                    edgecolor="white",
+                )
             )
             inside = height > biggest / 18
             axes.text(
@@ -148,7 +159,12 @@ def silicon():
         threads = f"{chip['cores']} {unit}, {chip['threads']:,} threads at once"
         title = f"{chip['chip']} ({chip['kind']})\n{threads}"
         axes.set_title(title, fontsize=10, color=INK, loc="left")
-        axes.set(xlim=(0, biggest * 1.35), ylim=(biggest * 1.02, 0), aspect="equal", anchor="NW")
+        axes.set(
+            xlim=(0, biggest * 1.35),
+            ylim=(biggest * 1.02, 0),
+            aspect="equal",
+            anchor="NW",
+        )
         axes.set_axis_off()
     return fig
 
@@ -169,7 +185,12 @@ def ridge_chart(years, fp32, tensor):
     axes.plot(years, tensor, "s", color=ALARM, label="tensor cores, 16 bit")
     axes.axhline(1 / 12, color=INK, linewidth=1)
     axes.text(2007, 1 / 10, "adding two vectors: 1 FLOP for 12 bytes", fontsize=9)
-    axes.set(yscale="log", ylabel="FLOPs a byte", xlim=(2005.5, 2026), xticks=range(2006, 2027, 4))
+    axes.set(
+        yscale="log",
+        ylabel="FLOPs a byte",
+        xlim=(2005.5, 2026),
+        xticks=range(2006, 2027, 4),
+    )
     axes.legend(frameon=False, fontsize=9, loc="upper left")
     return fig
 
@@ -189,7 +210,12 @@ def speedup_chart(amdahl, gustafson, shares, at: int | None = None):
     fig = figure(7.5, 3.1, alt=alt)
     axes = fig.add_subplot()
     for p, colour in zip(shares, (ACCENT, ALARM, GREEN), strict=False):
-        axes.plot(n, amdahl(p, n), color=colour, label=f"Amdahl, p = {p:.0%}")
+        axes.plot(
+            n,
+            amdahl(p, n),
+            color=colour,
+            label=f"Amdahl, p = {p:.0%}",
+        )
         axes.plot(
             n, gustafson(p, n), "--", color=colour, linewidth=1, label=f"Gustafson, p = {p:.0%}"
         )
@@ -198,7 +224,12 @@ def speedup_chart(amdahl, gustafson, shares, at: int | None = None):
             axes.plot([at, at], [faster, more], "o", color=colour)
             title = f"{at} processors: {faster:,.1f} times faster, or {more:,.1f} times the work"
             axes.set_title(title, fontsize=9.5, color=INK, loc="left")
-    axes.set(xscale="log", yscale="log", ylim=(0.9, 6000), xlabel="processors")
+    axes.set(
+        xscale="log",
+        yscale="log",
+        ylim=(0.9, 6000),
+        xlabel="processors",
+    )
     axes.set_ylabel("times faster, times the work")
     axes.legend(frameon=False, fontsize=9, loc="upper left")
     return fig
@@ -233,7 +264,12 @@ def warp_map(warps, title: str = ""):
     axes.tick_params(length=0)
     axes.set_xlabel("threadIdx.x →", fontsize=9)
     axes.set_ylabel("← threadIdx.y", fontsize=9)
-    axes.set_title(title or block, fontsize=9.5, color=INK, loc="left")
+    axes.set_title(
+        title or block,
+        fontsize=9.5,
+        color=INK,
+        loc="left",
+    )
     axes.spines[:].set_visible(False)
     return fig
 
@@ -316,11 +352,28 @@ def lanes(kernel, threads: int, *arguments):
     letters = max(map(len, texts)) * 0.085  # inches that the longest line takes
     left = -1 - letters * (warps * WARP + 6) / (width - letters)
     for y, text in enumerate(texts):
-        axes.text(left, y + 0.5, text, va="center", fontsize=9, family="monospace", color=INK)
+        axes.text(
+            left,
+            y + 0.5,
+            text,
+            va="center",
+            fontsize=9,
+            family="monospace",
+            color=INK,
+        )
     for warp in range(warps):
         label = f"warp {warp}, lanes 0 to {WARP - 1}"
-        axes.text(warp * (WARP + GAP), -0.35, label, fontsize=8.5, color=INK)
-    axes.set(xlim=(left, right + 3), ylim=(len(rows) + 0.1, -1.1))
+        axes.text(
+            warp * (WARP + GAP),
+            -0.35,
+            label,
+            fontsize=8.5,
+            color=INK,
+        )
+    axes.set(
+        xlim=(left, right + 3),
+        ylim=(len(rows) + 0.1, -1.1),
+    )
     axes.set_axis_off()
     title = f"{issued.sum()} lines issued; {share:.0%} of their lanes work"
     axes.set_title(title, fontsize=9.5, color=INK, loc="left")
@@ -347,7 +400,14 @@ def _draw_line(axes, y, work, issued, threads):
             left = warp * (WARP + GAP) + lane
             axes.add_patch(_box(left, y, count / times if there else None))
     right = len(issued) * (WARP + GAP)
-    axes.text(right, y + 0.5, f"{issued.sum()}", va="center", fontsize=9, color=INK)
+    axes.text(
+        right,
+        y + 0.5,
+        f"{issued.sum()}",
+        va="center",
+        fontsize=9,
+        color=INK,
+    )
 
 
 def _box(x, y, share):

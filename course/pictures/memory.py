@@ -30,7 +30,12 @@ def memory_chart():
     bars = axes.barh(
         list(sizes), list(sizes.values()), color=BLOCK_COLOURS[: len(sizes)], height=0.65
     )
-    axes.bar_label(bars, [size_text(size) for size in sizes.values()], padding=4, fontsize=9)
+    axes.bar_label(
+        bars,
+        [size_text(size) for size in sizes.values()],
+        padding=4,
+        fontsize=9,
+    )
     axes.set(
         xscale="log",
         xlim=(2**20, max(sizes.values()) * 12),
@@ -65,7 +70,14 @@ def _record(name: str, samples: list[float]) -> float:
     """The median of the samples, in cycles, recorded with half the distance of the quartiles."""
     low, middle, high = np.percentile(samples, (25, 50, 75))
     spread = (high - low) / 2
-    results.append({"name": name, "value": middle, "unit": "cycles", "spread": spread})
+    results.append(
+        {
+            "name": name,
+            "value": middle,
+            "unit": "cycles",
+            "spread": spread,
+        }
+    )
     return middle
 
 
@@ -80,7 +92,11 @@ def _recorded_latencies() -> None:
         print("no GPU, so no times; nothing is recorded yet. The walk ran, on a small table.")
 
 
-def latency_chart(cycles: dict[int, float], shared: float, l2_bytes: int):
+def latency_chart(
+    cycles: dict[int, float],
+    shared: float,
+    l2_bytes: int,
+):
     """Cycles a load waits for, against the bytes of what it walks through (the keys of cycles)."""
     said = ", ".join(f"{size_text(size)} {value:.0f}" for size, value in cycles.items())
     fig = figure(7, 3, alt=f"Cycles a load takes against the size of the table: {said}")
@@ -94,10 +110,19 @@ def latency_chart(cycles: dict[int, float], shared: float, l2_bytes: int):
     )
     axes.axhline(shared, color=INK, linestyle="--", label="shared memory")
     axes.axvline(l2_bytes, color=ALARM, linestyle=":", label="size of L2")
-    axes.set(xscale="log", ylim=(0, None), ylabel="cycles a load")
+    axes.set(
+        xscale="log",
+        ylim=(0, None),
+        ylabel="cycles a load",
+    )
     axes.set_xlabel("bytes of the table that the loads walk through")
     ticks = list(cycles)[::2]
-    axes.set_xticks(ticks, [size_text(size) for size in ticks], rotation=30, fontsize=8)
+    axes.set_xticks(
+        ticks,
+        [size_text(size) for size in ticks],
+        rotation=30,
+        fontsize=8,
+    )
     axes.minorticks_off()
     axes.legend(frameon=False, fontsize=9)
     plain(axes)
@@ -116,7 +141,12 @@ def efficiency_chart(percent: dict[int, float]):
     bars = axes.bar(
         [str(stride) for stride in percent], list(percent.values()), color=ACCENT, width=0.65
     )
-    axes.bar_label(bars, [f"{value:.3g} %" for value in percent.values()], fontsize=8, padding=2)
+    axes.bar_label(
+        bars,
+        [f"{value:.3g} %" for value in percent.values()],
+        fontsize=8,
+        padding=2,
+    )
     axes.set(
         ylim=(0, 115), xlabel="stride in elements of 4 bytes", ylabel="% of the moved bytes used"
     )
@@ -150,7 +180,13 @@ def _draw_places(places, sm, filled: Occupancy, warps_a_block: int):
         if place < filled.warps:
             colour = BLOCK_COLOURS[place // warps_a_block % len(BLOCK_COLOURS)]
         places.add_patch(_cell(place % across, place // across, colour))
-    places.set(xlim=(0, across), ylim=(sm.warps / across, 0), aspect="equal", xticks=[], yticks=[])
+    places.set(
+        xlim=(0, across),
+        ylim=(sm.warps / across, 0),
+        aspect="equal",
+        xticks=[],
+        yticks=[],
+    )
     places.spines[:].set_visible(False)
     places.set_title(
         f"{filled.warps} of {sm.warps} places for warps taken: {filled.share:.0%}\n"
@@ -166,7 +202,10 @@ def _draw_limits(bars, filled: Occupancy):
     colours = [ALARM if name in filled.limited_by else ACCENT for name in names]
     drawn = bars.barh(names, values, color=colours, height=0.6)
     bars.bar_label(drawn, fontsize=9, padding=3)
-    bars.set(xlim=(0, 1.15 * max(max(values), 1)), xticks=[])
+    bars.set(
+        xlim=(0, 1.15 * max(max(values), 1)),
+        xticks=[],
+    )
     bars.invert_yaxis()
     bars.spines[["top", "right", "bottom"]].set_visible(False)
     bars.set_title("blocks that each would allow (red: the limit)", fontsize=9.5, loc="left")

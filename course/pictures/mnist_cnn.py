@@ -58,12 +58,21 @@ def network():
                 arrowprops={"arrowstyle": "->", "color": ACCENT},
             )
         left += width + 9
-    axes.set(xlim=(-2, left - 7), ylim=(-24, 24))
+    axes.set(
+        xlim=(-2, left - 7),
+        ylim=(-24, 24),
+    )
     axes.set_axis_off()
     return fig
 
 
-def digits(images: np.ndarray, titles, *, alt: str, columns: int = 10):
+def digits(
+    images: np.ndarray,
+    titles,
+    *,
+    alt: str,
+    columns: int = 10,
+):
     """Digits in rows, a short title above each."""
     rows = -(-len(images) // columns)
     fig = figure(0.86 * columns, 1.12 * rows, alt=alt)
@@ -93,7 +102,12 @@ def losses(curves: dict[str, list[float]], *, title: str = ""):
             alpha=opacity,
             label=name,
         )
-    axes.set(xlabel="step", ylabel="loss", ylim=(0, None), title=title)
+    axes.set(
+        xlabel="step",
+        ylabel="loss",
+        ylim=(0, None),
+        title=title,
+    )
     axes.legend(frameon=False)
     plain(axes)
     return fig
@@ -112,7 +126,12 @@ def distances(curves: dict[str, np.ndarray]):
     )
     axes = fig.add_subplot()
     for (name, values), colour in zip(curves.items(), (ACCENT, ALARM), strict=False):
-        axes.plot(range(1, len(values) + 1), np.maximum(values, 1e-9), color=colour, label=name)
+        axes.plot(
+            range(1, len(values) + 1),
+            np.maximum(values, 1e-9),
+            color=colour,
+            label=name,
+        )
     axes.set(xlabel="step", ylabel="distance from float64", yscale="log")
     axes.legend(frameon=False)
     plain(axes)
@@ -133,8 +152,16 @@ def weights_by_layer():
     )
     axes = fig.add_subplot()
     bars = axes.barh(list(layers), list(layers.values()), color=ACCENT)
-    axes.bar_label(bars, [f"{count:,}" for count in layers.values()], padding=3, fontsize=9)
-    axes.set(xlabel="weights", xlim=(0, 1.2 * max(layers.values())))
+    axes.bar_label(
+        bars,
+        [f"{count:,}" for count in layers.values()],
+        padding=3,
+        fontsize=9,
+    )
+    axes.set(
+        xlabel="weights",
+        xlim=(0, 1.2 * max(layers.values())),
+    )
     axes.invert_yaxis()
     plain(axes)
     return fig

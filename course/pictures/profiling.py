@@ -21,8 +21,19 @@ def repeats(milliseconds: Sequence[float], title: str = ""):
     axes.plot(times, ".", color=ACCENT, markersize=4)
     axes.plot(0, times[0], "o", color=ALARM, fillstyle="none", label="the first repeat")
     axes.axhline(median, color=INK, linewidth=1, label=f"median {median:.3g} ms")
-    axes.axhline(mean, color=ALARM, linewidth=1, linestyle="--", label=f"mean {mean:.3g} ms")
-    axes.set(xlabel="repeat", ylabel="ms", yscale="log", title=title)
+    axes.axhline(
+        mean,
+        color=ALARM,
+        linewidth=1,
+        linestyle="--",
+        label=f"mean {mean:.3g} ms",
+    )
+    axes.set(
+        xlabel="repeat",
+        ylabel="ms",
+        yscale="log",
+        title=title,
+    )
     axes.legend(frameon=False, fontsize=9)
     plain(axes)
     return fig
@@ -68,7 +79,13 @@ def flame(events: Sequence[tuple[str, int, float, float]], *, title: str = ""):
                 color=INK,
                 clip_on=True,
             )
-    axes.set(xlim=(0, end - begin), ylim=(depth - 0.4, -0.6), yticks=[], xlabel="µs", title=title)
+    axes.set(
+        xlim=(0, end - begin),
+        ylim=(depth - 0.4, -0.6),
+        yticks=[],
+        xlabel="µs",
+        title=title,
+    )
     axes.spines[["top", "right", "left"]].set_visible(False)
     return fig
 

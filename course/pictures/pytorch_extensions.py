@@ -64,13 +64,34 @@ def _levels(order):
 
 def _node(sheet, node, x, y):
     """A value's box: what it is, and its gradient."""
-    sheet.box(x, y, WIDE, HIGH, fill=FAINT if node.made_of else GREEN, line=GREY, rx=4)
+    sheet.box(
+        x,
+        y,
+        WIDE,
+        HIGH,
+        fill=FAINT if node.made_of else GREEN,
+        line=GREY,
+        rx=4,
+    )
     ink = INK if node.made_of else ON_COLOUR
     middle = x + WIDE / 2
     value = f"{node.name} = {_short(node.data)}"
-    sheet.text(middle, y + 20, value, size=14, colour=ink, font_weight="bold")
+    sheet.text(
+        middle,
+        y + 20,
+        value,
+        size=14,
+        colour=ink,
+        font_weight="bold",
+    )
     gradient = BLUE if node.made_of else "#00588a"
-    sheet.text(middle, y + 43, f"gradient {_short(node.grad)}", size=SMALL, colour=gradient)
+    sheet.text(
+        middle,
+        y + 43,
+        f"gradient {_short(node.grad)}",
+        size=SMALL,
+        colour=gradient,
+    )
 
 
 def _arrows(sheet, source, node, use):
@@ -175,6 +196,19 @@ def streams(model):
     for place, (stream, what) in enumerate(model.history):
         x, y = 80 + STEP * place, LINE * stream
         colour = BLOCK_COLOURS[stream % len(BLOCK_COLOURS)]
-        sheet.box(x, y + 3, STEP - 6, LINE - 6, fill=colour, rx=4)
-        sheet.text(x + STEP / 2 - 3, y + LINE / 2, what, size=11, colour=ON_COLOUR)
+        sheet.box(
+            x,
+            y + 3,
+            STEP - 6,
+            LINE - 6,
+            fill=colour,
+            rx=4,
+        )
+        sheet.text(
+            x + STEP / 2 - 3,
+            y + LINE / 2,
+            what,
+            size=11,
+            colour=ON_COLOUR,
+        )
     return sheet

@@ -7,30 +7,78 @@ SMALL = 8.5  # points: letters within a picture
 
 def sheet(axes, width, height, below=0.0, equal=True):
     """Axes without ticks for things of width × height, y downwards; below: room under them."""
-    axes.set(xlim=(-0.2, width + 0.2), ylim=(height + below, -0.2))
+    axes.set(
+        xlim=(-0.2, width + 0.2),
+        ylim=(height + below, -0.2),
+    )
     axes.axis("off")
     if equal:
         axes.set_aspect("equal")
 
 
-def box(axes, x, y, width, height, colour=IDLE, edge=INK, line=0.8, **more):
+def box(
+    axes,
+    x,
+    y,
+    width,
+    height,
+    colour=IDLE,
+    edge=INK,
+    line=0.8,
+    **more,
+):
     """A rectangle with its upper left corner at (x, y). line: of its edge, in points."""
     from matplotlib.patches import Rectangle
 
-    look = {"facecolor": colour, "edgecolor": edge, "linewidth": line, **more}
+    look = {
+        "facecolor": colour,
+        "edgecolor": edge,
+        "linewidth": line,
+        **more,
+    }
     axes.add_patch(Rectangle((x, y), width, height, **look))
 
 
 def word(axes, x, y, text, **more):
     """A text whose middle is at (x, y)."""
-    look = {"ha": "center", "va": "center", "fontsize": SMALL, "color": INK}
-    axes.text(x, y, text, **{**look, **more})
+    look = {
+        "ha": "center",
+        "va": "center",
+        "fontsize": SMALL,
+        "color": INK,
+    }
+    axes.text(
+        x,
+        y,
+        text,
+        **{
+            **look,
+            **more,
+        },
+    )
 
 
-def arrow(axes, x, y, to_x, to_y, colour=ACCENT, line=1.2):
+def arrow(
+    axes,
+    x,
+    y,
+    to_x,
+    to_y,
+    colour=ACCENT,
+    line=1.2,
+):
     """A straight arrow."""
-    look = {"arrowstyle": "->", "color": colour, "linewidth": line}
-    axes.annotate("", xy=(to_x, to_y), xytext=(x, y), arrowprops=look)
+    look = {
+        "arrowstyle": "->",
+        "color": colour,
+        "linewidth": line,
+    }
+    axes.annotate(
+        "",
+        xy=(to_x, to_y),
+        xytext=(x, y),
+        arrowprops=look,
+    )
 
 
 def plain(axes, title=""):

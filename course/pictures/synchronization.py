@@ -37,7 +37,14 @@ def speedup_over_torch(ours, theirs) -> None:
     if ours.samples:
         speedup = theirs.median / ours.median
         spread = speedup * (ours.spread / ours.median + theirs.spread / theirs.median)
-        results.append({"name": name, "value": speedup, "unit": "1", "spread": spread})
+        results.append(
+            {
+                "name": name,
+                "value": speedup,
+                "unit": "1",
+                "spread": spread,
+            }
+        )
         print(f"{speedup:.1f} ± {spread:.1f} times as fast as torch.bincount")
     elif known:
         where = f"recorded on {known['gpu']}, {known['date'][:10]}"
@@ -91,7 +98,11 @@ def timeline(pieces: list[tuple], total: float | None = None):
                 (start + stop) / 2, engine, chunk, ha="center", va="center", fontsize=8, color=INK
             )
     axes.axvline(end, color=ACCENT, linewidth=1)
-    axes.set(xlim=(0, 1.02 * max(end, total or 0)), xlabel="ms", ylim=(2.6, -0.6))
+    axes.set(
+        xlim=(0, 1.02 * max(end, total or 0)),
+        xlabel="ms",
+        ylim=(2.6, -0.6),
+    )
     axes.set_yticks(range(3), ENGINES)
     axes.set_title(
         f"{chunks} chunk{'s' * (chunks > 1)}: done after {end:.3g} ms",

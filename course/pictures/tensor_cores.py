@@ -75,7 +75,11 @@ def ldmatrix(mark: int = 6):
     return fig
 
 
-def tiles(sizes: dict[str, int], piece: tuple[int, int], title: str):
+def tiles(
+    sizes: dict[str, int],
+    piece: tuple[int, int],
+    title: str,
+):
     """A block's tile of C, cut into the warps' tiles, one of them into single products.
 
     sizes: BM, BN, WM, WN as `source.constants` finds them. piece: rows and columns of one product.
@@ -185,7 +189,10 @@ def descriptor():
         _box(axes, left, 0, _colour(number), bits)
         _text(axes, middle, 0.5 if bits > 4 else -0.3, what, SMALL)
         _text(axes, middle, 1.4, f"{first + bits - 1} … {first}", SMALL)
-    axes.set(xlim=(-1, 65), ylim=(1.8, -0.7))
+    axes.set(
+        xlim=(-1, 65),
+        ylim=(1.8, -0.7),
+    )
     return fig
 
 
@@ -203,7 +210,12 @@ class Step:
     ended: float
 
 
-def schedule(steps: int, stages: int, copy: float, multiply: float) -> list[Step]:
+def schedule(
+    steps: int,
+    stages: int,
+    copy: float,
+    multiply: float,
+) -> list[Step]:
     """What happens when, with `stages` slots: a copy begins once its slot is free.
 
     copy: cycles from asking for a step's tiles to their arrival; copies overlap one another freely.
@@ -228,7 +240,12 @@ def cycles_a_step(stages: int, copy: float, multiply: float) -> float:
     return max(multiply, (copy + multiply) / stages)
 
 
-def ring(stages: int, copy: float, multiply: float, steps: int = 9):
+def ring(
+    stages: int,
+    copy: float,
+    multiply: float,
+    steps: int = 9,
+):
     """The slots of a ring on a timeline: copies on their way, tiles that wait, multiplications."""
     timeline = schedule(steps, stages, copy, multiply)
     end = timeline[-1].ended
@@ -258,7 +275,15 @@ def _ticks():
     return AutoLocator()
 
 
-def _bar(axes, row, begin, end, colour, text="", ink=INK):
+def _bar(
+    axes,
+    row,
+    begin,
+    end,
+    colour,
+    text="",
+    ink=INK,
+):
     if end > begin:
         _box(axes, begin, row + 0.1, colour, end - begin, 0.8)
         _text(axes, (begin + end) / 2, row + 0.53, text, SMALL, color=ink)
@@ -280,13 +305,23 @@ def tile_number(down: int, across: int, group: int) -> np.ndarray:
     return number
 
 
-def wanted(down: int, across: int, group: int, running: int) -> tuple[int, int]:
+def wanted(
+    down: int,
+    across: int,
+    group: int,
+    running: int,
+) -> tuple[int, int]:
     """(Rows of tiles, columns of tiles) that the first `running` tiles need of A and of B."""
     rows, columns = np.nonzero(tile_number(down, across, group) < running)
     return len(set(rows)), len(set(columns))
 
 
-def tile_order(down: int, across: int, groups: Sequence[int], running: int):
+def tile_order(
+    down: int,
+    across: int,
+    groups: Sequence[int],
+    running: int,
+):
     """The tiles of C that run at one time, a panel an order. groups: rows of tiles in a group."""
     titles = {}
     for group in groups:
@@ -300,7 +335,13 @@ def tile_order(down: int, across: int, groups: Sequence[int], running: int):
         number = tile_number(down, across, group)
         later = 0.4 + 0.6 * number / running
         shade = np.where(number < running, later, 0)
-        axes.imshow(shade, cmap="Blues", vmin=0, vmax=1, aspect="auto")
+        axes.imshow(
+            shade,
+            cmap="Blues",
+            vmin=0,
+            vmax=1,
+            aspect="auto",
+        )
         axes.set(xticks=[], yticks=[])
         axes.set_title(titles[group], fontsize=MIDDLE, loc="left")
     return fig
@@ -337,25 +378,57 @@ def _picture(width: float, height: float, alt: str):
     return fig, axes
 
 
-def _box(axes, x, y, colour, width=1, height=1, edge="white"):
+def _box(
+    axes,
+    x,
+    y,
+    colour,
+    width=1,
+    height=1,
+    edge="white",
+):
     from matplotlib.patches import Rectangle
 
-    look = {"facecolor": colour, "edgecolor": edge, "linewidth": 0.7}
+    look = {
+        "facecolor": colour,
+        "edgecolor": edge,
+        "linewidth": 0.7,
+    }
     axes.add_patch(Rectangle((x, y), width, height, **look))
 
 
 def _text(axes, x, y, text, size=MIDDLE, **look):
     """Centred on its place, unless `look` says otherwise."""
     axes.text(
-        x, y, text, **{"ha": "center", "va": "center", "fontsize": size, "color": INK, **look}
+        x,
+        y,
+        text,
+        **{
+            "ha": "center",
+            "va": "center",
+            "fontsize": size,
+            "color": INK,
+            **look,
+        },
     )
 
 
 def _finish(axes, across, down, title):
     """Set the limits, `down` rows from above, and the title."""
-    axes.set(xlim=across, ylim=(down, 0), xticks=[], yticks=[])
+    axes.set(
+        xlim=across,
+        ylim=(down, 0),
+        xticks=[],
+        yticks=[],
+    )
     axes.spines[:].set_visible(False)
-    axes.set_title(title, fontsize=MIDDLE, color=INK, loc="left", wrap=True)
+    axes.set_title(
+        title,
+        fontsize=MIDDLE,
+        color=INK,
+        loc="left",
+        wrap=True,
+    )
 
 
 def _colour(number: int) -> str:

@@ -53,7 +53,14 @@ def programs(n: int, block: int):
     lanes = np.arange(count * block).reshape(count, block)
     _cells(axes, lanes, lambda i: _colour(i // block) if i < n else IDLE, text=block <= 32)
     for program in range(count):
-        axes.text(-0.4, program + 0.5, f"program {program}", ha="right", va="center", size=SMALL)
+        axes.text(
+            -0.4,
+            program + 0.5,
+            f"program {program}",
+            ha="right",
+            va="center",
+            size=SMALL,
+        )
     axes.set_title(f"i = program_id · {block} + arange(0, {block}); grey: masked", size=SMALL + 1)
     return fig
 
@@ -75,7 +82,12 @@ def touched(order: np.ndarray, together: int) -> int:
     return len(set(rows)) + len(set(columns))
 
 
-def tile_order(rows: int = 8, columns: int = 8, group: int = 4, together: int = 16):
+def tile_order(
+    rows: int = 8,
+    columns: int = 8,
+    group: int = 4,
+    together: int = 16,
+):
     """Programs that run at the same time, row by row and in groups: what they read."""
     orders = {
         "row by row": order_of(rows, columns, 1),
@@ -188,7 +200,14 @@ def languages(sides=(1024, 2048, 4096, 8192, 16384)):
     for number, (name, entries) in enumerate(known.items()):
         values = [e["value"] for e in entries.values()]
         places = [sides.index(n) for n in entries]
-        axes.plot(places, values, "o-", color=_colour(number), label=LANGUAGES[name], lw=2)
+        axes.plot(
+            places,
+            values,
+            "o-",
+            color=_colour(number),
+            label=LANGUAGES[name],
+            lw=2,
+        )
     axes.axhline(1, color=INK, lw=1, ls=":")
     axes.set_xticks(range(len(sides)), [f"{n:,}" for n in sides])
     axes.set_ylabel("share of cuBLAS")

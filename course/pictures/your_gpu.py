@@ -37,12 +37,21 @@ def versions_chart(driver: tuple[int, int], parts: Mapping[str, tuple[int, int]]
     axes.axvline(_x(driver) + 0.5, color=INK, lw=1.5)
     _write(axes, _x(driver) + 0.3, -0.85, f"driver: CUDA {dotted(driver)}")
     axes.set_yticks(range(len(parts)), list(parts))
-    axes.set(ylim=(len(parts) - 0.4, -1.3), xlabel="CUDA version that a program was built with")
+    axes.set(
+        ylim=(len(parts) - 0.4, -1.3),
+        xlabel="CUDA version that a program was built with",
+    )
     axes.set(xlim=(_x((first, 0)) - 0.5, _x((last + 1, 0)) - 0.5))
     ticks = [(major, minor) for major in range(first, last + 1) for minor in (0, 5)]
     axes.set_xticks([_x(version) for version in ticks], [dotted(version) for version in ticks])
     legend = axes.get_legend_handles_labels()
-    fig.legend(*legend, loc="outside upper center", ncols=3, frameon=False, fontsize=9)
+    fig.legend(
+        *legend,
+        loc="outside upper center",
+        ncols=3,
+        frameon=False,
+        fontsize=9,
+    )
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.tick_params(left=False)
     return fig
@@ -57,12 +66,26 @@ def _draw_zones(axes, driver, first, last):
     borders = (_x((first, 0)) - 0.5, newest, next_major, _x((last + 1, 0)) - 0.5)
     for (colour, label), left, right in zip(ZONES.values(), borders, borders[1:], strict=False):
         if right > left:
-            axes.axvspan(left, right, color=colour, lw=0, label=label)
+            axes.axvspan(
+                left,
+                right,
+                color=colour,
+                lw=0,
+                label=label,
+            )
 
 
 def _write(axes, x, y, text):
     """A text that ends at x."""
-    axes.text(x, y, text, ha="right", va="center", fontsize=9, color=INK)
+    axes.text(
+        x,
+        y,
+        text,
+        ha="right",
+        va="center",
+        fontsize=9,
+        color=INK,
+    )
 
 
 def _x(version):
