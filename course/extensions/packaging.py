@@ -80,17 +80,17 @@ def install(wheel_path: Path, python: Path) -> None:
     )
 
 
-def test(python: Path) -> str:
+def test(python: Path, only: str = "") -> str:
     """Run the package's own tests with an environment's Python; pytest's last line.
 
-    pytest is no dependency of the course: where it is missing, that is said.
+    only: those whose names hold this word. pytest is no dependency of the course: where it is
+    missing, that is said.
     """
     if importlib.util.find_spec("pytest") is None:
         return "not tested: pip install pytest"
     tests = home() / "source" / "tests"
-    output = run(
-        [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--color=no", tests], tests
-    )
+    options = ["-q", "-p", "no:cacheprovider", "--color=no", "-k", only]
+    output = run([python, "-m", "pytest", *options, tests], tests)
     return output.strip().splitlines()[-1]
 
 
@@ -117,7 +117,8 @@ def environment() -> dict[str, str]:
 def fingerprint() -> str:
     """Changes with the sources, the version of PyTorch and the GPU."""
     digest = hashlib.sha256(f"{torch.__version__} {gpu() and gpu().arch}".encode())
-    files = [*CSRC.iterdir(), PACKAGE / "setup.py", HERE / "rules.py", *PACKAGE.glob("*_op/*.py")]
-    for path in sorted(files):
+    build = [PACKAGE / "setup.py", PACKAGE / "pyproject.toml"]
+    python = [HERE / "rules.py", *PACKAGE.glob("*_op/*.py")]
+    for path in sorted([*CSRC.iterdir(), *build, *python]):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:12]
