@@ -85,29 +85,32 @@ static void finish_all(Groups& g) {
     g = Groups();
 }
 
-static void check_end_of_stores(Groups& g) {
+static bool first_told(const Block& b, Site at) {
+    return b.grid->told_line.exchange(at.line) != at.line;
+}
+static void check_end_of_stores(const Block& b, Groups& g) {
     for (auto& group : g.closed)
         for (Waited& w : group)
-            if (!w.was_read)
+            if (!w.was_read && first_told(b, w.at))
                 report("copy-unfinished", w.at,
                        "the block ends before this copy has read its shared memory: wait with "
                        "cp.async.bulk.wait_group.read 0, or .wait_group 0");
     for (Waited& w : g.open)
-        report("copy-unfinished", w.at,
-               "the block ends and nobody has waited for this copy: close its group with "
-               "cp.async.bulk.commit_group, then cp.async.bulk.wait_group 0");
+        if (first_told(b, w.at))
+            report("copy-unfinished", w.at,
+                   "the block ends and nobody has waited for this copy: close its group with "
+                   "cp.async.bulk.commit_group, then cp.async.bulk.wait_group 0");
 }
 void async_end(Block& b) {
     if (!b.async_ready)
         return;
     Async& a = *b.async;
     for (Flying& f : a.flying)
-        if (f.bytes)
-            report(
-                "copy-unfinished", f.at,
-                "the block ends while this copy to its shared memory is on its way: wait for its "
-                "barrier (line %d)",
-                f.barrier->at.line);
+        if (f.bytes && first_told(b, f.at))
+            report("copy-unfinished", f.at,
+                   "the block ends while this copy to its shared memory is on its way: wait for "
+                   "its barrier (line %d)",
+                   f.barrier->at.line);
     for (auto& [p, m] : a.barriers)
         if (m.bytes < 0)
             report(
@@ -115,11 +118,11 @@ void async_end(Block& b) {
                 "the copies have brought %lld bytes more than expect_tx announced to this barrier",
                 -m.bytes);
     for (unsigned t = 0; t < a.stores.size(); ++t) {
-        check_end_of_stores(a.stores[t]);
+        check_end_of_stores(b, a.stores[t]);
         finish_all(a.stores[t]);
     }
     for (WarpGroup& w : a.groups)
-        if (!w.products.empty())
+        if (!w.products.empty() && first_told(b, w.products.front().at))
             report("wgmma-unfinished", w.products.front().at,
                    "the block ends and nobody has waited for this wgmma: "
                    "wgmma.commit_group, then wgmma.wait_group 0");

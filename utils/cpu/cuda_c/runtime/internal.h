@@ -68,6 +68,8 @@ struct Grid {
     std::mutex lock;
     std::vector<std::pair<unsigned long long, std::string>> printed;
     dim3 cluster;  // blocks of a cluster
+    std::atomic<int> told_line{0};  // what blocks leave undone is told once
+    std::atomic<bool> told_exit{false};
     std::vector<std::function<void()>>
         tails;  // launched into cudaStreamTailLaunch: run when this grid is done
 };

@@ -94,7 +94,8 @@ void complete_bytes(Block& b, MBarrier& m, size_t bytes) {
 static void arrive(Block& b, char* p, MBarrier& m, unsigned count, Site at) {
     if (count > m.pending)
         refuse("mbarrier-arrivals", at,
-               "mbarrier: %u arrival%s more than this phase waits for: it lacks %u of the %u that line "
+               "mbarrier: %u arrival%s more than this phase waits for: it lacks %u of the %u that "
+               "line "
                "%d announced",
                count - m.pending, count - m.pending == 1 ? "" : "s", m.pending, m.expected,
                m.at.line);
@@ -159,6 +160,8 @@ void mbarrier_inval(u64 address, Site at) {
 }
 u64 mbarrier_arrive(u64 address, u32 count, u32 bytes, bool drop, Site at) {
     InShared s = find_shared(address, at);
+    if (s.block->left_cluster)
+        return 0;  // told; nobody waits there any more
     MBarrier& m = barrier_at(s.p, *s.block, at, "mbarrier.arrive");
     u64 state = u64(m.phase) << 32 | m.pending;
     m.bytes += bytes;

@@ -41,6 +41,16 @@ void refuse(const char* kind, Site at, const char* format, ...) {
     abandon_grid(cudaErrorIllegalInstruction);
 }
 
+// Its memory is kept until the whole cluster has ended: the program goes on, as it may on a GPU.
+static void tell_cluster_exit(unsigned rank, Site at) {
+    if (!hot.block->grid->told_exit.exchange(true))
+        report("cluster-exit", at,
+               "this uses the shared memory of block %u of the cluster, which has ended: let no "
+               "block end before the others are done with its memory (barrier.cluster.arrive and "
+               ".wait at its end)",
+               rank);
+}
+
 InShared find_shared(unsigned long long address, Site at) {
     Block* b = hot.block;
     if (!b)
@@ -51,11 +61,7 @@ InShared find_shared(unsigned long long address, Site at) {
             refuse("out-of-bounds", at, "address 0x%llx is in no block of the cluster", address);
         b = b->cluster->blocks[rank];
         if (b != hot.block && b->left_cluster)
-            refuse("cluster-exit", at,
-                   "this uses the shared memory of block %u of the cluster, which has ended: let "
-                   "no block end before the others are done with its memory "
-                   "(barrier.cluster.arrive and .wait at its end)",
-                   rank);
+            tell_cluster_exit(rank, at);
     } else if (address >> 32 || rank) {
         refuse("out-of-bounds", at,
                "0x%llx is no address in shared memory: convert the pointer with "
