@@ -112,7 +112,8 @@ function mostThatFit(units, home, fits) {
   return few;
 }
 
-const headOf = (table) => [...table.querySelectorAll("colgroup, thead")].map((e) => e.cloneNode(true));
+const headOf = (table) =>
+  [...table.querySelectorAll("colgroup, thead")].map((part) => part.cloneNode(true));
 
 // Where to cut so many units: code at an empty line where there is one, never a few lines alone
 function cut(units, most) {
@@ -147,10 +148,6 @@ class Stack {
     if (heading) this.body.append(heading.cloneNode(true));
   }
 
-  get isEmpty() {
-    return !this.body.querySelector(".piece");
-  }
-
   get used() {
     return this.body.lastElementChild
       ? this.body.lastElementChild.getBoundingClientRect().bottom - topOf(this.body)
@@ -175,13 +172,14 @@ function place(part, stack) {
   forARoom(part);
   if (part.matches(".picture")) return spread(part, stack);
   if (stack.fits()) return;
-  const staysWhole = part.querySelector(".still") && stack.body.querySelectorAll(".piece").length > 1;
+  const isAlone = stack.body.querySelectorAll(".piece").length === 1;
+  const staysWhole = part.querySelector(".still") && !isAlone;
   const rest = staysWhole ? null : split(part, stack.fits);
   if (rest) {
     stack.open(running);
     return place(rest, stack);
   }
-  if (!stack.isEmpty && stack.body.querySelectorAll(".piece").length > 1) {
+  if (!isAlone) {
     part.remove();
     stack.open(running);
     return place(part, stack);
@@ -236,8 +234,10 @@ function grow(body) {
 }
 
 function wraps(body, zoom) {
-  const isTwo = (line) =>
-    line.getBoundingClientRect().height > 1.5 * zoom * parseFloat(getComputedStyle(line).lineHeight);
+  const isTwo = (line) => {
+    const one = zoom * parseFloat(getComputedStyle(line).lineHeight);
+    return line.getBoundingClientRect().height > 1.5 * one;
+  };
   return [...body.querySelectorAll(".line")].some(isTwo);
 }
 

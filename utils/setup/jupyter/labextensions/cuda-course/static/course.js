@@ -1,6 +1,7 @@
 // What the course adds to JupyterLab, and to slides shown live from it (jupyterlab-rise):
 //
-// - a cell that begins with `%%writefile x.cu` has the colours of CUDA C, one with `%%bash` a shell's;
+// - a cell that begins with `%%writefile x.cu` has the colours of CUDA C, one with
+//   `%%bash` a shell's;
 // - opening a notebook does not mark it as changed;
 // - with the start page the file browser shows the chapters;
 // - sliders have names, for those who do not see their labels.
@@ -116,7 +117,7 @@
     };
     paint();
     cell.contentChanged.connect(paint);
-    cell.mimeTypeChanged.connect(paint); // the notebook sets all cells' type once the kernel is there
+    cell.mimeTypeChanged.connect(paint); // the notebook sets it once the kernel is there
   }
 
   function colourAll(panel, languages) {
