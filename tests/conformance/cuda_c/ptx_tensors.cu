@@ -73,8 +73,8 @@ __global__ void cubes(
         check(2, box[threadIdx.x] == expected);
     }
 }
-// Pictures of 5 x 6 pixels with 8 channels, a filter of 3 x 3 with a border of zeros: 16 pixels from
-// the last one of row 3 of picture 0 on, at tap (right, down).
+// Pictures of 5 x 6 pixels with 8 channels, a filter of 3 x 3 with a border of zeros: 16 pixels
+// from the last one of row 3 of picture 0 on, at tap (right, down).
 __global__ void pixels(const __grid_constant__ CUtensorMap map, int right, int down) {
     __shared__ __align__(128) unsigned short box[16][8];
     __shared__ unsigned long long full;

@@ -1,10 +1,10 @@
-// What a block has under way beside its threads: copies, barriers in shared memory, products of warp
-// groups. A block gets an Async when it first uses one of them.
+// What a block has under way beside its threads: copies, barriers in shared memory, products of
+// warp groups. A block gets an Async when it first uses one of them.
 //
 // Copies are honest: they arrive as late as the rules allow. What a barrier counts in (bulk copies,
-// tensor copies, st.async) arrives when all threads of the block wait, and somebody for that barrier;
-// what a thread waits for by itself (cp.async, bulk stores, wgmma) when it waits. CUDA_CPU_SEED
-// chooses the order.
+// tensor copies, st.async) arrives when all threads of the block wait, and somebody for that
+// barrier; what a thread waits for by itself (cp.async, bulk stores, wgmma) when it waits.
+// CUDA_CPU_SEED chooses the order.
 #pragma once
 #include <deque>
 #include <map>

@@ -1,5 +1,5 @@
-// The slow checks of what is asynchronous: shared memory that a copy has not filled, or that a copy or
-// a wgmma is still reading; who learns of what by barriers in shared memory; proxy fences. What
+// The slow checks of what is asynchronous: shared memory that a copy has not filled, or that a copy
+// or a wgmma is still reading; who learns of what by barriers in shared memory; proxy fences. What
 // threads know of each other is kept as vector clocks: of each thread, up to when.
 #include <algorithm>
 #include "checks.h"

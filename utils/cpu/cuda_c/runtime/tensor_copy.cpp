@@ -1,6 +1,6 @@
-// Tensor copies (TMA): boxes of a tensor that a tensor map describes, swizzled on their way to shared
-// memory; zeros (or NaN) where they lie outside. Source: PTX ISA, "Tensors"; CUDA Driver API, "Tensor
-// Map Object Management".
+// Tensor copies (TMA): boxes of a tensor that a tensor map describes, swizzled on their way to
+// shared memory; zeros (or NaN) where they lie outside. Source: PTX ISA, "Tensors"; CUDA Driver
+// API, "Tensor Map Object Management".
 #include <algorithm>
 #include <mutex>
 #include "../include/detail/ptx/arithmetic.h"

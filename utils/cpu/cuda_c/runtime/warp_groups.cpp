@@ -1,6 +1,7 @@
 // wgmma: 128 threads multiply tiles in shared memory. The products of a group are made when all
-// threads of the warp group wait for it, the latest that is allowed; what had not come when a product
-// was queued, it has read then. Source: PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions".
+// threads of the warp group wait for it, the latest that is allowed; what had not come when a
+// product was queued, it has read then. Source: PTX ISA, "Asynchronous Warpgroup Level Matrix
+// Instructions".
 #include <algorithm>
 #include "asynchronous.h"
 #include "numbers.h"

@@ -1,6 +1,6 @@
-// What the lanes of a warp do with matrices together: ldmatrix, stmatrix, mma.sync. Each is a meeting;
-// the first lane to go on does the work of all. Source: PTX ISA, "Matrix fragments for mma",
-// "ldmatrix", "stmatrix".
+// What the lanes of a warp do with matrices together: ldmatrix, stmatrix, mma.sync. Each is a
+// meeting; the first lane to go on does the work of all. Source: PTX ISA, "Matrix fragments for
+// mma", "ldmatrix", "stmatrix".
 #include "../include/detail/warp.h"
 #include "../include/detail/ptx/arithmetic.h"
 #include "asynchronous.h"

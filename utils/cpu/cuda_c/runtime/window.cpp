@@ -1,6 +1,6 @@
-// Addresses in shared memory as numbers of 32 bits, as PTX has them. The dynamic part ends at 256 KiB,
-// so that a descriptor of wgmma can hold every address; static variables lie below it. In a cluster
-// the upper byte is the block's rank.
+// Addresses in shared memory as numbers of 32 bits, as PTX has them. The dynamic part ends at 256
+// KiB, so that a descriptor of wgmma can hold every address; static variables lie below it. In a
+// cluster the upper byte is the block's rank.
 #include <stdarg.h>
 #include "asynchronous.h"
 

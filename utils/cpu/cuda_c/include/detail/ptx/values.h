@@ -20,8 +20,8 @@ typedef float f32;
 typedef double f64;
 typedef bool pred;
 
-// Small floats: their bits, and what they are worth. Two of them in one register: first in the lower
-// half.
+// Small floats: their bits, and what they are worth. Two of them in one register: first in the
+// lower half.
 template <int EXPONENT, int FRACTION, class Bits>
 struct Small {
     Bits bits;
