@@ -78,22 +78,7 @@ def run(
     environment = dict(os.environ if env is None else env)
     mark = f"{os.environ.get(MARK, '')}/{uuid.uuid4().hex}"
     environment[MARK] = mark
-    source, sink = _terminal() if as_terminal else os.pipe()
-    try:
-        process = subprocess.Popen(
-            list(command),
-            cwd=cwd,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=sink,
-            stderr=sink,
-            start_new_session=True,
-        )
-    except BaseException:
-        os.close(source)
-        raise
-    finally:
-        os.close(sink)
+    process, source = _started(command, cwd, environment, as_terminal)
     guard = _guard(process.pid, mark)
     _limit_files(process.pid)
     complaint = ""
@@ -116,6 +101,27 @@ def run(
     if complaint and echo:
         echo(complaint)
     return Completed(list(command), process.returncode, output + complaint)
+
+
+def _started(command, cwd, environment, as_terminal: bool) -> tuple[subprocess.Popen, int]:
+    """(the process, in a group of its own; the end from which its output is read)."""
+    source, sink = _terminal() if as_terminal else os.pipe()
+    try:
+        process = subprocess.Popen(
+            list(command),
+            cwd=cwd,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=sink,
+            stderr=sink,
+            start_new_session=True,
+        )
+    except BaseException:
+        os.close(source)
+        raise
+    finally:
+        os.close(sink)
+    return process, source
 
 
 def free_memory() -> int:
