@@ -70,7 +70,7 @@ class Notebook:
         with contextlib.suppress(TimeoutError):
             self.ran(
                 [cell.id for cell in self.cells if cell.cell_type == "code"][-1],
-                timeout=100 * SECONDS,
+                timeout=200 * SECONDS,
             )
         self.ready()
 
