@@ -60,9 +60,14 @@ SUMS = {"f16": ("f16", "f32"), "bf16": ("f32",), "tf32": ("f32",), "f64": ("f64"
         "s8": ("s32",), "u8": ("s32",), "e4m3": ("f16", "f32"), "e5m2": ("f16", "f32")}  # fmt: skip
 
 
-@instruction(r"mma(?P<sparse>\.sp(?:::ordered_metadata)?)?\.sync\.aligned"
-             r"\.m(?P<m>\d+)n8k(?P<k>\d+)\.row\.col"
-             r"(?P<saturate>\.satfinite)?\.(?P<d>\w+)\.(?P<a>\w+)\.(?P<b>\w+)\.(?P<c>\w+)")  # fmt: skip
+MMA = (
+    r"mma(?P<sparse>\.sp(?:::ordered_metadata)?)?\.sync\.aligned"
+    r"\.m(?P<m>\d+)n8k(?P<k>\d+)\.row\.col(?P<saturate>\.satfinite)?"
+    r"\.(?P<d>\w+)\.(?P<a>\w+)\.(?P<b>\w+)\.(?P<c>\w+)"
+)
+
+
+@instruction(MMA)
 def warp_product(t, match, d, a, b, c, places=None, selector="0"):
     m, k = int(match["m"]), int(match["k"])
     kinds = match["a"], match["b"]
