@@ -134,9 +134,10 @@ def _shape_colour(what: str, colour: str) -> str:
 
 
 def luminance(colour) -> float:
-    """The relative luminance of a colour by WCAG 2: 0 for black, 1 for white.
+    """The relative luminance of a colour: 0 for black, 1 for white.
 
-    colour: anything that matplotlib takes for one. https://www.w3.org/TR/WCAG22/#dfn-relative-luminance
+    colour: anything that matplotlib takes for one.
+    Source: WCAG 2.2, https://www.w3.org/TR/WCAG22/#dfn-relative-luminance
     """
     from matplotlib.colors import to_rgb
 

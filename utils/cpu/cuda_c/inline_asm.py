@@ -19,7 +19,8 @@ WORDS = ("asm", "__asm__", "__asm")
 QUALIFIERS = ("volatile", "__volatile__", "inline", "goto")
 CONSTRAINTS = "hrlfdn"
 PTX = re.compile(
-    r"\b[a-z]\w*\.[a-z]\w*|%%?\w*(?:tid|laneid|smid|clock)|\bbar\b|\btrap\b|\bexit\b|\bbra\b|\bret\b"
+    r"\b[a-z]\w*\.[a-z]\w*|%%?\w*(?:tid|laneid|smid|clock)"
+    r"|\b(?:bar|trap|exit|bra|ret)\b"
 )
 
 

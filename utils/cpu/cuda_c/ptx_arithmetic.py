@@ -250,8 +250,10 @@ def move(t, match, d, a):
 SMALL = "e4m3x2|e5m2x2|f16x2|bf16x2"
 
 
-@instruction(rf"cvt(?P<how>(?:\.(?:r[nzmp]i?|rna|ftz|sat|satfinite|relu))*)\.(?P<to>{SMALL}|tf32|bf16|[usf]\d+)"
-             rf"\.(?P<type>{SMALL}|bf16|[usf]\d+)")  # fmt: skip
+@instruction(
+    rf"cvt(?P<how>(?:\.(?:r[nzmp]i?|rna|ftz|sat|satfinite|relu))*)"
+    rf"\.(?P<to>{SMALL}|tf32|bf16|[usf]\d+)\.(?P<type>{SMALL}|bf16|[usf]\d+)"
+)
 def conversion(t, match, d, a, b=None):
     to, bits = match["to"], match["type"]
     if ".relu" in match["how"]:
@@ -279,7 +281,8 @@ def flush_float(text: str, match, to: str) -> str:
 
 
 @instruction(
-    r"cvta(?P<to>\.to)?\.(?P<space>shared(?:::cta|::cluster)?|global|local|const)\.(?P<type>u32|u64)"
+    r"cvta(?P<to>\.to)?\.(?P<space>shared(?:::cta|::cluster)?|global|local|const)"
+    r"\.(?P<type>u32|u64)"
 )
 def address_space(t, match, d, a):
     bits = match["type"]

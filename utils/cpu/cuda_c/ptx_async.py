@@ -24,7 +24,8 @@ def barrier_inval(t, match, barrier):
 
 
 @instruction(
-    rf"mbarrier\.arrive(?P<drop>_drop)?(?P<expect>\.expect_tx)?(?:\.noComplete)?{ORDER}{SHARED}\.b64"
+    rf"mbarrier\.arrive(?P<drop>_drop)?(?P<expect>\.expect_tx)?(?:\.noComplete)?"
+    rf"{ORDER}{SHARED}\.b64"
 )
 def barrier_arrive(t, match, *operands):
     operands = list(operands)

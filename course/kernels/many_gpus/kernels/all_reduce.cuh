@@ -158,7 +158,7 @@ constexpr int AT_ONCE<1> = MOST_RANKS - 1;
 template <>
 constexpr int AT_ONCE<2> = 2;
 
-// Add `unroll` vectors of all peers to the sums. from(k, u): where vector u of peer number k (from 1
+// Add `unroll` vectors of all peers to the sums. from(k, u): where vector u of peer k (from 1
 // on, counted from this rank) lies, or null.
 template <class T, int unroll, class From>
 __device__ inline void add_peers(Accumulator<T, 4> (&sums)[unroll], int ranks, From from) {

@@ -186,7 +186,7 @@ __device__ inline uint2 receive_words(const Peers& peers, const word* from, unsi
     return make_uint2(unsigned(a), unsigned(b));
 }
 
-// The same from all peers: `from` is where rank 0's words lie, the next rank's `stride` words later.
+// The same from all peers: `from`: where rank 0's words lie, the next rank's `stride` words later.
 // All loads are on their way before the first is waited for.
 __device__ inline void receive_from_all(const Peers& peers, const word* from, size_t stride,
                                         unsigned flag, uint2 (&arrived)[MOST_RANKS]) {

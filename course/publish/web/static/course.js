@@ -60,10 +60,13 @@ function drawLaunch(launch) {
     `${blocks} × ${threads} = ${started} threads for ${elements} elements` +
     (idle ? `: the guard stops ${idle} (hollow)` : "") +
     (missed ? `: ${missed} NOT REACHED (red)` : "");
-  for (const field of launch.querySelectorAll("input")) field.nextElementSibling.value = field.value;
+  for (const field of launch.querySelectorAll("input")) {
+    field.nextElementSibling.value = field.value;
+  }
 }
 
-document.querySelectorAll("form.quiz").forEach((form) => form.addEventListener("submit", answerQuiz));
+document.querySelectorAll("form.quiz").forEach((form) =>
+  form.addEventListener("submit", answerQuiz));
 document.querySelectorAll("form.predict").forEach((form) =>
   form.addEventListener("submit", (event) => event.preventDefault()));
 document.querySelectorAll(".cell_input").forEach(addFold);

@@ -1,5 +1,5 @@
-// Shifts and conversions as PTX has them, where C++ and the host's processor leave or choose another
-// answer. The rewrite puts these into device code: see arithmetic.py.
+// Shifts and conversions as PTX has them, where C++ and the host's processor leave or choose
+// another answer. The rewrite puts these into device code: see arithmetic.py.
 #pragma once
 #include <limits>
 #include <type_traits>
