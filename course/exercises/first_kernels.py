@@ -89,7 +89,9 @@ def scale(out, a, factor):
 
 
 def blocks_for(height, width, block_x, block_y):
-    return ceil_div(width, block_x), ceil_div(height, block_y)
+    blocks_x = (width + block_x - 1) // block_x
+    blocks_y = (height + block_y - 1) // block_y
+    return blocks_x, blocks_y
 
 
 BLOCKS_FOR = Exercise(
@@ -144,8 +146,8 @@ def blocks_for(height, width, block_x, block_y): ...  # return (blocks along x, 
         Wrong(
             but(
                 blocks_for,
-                ("ceil_div(width, block_x)", "width // block_x"),
-                ("ceil_div(height, block_y)", "height // block_y"),
+                ("(width + block_x - 1) // block_x", "width // block_x"),
+                ("(height + block_y - 1) // block_y", "height // block_y"),
             ),
             "only_multiples",
             "Rounded down, the last and partly used block is missing.",
@@ -153,8 +155,8 @@ def blocks_for(height, width, block_x, block_y): ...  # return (blocks along x, 
         Wrong(
             but(
                 blocks_for,
-                ("ceil_div(width, block_x)", "width // block_x + 1"),
-                ("ceil_div(height, block_y)", "height // block_y + 1"),
+                ("(width + block_x - 1) // block_x", "width // block_x + 1"),
+                ("(height + block_y - 1) // block_y", "height // block_y + 1"),
             ),
             "off_by_one",
             "When the size is a multiple of the block, this is one block too many.",
@@ -162,8 +164,8 @@ def blocks_for(height, width, block_x, block_y): ...  # return (blocks along x, 
         Wrong(
             but(
                 blocks_for,
-                "ceil_div(width, block_x), ceil_div(height, block_y)",
-                "ceil_div(height, block_y), ceil_div(width, block_x)",
+                "return blocks_x, blocks_y",
+                "return blocks_y, blocks_x",
             ),
             "swapped_axes",
             "x runs along a row, so blocks along x come from the width.",
@@ -171,13 +173,13 @@ def blocks_for(height, width, block_x, block_y): ...  # return (blocks along x, 
         Wrong(
             but(
                 blocks_for,
-                ("ceil_div(width, block_x)", "np.ceil(width / block_x)"),
-                ("ceil_div(height, block_y)", "np.ceil(height / block_y)"),
+                ("(width + block_x - 1) // block_x", "np.ceil(width / block_x)"),
+                ("(height + block_y - 1) // block_y", "np.ceil(height / block_y)"),
             ),
             "wrong_dtype",
         ),
         Wrong(
-            but(blocks_for, "ceil_div(height", "ceil_div(width"),
+            but(blocks_for, "(height + block_y", "(width + block_y"),
             "only_square",
             "Blocks along y come from the height.",
         ),

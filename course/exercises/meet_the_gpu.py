@@ -213,7 +213,7 @@ def issued(threads, split, then_cost, else_cost):
 
 def warps_per_sm(gb_per_s, latency_ns, bytes_per_thread, sms):
     in_flight = gb_per_s * latency_ns
-    return ceil_div(in_flight, 32 * bytes_per_thread * sms)
+    return -(-in_flight // (32 * bytes_per_thread * sms))  # rounded up
 
 
 LITTLES_LAW = Exercise(
@@ -265,7 +265,7 @@ def warps_per_sm(gb_per_s, latency_ns, bytes_per_thread, sms):
         Wrong(
             but(
                 warps_per_sm,
-                "ceil_div(in_flight, 32 * bytes_per_thread * sms)",
+                "-(-in_flight // (32 * bytes_per_thread * sms))",
                 "in_flight // (32 * bytes_per_thread * sms)",
             ),
             "off_by_one",
@@ -289,14 +289,16 @@ def warps_per_sm(gb_per_s, latency_ns, bytes_per_thread, sms):
         Wrong(
             but(
                 warps_per_sm,
-                "ceil_div(in_flight, 32 * bytes_per_thread * sms)",
+                "-(-in_flight // (32 * bytes_per_thread * sms))",
                 "in_flight / (32 * bytes_per_thread * sms)",
             ),
             "wrong_dtype",
         ),
         Wrong(
             but(
-                warps_per_sm, "in_flight, 32 * bytes_per_thread", "in_flight * bytes_per_thread, 32"
+                warps_per_sm,
+                "-in_flight // (32 * bytes_per_thread",
+                "-in_flight * bytes_per_thread // (32",
             ),
             "wrong_value",
             "The more bytes a thread has under way, the fewer threads are needed: divide by them.",
