@@ -41,7 +41,7 @@ test: install ## lint, unit tests, and every notebook from top to bottom
 	.venv/bin/python -m ruff check .
 	.venv/bin/python -m tests.formatting --check
 	.venv/bin/lint-imports --no-logo
-	$(IN_VENV) .venv/bin/python -m pytest -n 2 --dist loadfile --max-worker-restart=0 --nbval-lax --nbval-cell-timeout=120 tests course chapters
+	$(IN_VENV) .venv/bin/python -m pytest -n logical --maxprocesses=4 --dist loadfile --max-worker-restart=0 --nbval-lax --nbval-cell-timeout=120 tests course chapters
 
 mutants: install ## small changes in every exercise's solution: which of them do the checks not notice? (two hours)
 	$(IN_VENV) .venv/bin/python -m tests.mutants

@@ -69,6 +69,8 @@ def test_a_view_is_read_where_it_lies(name):
             "backwards",
             "one row again and again",
             "windows",
+            "windows two steps apart",
+            "windows three steps apart",
             "a field of records",
         )
         return

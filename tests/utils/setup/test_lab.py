@@ -163,9 +163,8 @@ def reached(address, port):
 
 def test_make_lab_opens_the_copies_and_becomes_the_server():
     """`exec`: a signal that ends `make` must not leave a shell between it and the server."""
-    dry = subprocess.run(
-        ["make", "-n", "lab"], cwd=ROOT, capture_output=True, text=True, check=True
-    )
+    command = ["make", "--no-print-directory", "-n", "lab"]
+    dry = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     *_, copies, start = dry.stdout.strip().splitlines()
     assert copies == ".venv/bin/python -m course.copies"
     assert start.strip() == "exec .venv/bin/python -m utils.setup.lab"

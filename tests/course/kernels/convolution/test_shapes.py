@@ -83,6 +83,7 @@ class Driver:
 
 def test_pixels_are_asked_for_as_the_driver_wants_it(monkeypatch):
     driver = Driver()
+    monkeypatch.setattr(tensor_maps, "has_gpu", lambda: True)
     monkeypatch.setattr(tensor_maps, "_driver", lambda: driver)
     x = torch.zeros(2, 7, 5, 16, dtype=torch.bfloat16)
     made = tensor_maps.pixels(x, 192, ((-1, -2), (-3, -4)), stride=2)
@@ -99,6 +100,7 @@ def test_pixels_are_asked_for_as_the_driver_wants_it(monkeypatch):
 
 def test_boxes_are_asked_for_innermost_first(monkeypatch):
     driver = Driver()
+    monkeypatch.setattr(tensor_maps, "has_gpu", lambda: True)
     monkeypatch.setattr(tensor_maps, "_driver", lambda: driver)
     tensor_maps.boxes(torch.zeros(4, 9, 64, dtype=torch.bfloat16), (128, 1, 64), swizzled=False)
     ((name, sent),) = driver.calls
@@ -108,6 +110,7 @@ def test_boxes_are_asked_for_innermost_first(monkeypatch):
 
 
 def test_a_refused_map_says_what_was_asked_for(monkeypatch):
+    monkeypatch.setattr(tensor_maps, "has_gpu", lambda: True)
     monkeypatch.setattr(tensor_maps, "_driver", lambda: Driver(failed=1))
     with pytest.raises(ValueError, match=r"shape \(3, 5\): CUDA error 1"):
         tensor_maps.boxes(torch.zeros(3, 5, dtype=torch.bfloat16), (64, 64))
