@@ -17,6 +17,10 @@ if (
     os.environ["CUDA_COURSE_PROGRESS"] = str(Path(_scratch.name) / "progress.json")
 
 
+if "PYTEST_XDIST_WORKER" in os.environ:  # a core each: OpenMP's threads would wait for one another
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+
 def pytest_terminal_summary(terminalreporter):
     """One line says that tests were left out for want of a browser, and how to get one."""
     skipped = terminalreporter.stats.get("skipped", [])
