@@ -6,7 +6,7 @@
     int(x)           ->  int(::cuda_cpu::Cast<int>(x))
     static_cast<int>(x) likewise
 
-A conversion that nobody wrote (`int i = x;`) stays the host processor's.
+Conversions that nobody wrote (`int i = x;`) are found in implicit.py.
 """
 
 from .tokens import Token, angle_end, closing, made, opening
@@ -19,6 +19,8 @@ ALIASES = {"size_t", "uint", "uchar", "ushort", "ulong"}
 #: A cast may follow these words; after any other name a parenthesis is a call or a declaration
 STATEMENT_WORDS = {"return", "else", "do", "case", "co_return", "throw"}
 OPERATORS = set("=(,+-*/%<>&|^!~?:[{;")
+#: Where a search backwards for the `<` of template arguments stops
+ENDS_SEARCH = {"(", "[", "{", ";", "&", "|", "?", "="}
 BEGINS_OPERAND = {"(", "-", "+", "~", "!", "*", "&"}
 ENDS_ARGUMENTS = {"&&", "||", "?", ":", "="}
 
@@ -38,7 +40,9 @@ def _shift(tokens: list[Token], start: int, i: int) -> int:
     """If a shift ends at `i`, rewrites it; the index from where to go on."""
     sign = tokens[i].text
     first = i - 1
-    if tokens[first].text != sign or tokens[i].space or tokens[first].kind != "operator":
+    if tokens[first].text != sign or tokens[first].kind != "operator":
+        return i
+    if tokens[i].space:
         return i
     after = tokens[i + 1]
     assigns = after.text == "=" and not after.space
@@ -63,7 +67,7 @@ def _closes_arguments(tokens: list[Token], start: int, i: int) -> bool:
         text = tokens[j].text
         if text in (")", "]", "}"):
             j = opening(tokens, j)
-        elif text in ("(", "[", "{", ";", "&", "|", "?", "=") and _really_ends(tokens, j):
+        elif text in ENDS_SEARCH and _really_ends(tokens, j):
             return False
         elif text == ">" and tokens[j - 1].text != "-":
             waiting -= 1
@@ -85,7 +89,7 @@ def _cast(tokens: list[Token], i: int) -> None:
     """If the parenthesis at `i` begins a cast to an integer, puts Cast into it."""
     close = closing(tokens, i)
     inside = tokens[i + 1 : close]
-    if _is_integer(inside) and _may_begin_operand(tokens, i) and _is_operand(tokens, close + 1):
+    if _is_integer(inside) and _has_operand(tokens, i, close):
         name = " ".join(t.text for t in inside)
         tokens.insert(close + 1, made(f"(::cuda_cpu::Cast<{name}>)", tokens[i]))
         return
@@ -109,7 +113,8 @@ def _may_begin_operand(tokens: list[Token], i: int) -> bool:
         return before.text in STATEMENT_WORDS
     if before.text == ")":
         first = opening(tokens, i - 1)
-        return _is_type(tokens[first + 1 : i - 1]) and tokens[first - 1].kind != "name"
+        inside = tokens[first + 1 : i - 1]
+        return _is_type(inside) and tokens[first - 1].kind != "name"
     return before.text in OPERATORS or before.kind == "made"
 
 
@@ -118,9 +123,16 @@ def _is_type(words: list[Token]) -> bool:
     return bool(words) and all(t.text in known for t in words)
 
 
+def _has_operand(tokens: list[Token], i: int, close: int) -> bool:
+    """Whether the parentheses from `i` to `close` stand where a cast may, before an operand."""
+    return _may_begin_operand(tokens, i) and _is_operand(tokens, close + 1)
+
+
 def _is_operand(tokens: list[Token], i: int) -> bool:
     t = tokens[i]
-    return t.kind in ("name", "number") or t.text in BEGINS_OPERAND or t.kind == "made"
+    if t.kind in ("name", "number", "made"):
+        return True
+    return t.text in BEGINS_OPERAND
 
 
 def _named_target(tokens: list[Token], i: int) -> str | None:
@@ -139,4 +151,4 @@ def _named_target(tokens: list[Token], i: int) -> str | None:
         return None
     outer = tokens[i - 2]
     begins = outer.text in OPERATORS - {";", "{"} or outer.text in STATEMENT_WORDS
-    return before.text if begins else None
+    return before.text if begins or outer.kind == "made" else None

@@ -11,7 +11,8 @@ template says) and `ptx_to_cpp.py` (what it means).
 import re
 
 from . import ptx_arithmetic, ptx_async, ptx_memory, ptx_tensor  # noqa: F401  (the instructions)
-from .ptx import PtxError, parse, unescaped
+from .architecture import Architecture
+from .ptx import Instruction, PtxError, Template, parse, unescaped
 from .ptx_to_cpp import Translator
 from .tokens import Token, closing, error, made, split_commas
 
@@ -24,10 +25,10 @@ PTX = re.compile(
 )
 
 
-def rewrite_asm(tokens: list[Token]) -> None:
+def rewrite_asm(tokens: list[Token], gpu: Architecture) -> None:
     """Rewrites all `asm` statements that hold PTX, in place.
 
-    Raises RewriteError with the name of the instruction that the runtime does not have.
+    Raises RewriteError with the name of the instruction that the runtime, or this GPU, lacks.
     """
     number = 0
     i = len(tokens) - 1
@@ -38,7 +39,7 @@ def rewrite_asm(tokens: list[Token]) -> None:
             literals = [t.text for t in tokens[start:end] if t.kind == "string"]
             if PTX.search("".join(literals)):
                 stop = end + 1 if tokens[end + 1].text == ";" else end
-                block = _translated(tokens[i], tokens[start + 1 : end], number)
+                block = _translated(tokens[i], tokens[start + 1 : end], number, gpu)
                 tokens[i : stop + 1] = block
                 number += 1
         i -= 1
@@ -54,19 +55,33 @@ def _arguments(tokens: list[Token], i: int) -> int:
     return j if j < len(tokens) and tokens[j].text == "(" else 0
 
 
-def _translated(at: Token, inside: list[Token], number: int) -> list[Token]:
+def _translated(
+    at: Token,
+    inside: list[Token],
+    number: int,
+    gpu: Architecture,
+) -> list[Token]:
     template, outputs, inputs = _sections(at, inside)
     result = [made("{", at)]
     try:
         for i, (constraint, expression) in enumerate(outputs + inputs):
             result += _operand(at, i, constraint, expression, i < len(outputs))
-        text = Translator(parse(template), number).cpp()
+        parsed = parse(template)
+        refuse_other_gpus(at, parsed, gpu)
+        text = Translator(parsed, number).cpp()
     except PtxError as problem:
         raise error(
             at,
             f"inline PTX: the CPU runtime does not have {problem}; this program needs a GPU",
         ) from None
     return [*result, made(text, at), made("}", at)]
+
+
+def refuse_other_gpus(at: Token, template: Template, gpu: Architecture) -> None:
+    """Raises RewriteError for an instruction that the GPU does not have."""
+    for step in template.body:
+        if isinstance(step, Instruction) and (reason := gpu.lacks(step.opcode)):
+            raise error(at, f"inline PTX: there is no {reason}")
 
 
 def _sections(at: Token, inside: list[Token]):
@@ -95,7 +110,13 @@ def _operands(at: Token, tokens: list[Token]) -> list:
     return operands
 
 
-def _operand(at, i: int, constraint: str, expression: list[Token], is_output: bool) -> list[Token]:
+def _operand(
+    at,
+    i: int,
+    constraint: str,
+    expression: list[Token],
+    is_output: bool,
+) -> list[Token]:
     letter = constraint.lstrip("=+&")
     if len(letter) != 1 or letter not in CONSTRAINTS or is_output != (constraint[0] in "=+"):
         raise PtxError(f'the constraint "{constraint}"')

@@ -4,6 +4,8 @@ import ctypes
 from collections.abc import Sequence
 from pathlib import Path
 
+from utils.cpu.turns import turn
+
 from .build import BuildError, build
 
 
@@ -30,18 +32,44 @@ class Counts(ctypes.Structure):
             "wide",  # stores of 16 bytes to global memory
             "global_bytes",
             "rewrites",  # of what another thread had written
+            "partial",  # barriers that came after some threads had ended
+            "shuffles",  # of the meetings
+            "absent",  # reads by shuffles from lanes that took no part
+            "heap",  # blocks from malloc or new in device code, not given back
+            "heap_line",  # where the first of these was taken
+            "wide_loads",  # of 16 bytes from global memory
+            "sums",  # atomic operations that added more than one
+            "polls",  # again at one place: atomic reads, additions of an integer 0
+            "stored",  # a bit for each of the launch's `buffers`: whether it was stored to
+            "products",  # of the meetings: of tensor cores, or their matrices' loads
         )
     ]
+
+
+def _loaded(output: Path) -> ctypes.CDLL:
+    """A built library; BuildError for a function that is declared and nowhere defined."""
+    try:
+        return ctypes.CDLL(str(output))
+    except OSError as error:
+        _, is_missing, name = str(error).partition("undefined symbol: ")
+        if not is_missing:
+            raise
+        log = f"error: Unresolved extern function '{name}'\n"  # as ptxas says it
+        raise BuildError(log) from None
 
 
 class Library:
     """The kernels of `source`, compiled for the CPU (once: the result is kept).
 
     `flags` are nvcc's. `instantiate` names what is wanted of templates, as in `["scale<float>"]`.
-    `check` adds the slow checks. `kernels` holds the names that `launch` takes. Raises BuildError.
+    `check` adds the slow checks. With `headers`, a folder with those of the C++ library that NVRTC
+    has, what NVRTC would refuse is refused (`device_only.py`). `kernels` holds the names that
+    `launch` takes. Raises BuildError.
     """
 
     _stacks: int | None = None  # an address in the first library that was loaded
+    #: One launch at a time, of all libraries: each takes Ctrl-C for itself, and gives it back
+    _turn = turn()
 
     def __init__(
         self,
@@ -50,6 +78,7 @@ class Library:
         flags: Sequence[str] = (),
         check: bool = False,
         instantiate: Sequence[str] = (),
+        headers: Path | None = None,
     ):
         path = Path(source)
         if not path.is_file():
@@ -64,10 +93,11 @@ class Library:
             check=check,
             shared=True,
             extra=extra,
+            headers=headers,
         )
         self.path = path
         self.kernels: tuple[str, ...] = tuple(dict.fromkeys([*facts["kernels"], *instantiate]))
-        self._library = ctypes.CDLL(str(output))
+        self._library = _loaded(output)
         self._share_stacks()
         self._launch = self._library.cuda_cpu_launch
         self._launch.argtypes = [
@@ -120,17 +150,18 @@ class Library:
             *((a, n, name.encode()) for a, n, name in buffers)
         )
         message = ctypes.create_string_buffer(8192)
-        status = self._launch(
-            kernel.encode(),
-            shape,
-            shared_bytes,
-            addresses,
-            len(params),
-            ranges,
-            len(buffers),
-            message,
-            len(message),
-        )
+        with Library._turn:
+            status = self._launch(
+                kernel.encode(),
+                shape,
+                shared_bytes,
+                addresses,
+                len(params),
+                ranges,
+                len(buffers),
+                message,
+                len(message),
+            )
         if status == 1:
             raise LaunchError(message.value.decode(errors="replace").strip())
         if status == 2:

@@ -8,7 +8,15 @@ label is known in the whole template.
 import re
 from dataclasses import dataclass, field
 
-ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", '"': '"', "'": "'", "0": "\0"}
+ESCAPES = {
+    "n": "\n",
+    "t": "\t",
+    "r": "\r",
+    "\\": "\\",
+    '"': '"',
+    "'": "'",
+    "0": "\0",
+}
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 LABEL = re.compile(r"\s*([A-Za-z_$%][\w$%=]*)\s*:(?!:)")
 GUARD = re.compile(r"@(!?)\s*([\w%$]+)\s+")
@@ -73,7 +81,12 @@ def unescaped(literals: list[str]) -> str:
             text += raw[2]
             continue
         inside = literal[literal.index('"') + 1 : -1]
-        text += re.sub(r"\\(.)", lambda m: ESCAPES.get(m[1], m[1]), inside, flags=re.DOTALL)
+        text += re.sub(
+            r"\\(.)",
+            lambda m: ESCAPES.get(m[1], m[1]),
+            inside,
+            flags=re.DOTALL,
+        )
     return text
 
 

@@ -23,7 +23,14 @@ def rounding(match) -> str:
     return f"{P}Round::{ROUND[found[1]] if found else 'nearest'}"
 
 
-TWO = {"add": "add", "sub": "sub", "div": "div", "rem": "rem", "min": "smaller", "max": "larger"}
+TWO = {
+    "add": "add",
+    "sub": "sub",
+    "div": "div",
+    "rem": "rem",
+    "min": "smaller",
+    "max": "larger",
+}
 
 
 @instruction(
@@ -109,9 +116,15 @@ def sign(t, match, d, a):
 
 
 APPROXIMATE = {
-    "rcp": "1 / {}", "sqrt": "std::sqrt({})", "rsqrt": "1 / std::sqrt({})", "sin": "std::sin({})",
-    "cos": "std::cos({})", "ex2": "std::exp2({})", "lg2": "std::log2({})", "tanh": "std::tanh({})",
-}  # fmt: skip
+    "rcp": "1 / {}",
+    "sqrt": "std::sqrt({})",
+    "rsqrt": "1 / std::sqrt({})",
+    "sin": "std::sin({})",
+    "cos": "std::cos({})",
+    "ex2": "std::exp2({})",
+    "lg2": "std::log2({})",
+    "tanh": "std::tanh({})",
+}
 
 
 @instruction(
@@ -121,7 +134,11 @@ def function_of_one(t, match, d, a):
     bits = match["type"]
     body = APPROXIMATE[match["op"]].format("x")
     call = f"{P}each<{kind(bits)}>([](auto x) -> decltype(x) {{ return {body}; }}, "
-    return t.set(d, bits, flush(call + flush(t.value(a, bits), match) + ")", match))
+    return t.set(
+        d,
+        bits,
+        flush(call + flush(t.value(a, bits), match) + ")", match),
+    )
 
 
 @instruction(r"(?P<op>and|or|xor)\.(?P<type>b16|b32|b64|pred)")

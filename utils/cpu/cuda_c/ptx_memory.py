@@ -59,10 +59,16 @@ def store(t, match, address, a, policy=None):
 
 
 REDUCTIONS = {
-    "add": f"{P}add", "min": f"{P}smaller", "max": f"{P}larger", "and": f"{P}bits_and",
-    "or": f"{P}bits_or", "xor": f"{P}bits_xor", "inc": f"{P}wrapped_up", "dec": f"{P}wrapped_down",
+    "add": f"{P}add",
+    "min": f"{P}smaller",
+    "max": f"{P}larger",
+    "and": f"{P}bits_and",
+    "or": f"{P}bits_or",
+    "xor": f"{P}bits_xor",
+    "inc": f"{P}wrapped_up",
+    "dec": f"{P}wrapped_down",
     "exch": f"{P}second",
-}  # fmt: skip
+}
 
 
 @instruction(

@@ -44,7 +44,16 @@ def store_matrices(t, match, address, d):
     )
 
 
-SIZES = {"f64": 8, "tf32": 4, "f16": 2, "bf16": 2, "s8": 1, "u8": 1, "e4m3": 1, "e5m2": 1}
+SIZES = {
+    "f64": 8,
+    "tf32": 4,
+    "f16": 2,
+    "bf16": 2,
+    "s8": 1,
+    "u8": 1,
+    "e4m3": 1,
+    "e5m2": 1,
+}
 #: (m, k) of m..n8k.. for each type
 SHAPES = {
     "f16": {(16, 8), (16, 16)},
@@ -56,8 +65,16 @@ SHAPES = {
     "e5m2": {(16, 16), (16, 32)},
     "f64": {(8, 4), (16, 4), (16, 8), (16, 16)},
 }
-SUMS = {"f16": ("f16", "f32"), "bf16": ("f32",), "tf32": ("f32",), "f64": ("f64",),
-        "s8": ("s32",), "u8": ("s32",), "e4m3": ("f16", "f32"), "e5m2": ("f16", "f32")}  # fmt: skip
+SUMS = {
+    "f16": ("f16", "f32"),
+    "bf16": ("f32",),
+    "tf32": ("f32",),
+    "f64": ("f64",),
+    "s8": ("s32",),
+    "u8": ("s32",),
+    "e4m3": ("f16", "f32"),
+    "e5m2": ("f16", "f32"),
+}
 
 
 MMA = (
@@ -67,18 +84,33 @@ MMA = (
 )
 
 
+def refuse_unknown(match, places) -> None:
+    """Raises PtxError for a product of shapes and types that no GPU has."""
+    m = int(match["m"])
+    k = int(match["k"])
+    kind_of_a = match["a"]
+    kind_of_b = match["b"]
+    sparse = bool(match["sparse"])
+    stored = k // 2 if sparse else k
+    known = (m, stored) in SHAPES.get(kind_of_a, ())
+    may_be_sparse = kind_of_a in ("f16", "bf16") and k == 32
+    if not known or (sparse and not may_be_sparse):
+        raise PtxError(f"'{match[0]}'")
+    if match["d"] not in SUMS[kind_of_a] or match["c"] != match["d"]:
+        raise PtxError(f"'{match[0]}'")
+    if SIZES.get(kind_of_b) != SIZES[kind_of_a]:
+        raise PtxError(f"'{match[0]}'")
+    if bool(places) != sparse:
+        raise PtxError(f"'{match[0]}'")
+
+
 @instruction(MMA)
 def warp_product(t, match, d, a, b, c, places=None, selector="0"):
-    m, k = int(match["m"]), int(match["k"])
+    refuse_unknown(match, places)
+    m = int(match["m"])
+    k = int(match["k"])
     kinds = match["a"], match["b"]
     stored = k // 2 if match["sparse"] else k
-    of_sparse = kinds[0] in ("f16", "bf16") and k == 32
-    if (m, stored) not in SHAPES.get(kinds[0], ()) or match["sparse"] and not of_sparse:
-        raise PtxError(f"'{match[0]}'")
-    if match["d"] not in SUMS[kinds[0]] or match["c"] != match["d"] or kinds[1] not in SIZES:
-        raise PtxError(f"'{match[0]}'")
-    if SIZES[kinds[1]] != SIZES[kinds[0]] or bool(places) != bool(match["sparse"]):
-        raise PtxError(f"'{match[0]}'")
     size = SIZES[kinds[0]]
     word = max(size, 4)
     wanted = [m * stored * size // 32 // word, k * 8 * size // 32 // word]
@@ -94,7 +126,11 @@ def warp_product(t, match, d, a, b, c, places=None, selector="0"):
     ]
     of = f"{P}Number::"
     total = {"f16": "f32"}.get(match["d"], match["d"])
-    flags = [match["d"] == "f16", bool(match["saturate"]), bool(match["sparse"])]
+    flags = [
+        match["d"] == "f16",
+        bool(match["saturate"]),
+        bool(match["sparse"]),
+    ]
     shape = (
         f"{{{m}, 8, {k}, {of}{kinds[0]}, {of}{kinds[1]}, {of}{total}, "
         + ", ".join(str(f).lower() for f in flags)
@@ -148,7 +184,12 @@ def group_product(t, match, d, a, b, add="1", *more):
     left = turns.pop(0) if turns and not from_registers else "0"
     right = turns.pop(0) if turns else "0"
     of = f"{P}Number::"
-    flags = [match["d"] == "f16", match["d"] == "s32", bool(match["saturate"]), from_registers]
+    flags = [
+        match["d"] == "f16",
+        match["d"] == "s32",
+        bool(match["saturate"]),
+        from_registers,
+    ]
     shape = (
         f"{{{n}, {k}, {of}{kinds[0]}, {of}{kinds[1]}, "
         + ", ".join(str(f).lower() for f in flags)

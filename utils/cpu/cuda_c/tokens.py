@@ -208,3 +208,8 @@ def made(text: str, near: Token) -> Token:
 
 def error(token: Token, message: str) -> RewriteError:
     return RewriteError(f"{token.file}:{token.line}: error: {message}")
+
+
+def quoted(text: str) -> str:
+    """As a string literal of C++."""
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

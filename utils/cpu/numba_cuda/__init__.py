@@ -1,11 +1,12 @@
 """Numba CUDA kernels on the CPU, in place of `numba.cuda` without a GPU. README.md explains it."""
 
-from .engine import allow_unwritten, schedule, time_limit
 from .errors import BarrierError, KernelError, KernelIndexError, KernelTimeout, UninitializedError
 from .install import install
 from .observe import Observer, observe
+from .settings import IN_STEP, allow_unwritten, lanes_apart, schedule, time_limit
 
 __all__ = [
+    "IN_STEP",
     "BarrierError",
     "KernelError",
     "KernelIndexError",
@@ -15,6 +16,7 @@ __all__ = [
     "allow_unwritten",
     "cpu_jit",
     "install",
+    "lanes_apart",
     "observe",
     "schedule",
     "time_limit",

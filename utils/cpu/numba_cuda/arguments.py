@@ -5,9 +5,33 @@ import numbers
 import numpy as np
 
 from . import devices
-from .arrays import Closed, View, as_dtype, view
-from .memory import DeviceNDArray, DeviceRecord, check_contiguous, host_view
-from .namespace import Cast
+from .arrays import View, made_at, view
+from .device_arrays import DeviceNDArray, DeviceRecord, check_contiguous, host_view
+from .elements import as_dtype
+from .errors import KernelError
+from .stand_ins import Cast
+from .state import now
+from .types_of_numbers import of_dtype
+
+
+class Closed(View):
+    """An array of another device's memory, which kernels of this one may not touch."""
+
+    __slots__ = ("owner", "device")
+
+    def __init__(self, data, name, owner, device):
+        super().__init__(data, name)
+        self.owner, self.device = owner, device
+
+    def _refuse(self, *_):
+        raise KernelError(
+            f"a kernel of device {self.device} uses {self.describe()}, memory of device "
+            f"{self.owner}, without permission",
+            f"With device {self.device} current: cuda.current_context().enable_peer_access("
+            f"cuda.gpus[{self.owner}].get_primary_context().handle)",
+        )
+
+    __getitem__ = __setitem__ = slow_get = slow_set = load = store = part = _refuse
 
 
 class In:
@@ -43,10 +67,8 @@ def argument(arg, name, back):
     if isinstance(arg, View):  # a tool's own kind of array
         return arg
     data = host_view(arg)
-    if isinstance(arg, DeviceNDArray) and not devices.may_reach(devices.current(), arg.device_id):
-        return Closed(data, name, arg.device_id, devices.current())
-    if isinstance(arg, DeviceRecord):
-        return data.view(np.dtype((np.record, data.dtype)))[()]
+    if isinstance(arg, DeviceNDArray):
+        return of_device(arg, name)
     if data is not None:
         return view(data, name)
     if isinstance(arg, np.void) and arg.dtype.names:
@@ -55,16 +77,17 @@ def argument(arg, name, back):
             back.append((arg, record))
         return record
     if isinstance(arg, np.ndarray):
-        if arg.dtype == object or arg.dtype.kind in "OSU":
-            raise TypeError(f"argument {name!r}: a kernel cannot take an array of {arg.dtype}")
-        check_contiguous(arg)
-        if hint.copy_in:
-            copy = np.array(arg, order="K")
-        else:
-            copy = np.empty_like(arg)
-        if hint.copy_out and arg.flags.writeable:
-            back.append((arg, copy))
-        return view(copy, name)
+        return of_host(arg, name, hint, back)
+    if isinstance(arg, tuple):
+        parts = [argument(part, f"{name}[{i}]", back) for i, part in enumerate(arg)]
+        return type(arg)(*parts) if hasattr(arg, "_fields") else tuple(parts)
+    if arg is None or hasattr(arg, "cpu_dtype"):
+        return arg
+    return number(arg, name)
+
+
+def number(arg, name):
+    """A number, or an Enum's member, as kernels have it; TypeError for what is none."""
     if isinstance(arg, (bool, np.bool_)):
         return bool(arg)
     if isinstance(arg, numbers.Integral) and not isinstance(arg, (np.uint64, np.timedelta64)):
@@ -77,16 +100,42 @@ def argument(arg, name, back):
         return np.float64(arg)
     if isinstance(arg, complex):
         return np.complex128(arg)
-    if isinstance(arg, tuple):
-        parts = [argument(part, f"{name}[{i}]", back) for i, part in enumerate(arg)]
-        return type(arg)(*parts) if hasattr(arg, "_fields") else tuple(parts)
-    if arg is None or hasattr(arg, "cpu_dtype") or hasattr(type(arg), "__members__"):
+    if hasattr(type(arg), "__members__"):  # of an Enum
         return arg
     raise TypeError(
         f"argument {name!r}: a kernel cannot take a {type(arg).__name__}. It takes arrays, "
         "numbers, booleans and tuples of them"
         + ("; turn it into an array with np.array(...)" if isinstance(arg, (list, set)) else "")
     )
+
+
+def of_host(array, name, hint, back):
+    """A copy of a host array on the device, as `hint` says: filled, noted in `back`, or both."""
+    if array.dtype == object or array.dtype.kind in "OSU":
+        raise TypeError(f"argument {name!r}: a kernel cannot take an array of {array.dtype}")
+    check_contiguous(array)
+    copy = np.array(array, order="K") if hint.copy_in else np.empty_like(array)
+    if hint.copy_out and array.flags.writeable:
+        back.append((array, copy))
+    return view(copy, name)
+
+
+def of_device(array, name):
+    """A device array as the kernel gets it: reads of what nobody has written are told.
+
+    So is any use of another device's.
+    """
+    if not devices.may_reach(devices.current(), array.device_id):
+        return Closed(array.data, name, array.device_id, devices.current())
+    if isinstance(array, DeviceRecord):
+        return array.data.view(np.dtype((np.record, array.data.dtype)))[()]
+    watched = now.watching or now.unwritten_allowed
+    written = None if watched else array.written()
+    if written is None:
+        return view(array.data, name)
+    result = view(array.data, name, written=written)
+    made_at[result] = array.made
+    return result
 
 
 def type_of(arg):
@@ -96,6 +145,12 @@ def type_of(arg):
     if isinstance(arg, tuple):
         return tuple(type_of(part) for part in arg)
     return type(arg)
+
+
+def kind_of(arg):
+    """As type_of, but of an integer how many bits it has, in bytes: small ones need no care."""
+    kind = type_of(arg)
+    return 8 * (arg.bit_length() // 8 + 1) if kind is int else kind
 
 
 def match(kernel, args, key):
@@ -146,3 +201,21 @@ def to_type(arg, numba_type):
         return arg
     value = Cast(as_dtype(numba_type))(arg)
     return value
+
+
+def cast_to(value, numba_type):
+    """A number as a device function's signature has it; anything else as it is."""
+    is_number = isinstance(value, (numbers.Number, np.bool_))
+    return to_type(value, numba_type) if is_number else value
+
+
+def kind_of_type(numba_type):
+    """As kind_of, of what a signature says; None: leave that argument to Python and NumPy."""
+    ndim = getattr(numba_type, "ndim", None)
+    try:
+        dtype = as_dtype(numba_type if ndim is None else numba_type.dtype)
+    except TypeError:  # a tuple, say
+        return None
+    if ndim is not None:
+        return dtype, ndim
+    return None if dtype == np.uint64 else of_dtype(dtype)

@@ -6,15 +6,16 @@ in-range element, takes the few lines of `__getitem__`; everything else (slices,
 wrapping, mistakes) goes the slow way.
 """
 
-import ast
-import functools
-import linecache
 import sys
+import weakref
 
 import numpy as np
 
-from .engine import now
-from .errors import KernelError, KernelIndexError, UninitializedError
+from . import elementwise
+from .elements import as_dtype, cast, is_fresh
+from .errors import KernelError, UninitializedError
+from .indices import outside, show_index, written_with_minus
+from .state import now
 
 # Integers that fit Python's ints go through a memoryview; uint64 stays NumPy's, so that its
 # arithmetic wraps.
@@ -84,7 +85,7 @@ class View:
     def slow_get(self, index, frame):
         index, whole = self.resolve(index, frame)
         if whole:
-            if self.written is not None and not self.written[index]:
+            if self.is_unwritten(index):
                 raise self.unwritten(index)
             return self.load(index)
         return self.part(index)
@@ -105,6 +106,15 @@ class View:
             part.data[...] = value
             if part.written is not None:
                 np.asarray(part.written)[...] = True
+
+    def is_unwritten(self, index):
+        """Whether nobody has stored element `index` (checked already) since the array was made.
+
+        Of device memory another view may have: then it is not as it was.
+        """
+        if self.written is None or self.written[index]:
+            return False
+        return self.space != "global" or bool(is_fresh(self.data[index]))
 
     def load(self, index):
         """Element `index` (checked already), as the kernel sees it."""
@@ -129,18 +139,24 @@ class View:
             self.base,
         )
 
-    def resolve(self, index, frame):
-        """(index, whole): an index that is in range, and whether it names one element."""
+    def resolve(self, index, frame, outside=None):
+        """(index, whole): an index that is in range, and whether it names one element.
+
+        outside: makes the error for one that is not, as the method of this name does.
+        """
         if isinstance(index, View):
             index = tuple(index.data.tolist())
         parts = index if isinstance(index, tuple) else (index,)
-        if any(part is Ellipsis or part is None for part in parts):
-            return index, False
+        for part in parts:
+            if part is Ellipsis or part is None:
+                return index, False
         if len(parts) > self.ndim:
             raise KernelError(f"{len(parts)} indices for {self.describe()}, which has {self.ndim}")
         place = []
+        whole = len(parts) == self.ndim
         for axis, part in enumerate(parts):
             if isinstance(part, slice):
+                whole = False
                 ends = (part.start, part.stop, part.step)
                 place.append(slice(*(None if end is None else int(end) for end in ends)))
                 continue
@@ -154,12 +170,11 @@ class View:
                 ) from None
             length = self.shape[axis]
             if not 0 <= i < length:
-                if -length <= i < 0 and literal_negative(frame.f_code, frame.f_lasti, axis):
+                if -length <= i < 0 and written_with_minus(frame.f_code, frame.f_lasti, axis):
                     i += length
                 else:
-                    raise self.outside(parts, axis, i)
+                    raise (outside or self.outside)(parts, axis, i)
             place.append(i)
-        whole = len(place) == self.ndim and not any(isinstance(part, slice) for part in place)
         return (place[0] if self.ndim == 1 and len(place) == 1 else tuple(place)), whole
 
     # ---- words
@@ -169,25 +184,17 @@ class View:
         return f"{self.space + ' ' if self.space != 'global' else ''}{name}"
 
     def outside(self, parts, axis, i):
-        index = parts[0] if len(parts) == 1 else parts
-        length = self.shape[axis]
-        where = f" (axis {axis} has {length})" if self.ndim > 1 else ""
-        text = (
-            f"index {show_index(index)} is outside {self.describe()} of shape {self.shape}{where}"
-        )
-        if i < 0:
-            hint = (
-                "Negative: on a GPU this quietly takes an element from the end, or other memory. "
-                "Check the arithmetic, or guard it with if."
-            )
-        else:
-            hint = (
-                "On a GPU this reads or overwrites other memory, and nothing is said. Guard it "
-                "with if."
-            )
-        return KernelIndexError(text, hint)
+        """The error of an index that is not in range."""
+        return outside(self, parts, axis, i)
 
     def unwritten(self, index):
+        if self.space == "global":
+            return UninitializedError(
+                f"{self.describe()}[{show_index(index)}] is read, but nothing has written it since "
+                f"{made_at.get(self.base, 'cuda.device_array')}",
+                "Device memory starts with whatever was there before: copy something there, or "
+                "let a kernel write it, first.",
+            )
         return UninitializedError(
             f"{self.describe()}[{show_index(index)}] is read, but no thread has written it",
             "Shared and local arrays start with whatever was there before: write first, then "
@@ -202,6 +209,10 @@ class View:
     def __iter__(self):
         for i in range(self.shape[0]):
             yield self[i]
+
+    def __array_ufunc__(self, ufunc, method, *inputs, out=()):
+        """NumPy asks this of every ufunc that is called with an array of ours."""
+        elementwise.apply(ufunc, method, inputs, out)
 
     def __bool__(self):
         raise KernelError(
@@ -237,6 +248,10 @@ class View:
 
     def __repr__(self):
         return f"<{self.space} array {self.name or ''} {self.dtype} {self.shape}>"
+
+
+#: Views of device memory that nobody has written in whole: where it was made
+made_at = weakref.WeakKeyDictionary()
 
 
 class View1(View):
@@ -304,26 +319,6 @@ class ViewN(View):
         except _MISSED:
             pass
         self.slow_set(index, value, sys._getframe(1))
-
-
-class Closed(View):
-    """An array of another device's memory, which kernels of this one may not touch."""
-
-    __slots__ = ("owner", "device")
-
-    def __init__(self, data, name, owner, device):
-        super().__init__(data, name)
-        self.owner, self.device = owner, device
-
-    def _refuse(self, *_):
-        raise KernelError(
-            f"a kernel of device {self.device} uses {self.describe()}, memory of device "
-            f"{self.owner}, without permission",
-            f"With device {self.device} current: cuda.current_context().enable_peer_access("
-            f"cuda.gpus[{self.owner}].get_primary_context().handle)",
-        )
-
-    __getitem__ = __setitem__ = slow_get = slow_set = load = store = part = _refuse
 
 
 class CheckedN(View):
@@ -399,115 +394,3 @@ def view(data, name, space="global", written=None, base=None):
     else:
         kind = {1: View1, 2: View2}.get(data.ndim, ViewN)
     return kind(data, name, space, written, base)
-
-
-def fresh(shape, dtype, name, space):
-    """A new shared or local array: poisoned, and watched for reads before the first write."""
-    data = np.empty(shape, dtype)
-    poison(data)
-    # A record is written field by field, after it was "read": not watched.
-    unwatched = now.unwritten_allowed or data.dtype.names is not None
-    return view(data, name, space, None if unwatched else np.zeros(shape, bool))
-
-
-def poison(data):
-    """Fill with values that no computation expects: NaN, or 0xCD in every byte."""
-    if data.dtype.kind in "fc":
-        data[...] = np.nan
-    elif data.size:
-        data.reshape(-1).view(np.uint8)[...] = 0 if data.dtype.kind == "b" else 0xCD
-
-
-_RANGES = {char: (np.iinfo(char).min, np.iinfo(char).max) for char in "bBhHiIlLqQ"}
-
-
-def cast(value, dtype):
-    """`value` as `dtype`, as a GPU converts: integers wrap, floats saturate to integers."""
-    kind = dtype.kind
-    if kind in "iu":
-        if type(value) is int:
-            low, high = _RANGES[dtype.char]
-            if low <= value <= high:
-                return value
-        if isinstance(value, (float, np.floating)):
-            if value != value:
-                return dtype.type(0)
-            limits = np.iinfo(dtype)
-            if dtype.itemsize >= 4:
-                return dtype.type(
-                    min(max(int(np.clip(value, -(2.0**64), 2.0**64)), limits.min), limits.max)
-                )
-            value = int(np.clip(value, -(2.0**63), 2.0**63))
-        elif isinstance(value, (complex, np.complexfloating)):
-            raise KernelError(
-                f"cannot store a complex number in an array of {dtype}", "Take .real or .imag."
-            )
-        bits = 8 * dtype.itemsize
-        value = int(value) & ((1 << bits) - 1)
-        if kind == "i" and value >> (bits - 1):
-            value -= 1 << bits
-        return dtype.type(value)
-    if kind in "f" and isinstance(value, (complex, np.complexfloating)):
-        raise KernelError(
-            f"cannot store a complex number in an array of {dtype}", "Take .real, .imag or abs()."
-        )
-    if isinstance(value, View):
-        raise KernelError(
-            f"an array ({value.describe()}) cannot be stored in one element", "Name its element."
-        )
-    try:
-        return dtype.type(value) if dtype.names is None else value
-    except (TypeError, ValueError):
-        raise KernelError(f"cannot store a {type(value).__name__} in an array of {dtype}") from None
-
-
-def as_number(value, dtype):
-    """`value` as `dtype`, as kernels hold it: integers, but for uint64, are Python's ints."""
-    value = cast(value, dtype)
-    if dtype.kind == "b":
-        return bool(value)
-    return int(value) if dtype.kind in "iu" and dtype != np.uint64 else value
-
-
-def as_dtype(dtype):
-    """np.dtype of a NumPy type, a Numba type, a vector type or a string."""
-    if hasattr(dtype, "cpu_dtype"):
-        return dtype.cpu_dtype
-    if type(dtype).__module__.startswith(("numba", "numba_cuda")):
-        return numba_dtype(dtype)
-    return np.dtype(dtype)
-
-
-@functools.lru_cache(maxsize=256)
-def numba_dtype(numba_type):
-    from numba.core.errors import NumbaError
-    from numba.np.numpy_support import as_dtype as convert
-
-    try:
-        return np.dtype(convert(numba_type))
-    except (NumbaError, NotImplementedError):
-        raise TypeError(f"{numba_type} is no type for array elements") from None
-
-
-def show_index(index):
-    if isinstance(index, tuple):
-        return "(" + ", ".join(show_index(part) for part in index) + ")"
-    return str(int(index)) if hasattr(index, "__index__") else repr(index)
-
-
-@functools.lru_cache(maxsize=1024)
-def literal_negative(code, lasti, axis):
-    """Whether the index at this instruction is a minus and a number at `axis`, as in a[-1]."""
-    line, last_line, column, last_column = list(code.co_positions())[lasti // 2]
-    if column is None or line != last_line:
-        return False
-    source = linecache.getline(code.co_filename, line).encode()[column:last_column].decode()
-    try:
-        node = ast.parse(source.strip(), mode="eval").body
-    except SyntaxError:
-        return False
-    if not isinstance(node, ast.Subscript):
-        return False
-    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-    part = parts[axis] if axis < len(parts) else None
-    return isinstance(part, ast.UnaryOp) and isinstance(part.operand, ast.Constant)

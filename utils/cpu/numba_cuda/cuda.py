@@ -1,22 +1,18 @@
 """The stand-in for the module `numba.cuda`: what `from numba import cuda` gives, by its names."""
 
+import importlib as _importlib
 import sys as _sys
 import types as _types
 
 from numba import types  # noqa: F401
 from numba.core.types import *  # noqa: F403
 
-from . import errors, fp16, host, libdevice, memory, random, ufuncs, vector_types  # noqa: F401
+from . import errors, fp16, host, libdevice, memory, random, reduction, vector_types  # noqa: F401
 from . import kernel_api as _api
 from .arguments import In, InOut, Out  # noqa: F401
+from .atomics import atomic  # noqa: F401
+from .bits import brev, cbrt, clz, ffs, fma, popc, selp  # noqa: F401
 from .dispatcher import jit  # noqa: F401
-from .engine import OUTSIDE as _OUTSIDE
-from .engine import WARP as warpsize  # noqa: F401
-from .engine import block_dim as blockDim  # noqa: F401
-from .engine import block_idx as blockIdx  # noqa: F401
-from .engine import grid_dim as gridDim  # noqa: F401
-from .engine import now as _now
-from .engine import thread_idx as threadIdx  # noqa: F401
 from .errors import CudaSupportError, KernelRuntimeError  # noqa: F401
 from .host import (  # noqa: F401
     close,
@@ -47,37 +43,16 @@ from .host import (  # noqa: F401
     synchronize,
 )
 from .kernel_api import (  # noqa: F401
-    activemask,
-    all_sync,
-    any_sync,
-    atomic,
-    ballot_sync,
-    brev,
-    cbrt,
-    clz,
     const,
-    eq_sync,
-    ffs,
-    fma,
     grid,
     gridsize,
-    lanemask_lt,
     local,
-    match_all_sync,
-    match_any_sync,
     nanosleep,
-    popc,
-    selp,
     shared,
-    shfl_down_sync,
-    shfl_sync,
-    shfl_up_sync,
-    shfl_xor_sync,
     syncthreads,
     syncthreads_and,
     syncthreads_count,
     syncthreads_or,
-    syncwarp,
     threadfence,
     threadfence_block,
     threadfence_system,
@@ -98,13 +73,36 @@ from .memory import (  # noqa: F401
     to_device,
 )
 from .reduction import Reduce
+from .settings import WARP as warpsize  # noqa: F401
+from .state import block_dim as blockDim  # noqa: F401
+from .state import block_idx as blockIdx  # noqa: F401
+from .state import grid_dim as gridDim  # noqa: F401
+from .state import in_kernel as _in_kernel
+from .state import now as _now
+from .state import thread_idx as threadIdx  # noqa: F401
+from .warps import (  # noqa: F401
+    activemask,
+    all_sync,
+    any_sync,
+    ballot_sync,
+    eq_sync,
+    lanemask_lt,
+    match_all_sync,
+    match_any_sync,
+    shfl_down_sync,
+    shfl_sync,
+    shfl_up_sync,
+    shfl_xor_sync,
+    syncwarp,
+)
+from .warps import laneid as _laneid
 
 implementation = "CPU engine"
 reduce = Reduce
 HAS_NUMBA = True
 
-for _name, _vector in vector_types.VECTOR_TYPES.items():
-    globals()[_name] = _vector
+for _vector in vector_types.vector_types.values():
+    globals().update(dict.fromkeys((_vector.name, *_vector.aliases), _vector))
 
 
 class _Module(_types.ModuleType):
@@ -112,7 +110,7 @@ class _Module(_types.ModuleType):
 
     @property
     def laneid(self):
-        return _now.rank % warpsize if _now.block is not _OUTSIDE else _api.laneid
+        return _now.rank % warpsize if _in_kernel() else _laneid
 
 
 _sys.modules[__name__].__class__ = _Module
@@ -175,6 +173,7 @@ cudadrv.driver = _module(
     "cudadrv.driver",
     CudaAPIError=errors.CudaAPIError,
     CudaDriverError=errors.CudaDriverError,
+    driver=_types.SimpleNamespace(get_device=lambda device=None: gpus[device or 0]),
     Stream=host.Stream,
     Event=host.Event,
     Device=host.Device,
@@ -191,12 +190,14 @@ cudadrv.devicearray = _module(
             "ManagedNDArray",
             "to_device",
             "device_array",
+            "from_array_like",
             "pinned_array",
             "mapped_array",
         )
     },
 )
 cudadrv.devicearray.is_cuda_ndarray = lambda obj: getattr(obj, "__cuda_ndarray__", False)
+devicearray = cudadrv.devicearray
 cudadrv.devices = _module(
     "cudadrv.devices", gpus=gpus, get_context=current_context, require_context=require_context
 )
@@ -208,7 +209,12 @@ cudadrv.runtime = _module(
 )
 runtime = cudadrv.runtime.runtime
 
+kernels = _module("kernels", reduction=reduction, __path__=[])  # Numba's transpose joins them
+
 SUBMODULES = {
+    "kernels": kernels,
+    "kernels.reduction": reduction,
+    "vector_types": vector_types,
     "cg": cg,
     "args": args,
     "compiler": compiler,
@@ -217,7 +223,6 @@ SUBMODULES = {
     "fp16": fp16,
     "errors": errors,
     "types": types,
-    "vectorizers": ufuncs,
     "cudadrv": cudadrv,
     **{
         f"cudadrv.{name}": getattr(cudadrv, name)
@@ -226,8 +231,22 @@ SUBMODULES = {
 }
 
 
-def vectorize(signatures, target="cuda", **options):
-    """numba.vectorize for this target."""
+def __getattr__(name):
+    """Numba's own modules that `install` serves beside this one."""
+    if name in ("deviceufunc", "vectorizers"):
+        return _importlib.import_module(f"numba.cuda.{name}")
+    raise AttributeError(f"the CPU engine has no cuda.{name}")
+
+
+def vectorize(ftylist_or_function=(), target="cuda", **options):
+    """numba.vectorize for this target: its ufuncs launch kernels of this engine."""
     from numba import vectorize as of_numba
 
-    return of_numba(signatures, target="cuda", **options)
+    return of_numba(ftylist_or_function, target=target, **options)
+
+
+def guvectorize(*args, target="cuda", **options):
+    """numba.guvectorize for this target."""
+    from numba import guvectorize as of_numba
+
+    return of_numba(*args, target=target, **options)

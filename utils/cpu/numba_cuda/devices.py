@@ -20,18 +20,23 @@ _count: int | None = None
 def play(count: int) -> None:
     """Play `count` devices from now on; forgets who may reach whom."""
     global _count
-    if not 1 <= count <= MOST:
-        raise ValueError(f"1 to {MOST} devices can be played, not {count}")
-    _count = count
+    _count = _checked(count)
     _current.device = 0
     _peers.clear()
 
 
 def count() -> int:
     """How many devices there are: what `play` said, CUDA_CPU_DEVICES, or 1."""
-    if _count is None:
-        play(int(os.environ.get(VARIABLE) or 1))
+    global _count
+    if _count is None:  # not by `play`: another host thread may have allowed something since
+        _count = _checked(int(os.environ.get(VARIABLE) or 1))
     return _count
+
+
+def _checked(count: int) -> int:
+    if not 1 <= count <= MOST:
+        raise ValueError(f"1 to {MOST} devices can be played, not {count}")
+    return count
 
 
 def current() -> int:
@@ -43,6 +48,25 @@ def select(device: int) -> None:
     """Make a device current. CudaAPIError where there is none of this number."""
     check(device)
     _current.device = device
+
+
+def enter(device: int) -> None:
+    """Make a device current until `leave`, in this host thread."""
+    before = current()
+    select(device)
+    _outer().append(before)
+
+
+def leave() -> None:
+    """What was current before the last `enter` is so again."""
+    _current.device = _outer().pop()
+
+
+def _outer() -> list[int]:
+    """The devices that were current in this host thread outside of its `with`s."""
+    if not hasattr(_current, "outer"):
+        _current.outer = []
+    return _current.outer
 
 
 def check(device: int) -> None:

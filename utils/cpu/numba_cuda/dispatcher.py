@@ -9,12 +9,13 @@ import types as pytypes
 import numpy as np
 
 from . import devices, namespace
-from .arguments import argument, match, type_of
+from .arguments import argument, cast_to, kind_of, kind_of_type, match, type_of
 from .diagnose import explain
-from .engine import OUTSIDE, Launch, now, one_at_a_time
+from .engine import Launch
 from .errors import CudaAPIError, KernelError
 from .host import Stream, get_current_device
 from .kernel_api import DYNAMIC_SHARED
+from .state import in_kernel, now, one_at_a_time
 
 MAX_THREADS = 1024
 MAX_BLOCK = (1024, 1024, 64)
@@ -39,11 +40,13 @@ class Kernel:
         signatures=None,
         debug=False,
         extensions=(),
+        returned=None,
     ):
         self.py_func = py_func
         self.device = device
         self.debug = debug
         self.signatures_given = signatures
+        self.returned = returned  # the type that a device function's one signature says
         self.extensions = list(extensions)
         self.variants = {}  # argument types -> the function that runs
         functools.update_wrapper(self, py_func)
@@ -79,7 +82,7 @@ class Kernel:
         return launch
 
     def __call__(self, *args, **kwargs):
-        if now.block is not OUTSIDE:
+        if in_kernel():
             if not self.device:
                 raise KernelError(
                     f"{self.__name__} is a kernel; a kernel cannot be called from a kernel",
@@ -93,20 +96,42 @@ class Kernel:
             )
         raise ValueError(_NO_CONFIG)
 
-    def function(self, types=None):
-        """The function to run for these argument types. Globals are frozen at first use."""
-        key = types, now.watching, now.observer is not None
+    def function(self, types=None, kinds=()):
+        """The function to run for these argument types. Globals are frozen at first use.
+
+        kinds: the types again, of integers their bits.
+        """
+        key = types, now.watching, now.observer is not None, kinds
         try:
             return self.variants[key]
         except KeyError:
-            self.variants[key] = namespace.specialize(self.py_func)
+            self.variants[key] = namespace.specialize(self.py_func, kinds=kinds)
             return self.variants[key]
+
+    def in_kernels(self, done):
+        """What kernels call by this device function's name.
+
+        One of a single signature casts arguments and result to its types.
+        """
+        if self.signatures_given is None or len(self.signatures_given) != 1:
+            return namespace.specialize(self.py_func, done)
+        (types,) = self.signatures_given
+        kinds = tuple(map(kind_of_type, types))
+        made = namespace.specialize(self.py_func, done, kinds)
+        returned = self.returned
+
+        def call(*args):
+            result = made(*map(cast_to, args, types))
+            return result if returned is None else cast_to(result, returned)
+
+        return call
 
     def specialize(self, *args):
         return self
 
     def compile(self, signature):
-        return self.function()
+        with one_at_a_time(watched=False):
+            return self.function()
 
     @property
     def specialized(self):
@@ -138,13 +163,34 @@ class Kernel:
 
 
 class Overloads(dict):
-    """kernel.overloads[signature]: knows how many blocks a cooperative grid can have."""
+    """kernel.overloads: by signature."""
 
     def __init__(self, kernel):
-        super().__init__({key: self for key in kernel.signatures})
+        super().__init__({key: Overload(kernel, key) for key in kernel.signatures})
+        self.kernel = kernel
 
     def __missing__(self, key):
-        return self
+        return Overload(self.kernel, key)
+
+
+class Overload:
+    """kernel.overloads[types]: knows how many blocks a cooperative grid can have."""
+
+    def __init__(self, kernel, types):
+        self.kernel = kernel
+        self.types = types
+
+    @property
+    def signature(self):
+        """Numba's signature of a device function; what it returns is inferred where not given."""
+        from numba import njit
+        from numba.core.typing import signature
+
+        returned = self.kernel.returned
+        if returned is None:
+            compiled = njit(self.types)(self.kernel.py_func)
+            returned = compiled.overloads[self.types].signature.return_type
+        return signature(returned, *self.types)
 
     def max_cooperative_grid_blocks(self, blockdim, dynsmemsize=0):
         """How many blocks of this size can be alive at once: all of a modest grid."""
@@ -217,19 +263,12 @@ def check_stream(stream):
 def launch(kernel, grid, block, sharedmem, args):
     """Run `kernel` on `args`. Host arrays are copied in, and back at the end."""
     __tracebackhide__ = True
-    if now.block is not OUTSIDE:
+    if in_kernel():
         raise KernelError("a kernel cannot launch kernels in Numba", "Launch from the host.")
     if kernel.device:
         raise RuntimeError("Cannot compile a device function as a kernel")
     check_limits(grid, block, int(sharedmem))
-    required = kernel.arity - len(kernel.defaults)
-    if len(args) < required:
-        raise TypeError(f"not enough arguments: expected {kernel.arity}, got {len(args)}")
-    if len(args) > kernel.arity and not kernel.py_func.__code__.co_flags & inspect.CO_VARARGS:
-        raise TypeError(f"too many arguments: expected {kernel.arity}, got {len(args)}")
-    args = args + kernel.defaults[len(args) - required :]
-    for extension in reversed(kernel.extensions):
-        args = tuple(extension.prepare_args(None, arg, stream=0, retr=[])[1] for arg in args)
+    args = all_arguments(kernel, args)
     with one_at_a_time():
         back = []
         names = kernel.py_func.__code__.co_varnames[: kernel.arity]
@@ -237,7 +276,8 @@ def launch(kernel, grid, block, sharedmem, args):
         types = tuple(type_of(arg) for arg in ready)
         if kernel.signatures_given:
             ready = match(kernel, ready, types)
-        run = Launch(kernel.function(types), ready, grid, block, int(sharedmem), kernel.__name__)
+        function = kernel.function(types, tuple(map(kind_of, ready)))
+        run = Launch(function, ready, grid, block, int(sharedmem), kernel.__name__)
         error = None
         try:
             run.run()
@@ -247,12 +287,37 @@ def launch(kernel, grid, block, sharedmem, args):
         finally:
             if now.observer is not None:
                 now.observer.finish(error)
-        for host, device in back:
-            if isinstance(host, np.void):
-                for field in host.dtype.names:
-                    host[field] = device[field]
-            else:
-                host[...] = device
+        copy_back(back)
+
+
+def all_arguments(kernel, args):
+    """The arguments of a launch, with the defaults of those that were left out."""
+    required = kernel.arity - len(kernel.defaults)
+    if len(args) < required:
+        raise TypeError(f"not enough arguments: expected {kernel.arity}, got {len(args)}")
+    if len(args) > kernel.arity and not kernel.py_func.__code__.co_flags & inspect.CO_VARARGS:
+        raise TypeError(f"too many arguments: expected {kernel.arity}, got {len(args)}")
+    args = args + kernel.defaults[len(args) - required :]
+    for extension in reversed(kernel.extensions):
+        args = tuple(extension.prepare_args(None, arg, stream=0, retr=[])[1] for arg in args)
+    return args
+
+
+def copy_back(pairs):
+    """To each host array, or record, what its device copy holds."""
+    for host, device in pairs:
+        if isinstance(host, np.void):
+            for field in host.dtype.names:
+                host[field] = device[field]
+        else:
+            host[...] = device
+
+
+#: Options of numba-cuda for its compiler, which have no effect here
+IGNORED = set(
+    """inline forceinline opt lineinfo cache launch_bounds lto shared_memory_carveout fastmath
+    max_registers nopython abi abi_info argtypes restype bind""".split()
+)
 
 
 def jit(
@@ -269,27 +334,9 @@ def jit(
         raise NotImplementedError("bounds checking is not supported for CUDA")
     if link:
         raise NotImplementedError("link=: there is no GPU linker on this machine")
-    ignored = {
-        "inline",
-        "forceinline",
-        "opt",
-        "lineinfo",
-        "cache",
-        "launch_bounds",
-        "lto",
-        "shared_memory_carveout",
-        "fastmath",
-        "max_registers",
-        "nopython",
-        "abi",
-        "abi_info",
-        "argtypes",
-        "restype",
-        "bind",
-    }
-    if unknown := set(options) - ignored:
-        raise KeyError(f"Unrecognized options: {unknown}. Known options are {sorted(ignored)}")
-    signatures = None
+    if unknown := set(options) - IGNORED:
+        raise KeyError(f"Unrecognized options: {unknown}. Known options are {sorted(IGNORED)}")
+    signatures = returned = None
     if func_or_sig is not None and not isinstance(func_or_sig, pytypes.FunctionType):
         from numba.core import sigutils
 
@@ -299,11 +346,12 @@ def jit(
             if returned is not None and not device and str(returned) != "none":
                 raise TypeError("CUDA kernel must have void return type.")
         signatures = [types for types, _ in normalized]
+        returned = normalized[0][1]
         func_or_sig = None
 
     def decorate(function):
         if not isinstance(function, pytypes.FunctionType):
             raise TypeError(f"cuda.jit needs a function, got {type(function).__name__}")
-        return Kernel(function, device, signatures, bool(debug), extensions)
+        return Kernel(function, device, signatures, bool(debug), extensions, returned)
 
     return decorate if func_or_sig is None else decorate(func_or_sig)

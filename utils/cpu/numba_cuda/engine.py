@@ -9,216 +9,35 @@ grid-wide barrier parks a block until all are there.
 """
 
 import contextvars
-import ctypes
 import functools
 import random
+import re
 import threading
 import warnings
 from collections import deque
-from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
 from greenlet import GreenletExit, getcurrent, greenlet
 
-from .errors import BarrierError, KernelTimeout
+from . import settings
+from .errors import BarrierError
+from .settings import WARP
+from .state import (
+    HOST_CALLED,
+    OUTSIDE,
+    block_dim,
+    block_idx,
+    grid_dim,
+    now,
+    one_at_a_time,
+    thread_idx,
+)
 from .stuck import different_barriers, grid_divergence, stuck
 
-WARP = 32
+_DROPPED = np.exceptions.ComplexWarning
 GIVES_WAY = "giving way"  # what a Waiter waits for when it only lets others run
 DONE, PARKED, PREEMPTED = "done", "parked", "preempted"  # why run_block() returned
-
-
-class Dim3:
-    """x, y and z of an index or a size."""
-
-    __slots__ = ("x", "y", "z")
-
-    def __init__(self, x=1, y=1, z=1):
-        self.x = x
-        self.y = y
-        self.z = z
-
-    def __iter__(self):
-        yield self.x
-        yield self.y
-        yield self.z
-
-    def __repr__(self):
-        return f"({self.x}, {self.y}, {self.z})"
-
-
-# What cuda.threadIdx and its kin are. The scheduler sets them at every switch; kernels read
-# attributes.
-thread_idx = Dim3(0, 0, 0)
-block_idx = Dim3(0, 0, 0)
-block_dim = Dim3()
-grid_dim = Dim3()
-
-
-class _Outside:
-    """Stands for the running block and launch while no kernel runs."""
-
-    def __getattr__(self, name):
-        raise RuntimeError("this part of numba.cuda works inside kernels only; the host called it")
-
-    __add__ = __radd__ = __getattr__
-
-
-OUTSIDE = _Outside()
-
-
-class Now:
-    """The CUDA thread that is running: its rank, its block, what the launch needs at hand.
-
-    `observer` is told of every access; `watching` says that arrays must be the views that report
-    accesses.
-    """
-
-    __slots__ = (
-        "rank",
-        "block",
-        "launch",
-        "base_x",
-        "base_y",
-        "base_z",
-        "observer",
-        "watching",
-        "unwritten_allowed",
-    )
-
-    def __init__(self):
-        self.rank = 0
-        self.watching = self.unwritten_allowed = False
-        self.observer = None
-        self.leave()
-
-    def leave(self):
-        """No kernel runs any more."""
-        self.block = self.launch = self.base_x = self.base_y = self.base_z = OUTSIDE
-        thread_idx.x = thread_idx.y = thread_idx.z = 0
-
-
-now = Now()
-# The state above is global, so launches from several Python threads take turns.
-_one_launch = threading.RLock()
-
-
-class Schedule:
-    """In which order threads and blocks run: by index, or (hostile to races) at random from a seed.
-
-    At random also means that a thread may have to give way right after it has read an element,
-    before it writes what it made of it, and that a few blocks run at once.
-    """
-
-    def __init__(self, seed=None):
-        self.random = None if seed is None else random.Random(seed)
-        self.blocks_at_once = 1 if seed is None else 4
-
-    def coin(self, chance):
-        return self.random is not None and self.random.random() < chance
-
-    def choose(self, things):
-        return things[0] if self.random is None else self.random.choice(things)
-
-    def take(self, ready):
-        """The next of the ready waiters."""
-        if self.random is not None:
-            ready.rotate(-self.random.randrange(len(ready)))
-        return ready.popleft()
-
-    def order(self, count):
-        """The order of `count` things: forwards, or (seeded) backwards, by warps or shuffled."""
-        if self.random is None:
-            return range(count)
-        kind = self.random.randrange(4)
-        if kind == 0:
-            return range(count - 1, -1, -1)
-        order = list(range(count))
-        if kind == 1:  # warps in a random order, lanes in theirs
-            warps = [order[i : i + WARP] for i in range(0, count, WARP)]
-            self.random.shuffle(warps)
-            return [rank for warp in warps for rank in warp]
-        self.random.shuffle(order)
-        return order
-
-
-_schedule = contextvars.ContextVar("schedule", default=None)
-_time_limit = contextvars.ContextVar("time_limit", default=None)
-
-
-@contextmanager
-def one_at_a_time():
-    """One launch. `now` is global, so launches from several Python threads take turns."""
-    with _one_launch:
-        now.watching = now.observer is not None or _schedule.get() is not None
-        try:
-            yield
-        finally:
-            now.watching = False
-
-
-@contextmanager
-def time_limit(seconds):
-    """Within the `with`, a launch longer than `seconds` is stopped with a KernelTimeout."""
-    token = _time_limit.set(seconds)
-    try:
-        yield
-    finally:
-        _time_limit.reset(token)
-
-
-@contextmanager
-def allow_unwritten():
-    """Within the `with`, an unwritten shared or local element reads as NaN or 0xCD bytes."""
-    before = now.unwritten_allowed
-    now.unwritten_allowed = True
-    try:
-        yield
-    finally:
-        now.unwritten_allowed = before
-
-
-@contextmanager
-def _watchdog(seconds):
-    """Raise KernelTimeout in this Python thread, wherever it is, once `seconds` have passed."""
-    if seconds is None:
-        yield
-        return
-    me = threading.get_ident()
-    guard = threading.Lock()
-    over = False
-    raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
-
-    def stop():
-        with guard:
-            if not over:
-                raise_in(ctypes.c_ulong(me), ctypes.py_object(KernelTimeout))
-
-    timer = threading.Timer(seconds, stop)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        with guard:
-            over = True
-        timer.cancel()
-        raise_in(ctypes.c_ulong(me), None)  # not delivered yet: no longer wanted
-
-
-@contextmanager
-def schedule(seed):
-    """Within the `with`, threads and blocks run in an order shuffled by `seed` (None: by index).
-
-    Threads are also interrupted between reading and writing. A kernel without races gives the same
-    result for every seed; one with a missing barrier or a non-atomic add seldom does.
-    """
-    token = _schedule.set(seed)
-    try:
-        yield
-    finally:
-        _schedule.reset(token)
 
 
 class Site(NamedTuple):
@@ -235,6 +54,8 @@ class Waiter:
     __slots__ = ("fibre", "rank", "frame", "site", "value", "what", "result")
 
     def __init__(self, frame, what, value=None):
+        if now.python_thread != threading.get_ident():
+            raise RuntimeError(HOST_CALLED)
         self.fibre = getcurrent()
         self.rank = now.rank
         self.frame = frame
@@ -291,6 +112,19 @@ def coordinates(nx, ny, nz):
     return [(*place, rank) for rank, place in enumerate(places)]
 
 
+def refuse_complex_numbers():
+    """Make NumPy raise, not warn, where an array of ours would drop an imaginary part.
+
+    The filter stays: it holds in this package's modules only, and what was taken away at a launch's
+    end could come back with what another Python thread puts back at the end of its
+    `warnings.catch_warnings`.
+    """
+    first = warnings.filters[0] if warnings.filters else ()
+    if _DROPPED not in first:
+        package = re.escape(__package__)
+        warnings.filterwarnings("error", category=_DROPPED, module=rf"{package}\.")
+
+
 class Launch:
     """One kernel launch. `run()` returns when every thread has, or raises what went wrong."""
 
@@ -303,7 +137,7 @@ class Launch:
         self.dynamic_bytes = dynamic_bytes
         self.block_size = block[0] * block[1] * block[2]
         self.grid_size = grid[0] * grid[1] * grid[2]
-        self.schedule = Schedule(_schedule.get())
+        self.schedule = settings.new_schedule()
         self.coordinates = coordinates(*block)
         self.workers = []  # idle workers
         self.hub = None
@@ -315,26 +149,33 @@ class Launch:
         return [self.coordinates[i] for i in self.schedule.order(self.block_size)]
 
     def run(self):
+        """Run all blocks, in this Python thread's turn; after an error `failed` says where."""
+        with one_at_a_time(watched=False):
+            self.begin()
+            try:
+                with np.errstate(all="ignore"), settings.watchdog():
+                    self.context = contextvars.copy_context()
+                    self.run_blocks()
+            except BaseException:
+                self.failed_thread = self.coordinates[now.rank][:3]
+                self.failed = (0, 0, 0) if now.block is OUTSIDE else now.block.index
+                raise
+            finally:
+                for worker in self.all_workers:
+                    if worker:
+                        worker.throw(GreenletExit)
+                now.leave()
+
+    def begin(self):
+        """This launch is the one that runs."""
+        refuse_complex_numbers()
         if now.observer is not None:
             now.observer.launch(self.name, self.grid, self.block)
         now.launch = self
+        now.python_thread = threading.get_ident()
         for dim3, values in ((block_dim, self.block), (grid_dim, self.grid)):
             dim3.x, dim3.y, dim3.z = values
         self.hub = getcurrent()
-        try:
-            with np.errstate(all="ignore"), warnings.catch_warnings(), _watchdog(_time_limit.get()):
-                warnings.simplefilter("error", np.exceptions.ComplexWarning)
-                self.context = contextvars.copy_context()
-                self.run_blocks()
-        except BaseException:
-            self.failed_thread = self.coordinates[now.rank][:3]
-            self.failed = (0, 0, 0) if now.block is OUTSIDE else now.block.index
-            raise
-        finally:
-            for worker in self.all_workers:
-                if worker:
-                    worker.throw(GreenletExit)
-            now.leave()
 
     def run_blocks(self):
         gx, gy, _ = self.grid
@@ -526,12 +367,21 @@ class Launch:
                 return True
         if block.converging:
             waiters = block.converging.pop(next(iter(block.converging)))
-            mask = sum(1 << (waiter.rank & 31) for waiter in waiters)
-            for waiter in waiters:
-                waiter.result = mask
+            for part in self.parts(waiters):
+                mask = sum(1 << (waiter.rank & 31) for waiter in part)
+                for waiter in part:
+                    waiter.result = mask
             self.wake(block, waiters)
             return True
         return False
+
+    def parts(self, waiters):
+        """Those of the waiters that are active together: all, or, with lanes apart, two parts."""
+        if not settings.apart.get():
+            return [waiters]
+        drawn = self.schedule.random or random.Random(len(waiters))
+        sides = [drawn.randrange(2) for _ in waiters]
+        return [[w for w, side in zip(waiters, sides, strict=True) if side == n] for n in (0, 1)]
 
 
 def combine(what, values):

@@ -143,7 +143,6 @@ class Device:
 
     def __init__(self, id=0):
         self.id = self.PCI_BUS_ID = id
-        self._before = []  # the devices that were current outside of the `with`s
 
     def get_primary_context(self):
         return _context(self.id)
@@ -152,12 +151,11 @@ class Device:
         pass
 
     def __enter__(self):
-        self._before.append(devices.current())
-        devices.select(self.id)
+        devices.enter(self.id)
         return _context(self.id)
 
     def __exit__(self, *_):
-        devices.select(self._before.pop())
+        devices.leave()
 
     def __getattr__(self, name):
         if name.isupper():

@@ -6,7 +6,8 @@ import inspect
 import textwrap
 import types
 
-from .engine import Site, now
+from .engine import Site
+from .state import now
 
 _LINE, _BRANCH = "__line__", "__branch__"
 
@@ -43,30 +44,38 @@ class _Reporter(ast.NodeTransformer):
 
 
 def _call(name, place, *arguments):
-    call = ast.Call(ast.Name(name, ast.Load()), [ast.Constant(place.lineno), *arguments], [])
+    call = ast.Call(
+        ast.Name(name, ast.Load()),
+        [ast.Constant(place.lineno), *arguments],
+        [],
+    )
     return ast.copy_location(call, place)
 
 
+def report(function):
+    """Makes a function, given as a syntax tree, report; True."""
+    function.body = _Reporter()._body(function.body)
+    return True
+
+
 @functools.lru_cache(maxsize=256)
-def instrument(code):
-    """`code` of a function, made to report; the same code if its source cannot be found."""
+def _source(code):
+    """(lines of a function's source, the first one's number); None where there is none."""
     try:
-        lines, first = inspect.getsourcelines(code)
+        return inspect.getsourcelines(code)
     except (OSError, TypeError):
-        return code
-    try:
-        tree = ast.parse(textwrap.dedent("".join(lines)))
-    except SyntaxError:
+        return None
+
+
+def rebuilt(code, change):
+    """`code` of a function after `change(function)` has changed its syntax tree in place.
+
+    The same code if `change` gives False, or if the source cannot be found.
+    """
+    tree = _tree(code)
+    if tree is None or not change(tree.body[0]):
         return code
     function = tree.body[0]
-    if not isinstance(function, ast.FunctionDef):
-        return code
-    ast.increment_lineno(tree, max(first, 1) - 1)
-    indent = len(lines[0]) - len(lines[0].lstrip())
-    for node in ast.walk(tree):
-        if hasattr(node, "col_offset"):
-            node.col_offset += indent
-            node.end_col_offset += indent
     function.decorator_list = []
     function.args.defaults = [
         ast.copy_location(ast.Constant(None), old) for old in function.args.defaults
@@ -74,12 +83,10 @@ def instrument(code):
     function.returns = None
     for argument in function.args.args:
         argument.annotation = None
-    function.body = _Reporter()._body(function.body)
     if code.co_freevars:  # the function must see the same names as free variables
         arguments = [ast.arg(name) for name in code.co_freevars]
-        outer = ast.FunctionDef(
-            "outer", ast.arguments([], arguments, None, [], [], None, []), [function], []
-        )
+        parameters = ast.arguments([], arguments, None, [], [], None, [])
+        outer = ast.FunctionDef("outer", parameters, [function], [])
         if "type_params" in ast.FunctionDef._fields:
             outer.type_params = []
         tree.body = [ast.copy_location(outer, function)]
@@ -89,11 +96,36 @@ def instrument(code):
     return made
 
 
+def _tree(code):
+    """The syntax tree of a function, its places those in its file; None if there is no source."""
+    source = _source(code)
+    if source is None:
+        return None
+    lines, first = source
+    try:
+        tree = ast.parse(textwrap.dedent("".join(lines)))
+    except SyntaxError:
+        return None
+    if not isinstance(tree.body[0], ast.FunctionDef):
+        return None
+    ast.increment_lineno(tree, max(first, 1) - 1)
+    indent = len(lines[0]) - len(lines[0].lstrip())
+    for node in ast.walk(tree):
+        if hasattr(node, "col_offset"):
+            node.col_offset += indent
+            node.end_col_offset += indent
+    return tree
+
+
 def reporters(code):
     """The functions that instrumented code calls, by name."""
 
     def line(number):
-        now.observer.line(now.rank, now.block.linear, Site(code.co_filename, number, 0))
+        now.observer.line(
+            now.rank,
+            now.block.linear,
+            Site(code.co_filename, number, 0),
+        )
 
     def branch(number, taken):
         now.observer.branch(

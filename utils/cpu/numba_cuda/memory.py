@@ -1,261 +1,20 @@
-"""Device, pinned, mapped and managed arrays. Device memory is host memory: copies are real."""
+"""What the host calls for memory: device, pinned, mapped and managed arrays, copies to a device."""
 
 import contextlib
+import sys
 
 import numpy as np
 
 from . import devices
-from .arrays import as_dtype, cast, poison
-
-_NOT_CONTIGUOUS = (
-    "Array contains non-contiguous buffer and cannot be transferred as a single memory region. "
-    "Please ensure contiguous buffer with numpy .ascontiguousarray()"
+from .device_arrays import (
+    DeviceNDArray,
+    DeviceRecord,
+    ManagedNDArray,
+    MappedNDArray,
+    check_contiguous,
+    empty,
+    host_view,
 )
-
-
-class DeviceNDArray:
-    """An array in device memory. Reading an element or slice from the host copies, as on a GPU."""
-
-    __cuda_memory__ = True
-    __cuda_ndarray__ = True
-
-    def __init__(self, data, stream=0, device_id=None):
-        self.data = data  # the "device" memory: a NumPy array that the host does not see otherwise
-        self.stream = stream
-        self.device_id = devices.current() if device_id is None else device_id
-
-    shape = property(lambda self: self.data.shape)
-    strides = property(lambda self: self.data.strides)
-    dtype = property(lambda self: self.data.dtype)
-    ndim = property(lambda self: self.data.ndim)
-    size = property(lambda self: self.data.size)
-    nbytes = property(lambda self: self.data.nbytes)
-    alloc_size = property(lambda self: self.data.nbytes)
-    flags = property(
-        lambda self: {
-            "C_CONTIGUOUS": self.is_c_contiguous(),
-            "F_CONTIGUOUS": self.is_f_contiguous(),
-        }
-    )
-    T = property(lambda self: self.transpose())
-
-    def is_c_contiguous(self):
-        return self.data.flags.c_contiguous
-
-    def is_f_contiguous(self):
-        return self.data.flags.f_contiguous
-
-    def _like(self, data, stream=0):
-        return type(self)(data, stream or self.stream, self.device_id)
-
-    def copy_to_host(self, ary=None, stream=0):
-        """The contents as a new NumPy array, or in `ary`."""
-        if any(stride < 0 for stride in self.strides):
-            raise NotImplementedError(
-                f"D->H copy not implemented for negative strides: {self.strides}"
-            )
-        if ary is None:
-            return np.array(self.data, order="K")
-        _check_compatible(self, ary)
-        ary[...] = self.data
-        return ary
-
-    def copy_to_device(self, ary, stream=0):
-        """Fill from a host or device array of the same shape and type."""
-        if ary.size == 0:
-            return
-        check_contiguous(self.data)
-        source = host_view(ary)
-        if source is None:
-            source = np.asarray(ary)
-        elif isinstance(ary, DeviceNDArray):
-            check_contiguous(source)
-        _check_compatible(self, source, strides=isinstance(ary, DeviceNDArray))
-        self.data[...] = source
-
-    def __array__(self, dtype=None, copy=None):
-        if copy is False:
-            raise ValueError("`copy=False` is not supported. A copy is always created.")
-        host = self.copy_to_host()
-        return host.astype(dtype) if dtype else host
-
-    def __len__(self):
-        return self.shape[0]
-
-    def __getitem__(self, index):
-        part = self.data[index]
-        if isinstance(part, np.ndarray):
-            return self._like(part)
-        if isinstance(part, np.void):
-            return DeviceRecord(part, self.stream, self.device_id)
-        return part
-
-    def getitem(self, index, stream=0):
-        return self[index]
-
-    def __setitem__(self, index, value):
-        source = host_view(value)
-        source = np.asarray(value if source is None else source)
-        target = self.data[index]
-        if source.ndim > np.ndim(target):
-            raise ValueError(f"Can't assign {source.ndim}-D array to {np.ndim(target)}-D self")
-        for axis, (extent, given) in enumerate(
-            zip(np.shape(target)[::-1], source.shape[::-1], strict=False)
-        ):
-            if given not in (1, extent):
-                raise ValueError(
-                    f"Can't copy sequence with size {given} to array axis "
-                    f"{np.ndim(target) - 1 - axis} with dimension {extent}"
-                )
-        with np.errstate(all="ignore"):
-            self.data[index] = source if source.ndim else cast(source[()], self.dtype)
-
-    def setitem(self, index, value, stream=0):
-        self[index] = value
-
-    def reshape(self, *shape, order="C"):
-        if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
-            shape = tuple(shape[0])
-        return self._like(_no_copy(self.data, self.data.reshape(shape, order=order)))
-
-    def ravel(self, order="C", stream=0):
-        return self._like(_no_copy(self.data, self.data.ravel(order=order)), stream)
-
-    def view(self, dtype):
-        return self._like(self.data.view(as_dtype(dtype)))
-
-    def squeeze(self, axis=None, stream=0):
-        return self._like(self.data.squeeze(axis), stream)
-
-    def transpose(self, axes=None):
-        if axes and tuple(axes) == tuple(range(self.ndim)):
-            return self
-        if self.ndim != 2:
-            raise NotImplementedError("transposing a non-2D DeviceNDArray isn't supported")
-        if axes is not None and set(axes) != set(range(self.ndim)):
-            raise ValueError(f"invalid axes list {axes!r}")
-        return self._like(np.ascontiguousarray(self.data.T))
-
-    def split(self, section, stream=0):
-        """Consecutive parts of `section` elements; the last may be smaller."""
-        if self.ndim != 1:
-            raise ValueError("only support 1d array")
-        if self.strides[0] != self.dtype.itemsize:
-            raise ValueError("only support unit stride")
-        for begin in range(0, self.size, section):
-            yield self._like(self.data[begin : begin + section], stream)
-
-    def bind(self, stream=0):
-        return type(self)(self.data, stream, self.device_id)
-
-    def __repr__(self):
-        return f"<DeviceNDArray {self.shape} {self.dtype} on the CPU engine>"
-
-
-class DeviceRecord(DeviceNDArray):
-    """One record (structured scalar) in device memory."""
-
-    def __init__(self, data, stream=0, device_id=None):
-        if isinstance(data, np.void):
-            data = np.asarray(data)
-        super().__init__(data, stream, device_id)
-
-    def __getitem__(self, field):
-        return self.data[field][()]
-
-    def __setitem__(self, field, value):
-        self.data[field] = value
-
-
-class MappedNDArray(np.ndarray):
-    """A host array that kernels use in place (pinned and mapped)."""
-
-    __cuda_memory__ = __cuda_ndarray__ = True
-
-    def copy_to_host(self, ary=None, stream=0):
-        if ary is None:
-            return np.array(self)
-        ary[...] = self
-        return ary
-
-    def copy_to_device(self, ary, stream=0):
-        self[...] = np.asarray(ary)
-
-
-class ManagedNDArray(MappedNDArray):
-    """A host array that host and kernels share (unified memory)."""
-
-
-def host_view(value):
-    """The NumPy array that shares memory with a device or mapped array or tensor; else None."""
-    if isinstance(value, DeviceNDArray):
-        return value.data
-    if isinstance(value, MappedNDArray):
-        return value.view(np.ndarray)
-    if type(value).__module__.startswith("torch") and hasattr(value, "detach"):
-        if value.device.type != "cpu":
-            raise TypeError(f"the CPU engine takes CPU tensors; this one is on {value.device}")
-        if value.requires_grad:
-            raise RuntimeError(
-                "Can't get __cuda_array_interface__ on Variable that requires grad. "
-                "If gradients aren't required, use var.detach()."
-            )
-        try:
-            return value.numpy()
-        except TypeError:
-            raise TypeError(
-                f"NumPy has no {value.dtype}, so the CPU engine cannot take this tensor: "
-                "convert it, .float() say"
-            ) from None
-    return None
-
-
-def _no_copy(before, after):
-    if after.size and not np.shares_memory(before, after):
-        raise NotImplementedError("operation requires copying")
-    return after
-
-
-def check_contiguous(data):
-    core = data
-    if data.size:  # without the axes along which it is broadcast
-        core = data[tuple(slice(None) if stride else 0 for stride in data.strides)]
-    if not (core.flags.c_contiguous or core.flags.f_contiguous):
-        raise ValueError(_NOT_CONTIGUOUS)
-
-
-def _check_compatible(one, other, strides=True):
-    if one.dtype != other.dtype:
-        raise TypeError(f"incompatible dtype: {one.dtype} vs. {other.dtype}")
-    if one.shape != other.shape:
-        raise ValueError(f"incompatible shape: {one.shape} vs. {other.shape}")
-    if strides and one.size and one.strides != other.strides:
-        raise ValueError(f"incompatible strides: {one.strides} vs. {other.strides}")
-
-
-def _empty(shape, dtype, strides, order):
-    if not isinstance(shape, (tuple, list)):
-        shape = (shape,)
-    for size in shape:
-        if not isinstance(size, (int, np.integer)):
-            raise TypeError(f"shape elements must be integers, got {type(size).__name__}")
-    shape = tuple(int(size) for size in shape)
-    dtype = as_dtype(dtype)
-    if any(size < 0 for size in shape):
-        raise ValueError("negative dimensions are not allowed")
-    if strides is None:
-        data = np.empty(shape, dtype, order)
-    else:
-        strides = (strides,) if isinstance(strides, int) else tuple(strides)
-        if len(strides) != len(shape):
-            raise ValueError("strides not match ndim")
-        axes = zip(shape, strides, strict=True)
-        extent = sum((size - 1) * abs(stride) for size, stride in axes)
-        room = np.empty(extent + dtype.itemsize, np.uint8)
-        data = np.ndarray(shape, dtype, room, 0, strides)
-    if dtype.names is None:
-        poison(data) if data.dtype.kind in "fc" or data.flags.c_contiguous else None
-    return data
 
 
 def _strides_like(ary):
@@ -274,17 +33,42 @@ def _order_like(ary):
     return "F" if ary.flags["F_CONTIGUOUS"] and not ary.flags["C_CONTIGUOUS"] else "C"
 
 
-def device_array(shape, dtype=np.float64, strides=None, order="C", stream=0):
+def _caller():
+    """The line of a program that asks this engine for memory, in words."""
+    frame = sys._getframe(1)
+    while frame.f_globals.get("__package__") == __package__ and frame.f_back:
+        frame = frame.f_back
+    return f"cuda.device_array in line {frame.f_lineno}"
+
+
+def device_array(
+    shape,
+    dtype=np.float64,
+    strides=None,
+    order="C",
+    stream=0,
+):
     """An uninitialised device array: floats are NaN here, so that nobody relies on zeros."""
-    return DeviceNDArray(_empty(shape, dtype, strides, order), stream)
+    return DeviceNDArray.over(empty(shape, dtype, strides, order), stream, made=_caller())
 
 
 def device_array_like(ary, stream=0):
-    return device_array(ary.shape, ary.dtype, _strides_like(ary), _order_like(ary), stream)
+    return device_array(
+        ary.shape,
+        ary.dtype,
+        _strides_like(ary),
+        _order_like(ary),
+        stream,
+    )
+
+
+def from_array_like(ary, stream=0, gpu_data=None):
+    """A device array of the shape, strides and type of `ary`; over `gpu_data` if given."""
+    return DeviceNDArray(ary.shape, ary.strides, ary.dtype, stream, gpu_data)
 
 
 def pinned_array(shape, dtype=np.float64, strides=None, order="C"):
-    return _empty(shape, dtype, strides, order)
+    return empty(shape, dtype, strides, order)
 
 
 def pinned_array_like(ary):
@@ -300,7 +84,7 @@ def mapped_array(
     portable=False,
     wc=False,
 ):
-    return _empty(shape, dtype, strides, order).view(MappedNDArray)
+    return empty(shape, dtype, strides, order).view(MappedNDArray)
 
 
 def mapped_array_like(ary, stream=0, portable=False, wc=False):
@@ -315,7 +99,7 @@ def managed_array(
     stream=0,
     attach_global=True,
 ):
-    return _empty(shape, dtype, strides, order).view(ManagedNDArray)
+    return empty(shape, dtype, strides, order).view(ManagedNDArray)
 
 
 def to_device(obj, stream=0, copy=True, to=None):
@@ -331,9 +115,9 @@ def to_device(obj, stream=0, copy=True, to=None):
         return obj
     shared = host_view(obj)
     if shared is not None:
-        return DeviceNDArray(shared, stream, devices.EVERYWHERE)
+        return DeviceNDArray.over(shared, stream, devices.EVERYWHERE)
     if isinstance(obj, np.void):
-        return DeviceRecord(np.array(obj), stream)
+        return DeviceRecord.over(np.array(obj), stream)
     obj = np.asarray(obj)
     check_contiguous(obj)
     if obj.dtype == object:
@@ -341,17 +125,18 @@ def to_device(obj, stream=0, copy=True, to=None):
     device = device_array_like(obj, stream)
     if copy:
         device.data[...] = obj
+        device.made = None
     return device
 
 
 def as_cuda_array(obj, sync=True):
     """A device array over the memory of a torch tensor or another device array, without a copy."""
     if isinstance(obj, DeviceNDArray):
-        return DeviceNDArray(obj.data, obj.stream, obj.device_id)
+        return DeviceNDArray.over(obj.data, obj.stream, obj.device_id)
     shared = host_view(obj)
     if shared is None:
         raise TypeError("*obj* doesn't implement the cuda array interface.")
-    return DeviceNDArray(shared, device_id=devices.EVERYWHERE)
+    return DeviceNDArray.over(shared, device_id=devices.EVERYWHERE)
 
 
 def is_cuda_array(obj):
@@ -375,5 +160,5 @@ def pinned(*arrays):
 @contextlib.contextmanager
 def mapped(*arrays, stream=0):
     """Host arrays as device arrays that share their memory."""
-    views = [DeviceNDArray(array, stream, devices.EVERYWHERE) for array in arrays]
+    views = [DeviceNDArray.over(array, stream, devices.EVERYWHERE) for array in arrays]
     yield views[0] if len(views) == 1 else views

@@ -5,20 +5,23 @@ device functions are the engine's, whatever the kernel's module calls them. Noth
 changes.
 """
 
-import builtins
-import dis
+import ast
 import functools
-import linecache
 import math
 import os
-import sys
 import types
 
 import numpy as np
 
-from .arrays import as_dtype, as_number, cast, view
-from .engine import Dim3, now
+from . import widths
+from .arrays import view
+from .elements import as_dtype
 from .errors import KernelError
+from .instrument import rebuilt, report, reporters
+from .shapes import refuse_computed_shapes
+from .stand_ins import BUILTINS, FUNCTIONS, Cast, math_in_kernels, numpy_in_kernels
+from .state import now
+from .unsupported import refuse_unsupported
 
 _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _TRACER = os.path.normpath(_HERE + "../../tracer") + os.sep
@@ -35,199 +38,21 @@ def is_users(code):
     )
 
 
-class Cast:
-    """A type in a kernel: converts a number as a GPU does, and serves where a dtype is wanted."""
+def specialize(function, done=None, kinds=()):
+    """`function` with the engine's globals, closure and float constants.
 
-    def __init__(self, dtype):
-        self.dtype = self.cpu_dtype = dtype
-
-    def __call__(self, value=0):
-        return self.dtype.type(value) if self.dtype.kind == "f" else as_number(value, self.dtype)
-
-    def __eq__(self, other):
-        return self.dtype == other
-
-    def __hash__(self):
-        return hash(self.dtype)
-
-    def __repr__(self):
-        return str(self.dtype)
-
-
-# ---- math: float32 in, float32 out, and no exceptions, as on a GPU
-
-
-def _quiet(function, fallback):
-    def call(*values):
-        kind = type(values[0])
-        if len(values) == 2 and kind is not np.float64 and type(values[1]) is not kind:
-            kind = np.result_type(
-                *(v if isinstance(v, np.floating) else np.float64 for v in values)
-            ).type
-        try:
-            result = function(*values)
-        except (ValueError, OverflowError):
-            result = fallback(*(np.float64(value) for value in values))
-        if kind is np.float32 or kind is np.float16:
-            return kind(result)
-        return np.float64(result)
-
-    call.__name__ = function.__name__
-    return call
-
-
-_NUMPY_NAMES = {
-    "acos": "arccos",
-    "asin": "arcsin",
-    "atan": "arctan",
-    "acosh": "arccosh",
-    "asinh": "arcsinh",
-    "atanh": "arctanh",
-    "pow": "power",
-    "atan2": "arctan2",
-}
-_MATH = (
-    "acos acosh asin asinh atan atan2 atanh copysign cos cosh degrees erf erfc exp exp2 expm1 "
-    "fabs fmod "
-    "gamma hypot lgamma log log10 log1p log2 pow radians remainder sin sinh sqrt tan tanh"
-).split()
-
-
-def _rounded(function):
-    """floor, ceil and trunc: an integer.
-
-    NaN and infinities, which Python refuses, become 0 or the limit.
+    kinds: the types of its arguments, where they are known; then integers have Numba's widths.
     """
-
-    def call(value):
-        try:
-            return function(value if isinstance(value, int) else float(value))
-        except (ValueError, OverflowError):
-            return int(cast(np.float64(value), np.dtype(np.int64)))
-
-    return call
-
-
-def _nan(*values):
-    return np.float64("nan")
-
-
-def _infinite(*values):
-    return np.float64("inf")
-
-
-def _make_math():
-    module = types.ModuleType("math")
-    module.__dict__.update({k: v for k, v in vars(math).items() if not k.startswith("__")})
-    for name in _MATH:
-        if hasattr(math, name):
-            fallback = getattr(
-                np, _NUMPY_NAMES.get(name, name), _infinite if name in ("gamma", "lgamma") else _nan
-            )
-            setattr(module, name, _quiet(getattr(math, name), fallback))
-    for name in ("floor", "ceil", "trunc"):
-        setattr(module, name, _rounded(getattr(math, name)))
-    for name in ("pi", "e", "tau", "inf", "nan"):
-        setattr(module, name, np.float64(getattr(math, name)))
-    return module
-
-
-def _make_numpy():
-    module = types.ModuleType("numpy")
-    module.__dict__.update({k: v for k, v in vars(np).items() if not k.startswith("__")})
-    for name in (
-        "int8 int16 int32 int64 uint8 uint16 uint32 uint64 intp uintp float16 float32 float64 "
-        "complex64 complex128 bool_ int_ uint single double"
-    ).split():
-        if hasattr(np, name):
-            setattr(module, name, Cast(np.dtype(getattr(np, name))))
-    for name in (
-        "zeros ones empty full array asarray arange linspace zeros_like ones_like empty_like "
-        "concatenate dot matmul sum mean sort argsort where stack vstack hstack reshape einsum"
-    ).split():
-        setattr(module, name, _refuse_numpy(name))
-    for name in ("pi", "e", "inf", "nan"):
-        setattr(module, name, np.float64(getattr(np, name)))
-    return module
-
-
-def _refuse_numpy(name):
-    def call(*args, **kwargs):
-        raise KernelError(
-            f"np.{name} is not available in kernels: they cannot make or transform whole arrays",
-            "Loop over elements; for scratch space use cuda.local.array or cuda.shared.array.",
-        )
-
-    return call
-
-
-def gpu_print(*values, sep=" ", end="\n"):
-    """print as kernels have it: floats with six decimals."""
-    sys.stdout.write(" ".join(_printed(value) for value in values) + "\n")
-
-
-def _printed(value):
-    if isinstance(value, (bool, np.bool_)):
-        return str(bool(value))
-    if isinstance(value, (float, np.floating)):
-        return f"{float(value):f}"
-    if isinstance(value, Dim3):
-        return f"({value.x}, {value.y}, {value.z})"
-    if isinstance(value, tuple):
-        parts = ", ".join(map(_printed, value))
-        comma = "," if len(value) == 1 else ""
-        return f"({parts}{comma})"
-    return str(value)
-
-
-def _to_float(value=0.0):
-    return np.float64(value)
-
-
-def _to_int(value=0):
-    return (
-        int(cast(value, np.dtype(np.int64)))
-        if isinstance(value, (float, np.floating))
-        else int(value)
-    )
-
-
-def _round(value, digits=None):
-    """round: to an integer, or to so many decimals in the number's own type."""
-    if digits is None:
-        return _rounded(round)(value)
-    kind = type(value) if isinstance(value, np.floating) else np.float64
-    return kind(round(float(value), digits)) if math.isfinite(value) else value
-
-
-math_in_kernels = _make_math()
-numpy_in_kernels = _make_numpy()
-_BUILTINS = dict(
-    vars(builtins),
-    print=gpu_print,
-    float=_to_float,
-    int=_to_int,
-    round=_round,
-)
-_FUNCTIONS = {
-    getattr(math, name): getattr(math_in_kernels, name)
-    for name in (*_MATH, "floor", "ceil", "trunc")
-    if hasattr(math, name)
-}
-
-
-def specialize(function, done=None):
-    """`function` with the engine's globals, closure and float constants."""
     done = {} if done is None else done
-    if function in done:
-        return done[function]
-    names = {"__builtins__": _BUILTINS}  # a function takes its builtins from here when it is made
+    if (function, kinds) in done:
+        return done[function, kinds]
+    names = {"__builtins__": BUILTINS}  # a function takes its builtins from here when it is made
     code = function.__code__
     refuse_unsupported(code)
+    code = rebuilt(code, lambda tree: _changed(tree, function, kinds))
+    if code is not function.__code__:
+        names.update(widths.NAMES)
     if now.observer is not None:
-        from .instrument import instrument, reporters
-
-        code = instrument(code)
         names.update(reporters(code))
     code = convert_code(code)
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
@@ -239,7 +64,9 @@ def specialize(function, done=None):
         tuple(types.CellType() for _ in code.co_freevars) or None,
     )
     made.__kwdefaults__ = function.__kwdefaults__
-    done[function] = made  # known before its names are filled in: a device function may call itself
+    done[function, kinds] = (
+        made  # known before its names are filled in: a device function may call itself
+    )
     for name in global_names(code):
         if name in function.__globals__:
             names[name] = convert(function.__globals__[name], name, done)
@@ -251,38 +78,28 @@ def specialize(function, done=None):
     return made
 
 
-_UNSUPPORTED = {
-    "lists": ("BUILD_LIST", "LIST_APPEND", "LIST_EXTEND"),
-    "dictionaries": ("BUILD_MAP", "BUILD_CONST_KEY_MAP", "MAP_ADD"),
-    "sets": ("BUILD_SET", "SET_ADD"),
-    "f-strings": ("FORMAT_VALUE", "FORMAT_SIMPLE", "BUILD_STRING"),
-    "imports": ("IMPORT_NAME",),
-    "generators": ("YIELD_VALUE",),
-    "assignments to global names": ("STORE_GLOBAL",),
-    "try and with": ("CHECK_EXC_MATCH", "POP_EXCEPT", "BEFORE_WITH", "RERAISE"),
-}
-_REFUSED = {opname: what for what, opnames in _UNSUPPORTED.items() for opname in opnames}
+def _changed(tree, function, kinds):
+    """Changes the syntax tree of a function as its types and an observer ask; whether anything."""
+    code = function.__code__
+    refuse_computed_shapes(tree, code)
+    names = widths.arguments(code.co_varnames[: code.co_argcount], kinds)
+    changed = bool(kinds) and widths.widen(tree, names, lambda node: _value(node, function))
+    return report(tree) if now.observer is not None else changed
 
 
-@functools.cache
-def refuse_unsupported(code):
-    """Raise a KernelError for what runs in Python but not in kernels on a GPU."""
-    line = code.co_firstlineno
-    for instruction in dis.get_instructions(code):
-        line = instruction.positions.lineno or line
-        if what := _REFUSED.get(instruction.opname):
-            error = KernelError(
-                f"kernels have no {what}",
-                "They have numbers, tuples, arrays, and cuda.local.array for scratch space.",
-            )
-            error.kernel = code.co_name
-            error.filename = code.co_filename
-            error.lineno = line
-            error.code = linecache.getline(code.co_filename, line).strip()
-            raise error
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            refuse_unsupported(constant)
+def _value(node, function):
+    """What an expression of global names is, as `cuda.float32`; None where it is none."""
+    if isinstance(node, ast.Attribute):
+        return getattr(_value(node.value, function), node.attr, None)
+    if not isinstance(node, ast.Name):
+        return getattr(node, "value", None)
+    if node.id in function.__code__.co_freevars:
+        cell = function.__closure__[function.__code__.co_freevars.index(node.id)]
+        try:
+            return cell.cell_contents
+        except ValueError:  # not assigned yet
+            return None
+    return function.__globals__.get(node.id)
 
 
 def global_names(code):
@@ -317,9 +134,7 @@ def convert(value, name, done):
     from .dispatcher import Kernel
 
     if isinstance(value, Kernel):
-        if value.device:
-            return specialize(value.py_func, done)
-        return value
+        return value.in_kernels(done) if value.device else value
     if value is math:
         return math_in_kernels
     if value is np:
@@ -332,8 +147,8 @@ def convert(value, name, done):
         return Cast(np.dtype(value))
     if isinstance(value, np.dtype):
         return value
-    if isinstance(value, (types.FunctionType, types.BuiltinFunctionType)) and value in _FUNCTIONS:
-        return _FUNCTIONS[value]
+    if isinstance(value, (types.FunctionType, types.BuiltinFunctionType)) and value in FUNCTIONS:
+        return FUNCTIONS[value]
     if isinstance(value, np.ndarray):
         constant = np.array(value)
         constant.flags.writeable = False

@@ -3,8 +3,10 @@
 import sys
 from contextlib import contextmanager
 
+from . import settings
 from .arrays import View
-from .engine import Site, now
+from .engine import Site
+from .state import now
 
 
 class Observer:
@@ -46,13 +48,9 @@ class Observer:
 
 @contextmanager
 def observe(observer):
-    """Within the `with`, every launch reports to `observer`."""
-    before = now.observer
-    now.observer = observer
-    try:
+    """Within the `with`, every launch of this Python thread reports to `observer`."""
+    with settings.during(settings.observer, observer):
         yield observer
-    finally:
-        now.observer = before
 
 
 def site_of(frame):
@@ -60,7 +58,7 @@ def site_of(frame):
 
 
 class WatchedView(View):
-    """A view that reports each access, or (under a shuffled schedule) yields after a read."""
+    """A view that reports each access, or (under a shuffled schedule) yields after it has read."""
 
     __slots__ = ("offset", "memory")
 
@@ -98,6 +96,13 @@ def watched(view, index, operation, frame):
             if not isinstance(index, tuple):
                 index = (index,)
             offset = view.offset + sum(i * s for i, s in zip(index, view.data.strides, strict=True))
-            observer.access(view, offset, operation, now.rank, now.block.linear, site_of(frame))
-    if operation == "read" and view.space in ("global", "shared"):
+            observer.access(
+                view,
+                offset,
+                operation,
+                now.rank,
+                now.block.linear,
+                site_of(frame),
+            )
+    if operation != "write" and view.space in ("global", "shared"):
         now.launch.give_way(frame)

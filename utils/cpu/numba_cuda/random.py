@@ -9,8 +9,9 @@ import math
 import numpy as np
 
 from .arrays import View
+from .device_arrays import DeviceNDArray
 from .errors import KernelError
-from .memory import DeviceNDArray, device_array
+from .memory import device_array
 
 xoroshiro128p_dtype = np.dtype([("s0", np.uint64), ("s1", np.uint64)], align=True)
 _MASK = (1 << 64) - 1
@@ -102,7 +103,11 @@ def create_xoroshiro128p_states(n, seed, subsequence_start=0, stream=0):
 def init_xoroshiro128p_states(states, seed, subsequence_start=0, stream=0):
     """Fill a device array with generator states."""
     data = states.data if isinstance(states, DeviceNDArray) else states
-    data[...] = _states(data.shape[0], int(seed) & _MASK, int(subsequence_start))
+    data[...] = _states(
+        data.shape[0],
+        int(seed) & _MASK,
+        int(subsequence_start),
+    )
 
 
 # ---- in kernels

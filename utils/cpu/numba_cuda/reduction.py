@@ -3,8 +3,9 @@
 import numpy as np
 
 from . import namespace
-from .arrays import cast
-from .memory import host_view
+from .device_arrays import host_view
+from .elements import cast
+from .state import one_at_a_time
 
 
 class Reduce:
@@ -12,7 +13,7 @@ class Reduce:
 
     def __init__(self, functor):
         self.functor = getattr(functor, "py_func", functor)
-        self._run = namespace.specialize(self.functor)
+        self._run = None
 
     def __call__(
         self,
@@ -29,21 +30,20 @@ class Reduce:
             raise TypeError("only support 1D array")
         if size is not None and size > data.size:
             raise ValueError("size > array size")
-        values = list(data[:size])
-        with np.errstate(all="ignore"):
-            while len(values) > 1:
-                half = (len(values) + 1) // 2
-                values = [
-                    cast(self._run(values[i], values[i + half]), data.dtype)
-                    if i + half < len(values)
-                    else values[i]
-                    for i in range(half)
-                ]
-            total = (
-                cast(self._run(values[0], cast(init, data.dtype)), data.dtype)
-                if values
-                else cast(init, data.dtype)
-            )
+        with one_at_a_time(watched=False), np.errstate(all="ignore"):
+            self._run = self._run or namespace.specialize(self.functor)
+            total = self._reduced(list(data[:size]), data.dtype, init)
         if res is None:
             return total
         res[0] = total
+        return None
+
+    def _reduced(self, values, dtype, init):
+        """All values and `init` as one."""
+        while len(values) > 1:
+            half = (len(values) + 1) // 2
+            pairs = zip(values, values[half:], strict=False)
+            met = [cast(self._run(a, b), dtype) for a, b in pairs]
+            values = met + values[len(met) : half]
+        init = cast(init, dtype)
+        return cast(self._run(values[0], init), dtype) if values else init

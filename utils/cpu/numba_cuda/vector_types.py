@@ -1,8 +1,9 @@
 """CUDA's vector types: float32x4 and its kin, also by CUDA's names (float4, int2, uchar3 ...)."""
 
 import numpy as np
+from numba.core import types
 
-from .arrays import as_number
+from .elements import as_number
 
 _BASES = {
     "int8": "char",
@@ -44,15 +45,26 @@ def _make(base, count):
         "__hash__": lambda self: hash(tuple(self)),
         "__repr__": lambda self: f"{name}({', '.join(map(str, self))})",
         "__doc__": f"{count} values of {base}: {', '.join('xyzw'[:count])}.",
+        "name": name,
+        "base_type": getattr(types, base),
+        "num_elements": count,
+        "attr_names": tuple("xyzw"[:count]),
         "cpu_dtype": np.dtype([(letter, base) for letter in "xyzw"[:count]]),
     }
     return type(name, (), members)
 
 
-VECTOR_TYPES = {}
-for _base, _alias in _BASES.items():
-    for _count in (1, 2, 3, 4):
-        _made = _make(_base, _count)
-        VECTOR_TYPES[f"{_base}x{_count}"] = VECTOR_TYPES[f"{_alias}{_count}"] = _made
-        if _base in _MORE_ALIASES:
-            VECTOR_TYPES[f"{_MORE_ALIASES[_base]}{_count}"] = _made
+def _all():
+    """The types by numba-cuda's names; `aliases` of each are CUDA's."""
+    made = {}
+    for base, alias in _BASES.items():
+        more = _MORE_ALIASES.get(base)
+        for count in (1, 2, 3, 4):
+            vector = _make(base, count)
+            vector.user_facing_object = vector
+            vector.aliases = tuple(f"{name}{count}" for name in (alias, more) if name)
+            made[vector.name] = vector
+    return made
+
+
+vector_types = _all()  # its name in numba-cuda

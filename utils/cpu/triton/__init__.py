@@ -2,12 +2,13 @@
 
 - bfloat16 (`bfloat16`): the interpreter computes with its bits as if they were integers.
 - The index of a `range` is a tensor, as it is on a GPU. `tl.dot` of float32 is exact, or, inside
-  `tensor_core_dots()`, rounds its factors to TF32 as a GPU does by default (`arithmetic`).
+  `tensor_core_dots()`, cuts its factors to TF32 as a GPU does by default (`arithmetic`).
 - What a GPU would do wrong without a word is an error here that names the line and the program
   (`mistakes`): loads and stores outside of the tensor whose pointer was taken; values that nobody
   wrote, from a masked load without other= or from torch.empty, that are stored or used as an
   address (`undefined`); two programs that write the same element, or one that reads what another
-  writes, without an order between them (`races`).
+  writes, without an order between them (`races`). Inside `taking_turns(seed)` programs do not run
+  one after another, but come between one another's loads and atomic operations (`turns`).
 - `triton.testing.do_bench` runs the function once and returns NaN: a CPU's time is no measurement
   of a GPU. `triton.autotune` runs every configuration once and keeps the first (`driver`).
 
@@ -22,11 +23,12 @@ import sys
 from utils.cpu.triton.arithmetic import correct_arithmetic, tensor_core_dots
 from utils.cpu.triton.bfloat16 import correct_bfloat16
 from utils.cpu.triton.driver import correct_driver, correct_testing
-from utils.cpu.triton.launches import watch_launches
 from utils.cpu.triton.mistakes import KernelMistake
+from utils.cpu.triton.turns import IN_STEP, taking_turns
 from utils.cpu.triton.undefined import track_undefined
+from utils.cpu.triton.watch import watch_launches
 
-__all__ = ["KernelMistake", "install", "tensor_core_dots"]
+__all__ = ["IN_STEP", "KernelMistake", "install", "taking_turns", "tensor_core_dots"]
 
 _MISSING = (
     "Triton is not installed: it exists for Linux only. Run the Triton cells on Linux or in Colab; "

@@ -3,6 +3,7 @@
 import ast
 import builtins
 import contextlib
+import contextvars
 
 import numpy as np
 
@@ -22,30 +23,35 @@ def correct_arithmetic(module):
 
 # ---- tl.dot
 
-_rounding = False
+_rounding = contextvars.ContextVar("rounding", default=False)
 
 
 @contextlib.contextmanager
 def tensor_core_dots():
-    """In this block `tl.dot` of float32 rounds its factors to TF32, as a GPU does by default.
+    """In this block `tl.dot` of float32 cuts its factors to TF32, as a GPU does by default.
 
-    Not unless input_precision="ieee" says otherwise. Elsewhere products are exact in float32, as
-    Triton's own interpreter has them.
+    Not unless input_precision="ieee" says otherwise. Elsewhere, and in other Python threads,
+    products are exact in float32, as Triton's own interpreter has them.
     """
-    global _rounding
-    before, _rounding = _rounding, True
+    token = _rounding.set(True)
     try:
         yield
     finally:
-        _rounding = before
+        _rounding.reset(token)
 
 
 def to_tf32(data: np.ndarray) -> np.ndarray:
-    """float32 rounded to the 10 bits of fraction that tensor cores take of it."""
+    """The 10 bits of fraction that `tl.dot` takes of float32: the others are cut off.
+
+    Source: triton-lang/triton, issue 4574. NaN and infinity stay.
+    """
     bits = np.ascontiguousarray(data, np.float32).view(np.uint32)
-    half = np.uint32(1 << (TF32_DROPPED - 1))
-    rounded = (bits + half) & ~np.uint32((1 << TF32_DROPPED) - 1)
-    return np.where(np.isfinite(data), rounded.view(np.float32), data)
+    cut = bits & ~np.uint32((1 << TF32_DROPPED) - 1)
+    return np.where(
+        np.isfinite(data),
+        cut.view(np.float32),
+        data,
+    )
 
 
 def _round_factors(module, tl):
@@ -58,7 +64,7 @@ def _round_factors(module, tl):
         return module.TensorHandle(to_tf32(handle.data), tl.float32)
 
     def create_dot(self, a, b, d, input_precision, *options):
-        if _rounding and str(input_precision).upper().endswith("TF32"):
+        if _rounding.get() and str(input_precision).upper().endswith("TF32"):
             a, b = rounded(a), rounded(b)
         return dot(self, a, b, d, input_precision, *options)
 
@@ -100,9 +106,15 @@ def _yield_tensors(module, tl):
 _NUMPY = {"int32": np.int32, "int64": np.int64}
 
 
+def _whole(bound) -> int:
+    """A bound as an int: what older Triton holds is an array of one, of which NumPy makes none."""
+    handle = getattr(bound, "handle", None)
+    return int(bound if handle is None else handle.data.item())
+
+
 def _bounds(bounds, options) -> tuple[int, int, int]:
     """start, stop, step from the arguments of range or tl.range."""
-    values = [int(bound) for bound in bounds]
+    values = [_whole(bound) for bound in bounds]
     step = options.get("step") or options.get("_step") or (values[2] if len(values) > 2 else 1)
     start, stop = (0, values[0]) if len(values) == 1 else values[:2]
     return start, stop, int(step)

@@ -82,7 +82,13 @@ def _correct_choice_and_dot(Builder, bf16):
         return (choose if op is np.where else other_ternary)(self, a, b, c, op)
 
     def create_dot(self, a, b, d, *options):
-        return dot(self, bf16.up(a), bf16.up(b), d, *options)
+        return dot(
+            self,
+            bf16.up(a),
+            bf16.up(b),
+            d,
+            *options,
+        )
 
     def get_bf16(self, value):
         return bf16.down(bf16.handle(np.array([value], np.float32), bf16.tl.float32))

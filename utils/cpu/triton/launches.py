@@ -1,7 +1,5 @@
-"""One launch of a kernel, watched: every load, store and atomic operation is checked first."""
+"""The running launch of a kernel: what is checked before each of its loads, stores and atomics."""
 
-import dataclasses
-import functools
 import math
 from dataclasses import dataclass
 
@@ -9,11 +7,14 @@ import numpy as np
 
 from utils.cpu.triton.mistakes import KernelMistake, count_of, here, mistake, named
 from utils.cpu.triton.races import Clocks, History, conflict, note
-from utils.cpu.triton.undefined import unwritten
 
-#: Failed tl.atomic_cas in a row after which a program waits for something that never comes
-PATIENCE = 10_000
-_DID = {"read": "reads", "write": "writes", "atomic": "changes atomically"}
+_DID = {
+    "read": "reads",
+    "write": "writes",
+    "atomic": "changes atomically",
+    "alone": 'with scope="cta" changes',
+}
+_ONE_PROGRAM = '. scope="cta" makes it atomic among the threads of one program only'
 
 
 @dataclass
@@ -40,8 +41,11 @@ class Launch:
         self.clocks = Clocks(1)
         self.grid = (1, 1, 1)
         self.program = None
+        self.executor = None  # the interpreter's
         self.failed_swaps = 0
         self.work = {}  # program -> how many elements it touched
+        self.atomics = 0  # operations
+        self.turns = None  # where programs take turns: `turns.Turns`
 
     def begin(self, tensors: dict) -> None:
         """A launch with these tensors, by the names of their arguments."""
@@ -49,6 +53,7 @@ class Launch:
         self.program = None
         self.failed_swaps = 0
         self.work = {}
+        self.atomics = 0
         for name, tensor in tensors.items():
             storage = tensor.untyped_storage()
             first, count = storage.data_ptr(), storage.nbytes()
@@ -66,6 +71,11 @@ class Launch:
         self.program = program
         x, y, z = program
         self.clocks.begin((x * grid[1] + y) * grid[2] + z)
+
+    def give_way(self) -> None:
+        """After a load or an atomic operation: others may run before what is made of it."""
+        if self.turns is not None:
+            self.turns.give_way()
 
     def program_of(self, number: int) -> tuple:
         """A program's place in the grid."""
@@ -91,7 +101,7 @@ class Launch:
             return
         self.work[self.program] = self.work.get(self.program, 0) + addresses.size
         size = max(1, pointers.get_element_ty().primitive_bitwidth // 8)
-        memory = self._check_inside(what, pointers, addresses, size)
+        memory = self._check_inside(what, pointers, addresses, size, mask)
         for part, inside in self._parts(memory, addresses):
             self._check_order(what, kind, part, inside, size)
 
@@ -109,7 +119,7 @@ class Launch:
                 pointers.wrapped_at,
             )
 
-    def _check_inside(self, what, pointers, addresses, size) -> Memory | None:
+    def _check_inside(self, what, pointers, addresses, size, mask) -> Memory | None:
         """The memory that all addresses lie in, or None where they lie in several."""
         base = pointers.base
         candidates = [base] if base is not None else self.memories
@@ -125,10 +135,13 @@ class Launch:
 
         nearest = min(candidates, key=distance, default=None)
         where = nearest.place(outside) if nearest else "no tensor"
+        cure = "Guard it with mask=."
+        if not mask.all() or "mask" in here().text:
+            cure = "The mask lets it through: is the mask wrong, or the address (a row's length)?"
         raise self.fail(
             "outside",
             f"tl.{what} of {count_of(~inside, 'element')} outside the tensor: "
-            f"the first is {where}. Guard it with mask=.",
+            f"the first is {where}. {cure}",
         )
 
     def _parts(self, memory, addresses):
@@ -147,11 +160,11 @@ class Launch:
         if found:
             element, other, did = found
             address = memory.first + element * memory.history.grain
-            raise self.fail(
-                "race",
+            says = (
                 f"tl.{what} {_DID[kind]} {memory.place(address)}; "
-                f"{named(self.program_of(other))} {_DID[did]} it, too, and nothing orders the two",
+                f"{named(self.program_of(other))} {_DID[did]} it, too, and nothing orders the two"
             )
+            raise self.fail("race", says + (_ONE_PROGRAM if "alone" in (kind, did) else ""))
         note(memory.history, self.clocks, kind, index)
 
     def check_values(self, what: str, values, mask) -> None:
@@ -191,214 +204,3 @@ class Launch:
 
 
 LAUNCH = Launch()
-
-
-def watch_launches(module):
-    """Correct the interpreter's module."""
-    import triton.language as tl
-
-    _watch_grid(module)
-    _watch_loads(module, tl)
-    _watch_stores(module)
-    _watch_atomics(module)
-    _watch_assertions(module)
-    _keep_errors(module)
-
-
-# ---- the launch
-
-
-def _watch_grid(module):
-    Executor = module.GridExecutor
-    to_host = Executor._init_args_hst
-    convert = module._implicit_cvt
-    enter = module.InterpreterBuilder.set_grid_idx
-
-    def tensors_of(name, value):
-        if isinstance(value, tuple):
-            for number, part in enumerate(value):
-                yield from tensors_of(f"{name}[{number}]", part)
-        elif hasattr(value, "base") and not hasattr(value, "data_ptr"):
-            yield from tensors_of(name, value.base)
-        elif hasattr(value, "data_ptr"):
-            yield name, module._unwrap_tensor(value)
-
-    def init_args(self, args, kwargs):
-        on_host = to_host(self, args, kwargs)
-        named_values = [*zip(self.arg_names, on_host[0], strict=False), *on_host[1].items()]
-        found = [pair for name, value in named_values for pair in tensors_of(name, value)]
-        LAUNCH.begin(dict(found))
-        return on_host
-
-    def implicit_convert(value):
-        converted = convert(value)
-        if hasattr(value, "data_ptr") and hasattr(converted, "handle"):
-            storage = module._unwrap_tensor(value).untyped_storage()
-            converted.handle.base = LAUNCH.at(storage.data_ptr())
-        return converted
-
-    def set_grid_idx(self, x, y, z):
-        enter(self, x, y, z)
-        LAUNCH.enter(tuple(self.grid_dim), (x, y, z))
-
-    Executor._init_args_hst = init_args
-    module._implicit_cvt = implicit_convert
-    module.InterpreterBuilder.set_grid_idx = set_grid_idx
-    for handle in (module.BlockPointerHandle, module.TensorDescHandle):
-        handle.materialize_pointers = _with_base(handle.materialize_pointers)
-
-
-def _with_base(materialize):
-    @functools.wraps(materialize)
-    def pointers_of_block(self, *arguments):
-        pointers, mask = materialize(self, *arguments)
-        pointers.base = self.base.base
-        return pointers, mask
-
-    return pointers_of_block
-
-
-def _keep_errors(module):
-    """A mistake, or a failed tl.static_assert, reaches the caller as it is.
-
-    NumPy does not warn of what a GPU does silently.
-    """
-    from triton.compiler.errors import CompileTimeAssertionFailure
-
-    Executor = module.GridExecutor
-    call = Executor.__call__
-    patch = module._patch_lang_core
-
-    def static_assert(condition, message=""):
-        if not condition:  # tl.constexpr, or a Python bool
-            raise CompileTimeAssertionFailure(None, None, str(message))
-
-    def patch_lang_core(lang, scope):
-        patch(lang, scope)
-        scope.set_attr(lang, "static_assert", static_assert)
-
-    module._patch_lang_core = patch_lang_core
-
-    def launched(self, *args, **kwargs):
-        with np.errstate(all="ignore"):
-            try:
-                return call(self, *args, **kwargs)
-            except module.InterpreterError as error:
-                found = _cause(error, (KernelMistake, CompileTimeAssertionFailure))
-                if found is None:
-                    raise
-                raise found.with_traceback(None) from None
-
-    Executor.__call__ = launched
-
-
-def _cause(error: BaseException | None, kinds: tuple) -> BaseException | None:
-    """The first of these kinds among an error and what caused it."""
-    while error is not None and not isinstance(error, kinds):
-        error = error.__cause__
-    return error
-
-
-# ---- loads and stores
-
-
-def _watch_loads(module, tl):
-    Builder = module.InterpreterBuilder
-    load = Builder.create_masked_load
-
-    def masked_load(self, pointers, mask, other, *options, **named_options):
-        LAUNCH.check("load", "read", pointers, mask)
-        result = load(self, pointers, mask, other, *options, **named_options)
-        shape = result.data.shape
-        unread = ~np.broadcast_to(mask.data, shape).astype(bool)
-        fresh = unwritten(result.data, result.dtype.scalar.is_floating())
-        if fresh is not None and (fresh & ~unread).any():
-            result.undefined = fresh & ~unread
-            result.origin = f"the tensor was empty when {here()} read it"
-        if other is None and unread.any():
-            known = result.undefined if result.undefined is not None else False
-            result.undefined = unread | known
-            result.origin = f"{here()} has a mask and no other="
-        elif other is not None and other.undefined is not None:
-            known = result.undefined if result.undefined is not None else False
-            result.undefined = (np.broadcast_to(other.undefined, shape) & unread) | known
-            result.origin = other.origin
-        return result
-
-    Builder.create_masked_load = masked_load
-
-
-def _watch_stores(module):
-    Builder = module.InterpreterBuilder
-    store = Builder.create_masked_store
-
-    def masked_store(self, pointers, value, mask, *options, **named_options):
-        LAUNCH.check("store", "write", pointers, mask)
-        LAUNCH.check_values("store", value, mask)
-        LAUNCH.check_lanes(pointers, value, mask)
-        return store(self, pointers, value, mask, *options, **named_options)
-
-    Builder.create_masked_store = masked_store
-
-
-# ---- atomic operations
-
-_ACQUIRES = ("ACQUIRE", "ACQUIRE_RELEASE")
-_RELEASES = ("RELEASE", "ACQUIRE_RELEASE")
-
-
-def _order(addresses, sem) -> None:
-    """The order that an atomic operation of this semantics forces."""
-    name = str(sem).rpartition(".")[2].upper()
-    LAUNCH.clocks.synchronize(addresses, name in _ACQUIRES, name in _RELEASES)
-
-
-def _watch_atomics(module):
-    Builder = module.InterpreterBuilder
-    rmw, cas = Builder.create_atomic_rmw, Builder.create_atomic_cas
-
-    def atomic_rmw(self, operation, pointers, values, mask, sem, *options):
-        LAUNCH.check("atomic", "atomic", pointers, mask)
-        LAUNCH.check_values("atomic", values, mask)
-        allowed = np.broadcast_to(mask.data, pointers.data.shape).astype(bool)
-        _order(pointers.data[allowed], sem)
-        LAUNCH.failed_swaps = 0
-        return rmw(self, operation, pointers, values, mask, sem, *options)
-
-    def atomic_cas(self, pointers, expected, values, sem, *options):
-        everywhere = module.TensorHandle(np.ones(pointers.data.shape, bool), expected.dtype)
-        LAUNCH.check("atomic_cas", "atomic", pointers, everywhere)
-        _order(pointers.data.ravel(), sem)
-        result = cas(self, pointers, expected, values, sem, *options)
-        LAUNCH.failed_swaps += 1
-        if (result.data == expected.data).any():
-            LAUNCH.failed_swaps = 0
-        if LAUNCH.failed_swaps > PATIENCE:
-            raise LAUNCH.fail(
-                "deadlock",
-                "waits for ever: what tl.atomic_cas waits for was to be written by a program that "
-                "runs later, or one that never did it",
-            )
-        return result
-
-    Builder.create_atomic_rmw = atomic_rmw
-    Builder.create_atomic_cas = atomic_cas
-
-
-# ---- assertions
-
-
-def _watch_assertions(module):
-    """tl.device_assert, which a GPU only obeys with TRITON_DEBUG=1, is always on here."""
-
-    def create_assert(self, condition, message):
-        if not np.all(condition.data):
-            raise LAUNCH.fail("assertion", f"tl.device_assert: {message}")
-
-    Builder = module.InterpreterBuilder
-    Builder.create_assert = create_assert
-    options = module.interpreter_builder.options
-    # its own check of overflow would also stop hashes, which wrap around on purpose
-    module.interpreter_builder.options = dataclasses.replace(
-        options, debug=True, sanitize_overflow=False
-    )

@@ -17,7 +17,13 @@ class KernelMistake(Exception):
     cell. program: its place in the grid, (x, y, z).
     """
 
-    def __init__(self, kind: str, what: str, line: int | None, program: tuple | None):
+    def __init__(
+        self,
+        kind: str,
+        what: str,
+        line: int | None,
+        program: tuple | None,
+    ):
         super().__init__(what)
         self.kind = kind
         self.line = line

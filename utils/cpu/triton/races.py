@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 NOBODY = -1
-KINDS = ("write", "read", "atomic")
+#: "alone": atomic among the threads of one program only, scope="cta"
+KINDS = ("write", "read", "atomic", "alone")
 
 
 @dataclass
@@ -75,6 +76,14 @@ class Clocks:
         """Another program starts: it knows of nobody."""
         self.me, self.clock, self.known = program, 1, None
 
+    def state(self) -> tuple:
+        """What the running program knows, for `resume`."""
+        return self.me, self.clock, self.known
+
+    def resume(self, state: tuple) -> None:
+        """A program goes on that has run before."""
+        self.me, self.clock, self.known = state
+
     def synchronize(self, addresses, acquire: bool, release: bool) -> None:
         """An atomic operation on these addresses, which takes up and hands on an order."""
         for address in map(int, addresses):
@@ -106,13 +115,19 @@ class Clocks:
 
 #: What each way of touching an element may not meet unordered
 _CONFLICTS = {
-    "read": ("write", "atomic"),
-    "write": ("write", "read", "atomic"),
-    "atomic": ("write", "read"),
+    "read": ("write", "atomic", "alone"),
+    "write": ("write", "read", "atomic", "alone"),
+    "atomic": ("write", "read", "alone"),
+    "alone": ("write", "read", "atomic", "alone"),
 }
 
 
-def conflict(history: History, clocks: Clocks, kind: str, index: np.ndarray):
+def conflict(
+    history: History,
+    clocks: Clocks,
+    kind: str,
+    index: np.ndarray,
+):
     """(element, other program, what it did) of an unordered touch, or None."""
     for other in _CONFLICTS[kind]:
         candidates = [history.touched.get(other)]
@@ -126,7 +141,12 @@ def conflict(history: History, clocks: Clocks, kind: str, index: np.ndarray):
     return None
 
 
-def note(history: History, clocks: Clocks, kind: str, index: np.ndarray) -> None:
+def note(
+    history: History,
+    clocks: Clocks,
+    kind: str,
+    index: np.ndarray,
+) -> None:
     """Remember that the running program touches these elements."""
     touched = history.of(kind)
     if kind == "read":

@@ -112,7 +112,11 @@ def _combined(name, handles, result) -> np.ndarray | None:
     flags = [_flags(handle) for handle in handles]
     shape = np.shape(result.data)
     if name == "create_select":
-        chosen = np.where(handles[0].data.astype(bool), flags[1], flags[2])
+        chosen = np.where(
+            handles[0].data.astype(bool),
+            flags[1],
+            flags[2],
+        )
         combined = chosen | flags[0]
     elif name == "create_and" and handles[0].data.dtype == bool:
         # False and anything is False
@@ -151,7 +155,17 @@ def _wrapping(name, original, Handle, tl):
             return result
         marked = [handle for handle in handles if handle.wrapped is not None]
         if marked:
-            _carry(name, builder, original, operands, options, result, marked[0], Handle, tl)
+            _carry(
+                name,
+                builder,
+                original,
+                operands,
+                options,
+                result,
+                marked[0],
+                Handle,
+                tl,
+            )
         if name in _EXACT and result.data.dtype == np.int32:
             exact = _EXACT[name](*(handle.data.astype(np.int64) for handle in handles))
             wrapped = exact != result.data
@@ -163,7 +177,17 @@ def _wrapping(name, original, Handle, tl):
     return operation
 
 
-def _carry(name, builder, original, operands, options, result, marked, Handle, tl) -> None:
+def _carry(
+    name,
+    builder,
+    original,
+    operands,
+    options,
+    result,
+    marked,
+    Handle,
+    tl,
+) -> None:
     """Hand the mark on: through a move as the data goes, else lane by lane."""
     lanes = marked.wrapped
     if name in _MOVES and len(operands) <= 2:

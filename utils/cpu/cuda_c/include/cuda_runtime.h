@@ -14,6 +14,12 @@
 #define __CUDACC_VER_MAJOR__ 13
 #define __CUDACC_VER_MINOR__ 0
 #define __CUDACC_EXTENDED_LAMBDA__ 1
+// NVIDIA's headers are known by these: helper_cuda.h and its like ask which have been included.
+#define __CUDA_RUNTIME_H__
+#define __CUDA_RUNTIME_API_H__
+#define __DRIVER_TYPES_H__
+#define __VECTOR_TYPES_H__
+#define __VECTOR_FUNCTIONS_H__
 #ifndef CUDA_CPU_RUNTIME  // the runtime's own sources
 // The C library's own copies are not instrumented, so the slow checks could not see them: a program
 // calls the runtime's.
@@ -46,5 +52,7 @@ void* memmove(void*, const void*, decltype(sizeof 0)) noexcept CUDA_CPU_OWN("mem
 #include "detail/sync.h"
 #include "detail/warp.h"
 #include "detail/atomics.h"
+#include "detail/scoped_atomics.h"
 #include "detail/math.h"
 #include "detail/api.h"
+#include "detail/textures.h"

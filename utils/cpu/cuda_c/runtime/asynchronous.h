@@ -6,6 +6,7 @@
 // barrier; what a thread waits for by itself (cp.async, bulk stores, wgmma) when it waits.
 // CUDA_CPU_SEED chooses the order.
 #pragma once
+#include <array>
 #include <deque>
 #include <map>
 #include "../include/detail/ptx/declarations.h"
@@ -13,6 +14,7 @@
 
 namespace cuda_cpu {
 typedef std::vector<unsigned> Clock;  // of each thread (and barrier): known up to when
+typedef std::map<unsigned long long, unsigned> Peers;  // of each block of the cluster: likewise
 
 // mbarrier: its state lies here; the 8 bytes in shared memory hold only a mark.
 struct MBarrier {
@@ -24,6 +26,7 @@ struct MBarrier {
     List waiting;
     bool polled;  // by test_wait
     Clock arrived, over;  // what those know who have arrived; of the last phase that is over
+    Peers peers_arrived, peers_over;  // likewise, of other blocks of the cluster
 };
 
 // A copy that a barrier counts in, on its way to this block's shared memory.
@@ -82,6 +85,7 @@ struct Moving {
     size_t bytes;
     Site at;
     unsigned swizzle;
+    Peers peers;  // what the block knew that began it for another one
 };
 typedef std::map<const char*, Moving> Ranges;
 
@@ -92,11 +96,20 @@ struct NamedBarrier {
     std::vector<unsigned> came;
 };
 
+struct ClusterArrival {
+    unsigned phase = ~0u, when = 0;
+};
+struct ClusterBlock {  // for the slow checks
+    std::vector<std::array<ClusterArrival, 4>> arrivals;  // of each thread, by phase
+    unsigned waited = ~0u;  // the last phase that it has waited for
+    Peers peers;  // what it knows of the others
+};
 struct Cluster {
     std::vector<Block*> blocks;
     dim3 size;
     unsigned arrived = 0, phase = 0;  // threads at barrier.cluster; how many are over
     List waiting;
+    std::vector<ClusterBlock> known;  // of each block
 };
 struct Async {
     std::map<char*, MBarrier> barriers;
@@ -161,6 +174,10 @@ bool product_reads(const Block& b, const Product& p, const char* start, size_t b
 void checks_tile_swizzle(Block& b, const Product& p);
 void checks_product_done(Block& b, const Product& p);
 void checks_cluster_met(Block& b);
+void checks_cluster_arrives(Block& b, unsigned phase);
+void checks_cluster_waited(Block& b, unsigned phase);
+void checks_peer_arrives(const Block& from, MBarrier& m);  // at another block's barrier
+void checks_peers_waited(Block& b, const MBarrier& m);
 void checks_lanes_met(Block& b, unsigned warp, unsigned lanes);
 void check_access(const char* p, unsigned size, bool writes, Site at);  // of the running thread
 void checks_sums(const char* p, const void* code);

@@ -1,5 +1,6 @@
 // What the slow checks know of each four bytes of memory: checks.cpp, checks_async.cpp.
 #pragma once
+#include <algorithm>
 #include "asynchronous.h"
 
 namespace cuda_cpu {
@@ -17,16 +18,89 @@ struct Access {
 struct Cell {  // four bytes of memory
     Access write, atomic, read[2];
     unsigned stored_grid, stored_block;
-    unsigned char stored;  // shared memory: bytes that the block has written
+    unsigned char stored;  // bytes that the block (shared memory) or anybody has written
 };
 Cell* cells_of(const char* start, size_t bytes);
-bool ordered(const Access& a, const Block& b, bool shared);  // before what the running thread does
+// Before what the running thread does? needs_fence: only if it comes behind a fence of this block.
+bool ordered(const Access& a, const Block& b, bool shared, bool needs_fence = false);
+// By a fence behind it, of which the running block has learnt?
+bool ordered_by_fence(const Access& a, const Block& b, bool needs_fence);
 void remember(Cell& c, const Access& now, bool writes);
 void access(const char* p, unsigned size, bool writes, bool atomic, const void* code);
+bool is_global(const char* p);
 unsigned meetings_of(const Block& b, unsigned tid);
 bool said_before(const void* code, int kind);
+bool was_said(const void* code, int kind);
 const char* index_of(const Grid& g, unsigned tid);
 extern unsigned clock_now;
+
+// Calls f(cell, which of its bytes) for the cells of a range of an allocation.
+template <class F>
+void over_cells(Cell* cells, size_t offset, size_t bytes, F f) {
+    for (size_t done = 0; done < bytes;) {
+        unsigned from = (offset + done) % 4;
+        unsigned n = unsigned(std::min<size_t>(4 - from, bytes - done));
+        f(cells[(offset + done) / 4], (unsigned char)(((1u << n) - 1) << from));
+        done += n;
+    }
+}
+
+// ---- checks_races.cpp
+// One use of memory by the running thread.
+struct Use {
+    const char* p;
+    unsigned size;
+    bool writes, atomic;
+    bool update;  // reads and writes at once, no other access comes between
+    bool looks;  // an update that changes nothing
+    const void* code;
+};
+void settle_pending();
+void learn_and_tell(const Use& use);
+// In the shared memory of `owner`, or in global memory (null).
+void history(Cell* cells, size_t offset, const Use& use, const Block* owner);
+
+// ---- checks_messages.cpp
+void messages_begin_grid();
+void messages_end_block();
+void message(const Cell& c, const Access& now, const Use& use);
+
+// ---- checks_counts.cpp
+struct Counts {
+    unsigned long long busiest, total, shared, barriers, atomics, meetings, wide, global_bytes,
+        rewrites, partial, shuffles, absent, heap, heap_line, wide_loads, sums, polls, stored,
+        products;
+};
+extern Counts counts;
+void counts_begin_grid();
+bool only_looks();  // the running thread's atomic operation; asked once for each
+// ---- device_heap.cpp, which programs lack
+void heap_begin_grid();
+void count_heap(Counts& counts);
+void note_access(const Use& use, bool shared);
+
+// ---- checks_operations.cpp
+unsigned next_grid();
+void streams_cell(const Cell& c, const Access& now, bool writes, Site at);
+void host_too_early(const Allocation& a, const Use& use);
+
+// ---- checks_unwritten.cpp
+void note_device_use(const Allocation& a, const Use& use);
+void note_stored(const Allocation& a, const char* p, size_t bytes);
+void settle_unwritten();
+// While a range is used in pieces: these need no alignment, and if anything in it was written that
+// is enough.
+struct Range {
+    Range(const char* p, size_t bytes, bool writes);
+    ~Range();
+};
+extern bool in_pieces;
+
+// ---- checks_clusters.cpp
+Block* cluster_owner(const Block& b, const char* p);  // of shared memory of another block, or null
+bool ordered_in_cluster(const Access& a, const Block& b);
+void peers_learn(Peers& to, const Peers& from);
+Peers peers_told(const Block& b);  // what it and those know who have told it
 
 // An access of the copy engine has this, and the number of the barrier that counted it in.
 const unsigned engine_thread = 0x8000;

@@ -19,6 +19,7 @@ void check_access(const char* p, unsigned size, bool writes, Site at) {
 }
 void checks_global(const char* p, size_t bytes, bool writes, bool atomic, Site at) {
     const char* code = static_cast<const char*>(code_of(at)) + 1;
+    Range whole(p, bytes, writes);
     for (size_t i = 0; i < bytes; i += 16)
         access(p + i, unsigned(std::min<size_t>(16, bytes - i)), writes, atomic, code);
 }
@@ -47,13 +48,17 @@ static Clock& tell(Block& b, unsigned tid) {
 void checks_arrive(Block& b, MBarrier& m) {
     if (&b == hot.block)
         learn(m.arrived, tell(b, hot.tid));
+    else
+        checks_peer_arrives(*hot.block, m);
     ++clock_now;
 }
 void checks_phase_over(MBarrier& m) {
     learn(m.over, m.arrived);
+    peers_learn(m.peers_over, m.peers_arrived);
 }
 void checks_waited(Block& b, const MBarrier& m) {
     learn(b.async->known[hot.tid], m.over);
+    checks_peers_waited(b, m);
 }
 void checks_meet(Block& b, const unsigned* threads, unsigned n) {
     Clock all;
@@ -164,10 +169,12 @@ void checks_copy_begins(Block& to, const char* p, size_t bytes, Site at) {
                 if (x->bytes && !ordered(*x, to, true))
                     tell_conflict(*x, x == &c.write || x == &c.atomic, at, "this copy overwrites");
         });
-    a.arriving[p] = {bytes, at, 0};
+    a.arriving[p] = {bytes, at, 0, &to == hot.block ? Peers() : peers_told(*hot.block)};
 }
 void checks_copy_arrives(Block& to, const char* p, size_t bytes, const MBarrier* m, Site at) {
     Async& a = async_of(to);
+    if (m && a.arriving.count(p))
+        peers_learn(const_cast<MBarrier*>(m)->peers_arrived, a.arriving[p].peers);
     a.arriving.erase(p);
     unsigned tid = m ? engine_thread | m->number : hot.tid;
     Access now = now_of(to, tid, code_of(at));
@@ -187,7 +194,7 @@ void checks_copy_arrives(Block& to, const char* p, size_t bytes, const MBarrier*
 }
 void checks_box(Block& to, const char* p, size_t bytes, unsigned swizzle, unsigned, Site at) {
     const unsigned widths[] = {0, 32, 64, 128};
-    async_of(to).boxes[p] = {bytes, at, widths[swizzle]};
+    async_of(to).boxes[p] = {bytes, at, widths[swizzle], {}};
 }
 void checks_tile_swizzle(Block& b, const Product& p) {
     const unsigned widths[] = {0, 128, 64, 32};
@@ -240,7 +247,7 @@ void checks_engine_reads(const char* p, size_t bytes, Site at, const char* what)
                    does.c_str(), site_of(w.code).line);
     });
     if (what[0] == 'c')
-        a.leaving[p] = {bytes, at, 0};
+        a.leaving[p] = {bytes, at, 0, {}};
 }
 // It has read: from now on the memory may be written by those who know of that.
 void checks_store_read(const char* p, size_t bytes, Site at) {

@@ -39,6 +39,8 @@ void cluster_arrive(Site at) {
         refuse("cluster", at,
                "barrier.cluster.arrive for the second time without barrier.cluster.wait");
     a.cluster_phase[hot.tid] = c.phase;
+    if (checking)
+        checks_cluster_arrives(b, c.phase);
     ++c.arrived;
     end_phase_if_complete(c);
 }
@@ -52,8 +54,10 @@ void cluster_wait(Site at) {
     while (b.cluster->phase == mine)
         wait_in(b.async->at_cluster, at_cluster, at);
     b.async->cluster_phase[hot.tid] = ~0u;
-    if (checking)
+    if (checking) {
         checks_cluster_met(b);
+        checks_cluster_waited(b, mine);
+    }
 }
 
 // 0 rank, 1 count; 2 to 4 the block's place in the cluster, 5 to 7 the cluster's size, 8 to 10 the

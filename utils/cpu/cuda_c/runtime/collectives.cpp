@@ -6,8 +6,12 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
 #include <ctime>
+#include <dirent.h>
 #include <map>
+#include <string>
 #include "collectives.h"
 
 namespace cuda_cpu {
@@ -29,20 +33,50 @@ static thread_local int group_result = success;
 static double cpu_seconds() {
     return double(std::clock()) / CLOCKS_PER_SEC;
 }
-// Waits until `done`, or until the process has done nothing for a while: then false.
+// Of each thread: the seconds in which it ran or waited for a core (Linux; elsewhere nothing)
+static std::map<int, double> wanted_seconds() {
+    std::map<int, double> all;
+    DIR* threads = opendir("/proc/self/task");
+    while (dirent* thread = threads ? readdir(threads) : nullptr) {
+        std::string path = std::string("/proc/self/task/") + thread->d_name + "/schedstat";
+        FILE* file = fopen(path.c_str(), "r");
+        unsigned long long ran, waited;
+        if (file && fscanf(file, "%llu %llu", &ran, &waited) == 2)
+            all[atoi(thread->d_name)] = 1e-9 * double(ran + waited);
+        if (file)
+            fclose(file);
+    }
+    if (threads)
+        closedir(threads);
+    return all;
+}
+// Whether a thread wanted a core for most of so many seconds: a busy machine may have given none.
+static bool somebody_wants(std::map<int, double>& before, double seconds) {
+    for (auto& [thread, wanted] : wanted_seconds())
+        if (wanted - before[thread] > 0.5 * seconds)
+            return true;
+    return false;
+}
+// Waits until `done`, or until the process has done nothing for a while: then false. A look counts
+// as a fifth of a second at most: the machine itself may have stood still.
 template <class F>
 static bool wait_for(std::unique_lock<std::mutex>& l, F done) {
     auto now = [] { return std::chrono::steady_clock::now(); };
-    auto since = now();
-    double used = cpu_seconds();
+    auto last = now();
+    double used = cpu_seconds(), waited = 0;
+    std::map<int, double> before;
     while (!done()) {
         changed.wait_for(l, std::chrono::milliseconds(100));
-        double waited = std::chrono::duration<double>(now() - since).count();
-        if (cpu_seconds() - used > 0.05 * patience) {  // somebody works: begin again
-            since = now();
-            used = cpu_seconds();
-        } else if (waited > patience && !done()) {
+        waited += std::min(std::chrono::duration<double>(now() - last).count(), 0.2);
+        last = now();
+        bool over = waited > patience && !done();
+        if (cpu_seconds() - used > 0.05 * patience || (over && somebody_wants(before, waited))) {
+            used = cpu_seconds(), waited = 0;  // somebody works: begin again
+            before.clear();
+        } else if (over) {
             return false;
+        } else if (before.empty() && waited > 0.2) {
+            before = wanted_seconds();
         }
     }
     return true;

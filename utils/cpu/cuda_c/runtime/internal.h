@@ -10,9 +10,10 @@
 #include "../include/cuda_runtime.h"
 
 namespace cuda_cpu {
-// ---- scheduler.cpp: threads, blocks, grids
+// ---- scheduler.cpp, blocks.cpp, grids.cpp: threads, blocks, grids
 struct WarpState {
-    unsigned exited = 0, syncs = 0;  // lanes that have ended; meetings so far
+    unsigned exited = 0;  // lanes that have ended
+    unsigned syncs = 0, shuffles = 0, products = 0;  // meetings so far
     Meeting* meetings = nullptr;
 };
 struct Grid;
@@ -30,6 +31,7 @@ struct Block {
     Site step_at;  // the barrier that those before the running thread have reached
     bool mixed_warned;
     bool moved;  // in its last turn a thread ended, left a loop that waits, or gave way elsewhere
+    bool advanced;  // likewise, but no thread that only gave way
     unsigned grid_generation;
     unsigned check_grid;  // number of the launch, for the slow checks
     std::vector<Thread> threads;
@@ -81,7 +83,8 @@ extern bool shuffled;
 extern unsigned long long seed;
 Thread* current_thread();
 
-// ---- memory.cpp
+// ---- memory.cpp, owners.cpp
+const unsigned char fresh_byte = 0xFF;  // new device memory is full of it: NaN, -1
 struct Allocation {
     char* start;
     size_t bytes, span;  // asked for; pages kept
@@ -94,9 +97,20 @@ struct Allocation {
 };
 Allocation* find_allocation(const void* p);  // that contains p, or whose guard pages do
 bool in_arena(const void* p);
+bool in_device_arena(const void* p);
+bool is_static(const void* p);  // a variable of the program
+bool on_host_only(const void* p);
 bool is_registered(const void* p);  // with cudaHostRegister
 void open_device();  // while a copy is at work
 void close_device();
+struct Open {  // device memory is open for the life of this
+    Open() {
+        open_device();
+    }
+    ~Open() {
+        close_device();
+    }
+};
 void open_for_kernel(int device);  // what a kernel of this device may reach
 void close_after_kernel(int device);
 void peers_changed();  // who may reach what, while kernels may be running
@@ -105,6 +119,7 @@ void check_canaries(const char* kernel, Site at);
 void report_leaks();
 std::string describe(const void* p, size_t bytes);
 void add_python_buffer(void* p, size_t bytes, const char* name);
+unsigned python_buffer_number(const Allocation& a);
 void forget_python_buffers();
 Allocation* find_python_buffer(const void* p);
 
@@ -117,9 +132,11 @@ void set_this_device(int device);
 bool may_reach(int device, int owner);  // may kernels of the one use memory of the other?
 size_t total_memory();
 
-// ---- streams and events: api.cpp
+// ---- streams.cpp
 struct Graph;
-struct Stream {
+struct Stream {  // a known handle as long as it lives, as an event is
+    Stream();
+    ~Stream();
     unsigned flags = 0;
     int priority = 0;
     Graph* capture = nullptr;
@@ -129,6 +146,8 @@ struct Stream {
     unsigned number = 0;  // in the order of operations, see order.cpp
 };
 struct Event {
+    Event();
+    ~Event();
     unsigned flags = 0;
     bool recorded = false;
     double time = 0;
@@ -137,6 +156,8 @@ struct Event {
     std::vector<unsigned> behind;  // what it was recorded behind, see order.cpp
 };
 Stream* stream_of(cudaStream_t s);
+// The same; null, and the error is noted, for one that was destroyed or never there.
+Stream* live_stream(cudaStream_t s);
 
 // ---- order.cpp, for the slow checks
 extern bool checking;
@@ -177,7 +198,7 @@ std::string& last_report();
 bool report_peer(const Allocation* a, Site at, const char* verb);
 void on_exit_checks();
 
-// ---- api.cpp
+// ---- errors.cpp, launches.cpp, streams.cpp
 cudaError_t fail(cudaError_t e);  // remembers e for cudaGetLastError
 cudaError_t sticky_error();  // of a kernel that failed, if the program has waited since
 cudaError_t wait_for_device();  // the same of a call that waits
@@ -197,10 +218,16 @@ cudaError_t in_stream(cudaStream_t handle, cudaGraphNodeType type, bool async,
                       std::function<cudaError_t()> f, Site at = {"", 0}, const char* what = "");
 bool check_launch_arguments(const Kernel&, const PointerArg*, int, Site at);
 
+// ---- textures.cpp
+cudaError_t through_arrays(cudaMemcpy3DParms&);  // what names arrays then names their memory
+
 // ---- checks.cpp, linked in for --check
 void checks_begin_grid(Grid&);
+extern unsigned long long barriers_without_all;
 void checks_begin_block(Block&);
 void checks_end_block(Block&);
+void settle_unwritten();  // the launch is over
+void checks_copied(const char* to, const char* from, size_t bytes);  // a copy in device memory
 void checks_fence(int scope);
 void check_range(const void* p, size_t bytes, bool writes, Site at);  // of a copy, a collective
 size_t host_heap_bytes(

@@ -239,6 +239,28 @@ static void check_box(const Box& b, const char* p, Site at) {
                "that the launch gives",
                bytes, hot.block->grid->shared);
 }
+// A GPU calls it an illegal instruction. PTX ISA does not say so; Triton's tutorial of tensor
+// copies does (python/tutorials/gluon/04-tma.py: "The innermost coordinate must be 16-byte
+// aligned").
+static void check_start(const Box& b, Site at) {
+    long bytes = b.at.c[0] * long(b.element);
+    if (bytes % 16 == 0)
+        return;
+    refuse("tensor-coordinate", at,
+           "this box begins %ld bytes from the start of a row (coordinate %ld, %u bytes each): it "
+           "must be a multiple of 16 bytes; a GPU reports an illegal instruction",
+           bytes, long(b.at.c[0]), b.element);
+}
+// A load fills what lies before a tensor; a store there is an illegal instruction, too. PTX ISA
+// does not say so; an H200 does.
+static void check_not_before(const Box& b, int rank, Site at) {
+    for (int d = 0; d < rank; ++d)
+        if (b.at.c[d] < 0)
+            refuse("tensor-coordinate", at,
+                   "this box begins before the tensor (coordinate %d is %ld): a store takes none "
+                   "below 0; a GPU reports an illegal instruction",
+                   d, long(b.at.c[d]));
+}
 // That the tensor's memory is there is seen when the copy begins.
 static void touch_tensor(const Box& b, bool writes, bool atomic, Site at) {
     long first, last;
@@ -261,6 +283,7 @@ namespace ptx {
 void tensor_load(u64 to, u64 map, Place place, int rank, bool pixels, u64 barrier, u32 blocks,
                  bool many, Site at) {
     Box b = box_of(map, place, rank, pixels, at);
+    check_start(b, at);
     touch_tensor(b, false, false, at);
     size_t bytes = size_t(b.row) * b.rows;
     unsigned count = hot.block->cluster ? unsigned(hot.block->cluster->blocks.size()) : 1;
@@ -289,6 +312,8 @@ void tensor_store(u64 map, Place place, int rank, u64 from, Reduce how, bool pix
         refuse("tensor-map", at, "the CPU runtime has no im2col stores");
     InShared s = find_shared(from, at);
     check_box(b, s.p, at);
+    check_start(b, at);
+    check_not_before(b, rank, at);
     touch_tensor(b, true, how != Reduce::none, at);
     size_t bytes = size_t(b.row) * b.rows;
     if (checking)

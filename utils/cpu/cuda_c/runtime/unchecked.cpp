@@ -8,7 +8,16 @@ void checks_begin_grid(Grid&) {}
 void checks_begin_block(Block&) {}
 void checks_end_block(Block&) {}
 void checks_fence(int) {}
+void reads_absent_lane() {}
 void check_range(const void*, size_t, bool, Site) {}
+void settle_unwritten() {}
+void checks_copied(const char*, const char*, size_t) {}
+void checks_overwrites(const volatile void*, size_t) {}
+void counts_nothing_added(const volatile void*) {}
+void counts_a_look() {}
+void counts_sum() {}
+void checks_cluster_arrives(Block&, unsigned) {}
+void checks_cluster_waited(Block&, unsigned) {}
 void checks_arrive(Block&, MBarrier&) {}
 void checks_phase_over(MBarrier&) {}
 void checks_waited(Block&, const MBarrier&) {}

@@ -274,6 +274,23 @@ cudaError_t cudaGraphAddMemsetNode(cudaGraphNode_t*, cudaGraph_t, const cudaGrap
 cudaError_t cudaGraphAddHostNode(cudaGraphNode_t*, cudaGraph_t, const cudaGraphNode_t*, size_t,
                                  const cudaHostNodeParams*);
 cudaError_t cudaGraphAddEmptyNode(cudaGraphNode_t*, cudaGraph_t, const cudaGraphNode_t*, size_t);
+cudaError_t cudaGraphAddChildGraphNode(cudaGraphNode_t*, cudaGraph_t, const cudaGraphNode_t*,
+                                       size_t, cudaGraph_t child);
+cudaError_t cudaGraphChildGraphNodeGetGraph(cudaGraphNode_t, cudaGraph_t*);
+cudaError_t cudaGraphAddMemAllocNode(cudaGraphNode_t*, cudaGraph_t, const cudaGraphNode_t*, size_t,
+                                     cudaMemAllocNodeParams*);
+cudaError_t cudaGraphAddMemFreeNode(cudaGraphNode_t*, cudaGraph_t, const cudaGraphNode_t*, size_t,
+                                    void*);
+cudaError_t cudaDeviceGraphMemTrim(int device);
+cudaError_t cudaGraphConditionalHandleCreate(cudaGraphConditionalHandle*, cudaGraph_t,
+                                             unsigned start = 0, unsigned flags = 0);
+void cudaGraphSetConditional(cudaGraphConditionalHandle, unsigned value);
+cudaError_t cudaGraphAddNode(cudaGraphNode_t*, cudaGraph_t, const cudaGraphNode_t*,
+                             const cudaGraphEdgeData*, size_t, cudaGraphNodeParams*);
+cudaError_t cudaGraphAddDependencies(cudaGraph_t, const cudaGraphNode_t* from,
+                                     const cudaGraphNode_t* to, const cudaGraphEdgeData*, size_t n);
+cudaError_t cudaStreamBeginCaptureToGraph(cudaStream_t, cudaGraph_t, const cudaGraphNode_t*,
+                                          const cudaGraphEdgeData*, size_t, cudaStreamCaptureMode);
 cudaError_t cudaGraphAddDependencies(cudaGraph_t, const cudaGraphNode_t* from,
                                      const cudaGraphNode_t* to, size_t);
 
@@ -341,6 +358,20 @@ inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* b
                                                                           int block_size,
                                                                           size_t shared, unsigned) {
     return ::cuda_cpu::occupancy(blocks, (const void*)f, block_size, shared);
+}
+namespace cuda_cpu {
+cudaError_t active_clusters(int* clusters, const void* f, const cudaLaunchConfig_t* config);
+cudaError_t largest_cluster(int* blocks, const void* f, const cudaLaunchConfig_t* config);
+}  // namespace cuda_cpu
+template <class F>
+inline cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, F* f,
+                                                  const cudaLaunchConfig_t* config) {
+    return ::cuda_cpu::active_clusters(clusters, (const void*)f, config);
+}
+template <class F>
+inline cudaError_t cudaOccupancyMaxPotentialClusterSize(int* blocks, F* f,
+                                                        const cudaLaunchConfig_t* config) {
+    return ::cuda_cpu::largest_cluster(blocks, (const void*)f, config);
 }
 namespace cuda_cpu {
 cudaError_t best_block(int* min_grid, int* block_size, const void* f, size_t (*shared)(void*, int),

@@ -16,6 +16,7 @@ struct Graph;
 struct GraphExec;
 struct GraphNode;
 struct Pool;
+struct Array;
 }  // namespace cuda_cpu
 typedef cuda_cpu::Stream* cudaStream_t;
 typedef cuda_cpu::Event* cudaEvent_t;
@@ -23,6 +24,9 @@ typedef cuda_cpu::Graph* cudaGraph_t;
 typedef cuda_cpu::GraphExec* cudaGraphExec_t;
 typedef cuda_cpu::GraphNode* cudaGraphNode_t;
 typedef cuda_cpu::Pool* cudaMemPool_t;
+typedef cuda_cpu::Array cudaArray;
+typedef cudaArray* cudaArray_t;
+typedef const cudaArray* cudaArray_const_t;
 typedef void (*cudaHostFn_t)(void*);
 typedef void (*cudaStreamCallback_t)(cudaStream_t, cudaError_t, void*);
 
@@ -71,7 +75,8 @@ enum cudaSharedCarveout {
 };
 enum cudaFuncAttribute {
     cudaFuncAttributeMaxDynamicSharedMemorySize = 8,
-    cudaFuncAttributePreferredSharedMemoryCarveout = 9
+    cudaFuncAttributePreferredSharedMemoryCarveout = 9,
+    cudaFuncAttributeNonPortableClusterSizeAllowed = 14
 };
 enum cudaStreamCaptureMode {
     cudaStreamCaptureModeGlobal,
@@ -89,7 +94,10 @@ enum cudaGraphNodeType {
     cudaGraphNodeTypeMemset = 2,
     cudaGraphNodeTypeHost = 3,
     cudaGraphNodeTypeGraph = 4,
-    cudaGraphNodeTypeEmpty = 5
+    cudaGraphNodeTypeEmpty = 5,
+    cudaGraphNodeTypeMemAlloc = 10,
+    cudaGraphNodeTypeMemFree = 11,
+    cudaGraphNodeTypeConditional = 13
 };
 enum cudaGraphExecUpdateResult { cudaGraphExecUpdateSuccess = 0, cudaGraphExecUpdateError = 1 };
 struct cudaGraphExecUpdateResultInfo {
@@ -251,11 +259,21 @@ struct cudaExtent {
 struct cudaPos {
     size_t x, y, z;
 };
+enum cudaChannelFormatKind {
+    cudaChannelFormatKindSigned = 0,
+    cudaChannelFormatKindUnsigned = 1,
+    cudaChannelFormatKindFloat = 2,
+    cudaChannelFormatKindNone = 3
+};
+struct cudaChannelFormatDesc {
+    int x, y, z, w;  // bits of each channel
+    cudaChannelFormatKind f;
+};
 struct cudaMemcpy3DParms {
-    void* srcArray;
+    cudaArray_t srcArray;
     cudaPos srcPos;
     cudaPitchedPtr srcPtr;
-    void* dstArray;
+    cudaArray_t dstArray;
     cudaPos dstPos;
     cudaPitchedPtr dstPtr;
     cudaExtent extent;
@@ -322,6 +340,72 @@ struct cudaHostNodeParams {
     void* userData;
 };
 
+enum cudaMemAllocationType {
+    cudaMemAllocationTypeInvalid = 0,
+    cudaMemAllocationTypePinned = 1,
+    cudaMemAllocationTypeManaged = 2
+};
+enum cudaMemAllocationHandleType { cudaMemHandleTypeNone = 0 };
+enum cudaMemAccessFlags {
+    cudaMemAccessFlagsProtNone = 0,
+    cudaMemAccessFlagsProtRead = 1,
+    cudaMemAccessFlagsProtReadWrite = 3
+};
+struct cudaMemAccessDesc {
+    cudaMemLocation location;
+    cudaMemAccessFlags flags;
+};
+struct cudaMemPoolProps {
+    cudaMemAllocationType allocType;
+    cudaMemAllocationHandleType handleTypes;
+    cudaMemLocation location;
+    void* win32SecurityAttributes;
+    size_t maxSize;
+    unsigned short usage;
+    unsigned char reserved[54];
+};
+struct cudaMemAllocNodeParams {
+    cudaMemPoolProps poolProps;
+    const cudaMemAccessDesc* accessDescs;
+    size_t accessDescCount, bytesize;
+    void* dptr;
+};
+typedef unsigned long long cudaGraphConditionalHandle;
+enum cudaGraphConditionalHandleFlags { cudaGraphCondAssignDefault = 1 };
+enum cudaGraphConditionalNodeType {
+    cudaGraphCondTypeIf = 0,
+    cudaGraphCondTypeWhile = 1,
+    cudaGraphCondTypeSwitch = 2
+};
+struct cudaConditionalNodeParams {
+    cudaGraphConditionalHandle handle;
+    cudaGraphConditionalNodeType type;
+    unsigned size;
+    cudaGraph_t* phGraph_out;
+};
+struct cudaGraphEdgeData {
+    unsigned char from_port, to_port, type, reserved[5];
+};
+struct cudaGraphNodeParams {
+    cudaGraphNodeType type;
+    int reserved0[3];
+    union {
+        long long reserved1[29];
+        cudaKernelNodeParams kernel;
+        cudaMemsetParams memset;
+        cudaHostNodeParams host;
+        struct {
+            cudaGraph_t graph;
+        } graph;
+        cudaMemAllocNodeParams alloc;
+        struct {
+            void* dptr;
+        } free;
+        cudaConditionalNodeParams conditional;
+    };
+    long long reserved2;
+};
+
 #define cudaHostAllocDefault 0x00
 #define cudaHostAllocPortable 0x01
 #define cudaHostAllocMapped 0x02
@@ -345,6 +429,7 @@ struct cudaHostNodeParams {
 #define cudaDeviceScheduleSpin 0x01
 #define cudaDeviceScheduleYield 0x02
 #define cudaDeviceScheduleBlockingSync 0x04
+#define cudaDeviceBlockingSync 0x04
 #define cudaDeviceMapHost 0x08
 #define cudaDeviceLmemResizeToMax 0x10
 #define cudaOccupancyDefault 0x00

@@ -143,4 +143,42 @@ struct Cast {
             return To(saturated<unsigned>(Plain(x)));
     }
 };
+
+// What is stored in a To without a cast: a float as above, anything else as it is.
+template <class To>
+struct Stored {
+    using Plain = std::remove_cv_t<std::remove_reference_t<To>>;
+    template <class From>
+    __attribute__((always_inline)) static constexpr decltype(auto) of(const From& x) {
+        if constexpr (std::is_floating_point_v<std::remove_cv_t<From>> &&
+                      std::is_integral_v<Plain> && !std::is_same_v<Plain, bool>)
+            return Cast<Plain>::of(x);
+        else
+            return (x);
+    }
+};
+
+// `n += by += x` of an integer n: the sum is converted
+#define CUDA_CPU_ASSIGNING(name, sign)                                                     \
+    template <class U>                                                                     \
+    struct name {                                                                          \
+        const U& n;                                                                        \
+    };                                                                                     \
+    template <class U>                                                                     \
+    constexpr name<U> operator sign## = (By, const U& n) {                                 \
+        return {n};                                                                        \
+    }                                                                                      \
+    template <class T, class U>                                                            \
+    __attribute__((always_inline)) constexpr T& operator sign## = (T & a, name<U> other) { \
+        if constexpr (std::is_floating_point_v<U>)                                         \
+            a = Stored<T>::of(a sign other.n);                                             \
+        else                                                                               \
+            a sign## = other.n;                                                            \
+        return a;                                                                          \
+    }
+CUDA_CPU_ASSIGNING(AddedBy, +)
+CUDA_CPU_ASSIGNING(LessBy, -)
+CUDA_CPU_ASSIGNING(TimesBy, *)
+CUDA_CPU_ASSIGNING(DividedBy, /)
+#undef CUDA_CPU_ASSIGNING
 }  // namespace cuda_cpu

@@ -9,6 +9,10 @@
 namespace cuda_cpu {
 extern bool checking;  // built with the slow checks
 void check_atomic(const volatile void* address, unsigned bytes, const void* code);
+void checks_overwrites(const volatile void* address, size_t bytes);  // whatever was there
+void counts_sum();
+void counts_nothing_added(const volatile void* address);
+void counts_a_look();
 
 CUDA_CPU_UNCHECKED inline bool alone(const volatile void* p) {
     return !hot.concurrent || size_t((const volatile char*)p - hot.shared) < hot.shared_bytes;
@@ -31,6 +35,19 @@ template <>
 struct Bits<16> {
     typedef unsigned __int128 type;
 };
+
+// An atomic operation adds v: more than a count of one is a sum. An integer 0, added at an address
+// that is said, may be a look at what is there.
+template <class T>
+CUDA_CPU_UNCHECKED inline void note_added(T v, const volatile void* address = nullptr) {
+    if constexpr (std::is_arithmetic_v<T>)
+        if (__builtin_expect(checking, 0)) {
+            if (std::is_integral_v<T> && v == T(0) && address)
+                counts_nothing_added(address);
+            else if (v != T(0) && v != T(1) && v != T(-1))
+                counts_sum();
+        }
+}
 
 // Replaces *p by f(*p) and returns the old value.
 template <class T, class F>
@@ -60,6 +77,7 @@ CUDA_CPU_UNCHECKED inline T atomic_update(volatile T* address, F f) {
 }
 template <class T>
 CUDA_CPU_UNCHECKED inline T atomic_add(T* p, T v) {
+    note_added(v, p);
     if constexpr (std::is_integral_v<T>) {
         spinning();
         if (__builtin_expect(checking, 0))
@@ -98,6 +116,9 @@ CUDA_CPU_UNCHECKED inline T atomic_cas(T* p, T expected, T fresh) {
     }
     T r;
     std::memcpy(&r, &old, sizeof(T));
+    if constexpr (std::is_arithmetic_v<T>)
+        if (old == e)
+            note_added(T(fresh - expected));
     return r;
 }
 // The value's type is that of the variable, whatever the argument's is (atomicAdd(&unsigned, -1)).
@@ -109,6 +130,12 @@ template <class T>
 using same_t = typename Same<T>::type;
 }  // namespace cuda_cpu
 
+// An operation with a 0 that stands in the program changes nothing: it looks. (The compiler knows
+// such a 0 in what it inlines into the kernel; a weight that happens to be 0 is none.)
+#define CUDA_CPU_MAY_LOOK(v)                                              \
+    if constexpr (std::is_integral_v<T>)                                  \
+        if (::cuda_cpu::checking && __builtin_constant_p(v) && v == T(0)) \
+            ::cuda_cpu::counts_a_look();
 #define CUDA_CPU_ATOMIC1(name) \
     template <class T>         \
     inline T name(T* p, ::cuda_cpu::same_t<T> v)
@@ -129,24 +156,40 @@ using same_t = typename Same<T>::type;
     }
 
 CUDA_CPU_ATOMIC1(atomicAdd) {
+    CUDA_CPU_MAY_LOOK(v)
     return ::cuda_cpu::atomic_add(p, v);
 }
 CUDA_CPU_ATOMIC1(atomicAdd_block) {
+    CUDA_CPU_MAY_LOOK(v)
     return ::cuda_cpu::atomic_add(p, v);
 }
 CUDA_CPU_ATOMIC1(atomicAdd_system) {
+    CUDA_CPU_MAY_LOOK(v)
     return ::cuda_cpu::atomic_add(p, v);
 }
-CUDA_CPU_ATOMIC(atomicSub, old - v)
+CUDA_CPU_ATOMIC(atomicSub, (::cuda_cpu::note_added(v), old - v))
 CUDA_CPU_ATOMIC(atomicMin, v < old ? v : old)
 CUDA_CPU_ATOMIC(atomicMax, old < v ? v : old)
 CUDA_CPU_ATOMIC(atomicAnd, old& v)
-CUDA_CPU_ATOMIC(atomicOr, old | v)
+CUDA_CPU_ATOMIC1(atomicOr) {
+    CUDA_CPU_MAY_LOOK(v)
+    return ::cuda_cpu::atomic_update(p, [v](T old) -> T { return old | v; });
+}
+CUDA_CPU_ATOMIC1(atomicOr_block) {
+    CUDA_CPU_MAY_LOOK(v)
+    return ::cuda_cpu::atomic_update(p, [v](T old) -> T { return old | v; });
+}
+CUDA_CPU_ATOMIC1(atomicOr_system) {
+    CUDA_CPU_MAY_LOOK(v)
+    return ::cuda_cpu::atomic_update(p, [v](T old) -> T { return old | v; });
+}
 CUDA_CPU_ATOMIC(atomicXor, old ^ v)
 CUDA_CPU_ATOMIC(atomicInc, old >= v ? 0 : old + 1)
 CUDA_CPU_ATOMIC(atomicDec, old == 0 || old > v ? v : old - 1)
 CUDA_CPU_ATOMIC1(atomicExch) {
     ::cuda_cpu::hot.spin += 200;
+    if (__builtin_expect(::cuda_cpu::checking, 0))
+        ::cuda_cpu::checks_overwrites(p, sizeof(T));
     return ::cuda_cpu::atomic_update(p, [v](T) -> T { return v; });
 }
 CUDA_CPU_ATOMIC1(atomicExch_block) {

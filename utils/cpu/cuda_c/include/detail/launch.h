@@ -17,6 +17,7 @@ struct Kernel {
     unsigned placed_shared = 0;  // bytes of those that have their place
     bool uses_dynamic_shared = false;
     unsigned cluster[3];  // of __cluster_dims__, or 0
+    bool any_cluster = false;  // cudaFuncAttributeNonPortableClusterSizeAllowed
     constexpr Kernel(const char* n, const char* f, int l, int m = 0, size_t s = 0, unsigned x = 0,
                      unsigned y = 0, unsigned z = 0)
         : name(n), at{f, l}, max_threads(m), static_shared(unsigned(s)), cluster{x, y, z} {}

@@ -522,6 +522,37 @@ inline unsigned __dp4a(unsigned a, unsigned b, unsigned c) {
         c += (a >> (8 * i) & 255) * (b >> (8 * i) & 255);
     return c;
 }
+inline int __dp4a(char4 a, char4 b, int c) {
+    return c + a.x * b.x + a.y * b.y + a.z * b.z + a.w * b.w;
+}
+inline unsigned __dp4a(uchar4 a, uchar4 b, unsigned c) {
+    return c + a.x * b.x + a.y * b.y + a.z * b.z + a.w * b.w;
+}
+// Two numbers of 16 bits with two of 8: the lower ones of four, or the upper ones.
+inline int __dp2a_lo(short2 a, char4 b, int c) {
+    return c + a.x * b.x + a.y * b.y;
+}
+inline unsigned __dp2a_lo(ushort2 a, uchar4 b, unsigned c) {
+    return c + unsigned(a.x) * b.x + unsigned(a.y) * b.y;
+}
+inline int __dp2a_hi(short2 a, char4 b, int c) {
+    return c + a.x * b.z + a.y * b.w;
+}
+inline unsigned __dp2a_hi(ushort2 a, uchar4 b, unsigned c) {
+    return c + unsigned(a.x) * b.z + unsigned(a.y) * b.w;
+}
+inline int __dp2a_lo(int a, int b, int c) {
+    return c + (short)a * (signed char)b + (short)(a >> 16) * (signed char)(b >> 8);
+}
+inline unsigned __dp2a_lo(unsigned a, unsigned b, unsigned c) {
+    return c + (a & 65535) * (b & 255) + (a >> 16) * (b >> 8 & 255);
+}
+inline int __dp2a_hi(int a, int b, int c) {
+    return __dp2a_lo(a, b >> 16, c);
+}
+inline unsigned __dp2a_hi(unsigned a, unsigned b, unsigned c) {
+    return __dp2a_lo(a, b >> 16, c);
+}
 
 // SIMD within a word: two halves or four bytes at a time.
 namespace cuda_cpu {

@@ -166,8 +166,9 @@ struct WaitLoop {
     }
 };
 
+const unsigned longest_spin = 20000;  // atomic operations, before others run
 inline void spinning() {
-    if (__builtin_expect(++hot.spin > 20000, 0) && in_kernel())
+    if (__builtin_expect(++hot.spin > longest_spin, 0) && in_kernel())
         give_way();
 }
 }  // namespace cuda_cpu

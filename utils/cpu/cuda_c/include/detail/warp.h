@@ -5,7 +5,18 @@
 #include "sync.h"
 
 namespace cuda_cpu {
-enum WarpOp { op_sync, op_shuffle, op_vote, op_match, op_reduce, op_product, op_matrix, op_active };
+enum WarpOp {
+    op_sync,
+    op_shuffle,
+    op_vote,
+    op_match,
+    op_reduce,
+    op_active,
+    // .aligned in PTX: all lanes come to the same place in the program
+    op_aligned,
+    op_product,
+    op_matrix
+};
 
 struct Meeting {
     unsigned mask, arrived, leaving;
@@ -14,6 +25,7 @@ struct Meeting {
     unsigned long long value[32];
     List waiting;  // lanes that wait
     const char* name;
+    Site at;  // where the first of them came from
     Meeting* next;
 };
 Switch come(unsigned mask, WarpOp op, unsigned long long value, const char* name, Site at);
@@ -26,6 +38,7 @@ CUDA_CPU_UNCHECKED inline Meeting* meet(unsigned mask, WarpOp op, unsigned long 
     return s.thread->meeting;
 }
 void part(Meeting* m);
+void reads_absent_lane();  // the slow checks count it
 // For include/lib/mma.h: a matrix operation without all 32 lanes; with --check, whether the memory
 // of a matrix is aligned.
 [[noreturn]] void warp_incomplete(unsigned present, const char* name, Site at);
@@ -56,10 +69,17 @@ CUDA_CPU_UNCHECKED inline T unpack(unsigned long long u) {
     std::memcpy(&v, &u, sizeof(T));
     return v;
 }
+// What a shuffle gives from a lane that takes no part: anything on a GPU; here NaN, or -1.
+template <class T>
+CUDA_CPU_UNCHECKED inline T from_absent_lane() {
+    reads_absent_lane();
+    return unpack<T>(~0ull);
+}
 template <class T>
 CUDA_CPU_UNCHECKED inline T take_from(unsigned mask, T v, int source, const char* name, Site at) {
     Meeting* m = meet(mask, op_shuffle, pack(v), name, at);
-    T r = (m->arrived >> source & 1) ? unpack<T>(m->value[source]) : v;
+    bool present = m->arrived >> source & 1;
+    T r = present ? unpack<T>(m->value[source]) : from_absent_lane<T>();
     part(m);
     return r;
 }
@@ -84,8 +104,9 @@ CUDA_CPU_UNCHECKED inline unsigned vote(unsigned mask, bool p, const char* name,
     part(m);
     return r;
 }
-CUDA_CPU_UNCHECKED inline unsigned lanes_present(unsigned mask, const char* name, Site at) {
-    Meeting* m = meet(mask, op_sync, 0, name, at);
+CUDA_CPU_UNCHECKED inline unsigned lanes_present(unsigned mask, const char* name, Site at,
+                                                 WarpOp op = op_sync) {
+    Meeting* m = meet(mask, op, 0, name, at);
     unsigned r = m->arrived;
     part(m);
     return r;

@@ -5,6 +5,7 @@
 // ld. Functions that are missing here (complex, triangular, banded ...) are not declared and so do
 // not compile. The parts are in cublas/: handle.h, vectors.h, matrices.h, product.h, gemm.h.
 #pragma once
+#define CUBLAS_API_H_  // asked for by helper_cuda.h
 #include "cublas/gemm.h"
 #include "cublas/matrices.h"
 #include "cublas/vectors.h"
@@ -111,6 +112,15 @@ inline cublasStatus_t cublasGemmEx(cublasHandle_t h, cublasOperation_t op_a, cub
                                    cublasComputeType_t compute, cublasGemmAlgo_t) {
     ::cuda_cpu::GemmCall call{h, "cublasGemmEx", op_a, op_b, m, n, k, lda, ldb, ldc};
     return ::cuda_cpu::GemmEx{call, alpha, a, b, beta, c}.run(type_a, type_b, type_c, compute);
+}
+// Until CUDA 11 the kind of computing was named by the type of the sums.
+inline cublasStatus_t cublasGemmEx(cublasHandle_t h, cublasOperation_t op_a, cublasOperation_t op_b,
+                                   int m, int n, int k, const void* alpha, const void* a,
+                                   cudaDataType type_a, int lda, const void* b, cudaDataType type_b,
+                                   int ldb, const void* beta, void* c, cudaDataType type_c, int ldc,
+                                   cudaDataType sums, cublasGemmAlgo_t algorithm) {
+    return cublasGemmEx(h, op_a, op_b, m, n, k, alpha, a, type_a, lda, b, type_b, ldb, beta, c,
+                        type_c, ldc, ::cuda_cpu::compute_type_of(sums), algorithm);
 }
 inline cublasStatus_t cublasGemmStridedBatchedEx(
     cublasHandle_t h, cublasOperation_t op_a, cublasOperation_t op_b, int m, int n, int k,

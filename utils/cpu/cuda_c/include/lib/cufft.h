@@ -6,6 +6,7 @@
 // dimension's frequencies. What is missing (cufftXt..., callbacks, half precision) is not declared
 // and so does not compile.
 #pragma once
+#define _CUFFT_H_  // asked for by helper_cuda.h
 #include "cufft/transform.h"
 #include "macros_aside.inc"
 

@@ -6,6 +6,7 @@
 // another order. Generators that are missing here (MRG32k3a, MTGP32, MT19937, the quasi-random
 // ones) have no constant to ask for them.
 #pragma once
+#define CURAND_H_  // asked for by helper_cuda.h
 #include <vector>
 #include "curand_kernel.h"
 #include "device_task.h"

@@ -3,6 +3,7 @@
 //
 // Which algorithm is asked for changes nothing here; a transposed product is computed by one core.
 #pragma once
+#define CUSPARSEAPI  // asked for by helper_cuda.h
 #include <vector>
 #include "cusparse/types.h"
 #include "macros_aside.inc"

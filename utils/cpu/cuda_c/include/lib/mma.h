@@ -102,7 +102,7 @@ CUDA_CPU_UNCHECKED inline typename MatrixType<T>::Sum operand(Kept<T> x) {
 
 // Waits until the whole warp has come.
 CUDA_CPU_UNCHECKED inline void whole_warp(const char* name, Site at) {
-    unsigned present = lanes_present(0xffffffffu, name, at);
+    unsigned present = lanes_present(0xffffffffu, name, at, op_aligned);
     if (present != 0xffffffffu)
         warp_incomplete(present, name, at);
 }

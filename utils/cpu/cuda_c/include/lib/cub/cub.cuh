@@ -5,5 +5,6 @@
 // need the same barriers between two uses of one TempStorage as on the GPU. Sums of floats may be
 // added in another order than the GPU's.
 #pragma once
+#include "adjacent_difference.cuh"
 #include "block.cuh"
 #include "device.cuh"

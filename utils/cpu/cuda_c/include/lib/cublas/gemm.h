@@ -88,6 +88,19 @@ inline InputType inputs_of(cublasHandle_t h, cublasComputeType_t compute) {
     return InputType::as_given;
 }
 
+inline cublasComputeType_t compute_type_of(cudaDataType sums) {
+    switch (sums) {
+        case CUDA_R_16F:
+            return CUBLAS_COMPUTE_16F;
+        case CUDA_R_32I:
+            return CUBLAS_COMPUTE_32I;
+        case CUDA_R_64F:
+            return CUBLAS_COMPUTE_64F;
+        default:
+            return CUBLAS_COMPUTE_32F;
+    }
+}
+
 // gemm whose types are values: each combination that is offered is one instance of the template.
 struct GemmEx {
     GemmCall call;

@@ -1,0 +1,148 @@
+"""The machine's own C++ compiler: which one, what it can do, and how it is called."""
+
+import functools
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+NO_COMPILER = """no C++ compiler was found. To run CUDA C on this computer, install one:
+  Debian, Ubuntu, Colab:  sudo apt install g++
+  Fedora:                 sudo dnf install gcc-c++
+  macOS:                  xcode-select --install
+  anywhere, with pip:     pip install ziglang
+or name one in the environment variable CXX"""
+# The checks' own functions take the place of the sanitizers' libraries: see runtime/checks.cpp.
+CHECK_FLAGS = [
+    "-fsanitize=thread,bounds,alignment,integer-divide-by-zero",
+    "-fsanitize-recover=all",
+    "-fno-omit-frame-pointer",
+    "-fno-builtin-memset",
+    "-fno-builtin-memcpy",
+    "-fno-builtin-memmove",
+]
+
+
+class BuildError(Exception):
+    """A build that failed.
+
+    log: the compiler's text, which names the learner's file and line; command: the command.
+    """
+
+    def __init__(self, log: str, command: Sequence[str] = ()):
+        super().__init__(log)
+        self.log = log
+        self.command = list(command)
+
+
+@functools.cache
+def compiler() -> list[str]:
+    """The command of a C++ compiler: CXX, g++, clang++, c++ or ziglang.
+
+    Raises BuildError saying how to get one.
+    """
+    if os.environ.get("CXX"):
+        return os.environ["CXX"].split()
+    for name in ("g++", "clang++", "c++"):
+        path = shutil.which(name)
+        if path and _runs([path]):
+            return [path]
+    zig = [sys.executable, "-m", "ziglang", "c++"]
+    if _runs(zig):
+        return zig
+    raise BuildError(NO_COMPILER)
+
+
+def _runs(command: list[str]) -> bool:
+    try:
+        done = subprocess.run([*command, "--version"], capture_output=True, timeout=60)
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0
+
+
+@functools.cache
+def compiler_version(command: tuple[str, ...]) -> str:
+    done = subprocess.run([*command, "--version"], capture_output=True, text=True)
+    return done.stdout + platform.machine()
+
+
+@functools.cache
+def _target_flags(command: tuple[str, ...]) -> tuple[str, ...]:
+    """Fused multiply-add where the processor has it.
+
+    A GPU uses it too, so the last digits agree more often.
+    """
+    if platform.machine().lower() not in ("x86_64", "amd64") or "ziglang" in command:
+        return ()
+    try:
+        features = Path("/proc/cpuinfo").read_text()
+    except OSError:
+        return ()
+    if not all(f" {feature} " in features for feature in ("avx2", "fma", "bmi2")):
+        return ()
+    return ("-mavx2", "-mfma", "-mbmi2", "-mpopcnt")
+
+
+def _run(command: Sequence[str | Path]) -> subprocess.CompletedProcess:
+    """Run a compiler. What it leaves when it is killed lies where its output would, and goes with
+    that.
+    """
+    words = [str(word) for word in command]
+    environment = dict(os.environ)
+    if "-o" in words:
+        environment["TMPDIR"] = str(Path(words[words.index("-o") + 1]).parent)
+    return subprocess.run(words, capture_output=True, text=True, errors="replace", env=environment)
+
+
+def checked(command: Sequence[str | Path]) -> str:
+    done = _run(command)
+    if done.returncode:
+        raise BuildError(tidy(done.stderr), [str(c) for c in command])
+    return done.stdout
+
+
+def tidy(log: str) -> str:
+    """The compiler's text without the lines that speak of what the rewrite made."""
+    lines = [
+        line
+        for line in log.split("\n")
+        if "In file included from <command-line>" not in line
+        and not line.endswith("In lambda function:")
+    ]
+    return "\n".join(lines).strip() + "\n"
+
+
+def environment_flags(compiling: list[str], check: bool) -> list[str]:
+    command = compiler()
+    flags = [] if any(f.startswith("-std=") for f in compiling) else ["-std=c++17"]
+    if check:
+        flags += ["-O1", "-g1", *CHECK_FLAGS, *_volatile_flags(command)]
+    else:
+        flags += ["-O2"] if not any(f.startswith("-O") for f in compiling) else []
+        flags += ["-g1"]
+    flags += ["-fno-strict-aliasing", "-fwrapv", *_target_flags(tuple(command))]
+    if not any(f.startswith("-W") for f in compiling):
+        flags.append("-w")
+    if is_gcc(command):
+        flags.append("-fpermissive")
+    return flags
+
+
+def is_gcc(command: list[str]) -> bool:
+    return "g++" in Path(command[0]).name and "clang" not in command[0]
+
+
+def _volatile_flags(command: list[str]) -> list[str]:
+    if "clang" in Path(command[0]).name or "ziglang" in command or sys.platform == "darwin":
+        return [
+            "-mllvm",
+            "-tsan-distinguish-volatile=1",
+            "-mllvm",
+            "-tsan-compound-read-before-write=1",
+        ]
+    # a float4 in a variable is still stored at once, as nvcc does it, and not by its parts
+    return ["--param", "tsan-distinguish-volatile=1", "-fno-tree-sra"]

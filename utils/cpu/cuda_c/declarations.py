@@ -1,0 +1,109 @@
+"""Where declarations begin, the names of parameters, and the bodies of device functions."""
+
+from .tokens import Token, closing, made, opening
+
+TYPE_WORDS = set(
+    "int float double char short long unsigned signed bool void const volatile size_t auto".split()
+)
+
+
+def is_lambda(tokens: list[Token], brace: int) -> bool:
+    """Does the '{' at `brace` open the body of a lambda?"""
+    i = brace - 1
+    while i > 0 and (
+        tokens[i].kind == "name" or tokens[i].text in ("->", "::", "*", "&", "<", ">")
+    ):
+        i -= 1
+    if tokens[i].text == ")":
+        i = opening(tokens, i) - 1
+    return tokens[i].text == "]"
+
+
+def declaration_start(tokens: list[Token], at: int) -> int:
+    """Index of the first token of the declaration that `at` is a part of."""
+    while at:
+        before = tokens[at - 1]
+        if before.text in (";", "{", "}") or before.kind in ("raw", "pragma"):
+            break
+        at -= 1
+    return at
+
+
+def parameter_name(parameter: list[Token]) -> str:
+    """Name of a parameter, or "" where it has none or is a pack, an array or a function pointer."""
+    words = []
+    for t in parameter:
+        if t.text == "=":
+            break
+        words.append(t)
+    if len(words) < 2 or any(t.text in ("...", "(", "[") for t in words):
+        return ""
+    last = words[-1]
+    if last.kind != "name" or last.text in TYPE_WORDS or words[-2].text == "::":
+        return ""
+    if words[-2].text in ("const", "struct", "typename") and len(words) == 2:
+        return ""
+    return last.text
+
+
+def without_defaults(parameters: list[list[Token]]) -> list[Token]:
+    result: list[Token] = []
+    for n, parameter in enumerate(parameters):
+        if n:
+            result.append(made(",", parameter[0]))
+        for t in parameter:
+            if t.text == "=":
+                break
+            result.append(Token(t.kind, t.text, t.line, t.file, t.space, t.column))
+    return result
+
+
+def function_bodies(tokens: list[Token]) -> dict[tuple, tuple[int, int, set[str]]]:
+    """Bodies of __device__ and __global__ functions by where '{' stands.
+
+    Each with its first and last token and its qualifiers.
+    """
+    bodies = {}
+    head = []
+    i = 0
+    braces_at = {}
+    while i < len(tokens):
+        t = tokens[i]
+        if t.text == "{":
+            place = (t.file, t.line)
+            braces_at[place] = braces_at.get(place, 0) + 1
+            qualifiers = {h.text for h in head} & {"__device__", "__global__", "__host__"}
+            if qualifiers & {"__device__", "__global__"} and any(h.text == "(" for h in head):
+                end = closing(tokens, i)
+                bodies[(*place, braces_at[place])] = (i, end, qualifiers)
+                i = end
+            head = []
+        elif t.text in (";", "}") or t.kind == "raw":
+            head = []
+        else:
+            head.append(t)
+        i += 1
+    return bodies
+
+
+def merge_device_code(host: list[Token], device: list[Token]) -> None:
+    """Puts what is compiled for the device (`__CUDA_ARCH__` defined) into the tokens `host`.
+
+    Device functions and kernels get their device body; a __host__ __device__ function whose two
+    bodies differ gets both, and chooses when it runs.
+    """
+    device_bodies = function_bodies(device)
+    for place, (start, end, qualifiers) in reversed(function_bodies(host).items()):
+        if place not in device_bodies:
+            continue
+        device_start, device_end, _ = device_bodies[place]
+        body = device[device_start : device_end + 1]
+        if [t.text for t in body] == [t.text for t in host[start : end + 1]]:
+            continue
+        if "__host__" in qualifiers:
+            host[start : end + 1] = [
+                made("{ if (::cuda_cpu::in_kernel())", host[start]), *body,
+                made("else", host[start]), *host[start : end + 1], made("}", host[end]),
+            ]  # fmt: skip
+        else:
+            host[start : end + 1] = body

@@ -1,0 +1,106 @@
+// NVTX: marks and ranges for a profiler. There is none here, so nothing is recorded; the answers
+// are those of a program that no tool is attached to.
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+
+#define NVTX_VERSION 3
+#define NVTX_EVENT_ATTRIB_STRUCT_SIZE ((uint16_t)sizeof(nvtxEventAttributes_t))
+#define NVTX_NO_PUSH_POP_TRACKING ((int)-2)
+typedef uint64_t nvtxRangeId_t;
+typedef struct nvtxDomainRegistration_st* nvtxDomainHandle_t;
+typedef struct nvtxStringRegistration_st* nvtxStringHandle_t;
+typedef enum nvtxColorType_t { NVTX_COLOR_UNKNOWN = 0, NVTX_COLOR_ARGB = 1 } nvtxColorType_t;
+typedef enum nvtxMessageType_t {
+    NVTX_MESSAGE_UNKNOWN = 0,
+    NVTX_MESSAGE_TYPE_ASCII = 1,
+    NVTX_MESSAGE_TYPE_UNICODE = 2,
+    NVTX_MESSAGE_TYPE_REGISTERED = 3
+} nvtxMessageType_t;
+typedef enum nvtxPayloadType_t {
+    NVTX_PAYLOAD_UNKNOWN = 0,
+    NVTX_PAYLOAD_TYPE_UNSIGNED_INT64 = 1,
+    NVTX_PAYLOAD_TYPE_INT64 = 2,
+    NVTX_PAYLOAD_TYPE_DOUBLE = 3,
+    NVTX_PAYLOAD_TYPE_UNSIGNED_INT32 = 4,
+    NVTX_PAYLOAD_TYPE_INT32 = 5,
+    NVTX_PAYLOAD_TYPE_FLOAT = 6
+} nvtxPayloadType_t;
+typedef union nvtxMessageValue_t {
+    const char* ascii;
+    const wchar_t* unicode;
+    nvtxStringHandle_t registered;
+} nvtxMessageValue_t;
+typedef struct nvtxEventAttributes_v2 {
+    uint16_t version, size;
+    uint32_t category;
+    int32_t colorType;
+    uint32_t color;
+    int32_t payloadType, reserved0;
+    union payload_t {
+        uint64_t ullValue;
+        int64_t llValue;
+        double dValue;
+        uint32_t uiValue;
+        int32_t iValue;
+        float fValue;
+    } payload;
+    int32_t messageType;
+    nvtxMessageValue_t message;
+} nvtxEventAttributes_t;
+
+inline void nvtxInitialize(const void*) {}
+inline void nvtxMarkEx(const nvtxEventAttributes_t*) {}
+inline void nvtxMarkA(const char*) {}
+inline void nvtxMarkW(const wchar_t*) {}
+inline int nvtxRangePushEx(const nvtxEventAttributes_t*) {
+    return NVTX_NO_PUSH_POP_TRACKING;
+}
+inline int nvtxRangePushA(const char*) {
+    return NVTX_NO_PUSH_POP_TRACKING;
+}
+inline int nvtxRangePushW(const wchar_t*) {
+    return NVTX_NO_PUSH_POP_TRACKING;
+}
+inline int nvtxRangePop() {
+    return NVTX_NO_PUSH_POP_TRACKING;
+}
+inline nvtxRangeId_t nvtxRangeStartEx(const nvtxEventAttributes_t*) {
+    return 0;
+}
+inline nvtxRangeId_t nvtxRangeStartA(const char*) {
+    return 0;
+}
+inline nvtxRangeId_t nvtxRangeStartW(const wchar_t*) {
+    return 0;
+}
+inline void nvtxRangeEnd(nvtxRangeId_t) {}
+inline nvtxDomainHandle_t nvtxDomainCreateA(const char*) {
+    return nullptr;
+}
+inline void nvtxDomainDestroy(nvtxDomainHandle_t) {}
+inline nvtxStringHandle_t nvtxDomainRegisterStringA(nvtxDomainHandle_t, const char*) {
+    return nullptr;
+}
+inline void nvtxDomainMarkEx(nvtxDomainHandle_t, const nvtxEventAttributes_t*) {}
+inline int nvtxDomainRangePushEx(nvtxDomainHandle_t, const nvtxEventAttributes_t*) {
+    return NVTX_NO_PUSH_POP_TRACKING;
+}
+inline int nvtxDomainRangePop(nvtxDomainHandle_t) {
+    return NVTX_NO_PUSH_POP_TRACKING;
+}
+inline nvtxRangeId_t nvtxDomainRangeStartEx(nvtxDomainHandle_t, const nvtxEventAttributes_t*) {
+    return 0;
+}
+inline void nvtxDomainRangeEnd(nvtxDomainHandle_t, nvtxRangeId_t) {}
+inline void nvtxDomainNameCategoryA(nvtxDomainHandle_t, uint32_t, const char*) {}
+inline void nvtxNameCategoryA(uint32_t, const char*) {}
+inline void nvtxNameOsThreadA(uint32_t, const char*) {}
+#define nvtxMark nvtxMarkA
+#define nvtxRangePush nvtxRangePushA
+#define nvtxRangeStart nvtxRangeStartA
+#define nvtxDomainCreate nvtxDomainCreateA
+#define nvtxDomainRegisterString nvtxDomainRegisterStringA
+#define nvtxDomainNameCategory nvtxDomainNameCategoryA
+#define nvtxNameCategory nvtxNameCategoryA
+#define nvtxNameOsThread nvtxNameOsThreadA

@@ -1,0 +1,86 @@
+// What the last launch did, counted: for those who ask how, and not only what, a kernel computes.
+#include <algorithm>
+#include <utility>
+#include "checks.h"
+
+namespace cuda_cpu {
+Counts counts;
+__attribute__((weak)) void heap_begin_grid() {}
+__attribute__((weak)) void count_heap(Counts&) {}
+// What a thread of the grid did.
+struct OfThread {
+    unsigned accesses = 0;
+    // Where it polls: of the reads of a loop that waits, the first one counts.
+    const char* polled = nullptr;
+    // Where its last access was, if it added nothing there.
+    const volatile void* unchanged = nullptr;
+    bool looks = false;  // its next atomic operation does
+};
+static std::vector<OfThread>& all_threads() {
+    static auto* v = new std::vector<OfThread>;
+    return *v;
+}
+static OfThread& this_thread() {
+    const dim3& block = hot.block->grid->block;
+    size_t thread = hot.block->linear * block.x * block.y * block.z + hot.tid;
+    if (thread >= all_threads().size())
+        all_threads().resize(thread + 1);
+    return all_threads()[thread];
+}
+static bool polls_again(OfThread& mine, const char* p, bool reads_atomically) {
+    bool again = reads_atomically && mine.polled == p;
+    mine.polled = reads_atomically ? p : nullptr;
+    return again;
+}
+void note_access(const Use& use, bool shared) {
+    OfThread& mine = this_thread();
+    if (mine.unchanged != use.p)
+        mine.unchanged = nullptr;
+    if (polls_again(mine, use.p, use.atomic && !use.writes)) {
+        ++counts.polls;
+        return;
+    }
+    ++counts.total;
+    counts.atomics += use.atomic;
+    counts.shared += shared;
+    counts.wide += !shared && use.writes && use.size == 16;
+    counts.wide_loads += !shared && !use.writes && use.size == 16;
+    counts.global_bytes += shared ? 0 : use.size;
+    unsigned long long accesses = ++mine.accesses;
+    counts.busiest = std::max(counts.busiest, accesses);
+}
+
+void counts_begin_grid() {
+    counts = {};
+    barriers_without_all = 0;
+    all_threads().clear();
+    heap_begin_grid();
+}
+void reads_absent_lane() {
+    ++counts.absent;
+}
+void counts_nothing_added(const volatile void* address) {
+    if (!in_kernel())
+        return;
+    OfThread& mine = this_thread();
+    counts.polls += mine.unchanged == address;
+    mine.unchanged = address;
+}
+void counts_a_look() {
+    if (in_kernel())
+        this_thread().looks = true;
+}
+bool only_looks() {
+    return in_kernel() && std::exchange(this_thread().looks, false);
+}
+void counts_sum() {
+    ++counts.sums;
+}
+}  // namespace cuda_cpu
+
+// ---- what Python asks
+extern "C" __attribute__((visibility("default"))) cuda_cpu::Counts cuda_cpu_counts() {
+    cuda_cpu::counts.partial = cuda_cpu::barriers_without_all;
+    cuda_cpu::count_heap(cuda_cpu::counts);
+    return cuda_cpu::counts;
+}

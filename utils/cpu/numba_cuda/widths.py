@@ -1,0 +1,311 @@
+"""Integers of a kernel keep their width, and floats their promotions, where Numba's types say so.
+
+    h * 31 + 7       ->  __signed__(h * 31 + 7)         of an int64 h, which may overflow
+    a[i] - b[i]      ->  __unsigned__(a[i] - b[i])      of two uint32
+    x * 2            ->  __double__(x) * 2              of a float32 x: the literal is an int64
+
+Only what may differ is changed; most kernels stay as they are.
+"""
+
+import ast
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from .expressions import COUNTS_BITS, Known, constant, name_of, of_argument
+from .inference import Inference
+from .types_of_numbers import DOUBLE, SINGLE, Type, size_of, together, unified
+
+MODULUS = 1 << 64
+LARGEST = (1 << 63) - 1
+SMALLEST = -(1 << 63)
+EXACT = 53  # bits of an integer that a float64 holds
+
+
+def wrap_signed(value):
+    """An integer as int64 has it; anything else as it is."""
+    if type(value) is not int or SMALLEST <= value <= LARGEST:
+        return value
+    value &= MODULUS - 1
+    return value - MODULUS if value > LARGEST else value
+
+
+def wrap_unsigned(value):
+    """An integer as uint64 has it."""
+    if isinstance(value, np.integer):
+        value = int(value)
+    if type(value) is not int:
+        return value
+    return value & (MODULUS - 1)
+
+
+def low_bits(value, bits):
+    """An integer as an unsigned type of so many bits has it."""
+    return int(value) & (1 << bits) - 1
+
+
+def wrap_to(value, bits):
+    """An integer of a signed type of so many bits: abs of the smallest stays negative."""
+    if type(value) is not int:
+        return value
+    has_sign = value >> (bits - 1) == 1
+    return value - (1 << bits) if has_sign else value
+
+
+NAMES = {
+    "__signed__": wrap_signed,
+    "__unsigned__": wrap_unsigned,
+    "__low_bits__": low_bits,
+    "__wrapped__": wrap_to,
+    "__double__": np.float64,
+    "__single__": np.float32,
+    "__integer__": int,
+    "__uint64__": np.uint64,
+}
+
+
+def widen(
+    function: ast.FunctionDef,
+    names: dict[str, Known],
+    value: Callable,
+) -> bool:
+    """Changes a function, given as a syntax tree, in place; whether anything was changed.
+
+    names: the types of its arguments; value: what an expression of globals is, or None.
+    """
+    inference = Inference(names, value)
+    try:
+        inference.body(function.body)
+    except RecursionError:
+        return False
+    widths = _Widths(inference.types, set(inference.names))
+    function.body = [widths.visit(statement) for statement in function.body]
+    return widths.changed
+
+
+def arguments(function_names: Sequence[str], kinds: Sequence) -> dict[str, Known]:
+    """The types of a kernel's arguments by name."""
+    return {name: of_argument(kind) for name, kind in zip(function_names, kinds, strict=False)}
+
+
+class _Widths(ast.NodeTransformer):
+    def __init__(self, types: dict[ast.expr, Known], local: set[str]):
+        self.types = types
+        self.local = local
+        self.changed = False
+
+    def kind(self, node: ast.expr) -> Type | None:
+        kind = self.types.get(node)
+        return kind if isinstance(kind, Type) else None
+
+    def call(
+        self,
+        name: str,
+        node: ast.expr,
+        *more: int,
+    ) -> ast.expr:
+        self.changed = True
+        constants = [ast.copy_location(ast.Constant(n), node) for n in more]
+        function = ast.Name(name, ast.Load())
+        ast.copy_location(function, node)
+        call = ast.Call(function, [node, *constants], [])
+        return ast.copy_location(call, node)
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        if _is_uint64(self.kind(node)) and node.id not in self.local:
+            return self.call("__integer__", node)  # a constant of NumPy's
+        return node
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        kind = self.kind(node)
+        self.generic_visit(node)
+        if isinstance(node.ctx, ast.Load) and _is_uint64(kind):
+            return self.call("__integer__", node)
+        return node
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        kind = self.kind(node)
+        a = self.kind(node.left)
+        b = self.kind(node.right)
+        self.generic_visit(node)
+        if kind and a and b:
+            node.left = self.operand(node.left, kind, a, b, node.op)
+            node.right = self.operand(node.right, kind, b, a, node.op)
+            return self.result(node, kind, a, b, node.op)
+        return node
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
+        a = self.kind(node.target)
+        b = self.kind(node.value)
+        self.generic_visit(node)
+        if not isinstance(node.target, ast.Name) or not a or not b:
+            return node
+        plain = ast.BinOp(
+            ast.Name(node.target.id, ast.Load()),
+            node.op,
+            node.value,
+        )
+        ast.copy_location(plain, node)
+        ast.copy_location(plain.left, node.target)
+        self.types[plain.left] = a
+        self.types[node.value] = b
+        before = self.changed
+        self.changed = False
+        inference = Inference({}, lambda _: None)
+        kind = inference.operation(node.op, a, b, node.value)
+        if not isinstance(kind, Type):
+            self.changed = before
+            return node
+        plain.left = self.operand(plain.left, kind, a, b, node.op)
+        plain.right = self.operand(plain.right, kind, b, a, node.op)
+        value = self.result(plain, kind, a, b, node.op)
+        if not self.changed:
+            self.changed = before
+            return node
+        return ast.copy_location(ast.Assign([node.target], value), node)
+
+    def operand(
+        self,
+        node,
+        kind: Type,
+        mine: Type,
+        other: Type,
+        operator,
+    ) -> ast.expr:
+        """One side of an operation, converted to its type where Python would not."""
+        name = type(operator).__name__
+        if kind.is_float and mine.is_float:
+            if kind.bits == 64 and mine.bits < 64 and other != DOUBLE:
+                return self.call("__double__", node)
+            both_half = mine.bits == other.bits == 16
+            half_to_power = mine.bits == 16 and name == "Pow"
+            if kind.bits == 32 and (both_half or half_to_power):
+                return self.call("__single__", node)
+        elif name == "Div" and not mine.is_float:
+            largest = max(mine.size, other.size)
+            return self.call("__double__", node) if largest > EXACT else node
+        elif name in ("FloorDiv", "Mod") and kind.kind == "i":
+            too_large = mine.kind == "u" and mine.size > 63
+            return self.call("__signed__", node) if too_large else node
+        return node
+
+    def result(
+        self,
+        node: ast.expr,
+        kind: Type,
+        a: Type,
+        b: Type,
+        operator,
+    ) -> ast.expr:
+        name = type(operator).__name__
+        if kind.kind == "i" and kind.bits == 64:
+            leaves = self.leaves(name, a, b, node)
+            return self.call("__signed__", node) if leaves else node
+        if _is_uint64(kind):
+            leaves = name == "Sub" or self.leaves(name, a, b, node)
+            return self.call("__unsigned__", node) if leaves else node
+        of_integers = not a.is_float and not b.is_float
+        if name == "Div" and kind == DOUBLE and of_integers:
+            return self.call("__double__", node)
+        return node
+
+    def leaves(
+        self,
+        name: str,
+        a: Type,
+        b: Type,
+        node: ast.BinOp,
+    ) -> bool:
+        """Whether an integer may leave its 64 bits (63 with a sign)."""
+        if name in ("RShift", "Mod"):
+            return False
+        if name == "Pow":
+            return True
+        shifts_left = name == "LShift"
+        is_unsigned = a.kind == "u" and (b.kind == "u" or shifts_left)
+        if name in ("BitAnd", "BitOr", "BitXor"):
+            mixed = "u" in (a.kind, b.kind) and not is_unsigned
+            return mixed and max(a.size, b.size) > 63
+        divisor = constant(node.right)
+        if name == "FloorDiv":  # the smallest integer divided by -1
+            may_be_negative = divisor is None or divisor < 0
+            return not is_unsigned and a.size > 62 and may_be_negative
+        limit = 64 if is_unsigned else 63
+        return size_of(name, a, b, divisor) > limit
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
+        kind = self.kind(node)
+        operand = self.kind(node.operand)
+        self.generic_visit(node)
+        if not kind or not operand or kind.is_float:
+            return node
+        if isinstance(node.op, (ast.Not, ast.UAdd)):
+            return node
+        # In the operand's own width; only then it becomes 64 bits wide.
+        if operand.kind == "u":
+            return self.call("__low_bits__", node, operand.bits)
+        if isinstance(node.op, ast.USub) and operand.size >= operand.bits:
+            return self.call("__wrapped__", node, operand.bits)
+        return node
+
+    def visit_Compare(self, node: ast.Compare) -> ast.expr:
+        operands = [node.left, *node.comparators]
+        kinds = [self.kind(operand) for operand in operands]
+        self.generic_visit(node)
+        if len(operands) != 2 or not all(kinds):
+            return node
+        a, b = kinds
+        right = node.comparators[0]
+        if DOUBLE.same(together(a, b)) and a.is_float != b.is_float:
+            node.left = self.to_double(node.left, a)
+            node.comparators[0] = self.to_double(right, b)
+        return node
+
+    def to_double(self, node: ast.expr, kind: Type) -> ast.expr:
+        narrow = kind.is_float and kind.bits < 64
+        return self.call("__double__", node) if narrow else node
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
+        kind = self.kind(node)
+        a = self.kind(node.body)
+        b = self.kind(node.orelse)
+        self.generic_visit(node)
+        if not kind or not a or not b:
+            return node
+        if DOUBLE.same(kind) and not a.same(b):
+            return self.call("__double__", node)
+        return node
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        kind = self.kind(node)
+        given = [self.kind(argument) for argument in node.args]
+        name = name_of(node.func)
+        self.generic_visit(node)
+        if kind is None:  # it may be NumPy's, so that what is not looked into wraps
+            for i, its_kind in enumerate(given):
+                if _is_uint64(its_kind):
+                    node.args[i] = self.call("__uint64__", node.args[i])
+        if not kind or not all(given) or not given:
+            return node
+        if name in COUNTS_BITS:
+            self.changed = True
+            bits = ast.copy_location(ast.Constant(given[0].bits), node)
+            node.args.append(bits)
+        elif name in ("min", "max") and kind.is_float and not given[0].same(given[1]):
+            common = unified(*given)
+            if DOUBLE.same(common):
+                return self.call("__double__", node)
+            if SINGLE.same(common):
+                return self.call("__single__", node)
+        elif name == "abs" and kind.kind == "i" and kind.size >= kind.bits:
+            return self.call("__wrapped__", node, kind.bits)
+        elif name == "float" and given[0].is_float and given[0].bits < 64:
+            self.changed = True
+            return node.args[0]
+        elif _is_uint64(kind):
+            return self.call("__integer__", node)
+        return node
+
+
+def _is_uint64(kind: Type | None) -> bool:
+    return kind is not None and (kind.kind, kind.bits) == ("u", 64)
