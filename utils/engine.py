@@ -2,15 +2,22 @@
 
 With an NVIDIA GPU kernels are compiled and run on it. Without one, or with the environment variable
 ``CUDA_COURSE_CPU=1``, they run on the CPU engines in ``utils.cpu``.
+
+``CUDA_COURSE_LEVEL=7.5`` makes the course take the GPU for one of that compute capability: chapters
+choose what such a GPU can do, nvcc and NVRTC compile PTX of that level, and the driver translates
+it. Numba, Triton and PyTorch compile for the GPU that there is, and times stay that GPU's.
 """
 
+import dataclasses
 import functools
 import os
+import re
 import sys
 import warnings
 from dataclasses import dataclass
 
 FORCE_CPU = "CUDA_COURSE_CPU"
+LEVEL = "CUDA_COURSE_LEVEL"
 
 
 @dataclass(frozen=True)
@@ -23,11 +30,23 @@ class GPU:
     driver: str
     cuda: tuple[int, int]  # newest CUDA version that this driver runs
     uuid: str
+    pretended: bool = False  # whether the compute capability is one that CUDA_COURSE_LEVEL asks for
 
     @property
     def arch(self) -> str:
         """The real architecture that nvcc and NVRTC compile for, such as ``sm_90``."""
         return "sm_{}{}".format(*self.compute_capability)
+
+    @property
+    def run_arch(self) -> str:
+        """What is compiled to be run here: `arch`, or PTX (``compute_75``) of a pretended level."""
+        return self.arch.replace("sm_", "compute_") if self.pretended else self.arch
+
+    @property
+    def torch_arch(self) -> str:
+        """The same as PyTorch's builder of extensions takes it: ``9.0``, or ``7.5+PTX``."""
+        number = "{}.{}".format(*self.compute_capability)
+        return f"{number}+PTX" if self.pretended else number
 
 
 @functools.cache
@@ -74,10 +93,31 @@ def _nvml_gpu(index: int) -> GPU:
 def gpu() -> GPU | None:
     """The GPU that kernels run on, or None.
 
-    It is the first that ``CUDA_VISIBLE_DEVICES`` leaves visible.
+    It is the first that ``CUDA_VISIBLE_DEVICES`` leaves visible, as ``CUDA_COURSE_LEVEL`` has it.
+    ValueError for a level that is none, or more than the GPU has.
     """
-    if forced_cpu():
-        return None
+    visible = None if forced_cpu() else _visible_gpu()
+    level = os.environ.get(LEVEL)
+    if visible is None or not level:
+        return visible
+    return _pretending(visible, level)
+
+
+def _pretending(this: GPU, level: str) -> GPU:
+    """The GPU with a lower compute capability, given as text such as "7.5"."""
+    number = re.fullmatch(r"(\d+)\.(\d)", level)
+    wanted = tuple(map(int, number.groups())) if number else None
+    if wanted is None or wanted > this.compute_capability:
+        highest = "{}.{}".format(*this.compute_capability)
+        raise ValueError(
+            f"{LEVEL} is {level!r}: it takes a compute capability up to {highest}, such as 7.5"
+        )
+    if wanted == this.compute_capability:
+        return this
+    return dataclasses.replace(this, compute_capability=wanted, pretended=True)
+
+
+def _visible_gpu() -> GPU | None:
     gpus = _nvml_gpus()
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     if visible is None:
@@ -95,6 +135,12 @@ def target_arch() -> str:
     """The architecture to compile for: this GPU's, or ``sm_90`` where there is none to ask."""
     this_gpu = gpu()
     return this_gpu.arch if this_gpu else "sm_90"
+
+
+def run_arch() -> str:
+    """The same for what is to run here: with a pretended level PTX, which the driver translates."""
+    this_gpu = gpu()
+    return this_gpu.run_arch if this_gpu else target_arch()
 
 
 def forced_cpu() -> bool:

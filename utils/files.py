@@ -1,16 +1,19 @@
 """Where the project's files are, the one way to write a file whole, and a bound for caches."""
 
+import contextlib
+import fcntl
 import os
 import platform
 import shutil
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 ASSETS = ROOT / "assets"
 PART = ".part"  # how a file ends that is being written
+SCRATCH = "cuda-course-scratch-"  # how a folder begins that somebody works in for a while
 HOUR = 3600
 DAY = 24 * HOUR
 
@@ -68,6 +71,52 @@ def _is_running(pid: int) -> bool:
     except OSError:
         pass
     return True
+
+
+@contextlib.contextmanager
+def scratch_folder(place: Path | None = None) -> Iterator[Path]:
+    """A folder to work in, in `place` or else the temporary folder; gone at the end.
+
+    Who is killed cannot remove theirs, so each one first removes what the dead have left. A lock
+    on the folder says that its owner lives: it ends with the process, however that ends.
+    """
+    place = Path(tempfile.gettempdir() if place is None else place)
+    for entry in place.glob(f"{SCRATCH}*"):
+        _remove_abandoned(entry)
+    folder, lock = _locked_folder(place)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(lock)
+
+
+def _locked_folder(place: Path) -> tuple[Path, int]:
+    """(a new folder, its lock). Another process may have taken it for abandoned before the lock."""
+    while True:
+        folder = Path(tempfile.mkdtemp(dir=place, prefix=SCRATCH))
+        with contextlib.suppress(FileNotFoundError):
+            lock = os.open(folder, os.O_RDONLY)
+            with contextlib.suppress(OSError):  # a file system that knows no locks
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            if folder.is_dir():
+                return folder, lock
+            os.close(lock)
+
+
+def _remove_abandoned(folder: Path) -> None:
+    """Remove a scratch folder whose lock nobody holds; other users' and living ones stay."""
+    try:
+        lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError:
+        return
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        shutil.rmtree(folder, ignore_errors=True)
+    except OSError:  # held, or no locks here
+        pass
+    finally:
+        os.close(lock)
 
 
 def size(folder: Path) -> int:

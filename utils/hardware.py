@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 from utils import engine, results, timing
 from utils.engine import FORCE_CPU, GPU, forced_cpu
-from utils.files import ASSETS
+from utils.occupancy import limits
+from utils.results.likeness import GENERATIONS, listed
 from utils.tools.nvcc import nvcc_version
 
-GENERATIONS = ASSETS / "data" / "gpu_generations.json"
 #: The types of matrix product whose speed is measured as a roof
 MATMULS = ("float32", "tf32", "bfloat16")
 #: fp32 units of an SM by compute capability, where it has not 128
@@ -44,7 +44,7 @@ class Machine:
         parts = [
             g.name,
             f"{self.sms} SMs",
-            "CC {}.{}".format(*g.compute_capability),
+            "CC {}.{}".format(*g.compute_capability) + (" (pretended)" if g.pretended else ""),
             f"{g.memory_bytes / 2**30:.0f} GiB",
             f"copy {self.copy_bytes_per_second / 1e12:.2f} TB/s",
             f"driver {g.driver} (CUDA {g.cuda[0]}.{g.cuda[1]})",
@@ -92,6 +92,17 @@ def this_gpu() -> dict:
         "driver": this.driver,
         "cuda": "{}.{}".format(*this.cuda),
     }
+
+
+def shared_limit() -> int:
+    """Bytes of shared memory that a block may ask for, by the driver; no more than a pretended
+    level has.
+    """
+    from cuda.core import Device
+
+    driver = Device().properties.max_shared_memory_per_block_optin
+    this = engine.gpu()
+    return min(driver, limits(this.compute_capability).shared_block) if this.pretended else driver
 
 
 # ---- facts of data sheets
@@ -179,17 +190,30 @@ def _memories_of_driver():
     return f"{name}, {sms} SMs, as its driver says", sizes
 
 
-def roofs(datasheet: str = "H100 SXM") -> tuple[dict[str, float], dict[str, float], str]:
+def is_here(gpu: str | None) -> bool:
+    """Whether this machine's GPU is the named one; None means any."""
+    here = engine.gpu()
+    return here is not None and gpu in (None, here.name)
+
+
+def roofs(
+    datasheet: str = "H100 SXM",
+    gpu: str | None = None,
+) -> tuple[dict[str, float], dict[str, float], str]:
     """(bytes/s, FLOP/s, whose): measured on this GPU, else recorded on one, else a data sheet's.
 
     The two dicts name each roof; what is measured is a copy and the library's matrix products.
+    gpu: the name of the GPU that they must be of, where its recorded times stand beside them.
+        LookupError where nothing is known of it.
     """
-    if engine.has_gpu():
+    if is_here(gpu):
         flops = {f"matmul {dtype}": timing.matmul_rate(dtype) for dtype in MATMULS}
         return {"copy": timing.copy_bandwidth()}, flops, f"measured on this {engine.gpu().name}"
-    entries = [results.find(f"roofline/{name}") for name in ROOFLINE]
+    entries = [results.find(f"roofline/{name}", gpu) for name in ROOFLINE]
     if all(entries):
         return _roofs_of_records(entries)
+    if gpu:
+        datasheet = listed(gpu)["gpu"]
     sheet = data_sheet(datasheet)
     peaks = {
         "fp32 units": sheet["fp32_tflops"] * 1e12,

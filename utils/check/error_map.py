@@ -3,11 +3,17 @@
 import numpy as np
 
 from utils.check.comparison import NAN, OK, UNWRITTEN, WRONG
-from utils.plots import figure
+from utils.plots import chart
 
 BLANK = 4  # no element here
 NAMES = {OK: "right", WRONG: "wrong", NAN: "NaN", UNWRITTEN: "never written"}
-COLOURS = {OK: "#8fbcdb", WRONG: "#d95f02", NAN: "#9467bd", UNWRITTEN: "#404040", BLANK: "#ffffff"}
+COLOURS = {
+    OK: "#8fbcdb",
+    WRONG: "#d95f02",
+    NAN: "#9467bd",
+    UNWRITTEN: "#404040",
+    BLANK: "#ffffff",
+}
 WARP = 32
 #: More cells than this are not drawn: one then shows the worst of the elements that it stands for.
 MOST_ROWS, MOST_COLUMNS = 96, 192
@@ -28,8 +34,7 @@ def error_map(codes: np.ndarray, title: str = ""):
     height = 1.1
     if rows > 1:
         height = min(1 + 5 * small.shape[0] / small.shape[1], 4.5)
-    fig = figure(6, height, alt=f"Map of the {title or 'result'}: {in_words}")
-    axes = fig.add_subplot()
+    fig, axes = chart(6, height, alt=f"Map of the {title or 'result'}: {in_words}")
     _draw(axes, small, (rows, columns))
     _name_edges(axes, rows, columns)
     if title:
@@ -47,7 +52,11 @@ def _in_rows(codes):
     flat = codes.reshape(-1)
     if flat.size <= WARP or flat.size > WARP * MOST_ROWS:
         return flat.reshape(1, -1)
-    padded = np.pad(flat, (0, -flat.size % WARP), constant_values=BLANK)
+    padded = np.pad(
+        flat,
+        (0, -flat.size % WARP),
+        constant_values=BLANK,
+    )
     return padded.reshape(-1, WARP)
 
 

@@ -8,7 +8,16 @@ from pathlib import Path
 
 import numpy as np
 
-from utils.check.comparison import CHUNK, EXACT, NAN, OK, UNWRITTEN, WRONG, Differences, grade
+from utils.check.comparison import (
+    CHUNK,
+    EXACT,
+    NAN,
+    OK,
+    UNWRITTEN,
+    WRONG,
+    Differences,
+    grade,
+)
 
 # ---- what the error looks like
 
@@ -24,7 +33,11 @@ class Reason(str):
         return self
 
 
-_AXES = {1: ("element",), 2: ("row", "column"), 3: ("layer", "row", "column")}
+_AXES = {
+    1: ("element",),
+    2: ("row", "column"),
+    3: ("layer", "row", "column"),
+}
 
 
 def _axis_name(shape, axis: int) -> str:
@@ -331,7 +344,14 @@ def _around(d: Differences, digits: int) -> list[str]:
         rows = [("index", "got", "expected", "")]
         for i in range(first, last):
             mark = "←" if d.codes[i] else ""
-            rows.append((f"{i:,}", _got(d, i, digits), _number(d.expected[i], digits), mark))
+            rows.append(
+                (
+                    f"{i:,}",
+                    _got(d, i, digits),
+                    _number(d.expected[i], digits),
+                    mark,
+                )
+            )
         return _columns(rows)
     # the last two axes as a table, the others held where the first difference is
     *lead, r, c = (int(i) for i in np.unravel_index(d.first, d.shape))
@@ -377,7 +397,11 @@ def message(name: str, d: Differences, reasons) -> str:
         text = f"  {what}{at}: got {_got(d, flat, digits)}, expected {_number(want, digits)}"
         if d.codes[flat] == WRONG:
             one = slice(flat, flat + 1)
-            _, errors = grade(d.actual[one], d.expected[one], d.tolerance)
+            _, errors = grade(
+                d.actual[one],
+                d.expected[one],
+                d.tolerance,
+            )
             text += f", error {errors[0]:.2g}"
             if d.tolerance is not EXACT:
                 text += f" (allowed {float(d.tolerance.of(want)):.2g})"
@@ -400,7 +424,12 @@ class CheckError(AssertionError):
     and below them a small map of where the result is wrong.
     """
 
-    def __init__(self, message: str, reasons=(), differences: Differences | None = None):
+    def __init__(
+        self,
+        message: str,
+        reasons=(),
+        differences: Differences | None = None,
+    ):
         super().__init__(message)
         self.reasons = list(reasons)
         self._differences = differences

@@ -14,8 +14,10 @@ from pathlib import Path
 
 import numpy as np
 
+from utils.cuda_c.device_code import HEADERS, CompileError, compile_device_code
 from utils.cuda_c.signature import Parameter, Signature, kernels_in
 from utils.engine import gpu, has_gpu
+from utils.occupancy import limits
 from utils.tools.diagnostics import LearnerError, annotate
 
 MAX_THREADS_PER_BLOCK = 1024
@@ -24,10 +26,6 @@ MAX_GRID = (2**31 - 1, 65535, 65535)
 #: Bytes of dynamic shared memory that a block gets without its kernel's limit being raised
 MAX_SHARED_UNASKED = 48 << 10
 BFLOAT16 = ("__nv_bfloat16", "nv_bfloat16", "__nv_bfloat162", "nv_bfloat162")
-
-
-class CompileError(LearnerError):
-    """The source does not compile; the message shows the lines."""
 
 
 class LaunchError(LearnerError):
@@ -318,29 +316,14 @@ class _Nvrtc:
     """Compile with NVRTC through cuda-core, launch on the GPU."""
 
     def __init__(self, module: Module, expressions: list[str]):
-        from cuda.core import Device, Program, ProgramOptions
+        from cuda.core import Device
 
         self._device = Device()
         self._device.set_current()
-        is_fast = "--use_fast_math" in module._flags or "-use_fast_math" in module._flags
-        options = ProgramOptions(
-            name=module.path.name,
-            arch=_own_arch(),
-            std="c++17",
-            lineinfo=True,
-            include_path=[str(module.path.resolve().parent), *_toolkit_headers()],
-            define_macro=[flag[2:] for flag in module._flags if flag.startswith("-D")] or None,
-            use_fast_math=is_fast or None,
+        kind = "ptx" if gpu().pretended else "cubin"
+        code = compile_device_code(
+            module.path, _own_arch(), expressions, flags=module._flags, kind=kind
         )
-        try:
-            program = Program(module.source, "c++", options)
-            code = program.compile("cubin", name_expressions=expressions)
-        except Exception as error:
-            # cuda-core raises NVRTCError, whose text ends with the compiler's log
-            _, marker, log = str(error).partition("compilation log:")
-            if not marker:
-                raise
-            raise CompileError(annotate(log, {module.path.name: module.path})) from None
         self._kernels = {expression: code.get_kernel(expression) for expression in expressions}
         self._shared_limit = dict.fromkeys(expressions, MAX_SHARED_UNASKED)
 
@@ -388,6 +371,8 @@ class _Nvrtc:
         from cuda.bindings import driver
 
         most = self._device.properties.max_shared_memory_per_block_optin
+        if gpu().pretended:
+            most = min(most, limits(gpu().compute_capability).shared_block)
         if shared_bytes > most:
             raise LaunchError(
                 f"{expression}: {shared_bytes:,} bytes of shared memory a block; this GPU has "
@@ -416,7 +401,9 @@ def _own_arch() -> str:
     ``sm_90a`` adds Hopper's wgmma and setmaxnreg to ``sm_90``.
     """
     this_gpu = gpu()
-    return f"{this_gpu.arch}a" if this_gpu.compute_capability >= (9, 0) else this_gpu.arch
+    if this_gpu.pretended or this_gpu.compute_capability < (9, 0):
+        return this_gpu.run_arch
+    return f"{this_gpu.arch}a"
 
 
 def _stream(stream):
@@ -427,19 +414,6 @@ def _stream(stream):
         return stream
     handle = getattr(stream, "cuda_stream", None) or getattr(stream, "handle", stream)
     return Stream.from_handle(int(getattr(handle, "value", handle)))
-
-
-def _toolkit_headers() -> list[str]:
-    """Where cuda_fp16.h and its like are, from the toolkit or from pip's packages."""
-    from cuda.pathfinder import find_nvidia_header_directory
-
-    from utils.tools.nvcc import find_nvcc
-
-    folders = [find_nvidia_header_directory(name) for name in ("cudart", "cccl")]
-    compiler = find_nvcc()  # what <mma.h> includes comes with nvcc
-    if compiler:
-        folders.append(str(Path(compiler).resolve().parent.parent / "include"))
-    return [folder for folder in folders if folder]
 
 
 #: What the driver's error codes mean for the one who wrote the kernel.
@@ -479,7 +453,11 @@ class _Cpu:
         templates = [e for e in expressions if "<" in e]
         try:
             self._library = Library(
-                module.path, flags=module._flags, check=module._check, instantiate=templates
+                module.path,
+                flags=module._flags,
+                check=module._check,
+                instantiate=templates,
+                headers=HEADERS,
             )
         except BuildError as error:
             log = error.log or str(error)

@@ -126,8 +126,9 @@ def kernels_in(source: str) -> dict[str, Signature]:
 
 
 def _strip_comments(source: str) -> str:
-    """Blank out comments and string contents, so that nothing in them looks like code."""
-    pattern = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.S)
+    """Blank out comments, macros and string contents, so that nothing in them looks like code."""
+    macro = r"^[ \t]*#[ \t]*define(?:\\\n|[^\n])*"
+    pattern = re.compile(rf'//[^\n]*|/\*.*?\*/|{macro}|"(?:\\.|[^"\\\n])*"', re.S | re.M)
     return pattern.sub(lambda m: '""' if m.group().startswith('"') else " ", source)
 
 

@@ -9,6 +9,7 @@ import html
 import sys
 from dataclasses import dataclass
 
+from utils.cpu.cuda_c.cache import empty
 from utils.files import remove, size
 from utils.setup.checks import CHECKS, NOT_HERE, NOTE, OK, PROBLEM
 from utils.setup.survey import Facts, caches, look
@@ -100,7 +101,7 @@ def clear() -> int:
     gone = 0
     for path in caches():
         gone += size(path)
-        remove(path)
+        (empty if path.is_dir() else remove)(path)
     return gone
 
 

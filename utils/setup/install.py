@@ -26,6 +26,7 @@ if sys.platform == "win32":
     sys.exit("error: the course needs Linux or macOS; on Windows use WSL2 (`wsl --install`)")
 
 import contextlib
+import csv
 import ctypes
 import fcntl
 import hashlib
@@ -34,9 +35,10 @@ import os
 import platform
 import re
 import shutil
+import signal
 import subprocess
-import tempfile
 import time
+import uuid
 from pathlib import Path
 
 OLDEST = (3, 11)
@@ -46,10 +48,16 @@ VENV = ROOT / ".venv"
 VENV_PYTHON = VENV / "bin" / "python"
 STAMP = VENV / "installed.txt"
 LOG = VENV / "install.log"
+# Where pip and uv unpack; what a killed installation leaves there is removed by the next one
+SCRATCH = ROOT / "build" / "installing"
+PR_SET_PDEATHSIG = 1  # as <sys/prctl.h> numbers it
+HELD = []  # the descriptor of the lock, while we have it
+UNPACKED_IN = []  # SCRATCH or our own folder in it, while there is one
 # CU_DEVICE_ATTRIBUTE_..., as cuda.h numbers them
 COMPUTE_CAPABILITY_MAJOR, COMPUTE_CAPABILITY_MINOR = 75, 76
 
-GIGABYTES = {"cpu": 4, "cuda12": 12, "cuda13": 12}  # free space to begin with, downloads included
+# Free space to begin with. PyTorch for Linux brings CUDA's libraries to machines without a GPU, too
+GIGABYTES = {"cpu": 6 if sys.platform == "linux" else 3, "cuda12": 12, "cuda13": 12}
 CONSTRAINTS = {
     "cpu": "constraints.txt",
     "cuda13": "constraints.txt",
@@ -87,7 +95,7 @@ LAB_SETTINGS = {
 REASONS = [
     (
         r"No space left on device|Errno 28|Disk quota exceeded",
-        "the disk is full: make room there and in {temporary}, where downloads are unpacked, then "
+        "the disk is full: make room in {root} and in your home, where pip keeps downloads, then "
         "run it again",
     ),
     (
@@ -187,6 +195,12 @@ def choose(driver):
             "cpu",
             text + ": too old, so the course runs on the CPU (update the driver to 580 or newer)",
         )
+    if capability < (7, 0):
+        return (
+            "cuda12",
+            text + ": installing CUDA 12, whose PyTorch has no kernels for this GPU: "
+            "CUDA_COURSE_CPU=1 make lab runs the chapters that need it on the CPU",
+        )
     if capability < (7, 5):
         return "cuda12", text + ": installing CUDA 12, the last for this GPU"
     if version < (13, 0):
@@ -223,8 +237,9 @@ def make_venv(kind):
             "run it again" % python
         )
     print("Making .venv with %s" % python, flush=True)
-    made = subprocess.run(
+    made = supervised(
         [python, "-m", "venv", "--clear", str(VENV)],
+        env=environment(),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
     )
@@ -254,7 +269,7 @@ def reason(log, otherwise):
         match = re.search(pattern, log)
         if match:
             python = "%d.%d" % sys.version_info[:2]
-            words = dict(match.groupdict(), python=python, temporary=tempfile.gettempdir())
+            words = dict(match.groupdict(), python=python, root=ROOT)
             return meaning.format(**words)
     lines = [line.strip() for line in log.splitlines() if line.strip()]
     telling = [line for line in lines if not CLOSING_WORDS.match(line)]
@@ -274,6 +289,9 @@ def environment():
     """The environment for pip: without what would send packages elsewhere than .venv."""
     names = ["PIP_" + name.upper() for name in ELSEWHERE]
     kept = {name: value for name, value in os.environ.items() if name not in names}
+    for folder in UNPACKED_IN:
+        if folder.is_dir():
+            kept["TMPDIR"] = str(folder)
     return dict(kept, PIP_USER="0")  # a user-wide `user = true` cannot work in .venv
 
 
@@ -299,7 +317,7 @@ def install(kind):
         print("pip looks in places of its own here: versions are checked, files are not")
     pip = [str(VENV_PYTHON), "-I", "-m", "pip", "install"]
     for step in steps(kind, locked):
-        done = subprocess.run(
+        done = supervised(
             pip + ["--disable-pip-version-check", "--no-input"] + step,
             cwd=str(ROOT),
             env=environment(),
@@ -316,9 +334,89 @@ def install_with_uv(kind):
         return False
     command = [uv, "pip", "install", "--python", str(VENV_PYTHON)]
     return all(
-        subprocess.call(command + step, cwd=str(ROOT), env=environment()) == 0
+        supervised(command + step, cwd=str(ROOT), env=environment()).returncode == 0
         for step in steps(kind, locked=True)
     )
+
+
+def supervised(command, **options):
+    """Run what writes into .venv. It does not outlive this process (Linux); where it might, it
+    holds our lock as well, so that the next installation waits for its end.
+    """
+    return subprocess.run(command, pass_fds=HELD, preexec_fn=end_with_parent, **options)
+
+
+def end_with_parent():
+    """Have the kernel end this process as soon as its parent is gone, however it went (Linux)."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+@contextlib.contextmanager
+def scratch(is_alone):
+    """A folder in which all that is started here unpacks, gone at the end, and empty at first.
+
+    Where another installation may be at work, which may unpack there, too, it is one of our own.
+    """
+    if is_alone:
+        end_orphans()
+        shutil.rmtree(str(SCRATCH), ignore_errors=True)
+    own = SCRATCH if is_alone else SCRATCH / uuid.uuid4().hex
+    with contextlib.suppress(OSError):  # not ours to write: what comes next says so
+        own.mkdir(parents=True)
+    UNPACKED_IN.append(own)
+    try:
+        yield
+    finally:
+        UNPACKED_IN.remove(own)
+        shutil.rmtree(str(own), ignore_errors=True)
+        with contextlib.suppress(OSError):  # gone already, or another installation's, too
+            SCRATCH.rmdir()
+
+
+def end_orphans():
+    """End what a killed installation's pip or venv had started: it still writes into .venv (Linux).
+
+    It is known by its folder for temporary files, which nobody else has but, perhaps, whoever
+    started this one.
+    """
+    ours = (os.getpid(), os.getppid())
+    mark = b"TMPDIR=" + os.fsencode(str(SCRATCH)) + b"\0"
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        with contextlib.suppress(OSError):  # another user's, or gone
+            pid = int(path.parent.name)
+            if pid not in ours and mark in path.read_bytes():
+                os.kill(pid, signal.SIGKILL)
+
+
+def forget_torn():
+    """Let packages that a killed installation left half-way be installed again.
+
+    pip and uv take for installed what has a folder of facts, and pip leaves packages that it was
+    just removing under names with a ~.
+    """
+    for folder in VENV.glob("lib/python*/site-packages"):
+        torn = [each for each in folder.glob("*.dist-info") if not is_whole(each)]
+        for each in torn + list(folder.glob("~*")):
+            shutil.rmtree(str(each), ignore_errors=True)
+
+
+def is_whole(facts):
+    """Whether all files are there that a package lists in its folder of facts.
+
+    INSTALLER and then the list, RECORD, are what pip and uv write last.
+    """
+    if not (facts / "INSTALLER").is_file():
+        return False
+    try:
+        with open(str(facts / "RECORD"), newline="") as record:
+            for name, _, size in csv.reader(record):
+                found = os.stat(str(facts.parent / name)).st_size
+                if size and int(size) != found:
+                    return False
+    except (OSError, ValueError, csv.Error):
+        return False
+    return True
 
 
 def complain(log):
@@ -353,14 +451,30 @@ def prove():
 
 @contextlib.contextmanager
 def alone():
-    """One installation at a time in this folder; a second waits for the first."""
+    """One installation at a time in this folder; a second waits for the first.
+
+    Yields whether that is sure: some file systems know no locks.
+    """
     folder = os.open(str(ROOT), os.O_RDONLY)
+    HELD.append(folder)
+    is_alone = False
     try:
-        with contextlib.suppress(OSError):  # a file system that knows no locks
-            fcntl.flock(folder, fcntl.LOCK_EX)
-        yield
+        with contextlib.suppress(OSError):
+            lock(folder)
+            is_alone = True
+        yield is_alone
     finally:
+        HELD.remove(folder)
         os.close(folder)
+
+
+def lock(folder):
+    """Lock an open folder; who has to wait is told why."""
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        print("Another installation is at work in this folder: waiting for its end", flush=True)
+        fcntl.flock(folder, fcntl.LOCK_EX)
 
 
 def settle_lab():
@@ -385,19 +499,21 @@ def main():
     kind, about = choose(nvidia_driver())
     wanted = fingerprint(kind)
     if not up_to_date(wanted):
-        with alone():
+        with alone() as is_alone:
             if not up_to_date(wanted):  # by who was first
-                renew(kind, about, wanted)
+                renew(kind, about, wanted, is_alone)
     with contextlib.suppress(OSError):  # somebody else's .venv, which we may use
         settle_lab()  # which costs nothing, and may have changed with the course
 
 
-def renew(kind, about, wanted):
+def renew(kind, about, wanted, is_alone):
     """Make .venv what it should be, and note it when all of it is there."""
     start = time.time()
     print(about, flush=True)
-    make_venv(kind)
-    install(kind)
+    with scratch(is_alone):
+        make_venv(kind)
+        forget_torn()
+        install(kind)
     prove()
     STAMP.write_text(wanted)
     print("Installed in %.0f s" % (time.time() - start), flush=True)

@@ -33,6 +33,9 @@ def flags(*, root: bool, container: bool) -> list[str]:
     if root and not container:
         raise ValueError(AS_ROOT)
     told = ["--log-level=WARN", f"--LabApp.default_url=/lab/tree/{start_page()}"]
+    # The search for language servers starts npm, which nobody here needs and which can hang: then
+    # the server never ends
+    told.append("--LanguageServerManager.autodetect=False")
     if root:
         told.append("--allow-root")
     if container:
@@ -55,8 +58,8 @@ def jupyters_folders() -> dict[str, str]:
 
     own = paths.jupyter_config_dir(), paths.jupyter_data_dir(), paths.jupyter_runtime_dir()
     try:
-        for folder in map(Path, own):
-            folder.mkdir(parents=True, exist_ok=True)
+        for folder in map(Path, own):  # the token lies there: no other user may look in
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=folder):
                 pass
     except OSError as error:

@@ -1,6 +1,7 @@
 """List the files of all pinned packages with their SHA-256, in locks/: ``make lock``.
 
-Run it after each change of the pins (constraints.txt) or of what pyproject.toml asks for. The
+Run it after each change of the pins (constraints.txt) or of what pyproject.toml asks for. What is
+not built for CUDA has one version everywhere: constraints-cuda12.txt takes it over first. The
 lists hold for every Python and machine that the course supports; the installer takes nothing else.
 `uv`, which makes them, is needed here alone: `pip install uv`.
 """
@@ -18,6 +19,21 @@ HEADER = """\
 # {constraints}: change those, not this.
 """
 
+PIN = re.compile(r"^([\w.-]+)==(\S+)", re.MULTILINE)
+BUILT_FOR_CUDA = ("nvidia-", "cuda-", "torch", "triton")  # how the names of such packages begin
+
+
+def with_versions_of(default: str, other: str) -> str:
+    """The text of other constraints with the default ones' versions, but of what CUDA builds."""
+    versions = dict(PIN.findall(default))
+
+    def pin(match):
+        name, own = match.groups()
+        version = own if name.startswith(BUILT_FOR_CUDA) else versions.get(name, own)
+        return f"{name}=={version}"
+
+    return PIN.sub(pin, other)
+
 
 def command(kind: str) -> list[str]:
     """The uv line for one kind of machine ("cpu", "cuda12", "cuda13"); it prints the list."""
@@ -33,6 +49,8 @@ def command(kind: str) -> list[str]:
 
 def main() -> int:
     """Write all lists; returns the exit status."""
+    default, cuda12 = (ROOT / install.CONSTRAINTS[kind] for kind in ("cpu", "cuda12"))
+    write_whole(cuda12, with_versions_of(default.read_text(), cuda12.read_text()))
     for kind, name in install.LOCKS.items():
         try:
             done = subprocess.run(command(kind), cwd=ROOT, capture_output=True, text=True)

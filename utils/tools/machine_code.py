@@ -21,13 +21,12 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 import textwrap
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from utils.engine import target_arch
-from utils.files import ASSETS
+from utils.files import ASSETS, scratch_folder
 from utils.plots import BLOCK_COLOURS
 from utils.tools import nvcc as nvcc_tools
 from utils.tools import process
@@ -35,6 +34,7 @@ from utils.tools.source import Listing
 
 RECORDED = ASSETS / "listings"
 CHILD = Path(__file__).with_name("compile_kernel.py")
+SECONDS = 600  # by the clock: a tool that takes longer hangs, however busy the computer
 GET = {
     "nvcc": "nvcc is missing: pip install 'cuda-toolkit[nvcc,cudart,cccl]==13.0.*'",
     "numba": "Numba's compiler library is missing: pip install 'cuda-toolkit[nvvm,nvrtc]==13.0.*'",
@@ -134,12 +134,12 @@ def nvcc(path: str | Path, kernel: str) -> MachineCode:
     text = path.read_text()
     if not nvcc_tools.find_nvcc() or not find_tool("nvdisasm"):
         return _recorded("nvcc", kernel, _c_kernel(text, kernel))
-    with tempfile.TemporaryDirectory() as folder:
+    with scratch_folder() as folder:
         made = {}
         for kind in ("ptx", "cubin"):
-            output = Path(folder) / f"out.{kind}"
+            output = folder / f"out.{kind}"
             request = nvcc_tools.Request(path, [f"-{kind}", "-lineinfo"], output)
-            done = process.run(nvcc_tools.nvcc_command(request, output), timeout=120)
+            done = process.run(nvcc_tools.nvcc_command(request, output), timeout=SECONDS)
             if done.returncode:
                 raise nvcc_tools.compile_error(path, done.output)
             made[kind] = output
@@ -218,8 +218,7 @@ def _in_python(compiler, name, text, shown, request) -> MachineCode:
 
 @functools.lru_cache(maxsize=32)
 def _compile_in_child(compiler, source, name, request, arch):
-    with tempfile.TemporaryDirectory() as folder:
-        folder = Path(folder)
+    with scratch_folder() as folder:
         (folder / "learners_kernel.py").write_text(source)
         (folder / "request.json").write_text(
             json.dumps(
@@ -238,7 +237,7 @@ def _compile_in_child(compiler, source, name, request, arch):
         }
         # As a file and without this folder on the path: whoever imports utils gets the CPU engines.
         done = process.run(
-            [sys.executable, "-P", str(CHILD), str(folder)], timeout=120, env=environment
+            [sys.executable, "-P", str(CHILD), str(folder)], timeout=SECONDS, env=environment
         )
         answer = folder / "answer.json"
         if not answer.exists():
@@ -267,7 +266,7 @@ def _assemble(ptx: Path, cubin: Path, arch: str) -> bool:
     assemblers = [shutil.which("ptxas"), _beside_nvcc("ptxas"), _of_triton("ptxas")]
     for ptxas in filter(None, assemblers):
         done = process.run(
-            [ptxas, f"-arch={arch}", "-lineinfo", str(ptx), "-o", str(cubin)], timeout=60
+            [ptxas, f"-arch={arch}", "-lineinfo", str(ptx), "-o", str(cubin)], timeout=SECONDS
         )
         if done.returncode == 0:
             return True
@@ -281,7 +280,7 @@ def _assemble(ptx: Path, cubin: Path, arch: str) -> bool:
             "-o",
             str(cubin),
         ]
-        return process.run(command, timeout=60).returncode == 0
+        return process.run(command, timeout=SECONDS).returncode == 0
     return False
 
 
@@ -311,7 +310,7 @@ def find_tool(name: str) -> str | None:
 
 def _taken_apart(kernel, made, source, ptx, cubin, file) -> MachineCode:
     command = [find_tool("nvdisasm"), "-g", "-c", str(cubin)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
     ptx_lines = parse_ptx(ptx, kernel, file)
     sass_lines = parse_sass(done.stdout, kernel, file)
     if not ptx_lines or not sass_lines:

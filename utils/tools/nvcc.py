@@ -19,7 +19,7 @@ import sysconfig
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from utils.engine import gpu, target_arch
+from utils.engine import gpu, run_arch, target_arch
 from utils.tools import plain_cpp, process
 from utils.tools.diagnostics import LearnerError, annotate
 
@@ -121,7 +121,7 @@ def nvcc_version() -> str | None:
         return None
     try:
         text = subprocess.run(
-            [path, "--version"], capture_output=True, text=True, timeout=30
+            [path, "--version"], capture_output=True, text=True, timeout=120
         ).stdout
     except (OSError, subprocess.TimeoutExpired):
         return None
@@ -145,7 +145,8 @@ def nvcc_command(request: Request, output: Path) -> list[str]:
         # Machine code for exactly this GPU: nothing is left for the driver to translate, so a
         # toolkit newer than the driver (of the same major version) still works. sm_90 where there
         # is no GPU to ask.
-        command.append(f"-arch={target_arch()}")
+        arch = run_arch() if _for_running(request) else target_arch()
+        command.append(f"-arch={arch}")
     if not any(flag.startswith(("-std", "--std")) for flag in request.flags):
         command.append("-std=c++17")
     return command + _pip_toolkit_flags(path) + request.flags
@@ -278,7 +279,9 @@ def _build_cpu(request: Request) -> Path:
             check=request.check,
         )
     except BuildError as error:
-        raise compile_error(request.source, getattr(error, "log", "") or str(error)) from None
+        if not error.command:  # it was not the compiler who complained
+            raise NvccError(error.log.strip()) from None
+        raise compile_error(request.source, error.log) from None
 
 
 def run(program: Path, request: Request) -> process.Completed:

@@ -9,15 +9,17 @@ Limits are set and watched from outside, so that nothing in the program can lift
 """
 
 import codecs
+import contextlib
 import math
 import os
+import selectors
 import signal
 import subprocess
 import sys
 import threading
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,8 +45,10 @@ MAX_OUTPUT = 200_000
 MAX_FILE = 8 << 30
 #: Of the memory that is free a program may use so much; the rest is the notebook's.
 SHARE_OF_MEMORY = 0.8
-#: Seconds between two looks at the memory
+#: Seconds between two looks at the memory, and for an interrupt
 LOOK = 0.25
+#: Seconds until the last of the output is read, when nobody writes any more
+READING = 20
 #: All that a command starts inherits this, with a name of its own in it
 MARK = "CUDA_COURSE_RUN"
 
@@ -58,6 +62,7 @@ def run(
     echo: Callable[[str], None] | None = None,
     as_terminal: bool = False,
     memory: int | None = None,
+    start: Callable | None = None,
 ) -> Completed:
     """Run `command` for at most `timeout` seconds; stdout and stderr come together.
 
@@ -67,6 +72,7 @@ def run(
         printed before would be lost.
     memory: bytes that it may use with its children; most of what is free where none is given. One
         that uses more is killed, and the output's last line says so.
+    start: what starts it, in place of `start_program`, with the same arguments.
     Raises Timeout after killing the whole process group, FileNotFoundError when the program does
     not exist, and ValueError for a time that is not a positive number of seconds.
     KeyboardInterrupt (Kernel > Interrupt) kills the group too, as does the end of this process.
@@ -75,53 +81,75 @@ def run(
         raise ValueError(f"a time-out is a positive number of seconds, not {timeout:g}")
     if memory is None:
         memory = int(SHARE_OF_MEMORY * free_memory())
-    environment = dict(os.environ if env is None else env)
     mark = f"{os.environ.get(MARK, '')}/{uuid.uuid4().hex}"
-    environment[MARK] = mark
-    process, source = _started(command, cwd, environment, as_terminal)
-    guard = _guard(process.pid, mark)
-    _limit_files(process.pid)
-    complaint = ""
-    pieces: list[bytes] = []
-    reader = threading.Thread(target=_read_all, args=(source, pieces, echo), daemon=True)
-    reader.start()
-    try:
-        complaint = _wait(process, timeout, memory)
-    except subprocess.TimeoutExpired:
-        raise Timeout(
-            f"stopped after {timeout:g} s: {Path(command[0]).name} had not finished"
-        ) from None
-    finally:
-        _kill_group(process)  # also ends children that the program left behind
-        _kill_marked(mark)
-        _dismiss(guard)
-        reader.join(5)
-        os.close(source)
-    output = b"".join(pieces).decode(errors="replace")
+    environment = {**(os.environ if env is None else env), MARK: mark}
+    with (
+        interrupts_noted() as interrupts,
+        _reading(echo, as_terminal, interrupts) as (sink, pieces),
+        _guarded(mark) as guard,  # before the command: nothing of it is ever without one
+    ):
+        process = (start or start_program)(list(command), cwd, environment, sink)
+        complaint = _see_out(process, command[0], guard, timeout, memory, interrupts)
     if complaint and echo:
         echo(complaint)
+    output = b"".join(pieces).decode(errors="replace")
     return Completed(list(command), process.returncode, output + complaint)
 
 
-def _started(command, cwd, environment, as_terminal: bool) -> tuple[subprocess.Popen, int]:
-    """(the process, in a group of its own; the end from which its output is read)."""
-    source, sink = _terminal() if as_terminal else os.pipe()
+@contextlib.contextmanager
+def interrupts_noted():
+    """Within it Kernel > Interrupt raises nothing, but is noted in the list that is yielded; the
+    end raises it.
+
+    Raised at once, it might come between a program's start and the moment that its number is known,
+    or between two steps of ending it: then the program would go on.
+    """
+    noted = []
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        yield noted  # only the main thread is interrupted
+        return
+    signal.signal(signal.SIGINT, lambda number, _: noted.append(number))
     try:
-        process = subprocess.Popen(
-            list(command),
-            cwd=cwd,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=sink,
-            stderr=sink,
-            start_new_session=True,
-        )
-    except BaseException:
-        os.close(source)
-        raise
+        yield noted
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if noted:
+            before(signal.SIGINT, None)
+
+
+@contextlib.contextmanager
+def _reading(echo: Callable[[str], None] | None, as_terminal: bool, interrupts: list):
+    """Yields (where a program's output goes, the pieces of it that have come so far); the end waits
+    for the last one, unless what has left the program's group keeps the output open.
+    """
+    source, sink = _terminal() if as_terminal else os.pipe()
+    pieces: list[bytes] = []
+    enough = threading.Event()
+    reader = threading.Thread(target=_read_all, args=(source, pieces, echo, enough), daemon=True)
+    reader.start()
+    try:
+        yield sink, pieces
     finally:
         os.close(sink)
-    return process, source
+        deadline = time.monotonic() + READING
+        reader.join(LOOK)
+        while reader.is_alive() and not interrupts and time.monotonic() < deadline:
+            reader.join(LOOK)
+        enough.set()
+
+
+def start_program(command: Sequence[str], cwd, environment: Mapping[str, str], sink: int):
+    """Start a command in a group of its own, without input, with its output into `sink`."""
+    return subprocess.Popen(
+        command,
+        cwd=cwd,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=sink,
+        stderr=sink,
+        start_new_session=True,
+    )
 
 
 def free_memory() -> int:
@@ -157,13 +185,33 @@ def memory_of(pid: int) -> int:
     return used
 
 
-def _wait(process: subprocess.Popen, timeout: float, memory: int) -> str:
-    """Wait for a program's end; why it was killed, if it was for its memory, else "".
+def _see_out(
+    process: subprocess.Popen,
+    program: str,
+    guard: subprocess.Popen,
+    timeout: float,
+    memory: int,
+    interrupts: list,
+) -> str:
+    """Watch a program to its end, and end it where it must be; says what `_wait` says."""
+    try:
+        _watch(guard, process.pid)
+        _limit_files(process.pid)
+        return _wait(process, timeout, memory, interrupts)
+    except subprocess.TimeoutExpired:
+        name = Path(program).name
+        raise Timeout(f"stopped after {timeout:g} s: {name} had not finished") from None
+    finally:
+        _kill_group(process)  # also ends children that the program left behind
+
+
+def _wait(process: subprocess.Popen, timeout: float, memory: int, interrupts: list) -> str:
+    """Wait for a program's end, or an interrupt; why it was killed, if for its memory, else "".
 
     Raises subprocess.TimeoutExpired.
     """
     deadline = time.monotonic() + timeout
-    while True:
+    while not interrupts:
         left = deadline - time.monotonic()
         try:
             process.wait(max(0, min(left, LOOK)))
@@ -177,6 +225,7 @@ def _wait(process: subprocess.Popen, timeout: float, memory: int) -> str:
             return (
                 f"\n[stopped: it used {used / 1e9:.1f} GB of memory, {memory / 1e9:.1f} may be]\n"
             )
+    return ""
 
 
 def _limit_files(pid: int) -> None:
@@ -194,11 +243,25 @@ def _limit_files(pid: int) -> None:
             pass  # it has ended already, or is another user's by now (sudo)
 
 
-def _read_all(source: int, pieces: list[bytes], echo: Callable[[str], None] | None) -> None:
-    """Read to the end; keep, and echo, up to MAX_OUTPUT bytes."""
+def _read_all(
+    source: int,
+    pieces: list[bytes],
+    echo: Callable[[str], None] | None,
+    enough: threading.Event,
+) -> None:
+    """Read to the end, or until it is `enough`, and close; keep, and echo, up to MAX_OUTPUT."""
+    try:
+        _keep_all(_incoming(source, enough), pieces, echo)
+    finally:
+        os.close(source)  # by whom reads it: its number may soon be another's
+
+
+def _keep_all(
+    incoming: Iterable[bytes], pieces: list[bytes], echo: Callable[[str], None] | None
+) -> None:
     size = 0
     decoder = codecs.getincrementaldecoder("utf-8")("replace")  # a read may end inside a character
-    while piece := _read(source):
+    for piece in incoming:
         before = size
         size += len(piece)
         if size <= MAX_OUTPUT:
@@ -207,6 +270,19 @@ def _read_all(source: int, pieces: list[bytes], echo: Callable[[str], None] | No
                 echo(decoder.decode(piece))
         elif before <= MAX_OUTPUT and echo:
             echo(f"\n[output cut after {MAX_OUTPUT:,} bytes]\n")
+
+
+def _incoming(source: int, enough: threading.Event) -> Iterator[bytes]:
+    """What comes out of a pipe or a terminal, up to its end, or until it is `enough`."""
+    with selectors.DefaultSelector() as selector:
+        selector.register(source, selectors.EVENT_READ)
+        while not enough.is_set():
+            if not selector.select(LOOK):
+                continue
+            piece = _read(source)
+            if not piece:
+                return
+            yield piece
 
 
 def _terminal() -> tuple[int, int]:
@@ -227,27 +303,51 @@ def _read(source: int) -> bytes:
         return b""
 
 
-#: Waits for the pipe to close, then kills the group $0 and all that bears the mark $1. It has a
-#: group of its own, and no mark.
+#: Reads a group, waits for the pipe to close, then kills the group and all that bears the mark $0;
+#: more than once, since a program that is just being started does not bear it yet. The guard itself
+#: has a group of its own, and no mark.
 _GUARD = """\
+read -r group
 read -r _
-kill -9 "-$0"
-for file in $(grep -ls -- "$1" /proc/[0-9]*/environ); do
-    file=${file#/proc/}
-    kill -9 "${file%/environ}"
+[ -z "$group" ] || kill -9 "-$group"
+for again in 1 2 3; do
+    for file in $(grep -ls -- "$0" /proc/[0-9]*/environ); do
+        file=${file#/proc/}
+        kill -9 "${file%/environ}"
+    done
+    sleep 1
 done
 """
 
 
-def _guard(group: int, mark: str) -> subprocess.Popen:
-    """A process that kills a group, and what left it, as soon as this process is gone."""
-    return subprocess.Popen(
-        ["/bin/sh", "-c", _GUARD, str(group), mark],
+@contextlib.contextmanager
+def _guarded(mark: str):
+    """Yields a process that kills what bears a mark as soon as this process is gone; the end kills
+    it itself, and ends the guard.
+    """
+    guard = subprocess.Popen(
+        ["/bin/sh", "-c", _GUARD, mark],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
+    try:
+        yield guard
+    finally:
+        _kill_marked(mark)
+        guard.kill()  # before its pipe closes: its group is gone, and the number may be another's
+        guard.wait()
+        guard.stdin.close()
+
+
+def _watch(guard: subprocess.Popen, group: int) -> None:
+    """Tell a guard the group that it kills, too: all there is to go by where /proc is missing."""
+    try:
+        guard.stdin.write(f"{group}\n".encode())
+        guard.stdin.flush()
+    except OSError:
+        pass  # somebody has ended the guard
 
 
 def _kill_marked(mark: str) -> None:
@@ -271,13 +371,6 @@ def _marked(mark: str) -> list[int]:
         except OSError:
             pass  # another user's, or gone
     return found
-
-
-def _dismiss(guard: subprocess.Popen) -> None:
-    """End a guard before its pipe closes: its group is gone, and the number may be another's."""
-    guard.kill()
-    guard.wait()
-    guard.stdin.close()
 
 
 def _kill_group(process: subprocess.Popen) -> None:

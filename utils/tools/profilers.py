@@ -1,4 +1,4 @@
-"""NVIDIA's tools from a notebook: nsys, ncu, compute-sanitizer, cuda-gdb, nvidia-smi.
+"""NVIDIA's tools from a notebook: nsys, CUPTI, ncu, compute-sanitizer, cuda-gdb, nvidia-smi.
 
 Each function runs the tool on a program where there is a GPU and the tool, and returns a `Report`.
 While the recording command runs (`make record`), the report is also kept in ``assets/reports``.
@@ -14,6 +14,7 @@ import os
 import re
 import shlex
 import shutil
+import sys
 import sysconfig
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,13 +22,14 @@ from pathlib import Path
 
 from utils import engine, results
 from utils.files import ASSETS
-from utils.plots import ACCENT, BLOCK_COLOURS, INK, figure
+from utils.plots import ACCENT, BLOCK_COLOURS, INK, chart
 from utils.tools import process
 
 FOLDER = ASSETS / "reports"
 SECONDS = 120
 LARGEST = 60_000  # characters of one recorded report
 
+CUPTI = "CUPTI"  # a library: torch.profiler asks it
 _TOOLKIT = "it comes with the CUDA toolkit, https://developer.nvidia.com/cuda-downloads"
 GET = {
     "nsys": f"{_TOOLKIT}, and alone: https://developer.nvidia.com/nsight-systems",
@@ -112,6 +114,8 @@ class Table(Report):
 
 def find(tool: str) -> str | None:
     """Path of a tool: on the PATH, in CUDA_HOME, usual folders, pip's packages; or None."""
+    if tool == CUPTI:
+        return sys.executable  # PyTorch brings it
     path = shutil.which(tool)
     if path:
         return path
@@ -181,6 +185,19 @@ def _profiled(command: tuple[str, ...]) -> str:
         ],
     )
     return f"{output}.nsys-rep"
+
+
+def gpu_trace(script: str, name: str) -> Table:
+    """CUPTI by way of torch.profiler: each kernel and copy of a Python script, as nsys lists them.
+
+    name: of the recorded report. The columns are those of nsys's cuda_gpu_trace.
+    """
+
+    def run():
+        return _run(CUPTI, ["-P", str(Path(__file__).with_name("gpu_trace.py")), script])
+
+    shown = f"python utils/tools/gpu_trace.py {script}"
+    return _report(Table, CUPTI, f"{name}.gpu_trace.csv", shown, run, clean=csv_part)
 
 
 def ncu(
@@ -355,6 +372,8 @@ def save(report: Report, file: str) -> Path:
 
 
 def _version_of(tool) -> dict[str, str]:
+    if tool == CUPTI:
+        return {}  # PyTorch's version says it
     try:
         output = process.run([find(tool), "--version"], timeout=20).output
     except (OSError, process.Timeout):
@@ -461,17 +480,32 @@ def _shown(cell: str) -> str:
     return cell if len(cell) <= 48 else cell[:45] + "…"
 
 
+def plain_name(kernel: str) -> str:
+    """A kernel's name without its return type, namespaces, template arguments and parameters."""
+    if kernel.startswith("Mem"):  # Memcpy HtoD (Pageable -> Device)
+        return kernel
+    plain = kernel
+    while (shorter := re.sub(r"<[^<>]*>|\([^()]*\)", "", plain)) != plain:
+        plain = shorter
+    return plain.split("::")[-1].split()[-1]
+
+
 def timeline(table: Table):
-    """A picture of a cuda_gpu_trace report: a bar for each kernel and copy, a row a name."""
-    rows = table.rows
-    names = list(dict.fromkeys(row["Name"] for row in rows))[:8]
+    """A picture of a cuda_gpu_trace report: a bar for each kernel and copy, a row a name, of the
+    eight that took the most time.
+    """
+    rows = [row | {"Name": plain_name(row["Name"])} for row in table.rows]
+    time = {}
+    for row in rows:
+        time[row["Name"]] = time.get(row["Name"], 0) + number(row["Duration (ns)"])
+    most = sorted(time, key=time.get, reverse=True)[:8]
+    names = [name for name in time if name in most]  # as they came
     begin = min(number(row["Start (ns)"]) for row in rows)
-    fig = figure(
+    fig, axes = chart(
         8.5,
         0.9 + 0.32 * len(names),
         alt=f"Timeline of the GPU: {len(rows)} kernels and copies in {len(names)} rows",
     )
-    axes = fig.add_subplot()
     for place, name in enumerate(names):
         spans = [
             ((number(r["Start (ns)"]) - begin) / 1e3, number(r["Duration (ns)"]) / 1e3)
@@ -489,7 +523,7 @@ def timeline(table: Table):
 def bars(table: Table, *columns: str):
     """A picture of percentages in an ncu report: a group of bars for each kernel."""
     rows = table.rows
-    fig = figure(
+    fig, axes = chart(
         7.0,
         0.8 + 0.22 * len(rows) * (len(columns) + 1),
         alt="; ".join(
@@ -497,7 +531,6 @@ def bars(table: Table, *columns: str):
             for row in rows
         ),
     )
-    axes = fig.add_subplot()
     for n, column in enumerate(columns):
         places = [k * (len(columns) + 1) + n for k in range(len(rows))]
         axes.barh(

@@ -4,8 +4,10 @@ import difflib
 import html
 import re
 import textwrap
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+
+from utils.plots import svg
 
 
 class Listing(str):
@@ -15,7 +17,13 @@ class Listing(str):
         return str(self)
 
 
-def function(path, name: str, *, start: str = "", lines: int | None = None) -> Listing:
+def function(
+    path,
+    name: str,
+    *,
+    start: str = "",
+    lines: int | None = None,
+) -> Listing:
     """One function, kernel or struct of a CUDA C file, with the comment right above it.
 
     start: leave out what stands before the first line that holds this text.
@@ -81,7 +89,11 @@ def constants(path, **given: int) -> dict[str, int]:
 
 def _number(expression: str, values: dict[str, int]) -> int | None:
     """The value of C arithmetic on whole numbers and known names; None for anything else."""
-    code = re.sub(r"[A-Za-z_]\w*", lambda name: str(values.get(name[0], "?")), expression)
+    code = re.sub(
+        r"[A-Za-z_]\w*",
+        lambda name: str(values.get(name[0], "?")),
+        expression,
+    )
     if not re.fullmatch(r"[\d\s()+*/%-]+", code):
         return None
     return eval(code.replace("/", "//"), {"__builtins__": {}})
@@ -112,12 +124,12 @@ def _steps(before: list[str], after: list[str], context: int):
         yield "…", ""
 
 
-#: How a line of each kind looks
+#: How a line of each kind looks, on a light page and on a dark one
 _LOOK = {
-    "+": "background:#DDEFE3;color:#14532D;font-weight:600",
-    "-": "color:#B03A00;opacity:.6;text-decoration:line-through",
-    " ": "color:#8A8A8A",
-    "…": "color:#8A8A8A",
+    "+": "background:color-mix(in srgb, #1A7F37 18%, transparent);font-weight:600",
+    "-": f"color:{svg.strong('#B03A00')};text-decoration:line-through",
+    " ": f"color:{svg.GREY}",
+    "…": f"color:{svg.GREY}",
 }
 
 
@@ -131,6 +143,10 @@ class Change:
     name: str
     lines: tuple[tuple[str, str], ...]
     whole: str
+
+    def __getitem__(self, part: slice) -> "Change":
+        """A part of the lines, to be shown by itself."""
+        return replace(self, lines=self.lines[part])
 
     @property
     def new(self) -> int:
@@ -156,7 +172,11 @@ def _row(mark: str, text: str) -> str:
     return f'<div style="{_LOOK[mark]}">{html.escape(f"{mark} {text}")}</div>'
 
 
-def _extent(path: Path, text: list[str], name: str) -> tuple[int, int]:
+def _extent(
+    path: Path,
+    text: list[str],
+    name: str,
+) -> tuple[int, int]:
     """First and last line of a definition, the comment above it included."""
     heads = {}
     for n, line in enumerate(text):

@@ -118,7 +118,7 @@ def divergence(trace, block=0):
 def shade(count, most):
     """The colour of a lane that ran a line `count` times, when the busiest ran it `most` times."""
     if not count:
-        return rgb("#EDEDED")
+        return rgb(BLANK)
     strength = 0.35 + 0.65 * count / most
     return 1 - (1 - np.array(rgb(ACCENT))) * strength
 

@@ -224,7 +224,13 @@ def rows_of(events, first):
     labels = []
     for i in index:
         where = place(events, places[lines[i]])
-        labels.append((where, names[arrays[i]], WORDS[int(kinds[i])]))
+        labels.append(
+            (
+                where,
+                names[arrays[i]],
+                WORDS[int(kinds[i])],
+            )
+        )
     return rows, labels
 
 
@@ -257,7 +263,11 @@ def extents(events, chosen, size):
 
 def unique_bytes(events, chosen, numbers):
     """How many different bytes each request asks for."""
-    _, first = group(numbers, events.root[chosen], events.address[chosen])
+    _, first = group(
+        numbers,
+        events.root[chosen],
+        events.address[chosen],
+    )
     sizes = events.size[chosen][first]
     return np.bincount(numbers[first], sizes).astype(np.int64)
 
@@ -300,7 +310,13 @@ def passes(events, chosen, numbers):
     _, count = extents(events, chosen, BANK_BYTES)
     phase = np.repeat(lane // lanes_a_phase, count)
     alone = np.where(events.kind[chosen] == ATOMIC, lane, -1)
-    _, words = group(numbers_of_words, phase, root, word, np.repeat(alone, count))
+    _, words = group(
+        numbers_of_words,
+        phase,
+        root,
+        word,
+        np.repeat(alone, count),
+    )
     key = numbers_of_words[words], phase[words], word[words] % BANKS
     in_bank, bank = group(*key)
     degree = np.bincount(in_bank)
@@ -341,7 +357,11 @@ def contention(events):
     numbers, first = requests(events, chosen)
     if not len(first):
         return []
-    element, index = group(numbers, events.root[chosen], events.address[chosen])
+    element, index = group(
+        numbers,
+        events.root[chosen],
+        events.address[chosen],
+    )
     most = np.zeros(len(first), np.int64)
     np.maximum.at(most, numbers[index], np.bincount(element))
     rows, labels = rows_of(events, first)
@@ -349,7 +369,12 @@ def contention(events):
     np.maximum.at(worst, rows, most)
     spaces = np.empty(len(labels), object)
     spaces[rows] = events.spaces[events.memory[first]]
-    columns = [spaces, sums(rows), sums(rows, np.bincount(numbers)), worst.tolist()]
+    columns = [
+        spaces,
+        sums(rows),
+        sums(rows, np.bincount(numbers)),
+        worst.tolist(),
+    ]
     return [
         Contention(*where, array, *facts)
         for (where, array, _), *facts in zip(labels, *columns, strict=True)
@@ -367,7 +392,13 @@ def activity(events):
     rows = []
     for i, runs, active in zip(index, np.bincount(lines), lanes, strict=True):
         where = places[line[events.site[first[i]]]]
-        rows.append(Activity(*place(events, where), int(runs), float(active / runs)))
+        rows.append(
+            Activity(
+                *place(events, where),
+                int(runs),
+                float(active / runs),
+            )
+        )
     return rows
 
 
@@ -419,7 +450,14 @@ def barriers(events, blocks, threads):
         if events.kind[arrivals[0]] == GRID_BARRIER:
             what = "grid.sync()"
         where = place(events, places[number])
-        rows.append(Barrier(*where, what, reached, tuple(skipped.tolist())))
+        rows.append(
+            Barrier(
+                *where,
+                what,
+                reached,
+                tuple(skipped.tolist()),
+            )
+        )
     return rows
 
 
@@ -448,7 +486,14 @@ def mistakes(events, outside):
     for one in outside:
         what = "negative" if min(one.index) < 0 else "outside"
         memory = events.memories[one.memory]
-        note(events.sites[one.site], what, memory, one.kind, one.thread, one.index)
+        note(
+            events.sites[one.site],
+            what,
+            memory,
+            one.kind,
+            one.thread,
+            one.index,
+        )
     for i in unwritten(events):
         memory = events.memory_of(i)
         index = memory.index(int(events.offset[i]))
@@ -476,7 +521,12 @@ def unwritten(events):
     if not len(chosen):
         return chosen
     unit = smallest_unit(events, chosen)
-    numbers, root, piece = pieces(events, chosen, np.arange(len(chosen)), unit)
+    numbers, root, piece = pieces(
+        events,
+        chosen,
+        np.arange(len(chosen)),
+        unit,
+    )
     element, first = group(root, piece)
     written = np.full(len(first), len(events), np.int64)
     writes = events.kind[chosen][numbers] != record.READ

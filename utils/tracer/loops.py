@@ -64,7 +64,11 @@ def loops_of(filename, function):
     loops = loops_of_source(filename, "".join(linecache.getlines(filename)))
     if loops is None and function.__code__.co_filename == filename:
         lines, first = inspect.getsourcelines(function)
-        return loops_in(ast.parse(textwrap.dedent("".join(lines))), filename, max(first, 1) - 1)
+        return loops_in(
+            ast.parse(textwrap.dedent("".join(lines))),
+            filename,
+            max(first, 1) - 1,
+        )
     return loops or []
 
 
@@ -93,7 +97,13 @@ def positions(events, entries, marks, label):
     """(how often the thread entered the loop in this iteration of outer ones; which iteration)."""
     order = events.by_thread
     marked = np.cumsum(marks[order])
-    last = np.maximum.accumulate(np.where(entries[order], np.arange(len(order)), 0))
+    last = np.maximum.accumulate(
+        np.where(
+            entries[order],
+            np.arange(len(order)),
+            0,
+        )
+    )
     ranks = np.zeros(len(order), np.int64)
     ranks[entries] = rank_among(events.thread[entries], label[entries])
     entry = np.empty_like(label)

@@ -3,14 +3,15 @@
 import numpy as np
 
 from utils.occupancy import ceil_div
-from utils.plots import ACCENT, ALARM, INK, figure
+from utils.plots import ACCENT, ALARM, IDLE, INK, figure, svg
+from utils.plots.cells import draw_cells, draw_lines
 
 from . import counts
 from .record import WORDS, TraceError
 
 WASTE = "#F6DDB8"
 ASKED = "#BFD9EA"
-BLANK = "#F4F4F4"
+BLANK = IDLE
 GRID_LINE = "white"
 MOST_ROWS = 33  # rows of memory in one picture
 TITLE_WIDTH = 84  # characters
@@ -22,6 +23,12 @@ def lane_colour(lane):
 
     colour = colormaps["viridis"](lane / 31)
     return colour, "white" if lane < 17 else INK
+
+
+def as_hex(colour):
+    from matplotlib.colors import to_hex
+
+    return to_hex(colour)
 
 
 def rgb(colour):
@@ -235,15 +242,9 @@ def draw_sheet(axes, content, text):
 def show_cells(axes, picture, fine=True):
     """A grid of coloured cells, with thin white lines between them."""
     rows, cells = picture.shape[:2]
-    axes.imshow(
-        picture,
-        aspect="auto",
-        interpolation="nearest",
-        extent=(-0.5, cells - 0.5, rows - 0.5, -0.5),
-    )
+    draw_cells(axes, picture)
     if fine:
-        axes.vlines(np.arange(0.5, cells - 1), -0.5, rows - 0.5, GRID_LINE, linewidth=0.7)
-        axes.hlines(np.arange(0.5, rows - 1), -0.5, cells - 0.5, GRID_LINE, linewidth=0.7)
+        draw_lines(axes, rows, cells)
     axes.spines[:].set_visible(False)
 
 
@@ -277,24 +278,31 @@ def banks(
         texts.append(f"{verb} {row.array}{part}: {conflict}")
     code = code_of(trace, row.filename, row.line)
     who = warp_name(trace, warp)
-    title = f"{code}\n{who}"
     alt = f"Banks used by {who} in {code} {'; '.join(texts)}."
-    heights = [max(len(rows), 2) for rows, *_ in sheets]
-    each = 0.23 if max(heights) <= 8 else 0.125
-    fig = figure(8.6, 0.7 + sum(1.35 + each * height for height in heights), alt=alt)
-    fig.suptitle(
-        title,
-        fontsize=9.5,
-        x=0.01,
-        ha="left",
-        color=INK,
-        family="monospace",
-    )
-    ratios = [part for height in heights for part in (0.62 / each, 0.45 / each + height)]
-    panels = fig.subplots(2 * len(drawn), 1, height_ratios=ratios, squeeze=False)[:, 0]
-    for number, (content, text) in enumerate(zip(sheets, texts, strict=True)):
-        draw_banks(panels[2 * number], panels[2 * number + 1], content, text)
-    return fig
+    tall = max(len(rows) for rows, *_ in sheets) > FEW_ROWS
+    row_height = THIN_ROW if tall else THICK_ROW
+    heights = [ABOVE_ROWS + row_height * len(rows) + BELOW_ROWS for rows, *_ in sheets]
+    picture = svg.Drawing(BANKS_WIDTH, TITLE_HEIGHT + sum(heights), alt=alt)
+    for line, words in enumerate((code, who)):
+        picture.text(4, 12 + 18 * line, words, size=13, anchor="start", font_family="monospace")
+    top = TITLE_HEIGHT
+    for content, words, height in zip(sheets, texts, heights, strict=True):
+        draw_banks(picture, top, row_height, content, words)
+        top += height
+    return picture
+
+
+#: Pixels of the banks' picture: its width, the column of names, a row of many and of few
+BANKS_WIDTH = 826
+NAMES = 76
+THIN_ROW, THICK_ROW = 13, 22
+FEW_ROWS = 8
+#: Pixels of the title, of the bars of passes, of all above the rows, and of what stands below
+TITLE_HEIGHT = 44
+BAR_HEIGHT = 44
+ABOVE_ROWS = BAR_HEIGHT + 30
+BELOW_ROWS = 38
+BANK_WIDTH = (BANKS_WIDTH - NAMES - 4) / counts.BANKS
 
 
 def bank_sheet(events, chosen):
@@ -326,53 +334,57 @@ def bank_sheet(events, chosen):
     return shown, kept, load, part, len(rows) - len(shown)
 
 
-def draw_banks(above, below, content, text):
-    rows, words, load, _, hidden = content
-    worst = load.max()
-    above.bar(
-        range(counts.BANKS),
-        load,
-        width=0.86,
-        color=[ALARM if n == worst and worst > 1 else ACCENT for n in load],
-    )
-    above.set(
-        xlim=(-0.5, counts.BANKS - 0.5),
-        ylim=(0, max(worst * 1.25, 2)),
-        xticks=[],
-        yticks=sorted({0, int(worst)}),
-    )
-    above.tick_params(labelsize=7, length=2)
-    above.set_ylabel("passes", fontsize=7)
-    above.spines[["top", "right"]].set_visible(False)
+def draw_banks(picture, top, row_height, content, words):
+    """One request: above, how many passes each bank takes; below, the words that are asked for."""
+    rows, used, load, _, hidden = content
+    worst = int(load.max())
     more = f"  (and {hidden} more rows)" if hidden else ""
-    colour = ALARM if worst > 1 else INK
-    above.set_title(text + more, fontsize=9, loc="left", color=colour)
-    draw_words(below, rows, words)
+    colour = svg.strong(ALARM) if worst > 1 else svg.INK
+    picture.text(NAMES, top + 8, words + more, size=12, anchor="start", colour=colour)
+    ground = top + 22 + BAR_HEIGHT
+    picture.line(NAMES, ground, BANKS_WIDTH - 4, ground)
+    picture.text(NAMES - 6, ground - BAR_HEIGHT / 2, "passes", size=10, anchor="end")
+    for bank, passes in enumerate(load.tolist()):
+        if passes == 0:
+            continue
+        height = passes / max(worst, 2) * (BAR_HEIGHT - 12)
+        x = NAMES + bank * BANK_WIDTH
+        colour = ALARM if passes == worst > 1 else ACCENT
+        picture.box(x + 2, ground - height, BANK_WIDTH - 4, height, fill=colour)
+        picture.text(x + BANK_WIDTH / 2, ground - height - 6, passes, size=10)
+    draw_words(picture, top + ABOVE_ROWS, row_height, rows, used)
 
 
-def draw_words(axes, rows, words):
+def draw_words(picture, top, row_height, rows, used):
     """The words of shared memory that are used, a row of 32 banks each, with their lanes."""
-    picture = np.empty((len(rows), counts.BANKS, 3))
-    picture[:] = rgb(BLANK)
-    size = 6.5 if len(rows) < 9 else 5.5
-    for word, who in words.items():
+    size = 10 if row_height == THIN_ROW else 11
+    right = NAMES + counts.BANKS * BANK_WIDTH
+    bottom = top + row_height * len(rows)
+    picture.box(NAMES, top, right - NAMES, bottom - top, fill=svg.FAINT)
+    for word, who in used.items():
         row, bank = divmod(word, counts.BANKS)
+        x = NAMES + bank * BANK_WIDTH
+        y = top + rows.index(row) * row_height
         colour, ink = lane_colour(who[0])
-        picture[rows.index(row), bank] = colour[:3]
-        axes.text(
-            bank,
-            rows.index(row),
-            cell_text(who),
-            ha="center",
-            va="center",
-            fontsize=size,
-            color=ink,
-        )
-    show_cells(axes, picture)
-    names = [f"word {row * counts.BANKS}" for row in rows]
-    axes.set_yticks(
-        range(len(rows)), names, fontsize=7 if len(rows) < 9 else 5.5, family="monospace"
-    )
-    axes.set_xticks(range(counts.BANKS), range(counts.BANKS), fontsize=6.5)
-    axes.set_xlabel("bank", fontsize=7.5)
-    axes.tick_params(length=0)
+        picture.box(x, y, BANK_WIDTH, row_height, fill=as_hex(colour))
+        middle = x + BANK_WIDTH / 2, y + row_height / 2
+        picture.text(*middle, cell_text(who), size=size, colour=ink)
+    draw_grid(picture, top, row_height, len(rows))
+    for number, row in enumerate(rows):
+        name = f"word {row * counts.BANKS}"
+        y = top + (number + 0.5) * row_height
+        picture.text(NAMES - 6, y, name, size=size, anchor="end")
+    for bank in range(counts.BANKS):
+        picture.text(NAMES + (bank + 0.5) * BANK_WIDTH, bottom + 10, bank, size=10)
+    picture.text((NAMES + right) / 2, bottom + 26, "bank", size=11)
+
+
+def draw_grid(picture, top, row_height, rows):
+    """Thin lines of the page's own ground between rows and between banks."""
+    right = NAMES + counts.BANKS * BANK_WIDTH
+    for bank in range(1, counts.BANKS):
+        x = NAMES + bank * BANK_WIDTH
+        picture.line(x, top, x, top + rows * row_height, colour=svg.PAPER, thick=0.7)
+    for row in range(1, rows):
+        y = top + row * row_height
+        picture.line(NAMES, y, right, y, colour=svg.PAPER, thick=0.7)

@@ -64,7 +64,12 @@ def elements(events, chosen):
     Pieces are as large as the smallest access allows, so that accesses of different sizes meet.
     """
     unit = smallest_unit(events, chosen)
-    numbers, root, piece = pieces(events, chosen, np.arange(len(chosen)), unit)
+    numbers, root, piece = pieces(
+        events,
+        chosen,
+        np.arange(len(chosen)),
+        unit,
+    )
     element, _ = group(root, piece)
     return chosen[numbers], element
 
@@ -76,7 +81,11 @@ def contended(events, order, chosen, element, inside):
     one writing and not all atomically.
     """
     if inside:
-        stretch, _ = group(element, events.block[chosen], events.epoch[chosen])
+        stretch, _ = group(
+            element,
+            events.block[chosen],
+            events.epoch[chosen],
+        )
         user = events.thread[chosen]
     else:
         stretch, _ = group(element, events.grid_epoch[chosen])
@@ -235,8 +244,16 @@ class Order:
         # by element: the first atomic after `a`, and the last one before `b`
         first = np.full(len(self.atomics), np.iinfo(np.int64).max)
         last = np.full(len(self.atomics), -1)
-        np.minimum.at(first, self.element[released], self.atomics[released])
-        np.maximum.at(last, self.element[acquired], self.atomics[acquired])
+        np.minimum.at(
+            first,
+            self.element[released],
+            self.atomics[released],
+        )
+        np.maximum.at(
+            last,
+            self.element[acquired],
+            self.atomics[acquired],
+        )
         return bool((first < last).any())
 
 

@@ -23,11 +23,12 @@ from utils.cpu.numba_cuda import (
     observe,
     time_limit,
 )
-from utils.cpu.numba_cuda.arrays import poison
+from utils.cpu.numba_cuda.device_arrays import DeviceNDArray
 from utils.cpu.numba_cuda.dispatcher import check_limits, dimensions
-from utils.cpu.numba_cuda.engine import now
-from utils.cpu.numba_cuda.memory import DeviceNDArray
+from utils.cpu.numba_cuda.elements import poison
+from utils.cpu.numba_cuda.indices import without_words
 from utils.cpu.numba_cuda.observe import WatchedView, address
+from utils.cpu.numba_cuda.state import now
 
 # What an event can be. One event is six numbers: kind, thread, site, memory, byte offset, bytes.
 READ, WRITE, ATOMIC, LINE, TAKEN, NOT_TAKEN, BARRIER, GRID_BARRIER, SYNCWARP, MEETING, FENCE = (
@@ -268,7 +269,7 @@ class TracedView(WatchedView):
         if type(index) is int and self.ndim == 1 and 0 <= index < self.size:
             return index, True
         try:
-            return self.resolve(index, frame)
+            return self.resolve(index, frame, without_words)
         except KernelIndexError:
             parts = index if isinstance(index, tuple) else (index,)
             parts = tuple(int(part) for part in parts)
@@ -396,18 +397,18 @@ def prepare(arg, roots):
     if type(arg).__name__ in ("In", "Out", "InOut"):
         arg = getattr(arg, "value", arg)
     if isinstance(arg, DeviceNDArray):
-        return DeviceNDArray(copy_within(arg.data, roots))
+        return DeviceNDArray.over(copy_within(arg.data, roots))
     if isinstance(arg, np.ndarray) and not getattr(arg, "__cuda_memory__", False):
-        return DeviceNDArray(np.array(arg, order="K"))
+        return DeviceNDArray.over(np.array(arg, order="K"))
     if type(arg).__module__.startswith("torch") and hasattr(arg, "detach"):
-        return DeviceNDArray(shifted(arg.detach().cpu().numpy(), arg.data_ptr() % ALIGNMENT))
+        return DeviceNDArray.over(shifted(arg.detach().cpu().numpy(), arg.data_ptr() % ALIGNMENT))
     if hasattr(arg, "copy_to_host"):
         pointer = (
             arg.__cuda_array_interface__["data"][0]
             if hasattr(arg, "__cuda_array_interface__")
             else 0
         )
-        return DeviceNDArray(shifted(arg.copy_to_host(), pointer % ALIGNMENT))
+        return DeviceNDArray.over(shifted(arg.copy_to_host(), pointer % ALIGNMENT))
     if hasattr(arg, "__cuda_array_interface__"):
         raise TraceError(
             f"a {type(arg).__module__}.{type(arg).__name__} cannot be copied to the host here: "

@@ -4,7 +4,11 @@
 //   `%%bash` a shell's;
 // - opening a notebook does not mark it as changed;
 // - with the start page the file browser shows the chapters;
-// - sliders have names, for those who do not see their labels.
+// - the first line of an answer does not stand below its question, folded as it is;
+// - saved widgets say once, in words, that their cell must run;
+// - in a dark theme white charts are dark, and comments can be read in both themes;
+// - sliders have names, for those who do not see their labels;
+// - slides have letters for a room, a heading each, and nothing folded.
 //
 // Written by hand, so that nothing must be built: JupyterLab loads an extension as a "container" of
 // webpack's module federation, an object with `init` and `get`, and shares its own modules with it.
@@ -174,6 +178,7 @@
   async function opened(app, panel, languages) {
     await panel.context.ready;
     colourAll(panel, languages);
+    hideCalls(panel);
     stayClean(panel);
     showChapters(app, panel);
   }
@@ -201,6 +206,71 @@
     }
   }
 
+  // ---- the theme: comments with the contrast that WCAG asks for; in the dark a white drawing,
+  // which has few colours, is turned into its negative
+
+  const FEW_COLOURS = 16;
+  const MOST_OF_IT = 0.7; // of a drawing's pixels have these few colours
+  const STYLE = `
+  body { --jp-mirror-editor-comment-color: #2e6b6b; }
+  body[data-jp-theme-light="false"] { --jp-mirror-editor-comment-color: #6fa8a8; }
+  .jp-OutputPlaceholder .jp-PlaceholderText { display: none; }
+  .jp-OutputPlaceholder .jp-Placeholder-contentContainer::before {
+    content: "The answer, saved and folded: run the cell to see your own";
+    font-family: var(--jp-ui-font-family);
+  }
+  .jupyter-widgets-disconnected::before { content: none; }
+  .jupyter-widgets-disconnected:not(.jupyter-widgets-disconnected *)::before {
+    content: "As saved: run the cell to use this";
+    color: var(--jp-ui-font-color2);
+    font-family: var(--jp-ui-font-family);
+    font-size: var(--jp-ui-font-size1);
+    font-weight: normal;
+  }
+  body[data-jp-theme-light="false"] img[data-kind="drawing"] {
+    filter: invert(1) hue-rotate(180deg) brightness(1.2);
+    mix-blend-mode: screen;
+  }`;
+
+  function kindOf(image) {
+    const canvas = document.createElement("canvas");
+    canvas.width = Math.ceil(image.naturalWidth / 2);
+    canvas.height = Math.ceil(image.naturalHeight / 2);
+    const context = canvas.getContext("2d");
+    context.imageSmoothingEnabled = false;
+    context.drawImage(image, 0, 0, canvas.width, canvas.height);
+    const pixels = context.getImageData(0, 0, canvas.width, canvas.height).data;
+    const times = new Map();
+    for (const pixel of new Uint32Array(pixels.buffer)) {
+      times.set(pixel, (times.get(pixel) ?? 0) + 1);
+    }
+    const most = [...times.values()].sort((one, other) => other - one).slice(0, FEW_COLOURS);
+    const drawn = most.reduce((sum, each) => sum + each, 0);
+    const all = canvas.width * canvas.height;
+    return drawn > MOST_OF_IT * all ? "drawing" : "photograph";
+  }
+
+  function tellPicturesApart() {
+    if (document.body.dataset.jpThemeLight !== "false") return;
+    const outputs = ".jp-OutputArea-output img[src^='data:image/png']:not([data-kind])";
+    for (const image of document.querySelectorAll(outputs)) {
+      image.dataset.kind = "";
+      const tell = () => {
+        image.dataset.kind = kindOf(image);
+      };
+      image.decode().then(tell, () => {}); // a broken picture stays as it is
+    }
+  }
+
+  function followTheme() {
+    const style = document.createElement("style");
+    style.textContent = STYLE;
+    document.head.append(style);
+    watch(tellPicturesApart);
+    const theme = { attributes: true, attributeFilter: ["data-jp-theme-light"] };
+    new MutationObserver(tellPicturesApart).observe(document.body, theme);
+  }
+
   // ---- live slides: letters for a room, and a heading on each (chapters/rise.css has the rest)
 
   const SMALLEST = 20 / 1280; // of the window's width
@@ -215,6 +285,72 @@
     }
   }
 
+  // What is folded in the notebook, a section or the call that asks for a prediction, is for who
+  // reads: a room sees the section and the question.
+  function unfold(slide) {
+    for (const button of slide.querySelectorAll(".jp-showHiddenCellsButton")) button.click();
+  }
+
+  // What %%writefile says, which its first line says already
+  const WRITTEN = /^\s*(Writing|Overwriting|Appending to) \S+\s*$/;
+
+  function hideWritten(slide) {
+    for (const said of slide.querySelectorAll(".jp-OutputArea-child")) {
+      if (WRITTEN.test(said.textContent)) said.classList.add("course-written");
+    }
+  }
+
+  const HINT = "# exercises.hint(";
+
+  function hideCalls(panel) {
+    for (const cell of panel.content.widgets) {
+      const tags = cell.model.getMetadata("tags") ?? [];
+      cell.toggleClass("course-no-input", tags.includes("remove-input"));
+      cell.toggleClass("course-hint", cell.model.sharedModel.getSource().startsWith(HINT));
+    }
+  }
+
+  // ---- live slides that are longer than the screen: smaller letters, then smaller pictures, as
+  // far as a room can read them; what even so does not fit scrolls
+
+  const SMALLEST_PICTURE = 0.5; // of the height it takes: below that its letters are too small
+
+  const tooLong = (slide) => slide.scrollHeight - slide.clientHeight;
+
+  // Each time anew: what was there before may be shorter by now
+  function shrinkPictures(slide) {
+    const pictures = ".jp-OutputArea-output :is(.course-picture > svg, img)";
+    const found = [...slide.querySelectorAll(pictures)];
+    for (const picture of found) picture.style.removeProperty("max-height");
+    if (tooLong(slide) <= 2) return;
+    const heights = found.map((picture) => picture.getBoundingClientRect().height);
+    const all = heights.reduce((sum, height) => sum + height, 0);
+    const share = Math.max((all - tooLong(slide)) / all, SMALLEST_PICTURE);
+    found.forEach((picture, at) => {
+      picture.style.setProperty("max-height", `${heights[at] * share}px`, "important");
+    });
+  }
+
+  function fit(slide) {
+    if (tooLong(slide) > 2) slide.classList.add("course-tight");
+    shrinkPictures(slide);
+    showMore(slide);
+    headTheFoot(slide);
+  }
+
+  // A full slide's repeated heading stands behind its number (chapters/rise.css)
+  function headTheFoot(slide) {
+    const isFull = slide.classList.contains("course-tight");
+    const number = document.querySelector(".reveal .slide-number");
+    const words = isFull ? (slide.dataset.running ?? "") : "";
+    if (number && number.dataset.running !== words) number.dataset.running = words;
+  }
+
+  // Whether there is more below, for the shadow at the slide's end
+  function showMore(slide) {
+    slide.classList.toggle("course-more", tooLong(slide) - slide.scrollTop > 20);
+  }
+
   function repeatHeadings() {
     let last = "";
     for (const slide of document.querySelectorAll(".reveal .slides section section")) {
@@ -225,10 +361,38 @@
     }
   }
 
+  // ---- live slides that go on below the screen: the keys that lead on scroll first
+
+  const PRESENT = ".reveal section.present section.present";
+  const TYPING = "input, textarea, select, button, [role=slider], .cm-content";
+
+  // Pixels of the slide that are still to be seen; a fragment that is not yet shown ends them.
+  function below(slide) {
+    const hidden = slide.querySelector(".fragment:not(.visible)");
+    const place = slide.getBoundingClientRect();
+    if (hidden) return hidden.getBoundingClientRect().top - place.bottom;
+    return slide.scrollHeight - slide.clientHeight - slide.scrollTop;
+  }
+
+  function scrollFirst(event) {
+    const down = event.key === "PageDown" || (event.key === " " && !event.shiftKey);
+    const up = event.key === "PageUp" || (event.key === " " && event.shiftKey);
+    const slide = document.querySelector(PRESENT);
+    if (!(down || up) || !slide || event.target.closest(TYPING)) return;
+    const left = down ? below(slide) : slide.scrollTop;
+    if (left < 2) return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    slide.scrollBy(0, (down ? 0.8 : -0.8) * slide.clientHeight);
+  }
+
   function prepareSlide() {
-    const slide = document.querySelector(".reveal section.present section.present");
+    const slide = document.querySelector(PRESENT);
+    if (slide) unfold(slide);
+    if (slide) hideWritten(slide);
     if (slide) enlarge(slide);
     repeatHeadings();
+    if (slide) fit(slide);
   }
 
   async function extension() {
@@ -250,9 +414,13 @@
         notebooks.forEach((panel) => opened(app, panel, languages));
         notebooks.widgetAdded.connect((_, panel) => opened(app, panel, languages));
         watch(nameSliders);
+        followTheme();
         if (document.querySelector(".reveal") || location.pathname.includes("/rise/")) {
           watch(prepareSlide);
           window.addEventListener("hashchange", () => setTimeout(prepareSlide));
+          window.addEventListener("keydown", scrollFirst, true);
+          const scrolled = (event) => event.target.matches?.(PRESENT) && showMore(event.target);
+          window.addEventListener("scroll", scrolled, true);
         }
       },
     };

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from utils.picture import IDLE, INK, figure
+from utils.plots.picture import IDLE, INK, chart, figure
 
 # Okabe and Ito's palette, which people with colour-blindness can tell apart; light enough for black
 # numbers on it.
@@ -118,8 +118,7 @@ def index_map(
     scale = min(0.42, 8.8 / width, 5.0 / height)
     numbered = across * down <= MAX_NUMBERED and scale > (0.22 if one_d else 0.3)
     margin = 0.6 if one_d else 0.8
-    fig = figure(max(width * scale + 0.5, 6.2), height * scale * pitch + margin, alt=alt)
-    axes = fig.add_subplot()
+    fig, axes = chart(max(width * scale + 0.5, 6.2), height * scale * pitch + margin, alt=alt)
     for j, i in np.argwhere(inside | launched).tolist():
         left, top = (i % line, i // line * pitch) if one_d else (i, j)
         number = ""
@@ -221,8 +220,7 @@ def timing_bars(timings: Mapping[str, object], in_words=lambda ms: f"{ms:.3g} ms
     note = f", recorded on {whose}" if whose else ""
     numbers = [in_words(median) for median in medians]
     pairs = ", ".join(f"{label} {n}" for label, n in zip(measured, numbers, strict=True))
-    fig = figure(7, 0.6 + 0.42 * len(measured), alt=f"Median times{note}: {pairs}")
-    axes = fig.add_subplot()
+    fig, axes = chart(7, 0.6 + 0.42 * len(measured), alt=f"Median times{note}: {pairs}")
     best = min(medians)
     colours = [ACCENT if median == best else OTHERS for median in medians]
     whiskers = {"ecolor": INK, "capsize": 3}
@@ -232,6 +230,7 @@ def timing_bars(timings: Mapping[str, object], in_words=lambda ms: f"{ms:.3g} ms
     axes.bar_label(bars, numbers, padding=5, color=INK)  # a short bar may not be seen
     axes.margins(x=0.14)
     if max(medians) > FAR_APART * best:
+        note = f", logarithmic{note}"
         axes.set_xscale("log")
         axes.set_xlim(best / 2, max(medians) * 6)
     _mark_roofs(axes, measured)
@@ -257,7 +256,8 @@ def _mark_roofs(axes, measured):
         markeredgewidth=2,
         label="a copy of as many bytes",
     )
-    axes.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(0, 0))
+    # above the bars: the words under them may be long
+    axes.legend(frameon=False, fontsize=8, loc="lower right", bbox_to_anchor=(1, 1))
 
 
 def roofline(roofs, kernels: Mapping[str, tuple[float, float | None]], title: str = ""):
@@ -273,8 +273,7 @@ def roofline(roofs, kernels: Mapping[str, tuple[float, float | None]], title: st
     intensities = [intensity for intensity, _ in kernels.values()]
     low = min([*intensities, 0.1]) / 2
     high = max([*intensities, top / slope]) * 8  # room for the names of the roofs
-    fig = figure(8.5, 4.2, alt=_roofline_in_words(roofs, kernels))
-    axes = fig.add_subplot()
+    fig, axes = chart(8.5, 4.2, alt=_roofline_in_words(roofs, kernels))
     _draw_roofs(axes, roofs, low, high)
     lowest = min(peaks.values())
     points = {}
@@ -282,8 +281,8 @@ def roofline(roofs, kernels: Mapping[str, tuple[float, float | None]], title: st
         height = rate or min(intensity * slope, lowest)
         points[name] = intensity, height / 1e12
         axes.plot(*points[name], "o", color=ALARM, fillstyle="full" if rate else "none")
-    _name_points(axes, points, middle=low * (high / low) ** 0.65)
     axes.set(xscale="log", yscale="log", xlim=(low, high))
+    _name_points(axes, points)
     axes.set(xlabel="arithmetic intensity, FLOP a byte", ylabel="TFLOP/s")
     measured = any(rate for _, rate in kernels.values())
     words = title or whose
@@ -337,31 +336,33 @@ def _draw_roofs(axes, roofs, low, high):
     )
 
 
-def _name_points(axes, points, middle):
-    """Write each point's name beside it: on its left at the right end, none over another."""
+LETTER = 4.6  # points: about the width of a letter of NAMES
+NAMES = {"textcoords": "offset points", "fontsize": 8.5, "color": ALARM}
+
+
+def _name_points(axes, points):
+    """Write each point's name beside it: on its left where it is too long, none over another."""
+    low, high = axes.get_xlim()
+    decade = axes.figure.get_figwidth() * 72 * 0.87 / np.log10(high / low)  # points, about
     taken = []
 
-    def is_over_another(x, y, shift):
-        for x2, y2, shift2 in taken:
-            apart = abs(np.log10(y / y2) * 60 + shift - shift2)  # points, about
-            if abs(np.log10(x / x2)) < 0.6 and apart < 10:
+    def is_over_another(left, right, y, shift):
+        for left2, right2, y2, shift2 in taken:
+            apart = abs(np.log10(y / y2) * 60 + shift - shift2)
+            if left < right2 and left2 < right and apart < 10:
                 return True
         return False
 
-    style = {"textcoords": "offset points", "fontsize": 8.5, "color": ALARM}
     for name, (x, y) in sorted(points.items(), key=lambda item: -item[1][1]):
+        is_too_long = np.log10(high / x) * decade < 8 + LETTER * len(name)
+        side, away = ("right", -8) if is_too_long else ("left", 8)
+        begin = np.log10(x) * decade + away
+        end = begin + np.copysign(LETTER * len(name), away)
         shift = -10
-        while is_over_another(x, y, shift):
+        while is_over_another(min(begin, end), max(begin, end), y, shift):
             shift -= 4
-        taken.append((x, y, shift))
-        side, away = ("right", -8) if x > middle else ("left", 8)
-        axes.annotate(
-            name,
-            (x, y),
-            xytext=(away, shift),
-            ha=side,
-            **style,
-        )
+        taken.append((min(begin, end), max(begin, end), y, shift))
+        axes.annotate(name, (x, y), xytext=(away, shift), ha=side, **NAMES)
 
 
 def widget_view(widget):

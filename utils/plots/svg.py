@@ -25,10 +25,12 @@ GROUND = (
     "var(--vscode-editor-background, var(--colab-primary-surface-color, #fff))))"
 )
 # A page that leaves <style> out shows the image; one that takes it shows the SVG in its place.
+# Hidden twice: others leave styles out, and JupyterLab `hidden` in what it does not trust. There
+# the image stays, whatever styles the page has from outputs that it trusts.
 STYLE = (
     f".course-picture{{--paper:{GROUND};overflow-x:auto}}"
     ".course-picture[hidden]{display:block!important}"
-    ".course-picture+img{display:none!important}"
+    ".course-picture[hidden]+img{display:none!important}"
     ".course-picture svg{width:100%;height:auto}"
 )
 #: Pixels: on a narrow screen a picture is no narrower, and scrolls; letters stay readable
@@ -53,7 +55,7 @@ def as_html(svg: str, alt: str, width: float) -> str:
     data = base64.b64encode(still.encode()).decode()
     return (
         f"<style>{STYLE}</style>"
-        f'<div class="course-picture" hidden>{inline}</div>'
+        f'<div class="course-picture" hidden style="display:none">{inline}</div>'
         f'<img alt="{words}" width="{width:.0f}" src="data:image/svg+xml;base64,{data}">'
     )
 
@@ -113,6 +115,19 @@ class Drawing:
             **edge,
             **more,
         )
+
+    def cells(self, corners, side, *, fill):
+        """Squares of one size and colour as one shape. corners: the upper left one of each."""
+        way = f"h{side:g}v{side:g}h-{side:g}z"
+        path = "".join(f"M{_short(float(x))} {_short(float(y))}{way}" for x, y in corners)
+        if path:
+            self.add("path", d=path, style=f"fill:{fill}")
+
+    def dots(self, middles, across, *, colour):
+        """Discs of one size and colour as one shape. middles: (x, y) of each."""
+        path = "".join(f"M{_short(float(x))} {_short(float(y))}h0" for x, y in middles)
+        round_ends = f"stroke:{colour};stroke-linecap:round"
+        self.add("path", d=path, style=round_ends, stroke_width=across)
 
     def text(self, x, y, words, *, size=13, colour=INK, anchor="middle", **more):
         """A line of text whose middle height is at y. anchor: what x is: start, middle or end."""

@@ -1,8 +1,12 @@
 """Recorded results of real GPUs: `assets/results/<gpu>.json`; the README there describes them.
 
-Notebooks read them with `load` and `find`. While the recording command runs, it names a file of
-JSON lines in the environment variable ``CUDA_COURSE_RECORD``; the helpers add to it with `append`,
-and the command turns it into a results file with `read_lines` and `add`.
+Notebooks read them with `load` and `find`. Where several GPUs are recorded these take one of them
+for all results of a topic: this machine's, else the one most like it. Numbers of two topics that
+stand in one table or ratio are asked for with `together`, or with `find` and the first one's GPU.
+
+While the recording command runs, it names a file of JSON lines in the environment variable
+``CUDA_COURSE_RECORD``; the helpers add to it with `append`, and the command turns it into a results
+file with `read_lines` and `add`.
 """
 
 import functools
@@ -17,6 +21,7 @@ from pathlib import Path
 
 from utils import engine
 from utils.files import ASSETS, write_whole
+from utils.results.likeness import preferred
 
 RECORD = "CUDA_COURSE_RECORD"
 FOLDER = ASSETS / "results"
@@ -142,32 +147,105 @@ def _sound(content, path: Path) -> dict:
 # ---- reading
 
 
-def load(folder: Path | None = None) -> list[dict]:
+def everything(folder: Path | None = None) -> list[dict]:
     """All recorded entries of all GPUs; an empty list where nothing has been recorded.
 
     Each entry has name, value, unit, spread, gpu, driver, versions and date. ValueError names a
     broken file.
     """
+    return [entry for path, when in _files(folder) for entry in _content(path, when)["results"]]
+
+
+def load(folder: Path | None = None) -> list[dict]:
+    """The entries to show: of each topic (the first part of the names) those of one GPU.
+
+    It is the first of `likeness.preferred` with at least half of what any GPU has on the topic, so
+    that no table mixes two. ValueError names a broken file.
+    """
+    return list(_shown(_files(folder), engine.gpu()).values())
+
+
+def find(
+    name: str,
+    gpu: str | None = None,
+    folder: Path | None = None,
+) -> dict | None:
+    """The entry of this name among those of `load`, or None.
+
+    gpu: a GPU's name, as entries state it: the entry of that GPU, whichever one is shown.
+    """
+    if gpu is None:
+        return _shown(_files(folder), engine.gpu()).get(name)
+    return _by_gpu(_files(folder)).get(gpu, {}).get(name)
+
+
+def together(*names: str, folder: Path | None = None) -> list[dict | None]:
+    """The entries of these names, all of one GPU, so that they can be divided and compared.
+
+    It is the first of `likeness.preferred` among those that have most of the names. None stands
+    for what it has not.
+    """
+    files = _files(folder)
+    known = _by_gpu(files)
+    contents = preferred([_content(path, when) for path, when in files], engine.gpu())
+    of_gpus = [known[content["gpu"]["name"]] for content in contents]
+    best = max(of_gpus, key=lambda entries: len(entries.keys() & set(names)), default={})
+    return [best.get(name) for name in names]
+
+
+def recorded_gpu(name: str, folder: Path | None = None) -> dict:
+    """What is recorded of a GPU itself (as `utils.hardware.this_gpu`). KeyError for another one."""
+    contents = [_content(path, when) for path, when in _files(folder)]
+    return {content["gpu"]["name"]: content["gpu"] for content in contents}[name]
+
+
+def _files(folder: Path | None) -> tuple[tuple[Path, int], ...]:
+    """The results files, each with the time of its last change."""
     paths = sorted(Path(folder or FOLDER).glob("*.json"))
-    return [entry for path in paths for entry in _entries(path, path.stat().st_mtime_ns)]
+    return tuple((path, path.stat().st_mtime_ns) for path in paths)
 
 
 # notebooks ask for many entries: a file is read and validated once, and when it changes
 @functools.lru_cache
-def _entries(path: Path, _modified: int) -> tuple[dict, ...]:
+def _content(path: Path, _modified: int) -> dict:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:  # not JSON, or not even text
         raise ValueError(f"{path} is not a sound results file:\n  {error}") from None
-    return tuple(_sound(content, path)["results"])
+    return _sound(content, path)
 
 
-def find(name: str, gpu: str | None = None, folder: Path | None = None) -> dict | None:
-    """The newest entry of this name, of any GPU or of one whose name contains `gpu`, or None."""
-    entries = [entry for entry in load(folder) if entry["name"] == name]
-    if gpu:
-        entries = [entry for entry in entries if gpu.lower() in entry["gpu"].lower()]
-    return max(entries, key=lambda entry: entry["date"], default=None)
+@functools.lru_cache
+def _shown(files: tuple[tuple[Path, int], ...], here: engine.GPU | None) -> dict[str, dict]:
+    """{name: entry} of `load`. here: this machine's GPU."""
+    contents = [_content(path, when) for path, when in files]
+    topics = {}  # topic: its entries of each GPU, the preferred one first
+    for content in preferred(contents, here):
+        for topic, entries in _by_topic(content).items():
+            topics.setdefault(topic, []).append(entries)
+    shown = {}
+    for of_gpus in topics.values():
+        most = max(map(len, of_gpus))
+        chosen = next(entries for entries in of_gpus if 2 * len(entries) >= most)
+        shown |= {entry["name"]: entry for entry in chosen}
+    return shown
+
+
+@functools.lru_cache
+def _by_gpu(files: tuple[tuple[Path, int], ...]) -> dict[str, dict[str, dict]]:
+    """{GPU: {name: entry}} of all files."""
+    contents = [_content(path, when) for path, when in files]
+    return {
+        content["gpu"]["name"]: {entry["name"]: entry for entry in content["results"]}
+        for content in contents
+    }
+
+
+def _by_topic(content: dict) -> dict[str, list[dict]]:
+    topics = {}
+    for entry in content["results"]:
+        topics.setdefault(entry["name"].partition("/")[0], []).append(entry)
+    return topics
 
 
 # ---- recording
@@ -178,12 +256,13 @@ def append(entry: dict) -> None:
 
     `entry` has name, value, unit and spread; GPU, driver, versions and date are added if missing.
     RuntimeError without a GPU: what a CPU engine took is never recorded. ValueError for an unsound
-    entry.
+    entry. Under a pretended level the name says so at its end.
     """
     path = os.environ.get(RECORD)
     if not path:
         return
     entry = {"versions": versions(), "date": now(), **entry}
+    entry["name"] += level_suffix()
     if "gpu" not in entry or "driver" not in entry:
         gpu = engine.gpu()
         if gpu is None:
@@ -197,7 +276,19 @@ def append(entry: dict) -> None:
         file.write(json.dumps(entry) + "\n")
 
 
-def record(name: str, value: float, unit: str = "1", spread: float = 0.0) -> None:
+def level_suffix() -> str:
+    """What the names of results end with where a level is pretended: "/level_7.5", else ""."""
+    if not os.environ.get(engine.LEVEL) or not engine.gpu().pretended:
+        return ""
+    return f"/level_{os.environ[engine.LEVEL]}"
+
+
+def record(
+    name: str,
+    value: float,
+    unit: str = "1",
+    spread: float = 0.0,
+) -> None:
     """Hand a number to the recording command, as `append` does."""
     append(
         {
@@ -255,6 +346,6 @@ def add(entries: list[dict], gpu_info: dict) -> Path:
     """
     new = {entry["name"] for entry in entries}
     source = gpu_info["name"], gpu_info["driver"]
-    same = [entry for entry in load() if (entry["gpu"], entry["driver"]) == source]
+    same = [entry for entry in everything() if (entry["gpu"], entry["driver"]) == source]
     old = [entry for entry in same if entry["name"] not in new]
     return write(gpu_info, old + entries)

@@ -1,0 +1,1 @@
+// clock() is there without it.
