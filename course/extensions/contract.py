@@ -93,6 +93,7 @@ def operators(name: str):
     forward = BREAKS.get(name, right)
 
     def backward(dy, x, a, b):
+        common.check_slopes(dy, x)
         dx = torch.empty_like(x)
         if x.numel():
             nvrtc.backward(dx, common.laid_out(dy, dx), common.laid_out(x, dx), a, b)

@@ -116,6 +116,13 @@ def clear_errors(operators, device):
         assert "float" in str(error), f"says nothing of types: {error}"
     else:
         raise AssertionError("takes integers, and computes something")
+    wide = torch.ones(3, dtype=torch.float64, device=device)
+    for slopes, what in ((wide, "another type"), (wide.float()[:2], "another shape")):
+        try:
+            operators.polynomial_backward(slopes, wide.float(), A, B)
+        except (RuntimeError, TypeError):
+            continue
+        raise AssertionError(f"takes slopes of {what} than x, and computes something")
 
 
 # ---- gradients

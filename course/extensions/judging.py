@@ -1,5 +1,6 @@
 """Exercises whose answer is a function that PyTorch calls: judged by letting PyTorch call it."""
 
+import contextlib
 import importlib
 import inspect
 from collections.abc import Callable
@@ -12,6 +13,8 @@ from course.checking import checker, engines
 from course.checking.checker import Rejected
 from course.checking.limits import time_limit
 from course.checking.model import Exercise
+
+SECONDS = 30  # of CPU time; the first check in a notebook imports PyTorch's tracers
 
 
 class Lazy:
@@ -46,13 +49,26 @@ class TorchExercise(Exercise):
     shapes: tuple = ()
 
 
+@contextlib.contextmanager
+def one_thread():
+    """PyTorch keeps to one thread: many that wait for one another would use up the CPU time."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
 def check(exercise: TorchExercise, answer, seed: int) -> str:
     """What was tried, or Rejected."""
     if not inspect.isfunction(answer):
         raise Rejected("not_a_kernel", "check() takes the function itself, without parentheses.")
     checker.check_arity(answer, checker.parameters(exercise))
     try:
-        with time_limit(checker.SECONDS):
+        with time_limit(SECONDS), one_thread():
             finding = exercise.judge(answer, np.random.default_rng(seed))
     except Exception as error:
         raise checker.crashed(engines.Stopped(error), answer) from None

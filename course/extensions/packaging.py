@@ -110,7 +110,7 @@ def environment() -> dict[str, str]:
     """This process's, and for which GPU to compile."""
     variables = {**os.environ}
     if has_gpu():
-        variables.setdefault("TORCH_CUDA_ARCH_LIST", "{}.{}".format(*gpu().compute_capability))
+        variables.setdefault("TORCH_CUDA_ARCH_LIST", gpu().torch_arch)
     return variables
 
 

@@ -25,6 +25,11 @@ class Block:
         self.value = math.nan
         self.stream = stream  # on which it was allocated, and is handed out again
         self.users = set()  # other streams, as record_stream has told
+        self.events = []  # once it is free: (stream, how many of its steps must be done)
+
+    def reusable(self) -> bool:
+        """Whether the streams that used it have got as far as they were when it became free."""
+        return all(stream.done >= steps for stream, steps in self.events)
 
 
 class Stream:
@@ -68,8 +73,9 @@ class Tensor:
         return self.model.launch(lambda a, b: a * b, self, other, name="multiply")
 
     def record_stream(self, stream):
-        """Tell the allocator that this stream uses the memory, too."""
-        self.block.users.add(stream)
+        """Tell the allocator that this stream uses the memory, too; of its own one it knows."""
+        if stream is not self.block.stream:
+            self.block.users.add(stream)
 
     def item(self) -> float:
         """The number, once all work is done."""
@@ -118,8 +124,9 @@ class Model:
     def empty(self) -> Tensor:
         """Memory as it was left: of the current stream, without waiting for anything."""
         for block in self.free_blocks:
-            if block.stream is self.current and not block.users:
+            if block.stream is self.current and block.reusable():
                 self.free_blocks.remove(block)
+                block.events = []
                 return Tensor(self, block)
         return Tensor(self, Block(self.current))
 
@@ -127,7 +134,13 @@ class Model:
         return self.launch(lambda: value, name="fill")
 
     def free(self, block: Block) -> None:
-        """Hand the block out again: at once, or, if other streams use it, when they are done."""
+        """Hand the block out again: at once, or, if other streams use it, when they are done.
+
+        Done is what is queued there now: the allocator records an event on each of them
+        (PyTorch's c10/cuda/CUDACachingAllocator.cpp, `insert_events`).
+        """
+        block.events = [(stream, len(stream.steps)) for stream in block.users]
+        block.users = set()
         self.free_blocks.append(block)
 
     # ---- work
@@ -152,5 +165,3 @@ class Model:
                 self.random.choice(ready).advance()
             else:
                 ready[0 if self.order == "oldest first" else -1].advance()
-        for block in self.free_blocks:
-            block.users.clear()

@@ -133,7 +133,40 @@ def wheels() -> str:
         built_with = entry["name"].removeprefix(start)
         runs_with = f"PyTorch {entry['versions']['torch']} and Python {entry['versions']['python']}"
         lines.append(f"built with PyTorch {built_with}, it passed with {runs_with}")
-    return "\n".join(lines) or "nothing is recorded yet"
+    return "\n".join(lines) or f"with other versions: not recorded yet\n{own_version()}"
+
+
+def own_version() -> str:
+    """How many of the package's tests passed with the PyTorch that built it, as recorded."""
+    passed = results.find("extensions/package/tests_passed")
+    if passed is None:
+        return "with its own: not recorded yet"
+    where = f"{passed['gpu']}, {passed['date'][:10]}"
+    torch_used = passed["versions"]["torch"]
+    return f"with its own, PyTorch {torch_used}: {passed['value']:.0f} tests passed ({where})"
+
+
+#: Whose kernels the operator runs on.
+CONVOLUTIONS = {"this_shape": "made for this shape", "any_shape": "for any shape"}
+
+
+def convolution() -> str:
+    """The convolution's operator beside PyTorch's, forward and both gradients, as recorded."""
+    lines = [convolution_line(way) for way in CONVOLUTIONS]
+    return "\n".join(lines)
+
+
+def convolution_line(way: str) -> str:
+    """One of CONVOLUTIONS beside PyTorch's."""
+    start, kernels = "extensions/conv3x3", CONVOLUTIONS[way]
+    ratio = results.find(f"{start}/{way}/speedup_over_torch")
+    if ratio is None:
+        return f"kernels {kernels}: nothing is recorded yet"
+    found = [results.find(f"{start}/{name}/time")["value"] for name in (way, "torch")]
+    ours, theirs = (f"{time:.3f} ms" for time in found)
+    speed = f"{ratio['value']:.2f} times PyTorch's speed"
+    where = f"{ratio['gpu']}, {ratio['date'][:10]}"
+    return f"kernels {kernels}: {ours}, PyTorch {theirs}: {speed} ({where})"
 
 
 def races() -> str:

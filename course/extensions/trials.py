@@ -3,14 +3,18 @@
 import gc
 import itertools
 import math
+import tracemalloc
 import weakref
 
 import torch
+from torch.autograd import profiler_legacy
 from torch.multiprocessing.reductions import StorageWeakRef
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from course.extensions.judging import Finding
 from course.extensions.streams import ORDERS, Model
+
+#: Elements of the two x whose calls are weighed, and of how many times y's memory kept is too much
+SIZES, MORE = (1 << 8, 1 << 12), 1.05
 
 numbers = itertools.count()  # each operator that is tried gets a name of its own
 
@@ -41,14 +45,28 @@ def judge_saved(answer, rng):
     x = torch.tensor(rng.normal(size=(3, 4)), requires_grad=True)
     scale = float(rng.uniform(1.5, 3))
     return (
-        wrong_slope(apply, x, scale)
+        wrong_number_saved(apply, x, scale)
+        or wrong_slope(apply, x, scale)
         or wasted_memory(apply, x, scale)
         or input_kept(apply, x, scale)
         or unnoticed_change(apply, x, scale)
-        or copy_kept(answer, x, scale)
+        or copy_kept(apply, scale)
         or never_freed(apply, x, scale)
         or wrong_second_slope(apply, x, scale)
     )
+
+
+def wrong_number_saved(apply, x, scale):
+    """A Finding where backward's `(t,) = ctx.saved_tensors` would stop: it takes one tensor."""
+    saved = []
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: saved.append(t) or t, lambda t: t):
+        apply(x, scale)
+    if len(saved) == 1:
+        return None
+    says = f"Backward's `(t,) = ctx.saved_tensors` takes one tensor, and finds {len(saved)} there."
+    if not saved:
+        says += " What it reads must go through `ctx.save_for_backward(...)`."
+    return Finding("crashed", says)
 
 
 def wrong_slope(apply, x, scale):
@@ -96,35 +114,36 @@ def unnoticed_change(apply, x, scale):
     return Finding("wrong_value", says + "after tensors that went through `save_for_backward`.")
 
 
-class Made(TorchDispatchMode):
-    """Notes every tensor that an operator gives while it is active; holds none of them."""
+def copy_kept(apply, scale):
+    """A Finding if more than y lives as long as y, be it a tensor, a list or an array.
 
-    def __init__(self):
-        super().__init__()
-        self.tensors = []
-
-    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        out = function(*args, **(kwargs or {}))
-        if isinstance(out, torch.Tensor):
-            self.tensors.append(weakref.ref(out))
-        return out
-
-
-def copy_kept(setup, x, scale):
-    """A Finding if setup_context makes a tensor, a copy of x say, that lives as long as y."""
-    made = Made()
-
-    def watched(ctx, inputs, output):
-        with made:
-            setup(ctx, inputs, output)
-
-    y = scaled_tanh(watched)(x, scale)
-    kept = [tensor for tensor in made.tensors if tensor() is not None]
-    del y
-    if kept:
-        says = "It makes a tensor of its own, which lives as long as y and which nobody needs."
+    Two calls tell what grows with x from what is always there.
+    """
+    few, many = SIZES
+    apply(torch.ones(few, dtype=torch.float64, requires_grad=True), scale)  # what is made once
+    grown = bytes_alive(apply, many, scale) - bytes_alive(apply, few, scale)
+    needed = (many - few) * torch.float64.itemsize
+    if grown > needed * MORE:
+        says = f"With y, {grown / needed:.2g} times y's memory stays. Backward reads one tensor."
         return Finding("wrong_size", says)
     return None
+
+
+def bytes_alive(apply, size, scale):
+    """Bytes, PyTorch's and Python's, that a call takes and that are there as long as its result."""
+    x = torch.ones(size, dtype=torch.float64, requires_grad=True)
+    gc.collect()
+    tracemalloc.start()
+    try:
+        # torch.profiler does the same, and writes lines of its own below the learner's cell
+        with profiler_legacy.profile(profile_memory=True) as profile:
+            y = apply(x, scale)
+        gc.collect()
+        python = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    del y
+    return python + sum(event.self_cpu_memory_usage for event in profile.key_averages())
 
 
 def never_freed(apply, x, scale):
@@ -167,7 +186,7 @@ def judge_fake(answer, rng):
     operator = torch.library.custom_op(name, nearest, mutates_args=())
     operator.register_fake(answer)
     count = int(rng.integers(5, 9))
-    types = (torch.float64, torch.float32)
+    types = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
     for dtypes in itertools.product(types, types):
         for device in ("cpu", "meta"):
             finding = compare_fake(operator, count, dtypes, device)
@@ -181,17 +200,29 @@ def compare_fake(operator, count, dtypes, device):
     inputs = [torch.randn(n, 3, dtype=dtype) for n, dtype in zip((count, 2), dtypes, strict=True)]
     right = operator(*inputs)
     with torch._subclasses.FakeTensorMode(allow_non_fake_inputs=True):
-        said = operator(*(torch.empty(t.shape, dtype=t.dtype, device=device) for t in inputs))
+        given = [torch.empty(t.shape, dtype=t.dtype, device=device) for t in inputs]
+        said = operator(*given)
     for what, fake, real in zip(("index", "distance"), said, right, strict=True):
         if fake.dtype != real.dtype:
             return Finding("wrong_dtype", f"{what} is {real.dtype}; the fake says {fake.dtype}.")
         if fake.shape != real.shape:
             sizes = f"{list(real.shape)}; the fake says {list(fake.shape)}"
-            return Finding("wrong_size", f"{what} has the shape {sizes}.")
+            return Finding("wrong_shape", f"{what} has the shape {sizes}.")
+        if fake.stride() != real.stride():
+            strides = f"{real.stride()}; the fake says {fake.stride()}"
+            return Finding("wrong_value", f"{what} lies in memory with the strides {strides}.")
         if fake.device.type != device:
             lies = f"points lie on {device}, {what} of the fake on {fake.device}"
             return Finding("wrong_value", f"What comes out lies where the input lies: {lies}.")
+        if any(memory_of(fake) == memory_of(tensor) for tensor in given):
+            says = f"{what} of the fake lies in an input's memory; the operator makes a new tensor."
+            return Finding("wrong_value", says)
     return None
+
+
+def memory_of(tensor):
+    """What compares equal for tensors that share memory, even fake ones."""
+    return StorageWeakRef(tensor.untyped_storage())
 
 
 def not_traced(operator):
@@ -209,10 +240,10 @@ def not_traced(operator):
     graph = make_fx(program, tracing_mode="symbolic")(*inputs)
     if any(fixed):
         says = "A tracer that wanted to take any n was told one number: the fake made it an int."
-        return Finding("wrong_size", says)
+        return Finding("wrong_shape", says)
     other = torch.randn(7, 3), torch.randn(4, 3)
     if graph(*other).shape != (7,):
-        return Finding("wrong_size", "It is right for one number of points only.")
+        return Finding("wrong_shape", "It is right for one number of points only.")
     return None
 
 
@@ -232,6 +263,11 @@ SHAPES = (
     ((), (3,)),
     ((6, 2), ()),
     ((0, 3), (3,)),
+    ((3,), (2, 4, 3)),
+    ((1,), (4, 3)),
+    ((), (4, 3)),
+    ((1, 1), (4, 3)),
+    ((2, 3, 4), (1, 3, 1)),
 )
 
 
@@ -241,9 +277,21 @@ def judge_broadcast(answer, rng):
         y = x * scale
         dy = torch.tensor(rng.normal(size=y.shape))
         right = torch.autograd.grad(y, (x, scale), dy)
-        finding = compare_gradients(answer(dy, x.detach(), scale.detach()), right, shapes)
+        given = dy, x.detach(), scale.detach()
+        before = [tensor.clone() for tensor in given]
+        finding = compare_gradients(answer(*given), right, shapes)
+        finding = finding or changed(("dy", "x", "scale"), before, given)
         if finding:
             return finding
+    return None
+
+
+def changed(names, before, after):
+    """A Finding for the first tensor that is not what it was before."""
+    for name, old, new in zip(names, before, after, strict=True):
+        if not torch.equal(old, new):
+            says = f"`{name}` is different after the call: others may still need it as it was."
+            return Finding("modifies_input", says)
     return None
 
 
@@ -255,7 +303,7 @@ def compare_gradients(got, right, shapes):
     for name, gradient, exact in zip(("dx", "dscale"), got, right, strict=True):
         if gradient.shape != exact.shape:
             sizes = f"{list(gradient.shape)}, not {list(exact.shape)}"
-            return Finding("wrong_size", f"In {of}, {name} has the shape {sizes}.")
+            return Finding("wrong_shape", f"In {of}, {name} has the shape {sizes}.")
         if not torch.allclose(gradient, exact):
             return Finding("wrong_value", f"In {of}, {name} has wrong values.")
     return None
@@ -307,7 +355,11 @@ def try_streams(gpu, answer, number):
     del after
     if len(used) != 2 or used[0] is used[1]:
         return Finding("wrong_value", "heavy and light must run once each, on two streams."), ran
-    return wrong_sum(got, 101 * number), ran
+    finding = wrong_sum(got, 101 * number)
+    if not finding and out.block.stream is not gpu.current_stream():
+        says = "The sum must be computed on the stream that was current before."
+        finding = Finding("other_means", says)
+    return finding, ran
 
 
 def wrong_sum(got, expected):
@@ -352,7 +404,8 @@ def judge_in_place(answer, rng):
     if operator._qualname != name:
         return Finding("wrong_value", f"The operator must be called {name}.")
     return (
-        unannounced(operator)
+        on_one_device(operator)
+        or unannounced(operator)
         or announced_too_much(operator)
         or another_step(operator, rng)
         or behaves(operator)
@@ -368,6 +421,16 @@ def arguments_of(operator):
     return written
 
 
+def on_one_device(operator):
+    """A Finding if only the CPU, or only a GPU, has the operator."""
+    for device in ("CPU", "CUDA"):
+        if not torch._C._dispatch_has_computed_kernel_for_dispatch_key(operator._qualname, device):
+            return Finding(
+                "wrong_value", f"It must be there wherever `update` runs: not on {device}."
+            )
+    return None
+
+
 def unannounced(operator):
     said = arguments_of(operator)
     missing = [name for name in ("values", "momentum") if not said.get(name)]
@@ -376,7 +439,7 @@ def unannounced(operator):
         says = (
             f"{names} changes, and the schema does not say so: a compiler may use the old values."
         )
-        return Finding("modifies_input", says)
+        return Finding("unannounced", says)
     return None
 
 

@@ -16,6 +16,11 @@ class OnDevice:
     def __repr__(self):
         return f"{self.memory} on the device"
 
+    def _refuse(self, *_, **__):
+        raise TypeError("these numbers lie on the device: the host cannot read them, `gemm` can")
+
+    __array__ = __getitem__ = __iter__ = __len__ = _refuse
+
 
 def gemm(op_a, op_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc) -> None:
     """c = alpha op(a) op(b) + beta c, as cublasSgemm does it, on flat arrays.

@@ -70,7 +70,9 @@ def show_program(name: str, *arguments, only: tuple[int, int] | None = None) -> 
             programs.run(name, *arguments)
             return
         except (programs.nvcc.NvccError, RuntimeError) as error:
-            print(f"not here: {str(error).splitlines()[0]}")
+            lines = str(error).splitlines()
+            # the compiler's own line names the header that is missing
+            print("not here:", next((line for line in lines if "error:" in line), lines[0]))
     print(recorded_text(name))
 
 

@@ -54,7 +54,13 @@ def code_lines(text: str) -> int:
 def time_of(task: Task, who: str) -> dict | None:
     """The recorded time of "cuda_c", "python" or "ours", in ms."""
     elsewhere = {"cuda_c": task.cuda_c, "ours": task.ours, "python": task.in_python}[who]
-    return results.find(elsewhere or f"library/{task.key}/{who}/time")
+    return results.find(elsewhere or f"library/{task.key}/{who}/time", _gpu())
+
+
+def _gpu() -> str | None:
+    """The GPU of the whole table: that of the recorded roofs."""
+    roof = results.find("library/roof/copy")
+    return roof and roof["gpu"]
 
 
 def share(task: Task, who: str) -> float | None:
@@ -126,7 +132,7 @@ def ratio(slow: str, fast: str) -> str:
 
     slow, fast: names of results without "/time"; those that begin with "library/" without that.
     """
-    longer, shorter = _time(slow), _time(fast)
+    longer, shorter = _times(slow, fast)
     if longer is None or shorter is None:
         missing = slow if longer is None else fast
         return f"{LABELS.get(missing, missing)}: not recorded yet"
@@ -138,5 +144,8 @@ def ratio(slow: str, fast: str) -> str:
     )
 
 
-def _time(name: str) -> dict | None:
-    return results.find(f"library/{name}/time") or results.find(f"{name}/time")
+def _times(slow: str, fast: str) -> tuple[dict | None, dict | None]:
+    """Two recorded times, both of one GPU."""
+    names = [f"{start}{name}/time" for name in (slow, fast) for start in ("library/", "")]
+    in_library, elsewhere, in_library_too, elsewhere_too = results.together(*names)
+    return in_library or elsewhere, in_library_too or elsewhere_too

@@ -46,6 +46,7 @@ def define(
         b: float,
     ) -> torch.Tensor:
         check(x, devices)
+        check_slopes(dy, x)
         dx = torch.empty_like(x)
         if x.numel():
             run_backward(dx, laid_out(dy, dx), laid_out(x, dx), a, b)
@@ -62,6 +63,13 @@ def check(x: torch.Tensor, devices: tuple[str, ...]) -> None:
         raise NotImplementedError(f"polynomial runs on {' and '.join(devices)}, not {x.device}")
     if x.dtype not in TYPES:
         raise TypeError(f"polynomial takes {', '.join(map(str, TYPES))}; this is {x.dtype}")
+
+
+def check_slopes(dy: torch.Tensor, x: torch.Tensor) -> None:
+    """An error where a kernel could not read dy beside x: another type, shape or device."""
+    if (dy.dtype, dy.shape, dy.device) != (x.dtype, x.shape, x.device):
+        given = f"{dy.dtype} {list(dy.shape)} on {dy.device}"
+        raise TypeError(f"dy is {given}; x is {x.dtype} {list(x.shape)} on {x.device}")
 
 
 def laid_out(x: torch.Tensor, like: torch.Tensor) -> torch.Tensor:

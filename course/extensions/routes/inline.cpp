@@ -36,6 +36,7 @@ at::Tensor laid_out(const at::Tensor& x, const at::Tensor& like) {
 void check_slopes(const at::Tensor& dy, const at::Tensor& x) {
     TORCH_CHECK(dy.scalar_type() == x.scalar_type() && dy.sizes() == x.sizes(),
                 "dy must have the type and the shape of x");
+    TORCH_CHECK(dy.device() == x.device(), "dy must lie where x lies");
 }
 
 at::Tensor forward_on_cpu(const at::Tensor& x, double a, double b, double c) {

@@ -19,7 +19,7 @@ def define() -> str:
     find_ninja()
     folder.mkdir(parents=True, exist_ok=True)
     if on_gpu:
-        os.environ.setdefault("TORCH_CUDA_ARCH_LIST", "{}.{}".format(*gpu().compute_capability))
+        os.environ.setdefault("TORCH_CUDA_ARCH_LIST", gpu().torch_arch)
     cpp_extension.load_inline(
         NAMESPACE,
         cpp_sources=['#include "loops.cpp"\n' + (ROUTES / "inline.cpp").read_text()],

@@ -84,8 +84,8 @@ def fullness(tile: Tile, pixels: int, outputs: int) -> float:
 
 
 def available() -> bool:
-    """Whether this machine's GPU has wgmma and the copy engine."""
-    return has_gpu() and machine().gpu.compute_capability == (9, 0)
+    """Whether this machine's GPU has wgmma and the copy engine; without one the CPU runtime has."""
+    return not has_gpu() or machine().gpu.compute_capability == (9, 0)
 
 
 CPU_SMS = 4  # on the CPU runtime: a block takes several tiles, and there is more than one

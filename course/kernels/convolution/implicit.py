@@ -17,6 +17,9 @@ from utils.occupancy import ceil_div
 KERNELS = Path(__file__).parent / "kernels"
 TILE = 128
 THREADS = 256
+STEP = 32  # of the kernel along the sum
+BLOCKS_OF_AN_SM = 2
+CPU_SMS = 4  # on the CPU runtime: there is more than one part
 AMPERE = (8, 0)
 
 
@@ -70,3 +73,21 @@ def weights_gradient(dw, dy, x, conv: Convolution) -> None:
     """Compute dw."""
     grid = _grid(conv.k, conv.taps * conv.c)
     module().weights_gradient[grid, THREADS](dw, dy, x, sizes_of(conv))
+
+
+def parts_of_weights(conv: Convolution) -> int:
+    """Into how many parts of the pixels the weights' gradient is cut: so that all SMs have one."""
+    across, down = _grid(conv.k, conv.taps * conv.c)
+    steps = ceil_div(conv.n * conv.p * conv.q, STEP)
+    blocks = machine().sms or CPU_SMS
+    return max(1, min(BLOCKS_OF_AN_SM * blocks // (across * down), steps))
+
+
+def weights_gradient_in_parts(dw, dy, x, conv: Convolution, stream=0) -> None:
+    """Compute dw: parts of the pixels at the same time, then their sum. dw: [k, taps * c]."""
+    parts = parts_of_weights(conv)
+    sums = torch.empty(parts, *dw.shape, dtype=torch.float32, device=dw.device)
+    grid = *_grid(conv.k, conv.taps * conv.c), parts
+    kernel = module().weights_gradient_parts[grid, THREADS, 0, stream]
+    kernel(sums, dy, x, sizes_of(conv))
+    dw.copy_(sums.sum(0))

@@ -8,8 +8,8 @@ odd number of taps a side.
 import numpy as np
 from numba import cuda
 
-BLOCK = 64  # threads of `tiled_1d`, elements of its tile
-MOST = 33  # taps at most
+BLOCK, MOST = 64, 33  # threads of a block of `tiled_1d`, and taps at most
+TILE = BLOCK + MOST - 1  # elements of its tile: Numba wants the size by a constant's name
 ACROSS, DOWN = 32, 8  # threads of a block of `tiled_2d`, pixels of its tile
 SIDE = 5  # of the filters of `tiled_2d`, which sizes its shared memory
 TILE_W, TILE_H = ACROSS + SIDE - 1, DOWN + SIDE - 1
@@ -31,7 +31,7 @@ def naive_1d(out, signal, taps):
 
 @cuda.jit
 def tiled_1d(out, signal, taps):
-    tile = cuda.shared.array(BLOCK + MOST - 1, np.float32)
+    tile = cuda.shared.array(TILE, np.float32)
     first = cuda.blockIdx.x * BLOCK
     half = taps.size // 2
     for k in range(cuda.threadIdx.x, BLOCK + taps.size - 1, BLOCK):

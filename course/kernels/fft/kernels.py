@@ -5,7 +5,7 @@ from pathlib import Path
 
 import torch
 
-from utils import cuda_c
+from utils import cuda_c, hardware
 from utils.engine import has_gpu
 
 FOLDER = Path(__file__).parent / "cuda"
@@ -31,4 +31,4 @@ def shared_bytes() -> int:
     """How much shared memory a block may ask for."""
     if not has_gpu():
         return cuda_c.MAX_SHARED_UNASKED
-    return torch.cuda.get_device_properties(0).shared_memory_per_block_optin
+    return hardware.shared_limit()

@@ -10,6 +10,7 @@ from utils import cuda_c
 from utils.occupancy import ceil_div
 
 KERNELS = Path(__file__).parent / "kernels"
+ALIGNED = 16  # bytes: the kernel's widest access
 MOST_BLOCKS = 132 * 16  # that add up squares: more than run at a time bring nothing
 #: A gradient's type as the kernel calls it
 NUMBERS = {
@@ -59,6 +60,7 @@ class AdamW:
 
     weights: tensors, contiguous. gradients: as many, float32 or bfloat16, always the same memory.
     copies: bfloat16 tensors that receive the weights after each step, for mixed precision.
+    Raises ValueError for a tensor with gaps, or one that begins at no multiple of 16 bytes.
     """
 
     def __init__(
@@ -142,7 +144,14 @@ class AdamW:
 
 
 def _address(tensor: torch.Tensor | None) -> int:
-    return 0 if tensor is None else tensor.data_ptr()
+    """Where a tensor lies, 0 for None. Raises ValueError where a wide load could not read it."""
+    if tensor is None:
+        return 0
+    address = tensor.data_ptr()
+    if not tensor.is_contiguous() or address % ALIGNED:
+        begin = f"begin at a multiple of {ALIGNED} bytes"
+        raise ValueError(f"each tensor must be contiguous and {begin}")
+    return address
 
 
 def sizes(

@@ -1,13 +1,13 @@
 """bias + GELU + dropout + residual + layer norm as one kernel, forward and backward."""
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
 from torch.nn import functional
 
-from utils import cuda_c, has_gpu, machine
+from utils import cuda_c, hardware, has_gpu, machine
 from utils.occupancy import ceil_div
 
 KERNELS = Path(__file__).parent / "kernels"
@@ -15,6 +15,8 @@ EPSILON = 1e-5
 SIXTEEN_BITS = 1 << 16
 PACK = 8  # numbers of one access
 PHILOX_ROUNDS = 7
+INPUTS = 4  # of the backward pass: dy, dout, hidden, x
+ACCESS = 16  # bytes
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,8 @@ def backward(
     dy: gradient of y; dout: of hidden as the next block's residual.
     """
     rows, columns = dy.shape
+    if has_gpu():
+        shape = fitting(shape, columns, hardware.shared_limit())
     dx = torch.empty_like(dy)
     dresidual = torch.empty_like(dy)
     sms = machine().sms if has_gpu() else 1
@@ -115,8 +119,7 @@ def backward(
     partial = _floats(dy, 3, blocks, columns)
     sums = _floats(dy, 3, columns)
     module = _module("backward", columns, shape)
-    packs = ceil_div(columns, PACK * shape.threads)
-    shared = shape.stages * 4 * packs * shape.threads * 16
+    shared = shape.stages * stage_bytes(shape, columns)
     module.block_backward[blocks, shape.threads, shared](
         dx,
         dresidual,
@@ -135,6 +138,22 @@ def backward(
     add = module.add_blocks[(ceil_div(columns, 32), 3), (32, 8)]
     add(sums, partial, blocks)
     return dx, dresidual, *sums
+
+
+def stage_bytes(shape: Shape, columns: int) -> int:
+    """Shared memory of one row in the backward pass's ring."""
+    packs = ceil_div(columns, PACK * shape.threads)
+    return INPUTS * packs * shape.threads * ACCESS
+
+
+def fitting(shape: Shape, columns: int, room: int) -> Shape:
+    """The shape with as many rows in its ring, up to its own, as a block's `room` bytes hold.
+
+    Compute capability 7.5 has 64 KB a block, and the kernel keeps its warps' sums there, too.
+    """
+    sums = 2 * 8 * (shape.threads // 32)  # two places, two floats a warp
+    most = (room - sums) // stage_bytes(shape, columns)
+    return replace(shape, stages=max(1, min(shape.stages, most)))
 
 
 # ---- the reference

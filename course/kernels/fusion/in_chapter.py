@@ -13,6 +13,7 @@ import torch
 
 from course.kernels.fusion import records
 from utils import has_gpu, results
+from utils.engine import gpu
 from utils.files import ROOT
 
 HOPPER = (9, 0)
@@ -26,7 +27,7 @@ PACKAGES = {
 
 def able() -> bool:
     """Whether this GPU has the instructions and the memory."""
-    if not has_gpu() or torch.cuda.get_device_capability() != HOPPER:
+    if not has_gpu() or gpu().compute_capability != HOPPER:
         return False
     return torch.cuda.get_device_properties(0).total_memory >= ROOM
 

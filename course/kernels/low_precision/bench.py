@@ -7,6 +7,7 @@ As course.kernels.fusion.bench: what is wrong is not timed, every result is writ
 
 import dataclasses
 from functools import partial
+from importlib.util import find_spec
 
 import torch
 
@@ -32,9 +33,22 @@ from utils import has_gpu
 # flush of the cache would be charged for what the flush has left there to be written back.)
 
 GEMV_SIDES = (8192, 16384, 4096)
-CHAIN_BYTES = 2.2e9  # of packed weights
+CHAIN_BYTES = 4.4e9  # of packed weights
 GEMV_SHAPES = [
     int4.Shape(*shape)
+    for shape in (
+        (4, 8, 3),
+        (4, 8, 2),
+        (2, 8, 3),
+        (2, 8, 5),
+        (2, 16, 2),
+        (2, 8, 5, 1, True),
+        (4, 16, 2, 1, False, 1, False),
+        (2, 16, 3, 1, False, 1, False),
+    )
+]
+SHAPES_OF_MORE = [
+    int4.Shape(*shape, vectors=int4.MOST_VECTORS)
     for shape in (
         (1, 8, 3, 4),
         (1, 8, 2, 4),
@@ -70,34 +84,36 @@ class Layers:
             scales=first.scales.clone(),
         )
 
-    def ours(
-        self,
-        vectors: int,
-        shape: int4.Shape,
-        overlapped: bool,
-    ) -> torch.Tensor:
-        """Through all layers; the result stays in one of the buffers."""
-        x = self.vectors[:vectors]
+    def ours(self, shape: int4.Shape, overlapped: bool) -> torch.Tensor:
+        """As many vectors as the shape takes through all layers; the result stays in a buffer."""
+        x = self.vectors[: shape.vectors]
         for layer, packed in enumerate(self.packed):
-            y = self.buffers[layer % 2, :vectors]
+            y = self.buffers[layer % 2, : shape.vectors]
             int4.multiply(packed, x, y, shape, overlapped)
             x = y
         return x
 
-    def bf16(self, product, x: torch.Tensor) -> torch.Tensor:
-        """The same with torch's bfloat16 products."""
-        for weights in self.weights:
-            x = product(x, weights)
-        return x
+    def graph(self, shape: int4.Shape, overlapped: bool):
+        """The same as one CUDA graph."""
+        return captured(partial(self.ours, shape, overlapped))
 
     def check(self, shape: int4.Shape) -> bool:
         """Whether overlapped kernels give the very bits of kernels that wait for one another."""
         columns = self.first.columns
-        rightness.check_int4(shape, ((32, columns, 1), (96, 640, 3)))
-        in_turn = self.ours(1, shape, False).clone()
+        rows = shape.rows
+        most = shape.vectors
+        rightness.check_int4(shape, ((rows, columns, 1), (3 * rows, 640, most)))
+        in_turn = self.ours(shape, False).clone()
         assert in_turn.isfinite().all(), "vectors do not keep their size"
-        overlapped = self.ours(1, shape, True)
+        overlapped = self.ours(shape, True)
         return torch.equal(overlapped, in_turn)
+
+
+def through(matrices, product, x: torch.Tensor) -> torch.Tensor:
+    """x through one product after the other."""
+    for matrix in matrices:
+        x = product(x, matrix)
+    return x
 
 
 def bf16_matrix(rows: int, columns: int) -> torch.Tensor:
@@ -129,7 +145,8 @@ def race_gemv_of(report: Report, n: int) -> None:
     record_share(f"{name}/share_of_copy", timings["ours"])
     both = ["torch bf16 mv", "torch bf16 linear"]
     record_speedup(f"{name}/speedup_over_bf16", timings, both)
-    record_speedup(f"{name}/speedup_over_torch_int4", timings, ["torch int4"])
+    of_few_bits = ["torch int4", "torchao int4"]
+    record_speedup(f"{name}/speedup_over_torch_int4", timings, of_few_bits)
     record_speedup(
         f"{name}/8_vectors/speedup_over_bf16",
         timings,
@@ -139,28 +156,32 @@ def race_gemv_of(report: Report, n: int) -> None:
 
 
 def our_gemv(report: Report, layers: Layers, n: int, moved: float) -> dict:
-    """The fastest shape's graphs: one vector, one without overlap, eight."""
-    graphs = {}
+    """The fastest shapes' graphs: one vector, one without overlap, eight."""
+    shape, overlapped = fastest_gemv(report, layers, f"gemv/{n}", GEMV_SHAPES, moved)
+    name = f"gemv/{n}, 8 vectors"
+    of_more, overlapped_more = fastest_gemv(report, layers, name, SHAPES_OF_MORE, moved)
+    return {
+        "ours": layers.graph(shape, overlapped),
+        "ours, in turn": layers.graph(shape, False),
+        "ours, 8 vectors": layers.graph(of_more, overlapped_more),
+    }
+
+
+def fastest_gemv(report: Report, layers: Layers, name: str, shapes, moved: float):
+    """(the fastest shape, whether its kernels may overlap), each with all vectors that it takes."""
     overlap = {}
+    graphs = {}
 
     def check(shape):
         overlap[shape] = layers.check(shape)
-        graphs[shape] = captured(partial(layers.ours, 1, shape, overlap[shape]))
+        graphs[shape] = layers.graph(shape, overlap[shape])
 
-    best = fastest(
-        report,
-        f"gemv/{n}",
-        labelled(GEMV_SHAPES),
-        check,
-        lambda shape: graphs[shape](),
-        bytes=moved,
-    )
-    report.put("clock", f"gemv/{n} best", f"{best}, overlapped: {overlap[best]}")
-    return {
-        "ours": graphs[best],
-        "ours, in turn": captured(partial(layers.ours, 1, best, False)),
-        "ours, 8 vectors": captured(partial(layers.ours, 8, best, overlap[best])),
-    }
+    def run(shape):
+        graphs[shape]()
+
+    best = fastest(report, name, labelled(shapes), check, run, bytes=moved)
+    report.put("clock", f"{name} best", f"{best}, overlapped: {overlap[best]}")
+    return best, overlap[best]
 
 
 def gemv_rivals(report: Report, layers: Layers, n: int) -> dict:
@@ -172,13 +193,17 @@ def gemv_rivals(report: Report, layers: Layers, n: int) -> dict:
         return torch.mv(weights, x)
 
     rivals = {
-        "torch bf16 mv": partial(layers.bf16, product, vectors[0]),
-        "torch bf16 linear": partial(layers.bf16, linear, vectors[:1]),
-        "torch bf16 linear, 8 vectors": partial(layers.bf16, linear, vectors),
+        "torch bf16 mv": partial(through, layers.weights, product, vectors[0]),
+        "torch bf16 linear": partial(through, layers.weights, linear, vectors[:1]),
+        "torch bf16 linear, 8 vectors": partial(through, layers.weights, linear, vectors),
     }
     tiny = report.attempt(f"gemv/{n} torch int4", tinygemm, layers)
     if tiny:
         rivals["torch int4"] = tiny
+    if find_spec("torchao"):
+        torchao = report.attempt(f"gemv/{n} torchao", torchao_int4, layers)
+        if torchao:
+            rivals["torchao int4"] = torchao
     return rivals
 
 
@@ -192,32 +217,37 @@ def tinygemm(layers: Layers):
     scales = layers.scales.T.contiguous()
     zeros = torch.zeros_like(scales)
     both = torch.stack([scales, zeros], -1).contiguous()
-    multiply = torch.ops.aten._weight_int4pack_mm
+
+    def multiply(x, weights):
+        return torch.ops.aten._weight_int4pack_mm(x, weights, int4.GROUP, both)
+
     first = layers.vectors[:1]
     exact = int4.multiply(layers.first, first).double()
-    theirs = multiply(first, weights, int4.GROUP, both)
-    rightness.near("torch int4", theirs, exact, 0.1)
+    rightness.near("torch int4", multiply(first, weights), exact, 0.1)
+    return partial(through, packed, multiply, first)
 
-    def run():
-        x = first
-        for weights in packed:
-            x = multiply(x, weights, int4.GROUP, both)
-        return x
 
-    return run
+def torchao_int4(layers: Layers):
+    """torchao's tensors of 4-bit weights, packed as it packs them for a GPU."""
+    from torchao.quantization import Int4TilePackedTo4dTensor
+
+    weights = layers.weights[0]
+    matrix = Int4TilePackedTo4dTensor.from_hp(weights, [1, int4.GROUP])
+    matrices = [matrix, *(matrix.clone() for _ in range(layers.count - 1))]
+    linear = torch.nn.functional.linear
+    first = layers.vectors[:1]
+    exact = first.double() @ weights.double().T
+    most = 0.6  # of a typical value: it rounds our numbers to 16 levels of its own
+    rightness.near("torchao int4", linear(first, matrix), exact, most)
+    return partial(through, matrices, linear, first)
 
 
 # ---- fp8: matrix times matrix
 
 FP8_SIDES = (8192, 4096)
 ROW_SHAPES = [
-    fp8_matmul.Shape(False, *shape)
-    for shape in (
-        (256, 4, 2, 8),
-        (128, 6, 2, 8, True),
-        (128, 6, 2, 16, True),
-        (128, 6, 1, 8, True),
-    )
+    *(fp8_matmul.Shape(high=high) for high in (8, 16)),
+    *(fp8_matmul.Shape(False, 128, 6, 2, high, True) for high in (7, 8, 11)),
 ]
 BLOCK_SHAPES = [
     fp8_matmul.Shape(True, 128, 6, 2, 8),

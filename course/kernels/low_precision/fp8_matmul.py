@@ -56,7 +56,7 @@ class Shape:
         """Bytes of dynamic shared memory a block."""
         scales = 2 * self.width * 4
         stage = (ROWS + self.width) * STEP
-        barriers = 16 * self.stages
+        barriers = 16 * self.stages + 2 * 8  # two more: whose turn it is
         return self.stages * stage + RESULTS + scales + barriers
 
 

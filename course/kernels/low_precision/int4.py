@@ -10,23 +10,39 @@ from pathlib import Path
 
 import torch
 
-from utils import cuda_c, has_gpu, pick
+from utils import cuda_c, hardware, has_gpu, machine, pick
 
 KERNELS = Path(__file__).parent / "kernels"
 GROUP = 128  # columns that share a scale
 TILE_ROWS = 16
 MOST_VECTORS = 8
 ZERO = 8  # the code of 0
+TILE_BYTES = TILE_ROWS * GROUP // 2 + TILE_ROWS * 2  # codes and scales
+AMPERE = (8, 0)  # its tensor cores were the first to multiply bfloat16
+CPU_SMS = 2  # on the CPU runtime: a block takes several stripes, and there is more than one
+
+
+def available() -> bool:
+    """Whether this machine's tensor cores multiply bfloat16; without a GPU the CPU runtime does."""
+    return not has_gpu() or machine().gpu.compute_capability >= AMPERE
 
 
 @dataclass(frozen=True)
 class Shape:
-    """How a launch is cut (what for: kernels/gemv_int4.cu)."""
+    """How a launch is cut (what for: kernels/gemv_int4.cu, and gemm_int4.cu for more vectors)."""
 
-    tiles: int = 1
+    tiles: int = 4
     warps: int = 8
     depth: int = 3
-    blocks: int = 4
+    blocks: int = 1
+    late: bool = False
+    vectors: int = 1
+    room: bool = True
+
+    @property
+    def name(self) -> str:
+        """Of the kernel, and of its file."""
+        return "gemv_int4" if self.vectors == 1 else "gemm_int4"
 
     @property
     def flags(self) -> tuple[str, ...]:
@@ -37,11 +53,14 @@ class Shape:
             "DEPTH": self.depth,
             "BLOCKS": self.blocks,
         }
+        if self.vectors == 1:
+            named["LATE"] = int(self.late)
+            named["ROOM"] = int(self.room)
         return tuple(f"-D{name}={value}" for name, value in named.items())
 
     @property
     def rows(self) -> int:
-        """Of a block."""
+        """Of a stripe, or of a block."""
         return TILE_ROWS * self.tiles
 
     @property
@@ -49,9 +68,40 @@ class Shape:
         """Of a block."""
         return 32 * self.warps
 
+    @property
+    def shared(self) -> int:
+        """Bytes of dynamic shared memory a block: for one vector, its warps' rings."""
+        if self.vectors > 1:
+            return 0
+        return self.warps * self.depth * (self.tiles * TILE_BYTES + 2 * GROUP)
 
-#: What was fastest on an H200 (`bench` tries others).
-FASTEST = Shape()
+    @property
+    def sums(self) -> int:
+        """Bytes of shared memory that the kernel has besides: all warps' sums of a stripe."""
+        return self.warps * self.rows * MOST_VECTORS * 4
+
+    def grid(self, rows: int) -> int:
+        """Blocks for a matrix of so many rows. Those for one vector stay: as many as have room."""
+        stripes = rows // self.rows
+        if self.vectors > 1:
+            return stripes
+        sms = machine().sms or CPU_SMS
+        return min(stripes, sms * self.blocks)
+
+
+#: What was fastest on an H200 (`bench` tries others), for one vector and for more.
+FASTEST = Shape(4, 16, 2, room=False)
+FASTEST_OF_MORE = Shape(1, 8, 3, 4, vectors=MOST_VECTORS)
+#: For one vector, in the shared memory that any GPU has, and for matrices of few rows.
+SMALL = Shape(2, 8, 3)
+
+
+def shape_for(rows: int, vectors: int) -> Shape:
+    """The fastest shape that fits this machine's GPU and a matrix of so many rows."""
+    if vectors > 1:
+        return FASTEST_OF_MORE
+    roomy = has_gpu() and FASTEST.shared + FASTEST.sums <= hardware.shared_limit()
+    return FASTEST if roomy and rows % FASTEST.rows == 0 else SMALL
 
 
 @dataclass(frozen=True)
@@ -126,15 +176,15 @@ def _words(values: torch.Tensor) -> torch.Tensor:
 @functools.cache
 def kernel(shape: Shape):
     """The compiled kernel."""
-    module = cuda_c.load(KERNELS / "gemv_int4.cu", flags=shape.flags)
-    return module.gemv_int4
+    module = cuda_c.load(KERNELS / f"{shape.name}.cu", flags=shape.flags)
+    return getattr(module, shape.name)
 
 
 def multiply(
     packed: Packed,
     x: torch.Tensor,
     y=None,
-    shape: Shape = FASTEST,
+    shape: Shape | None = None,
     overlapped: bool = False,
 ) -> torch.Tensor:
     """y = W x for each row of x: bfloat16 [vectors, columns] -> bfloat16 [vectors, rows].
@@ -143,26 +193,43 @@ def multiply(
     Raises ValueError where sizes do not fit.
     """
     vectors, columns = x.shape
-    if columns != packed.columns or vectors > MOST_VECTORS or not x.is_contiguous():
-        most = f"at most {MOST_VECTORS} × {packed.columns}, contiguous"
+    if shape is None:
+        shape = shape_for(packed.rows, vectors)
+    if columns != packed.columns or vectors > shape.vectors or not x.is_contiguous():
+        most = f"at most {shape.vectors} × {packed.columns}, contiguous"
         raise ValueError(f"x is {vectors} × {columns}, but must be {most}")
     if packed.rows % shape.rows:
-        raise ValueError(f"{packed.rows} rows are not whole blocks of {shape.rows}")
+        raise ValueError(f"{packed.rows} rows are not whole stripes of {shape.rows}")
     if y is None:
         y = x.new_empty(vectors, packed.rows)
-    blocks = packed.rows // shape.rows
     arrays = (y, packed.codes, packed.scales, x)
     sizes = (packed.rows, columns, vectors)
     if overlapped:
-        launch_overlapped(kernel(shape), blocks, shape.threads, arrays, sizes)
+        launch_overlapped(shape, shape.grid(packed.rows), arrays, sizes)
     else:
         stream = torch.cuda.current_stream() if has_gpu() else 0
-        launch = kernel(shape)[blocks, shape.threads, 0, stream]
+        launch = kernel(shape)[shape.grid(packed.rows), shape.threads, shape.shared, stream]
         launch(*arrays, *sizes)
     return y
 
 
-def launch_overlapped(kernel, blocks: int, threads: int, arrays, sizes) -> None:
+@functools.cache
+def overlapping_kernel(shape: Shape):
+    """The driver's handle of the kernel, which may use as much shared memory as it needs."""
+    from cuda.bindings import driver
+
+    handle = kernel(shape).handle
+    attributes = driver.CUfunction_attribute
+    attribute = attributes.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+    device = torch.cuda.current_device()
+    kernel_handle = driver.CUkernel(handle)
+    (error,) = driver.cuKernelSetAttribute(attribute, shape.shared, kernel_handle, device)
+    if error != driver.CUresult.CUDA_SUCCESS:
+        raise RuntimeError(f"{shape.shared:,} bytes of shared memory are refused: {error.name}")
+    return driver.CUfunction(handle)
+
+
+def launch_overlapped(shape: Shape, blocks: int, arrays, sizes) -> None:
     """Launch with programmatic stream serialization: the kernel waits for the one before by itself.
 
     arrays: tensors on the GPU; sizes: ints (32 bits). Source: CUDA Driver API, cuLaunchKernelEx.
@@ -177,9 +244,10 @@ def launch_overlapped(kernel, blocks: int, threads: int, arrays, sizes) -> None:
     config.gridDimX = blocks
     config.gridDimY = 1
     config.gridDimZ = 1
-    config.blockDimX = threads
+    config.blockDimX = shape.threads
     config.blockDimY = 1
     config.blockDimZ = 1
+    config.sharedMemBytes = shape.shared
     stream = torch.cuda.current_stream().cuda_stream
     config.hStream = driver.CUstream(stream)
     config.attrs = [attribute]
@@ -187,8 +255,7 @@ def launch_overlapped(kernel, blocks: int, threads: int, arrays, sizes) -> None:
     pointers = [array.data_ptr() for array in arrays]
     types = [ctypes.c_void_p] * len(arrays) + [ctypes.c_int] * len(sizes)
     arguments = ((*pointers, *sizes), tuple(types))
-    function = driver.CUfunction(kernel.handle)
-    (error,) = driver.cuLaunchKernelEx(config, function, arguments, 0)
+    (error,) = driver.cuLaunchKernelEx(config, overlapping_kernel(shape), arguments, 0)
     if error != driver.CUresult.CUDA_SUCCESS:
         raise RuntimeError(f"the launch is refused: {error.name}")
 

@@ -1,6 +1,6 @@
 """Training with 8-bit gradients that breaks, and what mends it: a small autoencoder of digits.
 
-Its loss is a mean over batch and pixels, so gradients are divided by 100,000 at the very beginning,
+Its loss is a mean over batch and pixels, so gradients are divided by 392,000 at the very beginning,
 and are smaller than the smallest number of e5m2, the 8-bit format for gradients.
 """
 

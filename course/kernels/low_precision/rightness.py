@@ -38,12 +38,13 @@ def near(
     return error.item()
 
 
-def check_int4(shape: int4.Shape = int4.FASTEST, sizes=None) -> float:
-    """For one, some and all vectors, in sizes that give some warps nothing to do."""
+def check_int4(shape: int4.Shape = int4.SMALL, sizes=None) -> float:
+    """For as many vectors as the shape is for, in sizes that give some warps nothing to do."""
     rows = int4.TILE_ROWS * shape.tiles
     if sizes is None:
         long = pick(gpu=16384, cpu=1280)
-        sizes = ((rows, 128, 1), (3 * rows, 640, 3), (rows, long, 8))
+        most = shape.vectors
+        sizes = ((rows, 128, 1), (3 * rows, 640, min(3, most)), (rows, long, most))
     errors = []
     for height, columns, vectors in sizes:
         codes, scales = int4.random_weights(height, columns)

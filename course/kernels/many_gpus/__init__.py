@@ -5,7 +5,7 @@
     communicator.py   the kernels from Python, on torch tensors
     choices.py        which of them is taken for a message: a table written from a recording
     launch.py         one process a GPU, and a rank's error with its rank
-    practice.py       one rank's end of a ring, for the exercise that sends and waits
+    practice.py       a ring of ranks in one process, for the exercise that sends and waits
     cuts.py           four ways to cut a training, on processors: right, and their bytes counted
     ways.py           which of them when: memory and time from a model
     trainer.py        the finale's trainer, data parallel

@@ -24,7 +24,14 @@ def library(source: Path, flags: list[str] = ()) -> Path:
     """
     if not has_gpu():
         try:
-            return cpu_build.build([*map(str, SOURCES)], list(flags), check=False, shared=True)[0]
+            files = list(map(str, SOURCES))
+            built = cpu_build.build(
+                files,
+                list(flags),
+                check=False,
+                shared=True,
+            )
+            return built[0]
         except cpu_build.BuildError as error:
             raise nvcc.compile_error(source, error.log) from None
     request = nvcc.Request(source, [*FLAGS, *flags])
@@ -36,8 +43,9 @@ def library(source: Path, flags: list[str] = ()) -> Path:
 
 def _fingerprint(request: nvcc.Request) -> str:
     """A name for what nvcc is asked to do and for all files that it may read."""
-    words = [*nvcc.nvcc_command(request, Path("x")), nvcc.nvcc_version() or ""]
-    content = hashlib.sha256("\0".join(words).encode())
+    words = nvcc.nvcc_command(request, Path("x"))
+    version = nvcc.nvcc_version() or ""
+    content = hashlib.sha256("\0".join([*words, version]).encode())
     for folder in FOLDERS:
         for file in sorted(folder.iterdir()):
             content.update(file.read_bytes())

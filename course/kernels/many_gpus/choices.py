@@ -42,7 +42,13 @@ class Choice:
     def how(self, kind: int) -> How:
         """As the kernels take it; kind: 0 for float32, 1 for bfloat16."""
         index = ALGORITHMS.index(self.algorithm)
-        return How(index, kind, self.blocks, self.threads, self.unroll)
+        return How(
+            index,
+            kind,
+            self.blocks,
+            self.threads,
+            self.unroll,
+        )
 
     def fits(self, bytes: int) -> bool:
         """Can it take a message of so many bytes? The kernels refuse others."""
@@ -64,7 +70,11 @@ def label(choice: Choice) -> str:
 # ---- choosing ------------------------------------------------------------------------------------
 
 
-def choose(bytes: int, ranks: int, anywhere: bool = False) -> Choice:
+def choose(
+    bytes: int,
+    ranks: int,
+    anywhere: bool = False,
+) -> Choice:
     """The variant for a message of so many bytes.
 
     anywhere: the message does not lie in the communicator's memory; then it must be sent in one
@@ -85,7 +95,11 @@ def one_shot(bytes: int) -> Choice:
     """One shot with a thread for each 8 bytes, as long as there are blocks."""
     threads = 128 if bytes <= 64 << 10 else 512
     units = -(-bytes // 8)  # a thread sends 8 bytes
-    return Choice("one_shot", blocks=max(1, min(128, -(-units // threads))), threads=threads)
+    return Choice(
+        "one_shot",
+        blocks=max(1, min(128, -(-units // threads))),
+        threads=threads,
+    )
 
 
 def by_rule(bytes: int, ranks: int) -> Choice:
@@ -110,11 +124,12 @@ def table() -> dict[int, dict[int, Choice]]:
     """{ranks: {bytes: the best variant}} of the recorded sweeps; empty where there are none."""
     if not TABLE.exists():
         return {}
-    ranks = json.loads(TABLE.read_text())["ranks"]
-    return {
-        int(n): {int(bytes): Choice(*choice) for bytes, choice in sizes.items()}
-        for n, sizes in ranks.items()
-    }
+    found = {}
+    for ranks, sizes in json.loads(TABLE.read_text())["ranks"].items():
+        of_size = found[int(ranks)] = {}
+        for bytes, choice in sizes.items():
+            of_size[int(bytes)] = Choice(*choice)
+    return found
 
 
 def sweeps(entries) -> dict[int, dict[int, dict[Choice, float]]]:
@@ -125,9 +140,11 @@ def sweeps(entries) -> dict[int, dict[int, dict[Choice, float]]]:
         if not match or match[3] not in ALGORITHMS:
             continue
         ranks, bytes = int(match[1] or 2), int(match[2])
-        choice = Choice(match[3], *map(int, match.groups()[3:]))
+        launch = map(int, match.groups()[3:])
+        choice = Choice(match[3], *launch)
         of_size = times.setdefault(ranks, {}).setdefault(bytes, {})
-        of_size[choice] = min(entry["value"], of_size.get(choice, float("inf")))
+        before = of_size.get(choice, entry["value"])
+        of_size[choice] = min(entry["value"], before)
     return times
 
 
@@ -146,7 +163,8 @@ def best_of_algorithms(times: dict[Choice, float]) -> dict[str, float]:
     """{algorithm: seconds of its fastest variant} of one size."""
     fastest = {}
     for choice, seconds in times.items():
-        fastest[choice.algorithm] = min(seconds, fastest.get(choice.algorithm, float("inf")))
+        before = fastest.get(choice.algorithm, seconds)
+        fastest[choice.algorithm] = min(seconds, before)
     return fastest
 
 
@@ -157,11 +175,13 @@ def _one_line(row: re.Match) -> str:
 
 def write(entries, machine: dict) -> None:
     """Put the best variants of a recording's sweeps into the table; other numbers of GPUs stay."""
-    content = json.loads(TABLE.read_text()) if TABLE.exists() else {"ranks": {}}
+    content = {"ranks": {}}
+    if TABLE.exists():
+        content = json.loads(TABLE.read_text())
     for ranks, times in sweeps(entries).items():
-        content["ranks"][str(ranks)] = {
-            str(bytes): astuple(choice) for bytes, choice in best(times).items()
-        }
+        of_size = content["ranks"][str(ranks)] = {}
+        for bytes, choice in best(times).items():
+            of_size[str(bytes)] = astuple(choice)
     content["gpu"] = machine["gpu"]
     rows = re.sub(r"\[\s+([^\]]+?)\s+\]", _one_line, json.dumps(content, indent=1))
     TABLE.write_text(rows + "\n")

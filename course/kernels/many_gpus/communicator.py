@@ -33,7 +33,12 @@ class CommunicatorError(LearnerError):
 class Failure(ctypes.Structure):
     """Why a kernel gave up: kernels/peers.cuh, struct Failure."""
 
-    _fields_ = [(name, ctypes.c_uint) for name in ("code", "peer", "block", "value")]
+    _fields_ = [
+        ("code", ctypes.c_uint),
+        ("peer", ctypes.c_uint),
+        ("block", ctypes.c_uint),
+        ("value", ctypes.c_uint),
+    ]
 
 
 class Peers(ctypes.Structure):
@@ -42,7 +47,6 @@ class Peers(ctypes.Structure):
     _fields_ = [
         ("rank", ctypes.c_int),
         ("ranks", ctypes.c_int),
-        ("one_grid", ctypes.c_int),
         ("patience", ctypes.c_ulonglong),
         ("words", ctypes.c_size_t),
         ("scratch", ctypes.c_size_t),
@@ -60,7 +64,13 @@ class Communicator:
     sizes. Raises CommunicatorError where memory is too small or the GPUs cannot reach each other.
     """
 
-    def __init__(self, group, heap: int, scratch: int | None = None, patience: float = PATIENCE):
+    def __init__(
+        self,
+        group,
+        heap: int,
+        scratch: int | None = None,
+        patience: float = PATIENCE,
+    ):
         self._communicator = None
         if group.size > MOST_RANKS:
             raise CommunicatorError(f"the kernels are written for {MOST_RANKS} ranks at most")
@@ -75,7 +85,8 @@ class Communicator:
             raise CommunicatorError(self._error())
         self._next = self._library.comm_heap(self._communicator)  # offset of the next `allocate`
         self._end = self._next + heap
-        self._first, self._last = self.address(self._next), self.address(self._end)
+        self._first = self.address(self._next)
+        self._last = self.address(self._end)
         self._plans = {}
 
     def connect(self) -> "Communicator":
@@ -104,7 +115,11 @@ class Communicator:
         self._next = -(-(offset + bytes) // ALIGNMENT) * ALIGNMENT
         return offset
 
-    def address(self, offset: int, rank: int | None = None) -> int:
+    def address(
+        self,
+        offset: int,
+        rank: int | None = None,
+    ) -> int:
         """Where a rank's memory at an offset is mapped in this process."""
         rank = self.rank if rank is None else rank
         return self._library.comm_base(self._communicator, rank) + offset
@@ -136,18 +151,23 @@ class Communicator:
 
     # ---- work ------------------------------------------------------------------------------------
 
-    def all_reduce(self, tensor, choice: Choice | None = None, out=None) -> None:
+    def all_reduce(
+        self,
+        tensor,
+        choice: Choice | None = None,
+        out=None,
+    ) -> None:
         """Sum the ranks' tensors in place or into `out`; returns at once, on torch's stream.
 
         tensor: contiguous, float32 or bfloat16, the same size on all ranks. Up to 2 MiB it may lie
         anywhere, on all ranks; longer ones must come from `empty`, and short ones from there are
-        faster.
+        faster. CommunicatorError where it begins in the middle of 16 bytes, as x[1:] may.
         """
         import torch
 
         count, source = tensor.numel(), tensor.data_ptr()
         target = source if out is None else out.data_ptr()
-        anywhere = not self._first <= source < self._last or not self._first <= target < self._last
+        anywhere = not (self._has(source) and self._has(target))
         key = count, tensor.dtype, choice, anywhere
         how = self._plans.get(key)
         if how is None:
@@ -158,16 +178,31 @@ class Communicator:
         ):
             raise CommunicatorError(self._error())
 
+    def _has(self, address) -> bool:
+        """Does an address lie in the memory that the other ranks can reach?"""
+        return self._first <= address < self._last
+
     def _plan(self, tensor, choice, anywhere) -> How:
         import torch
 
-        kinds = {torch.float32: 0, torch.bfloat16: 1}
+        kinds = {
+            torch.float32: 0,
+            torch.bfloat16: 1,
+        }
         if tensor.dtype not in kinds or not tensor.is_contiguous():
             raise CommunicatorError("all_reduce takes contiguous float32 or bfloat16 tensors")
-        choice = choice or choose(tensor.numel() * tensor.element_size(), self.size, anywhere)
+        bytes = tensor.numel() * tensor.element_size()
+        choice = choice or choose(bytes, self.size, anywhere)
         return ctypes.byref(choice.how(kinds[tensor.dtype]))
 
-    def copy(self, to: int, source: int, bytes: int, *, kernel: tuple[int, int] | None = None):
+    def copy(
+        self,
+        to: int,
+        source: int,
+        bytes: int,
+        *,
+        kernel: tuple[int, int] | None = None,
+    ):
         """Copy between two mapped addresses: by a copy engine, or a kernel of (blocks, threads)."""
         import torch
 
@@ -177,7 +212,13 @@ class Communicator:
         else:
             self._call_plain("comm_copy_kernel", to, source, bytes, *kernel, stream)
 
-    def ping_pong(self, peer: int, rounds: int, begins: bool, time: int) -> None:
+    def ping_pong(
+        self,
+        peer: int,
+        rounds: int,
+        begins: bool,
+        time: int,
+    ) -> None:
         """A word goes to and fro `rounds` times; nanoseconds to the device address `time`."""
         import torch
 
@@ -245,9 +286,15 @@ class _Alone:
     size: int
 
 
-def together(ranks: int, heap: int, scratch: int | None = None, patience: float = PATIENCE):
+def together(
+    ranks: int,
+    heap: int,
+    scratch: int | None = None,
+    patience: float = PATIENCE,
+):
     """The communicators of several ranks in one process and on one device: to try the kernels."""
-    communicators = [Communicator(_Alone(r, ranks), heap, scratch, patience) for r in range(ranks)]
+    groups = [_Alone(rank, ranks) for rank in range(ranks)]
+    communicators = [Communicator(group, heap, scratch, patience) for group in groups]
     _introduce(communicators)
     return communicators
 
@@ -265,8 +312,9 @@ def all_reduce_together(
 ) -> None:
     """Run one all-reduce of all ranks as one grid, on addresses of device memory, and wait."""
     lib, n = library(), len(communicators)
-    handles = (ctypes.c_void_p * n)(*(c._communicator for c in communicators))
-    outs, sources = (ctypes.c_void_p * n)(*outs), (ctypes.c_void_p * n)(*sources)
+    addresses = ctypes.c_void_p * n
+    handles = addresses(*(c._communicator for c in communicators))
+    outs, sources = addresses(*outs), addresses(*sources)
     how = ctypes.byref(choice.how(kind))
     if not lib.comm_all_reduce_together(handles, outs, sources, count, how):
         raise CommunicatorError(lib.comm_error().decode())
@@ -275,14 +323,21 @@ def all_reduce_together(
 # ---- ranks that are threads, each with a device of its own ---------------------------------------
 
 
-def apart(ranks: int, heap: int, scratch: int | None = None, patience: float = PATIENCE):
+def apart(
+    ranks: int,
+    heap: int,
+    scratch: int | None = None,
+    patience: float = PATIENCE,
+):
     """The communicators of several ranks in one process, rank r's memory on device r.
 
-    Raises CommunicatorError where there are fewer devices, or one cannot reach another.
+    Raises CommunicatorError where there are fewer devices that reach each other.
     """
     lib = library()
     if lib.comm_devices() < ranks:
-        raise CommunicatorError(f"{ranks} ranks need as many devices, not {lib.comm_devices()}")
+        raise CommunicatorError(
+            f"{ranks} ranks need as many devices that reach each other, not {lib.comm_devices()}"
+        )
     communicators = []
     for rank in range(ranks):
         if not lib.comm_use_device(rank):
@@ -292,7 +347,14 @@ def apart(ranks: int, heap: int, scratch: int | None = None, patience: float = P
     return communicators
 
 
-def all_reduce_apart(communicators, outs, sources, count: int, kind: int, choice: Choice) -> None:
+def all_reduce_apart(
+    communicators,
+    outs,
+    sources,
+    count: int,
+    kind: int,
+    choice: Choice,
+) -> None:
     """Run one all-reduce, every rank's kernel launched by a thread of its own, and wait."""
     lib, how = library(), ctypes.byref(choice.how(kind))
 

@@ -23,6 +23,7 @@ from torch.nn import functional
 from course.kernels.mnist_cnn.pytorch import initial_weights, model_from, scaled
 
 DIGITS, MICRO_BATCHES, STEPS, LR = 16, 4, 2, 1e-3
+KEPT = 0.9, 0.999  # of Adam's two moments in a step
 #: A bucket is sent when it has so many bytes: small, so that a small network has several.
 BUCKET_BYTES = 64 << 10
 
@@ -32,8 +33,14 @@ def session(group) -> dict:
     torch.set_num_threads(1)
     if sys.platform == "linux":  # gloo's messages stay inside this machine, whatever it is called
         os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
-    store = dist.FileStore(str(Path(group.folder) / "gloo"), group.size)
-    dist.init_process_group("gloo", store=store, rank=group.rank, world_size=group.size)
+    path = Path(group.folder) / "gloo"
+    store = dist.FileStore(str(path), group.size)
+    dist.init_process_group(
+        "gloo",
+        store=store,
+        rank=group.rank,
+        world_size=group.size,
+    )
     images, labels = digits()
     found = {
         "buckets": buckets(images, labels),
@@ -49,14 +56,31 @@ def session(group) -> dict:
 def digits(count: int = DIGITS):
     """Random pixels and labels, the same on every rank."""
     generator = torch.Generator().manual_seed(0)
-    images = torch.randint(0, 256, (count, 28, 28), dtype=torch.uint8, generator=generator)
-    labels = torch.randint(0, 10, (count,), generator=generator)
+    images = torch.randint(
+        0,
+        256,
+        (count, 28, 28),
+        dtype=torch.uint8,
+        generator=generator,
+    )
+    labels = torch.randint(
+        0,
+        10,
+        (count,),
+        generator=generator,
+    )
     return images, labels
 
 
 def mine(whole: torch.Tensor) -> torch.Tensor:
     """This rank's part of a batch, or of a vector."""
     return whole.chunk(dist.get_world_size())[dist.get_rank()]
+
+
+def chunks(images, labels, count: int) -> list:
+    """A batch in so many parts: [(images, labels)]."""
+    pairs = zip(images.chunk(count), labels.chunk(count), strict=True)
+    return list(pairs)
 
 
 def loss_of(model, images, labels) -> torch.Tensor:
@@ -110,7 +134,8 @@ class Buckets:
         bucket.missing -= 1
         if bucket.missing:
             return
-        bucket.gradient = torch.cat([p.grad.flatten() for p in bucket.parameters])
+        parts = [parameter.grad.flatten() for parameter in bucket.parameters]
+        bucket.gradient = torch.cat(parts)
         bucket.ready = self.now()
         bucket.work = dist.all_reduce(bucket.gradient, async_op=True)  # does not wait
         bucket.work.get_future().add_done_callback(lambda _: self.has_arrived(bucket))
@@ -129,9 +154,10 @@ class Buckets:
             bucket.work.wait()
             bucket.done = bucket.done or self.now()  # if nobody has said so yet
             mean = bucket.gradient / dist.get_world_size()
-            parts = mean.split([p.numel() for p in bucket.parameters])
-            for parameter, part in zip(bucket.parameters, parts, strict=True):
-                parameter.grad = part.view_as(parameter)
+            sizes = [parameter.numel() for parameter in bucket.parameters]
+            parts = iter(mean.split(sizes))
+            for parameter in bucket.parameters:
+                parameter.grad = next(parts).view_as(parameter)
 
     def log(self) -> list[dict]:
         """When each bucket went and came, in the order in which they were ready."""
@@ -149,12 +175,17 @@ def buckets(images, labels) -> dict:
     ours.wait()
     theirs = nn.parallel.DistributedDataParallel(model_from(initial_weights(0)))
     loss_of(theirs, mine(images), mine(labels)).backward()
-    return {"log": ours.log(), "backward": end, "off": off(gradient(model), gradient(theirs))}
+    return {
+        "log": ours.log(),
+        "backward": end,
+        "off": off(gradient(model), gradient(theirs)),
+    }
 
 
 def gradient(model) -> torch.Tensor:
     """All gradients of a model, one behind the other."""
-    return torch.cat([parameter.grad.flatten() for parameter in model.parameters()])
+    parts = [parameter.grad.flatten() for parameter in model.parameters()]
+    return torch.cat(parts)
 
 
 # ---- ZeRO: shares of what data parallel keeps everywhere ----------------------------------------
@@ -171,7 +202,8 @@ class Sharded:
         self.parameters = self._keep(parameters, from_stage=3)
         self.gradient = None
         state = torch.zeros_like(parameters)
-        self.moments = [self._keep(state, from_stage=1) for _ in range(2)]
+        state = self._keep(state, from_stage=1)
+        self.moments = [state, state.clone()]
         self.steps = 0
 
     def _keep(self, whole, from_stage) -> torch.Tensor:
@@ -197,15 +229,17 @@ class Sharded:
     def _direction(self, gradient):
         """Adam's (Kingma and Ba, 2014), from the moments of this rank's share."""
         self.steps += 1
-        for moment, power, keep in zip(self.moments, (1, 2), (0.9, 0.999), strict=True):
-            moment.lerp_(gradient**power, 1 - keep)
-        mean = self.moments[0] / (1 - 0.9**self.steps)
-        square = self.moments[1] / (1 - 0.999**self.steps)
+        mean, square = self.moments
+        mean.lerp_(gradient, 1 - KEPT[0])
+        square.lerp_(gradient**2, 1 - KEPT[1])
+        mean = mean / (1 - KEPT[0] ** self.steps)
+        square = square / (1 - KEPT[1] ** self.steps)
         return mean / (square.sqrt() + 1e-8)
 
     def bytes(self) -> int:
         """Bytes that this rank keeps between two steps."""
-        return sum(t.nbytes for t in (self.parameters, self.gradient, *self.moments))
+        kept = (self.parameters, self.gradient, *self.moments)
+        return sum(tensor.nbytes for tensor in kept)
 
 
 def gathered(part: torch.Tensor) -> torch.Tensor:
@@ -233,7 +267,8 @@ def mean_of_my_share(vector: torch.Tensor) -> torch.Tensor:
 def flat(model) -> torch.Tensor:
     """All parameters as one vector that the ranks divide."""
     vector = nn.utils.parameters_to_vector(model.parameters()).detach()
-    return functional.pad(vector, (0, -len(vector) % dist.get_world_size()))
+    missing = -len(vector) % dist.get_world_size()
+    return functional.pad(vector, (0, missing))
 
 
 def sharded(stage: int, images, labels) -> dict:
@@ -244,14 +279,20 @@ def sharded(stage: int, images, labels) -> dict:
         nn.utils.vector_to_parameters(parameters, model.parameters())
         model.zero_grad()
         loss_of(model, mine(images), mine(labels)).backward()
-        return functional.pad(gradient(model), (0, len(parameters) - len(gradient(model))))
+        own = gradient(model)
+        missing = len(parameters) - len(own)
+        return functional.pad(own, (0, missing))
 
     ours = Sharded(flat(model), stage)
     for _ in range(STEPS):
         ours.step(gradient_of)
     whole = gathered(ours.parameters) if stage >= 3 else ours.parameters
     expected = flat(on_one_device(images, labels))
-    return {"bytes": ours.bytes(), "off": off(whole, expected), "parameters": len(whole)}
+    return {
+        "bytes": ours.bytes(),
+        "off": off(whole, expected),
+        "parameters": len(whole),
+    }
 
 
 def on_one_device(images, labels):
@@ -261,7 +302,7 @@ def on_one_device(images, labels):
     ranks = dist.get_world_size()
     for _ in range(STEPS):
         adam.zero_grad()
-        for part in zip(images.chunk(ranks), labels.chunk(ranks), strict=True):
+        for part in chunks(images, labels, ranks):
             (loss_of(model, *part) / ranks).backward()
         adam.step()
     return model
@@ -273,7 +314,8 @@ def fsdp(images, labels) -> dict:
     from torch.distributed.fsdp import fully_shard
 
     model = model_from(initial_weights(0))
-    fully_shard(model, mesh=init_device_mesh("cpu", (dist.get_world_size(),)))
+    mesh = init_device_mesh("cpu", (dist.get_world_size(),))
+    fully_shard(model, mesh=mesh)
     adam = torch.optim.Adam(model.parameters(), LR)
     for _ in range(STEPS):
         adam.zero_grad()
@@ -282,11 +324,15 @@ def fsdp(images, labels) -> dict:
     kept = 0
     for parameter in model.parameters():
         state = adam.state[parameter]
-        moments = [state["exp_avg"], state["exp_avg_sq"]]
-        kept += sum(t.to_local().nbytes for t in (parameter, parameter.grad, *moments))
-    whole = torch.cat([p.full_tensor().detach().flatten() for p in model.parameters()])
+        tensors = [parameter, parameter.grad, state["exp_avg"], state["exp_avg_sq"]]
+        kept += sum(tensor.to_local().nbytes for tensor in tensors)
+    parts = [p.full_tensor().detach().flatten() for p in model.parameters()]
+    whole = torch.cat(parts)
     expected = flat(on_one_device(images, labels))[: len(whole)]
-    return {"bytes": kept, "off": off(whole, expected)}
+    return {
+        "bytes": kept,
+        "off": off(whole, expected),
+    }
 
 
 # ---- tensor parallel: a part of every linear layer ----------------------------------------------
@@ -324,20 +370,33 @@ class FromAll(torch.autograd.Function):
         return gradient
 
 
+def layer(convolution, norm, x) -> torch.Tensor:
+    """A convolution, batch norm, ReLU, and the largest of each 2 by 2."""
+    x = norm(convolution(x))
+    return functional.max_pool2d(functional.relu(x), 2)
+
+
 def features(model, images) -> torch.Tensor:
     """The convolutions' part of the network: [B, 3136]."""
     x = scaled(images, model.fc1.weight.dtype)[:, None]
-    x = functional.max_pool2d(functional.relu(model.bn1(model.conv1(x))), 2)
-    x = functional.max_pool2d(functional.relu(model.bn2(model.conv2(x))), 2)
+    x = layer(model.conv1, model.bn1, x)
+    x = layer(model.conv2, model.bn2, x)
     return x.flatten(1)
 
 
 def tensor_parallel(model, images) -> torch.Tensor:
     """Logits with a share of fc1's outputs on each rank, and of fc2's inputs: one all-reduce."""
     x = ToAll.apply(features(model, images))
-    hidden = functional.linear(x, mine(model.fc1.weight), mine(model.fc1.bias))
-    columns = model.fc2.weight.chunk(dist.get_world_size(), dim=1)[dist.get_rank()]
-    return FromAll.apply(functional.relu(hidden) @ columns.T) + model.fc2.bias
+    weight = mine(model.fc1.weight)
+    bias = mine(model.fc1.bias)
+    hidden = functional.relu(functional.linear(x, weight, bias))
+    columns = mine(model.fc2.weight.T)
+    return FromAll.apply(hidden @ columns) + model.fc2.bias
+
+
+def off_mine(weight, expected) -> float:
+    """How far this rank's part of a gradient lies from the same part of another."""
+    return off(mine(weight.grad), mine(expected.grad))
 
 
 def tensor(images, labels) -> dict:
@@ -349,7 +408,7 @@ def tensor(images, labels) -> dict:
     expected.backward()
     return {
         "off_loss": off(loss.detach(), expected.detach()),
-        "off_fc1": off(mine(model.fc1.weight.grad), mine(alone.fc1.weight.grad)),
+        "off_fc1": off_mine(model.fc1.weight, alone.fc1.weight),
         "off_conv1": off(model.conv1.weight.grad, alone.conv1.weight.grad),
         "fc1_bytes": mine(model.fc1.weight).nbytes,
     }
@@ -361,14 +420,14 @@ def tensor(images, labels) -> dict:
 def stages(model) -> list:
     """The network cut for as many ranks as there are: functions of what the one before returns."""
     blocks = [
-        lambda x: functional.max_pool2d(functional.relu(model.bn1(model.conv1(pixels(x)))), 2),
-        lambda x: functional.max_pool2d(functional.relu(model.bn2(model.conv2(x))), 2),
+        lambda x: layer(model.conv1, model.bn1, pixels(x)),
+        lambda x: layer(model.conv2, model.bn2, x),
         lambda x: functional.relu(model.fc1(x.flatten(1))),
         model.fc2,
     ]
     each = len(blocks) // dist.get_world_size()
-    cut = [blocks[i : i + each] for i in range(0, len(blocks), each)]
-    return [in_a_row(row) for row in cut]
+    starts = range(0, len(blocks), each)
+    return [in_a_row(blocks[start : start + each]) for start in starts]
 
 
 def pixels(images):
@@ -387,8 +446,13 @@ def in_a_row(layers):
     return apply
 
 
-#: What each block hands on for one digit, and the number of blocks of the network.
-HANDED_ON, BLOCKS = ((32, 14, 14), (64, 7, 7), (128,)), 4
+#: The network has so many blocks; what each hands on for one digit.
+BLOCKS = 4
+HANDED_ON = (
+    (32, 14, 14),
+    (64, 7, 7),
+    (128,),
+)
 
 
 class Pipe:
@@ -404,7 +468,8 @@ class Pipe:
 
     def works(self, what: str, batch: int) -> None:
         """This stage spends a turn on a micro-batch."""
-        self.log.append((self.rank, what, batch, self.turn))
+        entry = (self.rank, what, batch, self.turn)
+        self.log.append(entry)
         self.turn += 1
 
     def send(self, to: int, numbers: torch.Tensor) -> None:
@@ -414,7 +479,8 @@ class Pipe:
 
     def receive(self, source: int, shape) -> torch.Tensor:
         """Numbers of another stage; this one's next turn does not begin before they were sent."""
-        turn, numbers = torch.zeros(1, dtype=torch.int64), torch.empty(shape)
+        turn = torch.zeros(1, dtype=torch.int64)
+        numbers = torch.empty(shape)
         dist.recv(turn, source)
         dist.recv(numbers, source)
         self.turn = max(self.turn, int(turn))
@@ -424,13 +490,14 @@ class Pipe:
 def run_pipeline(pipe: Pipe, stage, images, labels) -> float:
     """All micro-batches forward, then all back (GPipe); the loss where the last stage is."""
     first, last = pipe.rank == 0, pipe.rank == pipe.ranks - 1
-    parts = list(zip(images.chunk(MICRO_BATCHES), labels.chunk(MICRO_BATCHES), strict=True))
+    parts = chunks(images, labels, MICRO_BATCHES)
     kept, losses = [], []
     for number, (pictures, answers) in enumerate(parts):
         x = pictures
         if not first:
-            shape = HANDED_ON[pipe.rank * BLOCKS // pipe.ranks - 1]
-            x = pipe.receive(pipe.rank - 1, (len(pictures), *shape)).requires_grad_()
+            before = pipe.rank * BLOCKS // pipe.ranks - 1
+            shape = (len(pictures), *HANDED_ON[before])
+            x = pipe.receive(pipe.rank - 1, shape).requires_grad_()
         y = stage(x)
         if last:
             y = functional.cross_entropy(y, answers) / MICRO_BATCHES
@@ -439,8 +506,10 @@ def run_pipeline(pipe: Pipe, stage, images, labels) -> float:
         if not last:
             pipe.send(pipe.rank + 1, y.detach())
         kept.append((x, y))
-    for number, (x, y) in reversed(list(enumerate(kept))):
-        y.backward(None if last else pipe.receive(pipe.rank + 1, y.shape))
+    for number in reversed(range(len(kept))):
+        x, y = kept[number]
+        coming = None if last else pipe.receive(pipe.rank + 1, y.shape)
+        y.backward(coming)
         pipe.works("back", number)
         if not first:
             pipe.send(pipe.rank - 1, x.grad)
@@ -453,10 +522,18 @@ def pipeline(images, labels) -> dict:
     pipe = Pipe()
     loss = run_pipeline(pipe, stages(model)[pipe.rank], images, labels)
     expected = 0.0
-    for part in zip(images.chunk(MICRO_BATCHES), labels.chunk(MICRO_BATCHES), strict=True):
+    for part in chunks(images, labels, MICRO_BATCHES):
         share = loss_of(alone, *part) / MICRO_BATCHES
         share.backward()
         expected += share.item()
     pairs = zip(model.parameters(), alone.parameters(), strict=True)
-    own = [off(p.grad, q.grad) for p, q in pairs if p.grad is not None]
-    return {"log": pipe.log, "loss": loss, "expected": expected, "off": max(own)}
+    own = []
+    for parameter, expected_one in pairs:
+        if parameter.grad is not None:
+            own.append(off(parameter.grad, expected_one.grad))
+    return {
+        "log": pipe.log,
+        "loss": loss,
+        "expected": expected,
+        "off": max(own),
+    }

@@ -22,16 +22,35 @@ class Epochs:
         self.digits, self.rank, self.each = digits, rank, GATE_BATCH // ranks
         steps = len(digits[0]) // GATE_BATCH
         shape = (steps, self.each)
-        self.images = torch.empty((*shape, 28, 28), dtype=torch.uint8, pin_memory=True)
-        self.labels = torch.empty(shape, dtype=torch.uint8, pin_memory=True)
+        self.images = torch.empty(
+            (*shape, 28, 28),
+            dtype=torch.uint8,
+            pin_memory=True,
+        )
+        self.labels = torch.empty(
+            shape,
+            dtype=torch.uint8,
+            pin_memory=True,
+        )
 
     def batches(self, loader, epoch: int, kind=np.ndarray):
         """The epoch's batches, as NumPy arrays or torch tensors."""
         images, labels = self.images.numpy(), self.labels.numpy()
         part = slice(self.rank * self.each, (self.rank + 1) * self.each)
         for step, chosen in enumerate(loader.order(epoch)):
-            np.take(self.digits[0], chosen[part], axis=0, out=images[step], mode="clip")
-            np.take(self.digits[1], chosen[part], out=labels[step], mode="clip")
+            np.take(
+                self.digits[0],
+                chosen[part],
+                axis=0,
+                out=images[step],
+                mode="clip",
+            )
+            np.take(
+                self.digits[1],
+                chosen[part],
+                out=labels[step],
+                mode="clip",
+            )
         if kind is np.ndarray:
             return list(zip(images, labels, strict=True))
         return list(zip(self.images, self.labels, strict=True))
@@ -47,7 +66,13 @@ def _ours(communicator, digits, seed, statistics_of_all):
     epochs = Epochs(digits, group.rank, group.size)
     options = {"statistics": statistics_of_all}
     weights = initial_weights(seed)
-    with ParallelTrainer(communicator, weights, epochs.each, GATE_LR, **options) as trainer:
+    with ParallelTrainer(
+        communicator,
+        weights,
+        epochs.each,
+        GATE_LR,
+        **options,
+    ) as trainer:
         for epoch in range(EPOCHS):
             for images, labels in epochs.batches(loader, epoch):
                 trainer.step(images, labels)
@@ -66,7 +91,14 @@ def _pytorch(digits, seed):
     from course.kernels.mnist_cnn.pytorch import initial_weights
 
     mode = pytorch_modes.MODES["graph_fp32"]
-    loader, epochs = Loader(*digits, GATE_BATCH, seed=seed), Epochs(digits, 0, 1)
+    loader, epochs = (
+        Loader(
+            *digits,
+            GATE_BATCH,
+            seed=seed,
+        ),
+        Epochs(digits, 0, 1),
+    )
     trainer = pytorch_modes.Trainer(initial_weights(seed), GATE_BATCH, GATE_LR, mode)
     with pytorch_modes.precision(mode):
         for epoch in range(EPOCHS):
@@ -83,7 +115,11 @@ def measure(communicator, recording: Recording, clock) -> None:
 
     group = communicator.group
     digits, test = data.mnist(), data.mnist("test")
-    accuracies = {"shared_statistics": [], "own_statistics": [], "pytorch": []}
+    accuracies = {
+        "shared_statistics": [],
+        "own_statistics": [],
+        "pytorch": [],
+    }
     for seed in range(SEEDS):
         if clock.agreed(group) < 6:
             recording.note("many_gpus/accuracy", f"{seed} of {SEEDS} seeds: the time was used up")
@@ -104,4 +140,9 @@ def measure(communicator, recording: Recording, clock) -> None:
     for name in ("shared_statistics", "own_statistics"):
         off = statistics.mean(accuracies[name]) - statistics.mean(theirs)
         passed = float(abs(off) <= GATE)
-        recording.add(f"many_gpus/accuracy/{name}/passed", passed, "1", off=off)
+        recording.add(
+            f"many_gpus/accuracy/{name}/passed",
+            passed,
+            "1",
+            off=off,
+        )

@@ -24,6 +24,7 @@ from pathlib import Path
 
 from utils.engine import forced_cpu, gpu
 from utils.tools.diagnostics import LearnerError
+from utils.tools.process import python_environment
 
 ROOT = Path(__file__).resolve().parents[3]
 RANKS, ADDRESS, KEY = "MANY_GPUS_RANKS", "MANY_GPUS_ADDRESS", "MANY_GPUS_KEY"
@@ -32,6 +33,8 @@ VISIBLE = "CUDA_VISIBLE_DEVICES"
 PATIENCE = 300.0
 #: Seconds in which a rank that must end may put its things in order.
 KINDLY = 5.0
+#: Seconds until a rank that says no more has ended, and until the last of what it printed is read.
+READING = 20.0
 
 
 class RankError(LearnerError):
@@ -41,7 +44,13 @@ class RankError(LearnerError):
 class Group:
     """What a rank knows of the others, and a way to exchange small Python objects with them."""
 
-    def __init__(self, rank: int, size: int, connection, folder: str):
+    def __init__(
+        self,
+        rank: int,
+        size: int,
+        connection,
+        folder: str,
+    ):
         self.rank, self.size = rank, size
         self.folder = folder  # a folder that all ranks share, gone when they have ended
         self._connection = connection
@@ -78,8 +87,7 @@ def launch(
     key = os.urandom(16)
     with tempfile.TemporaryDirectory() as folder:
         with Listener(str(Path(folder) / "ranks"), authkey=key) as listener:
-            processes = [_start(rank, ranks, listener.address, key) for rank in range(ranks)]
-            threads = [_echo(rank, process, echo) for rank, process in enumerate(processes)]
+            processes = [_start(rank, ranks, listener.address, key, echo) for rank in range(ranks)]
             try:
                 connections = _connect(listener, processes)
                 for connection in connections:
@@ -87,8 +95,6 @@ def launch(
                 return _serve(connections, processes, time.monotonic() + timeout, patience)
             finally:
                 _end(processes)
-                for thread in threads:
-                    thread.join(5)
 
 
 def _by_value(thing) -> bytes:
@@ -104,35 +110,31 @@ def _devices(rank) -> dict[str, str]:
         return {}
     import torch
 
-    visible = os.environ.get(VISIBLE) or ",".join(map(str, range(torch.cuda.device_count())))
-    devices = visible.split(",")
+    devices = [str(device) for device in range(torch.cuda.device_count())]
+    if os.environ.get(VISIBLE):
+        devices = os.environ[VISIBLE].split(",")
     own = rank % len(devices)  # more ranks than GPUs share them: right, but no use for speed
     return {VISIBLE: ",".join(devices[own:] + devices[:own])}
 
 
-def _start(rank, ranks, address, key):
-    environment = {
-        **os.environ,
-        RANKS: f"{rank}/{ranks}",
-        ADDRESS: address,
-        KEY: key.hex(),
-        "PYTHONUNBUFFERED": "1",
-        **_devices(rank),
-        "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]),
-    }
-    return subprocess.Popen(
+def _start(rank, ranks, address, key, echo):
+    own = {RANKS: f"{rank}/{ranks}", ADDRESS: address, KEY: key.hex(), **_devices(rank)}
+    environment = python_environment(PYTHONUNBUFFERED="1", **own)
+    process = subprocess.Popen(
         [sys.executable, "-m", "course.kernels.many_gpus.launch"],
         env=environment,
-        stdin=subprocess.DEVNULL,
+        stdin=subprocess.PIPE,  # it closes with this process, however that ends
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
         errors="replace",
     )
+    _echo(rank, process, echo)
+    return process
 
 
 def _echo(rank, process, echo):
-    """A thread that hands on what a rank prints, with the rank in front; keeps the last lines."""
+    """Start to hand on what a rank prints, with the rank in front; keeps the last lines."""
     process.lines = []
 
     def read():
@@ -140,9 +142,8 @@ def _echo(rank, process, echo):
             process.lines = [*process.lines[-40:], line.rstrip("\n")]
             echo(f"[rank {rank}] {line.rstrip()}")
 
-    thread = threading.Thread(target=read, daemon=True)
-    thread.start()
-    return thread
+    process.reader = threading.Thread(target=read, daemon=True)
+    process.reader.start()
 
 
 def _connect(listener, processes):
@@ -217,14 +218,22 @@ def _missed(waiting, others, what):
 
 
 def _ended(rank, process):
-    process.wait(10)
-    time.sleep(0.1)  # for the last of what it printed
-    last = "\n".join([":", *process.lines[-15:]]) if process.lines else ""
+    try:
+        process.wait(READING)
+    except subprocess.TimeoutExpired:  # it has closed what leads to us, and goes on
+        process.kill()
+        process.wait()
+    process.reader.join(READING)
+    last = ""
+    if process.lines:
+        last = "\n".join([":", *process.lines[-15:]])
     return f"rank {rank} ended with exit status {process.returncode} and no result{last}"
 
 
 def _end(processes):
-    """End ranks that still run: kindly, so that CUDA gives its memory back, then at once."""
+    """End ranks that still run: kindly, so that CUDA gives its memory back, then at once. What all
+    have printed is handed on then.
+    """
     running = [process for process in processes if process.poll() is None]
     for process in running:
         process.terminate()
@@ -235,6 +244,9 @@ def _end(processes):
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+    for process in processes:
+        process.reader.join(READING)
+        process.stdin.close()
 
 
 # ---- in the rank ---------------------------------------------------------------------------------
@@ -257,9 +269,21 @@ def _place(filename: str) -> str:
     return "the cell" if "ipykernel" in filename else path.name
 
 
+def _end_with_the_launcher() -> None:
+    """End this process, whatever it does, as soon as the launcher's is gone."""
+
+    def watch():
+        os.read(0, 1)  # nobody writes there: it returns at the end
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
 def _work() -> None:
+    _end_with_the_launcher()
     rank, size = map(int, os.environ[RANKS].split("/"))
-    connection = Client(os.environ[ADDRESS], authkey=bytes.fromhex(os.environ.pop(KEY)))
+    key = bytes.fromhex(os.environ.pop(KEY))
+    connection = Client(os.environ[ADDRESS], authkey=key)
     connection.send(rank)
     payload, folder = connection.recv()
     try:

@@ -12,7 +12,13 @@ REPEATS, ROUNDS = 9, 2000
 KERNEL = (132, 512)  # blocks, threads of a copy by the multiprocessors
 
 
-def _rate(communicator, to, source, repeats=REPEATS, **how) -> float:
+def _rate(
+    communicator,
+    to,
+    source,
+    repeats=REPEATS,
+    **how,
+) -> float:
     """Bytes a second of a copy between two addresses, median."""
     import torch
 
@@ -75,7 +81,13 @@ def _all_at_once(communicator, recording, here, there):
     for way, how in (("both_push", {}), ("both_kernel_push", {"kernel": KERNEL})):
         group.barrier()
         source = communicator.address(here)
-        rate = _rate(communicator, communicator.address(there, peer), source, 20, **how)
+        rate = _rate(
+            communicator,
+            communicator.address(there, peer),
+            source,
+            20,
+            **how,
+        )
         recording.add(f"many_gpus/peer_copy/{way}", min(group.all_gather(rate)), "B/s")
 
 
@@ -84,7 +96,11 @@ def _latencies(communicator, recording):
     import torch
 
     group, rank = communicator.group, communicator.rank
-    clock = torch.zeros(1, dtype=torch.int64, device="cuda")
+    clock = torch.zeros(
+        1,
+        dtype=torch.int64,
+        device="cuda",
+    )
     for a, b in itertools.combinations(range(communicator.size), 2):
         for rounds in (10, ROUNDS):
             group.barrier()
@@ -113,5 +129,11 @@ def missing_rank(group, recording: Recording) -> None:
             named = "of rank 1" in str(error)
             print(error, flush=True)
     took = time.perf_counter() - start
-    recording.add("many_gpus/missing_rank/seconds", took, "s", named=named, patience=patience)
+    recording.add(
+        "many_gpus/missing_rank/seconds",
+        took,
+        "s",
+        named=named,
+        patience=patience,
+    )
     group.barrier()

@@ -112,7 +112,13 @@ def train(communicator, recording, clock, _modes):
     training.measure(communicator, recording, clock, (BATCH,), good)
     training.measure_strong(communicator, recording, BATCH, good)
     good = training.check(communicator, 256, recording) and good
-    training.measure(communicator, recording, clock, (1024, 256), good)
+    training.measure(
+        communicator,
+        recording,
+        clock,
+        (1024, 256),
+        good,
+    )
 
 
 def reduce(communicator, recording, clock, _modes):
@@ -137,7 +143,14 @@ def bf16(communicator, recording, clock, _modes):
     from course.kernels.many_gpus import rivals
 
     sizes = [4 * rivals.KIB, 256 * rivals.KIB, rivals.MIB, 64 * rivals.MIB, rivals.GIB]
-    rivals.measure(communicator, recording, clock, sizes, torch.bfloat16, rounds=5)
+    rivals.measure(
+        communicator,
+        recording,
+        clock,
+        sizes,
+        torch.bfloat16,
+        rounds=5,
+    )
 
 
 def window(communicator, recording, clock, _modes):
@@ -151,7 +164,13 @@ def ddp(communicator, recording, clock, modes):
     """Our training beside PyTorch's DDP."""
     from course.kernels.many_gpus import ddp
 
-    ddp.race(communicator, recording, clock, BATCH, [m for m in modes if m != AUTOTUNE])
+    ddp.race(
+        communicator,
+        recording,
+        clock,
+        BATCH,
+        [m for m in modes if m != AUTOTUNE],
+    )
 
 
 def autotune(communicator, recording, clock, modes):
@@ -190,7 +209,15 @@ def prepare(ranks, modes, seconds) -> None:
         work = [pool.submit(build.library, source) for source in build.SOURCES]
         work.append(pool.submit(fast.build, "bf16"))
         if modes:
-            work.append(pool.submit(launch, measure.prepare_ddp, ranks, [modes], timeout=seconds))
+            work.append(
+                pool.submit(
+                    launch,
+                    measure.prepare_ddp,
+                    ranks,
+                    [modes],
+                    timeout=seconds,
+                )
+            )
         for each in work:
             try:
                 each.result()
@@ -210,7 +237,11 @@ def counts(gpus: int) -> list[int]:
     return sorted({gpus, *(n for n in (2, 4, 8) if n < gpus)}, reverse=True)
 
 
-def plan(gpus: int, parts, budget: float) -> list[tuple[int, list[tuple[str, float]]]]:
+def plan(
+    gpus: int,
+    parts,
+    budget: float,
+) -> list[tuple[int, list[tuple[str, float]]]]:
     """What runs in which order: [(ranks, [(part, seconds), ...])], the most important first."""
     scale = budget / BUDGET
     sessions = []
@@ -232,7 +263,13 @@ def _run_session(parts, options, ranks, gpus, seconds):
     arguments = [parts, options.out, options.modes, gpus]
     names = f"{ranks} GPUs: {' '.join(part for part, _ in parts)}"
     try:
-        launch(measure.session, ranks, arguments, timeout=seconds, patience=90)
+        launch(
+            measure.session,
+            ranks,
+            arguments,
+            timeout=seconds,
+            patience=90,
+        )
     except Exception as error:
         Recording(options.out).note(f"FAILED {names}", str(error) or traceback.format_exc())
         print(f"FAILED {names}:\n{str(error)[-2500:]}", flush=True)
@@ -258,11 +295,34 @@ def _options(arguments):
     parser = argparse.ArgumentParser(
         prog="python -m course.kernels.many_gpus.measure", description=__doc__.splitlines()[0]
     )
-    parser.add_argument("--out", default="many_gpus.json", help="file for the results")
-    parser.add_argument("--budget", type=float, default=BUDGET, help="seconds for everything")
-    parser.add_argument("--parts", nargs="+", choices=PARTS, help="(default: all but the gate)")
-    parser.add_argument("--ranks", type=int, help="GPUs to use, and fewer (default: all)")
-    parser.add_argument("--modes", nargs="*", default=list(ddp.MODES), choices=ddp.MODES)
+    parser.add_argument(
+        "--out",
+        default="many_gpus.json",
+        help="file for the results",
+    )
+    parser.add_argument(
+        "--budget",
+        type=float,
+        default=BUDGET,
+        help="seconds for everything",
+    )
+    parser.add_argument(
+        "--parts",
+        nargs="+",
+        choices=PARTS,
+        help="(default: all but the gate)",
+    )
+    parser.add_argument(
+        "--ranks",
+        type=int,
+        help="GPUs to use, and fewer (default: all)",
+    )
+    parser.add_argument(
+        "--modes",
+        nargs="*",
+        default=list(ddp.MODES),
+        choices=ddp.MODES,
+    )
     options = parser.parse_args(arguments)
     options.out = os.path.abspath(options.out)
     return options

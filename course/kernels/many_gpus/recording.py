@@ -22,26 +22,54 @@ class Recording:
     two GPUs are many_gpus/..., all others many_gpus/<ranks>/...
     """
 
-    def __init__(self, path: str | Path, rank: int = 0, ranks: int = 2, gpus: int = 0):
-        self.path, self.rank, self.ranks = Path(path), rank, ranks
+    def __init__(
+        self,
+        path: str | Path,
+        rank: int = 0,
+        ranks: int = 2,
+        gpus: int = 0,
+    ):
+        self.path = Path(path)
+        self.rank, self.ranks = rank, ranks
         self.gpus = gpus or ranks
-        self.entries = json.loads(self.path.read_text()) if self.path.exists() else []
+        self.entries = []
+        if self.path.exists():
+            self.entries = json.loads(self.path.read_text())
 
     def machine(self) -> None:
         """Keep on what the results are measured."""
         import torch
 
-        libraries = {**results.versions(), "nccl": ".".join(map(str, torch.cuda.nccl.version()))}
-        here = {"gpu": gpu().name, "driver": gpu().driver, "versions": libraries}
+        libraries = {
+            **results.versions(),
+            "nccl": ".".join(map(str, torch.cuda.nccl.version())),
+        }
+        here = {
+            "gpu": gpu().name,
+            "driver": gpu().driver,
+            "versions": libraries,
+        }
         if not any(entry["name"] == MACHINE for entry in self.entries):
-            self.entries.append({"name": MACHINE, **here, "gpus": self.gpus})
+            self.entries.append(
+                {
+                    "name": MACHINE,
+                    **here,
+                    "gpus": self.gpus,
+                }
+            )
 
     def add(
         self, name, value: float, unit: str, spread: float = 0.0, *, quiet=False, **more
     ) -> None:
         """Keep a result, and print it. With more than two GPUs names get their number."""
         name = self._with_ranks(name)
-        entry = {"name": name, "value": float(value), "unit": unit, "spread": float(spread), **more}
+        entry = {
+            "name": name,
+            "value": float(value),
+            "unit": unit,
+            "spread": float(spread),
+            **more,
+        }
         entry["date"] = results.now()
         self.entries.append(entry)
         if quiet:
@@ -50,9 +78,21 @@ class Recording:
         if self.rank == 0:
             print(f"{name:60} {value:12.5g} {unit}", flush=True)
 
-    def predict(self, name: str, value: float, unit: str, **more) -> None:
+    def predict(
+        self,
+        name: str,
+        value: float,
+        unit: str,
+        **more,
+    ) -> None:
         """Keep a prediction for another number of GPUs, without printing it."""
-        entry = {"name": f"many_gpus/{name}", "value": value, "unit": unit, "spread": 0.0, **more}
+        entry = {
+            "name": f"many_gpus/{name}",
+            "value": value,
+            "unit": unit,
+            "spread": 0.0,
+            **more,
+        }
         self.entries.append({**entry, "date": results.now()})
 
     def note(self, name: str, text: str) -> None:
@@ -95,7 +135,8 @@ def merge(path: str | Path) -> Path:
         taken[name] = {**where, **kept}
     choices.write(entries, machine)
     file = results.FOLDER / f"{results.slug(machine['gpu'])}.json"
-    return results.add(list(taken.values()), json.loads(file.read_text())["gpu"])
+    gpu = json.loads(file.read_text())["gpu"]
+    return results.add(list(taken.values()), gpu)
 
 
 def _bests(entries) -> list[dict]:
@@ -117,6 +158,12 @@ def median_and_spread(samples) -> tuple[float, float]:
         return samples[0], 0.0
     low, middle, high = statistics.quantiles(samples, n=4)
     return middle, (high - low) / 2
+
+
+def slowest(everyone: list[dict], key) -> list[float]:
+    """Of each sample, taken by all ranks, the slowest rank's. everyone: each rank's samples."""
+    ranks = [samples[key] for samples in everyone]
+    return [max(times) for times in zip(*ranks, strict=True)]
 
 
 class Clock:

@@ -5,7 +5,7 @@ import time
 
 from course.kernels.many_gpus.choices import VECTOR, Choice, choose, label
 from course.kernels.many_gpus.communicator import CommunicatorError
-from course.kernels.many_gpus.recording import Recording, median_and_spread
+from course.kernels.many_gpus.recording import Recording, median_and_spread, slowest
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 #: What is measured first if the time is short: each kind of message once.
@@ -14,6 +14,15 @@ SIZES = (
     *KEY_SIZES,
     *(64, 512, 4 * KIB, 64 * KIB, 128 * KIB, 512 * KIB),
     *(2 * MIB, 4 * MIB, 16 * MIB, 256 * MIB),
+)
+#: Threads of a block, and at most so many blocks, of one shot.
+SHORT = (
+    (128, 128),
+    (256, 64),
+    (256, 128),
+    (512, 32),
+    (512, 64),
+    (512, 128),
 )
 SCALE = 1e-20  # of the numbers: they double with each sum in place, and must stay finite
 IN_GRAPH = 20  # all-reduces in a CUDA graph
@@ -35,7 +44,7 @@ def variants(bytes: int, ranks: int) -> list[Choice]:
 def _short(bytes) -> list[Choice]:
     """One trip, or two and fewer bytes: as many threads as the message keeps busy."""
     tried = []
-    for threads, most in ((128, 128), (256, 64), (256, 128), (512, 32), (512, 64), (512, 128)):
+    for threads, most in SHORT:
         blocks = max(1, min(most, -(-bytes // 8 // threads)))
         tried.append(Choice("one_shot", blocks, threads))
     for threads in (128, 256, 512):
@@ -50,8 +59,9 @@ def _long(ranks) -> list[Choice]:
     launches = list(itertools.product((66, 132, 256), (2, 4, 8)))
     tried = [Choice("two_shot", blocks, 512, unroll) for blocks, unroll in launches]
     launches = list(itertools.product((66, 132, 256), (1, 2, 4)))
-    small = [(blocks, unroll) for blocks, unroll in launches if unroll < 4 or blocks <= 132]
-    tried += [Choice("push", blocks, 512, unroll) for blocks, unroll in small]
+    for blocks, unroll in launches:
+        if unroll < 4 or blocks <= 132:
+            tried.append(Choice("push", blocks, 512, unroll))
     if ranks == 2:
         return [*tried, Choice("ring", 132, 512, 4)]  # two ranks' ring is a push
     return tried + [Choice("ring", blocks, 512, unroll) for blocks, unroll in launches]
@@ -85,7 +95,8 @@ class Case:
 
     def repeats(self) -> int:
         """Calls in one sample."""
-        return max(3, min(100, int(256 * MIB / max(self.bytes, 1))))
+        fitting = 256 * MIB // max(self.bytes, 1)
+        return max(3, min(100, fitting))
 
     def right(self, tensor, call) -> str:
         """Run one call on fresh numbers; "" or what is wrong with the sum, on any rank."""
@@ -96,7 +107,8 @@ class Case:
         self.group.barrier()
         call()
         torch.cuda.synchronize()
-        off = (tensor.float() - self.expected.float()).abs().max().item()
+        difference = tensor.float() - self.expected.float()
+        off = difference.abs().max().item()
         rounding = 2.0 ** (-23 if tensor.dtype == torch.float32 else -8)
         exact = self.communicator.size == 2 and tensor.dtype == torch.float32
         limit = 0 if exact else rounding * self.communicator.size * self.size_of_terms
@@ -167,7 +179,8 @@ def join_nccl(group) -> None:
     os.environ["NCCL_NVLS_ENABLE"] = "0"
     os.environ.setdefault("TORCH_SYMM_MEM_DISABLE_MULTICAST", "1")
     os.environ["TORCH_NCCL_ASYNC_ERROR_HANDLING"] = "0"  # its thread would disturb graphs' captures
-    store = dist.FileStore(str(Path(group.folder) / "store"), group.size)
+    path = Path(group.folder) / "store"
+    store = dist.FileStore(str(path), group.size)
     device = torch.device("cuda", torch.cuda.current_device())
     dist.init_process_group(
         "nccl", store=store, rank=group.rank, world_size=group.size, device_id=device
@@ -186,7 +199,11 @@ class Window:
         self.backend = dist.group.WORLD._get_backend(torch.device("cuda"))
         self.pool = torch.cuda.MemPool(self.backend.mem_allocator)
         with torch.cuda.use_mem_pool(self.pool):
-            self.raw = torch.empty(GIB, dtype=torch.uint8, device="cuda")
+            self.raw = torch.empty(
+                GIB,
+                dtype=torch.uint8,
+                device="cuda",
+            )
         self.backend.register_mem_pool(self.pool, symm=True)
 
     def tensor(self, count, dtype):
@@ -207,46 +224,67 @@ def _agree(group, make):
     return (None, errors[0]) if errors else (result, "")
 
 
-def sweep(case: Case, name: str, recording: Recording) -> Choice | None:
+def sweep(
+    case: Case,
+    name: str,
+    recording: Recording,
+) -> Choice | None:
     """Verify and time all our variants for a case; the best one."""
     times = {}
-    group = case.group
     for choice in variants(case.bytes, case.communicator.size):
-
-        def call(choice=choice):
-            case.communicator.all_reduce(case.mine, choice)
-
-        try:
-            wrong = case.right(case.mine, call)
-        except CommunicatorError as error:  # refused, on all ranks alike
-            recording.note(f"{name}/{label(choice)}", str(error))
-            continue
+        seconds, wrong = _time_of(case, choice)
         if wrong:
-            recording.note(f"{name}/{label(choice)}", f"WRONG {wrong}")
-            case.communicator.check()
-            continue
-        if case.bytes <= 4 * MIB:
-            replay = captured(call, IN_GRAPH)
-            seconds = [case.sample(case.mine, replay, 5) / IN_GRAPH for _ in range(3)]
+            recording.note(f"{name}/{label(choice)}", wrong)
         else:
-            seconds = [case.sample(case.mine, call, case.repeats()) for _ in range(2)]
-        seconds = [max(all_ranks) for all_ranks in zip(*group.all_gather(seconds), strict=True)]
-        times[choice] = min(seconds)
+            times[choice] = seconds
     case.communicator.check()
     if not times:
         return None
+    for choice, seconds in times.items():
+        recording.add(
+            f"{name}/sweep/{label(choice)}",
+            seconds,
+            "s",
+            quiet=True,
+        )
     ranked = sorted(times, key=times.get)
-    for choice in times:
-        recording.add(f"{name}/sweep/{label(choice)}", times[choice], "s", quiet=True)
     best = {}
     for choice in ranked:
         best.setdefault(choice.algorithm, choice)
-    text = "  ".join(f"{label(c)} {times[c] * 1e6:.1f}" for c in best.values())
-    recording.note(f"{name}/best_us", text)
+    words = [f"{label(choice)} {times[choice] * 1e6:.1f}" for choice in best.values()]
+    recording.note(f"{name}/best_us", "  ".join(words))
     return ranked[0]
 
 
-def race(case: Case, choice: Choice, name: str, recording: Recording, window, rounds=7) -> None:
+def _time_of(case: Case, choice: Choice) -> tuple[float, str]:
+    """Seconds of a variant, the slowest rank's, and "" or what is wrong with it."""
+
+    def call():
+        case.communicator.all_reduce(case.mine, choice)
+
+    try:
+        wrong = case.right(case.mine, call)
+    except CommunicatorError as error:  # refused, on all ranks alike
+        return 0.0, str(error)
+    if wrong:
+        case.communicator.check()
+        return 0.0, f"WRONG {wrong}"
+    repeats, rounds, each = case.repeats(), 2, 1
+    if case.bytes <= 4 * MIB:
+        call, repeats, rounds, each = captured(call, IN_GRAPH), 5, 3, IN_GRAPH
+    seconds = [case.sample(case.mine, call, repeats) / each for _ in range(rounds)]
+    everyone = case.group.all_gather(seconds)
+    return min(map(max, zip(*everyone, strict=True))), ""
+
+
+def race(
+    case: Case,
+    choice: Choice,
+    name: str,
+    recording: Recording,
+    window,
+    rounds=7,
+) -> None:
     """Our best variant and NCCL's modes in turn: one call behind the other, waiting, in a graph."""
     tensors, calls = _rivals(case, choice, window)
     work = _work(case, tensors, calls, name, recording)
@@ -258,8 +296,7 @@ def race(case: Case, choice: Choice, name: str, recording: Recording, window, ro
     case.communicator.check()
     size, medians = case.group.size, {}
     for key in work:
-        slowest = [max(ranks) for ranks in zip(*(other[key] for other in everyone), strict=True)]
-        medians[key], spread = median_and_spread(slowest)
+        medians[key], spread = median_and_spread(slowest(everyone, key))
         bandwidth = case.bytes * 2 * (size - 1) / size / medians[key]
         recording.add(
             f"{name}/{key[0]}/{key[1]}", medians[key], "s", spread, bus_bandwidth=bandwidth
@@ -269,14 +306,22 @@ def race(case: Case, choice: Choice, name: str, recording: Recording, window, ro
         if ("ours", mode) in medians and theirs:
             speedup = min(theirs) / medians["ours", mode]
             ending = "" if mode == "call" else f"/{mode}"
-            recording.add(f"{name}/speedup_over_nccl{ending}", speedup, "1", choice=label(choice))
+            recording.add(
+                f"{name}/speedup_over_nccl{ending}",
+                speedup,
+                "1",
+                choice=label(choice),
+            )
 
 
 def _rivals(case, choice, window) -> tuple[dict, dict]:
     """Each rival's tensor, and its call."""
     import torch.distributed as dist
 
-    tensors = {"ours": case.mine, "nccl": case.plain}
+    tensors = {
+        "ours": case.mine,
+        "nccl": case.plain,
+    }
     calls = {
         "ours": lambda: case.communicator.all_reduce(case.mine, choice),
         "nccl": lambda: dist.all_reduce(case.plain),
@@ -314,7 +359,14 @@ def _work(case, tensors, calls, name, recording) -> dict:
     return work
 
 
-def measure(communicator, recording: Recording, clock, sizes=SIZES, dtype=None, rounds=7) -> None:
+def measure(
+    communicator,
+    recording: Recording,
+    clock,
+    sizes=SIZES,
+    dtype=None,
+    rounds=7,
+) -> None:
     """Sweep and race for every size, in their order, while the clock allows."""
     import torch
 
@@ -332,7 +384,13 @@ def measure(communicator, recording: Recording, clock, sizes=SIZES, dtype=None, 
         case.close()
 
 
-def measure_window(communicator, recording: Recording, clock, sizes=SIZES, rounds=5) -> None:
+def measure_window(
+    communicator,
+    recording: Recording,
+    clock,
+    sizes=SIZES,
+    rounds=5,
+) -> None:
     """The same races with the variants that `choose` takes, and NCCL with its memory registered."""
     import torch
 

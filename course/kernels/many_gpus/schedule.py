@@ -8,6 +8,7 @@ steps, and bytes through the busiest link. kernels/all_reduce.cuh does the same 
     seconds(schedule, bytes, trip, beta)       # trip a step, beta bytes a second of a link
 """
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,8 +37,9 @@ class Schedule:
 
 def naive(n: int) -> Schedule:
     """Everyone sends everything to rank 0, which adds up and sends the sum to everyone."""
-    there = tuple(Send(rank, 0, 0, adds=True) for rank in range(1, n))
-    back = tuple(Send(0, rank, 0, adds=False) for rank in range(1, n))
+    others = range(1, n)
+    there = tuple(Send(rank, 0, 0, adds=True) for rank in others)
+    back = tuple(Send(0, rank, 0, adds=False) for rank in others)
     return Schedule(n, 1, (there, back))
 
 
@@ -48,23 +50,38 @@ def tree(n: int) -> Schedule:
     up, distance = [], 1
     while distance < n:
         senders = range(distance, n, 2 * distance)
-        up.append(tuple(Send(rank, rank - distance, 0, adds=True) for rank in senders))
+        step = [Send(rank, rank - distance, 0, adds=True) for rank in senders]
+        up.append(tuple(step))
         distance *= 2
-    down = [tuple(Send(s.target, s.source, 0, adds=False) for s in step) for step in reversed(up)]
+    down = [tuple(map(returned, step)) for step in reversed(up)]
     return Schedule(n, 1, (*up, *down))
+
+
+def returned(send: Send) -> Send:
+    """The same part the other way, complete."""
+    return Send(
+        send.target,
+        send.source,
+        send.part,
+        adds=False,
+    )
+
+
+def pairs(n: int) -> list[tuple[int, int]]:
+    """(source, target) of everyone to everyone else."""
+    return list(itertools.permutations(range(n), 2))
 
 
 def one_shot(n: int) -> Schedule:
     """Everyone sends everything to everyone, and adds up."""
-    pairs = [(a, b) for a in range(n) for b in range(n) if a != b]
-    return Schedule(n, 1, (tuple(Send(a, b, 0, adds=True) for a, b in pairs),))
+    step = tuple(Send(a, b, 0, adds=True) for a, b in pairs(n))
+    return Schedule(n, 1, (step,))
 
 
 def two_shot(n: int) -> Schedule:
     """Part r of everyone goes to rank r, which adds up and sends the sum to everyone."""
-    pairs = [(a, b) for a in range(n) for b in range(n) if a != b]
-    scatter = tuple(Send(a, b, b, adds=True) for a, b in pairs)
-    gather = tuple(Send(a, b, a, adds=False) for a, b in pairs)
+    scatter = tuple(Send(a, b, b, adds=True) for a, b in pairs(n))
+    gather = tuple(Send(a, b, a, adds=False) for a, b in pairs(n))
     return Schedule(n, n, (scatter, gather))
 
 
@@ -73,15 +90,22 @@ def ring(n: int) -> Schedule:
     steps = []
     for step in range(2 * n - 2):
         adds = step < n - 1
-        # The part that rank r has just added to, and that is complete after step n - 2 at rank r +
-        # 1.
-        steps.append(
-            tuple(Send(rank, (rank + 1) % n, (rank - step) % n, adds) for rank in range(n))
-        )
+        sends = []
+        for rank in range(n):
+            # What it has just added to, or got complete.
+            part = (rank - step) % n
+            sends.append(Send(rank, (rank + 1) % n, part, adds))
+        steps.append(tuple(sends))
     return Schedule(n, n, tuple(steps))
 
 
-SCHEDULES = {f.__name__: f for f in (naive, tree, one_shot, two_shot, ring)}
+SCHEDULES = {
+    "naive": naive,
+    "tree": tree,
+    "one_shot": one_shot,
+    "two_shot": two_shot,
+    "ring": ring,
+}
 
 
 def run(schedule: Schedule, arrays: list[np.ndarray]) -> None:
@@ -90,21 +114,25 @@ def run(schedule: Schedule, arrays: list[np.ndarray]) -> None:
     """
     parts = [np.array_split(array, schedule.parts) for array in arrays]
     for step in schedule.steps:
-        sent = [(send, parts[send.source][send.part].copy()) for send in step]
-        for send, numbers in sent:
+        sent = [parts[send.source][send.part].copy() for send in step]
+        for send, numbers in zip(step, sent, strict=True):
             target = parts[send.target][send.part]
-            target[...] = target + numbers if send.adds else numbers
+            if send.adds:
+                numbers = target + numbers
+            target[...] = numbers
 
 
 def bytes_of_busiest(schedule: Schedule, bytes: float) -> list[float]:
     """For each step what the busiest rank sends or receives, for a message of so many bytes."""
     busiest = []
     for step in schedule.steps:
-        out, into = np.zeros(schedule.ranks), np.zeros(schedule.ranks)
+        out = np.zeros(schedule.ranks)
+        into = np.zeros(schedule.ranks)
         for send in step:
             out[send.source] += bytes / schedule.parts
             into[send.target] += bytes / schedule.parts
-        busiest.append(float(max(out.max(), into.max())))
+        most = max(out.max(), into.max())
+        busiest.append(float(most))
     return busiest
 
 
@@ -112,4 +140,5 @@ def seconds(
     schedule: Schedule, bytes: float, trip: float, beta: float, launch: float = 0.0
 ) -> float:
     """Time by the model: a launch, and for each step a trip and the busiest link's bytes."""
-    return launch + sum(trip + most / beta for most in bytes_of_busiest(schedule, bytes))
+    busiest = bytes_of_busiest(schedule, bytes)
+    return launch + sum(trip + most / beta for most in busiest)

@@ -31,7 +31,11 @@ STATISTICS, BUCKET = 1, 2
 class Site(ctypes.Structure):
     """A place for one kind of exchange: kernels/exchange.cuh, struct Site."""
 
-    _fields_ = [("counters", ctypes.c_size_t), ("words", ctypes.c_size_t), ("slots", ctypes.c_int)]
+    _fields_ = [
+        ("counters", ctypes.c_size_t),
+        ("words", ctypes.c_size_t),
+        ("slots", ctypes.c_int),
+    ]
 
 
 class Sites(ctypes.Structure):
@@ -69,10 +73,13 @@ class ParallelTrainer(fast.Trainer):
         self._mark = communicator.mark()
         peers, sites = communicator.peers(), self._sites()
         communicator.group.all_gather(None)  # everyone's counters are at zero
-        packed = fast.pack(weights)
+        self._create(fast.pack(weights), options, peers, sites, together)
+
+    def _create(self, packed, options, peers, sites, together) -> None:
+        """Streams, memory and graphs of this rank."""
         self._trainer = self._library.together_create(
-            batch,
-            lr,
+            self.batch,
+            self.lr,
             ctypes.byref(options),
             packed.ctypes.data,
             ctypes.byref(peers),
@@ -85,9 +92,10 @@ class ParallelTrainer(fast.Trainer):
     def _sites(self) -> Sites:
         """Memory for the exchanges, at the same offsets on every rank."""
         lib, sites = self._library, Sites()
-        blocks, slots = lib.together_blocks(), [lib.together_slots(0)] + [lib.together_slots(1)] * 3
-        for (name, _), count in zip(Sites._fields_, slots, strict=True):
+        blocks = lib.together_blocks()
+        for number, (name, _) in enumerate(Sites._fields_):
             site = getattr(sites, name)
+            count = lib.together_slots(min(number, 1))  # the update's, then the sums'
             site.slots = -(-count // 32) * 32
             site.counters = self._cleared(4 * blocks)
             site.words = self._cleared(2 * self.ranks * site.slots * 32)
@@ -99,7 +107,13 @@ class ParallelTrainer(fast.Trainer):
         offset = self.communicator.allocate(bytes)
         zeros = torch.zeros(bytes, dtype=torch.uint8)
         address = self.communicator.address(offset)
-        self.communicator._call_plain("comm_copy", address, zeros.data_ptr(), bytes, None)
+        self.communicator._call_plain(
+            "comm_copy",
+            address,
+            zeros.data_ptr(),
+            bytes,
+            None,
+        )
         if torch.cuda.is_available():
             torch.cuda.synchronize()
         return offset
@@ -116,7 +130,8 @@ class ParallelTrainer(fast.Trainer):
 
     def gradients(self) -> dict[str, np.ndarray]:
         """The last step's gradients by name: the mean over the ranks."""
-        return {name: value / self.ranks for name, value in super().gradients().items()}
+        sums = super().gradients()
+        return {name: value / self.ranks for name, value in sums.items()}
 
     def close(self) -> None:
         """Free the trainer's memory, when all ranks have done their steps."""
@@ -129,7 +144,8 @@ class ParallelTrainer(fast.Trainer):
 @functools.cache
 def library(precision: str) -> ctypes.CDLL:
     """kernels/trainer.cu, compiled and loaded."""
-    lib = ctypes.CDLL(str(build.library(SOURCE, fast.PRECISIONS[precision])))
+    path = build.library(SOURCE, fast.PRECISIONS[precision])
+    lib = ctypes.CDLL(str(path))
     pointer, number = ctypes.c_void_p, ctypes.c_int
     signatures = {
         "cnn_error": (ctypes.c_char_p, []),
@@ -153,7 +169,11 @@ def library(precision: str) -> ctypes.CDLL:
     for name, (result, arguments) in signatures.items():
         function = getattr(lib, name)
         function.restype, function.argtypes = result, arguments
-    layouts = [fast.LAYOUT.itemsize, ctypes.sizeof(Peers), ctypes.sizeof(Sites)]
-    if layouts != [lib.cnn_parameter_bytes(), lib.together_sizes(0), lib.together_sizes(1)]:
+    sizes = (
+        (fast.LAYOUT.itemsize, lib.cnn_parameter_bytes()),
+        (ctypes.sizeof(Peers), lib.together_sizes(0)),
+        (ctypes.sizeof(Sites), lib.together_sizes(1)),
+    )
+    if any(here != there for here, there in sizes):
         raise fast.TrainerError("trainer.cu and trainer.py disagree on a struct's layout")
     return lib

@@ -1,7 +1,7 @@
 """The all-reduce kernels tried in one process: on GPUs, or on the CPU runtime.
 
-Where there are as many devices as ranks, each rank's kernel runs on its own; else all ranks run as
-one grid. Both prove that a kernel is right, and say nothing about its speed.
+Where as many devices as ranks reach each other, each rank's kernel runs on its own; else all ranks
+run as one grid. Both prove that a kernel is right, and say nothing about its speed.
 """
 
 import numpy as np
@@ -10,13 +10,21 @@ from course.kernels.many_gpus import communicator as comm
 from course.kernels.many_gpus.communicator import Choice
 from utils.engine import has_gpu
 
-LAUNCH = {"blocks": 2, "threads": 64, "unroll": 1}
+LAUNCH = {
+    "blocks": 2,
+    "threads": 64,
+    "unroll": 1,
+}
 
 
-def all_reduce(algorithm: str, arrays: list[np.ndarray], **launch) -> list[np.ndarray]:
+def all_reduce(
+    algorithm: str,
+    arrays: list[np.ndarray],
+    **launch,
+) -> list[np.ndarray]:
     """What every rank has after an all-reduce of float32 arrays, one a rank.
 
-    Each rank has a device of its own where there are so many, else all run as one grid.
+    Each rank has a device of its own where so many reach each other, else all run as one grid.
     algorithm: one of choices.ALGORITHMS. launch: blocks, threads, unroll.
     """
     ranks, count = len(arrays), arrays[0].size
@@ -24,7 +32,11 @@ def all_reduce(algorithm: str, arrays: list[np.ndarray], **launch) -> list[np.nd
     make, run = comm.together, comm.all_reduce_together
     if comm.library().comm_devices() >= ranks:
         make, run = comm.apart, comm.all_reduce_apart
-    communicators = make(ranks, heap=2 * bytes + 1024, scratch=bytes + 1024)
+    communicators = make(
+        ranks,
+        heap=2 * bytes + 1024,
+        scratch=bytes + 1024,
+    )
     places = [c.address(c.allocate(bytes)) for c in communicators]
     try:
         for place, array in zip(places, arrays, strict=True):
@@ -52,12 +64,24 @@ def call_alone(ranks: int = 2, patience: float = 0.3) -> str:
     """What is said when only rank 0 of several calls an all-reduce."""
     import ctypes
 
-    communicators = comm.together(ranks, heap=1024, scratch=1024, patience=patience)
+    communicators = comm.together(
+        ranks,
+        heap=1024,
+        scratch=1024,
+        patience=patience,
+    )
     first = communicators[0]
     place = first.address(first.allocate(64))
     _copy(place, np.zeros(16, np.float32).ctypes.data, 64)
     how = ctypes.byref(Choice("one_shot", blocks=1, threads=32).how(0))
-    comm.library().comm_all_reduce(first._communicator, place, place, 16, how, None)
+    comm.library().comm_all_reduce(
+        first._communicator,
+        place,
+        place,
+        16,
+        how,
+        None,
+    )
     try:
         first.check()
         return "no time-out"

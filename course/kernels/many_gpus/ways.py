@@ -94,7 +94,12 @@ def table(job: Job) -> str:
     return "\n".join(lines)
 
 
-def job(billions: float, gpus: int, gigabytes: float, link: float) -> Job:
+def job(
+    billions: float,
+    gpus: int,
+    gigabytes: float,
+    link: float,
+) -> Job:
     """A job in the units of sliders: 1e9 parameters, GB a GPU, GB/s of a link.
 
     16,384 tokens a GPU and step, 1e15 operations a second: a round H200.

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
-import torch
 from tqdm.auto import tqdm
 
 from course.kernels.matmul.ladder import (
@@ -20,7 +19,7 @@ from course.kernels.matmul.ladder import (
     operands,
     prove,
 )
-from utils import benchmark, has_gpu, machine, pick, results
+from utils import benchmark, hardware, has_gpu, machine, pick, results
 
 Choice = Mapping[str, int]
 #: What the chapter tries: tiles of a block, a warp and a thread; and depths.
@@ -96,7 +95,7 @@ def shared_limit() -> int:
     """Bytes of shared memory that a block may ask for here."""
     if not has_gpu():
         return CPU_SHARED
-    return torch.cuda.get_device_properties(0).shared_memory_per_block_optin
+    return hardware.shared_limit()
 
 
 def fits(choice: Choice) -> bool:
@@ -125,10 +124,18 @@ def tiles_of(
 
 
 def places(choice: Choice) -> int:
-    """Blocks that run at the same time on this GPU; on the CPU a few."""
+    """Blocks that run at the same time on this GPU; on the CPU a few.
+
+    Launch bounds leave registers for `BLOCKS` on an SM; its shared memory may hold fewer.
+    """
     if not has_gpu():
         return 4
-    return machine().sms * choice["BLOCKS"]
+    from cuda.core import Device
+
+    sm = Device().properties
+    each = shared(choice) + sm.reserved_shared_memory_per_block
+    in_shared_memory = sm.max_shared_memory_per_multiprocessor // each
+    return machine().sms * min(choice["BLOCKS"], in_shared_memory)
 
 
 def slug(choice: Choice) -> str:

@@ -21,7 +21,7 @@ from course.kernels.matmul.ladder import (
     prove,
 )
 from course.kernels.matmul.records import recorded, recorded_line
-from utils import has_gpu, machine, results
+from utils import hardware, has_gpu, machine, results
 from utils.cuda_c.tensor_map import tensor_map
 from utils.tools import source
 
@@ -29,7 +29,6 @@ KERNELS = Path(__file__).parent / "kernels"
 #: Bytes of shared memory a block on the CPU runtime: few, so that tiles are small and quick.
 CPU_SHARED = 48 << 10
 CPU_SMS = 4  # there: several blocks, and several tiles for each
-H200_SMS = 132  # of the GPU whose results are recorded
 
 
 @dataclass(frozen=True)
@@ -64,7 +63,7 @@ def shared_limit() -> int:
     """Bytes of shared memory that a block may ask for: on this GPU, or on the CPU runtime."""
     if not has_gpu():
         return CPU_SHARED
-    return torch.cuda.get_device_properties(0).shared_memory_per_block_optin
+    return hardware.shared_limit()
 
 
 #: Macros of the mma.sync rungs for a GPU with less shared memory than a data centre's has
@@ -92,7 +91,6 @@ def mma_launcher(name: str, **switches: int) -> Multiply:
         macros |= SMALL[name]
     if not has_gpu():
         macros["STAGES"] = 2
-    macros |= switches
     macros |= switches
     its = source.constants(path, **macros)
     number_bytes = BYTES[name]
@@ -259,18 +257,18 @@ def cycles_a_step(ladder: Ladder, name: str, n: int = 4096) -> float | None:
     """Cycles that a Hopper rung took for a step along k, now or as recorded; None where neither.
 
     Steps are 64 deep, and an SM takes tiles of 128 × 256 in rounds. The clock is the one recorded
-    of the fastest rung.
+    of the fastest rung, on the same GPU.
     """
     if ("bf16", n, name) in ladder.measured:
         known = ladder.measured
-        sms = machine().sms
+        clock = results.find("matmul/clock/bf16_ours", machine().gpu.name)
     else:
         _, known = recorded()
-        sms = H200_SMS
+        clock = results.find("matmul/clock/bf16_ours")  # of the topic of the rungs: of one GPU
     found = known.get(("bf16", n, name))
-    clock = results.find("matmul/clock/bf16_ours")
     if not found or not clock:
         return None
+    sms = results.recorded_gpu(clock["gpu"])["sms"]
     tiles = blocks(n, 128) * blocks(n, 256)
     steps = blocks(tiles, sms) * blocks(n, 64)
     seconds = 2 * n**3 / found.rate

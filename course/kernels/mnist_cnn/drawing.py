@@ -164,7 +164,7 @@ def like_mnist(drawing: np.ndarray) -> np.ndarray:
     the 28 × 28.
 
     drawing: uint8, 0 where nothing is. Method: as the digits of MNIST were made (LeCun et al.,
-        yann.lecun.com/exdb/mnist).
+        1998).
     """
     from PIL import Image
 

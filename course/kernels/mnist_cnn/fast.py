@@ -21,6 +21,9 @@ can be switched off, to measure what it brings:
     splits=False      a sum stays with one block where a batch is too small for many, not shared out
                       among several
 
+Tensor cores multiply bf16, tf32, or, on compute capability 7.5, which has no other, fp16: there the
+kernels keep within its 64 KiB of shared memory and scale the gradients, which fp16 would lose.
+
 Without a GPU the same source runs on the CPU runtime: right, but slow (seconds for a batch of 4).
 There "tf32" is float32.
 """
@@ -35,6 +38,7 @@ from pathlib import Path
 import numpy as np
 
 from course.kernels.mnist_cnn import SHAPES, check_weights
+from utils import occupancy
 from utils.cpu.cuda_c import build as cpu_build
 from utils.engine import gpu, has_gpu
 from utils.tools import nvcc, process
@@ -42,7 +46,11 @@ from utils.tools.diagnostics import LearnerError
 
 KERNELS = Path(__file__).parent / "kernels"
 SOURCE = KERNELS / "trainer.cu"
-PRECISIONS = {"bf16": [], "tf32": ["-DTF32"]}  # and what nvcc is told
+PRECISIONS = {"bf16": [], "tf32": ["-DTF32"], "fp16": ["-DFP16"]}  # and what nvcc is told
+AMPERE = 8, 0  # the compute capability that brought bf16, tf32 and cp.async
+TURING = 7, 5  # tensor cores for fp16 only, and 64 KiB of shared memory
+#: Bytes of shared memory that the largest block asks for: kernels/trainer.cu's MOST_SHARED.
+SHARED = {"bf16": 91_536, "tf32": 183_072, "fp16": 55_296}
 LOSSES = 1 << 16  # the losses of so many steps are kept
 PIXELS = 28 * 28  # bytes of a digit
 
@@ -93,8 +101,9 @@ class Trainer:
     """Trains the network on batches of one size.
 
     weights: float32 arrays by PyTorch's names and shapes. lr: the learning rate of plain SGD.
-    precision: what tensor cores multiply, "bf16" or "tf32"; sums and the weights themselves are
-    float32 in both. gradients=True keeps each step's gradients for `gradients()`.
+    precision: what tensor cores multiply, "bf16", "tf32" or "fp16"; the first of `precisions()`
+    unless said. Sums and the weights themselves are float32 in all. gradients=True keeps each
+    step's gradients for `gradients()`.
 
     Raises ValueError for wrong weights or sizes, TrainerError when the GPU is too old, its memory
     too small, or nvcc fails.
@@ -105,7 +114,7 @@ class Trainer:
         weights: dict[str, np.ndarray],
         batch: int,
         lr: float,
-        precision: str = "bf16",
+        precision: str | None = None,
         *,
         graph: bool = True,
         overlap: bool = True,
@@ -117,6 +126,7 @@ class Trainer:
         gradients: bool = False,
     ):
         self._trainer = None
+        precision = precision or precisions()[0]
         if precision not in PRECISIONS:
             raise ValueError(
                 f"the kernels multiply in {' or '.join(PRECISIONS)}, not in {precision!r}"
@@ -242,11 +252,39 @@ class Trainer:
     def _error(self):
         text = self._library.cnn_error().decode()
         if "out of memory" in text:
-            kilobytes = 40 if self.precision == "bf16" else 80  # a digit
+            kilobytes = 80 if self.precision == "tf32" else 40  # a digit
             megabytes = self.batch * kilobytes / 1024
             needs = f"A batch of {self.batch:,} needs about {megabytes:,.0f} MB on the GPU"
             text += f". {needs}: take a smaller one"
         return text
+
+
+def tensor_types() -> tuple[str, ...]:
+    """What this GPU's tensor cores are for, the fastest first; all but fp16 without a GPU."""
+    if has_gpu() and gpu().compute_capability < AMPERE:
+        return ("fp16",)
+    return "bf16", "tf32"
+
+
+def precisions() -> tuple[str, ...]:
+    """Those of them in which our kernels fit: TF32 takes more shared memory than a block has on
+    compute capability 8 and 12.
+    """
+    if not has_gpu():
+        return tensor_types()
+    room = _shared_of_a_block(gpu().compute_capability)
+    return tuple(name for name in tensor_types() if SHARED[name] <= room)
+
+
+def _shared_of_a_block(capability: tuple[int, int]) -> int:
+    """Bytes; of a GPU newer than the table what the newest of its family before it has."""
+    known = [listed for listed in occupancy.TABLE if listed <= capability]
+    return occupancy.TABLE[max(known)].shared_block
+
+
+def flag() -> str:
+    """What nvcc is told to compile the kernels' headers for this GPU: "-DFP16", or nothing."""
+    return " ".join(PRECISIONS[precisions()[0]])
 
 
 def pack(weights: dict[str, np.ndarray]) -> np.ndarray:
@@ -301,6 +339,7 @@ _FUNCTIONS = {
     "cnn_error": (ctypes.c_char_p, []),
     "cnn_parameter_bytes": (ctypes.c_size_t, []),
     "cnn_option_bytes": (ctypes.c_size_t, []),
+    "cnn_shared_bytes": (ctypes.c_size_t, []),
     "cnn_create": (_POINTER, [_NUMBER, ctypes.c_float, _POINTER, _POINTER]),
     "cnn_destroy": (None, [_POINTER]),
     "cnn_step": (_NUMBER, [_POINTER, _POINTER, _POINTER]),
@@ -323,6 +362,8 @@ def _library(precision):
     theirs = library.cnn_parameter_bytes(), library.cnn_option_bytes()
     if theirs != (LAYOUT.itemsize, ctypes.sizeof(Options)):
         raise TrainerError(f"{SOURCE.name} and fast.py disagree on how a struct is laid out")
+    if library.cnn_shared_bytes() != SHARED[precision[:4]]:
+        raise TrainerError(f"{SOURCE.name} and fast.py disagree on how much shared memory it takes")
     return library
 
 
@@ -343,10 +384,11 @@ def build(precision: str = "bf16") -> Path:
             )[0]
         except cpu_build.BuildError as error:
             raise nvcc.compile_error(SOURCE, error.log) from None
-    if gpu().compute_capability < (8, 0):
+    needed = TURING if precision == "fp16" else AMPERE
+    if gpu().compute_capability < needed:
         raise TrainerError(
-            f"{gpu().name} has no tensor cores for bfloat16: the fast trainer needs compute "
-            "capability 8.0 (Ampere) or newer"
+            f"{gpu().name} has no tensor cores for {precision}: that needs compute capability "
+            "{}.{} or newer".format(*needed)
         )
     request = nvcc.Request(SOURCE, ["-O3", "-shared", "-Xcompiler", "-fPIC", *flags])
     output = cpu_build.cache_folder() / f"trainer-{_fingerprint(request)}.so"

@@ -26,11 +26,19 @@ class Mode:
     """
 
     name: str
-    precision: str = "fp32"  # or "tf32", "bf16" (autocast: bf16 operands, fp32 weights)
+    # or "tf32", or "bf16", "fp16" (autocast: operands of 16 bits, fp32 weights; see LOSS_SCALE)
+    precision: str = "fp32"
     channels_last: bool = False
     compile: str | None = None
     graph: bool = False
 
+
+#: autocast of each precision that has one
+SIXTEEN_BITS = {"bf16": torch.bfloat16, "fp16": torch.float16}
+#: What the loss is multiplied by where gradients are fp16. The learning rate is divided by it: no
+#: kernel more, where a GradScaler would look at every gradient. (Autocast keeps the gradients of
+#: weights in fp16, too: 65,536, where GradScaler begins, is too much for them.)
+LOSS_SCALE = 1024
 
 MODES = {
     mode.name: mode
@@ -62,6 +70,30 @@ MODES = {
         ),
     )
 }
+
+#: For compute capability 7.5, whose tensor cores have no other type
+FP16_MODES = {
+    mode.name: mode
+    for mode in (
+        Mode("eager_fp16", "fp16"),
+        Mode("graph_compile_fp16", "fp16", compile="default", graph=True),
+        Mode(
+            "graph_compile_fp16_channels_last",
+            "fp16",
+            channels_last=True,
+            compile="default",
+            graph=True,
+        ),
+    )
+}
+
+
+ALL_MODES = MODES | FP16_MODES
+
+
+def modes_for(precisions) -> list[str]:
+    """The modes in fp32 and in these precisions: what a GPU's tensor cores can be raced in."""
+    return [name for name, mode in ALL_MODES.items() if mode.precision in ("fp32", *precisions)]
 
 
 @contextlib.contextmanager
@@ -124,9 +156,10 @@ class Trainer:
         self.model = model_from(weights, "cuda")
         if mode.channels_last:
             self.model.to(memory_format=torch.channels_last)
+        self.scale = LOSS_SCALE if mode.precision == "fp16" else 1
         self.optimizer = torch.optim.SGD(
             self.model.parameters(),
-            lr=lr,
+            lr=lr / self.scale,
             fused=True,
         )
         self.copies = torch.cuda.Stream()
@@ -152,7 +185,9 @@ class Trainer:
         self.load(weights)
 
     def _loss(self, images, labels):
-        with torch.autocast("cuda", torch.bfloat16, enabled=self.mode.precision == "bf16"):
+        sixteen = self.mode.precision in SIXTEEN_BITS
+        dtype = SIXTEEN_BITS.get(self.mode.precision, torch.bfloat16)
+        with torch.autocast("cuda", dtype, enabled=sixteen):
             logits = self.model(images)
         return functional.cross_entropy(logits.float(), labels.long())
 
@@ -164,7 +199,8 @@ class Trainer:
             torch.compiler.cudagraph_mark_step_begin()
         self.optimizer.zero_grad(set_to_none=True)
         loss = self.loss_of(slot.images, slot.labels)
-        loss.backward()
+        scaled = loss if self.scale == 1 else loss * self.scale
+        scaled.backward()
         self.optimizer.step()
         return loss.detach()
 

@@ -44,12 +44,17 @@ REPEATS = 5
 WARM_UP = 5
 LR = 0.02
 #: Our precisions, and what their accuracy is recorded as.
-OURS = {"bf16": "ours", "tf32": "ours_tf32"}
+OURS = {
+    "bf16": "ours",
+    "tf32": "ours_tf32",
+    "fp16": "ours_fp16",
+}
 #: How far the loss of each of the first steps may lie from eager fp32's, as a share of it.
 TOLERANCE = {
     "fp32": 2e-3,
     "tf32": 2e-2,
     "bf16": 6e-2,
+    "fp16": 2e-2,
 }
 CHECKED_STEPS = 10
 #: The gate: so many seeds, epochs and digits a step, and how far from PyTorch the mean accuracy may
@@ -70,7 +75,8 @@ class Ours:
     course.kernels.mnist_cnn.fast).
     """
 
-    def __init__(self, weights, batch, lr, precision="bf16", **switches):
+    def __init__(self, weights, batch, lr, precision=None, **switches):
+        precision = precision or fast.precisions()[0]
         self.trainer = fast.Trainer(weights, batch, lr, precision, **switches)
         self.name = f"ours/{precision}"
         self.precision = precision[:4]
@@ -98,7 +104,7 @@ class PyTorch:
     def __init__(self, weights, batch, lr, mode):
         from course.kernels.mnist_cnn import pytorch_modes
 
-        self.mode = pytorch_modes.MODES[mode]
+        self.mode = pytorch_modes.ALL_MODES[mode]
         self.trainer = pytorch_modes.Trainer(weights, batch, lr, self.mode)
         self.name, self.precision = f"pytorch/{mode}", self.mode.precision
         self.switches = pytorch_modes.precision
@@ -238,12 +244,11 @@ def step(batch: int, gated=(), modes=None) -> None:
     PyTorch's, so our time counts.
     """
     from course.kernels.mnist_cnn.pytorch import initial_weights
-    from course.kernels.mnist_cnn.pytorch_modes import MODES
 
     weights = initial_weights(0)
     batches = pinned_batches(batch)
-    rivals = [built(Ours, weights, batch, LR, precision) for precision in OURS]
-    rivals += [built(PyTorch, weights, batch, LR, mode) for mode in modes or MODES]
+    rivals = [built(Ours, weights, batch, LR, precision) for precision in fast.precisions()]
+    rivals += [built(PyTorch, weights, batch, LR, mode) for mode in modes or modes_here()]
     reference, right = (
         PyTorch(weights, batch, LR, "eager_fp32").losses(batches[PyTorch], CHECKED_STEPS),
         [],
@@ -270,17 +275,25 @@ def step(batch: int, gated=(), modes=None) -> None:
         key=times.get,
         default=None,
     )
-    if best and "ours/bf16" in times:
+    fastest = fast.precisions()[0]
+    if best and f"ours/{fastest}" in times:
         (rival, rivals_spread) = times[best]
-        (ours, our_spread) = times["ours/bf16"]
+        (ours, our_spread) = times[f"ours/{fastest}"]
         print("PyTorch's best:", best)
         record(
             f"mnist/step/{batch}/speedup_over_pytorch_best",
             rival / ours,
             "1",
             rival / ours * (rivals_spread / rival + our_spread / ours),
-            keep="bf16" in gated,
+            keep=fastest in gated,
         )
+
+
+def modes_here() -> list[str]:
+    """PyTorch's modes in the precisions that this GPU's tensor cores have."""
+    from course.kernels.mnist_cnn.pytorch_modes import modes_for
+
+    return modes_for(fast.tensor_types())
 
 
 def warm(batch: int, modes=None) -> None:
@@ -288,10 +301,10 @@ def warm(batch: int, modes=None) -> None:
     finds it ready.
     """
     from course.kernels.mnist_cnn.pytorch import initial_weights
-    from course.kernels.mnist_cnn.pytorch_modes import MODES
+    from course.kernels.mnist_cnn.pytorch_modes import ALL_MODES
 
-    for name in modes or MODES:
-        if MODES[name].compile:
+    for name in modes or modes_here():
+        if ALL_MODES[name].compile:
             built(PyTorch, initial_weights(0), batch, LR, name)
 
 
@@ -299,7 +312,7 @@ def prepare(timeout: float) -> None:
     """All that compilers have to do, several side by side; what takes longest first."""
     from concurrent.futures import ThreadPoolExecutor
 
-    from course.kernels.mnist_cnn.pytorch_modes import MODES
+    from course.kernels.mnist_cnn.pytorch_modes import ALL_MODES
 
     end = time.monotonic() + timeout
     env = {
@@ -320,7 +333,7 @@ def prepare(timeout: float) -> None:
             print(f"  not ready in time: {' '.join(part)}", flush=True)
 
     compiled = sorted(
-        (m for m in MODES.values() if m.compile),
+        (ALL_MODES[name] for name in modes_here() if ALL_MODES[name].compile),
         key=lambda mode: not mode.compile.startswith("max"),
     )
     parts = [
@@ -331,8 +344,10 @@ def prepare(timeout: float) -> None:
         list(pool.map(one, parts))
 
 
-def gate() -> None:
-    """Accuracy on the test digits after the same epochs, over seeds."""
+def gate(modes=None) -> None:
+    """Accuracy on the test digits after the same epochs, over seeds. modes: of PyTorch, only these;
+    without graph_fp32 there is nothing to compare with.
+    """
     import torch
 
     from course.kernels.mnist_cnn.loader import Loader
@@ -341,10 +356,11 @@ def gate() -> None:
 
     train = data.mnist()
     test = data.mnist("test")
+    ours = fast.precisions()
     contestants = {
         "pytorch": (PyTorch, "graph_fp32"),
-        "pytorch_bf16": (PyTorch, "graph_compile_bf16_channels_last"),
-        **{name: (Ours, precision) for precision, name in OURS.items()},
+        f"pytorch_{ours[0]}": (PyTorch, f"graph_compile_{ours[0]}_channels_last"),
+        **{OURS[precision]: (Ours, precision) for precision in ours},
     }
     images = torch.empty(
         (len(train[0]), 28, 28),
@@ -356,6 +372,12 @@ def gate() -> None:
         dtype=torch.uint8,
         pin_memory=True,
     )
+    if modes:
+        contestants = {
+            name: (kind, what)
+            for name, (kind, what) in contestants.items()
+            if kind is Ours or what in modes
+        }
     accuracies = {name: [] for name in contestants}
     for seed in range(SEEDS):
         loader = Loader(*train, GATE_BATCH, seed=seed)
@@ -382,8 +404,11 @@ def gate() -> None:
             torch.cuda.synchronize()  # the pinned memory is free for the next epoch
         for name, rival in rivals.items():
             if rival:
-                model = model_from(rival.weights(), "cuda")
-                accuracies[name].append(accuracy(model, *test))
+                try:
+                    model = model_from(rival.weights(), "cuda")
+                    accuracies[name].append(accuracy(model, *test))
+                except ValueError as error:  # weights that are not finite
+                    print(f"LEFT OUT {name}, seed {seed}: {error}", flush=True)
                 rival.close()
     for name, of_seeds in accuracies.items():
         if len(of_seeds) == SEEDS:
@@ -520,9 +545,10 @@ def build() -> None:
     """Let nvcc do its work beforehand."""
     from concurrent.futures import ThreadPoolExecutor
 
-    wanted = set(OURS)
+    wanted = set(fast.precisions())
     for _, precision, what, _ in WATERFALL:
-        wanted.add(without(precision, what))
+        if precision in fast.precisions():
+            wanted.add(without(precision, what))
     with ThreadPoolExecutor() as pool:
         list(pool.map(fast.build, wanted))
 
@@ -536,6 +562,8 @@ def waterfall(batch: int = 64) -> None:
     reference = PyTorch(weights, batch, LR, "eager_fp32").losses(batches[PyTorch], CHECKED_STEPS)
     rivals = []
     for number, (name, precision, what, off) in enumerate(WATERFALL):
+        if precision not in fast.precisions():
+            continue
         rival = Ours(weights, batch, LR, without(precision, what), **off)
         rival.name = f"{number}_{name}"
         rivals.append(rival)
@@ -567,7 +595,7 @@ def profile(
     from course.kernels.mnist_cnn.pytorch import initial_weights
 
     batches = pinned_batches(batch)
-    for mode in modes:
+    for mode in set(modes) & set(modes_here()):
         rival = PyTorch(initial_weights(0), batch, LR, mode)
         kernels = kernel_times(rival, batches)
         groups = {}
@@ -599,9 +627,10 @@ def program() -> None:
     A first turn is not counted: in it compilers do what they have not done before, and the digits
         come into memory.
     """
-    seconds = {trainer: [] for trainer in PROGRAMS}
+    programs = [trainer for trainer in PROGRAMS if trainer in ("ours", *modes_here())]
+    seconds = {trainer: [] for trainer in programs}
     for turn in range(1 + TURNS):
-        for trainer in PROGRAMS:
+        for trainer in programs:
             command = [sys.executable, "-m", "course.kernels.mnist_cnn.program", trainer]
             start = time.perf_counter()
             done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
@@ -648,7 +677,10 @@ PARTS = {
 
 def passed_gate(entries) -> list[str]:
     """Our precisions whose mean accuracy lies within the gate of PyTorch's in fp32."""
-    mean = {entry["name"].removeprefix("mnist/accuracy/"): entry["value"] for entry in entries}
+    mean = {}
+    for entry in entries:
+        name = entry["name"].removesuffix(results.level_suffix())
+        mean[name.removeprefix("mnist/accuracy/")] = entry["value"]
     return [
         precision
         for precision, name in OURS.items()
@@ -757,6 +789,8 @@ def main(arguments: list[str] | None = None) -> int:
         return everything(options.budget)
     if options.part == "step":
         step(options.batch, options.gated, options.modes)
+    elif options.part == "gate":
+        gate(options.modes)
     elif options.part == "prepare":
         prepare(options.budget)
     elif options.part == "warm":

@@ -8,7 +8,8 @@ from utils import engine, results
 os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # the profiler's messages about itself
 
 STEPS = 10  # profiled
-NAME = "mnist/profile/pytorch_256/"  # of the recorded numbers
+ON_A_GPU = 256  # digits a step of the recorded runs: the chapter's batch where there is a GPU
+NAME = f"mnist/profile/pytorch_{ON_A_GPU}/"  # of the recorded numbers
 
 
 def profile(step, warm_up: int = 3):
@@ -100,7 +101,7 @@ def _print_recorded() -> None:
     kernels, busy, step = (entries[name]["value"] for name in names)
     print(
         f"no GPU here; {_origin(entries['step'])}: {kernels:.0f} kernels, {busy:,.0f} µs of GPU "
-        f"work, in a step of {step:,.0f} µs at batch 256"
+        f"work, in a step of {step:,.0f} µs at batch {ON_A_GPU}"
     )
 
 
@@ -129,9 +130,10 @@ def step_of_ours(result: dict, batch: int) -> float | None:
         micro = 1000 * result["milliseconds"] / len(result["losses"])
         record(f"mnist/naive/step_{batch}", micro, "µs")
         return micro
-    entry = results.find(f"mnist/naive/step_{batch}")
+    entry = results.find(f"mnist/naive/step_{ON_A_GPU}")  # the batch here is a smaller one
     if entry:
-        print(f"no GPU here; {_origin(entry)}: {entry['value']:,.0f} µs a step of {batch} digits")
+        micro = entry["value"]
+        print(f"no GPU here; {_origin(entry)}: {micro:,.0f} µs a step of {ON_A_GPU} digits")
     else:
         print("no GPU here, so no time (none is recorded yet)")
     return None

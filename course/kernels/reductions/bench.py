@@ -31,7 +31,7 @@ from course.kernels.reductions import (
     sum_precise,
     sums,
 )
-from utils.engine import has_gpu
+from utils.engine import gpu, has_gpu
 
 FLUSH_BYTES = 1 << 30  # overwritten twice before each repeat: clears the L2 and hides the launch
 DEVICE = "cuda" if has_gpu() else "cpu"
@@ -113,7 +113,7 @@ def copy_rival(n: int):
 
 def on_hopper() -> bool:
     """Whether there are clusters and asynchronous copies."""
-    return has_gpu() and torch.cuda.get_device_capability() >= (9, 0)
+    return has_gpu() and gpu().compute_capability >= (9, 0)
 
 
 # ---- scan -------------------------------------------------------------------------------------
@@ -125,7 +125,7 @@ def methods() -> dict:
         "look_back": scans.Lookback(),
         "persistent": scans.Persistent(),
     }
-    if on_hopper():
+    if scans.has_ring():
         found["ring"] = scans.Ring()
     return found
 

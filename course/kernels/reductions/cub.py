@@ -15,6 +15,7 @@ from pathlib import Path
 import torch
 
 from course.kernels.reductions.kernels import FOLDER
+from utils.engine import run_arch
 from utils.tools.nvcc import find_nvcc
 
 LIBRARIES = ("scan", "sum", "sort")
@@ -63,9 +64,8 @@ def build(library: str) -> Path:
     path = Path(tempfile.gettempdir()) / name
     if path.exists():
         return path
-    major, minor = torch.cuda.get_device_capability()
     unfinished = path.with_suffix(".tmp")
-    command = [find_nvcc(), "-O3", f"-arch=sm_{major}{minor}", "-std=c++17", "-shared"]
+    command = [find_nvcc(), "-O3", f"-arch={run_arch()}", "-std=c++17", "-shared"]
     command += ["-Xcompiler", "-fPIC", "-o", str(unfinished), str(source)]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:

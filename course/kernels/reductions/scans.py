@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import torch
 
 from course.kernels.reductions.kernels import device, load, multiprocessors
-from utils.engine import has_gpu
+from utils.engine import gpu, has_gpu
+from utils.hardware import shared_limit
 
 C_TYPES = {"float32": "float", "int32": "int"}
 WARP = 32
@@ -72,7 +73,7 @@ class Persistent:
 
 @dataclass(frozen=True)
 class Ring:
-    """Tiles in a ring in shared memory, moved by the copy engine. Compute capability 9.0 on."""
+    """Tiles in a ring in shared memory, moved by the copy engine: where `has_ring` says so."""
 
     warps: int = 16
     tile: int = 8192
@@ -130,8 +131,16 @@ class Scan:
         launch(x, out, self.n, self._state)
 
 
+def has_ring() -> bool:
+    """Whether this GPU runs the `Ring`: it has bulk copies, and blocks with room for the stages.
+
+    Compute capability 12.x has the copies (9.0 on), but less than half of the shared memory.
+    """
+    if not has_gpu() or gpu().compute_capability < (9, 0):
+        return False
+    return shared_limit() >= Ring().shared_bytes
+
+
 def fastest():
-    """The method that is fastest here: the ring where there is a copy engine, else look-back."""
-    if has_gpu() and torch.cuda.get_device_capability() >= (9, 0):
-        return Ring()
-    return Lookback()
+    """The method that is fastest here: the ring where it runs, else look-back."""
+    return Ring() if has_ring() else Lookback()

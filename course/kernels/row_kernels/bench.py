@@ -269,15 +269,10 @@ def try_variants(report: Report, compiler: Compiler, t: dict) -> None:
     """Softmax with one thing changed (`variants`)."""
     x = t["x"]
     out = torch.empty_like(x)
-    shape = best_shape(SOFTMAX.deals, *sizes(x))
-    changed = {}
-    for name, variant in VARIANTS.items():
-        fits = variant.ring in (None, shape.stages > 0)
-        if variant.file == "fast.cuh" and fits:
-            changed[name] = replace(shape, folder=str(folder(name)))
+    changed = changed_shapes(x.shape[1], x.element_size())
     compiler.wait(SOFTMAX, list(changed.values()), x.dtype)
     runs = {
-        "as it is": partial(SOFTMAX.ours, t, shape),
+        "as it is": partial(SOFTMAX.ours, t, None),
         "copy": partial(out.copy_, x),
     }
     for name, other in changed.items():
@@ -285,6 +280,17 @@ def try_variants(report: Report, compiler: Compiler, t: dict) -> None:
     label = f"softmax_variants/{x.shape[1]}"
     race = compare(runs, bytes=SOFTMAX.bytes(x), name=label)
     report.put("variants", f"softmax/{x.shape[1]}", gigabytes(race))
+
+
+def changed_shapes(columns: int, item: int) -> dict[str, Shape]:
+    """Softmax's shape for rows of a length, with each variant that it has."""
+    shape = best_shape(SOFTMAX.deals, columns, item)
+    changed = {}
+    for name, variant in VARIANTS.items():
+        fits = variant.ring in (None, shape.stages > 0)
+        if variant.file == "fast.cuh" and fits:
+            changed[name] = replace(shape, folder=str(folder(name)))
+    return changed
 
 
 def race(
@@ -349,11 +355,11 @@ def compiled(function):
     )
 
 
-def ladders(report: Report, compiler: Compiler) -> None:
-    """Softmax rung by rung, and with single choices undone."""
-    for columns in LADDER_COLUMNS:
+def ladders(report: Report, compiler: Compiler, parts: list) -> None:
+    """Softmax rung by rung (`climb`), and with single choices undone (`try_variants`)."""
+    for columns in LADDER_COLUMNS if parts else ():
         t = timed_tensors(columns, torch.float32)
-        for part in (climb, try_variants):
+        for part in parts:
             report.attempt(f"{part.__name__} {columns}", part, report, compiler, t)
 
 
@@ -445,6 +451,9 @@ def ask_for_all(compiler: Compiler, options) -> None:
             for operation in OPERATIONS.values():
                 shapes = shapes_to_check(operation, rows, columns, dtype)
                 compiler.ask(operation, shapes, dtype)
+    for columns in LADDER_COLUMNS if options.variants else ():
+        changed = changed_shapes(columns, torch.float32.itemsize)
+        compiler.ask(SOFTMAX, list(changed.values()), torch.float32)
     dtype = DTYPES[options.dtype]
     item = dtype.itemsize
     for columns, name in targets_of(options.tune):
@@ -485,6 +494,7 @@ def arguments() -> argparse.Namespace:
     add("--tune", nargs="*", default=[], help="try all shapes, e.g. of softmax/4096")
     add("--dtype", default="float32", choices=DTYPES)
     add("--ladder", action="store_true", help="time softmax rung by rung, too")
+    add("--variants", action="store_true", help="and with single choices undone")
     add("--no-check", action="store_true", help="skip the small sizes")
     return parser.parse_args()
 
@@ -504,8 +514,8 @@ def main() -> None:
         failed = len(report.entries["errors"])
         print("right:", report.entries["checks"], "failed:", failed, flush=True)
     if compiler:
-        if options.ladder:
-            ladders(report, compiler)
+        parts = [climb] * options.ladder + [try_variants] * options.variants
+        ladders(report, compiler, parts)
         timed(report, compiler, options)
         show(report)
         compiler.pool.shutdown(cancel_futures=True)

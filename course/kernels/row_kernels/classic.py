@@ -6,6 +6,7 @@ from pathlib import Path
 import torch
 
 from utils import cuda_c, pick
+from utils.engine import gpu, has_gpu
 
 KERNELS = Path(__file__).parent / "kernels"
 TYPES = {
@@ -14,6 +15,8 @@ TYPES = {
 }
 MOST_THREADS = 1024
 WARP = 32
+FLOAT = 4  # bytes
+MATRICES = 16  # of one size, that a chapter may hold at a time
 
 
 @functools.cache
@@ -34,6 +37,13 @@ def threads_for(columns: int) -> int:
     most = pick(gpu=MOST_THREADS, cpu=4 * WARP)
     warps = -(-columns // WARP)
     return max(WARP, min(most, warps * WARP))
+
+
+def rows_for(columns: int, most: int) -> int:
+    """`most` rows, or so many that `MATRICES` matrices of them fit into the GPU's memory."""
+    if not has_gpu():
+        return most
+    return min(most, gpu().memory_bytes // (MATRICES * FLOAT * columns))
 
 
 def matrix(x: torch.Tensor) -> torch.Tensor:

@@ -1,6 +1,9 @@
 """Recorded rates of the row kernels as pictures."""
 
+import re
+
 from course.kernels.row_kernels.shapes import WARP
+from course.kernels.row_kernels.variants import VARIANTS
 from utils import results
 from utils.plots import ACCENT, INK, figure
 
@@ -58,7 +61,7 @@ def shares(operation: str):
     axes.set(ylim=(0, 1.1), xlabel="values in a row", ylabel="share of copy speed")
     axes.yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(loc="lower left", frameon=False)
+    axes.legend(loc="best", frameon=False)
     gpu = results.find(f"{operation}/{COLUMNS[0]}/ours/share_of_copy")
     if gpu:
         axes.set_title(f"{operation} on an {gpu['gpu']}, {gpu['date'][:10]}", fontsize=10)
@@ -73,6 +76,23 @@ def _recorded(operation: str, who: str) -> list[tuple[int, float]]:
     return [(columns, entry["value"]) for columns, entry in entries.items() if entry]
 
 
+def choices(lengths=(4096, 16384)) -> str:
+    """Recorded GB/s of softmax as it is, with one choice changed at a time, and of a copy.
+
+    A column for each length of row, a line for each of the `variants`; without those that are not
+    recorded.
+    """
+    lines = [" " * 32 + "".join(f"{columns:>9,}" for columns in lengths)]
+    shown = {"as it is": "as it is: L2 evicts last"}
+    for name in ("as it is", *VARIANTS, "copy"):
+        path = re.sub(r"[^a-z0-9.]+", "_", name.lower()).strip("_")
+        found = [results.find(f"softmax_variants/{n}/{path}/bandwidth") for n in lengths]
+        if all(found):
+            rates = "".join(f"{entry['value'] / 1e9:9,.0f}" for entry in found)
+            lines.append(f"{shown.get(name, name):<32}{rates} GB/s")
+    return "\n".join(lines)
+
+
 def homes(lengths=COLUMNS) -> str:
     """Where a row of float32 fits: a warp's registers, a block's, shared memory, or a cluster."""
     lines = []
@@ -81,12 +101,12 @@ def homes(lengths=COLUMNS) -> str:
         fits = [
             name
             for name, room in (
-                ("a warp's registers, 128 a thread", WARP * 128 * 4),
+                (f"a warp's registers, {columns // WARP} a thread", WARP * 128 * 4),
                 ("half an SM's registers", SM_REGISTERS // 2),
                 ("an SM's shared memory", SM_SHARED),
                 ("half of 8 SMs' registers: a cluster", 8 * SM_REGISTERS // 2),
             )
             if size <= room
         ]
-        lines.append(f"{columns:7,} values, {size / 1024:4.0f} KB: {fits[0]}")
+        lines.append(f"{columns:7,} values, {size / 1024:4.0f} KB: fits into {fits[0]}")
     return "\n".join(lines)

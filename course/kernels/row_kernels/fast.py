@@ -11,6 +11,7 @@ from pathlib import Path
 import torch
 
 from course.kernels.row_kernels.shapes import Shape
+from utils.cuda_c.device_code import toolkit_headers
 from utils.engine import gpu, has_gpu
 
 KERNELS = Path(__file__).parent / "kernels"
@@ -136,23 +137,10 @@ def _compile(file, shape, dtype, arch) -> bytes:
         name=file,
         arch=arch,
         std="c++17",
-        include_path=[str(folder), *_toolkit_headers()],
+        include_path=[str(folder), *toolkit_headers()],
         define_macro=[f"{name}={value}" for name, value in macros.items()],
     )
     return Program((folder / file).read_text(), "c++", options).compile("cubin").code
-
-
-def _toolkit_headers() -> list[str]:
-    """Where cuda_bf16.h is: with pip's packages, or beside nvcc."""
-    from cuda.pathfinder import find_nvidia_header_directory
-
-    from utils.tools.nvcc import find_nvcc
-
-    folders = [find_nvidia_header_directory("cudart")]
-    compiler = find_nvcc()
-    if compiler:
-        folders.append(str(Path(compiler).resolve().parent.parent / "include"))
-    return [folder for folder in folders if folder]
 
 
 def _allow(kernel, shape: Shape) -> None:

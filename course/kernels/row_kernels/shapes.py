@@ -6,7 +6,7 @@ from pathlib import Path
 ACCESS = 16  # bytes a thread reads or writes at once
 WARP = 32
 FLOAT = 4  # bytes
-SM_SHARED = 228 << 10  # bytes of shared memory of an SM, Hopper and later
+SM_SHARED = 228 << 10  # bytes of shared memory of an SM: compute capability 9.0 and 10.x
 RESERVED = 1 << 10  # bytes of it that the driver takes for each block
 BARRIERS = 8 << 10  # more than a kernel's barriers and partial results need
 CLUSTERS = (1, 2, 4, 8, 16)  # blocks a cluster; 16 must be asked for
@@ -87,11 +87,12 @@ class Deal:
 DEALS = {
     "softmax": (
         Deal(4096, kept=8, threads=512, blocks=4),
-        Deal(16384, kept=16, threads=512, blocks=3),
+        Deal(16384, kept=16, threads=256, blocks=6),
         Deal(131072, kept=32, threads=256, blocks=4),
     ),
     "layer_norm": (
-        Deal(1024, kept=8, threads=512, blocks=4),
+        Deal(1024, kept=8, threads=512, blocks=4, twice=True),
+        Deal(4096, kept=8, threads=512, blocks=4, twice=True),
         Deal(8192, kept=32, threads=256, blocks=2),
         Deal(16384, kept=16, threads=1024, blocks=2, twice=True),
         Deal(65536, kept=32, threads=256, blocks=1, ring=True),
@@ -105,7 +106,7 @@ DEALS = {
     ),
     "rms_norm": (
         Deal(1024, kept=8, threads=256, blocks=6),
-        Deal(4096, kept=8, threads=1024, blocks=2, twice=True),
+        Deal(4096, kept=8, threads=512, blocks=4),
         Deal(8192, kept=16, threads=512, blocks=2),
         Deal(16384, kept=16, threads=512, blocks=3),
         Deal(65536, kept=16, threads=512, blocks=3),
@@ -129,8 +130,9 @@ DEALS = {
         Deal(131072, kept=32, threads=256, blocks=4),
     ),
     "cross_entropy_backward": (
-        Deal(2048, kept=16, threads=128, blocks=12),
-        Deal(4096, kept=8, threads=512, blocks=4),
+        Deal(2048, kept=8, threads=256, blocks=8),
+        Deal(4096, kept=16, threads=1024, blocks=1),
+        Deal(16384, kept=16, threads=1024, blocks=1),
         Deal(131072, kept=16, threads=512, blocks=3),
     ),
 }

@@ -6,19 +6,14 @@ from pathlib import Path
 
 from course.kernels.row_kernels.fast import KERNELS
 
-LOAD = "return __ldcg(from);"
-LOAD_NO_LINE = """Pack v;
-    asm volatile("ld.global.nc.L1::no_allocate.v4.f32 {%0, %1, %2, %3}, [%4];"
-        : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
-        : "l"(from));
-    return v;"""
-LOAD_EVICT_FIRST = """Pack v;
-    unsigned long long policy;
-    asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
-    asm volatile("ld.global.cg.L2::cache_hint.v4.f32 {%0, %1, %2, %3}, [%4], %5;"
-        : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
-        : "l"(from), "l"(policy));
-    return v;"""
+HINTED = "ld.global.L1::no_allocate.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4], %5;"
+PLAIN = "ld.global.cg.v4.u32 {%0, %1, %2, %3}, [%4];"
+PAST_L1 = "ld.global.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+FIRST_READ = "ld.global.L1::evict_last.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4], %5;"
+STORE = "__stcg(reinterpret_cast<float4*>(to), make_float4(from[0], from[1], from[2], from[3]));"
+STORE_EVICT_FIRST = """asm volatile("st.global.L2::cache_hint.v4.f32 [%0], {%1, %2, %3, %4}, %5;"
+        ::"l"(to), "f"(from[0]), "f"(from[1]), "f"(from[2]), "f"(from[3]), "l"(evict_first())
+        : "memory");"""
 INCLUDE = '#include "bulk_copy.cuh"\n'
 
 
@@ -33,14 +28,18 @@ class Variant:
 
 
 VARIANTS = {
-    "loads: through L1": Variant("fast.cuh", LOAD, "return *from;", ring=False),
-    "loads: streaming": Variant("fast.cuh", LOAD, "return __ldcs(from);", ring=False),
-    "loads: last use": Variant("fast.cuh", LOAD, "return __ldlu(from);", ring=False),
-    "loads: L2 evicts first": Variant("fast.cuh", LOAD, LOAD_EVICT_FIRST, ring=False),
-    "loads: read-only, no L1 line": Variant("fast.cuh", LOAD, LOAD_NO_LINE, ring=False),
-    "reads: nothing kept for the second": Variant("two_reads.cuh", "L1::evict_last.", ""),
-    "reads: the second keeps, too": Variant("two_reads.cuh", "L1::evict_first.", ""),
-    "stores: evict first": Variant("fast.cuh", "__stcg(", "__stcs("),
+    "loads: L2 as it likes": Variant("fast.cuh", HINTED, PLAIN, ring=False),
+    "loads: past L1, without a hint": Variant("fast.cuh", HINTED, PAST_L1, ring=False),
+    "loads: L2 evicts first": Variant("fast.cuh", '"l"(evict_last())', '"l"(evict_first())', False),
+    "loads: through L1": Variant("fast.cuh", HINTED, HINTED.replace("L1::no_allocate.", ""), False),
+    "reads: L2 as it likes": Variant("two_reads.cuh", '"l"(evict_last())', '"l"(evict_normal())'),
+    "reads: L1 as it likes": Variant(
+        "two_reads.cuh", FIRST_READ, FIRST_READ.replace("L1::evict_last.", "")
+    ),
+    "reads: L2 keeps the second, too": Variant(
+        "two_reads.cuh", '"l"(evict_first())', '"l"(evict_last())'
+    ),
+    "stores: L2 evicts first": Variant("fast.cuh", STORE, STORE_EVICT_FIRST),
     "stores: no hint": Variant(
         "fast.cuh", INCLUDE, INCLUDE + "#define __stcg(p, v) (*(p) = (v))\n"
     ),

@@ -9,13 +9,24 @@ import torch
 import triton
 import triton.language as tl
 
+from course.kernels.tiles.softmax import in_pieces, sms
+
 EPSILON = 1e-5
 #: Programs an SM of the backward pass: each keeps a partial sum of gamma's and beta's gradients
 PROGRAMS_AN_SM = 2
-SMS_OF_NO_GPU = 2
 #: Columns and partial sums of a tile of the second kernel
 COLUMNS = 32
 PARTS = 64
+#: Columns of the longest row that a program takes whole; longer ones: columns at most, and how
+LONGEST = 8192
+PIECES = {
+    32768: {"PIECE": 4096, "num_warps": 32, "LEAVE": True},
+    1 << 31: {"PIECE": 8192, "num_warps": 32, "LEAVE": True},
+}
+#: How whole rows are read, unless options say otherwise
+WHOLE = {"KEEP": True, "AGAIN": False, "LEAVE": False}
+#: Rows and warps of a program for rows of so many columns, as the sweep of `bench` found them
+SWEPT = {1024: (8, 8), 4096: (1, 16)}
 
 
 @triton.jit
@@ -27,12 +38,22 @@ def norm_forward(
     gamma,
     beta,
     rows,
-    columns,
+    columns: tl.constexpr,
     epsilon,
     ROWS: tl.constexpr,
     BLOCK: tl.constexpr,
+    KEEP: tl.constexpr,
+    AGAIN: tl.constexpr,
+    LEAVE: tl.constexpr,
 ):
-    """ROWS whole rows a program: one read of x, one write of y."""
+    """ROWS whole rows a program: one write of y, one read of x from memory.
+
+    KEEP: whether the caches are asked to keep x. AGAIN: whether x is read once more, from a
+    cache, for the result, instead of being kept in registers. LEAVE: whether y is to leave the
+    caches first. The number of columns is known to the compiler: masks that let all pass vanish.
+    """
+    policy: tl.constexpr = "evict_last" if KEEP else ""
+    store_policy: tl.constexpr = "evict_first" if LEAVE else ""
     first = tl.program_id(0) * ROWS
     row = first + tl.arange(0, ROWS)[:, None]
     column = tl.arange(0, BLOCK)[None, :]
@@ -40,16 +61,19 @@ def norm_forward(
     is_column = column < columns
     inside = is_row & is_column
     at = row.to(tl.int64) * columns + column
-    tile = tl.load(x + at, mask=inside, other=0.0).to(tl.float32)
+    tile = tl.load(x + at, mask=inside, other=0.0, eviction_policy=policy).to(tl.float32)
     mean = tl.sum(tile, 1, keep_dims=True) / columns
     centred = tl.where(inside, tile - mean, 0.0)  # a masked 0 would count as -mean
     variance = tl.sum(centred * centred, 1, keep_dims=True) / columns
     inverse = 1 / tl.sqrt(variance + epsilon)
+    if AGAIN:
+        tile = tl.load(x + at, mask=inside, other=0.0, eviction_policy="evict_first")
+        centred = tile.to(tl.float32) - mean
     scale = tl.load(gamma + column, mask=is_column, other=0.0).to(tl.float32)
     shift = tl.load(beta + column, mask=is_column, other=0.0).to(tl.float32)
     result = centred * inverse * scale + shift
     kind = y.dtype.element_ty
-    tl.store(y + at, result.to(kind), mask=inside)
+    tl.store(y + at, result.to(kind), mask=inside, eviction_policy=store_policy)
     tl.store(means + row, mean, mask=is_row)
     tl.store(inverses + row, inverse, mask=is_row)
 
@@ -78,41 +102,44 @@ def norm_in_pieces(
     x,
     gamma,
     beta,
-    columns,
+    columns: tl.constexpr,
     epsilon,
     BLOCK: tl.constexpr,
+    STAGES: tl.constexpr,
+    LEAVE: tl.constexpr,
 ):
     """A row in pieces, read twice: the second time it comes from a cache."""
+    store_policy: tl.constexpr = "evict_first" if LEAVE else ""
     row = tl.program_id(0)
     start = row.to(tl.int64) * columns
-    column = tl.arange(0, BLOCK)
-    counts = tl.zeros((BLOCK,), tl.float32)
+    lane = tl.arange(0, BLOCK)
+    behind = tl.maximum(columns - lane, 0)  # columns from this lane on
+    counts = ((behind + BLOCK - 1) // BLOCK).to(tl.float32)
     middles = tl.zeros((BLOCK,), tl.float32)
     spreads = tl.zeros((BLOCK,), tl.float32)
-    for first in range(0, columns, BLOCK):
-        inside = first + column < columns
-        at = x + start + first + column
+    for first in tl.range(0, columns, BLOCK, num_stages=STAGES):
+        inside = first + lane < columns
+        at = x + start + first + lane
         piece = tl.load(at, mask=inside, other=0.0, eviction_policy="evict_last")
         piece = piece.to(tl.float32)
-        counts += inside.to(tl.float32)
+        share = 1.0 / (first // BLOCK + 1)  # of this piece in what was read so far
         distance = tl.where(inside, piece - middles, 0.0)
-        middles += distance / tl.maximum(counts, 1.0)
-        spreads += tl.where(inside, distance * (piece - middles), 0.0)
+        middles += distance * share
+        spreads += distance * (piece - middles)
     _, mean, spread = tl.reduce((counts, middles, spreads), 0, join)
     inverse = 1 / tl.sqrt(spread / columns + epsilon)
     tl.store(means + row, mean)
     tl.store(inverses + row, inverse)
-    for first in range(0, columns, BLOCK):
-        inside = first + column < columns
-        place = first + column
+    for first in tl.range(0, columns, BLOCK, num_stages=STAGES):
+        place = first + lane
+        inside = place < columns
         at = x + start + place
         piece = tl.load(at, mask=inside, other=0.0, eviction_policy="evict_first")
-        piece = piece.to(tl.float32)
         scale = tl.load(gamma + place, mask=inside, other=0.0).to(tl.float32)
         shift = tl.load(beta + place, mask=inside, other=0.0).to(tl.float32)
-        xhat = (piece - mean) * inverse
-        result = xhat * scale + shift
-        tl.store(y + start + place, result.to(y.dtype.element_ty), mask=inside)
+        xhat = (piece.to(tl.float32) - mean) * inverse
+        result = (xhat * scale + shift).to(y.dtype.element_ty)
+        tl.store(y + start + place, result, mask=inside, eviction_policy=store_policy)
 
 
 @triton.jit
@@ -186,10 +213,13 @@ def add_parts(
 
 
 def deal(columns: int) -> dict[str, int]:
-    """Rows and warps a program for rows of this length, as the sweep of `bench` found them."""
+    """Rows and warps of a program, or how it takes a long row in pieces."""
+    if columns > LONGEST:
+        return next(options for most, options in PIECES.items() if columns <= most)
     block = triton.next_power_of_2(columns)
     rows = max(1, 2048 // block)
     warps = min(32, max(4, rows * block // 1024))
+    rows, warps = SWEPT.get(block, (rows, warps))
     return {
         "ROWS": rows,
         "BLOCK": block,
@@ -212,14 +242,12 @@ def layer_norm(x, gamma, beta, epsilon: float = EPSILON, **options: int):
     options = options or deal(columns)
     arrays = (y, means, inverses, x, gamma, beta)
     if "PIECE" in options:
-        piece = options["PIECE"]
-        warps = options["num_warps"]
         launch = norm_in_pieces[(rows,)]
-        launch(*arrays, columns, epsilon, BLOCK=piece, num_warps=warps)
+        launch(*arrays, columns, epsilon, **in_pieces(options))
     else:
         programs = triton.cdiv(rows, options["ROWS"])
         launch = norm_forward[(programs,)]
-        launch(*arrays, rows, columns, epsilon, **options)
+        launch(*arrays, rows, columns, epsilon, **WHOLE | options)
     return y, means, inverses
 
 
@@ -261,10 +289,3 @@ def layer_norm_backward(
     add = add_parts[(triton.cdiv(columns, COLUMNS),)]
     add(dgamma, dbeta, *parts, programs, columns, PARTS=PARTS, COLUMNS=COLUMNS)
     return dx, dgamma, dbeta
-
-
-def sms(x: torch.Tensor) -> int:
-    """Multiprocessors of the GPU that x lies on."""
-    if x.device.type != "cuda":
-        return SMS_OF_NO_GPU
-    return torch.cuda.get_device_properties(x.device).multi_processor_count

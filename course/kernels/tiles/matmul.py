@@ -2,6 +2,7 @@
 
 A descriptor says once what a matrix is; a block of it is then asked for by row and column, and on
 Hopper and later the copy engine (TMA) brings it. Edges need no mask: outside is zero, or unwritten.
+With pointers a matrix must have fewer than 2^31 elements: its offsets are int32.
 """
 
 import functools

@@ -1,5 +1,6 @@
 """Check and time the Triton kernels that work on rows, beside torch and torch.compile."""
 
+import itertools
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -34,12 +35,26 @@ SMALL_COLUMNS = pick(
 )
 LONG = 131072  # columns that softmax takes in pieces
 WARPS = (4, 8, 16, 32)
-FILLS = (1024, 2048, 4096, 8192)  # values a program
-PIECES = (1024, 2048, 4096, 8192)
+FILLS = (1024, 4096, 8192)  # values a program
+PIECES = (2048, 4096, 8192, 16384)
+PIECE_WARPS = (8, 16, 32)
+KEPT = (16384, 32768)  # columns of a row in pieces that registers keep
+ROWS_AN_SM = (1, 2)  # of rows that a cache has no room for otherwise
+LONG_ROW = 32768  # columns
+FEW_REGISTERS = 32  # a thread: an SM then has room for all the threads that it may have
+#: How whole rows are read: what the caches are asked, and whether a row is read again
+WAYS = (
+    {"KEEP": False},
+    {"KEEP": True},
+    {"KEEP": True, "AGAIN": True},
+    {"KEEP": True, "AGAIN": True, "LEAVE": True},
+)
 #: Values a thread
-FEWEST = 4
+FEWEST = 8
 MOST = 64
-KEPT_OF_PIECE = 32
+MOST_OF_NORM = 32
+FEWEST_OF_PIECE = 4
+MOST_OF_PIECE = 16
 PROGRAMS_AN_SM = (1, 2, 4, 8, 16)
 SWEEP_SECONDS = 0.2
 RACE_SECONDS = 0.5
@@ -59,7 +74,41 @@ class Rows:
         return outputs if isinstance(outputs, tuple) else (outputs,)
 
 
-def _forward_options(columns: int) -> list[dict]:
+def _softmax_options(columns: int) -> list[dict]:
+    options = _whole_rows(columns)
+    for option in _pieces(columns):
+        options += [option | few for few in _few_programs(columns)]
+        for kept in KEPT:
+            in_registers = values_a_thread(kept, option["num_warps"])
+            if option["PIECE"] < kept < columns and in_registers <= MOST:
+                with_kept = option | {"KEPT": kept}
+                options += [with_kept | few for few in _few_programs(columns)]
+    return options
+
+
+def _few_programs(columns: int) -> list[dict]:
+    """Long rows only a few at a time, so that a cache has room for them."""
+    if columns < LONG_ROW:
+        return [{}]
+    return [{"programs": programs} for programs in ROWS_AN_SM]
+
+
+def _norm_options(columns: int) -> list[dict]:
+    options = []
+    for option in _whole_rows(columns):
+        values = values_a_thread(option["ROWS"] * option["BLOCK"], option["num_warps"])
+        if values > MOST_OF_NORM:
+            continue
+        for way in WAYS:
+            options.append(option | way)
+            if way["KEEP"] and values <= FEW_REGISTERS / 2:
+                options.append(option | way | {"maxnreg": FEW_REGISTERS})
+    for option in _pieces(columns):
+        options += [option, option | {"LEAVE": True}]
+    return options
+
+
+def _whole_rows(columns: int) -> list[dict]:
     block = triton.next_power_of_2(columns)
     options = []
     for rows in sorted({max(1, fill // block) for fill in FILLS}):
@@ -67,17 +116,17 @@ def _forward_options(columns: int) -> list[dict]:
             if FEWEST <= values_a_thread(rows * block, warps) <= MOST:
                 whole = {"ROWS": rows, "BLOCK": block}
                 options.append(whole | {"num_warps": warps})
+    return options
+
+
+def _pieces(columns: int) -> list[dict]:
+    options = []
     for piece in PIECES:
-        if piece >= block:
+        if piece > columns:
             break
-        for warps in WARPS:
-            if FEWEST <= values_a_thread(piece, warps) <= KEPT_OF_PIECE:
-                options.append(
-                    {
-                        "PIECE": piece,
-                        "num_warps": warps,
-                    }
-                )
+        for warps in PIECE_WARPS:
+            if FEWEST_OF_PIECE <= values_a_thread(piece, warps) <= MOST_OF_PIECE:
+                options.append({"PIECE": piece, "num_warps": warps})
     return options
 
 
@@ -87,7 +136,7 @@ def values_a_thread(values: int, warps: int) -> float:
 
 
 def _backward_options(columns: int) -> list[dict]:
-    multiprocessors = layer_norm.sms(torch.empty(0, device=DEVICE))
+    multiprocessors = softmax.sms(torch.empty(0, device=DEVICE))
     block = triton.next_power_of_2(columns)
     options = []
     for many in PROGRAMS_AN_SM:
@@ -104,8 +153,8 @@ def _backward_options(columns: int) -> list[dict]:
 
 
 OPERATIONS = {
-    "softmax": Rows(SOFTMAX, softmax.softmax, _forward_options),
-    "layernorm": Rows(LAYER_NORM, layer_norm.layer_norm, _forward_options),
+    "softmax": Rows(SOFTMAX, softmax.softmax, _softmax_options),
+    "layernorm": Rows(LAYER_NORM, layer_norm.layer_norm, _norm_options),
     "layernorm_backward": Rows(
         LAYER_NORM_BACKWARD,
         layer_norm.layer_norm_backward,
@@ -116,11 +165,11 @@ OPERATIONS = {
 
 def check(report: Report) -> None:
     """Every operation in small sizes of all kinds, against float64."""
-    at_once(lambda columns: _check_size(report, 3, columns, torch.float32), SMALL_COLUMNS)
-    for dtype in (torch.float32, torch.bfloat16):
-        for columns in SMALL_COLUMNS:
-            for rows in SMALL_ROWS:
-                _check_size(report, rows, columns, dtype)
+    kinds = list(itertools.product(SMALL_COLUMNS, (torch.float32, torch.bfloat16)))
+    at_once(lambda kind: _check_size(report, 3, *kind), kinds)  # compiles them all
+    for columns, dtype in kinds:
+        for rows in SMALL_ROWS:
+            _check_size(report, rows, columns, dtype)
     _check_long(report)
 
 

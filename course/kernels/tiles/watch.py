@@ -5,7 +5,6 @@ python -m course.kernels.tiles.watch FOLDER     (what `watch` runs on a machine 
 
 import inspect
 import json
-import os
 import sys
 import tempfile
 import textwrap
@@ -17,7 +16,6 @@ from course.checking.triton_kernels import kernel_of
 from utils import has_gpu
 from utils.cpu.triton import KernelMistake
 from utils.engine import FORCE_CPU
-from utils.files import ROOT
 from utils.tools import process
 
 SECONDS = 120
@@ -57,11 +55,7 @@ def _in_child(kernel, grid: tuple, arguments: list) -> str:
         (Path(folder) / "launch.json").write_text(json.dumps(launch))
         torch.save(arguments, Path(folder) / "arguments.pt")
         command = [sys.executable, "-m", "course.kernels.tiles.watch", folder]
-        environment = {
-            **os.environ,
-            FORCE_CPU: "1",
-            "PYTHONPATH": str(ROOT),
-        }
+        environment = process.python_environment(**{FORCE_CPU: "1"})
         done = process.run(command, timeout=SECONDS, env=environment)
         return done.output.strip()
 

@@ -19,7 +19,7 @@ struct Arguments {
     }
 };
 
-// Ends the program at the first call that fails: 0 means success in all of NVIDIA's libraries.
+// Ends the program at the first call that fails: 0 means success in every library used here.
 #define CHECK(call) check_status((call), #call, __LINE__)
 
 template <typename Status>

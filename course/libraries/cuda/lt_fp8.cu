@@ -26,7 +26,7 @@ cublasLtMatrixLayout_t columns_of(cudaDataType type, int rows, int columns) {
     return layout;
 }
 
-// wᵀ x to the column-major library: 8-bit products are only done in this one arrangement.
+// wᵀ x to the column-major library: the arrangement that every GPU with 8-bit products takes.
 cublasLtMatmulDesc_t transposed_product(const float* w_scale, const float* x_scale) {
     cublasLtMatmulDesc_t operation;
     const cublasOperation_t transpose = CUBLAS_OP_T;

@@ -5,11 +5,21 @@
 #include <torch/csrc/stable/ops.h>
 #include <torch/csrc/stable/tensor.h>
 
+#include <stdexcept>
+#include <string>
+
 #include "run.h"
 
 using torch::stable::Tensor;
 
 namespace {
+
+// PyTorch's STD_TORCH_CHECK writes its message to a stream, which fails in a library that brings a
+// C++ standard library of its own (-static-libstdc++): a string needs no stream.
+void check(bool right, const std::string& otherwise) {
+    if (!right)
+        throw std::runtime_error(otherwise);
+}
 
 Type type_of(const Tensor& x) {
     using torch::headeronly::ScalarType;
@@ -23,9 +33,8 @@ Type type_of(const Tensor& x) {
         case ScalarType::Double:
             return Type::float64;
         default:
-            break;
+            throw std::runtime_error("polynomial takes float16, bfloat16, float32 or float64");
     }
-    STD_TORCH_CHECK(false, "polynomial takes float16, bfloat16, float32 or float64");
 }
 
 bool lies_like(const Tensor& x, const Tensor& y) {
@@ -35,9 +44,19 @@ bool lies_like(const Tensor& x, const Tensor& y) {
     return true;
 }
 
+bool have_one_shape(const Tensor& x, const Tensor& y) {
+    if (x.dim() != y.dim())
+        return false;
+    for (int64_t axis = 0; axis < x.dim(); ++axis)
+        if (x.size(axis) != y.size(axis))
+            return false;
+    return true;
+}
+
 void check_slopes(const Tensor& dy, const Tensor& x) {
-    STD_TORCH_CHECK(dy.scalar_type() == x.scalar_type(), "dy and x must have one type");
-    STD_TORCH_CHECK(dy.numel() == x.numel(), "dy and x must have one shape");
+    check(dy.scalar_type() == x.scalar_type(), "dy and x must have one type");
+    check(dy.get_device_index() == x.get_device_index(), "dy and x must lie on one device");
+    check(have_one_shape(dy, x), "dy and x must have one shape");
 }
 
 // x itself if its numbers lie in memory as those of `like`, which have no gaps; else a copy.
@@ -83,7 +102,7 @@ Tensor forward_on_gpu(Tensor x, double a, double b, double c) {
     Tensor flat = laid_out(x, y);
     const int error = gpu::forward(type, y.mutable_data_ptr(), flat.const_data_ptr(), {a, b, c},
                                    x.numel(), current_stream(x));
-    STD_TORCH_CHECK(error == 0, "polynomial: CUDA error ", error);
+    check(error == 0, "polynomial: CUDA error " + std::to_string(error));
     return y;
 }
 
@@ -95,7 +114,7 @@ Tensor backward_on_gpu(Tensor dy, Tensor x, double a, double b) {
     Tensor slopes = laid_out(dy, dx), flat = laid_out(x, dx);
     const int error = gpu::backward(type, dx.mutable_data_ptr(), slopes.const_data_ptr(),
                                     flat.const_data_ptr(), {a, b, 0}, x.numel(), current_stream(x));
-    STD_TORCH_CHECK(error == 0, "polynomial_backward: CUDA error ", error);
+    check(error == 0, "polynomial_backward: CUDA error " + std::to_string(error));
     return dx;
 }
 #endif

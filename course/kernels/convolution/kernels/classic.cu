@@ -1,5 +1,6 @@
 // A picture and one filter of SIDE x SIDE taps (odd), four ways. The result is as large as the
-// picture ("same"); beyond its edges are zeros. Pictures: h x w, float, row after row.
+// picture ("same"); beyond its edges are zeros. Pictures: h x w, float, row after row, fewer than
+// 2^31 pixels.
 #ifndef SIDE
 #define SIDE 5
 #endif

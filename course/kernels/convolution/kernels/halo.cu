@@ -1,6 +1,6 @@
 // Convolution with 64 channels in and 64 out, stride 1: too few for a tile of the matrix product,
 // so cuts of pixels are the wide side. result^T (64 x pixels) = weights (64 x 64) times patch^T,
-// summed over the taps. All weights stay in shared memory, each pixel is fetched once, not once a
+// summed over the taps. All weights stay in shared memory, a patch is fetched once, not once a
 // tap. TURNED 1: the data gradient; x is dy, taps count backwards.
 // Grid: as many blocks as SMs, block: 384, dynamic shared memory: sizeof(Shared).
 #include "halo.cuh"

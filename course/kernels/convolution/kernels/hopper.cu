@@ -28,6 +28,7 @@ constexpr int BM = 64 * CONSUMERS;
 constexpr bool OWN_PRODUCER = CONSUMERS < 3;
 constexpr int THREADS = 128 * (CONSUMERS + OWN_PRODUCER);
 constexpr int PART = BN / CLUSTER;  // of the weights' outputs, which each block fetches for both
+static_assert(!TURNED || PART % BOX == 0, "turned, a block fetches whole boxes of 64 outputs");
 
 struct Stage {
     bf16 pixels[BM][BOX];

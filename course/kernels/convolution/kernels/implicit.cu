@@ -162,22 +162,35 @@ __device__ void multiply(Sum (&sum)[DOWN][ACROSS], const number* a, int step_a, 
 }
 
 // Writes one fragment of a result with m rows of n numbers, through shared memory.
-__device__ void store(number* c, const Sum& sum, float* result, int row, int column, int m, int n) {
+template <class Result>
+__device__ void store(Result* c, const Sum& sum, float* result, int row, int column, int m, int n) {
     wmma::store_matrix_sync(result, sum, 16, wmma::mem_row_major);
     __syncwarp();
     for (int i = threadIdx.x % 32; i < 16 * 16; i += 32) {
         int y = row + i / 16;
         int x = column + i % 16;
         if (y < m && x < n)
-            c[(size_t)y * n + x] = number(result[i]);
+            c[(size_t)y * n + x] = Result(result[i]);
     }
     __syncwarp();
 }
 
+// Which part of k a block adds up: all of it, or its share of the grid's third axis.
+struct Part {
+    int begin, end;
+
+    __device__ Part(int k) {
+        int steps = (k + BK - 1) / BK;
+        int share = (steps + gridDim.z - 1) / gridDim.z * BK;
+        begin = min(k, (int)blockIdx.z * share);
+        end = min(k, begin + share);
+    }
+};
+
 // c (m x n) = a (m x k) b (k x n). A_TURNED: `a` gives rows of k x m instead. B_TURNED: `b` gives
 // rows of n x k.
-template <bool A_TURNED, bool B_TURNED, class MatrixA, class MatrixB>
-__device__ void product(number* c, const MatrixA& a, const MatrixB& b, int m, int n, int k) {
+template <bool A_TURNED, bool B_TURNED, class Result, class MatrixA, class MatrixB>
+__device__ void product(Result* c, const MatrixA& a, const MatrixB& b, int m, int n, Part k) {
     __shared__ __align__(32) Tile<BM, BK> tile_a;
     __shared__ __align__(32) Tile<BN, BK> tile_b;
     __shared__ __align__(32) float result[WARPS][16 * 16];
@@ -196,7 +209,7 @@ __device__ void product(number* c, const MatrixA& a, const MatrixB& b, int m, in
     constexpr int COLUMN_A = A_TURNED ? PITCH_A : 1;
     constexpr int ROW_B = B_TURNED ? 1 : PITCH_B;
     constexpr int COLUMN_B = B_TURNED ? PITCH_B : 1;
-    for (int k0 = 0; k0 < k; k0 += BK) {
+    for (int k0 = k.begin; k0 < k.end; k0 += BK) {
         if constexpr (A_TURNED)
             copy_tile<BK, BM>(tile_a.data, a, k0, row);
         else
@@ -226,19 +239,30 @@ __global__ __launch_bounds__(THREADS) void forward(number* y, const number* x, c
                                                    const Sizes s) {
     PixelsOfX pixels{x, s};
     Filters filters{w, s};
-    product<false, true>(y, pixels, filters, s.n * s.p * s.q, s.k, s.taps() * s.c);
+    product<false, true>(y, pixels, filters, s.n * s.p * s.q, s.k, Part(s.taps() * s.c));
 }
 
 __global__ __launch_bounds__(THREADS) void data_gradient(number* dx, const number* dy,
                                                          const number* w, const Sizes s) {
     PixelsOfDy pixels{dy, s};
     FiltersByTap filters{w, s};
-    product<false, false>(dx, pixels, filters, s.n * s.h * s.w, s.c, s.taps() * s.k);
+    product<false, false>(dx, pixels, filters, s.n * s.h * s.w, s.c, Part(s.taps() * s.k));
 }
 
 __global__ __launch_bounds__(THREADS) void weights_gradient(number* dw, const number* dy,
                                                             const number* x, const Sizes s) {
     Gradient gradient{dy, s};
     PixelsOfX pixels{x, s};
-    product<true, false>(dw, gradient, pixels, s.k, s.taps() * s.c, s.n * s.p * s.q);
+    product<true, false>(dw, gradient, pixels, s.k, s.taps() * s.c, Part(s.n * s.p * s.q));
+}
+
+// The same in parts, which are to be added up: there are few weights and many pixels. Part z, in
+// float32, is the sum over the z-th share of the pixels.
+__global__ __launch_bounds__(THREADS) void weights_gradient_parts(float* parts, const number* dy,
+                                                                  const number* x, const Sizes s) {
+    Gradient gradient{dy, s};
+    PixelsOfX pixels{x, s};
+    int columns = s.taps() * s.c;
+    float* own = parts + (size_t)blockIdx.z * s.k * columns;
+    product<true, false>(own, gradient, pixels, s.k, columns, Part(s.n * s.p * s.q));
 }

@@ -59,13 +59,14 @@ __device__ float decode(unsigned code, Format f) {
 
 // ---- from number to code
 
-// A number from 0 to 1 that decides: a hash of the element's number and a seed.
+// A number from 0 to 1 that decides: a hash of the element's number and a seed. They are mixed
+// before they meet: i ^ seed would give all elements the same numbers, in another order.
 // Source of the constants: xxHash, XXH32.
 __device__ float chance(unsigned i, unsigned seed) {
-    i = (i ^ seed) * 0x9E3779B1u;
-    i = (i ^ i >> 15) * 0x85EBCA77u;
-    i = (i ^ i >> 13) * 0xC2B2AE3Du;
-    return (i >> 8) * 0x1p-24f;
+    unsigned hash = i * 0x9E3779B1u + seed * 0x85EBCA77u;
+    hash = (hash ^ hash >> 15) * 0x85EBCA77u;
+    hash = (hash ^ hash >> 13) * 0xC2B2AE3Du;
+    return (hash >> 8) * 0x1p-24f;
 }
 
 __device__ float round_off(float steps, int rounding, float random) {

@@ -34,13 +34,12 @@ using Shared = Ring;
 
 // Queues d (+)= this warp group's 64 rows of s.a times s.b.
 __device__ void multiply(float (&d)[SUMS], const Stage& s, int warpgroup, bool add) {
+    descriptor a = tile_for_wgmma(s.a[warpgroup * 64], 0);
+    descriptor b = tile_for_wgmma(s.b, 0);
     wgmma_begin();
 #pragma unroll
-    for (int k = 0; k < BK; k += 32) {
-        descriptor a = tile_for_wgmma(&s.a[warpgroup * 64][k], 0);
-        descriptor b = tile_for_wgmma(&s.b[0][k], 0);
-        wgmma_e4m3(d, a, b, add || k > 0);
-    }
+    for (int k = 0; k < BK; k += 32)
+        wgmma_e4m3(d, a + k / 16, b + k / 16, add || k > 0);
     wgmma_close_group();
 }
 
@@ -152,13 +151,11 @@ __device__ void add_steps(float (&d)[SUMS], Shared& s, Place& at, const CUtensor
     queue_step(d, s, at, warpgroup, false);
     store_boxes<0>(s, map_c, results, warpgroup);
     finish_step_before(s, at);
-    if (k > BK) {
+    if (k > BK)
         queue_step(d, s, at, warpgroup, true);
-        store_boxes<1>(s, map_c, results, warpgroup);
+    store_boxes<1>(s, map_c, results, warpgroup);
+    if (k > BK)
         finish_step_before(s, at);
-    } else {
-        store_boxes<1>(s, map_c, results, warpgroup);
-    }
     for (int x = 2 * BK; x < k; x += BK) {
         queue_step(d, s, at, warpgroup, true);
         finish_step_before(s, at);
@@ -253,7 +250,7 @@ __global__ LAUNCHED_AS void fp8_matmul(const __grid_constant__ CUtensorMap map_c
         barriers_ready();
     }
     cluster_sync();
-    int warpgroup = threadIdx.x / 128 - 1;  // -1: the producer
+    int warpgroup = own_warpgroup() - 1;  // -1: the producer
     if (warpgroup < 0) {
         keep_40_registers();
         if (threadIdx.x == 0)

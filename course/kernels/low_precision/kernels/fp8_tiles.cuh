@@ -29,10 +29,16 @@ struct Scales {
 using Tiles = TilesOf<BM, BN, CLUSTER, HIGH>;
 using Slot = SlotOf<STAGES>;
 
+// The thread's warp group. It comes from lane 0, so that the compiler knows it to be the same in a
+// whole warp: what follows from it, such as where tiles lie, is then computed once for all lanes.
+__device__ int own_warpgroup() {
+    return __shfl_sync(~0u, threadIdx.x / 128, 0);
+}
+
 // ---- the producer
 
 // Asks for a step's tiles: the block's own of A, and of B its part for all blocks of the cluster.
-// Tensor maps count in pairs of numbers: they know no type of one byte.
+// The tensor maps are made for numbers of two bytes, so k counts in pairs here.
 __device__ void load(Stage& s, const CUtensorMap* a, const CUtensorMap* b, barrier* full, int row,
                      int column, int k) {
     barrier_expect(full, sizeof(Stage));

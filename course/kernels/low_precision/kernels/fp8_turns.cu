@@ -24,12 +24,14 @@ struct Shared : Ring {
 
 // Queues d (+)= 128 rows of s.a times s.b, 64 rows at a time.
 __device__ void multiply(float (&d)[2][SUMS], const Stage& s, bool add) {
+    descriptor upper = tile_for_wgmma(s.a[0], 0);
+    descriptor lower = tile_for_wgmma(s.a[64], 0);
+    descriptor b = tile_for_wgmma(s.b, 0);
     wgmma_begin();
 #pragma unroll
     for (int k = 0; k < BK; k += 32) {
-        descriptor b = tile_for_wgmma(&s.b[0][k], 0);
-        wgmma_e4m3(d[0], tile_for_wgmma(&s.a[0][k], 0), b, add || k > 0);
-        wgmma_e4m3(d[1], tile_for_wgmma(&s.a[64][k], 0), b, add || k > 0);
+        wgmma_e4m3(d[0], upper + k / 16, b + k / 16, add || k > 0);
+        wgmma_e4m3(d[1], lower + k / 16, b + k / 16, add || k > 0);
     }
     wgmma_close_group();
 }
@@ -132,7 +134,7 @@ __global__ LAUNCHED_AS void fp8_matmul(const __grid_constant__ CUtensorMap map_c
         barriers_ready();
     }
     cluster_sync();
-    int warpgroup = threadIdx.x / 128 - 1;  // -1: the producer
+    int warpgroup = own_warpgroup() - 1;  // -1: the producer
     if (warpgroup < 0) {
         keep_40_registers();
         if (threadIdx.x == 0)

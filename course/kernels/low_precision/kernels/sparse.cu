@@ -2,6 +2,9 @@
 // with 2 bits each that say where they were. mma.sp multiplies such a tile of 16 x 32 in the time
 // that mma needs for 16 x 16. Compute capability 8.0 on. Source: PTX ISA, "mma.sp".
 #include <cuda_bf16.h>
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+#error "mma.sp needs compute capability 8.0 (Ampere) or later"
+#endif
 
 using bf16 = __nv_bfloat16;
 

@@ -13,7 +13,7 @@
 // and sends it to all.
 //
 // Bytes that each rank sends for a message of S bytes: one_shot 2 (n - 1) S (half of it are flags),
-// pull (n - 1) S; all others 2 (n - 1) / n S, the least that is possible.
+// pull (n - 1) S; all others 2 (n - 1) / n S, the least that the busiest rank can send.
 //
 // A trip to a peer is long, so with short messages no thread waits for one peer before it has asked
 // the next: see AT_ONCE.
@@ -27,29 +27,25 @@ __device__ inline void leave_flags(const Peers& peers, int channel, unsigned val
     __syncthreads();
     int peer = threadIdx.x;
     if (peer < peers.ranks && peer != peers.rank)
-        store_release(&peers.control(peer).flags[channel][peers.rank], value);
+        store_release(peers.flag_at(peer, channel), value);
 }
 
 __device__ inline void wait_for_flags(const Peers& peers, int channel, unsigned value) {
     int peer = threadIdx.x;
     if (peer < peers.ranks && peer != peers.rank)
-        wait_for_flag(peers, &peers.mine().flags[channel][peer], value, peer);
+        wait_for_flag(peers, peers.flag_of(peer, channel), value, peer);
     __syncthreads();
 }
 
 // ---- 16 bytes at a time -------------------------------------------------------------------------
 // Read once, so not worth a place in the L1 cache.
 __device__ inline uint4 load16(const void* from) {
-#ifdef __CUDA_CPU__
-    return *reinterpret_cast<const uint4*>(from);
-#else
     uint4 v;
     asm volatile("ld.global.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
                  : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
                  : "l"(from)
                  : "memory");
     return v;
-#endif
 }
 
 __device__ inline void store16(void* to, uint4 v) {
@@ -73,7 +69,8 @@ constexpr size_t CHANNEL_BYTES = 16 << 10;  // of data, in a message of words
 // Where `source`'s words of a channel's message lie in a rank's memory.
 __device__ inline word* words_of(const Peers& peers, int in_memory_of, int channel,
                                  unsigned message, int source) {
-    size_t slot = (size_t(message % 2) * CHANNELS + channel) * peers.ranks + source;
+    size_t place = size_t(message % 2) * CHANNELS + channel;
+    size_t slot = place * peers.ranks + source;
     return reinterpret_cast<word*>(peers.base[in_memory_of] + peers.words +
                                    slot * 2 * CHANNEL_BYTES);
 }
@@ -112,17 +109,19 @@ __device__ void one_shot(const Peers& peers, T* out, const T* in, size_t count, 
     unsigned message = peers.mine().messages[channel] + 1;
     for (size_t i = part.first + threadIdx.x; i < part.end; i += blockDim.x) {
         uint2 mine = load8(in, i * each, count);
+        size_t at = (i - part.first) * 2;
         for (int k = 1; k < peers.ranks; ++k) {  // everyone begins with another peer
-            int peer = (peers.rank + k) % peers.ranks;
+            int peer = peers.after(k);
             word* to = words_of(peers, peer, channel, message, peers.rank);
-            send_words(to + (i - part.first) * 2, mine, message);
+            send_words(to + at, mine, message);
         }
     }
     for (size_t i = part.first + threadIdx.x; i < part.end; i += blockDim.x) {
         Accumulator<T, 2> sum;
         uint2 arrived[MOST_RANKS];
         const word* first = words_of(peers, peers.rank, channel, message, 0);
-        receive_from_all(peers, first + (i - part.first) * 2, CHANNEL_BYTES / 4, message, arrived);
+        size_t at = (i - part.first) * 2;
+        receive_from_all(peers, first + at, CHANNEL_BYTES / 4, message, arrived);
         uint2 mine = load8(in, i * each, count);
 #pragma unroll
         for (int rank = 0; rank < MOST_RANKS; ++rank)
@@ -234,7 +233,7 @@ __device__ void two_shot(const Peers& peers, T* out, const T* in, size_t count, 
             if (first + u * stride < part.end)
                 mine[u] = load16(in + (first + u * stride) * each);
         add_peers(sums, peers.ranks, [&](int k, int u) -> const void* {
-            const T* from = on_rank(peers, in, (peers.rank + k) % peers.ranks);
+            const T* from = on_rank(peers, in, peers.after(k));
             size_t i = first + u * stride;
             return i < part.end ? from + i * each : nullptr;
         });
@@ -242,7 +241,7 @@ __device__ void two_shot(const Peers& peers, T* out, const T* in, size_t count, 
         for (int u = 0; u < unroll; ++u)
             sums[u].add(mine[u]);
         for (int k = 0; k < peers.ranks; ++k) {
-            T* to = on_rank(peers, out, (peers.rank + k) % peers.ranks);
+            T* to = on_rank(peers, out, peers.after(k));
 #pragma unroll
             for (int u = 0; u < unroll; ++u)
                 if (first + u * stride < part.end)
@@ -294,7 +293,7 @@ __device__ inline void finish_tile(const Peers& peers, T* out, const T* in, cons
             mine[u] = load16(in + i * each);
     }
     add_peers(sums, peers.ranks, [&](int k, int u) -> const void* {
-        const T* from = scratch_of<T>(peers, peers.rank, (peers.rank + k) % peers.ranks, bytes);
+        const T* from = scratch_of<T>(peers, peers.rank, peers.after(k), bytes);
         size_t i = first + u * blockDim.x;
         return part.first + i < part.end ? from + i * each : nullptr;
     });
@@ -302,7 +301,7 @@ __device__ inline void finish_tile(const Peers& peers, T* out, const T* in, cons
     for (int u = 0; u < unroll; ++u)
         sums[u].add(mine[u]);
     for (int k = 0; k < peers.ranks; ++k) {
-        T* to = on_rank(peers, out, (peers.rank + k) % peers.ranks) + part.first * each;
+        T* to = on_rank(peers, out, peers.after(k)) + part.first * each;
 #pragma unroll
         for (int u = 0; u < unroll; ++u) {
             size_t i = first + u * blockDim.x;
@@ -330,7 +329,7 @@ __device__ void push(const Peers& peers, T* out, const T* in, size_t count, int 
         if (k < mine) {  // send: tile k of every peer's part
             size_t first = (channel + size_t(k) * channels) * per_tile + threadIdx.x;
             for (int turn = 1; turn < peers.ranks; ++turn) {
-                int owner = (peers.rank + turn) % peers.ranks;
+                int owner = peers.after(turn);
                 Part theirs(vectors, owner, peers.ranks);
                 T* to = scratch_of<T>(peers, owner, peers.rank, bytes);
                 uint4 v[unroll];
@@ -370,20 +369,21 @@ __device__ void ring(const Peers& peers, T* out, const T* in, size_t count, int 
                      int channels) {
     constexpr int each = 16 / sizeof(T);
     int n = peers.ranks;
-    int next = (peers.rank + 1) % n;
-    int last = (peers.rank + n - 1) % n;
+    int next = peers.after(1);
+    int last = peers.after(n - 1);
     size_t bytes = part_bytes(count, sizeof(T), n);
     unsigned left = peers.mine().left[channel];
     T* next_out = on_rank(peers, out, next);
     for (int step = 0; step < 2 * n - 2; ++step) {
-        Part part(count / each, (peers.rank + 2 * n - step) % n, n);
+        int number = peers.after(2 * n - step);
+        Part part(count / each, number, n);
         Part slice(part.end - part.first, channel, channels);
         bool first_step = step == 0;
         bool adds = step > 0 && step < n;
         bool whole = step >= n - 1;
         if (!first_step) {
             if (threadIdx.x == 0)
-                wait_for_flag(peers, &peers.mine().flags[channel][last], left + step, last);
+                wait_for_flag(peers, peers.flag_of(last, channel), left + step, last);
             __syncthreads();
         }
         const char* arrived = peers.base[peers.rank] + peers.scratch + (step - 1) * bytes;
@@ -398,7 +398,8 @@ __device__ void ring(const Peers& peers, T* out, const T* in, size_t count, int 
                     continue;
                 if (adds)
                     sums[u].add(load16(arrived + i * 16));
-                sums[u].add(load16((step < n ? in : out) + (part.first + i) * each));
+                const T* own = step < n ? in : out;
+                sums[u].add(load16(own + (part.first + i) * each));
             }
 #pragma unroll
             for (int u = 0; u < unroll; ++u) {
@@ -408,17 +409,18 @@ __device__ void ring(const Peers& peers, T* out, const T* in, size_t count, int 
                 uint4 v = sums[u].four();
                 if (step == n - 1)
                     store16(out + (part.first + i) * each, v);
-                store16(whole ? reinterpret_cast<char*>(next_out + (part.first + i) * each)
-                              : forward + i * 16,
-                        v);
+                char* to = forward + i * 16;
+                if (whole)
+                    to = reinterpret_cast<char*>(next_out + (part.first + i) * each);
+                store16(to, v);
             }
         }
         __syncthreads();
         if (threadIdx.x == 0)
-            store_release(&peers.control(next).flags[channel][peers.rank], left + step + 1);
+            store_release(peers.flag_at(next, channel), left + step + 1);
     }
     if (threadIdx.x == 0)
-        wait_for_flag(peers, &peers.mine().flags[channel][last], left + 2 * n - 2, last);
+        wait_for_flag(peers, peers.flag_of(last, channel), left + 2 * n - 2, last);
     // The next message may use the scratch memory only when everyone is done with it.
     leave_flags(peers, channel, left + 2 * n - 1);
     wait_for_flags(peers, channel, left + 2 * n - 1);

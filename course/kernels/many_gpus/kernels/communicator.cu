@@ -213,11 +213,21 @@ static bool refuse(const std::string& why) {
     return false;
 }
 
+// Kernels load 8 bytes in one shot and 16 in the others: addresses must be multiples of that.
+static bool misaligned(const Message& m, int algorithm) {
+    uintptr_t last_bits = algorithm == ONE_SHOT ? 7 : 15;
+    return (reinterpret_cast<uintptr_t>(m.in) | reinterpret_cast<uintptr_t>(m.out)) & last_bits;
+}
+
 bool Communicator::check(const Message& m, const How& how) const {
     if (how.type < 0 || how.type >= TYPES)
         return refuse("unknown type");
     if (!kernels(how.type, how.algorithm, how.unroll).alone)
         return refuse("no such kernel");
+    if (how.algorithm == RING && peers.ranks < 2)
+        return refuse("a ring needs two ranks or more");
+    if (misaligned(m, how.algorithm))
+        return refuse("the message must begin at a multiple of 16 bytes (in one shot: of 8)");
     if (how.blocks < 1 || how.blocks > CHANNELS || how.threads < 32 || how.threads > THREADS)
         return refuse("1 to " + std::to_string(CHANNELS) + " blocks of 32 to " +
                       std::to_string(THREADS) + " threads are possible");
@@ -253,6 +263,8 @@ bool Communicator::check(const Message& m, const How& how) const {
 bool Communicator::run(const Message& m, const How& how, cudaStream_t stream) {
     if (!check(m, how))
         return false;
+    if (m.count == 0)  // such a call would wait for nobody, and one rank could get too far ahead
+        return true;
     Kernel kernel = kernels(how.type, how.algorithm, how.unroll).alone;
     kernel<<<how.blocks, how.threads, 0, stream>>>(peers, m);
     TRY(cudaGetLastError());
@@ -371,7 +383,6 @@ int comm_all_reduce_together(Communicator** all, void** out, const void** in, si
     int ranks = all[0]->peers.ranks;
     for (int r = 0; r < ranks; ++r) {
         everyone.peers[r] = all[r]->peers;
-        everyone.peers[r].one_grid = true;
         everyone.messages[r] = {out[r], in[r], count};
         if (!all[r]->check(everyone.messages[r], *how))
             return false;
@@ -385,10 +396,24 @@ int comm_all_reduce_together(Communicator** all, void** out, const void** in, si
     return true;
 }
 
+// How many devices there are, from device 0 on, that all reach each other's memory: gaming cards
+// often do not.
+int comm_devices() {
+    int count = 0, there = 0, back = 0;
+    TRY(cudaGetDeviceCount(&count));
+    for (int device = 1; device < count; ++device)
+        for (int peer = 0; peer < device; ++peer) {
+            TRY(cudaDeviceCanAccessPeer(&there, device, peer));
+            TRY(cudaDeviceCanAccessPeer(&back, peer, device));
+            if (!there || !back)
+                return device;
+        }
+    return count;
+}
+
 // The device that this host thread's calls go to, and leave for those to reach the other ones.
 int comm_use_device(int device) {
-    int count = 0;
-    TRY(cudaGetDeviceCount(&count));
+    int count = comm_devices();
     TRY(cudaSetDevice(device));
     for (int peer = 0; peer < count; ++peer) {
         if (peer == device)
@@ -400,12 +425,6 @@ int comm_use_device(int device) {
             return false;
     }
     return true;
-}
-
-int comm_devices() {
-    int count = 0;
-    TRY(cudaGetDeviceCount(&count));
-    return count;
 }
 
 int comm_copy(void* to, const void* from, size_t bytes, cudaStream_t stream) {

@@ -21,14 +21,17 @@ __device__ inline word* slot_words(const Peers& peers, const Site& site, int in_
     return words + (first + slot / 32 * 32) * 4 + slot % 32 * 2;
 }
 
+__device__ inline void send_slot_to(const Peers& peers, const Site& site, unsigned message,
+                                    int slot, uint4 data, int peer) {
+    word* to = slot_words(peers, site, peer, message, peers.rank, slot);
+    send_words(to, make_uint2(data.x, data.y), message);
+    send_words(to + 64, make_uint2(data.z, data.w), message);
+}
+
 __device__ inline void send_slot(const Peers& peers, const Site& site, unsigned message, int slot,
                                  uint4 data) {
-    for (int k = 1; k < peers.ranks; ++k) {
-        int peer = (peers.rank + k) % peers.ranks;
-        word* to = slot_words(peers, site, peer, message, peers.rank, slot);
-        send_words(to, make_uint2(data.x, data.y), message);
-        send_words(to + 64, make_uint2(data.z, data.w), message);
-    }
+    for (int k = 1; k < peers.ranks; ++k)  // everyone begins with another peer
+        send_slot_to(peers, site, message, slot, data, peers.after(k));
 }
 
 __device__ inline uint4 receive_slot(const Peers& peers, const Site& site, unsigned message,
@@ -51,35 +54,50 @@ __device__ inline void add(double2& sum, uint4 bits) {
     sum.y += *reinterpret_cast<double*>(&bits.z);
 }
 
-// On the CPU threads run one after another: those that call together all send before one waits.
-enum Callers { SOME, WARP, BLOCK };
+template <class Four>
+union Bits {  // four numbers, or two of double length, as they travel
+    Four value;
+    uint4 bits;
+    __device__ Bits() {}
+};
 
-template <Callers callers>
-__device__ inline void all_have_sent() {
-#ifdef __CUDA_CPU__
-    if (callers == WARP)
-        __syncwarp();
-    if (callers == BLOCK)
-        __syncthreads();
-#endif
+// The ranks' numbers of a slot, added in the order of the ranks.
+template <class Four>
+__device__ inline Four add_up(const Peers& peers, const Site& site, unsigned message, int slot,
+                              uint4 own) {
+    Four sum = {};
+    for (int rank = 0; rank < peers.ranks; ++rank)
+        add(sum, rank == peers.rank ? own : receive_slot(peers, site, message, rank, slot));
+    return sum;
 }
 
 // The sum of the ranks' `mine` (float4 or double2): the same bits on every rank.
-template <Callers callers = SOME, class Four>
+template <class Four>
 __device__ inline Four sum_over_ranks(const Peers& peers, const Site& site, unsigned message,
                                       int slot, Four mine) {
-    union Bits {
-        Four value;
-        uint4 bits;
-        __device__ Bits() {}
-    } own;
+    Bits<Four> own;
     own.value = mine;
     send_slot(peers, site, message, slot, own.bits);
-    all_have_sent<callers>();
-    Four sum = {};
-    for (int rank = 0; rank < peers.ranks; ++rank)
-        add(sum, rank == peers.rank ? own.bits : receive_slot(peers, site, message, rank, slot));
-    return sum;
+    return add_up<Four>(peers, site, message, slot, own.bits);
+}
+
+// The same in two shots: a trip more, and with more than two ranks fewer bytes. A slot's numbers go
+// to its owner, who adds them up and sends the sum to all; a warp's 32 slots have the same owner.
+template <class Four>
+__device__ inline Four sum_in_two_shots(const Peers& peers, const Site& site, unsigned message,
+                                        int slot, Four mine) {
+    int owner = slot / 32 % peers.ranks;
+    Bits<Four> own;
+    own.value = mine;
+    if (owner != peers.rank)
+        send_slot_to(peers, site, message, slot, own.bits, owner);
+    if (owner == peers.rank) {
+        own.value = add_up<Four>(peers, site, message, slot, own.bits);
+        send_slot(peers, site, message, slot, own.bits);
+    }
+    if (owner != peers.rank)
+        own.bits = receive_slot(peers, site, message, owner, slot);
+    return own.value;
 }
 
 // The number of this block's next message, and the note that it has been used.

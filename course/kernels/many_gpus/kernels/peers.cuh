@@ -9,13 +9,6 @@
 #include <cstdint>
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
-#ifdef __CUDA_CPU__
-#include <thread>
-#endif
-
-#if defined(__CUDA_CPU__) && !defined(__grid_constant__)
-#define __grid_constant__
-#endif
 
 constexpr int MOST_RANKS = 8;
 constexpr int CHANNELS =
@@ -44,7 +37,6 @@ struct Control {
 struct Peers {  // passed to kernels by value
     int rank;
     int ranks;
-    int one_grid;  // are all ranks blocks of one grid? (to try them without GPUs)
     unsigned long long patience;  // nanoseconds that a wait may last
     size_t words, scratch;  // offsets: messages of words; a message's parts from the peers
     size_t scratch_bytes;
@@ -56,10 +48,20 @@ struct Peers {  // passed to kernels by value
     __device__ Control& mine() const {
         return control(rank);
     }
+    // The rank that comes k places after this one.
+    __device__ int after(int k) const {
+        return (rank + k) % ranks;
+    }
+    // Of a channel: this rank's flag in a peer's memory, and the peer's flag here.
+    __device__ unsigned* flag_at(int peer, int channel) const {
+        return &control(peer).flags[channel][rank];
+    }
+    __device__ unsigned* flag_of(int peer, int channel) const {
+        return &mine().flags[channel][peer];
+    }
 };
 
 // ---- loads and stores that other GPUs see -------------------------------------------------------
-// On a GPU these are single PTX instructions; the CPU runtime has no PTX and takes atomics instead.
 // Source of what they promise: PTX ISA, "Memory consistency model".
 
 typedef unsigned long long
@@ -67,57 +69,32 @@ typedef unsigned long long
 
 // Two words with one instruction. Each is single-copy atomic: whoever sees the flag sees its data.
 __device__ inline void store_words(word* to, word a, word b) {
-#ifdef __CUDA_CPU__
-    atomicExch(to, a);
-    atomicExch(to + 1, b);
-#else
     asm volatile("st.relaxed.sys.global.v2.b64 [%0], {%1, %2};" ::"l"(to), "l"(a), "l"(b)
                  : "memory");
-#endif
 }
 
 __device__ inline void load_words(word& a, word& b, const word* from) {
-#ifdef __CUDA_CPU__
-    a = atomicAdd(const_cast<word*>(from), 0ull);
-    b = atomicAdd(const_cast<word*>(from) + 1, 0ull);
-#else
     asm volatile("ld.relaxed.sys.global.v2.b64 {%0, %1}, [%2];"
                  : "=l"(a), "=l"(b)
                  : "l"(from)
                  : "memory");
-#endif
 }
 
 // A flag: all that this thread wrote or knew of before is visible to whoever sees the flag.
 __device__ inline void store_release(unsigned* to, unsigned value) {
-#ifdef __CUDA_CPU__
-    __threadfence_system();
-    atomicExch(to, value);
-#else
     asm volatile("st.release.sys.global.u32 [%0], %1;" ::"l"(to), "r"(value) : "memory");
-#endif
 }
 
 __device__ inline unsigned load_acquire(const unsigned* from) {
-#ifdef __CUDA_CPU__
-    unsigned value = atomicAdd(const_cast<unsigned*>(from), 0u);
-    __threadfence_system();
-    return value;
-#else
     unsigned value;
     asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(value) : "l"(from) : "memory");
     return value;
-#endif
 }
 
 __device__ inline unsigned long long nanoseconds() {
-#ifdef __CUDA_CPU__
-    return __globaltimer();
-#else
     unsigned long long now;
     asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
     return now;
-#endif
 }
 
 // ---- waiting ------------------------------------------------------------------------------------
@@ -132,10 +109,7 @@ struct Watch {
     // True: give up. The reason then stands in the rank's memory, unless an earlier one does.
     __device__ bool over(const Peers& peers, Wait kind, int peer, unsigned value) {
 #ifdef __CUDA_CPU__
-        if (peers.one_grid)
-            __nanosleep(0);  // lets the other threads run, and so the other ranks
-        else
-            std::this_thread::yield();  // the other ranks are threads of the host
+        __nanosleep(0);  // lets the other threads run, and so the other ranks
 #endif
         if (++polls % POLLS)
             return false;

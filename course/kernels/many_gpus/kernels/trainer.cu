@@ -122,7 +122,7 @@ __device__ inline void update_head_together(const Network& net, const Shared& sh
     if (lane >= 32)
         return;
     float4 sum =
-        sum_over_ranks<WARP>(shared.peers, shared.site, message, HEAD_SLOT + row * 32 + lane, mine);
+        sum_over_ranks(shared.peers, shared.site, message, HEAD_SLOT + row * 32 + lane, mine);
     Parameters* w = net.weights;
     if (row < CLASSES)
         return descend_four(net, &w->fc2[row][lane * 4], sum, 4);
@@ -144,7 +144,7 @@ __device__ inline void update_conv2_together(const Network& net, const Shared& s
     if (threadIdx.x >= 32)
         return;
     int slot = CONV2_SLOT + block * 32 + threadIdx.x;
-    float4 sum = sum_over_ranks<WARP>(shared.peers, shared.site, message, slot, mine);
+    float4 sum = sum_over_ranks(shared.peers, shared.site, message, slot, mine);
     int at = block * 128 + threadIdx.x * 4;
     int channel = at / (9 * C1);
     int tap = at / C1 % 9;
@@ -158,7 +158,10 @@ __device__ inline void update_fc1_together(const Network& net, const Shared& sha
     int at = thread * 4;
     float4 mine = sum_of_partials(net.fc1_gradient + at, size_t(HIDDEN) * FEATURES, 0,
                                   net.fc1_backward_splits, 1);
-    float4 sum = sum_over_ranks<BLOCK>(shared.peers, shared.site, message, FC1_SLOT + thread, mine);
+    int slot = FC1_SLOT + thread;
+    float4 sum = shared.peers.ranks > 2
+                     ? sum_in_two_shots(shared.peers, shared.site, message, slot, mine)
+                     : sum_over_ranks(shared.peers, shared.site, message, slot, mine);
     descend4(net, &net.weights->fc1[0][0] + at, &net.copies->fc1[0][0] + at, sum);
 }
 
@@ -262,12 +265,8 @@ bool ParallelTrainer::launch_update_together(const Network& n, int first, int bl
 // Trainer::launch_forward and launch_backward with the exchanges between their kernels.
 bool ParallelTrainer::launch_step(const Network& n) {
     int tiles = (n.batch + TILE - 1) / TILE;
-    if (n.batch <= few)
-        conv_forward<2><<<dim3(n.batch, 2), FORWARD_THREADS, forward_shared<2>(), main>>>(n);
-    else
-        conv_forward<1><<<std::min(n.batch, BLOCKS * processors), FORWARD_THREADS,
-                          forward_shared<1>(), main>>>(n);
-    TRY(cudaGetLastError());
+    if (!launch_conv_forward(n, main))
+        return false;
     return share(n.sums->y2, 2 * C2, sites.forward, main) &&
            launch_early(fc1_forward, dim3(tiles, n.fc1_splits), LINEAR_THREADS, FC1_SHARED, main,
                         n) &&
@@ -292,13 +291,8 @@ bool ParallelTrainer::launch_backward_together(const Network& n) {
         TRY(cudaEventRecord(fork, main));
         TRY(cudaStreamWaitEvent(other, fork, 0));
     }
-    bool small = n.batch <= few;
-    if (!launch_early(small ? conv_backward_input<2> : conv_backward_input<1>,
-                      small ? dim3(n.batch, 2) : dim3(std::min(n.batch, BLOCKS * processors)),
-                      INPUT_THREADS, INPUT_SHARED, main, n))
+    if (!launch_conv_backward_input(n, main) || !launch_conv_backward_weights(n, other))
         return false;
-    conv_backward_weights<<<n.conv2_splits, WEIGHT_THREADS, WEIGHT_SHARED, other>>>(n);
-    TRY(cudaGetLastError());
     if (other != main) {
         TRY(cudaEventRecord(join, other));
         TRY(cudaStreamWaitEvent(main, join, 0));

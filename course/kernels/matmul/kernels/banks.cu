@@ -11,7 +11,7 @@ __global__ __launch_bounds__(THREADS) void matmul(float* c, const float* a, cons
     int t = threadIdx.x;
     int top = blockIdx.y * BM, left = blockIdx.x * BN;
     int row = t / (BN / TN) * 4, col = t % (BN / TN) * 4;
-    float sum[TM][TN] = {}, from_a[TM], from_b[TN];
+    alignas(16) float sum[TM][TN] = {}, from_a[TM], from_b[TN];
     for (int k0 = 0; k0 < k; k0 += BK) {
         int y = t / (BK / 4), x = t % (BK / 4) * 4;
         turn(tile_a, y, x, read_four(a, top + y, k0 + x, m, k));

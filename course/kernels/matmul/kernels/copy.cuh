@@ -1,8 +1,8 @@
 // Asynchronous copies from global to shared memory (cp.async, from compute capability 8.0).
-// On the CPU and before 8.0 they are plain copies.
+// Before 8.0 they are plain copies.
 #pragma once
 
-#if defined(__CUDA_CPU__) || defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
 template <int WIDTH>
 __device__ void copy(float* to, const float* from, bool inside) {
     for (int i = 0; i < WIDTH; i++)

@@ -36,7 +36,7 @@ __device__ void multiply(float* c, const float* a, const float* b, int m, int n,
     int t = threadIdx.x;
     int top = blockIdx.y * BM, left = blockIdx.x * BN;
     int row = t / (BN / TN) * 4, col = t % (BN / TN) * 4;
-    float sum[TM][TN] = {}, from_a[TM], from_b[TN];
+    alignas(16) float sum[TM][TN] = {}, from_a[TM], from_b[TN];
     for (int s = 0; s < STAGES - 1; s++) {  // the first pairs, before anything else
         start_a(s, a, top, s * BK, m, k);
         start_b<WIDTH>(s, b, left, s * BK, n, k);

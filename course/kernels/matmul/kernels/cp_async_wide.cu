@@ -25,7 +25,7 @@ __device__ void multiply(float* c, const float* a, const float* b, int m, int n,
     int t = threadIdx.x;
     int top = blockIdx.y * BM, left = blockIdx.x * BN;
     int row = t / (BN / TN) * 4, col = t % (BN / TN) * 4;
-    float sum[TM][TN] = {}, from_a[TM], from_b[TN];
+    alignas(16) float sum[TM][TN] = {}, from_a[TM], from_b[TN];
     int a_row = t / (BK / 4), a_col = t % (BK / 4) * 4;  // the four elements that it fetches
     for (int s = 0; s < STAGES - 1; s++) {  // the first pairs, before anything else
         turn(tile_a[s], a_row, a_col, read_four(a, top + a_row, s * BK + a_col, m, k));

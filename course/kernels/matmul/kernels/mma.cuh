@@ -1,11 +1,8 @@
 // The instructions that feed tensor cores from compute capability 8.0 (Ampere) on, one small
 // function each. Source: PTX ISA, "cp.async", "ldmatrix", "mma" with the fragments of m16n8k16.
-//
-// The CPU runtime has no PTX. There the lanes of a warp hand one another the same values through
-// shared memory, so the rungs can be checked without a GPU.
 #pragma once
 #include <cuda_bf16.h>
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800 && !defined(__CUDA_CPU__)
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
 #error "mma.sync with bfloat16 or TF32 needs compute capability 8.0 (Ampere) or later"
 #endif
 
@@ -19,78 +16,36 @@ __device__ unsigned shared_address(const void* p) {
 
 // Starts copying 16 bytes, or writes zeros where they lie outside of the array.
 __device__ void copy16(void* to, const void* from, bool inside) {
-#ifdef __CUDA_CPU__
-    *(uint4*)to = inside ? *(const uint4*)from : make_uint4(0, 0, 0, 0);
-#else
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)),
                  "l"(from), "r"(inside ? 16 : 0));
-#endif
 }
 
 // Closes a group: what this thread has started since the last one.
 __device__ void close_group() {
-#ifndef __CUDA_CPU__
     asm volatile("cp.async.commit_group;");
-#endif
 }
 
 // Waits until at most PENDING of this thread's groups are still on their way.
 template <int PENDING>
 __device__ void wait_for_groups() {
-#ifndef __CUDA_CPU__
     asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
-#endif
 }
 
 // ---- from shared memory to fragments
 
-#ifdef __CUDA_CPU__
-// The rows that the 32 lanes of this warp have named.
-__device__ const bf16** rows_of_warp(const bf16* row) {
-    __shared__ const bf16* rows[8][32];  // of at most 8 warps
-    __syncwarp();
-    rows[threadIdx.x / 32][threadIdx.x % 32] = row;
-    __syncwarp();
-    return rows[threadIdx.x / 32];
-}
-
-__device__ unsigned two(bf16 first, bf16 second) {
-    __nv_bfloat162 both = __halves2bfloat162(first, second);
-    return *(unsigned*)&both;
-}
-#endif
-
 // Loads four matrices of 8 x 8 numbers of 2 bytes. Lane i names row i % 8 of matrix i / 8; of each
 // matrix it receives two neighbours of row lane / 4, from column lane % 4 * 2 on.
 __device__ void load_matrices(unsigned (&r)[4], const void* row) {
-#ifdef __CUDA_CPU__
-    int lane = threadIdx.x % 32;
-    const bf16** rows = rows_of_warp((const bf16*)row);
-    for (int i = 0; i < 4; ++i) {
-        const bf16* from = rows[i * 8 + lane / 4] + lane % 4 * 2;
-        r[i] = two(from[0], from[1]);
-    }
-#else
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
                  : "r"(shared_address(row)));
-#endif
 }
 
 // The same, each matrix transposed on its way: the two are neighbours of a column.
 __device__ void load_matrices_transposed(unsigned (&r)[4], const void* row) {
-#ifdef __CUDA_CPU__
-    int lane = threadIdx.x % 32;
-    const bf16** rows = rows_of_warp((const bf16*)row);
-    for (int i = 0; i < 4; ++i) {
-        const bf16** from = rows + i * 8 + lane % 4 * 2;
-        r[i] = two(from[0][lane / 4], from[1][lane / 4]);
-    }
-#else
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
                  : "r"(shared_address(row)));
-#endif
 }
 
 // ---- the product
@@ -101,27 +56,8 @@ __device__ void load_matrices_transposed(unsigned (&r)[4], const void* row) {
 //   b[0]: rows pair and pair + 1 of column group;                     b[1]: 8 rows further
 //   d[0], d[1]: row group, columns pair and pair + 1;                 d[2], d[3]: 8 rows further
 __device__ void mma(float (&d)[4], const unsigned (&a)[4], const unsigned* b) {
-#ifdef __CUDA_CPU__
-    __shared__ unsigned held[8][6][32];
-    unsigned (*of_warp)[32] = held[threadIdx.x / 32];
-    int lane = threadIdx.x % 32;
-    for (int i = 0; i < 6; ++i)
-        of_warp[i][lane] = i < 4 ? a[i] : b[i - 4];
-    __syncwarp();
-    for (int i = 0; i < 4; ++i)
-        for (int k = 0; k < 16; ++k) {
-            int column = lane % 4 * 2 + i % 2;
-            int owner = k % 8 / 2;  // of this k, among the four lanes of a row
-            unsigned of_a = of_warp[k / 8 * 2 + i / 2][lane / 4 * 4 + owner];
-            unsigned of_b = of_warp[4 + k / 8][column * 4 + owner];
-            int half = k % 2 * 16;  // a bfloat16 is the upper half of a float
-            d[i] += __uint_as_float(of_a >> half << 16) * __uint_as_float(of_b >> half << 16);
-        }
-    __syncwarp();
-#else
     asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
         "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
         : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-#endif
 }

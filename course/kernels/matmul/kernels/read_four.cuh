@@ -16,7 +16,7 @@ __device__ float4 read_four(const float* matrix, int row, int col, int rows, int
     if (rows_are_aligned(matrix, cols)) {
         return *(const float4*)from;
     }
-    float some[4] = {};
+    alignas(16) float some[4] = {};
     for (int i = 0; i < 4; i++) {
         if (col + i < cols) {
             some[i] = from[i];

@@ -12,19 +12,21 @@ __device__ void hand_over(const float (&sum)[TM][TN]) {
 #pragma unroll
     for (int i = 0; i < TM * TN; i++)
         handed_over[blockIdx.x][i][threadIdx.x] = sum[i / TN][i % TN];
-    __threadfence();
-    __syncthreads();  // all of the block's sums are in global memory
-    if (threadIdx.x == 0)
+    __syncthreads();  // all threads have written theirs
+    if (threadIdx.x == 0) {
+        __threadfence();
         atomicExch(&ready[blockIdx.x], 1);
+    }
 }
 
-// Adds another block's sums to this one's, as soon as they are there. __ldcg reads past the L1
-// cache, which may hold what was there before.
+// Adds another block's sums to this one's, as soon as they are there. Another SM wrote them, so
+// __ldcg asks the L2 cache at once.
 __device__ void take_over(float (&sum)[TM][TN], int block) {
-    if (threadIdx.x == 0)
+    if (threadIdx.x == 0) {
         while (atomicCAS(&ready[block], 1, 0) == 0) {}
-    __syncthreads();
-    __threadfence();
+        __threadfence();
+    }
+    __syncthreads();  // what thread 0 may see now, all may
 #pragma unroll
     for (int i = 0; i < TM * TN; i++)
         sum[i / TN][i % TN] += __ldcg(&handed_over[block][i][threadIdx.x]);

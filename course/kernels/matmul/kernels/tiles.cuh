@@ -96,7 +96,7 @@ __device__ void start_copies(float* stage, const Matrices& in, const Work& work,
 
 // ---- a step along k, in registers
 
-struct Step {
+struct alignas(16) Step {  // read by fours
     float a[TM], b[TN];
 };
 

@@ -52,7 +52,7 @@ template <int WIDTH>
 __device__ void multiply(float* c, const float* a, const float* b, int m, int n, int k) {
     int top = blockIdx.y * BM, left = blockIdx.x * BN;
     auto [row, col] = thread_corner();
-    float sum[TM][TN] = {}, from_a[TM], from_b[TN];
+    alignas(16) float sum[TM][TN] = {}, from_a[TM], from_b[TN];
     for (int s = 0; s < STAGES - 1; s++) {  // the first pairs, before anything else
         start_a(s, a, top, s * BK, m, k);
         start_b<WIDTH>(s, b, left, s * BK, n, k);

@@ -11,7 +11,8 @@
 // positions,
 //   dy = gamma * inverse * (dz - mean(dz) - xhat * mean(dz * xhat))
 //      = direct * dz + constant + slope * y
-constexpr int DY_NUMBERS = 241 * PITCH2;  // with a border of zeros, as the pooled image has
+constexpr int PITCH_DY = OUT + 8;
+constexpr int DY_NUMBERS = 241 * PITCH_DY;  // with a border of zeros, as the pooled image has
 
 struct Norm2Backward {
     float direct[C2];
@@ -23,8 +24,9 @@ struct Norm2Backward {
 __device__ inline void norm2_backward(const Network& net, Norm2Backward& norm) {
     for (int c = threadIdx.x; c < C2; c += blockDim.x) {
         float2 n = norm2(net, c);
-        float mean = float(net.sums->dz2[c] * net.share2);
-        float mean_xhat = float(net.sums->dz2_xhat[c] * net.share2);
+        float scale = gradient_scale(net);  // as dz has it
+        float mean = scale * float(net.sums->dz2[c] * net.share2);
+        float mean_xhat = scale * float(net.sums->dz2_xhat[c] * net.share2);
         norm.direct[c] = net.weights->gamma2[c] * n.y;
         norm.slope[c] = -norm.direct[c] * n.y * mean_xhat;
         norm.constant[c] = -norm.direct[c] * mean - norm.slope[c] * n.x;
@@ -64,19 +66,21 @@ __device__ inline void spread(pair (&dy)[4], const pair (&y)[4], pair dz, const 
         dy[p] = pack(result[p][0], result[p][1]);
 }
 
-// One image's gradients to shared memory. A thread takes 8 channels of a window at a time, and
-// loads those of two windows before it computes, so that it waits for memory half as often.
+// One image's gradients to shared memory, OUT channels from `first_out` on. A thread takes 8
+// channels of a window at a time, and loads those of two windows before it computes, so that it
+// waits for memory half as often.
 template <int threads>
-__device__ inline void form_dy(const Network& net, number* dy, int image,
+__device__ inline void form_dy(const Network& net, number* dy, int image, int first_out,
                                const Norm2Backward& norm) {
-    constexpr int items = WINDOWS2 * 8;
+    constexpr int eights = OUT / 8;
+    constexpr int items = WINDOWS2 * eights;
     for (int first = threadIdx.x; first < items; first += 2 * threads) {
         pair y[2][4][4], gradient[2][4];
 #pragma unroll
         for (int r = 0; r < 2; ++r) {
             int i = min(first + r * threads, items - 1);
-            int window = i / 8;
-            int channel = i % 8 * 8;
+            int window = i / eights;
+            int channel = first_out + i % eights * 8;
             size_t at = size_t(image) * WINDOWS2 + window;
             load_eight(gradient[r], &net.dz2[at * C2 + channel]);
 #pragma unroll
@@ -86,22 +90,22 @@ __device__ inline void form_dy(const Network& net, number* dy, int image,
 #pragma unroll
         for (int r = 0; r < 2; ++r) {
             int i = first + r * threads;
-            int window = i / 8;
-            int channel = i % 8 * 8;
+            int window = i / eights;
+            int channel = i % eights * 8;
             if (i >= items)
                 break;
 #pragma unroll
             for (int k = 0; k < 4; ++k) {
                 pair four[4] = {y[r][0][k], y[r][1][k], y[r][2][k], y[r][3][k]};
                 pair result[4];
-                spread(result, four, gradient[r][k], norm, channel + k * 2);
+                spread(result, four, gradient[r][k], norm, first_out + channel + k * 2);
                 for (int p = 0; p < 4; ++p)
                     y[r][p][k] = result[p];
             }
 #pragma unroll
             for (int p = 0; p < 4; ++p) {
                 int pixel = place(window / W2 * 2 + p / 2, window % W2 * 2 + p % 2);
-                number* to = &dy[pixel * PITCH2 + channel];
+                number* to = &dy[pixel * PITCH_DY + channel];
                 store_eight(to, y[r][p][0], y[r][p][1], y[r][p][2], y[r][p][3]);
             }
         }
@@ -128,7 +132,7 @@ __device__ inline void prefetch_dy(const Network& net, int image) {
 constexpr int INPUT_THREADS = 256;
 constexpr int INPUT_WARPS = INPUT_THREADS / 32;
 constexpr int INPUT_SHARED =
-    (TAPS * C2 * PITCH1 + DY_NUMBERS + PATCH_NUMBERS + CONV1_NUMBERS) * sizeof(number);
+    (TAPS * OUT * PITCH1 + DY_NUMBERS + PATCH_NUMBERS + CONV1_NUMBERS) * sizeof(number);
 
 // One warp: 16 channels from `first_in` on at 8 `tiles` windows from `first_window` on; d[j]:
 // windows 8 j ...
@@ -140,21 +144,21 @@ __device__ inline void input_gradient(float (&d)[tiles][4], const number* dy, co
     for (int j = 0; j < tiles; ++j) {
         int window = min(first_window + j * 8 + lane % 8, WINDOWS1 - 1);
         int pixel = place(window / W1 + 1, window % W1 + 1);
-        at[j] = pixel * PITCH2 + lane / 8 * 8;
+        at[j] = pixel * PITCH_DY + lane / 8 * 8;
     }
     int out = lane / 16 * 8 + lane % 8;
     const number* column = &conv2[out * PITCH1 + first_in + lane / 8 % 2 * 8];
 #pragma unroll
     for (int tap = 0; tap < TAPS; ++tap) {
 #pragma unroll
-        for (int k = 0; k < C2; k += 32) {
+        for (int k = 0; k < OUT; k += 32) {
             pair a[2][4];
             for (int s = 0; s < 2; ++s)
-                load_matrices_transposed(a[s], column + (tap * C2 + k + s * 16) * PITCH1);
+                load_matrices_transposed(a[s], column + (tap * OUT + k + s * 16) * PITCH1);
 #pragma unroll
             for (int j = 0; j < tiles; ++j) {
                 pair b[4];
-                load_matrices(b, dy + at[j] - (tap / 3 * ROW + tap % 3) * PITCH2 + k);
+                load_matrices(b, dy + at[j] - (tap / 3 * ROW + tap % 3) * PITCH_DY + k);
                 multiply_add(d[j], a[0], b[0], b[1]);
                 multiply_add(d[j], a[1], b[2], b[3]);
             }
@@ -231,7 +235,7 @@ __device__ inline void conv1_gradient(float (&g)[4][2][4], float (&sum)[2],
 
 // Add the warps' sums up in shared memory, then to those of the batch; a tap is another pixel for
 // each position.
-__device__ inline void add_conv1_sums(Sums* sums, float* memory, const float (&g)[4][2][4],
+__device__ inline void add_conv1_sums(const Network& net, float* memory, const float (&g)[4][2][4],
                                       const float (&sum)[2]) {
     constexpr int channels = C1 / 2;  // of a warp
     constexpr int pixels = 4 * channels * 16;
@@ -270,31 +274,36 @@ __device__ inline void add_conv1_sums(Sums* sums, float* memory, const float (&g
             }
             gradient += from[pixels + channel % channels];
         }
-        atomicAdd(&sums->dz1_patch[channel][i % TAPS], double(total));
+        float unscale = 1 / gradient_scale(net);
+        atomicAdd(&net.sums->dz1_patch[channel][i % TAPS], double(unscale * total));
         if (i % TAPS == 0)
-            atomicAdd(&sums->dz1[channel], double(gradient));
+            atomicAdd(&net.sums->dz1[channel], double(unscale * gradient));
     }
 }
 
-// Block (b, part) takes images b, b + gridDim.x ...; with two parts each block computes half of the
-// windows.
+// Block (b, part, out) takes images b, b + gridDim.x ...; with two parts each block computes half
+// of the windows. Of OUT_PARTS blocks each takes OUT output channels: what they sum up, and all
+// that is made of it, adds up.
 template <int parts>
 __global__ void __launch_bounds__(INPUT_THREADS, BLOCKS) conv_backward_input(Network net) {
     constexpr int tiles = parts == 1 ? 7 : 4;
     extern __shared__ __align__(128) unsigned char memory[];
     number* dy = reinterpret_cast<number*>(memory);
     number* conv2 = dy + DY_NUMBERS;
-    number* patches = conv2 + TAPS * C2 * PITCH1;
+    number* patches = conv2 + TAPS * OUT * PITCH1;
     number* conv1 = patches + PATCH_NUMBERS;
     __shared__ Norm2Backward norm;
     int warp = threadIdx.x / 32;
     int lane = threadIdx.x % 32;
     int first_in = warp % 2 * 16;
+    int first_out = blockIdx.z * OUT;
     int first_window = (blockIdx.y * INPUT_WARPS + warp) / 2 * tiles * 8;
     load_conv1<false>(conv1, net.copies, INPUT_THREADS);
-    for (int i = threadIdx.x; i < TAPS * C2 * 4; i += INPUT_THREADS) {
+    for (int i = threadIdx.x; i < TAPS * OUT * 4; i += INPUT_THREADS) {
         number* to = &conv2[i / 4 * PITCH1 + i % 4 * 8];
-        const number* from = &net.copies->conv2[i / 4 / C2][i / 4 % C2][i % 4 * 8];
+        int tap = i / 4 / OUT;
+        int out = first_out + i / 4 % OUT;
+        const number* from = &net.copies->conv2[tap][out][i % 4 * 8];
         copy_eight_async(to, from);
     }
     commit_copies();
@@ -314,7 +323,7 @@ __global__ void __launch_bounds__(INPUT_THREADS, BLOCKS) conv_backward_input(Net
     float g[4][2][4] = {};
     for (int image = blockIdx.x; image < net.batch; image += gridDim.x) {
         __syncthreads();
-        form_dy<INPUT_THREADS>(net, dy, image, norm);
+        form_dy<INPUT_THREADS>(net, dy, image, first_out, norm);
         if (image != blockIdx.x) {
             const uint8_t* this_image = net.images + size_t(image) * PIXELS;
             build_patches(patches, this_image, threadIdx.x, INPUT_THREADS);
@@ -329,7 +338,7 @@ __global__ void __launch_bounds__(INPUT_THREADS, BLOCKS) conv_backward_input(Net
             conv1_gradient<tiles>(g, sum, d, j, patches, conv1, first_in, window, scale, shift);
         }
     }
-    add_conv1_sums(net.sums, reinterpret_cast<float*>(memory), g, sum);
+    add_conv1_sums(net, reinterpret_cast<float*>(memory), g, sum);
 }
 
 // ---- gradient of the second convolution's weights
@@ -340,12 +349,14 @@ constexpr int WEIGHT_THREADS = 256;
 constexpr int WEIGHT_SHARED =
     (POOLED_NUMBERS + DY_NUMBERS + PATCH_NUMBERS + CONV1_NUMBERS) * sizeof(number);
 
-// One warp: 32 output channels x 9 taps x 8 input channels; dw[tap][i]: output channels 16 i ...
-__device__ inline void weight_gradient(float (&dw)[TAPS][2][4], const number* dy,
+// One warp: half of the block's output channels x 9 taps x 8 input channels; dw[tap][i]: output
+// channels 16 i ...
+constexpr int SIXTEENS = OUT / 32;
+__device__ inline void weight_gradient(float (&dw)[TAPS][SIXTEENS][4], const number* dy,
                                        const number* pooled, int first_out, int first_in) {
     int lane = threadIdx.x % 32;
     int first_place = ROW + 1 + lane / 16 * 8 + lane % 8;
-    const number* row = &dy[first_place * PITCH2 + first_out + lane / 8 % 2 * 8];
+    const number* row = &dy[first_place * PITCH_DY + first_out + lane / 8 % 2 * 8];
     int at[5];  // two taps each, the last one twice
     for (int i = 0; i < 5; ++i) {
         int tap = min(i * 2 + lane / 16, 8);
@@ -354,14 +365,14 @@ __device__ inline void weight_gradient(float (&dw)[TAPS][2][4], const number* dy
     }
 #pragma unroll 2
     for (int q = 0; q < 14; ++q) {
-        pair a[2][4];
-        for (int i = 0; i < 2; ++i)
-            load_matrices_transposed(a[i], row + q * 16 * PITCH2 + i * 16);
+        pair a[SIXTEENS][4];
+        for (int i = 0; i < SIXTEENS; ++i)
+            load_matrices_transposed(a[i], row + q * 16 * PITCH_DY + i * 16);
 #pragma unroll
         for (int tap = 0; tap < TAPS; tap += 2) {
             pair b[4];
             load_matrices_transposed(b, pooled + at[tap / 2] + q * 16 * PITCH1);
-            for (int i = 0; i < 2; ++i) {
+            for (int i = 0; i < SIXTEENS; ++i) {
                 multiply_add(dw[tap][i], a[i], b[0], b[1]);
                 if (tap < 8)
                     multiply_add(dw[tap < 8 ? tap + 1 : 8][i], a[i], b[2], b[3]);
@@ -370,6 +381,7 @@ __device__ inline void weight_gradient(float (&dw)[TAPS][2][4], const number* dy
     }
 }
 
+// Block (b, out) takes images b, b + gridDim.x ... and OUT output channels.
 __global__ void __launch_bounds__(WEIGHT_THREADS, BLOCKS) conv_backward_weights(Network net) {
     extern __shared__ __align__(128) unsigned char memory[];
     number* pooled = reinterpret_cast<number*>(memory);
@@ -381,7 +393,8 @@ __global__ void __launch_bounds__(WEIGHT_THREADS, BLOCKS) conv_backward_weights(
     __shared__ float shift[C1];
     int warp = threadIdx.x / 32;
     int lane = threadIdx.x % 32;
-    int first_out = warp % 2 * 32;
+    int first_out = blockIdx.y * OUT;
+    int own_out = warp % 2 * (OUT / 2);  // behind first_out
     int first_in = warp / 2 * 8;
     load_conv1<true>(conv1, net.copies, WEIGHT_THREADS);
     commit_copies();
@@ -394,10 +407,10 @@ __global__ void __launch_bounds__(WEIGHT_THREADS, BLOCKS) conv_backward_weights(
         shift[c] = net.norm1->shift[c];
     }
     wait_for_copies<0>();
-    float dw[TAPS][2][4] = {};
+    float dw[TAPS][SIXTEENS][4] = {};
     for (int image = blockIdx.x; image < net.batch; image += gridDim.x) {
         __syncthreads();
-        form_dy<WEIGHT_THREADS>(net, dy, image, norm);
+        form_dy<WEIGHT_THREADS>(net, dy, image, first_out, norm);
         conv1_pool<WEIGHT_THREADS / 32>(pooled, patches, conv1, scale, shift);
         __syncthreads();
         int next = image + gridDim.x;
@@ -406,14 +419,16 @@ __global__ void __launch_bounds__(WEIGHT_THREADS, BLOCKS) conv_backward_weights(
             build_patches(patches, next_image, threadIdx.x, WEIGHT_THREADS);
         }
         prefetch_dy<WEIGHT_THREADS>(net, next);
-        weight_gradient(dw, dy, pooled, first_out, first_in);
+        weight_gradient(dw, dy, pooled, own_out, first_in);
     }
+    float unscale = 1 / gradient_scale(net);
     for (int tap = 0; tap < TAPS; ++tap)
-        for (int i = 0; i < 2; ++i)
+        for (int i = 0; i < SIXTEENS; ++i)
             for (int e = 0; e < 4; e += 2) {
-                int out = first_out + i * 16 + lane / 4 + e * 4;
+                int out = first_out + own_out + i * 16 + lane / 4 + e * 4;
                 size_t row = (size_t(blockIdx.x) * C2 + out) * TAPS + tap;
                 float* to = &net.conv2_gradient[row * C1 + first_in + lane % 4 * 2];
-                *reinterpret_cast<float2*>(to) = make_float2(dw[tap][i][e], dw[tap][i][e + 1]);
+                const float* two = &dw[tap][i][e];
+                *reinterpret_cast<float2*>(to) = make_float2(unscale * two[0], unscale * two[1]);
             }
 }

@@ -14,14 +14,14 @@ constexpr int PLACES = 256;
 constexpr int POOLED_NUMBERS = PLACES * PITCH1;
 
 // Of these kernels on a multiprocessor at a time: what its shared memory holds.
-constexpr int BLOCKS = 4 / sizeof(number);
+constexpr int BLOCKS = SMALL ? 1 : 4 / sizeof(number);
 
 // A warp: 8 of 49 pooling windows, 32 positions.
 constexpr int FORWARD_WARPS = 7;
 constexpr int FORWARD_THREADS = FORWARD_WARPS * 32;
 
 template <int parts>
-constexpr int forward_shared() {
+__host__ __device__ constexpr int forward_shared() {
     int weights = TAPS * C2 / parts * PITCH1 + CONV1_NUMBERS;
     int pixels = POOLED_NUMBERS + PATCH_NUMBERS;
     return (weights + pixels) * sizeof(number);

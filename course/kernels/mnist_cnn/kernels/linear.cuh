@@ -14,7 +14,7 @@ constexpr int PITCH_HIDDEN = HIDDEN + 8;
 
 constexpr int LINEAR_THREADS = 256;
 constexpr int STAGE = (TILE + HIDDEN) * PITCH2;
-constexpr int STAGES = 3;
+constexpr int STAGES = SMALL ? 2 : 3;
 constexpr int FC1_SHARED = STAGES * STAGE * sizeof(number);
 
 // Start copying a chunk, the 64 features of one pooling window: of all 128 rows of weights ...
@@ -240,8 +240,9 @@ __global__ void __launch_bounds__(HEAD_WARPS * 32) head(Network net) {
         dh.w = h.w > 0 ? dh.w : 0;
         add_scaled(dfc1_bias, 1, dh);
         number* to = &net.dh[size_t(image) * HIDDEN + lane * 4];
-        store_pair(to, pack(dh.x, dh.y));
-        store_pair(to + 2, pack(dh.z, dh.w));
+        float scale = gradient_scale(net);
+        store_pair(to, pack(scale * dh.x, scale * dh.y));
+        store_pair(to + 2, pack(scale * dh.z, scale * dh.w));
     }
     add_lane_sums(net.head_sums[blockIdx.x], dw, dbias, dfc1_bias, loss);
 }
@@ -252,7 +253,9 @@ __global__ void __launch_bounds__(HEAD_WARPS * 32) head(Network net) {
 // outputs), which goes back through ReLU, and the gradient of the weights (128 outputs x 64
 // features, a sum over the images).
 constexpr int FC1_BACKWARD_STAGE = TILE * (PITCH_HIDDEN + PITCH2);
-constexpr int FC1_BACKWARD_SHARED = (HIDDEN * PITCH2 + 2 * FC1_BACKWARD_STAGE) * sizeof(number);
+constexpr int FC1_BACKWARD_STAGES = SMALL ? 1 : 2;  // with two the next tile comes early
+constexpr int FC1_BACKWARD_SHARED =
+    (HIDDEN * PITCH2 + FC1_BACKWARD_STAGES * FC1_BACKWARD_STAGE) * sizeof(number);
 
 // Start copying 64 images' gradients of the hidden layer and their values of this window; zeros
 // past the batch.
@@ -382,18 +385,24 @@ __global__ void __launch_bounds__(LINEAR_THREADS) fc1_backward(Network net) {
     float sums[8] = {};
     float xhat_sums[8] = {};
     for (int tile = first; tile < end; ++tile) {
-        number* dh = stages + (tile - first) % 2 * FC1_BACKWARD_STAGE;
+        number* dh = stages + (tile - first) % FC1_BACKWARD_STAGES * FC1_BACKWARD_STAGE;
         number* y = dh + TILE * PITCH_HIDDEN;
         wait_for_copies<0>();
         __syncthreads();  // this tile is there, and everyone is done with the last one
-        if (tile + 1 < end) {
+        bool more = tile + 1 < end;
+        if (FC1_BACKWARD_STAGES > 1 && more) {
             number* free = stages + (tile + 1 - first) % 2 * FC1_BACKWARD_STAGE;
             copy_backward_tile(net, free, (tile + 1) * TILE, window);
         }
         backward_features(net, dh, y, weights, tile * TILE, window, norm, sums, xhat_sums);
         __syncthreads();
         backward_weights(dw, dh, y);
+        if (FC1_BACKWARD_STAGES == 1 && more) {
+            __syncthreads();
+            copy_backward_tile(net, dh, (tile + 1) * TILE, window);
+        }
     }
+    float unscale = 1 / gradient_scale(net);
 
     for (int i = 0; i < 2; ++i)
         for (int j = 0; j < 4; ++j)
@@ -401,7 +410,7 @@ __global__ void __launch_bounds__(LINEAR_THREADS) fc1_backward(Network net) {
                 int output = warp % 4 * 32 + i * 16 + lane / 4 + e * 4;
                 int feature = window * C2 + warp / 4 * 32 + j * 8 + lane % 4 * 2;
                 size_t at = (size_t(split) * HIDDEN + output) * FEATURES + feature;
-                float2 two = make_float2(dw[i][j][e], dw[i][j][e + 1]);
+                float2 two = make_float2(unscale * dw[i][j][e], unscale * dw[i][j][e + 1]);
                 *reinterpret_cast<float2*>(&net.fc1_gradient[at]) = two;
             }
     for (int i = 0; i < 8; ++i) {
@@ -409,8 +418,8 @@ __global__ void __launch_bounds__(LINEAR_THREADS) fc1_backward(Network net) {
         float xhat_sum = sum_over_lanes(xhat_sums[i], SAME_COLUMNS);
         int channel = warp / 4 * 32 + i / 2 * 8 + lane % 4 * 2 + i % 2;
         if (lane < 4) {
-            total[0][warp % 4][channel] = sum;
-            total[1][warp % 4][channel] = xhat_sum;
+            total[0][warp % 4][channel] = unscale * sum;
+            total[1][warp % 4][channel] = unscale * xhat_sum;
         }
     }
     __syncthreads();

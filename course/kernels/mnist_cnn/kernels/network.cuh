@@ -32,6 +32,16 @@ constexpr float PIXEL_SCALE = 1.0f / (255 * 0.3081f);
 // as bfloat16 has it.
 constexpr float BORDER = 0.328125f;
 
+// Compute capability 7.5, for which float16 is, has 64 KiB of shared memory a multiprocessor. There
+// a block takes half of the second convolution's output channels, and two blocks share an image.
+#ifdef FP16
+constexpr bool SMALL = true;
+#else
+constexpr bool SMALL = false;
+#endif
+constexpr int OUT_PARTS = SMALL ? 2 : 1;
+constexpr int OUT = C2 / OUT_PARTS;  // output channels of a block in the backward pass
+
 // The parameters, and their gradients: all in float.
 struct Parameters {
     float conv1[C1][TAPS];
@@ -125,6 +135,16 @@ struct Network {
     bool use_moments;  // for batch norm 1; else `conv1_statistics` runs
 };
 constexpr int LOSSES = 1 << 16;
+
+// What the gradients that tensor cores take are multiplied by. In float16 they would vanish: it
+// ends at 6e-8, and the mean over a batch divides each gradient by the batch's size.
+__device__ inline float gradient_scale([[maybe_unused]] const Network& net) {
+#ifdef FP16
+    return 64.0f * net.batch;
+#else
+    return 1;
+#endif
+}
 
 // Batch norm 2 of channel c, y -> (y - mean) * inverse: mean and inverse.
 __device__ inline float2 norm2(const Network& net, int c) {

@@ -1,27 +1,28 @@
 // The instructions of the tensor cores and of the copies that feed them, one small function each.
 //
-// On a GPU each is a PTX instruction or a few. The CPU runtime has no PTX, so there the lanes of a
-// warp exchange the same values through shared memory: slow, but it gives the same results, and it
-// says exactly what the instruction does.
-// Source of the layouts: PTX ISA, "Matrix fragments for mma.m16n8k16 / m16n8k8" and "ldmatrix".
+// Each is a PTX instruction or a few. Only TF32 is different without a GPU: its floats keep all
+// bits there, so that a wrong formula cannot hide behind rounding. Source of the layouts: PTX ISA,
+// "Matrix fragments for mma.m16n8k16 / m16n8k8" and "ldmatrix".
 #pragma once
 #include <cuda_bf16.h>
+#include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800 && !defined(__CUDA_CPU__)
-#error "these tensor core instructions need compute capability 8.0 (Ampere) or newer"
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800 && !defined(FP16)
+#error "bfloat16 and TF32 need compute capability 8.0 (Ampere) or newer; -DFP16 needs 7.5"
 #endif
 
-// What tensor cores multiply is either bfloat16 (float's range, 8 bits of precision) or, built with
-// -DTF32, floats of which they look at 11 bits. `pair` is two numbers in a row. Sums are floats in
-// both cases.
+// What tensor cores multiply is bfloat16 (float's range, 8 bits of precision); or, built with
+// -DTF32, floats of which they look at 11 bits; or, built with -DFP16, float16 (11 bits, from 6e-8
+// to 65,504), for compute capability 7.5, which has no other. `pair` is two numbers in a row. Sums
+// are floats in all cases.
 #ifdef TF32
 typedef float number;
 typedef float2 pair;
 // Rounded; the tensor core itself would cut the other bits off.
 __device__ inline number to_number(float x) {
 #ifdef __CUDA_CPU__
-    return x;  // here all bits are kept, so that a mistake cannot hide behind rounding
+    return x;
 #else
     unsigned bits;
     asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(x));
@@ -33,6 +34,19 @@ __device__ inline pair pack(float first, float second) {
 }
 __device__ inline float2 unpack(pair both) {
     return both;
+}
+#elif defined(FP16)
+typedef __half number;
+typedef unsigned pair;  // the first one in the lower half
+__device__ inline number to_number(float x) {
+    return __float2half(x);
+}
+__device__ inline pair pack(float first, float second) {
+    __half2 both = __floats2half2_rn(first, second);
+    return *reinterpret_cast<unsigned*>(&both);
+}
+__device__ inline float2 unpack(pair both) {
+    return __half22float2(*reinterpret_cast<__half2*>(&both));
 }
 #else
 typedef __nv_bfloat16 number;
@@ -52,7 +66,7 @@ __device__ inline float2 unpack(pair both) {
 }
 #endif
 
-// Eight numbers in a row: 16 bytes of bfloat16, moved with one instruction.
+// Eight numbers in a row: 16 bytes of bfloat16 or float16, moved with one instruction.
 __device__ inline void store_eight(number* to, pair a, pair b, pair c, pair d) {
 #ifdef TF32
     float4* halves = reinterpret_cast<float4*>(to);
@@ -86,13 +100,19 @@ __device__ inline pair load_pair(const number* from) {
     return *reinterpret_cast<const pair*>(from);
 }
 
+// cp.async came with compute capability 8.0. Without it a copy goes through registers, and is done
+// when the next barrier is.
+#ifndef FP16
+#define ASYNC_COPIES
+#endif
+
 // Start copying eight numbers from global to shared memory, through no register; zeros where
 // `wanted` is false.
 __device__ inline void copy_eight_async(number* to_shared, const number* from, bool wanted = true) {
     for (int part = 0; part < int(sizeof(number)) * 8; part += 16) {
         char* to = reinterpret_cast<char*>(to_shared) + part;
         const char* source = reinterpret_cast<const char*>(from) + part;
-#ifdef __CUDA_CPU__
+#ifndef ASYNC_COPIES
         uint4 zeros = make_uint4(0, 0, 0, 0);
         *reinterpret_cast<uint4*>(to) = wanted ? *reinterpret_cast<const uint4*>(source) : zeros;
 #else
@@ -107,15 +127,13 @@ __device__ inline void copy_eight_async(number* to_shared, const number* from, b
 }
 
 // Ask for the 128 bytes around an address to be brought into the L2 cache.
-__device__ inline void prefetch([[maybe_unused]] const void* address) {
-#ifndef __CUDA_CPU__
+__device__ inline void prefetch(const void* address) {
     asm volatile("prefetch.global.L2 [%0];" ::"l"(address));
-#endif
 }
 
 // Close a group of copies.
 __device__ inline void commit_copies() {
-#ifndef __CUDA_CPU__
+#ifdef ASYNC_COPIES
     asm volatile("cp.async.commit_group;" ::: "memory");
 #endif
 }
@@ -123,7 +141,7 @@ __device__ inline void commit_copies() {
 // Wait until at most `pending` of this thread's groups are still on their way.
 template <int pending>
 __device__ inline void wait_for_copies() {
-#ifndef __CUDA_CPU__
+#ifdef ASYNC_COPIES
     asm volatile("cp.async.wait_group %0;" ::"n"(pending) : "memory");
 #endif
 }
@@ -144,10 +162,9 @@ __device__ inline Fragment fragment_of(int lane) {
     return {lane / 4, lane % 4 * 2};
 }
 
-#ifdef __CUDA_CPU__
-// c += a b for the whole warp, through shared memory.
-__device__ inline void multiply_add_by_exchange(float (&c)[4], const pair (&a)[4], pair b0,
-                                                pair b1) {
+#if defined(TF32) && defined(__CUDA_CPU__)
+// c += a b for the whole warp, through shared memory, with all bits.
+__device__ inline void multiply_add(float (&c)[4], const pair (&a)[4], pair b0, pair b1) {
     __shared__ pair held[8][6][32];
     int warp = threadIdx.x / 32;
     int lane = threadIdx.x % 32;
@@ -161,17 +178,11 @@ __device__ inline void multiply_add_by_exchange(float (&c)[4], const pair (&a)[4
         for (int k = 0; k < 8; ++k) {  // pairs of the sum over 16
             int of_a = k / 4 * 2 + e / 2;
             int of_b = 4 + k / 4;
-            int lane_of_a = own.row * 4 + k % 4;
-            int lane_of_b = (own.column + e % 2) * 4 + k % 4;
-            float2 x = unpack(held[warp][of_a][lane_of_a]);
-            float2 y = unpack(held[warp][of_b][lane_of_b]);
+            pair x = held[warp][of_a][own.row * 4 + k % 4];
+            pair y = held[warp][of_b][(own.column + e % 2) * 4 + k % 4];
             c[e] += x.x * y.x + x.y * y.y;
         }
     __syncwarp();
-}
-
-__device__ inline void multiply_add(float (&c)[4], const pair (&a)[4], pair b0, pair b1) {
-    multiply_add_by_exchange(c, a, b0, b1);
 }
 #elif defined(TF32)
 // c += a b for 8 of the sum's 16 terms.
@@ -191,6 +202,21 @@ __device__ inline void multiply_add(float (&c)[4], const pair (&a)[4], pair b0, 
     multiply_add_8(c, a[0].x, a[1].x, a[0].y, a[1].y, b0.x, b0.y);
     multiply_add_8(c, a[2].x, a[3].x, a[2].y, a[3].y, b1.x, b1.y);
 }
+#elif defined(FP16)
+// c += a b for 8 of the sum's 16 terms: what compute capability 7.5 does with one instruction.
+__device__ inline void multiply_add_8(float (&c)[4], pair a0, pair a1, pair b) {
+    asm volatile(
+        "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 "
+        "{%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(a0), "r"(a1), "r"(b));
+}
+
+// c += a b for the whole warp, in two products.
+__device__ inline void multiply_add(float (&c)[4], const pair (&a)[4], pair b0, pair b1) {
+    multiply_add_8(c, a[0], a[1], b0);
+    multiply_add_8(c, a[2], a[3], b1);
+}
 #else
 // c += a b for the whole warp, in one instruction.
 __device__ inline void multiply_add(float (&c)[4], const pair (&a)[4], pair b0, pair b1) {
@@ -202,28 +228,12 @@ __device__ inline void multiply_add(float (&c)[4], const pair (&a)[4], pair b0, 
 }
 #endif
 
-#ifdef __CUDA_CPU__
-// Where row i of matrix m begins, from the lane that gave it.
-__device__ inline const number** exchange_rows(const number* row) {
-    __shared__ const number* rows[8][32];
-    __syncwarp();
-    rows[threadIdx.x / 32][threadIdx.x % 32] = row;
-    __syncwarp();
-    return rows[threadIdx.x / 32];
-}
-#endif
-
 // Load four 8 x 8 matrices from shared memory. Lane i gives the address of row i % 8 of matrix
 // i / 8 (8 numbers). Of matrix m it gets in r[m] what stands in row lane / 4 at columns
 // lane % 4 * 2 and the next: the layout that multiply_add wants for a, and for b where a row of
 // shared memory holds a column of b.
 __device__ inline void load_matrices(pair (&r)[4], const number* row) {
     [[maybe_unused]] int lane = threadIdx.x % 32;
-#ifdef __CUDA_CPU__
-    const number** rows = exchange_rows(row);
-    for (int m = 0; m < 4; ++m)
-        r[m] = load_pair(rows[m * 8 + lane / 4] + lane % 4 * 2);
-#else
     unsigned address = static_cast<unsigned>(__cvta_generic_to_shared(row));
 #ifdef TF32
     for (int m = 0; m < 4; ++m) {  // ldmatrix knows 16-bit numbers only
@@ -240,22 +250,12 @@ __device__ inline void load_matrices(pair (&r)[4], const number* row) {
                  : "r"(address)
                  : "memory");
 #endif
-#endif
 }
 
 // The same with each matrix transposed on the way: a lane gets column lane / 4 at rows
 // lane % 4 * 2 and the next.
 __device__ inline void load_matrices_transposed(pair (&r)[4], const number* row) {
     [[maybe_unused]] int lane = threadIdx.x % 32;
-#ifdef __CUDA_CPU__
-    const number** rows = exchange_rows(row);
-    for (int m = 0; m < 4; ++m) {
-        const number** two = rows + m * 8 + lane % 4 * 2;
-        float first = float(two[0][lane / 4]);
-        float second = float(two[1][lane / 4]);
-        r[m] = pack(first, second);
-    }
-#else
     unsigned address = static_cast<unsigned>(__cvta_generic_to_shared(row));
 #ifdef TF32
     for (int m = 0; m < 4; ++m) {
@@ -271,19 +271,18 @@ __device__ inline void load_matrices_transposed(pair (&r)[4], const number* row)
                  : "r"(address)
                  : "memory");
 #endif
-#endif
 }
 
 // A kernel may begin before the one before it has ended (programmatic dependent launch, compute
 // capability 9.0): it does what does not depend on the other's results, then waits for its end.
 // Both do nothing in a kernel that was launched as usual.
 __device__ inline void let_next_kernel_begin() {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900 && !defined(__CUDA_CPU__)
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.launch_dependents;");
 #endif
 }
 __device__ inline void wait_for_last_kernel() {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900 && !defined(__CUDA_CPU__)
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }

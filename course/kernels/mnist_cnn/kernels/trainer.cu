@@ -90,6 +90,10 @@ struct Trainer {
     bool allow_shared_memory();
     bool launch_early(void (*kernel)(Network), dim3 grid, int threads, int shared,
                       cudaStream_t stream, const Network& n);
+    int at_once(int parts) const;
+    bool launch_conv_forward(const Network& n, cudaStream_t stream);
+    bool launch_conv_backward_input(const Network& n, cudaStream_t stream);
+    bool launch_conv_backward_weights(const Network& n, cudaStream_t stream);
     bool launch_forward(const Network& n, cudaStream_t stream);
     bool launch_backward(const Network& n, cudaStream_t stream);
     bool launch_update(const Network& n, cudaStream_t stream);
@@ -109,14 +113,15 @@ static bool allow(Kernel* kernel, int bytes) {
     return true;
 }
 
-constexpr int MOST_SHARED =
-    std::max({forward_shared<1>(), int(FC1_SHARED), int(FC1_BACKWARD_SHARED), int(INPUT_SHARED),
-              int(WEIGHT_SHARED)});
+// Of how many output channels' halves a block computes forward: one where shared memory is small.
+constexpr int MOST_FORWARD = SMALL ? forward_shared<2>() : forward_shared<1>();
+constexpr int MOST_SHARED = std::max({MOST_FORWARD, int(FC1_SHARED), int(FC1_BACKWARD_SHARED),
+                                      int(INPUT_SHARED), int(WEIGHT_SHARED)});
 
 // More than 48 KiB a block has to be asked for.
 bool Trainer::allow_shared_memory() {
-    bool good = allow(conv_forward<1>, forward_shared<1>());
-    good = good && allow(conv_forward<2>, forward_shared<2>());
+    bool good = allow(conv_forward<2>, forward_shared<2>());
+    good = good && (SMALL || allow(conv_forward<1>, forward_shared<1>()));
     good = good && allow(fc1_forward, FC1_SHARED);
     good = good && allow(fc1_backward, FC1_BACKWARD_SHARED);
     good = good && allow(conv_backward_input<1>, INPUT_SHARED);
@@ -139,11 +144,11 @@ bool Trainer::ask_gpu() {
     TRY(cudaGetDevice(&device));
     TRY(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
     TRY(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device));
-    if (major < 8) {
+    if (major < 8 && !SMALL) {
         last_error =
-            "these kernels need tensor cores with bfloat16: compute capability 8.0 (Ampere) or "
-            "newer, this GPU has " +
-            std::to_string(major) + ".x";
+            "bf16 and tf32 need tensor cores of compute capability 8.0 (Ampere) or newer, this GPU "
+            "has " +
+            std::to_string(major) + ".x: take fp16";
         return false;
     }
     TRY(cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
@@ -155,9 +160,18 @@ bool Trainer::ask_gpu() {
                      " KiB: bf16 needs half of what tf32 needs";
         return false;
     }
-    if (major < 9)
+    // what lets kernels begin early is in the code only if it was compiled for 9.0 or newer
+    cudaFuncAttributes code = {};
+    TRY(cudaFuncGetAttributes(&code, head));
+    if (major < 9 || code.ptxVersion < 90)
         options.early = false;
     return true;
+}
+
+// How many blocks of this kind are launched for a whole batch: as many as run at the same time, or
+// twice as many where an SM's shared memory (100 KiB on 8.6, 8.9 and 12.0) holds only one of them.
+int Trainer::at_once(int parts) const {
+    return std::max(1, BLOCKS * processors / parts);
 }
 
 // Into how many parts each long sum is divided, so that there are blocks for the whole GPU.
@@ -173,8 +187,7 @@ void Trainer::divide_sums(Network& n) {
     }
     int heads = (n.batch + HEAD_WARPS - 1) / HEAD_WARPS;
     n.head_blocks = std::min(heads, 2 * processors);
-    // as many blocks as run at the same time
-    n.conv2_splits = std::min(n.batch, BLOCKS * processors);
+    n.conv2_splits = std::min(n.batch, at_once(OUT_PARTS));
 }
 
 // All of the device memory but what belongs to a batch.
@@ -268,20 +281,41 @@ bool Trainer::launch_early(void (*kernel)(Network), dim3 grid, int threads, int 
     return true;
 }
 
+bool Trainer::launch_conv_forward(const Network& n, cudaStream_t stream) {
+    if (SMALL || n.batch <= few) {
+        int images = n.batch <= few ? n.batch : std::min(n.batch, at_once(2));
+        conv_forward<2><<<dim3(images, 2), FORWARD_THREADS, forward_shared<2>(), stream>>>(n);
+    } else {
+        int images = std::min(n.batch, at_once(1));
+        conv_forward<1><<<images, FORWARD_THREADS, forward_shared<1>(), stream>>>(n);
+    }
+    TRY(cudaGetLastError());
+    return true;
+}
+
+bool Trainer::launch_conv_backward_input(const Network& n, cudaStream_t stream) {
+    bool small = n.batch <= few;
+    int images = small ? n.batch : std::min(n.batch, at_once(OUT_PARTS));
+    dim3 grid(images, small ? 2 : 1, OUT_PARTS);
+    auto* kernel = small ? conv_backward_input<2> : conv_backward_input<1>;
+    return launch_early(kernel, grid, INPUT_THREADS, INPUT_SHARED, stream, n);
+}
+
+bool Trainer::launch_conv_backward_weights(const Network& n, cudaStream_t stream) {
+    dim3 grid(n.conv2_splits, OUT_PARTS);
+    conv_backward_weights<<<grid, WEIGHT_THREADS, WEIGHT_SHARED, stream>>>(n);
+    TRY(cudaGetLastError());
+    return true;
+}
+
 bool Trainer::launch_forward(const Network& n, cudaStream_t stream) {
     int tiles = (n.batch + TILE - 1) / TILE;
-    int resident = std::min(n.batch, BLOCKS * processors);
     if (!n.use_moments) {
         int blocks = std::min(n.batch, 4 * processors);
         conv1_statistics<<<blocks, STATISTICS_THREADS, 0, stream>>>(n);
     }
-    if (n.batch <= few) {
-        dim3 grid(n.batch, 2);
-        conv_forward<2><<<grid, FORWARD_THREADS, forward_shared<2>(), stream>>>(n);
-    } else {
-        conv_forward<1><<<resident, FORWARD_THREADS, forward_shared<1>(), stream>>>(n);
-    }
-    TRY(cudaGetLastError());
+    if (!launch_conv_forward(n, stream))
+        return false;
     dim3 grid(tiles, n.fc1_splits);
     return launch_early(fc1_forward, grid, LINEAR_THREADS, FC1_SHARED, stream, n) &&
            launch_early(head, n.head_blocks, HEAD_WARPS * 32, 0, stream, n);
@@ -297,13 +331,8 @@ bool Trainer::launch_backward(const Network& n, cudaStream_t stream) {
         TRY(cudaEventRecord(fork, stream));
         TRY(cudaStreamWaitEvent(other, fork, 0));
     }
-    bool small = n.batch <= few;
-    dim3 grid = small ? dim3(n.batch, 2) : dim3(std::min(n.batch, BLOCKS * processors));
-    auto* conv_backward_input_of = small ? conv_backward_input<2> : conv_backward_input<1>;
-    if (!launch_early(conv_backward_input_of, grid, INPUT_THREADS, INPUT_SHARED, stream, n))
+    if (!launch_conv_backward_input(n, stream) || !launch_conv_backward_weights(n, other))
         return false;
-    conv_backward_weights<<<n.conv2_splits, WEIGHT_THREADS, WEIGHT_SHARED, other>>>(n);
-    TRY(cudaGetLastError());
     if (other != stream) {
         TRY(cudaEventRecord(join, other));
         TRY(cudaStreamWaitEvent(stream, join, 0));
@@ -332,12 +361,12 @@ bool Trainer::capture(int slot) {
     cudaGraph_t recorded = nullptr;
     TRY(cudaStreamBeginCapture(main, cudaStreamCaptureModeThreadLocal));
     bool good = launch_forward(net[slot], main) && launch_backward(net[slot], main);
-    TRY(cudaStreamEndCapture(main, &recorded));
-    if (!good)
-        return false;
-    TRY(cudaGraphInstantiate(&graph[slot], recorded, 0));
-    TRY(cudaGraphDestroy(recorded));
-    return true;
+    cudaError_t ended = cudaStreamEndCapture(main, &recorded);  // also after a launch that failed
+    good = good && !failed(ended, "cudaStreamEndCapture");
+    good = good && !failed(cudaGraphInstantiate(&graph[slot], recorded, 0), "cudaGraphInstantiate");
+    if (recorded)
+        cudaGraphDestroy(recorded);
+    return good;
 }
 
 // Copy a batch from the host, and add up its moments, which no weights are needed for.
@@ -420,6 +449,9 @@ size_t cnn_parameter_bytes() {
 }
 size_t cnn_option_bytes() {
     return sizeof(Options);
+}
+size_t cnn_shared_bytes() {
+    return MOST_SHARED;
 }
 
 Trainer* cnn_create(int batch, float rate, const Options* options, const Parameters* weights) {

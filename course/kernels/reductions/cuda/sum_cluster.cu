@@ -2,6 +2,9 @@
 // one another's shared memory, so that only one in 8 adds to the result.
 #include <cooperative_groups.h>
 #include "warps.cuh"
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900 && !defined(__CUDA_CPU__)
+#error "clusters need compute capability 9.0 (Hopper) or later"
+#endif
 
 constexpr int THREADS = 256;
 constexpr int CLUSTER = 8;

@@ -134,7 +134,7 @@ __global__ void sum_last_block(const float* in, long long n, float* out, float* 
     __threadfence();
     float all = 0;
     for (int b = threadIdx.x; b < gridDim.x; b += THREADS)
-        all += __ldcg(&partial[b]);  // from the L2: this SM's L1 may have an old value
+        all += __ldcg(&partial[b]);  // other SMs wrote them: from the L2
     all = block_sum(all);
     if (threadIdx.x == 0) {
         *out = all;

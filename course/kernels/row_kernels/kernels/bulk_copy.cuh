@@ -10,6 +10,28 @@ __device__ inline unsigned shared_address(const void* pointer) {
     return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
 }
 
+// ---- what L2 should do with the lines of an access
+
+using Policy = unsigned long long;
+
+__device__ inline Policy evict_last() {
+    Policy policy;
+    asm("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(policy));
+    return policy;
+}
+
+__device__ inline Policy evict_normal() {
+    Policy policy;
+    asm("createpolicy.fractional.L2::evict_normal.b64 %0, 1.0;" : "=l"(policy));
+    return policy;
+}
+
+__device__ inline Policy evict_first() {
+    Policy policy;
+    asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+    return policy;
+}
+
 // ---- a barrier that waits for bytes
 
 // One thread arrives at it a phase: the one that starts the copies.
@@ -50,9 +72,9 @@ __device__ inline void barrier_wait(Barrier* barrier, unsigned parity) {
 // of 16. Returns at once; the barrier counts the bytes as they come.
 __device__ inline void bulk_copy(void* to, const void* from, unsigned bytes, Barrier* barrier) {
     asm volatile(
-        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
-            "r"(shared_address(to)),
-        "l"(from), "r"(bytes), "r"(shared_address(barrier))
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint "
+        "[%0], [%1], %2, [%3], %4;" ::"r"(shared_address(to)),
+        "l"(from), "r"(bytes), "r"(shared_address(barrier)), "l"(evict_last())
         : "memory");
 }
 

@@ -1,6 +1,6 @@
 // Rows that are read twice: once for their sums, and once more, from the SM's cache, for the
 // result. Nothing of a row stays in registers, so an SM has as many threads as it can, and the
-// cache is told what to keep: a row until it was read again, and not a moment longer.
+// caches are told what to keep: a row until it was read again, and not a moment longer.
 #pragma once
 #include "fast.cuh"
 
@@ -8,25 +8,21 @@ __device__ inline const Pack* pack_of(const Element* row, int k) {
     return reinterpret_cast<const Pack*>(row + column_of(k));
 }
 
-__device__ inline const float4* as_floats(const Pack* from) {
-    return reinterpret_cast<const float4*>(from);
-}
-
 // Read a pack that will be read again.
 __device__ inline void read_first(float (&v)[pack], const Pack* from) {
-    float4 bits;
-    asm volatile("ld.global.L1::evict_last.v4.f32 {%0, %1, %2, %3}, [%4];"
-                 : "=f"(bits.x), "=f"(bits.y), "=f"(bits.z), "=f"(bits.w)
-                 : "l"(as_floats(from)));
+    uint4 bits;
+    asm volatile("ld.global.L1::evict_last.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4], %5;"
+                 : "=r"(bits.x), "=r"(bits.y), "=r"(bits.z), "=r"(bits.w)
+                 : "l"(from), "l"(evict_last()));
     unpack(v, *reinterpret_cast<Pack*>(&bits));
 }
 
 // Read a pack for the last time.
 __device__ inline void read_last(float (&v)[pack], const Pack* from) {
-    float4 bits;
-    asm volatile("ld.global.L1::evict_first.v4.f32 {%0, %1, %2, %3}, [%4];"
-                 : "=f"(bits.x), "=f"(bits.y), "=f"(bits.z), "=f"(bits.w)
-                 : "l"(as_floats(from)));
+    uint4 bits;
+    asm volatile("ld.global.L1::evict_first.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4], %5;"
+                 : "=r"(bits.x), "=r"(bits.y), "=r"(bits.z), "=r"(bits.w)
+                 : "l"(from), "l"(evict_first()));
     unpack(v, *reinterpret_cast<Pack*>(&bits));
 }
 
@@ -46,6 +42,13 @@ __device__ inline Moments merge(Moments a, Moments b) {
     return {count, a.mean + apart * share, a.squares + b.squares + apart * apart * a.count * share};
 }
 
+// The same of two that have as many values: no division, and the same bits in either order.
+__device__ inline Moments merge_equal(Moments a, Moments b) {
+    float apart = b.mean - a.mean;
+    float between = apart * apart * (a.count / 2);
+    return {2 * a.count, a.mean / 2 + b.mean / 2, (a.squares + b.squares) + between};
+}
+
 __device__ inline Moments moments_of(const float (&v)[pack]) {
     float sum = 0;
 #pragma unroll
@@ -59,10 +62,22 @@ __device__ inline Moments moments_of(const float (&v)[pack]) {
     return {pack, mean, squares};
 }
 
-__device__ inline Moments warp_merge(Moments m) {
+__device__ inline Moments shuffle(Moments m, int lanes) {
+    return {shuffle(m.count, lanes), shuffle(m.mean, lanes), shuffle(m.squares, lanes)};
+}
+
+// All threads of a row have as many values, and halves of its warps as many warps.
+constexpr bool balanced = even && (group_warps & (group_warps - 1)) == 0;
+
+// Merge the moments of neighbours among so many lanes.
+__device__ inline Moments lanes_merge(Moments m, int lanes) {
 #pragma unroll
-    for (int lanes = 16; lanes > 0; lanes /= 2)
-        m = merge(m, {shuffle(m.count, lanes), shuffle(m.mean, lanes), shuffle(m.squares, lanes)});
+    for (lanes /= 2; lanes > 0; lanes /= 2) {
+        if (balanced)
+            m = merge_equal(m, {m.count, shuffle(m.mean, lanes), shuffle(m.squares, lanes)});
+        else
+            m = merge(m, shuffle(m, lanes));
+    }
     return m;
 }
 
@@ -72,13 +87,16 @@ __shared__ Moments moments_of_row[tile_rows];
 // Merge the moments of a row's threads; each of them gets the same result.
 __device__ inline Moments all_merge(Moments m) {
     int lane = threadIdx.x % 32;
-    m = warp_merge(m);
+    const Moments* of_row = moments_of_warps + row_in_tile() * group_warps;
+    m = lanes_merge(m, 32);
     if (lane == 0)
         moments_of_warps[threadIdx.x / 32] = m;
     __syncthreads();
+    if (balanced)  // every warp comes to the same bits
+        return lanes_merge(of_row[lane % group_warps], group_warps);
     if (member() < 32) {
-        m = lane < group_warps ? moments_of_warps[row_in_tile() * group_warps + lane] : Moments{};
-        m = warp_merge(m);
+        m = lane < group_warps ? of_row[lane] : Moments{};
+        m = lanes_merge(m, 32);
         if (lane == 0)
             moments_of_row[row_in_tile()] = m;
     }
