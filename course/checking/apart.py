@@ -7,6 +7,7 @@ False.
 """
 
 import ctypes
+import gc
 import os
 import pickle
 import select
@@ -41,11 +42,12 @@ def result_of(work):
     Raises what work raises, or Ended.
     """
     source, sink = os.pipe()
+    notebook = os.getpid()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # of threads, which the copy lacks
         pid = os.fork()
     if pid == 0:
-        _try_and_leave(work, sink)
+        _try_and_leave(work, sink, notebook)
     os.close(sink)
     data = b""
     try:
@@ -87,11 +89,15 @@ def _end(pid):
 # ---- in the copy
 
 
-def _try_and_leave(work, sink):
+def _try_and_leave(work, sink, notebook):
     """Send what work() returns or raises, and end without any of the notebook's own last words."""
     try:
+        # What is copied is no garbage: one collection would write to each object, so copy each page
+        gc.freeze()
         os.setpgid(0, 0)
         ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)
+        if os.getppid() != notebook:  # it was gone before
+            os._exit(1)
         _limit()
         try:
             result = work(), None
@@ -110,7 +116,7 @@ def _limit():
     seconds = int(used.ru_utime + used.ru_stime) + CPU_SECONDS
     limits = {
         resource.RLIMIT_CPU: seconds,
-        resource.RLIMIT_DATA: _memory() + MOST_BYTES,
+        resource.RLIMIT_DATA: memory() + MOST_BYTES,
         resource.RLIMIT_FSIZE: MOST_BYTES,
         resource.RLIMIT_CORE: 0,
     }
@@ -120,7 +126,7 @@ def _limit():
         resource.setrlimit(what, (most, most))
 
 
-def _memory():
+def memory():
     """Bytes of memory of its own that this process has, as Linux counts them for the limit."""
     with open("/proc/self/status") as file:
         line = next(line for line in file if line.startswith("VmData:"))

@@ -4,49 +4,82 @@ import ast
 import copy
 import functools
 import inspect
-import io
 import linecache
 import re
 import signal
 import sys
-import tempfile
 import textwrap
+import threading
 import traceback
 from pathlib import Path
 
 import numpy as np
 
-from course.checking import apart, cpp, drawn, engines, triton_kernels, typing, work
-from course.checking.diagnose import diagnose, failed, plain
+from course.checking import (
+    apart,
+    cpp,
+    drawn,
+    engines,
+    report,
+    specials,
+    triton_kernels,
+    typing,
+    work,
+)
+from course.checking.diagnose import SOMETHING_ELSE, diagnose, failed, large_says, plain
 from course.checking.limits import Budget, TooLong, TooMuch, TooSlow, print_limit
 from course.checking.model import BROKEN
-from course.checking.report import Outcome, describe, draw
+from course.checking.report import Outcome, as_html, describe, draw
 from utils import has_gpu
-from utils.cpu.numba_cuda import KernelError
+from utils.cpu.numba_cuda import IN_STEP, KernelError, lanes_apart
 from utils.engine import target_arch
+from utils.files import scratch_folder
 from utils.tools import process
+from utils.tools.diagnostics import excerpt
 from utils.tools.nvcc import find_nvcc
 from utils.tracer import trace
 
 SECONDS = 10  # of CPU time, for all launches of one check on the CPU engine, or all calls
 EACH_SECONDS = 4  # of these, for one of them
+ENOUGH_SECONDS = 2  # of these, after which a kernel that was wrong once is not tried any more
+GPU_SECONDS = 30  # on a GPU, where what is launched is compiled first, for one of them
 TRACED_THREADS = 512  # launches up to this size are searched for races
+WATCHED_THREADS = 1 << 17  # and those of CUDA C, which is compiled, up to this one
 NVCC_SECONDS = 60  # by the clock, for nvcc, which without a GPU has the last word
+MOST_POLLS = 64  # besides one for each thread, looks at one place again that may be no waiting
 PROBES = 2  # launches in which it is counted who does the work
+
+#: Answers that ask which lanes are here run once more where that names a part of them only.
+ASKS_WHO_IS_HERE = re.compile(r"activemask|coalesced_threads")
+LANES_APART = {engines.FORCE_CPU: "1", "CUDA_CPU_APART": "1"}
+WHO_IS_HERE = (
+    "It asks which lanes are here now. On a GPU that may be fewer than should take part,"
+    " and then it goes wrong: write down the mask of those that should."
+)
 
 
 class Rejected(Exception):
     """The answer cannot be accepted: a reason key, lines for the learner, a piece of code."""
 
-    def __init__(self, reason, *lines, code="", run=None, picture=(b"", "")):
+    def __init__(self, reason, *lines, code="", run=None, picture=""):
         super().__init__(reason)
         self.reason, self.lines, self.code = reason, lines, code
         self.run, self.picture = run, picture
 
 
+_one_check = threading.RLock()
+
+
 def check_answer(exercise, answer, seed=None):
-    """The Outcome for an answer: a kernel, the path of a .cu file or a function."""
-    seed = int(np.random.default_rng().integers(1 << 31)) if seed is None else seed
+    """The Outcome for an answer: a kernel, the path of a .cu file or a function.
+
+    One at a time: what a check redirects and limits is the whole process's.
+    """
+    with _one_check:
+        return _check_answer(exercise, answer, fresh_seed() if seed is None else seed)
+
+
+def _check_answer(exercise, answer, seed):
     if not apart.POSSIBLE or exercise.kind not in apart_kinds():
         outcome, printed = outcome_of(exercise, answer, seed)
     else:
@@ -61,6 +94,11 @@ def check_answer(exercise, answer, seed=None):
     return outcome
 
 
+def fresh_seed():
+    """A seed for a check that was given none: each learner's inputs are others."""
+    return int(np.random.default_rng().integers(1 << 31))
+
+
 def apart_kinds():
     """Kinds of exercises that are tried in a copy of this process: those without a GPU."""
     return ("function",) if has_gpu() else ("function", "numba")
@@ -68,8 +106,10 @@ def apart_kinds():
 
 def prepare(exercise):
     """Do here what serves the next checks, too, and is no answer's doing."""
+    drawn.get_ready()
     if exercise.kind == "numba":
         typing.compiler()
+        report.get_ready()
         least_work(exercise)
 
 
@@ -118,8 +158,7 @@ def not_accepted(exercise, answer, seed, no):
         untouched=untouched,
         lines=tuple(lines),
         code=no.code,
-        picture=picture[0],
-        picture_says=picture[1],
+        picture=picture,
         **about(exercise, seed),
     )
 
@@ -131,8 +170,7 @@ def judge(exercise, answer, seed):
     except TooMuch:
         raise Rejected("flood", "It was stopped after a million characters.") from None
     except TooLong as long:
-        one = "call" if exercise.kind == "function" else "launch"
-        says = f"One {one} was stopped after {long.seconds:g} seconds. Does every loop end?"
+        says = too_long(exercise, long)
         raise Rejected("timeout", says) from None
     except TooSlow as slow:
         says = f"{slow.done} runs with small sizes took {slow.seconds:.0f} seconds together."
@@ -155,41 +193,101 @@ def check_numba(exercise, answer, seed):
     kernel = as_kernel(exercise, answer)
     if exercise.race_free:
         reject_races(kernel, exercise, seed)
-    runs = []
+    runs, case = [], ()
     try:
         run_all_watched(kernel, exercise, seed, runs)
         reject_if_wrong(runs, exercise)
         reject_drawn(kernel, exercise, seed)
         # only now on the real engine: a GPU does not survive every mistake
-        budget = Budget(EACH_SECONDS, SECONDS)
-        for case in cases(exercise, seed):
+        budget = Budget(GPU_SECONDS, 4 * GPU_SECONDS) if has_gpu() else budget_of_engine()
+        for case in (*cases(exercise, seed), *large_trial(exercise, seed)):
             rng = np.random.default_rng((seed, len(runs)))
+            order = None if case[0] == exercise.large else seed  # many threads, and one order
             with budget.piece():
-                runs.append(engines.run_guarded(kernel, *case, rng, seed))
+                runs.append(engines.run_guarded(kernel, *case, rng, order))
+        case = ()
+        runs += special_runs(kernel, exercise, seed)
     except (engines.Stopped, TooLong, TooSlow) as stopped:
         # an earlier launch tells more than the crash does
         if any(failed(run, exercise) for run in runs):
             reject_if_wrong(runs, exercise)
         if isinstance(stopped, engines.Stopped):
+            if case and case[0] == exercise.large:
+                raise Rejected("only_small", large_says(runs, case[2])) from None
             raise crashed(stopped, kernel.py_func) from None
         raise
     reject_if_wrong(runs, exercise)
     if exercise.demand:
         reject_if_unmet(kernel, exercise, seed)
     reject_if_unfair(kernel, exercise)
+    reject_numba_that_needs_all_lanes(kernel, exercise, seed)
     if not has_gpu():
         reject_untyped(kernel, exercise, seed)
     return tally(runs)
 
 
+SPECIAL_INPUT = (
+    "Ordinary numbers went well. The input of this launch holds infinity, NaN, -0 and the smallest"
+    " numbers there are."
+)
+
+
+def too_long(exercise, long):
+    """A sentence about what was stopped."""
+    one = "call" if exercise.kind in ("function", "torch") else "launch"
+    return f"One {one} was stopped after {long.seconds:g} seconds. Does every loop end?"
+
+
+def special_runs(kernel, exercise, seed):
+    """Launches on the real engine with inputs of special numbers."""
+    budget, runs = budget_of_engine(), []
+    for trial in special_trials(exercise, seed):
+        rng = np.random.default_rng(seed)
+        try:
+            with budget.piece():
+                runs.append(engines.run_guarded(kernel, *trial, rng, None))
+        except engines.Stopped as stopped:
+            found = crashed(stopped, kernel.py_func)
+            raise Rejected(found.reason, *found.lines, SPECIAL_INPUT, code=found.code) from None
+        except TooLong as long:
+            raise Rejected("timeout", too_long(exercise, long), SPECIAL_INPUT) from None
+        runs[-1].special = True
+    return runs
+
+
+def reject_numba_that_needs_all_lanes(kernel, exercise, seed):
+    """Launch where `cuda.activemask()` names a part of the lanes only: a GPU promises no more."""
+    if not ASKS_WHO_IS_HERE.search(inspect.getsource(kernel.py_func)):
+        return
+    budget, rng = budget_of_engine(), np.random.default_rng(seed)
+    for case in cases(exercise, seed):
+        try:
+            with budget.piece(), lanes_apart():
+                run = engines.run_watched(kernel, *case, rng, seed, exercise.always)
+        except engines.Stopped:
+            raise Rejected("warp_mask", WHO_IS_HERE) from None
+        if failed(run, exercise):
+            raise Rejected("warp_mask", WHO_IS_HERE)
+
+
+def budget_of_engine():
+    """What all launches of one kind may take on the CPU engine."""
+    return Budget(EACH_SECONDS, SECONDS)
+
+
 def run_all_watched(kernel, exercise, seed, runs):
     """Add to runs each case in several orders of the threads, every access watched."""
-    budget = Budget(EACH_SECONDS, SECONDS)
+    budget = budget_of_engine()
+    orders = [None, *range(seed, seed + exercise.orders)]
+    if exercise.shared_output:  # where threads meet, one may come last each time
+        orders.append(IN_STEP)
     for case in cases(exercise, seed):
-        for order in (None, *range(seed, seed + exercise.orders)):
+        for order in orders:
             rng = np.random.default_rng((seed, len(runs)))
             with budget.piece():
                 runs.append(engines.run_watched(kernel, *case, rng, order, exercise.always))
+        if budget.used > ENOUGH_SECONDS and any(failed(run, exercise) for run in runs):
+            return
 
 
 def reject_untyped(kernel, exercise, seed):
@@ -219,6 +317,7 @@ def reject_drawn(kernel, exercise, seed):
     budget = Budget(EACH_SECONDS, SECONDS)
     smallest = drawn.smallest_failure(exercise, fails, seed, drawn.LAUNCHES)
     if smallest is not None:
+        budget = Budget(EACH_SECONDS, SECONDS)  # the search may have used up the first
         reject_if_wrong(runs_of(*smallest), exercise)
 
 
@@ -261,8 +360,13 @@ def least_work(exercise):
 
 
 def reject_if_unmet(kernel, exercise, seed):
-    """Trace one more launch; reject accesses to memory that are not as the exercise demands."""
-    shape = exercise.demand.shape
+    """Trace one more launch, or two; reject accesses that are not as the exercise demands."""
+    for shape in filter(None, (exercise.demand.shape, exercise.demand.ragged)):
+        reject_if_unmet_with(shape, kernel, exercise, seed)
+
+
+def reject_if_unmet_with(shape, kernel, exercise, seed):
+    """The same for one launch, on inputs of this shape."""
     arguments = exercise.inputs(np.random.default_rng(seed), shape)
     expected = np.asarray(exercise.reference(**plain(arguments)))
     arrays = engines.host_arrays(arguments, expected, np.random.default_rng(0))
@@ -276,14 +380,7 @@ def reject_if_unmet(kernel, exercise, seed):
         raise Rejected(reason, says)
     draw_row = traced.draw_banks if reason == "bank_conflict" else traced.draw_memory
     figure = draw_row(row.line, row.array, row.operation)
-    raise Rejected(reason, says, code=row.code, picture=as_picture(figure))
-
-
-def as_picture(figure):
-    """(PNG, alt text) of a figure of the tracer's."""
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=90)
-    return buffer.getvalue(), figure.alt
+    raise Rejected(reason, says, code=row.code, picture=as_html(figure))
 
 
 def reject_races(kernel, exercise, seed):
@@ -302,12 +399,24 @@ def reject_races(kernel, exercise, seed):
             reject_traced_races(traced)
 
 
+SAME_PLACE = "Where two threads have chosen the same place to write to, that is the mistake."
+PLAIN_READ = (
+    "A plain read beside atomic operations may give anything, and a compiler may keep what it gave."
+    " Let an atomic operation look, too: `cuda.atomic.add(array, i, 0)` returns what is there."
+)
+
+
 def reject_traced_races(traced):
     """Reject, with a picture, if threads of a Trace race."""
     if not traced.races:
         return
     problem = next(text for text in traced.problems if text.startswith("RACE"))
-    picture = as_picture(traced.draw_races())
+    race = traced.races[0]
+    if race.operation == race.other_operation == "write":
+        problem += f"\n{SAME_PLACE}"
+    if {race.operation, race.other_operation} == {"read", "atomic"}:
+        problem += f"\n{PLAIN_READ}"
+    picture = as_html(traced.draw_races())
     raise Rejected("race", *problem.splitlines(), code=traced.races[0].code, picture=picture)
 
 
@@ -330,8 +439,11 @@ def cases(exercise, seed):
             yield shape, launch, arguments, as_output(exercise, arguments)
 
 
-def reject_if_wrong(runs, exercise):
+def reject_if_wrong(runs, exercise, watched=None):
+    """Reject if a run is wrong. watched: what stopped CUDA C, which may tell why."""
     finding = diagnose(runs, exercise)
+    if finding and finding.says == SOMETHING_ELSE:
+        reject_mistake(watched, OUTSIDE)
     if finding:
         raise Rejected(finding.reason, finding.says, run=finding.run)
 
@@ -478,11 +590,16 @@ def check_cpp(exercise, answer, seed):
 
 def check_cuda_c(exercise, answer, seed):
     path = as_path(exercise, answer)
-    trials = list(cases(exercise, seed))
-    runs, counts, watched = watch_cuda_c(exercise, path, trials, seed)
+    trials, special = list(cases(exercise, seed)), special_trials(exercise, seed)
+    once = special + large_trial(exercise, seed)
+    runs, counts, watched = watch_cuda_c(exercise, path, trials + once, special, seed)
     environments = engines.orders_in_cuda_c(seed, exercise.orders)
+    if watched and watched[0] in ("timeout", "too_slow"):  # no second try: it takes as long again
+        reject_if_wrong(runs, exercise)
+        raise Rejected(*watched)
+    counts_of = {id(run.arguments): run.counts for run in runs}
     # All was watched, and nothing found: then the same build serves for the other orders, too.
-    whole = len(runs) == len(trials) and not watched and not has_gpu()
+    whole = len(runs) == len(trials + once) and not watched
     if whole:
         reject_if_wrong(runs, exercise)
         environments = environments[1:]
@@ -491,7 +608,13 @@ def check_cuda_c(exercise, answer, seed):
     for number, environment in enumerate(environments):
         rng = np.random.default_rng((seed, number))
         name = exercise.kernel_name
-        done, failure = engines.run_cuda_c(path, name, trials, rng, environment, check=whole)
+        on_cpu = not has_gpu() or engines.FORCE_CPU in environment
+        check = whole and on_cpu
+        these = trials if whole or number else trials + once
+        done, failure = engines.run_cuda_c(path, name, these, rng, environment, check=check)
+        mark_special(done, special)
+        for run in done:  # what was counted tells more of why this one is wrong
+            run.counts = run.counts or counts_of.get(id(run.arguments))
         runs += done
         if failure and failure[0] == "not_checked" and environment is not environments[-1]:
             continue  # no C++ compiler, but there is a GPU
@@ -501,9 +624,12 @@ def check_cuda_c(exercise, answer, seed):
             reject_mistake(failure)
             message, _, code = failure[1].partition("\n")
             raise Rejected(failure[0], message, code=code)
-        reject_if_wrong(runs, exercise)
+        reject_if_wrong(runs, exercise, watched)
+    reject_leaks(runs, path)
+    reject_by_counts(runs, exercise)
+    reject_cuda_c_that_needs_all_lanes(exercise, path, trials, seed)
     if watched:  # every value is right, but whoever watched the accesses had to stop
-        reject_mistake(watched, {"out-of-bounds": "out_of_bounds"})
+        reject_mistake(watched, OUTSIDE)
         raise Rejected(*watched)
     for one, least in zip(counts, least_counts(exercise), strict=False):
         unmet = work.unmet(one, least, exercise)
@@ -514,12 +640,55 @@ def check_cuda_c(exercise, answer, seed):
     return tally(runs)
 
 
+def mark_special(runs, special):
+    """Note in each run whether it was one of these trials."""
+    theirs = {id(arguments) for _, _, arguments, _ in special}
+    for run in runs:
+        run.special = id(run.arguments) in theirs
+
+
+def reject_leaks(runs, path):
+    """Reject where a launch left memory of the device's heap behind."""
+    for run in runs:
+        if run.counts and run.counts["heap"]:
+            line = run.counts["heap_line"]
+            code = excerpt(path, line).rstrip() if line else ""
+            says = "What a kernel has from `malloc` or `new` stays after it: give it back there."
+            raise Rejected("leak", f"{says} {run.counts['heap']:,} blocks were left.", code=code)
+
+
+def reject_by_counts(runs, exercise):
+    """Reject what is right, and was stored by several threads, or by one that waited for others."""
+    for run in runs:
+        if not run.counts:
+            continue
+        if run.counts["rewrites"] and not exercise.shared_output:
+            raise Rejected("duplicate_work", work.STORED_TWICE, run=run)
+        if run.counts["polls"] > MOST_POLLS + np.prod(run.launch.threads):
+            raise Rejected("other_means", work.WAITS)
+
+
+def reject_cuda_c_that_needs_all_lanes(exercise, path, trials, seed):
+    """Launch where `__activemask()` names a part of the lanes only: a GPU promises no more."""
+    if not ASKS_WHO_IS_HERE.search(path.read_text()):
+        return
+    rng = np.random.default_rng(seed)
+    runs, failure = engines.run_cuda_c(path, exercise.kernel_name, trials, rng, LANES_APART)
+    if failure and failure[0] == "not_checked":  # a GPU, and no C++ compiler
+        return
+    if failure or any(failed(run, exercise) for run in runs):
+        raise Rejected("warp_mask", WHO_IS_HERE)
+
+
 def reject_if_nvcc_does(path):
-    """Compile with nvcc where it is: the CPU runtime lets device code call the host's functions."""
+    """Compile with nvcc where it is: it reads C++ in its own way, and knows what each name means.
+
+    The CPU engine refuses only those calls of the host's code that tokens alone tell.
+    """
     nvcc = find_nvcc()
     if not nvcc:
         return
-    with tempfile.TemporaryDirectory(prefix="cuda-course-") as folder:
+    with scratch_folder() as folder:
         command = [nvcc, "-ptx", "-std=c++17", f"-arch={target_arch()}", str(path)]
         try:
             done = process.run([*command, "-o", f"{folder}/kernel.ptx"], timeout=NVCC_SECONDS)
@@ -535,15 +704,20 @@ def reject_if_nvcc_does(path):
         )
 
 
-def watch_cuda_c(exercise, path, trials, seed):
+def watch_cuda_c(exercise, path, trials, special, seed):
     """Watch every access of the smaller launches, and of the probes; reject races and the like.
 
-    Returns (runs, the Work of each probe, None or (reason, message) of what stopped the launches).
+    special: those of the trials that have special numbers. Returns (runs, the Work of each probe,
+    None or (reason, message) of what stopped the launches).
     """
-    small = [trial for trial in trials if np.prod(trial[1].threads) <= TRACED_THREADS]
+    small = [trial for trial in trials if np.prod(trial[1].threads) <= WATCHED_THREADS]
     both = small + probe_trials(exercise)
     rng = np.random.default_rng(seed)
     runs, failure = engines.run_cuda_c(path, exercise.kernel_name, both, rng, ON_CPU, check=True)
+    mark_special(runs, special)
+    stopped_by_it = failure and failure[0] not in ("too_slow", "not_checked")
+    if stopped_by_it and len(runs) < len(small) and small[len(runs)][0] == exercise.large:
+        reject_if_only_small(runs, small[len(runs)], exercise)
     reject_mistake(failure)
     if failure and failure[0] == "not_checked":
         if exercise.race_free or not has_gpu():
@@ -551,6 +725,34 @@ def watch_cuda_c(exercise, path, trials, seed):
         return [], [], None  # no C++ compiler here; only a race needs one, as no GPU notices it
     counts = [work.counted(run.counts, run.launch) for run in runs[len(small) :]]
     return runs[: len(small)], counts, failure
+
+
+def reject_if_only_small(runs, trial, exercise):
+    """Reject where all launches were right until the one with the large arrays."""
+    if not any(failed(run, exercise) for run in runs):
+        raise Rejected("only_small", large_says(runs, trial[2]))
+
+
+def special_trials(exercise, seed):
+    """Launches with inputs of special numbers, in a list."""
+    if exercise.specials == "finite":
+        return []
+    last = exercise.shapes[-1]
+    trials = []
+    for shape, launch in ((last, exercise.launches_for(last)[0]), *probes(exercise)[:1]):
+        with np.errstate(all="ignore"):
+            for arguments in specials.special_inputs(exercise, shape, seed):
+                trials.append((shape, launch, arguments, as_output(exercise, arguments)))
+    return trials
+
+
+def large_trial(exercise, seed):
+    """One launch with arrays that are larger than what 16 bits can count, in a list."""
+    if not exercise.large:
+        return []
+    launch = max(exercise.launches_for(exercise.large), key=lambda one: np.prod(one.threads))
+    arguments = exercise.inputs(np.random.default_rng(seed), exercise.large)
+    return [(exercise.large, launch, arguments, as_output(exercise, arguments))]
 
 
 ON_CPU = {engines.FORCE_CPU: "1"}
@@ -568,8 +770,8 @@ def probe_trials(exercise):
 @functools.cache
 def least_counts(exercise):
     """The Work of the solution, a CUDA C file, in each of the probes."""
-    with tempfile.TemporaryDirectory(prefix="cuda-course-") as folder:
-        path = Path(folder) / Path(exercise.path).name
+    with scratch_folder() as folder:
+        path = folder / Path(exercise.path).name
         path.write_text(exercise.solution)
         trials, rng = probe_trials(exercise), np.random.default_rng(0)
         name = exercise.kernel_name
@@ -585,6 +787,7 @@ def as_output(exercise, arguments):
     return expected.astype(dtype)
 
 
+OUTSIDE = {"out-of-bounds": "out_of_bounds"}
 # Kinds of mistakes that the CPU runtime names in brackets -> the reason.
 KINDS = {
     "data-race": "race",
@@ -607,6 +810,8 @@ def reject_mistake(failure, kinds=KINDS):
                 for line in (*before.splitlines(), part[1], part[3] or "")
                 if line
             ]
+            if re.search(r"this one writes it, and .* writes it", part[1]):
+                lines.append(SAME_PLACE)
             raise Rejected(kinds[part[2]], *lines)
 
 
@@ -650,7 +855,10 @@ def drawn_call(answer, exercise, seed, budget):
         return not same(got, expected, exercise.real)
 
     smallest = drawn.smallest_failure(exercise, fails, seed, drawn.CALLS)
-    return [] if smallest is None else [tried(*smallest)]
+    if smallest is None:
+        return []
+    budget = Budget(EACH_SECONDS, SECONDS)  # the search may have used up the first
+    return [tried(*smallest)]
 
 
 def one_call(answer, exercise, arguments, budget):
@@ -659,7 +867,7 @@ def one_call(answer, exercise, arguments, budget):
     given = copy.deepcopy(list(arguments.values()))
     try:
         with budget.piece():
-            got = answer(*given)
+            got = exercise.play(answer, *given) if exercise.play else answer(*given)
     except Exception as error:
         raise crashed(engines.Stopped(error), answer) from None
     for (name, before), after in zip(arguments.items(), given, strict=True):
@@ -741,7 +949,8 @@ def check_triton(exercise, answer, seed):
     if failure:
         reason, message, code = failure
         raise Rejected(reason, message, code=code)
-    return "Every shape gave the right values, and no program got in another's way."
+    says = "Every shape gave the right values, and no program got in another's way."
+    return says + triton_kernels.what_was_left_out()
 
 
 CHECKS = {

@@ -9,17 +9,17 @@ import os
 import re
 import shutil
 import signal
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 from course.checking.model import Exercise
+from utils.files import scratch_folder
 from utils.tools import process
 from utils.tools.diagnostics import annotate, excerpt
 
 TESTS = Path(__file__).parents[1] / "exercises" / "cpp_tests"
-COMPILE_SECONDS = 120
-RUN_SECONDS, PATIENCE = 5, 60  # of CPU time, and by the clock
+COMPILE_SECONDS = 300  # by the clock, on a busy computer
+RUN_SECONDS, PATIENCE = 5, 240  # of CPU time, and by the clock
 SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
 # Leaks are counted by the tests themselves: the sanitizer's own search does not work on every
 # system.
@@ -34,6 +34,7 @@ NO_SANITIZERS = (
 # What a sanitizer's report holds -> the reason of ours.
 FOUND = (
     (r"stack-use-after-|heap-use-after-free", "use_after_free"),
+    (r"alloc-dealloc-mismatch", "wrong_free"),
     (r"double-free|attempting free on address which was not", "double_free"),
     (r"buffer-overflow|buffer-underflow|out of bounds|container-overflow", "out_of_bounds"),
     (r"SEGV|null pointer", "null_pointer"),
@@ -60,8 +61,7 @@ def run(path, tests, seed):
     Returns None when all is right, else (reason, message, piece of code or "").
     """
     path = Path(path)
-    with tempfile.TemporaryDirectory(prefix="cuda-course-") as folder:
-        folder = Path(folder)
+    with scratch_folder() as folder:
         shutil.copy(path, folder / "answer.h")
         failure = _compile(folder, path, TESTS / tests)
         if failure:
@@ -72,6 +72,8 @@ def run(path, tests, seed):
             done = process.run(command, timeout=PATIENCE, cwd=folder, env=environment)
         except process.Timeout:
             return "timeout", f"It was stopped after {PATIENCE} seconds. What does it wait for?", ""
+    if len(done.output) > process.MAX_OUTPUT // 2:
+        return "flood", f"It printed {len(done.output):,} characters or more.", ""
     if done.returncode == -signal.SIGXCPU:
         return "timeout", f"It was stopped after {RUN_SECONDS} seconds. Does every loop end?", ""
     return _judge(done, path)

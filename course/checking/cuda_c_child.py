@@ -5,12 +5,21 @@ after how many seconds of CPU time a launch is given up, which ends the process 
 many seconds all may take together, and perhaps "check", to watch every access. For each job it
 writes N.pickle (the buffers after the launch; with "check" what was counted, else None), or
 failure.json ([reason, message]) and stops.
+
+Without arguments it imports what that takes, and waits: for each message in its standard input, a
+socket, a copy of it does what the arguments in the message say (see loaded.py).
 """
 
+import contextlib
+import ctypes
+import gc
 import json
+import math
 import os
 import pickle
 import resource
+import signal
+import socket
 import sys
 import time
 from pathlib import Path
@@ -19,6 +28,11 @@ from pathlib import Path
 COMPILE_SECONDS = 120
 MOST_BYTES = 1 << 30
 MOST_MEMORY = 3 << 30
+#: Bytes of a message, more than the system lets through
+MOST_MESSAGE = 1 << 20
+#: As in utils.tools.process, which is not imported here
+MARK = b"CUDA_COURSE_RUN"
+_DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 
 
 class Failure(Exception):
@@ -30,8 +44,8 @@ def main(path, kernel_name, folder, each, total, check=""):
     jobs = pickle.loads((folder / "jobs.pickle").read_bytes())
     try:
         limit(COMPILE_SECONDS)
+        limit_memory()  # before the learner's file is loaded: its variables may be initialized
         module, kernel = load(path, kernel_name, check=bool(check))
-        limit_memory()
         begin = time.process_time()
         for number, job in enumerate(jobs):
             part = folder / f"{number}.part"
@@ -39,7 +53,7 @@ def main(path, kernel_name, folder, each, total, check=""):
             after = launch(kernel, *job)
             used = time.process_time() - begin
             if used > int(total):
-                says = f"{number + 1} launches with small sizes took {used:.0f} seconds together."
+                says = f"{number + 1} launches took {used:.0f} seconds together."
                 raise Failure("too_slow", says)
             counts = module.counts() if check else None
             part.write_bytes(pickle.dumps((after, counts)))
@@ -54,7 +68,7 @@ def limit(seconds):
     These limits are the system's: nothing in the learner's code can lift them.
     """
     used = resource.getrusage(resource.RUSAGE_SELF)
-    last = int(used.ru_utime + used.ru_stime) + seconds + 1
+    last = math.ceil(used.ru_utime + used.ru_stime + seconds)
     for what, most in ((resource.RLIMIT_CPU, last), (resource.RLIMIT_FSIZE, MOST_BYTES)):
         hard = resource.getrlimit(what)[1]
         if hard == resource.RLIM_INFINITY:
@@ -137,5 +151,76 @@ def to_device(array):
     return cuda.to_device(array)
 
 
+# ---- the process that is copied
+
+
+def serve():
+    """For each message say a copy's process id and, when it has ended, its exit status.
+
+    Returns in a copy the arguments that its message has; in the process itself, when nobody sends
+    messages any more, None.
+    """
+    libc = ctypes.CDLL(None)
+    libc.getenv.restype = ctypes.c_void_p
+    place = libc.getenv(MARK)  # among what the system shows as this process's environment
+    import_all()
+    gc.freeze()  # what is copied is no garbage: a collection would write to each object
+    line = socket.socket(fileno=0)
+    while True:
+        message, sinks, _, _ = socket.recv_fds(line, MOST_MESSAGE, 1)
+        if not message:
+            return None
+        told, tell = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            libc.prctl(_DIE_WITH_PARENT, signal.SIGKILL)
+            os.close(tell)
+            if not os.read(told, 1):  # its number was never said: another one takes its place
+                os._exit(1)
+            os.close(told)
+            arguments, folder, environment = json.loads(message)
+            mark = environment[MARK.decode()].encode()
+            ctypes.memmove(place, mark, len(mark))
+            line.detach()
+            take_on(sinks[0], folder, environment)
+            return arguments
+        os.close(sinks[0])
+        os.setpgid(pid, pid)
+        line.send(b"%d" % pid)
+        os.write(tell, b"!")  # not before: an answer may end this process as soon as it runs
+        os.close(tell)
+        os.close(told)
+        status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        line.send(b"%d" % status)
+
+
+def import_all():
+    """Import what a launch takes, and find the compiler."""
+    from utils import cuda_c  # noqa: F401
+    from utils.cpu.cuda_c.build import BuildError
+    from utils.cpu.cuda_c.cache import own_hash
+    from utils.cpu.cuda_c.compiler import compiler, compiler_version
+
+    own_hash()
+    with contextlib.suppress(BuildError):
+        compiler_version(tuple(compiler()))
+
+
+def take_on(sink, folder, environment):
+    """Be, in a copy, as a process with this output, folder and environment would be."""
+    os.setpgid(0, 0)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    for end, number in ((nothing, 0), (sink, 1), (sink, 2)):
+        os.dup2(end, number)
+        os.set_inheritable(number, True)
+    os.close(nothing)
+    os.close(sink)
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
+
+
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    arguments = sys.argv[1:] or serve()
+    if arguments:
+        main(*arguments)

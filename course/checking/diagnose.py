@@ -32,12 +32,19 @@ def plain(arguments):
 
 def agrees(actual, expected, exercise):
     """Elementwise: equal up to the rounding that the exercise allows."""
+    if expected.dtype.kind == "f" and exercise.copies:
+        return (actual == expected) & (np.signbit(actual) == np.signbit(expected))
+    if exercise.rtol == 0:
+        return actual == expected
     return agreement(actual, expected, exercise.rtol, ATOL)
 
 
 def right(run, exercise):
     """Elementwise: this element of the output is right."""
-    return agrees(run.actual, run.expected, exercise)
+    agree = agrees(run.actual, run.expected, exercise)
+    if run.special and run.expected.dtype.kind == "f":
+        agree = agree | np.isnan(run.actual) & np.isnan(run.expected)
+    return agree
 
 
 def unwritten(run, exercise):
@@ -91,13 +98,27 @@ def diagnose(runs, exercise):
     runs = sorted(runs, key=telling)
     bad = [r for r in runs if failed(r, exercise)]
     if not bad:
-        return duplicate_work(runs, exercise)
+        twice = [r for r in runs if duplicate_work([r], exercise)]
+        if not twice:
+            return None
+        once = [r for r in runs if r not in twice]
+        return rule_fixed_block(twice, once, exercise) or duplicate_work(twice, exercise)
+    if all(run.special for run in bad):
+        return Finding("special_values", SPECIAL_VALUES, bad[0])
+    bad = [r for r in bad if not r.special]
     good = [r for r in runs if not failed(r, exercise)]
     for rule in RULES:
         finding = rule(bad, good, exercise)
         if finding:
             return finding
     raise AssertionError("the last rule always finds something")
+
+
+SPECIAL_VALUES = (
+    "Right until an input holds infinity, NaN, -0 or a number of the very smallest. Zero times"
+    " infinity is NaN, so a zero is no reason to leave a product out, nor a product with zero a way"
+    " to leave something out."
+)
 
 
 # ---- the rules, from the most telling to the most general
@@ -109,7 +130,8 @@ def rule_modified(bad, good, exercise):
         run = changed[0]
         return Finding(
             "modifies_input",
-            f"`{run.modified[0]}` is different after the launch, and should only be read.",
+            f"`{run.modified[0]}` is stored to, and should only be read, even where it holds in the"
+            " end what it held before.",
             run,
         )
 
@@ -129,9 +151,22 @@ def rule_race(bad, good, exercise):
             return twice or Finding(
                 "race",
                 "The same launch on the same inputs gave different results in different "
-                "orders of the threads: some thread uses what another one writes.",
+                "orders of the threads: some thread uses what another one writes, or gives up "
+                "where another one was faster.",
                 run,
             )
+
+
+def rule_contention(bad, good, exercise):
+    """Wrong only where all threads of a block go on in step: the last one is last each time."""
+    if good and all(run.in_step and not run.outside_by for run in bad):
+        return Finding(
+            "contention",
+            "Right as long as a thread seldom meets another; wrong where all threads of a block"
+            " come to the same element again and again. Does it give up after some tries, or do"
+            " two operations leave room for others between them?",
+            bad[0],
+        )
 
 
 def rule_always(bad, good, exercise):
@@ -164,15 +199,26 @@ def rule_reads_output(bad, good, exercise):
     """An output with garbage in it was read before it was written, where the result is wrong."""
     for run in bad:
         name = output_name(run)
-        if isinstance(run.arguments[name], Out) and run.early_reads is not None:
-            used = run.early_reads & ~right(run, exercise)
-            if used.any():
+        if isinstance(run.arguments[name], Out):
+            if used_before_written(run, exercise).any():
                 return Finding(
                     "reads_output",
                     f"`{name}` holds anything before the launch, here NaN or random numbers: set "
                     "its elements before adding to them, or sum in a variable of the thread's own.",
                     run,
                 )
+
+
+def used_before_written(run, exercise):
+    """Elementwise: wrong, and read early, or (CUDA C) just what it held added to what is right."""
+    wrong = ~right(run, exercise)
+    if run.early_reads is not None:
+        return run.early_reads & wrong
+    if run.initial.dtype.kind != "f" or not np.isfinite(run.initial).all():
+        return np.zeros_like(wrong)
+    sums = run.expected.astype(np.float64) + run.initial
+    added = np.isclose(run.actual, sums, rtol=1e-4) & (run.actual != run.initial)
+    return wrong & added & (added | ~wrong).all()
 
 
 def rule_swapped(bad, good, exercise):
@@ -226,6 +272,9 @@ def rule_square(bad, good, exercise):
         )
 
 
+BELOW_ZERO = "Is an index below 0 kept out (`>= 0`), or is it too small by one?"
+
+
 def rule_outside(bad, good, exercise):
     """Accesses out of bounds: exactly one beyond (off by one), or by all threads without work."""
     outside = [r for r in bad if r.outside_writes or r.outside_reads]
@@ -239,19 +288,35 @@ def rule_outside(bad, good, exercise):
     if len(indices[0]) == 1:
         shape = (int(np.prod(shape)),)
     index = min(indices)
-    side = "before the start of" if all(i < 0 for i in index) else "past the end of"
+    before = any(i < 0 for i in index)
+    side = "before the start of" if before else "past the end of"
     says = f"It {kind} {side} `{name}`: index {where(index)}, but its size is {where(shape)}."
     if one_beyond(outside, exercise):
+        if before:
+            return Finding("off_by_one", f"{says} {BELOW_ZERO}", run)
         return Finding(
             "off_by_one",
             f"{says} Nothing further out is touched: does a comparison let one thread too many "
             "pass (`<=` for `<`), or is an index too large by one?",
             run,
         )
-    if all(any(s > 0 for s in surplus(r, exercise)) for r in outside):
+    if all(any(s > 0 for s in surplus(r, exercise)) and by_surplus(r, exercise) for r in outside):
         axes = along_axes(indices, shape) if len(shape) > 1 else ""
         return Finding("missing_guard", f"{says} Is there a guard{axes}?", run)
+    if run.outside_by:
+        says += (
+            " Threads that have work to do go there: is an index that follows from theirs wrong, or"
+            " must it be kept inside?"
+        )
     return Finding("out_of_bounds", says, run)
+
+
+def by_surplus(run, exercise):
+    """Whether a thread without work left an array, or it is not known who did."""
+    extents = exercise.extents(run.shape)
+    return not run.outside_by or any(
+        any(i >= n for i, n in zip(thread, extents, strict=True)) for thread in run.outside_by
+    )
 
 
 def along_axes(indices, shape):
@@ -324,29 +389,80 @@ def wrong_at_edge(run, exercise, axis, edge):
     return not rest.any() and np.take(unwritten(run, exercise), edge, axis=axis).all()
 
 
+def rule_fixed_block(bad, good, exercise):
+    """All is right with blocks of one size, and what is wrong has blocks of another."""
+    blocks = {run.launch.block for run in bad}
+    fine = {run.launch.block for run in good} - blocks
+    shapes = {run.shape for run in good if run.launch.block in fine}
+    if blocks != {exercise.other_block} or fine != {exercise.block} or len(shapes) < 3:
+        return None
+    launches = {(run.shape, run.launch) for run in good}
+    if any((run.shape, run.launch) in launches for run in bad):  # it is the order that matters
+        return None
+    return Finding(
+        "fixed_block",
+        f"Right with blocks of {trim(fine.pop())} threads, wrong with blocks of "
+        f"{trim(bad[0].launch.block)}: is a number written where `blockDim` belongs?",
+        bad[0],
+    )
+
+
+def large_says(good, arguments):
+    """The sentence on what is right in these runs, and goes wrong with these arguments."""
+    most = max((elements(run.arguments) for run in good), default=0)
+    return (
+        f"Right with up to {most:,} elements, wrong with {elements(arguments):,}: is an index kept"
+        " in a type that is too small for it, or is a limit written in somewhere?"
+    )
+
+
+def elements(arguments):
+    """How many the largest array among a launch's arguments has."""
+    arrays = (getattr(value, "array", value) for value in arguments.values())
+    return max(int(np.prod(array.shape)) for array in arrays if hasattr(array, "shape"))
+
+
+def rule_only_small(bad, good, exercise):
+    """Nothing is wrong but what has the large arrays."""
+    if exercise.large and good and {run.shape for run in bad} == {exercise.large}:
+        return Finding("only_small", large_says(good, bad[0].arguments), bad[0])
+
+
 def rule_multiples(bad, good, exercise):
-    size = where(bad[0].shape)
-    good_multiples = {r.shape for r in good if is_multiple(r, exercise)}
-    if len(good_multiples) >= 2 and not any(is_multiple(r, exercise) for r in bad):
-        return Finding(
-            "only_multiples",
-            f"Right when the size is a multiple of the block {trim(bad[0].launch.block)}, wrong "
-            f"for {size}: what happens in the last, partly filled block?",
-            bad[0],
+    run = bad[0]
+    size, block = where(run.shape), trim(run.launch.block)
+    of_block = (
+        f"Right when the size is a multiple of the block {block}, wrong for {size}: what happens"
+        " in the last, partly filled block?"
+    )
+    of_threads = (
+        f"Right when the size is a multiple of the number of threads, wrong for {size} elements"
+        f" and {run.launch.threads[0]} threads: what of the rest?"
+    )
+    if not unwritten(run, exercise).any():
+        of_threads += (
+            " All of it was written: does a thread keep something from one round of its loop that"
+            " belongs to another element in the next?"
         )
 
     def fills_grid(run):
         extents = exercise.extents(run.shape)
         return all(e % t == 0 for e, t in zip(extents, run.launch.threads, strict=True))
 
-    good_fills = {r.shape for r in good if fills_grid(r)}
-    if len(good_fills) >= 2 and not any(map(fills_grid, bad)):
-        return Finding(
-            "only_multiples",
-            "Right when the size is a multiple of the number of threads, wrong for "
-            f"{size} elements and {bad[0].launch.threads[0]} threads: what of the rest?",
-            bad[0],
-        )
+    if all(min(surplus(r, exercise)) < 0 for r in bad) and only_such(fills_grid, bad, good):
+        return Finding("only_multiples", of_threads, run)
+    most = len(bad) / 2  # of the others that are right, too, by chance
+    if only_such(lambda run: is_multiple(run, exercise), bad, good, most):
+        return Finding("only_multiples", of_block, run)
+    if only_such(fills_grid, bad, good, most):
+        return Finding("only_multiples", of_threads, run)
+
+
+def only_such(kind, bad, good, most=np.inf):
+    """Runs of this kind are right, of two sizes at least, and of the others so many at most."""
+    sizes = {run.shape for run in good if kind(run)}
+    others = sum(not kind(run) for run in good)
+    return len(sizes) >= 2 and others <= most and not any(map(kind, bad))
 
 
 def rule_needs_full_grid(bad, good, exercise):
@@ -376,8 +492,8 @@ def rule_first_block(bad, good, exercise):
             return None
     return Finding(
         "first_block_only",
-        "Only the first block's elements are filled: `cuda.threadIdx` starts at 0 again "
-        "in every block. Which block is this one?",
+        "Only the first block's elements are filled: `threadIdx` starts at 0 again in every block."
+        " Which block is this one, and how many threads has it?",
         bad[0],
     )
 
@@ -389,11 +505,14 @@ def rule_duplicates(bad, good, exercise):
 def duplicate_work(runs, exercise):
     """More than one thread wrote an element of the output."""
     for run in runs:
-        if run.writers is not None and (run.writers > 1).any():
-            index = np.unravel_index(int(np.argmax(run.writers)), run.writers.shape)
+        writers = run.writers
+        if run.updaters is not None and not exercise.shared_output:
+            writers = np.maximum(writers, run.updaters)
+        if writers is not None and (writers > 1).any():
+            index = np.unravel_index(int(np.argmax(writers)), writers.shape)
             return Finding(
                 "duplicate_work",
-                f"Element {where(index)} of the output was written by {int(run.writers.max())} "
+                f"Element {where(index)} of the output was written by {int(writers.max())} "
                 "threads; each element is one thread's job.",
                 run,
             )
@@ -414,17 +533,32 @@ def rule_unwritten(bad, good, exercise):
             return Finding("unwritten", says, run)
 
 
+def rule_absent_lanes(bad, good, exercise):
+    """Wrong where shuffles read from lanes that took no part, and what they give is undefined."""
+    for run in bad:
+        if run.counts and run.counts["absent"]:
+            return Finding(
+                "warp_mask",
+                "A shuffle reads from lanes that take no part in it: they have ended, or stand "
+                "elsewhere. What it gives is undefined. Let every lane of the mask come to it, "
+                "those without an element with a value that changes nothing.",
+                run,
+            )
+
+
+SOMETHING_ELSE = "The kernel runs and stays inside its arrays, but computes something else."
+
+
 def rule_wrong_value(bad, good, exercise):
-    return Finding(
-        "wrong_value",
-        "The kernel runs and stays inside its arrays, but computes something else.",
-        bad[0],
-    )
+    return Finding("wrong_value", SOMETHING_ELSE, bad[0])
 
 
 RULES = (
     rule_modified,
+    rule_only_small,
+    rule_fixed_block,
     rule_reads_output,
+    rule_contention,
     rule_race,
     rule_always,
     rule_hypotheses,
@@ -438,6 +572,7 @@ RULES = (
     rule_multiples,
     rule_duplicates,
     rule_unwritten,
+    rule_absent_lanes,
     rule_wrong_value,
 )
 

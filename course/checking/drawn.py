@@ -1,6 +1,10 @@
 """Inputs drawn by what they may be: Hypothesis looks for a failure and makes it small."""
 
+import functools
+
 import numpy as np
+
+from course.checking.limits import TooSlow
 
 CALLS = 150  # drawn for a plain function
 LAUNCHES = 6  # drawn for a kernel
@@ -25,6 +29,23 @@ def drawn_shapes(exercise):
         seeds = strategies.integers(0, (1 << 32) - 1)
         return seeds.map(lambda seed: exercise.fresh(np.random.default_rng(seed)))
     return None
+
+
+@functools.cache
+def get_ready() -> None:
+    """Let Hypothesis do what it does once a process: it reads the source of all loaded modules.
+
+    A copy of this process then has it, too.
+    """
+    import hypothesis
+    from hypothesis import strategies
+
+    @hypothesis.settings(max_examples=1, database=None, deadline=None)
+    @hypothesis.given(strategies.integers())
+    def search(_):
+        pass
+
+    search()
 
 
 def smallest_failure(exercise, fails, seed, examples):
@@ -62,6 +83,11 @@ def smallest_failure(exercise, fails, seed, examples):
     try:
         search()
     except Failed:
-        shape, number = found[-1]  # Hypothesis runs the smallest one again, last of all
-        return shape, rng_of(number)
-    return None
+        pass  # Hypothesis runs the smallest one again, last of all
+    except TooSlow:  # what it has found so far will do
+        if not found:
+            raise
+    if not found:
+        return None
+    shape, number = found[-1]
+    return shape, rng_of(number)

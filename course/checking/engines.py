@@ -1,31 +1,37 @@
 """Running an answer: Numba on watched arrays or between guard zones, CUDA C in a child process."""
 
+import functools
 import json
 import pickle
 import signal
 import sys
-import tempfile
 import warnings
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numba import cuda
 
+from course.checking import loaded
 from course.checking.model import InOut, Out
 from course.checking.watched import Watched
 from utils import has_gpu
 from utils.check.comparison import random_poison
-from utils.cpu.numba_cuda import cpu_jit, schedule
-from utils.cpu.numba_cuda.engine import Launch, now
+from utils.cpu.numba_cuda import IN_STEP, cpu_jit, schedule
+from utils.cpu.numba_cuda.engine import Launch
 from utils.engine import FORCE_CPU
+from utils.files import scratch_folder
 from utils.occupancy import rounded
 from utils.tools import process
 
 CHILD_SECONDS = 180  # to compile, on a slow machine with the CPU runtime itself, and to launch
-LAUNCH_SECONDS = 5  # of CPU time, for one launch
-ORDER_SECONDS = 15  # for all launches of one order
+LAUNCH_SECONDS = 4  # of CPU time, for one launch; whole ones, so it may be nearly one more
+ORDER_SECONDS = 10  # for all launches of one order
+MOST_ZONE = 1 << 16  # elements before and behind an array
+LOST_TWICE = (
+    "The process in which it ran was killed, and killed again at a second try. Does this computer "
+    "have memory left? If it has, the answer itself ends processes."
+)
 
 
 @dataclass(eq=False)
@@ -42,11 +48,15 @@ class Run:
     # array -> indices out of bounds
     outside_writes: dict = field(default_factory=dict)
     outside_reads: dict = field(default_factory=dict)
+    outside_by: set = field(default_factory=set)  # (x, y, z) in the grid of who did, where known
     modified: list = field(default_factory=list)  # names of inputs that were changed
     broken: list = field(default_factory=list)  # of the output: where `Exercise.always` was broken
     # of each element of the output, where known: how many threads wrote it; read before any did
     writers: np.ndarray = None
+    updaters: np.ndarray = None  # how many did so by atomic operations
     early_reads: np.ndarray = None
+    special: bool = False  # its inputs hold infinities and the like (see `specials`)
+    in_step: bool = False  # Numba: all threads went from one access to the next together
     counts: dict = None  # of CUDA C that was watched: see `utils.cpu.cuda_c.library.Counts`
 
 
@@ -97,15 +107,20 @@ def host_arrays(arguments, expected, rng):
     return arrays
 
 
+@functools.lru_cache(maxsize=16)
+def on_cpu_engine(kernel):
+    """A kernel of the CPU engine, whose function is made once for all launches of a check."""
+    return cpu_jit(kernel)
+
+
 def launch_watched(kernel, launch, arguments):
     """Launch on the CPU engine with Watched arrays, which its conversion would not let through."""
     name = kernel.py_func.__name__
-    run = Launch(cpu_jit(kernel).function(), arguments, launch.grid, launch.block, 0, name)
+    run = Launch(on_cpu_engine(kernel).function(), arguments, launch.grid, launch.block, 0, name)
     try:
         run.run()
     except Exception as error:
-        block = getattr(run, "failed", None)
-        raise Stopped(error, run.coordinates[now.rank][:3], block) from None
+        raise Stopped(error, run.failed_thread, run.failed) from None
 
 
 def run_watched(kernel, shape, launch, arguments, expected, rng, order, always=None):
@@ -120,6 +135,7 @@ def run_watched(kernel, shape, launch, arguments, expected, rng, order, always=N
     with schedule(order):
         launch_watched(kernel, launch, list(watched.values()))
     run = Run(shape, launch, "CPU", expected, arrays[output], initial, arguments)
+    run.in_step = order == IN_STEP
     for name, array in watched.items():
         if not isinstance(array, Watched):
             continue
@@ -129,10 +145,19 @@ def run_watched(kernel, shape, launch, arguments, expected, rng, order, always=N
             run.outside_reads[name] = array.log.outside_reads
         if name != output and array.log.writers.any():
             run.modified.append(name)
+        run.outside_by |= {in_grid(block, rank, launch) for block, rank in array.log.outside_by}
     run.broken = watched[output].log.broken
     run.writers = watched[output].log.writers.reshape(initial.shape)
+    run.updaters = watched[output].log.updaters.reshape(initial.shape)
     run.early_reads = watched[output].log.early_reads.reshape(initial.shape)
     return run
+
+
+def in_grid(block, rank, launch):
+    """(x, y, z) in the grid of the thread of this rank in this block (x, y, z)."""
+    x, y, _ = launch.block
+    thread = rank % x, rank // x % y, rank // (x * y)
+    return tuple(b * n + t for b, n, t in zip(block, launch.block, thread, strict=True))
 
 
 def between_guards(array, zone, rng):
@@ -151,11 +176,14 @@ def guarded(arrays, zone, rng):
 def zone_for(launch, arrays):
     """Wide enough for a kernel without a guard to land in it rather than beyond.
 
-    A multiple of 64 elements: the array behind it is aligned as cudaMalloc's are.
+    So, too, for one that takes one side of a picture for the other. A multiple of 64 elements: the
+    array behind it is aligned as cudaMalloc's are.
     """
     x, y, z = launch.threads
-    largest = max((a.size for a in arrays.values() if isinstance(a, np.ndarray)), default=1)
-    return rounded(2 * x * y * z + largest + 256, 64)
+    real = [a for a in arrays.values() if isinstance(a, np.ndarray)]
+    largest = max((a.size for a in real), default=1)
+    side = max((max(a.shape) for a in real if a.ndim > 1), default=1)
+    return rounded(2 * x * y * z + max(largest, min(side**2, MOST_ZONE)) + 256, 64)
 
 
 def compare_guards(run, name, before, after, shape, zone):
@@ -234,8 +262,7 @@ def run_cuda_c(path, kernel_name, cases, rng, environment, check=False):
         initial = arrays[output_name(arguments)]
         run = Run(shape, launch, engine, expected, initial, initial, arguments)
         runs.append((run, arrays, before, zone))
-    with tempfile.TemporaryDirectory(prefix="cuda-course-") as folder:
-        folder = Path(folder)
+    with scratch_folder() as folder:
         (folder / "jobs.pickle").write_bytes(pickle.dumps([tuple(job) for job in jobs]))
         seconds = str(LAUNCH_SECONDS), str(ORDER_SECONDS)
         command = [str(path), kernel_name, str(folder), *seconds]
@@ -261,16 +288,28 @@ def collect_all(runs, folder):
         if not result.exists():
             break
         after, run.counts = pickle.loads(result.read_bytes())
-        collect(run, arrays, before, after, zone, output_name(run.arguments))
+        output = output_name(run.arguments)
+        collect(run, arrays, before, after, zone, output)
+        if run.counts:
+            # one that holds in the end what it held before was changed all the same
+            stored = stored_to(list(before), run.counts["stored"])
+            run.modified += [n for n in stored if n != output and n not in run.modified]
         done.append(run)
     return done
+
+
+def stored_to(names, bits):
+    """Of the arrays of a watched launch, in the kernel's order, those with their bit set."""
+    return [name for number, name in enumerate(names) if bits >> number & 1]
 
 
 def failure_of(status, output):
     """(reason, message) for a child process that ended without a message of its own, or None."""
     if status is None:
         return "not_checked", f"The compiler was stopped after {CHILD_SECONDS} seconds."
-    if status in (-signal.SIGXCPU, -signal.SIGKILL):
+    if status == loaded.GONE:
+        return "not_checked", LOST_TWICE
+    if status == -signal.SIGXCPU:
         why = f"One launch was stopped after {LAUNCH_SECONDS} seconds. Does every loop end?"
         return "timeout", why
     return ("crashed", died(status, output)) if status else None
@@ -289,13 +328,18 @@ class Job(NamedTuple):
 def run_child(arguments, environment):
     """Run cuda_c_child.py: (exit status, or None when it was stopped; what it printed)."""
     # As a file and not as a module of this package, which would import Numba first.
-    script = Path(__file__).with_name("cuda_c_child.py")
     environment = process.python_environment(**environment)
-    command = [sys.executable, "-P", str(script), *arguments]
+    command = [sys.executable, "-P", str(loaded.CHILD), *arguments]
+    start = loaded.start if loaded.possible(environment) else None
     try:
-        done = process.run(command, timeout=CHILD_SECONDS, env=environment)
+        done = process.run(command, timeout=CHILD_SECONDS, env=environment, start=start)
+        if done.returncode == loaded.GONE:  # perhaps the system took its memory back
+            start = functools.partial(loaded.start, once_more=True)
+            done = process.run(command, timeout=CHILD_SECONDS, env=environment, start=start)
     except process.Timeout:
         return None, ""
+    except loaded.Lost:
+        return loaded.GONE, ""
     return done.returncode, done.output
 
 

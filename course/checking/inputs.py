@@ -10,6 +10,13 @@ def uniform(rng, *shape):
     return rng.uniform(-1, 1, size=shape).astype(np.float32)
 
 
+def some_zeros(rng, *shape):
+    """The same, an eighth of them exactly 0: what a kernel that copies must copy, too."""
+    values = uniform(rng, *shape)
+    values[rng.random(shape) < 1 / 8] = 0
+    return values
+
+
 def normal(rng, *shape):
     """Random float32 values around 0."""
     return rng.normal(size=shape).astype(np.float32)

@@ -8,8 +8,12 @@ import time
 
 #: Characters. What an answer prints is shown up to the first number and stops it at the second.
 SHOWN, MOST = 2_000, 1_000_000
-#: An answer that sleeps uses no CPU time. So many times its limit it may take by the clock.
-PATIENCE = 6
+#: An answer that sleeps uses no CPU time. So many times its limit it may sleep by the clock, and it
+#: sleeps if it uses less than this share of a core: a busy computer gives more to who works.
+PATIENCE, AWAKE = 6, 0.02
+#: Seconds after which TooLong comes again, where it was lost: Python drops what is raised in a
+#: garbage collection. Not sooner, or a second one may come in the midst of what the first one ends.
+AGAIN = 10
 
 
 class TooLong(BaseException):
@@ -36,24 +40,35 @@ class TooMuch(BaseException):
 def time_limit(seconds):
     """Raise TooLong in the main thread when the block takes longer; no other can be stopped.
 
-    seconds: of CPU time, so that a busy computer stops nobody; PATIENCE times as many by the clock.
+    seconds: of CPU time, so that a busy computer stops nobody; PATIENCE times as many by the clock
+    if it sleeps.
     """
     in_main = threading.current_thread() is threading.main_thread()
     if not in_main or not hasattr(signal, "SIGPROF"):
         yield
         return
 
+    used = time.process_time()
+
     def stop(signum, frame):
+        signal.setitimer(signal.ITIMER_PROF, AGAIN, AGAIN)
         raise TooLong(seconds)
 
+    def stop_if_asleep(signum, frame):
+        nonlocal used
+        before, used = used, time.process_time()
+        if used - before < AWAKE * PATIENCE * seconds:
+            signal.setitimer(signal.ITIMER_REAL, AGAIN, AGAIN)
+            raise TooLong(seconds)
+
     clocks = (
-        (signal.SIGPROF, signal.ITIMER_PROF, seconds),
-        (signal.SIGALRM, signal.ITIMER_REAL, PATIENCE * seconds),
+        (signal.SIGPROF, signal.ITIMER_PROF, seconds, stop),
+        (signal.SIGALRM, signal.ITIMER_REAL, PATIENCE * seconds, stop_if_asleep),
     )
     with contextlib.ExitStack() as after:
-        for number, clock, limit in clocks:
-            after.callback(signal.signal, number, signal.signal(number, stop))
-            left = signal.setitimer(clock, limit)  # someone else's alarm, or none
+        for number, clock, limit, handler in clocks:
+            after.callback(signal.signal, number, signal.signal(number, handler))
+            left = signal.setitimer(clock, limit, limit)  # someone else's alarm, or none
             after.callback(signal.setitimer, clock, *left)
         yield
 

@@ -15,6 +15,8 @@ REASONS = {
     "swapped_axes": "Two axes are swapped.",
     "only_square": "It works only when the sides are equal.",
     "only_multiples": "It works only when the size is a multiple of the block size.",
+    "fixed_block": "It is right with blocks of one size only.",
+    "only_small": "It is right with small arrays only.",
     "first_block_only": "Only the first block's share of the work is done.",
     "needs_full_grid": "It needs as many threads as there are elements, and this grid has fewer.",
     "reads_output": "It uses what the output held before the launch.",
@@ -22,13 +24,16 @@ REASONS = {
     "unwritten": "Elements of the output were never written.",
     "out_of_bounds": "It touches memory outside an array.",
     "modifies_input": "It changes an array that it should only read.",
+    "unannounced": "It changes something, and does not say so.",
     "barrier": "Some threads wait at a barrier that others never reach.",
     "warp_mask": "A warp operation's mask does not name the lanes that take part.",
     "uninitialized": "It reads shared or local memory that no thread has written yet.",
     "race": "Threads use the same memory in no order, and one of them writes: a race.",
+    "contention": "It goes wrong where many threads want the same element at once.",
     "no_return": "It returns nothing.",
     "wrong_value": "Some values are wrong.",
     "wrong_dtype": "A type is wrong.",
+    "special_values": "It is right with ordinary numbers only.",
     "not_a_kernel": "This is not something that can be checked.",
     "wrong_arity": "It takes the wrong number of parameters.",
     "missing_file": "The file is not there yet.",
@@ -37,10 +42,13 @@ REASONS = {
     "crashed": "It stopped with an error.",
     "overflow": "A number does not fit into its type.",
     "precedence": "The macro's text and the text around it mix: parentheses are missing.",
+    "hidden": "A variable inside the macro hides one of the caller's.",
     "evaluated_twice": "What is given to the macro runs more than once.",
     "wrong_size": "The number of bytes is wrong.",
+    "wrong_shape": "A shape is wrong.",
     "leak": "Memory is allocated and never given back.",
     "double_free": "The same memory is given back twice.",
+    "wrong_free": "Memory is given back by another means than it was taken by.",
     "use_after_free": "It uses memory that is gone.",
     "dangling": "It gives away the address of something that goes, or that is not its own.",
     "null_pointer": "It reads or writes through a pointer to nothing.",
@@ -139,12 +147,14 @@ class Hypothesis:
 class Demand:
     """What a right Numba answer must also be.
 
-    The tracer runs it once more, on inputs of this shape. `unmet` takes the Trace and returns None,
-    or a reason, the sentence that says it, and the array to draw.
+    The tracer runs it once more, on inputs of this shape, and of one that is no multiple of the
+    block. `unmet` takes the Trace and returns None, or a reason, the sentence that says it, and the
+    array to draw.
     """
 
     shape: tuple
     unmet: Callable
+    ragged: tuple | None = None
 
 
 @dataclass(frozen=True)
@@ -188,6 +198,8 @@ class Exercise:
         None  # hypothesis.strategies -> the strategy of shapes, if not that of `fresh`
     )
     real: bool = False  # a function: a float will do where it is equal
+    # a function: play(answer, *arguments) returns what it returns, where it is not just called
+    play: Callable = None
     # a function: of its arguments by name after a call that was right, and what it had to return,
     # the sentence that says by which other means it was done; or None
     after: Callable = None
@@ -196,13 +208,20 @@ class Exercise:
     kind: str = "numba"
     block: tuple = (32, 1, 1)
     other_block: tuple | None = None  # unlike `block`, where the task leaves the size open
+    one_block: bool = False  # the task, or the starter, names the block's size
     extents: Callable = None
     launches: Callable = None
     is_square: Callable = lambda shape: len(set(shape)) == 1
     swapped: tuple | None = None  # the two axes of the output that learners swap
     kernel_name: str = ""  # of a CUDA C exercise
     path: str = ""  # where the CUDA C starter cell writes its file
-    rtol: float = 1e-5
+    rtol: float = 1e-5  # 0: the very same values
+    copies: bool = False  # floats are handed on as they are: each bit of them, a zero's sign, too
+    # some more launches for each array of floats, with numbers that arithmetic treats apart: "any",
+    # "no_nan" where the order of comparing decides, "finite" for none, where the task says so or
+    # formulas that are equally right differ
+    specials: str = "any"
+    finite: tuple = ()  # names of arrays that stay so in these launches
     shared_output: bool = False  # several threads may write one element (a histogram, a reduction)
     demand: Demand | None = None  # of a right answer's accesses to memory
     race_free: bool = False  # watch every access: a race is rejected, even if the result is right
@@ -211,8 +230,14 @@ class Exercise:
     traffic: float = 4  # as many times the solution's bytes may go to and from global memory
     always: Always | None = None  # a promise about every moment, held at each store
     probe: tuple | None = None  # the shape at which it is counted who does the work
+    large: tuple | None = None  # a shape for one launch, more elements than 16 bits count
     needs: tuple = ()  # keys of `work.MEANS`: what a right answer must use
     without: tuple = ()  # keys of `work.FORBIDDEN`: what it must not use
+
+    def __post_init__(self):
+        wrong = [shape for shape in self.shapes if not isinstance(shape, tuple)]
+        if wrong and self.kind in ("numba", "cuda_c"):
+            raise TypeError(f"{self.id}: a shape is a tuple, such as (33,), and not {wrong[0]!r}")
 
     @property
     def chapter(self):
@@ -237,8 +262,9 @@ class Exercise:
     def launches_for(self, shape):
         """The launches to try for a shape; by default just enough blocks, and one more each way."""
         if self.launches:
-            return self.launches(shape)
-        launches = cover(self.extents(shape), self.block)
+            launches = list(self.launches(shape))
+        else:
+            launches = cover(self.extents(shape), self.block)
         if self.other_block:
             launch = cover(self.extents(shape), self.other_block)[0]
             launches.append(replace(launch, label="blocks of another size"))

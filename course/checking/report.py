@@ -1,8 +1,7 @@
 """What a check tells the learner: an Outcome, as text anywhere and framed in a notebook."""
 
-import base64
+import functools
 import html
-import io
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +11,8 @@ from course.checking.model import sentence
 from course.checking.text import marked_up
 from utils.check.comparison import OK, UNWRITTEN, WRONG
 from utils.check.error_map import error_map
+from utils.plots import svg
+from utils.plots.picture import page
 
 AFTERWARDS = "One way to write it, and what goes wrong"
 MARKS = {
@@ -41,8 +42,7 @@ class Outcome:
     untouched: bool = False
     lines: tuple = ()
     code: str = ""
-    picture: bytes = b""
-    picture_says: str = ""
+    picture: str = ""
     seed: int | None = None
     one_way: str = ""
     rejects: tuple = ()
@@ -81,12 +81,7 @@ class Outcome:
         body = "".join(f"<div>{marked_up(line)}</div>" for line in self.lines)
         if self.code:
             body += f"<pre style='margin:6px 0;padding:6px'>{html.escape(self.code)}</pre>"
-        if self.picture:
-            data = base64.b64encode(self.picture).decode()
-            body += (
-                f"<img alt='{html.escape(self.picture_says, quote=True)}' "
-                f"src='data:image/png;base64,{data}'>"
-            )
+        body += self.picture
         if self.solved and self.one_way:
             body += folded(self.one_way, self.rejects)
         elif self.next_step:
@@ -139,16 +134,26 @@ def number(value):
 
 
 def draw(run, exercise):
-    """(PNG, alt text): each element of the output. Of three dimensions the first wrong layer."""
+    """HTML: each element of the output. Of three dimensions the first wrong layer."""
     codes = np.where(unwritten(run, exercise), UNWRITTEN, WRONG)
     codes[right(run, exercise)] = OK
     if codes.size < 2 or not codes.any():
-        return b"", ""
+        return ""
     title = f"output {run.expected.shape}"
     if codes.ndim == 3:
         layer = int(np.argwhere(codes)[0][0])
         codes, title = codes[layer], f"{title}, layer {layer}"
-    fig = error_map(codes, title)
-    buffer = io.BytesIO()
-    fig.savefig(buffer, format="png", dpi=90)
-    return buffer.getvalue(), fig.alt
+    return as_html(error_map(codes, title))
+
+
+@functools.cache
+def get_ready() -> None:
+    """Draw one picture: then a copy of this process has loaded what draws, and its fonts."""
+    as_html(error_map(np.array([[OK, WRONG]]), "output"))
+
+
+def as_html(picture):
+    """HTML of a picture, in the page's colours: a chart's of matplotlib's, or a drawing's."""
+    if isinstance(picture, svg.Drawing):
+        return picture._repr_html_()
+    return page(picture)

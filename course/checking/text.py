@@ -3,7 +3,9 @@
 import html
 import re
 
-#: Words between two stars, as Markdown sets them off; no product of two things.
+#: Words between two pairs of stars, as Markdown sets them off
+STRONG = re.compile(r"(?<![\w*])\*\*(?=[^\s*])([^*]+)(?<=[^\s*])\*\*(?![\w*])")
+#: Words between two stars; no product of two things
 EMPHASIS = re.compile(r"(?<![\w*])\*(?=[^\s*])([^*]+)(?<=[^\s*])\*(?![\w*])")
 
 
@@ -21,8 +23,9 @@ class Note:
 
 
 def marked_up(text: str) -> str:
-    """Escaped HTML in which `code` is set as code, and *words* are emphasized."""
+    """Escaped HTML in which `code` is set as code, *words* are emphasized, **words** strong."""
     parts = html.escape(text).split("`")
     parts[1::2] = (f"<code>{part}</code>" for part in parts[1::2])
+    parts[::2] = (STRONG.sub(r"<strong>\1</strong>", part) for part in parts[::2])
     parts[::2] = (EMPHASIS.sub(r"<em>\1</em>", part) for part in parts[::2])
     return "".join(parts)

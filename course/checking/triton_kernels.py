@@ -4,32 +4,35 @@ With a GPU the check runs in a process of its own, on the CPU: there races betwe
 that nobody wrote and accesses outside of a tensor are found, and harm nothing.
 """
 
+import ast
 import inspect
 import itertools
 import json
 import linecache
 import sys
-import tempfile
 import textwrap
 import traceback
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
+from course.checking import triton_front
 from course.checking.limits import time_limit
 from course.checking.model import Exercise, InOut, Out
 from utils import has_gpu
 from utils.check.comparison import random_poison
-from utils.cpu.triton import KernelMistake, tensor_core_dots
+from utils.cpu.triton import IN_STEP, KernelMistake, taking_turns, tensor_core_dots
 from utils.cpu.triton.launches import LAUNCH
 from utils.engine import FORCE_CPU
+from utils.files import scratch_folder
 from utils.tools import process
 
 SECONDS = 5  # of CPU time, for one launch
 CHILD_SECONDS = 120
+ORDERS = (IN_STEP, 0)  # in which programs that use atomic operations take turns
+SHOWN = 300  # characters of a compiler's message
 FILE = "<the learner's kernel>"  # in tracebacks
 LARGE = 1e9  # what outputs of floats hold before the launch, where it is not NaN
 #: The engine's kinds of mistakes -> the reasons of ours
@@ -53,7 +56,7 @@ class TritonExercise(Exercise):
 
     `inputs(rng, shape)` gives the arguments by name in the kernel's order but for the last, the
     size of a block (tl.constexpr), which `blocks` holds: each shape is tried with one of them.
-    `grid(shape, block)` says how many programs are launched. rounds: whether `tl.dot` rounds to
+    `grid(shape, block)` says how many programs are launched. rounds: whether `tl.dot` cuts to
     TF32.
     """
 
@@ -88,6 +91,13 @@ def run(exercise: TritonExercise, answer, seed: int):
     return judge(exercise, answer, seed)
 
 
+def what_was_left_out() -> str:
+    """A sentence on what a check could not ask, or nothing."""
+    if has_gpu() or triton_front.compiler():
+        return ""
+    return " Whether a GPU could run it was not asked: Triton's compiler does not start here."
+
+
 def _what_it_is(answer) -> str:
     if inspect.isfunction(answer):
         return f"`{answer.__name__}` is a plain Python function: write `@triton.jit` above it."
@@ -114,9 +124,34 @@ def one_launch(exercise: TritonExercise, answer, shape, block: int, rng):
     names = list(inspect.signature(exercise.solution.fn).parameters)
     arguments = {**exercise.inputs(rng, shape), names[-1]: block}
     grid = exercise.grid(shape, block)
+    problem = tried(exercise, answer, grid, arguments, rng)
+    if not problem or problem[0] == "crashed":
+        return not_compiled(answer.fn, arguments) or problem
+    return problem
+
+
+def not_compiled(function, arguments: dict):
+    """(reason, message, line) where Triton's compiler refuses this launch, or None."""
+    refusal = triton_front.refused(function, arguments)
+    if refusal is None:
+        return None
+    message, number = refusal
+    message = " ".join(message.split())
+    if len(message) > SHOWN:
+        message = message[:SHOWN] + " …"
+    says = f"a GPU cannot run it. Triton's compiler says: {message}"
+    line = linecache.getline(function.__code__.co_filename, number).strip() if number else ""
+    return "does_not_compile", says, f"line {number}: {line}" if line else ""
+
+
+def tried(exercise, answer, grid, arguments: dict, rng):
+    """None, or (reason, message, piece of code) of one launch on the engine."""
     try:
         with time_limit(SECONDS):
             got, before, work = launched(exercise, answer, grid, arguments, rng)
+        problem = different(exercise, arguments, got, before)
+        if not problem and LAUNCH.atomics:
+            problem = interrupted(exercise, answer, grid, arguments, rng)
     except InputChanged as found:
         return "modifies_input", f"it writes to `{found}`.", ""
     except KernelMistake as found:
@@ -124,10 +159,25 @@ def one_launch(exercise: TritonExercise, answer, shape, block: int, rng):
         return REASON[found.kind], says, line
     except Exception as error:
         return "crashed", _shortened(error), _line_of(error, answer)
-    problem = different(exercise, arguments, got, before) or lazy(
-        exercise, grid, arguments, work, rng
-    )
+    problem = problem or lazy(exercise, grid, arguments, work, rng)
     return (*problem, "") if problem else None
+
+
+INTERRUPTED = (
+    "right when one program runs after the other, and wrong when another one comes between two of"
+    " its atomic operations, which are each a step of its own: "
+)
+
+
+def interrupted(exercise, answer, grid, arguments: dict, rng):
+    """(reason, message) where it goes wrong because programs take turns, or None."""
+    for order in ORDERS:
+        with time_limit(SECONDS), taking_turns(order):
+            got, before, _ = launched(exercise, answer, grid, arguments, rng)
+        problem = different(exercise, arguments, got, before)
+        if problem:
+            return "race", INTERRUPTED + problem[1]
+    return None
 
 
 def launched(exercise, kernel, grid, arguments: dict, rng):
@@ -170,17 +220,24 @@ def different(exercise, arguments: dict, got: np.ndarray, before: np.ndarray):
     plain = {name: getattr(value, "array", value) for name, value in arguments.items()}
     expected = np.asarray(exercise.reference(**plain))
     scale = max(1.0, float(np.abs(expected[np.isfinite(expected)]).max(initial=0)))
-    close = np.isclose(got.astype(float), expected, rtol=exercise.rtol, atol=exercise.rtol * scale)
-    bad = ~close
+    allowed = {"rtol": exercise.rtol, "atol": exercise.rtol * scale, "equal_nan": True}
+    bad = ~np.isclose(got.astype(float), expected, **allowed)
+    bad |= np.isnan(expected) & same_bits(got, before)
     if not bad.any():
         return None
     at = tuple(int(i) for i in np.argwhere(bad)[0])
     place = at[0] if len(at) == 1 else at
     many = f"{np.count_nonzero(bad)} of {bad.size} values are wrong; the first is at {place}: "
-    if got[at].tobytes() == before[at].tobytes():
+    if same_bits(got, before)[at]:
         says = many + f"nothing was written there, {expected[at]:.6g} belongs there"
         return "unwritten", says
     return "wrong_value", many + f"{got[at]:.6g} instead of {expected[at]:.6g}"
+
+
+def same_bits(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Of each element whether it is the same in two arrays, NaN too."""
+    bits = f"u{one.itemsize}"
+    return one.view(bits) == other.view(bits)
 
 
 def lazy(exercise, grid, arguments: dict, work: int, rng):
@@ -227,17 +284,41 @@ def kernel_of(source: str):
     return defined[-1]
 
 
+def whole_source(function) -> str:
+    """The source of a kernel, behind those of the kernels and numbers that it uses."""
+    parts, known = [], {function.__name__}
+
+    def add(function):
+        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+        for node in ast.walk(tree):
+            name = node.id if isinstance(node, ast.Name) else ""
+            value = inspect.getclosurevars(function).globals.get(name)
+            if not name or name in known or value is None:
+                continue
+            known.add(name)
+            if inspect.isfunction(getattr(value, "fn", None)):
+                add(value.fn)
+            elif isinstance(value, int | float):
+                parts.append(f"{name} = {value!r}\n")
+            elif isinstance(getattr(value, "value", None), int | float):
+                parts.append(f"{name} = tl.constexpr({value.value!r})\n")
+        parts.append(textwrap.dedent(inspect.getsource(function)))
+
+    add(function)
+    return "\n\n".join(parts)
+
+
 def _in_child(id: str, function, seed: int):
-    request = {"id": id, "source": textwrap.dedent(inspect.getsource(function)), "seed": seed}
-    with tempfile.TemporaryDirectory(prefix="cuda-course-") as folder:
-        (Path(folder) / "request.json").write_text(json.dumps(request))
-        command = [sys.executable, "-m", "course.exercises.triton_child", folder]
+    request = {"id": id, "source": whole_source(function), "seed": seed}
+    with scratch_folder() as folder:
+        (folder / "request.json").write_text(json.dumps(request))
+        command = [sys.executable, "-m", "course.exercises.triton_child", str(folder)]
         environment = process.python_environment(**{FORCE_CPU: "1"})
         try:
             done = process.run(command, timeout=CHILD_SECONDS, env=environment)
         except process.Timeout:
             return "timeout", f"It was stopped after {CHILD_SECONDS} seconds.", ""
-        answer = Path(folder) / "answer.json"
+        answer = folder / "answer.json"
         if not answer.exists():
             return "crashed", done.output.strip()[-800:], ""
         found = json.loads(answer.read_text())

@@ -5,13 +5,15 @@ tell a missing guard from one that is off by one, the checker must see *all* acc
 arrays note each one, drop writes out of bounds and answer reads out of bounds with poison.
 """
 
+import functools
 import sys
 
 import numpy as np
 
 from utils.cpu.numba_cuda import KernelIndexError
 from utils.cpu.numba_cuda.arrays import View
-from utils.cpu.numba_cuda.engine import now
+from utils.cpu.numba_cuda.indices import without_words
+from utils.cpu.numba_cuda.state import now
 
 
 class Log:
@@ -20,7 +22,10 @@ class Log:
     def __init__(self, size):
         self.writers = np.zeros(size, np.int32)  # how many threads wrote the element
         self.last_writer = np.full(size, -1, np.int64)
+        self.updaters = np.zeros(size, np.int32)  # the same of atomic operations
+        self.last_updater = np.full(size, -1, np.int64)
         self.early_reads = np.zeros(size, bool)
+        self.outside_by = set()  # the threads that left it: ((x, y, z) of the block, rank in it)
         self.outside_writes = []
         self.outside_reads = []
         self.holds = None  # what each stored value must fulfil
@@ -32,7 +37,10 @@ class Log:
         self.last_writer[elements] = thread
 
     def wrote_atomically(self, element):
-        # Many threads may: that is what atomics are for.
+        # Many threads may, where the output is theirs together: that is what atomics are for.
+        thread = now.rank + 1024 * now.block.linear
+        self.updaters[element] += self.last_updater[element] != thread
+        self.last_updater[element] = thread
         self.writers[element] = max(1, self.writers[element])
 
     def read(self, elements):
@@ -52,10 +60,12 @@ class Watched(View):
     def __getitem__(self, index):
         frame = sys._getframe(1)
         try:
-            place, whole = self.resolve(index, frame)
+            place, whole = self.resolve(index, frame, without_words)
         except KernelIndexError:
-            self.log.outside_reads.append(integers(index))
-            return self.nothing_there(index)
+            where = integers(index)
+            self.log.outside_by.add((now.block.index, now.rank))
+            self.log.outside_reads.append(where)
+            return self.nothing_there(where)
         if not whole:
             return self.part(place)
         self.log.read(self.flat[place])
@@ -67,17 +77,24 @@ class Watched(View):
     def __setitem__(self, index, value):
         frame = sys._getframe(1)
         try:
-            place, _ = self.resolve(index, frame)
+            place, whole = self.resolve(index, frame, without_words)
         except KernelIndexError:
+            self.log.outside_by.add((now.block.index, now.rank))
             self.log.outside_writes.append(integers(index))
             return
         self.log.wrote(self.flat[place])
-        self.slow_set(index, value, frame)
+        if whole:
+            self.keep(place, value)
+        else:
+            self.slow_set(index, value, frame)
 
     def store(self, index, value):
-        """Called with a checked index, by `__setitem__` (noted already) and by atomics (not)."""
-        if not self.log.writers[self.flat[index]]:
-            self.log.wrote_atomically(self.flat[index])
+        """Called with a checked index by atomic operations."""
+        self.log.wrote_atomically(self.flat[index])
+        self.keep(index, value)
+
+    def keep(self, index, value):
+        """Store at a checked index what was noted already."""
         super().store(index, value)
         if self.log.holds and not self.log.holds(self.data[index]):
             self.log.broken.append(integers(index))
@@ -91,18 +108,24 @@ class Watched(View):
         return Watched(data, self.name, self.log, flat)
 
     def nothing_there(self, index):
-        """What a read out of bounds gives: NaN or an unlikely integer, of the shape asked for."""
-        if self.dtype.kind in "fc":
-            value = np.nan
-        elif self.dtype.kind == "b":
-            value = True
-        elif self.dtype.kind == "i":
-            value = np.iinfo(self.dtype).min + 2  # a loop up to it ends at once
-        else:
-            value = np.iinfo(self.dtype).max - 2
-        poison = np.array(value, self.dtype)
-        rest = self.shape[len(integers(index)) :]
-        return Watched(np.full(rest, poison), self.name) if rest else poison[()]
+        """What a read out of bounds gives: `poison` of the shape asked for."""
+        rest = self.shape[len(index) :]
+        value = poison(self.dtype)
+        return Watched(np.full(rest, value), self.name) if rest else value
+
+
+@functools.cache
+def poison(dtype):
+    """NaN or an unlikely integer."""
+    if dtype.kind in "fc":
+        value = np.nan
+    elif dtype.kind == "b":
+        value = True
+    elif dtype.kind == "i":
+        value = np.iinfo(dtype).min + 2  # a loop up to it ends at once
+    else:
+        value = np.iinfo(dtype).max - 2
+    return np.array(value, dtype)[()]
 
 
 def integers(index):

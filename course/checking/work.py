@@ -4,7 +4,7 @@ An answer is held against the exercise's own solution in the same launch on the 
 "one thread does everything" needs no rule of its own in any exercise.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from utils.tracer.record import ACCESSES, ATOMIC, BARRIER, MEETING
 SPARE = 2
 #: As many times the solution's accesses all threads may make together.
 TOTAL = 6
+#: Of the growth of the busiest thread's accesses, the part by which all threads' have grown where
+#: each of them does more than it need.
+EVENLY = 0.7
 
 MEANS = {
     "shared": "Use shared memory: here no thread reads any.",
@@ -21,12 +24,23 @@ MEANS = {
     "atomics": "Use an atomic operation: here no thread runs one.",
     "shuffles": "Use the warp's shuffles: here no lane takes part in one.",
     "wide": "Load and store 16 bytes at once (`float4`): here no store is as wide.",
+    "products": "Multiply on the tensor cores: here no warp runs `wmma::mma_sync`.",
+    "wide_loads": "Load and store 16 bytes at once (`float4`): here no load is as wide.",
 }
 FORBIDDEN = {
     "shared": "Without shared memory, please.",
     "atomics": "Without atomic operations, please.",
     "shuffles": "Without shuffles, please.",
+    "sums": "Without atomic additions, please: an atomic operation adds up here.",
+    "partial": "Some threads end before a `__syncthreads()` that the others come to: let every"
+    " thread of the block reach it.",
 }
+
+STORED_TWICE = "Threads store to elements that other threads have stored to."
+WAITS = (
+    "A thread reads one place again and again, until others have written it. These may wait until"
+    " its block has ended, in a launch that is not cooperative: let who comes last go on."
+)
 
 
 @dataclass(frozen=True)
@@ -36,7 +50,9 @@ class Work:
     busiest: accesses to memory of the thread with the most; total: of all threads. The others say
     how often something was used: reads of shared memory, barriers (threads that came to one),
     atomics, shuffles (lanes that took part), global stores of 16 bytes. global_bytes: that went
-    to and from global memory. rewrites: stores to what another thread had stored (CUDA C).
+    to and from global memory. CUDA C only: wide_loads, of 16 bytes; sums, atomics that added more
+    than one; products, of tensor cores, or their matrices' loads; rewrites, stores to what another
+    thread had stored; partial, barriers that came after some threads of the block had ended.
     """
 
     busiest: int
@@ -47,8 +63,12 @@ class Work:
     atomics: int = 0
     shuffles: int = 0
     wide: int = 0
+    wide_loads: int = 0
+    sums: int = 0
+    products: int = 0
     global_bytes: int = 0
     rewrites: int = 0
+    partial: int = 0
 
 
 def work_of(traced):
@@ -74,8 +94,9 @@ def work_of(traced):
 
 def counted(counts, launch):
     """The Work of a watched launch of a CUDA C kernel; counts: as of `Module.counts`."""
-    known = {name: n for name, n in counts.items() if name != "meetings"}
-    return Work(threads=int(np.prod(launch.threads)), shuffles=counts["meetings"], **known)
+    names = {field.name for field in fields(Work)}
+    known = {name: n for name, n in counts.items() if name in names}
+    return Work(threads=int(np.prod(launch.threads)), **known)
 
 
 def unmet(work, least, exercise):
@@ -88,9 +109,14 @@ def unmet(work, least, exercise):
             return "no_shared" if means == "shared" else "other_means", MEANS[means]
     for means in exercise.without:
         if getattr(work, means):
-            return "other_means", FORBIDDEN[means]
+            return "barrier" if means == "partial" else "other_means", FORBIDDEN[means]
     spare = SPARE if exercise.effort > 1 else 0
     if work.busiest > exercise.effort * least.busiest + spare:
+        if work.total * least.busiest > least.total * work.busiest * EVENLY:
+            return "too_much_work", (
+                f"A thread accesses memory {work.busiest:,} times where {least.busiest:,} times"
+                " would do: is something loaded or stored more than once?"
+            )
         return "one_thread", (
             f"In a launch of {work.threads} threads one of them accessed memory {work.busiest:,}"
             f" times, where {least.busiest:,} times would do: share the work out among all threads."
@@ -102,8 +128,8 @@ def unmet(work, least, exercise):
             " in registers."
         )
     if work.rewrites > least.rewrites and not exercise.shared_output:
-        return "duplicate_work", "Threads store to elements that other threads have stored to."
-    if work.total > TOTAL * least.total + SPARE * work.threads:
+        return "duplicate_work", STORED_TWICE
+    if work.total > max(TOTAL, exercise.effort) * least.total + SPARE * work.threads:
         return "too_much_work", (
             f"All threads together accessed memory {work.total:,} times, where {least.total:,}"
             " times would do: is everything done by every thread?"

@@ -9,6 +9,7 @@ scale)`. Each chapter's exercises are one module here, which bears the chapter's
 import difflib
 import importlib
 import inspect
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -34,19 +35,44 @@ __all__ = [
 ]
 
 
-def _modules():
-    """The start page's module and those of the chapters that have one, found by the chapter's name,
-    in order.
+class Entries(Mapping):
+    """id -> entry, of all chapters in order; a chapter's module is imported when it is asked for.
+
+    One of them imports Triton, and that PyTorch: seconds, which the first chapters do not need.
     """
+
+    def __init__(self, kind):
+        self._kind = kind  # "EXERCISES" or "QUIZZES"
+
+    def __getitem__(self, id):
+        if not isinstance(id, str):
+            raise KeyError(id)
+        return self._of(id.partition(".")[0])[id]
+
+    def __iter__(self):
+        return (id for key in KEYS for id in self._of(key))
+
+    def __len__(self):
+        return sum(1 for _ in self)
+
+    def _of(self, key):
+        """The entries of one chapter, by their ids; none where it has no module."""
+        if key not in KEYS:
+            return {}
+        module = importlib.import_module(f"course.exercises.{key}")
+        return {entry.id: entry for entry in getattr(module, self._kind)}
+
+
+def _keys():
+    """The start page's key and those of the chapters that have a module here, in order."""
     here = Path(__file__).parent
     keys = ["start", *(chapter.key for chapter in CHAPTERS)]
-    names = [f"course.exercises.{key}" for key in keys if (here / f"{key}.py").is_file()]
-    return [importlib.import_module(name) for name in names]
+    return [key for key in keys if (here / f"{key}.py").is_file()]
 
 
-MODULES = _modules()
-EXERCISES = {e.id: e for module in MODULES for e in module.EXERCISES}
-QUIZZES = {q.id: q for module in MODULES for q in module.QUIZZES}
+KEYS = _keys()
+EXERCISES = Entries("EXERCISES")
+QUIZZES = Entries("QUIZZES")
 _hints_shown = {}
 
 

@@ -67,7 +67,8 @@ def channel_statistics(out, weight, first, second):
     solution=channel_statistics,
     inputs=moments_of_patches,
     reference=statistics_of,
-    shapes=((1, 9), (32, 9), (33, 9), (5, 4), (64, 9), (3, 1)),
+    specials="finite",  # the variance has several formulas
+    shapes=((1, 9), (32, 9), (33, 9), (5, 4), (64, 9), (3, 1), (2, 25)),
     fresh=some_numbers((2, 60), (2, 10)),
     extents=lambda shape: (shape[0], 1, 1),
     rtol=2e-4,
@@ -218,6 +219,13 @@ def sgd_all(state, rate):
         state[1, i] = 0.0
 
 
+def weights_and_gradients(rng, n):
+    """Some gradients are infinite, as in a step that went wrong: the next one's begin at 0."""
+    state = uniform(rng, 2, *n)
+    state[1, rng.random(*n) < 0.02] = np.inf
+    return {"state": InOut(state), "rate": np.float32(rng.uniform(0.1, 1))}
+
+
 SGD_ALL = Exercise(
     id="beating_pytorch.sgd_all",
     title="One update of everything",
@@ -233,12 +241,9 @@ def sgd_all(state, rate):
     pass  # your code: thread i has weight state[0, i] and its gradient state[1, i]
 """,
     solution=sgd_all,
-    inputs=lambda rng, n: {
-        "state": InOut(uniform(rng, 2, *n)),
-        "rate": np.float32(rng.uniform(0.1, 1)),
-    },
+    inputs=weights_and_gradients,
     reference=lambda state, rate: np.stack(
-        [state[0].astype(np.float64) - rate * state[1], 0.0 * state[1]]
+        [state[0].astype(np.float64) - rate * state[1], np.zeros(state.shape[1])]
     ),
     shapes=lengths(1, 31, 128, 129, 500),
     fresh=some_length,
@@ -398,15 +403,29 @@ __global__ void bn_relu_pool(float* out, const float* y, const float* scale, con
     solution=BN_RELU_POOL_CU,
     inputs=feature_maps,
     reference=pooled,
-    shapes=((2, 2, 4), (4, 6, 4), (6, 4, 8), (28, 28, 4), (8, 14, 32), (2, 10, 12)),
+    specials="finite",
+    shapes=(
+        (2, 2, 4),
+        (4, 6, 4),
+        (6, 4, 8),
+        (28, 28, 4),
+        (8, 14, 32),
+        (2, 10, 12),
+        (288, 2, 4),  # more lines, pixels, channels than a byte counts
+        (2, 288, 4),
+        (2, 2, 576),
+    ),
+    large=(64, 66, 64),
     fresh=lambda rng: (
         tuple(2 * int(n) for n in rng.integers(1, 6, 2)) + (4 * int(rng.integers(1, 5)),)
     ),
     block=(64, 1, 1),
     extents=lambda s: (s[0] // 2 * (s[1] // 2) * s[2], 1, 1),
     launches=few_and_enough_blocks,
+    other_block=(96, 1, 1),
     is_square=lambda s: s[0] == s[1],
     swapped=(0, 1),
+    effort=8,  # a float at a time, and scales read again, are right, too
     hints=(
         (
             "Output i: its channel is `i % channels`, its place in the line `i / channels % (width"
@@ -423,6 +442,7 @@ __global__ void bn_relu_pool(float* out, const float* y, const float* scale, con
         ),
     ),
     wrong=(
+        Wrong(replace(BN_RELU_POOL_CU, "int row =", "signed char row ="), "out_of_bounds"),
         Wrong(POOLED_FIRST, "wrong_value"),
         Wrong(replace(PLAIN_BN_RELU_POOL, "* v", "* fmaxf(0, v)"), "wrong_value"),
         Wrong(

@@ -109,6 +109,14 @@ BLOCKS_EXERCISE = CppExercise(
         ),
         Wrong(replace(BLOCKS, "(((n) + (block) - 1) / (block))", "((n) / (block))"), "wrong_value"),
         Wrong(replace(BLOCKS, "/ (block))", "/ (block));"), "does_not_compile"),
+        Wrong(
+            replace(
+                BLOCKS,
+                "(((n) + (block) - 1) / (block))",
+                "({ int b = (block); ((n) + b - 1) / b; })",
+            ),
+            "hidden",
+        ),
     ),
 )
 

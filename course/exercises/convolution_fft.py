@@ -4,7 +4,7 @@ import numpy as np
 from numba import cuda
 
 from course.checking.answers import but, replace
-from course.checking.inputs import arguments_of, some_numbers, uniform
+from course.checking.inputs import arguments_of, some_numbers, some_zeros, uniform
 from course.checking.model import Demand, Exercise, Hypothesis, Launch, Out, Wrong
 from course.checking.quiz import Quiz
 from course.exercises import fourier
@@ -195,9 +195,9 @@ def blur_by_one_thread(out, a):
 
 
 def reads_again(trace):
-    """Of a picture of whole tiles: more pixels of `a` read than two by each thread."""
+    """Of a picture of whole tiles: more pixels of `a` read than the tiles have, and a few."""
     reads = sum(row.accesses for row in trace.coalescing if row.operation == "read")
-    if reads <= 2 * trace.threads_a_block * trace.blocks:  # a tile has 180 pixels, 1.4 a thread
+    if reads <= 1.55 * trace.threads_a_block * trace.blocks:  # a tile has 180 pixels, 1.4 a thread
         return None
     says = (
         f"A block reads {reads / trace.blocks:.0f} pixels of `a`, and its tile has 180. Load each"
@@ -219,6 +219,7 @@ BLUR = Exercise(
     id="convolution_fft.blur",
     title="A halo where edges go on",
     minutes=15,
+    one_block=True,
     task=(
         "Blur `a`: each result is the mean of the 3 × 3 pixels around it, and beyond an edge the"
         " edge's pixels go on (not zeros). This kernel is right and reads nine pixels from global"
@@ -318,8 +319,11 @@ def matrix_of(x, side, stride, padding, order=(0, 1, 3, 4, 2)):
 
 
 def gather_inputs(rng, shape):
+    """A corner may be infinite: beyond the edges is zero, not some pixel times zero."""
     h, w, c, side, stride, padding = shape
-    x = uniform(rng, h, w, c)
+    x = some_zeros(rng, h, w, c)
+    if rng.random() < 0.5:
+        x[0, 0] = x[-1, -1] = np.inf
     rows, columns = matrix_of(x, side, stride, padding).shape
     return {
         "matrix": Out((rows, columns)),
@@ -368,6 +372,7 @@ def gather(matrix, x, side, stride, padding):
     ),
     fresh=some_numbers((5, 8), (5, 8), (2, 4), (2, 4), (1, 3), (0, 3)),
     block=(16, 16, 1),
+    other_block=(3, 16, 1),
     extents=matrix_sides,
     is_square=lambda shape: shape[0] == shape[1],
     hints=(
@@ -382,7 +387,17 @@ def gather(matrix, x, side, stride, padding):
         ),
     ),
     wrong=(
-        Wrong(but(gather, " if inside else np.float32(0)", ""), "missing_guard"),
+        Wrong(but(gather, " if inside else np.float32(0)", ""), "out_of_bounds"),
+        Wrong(
+            but(
+                gather,
+                (
+                    "x[y, z, column % c] if inside else np.float32(0)",
+                    "x[y % h, z % w, column % c] * np.float32(1 if inside else 0)",
+                ),
+            ),
+            "wrong_value",
+        ),
         Wrong(
             but(
                 gather,
@@ -478,15 +493,21 @@ def slopes_of(dx, dy, taps, h, w, side, turned=True):
     half = side // 2
     around = np.pad(dy.astype(np.float64), half)
     windows = np.lib.stride_tricks.sliding_window_view(around, (side, side))
+    there = np.lib.stride_tricks.sliding_window_view(np.pad(np.ones_like(dy), half), (side, side))
     its = taps[::-1, ::-1] if turned else taps
-    return np.einsum("ijrs,rs->ij", windows, its.astype(np.float64)).astype(np.float32)
+    products = windows * its.astype(np.float64)
+    return products.sum((2, 3), where=there == 1).astype(np.float32)
 
 
 def slopes_inputs(rng, shape):
+    """shape: (h, w, side). Of a larger picture a corner of dy is infinite."""
     h, w, side = shape
+    dy = uniform(rng, h, w)
+    if min(h, w) > side:
+        dy.flat[rng.choice([0, -1])] = np.inf
     return {
         "dx": Out((h, w)),
-        "dy": uniform(rng, h, w),
+        "dy": dy,
         "taps": uniform(rng, side, side),
         "h": h,
         "w": w,
@@ -505,7 +526,8 @@ SLOPES = Exercise(
         "The forward pass filtered a picture x (h × w) with `taps` (side × side, odd), as large as"
         " the picture, zeros beyond its edges. Given `dy`, the loss's slope by each result, write"
         " `dx`, its slope by each pixel: which results did this pixel go into, and by which tap?"
-        " One thread writes one element of `dx`."
+        " One thread writes one element of `dx`. A slope may be infinite: it reaches the pixels"
+        " that went into its result, and no other."
     ),
     starter="""%%writefile build/slopes.cu
 // dy: h x w. taps: side x side, side odd. The forward pass was "same":
@@ -519,9 +541,22 @@ __global__ void slopes(float* dx, const float* dy, const float* taps, int h, int
     solution=SLOPES_CU,
     inputs=slopes_inputs,
     reference=slopes_of,
-    shapes=((1, 1, 1), (4, 4, 3), (5, 9, 3), (9, 6, 5), (3, 33, 3)),
-    fresh=lambda rng: (*map(int, rng.integers(3, 20, 2)), int(rng.choice((3, 5)))),
+    specials="finite",  # `dy` holds one here; a tile of zeros may be multiplied by taps
+    shapes=(
+        (1, 1, 1),
+        (4, 4, 3),
+        (5, 9, 3),
+        (9, 6, 5),
+        (3, 33, 3),
+        (2, 140, 3),
+        (140, 2, 3),
+        (1, 2, 257),  # taps that no byte can count
+    ),
+    large=(257, 258, 3),
+    fresh=lambda rng: (*map(int, rng.integers(3, 20, 2)), int(rng.choice((3, 5, 7, 9)))),
     block=(16, 16, 1),
+    other_block=(8, 4, 1),
+    probe=(3, 33, 3),
     extents=lambda shape: (shape[1], shape[0], 1),
     is_square=lambda shape: shape[0] == shape[1],
     hints=(
@@ -541,7 +576,7 @@ __global__ void slopes(float* dx, const float* dy, const float* taps, int h, int
         Wrong(replace(SLOPES_CU, "int y = i - r + half", "int y = i - r"), "wrong_value"),
         Wrong(
             replace(SLOPES_CU, "            if (y >= 0 && y < h && x >= 0 && x < w)\n", ""),
-            "wrong_value",
+            "out_of_bounds",
         ),
         Wrong(
             replace(SLOPES_CU, "    if (i >= h || j >= w)\n        return;\n", ""),
@@ -555,6 +590,7 @@ __global__ void slopes(float* dx, const float* dy, const float* taps, int h, int
             ),
             "wrong_value",
         ),
+        Wrong(replace(SLOPES_CU, "int half", "signed char half"), "wrong_value"),
         Wrong(SCATTERED, "race"),
     ),
     hypotheses=(

@@ -215,10 +215,12 @@ def clamp_line(y, x, b, a, low): ...  # which element is this thread's? a guard,
         "y": Out(n),
         "x": uniform(rng, *n),
         "b": uniform(rng, *n),
-        "a": np.float32(rng.uniform(1, 3)),
-        "low": np.float32(rng.uniform(-0.6, -0.2)),
+        "a": np.float32(rng.choice([0, rng.uniform(1, 3)], p=[0.2, 0.8])),
+        "low": np.float32(rng.choice([-1e30, rng.uniform(-0.6, -0.2)], p=[0.2, 0.8])),
     },
     reference=lambda y, x, b, a, low: np.maximum(line(x, b, a), low),
+    large=(66_000,),
+    specials="finite",  # who compares NaN first decides
     shapes=lengths(0, 1, 31, 32, 33, 64, 97),
     fresh=some_length,
     extents=a_thread_each,
@@ -238,6 +240,14 @@ def clamp_line(y, x, b, a, low): ...  # which element is this thread's? a guard,
         Wrong(but(clamp_line, "max", "min"), "wrong_value"),
         Wrong(but(clamp_line, " + b[i], low)", ", low) + b[i]"), "wrong_value"),
         Wrong(but(clamp_line, "max(a * x[i] + b[i], low)", "a * x[i] + b[i]"), "wrong_value"),
+        Wrong(
+            but(
+                clamp_line,
+                "y[i] = max(a * x[i] + b[i], low)",
+                "y[i] = a * x[i] + b[i]\n        y[i] = max(y[i], low)",
+            ),
+            "too_much_work",
+        ),
         Wrong(but(clamp_line, "cuda.grid(1)", "cuda.threadIdx.x"), "first_block_only"),
         Wrong(but(clamp_line, "y.size", "y.size - 1"), "off_by_one"),
         Wrong(
@@ -327,6 +337,7 @@ __global__ void bias_gelu(float* y, const float* x, const float* bias, int n) {
     },
     reference=lambda y, x, bias, n: gelu(x.astype(np.float64) + bias),
     shapes=lengths(1, 31, 32, 33, 64, 97),
+    large=(66_000,),
     extents=a_thread_each,
     other_block=(96, 1, 1),
     hints=(
@@ -411,7 +422,7 @@ QUIZZES = (
                 "Deprecated: PyTorch's documentation sends you to torch.export, and for speed to"
                 " torch.compile."
             ),
-            "d": "These kernels wait for memory. More arithmetic does not bring the bytes sooner.",
+            "d": "These kernels wait for memory or for their launch. Arithmetic shortens neither.",
         },
     ),
     Quiz(

@@ -11,6 +11,7 @@ from course.checking.inputs import (
     some_length,
     some_numbers,
     some_picture,
+    some_zeros,
     uniform,
 )
 from course.checking.model import Exercise, Hypothesis, InOut, Launch, Out, Wrong, ceil_div
@@ -45,10 +46,11 @@ def scale(out, a, factor):
     solution=scale,
     inputs=lambda rng, n: {
         "out": Out(n),
-        "a": uniform(rng, *n),
+        "a": some_zeros(rng, *n),
         "factor": np.float32(rng.uniform(1, 3)),
     },
     reference=lambda out, a, factor: a.astype(np.float64) * factor,
+    large=(66_000,),
     shapes=lengths(0, 1, 2, 31, 32, 33, 64, 97),
     fresh=some_length,
     extents=a_thread_each,
@@ -101,8 +103,8 @@ BLOCKS_FOR = Exercise(
     kind="function",
     task=(
         "Return the grid `(blocks along x, blocks along y)` with which blocks of `block_x` by"
-        " `block_y` threads cover a picture of `height` rows and `width` columns. There must be a"
-        " thread for every pixel and no block without any."
+        " `block_y` threads cover a picture of `height` rows and `width` columns, at least one of"
+        " each. There must be a thread for every pixel and no block without any."
     ),
     starter="""
 def blocks_for(height, width, block_x, block_y): ...  # return (blocks along x, blocks along y)
@@ -123,6 +125,7 @@ def blocks_for(height, width, block_x, block_y): ...  # return (blocks along x, 
         (7, 1025, 1024, 1),
         (1080, 1920, 32, 32),
         (33, 32, 32, 32),
+        (2**24 + 1, 2**25 + 2, 1, 2),  # a float32 has not as many digits
     ),
     fresh=some_numbers((1, 5000), (1, 5000), (1, 65), (1, 17)),
     draws=lambda some: some.tuples(
@@ -240,6 +243,18 @@ def pool_loops_over_rows(out, picture):
             out[y, x] = best
 
 
+def some_pixels(rng, shape):
+    """Pixels near 0, far from it or very far; or of three values only, so that many are equal.
+
+    Those of pictures of 32 columns are all but equal.
+    """
+    if shape[1] == 32:
+        return uniform(rng, *shape) * np.float32(1e-5)
+    if rng.random() < 0.5:
+        return rng.choice(np.float32([-1.5, -1, 2]), shape)
+    return uniform(rng, *shape) + np.float32(rng.choice([0, 3000, -3000, -2e30]))
+
+
 MAX_POOL = Exercise(
     id="first_kernels.max_pool",
     title="Half the picture",
@@ -259,11 +274,14 @@ def max_pool(out, picture):
     solution=max_pool,
     inputs=lambda rng, shape: {
         "out": Out((shape[0] // 2, shape[1] // 2)),
-        "picture": uniform(rng, *shape),
+        "picture": some_pixels(rng, shape),
     },
     reference=lambda out, picture: four_of_each_square(picture).max(axis=0),
+    specials="no_nan",
+    rtol=0,
     shapes=((2, 2), (8, 16), (16, 16), (16, 32), (18, 18), (10, 26), (23, 7), (3, 35), (38, 2)),
     block=(8, 4, 1),
+    is_square=lambda shape: shape[0] // 2 == shape[1] // 2,
     extents=lambda shape: (shape[1] // 2, shape[0] // 2, 1),
     swapped=(0, 1),
     other_block=(3, 16, 1),
@@ -490,12 +508,25 @@ __global__ void rotate(float* dst, const float* src, int height, int width) {
     solution=ROTATE_CU,
     inputs=lambda rng, s: {
         "dst": Out((s[1], s[0])),
-        "src": uniform(rng, *s),
+        "src": some_zeros(rng, *s),
         "height": s[0],
         "width": s[1],
     },
     reference=lambda dst, src, height, width: np.rot90(src, k=-1),
-    shapes=((1, 1), (4, 8), (8, 8), (8, 16), (9, 9), (5, 13), (11, 3), (1, 17), (2, 140), (150, 1)),
+    copies=True,
+    shapes=(
+        (1, 1),
+        (4, 8),
+        (8, 8),
+        (8, 16),
+        (9, 9),
+        (5, 13),
+        (11, 3),
+        (1, 17),
+        (2, 140),
+        (150, 1),
+    ),
+    large=(250, 270),
     fresh=some_picture,
     block=(8, 4, 1),
     extents=lambda shape: (shape[1], shape[0], 1),
@@ -530,6 +561,10 @@ __global__ void rotate(float* dst, const float* src, int height, int width) {
             "only_multiples",
         ),
         Wrong(replace(ROTATE_CU, "src[y * width + x]", "src[x * height + y]"), "swapped_axes"),
+        Wrong(
+            replace(ROTATE_CU, TARGET, "dst[(unsigned short)(x * height + (height - 1 - y))]"),
+            "only_small",
+        ),
     ),
     hypotheses=(
         Hypothesis(
@@ -603,10 +638,13 @@ def axpy(y, x, a):
         "a": np.float32(rng.uniform(1, 3)),
     },
     reference=lambda y, x, a: y + a * x.astype(np.float64),
-    shapes=lengths(0, 1, 31, 32, 64, 97, 128, 193),
+    shapes=lengths(0, 1, 31, 32, 64, 97, 128, 193, 1100),
     fresh=some_length,
+    large=(66_000,),
     launches=grids,
+    probe=(193,),  # the largest whose work is shared by several blocks and few enough threads
     extents=a_thread_each,
+    other_block=(96, 1, 1),
     hints=(
         (
             "A thread starts at its own index `cuda.grid(1)`, and goes on at the next index that no"
@@ -619,6 +657,14 @@ def axpy(y, x, a):
         "`for i in range(start, y.size, stride):` needs no other guard. Why?",
     ),
     wrong=(
+        Wrong(
+            but(
+                axpy,
+                ("cuda.grid(1)", "cuda.blockIdx.x * 32 + cuda.threadIdx.x"),
+                ("cuda.gridsize(1)", "32 * cuda.gridDim.x"),
+            ),
+            "fixed_block",
+        ),
         Wrong(
             but(axpy, "for i in range(start, y.size, stride):", "i = start\n    if i < y.size:"),
             "needs_full_grid",

@@ -82,9 +82,11 @@ def back(out, x):
     solution=back,
     inputs=lambda rng, shape: {"out": Out((*shape, 2)), "x": uniform(rng, *shape, 2)},
     reference=lambda out, x: as_pairs(np.fft.ifft(as_complex(x), axis=0)),
+    specials="finite",  # products of complex numbers are expanded in several ways
     shapes=((1, 1), (1, 5), (5, 1), (2, 3), (7, 4), (3, 3), (8, 8), (5, 11)),
     fresh=some_numbers((1, 10), (1, 10)),
     block=(8, 4, 1),
+    other_block=(3, 16, 1),
     extents=lambda shape: (shape[1], shape[0], 1),
     rtol=1e-4,
     demand=Demand((150, 1), lost_turns),
@@ -238,6 +240,7 @@ EXCHANGE = Exercise(
     id="convolution_fft.exchange",
     title="The exchange",
     minutes=10,
+    one_block=True,
     task=(
         "Each block of 64 threads transforms one row of 128 points, in seven passes of Stockham's"
         " kind, in one row of shared memory. It has races: cure them, and keep the one row."
@@ -269,6 +272,7 @@ def fft_rows(out, x):
     solution=fft_rows,
     inputs=lambda rng, rows: {"out": Out((*rows, POINTS, 2)), "x": uniform(rng, *rows, POINTS, 2)},
     reference=lambda out, x: as_pairs(np.fft.fft(as_complex(x))),
+    specials="finite",
     shapes=((1,), (2,)),
     fresh=some_numbers((1, 3)),
     orders=1,
@@ -360,9 +364,11 @@ def apart(out, z):
     solution=apart,
     inputs=lambda rng, shape: {"out": Out((2, *shape, 2)), "z": uniform(rng, *shape, 2)},
     reference=lambda out, z: taken_apart(z),
+    specials="finite",
     shapes=((1,), (2,), (3,), (31,), (32,), (33,), (64,), (100,)),
     fresh=some_numbers((2, 150)),
     extents=lambda shape: (shape[0], 1, 1),
+    other_block=(96, 1, 1),
     is_square=lambda shape: False,
     rtol=1e-4,
     race_free=True,

@@ -5,7 +5,7 @@ from numba import cuda
 
 from course.checking.answers import but
 from course.checking.inputs import some_numbers, whole
-from course.checking.model import Exercise, InOut, Launch, Out, Wrong
+from course.checking.model import Exercise, Hypothesis, InOut, Launch, Out, Wrong
 from course.checking.quiz import Quiz
 
 # ---- table: many tensors, one launch
@@ -20,22 +20,34 @@ def scale_all(values, starts, factors, chunks):
         values[i] *= factors[tensor]
 
 
-TABLE_BLOCK = 32
+@cuda.jit
+def scale_all_by_search(values, starts, factors, chunks):
+    i = cuda.grid(1)  # the mistake: the table is not asked
+    if i < values.size:
+        tensor = 0
+        while starts[tensor + 1] <= i:
+            tensor += 1
+        values[i] *= factors[tensor]
 
 
 def tensor_lengths(shape):
     """As many lengths as shape[0], always the same for a shape; the first is shape[1]."""
-    lengths = np.random.default_rng(shape).integers(1, 3 * TABLE_BLOCK, shape[0])
+    lengths = np.random.default_rng(shape).integers(1, 100, shape[0])
     lengths[0] = shape[1]
     return lengths
 
 
 def chunks_of(shape):
-    """(tensor, number of the chunk) of every chunk."""
+    """(tensor, number of the chunk) of every chunk, each of shape[2] elements.
+
+    Of three tensors or more, the second is left as it is: none of its chunks is in the table.
+    """
+    lengths = tensor_lengths(shape)
     return [
         (tensor, chunk)
-        for tensor, length in enumerate(tensor_lengths(shape))
-        for chunk in range(-(-length // TABLE_BLOCK))
+        for tensor, length in enumerate(lengths)
+        for chunk in range(-(-length // shape[2]))
+        if tensor != 1 or len(lengths) < 3
     ]
 
 
@@ -52,7 +64,8 @@ def many_tensors(rng, shape):
 
 
 def scaled_tensors(values, starts, factors, chunks):
-    return values * np.repeat(factors, np.diff(starts))
+    listed = np.isin(np.arange(len(factors)), chunks[:, 0])
+    return values * np.repeat(np.where(listed, factors, 1), np.diff(starts))
 
 
 TABLE = Exercise(
@@ -75,12 +88,11 @@ def scale_all(values, starts, factors, chunks):
     solution=scale_all,
     inputs=many_tensors,
     reference=scaled_tensors,
-    shapes=((1, 1), (1, 32), (2, 33), (5, 64), (7, 31)),
-    fresh=some_numbers((1, 8), (1, 100)),
-    launches=lambda shape: [Launch((len(chunks_of(shape)), 1, 1), (TABLE_BLOCK, 1, 1))],
-    extents=lambda shape: (len(chunks_of(shape)) * TABLE_BLOCK, 1, 1),
+    shapes=((1, 1, 32), (1, 32, 32), (2, 33, 32), (5, 64, 32), (7, 31, 32), (3, 70, 48)),
+    fresh=some_numbers((1, 8), (1, 100), (16, 65)),
+    launches=lambda shape: [Launch((len(chunks_of(shape)), 1, 1), (shape[2], 1, 1))],
+    extents=lambda shape: (len(chunks_of(shape)) * shape[2], 1, 1),
     is_square=lambda shape: False,
-    block=(TABLE_BLOCK, 1, 1),
     hints=(
         "Within its tensor a chunk begins at `chunk * cuda.blockDim.x`. Where does the tensor?",
         "What lies in `values` right behind the last element of tensor t?",
@@ -91,6 +103,14 @@ def scale_all(values, starts, factors, chunks):
         Wrong(but(scale_all, "starts[tensor] + ", ""), "duplicate_work"),
         Wrong(but(scale_all, "chunk * cuda.blockDim.x + ", ""), "duplicate_work"),
         Wrong(but(scale_all, "factors[tensor]", "factors[0]"), "wrong_value"),
+        Wrong(scale_all_by_search, "wrong_value"),
+    ),
+    hypotheses=(
+        Hypothesis(
+            "wrong_value",
+            "A tensor that has no chunk in the table is changed, too: `chunks` says what to do.",
+            lambda values, starts, factors, chunks: values * np.repeat(factors, np.diff(starts)),
+        ),
     ),
 )
 
@@ -107,11 +127,11 @@ def to_int8(codes, x, scale):
 
 
 def steps_and_ties(rng, shape):
-    """Many halves, both signs, and some numbers far outside."""
+    """Many halves, what lies close to them, both signs, and some far outside, even of an int32."""
     halves = rng.integers(-300, 301, shape[0]) / 2
-    off = rng.choice([0.0, 0.0, 0.2, -0.3], shape[0])
-    far = rng.choice([1.0, 1.0, 1.0, 40.0], shape[0])
-    scale = rng.choice([0.5, 0.25, 2.0])
+    off = rng.choice([0.0, 0.0, 0.2, -0.3, 0.01, -0.01], shape[0])
+    far = rng.choice([1.0, 1.0, 1.0, 1.0, 40.0, 5e9], shape[0])
+    scale = rng.choice([0.5, 0.25, 2.0, 7.0])  # 1 / 7 is no number of these
     x = ((halves + off) * far * scale).astype(np.float32)
     return {"codes": Out(shape, np.int8), "x": x, "scale": np.float32(scale)}
 
@@ -140,6 +160,7 @@ def to_int8(codes, x, scale):
     solution=to_int8,
     inputs=steps_and_ties,
     reference=nearest_int8,
+    large=(66_000,),
     shapes=((1,), (31,), (33,), (100,), (257,)),
     fresh=some_numbers((34, 300)),
     extents=lambda shape: (shape[0], 1, 1),
@@ -206,6 +227,7 @@ def unpack(numbers, packed):
     solution=unpack,
     inputs=packed_numbers,
     reference=unpacked,
+    large=(66_000,),
     shapes=((1,), (2,), (31,), (32,), (33,), (100,), (257,)),
     fresh=some_numbers((34, 300)),
     extents=lambda shape: (shape[0], 1, 1),
@@ -240,14 +262,25 @@ def int8_matmul(out, x, zeros, x_scales, w, w_scales):
         out[row, column] = total * x_scales[row] * w_scales[column]
 
 
+LONG = 2000  # along k: more products of codes than float32 adds up without rounding
+
+
 def codes_and_scales(rng, shape):
+    """Random codes; of long rows those close to a large zero, times those of one sign."""
     rows, columns, k = shape
+    zeros = whole(rng, 0, 256, rows)
+    x = rng.integers(0, 256, (rows, k))
+    w = rng.integers(-127, 128, (columns, k))
+    if k == LONG:
+        zeros = whole(rng, 240, 255, rows)
+        x = zeros[:, None] + rng.integers(-1, 2, (rows, k))
+        w = rng.integers(100, 128, (columns, k))
     return {
         "out": Out((rows, columns)),
-        "x": rng.integers(0, 256, (rows, k)).astype(np.uint8),
-        "zeros": whole(rng, 0, 256, rows),
+        "x": x.astype(np.uint8),
+        "zeros": zeros,
         "x_scales": rng.uniform(0.1, 1, rows).astype(np.float32),
-        "w": rng.integers(-127, 128, (columns, k)).astype(np.int8),
+        "w": w.astype(np.int8),
         "w_scales": rng.uniform(0.1, 1, columns).astype(np.float32),
     }
 
@@ -266,7 +299,7 @@ ZERO_POINT = Exercise(
         "Row r of `x` holds codes from 0 to 255 that stand for `(code - zeros[r]) * x_scales[r]`;"
         " row c of `w` holds codes that stand for `code * w_scales[c]`. Write the product of the"
         " numbers they stand for: `out[r, c]`, the sum over k. This kernel multiplies codes; its"
-        " sums, whole numbers, are right as far as they go."
+        " sums, whole numbers, are right as far as they go. Rows may be thousands of codes long."
     ),
     starter="""
 @cuda.jit
@@ -281,10 +314,13 @@ def int8_matmul(out, x, zeros, x_scales, w, w_scales):
     solution=int8_matmul,
     inputs=codes_and_scales,
     reference=exact_product,
-    shapes=((1, 1, 1), (4, 4, 4), (5, 9, 7), (9, 5, 16), (17, 8, 33)),
+    specials="finite",  # the scale may stand before or behind the sum
+    shapes=((1, 1, 1), (4, 4, 4), (5, 9, 7), (9, 5, 16), (17, 8, 33), (1, 2, LONG)),
     fresh=some_numbers((2, 12), (13, 18), (1, 20)),
+    probe=(17, 8, 33),
     extents=lambda shape: (shape[0], shape[1], 1),
     block=(8, 8, 1),
+    other_block=(3, 16, 1),
     is_square=lambda shape: shape[0] == shape[1],
     rtol=1e-4,
     hints=(
@@ -362,6 +398,7 @@ def mean_square(out, x):
     shapes=((1, 1), (5, 40), (33, 65), (7, 1500)),
     fresh=some_numbers((2, 40), (20, 90)),
     extents=lambda shape: (shape[0], 1, 1),
+    other_block=(96, 1, 1),
     is_square=lambda shape: False,
     rtol=1e-4,
     hints=(
@@ -404,6 +441,12 @@ def bits_and_random(rng, shape):
     """Bits of finite float32 numbers of both signs, and random numbers of 16 bits."""
     x = (rng.normal(size=shape) * rng.choice([1e-3, 1, 1e3], shape)).astype(np.float32)
     random = rng.integers(0, 1 << 16, shape).astype(np.uint32)
+    bits = x.view(np.uint32)
+    bits[rng.random(shape) < 0.2] &= 0xFFFF0003  # little is cut off, or nothing
+    # of some, both together are just enough, or one too few
+    lower = bits & 0xFFFF
+    just = (1 << 16) - np.maximum(lower, 1) - rng.integers(0, 2, shape).astype(np.uint32)
+    random = np.where(rng.random(shape) < 0.3, just, random).astype(np.uint32)
     return {"rounded": Out(shape, np.uint16), "bits": x.view(np.uint32), "random": random}
 
 
@@ -432,6 +475,7 @@ def by_chance(rounded, bits, random):
     solution=by_chance,
     inputs=bits_and_random,
     reference=up_or_down,
+    large=(66_000,),
     shapes=((1,), (31,), (33,), (100,), (257,)),
     fresh=some_numbers((34, 300)),
     extents=lambda shape: (shape[0], 1, 1),

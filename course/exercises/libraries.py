@@ -334,6 +334,11 @@ def c2r(bins, n):
     return np.fft.irfft(bins, n) * n
 
 
+def coefficients(rng, count):
+    """Random numbers of four digits; 20 of them are the largest that there are."""
+    return rng.integers(-9999 if count < 20 else 9999, 10_000, count)
+
+
 def by_the_library(given, expected):
     """What is wrong with the means by which the right numbers came, or None."""
     there, back = given["r2c"].calls, given["c2r"].calls
@@ -363,6 +368,7 @@ POLYNOMIALS = Exercise(
     kind="function",
     task=(
         "`p` and `q` are the coefficients of two polynomials, whole numbers, that of x⁰ first."
+        " (Twenty each at most, of four digits: what comes fits in an int32.)"
         " Return their product's as an array of ints, by Fourier transforms in the manner of"
         " cuFFT: `r2c(x)` takes n reals to their n // 2 + 1 bins, `c2r(bins, n)` goes back, and"
         " neither divides by anything."
@@ -379,10 +385,10 @@ def multiply(r2c, c2r, p, q):
     inputs=lambda rng, s: {
         "r2c": Counted(r2c),
         "c2r": Counted(c2r),
-        "p": rng.integers(-99, 100, s[0]),
-        "q": rng.integers(-99, 100, s[1]),
+        "p": coefficients(rng, s[0]),
+        "q": coefficients(rng, s[1]),
     },
-    shapes=((4, 4), (3, 3), (2, 5), (8, 3), (7, 7), (16, 2)),
+    shapes=((4, 4), (3, 3), (2, 5), (8, 3), (7, 7), (16, 2), (20, 20)),
     fresh=lambda rng: tuple(map(int, rng.integers(2, 20, 2))),
     hints=(
         "A product of bins is a *circular* convolution: what runs over the end comes in again at"
@@ -440,12 +446,17 @@ def choose(proposals, room, repeatable):
 
 
 def proposals(rng, shape):
-    """`shape` proposals (status, µs, bytes, deterministic); times are all different."""
-    times = rng.permutation(1000)[:shape] + 1
+    """`shape` proposals (status, µs, bytes, deterministic); times are all different.
+
+    Most differ by less than a µs. They are slow ones where there are five: seconds, hours.
+    """
+    times = (rng.permutation(2 * shape)[:shape] + 1) / 16
+    if shape == 5:
+        times = times * 10**7
     rows = [
         (
-            int(rng.choice([0, 0, 0, 0, 1, 15])),
-            int(time),
+            int(rng.choice([0, 0, 0, 0, 0, 0, 1, 15, -1])),
+            float(time),
             int(rng.integers(0, 5)) << 20,
             int(rng.integers(0, 2)),
         )
@@ -466,9 +477,9 @@ CHOOSE = Exercise(
     task=(
         "A library's heuristic proposes ways to do a convolution: each is `(status, µs, bytes of"
         " workspace, deterministic)`. A status other than 0 (there are many): this one does not"
-        " work. Times are in µs, all different. You have `room` bytes for a workspace, and if"
-        " `repeatable` is true, every run must give the same bits. Return the index of the fastest"
-        " that fits, or -1 if none does."
+        " work. Times are in µs, not whole ones, all different. You have `room` bytes for a"
+        " workspace, and if `repeatable` is true, every run must give the same bits. Return the"
+        " index of the fastest that fits, or -1 if none does."
     ),
     starter="""
 def choose(proposals, room, repeatable):
@@ -541,6 +552,7 @@ def csr(rng, shape):
     """A random matrix of (rows, columns) in CSR, some of its rows empty, and a vector."""
     rows, width = shape
     counts = rng.integers(0, min(4, width) + 1, rows)
+    counts[rows // 2] = width  # one row without zeros: it may be long
     offsets = np.concatenate(([0], counts.cumsum())).astype(np.int32)
     chosen = [np.sort(rng.permutation(width)[:count]) for count in counts]
     columns = np.concatenate([*chosen, []]).astype(np.int32)
@@ -548,15 +560,22 @@ def csr(rng, shape):
         "y": Out((rows,)),
         "offsets": offsets,
         "columns": columns,
-        "values": uniform(rng, len(columns)),
-        "x": uniform(rng, width),
+        "values": sixteenths(rng, len(columns)),
+        "x": sixteenths(rng, width),
     }
+
+
+def sixteenths(rng, size):
+    """Multiples of 1 / 16 between -1 and 1: float32 sums of many of their products are exact."""
+    return np.round(16 * uniform(rng, size)) / np.float32(16)
 
 
 def sparse_product(y, offsets, columns, values, x):
     products = values.astype(np.float64) * x[columns]
-    sums = np.concatenate(([0.0], products.cumsum()))
-    return sums[offsets[1:]] - sums[offsets[:-1]]
+    rows = np.repeat(np.arange(y.shape[0]), np.diff(offsets))
+    sums = np.zeros(y.shape)
+    np.add.at(sums, rows, products)
+    return sums
 
 
 SPMV = Exercise(
@@ -578,9 +597,11 @@ def spmv(y, offsets, columns, values, x):
     solution=spmv,
     inputs=csr,
     reference=sparse_product,
-    shapes=((1, 1), (33, 20), (100, 7), (64, 64)),
+    large=(66_000, 1),
+    shapes=((1, 1), (33, 20), (100, 7), (64, 64), (40, 300)),
     fresh=lambda rng: tuple(map(int, rng.integers(20, 90, 2))),
     extents=lambda shape: (shape[0], 1, 1),
+    other_block=(96, 1, 1),
     rtol=1e-5,
     hints=(
         "A loop over i, and a sum in a register.",
@@ -588,6 +609,7 @@ def spmv(y, offsets, columns, values, x):
         "An empty row's sum is 0, and must be written, too: behind the loop.",
     ),
     wrong=(
+        Wrong(but(spmv, "cuda.grid(1)", "cuda.blockIdx.x * 32 + cuda.threadIdx.x"), "fixed_block"),
         Wrong(but(spmv, "values[i] * x[columns[i]]", "x[columns[i]]"), "wrong_value"),
         Wrong(but(spmv, "offsets[row + 1])", "offsets[row + 1] + 1)"), "out_of_bounds"),
         Wrong(but(spmv, "offsets[row + 1])", "offsets[row + 1] - 1)"), "wrong_value"),

@@ -3,7 +3,7 @@
 from course.checking.answers import but
 from course.checking.model import Exercise, Hypothesis, Wrong
 from course.checking.quiz import Quiz
-from course.kernels.many_gpus.practice import Link
+from course.kernels.many_gpus.practice import Link, play
 
 # ---- many_gpus.hop: who sends which part to whom in a ring
 
@@ -91,6 +91,11 @@ def cost(bytes, ranks):
     return 2 * (ranks - 1), 2 * (ranks - 1) * bytes // ranks
 
 
+def some_message(rng):
+    ranks = int(rng.integers(3, 65))
+    return ranks * int(rng.integers(1, 1000)), ranks
+
+
 COST = Exercise(
     id="many_gpus.cost",
     title="What a ring costs",
@@ -108,8 +113,8 @@ def cost(bytes, ranks):
     solution=cost,
     inputs=lambda rng, shape: dict(zip(("bytes", "ranks"), shape, strict=True)),
     reference=cost,
-    shapes=((8, 2), (64, 4), (1 << 20, 8), (300, 3)),
-    fresh=lambda rng: (lambda n: (n * int(rng.integers(1, 1000)), n))(int(rng.integers(3, 9))),
+    shapes=((8, 2), (64, 4), (7, 1), (1 << 20, 8), (300, 3), (63, 9), (10**12, 10**4)),
+    fresh=some_message,
     real=True,
     hints=(
         "After how many steps is the first part complete? It then has to reach all others.",
@@ -162,9 +167,28 @@ def ring_sum_waits_first(link, mine):
     return total
 
 
+def ring_sum_waits_for_its_send(link, mine):
+    total, passing, arriving = mine, [mine], [0]
+    for _ in range(link.ranks - 1):
+        link.send((link.rank + 1) % link.ranks, passing).wait()
+        link.receive((link.rank - 1) % link.ranks, arriving).wait()
+        total += arriving[0]
+        passing[0] = arriving[0]
+    return total
+
+
 def ring_sum_in(link, mine):
     """What the sum must be: the reference looks at all numbers."""
-    return sum(link._numbers)
+    return sum(link.numbers)
+
+
+def ring_sum_of_totals(link, mine):
+    """What comes of passing on the total."""
+    totals = passing = list(link.numbers)
+    for _ in range(link.ranks - 1):
+        totals = [total + passing[rank - 1] for rank, total in enumerate(totals)]
+        passing = totals
+    return totals[link.rank]
 
 
 def ring_sum_inputs(rng, shape):
@@ -204,6 +228,7 @@ def ring_sum(link, mine):
     reference=ring_sum_in,
     shapes=((2, 0), (2, 1), (4, 0), (4, 3), (8, 5)),
     fresh=some_ring,
+    play=play,
     after=lambda arguments, expected: arguments["link"].left_open(),
     hints=(
         "What has every rank done when it waits for the first time? Who could have sent something?",
@@ -213,13 +238,30 @@ def ring_sum(link, mine):
     ),
     wrong=(
         Wrong(ring_sum_waits_first, "crashed"),
+        Wrong(ring_sum_waits_for_its_send, "crashed"),
         Wrong(but(ring_sum, "link.send((link.rank + 1)", "link.send((link.rank - 1)"), "crashed"),
         Wrong(but(ring_sum, "        arrival.wait()\n", ""), "crashed"),
         Wrong(but(ring_sum, "        departure.wait()\n", ""), "other_means"),
-        Wrong(but(ring_sum, "passing[0] = arriving[0]", "passing[0] = total"), "crashed"),
+        Wrong(but(ring_sum, "passing[0] = arriving[0]", "passing[0] = total"), "wrong_value"),
         Wrong(but(ring_sum, "range(link.ranks - 1)", "range(link.ranks)"), "wrong_value"),
     ),
-    hypotheses=(),
+    hypotheses=(
+        Hypothesis(
+            "wrong_value",
+            "What came goes on to the next rank, not the total: that holds numbers twice.",
+            ring_sum_of_totals,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "A number stands in its buffer when `.wait()` has returned, and not before.",
+            lambda link, mine: mine,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "One turn too many: after all the others' numbers a rank's own comes back to it.",
+            lambda link, mine: sum(link.numbers) + mine,
+        ),
+    ),
 )
 
 
@@ -324,11 +366,11 @@ def step(weight, gradients):
     solution=step,
     inputs=lambda rng, shape: {
         "weight": shape[0],
-        "gradients": _divisible(rng.integers(-50, 50, shape[1]).tolist()),
+        "gradients": _divisible(rng.integers(-(10**9), 10**9, shape[1]).tolist()),
     },
     reference=step,
-    shapes=((5, 2), (0, 3), (-7, 4), (100, 8)),
-    fresh=lambda rng: (int(rng.integers(-50, 50)), int(rng.integers(2, 9))),
+    shapes=((5, 2), (0, 3), (-7, 4), (100, 8), (10**9, 64)),
+    fresh=lambda rng: (int(rng.integers(-(10**9), 10**9)), int(rng.integers(2, 9))),
     real=True,
     hints=(
         "Two ranks, the same digits on both: what must the step be?",
@@ -403,7 +445,7 @@ def memory_one_stage_only(parameters, ranks, stage):
 
 
 def some_memory(rng):
-    ranks = int(rng.integers(2, 9))
+    ranks = int(rng.choice([rng.integers(2, 9), rng.integers(9, 20_000)]))
     return ranks * int(rng.integers(1, 1000)), ranks, int(rng.integers(0, 4))
 
 
@@ -425,7 +467,10 @@ def memory(parameters, ranks, stage):
     solution=memory,
     inputs=lambda rng, shape: dict(zip(("parameters", "ranks", "stage"), shape, strict=True)),
     reference=memory,
-    shapes=((800, 8, 0), (800, 8, 1), (800, 8, 2), (800, 8, 3), (64, 2, 1), (64, 2, 3)),
+    shapes=(
+        *((800, 8, 0), (800, 8, 1), (800, 8, 2), (800, 8, 3), (64, 2, 1), (64, 2, 3)),
+        *((10**10, 1000, 2), (5 * 2**40, 1 << 14, 1), (5 * 2**40, 1 << 14, 2)),
+    ),
     fresh=some_memory,
     real=True,
     hints=(

@@ -21,8 +21,19 @@ def product_in_c(rng, shape):
     return {**product_of(rng, shape), "m": m, "n": n, "k": k}
 
 
+def infinite_product_in_c(rng, shape):
+    """The same; of a larger product the last numbers of a row of a and of a column are infinite."""
+    arguments = product_in_c(rng, shape)
+    m, n, _ = shape
+    if min(m, n) > 16:
+        arguments["a"][rng.integers(m), -1] = np.inf
+        arguments["b"][-1, rng.integers(n)] = -np.inf
+    return arguments
+
+
 def product(c, a, b, m=0, n=0, k=0):
-    return a.astype(np.float64) @ b.astype(np.float64)
+    with np.errstate(invalid="ignore"):  # a library's kernel multiplies its padding, too
+        return a.astype(np.float64) @ b.astype(np.float64)
 
 
 def some_product(rng):
@@ -120,6 +131,7 @@ TILE = Exercise(
     id="matmul.tile",
     title="The tile kernel",
     minutes=20,
+    one_block=True,
     task=(
         "Write the tile kernel, for blocks of 8 by 8 threads and tiles of 8 by 8, so small that "
         "the check can watch every access. In each step along k a thread brings one element of "
@@ -249,6 +261,7 @@ CONFLICT = Exercise(
     id="matmul.conflict",
     title="Find the bank conflict",
     minutes=8,
+    one_block=True,
     task=(
         "A product with a narrow `b` (8 columns at most, and k at most 32), stored transposed: "
         "`c[column, row]`. Blocks have 32 by 8 threads and take 32 rows of `a`. It is right, and "
@@ -343,12 +356,14 @@ ODD = Exercise(
     id="matmul.odd",
     title="Any size",
     minutes=10,
+    one_block=True,
     kind="cuda_c",
     kernel_name="matmul_odd",
     path="build/matmul_odd.cu",
     task=(
         "This tile kernel is right when m, n and k are multiples of 16. Make it right for all "
-        "sizes. The grid has a block for every tile of `c`, whole or not, and perhaps more."
+        "sizes. The grid has a block for every tile of `c`, whole or not, and perhaps more. A "
+        "number may be infinite: what is not a product of the two matrices must not touch it."
     ),
     starter="""%%writefile build/matmul_odd.cu
 __global__ void matmul_odd(float* c, const float* a, const float* b, int m, int n, int k) {
@@ -372,12 +387,13 @@ __global__ void matmul_odd(float* c, const float* a, const float* b, int m, int 
 }
 """,
     solution=ODD_CU,
-    inputs=product_in_c,
+    inputs=infinite_product_in_c,
     reference=product,
     shapes=(
         *((1, 1, 1), (16, 16, 16), (17, 16, 16), (16, 15, 16), (16, 16, 19), (33, 18, 5)),
         *((32, 48, 3), (2, 130, 3), (130, 2, 3), (2, 3, 130)),  # whole tiles; too long for a char
     ),
+    large=(260, 260, 3),
     fresh=some_product,
     launches=tiles_of(16, 16, (16, 16, 1)),
     extents=lambda shape: (shape[1], shape[0], 1),
@@ -392,7 +408,7 @@ __global__ void matmul_odd(float* c, const float* a, const float* b, int m, int 
     ),
     wrong=(
         Wrong(replace(ODD_CU, "    if (row < m && column < n)\n", ""), "missing_guard"),
-        Wrong(replace(ODD_CU, GUARD_A, "row < m ? a[row * k + first + x] : 0"), "wrong_value"),
+        Wrong(replace(ODD_CU, GUARD_A, "row < m ? a[row * k + first + x] : 0"), "out_of_bounds"),
         Wrong(
             replace(ODD_CU, "if (row < m && column < n)", "if (row <= m && column < n)"),
             "off_by_one",
@@ -664,6 +680,7 @@ BEAT = Exercise(
     id="matmul.beat",
     title="Beat a rung",
     minutes=40,
+    one_block=True,
     kind="cuda_c",
     kernel_name="matmul_mine",
     path="build/matmul_mine.cu",
@@ -694,6 +711,7 @@ __global__ void matmul_mine(float* c, const float* a, const float* b, int m, int
         *((1, 1, 1), (64, 64, 16), (65, 64, 16), (64, 63, 16), (64, 64, 17), (70, 130, 5)),
         *((192, 128, 3), (3, 2, 150)),  # whole tiles; too long for a char
     ),
+    large=(260, 260, 3),
     fresh=some_product,
     launches=tiles_of(64, 64, (256, 1, 1)),
     extents=lambda shape: (
@@ -720,7 +738,7 @@ __global__ void matmul_mine(float* c, const float* a, const float* b, int m, int
             replace(BEAT_CU, "        __syncthreads();\n        for (int q", "        for (int q"),
             "race",
         ),
-        Wrong(replace(BEAT_CU, "row < m && inner < k ?", "row < m ?"), "wrong_value"),
+        Wrong(replace(BEAT_CU, "row < m && inner < k ?", "row < m ?"), "out_of_bounds"),
         Wrong(
             replace(
                 BEAT_CU,
@@ -777,6 +795,7 @@ def percent_busy(m, n, bm, bn, places):
         (129, 128, 128, 128, 2),
         (1000, 300, 64, 128, 5),
         (96, 640, 32, 64, 10),
+        (3712, 128, 128, 128, 100),  # 29 / 100 * 100 is less than 29 in floating point
     ),
     fresh=lambda rng: tuple(
         int(x)

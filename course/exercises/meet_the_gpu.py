@@ -338,6 +338,7 @@ def matmul_cost(m, k, n, itemsize): ...  # return (flops, bytes)
         (4, 4, 4, 2),
         (64, 32, 16, 4),
         (1, 4096, 4096, 2),
+        (40_000, 30_000, 50_000, 8),
         (128, 128, 128, 4),
         (7, 5, 3, 8),
     ),
@@ -421,10 +422,12 @@ def faster(speedup, processors, parallel):
     solution=faster,
     inputs=lambda rng, n: {
         "speedup": Out(n),
-        "processors": rng.integers(1, 4096, n).astype(np.float32),
+        "processors": np.round(2 ** rng.uniform(0, 20, n)).astype(np.float32),
         "parallel": np.float32(rng.uniform(0.5, 0.95)),
     },
     reference=law,
+    large=(66_000,),
+    specials="finite",  # a share of the work is a number from 0 to 1
     shapes=lengths(1, 31, 32, 33, 100),
     extents=a_thread_each,
     probe=(200,),

@@ -10,7 +10,7 @@ from course.checking.inputs import (
     lengths,
     some_length,
     some_numbers,
-    uniform,
+    some_zeros,
 )
 from course.checking.model import Demand, Exercise, Hypothesis, Launch, Out, Wrong, ceil_div, cover
 from course.checking.quiz import Quiz
@@ -96,14 +96,15 @@ def scale_four(out, a, factor):
     solution=scale_four,
     inputs=lambda rng, n: {
         "out": Out(n),
-        "a": uniform(rng, *n),
+        "a": some_zeros(rng, *n),
         "factor": np.float32(rng.uniform(1, 3)),
     },
     reference=lambda out, a, factor: a.astype(np.float64) * factor,
+    large=(66_000,),
     shapes=lengths(1, 31, 127, 128, 129, 256, 513),
     fresh=some_length,
     extents=lambda n: (ceil_div(n[0], 4), 1, 1),
-    demand=Demand((512,), wasteful),
+    demand=Demand((512,), wasteful, ragged=(456,)),
     effort=1,
     other_block=(96, 1, 1),
     hints=(
@@ -170,6 +171,7 @@ SPLIT = Exercise(
     id="memory.split",
     title="From an array of structures to a structure of arrays",
     minutes=12,
+    one_block=True,
     task=(
         "`points` holds x, y, z of each point in turn: x0 y0 z0 x1 y1 z1 … Write all x into"
         " `out[0]`, all y into `out[1]` and all z into `out[2]`, so that reads **and** writes are"
@@ -187,12 +189,14 @@ def split(out, points):
             out[k, first + t] = points[3 * (first + t) + k]  # right, but look at the sectors
 """,
     solution=split,
-    inputs=lambda rng, n: {"out": Out((3, *n)), "points": uniform(rng, 3 * n[0])},
+    inputs=lambda rng, n: {"out": Out((3, *n)), "points": some_zeros(rng, 3 * n[0])},
     reference=lambda out, points: points.reshape(-1, 3).T,
+    copies=True,
+    traffic=1.25,  # each number is loaded once and stored once
     shapes=lengths(1, 31, 32, 33, 64, 97),
     fresh=some_length,
     extents=a_thread_each,
-    demand=Demand((64,), wasteful_or_conflicting),
+    demand=Demand((64,), wasteful_or_conflicting, ragged=(40,)),
     race_free=True,
     hints=(
         (
@@ -272,6 +276,7 @@ ROTATE_TILE = Exercise(
     id="memory.rotate_tile",
     title="Turn a picture, at full speed",
     minutes=18,
+    one_block=True,
     task=(
         "Turn `a` by 90 degrees clockwise: the pixel at row r, column c comes to row c, column"
         " `height - 1 - r`. This kernel is right, and its writes are scattered. Use a tile in"
@@ -289,12 +294,14 @@ def rotate(out, a):
             out[x, height - 1 - (y + j)] = a[y + j, x]  # neighbouring lanes write to different rows
 """,
     solution=rotate,
-    inputs=lambda rng, shape: {"out": Out(shape[::-1]), "a": uniform(rng, *shape)},
+    inputs=lambda rng, shape: {"out": Out(shape[::-1]), "a": some_zeros(rng, *shape)},
     reference=lambda out, a: np.rot90(a, -1),
+    copies=True,
+    traffic=1.25,  # each number is loaded once and stored once
     shapes=((1, 1), (5, 40), (32, 32), (33, 31), (64, 32)),
     launches=tiles,
     extents=lambda shape: (shape[1], ceil_div(shape[0], 4), 1),
-    demand=Demand((32, 64), wasteful_or_conflicting),
+    demand=Demand((32, 64), wasteful_or_conflicting, ragged=(24, 40)),
     race_free=True,
     orders=1,
     fresh=some_numbers((1, 70), (1, 70)),
@@ -386,16 +393,19 @@ __global__ void copy4(float* out, const float* a, int n) {
 }
 """,
     solution=COPY4_CU,
-    inputs=lambda rng, n: {"out": Out(n), "a": uniform(rng, *n), "n": n[0]},
+    inputs=lambda rng, n: {"out": Out(n), "a": some_zeros(rng, *n), "n": n[0]},
     reference=lambda out, a, n: a,
+    copies=True,
+    traffic=1.25,  # each number is loaded once and stored once
     shapes=lengths(1, 3, 4, 31, 128, 129, 254, 512),
+    large=(263_003,),
     fresh=some_length,
     launches=lambda n: cover((ceil_div(n[0], 4), 1, 1), (32, 1, 1)),
     extents=lambda n: (ceil_div(n[0], 4), 1, 1),
     other_block=(96, 1, 1),
-    needs=("wide",),
+    needs=("wide", "wide_loads"),
     effort=2.5,
-    probe=(512,),
+    probe=(511,),
     hints=(
         (
             "`reinterpret_cast<float4 *>(out)` sees the same memory as an array of `float4`: there"

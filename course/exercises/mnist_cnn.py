@@ -56,8 +56,8 @@ BIAS = Exercise(
     task=(
         "A linear layer adds `bias[n]` to column n of every row, so its gradient is the sum of"
         " column n of `dy` [B, N]. This kernel has a thread for every element of `dy`, and they"
-        " race. Besides, `db` starts with whatever memory holds. Write it so that both are cured:"
-        " any number of threads will do."
+        " race. Besides, `db` starts with whatever memory holds. Write it so that both are cured."
+        " The launch has a thread for every element of `dy`; you need not use them all."
     ),
     starter="""
 @cuda.jit
@@ -74,6 +74,7 @@ def bias_gradient(db, dy):
     fresh=some_numbers((2, 30), (2, 40)),
     extents=a_thread_each,
     race_free=True,
+    effort=3,  # the sum may be kept in `db`
     other_block=(96, 1, 1),
     hints=(
         "Who should own `db[n]`, so that nobody else writes it?",
@@ -101,7 +102,7 @@ def bias_gradient(db, dy):
             ),
             "reads_output",
         ),
-        Wrong(bias_atomic_on_anything, "wrong_value"),
+        Wrong(bias_atomic_on_anything, "duplicate_work"),
         Wrong(but(bias_gradient, "db[n] = total", "db[n] = total / dy.shape[0]"), "wrong_value"),
         Wrong(bias_clears_in_the_race, "race"),
     ),
@@ -128,11 +129,20 @@ def conv_weight(dw, dy, x):
 
 
 def conv_weight_reference(dw, dy, x):
-    """The chapter's reference, in float64."""
-    K, C, _ = dw.shape
-    return layers.conv2d_backward(dy.astype(float), x.astype(float), np.zeros((K, C, 3, 3)))[
-        1
-    ].reshape(K, C, 9)
+    """In float64, of the pixels that there are: a zero beside them would make infinity NaN."""
+    dy, x = dy.astype(float), x.astype(float)
+    gradient = np.zeros((*dw.shape[:2], 3, 3))
+    for r, s in np.ndindex(3, 3):
+        rows, rows_of_x = shifted(dy.shape[2], r - 1)
+        columns, columns_of_x = shifted(dy.shape[3], s - 1)
+        seen = x[:, :, rows_of_x, columns_of_x]
+        gradient[:, :, r, s] = np.einsum("bkij,bcij->kc", dy[:, :, rows, columns], seen)
+    return gradient.reshape(dw.shape)
+
+
+def shifted(size, by):
+    """Slices of the indices i and i + by for which both are within range(size)."""
+    return slice(max(0, -by), size - max(0, by)), slice(max(0, by), size - max(0, -by))
 
 
 def conv_weight_taps(turned, **arguments):
@@ -168,7 +178,11 @@ def conv_weight(dw, dy, x):
     solution=conv_weight,
     inputs=conv_weight_inputs,
     reference=conv_weight_reference,
-    shapes=((1, 1, 1, 4, 4), (2, 1, 3, 5, 3), (3, 2, 2, 4, 6)),
+    finite=("dy",),  # an infinite slope times the 0 outside of the picture: left out, or NaN
+    shapes=(
+        *((1, 1, 1, 4, 4), (2, 1, 3, 5, 3), (3, 2, 2, 4, 6)),
+        *((2, 2, 2, 3, 3), (2, 2, 2, 5, 5)),
+    ),
     fresh=some_numbers((2, 5), (2, 5), (2, 5), (2, 5), (2, 5)),
     is_square=lambda s: s[3] == s[4],
     extents=lambda s: (9 * s[1] * s[2], 1, 1),
@@ -282,6 +296,7 @@ def norm_backward(dx, dy, normal, scale, dgamma, dbeta):
     solution=norm_backward,
     inputs=norm_inputs,
     reference=norm_reference,
+    specials="finite",  # the formula may be expanded
     shapes=((1, 1, 6), (3, 2, 5), (5, 7, 4), (4, 3, 9)),
     fresh=some_numbers((2, 9), (2, 9), (2, 9)),
     extents=a_thread_each,
@@ -357,10 +372,17 @@ def pool_backward(dx, dy, x):
             dx[m, 2 * p + k // 2, 2 * q + k % 2] = dy[m, p, q] if k == best else 0
 
 
+def often_equal(rng, shape):
+    """Numbers of which many are equal; sometimes all are large, or small, and most below zero."""
+    return (rng.choice((1, 1e30, 1e-9)) * rng.integers(-3, 2, shape)).astype(np.float32)
+
+
 def pool_reference(dx, dy, x):
-    """The chapter's reference."""
+    """The chapter's reference says who wins: a product with 0 would make infinity NaN."""
     _, winner = layers.maxpool2x2(x[None])
-    return layers.maxpool2x2_backward(dy[None].astype(float), winner, (1, *x.shape))[0]
+    wins = layers.maxpool2x2_backward(np.ones_like(dy[None]), winner, (1, *x.shape))[0]
+    spread = np.repeat(np.repeat(dy.astype(float), 2, 1), 2, 2)
+    return np.where(wins == 1, spread, 0)
 
 
 def pool_to_all(dx, dy, x):
@@ -393,9 +415,10 @@ def pool_backward(dx, dy, x):
     inputs=lambda rng, s: {
         "dx": Out((s[0], 2 * s[1], 2 * s[2])),
         "dy": normal(rng, *s),
-        "x": rng.integers(0, 3, (s[0], 2 * s[1], 2 * s[2])).astype(np.float32),
+        "x": often_equal(rng, (s[0], 2 * s[1], 2 * s[2])),
     },
     reference=pool_reference,
+    specials="no_nan",
     shapes=((1, 1, 5), (3, 4, 2), (5, 7, 7)),
     fresh=some_numbers((2, 8), (2, 8), (2, 8)),
     is_square=lambda s: s[1] == s[2],
@@ -483,7 +506,7 @@ def softmax(p, z):
         "p": Out((s[0], 10)),
         "z": (
             normal(rng, s[0], 10)
-            + rng.choice([-400, 0, 400], (s[0], 1))
+            + rng.choice([-2000, -400, 0, 400, 900], (s[0], 1))
             + 200 * (np.arange(10) == rng.integers(0, 20, (s[0], 1)))
         ).astype(np.float32),
     },
@@ -491,6 +514,7 @@ def softmax(p, z):
         np.exp(z.astype(float) - z.max(1, keepdims=True))
         / np.exp(z.astype(float) - z.max(1, keepdims=True)).sum(1, keepdims=True)
     ),
+    specials="finite",
     shapes=lengths(1, 40, 64, 77),
     fresh=some_numbers((40, 100)),
     extents=a_thread_each,
@@ -564,7 +588,9 @@ __global__ void sgd(float* w, const float* dw, float lr, float decay, int n) {
     reference=lambda w, dw, lr, decay, n: (
         w - np.float64(lr) * (dw.astype(float) + np.float64(decay) * w)
     ),
-    shapes=lengths(1, 31, 256, 1000),
+    specials="finite",  # the formula may be expanded
+    shapes=lengths(1, 31, 256, 512, 1000),
+    large=(66_000,),
     fresh=some_numbers((2, 2000)),
     block=(256, 1, 1),
     extents=a_thread_each,
@@ -576,9 +602,17 @@ __global__ void sgd(float* w, const float* dw, float lr, float decay, int n) {
     ),
     wrong=(
         Wrong(replace(SGD_SOLUTION, "-=", "+="), "wrong_value"),
-        Wrong(replace(SGD_SOLUTION, "i < n", "i < n / 256 * 256"), "unwritten"),
+        Wrong(replace(SGD_SOLUTION, "i < n", "i < n / blockDim.x * blockDim.x"), "only_multiples"),
         Wrong(replace(SGD_SOLUTION, " + decay * w[i]", ""), "wrong_value"),
         Wrong(replace(SGD_SOLUTION, "i < n", "i < n - 1"), "off_by_one"),
+        Wrong(
+            replace(
+                SGD_SOLUTION,
+                (";\n    if", ";\n    float* rate = new float(lr);\n    if"),
+                ("lr * (dw", "*rate * (dw"),
+            ),
+            "leak",
+        ),
         Wrong(
             replace(SGD_SOLUTION, "lr * (dw[i] + decay * w[i])", "lr * dw[i] + decay * w[i]"),
             "wrong_value",
@@ -676,7 +710,7 @@ Q_MEMORY = Quiz(
     ),
     answer=32 * 28 * 28 * 4 * 256 // 10**6,
     unit="MB",
-    explain_right="And `one.a` and `one.d` are as large: three of them are most of the memory.",
+    explain_right="And `one.a` and `one.d` are as large: together half of the memory, nearly.",
     explain={
         32 * 28 * 28 * 256 // 10**6: "A float32 has 4 bytes.",
         None: "Planes times height times width times 4 bytes is one digit's; then times the batch.",

@@ -10,9 +10,9 @@ from course.checking.inputs import (
     arguments_of,
     lengths,
     some_numbers,
-    uniform,
+    some_zeros,
 )
-from course.checking.model import Exercise, Hypothesis, Out, Wrong
+from course.checking.model import Exercise, Hypothesis, Launch, Out, Wrong, cover
 from course.checking.quiz import Quiz
 
 # ---- honest_timer: time an asynchronous queue
@@ -60,6 +60,14 @@ def time_it(queue, repeats):
     return (queue.clock() - start) // repeats
 
 
+def as_many_launches(arguments, expected):
+    """Whether the queue was given one launch to warm up, and `repeats` to time."""
+    launches, repeats = arguments["queue"].launches, arguments["repeats"]
+    if launches != repeats + 1:
+        return f"It launched {launches} times: one to warm up and {repeats} to time are enough."
+    return None
+
+
 TIMER = Exercise(
     id="profiling.honest_timer",
     title="An honest timer",
@@ -82,6 +90,7 @@ def time_it(queue, repeats):
     solution=time_it,
     inputs=lambda rng, shape: {"queue": Queue(*shape[:3]), "repeats": shape[3]},
     reference=time_it,
+    after=as_many_launches,
     shapes=(
         (100, 8, 40_000, 10),
         (500, 5, 30_000, 4),
@@ -125,7 +134,8 @@ def time_it(queue, repeats):
                 "        queue.launch()\n        queue.wait()\n",
             ),
             "wrong_value",
-            "A wait after every launch leaves the device idle while the host launches: wait once.",
+            "This is what one launch takes alone, while the other waits. Launch `repeats` times"
+            " in a row, without a wait between, and wait once.",
         ),
     ),
 )
@@ -243,8 +253,11 @@ LOADS = (
     "ld.global.v4.f32 {{%f{n}, %f9{n}, %f8{n}, %f7{n}}}, [%rd{n}];",
     "ld.global.nc.v2.f32 {{%f{n}, %f9{n}}}, [%rd{n}];",
     "@%p1 ld.global.b32 %r{n}, [%rd{n}];",
+    "ld.global.ca.f32 %f{n}, [%rd{n}];",
+    "ld.global.L1::no_allocate.v2.f32 {{%f{n}, %f9{n}}}, [%rd{n}];",
     "ld.global.s16 %rs{n}, [%rd{n}];",
     "ld.global.v2.b64 {{%rd1{n}, %rd2{n}}}, [%rd{n}];",
+    "ld.global.f32 %v4, [%v2];",  # registers' names, as good as any
 )
 OTHERS = (
     "ld.param.u64 %rd{n}, [kernel_param_{n}];",
@@ -276,7 +289,8 @@ PTX = Exercise(
         "Return how many bytes one thread loads from global memory if it runs each line of this PTX"
         " once. The type is the last part of the instruction: `ld.global.f32` loads 4 bytes, `.f64`"
         " 8, `.u8` one; `.v2` and `.v4` load two or four of them. A line may begin with a predicate"
-        " such as `@%p1`; count it. Loads of parameters and from shared memory do not count."
+        " such as `@%p1`; count it. Loads of parameters and from shared memory do not count. There"
+        " are no comments."
     ),
     starter="""
 def bytes_loaded(ptx):
@@ -295,7 +309,7 @@ def bytes_loaded(ptx):
         (1, 4, 3),
         (2, 4, 6),
         (1, 6, 6),
-        (7, 0, 6),
+        (9, 0, 6),
         (3, 2, 2),
         (2, 3, 1),
         (0, 0, 6),
@@ -365,17 +379,25 @@ def turned(out, a, n):
     return np.concatenate([a[k : k + 64][::-1] for k in range(0, len(a), 64)])
 
 
+def more_and_many_more(shape):
+    """Blocks of 64: enough, one more, and so many more that `n - first` fits into no byte."""
+    enough, more = cover(a_thread_each(shape), (64, 1, 1))
+    many = Launch((enough.grid[0] + 4, 1, 1), enough.block, "four blocks more than needed")
+    return [enough, more, many]
+
+
 CLEAN = Exercise(
     id="profiling.clean",
     title="Until the checker is quiet",
     minutes=15,
+    one_block=True,
     kind="cuda_c",
     kernel_name="turn",
     path="build/turn.cu",
     task=(
-        "Blocks of 64 threads turn 64 elements around each. This kernel has three of the four kinds"
-        " of bugs in it: it leaves its arrays, it races, and in the last block it uses shared"
-        " memory that nobody wrote. Repair it, without adding the fourth: a barrier that some"
+        "Blocks of 64 threads turn 64 elements around each. This kernel has two of the four kinds"
+        " of bugs in it: it leaves its arrays, and it races. Repair it without adding the other"
+        " two: shared memory that nobody wrote (think of the last block), and a barrier that some"
         " threads skip."
     ),
     starter="""
@@ -393,15 +415,19 @@ __global__ void turn(float* out, const float* a, int n) {
     solution=CLEAN_CU,
     inputs=lambda rng, s: {
         "out": Out(s),
-        "a": uniform(rng, *s),
+        "a": some_zeros(rng, *s),
         "n": s[0],
     },
     reference=turned,
     shapes=lengths(64, 65, 100, 256, 1, 191),
+    large=(66_000,),
     fresh=some_numbers((65, 300)),
     block=(64, 1, 1),
+    launches=more_and_many_more,
     extents=a_thread_each,
     race_free=True,
+    without=("partial",),
+    probe=(255,),
     hints=(
         (
             "Which threads have no element in the last block? Give it a `count`: `n - first < 64 ?"
@@ -416,9 +442,10 @@ __global__ void turn(float* out, const float* a, int n) {
     wrong=(
         Wrong(replace(CLEAN_CU, "    if (i < count)\n        out", "    out"), "missing_guard"),
         Wrong(replace(CLEAN_CU, "tile[count - 1 - i]", "tile[63 - i]"), "uninitialized"),
-        Wrong(replace(CLEAN_CU, "tile[count - 1 - i]", "tile[count - i]"), "wrong_value"),
+        Wrong(replace(CLEAN_CU, "tile[count - 1 - i]", "tile[count - i]"), "out_of_bounds"),
         Wrong(replace(CLEAN_CU, "    __syncthreads();\n", ""), "race"),
         Wrong(replace(CLEAN_CU, "tile[count - 1 - i]", "tile[i]"), "wrong_value"),
+        Wrong(replace(CLEAN_CU, "int count", "signed char count"), "missing_guard"),
         Wrong(
             replace(
                 CLEAN_CU,
@@ -498,7 +525,7 @@ QUIZZES = (
         ),
         explain={
             "a": "A kernel of one thread on one of the SMs also counts as 100 %.",
-            "c": "nvidia-smi has no counter for that; Nsight Compute has.",
+            "c": "That number does not look at the bandwidth. Nsight Compute's counters do.",
         },
     ),
 )

@@ -23,8 +23,8 @@ SAVED = TorchExercise(
     title="What must be kept?",
     minutes=8,
     task=(
-        "y = scale · tanh(x) has the slope scale - y²/scale, so its backward pass needs y, not x:"
-        " `(y,) = ctx.saved_tensors; return dy * (ctx.scale - y * y / ctx.scale), None`."
+        "y = scale · tanh(x) has the slope scale - y²/scale. Its backward pass is written:"
+        " `(t,) = ctx.saved_tensors; return dy * (ctx.scale - t * t / ctx.scale), None`."
         " Write its `setup_context`: keep what is needed, nothing more, and so that PyTorch notices"
         " if somebody changes it in place. `scale` is a number."
     ),
@@ -38,8 +38,8 @@ def keep(ctx, inputs, output):
     judge=lambda answer, rng: trials.judge_saved(answer, rng),
     tried="Gradient and gradient's gradient agree with tanh's; nothing is kept for too long.",
     hints=(
-        "The backward pass takes one tensor out of `ctx.saved_tensors`. Which one does it take it"
-        " for?",
+        "The backward pass takes one tensor out of `ctx.saved_tensors` and calls it t. Which one"
+        " does the formula of the slope need in its place?",
         "The third parameter, `output`, is what forward returned.",
         "Tensors go through `ctx.save_for_backward(...)`, numbers may be attributes of ctx.",
     ),
@@ -59,6 +59,32 @@ def keep(ctx, inputs, output):
         Wrong(but(keep, "ctx.scale = scale", "ctx.scale, ctx.x = scale, x"), "wrong_size"),
         Wrong(but(keep, "ctx.scale = scale", "ctx.scale, ctx.x = scale, x.detach()"), "wrong_size"),
         Wrong(but(keep, "ctx.scale = scale", "ctx.scale, ctx.x = scale, x.clone()"), "wrong_size"),
+        Wrong(but(keep, "ctx.scale = scale", "ctx.scale, ctx.x = scale, x.tolist()"), "wrong_size"),
+        Wrong(
+            but(
+                keep,
+                "ctx.scale = scale",
+                "ctx.scale, ctx.x = scale, x.detach().numpy().astype('int8')",
+            ),
+            "wrong_size",
+        ),
+        Wrong(
+            but(
+                keep,
+                "ctx.scale = scale",
+                "ctx.scale, ctx.x = scale, x.untyped_storage().clone()",
+            ),
+            "wrong_size",
+        ),
+        Wrong(
+            but(
+                keep,
+                "    ctx.scale = scale\n",
+                "    ctx.scale, copy = scale, x.detach().numpy().tobytes()\n"
+                "    ctx.again = lambda: copy\n",
+            ),
+            "wrong_size",
+        ),
     ),
 )
 
@@ -79,8 +105,9 @@ FAKE = TorchExercise(
     task=(
         "`nearest(points, centers)` takes [n, d] and [k, d] and returns, for each of the n points,"
         " the index of its nearest center (int64) and the distance to it (of the points' type),"
-        " both of shape [n]; centers may have another type. Write its fake kernel: it gets tensors"
-        " without data, and returns tensors of the right shape, type and device, without data too."
+        " both new and of shape [n]; centers may have another type. Write its fake kernel: it gets"
+        " tensors without data, and returns tensors of the right shape, type and device, without"
+        " data too."
     ),
     starter="""
 def nearest_fake(points, centers):
@@ -115,7 +142,7 @@ def nearest_fake(points, centers):
                 "distance = points.new_empty(points.shape[0])",
                 "distance = points.new_empty(points.shape[0], centers.shape[0])",
             ),
-            "wrong_size",
+            "wrong_shape",
         ),
         Wrong(
             but(
@@ -123,7 +150,7 @@ def nearest_fake(points, centers):
                 "distance = points.new_empty(points.shape[0])",
                 "distance = points.new_empty(int(points.shape[0]))",
             ),
-            "wrong_size",
+            "wrong_shape",
         ),
         Wrong(
             but(nearest_fake, "distance = points.new_empty", "distance = centers.new_empty"),
@@ -165,15 +192,15 @@ def scaled_backward(dy, x, scale):
 """,
     solution=scaled_backward,
     judge=lambda answer, rng: trials.judge_broadcast(answer, rng),
-    tried="Both gradients agree with PyTorch's own for seven pairs of shapes.",
+    tried="Both gradients agree with PyTorch's own for twelve pairs of shapes.",
     hints=(
         "A number that was used in several places gets the sum of their gradients (section 2).",
         "Which axes were stretched? Those that x or scale lacks, and those of length 1.",
         "`tensor.sum_to_size(shape)` adds up just these.",
     ),
     wrong=(
-        Wrong(but(scaled_backward, ".sum_to_size(scale.shape)", ""), "wrong_size"),
-        Wrong(but(scaled_backward, ".sum_to_size(x.shape)", ""), "wrong_size"),
+        Wrong(but(scaled_backward, ".sum_to_size(scale.shape)", ""), "wrong_shape"),
+        Wrong(but(scaled_backward, ".sum_to_size(x.shape)", ""), "wrong_shape"),
         Wrong(
             but(
                 scaled_backward,
@@ -190,6 +217,16 @@ def scaled_backward(dy, x, scale):
         ),
         Wrong(but(scaled_backward, "return dx, dscale", "return dscale, dx"), "wrong_value"),
         Wrong(but(scaled_backward, "(dy * scale)", "(dy * x)"), "wrong_value"),
+        Wrong(
+            but(
+                scaled_backward,
+                "    dx = (dy * scale).sum_to_size(x.shape)\n"
+                "    dscale = (dy * x).sum_to_size(scale.shape)\n",
+                "    dscale = (dy * x).sum_to_size(scale.shape)\n"
+                "    dx = dy.mul_(scale).sum_to_size(x.shape)\n",
+            ),
+            "modifies_input",
+        ),
     ),
 )
 
@@ -321,9 +358,9 @@ def announce(name, update):
         "`mutates_args` takes their names, as strings, in a tuple.",
     ),
     wrong=(
-        Wrong(but(announce, '("values", "momentum")', "()"), "modifies_input"),
-        Wrong(but(announce, '("values", "momentum")', '("values",)'), "modifies_input"),
-        Wrong(but(announce, '("values", "momentum")', '("momentum",)'), "modifies_input"),
+        Wrong(but(announce, '("values", "momentum")', "()"), "unannounced"),
+        Wrong(but(announce, '("values", "momentum")', '("values",)'), "unannounced"),
+        Wrong(but(announce, '("values", "momentum")', '("momentum",)'), "unannounced"),
         Wrong(
             but(announce, '("values", "momentum")', '("values", "momentum", "grads")'),
             "wrong_value",

@@ -67,10 +67,20 @@ def block_sum(total, a):
     solution=block_sum,
     inputs=lambda rng, shape: {
         "total": Out((1,), np.int32),
-        "a": whole(rng, -1000, 1000, shape[0]),
+        "a": whole(rng, -200_000, 1_200_000, shape[0]),  # sums beyond what a float counts
     },
     reference=lambda total, a: np.array([a.sum()], np.int32),
-    shapes=((64, 64), (1, 1), (10, 2), (10, 3), (31, 31), (100, 33), (500, 48), (7, 100)),
+    shapes=(
+        (64, 64),
+        (1, 1),
+        (10, 2),
+        (10, 3),
+        (31, 31),
+        (100, 33),
+        (500, 48),
+        (7, 100),
+        (1500, 1024),
+    ),
     fresh=some_numbers((1, 300), (34, 128)),
     launches=one_block,
     extents=lambda shape: (shape[1], 1, 1),
@@ -91,6 +101,7 @@ def block_sum(total, a):
         ),
     ),
     wrong=(
+        Wrong(but(block_sum, "shared.array(1024", "shared.array(1023"), "out_of_bounds"),
         Wrong(but(block_sum, "(left + 1) // 2", "left // 2"), "race"),
         Wrong(but(block_sum, "t + half < left", "t < half"), "uninitialized"),
         Wrong(but(block_sum, "        cuda.syncthreads()\n", ""), "race"),
@@ -138,14 +149,40 @@ def argmax(where, a):
         where[0] = best[0]
 
 
+FAR = 1000
+
+
+def values(rng, n, different):
+    """n whole numbers, so many different ones. n different ones rise: the largest comes last.
+
+    In half of the other cases the two largest lie beside each other, the larger one second; in
+    half of all cases all numbers are negative. With FAR and more different ones there are two
+    largest numbers, far from 0, and others just and far below.
+    """
+    lowest = rng.choice([0, -1000 - different])
+    if different == n:
+        return np.arange(lowest, lowest + n, dtype=np.int32)
+    a = whole(rng, lowest, lowest + different, n)
+    if different >= FAR:
+        below = rng.integers(1, rng.choice([FAR // 10, 1 << 32], n))
+        below[rng.integers(n, size=2)] = 0
+        return ((1 << 31) - 1 - below).astype(np.int32)
+    if rng.random() < 0.5:
+        place = rng.integers(a.size - 1)
+        a[place], a[place + 1] = a.max() + 1, a.max() + 2
+    return a
+
+
 ARGMAX = Exercise(
     id="reductions.argmax",
     title="The first of equals",
     minutes=10,
+    one_block=True,
     task=(
         "One block of 64 threads finds where the largest value of `a` stands (at least 64"
-        " elements). If it stands in several places, the answer is the **first**, as NumPy has it."
-        " This kernel finds one of them."
+        " numbers, int32). If it stands in several places, the answer is the **first**, as NumPy"
+        " has it. This kernel finds one of them. Keep the six steps in which it halves the"
+        " candidates."
     ),
     starter="""
 @cuda.jit
@@ -169,10 +206,14 @@ def argmax(where, a):
     solution=argmax,
     inputs=lambda rng, shape: {
         "where": Out((1,), np.int32),
-        "a": whole(rng, 0, shape[1], shape[0]),
+        "a": values(rng, *shape),
     },
     reference=lambda where, a: np.array([a.argmax()], np.int32),
-    shapes=((64, 1000), (64, 1), (65, 2), (130, 3), (300, 2), (200, 5), (300, 1)),
+    large=(66_000, 66_000),
+    shapes=(
+        *((64, FAR), (64, 1), (65, 65), (65, 2), (130, 3), (300, 2), (200, 5), (300, 1)),
+        (300, FAR),
+    ),
     fresh=some_numbers((64, 400), (1, 6)),
     launches=lambda shape: [Launch((1, 1, 1), (64, 1, 1))],
     extents=lambda shape: (64, 1, 1),
@@ -188,6 +229,7 @@ def argmax(where, a):
         "The right one wins if its value is larger, *or* the values are equal and its place lower.",
     ),
     wrong=(
+        Wrong(but(argmax, "range(t, a.size, 64)", "range(t, a.size, 65)"), "wrong_value"),
         Wrong(but(argmax, "a[i] > a[mine]", "a[i] >= a[mine]"), "wrong_value"),
         Wrong(but(argmax, " and right < left", ""), "wrong_value"),
         Wrong(but(argmax, "right < left", "right > left"), "wrong_value"),
@@ -232,6 +274,7 @@ SCAN = Exercise(
     id="reductions.scan",
     title="Repair a scan",
     minutes=10,
+    one_block=True,
     task=(
         "One block of 128 threads replaces `a` (up to 128 elements) by its running sums, in the way"
         " of Hillis and Steele, but in *one* row of shared memory instead of two. It has races:"
@@ -253,7 +296,7 @@ def scan(a):
         a[t] = row[t]
 """,
     solution=scan,
-    inputs=lambda rng, n: {"a": InOut(whole(rng, -100, 100, n))},
+    inputs=lambda rng, n: {"a": InOut(whole(rng, -(1 << 20), 1 << 23, n))},
     reference=lambda a: np.cumsum(a, dtype=np.int32),
     shapes=((1,), (2,), (31,), (32,), (33,), (100,), (128,)),
     fresh=some_numbers((34, 128)),
@@ -302,8 +345,8 @@ def split(out, keys, places, bit):
 
 
 def split_inputs(rng, shape):
-    """shape: (keys, bit). places: the inclusive sum of the keys' bits."""
-    keys = whole(rng, 0, 256, shape[0])
+    """shape: (keys, bit). places: the inclusive sum of the keys' bits; they are of both signs."""
+    keys = whole(rng, -(1 << 31), 1 << 31, shape[0])
     places = np.cumsum(keys >> shape[1] & 1, dtype=np.int32)
     return {"out": Out((shape[0],), np.int32), "keys": keys, "places": places, "bit": shape[1]}
 
@@ -316,7 +359,7 @@ SPLIT = Exercise(
         "Write all keys whose bit number `bit` is 0 to the front of `out`, and behind them all"
         " whose bit is 1, both in the order in which they stand in `keys`. `places` is given: the"
         " inclusive sum of the bits, so `places[i]` counts the ones up to and with element i. (Done"
-        " for bit 0, 1, 2 ... in turn, this sorts.)"
+        " for bit 0, 1, 2 ... in turn, this sorts.) Keys are int32; bit 31 is their sign."
     ),
     starter="""
 @cuda.jit
@@ -332,8 +375,9 @@ def split(out, keys, places, bit):
     solution=split,
     inputs=split_inputs,
     reference=lambda out, keys, places, bit: keys[np.argsort(keys >> bit & 1, kind="stable")],
-    shapes=((1, 0), (2, 1), (31, 0), (32, 7), (33, 3), (100, 2), (200, 5)),
-    fresh=some_numbers((34, 250), (0, 8)),
+    large=(66_000, 1),
+    shapes=((1, 0), (2, 1), (31, 0), (32, 7), (33, 3), (100, 2), (200, 5), (64, 31)),
+    fresh=some_numbers((34, 250), (0, 31)),
     extents=lambda shape: (shape[0], 1, 1),
     race_free=True,
     other_block=(96, 1, 1),
@@ -373,6 +417,8 @@ def parts_of_an_array(rng, shape):
     count = 2 * shape[0]
     counts = rng.integers(1, 50, count).astype(np.float32)
     far = rng.choice((0, 3000))  # means that are large beside the spread
+    if not far:
+        counts[rng.random(count) < 0.2] *= 2000  # two such have a product beyond an int32
     means = (rng.uniform(-9, 9, count) + far).astype(np.float32)
     squares = rng.uniform(0, 50, count).astype(np.float32)
     return {"out": Out(shape), "counts": counts, "means": means, "squares": squares}
@@ -406,6 +452,8 @@ def join(out, counts, means, squares):
     solution=join,
     inputs=parts_of_an_array,
     reference=joined,
+    large=(66_000,),
+    specials="finite",  # a mean of infinities is none
     shapes=((1,), (2,), (31,), (33,), (64,), (100,)),
     fresh=some_numbers((2, 150)),
     extents=lambda shape: (shape[0], 1, 1),
@@ -456,6 +504,7 @@ def parts_of_rows(rng, shape):
     """The largest value and the sum of exp(value - largest) of 2 shape[0] parts, some empty."""
     count = 2 * shape[0]
     largest = rng.uniform(-200, 200, count).astype(np.float32)
+    largest[: count // 2] -= rng.choice((0, 20_000, 1e32))
     sums = rng.uniform(1, 50, count).astype(np.float32)
     empty = rng.random(count) < 0.3
     empty[:4] = [False, False, True, True][:count]
@@ -493,6 +542,7 @@ def join_softmax(out, largest, sums):
     solution=join_softmax,
     inputs=parts_of_rows,
     reference=joined_states,
+    specials="finite",  # sums of powers of finite numbers
     shapes=((1,), (2,), (31,), (33,), (64,), (100,)),
     fresh=some_numbers((2, 150)),
     extents=lambda shape: (shape[0], 1, 1),

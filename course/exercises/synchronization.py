@@ -15,7 +15,17 @@ from course.checking.inputs import (
     uniform,
     whole,
 )
-from course.checking.model import Always, Demand, Exercise, InOut, Launch, Out, Wrong, ceil_div
+from course.checking.model import (
+    Always,
+    Demand,
+    Exercise,
+    Hypothesis,
+    InOut,
+    Launch,
+    Out,
+    Wrong,
+    ceil_div,
+)
 from course.checking.quiz import Quiz
 
 # ---- rotate_left: the missing barrier
@@ -34,6 +44,7 @@ ROTATE_LEFT = Exercise(
     id="synchronization.rotate_left",
     title="The missing barrier",
     minutes=5,
+    one_block=True,
     task=(
         "One block moves every element of `a` one place to the left, in place; the first becomes"
         " the last. The block has at least as many threads as `a` has elements. This kernel has a"
@@ -49,6 +60,7 @@ def rotate_left(a):
     solution=rotate_left,
     inputs=lambda rng, n: {"a": InOut(uniform(rng, *n))},
     reference=lambda a: np.roll(a, -1),
+    copies=True,
     shapes=lengths(1, 2, 31, 32, 33, 100, 128),
     fresh=some_numbers((34, 128)),
     launches=lambda n: [Launch((1, 1, 1), (128, 1, 1))],
@@ -139,6 +151,7 @@ def count(counts, values):
         "values": whole(rng, 0, BINS, n),
     },
     reference=counted,
+    large=(66_000,),
     shapes=lengths(1, 2, 32, 64, 97, 200),
     fresh=some_length,
     extents=a_thread_each,
@@ -200,16 +213,29 @@ def privatized(counts, values):
 def counted_elsewhere(trace):
     """A reason to reject a kernel that never counts in shared memory."""
     if not any(row.space == "shared" for row in trace.contention):
-        return "no_shared", "No atomic addition goes to shared memory: count in `own` first.", None
+        return (
+            "other_means",
+            "No atomic addition goes to shared memory: count in `own` first.",
+            None,
+        )
     if any(row.lanes > 1 for row in trace.contention if row.space == "global"):
         says = "Lanes of a warp meet at one element of `counts`: count in `own`, then merge."
         return "other_means", says, None
+
+
+def sometimes_equal(rng, shape):
+    """Values from 0 to 63; all the same where whole blocks of 64 threads have each a value."""
+    values = whole(rng, 0, 64, shape)
+    if shape[0] % 64 == 0:
+        values[:] = values[0]
+    return values
 
 
 PRIVATIZED = Exercise(
     id="synchronization.privatized",
     title="A histogram of one's own",
     minutes=15,
+    one_block=True,
     task=(
         "Count again, now values from 0 to 63, in blocks of 64 threads. Each block counts in 64"
         " counters of its own, in shared memory, and adds them to `counts` at the end. Shared"
@@ -225,7 +251,7 @@ def privatized(counts, values):
     solution=privatized,
     inputs=lambda rng, n: {
         "counts": InOut(whole(rng, 0, 100, 64)),
-        "values": whole(rng, 0, 64, n),
+        "values": sometimes_equal(rng, n),
     },
     reference=lambda counts, values: counts + np.bincount(values, minlength=64),
     shapes=lengths(1, 63, 64, 65, 128, 200),
@@ -262,7 +288,7 @@ def privatized(counts, values):
             ),
             "barrier",
         ),
-        Wrong(count, "no_shared"),
+        Wrong(count, "other_means"),
         Wrong(
             but(
                 privatized,
@@ -314,6 +340,16 @@ def at_most_add_and_take_back(taken, room, wishes):
             cuda.atomic.sub(taken, wishes[i], 1)
 
 
+def shelves(rng, n):
+    """Four shelves with little room; or, of odd lengths, one with room for all, who meet there."""
+    crowded = n[0] % 2 == 1
+    return {
+        "taken": InOut(whole(rng, 0, 3, 4)),
+        "room": np.int32(200 if crowded else rng.integers(4, 8)),
+        "wishes": whole(rng, 0, 4, 1).repeat(n[0]) if crowded else whole(rng, 0, 4, n),
+    }
+
+
 AT_MOST = Exercise(
     id="synchronization.at_most",
     title="Never more than there is room",
@@ -321,7 +357,9 @@ AT_MOST = Exercise(
     task=(
         "Each thread wants a place on the shelf `wishes[i]`: `taken[shelf]` grows by one, but never"
         " beyond `room`, not even for a moment. `cuda.atomic.cas(array, index, expected, new)`"
-        " writes `new` only if it finds `expected`, and returns what it found."
+        " writes `new` only if it finds `expected`, and returns what it found. No thread gives up"
+        " while there is room, however many want the same shelf. Look by an atomic operation, too:"
+        " a plain read beside those of others is a race."
     ),
     starter="""
 @cuda.jit
@@ -331,25 +369,22 @@ def at_most(taken, room, wishes):
         cuda.atomic.add(taken, wishes[i], 1)
 """,
     solution=at_most,
-    inputs=lambda rng, n: {
-        "taken": InOut(whole(rng, 0, 3, 4)),
-        "room": np.int32(rng.integers(4, 8)),
-        "wishes": whole(rng, 0, 4, n),
-    },
+    inputs=shelves,
     reference=lambda taken, room, wishes: np.minimum(
         taken + np.bincount(wishes, minlength=4), room
     ),
-    shapes=lengths(1, 8, 31, 64, 97),
+    shapes=lengths(1, 8, 31, 64, 97, 161),
     fresh=some_length,
     extents=a_thread_each,
     shared_output=True,
-    orders=6,
+    orders=4,
+    probe=(64,),  # little room: who counts up from 0 does not count far
     always=Always(
         lambda value, room, wishes: value <= room,
         "A shelf held more than `room` for a moment: whoever looked then saw too many. Change it"
         " only if it is still what you saw.",
     ),
-    other_block=(96, 1, 1),
+    other_block=(160, 1, 1),
     effort=8,
     traffic=8,
     hints=(
@@ -395,6 +430,9 @@ __global__ void warp_sum(int* sums, const int* a, int n) {
 }
 """
 SHUFFLE = "value += __shfl_down_sync(0xffffffff, value, step);"
+SHUFFLE_LOOP = f"""for (int step = 16; step > 0; step /= 2)
+        {SHUFFLE}"""
+ADD_AT_ONCE = "value = __reduce_add_sync(0xffffffff, value);"
 
 
 WARP_SUM = Exercise(
@@ -422,11 +460,12 @@ __global__ void warp_sum(int* sums, const int* a, int n) {
     solution=WARP_SUM_CU,
     inputs=lambda rng, n: {
         "sums": Out((ceil_div(n[0], 32),), np.int32),
-        "a": whole(rng, -1000, 1000, n),
+        "a": whole(rng, -(1 << 25), 1 << 25, n),  # a float cannot hold every sum
         "n": n[0],
     },
     reference=lambda sums, a, n: np.add.reduceat(a, np.arange(0, n, 32)),
     shapes=lengths(1, 31, 32, 33, 64, 100, 200, 1100),
+    large=(66_000,),
     fresh=some_length,
     block=(64, 1, 1),
     extents=a_thread_each,
@@ -450,17 +489,19 @@ __global__ void warp_sum(int* sums, const int* a, int n) {
     ),
     wrong=(
         Wrong(replace(WARP_SUM_CU, "0xffffffff", "0x0000ffff"), "warp_mask"),
+        Wrong(replace(WARP_SUM_CU, "0xffffffff", "__activemask()"), "warp_mask"),
         Wrong(
-            replace(WARP_SUM_CU, SHUFFLE, f"if (threadIdx.x % 32 < step) {SHUFFLE}"), "wrong_value"
+            replace(WARP_SUM_CU, SHUFFLE, f"if (threadIdx.x % 32 < step) {SHUFFLE}"), "warp_mask"
         ),
-        Wrong(replace(WARP_SUM_CU, SHUFFLE, f"if (i < n) {SHUFFLE}"), "wrong_value"),
+        Wrong(replace(WARP_SUM_CU, SHUFFLE, f"if (i < n) {SHUFFLE}"), "warp_mask"),
+        Wrong(replace(WARP_SUM_CU, SHUFFLE_LOOP, ADD_AT_ONCE), "other_means"),
         Wrong(
             replace(
                 WARP_SUM_CU,
                 "    int value = i < n ? a[i] : 0;",
                 "    if (i >= n) return;\n    int value = a[i];",
             ),
-            "wrong_value",
+            "warp_mask",
         ),
         Wrong(replace(WARP_SUM_CU, "step = 16", "step = 8"), "wrong_value"),
         Wrong(replace(WARP_SUM_CU, "threadIdx.x % 32 == 0 && ", ""), "race"),
@@ -498,6 +539,9 @@ ARRIVE = "atomicInc(&work[1], gridDim.x - 1)"
 FENCE = """        __threadfence();
         if"""
 LAST = f"if ({ARRIVE} == gridDim.x - 1)"
+FENCE_BEHIND = f"""        unsigned before = {ARRIVE};
+        __threadfence();
+        if (before"""
 
 
 def last_block_inputs(rng, shape):
@@ -505,7 +549,8 @@ def last_block_inputs(rng, shape):
     n, blocks = shape
     work = rng.integers(1 << 20, 1 << 30, 2 + blocks, dtype=np.uint32)
     work[1] = 0
-    return {"work": InOut(work), "a": rng.integers(0, 1000, n, dtype=np.uint32), "n": n}
+    beyond = (1 << 32) // n  # as large as the total lets them be
+    return {"work": InOut(work), "a": rng.integers(0, beyond, n, dtype=np.uint32), "n": n}
 
 
 def last_block_results(work, a, n):
@@ -515,10 +560,17 @@ def last_block_results(work, a, n):
     return np.concatenate([[a.sum()], [0], sums])
 
 
+def last_block_adds_to_garbage(work, a, n):
+    results = last_block_results(work, a, n)
+    results[0] = (results[0] + int(work[0])) % 2**32
+    return results
+
+
 LAST_BLOCK = Exercise(
     id="synchronization.last_block",
     title="The last one adds up, in CUDA C",
     minutes=15,
+    one_block=True,
     kind="cuda_c",
     kernel_name="last_block",
     path="build/last_block.cu",
@@ -548,11 +600,14 @@ __global__ void last_block(unsigned* work, const unsigned* a, int n) {
     inputs=last_block_inputs,
     reference=last_block_results,
     shapes=((1, 1), (33, 1), (64, 3), (100, 2), (500, 8), (5000, 140)),
+    large=(70_000, 300),
     fresh=some_numbers((100, 400), (2, 9)),
     launches=lambda s: [Launch((s[1], 1, 1), (32, 1, 1))],
     extents=lambda s: (32 * s[1], 1, 1),
     shared_output=True,
     race_free=True,
+    without=("sums",),
+    effort=3,  # a tree in shared memory will do as well as shuffles
     hints=(
         (
             "`work[2 + blockIdx.x] = sum;` comes first. Another block must not see your count"
@@ -569,12 +624,32 @@ __global__ void last_block(unsigned* work, const unsigned* a, int n) {
     ),
     wrong=(
         Wrong(replace(LAST_BLOCK_CU, FENCE, "        if"), "race"),
+        Wrong(replace(LAST_BLOCK_CU, FENCE + " (" + ARRIVE, FENCE_BEHIND), "race"),
+        Wrong(replace(LAST_BLOCK_CU, "            __threadfence();\n", ""), "race"),
         Wrong(replace(LAST_BLOCK_CU, LAST, "if (++work[1] == gridDim.x)"), "race"),
         Wrong(replace(LAST_BLOCK_CU, LAST, "if (blockIdx.x == gridDim.x - 1)"), "race"),
         Wrong(replace(LAST_BLOCK_CU, ARRIVE, "atomicAdd(&work[1], 1)"), "wrong_value"),
+        Wrong(replace(LAST_BLOCK_CU, "0xffffffff", "__activemask()"), "warp_mask"),
         Wrong(
             replace(LAST_BLOCK_CU, "(&work[1], gridDim.x - 1)", "(&work[1], gridDim.x)"),
             "wrong_value",
+        ),
+        Wrong(replace(LAST_BLOCK_CU, "work[0] = all", "work[0] += all"), "reads_output"),
+        Wrong(
+            replace(
+                LAST_BLOCK_CU,
+                ("unsigned all = 0", "work[0] = 0"),
+                ("all += work[2 + b]", "atomicAdd(work, work[2 + b])"),
+                ("            work[0] = all;\n", ""),
+            ),
+            "other_means",
+        ),
+    ),
+    hypotheses=(
+        Hypothesis(
+            "reads_output",
+            "`work[0]` holds anything before the launch: the sums are added to that here.",
+            last_block_adds_to_garbage,
         ),
     ),
 )
@@ -672,10 +747,11 @@ QUIZZES = (
         },
         answer="b",
         explain_right=(
-            "Block 3 has 232 threads with an element and 24 without. The barrier waits for all 256."
+            "Block 3 has 232 threads with an element and 24 without. The barrier waits for all that"
+            " have not ended."
         ),
         explain={
-            "a": "The barrier counts threads, not elements: it waits for all 256 of the block.",
+            "a": "The barrier counts threads, not elements: it waits for all that have not ended.",
             "c": (
                 "`syncthreads` is one for each block already; blocks never wait for each other"
                 " there."

@@ -10,10 +10,19 @@ from course.checking.quiz import Quiz
 
 # ---- tensor_cores.round: what bfloat16 keeps of a float
 
+INFINITE = np.uint32(0x7F800000)  # the exponent of infinities and NaN
+LARGEST = np.uint32(0x7F7FFFFF)
+
 
 def bits_of_floats(rng, shape):
-    """Arguments: out to fill, and the bits of finite floats, many of them halfway between two."""
-    bits = rng.normal(size=shape).astype(np.float32).view(np.uint32)
+    """Arguments: out to fill, and the bits of finite floats, many of them halfway between two.
+
+    They are of all sizes, subnormal ones and the largest among them.
+    """
+    bits = rng.integers(0, 1 << 32, shape, dtype=np.uint32)
+    bits[(bits & INFINITE) == INFINITE] ^= 1 << 23
+    bits[1::9] &= ~INFINITE  # subnormal
+    bits[2::9] = LARGEST | bits[2::9] & 1 << 31
     halfway = rng.random(shape) < 0.5
     bits = np.where(halfway, bits & 0xFFFF0000 | 0x8000, bits)
     bits[::7] += np.uint32(0xFFFF) - (bits[::7] & 0xFFFF)  # all ones: rounding up carries
@@ -44,7 +53,8 @@ ROUND = Exercise(
     task=(
         "`bits` holds float32 numbers as whole numbers of 32 bits, all finite. Write the upper 16 "
         "bits of each to `out`, rounded to the nearest bfloat16; where two are equally near, to "
-        "the one whose last bit is 0. The starter cuts off."
+        "the one whose last bit is 0. What is larger than all of them becomes infinite, as the "
+        "next step would be. The starter cuts off."
     ),
     starter="""
 @cuda.jit
@@ -56,6 +66,7 @@ def to_bf16(out, bits):
     solution=to_bf16,
     inputs=bits_of_floats,
     reference=lambda out, bits: rounded(bits),
+    large=(66_000,),
     shapes=((1,), (64,), (100,)),
     fresh=some_length,
     extents=lambda shape: (shape[0], 1, 1),
@@ -139,10 +150,25 @@ def a_warp_each(shape):
     return [Launch((n // 16, m // 16, 1), (32, 1, 1))]
 
 
+ELEMENT_BY_ELEMENT = """
+#include <cuda_fp16.h>
+
+__global__ void product(float* c, const __half* a, const __half* b, int n, int k) {
+    for (int e = threadIdx.x; e < 256; e += 32) {
+        int row = 16 * blockIdx.y + e / 16, column = 16 * blockIdx.x + e % 16;
+        float sum = 0;
+        for (int i = 0; i < k; ++i)
+            sum += __half2float(a[row * k + i]) * __half2float(b[i * n + column]);
+        c[row * n + column] = sum;
+    }
+}
+"""
+
 WMMA = Exercise(
     id="tensor_cores.wmma",
     title="Along k",
     minutes=12,
+    one_block=True,
     kind="cuda_c",
     kernel_name="product",
     path="build/product.cu",
@@ -169,9 +195,11 @@ __global__ void product(float* c, const __half* a, const __half* b, int n, int k
 }
 """,
     solution=WMMA_CU,
+    needs=("products",),
     inputs=halves,
     reference=product_of_halves,
-    shapes=((16, 16, 16), (16, 16, 48), (48, 16, 32), (32, 64, 16)),
+    shapes=((16, 16, 16), (16, 16, 48), (48, 16, 32), (144, 32, 16), (16, 144, 16), (16, 32, 144)),
+    large=(272, 272, 16),
     fresh=lambda rng: tuple(int(16 * q) for q in rng.permutation(4)[:3] + 1),
     launches=a_warp_each,
     extents=lambda shape: (2 * shape[1], shape[0] // 16, 1),  # of threads, not of elements
@@ -190,9 +218,10 @@ __global__ void product(float* c, const __half* a, const __half* b, int n, int k
             replace(WMMA_CU, "i += 16) {", "i += 16) {\n wmma::fill_fragment(sum, 0.0f);"),
             "wrong_value",
         ),
-        Wrong(replace(WMMA_CU, "b + i * n + column", "b + i + column * n"), "wrong_value"),
+        Wrong(replace(WMMA_CU, "b + i * n + column", "b + i + column * n"), "out_of_bounds"),
         Wrong(replace(WMMA_CU, "wmma::mem_row_major", "wmma::mem_col_major"), "wrong_value"),
         Wrong(replace(WMMA_CU, "a + row * k + i, k", "a + row * k + i, 16"), "wrong_value"),
+        Wrong(ELEMENT_BY_ELEMENT, "other_means"),
     ),
     hypotheses=(
         Hypothesis(
@@ -348,7 +377,7 @@ def passes(pitch):
     inputs=lambda rng, shape: {"pitch": shape[0]},
     reference=passes,
     shapes=((128,), (144,), (64,), (80,), (512,), (528,), (16,), (32,), (96,), (160,)),
-    fresh=lambda rng: (int(16 * rng.integers(1, 40)),),
+    fresh=lambda rng: (int(16 * rng.integers(1, 600)),),
     hints=(
         "Row r begins at byte `r * pitch`. Which of the 8 pieces of 128 bytes of banks is that?",
         "`r * pitch // 16 % 8`, for r from 0 to 7. How often does the most frequent one occur?",
@@ -422,8 +451,8 @@ def address(row, column):
     solution=address,
     inputs=lambda rng, shape: dict(zip(("row", "column"), shape, strict=True)),
     reference=address,
-    shapes=((0, 0), (1, 0), (0, 9), (3, 17), (8, 8), (13, 63), (63, 1), (5, 40)),
-    fresh=lambda rng: tuple(map(int, rng.integers(0, 64, 2))),
+    shapes=((0, 0), (1, 0), (0, 9), (3, 17), (8, 8), (13, 63), (63, 1), (5, 40), (255, 63)),
+    fresh=lambda rng: (int(rng.integers(256)), int(rng.integers(64))),  # a box has 256 rows at most
     hints=(
         "How many numbers of 2 bytes are in a piece? Which piece does a column belong to?",
         "Piece `column // 8` lies at place `column // 8 ^ row % 8`; within it nothing moves.",
@@ -487,7 +516,7 @@ RING = Exercise(
     minutes=10,
     kind="function",
     task=(
-        "Steps 0, 1, 2 ... go round a ring of `stages` slots. Before it copies, the producer "
+        "Steps 0, 1, 2 and so on go round a ring of `stages` slots. Before it copies, the producer "
         "waits at the slot's `empty` barrier, and before they multiply, the consumers at its "
         "`full` one; for which pass, the parity says: a wait for parity p ends when the pass "
         "that is going on has another one. Return (slot, the producer's parity, the consumers' "

@@ -20,10 +20,14 @@ def offset(i, shape, stride):
 
 
 def modes(rng, count):
-    """Arguments of `offset` for a layout of so many modes."""
+    """Arguments of `offset` for a layout of so many modes, sometimes of one beyond 32 bits."""
     shape = tuple(map(int, rng.integers(2, 6, count)))
     stride = tuple(map(int, rng.integers(1, 30, count)))
-    return {"i": int(rng.integers(np.prod(shape))), "shape": shape, "stride": stride}
+    i = int(rng.integers(np.prod(shape)))
+    if rng.random() < 0.3:
+        far = int(rng.integers(10, 36))
+        stride = tuple(step << far for step in stride)
+    return {"i": i, "shape": shape, "stride": stride}
 
 
 def rows_first(i, shape, stride):
@@ -42,7 +46,8 @@ OFFSET = Exercise(
     task=(
         "A layout in CuTe is a shape and a stride: `((4, 8), (1, 4))` is a matrix of 4 × 8, columns"
         " first. It takes a number i to a place in memory: i is split into coordinates, *first mode"
-        " fastest*, and each is multiplied by its stride. Write it, for any number of modes."
+        " fastest*, and each is multiplied by its stride. Write it, for any number of modes"
+        " and places of any size."
     ),
     starter="""
 def offset(i, shape, stride):
@@ -59,7 +64,11 @@ def offset(i, shape, stride):
         " mode does the same with it.",
     ),
     wrong=(
-        Wrong(rows_first, "wrong_value", "The *last* mode goes fastest here, as in C and NumPy."),
+        Wrong(
+            rows_first,
+            "wrong_value",
+            "Your last mode goes fastest, as in C and NumPy; in CuTe the first one does.",
+        ),
         Wrong(
             but(offset, "        i //= length\n", ""),
             "wrong_value",
@@ -134,7 +143,7 @@ QUIZZES = (
 )
 
 EXERCISES = (OFFSET,)
-if find_spec("triton"):  # it exists for Linux only
+if find_spec("triton"):
     from course.exercises import triton_kernels
 
     EXERCISES = (*triton_kernels.EXERCISES, OFFSET)

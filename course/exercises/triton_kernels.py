@@ -13,11 +13,21 @@ from course.checking.model import InOut, Out, Wrong
 from course.checking.triton_kernels import TritonExercise, name_kernels_as_numba_does
 
 name_kernels_as_numba_does()
+MANY = 300  # elements, from which on some are special
 
 
 def normal(rng, *sizes):
     """Normally distributed float32 numbers."""
     return rng.standard_normal(sizes).astype(np.float32)
+
+
+def some_special(rng, *sizes):
+    """Normally distributed float32 numbers, and among many of them infinity, NaN and -0."""
+    x = normal(rng, *sizes)
+    special = np.array((np.inf, -np.inf, np.nan, -0.0), np.float32)
+    if x.size > MANY:
+        x.flat[rng.choice(x.size, special.size, replace=False)] = special
+    return x
 
 
 def tiles(shape, block):
@@ -61,7 +71,7 @@ def blend(out, x, y, weight, n, BLOCK: tl.constexpr):
     reference=lambda out, x, y, weight, n, BLOCK: weight * x + (1 - weight) * y,
     shapes=(64, 1, 200, 129),
     fresh=lambda rng: int(rng.integers(65, 300)),
-    blocks=(64, 32),
+    blocks=(64, 32, 128),
     grid=lambda n, block: (triton.cdiv(n, block),),
     hints=(
         "What does `tl.arange(0, BLOCK)` need in front of it, so that program 3 does not do"
@@ -85,7 +95,7 @@ def blend(out, x, y, weight, n, BLOCK: tl.constexpr):
         ),
         Wrong(but(blend, "i < n", "i < n - 1"), "unwritten"),
         Wrong(but(blend, "(1 - weight)", "weight"), "wrong_value"),
-        Wrong(but(blend, "tl.program_id(0) * BLOCK", "tl.program_id(0) * 64"), "unwritten"),
+        Wrong(but(blend, "tl.program_id(0) * BLOCK", "tl.program_id(0) * 64"), "race"),
         Wrong(
             but(
                 blend,
@@ -199,17 +209,6 @@ def transpose(out, x, rows, columns, B: tl.constexpr):
     tl.store(out + column * rows + row, tile, mask=inside)
 
 
-@triton.jit
-def turned(out, x, rows, columns, B: tl.constexpr):
-    """Another right answer: the tile itself is transposed."""
-    row = tl.program_id(0) * B + tl.arange(0, B)
-    column = tl.program_id(1) * B + tl.arange(0, B)
-    inside = (row[:, None] < rows) & (column[None, :] < columns)
-    tile = tl.load(x + row[:, None] * columns + column[None, :], mask=inside)
-    inside = (column[:, None] < columns) & (row[None, :] < rows)
-    tl.store(out + column[:, None] * rows + row[None, :], tl.trans(tile), mask=inside)
-
-
 TRANSPOSE = TritonExercise(
     id="triton.transpose",
     title="Turn a matrix",
@@ -228,7 +227,7 @@ def transpose(out, x, rows, columns, B: tl.constexpr):
     solution=transpose,
     inputs=lambda rng, shape: {
         "out": Out(shape[::-1]),
-        "x": normal(rng, *shape),
+        "x": some_special(rng, *shape),
         "rows": shape[0],
         "columns": shape[1],
     },
@@ -313,7 +312,7 @@ def column_sums(out, x, rows, columns, B: tl.constexpr):
         "columns": shape[1],
     },
     reference=lambda out, x, rows, columns, B: x.astype(np.float64).sum(0),
-    shapes=((16, 16), (1, 1), (50, 20), (33, 40)),
+    shapes=((16, 16), (1, 1), (50, 20), (160, 9), (33, 40)),
     fresh=some_numbers((17, 60), (17, 40)),
     blocks=(16, 8),
     grid=tiles,
@@ -330,6 +329,16 @@ def column_sums(out, x, rows, columns, B: tl.constexpr):
                 column_sums,
                 "tl.atomic_add(out + column, tl.sum(tile, 0), mask=column < columns)",
                 "tl.store(out + column, tl.sum(tile, 0), mask=column < columns)",
+            ),
+            "race",
+        ),
+        Wrong(
+            but(
+                column_sums,
+                "tl.atomic_add(out + column, tl.sum(tile, 0), mask=column < columns)",
+                "total = tl.load(out + column, mask=column < columns)\n"
+                "    total += tl.sum(tile, 0)\n"
+                "    tl.atomic_xchg(out + column, total, mask=column < columns)",
             ),
             "race",
         ),
@@ -353,7 +362,7 @@ def column_sums(out, x, rows, columns, B: tl.constexpr):
     ),
 )
 
-# ---- product: what tl.dot rounds
+# ---- product: what tl.dot cuts off
 
 
 @triton.jit
@@ -370,6 +379,30 @@ def product(c, a, b, m, n, k, B: tl.constexpr):
     tl.store(c + row * n + column, total, mask=(row < m) & (column < n))
 
 
+def factors(rng, shape):
+    """Arguments of `product`. In long sums one of the products is zero times infinity."""
+    m, n, k = shape
+    a, b = normal(rng, m, k), normal(rng, k, n)
+    if k > 64:
+        meet = rng.integers(k)
+        a[:, meet] = 0
+        b[meet, rng.integers(n)] = np.inf
+    return {
+        "c": Out((m, n)),
+        "a": a,
+        "b": b,
+        "m": m,
+        "n": n,
+        "k": k,
+    }
+
+
+def product_in_float64(c, a, b, m, n, k, B):
+    """a b in float64; zero times infinity is NaN."""
+    with np.errstate(invalid="ignore"):
+        return a.astype(np.float64) @ b.astype(np.float64)
+
+
 PRODUCT = TritonExercise(
     id="triton.product",
     title="A product in float32",
@@ -377,7 +410,7 @@ PRODUCT = TritonExercise(
     task=(
         "`c = a b`: a has m × k elements, b has k × n. This kernel keeps only three of seven"
         " decimal digits, and reads behind the end where k is no multiple of B. Give it both: every"
-        " digit that float32 has, and every k."
+        " digit that float32 has, and every k. Zero times infinity stays NaN."
     ),
     starter="""
 @triton.jit
@@ -394,15 +427,8 @@ def product(c, a, b, m, n, k, B: tl.constexpr):
     tl.store(c + row * n + column, total, mask=(row < m) & (column < n))
 """,
     solution=product,
-    inputs=lambda rng, shape: {
-        "c": Out(shape[:2]),
-        "a": normal(rng, shape[0], shape[2]),
-        "b": normal(rng, shape[2], shape[1]),
-        "m": shape[0],
-        "n": shape[1],
-        "k": shape[2],
-    },
-    reference=lambda c, a, b, m, n, k, B: a.astype(np.float64) @ b.astype(np.float64),
+    inputs=factors,
+    reference=product_in_float64,
     shapes=((16, 16, 32), (1, 1, 1), (20, 30, 150), (17, 40, 33)),
     fresh=some_numbers((17, 40), (17, 40), (65, 130)),
     blocks=(16, 32),
@@ -413,7 +439,7 @@ def product(c, a, b, m, n, k, B: tl.constexpr):
         "Which elements of a's tile exist in the last step along k? A mask of rows alone does not"
         " say.",
         "What lies behind k must add nothing: masked, with other=0.0, in *both* tiles.",
-        'By default `tl.dot` rounds float32 factors to TF32. `input_precision="ieee"` does not.',
+        'By default `tl.dot` cuts float32 factors to TF32. `input_precision="ieee"` does not.',
     ),
     wrong=(
         Wrong(but(product, ', input_precision="ieee"', ""), "wrong_value"),

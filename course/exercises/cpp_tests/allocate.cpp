@@ -32,8 +32,10 @@ using ::counted2;
 #undef calloc
 
 void run_tests() {
-    for (int n : {1, 4, 100, 37}) {
+    for (int n : {1, 4, 100, 37, 300, 5}) {
         float value = (float)random_int(-99, 99) / 4, *poison = (float*)&last_count, *out = poison;
+        if (n == 5)
+            value = -0.0f;
         allocations = last_bytes = 0;
         int error = allocate(&out, n, value);
         if (out == poison)
@@ -52,7 +54,7 @@ void run_tests() {
             FAIL("wrong_size", "%d floats take %zu bytes; malloc was asked for %zu.", n,
                  n * sizeof(float), last_bytes);
         for (int i = 0; i < n; ++i)
-            if (out[i] != value)
+            if (memcmp(&out[i], &value, sizeof value) != 0)
                 FAIL("wrong_value", "Element %d of %d is %g, not %g.", i, n, out[i], value);
         free(out);
     }

@@ -28,6 +28,10 @@ void run_tests() {
            "One factor must be a size_t before it is multiplied.");
     expect(random_int(70000, 80000), 9, 9, 40000, 10, "overflow",
            "`z * height` alone may be more than an int can count.");
+    expect(random_int(1, 9), 9, 9, 65536, 65536, "overflow",
+           "A picture alone may have more elements than an unsigned counts.");
     expect(0, random_int(60000, 64000), 60000, 65000, 65000, "overflow",
            "One factor must be a size_t before it is multiplied.");
+    expect(1, random_int(60000, 64000), 60000, 65000, 80000, "overflow",
+           "`y * width` alone may be more than an unsigned can count.");
 }

@@ -1,22 +1,31 @@
 // Tests of exercise c_for_cuda.mean_max; the learner's file is "answer.h".
 #include "tests.h"
 #include "answer.h"
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
 void run_tests() {
-    for (int n : {1, 2, 7, 100, 33, 5, 3}) {
+    for (int n : {1, 2, 7, 300, 33, 5, 3, 4}) {
         std::vector<int> a(n);
         long long sum = 0;
-        int top = -2147483647;
+        int top = -2147483647 - 1;
         for (int& v : a) {
             v = n == 7 ? random_int(-90, -10) : random_int(-50, 50);
             if (n == 3)
                 v += 2000000000;
+            if (n == 2)
+                v = sum ? -1999999997 : 2000000000;  // a float would lose the 3
+            if (n == 4)
+                v = -2147483647 - 1;  // nothing is less
             sum += v;
             if (v > top)
                 top = v;
         }
+        if (n == 5 || n == 33)  // the largest is the last, or the first
+            std::sort(a.begin(), a.end());
+        if (n == 33)
+            std::reverse(a.begin(), a.end());
         int* exact = new int[n];  // its end is watched to the byte
         for (int i = 0; i < n; ++i)
             exact[i] = a[i];

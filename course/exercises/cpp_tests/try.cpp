@@ -34,6 +34,11 @@ static int with_or(int a, int b) {
     TRY(a | b);
     return 0;
 }
+#define LIMIT 3
+static int with_macro() {
+    TRY(call(LIMIT));
+    return 0;
+}
 static int named_error() {
     int error = 5;
     TRY(error);
@@ -74,6 +79,14 @@ void run_tests() {
              seen_line);
     if (!strstr(seen_file, "try.cpp"))
         FAIL("wrong_value", "The file must be the one where TRY is used, not `%s`.", seen_file);
+    for (int error : {-bad, 256 * bad}) {
+        got = twice(error, 0);
+        if (got != error || seen_error != error)
+            FAIL("wrong_value",
+                 "A call gave %d, which is not 0; it must be reported and returned. Returned was "
+                 "%d, reported %d.",
+                 error, got, seen_error);
+    }
     got = with_else(false, 0);
     if (got != -7)
         FAIL("wrong_value",
@@ -92,6 +105,9 @@ void run_tests() {
              "`TRY(a | b)` with 4 and 3 must return 7, and returned %d. Put parentheses around "
              "`call`.",
              got);
+    if (with_macro() != 3 || strcmp(seen_text, "call(LIMIT)"))
+        FAIL("wrong_value", "The text must be `call(LIMIT)`, as it was written, not `%s`.",
+             seen_text);
     if (named_error() != 5)
         FAIL("wrong_value",
              "`int error = 5; TRY(error);` went wrong: a variable in the macro has that name too.");

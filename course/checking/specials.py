@@ -1,0 +1,74 @@
+"""Numbers that arithmetic treats apart: infinity, NaN, -0, the smallest ones, beside zeros.
+
+A right kernel hands them on as IEEE 754 says: zero times infinity is NaN, and a product that is
+left out because a factor is zero, or that should not have been made at all, shows.
+"""
+
+import numpy as np
+
+from course.checking.model import InOut
+
+ROUNDS = 2  # one infinity may hide what another shows: of the launches for each array
+INFINITIES = 3  # besides one at each end
+ZEROS = 1 / 4  # the share of zeros, of both signs, in the arrays beside the one with infinities
+
+
+def special_inputs(exercise, shape, seed):
+    """The arguments of some launches for each array of floats, with special numbers in that one.
+
+    shape: of the exercise. seed: of its inputs; the same every time, as where the numbers stand.
+    """
+    arguments = exercise.inputs(np.random.default_rng(seed), shape)
+    names = [name for name, value in arguments.items() if holds_floats(value)]
+    special = [name for name in names if name not in exercise.finite]
+    for number, name in enumerate(ROUNDS * special):
+        rng = np.random.default_rng((seed, number))
+        given = exercise.inputs(np.random.default_rng(seed), shape)
+        for other in names:
+            fill = FILLS[exercise.specials] if other == name else with_zeros
+            given[other] = changed(given[other], fill, rng)
+        yield given
+
+
+def holds_floats(argument):
+    """Whether an argument is an array of floats that the kernel reads."""
+    array = getattr(argument, "array", argument)
+    return isinstance(array, np.ndarray) and array.dtype.kind == "f" and array.size > 0
+
+
+def changed(argument, fill, rng):
+    """An argument with its array filled by `fill(array, rng)`."""
+    if isinstance(argument, InOut):
+        return InOut(fill(argument.array, rng))
+    return fill(argument, rng)
+
+
+def with_infinities(array, rng):
+    """A copy with infinities at its ends, -0 and the smallest numbers somewhere between."""
+    special = array.copy()
+    limits = np.finfo(special.dtype)
+    smallest = limits.smallest_subnormal
+    few = np.array([-0.0, 3 * smallest, -smallest, limits.tiny], special.dtype)
+    places = rng.permutation(special.size)
+    special.flat[places[: few.size]] = few[: special.size]
+    special.flat[places[few.size :][:INFINITIES]] = np.inf
+    special.flat[[0, -1]] = rng.permutation([-np.inf, np.inf])
+    return special
+
+
+def with_nan(array, rng):
+    """The same, and NaN in one place."""
+    special = with_infinities(array, rng)
+    special.flat[rng.integers(special.size)] = np.nan
+    return special
+
+
+def with_zeros(array, rng):
+    """A copy in which some numbers are 0 or -0."""
+    some = array.copy()
+    places = rng.random(some.shape) < ZEROS
+    some[places] = rng.choice([0.0, -0.0], size=places.sum())
+    return some
+
+
+FILLS = {"any": with_nan, "no_nan": with_infinities}  # by `Exercise.specials`

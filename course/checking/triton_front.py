@@ -1,0 +1,161 @@
+"""Only what a GPU could run: Triton's own front end, asked in a process of its own.
+
+The CPU engine runs a kernel as Python: lists, breaks, numbers that become blocks. Triton's compiler
+refuses them when it makes its first representation, TTIR, for which it needs no GPU. In this
+process kernels are the interpreter's, which that compiler does not take.
+"""
+
+import ast
+import atexit
+import functools
+import inspect
+import json
+import subprocess
+import sys
+import textwrap
+import types
+from pathlib import Path
+
+import numpy as np
+
+from course.checking.model import InOut, Out
+from utils.tools.process import python_environment
+
+CHILD = Path(__file__).with_name("triton_front_child.py")
+NO_ANSWER = ["It came to no end, or broke down itself.", None]
+
+
+class CannotAsk(Exception):
+    """The kernel uses something that cannot be told to another process."""
+
+
+def refused(function, arguments):
+    """(message, line or None) of what Triton cannot compile for these arguments, or None.
+
+    function: the kernel's Python function. arguments: of a launch, by name. None also where it
+    cannot be asked: the process does not start, or the kernel uses classes of the notebook.
+    """
+    functions = {}
+    try:
+        key = describe(function, functions)
+        kinds = [kind_of(value) for value in arguments.values()]
+    except (CannotAsk, OSError, TypeError, ValueError, SyntaxError):
+        return None
+    return ask(json.dumps({"kernel": key, "functions": functions, "arguments": kinds}))
+
+
+# ---- a kernel in words
+
+
+def describe(function, functions):
+    """Add a function, and those that it calls, to `functions`; its key there.
+
+    functions: key -> (name, source at its lines, file name, globals).
+    """
+    code = function.__code__
+    key = f"{code.co_filename}:{code.co_firstlineno}:{function.__name__}"
+    if key in functions:
+        return key
+    lines, first = inspect.getsourcelines(function)
+    start = next(n for n, line in enumerate(lines) if line.lstrip().startswith("def "))
+    text = textwrap.dedent("".join(lines[start:]))
+    names = {}
+    source = "\n" * (max(first, 1) + start - 1) + text
+    functions[key] = function.__name__, source, code.co_filename, names
+    for name, value in used_by(function, text).items():
+        names[name] = described(value, functions)
+    return key
+
+
+def used_by(function, text):
+    """What a function takes from outside, by name: also in annotations and in defaults."""
+    known = {**function.__globals__, **inspect.getclosurevars(function).nonlocals}
+    written = {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
+    outside = written.difference(function.__code__.co_varnames)
+    return {name: known[name] for name in sorted(outside) if name in known}
+
+
+def described(value, functions):
+    """(kind, what it is) of a global, as the other process builds it."""
+    if isinstance(value, types.ModuleType):
+        return "module", value.__name__
+    if isinstance(value, bool | int | float | str):
+        return "plain", value
+    if type(value).__name__ == "constexpr":
+        return "constexpr", described(value.value, functions)
+    if type(value).__module__ == "triton.language.core" and hasattr(value, "primitive_bitwidth"):
+        return "dtype", value.name
+    inner = getattr(value, "fn", value)
+    home = getattr(inner, "__module__", None) or ""
+    if home.partition(".")[0] == "triton":
+        return "theirs", [home, inner.__name__]
+    if inner is not value and isinstance(inner, types.FunctionType):
+        return "kernel", describe(inner, functions)
+    if isinstance(value, type):
+        raise CannotAsk
+    return "other", None  # an array, a list, a function that is no kernel: Triton knows none
+
+
+def kind_of(argument):
+    """(kind, dtype's name or value) of an argument."""
+    argument = getattr(argument, "array", argument) if isinstance(argument, InOut) else argument
+    if isinstance(argument, np.ndarray | Out):
+        return "tensor", np.dtype(argument.dtype).name
+    return "plain", argument.item() if isinstance(argument, np.generic) else argument
+
+
+# ---- the process
+
+
+@functools.cache
+def compiler():
+    """The process, started once; None where Triton's compiler is not there."""
+    process = subprocess.Popen(
+        [sys.executable, "-P", str(CHILD)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=python_environment(TRITON_INTERPRET="0"),
+        start_new_session=True,
+        text=True,
+    )
+    atexit.register(process.kill)
+    return process if process.stdout.readline() else None
+
+
+def forget():
+    """End the process: it did not answer, or whoever asked it has left before its answer came."""
+    if compiler.cache_info().currsize and compiler():
+        process = compiler()
+        process.kill()
+        process.communicate()
+        atexit.unregister(process.kill)
+    compiler.cache_clear()
+
+
+@functools.lru_cache(maxsize=256)
+def ask(request):
+    """What the process answers, or None where there is none. Asked once for each request."""
+    answer = ""
+    for _ in range(2):  # somebody may have ended it
+        if compiler() is None:
+            return None
+        try:
+            answer = answered(compiler(), request)
+        except BaseException:  # an interrupt, the end of its time
+            forget()
+            raise
+        if answer:
+            return json.loads(answer)
+        forget()
+    return NO_ANSWER
+
+
+def answered(process, request):
+    """The line that the process answers with; empty where it has ended."""
+    try:
+        process.stdin.write(request + "\n")
+        process.stdin.flush()
+        return process.stdout.readline()
+    except (BrokenPipeError, OSError):
+        return ""
