@@ -110,15 +110,15 @@ def times(path) -> tuple[float, float]:
     """Median microseconds of the kernel in a file and of ours, measured in turn on the same data
     and checked before.
     """
-    import tempfile
 
     from numba import cuda
 
     from course.exercises.beating_pytorch import BN_RELU_POOL, pooled
     from utils import check, compare, cuda_c
+    from utils.files import scratch_folder
 
-    with tempfile.TemporaryDirectory() as folder:
-        own = Path(folder) / "ours.cu"
+    with scratch_folder() as folder:
+        own = folder / "ours.cu"
         own.write_text(BN_RELU_POOL.solution, encoding="utf-8")
         kernels = {"yours": cuda_c.load(path).bn_relu_pool, "ours": cuda_c.load(own).bn_relu_pool}
     rng = np.random.default_rng()

@@ -1,6 +1,10 @@
 """Record a GPU: run every notebook on it, keep the outputs, and write the measured numbers.
 
-    python -m course.record [--budget SECONDS] [--cpu] [NOTEBOOK.ipynb ...]      (`make record`)
+    python -m course.record [--budget SECONDS] [--cpu | --results-only] [NOTEBOOK.ipynb ...]
+
+That is `make record`. The notebooks keep the outputs of one GPU (RECORDED_ON in
+`utils.results.likeness`); on another one, and with --results-only, they stay as they are, and
+results alone are written.
 
 Needs an NVIDIA GPU, unless --cpu asks for the outputs of the CPU engines (after editing a chapter
 on a machine without a GPU): then nothing is measured and no results are written. A notebook that
@@ -20,6 +24,8 @@ from course.chapters import notebooks
 from course.publish import stills
 from utils import engine, hardware, results
 from utils.files import ROOT, write_whole
+from utils.plots.svg import inline_only
+from utils.results.likeness import RECORDED_ON
 
 CELL = 100  # seconds for a single cell; the slowest compile a GPU architecture's worth of kernels
 
@@ -28,12 +34,11 @@ class Failed(RuntimeError):
     """A notebook that did not run to its end; the text names the cell."""
 
 
-def execute(path: Path, timeout: int) -> None:
-    """Run one notebook in its own folder; save it only if every cell did what it should.
+def client_for(notebook, folder: Path, **options):
+    """The nbclient.NotebookClient that executes a notebook in a folder, widgets and all.
 
-    timeout: seconds for a single cell. Raises Failed, which names the cell.
+    options: NotebookClient's own.
     """
-    import nbformat
     from nbclient import NotebookClient
     from nbclient.output_widget import OutputWidget
 
@@ -47,6 +52,22 @@ def execute(path: Path, timeout: int) -> None:
         def sync_state(self):
             pass
 
+    resources = {"metadata": {"path": str(folder)}}
+    options = {"kernel_name": "python3", **options}
+    client = NotebookClient(notebook, resources=resources, **options)
+    client.widget_registry["@jupyter-widgets/output"]["OutputModel"] = Output
+    return client
+
+
+def execute(path: Path, timeout: int, *, save: bool = True) -> None:
+    """Run one notebook in its own folder; save it only if every cell did what it should.
+
+    timeout: seconds for a single cell. save: else the file stays as it is. Raises Failed, which
+    names the cell.
+    """
+    import nbformat
+    from nbclient.exceptions import CellTimeoutError
+
     notebook = nbformat.read(path, as_version=4)
     cell = "the kernel's start"
 
@@ -55,24 +76,27 @@ def execute(path: Path, timeout: int) -> None:
         cell = f"cell {notebook.cells[cell_index].id}"
 
     try:
-        client = NotebookClient(
+        client = client_for(
             notebook,
+            path.parent,
             timeout=timeout,
-            kernel_name="python3",
             record_timing=False,
             on_cell_start=entered,
-            resources={"metadata": {"path": str(path.parent)}},
         )
-        client.widget_registry["@jupyter-widgets/output"]["OutputModel"] = Output
         client.execute()
+    except CellTimeoutError as error:
+        raise Failed(f"{cell}: not done after {timeout} s") from error
     except Exception as error:  # of a cell, or of the notebook's kernel
         lines = re.sub(r"\x1b\[[0-9;]*m", "", str(error)).strip().splitlines()  # without colours
         raise Failed(f"{cell}: {lines[-1] if lines else type(error).__name__}") from error
+    if not save:
+        return
     tidy(notebook)
     write_whole(path, nbformat.writes(notebook) + "\n")
 
 
 PYTHON_WARNING = re.compile(r"^\S+\.py:\d+: \w*Warning: .*\n(?:  .*\n?)?", re.MULTILINE)
+LOOKS = "LayoutModel", "StyleModel"  # how the names of such widget models end
 PROGRESS_BAR = re.compile(r"\d+%\|")
 
 
@@ -85,7 +109,9 @@ def tidy(notebook) -> None:
     notebook.metadata["language_info"] = {"name": "python"}
     if "widgets" in notebook.metadata:
         notebook.metadata.widgets = as_jupyterlab_writes(notebook.metadata.widgets)
+        leave_out_unset_looks(notebook)
     give_widgets_pictures(notebook)
+    leave_out_second_pictures(notebook)
     for cell in notebook.cells:
         if cell.cell_type != "code":
             continue
@@ -128,8 +154,41 @@ def give_widgets_pictures(notebook) -> None:
             data["text/plain"] = stills.words_of(data[stills.VIEW]["model_id"], models)
 
 
-def record(paths: list[Path], budget: float, *, measure: bool = True) -> list[str]:
-    """Run the notebooks, with `measure` write the results file; what went wrong, a line each."""
+def widget_models(notebook) -> list[dict]:
+    """The saved models of the notebook's widgets."""
+    saved = notebook.metadata.get("widgets", {}).get(stills.STATE, {})
+    return list(saved.get("state", {}).values())
+
+
+def leave_out_unset_looks(notebook) -> None:
+    """Of layouts and styles keep what is set, in place; JupyterLab fills in the rest as it is.
+
+    Without it the hundred layouts of a chapter's quizzes say 40 times each that nothing is set.
+    """
+    for model in widget_models(notebook):
+        if model["model_name"].endswith(LOOKS):
+            said = {name: value for name, value in model["state"].items() if value is not None}
+            model["state"] = said
+
+
+def leave_out_second_pictures(notebook) -> None:
+    """Keep pictures within widgets once, in place: the image that stands in for the SVG where a
+    page lets none through has no use there, since such a page runs no widgets.
+    """
+    for model in widget_models(notebook):
+        for output in model["state"].get("outputs", ()):
+            data = output.get("data", {})
+            if "text/html" in data:
+                data["text/html"] = inline_only(data["text/html"])
+
+
+def record(
+    paths: list[Path], budget: float, *, measure: bool = True, save: bool = True
+) -> list[str]:
+    """Run the notebooks, with `measure` write the results file; what went wrong, a line each.
+
+    save: keep the notebooks' outputs.
+    """
     failures, written, started = [], None, time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         # A recording must not show or change the progress of whoever runs it.
@@ -145,7 +204,7 @@ def record(paths: list[Path], budget: float, *, measure: bool = True) -> list[st
             print(f"{path.relative_to(ROOT)} ...", end=" ", flush=True)
             begun = time.monotonic()
             try:
-                execute(path, timeout=max(1, min(CELL, int(left))))
+                execute(path, timeout=max(1, min(CELL, int(left))), save=save)
             except Exception as error:
                 failures.append(f"{path.name}: {error}")
                 print("FAILED")
@@ -162,6 +221,14 @@ def record(paths: list[Path], budget: float, *, measure: bool = True) -> list[st
     return failures
 
 
+def of_the_notebooks() -> bool:
+    """Whether this GPU is the one whose outputs the notebooks keep; says so where it is not."""
+    here = engine.gpu().name
+    if here != RECORDED_ON:
+        print(f"the notebooks keep the outputs of the {RECORDED_ON}: of the {here}, results alone")
+    return here == RECORDED_ON
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Command line; returns the exit status."""
     parser = argparse.ArgumentParser(
@@ -170,6 +237,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("notebooks", nargs="*", type=Path, help="only these (default: all)")
     parser.add_argument(
         "--cpu", action="store_true", help="keep the outputs of the CPU engines, measure nothing"
+    )
+    parser.add_argument(
+        "--results-only", action="store_true", help="measure, and leave the notebooks as they are"
     )
     parser.add_argument(
         "--budget", type=float, default=570, help="seconds for everything (default 570)"
@@ -190,7 +260,8 @@ def main(arguments: list[str] | None = None) -> int:
         return 1
     print("outputs of the CPU engines" if options.cpu else hardware.machine())
     paths = [p.resolve() for p in options.notebooks] or notebooks()
-    failures = record(paths, options.budget, measure=not options.cpu)
+    save = options.cpu or (not options.results_only and of_the_notebooks())
+    failures = record(paths, options.budget, measure=not options.cpu, save=save)
     for failure in failures:
         print("FAILED", failure, file=sys.stderr)
     return 1 if failures else 0

@@ -2,6 +2,7 @@
 the race, the waterfall, where the time goes.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
@@ -9,25 +10,37 @@ import numpy as np
 
 from course.pictures.shapes import plain
 from utils import engine, results
-from utils.hardware import roofs
-from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, INK, OTHERS, figure
+from utils.hardware import is_here, roofs
+from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, INK, OTHERS, chart, figure
+from utils.plots.svg import FAINT, ON_COLOUR, Drawing, strong
 
 
-def recorded(prefix: str) -> dict[str, dict]:
+def recorded(prefix: str, level: str = "", gpu: str = "") -> dict[str, dict]:
     """Entries whose name begins with `prefix`, by the rest of their name.
 
-    All are of one GPU: this one, or the last recorded.
+    All are of one GPU: the named one, else this one, else the last recorded. level: those that were
+    measured with this compute capability pretended, such as "7.5", and no others; few GPUs have
+    any.
     """
-    entries = [entry for entry in results.load() if entry["name"].startswith(prefix)]
+    suffix = f"/level_{level}" if level else ""
+    entries = []
+    for entry in results.everything() if level or gpu else results.load():
+        name, at_level, _ = entry["name"].partition("/level_")
+        if name.startswith(prefix) and entry["name"] == name + suffix:
+            entries.append({**entry, "name": name} if at_level else entry)
     if not entries:
         return {}
-    gpus = {entry["gpu"] for entry in entries}
-    gpu = engine.gpu()
-    name = gpu.name if gpu else ""
-    if name not in gpus:
-        name = max(entries, key=lambda entry: entry["date"])["gpu"]
+    name = gpu or _whose(entries)
     of_one = [entry for entry in entries if entry["gpu"] == name]
     return {entry["name"].removeprefix(prefix): entry for entry in of_one}
+
+
+def _whose(entries: Sequence[dict]) -> str:
+    """This machine's GPU, if entries are of it, else that of the last one."""
+    here = engine.gpu()
+    if here and any(entry["gpu"] == here.name for entry in entries):
+        return here.name
+    return max(entries, key=lambda entry: entry["date"])["gpu"]
 
 
 def origin(entries: Mapping[str, dict]) -> str:
@@ -78,13 +91,19 @@ class Table:
 def limits() -> tuple[float, float, str]:
     """(bytes per second, FLOP per second, whose): copy speed, and the fastest matrix product.
 
-    Measured on this GPU; without one recorded, where the product in 16 bits stands for itself.
+    They are those of the GPU whose race is shown: measured, if it is this one, else recorded, where
+    the product in 16 bits stands for itself. NaN where nothing is known of that GPU.
     """
-    bandwidths, peaks, whose = roofs("H200")  # this GPU's, or that of the recorded times
+    times = recorded("mnist/")
+    gpu = next(iter(times.values()))["gpu"] if times else None
+    try:
+        bandwidths, peaks, whose = roofs("H200", gpu)
+    except LookupError:
+        return math.nan, math.nan, f"no limits are known of {gpu}"
     rates = list(peaks.values())
-    recorded_product = results.find("matmul/cublas/4096/bf16/rate")
-    if recorded_product and not engine.has_gpu():
-        rates.append(recorded_product["value"])
+    product = results.find("matmul/cublas/4096/bf16/rate", gpu)
+    if product and not is_here(gpu):
+        rates.append(product["value"])
     return max(bandwidths.values()), max(rates), whose
 
 
@@ -172,13 +191,12 @@ def kernel_map():
     ours = ", ".join(
         f"{name} in {size(read)} out {size(written)}" for name, _, _, _, read, written in KERNELS
     )
-    fig = figure(
+    fig, axes = chart(
         9.6,
         4.4,
         alt="Layers of the network with the bytes an image that each hands on in float32: "
         f"{plain}. Our eight kernels below the layers that they do: {ours}.",
     )
-    axes = fig.add_subplot()
     for column, (name, count) in enumerate(LAYERS):
         _box(axes, column, column, 0, name, BLOCK_COLOURS[0])
         axes.text(column + 1, 1.0, size(4 * count), ha="center", fontsize=7, color=ALARM)
@@ -231,9 +249,9 @@ def _box(axes, first, last, row, name, colour):
 # ---- the race
 
 
-def race() -> dict[str, dict]:
-    """The race's entries as "64/ours/bf16" and so on."""
-    return recorded("mnist/step/")
+def race(level: str = "", gpu: str = "") -> dict[str, dict]:
+    """The race's entries as "64/ours/bf16" and so on. level, gpu: as `recorded` has them."""
+    return recorded("mnist/step/", level, gpu)
 
 
 def times(entries: Mapping[str, dict]) -> dict[str, dict[int, dict]]:
@@ -276,17 +294,22 @@ PRECISIONS = {
 }
 
 
+def fastest_of_ours(rivals) -> str:
+    """Of these names ours in sixteen bits: bf16, or on compute capability 7.5 fp16."""
+    return "ours/bf16" if "ours/bf16" in rivals else "ours/fp16"
+
+
 def label_of(rival: str) -> str:
     """A rival's name for readers."""
     return rival.replace("ours/", "ours, ").removeprefix("pytorch/").replace("_", " ")
 
 
-def race_table() -> Table:
+def race_table(level: str = "") -> Table:
     """Every rival's time for a step at every batch size, and how much faster ours is.
 
-    PyTorch's best is in bold.
+    PyTorch's best is in bold. level: the race with this compute capability pretended.
     """
-    entries = race()
+    entries = race(level)
     rivals = times(entries)
     best = best_of_pytorch(rivals)
     rows = []
@@ -302,6 +325,8 @@ def race_table() -> Table:
         factors = [f"**{speedups[batch]:.2f}×**" if batch in speedups else "–" for batch in best]
         rows.append(["PyTorch's best ÷ ours", *factors])
     note = origin(entries)
+    if level and rows:
+        note += f", our kernels compiled for compute capability {level}"
     if rows:
         note += ". Median ± half the interquartile range."
     head = ["µs a step", *(f"batch {batch:,}" for batch in best)]
@@ -360,8 +385,7 @@ def race_chart():
     )
     if speedups:
         alt += f"; ours is faster than PyTorch's best mode by {factors}"
-    fig = figure(8.5, 4.6, alt=alt)
-    axes = fig.add_subplot()
+    fig, axes = chart(8.5, 4.6, alt=alt)
     for rival, by_batch in rivals.items():
         xs = sorted(by_batch)
         ys = [by_batch[x]["value"] for x in xs]
@@ -371,10 +395,11 @@ def race_chart():
             label=label_of(rival),
             **_line_of(rival),
         )
+    ours = rivals.get(fastest_of_ours(rivals), {})
     for batch, factor in speedups.items():
         axes.annotate(
             f"{factor:.1f}×",
-            (batch, rivals["ours/bf16"][batch]["value"]),
+            (batch, ours[batch]["value"]),
             xytext=(0, -15),
             textcoords="offset points",
             ha="center",
@@ -418,12 +443,11 @@ def bars(
         return nothing(what)
     parts = dict(sorted(parts.items(), key=lambda item: -item[1]))
     total = sum(parts.values())
-    fig = figure(
+    fig, axes = chart(
         8,
         0.9 + 0.32 * len(parts),
         alt=f"{what}: " + ", ".join(f"{name} {value:,.0f} {unit}" for name, value in parts.items()),
     )
-    axes = fig.add_subplot()
     axes.barh(
         list(parts),
         list(parts.values()),
@@ -470,13 +494,12 @@ def waterfall(
     if not steps:
         return nothing("Waterfall of optimizations")
     names, values = list(steps), list(steps.values())
-    fig = figure(
+    fig, axes = chart(
         8.8,
         0.9 + 0.36 * len(names),
         alt="Waterfall of optimizations: "
         + ", then ".join(f"{name} {value:,.0f} {unit}" for name, value in steps.items()),
     )
-    axes = fig.add_subplot()
     for row, (name, value) in enumerate(steps.items()):
         axes.barh(row, value, color=BLOCK_COLOURS[0], height=0.6)
         text = f" {value:,.0f} {unit}"
@@ -536,7 +559,8 @@ def waterfall_rows() -> dict[str, float]:
     entries, ladder = race(), recorded("mnist/waterfall/")
     wanted = dict(PYTORCH_ROWS)
     if not ladder:
-        wanted["ours"] = "ours/bf16"
+        names = (name.removeprefix("64/") for name in entries)
+        wanted["ours"] = fastest_of_ours(set(names))
     rows = {}
     for row, rival in wanted.items():
         if f"64/{rival}" in entries:
@@ -590,12 +614,14 @@ GATE = {
     "pytorch_bf16": "PyTorch, bf16",
     "ours": "ours, bf16",
     "ours_tf32": "ours, TF32",
+    "pytorch_fp16": "PyTorch, fp16",
+    "ours_fp16": "ours, fp16",
 }
 
 
-def gate_table() -> Table:
-    """Test accuracy after ten epochs, mean over five seeds."""
-    gate = recorded("mnist/accuracy/")
+def gate_table(level: str = "") -> Table:
+    """Test accuracy after ten epochs, mean over five seeds. level: as `recorded` has it."""
+    gate = recorded("mnist/accuracy/", level)
     rows = []
     for name, label in GATE.items():
         if name in gate:
@@ -656,13 +682,12 @@ def owners(lane_of: np.ndarray, title: str, highlight: int = 6):
     one lane marked.
     """
     rows, columns = lane_of.shape
-    fig = figure(
+    fig, axes = chart(
         0.36 * columns + 0.6,
         0.3 * rows + 0.6,
         alt=f"{title}: a {rows} × {columns} matrix, each cell with the number "
         f"of the lane that holds it; lane {highlight} is marked",
     )
-    axes = fig.add_subplot()
     for (row, column), lane in np.ndenumerate(lane_of):
         mine = lane == highlight
         kind = int(lane) // 4 % len(BLOCK_COLOURS)
@@ -692,3 +717,119 @@ def _square(x, y, colour):
     from matplotlib.patches import Rectangle
 
     return Rectangle((x + 0.03, y + 0.03), 0.94, 0.94, facecolor=colour, edgecolor="white")
+
+
+# ---- launched one by one, and as a graph
+
+ROW, SCALE_WIDTH = 34, 620  # pixels: a row of the queue, the time axis
+
+
+def queues(kernels: int, kernel_us: float, launch_us: float):
+    """Host and GPU in time: each kernel launched by itself, and all of them as one graph.
+
+    A kernel starts when it has been launched and the one before it is done.
+    """
+    plans = {
+        "launched one by one": _starts(kernels, kernel_us, launch_us),
+        "one graph": _starts(kernels, kernel_us, 0),
+    }
+    ends = {name: starts[-1] + kernel_us for name, starts in plans.items()}
+    said = "; ".join(f"{name}: done after {end:g} µs" for name, end in ends.items())
+    alt = f"{kernels} kernels of {kernel_us:g} µs, {launch_us:g} µs to launch one. {said}."
+    sheet = Drawing(700, 4 * ROW + 70, alt=alt)
+    scale = SCALE_WIDTH / max(ends.values())
+    for number, (name, starts) in enumerate(plans.items()):
+        top = number * (2 * ROW + 40)
+        words = f"{name}: done after {ends[name]:g} µs"
+        sheet.text(0, top + 10, words, anchor="start", font_weight="bold", size=14)
+        for row, who in enumerate(("host", "GPU")):
+            y = top + 26 + ROW * row
+            sheet.text(0, y + 13, who, anchor="start")
+            sheet.box(50, y, SCALE_WIDTH, 26, fill=FAINT)
+        for kernel, start in enumerate(starts):
+            fill = BLOCK_COLOURS[kernel % len(BLOCK_COLOURS)]
+            if number == 0:
+                left = 50 + scale * launch_us * kernel
+                sheet.box(left, top + 26, scale * launch_us - 2, 26, fill=fill, rx=2)
+            left = 50 + scale * start
+            sheet.box(left, top + 26 + ROW, scale * kernel_us - 2, 26, fill=fill, rx=2)
+    return sheet
+
+
+def _starts(kernels, kernel_us, launch_us):
+    """When each kernel of a queue starts, in microseconds."""
+    starts, done = [], 0.0
+    for kernel in range(1, kernels + 1):
+        starts.append(max(kernel * launch_us, done))
+        done = starts[-1] + kernel_us
+    return starts
+
+
+# ---- a convolution as a matrix product
+
+PIXEL, TAP = 26, 18  # pixels of the picture: one of the image, one of the matrix
+TAPS = 3  # a side of the window
+
+
+def im2col(side: int, pixel: int):
+    """A small image and the matrix of its 3 × 3 windows: a row for each output pixel.
+
+    pixel: the number of the image's pixel whose copies are marked.
+    """
+    numbers = np.pad(np.arange(side * side).reshape(side, side), 1, constant_values=-1)
+    windows = np.lib.stride_tricks.sliding_window_view(numbers, (TAPS, TAPS))
+    matrix = windows.reshape(side * side, TAPS * TAPS)
+    copies = int((matrix == pixel).sum())
+    alt = (
+        f"An image of {side} × {side} pixels; its matrix has {len(matrix)} rows of {TAPS * TAPS} "
+        f"taps. Pixel {pixel} stands in it {copies} times, the border as zeros."
+    )
+    left = PIXEL * (side + 2) + 150
+    width = left + TAP * TAPS * TAPS + 190
+    sheet = Drawing(width, TAP * len(matrix) + 40, alt=alt)
+    sheet.text(0, 10, "image and border", anchor="start", font_weight="bold")
+    _numbers(sheet, 0, 30, PIXEL, numbers, pixel)
+    sheet.text(left, 10, "matrix", anchor="start", font_weight="bold")
+    _numbers(sheet, left, 26, TAP, matrix, pixel)
+    middle = 30 + PIXEL * (side + 2) / 2
+    sheet.arrow(PIXEL * (side + 2) + 12, middle, left - 12, middle, colour=strong(ACCENT), thick=2)
+    right = left + TAP * TAPS * TAPS + 12
+    for line, words in enumerate(("a row: a window", f"pixel {pixel}: {copies} copies")):
+        sheet.text(right, middle - 12 + 24 * line, words, anchor="start")
+    return sheet
+
+
+def _numbers(sheet, left, top, cell, numbers, marked):
+    """A matrix of pixels' numbers; the border is empty."""
+    kinds = {
+        FAINT: numbers < 0,
+        BLOCK_COLOURS[0]: (numbers >= 0) & (numbers != marked),
+        BLOCK_COLOURS[4]: numbers == marked,
+    }
+    for colour, chosen in kinds.items():
+        corners = [(left + cell * x, top + cell * y) for y, x in np.argwhere(chosen)]
+        sheet.cells(corners, cell - 2, fill=colour)
+    for (row, column), number in np.ndenumerate(numbers):
+        if number >= 0:
+            middle = left + cell * (column + 0.5) - 1, top + cell * (row + 0.5) - 1
+            sheet.text(*middle, number, size=0.5 * cell, colour=ON_COLOUR)
+
+
+# ---- updates that are rounded away
+
+
+def updated(paths: Mapping[str, Sequence[float]], steps: Sequence[float]):
+    """A weight after each update, in each of some formats, and the numbers that bf16 has there.
+
+    paths: {format: weights}. steps: bf16's numbers in this range.
+    """
+    said = ", ".join(f"{name} ends at {path[-1]:.4f}" for name, path in paths.items())
+    fig, axes = chart(7, 2.6, alt=f"A weight after each small update: {said}.")
+    axes.hlines(steps, 0, max(map(len, paths.values())), color=OTHERS, linewidth=0.8)
+    for (name, path), colour in zip(paths.items(), (ACCENT, ALARM), strict=True):
+        axes.plot(path, color=colour, linewidth=2, label=name)
+    axes.set(xlabel="updates", ylabel="weight")
+    axes.ticklabel_format(useOffset=False)
+    axes.legend(frameon=False, fontsize=9, loc="upper left")
+    plain(axes, "grey lines: the numbers that bf16 has")
+    return fig

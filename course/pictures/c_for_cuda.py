@@ -1,13 +1,22 @@
-"""Pictures of C for CUDA: memory as a program printed it. None knows what it was meant to do."""
+"""Pictures of C for CUDA: memory as a program printed it, what is made from what, who lives how
+long.
+"""
 
+import ctypes
 import re
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
-from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, IDLE, INK, figure
+from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, IDLE, INK, chart
+from utils.plots.svg import GREY as MUTED
+from utils.plots.svg import ON_COLOUR, Drawing, strong
+from utils.tools import plain_cpp, process
 
 GREY = "#777777"  # of what only explains
 GAP = 0.55  # rows that a gap between two variables takes
+FILE_WIDTH, FILE_HEIGHT, APART = 150, 34, 110  # pixels: a file, from column to column
 STRIP = 26  # cells that fit side by side in the picture of a matrix
 
 _VARIABLE = re.compile(
@@ -53,8 +62,7 @@ def memory(lines: Sequence[str]):
     alt = "Variables by address: " + ", ".join(variable.name for variable in variables)
     alt += "".join(f"; {start.name} points to {end.name}" for start, end in arrows) + "."
 
-    fig = figure(7.4, 0.36 * rows + 0.35, alt=alt)
-    axes = fig.add_subplot()
+    fig, axes = chart(7.4, 0.36 * rows + 0.35, alt=alt)
     for variable in variables:
         _draw_variable(axes, variable)
     arrows.sort(key=lambda arrow: abs(arrow[0].row - arrow[1].row))
@@ -159,8 +167,7 @@ def row_major(stored: Sequence[int], columns: int, index: int):
         f"A matrix of {rows} rows and {columns} columns. "
         f"Row {y}, column {x} is element {index} in memory."
     )
-    fig = figure(8.2, 0.3 * rows + 0.95, alt=alt)
-    axes = fig.add_subplot()
+    fig, axes = chart(8.2, 0.3 * rows + 0.95, alt=alt)
     narrow = min(1.0, STRIP / len(stored))
     for i, value in enumerate(stored):
         row, column = divmod(i, columns)
@@ -225,8 +232,7 @@ def layout(lines: Sequence[str]):
     ]
     alt = ". ".join(said) + "."
 
-    fig = figure(7.4, 0.75 * len(sizes) + 0.3, alt=alt)
-    axes = fig.add_subplot()
+    fig, axes = chart(7.4, 0.75 * len(sizes) + 0.3, alt=alt)
     for row, (name, size) in enumerate(sizes.items()):
         top = 1.7 * row
         _write(
@@ -305,3 +311,253 @@ def _write(
         color=color,
         **style,
     )
+
+
+_RULE = re.compile(r"^([\w.]+):[ \t]*(.*)$", re.MULTILINE)
+
+
+def made_from(makefile: str):
+    """A Makefile's files from left to right, with an arrow from each to what is made from it.
+
+    makefile: its text, with rules `target: inputs` that make no circle.
+    """
+    rules = {target: inputs.split() for target, inputs in _RULE.findall(makefile)}
+    columns = {}
+    for name in dict.fromkeys([*sum(rules.values(), []), *rules]):
+        columns.setdefault(_depth(name, rules), []).append(name)
+    said = "; ".join(f"{name} from {' and '.join(inputs)}" for name, inputs in rules.items())
+    most = max(map(len, columns.values()))
+    width = len(columns) * FILE_WIDTH + (len(columns) - 1) * APART
+    sheet = Drawing(width, most * 1.6 * FILE_HEIGHT, alt=f"What is made from what: {said}")
+    places = {
+        name: (column * (FILE_WIDTH + APART), sheet.height * (row + 0.5) / len(names))
+        for column, names in columns.items()
+        for row, name in enumerate(names)
+    }
+    for target, inputs in rules.items():
+        for name in inputs:
+            (x, y), (to_x, to_y) = places[name], places[target]
+            sheet.arrow(x + FILE_WIDTH, y, to_x - 2, to_y, colour=strong(ACCENT), thick=2)
+    for name, (x, y) in places.items():
+        fill = BLOCK_COLOURS[1] if name in rules else BLOCK_COLOURS[0]
+        sheet.box(x, y - FILE_HEIGHT / 2, FILE_WIDTH, FILE_HEIGHT, fill=fill, rx=5)
+        sheet.text(x + FILE_WIDTH / 2, y, name, size=15, colour=ON_COLOUR)
+    return sheet
+
+
+def _depth(name, rules):
+    """How many commands must run, one after the other, before there is such a file."""
+    return 1 + max(_depth(each, rules) for each in rules[name]) if name in rules else 0
+
+
+# ---- one pattern of bits, two readings
+
+CELL, LINE = 50, 30  # pixels: a pattern, a row of the picture
+ASIDE = 92  # pixels for the names of rows
+
+
+def readings(bits: int = 4):
+    """All patterns of so few bits, read without a sign and with one, and where 0 - 1 leads.
+
+    Source of the signed reading: two's complement, as C++20 prescribes it.
+    """
+    count = 1 << bits
+    signed = [value - count if value >= count // 2 else value for value in range(count)]
+    alt = (
+        f"The {count} patterns of {bits} bits: unsigned 0 to {count - 1}, signed {min(signed)} to "
+        f"{max(signed)}. One less than 0 is the pattern {count - 1:0{bits}b}: unsigned "
+        f"{count - 1}, signed {signed[-1]}."
+    )
+    sheet = Drawing(ASIDE + CELL * count + 2, 40 + 3 * LINE, alt=alt)
+    for row, name in enumerate(("bits", "unsigned", "int")):
+        sheet.text(ASIDE - 8, 40 + LINE * (row + 0.5), name, size=14, anchor="end")
+    for value in range(count):
+        texts = f"{value:0{bits}b}", str(value), str(signed[value]).replace("-", "−")
+        colour = BLOCK_COLOURS[0 if signed[value] >= 0 else 1]
+        for row, text in enumerate(texts):
+            x, y = ASIDE + CELL * value, 40 + LINE * row
+            fill = IDLE if row == 0 else colour
+            sheet.box(x + 1, y + 1, CELL - 2, LINE - 2, fill=fill, rx=3)
+            sheet.text(x + CELL / 2, y + LINE / 2, text, size=14, colour=ON_COLOUR)
+    first, last = ASIDE + CELL / 2, ASIDE + CELL * (count - 0.5)
+    blue = strong(ACCENT)
+    sheet.line(first, 40, first, 14, colour=blue, thick=1.5)
+    sheet.line(first, 14, last, 14, colour=blue, thick=1.5)
+    sheet.arrow(last, 14, last, 39, colour=blue)
+    sheet.text((first + last) / 2, 27, "0 − 1", size=14, colour=blue)
+    return sheet
+
+
+# ---- from source to program
+
+#: What the compiler does in turn: what it makes, the option that ends there
+STAGES = (
+    ("preprocessed", "-E", "headers pasted in"),
+    ("assembly", "-S", "instructions as text"),
+    ("object file", "-c", "machine code"),
+    ("program", None, "libraries linked"),
+)
+STAGE, NEXT = 132, 22  # pixels: a stage's box, the arrow to the next
+
+
+def stages(source: str):
+    """What the C++ compiler of this machine makes of a file, step by step, each with its size.
+
+    source: path of a .cpp file that compiles. RuntimeError if it does not.
+    """
+    sizes = {Path(source).name: Path(source).stat().st_size}
+    with tempfile.TemporaryDirectory() as folder:
+        for name, option, _ in STAGES:
+            made = Path(folder, "made")
+            flags = [option] if option else []
+            _compiled(plain_cpp.command(Path(source), flags, made))
+            sizes[name] = made.stat().st_size
+    said = ", ".join(f"{name} {size:,} bytes" for name, size in sizes.items())
+    sheet = Drawing((STAGE + NEXT) * len(sizes) - NEXT, 104, alt=f"From source to program: {said}.")
+    does = ["what you write", *(words for *_, words in STAGES)]
+    for step, (name, size) in enumerate(sizes.items()):
+        left = (STAGE + NEXT) * step
+        fill = BLOCK_COLOURS[1 if step else 0]
+        sheet.box(left, 8, STAGE, 44, fill=fill, rx=5)
+        sheet.text(left + STAGE / 2, 30, name, size=14, colour=ON_COLOUR)
+        sheet.text(left + STAGE / 2, 68, does[step], size=12)
+        sheet.text(left + STAGE / 2, 90, f"{size:,} bytes", size=13, font_weight="bold")
+        if step:
+            sheet.arrow(left - NEXT + 3, 30, left - 3, 30, colour=strong(ACCENT), thick=2)
+    return sheet
+
+
+def _compiled(command):
+    """Run a compiler's command; RuntimeError with what it says if it fails."""
+    done = process.run(command, timeout=60)
+    if done.returncode:
+        raise RuntimeError(done.output)
+
+
+# ---- pointers handed to functions
+
+HOLDS = (190, 34)  # pixels: a variable
+
+
+def by_copy_and_by_address():
+    """A pointer handed to a function: a copy, which it fills in vain, or the place of the caller's.
+
+    As `allocate_wrong` and `allocate` of the chapter do it.
+    """
+    alt = (
+        "allocate_wrong's p is a copy of a: it points to the new memory, a stays nullptr. "
+        "allocate's p holds the address of a, and what it stores there, a points to."
+    )
+    sheet = Drawing(722, 196, alt=alt)
+    heads = ("in main", "in the function", "in the heap")
+    for head, x in zip(heads, (0, 265, 530), strict=True):
+        sheet.text(x, 10, head, anchor="start", font_weight="bold")
+    _variable_box(sheet, 0, 40, "a = nullptr", BLOCK_COLOURS[1])
+    _variable_box(sheet, 265, 40, "p, a copy of a", BLOCK_COLOURS[1])
+    _variable_box(sheet, 530, 40, "memory, lost", BLOCK_COLOURS[7])
+    sheet.arrow(457, 57, 527, 57, colour=strong(ACCENT), thick=2)
+    sheet.text(0, 90, "allocate_wrong(a): p = malloc(…)", anchor="start", size=12, colour=MUTED)
+    _variable_box(sheet, 0, 120, "a", BLOCK_COLOURS[1])
+    _variable_box(sheet, 265, 120, "p = &a", BLOCK_COLOURS[4])
+    _variable_box(sheet, 530, 120, "memory", BLOCK_COLOURS[0])
+    sheet.arrow(263, 129, 193, 129, colour=strong(ACCENT), thick=2)
+    sheet.line(150, 154, 150, 172, colour=strong(ALARM), thick=2)
+    sheet.line(150, 172, 625, 172, colour=strong(ALARM), thick=2)
+    sheet.arrow(625, 173, 625, 156, colour=strong(ALARM), thick=2)
+    sheet.text(0, 186, "allocate(&a): *p = malloc(…)", anchor="start", size=12, colour=MUTED)
+    return sheet
+
+
+def _variable_box(sheet, x, y, words, fill):
+    """A variable, or memory, with its words."""
+    sheet.box(x, y, *HOLDS, fill=fill, rx=4)
+    sheet.text(x + HOLDS[0] / 2, y + HOLDS[1] / 2, words, size=14, colour=ON_COLOUR)
+
+
+BYTE = 22  # pixels
+
+
+def arguments(**types):
+    """What a launch is handed: an array of addresses, and where each one leads.
+
+    types: of the kernel's arguments by name, such as ctypes.c_int; their sizes are drawn.
+    """
+    sizes = {name: ctypes.sizeof(kind) for name, kind in types.items()}
+    said = "; ".join(f"{name}, {size} bytes" for name, size in sizes.items())
+    pointer = ctypes.sizeof(ctypes.c_void_p)
+    alt = f"arguments: {len(sizes)} pointers of {pointer} bytes. They lead to {said}."
+    sheet = Drawing(640, 24 + 46 * len(sizes), alt=alt)
+    sheet.text(0, 10, "void* arguments[]", anchor="start", font_weight="bold")
+    sheet.text(330, 10, "the variables themselves", anchor="start", font_weight="bold")
+    for row, (name, size) in enumerate(sizes.items()):
+        y = 28 + 46 * row
+        _bytes(sheet, 0, y, pointer, BLOCK_COLOURS[1])
+        sheet.text(BYTE * pointer / 2, y + 15, f"&{name}", size=14, colour=ON_COLOUR)
+        sheet.arrow(BYTE * pointer + 4, y + 15, 326, y + 15, colour=strong(ACCENT), thick=2)
+        _bytes(sheet, 330, y, size, BLOCK_COLOURS[row + 2])
+        words = f"{name}, {size} bytes"
+        sheet.text(340 + BYTE * size, y + 15, words, size=14, anchor="start")
+    return sheet
+
+
+def _bytes(sheet, left, top, count, fill):
+    """So many bytes in a row, as a box with a mark between two."""
+    sheet.box(left, top, BYTE * count, 30, fill=fill, rx=3)
+    for byte in range(1, count):
+        x = left + BYTE * byte
+        sheet.line(x, top + 24, x, top + 30, colour=ON_COLOUR)
+
+
+# ---- who lives how long
+
+_EVENT = re.compile(r"^\s*([+-]) (\d+) bytes$")
+MOMENT = 72  # pixels from one line of output to the next
+
+
+def lifetimes(lines: Sequence[str]):
+    """Bars from each `+ n bytes` of a program's output to its `- n bytes`, in the order of lines.
+
+    Other lines are titles of what follows. ValueError when nothing is released.
+    """
+    runs = _lives(lines)
+    if not any(lives for _, lives in runs):
+        raise ValueError("no lines '+ n bytes' and '- n bytes' in the program's output")
+    said = "; ".join(
+        f"{title}: " + ", ".join(f"{size} bytes from {a} to {b}" for size, a, b in lives)
+        for title, lives in runs
+    )
+    rows = sum(len(lives) + 1 for _, lives in runs)
+    last = max(end for _, lives in runs for _, _, end in lives)
+    sheet = Drawing(MOMENT * last + 260, 32 * rows + 24, alt=f"Who lives when. {said}.")
+    row = 0
+    for title, lives in runs:
+        sheet.text(0, 32 * row + 18, title, anchor="start", font_weight="bold")
+        for place, (size, begin, end) in enumerate(lives):
+            top = 32 * (row + place + 1)
+            width = MOMENT * (end - begin)
+            fill = BLOCK_COLOURS[place]
+            sheet.box(MOMENT * begin, top, width, 26, fill=fill, rx=4)
+            sheet.text(MOMENT * begin + width / 2, top + 13, size, colour=ON_COLOUR)
+            sheet.text(MOMENT * end + 8, top + 13, "released", anchor="start", size=12)
+        row += len(lives) + 1
+    words = "bytes held; time goes right"
+    sheet.text(0, sheet.height - 8, words, anchor="start", size=12, colour=MUTED)
+    return sheet
+
+
+def _lives(lines) -> list[tuple[str, list]]:
+    """For each title of the output, (bytes, first moment, last moment) of what it acquired."""
+    runs = []
+    for line in filter(str.strip, lines):
+        event = _EVENT.match(line)
+        if not event:
+            runs.append((line.strip(), []))
+            open_now, moment = {}, 0
+            continue
+        size = int(event[2])
+        if event[1] == "+":
+            open_now[size] = moment
+        else:
+            runs[-1][1].append((size, open_now.pop(size), moment))
+        moment += 1
+    return [(title, sorted(lives, key=lambda life: life[1])) for title, lives in runs]

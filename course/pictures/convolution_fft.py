@@ -3,7 +3,7 @@
 from matplotlib.patches import Rectangle
 
 from utils import results
-from utils.plots import ACCENT, IDLE, INK, figure
+from utils.plots import ACCENT, IDLE, INK, chart
 
 SMALL = 8.5  # points: letters within a picture
 TINY = 7
@@ -63,13 +63,12 @@ def window(signal, taps, at: int):
     """A filter lying on a signal, and the one number of the result that it gives there."""
     total = sum(t * s for t, s in zip(taps, signal[at:], strict=False))
     count = len(signal) - len(taps) + 1
-    fig = figure(
+    fig, axes = chart(
         6.4,
         2.4,
         alt=f"The filter {list(taps)} lies on elements {at} to {at + len(taps) - 1} of the signal "
         f"{list(signal)}: products summed up, {total:g} is element {at} of the result.",
     )
-    axes = fig.add_subplot()
     _canvas(axes, len(signal) + 3, 3.9)
     covered = range(at, at + len(taps))
     _row(axes, 0, taps, lambda i: KNOWN, at)
@@ -93,13 +92,12 @@ def places(
     reach = (side - 1) * dilation
     whole = size + 2 * padding
     count = (whole - reach - 1) // stride + 1
-    fig = figure(
+    fig, axes = chart(
         3.3,
         3.2,
         alt=f"A {size} × {size} picture with {padding} pixels of padding; a filter of {side} × "
         f"{side} taps, {dilation} apart, moves by {stride}: {count} × {count} places.",
     )
-    axes = fig.add_subplot()
     _canvas(axes, whole, whole + 1)
     taps = [dilation * k for k in range(side)]
     for y in range(whole):
@@ -119,13 +117,12 @@ def halo(across: int, down: int, side: int):
     """A block's tile of the result, and what of the picture it needs."""
     half = side // 2
     width, height = across + side - 1, down + side - 1
-    fig = figure(
+    fig, axes = chart(
         6.4,
         2.6,
         alt=f"A tile of {across} × {down} results needs {width} × {height} pixels: "
         f"a halo of {half} on each side for a filter of {side} × {side}.",
     )
-    axes = fig.add_subplot()
     _canvas(axes, width + 12, height)
     for y in range(height):
         for x in range(width):
@@ -140,14 +137,13 @@ def halo(across: int, down: int, side: int):
 def im2col():
     """Three windows of a picture become three rows of a matrix."""
     side, size = 2, 4
-    fig = figure(
+    fig, axes = chart(
         6.8,
         2.4,
         alt="A 4 × 4 picture with pixels 0 to 15 and three windows of 2 × 2; each window is a row "
         "of four numbers in the matrix beside it: 0 1 4 5, 1 2 5 6, 2 3 6 7. Most pixels stand in "
         "it more than once.",
     )
-    axes = fig.add_subplot()
     _canvas(axes, 13, 4)
     for i in range(size * size):
         y, x = divmod(i, size)
@@ -164,13 +160,12 @@ def im2col():
 def layouts(channels: int = 3, pixels: int = 4):
     """Where the numbers of a picture lie: channel by channel, or pixel by pixel."""
     colours = (KNOWN, IDLE, PLAIN)
-    fig = figure(
+    fig, axes = chart(
         6.8,
         1.7,
         alt="In memory: NCHW holds all pixels of channel 0, then all of channel 1, and so on; "
         "NHWC holds all channels of pixel 0, then all of pixel 1.",
     )
-    axes = fig.add_subplot()
     _canvas(axes, channels * pixels + 2, 3)
     for i in range(channels * pixels):
         by_channel = i // pixels
@@ -187,14 +182,13 @@ def shifted_patch(width: int = 5):
     """A patch counted pixel after pixel: each tap is the same row, read a little later."""
     pitch = width + 2
     taps = [r * pitch + s for r in range(3) for s in range(3)]
-    fig = figure(
+    fig, axes = chart(
         7.0,
         2.6,
         alt=f"A patch with rows of {pitch} pixels, counted through. For result 0 the nine taps "
         f"are pixels {taps}; for result i they are i later. Two of {pitch} results a row are "
         "computed for nothing.",
     )
-    axes = fig.add_subplot()
     _canvas(axes, 3.3 * pitch, 5.4)
     for i in range(5 * pitch):
         y, x = divmod(i, pitch)
@@ -238,8 +232,7 @@ def shares():
         print("our share of cuDNN's speed: not recorded yet")
         return None
     gpu = next(entry["gpu"] for entry in known.values() if entry)
-    fig = figure(7.0, 3.0, alt=f"Our share of cuDNN's speed on {gpu}. " + "; ".join(said))
-    axes = fig.add_subplot()
+    fig, axes = chart(7.0, 3.0, alt=f"Our share of cuDNN's speed on {gpu}. " + "; ".join(said))
     _bars(axes, known)
     axes.axhline(1, color=INK, linewidth=0.8)
     axes.set_title(f"our speed as a share of cuDNN's, {gpu}", fontsize=10)
@@ -272,3 +265,4 @@ def _bars(axes, known) -> None:
             )
     axes.set_xticks(range(len(SHAPES)), SHAPES.values(), fontsize=SMALL)
     axes.set_ylim(0, max(1.3, axes.get_ylim()[1] * 1.2))
+    axes.yaxis.set_major_formatter("{x:.0%}")

@@ -11,7 +11,7 @@ from utils import engine, hardware, results
 from utils.hardware import FP32_UNITS, generations, memories
 from utils.occupancy import PARTS, REGISTERS, limits
 from utils.plots import BLOCK_COLOURS
-from utils.svg import FAINT, GREY, ON_COLOUR, Drawing, strong
+from utils.plots.svg import FAINT, GREY, ON_COLOUR, Drawing, strong
 
 WIDTH = 720  # pixels
 BLUE, YELLOW, GREEN, PINK, ORANGE = BLOCK_COLOURS[:5]
@@ -301,3 +301,100 @@ def _place(sheet, x, y, width, height, block, blocks):
             size=11,
             colour=ON_COLOUR,
         )
+
+
+THREAD, BETWEEN = 48, 24  # pixels: a thread, from one block to the next
+
+
+def places(blocks, threads, indices):
+    """The threads of a small grid in a row, block beside block: what each says of its place.
+
+    blocks, threads, indices: for each thread its block's number, its own in the block, and its
+    global index; arrays of the same length, as a kernel filled them.
+    """
+    rows = [tuple(map(int, row)) for row in zip(blocks, threads, indices, strict=True)]
+    rows.sort(key=lambda row: row[2])
+    last_block, last_thread, last = (max(column) for column in zip(*rows, strict=True))
+    alt = (
+        f"{last_block + 1} blocks side by side, each with threads 0 to {last_thread}; below them "
+        f"the global index runs from 0 to {last} without a gap."
+    )
+    width = THREAD * len(rows) + BETWEEN * last_block
+    sheet = Drawing(width + 2, 136, alt=alt)
+    for block, thread, index in rows:
+        left = 1 + THREAD * index + BETWEEN * block
+        colour = BLOCK_COLOURS[block % len(BLOCK_COLOURS)]
+        if thread == 0:
+            wide = THREAD * (last_thread + 1)
+            sheet.text(left + wide / 2, 12, f"block {block}", font_weight="bold")
+            sheet.box(left, 26, wide, 44, line=GREY, thick=2)
+        named(sheet, left + 3, 29, THREAD - 6, 38, thread, colour, 15)
+        sheet.arrow(left + THREAD / 2, 72, left + THREAD / 2, 90, colour=ARROW)
+        sheet.text(left + THREAD / 2, 104, index, size=15, font_weight="bold")
+    sheet.text(
+        1, 120, "above: the thread's number in its block; below: its index", anchor="start", size=12
+    )
+    return sheet
+
+
+# ---- SMs that have work
+
+SM_SIDE, SM_ROW = 15, 12  # pixels an SM, SMs in a row
+
+
+def with_work(launches, sms: int):
+    """For each launch the SMs of a GPU, coloured where they have a block.
+
+    launches: {name: blocks}. Blocks go to free SMs first, as the hardware places them.
+    """
+    said = "; ".join(f"{name}: {min(blocks, sms)}" for name, blocks in launches.items())
+    rows = -(-sms // SM_ROW)
+    pitch = SM_SIDE * SM_ROW + 50
+    width = pitch * len(launches) + 40
+    alt = f"Of {sms} SMs have a block: {said}."
+    sheet = Drawing(width, rows * SM_SIDE + 54, alt=alt)
+    for column, (name, blocks) in enumerate(launches.items()):
+        left = column * pitch
+        sheet.text(left, 10, name, anchor="start", font_weight="bold")
+        rows_and_columns = [divmod(number, SM_ROW) for number in range(sms)]
+        places = [(left + SM_SIDE * x, 24 + SM_SIDE * y) for y, x in rows_and_columns]
+        sheet.cells(places[:blocks], SM_SIDE - 2, fill=ORANGE)
+        sheet.cells(places[blocks:], SM_SIDE - 2, fill=FAINT)
+        words = f"{min(blocks, sms)} of {sms} SMs have a block"
+        sheet.text(left, sheet.height - 12, words, anchor="start", size=12)
+    return sheet
+
+
+# ---- who may call whom
+
+#: From and to: functions by where they run, and what the call is
+CALLS = (
+    ("__host__", "__global__", "<<< >>>"),
+    ("__host__", "__host__", "call"),
+    ("__global__", "__device__", "call"),
+    ("__device__", "__device__", "call"),
+)
+
+
+def who_calls_whom():
+    """Functions of host and device, and an arrow for each way in which one may call the other."""
+    said = "; ".join(f"{one} calls {other} ({how})" for one, other, how in CALLS)
+    sheet = Drawing(WIDTH, 222, alt=f"Who may call whom: {said}.")
+    for x, wide, title in ((0, 250, "on the host"), (330, 390, "on the device")):
+        sheet.text(x, 10, title, anchor="start", font_weight="bold", size=15)
+        sheet.box(x + 1, 26, wide - 2, 190, line=GREY, rx=8)
+    named(sheet, 20, 60, 130, 44, "__host__", YELLOW, 15)
+    named(sheet, 350, 60, 150, 44, "__global__", ORANGE, 15)
+    named(sheet, 560, 60, 140, 44, "__device__", BLUE, 15)
+    named(sheet, 20, 150, 680, 44, "__host__ __device__: compiled once for each side", GREEN, 15)
+    sheet.arrow(150, 82, 348, 82, colour=ARROW, thick=2)
+    sheet.text(249, 68, "<<< >>>", font_weight="bold")
+    sheet.arrow(500, 82, 558, 82, colour=ARROW, thick=2)
+    for x, wide in ((20, 130), (560, 140)):  # each may call its like
+        middle = x + wide / 2
+        sheet.line(middle - 30, 58, middle - 30, 42, colour=ARROW, thick=2)
+        sheet.line(middle - 30, 42, middle + 30, 42, colour=ARROW, thick=2)
+        sheet.arrow(middle + 30, 42, middle + 30, 59, colour=ARROW, thick=2)
+    for x in (85, 425, 630):
+        sheet.arrow(x, 105, x, 148, colour=ARROW, thick=2)
+    return sheet

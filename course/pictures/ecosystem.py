@@ -10,7 +10,7 @@ from html import escape
 
 from course.pictures.shapes import plain
 from utils.files import ASSETS
-from utils.plots import ACCENT, BLOCK_COLOURS, IDLE, INK, figure
+from utils.plots import ACCENT, BLOCK_COLOURS, IDLE, INK, chart
 
 DATA = ASSETS / "data" / "ecosystem.json"
 YOURS = ("compiler", "library", "kernel")  # the layers in which kernels are written
@@ -62,8 +62,7 @@ def stack():
     said = "; ".join(f"{layer['title']}: {', '.join(lines)}" for layer, lines in rows)
     height = sum(_height(lines) + GAP for _, lines in rows)
     alt = f"The stack from framework to silicon: {said}"
-    fig = figure(WIDTH, height + 0.6, alt=alt)
-    axes = fig.add_subplot()
+    fig, axes = chart(WIDTH, height + 0.6, alt=alt)
     top = 0.0
     for layer, lines in rows:
         _draw_layer(axes, top, layer, lines)
@@ -219,8 +218,7 @@ def handed_over(versions: dict, elements: int):
     said = {label: _handed(kernels, totals[label]) for label, kernels in versions.items()}
     alt = "; ".join(f"{label}: {text}" for label, text in said.items())
     height = 0.9 + 0.42 * len(versions)
-    fig = figure(8.2, height, alt=f"What each version hands to the GPU: {alt}")
-    axes = fig.add_subplot()
+    fig, axes = chart(8.2, height, alt=f"What each version hands to the GPU: {alt}")
     for row, (label, kernels) in enumerate(versions.items()):
         left = 0.0
         for name, read, written in kernels:

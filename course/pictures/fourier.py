@@ -4,7 +4,7 @@ import numpy as np
 
 from course.pictures.shapes import plain
 from utils import results
-from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, IDLE, INK, figure
+from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, IDLE, INK, chart, figure
 
 SMALL = 8  # points: letters within a picture
 NOT_YET = "not recorded yet"
@@ -55,10 +55,9 @@ def matrix(n):
     """The matrix of the transform of n points: a hand in each place shows how far it is turned."""
     k = np.arange(n)
     turns = np.outer(k, k) % n / n
-    fig = figure(
+    fig, axes = chart(
         3.4, 3.4, alt=f"The matrix of {n} points: in row k, column n, a hand at n k turns."
     )
-    axes = fig.add_subplot()
     x, y = np.meshgrid(k, k)
     hands = np.exp(-2j * np.pi * turns)
     # the picture's y axis points down, so hands are turned over
@@ -120,8 +119,7 @@ def _loudest(rate):
 def aliases(tones, rate, seconds):
     """Tones of several frequencies as waves, and the samples that they share."""
     alt = f"Tones of {' and '.join(map(str, tones))} Hz meet in all {rate:,} samples a second."
-    fig = figure(7.2, 2.2, alt=alt)
-    axes = fig.add_subplot()
+    fig, axes = chart(7.2, 2.2, alt=alt)
     time = np.linspace(0, seconds, 2000)
     for colour, tone in zip((ACCENT, BLOCK_COLOURS[4]), tones, strict=True):
         axes.plot(
@@ -139,7 +137,8 @@ def aliases(tones, rate, seconds):
         markersize=4,
     )
     axes.set_xlabel("milliseconds")
-    axes.legend(frameon=False, loc="upper right", fontsize=SMALL)
+    above = {"loc": "lower right", "bbox_to_anchor": (1, 1)}
+    axes.legend(frameon=False, fontsize=SMALL, ncols=len(tones), **above)
     _plain(axes)
     return fig
 
@@ -232,8 +231,7 @@ def exchange(n=16, radix=4):
         f"{n} points, {threads} threads: each reads points {threads} apart, and writes {radix} side"
         " by side."
     )
-    fig = figure(7, 1.7, alt=alt)
-    axes = fig.add_subplot()
+    fig, axes = chart(7, 1.7, alt=alt)
     rows = {"read by thread": before, "written by thread": after}
     for y, (title, owners) in enumerate(rows.items()):
         axes.text(
@@ -306,14 +304,18 @@ def whose(name):
     return f"{entry['gpu']}, {entry['date'][:10]}" if entry else NOT_YET
 
 
+def _short(value: float) -> str:
+    """Three digits, or all of a whole number's."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
 def _bars(groups, rivals, title, ylabel):
     """groups: {label: {rival: value}}; what is None is left out."""
     words = "; ".join(
-        f"{label}: " + ", ".join(f"{who} {value:,.3g}" for who, value in values.items() if value)
+        f"{label}: " + ", ".join(f"{who} {_short(value)}" for who, value in values.items() if value)
         for label, values in groups.items()
     )
-    fig = figure(7.4, 2.8, alt=f"{title}, {ylabel}. {words or NOT_YET}")
-    axes = fig.add_subplot()
+    fig, axes = chart(7.4, 2.8, alt=f"{title}, {ylabel}. {words or NOT_YET}")
     width = 0.8 / len(rivals)
     for i, (rival, colour) in enumerate(rivals.items()):
         heights = [values.get(rival) or 0 for values in groups.values()]
@@ -434,8 +436,9 @@ def crossover():
     times = filter_times()
     size = crossing()
     words = f"from {size} × {size} on the transform wins" if size else NOT_YET
-    fig = figure(6.6, 3.2, alt=f"64 pictures of 1024 × 1024 filtered, by filter size: {words}.")
-    axes = fig.add_subplot()
+    fig, axes = chart(
+        6.6, 3.2, alt=f"64 pictures of 1024 × 1024 filtered, by filter size: {words}."
+    )
     for way, values in times.items():
         title, colour = FILTERS[way]
         axes.plot(

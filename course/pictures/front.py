@@ -1,7 +1,10 @@
 """Pictures of the front pages, README.md's and the website's: the race, from recorded results."""
 
 from course.pictures.beating_pytorch import best_of_pytorch, origin, race, times
-from utils import svg
+from utils import cuda, np
+from utils.plots import svg
+from utils.results.likeness import RECORDED_ON
+from utils.tracer import trace
 
 #: What stands in the race's picture, the slowest first: how results call it, how readers do
 RIVALS = {
@@ -18,7 +21,7 @@ WIDTH, ROW, SIZE = 640, 52, 16  # pixels: the sheet, from bar to bar, letters
 
 def race_at(batch=BATCH):
     """({rival: microseconds a training step}, whose) of those in RIVALS that are recorded."""
-    entries = race()
+    entries = race(gpu=RECORDED_ON)
     by_rival = times(entries)
     steps = {
         rival: by_rival[rival][batch]["value"]
@@ -30,7 +33,7 @@ def race_at(batch=BATCH):
 
 def lead():
     """(least, most): how many times faster our step is than PyTorch's best, over batch sizes."""
-    rivals = times(race())
+    rivals = times(race(gpu=RECORDED_ON))
     ratios = []
     for batch, theirs in best_of_pytorch(rivals).items():
         ours = min(
@@ -74,3 +77,16 @@ def _bar(sheet, row, name, long, words, is_ours):
     sheet.text(0, top + 12, name, **how)
     sheet.box(0, top + 24, max(long, 2), 20, fill=OURS if is_ours else THEIRS, rx=3)
     sheet.text(long + 8, top + 34, words, **how)
+
+
+@cuda.jit
+def copy(out, a, stride):
+    i = cuda.grid(1)
+    if i < out.size:
+        out[i] = a[i * stride]
+
+
+def reads_picture(stride):
+    """What one warp of `copy` reads, drawn from a run of it."""
+    source = np.zeros(32 * stride, np.float32)
+    return trace(copy, 1, 32, np.zeros(32, np.float32), source, stride).draw_memory(array="a")

@@ -4,7 +4,7 @@ import numpy as np
 
 from course.kernels.fusion import records
 from course.pictures.shapes import SMALL, box, plain, sheet, word
-from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, IDLE, INK, figure
+from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, IDLE, INK, chart
 
 TINY = 6.5
 KERNEL = "#cfe8cf"
@@ -21,8 +21,7 @@ def passes(steps: dict[str, tuple[int, int]], fused: tuple[int, int]):
     total = sum(map(sum, steps.values()))
     words = "; ".join(f"{name} reads {r}, writes {w}" for name, (r, w) in steps.items())
     alt = f"{words}: {total} passes over memory. One kernel reads {fused[0]}, writes {fused[1]}."
-    fig = figure(8, 2.3, alt=alt)
-    axes = fig.add_subplot()
+    fig, axes = chart(8, 2.3, alt=alt)
     sheet(axes, 2.1 * (len(steps) + 1.4), 3, below=0.1, equal=False)
     for number, (name, moved) in enumerate(steps.items()):
         _kernel(axes, 2.1 * number, 1.6, name, moved)
@@ -60,8 +59,9 @@ def _kernel(axes, x, width, name, moved, colour=INK):
 def bits(formats):
     """Each format's bits: sign, exponent, mantissa."""
     words = ", ".join(f"{f.name} 1 + {f.exponent} + {f.mantissa}" for f in formats)
-    fig = figure(8, 0.3 * len(formats) + 0.5, alt=f"Sign, exponent and mantissa bits: {words}.")
-    axes = fig.add_subplot()
+    fig, axes = chart(
+        8, 0.3 * len(formats) + 0.5, alt=f"Sign, exponent and mantissa bits: {words}."
+    )
     axes.set(
         xlim=(-5, 40),
         ylim=(len(formats) + 0.9, -0.1),
@@ -90,8 +90,7 @@ def number_line(numbers: dict[str, np.ndarray], largest: float):
     """The numbers of some formats from 0 to `largest`, a row of ticks each."""
     within = {name: x[(x >= 0) & (x <= largest)] for name, x in numbers.items()}
     words = ", ".join(f"{name} {len(x)}" for name, x in within.items())
-    fig = figure(8, 0.5 * len(numbers) + 0.6, alt=f"Numbers from 0 to {largest:g}: {words}.")
-    axes = fig.add_subplot()
+    fig, axes = chart(8, 0.5 * len(numbers) + 0.6, alt=f"Numbers from 0 to {largest:g}: {words}.")
     for row, x in enumerate(within.values()):
         axes.vlines(
             x,
@@ -115,8 +114,7 @@ def spacings(formats, spacing, at: float):
     spacing(x, format): the distance at x. at: where it is marked.
     """
     words = ", ".join(f"{f.name} {_step(f, spacing, at)}" for f in formats)
-    fig = figure(7.4, 3, alt=f"Distance between neighbours at {at:g}: {words}.")
-    axes = fig.add_subplot()
+    fig, axes = chart(7.4, 3, alt=f"Distance between neighbours at {at:g}: {words}.")
     for number, f in enumerate(formats):
         highest = min(np.log2(f.largest), 24)
         octaves = np.arange(-24, highest + 1e-6)
@@ -155,8 +153,7 @@ def _step(f, spacing, at):
 def losses(runs: dict):
     """Loss by step, a line a run. runs: name -> object with `losses`."""
     last = ", ".join(f"{name} ends at {run.losses[-1]:.3g}" for name, run in runs.items())
-    fig = figure(6.6, 2.6, alt=f"Loss by step: {last}.")
-    axes = fig.add_subplot()
+    fig, axes = chart(6.6, 2.6, alt=f"Loss by step: {last}.")
     for name, run in runs.items():
         axes.plot(run.losses, label=name, linewidth=1.4)
     axes.set(
@@ -172,8 +169,7 @@ def losses(runs: dict):
 def accuracy_against_bytes(rows):
     """Accuracy of quantized networks over their bytes. rows: (name, bytes, accuracy)."""
     words = "; ".join(f"{name}: {size / 1e3:.0f} KB, {right:.1%}" for name, size, right in rows)
-    fig = figure(7.2, 3, alt=f"Accuracy against bytes. {words}.")
-    axes = fig.add_subplot()
+    fig, axes = chart(7.2, 3, alt=f"Accuracy against bytes. {words}.")
     for number, (name, size, right) in enumerate(rows):
         hollow = "one scale" in name
         face = "white" if hollow else f"C{(number + 1) // 2}"
@@ -200,8 +196,7 @@ def int4_tile(mark: int = 5):
         "A tile of 16 rows and 128 columns of 4-bit codes. Lane 4 r + q has columns 32 q to "
         f"32 q + 31 of rows r and r + 8: 16 bytes each. Lane {mark} is marked."
     )
-    fig = figure(7.6, 3.1, alt=alt)
-    axes = fig.add_subplot()
+    fig, axes = chart(7.6, 3.1, alt=alt)
     sheet(axes, 8.6, 9.4, below=0.1, equal=False)
     for row in range(16):
         for quarter in range(4):
@@ -231,8 +226,7 @@ def two_of_four(
 ):
     """A row before and after compression: numbers kept, and where each stood among its four."""
     words = ", ".join(f"{value:g} at {place}" for value, place in zip(kept, places, strict=True))
-    fig = figure(7.2, 1.5, alt=f"Of every four numbers two are kept: {words}.")
-    axes = fig.add_subplot()
+    fig, axes = chart(7.2, 1.5, alt=f"Of every four numbers two are kept: {words}.")
     sheet(axes, len(dense) + 0.2, 3.2, below=0.1, equal=False)
     for i, value in enumerate(dense):
         box(axes, i, 0.1, 0.95, 0.8, KERNEL if value else "white")

@@ -3,15 +3,14 @@
 import numpy as np
 
 from course.pictures.shapes import SMALL, arrow, box, sheet, word
-from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, IDLE, INK, figure
+from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, IDLE, INK, OTHERS, chart, svg
 
 TINY = 7
 
 
 def _canvas(width, height, across, down, alt):
     """Axes of a picture of width × height inches, without ticks; y grows downwards."""
-    fig = figure(width, height, alt=alt)
-    axes = fig.add_subplot()
+    fig, axes = chart(width, height, alt=alt)
     sheet(axes, across, down, below=0.2)
     return fig, axes
 
@@ -201,12 +200,11 @@ def shares(rows):
     rows = [(title, found) for title, found in rows if any(found.values())]
     if not rows:
         return "no shares are recorded yet"
-    fig = figure(7.4, 0.8 + 0.42 * len(rows), alt=f"Share of the roof. {_in_words(rows)}.")
-    axes = fig.add_subplot()
+    fig, axes = chart(7.4, 0.8 + 0.42 * len(rows), alt=f"Share of the roof. {_in_words(rows)}.")
     looks = {
-        "library": ACCENT,
-        "Python": BLOCK_COLOURS[0],
-        "ours": BLOCK_COLOURS[4],
+        "library": OTHERS,
+        "Python": BLOCK_COLOURS[1],
+        "ours": ACCENT,
     }
     for step, (who, colour) in enumerate(looks.items()):
         places = [line + 0.26 * (step - 1) for line in range(len(rows))]
@@ -221,7 +219,8 @@ def shares(rows):
         "loc": "lower center",
         "bbox_to_anchor": (0.5, 1),
     }
-    axes.legend(fontsize=SMALL, ncols=len(looks), **above)
+    axes.legend(fontsize=SMALL, frameon=False, ncols=len(looks), **above)
+    axes.spines[["top", "right"]].set_visible(False)
     fig.set_layout_engine("tight")
     return fig
 
@@ -261,3 +260,40 @@ def decide():
         if row:
             arrow(axes, 3.2, y - 0.4, 3.2, y)
     return fig
+
+
+# ---- points in a square
+
+BOXES, SQUARE = 16, 320  # boxes a side: as many as points; pixels of a square
+
+
+def points(clouds):
+    """Points of two coordinates in [0, 1), and how many of the square's boxes stay empty.
+
+    clouds: {name: [points, 2]}.
+    """
+    empty = {name: BOXES**2 - _boxes(cloud) for name, cloud in clouds.items()}
+    said = "; ".join(
+        f"{name}: {count} of {BOXES**2} boxes are empty" for name, count in empty.items()
+    )
+    pitch = SQUARE + 40
+    drawing = svg.Drawing(pitch * len(clouds), SQUARE + 30, alt=f"Points in a square. {said}.")
+    for column, (name, cloud) in enumerate(clouds.items()):
+        left = 1 + pitch * column
+        words = f"{name}: {empty[name]} of {BOXES**2} boxes are empty"
+        drawing.text(left, 10, words, anchor="start")
+        drawing.box(left, 26, SQUARE, SQUARE, line=svg.GREY)
+        for line in range(1, BOXES):
+            at = SQUARE * line / BOXES
+            drawing.line(left + at, 26, left + at, 26 + SQUARE, colour=svg.FAINT)
+            drawing.line(left, 26 + at, left + SQUARE, 26 + at, colour=svg.FAINT)
+        middles = [(left + SQUARE * x, 26 + SQUARE * (1 - y)) for x, y in np.asarray(cloud)]
+        drawing.dots(middles, 6, colour=svg.strong(ACCENT))
+        arc = f"M{left} 26A{SQUARE} {SQUARE} 0 0 1 {left + SQUARE} {26 + SQUARE}"
+        drawing.add("path", d=arc, style=f"fill:none;stroke:{svg.strong(ALARM)}")
+    return drawing
+
+
+def _boxes(cloud) -> int:
+    """How many boxes of the square have a point."""
+    return len(np.unique((np.asarray(cloud) * BOXES).astype(int), axis=0))

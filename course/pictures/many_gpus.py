@@ -7,7 +7,8 @@ import numpy as np
 from course.kernels.many_gpus import model
 from course.kernels.many_gpus import schedule as schedules
 from utils import results
-from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, IDLE, INK, figure
+from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, IDLE, INK, chart, figure, svg
+from utils.plots.svg import Drawing
 
 SMALL = 8  # size of letters
 RECORDED = "many_gpus/all_reduce"
@@ -91,8 +92,7 @@ def model_curves(ranks: int):
     launch, trip, beta, whose = link()
     sizes = 2.0 ** np.arange(3, 31)
     alt = f"time of five all-reduces of {ranks} ranks over the bytes of the message, both in powers"
-    fig = figure(7, 3.4, alt=alt)
-    axes = fig.subplots()
+    fig, axes = chart(7, 3.4, alt=alt)
     for name in OF_SCHEDULES:
         made = schedules.SCHEDULES[name](ranks)
         times = [schedules.seconds(made, bytes, trip, beta, launch) * 1e6 for bytes in sizes]
@@ -113,8 +113,7 @@ def fits():
         return "nothing is recorded yet"
     whose = source_of(f"{RECORDED}/8/best/one_shot")
     alt = f"measured times of {', '.join(names)} over the bytes, and the fitted lines ({whose})"
-    fig = figure(7, 3.4, alt=alt)
-    axes = fig.subplots()
+    fig, axes = chart(7, 3.4, alt=alt)
     for name, colour in zip(names, (WHAT_COLOURS["one_shot"], ACCENT, ALARM), strict=False):
         times = recorded(f"best/{name}", 2)
         axes.plot(list(times), [t * 1e6 for t in times.values()], "o", color=colour)
@@ -169,9 +168,9 @@ def prefix(ranks: int) -> str:
     return "many_gpus" if ranks == 2 else f"many_gpus/{ranks}"
 
 
-def recorded(what: str, ranks: int | None = None) -> dict[int, float]:
+def recorded(what: str, ranks: int | None = None, before: str = "") -> dict[int, float]:
     """{bytes: value} of the results all_reduce/<bytes>/<what> of so many GPUs (default: most)."""
-    before = prefix(ranks or largest())
+    before = before or prefix(ranks or largest())
     pattern = re.compile(rf"{before}/all_reduce/(\d+)/{re.escape(what)}")
     found = {}
     for entry in results.load():
@@ -208,8 +207,7 @@ def race():
     gpus = largest()
     whose = f"{gpus} of {source_of(f'{prefix(gpus)}/all_reduce/{min(ours)}/ours/call')}"
     alt = f"time of an all-reduce of {gpus} GPUs over the bytes, ours and NCCL's ({whose})"
-    fig = figure(7, 3.4, alt=alt)
-    axes = fig.subplots()
+    fig, axes = chart(7, 3.4, alt=alt)
     for name, times, colour in (("ours", ours, ACCENT), ("NCCL", nccl, ALARM)):
         values = [seconds * 1e6 for seconds in times.values()]
         axes.plot(
@@ -234,19 +232,134 @@ def times_table() -> str:
     return "\n".join(lines) if len(lines) > 1 else "nothing is recorded yet"
 
 
+#: Of these messages tables show what was predicted: bytes.
+SHOWN = (8, 1 << 12, 1 << 16, 1 << 17, 1 << 18, 1 << 20, 1 << 24, 1 << 26, 1 << 30)
+
+
 def predictions(ranks: int) -> str:
-    """What the model of two GPUs said of more of them, beside what was measured there."""
-    said, measured = recorded("predicted", ranks), recorded("ours/graph", ranks)
-    lines = [f"{'bytes':>14} {'predicted':>12} {'measured':>12}"]
-    for bytes in (8, 1 << 16, 1 << 18, 1 << 20, 1 << 24, 1 << 26, 1 << 30):
-        if bytes not in said:
-            continue
+    """What the model said of so many GPUs before a run, beside what was measured there."""
+    said = recorded("predicted", ranks)
+    return _beside({bytes: said[bytes] for bytes in SHOWN if bytes in said}, "predicted", ranks)
+
+
+def refitted(ranks: int | None = None) -> str:
+    """The same with lines that are fitted to so many GPUs' own times (default: most)."""
+    ranks = ranks or largest()
+    fitted, said = lines(ranks), {}
+    for bytes in SHOWN:
+        able = [x for x in fitted.values() if bytes in recorded(f"best/{x.algorithm}", ranks)]
+        if able:
+            said[bytes] = min(line.seconds(bytes) for line in able)
+    return _beside(said, "fitted", ranks)
+
+
+def _beside(said: dict[int, float], title: str, ranks: int) -> str:
+    """A table: what lines say of messages, what was measured, and how far off the worst is."""
+    measured = recorded("ours/graph", ranks)
+    rows = [f"{'bytes':>14} {title:>12} {'measured':>12}"]
+    ratios = {}
+    for bytes, seconds in said.items():
         there = "not yet"
         if bytes in measured:
-            ratio = measured[bytes] / said[bytes]
+            ratios[bytes] = ratio = measured[bytes] / seconds
             there = f"{measured[bytes] * 1e6:9.1f} µs  {ratio:5.2f}×"
-        lines.append(f"{bytes:14,} {said[bytes] * 1e6:9.1f} µs {there:>12}")
+        rows.append(f"{bytes:14,} {seconds * 1e6:9.1f} µs {there:>12}")
+    if ratios:
+        worst = max(ratios, key=lambda bytes: abs(ratios[bytes] - 1))
+        rows.append(f"furthest off: {abs(ratios[worst] - 1):.0%}, at {worst:,} bytes")
+    return "\n".join(rows)
+
+
+def lines(ranks: int, before: str = "") -> dict[str, model.Line]:
+    """The line that fits each algorithm's recorded times on so many GPUs.
+
+    before: what the results' names begin with, if not as those of a machine with so many GPUs.
+    """
+    fitted = {}
+    for name in model.TRIPS:
+        times = recorded(f"best/{name}", ranks, before)
+        if len(times) >= model.FEWEST:
+            fitted[name] = model.fit(times, name, ranks)
+    return fitted
+
+
+def alphas(ranks: int | None = None) -> str:
+    """What a message of nothing costs: on two GPUs, on fewer of more, on more; what a peer adds."""
+    ranks = ranks or largest()
+    some = {number: lines(number, f"many_gpus/{number}") for number in range(2, ranks)}
+    fitted = {
+        "2 GPUs": lines(2),
+        **{f"{number} of {ranks}": found for number, found in some.items() if found},
+        f"{ranks} GPUs": lines(ranks),
+    }
+    titles = " ".join(f"{title:>10}" for title in (*fitted, "a peer"))
+    rows = [f"{'α of':>10} {titles}"]
+    for name in fitted["2 GPUs"]:
+        if all(name in found for found in fitted.values()) and some.get(2):
+            peer = model.for_a_peer(some[2][name], lines(ranks)[name])
+            seconds = [*(found[name].alpha for found in fitted.values()), peer]
+            cells = " ".join(f"{each * 1e6:7.2f} µs" for each in seconds)
+            rows.append(f"{name:>10} {cells}")
+    return "\n".join(rows)
+
+
+def least(ranks: int | None = None) -> str:
+    """Of all comparisons with NCCL on so many GPUs (default: most) the least speed-up."""
+    ranks = ranks or largest()
+    pattern = re.compile(rf"{prefix(ranks)}/all_reduce/(.+)/speedup_over_nccl(?:/(\w+))?")
+    found = []
+    for entry in results.load():
+        match = pattern.fullmatch(entry["name"])
+        if match:
+            found.append((entry["value"], match[1], match[2] or "call"))
+    if not found:
+        return "nothing is recorded yet"
+    value, what, mode = min(found)
+    *kind, bytes = what.split("/")
+    kinds = {"window": ", NCCL's memory registered", "bf16": ", bf16"}
+    words = f"{int(bytes):,} bytes, {mode}" + "".join(kinds[word] for word in kind)
+    return f"{len(found)} comparisons on {ranks} GPUs, the least {value:.2f}× ({words})"
+
+
+def training(batch: int = 4096) -> str:
+    """What is recorded of data-parallel training on the most GPUs, as lines of text."""
+    gpus = largest()
+    rows = {
+        "scaling": f"{gpus} GPUs beside one, {batch:,} digits each",
+        "strong_scaling": f"{gpus} GPUs beside one, {batch:,} digits in all",
+        "speedup_over_pytorch_ddp": "ours beside PyTorch's DistributedDataParallel",
+    }
+    lines = []
+    for name, words in rows.items():
+        entry = results.find(f"{prefix(gpus)}/ddp/{batch}/{name}")
+        value = f"{entry['value']:.2f}×" if entry else "nothing recorded yet"
+        lines.append(f"{words}: {value}")
+    for who in ("pytorch", "shared_statistics", "own_statistics"):
+        entry = results.find(f"many_gpus/accuracy/{who}")
+        if entry:
+            words = f"test accuracy, two GPUs, {who.replace('_', ' ')}"
+            lines.append(f"{words}: {entry['value']:.2%}")
     return "\n".join(lines)
+
+
+def copies() -> str:
+    """What is recorded of copies from GPU 0 to 1 of the most GPUs, as lines of text."""
+    gpus = largest()
+    before = f"{prefix(gpus)}/peer_copy"
+    ways = {
+        "push": "copy engine",
+        "kernel_push": "kernel, stores",
+        "kernel_pull": "kernel, loads",
+    }
+    lines = []
+    for way, words in ways.items():
+        entry = results.find(f"{before}/{way}/0_1")
+        if entry:
+            lines.append(f"{words:>15}: {entry['value'] / 1e9:4.0f} GB/s")
+    trip = results.find(f"{before}/latency/0_1")
+    if trip:
+        lines.append(f"{'one word':>15}: {trip['value'] * 1e6:.2f} µs from GPU to GPU")
+    return "\n".join([*lines, f"(recorded on {gpus} of {source_of(f'{before}/latency/0_1')})"])
 
 
 def matrix():
@@ -263,8 +376,7 @@ def matrix():
     whose = source_of(f"{prefix(gpus)}/peer_copy/{way}/0_1")
     least, most = np.nanmin(speeds), np.nanmax(speeds)
     alt = f"GB/s of copies from each of {gpus} GPUs to each other: {least:.0f} to {most:.0f}"
-    fig = figure(1.6 + 0.5 * gpus, 1.1 + 0.4 * gpus, alt=f"{alt} ({whose})")
-    axes = fig.subplots()
+    fig, axes = chart(1.6 + 0.5 * gpus, 1.1 + 0.4 * gpus, alt=f"{alt} ({whose})")
     for (a, b), speed in np.ndenumerate(speeds):
         colour = IDLE if np.isnan(speed) else BLOCK_COLOURS[0]
         axes.add_patch(_box(b, a, colour))
@@ -308,9 +420,9 @@ def scaling(batch: int = 4096):
         if guess:
             predicted[n] = guess["value"]
     whose = source_of(names[2])
-    alt = f"training on 1 to 8 GPUs beside one, measured {measured}, predicted {predicted}"
-    fig = figure(5, 3, alt=alt)
-    axes = fig.subplots()
+    found = f"measured {_said(measured)}; predicted {_said(predicted)}"
+    alt = f"training on 1 to 8 GPUs, in times one: {found}"
+    fig, axes = chart(5, 3, alt=alt)
     axes.plot(
         [1, 8],
         [1, 8],
@@ -353,6 +465,11 @@ def scaling(batch: int = 4096):
     return fig
 
 
+def _said(times: dict[int, float]) -> str:
+    """Times one GPU, by the number of GPUs."""
+    return ", ".join(f"{ratio:.2f} on {n}" for n, ratio in times.items()) or "nothing"
+
+
 # ---- what ran beside what
 
 
@@ -360,8 +477,7 @@ def overlap(log: list[dict], backward: float):
     """Buckets of gradients as they travelled beside the backward pass (cuts.buckets)."""
     end = max([backward, *(entry["done"] for entry in log)]) * 1e3
     alt = f"{len(log)} buckets of gradients, each on its way as the backward pass goes on"
-    fig = figure(7, 0.35 * len(log) + 1.1, alt=alt)
-    axes = fig.subplots()
+    fig, axes = chart(7, 0.35 * len(log) + 1.1, alt=alt)
     axes.barh(0, backward * 1e3, color=BLOCK_COLOURS[0], edgecolor="white")
     names = ["backward pass"]
     for number, entry in enumerate(log, start=1):
@@ -390,8 +506,7 @@ def pipeline(log: list[tuple]):
     idle = bubble(log)
     batches = len({batch for _, _, batch, _ in log})
     alt = f"{stages} stages, {batches} micro-batches forward and back; {idle:.0%} of the turns idle"
-    fig = figure(8, 0.35 * stages + 0.9, alt=alt)
-    axes = fig.subplots()
+    fig, axes = chart(8, 0.35 * stages + 0.9, alt=alt)
     colours = {
         "forward": BLOCK_COLOURS[0],
         "back": BLOCK_COLOURS[2],
@@ -420,3 +535,87 @@ def bubble(log: list[tuple]) -> float:
     stages = max(stage for stage, *_ in log) + 1
     length = max(turn for *_, turn in log) + 1
     return 1 - len(log) / (stages * length)
+
+
+# ---- calls of ranks
+
+CALL, APART = 150, 64  # pixels: from rank to rank, from call to call
+
+
+def calls(made: dict[str, list[str]]):
+    """What each rank calls, one call below the other: equal calls meet, others wait in vain.
+
+    made: {rank: names of its calls}.
+    """
+    most = max(map(len, made.values()))
+    rows = [
+        [each[row] if row < len(each) else None for each in made.values()] for row in range(most)
+    ]
+    meets = [len(set(row)) == 1 for row in rows]
+    met = meets.index(False) if False in meets else most
+    alt = f"Calls of {len(made)} ranks: all {most} meet."
+    if met < most:
+        alt = (
+            f"Calls of {len(made)} ranks: call {met + 1} differs: {', '.join(map(str, rows[met]))}."
+        )
+    sheet = Drawing(2 * CALL * len(made), 44 + APART * most, alt=alt)
+    for column, name in enumerate(made):
+        x = CALL * (2 * column + 1)
+        sheet.text(x, 10, name, font_weight="bold", size=15)
+        sheet.line(x, 24, x, sheet.height, colour=svg.GREY)
+    for row, names in enumerate(rows):
+        _draw_call(sheet, 40 + APART * row, names, meets[row], row > met)
+    return sheet
+
+
+def _draw_call(sheet, y, names, meets, is_after):
+    """The ranks' calls number so and so: joined where they are the same."""
+    first, last = CALL, CALL * (2 * len(names) - 1)
+    colour = svg.strong(ACCENT if meets else ALARM)
+    dashes = {} if meets else {"stroke_dasharray": "5 6"}
+    sheet.line(first, y + 17, last, y + 17, colour=colour, thick=2, **dashes)
+    if not meets and not is_after:
+        sheet.box((first + last) / 2 - 70, y + 4, 140, 26, fill=svg.PAPER)
+        sheet.text((first + last) / 2, y + 17, "waits for ever", colour=colour, size=14)
+    for column, name in enumerate(names):
+        x = CALL * (2 * column + 1)
+        fill = BLOCK_COLOURS[2 if meets else 4]
+        if name:
+            sheet.box(x - 55, y, 110, 34, fill=fill, rx=5)
+            sheet.text(x, y + 17, name, size=14, colour=svg.ON_COLOUR)
+
+
+# ---- words that carry their flag
+
+CELL = 26  # pixels: a byte
+
+
+def words(numbers: int, flag: int, tile: int):
+    """A word of 8 bytes, half numbers and half flag, beside a tile with one flag behind it.
+
+    numbers, flag: bytes of a word's two halves. tile: bytes that go before one flag.
+    """
+    word = numbers + flag
+    shares = numbers / word, tile / (tile + flag)
+    alt = (
+        f"A word: {numbers} bytes of numbers, {flag} of flag, {shares[0]:.0%} of it numbers. "
+        f"A tile: {tile:,} bytes, then {flag} of flag, {shares[1]:.2%} of it numbers."
+    )
+    sheet = Drawing(720, 170, alt=alt)
+    sheet.text(0, 10, "short messages: a flag in each word", anchor="start", font_weight="bold")
+    for each in range(3):
+        left = (CELL * word + 14) * each
+        sheet.box(left, 24, CELL * numbers, 34, fill=BLOCK_COLOURS[0], rx=3)
+        sheet.box(left + CELL * numbers, 24, CELL * flag, 34, fill=BLOCK_COLOURS[4], rx=3)
+        sheet.text(left + CELL * numbers / 2, 41, "numbers", colour=svg.ON_COLOUR)
+        sheet.text(left + CELL * (numbers + flag / 2), 41, "flag", colour=svg.ON_COLOUR)
+    said = f"{shares[0]:.0%} is numbers · whoever sees the flag has them"
+    sheet.text(0, 72, said, anchor="start", size=12, colour=svg.GREY)
+    sheet.text(0, 104, "long messages: a flag behind a tile", anchor="start", font_weight="bold")
+    sheet.box(0, 118, 560, 34, fill=BLOCK_COLOURS[0], rx=3)
+    sheet.text(280, 135, f"{tile:,} bytes of numbers", colour=svg.ON_COLOUR)
+    sheet.box(564, 118, CELL * flag - 2, 34, fill=BLOCK_COLOURS[4], rx=3)
+    sheet.text(564 + CELL * flag / 2, 135, "flag", colour=svg.ON_COLOUR)
+    said = f"{shares[1]:.2%} is numbers · in this order only with release and acquire"
+    sheet.text(0, 163, said, anchor="start", size=12, colour=svg.GREY)
+    return sheet

@@ -1,12 +1,14 @@
 """Pictures of the chapters on matrix products: tiles, lanes and stages, and charts of speed."""
 
+import itertools
 import textwrap
 from collections.abc import Mapping, Set
 
 import numpy as np
 
 from course.pictures.shapes import SMALL, box, plain, word
-from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, IDLE, INK, figure
+from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, IDLE, INK, chart, figure, svg
+from utils.plots.cells import draw_cells, draw_lines
 
 _LINES = (
     "#0072B2",
@@ -54,8 +56,7 @@ def feeding(tiles):
         f"{n}: {a} cycles of loads, {b:g} of arithmetic"
         for n, a, b in zip(names, loads, work, strict=True)
     )
-    fig = figure(8, 0.9 + 0.42 * len(names), alt=f"One step along k of a warp. {words}")
-    axes = fig.add_subplot()
+    fig, axes = chart(8, 0.9 + 0.42 * len(names), alt=f"One step along k of a warp. {words}")
     rows = np.arange(len(names))
     axes.barh(rows - 0.19, loads, 0.36, color=BLOCK_COLOURS[1], label="the one load unit")
     axes.barh(rows + 0.19, work, 0.36, color=ACCENT, label="the four arithmetic units")
@@ -81,8 +82,7 @@ def block_tile(
     """
     bm, bn, bk = (size[name] for name in ("BM", "BN", "BK"))
     alt = f"C in tiles of {bm} × {bn}; a step needs {bm} × {bk} of A and {bk} × {bn} of B"
-    fig = figure(7, 3.6, alt=alt)
-    axes = fig.add_subplot()
+    fig, axes = chart(7, 3.6, alt=alt)
     width, height, gap, depth = across * bn, down * bm, 0.35 * bm, 2.2 * bm
     row, col = down // 2 * bm, across // 2 * bn
     step = max(bk, bm / 12)  # thinner pieces would not be seen
@@ -100,7 +100,7 @@ def block_tile(
     box(axes, x0 + col, y0 + row, bn, bm, "#CFE8D8", INK, 1.4)
     word(axes, x0 + col + bn / 2, y0 + row + bm / 2, f"{bm} × {bn}\na block")
     word(axes, depth / 2, y0 + row + bm * 1.25, f"{bm} × {bk} of A a step")
-    word(axes, x0 + col + bn * 1.1, 0.3 * depth, f"{bk} × {bn} of B", ha="left")
+    word(axes, x0 + col - 0.1 * bn, 0.3 * depth + step / 2, f"{bk} × {bn} of B", ha="right")
     for name, x, y in (("A", 0, y0), ("B", x0, 0), ("C", x0, y0)):
         word(
             axes,
@@ -123,8 +123,7 @@ def thread_tile(size: Mapping[str, int], groups: bool = False):
     cols = [x // 4 * (bn // 2) + x % 4 if groups else x for x in range(tn)]
     pitch = 4 if groups else tn
     shape = "four squares of 4 × 4, half a tile apart" if groups else f"one square of {tm} × {tn}"
-    fig = figure(4.6, 4.4, alt=f"A thread's elements within the block's {bm} × {bn}: {shape}")
-    axes = fig.add_subplot()
+    fig, axes = chart(4.6, 4.4, alt=f"A thread's elements within the block's {bm} × {bn}: {shape}")
     _panel(axes, "", bn * 1.12, bm * 1.12)
     x0, y0 = 0.12 * bn, 0.12 * bm
     box(axes, x0, y0, bn, bm, "white")
@@ -210,8 +209,7 @@ def lane_map(
     """
     places = {(int(y), int(x)) for y, x in zip(rows, cols, strict=True)}
     alt = f"{title}: {len(places)} places for {len(rows)} lanes"
-    fig = figure(3.4, 4.4, alt=alt)
-    axes = fig.add_subplot()
+    fig, axes = chart(3.4, 4.4, alt=alt)
     ys, xs = sorted(set(map(int, rows))), sorted(set(map(int, cols)))
     _panel(axes, title, len(xs), len(ys))
     for lane, (y, x) in enumerate(zip(map(int, rows), map(int, cols), strict=True)):
@@ -240,8 +238,7 @@ def stages(
     alt = (
         f"{count} pairs of tiles: {steps} steps take {total:.1f}, {steps * work:g} of it arithmetic"
     )
-    fig = figure(8, 1.5, alt=alt)
-    axes = fig.add_subplot()
+    fig, axes = chart(8, 1.5, alt=alt)
     for step in range(steps):
         colour = BLOCK_COLOURS[step % len(BLOCK_COLOURS)]
         lane = 0.8 * (step % count) / count
@@ -324,6 +321,8 @@ def tile_order(across: int, down: int, at_once: int, group: int):
 
     at_once: tiles that run at the same time. Below each: how many pieces of A and B they want.
     """
+    from matplotlib.colors import to_rgb
+
     plain = [(i // across, i % across) for i in range(at_once)]
     grouped = [_place(i, across, down, group) for i in range(at_once)]
     wanted = [len({y for y, _ in p}) + len({x for _, x in p}) for p in (plain, grouped)]
@@ -334,9 +333,10 @@ def tile_order(across: int, down: int, at_once: int, group: int):
         fig.subplots(1, 2), (plain, grouped), titles, wanted, strict=True
     ):
         _panel(axes, f"{title}: {count} strips", across, down)
-        for y in range(down):
-            for x in range(across):
-                box(axes, x, y, 1, 1, ACCENT if (y, x) in places else IDLE, "white", 0.5)
+        shade = np.full((down, across, 3), to_rgb(IDLE))
+        shade[tuple(zip(*places, strict=True))] = to_rgb(ACCENT)
+        draw_cells(axes, shade)
+        draw_lines(axes, down, across, 0.5)
     return fig
 
 
@@ -362,8 +362,7 @@ def ladder_chart(
     other: names in another colour. guessed: name -> share that the reader predicted, a diamond.
     """
     words = ", ".join(f"{name} {share:.1%}" for name, share in shares.items())
-    fig = figure(8, 0.9 + 0.22 * len(shares), alt=f"{title}: {words}")
-    axes = fig.add_subplot()
+    fig, axes = chart(8, 0.9 + 0.22 * len(shares), alt=f"{title}: {words}")
     colours = [BLOCK_COLOURS[1] if name in other else ACCENT for name in shares]
     percent = [100 * share for share in shares.values()]
     bars = axes.barh(
@@ -405,8 +404,7 @@ def size_chart(rates: dict[str, dict[int, float]], title: str):
     rates: name -> {n: FLOP/s}.
     """
     words = "; ".join(f"{name} {_points(line)}" for name, line in rates.items())
-    fig = figure(8, 4.2, alt=f"{title}. TFLOP/s by side: {words}")
-    axes = fig.add_subplot()
+    fig, axes = chart(8, 4.2, alt=f"{title}. TFLOP/s by side: {words}")
     sides = sorted({n for line in rates.values() for n in line})
     for number, (name, line) in enumerate(rates.items()):
         look, colour = "o-", _LINES[number % len(_LINES)]
@@ -452,8 +450,7 @@ def roofline(
     ridge = peak / bytes_per_second
     roofs = f"{bytes_per_second / 1e12:.3g} TB/s and {peak / 1e12:.3g} TFLOP/s"
     meet = f"meeting at {ridge:.1f} FLOPs a byte"
-    fig = figure(8, 4, alt=f"{title}: roofs {roofs}, {meet}. {words}")
-    axes = fig.add_subplot()
+    fig, axes = chart(8, 4, alt=f"{title}: roofs {roofs}, {meet}. {words}")
     x = np.geomspace(0.1, 300, 200)
     axes.plot(
         x,
@@ -523,8 +520,7 @@ def search_map(
     grid = np.array([[rates.get((r, c), np.nan) for c in across] for r in down]) / 1e12
     words = ", ".join(f"{r} / {c}: {rate / 1e12:.3g}" for (r, c), rate in rates.items())
     width, height = 1.9 + 1.15 * len(across), 1.1 + 0.42 * len(down)
-    fig = figure(width, height, alt=f"{title}, TFLOP/s: {words}")
-    axes = fig.add_subplot()
+    fig, axes = chart(width, height, alt=f"{title}, TFLOP/s: {words}")
     axes.set_facecolor(IDLE)
     axes.imshow(grid, cmap="viridis", aspect="auto")
     low, high = np.nanmin(grid), np.nanmax(grid)
@@ -546,3 +542,78 @@ def search_map(
     axes.set(xlabel=columns, ylabel=rows)
     axes.set_title(title, fontsize=9.5, loc="left", color=INK)
     return fig
+
+
+# ---- the order of three loops
+
+SHOWN, LINE = 32, 16  # a matrix's side; elements of a cache line
+DOT, BETWEEN = 6, 34  # pixels: an element, from matrix to matrix
+
+
+def _row_column_i(side):
+    return ((row, column, i) for row, column, i in np.ndindex(side, side, side))
+
+
+def _row_i_column(side):
+    return ((row, column, i) for row, i, column in np.ndindex(side, side, side))
+
+
+def _in_tiles(side, tile=4):
+    parts = side // tile
+    for big_row, big_i, column in np.ndindex(parts, parts, side):
+        for y, j in np.ndindex(tile, tile):
+            yield tile * big_row + y, column, tile * big_i + j
+
+
+ORDERS = {
+    "row, column, i": _row_column_i,
+    "row, i, column": _row_i_column,
+    "in tiles": _in_tiles,
+}
+
+
+def walks(steps: int = 256):
+    """What the first multiply-adds of three loop orders touch of A, B and C."""
+    rows = {name: _touched(order, steps) for name, order in ORDERS.items()}
+    lines = {name: sum(map(_lines_of, touched)) for name, touched in rows.items()}
+    said = ", ".join(f"{name}: {count}" for name, count in lines.items())
+    alt = f"Cache lines that the first {steps} multiply-adds of three orders touch. {said}."
+    side = SHOWN * DOT
+    sheet = svg.Drawing(140 + 3 * (side + BETWEEN), 30 + 3 * (side + 18), alt=alt)
+    for column, name in enumerate("ABC"):
+        sheet.text(140 + column * (side + BETWEEN) + side / 2, 10, name, font_weight="bold")
+    for row, (name, touched) in enumerate(rows.items()):
+        top = 26 + row * (side + 18)
+        words = name, f"{steps} multiply-adds", f"{lines[name]} cache lines"
+        for place, text in enumerate(words):
+            weight = "bold" if place != 1 else None
+            sheet.text(0, top + 20 + 20 * place, text, anchor="start", font_weight=weight)
+        for column, elements in enumerate(touched):
+            _draw_touched(sheet, 140 + column * (side + BETWEEN), top, elements)
+    return sheet
+
+
+def _touched(order, steps):
+    """The elements (row, column) of A, B and C that the first steps of an order touch."""
+    first = list(itertools.islice(order(SHOWN), steps))
+    a = {(row, i) for row, _, i in first}
+    b = {(i, column) for _, column, i in first}
+    c = {(row, column) for row, column, _ in first}
+    return a, b, c
+
+
+def _lines_of(elements):
+    return len({(row, column // LINE) for row, column in elements})
+
+
+def _draw_touched(sheet, left, top, elements):
+    """A matrix: whole cache lines that are fetched, and in them the elements that are used."""
+    side = SHOWN * DOT
+    sheet.box(left, top, side, side, fill=svg.FAINT, line=svg.GREY)
+    for row, line in sorted({(row, column // LINE) for row, column in elements}):
+        x, y = left + line * LINE * DOT, top + row * DOT
+        sheet.box(x, y, LINE * DOT, DOT - 1, fill=BLOCK_COLOURS[1])
+    for row in sorted({row for row, _ in elements}):
+        columns = sorted(column for other, column in elements if other == row)
+        wide = DOT * (columns[-1] + 1 - columns[0])  # they are neighbours
+        sheet.box(left + DOT * columns[0], top + row * DOT, wide, DOT - 1, fill=ACCENT)

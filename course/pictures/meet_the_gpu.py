@@ -14,7 +14,9 @@ import numpy as np
 
 from course.pictures.shapes import plain
 from utils.hardware import generations
-from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, IDLE, INK, figure
+from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, IDLE, INK, chart, figure
+from utils.plots.cells import draw_cells
+from utils.plots.svg import PAPER, Drawing
 
 WARP = 32
 GAP = 0.8  # lanes' widths between two warps
@@ -33,8 +35,7 @@ def walkers_chart(walkers, longer):
         "Steps a second against the number of walkers: it rises almost in proportion at first, "
         "then levels off"
     )
-    fig = figure(6.5, 3.0, alt=alt)
-    axes = fig.add_subplot()
+    fig, axes = chart(6.5, 3.0, alt=alt)
     gains = np.asarray(walkers) / longer
     axes.plot(walkers, gains, "o-", color=ACCENT, label="measured on this CPU")
     axes.plot(walkers, walkers, "--", color=INK, label="in proportion")
@@ -56,8 +57,7 @@ def little_chart(programs, busy, alone):
         "Share of busy cycles against warps for three programs: the simulation lies on Little's "
         "law, a straight line up to 100 %; with more work a wait, fewer warps do"
     )
-    fig = figure(7.5, 3.1, alt=alt)
-    axes = fig.add_subplot()
+    fig, axes = chart(7.5, 3.1, alt=alt)
     warps = np.arange(SIMULATED[-1] + 1)
     for program, colour in zip(programs, (ACCENT, ALARM, GREEN), strict=True):
         dots = [busy(program, count) for count in SIMULATED]
@@ -179,8 +179,7 @@ def ridge_chart(years, fp32, tensor):
         f"Fp32 units: {fp32[0]:.1f} in {years[0]}, later up to {max(fp32):.0f}. "
         f"Tensor cores: between {top.min():.0f} and {top.max():.0f}"
     )
-    fig = figure(7.5, 3.0, alt=alt)
-    axes = fig.add_subplot()
+    fig, axes = chart(7.5, 3.0, alt=alt)
     axes.plot(years, fp32, "o", color=ACCENT, label="fp32 units")
     axes.plot(years, tensor, "s", color=ALARM, label="tensor cores, 16 bit")
     axes.axhline(1 / 12, color=INK, linewidth=1)
@@ -207,8 +206,7 @@ def speedup_chart(amdahl, gustafson, shares, at: int | None = None):
         "Speed-up against processors: by Amdahl it levels off at 1 / (1 - p); "
         "by Gustafson it rises in proportion to the processors"
     )
-    fig = figure(7.5, 3.1, alt=alt)
-    axes = fig.add_subplot()
+    fig, axes = chart(7.5, 3.1, alt=alt)
     for p, colour in zip(shares, (ACCENT, ALARM, GREEN), strict=False):
         axes.plot(
             n,
@@ -239,20 +237,20 @@ def warp_map(warps, title: str = ""):
     """Which warp each thread of a block is in. warps: [rows, columns], as the threads wrote it
     down.
     """
+    from matplotlib.colors import to_rgb
+
     warps = np.asarray(warps)
     rows, columns = warps.shape
     cell = min(0.36, 8.5 / columns, 3.6 / rows)
     block = f"A block of {columns} by {rows} threads in {warps.max() + 1} warps"
-    fig = figure(
+    fig, axes = chart(
         max(4.5, columns * cell + 0.8),
         rows * cell + 0.9,
         alt=f"{block}, each with its own colour",
     )
-    axes = fig.add_subplot()
-    colours = np.array(
-        [[int(c[i : i + 2], 16) for i in (1, 3, 5)] for c in BLOCK_COLOURS], np.uint8
-    )
-    axes.imshow(colours[warps % len(colours)], interpolation="nearest")
+    colours = np.array([to_rgb(colour) for colour in BLOCK_COLOURS])
+    draw_cells(axes, colours[warps % len(colours)])
+    axes.set_aspect("equal")
     for y in range(rows):
         for x in range(columns):
             axes.text(
@@ -276,27 +274,20 @@ def warp_map(warps, title: str = ""):
 
 def issue_chart(states, title: str = ""):
     """What each warp does in each cycle. states: [warps, cycles] of READY, WAITING and ISSUING."""
-    from matplotlib.colors import ListedColormap
+    from matplotlib.colors import to_rgb
     from matplotlib.patches import Patch
 
     states = np.asarray(states)
     busy = (states == ISSUING).any(axis=0).mean()
     warps, cycles = states.shape
-    fig = figure(
+    fig, axes = chart(
         9.2,
         min(3.6, 0.9 + 0.16 * warps + 0.35),
         alt=f"{warps} warps over {cycles} cycles; "
         f"an instruction is issued in {busy:.0%} of the cycles",
     )
-    axes = fig.add_subplot()
-    axes.imshow(
-        states,
-        cmap=ListedColormap([BLOCK_COLOURS[1], IDLE, ACCENT]),
-        vmin=0,
-        vmax=2,
-        aspect="auto",
-        interpolation="nearest",
-    )
+    colours = np.array([to_rgb(colour) for colour in (BLOCK_COLOURS[1], IDLE, ACCENT)])
+    draw_cells(axes, colours[states])
     axes.set_xlabel("cycle", fontsize=9)
     axes.set_ylabel("warp", fontsize=9)
     axes.set_yticks(sorted({0, warps - 1}))
@@ -344,8 +335,7 @@ def lanes(kernel, threads: int, *arguments):
         "the issued lines occupy do work"
     )
     width = 9.2  # inches
-    fig = figure(width, 0.32 * len(rows) + 0.85, alt=alt)
-    axes = fig.add_subplot()
+    fig, axes = chart(width, 0.32 * len(rows) + 0.85, alt=alt)
     for y, line in enumerate(work):
         _draw_line(axes, y, line, issued[y], threads)
     right = warps * (WARP + GAP)
@@ -447,3 +437,48 @@ def lane_counts(kernel, threads: int, *arguments):
         if line in rows:
             counts[rows.index(line), thread] = count
     return counts, rows
+
+
+# ---- one instruction of a warp
+
+UNIT = 11  # pixels: an element of a matrix
+
+
+def one_instruction(m: int, n: int, k: int):
+    """What a warp multiplies with one instruction: 32 lanes, and tensor cores with D = A B + C.
+
+    m, n, k: A is m × k, B k × n, C and D are m × n.
+    """
+    alt = (
+        f"One instruction of a warp: {WARP} multiply-adds by its lanes, {m * n * k:,} by tensor "
+        f"cores, which multiply {m} × {k} by {k} × {n} numbers: {m * n * k // WARP} times as many."
+    )
+    sheet = Drawing(600, UNIT * (m + k) + 106, alt=alt)
+    sheet.text(0, 10, "lanes: d = a b + c", anchor="start", font_weight="bold")
+    for number, colour in enumerate(BLOCK_COLOURS[:3]):
+        x, y = 6 * number, 30 + 3 * number
+        lanes = [divmod(lane, 8) for lane in range(WARP)]
+        corners = [(x + 24 * column, y + 28 * row) for row, column in lanes]
+        sheet.cells(corners, UNIT - 1, fill=colour)
+    words = f"{WARP} multiply-adds"
+    sheet.text(0, 52 + 10.4 * UNIT, words, anchor="start", size=15)
+    sheet.text(300, 10, "tensor cores: D = A B + C", anchor="start", font_weight="bold")
+    top, left = 66 + UNIT * k, 316 + UNIT * k
+    _matrix(sheet, 300, top, (m, k), BLOCK_COLOURS[0], "A")
+    _matrix(sheet, left, 42, (k, n), BLOCK_COLOURS[1], "B")
+    _matrix(sheet, left, top, (m, n), BLOCK_COLOURS[2], "C, D")
+    words = f"{m * n * k:,} multiply-adds"
+    sheet.text(300, top + UNIT * m + 22, words, anchor="start", size=15)
+    return sheet
+
+
+def _matrix(sheet, left, top, shape, colour, name):
+    """A matrix of elements with its name and shape."""
+    down, across = UNIT * shape[0], UNIT * shape[1]
+    sheet.box(left, top, across, down, fill=colour)
+    for row in range(1, shape[0]):
+        sheet.line(left, top + UNIT * row, left + across, top + UNIT * row, colour=PAPER)
+    for column in range(1, shape[1]):
+        sheet.line(left + UNIT * column, top, left + UNIT * column, top + down, colour=PAPER)
+    words = f"{name}: {shape[0]} × {shape[1]}"
+    sheet.text(left, top - 10, words, anchor="start")

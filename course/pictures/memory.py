@@ -1,20 +1,21 @@
 """Pictures and facts of the chapter Memory."""
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 
 from course.pictures.shapes import plain
 from utils import has_gpu, results
 from utils.hardware import memories
 from utils.occupancy import Occupancy, limits, occupancy
-from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, IDLE, INK, figure
+from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, IDLE, INK, chart, figure
+from utils.plots.svg import FAINT, ON_COLOUR, Drawing
 
 WALKS = [1 << k for k in range(14, 29)]  # bytes of the tables that the pointer chase walks through
 
 
 def size_text(size: float) -> str:
-    """Bytes as a reader likes them: 228 KiB, 50 MiB, 141 GB (memory chips count in powers of
-    ten).
-    """
+    """Bytes as a reader likes them: 228 KiB, 50 MiB, and 150 GB in powers of ten."""
     for unit, one in (("GB", 1e9), ("MiB", 2**20), ("KiB", 2**10)):
         if size >= one:
             return f"{size / one:,.0f} {unit}"
@@ -25,8 +26,7 @@ def memory_chart():
     """The sizes of `memories()` as bars, on a logarithmic scale."""
     whose, sizes = memories()
     words = "; ".join(f"{name} {size_text(size)}" for name, size in sizes.items())
-    fig = figure(7, 2.3, alt=f"{whose}: {words}")
-    axes = fig.add_subplot()
+    fig, axes = chart(7, 2.3, alt=f"{whose}: {words}")
     bars = axes.barh(
         list(sizes), list(sizes.values()), color=BLOCK_COLOURS[: len(sizes)], height=0.65
     )
@@ -99,8 +99,7 @@ def latency_chart(
 ):
     """Cycles a load waits for, against the bytes of what it walks through (the keys of cycles)."""
     said = ", ".join(f"{size_text(size)} {value:.0f}" for size, value in cycles.items())
-    fig = figure(7, 3, alt=f"Cycles a load takes against the size of the table: {said}")
-    axes = fig.add_subplot()
+    fig, axes = chart(7, 3, alt=f"Cycles a load takes against the size of the table: {said}")
     axes.plot(
         list(cycles),
         list(cycles.values()),
@@ -131,13 +130,12 @@ def latency_chart(
 
 def efficiency_chart(percent: dict[int, float]):
     """Share of the moved bytes that are used, against the stride. percent: stride -> percent."""
-    fig = figure(
+    fig, axes = chart(
         6.5,
         2.6,
         alt="Used share of the bytes moved, by stride: "
         + ", ".join(f"{stride}: {value:.3g} %" for stride, value in percent.items()),
     )
-    axes = fig.add_subplot()
     bars = axes.bar(
         [str(stride) for stride in percent], list(percent.values()), color=ACCENT, width=0.65
     )
@@ -232,3 +230,46 @@ def _cell(x, y, colour):
     from matplotlib.patches import Rectangle
 
     return Rectangle((x + 0.05, y + 0.05), 0.9, 0.9, facecolor=colour, edgecolor="white")
+
+
+# ---- constants, one address at a time
+
+LANE, TURN = 24, 28  # pixels: a lane across, a turn down
+NAMES = 84  # pixels for the names of turns
+
+
+def turns(requests: Mapping[str, Sequence[int]]):
+    """Which lanes of a warp the constant cache serves in which turn: one address each.
+
+    requests: name -> the element that each lane asks for.
+    """
+    served = {name: list(dict.fromkeys(asked)) for name, asked in requests.items()}
+    said = [f"{name} takes {_counted(len(turns), 'turn')}" for name, turns in served.items()]
+    lanes = max(map(len, requests.values()))
+    height = sum(TURN * len(turns) + 34 for turns in served.values())
+    alt = f"{lanes} lanes ask for constants: {'; '.join(said)}."
+    sheet = Drawing(NAMES + LANE * lanes, height, alt=alt)
+    top = 0
+    for (name, asked), words in zip(requests.items(), said, strict=True):
+        sheet.text(0, top + 14, words, size=14, anchor="start")
+        top += 26
+        for turn, element in enumerate(served[name]):
+            _draw_turn(sheet, top, turn, [each == element for each in asked], element)
+            top += TURN
+        top += 8
+    return sheet
+
+
+def _counted(number: int, thing: str) -> str:
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+
+
+def _draw_turn(sheet, top, turn, is_served, element):
+    """A row of lanes; those that get their constant have its number and colour."""
+    sheet.text(NAMES - 8, top + TURN / 2, f"turn {turn + 1}", size=13, anchor="end")
+    colour = BLOCK_COLOURS[element % len(BLOCK_COLOURS)]
+    for lane, gets in enumerate(is_served):
+        x = NAMES + LANE * lane
+        sheet.box(x + 1, top + 2, LANE - 2, TURN - 4, fill=colour if gets else FAINT, rx=2)
+        if gets:
+            sheet.text(x + LANE / 2, top + TURN / 2, element, size=13, colour=ON_COLOUR)

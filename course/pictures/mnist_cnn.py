@@ -4,7 +4,7 @@ import numpy as np
 
 from course.kernels.mnist_cnn import SHAPES
 from course.pictures.shapes import plain
-from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, INK, figure
+from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, INK, chart, figure
 
 #: What flows from layer to layer: name, channels, side of the picture (0: a plain vector), and the
 #: step that leads there.
@@ -21,14 +21,13 @@ STAGES = (
 
 def network():
     """The layers as boxes, as high as their pictures and as wide as they have channels."""
-    fig = figure(
+    fig, axes = chart(
         9.5,
         2.6,
         alt="The network: one 28 by 28 picture, 32 pictures of 28 by 28, pooled to 14 by 14, 64 "
         "pictures of "
         "14 by 14, pooled to 7 by 7, a vector of 128 numbers, ten logits.",
     )
-    axes = fig.add_subplot()
     from matplotlib.patches import Rectangle
 
     left = 0.0
@@ -89,8 +88,7 @@ def losses(curves: dict[str, list[float]], *, title: str = ""):
     other are seen.
     """
     last = ", ".join(f"{name} {np.mean(values[-10:]):.3f}" for name, values in curves.items())
-    fig = figure(7.5, 3, alt=f"Loss by training step; mean of the last ten: {last}.")
-    axes = fig.add_subplot()
+    fig, axes = chart(7.5, 3, alt=f"Loss by training step; mean of the last ten: {last}.")
     styles = (("-", ACCENT, 3.2, 0.45), ("--", ALARM, 1.3, 1), (":", INK, 1.3, 1))
     for (name, values), (line, colour, width, opacity) in zip(curves.items(), styles, strict=False):
         axes.plot(
@@ -115,7 +113,7 @@ def losses(curves: dict[str, list[float]], *, title: str = ""):
 
 def distances(curves: dict[str, np.ndarray]):
     """How far curves are from a reference, by step, on a logarithmic axis."""
-    fig = figure(
+    fig, axes = chart(
         7.5,
         3,
         alt="Distance from the float64 loss by step: "
@@ -124,7 +122,6 @@ def distances(curves: dict[str, np.ndarray]):
             for name, values in curves.items()
         ),
     )
-    axes = fig.add_subplot()
     for (name, values), colour in zip(curves.items(), (ACCENT, ALARM), strict=False):
         axes.plot(
             range(1, len(values) + 1),
@@ -144,13 +141,12 @@ def weights_by_layer():
     for name, shape in SHAPES.items():
         layer = name.split(".")[0]
         layers[layer] = layers.get(layer, 0) + int(np.prod(shape))
-    fig = figure(
+    fig, axes = chart(
         6.5,
         2,
         alt="Weights by layer: "
         + ", ".join(f"{layer} {count:,}" for layer, count in layers.items()),
     )
-    axes = fig.add_subplot()
     bars = axes.barh(list(layers), list(layers.values()), color=ACCENT)
     axes.bar_label(
         bars,

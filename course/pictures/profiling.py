@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from course.pictures.shapes import plain
-from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, INK, figure
+from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, INK, chart
 
 
 def repeats(milliseconds: Sequence[float], title: str = ""):
@@ -16,8 +16,7 @@ def repeats(milliseconds: Sequence[float], title: str = ""):
         f"{len(times)} repeats of one measurement: most lie near the median of {median:.3g} ms, "
         f"the first took {times[0]:.3g} ms, the slowest {times.max():.3g} ms"
     )
-    fig = figure(7.5, 2.8, alt=alt)
-    axes = fig.add_subplot()
+    fig, axes = chart(7.5, 2.8, alt=alt)
     axes.plot(times, ".", color=ACCENT, markersize=4)
     axes.plot(0, times[0], "o", color=ALARM, fillstyle="none", label="the first repeat")
     axes.axhline(median, color=INK, linewidth=1, label=f"median {median:.3g} ms")
@@ -47,13 +46,12 @@ def flame(events: Sequence[tuple[str, int, float, float]], *, title: str = ""):
     """
     begin, end = min(e[2] for e in events), max(e[3] for e in events)
     depth = max(e[1] for e in events) + 1
-    fig = figure(
+    fig, axes = chart(
         9.5,
         0.9 + 0.34 * depth,
         alt=f"Flame chart of {len(events)} operators over {(end - begin) / 1e3:.3g} ms, in "
         f"{depth} levels",
     )
-    axes = fig.add_subplot()
     names = list(dict.fromkeys(e[0] for e in events))
     for name, level, start, stop in events:
         colour = BLOCK_COLOURS[names.index(name) % len(BLOCK_COLOURS)]

@@ -3,7 +3,7 @@
 import torch
 
 from utils.plots import BLOCK_COLOURS
-from utils.svg import FAINT, GREY, INK, ON_COLOUR, Drawing, strong
+from utils.plots.svg import FAINT, GREY, INK, ON_COLOUR, Drawing, strong
 
 GREEN = "#CFE8CF"  # what was given, and who is ready
 BLUE = strong("#0072B2")  # gradients

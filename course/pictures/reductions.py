@@ -1,7 +1,7 @@
 """Pictures of the chapter Reductions and scans: look-back, and the ring of tiles."""
 
 from course.pictures.shapes import arrow, box, sheet, word
-from utils.plots import ACCENT, IDLE, figure
+from utils.plots import ACCENT, IDLE, chart
 
 WAITING = "#ffffff"
 KNOWN = "#cfe8cf"
@@ -15,8 +15,9 @@ def look_back(told, sums):
     nearest = max(t for t, what in enumerate(told) if what == "PREFIX")
     start = sum(sums)
     words = ", ".join(f"tile {t} {what.lower()}" for t, what in enumerate(told))
-    fig = figure(7.2, 2.2, alt=f"Look-back from tile {len(told)}: {words}; it begins at {start}.")
-    axes = fig.add_subplot()
+    fig, axes = chart(
+        7.2, 2.2, alt=f"Look-back from tile {len(told)}: {words}; it begins at {start}."
+    )
     sheet(axes, 2 * len(told) + 2, 3.4)
     for t, (what, own) in enumerate(zip(told, sums, strict=True)):
         prefix = sum(sums[: t + 1])
@@ -49,8 +50,7 @@ JOBS = (
 def ring():
     """The jobs of scan_ring.cu that a tile goes through, and what each of them waits for."""
     words = "; ".join(f"the {who} {what} (waits for: {wait})" for who, what, wait in JOBS)
-    fig = figure(7.4, 1.9, alt=f"A tile's way through the ring: {words}.")
-    axes = fig.add_subplot()
+    fig, axes = chart(7.4, 1.9, alt=f"A tile's way through the ring: {words}.")
     sheet(axes, 3.2 * len(JOBS), 3.4)
     for step, (who, what, wait) in enumerate(JOBS):
         x = 3.2 * step

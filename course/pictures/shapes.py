@@ -47,15 +47,7 @@ def word(axes, x, y, text, **more):
         "fontsize": SMALL,
         "color": INK,
     }
-    axes.text(
-        x,
-        y,
-        text,
-        **{
-            **look,
-            **more,
-        },
-    )
+    axes.text(x, y, text, **(look | more))
 
 
 def arrow(
@@ -82,6 +74,7 @@ def arrow(
 
 
 def plain(axes, title=""):
-    """The look of a chart: no frame at top and right, its title at the left."""
+    """The look of a chart: no frame at top and right; a title, if given, at the left."""
     axes.spines[["top", "right"]].set_visible(False)
-    axes.set_title(title, fontsize=9.5, loc="left", color=INK)
+    if title:
+        axes.set_title(title, fontsize=9.5, loc="left", color=INK)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, IDLE, INK, figure
+from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, IDLE, INK, chart, figure
 
 #: (name, bits of the exponent, bits after the point); each has a sign. IEEE 754 and PTX ISA,
 #: "Alternate floating point data formats".
@@ -97,10 +97,13 @@ def tiles(
         row = warp // across * warp_height
         column = warp % across * warp_width
         _box(axes, column, row, _colour(warp), warp_width, warp_height)
-        _text(axes, column + 3, row + 9, f"warp {warp}", ha="left")
     for row in range(0, warp_height, piece[0]):
         for column in range(0, warp_width, piece[1]):
             _box(axes, column, row, "none", piece[1], piece[0], edge=INK)
+    for warp in range(warps):  # last, on a ground of their own: no line strikes a name through
+        row, column = warp // across * warp_height, warp % across * warp_width
+        ground = {"facecolor": _colour(warp), "edgecolor": "none", "pad": 1}
+        _text(axes, column + 3, row + 9, f"warp {warp}", ha="left", bbox=ground)
     _finish(axes, (0, width), height, alt)
     return fig
 
@@ -371,8 +374,7 @@ def cluster():
 
 def _picture(width: float, height: float, alt: str):
     """A figure in inches with one pair of bare axes."""
-    fig = figure(width, height, alt=alt)
-    axes = fig.add_subplot()
+    fig, axes = chart(width, height, alt=alt)
     axes.set(xticks=[], yticks=[])
     axes.spines[:].set_visible(False)
     return fig, axes

@@ -5,7 +5,8 @@ import re
 import numpy as np
 
 from utils import results
-from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, IDLE, INK, figure
+from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, IDLE, INK, chart, figure, svg
+from utils.plots.cells import draw_cells, draw_lines
 
 SMALL = 8  # size of letters
 LANGUAGES = {
@@ -48,8 +49,7 @@ def programs(n: int, block: int):
         f"{n} elements in {count} programs of {block} lanes; the last {count * block - n} lanes of "
         f"program {count - 1} are masked"
     )
-    fig = figure(7.5, 0.34 * count + 0.7, alt=alt)
-    axes = fig.subplots()
+    fig, axes = chart(7.5, 0.34 * count + 0.7, alt=alt)
     lanes = np.arange(count * block).reshape(count, block)
     _cells(axes, lanes, lambda i: _colour(i // block) if i < n else IDLE, text=block <= 32)
     for program in range(count):
@@ -138,16 +138,21 @@ def owner(layout: dict, shape) -> np.ndarray:
 
 def layout(text: str, shape=(8, 64)):
     """A corner of a block, coloured by warp; the elements of thread 0 and 1 are marked."""
+    from matplotlib.colors import to_rgb
+
     numbers = blocked(text)
     threads = owner(numbers, shape)
     alt = (
         f"a corner of {shape[0]} × {shape[1]} elements of a block in the layout {numbers}: thread 0"
         f" has {np.count_nonzero(threads == 0)} of them"
     )
-    fig = figure(8, 0.125 * shape[0] + 0.5, alt=alt)
-    axes = fig.subplots()
+    fig, axes = chart(8, 0.125 * shape[0] + 0.5, alt=alt)
     marks = {0: ALARM, 1: ACCENT}
-    _cells(axes, threads, lambda t: marks.get(int(t), _colour(int(t) // 32)), text=False)
+    colours = [marks.get(t, _colour(t // 32)) for t in threads.ravel().tolist()]
+    draw_cells(axes, np.array([to_rgb(colour) for colour in colours]).reshape(*shape, 3))
+    draw_lines(axes, *shape)
+    axes.set_aspect("equal")
+    axes.axis("off")
     axes.set_title(
         "colours: warps; red: thread 0; dark blue: thread 1. "
         + ", ".join(f"{name} {value}" for name, value in numbers.items()),
@@ -160,8 +165,7 @@ def swizzle(rows: int = 8, pieces: int = 8):
     """Where 16-byte pieces of a tile's rows lie in shared memory with the 128-byte swizzle."""
     places = np.array([[row % 8 ^ piece for piece in range(pieces)] for row in range(rows)])
     alt = f"{rows} rows of {pieces} pieces of 16 bytes; piece p of row r lies at place p XOR r % 8"
-    fig = figure(4.6, 3, alt=alt)
-    axes = fig.subplots()
+    fig, axes = chart(4.6, 3, alt=alt)
     _cells(axes, places, lambda p: _colour(int(p)), text=True)
     axes.set_title("the place of each piece: a column of pieces meets 8 places", size=SMALL)
     return fig
@@ -195,8 +199,7 @@ def languages(sides=(1024, 2048, 4096, 8192, 16384)):
         f"{LANGUAGES[name]}: " + ", ".join(f"{n}: {e['value']:.0%}" for n, e in entries.items())
         for name, entries in known.items()
     )
-    fig = figure(7.5, 3.4, alt=f"bf16 matmul, share of cuBLAS on {entry['gpu']}: {words}")
-    axes = fig.subplots()
+    fig, axes = chart(7.5, 3.4, alt=f"bf16 matmul, share of cuBLAS on {entry['gpu']}: {words}")
     for number, (name, entries) in enumerate(known.items()):
         values = [e["value"] for e in entries.values()]
         places = [sides.index(n) for n in entries]
@@ -232,3 +235,47 @@ def rows_table(operations=("softmax", "layernorm"), columns=(1024, 4096, 16384, 
             torch, compiled = (recorded(f"{path}_{who}", "{:.2f}×") for who in ("torch", "compile"))
             lines.append(f"{operation}, {width:,}".ljust(22) + f"{torch:>16}{compiled:>22}")
     return "\n".join(lines)
+
+
+# ---- graphs of a compiled function
+
+OPERATION, STEP = (132, 34), 48  # pixels: an operation's box, from one to the next
+
+
+def graphs(found):
+    """The graphs that Dynamo made of a function, in their order, and Python where it broke off.
+
+    found: what `torch._dynamo.explain(function)(arguments)` returns.
+    """
+    parts = [_operations(graph) for graph in found.graphs]
+    said = "; ".join(f"graph {number}: {', '.join(part)}" for number, part in enumerate(parts, 1))
+    wide = OPERATION[0]
+    pitch = wide + 130
+    most = max(map(len, parts))
+    sheet = svg.Drawing(
+        pitch * len(parts) - 100, 56 + STEP * most, alt=f"Graphs of a function. {said}."
+    )
+    for number, part in enumerate(parts):
+        left = pitch * number + 12
+        sheet.text(left, 10, f"graph {number + 1}", anchor="start", font_weight="bold")
+        sheet.box(left - 11, 24, wide + 22, STEP * len(part) + 8, line=svg.GREY, rx=8)
+        for row, name in enumerate(part):
+            top = 36 + STEP * row
+            sheet.box(left, top, *OPERATION, fill=_colour(2), rx=5)
+            sheet.text(left + wide / 2, top + 17, name, size=14, colour=svg.ON_COLOUR)
+            if row:
+                middle = left + wide / 2
+                sheet.arrow(middle, top - 13, middle, top - 1, colour=svg.strong(ACCENT), head=6)
+        if number:
+            begin = left - 118 + 1, 53
+            sheet.arrow(*begin, left - 13, 53, colour=svg.strong(ALARM), thick=2)
+            middle = left - 66
+            sheet.text(middle, 36, "Python", colour=svg.strong(ALARM), font_weight="bold")
+            sheet.text(middle, 72, "needs a value", size=12)
+    return sheet
+
+
+def _operations(graph):
+    """The names of a graph's operations, in their order."""
+    nodes = [node for node in graph.graph.nodes if node.op.startswith("call")]
+    return [getattr(node.target, "__name__", str(node.target)) for node in nodes]

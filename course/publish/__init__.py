@@ -1,1 +1,1 @@
-"""The course without running it: slide decks (`make slides`) and a website (`make site`)."""
+"""The course without running it: slide decks (`make slides`), a website (`make site`), a book."""

@@ -4,11 +4,12 @@
 """
 
 import os
-import re
 
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
+from course import glossary
 from course.chapters import CHAPTERS, START, notebooks
+from course.checking.predict import ANSWER, folded
 from utils.files import ROOT
 from utils.setup.colab import notebook_address, repository, tag
 
@@ -19,6 +20,7 @@ NAVIGATION = "navigation"
 
 SETUP = """\
 from utils import benchmark, check, compare, cuda, machine, np, pick  # cuda: Numba's, np: NumPy
+
 machine()"""
 COLAB_SOURCE = """\
 # @title On Colab run this cell first: it brings the course
@@ -29,8 +31,6 @@ if "google.colab" in sys.modules:  # utils then installs what is missing
     !cd /content; test -d {name} || git clone -q --depth 1 --branch {tag} {{address}}
     sys.path.insert(0, "/content/{name}")"""
 FOLDED = {"jupyter": {"source_hidden": True}, "cellView": "form"}  # in JupyterLab, in Colab
-GLOSSARY = ROOT / "course" / "glossary.md"
-ENTRY = re.compile(r"^- \*\*(.+?)\*\*.*\(\.\./chapters/(\w+)\.ipynb#cell-id=", re.MULTILINE)
 
 
 def framed(notebook, path):
@@ -41,6 +41,8 @@ def framed(notebook, path):
         if "setup" in cell.metadata.get("tags", []):
             cell.source = SETUP
             cell.metadata["slideshow"] = {"slide_type": "subslide"}  # the title has its slide alone
+        if ANSWER in cell.metadata.get("tags", []):
+            folded(cell)
     above = f"{ways(path)}\n\n{badge(path)}"
     below = f"{words(path)}\n\n{ways(path)}".strip()
     kept = [cell for cell in notebook.cells if cell.id == COLAB]
@@ -57,8 +59,8 @@ def colab_cell(execution_count=None):
     """The folded cell that gets the course on Colab and does nothing elsewhere."""
     name = repository().rsplit("/", 1)[1]
     source = COLAB_SOURCE.format(address=repository(), name=name, tag=tag())
-    folded = {**metadata("colab"), **FOLDED}
-    return new_code_cell(source, id=COLAB, metadata=folded, execution_count=execution_count)
+    hidden = {**metadata("colab"), **FOLDED}
+    return new_code_cell(source, id=COLAB, metadata=hidden, execution_count=execution_count)
 
 
 def metadata(*tags):
@@ -84,7 +86,7 @@ def ways(path):
     links = [
         (before, "← {}"),
         (START if path != START else None, "Start page"),
-        (GLOSSARY, "Glossary"),
+        (glossary.FILE, "Glossary"),
         (after, "{} →"),
     ]
     return " · ".join(
@@ -96,9 +98,8 @@ def ways(path):
 
 def words(path):
     """A line of the words that a chapter explains, each a link to its letter in the glossary."""
-    entries = ENTRY.findall(GLOSSARY.read_text(encoding="utf-8"))
-    own = [word for word, chapter in entries if chapter == path.stem]
-    to = relative(GLOSSARY, path)
+    own = [entry.name for entry in glossary.entries() if entry.chapter == path.stem]
+    to = relative(glossary.FILE, path)
     links = [f"[{word}]({to}#{letter(word)})" for word in own]
     return f"**New words:** {' · '.join(links)}" if links else ""
 

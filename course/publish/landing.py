@@ -3,14 +3,22 @@
 import html
 import inspect
 import json
+import re
+
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import PythonLexer
 
 from course.chapters import CHAPTERS, TITLE
 from course.checking.checker import check_answer
+from course.checking.report import as_html
+from course.checking.text import marked_up
 from course.exercises import EXERCISES
 from course.pictures import front
+from course.publish import platforms
 from utils.plots import BLOCK_COLOURS
+from utils.plots.svg import inline_only
 from utils.setup.colab import notebook_address, repository
-from utils.svg import inline_only
 
 TAGLINE = (
     "You write GPU kernels, in Python and in CUDA C, and see at once whether they are right, why "
@@ -18,6 +26,9 @@ TAGLINE = (
 )
 #: The exercise, and which of its known wrong answers, whose report the page shows
 SHOWN = "first_kernels.scale_guard", 1
+#: Elements from one thread's to the next, in the pictures of accesses
+STRIDES = 1, 4
+LINK = re.compile(r"\[([^\]]+)\]\(([^)]+)\)")
 #: (title, what for, the chapters' keys)
 WAYS = (
     (
@@ -40,7 +51,7 @@ WAYS = (
 
 def landing():
     """The page as Markdown for Sphinx, without the table of contents."""
-    blocks = (hero(), race(), slider(), check(), ways(), chapter_map())
+    blocks = (hero(), race(), slider(), check(), pictures(), ways(), start(), chapter_map())
     return f"---\nhide-toc: true\n---\n\n# {TITLE}\n\n" + "\n\n".join(map(raw, blocks))
 
 
@@ -74,7 +85,7 @@ def race():
         "builds that training step by hand and measures every claim."
     )
     picture = inline_only(front.race_picture()._repr_html_())
-    return section("Where it ends", f"<p>{words}</p>{picture}")
+    return section("Where it ends", f'<p>{words}</p><div class="race">{picture}</div>')
 
 
 def slider():
@@ -99,15 +110,15 @@ def check():
     id, number = SHOWN
     exercise = EXERCISES[id]
     wrong = exercise.wrong[number]
-    report = check_answer(exercise, wrong.answer, seed=0)._repr_html_()
-    code = html.escape(source_of(wrong.answer))
+    report = inline_only(check_answer(exercise, wrong.answer, seed=0)._repr_html_())
+    code = highlight(source_of(wrong.answer), PythonLexer(), HtmlFormatter())
     return section(
         "Checks that say why",
         f"<p>An answer with a mistake that many make: the guard is gone.</p>"
-        f'<div class="highlight"><pre>{code}</pre></div><div class="report">{report}</div>'
-        "<p>Every exercise is tried on random inputs, awkward sizes and hostile thread orders, and "
-        f"its check is itself tested: it must reject each of {number_of_wrong():,} known wrong "
-        "answers, for the right reason.</p>",
+        f'{code}<div class="report">{report}</div>'
+        "<p>Every kernel is tried on random inputs, awkward sizes and hostile thread orders. The "
+        f"checks are themselves tested: they must reject all of {number_of_wrong():,} known wrong "
+        "answers, each for the right reason.</p>",
     )
 
 
@@ -123,6 +134,19 @@ def number_of_wrong():
     return sum(len(exercise.wrong) for exercise in EXERCISES.values())
 
 
+def pictures():
+    """What memory does for a kernel: drawn from runs of it for this page."""
+    memory = chapter_of("memory")
+    drawn = "".join(inline_only(as_html(front.reads_picture(stride))) for stride in STRIDES)
+    return section(
+        "Pictures of what your code did",
+        "<p>A warp of 32 threads copies 32 numbers that lie side by side, then the same with one "
+        "in four: the hardware moves sectors of 32 bytes, whoever needs them. Such pictures come "
+        "from your own kernel's accesses, which are counted as it runs: "
+        f'<a href="chapters/{memory.name}.html">{memory.title}</a>.</p>{drawn}',
+    )
+
+
 def ways():
     """Three ways in, for three kinds of readers."""
     cards = []
@@ -133,12 +157,38 @@ def ways():
     return section("Three ways in", f'<div class="cards">{"".join(cards)}</div>')
 
 
+def start():
+    """What to type, for each kind of machine, and how to begin without typing."""
+    fields, panels = [], []
+    for number, each in enumerate(platforms.PLATFORMS):
+        chosen = "" if number else " checked"
+        fields.append(
+            f'<input type="radio" name="platform" id="on-{each.key}" data-system="{each.key}"'
+            f'{chosen}><label for="on-{each.key}">{each.name}</label>'
+        )
+        panels.append(panel(html.escape(platforms.commands(each)), each.note))
+    colab = f'<a class="button" href="{platforms.colab()}">Open it in Colab</a>'
+    fields.append('<input type="radio" name="platform" id="on-colab"><label for="on-colab">')
+    fields.append("Colab</label>")
+    words = "nothing to install, and a GPU to borrow: Runtime › Change runtime type › T4 GPU"
+    panels.append(f'<div class="panel"><p class="buttons">{colab}</p><p>{words}</p></div>')
+    tabs = f'<div class="tabs">{"".join(fields + panels)}</div>'
+    return section("Start", tabs)
+
+
+def panel(typed, note):
+    """What a tab shows: commands to copy, and what they do not say."""
+    words = LINK.sub(r'<a href="\2">\1</a>', marked_up(note))
+    code = f'<div class="highlight-default"><div class="highlight"><pre>{typed}</pre></div></div>'
+    return f'<div class="panel">{code}<p>{words}</p></div>'
+
+
 def chapter_map():
     """All chapters as cards, by part."""
     parts = []
     for part in dict.fromkeys(chapter.part for chapter in CHAPTERS):
         cards = "".join(card(chapter) for chapter in CHAPTERS if chapter.part == part)
-        parts.append(f'<h3>{part}</h3><div class="cards">{cards}</div>')
+        parts.append(f'<h3>{part}</h3><div class="cards wide">{cards}</div>')
     return section("All chapters", "".join(parts))
 
 

@@ -19,6 +19,7 @@ def answerable(notebook):
         if asked and asked[1] in QUIZZES:
             data = {"text/html": form(QUIZZES[asked[1]])}
             cell.outputs = [new_output("display_data", data)]
+            cell.metadata.tags = [*cell.metadata.get("tags", []), "remove-input"]
 
 
 def form(quiz):

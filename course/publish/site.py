@@ -5,9 +5,9 @@
 
 Sphinx builds it, with myst-nb for the notebooks and the theme Furo; `web/` holds its configuration,
 our style and script. What is written here prepares the pages: a chapter becomes a page that opens
-it and one for each section, quizzes become forms that answer, other widgets stills; links to cells
-become links that Sphinx checks, and links to files that are no pages lead to the repository. A
-warning of Sphinx is an error.
+it and one for each section, quizzes become forms that answer, hints fold, other widgets become
+stills; links to cells become links that Sphinx checks, and links to files that are no pages lead
+to the repository. A warning of Sphinx is an error.
 """
 
 import argparse
@@ -22,15 +22,17 @@ import nbformat
 from nbformat.v4 import new_markdown_cell
 
 from course.chapters import CHAPTERS
-from course.publish.folds import unfoldable
+from course.publish.covers import cover
 from course.publish.frame import BADGE as TOP
+from course.publish.hints import openable
 from course.publish.landing import landing
 from course.publish.quizzes import answerable
 from course.publish.sections import as_notebook, sections
 from course.publish.stills import stills
+from course.publish.unfolding import unfoldable
 from utils.files import ROOT
+from utils.plots.svg import inline_only
 from utils.setup.colab import notebook_address, repository
-from utils.svg import inline_only
 
 WEB = Path(__file__).resolve().parent / "web"
 TEXTS = (
@@ -46,6 +48,7 @@ INSTEAD = {"README.md": "about.md", "course/index.ipynb": "index.md"}
 BADGE = re.compile(r"\[!\[([^\]]*)\]\(https?://[^)]+\)\]")
 # [words](target) with the words of at most one pair of brackets inside
 LINK = re.compile(r"(!?)(\[(?:[^\[\]]|\[[^\]]*\])*\])\(([^)\s]+)\)")
+IMPORTS = re.compile(r"((from|import) [^\n]+\n*)+")  # and nothing else
 CODE = re.compile(r"^(```|~~~).*?^\1|(`+)(?!`).+?(?<!`)\2(?!`)", re.MULTILINE | re.DOTALL)
 
 
@@ -106,15 +109,32 @@ def readers_notebook(page, targets):
     """A notebook for readers: stills, quizzes that answer, a target before each linked cell."""
     notebook = stills(nbformat.read(ROOT / page, as_version=4))
     answerable(notebook)
+    openable(notebook)
     cells = [
         each
-        for cell in notebook.cells
+        for cell in with_imports(notebook.cells)
         if not is_plumbing(cell)
         for each in readers_cells(cell, page, targets)
     ]
     notebook.cells = unfoldable(cells)
     notebook.metadata.language_info = {"name": "python", "pygments_lexer": "notebook-cell"}
     return notebook
+
+
+def with_imports(cells):
+    """The cells, with the imports that follow the set-up in its cell, where a page folds them."""
+    kept = []
+    for cell in cells:
+        if kept and is_setup(kept[-1]) and IMPORTS.fullmatch(cell.source):
+            kept[-1].source += f"\n\n{cell.source}"
+        else:
+            kept.append(cell)
+    return kept
+
+
+def is_setup(cell):
+    """Whether a cell sets the chapter up."""
+    return "setup" in cell.metadata.get("tags", [])
 
 
 def is_plumbing(cell):
@@ -131,9 +151,8 @@ def readers_cells(cell, page, targets):
     for output in cell.get("outputs", []):
         if "text/html" in output.get("data", {}):
             output.data["text/html"] = inline_only(output.data["text/html"])
-    if "setup" in cell.metadata.get("tags", []):
-        cell.metadata.tags = [*cell.metadata.tags, "hide-cell"]
-        cell.metadata.mystnb = {"code_prompt_show": "Show the set-up", "code_prompt_hide": "Hide"}
+    if is_setup(cell):
+        fold(cell, "Show the set-up")
     if (page, cell.id) not in targets:
         return [cell]
     target = f"({label(page, cell.id)})="
@@ -143,12 +162,23 @@ def readers_cells(cell, page, targets):
     return [new_markdown_cell(target), cell]
 
 
+def fold(cell, words):
+    """Fold a cell of code; words: what opens it."""
+    cell.metadata.tags = [*cell.metadata.get("tags", []), "hide-cell"]
+    cell.metadata.mystnb = {"code_prompt_show": words, "code_prompt_hide": "Hide"}
+
+
 def write_chapter(folder, page, targets):
     """Write a chapter's pages: the one that opens it, and one for each section."""
     notebook = readers_notebook(page, targets)
     opening, *rest = sections(notebook)
     chapter = Path(page).with_suffix("")
     opening.cells.insert(1, new_markdown_cell(run_buttons(page)))
+    for cell in opening.cells:
+        if cell.cell_type == "code" and not is_setup(cell):
+            fold(cell, "Show what is imported")
+    key = next(each.key for each in CHAPTERS if each.name == chapter.name)
+    opening.cells += cover(key, rest, chapter.name)
     opening.cells.append(new_markdown_cell(list_of(rest, chapter.name)))
     notebook.cells = opening.cells
     (folder / page).write_text(nbformat.writes(notebook), encoding="utf-8")
@@ -184,7 +214,11 @@ def about():
 def contents():
     """The table of contents that the navigation shows: the chapters by part, then the texts."""
     parts = {
-        part: [f"chapters/{c.name}" for c in CHAPTERS if c.part == part and c.written]
+        part: [
+            f"{c.number} · {c.title} <chapters/{c.name}>"
+            for c in CHAPTERS
+            if c.part == part and c.written
+        ]
         for part in dict.fromkeys(chapter.part for chapter in CHAPTERS)
     }
     texts = ["about", *(page.removesuffix(".md") for page in pages() if page in TEXTS)]
@@ -210,8 +244,11 @@ def prepare(folder):
     (folder / "index.md").write_text(f"{landing()}\n\n{contents()}\n", encoding="utf-8")
 
 
-def build(folder):
-    """Build the site into the folder. ValueError with Sphinx's warnings and errors, if any."""
+def build(folder, builder="html"):
+    """Build the site into the folder. ValueError with Sphinx's warnings and errors, if any.
+
+    builder: Sphinx's, such as singlehtml, which makes one page of all.
+    """
     with tempfile.TemporaryDirectory(prefix="cuda-course-site-") as scratch:
         source = Path(scratch).resolve() / "source"
         source.mkdir()
@@ -226,7 +263,7 @@ def build(folder):
                 "-W",
                 "--keep-going",
                 "-b",
-                "html",
+                builder,
                 "-c",
                 str(WEB),
                 "-d",

@@ -35,7 +35,6 @@ CONFIG = Config(
         "TagRemovePreprocessor": {"enabled": True, "remove_input_tags": {"remove-input"}},
     }
 )
-WRITTEN = re.compile(r"(Writing|Overwriting|Appending to) \S+\n")  # what %%writefile says
 REVEAL = importlib.resources.files("sphinx_revealjs") / "_static" / "revealjs"
 
 
@@ -106,9 +105,6 @@ def for_a_room(notebook):
     for cell in notebook.cells:
         if cell.source.startswith("# exercises.hint("):
             continue
-        outputs = cell.get("outputs", [])
-        if outputs and WRITTEN.fullmatch(outputs[0].get("text", "")):
-            cell.outputs = outputs[1:]
         cells.append(cell)
         if note := cell.metadata.get("notes"):
             shown = {"slideshow": {"slide_type": "notes"}}

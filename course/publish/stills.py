@@ -7,21 +7,27 @@ switched off.
 
 import copy
 import html
+import re
 
 STATE = "application/vnd.jupyter.widget-state+json"
 VIEW = "application/vnd.jupyter.widget-view+json"
+WRITTEN = re.compile(r"(Writing|Overwriting|Appending to) \S+\n")  # what %%writefile says
 NOTE = "To use this, open the chapter in JupyterLab."
 
 
 def stills(notebook):
     """A copy of the notebook with HTML for every widget and every described picture.
 
-    A widget that brought a picture or HTML of its own keeps that. Raises KeyError for a widget
-    whose state was not saved.
+    A widget that brought a picture or HTML of its own keeps that. What `%%writefile` says, which
+    its first line says already, is left out. Raises KeyError for a widget whose state was not
+    saved.
     """
     notebook = copy.deepcopy(notebook)
     models = notebook.metadata.pop("widgets", {}).get(STATE, {}).get("state", {})
     for cell in notebook.cells:
+        outputs = cell.get("outputs", [])
+        if outputs and WRITTEN.fullmatch(outputs[0].get("text", "")):
+            cell.outputs = outputs[1:]
         for output in cell.get("outputs", []):
             data = output.get("data", {})
             view = data.pop(VIEW, None)

@@ -11,6 +11,7 @@ import nbformat
 
 from course.chapters import CHAPTERS
 from course.pictures import front
+from course.publish import platforms
 from utils.files import ROOT, write_whole
 
 README = ROOT / "README.md"
@@ -19,12 +20,12 @@ EXERCISE_TITLE = re.compile(r"^### .+ \((\d+) min\)\s*$", re.MULTILINE)
 
 
 def chapter_rows():
-    """The rows of the README's table: number, title, what it brings, minutes, written or not."""
+    """The rows of the README's table: number, title and below it what it brings, minutes."""
     for chapter in CHAPTERS:
-        title, state = chapter.title, "to come"
+        title = f"{chapter.title}, to come"
         if chapter.written:
-            title, state = f"[{chapter.title}](chapters/{chapter.name}.ipynb)", ""
-        yield f"| {chapter.number} | {title} | {chapter.brings} | {chapter.minutes} | {state} |"
+            title = f"[{chapter.title}](chapters/{chapter.name}.ipynb)"
+        yield f"| {chapter.number} | **{title}**<br>{chapter.brings} | {chapter.minutes} |"
 
 
 def timing_rows():
@@ -63,8 +64,11 @@ def race_file(ink):
     return sheet.svg().replace("<svg ", f"<svg {size}", 1) + "\n"
 
 
-#: File -> the marker of its table, and what makes the rows
-TABLES = {README: ("chapters", chapter_rows), GUIDE: ("timings", timing_rows)}
+#: File -> the markers of its tables, and what makes their rows
+TABLES = {
+    README: {"chapters": chapter_rows, "platforms": platforms.rows},
+    GUIDE: {"timings": timing_rows},
+}
 
 
 def with_table(text, marker, rows):
@@ -91,8 +95,10 @@ def with_result(text):
 def wanted_texts():
     """{path: the text as it should be} of all files that are written here."""
     texts = {ROOT / "assets" / name: race_file(ink) for name, ink in INKS.items()}
-    for path, (marker, rows) in TABLES.items():
-        texts[path] = with_table(path.read_text(encoding="utf-8"), marker, rows())
+    for path, tables in TABLES.items():
+        texts[path] = path.read_text(encoding="utf-8")
+        for marker, rows in tables.items():
+            texts[path] = with_table(texts[path], marker, rows())
     if README in texts:
         texts[README] = with_result(texts[README])
     return texts

@@ -17,7 +17,7 @@ const BOXES = [
   ".jp-RenderedImage", ".jp-RenderedSVG",
 ].join(",");
 const PICTURE = "img, svg";
-const WHOLE = "img, svg, math, p, h1, h2, h3, h4, h5, label, button, select, input";
+const WHOLE = "img, svg, math, p, h1, h2, h3, h4, h5, label, button, select, input, .line";
 const HEADING = "h1, h2, h3, h4";
 
 const element = (name, className, ...inside) => {
@@ -79,7 +79,7 @@ function forARoom(part) {
 
 // Moves what does not fit into a copy of the node, which it returns; null if all of it must move
 function split(node, fits) {
-  if (node.matches(WHOLE) || !node.children.length) return null;
+  if (node.matches(WHOLE) || !node.children.length || isMixed(node)) return null;
   const rows = [...node.querySelectorAll(":scope > tbody > tr")];
   const units = rows.length ? rows : [...node.children];
   const home = units[0].parentNode;
@@ -100,6 +100,10 @@ function split(node, fits) {
   else home.replaceChildren(...units);
   return rest && copy;
 }
+
+// Words beside elements: they would be lost, since only elements are moved
+const isMixed = (node) =>
+  [...node.childNodes].some((child) => child.nodeType === Node.TEXT_NODE && child.data.trim());
 
 function mostThatFit(units, home, fits) {
   let few = 0;

@@ -2,10 +2,13 @@
 
 from pathlib import Path
 
-from course.chapters import TITLE
+from docutils import nodes
+
+from course.chapters import CHAPTERS, TITLE
 from course.publish.landing import TAGLINE
 from course.publish.lexer import CellLexer
 from course.publish.mathml import mathml
+from course.publish.terms import resolved
 from utils.setup.colab import repository
 
 HERE = Path(__file__).resolve().parent
@@ -14,6 +17,7 @@ project = "CUDA"
 html_title = TITLE
 html_theme = "furo"
 html_favicon = str(HERE / "static" / "favicon.svg")
+html_logo = html_favicon
 html_static_path = [str(HERE / "static")]
 html_css_files = ["course.css"]
 html_js_files = [("course.js", {"defer": "defer"})]
@@ -24,7 +28,7 @@ html_context = {
 }
 # Both hold the contrast that WCAG asks for, and underline nothing
 pygments_style = "a11y-high-contrast-light"
-pygments_dark_style = "a11y-high-contrast-dark"
+pygments_dark_style = "a11y-dark"
 html_copy_source = False
 html_show_copyright = False
 html_theme_options = {"navigation_with_keys": True}
@@ -56,16 +60,47 @@ def only_this_chapter(app, name, template, context, doctree):
         context["body"] = captions_with_level(context["body"])
 
 
+def chapter_of(name):
+    """The chapter of a page, or None. name: such as "chapters/05_first_kernels/recap"."""
+    parts = [*name.split("/"), ""]
+    return next((chapter for chapter in CHAPTERS if chapter.name == parts[1]), None)
+
+
+def titles_with_chapter(app, env):
+    """In searches and in a browser's tabs a section bears its chapter's name: "Memory: Recap"."""
+    for name, title in env.longtitles.items():
+        chapter = chapter_of(name)
+        if chapter and name != f"chapters/{chapter.name}":
+            words = f"{chapter.title}: {title.astext()}"
+            env.longtitles[name] = nodes.title("", words)
+
+
+def place(app, name, template, context, doctree):
+    """Above a page's title stands its chapter, and links out of the chapter say where they lead."""
+    chapter = chapter_of(name)
+    if chapter is None or "body" not in context:
+        return
+    words = f"Chapter {chapter.number}"
+    if name != f"chapters/{chapter.name}":
+        words = f'<a href="../{chapter.name}.html">{words} · {chapter.title}</a>'
+    context["body"] = f'<p class="place">{words}</p>{context["body"]}'
+    _, *neighbours = app.builder.relations[name]
+    for way, other in zip(("prev", "next"), neighbours, strict=True):
+        if other and chapter_of(other) not in (None, chapter):
+            context[way]["title"] = app.env.longtitles[other].astext()
+
+
 def setup(app):
     def write(display):
         def visit(self, node):
-            from docutils.nodes import SkipNode
-
             self.body.append(mathml(node.astext(), display=display))
-            raise SkipNode
+            raise nodes.SkipNode
 
         return visit, None
 
     app.connect("html-page-context", only_this_chapter, priority=100)  # before Furo asks
+    app.connect("html-page-context", place)
+    app.connect("env-updated", titles_with_chapter)
+    app.connect("doctree-resolved", resolved)
     app.add_lexer("notebook-cell", CellLexer)
     app.add_html_math_renderer("mathml", inline_renderers=write(False), block_renderers=write(True))

@@ -1,4 +1,5 @@
-// What a page does by itself: quizzes answer, long code folds, the first page's sliders move.
+// What a page does by itself: quizzes answer, long code folds, the first page's sliders move,
+// white pictures follow a dark theme, answers are unfolded on paper.
 
 // ---- quizzes: the form knows the reply to each answer, the one to "" is for all others
 
@@ -8,8 +9,19 @@ function answerQuiz(event) {
   const given = new FormData(form).get(form.querySelector("input").name);
   const replies = JSON.parse(form.dataset.replies);
   const output = form.querySelector("output");
-  if (given === null || given === "") output.textContent = "Pick an answer first.";
+  const does = form.querySelector("[type=radio]") ? "Pick" : "Write";
+  if (given === null || given === "") output.textContent = `${does} an answer first.`;
   else output.innerHTML = replies[given] ?? replies[""];
+}
+
+// ---- the navigation begins where the reader is, not at the first chapter
+
+function showPlace(navigation) {
+  const here = navigation.querySelector(".current-page");
+  if (!here) return;
+  const down = here.getBoundingClientRect().top - navigation.getBoundingClientRect().top;
+  const height = navigation.clientHeight;
+  if (down > 0.8 * height) navigation.scrollBy({ top: down - height / 2, behavior: "instant" });
 }
 
 // ---- folding
@@ -65,11 +77,65 @@ function drawLaunch(launch) {
   }
 }
 
+// ---- the first page's tabs: the reader's own system first
+
+function chooseSystem(tabs) {
+  const system = (navigator.userAgentData?.platform ?? navigator.platform).toLowerCase();
+  const own = [...tabs.querySelectorAll("[data-system]")];
+  const found = own.find((field) => system.startsWith(field.dataset.system));
+  if (found) found.checked = true;
+}
+
+// ---- pictures saved as PNG: a drawing has few colours, a photograph many
+
+const FEW_COLOURS = 16;
+const MOST_OF_IT = 0.7; // of a drawing's pixels have these few colours
+
+function isDrawing(image) {
+  const canvas = document.createElement("canvas");
+  canvas.width = Math.ceil(image.naturalWidth / 2);
+  canvas.height = Math.ceil(image.naturalHeight / 2);
+  const context = canvas.getContext("2d");
+  context.imageSmoothingEnabled = false;
+  context.drawImage(image, 0, 0, canvas.width, canvas.height);
+  const pixels = context.getImageData(0, 0, canvas.width, canvas.height).data;
+  const times = new Map();
+  for (const pixel of new Uint32Array(pixels.buffer)) {
+    times.set(pixel, (times.get(pixel) ?? 0) + 1);
+  }
+  const most = [...times.values()].sort((one, other) => other - one).slice(0, FEW_COLOURS);
+  return most.reduce((sum, each) => sum + each, 0) > MOST_OF_IT * canvas.width * canvas.height;
+}
+
+async function tellApart(image) {
+  await image.decode();
+  image.classList.add(isDrawing(image) ? "drawing" : "photograph");
+}
+
+// ---- on paper nothing can be unfolded: answers and further sections are printed, and closed again
+
+const PRINTED = "details:is(.below-input, .further):not([open])";
+const opened = new Set();
+
+window.addEventListener("beforeprint", () => {
+  for (const each of document.querySelectorAll(PRINTED)) {
+    each.open = true;
+    opened.add(each);
+  }
+});
+window.addEventListener("afterprint", () => {
+  for (const each of opened) each.open = false;
+  opened.clear();
+});
+
+document.querySelectorAll('img[src^="data:image/png"]').forEach(tellApart);
 document.querySelectorAll("form.quiz").forEach((form) =>
   form.addEventListener("submit", answerQuiz));
 document.querySelectorAll("form.predict").forEach((form) =>
   form.addEventListener("submit", (event) => event.preventDefault()));
+document.querySelectorAll(".sidebar-scroll").forEach(showPlace);
 document.querySelectorAll(".cell_input").forEach(addFold);
+document.querySelectorAll(".tabs").forEach(chooseSystem);
 document.querySelectorAll(".launch").forEach((launch) => {
   launch.addEventListener("input", () => drawLaunch(launch));
   drawLaunch(launch);

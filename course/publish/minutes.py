@@ -1,6 +1,6 @@
 """How long a chapter takes: one rule, by words, lines and cells.
 
-    python -m course.minutes          a table of all chapters
+    python -m course.publish.minutes          a table of all chapters
 
 Prose is read at 238 words a minute, the mean that Marc Brysbaert found for English non-fiction in
 190 studies ("How many words do we read per minute?", Journal of Memory and Language 109, 2019,
@@ -18,7 +18,7 @@ import nbformat
 from course.chapters import CHAPTERS, FOLDER
 from course.checking.predict import TAG as PREDICT
 from course.exercises import EXERCISES
-from course.folding import unfolded
+from course.publish.folded import unfolded
 
 WORDS = 238  # a minute
 LINE = 5 / 60  # minutes for a line of code
@@ -28,6 +28,7 @@ QUESTION = 1  # for a recall question
 LONGEST = 15  # minutes of reading between two things to do
 
 LINK = re.compile(r"\]\([^)]*\)")
+COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)  # what tests read
 CHECK = re.compile(r'exercises\.check\("([\w.]+)"')
 
 
@@ -53,7 +54,8 @@ def reading(cell):
     if cell.metadata.get("slideshow", {}).get("slide_type") in ("notes", "skip"):
         return 0
     if cell.cell_type == "markdown":
-        return len(re.findall(r"[\w'’]+", LINK.sub("]", cell.source))) / WORDS
+        prose = COMMENT.sub("", LINK.sub("]", cell.source))
+        return len(re.findall(r"[\w'’]+", prose)) / WORDS
     if "setup" in tags:
         return RUN
     if PREDICT in tags:

@@ -7,7 +7,7 @@ import re
 
 from nbformat.v4 import new_markdown_cell
 
-from course.folding import HEADING, folds
+from course.publish.folded import HEADING, folds
 
 OPEN = '<details class="further"><summary>Unfold</summary>'
 CLOSE = "</details>"
