@@ -6,6 +6,7 @@ A slider, a check and a picture are cells of the chapter First kernels, run in J
 machine; the social picture is the course's name and its recorded result.
 """
 
+import base64
 import io
 import tempfile
 from pathlib import Path
@@ -23,14 +24,18 @@ from tests.chapters.test_in_browser import Notebook
 CHAPTER = "chapters/05_first_kernels.ipynb"
 SETUP = ("setup", "exercises-import", "map-1d")
 SLIDER, STARTER, CHECK = "widget", "start-scale-guard", "check-scale-guard"
-SCREEN = {"width": 1000, "height": 560}
+SCREEN = {"width": 860, "height": 620}
+PANEL = ".jp-Notebook"  # what is shown of JupyterLab: cells, without menus and bars
+LOGO = ROOT / "course" / "publish" / "web" / "static" / "favicon.svg"
 SOCIAL = {"width": 1280, "height": 640}
 CARD = """
-body { font: 20px/1.35 system-ui, 'DejaVu Sans', sans-serif; margin: 36px 60px; color: #1f2328; }
-h1 { font-size: 44px; line-height: 1.1; margin: 0 0 14px; }
-p { margin: 0 0 20px; }
+body { display: grid; grid-template-columns: 1fr 640px; gap: 50px; align-items: center;
+  height: 640px; box-sizing: border-box; margin: 0; padding: 0 50px; color: #1f2328;
+  font: 23px/1.4 system-ui, 'DejaVu Sans', sans-serif; border-top: 14px solid #0072b2; }
+h1 { font-size: 47px; line-height: 1.12; margin: 0 0 22px; }
+p { margin: 0; }
+img { width: 84px; margin-bottom: 22px; }
 """
-GIF_WIDTH = 800  # pixels
 COLOURS = 64
 BLOCKS = 3  # presses of a key, a block fewer each
 
@@ -53,8 +58,8 @@ def frames(notebook):
     """(picture, milliseconds) of what a learner does."""
 
     def shot(milliseconds):
-        picture = Image.open(io.BytesIO(notebook.page.screenshot())).convert("RGB")
-        return picture, milliseconds
+        shown = notebook.page.locator(PANEL).screenshot()
+        return Image.open(io.BytesIO(shown)).convert("RGB"), milliseconds
 
     notebook.run_all()
     notebook.page.keyboard.press("Control+b")  # no side bar
@@ -85,9 +90,7 @@ def top(notebook, id):
 
 def write_gif(pictures, path):
     """Write the pictures as an animation of few colours, which keeps the file small."""
-    height = GIF_WIDTH * SCREEN["height"] // SCREEN["width"]
-    images = [picture.resize((GIF_WIDTH, height)) for picture, _ in pictures]
-    small = [image.quantize(COLOURS, dither=Image.Dither.NONE) for image in images]
+    small = [picture.quantize(COLOURS, dither=Image.Dither.NONE) for picture, _ in pictures]
     times = [milliseconds for _, milliseconds in pictures]
     small[0].save(
         path, save_all=True, append_images=small[1:], duration=times, loop=0, optimize=True
@@ -98,7 +101,9 @@ def social(browser):
     """The course's name and its result, as other sites show a link to it."""
     page = browser.new_page(viewport=SOCIAL)
     picture = front.race_picture()._repr_html_()
-    page.set_content(f"<style>{CARD}</style><h1>{TITLE}</h1><p>{TAGLINE}</p><div>{picture}</div>")
+    logo = base64.b64encode(LOGO.read_bytes()).decode()
+    words = f'<img src="data:image/svg+xml;base64,{logo}"><h1>{TITLE}</h1><p>{TAGLINE}</p>'
+    page.set_content(f"<style>{CARD}</style><div>{words}</div><div>{picture}</div>")
     return page.screenshot()
 
 

@@ -9,8 +9,8 @@ tests must run, and `.ci/browser` installs one.
 import contextlib
 import json
 import os
+import random
 import secrets
-import shutil
 import signal
 import socket
 import subprocess
@@ -23,16 +23,13 @@ from pathlib import Path
 
 import pytest
 
+from course.publish import browsers
 from utils.files import ROOT
 from utils.setup.install import LAB_ADDITIONS, LAB_SETTINGS
 
 SCREENSHOTS = ROOT / "build" / "screenshots"
 VIEWPORT = {"width": 1280, "height": 720}
-COMMANDS = "chromium", "chromium-browser", "google-chrome", "google-chrome-stable"
-MAC_APPS = [
-    Path("/Applications") / f"{name}.app/Contents/MacOS/{name}"
-    for name in ("Chromium", "Google Chrome")
-]
+PATIENCE = 240  # seconds for whatever a test waits for: a busy machine is ten times slower
 MISSING = (
     "no browser for this test: `sudo apt install chromium` (Debian, Ubuntu), Google Chrome, "
     "or `.venv/bin/playwright install chromium`"
@@ -43,12 +40,11 @@ def installed_chromium():
     """The path of a Chromium or Chrome on this machine, Playwright's own download included, or
     None.
     """
-    for command in COMMANDS:
-        if found := shutil.which(command):
-            return found
+    if found := browsers.installed():
+        return found
     with playwright() as driver:
         own = Path(driver.chromium.executable_path)
-    return next((str(path) for path in [*MAC_APPS, own] if path.is_file()), None)
+    return str(own) if own.is_file() else None
 
 
 def on_ci():
@@ -69,6 +65,9 @@ def browser():
     path = installed_chromium()
     if path is None:
         (pytest.fail if on_ci() else pytest.skip)(MISSING)
+    from playwright.sync_api import expect
+
+    expect.set_options(timeout=1000 * PATIENCE)
     with playwright() as driver:
         # Containers give Chromium neither a sandbox of its own nor much shared memory.
         started = driver.chromium.launch(
@@ -84,6 +83,7 @@ def page(browser, request):
     keeps what it saw last.
     """
     context = browser.new_context(viewport=VIEWPORT, reduced_motion="reduce")
+    context.set_default_timeout(1000 * PATIENCE)
     page = context.new_page()
     failed = request.session.testsfailed
     yield page
@@ -100,6 +100,9 @@ def keep(page, name, **options):
 
 # ---- JupyterLab
 
+JUPYTER_FOLDERS = "CONFIG", "DATA", "RUNTIME"
+LAB_FOLDERS = "SETTINGS", "WORKSPACES"
+
 
 @contextlib.contextmanager
 def jupyterlab(folder, settings=None, **environment):
@@ -111,42 +114,19 @@ def jupyterlab(folder, settings=None, **environment):
         {"@jupyterlab/notebook-extension:tracker": {…}}.
     environment: more variables for the server and its kernels.
     """
-    with tempfile.TemporaryDirectory(prefix="cuda-course-lab-") as scratch:
-        own = {
-            f"JUPYTER_{kind}_DIR": f"{scratch}/{kind.lower()}"
-            for kind in ("CONFIG", "DATA", "RUNTIME")
-        }
-        own |= {
-            f"JUPYTERLAB_{kind}_DIR": f"{scratch}/lab/{kind.lower()}"
-            for kind in ("SETTINGS", "WORKSPACES")
-        }
-        own |= {"IPYTHONDIR": f"{scratch}/ipython", "JUPYTER_PATH": str(LAB_ADDITIONS)}
-        for plugin, values in {**LAB_SETTINGS, **(settings or {})}.items():
-            file = Path(scratch, "lab", "settings", *plugin.split(":")).with_suffix(
-                ".jupyterlab-settings"
-            )
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(json.dumps(values))
+    # A kernel that outlives its server for a moment may write while the folder is removed
+    with tempfile.TemporaryDirectory(
+        prefix="cuda-course-lab-", ignore_cleanup_errors=True
+    ) as scratch:
+        write_settings(Path(scratch, "lab", "settings"), {**LAB_SETTINGS, **(settings or {})})
         token = secrets.token_hex(8)
         port = free_port()
-        command = [
-            sys.executable,
-            "-m",
-            "jupyterlab",
-            "--no-browser",
-            "--allow-root",
-            "--ip=127.0.0.1",
-            f"--port={port}",
-            "--ServerApp.port_retries=0",
-            f"--IdentityProvider.token={token}",
-            f"--notebook-dir={folder}",
-        ]
         log = Path(scratch, "log")
         with open(log, "wb") as out:
             server = subprocess.Popen(
-                command,
+                server_command(folder, port, token),
                 cwd=folder,
-                env={**os.environ, **own, **environment},
+                env={**os.environ, **places(scratch), **environment},
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=subprocess.STDOUT,
@@ -159,20 +139,57 @@ def jupyterlab(folder, settings=None, **environment):
             end(server)
 
 
+def places(scratch):
+    """The variables by which all that JupyterLab keeps lies in one folder."""
+    own = {f"JUPYTER_{kind}_DIR": f"{scratch}/{kind.lower()}" for kind in JUPYTER_FOLDERS}
+    own |= {f"JUPYTERLAB_{kind}_DIR": f"{scratch}/lab/{kind.lower()}" for kind in LAB_FOLDERS}
+    return {**own, "IPYTHONDIR": f"{scratch}/ipython", "JUPYTER_PATH": str(LAB_ADDITIONS)}
+
+
+def write_settings(folder, settings):
+    """Write JupyterLab's settings, {plugin: {name: value}}, as a user's."""
+    for plugin, values in settings.items():
+        path, name = plugin.split(":")
+        file = folder / path / f"{name}.jupyterlab-settings"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(values))
+
+
+def server_command(folder, port, token):
+    """The command that starts JupyterLab, without a browser of its own."""
+    return [
+        sys.executable,
+        "-m",
+        "jupyterlab",
+        "--no-browser",
+        "--allow-root",
+        "--ip=127.0.0.1",
+        f"--port={port}",
+        "--ServerApp.port_retries=0",
+        f"--IdentityProvider.token={token}",
+        f"--notebook-dir={folder}",
+    ]
+
+
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """A free port below those that systems give to whoever asks for any: until the server takes it,
+    seconds later, no other process comes by it.
+    """
+    while True:
+        port = random.SystemRandom().randrange(10_000, 30_000)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
-def wait_for(url, server, log, seconds=60):
+def wait_for(url, server, log, seconds=PATIENCE):
     """Wait until the address answers; a server that ends or is silent for too long is an error with
     its last words.
     """
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline and server.poll() is None:
         try:
-            with urllib.request.urlopen(url, timeout=5):
+            with urllib.request.urlopen(url, timeout=seconds):
                 return
         except (urllib.error.URLError, OSError):
             time.sleep(0.1)
@@ -183,9 +200,9 @@ def end(server):
     """End the server, which ends its kernels, and then whatever is left of its process group."""
     server.terminate()
     try:
-        server.wait(15)
+        server.wait(PATIENCE)
     except subprocess.TimeoutExpired:
         pass
     with contextlib.suppress(ProcessLookupError):
         os.killpg(server.pid, signal.SIGKILL)
-    server.wait(15)
+    server.wait()

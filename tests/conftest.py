@@ -2,9 +2,14 @@
 alone.
 """
 
+import gc
 import os
+import signal
+import sys
 import tempfile
 from pathlib import Path
+
+import pytest
 
 import utils  # noqa: F401    before any test imports numba: it chooses the GPU or the CPU engines
 from tests.browser import MISSING as NO_BROWSER
@@ -19,6 +24,62 @@ if (
 
 if "PYTEST_XDIST_WORKER" in os.environ:  # a core each: OpenMP's threads would wait for one another
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+
+# Hundreds of tests start Python. Where a machine's setting keeps it from writing down what it has
+# compiled, each would compile the course's modules anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # the workers inherit that
+sys.dont_write_bytecode = False
+
+
+# `nohup make test &` hands Ctrl-C over ignored, and what the tests start inherits that.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_xdist_auto_num_workers():
+    """One worker more than cores: many tests wait, for a browser, a kernel or a time limit."""
+    return (os.cpu_count() or 1) + 1
+
+
+#: Files with few tests that take long come first, or one worker ends minutes after the others.
+LONG = (
+    "tests/course/exercises",
+    "tests/utils/cpu/test_conformance_cuda_c.py",  # where nothing is compiled yet, the longest
+    "tests/chapters",
+    "tests/course/publish",
+    "chapters",
+    "course",
+    "tests/course/kernels",
+    "tests/utils/setup",
+    "tests/utils/cpu",
+)
+
+
+@pytest.fixture
+def no_collection():
+    """For a test that interrupts once: Hypothesis listens to garbage collections, and Python drops
+    what is raised in such a listener, an interrupt too.
+    """
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items):
+    """Put the long files first."""
+
+    def rank(item):
+        ranks = [i for i, place in enumerate(LONG) if item.nodeid.startswith(place)]
+        return ranks[0] if ranks else len(LONG)
+
+    items.sort(key=rank)
+
+
+def pytest_collection_finish():
+    """Thousands of tests and what they import stay to the end: no collection looks at them."""
+    gc.freeze()
 
 
 def pytest_terminal_summary(terminalreporter):

@@ -69,14 +69,25 @@ def write() -> None:
 
 def problems() -> list[str]:
     """What is not formatted, a line a file."""
-    ruff = [_tool("ruff"), "format", "--check", str(ROOT)]
-    said = subprocess.run(ruff, capture_output=True, text=True).stdout.splitlines()
-    found = [line for line in said if line.startswith("Would reformat")]
+    found = python_problems(ROOT)
     clang = [_tool("clang-format"), "--dry-run", "-Werror", *map(str, c_files())]
     log = subprocess.run(clang, cwd=ROOT, capture_output=True, text=True).stderr
     names = re.findall(r"^(\S+?):\d+:\d+: error: code should be clang-formatted", log, re.MULTILINE)
     found += [f"Would reformat: {name}" for name in dict.fromkeys(names)]
     return found + [f"Would reformat C cells: {path.name}" for path in unformatted_notebooks()]
+
+
+def python_problems(folder: Path) -> list[str]:
+    """What ruff would write otherwise, files and notebooks. RuntimeError where ruff fails."""
+    settings = ["--config", str(ROOT / "pyproject.toml"), "--output-format", "concise"]
+    command = [_tool("ruff"), "format", "--check", *settings, str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode == 0:
+        return []
+    found = [line for line in done.stdout.splitlines() if "unformatted" in line]
+    if not found:
+        raise RuntimeError(f"ruff format --check failed:\n{done.stdout}{done.stderr}")
+    return [f"Would reformat: {line.partition(': unformatted')[0]}" for line in found]
 
 
 def _tool(name: str) -> str:

@@ -6,12 +6,14 @@ slides and links work, that nothing of the author's machine is left inside, and 
 an error.
 """
 
+import base64
 import json
 import re
 import warnings
 from collections import Counter
 from pathlib import Path
 from urllib.parse import unquote
+from xml.etree import ElementTree
 
 import nbformat
 
@@ -19,7 +21,7 @@ import nbformat
 SLIDE_TYPES = {"slide", "subslide", "fragment", "skip", "-"}
 LONGEST_CODE = 30  # lines: what fits on a slide, and in a head
 LARGEST_OUTPUT = 300_000  # characters of one output, pictures included (as base64)
-LARGEST_NOTEBOOK = 3_000_000  # characters
+LARGEST_NOTEBOOK = 1_500_000  # characters
 WIDGET_STATE = "application/vnd.jupyter.widget-state+json"
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 
@@ -35,6 +37,7 @@ MARKDOWN_LINK = re.compile(
     r"\(\s*<?([^)\s>]+)>?(?:\s+[\"'][^)]*[\"'])?\s*\)"
 )
 HTML_IMAGE = re.compile(r"<img\b[^>]*>", re.IGNORECASE)
+SVG_IMAGE = re.compile(r"data:image/svg\+xml;base64,([^\"]+)")
 HTML_TARGET = re.compile(
     r"<(?:img|a)\b[^>]*?\b(?:src|href)\s*=\s*[\"']([^\"']+)[\"']", re.IGNORECASE
 )
@@ -96,11 +99,16 @@ def metadata(notebook):
     return problems
 
 
+def labelled(notebook):
+    """(number and id, cell) for every cell: the number is counted from 0."""
+    return [(f"{n} ({cell.get('id')})", cell) for n, cell in enumerate(notebook.cells)]
+
+
 def slides(notebook):
     """Every cell says which slide it is part of."""
     return [
         f"cell {n}: slideshow.slide_type is {kind!r}"
-        for n, cell in enumerate(notebook.cells)
+        for n, cell in labelled(notebook)
         if (kind := cell.metadata.get("slideshow", {}).get("slide_type")) not in SLIDE_TYPES
     ]
 
@@ -109,16 +117,14 @@ def short_cells(notebook):
     """No code cell is longer than a slide."""
     return [
         f"cell {n}: {lines} lines of code, {LONGEST_CODE} at most"
-        for n, cell in enumerate(notebook.cells)
+        for n, cell in labelled(notebook)
         if cell.cell_type == "code" and (lines := len(cell.source.splitlines())) > LONGEST_CODE
     ]
 
 
 def outputs(notebook):
-    """(cell number, output) for every output of the notebook."""
-    return [
-        (n, output) for n, cell in enumerate(notebook.cells) for output in cell.get("outputs", [])
-    ]
+    """(cell number and id, output) for every output of the notebook."""
+    return [(n, output) for n, cell in labelled(notebook) for output in cell.get("outputs", [])]
 
 
 def output_text(output):
@@ -135,7 +141,7 @@ def output_text(output):
 def honest_outputs(notebook):
     """No output is an error that its cell does not announce, or of a cell that did not run."""
     problems = []
-    for n, cell in enumerate(notebook.cells):
+    for n, cell in labelled(notebook):
         if cell.cell_type != "code":
             continue
         expected = "raises-exception" in cell.metadata.get("tags", [])
@@ -178,7 +184,7 @@ def no_local_paths(notebook, root):
 
     problems = [
         f"cell {n}: local path {path}"
-        for n, cell in enumerate(notebook.cells)
+        for n, cell in labelled(notebook)
         if (path := found(cell.source))
     ]
     problems += [
@@ -203,7 +209,7 @@ def alt_texts(notebook):
             for tag in HTML_IMAGE.findall(data.get("text/html", ""))
             if not re.search(r"\balt\s*=\s*[\"'][^\"']*\w", tag)
         ]
-    for n, cell in enumerate(notebook.cells):
+    for n, cell in labelled(notebook):
         if cell.cell_type != "markdown":
             continue
         text = without_code(cell.source)
@@ -220,6 +226,20 @@ def alt_texts(notebook):
     return problems
 
 
+def whole_pictures(notebook):
+    """Every SVG inside an <img> is XML that a browser takes: it shows nothing at all of any other,
+    though it forgives the same lines within HTML.
+    """
+    problems = []
+    for n, output in outputs(notebook):
+        for data in SVG_IMAGE.findall(output.get("data", {}).get("text/html", "")):
+            try:
+                ElementTree.fromstring(base64.b64decode(data))
+            except ElementTree.ParseError as error:
+                problems.append(f"cell {n}: no browser shows an SVG of its output: {error}")
+    return problems
+
+
 def links(notebook, path):
     """Relative links lead to files that are there, # links to headings, attachment links to
     attachments.
@@ -233,7 +253,7 @@ def links(notebook, path):
         for title in re.findall(r"^#+\s+(.+?)\s*#*$", text, re.MULTILINE)
     }
     headings |= set(re.findall(r"<a\s+(?:id|name)=[\"']([^\"']+)[\"']", text))
-    for n, cell in enumerate(notebook.cells):
+    for n, cell in labelled(notebook):
         if cell.cell_type != "markdown":
             continue
         text = without_code(cell.source)
@@ -270,6 +290,7 @@ def problems(path, root):
     if found and found[0].startswith("not a valid"):
         return found
     notebook = read(path)
-    for rule in metadata, slides, short_cells, honest_outputs, small_outputs, alt_texts:
+    rules = metadata, slides, short_cells, honest_outputs, small_outputs, alt_texts, whole_pictures
+    for rule in rules:
         found += rule(notebook)
     return found + no_local_paths(notebook, root) + links(notebook, path)

@@ -15,6 +15,7 @@ import pytest
 from IPython.core.inputtransformer2 import TransformerManager
 from packaging.requirements import Requirement
 
+from course.chapters import CHAPTERS
 from tests import hygiene
 from utils.files import ROOT
 
@@ -27,6 +28,12 @@ MAY_IMPORT = {
     "chapters": {"course", "utils"},
     "tests": {"course", "tests", "utils"},
 }
+
+PICTURES = [
+    path
+    for chapter in CHAPTERS
+    if (path := ROOT / "course" / "pictures" / f"{chapter.key}.py").is_file()
+]
 
 
 def sources(folder):
@@ -91,6 +98,15 @@ def test_every_import_is_declared(folder):
         }
     )
     assert undeclared == []
+
+
+@pytest.mark.parametrize("path", PICTURES, ids=lambda path: path.stem)
+def test_a_chapters_pictures_have_a_test(path):
+    name = rf"course\.pictures(?:\.| import [^\n]*\b){path.stem}\b"
+    tests = (ROOT / "tests").rglob("test_*.py")
+    assert any(re.search(name, test.read_text(encoding="utf-8")) for test in tests), (
+        f"tests/course/pictures has no test that imports {path.stem}"
+    )
 
 
 def canonical(name):

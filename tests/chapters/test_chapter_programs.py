@@ -34,7 +34,7 @@ def programs(chapter, folder):
             if "raises-exception" in cell.metadata.get("tags", ()) and "--check" not in words:
                 continue  # that it does not compile may be the point
             if words[:1] == ["%nvcc"] and words[1].endswith(".cu") and "{" not in words[1]:
-                yield words[1:]
+                yield [word for word in words[1:] if word != "{flag}"]
 
 
 @pytest.mark.skipif(not nvcc.find_nvcc(), reason="no nvcc here")

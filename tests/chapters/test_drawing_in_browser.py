@@ -8,7 +8,6 @@ from playwright.sync_api import expect
 
 from tests.browser import ROOT, jupyterlab, keep
 
-SECONDS = 1000  # Playwright counts in milliseconds
 CELL = """
 from course.kernels.mnist_cnn import drawing
 
@@ -32,11 +31,11 @@ def lab(tmp_path_factory):
 
 def test_what_the_mouse_draws_is_read(page, lab):
     page.goto(lab.replace("/lab?", "/lab/tree/square.ipynb?reset&"))
-    page.locator("#jp-main-statusbar").get_by_text("| Idle").wait_for(timeout=60 * SECONDS)
+    page.locator("#jp-main-statusbar").get_by_text("| Idle").wait_for()
     page.locator(".jp-Notebook-cell .cm-content").click()
     page.keyboard.press("Shift+Enter")
     canvas = page.locator("canvas[aria-label='Draw a digit here']")
-    canvas.wait_for(timeout=60 * SECONDS)
+    canvas.wait_for()
     answer = page.locator("canvas[aria-label='Draw a digit here'] ~ div")
     expect(answer).to_contain_text("Draw a digit")
 
@@ -45,16 +44,16 @@ def test_what_the_mouse_draws_is_read(page, lab):
     page.mouse.down()
     page.mouse.move(box["x"] + 140, box["y"] + 240, steps=10)  # a one: a tall stroke
     page.mouse.up()
-    expect(answer).to_contain_text("20 high", timeout=20 * SECONDS)
+    expect(answer).to_contain_text("20 high")
     keep(page, "drawing")
     wide = int(answer.text_content().split()[0])
     assert wide < 8
 
     page.get_by_role("button", name="Clear", exact=True).click()
-    expect(answer).to_have_text("", timeout=20 * SECONDS)
+    expect(answer).to_have_text("")
 
     canvas.focus()
     for key in ["ArrowUp"] * 8 + ["Space"] + ["ArrowDown"] * 16 + ["Space"]:  # a one again
         page.keyboard.press(key)
-    expect(answer).to_contain_text("20 high", timeout=20 * SECONDS)
+    expect(answer).to_contain_text("20 high")
     assert int(answer.text_content().split()[0]) < 8

@@ -9,6 +9,7 @@ import nbformat.v4
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
+from course.checking import predict
 from course.publish import frame
 from tests import hygiene
 from utils.files import ROOT
@@ -36,7 +37,7 @@ def test_there_is_a_notebook_to_start_from_and_one_chapter():
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.name)
 def test_every_notebook_has_its_frame(path):
-    """Links above and below, the badge, Colab's plumbing folded, a set-up cell of two lines."""
+    """Links above and below, the badge, Colab's plumbing folded, a short set-up cell."""
     notebook = hygiene.read(path)
     assert hygiene.setup_cell(notebook) == frame.SETUP, "one cell must carry the tag `setup`"
     before = nbformat.v4.writes(notebook)
@@ -44,8 +45,17 @@ def test_every_notebook_has_its_frame(path):
     assert nbformat.v4.writes(notebook) == before, "`make address` writes it"
 
 
+def test_the_frame_folds_what_has_the_tag_of_an_answer():
+    notebook = clean_notebook()
+    answer = code(notebook)
+    answer.metadata["tags"] = [predict.ANSWER]
+    assert not predict.is_folded(answer)
+    frame.framed(notebook, CHAPTERS[1])
+    assert predict.is_folded(answer)
+
+
 def test_the_frame_is_short_and_its_links_lead_on():
-    assert len(frame.SETUP.splitlines()) == 2
+    assert len(frame.SETUP.splitlines()) == 3
     assert max(map(len, frame.SETUP.splitlines())) <= WIDEST
     ways = frame.ways(CHAPTERS[1])
     assert ways.startswith("[← The ecosystem](01_ecosystem.ipynb) · [Start page](../course/index")
@@ -114,6 +124,8 @@ def code(notebook):
     return notebook.cells[1]
 
 
+# <svg><g></svg>
+BROKEN_PICTURE = '<img alt="a warp" src="data:image/svg+xml;base64,PHN2Zz48Zz48L3N2Zz4=">'
 DEFECTS = {
     "wrong kernel": ("kernelspec", lambda nb: nb.metadata.kernelspec.update(name="my-env")),
     "no kernel": ("kernelspec", lambda nb: nb.metadata.pop("kernelspec")),
@@ -201,6 +213,12 @@ DEFECTS = {
             new_output("display_data", {"text/html": '<img src="data:image/png;base64,iVBOR">'})
         ),
     ),
+    "a broken SVG": (
+        "no browser shows",
+        lambda nb: code(nb).outputs.append(
+            new_output("display_data", {"text/html": BROKEN_PICTURE})
+        ),
+    ),
     "dead link": (
         "leads nowhere",
         lambda nb: text(nb).update(source="[next](06_next.ipynb#start)"),
@@ -233,7 +251,8 @@ def test_a_defect_is_caught(defect, tmp_path):
 def test_the_projects_own_folder_is_a_local_path(tmp_path):
     notebook = clean_notebook()
     code(notebook).outputs.append(new_output("stream", text=f"read {tmp_path}/data"))
-    assert found_in(notebook, tmp_path) == [f"cell 1: local path {tmp_path} in its output"]
+    where = f"cell 1 ({code(notebook).id})"
+    assert found_in(notebook, tmp_path) == [f"{where}: local path {tmp_path} in its output"]
 
 
 @pytest.mark.parametrize(

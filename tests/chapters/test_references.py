@@ -15,7 +15,8 @@ NUMBERED = re.compile(r"\bchapters?\s+\d+", re.IGNORECASE)
 CELL_LINK = re.compile(r"\]\((?:[\w./]*/)?(\w+)\.ipynb#cell-id=([\w-]+)\)")
 # What a reader of the course sees besides notebooks, and the code that writes it
 TEXTS = sorted(
-    [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "assets" / "data" / "ecosystem.json"]
+    [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "Makefile")]
+    + [ROOT / "assets" / "data" / "ecosystem.json"]
     + list((ROOT / "course").glob("*.md"))
     + list((ROOT / "course").rglob("*.py"))
 )
@@ -73,3 +74,20 @@ def test_links_lead_to_cells(path):
 )
 def test_a_number_is_found(text, count):
     assert len(numbered(text)) == count
+
+
+RUNG = re.compile(r"^#+ .*\b[Rr]ung (\d+)\b", re.MULTILINE)
+
+
+def rungs(chapter):
+    """The numbers of the rungs in a chapter's headings, as they come."""
+    cells = nbformat.read(chapter.path, as_version=4).cells
+    text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    return [int(number) for number in RUNG.findall(text)]
+
+
+def test_the_rungs_of_the_matmul_ladder_are_counted_through():
+    """Over both of its chapters: a new rung moves all that follow."""
+    both = [rungs(chapter) for chapter in CHAPTERS if chapter.key in ("matmul", "tensor_cores")]
+    numbers = [number for numbers in both for number in numbers]
+    assert numbers == list(range(1, len(numbers) + 1))

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from . import derive_ptx
+from . import derive_ptx, derive_textures
 
 FOLDER = Path(__file__).with_name("cuda_c")
 PROGRAMS = {}
@@ -1409,6 +1409,40 @@ def wmma_matmul():
 
 
 @program
+def dot_products():
+    def pieces(word, bits, signed):
+        count = 32 // bits
+        values = [word >> (bits * i) & ((1 << bits) - 1) for i in range(count)]
+        wrap = 1 << bits
+        return [v - wrap if signed and v >= wrap // 2 else v for v in values]
+
+    def dot(a, b, c, size, upper, signed):  # b holds bytes, a as many numbers or half as many
+        wide = pieces(a, size, signed)
+        small = pieces(b, 8, signed)
+        small = small[2:] if upper else small
+        return (c + sum(x * y for x, y in zip(wide, small, strict=False))) % 2**32
+
+    def word(values, bits):
+        return sum((v % (1 << bits)) << (bits * i) for i, v in enumerate(values))
+
+    a, b = word([-128, 127, -1, 5], 8), word([127, -128, 3, -7], 8)
+    c, d = word([255, 254, 1, 0], 8), word([255, 2, 200, 9], 8)
+    e, f = word([-32768, 32767], 16), word([65535, 3], 16)
+    signed = [(a, b, 10, 8, 0), (0x80FF7F01, 0x7F02FE03, -5, 8, 0), (e, b, 1, 16, 0)]
+    signed += [(e, b, 1, 16, 1), (0x7FFF8000, 0x05FA807F, 2, 16, 0)]
+    signed += [(0x7FFF8000, 0x05FA807F, 2, 16, 1)]
+    plain = [(c, d, 10, 8, 0), (0xFF01FE02, 0xFFFFFFFF, 2**32 - 1, 8, 0), (f, d, 1, 16, 0)]
+    plain += [(f, d, 1, 16, 1), (0xFFFF0002, 0x090AC8FF, 7, 16, 0)]
+    plain += [(0xFFFF0002, 0x090AC8FF, 7, 16, 1)]
+    lines = []
+    for s, u in zip(signed, plain, strict=True):
+        with_sign = dot(*s, signed=True)
+        with_sign -= 2**32 if with_sign >= 2**31 else 0
+        lines.append(f"{with_sign} {dot(*u, signed=False)}\n")
+    return "".join(lines)
+
+
+@program
 def wmma_rounding():
     def tf32(x):  # 11 significant bits, halves away from zero
         x = float(np.float32(x))
@@ -1546,7 +1580,7 @@ def nccl_threads():
     return "wrong: 0\n"
 
 
-for derived in derive_ptx.ALL:
+for derived in [*derive_ptx.ALL, *derive_textures.ALL]:
     program(derived)
 PROVENANCE = FOLDER / "provenance.json"
 

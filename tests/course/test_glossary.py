@@ -18,18 +18,10 @@ from pathlib import Path
 
 import pytest
 
+from course import glossary as glossary_file
 from course.chapters import CHAPTERS
 from course.publish.frame import NAVIGATION
 from tests import hygiene
-from utils.files import ROOT
-
-GLOSSARY = ROOT / "course" / "glossary.md"
-# The links name cells, which JupyterLab and pages made by nbconvert both find; headings with a "·"
-# JupyterLab does not.
-ENTRY = re.compile(
-    r"- \*\*(.+?)\*\*(?: \((.+?)\))?: (.+) "
-    r"\[(.+?) · ([^\]]+)\]\(\.\./chapters/(\w+)\.ipynb#cell-id=([\w-]+)\)"
-)
 
 EVERYDAY = set(
     """
@@ -47,8 +39,8 @@ windows with without work wrong you your
 
 NAMES = set(
     """
-API BT CMake ERR_NVGPUCTRPERM FAQ GB GDB GeForce GHz GTX HGX HW ITU JAX JupyterLab KB LLM MB MHz MLX
-MODE NumPy NVIDIA ONNX PhD PowerShell PREPARE PRO PyTorch RTX SGLang TensorRT vLLM
+API BT CMake ERR_NVGPUCTRPERM FAQ GB GDB GeForce GHz GTX HGX HW IEEE ITU JAX JupyterLab KB LeCun LLM
+MB MHz MLX MODE NumPy NVIDIA ONNX PhD PowerShell PREPARE PRO PyTorch RTX SGLang TensorRT vLLM
 """.split()
 )
 
@@ -59,14 +51,13 @@ def entries(text):
     """
     for line in text.splitlines():
         if line.startswith("- "):
-            entry = ENTRY.fullmatch(line)
+            entry = glossary_file.read(line)
             assert entry, (
                 "not `- **name** (other names): one sentence. "
                 f"[Chapter · Heading](../chapters/NN_x.ipynb#cell-id=ID)`: {line}"
             )
-            name, others, explanation, chapter, heading, notebook, cell = entry.groups()
-            place = chapter, notebook, heading, cell
-            yield name, [name, *(others.split(", ") if others else [])], explanation, place
+            place = entry.title, entry.chapter, entry.heading, entry.cell
+            yield entry.name, list(entry.names), entry.means, place
 
 
 def markdown(chapter):
@@ -162,7 +153,7 @@ def named_twice(glossary):
 
 @pytest.fixture(scope="module")
 def glossary():
-    return GLOSSARY.read_text(encoding="utf-8")
+    return glossary_file.FILE.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from nbformat.v4 import new_code_cell, new_notebook
 
 from course import record
 from utils import engine, hardware, results
+from utils.plots import svg
 
 GPU = engine.GPU("Test GPU", (9, 0), 80 << 30, "580.1", (13, 0), "GPU-x")
 
@@ -22,6 +23,7 @@ def gpu(monkeypatch, tmp_path):
     )
     monkeypatch.setattr(results, "FOLDER", tmp_path / "results")
     monkeypatch.setattr(record, "ROOT", tmp_path)
+    monkeypatch.setattr(record, "RECORDED_ON", GPU.name)
     for name in ("CUDA_COURSE_PROGRESS", results.RECORD):
         monkeypatch.setenv(name, "")  # so that what record sets is undone afterwards
 
@@ -59,6 +61,16 @@ def test_outputs_and_results_are_kept(gpu, tmp_path, capsys):
     written = json.loads((tmp_path / "results" / "test-gpu.json").read_text())
     assert results.validate(written) == []
     assert [(e["name"], e["value"]) for e in written["results"]] == [("a/numba/time", 1.5)]
+
+
+@pytest.mark.parametrize("shown, options", [(GPU.name, ["--results-only"]), ("Another", [])])
+def test_a_second_gpu_leaves_the_outputs_alone(gpu, tmp_path, monkeypatch, shown, options):
+    monkeypatch.setattr(record, "RECORDED_ON", shown)
+    path = notebook(tmp_path / "01_a.ipynb", entry("a/numba/time", 1.5))
+    before = path.read_bytes()
+    assert record.main([*options, str(path)]) == 0
+    assert path.read_bytes() == before
+    assert results.find("a/numba/time", folder=tmp_path / "results")["value"] == 1.5
 
 
 def test_a_failing_notebook_is_left_as_it_was(gpu, tmp_path, capsys):
@@ -147,6 +159,35 @@ def test_a_slider_is_kept_with_what_it_shows_at_first(gpu, tmp_path):
     (data,) = [data for data in shown if record.stills.VIEW in data]
     assert "3 threads" in data["text/html"]
     assert "interactive(" not in data["text/plain"]
+
+
+def saved(**models):
+    """A notebook with these widget models, name -> (model's name, state)."""
+    state = {name: {"model_name": kind, "state": values} for name, (kind, values) in models.items()}
+    return new_notebook(metadata={"widgets": {record.stills.STATE: {"state": state}}})
+
+
+def test_looks_that_are_not_set_are_left_out():
+    book = saved(
+        a=("LayoutModel", {"width": "36px", "height": None}),
+        b=("ButtonStyleModel", {"button_color": None, "font_weight": ""}),
+        c=("RadioButtonsModel", {"index": None}),
+    )
+    record.leave_out_unset_looks(book)
+    assert [model["state"] for model in record.widget_models(book)] == [
+        {"width": "36px"},
+        {"font_weight": ""},
+        {"index": None},
+    ]
+
+
+def test_a_picture_within_a_widget_is_kept_once():
+    shown = svg.as_html("<svg ><path/></svg>", "a line", 100)
+    book = saved(a=("OutputModel", {"outputs": [{"data": {"text/html": shown}}]}))
+    record.leave_out_second_pictures(book)
+    (output,) = record.widget_models(book)[0]["state"]["outputs"]
+    assert "<path/>" in output["data"]["text/html"]
+    assert "<img" not in output["data"]["text/html"]
 
 
 def test_numbers_are_kept_as_jupyterlab_writes_them():

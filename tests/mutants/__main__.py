@@ -3,7 +3,8 @@
 --every N: each N-th mutant only. --kind: only exercises of this kind. --afresh: those again that
 were tried before, too. --known: only those that were tried before, and of these the accepted ones
 again. Prints each mutant that is accepted and the numbers; ends with status 1 where one is left
-that equivalents.json does not name. A run over all exercises writes summary.json.
+that equivalents.json does not name. A run over all mutants of an exercise writes what became of
+them into summary.json.
 """
 
 import argparse
@@ -41,9 +42,17 @@ def tried(exercise, every, before, only_known):
         if entry is None or named({**entry, "says": says})["status"] in journal.OPEN:
             if not warm:
                 warm_up(exercise)
+                must_be_solved(exercise)
                 warm = True
             entry = journal.note(exercise, says, source, outcome_of(exercise, source))
         yield {**entry, "says": says}
+
+
+def must_be_solved(exercise):
+    """Raise RuntimeError if a trial breaks the solution: then it would break every mutant."""
+    outcome = outcome_of(exercise, exercises.solution_source(exercise))
+    if outcome[0] != "solved":
+        raise RuntimeError(f"{exercise.id}: the solution is {outcome}")
 
 
 def named(entry):
@@ -77,11 +86,11 @@ def main():
             entries.append(entry)
             if entry["status"] in journal.OPEN:
                 print(f"{exercise.id}: {entry['says']} ({entry['status']})", flush=True)
-    finish(entries, whole=given.every == 1 and not given.ids and not given.kind)
+    finish(entries, whole=given.every == 1 and not given.known)
 
 
 def finish(entries, whole):
-    """Say what came of all, and keep the summary of a whole run."""
+    """Say what came of all, and keep the summary where all mutants were tried."""
     counts = collections.Counter(entry["status"] for entry in entries)
     print(f"{counts.total():,} mutants:", ", ".join(f"{n:,} {name}" for name, n in counts.items()))
     if whole:

@@ -50,15 +50,20 @@ def note(exercise, says, source, outcome, path=JOURNAL):
 
 
 def summarize(exercises, entries, path=SUMMARY):
-    """Write how many mutants of each exercise were tried, when, and what became of them."""
+    """Write how many mutants of each exercise were tried, when, and what became of them.
+
+    Exercises without an entry keep what is written of them.
+    """
+    before = json.loads(path.read_text()) if path.is_file() else {}
     by_exercise = collections.defaultdict(list)
     for entry in entries:
         by_exercise[entry["exercise"]].append(entry)
-    summary = {
-        exercise.id: of_exercise(exercise, by_exercise[exercise.id])
-        for exercise in exercises
-        if by_exercise[exercise.id]
-    }
+    summary = {}
+    for exercise in exercises:
+        if by_exercise[exercise.id]:
+            summary[exercise.id] = of_exercise(exercise, by_exercise[exercise.id])
+        elif exercise.id in before:
+            summary[exercise.id] = before[exercise.id]
     write_whole(path, json.dumps(summary, indent=2, ensure_ascii=False) + "\n")
 
 

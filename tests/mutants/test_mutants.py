@@ -10,7 +10,7 @@ import pytest
 from course import exercises
 from tests.mutants import cpp, python
 from tests.mutants.__main__ import EQUIVALENTS, mutants_of
-from tests.mutants.trial import outcome_of
+from tests.mutants.trial import as_answer, first_failure, outcome_of, whole_outcome
 
 SAMPLE = ("first_kernels.scale_guard", "meet_the_gpu.warp_and_lane", "synchronization.rotate_left")
 
@@ -46,6 +46,15 @@ def test_a_sample_of_mutants_is_rejected(id):
     exercise = exercises.EXERCISES[id]
     for says, source in mutants_of(exercise)[::5]:
         assert says in EQUIVALENTS.get(id, {}) or outcome_of(exercise, source)[0] != "solved", says
+
+
+def test_what_is_wrong_already_at_first_is_told_by_one_launch():
+    exercise = exercises.EXERCISES["first_kernels.scale_guard"]
+    source = exercises.solution_source(exercise)
+    unguarded = as_answer(exercise, source.replace("if i < ", "if i <= "), folder=None)
+    assert first_failure(exercise, exercise.solution) is None
+    assert first_failure(exercise, unguarded) == ("not yet", "off_by_one")
+    assert whole_outcome(exercise, unguarded) == ("not yet", "off_by_one")
 
 
 def test_equivalents_are_of_exercises_and_have_reasons():

@@ -6,19 +6,27 @@ import os
 import re
 import resource
 import tempfile
+import time
 from pathlib import Path
 
-from course.checking import checker, drawn, engines
-from course.checking.checker import check_answer
+import numpy as np
+
+from course.checking import apart, checker, drawn, engines
+from course.checking.diagnose import diagnose, failed
+from course.checking.limits import TooLong, print_limit, time_limit
+from course.checking.model import BROKEN
 
 SECONDS = 120  # by the clock, until a trial is ended from outside
+EACH_SECONDS = 2  # of CPU time, for one launch or call
 MOST_BYTES = 2 << 30  # of memory that a trial may use beside what is there already
 
 
 def warm_up(exercise):
-    """Count the solution's own work here, once, and not in each of the trials."""
-    if exercise.kind == "numba":
-        checker.least_work(exercise)
+    """Do here, once, and not in each of the trials, what every check needs.
+
+    That is Hypothesis, numba-cuda's compiler and the solution's own work, counted.
+    """
+    checker.prepare(exercise)
     if exercise.kind == "cuda_c":
         checker.least_counts(exercise)
 
@@ -44,6 +52,9 @@ def outcome_in(folder, exercise, source):
         pass
     process.kill()
     process.join()
+    if outcome[0] == "no outcome" and exercise.kind == "numba":
+        checker.typing.forget()  # it may have been asked, and not have answered
+        warm_up(exercise)
     return outcome
 
 
@@ -52,15 +63,52 @@ def hand_in(exercise, source, folder, sender):
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
     os.dup2(nowhere, 2)
-    most = resource.getrlimit(resource.RLIMIT_DATA)[1]
-    resource.setrlimit(resource.RLIMIT_DATA, (MOST_BYTES, most))
-    checker.EACH_SECONDS = 2
-    engines.LAUNCH_SECONDS = 2
+    if exercise.kind != "cpp":  # the sanitizers map terabytes, and have a limit of their own
+        most = resource.getrlimit(resource.RLIMIT_DATA)[1]
+        resource.setrlimit(resource.RLIMIT_DATA, (apart.memory() + MOST_BYTES, most))
+    checker.EACH_SECONDS = EACH_SECONDS
+    engines.LAUNCH_SECONDS = EACH_SECONDS
     drawn.CALLS = 40
     tempfile.tempdir = folder
     answer = as_answer(exercise, source, folder)
-    outcome = check_answer(exercise, answer, seed=0)
-    sender.send((outcome.status, outcome.reason))
+    outcome = first_failure(exercise, answer) if exercise.kind == "numba" else None
+    sender.send(outcome or whole_outcome(exercise, answer))
+
+
+def whole_outcome(exercise, answer):
+    """(status, reason) of the check itself; a kernel needs no second copy of this process."""
+    if exercise.kind == "numba":
+        outcome, _ = checker.outcome_of(exercise, answer, seed=0)
+    else:
+        outcome = checker.check_answer(exercise, answer, seed=0)
+    return outcome.status, outcome.reason
+
+
+def first_failure(exercise, kernel):
+    """(status, reason) of the first launch that goes wrong, or None.
+
+    The check starts with the same launches, and goes on after the first that is wrong: it looks
+    for what they have in common. A mutant is rejected by one.
+    """
+    for number, case in enumerate(checker.cases(exercise, 0)):
+        rng, begin = np.random.default_rng((0, number)), time.process_time()
+        try:
+            with print_limit(), time_limit(EACH_SECONDS):
+                run = engines.run_watched(kernel, *case, rng, None, exercise.always)
+        except engines.Stopped as stopped:
+            return with_status(checker.crashed(stopped, kernel.py_func).reason)
+        except TooLong:
+            waited = time.process_time() - begin < EACH_SECONDS  # for its turn on this machine
+            return None if waited else with_status("timeout")
+        if failed(run, exercise):
+            finding = diagnose([run], exercise)
+            return finding and with_status(finding.reason)
+    return None
+
+
+def with_status(reason):
+    """(status, reason) of an Outcome with this reason."""
+    return "broken" if reason in BROKEN else "not yet", reason
 
 
 def as_answer(exercise, source, folder):

@@ -1,5 +1,6 @@
 """MNIST is fetched, verified and cached; what is broken is named. No network is used."""
 
+import contextlib
 import gzip
 import hashlib
 import http.server
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import tarfile
 import threading
+import time
 import tracemalloc
 from pathlib import Path
 
@@ -35,6 +37,8 @@ class Mirror(http.server.ThreadingHTTPServer):
     def __init__(self):
         super().__init__(("127.0.0.1", 0), Handler)
         self.files, self.asked, self.break_after = {}, [], {}
+        self.go_on = threading.Event()  # cleared: it stalls after half of each file
+        self.go_on.set()
         threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
 
     @property
@@ -52,7 +56,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.send_response(200)
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
-        self.wfile.write(content[: mirror.break_after.get(name)])
+        content = content[: mirror.break_after.get(name)]
+        half = len(content) // 2
+        self.wfile.write(content[:half])
+        mirror.go_on.wait(60)
+        with contextlib.suppress(OSError):  # who asked is gone
+            self.wfile.write(content[half:])
 
     def log_message(self, *_):
         pass
@@ -231,6 +240,45 @@ def test_a_transfer_that_breaks_off_leaves_nothing_behind(mirror, cache):
     assert len(data.mnist("train")[0]) == 40
 
 
+DOWNLOAD = """
+import sys
+from utils import data
+data.MIRRORS = ({url!r},)
+data._from_npm = None
+data.mnist("train")
+"""
+
+
+def test_what_a_killed_download_left_is_removed_by_the_next(mirror, cache):
+    mirror.go_on.clear()
+    code = DOWNLOAD.format(url=mirror.url)
+    process = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stderr=subprocess.DEVNULL)
+    while process.poll() is None and not any(cache.glob("*/tmp*")):
+        time.sleep(0.01)
+    process.kill()
+    process.wait()
+    assert any(cache.glob("*/tmp*")), "the killed one's half is there"
+    mirror.go_on.set()
+    data.mnist("train")
+    kept = {path.name for path in cache.iterdir()}
+    assert kept - {".lock"} == {f"{file.name}.gz" for file in FILES}
+
+
+def test_a_mirror_that_sends_without_end_is_refused(mirror, cache, monkeypatch):
+    monkeypatch.setattr(data, "MOST", 1000)
+    with pytest.raises(data.DataError, match="gz: more than 1,000 bytes"):
+        data.mnist("train")
+    assert {path.name for path in cache.iterdir()} == {".lock"}
+
+
+def test_others_of_a_class_may_read_what_was_downloaded(mirror, cache):
+    """One cache for a room: a new file gets the permissions that any new file gets."""
+    data.mnist("train")
+    (cache / "any").touch()
+    usual = (cache / "any").stat().st_mode
+    assert {path.stat().st_mode for path in cache.glob("*.gz")} == {usual}
+
+
 def test_the_next_mirror_has_what_the_first_lacks(mirror, cache, monkeypatch):
     second = Mirror()
     second.files = dict(mirror.files)
@@ -257,6 +305,18 @@ def test_no_network_gives_one_clear_error(small, cache, monkeypatch):
     assert text.count("npm is not installed") == 1
     assert "mnist(subset=True)" in text and str(cache) in text
     assert error.value.__cause__ is None and error.value.__context__ is None
+
+
+def test_without_mnist_its_subset_serves(mirror, cache, monkeypatch, capsys):
+    assert data.mnist_at_hand() and capsys.readouterr().out == ""
+    for path in cache.glob("*.gz"):
+        path.unlink()
+    monkeypatch.setattr(data, "MIRRORS", ("http://127.0.0.1:9/",))
+    monkeypatch.setenv("PATH", "")
+    assert not data.mnist_at_hand()
+    said = capsys.readouterr().out
+    assert said.startswith("all of MNIST cannot be had here, so its subset serves: ")
+    assert said.count("\n") == 1
 
 
 def test_a_missing_file_on_a_mirror_is_named(mirror, cache):

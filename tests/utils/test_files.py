@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -55,6 +56,64 @@ def test_what_a_killed_process_left_is_removed_by_the_next(tmp_path):
     files.write_whole(path, "newer")
     assert path.read_text() == "newer"
     assert names(tmp_path) == sorted(["a.txt", "a.txt.elsewhere.1.x.part", living])
+
+
+HOLDER = """
+import os, signal, sys
+from pathlib import Path
+from utils import files
+with files.scratch_folder(Path({place!r})) as folder:
+    (folder / "half").write_text("half")
+    print(folder, flush=True)
+    sys.stdin.read()
+"""
+
+
+def holder(place):
+    """(a process that works in a scratch folder until its input closes, that folder)."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLDER.format(place=str(place))],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    return process, Path(process.stdout.readline().strip())
+
+
+def test_a_scratch_folder_of_the_dead_goes_and_one_of_the_living_stays(tmp_path):
+    (living, theirs), (killed, left) = holder(tmp_path), holder(tmp_path)
+    killed.kill()
+    killed.communicate()
+    assert left.is_dir()
+    (tmp_path / "not ours").mkdir()
+    with files.scratch_folder(tmp_path) as own:
+        assert not left.exists() and (theirs / "half").is_file()
+        assert list(own.iterdir()) == []
+    living.communicate("")
+    assert names(tmp_path) == ["not ours"]
+
+
+def test_a_pipe_with_a_scratch_folders_name_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / f"{files.SCRATCH}x")
+    with files.scratch_folder(tmp_path) as folder:
+        assert folder.is_dir()
+
+
+def test_a_scratch_folder_that_was_taken_for_abandoned_is_made_again(tmp_path, monkeypatch):
+    """Another process may look between the making of a folder and its lock."""
+    lock = files.fcntl.flock
+    waited = []
+
+    def late(descriptor, how):
+        if not waited:
+            waited.extend(tmp_path.iterdir())
+            waited[0].rmdir()
+        lock(descriptor, how)
+
+    monkeypatch.setattr(files.fcntl, "flock", late)
+    with files.scratch_folder(tmp_path) as folder:
+        assert folder.is_dir() and folder != waited[0]
 
 
 def cached(folder, name, bytes_, hours):

@@ -16,7 +16,7 @@ def python(code, **env):
         [sys.executable, "-c", code],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         env={**os.environ, **env},
     )
     assert done.returncode == 0, done.stderr
@@ -31,7 +31,8 @@ def two_gpus(monkeypatch):
     )
     monkeypatch.setattr(engine, "_nvml_gpus", lambda: gpus)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    monkeypatch.delenv(engine.FORCE_CPU, raising=False)
+    for name in (engine.FORCE_CPU, engine.LEVEL):
+        monkeypatch.delenv(name, raising=False)
     return gpus
 
 
@@ -53,6 +54,25 @@ def test_visible_devices(two_gpus, monkeypatch, visible, index):
 def test_cpu_can_be_forced(two_gpus, monkeypatch, value, forced):
     monkeypatch.setenv(engine.FORCE_CPU, value)
     assert (engine.gpu() is None) == forced
+
+
+def test_a_level_can_be_pretended(two_gpus, monkeypatch):
+    monkeypatch.setenv(engine.LEVEL, "7.5")
+    old = engine.gpu()
+    assert (old.compute_capability, old.name) == ((7, 5), "GPU 0")
+    assert (old.arch, old.run_arch, old.torch_arch) == ("sm_75", "compute_75", "7.5+PTX")
+    assert (engine.target_arch(), engine.run_arch()) == ("sm_75", "compute_75")
+    line = repr(hardware.Machine(old, sms=1, l2_bytes=1, copy_bytes_per_second=1e12))
+    assert "CC 7.5 (pretended)" in line
+    monkeypatch.setenv(engine.LEVEL, "8.6")
+    assert engine.gpu() is two_gpus[0] and engine.run_arch() == "sm_86"
+
+
+@pytest.mark.parametrize("level", ["9.0", "75", "old"])
+def test_what_is_no_level(two_gpus, monkeypatch, level):
+    monkeypatch.setenv(engine.LEVEL, level)
+    with pytest.raises(ValueError, match="up to 8.6, such as 7.5"):
+        engine.gpu()
 
 
 def test_kernels_run_on_the_cpu_after_importing_utils_first():

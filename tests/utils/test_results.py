@@ -6,27 +6,12 @@ import math
 
 import pytest
 
-from utils import results
+from tests import recorded
+from tests.recorded import DATE, GPU
+from utils import engine, results
+from utils.results import likeness
 
-DATE = "2026-01-31T12:00:00Z"
-GPU = {
-    "name": "Example GPU 9000",
-    "compute_capability": "9.0",
-    "sms": 10,
-    "memory_bytes": 1 << 30,
-    "driver": "600.1",
-    "cuda": "13.0",
-}
-ENTRY = {
-    "name": "vector_add/numba/share_of_copy",
-    "value": 0.5,
-    "unit": "1",
-    "spread": 0.01,
-    "gpu": GPU["name"],
-    "driver": GPU["driver"],
-    "versions": {"numba": "0.68.1"},
-    "date": DATE,
-}
+ENTRY = recorded.entry("vector_add/numba/share_of_copy", 0.5)
 
 
 def entry(**changes):
@@ -134,16 +119,120 @@ def test_a_file_of_another_gpu_is_named(tmp_path):
         results.load(tmp_path)
 
 
-def test_write_and_find_the_newest(tmp_path):
+def test_write_and_find(tmp_path):
     path = results.write(GPU, [entry()], tmp_path / "example-gpu-9000.json")
     other = {**GPU, "name": "Other"}
     later = entry(gpu="Other", value=0.75, date="2026-02-01T00:00:00Z")
     results.write(other, [later], tmp_path / "other.json")
     assert json.loads(path.read_text())["gpu"] == GPU
-    assert len(results.load(tmp_path)) == 2
-    assert results.find(ENTRY["name"], folder=tmp_path)["value"] == 0.75
-    assert results.find(ENTRY["name"], gpu="gpu 9000", folder=tmp_path)["value"] == 0.5
+    assert len(results.everything(tmp_path)) == 2
+    assert results.find(ENTRY["name"], gpu=GPU["name"], folder=tmp_path)["value"] == 0.5
     assert results.find("no/such", folder=tmp_path) is None
+
+
+def here(monkeypatch, name, capability):
+    gpu = name and engine.GPU(name, capability, 1 << 30, "600.1", (13, 0), "GPU-0")
+    monkeypatch.setattr(engine, "gpu", lambda: gpu)
+
+
+@pytest.fixture
+def two_gpus(tmp_path):
+    """Both have "a", the H200 three of it and the H100 two; one of "b" each, "c" the H200 alone."""
+    many = {"a/1": 1, "a/2": 2, "a/3": 3, "b/1": 4, "c/1": 5, "c/2": 6, "c/3": 7}
+    recorded.write(tmp_path, "NVIDIA H200", many, "9.0")
+    few = {"a/1": 10, "a/2": 20, "b/1": 40, "c/1": 50}
+    recorded.write(tmp_path, "NVIDIA H100 80GB HBM3", few, "9.0")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "name, capability, speaks",
+    [
+        (None, None, "H200"),  # the most results
+        ("NVIDIA H200", (9, 0), "H200"),
+        ("NVIDIA H100 80GB HBM3", (9, 0), "H100"),
+        ("NVIDIA H100 PCIe", (9, 0), "H100"),  # the nearer bandwidth
+        ("NVIDIA B200", (10, 0), "H200"),
+        ("NVIDIA GeForce RTX 4090", (8, 9), "H100"),
+        ("Tesla T4", (7, 5), "H100"),
+        ("A GPU without a data sheet", (8, 6), "H200"),
+    ],
+)
+def test_one_gpu_speaks_for_a_topic(two_gpus, monkeypatch, name, capability, speaks):
+    here(monkeypatch, name, capability)
+    shown = {found["name"]: found for found in results.load(two_gpus)}
+    assert {shown[key]["gpu"].split()[1] for key in ("a/1", "a/2", "b/1")} == {speaks}
+    assert ("a/3" in shown) == (speaks == "H200")  # nothing of the other GPU beside its own
+    assert results.find("b/1", folder=two_gpus) == shown["b/1"]
+    assert results.find("b/1", gpu="NVIDIA H100 80GB HBM3", folder=two_gpus)["value"] == 40
+    # a GPU with a third of a topic does not speak for it
+    assert {shown[f"c/{n}"]["gpu"] for n in (1, 2, 3)} == {"NVIDIA H200"}
+
+
+@pytest.mark.parametrize(
+    "names, values",
+    [
+        (("a/1", "b/1"), [10, 40]),  # both have both: the one like this machine's
+        (("a/1", "c/2"), [1, 6]),  # the H100 lacks one of them
+        (("c/2", "no/such"), [6, None]),
+        (("no/such", "d/1"), [None, None]),
+    ],
+)
+def test_numbers_to_divide_are_of_one_gpu(two_gpus, monkeypatch, names, values):
+    here(monkeypatch, "NVIDIA H100 PCIe", (9, 0))
+    found = results.together(*names, folder=two_gpus)
+    assert [each and each["value"] for each in found] == values
+
+
+def test_a_gpu_is_named_in_full(tmp_path):
+    """A GH200 has an H200 in its name, and is another GPU."""
+    recorded.write(tmp_path, "NVIDIA H200", {"a/1": 1}, "9.0")
+    recorded.write(
+        tmp_path, "NVIDIA GH200 480GB", {"a/1": 2}, dates={"a/1": "2026-03-01T00:00:00Z"}
+    )
+    assert results.find("a/1", gpu="NVIDIA H200", folder=tmp_path)["value"] == 1
+    assert results.find("a/1", gpu="H200", folder=tmp_path) is None
+    assert results.recorded_gpu("NVIDIA H200", tmp_path)["compute_capability"] == "9.0"
+
+
+def test_together_says_none_where_nothing_is_recorded(tmp_path):
+    assert results.together("a/1", "a/2", folder=tmp_path) == [None, None]
+
+
+def test_without_a_gpu_the_notebooks_one_is_shown(tmp_path, monkeypatch):
+    recorded.write(tmp_path, likeness.RECORDED_ON, {"a/1": 1})
+    recorded.write(tmp_path, "NVIDIA GeForce RTX 4090", {"a/1": 2, "a/2": 3, "b/1": 4}, "8.9")
+    here(monkeypatch, None, None)
+    assert results.find("a/1", folder=tmp_path)["value"] == 1
+
+
+def test_the_nearest_level_comes_before_bandwidth(tmp_path, monkeypatch):
+    recorded.write(tmp_path, "NVIDIA A100-SXM4-80GB", {"a/1": 1}, "8.0")
+    recorded.write(tmp_path, "NVIDIA GeForce RTX 3060", {"a/1": 2}, "8.6")
+    here(monkeypatch, "Tesla T4", (7, 5))  # 320 GB/s, like the 3060
+    assert results.find("a/1", folder=tmp_path)["value"] == 1
+
+
+def test_adding_keeps_what_the_same_gpu_has(two_gpus, monkeypatch):
+    """`add` looks at the file of its own GPU, whichever GPU is shown."""
+    monkeypatch.setattr(results, "FOLDER", two_gpus)
+    name = "NVIDIA H100 80GB HBM3"
+    here(monkeypatch, "NVIDIA H200", (9, 0))
+    results.add([entry(name="d/1", gpu=name)], {**GPU, "name": name})
+    kept = {found["name"] for found in results.everything(two_gpus) if found["gpu"] == name}
+    assert kept == {"a/1", "a/2", "b/1", "c/1", "d/1"}
+
+
+def test_a_pretended_level_stands_in_the_name(tmp_path, monkeypatch):
+    gpu = engine.GPU(GPU["name"], (9, 0), 1 << 30, GPU["driver"], (13, 0), "GPU-0")
+    monkeypatch.setattr(engine, "_nvml_gpus", lambda: (gpu,))
+    for name in (engine.FORCE_CPU, "CUDA_VISIBLE_DEVICES"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv(engine.LEVEL, "7.5")
+    monkeypatch.setenv(results.RECORD, str(tmp_path / "lines"))
+    results.record("a/b", 1.0)
+    (found,) = results.read_lines(tmp_path / "lines")
+    assert found["name"] == "a/b/level_7.5" and found["gpu"] == GPU["name"]
 
 
 def test_an_unsound_entry_leaves_the_old_file(tmp_path):
@@ -163,8 +252,6 @@ def test_append_does_nothing_while_nothing_is_recorded(tmp_path, monkeypatch):
 
 
 def test_append_completes_the_entry_and_the_last_counts(tmp_path, monkeypatch):
-    from utils import engine
-
     gpu = engine.GPU(GPU["name"], (9, 0), 1 << 30, GPU["driver"], (13, 0), "GPU-0")
     monkeypatch.setattr(engine, "gpu", lambda: gpu)
     path = tmp_path / "record.jsonl"
@@ -182,7 +269,7 @@ def test_append_completes_the_entry_and_the_last_counts(tmp_path, monkeypatch):
 
 
 def test_nothing_is_recorded_without_a_gpu(tmp_path, monkeypatch):
-    from utils import engine, hardware
+    from utils import hardware
 
     monkeypatch.setattr(engine, "gpu", lambda: None)
     monkeypatch.setenv(results.RECORD, str(tmp_path / "record.jsonl"))

@@ -1,15 +1,17 @@
 // Planted mistakes, one a kernel; the program takes its name.
-// expect whose group has not been waited for; line 78; case wgmma_no_wait
-// expect without wgmma.fence; line 56; case wgmma_no_fence
-// expect nobody has waited for this wgmma; line 56; case wgmma_no_commit
-// expect wgmma.wait_group; line 52; case wgmma_half_a_group
-// expect different descriptors; line 56; case wgmma_descriptors_differ
-// expect may still be reading; line 162; case wgmma_tile_overwritten
-// expect fence.proxy.async; line 56; case wgmma_no_proxy_fence
-// expect has not filled yet; line 56; case wgmma_copy_not_awaited
-// expect may still be reading; line 36; case wgmma_copy_too_soon
-// expect with a swizzle of 128; line 56; case wgmma_swizzle
-// expect this is no tensor map; line 275; case tensor_map_not_made
+// expect whose group has not been waited for; line 80; case wgmma_no_wait
+// expect without wgmma.fence; line 58; case wgmma_no_fence
+// expect nobody has waited for this wgmma; line 58; case wgmma_no_commit
+// expect wgmma.wait_group; line 54; case wgmma_half_a_group
+// expect different descriptors; line 58; case wgmma_descriptors_differ
+// expect may still be reading; line 164; case wgmma_tile_overwritten
+// expect fence.proxy.async; line 58; case wgmma_no_proxy_fence
+// expect has not filled yet; line 58; case wgmma_copy_not_awaited
+// expect may still be reading; line 38; case wgmma_copy_too_soon
+// expect with a swizzle of 128; line 58; case wgmma_swizzle
+// expect this is no tensor map; line 277; case tensor_map_not_made
+// expect multiple of 16 bytes; line 302; case box_begins_between
+// expect begins before the tensor; line 320; case stored_before_the_tensor
 #include <cuda.h>
 #include <cstdio>
 #include <cstring>
@@ -289,6 +291,42 @@ __global__ void tensor_map_not_made(float* out, const float* in,
         out[threadIdx.x * 4 + i] = d[i];
 }
 
+// The box begins 6 bytes into a row: a tensor copy's innermost coordinate counts in 16 bytes.
+__global__ void box_begins_between(float* out, const float* in,
+                                   const __grid_constant__ CUtensorMap map) {
+    __shared__ __align__(1024) unsigned short a[64 * 64];
+    __shared__ unsigned long long full;
+    if (threadIdx.x == 0) {
+        init(&full, 1);
+        expect(&full, sizeof a);
+        asm volatile(
+            "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], "
+            "[%1, {%2, %3}], [%4];" ::"r"(address(a)),
+            "l"(&map), "r"(3), "r"(0), "r"(address(&full))
+            : "memory");
+    }
+    __syncthreads();
+    wait(&full, 0);
+    out[threadIdx.x] = a[threadIdx.x];
+}
+
+// A load may begin before its tensor, a store may not.
+__global__ void stored_before_the_tensor(const __grid_constant__ CUtensorMap map) {
+    __shared__ __align__(1024) unsigned short a[64 * 64];
+    for (int i = threadIdx.x; i < 64 * 64; i += 128)
+        a[i] = i;
+    show();
+    if (threadIdx.x == 0) {
+        asm volatile(
+            "cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];" ::"l"(
+                &map),
+            "r"(0), "r"(-2), "r"(address(a))
+            : "memory");
+        asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+        asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+    }
+}
+
 int main(int, char** arguments) {
     const char* name = arguments[1];
     int count = 2048;
@@ -324,6 +362,10 @@ int main(int, char** arguments) {
         wgmma_swizzle<<<1, 128>>>(out, in, map);
     if (!strcmp(name, "tensor_map_not_made"))
         tensor_map_not_made<<<1, 128>>>(out, in, empty);
+    if (!strcmp(name, "box_begins_between"))
+        box_begins_between<<<1, 128>>>(out, in, map);
+    if (!strcmp(name, "stored_before_the_tensor"))
+        stored_before_the_tensor<<<1, 128>>>(map);
     printf("%s\n", cudaGetErrorString(cudaDeviceSynchronize()));
     cudaFree(in);
     cudaFree(out);

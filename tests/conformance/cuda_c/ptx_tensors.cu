@@ -1,6 +1,10 @@
 // flags: -gencode=arch=compute_90a,code=sm_90a
-// Tensor copies: swizzles, what lies outside, three dimensions, im2col, stores and reductions.
+// Tensor copies: swizzles, what lies outside, three dimensions, im2col, stores and reductions. A
+// box begins at a multiple of 16 bytes of a row, and a stored one not before the tensor: to a GPU
+// anything else is an illegal instruction.
 #include <cstdio>
+#include <cstdlib>
+#include <vector>
 #include <cuda.h>
 __device__ unsigned address(const void* p) {
     return (unsigned)__cvta_generic_to_shared(p);
@@ -62,13 +66,13 @@ __global__ void cubes(
         asm volatile(
             "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
             "[%0], [%1, {%2, %3, %4}], [%5];" ::"r"(address(box)),
-            "l"(&map), "r"(6), "r"(-1), "r"(4), "r"(address(&full))
+            "l"(&map), "r"(4), "r"(-1), "r"(4), "r"(address(&full))
             : "memory");
     }
     __syncthreads();
     wait(&full);
     if (threadIdx.x < 24) {
-        int z = 4 + threadIdx.x / 12, y = threadIdx.x / 4 % 3 - 1, x = 6 + threadIdx.x % 4;
+        int z = 4 + threadIdx.x / 12, y = threadIdx.x / 4 % 3 - 1, x = 4 + threadIdx.x % 4;
         float expected = z < 5 && y >= 0 && x < 8 ? z * 48 + y * 8 + x : 0;
         check(2, box[threadIdx.x] == expected);
     }
@@ -113,7 +117,7 @@ __global__ void store(const __grid_constant__ CUtensorMap map,
         asm volatile(
             "cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.bulk_group [%0, {%1, %2}], "
             "[%3];" ::"l"(&sums),
-            "r"(0), "r"(-6), "r"(address(box))
+            "r"(0), "r"(6), "r"(address(box))
             : "memory");
         asm volatile("cp.async.bulk.commit_group;" ::: "memory");
         asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
@@ -134,6 +138,10 @@ F driver(const char* name) {
     void* function = nullptr;
     cudaDriverEntryPointQueryResult result;
     cudaGetDriverEntryPointByVersion(name, &function, 12000, cudaEnableDefault, &result);
+    if (!function) {
+        fprintf(stderr, "the driver has no %s\n", name);
+        exit(1);
+    }
     return (F)function;
 }
 int refused = 0;
@@ -151,61 +159,97 @@ CUtensorMap tiles(void* p, CUtensorMapDataType type, int rank, int bytes, cuuint
     return map;
 }
 
-int main() {
-    unsigned short *matrix, *pictures;
-    float *cube, *out;
-    cudaMallocManaged(&matrix, 40 * 72 * 2);
-    cudaMallocManaged(&pictures, 2 * 5 * 6 * 8 * 2);
-    cudaMallocManaged(&cube, 5 * 6 * 8 * 4);
-    cudaMallocManaged(&out, 2 * 10 * 12 * 4);
-    for (int i = 0; i < 40 * 72; ++i)
-        matrix[i] = i + 1;
-    for (int i = 0; i < 480; ++i)
-        pictures[i] = i + 1;
-    for (int i = 0; i < 240; ++i) {
-        cube[i] = i;
-        out[i] = 0;
-    }
+// Ends the program, and says why, where a call or the kernel before it failed.
+void must(cudaError_t error, const char* what) {
+    if (!error)
+        return;
+    fprintf(stderr, "%s: %s\n", what, cudaGetErrorString(error));
+    exit(1);
+}
+void finish(const char* what) {
+    must(cudaGetLastError(), what);
+    must(cudaDeviceSynchronize(), what);
+}
+template <class T>
+T* on_device(const std::vector<T>& values) {
+    T* p;
+    must(cudaMalloc(&p, values.size() * sizeof(T)), "cudaMalloc");
+    must(cudaMemcpy(p, values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice), "copy");
+    return p;
+}
+
+void all_boxes(unsigned short* matrix) {
     const int wide[] = {128, 32, 64, 128};
+    const int swizzles[] = {0, 32, 64, 128};
     for (int s = 0; s < 4; ++s) {
         CUtensorMap map =
             tiles(matrix, CU_TENSOR_MAP_DATA_TYPE_UINT16, 2, 2, 72, 40, 1, wide[s] / 2, 16, 1, s);
-        const int swizzles[] = {0, 32, 64, 128};
         boxes<<<1, 32>>>(map, wide[s], swizzles[s], 3, 8);
         boxes<<<1, 32>>>(map, wide[s], swizzles[s], 30, 40);
-        boxes<<<1, 32>>>(map, wide[s], swizzles[s], -5, -3);
+        boxes<<<1, 32>>>(map, wide[s], swizzles[s], -5, -8);
+        finish("boxes");
     }
-    cubes<<<1, 32>>>(tiles(cube, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 3, 4, 8, 6, 5, 4, 3, 2));
-    CUtensorMap by_pixels;
+}
+void all_pixels(unsigned short* pictures) {
+    CUtensorMap map;
     cuuint64_t sizes[] = {8, 6, 5, 2}, strides[] = {16, 96, 480};
     int lower[] = {-1, -1}, upper[] = {-1, -1};
     cuuint32_t steps[] = {1, 1, 1, 1};
     refused +=
         driver<EncodePixels>("cuTensorMapEncodeIm2col")(
-            &by_pixels, CU_TENSOR_MAP_DATA_TYPE_UINT16, 4, pictures, sizes, strides, lower, upper,
-            8, 16, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE,
+            &map, CU_TENSOR_MAP_DATA_TYPE_UINT16, 4, pictures, sizes, strides, lower, upper, 8, 16,
+            steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE,
             CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) != CUDA_SUCCESS;
-    for (int tap = 0; tap < 9; ++tap)
-        pixels<<<1, 32>>>(by_pixels, tap % 3, tap / 3);
-    store<<<1, 32>>>(tiles(out, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, 4, 12, 10, 1, 8, 8, 1),
-                     tiles(out + 120, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, 4, 12, 10, 1, 8, 8, 1));
+    for (int tap = 0; tap < 9; ++tap) {
+        pixels<<<1, 32>>>(map, tap % 3, tap / 3);
+        finish("pixels");
+    }
+}
+// What the driver refuses: too wide a row, no alignment, rows of 72 bytes, too high a box.
+void refusals(unsigned short* matrix) {
+    const auto type = CU_TENSOR_MAP_DATA_TYPE_UINT16;
+    tiles(matrix, type, 2, 2, 72, 40, 1, 128, 16, 1, 3);
+    tiles(matrix + 1, type, 2, 2, 72, 40, 1, 64, 16, 1);
+    tiles(matrix, type, 2, 2, 36, 40, 1, 64, 16, 1);
+    tiles(matrix, type, 2, 2, 72, 40, 1, 64, 257, 1);
+}
+
+int main() {
+    std::vector<unsigned short> numbers(40 * 72);
+    std::vector<float> places(5 * 6 * 8), zeros(2 * 10 * 12), results(2 * 10 * 12);
+    for (int i = 0; i < 40 * 72; ++i)
+        numbers[i] = i + 1;
+    for (int i = 0; i < 240; ++i)
+        places[i] = i;
+    unsigned short* matrix = on_device(numbers);
+    unsigned short* pictures = on_device(numbers);  // its first 480
+    float* cube = on_device(places);
+    float* out = on_device(zeros);
+    const auto floats = CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
+
+    all_boxes(matrix);
+    cubes<<<1, 32>>>(tiles(cube, floats, 3, 4, 8, 6, 5, 4, 3, 2));
+    finish("cubes");
+    all_pixels(pictures);
+    store<<<1, 32>>>(tiles(out, floats, 2, 4, 12, 10, 1, 8, 8, 1),
+                     tiles(out + 120, floats, 2, 4, 12, 10, 1, 8, 8, 1));
+    finish("store");
+
     int host[8];
-    if (cudaMemcpyFromSymbol(host, wrong, sizeof host))
-        return 1;
+    must(cudaMemcpyFromSymbol(host, wrong, sizeof host), "counts");
+    must(cudaMemcpy(results.data(), out, 960, cudaMemcpyDeviceToHost), "results");
     for (int y = 0; y < 10; ++y)
         for (int x = 0; x < 12; ++x) {
-            host[4] += out[y * 12 + x] != (y >= 4 && x >= 8 ? (y - 4) * 8 + x - 8 + 1 : 0);
-            host[5] += out[120 + y * 12 + x] != (y < 2 && x < 8 ? (y + 6) * 8 + x + 1 : 0);
+            bool stored = y >= 4 && x >= 8;
+            bool added = y >= 6 && x < 8;
+            host[4] += results[y * 12 + x] != (stored ? (y - 4) * 8 + x - 8 + 1 : 0);
+            host[5] += results[120 + y * 12 + x] != (added ? (y - 6) * 8 + x + 1 : 0);
         }
     const char* names[] = {"plain", "swizzled", "cubes", "pixels", "stores", "sums"};
     for (int i = 0; i < 6; ++i)
         printf("%s: %d wrong\n", names[i], host[i]);
     printf("%d refused\n", refused);
-    tiles(matrix, CU_TENSOR_MAP_DATA_TYPE_UINT16, 2, 2, 72, 40, 1, 128, 16, 1,
-          3);  // too wide a row
-    tiles(matrix + 1, CU_TENSOR_MAP_DATA_TYPE_UINT16, 2, 2, 72, 40, 1, 64, 16, 1);  // not aligned
-    tiles(matrix, CU_TENSOR_MAP_DATA_TYPE_UINT16, 2, 2, 36, 40, 1, 64, 16, 1);  // rows of 72 bytes
-    tiles(matrix, CU_TENSOR_MAP_DATA_TYPE_UINT16, 2, 2, 72, 40, 1, 64, 257, 1);  // too high a box
+    refusals(matrix);
     printf("%d refused\n", refused);
     cudaFree(matrix);
     cudaFree(pictures);

@@ -1,6 +1,7 @@
 // expect: texture; line 3; mode: fast
-// Textures are refused when the program is built.
-__global__ void fetch(cudaTextureObject_t t, float* out) {
-    out[threadIdx.x] = tex1D<float>(t, threadIdx.x);
+// Texture references are gone since CUDA 12, texture objects are offered.
+texture<float, 1> old;
+__global__ void fetch(float* out) {
+    out[threadIdx.x] = tex1Dfetch(old, threadIdx.x);
 }
 int main() {}

@@ -318,6 +318,33 @@ def run_store_beside_atomics():
 
 
 @triton.jit
+def atomic_of_one_program(x, out, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    part = tl.sum(tl.load(x + i, mask=i < n, other=0.0), 0)
+    tl.atomic_add(out, part, scope="cta")  # mistake: race
+
+
+def run_atomic_of_one_program():
+    atomic_of_one_program[(4,)](torch.randn(100), torch.zeros(1), 100, B=32)
+
+
+@triton.jit
+def flag_of_one_program(flag, data, out):
+    if tl.program_id(0) == 0:
+        tl.store(data, 1.0)
+        tl.atomic_xchg(flag, 1, scope="cta")
+    else:
+        while tl.atomic_add(flag, 0) == 0:  # mistake: race
+            pass
+        tl.store(out, tl.load(data))
+
+
+def run_flag_of_one_program():
+    flag = torch.zeros(1, dtype=torch.int32)
+    flag_of_one_program[(2,)](flag, torch.empty(1), torch.empty(1))
+
+
+@triton.jit
 def flag_without_an_order(flag, data, out):
     if tl.program_id(0) == 0:
         tl.store(data, 1.0)

@@ -28,6 +28,19 @@ def check_relaxed_atomics_need_no_order():
     assert out[0] == 20
 
 
+def check_exchange_of_floats():
+    @triton.jit
+    def exchange(old, out, B: tl.constexpr):
+        i = tl.arange(0, B)
+        tl.store(old + i, tl.atomic_xchg(out + i, 0.5 + i, mask=i < 10))
+
+    before = torch.randn(16)
+    old, out = torch.zeros(16), before.clone()
+    exchange[(1,)](old, out, B=16)
+    assert torch.equal(old[:10], before[:10])
+    assert torch.equal(out, torch.where(torch.arange(16) < 10, torch.arange(16) + 0.5, before))
+
+
 @triton.jit
 def histogram(x, out, n, B: tl.constexpr):
     i = tl.program_id(0) * B + tl.arange(0, B)
@@ -40,6 +53,20 @@ def check_atomics_of_many_lanes_on_one_place():
     out = torch.zeros(5, dtype=torch.int32)
     histogram[(4,)](x, out, 200, B=64)
     assert torch.equal(out, torch.bincount(x, minlength=5).int())
+
+
+def check_atomics_of_one_program_on_its_own_places():
+    @triton.jit
+    def histograms(x, out, n, bins, B: tl.constexpr):
+        mine = tl.program_id(0)
+        i = tl.arange(0, B)
+        here = tl.load(x + mine * n + i, mask=i < n, other=0)
+        tl.atomic_add(out + mine * bins + here, 1, mask=i < n, scope="cta")
+
+    x = torch.randint(0, 5, (3, 40))
+    out = torch.zeros((3, 5), dtype=torch.int32)
+    histograms[(3,)](x, out, 40, 5, B=64)
+    assert torch.equal(out, torch.stack([torch.bincount(row, minlength=5) for row in x]).int())
 
 
 @triton.jit

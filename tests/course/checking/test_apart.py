@@ -72,7 +72,8 @@ def catches_all(height, width, block_x, block_y):
 )
 def test_every_end_is_an_outcome(answer, reason, word, monkeypatch):
     monkeypatch.setattr(apart, "MOST_BYTES", 1 << 28)
-    monkeypatch.setattr(apart, "CPU_SECONDS", 1)
+    if answer is catches_all:
+        monkeypatch.setattr(apart, "CPU_SECONDS", 1)
     outcome = check_answer(BLOCKS_FOR, answer, seed=1)
     assert outcome.status == "broken"
     assert outcome.reason == reason

@@ -60,6 +60,12 @@ def test_an_endless_loop_is_stopped(check, monkeypatch):
     assert check(with_body("for (volatile int i = 0;; i = 1 - i) { }")).reason == "timeout"
 
 
+def test_printing_without_end_is_said(check, monkeypatch):
+    monkeypatch.setattr(cpp, "RUN_SECONDS", 1)
+    outcome = check(with_body('for (int i = 0;; ++i) __builtin_printf("%d\\n", i);'))
+    assert outcome.reason == "flood" and len(repr(outcome)) < 1000
+
+
 def test_only_the_first_compiler_error_is_shown(check):
     outcome = check(with_body("one(); two(); three();"))
     assert "one" in outcome.code and "three" not in outcome.code.split("^")[0].split("one()")[0]

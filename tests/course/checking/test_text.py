@@ -10,6 +10,8 @@ from course.checking.text import marked_up
     [
         ("the *last* mode", "the <em>last</em> mode"),
         ("*first mode fastest*, then", "<em>first mode fastest</em>, then"),
+        ("reads **and** writes, *both*", "reads <strong>and</strong> writes, <em>both</em>"),
+        ("a**b**c", "a**b**c"),
         ("n * m * k", "n * m * k"),
         ("2*n*m", "2*n*m"),
         ("`float *a, *b`", "<code>float *a, *b</code>"),

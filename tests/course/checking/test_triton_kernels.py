@@ -1,44 +1,20 @@
-"""Triton answers: other right ones pass, and a process of its own judges as this one does."""
+"""Triton answers: what is no answer is named; a process of its own judges as this one does."""
+
+from contextlib import nullcontext
 
 import pytest
 
 pytest.importorskip("triton")
 
+import torch  # noqa: E402
 import triton  # noqa: E402
 import triton.language as tl  # noqa: E402
 
 from course import exercises  # noqa: E402
 from course.checking import triton_kernels as checking  # noqa: E402
 from course.exercises import triton_kernels as entries  # noqa: E402
-
-
-@triton.jit
-def blend_difference(result, first, second, share, count, SIZE: tl.constexpr):
-    lane = tl.arange(0, SIZE) + SIZE * tl.program_id(0)
-    old = tl.load(second + lane, mask=lane < count, other=0.0)
-    new = tl.load(first + lane, mask=lane < count, other=0.0)
-    tl.store(result + lane, old + share * (new - old), mask=lane < count)
-
-
-@triton.jit
-def log_sum_chosen(out, x, columns, BLOCK: tl.constexpr):
-    lane = tl.arange(0, BLOCK)
-    row = tl.load(x + tl.program_id(0) * columns + lane, mask=lane < columns)
-    top = tl.max(tl.where(lane < columns, row, -float("inf")), 0)
-    powers = tl.where(lane < columns, tl.exp(row - top), 0.0)
-    tl.store(out + tl.program_id(0), tl.log(tl.sum(powers, 0)) + top)
-
-
-@pytest.mark.parametrize(
-    "id, answer",
-    [
-        ("triton.blend", blend_difference),
-        ("triton.log_sum", log_sum_chosen),
-        ("triton.transpose", entries.turned),
-    ],
-)
-def test_another_right_answer_passes(id, answer):
-    exercises.check(id, answer, strict=True)
+from tests.conformance.triton import right_programs  # noqa: E402
+from utils.cpu.triton import IN_STEP, taking_turns  # noqa: E402
 
 
 @pytest.mark.parametrize(
@@ -68,3 +44,69 @@ def test_a_process_of_its_own_says_the_same(monkeypatch):
     wrong = next(w.answer for w in entries.LOG_SUM.wrong if w.reason == "uninitialized")
     reason, message, code = checking.run(entries.LOG_SUM, wrong, 3)
     assert reason == "uninitialized" and "no other=" in message and code.startswith("program 0")
+
+
+@triton.jit
+def halved(x):
+    return FACTOR * x
+
+
+@triton.jit
+def with_a_helper(out, x):
+    tl.store(out, halved(tl.load(x)))
+
+
+FACTOR = tl.constexpr(0.5)
+
+
+def test_a_process_of_its_own_gets_what_the_kernel_uses():
+    source = checking.whole_source(with_a_helper.fn)
+    assert (
+        source.index("FACTOR = ") < source.index("def halved") < source.index("def with_a_helper")
+    )
+
+
+CHECKS = [name for name in vars(right_programs) if name.startswith("check_")]
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_right_programs_may_take_turns(name):
+    for order in (0, 1, IN_STEP):
+        with taking_turns(order):
+            getattr(right_programs, name)()
+
+
+@triton.jit
+def take_numbers(counter, seen, B: tl.constexpr):
+    old = tl.atomic_add(counter, 0)
+    tl.store(seen + tl.program_id(0), old)
+    tl.atomic_xchg(counter, old + 1)
+
+
+@triton.jit
+def four_tries(counter):
+    done = 0
+    for _ in range(4):
+        if done == 0:
+            old = tl.atomic_add(counter, 0)
+            if tl.atomic_cas(counter, old, old + 1) == old:
+                done = 1
+
+
+@pytest.mark.parametrize("programs", (4, 8))
+def test_of_many_that_exchange_in_step_one_succeeds_each_time(programs):
+    counter = torch.zeros(1, dtype=torch.int32)
+    with taking_turns(IN_STEP):
+        four_tries[(programs,)](counter)
+    assert counter[0] == 4
+
+
+def test_two_atomic_operations_are_not_one():
+    def counted(turns):
+        counter, seen = torch.zeros(1, dtype=torch.int32), torch.zeros(16, dtype=torch.int32)
+        with turns:
+            take_numbers[(16,)](counter, seen, B=1)
+        return len(set(seen.tolist()))
+
+    assert counted(nullcontext()) == 16
+    assert max(counted(taking_turns(seed)) for seed in range(3)) < 16

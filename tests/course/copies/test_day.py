@@ -100,13 +100,13 @@ class Learner:
         """Run those cells in a kernel in the notebook's folder, as their owner would; save."""
         code = (
             "import nbformat\n"
-            "from nbclient import NotebookClient\n"
+            "from pathlib import Path\n"
+            "from course.record import client_for\n"
             f"path = {MINE!r}\n"
             "whole = nbformat.read(path, 4)\n"
             f"part = [cell for cell in whole.cells if cell.id in {CELLS!r} or cell.id == 'own']\n"
             "short = nbformat.v4.new_notebook(cells=part, metadata=whole.metadata)\n"
-            "place = {'metadata': {'path': 'my/chapters'}}\n"
-            "NotebookClient(short, timeout=120, kernel_name='python3', resources=place).execute()\n"
+            "client_for(short, Path('my/chapters'), timeout=600).execute()\n"
             "nbformat.write(whole, path)\n"
         )
         done = subprocess.run(

@@ -1,15 +1,19 @@
 """Right answers unlike the solutions are solved, and wrong ones of many kinds are not.
 
 They were written from the notebooks' text alone, before any checker was read: answers/right.txt and
-answers/wrong.txt. Each begins with a line `### ID NAME`.
+answers/wrong.txt. Each begins with a line `### ID NAME`. Right ones differ in algorithm, order,
+synchronization or means; with the solution each exercise has at least four.
 """
 
 import utils  # noqa: F401  first: it puts Numba on this machine's engine
 
 # isort: split
+import collections
+import functools
 import linecache
 import math
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,45 +21,115 @@ import pytest
 from numba import cuda
 
 from course import exercises
-from course.checking import drawn
+from course.checking import checker, drawn
 from course.checking.checker import check_answer
 from utils.cpu.cuda_c.build import BuildError, compiler
 
 ANSWERS = Path(__file__).with_name("answers")
 
 
-def answers(name):
-    """pytest.param(exercise, source) of each answer in a file."""
+def parts(name):
+    """(exercise, title, source) of each answer in a file."""
     for part in re.split(r"(?m)^### ", (ANSWERS / name).read_text())[1:]:
         head, source = part.split("\n", 1)
         id, _, title = head.partition(" ")
-        yield pytest.param(exercises.EXERCISES[id], source, id=f"{id}-{title}")
+        yield exercises.EXERCISES[id], title, source
+
+
+def answers(name):
+    """pytest.param(exercise, source) of each answer in a file."""
+    for exercise, title, source in parts(name):
+        yield pytest.param(exercise, source, id=f"{exercise.id}-{title}")
+
+
+def in_one_file():
+    """pytest.param(exercise, {title: source}) of each CUDA C exercise's right answers."""
+    of_each = collections.defaultdict(dict)
+    for exercise, title, source in parts("right.txt"):
+        if exercise.kind == "cuda_c":
+            of_each[exercise.id][title] = source
+    for id, sources in of_each.items():
+        yield pytest.param(exercises.EXERCISES[id], sources, id=id)
+
+
+def names_for(exercise):
+    """What stands in the notebook before an answer."""
+    names = {"cuda": cuda, "math": math, "np": np, "re": re}
+    if exercise.kind == "triton":
+        import triton
+        import triton.language as tl
+
+        names |= {"triton": triton, "tl": tl}
+    if exercise.kind == "torch":
+        import torch
+
+        names |= {"torch": torch}
+    return names
+
+
+def skip_without_compiler():
+    try:
+        compiler()
+    except BuildError as error:
+        pytest.skip(str(error).splitlines()[0])
 
 
 def handed_in(exercise, source, folder):
     """An answer as a learner hands it in: the path of a file, else the last function."""
     if exercise.in_file:
-        try:
-            compiler()
-        except BuildError as error:
-            pytest.skip(str(error).splitlines()[0])
+        skip_without_compiler()
         path = folder / Path(exercise.path).name
         path.write_text(source)
         return path
     filename = f"<{exercise.id}, {hash(source)}>"
     linecache.cache[filename] = len(source), None, source.splitlines(True), filename
-    namespace = {"cuda": cuda, "math": math, "np": np}
+    namespace = names_for(exercise)
     exec(compile(source, filename, "exec"), namespace)
     return namespace[re.findall(r"^def (\w+)", source, re.M)[-1]]
 
 
-@pytest.mark.parametrize("exercise, source", list(answers("right.txt")))
-def test_a_right_answer_is_solved(exercise, source, tmp_path, monkeypatch):
-    # What is right is right in each draw: a few of them show that none is rejected.
+@pytest.fixture
+def few_draws(monkeypatch):
+    """What is right is right in each draw: a few of them show that none is rejected."""
     monkeypatch.setattr(drawn, "CALLS", 30)
     monkeypatch.setattr(drawn, "LAUNCHES", 2)
-    outcome = check_answer(exercise, handed_in(exercise, source, tmp_path))
+
+
+RIGHT = [one for one in answers("right.txt") if one.values[0].kind != "cuda_c"]
+
+
+@pytest.mark.parametrize("exercise, source", RIGHT)
+def test_a_right_answer_is_solved(exercise, source, tmp_path, few_draws):
+    answer = handed_in(exercise, source, tmp_path)
+    outcome = check_answer(replace(exercise, orders=1), answer)
     assert outcome.solved, repr(outcome)
+
+
+@pytest.mark.parametrize("exercise, sources", list(in_one_file()))
+def test_right_answers_in_cuda_c_are_solved(exercise, sources, tmp_path, monkeypatch):
+    """All in one file, each as a kernel of another name: compiled once."""
+    skip_without_compiler()
+    least = checker.least_counts(exercise)
+    monkeypatch.setattr(checker, "least_counts", lambda _: least)
+    with_nvcc = functools.cache(checker.reject_if_nvcc_does)
+    monkeypatch.setattr(checker, "reject_if_nvcc_does", with_nvcc)
+    path = tmp_path / Path(exercise.path).name
+    kernel = rf"\b{exercise.kernel_name}\b"
+    path.write_text(
+        "".join(
+            re.sub(kernel, f"{exercise.kernel_name}_{title}", source)
+            for title, source in sources.items()
+        )
+    )
+    for title in sources:
+        name = f"{exercise.kernel_name}_{title}"
+        outcome = check_answer(replace(exercise, kernel_name=name, orders=1), path)
+        assert outcome.solved, f"{title}: {outcome!r}"
+
+
+def test_each_exercise_has_three_right_answers_besides_its_solution():
+    written = collections.Counter(exercise.id for exercise, _, _ in parts("right.txt"))
+    assert not [id for id in exercises.EXERCISES if written[id] < 3]
 
 
 @pytest.mark.parametrize("exercise, source", list(answers("wrong.txt")))

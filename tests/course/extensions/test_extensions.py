@@ -86,6 +86,27 @@ def test_a_route_that_is_not_built_has_no_feature(monkeypatch):
     assert "no compiler here" in shown.reasons["values"]
 
 
+def test_what_is_recorded_of_package_and_convolution_is_said(monkeypatch):
+    said = {"gpu": "a GPU", "date": "2026-11-22T13:00:00Z", "versions": {"torch": "2.11.0"}}
+    values = {
+        "extensions/package/tests_passed": 58.0,
+        "extensions/conv3x3/any_shape/speedup_over_torch": 0.2,
+        "extensions/conv3x3/any_shape/time": 0.5,
+        "extensions/conv3x3/torch/time": 0.1,
+    }
+    monkeypatch.setattr(table.results, "load", list)
+    recorded = {name: {"value": value, **said} for name, value in values.items()}
+    monkeypatch.setattr(table.results, "find", recorded.get)
+    assert "PyTorch 2.11.0: 58 tests passed (a GPU, 2026-11-22)" in table.wheels()
+    special, general = table.convolution().splitlines()
+    assert "this shape: nothing is recorded yet" in special
+    assert "any shape: 0.500 ms, PyTorch 0.100 ms: 0.20 times" in general
+
+    monkeypatch.setattr(table.results, "find", lambda name: None)
+    assert "not recorded" in table.own_version()
+    assert table.convolution().count("nothing is recorded yet") == 2
+
+
 # ---- streams
 
 
@@ -208,10 +229,15 @@ def test_fused_says_what_it_cannot_do():
 # ---- the convolution
 
 
-def test_convolution_and_its_gradients():
+@pytest.mark.parametrize("image, weights", [((8, 7, 6), (16, 8)), ((32, 14, 14), (64, 32))])
+@pytest.mark.parametrize("count", [1, 3])
+def test_convolution_and_its_gradients(image, weights, count):
     number = convolution.implicit.sixteen_bits()
-    x = torch.randn(2, 8, 7, 6, device=DEVICE).to(number).requires_grad_()
-    w = (torch.randn(16, 8, 3, 3, device=DEVICE) / 8).to(number).requires_grad_()
+    x = torch.randn(count, *image, device=DEVICE).to(number).requires_grad_()
+    w = torch.randn(*weights, 3, 3, device=DEVICE) / (3 * weights[1] ** 0.5)
+    w = w.to(number).requires_grad_()
+    digits = number == torch.bfloat16 and image == (32, 14, 14)
+    assert convolution.is_of_the_digits(x, w) == digits
     y = convolution.conv3x3(x, w)
     dy = torch.randn_like(y)
     wide = [tensor.detach().double().requires_grad_() for tensor in (x, w)]
@@ -222,10 +248,11 @@ def test_convolution_and_its_gradients():
         assert (ours - theirs).norm() <= 2**-8 * theirs.norm()
 
 
-def test_convolution_is_an_operator():
+@pytest.mark.parametrize("image, weights", [((8, 5, 5), (8, 8)), ((32, 14, 14), (64, 32))])
+def test_convolution_is_an_operator(image, weights):
     number = convolution.implicit.sixteen_bits()
-    x = torch.randn(1, 8, 5, 5, device=DEVICE).to(number).requires_grad_()
-    w = torch.randn(8, 8, 3, 3, device=DEVICE).to(number).requires_grad_()
+    x = torch.randn(1, *image, device=DEVICE).to(number).requires_grad_()
+    w = torch.randn(*weights, 3, 3, device=DEVICE).to(number).requires_grad_()
     torch.library.opcheck(torch.ops.course_convolution.conv3x3.default, (x, w))
     with pytest.raises(ValueError, match="multiples of 8"):
         convolution.conv3x3(x[:, :4], w[:, :4])

@@ -1,10 +1,14 @@
-"""Chapter 17's tables and pictures, from recorded entries and without any."""
+"""The finale's tables and pictures, from recorded entries and without any."""
+
+import math
 
 import numpy as np
 import pytest
 
-from course.pictures import beating_pytorch
+from course.pictures import beating_pytorch, front
+from tests import recorded
 from utils import engine, results
+from utils.results.likeness import RECORDED_ON
 
 
 def entry(name, value, unit="µs", gpu="G", date="2026-01-31T12:00:00Z", spread=1.0):
@@ -57,6 +61,25 @@ def test_without_a_gpu_the_last_recorded_one_counts(some):
     )
 
 
+def test_a_pretended_level_has_a_table_of_its_own(monkeypatch):
+    old = [
+        entry("mnist/step/64/ours/fp16/level_7.5", 2.0),
+        entry("mnist/step/64/pytorch/eager_fp16/level_7.5", 8.0),
+        entry("mnist/accuracy/ours_fp16/level_7.5", 0.99, "1"),
+    ]
+    monkeypatch.setattr(results, "load", lambda: [*ENTRIES[:-1], *old])
+    monkeypatch.setattr(results, "everything", lambda: [*ENTRIES[:-1], *old])
+    monkeypatch.setattr(engine, "gpu", lambda: None)
+    assert not any("fp16" in row[0] for row in beating_pytorch.race_table().rows)
+    table = beating_pytorch.race_table(level="7.5")
+    assert [row[:2] for row in table.rows] == [
+        ["PyTorch eager fp16", "**8.0 ± 1.0**"],
+        ["ours, fp16", "2.0 ± 1.0"],
+    ]
+    assert "compiled for compute capability 7.5" in table.note
+    assert beating_pytorch.gate_table(level="7.5").rows == [["ours, fp16", "99.00%", "100.00%"]]
+
+
 def test_this_gpu_comes_first(some, monkeypatch):
     class Gpu:
         name = "another"
@@ -80,6 +103,15 @@ def test_the_table_marks_the_best_mode(some):
 def test_the_chart_says_what_it_shows(some):
     fig = beating_pytorch.race_chart()
     assert "4.0 at batch 64" in fig.alt and len(fig.axes[0].lines) == 3
+
+
+def test_an_older_gpus_race_is_drawn_with_its_own_precision(monkeypatch):
+    old = [{**one, "name": one["name"].replace("bf16", "fp16")} for one in ENTRIES[:-1]]
+    monkeypatch.setattr(results, "load", lambda: old)
+    monkeypatch.setattr(engine, "gpu", lambda: None)
+    texts = {text.get_text(): text.xy for text in beating_pytorch.race_chart().axes[0].texts}
+    assert texts["4.0×"] in ((64, 64.0), (256, 256.0))
+    assert beating_pytorch.waterfall_rows()["ours"] == 64
 
 
 def test_nothing_recorded_is_said(none):
@@ -106,3 +138,70 @@ def test_owners_are_drawn_for_every_cell():
     assert (
         len(fig.axes[0].patches) == len(fig.axes[0].texts) == 32 and "lane 6 is marked" in fig.alt
     )
+
+
+TIMES = {"mnist/kernel/4096/conv1": 10.0, "mnist/step/64/ours/bf16": 64.0}
+ROOFS = {
+    "roofline/vector_add/bandwidth": 1.8e12,
+    "roofline/vector_add/share_of_copy": 0.9,
+    "roofline/matmul/rate": 5e12,
+    "roofline/matmul/share_of_matmul": 0.1,
+    "matmul/cublas/4096/bf16/rate": 6e14,
+}
+
+
+def test_limits_are_those_of_the_gpu_whose_times_stand_beside_them(monkeypatch, tmp_path):
+    """Here is a B200 with roofs of its own; the race was on an H200, whose limits are recorded."""
+    monkeypatch.setattr(results, "FOLDER", tmp_path)
+    recorded.write(tmp_path, "NVIDIA H200", TIMES | ROOFS)
+    recorded.write(tmp_path, "NVIDIA B200", {name: 3 * value for name, value in ROOFS.items()})
+    here = engine.GPU("NVIDIA B200", (10, 0), 1 << 30, "600.1", (13, 0), "GPU-0")
+    monkeypatch.setattr(engine, "gpu", lambda: here)
+    bandwidth, rate, whose = beating_pytorch.limits()
+    assert (bandwidth, rate) == (pytest.approx(2e12), 6e14)
+    assert whose == "recorded on NVIDIA H200, 2026-01-31"
+
+
+@pytest.mark.parametrize("gpu, says", [("NVIDIA H100 PCIe", "datasheet"), ("Odd", "no limits are")])
+def test_limits_of_a_gpu_without_roofs_are_nobody_elses(monkeypatch, tmp_path, gpu, says):
+    monkeypatch.setattr(results, "FOLDER", tmp_path)
+    monkeypatch.setattr(engine, "gpu", lambda: None)
+    recorded.write(tmp_path, gpu, TIMES)
+    recorded.write(tmp_path, "NVIDIA H200", ROOFS)
+    bandwidth, rate, whose = beating_pytorch.limits()
+    assert says in whose and "H200" not in whose and (says == "datasheet") == (rate < 2e15)
+    assert math.isnan(bandwidth) == (gpu == "Odd")
+
+
+def test_the_front_pages_race_is_of_one_gpu_everywhere(monkeypatch):
+    """Whoever has recorded a GPU of their own makes the same README.md."""
+    mine = [
+        entry("mnist/step/64/ours/bf16", 1.0, gpu="mine"),
+        entry("mnist/step/64/pytorch/eager_fp32", 99.0, gpu="mine"),
+    ]
+    theirs = [
+        entry("mnist/step/64/ours/bf16", 2.0, gpu=RECORDED_ON),
+        entry("mnist/step/64/pytorch/eager_fp32", 6.0, gpu=RECORDED_ON),
+    ]
+    monkeypatch.setattr(results, "load", lambda: mine)
+    monkeypatch.setattr(results, "everything", lambda: mine + theirs)
+    assert front.lead() == (3.0, 3.0)
+    assert front.race_at()[0] == {"pytorch/eager_fp32": 6.0, "ours/bf16": 2.0}
+
+
+def test_a_graph_saves_the_waiting_for_launches():
+    alt = beating_pytorch.queues(kernels=4, kernel_us=3, launch_us=5).alt
+    assert "one by one: done after 23 µs; one graph: done after 12 µs" in alt
+    alt = beating_pytorch.queues(kernels=4, kernel_us=100, launch_us=5).alt
+    assert "one by one: done after 405 µs; one graph: done after 400 µs" in alt
+
+
+@pytest.mark.parametrize("pixel, copies", [(5, 9), (0, 4), (1, 6)])
+def test_a_pixel_stands_in_the_matrix_once_for_each_window(pixel, copies):
+    sheet = beating_pytorch.im2col(side=4, pixel=pixel)
+    assert f"Pixel {pixel} stands in it {copies} times" in sheet.alt
+
+
+def test_updated_weights_are_named_with_their_end():
+    fig = beating_pytorch.updated({"fp32": [1, 1.5], "bf16": [1, 1]}, [1, 2])
+    assert "fp32 ends at 1.5000, bf16 ends at 1.0000" in fig.alt

@@ -70,3 +70,25 @@ def test_more_sms_than_anybody_could_read_are_refused():
 
 def test_host_and_device_names_the_three_steps():
     assert all(step in words(diagrams.host_and_device()) for step in diagrams.STEPS)
+
+
+def test_every_thread_of_a_grid_has_its_place_and_index():
+    sheet = diagrams.places([0, 0, 1, 1], [0, 1, 0, 1], [0, 1, 2, 3])
+    drawn = words(sheet).split(" · ")
+    assert [drawn.count(name) for name in ("block 0", "block 1")] == [1, 1]
+    assert [drawn.count(str(number)) for number in range(4)] == [3, 3, 1, 1]
+    assert "from 0 to 3" in sheet.alt
+
+
+def test_as_many_sms_are_coloured_as_have_a_block():
+    sheet = diagrams.with_work({"few": 3, "many": 50}, sms=40)
+    assert "Of 40 SMs have a block: few: 3; many: 40." in sheet.alt
+    drawn = re.findall(r'<path d="([^"]*)" style="fill:([^"]*)"', sheet.svg())
+    counts = [(path.count("z"), colour == diagrams.ORANGE) for path, colour in drawn]
+    assert counts == [(3, True), (37, False), (40, True)]
+
+
+def test_every_allowed_call_has_an_arrow():
+    sheet = diagrams.who_calls_whom()
+    assert "__host__ calls __global__ (<<< >>>)" in sheet.alt
+    assert sheet.svg().count("<polygon") == len(diagrams.CALLS) + 3  # and to what is on both sides

@@ -1,5 +1,6 @@
 """The pictures of the chapter Libraries say in words what they draw."""
 
+import numpy as np
 import pytest
 
 from course.pictures import libraries as pictures
@@ -48,3 +49,11 @@ def test_shares_are_said_and_missing_ones_left_out():
 def test_the_others_are_drawn():
     assert "handle" in pictures.lives().alt
     assert "fuse" in pictures.decide().alt
+
+
+def test_empty_boxes_of_points_are_counted():
+    side = (np.arange(pictures.BOXES) + 0.5) / pictures.BOXES
+    even = np.stack(np.meshgrid(side, side), -1).reshape(-1, 2)
+    drawing = pictures.points({"even": even, "one": even[:1]})
+    assert "even: 0 of 256 boxes are empty; one: 255 of 256" in drawing.alt
+    assert drawing.svg().count("h0") == len(even) + 1

@@ -104,3 +104,63 @@ def test_the_largest_recording_is_shown_with_its_predictions(recorded):
     assert "of 8 GPUs" in pictures.race().alt and "of 8 GPUs" in pictures.matrix().alt
     assert "1.50×" in pictures.predictions(8)
     assert "not yet" in pictures.predictions(4)
+
+
+def test_what_a_peer_adds_is_found_in_one_machines_results(recorded):
+    times = {"many_gpus": 3e-6, "many_gpus/2": 4e-6, "many_gpus/4": 5e-6}
+    recorded(
+        {
+            "name": f"{machine}/all_reduce/{bytes}/{what}",
+            "value": alpha + 2 * (3 if machine.endswith("4") else 1) * bytes / 1e9,
+        }
+        for machine, alpha in times.items()
+        for bytes in (8, 1 << 12, 1 << 16)
+        for what in ("best/one_shot", "ours/call", "ours/graph")
+    )
+    row = pictures.alphas().splitlines()[1].replace(" µs", "").split()
+    assert row[0] == "one_shot"
+    assert [float(value) for value in row[1:]] == [3.0, 4.0, 5.0, 0.5]
+    assert "furthest off: 0%" in pictures.refitted()
+
+
+def test_the_least_of_all_comparisons_is_found(recorded):
+    recorded(
+        [
+            {"name": "many_gpus/all_reduce/8/speedup_over_nccl", "value": 3.0},
+            {"name": "many_gpus/all_reduce/bf16/4096/speedup_over_nccl/wait", "value": 1.25},
+            {"name": "many_gpus/4/all_reduce/8/speedup_over_nccl", "value": 0.5},
+        ]
+    )
+    assert pictures.least(2) == "2 comparisons on 2 GPUs, the least 1.25× (4,096 bytes, wait, bf16)"
+    assert "0.50×" in pictures.least(4)
+    assert "nothing is recorded" in pictures.least(8)
+
+
+def test_copies_and_training_are_those_of_the_largest_recording(recorded):
+    recorded(
+        [
+            {"name": "many_gpus/4/all_reduce/8/ours/call", "value": 1e-6},
+            {"name": "many_gpus/4/peer_copy/push/0_1", "value": 3e11},
+            {"name": "many_gpus/peer_copy/push/0_1", "value": 1e11},
+            {"name": "many_gpus/4/ddp/4096/scaling", "value": 3.5},
+            {"name": "many_gpus/accuracy/pytorch", "value": 0.99},
+        ]
+    )
+    assert "copy engine:  300 GB/s" in pictures.copies()
+    said = pictures.training()
+    assert "4 GPUs beside one, 4,096 digits each: 3.50×" in said
+    assert "DistributedDataParallel: nothing recorded yet" in said
+    assert "pytorch: 99.00%" in said
+
+
+def test_the_first_call_that_differs_is_named():
+    same = pictures.calls({"rank 0": ["reduce", "barrier"], "rank 1": ["reduce", "barrier"]})
+    assert "all 2 meet" in same.alt and "waits" not in same.svg()
+    other = pictures.calls({"rank 0": ["reduce", "barrier"], "rank 1": ["reduce"]})
+    assert "call 2 differs: barrier, None" in other.alt
+    assert other.svg().count("waits for ever") == 1
+
+
+def test_the_share_of_numbers_is_that_of_their_bytes():
+    alt = pictures.words(numbers=6, flag=2, tile=98).alt
+    assert "75% of it numbers" in alt and "98.00% of it numbers" in alt

@@ -108,3 +108,16 @@ def test_the_tile_order_is_that_of_the_kernel():
     assert sorted(places) == [(y, x) for y in range(7) for x in range(5)]
     assert places[:4] == [(0, 0), (1, 0), (2, 0), (0, 1)]
     assert "in rows they want 37" in matmul.tile_order(32, 64, 132, 8).alt
+
+
+def test_cache_lines_of_three_loop_orders_are_counted():
+    """One step: a line of each matrix. 32 steps of the first order walk down a column of B."""
+    assert "row, column, i: 3, row, i, column: 3, in tiles: 3" in matmul.walks(steps=1).alt
+    alt = matmul.walks(steps=32).alt
+    assert "row, column, i: 35, row, i, column: 5" in alt  # 2 + 32 + 1; 1 + 2 + 2
+
+
+@pytest.mark.parametrize("name", matmul.ORDERS)
+def test_every_order_does_each_multiply_add_once(name):
+    done = list(matmul.ORDERS[name](8))
+    assert len(done) == len(set(done)) == 8**3

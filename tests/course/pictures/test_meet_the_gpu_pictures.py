@@ -75,3 +75,14 @@ def test_numbers_come_from_the_table_and_sources_are_named():
 
 def test_the_history_says_what_it_shows():
     assert "76.8 (Tesla C870, 2007)" in meet_the_gpu.history({"bandwidth_gb_s": "GB/s"}).alt
+
+
+def test_each_panel_of_the_history_says_what_it_shows():
+    titles = {"transistors_billion": "transistors, 10⁹", "fp32_tflops": "TFLOP/s"}
+    fig = meet_the_gpu.history(titles)
+    assert [axes.get_title("left") for axes in fig.axes] == list(titles.values())
+
+
+def test_an_instruction_of_tensor_cores_is_counted():
+    alt = meet_the_gpu.one_instruction(m=16, n=8, k=4).alt
+    assert "512 by tensor cores" in alt and "16 times as many" in alt

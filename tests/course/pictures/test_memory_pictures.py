@@ -53,3 +53,11 @@ def test_the_roofline_bends_where_the_roofs_meet():
 def test_the_latency_chart_names_each_size():
     figure = memory.latency_chart({1 << 14: 40.0, 1 << 24: 270.0, 1 << 28: 800.0}, 30.0, 50 << 20)
     assert "16 KiB 40, 16 MiB 270, 256 MiB 800" in figure.alt
+
+
+def test_constants_take_a_turn_for_each_address():
+    drawing = memory.turns({"the same": [2] * 32, "five": [lane % 5 for lane in range(32)]})
+    assert drawing.alt == "32 lanes ask for constants: the same takes 1 turn; five takes 5 turns."
+    boxes = drawing.svg().count("<rect")
+    assert boxes == 32 * 6
+    assert drawing.svg().count(">2</text>") == 32 + 6  # lanes 2, 7, ... 27

@@ -73,8 +73,8 @@ def test_roofline_puts_measured_kernels_where_they_are_and_others_hollow_on_the_
 
 
 def test_roofs_without_a_gpu_are_recorded_ones_or_a_datasheets_and_say_so(monkeypatch):
-    monkeypatch.setattr(engine, "has_gpu", lambda: False)
-    monkeypatch.setattr(results, "find", lambda name: None)
+    monkeypatch.setattr(engine, "gpu", lambda: None)
+    monkeypatch.setattr(results, "find", lambda name, gpu: None)
     _, peaks, whose = hardware.roofs()
     assert "datasheet" in whose and "nothing measured" in whose and len(peaks) == 2
 
@@ -87,7 +87,7 @@ def test_roofs_without_a_gpu_are_recorded_ones_or_a_datasheets_and_say_so(monkey
     monkeypatch.setattr(
         results,
         "find",
-        lambda name: {"value": values[name], "gpu": "Test", "date": "2026-01-31T12:00:00Z"},
+        lambda name, gpu: {"value": values[name], "gpu": "Test", "date": "2026-01-31T12:00:00Z"},
     )
     bandwidths, peaks, whose = hardware.roofs()
     assert bandwidths["copy"] == pytest.approx(2e12) and peaks["matmul float32"] == pytest.approx(
@@ -101,3 +101,22 @@ def test_rate_of_a_timing_is_measured_recorded_or_unknown():
     recorded = SimpleNamespace(samples=(), recorded={"rate": {"value": 2.0}})
     assert profiling.rate_of(measured) == 3 and profiling.rate_of(recorded) == 2
     assert profiling.rate_of(SimpleNamespace(samples=(), recorded=None)) is None
+
+
+def names_apart(fig):
+    """The fewest pixels between the boxes of any two names in the figure's axes."""
+    fig.canvas.draw()
+    boxes = [text.get_window_extent() for text in fig.axes[0].texts if text.get_text()]
+    return min(
+        max(one.x0 - other.x1, other.x0 - one.x1, one.y0 - other.y1, other.y0 - one.y1)
+        for n, one in enumerate(boxes)
+        for other in boxes[:n]
+    )
+
+
+def test_no_name_of_a_roofline_lies_over_another():
+    peaks = {"float32": 51e12, "tf32": 349e12}
+    crowded = {"terms, a few hundred": (16, 12e12), "terms, some more of them": (128, 13e12)}
+    assert names_apart(plots.roofline(({"copy": 4.3e12}, peaks, "a GPU"), crowded)) > 0
+    tiles = {f"tiles of {side}": (side / 4, None) for side in (1, 4, 16, 64, 256)}
+    assert names_apart(plots.roofline(({"copy": 4.3e12}, peaks, "a GPU"), tiles)) > 0

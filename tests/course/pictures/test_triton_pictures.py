@@ -1,6 +1,9 @@
 """The pictures of the chapter on Triton: what they count and say is right."""
 
+from types import SimpleNamespace
+
 import numpy as np
+import torch
 
 from course.pictures import triton as pictures
 
@@ -53,3 +56,18 @@ def test_recorded_shares_are_drawn(monkeypatch):
         pictures.results, "find", lambda name: entry if "/4096/gluon" in name else None
     )
     assert pictures.languages().alt == "bf16 matmul, share of cuBLAS on A GPU: Gluon: 4096: 97%"
+
+
+def test_each_graph_of_a_function_is_drawn_with_its_operations():
+    def first(x):
+        return torch.relu(x)
+
+    def second(x):
+        return torch.sigmoid(x) + 1
+
+    found = SimpleNamespace(
+        graphs=[torch.fx.symbolic_trace(first), torch.fx.symbolic_trace(second)]
+    )
+    sheet = pictures.graphs(found)
+    assert sheet.alt == "Graphs of a function. graph 1: relu; graph 2: sigmoid, add."
+    assert sheet.svg().count("needs a value") == 1

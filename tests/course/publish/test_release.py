@@ -80,6 +80,15 @@ def test_a_chapter_without_a_gpus_outputs_is_seen(tmp_path, monkeypatch, line, p
     assert len(release.results_are_recorded()) == problems
 
 
+def test_numbers_of_the_gpu_that_is_shown_are_missed(monkeypatch):
+    monkeypatch.setattr(release, "notebooks", lambda: [])
+    assert release.results_are_recorded() == []
+    monkeypatch.setattr(release, "RECORDED_ON", "NVIDIA B200")
+    assert release.results_are_recorded() == [
+        "assets/results holds no numbers of the NVIDIA B200: `make record`"
+    ]
+
+
 class Page(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         self.send_response({"/there": 200, "/gone": 404, "/shy": 403}[self.path])
@@ -104,6 +113,14 @@ def test_dead_links_are_named_and_shy_ones_are_not(tmp_path, monkeypatch):
     finally:
         server.shutdown()
         server.server_close()
+
+
+@pytest.mark.parametrize("answer", ["no such place", "no answer"])
+def test_without_a_network_one_line_says_so(monkeypatch, answer):
+    monkeypatch.setattr(release, "linked", lambda: {"https://a.org": "a.md", "https://b.org": "b"})
+    monkeypatch.setattr(release, "status", lambda url: answer)
+    (said,) = release.links_are_alive()
+    assert said == "none of the 2 pages linked to answers: is there a network?"
 
 
 def test_the_command_says_no_in_so_many_words(monkeypatch, capsys):

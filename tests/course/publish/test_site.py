@@ -2,7 +2,9 @@
 and it works offline.
 """
 
+import base64
 import html
+import io
 import json
 import re
 from html.parser import HTMLParser
@@ -11,19 +13,23 @@ from types import SimpleNamespace
 from urllib.parse import unquote
 
 import nbformat
+import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from PIL import Image
 from pygments.token import Error
 
 from course.chapters import CHAPTERS
-from course.exercises import QUIZZES
+from course.exercises import EXERCISES, QUIZZES
 from course.pictures import front
-from course.publish import lexer, mathml, quizzes, sections, site, stills
+from course.publish import lexer, mathml, platforms, quizzes, sections, site, stills
 
 ENDLESS = 30_000  # pixels
 SECTION = "chapters/05_first_kernels/5-the-same-kernel-in-cuda-c"
 WRITTEN = [chapter for chapter in CHAPTERS if chapter.written]
 SINKS = {"script": "src", "link": "href", "img": "src", "iframe": "src", "source": "src"}
+#: The site is built in the time of the first test that needs it, minutes on a busy machine
+pytestmark = pytest.mark.timeout(1800)
 
 
 class Page(HTMLParser):
@@ -154,6 +160,14 @@ def test_readers_see_stills_and_nothing_for_speakers(built):
     assert 'type="range"' in chapter and 'class="quiz"' in chapter
 
 
+def test_every_chapter_opens_with_a_picture_of_its_own(built):
+    for chapter in WRITTEN:
+        opening = built.pages[f"chapters/{chapter.name}.html"].html
+        above = opening.partition("Sections</span>")[0].partition("<article")[2]
+        assert 'class="course-picture"' in above or '<img alt="' in above, chapter.name
+        assert f'<em>From <a class="reference internal" href="{chapter.name}/' in above
+
+
 def test_every_page_says_what_it_is_to_other_sites(built):
     for name, page in built.pages.items():
         if name not in ("search.html", "genindex.html"):
@@ -168,6 +182,30 @@ def test_the_first_page_shows_the_result_that_is_recorded(built):
     assert f"{least:.1f} to {most:.1f} times faster" in page
     assert front.race_picture().alt in html.unescape(page)
     assert "a guard is missing" in page
+
+
+def test_the_first_page_shows_what_memory_does_for_two_kernels(built):
+    page = html.unescape(built.pages["index.html"].html)
+    assert "reads a: 4 sectors, 4 would do = 100 %." in page
+    assert "reads a: 16 sectors, 4 would do = 25 %." in page
+
+
+def test_a_section_says_which_chapter_it_belongs_to(built):
+    section = built.pages[f"{SECTION}.html"].html
+    place = '<p class="place"><a href="../05_first_kernels.html">Chapter 5 · First kernels</a></p>'
+    assert place in section
+    assert "<title>First kernels: 5 · The same kernel in CUDA C - " in section
+    opening = built.pages["chapters/05_first_kernels.html"].html
+    assert '<p class="place">Chapter 5</p>' in opening
+    assert '<div class="title">Meet the GPU: What next</div>' in opening
+    assert "<title>First kernels - " in opening
+
+
+def test_no_page_repeats_what_a_cell_says_already(built):
+    pages = [page.html for name, page in built.pages.items() if name.startswith("chapters/")]
+    assert not any("Writing build/" in page for page in pages)
+    opening = built.pages["chapters/05_first_kernels.html"].html
+    assert opening.count('class="cell_input') == 1, "the set-up and the imports are one cell"
 
 
 def test_tables_are_tables(built):
@@ -224,6 +262,33 @@ def test_it_follows_the_readers_colours(page, built, scheme):
     assert brightness > 200 if scheme == "light" else brightness < 60
 
 
+SHOW = """async (source) => {
+    const image = Object.assign(document.createElement("img"), { src: source, alt: "" });
+    document.body.append(image);
+    await tellApart(image);
+    return [image.className, getComputedStyle(image).filter !== "none"];
+}"""
+
+
+def address_of(pixels):
+    """An array of pixels (height, width, 3) as the address of a PNG."""
+    buffer = io.BytesIO()
+    Image.fromarray(pixels.astype(np.uint8)).save(buffer, "PNG")
+    return f"data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}"
+
+
+def test_white_drawings_are_dark_in_the_dark_and_photographs_are_not(page, built):
+    chart = np.full((100, 200, 3), 255)
+    chart[20:60, 10:150] = 0, 114, 178
+    photograph = np.random.default_rng(0).integers(0, 256, (100, 200, 3))
+    page.emulate_media(color_scheme="dark")
+    open_page(page, built, "LICENSE-text.html")
+    assert page.evaluate(SHOW, address_of(chart)) == ["drawing", True]
+    assert page.evaluate(SHOW, address_of(photograph)) == ["photograph", False]
+    page.emulate_media(color_scheme="light")
+    assert page.evaluate(SHOW, address_of(chart)) == ["drawing", False]
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("name", ["index", SECTION])
 def test_everybody_can_read_and_use_it(page, built, name, scheme):
@@ -236,6 +301,46 @@ def test_everybody_can_read_and_use_it(page, built, name, scheme):
         for problem in found.response["violations"]
         for node in problem["nodes"]
     ] == []
+
+
+def test_a_words_meaning_shows_below_its_paragraph(page, built):
+    page.set_viewport_size({"width": 600, "height": 800})
+    open_page(page, built, f"{SECTION}.html")
+    word = page.locator("a.term").first
+    means = word.get_attribute("data-means")
+    card = "(word) => getComputedStyle(word, '::after').content"
+    assert word.evaluate(card) == "none"
+    word.focus()
+    assert means in word.evaluate(card)
+    assert not is_wide(page, 600)
+    word.click()
+    assert means.split(": ")[0] in page.locator("li:target strong").first.inner_text()
+
+
+# What of a page would be cut off by the paper's edge, or is shown though nobody can press it
+ON_PAPER = """() => ({
+    cut: [...document.querySelectorAll("article pre, article .text_html")]
+        .filter((each) => each.scrollWidth > each.clientWidth + 1 && each.checkVisibility())
+        .map((each) => each.textContent.slice(0, 60)),
+    shown: [".sidebar-drawer", ".skip-to-content", ".fold", "summary", "nav"]
+        .filter((name) => [...document.querySelectorAll(name)].some((e) => e.checkVisibility())),
+    answers: [...document.querySelectorAll("details.below-input")].map((each) => each.open),
+    ground: getComputedStyle(document.body).backgroundColor,
+})"""
+
+
+def test_a_page_prints_whole_on_white_with_its_answers(page, built):
+    page.emulate_media(media="print", color_scheme="dark")
+    page.set_viewport_size({"width": 688, "height": 1000})  # A4's, at 96 an inch, less margins
+    open_page(page, built, "chapters/06_memory/2-global-memory-32-bytes-at-a-time.html")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    paper = page.evaluate(ON_PAPER)
+    answers = paper.pop("answers")
+    assert len(answers) >= 3 and all(answers)
+    assert paper == {"cut": [], "shown": [], "ground": "rgb(255, 255, 255)"}
+    assert not is_wide(page, 688)
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert not any(page.evaluate(ON_PAPER)["answers"])
 
 
 def test_words_of_code_do_not_look_like_links(page, built):
@@ -256,7 +361,7 @@ def test_a_quiz_replies_to_every_answer(page, built):
     quiz = page.locator("form.quiz").first
     output = quiz.locator("output")
     quiz.get_by_role("button").click()
-    assert output.inner_text() == "Pick an answer first."
+    assert output.inner_text().endswith(" an answer first.")
     answer = quiz.get_attribute("data-answer")
     if quiz.locator("[type=radio]").count():
         quiz.locator(f"[value='{answer}']").check()
@@ -264,6 +369,34 @@ def test_a_quiz_replies_to_every_answer(page, built):
         quiz.locator("[type=number]").fill(answer)
     quiz.get_by_role("button").click()
     assert output.inner_text().startswith("✓ Right.")
+
+
+def test_each_hint_of_an_exercise_opens_by_itself_by_a_key(page, built):
+    hints = EXERCISES["matmul.tile"].hints
+    open_page(page, built, "chapters/11_matmul/4-rungs-1-to-5-from-memory-to-registers.html")
+    folds = page.locator("details.hint")
+    assert folds.count() >= len(hints) > 1
+    assert [fold for fold in folds.all() if fold.get_attribute("open") is not None] == []
+    second = folds.nth(1)
+    second.locator("summary").press("Enter")
+    assert second.inner_text().startswith("Hint 2\n")
+    assert second.locator("p").is_visible() and not folds.first.locator("p").is_visible()
+    assert second.locator("p").inner_text() == hints[1].replace("`", "")
+
+
+def test_the_navigation_shows_where_the_reader_is(page, built):
+    name = next(name for name in built.pages if "18_beating_pytorch/16-" in name)
+    open_page(page, built, name)
+    here = page.locator(".sidebar-tree .current-page").bounding_box()
+    assert 0 < here["y"] < page.viewport_size["height"] - here["height"]
+
+
+def test_no_page_offers_a_hint_that_needs_a_kernel(built):
+    pages = {name: page.html for name, page in built.pages.items() if name.startswith("chapters/")}
+    assert [name for name, html in pages.items() if "# exercises" in html] == []
+    shown = sum(html.count('<details class="hint">') for html in pages.values())
+    ours = [entry for id, entry in EXERCISES.items() if not id.startswith("start.")]
+    assert shown == sum(len(entry.hints) for entry in ours)
 
 
 def test_long_code_folds_and_unfolds(page, built):
@@ -284,6 +417,18 @@ def test_the_first_pages_sliders_draw_the_launch(page, built):
     assert "12 NOT REACHED" in launch.locator("[role=status]").inner_text()
     launch.locator("[name=blocks]").fill("5")
     assert (launch.locator(".missed").count(), launch.locator(".idle").count()) == (0, 4)
+
+
+def test_the_first_page_says_what_to_type_on_each_system(page, built):
+    open_page(page, built, "index.html")
+    tabs = page.locator(".tabs")
+    names = [each.name for each in platforms.PLATFORMS]
+    assert tabs.locator("label").all_inner_texts() == [*names, "Colab"]
+    for each in platforms.PLATFORMS:
+        tabs.get_by_text(each.name, exact=True).click()
+        assert tabs.locator(".panel:visible pre").inner_text().strip() == platforms.commands(each)
+    page.keyboard.press("ArrowRight")
+    assert tabs.locator(".panel:visible a").get_attribute("href") == platforms.colab()
 
 
 # ---- its parts
@@ -362,6 +507,26 @@ def test_a_chapter_is_cut_at_its_sections_and_headings_rise():
     page = sections.as_notebook(first, notebook)
     assert page.cells[0].source == "(a)=\n# 1 · A `b`?\n## c\n```\n## code\n```"
     assert first.cells[0].source.startswith("(a)=\n## 1"), "the chapter itself stays"
+
+
+def test_a_long_section_goes_on_on_pages_with_its_number(monkeypatch):
+    monkeypatch.setattr(sections, "LONG", 20)
+    monkeypatch.setattr(sections, "FULL", 12)
+    long = "\n".join(["text"] * 8)
+    notebook = notebook_of(
+        f"# Title\n{long}\n{long}\n{long}",
+        f"## 4 · Way\n\n### First\n{long}",
+        f"(b)=\n### Second\n{long}\n#### deeper",
+        f"### Exercise · Try\n{long}",
+        "## 5 · Short\n### Within",
+    )
+    pages = sections.sections(notebook)
+    titles = ["", "4 · Way", "4 · Second", "5 · Short"]
+    assert [page.title for page in pages] == titles
+    assert [len(page.cells) for page in pages] == [1, 1, 2, 1]
+    second = sections.as_notebook(pages[2], notebook).cells
+    assert second[0].source == f"(b)=\n# 4 · Second\n{long}\n## deeper"
+    assert second[1].source.startswith("## Exercise · Try"), "a page has one title"
 
 
 @pytest.mark.parametrize("quiz", QUIZZES.values(), ids=list(QUIZZES))

@@ -5,8 +5,10 @@ a room and its pictures, and says something.
 import base64
 import io
 
+import nbformat
 import nbformat.v4
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from PIL import Image
 
@@ -62,14 +64,37 @@ def problems(page, file):
 def test_every_slide_fits_and_is_whole(page, tmp_path, path):
     (file,) = slides.write(tmp_path, [path])
     assert problems(page, file) == [], "CONTRIBUTING.md says how much a slide takes"
+    shown = page.locator(".reveal .line").evaluate_all(
+        "lines => lines.map((line) => line.textContent.trimEnd())"
+    )
+    assert code_of(path) - set(shown) == set(), "lines of code that no slide shows as they are"
+
+
+def code_of(path):
+    """The lines of code that a notebook's deck must show."""
+    cells = [cell for cell in nbformat.read(path, 4).cells if cell.cell_type == "code"]
+    return {
+        line.rstrip()
+        for cell in cells
+        for line in cell.source.splitlines()
+        if line.strip() and not line.startswith("# exercises.") and is_shown(cell.metadata)
+    }
+
+
+def is_shown(metadata):
+    """Whether a cell with this metadata has its code on a slide."""
+    kind = metadata.get("slideshow", {}).get("slide_type")
+    return kind not in ("skip", "notes") and "remove-input" not in metadata.get("tags", [])
 
 
 def test_a_deck_is_presented_with_keys(page, tmp_path):
-    """The title stands alone, fragments come one by one, notes stay with the speaker, and the
-    slide's number is nowhere near the arrows.
+    """The title stands alone, fragments come one by one, notes stay with the speaker, the slide's
+    number is nowhere near the arrows, and axe-core finds nothing that keeps anybody out.
     """
     (file,) = slides.write(tmp_path, [slides.ROOT / "chapters" / "05_first_kernels.ipynb"])
     assert problems(page, file) == []
+    found = Axe().run(page, options={"runOnly": ["wcag2a", "wcag2aa", "wcag21aa"]})
+    assert [problem["id"] for problem in found.response["violations"]] == []
     slide = page.locator("section section.present")
     assert slide.get_by_role("heading", name="First kernels").is_visible()
     assert slide.locator("pre").count() == 0

@@ -1,9 +1,13 @@
 """The tables in README.md and in the instructors' guide are those of the list of chapters."""
 
+import re
+
 import pytest
 
 from course.pictures import front
-from course.publish import tables
+from course.publish import platforms, tables
+from utils.setup import install
+from utils.setup.colab import repository
 
 PAGE = (
     "before\n<!-- timings: made -->\n| a | b |\n|---|---|\n| old | 1 |\n<!-- /timings -->\nafter\n"
@@ -13,6 +17,16 @@ PAGE = (
 def test_the_tables_are_those_of_the_chapters():
     outdated = [path.name for path in tables.outdated()]
     assert outdated == [], "`make tables` writes them"
+
+
+def test_every_platform_starts_with_a_python_that_the_installer_takes():
+    newest = ".".join(map(str, install.NEWEST))
+    for each in platforms.PLATFORMS:
+        typed = platforms.commands(each)
+        assert f"git clone {repository()} " in typed and typed.endswith(each.then)
+        for version in re.findall(r"python@?(3\.\d+)", typed):
+            assert version == newest
+    assert "python3-venv" in platforms.PACKAGES, "install.py asks for it"
 
 
 def test_only_the_rows_are_replaced():
@@ -31,7 +45,7 @@ def test_make_tables_writes_what_check_names(tmp_path, monkeypatch, capsys):
     path.write_text(PAGE)
     monkeypatch.setattr(tables, "ROOT", tmp_path)
     monkeypatch.setattr(tables, "INKS", {})
-    monkeypatch.setattr(tables, "TABLES", {path: ("timings", lambda: ["| new | 2 |"])})
+    monkeypatch.setattr(tables, "TABLES", {path: {"timings": lambda: ["| new | 2 |"]}})
     assert tables.main(["--check"]) == 1
     assert path.read_text() == PAGE
     assert tables.main([]) == 0

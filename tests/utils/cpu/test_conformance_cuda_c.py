@@ -8,8 +8,8 @@ import pytest
 
 from tests.conformance import derive, mistakes
 from tests.conformance.record import flags
-from utils.cpu.cuda_c import build as builder
 from utils.cpu.cuda_c.build import BuildError, build_program, compiler
+from utils.cpu.cuda_c.compiler import is_gcc
 
 REFUSED = derive.FOLDER.with_name("refused")
 PROGRAMS = sorted(path.stem for path in derive.FOLDER.glob("*.cu"))
@@ -36,6 +36,8 @@ CHECKED = [
     "fence_last_block",
     "half2",
     "histogram_shared",
+    "libcu_barrier",
+    "libcu_pipeline",
     "memory_functions",
     "producer_consumer",
     "ptx_copies",
@@ -100,20 +102,20 @@ def test_every_expected_output_is_recorded_or_derived():
 @pytest.mark.parametrize("name", sorted(path.stem for path in mistakes.FOLDER.glob("*.cu")))
 def test_mistake_is_found(name):
     source = mistakes.FOLDER / f"{name}.cu"
-    if name in CLANG_MISSES and not builder._is_gcc(compiler()):
+    if name in CLANG_MISSES and not is_gcc(compiler()):
         pytest.skip(CLANG_MISSES[name])
     words, lines, _ = mistakes.expectation(source)
     found, said = mistakes.diagnosis(source)
     assert found, f"expected {words} at line {lines}, got:\n{said}"
 
 
-@pytest.mark.parametrize("name", sorted(path.stem for path in mistakes.ASYNCHRONOUS.glob("*.cu")))
-def test_asynchronous_mistakes_are_found_in_any_order(name):
-    source = mistakes.ASYNCHRONOUS / f"{name}.cu"
+@pytest.mark.parametrize("source", mistakes.of_many(), ids=lambda source: source.stem)
+def test_mistakes_are_found_in_any_order(source):
     assert len(mistakes.cases(source)) >= 8
     executable = build_program(source, check=True)
     for schedule in ({}, {"CUDA_CPU_SEED": "1"}, {"CUDA_CPU_SEED": "2"}):
         assert mistakes.missed(source, executable, **schedule) == {}, schedule
+        assert mistakes.alarms(source, executable, **schedule) == {}, schedule
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in REFUSED.glob("*.cu")))

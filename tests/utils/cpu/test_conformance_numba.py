@@ -21,7 +21,7 @@ def run_all(folder, seeds):
         capture_output=True,
         text=True,
         cwd=ROOT,
-        timeout=120,
+        timeout=600,
         env={**os.environ, "CUDA_COURSE_CPU": "1"},
     )
     assert done.returncode == 0, done.stderr

@@ -37,7 +37,7 @@ def outcomes():
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=200,
+        timeout=600,
     )
     assert done.returncode == 0, done.stderr[-3000:]
     return json.loads(done.stdout)

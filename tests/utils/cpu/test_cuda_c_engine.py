@@ -4,15 +4,19 @@ Python.
 
 import ctypes
 import os
+import shutil
 import signal
 import subprocess
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from utils.cpu.cuda_c import build as builder
+from utils.cpu.cuda_c import compiler as compilers
+from utils.cpu.cuda_c import preprocess
 from utils.cpu.cuda_c.build import BuildError, build_program, split_flags
 from utils.cpu.cuda_c.library import LaunchError, Library
 from utils.cpu.cuda_c.rewrite import rewrite
@@ -33,7 +37,7 @@ def run(program, *arguments, **environment):
         [str(program), *arguments],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
         env={**clean, **environment},
     )
 
@@ -90,7 +94,7 @@ def test_system_headers_pass_through_untouched():
     "source, words",
     [
         ('asm("tcgen05.wait::ld.sync.aligned;");', "inline PTX"),
-        ("texture<float, 2> t;", "textures"),
+        ("texture<float, 2> t;", "texture and surface references"),
         (
             "using namespace nvcuda; wmma::experimental::precision::u4 f;",
             "4-bit and 1-bit matrices for tensor cores",
@@ -173,6 +177,24 @@ int main() {
     assert done.stdout == "0\n"
 
 
+def test_new_device_memory_is_no_zeros(tmp_path):
+    done = build_and_run(
+        tmp_path,
+        """
+__global__ void count(float* sum, int* hits) { sum[0] += 1; atomicAdd(hits, 1); }
+int main() {
+  float* sum; int* hits; float s; int h;
+  cudaMalloc(&sum, 4);
+  cudaMalloc(&hits, 4);
+  count<<<1, 1>>>(sum, hits);
+  cudaMemcpy(&s, sum, 4, cudaMemcpyDefault);
+  cudaMemcpy(&h, hits, 4, cudaMemcpyDefault);
+  printf("%d %d\\n", s != s, h);
+}""",
+    )
+    assert done.stdout == "1 0\n"
+
+
 def test_compile_error_names_the_line(tmp_path):
     source = tmp_path / "wrong.cu"
     source.write_text(
@@ -194,7 +216,7 @@ def test_cache_and_folders(tmp_path, monkeypatch):
     folder.chmod(0o555)  # no right to write beside the source
     first = build_program(source)
     calls = []
-    monkeypatch.setattr(builder, "_run", lambda *a, **k: calls.append(a))
+    monkeypatch.setattr(builder, "checked", lambda *a, **k: calls.append(a))
     assert (
         build_program(source) == first and not calls
     )  # nothing is compiled, not even preprocessed
@@ -217,6 +239,44 @@ def test_builds_at_the_same_time(tmp_path):
     for t in threads:
         t.join()
     assert len(found) == 3 and run(found[0]).stdout == "ok\n"
+
+
+STALE = r"""
+#include <cstdio>
+__global__ void nothing() {}
+int main() {
+    cudaEvent_t e, other;
+    cudaStream_t s = (cudaStream_t)0x1000;
+    float ms;
+    int* p;
+    cudaEventCreate(&e);
+    cudaEventCreate(&other);
+    cudaEventDestroy(e);
+    printf("%d %d %d", cudaEventDestroy(e), cudaEventRecord(e), cudaEventSynchronize(e));
+    printf(" %d %d", cudaEventElapsedTime(&ms, e, other), cudaStreamWaitEvent(0, e));
+    printf(" %d %d", cudaStreamDestroy(s), cudaStreamSynchronize(s));
+    printf(" %d %d", cudaStreamWaitEvent(s, other), cudaEventRecord(other, s));
+    printf(" %d", cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal));
+    int priority;
+    unsigned flags;
+    printf(" %d %d", cudaStreamGetPriority(s, &priority), cudaStreamGetFlags(s, &flags));
+    cudaGetLastError();
+    nothing<<<1, 1, 0, s>>>();
+    printf(" %d\n", cudaGetLastError());
+    cudaMalloc(&p, 4);
+    cudaDeviceReset();
+    cudaFree(p);
+}
+"""
+
+
+def test_handles_that_were_given_back_or_never_given_are_errors_and_no_crash(tmp_path):
+    """What is left of a handle after a cudaEventCreate that failed and nobody asked about."""
+    source = tmp_path / "stale.cu"
+    source.write_text(STALE)
+    done = run(build_program(source))
+    assert done.stdout.split() == ["400"] * 13
+    assert "cudaDeviceReset() has done so [double-free]" in done.stderr
 
 
 MACROS = [
@@ -273,7 +333,7 @@ def test_macros_for_the_system_headers_reach_them(tmp_path):
 
 def test_no_compiler(monkeypatch):
     monkeypatch.delenv("CXX", raising=False)
-    monkeypatch.setattr(builder, "_runs", lambda command: False)
+    monkeypatch.setattr(compilers, "_runs", lambda command: False)
     with pytest.raises(BuildError, match="apt install g\\+\\+"):
         builder.compiler.__wrapped__()
 
@@ -573,7 +633,8 @@ __global__ void k() {
 }
 int main() { k<<<1, 6>>>(); cudaDeviceSynchronize(); k<<<1, 1>>>(); cudaDeviceSynchronize(); }""",
     )
-    assert done.stdout.split() == "1 0 3 2 5 4 1 0 3 2 5 4 0 0".split()
+    # one thread alone has nobody to exchange with
+    assert done.stdout.split() == "1 0 3 2 5 4 1 0 3 2 5 4 -1 -1".split()
 
 
 def test_cuda_calls_in_a_callback_are_not_permitted(tmp_path):
@@ -609,9 +670,9 @@ int main() {
 1>>>(p); cudaDeviceSynchronize();
 }""")
     program = build_program(source)
-    printed = None
+    printed = b""
     seconds = 2
-    while printed is None:  # a busy machine may not have begun after two seconds
+    while printed != b"one two three" and seconds < 600:  # a busy machine may not be there yet
         with pytest.raises(subprocess.TimeoutExpired) as caught:
             subprocess.run([program], stdout=subprocess.PIPE, timeout=seconds)
         printed = caught.value.stdout
@@ -654,12 +715,17 @@ __global__ void add(const float* a, const float* b, float* c, int n) {
   c[i] = a[i] + b[i];
 }
 __global__ void wild(int* p) { *(int*)(threadIdx.x + 8ull) = 1; }
-__global__ void forever(volatile int* p) { while (*p == 0); }
+__global__ void forever(volatile int* p) { p[1] = 1; while (*p == 0); }
 __global__ void turn(float* a) {
   __shared__ float s[1024];
   s[threadIdx.x] = a[threadIdx.x];
   __syncthreads();
   a[threadIdx.x] = s[blockDim.x - 1 - threadIdx.x];
+}
+__global__ void from_above(float* f, int* n) {
+    int i = threadIdx.x;
+    f[i] = __shfl_down_sync(0xffffffff, f[i], 16);
+    n[i] = __shfl_down_sync(0xffffffff, n[i], 16);
 }
 """
 
@@ -688,6 +754,26 @@ def test_library(kernels):
         [pointer(a), ctypes.c_double(3), ctypes.c_int(1000)],
     )
     np.testing.assert_array_equal(a, expected)
+
+
+def test_a_shuffle_gives_nothing_useful_from_a_lane_that_takes_no_part(kernels):
+    """Which value it gives is open on a GPU; the lane's own one would hide the mistake."""
+    f = np.arange(40, dtype=np.float32)
+    n = np.arange(40, dtype=np.int32)
+    shape = (1, 1, 1), (40, 1, 1)
+    Library(kernels).launch("from_above", *shape, 0, [pointer(f), pointer(n)])
+    np.testing.assert_array_equal(f[:16], np.arange(16, 32))
+    np.testing.assert_array_equal(n[:16], np.arange(16, 32))
+    assert np.isnan(f[32:]).all()
+    assert (n[32:] == -1).all()
+
+
+def test_a_kernel_may_be_called_like_a_function_of_the_c_library(tmp_path):
+    path = tmp_path / "k.cu"
+    path.write_text('extern "C" __global__ void dirname(int* p) { p[threadIdx.x] = 7; }\n')
+    a = np.zeros(4, np.int32)
+    Library(path).launch("dirname", (1, 1, 1), (4, 1, 1), 0, [pointer(a)])
+    assert (a == 7).all()
 
 
 def test_a_crash_in_a_kernel_is_an_exception(kernels):
@@ -724,13 +810,21 @@ def test_check_names_the_argument(kernels):
     assert "argument `a`" in str(caught.value)
 
 
+@pytest.mark.usefixtures("no_collection")
 def test_interrupt(kernels):
     library = Library(kernels)
-    flag = np.zeros(1, np.int32)
-    timer = threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
-    timer.start()
+    flags = np.zeros(2, np.int32)  # to end it, and that it runs
+
+    def interrupt():
+        while not flags[1]:
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    keyboard = threading.Thread(target=interrupt)
     with pytest.raises(KeyboardInterrupt):
-        library.launch("forever", (8, 1, 1), (32, 1, 1), 0, [pointer(flag)])
+        keyboard.start()
+        library.launch("forever", (8, 1, 1), (32, 1, 1), 0, [pointer(flags)])
+    keyboard.join()
 
 
 def test_templates_of_two_libraries_do_not_share_their_shared_memory(tmp_path):
@@ -792,3 +886,73 @@ def test_libraries_share_the_stacks_of_waiting_threads(many):
         turn(library)
     np.testing.assert_array_equal(a, np.arange(1024))
     assert mappings() - before < 1000  # the stacks of one library alone make 2,048
+
+
+def test_a_cache_that_is_cleared_meanwhile_is_made_anew(tmp_path, monkeypatch):
+    """`make doctor CLEAR=1` while a notebook is open."""
+    monkeypatch.setattr(preprocess, "cache_folder", lambda: tmp_path / "cache")
+    preprocess._header_for.cache_clear()
+    source = tmp_path / "k.cu"
+    source.write_text("__global__ void k(int* p) { *p = N; }\n")
+    try:
+        texts = []
+        for _ in range(2):
+            texts.append(preprocess.preprocess(str(source), ["-DN=3"]))
+            shutil.rmtree(tmp_path / "cache")
+        assert texts[0] == texts[1]
+        assert "*p = 3" in texts[0]
+    finally:
+        preprocess._header_for.cache_clear()
+
+
+CAPTURED = """
+#include <cstdio>
+__global__ void nothing() {}
+int main() {
+  cudaStream_t s; cudaGraph_t g;
+  cudaSetDevice(1); cudaStreamCreate(&s); cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal);
+  nothing<<<1, 1, 0, s>>>();
+  printf("%s\\n", cudaGetErrorName(cudaDeviceSynchronize())); cudaGetLastError();
+  cudaSetDevice(0); printf("%s\\n", cudaGetErrorName(cudaDeviceSynchronize()));
+  cudaSetDevice(1); printf("%s\\n", cudaGetErrorName(cudaStreamEndCapture(s, &g)));
+  printf("%s\\n", cudaGetErrorName(cudaDeviceSynchronize()));
+}"""
+
+
+def test_a_capture_forbids_waits_for_its_own_device_only(tmp_path):
+    done = build_and_run(tmp_path, CAPTURED, CUDA_CPU_DEVICES="2")
+    refused, other, ended, after = done.stdout.split()
+    assert refused == "cudaErrorStreamCaptureUnsupported"
+    assert (other, ended, after) == ("cudaSuccess",) * 3
+
+
+ASKS_FOR_CLUSTERS = """
+#include <cstdio>
+__global__ void plain(float* out) { out[0] = 1; }
+__global__ void __cluster_dims__(2, 1, 1) pairs(float* out) { out[0] = 1; }
+int main() {
+    cudaLaunchConfig_t config{};
+    config.blockDim = 256;
+    cudaLaunchAttribute attribute{};
+    attribute.id = cudaLaunchAttributeClusterDimension;
+    attribute.val.clusterDim = {4, 1, 1};
+    int one = 0, two = 0, four = 0, most = 0, more = 0, none = 0;
+    cudaOccupancyMaxActiveClusters(&one, plain, &config);
+    cudaOccupancyMaxActiveClusters(&two, pairs, &config);
+    config.attrs = &attribute;
+    config.numAttrs = 1;
+    cudaOccupancyMaxActiveClusters(&four, plain, &config);
+    cudaOccupancyMaxPotentialClusterSize(&most, plain, &config);
+    cudaFuncSetAttribute(plain, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
+    cudaOccupancyMaxPotentialClusterSize(&more, plain, &config);
+    attribute.val.clusterDim.x = 32;
+    cudaError_t error = cudaOccupancyMaxActiveClusters(&none, plain, &config);
+    printf("%d %d %d %d %d ", one > 0, one == 2 * two, one == 4 * four, most, more);
+    printf("%d %s", none, cudaGetErrorName(error));
+}
+"""
+
+
+def test_a_program_can_ask_how_many_clusters_fit(tmp_path):
+    done = build_and_run(tmp_path, ASKS_FOR_CLUSTERS)
+    assert done.stdout == "1 1 1 8 16 0 cudaErrorInvalidClusterSize"

@@ -3,6 +3,10 @@ products close.
 """
 
 import ctypes
+import os
+import signal
+import subprocess
+import time
 from fractions import Fraction
 
 import numpy as np
@@ -573,3 +577,52 @@ def test_headers_survive_the_programs_macros(tmp_path):
     lines += [f"#include <{name}>" for name in libraries]
     lines += ['int main() { printf("%d\\n", N + x + TILE); }']
     assert run_program(tmp_path, "\n".join(lines)) == "9\n"
+
+
+# ---- a rank that comes late
+
+LATE = """
+#include <cstdio>
+#include <ctime>
+#include <thread>
+#include <nccl.h>
+
+void work(int rank, ncclUniqueId id) {
+    cudaSetDevice(rank);
+    ncclComm_t comm;
+    ncclCommInitRank(&comm, 2, id, rank);
+    float* x;
+    cudaMalloc(&x, sizeof(float));
+    timespec t{};
+    if (rank == 1)
+        printf("computes\\n"), fflush(stdout);
+    while (rank == 1 && t.tv_sec + 1e-9 * t.tv_nsec < 0.6)
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    ncclResult_t result = ncclAllReduce(x, x, 1, ncclFloat, ncclSum, comm, 0);
+    printf("%d\\n", int(result));
+    cudaFree(x);
+    ncclCommDestroy(comm);
+}
+int main() {
+    ncclUniqueId id;
+    ncclGetUniqueId(&id);
+    std::thread other(work, 1, id);
+    work(0, id);
+    other.join();
+}
+"""
+
+
+def test_a_machine_that_stands_still_makes_no_rank_wait_for_ever(tmp_path):
+    source = tmp_path / "late.cu"
+    source.write_text(LATE)
+    settings = {**os.environ, "CUDA_CPU_DEVICES": "2"}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    program = subprocess.Popen([build_program(source)], env=settings, **pipes)
+    assert program.stdout.readline() == "computes\n"
+    time.sleep(0.3)  # the other one waits for it by now, or the test has nothing to find
+    program.send_signal(signal.SIGSTOP)
+    time.sleep(2.5)  # longer than ranks that do nothing wait
+    program.send_signal(signal.SIGCONT)
+    assert program.communicate()[0] == "0\n0\n"
+    assert program.returncode == 0

@@ -10,12 +10,13 @@ import sys
 import threading
 import time
 import traceback
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from utils.cpu import numba_cuda as engine
-from utils.cpu.numba_cuda import cuda
+from utils.cpu.numba_cuda import cuda, settings
 from utils.cpu.numba_cuda.errors import CudaAPIError
 from utils.files import ROOT
 
@@ -126,6 +127,38 @@ def test_launches_from_several_python_threads_take_turns():
     assert all(np.array_equal(array, np.arange(300)) for array in arrays)
 
 
+def test_a_python_thread_may_launch_while_another_ones_kernel_runs():
+    @cuda.jit
+    def wait_for_host(flags):
+        flags[0] = 1
+        while flags[1] == 0:
+            pass
+
+    flags = cuda.mapped_array(2, np.int32)
+    flags[:] = 0
+    out = np.zeros(100)
+    problems = []
+
+    def second():
+        try:
+            fill[1, 128](out)
+        except Exception as error:
+            problems.append(error)
+
+    waits = threading.Thread(target=wait_for_host[1, 1], args=(flags,))
+    waits.start()
+    while not flags[0]:
+        time.sleep(0.001)
+    launches = threading.Thread(target=second)
+    launches.start()
+    launches.join(0.2)  # a refusal would come at once
+    flags[1] = 1
+    waits.join()
+    launches.join()
+    assert not problems
+    np.testing.assert_array_equal(out, np.arange(100))
+
+
 # ---- mistakes
 
 
@@ -148,15 +181,18 @@ def test_an_error_names_array_index_thread_block_kernel_and_line():
 
 def test_a_written_negative_index_is_the_last_element_and_a_computed_one_an_error():
     @cuda.jit
-    def kernel(out, i):
+    def kernel(out, i, k):
         out[-1] = out[0, ...] if False else 7
+        out[-k] = 5
         out[i] = 1
 
     out = np.zeros(3)
-    kernel[1, 1](out, 0)
-    assert out.tolist() == [1, 0, 7]
+    kernel[1, 1](out, 0, 2)
+    assert out.tolist() == [1, 5, 7]
     with pytest.raises(engine.KernelIndexError, match="index -1"):
-        kernel[1, 1](out, -1)
+        kernel[1, 1](out, -1, 2)
+    with pytest.raises(engine.KernelIndexError, match="index -4"):
+        kernel[1, 1](out, 0, 4)
 
 
 def test_an_error_in_a_device_function_names_its_line():
@@ -198,23 +234,74 @@ def test_an_endless_loop_is_stopped_by_the_time_limit_at_its_line():
         while out[0] >= 0:
             out[0] += 1
 
-    with engine.time_limit(0.2), pytest.raises(engine.KernelTimeout) as caught:
-        kernel[1, 1](np.zeros(1))
-    assert caught.value.code in ("while out[0] >= 0:", "out[0] += 1")
+    lines = "while out[0] >= 0:", "out[0] += 1"
+    for seconds in (0.2, 2, 20):  # a busy machine may not be in the kernel yet
+        with engine.time_limit(seconds), pytest.raises(engine.KernelTimeout) as caught:
+            kernel[1, 1](np.zeros(1))
+        if caught.value.code in lines:
+            break
+    assert caught.value.code in lines
     fill[1, 8](np.zeros(8))  # nothing is left behind
 
 
+def test_a_time_limit_counts_what_a_launch_works_and_ends_what_sleeps():
+    with engine.time_limit(0.2), settings.watchdog():
+        time.sleep(0.6)  # as if a busy computer had given it nothing
+    with engine.time_limit(0.02), pytest.raises(engine.KernelTimeout), settings.watchdog():
+        for _ in range(60_000):
+            time.sleep(0.01)
+
+
+def test_a_launch_that_sleeps_after_work_is_ended_too(monkeypatch):
+    now = SimpleNamespace(cpu=0.0, clock=0.0)
+    monkeypatch.setattr(settings, "cpu_clock", lambda thread: lambda: now.cpu)
+    monkeypatch.setattr(settings, "time", SimpleNamespace(monotonic=lambda: now.clock))
+    left = settings.time_left(0, 10)
+    now.cpu, now.clock = 9, 9
+    assert left() == 1
+    now.clock = 61
+    assert left() == 1  # of this minute it worked nine seconds
+    now.clock = 121
+    assert left() == 1  # the next minute is not over
+    now.clock = 122
+    assert left() == 0
+
+
+def test_a_timeout_that_is_lost_comes_again(monkeypatch):
+    """Python drops what is raised while it tells others that it collects garbage."""
+    monkeypatch.setattr(settings, "AGAIN", 0.5)
+    end = time.monotonic() + 600
+    with engine.time_limit(0.5), pytest.raises(engine.KernelTimeout), settings.watchdog():
+        for swallowed in (True, False):
+            try:
+                while time.monotonic() < end:
+                    pass
+            except engine.KernelTimeout:
+                if not swallowed:
+                    raise
+
+
+@pytest.mark.usefixtures("no_collection")
 def test_an_endless_loop_is_stopped_by_the_keyboard():
     @cuda.jit
     def kernel(out):
         while True:
+            out[0] = 1
             cuda.syncthreads()
 
-    timer = threading.Timer(0.2, _thread.interrupt_main)
-    timer.start()
+    running = cuda.mapped_array(1)
+    running[0] = 0
+
+    def interrupt():
+        while not running[0]:
+            time.sleep(0.01)
+        _thread.interrupt_main()
+
+    keyboard = threading.Thread(target=interrupt)
     with pytest.raises(KeyboardInterrupt):
-        kernel[1, 64](np.zeros(1))
-    timer.join()
+        keyboard.start()
+        kernel[1, 64](running)
+    keyboard.join()
     out = np.zeros(8)
     fill[1, 8](out)
     assert out[7] == 7
@@ -266,6 +353,21 @@ def test_a_racing_add_loses_updates_within_a_block_and_between_blocks():
         assert all(
             result == [launch[0] * launch[1]] for result in run_with_seeds(atomic, launch, [out])
         )
+
+
+def test_lanes_apart_are_active_in_two_parts():
+    @cuda.jit
+    def who_is_here(masks):
+        masks[cuda.threadIdx.x] = cuda.activemask()
+
+    masks = np.zeros(32, np.uint32)
+    who_is_here[1, 32](masks)
+    assert set(masks.tolist()) == {0xFFFFFFFF}
+    with engine.lanes_apart():
+        who_is_here[1, 32](masks)
+    assert len(set(masks.tolist())) == 2
+    assert sum(set(masks.tolist())) == 0xFFFFFFFF
+    assert all(int(mask) >> lane & 1 for lane, mask in enumerate(masks))
 
 
 def test_a_missing_second_barrier_shows_under_some_schedule():
@@ -383,6 +485,37 @@ def test_the_same_seed_gives_the_same_run_and_no_seed_runs_in_order():
     assert sorted(run(3)) == list(range(64))
 
 
+def test_in_step_whoever_comes_last_comes_last_each_time():
+    @cuda.jit
+    def take_a_number(tries, counter):
+        i = cuda.grid(1)
+        seen = 0
+        while True:
+            tries[i] += 1
+            before = cuda.atomic.cas(counter, 0, seen, seen + 1)
+            if before == seen:
+                return
+            seen = before
+
+    tries = np.zeros(40, np.int64)
+    with engine.schedule(engine.IN_STEP):
+        take_a_number[1, 40](tries, np.zeros(1, np.int64))
+    assert tries.tolist() == list(range(1, 41))
+
+
+def test_two_atomic_operations_are_not_one():
+    @cuda.jit
+    def count(counter):
+        seen = cuda.atomic.add(counter, 0, 0)
+        cuda.atomic.exch(counter, 0, seen + 1)
+
+    for seed in (1, 2, engine.IN_STEP):
+        counter = np.zeros(1, np.int64)
+        with engine.schedule(seed):
+            count[2, 32](counter)
+        assert 0 < counter[0] < 64
+
+
 # ---- hooks
 
 
@@ -496,6 +629,16 @@ def test_device_arrays_refuse_what_numba_refuses():
         cuda.as_cuda_array(np.zeros(3))
 
 
+def test_numbas_successor_gets_the_engine_too():
+    code = (
+        "from utils.cpu import numba_cuda; numba_cuda.install()\n"
+        "import numba_cuda_mlir.cuda.random\n"
+        "from numba import cuda; from numba_cuda_mlir import cuda as successor\n"
+        "assert cuda is successor and cuda.jit is successor.jit\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
+
+
 def test_torch_tensors_are_used_in_place():
     torch = pytest.importorskip("torch")
     tensor = torch.zeros(8, dtype=torch.float16)
@@ -524,14 +667,6 @@ def test_normal_random_numbers_are_normal_and_uniform_ones_the_same_for_a_seed()
     assert np.array_equal(out, again)
 
 
-def test_vectorize_for_cuda():
-    add = cuda.vectorize(["float32(float32, float32)", "float64(float64, float64)"])(
-        lambda a, b: a + 2 * b
-    )
-    assert add(np.arange(3, dtype=np.float32), np.float32(1)).dtype == np.float32
-    assert add(np.arange(3.0)[:, None], np.arange(2.0)).tolist() == [[0, 2], [1, 3], [2, 4]]
-
-
 # ---- standing in for numba.cuda
 
 
@@ -541,7 +676,7 @@ def python(source, **environment):
         capture_output=True,
         text=True,
         cwd=ROOT,
-        timeout=60,
+        timeout=600,
         env={**os.environ, **environment},
     )
     assert done.returncode == 0, done.stderr
@@ -602,7 +737,54 @@ print(type(kernel).__name__, out[0], cuda.__name__)
         [sys.executable, str(file)],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     )
     assert done.stdout.split() == ["CUDADispatcher", "992", "numba.cuda"], done.stderr
+
+
+def test_device_memory_that_something_has_written_may_be_read():
+    @cuda.jit
+    def shift(out, x):
+        i = cuda.grid(1)
+        x[i] = i
+        out[i] = x[i] + 1
+
+    memory = cuda.device_array(16, np.int32)
+    shift[1, 8](memory[8:], memory[:8])  # two views of one array
+    shift[1, 8](memory[:8], memory[:8])
+    same = memory[4:12]
+    shift[1, 8](same, same)
+    assert memory.copy_to_host()[4:12].tolist() == list(range(1, 9))
+
+
+def test_a_half_becomes_the_nearest_integer():
+    @cuda.jit
+    def convert(out, x):
+        i = cuda.grid(1)
+        out[i] = x[i]
+
+    out = np.zeros(4, np.int32)
+    halves = np.array([0.5, 1.5, 2.75, -7.5], np.float16)
+    convert[1, 4](out, halves)
+    assert out.tolist() == [0, 2, 3, -8]
+    convert[1, 4](out, halves.astype(np.float32))
+    assert out.tolist() == [0, 1, 2, -7]
+
+
+def test_shapes_are_constants_where_numba_cuda_takes_them_for_such():
+    sizes = (4, 8)
+    width = 2 * sizes[0]
+
+    @cuda.jit
+    def kernel(out):
+        length = width
+        a = cuda.shared.array(length, np.int32)
+        b = cuda.shared.array((width, sizes[1], 2 * 2), np.int32)
+        c = cuda.local.array(shape=sizes[0], dtype=np.int32)
+        d = cuda.shared.array(sizes, np.int32)
+        out[0] = a.size + b.size + c.size + d.size
+
+    out = np.zeros(1, np.int32)
+    kernel[1, 1](out)
+    assert out[0] == 8 + 8 * 8 * 4 + 4 + 32

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 pytest.importorskip("triton")
@@ -27,7 +28,7 @@ def run(tmp_path, source):
         [sys.executable, str(file)],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         env={**os.environ, "CUDA_COURSE_CPU": "1"},
     )
     assert done.returncode == 0, done.stderr
@@ -88,6 +89,16 @@ print(bool(out.isnan()[3]))
 """,
     )
     assert out.split() == ["True", "True"]
+
+
+def test_tf32_is_cut_off_not_rounded():
+    from utils.cpu.triton.arithmetic import to_tf32
+
+    step = 2.0**-10
+    numbers = [1 + 0.9 * step, -1 - 0.9 * step, 1 + step, np.inf, np.nan]
+    np.testing.assert_array_equal(
+        to_tf32(np.float32(numbers)), np.float32([1, -1, 1 + step, np.inf, np.nan])
+    )
 
 
 def test_autotune_and_do_bench_run_without_a_gpu_and_measure_nothing(tmp_path):
@@ -161,7 +172,7 @@ except ModuleNotFoundError as error:
         [sys.executable, str(file)],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
         env={**os.environ, "CUDA_COURSE_CPU": "1"},
     )
     assert done.stdout.startswith("None\nTriton is not installed: it exists for Linux only"), (

@@ -17,9 +17,9 @@ from types import SimpleNamespace
 
 import nbformat.v4
 import pytest
-from nbclient import NotebookClient
 from packaging.requirements import Requirement
 
+from course.record import client_for
 from tests import hygiene
 from tests.browser import on_ci
 from utils.files import ROOT
@@ -33,7 +33,7 @@ CHAPTER, SECOND = (
 MISSING = {"cuda-core", "greenlet", "hypothesis", "nvidia-ml-py"}
 BROUGHT = {"sortedcontainers"}  # by what is missing
 TOO_OLD = {"numba-cuda": "0.22.2"}
-pytestmark = pytest.mark.timeout(600)  # ten megabytes come from the network, which may be slow
+pytestmark = pytest.mark.timeout(1800)  # ten megabytes come from the network, which may be slow
 
 
 # ---- a machine like Colab's
@@ -144,13 +144,7 @@ def machine(tmp_path_factory):
         with pytest.MonkeyPatch.context() as patch:
             for name, value in environment.items():
                 patch.setenv(name, value)
-            client = NotebookClient(
-                notebook,
-                kernel_name="colab",
-                timeout=480,
-                resources={"metadata": {"path": str(content)}},
-            )
-            client.execute()
+            client_for(notebook, content, kernel_name="colab", timeout=1500).execute()
         return notebook
 
     return SimpleNamespace(content=content, own=own, site=site, run=run)
@@ -358,7 +352,7 @@ def test_what_goes_wrong_is_said(monkeypatch, script, said):
 
 
 def test_the_map_leads_to_notebooks_in_colab(monkeypatch):
-    from course.chapter_map import chapter_map
+    from course.pictures.chapter_map import chapter_map
 
     monkeypatch.setitem(sys.modules, "google.colab", object())
     links = chapter_map()._repr_html_()

@@ -246,7 +246,7 @@ def test_same_from_the_command_line(cu, tmp_path):
             [sys.executable, "-m", "utils.tools.nvcc", *words],
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=600,
         )
 
     good = call(cu(HELLO), "--run")

@@ -8,11 +8,12 @@ numbers are made up.
 import json
 import os
 import stat
+import sys
 
 import pytest
 
 from utils import engine, results
-from utils.tools import profilers
+from utils.tools import gpu_trace, process, profilers
 
 HEADER = [
     "ID",
@@ -152,6 +153,38 @@ def test_nsys_profiles_once_and_gives_each_report(gpu, folder, tool, monkeypatch
     calls = asked().splitlines()
     assert [call.split()[0] for call in calls] == ["profile", "stats", "stats"]
     assert "--report cuda_api_sum" in calls[2]
+
+
+def test_a_trace_of_cupti_is_like_one_of_nsys():
+    def event(category, start, name):
+        stream = {"stream": 7}
+        return {"cat": category, "ts": start, "dur": 1.5, "name": name, "args": stream, "ph": "X"}
+
+    events = [
+        event("kernel", 110.25, "relu"),
+        event("cuda_runtime", 90.0, "cudaLaunchKernel"),
+        event("gpu_memcpy", 100.0, "Memcpy HtoD (Pageable -> Device)"),
+        {"ph": "M", "name": "process_name"},
+    ]
+    assert gpu_trace.rows_of({"traceEvents": events}) == [
+        (0, 1500, 7, "Memcpy HtoD (Pageable -> Device)"),
+        (10250, 1500, 7, "relu"),
+    ]
+
+
+def test_cupti_is_asked_in_a_process_of_its_own(gpu, folder, monkeypatch):
+    said = 'a message\nStart (ns),Duration (ns),Strm,Name\n0,1500,7,"relu<a, b>"\n'
+    asked = []
+
+    def run(command, **_):
+        asked.extend(command)
+        return process.Completed(command, 0, said)
+
+    monkeypatch.setattr(profilers.process, "run", run)
+    table = profilers.gpu_trace("build/mlp.py", "mlp")
+    assert asked[0] == sys.executable and asked[-1] == "build/mlp.py"
+    assert table.rows[0]["Name"] == "relu<a, b>"
+    assert "1 kernels and copies" in profilers.timeline(table).alt
 
 
 def test_timeline_has_a_row_a_name():

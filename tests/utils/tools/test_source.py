@@ -117,6 +117,13 @@ def test_a_function_may_have_had_another_name(file, tmp_path):
         source.change(file, renamed, name="scaled")
 
 
+def test_a_change_is_shown_in_parts(file, next_file):
+    change = source.change(file, next_file)
+    first, rest = change[:3], change[3:]
+    assert first.lines + rest.lines == change.lines and len(first.lines) == 3
+    assert first.new + rest.new == change.new and rest.whole == change.whole
+
+
 def test_the_page_escapes_the_code_and_holds_the_whole_file(file, next_file):
     page = source.change(file, next_file)._repr_html_()
     assert "&lt;in place&gt;" in page and "<in place>" not in page

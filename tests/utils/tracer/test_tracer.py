@@ -244,6 +244,7 @@ def test_bytes_of_one_word_share_its_bank_without_conflict():
 
 
 TILE = 32
+PADDED = TILE + 1
 
 
 @cuda.jit
@@ -264,7 +265,7 @@ def transpose_tiled(out, a):
 
 @cuda.jit
 def transpose_padded(out, a):
-    tile = cuda.shared.array((TILE, TILE + 1), float32)
+    tile = cuda.shared.array((TILE, PADDED), float32)
     x, y = cuda.grid(2)
     tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
     tile[ty, tx] = a[y, x]
@@ -990,7 +991,7 @@ for wrong in (twice, kernel[1, 32]):
 def test_kernels_of_numba_cuda_itself_are_traced_too(tmp_path):
     (tmp_path / "real.py").write_text(REAL_NUMBA)
     done = subprocess.run(
-        [sys.executable, tmp_path / "real.py"], capture_output=True, text=True, timeout=120
+        [sys.executable, tmp_path / "real.py"], capture_output=True, text=True, timeout=600
     )
     assert done.returncode == 0, done.stderr
     assert "twice is a device function" in done.stdout and "apart: trace(kernel" in done.stdout

@@ -1,4 +1,4 @@
-# diagnosis: must be a compile-time constant
+# diagnosis: `n` is known only when it runs, and numba-cuda refuses that
 import numpy as np
 from numba import cuda
 

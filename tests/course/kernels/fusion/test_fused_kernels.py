@@ -31,12 +31,25 @@ def test_dropout_drops_its_share():
     assert factors.mean() == pytest.approx(1, abs=0.01)
 
 
+@pytest.mark.parametrize("kilobytes, stages", [(64, 1), (99, 2), (227, 2)])
+def test_the_backward_rings_rows_fit_a_blocks_shared_memory(kilobytes, stages):
+    assert block.fitting(block.BACKWARD, 4096, kilobytes << 10).stages == stages
+
+
 def test_chunks_cover_every_number_once():
     sizes = ((3, 7), (adamw.FASTEST.chunk,), (adamw.FASTEST.chunk + 1,), (1,))
     weights = [torch.zeros(size) for size in sizes]
     optimizer = adamw.AdamW(weights, [torch.zeros_like(w) for w in weights])
     chunks = [tuple(chunk) for chunk in optimizer._chunks.tolist()]
     assert chunks == [(0, 0), (1, 0), (2, 0), (2, 1), (3, 0)]
+
+
+@pytest.mark.parametrize("view", [lambda x: x[1:], lambda x: x[::2]], ids=["moved", "gaps"])
+def test_an_optimizer_refuses_what_wide_loads_cannot_read(view):
+    weights = [view(torch.zeros(64))]
+    gradients = [torch.zeros_like(weights[0])]
+    with pytest.raises(ValueError, match="16 bytes"):
+        adamw.AdamW(weights, gradients)
 
 
 def test_a_gradient_below_the_limit_is_not_scaled():

@@ -1,6 +1,7 @@
 """4-bit weights, 2 of 4, the digits and the training in few bits; Hopper's kernels compile."""
 
 import subprocess
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,7 +15,9 @@ from utils.tools.nvcc import find_nvcc
 
 
 @pytest.mark.parametrize(
-    "shape", [int4.FASTEST, int4.Shape(2, 2, 1, 1)], ids=["fastest", "two tiles"]
+    "shape",
+    [int4.FASTEST, int4.Shape(1, 2, 3, late=True), int4.FASTEST_OF_MORE],
+    ids=["fastest", "one tile", "eight vectors"],
 )
 def test_products_are_right(shape):
     rightness.check_int4(shape)
@@ -24,7 +27,7 @@ def test_a_permuted_weight_is_noticed(monkeypatch):
     right = int4.pack
     monkeypatch.setattr(int4, "pack", lambda codes, scales: right(codes.flip(1), scales))
     with pytest.raises(AssertionError, match="int4"):
-        rightness.check_int4(sizes=((16, 128, 1),))
+        rightness.check_int4(sizes=((32, 128, 1),))
 
 
 def test_quantized_weights_are_off_by_half_a_step_at_most():
@@ -43,6 +46,23 @@ def test_sizes_that_do_not_fit_are_refused():
     packed = int4.pack(*int4.random_weights(16, 128))
     with pytest.raises(ValueError, match="at most 8 × 128"):
         int4.multiply(packed, torch.zeros(9, 128, dtype=torch.bfloat16))
+
+
+@pytest.mark.parametrize(
+    "kilobytes, shape", [(99, int4.SMALL), (163, int4.SMALL), (227, int4.FASTEST)]
+)
+def test_int4_takes_the_shape_that_a_blocks_shared_memory_holds(kilobytes, shape, monkeypatch):
+    monkeypatch.setattr(int4, "has_gpu", lambda: True)
+    monkeypatch.setattr(int4.hardware, "shared_limit", lambda: kilobytes << 10)
+    assert int4.shape_for(rows=4096, vectors=1) == shape
+
+
+@pytest.mark.parametrize("capability, can", [((7, 5), False), ((8, 0), True), ((12, 0), True)])
+def test_int4_wants_tensor_cores_that_know_bfloat16(capability, can, monkeypatch):
+    gpu = SimpleNamespace(compute_capability=capability)
+    monkeypatch.setattr(int4, "has_gpu", lambda: True)
+    monkeypatch.setattr(int4, "machine", lambda: SimpleNamespace(gpu=gpu))
+    assert int4.available() is can
 
 
 # ---- 2 of 4

@@ -53,6 +53,15 @@ def test_rounding_by_chance_is_right_on_average():
     assert found.mean() == pytest.approx(1.03, abs=2e-3)
 
 
+def test_elements_and_steps_have_chances_of_their_own():
+    x = np.full(256, 1 + 2**-9, np.float32)  # a quarter of the way from 1 to the next bfloat16
+    steps = [formats.rounded(x, formats.BF16, "stochastic", seed=seed) > 1 for seed in range(64)]
+    of_elements = np.mean(steps, 0)
+    variance = 0.25 * 0.75 / len(steps)
+    assert of_elements.mean() == pytest.approx(0.25, abs=0.02)
+    assert 0.6 < of_elements.var() / variance < 1.6
+
+
 def test_spacing_is_the_distance_to_the_next_number():
     for format in (formats.E4M3, formats.E5M2, formats.FP16):
         x = formats.numbers(format)

@@ -99,6 +99,45 @@ def test_refusals(ranks):
         run(ranks, 1024, "float32", Choice("pull", blocks=1, threads=64))
 
 
+def together_at(communicators, offset, count, choice):
+    """One all-reduce of float32 numbers that begin so many bytes behind an allocation."""
+    mark = communicators[0].mark()
+    places = [c.address(c.allocate(4 * count + 16)) + offset for c in communicators]
+    try:
+        comm.all_reduce_together(communicators, places, places, count, 0, choice)
+    finally:
+        for c in communicators:
+            c.release(mark)
+
+
+def test_what_begins_between_two_vectors_is_refused(ranks):
+    """A slice such as x[1:]: on a GPU its load of 8 or 16 bytes would end the context."""
+    short, long = Choice("one_shot", 1, 32), Choice("two_shot", 1, 32)
+    for offset, choice in ((4, short), (8, long)):
+        with pytest.raises(comm.CommunicatorError, match="multiple of 16 bytes"):
+            together_at(ranks, offset, 4, choice)
+
+
+def test_a_message_of_nothing_leaves_the_counters_alone():
+    """Nobody waits in it, so it must not bring one rank a message further than another."""
+    pair = comm.together(2, heap=HEAP, patience=5)
+    choice = Choice("one_shot", blocks=1, threads=32)
+    how = ctypes.byref(choice.how(0))
+    for _ in range(3):  # only rank 0 calls
+        place = pair[0].address(pair[0].mark())
+        assert comm.library().comm_all_reduce(pair[0]._communicator, place, place, 0, how, None)
+    run(pair, 16, "float32", choice, rounds=2)
+    for c in pair:
+        c.close()
+
+
+def test_a_ring_of_one_is_refused():
+    (alone,) = comm.together(1, heap=HEAP)
+    with pytest.raises(comm.CommunicatorError, match="two ranks"):
+        together_at([alone], 0, 4, Choice("ring", 1, 32))
+    alone.close()
+
+
 class Quiet:
     """A group whose ranks never run at the same time."""
 

@@ -1,11 +1,15 @@
 """The launcher: results by rank, exchange between ranks, errors with their rank."""
 
 import os
+import subprocess
+import sys
 import time
 
 import pytest
 
 from course.kernels.many_gpus.launch import RankError, launch
+from tests.processes import alive, wait_until
+from utils.tools.process import python_environment
 
 
 def exchange(group, factor):
@@ -29,7 +33,7 @@ def leaves(group):
 def dies(group):
     if group.rank == 1:
         os._exit(7)
-    time.sleep(60)
+    time.sleep(600)
 
 
 def in_another_order(group):
@@ -42,12 +46,37 @@ def in_another_order(group):
 
 def sleeps(group):
     if group.rank == 1:
-        time.sleep(60)
+        time.sleep(600)
     group.barrier()
 
 
 def quiet(_line):
     pass
+
+
+#: A notebook whose ranks never end; it says their process ids
+NOTEBOOK = """
+import os
+from course.kernels.many_gpus.launch import launch
+
+def endless(group):
+    pids = group.all_gather(os.getpid())
+    if group.rank == 0:
+        print(*pids, flush=True)
+    while True:
+        pass
+
+launch(endless, 2, echo=lambda line: print(line.partition("] ")[2], flush=True))
+"""
+
+
+def test_no_rank_outlives_the_notebook():
+    command = [sys.executable, "-c", NOTEBOOK]
+    with subprocess.Popen(command, env=python_environment(), stdout=subprocess.PIPE) as notebook:
+        pids = [int(pid) for pid in notebook.stdout.readline().split()]
+        notebook.kill()  # Kernel > Restart
+    assert len(pids) == 2
+    wait_until(lambda: not any(map(alive, pids)))
 
 
 def test_ranks_exchange_objects_and_return_results():

@@ -24,6 +24,17 @@ class Threads:
         self._barrier.wait(60)
 
 
+class InTurn(ParallelTrainer):
+    """Trainers of one device: while one captures its graph, no other may wait for the device."""
+
+    capturing = threading.Lock()
+
+    def _create(self, *arguments):
+        with self.capturing:
+            super()._create(*arguments)
+        self.communicator.group.all_gather()
+
+
 def batches(count, batch, seed=0):
     random = np.random.default_rng(seed)
     return [
@@ -65,7 +76,7 @@ def ranks_as_threads(_group, ranks, statistics, bucket, steps=3):
         try:
             pair[rank].group = Threads(rank, ranks, barrier)
             options = {"statistics": statistics, "bucket": bucket}
-            with ParallelTrainer(pair[rank], weights, each, 0.05, **options) as trainer:
+            with InTurn(pair[rank], weights, each, 0.05, **options) as trainer:
                 for images, labels in data:
                     part = slice(rank * each, rank * each + each)
                     trainer.step(images[part].copy(), labels[part].copy())

@@ -51,4 +51,4 @@ def test_each_rank_on_a_device_of_its_own():
     )
     lines = done.stdout.splitlines()
     assert len(lines) == 8 and all(line.endswith("True True") for line in lines[:7]), done.stderr
-    assert lines[7] == "9 ranks need as many devices, not 8"
+    assert lines[7] == "9 ranks need as many devices that reach each other, not 8"

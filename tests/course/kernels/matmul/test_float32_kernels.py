@@ -33,7 +33,7 @@ def compiled(source, folder, *flags):
     arch = "-gencode=arch=compute_90a,code=sm_90a"
     line = [nvcc.find_nvcc(), "-cubin", arch, "-std=c++17", "-Xptxas=-v", *flags]
     done = subprocess.run(
-        [*line, str(source), "-o", str(cubin)], capture_output=True, text=True, timeout=120
+        [*line, str(source), "-o", str(cubin)], capture_output=True, text=True, timeout=600
     )
     report = done.stdout + done.stderr
     assert done.returncode == 0, report
@@ -41,7 +41,7 @@ def compiled(source, folder, *flags):
     if not cuobjdump:
         return report, None
     dump = [cuobjdump, "--dump-sass", str(cubin)]
-    return report, subprocess.run(dump, capture_output=True, text=True, timeout=60).stdout
+    return report, subprocess.run(dump, capture_output=True, text=True, timeout=600).stdout
 
 
 @pytest.mark.skipif(not nvcc.find_nvcc(), reason="no nvcc here")

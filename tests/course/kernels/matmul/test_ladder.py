@@ -1,6 +1,7 @@
 """The ladder's judge finds wrong products, and its records say whose they are."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -112,6 +113,20 @@ def test_every_choice_of_the_chapter_comes_out_even():
         assert choice["BM"] * choice["BK"] % threads == threads % choice["BK"] == 0
         assert choice["BK"] * choice["BN"] % (4 * threads) == 4 * threads % choice["BN"] == 0
         assert search.shared(choice) * choice["BLOCKS"] <= 227 << 10
+
+
+@pytest.mark.parametrize(("kib_of_an_sm", "blocks"), [(228, 2), (100, 1)])
+def test_places_are_no_more_than_shared_memory_holds(monkeypatch, kib_of_an_sm, blocks):
+    """Blocks wait for one another in stream-K: all must run at once."""
+    sm = SimpleNamespace(
+        max_shared_memory_per_multiprocessor=kib_of_an_sm << 10,
+        reserved_shared_memory_per_block=1 << 10,
+    )
+    monkeypatch.setattr("cuda.core.Device", lambda: SimpleNamespace(properties=sm))
+    monkeypatch.setattr(search, "has_gpu", lambda: True)
+    monkeypatch.setattr(search, "machine", lambda: SimpleNamespace(sms=10))
+    choice = search.EVERY["128 × 128, warps 64 × 32", "BK 32, 3 stages"]  # 98 KB a block
+    assert search.places(choice) == 10 * blocks
 
 
 @pytest.mark.parametrize("name", numba_rungs.RUNGS)

@@ -263,7 +263,7 @@ def trainer(source, digits, weights):
             cwd=source,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=600,
             preexec_fn=preexec_fn,
         )
 

@@ -12,7 +12,7 @@ import pytest
 
 from course.kernels.mnist_cnn import SHAPES, fast, program, race
 from course.kernels.mnist_cnn.pytorch import initial_weights
-from course.kernels.mnist_cnn.pytorch_modes import COMPILERS, MODES
+from course.kernels.mnist_cnn.pytorch_modes import ALL_MODES, COMPILERS, MODES, modes_for
 from utils import data, engine, hardware, results
 
 RIVAL = SimpleNamespace(name="pytorch/graph_tf32", precision="tf32")
@@ -31,8 +31,11 @@ def entry(name, value, gpu="NVIDIA H200"):
     }
 
 
-def test_eleven_modes_and_one():
-    assert len(MODES) == 12 and all(name == mode.name for name, mode in MODES.items())
+def test_eleven_modes_and_one_and_three_for_an_older_gpu():
+    assert len(MODES) == 12 and all(name == mode.name for name, mode in ALL_MODES.items())
+    assert modes_for(("bf16", "tf32")) == list(MODES)
+    old = modes_for(("fp16",))
+    assert {ALL_MODES[name].precision for name in old} == {"fp16", "fp32"} and len(old) == 5
     assert {mode.compile for mode in MODES.values()} == set(COMPILERS)
     assert set(race.PROGRAMS) <= {"ours", *MODES}
 

@@ -1,5 +1,7 @@
 """Every scan gives the running sums, in any length and any order of the threads."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
@@ -8,6 +10,7 @@ from numba import cuda
 from course.kernels.reductions import kernels, scan_ladder, scan_lookback, scans
 from utils import cuda_c
 from utils.engine import has_gpu
+from utils.occupancy import limits
 
 SIZES = [1, 2, 3, 31, 32, 33, 127, 128, 129, 255, 257, 511, 513, 1023, 1024, 1025, 9_001]
 METHODS = [scans.Lookback(64, 2), scans.Lookback(96, 1), scans.Persistent(64, 2, 1)]
@@ -68,6 +71,23 @@ def test_ring(ring, method, dtype):
             out = np.full_like(x, -7)
             kernel[blocks, method.threads, method.shared_bytes](x, out, n, state)
             check(out, x)
+
+
+@pytest.mark.parametrize(
+    ("capability", "method"),
+    [
+        ((7, 5), scans.Lookback),
+        ((9, 0), scans.Ring),
+        ((10, 0), scans.Ring),
+        ((12, 0), scans.Lookback),  # bulk copies, but 99 KB a block
+    ],
+)
+def test_the_fastest_fits_the_gpu(monkeypatch, capability, method):
+    this = SimpleNamespace(compute_capability=capability)
+    monkeypatch.setattr(scans, "has_gpu", lambda: True)
+    monkeypatch.setattr(scans, "gpu", lambda: this)
+    monkeypatch.setattr(scans, "shared_limit", lambda: limits(capability).shared_block)
+    assert isinstance(scans.fastest(), method)
 
 
 def test_infinities_and_nan():

@@ -27,6 +27,11 @@ SHAPES = [
     Shape(columns=256, cluster=2, group=64, threads=64, stages=2, blocks=1),
 ]
 CASES = [(shape, torch.float32) for shape in SHAPES] + [(SHAPES[1], torch.bfloat16)]
+#: Rows read twice: all threads have as many values, or not
+TWICE_SHAPES = [
+    Shape(columns=256, cluster=1, group=64, threads=128, stages=0, blocks=1, twice=True),
+    Shape(columns=388, cluster=1, group=96, threads=96, stages=0, blocks=1, twice=True),
+]
 DTYPES = {torch.float32: ("float", 3e-6), torch.bfloat16: ("__nv_bfloat16", 2e-2)}
 
 
@@ -48,7 +53,10 @@ def dtype(case):
 @pytest.fixture
 def launch(shape, dtype):
     """launch(file, kernel, *arguments) in the shape."""
+    return in_shape(shape, dtype)
 
+
+def in_shape(shape, dtype):
     def run(file, name, *arguments, inputs=1):
         macros = {
             "ELEMENT": DTYPES[dtype][0],
@@ -63,6 +71,8 @@ def launch(shape, dtype):
         kernel = getattr(cuda_c.load(KERNELS / file, flags=flags), name)
         shape_now = replace(shape, inputs=inputs, item_bytes=dtype.itemsize)
         grid = BLOCKS * shape.cluster
+        if shape.twice:
+            grid = -(-ROWS // shape.tile_rows)
         kernel[grid, shape.threads, shape_now.shared_bytes](*arguments)
 
     return run
@@ -135,6 +145,25 @@ def test_rms_norm(launch, shape, dtype):
     )
     for actual, wanted in zip((dx, dgamma.sum(0)), gradients, strict=True):
         assert_close(actual, wanted, dtype)
+
+
+@pytest.mark.parametrize("shape", TWICE_SHAPES, ids=str)
+def test_layer_norm_of_rows_that_are_read_twice(shape):
+    columns = shape.columns
+    x = normal(ROWS, columns, dtype=torch.float32, seed=1) * 3 + 50  # sums of squares would cancel
+    gamma, beta = normal(2, columns, dtype=torch.float32, seed=3)
+    y = poison(*x.shape)
+    means, inverses = poison(2, ROWS)
+    in_shape(shape, torch.float32)(
+        *("two_reads_layer_norm.cu", "layer_norm_two_reads", y, means, inverses),
+        *(x, gamma, beta, ROWS, norms.EPSILON),
+    )
+    exact = [v.double() for v in (x, gamma, beta)]
+    expected = F.layer_norm(exact[0], (columns,), *exact[1:], norms.EPSILON)
+    assert_close(y, expected, torch.float32)
+    assert_close(means, exact[0].mean(1), torch.float32)
+    variances = exact[0].var(1, correction=0)
+    assert_close(inverses, (variances + norms.EPSILON).rsqrt(), torch.float32)
 
 
 def test_cross_entropy(launch, shape, dtype):

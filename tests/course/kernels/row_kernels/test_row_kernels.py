@@ -1,5 +1,7 @@
 """Softmax, cross-entropy and the norms: right for every length, for NaN and infinities as torch."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -159,3 +161,10 @@ def test_ignored_targets_and_targets_that_are_no_column():
 def test_targets_of_the_wrong_kind_are_refused():
     with pytest.raises(ValueError, match="int64"):
         cross_entropy(normal(4, 9), torch.zeros(4, dtype=torch.int32, device=DEVICE))
+
+
+@pytest.mark.parametrize(("gib", "rows"), [(140, 1 << 14), (16, 1 << 14), (8, 1 << 13)])
+def test_matrices_of_a_chapter_fit_a_small_gpu(monkeypatch, gib, rows):
+    monkeypatch.setattr(classic, "has_gpu", lambda: True)
+    monkeypatch.setattr(classic, "gpu", lambda: SimpleNamespace(memory_bytes=gib << 30))
+    assert classic.rows_for(16_384, most=1 << 14) == rows

@@ -13,6 +13,7 @@ from course.kernels.tiles import (  # noqa: E402
     layer_norm,
     listing,
     matmul,
+    rows_bench,
     softmax,
 )
 from course.kernels.tiles.watch import watch  # noqa: E402
@@ -99,6 +100,13 @@ def test_watch_says_what_is_wrong(capsys):
     assert capsys.readouterr().out.startswith("✓")
     watch(softmax.softmax_rows, (3,), x, x, 3, 5, 1, 8)
     assert "outside the tensor" in capsys.readouterr().out
+
+
+def test_the_sweep_of_layer_norm_tries_each_way_once():
+    """Whatever is the default: with and without the hint to the caches, nothing twice."""
+    tried = [layer_norm.WHOLE | option for option in rows_bench._norm_options(1024)]
+    assert {option["KEEP"] for option in tried} == {False, True}
+    assert len({tuple(sorted(option.items())) for option in tried}) == len(tried)
 
 
 @pytest.mark.parametrize("form, graphs", [("whole", 1), ("one_break", 2), ("three_breaks", 4)])

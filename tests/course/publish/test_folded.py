@@ -9,7 +9,7 @@ from IPython.core.inputtransformer2 import TransformerManager
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
 from course.chapters import CHAPTERS
-from course.folding import FOLDED, folds, unfolded
+from course.publish.folded import FOLDED, folds, unfolded
 from tests import hygiene
 
 WRITTEN = [chapter for chapter in CHAPTERS if chapter.written]

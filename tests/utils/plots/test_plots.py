@@ -78,6 +78,25 @@ def test_timing_bars_say_what_the_text_says():
     assert [text.get_text() for text in fig.axes[0].texts][-1] == "4.61 µs"
 
 
+def test_timing_bars_far_apart_say_that_their_axis_is_logarithmic():
+    apart = plots.FAR_APART + 1
+    timings = {f"{ms} ms": Timing(f"x/{ms}", (float(ms),) * 3) for ms in (1, apart)}
+    assert "logarithmic" in plots.timing_bars(timings).axes[0].get_xlabel()
+    near = {"1 ms": timings["1 ms"]}
+    assert "logarithmic" not in plots.timing_bars(near).axes[0].get_xlabel()
+
+
+def test_words_under_bars_and_the_mark_of_a_copy_stand_apart():
+    label = "a language, and a thread for each element"
+    fig = plots.timing_bars(
+        {label: Timing("x/a", (2.0,) * 3, bytes=1e6, copy_bytes_per_second=1e9)}
+    )
+    fig.canvas.draw()
+    (axes,) = fig.axes
+    words, marks = axes.xaxis.label, axes.get_legend()
+    assert not words.get_window_extent().overlaps(marks.get_window_extent())
+
+
 def test_timing_bars_mark_what_a_copy_takes():
     half = Timing("x/a", (2.0,) * 3, bytes=1e6, copy_bytes_per_second=1e9)
     fig = plots.timing_bars({"a": half})

@@ -2,8 +2,8 @@
 
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
-from course.folding import FOLDED
-from course.publish.folds import CLOSE, OPEN, unfoldable
+from course.publish.folded import FOLDED
+from course.publish.unfolding import CLOSE, OPEN, unfoldable
 
 
 def heading(source, folded=False):

@@ -1,11 +1,13 @@
 """A chapter says the minutes that it takes, and something to do is never far away."""
 
+import re
+
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
-from course import minutes
 from course.chapters import CHAPTERS
-from course.folding import FOLDED
+from course.publish import minutes
+from course.publish.folded import FOLDED
 from tests import hygiene
 
 WRITTEN = [chapter for chapter in CHAPTERS if chapter.written]
@@ -29,7 +31,9 @@ def test_the_title_says_what_comes_to_the_minutes(chapter):
     title = hygiene.read(chapter.path).cells[0].source
     exercises = round(minutes.of_chapter(chapter).exercises)
     reading = chapter.minutes - exercises
-    assert f"{reading} to read and run, {exercises} for the exercises" in title
+    words = f"about {chapter.minutes} minutes: {reading} to read and run, {exercises} for the"
+    said = re.search("about .* minutes.*", title)
+    assert f"{words} exercises" in title, said and said[0]
 
 
 # ---- the rule itself

@@ -4,7 +4,7 @@ import base64
 import re
 from xml.etree import ElementTree
 
-from utils import picture, svg
+from utils.plots import picture, svg
 
 
 def drawing():
@@ -37,6 +37,16 @@ def test_the_image_for_pages_without_svg_is_the_same_picture():
     ElementTree.fromstring(still)
 
 
+def test_a_page_that_takes_no_svg_shows_the_image_alone():
+    """Words within an SVG are left over when it is taken out: they must not be shown."""
+    page = drawing()._repr_html_()
+    left = re.sub(r"<style>.*?</style>|</?svg[^>]*>| hidden", "", page)
+    assert '<div class="course-picture" style="display:none">' in left and "a &lt; b" in left
+    rules = re.search(r"<style>(.*)</style>", page)[1]
+    hides = [rule for rule in rules.split("}") if "display:none" in rule]
+    assert len(hides) == 1 and ".course-picture[hidden]+img" in hides[0]
+
+
 def test_a_page_that_takes_svg_needs_no_image():
     page = svg.inline_only(f"<p>{drawing()._repr_html_()}</p>")
     assert "<img" not in page and page.count("<svg") == 1 and page.endswith("</div></p>")
@@ -54,8 +64,8 @@ def test_ink_ground_and_faint_shades_are_the_pages():
     axes.set_title("words", color=picture.INK)
     text = shown(fig)
     assert "#000000" not in text and "#222222" not in text and "#eeeeee" not in text
-    assert f"stroke: {svg.strong('#0072b2')}" in text
-    assert "fill: currentColor" in text and f"fill: {svg.FAINT}" in text
+    assert f"stroke:{svg.strong('#0072b2')}" in text
+    assert "fill:currentColor" in text and f"fill:{svg.FAINT}" in text
     assert "<style" not in text and 'id="axes' not in text
 
 
@@ -77,8 +87,8 @@ def test_letters_on_a_colour_stay_dark_and_others_follow_the_page():
     axes.text(0.25, 0.5, "on", color=picture.INK)
     axes.text(0.75, 0.5, "beside", color=picture.INK)
     text = shown(fig)
-    assert re.search(rf"fill: {svg.ON_COLOUR}[^>]*>on<", text)
-    assert re.search(r"fill: currentColor[^>]*>beside<", text)
+    assert re.search(rf"fill:{svg.ON_COLOUR}[^>]*>on<", text)
+    assert re.search(r"fill:currentColor[^>]*>beside<", text)
 
 
 def test_a_picture_of_too_many_shapes_is_an_image(monkeypatch):

@@ -1,0 +1,5 @@
+// expect: device memory shared between processes; line 3; mode: fast
+int main() {
+    cudaIpcMemHandle_t handle;
+    cudaIpcGetMemHandle(&handle, nullptr);
+}

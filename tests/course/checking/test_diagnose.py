@@ -1,0 +1,160 @@
+"""What a diagnosis says of each kind of mistake: the reason, and the place it names.
+
+The evidence is made by hand. That real wrong answers are given these reasons is tested with the
+exercises; they do not look at the numbers in the sentence.
+"""
+
+import numpy as np
+import pytest
+
+from course.checking.diagnose import diagnose
+from course.checking.engines import Run
+from course.checking.model import Exercise, Launch, Out
+
+BLOCK = 4
+COPY = Exercise(
+    id="test.copy",
+    title="",
+    minutes=1,
+    task="",
+    starter="",
+    solution="",
+    hints=(),
+    shapes=((8,), (9,)),
+    large=(70,),
+    inputs=None,
+    reference=None,
+    block=(BLOCK, 1, 1),
+    other_block=(6, 1, 1),
+    extents=lambda shape: (shape[0], 1, 1),
+)
+
+
+def run(size, unwritten=(), wrong=(), block=BLOCK, blocks=None, **evidence):
+    """A launch over `size` elements; unwritten, wrong: indices; evidence: as `Run` has it."""
+    expected = np.arange(1, size + 1, dtype=np.float32)
+    initial = np.full(size, np.nan, np.float32)
+    actual = expected.copy()
+    actual[list(wrong)] = -1
+    actual[list(unwritten)] = np.nan
+    grid = blocks or -(-size // block)
+    launch = Launch((grid, 1, 1), (block, 1, 1))
+    arguments = {"out": Out((size,)), "a": expected}
+    return Run((size,), launch, "CPU", expected, actual, initial, arguments, **evidence)
+
+
+def flags(size, at, value=True):
+    """An array of this many zeros, of the type of `value`, with it at one place."""
+    array = np.zeros(size, type(value))
+    array[at] = value
+    return array
+
+
+CASES = {
+    "an input changed": ([run(9, modified=["a"])], "modifies_input", "`a` is stored to"),
+    "read early": (
+        [run(9, wrong=[3], early_reads=flags(9, 3))],
+        "reads_output",
+        "`out` holds anything",
+    ),
+    "one beyond": (
+        [run(10, outside_writes={"out": [(10,)]}, blocks=4)],
+        "off_by_one",
+        "past the end of `out`: index 10, but its size is 10.",
+    ),
+    "one before": (
+        [run(10, outside_reads={"a": [(-1,)]}, blocks=4)],
+        "off_by_one",
+        "reads before the start of `a`: index -1",
+    ),
+    "no guard": (
+        [run(9, outside_writes={"out": [(10,), (9,), (11,)]})],
+        "missing_guard",
+        "index 9, but its size is 9. Is there a guard",
+    ),
+    "a wrong index, not a missing guard": (
+        [run(9, outside_writes={"out": [(11,)]}, outside_by={(3, 0, 0)})],
+        "out_of_bounds",
+        "index 11, but its size is 9. Threads that have work",
+    ),
+    "no guard, and it is known who": (
+        [run(9, outside_writes={"out": [(11,)]}, outside_by={(3, 0, 0), (11, 0, 0)})],
+        "missing_guard",
+        "Is there a guard",
+    ),
+    "far outside": ([run(8, outside_reads={"a": [(50,)]})], "out_of_bounds", "index 50, but its"),
+    "damage by surplus threads": (
+        [run(8, wrong=[7], blocks=3), run(8)],
+        "missing_guard",
+        "exactly as many threads as needed along x,",
+    ),
+    "one block": (
+        [run(9, unwritten=range(BLOCK, 9)), run(12, unwritten=range(BLOCK, 12))],
+        "first_block_only",
+        "Only the first block's",
+    ),
+    "without the last": (
+        [run(9, unwritten=[8]), run(13, unwritten=[12])],
+        "off_by_one",
+        "except index 8, the last one, which was never",
+    ),
+    "too few threads": (
+        [run(9, unwritten=[4, 5], blocks=2), run(9), run(13)],
+        "needs_full_grid",
+        "with 8 threads for 9 elements",
+    ),
+    "a partly filled block": (
+        [run(9, wrong=[4]), run(8), run(12)],
+        "only_multiples",
+        "multiple of the block (4,), wrong for 9:",
+    ),
+    "a size right by chance": (
+        [run(9, wrong=[4]), run(8), run(12), run(10), run(11)],
+        "wrong_value",
+        "computes something else",
+    ),
+    "rounds of a small grid": (
+        [run(9, wrong=[8], blocks=2), run(8, blocks=2), run(16, blocks=2), run(7), run(5)],
+        "only_multiples",
+        "9 elements and 8 threads: what of the rest? All of it was written: does a thread keep",
+    ),
+    "only where all go on in step": (
+        [run(9, wrong=[3], in_step=True), run(9)],
+        "contention",
+        "Does it give up after some tries",
+    ),
+    "a large array": (
+        [run(8), run(9), run(70, wrong=[66, 67])],
+        "only_small",
+        "with up to 9 elements, wrong with 70:",
+    ),
+    "another block": (
+        [run(9, wrong=[4], block=6), run(8), run(9), run(13)],
+        "fixed_block",
+        "blocks of (4,) threads, wrong with blocks of (6,):",
+    ),
+    "twice": (
+        [run(9, writers=flags(9, 3, 2))],
+        "duplicate_work",
+        "Element 3 of the output was written by 2 threads",
+    ),
+    "holes": (
+        [run(9, unwritten=[5, 2])],
+        "unwritten",
+        "2 of 9 elements never were, the first at index 2.",
+    ),
+    "nothing": ([run(9, unwritten=range(9))], "unwritten", "No element of the output"),
+    "something else": ([run(9, wrong=[1, 3])], "wrong_value", "computes something else"),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_mistake_is_named_and_placed(case):
+    runs, reason, words = CASES[case]
+    finding = diagnose(runs, COPY)
+    assert finding.reason == reason, finding.says
+    assert words in finding.says
+
+
+def test_what_is_right_is_no_mistake():
+    assert diagnose([run(8), run(9)], COPY) is None

@@ -1,0 +1,19 @@
+"""What becomes of processes: for tests that end some, or that nothing may outlive."""
+
+import time
+
+import psutil
+
+
+def alive(pid):
+    """Whether a process runs. Not so a zombie: in a container nobody may wait for it."""
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def wait_until(condition):
+    """However long it takes: the test's own time limit ends it."""
+    while not condition():
+        time.sleep(0.01)

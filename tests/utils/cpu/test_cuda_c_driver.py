@@ -1,0 +1,139 @@
+"""The stand-in for nvcc: Makefiles with several sources, and what `-arch` decides."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from utils.cpu.cuda_c import driver
+from utils.cpu.cuda_c.architecture import Architecture, architecture
+from utils.cpu.cuda_c.build import BuildError, compiler
+from utils.cpu.cuda_c.rewrite import rewrite
+from utils.cpu.cuda_c.tokens import RewriteError
+
+try:
+    compiler()
+except BuildError as error:
+    pytest.skip(str(error), allow_module_level=True)
+
+NVCC = Path(driver.__file__).with_name("bin") / "nvcc"
+HEADER = "__device__ int scaled(int);\n"
+MAIN = """#include <cstdio>
+#include "scaled.h"
+__global__ void scale(int* p) { p[threadIdx.x] = scaled(threadIdx.x); }
+extern "C" int twice(int);
+int main() {
+    int* p;
+    cudaMallocManaged(&p, 4 * sizeof(int));
+    scale<<<1, 4>>>(p);
+    cudaDeviceSynchronize();
+    printf("%d %d %d\\n", p[0], p[3], twice(7));
+    cudaFree(p);
+}
+"""
+SCALED = """#include "scaled.h"
+__constant__ int factor = 10;
+__device__ int scaled(int x) { return x * factor + __CUDA_ARCH__; }
+"""
+IN_C = "int twice(int class) { return 2 * class; }\n"
+MAKEFILE = """FLAGS = -arch=sm_80 -rdc=true -Xcompiler -Wall
+program: main.o scaled.o twice.o
+\t$(NVCC) $(FLAGS) $^ -o $@
+%.o: %.cu scaled.h
+\t$(NVCC) $(FLAGS) -MMD -dc $< -o $@
+%.o: %.c
+\t$(NVCC) -c $< -o $@
+"""
+
+
+def test_a_makefile_builds_a_program_of_several_sources(tmp_path):
+    texts = {
+        "scaled.h": HEADER,
+        "main.cu": MAIN,
+        "scaled.cu": SCALED,
+        "twice.c": IN_C,
+        "Makefile": MAKEFILE,
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    env = {**os.environ, "PYTHON": sys.executable}
+    subprocess.run(["make", f"NVCC={NVCC}"], cwd=tmp_path, env=env, check=True)
+    done = subprocess.run([tmp_path / "program"], capture_output=True, text=True)
+    assert (done.stdout, done.returncode) == ("800 830 14\n", 0)
+    assert "main.cu scaled.h" in (tmp_path / "main.d").read_text()
+
+
+def test_what_only_a_gpu_has_is_refused_by_name(capsys):
+    assert driver.main(["-ptx", "x.cu"]) == 1
+    assert "'-ptx'" in capsys.readouterr().err
+    assert driver.main(["-o", "x"]) == 1
+    assert "no source" in capsys.readouterr().err
+    assert driver.main(["--version"]) == 0
+    assert "release 13.0" in capsys.readouterr().out
+
+
+def test_errors_name_the_line_of_the_source(tmp_path, capsys):
+    source = tmp_path / "wrong.cu"
+    source.write_text("int main() {\n    return nothing;\n}\n")
+    assert driver.main(["-c", str(source), "-o", str(tmp_path / "wrong.o")]) == 1
+    assert "wrong.cu:2:" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [
+        ([], "sm_90a"),
+        (["-arch=sm_75"], "sm_75"),
+        (["-arch", "sm_120a"], "sm_120a"),
+        (["--gpu-architecture=compute_89"], "sm_89"),
+        (
+            ["-gencode", "arch=compute_70,code=sm_70", "-gencode=arch=compute_90,code=sm_90"],
+            "sm_90",
+        ),
+        (["-arch=native", "-Isource/sm_10"], "sm_90a"),
+    ],
+)
+def test_the_newest_architecture_named_counts(flags, expected):
+    assert str(architecture(flags)) == expected
+
+
+def test_macros_are_those_of_nvcc():
+    assert Architecture(75, "").macros() == ["-D__CUDA_ARCH__=750"]
+    assert "-D__CUDA_ARCH_FEAT_SM90_ALL=1" in Architecture(90, "a").macros()
+
+
+@pytest.mark.parametrize(
+    ("opcode", "first"),
+    [
+        ("ldmatrix.sync.aligned.m8n8.x4.shared.b16", "sm_75"),
+        ("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32", "sm_75"),
+        ("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "sm_80"),
+        ("cp.async.ca.shared.global", "sm_80"),
+        ("mbarrier.init.shared::cta.b64", "sm_80"),
+        ("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32", "sm_89"),
+        ("mbarrier.try_wait.parity.shared::cta.b64", "sm_90"),
+        ("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier", "sm_90"),
+        ("stmatrix.sync.aligned.m8n8.x4.shared.b16", "sm_90"),
+        ("wgmma.fence.sync.aligned", "sm_90a"),
+        ("setmaxnreg.inc.sync.aligned.u32", "sm_90a"),
+    ],
+)
+def test_an_instruction_is_there_from_its_architecture_on(opcode, first):
+    order = [Architecture(n, s) for n, s in ((75, ""), (80, ""), (89, ""), (90, ""), (90, "a"))]
+    having = [str(gpu) for gpu in order if not gpu.lacks(opcode)]
+    assert having == [str(gpu) for gpu in order][-len(having) :]
+    assert having[0] == first
+
+
+def test_hopper_alone_has_wgmma():
+    assert Architecture(100, "a").lacks("wgmma.fence.sync.aligned")
+    assert not Architecture(120, "").lacks("cp.async.bulk.commit_group")
+
+
+def test_an_instruction_of_a_newer_gpu_is_refused_with_its_line():
+    source = '# 1 "x.cu"\n__device__ void f() {\n    asm("wgmma.fence.sync.aligned;");\n}\n'
+    assert "wgmma" in rewrite(source)[0]
+    with pytest.raises(RewriteError, match=r"x\.cu:2.*sm_80: it requires \.target sm_90a"):
+        rewrite(source, gpu=Architecture(80, ""))

@@ -1,0 +1,24 @@
+"""matplotlib's figures in the page's colours: what is drawn of their axes."""
+
+from utils.plots import picture
+
+
+def log_chart(low, high):
+    """A chart with a logarithmic axis, as it is drawn."""
+    fig = picture.figure(alt="a chart")
+    axes = fig.subplots()
+    axes.plot([low, high], [1, 2])
+    axes.set(xscale="log", xlim=(low, high))
+    return fig, picture.themed(fig)
+
+
+def test_powers_are_plain_letters():
+    fig, drawn = log_chart(1e-3, 1e6)
+    assert "10⁻²" in drawn and "10⁰" in drawn
+    assert len(fig.axes[0].xaxis.get_minorticklocs()) == 0
+
+
+def test_an_axis_of_less_than_a_power_keeps_its_names():
+    fig, drawn = log_chart(2, 9)
+    assert len(fig.axes[0].xaxis.get_minorticklocs()) > 3
+    assert ">6<" in drawn and "10^" not in drawn and "×" not in drawn
