@@ -5,10 +5,10 @@ PYTHON ?= python3
 IN_VENV = PATH="$(CURDIR)/.venv/bin:$$PATH"
 
 # What is fast, for daily work: the shared helpers and the shortest chapter. The rest is `make test`'s.
-DAILY = tests/utils/check tests/utils/tools tests/utils/test_results.py tests/utils/test_hardware.py tests/utils/test_plots.py \
+DAILY = tests/utils/check tests/utils/tools tests/utils/test_results.py tests/utils/test_hardware.py tests/utils/plots \
         tests/course/test_progress.py tests/chapters/test_notebooks.py tests/test_layout.py
 
-.PHONY: help lab update answers check format tables test mutants faults slides site doctor record race address lock sbom release-check install clean
+.PHONY: help lab update answers check chapter format tables test mutants faults slides site book doctor record race address lock sbom release-check install clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s%s\n", $$1, $$2}' Makefile
@@ -23,13 +23,18 @@ update: install ## fetch the newest course; what you wrote stays (plain git pull
 	.venv/bin/python -m course.copies
 
 answers: install ## all cells that you changed into my/answers.json; make answers FROM=FILE takes them from there
-	.venv/bin/python -m course.copies $(if $(FROM),--restore $(FROM),--export my/answers.json)
+	.venv/bin/python -m course.copies $(if $(FROM),--restore "$(FROM)",--export my/answers.json)
 
 check: install ## what is fast, in under a minute: formats, lint, layers, a part of the tests
 	.venv/bin/python -m ruff check .
 	.venv/bin/python -m tests.formatting --check
 	.venv/bin/lint-imports --no-logo
 	$(IN_VENV) .venv/bin/python -m pytest -q -n 2 --dist loadfile $(DAILY)
+
+chapter: install ## what concerns one chapter, and the chapter itself: make chapter NAME=reductions
+	.venv/bin/python -m ruff check .
+	.venv/bin/python -m tests.formatting --check
+	$(IN_VENV) .venv/bin/python -m tests.chapter "$(NAME)" -q -n logical --maxprocesses=4 --dist loadfile
 
 format: install ## write all code as ruff and clang-format have it, notebooks included
 	$(IN_VENV) .venv/bin/python -m tests.formatting
@@ -41,9 +46,9 @@ test: install ## lint, unit tests, and every notebook from top to bottom
 	.venv/bin/python -m ruff check .
 	.venv/bin/python -m tests.formatting --check
 	.venv/bin/lint-imports --no-logo
-	$(IN_VENV) .venv/bin/python -m pytest -n logical --maxprocesses=4 --dist loadfile --max-worker-restart=0 --nbval-lax --nbval-cell-timeout=120 tests course chapters
+	$(IN_VENV) .venv/bin/python -m pytest -n logical --maxprocesses=4 --dist loadfile --no-loadscope-reorder --max-worker-restart=0 --nbval-lax --nbval-cell-timeout=600 tests course chapters
 
-mutants: install ## small changes in every exercise's solution: which of them do the checks not notice? (two hours)
+mutants: install ## small changes in every exercise's solution: which of them do the checks not notice? (an hour)
 	$(IN_VENV) .venv/bin/python -m tests.mutants
 
 faults: install ## a hundred kills, full disks and jumps of the clock of each kind: nothing may be lost
@@ -55,16 +60,19 @@ slides: install ## every chapter as a deck that opens without a network, in buil
 site: install ## the course as a website to read, in build/site
 	.venv/bin/python -m course.publish.site
 
+book: install ## the whole course as one PDF with an outline, in build/book.pdf (needs Chromium or Chrome)
+	.venv/bin/python -m course.publish.book
+
 doctor: install ## find what is wrong with this machine's set-up, and the cure; CLEAR=1 empties the caches
 	@$(IN_VENV) .venv/bin/python -m utils.setup.doctor $(if $(CLEAR),--clear)
 
-record: install ## on a GPU machine: run all notebooks, keep their outputs and this GPU's numbers
+record: install ## on a GPU machine: run all notebooks, keep this GPU's numbers
 	$(IN_VENV) .venv/bin/python -m course.record
 
 address: install ## set the public address everywhere: make address URL=https://github.com/you/cuda-course
 	$(IN_VENV) .venv/bin/python -m course.publish.address $(URL)
 
-race: install ## on a GPU machine: our training step against PyTorch's, all of chapter 17's numbers
+race: install ## on a GPU machine: our training step against PyTorch's, all of the finale's numbers
 	$(IN_VENV) .venv/bin/python -m course.kernels.mnist_cnn.race
 
 install: ## make .venv and install the pinned packages (lab and test do it for you)
@@ -73,9 +81,8 @@ install: ## make .venv and install the pinned packages (lab and test do it for y
 lock: install ## list the files of all pinned packages, with their SHA-256, in locks (needs uv)
 	.venv/bin/python -m utils.setup.lock
 
-sbom: install ## a bill of materials of everything installed, in build/sbom.json (CycloneDX; needs uv)
-	mkdir -p build
-	uvx --from cyclonedx-bom==7.5.0 cyclonedx-py environment .venv --pyproject pyproject.toml --output-reproducible -o build/sbom.json
+sbom: install ## a bill of materials of everything installed, with licences, in build/sbom.json (CycloneDX)
+	.venv/bin/python -m utils.setup.bom
 
 release-check: install ## may this be published? address, versions, tag, recorded results, links
 	.venv/bin/python -m course.publish.release
