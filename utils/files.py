@@ -5,6 +5,7 @@ import fcntl
 import os
 import platform
 import shutil
+import stat
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
@@ -121,13 +122,22 @@ def _remove_abandoned(folder: Path) -> None:
 
 def size(folder: Path) -> int:
     """Bytes of a file, or of all files in a folder and below; 0 where it is not there."""
-    total = 0
-    for path in [folder, *folder.rglob("*")]:
+    return sum(facts.st_size for facts in _facts(folder) if not stat.S_ISDIR(facts.st_mode))
+
+
+def _facts(path: Path) -> Iterator[os.stat_result]:
+    """What the file system says of a path and of all below it, but of what goes meanwhile.
+
+    Not Path.rglob: Python's 3.11 stops with an error where a folder goes while it looks.
+    """
+    parts = [path]
+    for where, folders, files in os.walk(path):
+        parts += [Path(where, name) for name in folders + files]
+    for part in parts:
         try:
-            total += 0 if path.is_dir() else path.lstat().st_size
-        except OSError:  # gone meanwhile
+            yield part.lstat()
+        except OSError:
             continue
-    return total
 
 
 def keep_within(entries: Iterable[Path], most: int, days: int = 30) -> None:
@@ -151,13 +161,10 @@ def _cached(path: Path) -> tuple[float, int, Path] | None:
     """(when it was used last, its bytes, where it is) of an entry of a cache."""
     used = 0.0
     bytes_ = 0
-    for part in [path, *(path.rglob("*") if path.is_dir() else ())]:
-        try:
-            facts = part.lstat()
-        except OSError:  # gone meanwhile
-            continue
-        used = max(used, facts.st_mtime, 0 if part.is_dir() else facts.st_atime)
-        bytes_ += 0 if part.is_dir() else facts.st_size
+    for facts in _facts(path):
+        is_folder = stat.S_ISDIR(facts.st_mode)
+        used = max(used, facts.st_mtime, 0 if is_folder else facts.st_atime)
+        bytes_ += 0 if is_folder else facts.st_size
     return (used, bytes_, path) if used else None
 
 

@@ -1,9 +1,11 @@
 """Files are written whole, what kills leave is removed, and caches keep within their bound."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -154,3 +156,24 @@ def test_a_folder_counts_as_one(tmp_path):
     files.keep_within(tmp_path.iterdir(), 150)
     assert names(tmp_path) == ["file"]
     assert files.size(tmp_path) == 100 and files.size(tmp_path / "nowhere") == 0
+
+
+def test_sizes_are_told_while_others_make_and_remove_folders(tmp_path):
+    """As beside a check in another window, whose scratch folders come and go."""
+    cached(tmp_path, "stays", 100, 2)
+    ended = threading.Event()
+
+    def come_and_go():
+        while not ended.is_set():
+            (tmp_path / "one/two/three").mkdir(parents=True)
+            shutil.rmtree(tmp_path / "one")
+
+    other = threading.Thread(target=come_and_go)
+    other.start()
+    try:
+        for _ in range(300):
+            assert files.size(tmp_path) == 100
+            files.keep_within([tmp_path], 1000)
+    finally:
+        ended.set()
+        other.join()
