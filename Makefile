@@ -42,11 +42,11 @@ format: install ## write all code as ruff and clang-format have it, notebooks in
 tables: install ## write the tables in README.md and course/instructors.md from the list of chapters
 	$(IN_VENV) .venv/bin/python -m course.publish.tables
 
-test: install ## lint, unit tests, and every notebook from top to bottom
+test: install ## lint, unit tests, and every notebook; AGAIN=--again runs what has not passed yet
 	.venv/bin/python -m ruff check .
 	.venv/bin/python -m tests.formatting --check
 	.venv/bin/lint-imports --no-logo
-	$(IN_VENV) .venv/bin/python -m pytest -n logical --maxprocesses=4 --dist loadfile --no-loadscope-reorder --max-worker-restart=0 --nbval-lax --nbval-cell-timeout=600 tests course chapters
+	$(IN_VENV) .venv/bin/python -m pytest -p tests.again $(AGAIN) -n logical --maxprocesses=4 --dist loadfile --no-loadscope-reorder --max-worker-restart=0 --nbval-lax --nbval-cell-timeout=600 tests course chapters
 
 mutants: install ## small changes in every exercise's solution: which of them do the checks not notice? (an hour)
 	$(IN_VENV) .venv/bin/python -m tests.mutants
