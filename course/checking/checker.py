@@ -87,7 +87,7 @@ def _check_answer(exercise, answer, seed):
         try:
             outcome, printed = apart.result_of(lambda: outcome_of(exercise, answer, seed))
         except apart.Ended as ended:
-            typing.forget()  # it may have been asked, and not have answered
+            typing.compiler.forget()  # it may have been asked, and not have answered
             outcome, printed = not_accepted(exercise, answer, seed, died(ended.status)), ""
     if printed:
         sys.stdout.write(printed)
@@ -108,7 +108,7 @@ def prepare(exercise):
     """Do here what serves the next checks, too, and is no answer's doing."""
     drawn.get_ready()
     if exercise.kind == "numba":
-        typing.compiler()
+        typing.compiler.start()
         report.get_ready()
         least_work(exercise)
 

@@ -6,27 +6,20 @@ process kernels are the interpreter's, which that compiler does not take.
 """
 
 import ast
-import atexit
 import functools
 import inspect
 import json
-import subprocess
-import sys
-import textwrap
 import types
 from pathlib import Path
 
 import numpy as np
 
+from course.checking.asked import Asked, CannotAsk, NoAnswer, source_of
 from course.checking.model import InOut, Out
-from utils.tools.process import python_environment
 
-CHILD = Path(__file__).with_name("triton_front_child.py")
 NO_ANSWER = ["It came to no end, or broke down itself.", None]
 
-
-class CannotAsk(Exception):
-    """The kernel uses something that cannot be told to another process."""
+compiler = Asked(Path(__file__).with_name("triton_front_child.py"), TRITON_INTERPRET="0")
 
 
 def refused(function, arguments):
@@ -44,6 +37,15 @@ def refused(function, arguments):
     return ask(json.dumps({"kernel": key, "functions": functions, "arguments": kinds}))
 
 
+@functools.lru_cache(maxsize=256)
+def ask(request):
+    """What the compiler says. Asked once for each request."""
+    try:
+        return compiler.ask(request)
+    except NoAnswer:
+        return NO_ANSWER
+
+
 # ---- a kernel in words
 
 
@@ -56,11 +58,8 @@ def describe(function, functions):
     key = f"{code.co_filename}:{code.co_firstlineno}:{function.__name__}"
     if key in functions:
         return key
-    lines, first = inspect.getsourcelines(function)
-    start = next(n for n, line in enumerate(lines) if line.lstrip().startswith("def "))
-    text = textwrap.dedent("".join(lines[start:]))
+    text, source = source_of(function)
     names = {}
-    source = "\n" * (max(first, 1) + start - 1) + text
     functions[key] = function.__name__, source, code.co_filename, names
     for name, value in used_by(function, text).items():
         names[name] = described(value, functions)
@@ -102,60 +101,3 @@ def kind_of(argument):
     if isinstance(argument, np.ndarray | Out):
         return "tensor", np.dtype(argument.dtype).name
     return "plain", argument.item() if isinstance(argument, np.generic) else argument
-
-
-# ---- the process
-
-
-@functools.cache
-def compiler():
-    """The process, started once; None where Triton's compiler is not there."""
-    process = subprocess.Popen(
-        [sys.executable, "-P", str(CHILD)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env=python_environment(TRITON_INTERPRET="0"),
-        start_new_session=True,
-        text=True,
-    )
-    atexit.register(process.kill)
-    return process if process.stdout.readline() else None
-
-
-def forget():
-    """End the process: it did not answer, or whoever asked it has left before its answer came."""
-    if compiler.cache_info().currsize and compiler():
-        process = compiler()
-        process.kill()
-        process.communicate()
-        atexit.unregister(process.kill)
-    compiler.cache_clear()
-
-
-@functools.lru_cache(maxsize=256)
-def ask(request):
-    """What the process answers, or None where there is none. Asked once for each request."""
-    answer = ""
-    for _ in range(2):  # somebody may have ended it
-        if compiler() is None:
-            return None
-        try:
-            answer = answered(compiler(), request)
-        except BaseException:  # an interrupt, the end of its time
-            forget()
-            raise
-        if answer:
-            return json.loads(answer)
-        forget()
-    return NO_ANSWER
-
-
-def answered(process, request):
-    """The line that the process answers with; empty where it has ended."""
-    try:
-        process.stdin.write(request + "\n")
-        process.stdin.flush()
-        return process.stdout.readline()
-    except (BrokenPipeError, OSError):
-        return ""

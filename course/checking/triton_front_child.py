@@ -1,7 +1,7 @@
 """The process that asks Triton's own front end whether it takes a kernel: Python to TTIR.
 
-It says that it is ready, reads requests from stdin, JSON, one a line, and answers each with a line:
-null or [message, line]. No GPU, no driver and no folder for compiled kernels is needed. It does not
+It reads requests from stdin, JSON, one a line, and answers each with a line: null or [message,
+line]; null with null. No GPU, no driver and no folder for compiled kernels is needed. It does not
 import utils, which would put Triton on the CPU engine.
 """
 
@@ -107,11 +107,11 @@ def message_of(error):
 def main():
     """Answer requests until there are no more."""
     answers, sys.stdout = sys.stdout, sys.stderr  # a kernel may print while it is compiled
-    print("ready", file=answers, flush=True)
     for line in sys.stdin:
         signal.setitimer(signal.ITIMER_PROF, SECONDS)  # it ends this process
         try:
-            answer = refused(json.loads(line))
+            request = json.loads(line)
+            answer = refused(request) if request else None
         except Exception as error:
             answer = None
             print(f"{type(error).__name__}: {error}", file=sys.stderr)

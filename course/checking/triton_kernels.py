@@ -93,7 +93,7 @@ def run(exercise: TritonExercise, answer, seed: int):
 
 def what_was_left_out() -> str:
     """A sentence on what a check could not ask, or nothing."""
-    if has_gpu() or triton_front.compiler():
+    if has_gpu() or triton_front.compiler.ready():
         return ""
     return " Whether a GPU could run it was not asked: Triton's compiler does not start here."
 

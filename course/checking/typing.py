@@ -4,53 +4,43 @@ The CPU engine takes the place of `numba.cuda` in this process, and it runs much
 NumPy's functions, arrays as a whole. numba-cuda's compiler says so without a GPU.
 """
 
-import atexit
-import functools
 import inspect
 import json
-import subprocess
-import sys
-import textwrap
 import types
 from pathlib import Path
 
 import numpy as np
 
+from course.checking.asked import Asked, CannotAsk, NoAnswer, source_of
 from course.checking.model import InOut, Out
-from utils.tools.process import python_environment
 
 PLAIN = (int, float, bool, str)
-CHILD = Path(__file__).with_name("typing_child.py")
 
-
-class CannotAsk(Exception):
-    """The kernel uses something that cannot be told to another process."""
+compiler = Asked(Path(__file__).with_name("typing_child.py"))
 
 
 def refused(kernel, arguments):
     """(message, line or None) of what numba-cuda cannot compile for such arguments, or None.
 
-    None also where it cannot be asked: it is not installed, or the kernel uses the notebook's own
-    objects.
+    None also where it cannot be asked: it is not installed or gives no answer, or the kernel uses
+    the notebook's own objects.
     """
     function = kernel.py_func
     functions = {}
     try:
         describe(function, functions)
         kinds = [kind_of(value) for value in arguments.values()]
-    except (CannotAsk, OSError, TypeError):
+        request = {"name": function.__name__, "functions": functions, "types": kinds}
+        return compiler.ask(json.dumps(request))
+    except (CannotAsk, NoAnswer, OSError, TypeError):
         return None
-    request = {"name": function.__name__, "functions": functions, "types": kinds}
-    return ask(json.dumps(request))
 
 
 def describe(function, functions):
     """Add a function, and those that it calls, to `functions`: source, file name, globals."""
     if function.__name__ in functions:
         return
-    lines, first = inspect.getsourcelines(function)
-    start = next(n for n, line in enumerate(lines) if line.lstrip().startswith("def "))
-    source = "\n" * (first + start - 1) + textwrap.dedent("".join(lines[start:]))
+    _, source = source_of(function)
     names = {}
     functions[function.__name__] = source, function.__code__.co_filename, names
     for name, value in used_by(function).items():
@@ -93,38 +83,3 @@ def kind_of(argument):
     return (
         [array.dtype.name, array.ndim] if isinstance(argument, np.ndarray) else [array.dtype.name]
     )
-
-
-@functools.cache
-def compiler():
-    """The process, started once; None where numba-cuda is not there."""
-    process = subprocess.Popen(
-        [sys.executable, "-P", str(CHILD)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env=python_environment(),
-        start_new_session=True,
-        text=True,
-    )
-    atexit.register(process.kill)
-    return process
-
-
-def forget():
-    """End the process: whoever asked it last may have left before its answer came."""
-    if compiler.cache_info().currsize:
-        compiler().kill()
-        compiler.cache_clear()
-
-
-def ask(request):
-    """What the process answers, or None where it has none."""
-    process = compiler()
-    try:
-        process.stdin.write(request + "\n")
-        process.stdin.flush()
-        answer = process.stdout.readline()
-    except (BrokenPipeError, OSError):
-        return None
-    return json.loads(answer) if answer else None

@@ -1,7 +1,8 @@
 """The process that asks numba-cuda's own compiler whether a GPU could run a kernel: its typing.
 
 It reads requests from stdin, JSON, one a line, and answers each with a line: null or [message,
-line]. Numba's compiler needs no GPU up to the point where machine code is made, and stops there.
+line]; null with null. Numba's compiler needs no GPU up to the point where machine code is made, and
+stops there.
 numba-cuda is imported in functions only: elsewhere the CPU engine stands in its place.
 """
 
@@ -116,7 +117,8 @@ def main():
     typing = typing_only()
     for line in sys.stdin:
         try:
-            answer = refused(json.loads(line), typing)
+            request = json.loads(line)
+            answer = refused(request, typing) if request else None
         except Exception as error:
             answer = None
             print(f"{type(error).__name__}: {error}", file=sys.stderr)

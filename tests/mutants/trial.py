@@ -53,7 +53,7 @@ def outcome_in(folder, exercise, source):
     process.kill()
     process.join()
     if outcome[0] == "no outcome" and exercise.kind == "numba":
-        checker.typing.forget()  # it may have been asked, and not have answered
+        checker.typing.compiler.forget()  # it may have been asked, and not have answered
         warm_up(exercise)
     return outcome
 

@@ -1,0 +1,97 @@
+"""What another process is asked: it runs one file of ours, and answers each line with a line.
+
+Compilers are asked there that would find another Numba or Triton in this process.
+"""
+
+import atexit
+import inspect
+import json
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+from utils.tools.process import python_environment
+
+
+class CannotAsk(Exception):
+    """The kernel uses something that cannot be told to another process."""
+
+
+class NoAnswer(Exception):
+    """The process ended while it was to answer, twice."""
+
+
+class Asked:
+    """A process that runs `file`, started when it is first wanted and again where it has ended.
+
+    Requests and answers are JSON, one a line; null is answered with null.
+    """
+
+    def __init__(self, file: Path, **variables: str):
+        self.file = file
+        self.variables = variables
+        self.process = None
+        self.starts = None
+
+    def start(self) -> None:
+        """Start the process, unless it runs; it gets ready meanwhile."""
+        if self.process is None:
+            self.starts = None
+            self.process = subprocess.Popen(
+                [sys.executable, "-P", str(self.file)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env=python_environment(**self.variables),
+                start_new_session=True,
+                text=True,
+            )
+            atexit.register(self.process.kill)
+
+    def ready(self) -> bool:
+        """Whether the process can be asked: started, and able to answer."""
+        self.start()
+        if self.starts is None:
+            self.starts = bool(self.line_for("null"))
+        return self.starts
+
+    def forget(self) -> None:
+        """End the process: whoever asked it may have left before its answer came."""
+        process, self.process = self.process, None
+        if process is not None:
+            process.kill()
+            process.communicate()
+            atexit.unregister(process.kill)
+
+    def ask(self, request: str):
+        """The answer to a request in JSON, or None where the process does not start. NoAnswer."""
+        for _ in range(2):  # somebody may have ended it
+            if not self.ready():
+                return None
+            try:
+                answer = self.line_for(request)
+            except BaseException:  # an interrupt, the end of its time
+                self.forget()
+                raise
+            if answer:
+                return json.loads(answer)
+            self.forget()
+        raise NoAnswer
+
+    def line_for(self, request: str) -> str:
+        """The line that the process answers with; empty where it has ended."""
+        try:
+            self.process.stdin.write(request + "\n")
+            self.process.stdin.flush()
+            return self.process.stdout.readline()
+        except (BrokenPipeError, OSError):
+            return ""
+
+
+def source_of(function) -> tuple[str, str]:
+    """(a function's text without decorators, the same at the lines where its file has it)."""
+    lines, first = inspect.getsourcelines(function)
+    start = next(n for n, line in enumerate(lines) if line.lstrip().startswith("def "))
+    text = textwrap.dedent("".join(lines[start:]))
+    return text, "\n" * (max(first, 1) + start - 1) + text
