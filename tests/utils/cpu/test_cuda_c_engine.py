@@ -2,6 +2,7 @@
 Python.
 """
 
+import contextlib
 import ctypes
 import os
 import shutil
@@ -20,7 +21,7 @@ from utils.cpu.cuda_c import preprocess
 from utils.cpu.cuda_c.build import BuildError, build_program, split_flags
 from utils.cpu.cuda_c.library import LaunchError, Library
 from utils.cpu.cuda_c.rewrite import rewrite
-from utils.cpu.cuda_c.tokens import RewriteError
+from utils.cpu.cuda_c.tokens import TOKEN, RewriteError
 
 HERE = Path(__file__).parent / "programs"
 
@@ -108,6 +109,32 @@ def test_system_headers_pass_through_untouched():
 def test_what_there_is_not_is_refused_by_name_and_line(source, words):
     with pytest.raises(RewriteError, match=rf"x.cu:3: error: .*{words}"):
         rewrite('# 1 "x.cu"\n\n\n' + source)
+
+
+ENDS_ANYWHERE = """typedef unsigned int word;
+using number = int;
+template <class T> struct Box { T x; };
+template <class T, int n = 2>
+__launch_bounds__(64, 2) __global__ void k(T* a, const int* b) {
+    __shared__ T room[n];
+    extern __shared__ float more[];
+    volatile int* flag = (volatile int*)b;
+    while (flag[0] == 0);
+    if (a[0] >= 1 << n) return;
+    int i = a[1] * 2.5f;
+    asm volatile("mov.u32 %0, 1;" : "=r"(i));
+    room[0] = __shfl_sync(0xffffffff, i, n);
+}
+template __global__ void k<float>(float*, const int*);
+__device__ __align__(16) float table[3] = {1, 2, 3};
+int main() { k<float, 3><<<1, dim3(2)>>>((float*)0, 0); printf("%d", 1); }
+"""
+
+
+def test_a_file_may_end_anywhere():
+    for token in TOKEN.finditer(ENDS_ANYWHERE):
+        with contextlib.suppress(RewriteError):
+            rewrite('# 1 "x.cu"\n' + ENDS_ANYWHERE[: token.end()])
 
 
 # ---- building

@@ -48,8 +48,10 @@ class Kernels:
         self.names.append(tokens[name].text)
         close_parameters = closing(tokens, open_parameters)
         body = close_parameters + 1
-        while tokens[body].text not in (";", "{"):
+        while body < len(tokens) and tokens[body].text not in (";", "{"):
             body += 1
+        if body == len(tokens):
+            return
         name_token = tokens[name]
         tokens[at] = made("__attribute__((noinline))", tokens[at])
         if tokens[body].text == ";":

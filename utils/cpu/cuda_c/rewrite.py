@@ -35,7 +35,7 @@ from .inline_asm import rewrite_asm
 from .kernels import DROPPED_WITH_ARGUMENTS, Kernels, drop_launch_bounds
 from .launches import rewrite_addresses, rewrite_launches
 from .shared_memory import SharedMemory
-from .tokens import MARKER, closing, error, quoted, tokenize
+from .tokens import MARKER, closing, error, quoted, the_end, tokenize
 from .waits import rewrite_steps, rewrite_waits
 
 OWN_HEADERS = str(Path(__file__).parent / "include")
@@ -88,6 +88,7 @@ class Rewriter:
     def __init__(self, preprocessed: str, gpu: Architecture | None = None):
         self.gpu = gpu or Architecture()
         self.tokens = tokenize(preprocessed)
+        self.tokens += the_end(self.tokens)
         first = MARKER.match(preprocessed)
         self.source = re.sub(r"\\(.)", r"\1", first[2]) if first else "source.cu"
         self.kernels: list[str] = []

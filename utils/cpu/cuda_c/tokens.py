@@ -103,6 +103,8 @@ def split(text: str, file: str, line: int, tokens: list[Token]) -> None:
             space = False
 
 
+#: How many tokens ahead the rewrite looks without asking whether the file has them
+AHEAD = 4
 OPEN = {"(": ")", "[": "]", "{": "}"}
 CLOSE = {")": "(", "]": "[", "}": "{"}
 
@@ -118,9 +120,9 @@ def closing(tokens: list[Token], i: int) -> int:
             depth -= 1
             if depth == 0:
                 return j
-    raise RewriteError(
-        f"{tokens[i].file}:{tokens[i].line}: error: this '{tokens[i].text}' is never closed"
-    )
+    if tokens[i].text not in OPEN:
+        raise error(tokens[i], "a bracket is missing here")
+    raise error(tokens[i], f"this '{tokens[i].text}' is never closed")
 
 
 def opening(tokens: list[Token], i: int) -> int:
@@ -204,6 +206,14 @@ def split_commas(tokens: list[Token]) -> list[list[Token]]:
 
 def made(text: str, near: Token) -> Token:
     return Token("made", text, near.line, near.file, True, near.column)
+
+
+def the_end(tokens: list[Token]) -> list[Token]:
+    """Empty tokens for behind the last one, so that whoever looks ahead finds something there."""
+    if not tokens:
+        return []
+    last = tokens[-1]
+    return [Token("made", "", last.line, last.file, False, last.column) for _ in range(AHEAD)]
 
 
 def error(token: Token, message: str) -> RewriteError:
