@@ -983,3 +983,46 @@ int main() {
 def test_a_program_can_ask_how_many_clusters_fit(tmp_path):
     done = build_and_run(tmp_path, ASKS_FOR_CLUSTERS)
     assert done.stdout == "1 1 1 8 16 0 cudaErrorInvalidClusterSize"
+
+
+LARGE_CLUSTERS = """
+__global__ void __cluster_dims__(16) of_the_kernel(int* out) { atomicAdd(out, 1); }
+__global__ void of_the_launch(int* out) { atomicAdd(out, 1); }
+int main() {
+    int* out;
+    cudaMallocManaged(&out, sizeof(int));
+    *out = 0;
+    cudaLaunchConfig_t config{};
+    config.gridDim = 48;
+    config.blockDim = 1;
+    cudaLaunchAttribute attribute{};
+    attribute.id = cudaLaunchAttributeClusterDimension;
+    attribute.val.clusterDim = {16, 1, 1};
+    config.attrs = &attribute;
+    config.numAttrs = 1;
+    const auto any = cudaFuncAttributeNonPortableClusterSizeAllowed;
+    for (int allowed = 0; allowed < 2; ++allowed) {
+        if (allowed) {
+            cudaFuncSetAttribute(of_the_kernel, any, 1);
+            cudaFuncSetAttribute(of_the_launch, any, 1);
+        }
+        of_the_kernel<<<48, 1>>>(out);
+        printf("%s ", cudaGetErrorName(cudaGetLastError()));
+        cudaLaunchKernelEx(&config, of_the_launch, out);
+        printf("%s ", cudaGetErrorName(cudaGetLastError()));
+        cudaDeviceSynchronize();
+        printf("%d ", *out);
+    }
+    attribute.val.clusterDim.x = 24;
+    cudaLaunchKernelEx(&config, of_the_launch, out);
+    printf("%s", cudaGetErrorName(cudaGetLastError()));
+}
+"""
+
+
+def test_a_kernel_has_to_ask_for_clusters_of_more_than_eight(tmp_path):
+    done = build_and_run(tmp_path, LARGE_CLUSTERS)
+    wrong = "cudaErrorInvalidClusterSize"
+    right = "cudaSuccess"
+    assert done.stdout.split() == [wrong, wrong, "0", right, right, "96", wrong]
+    assert "NonPortableClusterSizeAllowed" in done.stderr

@@ -6,9 +6,6 @@
 
 namespace cuda_cpu {
 void release_all();
-// CUDA programming guide, "Thread block clusters"; kernels may ask for twice as many on Hopper
-constexpr int largest_portable_cluster = 8;
-
 cudaError_t function_attributes(cudaFuncAttributes* a, const void* f) {
     if (cudaError_t e = sticky_error())
         return e;
@@ -67,7 +64,7 @@ cudaError_t active_clusters(int* clusters, const void* f, const cudaLaunchConfig
             auto& of = config->attrs[i].val.clusterDim;
             size = of.x * of.y * of.z;
         }
-    if (!size || size > largest_portable_cluster * 2)
+    if (!size || size > largest_cluster_allowed)
         return fail(cudaErrorInvalidClusterSize);
     dim3 block = config->blockDim;
     int blocks = 0;
@@ -81,7 +78,7 @@ cudaError_t largest_cluster(int* blocks, const void* f, const cudaLaunchConfig_t
     const Kernel* k = kernel_of(f);
     if (!blocks || !config || !k)
         return fail(cudaErrorInvalidValue);
-    *blocks = largest_portable_cluster * (k->any_cluster ? 2 : 1);
+    *blocks = int(most_in_cluster(*k));
     return cudaSuccess;
 }
 cudaError_t best_block(int* min_grid, int* block_size, const void* f, size_t (*shared)(void*, int),

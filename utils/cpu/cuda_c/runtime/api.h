@@ -22,6 +22,12 @@ cudaError_t with_errors_apart(const std::function<void()>& work);
 
 // ---- launches.cpp
 Kernel* kernel_of(const void* f);  // that belongs to a stub's address
+// CUDA programming guide, "Thread block clusters"; on Hopper a kernel may ask for twice as many
+constexpr unsigned largest_portable_cluster = 8;
+constexpr unsigned largest_cluster_allowed = 2 * largest_portable_cluster;
+inline unsigned most_in_cluster(const Kernel& k) {
+    return k.any_cluster ? largest_cluster_allowed : largest_portable_cluster;
+}
 
 // ---- graphs.cpp
 struct Condition {  // what a kernel sets with cudaGraphSetConditional

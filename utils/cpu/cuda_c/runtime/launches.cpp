@@ -115,12 +115,21 @@ static dim3 cluster_of(const Kernel& k, const Config& c) {
 static cudaError_t cluster_error(const Kernel& k, const Config& c, Site at) {
     dim3 size = cluster_of(k, c);
     unsigned blocks = size.x * size.y * size.z;
-    if (c.grid.x % size.x || c.grid.y % size.y || c.grid.z % size.z || blocks > 16) {
+    if (c.grid.x % size.x || c.grid.y % size.y || c.grid.z % size.z) {
         note(at,
              "kernel `%s` is launched with a grid of (%u,%u,%u) blocks in clusters of (%u,%u,%u): "
-             "the "
-             "grid must be a multiple of the cluster, which has at most 8 blocks [cluster]",
+             "the grid must be a multiple of the cluster [cluster]",
              k.name, c.grid.x, c.grid.y, c.grid.z, size.x, size.y, size.z);
+        return cudaErrorInvalidClusterSize;
+    }
+    if (blocks > most_in_cluster(k)) {
+        note(at,
+             "kernel `%s` is launched in clusters of %u blocks; a cluster has at most %u%s "
+             "[cluster]",
+             k.name, blocks, most_in_cluster(k),
+             k.any_cluster ? ""
+                           : ", or 16 after cudaFuncSetAttribute(kernel, "
+                             "cudaFuncAttributeNonPortableClusterSizeAllowed, 1)");
         return cudaErrorInvalidClusterSize;
     }
     return cudaSuccess;
