@@ -44,10 +44,10 @@ OFFSET = Exercise(
     minutes=10,
     kind="function",
     task=(
-        "A layout in CuTe is a shape and a stride: `((4, 8), (1, 4))` is a matrix of 4 × 8, columns"
-        " first. It takes a number i to a place in memory: i is split into coordinates, *first mode"
-        " fastest*, and each is multiplied by its stride. Write it, for any number of modes"
-        " and places of any size."
+        "A layout is a shape and a stride for each axis, or *mode*. In the shape (4, 8) number 6 is"
+        " row 2, column 1: the *first* mode goes fastest. With the strides (8, 1) it lies at place"
+        " 2 · 8 + 1 · 1 = 17. Write `offset(i, shape, stride)`, which gives the place of number i,"
+        " for any number of modes and places of any size."
     ),
     starter="""
 def offset(i, shape, stride):
@@ -59,7 +59,7 @@ def offset(i, shape, stride):
     shapes=(1, 2, 2, 3, 3, 4),
     fresh=lambda rng: int(rng.integers(2, 5)),
     hints=(
-        "For `((4, 8), (1, 4))` and i = 6: which row, which column, if rows go fastest?",
+        "For the shape (4, 8) and i = 13: which row, which column, if the first mode goes fastest?",
         "The first coordinate is `i % shape[0]`; what is left of i is `i // shape[0]`, and the next"
         " mode does the same with it.",
     ),
@@ -67,7 +67,7 @@ def offset(i, shape, stride):
         Wrong(
             rows_first,
             "wrong_value",
-            "Your last mode goes fastest, as in C and NumPy; in CuTe the first one does.",
+            "Your last mode goes fastest, as in C and NumPy; here the first one does.",
         ),
         Wrong(
             but(offset, "        i //= length\n", ""),

@@ -105,6 +105,62 @@ def tile_order(
     return fig
 
 
+# ---- a tile of addresses
+
+TILE_CELL = 44, 30  # pixels: width and height of a number's cell
+
+
+def tile_addresses(program: int, rows: int, columns: int, block: tuple[int, int]) -> np.ndarray:
+    """[R, C]: the offsets of a program's tile in a matrix of rows × columns; -1: masked.
+
+    block: (R, C); program p has the R rows from p R on, and all columns.
+    """
+    row = program * block[0] + np.arange(block[0])[:, None]
+    column = np.arange(block[1])[None, :]
+    inside = (row < rows) & (column < columns)
+    return np.where(inside, row * columns + column, -1)
+
+
+def tile(program: int, rows: int, columns: int, block: tuple[int, int]):
+    """Row numbers that stand and column numbers that lie make a tile of addresses."""
+    height, width = block
+    addresses = tile_addresses(program, rows, columns, block)
+    masked = np.count_nonzero(addresses < 0)
+    first = program * height
+    alt = (
+        f"Program {program}: rows {first} to {first + height - 1} stand, columns 0 to {width - 1} "
+        f"lie, and together they make {height} × {width} offsets, row * {columns} + column; "
+        f"{masked} outside of {rows} × {columns} are masked"
+    )
+    wide, high = TILE_CELL
+    left, top = 242, 62
+    sheet = svg.Drawing(left + width * wide + 12, top + height * high + 34, alt=alt)
+    sheet.text(left + width * wide / 2, 12, f"column = arange(0, {width})[None, :]")
+    for column in range(width):
+        _number(sheet, left + column * wide, top - high - 8, column, _colour(2))
+    middle = top + height * high / 2
+    sheet.text(left - wide - 18, middle - 10, f"row = {program} * {height} +", anchor="end")
+    sheet.text(left - wide - 18, middle + 10, f"arange(0, {height})[:, None]", anchor="end")
+    for row in range(height):
+        _number(sheet, left - wide - 8, top + row * high, first + row, _colour(1))
+    for (row, column), address in np.ndenumerate(addresses):
+        place = left + column * wide, top + row * high
+        if address < 0:
+            _number(sheet, *place, "", IDLE)
+        else:
+            _number(sheet, *place, address, _colour(0))
+    words = f"row * {columns} + column; grey: masked"
+    sheet.text(left + width * wide / 2, top + height * high + 18, words)
+    return sheet
+
+
+def _number(sheet, x, y, number, colour) -> None:
+    """A cell of a tile."""
+    wide, high = TILE_CELL
+    sheet.box(x, y, wide, high, fill=colour, line=svg.PAPER)
+    sheet.text(x + wide / 2, y + high / 2, number, size=14, colour=svg.ON_COLOUR)
+
+
 # ---- layouts
 
 

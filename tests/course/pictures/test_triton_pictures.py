@@ -17,6 +17,16 @@ def test_programs_and_masked_lanes():
     assert "4 programs of 16 lanes; the last 14 lanes" in pictures.programs(50, 16).alt
 
 
+def test_a_tile_of_addresses_is_row_times_length_plus_column():
+    addresses = pictures.tile_addresses(program=2, rows=10, columns=6, block=(4, 8))
+    x = np.arange(60).reshape(10, 6)
+    assert (addresses[:2, :6] == x[8:]).all()
+    assert (addresses[2:] == -1).all() and (addresses[:, 6:] == -1).all()
+    sheet = pictures.tile(program=2, rows=10, columns=6, block=(4, 8))
+    assert "rows 8 to 11 stand" in sheet.alt and "20 outside of 10 × 6 are masked" in sheet.alt
+    assert all(f">{number}</text>" in sheet.svg() for number in (11, 48, 59))
+
+
 def test_groups_read_less_than_rows():
     rows, groups = (pictures.order_of(8, 8, group) for group in (1, 4))
     assert sorted(groups.ravel()) == list(range(64))
