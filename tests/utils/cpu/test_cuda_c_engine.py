@@ -5,6 +5,7 @@ Python.
 import contextlib
 import ctypes
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -22,6 +23,7 @@ from utils.cpu.cuda_c.build import BuildError, build_program, split_flags
 from utils.cpu.cuda_c.library import LaunchError, Library
 from utils.cpu.cuda_c.rewrite import rewrite
 from utils.cpu.cuda_c.tokens import TOKEN, RewriteError
+from utils.tools.nvcc import find_nvcc
 
 HERE = Path(__file__).parent / "programs"
 
@@ -188,6 +190,49 @@ int main() {
 }""",
     )
     assert done.stdout == "0 101 1 32 1 CPU 1 CUDA_ERROR_INVALID_DEVICE\n"
+
+
+ASKS_FOR_LIMITS = """
+int attribute(cudaDeviceAttr which) {
+    int value = -1;
+    cudaDeviceGetAttribute(&value, which, 0);
+    return value;
+}
+int main() {
+    cudaDeviceProp p;
+    cudaGetDeviceProperties(&p, 0);
+    printf("%d ", p.maxTexture2DLayered[2] == attribute(cudaDevAttrMaxTexture2DLayeredLayers));
+    printf("%d ", p.maxSurface3D[1] == attribute(cudaDevAttrMaxSurface3DHeight));
+    printf("%d ", p.maxTexture1D > 0 && p.maxTexture3DAlt[2] > 0 && p.maxSurface2D[1] > 0);
+    printf("%d %d ", attribute(cudaDevAttrClusterLaunch), p.clusterLaunch);
+    printf("%d %d ", attribute(cudaDevAttrMaxTextureCubemapWidth), p.ipcEventSupported);
+    printf("%d ", attribute(cudaDevAttrSurfaceAlignment) == int(p.surfaceAlignment));
+}
+"""
+
+
+def test_a_program_can_ask_for_every_limit(tmp_path):
+    done = build_and_run(tmp_path, ASKS_FOR_LIMITS)
+    assert done.stdout.split() == "1 1 1 1 1 0 0 1".split()
+
+
+def test_what_a_device_has_is_named_as_in_cudas_own_header(tmp_path):
+    nvcc = find_nvcc()
+    if not nvcc:
+        pytest.skip("nvcc is not here")
+    empty = tmp_path / "empty.cu"
+    empty.touch()
+    command = [nvcc, "-M", str(empty)]
+    rule = subprocess.run(command, capture_output=True, text=True, check=True, timeout=600).stdout
+    header = next(word for word in rule.split() if word.endswith("/driver_types.h"))
+    theirs = Path(header).read_text()
+    properties = re.search(r"cudaDeviceProp\n\{(.*?)\n\};", theirs, re.DOTALL)[1]
+    attributes = re.search(r"cudaDeviceAttr\n\{(.*?)\n\};", theirs, re.DOTALL)[1]
+    names = set(re.findall(r"(\w+)(?:\[\d+\])?;", properties))
+    names |= set(re.findall(r"(cudaDevAttr\w+)\s*=", attributes))
+    ours = Path(builder.__file__).parent / "include/detail/api_types.h"
+    missing = names - set(re.findall(r"\w+", ours.read_text()))
+    assert not {name for name in missing if not re.search(r"[rR]eserved\d*$", name)}
 
 
 def test_the_access_policy_of_a_stream(tmp_path):

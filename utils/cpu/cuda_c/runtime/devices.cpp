@@ -52,6 +52,29 @@ cudaError_t cudaChooseDevice(int* d, const cudaDeviceProp*) {
     *d = 0;
     return sticky_error();
 }
+// The largest textures and surfaces of compute capability 9.0 (CUDA programming guide, "Technical
+// Specifications"); 0 for what there is not: mipmaps, cubemaps, gathers.
+static void set_array_limits(cudaDeviceProp* p) {
+    constexpr int wide = 131072, high = 65536, layered = 32768, layers = 2048, deep = 16384;
+    auto set = [](int* to, std::initializer_list<int> sizes) {
+        std::copy(sizes.begin(), sizes.end(), to);
+    };
+    p->maxTexture1D = wide;
+    p->maxTexture1DLinear = 1 << 28;
+    p->maxSurface1D = layered;
+    set(p->maxTexture2D, {wide, high});
+    set(p->maxTexture2DLinear, {wide, 65000, 2097120});
+    set(p->maxSurface2D, {wide, high});
+    set(p->maxTexture1DLayered, {layered, layers});
+    set(p->maxSurface1DLayered, {layered, layers});
+    set(p->maxTexture2DLayered, {layered, layered, layers});
+    set(p->maxSurface2DLayered, {layered, layered, layers});
+    set(p->maxTexture3D, {deep, deep, deep});
+    set(p->maxTexture3DAlt, {deep / 2, deep / 2, 2 * deep});
+    set(p->maxSurface3D, {deep, deep, deep});
+    p->textureAlignment = p->surfaceAlignment = 512;
+    p->texturePitchAlignment = 32;
+}
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int device) {
     if (cudaError_t e = checked_device(device))
         return e;
@@ -71,8 +94,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int device) {
     p->clockRate = 1000000;
     p->totalConstMem = 65536;
     p->major = 9;
-    p->textureAlignment = 512;
-    p->texturePitchAlignment = 32;
+    set_array_limits(p);
     p->deviceOverlap = p->canMapHostMemory = p->concurrentKernels = p->unifiedAddressing = 1;
     p->multiProcessorCount = processors;
     p->integrated = device_count() == 1;
@@ -87,17 +109,71 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int device) {
     p->managedMemory = p->concurrentManagedAccess = p->cooperativeLaunch = p->memoryPoolsSupported =
         1;
     p->computePreemptionSupported = p->canUseHostPointerForRegisteredMem =
-        p->hostRegisterSupported = 1;
+        p->hostRegisterSupported = p->clusterLaunch = p->unifiedFunctionPointers = 1;
     p->singleToDoublePrecisionPerfRatio = 2;
     p->sharedMemPerBlockOptin = shared_capacity();
     p->maxBlocksPerMultiProcessor = 32;
     p->reservedSharedMemPerBlock = 1024;
     return cudaSuccess;
 }
+// Attributes that are members of cudaDeviceProp, with `count` numbers that follow one another.
+struct Member {
+    cudaDeviceAttr first;
+    size_t offset;
+    int count;
+};
+#define MEMBER(attribute, name) \
+    {cudaDevAttr##attribute, offsetof(cudaDeviceProp, name), sizeof(cudaDeviceProp::name) / 4}
+static constexpr Member members[] = {
+    MEMBER(MaxTexture1DWidth, maxTexture1D),
+    MEMBER(MaxTexture1DLinearWidth, maxTexture1DLinear),
+    MEMBER(MaxTexture1DMipmappedWidth, maxTexture1DMipmap),
+    MEMBER(MaxTexture1DLayeredWidth, maxTexture1DLayered),
+    MEMBER(MaxTexture2DWidth, maxTexture2D),
+    MEMBER(MaxTexture2DLinearWidth, maxTexture2DLinear),
+    MEMBER(MaxTexture2DMipmappedWidth, maxTexture2DMipmap),
+    MEMBER(MaxTexture2DGatherWidth, maxTexture2DGather),
+    MEMBER(MaxTexture2DLayeredWidth, maxTexture2DLayered),
+    MEMBER(MaxTexture3DWidth, maxTexture3D),
+    MEMBER(MaxTexture3DWidthAlt, maxTexture3DAlt),
+    MEMBER(MaxTextureCubemapWidth, maxTextureCubemap),
+    MEMBER(MaxTextureCubemapLayeredWidth, maxTextureCubemapLayered),
+    MEMBER(MaxSurface1DWidth, maxSurface1D),
+    MEMBER(MaxSurface1DLayeredWidth, maxSurface1DLayered),
+    MEMBER(MaxSurface2DWidth, maxSurface2D),
+    MEMBER(MaxSurface2DLayeredWidth, maxSurface2DLayered),
+    MEMBER(MaxSurface3DWidth, maxSurface3D),
+    MEMBER(MaxSurfaceCubemapWidth, maxSurfaceCubemap),
+    MEMBER(MaxSurfaceCubemapLayeredWidth, maxSurfaceCubemapLayered),
+    MEMBER(MaxAccessPolicyWindowSize, accessPolicyMaxWindowSize),
+    MEMBER(SparseCudaArraySupported, sparseCudaArraySupported),
+    MEMBER(HostRegisterReadOnlySupported, hostRegisterReadOnlySupported),
+    MEMBER(TimelineSemaphoreInteropSupported, timelineSemaphoreInteropSupported),
+    MEMBER(GPUDirectRDMASupported, gpuDirectRDMASupported),
+    MEMBER(GPUDirectRDMAFlushWritesOptions, gpuDirectRDMAFlushWritesOptions),
+    MEMBER(GPUDirectRDMAWritesOrdering, gpuDirectRDMAWritesOrdering),
+    MEMBER(MemoryPoolSupportedHandleTypes, memoryPoolSupportedHandleTypes),
+    MEMBER(ClusterLaunch, clusterLaunch),
+    MEMBER(DeferredMappingCudaArraySupported, deferredMappingCudaArraySupported),
+    MEMBER(IpcEventSupport, ipcEventSupported),
+    MEMBER(NumaConfig, deviceNumaConfig),
+    MEMBER(NumaId, deviceNumaId),
+    MEMBER(MpsEnabled, mpsEnabled),
+    MEMBER(HostNumaId, hostNumaId),
+    MEMBER(GpuPciDeviceId, gpuPciDeviceID),
+    MEMBER(GpuPciSubsystemId, gpuPciSubsystemID),
+    MEMBER(HostNumaMultinodeIpcSupported, hostNumaMultinodeIpcSupported),
+};
+#undef MEMBER
 cudaError_t cudaDeviceGetAttribute(int* v, cudaDeviceAttr a, int device) {
     cudaDeviceProp p;
     if (cudaError_t e = cudaGetDeviceProperties(&p, device))
         return e;
+    for (const Member& m : members)
+        if (a >= m.first && a < m.first + m.count) {
+            memcpy(v, reinterpret_cast<char*>(&p) + m.offset + size_t(a - m.first) * 4, sizeof *v);
+            return cudaSuccess;
+        }
     switch (a) {
         case cudaDevAttrMaxThreadsPerBlock:
         case cudaDevAttrMaxBlockDimX:
@@ -134,7 +210,11 @@ cudaError_t cudaDeviceGetAttribute(int* v, cudaDeviceAttr a, int device) {
             *v = p.clockRate;
             break;
         case cudaDevAttrTextureAlignment:
+        case cudaDevAttrSurfaceAlignment:
             *v = 512;
+            break;
+        case cudaDevAttrTexturePitchAlignment:
+            *v = 32;
             break;
         case cudaDevAttrMultiProcessorCount:
             *v = processors;
@@ -188,6 +268,11 @@ cudaError_t cudaDeviceGetAttribute(int* v, cudaDeviceAttr a, int device) {
         case cudaDevAttrPageableMemoryAccessUsesHostPageTables:
         case cudaDevAttrDirectManagedMemAccessFromHost:
         case cudaDevAttrMaxPersistingL2CacheSize:
+        case cudaDevAttrD3D12CigSupported:
+        case cudaDevAttrVulkanCigSupported:
+        case cudaDevAttrHostNumaMemoryPoolsSupported:
+        case cudaDevAttrHostMemoryPoolsSupported:
+        case cudaDevAttrOnlyPartialHostNativeAtomicSupported:
             *v = 0;
             break;
         default:

@@ -164,44 +164,110 @@ enum cudaDeviceAttr {
     cudaDevAttrIntegrated,
     cudaDevAttrCanMapHostMemory,
     cudaDevAttrComputeMode,
-    cudaDevAttrConcurrentKernels = 31,
-    cudaDevAttrEccEnabled = 32,
-    cudaDevAttrPciBusId = 33,
-    cudaDevAttrPciDeviceId = 34,
-    cudaDevAttrTccDriver = 35,
-    cudaDevAttrMemoryClockRate = 36,
-    cudaDevAttrGlobalMemoryBusWidth = 37,
-    cudaDevAttrL2CacheSize = 38,
-    cudaDevAttrMaxThreadsPerMultiProcessor = 39,
-    cudaDevAttrAsyncEngineCount = 40,
-    cudaDevAttrUnifiedAddressing = 41,
-    cudaDevAttrPciDomainId = 50,
-    cudaDevAttrComputeCapabilityMajor = 75,
-    cudaDevAttrComputeCapabilityMinor = 76,
-    cudaDevAttrStreamPrioritiesSupported = 78,
-    cudaDevAttrGlobalL1CacheSupported = 79,
-    cudaDevAttrLocalL1CacheSupported = 80,
-    cudaDevAttrMaxSharedMemoryPerMultiprocessor = 81,
-    cudaDevAttrMaxRegistersPerMultiprocessor = 82,
-    cudaDevAttrManagedMemory = 83,
-    cudaDevAttrIsMultiGpuBoard = 84,
-    cudaDevAttrMultiGpuBoardGroupID = 85,
-    cudaDevAttrHostNativeAtomicSupported = 86,
-    cudaDevAttrSingleToDoublePrecisionPerfRatio = 87,
-    cudaDevAttrPageableMemoryAccess = 88,
-    cudaDevAttrConcurrentManagedAccess = 89,
-    cudaDevAttrComputePreemptionSupported = 90,
-    cudaDevAttrCanUseHostPointerForRegisteredMem = 91,
+    cudaDevAttrMaxTexture1DWidth,
+    cudaDevAttrMaxTexture2DWidth,
+    cudaDevAttrMaxTexture2DHeight,
+    cudaDevAttrMaxTexture3DWidth,
+    cudaDevAttrMaxTexture3DHeight,
+    cudaDevAttrMaxTexture3DDepth,
+    cudaDevAttrMaxTexture2DLayeredWidth,
+    cudaDevAttrMaxTexture2DLayeredHeight,
+    cudaDevAttrMaxTexture2DLayeredLayers,
+    cudaDevAttrSurfaceAlignment,
+    cudaDevAttrConcurrentKernels,
+    cudaDevAttrEccEnabled,
+    cudaDevAttrPciBusId,
+    cudaDevAttrPciDeviceId,
+    cudaDevAttrTccDriver,
+    cudaDevAttrMemoryClockRate,
+    cudaDevAttrGlobalMemoryBusWidth,
+    cudaDevAttrL2CacheSize,
+    cudaDevAttrMaxThreadsPerMultiProcessor,
+    cudaDevAttrAsyncEngineCount,
+    cudaDevAttrUnifiedAddressing,
+    cudaDevAttrMaxTexture1DLayeredWidth,
+    cudaDevAttrMaxTexture1DLayeredLayers,
+    cudaDevAttrMaxTexture2DGatherWidth = 45,
+    cudaDevAttrMaxTexture2DGatherHeight,
+    cudaDevAttrMaxTexture3DWidthAlt,
+    cudaDevAttrMaxTexture3DHeightAlt,
+    cudaDevAttrMaxTexture3DDepthAlt,
+    cudaDevAttrPciDomainId,
+    cudaDevAttrTexturePitchAlignment,
+    cudaDevAttrMaxTextureCubemapWidth,
+    cudaDevAttrMaxTextureCubemapLayeredWidth,
+    cudaDevAttrMaxTextureCubemapLayeredLayers,
+    cudaDevAttrMaxSurface1DWidth,
+    cudaDevAttrMaxSurface2DWidth,
+    cudaDevAttrMaxSurface2DHeight,
+    cudaDevAttrMaxSurface3DWidth,
+    cudaDevAttrMaxSurface3DHeight,
+    cudaDevAttrMaxSurface3DDepth,
+    cudaDevAttrMaxSurface1DLayeredWidth,
+    cudaDevAttrMaxSurface1DLayeredLayers,
+    cudaDevAttrMaxSurface2DLayeredWidth,
+    cudaDevAttrMaxSurface2DLayeredHeight,
+    cudaDevAttrMaxSurface2DLayeredLayers,
+    cudaDevAttrMaxSurfaceCubemapWidth,
+    cudaDevAttrMaxSurfaceCubemapLayeredWidth,
+    cudaDevAttrMaxSurfaceCubemapLayeredLayers,
+    cudaDevAttrMaxTexture1DLinearWidth,
+    cudaDevAttrMaxTexture2DLinearWidth,
+    cudaDevAttrMaxTexture2DLinearHeight,
+    cudaDevAttrMaxTexture2DLinearPitch,
+    cudaDevAttrMaxTexture2DMipmappedWidth,
+    cudaDevAttrMaxTexture2DMipmappedHeight,
+    cudaDevAttrComputeCapabilityMajor,
+    cudaDevAttrComputeCapabilityMinor,
+    cudaDevAttrMaxTexture1DMipmappedWidth,
+    cudaDevAttrStreamPrioritiesSupported,
+    cudaDevAttrGlobalL1CacheSupported,
+    cudaDevAttrLocalL1CacheSupported,
+    cudaDevAttrMaxSharedMemoryPerMultiprocessor,
+    cudaDevAttrMaxRegistersPerMultiprocessor,
+    cudaDevAttrManagedMemory,
+    cudaDevAttrIsMultiGpuBoard,
+    cudaDevAttrMultiGpuBoardGroupID,
+    cudaDevAttrHostNativeAtomicSupported,
+    cudaDevAttrSingleToDoublePrecisionPerfRatio,
+    cudaDevAttrPageableMemoryAccess,
+    cudaDevAttrConcurrentManagedAccess,
+    cudaDevAttrComputePreemptionSupported,
+    cudaDevAttrCanUseHostPointerForRegisteredMem,
     cudaDevAttrCooperativeLaunch = 95,
     cudaDevAttrMaxSharedMemoryPerBlockOptin = 97,
-    cudaDevAttrCanFlushRemoteWrites = 98,
-    cudaDevAttrHostRegisterSupported = 99,
-    cudaDevAttrPageableMemoryAccessUsesHostPageTables = 100,
-    cudaDevAttrDirectManagedMemAccessFromHost = 101,
+    cudaDevAttrCanFlushRemoteWrites,
+    cudaDevAttrHostRegisterSupported,
+    cudaDevAttrPageableMemoryAccessUsesHostPageTables,
+    cudaDevAttrDirectManagedMemAccessFromHost,
     cudaDevAttrMaxBlocksPerMultiprocessor = 106,
     cudaDevAttrMaxPersistingL2CacheSize = 108,
+    cudaDevAttrMaxAccessPolicyWindowSize,
     cudaDevAttrReservedSharedMemoryPerBlock = 111,
-    cudaDevAttrMemoryPoolsSupported = 115
+    cudaDevAttrSparseCudaArraySupported,
+    cudaDevAttrHostRegisterReadOnlySupported,
+    cudaDevAttrTimelineSemaphoreInteropSupported,
+    cudaDevAttrMemoryPoolsSupported,
+    cudaDevAttrGPUDirectRDMASupported,
+    cudaDevAttrGPUDirectRDMAFlushWritesOptions,
+    cudaDevAttrGPUDirectRDMAWritesOrdering,
+    cudaDevAttrMemoryPoolSupportedHandleTypes,
+    cudaDevAttrClusterLaunch,
+    cudaDevAttrDeferredMappingCudaArraySupported,
+    cudaDevAttrIpcEventSupport = 125,
+    cudaDevAttrMemSyncDomainCount,
+    cudaDevAttrNumaConfig = 130,
+    cudaDevAttrNumaId,
+    cudaDevAttrMpsEnabled = 133,
+    cudaDevAttrHostNumaId,
+    cudaDevAttrD3D12CigSupported,
+    cudaDevAttrVulkanCigSupported = 138,
+    cudaDevAttrGpuPciDeviceId,
+    cudaDevAttrGpuPciSubsystemId,
+    cudaDevAttrHostNumaMemoryPoolsSupported = 142,
+    cudaDevAttrHostNumaMultinodeIpcSupported,
+    cudaDevAttrHostMemoryPoolsSupported,
+    cudaDevAttrOnlyPartialHostNativeAtomicSupported = 147
 };
 
 struct cudaUUID_t {
@@ -210,6 +276,8 @@ struct cudaUUID_t {
 struct cudaDeviceProp {
     char name[256];
     cudaUUID_t uuid;
+    char luid[8];
+    unsigned luidDeviceNodeMask;
     size_t totalGlobalMem, sharedMemPerBlock;
     int regsPerBlock, warpSize;
     size_t memPitch;
@@ -219,7 +287,13 @@ struct cudaDeviceProp {
     size_t textureAlignment, texturePitchAlignment;
     int deviceOverlap, multiProcessorCount, kernelExecTimeoutEnabled, integrated, canMapHostMemory,
         computeMode;
-    int maxTexture1D, maxTexture2D[2], maxTexture3D[3];
+    int maxTexture1D, maxTexture1DMipmap, maxTexture1DLinear, maxTexture1DLayered[2];
+    int maxTexture2D[2], maxTexture2DMipmap[2], maxTexture2DLinear[3], maxTexture2DGather[2],
+        maxTexture2DLayered[3];
+    int maxTexture3D[3], maxTexture3DAlt[3], maxTextureCubemap, maxTextureCubemapLayered[2];
+    int maxSurface1D, maxSurface1DLayered[2], maxSurface2D[2], maxSurface2DLayered[3];
+    int maxSurface3D[3], maxSurfaceCubemap, maxSurfaceCubemapLayered[2];
+    size_t surfaceAlignment;
     int concurrentKernels, ECCEnabled, pciBusID, pciDeviceID, pciDomainID, tccDriver,
         asyncEngineCount;
     int unifiedAddressing, memoryClockRate, memoryBusWidth, l2CacheSize, persistingL2CacheMaxSize;
@@ -236,7 +310,14 @@ struct cudaDeviceProp {
         maxBlocksPerMultiProcessor;
     int accessPolicyMaxWindowSize;
     size_t reservedSharedMemPerBlock;
-    int hostRegisterSupported, memoryPoolsSupported;
+    int hostRegisterSupported, hostRegisterReadOnlySupported, memoryPoolsSupported;
+    int sparseCudaArraySupported, deferredMappingCudaArraySupported;
+    int timelineSemaphoreInteropSupported;
+    int gpuDirectRDMASupported, gpuDirectRDMAWritesOrdering;
+    unsigned gpuDirectRDMAFlushWritesOptions, memoryPoolSupportedHandleTypes;
+    int ipcEventSupported, clusterLaunch, unifiedFunctionPointers, mpsEnabled;
+    int deviceNumaConfig, deviceNumaId, hostNumaId, hostNumaMultinodeIpcSupported;
+    unsigned gpuPciDeviceID, gpuPciSubsystemID;
 };
 struct cudaFuncAttributes {
     size_t sharedSizeBytes, constSizeBytes, localSizeBytes;
