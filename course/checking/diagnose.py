@@ -100,7 +100,7 @@ def diagnose(runs, exercise):
     if not bad:
         twice = [r for r in runs if duplicate_work([r], exercise)]
         if not twice:
-            return None
+            return too_many_elements(runs, exercise)
         once = [r for r in runs if r not in twice]
         return rule_fixed_block(twice, once, exercise) or duplicate_work(twice, exercise)
     if all(run.special for run in bad):
@@ -514,6 +514,22 @@ def duplicate_work(runs, exercise):
                 "duplicate_work",
                 f"Element {where(index)} of the output was written by {int(writers.max())} "
                 "threads; each element is one thread's job.",
+                run,
+            )
+
+
+def too_many_elements(runs, exercise):
+    """A thread wrote more elements of the output than the text gives it, and there were enough."""
+    if not exercise.elements:
+        return None
+    for run in runs:
+        most = run.most_of_one_thread or 0
+        if most > exercise.elements and min(surplus(run, exercise)) >= 0:
+            elements = "one element" if exercise.elements == 1 else f"{exercise.elements} elements"
+            return Finding(
+                "one_thread",
+                f"One thread stores to {most:,} elements of `{output_name(run)}`. The task gives"
+                f" each thread {elements}: here others have no work left.",
                 run,
             )
 

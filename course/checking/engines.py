@@ -54,6 +54,7 @@ class Run:
     # of each element of the output, where known: how many threads wrote it; read before any did
     writers: np.ndarray = None
     updaters: np.ndarray = None  # how many did so by atomic operations
+    most_of_one_thread: int = None  # elements of the output that one thread wrote, where known
     early_reads: np.ndarray = None
     special: bool = False  # its inputs hold infinities and the like (see `specials`)
     in_step: bool = False  # Numba: all threads went from one access to the next together
@@ -149,6 +150,7 @@ def run_watched(kernel, shape, launch, arguments, expected, rng, order, always=N
     run.broken = watched[output].log.broken
     run.writers = watched[output].log.writers.reshape(initial.shape)
     run.updaters = watched[output].log.updaters.reshape(initial.shape)
+    run.most_of_one_thread = watched[output].log.most_of_one_thread()
     run.early_reads = watched[output].log.early_reads.reshape(initial.shape)
     return run
 
@@ -291,6 +293,7 @@ def collect_all(runs, folder):
         output = output_name(run.arguments)
         collect(run, arrays, before, after, zone, output)
         if run.counts:
+            run.most_of_one_thread = run.counts["most_stored"] // run.actual.itemsize
             # one that holds in the end what it held before was changed all the same
             stored = stored_to(list(before), run.counts["stored"])
             run.modified += [n for n in stored if n != output and n not in run.modified]

@@ -227,6 +227,8 @@ class Exercise:
     race_free: bool = False  # watch every access: a race is rejected, even if the result is right
     orders: int = 2  # shuffled orders of the threads in which each launch is tried besides
     effort: float = 2  # as many times the solution's accesses the busiest thread may make
+    # of the output, how many elements a thread may store to, where the text gives it so many
+    elements: int | None = None
     traffic: float = 4  # as many times the solution's bytes may go to and from global memory
     always: Always | None = None  # a promise about every moment, held at each store
     probe: tuple | None = None  # the shape at which it is counted who does the work

@@ -31,6 +31,11 @@ class Log:
         self.holds = None  # what each stored value must fulfil
         self.broken = []
 
+    def most_of_one_thread(self):
+        """How many elements the thread wrote that wrote the most."""
+        written = self.last_writer[self.last_writer >= 0]
+        return int(np.unique(written, return_counts=True)[1].max(initial=0))
+
     def wrote(self, elements):
         thread = now.rank + 1024 * now.block.linear
         self.writers[elements] += self.last_writer[elements] != thread

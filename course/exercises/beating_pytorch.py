@@ -70,6 +70,7 @@ def channel_statistics(out, weight, first, second):
     specials="finite",  # the variance has several formulas
     shapes=((1, 9), (32, 9), (33, 9), (5, 4), (64, 9), (3, 1), (2, 25)),
     fresh=some_numbers((2, 60), (2, 10)),
+    elements=2,
     extents=lambda shape: (shape[0], 1, 1),
     rtol=2e-4,
     other_block=(96, 1, 1),
@@ -248,6 +249,7 @@ def sgd_all(state, rate):
     shapes=lengths(1, 31, 128, 129, 500),
     fresh=some_length,
     block=(128, 1, 1),
+    elements=2,
     extents=a_thread_each,
     other_block=(96, 1, 1),
     hints=(

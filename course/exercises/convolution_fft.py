@@ -373,6 +373,7 @@ def gather(matrix, x, side, stride, padding):
     fresh=some_numbers((5, 8), (5, 8), (2, 4), (2, 4), (1, 3), (0, 3)),
     block=(16, 16, 1),
     other_block=(3, 16, 1),
+    elements=1,
     extents=matrix_sides,
     is_square=lambda shape: shape[0] == shape[1],
     hints=(
@@ -557,6 +558,7 @@ __global__ void slopes(float* dx, const float* dy, const float* taps, int h, int
     block=(16, 16, 1),
     other_block=(8, 4, 1),
     probe=(3, 33, 3),
+    elements=1,
     extents=lambda shape: (shape[1], shape[0], 1),
     is_square=lambda shape: shape[0] == shape[1],
     hints=(

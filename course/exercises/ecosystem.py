@@ -223,6 +223,7 @@ def clamp_line(y, x, b, a, low): ...  # which element is this thread's? a guard,
     specials="finite",  # who compares NaN first decides
     shapes=lengths(0, 1, 31, 32, 33, 64, 97),
     fresh=some_length,
+    elements=1,
     extents=a_thread_each,
     effort=1,
     other_block=(96, 1, 1),

@@ -600,6 +600,7 @@ def spmv(y, offsets, columns, values, x):
     large=(66_000, 1),
     shapes=((1, 1), (33, 20), (100, 7), (64, 64), (40, 300)),
     fresh=lambda rng: tuple(map(int, rng.integers(20, 90, 2))),
+    elements=1,
     extents=lambda shape: (shape[0], 1, 1),
     other_block=(96, 1, 1),
     rtol=1e-5,

@@ -429,6 +429,7 @@ def faster(speedup, processors, parallel):
     large=(66_000,),
     specials="finite",  # a share of the work is a number from 0 to 1
     shapes=lengths(1, 31, 32, 33, 100),
+    elements=1,
     extents=a_thread_each,
     probe=(200,),
     other_block=(96, 1, 1),

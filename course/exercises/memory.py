@@ -103,6 +103,7 @@ def scale_four(out, a, factor):
     large=(66_000,),
     shapes=lengths(1, 31, 127, 128, 129, 256, 513),
     fresh=some_length,
+    elements=4,
     extents=lambda n: (ceil_div(n[0], 4), 1, 1),
     demand=Demand((512,), wasteful, ragged=(456,)),
     effort=1,

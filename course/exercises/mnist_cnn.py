@@ -185,6 +185,7 @@ def conv_weight(dw, dy, x):
     ),
     fresh=some_numbers((2, 5), (2, 5), (2, 5), (2, 5), (2, 5)),
     is_square=lambda s: s[3] == s[4],
+    elements=1,
     extents=lambda s: (9 * s[1] * s[2], 1, 1),
     rtol=1e-4,
     other_block=(96, 1, 1),
@@ -299,6 +300,7 @@ def norm_backward(dx, dy, normal, scale, dgamma, dbeta):
     specials="finite",  # the formula may be expanded
     shapes=((1, 1, 6), (3, 2, 5), (5, 7, 4), (4, 3, 9)),
     fresh=some_numbers((2, 9), (2, 9), (2, 9)),
+    elements=1,
     extents=a_thread_each,
     rtol=1e-4,
     other_block=(96, 1, 1),
@@ -422,6 +424,7 @@ def pool_backward(dx, dy, x):
     shapes=((1, 1, 5), (3, 4, 2), (5, 7, 7)),
     fresh=some_numbers((2, 8), (2, 8), (2, 8)),
     is_square=lambda s: s[1] == s[2],
+    elements=4,
     extents=a_thread_each,
     other_block=(96, 1, 1),
     hints=(
@@ -517,6 +520,7 @@ def softmax(p, z):
     specials="finite",
     shapes=lengths(1, 40, 64, 77),
     fresh=some_numbers((40, 100)),
+    elements=10,
     extents=a_thread_each,
     rtol=1e-4,
     other_block=(96, 1, 1),
@@ -593,6 +597,7 @@ __global__ void sgd(float* w, const float* dw, float lr, float decay, int n) {
     large=(66_000,),
     fresh=some_numbers((2, 2000)),
     block=(256, 1, 1),
+    elements=1,
     extents=a_thread_each,
     other_block=(96, 1, 1),
     hints=(
@@ -605,6 +610,15 @@ __global__ void sgd(float* w, const float* dw, float lr, float decay, int n) {
         Wrong(replace(SGD_SOLUTION, "i < n", "i < n / blockDim.x * blockDim.x"), "only_multiples"),
         Wrong(replace(SGD_SOLUTION, " + decay * w[i]", ""), "wrong_value"),
         Wrong(replace(SGD_SOLUTION, "i < n", "i < n - 1"), "off_by_one"),
+        Wrong(
+            replace(
+                SGD_SOLUTION,
+                "if (i < n)",
+                "const int half = (n + 1) / 2;\n"
+                "    for (int end = i < half ? n : 0; i < end; i += half)",
+            ),
+            "one_thread",
+        ),
         Wrong(
             replace(
                 SGD_SOLUTION,

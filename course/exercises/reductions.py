@@ -456,6 +456,7 @@ def join(out, counts, means, squares):
     specials="finite",  # a mean of infinities is none
     shapes=((1,), (2,), (31,), (33,), (64,), (100,)),
     fresh=some_numbers((2, 150)),
+    elements=1,
     extents=lambda shape: (shape[0], 1, 1),
     race_free=True,
     other_block=(96, 1, 1),
@@ -545,6 +546,7 @@ def join_softmax(out, largest, sums):
     specials="finite",  # sums of powers of finite numbers
     shapes=((1,), (2,), (31,), (33,), (64,), (100,)),
     fresh=some_numbers((2, 150)),
+    elements=2,
     extents=lambda shape: (shape[0], 1, 1),
     is_square=lambda shape: False,
     race_free=True,

@@ -36,6 +36,7 @@ def hello(out):
     shapes=lengths(1, 8, 32, 45, 64, 100),
     large=(66_000,),
     fresh=some_numbers((2, 200)),
+    elements=1,
     extents=a_thread_each,
     other_block=(96, 1, 1),
     hints=("Only the last line needs to change: what should stand where the 0 is?", "`out[i] = i`"),

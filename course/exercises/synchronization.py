@@ -468,6 +468,7 @@ __global__ void warp_sum(int* sums, const int* a, int n) {
     large=(66_000,),
     fresh=some_length,
     block=(64, 1, 1),
+    elements=1,
     extents=a_thread_each,
     race_free=True,
     other_block=(96, 1, 1),

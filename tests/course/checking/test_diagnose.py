@@ -4,6 +4,8 @@ The evidence is made by hand. That real wrong answers are given these reasons is
 exercises; they do not look at the numbers in the sentence.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -158,3 +160,19 @@ def test_a_mistake_is_named_and_placed(case):
 
 def test_what_is_right_is_no_mistake():
     assert diagnose([run(8), run(9)], COPY) is None
+
+
+def test_a_thread_has_as_many_elements_as_the_text_gives_it():
+    one_each = replace(COPY, elements=1)
+    both = [run(9, most_of_one_thread=1), run(9, most_of_one_thread=2)]
+    assert diagnose(both[:1], one_each) is None
+    assert diagnose(both, COPY) is None
+    assert diagnose(both, replace(COPY, elements=2)) is None
+    finding = diagnose(both, one_each)
+    assert finding.reason == "one_thread"
+    assert "stores to 2 elements of `out`. The task gives each thread one element" in finding.says
+
+
+def test_in_a_grid_that_is_too_small_a_thread_may_have_more_elements():
+    too_small = run(9, blocks=2, most_of_one_thread=2)
+    assert diagnose([too_small], replace(COPY, elements=1)) is None

@@ -42,6 +42,7 @@ class Counts(ctypes.Structure):
             "polls",  # again at one place: atomic reads, additions of an integer 0
             "stored",  # a bit for each of the launch's `buffers`: whether it was stored to
             "products",  # of the meetings: of tensor cores, or their matrices' loads
+            "most_stored",  # bytes of global memory that one thread has stored to, of who has most
         )
     ]
 

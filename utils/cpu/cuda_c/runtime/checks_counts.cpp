@@ -10,6 +10,7 @@ __attribute__((weak)) void count_heap(Counts&) {}
 // What a thread of the grid did.
 struct OfThread {
     unsigned accesses = 0;
+    unsigned long long stored = 0;  // bytes of global memory
     // Where it polls: of the reads of a loop that waits, the first one counts.
     const char* polled = nullptr;
     // Where its last access was, if it added nothing there.
@@ -48,6 +49,12 @@ void note_access(const Use& use, bool shared) {
     counts.global_bytes += shared ? 0 : use.size;
     unsigned long long accesses = ++mine.accesses;
     counts.busiest = std::max(counts.busiest, accesses);
+}
+
+void counts_stored_first(unsigned bytes) {
+    OfThread& mine = this_thread();
+    mine.stored += bytes;
+    counts.most_stored = std::max(counts.most_stored, mine.stored);
 }
 
 void counts_begin_grid() {

@@ -337,9 +337,11 @@ static void note_shared(Cell& c, const Access& now, const Use& use, const Block&
 }
 static void note_global(const Cell& c, const Access& now, const Use& use) {
     bool others = c.write.block != now.block || c.write.tid != now.tid;
-    if (use.writes && !use.atomic && c.write.grid == now.grid && (c.write.bytes & now.bytes) &&
-        others)
-        ++counts.rewrites;
+    if (use.writes && !use.atomic) {
+        const unsigned before = c.write.grid == now.grid ? c.write.bytes : 0;
+        counts.rewrites += others && (before & now.bytes);
+        counts_stored_first(unsigned(__builtin_popcount(now.bytes & ~(others ? 0 : before))));
+    }
     streams_cell(c, now, use.writes, {"", 0});
     if (use.atomic)
         message(c, now, use);
