@@ -11,10 +11,8 @@ soon as it is there; an error is written down and does not end the run.
 import argparse
 import re
 import statistics
-import sys
 import tempfile
 import time
-import zipfile
 from functools import partial
 from pathlib import Path
 
@@ -75,27 +73,6 @@ def try_features(log: NotesLog, name: str, operators) -> None:
             log.add(f"extensions/feature/{feature}/{name}", works, "1")
         if outcome != features.UNKNOWN and not works:
             log.note(f"{name}: {feature}", outcome)
-
-
-#: Run with another PyTorch than the one that a wheel was built with
-STRANGER = """
-import sys, torch
-sys.path.insert(0, sys.argv[1])
-from polynomial_op import polynomial
-x = torch.randn(3, 4, dtype=torch.float64, requires_grad=True)
-torch.testing.assert_close(polynomial(x, 0.3, -1.7, 0.9), 0.3 * x * x - 1.7 * x + 0.9)
-assert torch.autograd.gradcheck(polynomial, (x, 0.3, -1.7, 0.9))
-torch.library.opcheck(torch.ops.polynomial_op.polynomial, (x, 0.3, -1.7, 0.9))
-"""
-
-
-def try_wheel(log: NotesLog, wheel: Path, built_with: str) -> None:
-    """Load a wheel that was built elsewhere, with another version of PyTorch."""
-    with tempfile.TemporaryDirectory() as folder:
-        with zipfile.ZipFile(wheel) as file:
-            file.extractall(folder)
-        packaging.run([sys.executable, "-c", STRANGER, folder])
-    log.add(f"extensions/wheel/built_with_{built_with}", 1, "1")
 
 
 def overhead(log: NotesLog, calls: dict) -> None:
@@ -404,13 +381,9 @@ def main() -> None:
     add("--out", type=Path, required=True)
     add("--budget", type=float, default=120, help="seconds")
     add("--parts", nargs="*", default=list(PARTS), choices=list(PARTS))
-    add("--wheel", type=Path, help="a wheel built elsewhere, to be tried here")
-    add("--built-with", default="unknown", help="the PyTorch it was built with")
     options = parser.parse_args()
     log = NotesLog(options.out, options.budget)
     log.note("versions", results.versions())
-    if options.wheel:
-        log.attempt("wheel", try_wheel, log, options.wheel, options.built_with)
     for name, part in PARTS.items():
         if name in options.parts:
             log.attempt(name, part, log)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import torch
 
-from course.extensions import features, routing
+from course.extensions import features, routing, versions
 from utils import pick, results
 
 #: What a cell shows
@@ -125,25 +125,18 @@ def costs() -> str:
 
 
 def wheels() -> str:
-    """Which wheels ran with which other versions of PyTorch, as recorded."""
-    start = "extensions/wheel/built_with_"
-    entries = [entry for entry in results.load() if entry["name"].startswith(start)]
-    lines = []
-    for entry in entries:
-        built_with = entry["name"].removeprefix(start)
-        runs_with = f"PyTorch {entry['versions']['torch']} and Python {entry['versions']['python']}"
-        lines.append(f"built with PyTorch {built_with}, it passed with {runs_with}")
-    return "\n".join(lines) or f"with other versions: not recorded yet\n{own_version()}"
+    """What became of one wheel with other versions of PyTorch, and of one on a GPU."""
+    return f"{versions.text()}\n{own_version()}"
 
 
 def own_version() -> str:
     """How many of the package's tests passed with the PyTorch that built it, as recorded."""
     passed = results.find("extensions/package/tests_passed")
     if passed is None:
-        return "with its own: not recorded yet"
+        return "on a GPU: not recorded yet"
     where = f"{passed['gpu']}, {passed['date'][:10]}"
     torch_used = passed["versions"]["torch"]
-    return f"with its own, PyTorch {torch_used}: {passed['value']:.0f} tests passed ({where})"
+    return f"on a GPU, PyTorch {torch_used}: {passed['value']:.0f} tests passed ({where})"
 
 
 #: Whose kernels the operator runs on.

@@ -187,17 +187,22 @@ def judge_fake(answer, rng):
     operator.register_fake(answer)
     count = int(rng.integers(5, 9))
     types = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
-    for dtypes in itertools.product(types, types):
+    sizes = itertools.cycle([(count, 2, 3), (count, count + 3, 1), (1, 4, 2)])
+    for dtypes, shape in zip(itertools.product(types, types), sizes):
         for device in ("cpu", "meta"):
-            finding = compare_fake(operator, count, dtypes, device)
+            finding = compare_fake(operator, shape, dtypes, device)
             if finding:
                 return finding
     return not_traced(operator)
 
 
-def compare_fake(operator, count, dtypes, device):
-    """A Finding if the answer says something else than what the operator gives."""
-    inputs = [torch.randn(n, 3, dtype=dtype) for n, dtype in zip((count, 2), dtypes, strict=True)]
+def compare_fake(operator, shape, dtypes, device):
+    """A Finding if the answer says something else than what the operator gives.
+
+    shape: how many points and centers, and of how many numbers each.
+    """
+    *counts, d = shape
+    inputs = [torch.randn(n, d, dtype=dtype) for n, dtype in zip(counts, dtypes, strict=True)]
     right = operator(*inputs)
     with torch._subclasses.FakeTensorMode(allow_non_fake_inputs=True):
         given = [torch.empty(t.shape, dtype=t.dtype, device=device) for t in inputs]
@@ -332,10 +337,10 @@ def try_streams(gpu, answer, number):
 
     It is wrong if what comes is not heavy(x) + light(x), or if all of it was on one stream.
     """
-    used, ran = [], []
+    used, ran, here = {}, [], gpu.current_stream()
 
     def on_stream(name, factor):
-        used.append(gpu.current_stream())
+        used.setdefault(name, []).append(gpu.current_stream())
 
         def kernel(value):
             ran.append(name)
@@ -353,13 +358,22 @@ def try_streams(gpu, answer, number):
     after = busy_neighbours(gpu)
     got = out.item()
     del after
-    if len(used) != 2 or used[0] is used[1]:
-        return Finding("wrong_value", "heavy and light must run once each, on two streams."), ran
-    finding = wrong_sum(got, 101 * number)
+    finding = wrong_streams(used, here) or wrong_sum(got, 101 * number)
     if not finding and out.block.stream is not gpu.current_stream():
         says = "The sum must be computed on the stream that was current before."
         finding = Finding("other_means", says)
     return finding, ran
+
+
+def wrong_streams(used, here):
+    """A Finding if heavy has no stream of its own. used: name -> the streams of its calls."""
+    heavy, light = used.get("heavy", []), used.get("light", [])
+    if len(heavy) != 1 or len(light) != 1 or heavy[0] is light[0]:
+        return Finding("wrong_value", "heavy and light must run once each, on two streams.")
+    if heavy[0] is here:
+        says = "heavy runs on the stream that was current before: give it the one of its own."
+        return Finding("other_means", says)
+    return None
 
 
 def wrong_sum(got, expected):

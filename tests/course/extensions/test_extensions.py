@@ -4,6 +4,8 @@ import utils  # noqa: F401  first: it puts Numba on this machine's engine
 
 # isort: split
 import json
+import re
+import sys
 
 import pytest
 import torch
@@ -19,6 +21,7 @@ from course.extensions import (
     routing,
     sources,
     table,
+    versions,
 )
 from course.extensions.streams import ORDERS, Model
 from utils import pick
@@ -94,10 +97,9 @@ def test_what_is_recorded_of_package_and_convolution_is_said(monkeypatch):
         "extensions/conv3x3/any_shape/time": 0.5,
         "extensions/conv3x3/torch/time": 0.1,
     }
-    monkeypatch.setattr(table.results, "load", list)
     recorded = {name: {"value": value, **said} for name, value in values.items()}
     monkeypatch.setattr(table.results, "find", recorded.get)
-    assert "PyTorch 2.11.0: 58 tests passed (a GPU, 2026-11-22)" in table.wheels()
+    assert "PyTorch 2.11.0: 58 tests passed (a GPU, 2026-11-22)" in table.own_version()
     special, general = table.convolution().splitlines()
     assert "this shape: nothing is recorded yet" in special
     assert "any shape: 0.500 ms, PyTorch 0.100 ms: 0.20 times" in general
@@ -273,6 +275,30 @@ def test_the_package_installs_and_its_tests_pass_and_can_fail(tmp_path):
     assert rules.read_text() != text
     with pytest.raises(RuntimeError, match="test_gradients"):
         packaging.test(python, only="gradients")
+
+
+def test_what_is_kept_of_other_versions_is_said(tmp_path, monkeypatch):
+    """The report is made by running: here with this environment's PyTorch as the other one."""
+    python = packaging.fresh_environment(tmp_path / "environment")
+    monkeypatch.setattr(versions, "environment", lambda version, folder: python)
+    monkeypatch.setattr(versions, "REPORT", tmp_path / "report.json")
+    monkeypatch.setattr(sys, "argv", ["versions", "2.10.0", "--keep", str(tmp_path)])
+    versions.main()
+    first, second = versions.text().splitlines()
+    assert f"built with PyTorch {torch.__version__}" in first
+    assert torch.__version__ in second and "passed" in second
+
+
+def test_the_kept_wheel_passed_with_the_oldest_pytorch_and_a_newer_one():
+    kept = json.loads(versions.REPORT.read_text())
+    assert kept["wheel"].startswith("polynomial_op-")
+    assert all(re.match(r"\d+ passed", one["said"]) for one in kept["tried"])
+    tried = [tuple(map(int, one["torch"].split("+")[0].split(".")[:2])) for one in kept["tried"]]
+    setup = (sources.PACKAGE / "setup.py").read_text()
+    oldest = re.search(r"TORCH_TARGET_VERSION=0x(\w{2})(\w{2})", setup)
+    built_with = tuple(map(int, kept["built_with"].split(".")[:2]))
+    assert min(tried) == tuple(int(part, 16) for part in oldest.groups())
+    assert max(tried) > built_with
 
 
 def test_every_source_that_is_shown_exists():
