@@ -42,6 +42,34 @@ template <class F> __device__ int apply(F host, int count) { return host(count);
 __global__ void other() {}
 __device__ int slow() { return 3; }
 struct Built { int x; __device__ Built(int y) { x = y; } };
+template <class T>
+struct Holder {
+    T x;
+    __device__ T held() {
+        x += host(x);                       // calling a __host__ function("host") from a __device__
+        return x;
+    }
+    __device__ T unheld() { return host(x); }
+    __device__ T later();
+};
+template <class T>
+__device__ T Holder<T>::later() {
+    x -= host(x);                           // calling a __host__ function("host") from a __device__
+    return x;
+}
+template <int n>
+__device__ int branches(int x) {
+    if constexpr (n == 1) {
+        if (x) x += host(1);
+        else x -= host(2);
+    } else if constexpr (n == 2) x += host(3);
+    else x += 4;
+    x += host(5);                           // calling a __host__ function("host") from a __device__
+    return x;
+}
+__device__ int uses(Holder<int> one, Holder<int>* two) {
+    return one.held() + two->later() + branches<0>(1);
+}
 
 __global__ void calls(float* out, const float* in, int n) {
     out[0] = host(n);                       // calling a __host__ function("host") from a __global__

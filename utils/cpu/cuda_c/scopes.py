@@ -289,6 +289,24 @@ def template_parameters(tokens: Tokens) -> set[str]:
     return result
 
 
+def end_of_statement(tokens: Tokens, i: int) -> int:
+    """Index of the last token of the statement that begins at `i`, with all its branches."""
+    last = len(tokens) - 1
+    word = tokens[i].text
+    if word in ("if", "for", "while", "switch"):
+        while i < last and tokens[i].text != "(":
+            i += 1
+        i = end_of_statement(tokens, min(closing(tokens, i) + 1, last))
+        if word == "if" and i < last and tokens[i + 1].text == "else":
+            i = end_of_statement(tokens, min(i + 2, last))
+        return i
+    if word == "{":
+        return closing(tokens, i)
+    while i < last and tokens[i].text != ";":
+        i = closing(tokens, i) + 1 if tokens[i].text in OPEN else i + 1
+    return min(i, last)
+
+
 def is_constant(head: Tokens) -> bool:
     """Whether a variable is constant itself, and not only what it points to."""
     words = [t.text for t in head]

@@ -22,6 +22,7 @@ from .scopes import (
     class_name,
     declarations,
     declared_names,
+    end_of_statement,
     enumerators,
     function_name,
     is_constant,
@@ -272,11 +273,13 @@ class _Judge:
         self.relaxed = relaxed
         self.is_program = is_program
         self.uses = Counter(t.text for t in tokens if t.kind == "name")
+        self.member_uses: set[str] = set()
 
     def bodies(self, found: Declarations, known: set[str]) -> Findings:
         """What is wrong in each."""
         named = [(declaration, function_name(declaration.head, known)) for declaration in found]
         self.uses -= Counter(name.text for _, name in named if name)
+        self.member_uses = self.used_members(named)
         for declaration, name in named:
             if not name or not _is_own(name) or not self.is_made(declaration, name):
                 continue
@@ -290,18 +293,44 @@ class _Judge:
                 yield from self.body(declaration, space, name.text)
 
     def is_made(self, declaration: Declaration, name: Token) -> bool:
-        """Whether every line of a function is sure to be compiled."""
-        if not declaration.body or declaration.scope.is_template:
+        """Whether a function is sure to be compiled, all but its branches of `if constexpr`."""
+        if not declaration.body:
             return False
-        begin, end = declaration.body
-        for i in range(begin, end):
-            if self.tokens[i].text == "if" and self.tokens[i + 1].text == "constexpr":
-                return False
-        if not declaration.is_template:
-            return True
+        if self.is_of_template(declaration, name):
+            return name.text in self.member_uses
+        return not declaration.is_template or self.uses[name.text] > 0
+
+    def is_of_template(self, declaration: Declaration, name: Token) -> bool:
+        """Whether it is a member of a class template."""
         at = next(i for i, t in enumerate(declaration.head) if t is name)
-        is_member = at > 0 and declaration.head[at - 1].text == "::"
-        return self.uses[name.text] > 0 and not is_member
+        is_outside = at > 0 and declaration.head[at - 1].text == "::"
+        return declaration.scope.is_template or declaration.is_template and is_outside
+
+    def used_members(self, named: list[tuple[Declaration, Token | None]]) -> set[str]:
+        """Names of one function each that code outside of class templates calls as a member."""
+        bodies = Counter(name.text for each, name in named if name and each.body)
+        result = set()
+        for declaration, name in named:
+            if not name or self.is_of_template(declaration, name):
+                continue
+            if not self.is_made(declaration, name):
+                continue
+            for i in self.sure(declaration.body):
+                is_member = self.tokens[i - 1].text in (".", "->", "::")
+                if is_member and self.tokens[i + 1].text in ("(", "<"):
+                    result.add(self.tokens[i].text)
+        return {name for name in result if bodies[name] == 1}
+
+    def sure(self, body: tuple[int, int]) -> Iterator[int]:
+        """The places in a body of what is compiled whatever an `if constexpr` says."""
+        begin, end = body
+        i = begin + 1
+        while i < end:
+            if self.tokens[i].text == "if" and self.tokens[i + 1].text == "constexpr":
+                i = end_of_statement(self.tokens, i)
+            else:
+                yield i
+            i += 1
 
     def unconfigured(self, declaration: Declaration) -> Findings:
         """Calls of kernels without <<< >>> in a function of the host."""
@@ -316,7 +345,7 @@ class _Judge:
 
     def words_of(self, body: tuple[int, int]) -> Findings:
         """Words that no device code may hold, not even what the host may call, too."""
-        for t in self.tokens[body[0] : body[1]]:
+        for t in (self.tokens[i] for i in self.sure(body)):
             if t.kind != "name":
                 continue
             if t.text in ("throw", "try"):
@@ -328,15 +357,16 @@ class _Judge:
 
     def body(self, declaration: Declaration, space: str, caller: str) -> Findings:
         """What a function that runs on devices alone calls and reads of the host's."""
-        begin, end = declaration.body
         local = self.local(declaration)
         parameters = _parameters(declaration.head)
-        i = begin + 1
-        while i < end:
+        unevaluated = 0  # up to here
+        for i in self.sure(declaration.body):
             t = self.tokens[i]
             following = self.tokens[i + 1].text
+            if i <= unevaluated:
+                continue
             if t.text in UNEVALUATED and following == "(":
-                i = closing(self.tokens, i + 1)
+                unevaluated = closing(self.tokens, i + 1)
             elif t.text == "[" and self.tokens[i + 1].text in parameters:
                 if self.is_array(i):
                     yield self.tokens[i + 1], NOT_CONSTANT
@@ -344,7 +374,6 @@ class _Judge:
                 says = self.of_name(i, following, space, caller)
                 if says:
                     yield t, says
-            i += 1
 
     def of_name(self, i: int, following: str, space: str, caller: str) -> str:
         """What nvcc says of a name in device code, or nothing."""
