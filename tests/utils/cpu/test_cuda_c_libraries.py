@@ -414,6 +414,32 @@ k,
     assert printed == "0 1 0 1 1\n"
 
 
+def test_every_algorithm_of_cublas_multiplies(tmp_path):
+    printed = run_program(
+        tmp_path,
+        """
+#include <cstdio>
+#include <cublas_v2.h>
+int main() {
+    float *a, *c, one = 1, zero = 0;
+    cudaMallocManaged(&a, 4 * sizeof(float));
+    cudaMallocManaged(&c, 4 * sizeof(float));
+    for (int i = 0; i < 4; i++) a[i] = i + 1;
+    cublasHandle_t handle;
+    cublasCreate(&handle);
+    for (auto way : {CUBLAS_GEMM_DFALT, CUBLAS_GEMM_ALGO23, CUBLAS_GEMM_DFALT_TENSOR_OP,
+                     CUBLAS_GEMM_ALGO15_TENSOR_OP}) {
+        cublasGemmEx(handle, CUBLAS_OP_N, CUBLAS_OP_N, 2, 2, 2, &one, a, CUDA_R_32F, 2, a,
+                     CUDA_R_32F, 2, &zero, c, CUDA_R_32F, 2, CUBLAS_COMPUTE_32F, way);
+        cudaDeviceSynchronize();
+        printf("%d %g ", way, c[3]);
+    }
+    cublasDestroy(handle), cudaFree(a), cudaFree(c);
+}""",
+    )
+    assert printed == "-1 22 23 22 99 22 115 22 "
+
+
 def test_matmul_with_gelu_in_half_precision(tmp_path):
     printed = run_program(
         tmp_path,
