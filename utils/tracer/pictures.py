@@ -1,5 +1,7 @@
 """Pictures of a trace. Each names its source line and has a text alternative (`alt`)."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from utils.occupancy import ceil_div
@@ -14,6 +16,12 @@ ASKED = "#BFD9EA"
 BLANK = IDLE
 GRID_LINE = "white"
 MOST_ROWS = 33  # rows of memory in one picture
+FEW_ROWS = 8  # up to here there is room for thick ones
+SECTORS = counts.CACHE_LINE // counts.SECTOR
+#: Inches of a panel of memory: above its rows, a thick row, a thin one
+ABOVE_INCHES = 0.62
+THICK_INCHES = 0.23
+THIN_INCHES = 0.125
 TITLE_WIDTH = 84  # characters
 
 
@@ -136,62 +144,99 @@ def memory(
     """
     drawn, warp = select(trace, trace.coalescing, "global", line, array, operation, warp, time)
     sheets = [sheet(trace.events, chosen) for _, chosen in drawn]
-    heights = [max(len(rows), 2) for rows, *_ in sheets]
-    texts = []
-    row = drawn[0][0]
-    for (row, chosen), _ in zip(drawn, sheets, strict=True):
-        numbers = np.zeros(len(chosen), np.int64)
-        touched = int(counts.sectors(trace.events, chosen, numbers)[0])
-        asked = int(counts.unique_bytes(trace.events, chosen, numbers)[0])
-        fewest = ceil_div(asked, counts.SECTOR)
-        verb = {"read": "reads", "write": "writes", "atomic": "changes"}[row.operation]
-        text = f"{verb} {row.array}: {touched} sector{'s' * (touched != 1)}, {fewest} would do"
-        texts.append(f"{text} = {100 * fewest / touched:.3g} %")
+    texts = [said_of_sectors(trace.events, row, chosen) for row, chosen in drawn]
+    row = drawn[-1][0]
     code = code_of(trace, row.filename, row.line)
     who = warp_name(trace, warp)
-    title = f"{code}\n{who}"
-    alt = f"Memory touched by {who} in {code} {'; '.join(texts)}."
-    each = 0.23 if max(heights) <= 8 else 0.125
-    fig = figure(8.6, 0.75 + sum(0.62 + each * height for height in heights), alt=alt)
+    heights = [max(len(each.rows), 2) for each in sheets]
+    row_height = THICK_INCHES if max(heights) <= FEW_ROWS else THIN_INCHES
+    inches = [ABOVE_INCHES + row_height * height for height in heights]
+    fig = figure(
+        8.6,
+        0.75 + sum(inches),
+        alt=f"Memory touched by {who} in {code} {'; '.join(texts)}.",
+    )
     fig.suptitle(
-        title,
+        f"{code}\n{who}",
         fontsize=9.5,
         x=0.01,
         ha="left",
         color=INK,
         family="monospace",
     )
-    ratios = [0.62 / each + height for height in heights]
+    ratios = [height / row_height for height in inches]
     panels = fig.subplots(len(drawn), 1, height_ratios=ratios, squeeze=False)[:, 0]
     for axes, content, text in zip(panels, sheets, texts, strict=True):
         draw_sheet(axes, content, text)
     return fig
 
 
+VERBS = {"read": "reads", "write": "writes", "atomic": "changes"}
+
+
+def said_of_sectors(events, row, chosen):
+    """'reads x: 8 sectors, 4 would do = 50 %', of one request."""
+    numbers = np.zeros(len(chosen), np.int64)
+    touched = int(counts.sectors(events, chosen, numbers)[0])
+    asked = int(counts.unique_bytes(events, chosen, numbers)[0])
+    fewest = ceil_div(asked, counts.SECTOR)
+    sectors = "1 sector" if touched == 1 else f"{touched} sectors"
+    share = 100 * fewest / touched
+    return f"{VERBS[row.operation]} {row.array}: {sectors}, {fewest} would do = {share:.3g} %"
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """Memory that a request touches, in rows of a cache line.
+
+    size: bytes of a cell, an element or a part of one; cells: how many there are in a row.
+    lanes: (place in `rows`, cell) -> lanes that ask for it.
+    labels: what each row begins with. hidden: rows that are left out.
+    """
+
+    rows: list
+    size: int
+    lanes: dict
+    labels: list
+    hidden: int
+
+    @property
+    def cells(self):
+        return counts.CACHE_LINE // self.size
+
+    @property
+    def per_sector(self):
+        return counts.SECTOR // self.size
+
+
 def sheet(events, chosen):
-    """(row numbers, element size, grid of lanes, labels, lanes sharing a cell) of a request."""
-    size = int(min(events.size[chosen].min(), counts.SECTOR))
-    size = max(size, 1)
-    cells = counts.CACHE_LINE // size
-    memory = events.memories[events.memory[chosen[0]]]
+    """The Sheet of one request."""
+    size = max(1, int(min(events.size[chosen].min(), counts.SECTOR)))
+    asked = asked_bytes(events, chosen, size)
     start = int(events.address[chosen].min()) // counts.CACHE_LINE
-    where = []
-    for i in chosen.tolist():
-        address = int(events.address[i])
-        lane = int(events.lane[i])
-        for piece in range(max(1, int(events.size[i]) // size)):
-            where.append((address + piece * size, lane))
-    rows = sorted({address // counts.CACHE_LINE for address, _ in where} | {start})
-    hidden = max(0, len(rows) - MOST_ROWS)
-    rows = rows[:MOST_ROWS]
+    rows = sorted({address // counts.CACHE_LINE for address, _ in asked} | {start})
+    shown = rows[:MOST_ROWS]
     lanes = {}
-    for address, lane in where:
+    for address, lane in asked:
         row, within = divmod(address, counts.CACHE_LINE)
-        if row in rows:
-            cell = rows.index(row), within // size
+        if row in shown:
+            cell = shown.index(row), within // size
             lanes.setdefault(cell, []).append(lane)
-    labels = [row_label(memory, row * counts.CACHE_LINE - memory.start) for row in rows]
-    return rows, size, cells, lanes, labels, hidden
+    memory = events.memories[events.memory[chosen[0]]]
+    offsets = [row * counts.CACHE_LINE - memory.start for row in shown]
+    labels = [row_label(memory, offset) for offset in offsets]
+    return Sheet(shown, size, lanes, labels, len(rows) - len(shown))
+
+
+def asked_bytes(events, chosen, size):
+    """(address, lane) of every piece of `size` bytes that a request asks for."""
+    asked = []
+    for i in chosen.tolist():
+        first = int(events.address[i])
+        pieces = max(1, int(events.size[i]) // size)
+        addresses = range(first, first + pieces * size, size)
+        asked += [(address, int(events.lane[i])) for address in addresses]
+    return asked
 
 
 def row_label(memory, offset):
@@ -202,41 +247,51 @@ def row_label(memory, offset):
 
 
 def draw_sheet(axes, content, text):
-    rows, size, cells, lanes, labels, hidden = content
-    per_sector = counts.SECTOR // size
-    picture = np.empty((len(rows), cells, 3))
-    picture[:] = rgb(BLANK)
-    for row, cell in lanes:
-        first = cell // per_sector * per_sector
-        picture[row, first : first + per_sector] = rgb(WASTE)
-    for (row, cell), who in lanes.items():
-        picture[row, cell] = lane_colour(who[0])[0][:3]
-    show_cells(axes, picture, fine=cells <= 64)
-    for boundary in range(0, cells + 1, per_sector):
-        width = 1.4 if boundary in (0, cells) else 0.9
-        axes.axvline(boundary - 0.5, color=INK, linewidth=width)
-    is_small = len(rows) < 9
-    if cells <= 32:
-        for (row, cell), who in lanes.items():
-            axes.text(
-                cell,
-                row,
-                cell_text(who),
-                ha="center",
-                va="center",
-                fontsize=6.5 if is_small else 5.5,
-                color=lane_colour(who[0])[1],
-            )
-    axes.set_yticks(range(len(rows)), labels, fontsize=7 if is_small else 5.5, family="monospace")
-    middles = [(i + 0.5) * per_sector - 0.5 for i in range(4)]
-    axes.set_xticks(middles, [f"sector {i}" for i in range(4)], fontsize=7)
+    """A request's Sheet on a matplotlib panel, below what is said of it."""
+    show_cells(axes, colours_of(content), fine=content.cells <= 64)
+    for boundary in range(0, content.cells + 1, content.per_sector):
+        is_outer = boundary in (0, content.cells)
+        axes.axvline(boundary - 0.5, color=INK, linewidth=1.4 if is_outer else 0.9)
+    is_small = len(content.rows) <= FEW_ROWS
+    if content.cells <= 32:
+        write_lanes(axes, content, fontsize=6.5 if is_small else 5.5)
+    places = range(len(content.rows))
+    axes.set_yticks(places, content.labels, fontsize=7 if is_small else 5.5, family="monospace")
+    middles = [(i + 0.5) * content.per_sector - 0.5 for i in range(SECTORS)]
+    axes.set_xticks(middles, [f"sector {i}" for i in range(SECTORS)], fontsize=7)
     axes.xaxis.tick_top()
     axes.tick_params(length=0)
-    more = f"  (and {hidden} more rows)" if hidden else ""
+    more = f"  (and {content.hidden} more rows)" if content.hidden else ""
     axes.set_title(text + more, fontsize=9, loc="left", color=INK)
-    sectors = {(row, cell // per_sector) for row, cell in lanes}
-    if len(lanes) < len(sectors) * per_sector:
+    moved = {(row, cell // content.per_sector) for row, cell in content.lanes}
+    if len(content.lanes) < len(moved) * content.per_sector:
         axes.set_title("orange: moved, not asked for", fontsize=7.5, loc="right", color="#8A5A00")
+
+
+def colours_of(content):
+    """The colours of a Sheet's cells: whose they are, moved for nothing, or not moved."""
+    picture = np.empty((len(content.rows), content.cells, 3))
+    picture[:] = rgb(BLANK)
+    for row, cell in content.lanes:
+        first = cell // content.per_sector * content.per_sector
+        picture[row, first : first + content.per_sector] = rgb(WASTE)
+    for (row, cell), who in content.lanes.items():
+        picture[row, cell] = lane_colour(who[0])[0][:3]
+    return picture
+
+
+def write_lanes(axes, content, fontsize):
+    """Into each cell of a Sheet its lane, or how many share it."""
+    for (row, cell), who in content.lanes.items():
+        axes.text(
+            cell,
+            row,
+            cell_text(who),
+            ha="center",
+            va="center",
+            fontsize=fontsize,
+            color=lane_colour(who[0])[1],
+        )
 
 
 def show_cells(axes, picture, fine=True):
@@ -267,24 +322,18 @@ def banks(
     """
     drawn, warp = select(trace, trace.banks, "shared", line, array, operation, warp, time)
     sheets = [bank_sheet(trace.events, chosen) for _, chosen in drawn]
-    row = drawn[0][0]
-    texts = []
-    for (row, _), (_, _, load, part, _) in zip(drawn, sheets, strict=True):
-        verb = {"read": "reads", "write": "writes", "atomic": "changes"}[row.operation]
-        worst = int(load.max())
-        conflict = f"{worst}-way bank conflict: {worst} passes"
-        if worst == 1:
-            conflict = "no bank conflict: 1 pass"
-        texts.append(f"{verb} {row.array}{part}: {conflict}")
-    code = code_of(trace, row.filename, row.line)
+    rows = [row for row, _ in drawn]
+    texts = [said_of_banks(row, content) for row, content in zip(rows, sheets, strict=True)]
+    code = code_of(trace, rows[-1].filename, rows[-1].line)
     who = warp_name(trace, warp)
+    is_tall = max(len(content.rows) for content in sheets) > FEW_ROWS
+    row_height = THIN_ROW if is_tall else THICK_ROW
+    heights = [ABOVE_ROWS + row_height * len(each.rows) + BELOW_ROWS for each in sheets]
     alt = f"Banks used by {who} in {code} {'; '.join(texts)}."
-    tall = max(len(rows) for rows, *_ in sheets) > FEW_ROWS
-    row_height = THIN_ROW if tall else THICK_ROW
-    heights = [ABOVE_ROWS + row_height * len(rows) + BELOW_ROWS for rows, *_ in sheets]
     picture = svg.Drawing(BANKS_WIDTH, TITLE_HEIGHT + sum(heights), alt=alt)
-    for line, words in enumerate((code, who)):
-        picture.text(4, 12 + 18 * line, words, size=13, anchor="start", font_family="monospace")
+    for number, words in enumerate((code, who)):
+        y = 12 + 18 * number
+        picture.text(4, y, words, size=13, anchor="start", font_family="monospace")
     top = TITLE_HEIGHT
     for content, words, height in zip(sheets, texts, heights, strict=True):
         draw_banks(picture, top, row_height, content, words)
@@ -292,11 +341,18 @@ def banks(
     return picture
 
 
+def said_of_banks(row, content):
+    """'reads tile: 2-way bank conflict: 2 passes', of one request."""
+    conflict = "no bank conflict: 1 pass"
+    if content.worst > 1:
+        conflict = f"{content.worst}-way bank conflict: {content.worst} passes"
+    return f"{VERBS[row.operation]} {row.array}{content.part}: {conflict}"
+
+
 #: Pixels of the banks' picture: its width, the column of names, a row of many and of few
 BANKS_WIDTH = 826
 NAMES = 76
 THIN_ROW, THICK_ROW = 13, 22
-FEW_ROWS = 8
 #: Pixels of the title, of the bars of passes, of all above the rows, and of what stands below
 TITLE_HEIGHT = 44
 BAR_HEIGHT = 44
@@ -305,46 +361,73 @@ BELOW_ROWS = 38
 BANK_WIDTH = (BANKS_WIDTH - NAMES - 4) / counts.BANKS
 
 
+@dataclass(frozen=True)
+class BankSheet:
+    """Words of shared memory that a request asks for, in rows of one word a bank.
+
+    words: number of a word -> lanes that ask for it. passes: of each bank.
+    part: which lanes, where the hardware takes the warp in several parts.
+    hidden: rows that are left out.
+    """
+
+    rows: list
+    words: dict
+    passes: np.ndarray
+    part: str
+    hidden: int
+
+    @property
+    def worst(self):
+        return int(self.passes.max())
+
+
 def bank_sheet(events, chosen):
-    """(rows of 128 bytes, lanes of each word, each bank's passes, part of the warp, rows left)."""
+    """The BankSheet of one request: of the part of its warp that takes most passes."""
     size = int(events.size[chosen].max())
-    lanes_a_phase = counts.WARP if size <= 4 else max(1, counts.WARP * 4 // size)
-    best = None
-    for phase in range(counts.WARP // lanes_a_phase):
-        own = [i for i in chosen.tolist() if events.lane[i] // lanes_a_phase == phase]
-        words = {}
-        for i in own:
-            first, count = counts.extents(events, i, counts.BANK_BYTES)
-            for word in range(int(first), int(first + count)):
-                words.setdefault(word, []).append(int(events.lane[i]))
-        atomic = bool(own) and WORDS[int(events.kind[own[0]])] == "atomic"
-        load = np.zeros(counts.BANKS, int)
-        for word, who in words.items():
-            load[word % counts.BANKS] += len(who) if atomic else 1
-        if best is None or load.max() > best[1].max():
-            best = words, load, phase
-    words, load, phase = best
+    lanes = counts.WARP if size <= 4 else max(1, counts.WARP * 4 // size)
+    parts = []
+    for first in range(0, counts.WARP, lanes):
+        lane = events.lane[chosen]
+        own = chosen[(lane >= first) & (lane < first + lanes)].tolist()
+        words = words_of(events, own)
+        parts.append((words, passes_of(events, own, words), first))
+    words, passes, first = max(parts, key=lambda part: part[1].max())
     rows = sorted({word // counts.BANKS for word in words})
-    part = ""
-    if lanes_a_phase < counts.WARP:
-        lane = phase * lanes_a_phase
-        part = f" (lanes {lane}–{lane + lanes_a_phase - 1})"
     shown = rows[:MOST_ROWS]
     kept = {word: who for word, who in words.items() if word // counts.BANKS in shown}
-    return shown, kept, load, part, len(rows) - len(shown)
+    part = "" if lanes == counts.WARP else f" (lanes {first}–{first + lanes - 1})"
+    return BankSheet(shown, kept, passes, part, len(rows) - len(shown))
+
+
+def words_of(events, own):
+    """Number of a word of shared memory -> lanes that ask for it."""
+    words = {}
+    for i in own:
+        first, count = counts.extents(events, i, counts.BANK_BYTES)
+        for word in range(int(first), int(first + count)):
+            words.setdefault(word, []).append(int(events.lane[i]))
+    return words
+
+
+def passes_of(events, own, words):
+    """How many passes each bank takes: one a word, of atomics one a lane."""
+    is_atomic = bool(own) and WORDS[int(events.kind[own[0]])] == "atomic"
+    passes = np.zeros(counts.BANKS, int)
+    for word, who in words.items():
+        passes[word % counts.BANKS] += len(who) if is_atomic else 1
+    return passes
 
 
 def draw_banks(picture, top, row_height, content, words):
     """One request: above, how many passes each bank takes; below, the words that are asked for."""
-    rows, used, load, _, hidden = content
-    worst = int(load.max())
-    more = f"  (and {hidden} more rows)" if hidden else ""
+    worst = content.worst
+    more = f"  (and {content.hidden} more rows)" if content.hidden else ""
     colour = svg.strong(ALARM) if worst > 1 else svg.INK
     picture.text(NAMES, top + 8, words + more, size=12, anchor="start", colour=colour)
     ground = top + 22 + BAR_HEIGHT
     picture.line(NAMES, ground, BANKS_WIDTH - 4, ground)
     picture.text(NAMES - 6, ground - BAR_HEIGHT / 2, "passes", size=10, anchor="end")
-    for bank, passes in enumerate(load.tolist()):
+    for bank, passes in enumerate(content.passes.tolist()):
         if passes == 0:
             continue
         height = passes / max(worst, 2) * (BAR_HEIGHT - 12)
@@ -352,16 +435,17 @@ def draw_banks(picture, top, row_height, content, words):
         colour = ALARM if passes == worst > 1 else ACCENT
         picture.box(x + 2, ground - height, BANK_WIDTH - 4, height, fill=colour)
         picture.text(x + BANK_WIDTH / 2, ground - height - 6, passes, size=10)
-    draw_words(picture, top + ABOVE_ROWS, row_height, rows, used)
+    draw_words(picture, top + ABOVE_ROWS, row_height, content)
 
 
-def draw_words(picture, top, row_height, rows, used):
+def draw_words(picture, top, row_height, content):
     """The words of shared memory that are used, a row of 32 banks each, with their lanes."""
     size = 10 if row_height == THIN_ROW else 11
     right = NAMES + counts.BANKS * BANK_WIDTH
+    rows = content.rows
     bottom = top + row_height * len(rows)
     picture.box(NAMES, top, right - NAMES, bottom - top, fill=svg.FAINT)
-    for word, who in used.items():
+    for word, who in content.words.items():
         row, bank = divmod(word, counts.BANKS)
         x = NAMES + bank * BANK_WIDTH
         y = top + rows.index(row) * row_height
