@@ -585,6 +585,104 @@ def _draw_call(sheet, y, names, meets, is_after):
             sheet.text(x, y + 17, name, size=14, colour=svg.ON_COLOUR)
 
 
+# ---- how GPUs are joined, how a layer is cut
+
+PANEL, GPU_WIDE = 240, 46  # pixels
+
+
+def joined(gpus: int = 4):
+    """Three ways in which GPUs of one machine reach each other."""
+    alt = (
+        f"{gpus} GPUs joined in three ways: over PCIe each message goes up to the host; over "
+        "NVLink from one GPU to the next; an NVSwitch joins each with all others."
+    )
+    sheet = Drawing(3 * PANEL, 190, alt=alt)
+    for panel, (name, middle, says) in enumerate(
+        (
+            ("PCIe", "host", "up to the host and down again"),
+            ("NVLink", "", "straight to those it is wired to"),
+            ("NVSwitch", "switch", "to all, each with its whole link"),
+        )
+    ):
+        _panel(sheet, PANEL * panel, gpus, name, middle)
+        sheet.text(PANEL * (panel + 0.5), 178, says, size=12, colour=svg.GREY)
+    return sheet
+
+
+def _panel(sheet, left, gpus, name, middle):
+    """GPUs in a row, and what joins them: a box above them, or wires between neighbours."""
+    fast = name != "PCIe"
+    colour, thick = (svg.strong(ACCENT), 5) if fast else (svg.GREY, 2)
+    sheet.text(left + PANEL / 2, 10, name, size=15, font_weight="bold")
+    step = (PANEL - 20) / gpus
+    places = [left + 10 + step * (gpu + 0.5) for gpu in range(gpus)]
+    for x, following in zip(places, [*places[1:], None], strict=True):
+        if middle:
+            sheet.line(x, 130, left + PANEL / 2, 60, colour=colour, thick=thick)
+        elif following:
+            sheet.line(x, 144, following, 144, colour=colour, thick=thick)
+    if middle:
+        sheet.box(left + PANEL / 2 - 50, 38, 100, 32, fill=BLOCK_COLOURS[2], rx=4)
+        sheet.text(left + PANEL / 2, 54, middle, size=14, colour=svg.ON_COLOUR)
+    for gpu, x in enumerate(places):
+        sheet.box(x - GPU_WIDE / 2, 130, GPU_WIDE, 28, fill=BLOCK_COLOURS[0], rx=4)
+        sheet.text(x, 144, f"GPU {gpu}", size=12, colour=svg.ON_COLOUR)
+
+
+def tensor_cut(ranks: int):
+    """Two layers cut over ranks, the first by columns, the second by rows: a colour a rank."""
+    alt = (
+        f"x times the first layer, cut by columns for {ranks} ranks, gives each rank its part of "
+        "the hidden layer; times its rows of the second, a sum that is not whole. An all-reduce "
+        "adds these up."
+    )
+    sheet = Drawing(720, 178, alt=alt)
+    _whole(sheet, 0, "x")
+    _columns(sheet, 86, 90, ranks, "first: columns")
+    _columns(sheet, 248, 46, ranks, "hidden, after relu")
+    _rows(sheet, 400, 112, ranks, "second: rows")
+    _rows(sheet, 510, 96, ranks, "partial sums", gap=8)
+    _whole(sheet, 660, "y")
+    for x, sign in ((73, "·"), (223, "="), (380, "·"), (485, "=")):
+        sheet.text(x, MIDDLE, sign, size=22)
+    sheet.arrow(580, MIDDLE, 652, MIDDLE)
+    sheet.text(612, MIDDLE - 16, "all-reduce", size=12, colour=svg.strong(ACCENT))
+    return sheet
+
+
+MIDDLE, UNDER = 80, 166  # pixels: the height at which matrices are centred, that of their names
+WHOLE, CUT = 60, 112  # pixels: how wide matrices are
+
+
+def _whole(sheet, x, name):
+    """A matrix that every rank has."""
+    sheet.box(x + 1, MIDDLE - 23, WHOLE - 2, 46, fill=svg.FAINT, line=svg.GREY)
+    sheet.text(x + WHOLE / 2, MIDDLE, name, size=15)
+    sheet.text(x + WHOLE / 2, UNDER, "all have it", size=12)
+
+
+def _columns(sheet, x, high, ranks, name):
+    """A matrix of which each rank has some columns."""
+    step = CUT / ranks
+    for rank in range(ranks):
+        _part(sheet, rank, x + step * rank, MIDDLE - high / 2, step - 2, high)
+    sheet.text(x + CUT / 2, UNDER, name, size=12)
+
+
+def _rows(sheet, x, high, ranks, name, gap=2):
+    """A matrix of which each rank has some rows; or, with a gap, one below the other."""
+    step = (high + gap) / ranks
+    for rank in range(ranks):
+        _part(sheet, rank, x, MIDDLE - high / 2 + step * rank, WHOLE, step - gap)
+    sheet.text(x + WHOLE / 2, UNDER, name, size=12)
+
+
+def _part(sheet, rank, x, y, wide, high):
+    """What a rank has of a matrix."""
+    sheet.box(x, y, wide, high, fill=BLOCK_COLOURS[rank % len(BLOCK_COLOURS)])
+    sheet.text(x + wide / 2, y + high / 2, rank, size=12, colour=svg.ON_COLOUR)
+
+
 # ---- words that carry their flag
 
 CELL = 26  # pixels: a byte

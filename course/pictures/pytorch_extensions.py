@@ -1,4 +1,4 @@
-"""Pictures of the chapter PyTorch extensions: gradients in a graph, the dispatcher, streams."""
+"""Pictures of the chapter PyTorch extensions: gradients, what was learnt, dispatcher, streams."""
 
 import torch
 
@@ -139,6 +139,52 @@ def _short(number):
     return "?" if number is None else f"{float(number):.4g}"
 
 
+# ---- what a network has learnt
+
+REACH, FINE = 3.0, 40  # the picture goes from -REACH to REACH, in so many squares each way
+SQUARE = 8  # pixels
+YES, NO = "#0072B2", "#D55E00"  # dots of the two kinds
+
+
+def learnt(points, inside, answer):
+    """Where a network says yes, and the points that it was trained on.
+
+    points: [n, 2]. inside: [n, 1], 1 or 0. answer: the network, of places [m, 2] as `points` are to
+    numbers [m, 1]; above one half is a yes.
+    """
+    said_yes = answer(points) > 0.5
+    right = int((said_yes == (inside > 0.5)).sum())
+    size = SQUARE * FINE
+    alt = f"The network is right about {right} of {len(points)} points."
+    sheet = Drawing(size + 250, size, alt=alt)
+    sheet.cells(_corners_of_yes(points, answer), SQUARE, fill=GREEN)
+    sheet.box(0.5, 0.5, size - 1, size - 1, line=GREY)
+    for row, (colour, what) in enumerate(((YES, "inside"), (NO, "outside"))):
+        kind = inside[:, 0] > 0.5 if colour == YES else inside[:, 0] <= 0.5
+        sheet.dots(_on_the_sheet(points[kind]), 9, colour=colour)
+        sheet.dots([(size + 30, 24 + 28 * row)], 9, colour=colour)
+        sheet.text(size + 46, 24 + 28 * row, f"a point {what} the circle", anchor="start")
+    sheet.box(size + 24, 74, 12, 12, fill=GREEN)
+    sheet.text(size + 46, 80, "the network says inside", anchor="start")
+    sheet.text(size + 24, 118, f"right: {right} of {len(points)}", anchor="start", colour=BLUE)
+    return sheet
+
+
+def _corners_of_yes(points, answer):
+    """The upper left corners of all squares in whose middle the network says yes."""
+    steps = (torch.arange(FINE, device=points.device) + 0.5) * (2 * REACH / FINE) - REACH
+    places = torch.cartesian_prod(steps, steps).to(points.dtype)
+    chosen = places[answer(places)[:, 0] > 0.5]
+    return [(x - SQUARE / 2, y - SQUARE / 2) for x, y in _on_the_sheet(chosen)]
+
+
+def _on_the_sheet(places):
+    """Pixels of places [m, 2], y upwards; what lies beyond the edge is left out."""
+    scale = SQUARE * FINE / (2 * REACH)
+    shown = places[places.abs().amax(1) < REACH].tolist()
+    return [((x + REACH) * scale, (REACH - y) * scale) for x, y in shown]
+
+
 # ---- who answers a call
 
 #: What a call meets, in this order (c10/core/DispatchKey.h lists the keys, those that come first
@@ -212,3 +258,60 @@ def streams(model):
             colour=ON_COLOUR,
         )
     return sheet
+
+
+# ---- who adds up which columns
+
+ROW_HIGH, COLUMN_WIDE = 20, 13  # pixels
+
+
+def columns(rows: int, threads: int, chunk: int, parts: int):
+    """Which elements a thread has in a sum over rows, and where its part of the sum goes.
+
+    threads: of a block, each with `chunk` columns next to each other. parts: blocks that share the
+    rows out, each taking every so-manieth.
+    """
+    wide = COLUMN_WIDE * chunk * threads
+    below = ROW_HIGH * rows + 44
+    last = below + ROW_HIGH * parts + 44
+    alt = (
+        f"{rows} rows of {chunk * threads} columns, shared out among {parts} blocks. A thread adds "
+        f"up {chunk} columns over its block's rows; a second kernel adds up the {parts} parts."
+    )
+    sheet = Drawing(wide + 310, last + ROW_HIGH + 4, alt=alt)
+    for row in range(rows):
+        _row_of_chunks(sheet, ROW_HIGH * row, threads, chunk, row % parts)
+    for part in range(parts):
+        _row_of_chunks(sheet, below + ROW_HIGH * part, threads, chunk, part)
+    _row_of_chunks(sheet, last, threads, chunk, None)
+    middle = COLUMN_WIDE * chunk / 2
+    for start in (below - 44, last - 44):
+        sheet.arrow(middle, start + 6, middle, start + 38)
+    for y, words in (
+        (ROW_HIGH / 2, f"x and dy: a box is {chunk} columns of a row"),
+        (ROW_HIGH * 1.7, "one colour: one block's rows"),
+        (ROW_HIGH * 2.9, "thick edges: one thread's boxes"),
+        (below - 22, "each thread adds up, in registers"),
+        (below + ROW_HIGH * parts / 2, "the sums of each block"),
+        (last - 22, "the second kernel"),
+        (last + ROW_HIGH / 2, "the bias's gradient"),
+    ):
+        sheet.text(wide + 16, y, words, anchor="start")
+    return sheet
+
+
+def _row_of_chunks(sheet, y, threads, chunk, block):
+    """A row as its threads see it. Thick edges: the first thread of the first block."""
+    fill = FAINT if block is None else BLOCK_COLOURS[block % len(BLOCK_COLOURS)]
+    step = COLUMN_WIDE * chunk
+    for thread in range(threads):
+        marked = thread == 0 and block == 0
+        sheet.box(
+            step * thread + 2,
+            y + 2,
+            step - 4,
+            ROW_HIGH - 4,
+            fill=fill,
+            line=INK if marked else GREY,
+            thick=3 if marked else 1,
+        )

@@ -38,12 +38,34 @@ def test_a_ring_completes_its_first_parts_after_n_minus_1_steps():
         pictures.scaling,
         pictures.fits,
         pictures.matrix,
+        pictures.joined,
+        lambda: pictures.tensor_cut(4),
     ],
 )
 def test_pictures_are_drawn_and_described(draw):
     picture = draw()
     assert picture.alt
-    assert picture._repr_mimebundle_()["text/html"]
+    assert as_html(picture)
+
+
+def as_html(picture):
+    """What a notebook shows of a chart or a drawing."""
+    if hasattr(picture, "_repr_mimebundle_"):
+        return picture._repr_mimebundle_()["text/html"]
+    return picture._repr_html_()
+
+
+def test_every_rank_has_its_parts_of_both_layers():
+    drawn = pictures.tensor_cut(3)
+    assert "for 3 ranks" in drawn.alt
+    for rank in range(3):  # columns of the first layer, of the hidden one, rows, a partial sum
+        assert drawn.svg().count(f">{rank}</text>") == 4
+
+
+def test_a_switch_has_a_wire_for_every_gpu():
+    drawn = pictures.joined(6).svg()
+    assert drawn.count(">GPU 5</text>") == 3
+    assert drawn.count("<line") == 6 + 5 + 6  # PCIe, NVLink from one to the next, NVSwitch
 
 
 @pytest.fixture

@@ -36,3 +36,19 @@ def test_streams_tell_the_order():
         x * x
     gpu.synchronize()
     assert pictures.streams(gpu).alt == "In turn: stream 0 fill → 2, stream 1 multiply → 4."
+
+
+def test_what_is_learnt_is_asked_of_the_network():
+    points = torch.tensor([[0.0, 0.0], [2.0, 0.0], [0.0, -2.0], [9.0, 9.0]])
+    inside = torch.tensor([[1.0], [0.0], [0.0], [0.0]])
+    drawn = pictures.learnt(points, inside, lambda at: (at[:, :1] > -1).float())
+    assert drawn.alt == "The network is right about 1 of 4 points."
+    assert len(pictures._corners_of_yes(points, lambda at: torch.ones(len(at), 1))) == 40 * 40
+    assert pictures._corners_of_yes(points, lambda at: torch.zeros(len(at), 1)) == []
+    assert len(pictures._on_the_sheet(points)) == 3  # one point lies beyond the edge
+
+
+def test_the_first_thread_has_its_own_blocks_rows():
+    drawn = pictures.columns(rows=6, threads=3, chunk=8, parts=2)
+    assert "6 rows of 24 columns, shared out among 2 blocks" in drawn.alt
+    assert drawn.svg().count('stroke-width="3"') == 3 + 1  # three rows of six, and a sum
