@@ -30,7 +30,7 @@ from utils.files import scratch_folder
 from utils.tools import process
 
 SECONDS = 5  # of CPU time, for one launch
-CHILD_SECONDS = 120
+CHILD_SECONDS = 600  # by the clock, on a busy computer
 ORDERS = (IN_STEP, 0)  # in which programs that use atomic operations take turns
 SHOWN = 300  # characters of a compiler's message
 FILE = "<the learner's kernel>"  # in tracebacks
