@@ -747,12 +747,22 @@ def special_trials(exercise, seed):
 
 
 def large_trial(exercise, seed):
-    """One launch with arrays that are larger than what 16 bits can count, in a list."""
+    """Launches with arrays that are larger than what 16 bits can count.
+
+    One has the most threads and, where others have far fewer, one the fewest: then each thread has
+    more to do than a limit that somebody wrote in.
+    """
     if not exercise.large:
         return []
-    launch = max(exercise.launches_for(exercise.large), key=lambda one: np.prod(one.threads))
+    launches = exercise.launches_for(exercise.large)
+    launches = sorted(launches, key=lambda one: np.prod(one.threads))
+    fewest, most = launches[0], launches[-1]
+    chosen = [most]
+    if 4 * np.prod(fewest.threads) <= np.prod(most.threads):
+        chosen.append(fewest)
     arguments = exercise.inputs(np.random.default_rng(seed), exercise.large)
-    return [(exercise.large, launch, arguments, as_output(exercise, arguments))]
+    expected = as_output(exercise, arguments)
+    return [(exercise.large, launch, arguments, expected) for launch in chosen]
 
 
 ON_CPU = {engines.FORCE_CPU: "1"}

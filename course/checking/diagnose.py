@@ -423,9 +423,20 @@ def elements(arguments):
 
 
 def rule_only_small(bad, good, exercise):
-    """Nothing is wrong but what has the large arrays."""
-    if exercise.large and good and {run.shape for run in bad} == {exercise.large}:
-        return Finding("only_small", large_says(good, bad[0].arguments), bad[0])
+    """Nothing is wrong but what has the large arrays, or but those with few threads."""
+    if not exercise.large or not good or {run.shape for run in bad} != {exercise.large}:
+        return None
+    run = bad[0]
+    shared_out = [other for other in good if other.shape == run.shape]
+    if not shared_out:
+        return Finding("only_small", large_says(good, run.arguments), run)
+    most, few = (np.prod(one.launch.threads) for one in (shared_out[0], run))
+    return Finding(
+        "few_rounds",
+        f"Right with {most:,} threads for {elements(run.arguments):,} elements, wrong with {few:,}:"
+        " does each loop go on to the end, or is a number of rounds written in?",
+        run,
+    )
 
 
 def rule_multiples(bad, good, exercise):

@@ -17,6 +17,7 @@ REASONS = {
     "only_multiples": "It works only when the size is a multiple of the block size.",
     "fixed_block": "It is right with blocks of one size only.",
     "only_small": "It is right with small arrays only.",
+    "few_rounds": "It is right only while a thread has little to do.",
     "first_block_only": "Only the first block's share of the work is done.",
     "needs_full_grid": "It needs as many threads as there are elements, and this grid has fewer.",
     "reads_output": "It uses what the output held before the launch.",

@@ -605,6 +605,9 @@ def axpy(y, x, a):
         y[i] += a * x[i]
 
 
+MANY = (66_000,)
+
+
 def grids(n):
     """Fewer threads than elements, one block, just enough, and more."""
     enough = max(1, ceil_div(n[0], 32))
@@ -614,7 +617,10 @@ def grids(n):
         enough: "just enough blocks",
         enough + 2: "more blocks than needed",
     }
-    return [Launch((g, 1, 1), (32, 1, 1), label) for g, label in sorted(tried.items())]
+    launches = [Launch((g, 1, 1), (32, 1, 1), label) for g, label in sorted(tried.items())]
+    if n == MANY:
+        launches.append(Launch((1, 1, 1), (1, 1, 1), "one thread for everything"))
+    return launches
 
 
 GRID_STRIDE = Exercise(
@@ -642,7 +648,7 @@ def axpy(y, x, a):
     reference=lambda y, x, a: y + a * x.astype(np.float64),
     shapes=lengths(0, 1, 31, 32, 64, 97, 128, 193, 1100),
     fresh=some_length,
-    large=(66_000,),
+    large=MANY,
     launches=grids,
     probe=(193,),  # the largest whose work is shared by several blocks and few enough threads
     extents=a_thread_each,
@@ -682,6 +688,14 @@ def axpy(y, x, a):
         Wrong(but(axpy, "y.size", "y.size + 1"), "off_by_one"),
         Wrong(but(axpy, "y.size", "y.size - 1"), "off_by_one"),
         Wrong(but(axpy, "y.size", "y.size // stride * stride"), "only_multiples"),
+        Wrong(
+            but(
+                axpy,
+                ("range(start, y.size, stride)", "range(start, start + 100 * stride, stride)"),
+                ("        y[i] +=", "        if i < y.size:\n            y[i] +="),
+            ),
+            "few_rounds",
+        ),
         Wrong(but(axpy, "+=", "="), "wrong_value"),
     ),
     hypotheses=(

@@ -37,6 +37,13 @@ def one_block(shape):
     return [Launch((1, 1, 1), (shape[1], 1, 1))]
 
 
+def summands(rng, count):
+    """Numbers whose sums are beyond what a float counts, and not beyond an int32."""
+    low = -600_000 if count > 1500 else -200_000
+    high = 600_000 if count > 1500 else 1_200_000
+    return whole(rng, low, high, count)
+
+
 ANY_BLOCK = Exercise(
     id="reductions.any_block",
     title="Any block size",
@@ -67,7 +74,7 @@ def block_sum(total, a):
     solution=block_sum,
     inputs=lambda rng, shape: {
         "total": Out((1,), np.int32),
-        "a": whole(rng, -200_000, 1_200_000, shape[0]),  # sums beyond what a float counts
+        "a": summands(rng, shape[0]),
     },
     reference=lambda total, a: np.array([a.sum()], np.int32),
     shapes=(
@@ -82,6 +89,7 @@ def block_sum(total, a):
         (1500, 1024),
     ),
     fresh=some_numbers((1, 300), (34, 128)),
+    large=(66_000, 33),
     launches=one_block,
     extents=lambda shape: (shape[1], 1, 1),
     is_square=lambda shape: False,

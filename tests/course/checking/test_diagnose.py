@@ -130,6 +130,11 @@ CASES = {
         "only_small",
         "with up to 9 elements, wrong with 70:",
     ),
+    "a large array in few threads": (
+        [run(8), run(70), run(70, wrong=[66, 67], blocks=2)],
+        "few_rounds",
+        "with 72 threads for 70 elements, wrong with 8:",
+    ),
     "another block": (
         [run(9, wrong=[4], block=6), run(8), run(9), run(13)],
         "fixed_block",
