@@ -167,6 +167,7 @@ size_t index(int z, int y, int x, int height, int width) {
         Wrong(replace(INDEX, BODY, "((size_t)z * width + y) * height + x"), "only_square"),
         Wrong(replace(INDEX, BODY, "((size_t)x * height + y) * width + z"), "wrong_value"),
         Wrong(replace(INDEX, BODY, "(size_t)z * height + y * width + x"), "wrong_value"),
+        Wrong(replace(INDEX, BODY, "(size_t)(((double)z * height + y) * width + x)"), "overflow"),
         Wrong(replace(INDEX, "size_t index", "int index"), "does_not_compile"),
     ),
 )

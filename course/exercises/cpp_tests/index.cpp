@@ -34,4 +34,8 @@ void run_tests() {
            "One factor must be a size_t before it is multiplied.");
     expect(1, random_int(60000, 64000), 60000, 65000, 80000, "overflow",
            "`y * width` alone may be more than an unsigned can count.");
+    for (int i = 0; i < 4; ++i)
+        expect(random_int(1 << 28, 1 << 29), random_int(0, 99999), random_int(0, 99998), 100000,
+               99999, "overflow",
+               "A double counts whole numbers up to 2^53 only: multiply whole numbers.");
 }
