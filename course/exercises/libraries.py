@@ -339,12 +339,65 @@ def coefficients(rng, count):
     return rng.integers(-9999 if count < 20 else 9999, 10_000, count)
 
 
+def two_polynomials(rng, shape):
+    p, q = coefficients(rng, shape[0]), coefficients(rng, shape[1])
+    return {"r2c": Noted(r2c, p=p.copy(), q=q.copy()), "c2r": Noted(c2r), "p": p, "q": q}
+
+
+class Noted(Counted):
+    """A transform that remembers what went in and what came, row by row.
+
+    inputs: the answer's own, by name, as they were before it could change them.
+    """
+
+    def __init__(self, function, **inputs):
+        super().__init__(function)
+        self.inputs, self.given, self.gave = inputs, [], []
+
+    def __call__(self, *arguments, **named):
+        result = super().__call__(*arguments, **named)
+        self.given += rows_of((*arguments, *named.values())[0])
+        self.gave += rows_of(result)
+        return result
+
+
+def rows_of(array):
+    """A copy of each row of an array, its real numbers, in a list."""
+    array = np.real(array).astype(float)
+    return list(array.reshape(-1, array.shape[-1]))
+
+
+def came_from(numbers, rows):
+    """Whether numbers are a sum of multiples of these rows, or stand among their values."""
+    rows = [row for row in rows if np.isfinite(row).all()]
+    if not rows:
+        return False
+    if np.isin(numbers, [0, *np.concatenate(rows)]).all():
+        return True
+    columns = np.zeros((max(len(numbers), *map(len, rows)), len(rows)))
+    for column, row in zip(columns.T, rows, strict=True):
+        column[: len(row)] = row
+    factors = np.linalg.lstsq(columns[: len(numbers)], numbers, rcond=None)[0]
+    rest = numbers - columns[: len(numbers)] @ factors
+    return np.abs(rest).max() < 1e-6 * np.abs(numbers).max()
+
+
 def by_the_library(given, expected):
     """What is wrong with the means by which the right numbers came, or None."""
-    there, back = given["r2c"].calls, given["c2r"].calls
-    if there and back:
-        return None
-    return f"`r2c` was called {there} times, `c2r` {back} times: go through these transforms."
+    there, back = given["r2c"], given["c2r"]
+    if not there.calls or not back.calls:
+        return (
+            f"`r2c` was called {there.calls} times, `c2r` {back.calls} times: go through these"
+            " transforms."
+        )
+    for name, coefficients in there.inputs.items():
+        if not came_from(coefficients, there.given):
+            return f"`{name}` did not go through `r2c`: transform both polynomials by it."
+    whole = [np.rint(row / len(row)) for row in back.gave]
+    # of a product that was put together from several, none need look like the whole
+    if back.calls == 1 and not came_from(np.array(expected), back.gave + whole):
+        return "The product did not come out of `c2r`: go back by it."
+    return None
 
 
 def multiply_in_a_power_of_two(r2c, c2r, p, q):
@@ -382,12 +435,7 @@ def multiply(r2c, c2r, p, q):
     solution=multiply,
     reference=lambda r2c, c2r, p, q: tuple(np.convolve(p, q).tolist()),
     after=by_the_library,
-    inputs=lambda rng, s: {
-        "r2c": Counted(r2c),
-        "c2r": Counted(c2r),
-        "p": coefficients(rng, s[0]),
-        "q": coefficients(rng, s[1]),
-    },
+    inputs=two_polynomials,
     shapes=((4, 4), (3, 3), (2, 5), (8, 3), (7, 7), (16, 2), (20, 20)),
     fresh=lambda rng: tuple(map(int, rng.integers(2, 20, 2))),
     hints=(
@@ -420,6 +468,15 @@ def multiply(r2c, c2r, p, q):
             "The padding is still there: return only the first len(p) + len(q) - 1 coefficients.",
         ),
         Wrong(without_transforms, "other_means"),
+        Wrong(but(multiply, "r2c(padded[1])", "np.fft.rfft(padded[1])"), "other_means"),
+        Wrong(
+            but(
+                multiply,
+                "c2r(r2c(padded[0]) * r2c(padded[1]), n) / n",
+                "np.fft.irfft(r2c(padded[0]) * r2c(padded[1]), n)\n    c2r(r2c(padded[0]) * 0, n)",
+            ),
+            "other_means",
+        ),
         Wrong(
             but(
                 multiply,
