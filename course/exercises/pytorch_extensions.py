@@ -118,6 +118,7 @@ def nearest_fake(points, centers):
     tried="Shape, type and device agree with the real operator's, and a tracer took any n.",
     hints=(
         "What are shape and type of each of the two results? Both are said in the task.",
+        "n may be a symbol: `points.shape[0]` hands it on, `len(points)` makes it a number.",
         "`points.new_empty(shape)` has the type and the device of points.",
         "`points.new_empty(points.shape[0], dtype=torch.int64)` is the first.",
     ),
@@ -164,6 +165,15 @@ def nearest_fake(points, centers):
             ),
             "crashed",
         ),
+        Wrong(
+            but(
+                nearest_fake,
+                "distance = points.new_empty(points.shape[0])",
+                "more = points.new_empty(points.shape[0] - centers.shape[0])\n"
+                "    distance = torch.cat([points.new_empty(centers.shape[0]), more])",
+            ),
+            "crashed",
+        ),
     ),
 )
 
@@ -183,8 +193,8 @@ BROADCAST = TorchExercise(
     minutes=10,
     task=(
         "y = x · scale, where either may be broadcast to the other's shape, as in NumPy: [4, 3] and"
-        " [3], [4, 3] and [4, 1], a single number. Return dx and dscale, each of the shape of what"
-        " it belongs to."
+        " [3], [4, 3] and [4, 1], [4, 3] and [], a tensor of one number. Return dx and dscale, each"
+        " of the shape of what it belongs to."
     ),
     starter="""
 def scaled_backward(dy, x, scale):
@@ -320,6 +330,10 @@ def side_by_side(gpu, x, heavy, light):
                 side_by_side, "a = heavy(x)\n    b = light(x)", "a = heavy(x)\n        b = light(x)"
             ),
             "wrong_value",
+        ),
+        Wrong(
+            but(side_by_side, ("a = heavy(x)", "a = light(x)"), ("b = light(x)", "b = heavy(x)")),
+            "other_means",
         ),
     ),
 )
@@ -458,6 +472,24 @@ QUIZZES = (
         explain={
             "b": "It would do no harm, but the compiler never runs it.",
             "c": "Only if a gradient is asked for.",
+        },
+    ),
+    Quiz(
+        id="pytorch_extensions.q_seed",
+        question="Why is the seed an input of the operator, and not drawn inside it?",
+        choices={
+            "a": "Drawing it inside would take too long",
+            "b": "So that both passes draw the same mask, and the same call gives the same result",
+            "c": "PyTorch allows no random numbers in an operator",
+        },
+        answer="b",
+        explain_right=(
+            "With the same seed it is a function like any other: gradcheck can differentiate it,"
+            " and a CUDA graph draws a new mask at each replay, from a seed drawn outside."
+        ),
+        explain={
+            "a": "It is one number for the whole matrix.",
+            "c": "Its own dropout has some.",
         },
     ),
 )
