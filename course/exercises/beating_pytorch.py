@@ -246,7 +246,7 @@ def sgd_all(state, rate):
     reference=lambda state, rate: np.stack(
         [state[0].astype(np.float64) - rate * state[1], np.zeros(state.shape[1])]
     ),
-    shapes=lengths(1, 31, 128, 129, 500),
+    shapes=lengths(1, 2, 3, 6, 13, 31, 66, 128, 129, 500),
     fresh=some_length,
     block=(128, 1, 1),
     elements=2,

@@ -6,7 +6,7 @@ import numpy as np
 from numba import cuda
 
 from course.checking.answers import but
-from course.checking.inputs import some_numbers, uniform
+from course.checking.inputs import some_numbers, some_zeros
 from course.checking.model import Demand, Exercise, Hypothesis, Launch, Out, Wrong
 from course.checking.quiz import Quiz
 
@@ -80,7 +80,7 @@ def back(out, x):
         out[n, c, 1] = imaginary
 """,
     solution=back,
-    inputs=lambda rng, shape: {"out": Out((*shape, 2)), "x": uniform(rng, *shape, 2)},
+    inputs=lambda rng, shape: {"out": Out((*shape, 2)), "x": some_zeros(rng, *shape, 2)},
     reference=lambda out, x: as_pairs(np.fft.ifft(as_complex(x), axis=0)),
     specials="finite",  # products of complex numbers are expanded in several ways
     shapes=((1, 1), (1, 5), (5, 1), (2, 3), (7, 4), (3, 3), (8, 8), (5, 11)),
@@ -158,6 +158,14 @@ def back(out, x):
             "wrong_value",
         ),
         Wrong(but(back, "for k in range(rows)", "for k in range(1, rows)"), "wrong_value"),
+        Wrong(
+            but(
+                back,
+                "            angle =",
+                "            if x[k, c, 0] == 0:\n                continue\n            angle =",
+            ),
+            "wrong_value",
+        ),
     ),
 )
 
@@ -270,7 +278,10 @@ def fft_rows(out, x):
         out[row, n, 0], out[row, n, 1] = real[n], imag[n]
 """,
     solution=fft_rows,
-    inputs=lambda rng, rows: {"out": Out((*rows, POINTS, 2)), "x": uniform(rng, *rows, POINTS, 2)},
+    inputs=lambda rng, rows: {
+        "out": Out((*rows, POINTS, 2)),
+        "x": some_zeros(rng, *rows, POINTS, 2),
+    },
     reference=lambda out, x: as_pairs(np.fft.fft(as_complex(x))),
     specials="finite",
     shapes=((1,), (2,)),
@@ -362,7 +373,7 @@ def apart(out, z):
         out[0, k, 1] = z[k, 1]
 """,
     solution=apart,
-    inputs=lambda rng, shape: {"out": Out((2, *shape, 2)), "z": uniform(rng, *shape, 2)},
+    inputs=lambda rng, shape: {"out": Out((2, *shape, 2)), "z": some_zeros(rng, *shape, 2)},
     reference=lambda out, z: taken_apart(z),
     specials="finite",
     shapes=((1,), (2,), (3,), (31,), (32,), (33,), (64,), (100,)),

@@ -125,6 +125,11 @@ def count_with_barrier(counts, values):
 BINS = 16
 
 
+def counted_before(rng, bins):
+    """What counters hold: some a little, others nearly as much as an int32 can."""
+    return whole(rng, 0, 100, bins) << rng.choice([0, 10, 18, 24], bins).astype(np.int32)
+
+
 def counted(counts, values):
     """What was counted before, and the values."""
     return counts + np.bincount(values, minlength=BINS)
@@ -147,7 +152,7 @@ def count(counts, values):
 """,
     solution=count,
     inputs=lambda rng, n: {
-        "counts": InOut(whole(rng, 0, 100, BINS)),
+        "counts": InOut(counted_before(rng, BINS)),
         "values": whole(rng, 0, BINS, n),
     },
     reference=counted,
@@ -250,7 +255,7 @@ def privatized(counts, values):
 """,
     solution=privatized,
     inputs=lambda rng, n: {
-        "counts": InOut(whole(rng, 0, 100, 64)),
+        "counts": InOut(counted_before(rng, 64)),
         "values": sometimes_equal(rng, n),
     },
     reference=lambda counts, values: counts + np.bincount(values, minlength=64),
