@@ -160,6 +160,7 @@ def to_int8(codes, x, scale):
     solution=to_int8,
     inputs=steps_and_ties,
     reference=nearest_int8,
+    specials="no_nan",  # no code stands for NaN, and the text asks for none
     large=(66_000,),
     shapes=((1,), (31,), (33,), (100,), (257,)),
     fresh=some_numbers((34, 300)),
@@ -379,8 +380,8 @@ SQUARES = Exercise(
     minutes=10,
     task=(
         "`out[row]` is the mean of the squares of a row of float16 numbers, to float32's precision:"
-        " what RMS norm divides by. This kernel's are infinite for large numbers, and for long"
-        " rows too small."
+        " what RMS norm divides by. This kernel returns infinity where numbers are large, and too"
+        " little where rows are long."
     ),
     starter="""
 @cuda.jit
@@ -462,8 +463,8 @@ BY_CHANCE = Exercise(
     task=(
         "bfloat16 is the upper half of a float32. Round `bits[i]`, the 32 bits of a float, to its"
         " 16: away from zero with a *probability* as large as the part that is cut off. `random[i]`"
-        " is a random number from 0 to 65,535; away from zero means here that it and the lower 16"
-        " bits together are at least 65,536."
+        " is a random number from 0 to 65,535. Round away from zero when `random[i]` plus the lower"
+        " 16 bits of `bits[i]` is at least 65,536; otherwise cut them off."
     ),
     starter="""
 @cuda.jit
@@ -553,14 +554,20 @@ QUIZZES = (
     ),
     Quiz(
         id="fusion.q_half",
-        question="A bfloat16 weight is 1. Every step adds 0.001. What is it after 1,000 steps?",
-        choices={"a": "2", "b": "1", "c": "about 1.5"},
+        question=(
+            "A float16 weight (10 bits of mantissa) is 1. Every step adds 0.001, rounded to the"
+            " nearest. Where is it after 1,000 steps?"
+        ),
+        choices={"a": "at 1", "b": "at about 2", "c": "at infinity"},
         answer="b",
         explain_right=(
-            "The next bfloat16 above 1 is 1.0078. Each sum is rounded back to 1: hence the master"
-            " copy in float32, or rounding by chance."
+            "The next float16 above 1 is 1.00098, so each step moves it by one, to 1.98. In"
+            " bfloat16, with 7 bits, the next is 1.0078: there it never moves."
         ),
-        explain={None: "How far is the next bfloat16 above 1? And where does 1.001 round to?"},
+        explain={
+            "a": "That is bfloat16's. How far above 1 is the next number with 10 bits of mantissa?",
+            "c": "Float16's largest number is 65,504, far from here.",
+        },
     ),
     Quiz(
         id="fusion.q_int4",

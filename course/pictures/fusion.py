@@ -4,7 +4,7 @@ import numpy as np
 
 from course.kernels.fusion import records
 from course.pictures.shapes import SMALL, box, plain, sheet, word
-from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, IDLE, INK, chart
+from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, IDLE, INK, chart, svg
 
 TINY = 6.5
 KERNEL = "#cfe8cf"
@@ -51,6 +51,58 @@ def _kernel(axes, x, width, name, moved, colour=INK):
             xytext=ends[1],
             arrowprops=arrow,
         )
+
+
+# ---- a loss in chunks
+
+STRIP, TOP = 38, 58  # pixels: a chunk's height, where the first begins
+
+
+def chunks_of_logits(tokens: int, chunk: int, now: int):
+    """Which rows of the logits exist while chunk number `now` (from 0) is worked on."""
+    count = -(-tokens // chunk)
+    alt = (
+        f"{tokens:,} tokens in {count} chunks. Of the logits only the rows of chunk {now + 1}"
+        " exist. They become their gradient in place, which gives the same rows of dx and a part"
+        " of dweights, to which every chunk adds."
+    )
+    drawing = svg.Drawing(700, TOP + STRIP * count + 30, alt=alt)
+    for left, width, name in ((20, 70, "x"), (180, 250, "logits"), (520, 70, "dx")):
+        drawing.text(left + width / 2, TOP - 36, name, font_weight="bold")
+        for number in range(count):
+            kept = name != "logits" and (name == "x" or number < now)
+            colour = _of_chunk(number == now, kept)
+            drawing.box(left, TOP + STRIP * number, width, STRIP - 2, fill=colour, line=svg.GREY)
+    drawing.text(655, TOP - 36, "dweights", font_weight="bold")
+    drawing.box(620, TOP, 70, STRIP * count - 2, fill=IDLE, line=svg.GREY)
+    _steps_of_chunk(drawing, TOP + STRIP * now + STRIP / 2, TOP + STRIP * count)
+    for number in range(count):
+        if number != now:
+            words = "forgotten" if number < now else "not yet"
+            drawing.text(305, TOP + STRIP * number + STRIP / 2 - 1, words, size=12)
+    return drawing
+
+
+def _of_chunk(now: bool, kept: bool) -> str:
+    """The colour of a chunk's rows: worked on now, in memory, or not there."""
+    if now:
+        return BLOCK_COLOURS[1]
+    return IDLE if kept else "none"
+
+
+def _steps_of_chunk(drawing, middle: float, bottom: float) -> None:
+    """The arrows of the chunk whose rows have this middle; bottom: below the last chunk."""
+    ink = svg.strong(ACCENT)
+    drawing.arrow(92, middle, 177, middle, colour=ink)
+    drawing.text(134, middle - 12, "1 multiply", size=12)
+    drawing.text(305, middle - 1, "2 logits, then their gradient", colour=svg.ON_COLOUR)
+    drawing.arrow(432, middle, 517, middle, colour=ink)
+    drawing.text(474, middle - 12, "3 multiply", size=12)
+    ends = {"colour": ink, "thick": 1.5}
+    drawing.line(470, middle, 470, bottom + 16, **ends)
+    drawing.line(470, bottom + 16, 655, bottom + 16, **ends)
+    drawing.arrow(655, bottom + 16, 655, bottom + 1, colour=ink)
+    drawing.text(655, middle - 1, "+ part", colour=svg.ON_COLOUR)
 
 
 # ---- formats

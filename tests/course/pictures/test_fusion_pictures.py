@@ -14,6 +14,13 @@ def test_passes_are_counted():
     assert "reads 2, writes 1" in alt
 
 
+def test_of_the_logits_one_chunk_exists_at_a_time():
+    drawing = pictures.chunks_of_logits(tokens=8192, chunk=2048, now=1)
+    assert "8,192 tokens in 4 chunks. Of the logits only the rows of chunk 2 exist." in drawing.alt
+    assert drawing.svg().count("forgotten") == 1 and drawing.svg().count("not yet") == 2
+    assert "in 3 chunks" in pictures.chunks_of_logits(tokens=21, chunk=8, now=0).alt
+
+
 def test_formats_and_their_numbers():
     assert "e4m3 1 + 4 + 3" in pictures.bits(formats.FORMATS).alt
     line = pictures.number_line({"e2m1": formats.numbers(formats.E2M1)}, 8)
