@@ -1,10 +1,155 @@
-"""Pictures of the chapter Reductions and scans: look-back, and the ring of tiles."""
+"""Pictures of the chapter Reductions and scans: trees, scans, compaction, look-back, the ring."""
 
 from course.pictures.shapes import arrow, box, sheet, word
-from utils.plots import ACCENT, IDLE, chart
+from utils.plots import ACCENT, BLOCK_COLOURS, IDLE, chart
+from utils.plots.svg import FAINT, GREY, ON_COLOUR, Drawing, strong
 
 WAITING = "#ffffff"
 KNOWN = "#cfe8cf"
+NAMES, PLACE = 96, 62  # pixels: the rounds' names, a place of shared memory
+TALL, RISE = 36, 66  # pixels: a place, from one round to the next
+
+
+def additions(way, threads):
+    """For each round of a rung's tree what is added: (thread, its place, the other's place).
+
+    way: "divergent", "conflicts" or "sequential", as in `sum_ladder`; threads: a power of two.
+    """
+    steps = [1 << k for k in range(threads.bit_length() - 1)]
+    if way == "divergent":
+        return [[(t, t, t + step) for t in range(0, threads, 2 * step)] for step in steps]
+    if way == "conflicts":
+        spans = [(step, threads // (2 * step)) for step in steps]
+        return [[(t, 2 * step * t, 2 * step * t + step) for t in range(n)] for step, n in spans]
+    return [[(t, t, t + step) for t in range(step)] for step in reversed(steps)]
+
+
+def tree(way, values):
+    """A block's tree over so few values: which thread adds what in each round.
+
+    way: as for `additions`; values: a power of two of them.
+    """
+    rounds = additions(way, len(values))
+    said = "; ".join(f"round {k}: {_who(added)}" for k, added in enumerate(rounds, 1))
+    picture = _Rows(["at first", *(f"round {k + 1}" for k in range(len(rounds)))], len(values))
+    row = list(values)
+    picture.row(0, row, lit=range(len(row)))
+    for k, added in enumerate(rounds):
+        for _, place, other in added:
+            row[place] += row[other]
+            picture.move(k, place, place)
+            picture.move(k, other, place)
+        lit = {place: f"thread {thread}" for thread, place, _ in added}
+        picture.row(k + 1, row, lit, below=lit)
+    return picture.drawing(f"{len(values)} values become one, {row[0]}. Who adds what: {said}.")
+
+
+def _who(added):
+    return ", ".join(f"thread {t} places {place} and {other}" for t, place, other in added)
+
+
+def hillis_steele(values):
+    """Everybody adds the value 1, 2, 4 ... places to the left; coloured what is complete."""
+    steps = [1 << k for k in range((len(values) - 1).bit_length())]
+    picture = _Rows(["at first", *(f"{step} to the left" for step in steps)], len(values))
+    row = list(values)
+    picture.row(0, row, lit=range(1))
+    for k, step in enumerate(steps):
+        for place in range(step, len(row)):
+            picture.move(k, place - step, place)
+        row = [v + (row[i - step] if i >= step else 0) for i, v in enumerate(row)]
+        picture.row(k + 1, row, lit=range(2 * step))
+    alt = f"{len(row)} values become their running sums, {_list(row)}, in {len(steps)} rounds."
+    return picture.drawing(alt)
+
+
+def blelloch(values):
+    """The tree up, which leaves sums, and down again, which leaves what lies before each value.
+
+    values: a power of two of them.
+    """
+    count = len(values)
+    steps = [1 << k for k in range(count.bit_length() - 1)]
+    names = ["at first", *["up"] * len(steps), "the last: 0", *["down"] * len(steps)]
+    picture = _Rows(names, count)
+    row = list(values)
+    picture.row(0, row, lit=range(count))
+    for k, step in enumerate(steps):
+        ends = range(2 * step - 1, count, 2 * step)
+        for right in ends:
+            row[right] += row[right - step]
+            picture.move(k, right - step, right)
+        picture.row(k + 1, row, lit=ends)
+    row[-1] = 0
+    picture.row(len(steps) + 1, row, lit=[count - 1])
+    for k, step in enumerate(reversed(steps), len(steps) + 1):
+        lit = []
+        for right in range(2 * step - 1, count, 2 * step):
+            left = right - step
+            row[left], row[right] = row[right], row[right] + row[left]
+            lit += [left, right]
+            for ends in ((right, left), (right, right), (left, right)):
+                picture.move(k, *ends)
+        picture.row(k + 1, row, lit)
+    return picture.drawing(
+        f"A tree over {_list(values)}: up {len(steps)} rounds of sums, then down as many, "
+        f"which leave the sum of what lies before each: {_list(row)}."
+    )
+
+
+def compact(values, keep):
+    """How running sums of marks say where each kept value goes. keep: whether a value is kept."""
+    marks = [int(keep(value)) for value in values]
+    places = [sum(marks[: i + 1]) for i in range(len(marks))]
+    kept = [value for value, mark in zip(values, marks, strict=True) if mark]
+    picture = _Rows(["value", "keep it?", "running sum", "result"], len(values))
+    lit = [i for i, mark in enumerate(marks) if mark]
+    for level, row in enumerate((values, marks, places)):
+        picture.row(level, row, lit)
+    picture.row(3, kept, lit=range(len(kept)))
+    for i in lit:
+        picture.move(2, i, places[i] - 1)
+    return picture.drawing(
+        f"Of {_list(values)} are kept {_list(kept)}; their running sums, {_list(places)} in all, "
+        "less one, are their places."
+    )
+
+
+def _list(numbers):
+    return " ".join(map(str, numbers))
+
+
+class _Rows:
+    """Rows of numbers below one another, and arrows from each row to the next."""
+
+    def __init__(self, names, places):
+        self.sheet = Drawing(NAMES + PLACE * places, RISE * (len(names) - 1) + TALL + 2, alt="")
+        for level, name in enumerate(names):
+            self.sheet.text(0, RISE * level + TALL / 2, name, anchor="start", size=14)
+
+    def row(self, level, numbers, lit, below=None):
+        """The numbers; lit: places in colour; below: small words under the numbers, by place."""
+        for place, number in enumerate(numbers):
+            left, top = NAMES + PLACE * place, RISE * level + 1
+            on = place in lit
+            self.sheet.box(left, top, PLACE - 6, TALL, fill=BLOCK_COLOURS[1] if on else FAINT, rx=3)
+            words = (below or {}).get(place)
+            middle, colour = left + PLACE / 2 - 3, ON_COLOUR if on else GREY
+            self.sheet.text(middle, top + TALL * (0.32 if words else 0.5), number, colour=colour)
+            if words:
+                self.sheet.text(middle, top + TALL * 0.76, words, size=11, colour=colour)
+
+    def move(self, level, start, end):
+        """An arrow from a place of this row to one of the next."""
+        x1, x2 = (NAMES + PLACE * (place + 0.5) - 3 for place in (start, end))
+        top = RISE * level + TALL + 2
+        colour, thick = (GREY, 1.0) if start == end else (strong(ACCENT), 1.3)
+        self.sheet.arrow(x1, top, x2, top + RISE - TALL - 2, colour=colour, thick=thick, head=6)
+
+    def drawing(self, alt):
+        """The picture, which says what it shows."""
+        self.sheet.alt = alt
+        return self.sheet
 
 
 def look_back(told, sums):

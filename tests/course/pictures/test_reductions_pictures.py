@@ -1,12 +1,60 @@
-"""Look-back adds what tiles told, and nothing twice; the ring and the recorded lines say it all."""
+"""Trees, scans and look-back are drawn as the kernels add, and nothing twice; the ring and the
+recorded lines say it all.
+"""
 
+import numpy as np
 import pytest
 
+from course.kernels.reductions import sum_ladder
 from course.pictures import reductions
+from utils.tracer import trace
+
+DIGITS = [3, 1, 4, 1, 5, 9, 2, 6]
 
 
 def texts(fig):
     return [text.get_text() for text in fig.axes[0].texts]
+
+
+@pytest.mark.parametrize("way", ["divergent", "conflicts", "sequential"])
+def test_a_tree_is_drawn_as_its_kernel_adds(way):
+    threads = sum_ladder.THREADS
+    x, sums = np.ones(threads, np.float32), np.zeros(1, np.float32)
+    events = trace(getattr(sum_ladder, f"sum_{way}"), 1, threads, x, sums).events
+    for barriers, added in enumerate(reductions.additions(way, threads), 1):
+        now = [i for i in events.accesses("shared") if events.epoch[i] == barriers]
+        read = {(events.thread[i], events.offset[i] // 4) for i in now}
+        drawn = {(thread, place) for thread, *places in added for place in places}
+        assert read - {(0, 0)} == drawn - {(0, 0)}  # thread 0 reads the result at last
+
+
+@pytest.mark.parametrize("way", ["divergent", "conflicts", "sequential"])
+def test_a_tree_says_its_sum_and_who_adds(way):
+    picture = reductions.tree(way, DIGITS)
+    assert f"become one, {sum(DIGITS)}." in picture.alt
+    t, place, other = reductions.additions(way, len(DIGITS))[0][-1]
+    assert f"thread {t} places {place} and {other}; round 2" in picture.alt
+    adders = [thread for added in reductions.additions(way, len(DIGITS)) for thread, *_ in added]
+    assert [f"thread {t}<" in picture.svg() for t in range(8)] == [t in adders for t in range(8)]
+    assert picture.svg().count("<polygon") == 2 * (len(DIGITS) - 1)
+
+
+def test_everybody_adds_until_all_have_their_running_sum():
+    picture = reductions.hillis_steele(DIGITS)
+    assert "running sums, 3 4 8 9 14 23 25 31, in 3 rounds" in picture.alt
+    assert picture.svg().count("<polygon") == 7 + 6 + 4
+
+
+def test_the_tree_down_leaves_what_lies_before():
+    picture = reductions.blelloch(DIGITS)
+    assert picture.alt.endswith("before each: 0 3 4 8 9 14 23 25.")
+    assert picture.svg().count("<polygon") == 7 + 3 * 7
+
+
+def test_a_kept_value_goes_to_its_running_sum_less_one():
+    picture = reductions.compact(DIGITS, lambda value: value > 3)
+    assert "are kept 4 5 9 6; their running sums, 0 0 1 1 2 3 3 4" in picture.alt
+    assert picture.svg().count("<polygon") == 4
 
 
 @pytest.mark.parametrize(
