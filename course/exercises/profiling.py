@@ -233,7 +233,7 @@ def speed_limit(seconds, nbytes, flops, bandwidth, peak):
 def bytes_loaded(ptx):
     total = 0
     for line in ptx.splitlines():
-        match = re.search(r"\bld\.global\S*", line)
+        match = re.search(r"\bld(\.volatile)?\.global\S*", line)
         if match:
             parts = match.group().split(".")
             size = int(re.sub(r"\D", "", parts[-1])) // 8
@@ -258,10 +258,12 @@ LOADS = (
     "ld.global.s16 %rs{n}, [%rd{n}];",
     "ld.global.v2.b64 {{%rd1{n}, %rd2{n}}}, [%rd{n}];",
     "ld.global.f32 %v4, [%v2];",  # registers' names, as good as any
+    "ld.volatile.global.v2.f32 {{%f{n}, %f9{n}}}, [%rd{n}];",
 )
 OTHERS = (
     "ld.param.u64 %rd{n}, [kernel_param_{n}];",
     "ld.shared.f32 %f{n}, [%r{n}];",
+    "ld.volatile.shared.f32 %f{n}, [%r{n}];",
     "add.f32 %f{n}, %f1, %f2;",
     "st.global.f32 [%rd{n}], %f1;",
     "mad.lo.s32 %r{n}, %r1, %r2, %r3;",
@@ -289,8 +291,8 @@ PTX = Exercise(
         "Return how many bytes one thread loads from global memory if it runs each line of this PTX"
         " once. The type is the last part of the instruction: `ld.global.f32` loads 4 bytes, `.f64`"
         " 8, `.u8` one; `.v2` and `.v4` load two or four of them. A line may begin with a predicate"
-        " such as `@%p1`; count it. Loads of parameters and from shared memory do not count. There"
-        " are no comments."
+        " such as `@%p1`; count it. For a `volatile` pointer it is `ld.volatile.global.f32`: count"
+        " it, too. Loads of parameters and from shared memory do not count. There are no comments."
     ),
     starter="""
 def bytes_loaded(ptx):
@@ -312,22 +314,23 @@ def bytes_loaded(ptx):
         (9, 0, 6),
         (3, 2, 2),
         (2, 3, 1),
-        (0, 0, 6),
+        (0, 0, 7),
+        (2, 12, 7),
     ),
     draws=lambda some: some.tuples(
-        some.integers(0, 9), some.integers(0, len(LOADS) - 1), some.integers(0, 6)
+        some.integers(0, 9), some.integers(0, len(LOADS) - 1), some.integers(0, len(OTHERS))
     ),
     hints=(
         (
-            '`import re` and `re.search(r"ld\\.global\\S*", line)` finds the whole instruction,'
-            " such as `ld.global.nc.v2.f32`."
+            '`import re` and `re.search(r"ld\\.(volatile\\.)?global\\S*", line)` finds the whole'
+            " instruction, such as `ld.global.nc.v2.f32`."
         ),
         '`instruction.split(".")[-1]` is the type, `f32`. Its digits are bits: divide by 8.',
         "Multiply by 2 if `v2` is among the parts, by 4 if `v4` is.",
     ),
     wrong=(
         Wrong(
-            but(bytes_loaded, "ld\\.global", "ld\\."),
+            but(bytes_loaded, "ld(\\.volatile)?\\.global", "ld\\."),
             "wrong_value",
             "Parameters and shared memory are counted, too: only `ld.global` goes to global"
             " memory.",
@@ -346,6 +349,11 @@ def bytes_loaded(ptx):
             but(bytes_loaded, "if match:", 'if match and "@" not in line:'),
             "wrong_value",
             "A line with a predicate (`@%p1`) is a load like the others.",
+        ),
+        Wrong(
+            but(bytes_loaded, "(\\.volatile)?", ""),
+            "wrong_value",
+            "`ld.volatile.global` loads from global memory like the others.",
         ),
         Wrong(
             but(bytes_loaded, "return total", "return 8 * total"),
