@@ -59,6 +59,11 @@ def device_functions():
 
 
 @program
+def compiled_functions():
+    return ([3 * i + 300 for i in range(10)],)
+
+
+@program
 def names():
     values = [10 * (i % 4) + 7 + 4 + i // 4 * 2 for i in range(8)]
     return values, [value // 2 for value in values]

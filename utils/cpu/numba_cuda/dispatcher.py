@@ -320,6 +320,11 @@ IGNORED = set(
 )
 
 
+def _unwrapped(function):
+    """The Python function of one that Numba has compiled already: `cuda.jit` takes those, too."""
+    return getattr(function, "py_func", function)
+
+
 def jit(
     func_or_sig=None,
     device=False,
@@ -337,6 +342,7 @@ def jit(
     if unknown := set(options) - IGNORED:
         raise KeyError(f"Unrecognized options: {unknown}. Known options are {sorted(IGNORED)}")
     signatures = returned = None
+    func_or_sig = _unwrapped(func_or_sig)
     if func_or_sig is not None and not isinstance(func_or_sig, pytypes.FunctionType):
         from numba.core import sigutils
 
@@ -350,6 +356,7 @@ def jit(
         func_or_sig = None
 
     def decorate(function):
+        function = _unwrapped(function)
         if not isinstance(function, pytypes.FunctionType):
             raise TypeError(f"cuda.jit needs a function, got {type(function).__name__}")
         return Kernel(function, device, signatures, bool(debug), extensions, returned)
