@@ -3,11 +3,13 @@
 import utils  # noqa: F401  first: it puts Numba on this machine's engine
 
 # isort: split
+import numpy as np
 import pytest
 import torch
 
 from course.checking.checker import check_answer
 from course.exercises.pytorch_extensions import FAKE, IN_PLACE, STREAM
+from course.extensions import trials
 
 
 def heavy_alone(gpu, x, heavy, light):
@@ -29,3 +31,42 @@ def guess_the_shape(points, centers):
 )
 def test_dodges_are_rejected(exercise, answer):
     assert not check_answer(exercise, answer).solved
+
+
+def forgets_who_reads(gpu, x, heavy, light):
+    """Waits as it should, and tells the allocator of nobody who reads `a`."""
+    side = gpu.Stream()
+    side.wait_stream(gpu.current_stream())
+    with gpu.stream(side):
+        a = heavy(x)
+    b = light(x)
+    gpu.current_stream().wait_stream(side)
+    return a + b
+
+
+def forgets_to_wait(gpu, x, heavy, light):
+    side = gpu.Stream()
+    with gpu.stream(side):
+        a = heavy(x)
+    b = light(x)
+    a.record_stream(gpu.current_stream())
+    return a + b
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_memory_and_waiting_are_told_apart(seed):
+    def said(answer):
+        return trials.judge_stream(answer, np.random.default_rng(seed)).says
+
+    assert "memory was handed out again" in said(forgets_who_reads)
+    assert "memory was handed out again" not in said(forgets_to_wait)
+
+
+def counts_with_len(points, centers):
+    count = len(points)
+    return points.new_empty(count, dtype=torch.int64), points.new_empty(count)
+
+
+def test_a_size_that_became_a_number_is_told_so():
+    finding = trials.judge_fake(counts_with_len, np.random.default_rng(1))
+    assert "`points.shape[0]` leaves it open" in finding.says
