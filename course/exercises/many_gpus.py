@@ -126,6 +126,10 @@ def cost(bytes, ranks):
         Wrong(but(cost, "2 * (ranks - 1) * bytes // ranks", "2 * bytes"), "wrong_value"),
         Wrong(but(cost, "bytes // ranks", "bytes"), "wrong_value"),
         Wrong(but(cost, "2 * (ranks - 1), 2 *", "2 * ranks, 2 *"), "wrong_value"),
+        Wrong(
+            but(cost, "2 * (ranks - 1) * bytes // ranks", "(ranks - 1) * bytes // ranks"),
+            "wrong_value",
+        ),
     ),
     hypotheses=(
         Hypothesis(
@@ -137,6 +141,11 @@ def cost(bytes, ranks):
             "wrong_value",
             "A step sends one part, not the whole message.",
             but(cost, "bytes // ranks", "bytes"),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Parts go round twice, first growing, then complete: a rank sends in both.",
+            but(cost, "2 * (ranks - 1) * bytes // ranks", "(ranks - 1) * bytes // ranks"),
         ),
     ),
 )

@@ -354,7 +354,7 @@ def memory_alone(finding, answer, chosen):
         return None
     says = (
         "Every stream waits for what it needs, and still the sum is wrong: memory was handed out"
-        " again while another stream still read it. Who reads what was allocated on `side`?"
+        " again while another stream still read it. Who reads what heavy's stream allocated?"
     )
     return Finding("race", says)
 
@@ -364,13 +364,13 @@ def try_streams(gpu, answer, number):
 
     It is wrong if what comes is not heavy(x) + light(x), or if all of it was on one stream.
     """
-    used, ran, here = {}, [], gpu.current_stream()
+    used, read, here = {}, {}, gpu.current_stream()
 
     def on_stream(name, factor):
         used.setdefault(name, []).append(gpu.current_stream())
 
         def kernel(value):
-            ran.append(name)
+            read[name] = value
             return factor * value
 
         return kernel
@@ -385,11 +385,12 @@ def try_streams(gpu, answer, number):
     after = busy_neighbours(gpu)
     got = out.item()
     del after
-    finding = wrong_streams(used, here) or wrong_sum(got, 101 * number)
+    finding = wrong_streams(used, here) or read_early(read, number)
+    finding = finding or wrong_sum(got, 101 * number)
     if not finding and out.block.stream is not gpu.current_stream():
         says = "The sum must be computed on the stream that was current before."
         finding = Finding("other_means", says)
-    return finding, ran
+    return finding, list(read)
 
 
 def wrong_streams(used, here):
@@ -403,6 +404,15 @@ def wrong_streams(used, here):
     return None
 
 
+def read_early(read, number):
+    """A Finding if a kernel saw another x than the one that is computed. read: name -> its x."""
+    early = [name for name, value in read.items() if value != number]
+    if not early:
+        return None
+    says = f"With another order of the streams {early[0]} reads x before it is there: its stream "
+    return Finding("race", says + "waits for nobody.")
+
+
 def wrong_sum(got, expected):
     """A Finding if the sum is not what it should be: then some stream did not wait."""
     if got == expected:
@@ -410,8 +420,8 @@ def wrong_sum(got, expected):
     if math.isnan(got):
         says = "With another order of the streams the sum reads what nobody has written yet."
         return Finding("race", says)
-    says = f"With another order of the streams the sum is {got:g} instead of {expected:g}."
-    return Finding("race", says)
+    says = f"With another order of the streams the sum is {got:g} instead of {expected:g}. "
+    return Finding("race", says + "Does it wait for both?")
 
 
 def busy_neighbours(gpu):

@@ -44,8 +44,19 @@ def forgets_who_reads(gpu, x, heavy, light):
     return a + b
 
 
-def forgets_to_wait(gpu, x, heavy, light):
+def begins_at_once(gpu, x, heavy, light):
     side = gpu.Stream()
+    with gpu.stream(side):
+        a = heavy(x)
+    b = light(x)
+    gpu.current_stream().wait_stream(side)
+    a.record_stream(gpu.current_stream())
+    return a + b
+
+
+def adds_at_once(gpu, x, heavy, light):
+    side = gpu.Stream()
+    side.wait_stream(gpu.current_stream())
     with gpu.stream(side):
         a = heavy(x)
     b = light(x)
@@ -54,12 +65,14 @@ def forgets_to_wait(gpu, x, heavy, light):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_memory_and_waiting_are_told_apart(seed):
+def test_what_is_missing_between_two_streams_is_told(seed):
     def said(answer):
         return trials.judge_stream(answer, np.random.default_rng(seed)).says
 
     assert "memory was handed out again" in said(forgets_who_reads)
-    assert "memory was handed out again" not in said(forgets_to_wait)
+    assert "heavy reads x before it is there" in said(begins_at_once)
+    assert "the sum" in said(adds_at_once)
+    assert "memory" not in said(adds_at_once) and "reads x" not in said(adds_at_once)
 
 
 def counts_with_len(points, centers):
