@@ -31,7 +31,8 @@ from utils.files import ROOT
 OURS = Path(__file__).resolve().parent / "deck"
 CONFIG = Config(
     {
-        "CSSHTMLHeaderPreprocessor": {"style": "friendly"},
+        # as the website's (web/conf.py)
+        "CSSHTMLHeaderPreprocessor": {"style": "a11y-high-contrast-light"},
         "TagRemovePreprocessor": {"enabled": True, "remove_input_tags": {"remove-input"}},
     }
 )

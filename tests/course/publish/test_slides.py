@@ -4,6 +4,7 @@ a room and its pictures, and says something.
 
 import base64
 import io
+import re
 
 import nbformat
 import nbformat.v4
@@ -11,8 +12,11 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from PIL import Image
+from pygments.styles import get_style_by_name
+from pygments.token import Whitespace
 
 from course.publish import slides
+from utils.plots.picture import luminance
 
 # What is wrong with the slides of the open deck, a line each. Formulas' indices and what is inside
 # pictures may be smaller.
@@ -85,6 +89,23 @@ def is_shown(metadata):
     """Whether a cell with this metadata has its code on a slide."""
     kind = metadata.get("slideshow", {}).get("slide_type")
     return kind not in ("skip", "notes") and "remove-input" not in metadata.get("tags", [])
+
+
+def test_code_can_be_read_from_the_last_row():
+    """Every colour of code has the contrast that WCAG asks for, on the grey behind code."""
+    style = get_style_by_name(slides.CONFIG["CSSHTMLHeaderPreprocessor"]["style"])
+    (behind,) = re.findall(
+        r"\.code pre.*?background: #(\w{6})", (slides.OURS / "deck.css").read_text(), re.S
+    )
+    for token, look in style:
+        if look["color"] and token not in Whitespace:
+            assert contrast(look["color"], behind) >= 4.5, token
+
+
+def contrast(one, other):
+    """WCAG's contrast of two colours, "rrggbb" each."""
+    less, more = sorted(luminance(f"#{each}") for each in (one, other))
+    return (more + 0.05) / (less + 0.05)
 
 
 def test_a_deck_is_presented_with_keys(page, tmp_path):
