@@ -19,6 +19,8 @@ from tests.chapters.test_in_browser import Notebook
 CHAPTER = "my/chapters/05_first_kernels.ipynb"
 BEFORE_IT = "setup", "map-1d"  # what its slider's cell needs
 SLIDER = "widget"
+READ = "hello", "start-scale-guard", "check-fails", "c-kernel"  # code in two languages, an error
+LEAST_CONTRAST = 4.5  # https://www.w3.org/TR/WCAG22/#contrast-minimum
 FORGOTTEN = "interactive(children", "Error displaying widget", "model not found"
 
 # The colour, and whether it is bold, of the piece of code that holds `text`, in the cell's editor
@@ -90,6 +92,44 @@ def test_cuda_c_looks_like_cuda_c(page, lab):
     assert look("not in Python's") == look("and's or's") == comment, "no word of Python's in it"
     assert look("""'"'""") not in (comment, keyword, plain), "a character"
     assert look("};"[:1]) != look("""'"'"""), "what follows it is none"
+
+
+# Each letter's colour of a cell and its contrast with what it stands on, as WCAG counts it
+CONTRASTS = """(cell) => {
+    const look = (node) => getComputedStyle(node);
+    const numbers = (colour) => colour.match(/[\\d.]+/g).map(Number);
+    const light = (colour) => colour.slice(0, 3).reduce((sum, each, at) => {
+        const part = each / 255;
+        const linear = part > 0.04045 ? ((part + 0.055) / 1.055) ** 2.4 : part / 12.92;
+        return sum + linear * [0.2126, 0.7152, 0.0722][at];
+    }, 0.05);
+    const ground = (node) => {
+        if (!node) return [255, 255, 255];
+        const [red, green, blue, share = 1] = numbers(look(node).backgroundColor);
+        const below = share < 1 ? ground(node.parentElement) : [0, 0, 0];
+        return [red, green, blue].map((each, at) => share * each + (1 - share) * below[at]);
+    };
+    const places = ".cm-line span, .jp-InputPrompt, .jp-OutputPrompt, .jp-RenderedText pre span";
+    const letters = [...cell.querySelectorAll(places)].filter((each) => each.textContent.trim());
+    return letters.map((each) => {
+        const [less, more] = [numbers(look(each).color), ground(each)].map(light)
+            .sort((a, b) => a - b);
+        return [each.textContent, look(each).opacity === "1" ? more / less : 0];
+    });
+}"""
+
+
+@pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
+def test_code_and_errors_can_be_read(page, clone, theme):
+    """All letters have the contrast that WCAG asks for, in either theme."""
+    settings = {"@jupyterlab/apputils-extension:themes": {"theme": theme}}
+    with jupyterlab(clone.folder, settings, **clone.variables) as address:
+        chapter = Notebook(page, SimpleNamespace(folder=clone.folder, address=address), CHAPTER)
+        page.locator(f"body[data-jp-theme-name='{theme}']").wait_for(state="attached")
+        for cell in READ:
+            chapter.cell(cell).locator(".cm-line span").first.wait_for()
+            contrasts = chapter.cell(cell).evaluate(CONTRASTS)
+            assert contrasts and [each for each in contrasts if each[1] < LEAST_CONTRAST] == []
 
 
 # Shows a white picture with a blue bar, in the dark; its kind, and whether it is still white

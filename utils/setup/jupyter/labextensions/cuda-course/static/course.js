@@ -6,7 +6,7 @@
 // - with the start page the file browser shows the chapters;
 // - the first line of an answer does not stand below its question, folded as it is;
 // - saved widgets say once, in words, that their cell must run;
-// - in a dark theme white charts are dark, and comments can be read in both themes;
+// - in a dark theme white charts are dark, and code can be read in both themes;
 // - sliders have names, for those who do not see their labels;
 // - slides have letters for a room, a heading each, and nothing folded.
 //
@@ -206,14 +206,33 @@
     }
   }
 
-  // ---- the theme: comments with the contrast that WCAG asks for; in the dark a white drawing,
-  // which has few colours, is turned into its negative
+  // ---- the theme: code, prompts and errors with the contrast that WCAG asks for, where
+  // JupyterLab's own colours have less; in the dark a white drawing, which has few colours, is
+  // turned into its negative
 
   const FEW_COLOURS = 16;
   const MOST_OF_IT = 0.7; // of a drawing's pixels have these few colours
   const STYLE = `
-  body { --jp-mirror-editor-comment-color: #2e6b6b; }
-  body[data-jp-theme-light="false"] { --jp-mirror-editor-comment-color: #6fa8a8; }
+  body {
+    --jp-mirror-editor-bracket-color: #6b6b47;
+    --jp-mirror-editor-comment-color: #2e6b6b;
+    --jp-mirror-editor-meta-color: #8a1ae0;
+    --jp-mirror-editor-number-color: #007000;
+    --jp-cell-prompt-not-active-opacity: 1;
+  }
+  body[data-jp-theme-light="false"] {
+    --jp-mirror-editor-bracket-color: #b5b58a;
+    --jp-mirror-editor-comment-color: #6fa8a8;
+    --jp-mirror-editor-def-color: #4ea5f2;
+    --jp-mirror-editor-meta-color: #c080ff;
+    --jp-mirror-editor-number-color: #66bb6a;
+  }
+  .jp-RenderedText pre .ansi-red-fg { color: #a3221b; }
+  .jp-RenderedText pre .ansi-green-fg { color: #007000; }
+  .jp-RenderedText pre .ansi-cyan-fg { color: #006b73; }
+  body[data-jp-theme-light="false"] .jp-RenderedText pre .ansi-red-fg { color: #ff9d99; }
+  body[data-jp-theme-light="false"] .jp-RenderedText pre .ansi-green-fg { color: #66d08a; }
+  body[data-jp-theme-light="false"] .jp-RenderedText pre .ansi-cyan-fg { color: #60c6c8; }
   .jp-OutputPlaceholder .jp-PlaceholderText { display: none; }
   .jp-OutputPlaceholder .jp-Placeholder-contentContainer::before {
     content: "The answer, saved and folded: run the cell to see your own";
