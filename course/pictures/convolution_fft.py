@@ -3,13 +3,15 @@
 from matplotlib.patches import Rectangle
 
 from utils import results
-from utils.plots import ACCENT, IDLE, INK, chart
+from utils.plots import ACCENT, BLOCK_COLOURS, IDLE, INK, chart
+from utils.plots.svg import FAINT, GREY, ON_COLOUR, Drawing, strong
 
 SMALL = 8.5  # points: letters within a picture
 TINY = 7
 PLAIN = "#ffffff"
 KNOWN = "#cfe8cf"
 OUTSIDE = "#eeeeee"
+PIXEL, APART, WORDS = 30, 110, 300  # pixels of the walk's picture: a pixel, gaps, a sum's words
 
 
 def _canvas(axes, width, height):
@@ -132,6 +134,47 @@ def halo(across: int, down: int, side: int):
     text = f"{results_count} results\n{loads} pixels loaded\n{loads / results_count:.2f} a result"
     _word(axes, width + 6, height / 2, text)
     return fig
+
+
+def walk(row: int, side: int):
+    """A thread that walks down a picture: for which of its sums the row just loaded counts.
+
+    row: of the picture; side: of the filter, odd.
+    """
+    half = side // 2
+    first = row - half
+    alt = (
+        f"Row {row} of a picture counts for results {first} to {row + half}, whose sums a thread "
+        f"keeps in registers: sums[0], of result {first}, takes it times the filter's row "
+        f"{side - 1} and is complete; the last, of result {row + half}, takes it times row 0."
+    )
+    left = PIXEL * side + APART
+    rows = row + half + 1
+    sheet = Drawing(left + PIXEL + WORDS, PIXEL * (rows + 1), alt=alt)
+    sheet.text(PIXEL * side / 2, PIXEL / 2, "picture", size=14)
+    sheet.text(left + PIXEL / 2, PIXEL / 2, "result", size=14)
+    for y in range(rows):
+        for x in range(side):
+            _pixel(sheet, PIXEL * x, y, y == row)
+        _pixel(sheet, left, y, y >= first, y)
+        if y < first:
+            sheet.text(left + 40, PIXEL * (y + 1.5), "written", anchor="start", colour=GREY)
+    for k in range(side):
+        middle = PIXEL * (first + k + 1.5)
+        ends = PIXEL * side + 4, PIXEL * (row + 1.5), left - 5, middle
+        sheet.arrow(*ends, colour=strong(ACCENT), thick=1.2, head=6)
+        words = f"sums[{k}] += filter's row {side - 1 - k} · this row"
+        done = ", complete" if k == 0 else ""
+        sheet.text(left + 40, middle, words + done, anchor="start")
+    return sheet
+
+
+def _pixel(sheet, left, y, coloured, text=""):
+    """A pixel of the walk, in row y."""
+    fill, colour = (BLOCK_COLOURS[1], ON_COLOUR) if coloured else (FAINT, GREY)
+    top = PIXEL * (y + 1)
+    sheet.box(left, top + 1, PIXEL - 2, PIXEL - 2, fill=fill)
+    sheet.text(left + PIXEL / 2 - 1, top + PIXEL / 2, text, colour=colour)
 
 
 def im2col():

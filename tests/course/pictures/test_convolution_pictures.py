@@ -23,6 +23,16 @@ def test_a_tile_has_its_halo():
     assert len(figure.axes[0].patches) == 36 * 12
 
 
+@pytest.mark.parametrize("row, side", [(4, 5), (3, 3)])
+def test_a_row_of_the_walk_counts_for_as_many_results_as_the_filter_has_rows(row, side):
+    picture = pictures.walk(row, side)
+    assert f"counts for results {row - side // 2} to {row + side // 2}" in picture.alt
+    assert picture.svg().count("<polygon") == side
+    for k in range(side):
+        assert f"sums[{k}] += filter&#x27;s row {side - 1 - k} · this row" in picture.svg()
+    assert picture.svg().count(", complete") == 1
+
+
 def test_the_shifted_patch_names_its_taps():
     assert "[0, 1, 2, 7, 8, 9, 14, 15, 16]" in pictures.shifted_patch().alt
 
