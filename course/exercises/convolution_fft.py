@@ -527,8 +527,8 @@ SLOPES = Exercise(
         "The forward pass filtered a picture x (h × w) with `taps` (side × side, odd), as large as"
         " the picture, zeros beyond its edges. Given `dy`, the loss's slope by each result, write"
         " `dx`, its slope by each pixel: which results did this pixel go into, and by which tap?"
-        " One thread writes one element of `dx`. A slope may be infinite: it reaches the pixels"
-        " that went into its result, and no other."
+        " One thread writes one element of `dx`. A slope may be infinite, and 0 times infinity is"
+        " NaN: leave out what lies beyond the edges, do not multiply it by 0."
     ),
     starter="""%%writefile build/slopes.cu
 // dy: h x w. taps: side x side, side odd. The forward pass was "same":
