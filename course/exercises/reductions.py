@@ -7,7 +7,7 @@ from numba import cuda
 
 from course.checking.answers import but
 from course.checking.inputs import some_numbers, whole
-from course.checking.model import Demand, Exercise, InOut, Launch, Out, Wrong
+from course.checking.model import Demand, Exercise, Hypothesis, InOut, Launch, Out, Wrong
 from course.checking.quiz import Quiz
 
 # ---- any_block: a tree for any number of threads
@@ -440,6 +440,14 @@ def joined(out, counts, means, squares):
     return (squares + counts * (means - common) ** 2).sum(1)
 
 
+def joined_as_equals(out, counts, means, squares):
+    """What comes out if the common mean is taken halfway between the two."""
+    parts = np.stack([counts, means, squares]).astype(np.float64)
+    counts, means, squares = parts.reshape(3, -1, 2)
+    halfway = means.mean(1, keepdims=True)
+    return (squares + counts * (means - halfway) ** 2).sum(1)
+
+
 JOIN = Exercise(
     id="reductions.join",
     title="Two parts' variance",
@@ -486,8 +494,24 @@ def join(out, counts, means, squares):
             but(join, "counts[a] * counts[b] / (counts[a] + counts[b])", "counts[a] + counts[b]"),
             "wrong_value",
         ),
+        Wrong(
+            but(
+                join,
+                "counts[a] * counts[b] / (counts[a] + counts[b])",
+                "(counts[a] + counts[b]) / 4",
+            ),
+            "wrong_value",
+        ),
         Wrong(but(join, "i < out.size", "True"), "missing_guard"),
         Wrong(but(join, "2 * i, 2 * i + 1", "i, i + out.size"), "wrong_value"),
+    ),
+    hypotheses=(
+        Hypothesis(
+            "wrong_value",
+            "The common mean is taken halfway between the two. It lies nearer to that of the"
+            " larger part.",
+            joined_as_equals,
+        ),
     ),
 )
 
