@@ -136,8 +136,12 @@ def steps_and_ties(rng, shape):
     return {"codes": Out(shape, np.int8), "x": x, "scale": np.float32(scale)}
 
 
+def clipped_int8(steps):
+    return np.clip(steps, -127, 127).astype(np.int8)
+
+
 def nearest_int8(codes, x, scale):
-    return np.clip(np.rint(x.astype(np.float64) / scale), -127, 127).astype(np.int8)
+    return clipped_int8(np.rint(x.astype(np.float64) / scale))
 
 
 SATURATE = Exercise(
@@ -180,6 +184,20 @@ def to_int8(codes, x, scale):
         Wrong(but(to_int8, "min(max(steps, -127), 127)", "min(steps, 127)"), "wrong_value"),
         Wrong(but(to_int8, "x[i] / scale", "x[i] * scale"), "wrong_value"),
         Wrong(but(to_int8, "i < x.size", "i <= x.size"), "off_by_one"),
+    ),
+    hypotheses=(
+        Hypothesis(
+            "wrong_value",
+            "What does not fit is right; but `int` cuts off what is behind the point, and does not"
+            " round.",
+            lambda codes, x, scale: clipped_int8(np.trunc(x.astype(np.float64) / scale)),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "`int` cuts toward zero, so a half added before it rounds up only above zero. And 2.5"
+            " must become 2.",
+            lambda codes, x, scale: clipped_int8(np.trunc(x.astype(np.float64) / scale + 0.5)),
+        ),
     ),
 )
 
@@ -247,6 +265,13 @@ def unpack(numbers, packed):
         Wrong(but(unpack, "nibble - 16 if nibble >= 8 else nibble", "nibble - 8"), "wrong_value"),
         Wrong(but(unpack, " & 15", ""), "wrong_value"),
         Wrong(but(unpack, "i < numbers.size", "i // 2 < packed.size"), "off_by_one"),
+    ),
+    hypotheses=(
+        Hypothesis(
+            "wrong_value",
+            "Both halves are found, but no number is below zero: which code is -1?",
+            lambda numbers, packed: unpacked(numbers, packed) & 15,
+        ),
     ),
 )  # fmt: skip
 
@@ -381,6 +406,11 @@ def large_and_many(rng, shape):
     return {"out": Out((shape[0],)), "x": x.astype(np.float16)}
 
 
+def mean_of_short_squares(out, x):
+    with np.errstate(over="ignore"):
+        return np.mean(x * x, axis=1, dtype=np.float64)
+
+
 SQUARES = Exercise(
     id="fusion.squares",
     title="A sum that must not be short",
@@ -431,6 +461,13 @@ def mean_square(out, x):
             "wrong_value",
         ),
         Wrong(but(mean_square, "row < x.shape[0]", "True"), "missing_guard"),
+    ),
+    hypotheses=(
+        Hypothesis(
+            "wrong_value",
+            "The sum is float32, but each product of two float16 numbers is a float16 again.",
+            mean_of_short_squares,
+        ),
     ),
 )  # fmt: skip
 
