@@ -108,6 +108,9 @@ struct Members { static __device__ int x; };  // memory qualifier on data member
 int main() {
     other();                                // a __global__ function call must be configured
     other<<<1, 1>>>();
+    host<<<1, 1>>>(2);                      // a host function call cannot be configured
+    same<int><<<1, 1>>>(2);                 // a host function call cannot be configured
+    mine::device<<<1, 1>>>(2);              // a __device__ function call cannot be configured
     count = rand() + host(2) + sizes[0];
     Point point;
     return point.twice() + for_both(2);
@@ -223,6 +226,9 @@ __global__ void uses(float* out) {
 int main() {
     std::vector<float> some(3);
     fill(some.begin(), some.end(), 1.0f);
+    void (*launched)(float*) = uses, (*only_host)(float*) = launched;
+    launched<<<1, 1>>>(nullptr);
+    only_host<<<1, 1>>>(nullptr);
     Model().run();
     uses<<<1, 1>>>(nullptr);
     return n + block_size + host::count + either<true>(3);

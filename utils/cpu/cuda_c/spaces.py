@@ -32,7 +32,7 @@ from .scopes import (
     triples,
     variable_name,
 )
-from .tokens import RewriteError, Token, closing, error
+from .tokens import RewriteError, Token, angle_start, closing, error
 
 OWN_HEADERS = str(Path(__file__).parent / "include")
 CALL = 'calling a {}__host__ function("{}") from a {} function("{}") is not allowed'
@@ -41,6 +41,7 @@ RELAXED = (
 )
 UNDEFINED = 'identifier "{}" is undefined in device code'
 UNCONFIGURED = "a __global__ function call must be configured"
+CONFIGURED = "a {} function call cannot be configured"
 DYNAMIC = "dynamic initialization is not supported for a {} variable"
 ELLIPSIS = "a __global__ function cannot have ellipsis"
 NOT_CONSTANT = "expression must have a constant value"
@@ -100,6 +101,7 @@ class Names:
     computed: set[str] = field(default_factory=set)  # constexpr ones of the device
     kernels: set[str] = field(default_factory=set)
     plain: set[str] = field(default_factory=set)  # functions that are no kernels
+    never: set[str] = field(default_factory=set)  # names of nothing but such functions
     variables: set[str] = field(default_factory=set)  # of the host
     arrays: set[str] = field(default_factory=set)  # constant ones without a memory space
     others: set[str] = field(default_factory=set)  # members, enumerators, parameters and so on
@@ -167,6 +169,8 @@ def _leave_out_what_may_be_another(names: Names) -> None:
     several = {name for name, classes in names.classes.items() if len(classes) > 1}
     for name in names.device | names.kernels | names.others | several:
         names.host.pop(name, None)
+    names.never = names.plain - names.kernels - names.others - names.scopes - several
+    names.never -= names.variables | names.arrays
     taken = names.others | names.scopes | names.plain | names.kernels
     names.variables -= taken
     names.arrays -= taken
@@ -284,6 +288,7 @@ class _Judge:
             if not name or not _is_own(name) or not self.is_made(declaration, name):
                 continue
             words = _words(declaration.head)
+            yield from self.configured(declaration)
             if not words & {"__device__", "__global__"}:
                 yield from self.unconfigured(declaration)
                 continue
@@ -342,6 +347,20 @@ class _Judge:
                 continue
             if self.tokens[i - 1].text in BEFORE_A_STATEMENT:
                 yield t, UNCONFIGURED
+
+    def configured(self, declaration: Declaration) -> Findings:
+        """Launches of functions that are no kernels."""
+        local = self.local(declaration)
+        for i in self.sure(declaration.body):
+            if self.tokens[i].text != "<<<" or self.tokens[i].kind != "operator":
+                continue
+            at = i - 1
+            if self.tokens[at].text == ">":
+                at = angle_start(self.tokens, at) - 1
+            t = self.tokens[at]
+            if t.text in self.names.never - local and self.tokens[at - 1].text not in (".", "->"):
+                is_devices = t.text in self.names.device
+                yield t, CONFIGURED.format("__device__" if is_devices else "host")
 
     def words_of(self, body: tuple[int, int]) -> Findings:
         """Words that no device code may hold, not even what the host may call, too."""
