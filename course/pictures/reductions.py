@@ -8,6 +8,7 @@ WAITING = "#ffffff"
 KNOWN = "#cfe8cf"
 NAMES, PLACE = 96, 62  # pixels: the rounds' names, a place of shared memory
 TALL, RISE = 36, 66  # pixels: a place, from one round to the next
+FLAT = 56  # pixels: the same where there are many rounds
 
 
 def additions(way, threads):
@@ -71,7 +72,7 @@ def blelloch(values):
     count = len(values)
     steps = [1 << k for k in range(count.bit_length() - 1)]
     names = ["at first", *["up"] * len(steps), "the last: 0", *["down"] * len(steps)]
-    picture = _Rows(names, count)
+    picture = _Rows(names, count, rise=FLAT)
     row = list(values)
     picture.row(0, row, lit=range(count))
     for k, step in enumerate(steps):
@@ -122,15 +123,16 @@ def _list(numbers):
 class _Rows:
     """Rows of numbers below one another, and arrows from each row to the next."""
 
-    def __init__(self, names, places):
-        self.sheet = Drawing(NAMES + PLACE * places, RISE * (len(names) - 1) + TALL + 2, alt="")
+    def __init__(self, names, places, rise=RISE):
+        self.rise = rise
+        self.sheet = Drawing(NAMES + PLACE * places, rise * (len(names) - 1) + TALL + 2, alt="")
         for level, name in enumerate(names):
-            self.sheet.text(0, RISE * level + TALL / 2, name, anchor="start", size=14)
+            self.sheet.text(0, rise * level + TALL / 2, name, anchor="start", size=14)
 
     def row(self, level, numbers, lit, below=None):
         """The numbers; lit: places in colour; below: small words under the numbers, by place."""
         for place, number in enumerate(numbers):
-            left, top = NAMES + PLACE * place, RISE * level + 1
+            left, top = NAMES + PLACE * place, self.rise * level + 1
             on = place in lit
             self.sheet.box(left, top, PLACE - 6, TALL, fill=BLOCK_COLOURS[1] if on else FAINT, rx=3)
             words = (below or {}).get(place)
@@ -142,9 +144,9 @@ class _Rows:
     def move(self, level, start, end):
         """An arrow from a place of this row to one of the next."""
         x1, x2 = (NAMES + PLACE * (place + 0.5) - 3 for place in (start, end))
-        top = RISE * level + TALL + 2
+        top, bottom = self.rise * level + TALL + 2, self.rise * (level + 1)
         colour, thick = (GREY, 1.0) if start == end else (strong(ACCENT), 1.3)
-        self.sheet.arrow(x1, top, x2, top + RISE - TALL - 2, colour=colour, thick=thick, head=6)
+        self.sheet.arrow(x1, top, x2, bottom, colour=colour, thick=thick, head=6)
 
     def drawing(self, alt):
         """The picture, which says what it shows."""
