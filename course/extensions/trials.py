@@ -487,8 +487,9 @@ def unannounced(operator):
     missing = [name for name in ("values", "momentum") if not said.get(name)]
     if missing:
         names = " and ".join(missing)
+        change = "change" if len(missing) > 1 else "changes"
         says = (
-            f"{names} changes, and the schema does not say so: a compiler may use the old values."
+            f"{names} {change}, and the schema does not say so: a compiler may use the old values."
         )
         return Finding("unannounced", says)
     return None
