@@ -172,7 +172,7 @@ def _listing(path, kernel, kind) -> Listing:
     if code.note:
         head.append(f"// {code.note}")
     lines = [text for _, text in getattr(code, kind)]
-    return Listing("\n".join([*head, *lines]))
+    return Listing("\n".join([*head, *lines]), language="")
 
 
 def numba(kernel, signature: str) -> MachineCode:

@@ -11,10 +11,21 @@ from utils.plots import svg
 
 
 class Listing(str):
-    """Text that a notebook shows as it is."""
+    """Code that a notebook shows, in the colours of its language.
+
+    language: a name that Markdown's fences know, such as "python" or "cuda"; "" for plain text.
+    """
+
+    def __new__(cls, text: str, language: str = "python"):
+        listing = super().__new__(cls, text)
+        listing.language = language
+        return listing
 
     def __repr__(self):
         return str(self)
+
+    def _repr_markdown_(self):
+        return f"```{self.language}\n{self.rstrip()}\n```" if self.language else None
 
 
 def function(
@@ -41,7 +52,7 @@ def function(
     body = textwrap.dedent("\n".join(text[begin : end + 1]))
     before = "// …\n" if begin > first else ""
     after = "\n// …" if end < last else ""
-    return Listing(before + body + after)
+    return Listing(before + body + after, "cuda")
 
 
 def change(

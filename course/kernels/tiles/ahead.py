@@ -77,7 +77,7 @@ class Compiled:
         """The first lines of a stage that hold these words."""
         found = [line for line in self.lines(stage) if re.search(words, line)]
         shortened = [line.rstrip()[:118] for line in found[:lines]]
-        return Listing("\n".join(shortened))
+        return Listing("\n".join(shortened), language="")
 
 
 def compile_for(

@@ -41,7 +41,8 @@ function pieces(node, kind = "prose") {
 const has = (node) => node.matches(PICTURE) || node.querySelector(`${PICTURE}, input, progress`);
 
 function piece(kind, node) {
-  if (node.matches("pre")) wrapLines(node);
+  const code = node.matches("pre") ? [node] : node.querySelectorAll("pre");
+  code.forEach(wrapLines);
   const isPicture = node.matches(PICTURE) || (node.querySelector(PICTURE) && !says(node));
   const inside = kind === "code" ? element("div", "highlight", node) : node;
   return element("div", `piece ${kind} ${isPicture ? "picture" : ""}`, inside);

@@ -248,6 +248,17 @@ def test_a_full_slide_is_made_to_fit(page, tmp_path, cell):
     assert problems(page, a_deck(tmp_path, cell)) == []
 
 
+def test_long_listings_go_on_line_by_line(page, tmp_path):
+    code = [f"int line_{number};" for number in range(60)]
+    listing = {"text/markdown": "\n".join(["```cuda", *code, "```"])}
+    cell = new_code_cell("listing", outputs=[new_output("display_data", listing)])
+    assert problems(page, a_deck(tmp_path, cell)) == []
+    shown = page.locator(".reveal .output .line").evaluate_all(
+        "lines => lines.map((line) => line.textContent.trimEnd())"
+    )
+    assert shown == code
+
+
 def test_cuda_c_has_its_own_colours(tmp_path):
     deck = a_deck(
         tmp_path, new_code_cell("%%writefile build/a.cu\n__global__ void f();  // a kernel")

@@ -3,6 +3,7 @@ there.
 """
 
 import pytest
+from IPython.core.formatters import DisplayFormatter
 
 from utils.tools import source
 
@@ -58,6 +59,17 @@ def test_a_part_says_what_it_leaves_out(file):
     part = source.function(file, "scale", start="if (i < n)", lines=1)
     assert part.splitlines() == ["// …", "if (i < n)", "// …"]
     assert repr(part) == part
+
+
+def test_code_is_shown_in_its_colours_and_other_listings_as_they_are(file):
+    def shown(listing):
+        return DisplayFormatter().format(listing)[0]
+
+    pair = source.function(file, "Pair")
+    coloured = {"text/plain": pair, "text/markdown": f"```cuda\n{pair}\n```"}
+    assert shown(pair) == coloured
+    assert shown(source.Listing("x = 1\n"))["text/markdown"] == "```python\nx = 1\n```"
+    assert shown(source.Listing(".reg .b32 %r<9>;", "")) == {"text/plain": ".reg .b32 %r<9>;"}
 
 
 def test_what_is_not_there(file):
