@@ -17,6 +17,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import NamedTuple
 
@@ -32,6 +33,7 @@ ALSO_READ = ("CXX", "PATH")
 #: but not these: the CPU runtime reads its own at a launch, and a copy never uses a GPU
 READ_LATER = ("CUDA_CPU_", FORCE_CPU, process.MARK)
 PATIENCE = 60  # seconds until a copy is there, on a busy machine
+LOOK_UP = 0.1  # seconds between two looks for an interrupt meanwhile
 ENDING = 20  # seconds until it is known how a copy ended that was killed
 MOST_BYTES = 64  # of an answer: a number
 #: The status of a copy that had not ended when the loaded process did: no signal has this number
@@ -84,8 +86,8 @@ def start(command, cwd, environment, sink, *, once_more=False):
             raise
         return process.start_program(command, cwd, environment, sink)
     except BaseException:
-        # An error of the system's: whose number comes next is not known any more. An interrupt
-        # does not come here: `process.run` notes it, and raises it at its end.
+        # An error of the system's, or an interrupt while the copy is waited for, which
+        # `process.run` raises again at its end: whose number comes next is not known any more.
         forget()
         _turn.release()
         raise
@@ -161,7 +163,7 @@ class Copy:
             socket.send_fds(self._socket, [message], [sink])
         except OSError:
             raise Lost from None
-        self.pid = self._number(PATIENCE)
+        self.pid = self._first_number()
         if self.pid is None:
             raise Lost
 
@@ -188,6 +190,17 @@ class Copy:
         """End the loaded process, and the copy with it."""
         forget()
         self.returncode = status
+
+    def _first_number(self):
+        """The copy's process id, or None; an interrupt that `process.run` noted ends the wait."""
+        until = time.monotonic() + PATIENCE
+        while (left := until - time.monotonic()) > 0:
+            number = self._number(min(left, LOOK_UP))
+            if number is not None:
+                return number
+            if process.is_interrupted():
+                raise KeyboardInterrupt
+        return None
 
     def _number(self, timeout):
         """The next number that the loaded process says; None where it says nothing in time."""

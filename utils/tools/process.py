@@ -96,6 +96,16 @@ def run(
     return Completed(list(command), process.returncode, output + complaint)
 
 
+#: What `interrupts_noted` notes of the main thread, one list inside the other
+_of_main: list[list] = []
+
+
+def is_interrupted() -> bool:
+    """Whether an interrupt has been noted, so that whoever starts something gives up waiting."""
+    is_main = threading.current_thread() is threading.main_thread()
+    return is_main and any(_of_main)
+
+
 @contextlib.contextmanager
 def interrupts_noted():
     """Within it Kernel > Interrupt raises nothing, but is noted in the list that is yielded; the
@@ -110,9 +120,11 @@ def interrupts_noted():
         yield noted  # only the main thread is interrupted
         return
     signal.signal(signal.SIGINT, lambda number, _: noted.append(number))
+    _of_main.append(noted)
     try:
         yield noted
     finally:
+        _of_main.pop()
         signal.signal(signal.SIGINT, before)
         if noted:
             before(signal.SIGINT, None)

@@ -21,6 +21,7 @@ from course.checking.checker import check_answer
 from course.exercises import EXERCISES
 from utils import has_gpu
 from utils.cpu.cuda_c.build import BuildError, compiler
+from utils.tools import process
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux" or has_gpu(), reason="copies are made on Linux, without a GPU"
@@ -104,6 +105,29 @@ def test_an_interrupt_ends_the_copy_and_the_next_one_answers(script, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         script(f"open({str(note)!r}, 'x'); time.sleep(600)")
     assert script("print('next')") == (0, "next\n")
+
+
+def test_an_interrupt_ends_the_wait_for_a_copy_that_does_not_come(script, monkeypatch, tmp_path):
+    note = tmp_path / "loads"
+    loaded.CHILD.write_text(f"import time; open({str(note)!r}, 'x'); time.sleep(600)")
+
+    def interrupt():
+        while not note.exists():
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    started = []
+
+    def start_program(*given):
+        started.append(given)
+        raise OSError
+
+    monkeypatch.setattr(process, "start_program", start_program)
+    threading.Thread(target=interrupt, daemon=True).start()
+    with pytest.raises(KeyboardInterrupt):
+        script("pass")
+    assert not started, "the answer is not started in another way"
+    assert loaded._loaded is None and not loaded._turn.locked()
 
 
 def test_an_answer_that_stops_the_loaded_process_ends_too(script, monkeypatch):
