@@ -474,6 +474,30 @@ EXERCISES = (CHANNEL_STATISTICS, WHERE_FROM, SGD_ALL, BN_RELU_POOL)
 
 QUIZZES = (
     Quiz(
+        id="beating_pytorch.q_moments",
+        question="One weight, y = -2 p, and the pixels 1 and 5. What is the variance of y?",
+        answer=16,
+        unit="",
+        explain_right="mean(y) = -2 · 3 = -6 and mean(y²) = 4 · 13 = 52: 52 - 36.",
+        explain={
+            52: "That is mean(y²). The square of mean(y) is still to be taken away.",
+            4: "That is the variance of the pixels. The weight counts twice: squared.",
+            None: "The pixels' moments are 3 and 13. With mean(y) and mean(y²): their difference.",
+        },
+    ),
+    Quiz(
+        id="beating_pytorch.q_lane",
+        question="Lane 13 holds four numbers of c, in two rows. Which row is the upper one?",
+        answer=3,
+        unit="",
+        explain_right="Four lanes share a row: lanes 12 to 15 have rows 3 and 11.",
+        explain={
+            13: "Only eight rows are dealt out among 32 lanes, and then the lower eight again.",
+            11: "That is the lower one: eight rows further down.",
+            None: "Four lanes share a row of c, two numbers each. In which four is lane 13?",
+        },
+    ),
+    Quiz(
         id="beating_pytorch.q_graph",
         question=(
             "At batch 64 one CUDA graph makes PyTorch's step several times faster; at batch 4,096"

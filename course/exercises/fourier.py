@@ -436,6 +436,21 @@ EXERCISES = (BACK, EXCHANGE, APART)
 
 QUIZZES = (
     Quiz(
+        id="convolution_fft.q_exchanges",
+        question=(
+            "4,096 points, sixteen in each thread's registers, passes of radix 16. How often do"
+            " the threads exchange points through shared memory?"
+        ),
+        answer=2,
+        unit="times",
+        explain_right="16³ = 4,096: three passes, and an exchange between one and the next.",
+        explain={
+            3: "So many passes there are. The exchanges stand between them.",
+            11: "With radix 2 it were 12 passes and 11 exchanges. Here a pass is of radix 16.",
+            None: "How many passes of radix 16 make 4,096 points? What stands between them?",
+        },
+    ),
+    Quiz(
         id="convolution_fft.q_bin",
         question=(
             "A sound of 8,000 samples a second, 400 of them transformed. In which bin does a tone"

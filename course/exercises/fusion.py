@@ -547,6 +547,50 @@ EXERCISES = (TABLE, SATURATE, BY_CHANCE, SQUARES, ZERO_POINT, NIBBLES)
 
 QUIZZES = (
     Quiz(
+        id="fusion.q_step",
+        question=(
+            "A model of a billion weights, on a GPU that moves 4 TB/s. How many milliseconds does"
+            " a step of AdamW take at least?"
+        ),
+        answer=7,
+        unit="ms",
+        explain_right="28 bytes a weight are 28 GB, and 4 GB move in a millisecond.",
+        explain={
+            4: "16 GB are read. 12 GB are written besides.",
+            28: "So many GB move. How many of them in a millisecond?",
+            None: "28 bytes a weight, a billion weights: how long does memory need for them?",
+        },
+    ),
+    Quiz(
+        id="fusion.q_code",
+        question=(
+            "e5m2 has 5 bits of exponent, with the bias 15, and 2 of mantissa. Which number is"
+            " `0 10001 10`?"
+        ),
+        answer=6,
+        unit="",
+        explain_right="The exponent is 17 - 15 = 2, the mantissa 1 + 2/4: 4 · 1.5.",
+        explain={
+            4: "That is 2 to the exponent. The mantissa still makes it larger.",
+            1.5: "That is the mantissa, with its leading 1. The exponent still moves it.",
+            None: "First the exponent, less the bias; then 1 + mantissa / 4.",
+        },
+    ),
+    Quiz(
+        id="fusion.q_sparse",
+        question=(
+            "Four neighbours in bfloat16 are 64 bits. Two of them are kept, and where they stood."
+            " How many bits are left?"
+        ),
+        answer=36,
+        unit="bits",
+        explain_right="Two numbers of 16 bits, and 2 bits each for their places.",
+        explain={
+            32: "These are the two numbers. Where in the four did they stand?",
+            None: "Two numbers of 16 bits each, and for each which of four places it had.",
+        },
+    ),
+    Quiz(
         id="fusion.q_bytes",
         question=(
             "y = relu(x + bias) + residual, n float32 numbers, bias small. Three kernels, one a"

@@ -858,6 +858,17 @@ EXERCISES = (GAIN, TILE, ODD, CONFLICT, BEAT, STAGES, BUSY)
 
 QUIZZES = (
     Quiz(
+        id="matmul.q_warps",
+        question="`BM` 128, `BN` 256, `WM` 64, `WN` 64: how many warps has a block?",
+        answer=8,
+        unit="warps",
+        explain_right="128 / 64 · 256 / 64 = 2 · 4: each has its own part of the block's tile.",
+        explain={
+            256: "So many threads it has: 32 in each warp.",
+            None: "Cut the block's tile of 128 × 256 into pieces of 64 × 64: one for each warp.",
+        },
+    ),
+    Quiz(
         id="matmul.q_intensity",
         question=(
             "Two 1024 × 1024 matrices of float32 are multiplied, each element moved once. FLOPs "

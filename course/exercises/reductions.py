@@ -610,6 +610,21 @@ EXERCISES = (ANY_BLOCK, ARGMAX, SCAN, SPLIT, JOIN, ONLINE)
 
 QUIZZES = (
     Quiz(
+        id="reductions.q_norm",
+        question="Layer norm of the row (1, 3), without gamma, beta and ε?",
+        choices={
+            "a": "(-1, 1)",
+            "b": "(0.45, 1.34)",
+            "c": "(0.25, 0.75)",
+        },
+        answer="a",
+        explain_right="The mean is 2, the deviation 1.",
+        explain={
+            "b": "That is RMS norm: it divides by the root mean square, and leaves the mean in.",
+            "c": "That is each value's share of the sum. A norm looks at mean and deviation.",
+        },
+    ),
+    Quiz(
         id="reductions.q_steps",
         question="1,024 values, a tree: how many rounds of additions until one is left?",
         answer=10,
