@@ -183,7 +183,10 @@ def test_a_ufunc_in_a_kernel_fills_the_array_it_is_given():
     [
         (lambda a, b: np.sin(a), "np.sin of an array would make a new array"),
         (lambda a, b: np.add(a, a, b), r"\(4,\) and \(4,\) do not fit into the shape \(3,\)"),
-        (lambda a, b: np.add.reduce(a), "np.add.reduce is not available in kernels"),
+        (lambda a, b: np.add.reduce(a), "np.add.reduce: that is not available in kernels"),
+        (lambda a, b: np.amax(a), "np.maximum.reduce: that is not available in kernels"),
+        (lambda a, b: np.any(a[1:3]), "np.logical_or.reduce: that is not available in kernels"),
+        (lambda a, b: np.sqrt(a, a, where=True), "takes arrays alone, not where="),
     ],
 )
 def test_a_ufunc_that_a_kernel_cannot_have_is_refused(function, words):

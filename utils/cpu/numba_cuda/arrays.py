@@ -210,9 +210,9 @@ class View:
         for i in range(self.shape[0]):
             yield self[i]
 
-    def __array_ufunc__(self, ufunc, method, *inputs, out=()):
+    def __array_ufunc__(self, ufunc, method, *inputs, out=(), **options):
         """NumPy asks this of every ufunc that is called with an array of ours."""
-        elementwise.apply(ufunc, method, inputs, out)
+        elementwise.apply(ufunc, method, inputs, out, options)
 
     def __bool__(self):
         raise KernelError(

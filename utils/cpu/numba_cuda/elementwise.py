@@ -5,14 +5,18 @@ import numpy as np
 from .errors import KernelError
 
 
-def apply(ufunc, method: str, inputs: tuple, outputs: tuple) -> None:
+def apply(ufunc, method: str, inputs: tuple, outputs: tuple, options: dict) -> None:
     """Each element of the arrays `outputs` from `inputs`, arrays and numbers, by NumPy's rules.
 
+    options: what else the call named, such as `where`.
     Raises KernelError for what a kernel has no memory for, and for shapes that do not fit.
     """
     name = f"np.{ufunc.__name__}"
     if method != "__call__":
-        raise KernelError(f"{name}.{method} is not available in kernels", "Loop over elements.")
+        of_whole = f"NumPy goes over a whole array with {name}.{method}"
+        raise KernelError(f"{of_whole}: that is not available in kernels", "Loop over elements.")
+    if options:
+        raise KernelError(f"{name} in a kernel takes arrays alone, not {', '.join(options)}=")
     if len(outputs) != ufunc.nout:
         raise KernelError(
             f"{name} of an array would make a new array, for which a kernel has no memory",
