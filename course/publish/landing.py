@@ -28,6 +28,7 @@ TAGLINE = (
 SHOWN = "first_kernels.scale_guard", 1
 #: Elements from one thread's to the next, in the pictures of accesses
 STRIDES = 1, 4
+LINE_NUMBER = re.compile(r"\bline \d+: +")  # of our own file: it says nothing to a reader
 LINK = re.compile(r"\[([^\]]+)\]\(([^)]+)\)")
 #: (title, what for, the chapters' keys)
 WAYS = (
@@ -138,6 +139,7 @@ def pictures():
     """What memory does for a kernel: drawn from runs of it for this page."""
     memory = chapter_of("memory")
     drawn = "".join(inline_only(as_html(front.reads_picture(stride))) for stride in STRIDES)
+    drawn = LINE_NUMBER.sub("", drawn)
     return section(
         "Pictures of what your code did",
         "<p>A warp of 32 threads copies 32 numbers that lie side by side, then the same with one "

@@ -188,6 +188,7 @@ def test_the_first_page_shows_what_memory_does_for_two_kernels(built):
     page = html.unescape(built.pages["index.html"].html)
     assert "reads a: 4 sectors, 4 would do = 100 %." in page
     assert "reads a: 16 sectors, 4 would do = 25 %." in page
+    assert not re.search(r"line \d+: +out", page), "a line of our own file"
 
 
 def test_a_section_says_which_chapter_it_belongs_to(built):
