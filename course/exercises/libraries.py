@@ -545,7 +545,7 @@ def choose(proposals, room, repeatable):
     solution=choose,
     reference=choose,
     inputs=proposals,
-    shapes=(1, 2, 3, 5, 8, 13, 8, 5, 0),
+    shapes=(1, 2, 3, 5, 8, 13, 8, 5, 0, 20, 24, 100),
     fresh=lambda rng: int(rng.integers(2, 12)),
     hints=(
         "Three reasons to skip a proposal. Look at each before you compare times.",

@@ -220,7 +220,8 @@ RING_SUM = Exercise(
         "Every rank runs this function with its own number. `link.send(to, buffer)` and "
         "`link.receive(source, buffer)` start a message and return at once; `.wait()` on what they "
         "return ends when the buffer may be used again. Numbers go to the next rank, turn by turn, "
-        "until every rank has added up all. The starter waits for ever: repair it."
+        "until every rank has added up all. One rank alone has its own number. The starter waits "
+        "for ever: repair it."
     ),
     starter="""
 def ring_sum(link, mine):
@@ -235,7 +236,7 @@ def ring_sum(link, mine):
     solution=ring_sum,
     inputs=ring_sum_inputs,
     reference=ring_sum_in,
-    shapes=((2, 0), (2, 1), (4, 0), (4, 3), (8, 5)),
+    shapes=((2, 0), (2, 1), (1, 0), (4, 0), (4, 3), (8, 5)),
     fresh=some_ring,
     play=play,
     after=lambda arguments, expected: arguments["link"].left_open(),
@@ -320,7 +321,16 @@ def share(count, rank, ranks):
     solution=share,
     inputs=lambda rng, shape: dict(zip(("count", "rank", "ranks"), shape, strict=True)),
     reference=share,
-    shapes=((8, 1, 2), (10, 0, 4), (10, 2, 4), (10, 3, 4), (3, 2, 4), (7, 6, 8), (100, 5, 7)),
+    shapes=(
+        (8, 1, 2),
+        (10, 0, 4),
+        (10, 2, 4),
+        (10, 3, 4),
+        (3, 2, 4),
+        (7, 6, 8),
+        (5, 0, 1),
+        (100, 5, 7),
+    ),
     fresh=some_share,
     real=True,
     hints=(

@@ -557,6 +557,21 @@ def attainable(flops, bytes_moved, gflop_per_s, gb_per_s):
     return min(gflop_per_s, memory_roof)
 
 
+def some_kernels(some):
+    """Any small numbers, and numbers as real kernels have them, more than a float32 can tell apart.
+
+    The latter do a whole number of FLOPs a byte, or move one for each FLOP. Returns a strategy.
+    """
+    roofs = some.integers(5_000, 80_000), some.integers(200, 8_000)
+    many = some.integers(1 << 24, 1 << 40)
+    times = some.integers(1, 5)
+    return some.one_of(
+        some.tuples(some.integers(1, 999), some.integers(1, 999), *roofs),
+        some.builds(lambda many, times, *roofs: (many * times, many, *roofs), many, times, *roofs),
+        some.builds(lambda many, times, *roofs: (many, many * times, *roofs), many, times, *roofs),
+    )
+
+
 ROOFLINE = Exercise(
     id="memory.roofline",
     title="Under which roof?",
@@ -581,8 +596,10 @@ def attainable(flops, bytes_moved, gflop_per_s, gb_per_s): ...  # the lower of t
         (200, 7, 30_000, 900),
         (333, 10, 30_000, 900),
         (10, 333, 20_000, 1_008),
+        (41_067_633, 41_067_633, 60_000, 4_000),
     ),
     fresh=some_numbers((1, 1000), (1, 1000), (5_000, 80_000), (200, 8_000)),
+    draws=some_kernels,
     hints=(
         (
             "Arithmetic intensity is FLOPs a byte: `flops / bytes_moved`. Memory that brings"

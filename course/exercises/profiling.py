@@ -152,6 +152,24 @@ def speed_limit(seconds, nbytes, flops, bandwidth, peak):
     return 1 if memory >= compute else 2
 
 
+def some_kernels(some):
+    """Kernels of any kind whose two limits differ by more than rounding does: a strategy."""
+    kernels = some.tuples(
+        some.floats(1e-6, 1e-2),
+        some.floats(1e6, 1e10),
+        some.floats(1e6, 1e12),
+        some.floats(1e11, 1e13),
+        some.floats(1e12, 1e15),
+    )
+
+    def is_clear(kernel):
+        _, nbytes, flops, bandwidth, peak = kernel
+        memory, compute = nbytes / bandwidth, flops / peak
+        return abs(memory - compute) > 1e-6 * max(memory, compute)
+
+    return kernels.filter(is_clear)
+
+
 LIMIT = Exercise(
     id="profiling.speed_limit",
     title="Which limit?",
@@ -161,7 +179,8 @@ LIMIT = Exercise(
         "A kernel took `seconds`, moved `nbytes` and did `flops`, on a GPU that copies `bandwidth`"
         " bytes and computes `peak` FLOPs a second. Return 1 (memory) or 2 (arithmetic), whichever"
         " alone would have taken longer, or 3 (latency) when even that one would have taken less"
-        " than half of the measured time."
+        " than half of the measured time. A kernel may move nothing, or compute nothing; no two"
+        " limits are alike."
     ),
     starter="""
 def speed_limit(seconds, nbytes, flops, bandwidth, peak):
@@ -181,14 +200,11 @@ def speed_limit(seconds, nbytes, flops, bandwidth, peak):
         (1.0e-3, 0.3e9, 0.6e10, 1.0e12, 2.0e13),
         (1.0e-3, 0.4e9, 0.9e10, 1.0e12, 2.0e13),
         (2.0e-2, 1.0e8, 1.0e12, 3.0e11, 8.0e13),
+        (1.0e-3, 0.0, 4.0e10, 4.0e12, 5.0e13),
+        (1.0e-3, 0.0, 1.0e10, 4.0e12, 5.0e13),
+        (1.0e-3, 3.0e9, 0.0, 4.0e12, 5.0e13),
     ),
-    draws=lambda some: some.tuples(
-        some.floats(1e-6, 1e-2),
-        some.floats(1e6, 1e10),
-        some.floats(1e6, 1e12),
-        some.floats(1e11, 1e13),
-        some.floats(1e12, 1e15),
-    ),
+    draws=some_kernels,
     hints=(
         "How long would the bytes take alone? `nbytes / bandwidth`. And the FLOPs?",
         (
@@ -259,6 +275,12 @@ LOADS = (
     "ld.global.v2.b64 {{%rd1{n}, %rd2{n}}}, [%rd{n}];",
     "ld.global.f32 %v4, [%v2];",  # registers' names, as good as any
     "ld.volatile.global.v2.f32 {{%f{n}, %f9{n}}}, [%rd{n}];",
+    # and numbers of registers and distances from an address, which say nothing of a size
+    "ld.global.f32 %f64, [%rd64+8];",
+    "ld.global.u8 %rs32, [%rd16+64];",
+    "ld.global.nc.s16 %rs{n}, [%rd32+-64];",
+    "ld.global.v2.u8 {{%rs16, %rs64}}, [%rd{n}+16];",
+    "@%p64 ld.global.f64 %fd8, [%rd16+32];",
 )
 OTHERS = (
     "ld.param.u64 %rd{n}, [kernel_param_{n}];",
@@ -316,6 +338,7 @@ def bytes_loaded(ptx):
         (2, 3, 1),
         (0, 0, 7),
         (2, 12, 7),
+        (5, 13, 6),
     ),
     draws=lambda some: some.tuples(
         some.integers(0, 9), some.integers(0, len(LOADS) - 1), some.integers(0, len(OTHERS))

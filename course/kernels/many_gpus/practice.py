@@ -153,7 +153,7 @@ def play(function, link: Link, mine):
 def waiting_for_ever(links, returned) -> str:
     """What each rank waits for."""
     requests = [link.waits_for for rank, link in enumerate(links) if rank not in returned]
-    everyone = f"all {len(links)} ranks wait here"
+    everyone = f"all {len(links)} ranks wait here" if len(links) > 1 else "a rank alone waits here"
     if not returned and all(isinstance(request, Receive) for request in requests):
         return f"{everyone} for a number, and none has sent one: they wait for ever"
     if not returned and all(isinstance(request, Send) for request in requests):
