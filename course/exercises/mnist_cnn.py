@@ -761,4 +761,20 @@ Q_STEPS = Quiz(
 )
 
 EXERCISES = (BIAS, CONV_WEIGHT, NORM, POOL, SOFTMAX, SGD)
-QUIZZES = (Q_BIAS, Q_WEIGHTS, Q_NORM, Q_CURVE, Q_MEMORY, Q_FEED, Q_STEPS)
+Q_LAUNCHES = Quiz(
+    id="mnist_cnn.q_launches",
+    question=(
+        "A step is 60 kernels. Each keeps the GPU busy for 3 µs, and the CPU needs 5 µs to launch"
+        " one. How long does the step take, about?"
+    ),
+    answer=300,
+    unit="µs",
+    explain_right="The CPU is the slower one: 60 · 5 µs, and the GPU waits in between.",
+    explain={
+        180: "So long the GPU is busy. It has nothing to do until the next kernel is launched.",
+        480: "CPU and GPU work at the same time: only the slower one counts.",
+        None: "60 launches one after another, while the GPU works on what it has.",
+    },
+)
+
+QUIZZES = (Q_BIAS, Q_LAUNCHES, Q_WEIGHTS, Q_NORM, Q_CURVE, Q_MEMORY, Q_FEED, Q_STEPS)
