@@ -178,3 +178,20 @@ except ModuleNotFoundError as error:
     assert done.stdout.startswith("None\nTriton is not installed: it exists for Linux only"), (
         done.stderr
     )
+
+
+def test_a_grid_may_be_a_list(tmp_path):
+    out = run(
+        tmp_path,
+        """
+@triton.jit
+def place(out):
+    tl.store(out + tl.program_id(0) * 2 + tl.program_id(1), tl.program_id(0) + 10)
+
+for grid in ([3, 2], lambda given: [3, 2], (3, 2), lambda given: (3, 2)):
+    out = torch.zeros(6, dtype=torch.int32)
+    place[grid](out)
+    print(out.tolist())
+""",
+    )
+    assert out == 4 * "[10, 10, 11, 11, 12, 12]\n"

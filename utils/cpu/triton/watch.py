@@ -113,6 +113,7 @@ def _keep_errors(module):
 
     def launched(self, *args, **kwargs):
         function = self.fn
+        self.grid = _as_tuple(self.grid)
         with _turn, np.errstate(all="ignore"):
             try:
                 return call(self, *args, **kwargs)
@@ -125,6 +126,13 @@ def _keep_errors(module):
                 self.fn = function
 
     Executor.__call__ = launched
+
+
+def _as_tuple(grid):
+    """A grid, or the function that gives it: Triton takes lists, its interpreter only tuples."""
+    if callable(grid):
+        return lambda arguments: _as_tuple(grid(arguments))
+    return tuple(grid) if isinstance(grid, list) else grid
 
 
 def _cause(error: BaseException | None, kinds: tuple) -> BaseException | None:
