@@ -6,6 +6,7 @@ Prose is read at 238 words a minute, the mean that Marc Brysbaert found for Engl
 190 studies ("How many words do we read per minute?", Journal of Memory and Language 109, 2019,
 https://doi.org/10.1016/j.jml.2019.104047). For code there is no such number. We take 5 seconds for
 a line, and 10 for running a cell and looking at what it shows. An exercise says its own minutes.
+Code that a cell shows, such as a kernel out of its file, is read as well as code that stands in it.
 Instructors' notes and what is folded under *Going further* are not counted: nobody must read them.
 """
 
@@ -30,6 +31,7 @@ LONGEST = 15  # minutes of reading between two things to do
 LINK = re.compile(r"\]\([^)]*\)")
 COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)  # what tests read
 CHECK = re.compile(r'exercises\.check\("([\w.]+)"')
+LISTED = re.compile(r"^```\w+\n(.*)\n```$", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -60,10 +62,22 @@ def reading(cell):
         return RUN
     if PREDICT in tags:
         return GUESS
-    lines = [line for line in cell.source.splitlines() if line.strip()]
+    lines = written(cell.source)
     if all(line.startswith("#") for line in lines):  # a hint that nobody has asked for
         return 0
-    return len(lines) * LINE + (RUN if cell.get("outputs") else 0)
+    return len(lines + listed(cell)) * LINE + (RUN if cell.get("outputs") else 0)
+
+
+def written(text):
+    """The lines of a text that are not empty."""
+    return [line for line in text.splitlines() if line.strip()]
+
+
+def listed(cell):
+    """The lines of code that a cell shows below itself."""
+    shown = [output.get("data", {}).get("text/markdown", "") for output in cell.get("outputs", [])]
+    listings = filter(None, map(LISTED.match, shown))
+    return [line for listing in listings for line in written(listing[1])]
 
 
 def asks(cell):

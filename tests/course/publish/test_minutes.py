@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from nbformat.v4 import new_code_cell, new_markdown_cell
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 
 from course.chapters import CHAPTERS
 from course.publish import minutes
@@ -49,12 +49,21 @@ def code(source, *tags):
 
 def test_words_lines_and_runs_are_counted():
     shown = code("a = 1\n\nb = 2\na + b")
-    shown.outputs = ["3"]
+    shown.outputs = [new_output("stream", text="3")]
     assert minutes.reading(text(2 * minutes.WORDS)) == pytest.approx(2)
     assert minutes.reading(shown) == pytest.approx(3 * minutes.LINE + minutes.RUN)
     assert minutes.reading(code("# exercises.hint('x')\n# exercises.solution('x')")) == 0
     assert minutes.reading(new_markdown_cell("[word](https://a.b/c/d/e)")) == 1 / minutes.WORDS
     assert minutes.reading(text(500, slideshow={"slide_type": "notes"})) == 0
+
+
+def test_code_that_a_cell_shows_is_read_too():
+    shown = code("source.function(FILE, 'kernel')")
+    fence = {"text/plain": "a", "text/markdown": "```cuda\nint a = 1;\n\nint b = 2;\n```"}
+    shown.outputs = [new_output("execute_result", fence)]
+    assert minutes.reading(shown) == pytest.approx(3 * minutes.LINE + minutes.RUN)
+    shown.outputs = [new_output("execute_result", {"text/markdown": "**a sentence**"})]
+    assert minutes.reading(shown) == pytest.approx(minutes.LINE + minutes.RUN)
 
 
 def test_an_exercise_ends_a_stretch_and_brings_its_own_minutes():
