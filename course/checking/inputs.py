@@ -12,8 +12,12 @@ def uniform(rng, *shape):
 
 def some_zeros(rng, *shape):
     """The same, an eighth of them exactly 0: what a kernel that copies must copy, too."""
-    values = uniform(rng, *shape)
-    values[rng.random(shape) < 1 / 8] = 0
+    return with_zeros(rng, uniform(rng, *shape))
+
+
+def with_zeros(rng, values, share=1 / 8):
+    """These values, a share of them exactly 0: a zero means neither "nothing" nor "the end"."""
+    values[rng.random(values.shape) < share] = 0
     return values
 
 
@@ -33,13 +37,21 @@ def lengths(*sizes):
 
 
 class SomeNumbers:
-    """A shape of random whole numbers, one for each (low, high), high excluded."""
+    """A shape of random whole numbers, one for each (low, high), high excluded.
 
-    def __init__(self, ranges):
-        self.ranges = ranges
+    few: whether arrays with fewer elements than a warp has lanes are tried, too.
+    """
+
+    def __init__(self, ranges, few=False):
+        self.ranges, self.few = ranges, few
 
     def __call__(self, rng):
         return tuple(int(rng.integers(low, high)) for low, high in self.ranges)
+
+    def small(self, rng):
+        """Shapes with few elements, no multiple of 4: to them a rule of thumb may not apply."""
+        fours = ((0, 4), (4, 7)) if self.few else ()
+        return tuple((4 * int(rng.integers(*each)) + int(rng.integers(2, 4)),) for each in fours)
 
     def draws(self, strategies):
         """Hypothesis's strategy for the same shapes."""
@@ -47,9 +59,9 @@ class SomeNumbers:
         return strategies.tuples(*numbers)
 
 
-def some_numbers(*ranges):
+def some_numbers(*ranges, few=False):
     """`Exercise.fresh`: a shape with a random whole number for each (low, high), high excluded."""
-    return SomeNumbers(ranges)
+    return SomeNumbers(ranges, few)
 
 
 class SomeLength(SomeNumbers):
@@ -59,7 +71,7 @@ class SomeLength(SomeNumbers):
         return (int(rng.integers(3, 8) * 32 + rng.integers(1, 32)),)
 
 
-some_length = SomeLength([(1, 256)])
+some_length = SomeLength([(1, 256)], few=True)
 
 
 def some_picture(rng):

@@ -18,14 +18,17 @@ TOTAL = 6
 #: each of them does more than it need.
 EVENLY = 0.7
 
+#: Means that a right answer uses as often as the solution: they are how it moves all there is.
+WIDE = ("wide", "wide_loads")
+
 MEANS = {
     "shared": "Use shared memory: here no thread reads any.",
     "barriers": "Use `__syncthreads()`: here no thread comes to one.",
     "atomics": "Use an atomic operation: here no thread runs one.",
     "shuffles": "Use the warp's shuffles: here no lane takes part in one.",
-    "wide": "Load and store 16 bytes at once (`float4`): here no store is as wide.",
+    "wide": "Load and store 16 bytes at once (`float4`): here no store is so wide, or few.",
     "products": "Multiply on the tensor cores: here no warp runs `wmma::mma_sync`.",
-    "wide_loads": "Load and store 16 bytes at once (`float4`): here no load is as wide.",
+    "wide_loads": "Load and store 16 bytes at once (`float4`): here no load is so wide, or few.",
 }
 FORBIDDEN = {
     "shared": "Without shared memory, please.",
@@ -105,7 +108,7 @@ def unmet(work, least, exercise):
     least: the Work of the exercise's solution in the same launch.
     """
     for means in exercise.needs:
-        if not getattr(work, means):
+        if getattr(work, means) < (getattr(least, means) if means in WIDE else 1):
             return "no_shared" if means == "shared" else "other_means", MEANS[means]
     for means in exercise.without:
         if getattr(work, means):

@@ -9,6 +9,7 @@ from course.checking.inputs import (
     lengths,
     some_length,
     some_numbers,
+    some_zeros,
     uniform,
 )
 from course.checking.model import Exercise, Hypothesis, InOut, Launch, Out, Wrong, ceil_div
@@ -36,7 +37,7 @@ def moments_of_patches(rng, shape):
     patches = rng.normal(0.3, 1, (200, taps))
     return {
         "out": Out((channels, 2)),
-        "weight": uniform(rng, channels, taps),
+        "weight": some_zeros(rng, channels, taps),
         "first": patches.mean(0).astype(np.float32),
         "second": (patches.T @ patches / len(patches)).astype(np.float32),
     }
@@ -68,7 +69,7 @@ def channel_statistics(out, weight, first, second):
     inputs=moments_of_patches,
     reference=statistics_of,
     specials="finite",  # the variance has several formulas
-    shapes=((1, 9), (32, 9), (33, 9), (5, 4), (64, 9), (3, 1), (2, 25)),
+    shapes=((1, 9), (32, 9), (33, 9), (5, 4), (64, 9), (3, 1), (2, 25), (2, 49)),
     fresh=some_numbers((2, 60), (2, 10)),
     elements=2,
     extents=lambda shape: (shape[0], 1, 1),
@@ -352,7 +353,7 @@ def feature_maps(rng, shape):
     rows, width, channels = shape
     return {
         "out": Out((rows // 2, width // 2, channels)),
-        "y": uniform(rng, rows, width, channels),
+        "y": some_zeros(rng, rows, width, channels),
         "scale": uniform(rng, channels),
         "shift": uniform(rng, channels) * np.float32(0.5),
         "rows": rows,

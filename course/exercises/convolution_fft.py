@@ -503,7 +503,7 @@ def slopes_of(dx, dy, taps, h, w, side, turned=True):
 def slopes_inputs(rng, shape):
     """shape: (h, w, side). Of a larger picture a corner of dy is infinite."""
     h, w, side = shape
-    dy = uniform(rng, h, w)
+    dy = some_zeros(rng, h, w)
     if min(h, w) > side:
         dy.flat[rng.choice([0, -1])] = np.inf
     return {

@@ -44,6 +44,7 @@ def bytes_moved(inputs_of, distinct, n, itemsize): ...  # return (bytes one by o
         ((2, 2, 1), 3, 1 << 20, 2),
         ((1, 1, 1, 2), 1, 33, 4),
         ((3, 2, 2, 1, 1), 5, 100, 2),
+        ((1, 2), 3, (1 << 52) + 1, 1),  # a float has not as many digits
     ),
     draws=lambda some: some.tuples(
         some.lists(some.integers(1, 3), min_size=1, max_size=6).map(tuple),
@@ -337,7 +338,7 @@ __global__ void bias_gelu(float* y, const float* x, const float* bias, int n) {
         "n": n[0],
     },
     reference=lambda y, x, bias, n: gelu(x.astype(np.float64) + bias),
-    shapes=lengths(1, 31, 32, 33, 64, 97),
+    shapes=lengths(1, 2, 7, 22, 31, 32, 33, 64, 97),
     large=(66_000,),
     extents=a_thread_each,
     other_block=(96, 1, 1),

@@ -396,6 +396,7 @@ def linear(out, x, weight, bias):
         (2, 5, 7, 3),
         (1, 3, 2, 9),
         (5, 2, 11, 4),
+        (1, 2, 70, 3),  # a long sum
     ),
     block=(4, 4, 2),
     elements=1,

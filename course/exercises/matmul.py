@@ -151,7 +151,7 @@ def matmul_tile(c, a, b):
     solution=matmul_tile,
     inputs=product_of,
     reference=product,
-    shapes=((1, 1, 1), (8, 8, 8), (8, 16, 7), (16, 8, 24), (13, 9, 10)),
+    shapes=((1, 1, 1), (8, 8, 8), (8, 16, 7), (16, 8, 24), (13, 9, 10), (3, 2, 90)),
     fresh=some_product,
     block=(8, 8, 1),
     extents=lambda shape: (shape[1], shape[0], 1),
@@ -391,7 +391,7 @@ __global__ void matmul_odd(float* c, const float* a, const float* b, int m, int 
     reference=product,
     shapes=(
         *((1, 1, 1), (16, 16, 16), (17, 16, 16), (16, 15, 16), (16, 16, 19), (33, 18, 5)),
-        *((32, 48, 3), (2, 130, 3), (130, 2, 3), (2, 3, 130)),  # whole tiles; too long for a char
+        *((32, 48, 3), (2, 130, 3), (130, 2, 3), (2, 3, 300)),  # whole tiles; too long for a char
     ),
     large=(260, 260, 3),
     fresh=some_product,
@@ -709,7 +709,7 @@ __global__ void matmul_mine(float* c, const float* a, const float* b, int m, int
     reference=product,
     shapes=(
         *((1, 1, 1), (64, 64, 16), (65, 64, 16), (64, 63, 16), (64, 64, 17), (70, 130, 5)),
-        *((192, 128, 3), (3, 2, 150)),  # whole tiles; too long for a char
+        *((192, 128, 3), (3, 2, 300)),  # whole tiles; too long for a char
     ),
     large=(260, 260, 3),
     fresh=some_product,

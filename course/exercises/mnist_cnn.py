@@ -6,7 +6,7 @@ import numpy as np
 from numba import cuda
 
 from course.checking.answers import but, replace
-from course.checking.inputs import a_thread_each, lengths, normal, some_numbers
+from course.checking.inputs import a_thread_each, lengths, normal, some_numbers, with_zeros
 from course.checking.model import Exercise, Hypothesis, InOut, Out, Wrong
 from course.checking.quiz import Quiz
 from course.kernels.mnist_cnn import EPS, layers
@@ -70,7 +70,7 @@ def bias_gradient(db, dy):
     solution=bias_gradient,
     inputs=lambda rng, shape: {"db": Out((shape[1],)), "dy": normal(rng, *shape)},
     reference=lambda db, dy: dy.astype(float).sum(0),
-    shapes=((1, 1), (3, 10), (7, 33), (40, 5)),
+    shapes=((1, 1), (3, 10), (7, 33), (40, 5), (130, 2)),
     fresh=some_numbers((2, 30), (2, 40)),
     extents=a_thread_each,
     race_free=True,
@@ -181,7 +181,7 @@ def conv_weight(dw, dy, x):
     finite=("dy",),  # an infinite slope times the 0 outside of the picture: left out, or NaN
     shapes=(
         *((1, 1, 1, 4, 4), (2, 1, 3, 5, 3), (3, 2, 2, 4, 6)),
-        *((2, 2, 2, 3, 3), (2, 2, 2, 5, 5)),
+        *((2, 2, 2, 3, 3), (2, 2, 2, 5, 5), (9, 1, 1, 3, 18)),
     ),
     fresh=some_numbers((2, 5), (2, 5), (2, 5), (2, 5), (2, 5)),
     is_square=lambda s: s[3] == s[4],
@@ -254,7 +254,7 @@ def norm_inputs(rng, shape):
     """shape: B, C, S. Everything that the forward pass and the sums have left behind."""
     B, C, S = shape
     x = rng.normal(size=shape)
-    dy = rng.normal(size=shape)
+    dy = with_zeros(rng, rng.normal(size=shape))
     invstd = 1 / np.sqrt(x.var((0, 2), keepdims=True) + EPS)
     normalized = (x - x.mean((0, 2), keepdims=True)) * invstd
     arrays = {
@@ -483,6 +483,13 @@ def softmax(p, z):
             p[b, k] = math.exp(z[b, k] - largest) / total
 
 
+def logits(rng, rows):
+    """Rows far above zero, far below, and with one large number: each breaks another half-cure."""
+    z = normal(rng, rows, 10) + rng.choice([-2000, -400, 0, 400, 900], (rows, 1))
+    z += 200 * (np.arange(10) == rng.integers(0, 20, (rows, 1)))
+    return with_zeros(rng, z.astype(np.float32), 1 / 32)
+
+
 SOFTMAX = Exercise(
     id="mnist_cnn.softmax",
     title="A softmax that does not overflow",
@@ -504,15 +511,7 @@ def softmax(p, z):
             p[b, k] = np.float32(math.exp(z[b, k])) / total
 """,
     solution=softmax,
-    # Rows far above zero, far below, and with one large number: each breaks another half-cure.
-    inputs=lambda rng, s: {
-        "p": Out((s[0], 10)),
-        "z": (
-            normal(rng, s[0], 10)
-            + rng.choice([-2000, -400, 0, 400, 900], (s[0], 1))
-            + 200 * (np.arange(10) == rng.integers(0, 20, (s[0], 1)))
-        ).astype(np.float32),
-    },
+    inputs=lambda rng, s: {"p": Out((s[0], 10)), "z": logits(rng, s[0])},
     reference=lambda p, z: (
         np.exp(z.astype(float) - z.max(1, keepdims=True))
         / np.exp(z.astype(float) - z.max(1, keepdims=True)).sum(1, keepdims=True)
@@ -583,8 +582,8 @@ __global__ void sgd(float* w, const float* dw, float lr, float decay, int n) {
     kernel_name="sgd",
     path="build/sgd_decay.cu",
     inputs=lambda rng, s: {
-        "w": InOut(normal(rng, s[0])),
-        "dw": normal(rng, s[0]),
+        "w": InOut(with_zeros(rng, normal(rng, s[0]))),
+        "dw": with_zeros(rng, normal(rng, s[0])),
         "lr": np.float32(rng.uniform(0.05, 0.5)),
         "decay": np.float32(rng.uniform(0.05, 0.5)),
         "n": s[0],
@@ -595,7 +594,7 @@ __global__ void sgd(float* w, const float* dw, float lr, float decay, int n) {
     specials="finite",  # the formula may be expanded
     shapes=lengths(1, 31, 256, 512, 1000),
     large=(66_000,),
-    fresh=some_numbers((2, 2000)),
+    fresh=some_numbers((2, 2000), few=True),
     block=(256, 1, 1),
     elements=1,
     extents=a_thread_each,

@@ -6,7 +6,7 @@ import numpy as np
 from numba import cuda
 
 from course.checking.answers import but
-from course.checking.inputs import some_numbers, whole
+from course.checking.inputs import some_numbers, whole, with_zeros
 from course.checking.model import Demand, Exercise, Hypothesis, InOut, Launch, Out, Wrong
 from course.checking.quiz import Quiz
 
@@ -220,7 +220,7 @@ def argmax(where, a):
     large=(66_000, 66_000),
     shapes=(
         *((64, FAR), (64, 1), (65, 65), (65, 2), (130, 3), (300, 2), (200, 5), (300, 1)),
-        (300, FAR),
+        *((300, FAR), (700, FAR)),  # many numbers a thread, all but equal
     ),
     fresh=some_numbers((64, 400), (1, 6)),
     launches=lambda shape: [Launch((1, 1, 1), (64, 1, 1))],
@@ -307,7 +307,7 @@ def scan(a):
     inputs=lambda rng, n: {"a": InOut(whole(rng, -(1 << 20), 1 << 23, n))},
     reference=lambda a: np.cumsum(a, dtype=np.int32),
     shapes=((1,), (2,), (31,), (32,), (33,), (100,), (128,)),
-    fresh=some_numbers((34, 128)),
+    fresh=some_numbers((34, 128), few=True),
     launches=lambda n: [Launch((1, 1, 1), (128, 1, 1))],
     extents=lambda n: (128, 1, 1),
     race_free=True,
@@ -384,7 +384,18 @@ def split(out, keys, places, bit):
     inputs=split_inputs,
     reference=lambda out, keys, places, bit: keys[np.argsort(keys >> bit & 1, kind="stable")],
     large=(66_000, 1),
-    shapes=((1, 0), (2, 1), (31, 0), (32, 7), (33, 3), (100, 2), (200, 5), (64, 31)),
+    shapes=(
+        (1, 0),
+        (2, 1),
+        (7, 0),
+        (22, 1),
+        (31, 0),
+        (32, 7),
+        (33, 3),
+        (100, 2),
+        (200, 5),
+        (64, 31),
+    ),
     fresh=some_numbers((34, 250), (0, 31)),
     extents=lambda shape: (shape[0], 1, 1),
     race_free=True,
@@ -427,7 +438,7 @@ def parts_of_an_array(rng, shape):
     far = rng.choice((0, 3000))  # means that are large beside the spread
     if not far:
         counts[rng.random(count) < 0.2] *= 2000  # two such have a product beyond an int32
-    means = (rng.uniform(-9, 9, count) + far).astype(np.float32)
+    means = with_zeros(rng, (rng.uniform(-9, 9, count) + far).astype(np.float32))
     squares = rng.uniform(0, 50, count).astype(np.float32)
     return {"out": Out(shape), "counts": counts, "means": means, "squares": squares}
 
@@ -538,6 +549,7 @@ def parts_of_rows(rng, shape):
     count = 2 * shape[0]
     largest = rng.uniform(-200, 200, count).astype(np.float32)
     largest[: count // 2] -= rng.choice((0, 20_000, 1e32))
+    with_zeros(rng, largest)
     sums = rng.uniform(1, 50, count).astype(np.float32)
     empty = rng.random(count) < 0.3
     empty[:4] = [False, False, True, True][:count]

@@ -28,6 +28,8 @@ from course.checking.model import (
 )
 from course.checking.quiz import Quiz
 
+MOST_THREADS = 1024  # of a block
+
 # ---- rotate_left: the missing barrier
 
 
@@ -47,8 +49,8 @@ ROTATE_LEFT = Exercise(
     one_block=True,
     task=(
         "One block moves every element of `a` one place to the left, in place; the first becomes"
-        " the last. The block has at least as many threads as `a` has elements. This kernel has a"
-        " race: cure it."
+        " the last. `a` is float32, and the block has at least as many threads as `a` has"
+        " elements: up to 1,024. This kernel has a race: cure it."
     ),
     starter="""
 @cuda.jit
@@ -62,8 +64,9 @@ def rotate_left(a):
     reference=lambda a: np.roll(a, -1),
     copies=True,
     shapes=lengths(1, 2, 31, 32, 33, 100, 128),
-    fresh=some_numbers((34, 128)),
-    launches=lambda n: [Launch((1, 1, 1), (128, 1, 1))],
+    fresh=some_numbers((34, 128), few=True),
+    large=(MOST_THREADS,),
+    launches=lambda n: [Launch((1, 1, 1), (MOST_THREADS if n[0] > 128 else 128, 1, 1))],
     extents=a_thread_each,
     race_free=True,
     hints=(
@@ -561,9 +564,21 @@ def last_block_inputs(rng, shape):
 
 def last_block_results(work, a, n):
     """The total, a counter that is 0 again, and each block's sum."""
-    blocks = work.size - 2
-    sums = np.bincount(np.arange(n) // 32 % blocks, weights=a, minlength=blocks)
+    return results_if_dealt(np.arange(n) // 32 % (work.size - 2), work, a)
+
+
+def results_if_dealt(block_of, work, a):
+    """The same, where value i is of block `block_of[i]`."""
+    sums = np.bincount(block_of, weights=a, minlength=work.size - 2)
     return np.concatenate([[a.sum()], [0], sums])
+
+
+def last_block_from_the_end(work, a, n):
+    return results_if_dealt(np.arange(n)[::-1] // 32 % (work.size - 2), work, a)
+
+
+def last_block_in_pieces(work, a, n):
+    return results_if_dealt(np.arange(n) // ceil_div(n, work.size - 2), work, a)
 
 
 def last_block_adds_to_garbage(work, a, n):
@@ -572,6 +587,9 @@ def last_block_adds_to_garbage(work, a, n):
     return results
 
 
+OTHERS_SUM = (
+    "The total is right, but a block's sum is of other values than those that the starter deals it."
+)
 LAST_BLOCK = Exercise(
     id="synchronization.last_block",
     title="The last one adds up, in CUDA C",
@@ -581,10 +599,10 @@ LAST_BLOCK = Exercise(
     kernel_name="last_block",
     path="build/last_block.cu",
     task=(
-        "Add all n values in one launch. Each block stores its sum in `work[2 + b]`, and the block"
-        " that comes last adds those up into `work[0]`. `atomicInc(&work[1], gridDim.x - 1)`"
-        " returns how many blocks came before, and sets the counter back to 0 after the last. No"
-        " atomic additions."
+        "Add all n values in one launch. Each block stores the sum of those that the starter deals"
+        " it, 32 at a time, in `work[2 + b]`, and the block that comes last adds those up into"
+        " `work[0]`. `atomicInc(&work[1], gridDim.x - 1)` returns how many blocks came before, and"
+        " sets the counter back to 0 after the last. No atomic additions."
     ),
     starter="""
 %%writefile build/last_block.cu
@@ -605,7 +623,7 @@ __global__ void last_block(unsigned* work, const unsigned* a, int n) {
     solution=LAST_BLOCK_CU,
     inputs=last_block_inputs,
     reference=last_block_results,
-    shapes=((1, 1), (33, 1), (64, 3), (100, 2), (500, 8), (5000, 140)),
+    shapes=((1, 1), (33, 1), (64, 3), (100, 2), (500, 8), (20_000, 2), (5000, 140)),
     large=(70_000, 300),
     fresh=some_numbers((100, 400), (2, 9)),
     launches=lambda s: [Launch((s[1], 1, 1), (32, 1, 1))],
@@ -657,6 +675,8 @@ __global__ void last_block(unsigned* work, const unsigned* a, int n) {
             "`work[0]` holds anything before the launch: the sums are added to that here.",
             last_block_adds_to_garbage,
         ),
+        Hypothesis("wrong_value", OTHERS_SUM, last_block_from_the_end),
+        Hypothesis("wrong_value", OTHERS_SUM, last_block_in_pieces),
     ),
 )
 

@@ -198,7 +198,7 @@ __global__ void product(float* c, const __half* a, const __half* b, int n, int k
     needs=("products",),
     inputs=halves,
     reference=product_of_halves,
-    shapes=((16, 16, 16), (16, 16, 48), (48, 16, 32), (144, 32, 16), (16, 144, 16), (16, 32, 144)),
+    shapes=((16, 16, 16), (16, 16, 48), (48, 16, 32), (144, 32, 16), (16, 144, 16), (16, 32, 288)),
     large=(272, 272, 16),
     fresh=lambda rng: tuple(int(16 * q) for q in rng.permutation(4)[:3] + 1),
     launches=a_warp_each,

@@ -1,8 +1,7 @@
 """The exercises of the chapter Triton and tile languages."""
 
+import math
 from importlib.util import find_spec
-
-import numpy as np
 
 from course.checking.answers import but
 from course.checking.model import Exercise, Wrong
@@ -20,13 +19,19 @@ def offset(i, shape, stride):
 
 
 def modes(rng, count):
-    """Arguments of `offset` for a layout of so many modes, sometimes of one beyond 32 bits."""
+    """Arguments of `offset` for a layout of so many modes, with places or numbers beyond 32 bits.
+
+    All of it fits in 64 bits.
+    """
     shape = tuple(map(int, rng.integers(2, 6, count)))
     stride = tuple(map(int, rng.integers(1, 30, count)))
-    i = int(rng.integers(np.prod(shape)))
-    if rng.random() < 0.3:
+    kind = rng.choice(["near", "near", "far", "many"])
+    if kind == "many":
+        shape = (*shape[:-1], shape[-1] << 50)  # more numbers than a float counts
+    if kind == "far":
         far = int(rng.integers(10, 36))
         stride = tuple(step << far for step in stride)
+    i = int(rng.integers(math.prod(shape)))
     return {"i": i, "shape": shape, "stride": stride}
 
 
