@@ -260,7 +260,9 @@ class Exercise:
 
     def all_shapes(self, rng):
         """The fixed shapes and, so that no answer can be made for them alone, some others."""
-        return (*self.shapes, *(self.fresh(rng) for _ in range(3) if self.fresh))
+        drawn = [self.fresh(rng) for _ in range(3) if self.fresh]
+        small = self.fresh.small(rng) if hasattr(self.fresh, "small") else ()
+        return (*self.shapes, *drawn, *small)
 
     def launches_for(self, shape):
         """The launches to try for a shape; by default just enough blocks, and one more each way."""
