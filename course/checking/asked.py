@@ -92,6 +92,8 @@ class Asked:
 def source_of(function) -> tuple[str, str]:
     """(a function's text without decorators, the same at the lines where its file has it)."""
     lines, first = inspect.getsourcelines(function)
-    start = next(n for n, line in enumerate(lines) if line.lstrip().startswith("def "))
+    start = next((n for n, line in enumerate(lines) if line.lstrip().startswith("def ")), None)
+    if start is None:  # a lambda
+        raise CannotAsk
     text = textwrap.dedent("".join(lines[start:]))
     return text, "\n" * (max(first, 1) + start - 1) + text

@@ -56,6 +56,11 @@ WHO_IS_HERE = (
     "It asks which lanes are here now. On a GPU that may be fewer than should take part,"
     " and then it goes wrong: write down the mask of those that should."
 )
+MOST_SEED = 1 << 31
+WHAT_A_SEED_IS = (
+    f"a seed is a whole number from 0 to {MOST_SEED - 1:,}, such as a report names; leave it out"
+    " for fresh inputs."
+)
 
 
 class Rejected(Exception):
@@ -75,8 +80,12 @@ def check_answer(exercise, answer, seed=None):
 
     One at a time: what a check redirects and limits is the whole process's.
     """
+    seed = fresh_seed() if seed is None else seed
+    if not isinstance(seed, int | np.integer) or not 0 <= seed < MOST_SEED:
+        no = Rejected("not_a_kernel", f"seed={seed!r}: {WHAT_A_SEED_IS}")
+        return not_accepted(exercise, answer, None, no)
     with _one_check:
-        return _check_answer(exercise, answer, fresh_seed() if seed is None else seed)
+        return _check_answer(exercise, answer, int(seed))
 
 
 def _check_answer(exercise, answer, seed):
@@ -85,7 +94,7 @@ def _check_answer(exercise, answer, seed):
     else:
         prepare(exercise)
         try:
-            outcome, printed = apart.result_of(lambda: outcome_of(exercise, answer, seed))
+            outcome, printed = apart.result_of(lambda: outcome_in_copy(exercise, answer, seed))
         except apart.Ended as ended:
             typing.compiler.forget()  # it may have been asked, and not have answered
             outcome, printed = not_accepted(exercise, answer, seed, died(ended.status)), ""
@@ -96,7 +105,7 @@ def _check_answer(exercise, answer, seed):
 
 def fresh_seed():
     """A seed for a check that was given none: each learner's inputs are others."""
-    return int(np.random.default_rng().integers(1 << 31))
+    return int(np.random.default_rng().integers(MOST_SEED))
 
 
 def apart_kinds():
@@ -130,6 +139,17 @@ def outcome_of(exercise, answer, seed):
         except Rejected as no:
             outcome = not_accepted(exercise, answer, seed, no)
     return outcome, printed.shown
+
+
+def outcome_in_copy(exercise, answer, seed):
+    """The same in a copy of this process, which no interrupt reaches: the answer raised it."""
+    try:
+        return outcome_of(exercise, answer, seed)
+    except Exception:
+        raise
+    except BaseException as error:
+        no = Rejected("crashed", f"It raised {type(error).__name__}, which ends a program.")
+        return not_accepted(exercise, answer, seed, no), ""
 
 
 def about(exercise, seed):
@@ -191,6 +211,16 @@ def first_sentence(text):
 def check_numba(exercise, answer, seed):
     """Say what was tried, or raise Rejected."""
     kernel = as_kernel(exercise, answer)
+    try:
+        return try_numba(exercise, kernel, seed)
+    except Rejected as no:
+        if not has_gpu():
+            reject_untyped(kernel, exercise, seed, no.reason)
+        raise
+
+
+def try_numba(exercise, kernel, seed):
+    """The same for what is a kernel."""
     if exercise.race_free:
         reject_races(kernel, exercise, seed)
     runs, case = [], ()
@@ -290,16 +320,27 @@ def run_all_watched(kernel, exercise, seed, runs):
             return
 
 
-def reject_untyped(kernel, exercise, seed):
-    """Ask numba-cuda whether a GPU could run it at all: the CPU engine runs more than that."""
+def reject_untyped(kernel, exercise, seed, reason=None):
+    """Ask numba-cuda whether a GPU could run it at all: the CPU engine runs more than that.
+
+    reason: why it is rejected otherwise. Most reasons tell more than the compiler does; it knows
+    best what is outside, and why two launches differ.
+    """
     arguments = exercise.inputs(np.random.default_rng(seed), exercise.shapes[-1])
-    refusal = typing.refused(kernel, arguments)
-    if refusal is None:
+    message, line = typing.refused(kernel, arguments) or (None, None)
+    untyped = message and typing.UNTYPED in message
+    if not message or not (untyped or reason in (None, "race")):
         return
-    message, line = refusal
     code = linecache.getline(kernel.py_func.__code__.co_filename, line).strip() if line else ""
-    says = f"The CPU engine runs it, and numba-cuda's compiler does not: {short_message(message)}"
-    raise Rejected("does_not_compile", says, code=code)
+    runs = "The CPU engine runs it, and numba-cuda's compiler does not: "
+    says = (runs if reason is None else "numba-cuda's compiler says: ") + short_message(message)
+    raise Rejected("does_not_compile", says, *([FROM_OUTSIDE] if untyped else []), code=code)
+
+
+FROM_OUTSIDE = (
+    "From outside, a kernel can use numbers, tuples, NumPy's arrays (as constants), modules and"
+    " functions with `@cuda.jit(device=True)`."
+)
 
 
 def reject_drawn(kernel, exercise, seed):
@@ -484,7 +525,17 @@ def as_kernel(exercise, answer):
         )
     wanted = parameters(exercise)
     check_arity(function, wanted)
+    try:
+        inspect.getsource(function)
+    except (OSError, TypeError):
+        raise Rejected("not_a_kernel", NO_SOURCE.format(function.__name__)) from None
     return answer
+
+
+NO_SOURCE = (
+    "The check reads a kernel's source, and there is none for `{}`: was it made by `exec`? Write it"
+    " in a cell of its own, or in a file that you import."
+)
 
 
 def is_device_function(kernel):
@@ -516,7 +567,10 @@ def check_arity(function, wanted):
 def crashed(stopped, function):
     """A Rejected that shows the one line of the learner's code where it was, and the thread."""
     error, file = stopped.error, function.__code__.co_filename
-    lines, first = inspect.getsourcelines(function)
+    try:
+        lines, first = inspect.getsourcelines(function)
+    except OSError:  # made by `exec`
+        lines, first = [], 0
     line, inside = getattr(error, "lineno", None), False
     for frame, number in traceback.walk_tb(error.__traceback__):
         if frame.f_code.co_filename == file:
@@ -572,11 +626,29 @@ def as_path(exercise, answer):
             "not_a_kernel", f'This exercise is a file: pass its path, "{exercise.path}".'
         )
     path = Path(answer)
-    if not path.is_file():
+    if len(str(path).splitlines()) > 1:
+        raise Rejected(
+            "not_a_kernel",
+            "check() got the text of a program. Write it to a file (`%%writefile"
+            f' {exercise.path}`), and pass its path, "{exercise.path}".',
+        )
+    try:
+        there = path.is_file()
+    except (OSError, ValueError):  # no name of a file
+        there = False
+    if not there:
         raise Rejected(
             "missing_file",
             f"There is no file `{path}`. Run the cell that writes it (`%%writefile {path}`) first.",
         )
+    try:
+        path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise Rejected(
+            "does_not_compile",
+            f"`{path}` is no text in UTF-8 from byte {error.start} on. Write it again, with"
+            " `%%writefile` or an editor for text.",
+        ) from None
     return path
 
 
@@ -980,7 +1052,7 @@ def is_starter(exercise, answer):
     if exercise.in_file:
         try:
             return squeezed(Path(answer).read_text()) == squeezed(exercise.starter)
-        except (OSError, TypeError, UnicodeDecodeError):
+        except (OSError, TypeError, ValueError):
             return False
     try:
         text = textwrap.dedent(inspect.getsource(getattr(answer, "py_func", answer)))

@@ -1,20 +1,33 @@
 """Only what a GPU could run: numba-cuda's typing, asked in a process of its own.
 
 The CPU engine takes the place of `numba.cuda` in this process, and it runs much that no GPU does:
-NumPy's functions, arrays as a whole. numba-cuda's compiler says so without a GPU.
+NumPy's functions, arrays as a whole, objects of the notebook. numba-cuda's compiler says so without
+a GPU.
 """
 
+import ast
+import base64
+import enum
 import inspect
 import json
+import pickle
+import sys
 import types
 from pathlib import Path
 
 import numpy as np
+from numba import cuda
 
 from course.checking.asked import Asked, CannotAsk, NoAnswer, source_of
 from course.checking.model import InOut, Out
 
 PLAIN = (int, float, bool, str)
+DATA = (complex, bytes, slice, type(None), type(...), np.generic, np.dtype, np.ndarray)
+MOST_BYTES = 1 << 20  # of a global array that the other process is told
+ENGINE = "utils.cpu.numba_cuda"
+PLACES = ("", "atomic", "shared", "local", "const", "libdevice", "random", "fp16")
+KNOWN = sys.stdlib_module_names | {"numpy", "numba"}  # libraries whose functions have one name
+UNTYPED = "Untyped global name"  # how numba-cuda begins, where it knows no type of what is outside
 
 compiler = Asked(Path(__file__).with_name("typing_child.py"))
 
@@ -23,54 +36,108 @@ def refused(kernel, arguments):
     """(message, line or None) of what numba-cuda cannot compile for such arguments, or None.
 
     None also where it cannot be asked: it is not installed or gives no answer, or the kernel uses
-    the notebook's own objects.
+    what cannot be told to another process.
     """
-    function = kernel.py_func
     functions = {}
     try:
-        describe(function, functions)
+        key = describe(kernel.py_func, functions)
         kinds = [kind_of(value) for value in arguments.values()]
-        request = {"name": function.__name__, "functions": functions, "types": kinds}
+        request = {"key": key, "functions": functions, "types": kinds}
         return compiler.ask(json.dumps(request))
-    except (CannotAsk, NoAnswer, OSError, TypeError):
+    except (CannotAsk, NoAnswer, OSError, SyntaxError, TypeError):
         return None
 
 
 def describe(function, functions):
-    """Add a function, and those that it calls, to `functions`: source, file name, globals."""
-    if function.__name__ in functions:
-        return
-    _, source = source_of(function)
+    """Add a function, and those that it calls, to `functions`; the key of its entry there.
+
+    An entry is its name, source, file name and what it uses from outside.
+    """
+    key = f"{function.__name__} {id(function)}"
+    if key in functions:
+        return key
+    text, source = source_of(function)
     names = {}
-    functions[function.__name__] = source, function.__code__.co_filename, names
-    for name, value in used_by(function).items():
+    functions[key] = function.__name__, source, function.__code__.co_filename, names
+    for name, value in used_by(function, text).items():
         names[name] = described(value, functions)
+    return key
 
 
-def used_by(function):
-    """The globals and the variables of enclosing functions that a function uses, by name."""
-    found = inspect.getclosurevars(function)
-    return {**found.globals, **found.nonlocals}
+def used_by(function, text):
+    """What a function takes from outside, by name: also in functions inside it and in defaults."""
+    known = {**function.__globals__, **inspect.getclosurevars(function).nonlocals}
+    written = {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
+    outside = written.difference(function.__code__.co_varnames)
+    return {name: known[name] for name in sorted(outside) if name in known}
 
 
 def described(value, functions):
     """(kind, value) of a global, as the other process builds it."""
-    if isinstance(value, types.ModuleType):
-        name = value.__name__
-        return "module", "numba.cuda" if name.startswith("utils.cpu.numba_cuda") else name
+    if isinstance(value, enum.Enum):
+        return "member", [enumeration(type(value), functions), value.name]
+    if isinstance(value, tuple):
+        parts = [described(part, functions) for part in value]
+        fields = getattr(value, "_fields", None)
+        return "tuple", [parts, fields and [type(value).__name__, fields]]
+    if isinstance(value, np.ndarray) and value.nbytes > MOST_BYTES:
+        raise CannotAsk
+    if isinstance(value, DATA) and not getattr(getattr(value, "dtype", None), "hasobject", False):
+        return "data", base64.b64encode(pickle.dumps(value)).decode()
     if isinstance(value, PLAIN):
         return "plain", value
-    if isinstance(value, np.bool_ | np.integer | np.floating):
-        return "plain", value.item()
-    if isinstance(value, tuple) and all(isinstance(part, PLAIN) for part in value):
-        return "tuple", value
-    if isinstance(value, type) and issubclass(value, np.generic):
-        return "numpy", value.__name__
+    if isinstance(value, type) and issubclass(value, enum.Enum):
+        return "enum", enumeration(value, functions)
+    return named(value) or function_or_unknown(value, functions)
+
+
+def enumeration(kind, functions):
+    """An Enum as the other process makes it: base, name, members."""
+    base = next(one.__name__ for one in kind.__mro__ if one.__module__ == "enum")
+    members = [[one.name, described(one.value, functions)] for one in kind]
+    return [base, kind.__name__, members]
+
+
+def named(value):
+    """(kind, name) of a module, of a part of `numba.cuda`, or of what a known library has."""
+    if isinstance(value, types.ModuleType):
+        inner = value.__name__.removeprefix(f"{ENGINE}.").removeprefix("cuda")
+        name = value.__name__ if not value.__name__.startswith(ENGINE) else f"numba.cuda.{inner}"
+        return "module", name.rstrip(".")
+    home = getattr(value, "__module__", None) or ""
+    if f"{home}.".startswith(f"{ENGINE}.") and not hasattr(value, "py_func"):
+        return "named", ["numba.cuda", name_in_cuda(value)]
+    if home.startswith("numba.core.types"):
+        return "type", value.name
+    name = getattr(value, "__qualname__", None) or getattr(value, "__name__", None)
+    if isinstance(value, np.ufunc):
+        home = "numpy"
+    if home.partition(".")[0] in KNOWN and getattr(sys.modules.get(home), name or "", 0) is value:
+        return "named", [home, name]
+    return None
+
+
+def name_in_cuda(value):
+    """By which name the CPU engine's `numba.cuda` has an object, such as "atomic.add"."""
+    for place in PLACES:
+        there = getattr(cuda, place, None) if place else cuda
+        for name in vars(there) if there else ():
+            if getattr(there, name) is value:
+                return f"{place}.{name}" if place else name
+    raise CannotAsk
+
+
+def function_or_unknown(value, functions):
+    """(kind, value) of a function, or of an object of which Numba is told its class alone."""
     inner = getattr(value, "py_func", value)
     if isinstance(inner, types.FunctionType):
-        describe(inner, functions)
-        return ("function" if inner is value else "device"), inner.__name__
-    raise CannotAsk
+        return ("function" if inner is value else "device"), describe(inner, functions)
+    told_by_itself = ("__cuda_array_interface__", "_numba_type_")
+    if any(hasattr(value, one) for one in told_by_itself):
+        raise CannotAsk
+    if isinstance(value, type):
+        return "class", value.__name__
+    return "object", [type(value).__module__, type(value).__qualname__]
 
 
 def kind_of(argument):

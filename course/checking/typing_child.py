@@ -6,12 +6,16 @@ stops there.
 numba-cuda is imported in functions only: elsewhere the CPU engine stands in its place.
 """
 
+import base64
+import collections
+import enum
+import functools
 import importlib
 import json
+import pickle
+import re
 import sys
 from types import SimpleNamespace
-
-import numpy as np
 
 COMPUTE_CAPABILITY = (7, 5)
 
@@ -65,27 +69,72 @@ def numba_type(kind):
     from numba.cuda import types
 
     name, *ndim = kind
-    scalar = types.boolean if name == "bool" else getattr(types, name)
+    scalar = type_named(name)
     return types.Array(scalar, ndim[0], "C") if ndim else scalar
 
 
 def value_of(kind, given, functions):
     """A global of the kernel as the compiler shall see it."""
-    if kind == "module":
-        return importlib.import_module(given)
-    if kind == "numpy":
-        return getattr(np, given)
     if kind in ("device", "function"):
         return build(given, functions, device=kind == "device")
-    return tuple(given) if kind == "tuple" else given
+    if kind == "tuple":
+        parts, fields = given
+        parts = [value_of(*part, functions) for part in parts]
+        return named_tuple(fields[0], tuple(fields[1]))(*parts) if fields else tuple(parts)
+    if kind == "enum":
+        return enumeration(json.dumps(given), functions)
+    if kind == "member":
+        return value_of("enum", given[0], functions)[given[1]]
+    if kind == "class":
+        return type(given, (), {})
+    if kind == "object":  # Numba names its class, and knows no such class
+        module, name = given
+        return type(name, (), {"__module__": module, "__qualname__": name})()
+    return PLAIN_VALUES[kind](given)
 
 
-def build(name, functions, device=False):
+def named(given):
+    """What a module has by this name, such as "atomic.add"."""
+    module, name = given
+    found = importlib.import_module(module)
+    for part in name.split("."):
+        found = getattr(found, part)
+    return found
+
+
+def type_named(name):
+    """A number's type of Numba."""
+    from numba.cuda import types
+
+    return types.boolean if name == "bool" else getattr(types, name)
+
+
+PLAIN_VALUES = {
+    "plain": lambda given: given,
+    "data": lambda given: pickle.loads(base64.b64decode(given)),
+    "module": importlib.import_module,
+    "named": named,
+    "type": type_named,
+}
+named_tuple = functools.cache(collections.namedtuple)  # the same fields, the same class
+enumerations = {}
+
+
+def enumeration(given, functions):
+    """The Enum of this base, name and members (JSON); the same one for the same."""
+    if given not in enumerations:
+        base, name, members = json.loads(given)
+        members = [(one, value_of(*value, functions)) for one, value in members]
+        enumerations[given] = getattr(enum, base)(name, members)
+    return enumerations[given]
+
+
+def build(key, functions, device=False):
     """The Python function of a request, with its globals; device: as a device function."""
     from numba import cuda
 
-    source, filename, names = functions[name]
-    namespace = {key: value_of(kind, given, functions) for key, (kind, given) in names.items()}
+    name, source, filename, names = functions[key]
+    namespace = {one: value_of(kind, given, functions) for one, (kind, given) in names.items()}
     exec(compile(source, filename, "exec"), namespace)
     function = namespace[name]
     return cuda.jit(device=True)(function) if device else function
@@ -97,7 +146,7 @@ def refused(request, typing):
     from numba.cuda import compiler, types
     from numba.cuda.core.errors import NumbaError as CudaError
 
-    function = build(request["name"], request["functions"])
+    function = build(request["key"], request["functions"])
     signature = tuple(map(numba_type, request["types"]))
     before, compiler.CUDACompiler = compiler.CUDACompiler, typing
     try:
@@ -106,7 +155,8 @@ def refused(request, typing):
         return None
     except (NumbaError, CudaError) as error:
         loc = getattr(error, "loc", None)
-        return str(error), getattr(loc, "line", None)
+        written = re.search(r'File ".*", line (\d+)', str(error))  # an untyped global's has no loc
+        return str(error), getattr(loc, "line", written and int(written[1]))
     finally:
         compiler.CUDACompiler = before
     return None

@@ -29,6 +29,10 @@ def ends_the_program(height, width, block_x, block_y):
     sys.exit("enough")
 
 
+def interrupts(height, width, block_x, block_y):
+    raise KeyboardInterrupt
+
+
 def terminates(height, width, block_x, block_y):
     os.kill(os.getpid(), signal.SIGTERM)
 
@@ -63,6 +67,7 @@ def catches_all(height, width, block_x, block_y):
     [
         (exits, "crashed", "ended the program (exit status 0)"),
         (ends_the_program, "crashed", "SystemExit(enough)"),
+        (interrupts, "crashed", "KeyboardInterrupt"),
         (terminates, "crashed", "SIGTERM"),
         (kills, "timeout", "ended by force"),
         (hoards, "crashed", "MemoryError"),

@@ -386,6 +386,31 @@ def test_what_only_the_cpu_engine_sees_is_named(kernel, reason, line):
         assert outcome.code == line
 
 
+class Kept:
+    """A class, of which Numba knows no type; its attribute is every thread's."""
+
+    factor = 0
+
+
+@cuda.jit
+def keeps_in_a_class(out, a, factor):
+    i = cuda.grid(1)
+    if i < out.size:
+        Kept.factor = factor
+        cuda.syncwarp()
+        out[i] = Kept.factor * a[i]
+        Kept.factor = 0
+
+
+@pytest.mark.skipif(has_gpu(), reason="a GPU's compiler has the first word")
+def test_what_numba_cannot_type_is_told_before_what_comes_of_it():
+    outcome = exercises.check("first_kernels.scale_guard", keeps_in_a_class)
+    assert outcome.reason == "does_not_compile"
+    assert "'Kept'" in outcome.lines[0]
+    assert outcome.lines[1] == checker.FROM_OUTSIDE
+    assert outcome.code == "Kept.factor = factor"
+
+
 def test_an_endless_kernel_is_stopped(monkeypatch):
     monkeypatch.setattr(checker, "EACH_SECONDS", 0.3)
     outcome = exercises.check("first_kernels.scale_guard", endless)
@@ -398,12 +423,44 @@ def test_an_endless_kernel_is_stopped(monkeypatch):
         (None, "not_a_kernel", "build/rotate.cu"),
         (first_kernels.scale, "not_a_kernel", "build/rotate.cu"),
         ("nowhere/rotate.cu", "missing_file", "%%writefile"),
+        ("rotate.cu\0", "missing_file", "%%writefile"),
+        ("r" * 5000, "missing_file", "%%writefile"),
+        (first_kernels.ROTATE_CU, "not_a_kernel", "build/rotate.cu"),
     ],
+    ids=["None", "a kernel", "no file", "a null byte", "a long name", "the text itself"],
 )
 def test_what_is_no_cuda_file_is_named(answer, reason, word):
     outcome = exercises.check("first_kernels.rotate", answer)
     assert outcome.reason == reason
     assert word in repr(outcome)
+
+
+def test_a_file_that_is_no_text_is_named(tmp_path):
+    path = tmp_path / "rotate.cu"
+    path.write_bytes(b"int a;\xff\xfe")
+    outcome = exercises.check("first_kernels.rotate", path)
+    assert outcome.reason == "does_not_compile"
+    assert "UTF-8 from byte 6 on" in outcome.lines[0]
+
+
+@pytest.mark.parametrize("seed", ["7", -1, 1.5, 1 << 31])
+def test_a_seed_that_is_none_is_named(seed):
+    outcome = exercises.check("first_kernels.scale_guard", first_kernels.scale, seed=seed)
+    assert outcome.reason == "not_a_kernel"
+    assert "a seed is a whole number from 0" in outcome.lines[0]
+
+
+def test_a_kernel_without_its_source_is_named():
+    names = {"cuda": cuda}
+    exec("@cuda.jit\ndef scale(out, a, factor):\n    pass\n", names)
+    outcome = exercises.check("first_kernels.scale_guard", names["scale"])
+    assert outcome.reason == "not_a_kernel"
+    assert "exec" in outcome.lines[0]
+
+
+def test_a_kernel_of_a_lambda_has_an_outcome():
+    kernel = cuda.jit(lambda out, a, factor: None)
+    assert exercises.check("first_kernels.scale_guard", kernel).reason == "unwritten"
 
 
 ROTATE = first_kernels.ROTATE_CU

@@ -85,7 +85,7 @@ def handed_in(exercise, source, folder):
     linecache.cache[filename] = len(source), None, source.splitlines(True), filename
     namespace = names_for(exercise)
     exec(compile(source, filename, "exec"), namespace)
-    return namespace[re.findall(r"^def (\w+)", source, re.M)[-1]]
+    return namespace[re.findall(r"^(?:async )?def (\w+)", source, re.M)[-1]]
 
 
 @pytest.fixture
