@@ -11,7 +11,7 @@ TINY = 7
 PLAIN = "#ffffff"
 KNOWN = "#cfe8cf"
 OUTSIDE = "#eeeeee"
-PIXEL, APART, WORDS = 30, 110, 300  # pixels of the walk's picture: a pixel, gaps, a sum's words
+PIXEL, APART, WORDS = 30, 110, 350  # pixels of the walk's picture: a pixel, gaps, a sum's words
 
 
 def _canvas(axes, width, height):
