@@ -125,7 +125,7 @@ def one_launch(exercise: TritonExercise, answer, shape, block: int, rng):
     arguments = {**exercise.inputs(rng, shape), names[-1]: block}
     grid = exercise.grid(shape, block)
     problem = tried(exercise, answer, grid, arguments, rng)
-    if not problem or problem[0] == "crashed":
+    if not problem or problem[0] in ("crashed", "wrong_value"):
         return not_compiled(answer.fn, arguments) or problem
     return problem
 

@@ -153,6 +153,25 @@ for kernel, tensors in ((fill, [torch.zeros(10)]), (read, [torch.zeros(16), torc
     assert "tl.load of 1 element outside" in second and "mask=" in second
 
 
+def test_pythons_functions_take_no_tensor_of_floats(tmp_path):
+    out = run(
+        tmp_path,
+        """
+import math
+
+@triton.jit
+def log_sum(out, x, B: tl.constexpr):
+    tl.store(out, math.log(tl.sum(tl.load(x + tl.arange(0, B)), 0)))
+
+try:
+    log_sum[(1,)](torch.zeros(1), torch.ones(8), 8)
+except Exception as error:
+    print(error)
+""",
+    )
+    assert "must be real number, not tensor" in out
+
+
 def test_a_machine_without_triton_says_so(tmp_path):
     file = tmp_path / "program.py"
     file.write_text("""

@@ -28,6 +28,7 @@ def watch_launches(module):
     _watch_atomics(module)
     _watch_assertions(module)
     _keep_errors(module)
+    _refuse_floats_as_numbers(module)
 
 
 # ---- the launch
@@ -88,6 +89,24 @@ def _with_base(materialize):
         return pointers, mask
 
     return pointers_of_block
+
+
+def _refuse_floats_as_numbers(module):
+    """Python's own functions, such as math.log, would take the whole part of a tensor of floats."""
+    patch = module._patch_lang_core
+
+    def patch_lang_core(lang, scope):
+        patch(lang, scope)
+        index = lang.tensor.__index__
+
+        def whole(tensor):
+            if tensor.dtype.is_floating():
+                raise TypeError("must be real number, not tensor: Triton's functions take tensors")
+            return index(tensor)
+
+        scope.set_attr(lang.tensor, "__index__", whole)
+
+    module._patch_lang_core = patch_lang_core
 
 
 def _keep_errors(module):
