@@ -233,7 +233,7 @@ class Exercise:
     traffic: float = 4  # as many times the solution's bytes may go to and from global memory
     always: Always | None = None  # a promise about every moment, held at each store
     probe: tuple | None = None  # the shape at which it is counted who does the work
-    large: tuple | None = None  # a shape for one launch, more elements than 16 bits count
+    large: tuple | None = None  # a shape for one launch: more than 16 bits, or a block, can count
     needs: tuple = ()  # keys of `work.MEANS`: what a right answer must use
     without: tuple = ()  # keys of `work.FORBIDDEN`: what it must not use
 

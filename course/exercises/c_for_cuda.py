@@ -202,6 +202,7 @@ ALLOCATE_EXERCISE = CppExercise(
         "Write `allocate(float **out, int n, float value)` in the manner of cudaMalloc: memory for"
         " `n` floats from `malloc`, all set to `value`, its address in the caller's pointer, and 0"
         " returned. When `n` is not positive, return 1 and leave nullptr in the caller's pointer."
+        " Large `n` have more bytes than an int can count."
     ),
     starter="""
 %%writefile build/allocate.h

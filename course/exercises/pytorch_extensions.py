@@ -77,6 +77,10 @@ def keep(ctx, inputs, output):
             "wrong_size",
         ),
         Wrong(
+            but(keep, "ctx.scale = scale", "ctx.scale, ctx.more = scale, torch.zeros(1 << 16)"),
+            "wrong_size",
+        ),
+        Wrong(
             but(
                 keep,
                 "    ctx.scale = scale\n",

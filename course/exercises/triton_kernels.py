@@ -14,6 +14,7 @@ from course.checking.triton_kernels import TritonExercise, name_kernels_as_numba
 
 name_kernels_as_numba_does()
 MANY = 300  # elements, from which on some are special
+MANY_IN_A_ROW = 16  # the same
 
 
 def normal(rng, *sizes):
@@ -285,6 +286,15 @@ def columns_alone(out, x, rows, columns, B: tl.constexpr):
     tl.atomic_add(out + column, total, mask=(column < columns) & (tl.program_id(0) == 0))
 
 
+def infinite_ends(rng, rows, columns):
+    """Normally distributed numbers; of many rows and columns each last one has an infinity."""
+    x = normal(rng, rows, columns)
+    if min(rows, columns) > MANY_IN_A_ROW:
+        x[rng.integers(rows), -1] = np.inf
+        x[-1, rng.integers(columns - 1)] = -np.inf
+    return x
+
+
 COLUMN_SUMS = TritonExercise(
     id="triton.column_sums",
     title="Programs that meet",
@@ -307,7 +317,7 @@ def column_sums(out, x, rows, columns, B: tl.constexpr):
     solution=column_sums,
     inputs=lambda rng, shape: {
         "out": InOut(np.zeros(shape[1], np.float32)),
-        "x": normal(rng, *shape),
+        "x": infinite_ends(rng, *shape),
         "rows": shape[0],
         "columns": shape[1],
     },
@@ -380,13 +390,20 @@ def product(c, a, b, m, n, k, B: tl.constexpr):
 
 
 def factors(rng, shape):
-    """Arguments of `product`. In long sums one of the products is zero times infinity."""
+    """Arguments of `product`. In long sums one of the products is zero times infinity.
+
+    In larger ones a row of a and a column of b end with an infinity: who reads it again behind the
+    end gets NaN from it, times zero.
+    """
     m, n, k = shape
     a, b = normal(rng, m, k), normal(rng, k, n)
     if k > 64:
         meet = rng.integers(k)
         a[:, meet] = 0
         b[meet, rng.integers(n)] = np.inf
+    if min(shape) > MANY_IN_A_ROW:
+        a[rng.integers(m), -1] = np.inf
+        b[-1, rng.integers(n)] = -np.inf
     return {
         "c": Out((m, n)),
         "a": a,

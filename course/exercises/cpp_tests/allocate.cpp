@@ -1,5 +1,6 @@
 // Tests of exercise c_for_cuda.allocate; the learner's file is "answer.h".
 #include "tests.h"
+#include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <algorithm>
@@ -11,14 +12,20 @@
 #include <vector>
 
 static size_t last_bytes, allocations, last_count;
-static void* counted(size_t bytes) {
+static bool only_asked;  // whether what is asked for is counted, and `allocate` ends there
+static jmp_buf was_asked;
+static void count(size_t bytes) {
     last_bytes = bytes;
     ++allocations;
+    if (only_asked)
+        longjmp(was_asked, 1);
+}
+static void* counted(size_t bytes) {
+    count(bytes);
     return malloc(bytes);
 }
 static void* counted2(size_t n, size_t bytes) {
-    last_bytes = n * bytes;
-    ++allocations;
+    count(n * bytes);
     return calloc(n, bytes);
 }
 namespace std {  // for those who write std::malloc
@@ -30,6 +37,21 @@ using ::counted2;
 #include "answer.h"
 #undef malloc
 #undef calloc
+
+// More bytes than 32 bits count: there may be no room for them.
+static void asks_for_many(int n) {
+    float* out = nullptr;
+    only_asked = true;
+    last_bytes = n * sizeof(float);  // also where malloc is never asked
+    if (!setjmp(was_asked))
+        allocate(&out, n, 1);
+    only_asked = false;
+    if (last_bytes != n * sizeof(float))
+        FAIL("overflow",
+             "%d floats take %zu bytes; malloc was asked for %zu. Count bytes in a size_t: "
+             "`n * sizeof(float)` is one.",
+             n, n * sizeof(float), last_bytes);
+}
 
 void run_tests() {
     for (int n : {1, 4, 100, 37, 300, 5}) {
@@ -71,4 +93,5 @@ void run_tests() {
             FAIL("wrong_value",
                  "After `allocate(&p, %d, ...)` the caller's pointer must be nullptr.", n);
     }
+    asks_for_many((1 << 30) + random_int(1, 500));
 }

@@ -36,6 +36,22 @@ static void precedence(int whole, int ragged, int few) {
     EXPECT(10000 / ((ragged + 255) / 256), 10000 / BLOCKS(ragged, 256), "precedence", AROUND_ALL);
 }
 
+// With the macro on the left and on the right of operators of each rank.
+static void in_expressions(int whole, int ragged) {
+    const long long blocks = (ragged + 255) / 256;
+    EXPECT(blocks * 2, BLOCKS(ragged, 256) * 2, "precedence", AROUND_ALL);
+    EXPECT(blocks % 3, BLOCKS(ragged, 256) % 3, "precedence", AROUND_ALL);
+    EXPECT(blocks / 2, BLOCKS(ragged, 256) / 2, "precedence", AROUND_ALL);
+    EXPECT(1000 % blocks, 1000 % BLOCKS(ragged, 256), "precedence", AROUND_ALL);
+    EXPECT(1000 - blocks, 1000 - BLOCKS(ragged, 256), "precedence", AROUND_ALL);
+    EXPECT(blocks << 1, BLOCKS(ragged, 256) << 1, "precedence", AROUND_ALL);
+    EXPECT(1, BLOCKS(whole, 256) == whole / 256, "precedence", AROUND_ALL);
+    EXPECT(1, whole / 256 == BLOCKS(whole, 256), "precedence", AROUND_ALL);
+    EXPECT(blocks & 6, BLOCKS(ragged, 256) & 6, "precedence", AROUND_ALL);
+    EXPECT(7, BLOCKS(ragged, 256) ? 7 : 9, "precedence", AROUND_ALL);
+    EXPECT(7, whole ? 7 : BLOCKS(ragged, 256), "precedence", AROUND_ALL);
+}
+
 static void types() {
     EXPECT(16777217, (BLOCKS(16777217, 1)), "wrong_value", "A float cannot hold every int.");
     EXPECT(19531250, (BLOCKS(5000000000LL, 256)), "wrong_value", "n may be a long long.");
@@ -69,6 +85,7 @@ void run_tests() {
     int ragged = whole + random_int(1, 255);
     numbers(whole, ragged);
     precedence(whole, ragged, random_int(100, 200));
+    in_expressions(whole, ragged);
     types();
     names();
 }
