@@ -18,6 +18,7 @@ from course.checking.watched import Watched
 from utils import has_gpu
 from utils.check.comparison import random_poison
 from utils.cpu.numba_cuda import IN_STEP, cpu_jit, schedule
+from utils.cpu.numba_cuda.arguments import argument, kind_of
 from utils.cpu.numba_cuda.engine import Launch
 from utils.engine import FORCE_CPU
 from utils.files import scratch_folder
@@ -117,7 +118,10 @@ def on_cpu_engine(kernel):
 def launch_watched(kernel, launch, arguments):
     """Launch on the CPU engine with Watched arrays, which its conversion would not let through."""
     name = kernel.py_func.__name__
-    run = Launch(on_cpu_engine(kernel).function(), arguments, launch.grid, launch.block, 0, name)
+    arguments = [argument(one, name, []) for one in arguments]
+    kinds = tuple(map(kind_of, arguments))  # numbers have the types here that they have elsewhere
+    function = on_cpu_engine(kernel).function(kinds=kinds)
+    run = Launch(function, arguments, launch.grid, launch.block, 0, name)
     try:
         run.run()
     except Exception as error:

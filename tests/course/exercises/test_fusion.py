@@ -42,11 +42,23 @@ def product_in_float16(out, x):
         out[row] = total / x.shape[1]
 
 
+@cuda.jit
+def float_of_float16(out, x):
+    row = cuda.grid(1)
+    if row < x.shape[0]:
+        total = 0.0
+        for k in range(x.shape[1]):
+            v = float(x[row, k])
+            total += v * v
+        out[row] = total / x.shape[1]
+
+
 MISTAKES = [
     ("fusion.saturate", cut_off, "cuts off what is behind the point"),
     ("fusion.saturate", half_added, "rounds up only above zero"),
     ("fusion.nibbles", never_below_zero, "no number is below zero"),
     ("fusion.squares", product_in_float16, "is a float16 again"),
+    ("fusion.squares", float_of_float16, "is a float16 again"),
 ]
 
 
