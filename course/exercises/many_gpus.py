@@ -388,7 +388,7 @@ def step(weight, gradients):
         "gradients": _divisible(rng.integers(-(10**9), 10**9, shape[1]).tolist()),
     },
     reference=step,
-    shapes=((5, 2), (0, 3), (-7, 4), (100, 8), (10**9, 64)),
+    shapes=((5, 2), (0, 3), (9, 1), (-7, 4), (100, 8), (10**9, 64)),
     fresh=lambda rng: (int(rng.integers(-(10**9), 10**9)), int(rng.integers(2, 9))),
     real=True,
     hints=(
@@ -487,7 +487,7 @@ def memory(parameters, ranks, stage):
     inputs=lambda rng, shape: dict(zip(("parameters", "ranks", "stage"), shape, strict=True)),
     reference=memory,
     shapes=(
-        *((800, 8, 0), (800, 8, 1), (800, 8, 2), (800, 8, 3), (64, 2, 1), (64, 2, 3)),
+        *((800, 8, 0), (800, 8, 1), (800, 8, 2), (800, 8, 3), (64, 2, 1), (64, 2, 3), (7, 1, 3)),
         *((10**10, 1000, 2), (5 * 2**40, 1 << 14, 1), (5 * 2**40, 1 << 14, 2)),
     ),
     fresh=some_memory,
