@@ -4,8 +4,11 @@ Compilers are asked there that would find another Numba or Triton in this proces
 """
 
 import atexit
+import contextlib
 import inspect
 import json
+import os
+import signal
 import subprocess
 import sys
 import textwrap
@@ -25,58 +28,63 @@ class NoAnswer(Exception):
 class Asked:
     """A process that runs `file`, started when it is first wanted and again where it has ended.
 
-    Requests and answers are JSON, one a line; null is answered with null.
+    Requests and answers are JSON, one a line; null is answered with null. Copies of this process
+    (by os.fork) ask the same one.
     """
 
     def __init__(self, file: Path, **variables: str):
         self.file = file
         self.variables = variables
         self.process = None
-        self.starts = None
-
-    def start(self) -> None:
-        """Start the process, unless it runs; it gets ready meanwhile."""
-        if self.process is None:
-            self.starts = None
-            self.process = subprocess.Popen(
-                [sys.executable, "-P", str(self.file)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                env=python_environment(**self.variables),
-                start_new_session=True,
-                text=True,
-            )
-            atexit.register(self.process.kill)
+        self.cannot_start = False
 
     def ready(self) -> bool:
-        """Whether the process can be asked: started, and able to answer."""
+        """Whether the process can be asked; it is started where it does not run."""
+        if self.cannot_start:
+            return False
+        if self.process is not None and self.line_for("null"):
+            return True
+        self.forget()
         self.start()
-        if self.starts is None:
-            self.starts = bool(self.line_for("null"))
-        return self.starts
+        self.cannot_start = not self.line_for("null")
+        return not self.cannot_start
+
+    def start(self) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-P", str(self.file)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=python_environment(**self.variables),
+            start_new_session=True,
+            text=True,
+        )
+        atexit.register(self.process.kill)
 
     def forget(self) -> None:
-        """End the process: whoever asked it may have left before its answer came."""
+        """End the process: whoever asked it may have left before its answer came.
+
+        By its number: a copy of this process ends it, too, though it is not the copy's child.
+        """
         process, self.process = self.process, None
         if process is not None:
-            process.kill()
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process.pid, signal.SIGKILL)
             process.communicate()
             atexit.unregister(process.kill)
 
     def ask(self, request: str):
         """The answer to a request in JSON, or None where the process does not start. NoAnswer."""
         for _ in range(2):  # somebody may have ended it
-            if not self.ready():
-                return None
             try:
+                if not self.ready():
+                    return None
                 answer = self.line_for(request)
             except BaseException:  # an interrupt, the end of its time
                 self.forget()
                 raise
             if answer:
                 return json.loads(answer)
-            self.forget()
         raise NoAnswer
 
     def line_for(self, request: str) -> str:

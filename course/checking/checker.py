@@ -98,6 +98,9 @@ def _check_answer(exercise, answer, seed):
         except apart.Ended as ended:
             typing.compiler.forget()  # it may have been asked, and not have answered
             outcome, printed = not_accepted(exercise, answer, seed, died(ended.status)), ""
+        except BaseException:  # Kernel > Interrupt
+            typing.compiler.forget()
+            raise
     if printed:
         sys.stdout.write(printed)
     return outcome
@@ -117,7 +120,7 @@ def prepare(exercise):
     """Do here what serves the next checks, too, and is no answer's doing."""
     drawn.get_ready()
     if exercise.kind == "numba":
-        typing.compiler.start()
+        typing.compiler.ready()
         report.get_ready()
         least_work(exercise)
 

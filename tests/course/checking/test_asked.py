@@ -50,13 +50,44 @@ def test_a_request_that_ends_it_twice_has_no_answer(asked):
 
 
 def test_what_does_not_start_answers_nothing(asked):
-    assert asked("import nothing_of_this_name").ask("1") is None
+    nothing = asked("import nothing_of_this_name")
+    assert nothing.ask("1") is None
+    assert nothing.ask("1") is None and nothing.cannot_start
+
+
+def test_a_copy_starts_what_somebody_has_ended(asked):
+    doubles = asked(DOUBLES)
+    assert doubles.ready()
+    os.kill(doubles.process.pid, signal.SIGKILL)
+    copy = os.fork()
+    if copy == 0:
+        os._exit(doubles.ask("3"))
+    assert os.waitstatus_to_exitcode(os.waitpid(copy, 0)[1]) == 6
+    assert doubles.ask("4") == 8, "and so does this process"
+
+
+def test_an_interrupted_copy_leaves_no_answer_behind(asked):
+    """Else the next one to ask would read the answer to the request before its own."""
+    slow = DOUBLES.replace("    print", "    import time; time.sleep(request == 9)\n    print")
+    doubles = asked(slow)
+    assert doubles.ready()
+    copy = os.fork()
+    if copy == 0:
+        signal.signal(signal.SIGALRM, signal.default_int_handler)
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        try:
+            doubles.ask("9")
+        except KeyboardInterrupt:
+            os._exit(0)
+        os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(copy, 0)[1]) == 0
+    assert doubles.ask("5") == 10
 
 
 def test_a_copy_of_this_process_asks_the_same_one(asked):
     """Neither of two copies waits for what the other has read."""
     doubles = asked(DOUBLES)
-    doubles.start()
+    assert doubles.ready()
     for number in (1, 2):
         copy = os.fork()
         if copy == 0:
