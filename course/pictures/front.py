@@ -60,9 +60,9 @@ def race_picture(batch=BATCH):
         if is_ours:
             words += f" · {best / time:.1f} × faster"
         _bar(sheet, row, RIVALS[rival], time / longest * room, words, is_ours)
-    below = ROW * len(steps) + 18
-    words = f"a training step of a CNN, batch {batch} · {whose}"
-    sheet.text(0, below, words, anchor="start", size=13)
+    below = ROW * len(steps) + 12
+    for row, words in enumerate((f"a training step of a CNN, batch {batch}", whose)):
+        sheet.text(0, below + 24 * row, words, anchor="start", size=13)
     return sheet
 
 
@@ -84,6 +84,12 @@ def copy(out, a, stride):
     i = cuda.grid(1)
     if i < out.size:
         out[i] = a[i * stride]
+
+
+@cuda.jit
+def scale(out, a, factor):
+    i = cuda.grid(1)
+    out[i] = factor * a[i]
 
 
 def reads_picture(stride):

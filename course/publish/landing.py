@@ -24,8 +24,8 @@ TAGLINE = (
     "You write GPU kernels, in Python and in CUDA C, and see at once whether they are right, why "
     "not, and how close they come to what the hardware can do. With an NVIDIA GPU or without one."
 )
-#: The exercise, and which of its known wrong answers, whose report the page shows
-SHOWN = "first_kernels.scale_guard", 1
+#: The exercise, and an answer to it without a guard, whose report the page shows
+SHOWN = EXERCISES["first_kernels.scale_guard"], front.scale
 #: Elements from one thread's to the next, in the pictures of accesses
 STRIDES = 1, 4
 LINE_NUMBER = re.compile(r"\bline \d+: +")  # of our own file: it says nothing to a reader
@@ -108,11 +108,9 @@ def slider():
 
 def check():
     """What the course says to an answer that looks right: from a check that ran for this page."""
-    id, number = SHOWN
-    exercise = EXERCISES[id]
-    wrong = exercise.wrong[number]
-    report = inline_only(check_answer(exercise, wrong.answer, seed=0)._repr_html_())
-    code = highlight(source_of(wrong.answer), PythonLexer(), HtmlFormatter())
+    exercise, answer = SHOWN
+    report = inline_only(check_answer(exercise, answer, seed=0)._repr_html_())
+    code = highlight(source_of(answer), PythonLexer(), HtmlFormatter())
     return section(
         "Checks that say why",
         f"<p>An answer with a mistake that many make: the guard is gone.</p>"
@@ -124,10 +122,8 @@ def check():
 
 
 def source_of(kernel):
-    """The code of a kernel, or the text that it is."""
-    if isinstance(kernel, str):
-        return kernel.strip()
-    return inspect.getsource(getattr(kernel, "py_func", kernel)).strip()
+    """The code of a kernel."""
+    return inspect.getsource(kernel.py_func).strip()
 
 
 def number_of_wrong():

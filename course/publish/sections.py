@@ -11,7 +11,9 @@ HEADING = re.compile(r"(#{2,6}) (.+)")
 #: What links may lead to, in the line before a heading
 TARGET = re.compile(r"\([\w-]+\)=\n")
 FENCE = re.compile(r"^ *(```|~~~)", re.MULTILINE)
-NUMBER = re.compile(r"\d+ · ")
+NUMBER = re.compile(r"(\d+) · ")
+#: After a section's number, on the pages after its first; their addresses do without
+CONTINUED = ", continued"
 TITLE = re.compile("^## .+", re.MULTILINE)
 #: What belongs to the text before it, and so begins no page
 APPENDED = "Exercise", "Going further"
@@ -30,7 +32,8 @@ class Section:
     @property
     def slug(self):
         """The title as part of an address: 4-is-it-right."""
-        words = re.sub(r"[`*]|\[([^\]]*)\]\([^)]*\)", r"\1", self.title).lower()
+        title = self.title.replace(CONTINUED, "", 1)
+        words = re.sub(r"[`*]|\[([^\]]*)\]\([^)]*\)", r"\1", title).lower()
         return re.sub(r"[^a-z0-9]+", "-", words).strip("-")
 
 
@@ -60,7 +63,7 @@ def title_of(cell, level):
 
 
 def divided(section):
-    """The pages of a section: itself, or, where it is long, several, each with its number."""
+    """The pages of a section: itself, or, where it is long, several, which say whose they are."""
     if length(section) <= LONG:
         return [section]
     number = NUMBER.match(section.title)
@@ -71,14 +74,14 @@ def divided(section):
         if joins or length(pages[-1]) + length(part) <= FULL:
             pages[-1].cells.extend(part.cells)
         else:
-            pages.append(page_of(part, number[0] if number else ""))
+            pages.append(page_of(part, f"{number[1]}{CONTINUED} · " if number else ""))
     return pages
 
 
-def page_of(part, number):
-    """A part of a section as a section of its own, with the number of the whole."""
+def page_of(part, whose):
+    """A part of a section as a section of its own. whose: what its title begins with."""
     cells = [with_headings_raised(cell) for cell in part.cells]
-    title = f"{number}{part.title}"
+    title = f"{whose}{part.title}"
     cells[0].source = TITLE.sub(lambda _: f"## {title}", cells[0].source, count=1)
     return Section(title, cells)
 

@@ -182,6 +182,9 @@ def test_the_first_page_shows_the_result_that_is_recorded(built):
     assert f"{least:.1f} to {most:.1f} times faster" in page
     assert front.race_picture().alt in html.unescape(page)
     assert "a guard is missing" in page
+    shown = built.pages["index.html"].html.partition("the guard is gone")[2]
+    code = re.sub(r"<[^>]+>", "", shown.partition("</pre>")[0])
+    assert "def scale(" in code and " if " not in code, "a guard that is gone is not there"
 
 
 def test_the_first_page_shows_what_memory_does_for_two_kernels(built):
@@ -228,6 +231,19 @@ def test_search_finds_the_page_that_teaches_a_word(page, built):
     page.locator("#search-results a[href*='06_memory']").first.wait_for()
 
 
+# How many pixels high each text of a picture is on the screen
+LETTERS = """texts => texts.map(
+    (text) => parseFloat(getComputedStyle(text).fontSize) * text.getScreenCTM().a)"""
+# What of a picture's texts lies outside it
+CUT_OFF = """picture => {
+    const [sheet, ...all] = [...picture.querySelectorAll("svg, text")];
+    const edge = sheet.getBoundingClientRect();
+    const box = (text) => text.getBoundingClientRect();
+    const isOut = (text) => box(text).right > edge.right || box(text).bottom > edge.bottom;
+    return all.filter(isOut).map((text) => text.textContent);
+}"""
+
+
 def is_wide(page, width):
     return page.evaluate("document.documentElement.scrollWidth") > width
 
@@ -244,6 +260,16 @@ def test_no_page_is_wider_than_a_phone_or_endless(page, built):
         if name.startswith("chapters/") and height > ENDLESS:
             endless.append(name)
     assert (wide, endless) == ([], [])
+
+
+def test_the_races_letters_can_be_read_on_a_phone(page, built):
+    page.set_viewport_size({"width": 390, "height": 800})
+    open_page(page, built, "index.html")
+    race = page.locator(".race")
+    letters = race.locator("text").evaluate_all(LETTERS)
+    assert len(letters) > 5 and min(letters) >= 11
+    inside = "race => race.querySelector('svg').scrollWidth <= race.clientWidth"
+    assert race.evaluate(inside) and race.evaluate(CUT_OFF) == []
 
 
 @pytest.mark.parametrize("width", [1280, 1600])
@@ -510,7 +536,7 @@ def test_a_chapter_is_cut_at_its_sections_and_headings_rise():
     assert first.cells[0].source.startswith("(a)=\n## 1"), "the chapter itself stays"
 
 
-def test_a_long_section_goes_on_on_pages_with_its_number(monkeypatch):
+def test_a_long_section_goes_on_on_pages_that_say_so(monkeypatch):
     monkeypatch.setattr(sections, "LONG", 20)
     monkeypatch.setattr(sections, "FULL", 12)
     long = "\n".join(["text"] * 8)
@@ -522,11 +548,12 @@ def test_a_long_section_goes_on_on_pages_with_its_number(monkeypatch):
         "## 5 · Short\n### Within",
     )
     pages = sections.sections(notebook)
-    titles = ["", "4 · Way", "4 · Second", "5 · Short"]
+    titles = ["", "4 · Way", "4, continued · Second", "5 · Short"]
     assert [page.title for page in pages] == titles
+    assert [page.slug for page in pages] == ["", "4-way", "4-second", "5-short"]
     assert [len(page.cells) for page in pages] == [1, 1, 2, 1]
     second = sections.as_notebook(pages[2], notebook).cells
-    assert second[0].source == f"(b)=\n# 4 · Second\n{long}\n## deeper"
+    assert second[0].source == f"(b)=\n# 4, continued · Second\n{long}\n## deeper"
     assert second[1].source.startswith("## Exercise · Try"), "a page has one title"
 
 
