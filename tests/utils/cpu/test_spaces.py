@@ -214,6 +214,17 @@ template <class T>
 __device__ int Box<T>::calls() { return only_host(value); }
 template <class T> __device__ int twice(T x);
 template <class T> __device__ int twice(T x) { return only_host(x); }
+template <class T>
+struct Sized {
+    T value;
+    __device__ int size() { return only_host(value); }
+};
+__global__ void first_of_two(int* x) { x[0] = 1; }
+void later(int* x) {}
+template <void (*later)(int*)>
+void launch(int* x) {
+    later<<<1, 1>>>(x);
+}
 __host__ __device__ constexpr int square(int x) { return x * x; }
 __device__ int nine = square(3);
 __global__ void uses(float* out) {
@@ -225,7 +236,8 @@ __global__ void uses(float* out) {
 }
 int main() {
     std::vector<float> some(3);
-    fill(some.begin(), some.end(), 1.0f);
+    fill(some.begin(), some.end(), float(some.size()));
+    launch<first_of_two>(nullptr);
     void (*launched)(float*) = uses, (*only_host)(float*) = launched;
     launched<<<1, 1>>>(nullptr);
     only_host<<<1, 1>>>(nullptr);

@@ -52,6 +52,17 @@ MEMBER = "memory qualifier on data member is not allowed"
 EXCEPTION = "device code does not support exception handling"
 OPERATOR = "The operator '{}' is not allowed in device code"
 
+#: Members of containers, strings, smart pointers, streams, atomics and locks
+STANDARD_MEMBERS = set(
+    """
+    append assign at back begin bad c_str cbegin cend clear close count data emplace emplace_back
+    empty end eof erase exchange fail fill find first flush front get good has_value insert is_open
+    join length load lock max min next open pop pop_back pop_front push push_back push_front put
+    read release reserve reset resize second seed shrink_to_fit size store str substr swap test top
+    unlock use_count value wait write
+    """.split()
+)
+
 Declarations = list[Declaration]
 Findings = Iterator[tuple[Token, str]]  # where, and what nvcc says
 
@@ -312,7 +323,10 @@ class _Judge:
         return declaration.scope.is_template or declaration.is_template and is_outside
 
     def used_members(self, named: list[tuple[Declaration, Token | None]]) -> set[str]:
-        """Names of one function each that code outside of class templates calls as a member."""
+        """Names of one function each that code outside of class templates calls as a member.
+
+        Not names that the standard library's classes have for theirs: `v.size()` may be a vector's.
+        """
         bodies = Counter(name.text for each, name in named if name and each.body)
         result = set()
         for declaration, name in named:
@@ -324,7 +338,7 @@ class _Judge:
                 is_member = self.tokens[i - 1].text in (".", "->", "::")
                 if is_member and self.tokens[i + 1].text in ("(", "<"):
                     result.add(self.tokens[i].text)
-        return {name for name in result if bodies[name] == 1}
+        return {name for name in result - STANDARD_MEMBERS if bodies[name] == 1}
 
     def sure(self, body: tuple[int, int]) -> Iterator[int]:
         """The places in a body of what is compiled whatever an `if constexpr` says."""
@@ -349,7 +363,9 @@ class _Judge:
                 yield t, UNCONFIGURED
 
     def configured(self, declaration: Declaration) -> Findings:
-        """Launches of functions that are no kernels."""
+        """Launches of functions that are no kernels; in a template it may be a parameter's name."""
+        if declaration.is_template or declaration.scope.is_template:
+            return
         local = self.local(declaration)
         for i in self.sure(declaration.body):
             if self.tokens[i].text != "<<<" or self.tokens[i].kind != "operator":
