@@ -43,6 +43,7 @@ tables: install ## write the tables in README.md and course/instructors.md from 
 	$(IN_VENV) .venv/bin/python -m course.publish.tables
 
 test: install ## lint, unit tests, and every notebook; AGAIN=--again runs what has not passed yet
+	@$(if $(AGAIN),,rm -rf .pytest_cache/v/course)
 	.venv/bin/python -m ruff check .
 	.venv/bin/python -m tests.formatting --check
 	.venv/bin/lint-imports --no-logo

@@ -2,8 +2,9 @@
 
     make test AGAIN=--again     runs what the last `make test` saw fail, or never came to
 
-A fault of the course fails again; a test that passes the second time depended on something else,
-and its name stands in the output of both runs. A notebook is run whole: its cells need each other.
+A fault of the course fails again; a test that passes the second time depends on something else (the
+machine, a seed, the tests before it), and its name stands in the output of both runs. A notebook is
+run whole: its cells need each other.
 """
 
 from pathlib import PurePath
@@ -34,6 +35,8 @@ class Record:
         again = config.getoption("--again")
         self.passed = set(_passed(config) if again else ())
         self.failed = set()
+        if not again:  # a run that is killed leaves no record, and not an older one
+            self.cache.set(PASSED, None)
 
     def pytest_report_header(self, config):
         """The line above the tests says what is run again."""

@@ -76,6 +76,16 @@ def test_what_a_dead_worker_left_is_run(tmp_path, run):
     assert status == pytest.ExitCode.OK and "2 passed" in output
 
 
+def test_a_run_that_was_killed_leaves_no_older_record(tmp_path, run):
+    (tmp_path / "test_it.py").write_text(TESTS)
+    run()
+    dies = "import os\n\n\ndef test_passes():\n    os.kill(os.getpid(), 9)\n"
+    (tmp_path / "test_it.py").write_text(dies)
+    run()
+    status, output = run("--again")
+    assert status == pytest.ExitCode.USAGE_ERROR and "there was none" in output
+
+
 def test_without_a_run_before_it_says_so(tmp_path, run):
     (tmp_path / "test_it.py").write_text(TESTS)
     status, output = run("--again")
