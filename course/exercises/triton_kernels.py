@@ -446,7 +446,7 @@ def product(c, a, b, m, n, k, B: tl.constexpr):
     solution=product,
     inputs=factors,
     reference=product_in_float64,
-    shapes=((16, 16, 32), (1, 1, 1), (20, 30, 150), (17, 40, 33)),
+    shapes=((16, 16, 32), (1, 1, 1), (20, 30, 150), (17, 40, 33), (3, 2, 600)),
     fresh=some_numbers((17, 40), (17, 40), (65, 130)),
     blocks=(16, 32),
     grid=tiles,
