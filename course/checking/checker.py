@@ -228,8 +228,10 @@ def try_numba(exercise, kernel, seed):
         reject_races(kernel, exercise, seed)
     runs, case = [], ()
     try:
-        run_all_watched(kernel, exercise, seed, runs)
+        slow = run_all_watched(kernel, exercise, seed, runs) > ENOUGH_SECONDS
         reject_if_wrong(runs, exercise)
+        if slow:  # is that its way to do the work? Then the many launches that follow can be spared
+            reject_means(kernel, exercise, seed)
         reject_drawn(kernel, exercise, seed)
         # only now on the real engine: a GPU does not survive every mistake
         budget = Budget(GPU_SECONDS, 4 * GPU_SECONDS) if has_gpu() else budget_of_engine()
@@ -250,13 +252,19 @@ def try_numba(exercise, kernel, seed):
             raise crashed(stopped, kernel.py_func) from None
         raise
     reject_if_wrong(runs, exercise)
-    if exercise.demand:
-        reject_if_unmet(kernel, exercise, seed)
-    reject_if_unfair(kernel, exercise)
+    if not slow:
+        reject_means(kernel, exercise, seed)
     reject_numba_that_needs_all_lanes(kernel, exercise, seed)
     if not has_gpu():
         reject_untyped(kernel, exercise, seed)
     return tally(runs)
+
+
+def reject_means(kernel, exercise, seed):
+    """Reject what is right, but not by the accesses, or with as little work, as is asked for."""
+    if exercise.demand:
+        reject_if_unmet(kernel, exercise, seed)
+    reject_if_unfair(kernel, exercise)
 
 
 SPECIAL_INPUT = (
@@ -309,7 +317,10 @@ def budget_of_engine():
 
 
 def run_all_watched(kernel, exercise, seed, runs):
-    """Add to runs each case in several orders of the threads, every access watched."""
+    """Add to runs each case in several orders of the threads, every access watched.
+
+    Returns the seconds of CPU time that they took.
+    """
     budget = budget_of_engine()
     orders = [None, *range(seed, seed + exercise.orders)]
     if exercise.shared_output:  # where threads meet, one may come last each time
@@ -320,7 +331,8 @@ def run_all_watched(kernel, exercise, seed, runs):
             with budget.piece():
                 runs.append(engines.run_watched(kernel, *case, rng, order, exercise.always))
         if budget.used > ENOUGH_SECONDS and any(failed(run, exercise) for run in runs):
-            return
+            break
+    return budget.used
 
 
 def reject_untyped(kernel, exercise, seed, reason=None):
@@ -897,7 +909,8 @@ def reject_mistake(failure, kinds=KINDS):
             ]
             if re.search(r"this one writes it, and .* writes it", part[1]):
                 lines.append(SAME_PLACE)
-            raise Rejected(kinds[part[2]], *lines)
+            in_a_loop = part[2] == "deadlock" and "waits in this loop" in part[0]
+            raise Rejected("timeout" if in_a_loop else kinds[part[2]], *lines)
 
 
 # ---- plain functions
@@ -977,10 +990,27 @@ def rejected_function(name, exercise, calls, bad):
     if not exercise.real and any(map(holds_float, returned)):
         hint = "Whole numbers are needed: `//` divides into whole numbers."
         return Rejected("wrong_dtype", f"{evidence} {hint}")
+    hint = no_number(got)
+    if hint:
+        return Rejected("wrong_dtype", f"{evidence} {hint}")
     for guess in exercise.guesses:
         if explains(guess, calls):
             return Rejected(guess.reason, evidence, guess.says)
     return Rejected("wrong_value", evidence)
+
+
+def no_number(value):
+    """A sentence on what was returned that is no number, and no tuple of numbers; or None."""
+    if inspect.iscoroutine(value):
+        return "That is a coroutine, as `async def` makes one: write `def`."
+    if inspect.isgenerator(value):
+        return "That is a generator, as `yield` makes one: return all of it with `return`."
+    parts = list(np.ravel(value) if isinstance(value, np.ndarray) else as_tuple(value))
+    for part in parts:
+        if not is_number(part, real=True) and not isinstance(part, list | tuple | np.ndarray):
+            where = "Its type" if part is value else "The type of a part of it"
+            return f"{where} is `{type(part).__name__}`: numbers are needed."
+    return None
 
 
 def holds_float(value):

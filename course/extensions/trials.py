@@ -159,12 +159,14 @@ def never_freed(apply, x, scale):
         watch = weakref.ref(y)
         del y
         alive = watch() is not None
+        gc.collect()
+        held = watch() is not None
     finally:
         gc.enable()
-    if alive:
-        says = "Nobody needs y any more, and it is still there: y holds ctx, and ctx holds y."
-        return Finding("leak", says)
-    return None
+    if not alive:
+        return None
+    why = "something outside holds it." if held else "y holds ctx, and ctx holds y."
+    return Finding("leak", f"Nobody needs y any more, and it is still there: {why}")
 
 
 def wrong_second_slope(apply, x, scale):

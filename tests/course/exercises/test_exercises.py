@@ -386,6 +386,37 @@ def test_what_only_the_cpu_engine_sees_is_named(kernel, reason, line):
         assert outcome.code == line
 
 
+def as_text(weight, gradients):
+    return str(weight - sum(gradients) // len(gradients))
+
+
+def one_by_one(weight, gradients):
+    yield weight - sum(gradients) // len(gradients)
+
+
+async def later(weight, gradients):
+    return weight - sum(gradients) // len(gradients)
+
+
+@pytest.mark.filterwarnings("ignore:coroutine")
+@pytest.mark.parametrize(
+    "answer, word",
+    [(as_text, "`str`: numbers"), (one_by_one, "`return`"), (later, "write `def`")],
+    ids=name_of,
+)
+def test_what_is_no_number_is_a_wrong_type(answer, word):
+    outcome = exercises.check("many_gpus.step", answer)
+    assert outcome.reason == "wrong_dtype"
+    assert word in outcome.lines[0]
+
+
+def test_a_loop_that_waits_for_nothing_is_no_barrier(tmp_path, cuda_c_works):
+    path = tmp_path / "answer.cu"
+    head = ROTATE[: ROTATE.index("{")]
+    path.write_text(head + "{ volatile int go = 1; while (go) {} }")
+    assert exercises.check("first_kernels.rotate", path).reason == "timeout"
+
+
 class Kept:
     """A class, of which Numba knows no type; its attribute is every thread's."""
 
