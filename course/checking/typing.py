@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from numba import cuda
 
-from course.checking.asked import Asked, CannotAsk, NoAnswer, source_of
+from course.checking.asked import Asked, CannotAsk, source_of
 from course.checking.model import InOut, Out
 
 PLAIN = (int, float, bool, str)
@@ -44,7 +44,7 @@ def refused(kernel, arguments):
         kinds = [kind_of(value) for value in arguments.values()]
         request = {"key": key, "functions": functions, "types": kinds}
         return compiler.ask(json.dumps(request))
-    except (CannotAsk, NoAnswer, OSError, SyntaxError, TypeError):
+    except Exception:  # what cannot be described or is not answered is not asked
         return None
 
 
@@ -134,6 +134,8 @@ def function_or_unknown(value, functions):
         return ("function" if inner is value else "device"), describe(inner, functions)
     told_by_itself = ("__cuda_array_interface__", "_numba_type_")
     if any(hasattr(value, one) for one in told_by_itself):
+        raise CannotAsk
+    if hasattr(value, "_fields"):  # a namedtuple's class, which Numba knows
         raise CannotAsk
     if isinstance(value, type):
         return "class", value.__name__

@@ -144,3 +144,16 @@ def test_an_attribute_of_the_same_name_is_no_global():
 
 def test_what_cannot_be_told_is_not_refused():
     assert refused(np.zeros(1 << 18), "known[0]") is None
+    assert refused(Pair, "known(1, 2).first") is None
+    assert refused(10**5000, "known") is None  # more digits than Python writes
+
+
+def test_a_variable_that_comes_later_is_not_asked_for():
+    def made():
+        def kernel(out):
+            out[0] = later
+
+        return kernel
+        later = 1
+
+    assert typing.refused(cuda.jit(made()), {"out": np.zeros(2)}) is None
