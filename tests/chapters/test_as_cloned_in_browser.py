@@ -19,6 +19,7 @@ from tests.chapters.test_in_browser import Notebook
 CHAPTER = "my/chapters/05_first_kernels.ipynb"
 BEFORE_IT = "setup", "map-1d"  # what its slider's cell needs
 SLIDER = "widget"
+NOT_RUN = "q1"  # a question further down
 READ = "hello", "start-scale-guard", "check-fails", "c-kernel"  # code in two languages, an error
 LEAST_CONTRAST = 4.5  # https://www.w3.org/TR/WCAG22/#contrast-minimum
 FORGOTTEN = "interactive(children", "Error displaying widget", "model not found"
@@ -164,8 +165,8 @@ def picture_of(chapter):
 
 
 def test_opened_saved_and_opened_again(page, clone, lab):
-    """Opening changes nothing, sliders are there and have names; so it is after a run and a save,
-    for another server.
+    """Opening changes nothing, sliders are there and have names; so it is after a run of some
+    cells and a save, for another server.
     """
     before = (clone.folder / CHAPTER).read_bytes()
     chapter = Notebook(page, lab, CHAPTER)
@@ -196,6 +197,8 @@ def test_opened_saved_and_opened_again(page, clone, lab):
         blocks = again.output(SLIDER).get_by_role("slider", name="blocks")
         expect(blocks).to_have_attribute("aria-valuenow", "6.0")
         expect(picture_of(again)).to_have_count(1)
-        text = again.output(SLIDER).text_content()
-        assert not any(words in text for words in FORGOTTEN)
+        expect(again.output(NOT_RUN).get_by_role("button", name="Check")).to_be_visible()
+        for cell in (SLIDER, NOT_RUN):
+            text = again.output(cell).text_content()
+            assert not any(words in text for words in FORGOTTEN)
         keep(page, "opened_again")

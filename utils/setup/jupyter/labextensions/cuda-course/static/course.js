@@ -5,7 +5,7 @@
 // - opening a notebook does not mark it as changed;
 // - with the start page the file browser shows the chapters;
 // - the first line of an answer does not stand below its question, folded as it is;
-// - saved widgets say once, in words, that their cell must run;
+// - saved widgets say once, in words, that their cell must run, and stay until it does;
 // - in a dark theme white charts are dark, and code can be read in both themes;
 // - sliders have names, for those who do not see their labels;
 // - slides have letters for a room, a heading each, and nothing folded.
@@ -162,6 +162,50 @@
     clean();
   }
 
+  // ---- widgets of cells that have not run stay
+
+  const WIDGETS = "application/vnd.jupyter.widget-state+json";
+  const VIEW = "application/vnd.jupyter.widget-view+json";
+  const MODEL = /"(?:IPY_MODEL_)?([0-9a-f]{32})"/g; // another model, in a model's state
+
+  // The ids of the widgets that the notebook's outputs show
+  function shownWidgets(model) {
+    const outputs = [...model.cells].flatMap((cell) => cell.outputs?.toJSON() ?? []);
+    return outputs.flatMap((output) => output.data?.[VIEW]?.model_id ?? []);
+  }
+
+  // Those of the models that these need, and what they are made of
+  function needed(ids, models) {
+    const found = {};
+    const open = [...ids];
+    while (open.length) {
+      const id = open.pop();
+      if (found[id] || !models[id]) continue;
+      found[id] = models[id];
+      for (const [, part] of JSON.stringify(models[id]).matchAll(MODEL)) open.push(part);
+    }
+    return found;
+  }
+
+  // ipywidgets saves the widgets that this kernel made, and forgets all others
+  function keepWidgets(panel) {
+    const model = panel.context.model;
+    let before = {};
+    const keep = () => {
+      const saved = model.getMetadata("widgets")?.[WIDGETS] ?? {};
+      const kept = needed(shownWidgets(model), { ...before, ...saved.state });
+      const forgotten = Object.keys(kept).some((id) => !saved.state?.[id]);
+      before = { ...kept, ...saved.state };
+      if (!forgotten) return;
+      const all = { version_major: 2, version_minor: 0, ...saved, state: before };
+      model.setMetadata("widgets", { [WIDGETS]: all });
+    };
+    keep();
+    model.metadataChanged.connect((_, change) => {
+      if (change.key === "widgets") keep();
+    });
+  }
+
   // ---- the file browser stands where the chapters are
 
   const START_PAGE = /(^|\/)course\/index\.ipynb$/;
@@ -179,6 +223,7 @@
     await panel.context.ready;
     colourAll(panel, languages);
     hideCalls(panel);
+    keepWidgets(panel);
     stayClean(panel);
     showChapters(app, panel);
   }
