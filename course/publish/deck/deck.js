@@ -176,6 +176,7 @@ function place(part, stack) {
   stack.body.append(part);
   forARoom(part);
   if (part.matches(".picture")) return spread(part, stack);
+  part.querySelectorAll("svg").forEach((picture) => enlarge(picture, stack));
   if (stack.fits()) return;
   const isAlone = stack.body.querySelectorAll(".piece").length === 1;
   const staysWhole = part.querySelector(".still") && !isAlone;
@@ -196,6 +197,23 @@ function place(part, stack) {
 function spread(part, stack) {
   const left = ROOM - (topOf(part) - topOf(stack.body)) - 12;
   part.style.setProperty("--left", `${left}px`);
+}
+
+// A picture among words, such as a check's map, grows until its letters can be read, if it fits so
+function enlarge(picture, stack) {
+  const letters = [...picture.querySelectorAll("text")].map(sizeOf);
+  const times = SMALLEST / Math.min(...letters);
+  if (!letters.length || times <= 1) return;
+  const before = picture.style.cssText;
+  const wide = Math.ceil(times * picture.getBoundingClientRect().width);
+  picture.style.cssText = `width: min(${wide}px, 100%)`;
+  if (!stack.fits()) picture.style.cssText = before;
+}
+
+// Pixels of a picture's letters on the slide, however they are turned
+function sizeOf(text) {
+  const { a, b } = text.getScreenCTM();
+  return parseFloat(getComputedStyle(text).fontSize) * Math.hypot(a, b);
 }
 
 function layOut(section) {

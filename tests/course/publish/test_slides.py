@@ -16,6 +16,7 @@ from pygments.styles import get_style_by_name
 from pygments.token import Whitespace
 
 from course.publish import slides
+from utils.plots import svg
 from utils.plots.picture import luminance
 
 # What is wrong with the slides of the open deck, a line each. Formulas' indices and what is inside
@@ -257,6 +258,32 @@ def test_long_listings_go_on_line_by_line(page, tmp_path):
         "lines => lines.map((line) => line.textContent.trimEnd())"
     )
     assert shown == code
+
+
+def drawing(width, height):
+    """A picture of this size, as the course's charts are, with a word in letters of 8 pixels."""
+    sheet = svg.Drawing(width, height, alt="a chart")
+    sheet.text(width / 2, height / 2, "a word", size=8)
+    return sheet._repr_html_()
+
+
+@pytest.mark.parametrize(
+    "words, size",
+    [("", (504, 104)), ("<p>what a check says of it</p>", (432, 80))],
+    ids=["alone", "in words"],
+)
+def test_a_pictures_letters_can_be_read_where_they_fit(page, tmp_path, words, size):
+    """A chart takes the slide's width, a map in a check's report what its letters need."""
+    assert problems(page, a_deck(tmp_path, html(words + drawing(*size)))) == []
+    page.keyboard.press("ArrowRight")
+    word = page.locator("section section.present svg text", has_text="a word")
+    letters = "text => parseFloat(getComputedStyle(text).fontSize) * text.getScreenCTM().a"
+    assert word.evaluate(letters) >= SMALLEST
+
+
+def test_a_picture_in_words_that_would_not_fit_larger_stays(page, tmp_path):
+    report = "<p>what a check says of it</p>" + drawing(432, 500)
+    assert problems(page, a_deck(tmp_path, html(report))) == []
 
 
 def test_cuda_c_has_its_own_colours(tmp_path):
