@@ -68,21 +68,18 @@ class Asked:
         """
         process, self.process = self.process, None
         if process is not None:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(process.pid, signal.SIGKILL)
+            if process.returncode is None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(process.pid, signal.SIGKILL)
             process.communicate()
             atexit.unregister(process.kill)
 
     def ask(self, request: str):
         """The answer to a request in JSON, or None where the process does not start. NoAnswer."""
         for _ in range(2):  # somebody may have ended it
-            try:
-                if not self.ready():
-                    return None
-                answer = self.line_for(request)
-            except BaseException:  # an interrupt, the end of its time
-                self.forget()
-                raise
+            if not self.ready():
+                return None
+            answer = self.line_for(request)
             if answer:
                 return json.loads(answer)
         raise NoAnswer
@@ -93,8 +90,11 @@ class Asked:
             self.process.stdin.write(request + "\n")
             self.process.stdin.flush()
             return self.process.stdout.readline()
-        except (BrokenPipeError, OSError):
+        except OSError:
             return ""
+        except BaseException:  # an interrupt, the end of its time
+            self.forget()
+            raise
 
 
 def source_of(function) -> tuple[str, str]:

@@ -217,7 +217,7 @@ def check_numba(exercise, answer, seed):
     try:
         return try_numba(exercise, kernel, seed)
     except Rejected as no:
-        if not has_gpu():
+        if not has_gpu() and no.reason != "does_not_compile":  # that is what was asked last
             reject_untyped(kernel, exercise, seed, no.reason)
         raise
 
@@ -506,32 +506,9 @@ def reject_if_wrong(runs, exercise, watched=None):
 
 def as_kernel(exercise, answer):
     """The kernel itself, or Rejected with what it is instead."""
-    names = ", ".join(parameters(exercise))
-    if answer is None or answer is Ellipsis:
-        raise Rejected(
-            "not_a_kernel",
-            f"check() got `{answer}`, not a kernel. Did the cell that defines it run?",
-        )
-    if isinstance(answer, str | Path):
-        raise Rejected("not_a_kernel", "check() got text. Pass the kernel itself, without quotes.")
     function = getattr(answer, "py_func", None)
     if not inspect.isfunction(function):
-        if inspect.isfunction(answer):
-            raise Rejected(
-                "not_a_kernel",
-                f"`{answer.__name__}` is a plain Python function: write `@cuda.jit` above it.",
-            )
-        if hasattr(answer, "griddim"):
-            raise Rejected(
-                "not_a_kernel",
-                "check() got a kernel with a launch attached. Pass the kernel alone, without "
-                "[grid, block]; check() chooses the launches.",
-            )
-        raise Rejected(
-            "not_a_kernel",
-            f"check() got an object of type {type(answer).__name__}; it takes a kernel, a "
-            f"function `({names})` with `@cuda.jit` above it.",
-        )
+        raise Rejected("not_a_kernel", what_it_is(exercise, answer))
     if is_device_function(answer):
         raise Rejected(
             "not_a_kernel",
@@ -545,6 +522,26 @@ def as_kernel(exercise, answer):
     except (OSError, TypeError):
         raise Rejected("not_a_kernel", NO_SOURCE.format(function.__name__)) from None
     return answer
+
+
+def what_it_is(exercise, answer):
+    """A sentence on an answer that is no kernel."""
+    if answer is None or answer is Ellipsis:
+        return f"check() got `{answer}`, not a kernel. Did the cell that defines it run?"
+    if isinstance(answer, str | Path):
+        return "check() got text. Pass the kernel itself, without quotes."
+    if inspect.isfunction(answer):
+        return f"`{answer.__name__}` is a plain Python function: write `@cuda.jit` above it."
+    if hasattr(answer, "griddim"):
+        return (
+            "check() got a kernel with a launch attached. Pass the kernel alone, without [grid,"
+            " block]; check() chooses the launches."
+        )
+    names = ", ".join(parameters(exercise))
+    return (
+        f"check() got an object of type {type(answer).__name__}; it takes a kernel, a function"
+        f" `({names})` with `@cuda.jit` above it."
+    )
 
 
 NO_SOURCE = (

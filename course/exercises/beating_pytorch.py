@@ -234,8 +234,8 @@ SGD_ALL = Exercise(
     minutes=6,
     task=(
         "All weights of the network lie one after the other in `state[0]`, their gradients in"
-        " `state[1]`. One launch moves every weight by `rate` times its gradient, downhill, and"
-        " leaves every gradient zero for the next step."
+        " `state[1]`. One launch, a thread for each weight, moves it by `rate` times its gradient,"
+        " downhill, and leaves every gradient zero for the next step."
     ),
     starter="""
 @cuda.jit

@@ -567,7 +567,8 @@ SGD = Exercise(
     minutes=10,
     task=(
         "Weight decay adds `decay * w` to each gradient, so that weights that nothing needs shrink"
-        " away. Write the update: a step of length `lr` *against* the gradient dw + decay * w."
+        " away. Write the update, one thread a weight: a step of length `lr` *against* the gradient"
+        " dw + decay * w."
     ),
     starter="""
 %%writefile build/sgd_decay.cu

@@ -63,8 +63,8 @@ def fresh_environment(folder: Path) -> Path:
 
 
 def install(wheel_path: Path, python: Path) -> None:
-    """Install a wheel into another environment, by its Python."""
-    offline = ["--no-deps", "--no-index"]
+    """Install a wheel into another environment, by its Python, in place of any that it has."""
+    offline = ["--no-deps", "--no-index", "--force-reinstall"]
     run(
         [
             sys.executable,

@@ -28,16 +28,6 @@ class Table:
         outcome = self.rows[feature].get(column, features.UNKNOWN)
         return SIGNS.get(outcome, NO)
 
-    @property
-    def reasons(self) -> dict[str, str]:
-        """feature -> why it does not work, where a route said no."""
-        found = {}
-        for feature, outcomes in self.rows.items():
-            no = [text for text in outcomes.values() if text not in SIGNS]
-            if no:
-                found[feature] = no[0].removeprefix("no: ")
-        return found
-
     def __repr__(self):
         width = max(map(len, self.rows))
         lines = [self.title, " " * width + "  " + "  ".join(self.columns)]
