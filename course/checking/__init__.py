@@ -1,1 +1,9 @@
-"""How an answer is judged: run, watched, told what is wrong. (`utils.check` compares arrays.)"""
+"""How an answer is judged: run, watched, told what is wrong. (`utils.check` compares arrays.)
+
+checker.py        one answer, one outcome; by the exercise's kind it calls one of
+numba_kernels.py  cuda_c_files.py  cpp.py  functions.py  triton_kernels.py
+trials.py         what is tried: fixed, drawn (drawn.py) and special (specials.py) inputs
+engines.py        launches, watched (watched.py) or not; loaded.py and apart.py: in processes apart
+typing.py         what numba-cuda's compiler says; triton_front.py: what Triton's does (asked.py)
+diagnose.py       from runs to a reason; rejected.py: what all kinds reject; report.py shows it
+"""

@@ -6,6 +6,11 @@ import signal
 import threading
 import time
 
+SECONDS = 10  # of CPU time, for all launches of one check on the CPU engine, or all calls
+EACH_SECONDS = 4  # of these, for one of them
+ENOUGH_SECONDS = 2  # of these, after which a kernel that was wrong once is not tried any more
+GPU_SECONDS = 30  # on a GPU, where what is launched is compiled first, for one of them
+
 #: Characters. What an answer prints is shown up to the first number and stops it at the second.
 SHOWN, MOST = 2_000, 1_000_000
 #: An answer that sleeps uses no CPU time. So many times its limit it may sleep by the clock, and it
@@ -122,3 +127,13 @@ def print_limit():
     sink = _Sink()
     with contextlib.redirect_stdout(sink), contextlib.redirect_stderr(sink):
         yield sink
+
+
+def budget_of_engine():
+    """What all launches of one kind may take on the CPU engine."""
+    return Budget(EACH_SECONDS, SECONDS)
+
+
+def budget_of_gpu():
+    """What they may take on a GPU."""
+    return Budget(GPU_SECONDS, 4 * GPU_SECONDS)

@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 
 from course.checking import checker, engines
-from course.checking.checker import Rejected
 from course.checking.limits import time_limit
 from course.checking.model import Exercise
+from course.checking.rejected import Rejected, check_arity, crashed, parameters
 
 SECONDS = 30  # of CPU time; the first check in a notebook imports PyTorch's tracers
 
@@ -66,12 +66,12 @@ def check(exercise: TorchExercise, answer, seed: int) -> str:
     """What was tried, or Rejected."""
     if not inspect.isfunction(answer):
         raise Rejected("not_a_kernel", "check() takes the function itself, without parentheses.")
-    checker.check_arity(answer, checker.parameters(exercise))
+    check_arity(answer, parameters(exercise))
     try:
         with time_limit(SECONDS), one_thread():
             finding = exercise.judge(answer, np.random.default_rng(seed))
     except Exception as error:
-        raise checker.crashed(engines.Stopped(error), answer) from None
+        raise crashed(engines.Stopped(error), answer) from None
     if finding:
         raise Rejected(finding.reason, finding.says)
     return exercise.tried

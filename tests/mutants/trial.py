@@ -11,10 +11,12 @@ from pathlib import Path
 
 import numpy as np
 
-from course.checking import apart, checker, drawn, engines
+from course.checking import apart, checker, cuda_c_files, drawn, engines, limits, typing
 from course.checking.diagnose import diagnose, failed
 from course.checking.limits import TooLong, print_limit, time_limit
 from course.checking.model import BROKEN
+from course.checking.rejected import crashed
+from course.checking.trials import cases
 
 SECONDS = 120  # by the clock, until a trial is ended from outside
 EACH_SECONDS = 2  # of CPU time, for one launch or call
@@ -28,7 +30,7 @@ def warm_up(exercise):
     """
     checker.prepare(exercise)
     if exercise.kind == "cuda_c":
-        checker.least_counts(exercise)
+        cuda_c_files.least_counts(exercise)
 
 
 def outcome_of(exercise, source):
@@ -53,7 +55,7 @@ def outcome_in(folder, exercise, source):
     process.kill()
     process.join()
     if outcome[0] == "no outcome" and exercise.kind == "numba":
-        checker.typing.compiler.forget()  # it may have been asked, and not have answered
+        typing.compiler.forget()  # it may have been asked, and not have answered
         warm_up(exercise)
     return outcome
 
@@ -66,7 +68,7 @@ def hand_in(exercise, source, folder, sender):
     if exercise.kind != "cpp":  # the sanitizers map terabytes, and have a limit of their own
         most = resource.getrlimit(resource.RLIMIT_DATA)[1]
         resource.setrlimit(resource.RLIMIT_DATA, (apart.memory() + MOST_BYTES, most))
-    checker.EACH_SECONDS = EACH_SECONDS
+    limits.EACH_SECONDS = EACH_SECONDS
     engines.LAUNCH_SECONDS = EACH_SECONDS
     drawn.CALLS = 40
     tempfile.tempdir = folder
@@ -90,13 +92,13 @@ def first_failure(exercise, kernel):
     The check starts with the same launches, and goes on after the first that is wrong: it looks
     for what they have in common. A mutant is rejected by one.
     """
-    for number, case in enumerate(checker.cases(exercise, 0)):
+    for number, case in enumerate(cases(exercise, 0)):
         rng, begin = np.random.default_rng((0, number)), time.process_time()
         try:
             with print_limit(), time_limit(EACH_SECONDS):
                 run = engines.run_watched(kernel, *case, rng, None, exercise.always)
         except engines.Stopped as stopped:
-            return with_status(checker.crashed(stopped, kernel.py_func).reason)
+            return with_status(crashed(stopped, kernel.py_func).reason)
         except TooLong:
             waited = time.process_time() - begin < EACH_SECONDS  # for its turn on this machine
             return None if waited else with_status("timeout")

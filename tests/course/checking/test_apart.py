@@ -13,7 +13,7 @@ import pytest
 from numba import cuda
 
 from course import exercises
-from course.checking import apart, checker
+from course.checking import apart, limits
 from course.checking.checker import check_answer
 from course.exercises import first_kernels
 
@@ -108,7 +108,7 @@ def busy(height, width, block_x, block_y):
 
 
 def test_slow_is_not_endless(monkeypatch):
-    monkeypatch.setattr(checker, "SECONDS", 0.3)
+    monkeypatch.setattr(limits, "SECONDS", 0.3)
     outcome = check_answer(BLOCKS_FOR, busy, seed=1)
     assert outcome.reason == "too_slow"
     assert "runs with small sizes took" in repr(outcome)

@@ -12,7 +12,9 @@ import pytest
 from numba import cuda
 
 from course import exercises
-from course.checking import checker, drawn, limits
+from course.checking import drawn, limits
+from course.checking.numba_kernels import reject_drawn
+from course.checking.rejected import Rejected
 
 
 def work(seconds):
@@ -80,12 +82,12 @@ def slow_launches(monkeypatch):
 
 def test_an_answer_found_wrong_is_told_so_where_the_search_takes_too_long(slow_launches):
     exercise = exercises.EXERCISES["first_kernels.scale_guard"]
-    with pytest.raises(checker.Rejected) as rejected:
-        checker.reject_drawn(scale_the_first, exercise, seed=1)
+    with pytest.raises(Rejected) as rejected:
+        reject_drawn(scale_the_first, exercise, seed=1)
     assert rejected.value.reason == "unwritten"
 
 
 def test_an_answer_not_found_wrong_is_too_slow_where_the_search_takes_too_long(slow_launches):
     exercise = exercises.EXERCISES["first_kernels.scale_guard"]
     with pytest.raises(limits.TooSlow):
-        checker.reject_drawn(exercise.solution, exercise, seed=1)
+        reject_drawn(exercise.solution, exercise, seed=1)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from course.checking import checker
+from course.checking import limits
 
 
 @pytest.fixture(autouse=True)
@@ -10,4 +10,4 @@ def all_cases(monkeypatch):
     """Tests ask for the very reason of a rejection. A slow machine tries fewer cases, and may then
     name another one.
     """
-    monkeypatch.setattr(checker, "ENOUGH_SECONDS", 2.5 * checker.ENOUGH_SECONDS)
+    monkeypatch.setattr(limits, "ENOUGH_SECONDS", 2.5 * limits.ENOUGH_SECONDS)

@@ -18,12 +18,15 @@ from numba import cuda
 
 from course import exercises
 from course.chapters import CHAPTERS
-from course.checking import checker
+from course.checking import engines, limits
 from course.checking.answers import but
-from course.checking.checker import check_answer
+from course.checking.checker import body_of, check_answer
 from course.checking.diagnose import diagnose
 from course.checking.engines import Run
 from course.checking.model import REASONS, Exercise, InOut, Launch, Out
+from course.checking.numba_kernels import FROM_OUTSIDE
+from course.checking.rejected import crashed, parameters
+from course.checking.trials import cases
 from course.exercises import first_kernels
 from utils import has_gpu
 from utils.cpu.cuda_c.build import BuildError, compiler
@@ -127,12 +130,10 @@ def test_entry_is_complete(exercise):
     if exercise.in_file:
         assert "%%writefile" not in exercise.solution
     else:
-        assert checker.body_of(exercise.starter) != checker.body_of(
-            exercises.solution_source(exercise)
-        )
+        assert body_of(exercise.starter) != body_of(exercises.solution_source(exercise))
         starter = ast.parse(exercise.starter).body[-1]
         assert starter.name == name_of(exercise.solution)
-        assert [a.arg for a in starter.args.args] == checker.parameters(exercise)
+        assert [a.arg for a in starter.args.args] == parameters(exercise)
 
 
 @pytest.mark.parametrize("exercise", KERNELS, ids=lambda e: e.id)
@@ -339,7 +340,7 @@ def adds_text(out, a, factor):
 def test_a_compiler_error_is_shortened_to_the_line():
     with pytest.raises(numba.core.errors.TypingError) as caught:
         numba.njit(adds_text)(np.zeros(3), np.zeros(3), 2.0)
-    rejected = checker.crashed(checker.engines.Stopped(caught.value), adds_text)
+    rejected = crashed(engines.Stopped(caught.value), adds_text)
     assert rejected.code == 'out[i] = a + "x"'
     assert len(str(caught.value)) > 3 * len(rejected.lines[0])
     assert "add(array(float64, 1d, C), Literal[str](x))" in rejected.lines[0]
@@ -438,12 +439,12 @@ def test_what_numba_cannot_type_is_told_before_what_comes_of_it():
     outcome = exercises.check("first_kernels.scale_guard", keeps_in_a_class)
     assert outcome.reason == "does_not_compile"
     assert "'Kept'" in outcome.lines[0]
-    assert outcome.lines[1] == checker.FROM_OUTSIDE
+    assert outcome.lines[1] == FROM_OUTSIDE
     assert outcome.code == "Kept.factor = factor"
 
 
 def test_an_endless_kernel_is_stopped(monkeypatch):
-    monkeypatch.setattr(checker, "EACH_SECONDS", 0.3)
+    monkeypatch.setattr(limits, "EACH_SECONDS", 0.3)
     outcome = exercises.check("first_kernels.scale_guard", endless)
     assert (outcome.status, outcome.reason) == ("broken", "timeout")
 
@@ -537,11 +538,9 @@ def test_without_a_compiler_it_says_how_to_get_one(tmp_path, monkeypatch):
 
 
 def test_an_endless_cuda_kernel_is_stopped_and_not_tried_again(tmp_path, cuda_c_works, monkeypatch):
-    tries, run = [], checker.engines.run_cuda_c
-    monkeypatch.setattr(checker.engines, "LAUNCH_SECONDS", 1)
-    monkeypatch.setattr(
-        checker.engines, "run_cuda_c", lambda *a, **k: tries.append(1) or run(*a, **k)
-    )
+    tries, run = [], engines.run_cuda_c
+    monkeypatch.setattr(engines, "LAUNCH_SECONDS", 1)
+    monkeypatch.setattr(engines, "run_cuda_c", lambda *a, **k: tries.append(1) or run(*a, **k))
     path = tmp_path / "answer.cu"
     path.write_text(ROTATE.replace("if (x <", "while (x <"))
     outcome = exercises.check("first_kernels.rotate", path)
@@ -618,7 +617,7 @@ def test_outputs_never_start_as_the_right_answer():
     for dtype in (np.uint8, np.int32, np.float32, bool):
         right = (expected > 127) if dtype is bool else expected.astype(dtype)
         for _ in range(8):
-            start = checker.engines.initial_output(Out(right.shape, dtype), right, rng)
+            start = engines.initial_output(Out(right.shape, dtype), right, rng)
             assert start.dtype == right.dtype
             assert not (start == right).any()
 
@@ -643,7 +642,7 @@ def test_nan_passes_for_no_number():
 @pytest.mark.parametrize("exercise", KERNELS, ids=lambda e: e.id)
 def test_no_reference_is_nan(exercise):
     """What is to be computed is always a number, so NaN is never right."""
-    for *_, expected in checker.cases(exercise, 0):
+    for *_, expected in cases(exercise, 0):
         assert not np.isnan(expected).any()
 
 

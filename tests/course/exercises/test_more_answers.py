@@ -21,7 +21,7 @@ import pytest
 from numba import cuda
 
 from course import exercises
-from course.checking import checker, drawn
+from course.checking import cuda_c_files, drawn
 from course.checking.checker import check_answer
 from utils.cpu.cuda_c.build import BuildError, compiler
 
@@ -109,10 +109,10 @@ def test_a_right_answer_is_solved(exercise, source, tmp_path, few_draws):
 def test_right_answers_in_cuda_c_are_solved(exercise, sources, tmp_path, monkeypatch):
     """All in one file, each as a kernel of another name: compiled once."""
     skip_without_compiler()
-    least = checker.least_counts(exercise)
-    monkeypatch.setattr(checker, "least_counts", lambda _: least)
-    with_nvcc = functools.cache(checker.reject_if_nvcc_does)
-    monkeypatch.setattr(checker, "reject_if_nvcc_does", with_nvcc)
+    least = cuda_c_files.least_counts(exercise)
+    monkeypatch.setattr(cuda_c_files, "least_counts", lambda _: least)
+    with_nvcc = functools.cache(cuda_c_files.reject_if_nvcc_does)
+    monkeypatch.setattr(cuda_c_files, "reject_if_nvcc_does", with_nvcc)
     path = tmp_path / Path(exercise.path).name
     kernel = rf"\b{exercise.kernel_name}\b"
     path.write_text(

@@ -1,0 +1,263 @@
+"""Answers in files are checked: kernels in CUDA C, launched through a child, and tested C++."""
+
+import functools
+import re
+from pathlib import Path
+
+import numpy as np
+
+from course.checking import cpp, engines, work
+from course.checking.diagnose import failed, large_says
+from course.checking.rejected import (
+    ASKS_WHO_IS_HERE,
+    OUTSIDE,
+    WHO_IS_HERE,
+    Rejected,
+    reject_if_wrong,
+    reject_mistake,
+    tally,
+)
+from course.checking.trials import cases, large_trial, probe_trials, special_trials
+from utils import has_gpu
+from utils.engine import target_arch
+from utils.files import scratch_folder
+from utils.tools import process
+from utils.tools.diagnostics import excerpt
+from utils.tools.nvcc import find_nvcc
+
+WATCHED_THREADS = 1 << 17  # launches up to this size are searched for races: they are compiled
+NVCC_SECONDS = 300  # by the clock, for nvcc, which without a GPU has the last word
+MOST_POLLS = 64  # besides one for each thread, looks at one place again that may be no waiting
+LANES_APART = {engines.FORCE_CPU: "1", "CUDA_CPU_APART": "1"}
+
+
+def as_path(exercise, answer):
+    """The path of the learner's file, or Rejected."""
+    if answer is None or answer is Ellipsis:
+        raise Rejected(
+            "not_a_kernel",
+            f'check() got `{answer}`. Pass the path of your file, "{exercise.path}".',
+        )
+    if not isinstance(answer, str | Path):
+        raise Rejected(
+            "not_a_kernel", f'This exercise is a file: pass its path, "{exercise.path}".'
+        )
+    path = Path(answer)
+    if len(str(path).splitlines()) > 1:
+        raise Rejected(
+            "not_a_kernel",
+            "check() got the text of a program. Write it to a file (`%%writefile"
+            f' {exercise.path}`), and pass its path, "{exercise.path}".',
+        )
+    try:
+        there = path.is_file()
+    except (OSError, ValueError):  # no name of a file
+        there = False
+    if not there:
+        raise Rejected(
+            "missing_file",
+            f"There is no file `{path}`. Run the cell that writes it (`%%writefile {path}`) first.",
+        )
+    try:
+        path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise Rejected(
+            "does_not_compile",
+            f"`{path}` is no text in UTF-8 from byte {error.start} on. Write it again, with"
+            " `%%writefile` or an editor for text.",
+        ) from None
+    return path
+
+
+def check_cpp(exercise, answer, seed):
+    failure = cpp.run(as_path(exercise, answer), exercise.tests, seed)
+    if failure:
+        reason, message, code = failure
+        raise Rejected(reason, message, code=code)
+    return "It compiled, passed its tests on fresh inputs, and the sanitizers found nothing."
+
+
+def check_cuda_c(exercise, answer, seed):
+    """Say what was tried, or raise Rejected."""
+    path = as_path(exercise, answer)
+    trials, special = list(cases(exercise, seed)), special_trials(exercise, seed)
+    once = special + large_trial(exercise, seed)
+    watched, counts, mistake = watch_cuda_c(exercise, path, trials + once, special, seed)
+    if mistake and mistake[0] in ("timeout", "too_slow"):  # no second try: it takes as long again
+        reject_if_wrong(watched, exercise)
+        raise Rejected(*mistake)
+    orders = engines.orders_in_cuda_c(seed, exercise.orders)
+    jobs = [(orders[0], trials + once), *((order, trials) for order in orders[1:])]
+    runs = []
+    # All was watched, and nothing found: then the same build serves for the other orders, too.
+    whole = len(watched) == len(trials + once) and not mistake
+    if whole:
+        reject_if_wrong(watched, exercise)
+        runs, jobs = watched, jobs[1:]
+    for number, (order, these) in enumerate(jobs):
+        rng = np.random.default_rng((seed, number))
+        done, failure = launched(exercise, path, these, rng, order, whole)
+        mark_special(done, special)
+        mark_counted(done, watched)
+        runs += done
+        if failure and failure[0] == "not_checked" and order is not orders[-1]:
+            continue  # no C++ compiler, but there is a GPU
+        reject_failure(failure, runs, exercise)
+        reject_if_wrong(runs, exercise, mistake)
+    reject_leaks(runs, path)
+    reject_by_counts(runs, exercise)
+    reject_cuda_c_that_needs_all_lanes(exercise, path, trials, seed)
+    reject_unmet(mistake, counts, exercise)
+    if not has_gpu():
+        reject_if_nvcc_does(path)
+    return tally(runs)
+
+
+def launched(exercise, path, trials, rng, order, watched):
+    """(runs, failure or None) of these trials in one order of the threads.
+
+    watched: whether the build that watches every access serves, where it is the CPU engine's.
+    """
+    on_cpu = not has_gpu() or engines.FORCE_CPU in order
+    name = exercise.kernel_name
+    return engines.run_cuda_c(path, name, trials, rng, order, check=watched and on_cpu)
+
+
+def mark_special(runs, special):
+    """Note in each run whether it was one of these trials."""
+    theirs = {id(arguments) for _, _, arguments, _ in special}
+    for run in runs:
+        run.special = id(run.arguments) in theirs
+
+
+def mark_counted(runs, watched):
+    """Note in each run what was counted when it was watched: it tells more of why it is wrong."""
+    counts_of = {id(run.arguments): run.counts for run in watched}
+    for run in runs:
+        run.counts = run.counts or counts_of.get(id(run.arguments))
+
+
+def reject_failure(failure, runs, exercise):
+    """Reject for what ended the launches, unless an earlier launch tells more."""
+    if not failure:
+        return
+    if failure[0] == "crashed" and any(failed(run, exercise) for run in runs):
+        reject_if_wrong(runs, exercise)
+    reject_mistake(failure)
+    message, _, code = failure[1].partition("\n")
+    raise Rejected(failure[0], message, code=code)
+
+
+def reject_unmet(mistake, counts, exercise):
+    """Reject right values that were computed in another way than the task asks for.
+
+    mistake: what stopped whoever watched the accesses, if anything did.
+    """
+    if mistake:
+        reject_mistake(mistake, OUTSIDE)
+        raise Rejected(*mistake)
+    for one, least in zip(counts, least_counts(exercise), strict=False):
+        unmet = work.unmet(one, least, exercise)
+        if unmet:
+            raise Rejected(*unmet)
+
+
+def reject_leaks(runs, path):
+    """Reject where a launch left memory of the device's heap behind."""
+    for run in runs:
+        if run.counts and run.counts["heap"]:
+            line = run.counts["heap_line"]
+            code = excerpt(path, line).rstrip() if line else ""
+            says = "What a kernel has from `malloc` or `new` stays after it: give it back there."
+            raise Rejected("leak", f"{says} {run.counts['heap']:,} blocks were left.", code=code)
+
+
+def reject_by_counts(runs, exercise):
+    """Reject what is right, and was stored by several threads, or by one that waited for others."""
+    for run in runs:
+        if not run.counts:
+            continue
+        if run.counts["rewrites"] and not exercise.shared_output:
+            raise Rejected("duplicate_work", work.STORED_TWICE, run=run)
+        if run.counts["polls"] > MOST_POLLS + np.prod(run.launch.threads):
+            raise Rejected("other_means", work.WAITS)
+
+
+def reject_cuda_c_that_needs_all_lanes(exercise, path, trials, seed):
+    """Launch where `__activemask()` names a part of the lanes only: a GPU promises no more."""
+    if not ASKS_WHO_IS_HERE.search(path.read_text()):
+        return
+    rng = np.random.default_rng(seed)
+    runs, failure = engines.run_cuda_c(path, exercise.kernel_name, trials, rng, LANES_APART)
+    if failure and failure[0] == "not_checked":  # a GPU, and no C++ compiler
+        return
+    if failure or any(failed(run, exercise) for run in runs):
+        raise Rejected("warp_mask", WHO_IS_HERE)
+
+
+def reject_if_nvcc_does(path):
+    """Compile with nvcc where it is: it reads C++ in its own way, and knows what each name means.
+
+    The CPU engine refuses only those calls of the host's code that tokens alone tell.
+    """
+    nvcc = find_nvcc()
+    if not nvcc:
+        return
+    with scratch_folder() as folder:
+        command = [nvcc, "-ptx", "-std=c++17", f"-arch={target_arch()}", str(path)]
+        try:
+            done = process.run([*command, "-o", f"{folder}/kernel.ptx"], timeout=NVCC_SECONDS)
+        except process.Timeout:
+            return
+    error = re.search(r"\((\d+)\): error: (.*)", done.output)
+    if done.returncode and error:
+        lines = path.read_text().splitlines()
+        line = int(error[1]) - 1
+        code = lines[line].strip() if line < len(lines) else ""
+        raise Rejected(
+            "does_not_compile", f"It runs on the CPU, but nvcc says: {error[2]}", code=code
+        )
+
+
+def watch_cuda_c(exercise, path, trials, special, seed):
+    """Watch every access of the smaller launches, and of the probes; reject races and the like.
+
+    special: those of the trials that have special numbers. Returns (runs, the Work of each probe,
+    None or (reason, message) of what stopped the launches).
+    """
+    small = [trial for trial in trials if np.prod(trial[1].threads) <= WATCHED_THREADS]
+    both = small + probe_trials(exercise)
+    rng = np.random.default_rng(seed)
+    runs, failure = engines.run_cuda_c(path, exercise.kernel_name, both, rng, ON_CPU, check=True)
+    mark_special(runs, special)
+    stopped_by_it = failure and failure[0] not in ("too_slow", "not_checked")
+    if stopped_by_it and len(runs) < len(small) and small[len(runs)][0] == exercise.large:
+        reject_if_only_small(runs, small[len(runs)], exercise)
+    reject_mistake(failure)
+    if failure and failure[0] == "not_checked":
+        if exercise.race_free or not has_gpu():
+            raise Rejected(*failure)
+        return [], [], None  # no C++ compiler here; only a race needs one, as no GPU notices it
+    counts = [work.counted(run.counts, run.launch) for run in runs[len(small) :]]
+    return runs[: len(small)], counts, failure
+
+
+def reject_if_only_small(runs, trial, exercise):
+    """Reject where all launches were right until the one with the large arrays."""
+    if not any(failed(run, exercise) for run in runs):
+        raise Rejected("only_small", large_says(runs, trial[2]))
+
+
+ON_CPU = {engines.FORCE_CPU: "1"}
+
+
+@functools.cache
+def least_counts(exercise):
+    """The Work of the solution, a CUDA C file, in each of the probes."""
+    with scratch_folder() as folder:
+        path = folder / Path(exercise.path).name
+        path.write_text(exercise.solution)
+        trials, rng = probe_trials(exercise), np.random.default_rng(0)
+        name = exercise.kernel_name
+        runs, _ = engines.run_cuda_c(path, name, trials, rng, ON_CPU, check=True)
+        return [work.counted(run.counts, run.launch) for run in runs]

@@ -1,0 +1,151 @@
+"""Plain functions are checked: what they return for many arguments, drawn ones among them."""
+
+import copy
+import inspect
+
+import numpy as np
+
+from course.checking import drawn, engines, limits
+from course.checking.rejected import Rejected, check_arity, crashed, parameters
+
+
+def check_function(exercise, answer, seed):
+    """A host function: the same idea without a launch. Values must be equal, of the right type."""
+    if not inspect.isfunction(answer):
+        what = f"an object of type {type(answer).__name__}"
+        if answer is None or answer is Ellipsis:
+            what = f"`{answer}`"
+        raise Rejected(
+            "not_a_kernel",
+            f"check() got {what}; it takes the function itself, without parentheses.",
+        )
+    check_arity(answer, parameters(exercise))
+    rng, budget = np.random.default_rng(seed), limits.budget_of_engine()
+    calls = [
+        one_call(answer, exercise, exercise.inputs(rng, shape), budget)
+        for shape in exercise.all_shapes(rng)
+    ]
+    bad = [one for one in calls if not same(one[2], one[1], exercise.real)]
+    if not bad:
+        calls += drawn_call(answer, exercise, seed, budget)
+        bad = [one for one in calls if not same(one[2], one[1], exercise.real)]
+    if bad:
+        raise rejected_function(answer.__name__, exercise, calls, bad)
+    drawn_too = drawn.CALLS if drawn.drawn_shapes(exercise) is not None else 0
+    return f"{len(calls) + drawn_too} calls returned what they should."
+
+
+def drawn_call(answer, exercise, seed, budget):
+    """The smallest call that is wrong among many drawn by what the inputs may be, in a list."""
+
+    def tried(shape, rng):
+        return one_call(answer, exercise, exercise.inputs(rng, shape), budget)
+
+    def fails(shape, rng):
+        _, expected, got = tried(shape, rng)
+        return not same(got, expected, exercise.real)
+
+    smallest = drawn.smallest_failure(exercise, fails, seed, drawn.CALLS)
+    if smallest is None:
+        return []
+    budget = limits.budget_of_engine()  # the search may have used up the first
+    return [tried(*smallest)]
+
+
+def one_call(answer, exercise, arguments, budget):
+    """(arguments, expected, what came) of a call."""
+    expected = call(exercise.reference, arguments)
+    given = copy.deepcopy(list(arguments.values()))
+    try:
+        with budget.piece():
+            got = exercise.play(answer, *given) if exercise.play else answer(*given)
+    except Exception as error:
+        raise crashed(engines.Stopped(error), answer) from None
+    for (name, before), after in zip(arguments.items(), given, strict=True):
+        if isinstance(before, list | dict) and before != after:
+            raise Rejected("modifies_input", f"`{name}` was {before}, and is now {after}.")
+    if exercise.after and same(got, expected, exercise.real):
+        unmet = exercise.after(dict(zip(arguments, given, strict=True)), expected)
+        if unmet:
+            raise Rejected("other_means", unmet)
+    return arguments, expected, got
+
+
+def rejected_function(name, exercise, calls, bad):
+    """The Rejected for a function some of whose calls were wrong, with the first of these."""
+    arguments, expected, got = bad[0]
+    given = ", ".join(f"{parameter}={value}" for parameter, value in arguments.items())
+    shown = f"{name}({given})"
+    evidence = f"`{shown}` must return {expected}, and returned {got!r}."
+    returned = [got for _, _, got in bad]
+    if all(value is None for value in returned):
+        return Rejected("no_return", f"`{shown}` returned None. Is there a `return`?")
+    if not exercise.real and any(map(holds_float, returned)):
+        hint = "Whole numbers are needed: `//` divides into whole numbers."
+        return Rejected("wrong_dtype", f"{evidence} {hint}")
+    hint = no_number(got)
+    if hint:
+        return Rejected("wrong_dtype", f"{evidence} {hint}")
+    for guess in exercise.guesses:
+        if explains(guess, calls):
+            return Rejected(guess.reason, evidence, guess.says)
+    return Rejected("wrong_value", evidence)
+
+
+def no_number(value):
+    """A sentence on what was returned that is no number, and no tuple of numbers; or None."""
+    if inspect.iscoroutine(value):
+        return "That is a coroutine, as `async def` makes one: write `def`."
+    if inspect.isgenerator(value):
+        return "That is a generator, as `yield` makes one: return all of it with `return`."
+    parts = list(np.ravel(value) if isinstance(value, np.ndarray) else as_tuple(value))
+    for part in parts:
+        if not is_number(part, real=True) and not isinstance(part, list | tuple | np.ndarray):
+            where = "Its type" if part is value else "The type of a part of it"
+            return f"{where} is `{type(part).__name__}`: numbers are needed."
+    return None
+
+
+def holds_float(value):
+    """Whether a value, or any number in it, is a float."""
+    return any(isinstance(part, float) for part in np.ravel(np.array(value, dtype=object)))
+
+
+def call(function, arguments):
+    """What a function returns for copies of the arguments, which it may change."""
+    return function(*copy.deepcopy(list(arguments.values())))
+
+
+def explains(guess, calls):
+    """Whether a guess returns what the answer did every time, and what is wrong at least twice."""
+    wrong = 0
+    for arguments, expected, got in calls:
+        output = call(guess.output, arguments)
+        if not same(got, output):
+            return False
+        wrong += not same(output, expected)
+    return wrong >= 2
+
+
+def same(got, expected, real=False):
+    """Equal as tuples of ints (a list will do); real: or of floats that are equal to them."""
+    try:
+        got = as_tuple(got)
+    except TypeError:
+        return False
+    expected = as_tuple(expected)
+    return len(got) == len(expected) and all(
+        is_number(g, real) and g == e for g, e in zip(got, expected, strict=True)
+    )
+
+
+def is_number(value, real):
+    """Whether a value is an int, or perhaps a float; not of a class that can say what it equals."""
+    kinds = (int, bool, float) if real else (int, bool)
+    scalar = isinstance(value, np.integer | np.bool_) or real and isinstance(value, np.floating)
+    return type(value) in kinds or scalar
+
+
+def as_tuple(value):
+    """The numbers of a list, tuple or array; anything else as the only one."""
+    return tuple(value) if isinstance(value, list | tuple | np.ndarray) else (value,)

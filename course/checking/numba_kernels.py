@@ -1,0 +1,332 @@
+"""Kernels in Python are checked: every access watched, in several orders of the threads."""
+
+import functools
+import inspect
+import linecache
+from pathlib import Path
+
+import numpy as np
+
+from course.checking import drawn, engines, limits, typing, work
+from course.checking.diagnose import diagnose, failed, large_says, plain
+from course.checking.limits import Budget, TooLong, TooSlow
+from course.checking.rejected import (
+    ASKS_WHO_IS_HERE,
+    SAME_PLACE,
+    WHO_IS_HERE,
+    Rejected,
+    check_arity,
+    crashed,
+    parameters,
+    reject_if_wrong,
+    short_message,
+    tally,
+    too_long,
+)
+from course.checking.report import as_html
+from course.checking.trials import (
+    TRACED_THREADS,
+    as_output,
+    cases,
+    large_trial,
+    probes,
+    special_trials,
+)
+from utils import has_gpu
+from utils.cpu.numba_cuda import IN_STEP, lanes_apart
+from utils.tracer import trace
+
+
+def check_numba(exercise, answer, seed):
+    """Say what was tried, or raise Rejected."""
+    kernel = as_kernel(exercise, answer)
+    try:
+        return try_numba(exercise, kernel, seed)
+    except Rejected as no:
+        if not has_gpu() and no.reason != "does_not_compile":  # that is what was asked last
+            reject_untyped(kernel, exercise, seed, no.reason)
+        raise
+
+
+def try_numba(exercise, kernel, seed):
+    """The same for what is a kernel."""
+    if exercise.race_free:
+        reject_races(kernel, exercise, seed)
+    runs, case = [], ()
+    try:
+        slow = run_all_watched(kernel, exercise, seed, runs) > limits.ENOUGH_SECONDS
+        reject_if_wrong(runs, exercise)
+        if slow:  # is that its way to do the work? Then the many launches that follow can be spared
+            reject_means(kernel, exercise, seed)
+        reject_drawn(kernel, exercise, seed)
+        # only now on the real engine: a GPU does not survive every mistake
+        budget = limits.budget_of_gpu() if has_gpu() else limits.budget_of_engine()
+        for case in (*cases(exercise, seed), *large_trial(exercise, seed)):
+            rng = np.random.default_rng((seed, len(runs)))
+            order = None if case[0] == exercise.large else seed  # many threads, and one order
+            with budget.piece():
+                runs.append(engines.run_guarded(kernel, *case, rng, order))
+        case = ()
+        runs += special_runs(kernel, exercise, seed)
+    except (engines.Stopped, TooLong, TooSlow) as stopped:
+        # an earlier launch tells more than the crash does
+        if any(failed(run, exercise) for run in runs):
+            reject_if_wrong(runs, exercise)
+        if isinstance(stopped, engines.Stopped):
+            if case and case[0] == exercise.large:
+                raise Rejected("only_small", large_says(runs, case[2])) from None
+            raise crashed(stopped, kernel.py_func) from None
+        raise
+    reject_if_wrong(runs, exercise)
+    if not slow:
+        reject_means(kernel, exercise, seed)
+    reject_numba_that_needs_all_lanes(kernel, exercise, seed)
+    if not has_gpu():
+        reject_untyped(kernel, exercise, seed)
+    return tally(runs)
+
+
+def reject_means(kernel, exercise, seed):
+    """Reject what is right, but not by the accesses, or with as little work, as is asked for."""
+    if exercise.demand:
+        reject_if_unmet(kernel, exercise, seed)
+    reject_if_unfair(kernel, exercise)
+
+
+SPECIAL_INPUT = (
+    "Ordinary numbers went well. The input of this launch holds infinity, NaN, -0 and the smallest"
+    " numbers there are."
+)
+
+
+def special_runs(kernel, exercise, seed):
+    """Launches on the real engine with inputs of special numbers."""
+    budget, runs = limits.budget_of_engine(), []
+    for trial in special_trials(exercise, seed):
+        rng = np.random.default_rng(seed)
+        try:
+            with budget.piece():
+                runs.append(engines.run_guarded(kernel, *trial, rng, None))
+        except engines.Stopped as stopped:
+            found = crashed(stopped, kernel.py_func)
+            raise Rejected(found.reason, *found.lines, SPECIAL_INPUT, code=found.code) from None
+        except TooLong as long:
+            raise Rejected("timeout", too_long(exercise, long), SPECIAL_INPUT) from None
+        runs[-1].special = True
+    return runs
+
+
+def reject_numba_that_needs_all_lanes(kernel, exercise, seed):
+    """Launch where `cuda.activemask()` names a part of the lanes only: a GPU promises no more."""
+    if not ASKS_WHO_IS_HERE.search(inspect.getsource(kernel.py_func)):
+        return
+    budget, rng = limits.budget_of_engine(), np.random.default_rng(seed)
+    for case in cases(exercise, seed):
+        try:
+            with budget.piece(), lanes_apart():
+                run = engines.run_watched(kernel, *case, rng, seed, exercise.always)
+        except engines.Stopped:
+            raise Rejected("warp_mask", WHO_IS_HERE) from None
+        if failed(run, exercise):
+            raise Rejected("warp_mask", WHO_IS_HERE)
+
+
+def run_all_watched(kernel, exercise, seed, runs):
+    """Add to runs each case in several orders of the threads, every access watched.
+
+    Returns the seconds of CPU time that they took.
+    """
+    budget = limits.budget_of_engine()
+    orders = [None, *range(seed, seed + exercise.orders)]
+    if exercise.shared_output:  # where threads meet, one may come last each time
+        orders.append(IN_STEP)
+    for case in cases(exercise, seed):
+        for order in orders:
+            rng = np.random.default_rng((seed, len(runs)))
+            with budget.piece():
+                runs.append(engines.run_watched(kernel, *case, rng, order, exercise.always))
+        if budget.used > limits.ENOUGH_SECONDS and any(failed(run, exercise) for run in runs):
+            break
+    return budget.used
+
+
+def reject_untyped(kernel, exercise, seed, reason=None):
+    """Ask numba-cuda whether a GPU could run it at all: the CPU engine runs more than that.
+
+    reason: why it is rejected otherwise. Most reasons tell more than the compiler does; it knows
+    best what is outside, and why two launches differ.
+    """
+    arguments = exercise.inputs(np.random.default_rng(seed), exercise.shapes[-1])
+    message, line = typing.refused(kernel, arguments) or (None, None)
+    untyped = message and typing.UNTYPED in message
+    if not message or not (untyped or reason in (None, "race")):
+        return
+    code = linecache.getline(kernel.py_func.__code__.co_filename, line).strip() if line else ""
+    runs = "The CPU engine runs it, and numba-cuda's compiler does not: "
+    says = (runs if reason is None else "numba-cuda's compiler says: ") + short_message(message)
+    raise Rejected("does_not_compile", says, *([FROM_OUTSIDE] if untyped else []), code=code)
+
+
+FROM_OUTSIDE = (
+    "From outside, a kernel can use numbers, tuples, NumPy's arrays (as constants), modules and"
+    " functions with `@cuda.jit(device=True)`."
+)
+
+
+def reject_drawn(kernel, exercise, seed):
+    """Launch with sizes drawn by what they may be; reject by the smallest that goes wrong."""
+
+    def runs_of(shape, rng):
+        arguments = exercise.inputs(rng, shape)
+        case = shape, exercise.launches_for(shape)[-1], arguments, as_output(exercise, arguments)
+        with budget.piece():
+            return [engines.run_watched(kernel, *case, rng, seed, exercise.always)]
+
+    def fails(shape, rng):
+        return diagnose(runs_of(shape, rng), exercise) is not None
+
+    budget = limits.budget_of_engine()
+    smallest = drawn.smallest_failure(exercise, fails, seed, drawn.LAUNCHES)
+    if smallest is not None:
+        budget = Budget(
+            limits.EACH_SECONDS, limits.SECONDS
+        )  # the search may have used up the first
+        reject_if_wrong(runs_of(*smallest), exercise)
+
+
+def reject_if_unfair(kernel, exercise):
+    """Count who does the work in a few launches; reject races and what no right answer needs."""
+    for probe, least in zip(probes(exercise), least_work(exercise), strict=True):
+        traced = traced_probe(kernel, exercise, probe)
+        reject_traced_races(traced)
+        unmet = work.unmet(work.work_of(traced), least, exercise)
+        if unmet:
+            raise Rejected(*unmet)
+
+
+def traced_probe(kernel, exercise, probe):
+    """The Trace of a launch on inputs that are always the same."""
+    shape, launch = probe
+    arguments = exercise.inputs(np.random.default_rng(0), shape)
+    expected = np.asarray(exercise.reference(**plain(arguments)))
+    arrays = engines.host_arrays(arguments, expected, np.random.default_rng(0))
+    return trace(kernel, launch.grid, launch.block, *arrays.values(), seconds=limits.EACH_SECONDS)
+
+
+@functools.cache
+def least_work(exercise):
+    """The Work of the solution in each of the probes."""
+    traces = (traced_probe(exercise.solution, exercise, probe) for probe in probes(exercise))
+    return [work.work_of(traced) for traced in traces]
+
+
+def reject_if_unmet(kernel, exercise, seed):
+    """Trace one more launch, or two; reject accesses that are not as the exercise demands."""
+    for shape in filter(None, (exercise.demand.shape, exercise.demand.ragged)):
+        reject_if_unmet_with(shape, kernel, exercise, seed)
+
+
+def reject_if_unmet_with(shape, kernel, exercise, seed):
+    """The same for one launch, on inputs of this shape."""
+    arguments = exercise.inputs(np.random.default_rng(seed), shape)
+    expected = np.asarray(exercise.reference(**plain(arguments)))
+    arrays = engines.host_arrays(arguments, expected, np.random.default_rng(0))
+    launch = exercise.launches_for(shape)[0]
+    traced = trace(kernel, launch.grid, launch.block, *arrays.values())
+    unmet = exercise.demand.unmet(traced)
+    if not unmet:
+        return
+    reason, says, row = unmet
+    if row is None:
+        raise Rejected(reason, says)
+    draw_row = traced.draw_banks if reason == "bank_conflict" else traced.draw_memory
+    figure = draw_row(row.line, row.array, row.operation)
+    raise Rejected(reason, says, code=row.code, picture=as_html(figure))
+
+
+def reject_races(kernel, exercise, seed):
+    """Trace the smaller launches; reject a kernel in which two threads race, right or wrong."""
+    for _, launch, arguments, expected in cases(exercise, seed):
+        if np.prod(launch.threads) > TRACED_THREADS:
+            continue
+        arrays = engines.host_arrays(arguments, expected, np.random.default_rng(seed))
+        try:
+            seconds = limits.EACH_SECONDS
+            traced = trace(kernel, launch.grid, launch.block, *arrays.values(), seconds=seconds)
+            races = traced.races if traced.error is None else []
+        except Exception:  # what stops the kernel is told, with its line, by the runs that follow
+            return
+        if races:
+            reject_traced_races(traced)
+
+
+PLAIN_READ = (
+    "A plain read beside atomic operations may give anything, and a compiler may keep what it gave."
+    " Let an atomic operation look, too: `cuda.atomic.add(array, i, 0)` returns what is there."
+)
+
+
+def reject_traced_races(traced):
+    """Reject, with a picture, if threads of a Trace race."""
+    if not traced.races:
+        return
+    problem = next(text for text in traced.problems if text.startswith("RACE"))
+    race = traced.races[0]
+    if race.operation == race.other_operation == "write":
+        problem += f"\n{SAME_PLACE}"
+    if {race.operation, race.other_operation} == {"read", "atomic"}:
+        problem += f"\n{PLAIN_READ}"
+    picture = as_html(traced.draw_races())
+    raise Rejected("race", *problem.splitlines(), code=traced.races[0].code, picture=picture)
+
+
+def as_kernel(exercise, answer):
+    """The kernel itself, or Rejected with what it is instead."""
+    function = getattr(answer, "py_func", None)
+    if not inspect.isfunction(function):
+        raise Rejected("not_a_kernel", what_it_is(exercise, answer))
+    if is_device_function(answer):
+        raise Rejected(
+            "not_a_kernel",
+            f"`{function.__name__}` is a device function (device=True): only other kernels can "
+            "call it. Write `@cuda.jit` for a kernel.",
+        )
+    wanted = parameters(exercise)
+    check_arity(function, wanted)
+    try:
+        inspect.getsource(function)
+    except (OSError, TypeError):
+        raise Rejected("not_a_kernel", NO_SOURCE.format(function.__name__)) from None
+    return answer
+
+
+def what_it_is(exercise, answer):
+    """A sentence on an answer that is no kernel."""
+    if answer is None or answer is Ellipsis:
+        return f"check() got `{answer}`, not a kernel. Did the cell that defines it run?"
+    if isinstance(answer, str | Path):
+        return "check() got text. Pass the kernel itself, without quotes."
+    if inspect.isfunction(answer):
+        return f"`{answer.__name__}` is a plain Python function: write `@cuda.jit` above it."
+    if hasattr(answer, "griddim"):
+        return (
+            "check() got a kernel with a launch attached. Pass the kernel alone, without [grid,"
+            " block]; check() chooses the launches."
+        )
+    names = ", ".join(parameters(exercise))
+    return (
+        f"check() got an object of type {type(answer).__name__}; it takes a kernel, a function"
+        f" `({names})` with `@cuda.jit` above it."
+    )
+
+
+NO_SOURCE = (
+    "The check reads a kernel's source, and there is none for `{}`: was it made by `exec`? Write it"
+    " in a cell of its own, or in a file that you import."
+)
+
+
+def is_device_function(kernel):
+    """Whether it was made with device=True (numba.cuda and the CPU engine say it differently)."""
+    options = getattr(kernel, "targetoptions", {})
+    return bool(options.get("device") or getattr(kernel, "device", False) is True)

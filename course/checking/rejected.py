@@ -1,0 +1,151 @@
+"""Why an answer is not accepted, and what every kind of check rejects."""
+
+import inspect
+import linecache
+import re
+import traceback
+
+import numpy as np
+
+from course.checking.diagnose import SOMETHING_ELSE, diagnose
+from utils import has_gpu
+
+#: Answers that ask which lanes are here run once more where that names a part of them only.
+ASKS_WHO_IS_HERE = re.compile(r"activemask|coalesced_threads")
+WHO_IS_HERE = (
+    "It asks which lanes are here now. On a GPU that may be fewer than should take part,"
+    " and then it goes wrong: write down the mask of those that should."
+)
+
+
+class Rejected(Exception):
+    """The answer cannot be accepted: a reason key, lines for the learner, a piece of code."""
+
+    def __init__(self, reason, *lines, code="", run=None, picture=""):
+        super().__init__(reason)
+        self.reason, self.lines, self.code = reason, lines, code
+        self.run, self.picture = run, picture
+
+
+def too_long(exercise, long):
+    """A sentence about what was stopped."""
+    one = "call" if exercise.kind in ("function", "torch") else "launch"
+    return f"One {one} was stopped after {long.seconds:g} seconds. Does every loop end?"
+
+
+SAME_PLACE = "Where two threads have chosen the same place to write to, that is the mistake."
+
+
+def tally(runs):
+    """How much was tried."""
+    sizes = len({run.shape for run in runs})
+    on_gpu = " and on the GPU" if has_gpu() else ""
+    return (
+        f"{len(runs)} launches with {sizes} sizes gave what they should and touched nothing else, "
+        f"with the threads in order, shuffled{on_gpu}."
+    )
+
+
+def reject_if_wrong(runs, exercise, watched=None):
+    """Reject if a run is wrong. watched: what stopped CUDA C, which may tell why."""
+    finding = diagnose(runs, exercise)
+    if finding and finding.says == SOMETHING_ELSE:
+        reject_mistake(watched, OUTSIDE)
+    if finding:
+        raise Rejected(finding.reason, finding.says, run=finding.run)
+
+
+def parameters(exercise):
+    """The parameter names that the answer must take, in order."""
+    if exercise.kind == "cuda_c":
+        return list(exercise.inputs(np.random.default_rng(0), exercise.shapes[-1]))
+    function = getattr(exercise.solution, "py_func", exercise.solution)
+    return list(inspect.signature(function).parameters)
+
+
+def check_arity(function, wanted):
+    try:
+        inspect.signature(function).bind(*wanted)
+    except TypeError:
+        has = list(inspect.signature(function).parameters)
+        raise Rejected(
+            "wrong_arity",
+            f"`{function.__name__}({', '.join(has)})` is called with {len(wanted)} arguments: "
+            f"`({', '.join(wanted)})`.",
+        ) from None
+
+
+def crashed(stopped, function):
+    """A Rejected that shows the one line of the learner's code where it was, and the thread."""
+    error, file = stopped.error, function.__code__.co_filename
+    try:
+        lines, first = inspect.getsourcelines(function)
+    except OSError:  # made by `exec`
+        lines, first = [], 0
+    line, inside = getattr(error, "lineno", None), False
+    for frame, number in traceback.walk_tb(error.__traceback__):
+        if frame.f_code.co_filename == file:
+            inside = inside or first <= number < first + len(lines)
+            if inside:  # a device function that it calls may lie elsewhere in the file
+                line = number
+    if line is None:  # a compiler's message names lines instead
+        spoken_of = [int(n) for n in re.findall(r"line (\d+)", str(error))]
+        line = next((n for n in reversed(spoken_of) if first <= n < first + len(lines)), None)
+    source = linecache.getline(file, line).strip() if line else ""
+    where = ""
+    if stopped.thread is not None and stopped.block is not None:
+        where = f" (thread {stopped.thread} of block {stopped.block})"
+    kind = type(error).__name__
+    message = getattr(error, "problem", None) or short_message(error)
+    if not hasattr(error, "problem") and not message.startswith(kind):
+        message = f"{kind}: {message}"
+    reason = CRASHES.get(kind, "crashed")
+    if kind == "BarrierError" and "mask" in message:
+        reason = "warp_mask"
+    return Rejected(reason, message + where, code=source)
+
+
+# Mistakes that the CPU engine itself names -> the reason.
+CRASHES = {
+    "BarrierError": "barrier",
+    "UninitializedError": "uninitialized",
+    "KernelIndexError": "out_of_bounds",
+}
+
+
+def short_message(error):
+    """The first sentences of a message: Numba's compiler goes on with every failed overload."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    lines = [line for line in lines if not line.startswith("Failed in ")]
+    rest = ("There are ", "During: ", "File ")
+    ends = [n for n, line in enumerate(lines) if line.startswith(rest)]
+    return " ".join(lines[: min([*ends, 4])])[:500]
+
+
+OUTSIDE = {"out-of-bounds": "out_of_bounds"}
+# Kinds of mistakes that the CPU runtime names in brackets -> the reason.
+KINDS = {
+    "data-race": "race",
+    "uninitialised-shared": "uninitialized",
+    "barrier-divergence": "barrier",
+    "deadlock": "barrier",
+    "lane-not-in-mask": "warp_mask",
+}
+
+
+def reject_mistake(failure, kinds=KINDS):
+    """Reject for a mistake that the CPU runtime has named, with its sentence and thread."""
+    for part in re.finditer(
+        r"([^\n]*) \[([a-z-]+)\](?:\n *(in kernel [^\n]*))?", failure[1] if failure else ""
+    ):
+        if part[2] in kinds:
+            before = failure[1][: part.start()].strip() if part[2] == "deadlock" else ""
+            lines = [
+                re.sub(r"^.*/", "", line)
+                for line in (*before.splitlines(), part[1], part[3] or "")
+                if line
+            ]
+            if re.search(r"this one writes it, and .* writes it", part[1]):
+                lines.append(SAME_PLACE)
+            in_a_loop = part[2] == "deadlock" and "waits in this loop" in part[0]
+            raise Rejected("timeout" if in_a_loop else kinds[part[2]], *lines)
