@@ -71,6 +71,7 @@ def bias_gradient(db, dy):
     inputs=lambda rng, shape: {"db": Out((shape[1],)), "dy": normal(rng, *shape)},
     reference=lambda db, dy: dy.astype(float).sum(0),
     shapes=((1, 1), (3, 10), (7, 33), (40, 5), (130, 2)),
+    probe=(40, 5),  # in two columns one thread alone does only twice its share
     fresh=some_numbers((2, 30), (2, 40)),
     extents=a_thread_each,
     race_free=True,
