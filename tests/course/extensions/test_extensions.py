@@ -6,6 +6,7 @@ import utils  # noqa: F401  first: it puts Numba on this machine's engine
 import json
 import re
 import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -277,15 +278,16 @@ def test_the_package_installs_and_its_tests_pass_and_can_fail(tmp_path):
 
 
 def test_what_is_kept_of_other_versions_is_said(tmp_path, monkeypatch):
-    """The report is made by running: here with this environment's PyTorch as the other one."""
-    python = packaging.fresh_environment(tmp_path / "environment")
-    monkeypatch.setattr(versions, "environment", lambda version, folder: python)
+    """With this environment's PyTorch as the other one; that the tests run is seen above."""
+    monkeypatch.setattr(versions, "environment", lambda version, folder: Path(sys.executable))
+    monkeypatch.setattr(packaging, "install", lambda wheel, python: None)
+    monkeypatch.setattr(packaging, "test", lambda python: "29 passed in 1.00s")
     monkeypatch.setattr(versions, "REPORT", tmp_path / "report.json")
     monkeypatch.setattr(sys, "argv", ["versions", "2.10.0", "--keep", str(tmp_path)])
     versions.main()
     first, second = versions.text().splitlines()
     assert f"built with PyTorch {torch.__version__}" in first
-    assert torch.__version__ in second and "passed" in second
+    assert torch.__version__ in second and second.endswith("29 passed")
 
 
 def test_the_kept_wheel_passed_with_the_oldest_pytorch_and_a_newer_one():
