@@ -3,6 +3,7 @@
 Compilers are asked there that would find another Numba or Triton in this process.
 """
 
+import ast
 import atexit
 import contextlib
 import inspect
@@ -95,6 +96,33 @@ class Asked:
         except BaseException:  # an interrupt, the end of its time
             self.forget()
             raise
+
+
+def describe(function, functions: dict, described) -> str:
+    """Add a function, and those that it calls, to `functions`; the key of its entry there.
+
+    An entry is its name, its source at the lines of its file, the file's name, and what it uses
+    from outside, by name, as `described(value, functions)` tells it.
+    """
+    key = f"{function.__name__} {id(function)}"
+    if key in functions:
+        return key
+    text, source = source_of(function)
+    names = {}
+    functions[key] = function.__name__, source, function.__code__.co_filename, names
+    for name, value in used_by(function, text).items():
+        names[name] = described(value, functions)
+    return key
+
+
+def used_by(function, text: str) -> dict:
+    """What a function takes from outside, by name: also in functions inside it, in annotations and
+    in defaults. text: its source.
+    """
+    known = {**function.__globals__, **inspect.getclosurevars(function).nonlocals}
+    written = {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
+    outside = written.difference(function.__code__.co_varnames)
+    return {name: known[name] for name in sorted(outside) if name in known}
 
 
 def source_of(function) -> tuple[str, str]:

@@ -5,16 +5,14 @@ refuses them when it makes its first representation, TTIR, for which it needs no
 process kernels are the interpreter's, which that compiler does not take.
 """
 
-import ast
 import functools
-import inspect
 import json
 import types
 from pathlib import Path
 
 import numpy as np
 
-from course.checking.asked import Asked, CannotAsk, NoAnswer, source_of
+from course.checking.asked import Asked, CannotAsk, NoAnswer, describe
 from course.checking.model import InOut, Out
 
 NO_ANSWER = ["It came to no end, or broke down itself.", None]
@@ -30,7 +28,7 @@ def refused(function, arguments):
     """
     functions = {}
     try:
-        key = describe(function, functions)
+        key = describe(function, functions, described)
         kinds = [kind_of(value) for value in arguments.values()]
     except (CannotAsk, OSError, TypeError, ValueError, SyntaxError):
         return None
@@ -49,31 +47,6 @@ def ask(request):
 # ---- a kernel in words
 
 
-def describe(function, functions):
-    """Add a function, and those that it calls, to `functions`; its key there.
-
-    functions: key -> (name, source at its lines, file name, globals).
-    """
-    code = function.__code__
-    key = f"{code.co_filename}:{code.co_firstlineno}:{function.__name__}"
-    if key in functions:
-        return key
-    text, source = source_of(function)
-    names = {}
-    functions[key] = function.__name__, source, code.co_filename, names
-    for name, value in used_by(function, text).items():
-        names[name] = described(value, functions)
-    return key
-
-
-def used_by(function, text):
-    """What a function takes from outside, by name: also in annotations and in defaults."""
-    known = {**function.__globals__, **inspect.getclosurevars(function).nonlocals}
-    written = {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
-    outside = written.difference(function.__code__.co_varnames)
-    return {name: known[name] for name in sorted(outside) if name in known}
-
-
 def described(value, functions):
     """(kind, what it is) of a global, as the other process builds it."""
     if isinstance(value, types.ModuleType):
@@ -89,7 +62,7 @@ def described(value, functions):
     if home.partition(".")[0] == "triton":
         return "theirs", [home, inner.__name__]
     if inner is not value and isinstance(inner, types.FunctionType):
-        return "kernel", describe(inner, functions)
+        return "kernel", describe(inner, functions, described)
     if isinstance(value, type):
         raise CannotAsk
     return "other", None  # an array, a list, a function that is no kernel: Triton knows none

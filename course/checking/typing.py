@@ -5,10 +5,8 @@ NumPy's functions, arrays as a whole, objects of the notebook. numba-cuda's comp
 a GPU.
 """
 
-import ast
 import base64
 import enum
-import inspect
 import json
 import pickle
 import sys
@@ -18,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from numba import cuda
 
-from course.checking.asked import Asked, CannotAsk, source_of
+from course.checking.asked import Asked, CannotAsk, describe
 from course.checking.model import InOut, Out
 
 PLAIN = (int, float, bool, str)
@@ -40,36 +38,12 @@ def refused(kernel, arguments):
     """
     functions = {}
     try:
-        key = describe(kernel.py_func, functions)
+        key = describe(kernel.py_func, functions, described)
         kinds = [kind_of(value) for value in arguments.values()]
         request = {"key": key, "functions": functions, "types": kinds}
         return compiler.ask(json.dumps(request))
     except Exception:  # what cannot be described or is not answered is not asked
         return None
-
-
-def describe(function, functions):
-    """Add a function, and those that it calls, to `functions`; the key of its entry there.
-
-    An entry is its name, source, file name and what it uses from outside.
-    """
-    key = f"{function.__name__} {id(function)}"
-    if key in functions:
-        return key
-    text, source = source_of(function)
-    names = {}
-    functions[key] = function.__name__, source, function.__code__.co_filename, names
-    for name, value in used_by(function, text).items():
-        names[name] = described(value, functions)
-    return key
-
-
-def used_by(function, text):
-    """What a function takes from outside, by name: also in functions inside it and in defaults."""
-    known = {**function.__globals__, **inspect.getclosurevars(function).nonlocals}
-    written = {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
-    outside = written.difference(function.__code__.co_varnames)
-    return {name: known[name] for name in sorted(outside) if name in known}
 
 
 def described(value, functions):
@@ -131,7 +105,7 @@ def function_or_unknown(value, functions):
     """(kind, value) of a function, or of an object of which Numba is told its class alone."""
     inner = getattr(value, "py_func", value)
     if isinstance(inner, types.FunctionType):
-        return ("function" if inner is value else "device"), describe(inner, functions)
+        return ("function" if inner is value else "device"), describe(inner, functions, described)
     told_by_itself = ("__cuda_array_interface__", "_numba_type_")
     if any(hasattr(value, one) for one in told_by_itself):
         raise CannotAsk
