@@ -36,6 +36,7 @@ MARKDOWN_LINK = re.compile(
     r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]"
     r"\(\s*<?([^)\s>]+)>?(?:\s+[\"'][^)]*[\"'])?\s*\)"
 )
+REMOTE_PICTURE = re.compile(r"!\[[^\]]*\]\((https?://[^)\s]+)")
 HTML_IMAGE = re.compile(r"<img\b[^>]*>", re.IGNORECASE)
 SVG_IMAGE = re.compile(r"data:image/svg\+xml;base64,([^\"]+)")
 HTML_TARGET = re.compile(
@@ -242,7 +243,7 @@ def whole_pictures(notebook):
 
 def links(notebook, path):
     """Relative links lead to files that are there, # links to headings, attachment links to
-    attachments.
+    attachments; no picture comes from the network.
     """
     problems = []
     text = "\n".join(
@@ -257,6 +258,10 @@ def links(notebook, path):
         if cell.cell_type != "markdown":
             continue
         text = without_code(cell.source)
+        problems += [
+            f"cell {n}: {picture} comes from the network: broken without one"
+            for picture in REMOTE_PICTURE.findall(text)
+        ]
         for target in [
             target for _, _, target in MARKDOWN_LINK.findall(text)
         ] + HTML_TARGET.findall(text):

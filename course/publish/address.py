@@ -4,7 +4,7 @@
     python -m course.publish.address https://github.com/ada/cuda-course       the same
 
 sets the address in `pyproject.toml` and in `README.md`, and gives every notebook its frame: the
-links above and below, the Colab badge and the set-up cells (`course/publish/frame.py`). Without an
+links above and below, the one to Colab, the set-up cells (`course/publish/frame.py`). Without an
 address it writes the known one, which also gives a new chapter all these cells, and all of them the
 tag of a new version.
 """

@@ -14,7 +14,7 @@ from utils.files import ROOT
 from utils.setup.colab import notebook_address, repository, tag
 
 # The cells' ids. The first two stand below the title, the last is the last cell.
-BADGE = "open-in-colab"
+TOP = "open-in-colab"
 COLAB = "get-the-course"
 NAVIGATION = "navigation"
 
@@ -35,7 +35,7 @@ FOLDED = {"jupyter": {"source_hidden": True}, "cellView": "form"}  # in JupyterL
 
 def framed(notebook, path):
     """Give a notebook that will be at `path` its frame, in place; outputs and other cells stay."""
-    frame = {BADGE, COLAB, NAVIGATION}
+    frame = {TOP, COLAB, NAVIGATION}
     cells = [cell for cell in notebook.cells if cell.id not in frame]
     for cell in cells:
         if "setup" in cell.metadata.get("tags", []):
@@ -43,12 +43,13 @@ def framed(notebook, path):
             cell.metadata["slideshow"] = {"slide_type": "subslide"}  # the title has its slide alone
         if ANSWER in cell.metadata.get("tags", []):
             folded(cell)
-    above = f"{ways(path)}\n\n{badge(path)}"
+    in_colab = f"[Open in Colab]({notebook_address(path.relative_to(ROOT).as_posix())})"
+    above = f"{ways(path)} · {in_colab}"
     below = f"{words(path)}\n\n{ways(path)}".strip()
     kept = [cell for cell in notebook.cells if cell.id == COLAB]
     notebook.cells = [
         cells[0],
-        new_markdown_cell(above, id=BADGE, metadata=metadata()),
+        new_markdown_cell(above, id=TOP, metadata=metadata()),
         colab_cell(kept[0].execution_count if kept else None),
         *cells[1:],
         new_markdown_cell(below, id=NAVIGATION, metadata=metadata("navigation")),
@@ -67,14 +68,6 @@ def metadata(*tags):
     """Of a cell that is on no slide."""
     kinds = {"tags": list(tags)} if tags else {}
     return {"slideshow": {"slide_type": "skip"}, **kinds}
-
-
-def badge(path):
-    """The Markdown of the badge that opens the notebook in Colab."""
-    return (
-        "[![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)]"
-        f"({notebook_address(path.relative_to(ROOT).as_posix())})"
-    )
 
 
 def ways(path):

@@ -23,7 +23,7 @@ from nbformat.v4 import new_markdown_cell
 
 from course.chapters import CHAPTERS
 from course.publish.covers import cover
-from course.publish.frame import BADGE as TOP
+from course.publish.frame import TOP
 from course.publish.hints import openable
 from course.publish.landing import landing
 from course.publish.quizzes import answerable

@@ -37,7 +37,7 @@ def test_there_is_a_notebook_to_start_from_and_one_chapter():
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.name)
 def test_every_notebook_has_its_frame(path):
-    """Links above and below, the badge, Colab's plumbing folded, a short set-up cell."""
+    """Links above and below, Colab's plumbing folded, a short set-up cell."""
     notebook = hygiene.read(path)
     assert hygiene.setup_cell(notebook) == frame.SETUP, "one cell must carry the tag `setup`"
     before = nbformat.v4.writes(notebook)
@@ -228,6 +228,10 @@ DEFECTS = {
         lambda nb: text(nb).update(source='<a href="06.ipynb">next</a>'),
     ),
     "dead picture": ("leads nowhere", lambda nb: text(nb).update(source="![a warp](warp.svg)")),
+    "a picture from the network": (
+        "comes from the network",
+        lambda nb: text(nb).update(source="![a badge](https://example.com/badge.svg)"),
+    ),
     "dead heading": (
         "no heading #Nowhere",
         lambda nb: text(nb).update(source="# Here\n[there](#Nowhere)"),

@@ -16,8 +16,8 @@ NEW = "https://github.com/ada-lovelace/gpu.course"
 
 @pytest.fixture
 def project(tmp_path, monkeypatch):
-    """A copy of what the command writes to, and of one notebook without badge and with another
-    set-up cell.
+    """A copy of what the command writes to, and of one notebook without links above it and
+    with another set-up cell.
     """
     for name in ("pyproject.toml", "README.md"):
         (tmp_path / name).write_text((ROOT / name).read_text())
@@ -26,7 +26,7 @@ def project(tmp_path, monkeypatch):
         copy.parent.mkdir()
         copy.write_text(path.read_text())
     notebook = nbformat.read(copy, 4)
-    notebook.cells = [cell for cell in notebook.cells if cell.id != frame.BADGE]
+    notebook.cells = [cell for cell in notebook.cells if cell.id != frame.TOP]
     next(cell for cell in notebook.cells if cell.id == "setup").source = "import numpy"
     nbformat.write(notebook, copy)
     for module in (address, frame):
@@ -39,7 +39,7 @@ def project(tmp_path, monkeypatch):
 
 def outputs_of(path):
     """{cell id: outputs} of a notebook, but for the cells of its frame."""
-    frames = {frame.BADGE, frame.COLAB, frame.NAVIGATION}
+    frames = {frame.TOP, frame.COLAB, frame.NAVIGATION}
     cells = nbformat.read(path, 4).cells
     return {cell.id: cell.get("outputs") for cell in cells if cell.id not in frames}
 
