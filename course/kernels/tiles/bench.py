@@ -23,6 +23,7 @@ LANGUAGES = {
     "triton_pointers": ("pointers",),
     "triton_descriptors": ("descriptors",),
     "gluon": ("gluon",),
+    "cutile": ("cutile",),
 }
 
 
@@ -59,7 +60,7 @@ def fastest_of(ranked: list[str]) -> dict[str, str]:
 def languages() -> dict:
     """The variants that were best before, of every language that is here."""
     triton = matmul_bench.triton_variants(matmul_bench.BEST)
-    return triton | matmul_bench.gluon_variants()
+    return triton | matmul_bench.gluon_variants() | matmul_bench.cutile_variants()
 
 
 def rows(

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from importlib.util import find_spec
 
 from course.kernels.matmul.ladder import (
     EVEN_SIZES,
@@ -60,6 +61,12 @@ PERSISTENT = (
     },
 )
 COMPILED_AT = 512  # a small product of the timed ones' kind
+CUTILE_TILES = (
+    (128, 256, 64),
+    (256, 128, 64),
+    (128, 128, 64),
+    (128, 128, 128),
+)
 SWEEP_SECONDS = 0.8
 RACE_SECONDS = 1.0
 PATIENCE = 6  # seconds that must be left to begin another race
@@ -94,6 +101,22 @@ def gluon_variants() -> dict[str, Callable[[], Multiply]]:
         for group in (8, 16):
             make = partial(gluon_matmul.with_gluon, stages, group, parts)
             variants[f"gluon s{stages} p{parts} g{group}"] = make
+    return variants
+
+
+def cutile_variants() -> dict[str, Callable[[], Multiply]]:
+    """What to try of cuTile, by name; nothing where its package or a GPU is missing."""
+    if not has_gpu() or not find_spec("cuda.tile"):
+        return {}
+    from course.kernels.tiles.cutile.launching import with_cutile
+
+    variants = {}
+    for tile in CUTILE_TILES:
+        sides = "x".join(map(str, tile))
+        for persistent in (False, True):
+            for ctas in (1, 2):
+                make = partial(with_cutile, *tile, persistent=persistent, num_ctas=ctas)
+                variants[f"cutile {sides} persistent={int(persistent)} ctas={ctas}"] = make
     return variants
 
 
