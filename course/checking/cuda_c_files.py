@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from course.checking import cpp, engines, work
-from course.checking.diagnose import failed, large_says
+from course.checking.by_launch import large_says
+from course.checking.evidence import failed
 from course.checking.rejected import (
     ASKS_WHO_IS_HERE,
     OUTSIDE,

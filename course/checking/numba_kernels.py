@@ -8,7 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from course.checking import drawn, engines, limits, typing, work
-from course.checking.diagnose import diagnose, failed, large_says, plain
+from course.checking.by_launch import large_says
+from course.checking.diagnose import diagnose
+from course.checking.evidence import failed, plain
 from course.checking.limits import Budget, TooLong, TooSlow
 from course.checking.rejected import (
     ASKS_WHO_IS_HERE,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from course.checking.diagnose import right, trim, unwritten, where
+from course.checking.evidence import right, trim, unwritten, where
 from course.checking.model import sentence
 from course.checking.text import marked_up
 from utils.check.comparison import OK, UNWRITTEN, WRONG

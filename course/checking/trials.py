@@ -3,7 +3,7 @@
 import numpy as np
 
 from course.checking import engines, specials
-from course.checking.diagnose import plain
+from course.checking.evidence import plain
 
 TRACED_THREADS = 512  # launches up to this size are searched for races
 PROBES = 2  # launches in which it is counted who does the work

@@ -12,7 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from course.checking import apart, checker, cuda_c_files, drawn, engines, limits, typing
-from course.checking.diagnose import diagnose, failed
+from course.checking.diagnose import diagnose
+from course.checking.evidence import failed
 from course.checking.limits import TooLong, print_limit, time_limit
 from course.checking.model import BROKEN
 from course.checking.rejected import crashed

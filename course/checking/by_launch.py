@@ -1,0 +1,198 @@
+"""Rules that ask which launches go wrong: of which sizes, grids, blocks and orders of threads.
+
+Each takes the runs that went wrong, those that did not and the exercise, and gives a Finding or
+None.
+"""
+
+import numpy as np
+
+from course.checking.by_element import duplicate_work
+from course.checking.evidence import Finding, elements, right, surplus, trim, unwritten, where
+
+
+def race(bad, good, exercise):
+    """An element right in one order of the threads is wrong in another, with the same inputs."""
+    for run in bad:
+        for other in [*good, *bad]:
+            if (run.shape, run.launch) != (other.shape, other.launch):
+                continue
+            if not np.array_equal(run.expected, other.expected):
+                continue
+            if not (right(other, exercise) & ~right(run, exercise)).any():
+                continue
+            # Threads that do the same work race as well, but the work done twice is the mistake.
+            twice = None if exercise.shared_output else duplicate_work([run], good, exercise)
+            return twice or Finding(
+                "race",
+                "The same launch on the same inputs gave different results in different "
+                "orders of the threads: some thread uses what another one writes, or gives up "
+                "where another one was faster.",
+                run,
+            )
+
+
+def contention(bad, good, exercise):
+    """Wrong only where all threads of a block go on in step: the last one is last each time."""
+    if good and all(run.in_step and not run.outside_by for run in bad):
+        return Finding(
+            "contention",
+            "Right as long as a thread seldom meets another; wrong where all threads of a block"
+            " come to the same element again and again. Does it give up after some tries, or do"
+            " two operations leave room for others between them?",
+            bad[0],
+        )
+
+
+def only_square(bad, good, exercise):
+    """Right with equal sides only."""
+    wrong = {run.shape for run in bad}
+    # a side of 1 can be right by accident
+    fine = {run.shape for run in good if min(run.shape) > 1} - wrong
+    only_square_is_fine = len(fine) >= 2 and all(map(exercise.is_square, fine))
+    if only_square_is_fine and not any(map(exercise.is_square, wrong)):
+        return Finding(
+            "only_square",
+            "Right whenever all sides are equal, wrong when they are not: is one side used for "
+            "another?",
+            bad[0],
+        )
+
+
+def guard_by_grid(bad, good, exercise):
+    """Wrong exactly when there are surplus threads (along one axis): they damaged the array."""
+    if not good or not any(fills_blocks(run, exercise) for run in bad):
+        return None
+    for axes in ((0,), (1,), (2,), (0, 1), (0, 1, 2)):
+
+        def too_many(run, axes=axes):
+            return any(surplus(run, exercise)[axis] > 0 for axis in axes)
+
+        if all(map(too_many, bad)) and not any(map(too_many, good)):
+            along = " and ".join("xyz"[axis] for axis in axes)
+            return Finding(
+                "missing_guard",
+                f"Right with exactly as many threads as needed along {along}, wrong as soon as "
+                "there are more: the surplus threads change elements that are not theirs.",
+                bad[0],
+            )
+
+
+def fixed_block(bad, good, exercise):
+    """All is right with blocks of one size, and what is wrong has blocks of another."""
+    blocks = {run.launch.block for run in bad}
+    fine = {run.launch.block for run in good} - blocks
+    shapes = {run.shape for run in good if run.launch.block in fine}
+    if blocks != {exercise.other_block} or fine != {exercise.block} or len(shapes) < 3:
+        return None
+    launches = {(run.shape, run.launch) for run in good}
+    if any((run.shape, run.launch) in launches for run in bad):  # it is the order that matters
+        return None
+    return Finding(
+        "fixed_block",
+        f"Right with blocks of {trim(exercise.block)} threads, wrong with blocks of "
+        f"{trim(exercise.other_block)}: is a number written where `blockDim` belongs?",
+        bad[0],
+    )
+
+
+def only_small(bad, good, exercise):
+    """Nothing is wrong but what has the large arrays, or but those with few threads."""
+    if not exercise.large or not good or {run.shape for run in bad} != {exercise.large}:
+        return None
+    run = bad[0]
+    fine = next((other for other in good if other.shape == run.shape), None)
+    if fine is None:
+        return Finding("only_small", large_says(good, run.arguments), run)
+    most, few = np.prod(fine.launch.threads), np.prod(run.launch.threads)
+    return Finding(
+        "few_rounds",
+        f"Right with {most:,} threads for {elements(run.arguments):,} elements, wrong with {few:,}:"
+        " does each loop go on to the end, or is a number of rounds written in?",
+        run,
+    )
+
+
+def large_says(good, arguments):
+    """The sentence on what is right in these runs, and goes wrong with these arguments."""
+    most = max((elements(run.arguments) for run in good), default=0)
+    return (
+        f"Right with up to {most:,} elements, wrong with {elements(arguments):,}: is an index kept"
+        " in a type that is too small for it, or is a limit written in somewhere?"
+    )
+
+
+def only_multiples(bad, good, exercise):
+    """Right with multiples of the block, or of the number of threads."""
+
+    def of_block(run):
+        return fills_blocks(run, exercise)
+
+    def of_threads(run):
+        return divides(run.launch.threads, run, exercise)
+
+    run = bad[0]
+    most = len(bad) / 2  # of the others that are right, too, by chance
+    threads = Finding("only_multiples", last_round_says(run, exercise), run)
+    if all(lacks_threads(each, exercise) for each in bad) and only_such(of_threads, bad, good):
+        return threads
+    if only_such(of_block, bad, good, most):
+        size, block = where(run.shape), trim(run.launch.block)
+        return Finding(
+            "only_multiples",
+            f"Right when the size is a multiple of the block {block}, wrong for {size}: what"
+            " happens in the last, partly filled block?",
+            run,
+        )
+    if only_such(of_threads, bad, good, most):
+        return threads
+
+
+def last_round_says(run, exercise):
+    """The sentence on elements that are left over for a last round of all threads."""
+    says = (
+        "Right when the size is a multiple of the number of threads, wrong for"
+        f" {where(run.shape)} elements and {run.launch.threads[0]} threads: what of the rest?"
+    )
+    if unwritten(run, exercise).any():
+        return says
+    return says + (
+        " All of it was written: does a thread keep something from one round of its loop that"
+        " belongs to another element in the next?"
+    )
+
+
+def only_such(kind, bad, good, most=np.inf):
+    """Runs of this kind are right, of two sizes at least, and of the others so many at most."""
+    sizes = {run.shape for run in good if kind(run)}
+    others = sum(not kind(run) for run in good)
+    return len(sizes) >= 2 and others <= most and not any(map(kind, bad))
+
+
+def fills_blocks(run, exercise):
+    """Whether the extents are whole multiples of the block's."""
+    return divides(run.launch.block, run, exercise)
+
+
+def divides(sides, run, exercise):
+    """Whether the extents are whole multiples of these."""
+    extents = exercise.extents(run.shape)
+    return all(e % side == 0 for e, side in zip(extents, sides, strict=True))
+
+
+def needs_full_grid(bad, good, exercise):
+    """Wrong exactly where there is no thread for every element."""
+    if not good or any(lacks_threads(run, exercise) for run in good):
+        return None
+    if all(lacks_threads(run, exercise) for run in bad):
+        run = bad[0]
+        return Finding(
+            "needs_full_grid",
+            f"Right when there is a thread for every element; with {run.launch.threads[0]} "
+            f"threads for {run.expected.size} elements the rest is not done. Let each thread loop.",
+            run,
+        )
+
+
+def lacks_threads(run, exercise):
+    """Whether there are fewer threads than elements along an axis."""
+    return min(surplus(run, exercise)) < 0
