@@ -92,9 +92,8 @@ class Events:
     def accesses(self, *spaces):
         """Indices of the accesses to memory in these spaces."""
         accesses = np.flatnonzero(np.isin(self.kind, ACCESSES))
-        if not len(accesses):
-            return accesses
-        return accesses[np.isin(self.spaces[self.memory[accesses]], spaces)]
+        where = self.spaces[self.memory[accesses]]
+        return accesses[np.isin(where, spaces)]
 
     @cached_property
     def line_of_site(self):
@@ -223,14 +222,9 @@ def rows_of(events, first):
     rows, index = group(lines, arrays, kinds)
     labels = []
     for i in index:
-        where = place(events, places[lines[i]])
-        labels.append(
-            (
-                where,
-                names[arrays[i]],
-                WORDS[int(kinds[i])],
-            )
-        )
+        array = names[arrays[i]]
+        operation = WORDS[int(kinds[i])]
+        labels.append((place(*places[lines[i]]), array, operation))
     return rows, labels
 
 
@@ -239,8 +233,22 @@ def sums(rows, weights=None):
     return np.bincount(rows, weights).astype(int).tolist()
 
 
-def place(events, where):
-    filename, line = where
+def largest(rows, values, count):
+    """For each of `count` rows, the largest value of what belongs to it."""
+    most = np.zeros(count, np.int64)
+    np.maximum.at(most, rows, values)
+    return most
+
+
+def spaces_of(events, first, rows, count):
+    """For each of `count` rows, the memory space of its requests."""
+    spaces = np.empty(count, object)
+    spaces[rows] = events.spaces[events.memory[first]]
+    return spaces
+
+
+def place(filename, line):
+    """What a Place is made of."""
     return filename, line, record.Site(filename, line, 0).code
 
 
@@ -263,12 +271,8 @@ def extents(events, chosen, size):
 
 def unique_bytes(events, chosen, numbers):
     """How many different bytes each request asks for."""
-    _, first = group(
-        numbers,
-        events.root[chosen],
-        events.address[chosen],
-    )
-    sizes = events.size[chosen][first]
+    _, first = group(numbers, events.root[chosen], events.address[chosen])
+    sizes = events.size[chosen[first]]
     return np.bincount(numbers[first], sizes).astype(np.int64)
 
 
@@ -280,19 +284,15 @@ def sectors(events, chosen, numbers, size=SECTOR):
 def coalescing(events):
     chosen = events.accesses("global")
     numbers, first = requests(events, chosen)
-    if not len(first):
-        return []
+    accesses = np.bincount(numbers)
     touched = sectors(events, chosen, numbers)
+    fewest = ceil_div(unique_bytes(events, chosen, numbers), SECTOR)
     lines = sectors(events, chosen, numbers, CACHE_LINE)
-    fewest = -(-unique_bytes(events, chosen, numbers) // SECTOR)
     rows, labels = rows_of(events, first)
-    totals = [
-        np.bincount(rows, weights).astype(int).tolist()
-        for weights in (None, np.bincount(numbers), touched, fewest, lines)
-    ]
+    totals = [sums(rows, weights) for weights in (None, accesses, touched, fewest, lines)]
     return [
-        Coalescing(*where, array, operation, *numbers)
-        for (where, array, operation), *numbers in zip(labels, *totals, strict=True)
+        Coalescing(*where, array, operation, *counted)
+        for (where, array, operation), *counted in zip(labels, *totals, strict=True)
     ]
 
 
@@ -310,44 +310,33 @@ def passes(events, chosen, numbers):
     _, count = extents(events, chosen, BANK_BYTES)
     phase = np.repeat(lane // lanes_a_phase, count)
     alone = np.where(events.kind[chosen] == ATOMIC, lane, -1)
-    _, words = group(
-        numbers_of_words,
-        phase,
-        root,
-        word,
-        np.repeat(alone, count),
-    )
-    key = numbers_of_words[words], phase[words], word[words] % BANKS
-    in_bank, bank = group(*key)
+    _, words = group(numbers_of_words, phase, root, word, np.repeat(alone, count))
+    request = numbers_of_words[words]
+    phase = phase[words]
+    in_bank, bank = group(request, phase, word[words] % BANKS)
     degree = np.bincount(in_bank)
-    in_phase, first = group(key[0][bank], key[1][bank])
-    worst = np.zeros(len(first), np.int64)
-    np.maximum.at(worst, in_phase, degree)
-    request = key[0][bank][first]
-    ways = np.zeros(int(numbers.max()) + 1, np.int64)
-    np.maximum.at(ways, request, worst)
+    in_phase, first = group(request[bank], phase[bank])
+    worst = largest(in_phase, degree, len(first))
+    request = request[bank[first]]
+    ways = largest(request, worst, numbers.max(initial=-1) + 1)
     return ways, np.bincount(request, worst).astype(int), np.bincount(request)
 
 
 def banks(events):
     chosen = events.accesses("shared")
     numbers, first = requests(events, chosen)
-    if not len(first):
-        return []
     ways, wavefronts, fewest = passes(events, chosen, numbers)
     rows, labels = rows_of(events, first)
-    worst = np.zeros(len(labels), np.int64)
-    np.maximum.at(worst, rows, ways)
     columns = [
         sums(rows),
         sums(rows, np.bincount(numbers)),
-        worst.tolist(),
+        largest(rows, ways, len(labels)).tolist(),
         sums(rows, wavefronts),
         sums(rows, fewest),
     ]
     return [
-        Banks(*where, array, operation, *numbers)
-        for (where, array, operation), *numbers in zip(labels, *columns, strict=True)
+        Banks(*where, array, operation, *counted)
+        for (where, array, operation), *counted in zip(labels, *columns, strict=True)
     ]
 
 
@@ -355,25 +344,14 @@ def contention(events):
     chosen = events.accesses("global", "shared")
     chosen = chosen[events.kind[chosen] == ATOMIC]
     numbers, first = requests(events, chosen)
-    if not len(first):
-        return []
-    element, index = group(
-        numbers,
-        events.root[chosen],
-        events.address[chosen],
-    )
-    most = np.zeros(len(first), np.int64)
-    np.maximum.at(most, numbers[index], np.bincount(element))
+    element, index = group(numbers, events.root[chosen], events.address[chosen])
+    most = largest(numbers[index], np.bincount(element), len(first))
     rows, labels = rows_of(events, first)
-    worst = np.zeros(len(labels), np.int64)
-    np.maximum.at(worst, rows, most)
-    spaces = np.empty(len(labels), object)
-    spaces[rows] = events.spaces[events.memory[first]]
     columns = [
-        spaces,
+        spaces_of(events, first, rows, len(labels)),
         sums(rows),
         sums(rows, np.bincount(numbers)),
-        worst.tolist(),
+        largest(rows, most, len(labels)).tolist(),
     ]
     return [
         Contention(*where, array, *facts)
@@ -384,42 +362,30 @@ def contention(events):
 def activity(events):
     chosen = np.flatnonzero(events.kind == LINE)
     numbers, first = requests(events, chosen)
-    if not len(first):
-        return []
     line, places = events.line_of_site
-    lines, index = group(line[events.site[first]])
-    lanes = np.bincount(lines, np.bincount(numbers))
-    rows = []
-    for i, runs, active in zip(index, np.bincount(lines), lanes, strict=True):
-        where = places[line[events.site[first[i]]]]
-        rows.append(
-            Activity(
-                *place(events, where),
-                int(runs),
-                float(active / runs),
-            )
-        )
-    return rows
+    lines = line[events.site[first]]
+    rows, index = group(lines)
+    lanes = sums(rows, np.bincount(numbers))
+    return [
+        Activity(*place(*places[lines[i]]), runs, active / runs)
+        for i, runs, active in zip(index, sums(rows), lanes, strict=True)
+    ]
 
 
 def branches(events):
     chosen = np.flatnonzero((events.kind == TAKEN) | (events.kind == NOT_TAKEN))
     columns = (events.warp, events.epoch, events.site, events.occurrence)
     numbers, first = group(*(column[chosen] for column in columns))
-    if not len(first):
-        return []
     taken = np.bincount(numbers, events.kind[chosen] == TAKEN)
     lanes = np.bincount(numbers)
+    diverged = (taken > 0) & (taken < lanes)
     line, places = events.line_of_site
-    keys = line[events.site[chosen[first]]]
-    rows, index = group(keys)
-    totals = [
-        np.bincount(rows, weights).astype(int).tolist()
-        for weights in (None, (taken > 0) & (taken < lanes), taken, lanes - taken)
-    ]
+    lines = line[events.site[chosen[first]]]
+    rows, index = group(lines)
+    totals = [sums(rows, weights) for weights in (None, diverged, taken, lanes - taken)]
     return [
-        Branch(*place(events, places[keys[i]]), *numbers)
-        for i, *numbers in zip(index, *totals, strict=True)
+        Branch(*place(*places[lines[i]]), *counted)
+        for i, *counted in zip(index, *totals, strict=True)
     ]
 
 
@@ -449,15 +415,8 @@ def barriers(events, blocks, threads):
         what = "syncthreads()"
         if events.kind[arrivals[0]] == GRID_BARRIER:
             what = "grid.sync()"
-        where = place(events, places[number])
-        rows.append(
-            Barrier(
-                *where,
-                what,
-                reached,
-                tuple(skipped.tolist()),
-            )
-        )
+        where = place(*places[number])
+        rows.append(Barrier(*where, what, reached, tuple(skipped.tolist())))
     return rows
 
 
@@ -485,15 +444,9 @@ def mistakes(events, outside):
 
     for one in outside:
         what = "negative" if min(one.index) < 0 else "outside"
+        site = events.sites[one.site]
         memory = events.memories[one.memory]
-        note(
-            events.sites[one.site],
-            what,
-            memory,
-            one.kind,
-            one.thread,
-            one.index,
-        )
+        note(site, what, memory, one.kind, one.thread, one.index)
     for i in unwritten(events):
         memory = events.memory_of(i)
         index = memory.index(int(events.offset[i]))
@@ -508,32 +461,28 @@ def mistakes(events, outside):
     return rows
 
 
-def smallest_unit(events, chosen):
-    """The largest number of bytes of which all these accesses, and their places, are multiples."""
-    numbers = np.concatenate([events.size[chosen], events.address[chosen]])
-    return max(1, int(np.gcd.reduce(numbers)))
+def elements(events, chosen):
+    """(index of the event, number of the piece of memory) for every piece that an access touches.
+
+    Pieces are as large as the smallest access allows, so that accesses of different sizes meet.
+    """
+    sizes = np.concatenate([events.size[chosen], events.address[chosen]])
+    unit = max(1, int(np.gcd.reduce(sizes)))
+    numbers, root, piece = pieces(events, chosen, np.arange(len(chosen)), unit)
+    element, _ = group(root, piece)
+    return chosen[numbers], element
 
 
 def unwritten(events):
     """Reads (and atomics) of shared and local elements before their first write: their indices."""
     chosen = events.accesses("shared", "local")
-    chosen = chosen[~events.outside[chosen]]
-    if not len(chosen):
-        return chosen
-    unit = smallest_unit(events, chosen)
-    numbers, root, piece = pieces(
-        events,
-        chosen,
-        np.arange(len(chosen)),
-        unit,
-    )
-    element, first = group(root, piece)
-    written = np.full(len(first), len(events), np.int64)
-    writes = events.kind[chosen][numbers] != record.READ
-    np.minimum.at(written, element[writes], chosen[numbers[writes]])
-    early = chosen[numbers] <= written[element]
-    early &= events.kind[chosen][numbers] != record.WRITE
-    return np.unique(chosen[numbers[early]])
+    chosen, element = elements(events, chosen[~events.outside[chosen]])
+    kind = events.kind[chosen]
+    writes = kind != record.READ
+    written = np.full(element.max(initial=-1) + 1, len(events), np.int64)
+    np.minimum.at(written, element[writes], chosen[writes])
+    early = (chosen <= written[element]) & (kind != record.WRITE)
+    return np.unique(chosen[early])
 
 
 @dataclass(frozen=True)
@@ -551,20 +500,15 @@ class Other(Place):
 def others(events):
     chosen = events.accesses("local", "constant")
     numbers, first = requests(events, chosen)
-    if not len(first):
-        return []
     words = per_group(numbers, events.root[chosen], events.address[chosen])
     rows, labels = rows_of(events, first)
-    spaces = np.empty(len(labels), object)
-    spaces[rows] = events.spaces[events.memory[first]]
-    count = np.bincount(rows)
-    totals = [
-        count.tolist(),
+    columns = [
+        spaces_of(events, first, rows, len(labels)),
+        sums(rows),
         sums(rows, np.bincount(numbers)),
-        (np.bincount(rows, words) / count).tolist(),
+        (np.bincount(rows, words) / np.bincount(rows)).tolist(),
     ]
-    table = []
-    for label, space, *facts in zip(labels, spaces, *totals, strict=True):
-        where, array, operation = label
-        table.append(Other(*where, array, space, operation, *facts))
-    return table
+    return [
+        Other(*where, array, space, operation, *counted)
+        for (where, array, operation), space, *counted in zip(labels, *columns, strict=True)
+    ]

@@ -3,12 +3,14 @@
 What orders two accesses is in README.md.
 """
 
+from collections import defaultdict
 from dataclasses import dataclass
+from itertools import combinations_with_replacement
 
 import numpy as np
 
-from .counts import Place, pieces, smallest_unit
-from .grouping import group
+from .counts import Place, elements
+from .grouping import group, per_group
 from .record import ATOMIC, FENCE, READ, SYNCWARP, WORDS, WRITE
 
 #: Elements looked at in detail, and with fences, which take longer; threads compared at one element
@@ -44,34 +46,15 @@ class Race(Place):
 def races(events):
     """All races of a launch, one entry for each pair of lines."""
     chosen = events.accesses("global", "shared")
-    chosen = chosen[~events.outside[chosen]]
-    if not len(chosen):
-        return []
-    chosen, element = elements(events, chosen)
+    chosen, element = elements(events, chosen[~events.outside[chosen]])
     order = Order(events)
-    pairs_of = {}
+    pairs_of = defaultdict(list)
     for inside in (True, False):
         for accesses in contended(events, order, chosen, element, inside):
             for a, b in collisions(events, order, accesses, inside):
-                pair = in_order(events, a, b)
-                pairs_of.setdefault(lines_of(events, a, b), []).append(pair)
+                lines = lines_of(events, a, b)
+                pairs_of[lines].append(in_order(events, a, b))
     return [entry(events, pairs) for _, pairs in sorted(pairs_of.items())]
-
-
-def elements(events, chosen):
-    """(index of the event, number of the piece of memory) for every piece that an access touches.
-
-    Pieces are as large as the smallest access allows, so that accesses of different sizes meet.
-    """
-    unit = smallest_unit(events, chosen)
-    numbers, root, piece = pieces(
-        events,
-        chosen,
-        np.arange(len(chosen)),
-        unit,
-    )
-    element, _ = group(root, piece)
-    return chosen[numbers], element
 
 
 def contended(events, order, chosen, element, inside):
@@ -81,11 +64,7 @@ def contended(events, order, chosen, element, inside):
     one writing and not all atomically.
     """
     if inside:
-        stretch, _ = group(
-            element,
-            events.block[chosen],
-            events.epoch[chosen],
-        )
+        stretch, _ = group(element, events.block[chosen], events.epoch[chosen])
         user = events.thread[chosen]
     else:
         stretch, _ = group(element, events.grid_epoch[chosen])
@@ -93,20 +72,14 @@ def contended(events, order, chosen, element, inside):
     kind = events.kind[chosen]
     plain = np.bincount(stretch, kind != ATOMIC) > 0
     changed = np.bincount(stretch, kind != READ) > 0
-    low = np.full(len(plain), np.iinfo(np.int64).max)
-    high = np.full(len(plain), -1)
-    np.minimum.at(low, stretch, user)
-    np.maximum.at(high, stretch, user)
-    keep = (plain & changed & (low < high))[stretch]
+    several = per_group(stretch, user) > 1
+    keep = (plain & changed & several)[stretch]
     chosen = chosen[keep]
     stretch = stretch[keep]
-    _, first = group(
-        stretch,
-        events.thread[chosen],
-        events.site[chosen],
-        events.kind[chosen],
-        order.phase[chosen],
-    )
+    thread = events.thread[chosen]
+    site = events.site[chosen]
+    kind = events.kind[chosen]
+    _, first = group(stretch, thread, site, kind, order.phase[chosen])
     if not len(first):
         return []
     first = first[np.lexsort((chosen[first], stretch[first]))]
@@ -117,19 +90,17 @@ def contended(events, order, chosen, element, inside):
 
 def collisions(events, order, accesses, inside):
     """Pairs among the accesses to one element that race: at most one for each pair of places."""
-    places = {}
+    places = defaultdict(list)
     for i in accesses.tolist():
         key = int(events.site[i]), int(events.kind[i])
-        places.setdefault(key, []).append(i)
-    keys = list(places)
-    for m, one in enumerate(keys):
-        for other in keys[m:]:
-            both_reads = one[1] == READ and other[1] == READ
-            both_atomic = one[1] == ATOMIC and other[1] == ATOMIC
-            if not both_reads and not both_atomic:
-                pair = first_collision(events, order, places[one], places[other], inside)
-                if pair:
-                    yield pair
+        places[key].append(i)
+    for one, other in combinations_with_replacement(places, 2):
+        kinds = one[1], other[1]
+        if kinds in ((READ, READ), (ATOMIC, ATOMIC)):
+            continue
+        pair = first_collision(events, order, places[one], places[other], inside)
+        if pair:
+            yield pair
 
 
 def first_collision(events, order, ones, others, inside):
@@ -158,10 +129,11 @@ def guesses(events, a, b):
     read, atomic = (a, b) if events.kind[a] == READ else (b, a)
     if events.kind[read] != READ or events.kind[atomic] != ATOMIC:
         return False
-    later = events.thread[read + 1 :] == events.thread[read]
-    later &= events.kind[read + 1 :] == ATOMIC
-    later &= events.root[read + 1 :] == events.root[read]
-    return bool((later & (events.address[read + 1 :] == events.address[read])).any())
+    later = slice(read + 1, None)
+    checked = events.kind[later] == ATOMIC
+    for column in (events.thread, events.root, events.address):
+        checked &= column[later] == column[read]
+    return bool(checked.any())
 
 
 class Order:
@@ -175,7 +147,8 @@ class Order:
     def __init__(self, events):
         self.events = events
         self.warp_epoch = np.zeros(len(events), np.int64)
-        self.partial = {}  # thread -> {number of a meeting of some lanes: index of its event}
+        # thread -> {number of a meeting of some lanes: index of its event}
+        self.partial = defaultdict(dict)
         self._warp_barriers()
         self._find_atomics()
         ordering = (events.kind == SYNCWARP) | (events.kind == FENCE)
@@ -189,16 +162,15 @@ class Order:
         met = np.flatnonzero(events.kind == SYNCWARP)
         if not len(met):
             return
-        numbers, _ = group(
-            events.warp[met], events.epoch[met], events.site[met], events.occurrence[met]
-        )
+        columns = (events.warp, events.epoch, events.site, events.occurrence)
+        numbers, _ = group(*(column[met] for column in columns))
         full = np.bincount(numbers)[numbers] == events.lanes_of(events.warp[met])
         happened = np.zeros(len(events), bool)
         happened[met[full]] = True
         self.warp_epoch = events.passed(happened)
-        for i, number in np.stack([met, numbers], axis=1)[~full].tolist():
-            meetings = self.partial.setdefault(int(events.thread[i]), {})
-            meetings[number] = i
+        for i, number in zip(met[~full].tolist(), numbers[~full].tolist(), strict=True):
+            thread = int(events.thread[i])
+            self.partial[thread][number] = i
 
     def _find_atomics(self):
         """The atomics in order, each one's element, its thread's last fence before (-1: none)."""
@@ -223,8 +195,8 @@ class Order:
     def _met(self, a, b):
         """Whether a meeting of some lanes lies between the two accesses."""
         thread = self.events.thread
-        one = self.partial.get(int(thread[a]), {})
-        other = self.partial.get(int(thread[b]), {})
+        one = self.partial[int(thread[a])]
+        other = self.partial[int(thread[b])]
         return any((a < one[n]) != (b < other[n]) for n in one.keys() & other.keys())
 
     def _precedes(self, i, j):
@@ -244,16 +216,8 @@ class Order:
         # by element: the first atomic after `a`, and the last one before `b`
         first = np.full(len(self.atomics), np.iinfo(np.int64).max)
         last = np.full(len(self.atomics), -1)
-        np.minimum.at(
-            first,
-            self.element[released],
-            self.atomics[released],
-        )
-        np.maximum.at(
-            last,
-            self.element[acquired],
-            self.atomics[acquired],
-        )
+        np.minimum.at(first, self.element[released], self.atomics[released])
+        np.maximum.at(last, self.element[acquired], self.atomics[acquired])
         return bool((first < last).any())
 
 
