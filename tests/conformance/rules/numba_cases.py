@@ -83,14 +83,39 @@ def by_rule(pair: tuple[str, str]) -> list[list[tuple[int, float]]]:
     return rows
 
 
-def program(pair: tuple[str, str]) -> str:
+#: How a kernel comes to x and y, by what they are
+WAYS = {
+    "elements": ["x = a[t]", "y = b[t]"],
+    "numbers": ["x = a", "y = b"],
+    "tuples": ["x, y = a"],
+    "fields": ["x = a[t].x", "y = a[t]['y']"],
+    "slices": ["x = a[t:][0]", "y = b[t:][0]"],
+    "arguments": ["x = a[t]", "y = b[t]"],  # of a device function
+}
+LAUNCHES = {
+    "fields": """
+both = np.empty(count, [("x", a.dtype), ("y", b.dtype)])
+both["x"], both["y"] = a, b
+kernel[1, count](both, 0, 0, ints, floats)
+""".strip(),
+    "numbers": "for t in range(count):\n    kernel[1, 1](a[t], b[t], t, ints, floats)",
+    "tuples": "for t in range(count):\n    kernel[1, 1]((a[t], b[t]), 0, t, ints, floats)",
+}
+
+
+def program(pair: tuple[str, str], way: str = "elements") -> str:
     """A Numba program that prints the same as JSON, floats by their bits."""
     codes = cases(pair)
+    functions = []
     body = []
     for k, code in enumerate(codes):
+        if way == "arguments":
+            functions += ["@cuda.jit(device=True)", f"def case{k}(x, y):"]
+            functions += [f"    {line}" for line in [*code.split("\n"), "return r"]]
+            code = f"r = case{k}(x, y)"
         renamed = code.replace("r = ", f"r{k} = ").replace("h", f"h{k}") if "\n" in code else code
-        body += [f"    {line}" for line in renamed.replace("r = ", f"r{k} = ").split("\n")]
-        body += [f"    ints[{k}, t] = r{k}", f"    floats[{k}, t] = r{k}"]
+        body += renamed.replace("r = ", f"r{k} = ").split("\n")
+        body += [f"ints[{k}, t] = r{k}", f"floats[{k}, t] = r{k}"]
     values = PAIRS[pair]
     columns = [json.dumps(column) for column in zip(*values, strict=True)]
     lines = [
@@ -98,18 +123,18 @@ def program(pair: tuple[str, str]) -> str:
         "import numpy as np",
         "from numba import cuda",
         "",
+        *functions,
         "@cuda.jit",
-        "def kernel(a, b, ints, floats):",
-        "    t = cuda.threadIdx.x",
-        "    x = a[t]",
-        "    y = b[t]",
-        *body,
+        "def kernel(a, b, first, ints, floats):",
+        "    t = first + cuda.threadIdx.x",
+        *(f"    {line}" for line in WAYS[way] + body),
         "",
         f"a = np.array({columns[0]}, np.{pair[0]})",
         f"b = np.array({columns[1]}, np.{pair[1]})",
-        f"ints = np.zeros(({len(codes)}, {len(values)}), np.int64)",
-        f"floats = np.zeros(({len(codes)}, {len(values)}))",
-        f"kernel[1, {len(values)}](a, b, ints, floats)",
+        f"count = {len(values)}",
+        f"ints = np.zeros(({len(codes)}, count), np.int64)",
+        f"floats = np.zeros(({len(codes)}, count))",
+        LAUNCHES.get(way, "kernel[1, count](a, b, 0, ints, floats)"),
         "print(json.dumps([ints.tolist(), floats.view(np.int64).tolist()]))",
     ]
     return "\n".join(lines) + "\n"

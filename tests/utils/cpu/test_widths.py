@@ -1,6 +1,7 @@
 """Integers of Numba kernels keep their widths without a GPU, and floats their promotions."""
 
 import ast
+import itertools
 import json
 import subprocess
 import sys
@@ -12,26 +13,31 @@ from tests.conformance.rules import numba_cases
 from tests.conformance.rules.record import RECORDED
 from utils.cpu import numba_cuda
 from utils.cpu.numba_cuda import cuda, widths
+from utils.cpu.numba_cuda.arguments import kind_of
+from utils.cpu.numba_cuda.inference import Inference
 from utils.cpu.numba_cuda.instrument import rebuilt
 from utils.files import ROOT
 
 PAIRS = list(numba_cases.PAIRS)
+WAYS = list(numba_cases.WAYS)
 
 
 @pytest.fixture(scope="module")
 def printed(tmp_path_factory):
-    """What the program of each pair of types prints on the engine."""
+    """What the program of each pair of types, and each way to come to them, prints."""
     folder = tmp_path_factory.mktemp("rules")
-    for pair in PAIRS:
-        (folder / f"{'_'.join(pair)}.py").write_text(numba_cases.program(pair))
+    for pair, way in itertools.product(PAIRS, WAYS):
+        name = "_".join([*pair, way])
+        (folder / f"{name}.py").write_text(numba_cases.program(pair, way))
     command = [sys.executable, "-m", "tests.conformance.numba.run", str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True)
     return json.loads(done.stdout)
 
 
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("pair", PAIRS, ids=" ".join)
-def test_expressions_give_what_numbas_types_say(printed, pair):
-    answer = printed["_".join(pair)]["-"]
+def test_expressions_give_what_numbas_types_say(printed, pair, way):
+    answer = printed["_".join([*pair, way])]["-"]
     assert answer["problem"] is None
     assert numba_cases.differences(pair, json.loads(answer["printed"])) == []
 
@@ -68,10 +74,10 @@ def test_there_are_cases_enough():
 def is_changed(function, *kinds):
     """Whether anything of a kernel is changed for these types of its arguments."""
     code = function.__code__
-    names = widths.arguments(code.co_varnames, kinds)
     value = {"cuda": cuda, "np": np}.get
     look = lambda node: value(getattr(node, "id", None))  # noqa: E731
-    return rebuilt(code, lambda tree: widths.widen(tree, names, look)) is not code
+    inference = Inference(widths.arguments(code, kinds), look, lambda *_: (None, None))
+    return rebuilt(code, lambda tree: widths.widen(tree, inference, {})) is not code
 
 
 FLOATS = (np.dtype("f4"), 1)
@@ -87,8 +93,8 @@ def test_what_cannot_differ_stays_as_it_is():
         if i < n and row % 2 == 0:
             out[i] = total
 
-    assert not is_changed(saxpy, FLOATS, FLOATS, FLOATS, np.float32, 16)
-    assert is_changed(saxpy, FLOATS, FLOATS, FLOATS, 64, 16)
+    assert not is_changed(saxpy, FLOATS, FLOATS, FLOATS, np.float32, kind_of(1 << 14))
+    assert is_changed(saxpy, FLOATS, FLOATS, FLOATS, kind_of(1 << 62), kind_of(1 << 14))
 
 
 def test_a_kernel_that_hashes():

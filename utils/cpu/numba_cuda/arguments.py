@@ -11,7 +11,7 @@ from .elements import as_dtype
 from .errors import KernelError
 from .stand_ins import Cast
 from .state import now
-from .types_of_numbers import of_dtype
+from .types_of_numbers import Type, literal, of_dtype, rounded
 
 
 class Closed(View):
@@ -90,7 +90,7 @@ def number(arg, name):
     """A number, or an Enum's member, as kernels have it; TypeError for what is none."""
     if isinstance(arg, (bool, np.bool_)):
         return bool(arg)
-    if isinstance(arg, numbers.Integral) and not isinstance(arg, (np.uint64, np.timedelta64)):
+    if isinstance(arg, numbers.Integral) and not isinstance(arg, np.timedelta64):
         if not -(2**63) <= arg < 2**64:
             raise OverflowError(f"argument {name!r}: {arg} does not fit 64 bits")
         return int(arg)
@@ -147,19 +147,36 @@ def type_of(arg):
     return type(arg)
 
 
-def kind_of(arg):
-    """As type_of, but of an integer how many bits it has, in bytes: small ones need no care."""
-    kind = type_of(arg)
-    return 8 * (arg.bit_length() // 8 + 1) if kind is int else kind
+def kind_of(arg, given=None):
+    """As type_of, but of an integer its type, and how many bits it has: small ones need no care.
+
+    given: the argument as the host wrote it, which may be a number of NumPy's.
+    """
+    if isinstance(given, In):
+        given = given.value
+    if isinstance(arg, tuple):
+        return tuple(map(kind_of, arg, arg if given is None else given))
+    if isinstance(arg, np.void):
+        return arg.dtype
+    if type(arg) is not int:
+        return type_of(arg)
+    kind = of_dtype(given.dtype) if isinstance(given, np.integer) else literal(arg)
+    return of_size(kind, arg)
+
+
+def of_size(kind, arg):
+    """The type of an integer that has the size of this one."""
+    return rounded(kind._replace(size=min(arg.bit_length() + 1, kind.bits)))
 
 
 def match(kernel, args, key):
-    """Arguments cast to the first of the kernel's explicit signatures that they fit."""
+    """Arguments cast to the first of the kernel's signatures that they fit, and their types."""
     for types in kernel.signatures_given:
         if len(types) == len(args) and all(
             fits(arg, t) for arg, t in zip(args, types, strict=True)
         ):
-            return [to_type(arg, t) for arg, t in zip(args, types, strict=True)]
+            cast = [to_type(arg, t) for arg, t in zip(args, types, strict=True)]
+            return cast, tuple(map(kind_of_cast, cast, types))
     shown = ", ".join(
         f"array({k[0]}, {k[1]}d)" if isinstance(k, tuple) and len(k) == 2 else k.__name__
         for k in key
@@ -200,13 +217,19 @@ def to_type(arg, numba_type):
     if isinstance(arg, tuple):
         return arg
     value = Cast(as_dtype(numba_type))(arg)
-    return value
+    return int(value) if isinstance(value, np.uint64) else value
 
 
 def cast_to(value, numba_type):
     """A number as a device function's signature has it; anything else as it is."""
     is_number = isinstance(value, (numbers.Number, np.bool_))
     return to_type(value, numba_type) if is_number else value
+
+
+def kind_of_cast(arg, numba_type):
+    """As kind_of, of an argument that a signature's type was given."""
+    kind = kind_of_type(numba_type)
+    return of_size(kind, arg) if type(arg) is int and isinstance(kind, Type) else kind
 
 
 def kind_of_type(numba_type):
@@ -218,4 +241,4 @@ def kind_of_type(numba_type):
         return None
     if ndim is not None:
         return dtype, ndim
-    return None if dtype == np.uint64 else of_dtype(dtype)
+    return of_dtype(dtype)

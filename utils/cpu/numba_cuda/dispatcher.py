@@ -13,6 +13,7 @@ from .arguments import argument, cast_to, kind_of, kind_of_type, match, type_of
 from .diagnose import explain
 from .engine import Launch
 from .errors import CudaAPIError, KernelError
+from .expressions import of_argument
 from .host import Stream, get_current_device
 from .kernel_api import DYNAMIC_SHARED
 from .state import in_kernel, now, one_at_a_time
@@ -108,14 +109,40 @@ class Kernel:
             self.variants[key] = namespace.specialize(self.py_func, kinds=kinds)
             return self.variants[key]
 
+    def only_signature(self):
+        """The types of a device function's arguments, if they are said, and that once."""
+        given = self.signatures_given or ()
+        return given[0] if len(given) == 1 else None
+
+    def bound(self, kinds, named):
+        """The types of all parameters: of a call's arguments, of those by name, of defaults."""
+        types = self.only_signature()
+        if types is not None:
+            return tuple(map(kind_of_type, types))
+        left = self.py_func.__code__.co_varnames[len(kinds) : self.arity]
+        defaults = dict(zip(reversed(left), map(kind_of, reversed(self.defaults)), strict=False))
+        return kinds + tuple(named.get(name, defaults.get(name)) for name in left)
+
+    def result(self, kinds, done):
+        """The type of what this device function gives for parameters of these types."""
+        if self.returned is not None:
+            return of_argument(kind_of_type(self.returned))
+        return namespace.result_of(self.py_func, kinds, done)
+
+    def for_types(self, kinds, done):
+        """The function that a kernel calls with arguments of these types."""
+        if self.only_signature() is not None:
+            return self.in_kernels(done)
+        return namespace.specialize(self.py_func, done, kinds)
+
     def in_kernels(self, done):
         """What kernels call by this device function's name.
 
         One of a single signature casts arguments and result to its types.
         """
-        if self.signatures_given is None or len(self.signatures_given) != 1:
+        types = self.only_signature()
+        if types is None:
             return namespace.specialize(self.py_func, done)
-        (types,) = self.signatures_given
         kinds = tuple(map(kind_of_type, types))
         made = namespace.specialize(self.py_func, done, kinds)
         returned = self.returned
@@ -274,9 +301,10 @@ def launch(kernel, grid, block, sharedmem, args):
         names = kernel.py_func.__code__.co_varnames[: kernel.arity]
         ready = [argument(arg, name, back) for arg, name in itertools.zip_longest(args, names)]
         types = tuple(type_of(arg) for arg in ready)
+        kinds = tuple(map(kind_of, ready, args))
         if kernel.signatures_given:
-            ready = match(kernel, ready, types)
-        function = kernel.function(types, tuple(map(kind_of, ready)))
+            ready, kinds = match(kernel, ready, types)
+        function = kernel.function(types, kinds)
         run = Launch(function, ready, grid, block, int(sharedmem), kernel.__name__)
         error = None
         try:

@@ -1,5 +1,7 @@
 """What a kernel can do wrong on the CPU engine, and numba.cuda's error classes by name."""
 
+import linecache
+
 
 class KernelError(RuntimeError):
     """A kernel failed. Its text says what happened, in which thread and block, where, what to do.
@@ -26,6 +28,15 @@ class KernelError(RuntimeError):
         if self.hint:
             lines.append("  " + self.hint)
         return "\n".join(lines)
+
+
+def placed(error, code, line):
+    """A KernelError of a function that has not run: with the place in its source."""
+    error.kernel = code.co_name
+    error.filename = code.co_filename
+    error.lineno = line
+    error.code = linecache.getline(code.co_filename, line).strip()
+    return error
 
 
 class KernelIndexError(KernelError, IndexError):

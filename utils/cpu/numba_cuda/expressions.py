@@ -1,12 +1,15 @@
 """The types of a kernel's expressions on a GPU, as far as they are needed: numbers.
 
 From the types of the arguments on, through assignments, branches and loops, the way the kernel is
-written. What is not understood (a device function's result, a record) has no type, and no rule is
-applied to it.
+written. What is not understood (a record's field) has no type, and no rule is applied to it but
+that it may not leave 64 bits.
 """
 
 import ast
+import functools
+import operator
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,7 +18,9 @@ from .types_of_numbers import (
     DOUBLE,
     SINGLE,
     Type,
+    literal,
     of_dtype,
+    rounded,
     signed,
     size_of,
     together,
@@ -29,12 +34,30 @@ KEEPS_TYPE = {"shfl_sync", "shfl_up_sync", "shfl_down_sync", "shfl_xor_sync"}
 COUNTS_BITS = {"popc", "clz"}
 OF_FLOATS = set("sqrt sin cos tan exp log log2 log10 fabs tanh".split())
 INDICES = {"threadIdx", "blockIdx", "blockDim", "gridDim"}
+MOST_FOLDED = 128  # bits: what is larger, Python computes only when it runs
+#: What Python computes of two numbers that are written there, before Numba sees them
+FOLDED = {
+    "Add": operator.add,
+    "Sub": operator.sub,
+    "Mult": operator.mul,
+    "FloorDiv": operator.floordiv,
+    "Mod": operator.mod,
+    "Pow": operator.pow,
+    "LShift": operator.lshift,
+    "RShift": operator.rshift,
+    "BitAnd": operator.and_,
+    "BitOr": operator.or_,
+    "BitXor": operator.xor,
+    "USub": operator.neg,
+    "UAdd": operator.pos,
+    "Invert": operator.invert,
+}
 
 
 class Array:
     """An array's element and number of dimensions."""
 
-    def __init__(self, element: Type | None, ndim: int):
+    def __init__(self, element: "Known", ndim: int):
         self.element = element
         self.ndim = ndim
 
@@ -45,21 +68,37 @@ class Array:
         return hash((self.element, self.ndim))
 
 
-Known = Type | Array | tuple | None
+class Record(NamedTuple):
+    """A record: its fields' types."""
+
+    dtype: np.dtype
+
+    def field(self, name: str | None) -> "Known":
+        fields = self.dtype.fields or {}
+        return of_element(fields[name][0]) if name in fields else None
+
+
+Known = Type | Array | Record | tuple | None
+
+
+def of_element(dtype: np.dtype) -> Known:
+    """The type of an array's element, or of a record's field; None: not known."""
+    if dtype.subdtype is not None:
+        return None
+    return Record(dtype) if dtype.names else of_dtype(dtype)
 
 
 def of_argument(kind) -> Known:
     """What `arguments.kind_of` says of an argument, as a type; a Type is one."""
-    if isinstance(kind, Type):
+    if isinstance(kind, (Type, Array, Record)):
         return kind
-    if isinstance(kind, tuple) and len(kind) == 2:
-        dtype, ndim = kind
-        if isinstance(dtype, np.dtype):
-            return Array(of_dtype(dtype), ndim)
+    if isinstance(kind, np.dtype):
+        return of_element(kind)
+    if isinstance(kind, tuple):
+        is_array = len(kind) == 2 and isinstance(kind[0], np.dtype)
+        return Array(of_element(kind[0]), kind[1]) if is_array else tuple(map(of_argument, kind))
     if kind is bool:
         return BOOL
-    if isinstance(kind, int):
-        return signed(kind)
     if isinstance(kind, type) and issubclass(kind, np.floating):
         return of_dtype(np.dtype(kind))
     return None
@@ -71,19 +110,42 @@ def joined(a: Known, b: Known) -> Known:
         return a
     if isinstance(a, Type) and isinstance(b, Type):
         return unified(a, b)
+    if is_tuple(a) and is_tuple(b) and len(a) == len(b):
+        return tuple(map(joined, a, b))
     return None
 
 
-class Expressions:
-    """Notes the type of each expression of a function in `types`."""
+def as_given(kind: Known) -> Known:
+    """The type of what is handed to a device function."""
+    if is_tuple(kind):
+        return tuple(map(as_given, kind))
+    return rounded(kind) if isinstance(kind, Type) else kind
 
-    def __init__(self, names: dict[str, Known], value: Callable[[ast.expr], object]):
+
+class Expressions:
+    """Notes the type of each expression of a function in `types`.
+
+    value: what a global or constant expression is, None where it is none; called: what a device
+    function is for arguments of these types, and the type of what it gives; else (None, None).
+    """
+
+    def __init__(
+        self,
+        names: dict[str, Known],
+        value: Callable[[ast.expr], object],
+        called: Callable[[object, tuple[Known, ...], dict[str, Known]], tuple],
+    ):
         self.names = names
-        self.value = value  # what a global or constant expression is; None where it is none
+        self.value = value
+        self.called = called
         self.types: dict[ast.expr, Known] = {}
+        self.calls: dict[ast.expr, tuple] = {}  # of device functions: which, and for what types
 
     def of(self, node: ast.expr) -> Known:
         """The type of an expression; those of its parts are noted, too."""
+        if isinstance(node, (ast.BinOp, ast.UnaryOp)) and (value := constant(node)) is not None:
+            self.types[node] = literal(value)
+            return self.types[node]
         method = getattr(self, f"of_{type(node).__name__}", None)
         kind = method(node) if method else self.of_parts(node)
         self.types[node] = kind
@@ -98,7 +160,7 @@ class Expressions:
         if isinstance(node.value, bool):
             return BOOL
         if isinstance(node.value, int):
-            return signed(max(node.value.bit_length(), 1))
+            return literal(node.value)
         return DOUBLE if isinstance(node.value, float) else None
 
     def of_Name(self, node: ast.Name) -> Known:
@@ -108,11 +170,11 @@ class Expressions:
         if isinstance(value, bool):
             return BOOL
         if isinstance(value, int):
-            return signed(max(value.bit_length(), 1))
+            return literal(value)
         if isinstance(value, np.generic):
             return of_dtype(value.dtype)
         if isinstance(value, np.ndarray):
-            return Array(of_dtype(value.dtype), value.ndim)
+            return Array(of_element(value.dtype), value.ndim)
         return DOUBLE if isinstance(value, float) else None
 
     def of_Tuple(self, node: ast.Tuple) -> Known:
@@ -190,6 +252,8 @@ class Expressions:
         base = self.of(node.value)
         if name_of(node.value) in INDICES:
             return Type("i", 32, INDEX)
+        if isinstance(base, Record):
+            return base.field(node.attr)
         if not isinstance(base, Array):
             return None
         if node.attr == "size":
@@ -204,33 +268,47 @@ class Expressions:
     def of_Subscript(self, node: ast.Subscript) -> Known:
         base = self.of(node.value)
         index = self.of(node.slice)
+        if isinstance(base, Record):
+            return base.field(getattr(node.slice, "value", None))
         if isinstance(base, Array):
             written_out = isinstance(node.slice, ast.Tuple)
             parts = node.slice.elts if written_out else [node.slice]
-            sliced = any(isinstance(part, ast.Slice) for part in parts)
-            if sliced or len(parts) != base.ndim:
-                return None
             if is_tuple(index) and not written_out:
                 return None
+            sliced = sum(isinstance(part, ast.Slice) for part in parts)
+            left = base.ndim - len(parts) + sliced
+            plain = all(
+                isinstance(part, ast.Slice) or is_integer(self.types[part]) for part in parts
+            )
+            if left:
+                return Array(base.element, left) if left > 0 and plain else None
             return base.element
         if is_tuple(base):
             at = constant(node.slice)
-            inside = at is not None and -len(base) <= at < len(base)
+            if at is None:
+                return functools.reduce(joined, base) if base else None
+            inside = -len(base) <= at < len(base)
             return base[at] if inside else None
         return None
 
     # ---- calls
     def of_Call(self, node: ast.Call) -> Known:
         kinds = [self.of(argument) for argument in node.args]
-        for keyword in node.keywords:
-            self.of(keyword.value)
+        named = {keyword.arg: self.of(keyword.value) for keyword in node.keywords}
         name = name_of(node.func)
         numbers = [kind for kind in kinds if isinstance(kind, Type)]
         method = getattr(self, f"call_{name}", None)
         if method is not None:
             return method(node, kinds)
-        if isinstance(node.func, ast.Name) and node.func.id in self.names:
+        if root_of(node.func) in self.names:
             return None
+        if not any(isinstance(part, ast.Starred) for part in node.args):
+            given = tuple(map(as_given, kinds))
+            by_name = {key: as_given(kind) for key, kind in named.items()}
+            call, kind = self.called(self.value(node.func), given, by_name)
+            if call is not None:
+                self.calls[node] = call
+                return kind
         if name in COUNTS_BITS and len(numbers) == 1:
             counted = numbers[0]
             return None if counted.is_float else counted._replace(size=7)
@@ -293,9 +371,11 @@ class Expressions:
 
     def call_array(self, node: ast.Call, kinds: list[Known]) -> Known:
         """cuda.shared.array(shape, dtype) and cuda.local.array."""
-        if len(node.args) != 2:
+        named = {keyword.arg: keyword.value for keyword in node.keywords}
+        given = {**dict(zip(("shape", "dtype"), node.args, strict=False)), **named}
+        if not {"shape", "dtype"} <= set(given):
             return None
-        sides, dtype = node.args
+        sides, dtype = given["shape"], given["dtype"]
         shape = self.value(sides)
         ndim = len(shape) if isinstance(shape, tuple) else 1
         if isinstance(sides, ast.Tuple):
@@ -318,7 +398,7 @@ def as_type(value: object) -> Type | None:
 
 def is_tuple(kind: Known) -> bool:
     """Whether it is the types of a tuple's parts (a Type is a tuple, too)."""
-    return isinstance(kind, tuple) and not isinstance(kind, Type)
+    return type(kind) is tuple
 
 
 def is_integer(kind: Known) -> bool:
@@ -333,14 +413,34 @@ def name_of(node: ast.expr) -> str:
     return getattr(node, "attr", "")
 
 
+def root_of(node: ast.expr) -> str:
+    """The name that `f` and `module.f` begin with; "" of anything else."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return getattr(node, "id", "")
+
+
 def constant(node: ast.expr) -> int | None:
-    """An integer that is written there."""
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        inner = constant(node.operand)
-        return None if inner is None else -inner
-    if not isinstance(node, ast.Constant):
+    """An integer that is written there, or what Python makes of several."""
+    if isinstance(node, ast.Constant):
+        return node.value if type(node.value) is int else None
+    match node:
+        case ast.UnaryOp(op=sign, operand=operand):
+            parts = [constant(operand)]
+        case ast.BinOp(left=left, op=sign, right=right):
+            parts = [constant(left), constant(right)]
+        case _:
+            return None
+    compute = FOLDED.get(type(sign).__name__)
+    if compute is None or None in parts:
         return None
-    return node.value if type(node.value) is int else None
+    if isinstance(sign, (ast.LShift, ast.Pow)) and abs(parts[1]) > MOST_FOLDED:
+        return None
+    try:
+        value = compute(*parts)
+    except (ArithmeticError, ValueError):
+        return None
+    return value if type(value) is int else None
 
 
 def _power(a: Type, b: Type) -> Known:

@@ -5,6 +5,7 @@ The names' types are followed through assignments, branches and loops; what an e
 """
 
 import ast
+import functools
 from collections.abc import Callable
 
 from .expressions import Expressions, Known, is_integer, is_tuple, joined, name_of
@@ -14,7 +15,21 @@ LOOPS = 4  # times that a loop is walked until its types do not change
 
 
 class Inference(Expressions, ast.NodeVisitor):
-    """Notes the type of each expression of a function in `types`."""
+    """Notes the type of each expression of a function in `types`, and what it gives back."""
+
+    def __init__(self, *given):
+        super().__init__(*given)
+        self.given_back: list[Known] = []
+        self.line = 0  # of the statement that is looked at
+
+    def visit(self, node: ast.AST) -> None:
+        self.line = node.lineno
+        super().visit(node)
+
+    @property
+    def result(self) -> Known:
+        """The type of what the function gives back."""
+        return functools.reduce(joined, self.given_back) if self.given_back else None
 
     # ---- statements
     def body(self, statements: list[ast.stmt]) -> None:
@@ -112,7 +127,7 @@ class Inference(Expressions, ast.NodeVisitor):
 
     def visit_Return(self, node: ast.Return) -> None:
         if node.value is not None:
-            self.of(node.value)
+            self.given_back.append(self.of(node.value))
 
     def visit_Expr(self, node: ast.Expr) -> None:
         self.of(node.value)

@@ -72,7 +72,7 @@ def rebuilt(code, change):
 
     The same code if `change` gives False, or if the source cannot be found.
     """
-    tree = _tree(code)
+    tree = syntax_tree(code)
     if tree is None or not change(tree.body[0]):
         return code
     function = tree.body[0]
@@ -96,7 +96,7 @@ def rebuilt(code, change):
     return made
 
 
-def _tree(code):
+def syntax_tree(code):
     """The syntax tree of a function, its places those in its file; None if there is no source."""
     source = _source(code)
     if source is None:

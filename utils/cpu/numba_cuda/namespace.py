@@ -6,6 +6,7 @@ changes.
 """
 
 import ast
+import contextlib
 import functools
 import math
 import os
@@ -16,13 +17,16 @@ import numpy as np
 from . import widths
 from .arrays import view
 from .elements import as_dtype
-from .errors import KernelError
-from .instrument import rebuilt, report, reporters
+from .errors import KernelError, placed
+from .inference import Inference
+from .instrument import rebuilt, report, reporters, syntax_tree
 from .shapes import refuse_computed_shapes
 from .stand_ins import BUILTINS, FUNCTIONS, Cast, math_in_kernels, numpy_in_kernels
 from .state import now
+from .types_of_numbers import signed
 from .unsupported import refuse_unsupported
 
+GUESSES = 3  # of what a function gives back that calls itself
 _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _TRACER = os.path.normpath(_HERE + "../../tracer") + os.sep
 _NOT_USERS = (_HERE, _TRACER)  # whose functions a kernel calls without knowing
@@ -46,10 +50,11 @@ def specialize(function, done=None, kinds=()):
     done = {} if done is None else done
     if (function, kinds) in done:
         return done[function, kinds]
+    calls = {}
     names = {"__builtins__": BUILTINS}  # a function takes its builtins from here when it is made
     code = function.__code__
     refuse_unsupported(code)
-    code = rebuilt(code, lambda tree: _changed(tree, function, kinds))
+    code = rebuilt(code, lambda tree: _changed(tree, function, kinds, calls, done))
     if code is not function.__code__:
         names.update(widths.NAMES)
     if now.observer is not None:
@@ -67,6 +72,8 @@ def specialize(function, done=None, kinds=()):
     done[function, kinds] = (
         made  # known before its names are filled in: a device function may call itself
     )
+    for name, (callee, its_kinds) in calls.items():
+        names[name] = callee.for_types(its_kinds, done)
     for name in global_names(code):
         if name in function.__globals__:
             names[name] = convert(function.__globals__[name], name, done)
@@ -78,13 +85,67 @@ def specialize(function, done=None, kinds=()):
     return made
 
 
-def _changed(tree, function, kinds):
+def _changed(tree, function, kinds, calls, done):
     """Changes the syntax tree of a function as its types and an observer ask; whether anything."""
-    code = function.__code__
-    refuse_computed_shapes(tree, code)
-    names = widths.arguments(code.co_varnames[: code.co_argcount], kinds)
-    changed = bool(kinds) and widths.widen(tree, names, lambda node: _value(node, function))
+    refuse_computed_shapes(tree, function.__code__)
+    inference = _inference(function, kinds, done)
+    with _placing(function, inference):
+        changed = widths.widen(tree, inference, calls)
     return report(tree) if now.observer is not None else changed
+
+
+def _inference(function, kinds, done):
+    """What works out the types of a function's expressions."""
+
+    def called(value, given, named):
+        callee = _device_function(value)
+        if callee is None:
+            return None, None
+        its_kinds = callee.bound(given, named)
+        return (callee, its_kinds), callee.result(its_kinds, done)
+
+    names = widths.arguments(function.__code__, kinds)
+    return Inference(names, lambda node: _value(node, function), called)
+
+
+@contextlib.contextmanager
+def _placing(function, inference):
+    """Tells a mistake with the line that inference has come to."""
+    try:
+        yield
+    except KernelError as error:
+        if error.lineno is None:
+            placed(error, function.__code__, inference.line)
+        raise
+
+
+def _device_function(value):
+    """A device function, or one that @njit made, which kernels may call; None of anything else."""
+    from .dispatcher import Kernel
+
+    if isinstance(value, Kernel):
+        return value if value.device else None
+    return Kernel(value.py_func, device=True) if hasattr(value, "py_func") else None
+
+
+def result_of(function, kinds, done):
+    """The type of what a function gives back for arguments of these types; None: not known."""
+    key = function, kinds, "result"
+    if key in done:
+        return done[key]
+    tree = syntax_tree(function.__code__)
+    result = None if tree is None else signed(64)  # a guess, for a function that calls itself
+    for _ in range(GUESSES):
+        done[key] = result
+        if tree is not None:
+            inference = _inference(function, kinds, done)
+            with _placing(function, inference):
+                inference.body(tree.body[0].body)
+            result = inference.result
+        if result == done[key]:
+            return result
+    done[key] = None
+    return None
 
 
 def _value(node, function):

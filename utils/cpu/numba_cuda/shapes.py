@@ -6,10 +6,9 @@ the kernel, tuples of these and one of a tuple's numbers; whatever the kernel co
 """
 
 import ast
-import linecache
 from types import CodeType
 
-from .errors import KernelError
+from .errors import KernelError, placed
 
 _KINDS = ("shared", "local")
 _WRITTEN = (ast.Constant, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop)
@@ -35,11 +34,7 @@ def refuse_computed_shapes(function: ast.FunctionDef, code: CodeType) -> None:
             f"Give the size a name before the kernel, SIZE = {size} say, and write "
             f"cuda.{kind}.array(SIZE, ...).",
         )
-        error.kernel = code.co_name
-        error.filename = code.co_filename
-        error.lineno = node.lineno
-        error.code = linecache.getline(code.co_filename, node.lineno).strip()
-        raise error
+        raise placed(error, code, node.lineno)
 
 
 def _asked_for(node: ast.AST) -> tuple[str, ast.expr | None]:

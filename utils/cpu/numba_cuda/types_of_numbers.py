@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .errors import KernelError
+
 WIDE = 64
 
 
@@ -51,6 +53,25 @@ def signed(size: int) -> Type:
 
 def unsigned(size: int) -> Type:
     return Type("u", WIDE, min(size, WIDE))
+
+
+def literal(value: int) -> Type:
+    """The type of a whole number that is written there, or named outside of the kernel."""
+    bits = value.bit_length()
+    if bits > WIDE:
+        raise KernelError(
+            f"the whole number {value:,} needs more than 64 bits; Numba refuses it "
+            f'("Int value is too large")',
+            "Kernels have integers of 64 bits, and floats.",
+        )
+    is_unsigned = value > 0 and bits == WIDE
+    return Type("u" if is_unsigned else "i", WIDE, max(bits, 1))
+
+
+def rounded(kind: Type) -> Type:
+    """A type whose size is one of few: of each a function is made."""
+    size = min(-(-kind.size // 8) * 8, kind.bits)
+    return kind._replace(size=size) if kind.kind in "iu" else kind
 
 
 def of_dtype(dtype: np.dtype) -> Type | None:

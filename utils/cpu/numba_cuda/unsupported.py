@@ -2,10 +2,9 @@
 
 import dis
 import functools
-import linecache
 import types
 
-from .errors import KernelError
+from .errors import KernelError, placed
 
 _UNSUPPORTED = {
     "lists": ("BUILD_LIST", "LIST_APPEND", "LIST_EXTEND"),
@@ -35,11 +34,7 @@ def refuse_unsupported(code):
                 f"kernels have no {what}",
                 "They have numbers, tuples, arrays, and cuda.local.array for scratch space.",
             )
-            error.kernel = code.co_name
-            error.filename = code.co_filename
-            error.lineno = line
-            error.code = linecache.getline(code.co_filename, line).strip()
-            raise error
+            raise placed(error, code, line)
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
             refuse_unsupported(constant)

@@ -3,22 +3,34 @@
     h * 31 + 7       ->  __signed__(h * 31 + 7)         of an int64 h, which may overflow
     a[i] - b[i]      ->  __unsigned__(a[i] - b[i])      of two uint32
     x * 2            ->  __double__(x) * 2              of a float32 x: the literal is an int64
+    f(x, y)          ->  __call0__(x, y)                a device function, made for these types
 
 Only what may differ is changed; most kernels stay as they are.
 """
 
 import ast
-from collections.abc import Callable, Sequence
+import inspect
+import operator
+from collections.abc import Sequence
+from types import CodeType
 
 import numpy as np
 
-from .expressions import COUNTS_BITS, Known, constant, name_of, of_argument
+from .errors import KernelError
+from .expressions import COUNTS_BITS, Known, Record, constant, name_of, of_argument
 from .inference import Inference
 from .types_of_numbers import DOUBLE, SINGLE, Type, size_of, together, unified
 
 MODULUS = 1 << 64
 LARGEST = (1 << 63) - 1
 SMALLEST = -(1 << 63)
+GROWING = {
+    "Add": operator.iadd,
+    "Sub": operator.isub,
+    "Mult": operator.imul,
+    "LShift": operator.ilshift,
+    "Pow": operator.ipow,
+}
 EXACT = 53  # bits of an integer that a float64 holds
 
 
@@ -39,6 +51,29 @@ def wrap_unsigned(value):
     return value & (MODULUS - 1)
 
 
+def within(value):
+    """A number whose type is not known, which must not leave 64 bits."""
+    if type(value) is int and not SMALLEST <= value < MODULUS:
+        raise KernelError(
+            "a whole number leaves its 64 bits here, and what Numba makes of it depends on its "
+            "type, which the CPU engine does not see",
+            "Name the type of what it is computed from: np.int64(x), or np.uint64(x).",
+        )
+    return value
+
+
+def shifted(value, count):
+    """value << count of integers, for any count: of 64 and more it is 0."""
+    return value << count if count < 64 else 0
+
+
+def power(value, exponent):
+    """value ** exponent of integers, the last 64 bits; of a negative exponent cut off to 0."""
+    if exponent < 0:
+        return value ** (exponent & 1) if value in (1, -1) else 0
+    return pow(value, exponent, MODULUS)
+
+
 def low_bits(value, bits):
     """An integer as an unsigned type of so many bits has it."""
     return int(value) & (1 << bits) - 1
@@ -55,43 +90,52 @@ def wrap_to(value, bits):
 NAMES = {
     "__signed__": wrap_signed,
     "__unsigned__": wrap_unsigned,
+    "__within__": within,
+    "__shifted__": shifted,
+    "__power__": power,
     "__low_bits__": low_bits,
     "__wrapped__": wrap_to,
     "__double__": np.float64,
     "__single__": np.float32,
     "__integer__": int,
     "__uint64__": np.uint64,
+    **{f"__{name}__": compute for name, compute in GROWING.items()},
 }
 
 
 def widen(
     function: ast.FunctionDef,
-    names: dict[str, Known],
-    value: Callable,
+    inference: Inference,
+    calls: dict[str, object],
 ) -> bool:
     """Changes a function, given as a syntax tree, in place; whether anything was changed.
 
-    names: the types of its arguments; value: what an expression of globals is, or None.
+    inference: what knows the types of its arguments; calls: gets the device functions that are made
+    for their arguments' types, by name.
     """
-    inference = Inference(names, value)
     try:
         inference.body(function.body)
     except RecursionError:
         return False
-    widths = _Widths(inference.types, set(inference.names))
+    widths = _Widths(inference, calls)
     function.body = [widths.visit(statement) for statement in function.body]
     return widths.changed
 
 
-def arguments(function_names: Sequence[str], kinds: Sequence) -> dict[str, Known]:
-    """The types of a kernel's arguments by name."""
-    return {name: of_argument(kind) for name, kind in zip(function_names, kinds, strict=False)}
+def arguments(code: CodeType, kinds: Sequence) -> dict[str, Known]:
+    """The types of a function's arguments by name; None of those that are not known."""
+    rest = bool(code.co_flags & inspect.CO_VARARGS) + bool(code.co_flags & inspect.CO_VARKEYWORDS)
+    every = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + rest]
+    named = zip(code.co_varnames[: code.co_argcount], map(of_argument, kinds), strict=False)
+    return {**dict.fromkeys(every), **dict(named)}
 
 
 class _Widths(ast.NodeTransformer):
-    def __init__(self, types: dict[ast.expr, Known], local: set[str]):
-        self.types = types
-        self.local = local
+    def __init__(self, inference: Inference, calls: dict[str, object]):
+        self.inference = inference
+        self.types = inference.types
+        self.local = set(inference.names)
+        self.calls = calls
         self.changed = False
 
     def kind(self, node: ast.expr) -> Type | None:
@@ -104,12 +148,8 @@ class _Widths(ast.NodeTransformer):
         node: ast.expr,
         *more: int,
     ) -> ast.expr:
-        self.changed = True
         constants = [ast.copy_location(ast.Constant(n), node) for n in more]
-        function = ast.Name(name, ast.Load())
-        ast.copy_location(function, node)
-        call = ast.Call(function, [node, *constants], [])
-        return ast.copy_location(call, node)
+        return self.named(name, node, node, *constants)
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         if _is_uint64(self.kind(node)) and node.id not in self.local:
@@ -118,10 +158,12 @@ class _Widths(ast.NodeTransformer):
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
         kind = self.kind(node)
+        is_field = isinstance(self.types.get(node.value), Record)
         self.generic_visit(node)
-        if isinstance(node.ctx, ast.Load) and _is_uint64(kind):
-            return self.call("__integer__", node)
-        return node
+        numpys = _is_uint64(kind) or is_field and kind is not None and kind.kind in "iu"
+        return self.call("__integer__", node) if numpys and isinstance(node.ctx, ast.Load) else node
+
+    visit_Attribute = visit_Subscript
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
         kind = self.kind(node)
@@ -132,14 +174,29 @@ class _Widths(ast.NodeTransformer):
             node.left = self.operand(node.left, kind, a, b, node.op)
             node.right = self.operand(node.right, kind, b, a, node.op)
             return self.result(node, kind, a, b, node.op)
-        return node
+        return self.unknown(node, a, b)
+
+    def unknown(self, node: ast.BinOp, a: Type | None, b: Type | None) -> ast.expr:
+        """An operation on what has no type: whole numbers must stay within 64 bits."""
+        return self.call("__within__", node) if _may_grow(node.op, a, b) else node
+
+    def unknown_assigned(self, node: ast.AugAssign, a: Type | None, b: Type | None) -> ast.stmt:
+        """The same of `x += y`, which may change an array in its place."""
+        if not _may_grow(node.op, a, b):
+            return node
+        left = ast.copy_location(ast.Name(node.target.id, ast.Load()), node)
+        value = self.named(f"__{type(node.op).__name__}__", node, left, node.value)
+        checked = ast.Assign([node.target], self.call("__within__", value))
+        return ast.copy_location(checked, node)
 
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
         a = self.kind(node.target)
         b = self.kind(node.value)
         self.generic_visit(node)
-        if not isinstance(node.target, ast.Name) or not a or not b:
+        if not isinstance(node.target, ast.Name):
             return node
+        if not a or not b:
+            return self.unknown_assigned(node, a, b)
         plain = ast.BinOp(
             ast.Name(node.target.id, ast.Load()),
             node.op,
@@ -151,8 +208,7 @@ class _Widths(ast.NodeTransformer):
         self.types[node.value] = b
         before = self.changed
         self.changed = False
-        inference = Inference({}, lambda _: None)
-        kind = inference.operation(node.op, a, b, node.value)
+        kind = self.inference.operation(node.op, a, b, node.value)
         if not isinstance(kind, Type):
             self.changed = before
             return node
@@ -170,10 +226,10 @@ class _Widths(ast.NodeTransformer):
         kind: Type,
         mine: Type,
         other: Type,
-        operator,
+        sign: ast.operator,
     ) -> ast.expr:
         """One side of an operation, converted to its type where Python would not."""
-        name = type(operator).__name__
+        name = type(sign).__name__
         if kind.is_float and mine.is_float:
             if kind.bits == 64 and mine.bits < 64 and other != DOUBLE:
                 return self.call("__double__", node)
@@ -195,9 +251,13 @@ class _Widths(ast.NodeTransformer):
         kind: Type,
         a: Type,
         b: Type,
-        operator,
+        sign: ast.operator,
     ) -> ast.expr:
-        name = type(operator).__name__
+        name = type(sign).__name__
+        if not kind.is_float and name == "Pow":
+            node = self.named("__power__", node, node.left, node.right)
+        elif name == "LShift" and constant(node.right) is None:
+            node = self.named("__shifted__", node, node.left, node.right)
         if kind.kind == "i" and kind.bits == 64:
             leaves = self.leaves(name, a, b, node)
             return self.call("__signed__", node) if leaves else node
@@ -226,7 +286,7 @@ class _Widths(ast.NodeTransformer):
         if name in ("BitAnd", "BitOr", "BitXor"):
             mixed = "u" in (a.kind, b.kind) and not is_unsigned
             return mixed and max(a.size, b.size) > 63
-        divisor = constant(node.right)
+        divisor = constant(node.right) if isinstance(node, ast.BinOp) else None
         if name == "FloorDiv":  # the smallest integer divided by -1
             may_be_negative = divisor is None or divisor < 0
             return not is_unsigned and a.size > 62 and may_be_negative
@@ -280,7 +340,10 @@ class _Widths(ast.NodeTransformer):
         kind = self.kind(node)
         given = [self.kind(argument) for argument in node.args]
         name = name_of(node.func)
+        called = self.inference.calls.get(node)
         self.generic_visit(node)
+        if called is not None:
+            return self.device_call(node, called, kind)
         if kind is None:  # it may be NumPy's, so that what is not looked into wraps
             for i, its_kind in enumerate(given):
                 if _is_uint64(its_kind):
@@ -305,6 +368,25 @@ class _Widths(ast.NodeTransformer):
         elif _is_uint64(kind):
             return self.call("__integer__", node)
         return node
+
+    def device_call(self, node: ast.Call, called: tuple, kind: Type | None) -> ast.expr:
+        self.changed = True
+        name = f"__call{len(self.calls)}__"
+        self.calls[name] = called
+        node.func = ast.copy_location(ast.Name(name, ast.Load()), node.func)
+        return self.call("__integer__", node) if _is_uint64(kind) else node
+
+    def named(self, name: str, node: ast.AST, *operands: ast.expr) -> ast.Call:
+        """An operation as a call of a function of ours."""
+        self.changed = True
+        function = ast.copy_location(ast.Name(name, ast.Load()), node)
+        return ast.copy_location(ast.Call(function, [*operands], []), node)
+
+
+def _may_grow(sign: ast.operator, a: Type | None, b: Type | None) -> bool:
+    """Whether an operation may take a whole number out of its type."""
+    is_float = any(kind and kind.is_float for kind in (a, b))
+    return type(sign).__name__ in GROWING and not is_float
 
 
 def _is_uint64(kind: Type | None) -> bool:
