@@ -9,6 +9,7 @@ from types import MappingProxyType
 import numpy as np
 
 from course.pictures.shapes import plain
+from course.pictures.tensor_cores import owners as owners
 from utils import engine, results
 from utils.hardware import is_here, roofs
 from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, INK, OTHERS, chart, figure
@@ -159,6 +160,7 @@ LAYERS = (
     ("fc2", 10),
     ("loss", 10),
 )
+MAP_LETTERS = 10  # points
 IMAGE, Y2, POOLED, HIDDEN = 28 * 28, 64 * 14 * 14 * 2, 64 * 7 * 7 * 2, 128 * 2  # bytes, in bf16
 
 #: Our kernels: name, first and last layer, row, bytes an image that it reads and writes.
@@ -193,14 +195,14 @@ def kernel_map():
     )
     fig, axes = chart(
         9.6,
-        4.4,
+        4.2,
         alt="Layers of the network with the bytes an image that each hands on in float32: "
         f"{plain}. Our eight kernels below the layers that they do: {ours}.",
     )
     for column, (name, count) in enumerate(LAYERS):
         _box(axes, column, column, 0, name, BLOCK_COLOURS[0])
-        axes.text(column + 1, 1.0, size(4 * count), ha="center", fontsize=7, color=ALARM)
-    axes.text(0, 1.0, size(IMAGE), ha="center", fontsize=7, color=ALARM)
+        axes.text(column + 1, 1.2, size(4 * count), ha="center", fontsize=MAP_LETTERS, color=ALARM)
+    axes.text(0, 1.2, size(IMAGE), ha="center", fontsize=MAP_LETTERS, color=ALARM)
     for name, first, last, row, read, written in KERNELS:
         backward = row > 5
         _box(axes, first, last, row, name, BLOCK_COLOURS[2 if backward else 1])
@@ -210,19 +212,21 @@ def kernel_map():
             row + 0.42,
             moved,
             va="center",
-            fontsize=7,
+            fontsize=MAP_LETTERS,
             color=INK,
         )
     axes.text(
         -0.1,
         -0.35,
         "one kernel a layer: bytes at each border",
-        fontsize=8,
+        fontsize=MAP_LETTERS,
         color=ALARM,
     )
-    axes.text(-0.1, 1.75, "ours, first to last; forward, then backward", fontsize=8, color=INK)
+    axes.text(
+        -0.1, 1.85, "ours, first to last; forward, then backward", fontsize=MAP_LETTERS, color=INK
+    )
     axes.set(
-        xlim=(-0.4, len(LAYERS) + 2.2),
+        xlim=(-0.4, len(LAYERS) + 2.7),
         ylim=(10.0, -0.8),
     )
     axes.set_axis_off()
@@ -241,7 +245,7 @@ def _box(axes, first, last, row, name, colour):
         name,
         ha="center",
         va="center",
-        fontsize=8,
+        fontsize=MAP_LETTERS,
         color=INK,
     )
 
@@ -385,7 +389,7 @@ def race_chart():
     )
     if speedups:
         alt += f"; ours is faster than PyTorch's best mode by {factors}"
-    fig, axes = chart(8.5, 4.6, alt=alt)
+    fig, axes = chart(8.5, 3.8, alt=alt)
     for rival, by_batch in rivals.items():
         xs = sorted(by_batch)
         ys = [by_batch[x]["value"] for x in xs]
@@ -403,7 +407,7 @@ def race_chart():
             xytext=(0, -15),
             textcoords="offset points",
             ha="center",
-            fontsize=9,
+            fontsize=9.5,
             color=ALARM,
         )
     axes.set(xlabel="batch size", ylabel="µs a step", title=origin(entries))
@@ -415,7 +419,7 @@ def race_chart():
     axes.title.set_position((0, 1))
     axes.legend(
         frameon=False,
-        fontsize=8,
+        fontsize=9.5,
         loc="center left",
         bbox_to_anchor=(1, 0.5),
     )
@@ -675,48 +679,6 @@ def our_kernels(batch: int = 4096):
         times[name.replace("_", " ")] = entry["value"]
     title = f"our kernels at batch {batch:,}, one after the other"
     return bars(times, title=title, what="times of our kernels")
-
-
-def owners(lane_of: np.ndarray, title: str, highlight: int = 6):
-    """Which lane of a warp holds each element of a small matrix: [rows, columns] of lane numbers,
-    one lane marked.
-    """
-    rows, columns = lane_of.shape
-    fig, axes = chart(
-        0.36 * columns + 0.6,
-        0.3 * rows + 0.6,
-        alt=f"{title}: a {rows} × {columns} matrix, each cell with the number "
-        f"of the lane that holds it; lane {highlight} is marked",
-    )
-    for (row, column), lane in np.ndenumerate(lane_of):
-        mine = lane == highlight
-        kind = int(lane) // 4 % len(BLOCK_COLOURS)
-        axes.add_patch(_square(column, row, ALARM if mine else BLOCK_COLOURS[kind]))
-        colour = "white" if mine else INK
-        place = (column + 0.5, row + 0.53)
-        axes.text(
-            *place,
-            str(lane),
-            ha="center",
-            va="center",
-            fontsize=7.5,
-            color=colour,
-        )
-    axes.set(
-        xlim=(0, columns),
-        ylim=(rows, 0),
-        xticks=[],
-        yticks=[],
-    )
-    axes.set_title(title, fontsize=9.5, color=INK, loc="left")
-    axes.spines[:].set_visible(False)
-    return fig
-
-
-def _square(x, y, colour):
-    from matplotlib.patches import Rectangle
-
-    return Rectangle((x + 0.03, y + 0.03), 0.94, 0.94, facecolor=colour, edgecolor="white")
 
 
 # ---- launched one by one, and as a graph

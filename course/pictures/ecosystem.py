@@ -17,6 +17,7 @@ YOURS = ("compiler", "library", "kernel")  # the layers in which kernels are wri
 READ, WRITTEN = BLOCK_COLOURS[0], BLOCK_COLOURS[4]
 WIDTH, GAP = 9.2, 0.06  # inches: of the still picture, between its layers
 CHARACTERS = 92  # of names that fit on one line of the still picture
+LETTERS = 9.5  # points
 FACTS = (
     ("By", "who"),
     ("Was", "was"),
@@ -74,7 +75,7 @@ def stack():
         WIDTH / 2,
         top + 0.17,
         silicon,
-        fontsize=9,
+        fontsize=LETTERS,
         color="white",
         **middle,
     )
@@ -83,25 +84,24 @@ def stack():
         ylim=(top + 0.36, -0.04),
     )
     axes.set_axis_off()
-    axes.set_title("Blue: where kernels are written", fontsize=9.5, color=ACCENT, loc="left")
+    axes.set_title("Blue: where kernels are written", fontsize=LETTERS, color=ACCENT, loc="left")
     return fig
 
 
 def _height(lines):
     """Inches that a layer takes with so many lines of names."""
-    return 0.46 + 0.2 * (len(lines) - 1)
+    return 0.34 + 0.2 * (len(lines) - 1)
 
 
 def _draw_layer(axes, top, layer, lines):
-    """A layer: its title, what it does, and its tools' names, a line each."""
+    """A layer: its title and its tools' names, a line each."""
     style = {"va": "center", "color": INK}
     colour = BLOCK_COLOURS[0] if layer["id"] in YOURS else IDLE
     axes.add_patch(_box(0, top, WIDTH, _height(lines), colour))
-    axes.text(0.1, top + 0.16, layer["title"], fontsize=9.5, weight="bold", **style)
-    axes.text(0.1, top + 0.34, layer["does"], fontsize=7.5, **style)
+    axes.text(0.1, top + 0.17, layer["title"], fontsize=LETTERS, weight="bold", **style)
     first = top + _height(lines) / 2 - 0.1 * (len(lines) - 1)
     for number, line in enumerate(lines):
-        axes.text(3.0, first + 0.2 * number, line, fontsize=8.5, **style)
+        axes.text(3.0, first + 0.2 * number, line, fontsize=LETTERS, **style)
 
 
 def _box(x, y, width, height, colour):

@@ -351,6 +351,9 @@ def _place(number, across, down, group):
 # ---- charts
 
 
+LADDER_LETTERS = 10  # points
+
+
 def ladder_chart(
     shares: dict[str, float],
     title: str,
@@ -362,7 +365,7 @@ def ladder_chart(
     other: names in another colour. guessed: name -> share that the reader predicted, a diamond.
     """
     words = ", ".join(f"{name} {share:.1%}" for name, share in shares.items())
-    fig, axes = chart(8, 0.9 + 0.22 * len(shares), alt=f"{title}: {words}")
+    fig, axes = chart(8, 0.9 + 0.165 * len(shares), alt=f"{title}: {words}")
     colours = [BLOCK_COLOURS[1] if name in other else ACCENT for name in shares]
     percent = [100 * share for share in shares.values()]
     bars = axes.barh(
@@ -377,7 +380,7 @@ def ladder_chart(
         bars,
         labels,
         padding=3,
-        fontsize=SMALL,
+        fontsize=LADDER_LETTERS,
         bbox=behind,
     )
     axes.axvline(100, color=ALARM, linewidth=1.2)
@@ -392,7 +395,7 @@ def ladder_chart(
         linestyle="none",
     )
     axes.set(xlim=(0, 118), xlabel="% of cuBLAS's speed on the same matrices (line: cuBLAS)")
-    axes.tick_params(axis="y", labelsize=SMALL)
+    axes.tick_params(axis="y", labelsize=LADDER_LETTERS)
     axes.invert_yaxis()
     plain(axes, title)
     return fig

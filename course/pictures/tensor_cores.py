@@ -17,7 +17,7 @@ FORMATS = (
 )
 PIECE = 16  # bytes of a row that ldmatrix reads
 PLACES = 8  # such pieces in 128 bytes, which is all 32 banks once
-SMALL, MIDDLE = 7.5, 9  # sizes of letters
+SMALL, MIDDLE, LARGE = 7.5, 9, 12  # sizes of letters; large: in pictures as high as a slide
 
 
 # ---- numbers and fragments
@@ -47,12 +47,12 @@ def owners(lane_of: np.ndarray, title: str, mark: int = 6):
     """
     rows, columns = lane_of.shape
     what = f"{rows} × {columns} cells, each with its lane's number; lane {mark} is marked"
-    fig, axes = _picture(0.36 * columns + 0.6, 0.27 * rows + 0.6, f"{title}: {what}")
+    fig, axes = _picture(0.45 * columns + 0.6, 0.25 * rows + 0.6, f"{title}: {what}")
     for (row, column), lane in np.ndenumerate(lane_of):
         _box(axes, column, row, ALARM if lane == mark else _colour(lane // 4))
         ink = "white" if lane == mark else INK
-        _text(axes, column + 0.5, row + 0.53, str(lane), SMALL, color=ink)
-    _finish(axes, (0, columns), rows, title)
+        _text(axes, column + 0.5, row + 0.53, str(lane), LARGE, color=ink)
+    _finish(axes, (0, columns), rows, title, LARGE)
     return fig
 
 
@@ -62,16 +62,16 @@ def ldmatrix(mark: int = 6):
         "a 16 × 16 tile in shared memory: lanes 0 to 15 name the rows of the left half, lanes 16 "
         f"to 31 those of the right; lane {mark} gets the marked pairs"
     )
-    fig, axes = _picture(6.2, 4, alt)
+    fig, axes = _picture(6.2, 3.4, alt)
     for row, column in np.ndindex(16, 16):
         block = row // 8 + column // 8 * 2
         owner = row % 8 * 4 + column % 8 // 2
         _box(axes, column, row, ALARM if owner == mark else BLOCK_COLOURS[block])
     for row in range(16):
-        _text(axes, -0.2, row + 0.5, f"lane {row}", SMALL, ha="right")
-        _text(axes, 16.2, row + 0.5, f"lane {row + 16}", SMALL, ha="left")
+        _text(axes, -0.2, row + 0.5, f"lane {row}", MIDDLE + 0.5, ha="right")
+        _text(axes, 16.2, row + 0.5, f"lane {row + 16}", MIDDLE + 0.5, ha="left")
     title = f"who names which row; red: what lane {mark} gets, a pair in each register"
-    _finish(axes, (-2, 18), 16, title)
+    _finish(axes, (-2, 18), 16, title, MIDDLE + 0.5)
     return fig
 
 
@@ -415,7 +415,7 @@ def _text(axes, x, y, text, size=MIDDLE, **look):
     )
 
 
-def _finish(axes, across, down, title):
+def _finish(axes, across, down, title, size=MIDDLE):
     """Set the limits, `down` rows from above, and the title."""
     axes.set(
         xlim=across,
@@ -426,7 +426,7 @@ def _finish(axes, across, down, title):
     axes.spines[:].set_visible(False)
     axes.set_title(
         title,
-        fontsize=MIDDLE,
+        fontsize=size,
         color=INK,
         loc="left",
         wrap=True,

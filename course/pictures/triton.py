@@ -8,7 +8,7 @@ from utils import results
 from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, IDLE, INK, chart, figure, svg
 from utils.plots.cells import draw_cells, draw_lines
 
-SMALL = 8  # size of letters
+SMALL, LARGE = 8, 10  # sizes of letters
 LANGUAGES = {
     "cuda_c_portable": "CUDA C, mma.sync",
     "cuda_c": "CUDA C, Hopper",
@@ -22,14 +22,12 @@ def _colour(number: int) -> str:
     return BLOCK_COLOURS[number % len(BLOCK_COLOURS)]
 
 
-def _cells(axes, numbers: np.ndarray, colours, text: bool) -> None:
+def _cells(axes, numbers: np.ndarray, colours, text: bool, size=SMALL + 1) -> None:
     """A matrix of cells; colours gives each number's colour."""
     for (row, column), number in np.ndenumerate(numbers):
         axes.add_patch(_cell(column, row, colours(number)))
         if text:
-            axes.text(
-                column + 0.5, row + 0.5, str(number), ha="center", va="center", size=SMALL - 1
-            )
+            axes.text(column + 0.5, row + 0.5, str(number), ha="center", va="center", size=size)
     axes.set_xlim(0, numbers.shape[1])
     axes.set_ylim(numbers.shape[0], 0)
     axes.set_aspect("equal")
@@ -98,10 +96,14 @@ def tile_order(
     alt = (
         f"which program has which tile of c; strips that programs 0 to {together - 1} read: {words}"
     )
+
+    def colour(number):
+        return BLOCK_COLOURS[4] if number < together else IDLE
+
     fig = figure(7.2, 3.6, alt=alt)
     for axes, (name, order) in zip(fig.subplots(1, 2), orders.items(), strict=True):
-        _cells(axes, order, lambda i: BLOCK_COLOURS[4] if i < together else IDLE, text=True)
-        axes.set_title(f"{name}: {counts[name]} strips of a and b", size=SMALL + 1)
+        _cells(axes, order, colour, text=True, size=LARGE)
+        axes.set_title(f"{name}: {counts[name]} strips of a and b", size=LARGE)
     return fig
 
 

@@ -17,6 +17,9 @@ COLOURS = {
 WARP = 32
 #: More cells than this are not drawn: one then shows the worst of the elements that it stands for.
 MOST_ROWS, MOST_COLUMNS = 96, 192
+#: Inches: of what stands among a report's words a slide shows no more with letters for a room
+TALLEST = 2.6
+LETTERS = 9  # points
 #: Up to so many cells a side get edges.
 EDGES = 64
 
@@ -33,12 +36,12 @@ def error_map(codes: np.ndarray, title: str = ""):
     in_words = ", ".join(f"{(codes == code).sum():,} {name}" for code, name in NAMES.items())
     height = 1.1
     if rows > 1:
-        height = min(1 + 5 * small.shape[0] / small.shape[1], 4.5)
+        height = min(1 + 5 * small.shape[0] / small.shape[1], TALLEST)
     fig, axes = chart(6, height, alt=f"Map of the {title or 'result'}: {in_words}")
     _draw(axes, small, (rows, columns))
     _name_edges(axes, rows, columns)
     if title:
-        axes.set_title(title, fontsize=9, loc="left")
+        axes.set_title(title, fontsize=LETTERS, loc="left")
     _legend(fig, codes)
     return fig
 
@@ -93,7 +96,7 @@ def _draw(axes, cells, shape):
 
 def _name_edges(axes, rows, columns):
     """The first and the last index of each axis."""
-    axes.tick_params(labelsize=8, length=0)
+    axes.tick_params(labelsize=LETTERS, length=0)
     for set_ticks, size in ((axes.set_xticks, columns), (axes.set_yticks, rows)):
         last = [(size - 0.5, f"{size - 1:,}")] if size > 1 else []
         places, names = zip((0.5, "0"), *last, strict=True)
@@ -113,6 +116,6 @@ def _legend(fig, codes):
         handles=patches,
         loc="outside lower left",
         ncols=4,
-        fontsize=8,
+        fontsize=LETTERS,
         frameon=False,
     )

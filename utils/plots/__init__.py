@@ -31,6 +31,8 @@ OTHERS = "#A9BCD6"  # bars beside the one that matters
 #: are refused.
 MAX_NUMBERED, MAX_CELLS = 400, 4096
 WARP = 32
+LETTERS = 9.5  # points: 18 pixels or more on a slide
+LETTERS_A_CELL = 95  # points of a single letter that fills a cell of an inch
 LINE_PITCH = 1.2  # from line to line of a 1-D map, in cells
 
 
@@ -124,11 +126,11 @@ def index_map(
         number = ""
         if numbered:
             number = f"{i}" if one_d else f"{i},{j}"
-        _cell(axes, left, top, taken[j, i], bool(inside[j, i]), number)
+        _cell(axes, left, top, taken[j, i], bool(inside[j, i]), number, scale)
     if not one_d:
         _outline_blocks(axes, grid_x, grid_y, block_x, block_y)
-        axes.set_xlabel("x (columns) →", fontsize=9)
-        axes.set_ylabel("← y (rows)", fontsize=9)
+        axes.set_xlabel("x (columns) →", fontsize=LETTERS)
+        axes.set_ylabel("← y (rows)", fontsize=LETTERS)
     axes.set(xlim=(-0.1, width + 0.1), ylim=(height * pitch + 0.1, -0.1), aspect="equal")
     axes.set(xticks=[], yticks=[], anchor="W")
     axes.spines[:].set_visible(False)
@@ -151,7 +153,7 @@ def _axis(size) -> tuple[int, int]:
     return (*sizes, 1)[:2]
 
 
-def _cell(axes, x, y, block, inside, text):
+def _cell(axes, x, y, block, inside, text, inches):
     from matplotlib.patches import Rectangle
 
     colour = BLOCK_COLOURS[block % len(BLOCK_COLOURS)]
@@ -168,7 +170,7 @@ def _cell(axes, x, y, block, inside, text):
         style = {"facecolor": IDLE, "edgecolor": "#D55E00", "linewidth": 1.4}
     axes.add_patch(Rectangle((x + 0.04, y + 0.04), 0.92, 0.92, **style))
     if text:
-        size = 8 if len(text) < 4 else 6.5
+        size = min(LETTERS, LETTERS_A_CELL * inches / len(text))
         ink = INK if inside else "#666666"
         axes.text(
             x + 0.5,
@@ -273,7 +275,7 @@ def roofline(roofs, kernels: Mapping[str, tuple[float, float | None]], title: st
     intensities = [intensity for intensity, _ in kernels.values()]
     low = min([*intensities, 0.1]) / 2
     high = max([*intensities, top / slope]) * 8  # room for the names of the roofs
-    fig, axes = chart(8.5, 4.2, alt=_roofline_in_words(roofs, kernels))
+    fig, axes = chart(8.5, 3.6, alt=_roofline_in_words(roofs, kernels))
     _draw_roofs(axes, roofs, low, high)
     lowest = min(peaks.values())
     points = {}
@@ -288,7 +290,7 @@ def roofline(roofs, kernels: Mapping[str, tuple[float, float | None]], title: st
     words = title or whose
     if not measured:
         words += "; hollow: the most a kernel could reach"
-    axes.set_title(words, fontsize=9.5, loc="left", color=INK)
+    axes.set_title(words, fontsize=LETTERS, loc="left", color=INK)
     axes.spines[["top", "right"]].set_visible(False)
     return fig
 
@@ -320,7 +322,7 @@ def _draw_roofs(axes, roofs, low, high):
             height * 1.2,
             text,
             ha="right",
-            fontsize=8.5,
+            fontsize=LETTERS,
             color=INK,
         )
     axes.plot([low, top / slope], [low * slope / 1e12, top / 1e12], color=ACCENT, linewidth=1.5)
@@ -331,13 +333,13 @@ def _draw_roofs(axes, roofs, low, high):
         middle * slope / 8e11,
         text,
         ha="right",
-        fontsize=8.5,
+        fontsize=LETTERS,
         color=ACCENT,
     )
 
 
-LETTER = 4.6  # points: about the width of a letter of NAMES
-NAMES = {"textcoords": "offset points", "fontsize": 8.5, "color": ALARM}
+LETTER = 5.4  # points: about the width of a letter of NAMES
+NAMES = {"textcoords": "offset points", "fontsize": LETTERS, "color": ALARM}
 
 
 def _name_points(axes, points):
@@ -349,7 +351,7 @@ def _name_points(axes, points):
     def is_over_another(left, right, y, shift):
         for left2, right2, y2, shift2 in taken:
             apart = abs(np.log10(y / y2) * 60 + shift - shift2)
-            if left < right2 and left2 < right and apart < 10:
+            if left < right2 and left2 < right and apart < 12:
                 return True
         return False
 

@@ -9,11 +9,12 @@ import numpy as np
 from utils.plots import ACCENT, ALARM, INK, figure
 
 from . import counts
-from .pictures import ASKED, BLANK, GRID_LINE, WASTE, code_of, rgb, show_cells
+from .pictures import ASKED, BLANK, GRID_LINE, LETTERS, WASTE, WIDTH, code_of, rgb, show_cells
 from .record import LINE, TraceError
 
 #: Characters of a source line, at most, beside a chart
-CODE_WIDTH = 58
+CODE_WIDTH = 44
+NO_BREAK_SPACE = "\u00a0"  # common ones SVG takes together: no indent would be left
 
 
 def listing(trace, rows, columns, alt, title, width):
@@ -22,8 +23,8 @@ def listing(trace, rows, columns, alt, title, width):
     for name, line, text in trace.source:
         if (name, line) in rows:
             code_text = text if len(text) <= CODE_WIDTH else text[: CODE_WIDTH - 1] + "…"
-            texts.append(f"{line:>4}  {code_text}")
-    fig = figure(9.4, 0.95 + 0.21 * len(texts), alt=alt)
+            texts.append(f"{line:>4}  {code_text}".replace(" ", NO_BREAK_SPACE))
+    fig = figure(WIDTH, 0.95 + 0.21 * len(texts), alt=alt)
     code, chart = fig.subplots(1, 2, width_ratios=(4.3, width))
     code.set(xlim=(0, 1), ylim=(len(texts) - 0.5, -0.5))
     code.set_axis_off()
@@ -32,7 +33,7 @@ def listing(trace, rows, columns, alt, title, width):
             0,
             row,
             text,
-            fontsize=7.5,
+            fontsize=LETTERS,
             family="monospace",
             va="center",
             ha="left",
@@ -104,13 +105,13 @@ def divergence(trace, block=0):
     if threads > 64:
         ticks = [0, *range(counts.WARP - 1, threads, counts.WARP)]
     chart.set_xticks(ticks)
-    chart.tick_params(labelsize=7, length=2)
+    chart.tick_params(labelsize=LETTERS, length=2)
     chart.set_xlabel(
-        "thread of the block (blue: runs the line); right: active lanes of a warp", fontsize=7.5
+        "thread of the block (blue: runs the line); right: active lanes of a warp", fontsize=LETTERS
     )
     notes = [lanes_note(trace, active.get(where)) for where in rows]
     chart.yaxis.tick_right()
-    chart.set_yticks(range(len(rows)), notes, fontsize=7)
+    chart.set_yticks(range(len(rows)), notes, fontsize=LETTERS)
     chart.tick_params(axis="y", length=0)
     return fig
 
@@ -168,7 +169,7 @@ def barriers(trace, block=None):
         code.axhspan(at - 0.5, at + 0.5, color=WASTE if missing.any() else "#DCEAF3", zorder=0)
         who = f"; {int(missing.sum())} skip it" if missing.any() else ", all"
         notes[at] = f"{reached.max()}×{who}"
-        if threads <= 40:
+        if threads <= 40 and reached.max() < 10:  # one digit has room
             for thread, count in enumerate(reached):
                 chart.text(
                     thread,
@@ -176,7 +177,7 @@ def barriers(trace, block=None):
                     count,
                     ha="center",
                     va="center",
-                    fontsize=6.5,
+                    fontsize=LETTERS,
                     color="white",
                 )
     show_cells(chart, picture, fine=threads <= 64)
@@ -186,10 +187,12 @@ def barriers(trace, block=None):
     if threads > 40:
         ticks = sorted({*range(0, threads, max(counts.WARP, threads // 8)), threads - 1})
     chart.set_xticks(ticks)
-    chart.tick_params(labelsize=7, length=2)
-    chart.set_xlabel("thread of the block (blue: waits here; orange: never comes)", fontsize=7.5)
+    chart.tick_params(labelsize=LETTERS, length=2)
+    chart.set_xlabel(
+        "thread of the block (blue: waits here; orange: never comes)", fontsize=LETTERS
+    )
     chart.yaxis.tick_right()
-    chart.set_yticks(range(len(lines)), notes, fontsize=7)
+    chart.set_yticks(range(len(lines)), notes, fontsize=LETTERS)
     chart.tick_params(axis="y", length=0)
     return fig
 
@@ -230,7 +233,7 @@ def races(trace, number=0):
         f"Race on {race.element}: {one} ({race.operation}, line {race.line}), "
         f"{other} ({race.other_operation}, line {race.other.line})."
     )
-    fig = figure(8.6, 1.3 + 0.75 * len(tracks), alt=alt)
+    fig = figure(WIDTH, 1.3 + 0.75 * len(tracks), alt=alt)
     axes = fig.add_subplot()
     users = users_of(tracks, events, first, last, size)
     for place, tracked in enumerate(users):
@@ -240,22 +243,22 @@ def races(trace, number=0):
         memory.element((first + i) * size).removeprefix(memory.name) for i in range(len(users))
     ]
     tilt = 0 if len(memory.shape) == 1 else 30
-    axes.set_xticks(range(len(users)), names, fontsize=7, rotation=tilt)
+    axes.set_xticks(range(len(users)), names, fontsize=LETTERS, rotation=tilt)
     verbs = {"atomic": "atomic", "read": "reads", "write": "writes"}
     labels = [f"line {track.line}\n{verbs[track.operation]}" for track in tracks]
-    axes.set_yticks(range(len(tracks)), labels, fontsize=8)
+    axes.set_yticks(range(len(tracks)), labels, fontsize=LETTERS)
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
     codes = dict.fromkeys(code_of(trace, track.filename, track.line) for track in tracks)
     axes.set_title(
         "\n".join(codes),
-        fontsize=9,
+        fontsize=LETTERS,
         loc="left",
         family="monospace",
         color=INK,
     )
     what = f"element of {race.array}; t: thread (b: block); red: several threads, in no order"
-    axes.set_xlabel(what, fontsize=7.5)
+    axes.set_xlabel(what, fontsize=LETTERS)
     return fig
 
 
@@ -318,7 +321,7 @@ def draw_users(axes, trace, race, place, accesses):
             name,
             ha="center",
             va="center",
-            fontsize=7,
+            fontsize=LETTERS,
             color=INK,
         )
 

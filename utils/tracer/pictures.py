@@ -15,13 +15,15 @@ WASTE = "#F6DDB8"
 ASKED = "#BFD9EA"
 BLANK = IDLE
 GRID_LINE = "white"
-MOST_ROWS = 33  # rows of memory in one picture
+MOST_ROWS = 16  # rows of memory in one picture: of more a slide shows no number
 FEW_ROWS = 8  # up to here there is room for thick ones
+WIDTH = 8.6  # inches
+LETTERS = 9  # points: at this width 18 pixels on a slide
 SECTORS = counts.CACHE_LINE // counts.SECTOR
 #: Inches of a panel of memory: above its rows, a thick row, a thin one
 ABOVE_INCHES = 0.62
 THICK_INCHES = 0.23
-THIN_INCHES = 0.125
+THIN_INCHES = 0.16
 TITLE_WIDTH = 84  # characters
 
 
@@ -152,7 +154,7 @@ def memory(
     row_height = THICK_INCHES if max(heights) <= FEW_ROWS else THIN_INCHES
     inches = [ABOVE_INCHES + row_height * height for height in heights]
     fig = figure(
-        8.6,
+        WIDTH,
         0.75 + sum(inches),
         alt=f"Memory touched by {who} in {code} {'; '.join(texts)}.",
     )
@@ -252,20 +254,21 @@ def draw_sheet(axes, content, text):
     for boundary in range(0, content.cells + 1, content.per_sector):
         is_outer = boundary in (0, content.cells)
         axes.axvline(boundary - 0.5, color=INK, linewidth=1.4 if is_outer else 0.9)
-    is_small = len(content.rows) <= FEW_ROWS
     if content.cells <= 32:
-        write_lanes(axes, content, fontsize=6.5 if is_small else 5.5)
+        write_lanes(axes, content)
     places = range(len(content.rows))
-    axes.set_yticks(places, content.labels, fontsize=7 if is_small else 5.5, family="monospace")
+    axes.set_yticks(places, content.labels, fontsize=LETTERS, family="monospace")
     middles = [(i + 0.5) * content.per_sector - 0.5 for i in range(SECTORS)]
-    axes.set_xticks(middles, [f"sector {i}" for i in range(SECTORS)], fontsize=7)
+    axes.set_xticks(middles, [f"sector {i}" for i in range(SECTORS)], fontsize=LETTERS)
     axes.xaxis.tick_top()
     axes.tick_params(length=0)
     more = f"  (and {content.hidden} more rows)" if content.hidden else ""
-    axes.set_title(text + more, fontsize=9, loc="left", color=INK)
+    axes.set_title(text + more, fontsize=LETTERS, loc="left", color=INK)
     moved = {(row, cell // content.per_sector) for row, cell in content.lanes}
     if len(content.lanes) < len(moved) * content.per_sector:
-        axes.set_title("orange: moved, not asked for", fontsize=7.5, loc="right", color="#8A5A00")
+        axes.set_title(
+            "orange: moved, not asked for", fontsize=LETTERS, loc="right", color="#8A5A00"
+        )
 
 
 def colours_of(content):
@@ -280,7 +283,7 @@ def colours_of(content):
     return picture
 
 
-def write_lanes(axes, content, fontsize):
+def write_lanes(axes, content):
     """Into each cell of a Sheet its lane, or how many share it."""
     for (row, cell), who in content.lanes.items():
         axes.text(
@@ -289,7 +292,7 @@ def write_lanes(axes, content, fontsize):
             cell_text(who),
             ha="center",
             va="center",
-            fontsize=fontsize,
+            fontsize=LETTERS if len(cell_text(who)) < 3 else LETTERS - 2,
             color=lane_colour(who[0])[1],
         )
 
@@ -352,7 +355,8 @@ def said_of_banks(row, content):
 #: Pixels of the banks' picture: its width, the column of names, a row of many and of few
 BANKS_WIDTH = 826
 NAMES = 76
-THIN_ROW, THICK_ROW = 13, 22
+THIN_ROW, THICK_ROW = 15, 22
+BANK_LETTERS = 12  # of the lanes that share a word, ×32, two less
 #: Pixels of the title, of the bars of passes, of all above the rows, and of what stands below
 TITLE_HEIGHT = 44
 BAR_HEIGHT = 44
@@ -423,10 +427,10 @@ def draw_banks(picture, top, row_height, content, words):
     worst = content.worst
     more = f"  (and {content.hidden} more rows)" if content.hidden else ""
     colour = svg.strong(ALARM) if worst > 1 else svg.INK
-    picture.text(NAMES, top + 8, words + more, size=12, anchor="start", colour=colour)
+    picture.text(NAMES, top + 8, words + more, size=BANK_LETTERS, anchor="start", colour=colour)
     ground = top + 22 + BAR_HEIGHT
     picture.line(NAMES, ground, BANKS_WIDTH - 4, ground)
-    picture.text(NAMES - 6, ground - BAR_HEIGHT / 2, "passes", size=10, anchor="end")
+    picture.text(NAMES - 6, ground - BAR_HEIGHT / 2, "passes", size=BANK_LETTERS, anchor="end")
     for bank, passes in enumerate(content.passes.tolist()):
         if passes == 0:
             continue
@@ -434,13 +438,12 @@ def draw_banks(picture, top, row_height, content, words):
         x = NAMES + bank * BANK_WIDTH
         colour = ALARM if passes == worst > 1 else ACCENT
         picture.box(x + 2, ground - height, BANK_WIDTH - 4, height, fill=colour)
-        picture.text(x + BANK_WIDTH / 2, ground - height - 6, passes, size=10)
+        picture.text(x + BANK_WIDTH / 2, ground - height - 7, passes, size=BANK_LETTERS)
     draw_words(picture, top + ABOVE_ROWS, row_height, content)
 
 
 def draw_words(picture, top, row_height, content):
     """The words of shared memory that are used, a row of 32 banks each, with their lanes."""
-    size = 10 if row_height == THIN_ROW else 11
     right = NAMES + counts.BANKS * BANK_WIDTH
     rows = content.rows
     bottom = top + row_height * len(rows)
@@ -452,15 +455,17 @@ def draw_words(picture, top, row_height, content):
         colour, ink = lane_colour(who[0])
         picture.box(x, y, BANK_WIDTH, row_height, fill=as_hex(colour))
         middle = x + BANK_WIDTH / 2, y + row_height / 2
-        picture.text(*middle, cell_text(who), size=size, colour=ink)
+        name = cell_text(who)
+        size = BANK_LETTERS if len(name) < 3 else BANK_LETTERS - 2
+        picture.text(*middle, name, size=size, colour=ink)
     draw_grid(picture, top, row_height, len(rows))
     for number, row in enumerate(rows):
         name = f"word {row * counts.BANKS}"
         y = top + (number + 0.5) * row_height
-        picture.text(NAMES - 6, y, name, size=size, anchor="end")
+        picture.text(NAMES - 6, y, name, size=BANK_LETTERS, anchor="end")
     for bank in range(counts.BANKS):
-        picture.text(NAMES + (bank + 0.5) * BANK_WIDTH, bottom + 10, bank, size=10)
-    picture.text((NAMES + right) / 2, bottom + 26, "bank", size=11)
+        picture.text(NAMES + (bank + 0.5) * BANK_WIDTH, bottom + 10, bank, size=BANK_LETTERS)
+    picture.text((NAMES + right) / 2, bottom + 27, "bank", size=BANK_LETTERS)
 
 
 def draw_grid(picture, top, row_height, rows):

@@ -8,18 +8,28 @@ import numpy as np
 from utils.plots import ALARM, INK, figure, widget_view
 
 from . import counts
-from .pictures import BLANK, code_of, lane_colour, rgb, show_cells, warp_name
+from .pictures import (
+    BLANK,
+    LETTERS,
+    WIDTH,
+    cell_text,
+    code_of,
+    lane_colour,
+    rgb,
+    show_cells,
+    warp_name,
+)
 from .record import READ, WORDS, TraceError
 
 LEGEND = (
     "colour and number: the lane (×n: n lanes); pale blue: read before; pale orange: written before"
 )
 BEEN_READ, BEEN_WRITTEN = "#DCEAF3", "#F6DDB8"
-WIDTH = 9
 MOST_CELLS = 4096
 MOST_WARPS = 64
 STILL_STEPS = 4
 ACROSS = 32
+LETTERS_A_CELL = 0.7  # of a cell's width: two digits fit
 
 
 class Steps:
@@ -88,6 +98,7 @@ class Steps:
         grids = [layout(self.trace.events.memories[number]) for number in self._arrays]
         widths = [min(columns, ACROSS) + 3 for _, columns in grids]
         inch = (WIDTH - 0.3) / sum(widths)  # of one cell of an array that is not too wide
+        letters = min(LETTERS, 72 * inch * LETTERS_A_CELL)
         tall = max(rows * inch * min(1, ACROSS / columns) for rows, columns in grids)
         tall = min(max(tall, 0.3), 2.6)
         texts = [self.describe(number) for number in numbers]
@@ -98,7 +109,7 @@ class Steps:
         for part, number, text in zip(parts, numbers, texts, strict=True):
             part.suptitle(
                 text,
-                fontsize=9,
+                fontsize=LETTERS,
                 x=0.01,
                 ha="left",
                 family="monospace",
@@ -106,17 +117,17 @@ class Steps:
             )
             panels = part.subplots(1, len(grids), width_ratios=widths, squeeze=False)[0]
             for axes, memory, grid in zip(panels, self._arrays, grids, strict=True):
-                self._panel(axes, memory, grid, number)
+                self._panel(axes, memory, grid, number, letters)
         parts[-1].supxlabel(
             LEGEND,
-            fontsize=7.5,
+            fontsize=LETTERS,
             x=0.01,
             ha="left",
             color=INK,
         )
         return fig
 
-    def _panel(self, axes, number, grid, now):
+    def _panel(self, axes, number, grid, now, letters):
         """One array at step `now`: what was read and written before, and who accesses what now."""
         events = self.trace.events
         memory = self.trace.events.memories[number]
@@ -148,14 +159,13 @@ class Steps:
         outline(axes, memory, rows, columns)
         if columns <= ACROSS and rows <= 16:
             for cell, lanes in labels.items():
-                text = f"{lanes[0]}" if len(lanes) == 1 else f"×{len(lanes)}"
                 axes.text(
                     cell % columns,
                     cell // columns,
-                    text,
+                    cell_text(lanes),
                     ha="center",
                     va="center",
-                    fontsize=5.5,
+                    fontsize=letters,
                     color=lane_colour(lanes[0])[1],
                 )
         axes.set_xticks([])
@@ -163,7 +173,7 @@ class Steps:
         doing = f": {' and '.join(sorted(kinds))}" if kinds else ""
         axes.set_title(
             f"{memory.name} ({memory.space}){doing}",
-            fontsize=8.5,
+            fontsize=LETTERS,
             loc="left",
             color=ALARM if kinds else INK,
         )

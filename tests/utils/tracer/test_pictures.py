@@ -16,7 +16,7 @@ from nbclient import NotebookClient
 from numba import cuda, float32
 
 from utils.plots import svg
-from utils.tracer import TraceError, pictures, trace
+from utils.tracer import TraceError, charts, pictures, trace
 from utils.tracer.steps import layout
 
 F4 = np.float32
@@ -89,7 +89,8 @@ def texts(fig):
 
     if isinstance(fig, svg.Drawing):
         return html.unescape(" ".join(re.findall(r"<text[^>]*>([^<]*)</text>", fig.svg())))
-    return " ".join(text.get_text() for text in fig.findobj(Text))
+    words = " ".join(text.get_text() for text in fig.findobj(Text))
+    return words.replace(charts.NO_BREAK_SPACE, " ")
 
 
 def png(fig):
@@ -110,7 +111,7 @@ def bars(drawing):
     """{bank: passes} of a picture of banks: the numbers above its bars, by their column."""
     first = drawing.svg().index(">passes</text>")
     above = drawing.svg()[first:].partition(svg.FAINT)[0]  # then come the words
-    numbers = re.findall(r'<text x="([\d.]+)"[^>]*font-size="10"[^>]*>(\d+)</text>', above)
+    numbers = re.findall(r'<text x="([\d.]+)"[^>]*text-anchor="middle"[^>]*>(\d+)</text>', above)
     left, width = pictures.NAMES, pictures.BANK_WIDTH
     return {int((float(x) - left) / width): int(passes) for x, passes in numbers}
 
@@ -136,6 +137,33 @@ def test_every_picture_names_its_line_and_has_a_text_alternative(transposed):
         assert f'aria-label="{html.escape(fig.alt)}"' in shown
 
 
+ROOM = 1268, 608  # pixels that a slide of a heading and a picture gives the picture
+
+
+def letters_on_a_slide(fig):
+    """Pixels of the smallest letters of a picture on a slide; of ×32 in a cell, less is enough."""
+    from matplotlib.text import Text
+
+    if isinstance(fig, svg.Drawing):
+        size = fig.width, fig.height
+        found = re.findall(r'font-size="([\d.]+)"[^>]*>([^<]*)<', fig.svg())
+    else:
+        size = 72 * fig.get_size_inches()
+        found = [(text.get_fontsize(), text.get_text()) for text in fig.findobj(Text)]
+    times = min(room / length for room, length in zip(ROOM, size, strict=True))
+    shared = re.compile(r"×\d\d")
+    return times * min(
+        float(points) for points, words in found if words.strip() and not shared.fullmatch(words)
+    )
+
+
+def test_letters_can_be_read_from_the_last_row(transposed, raced):
+    pictures_of_both = [fig for fig, _ in drawn(transposed)] + [raced.draw_races()]
+    for fig in pictures_of_both:
+        assert letters_on_a_slide(fig) >= 17.5, fig.alt
+    assert letters_on_a_slide(transposed.draw_memory("out[x, y] = tile")) >= 17.5, "a tall one"
+
+
 def test_the_memory_picture_says_what_was_counted(transposed):
     fig = transposed.draw_memory("a[y, x]")
     assert "reads a: 4 sectors, 4 would do = 100 %" in texts(fig) and "not asked for" not in texts(
@@ -146,7 +174,9 @@ def test_the_memory_picture_says_what_was_counted(transposed):
         fig
     )
     labels = [label.get_text() for label in fig.axes[0].get_yticklabels()]
-    assert labels == [f"out[{row}, 0]" for row in range(32)], "one row of memory for each lane"
+    shown = pictures.MOST_ROWS
+    assert labels == [f"out[{row}, 0]" for row in range(shown)], "a row of memory for each lane"
+    assert f"(and {32 - shown} more rows)" in texts(fig)
 
 
 def test_a_request_can_be_chosen(transposed):
@@ -182,7 +212,7 @@ def test_the_bank_picture_shows_the_conflict_and_its_cure(transposed):
 def test_the_divergence_picture_colours_the_lanes_that_ran(transposed):
     fig = transposed.draw_divergence()
     picture = cells_of(fig.axes[1])
-    rows = [text.get_text() for text in fig.axes[0].texts]
+    rows = [text.get_text().replace(charts.NO_BREAK_SPACE, " ") for text in fig.axes[0].texts]
     half = next(i for i, text in enumerate(rows) if "+=" in text)
     every = next(i for i, text in enumerate(rows) if "cuda.syncthreads()" in text)
     idle = np.all(np.isclose(picture, picture[half, 31]), axis=-1)
@@ -196,7 +226,7 @@ def test_the_divergence_picture_colours_the_lanes_that_ran(transposed):
 def test_the_barrier_picture_shows_who_skips_it(shifted):
     fig = shifted.draw_barriers()
     picture = cells_of(fig.axes[1])
-    rows = [text.get_text() for text in fig.axes[0].texts]
+    rows = [text.get_text().replace(charts.NO_BREAK_SPACE, " ") for text in fig.axes[0].texts]
     barrier = next(i for i, text in enumerate(rows) if "cuda.syncthreads()" in text)
     row = picture[barrier]
     skips = np.all(np.isclose(row, row[0]), axis=-1)
