@@ -9,7 +9,7 @@
 Conversions that nobody wrote (`int i = x;`) are found in implicit.py.
 """
 
-from .tokens import Token, angle_end, closing, made, opening
+from .tokens import Tokens, angle_end, closing, made, opening
 
 INTEGERS = {"char", "short", "int", "long", "unsigned", "signed"} | {
     f"{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64)
@@ -25,7 +25,7 @@ BEGINS_OPERAND = {"(", "-", "+", "~", "!", "*", "&"}
 ENDS_ARGUMENTS = {"&&", "||", "?", ":", "="}
 
 
-def rewrite_arithmetic(tokens: list[Token], start: int, end: int) -> None:
+def rewrite_arithmetic(tokens: Tokens, start: int, end: int) -> None:
     """Rewrites the body of a device function, tokens[start:end], in place."""
     i = end - 1
     while i > start:
@@ -36,7 +36,7 @@ def rewrite_arithmetic(tokens: list[Token], start: int, end: int) -> None:
         i -= 1
 
 
-def _shift(tokens: list[Token], start: int, i: int) -> int:
+def _shift(tokens: Tokens, start: int, i: int) -> int:
     """If a shift ends at `i`, rewrites it; the index from where to go on."""
     sign = tokens[i].text
     first = i - 1
@@ -59,7 +59,7 @@ def _shift(tokens: list[Token], start: int, i: int) -> int:
     return first
 
 
-def _closes_arguments(tokens: list[Token], start: int, i: int) -> bool:
+def _closes_arguments(tokens: Tokens, start: int, i: int) -> bool:
     """Whether `>>` at `i` ends two lists of template arguments: two `<` before it are open."""
     waiting = 0
     j = i - 1
@@ -79,13 +79,13 @@ def _closes_arguments(tokens: list[Token], start: int, i: int) -> bool:
     return False
 
 
-def _really_ends(tokens: list[Token], j: int) -> bool:
+def _really_ends(tokens: Tokens, j: int) -> bool:
     """A single `&` may belong to a type in a list of template arguments."""
     text = tokens[j].text
     return text not in ("&", "|") or tokens[j - 1].text == text
 
 
-def _cast(tokens: list[Token], i: int) -> None:
+def _cast(tokens: Tokens, i: int) -> None:
     """If the parenthesis at `i` begins a cast to an integer, puts Cast into it."""
     close = closing(tokens, i)
     inside = tokens[i + 1 : close]
@@ -99,14 +99,14 @@ def _cast(tokens: list[Token], i: int) -> None:
         tokens.insert(i + 1, made(f"::cuda_cpu::Cast<{target}>((", tokens[i]))
 
 
-def _is_integer(words: list[Token]) -> bool:
+def _is_integer(words: Tokens) -> bool:
     texts = [t.text for t in words]
     if len(texts) == 1 and texts[0] in ALIASES:
         return True
     return bool(texts) and all(text in INTEGERS for text in texts)
 
 
-def _may_begin_operand(tokens: list[Token], i: int) -> bool:
+def _may_begin_operand(tokens: Tokens, i: int) -> bool:
     """Whether an expression may begin at `i`, judged by what stands before."""
     before = tokens[i - 1]
     if before.kind == "name":
@@ -118,24 +118,24 @@ def _may_begin_operand(tokens: list[Token], i: int) -> bool:
     return before.text in OPERATORS or before.kind == "made"
 
 
-def _is_type(words: list[Token]) -> bool:
+def _is_type(words: Tokens) -> bool:
     known = INTEGERS | ALIASES | {"float", "double", "bool", "const"}
     return bool(words) and all(t.text in known for t in words)
 
 
-def _has_operand(tokens: list[Token], i: int, close: int) -> bool:
+def _has_operand(tokens: Tokens, i: int, close: int) -> bool:
     """Whether the parentheses from `i` to `close` stand where a cast may, before an operand."""
     return _may_begin_operand(tokens, i) and _is_operand(tokens, close + 1)
 
 
-def _is_operand(tokens: list[Token], i: int) -> bool:
+def _is_operand(tokens: Tokens, i: int) -> bool:
     t = tokens[i]
     if t.kind in ("name", "number", "made"):
         return True
     return t.text in BEGINS_OPERAND
 
 
-def _named_target(tokens: list[Token], i: int) -> str | None:
+def _named_target(tokens: Tokens, i: int) -> str | None:
     """`int` in `int(x)` and `static_cast<int>(x)`, for the parenthesis at `i`."""
     before = tokens[i - 1]
     if before.text == ">":

@@ -1,13 +1,13 @@
 """Where declarations begin, the names of parameters, and the bodies of device functions."""
 
-from .tokens import Token, closing, made, opening
+from .tokens import Token, Tokens, closing, made, opening
 
 TYPE_WORDS = set(
     "int float double char short long unsigned signed bool void const volatile size_t auto".split()
 )
 
 
-def is_lambda(tokens: list[Token], brace: int) -> bool:
+def is_lambda(tokens: Tokens, brace: int) -> bool:
     """Does the '{' at `brace` open the body of a lambda?"""
     i = brace - 1
     while i > 0 and (
@@ -19,7 +19,7 @@ def is_lambda(tokens: list[Token], brace: int) -> bool:
     return tokens[i].text == "]"
 
 
-def declaration_start(tokens: list[Token], at: int) -> int:
+def declaration_start(tokens: Tokens, at: int) -> int:
     """Index of the first token of the declaration that `at` is a part of."""
     while at:
         before = tokens[at - 1]
@@ -29,7 +29,7 @@ def declaration_start(tokens: list[Token], at: int) -> int:
     return at
 
 
-def parameter_name(parameter: list[Token]) -> str:
+def parameter_name(parameter: Tokens) -> str:
     """Name of a parameter, or "" where it has none or is a pack, an array or a function pointer."""
     words = []
     for t in parameter:
@@ -46,8 +46,8 @@ def parameter_name(parameter: list[Token]) -> str:
     return last.text
 
 
-def without_defaults(parameters: list[list[Token]]) -> list[Token]:
-    result: list[Token] = []
+def without_defaults(parameters: list[Tokens]) -> Tokens:
+    result: Tokens = []
     for n, parameter in enumerate(parameters):
         if n:
             result.append(made(",", parameter[0]))
@@ -58,7 +58,7 @@ def without_defaults(parameters: list[list[Token]]) -> list[Token]:
     return result
 
 
-def function_bodies(tokens: list[Token]) -> dict[tuple, tuple[int, int, set[str]]]:
+def function_bodies(tokens: Tokens) -> dict[tuple, tuple[int, int, set[str]]]:
     """Bodies of __device__ and __global__ functions by where '{' stands.
 
     Each with its first and last token and its qualifiers.
@@ -86,7 +86,7 @@ def function_bodies(tokens: list[Token]) -> dict[tuple, tuple[int, int, set[str]
     return bodies
 
 
-def merge_device_code(host: list[Token], device: list[Token]) -> None:
+def merge_device_code(host: Tokens, device: Tokens) -> None:
     """Puts what is compiled for the device (`__CUDA_ARCH__` defined) into the tokens `host`.
 
     Device functions and kernels get their device body; a __host__ __device__ function whose two

@@ -25,9 +25,21 @@ from .scopes import (
     lambda_in,
     variable_name,
 )
-from .tokens import MARKER, RewriteError, Token, closing, error, split_commas, tokenize
+from .tokens import (
+    MARKER,
+    OWN_HEADERS,
+    Findings,
+    RewriteError,
+    Token,
+    Tokens,
+    closing,
+    error,
+    is_own,
+    split_commas,
+    tokenize,
+    triples,
+)
 
-OWN_HEADERS = str(Path(__file__).parent / "include")
 #: As NVRTC defines it: what stands under #ifndef of it is for nvcc alone
 MACRO = "-D__CUDACC_RTC__"
 HOST_FUNCTION = (
@@ -93,7 +105,7 @@ def check(preprocessed: str, headers: Path) -> None:
     preprocessed: as NVRTC sees it, with its #include lines (see `preprocess`).
     headers: the folder of the C++ library's headers that NVRTC has.
     """
-    tokens = [t for t in tokenize(without_includes(preprocessed)) if _is_own(t.file)]
+    tokens = [t for t in tokenize(without_includes(preprocessed)) if is_own(t.file)]
     names = names_in_std(headers, PRELUDE)
     errors = []
     for token, header, is_there in _includes(preprocessed, headers):
@@ -106,7 +118,7 @@ def check(preprocessed: str, headers: Path) -> None:
     errors += _other_words(tokens)
     errors += _unknown_names(tokens, names)
     if errors:
-        raise RewriteError("\n".join(str(error(token, message)) for token, message in errors))
+        raise RewriteError("\n".join(str(error(*each)) for each in errors))
 
 
 @functools.cache
@@ -131,22 +143,18 @@ def without_includes(preprocessed: str) -> str:
     return re.sub(line, "", text, flags=re.MULTILINE)
 
 
-def _is_own(file: str) -> bool:
-    return not file.startswith((OWN_HEADERS, "<"))
-
-
 def _includes(preprocessed: str, headers: Path) -> Iterator[tuple[Token, str, bool]]:
     """Each #include in the learner's files: where, of what, whether NVRTC finds it."""
-    file, line, is_own = "", 0, False
+    file, line, own = "", 0, False
     for text in preprocessed.split("\n"):
         marker = MARKER.match(text)
         if marker:
             file = re.sub(r"\\(.)", r"\1", marker[2])
             line = int(marker[1]) - 1
-            is_own = _is_own(file) and "3" not in marker[3].split()
+            own = is_own(file) and "3" not in marker[3].split()
             continue
         line += 1
-        if is_own and (include := INCLUDE.match(text)):
+        if own and (include := INCLUDE.match(text)):
             place = Token("name", include[1], line, file, False)
             yield place, include[1], _is_there(include[1], headers, Path(file).parent)
 
@@ -154,16 +162,16 @@ def _includes(preprocessed: str, headers: Path) -> Iterator[tuple[Token, str, bo
 def _is_there(header: str, headers: Path, folder: Path) -> bool:
     if (headers / header).exists() or (folder / header).exists():
         return True
-    own = Path(OWN_HEADERS)
-    is_cudas = (own / header).exists() or (own / "lib" / header).exists()
+    folders = Path(OWN_HEADERS), Path(OWN_HEADERS, "lib")
+    is_cudas = any((own / header).exists() for own in folders)
     return is_cudas and not FOR_HOST.match(header)
 
 
-def _launches(tokens: list[Token]) -> Iterator[tuple[Token, str]]:
+def _launches(tokens: Tokens) -> Findings:
     return ((t, LAUNCH) for t in tokens if t.text == "<<<")
 
 
-def _unknown_names(tokens: list[Token], names: frozenset[str]) -> Iterator[tuple[Token, str]]:
+def _unknown_names(tokens: Tokens, names: frozenset[str]) -> Findings:
     """Each std::name that none of the headers has."""
     rows = zip(tokens, tokens[1:], tokens[2:], tokens[3:], strict=False)
     for i, (before, std, colons, name) in enumerate(rows):
@@ -174,7 +182,7 @@ def _unknown_names(tokens: list[Token], names: frozenset[str]) -> Iterator[tuple
                 yield name, f'no instance of function template "std::{name.text}" matches'
 
 
-def _is_plain(tokens: list[Token], bracket: int, name: str) -> bool:
+def _is_plain(tokens: Tokens, bracket: int, name: str) -> bool:
     """Whether a call names its values one by one, without a list or a comparison of its own."""
     if bracket >= len(tokens) or tokens[bracket].text != "(":
         return True
@@ -184,11 +192,11 @@ def _is_plain(tokens: list[Token], bracket: int, name: str) -> bool:
     return len(split_commas(inside)) <= MOST_ARGUMENTS[name]
 
 
-def _other_words(tokens: list[Token]) -> Iterator[tuple[Token, str]]:
+def _other_words(tokens: Tokens) -> Findings:
     """What g++ takes in C++17 and NVRTC does not."""
     declared = declared_names(tokens)
     declared |= {name.text for each in declarations(tokens) if (name := function_name(each.head))}
-    for i, (before, t, after) in enumerate(zip(tokens, tokens[1:], tokens[2:], strict=False)):
+    for i, (before, t, after) in enumerate(triples(tokens)):
         is_member = before.text in (".", "->", "::")
         is_attribute = i and before.text == "]" and tokens[i - 1].text == "]"  # [[nodiscard]]
         if t.text in NO_WORDS and not is_member:
@@ -205,7 +213,7 @@ def _other_words(tokens: list[Token]) -> Iterator[tuple[Token, str]]:
             yield t, UNDEFINED.format(t.text)
 
 
-def _generic_lambdas(tokens: list[Token], body: tuple[int, int]) -> Iterator[tuple[Token, str]]:
+def _generic_lambdas(tokens: Tokens, body: tuple[int, int]) -> Findings:
     """Lambdas with `auto` parameters: templates, of which NVRTC takes no unmarked ones."""
     begin, end = body
     for brace in range(begin + 1, end):
@@ -221,7 +229,7 @@ def _generic_lambdas(tokens: list[Token], body: tuple[int, int]) -> Iterator[tup
             yield tokens[at], HOST_FUNCTION
 
 
-def _host_code(tokens: list[Token]) -> Iterator[tuple[Token, str]]:
+def _host_code(tokens: Tokens) -> Findings:
     """The functions and variables of the host, and the message for each."""
     for_device: set[str] = set()  # names of functions declared for the device
     variables: set[str] = set()
@@ -245,7 +253,7 @@ def _host_code(tokens: list[Token]) -> Iterator[tuple[Token, str]]:
             yield from _host_variable(declaration, words)
 
 
-def _host_variable(declaration: Declaration, words: set[str]) -> Iterator[tuple[Token, str]]:
+def _host_variable(declaration: Declaration, words: set[str]) -> Findings:
     head, of_class = declaration.head, declaration.of_class
     before = {t.text for t in of_class}
     name = variable_name(head)

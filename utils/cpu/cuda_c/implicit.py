@@ -11,8 +11,10 @@ an expression does nothing where no float becomes an integer. Not seen are argum
 functions and members, and what a class converts.
 """
 
+from itertools import pairwise
+
 from .arithmetic import ALIASES, INTEGERS
-from .tokens import CLOSE, OPEN, Token, angle_end, closing, made, opening
+from .tokens import CLOSE, OPEN, Token, Tokens, angle_end, closing, made, opening, triples
 
 QUALIFIERS = {"const", "volatile", "static", "__shared__", "register", "constexpr", "extern"}
 OF_POINTERS = {"*", "&", "const", "__restrict__", "__restrict", "volatile"}
@@ -34,7 +36,7 @@ NOT_ASSIGNING = {"=", "!", "<", ">", "%", "&", "|", "^"}
 class Names:
     """What the tokens of a source declare: `integers` (their types), `others`, and so on."""
 
-    def __init__(self, tokens: list[Token]):
+    def __init__(self, tokens: Tokens):
         self.tokens = tokens
         self.sure = INTEGERS | ALIASES | _aliases(tokens)
         self.words = self.sure | _template_parameters(tokens)
@@ -63,10 +65,10 @@ class Names:
         return integers, others
 
 
-def _bit_fields(tokens: list[Token]) -> set[str]:
+def _bit_fields(tokens: Tokens) -> set[str]:
     """Names before a colon and a number: `unsigned flags : 3`."""
     found = set()
-    for name, colon, width in zip(tokens, tokens[1:], tokens[2:], strict=False):
+    for name, colon, width in triples(tokens):
         if colon.text != ":" or width.kind != "number":
             continue
         if name.kind == "name":
@@ -74,7 +76,7 @@ def _bit_fields(tokens: list[Token]) -> set[str]:
     return found
 
 
-def _aliases(tokens: list[Token]) -> set[str]:
+def _aliases(tokens: Tokens) -> set[str]:
     """Names that typedef and using give to integers."""
     found = set()
     for i, t in enumerate(tokens):
@@ -95,7 +97,7 @@ def _aliases(tokens: list[Token]) -> set[str]:
     return found
 
 
-def _template_parameters(tokens: list[Token]) -> set[str]:
+def _template_parameters(tokens: Tokens) -> set[str]:
     """Names of types in templates: each may stand for an integer."""
     found: set[str] = set()
     for i, t in enumerate(tokens):
@@ -105,21 +107,21 @@ def _template_parameters(tokens: list[Token]) -> set[str]:
     return found
 
 
-def _type_parameters(parameters: list[Token]) -> set[str]:
+def _type_parameters(parameters: Tokens) -> set[str]:
     return {
         b.text
-        for a, b in zip(parameters, parameters[1:], strict=False)
+        for a, b in pairwise(parameters)
         if a.text in ("class", "typename") and b.kind == "name"
     }
 
 
-def _after_pointers(tokens: list[Token], i: int) -> int:
+def _after_pointers(tokens: Tokens, i: int) -> int:
     while i < len(tokens) and tokens[i].text in OF_POINTERS:
         i += 1
     return i
 
 
-def _declares(tokens: list[Token], name: int) -> bool:
+def _declares(tokens: Tokens, name: int) -> bool:
     """Whether the token at `name` is a name that is declared there, judged by what follows."""
     if name + 1 >= len(tokens):
         return False
@@ -129,7 +131,7 @@ def _declares(tokens: list[Token], name: int) -> bool:
     return tokens[name + 1].text in ENDS_DECLARATOR
 
 
-def end_of_expression(tokens: list[Token], i: int) -> int:
+def end_of_expression(tokens: Tokens, i: int) -> int:
     """Index of the comma, semicolon or bracket that ends the expression at `i`."""
     while i < len(tokens):
         t = tokens[i]
@@ -150,7 +152,7 @@ def end_of_expression(tokens: list[Token], i: int) -> int:
 class Implicit:
     """Puts PTX's conversions into the device functions of a source."""
 
-    def __init__(self, tokens: list[Token]):
+    def __init__(self, tokens: Tokens):
         self.tokens = tokens
         self.names = Names(tokens)
         self.insertions: list[tuple[int, Token]] = []
@@ -381,7 +383,7 @@ def _is_value(token: Token) -> bool:
     return token.kind in ("name", "number") or token.text in (")", "]")
 
 
-def _parameters(tokens: list[Token], brace: int) -> int:
+def _parameters(tokens: Tokens, brace: int) -> int:
     """Index of the '(' of the parameters of the function whose body begins at `brace`."""
     i = brace - 1
     while i > 0 and tokens[i].text != ")":
@@ -389,7 +391,7 @@ def _parameters(tokens: list[Token], brace: int) -> int:
     return opening(tokens, i)
 
 
-def _begins_lambda(tokens: list[Token], brace: int) -> bool:
+def _begins_lambda(tokens: Tokens, brace: int) -> bool:
     if tokens[brace - 1].text == "]":
         return True
     if tokens[brace - 1].text != ")":

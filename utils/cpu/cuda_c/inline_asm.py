@@ -14,7 +14,7 @@ from . import ptx_arithmetic, ptx_async, ptx_memory, ptx_tensor  # noqa: F401  (
 from .architecture import Architecture
 from .ptx import Instruction, PtxError, Template, parse, unescaped
 from .ptx_to_cpp import Translator
-from .tokens import Token, closing, error, made, split_commas
+from .tokens import Token, Tokens, closing, error, made, split_commas
 
 WORDS = ("asm", "__asm__", "__asm")
 QUALIFIERS = ("volatile", "__volatile__", "inline", "goto")
@@ -25,7 +25,7 @@ PTX = re.compile(
 )
 
 
-def rewrite_asm(tokens: list[Token], gpu: Architecture) -> None:
+def rewrite_asm(tokens: Tokens, gpu: Architecture) -> None:
     """Rewrites all `asm` statements that hold PTX, in place.
 
     Raises RewriteError with the name of the instruction that the runtime, or this GPU, lacks.
@@ -45,7 +45,7 @@ def rewrite_asm(tokens: list[Token], gpu: Architecture) -> None:
         i -= 1
 
 
-def _arguments(tokens: list[Token], i: int) -> int:
+def _arguments(tokens: Tokens, i: int) -> int:
     """The index of the bracket of an asm statement that begins at `i`, or 0."""
     if tokens[i].text not in WORDS or tokens[i].kind != "name":
         return 0
@@ -57,10 +57,10 @@ def _arguments(tokens: list[Token], i: int) -> int:
 
 def _translated(
     at: Token,
-    inside: list[Token],
+    inside: Tokens,
     number: int,
     gpu: Architecture,
-) -> list[Token]:
+) -> Tokens:
     template, outputs, inputs = _sections(at, inside)
     result = [made("{", at)]
     try:
@@ -84,9 +84,9 @@ def refuse_other_gpus(at: Token, template: Template, gpu: Architecture) -> None:
             raise error(at, f"inline PTX: there is no {reason}")
 
 
-def _sections(at: Token, inside: list[Token]):
+def _sections(at: Token, inside: Tokens):
     """(template, [(constraint, expression)] of the outputs, the same of the inputs)."""
-    sections: list[list[Token]] = [[]]
+    sections: list[Tokens] = [[]]
     depth = 0
     for t in inside:
         depth += (t.text in "([{") - (t.text in ")]}") if len(t.text) == 1 else 0
@@ -101,7 +101,7 @@ def _sections(at: Token, inside: list[Token]):
     return template, _operands(at, sections[1]), _operands(at, sections[2])
 
 
-def _operands(at: Token, tokens: list[Token]) -> list:
+def _operands(at: Token, tokens: Tokens) -> list:
     operands = []
     for part in split_commas(tokens):
         if len(part) < 3 or part[0].kind != "string" or part[1].text != "(":
@@ -114,9 +114,9 @@ def _operand(
     at,
     i: int,
     constraint: str,
-    expression: list[Token],
+    expression: Tokens,
     is_output: bool,
-) -> list[Token]:
+) -> Tokens:
     letter = constraint.lstrip("=+&")
     if len(letter) != 1 or letter not in CONSTRAINTS or is_output != (constraint[0] in "=+"):
         raise PtxError(f'the constraint "{constraint}"')

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from .declarations import declaration_start, is_lambda, parameter_name, without_defaults
-from .tokens import OPEN, Token, angle_end, closing, made, quoted, split_commas
+from .tokens import OPEN, Token, Tokens, angle_end, closing, made, quoted, split_commas, triples
 
 DROPPED_WITH_ARGUMENTS = {"__cluster_dims__", "__maxnreg__", "__block_size__"}
 ATTRIBUTES_WITH_ARGUMENTS = {
@@ -18,7 +18,7 @@ ATTRIBUTES_WITH_ARGUMENTS = {
 class Kernels:
     """The kernels of one translation unit; `numbers` make their helpers' names."""
 
-    def __init__(self, tokens: list[Token], numbers: Iterator[int]):
+    def __init__(self, tokens: Tokens, numbers: Iterator[int]):
         self.tokens = tokens
         self.numbers = numbers
         self.names: list[str] = []
@@ -115,7 +115,7 @@ class Kernels:
                 return "".join(f", unsigned({' '.join(t.text for t in size)})" for size in sizes)
         return ""
 
-    def registration(self, name: Token, parameters: list, end: Token) -> list[Token]:
+    def registration(self, name: Token, parameters: list, end: Token) -> Tokens:
         """What makes a kernel known by its name before main begins."""
         number = next(self.numbers)
         variable = f"cuda_cpu_registration_{number}"
@@ -141,7 +141,7 @@ class Kernels:
         inside = tokens[body:end]
         local = {
             t.text
-            for before, t, after in zip(inside, inside[1:], inside[2:], strict=False)
+            for before, t, after in triples(inside)
             if t.kind == "name"
             and after.text in ("=", ";", "{", ",", "(")
             and (
@@ -175,7 +175,7 @@ class Kernels:
         return result
 
 
-def drop_launch_bounds(tokens: list[Token], i: int) -> str:
+def drop_launch_bounds(tokens: Tokens, i: int) -> str:
     """Take __launch_bounds__ away; the first of its arguments, as C++."""
     close = closing(tokens, i + 1)
     first = split_commas(tokens[i + 2 : close])

@@ -1,9 +1,9 @@
 """Launches, `kernel<<<...>>>(...)`, and kernels whose address is taken."""
 
-from .tokens import OPEN, Token, angle_end, angle_start, closing, error, made, opening
+from .tokens import OPEN, Tokens, angle_end, angle_start, closing, error, made, opening
 
 
-def rewrite_addresses(tokens: list[Token], kernels: set[str]) -> None:
+def rewrite_addresses(tokens: Tokens, kernels: set[str]) -> None:
     """A kernel's address without its type is registered for cudaLaunchKernel."""
     i = len(tokens) - 1
     while i >= 3:
@@ -23,7 +23,7 @@ def rewrite_addresses(tokens: list[Token], kernels: set[str]) -> None:
         i -= 1
 
 
-def rewrite_launches(tokens: list[Token]) -> None:
+def rewrite_launches(tokens: Tokens) -> None:
     """`k<<<grid, block>>>(a)` becomes `(configure(grid, block), k(a))`."""
     i = len(tokens) - 1
     while i >= 0:
@@ -32,7 +32,7 @@ def rewrite_launches(tokens: list[Token]) -> None:
         i -= 1
 
 
-def rewrite_launch(tokens: list[Token], at: int) -> None:
+def rewrite_launch(tokens: Tokens, at: int) -> None:
     """The launch whose `<<<` stands at `at`."""
     end = at + 1
     while end + 3 < len(tokens) and not all(tokens[end + k].text == ">" for k in range(3)):
@@ -66,7 +66,7 @@ def rewrite_launch(tokens: list[Token], at: int) -> None:
     ]
 
 
-def launch_start(tokens: list[Token], at: int) -> int:
+def launch_start(tokens: Tokens, at: int) -> int:
     """Index of the first token of the expression that names the kernel, which ends before `at`."""
     i = at - 1
     while True:

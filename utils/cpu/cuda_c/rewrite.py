@@ -24,7 +24,6 @@ name the learner's file and line.
 
 import itertools
 import re
-from pathlib import Path
 
 from . import spaces
 from .architecture import Architecture
@@ -35,10 +34,9 @@ from .inline_asm import rewrite_asm
 from .kernels import DROPPED_WITH_ARGUMENTS, Kernels, drop_launch_bounds
 from .launches import rewrite_addresses, rewrite_launches
 from .shared_memory import SharedMemory
-from .tokens import MARKER, closing, error, quoted, the_end, tokenize
+from .tokens import MARKER, OWN_HEADERS, closing, error, quoted, the_end, tokenize
 from .waits import rewrite_steps, rewrite_waits
 
-OWN_HEADERS = str(Path(__file__).parent / "include")
 DROPPED = {
     "__device__",
     "__host__",

@@ -3,9 +3,8 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from .tokens import OPEN, Token, angle_end, angle_start, closing, made
+from .tokens import OPEN, Token, Tokens, angle_end, angle_start, closing, made, triples
 
-Tokens = list[Token]
 CLASSES = {"struct", "class", "union", "enum"}
 #: Words of what declares no variable
 NO_VARIABLE = set("using typedef static_assert template friend namespace concept asm".split())
@@ -331,8 +330,3 @@ def lambda_in(head: Tokens) -> Token | None:
         before = t.text
         is_value = is_value or before == "="
     return None
-
-
-def triples(tokens: Tokens) -> Iterator[tuple[Token, Token, Token]]:
-    """Each token but the first and the last, with its neighbours."""
-    return zip(tokens, tokens[1:], tokens[2:], strict=False)

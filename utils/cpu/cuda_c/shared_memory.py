@@ -3,13 +3,13 @@
 import re
 from collections.abc import Iterator
 
-from .tokens import OPEN, Token, closing, error, made, split_commas
+from .tokens import OPEN, Token, Tokens, closing, error, made, split_commas
 
 
 class SharedMemory:
     """The __shared__ declarations of one translation unit; `numbers` make their helpers' names."""
 
-    def __init__(self, tokens: list[Token], numbers: Iterator[int]):
+    def __init__(self, tokens: Tokens, numbers: Iterator[int]):
         self.tokens = tokens
         self.numbers = numbers
         self.in_namespaces: set[str] = set()
@@ -86,7 +86,7 @@ class SharedMemory:
                 tokens[start : end + 1] = self.declaration(tokens[start:end], scopes[i])
             i = start - 1
 
-    def declaration(self, tokens: list[Token], in_function: bool) -> list[Token]:
+    def declaration(self, tokens: Tokens, in_function: bool) -> Tokens:
         first = tokens[0]
         external = False
         aligned = ""
@@ -105,7 +105,7 @@ class SharedMemory:
             elif t.text not in ("__shared__", "static", "__device__", "inline", "constexpr"):
                 kept.append(t)
             i += 1
-        names: list[Token] = []
+        names: Tokens = []
         typedef = [made("typedef", first)]
         for n, part in enumerate(split_commas(kept)):
             name = shared_name(part)
@@ -145,7 +145,7 @@ class SharedMemory:
 STRUCTURES = {"struct", "union", "class"}
 
 
-def shared_name(part: list[Token]) -> Token | None:
+def shared_name(part: Tokens) -> Token | None:
     """The name that one part of a __shared__ declaration declares."""
     name = None
     j = 0

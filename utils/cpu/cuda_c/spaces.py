@@ -18,7 +18,6 @@ from .scopes import (
     BEFORE_A_CALL,
     CLASSES,
     Declaration,
-    Tokens,
     class_name,
     declarations,
     declared_names,
@@ -29,12 +28,21 @@ from .scopes import (
     is_variable,
     names_of_members,
     template_parameters,
-    triples,
     variable_name,
 )
-from .tokens import RewriteError, Token, angle_start, closing, error
+from .tokens import (
+    OWN_HEADERS,
+    Findings,
+    RewriteError,
+    Token,
+    Tokens,
+    angle_start,
+    closing,
+    error,
+    is_own,
+    triples,
+)
 
-OWN_HEADERS = str(Path(__file__).parent / "include")
 CALL = 'calling a {}__host__ function("{}") from a {} function("{}") is not allowed'
 RELAXED = (
     ". The experimental flag '--expt-relaxed-constexpr' can be used to allow this"  # nvcc's words
@@ -64,7 +72,6 @@ STANDARD_MEMBERS = set(
 )
 
 Declarations = list[Declaration]
-Findings = Iterator[tuple[Token, str]]  # where, and what nvcc says
 
 VARIABLES = {"__device__", "__constant__", "__managed__"}
 NOT_FOR_HOST = {*VARIABLES, "__shared__", "__global__"}
@@ -147,10 +154,6 @@ def check(tokens: Tokens, *, relaxed: bool, is_program: bool) -> None:
         raise RewriteError("\n".join(dict.fromkeys(lines)))
 
 
-def _is_own(token: Token) -> bool:
-    return not token.file.startswith((OWN_HEADERS, "<"))
-
-
 def _words(head: Iterable[Token]) -> set[str]:
     return {t.text for t in head}
 
@@ -203,7 +206,7 @@ def _note_function(names: Names, declaration: Declaration, name: Token, words: s
         names.device.add(name.text)
         if "constexpr" in words or "consteval" in words:
             names.computed.add(name.text)
-    elif _is_own(name) and NO_FUNCTION.isdisjoint(words):
+    elif is_own(name.file) and NO_FUNCTION.isdisjoint(words):
         is_typed = head[0] is not name
         if is_typed or name.text == of_class:
             is_constexpr = "constexpr" in words
@@ -221,7 +224,7 @@ def _runs_code(constructor: Declaration, words: set[str]) -> bool:
 def _note_variable(names: Names, declaration: Declaration, words: set[str]) -> None:
     head = declaration.head
     name = variable_name(head)
-    if not _is_own(name) or head[0].text in CLASSES:
+    if not is_own(name.file) or head[0].text in CLASSES:
         return
     is_hosts = is_variable(head) and not words & (NOT_FOR_HOST | REFERENCES)
     after = head[head.index(name) + 1 :]
@@ -241,7 +244,7 @@ def _of_declarations(found: Declarations, names: Names, known: set[str]) -> Find
         head = declaration.head
         words = _words(head)
         name = function_name(head, known)
-        if not head or not _is_own(head[0]):
+        if not head or not is_own(head[0].file):
             continue
         if name and "__global__" in words and "..." in words and not declaration.is_template:
             yield name, ELLIPSIS
@@ -296,7 +299,7 @@ class _Judge:
         self.uses -= Counter(name.text for _, name in named if name)
         self.member_uses = self.used_members(named)
         for declaration, name in named:
-            if not name or not _is_own(name) or not self.is_made(declaration, name):
+            if not name or not is_own(name.file) or not self.is_made(declaration, name):
                 continue
             words = _words(declaration.head)
             yield from self.configured(declaration)
@@ -405,7 +408,7 @@ class _Judge:
             elif t.text == "[" and self.tokens[i + 1].text in parameters:
                 if self.is_array(i):
                     yield self.tokens[i + 1], NOT_CONSTANT
-            elif t.kind == "name" and _is_own(t) and t.text not in local:
+            elif t.kind == "name" and is_own(t.file) and t.text not in local:
                 says = self.of_name(i, following, space, caller)
                 if says:
                     yield t, says

@@ -1,8 +1,11 @@
 """Tokens of preprocessed CUDA C++: the lexical half of the rewrite."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
+OWN_HEADERS = str(Path(__file__).parent / "include")
 TOKEN = re.compile(
     r"""(?P<space>[ \t\f\v\r]+)
       | (?P<newline>\n)
@@ -31,9 +34,13 @@ class Token:
     column: int = 0
 
 
-def tokenize(preprocessed: str) -> list[Token]:
+Tokens = list[Token]
+Findings = Iterator[tuple[Token, str]]  # where, and what nvcc says
+
+
+def tokenize(preprocessed: str) -> Tokens:
     """Tokens of the learner's lines; each stretch of system text is one `raw` token."""
-    tokens: list[Token] = []
+    tokens: Tokens = []
     file = ""
     line = 1
     own = False
@@ -85,7 +92,7 @@ def tokenize(preprocessed: str) -> list[Token]:
     return tokens
 
 
-def split(text: str, file: str, line: int, tokens: list[Token]) -> None:
+def split(text: str, file: str, line: int, tokens: Tokens) -> None:
     space, line_start = False, 0
     for match in TOKEN.finditer(text):
         kind = match.lastgroup if match.lastgroup != "delimiter" else "string"
@@ -103,13 +110,23 @@ def split(text: str, file: str, line: int, tokens: list[Token]) -> None:
             space = False
 
 
+def triples(tokens: Tokens) -> Iterator[tuple[Token, Token, Token]]:
+    """Each token but the first and the last, with its neighbours."""
+    return zip(tokens, tokens[1:], tokens[2:], strict=False)
+
+
+def is_own(file: str) -> bool:
+    """Whether a file is the learner's: neither a header of this engine nor made by a compiler."""
+    return not file.startswith((OWN_HEADERS, "<"))
+
+
 #: How many tokens ahead the rewrite looks without asking whether the file has them
 AHEAD = 4
 OPEN = {"(": ")", "[": "]", "{": "}"}
 CLOSE = {")": "(", "]": "[", "}": "{"}
 
 
-def closing(tokens: list[Token], i: int) -> int:
+def closing(tokens: Tokens, i: int) -> int:
     """Index of the bracket that closes the one at `i`."""
     depth = 0
     for j in range(i, len(tokens)):
@@ -125,7 +142,7 @@ def closing(tokens: list[Token], i: int) -> int:
     raise error(tokens[i], f"this '{tokens[i].text}' is never closed")
 
 
-def opening(tokens: list[Token], i: int) -> int:
+def opening(tokens: Tokens, i: int) -> int:
     """Index of the bracket that opens the one at `i`."""
     depth = 0
     for j in range(i, -1, -1):
@@ -139,7 +156,7 @@ def opening(tokens: list[Token], i: int) -> int:
     return 0
 
 
-def angle_end(tokens: list[Token], i: int) -> int:
+def angle_end(tokens: Tokens, i: int) -> int:
     """Index of the '>' that closes the template arguments opened at `i`, or -1."""
     depth, j = 0, i
     while j < len(tokens):
@@ -158,7 +175,7 @@ def angle_end(tokens: list[Token], i: int) -> int:
     return -1
 
 
-def angle_start(tokens: list[Token], i: int) -> int:
+def angle_start(tokens: Tokens, i: int) -> int:
     """Index of the '<' that opens the template arguments closed at `i`, or -1."""
     depth, j = 0, i
     while j >= 0:
@@ -177,7 +194,7 @@ def angle_start(tokens: list[Token], i: int) -> int:
     return -1
 
 
-def split_commas(tokens: list[Token]) -> list[list[Token]]:
+def split_commas(tokens: Tokens) -> list[Tokens]:
     """Splits at the commas that are outside of brackets and template arguments."""
     parts = []
     part = []
@@ -208,7 +225,7 @@ def made(text: str, near: Token) -> Token:
     return Token("made", text, near.line, near.file, True, near.column)
 
 
-def the_end(tokens: list[Token]) -> list[Token]:
+def the_end(tokens: Tokens) -> Tokens:
     """Empty tokens for behind the last one, so that whoever looks ahead finds something there."""
     if not tokens:
         return []

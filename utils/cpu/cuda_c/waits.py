@@ -1,10 +1,12 @@
 """Loops that wait for another thread, and warps that stay in step on volatile memory."""
 
+from itertools import pairwise
+
 from .declarations import function_bodies
-from .tokens import OPEN, Token, closing, made, opening
+from .tokens import OPEN, Tokens, closing, made, opening, triples
 
 
-def rewrite_waits(tokens: list[Token]) -> None:
+def rewrite_waits(tokens: Tokens) -> None:
     """`while (flag == 0);` of a device function lets others run."""
     for start, end, _ in reversed(function_bodies(tokens).values()):
         for i in range(end - 1, start, -1):
@@ -20,10 +22,7 @@ def rewrite_waits(tokens: list[Token]) -> None:
                 continue
             if changes_something(condition):
                 continue
-            calls = any(
-                a.kind == "name" and b.text == "("
-                for a, b in zip(condition, condition[1:], strict=False)
-            )
+            calls = any(a.kind == "name" and b.text == "(" for a, b in pairwise(condition))
             again = f";) cuda_cpu_wait_.again({'true' if calls else 'false'});"
             tokens[i : last + 1] = [
                 made("for (::cuda_cpu::WaitLoop cuda_cpu_wait_;", tokens[i]),
@@ -32,7 +31,7 @@ def rewrite_waits(tokens: list[Token]) -> None:
             ]
 
 
-def rewrite_steps(tokens: list[Token]) -> None:
+def rewrite_steps(tokens: Tokens) -> None:
     """`s[i] += s[i + 16];` on volatile memory: the warp's lanes stay in step after it."""
     if not any(t.text == "volatile" for t in tokens):
         return
@@ -73,7 +72,7 @@ def rewrite_steps(tokens: list[Token]) -> None:
             i -= 1
 
 
-def volatile_names(tokens: list[Token]) -> set[str]:
+def volatile_names(tokens: Tokens) -> set[str]:
     """Names of volatile pointers and shared arrays that are declared in these tokens."""
     names = set()
     for i, t in enumerate(tokens):
@@ -93,7 +92,7 @@ def volatile_names(tokens: list[Token]) -> set[str]:
     return names - {"__restrict__", "const", "__shared__"}
 
 
-def ends_do(tokens: list[Token], i: int) -> bool:
+def ends_do(tokens: Tokens, i: int) -> bool:
     """Does the `while` at `i` end a do-while loop?"""
     if tokens[i - 1].text == "}":
         return tokens[opening(tokens, i - 1) - 1].text == "do"
@@ -103,10 +102,10 @@ def ends_do(tokens: list[Token], i: int) -> bool:
     return tokens[start].text == "do"
 
 
-def changes_something(expression: list[Token]) -> bool:
+def changes_something(expression: Tokens) -> bool:
     """Does it have ++, -- or an assignment?"""
     words = ["", *(t.text for t in expression), ""]
-    for before, word, after in zip(words, words[1:], words[2:], strict=False):
+    for before, word, after in triples(words):
         if (
             word in ("+", "-")
             and after == word
@@ -118,6 +117,6 @@ def changes_something(expression: list[Token]) -> bool:
     return False
 
 
-def balanced(tokens: list[Token]) -> bool:
+def balanced(tokens: Tokens) -> bool:
     """Is every parenthesis that is opened here closed again?"""
     return sum((t.text == "(") - (t.text == ")") for t in tokens) == 0
