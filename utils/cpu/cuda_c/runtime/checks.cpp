@@ -210,6 +210,8 @@ static void use_memory(const Use& use) {
     const char* p = use.p;
     settle_pending();
     learn_and_tell(use);
+    if (any_taken && !in_kernel())
+        host_uses_taken(use);
     if (in_arena(p))
         return global_access(use);
     if (!in_kernel())

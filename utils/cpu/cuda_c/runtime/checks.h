@@ -89,6 +89,8 @@ void host_too_early(const Allocation& a, const Use& use);
 void note_device_use(const Allocation& a, const Use& use);
 void note_stored(const Allocation& a, const char* p, size_t bytes);
 void settle_unwritten();
+extern bool any_taken;  // has the host copied such memory?
+void host_uses_taken(const Use& use);
 // While a range is used in pieces: these need no alignment, and if anything in it was written that
 // is enough.
 struct Range {

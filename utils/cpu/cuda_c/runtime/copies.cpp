@@ -68,7 +68,8 @@ static cudaError_t copy_rows(void* to, size_t tp, const void* from, size_t fp, s
     for (size_t y = 0; checking && y < h; ++y) {
         check_range(static_cast<const char*>(from) + y * fp, w, false, at);
         check_range(static_cast<char*>(to) + y * tp, w, true, at);
-        checks_copied(static_cast<char*>(to) + y * tp, static_cast<const char*>(from) + y * fp, w);
+        checks_copied(static_cast<char*>(to) + y * tp, static_cast<const char*>(from) + y * fp, w,
+                      at);
     }
     for (size_t y = 0; y < h; ++y)
         memmove(static_cast<char*>(to) + y * tp, static_cast<const char*>(from) + y * fp, w);

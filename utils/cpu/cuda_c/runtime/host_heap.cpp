@@ -27,6 +27,7 @@ static void with_lock(F f) {
     busy = false;
 }
 static void* remember(void* p, size_t bytes) {
+    forget_taken(static_cast<char*>(p), bytes);
     if (p)
         with_lock([=](auto& m) {
             if (in_kernel())

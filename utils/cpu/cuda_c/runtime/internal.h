@@ -227,7 +227,8 @@ extern unsigned long long barriers_without_all;
 void checks_begin_block(Block&);
 void checks_end_block(Block&);
 void settle_unwritten();  // the launch is over
-void checks_copied(const char* to, const char* from, size_t bytes);  // a copy in device memory
+void forget_taken(const char* p, size_t bytes);  // host memory that is written, or new
+void checks_copied(const char* to, const char* from, size_t bytes, Site at);
 void checks_fence(int scope);
 void check_range(const void* p, size_t bytes, bool writes, Site at);  // of a copy, a collective
 size_t host_heap_bytes(

@@ -11,7 +11,7 @@ void checks_fence(int) {}
 void reads_absent_lane() {}
 void check_range(const void*, size_t, bool, Site) {}
 void settle_unwritten() {}
-void checks_copied(const char*, const char*, size_t) {}
+void checks_copied(const char*, const char*, size_t, Site) {}
 void checks_overwrites(const volatile void*, size_t) {}
 void counts_nothing_added(const volatile void*) {}
 void counts_a_look() {}
