@@ -32,14 +32,16 @@ _DEFAULT_OPS = 8
 # ---- poison
 
 
-def _poison_bits(dtype: np.dtype) -> tuple[type, int]:
+def _poison_bits(dtype):
     """Unsigned type of the same size as `dtype` (half of it if complex), and the pattern in it."""
     if dtype.kind == "c":
         dtype = np.dtype(f"f{dtype.itemsize // 2}")
     if dtype in _POISON:
         return _POISON[dtype]
     if dtype.kind in "iu":
-        return np.dtype(f"u{dtype.itemsize}").type, _POISON_INT & ((1 << 8 * dtype.itemsize) - 1)
+        unsigned = np.dtype(f"u{dtype.itemsize}").type
+        largest = np.iinfo(unsigned).max
+        return unsigned, _POISON_INT & int(largest)
     raise TypeError(
         f"poison: no pattern for dtype {dtype}; known are bool, integers, floats and complex"
     )
@@ -80,7 +82,7 @@ def random_poison(shape, dtype, rng) -> np.ndarray:
     return array.view(dtype)
 
 
-def _is_poison(values: np.ndarray) -> np.ndarray:
+def _is_poison(values):
     """Mask of the elements of a contiguous 1-D array that still hold the sentinel."""
     try:
         unsigned, bits = _poison_bits(values.dtype)
@@ -135,23 +137,28 @@ def operand(x, role: str) -> Operand:
     return Operand(values, str(values.dtype), False)
 
 
-def _unit_roundoff(*sides: Operand) -> float:
+def _unit_roundoff(*sides):
     """The coarser unit roundoff of the two: half the distance from 1 to the next number.
 
     Python numbers do not tell in which precision they were computed, so float32 is assumed.
     """
+    single = 2.0**-24
     u = []
     for side in sides:
+        dtype = side.values.dtype
         if side.dtype == "bfloat16":
             u.append(2.0**-8)
-        elif side.weak and side.values.dtype.kind in "fc":
-            u.append(2.0**-24)
-        elif side.values.dtype.kind in "fc":
-            u.append(float(np.finfo(side.values.dtype).eps) / 2)
-    return max(u, default=2.0**-24)
+        elif dtype.kind not in "fc":
+            continue
+        elif side.weak:
+            u.append(single)
+        else:
+            spacing = float(np.finfo(dtype).eps)
+            u.append(spacing / 2)
+    return max(u, default=single)
 
 
-def _underflow(side: Operand) -> float:
+def _underflow(side):
     """What one operation may lose near 0, where float32 results may be flushed to 0.
 
     Half results are not.
@@ -161,8 +168,11 @@ def _underflow(side: Operand) -> float:
     return float(np.finfo(np.float32).tiny)
 
 
-def _size(side: Operand) -> int:
-    return 2 if side.dtype == "bfloat16" else side.values.dtype.itemsize
+def _size(side):
+    """Bytes of an element."""
+    if side.dtype == "bfloat16":
+        return 2
+    return side.values.dtype.itemsize
 
 
 def wrong_dtype(actual: Operand, expected: Operand, required) -> str | None:
@@ -199,7 +209,8 @@ class Tolerance(NamedTuple):
     text: str
 
     def of(self, expected: np.ndarray) -> np.ndarray:
-        return self.absolute + self.relative * np.maximum(np.abs(expected), self.scale)
+        size = np.maximum(np.abs(expected), self.scale)
+        return self.absolute + self.relative * size
 
 
 EXACT = Tolerance(0.0, 0.0, 0.0, "none: values must be equal")
@@ -221,20 +232,23 @@ def rounding_bound(ops: int, unit_roundoff: float) -> float:
         )
     nu = ops * unit_roundoff
     certain = nu / (1 - nu) if nu < 1 else math.inf
-    likely = math.expm1(min(_LAMBDA * math.sqrt(ops) * unit_roundoff, 100))
+    spread = _LAMBDA * math.sqrt(ops) * unit_roundoff
+    likely = math.expm1(min(spread, 100))
     return min(certain, likely)
 
 
-def _typical_magnitude(values: np.ndarray) -> float:
+def _typical_magnitude(values):
     """Median magnitude of the finite non-zero values (of a fixed random sample of many)."""
     if values.size > 1 << 16:
-        sample = np.random.default_rng(0).integers(0, values.size, 1 << 16)
+        rng = np.random.default_rng(0)
+        sample = rng.integers(0, values.size, 1 << 16)
         values = values[sample]
-    wide = np.complex128 if values.dtype.kind == "c" else np.float64
+    wide = widest(values, values)
     magnitude = np.abs(values.astype(wide))
     usable = np.isfinite(magnitude) & (magnitude > 0)
-    magnitude = magnitude[usable]
-    return float(np.median(magnitude)) if magnitude.size else 0.0
+    if not usable.any():
+        return 0.0
+    return float(np.median(magnitude[usable]))
 
 
 def tolerance_of(actual: Operand, expected: Operand, ops, rtol, atol) -> Tolerance:
@@ -248,13 +262,17 @@ def tolerance_of(actual: Operand, expected: Operand, ops, rtol, atol) -> Toleran
             )
         if not rtol and not atol:
             return EXACT
-        given = [f"{rtol:.2g} × |expected|"] * (rtol > 0) + [f"{atol:.2g}"] * (atol > 0)
+        given = []
+        if rtol:
+            given.append(f"{rtol:.2g} × |expected|")
+        if atol:
+            given.append(f"{atol:.2g}")
         return Tolerance(rtol, atol, 0.0, " + ".join(given) + ", as given")
-    if actual.values.dtype.kind in "biu" and expected.values.dtype.kind in "biu":
+    kinds = {actual.values.dtype.kind, expected.values.dtype.kind}
+    if kinds <= set("biu"):
         return EXACT
     n = _DEFAULT_OPS if ops is None else ops
-    u = _unit_roundoff(actual, expected)
-    bound = rounding_bound(n, u)
+    bound = rounding_bound(n, _unit_roundoff(actual, expected))
     if expected.weak or _size(expected) <= _size(actual):
         bound *= 2  # the reference is as coarse as the result and has rounding errors of its own
     if bound >= 0.5:
@@ -291,26 +309,33 @@ class Differences(NamedTuple):
 
 def grade(a: np.ndarray, e: np.ndarray, tolerance: Tolerance) -> tuple[np.ndarray, np.ndarray]:
     """Code (OK, WRONG, NAN, UNWRITTEN) and absolute error, in float64, of a chunk's elements."""
-    exact = tolerance is EXACT
-    wide = np.complex128 if "c" in (a.dtype.kind, e.dtype.kind) else np.float64
+    wide = widest(a, e)
     with np.errstate(all="ignore"):
         af = a.astype(wide)
         ef = e.astype(wide)
         errors = np.abs(af - ef)
         agree = a == e
         errors[agree] = 0  # also inf - inf
-        if not exact:
+        if tolerance is not EXACT:
             agree |= errors <= tolerance.of(ef)
             agree &= np.isfinite(ef) | (a == e)  # a tolerance of infinity would accept anything
     codes = np.where(agree, OK, WRONG).astype(np.uint8)
     nan = np.isnan(af)
-    codes[nan] = np.where(np.isnan(ef[nan]), OK, NAN)
+    codes[nan] = NAN
+    codes[nan & np.isnan(ef)] = OK
     unwritten = _is_poison(a)
     if a.dtype.kind in "iu":
         unwritten &= ~agree  # data may hold the pattern by right
     codes[unwritten] = UNWRITTEN
-    errors[nan] = np.where(codes[nan] == OK, 0, np.inf)
+    errors[nan] = np.inf
+    errors[nan & (codes == OK)] = 0
     return codes, errors
+
+
+def widest(a: np.ndarray, e: np.ndarray) -> type:
+    """The type in which values of both arrays are compared."""
+    is_complex = "c" in (a.dtype.kind, e.dtype.kind)
+    return np.complex128 if is_complex else np.float64
 
 
 def agreement(
@@ -344,7 +369,8 @@ def differences(actual: Operand, expected: Operand, tolerance: Tolerance) -> Dif
     wrong = 0
     first = -1
     worst = -1
-    largest, worst_error = 0.0, -1.0
+    worst_error = -1.0
+    largest = 0.0
     for start in range(0, a.size, CHUNK):
         piece = slice(start, start + CHUNK)
         chunk, errors = grade(a[piece], e[piece], tolerance)
@@ -358,14 +384,16 @@ def differences(actual: Operand, expected: Operand, tolerance: Tolerance) -> Dif
         codes[piece] = chunk
         wrong += bad.size
         # "worst" is the largest finite error; NaN and unwritten elements are reported anyway
-        has_error = (chunk == WRONG) & np.isfinite(errors)
-        finite = np.where(has_error, errors, -1.0)
+        is_wrong = chunk == WRONG
+        finite = np.where(is_wrong & np.isfinite(errors), errors, -1.0)
         at = int(finite.argmax())
         if finite[at] > worst_error:
             worst = start + at
             worst_error = float(finite[at])
-        written = np.flatnonzero(chunk == WRONG)
-        samples.append(start + written[:: max(1, written.size // _SAMPLES)])
+        written = np.flatnonzero(is_wrong)
+        step = max(1, written.size // _SAMPLES)
+        samples.append(start + written[::step])
+    none = np.empty(0, np.int64)
+    samples = np.concatenate([none, *samples])
     shape = actual.values.shape
-    samples = np.concatenate(samples) if samples else np.empty(0, np.int64)
     return Differences(a, e, shape, tolerance, codes, wrong, first, worst, largest, samples)

@@ -2,8 +2,9 @@
 
 import html
 import linecache
-import math
+import operator
 import sys
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from utils.check.comparison import (
     WRONG,
     Differences,
     grade,
+    widest,
 )
 
 # ---- what the error looks like
@@ -40,23 +42,25 @@ _AXES = {
 }
 
 
-def _axis_name(shape, axis: int) -> str:
-    return _AXES.get(len(shape), ())[axis] if len(shape) in _AXES else f"slice of axis {axis}"
+def _axis_name(shape, axis):
+    names = _AXES.get(len(shape))
+    if names is None:
+        return f"slice of axis {axis}"
+    return names[axis]
 
 
-def _others(mask: np.ndarray, axis: int) -> tuple[int, ...]:
+def _others(mask, axis):
     return tuple(i for i in range(mask.ndim) if i != axis)
 
 
-def _region(mask: np.ndarray) -> tuple[str, str]:
+def _region(mask):
     """(key, words) for where a boolean mask of the result's shape is set."""
-    shape = mask.shape
-    total = mask.size
     count = int(np.count_nonzero(mask))
-    if count == total:
+    if count == mask.size:
         return "all", "every element"
     if count == 1:
-        return "one", f"only element {_index(int(mask.argmax()), shape)}"
+        only = int(mask.argmax())
+        return "one", f"only element {_index(only, mask.shape)}"
     return (
         _border(mask, count)
         or _slices(mask, count)
@@ -66,45 +70,57 @@ def _region(mask: np.ndarray) -> tuple[str, str]:
     )
 
 
-def _border(mask: np.ndarray, count: int) -> tuple[str, str] | None:
+def _border(mask, count):
     """Whole slabs at the low and the high end of each axis: a missing tail, edge or border."""
     shape = mask.shape
-    total = mask.size
     low = []
     high = []
-    for axis in range(mask.ndim):
+    inner = 1
+    for axis, size in enumerate(shape):
         full = mask.all(axis=_others(mask, axis))
-        low.append(int(full.argmin()))
-        high.append(int(full[::-1].argmin()))
-    inner = math.prod(n - i - j for n, i, j in zip(shape, low, high, strict=True))
-    if count != total - inner:
+        first = int(full.argmin())
+        last = int(full[::-1].argmin())
+        low.append(first)
+        high.append(last)
+        inner *= size - first - last
+    if count != mask.size - inner:
         return None
     if mask.ndim == 1 and not low[0]:
-        return "tail", f"every element from index {total - high[0]:,} on"
-    words = []
-    for side, runs in (("first", low), ("last", high)):
-        for axis, run in enumerate(runs):
-            name = _axis_name(shape, axis)
-            if run:
-                words.append(f"the {side} {name}" if run == 1 else f"the {side} {run:,} {name}s")
+        return "tail", f"every element from index {mask.size - high[0]:,} on"
+    *others, last = [*_slabs("first", low, shape), *_slabs("last", high, shape)]
     key = "head" if any(low) else "edge"
     if any(low) and any(high):
         key = "border"
-    *others, last = words
-    return key, f"{', '.join(others)} and {last}" if others else last
+    if not others:
+        return key, last
+    return key, f"{', '.join(others)} and {last}"
 
 
-def _slices(mask: np.ndarray, count: int) -> tuple[str, str] | None:
+def _slabs(side, sizes, shape):
+    """In words the slabs at one end of each axis: "the first row", "the last 3 columns"."""
+    for axis, size in enumerate(sizes):
+        name = _axis_name(shape, axis)
+        if size == 1:
+            yield f"the {side} {name}"
+        elif size:
+            yield f"the {side} {size:,} {name}s"
+
+
+def _slices(mask, count):
     """A few whole rows, columns or layers."""
-    for axis in range(mask.ndim if mask.ndim > 1 else 0):
+    if mask.ndim < 2:
+        return None
+    for axis, size in enumerate(mask.shape):
         full = np.flatnonzero(mask.all(axis=_others(mask, axis)))
-        if 0 < full.size <= 4 and full.size * (mask.size // mask.shape[axis]) == count:
+        covered = full.size * (mask.size // size)
+        if 0 < full.size <= 4 and covered == count:
             name = _axis_name(mask.shape, axis) + "s" * (full.size > 1)
-            return "slice", f"{name} {' and '.join(str(i) for i in full)}"
+            numbers = " and ".join(map(str, full))
+            return "slice", f"{name} {numbers}"
     return None
 
 
-def _tail(mask: np.ndarray, count: int) -> tuple[str, str] | None:
+def _tail(mask, count):
     """All from one element on."""
     first = int(mask.reshape(-1).argmax())
     if count != mask.size - first:
@@ -112,49 +128,65 @@ def _tail(mask: np.ndarray, count: int) -> tuple[str, str] | None:
     return "tail", f"every element from {_index(first, mask.shape)} on"
 
 
-def _every_nth(mask: np.ndarray, count: int) -> tuple[str, str] | None:
+def _every_nth(mask, count):
     """Elements at a constant distance."""
     flat = mask.reshape(-1)
     first = int(flat.argmax())
     where = np.flatnonzero(flat[: first + CHUNK])
-    step = int(np.gcd.reduce(np.diff(where))) if where.size > 2 else 1
-    if step == 1 or np.count_nonzero(flat[first % step :: step]) != count:
+    if where.size < 3:
         return None
-    density = "only every" if count > 0.9 * (mask.size // step) else "only some of every"
-    return "every", f"{density} {_ordinal(step)} element ({step} i + {first % step})"
+    step = int(np.gcd.reduce(np.diff(where)))
+    start = first % step
+    if step == 1 or np.count_nonzero(flat[start::step]) != count:
+        return None
+    density = "only some of every"
+    if count > 0.9 * (mask.size // step):
+        density = "only every"
+    return "every", f"{density} {_ordinal(step)} element ({step} i + {start})"
 
 
-def _block(mask: np.ndarray, count: int) -> tuple[str, str]:
+def _block(mask, count):
     """A full block, or some elements of one."""
-    words, volume = [], 1
-    for axis, n in enumerate(mask.shape):
+    words = []
+    volume = 1
+    for axis, size in enumerate(mask.shape):
         used = np.flatnonzero(mask.any(axis=_others(mask, axis)))
-        a = int(used[0])
-        b = int(used[-1])
-        volume *= b - a + 1
-        if b - a + 1 < n:
-            extent = f"s {a:,} to {b:,}" if a < b else f" {a:,}"
-            words.append(_axis_name(mask.shape, axis) + extent)
+        first = int(used[0])
+        last = int(used[-1])
+        extent = last - first + 1
+        volume *= extent
+        name = _axis_name(mask.shape, axis)
+        if extent == 1 < size:
+            words.append(f"{name} {first:,}")
+        elif extent < size:
+            words.append(f"{name}s {first:,} to {last:,}")
+    where = ", ".join(words)
     if count == volume:
-        return "block", f"the block of {', '.join(words)}"
-    within = f" within {', '.join(words)}" if volume <= mask.size // 4 else ""
+        return "block", f"the block of {where}"
+    within = f" within {where}" if volume <= mask.size // 4 else ""
     return "some", f"{count:,} elements{within}"
 
 
-def _singular(where: str) -> bool:
-    """Does this subject take "differs" rather than "differ"?"""
+def _with_verb(where, singular, plural):
+    """A subject and its verb: "only element [3] differs", "the last 2 rows differ"."""
+    is_one = where.startswith(("every", "only", "the block"))
     several = where.endswith("s") or " and " in where or "s within" in where
-    return where.startswith(("every", "only", "the block")) or not several
+    if is_one or not several:
+        return f"{where} {singular}"
+    return f"{where} {plural}"
 
 
-def _ordinal(n: int) -> str:
+_ENDINGS = {1: "st", 2: "nd", 3: "rd"}
+
+
+def _ordinal(n):
     if n % 100 in (11, 12, 13):
         return f"{n}th"
-    ending = {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")
+    ending = _ENDINGS.get(n % 10, "th")
     return f"{n}{ending}"
 
 
-def _moved(d: Differences, at: np.ndarray):
+def _moved(d, at):
     """Reasons that say the right values stand in the wrong place."""
     shape = d.shape
 
@@ -178,17 +210,16 @@ def _moved(d: Differences, at: np.ndarray):
     return [reason] if reason else []
 
 
-def _transposed(shape, at, matches) -> Reason | None:
+def _transposed(shape, at, matches):
     everywhere = np.ones(at.size, bool)
-    for p in range(len(shape)):
-        for q in range(p + 1, len(shape)):
-            swapped = list(shape)
-            swapped[p], swapped[q] = shape[q], shape[p]
-            where = list(np.unravel_index(at, swapped))
-            where[p], where[q] = where[q], where[p]
-            if matches(np.ravel_multi_index(where, shape), everywhere):
-                axes = "rows and columns" if len(shape) == 2 else f"axes {p} and {q}"
-                return Reason("transposed", f"the result is transposed: {axes} are swapped")
+    for p, q in combinations(range(len(shape)), 2):
+        swapped = list(shape)
+        swapped[p], swapped[q] = shape[q], shape[p]
+        where = list(np.unravel_index(at, swapped))
+        where[p], where[q] = where[q], where[p]
+        if matches(np.ravel_multi_index(where, shape), everywhere):
+            axes = "rows and columns" if len(shape) == 2 else f"axes {p} and {q}"
+            return Reason("transposed", f"the result is transposed: {axes} are swapped")
     return None
 
 
@@ -199,13 +230,14 @@ def _elsewhere(shape, at, axis, index):
     return np.ravel_multi_index(where, shape)
 
 
-def _shifted(shape, at, matches) -> Reason | None:
+def _shifted(shape, at, matches):
     where = np.unravel_index(at, shape)
     for axis, n in enumerate(shape):
         for step, side in ((-1, "before"), (1, "after")):
             moved = where[axis] + step
-            valid = (moved >= 0) & (moved < n)
-            source = _elsewhere(shape, at, axis, moved.clip(0, n - 1))
+            kept = moved.clip(0, n - 1)
+            valid = moved == kept
+            source = _elsewhere(shape, at, axis, kept)
             if matches(source, valid):
                 name = _axis_name(shape, axis)
                 words = f"shifted by one: each {name} holds the value of the {name} {side} it"
@@ -213,7 +245,7 @@ def _shifted(shape, at, matches) -> Reason | None:
     return None
 
 
-def _reversed(shape, at, matches) -> Reason | None:
+def _reversed(shape, at, matches):
     where = np.unravel_index(at, shape)
     everywhere = np.ones(at.size, bool)
     for axis, n in enumerate(shape):
@@ -224,7 +256,7 @@ def _reversed(shape, at, matches) -> Reason | None:
     return None
 
 
-def _permuted(d: Differences) -> Reason | None:
+def _permuted(d):
     if d.wrong <= 2 or d.actual.size > CHUNK:
         return None
     got = np.sort(d.actual)
@@ -236,13 +268,13 @@ def _permuted(d: Differences) -> Reason | None:
     return None
 
 
-def _distorted(d: Differences, at: np.ndarray):
+def _distorted(d, at):
     """Reasons that say how the wrong values follow from the right ones."""
     got = d.actual[at]
     want = d.expected[at]
     if not np.any(got):
         return [Reason("zeros", "every wrong element is 0")]
-    wide = np.complex128 if "c" in (got.dtype.kind, want.dtype.kind) else np.float64
+    wide = widest(got, want)
     got = got.astype(wide)
     want = want.astype(wide)
     usable = np.isfinite(got) & np.isfinite(want)
@@ -250,131 +282,157 @@ def _distorted(d: Differences, at: np.ndarray):
     want = want[usable]
     if got.size < 3 or np.unique(want).size < 2:
         return []
-    if np.all(want != 0):
-        ratio = got / want
-        factor = np.median(ratio.real)
-        if factor and np.all(np.abs(ratio - factor) <= 1e-3 * abs(factor)):
-            if abs(factor + 1) < 1e-3:
-                return [Reason("negated", "the sign is wrong: got -1 × expected")]
-            if abs(factor - 1) > 2e-3:
-                words = f"off by a constant factor: got {_number(factor)} × expected"
-                return [Reason("scaled", words)]
-    gap = got - want
-    constant = np.median(gap.real)
-    if constant and np.all(np.abs(gap - constant) <= 1e-3 * abs(constant)):
-        sign = "-" if constant < 0 else "+"
-        words = f"off by a constant: got expected {sign} {_number(abs(constant))}"
-        return [Reason("offset", words)]
-    size = np.maximum(np.abs(want), d.tolerance.scale)
-    if np.all(np.abs(gap) <= 1e-2 * size):
-        share = float(np.max(np.abs(gap) / np.where(size, size, 1)))
-        words = (
-            f"close, but not close enough: errors up to {share:.1g} of the value, as from "
-            "lost precision"
-        )
-        return [Reason("imprecise", words)]
-    return []
+    reason = _scaled(got, want) or _offset(got, want) or _imprecise(got, want, d.tolerance)
+    return [reason] if reason else []
+
+
+def _constant(values):
+    """The one real number that all of these are, nearly; else 0."""
+    middle = np.median(values.real)
+    apart = np.abs(values - middle)
+    if np.all(apart <= 1e-3 * abs(middle)):
+        return middle
+    return 0
+
+
+def _scaled(got, want):
+    if not np.all(want):
+        return None
+    factor = _constant(got / want)
+    if not factor or abs(factor - 1) <= 2e-3:
+        return None
+    if abs(factor + 1) < 1e-3:
+        return Reason("negated", "the sign is wrong: got -1 × expected")
+    return Reason("scaled", f"off by a constant factor: got {_number(factor)} × expected")
+
+
+def _offset(got, want):
+    constant = _constant(got - want)
+    if not constant:
+        return None
+    sign = "-" if constant < 0 else "+"
+    words = f"off by a constant: got expected {sign} {_number(abs(constant))}"
+    return Reason("offset", words)
+
+
+def _imprecise(got, want, tolerance):
+    gap = np.abs(got - want)
+    size = np.maximum(np.abs(want), tolerance.scale)
+    if np.any(gap > 1e-2 * size):
+        return None
+    size[size == 0] = 1
+    share = float(np.max(gap / size))
+    words = f"close, but not close enough: errors up to {share:.1g} of the value"
+    return Reason("imprecise", f"{words}, as from lost precision")
 
 
 def reasons_for(d: Differences) -> list[Reason]:
     """What the differences look like, most telling first."""
     if not d.wrong:
         return []
-    codes = d.codes.reshape(d.shape or (1,))
+    shape = d.shape or (1,)
+    codes = d.codes.reshape(shape)
     reasons = []
-    for code, key, words in ((UNWRITTEN, "unwritten", "never written"), (NAN, "nan", "NaN")):
-        mask = codes == code
-        if mask.any():
-            region, where = _region(mask)
-            sentence = f"{where} {'was' if _singular(where) else 'were'} {words}"
-            if code == UNWRITTEN and region in ("tail", "edge"):
-                sentence += " (too few threads, or a guard that is too strict?)"
-            reasons.append(Reason(f"{key}-{region}", sentence))
-    mask = codes == WRONG
-    if mask.any():
-        shaped = d._replace(shape=d.shape or (1,))
+    if (codes == UNWRITTEN).any():
+        region, where = _region(codes == UNWRITTEN)
+        sentence = _with_verb(where, "was", "were") + " never written"
+        if region in ("tail", "edge"):
+            sentence += " (too few threads, or a guard that is too strict?)"
+        reasons.append(Reason(f"unwritten-{region}", sentence))
+    if (codes == NAN).any():
+        region, where = _region(codes == NAN)
+        sentence = _with_verb(where, "was", "were") + " NaN"
+        reasons.append(Reason(f"nan-{region}", sentence))
+    if (codes == WRONG).any():
+        shaped = d._replace(shape=shape)
         reasons += _moved(shaped, d.samples) or _distorted(d, d.samples)
-        region, where = _region(mask)
-        reasons.append(
-            Reason(f"wrong-{region}", f"{where} {'differs' if _singular(where) else 'differ'}")
-        )
+        region, where = _region(codes == WRONG)
+        sentence = _with_verb(where, "differs", "differ")
+        reasons.append(Reason(f"wrong-{region}", sentence))
     return reasons
 
 
 # ---- showing it
 
 
-def _number(x, digits: int = 5) -> str:
+def _number(x, digits=5):
     """A value as a learner reads it: integers in full, floats with a few significant digits."""
     if isinstance(x, (bool, np.bool_)):
         return str(bool(x))
     if isinstance(x, (int, np.integer)):
         return f"{int(x):,}"
     if isinstance(x, (complex, np.complexfloating)):
-        sign = "" if math.copysign(1, x.imag) < 0 else "+"
+        is_negative = np.signbit(x.imag)
+        sign = "" if is_negative else "+"
         return f"{_number(x.real, digits)}{sign}{_number(x.imag, digits)}j"
     return f"{float(x):.{digits}g}"
 
 
-def _digits(d: Differences) -> int:
+def _digits(d):
     """How many significant digits show the first and the worst difference."""
-    pairs = [(d.actual[i], d.expected[i]) for i in (d.first, d.worst) if i >= 0]
+    places = [i for i in (d.first, d.worst) if i >= 0]
     for digits in (5, 7, 9, 12):
-        if all(_number(got, digits) != _number(want, digits) for got, want in pairs):
+        got = [_number(d.actual[i], digits) for i in places]
+        want = [_number(d.expected[i], digits) for i in places]
+        if not any(map(operator.eq, got, want)):
             return digits
     return 17
 
 
-def _index(flat: int, shape) -> str:
-    if not shape:
-        return "[]"
-    numbers = ", ".join(str(int(i)) for i in np.unravel_index(flat, shape))
+def _index(flat, shape):
+    index = np.unravel_index(flat, shape)
+    numbers = ", ".join(map(str, index))
     return f"[{numbers}]"
 
 
-def _got(d: Differences, flat: int, digits: int) -> str:
-    return "unwritten" if d.codes[flat] == UNWRITTEN else _number(d.actual[flat], digits)
+def _got(d, flat, digits):
+    if d.codes[flat] == UNWRITTEN:
+        return "unwritten"
+    return _number(d.actual[flat], digits)
 
 
-def _around(d: Differences, digits: int) -> list[str]:
+def _around(d, digits):
     """Lines that show result and reference around the first difference."""
-    if len(d.shape) < 2:
-        first = max(d.first - 2, 0)
-        last = min(d.first + 5, d.actual.size)
-        rows = [("index", "got", "expected", "")]
-        for i in range(first, last):
-            mark = "←" if d.codes[i] else ""
-            rows.append(
-                (
-                    f"{i:,}",
-                    _got(d, i, digits),
-                    _number(d.expected[i], digits),
-                    mark,
-                )
-            )
-        return _columns(rows)
-    # the last two axes as a table, the others held where the first difference is
-    *lead, r, c = (int(i) for i in np.unravel_index(d.first, d.shape))
-    top = max(r - 1, 0)
-    left = max(c - 1, 0)
-    rows = range(top, min(top + 4, d.shape[-2]))
-    columns = range(left, min(left + 4, d.shape[-1]))
+    if len(d.shape) > 1:
+        return _around_in_table(d, digits)
+    first = max(d.first - 2, 0)
+    last = min(d.first + 5, d.actual.size)
+    rows = [("index", "got", "expected", "")]
+    for i in range(first, last):
+        got = _got(d, i, digits)
+        want = _number(d.expected[i], digits)
+        mark = "←" if d.codes[i] else ""
+        rows.append((f"{i:,}", got, want, mark))
+    return _columns(rows)
+
+
+def _around_in_table(d, digits):
+    """The last two axes as a table, the others held where the first difference is."""
+    *lead, row, column = map(int, np.unravel_index(d.first, d.shape))
+    height, width = d.shape[-2:]
     prefix = "".join(f"{i}, " for i in lead)
-    lines = []
-    for title in ("got", "expected"):
-        table = [(title, *(f"[{prefix}:, {j}] " for j in columns))]
-        for i in rows:
-            flat = [int(np.ravel_multi_index((*lead, i, j), d.shape)) for j in columns]
-            if title == "got":
-                cells = [_got(d, k, digits) + ("←" if d.codes[k] else " ") for k in flat]
-            else:
-                cells = [_number(d.expected[k], digits) + " " for k in flat]
-            table.append((f"[{prefix}{i}, :]", *cells))
-        lines += _columns(table)
-    return lines
+    columns = _window(column, width)
+    heads = [f"[{prefix}:, {j}] " for j in columns]
+    got = [("got", *heads)]
+    expected = [("expected", *heads)]
+    for i in _window(row, height):
+        name = f"[{prefix}{i}, :]"
+        start = int(np.ravel_multi_index((*lead, i, 0), d.shape))
+        places = [start + j for j in columns]
+        marks = ["←" if d.codes[k] else " " for k in places]
+        values = [_got(d, k, digits) for k in places]
+        got.append((name, *map(operator.add, values, marks)))
+        expected.append((name, *(_number(d.expected[k], digits) + " " for k in places)))
+    return _columns(got) + _columns(expected)
 
 
-def _columns(rows) -> list[str]:
+def _window(i, size):
+    """Four numbers below `size`, or all, from the one before `i` on."""
+    first = max(i - 1, 0)
+    return range(first, min(first + 4, size))
+
+
+def _columns(rows):
     columns = zip(*rows, strict=True)
     widths = [max(map(len, column)) for column in columns]
     lines = []
@@ -387,34 +445,33 @@ def _columns(rows) -> list[str]:
 def message(name: str, d: Differences, reasons) -> str:
     total = d.actual.size
     digits = _digits(d)
-    lines = [
-        f"✗ {name}: {d.wrong:,} of {total:,} values differ" if total > 1 else f"✗ {name} differs"
-    ]
-
-    def place(what, flat):
-        want = d.expected[flat]
-        at = f" at {_index(flat, d.shape)}" if d.shape else ""
-        text = f"  {what}{at}: got {_got(d, flat, digits)}, expected {_number(want, digits)}"
-        if d.codes[flat] == WRONG:
-            one = slice(flat, flat + 1)
-            _, errors = grade(
-                d.actual[one],
-                d.expected[one],
-                d.tolerance,
-            )
-            text += f", error {errors[0]:.2g}"
-            if d.tolerance is not EXACT:
-                text += f" (allowed {float(d.tolerance.of(want)):.2g})"
-        return text
-
-    lines.append(place("first" if total > 1 else "value", d.first))
+    if total == 1:
+        lines = [f"✗ {name} differs", _place("value", d, d.first, digits)]
+    else:
+        lines = [f"✗ {name}: {d.wrong:,} of {total:,} values differ"]
+        lines.append(_place("first", d, d.first, digits))
     if d.worst not in (-1, d.first):
-        lines.append(place("worst", d.worst))
+        lines.append(_place("worst", d, d.worst, digits))
     if total > 1:
         lines.append("  looks like: " + "; ".join(reasons))
         lines += ["    " + line for line in _around(d, digits)]
     lines.append(f"  tolerance: {d.tolerance.text}")
     return "\n".join(lines)
+
+
+def _place(what, d, flat, digits):
+    """A line about one element."""
+    want = d.expected[flat]
+    at = f" at {_index(flat, d.shape)}" if d.shape else ""
+    text = f"  {what}{at}: got {_got(d, flat, digits)}, expected {_number(want, digits)}"
+    if d.codes[flat] != WRONG:
+        return text
+    one = slice(flat, flat + 1)
+    _, errors = grade(d.actual[one], d.expected[one], d.tolerance)
+    text += f", error {errors[0]:.2g}"
+    if d.tolerance is EXACT:
+        return text
+    return text + f" (allowed {float(d.tolerance.of(want)):.2g})"
 
 
 class CheckError(AssertionError):
