@@ -7,6 +7,7 @@ const ROOM = 676; // px of height: below stand the slide's number and the arrows
 const FEW = 4; // lines, rows or items that are not left alone on a slide
 const LONG_CODE = 12; // lines; more of them are stepped through
 const STEP = 4; // lines, at least, that are in focus together
+const GROWTH = 0.05; // of a picture's width, from one size to the next that is tried
 const LARGER = [1.5, 1.4, 1.3, 1.2, 1.1]; // times the usual size, on a slide with room left
 const MOST_ABOVE_PICTURE = 0.3; // of the room; with more above it a picture gets its own slide
 
@@ -176,11 +177,13 @@ function place(part, stack) {
   stack.body.append(part);
   forARoom(part);
   if (part.matches(".picture")) return spread(part, stack);
-  part.querySelectorAll("svg").forEach((picture) => enlarge(picture, stack));
-  if (stack.fits()) return;
   const isAlone = stack.body.querySelectorAll(".piece").length === 1;
+  const pictures = [...part.querySelectorAll("svg")];
+  const isLegible = pictures.map((picture) => enlarge(picture, stack)).every(Boolean);
+  const fits = stack.fits();
+  if (fits && (isLegible || isAlone)) return;
   const staysWhole = part.querySelector(".still") && !isAlone;
-  const rest = staysWhole ? null : split(part, stack.fits);
+  const rest = staysWhole || fits ? null : split(part, stack.fits);
   if (rest) {
     stack.open(running);
     return place(rest, stack);
@@ -199,15 +202,19 @@ function spread(part, stack) {
   part.style.setProperty("--left", `${left}px`);
 }
 
-// A picture among words, such as a check's map, grows until its letters can be read, if it fits so
+// A picture among words, such as a check's map, grows until its letters can be read, or as far as
+// the slide has room. Returns whether it is as large as it should be.
 function enlarge(picture, stack) {
   const letters = [...picture.querySelectorAll("text")].map(sizeOf);
-  const times = SMALLEST / Math.min(...letters);
-  if (!letters.length || times <= 1) return;
+  const most = SMALLEST / Math.min(...letters, SMALLEST);
   const before = picture.style.cssText;
-  const wide = Math.ceil(times * picture.getBoundingClientRect().width);
-  picture.style.cssText = `width: min(${wide}px, 100%)`;
-  if (!stack.fits()) picture.style.cssText = before;
+  const { width } = picture.getBoundingClientRect();
+  for (let times = most; times > 1; times -= GROWTH) {
+    picture.style.cssText = `width: min(${Math.ceil(times * width)}px, 100%)`;
+    if (stack.fits()) return times === most;
+  }
+  picture.style.cssText = before;
+  return most <= 1;
 }
 
 // Pixels of a picture's letters on the slide, however they are turned

@@ -47,6 +47,8 @@ PROBLEMS = """(smallest) => {
     return found;
 }"""
 SMALLEST = 20  # pixels of a letter, on a screen of 1280 × 720: what the last row of a room can read
+# Pixels of a picture's letters
+LETTERS = "text => parseFloat(getComputedStyle(text).fontSize) * text.getScreenCTM().a"
 
 
 def problems(page, file):
@@ -277,13 +279,29 @@ def test_a_pictures_letters_can_be_read_where_they_fit(page, tmp_path, words, si
     assert problems(page, a_deck(tmp_path, html(words + drawing(*size)))) == []
     page.keyboard.press("ArrowRight")
     word = page.locator("section section.present svg text", has_text="a word")
-    letters = "text => parseFloat(getComputedStyle(text).fontSize) * text.getScreenCTM().a"
-    assert word.evaluate(letters) >= SMALLEST
+    assert word.evaluate(LETTERS) >= SMALLEST
 
 
-def test_a_picture_in_words_that_would_not_fit_larger_stays(page, tmp_path):
+def test_a_picture_in_words_grows_as_far_as_it_fits(page, tmp_path):
     report = "<p>what a check says of it</p>" + drawing(432, 500)
     assert problems(page, a_deck(tmp_path, html(report))) == []
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowDown")  # it has a slide without code
+    word = page.locator("section section.present svg text", has_text="a word")
+    assert 8.5 < word.evaluate(LETTERS) < SMALLEST
+
+
+def test_a_picture_in_words_has_a_slide_where_it_can_be_read(page, tmp_path):
+    """Below code there is no room for it to grow: it stands on the next slide."""
+    cell = lines(9)
+    report = "<p>what a check says of it</p>" + drawing(432, 200)
+    cell.outputs = [new_output("display_data", {"text/html": report})]
+    assert problems(page, a_deck(tmp_path, cell)) == []
+    page.keyboard.press("ArrowRight")
+    assert page.locator("section section.present svg").count() == 0
+    page.keyboard.press("ArrowDown")
+    word = page.locator("section section.present svg text", has_text="a word")
+    assert word.evaluate(LETTERS) >= SMALLEST
 
 
 def test_cuda_c_has_its_own_colours(tmp_path):
