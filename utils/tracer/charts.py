@@ -10,7 +10,7 @@ from utils.plots import ACCENT, ALARM, INK, figure
 
 from . import counts
 from .pictures import ASKED, BLANK, GRID_LINE, LETTERS, WASTE, WIDTH, code_of, rgb, show_cells
-from .record import LINE, TraceError
+from .record import LINE, TraceError, cropped
 
 #: Characters of a source line, at most, beside a chart
 CODE_WIDTH = 44
@@ -22,8 +22,8 @@ def listing(trace, rows, columns, alt, title, width):
     texts = []
     for name, line, text in trace.source:
         if (name, line) in rows:
-            code_text = text if len(text) <= CODE_WIDTH else text[: CODE_WIDTH - 1] + "…"
-            texts.append(f"{line:>4}  {code_text}".replace(" ", NO_BREAK_SPACE))
+            listed = f"{line:>4}  {cropped(text, CODE_WIDTH)}"
+            texts.append(listed.replace(" ", NO_BREAK_SPACE))
     fig = figure(WIDTH, 0.95 + 0.21 * len(texts), alt=alt)
     code, chart = fig.subplots(1, 2, width_ratios=(4.3, width))
     code.set(xlim=(0, 1), ylim=(len(texts) - 0.5, -0.5))
@@ -52,11 +52,23 @@ def listing(trace, rows, columns, alt, title, width):
 
 def kernel_lines(trace, used):
     """(filename, line) of all lines to list: the kernel's own, and others with events."""
-    return [
-        (name, line)
-        for name, line, text in trace.source
-        if (name, line) in used or text.strip() and not text.strip().startswith(("#", '"""'))
-    ]
+    lines = []
+    for name, line, text in trace.source:
+        text = text.strip()
+        is_code = text and not text.startswith(("#", '"""'))
+        if is_code or (name, line) in used:
+            lines.append((name, line))
+    return lines
+
+
+def name_axes(chart, ticks, label, notes):
+    """Name the threads below a chart, and note what there is to say right of each line."""
+    chart.set_xticks(ticks)
+    chart.tick_params(labelsize=LETTERS, length=2)
+    chart.set_xlabel(f"thread of the block {label}", fontsize=LETTERS)
+    chart.yaxis.tick_right()
+    chart.set_yticks(range(len(notes)), notes, fontsize=LETTERS)
+    chart.tick_params(axis="y", length=0)
 
 
 def divergence(trace, block=0):
@@ -64,24 +76,11 @@ def divergence(trace, block=0):
 
     block: its number through the grid. At most four warps are shown.
     """
-    events = trace.events
     if not 0 <= block < trace.blocks:
         raise TraceError(f"there are {trace.blocks} blocks, from 0; not {block}")
     threads = min(trace.threads_a_block, 4 * counts.WARP)
-    rank = events.thread - block * trace.threads_a_block
-    chosen = np.flatnonzero((events.kind == LINE) & (rank >= 0) & (rank < threads))
-    lines, places = events.line_of_site
-    if not len(chosen):
-        raise TraceError(
-            "no line was recorded: the kernel's source cannot be found, or the block never ran"
-        )
-    used = {places[number] for number in np.unique(lines[events.site[chosen]])}
-    rows = kernel_lines(trace, used)
-    table = np.zeros((len(rows), threads), int)
-    for row, where in enumerate(rows):
-        if where in used:
-            events_of_line = chosen[lines[events.site[chosen]] == places.index(where)]
-            table[row] = np.bincount(rank[events_of_line], minlength=threads)
+    counted = runs_of_lines(trace, block, threads)
+    rows = kernel_lines(trace, counted)
     active = {(row.filename, row.line): row for row in trace.activity}
     low = min((row.active for row in trace.activity), default=32)
     alt = (
@@ -90,38 +89,50 @@ def divergence(trace, block=0):
     )
     title = f"{trace.name}: which lanes run which line (block {trace.point(block, trace.grid)})"
     fig, _, chart = listing(trace, set(rows), threads, alt, title, 5.1)
-    picture = np.empty((len(rows), threads, 3))
-    for row, counted in enumerate(table):
-        for thread, count in enumerate(counted):
-            picture[row, thread] = shade(count, counted.max())
+    picture = np.ones((len(rows), threads, 3))
+    nothing = np.zeros(threads, int)
     for row, where in enumerate(rows):
-        if where not in active:
-            picture[row] = 1.0
+        if where in active:
+            picture[row] = shades(counted.get(where, nothing))
     show_cells(chart, picture, fine=threads <= 64)
-    chart.hlines(np.arange(0.5, len(rows) - 1), -0.5, threads - 0.5, GRID_LINE, linewidth=1.5)
+    between_lines = np.arange(0.5, len(rows) - 1)
+    chart.hlines(between_lines, -0.5, threads - 0.5, GRID_LINE, linewidth=1.5)
     for boundary in range(0, threads + 1, counts.WARP):
         chart.axvline(boundary - 0.5, color=INK, linewidth=1)
     ticks = sorted({*range(0, threads, 8), threads - 1})
     if threads > 64:
         ticks = [0, *range(counts.WARP - 1, threads, counts.WARP)]
-    chart.set_xticks(ticks)
-    chart.tick_params(labelsize=LETTERS, length=2)
-    chart.set_xlabel(
-        "thread of the block (blue: runs the line); right: active lanes of a warp", fontsize=LETTERS
-    )
     notes = [lanes_note(trace, active.get(where)) for where in rows]
-    chart.yaxis.tick_right()
-    chart.set_yticks(range(len(rows)), notes, fontsize=LETTERS)
-    chart.tick_params(axis="y", length=0)
+    name_axes(chart, ticks, "(blue: runs the line); right: active lanes of a warp", notes)
     return fig
 
 
-def shade(count, most):
-    """The colour of a lane that ran a line `count` times, when the busiest ran it `most` times."""
-    if not count:
-        return rgb(BLANK)
-    strength = 0.35 + 0.65 * count / most
-    return 1 - (1 - np.array(rgb(ACCENT))) * strength
+def runs_of_lines(trace, block, threads):
+    """(filename, line) -> how often each of the first threads of a block ran it."""
+    events = trace.events
+    rank = events.thread - block * trace.threads_a_block
+    ran = (events.kind == LINE) & (rank >= 0) & (rank < threads)
+    chosen = np.flatnonzero(ran)
+    if not len(chosen):
+        raise TraceError(
+            "no line was recorded: the kernel's source cannot be found, or the block never ran"
+        )
+    lines, places = events.line_of_site
+    line = lines[events.site[chosen]]
+    counted = {}
+    for number in np.unique(line):
+        own = chosen[line == number]
+        counted[places[number]] = np.bincount(rank[own], minlength=threads)
+    return counted
+
+
+def shades(counted):
+    """The colours of lanes that ran a line so many times: the strongest for the busiest."""
+    most = max(1, counted.max())
+    strength = 0.35 + 0.65 * counted / most
+    colours = 1 - (1 - np.array(rgb(ACCENT))) * strength[:, None]
+    colours[counted == 0] = rgb(BLANK)
+    return colours
 
 
 def lanes_note(trace, row):
@@ -147,13 +158,8 @@ def barriers(trace, block=None):
         skipping = [row.skipped[0] for row in trace.barriers if row.skipped]
         block = skipping[0] // trace.threads_a_block if skipping else 0
     where = f"block {trace.point(block, trace.grid)}"
-    in_words = []
-    for row in trace.barriers:
-        skipped = int((row.reached[block] < row.reached[block].max()).sum())
-        how = f"{skipped} threads skip it" if skipped else "all threads alike"
-        in_words.append(f"line {row.line}: {how}")
     alt = f"How often each thread of {where} of {trace.name} reached each barrier. "
-    alt += "; ".join(in_words)
+    alt += "; ".join(said_of_barrier(row, block) for row in trace.barriers)
     threads = trace.threads_a_block
     lines = kernel_lines(trace, {(row.filename, row.line) for row in trace.barriers})
     title = f"{trace.name}: barriers that the threads of {where} reach"
@@ -163,38 +169,53 @@ def barriers(trace, block=None):
     for row in trace.barriers:
         at = lines.index((row.filename, row.line))
         reached = row.reached[block]
-        missing = reached < reached.max()
+        missing = missing_at(row, block)
+        skipped = int(missing.sum())
         picture[at] = rgb(ACCENT)
         picture[at, missing] = rgb("#D55E00")
-        code.axhspan(at - 0.5, at + 0.5, color=WASTE if missing.any() else "#DCEAF3", zorder=0)
-        who = f"; {int(missing.sum())} skip it" if missing.any() else ", all"
+        ground = WASTE if skipped else "#DCEAF3"
+        code.axhspan(at - 0.5, at + 0.5, color=ground, zorder=0)
+        who = f"; {skipped} skip it" if skipped else ", all"
         notes[at] = f"{reached.max()}×{who}"
         if threads <= 40 and reached.max() < 10:  # one digit has room
-            for thread, count in enumerate(reached):
-                chart.text(
-                    thread,
-                    at,
-                    count,
-                    ha="center",
-                    va="center",
-                    fontsize=LETTERS,
-                    color="white",
-                )
+            write_counts(chart, at, reached)
     show_cells(chart, picture, fine=threads <= 64)
     for boundary in range(0, threads + 1, counts.WARP):
         chart.axvline(boundary - 0.5, color="#BBBBBB", linewidth=0.8, zorder=0.5)
     ticks = range(0, threads, 4)
     if threads > 40:
-        ticks = sorted({*range(0, threads, max(counts.WARP, threads // 8)), threads - 1})
-    chart.set_xticks(ticks)
-    chart.tick_params(labelsize=LETTERS, length=2)
-    chart.set_xlabel(
-        "thread of the block (blue: waits here; orange: never comes)", fontsize=LETTERS
-    )
-    chart.yaxis.tick_right()
-    chart.set_yticks(range(len(lines)), notes, fontsize=LETTERS)
-    chart.tick_params(axis="y", length=0)
+        step = max(counts.WARP, threads // 8)
+        ticks = sorted({*range(0, threads, step), threads - 1})
+    name_axes(chart, ticks, "(blue: waits here; orange: never comes)", notes)
     return fig
+
+
+def missing_at(row, block):
+    """Of each thread of a block, whether it came to a barrier less often than others."""
+    reached = row.reached[block]
+    return reached < reached.max()
+
+
+def said_of_barrier(row, block):
+    """'line 7: 3 threads skip it', of one block."""
+    skipped = int(missing_at(row, block).sum())
+    if skipped:
+        return f"line {row.line}: {skipped} threads skip it"
+    return f"line {row.line}: all threads alike"
+
+
+def write_counts(chart, at, reached):
+    """Into each cell of a line how often its thread came."""
+    for thread, count in enumerate(reached):
+        chart.text(
+            thread,
+            at,
+            count,
+            ha="center",
+            va="center",
+            fontsize=LETTERS,
+            color="white",
+        )
 
 
 # ---- races
@@ -226,7 +247,8 @@ def races(trace, number=0):
     memory = events.memories[events.memory[event]]
     size = int(events.size[event])
     middle = int(events.offset[event]) // size
-    last = min(max(0, middle - BEFORE) + ELEMENTS, int(np.prod(memory.shape)))
+    start = max(0, middle - BEFORE)
+    last = min(start + ELEMENTS, int(np.prod(memory.shape)))
     first = max(0, last - ELEMENTS)
     one, other = map(trace.thread_name, race.threads)
     alt = (
@@ -236,12 +258,13 @@ def races(trace, number=0):
     fig = figure(WIDTH, 1.3 + 0.75 * len(tracks), alt=alt)
     axes = fig.add_subplot()
     users = users_of(tracks, events, first, last, size)
-    for place, tracked in enumerate(users):
-        draw_users(axes, trace, race, place, [tracked.get(row, []) for row in range(len(tracks))])
+    for place, accesses in enumerate(users):
+        draw_users(axes, trace, race, place, accesses)
     axes.set(xlim=(-0.6, 15.6), ylim=(len(tracks) - 0.4, -0.6))
-    names = [
-        memory.element((first + i) * size).removeprefix(memory.name) for i in range(len(users))
-    ]
+    names = []
+    for number in range(first, last):
+        element = memory.element(number * size)
+        names.append(element.removeprefix(memory.name))
     tilt = 0 if len(memory.shape) == 1 else 30
     axes.set_xticks(range(len(users)), names, fontsize=LETTERS, rotation=tilt)
     verbs = {"atomic": "atomic", "read": "reads", "write": "writes"}
@@ -274,23 +297,23 @@ def tracks_of(race, events):
         (a, race, race.operation),
         (b, race.other, race.other_operation),
     ):
-        same_line = lines[events.site[near]] == lines[events.site[event]]
+        line = lines[events.site[event]]
+        same_line = lines[events.site[near]] == line
         same_kind = events.kind[near] == events.kind[event]
-        track = Track(where.line, where.filename, operation, near[same_line & same_kind])
-        tracks.append(track)
+        accesses = near[same_line & same_kind]
+        tracks.append(Track(where.line, where.filename, operation, accesses))
     if race.line == race.other.line and race.operation == race.other_operation:
         return tracks[:1]
     return tracks
 
 
 def users_of(tracks, events, first, last, size):
-    """For each element from first to last: {track's number: its accesses to the element}."""
-    users = [{} for _ in range(first, last)]
-    for row, track in enumerate(tracks):
-        for event in track.accesses.tolist():
-            place = int(events.offset[event]) // size - first
-            if 0 <= place < len(users):
-                users[place].setdefault(row, []).append(event)
+    """For each element from first to last: of each track the accesses to the element."""
+    users = [[] for _ in range(first, last)]
+    for track in tracks:
+        element = events.offset[track.accesses] // size
+        for number, accesses in enumerate(users, start=first):
+            accesses.append(track.accesses[element == number].tolist())
     return users
 
 
@@ -306,14 +329,15 @@ def draw_users(axes, trace, race, place, accesses):
     several_blocks = len({block for block, _ in together}) > 1
     collide = several_blocks or any(len(threads) > 1 for threads in together.values())
     for row, own in enumerate(accesses):
-        threads = list(dict.fromkeys(int(events.thread[event]) for event in own))
-        style = {"facecolor": BLANK, "edgecolor": "white"}
-        if threads:
-            style = {"facecolor": ASKED, "edgecolor": "white"}
+        threads = list(dict.fromkeys(events.thread[own].tolist()))
+        colour = ASKED if threads else BLANK
+        edge = "white"
         if threads and collide:
-            style = {"facecolor": RACED, "edgecolor": ALARM}
+            colour = RACED
+            edge = ALARM
         corner = place - 0.46, row - 0.4
-        axes.add_patch(Rectangle(corner, 0.92, 0.8, linewidth=1.5, **style))
+        cell = Rectangle(corner, 0.92, 0.8, linewidth=1.5, facecolor=colour, edgecolor=edge)
+        axes.add_patch(cell)
         name = thread_names(trace, race, threads)
         axes.text(
             place,

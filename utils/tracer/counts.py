@@ -71,6 +71,15 @@ class Events:
         """The array that an event accessed."""
         return self.memories[self.memory[event]]
 
+    def operation_of(self, event):
+        """What an event did to it: "read", "write" or "atomic"."""
+        return WORDS[int(self.kind[event])]
+
+    def element_of(self, event):
+        """The element that an event accessed, as a learner would write it."""
+        offset = int(self.offset[event])
+        return self.memory_of(event).element(offset)
+
     def __len__(self):
         return len(self.kind)
 
@@ -451,8 +460,8 @@ def mistakes(events, outside):
         memory = events.memory_of(i)
         index = memory.index(int(events.offset[i]))
         if index is not None:
-            kind = int(events.kind[i])
             thread = int(events.thread[i])
+            kind = int(events.kind[i])
             note(events.site_of(i), "uninitialised", memory, kind, thread, index)
     rows = []
     for key, pairs in sorted(accesses.items()):

@@ -1,5 +1,6 @@
 """Pictures of a trace. Each names its source line and has a text alternative (`alt`)."""
 
+from collections import defaultdict
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +10,7 @@ from utils.plots import ACCENT, ALARM, IDLE, INK, figure, svg
 from utils.plots.cells import draw_cells, draw_lines
 
 from . import counts
-from .record import WORDS, TraceError
+from .record import WORDS, TraceError, cropped
 
 WASTE = "#F6DDB8"
 ASKED = "#BFD9EA"
@@ -50,10 +51,8 @@ def rgb(colour):
 def code_of(trace, filename, line):
     """'line 12: out[i] = a[i]', cropped to what fits a title."""
     texts = {(name, number): text for name, number, text in trace.source}
-    text = texts.get((filename, line), "").strip()
-    if len(text) > TITLE_WIDTH:
-        text = text[: TITLE_WIDTH - 1] + "…"
-    return f"line {line}:  {text}"
+    text = texts.get((filename, line), "")
+    return f"line {line}:  {cropped(text.strip(), TITLE_WIDTH)}"
 
 
 def cell_text(who):
@@ -81,19 +80,19 @@ def select(trace, rows, space, line, array, operation, warp, time):
     if line is None:
         wasteful = [row for row in asked if is_wasteful(row, space)]
         one = (wasteful or asked)[0]
-        asked = [row for row in asked if (row.filename, row.line) == (one.filename, one.line)]
+        asked = [row for row in asked if row.filename == one.filename]
+        line = one.line
     else:
-        asked = [row for row in asked if row.line == asked[0].line]
+        line = asked[0].line
     drawn = []
     for row in asked:
+        if row.line != line:
+            continue
         own = accesses_of(events, row, space)
         numbers, first = counts.requests(events, own)
         if warp is None:
-            if space == "global":
-                cost = counts.sectors(events, own, numbers)
-            else:
-                _, cost, _ = counts.passes(events, own, numbers)
-            warp = int(events.warp[first[np.argmax(cost)]])
+            costliest = np.argmax(cost_of(events, own, numbers, space))
+            warp = int(events.warp[first[costliest]])
         mine = np.flatnonzero(events.warp[first] == warp)
         mine = mine[np.argsort(first[mine])]
         if not len(mine):
@@ -107,9 +106,19 @@ def select(trace, rows, space, line, array, operation, warp, time):
     return drawn, warp
 
 
+def cost_of(events, own, numbers, space):
+    """Of each request the sectors that it moves, or the passes that it takes."""
+    if space == "global":
+        return counts.sectors(events, own, numbers)
+    _, passes, _ = counts.passes(events, own, numbers)
+    return passes
+
+
 def is_wasteful(row, space):
     """Whether a row's accesses cost more than they must."""
-    return row.efficiency < 99.5 if space == "global" else row.conflicts > 0
+    if space == "global":
+        return row.efficiency < 99.5
+    return row.conflicts > 0
 
 
 def accesses_of(events, row, space):
@@ -117,10 +126,12 @@ def accesses_of(events, row, space):
     chosen = events.accesses(space)
     lines, places = events.line_of_site
     names, arrays = events.name_of_memory
-    operations = np.array([WORDS[int(kind)] for kind in events.kind[chosen]])
-    matching = lines[events.site[chosen]] == places.index((row.filename, row.line))
-    matching &= names[events.memory[chosen]] == arrays.index(row.array)
-    matching &= operations == row.operation
+    kinds = {word: kind for kind, word in WORDS.items()}
+    line = places.index((row.filename, row.line))
+    array = arrays.index(row.array)
+    matching = lines[events.site[chosen]] == line
+    matching &= names[events.memory[chosen]] == array
+    matching &= events.kind[chosen] == kinds[row.operation]
     return chosen[matching]
 
 
@@ -213,31 +224,36 @@ class Sheet:
 
 def sheet(events, chosen):
     """The Sheet of one request."""
-    size = max(1, int(min(events.size[chosen].min(), counts.SECTOR)))
+    smallest = int(events.size[chosen].min())
+    size = min(max(1, smallest), counts.SECTOR)
     asked = asked_bytes(events, chosen, size)
     start = int(events.address[chosen].min()) // counts.CACHE_LINE
-    rows = sorted({address // counts.CACHE_LINE for address, _ in asked} | {start})
+    touched = {address // counts.CACHE_LINE for address, _ in asked}
+    rows = sorted(touched | {start})
     shown = rows[:MOST_ROWS]
-    lanes = {}
+    hidden = rows[MOST_ROWS:]
+    lanes = defaultdict(list)
     for address, lane in asked:
         row, within = divmod(address, counts.CACHE_LINE)
         if row in shown:
             cell = shown.index(row), within // size
-            lanes.setdefault(cell, []).append(lane)
-    memory = events.memories[events.memory[chosen[0]]]
+            lanes[cell].append(lane)
+    memory = events.memory_of(chosen[0])
     offsets = [row * counts.CACHE_LINE - memory.start for row in shown]
     labels = [row_label(memory, offset) for offset in offsets]
-    return Sheet(shown, size, lanes, labels, len(rows) - len(shown))
+    return Sheet(shown, size, lanes, labels, len(hidden))
 
 
 def asked_bytes(events, chosen, size):
     """(address, lane) of every piece of `size` bytes that a request asks for."""
     asked = []
     for i in chosen.tolist():
+        lane = int(events.lane[i])
         first = int(events.address[i])
         pieces = max(1, int(events.size[i]) // size)
-        addresses = range(first, first + pieces * size, size)
-        asked += [(address, int(events.lane[i])) for address in addresses]
+        for piece in range(pieces):
+            address = first + piece * size
+            asked.append((address, lane))
     return asked
 
 
@@ -258,8 +274,10 @@ def draw_sheet(axes, content, text):
         write_lanes(axes, content)
     places = range(len(content.rows))
     axes.set_yticks(places, content.labels, fontsize=LETTERS, family="monospace")
-    middles = [(i + 0.5) * content.per_sector - 0.5 for i in range(SECTORS)]
-    axes.set_xticks(middles, [f"sector {i}" for i in range(SECTORS)], fontsize=LETTERS)
+    sectors = np.arange(SECTORS)
+    middles = (sectors + 0.5) * content.per_sector - 0.5
+    names = [f"sector {i}" for i in sectors]
+    axes.set_xticks(middles, names, fontsize=LETTERS)
     axes.xaxis.tick_top()
     axes.tick_params(length=0)
     more = f"  (and {content.hidden} more rows)" if content.hidden else ""
@@ -276,10 +294,13 @@ def colours_of(content):
     picture = np.empty((len(content.rows), content.cells, 3))
     picture[:] = rgb(BLANK)
     for row, cell in content.lanes:
-        first = cell // content.per_sector * content.per_sector
-        picture[row, first : first + content.per_sector] = rgb(WASTE)
+        sector = cell // content.per_sector
+        first = sector * content.per_sector
+        last = first + content.per_sector
+        picture[row, first:last] = rgb(WASTE)
     for (row, cell), who in content.lanes.items():
-        picture[row, cell] = lane_colour(who[0])[0][:3]
+        colour, _ = lane_colour(who[0])
+        picture[row, cell] = colour[:3]
     return picture
 
 
@@ -391,31 +412,36 @@ def bank_sheet(events, chosen):
     lanes = counts.WARP if size <= 4 else max(1, counts.WARP * 4 // size)
     parts = []
     for first in range(0, counts.WARP, lanes):
-        lane = events.lane[chosen]
-        own = chosen[(lane >= first) & (lane < first + lanes)].tolist()
+        part_of_warp = events.lane[chosen] // lanes
+        own = chosen[part_of_warp == first // lanes].tolist()
         words = words_of(events, own)
-        parts.append((words, passes_of(events, own, words), first))
-    words, passes, first = max(parts, key=lambda part: part[1].max())
+        passes = passes_of(events, own, words)
+        parts.append((passes, words, first))
+    passes, words, first = max(parts, key=lambda part: part[0].max())
     rows = sorted({word // counts.BANKS for word in words})
     shown = rows[:MOST_ROWS]
+    hidden = rows[MOST_ROWS:]
     kept = {word: who for word, who in words.items() if word // counts.BANKS in shown}
-    part = "" if lanes == counts.WARP else f" (lanes {first}–{first + lanes - 1})"
-    return BankSheet(shown, kept, passes, part, len(rows) - len(shown))
+    part = ""
+    if lanes < counts.WARP:
+        part = f" (lanes {first}–{first + lanes - 1})"
+    return BankSheet(shown, kept, passes, part, len(hidden))
 
 
 def words_of(events, own):
     """Number of a word of shared memory -> lanes that ask for it."""
-    words = {}
+    words = defaultdict(list)
     for i in own:
+        lane = int(events.lane[i])
         first, count = counts.extents(events, i, counts.BANK_BYTES)
-        for word in range(int(first), int(first + count)):
-            words.setdefault(word, []).append(int(events.lane[i]))
+        for word in range(first, first + count):
+            words[word].append(lane)
     return words
 
 
 def passes_of(events, own, words):
     """How many passes each bank takes: one a word, of atomics one a lane."""
-    is_atomic = bool(own) and WORDS[int(events.kind[own[0]])] == "atomic"
+    is_atomic = bool(own) and events.operation_of(own[0]) == "atomic"
     passes = np.zeros(counts.BANKS, int)
     for word, who in words.items():
         passes[word % counts.BANKS] += len(who) if is_atomic else 1

@@ -11,7 +11,7 @@ import numpy as np
 
 from .counts import Place, elements
 from .grouping import group, per_group
-from .record import ATOMIC, FENCE, READ, SYNCWARP, WORDS, WRITE
+from .record import ATOMIC, FENCE, READ, SYNCWARP, WRITE
 
 #: Elements looked at in detail, and with fences, which take longer; threads compared at one element
 #: and line; pairs tried there to find one without order.
@@ -54,7 +54,8 @@ def races(events):
             for a, b in collisions(events, order, accesses, inside):
                 lines = lines_of(events, a, b)
                 pairs_of[lines].append(in_order(events, a, b))
-    return [entry(events, pairs) for _, pairs in sorted(pairs_of.items())]
+    by_line = sorted(pairs_of.items())
+    return [entry(events, pairs) for _, pairs in by_line]
 
 
 def contended(events, order, chosen, element, inside):
@@ -168,7 +169,8 @@ class Order:
         happened = np.zeros(len(events), bool)
         happened[met[full]] = True
         self.warp_epoch = events.passed(happened)
-        for i, number in zip(met[~full].tolist(), numbers[~full].tolist(), strict=True):
+        some = np.flatnonzero(~full)
+        for i, number in zip(met[some], numbers[some], strict=True):
             thread = int(events.thread[i])
             self.partial[thread][number] = i
 
@@ -197,7 +199,8 @@ class Order:
         thread = self.events.thread
         one = self.partial[int(thread[a])]
         other = self.partial[int(thread[b])]
-        return any((a < one[n]) != (b < other[n]) for n in one.keys() & other.keys())
+        both = one.keys() & other.keys()
+        return any((a < one[n]) != (b < other[n]) for n in both)
 
     def _precedes(self, i, j):
         """Whether event i comes before j for every schedule in a block; one of them is an array."""
@@ -243,19 +246,19 @@ def entry(events, pairs):
     a, b = pairs[0]
     one = events.site_of(a)
     other = events.site_of(b)
-    memory = events.memory_of(a)
     between = [events.block[i] != events.block[j] for i, j in pairs]
     elements = {(events.root[i], events.address[i]) for i, _ in pairs}
+    threads = int(events.thread[a]), int(events.thread[b])
     return Race(
         one.filename,
         one.line,
         one.code,
-        memory.name,
-        WORDS[int(events.kind[a])],
+        events.memory_of(a).name,
+        events.operation_of(a),
         Place(other.filename, other.line, other.code),
-        WORDS[int(events.kind[b])],
-        (int(events.thread[a]), int(events.thread[b])),
-        memory.element(int(events.offset[a])),
+        events.operation_of(b),
+        threads,
+        events.element_of(a),
         len(elements),
         not all(between),
         any(between),

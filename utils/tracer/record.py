@@ -47,6 +47,13 @@ class TraceError(ValueError):
     """What was asked for cannot be traced; the text says why and what to do."""
 
 
+def cropped(text, width):
+    """A line of source in so many characters at most."""
+    if len(text) <= width:
+        return text
+    return text[: width - 1] + "…"
+
+
 class TooManyEvents(KernelError):
     """A traced launch exceeded the limit on events: an endless loop, or inputs too large."""
 
@@ -84,9 +91,10 @@ class Memory:
         """The index, a tuple, of the element at this byte offset; None if it is outside."""
         if self.shape and min(self.strides) >= 0:
             index = [0] * len(self.shape)
-            for axis in sorted(range(len(self.shape)), key=lambda axis: -self.strides[axis]):
-                if self.strides[axis]:
-                    index[axis], offset = divmod(offset, self.strides[axis])
+            largest_first = sorted(enumerate(self.strides), key=lambda each: -each[1])
+            for axis, stride in largest_first:
+                if stride:
+                    index[axis], offset = divmod(offset, stride)
             if all(0 <= i < n for i, n in zip(index, self.shape, strict=True)):
                 return tuple(index)
         return None
@@ -94,9 +102,10 @@ class Memory:
     def element(self, offset):
         """The element at this byte offset as a learner would write it: a[3], tile[1, 2]."""
         index = self.index(offset)
-        return (
-            f"{self.name}[{'byte ' + str(offset) if index is None else ', '.join(map(str, index))}]"
-        )
+        if index is None:
+            return f"{self.name}[byte {offset}]"
+        numbers = ", ".join(map(str, index))
+        return f"{self.name}[{numbers}]"
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,14 @@
 import html
 import inspect
 import linecache
+import math
 from collections import defaultdict
 from functools import cached_property
 from pathlib import Path
 
 from . import counts
 from . import races as race_search
-from .record import TraceError, record
+from .record import TraceError, cropped, record
 
 #: Threads and events of one trace unless the caller says otherwise, and seconds before it is
 #: stopped.
@@ -86,8 +87,8 @@ class Trace:
         self.events = counts.Events(recording)
         self._function = recording.function
         self._outside = recording.recorder.outside
-        self.blocks = self.grid[0] * self.grid[1] * self.grid[2]
-        self.threads_a_block = self.block[0] * self.block[1] * self.block[2]
+        self.blocks = math.prod(self.grid)
+        self.threads_a_block = math.prod(self.block)
 
     @cached_property
     def coalescing(self):
@@ -139,7 +140,8 @@ class Trace:
     def efficiency(self, array=None, operation=None, line=None):
         """Coalescing efficiency in percent, of all global accesses or of those chosen."""
         rows = self.rows(self.coalescing, array, operation, line)
-        return 100 * sum(row.fewest for row in rows) / sum(row.sectors for row in rows)
+        fewest = sum(row.fewest for row in rows)
+        return 100 * fewest / sum(row.sectors for row in rows)
 
     def sectors(self, array=None, operation=None, line=None):
         """32-byte sectors that global accesses move."""
@@ -163,16 +165,13 @@ class Trace:
             and operation in (None, row.operation)
             and (numbers is None or row.line in numbers)
         ]
-        if not matching:
-            asked = ", ".join(
-                f"{name} {value!r}"
-                for name, value in (("array", array), ("operation", operation), ("line", line))
-                if value is not None
-            )
-            asked = f": {asked}" if asked else ""
-            choices = "; ".join(f"line {row.line} {row.operation} {row.array}" for row in rows)
-            raise TraceError(f"no such access{asked}. Of this kind there are: {choices or 'none'}")
-        return matching
+        if matching:
+            return matching
+        wanted = {"array": array, "operation": operation, "line": line}
+        words = [f"{name} {value!r}" for name, value in wanted.items() if value is not None]
+        asked = f": {', '.join(words)}" if words else ""
+        choices = "; ".join(f"line {row.line} {row.operation} {row.array}" for row in rows)
+        raise TraceError(f"no such access{asked}. Of this kind there are: {choices or 'none'}")
 
     def lines_with(self, line):
         """The line numbers that `line`, a number or a piece of the code, names."""
@@ -190,10 +189,12 @@ class Trace:
     @staticmethod
     def point(number, sizes):
         x, y, z = sizes
-        parts = [number % x, number // x % y, number // (x * y)]
+        row, column = divmod(number, x)
         if y == z == 1:
             return str(number)
-        return "(" + ",".join(map(str, parts if z > 1 else parts[:2])) + ")"
+        if z == 1:
+            return f"({column},{row})"
+        return f"({column},{row % y},{row // y})"
 
     @cached_property
     def source(self):
@@ -348,7 +349,7 @@ class Trace:
                 last = filename
             notes = [note for note, _ in self.notes.get((filename, line), [])]
             active = f"{lanes[filename, line]:5.3g}" if (filename, line) in lanes else "     "
-            code = text if len(text) <= CODE_WIDTH else text[: CODE_WIDTH - 1] + "…"
+            code = cropped(text, CODE_WIDTH)
             first, *more = notes or [""]
             lines.append(f"{line:>5}  {code:<{CODE_WIDTH}}  {active}  {first}".rstrip())
             lines += [" " * (CODE_WIDTH + 16) + note for note in more]

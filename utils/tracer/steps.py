@@ -1,7 +1,9 @@
 """Step by step: which thread accesses which element; a slider in a notebook, a picture on paper."""
 
 import html
+from collections import defaultdict
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
 
@@ -19,8 +21,9 @@ from .pictures import (
     show_cells,
     warp_name,
 )
-from .record import READ, WORDS, TraceError
+from .record import TraceError
 
+VERBS = {"read": "read", "write": "write", "atomic": "change"}
 LEGEND = (
     "colour and number: the lane (×n: n lanes); pale blue: read before; pale orange: written before"
 )
@@ -55,11 +58,11 @@ class Steps:
     def _arrays(self):
         """The arrays that the warp uses, as memory numbers; local arrays are left out."""
         events = self.trace.events
-        used = dict.fromkeys(int(events.memory[i]) for step in self._steps for i in step)
         first = {}
-        for number in used:
-            memory = events.memories[number]
-            first.setdefault((memory.root, memory.start, memory.shape), number)
+        for i in chain(*self._steps):
+            memory = events.memory_of(i)
+            place = memory.root, memory.start, memory.shape
+            first.setdefault(place, int(events.memory[i]))
         return list(first.values())
 
     def __len__(self):
@@ -69,17 +72,19 @@ class Steps:
         """Step `number` in words: the line, and what it does to which array."""
         events = self.trace.events
         step = self._steps[number]
-        site = events.sites[events.site[step[0]]]
-        memory = events.memories[events.memory[step[0]]]
-        verb = {"read": "read", "write": "write", "atomic": "change"}[
-            WORDS[int(events.kind[step[0]])]
-        ]
-        elements = list(dict.fromkeys(memory.element(int(events.offset[i])) for i in step))
-        shown = elements[0] if len(elements) == 1 else f"{elements[0]} … {elements[-1]}"
-        lanes = f"lane {events.lane[step[0]]}" if len(step) == 1 else f"{len(step)} lanes"
+        first = step[0]
+        site = events.site_of(first)
+        verb = VERBS[events.operation_of(first)]
+        elements = list(dict.fromkeys(map(events.element_of, step)))
+        shown = elements[0]
+        if len(elements) > 1:
+            shown += f" … {elements[-1]}"
+        lanes = f"{len(step)} lanes {verb}"
+        if len(step) == 1:
+            lanes = f"lane {events.lane[first]} {verb}s"
         return (
             f"step {number + 1} of {len(self)} · {code_of(self.trace, site.filename, site.line)}\n"
-            f"{warp_name(self.trace, self.warp)}: {lanes} {verb}{'s' * (len(step) == 1)} {shown}"
+            f"{warp_name(self.trace, self.warp)}: {lanes} {shown}"
         )
 
     def draw(self, number=0):
@@ -99,8 +104,8 @@ class Steps:
         widths = [min(columns, ACROSS) + 3 for _, columns in grids]
         inch = (WIDTH - 0.3) / sum(widths)  # of one cell of an array that is not too wide
         letters = min(LETTERS, 72 * inch * LETTERS_A_CELL)
-        tall = max(rows * inch * min(1, ACROSS / columns) for rows, columns in grids)
-        tall = min(max(tall, 0.3), 2.6)
+        rows = [rows * min(1, ACROSS / columns) for rows, columns in grids]
+        tall = min(max(inch * max(rows), 0.3), 2.6)
         texts = [self.describe(number) for number in numbers]
         heights = [tall + 0.75] * len(texts)
         heights[-1] += 0.19  # for the legend, so that the last picture is as large as the others
@@ -135,25 +140,24 @@ class Steps:
         picture = np.empty((rows * columns, 3))
         picture[:] = 1
         picture[: int(np.prod(memory.shape))] = rgb(BLANK)
-        labels = {}
+        labels = defaultdict(list)
         kinds = set()
         for step in range(now + 1):
             for i in self._steps[step]:
-                one = events.memories[events.memory[i]]
-                index = one.index(int(events.offset[i])) if one.root == memory.root else None
-                if index is None or one.shape != memory.shape:
+                cell = cell_of(events, i, memory)
+                if cell is None or cell >= len(picture):
                     continue
-                cell = int(np.ravel_multi_index(index, memory.shape))
-                kind = int(events.kind[i])
-                if cell >= len(picture):
-                    continue
-                if step < now:
-                    picture[cell] = rgb(BEEN_READ if kind == READ else BEEN_WRITTEN)
+                operation = events.operation_of(i)
+                if step == now:
+                    labels[cell].append(int(events.lane[i]))
+                    kinds.add(operation)
+                elif operation == "read":
+                    picture[cell] = rgb(BEEN_READ)
                 else:
-                    labels.setdefault(cell, []).append(int(events.lane[i]))
-                    kinds.add(WORDS[kind])
+                    picture[cell] = rgb(BEEN_WRITTEN)
         for cell, lanes in labels.items():
-            picture[cell] = lane_colour(lanes[0])[0][:3]
+            colour, _ = lane_colour(lanes[0])
+            picture[cell] = colour[:3]
         show_cells(axes, picture.reshape(rows, columns, 3), fine=columns <= 64)
         axes.set(aspect="equal", anchor="NW")
         outline(axes, memory, rows, columns)
@@ -226,6 +230,17 @@ class Steps:
         return self.still()._repr_mimebundle_() | widget_view(self.widget())
 
 
+def cell_of(events, event, memory):
+    """The number of an array's element that an event accesses; None if it is another array's."""
+    own = events.memory_of(event)
+    if (own.root, own.shape) != (memory.root, memory.shape):
+        return None
+    index = own.index(int(events.offset[event]))
+    if index is None:
+        return None
+    return int(np.ravel_multi_index(index, memory.shape))
+
+
 def outline(axes, memory, rows, columns):
     """A thin frame around an array."""
     from matplotlib.patches import Rectangle
@@ -262,7 +277,9 @@ def ordered(events, warp):
     chosen = chosen[events.warp[chosen] == warp]
     numbers, first = counts.requests(events, chosen)
     steps = [chosen[numbers == number] for number in range(len(first))]
-    return sorted(
-        steps,
-        key=lambda step: (events.epoch[step[0]], events.step[step].min(), events.site[step[0]]),
-    )
+
+    def when(step):
+        first = step[0]
+        return events.epoch[first], events.step[step].min(), events.site[first]
+
+    return sorted(steps, key=when)
