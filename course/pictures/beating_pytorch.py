@@ -500,7 +500,7 @@ def waterfall(
     names, values = list(steps), list(steps.values())
     fig, axes = chart(
         8.8,
-        0.9 + 0.36 * len(names),
+        0.8 + 0.165 * len(names),
         alt="Waterfall of optimizations: "
         + ", then ".join(f"{name} {value:,.0f} {unit}" for name, value in steps.items()),
     )
@@ -535,13 +535,13 @@ def waterfall(
             row,
             text,
             va="center",
-            fontsize=8.5,
+            fontsize=9.5,
             color=INK,
         )
-    axes.set_yticks(range(len(names)), names, fontsize=9)
+    axes.set_yticks(range(len(names)), names, fontsize=9.5)
     axes.set_xlim(0, 1.35 * max(values))
     axes.invert_yaxis()
-    axes.set_xlabel(f"{unit} a step", fontsize=9)
+    axes.set_xlabel(f"{unit} a step", fontsize=9.5)
     plain(axes, title)
     return fig
 

@@ -550,7 +550,9 @@ def search_map(
 # ---- the order of three loops
 
 SHOWN, LINE = 32, 16  # a matrix's side; elements of a cache line
-DOT, BETWEEN = 6, 34  # pixels: an element, from matrix to matrix
+WIDE, HIGH = 8, 3.5  # pixels of an element: flat, as a slide is
+LEFT, BETWEEN, ROW_GAP = 175, 26, 18  # of the names, from matrix to matrix, from row to row
+WALK_LETTERS = 16
 
 
 def _row_column_i(side):
@@ -581,18 +583,19 @@ def walks(steps: int = 256):
     lines = {name: sum(map(_lines_of, touched)) for name, touched in rows.items()}
     said = ", ".join(f"{name}: {count}" for name, count in lines.items())
     alt = f"Cache lines that the first {steps} multiply-adds of three orders touch. {said}."
-    side = SHOWN * DOT
-    sheet = svg.Drawing(140 + 3 * (side + BETWEEN), 30 + 3 * (side + 18), alt=alt)
+    across, down = SHOWN * WIDE + BETWEEN, SHOWN * HIGH + ROW_GAP
+    sheet = svg.Drawing(LEFT + 3 * across, 30 + 3 * down, alt=alt)
+    bold = {"size": WALK_LETTERS, "font_weight": "bold"}
     for column, name in enumerate("ABC"):
-        sheet.text(140 + column * (side + BETWEEN) + side / 2, 10, name, font_weight="bold")
+        sheet.text(LEFT + column * across + SHOWN * WIDE / 2, 10, name, **bold)
     for row, (name, touched) in enumerate(rows.items()):
-        top = 26 + row * (side + 18)
+        top = 26 + row * down
         words = name, f"{steps} multiply-adds", f"{lines[name]} cache lines"
         for place, text in enumerate(words):
-            weight = "bold" if place != 1 else None
-            sheet.text(0, top + 20 + 20 * place, text, anchor="start", font_weight=weight)
+            look = bold if place != 1 else {"size": WALK_LETTERS}
+            sheet.text(0, top + 20 + 24 * place, text, anchor="start", **look)
         for column, elements in enumerate(touched):
-            _draw_touched(sheet, 140 + column * (side + BETWEEN), top, elements)
+            _draw_touched(sheet, LEFT + column * across, top, elements)
     return sheet
 
 
@@ -611,12 +614,11 @@ def _lines_of(elements):
 
 def _draw_touched(sheet, left, top, elements):
     """A matrix: whole cache lines that are fetched, and in them the elements that are used."""
-    side = SHOWN * DOT
-    sheet.box(left, top, side, side, fill=svg.FAINT, line=svg.GREY)
+    sheet.box(left, top, SHOWN * WIDE, SHOWN * HIGH, fill=svg.FAINT, line=svg.GREY)
     for row, line in sorted({(row, column // LINE) for row, column in elements}):
-        x, y = left + line * LINE * DOT, top + row * DOT
-        sheet.box(x, y, LINE * DOT, DOT - 1, fill=BLOCK_COLOURS[1])
+        x, y = left + line * LINE * WIDE, top + row * HIGH
+        sheet.box(x, y, LINE * WIDE, HIGH - 0.6, fill=BLOCK_COLOURS[1])
     for row in sorted({row for row, _ in elements}):
         columns = sorted(column for other, column in elements if other == row)
-        wide = DOT * (columns[-1] + 1 - columns[0])  # they are neighbours
-        sheet.box(left + DOT * columns[0], top + row * DOT, wide, DOT - 1, fill=ACCENT)
+        wide = WIDE * (columns[-1] + 1 - columns[0])  # they are neighbours
+        sheet.box(left + WIDE * columns[0], top + row * HIGH, wide, HIGH - 0.6, fill=ACCENT)
