@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from operator import itemgetter
 
 from utils.engine import GPU
 from utils.files import ASSETS
@@ -19,21 +20,25 @@ def preferred(contents: list[dict], here: GPU | None) -> list[dict]:
     by the data sheets. Without a GPU that of the notebooks, so that what stands in tables is what
     the text beside them speaks of. Among equals: the one with the most results, then the newest.
     """
-    newest = sorted(contents, key=lambda content: content["date"], reverse=True)
+    newest = sorted(contents, key=itemgetter("date"), reverse=True)
     most = sorted(newest, key=lambda content: -len(content["results"]))
-    if here is None:
-        return sorted(most, key=lambda content: content["gpu"]["name"] != RECORDED_ON)
     return sorted(most, key=lambda content: _unlike(content["gpu"], here))
 
 
-def _unlike(recorded: dict, here: GPU) -> tuple:
+def _unlike(recorded, here):
     """How far a recorded GPU is from this machine's, as something to sort by."""
+    name = recorded["name"]
+    if here is None:
+        return name != RECORDED_ON
     major, minor = map(int, recorded["compute_capability"].split("."))
     its_major, its_minor = here.compute_capability
     capability = abs(10 * (major - its_major) + minor - its_minor)
-    speeds = bandwidth_of(recorded["name"]), bandwidth_of(here.name)
-    ratio = abs(math.log(speeds[0] / speeds[1])) if all(speeds) else math.inf
-    return recorded["name"] != here.name, capability, ratio
+    speed = bandwidth_of(name)
+    its_speed = bandwidth_of(here.name)
+    ratio = math.inf
+    if speed and its_speed:
+        ratio = abs(math.log(speed / its_speed))
+    return name != here.name, capability, ratio
 
 
 def bandwidth_of(name: str) -> float | None:
@@ -51,13 +56,16 @@ def listed(name: str) -> dict:
     the most words ("PCIe").
     """
     words = set(name.lower().split())
-    best, most = None, 0
-    for row in json.loads(GENERATIONS.read_text(encoding="utf-8"))["gpus"]:
-        of_row = row["gpu"].lower().split()
-        model = [word for word in of_row if re.search(r"\d", word)]
-        shared = len(words & set(of_row))
-        if words.issuperset(model) and shared > most and row["bandwidth_gb_s"]:
-            best, most = row, shared
+    data = json.loads(GENERATIONS.read_text(encoding="utf-8"))
+    best = None
+    most = 0
+    for row in data["gpus"]:
+        of_row = set(row["gpu"].lower().split())
+        model = {word for word in of_row if re.search(r"\d", word)}
+        shared = len(words & of_row)
+        if model <= words and shared > most and row["bandwidth_gb_s"]:
+            best = row
+            most = shared
     if best is None:
         raise LookupError(f"no data sheet of {name}")
     return best

@@ -46,7 +46,8 @@ def listed() -> dict:
     """The bill as the tool writes it, in CycloneDX's JSON."""
     words = ["environment", sys.executable, "--pyproject", ROOT / "pyproject.toml"]
     words += ["--output-reproducible", "--gather-license-texts", "-o", "-"]
-    return json.loads(subprocess.run([tool(), *words], check=True, capture_output=True).stdout)
+    done = subprocess.run([tool(), *words], check=True, capture_output=True)
+    return json.loads(done.stdout)
 
 
 def add_licences(bill: dict) -> list[str]:
@@ -55,18 +56,22 @@ def add_licences(bill: dict) -> list[str]:
     for component in bill["components"]:
         if component.get("licenses"):
             continue
-        component["licenses"] = [_licence(*file) for file in licence_files(component["name"])]
+        name = component["name"]
+        component["licenses"] = [_licence(*file) for file in licence_files(name)]
         if not component["licenses"]:
             del component["licenses"]
-            without.append(component["name"])
+            without.append(name)
     return without
 
 
 def licence_files(name: str) -> list[tuple[str, str]]:
     """(name, text) of the licence files in a package's folder of facts."""
-    files = importlib.metadata.files(name) or []
-    kept = [file for file in files if ".dist-info" in str(file) and LICENCE_FILE.match(file.name)]
-    return [(file.name, file.locate().read_text(errors="replace")) for file in kept]
+    pairs = []
+    for file in importlib.metadata.files(name) or []:
+        if ".dist-info" in str(file) and LICENCE_FILE.match(file.name):
+            text = file.locate().read_text(errors="replace")
+            pairs.append((file.name, text))
+    return pairs
 
 
 def _licence(name: str, text: str) -> dict:
@@ -77,9 +82,10 @@ def _licence(name: str, text: str) -> dict:
 
 def missing(bill: dict) -> list[str]:
     """Packages that are installed and not in the bill."""
-    known = {canonicalize_name(component["name"]) for component in bill["components"]} | {OWN}
+    known = {canonicalize_name(component["name"]) for component in bill["components"]}
     here = importlib.metadata.distributions()
-    return sorted({canonicalize_name(each.metadata["Name"]) for each in here} - known)
+    names = {canonicalize_name(each.metadata["Name"]) for each in here}
+    return sorted(names - known - {OWN})
 
 
 def main() -> int:
@@ -96,7 +102,8 @@ def main() -> int:
     print(f"{BILL.relative_to(ROOT)}: {count} packages, {count - len(without)} with their licences")
     problems = [f"{name} names no licence" for name in without]
     problems += [f"{name} is installed and not in the bill" for name in missing(bill)]
-    print("\n".join(problems), file=sys.stderr, end="\n" if problems else "")
+    for problem in problems:
+        print(problem, file=sys.stderr)
     return 1 if problems else 0
 
 

@@ -16,9 +16,12 @@ import shlex
 import shutil
 import sys
 import sysconfig
+from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+
+import numpy as np
 
 from utils import engine, results
 from utils.files import ASSETS
@@ -28,6 +31,7 @@ from utils.tools import process
 FOLDER = ASSETS / "reports"
 SECONDS = 120
 LARGEST = 60_000  # characters of one recorded report
+HEADER = re.compile(r'("ID",|"?(Time \(%\)|Start \(ns\))"?,)')  # of a table in CSV
 
 CUPTI = "CUPTI"  # a library: torch.profiler asks it
 _TOOLKIT = "it comes with the CUDA toolkit, https://developer.nvidia.com/cuda-downloads"
@@ -77,14 +81,13 @@ class Report:
         return bool(self.text)
 
     def __repr__(self):
-        return "\n".join(part for part in (self.heading(), self.text) if part)
+        return "\n".join(filter(None, (self.heading(), self.text)))
 
     def heading(self) -> str:
         """One line: what is missing, or the command, and for a recorded report its GPU and date."""
         where = f"recorded on {self.gpu}, {self.date[:10]}: " if self.recorded else ""
-        return " · ".join(
-            part for part in (self.note, f"{where}$ {self.command}" if self.text else "") if part
-        )
+        made = f"{where}$ {self.command}" if self.text else ""
+        return " · ".join(filter(None, (self.note, made)))
 
 
 @dataclass(frozen=True, repr=False)
@@ -99,17 +102,21 @@ class Table(Report):
         if not self.text:
             return self.heading()
         names = list(self.rows[0]) if self.rows else []
-        lines = [names, *([_shown(row[name]) for name in names] for row in self.rows)]
-        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        aligned = ("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
-        return "\n".join([self.heading(), *aligned])
+        lines = [names]
+        lines += [[_shown(row[name]) for name in names] for row in self.rows]
+        columns = zip(*lines, strict=True)
+        widths = [max(map(len, column)) for column in columns]
+        text = [self.heading()]
+        for line in lines:
+            cells = map(str.ljust, line, widths)
+            text.append("  ".join(cells).rstrip())
+        return "\n".join(text)
 
     def select(self, *names: str, rename: dict | None = None) -> "Table":
         """The same report with some of its columns."""
-        kept = [{(rename or {}).get(n, n): row.get(n, "") for n in names} for row in self.rows]
-        return Table(
-            self.tool, _to_csv(kept), self.note, self.gpu, self.date, self.command, self.recorded
-        )
+        columns = {name: name for name in names} | (rename or {})
+        kept = [{columns[name]: row.get(name, "") for name in names} for row in self.rows]
+        return replace(self, text=_to_csv(kept))
 
 
 def find(tool: str) -> str | None:
@@ -125,7 +132,8 @@ def find(tool: str) -> str | None:
     folders.append(Path(sysconfig.get_paths()["purelib"]) / "nvidia" / "cu13" / "bin")
     folders += sorted(Path("/opt/nvidia").glob("nsight-compute/*"), reverse=True)
     folders += sorted(Path("/opt/nvidia").glob("nsight-systems/*/bin"), reverse=True)
-    return next((str(folder / tool) for folder in folders if (folder / tool).is_file()), None)
+    paths = (folder / tool for folder in folders)
+    return next((str(path) for path in paths if path.is_file()), None)
 
 
 def absent(tool: str) -> str:
@@ -218,9 +226,8 @@ def ncu(
         return _run("ncu", [*arguments, *command])
 
     def clean(text):
-        return _to_csv(
-            [by_kernel(row, metrics) for row in parse_csv(csv_part(text)) if row.get("Kernel Name")]
-        )
+        rows = parse_csv(csv_part(text))
+        return _to_csv([by_kernel(row, metrics) for row in rows if row.get("Kernel Name")])
 
     return _report(
         Table,
@@ -234,15 +241,15 @@ def ncu(
 
 def by_kernel(row: dict, metrics: dict[str, str]) -> dict:
     """One kernel's line of ncu's raw page, with its units in the cells and this course's names."""
-    kernel = re.sub(r"\(.*", "", row["Kernel Name"])
-    sizes = {
-        name: row.get(f"{name.title()} Size", "").replace(" ", "") for name in ("grid", "block")
+    cells = {
+        "kernel": re.sub(r"\(.*", "", row["Kernel Name"]),
+        "grid": row.get("Grid Size", "").replace(" ", ""),
+        "block": row.get("Block Size", "").replace(" ", ""),
     }
-    return {
-        "kernel": kernel,
-        **sizes,
-        **{column: row[m] for m, column in metrics.items() if m in row},
-    }
+    for metric, column in metrics.items():
+        if metric in row:
+            cells[column] = row[metric]
+    return cells
 
 
 def sanitizer(tool: str, command: Sequence[str], name: str) -> Report:
@@ -307,7 +314,8 @@ def _run(tool, arguments, may_fail=False) -> str:
 
 
 def _words(command) -> str:
-    return shlex.join(Path(word).name if Path(word).is_absolute() else word for word in command)
+    names = (Path(word).name if Path(word).is_absolute() else word for word in command)
+    return shlex.join(names)
 
 
 # ---- reports, recorded and read
@@ -398,7 +406,8 @@ def _without_folders(text: str) -> str:
 def on_device(text: str) -> str:
     """cuda-gdb's answers without what it says about threads and libraries of the host."""
     host = re.compile(r"\[(New|Thread|Detaching)\b|Using host libthread_db")
-    return "\n".join(line for line in text.strip().splitlines() if not host.match(line))
+    lines = text.strip().splitlines()
+    return "\n".join(line for line in lines if not host.match(line))
 
 
 def essence(text: str) -> str:
@@ -411,36 +420,31 @@ def essence(text: str) -> str:
             findings[-1].append(line)
         else:
             findings.append([line])
-    alike = {}
+    alike = defaultdict(list)
     for finding in findings:
-        alike.setdefault(
-            re.sub(r"\(\d+,\d+,\d+\)|0x[0-9a-f]+|\d+ bytes after", "", "\n".join(finding)), []
-        ).append(finding)
+        text = "\n".join(finding)
+        kind = re.sub(r"\(\d+,\d+,\d+\)|0x[0-9a-f]+|\d+ bytes after", "", text)
+        alike[kind].append(text)
     lines = []
-    for same in alike.values():
-        lines += same[0] + (
-            [f"=========     (and {len(same) - 1} more like this)"] if len(same) > 1 else []
-        )
+    for first, *others in alike.values():
+        lines.append(first)
+        if others:
+            lines.append(f"=========     (and {len(others)} more like this)")
     return "\n".join(lines)
 
 
 def csv_part(text: str) -> str:
     """The CSV in what a tool printed: from its header on, without ==PROF== and the like."""
-    lines = text.splitlines()
-    start = next(
-        (
-            n
-            for n, line in enumerate(lines)
-            if re.match(r'("ID",|"?(Time \(%\)|Start \(ns\))"?,)', line)
-        ),
-        None,
-    )
-    if start is None:
-        return ""
-    width = len(next(csv.reader([lines[start]])))
-    return "\n".join(
-        line for line in lines[start:] if line and len(next(csv.reader([line]))) == width
-    )
+    kept = []
+    width = 0
+    for line in text.splitlines():
+        if not width and not HEADER.match(line):
+            continue
+        columns = len(next(csv.reader([line]), []))
+        width = width or columns
+        if columns == width:
+            kept.append(line)
+    return "\n".join(kept)
 
 
 def parse_csv(text: str) -> list[dict]:
@@ -449,12 +453,12 @@ def parse_csv(text: str) -> list[dict]:
     ncu's second line holds units: they are put behind the numbers of each row.
     """
     rows = list(csv.DictReader(io.StringIO(text)))
-    if rows and rows[0].get("ID") == "" and not rows[0].get("Kernel Name"):
-        units = rows[0]
-        rows = rows[1:]
-        rows = [
-            {name: f"{value} {units[name]}".strip() for name, value in row.items()} for row in rows
-        ]
+    if not rows or rows[0].get("ID") != "" or rows[0].get("Kernel Name"):
+        return rows
+    units, *rows = rows
+    for row in rows:
+        for name, unit in units.items():
+            row[name] = f"{row[name]} {unit}".strip()
     return rows
 
 
@@ -477,7 +481,9 @@ def _shown(cell: str) -> str:
     """A cell as a table shows it: long names shortened, digits grouped."""
     if re.fullmatch(r"\d{5,}", cell):
         return f"{int(cell):,}"
-    return cell if len(cell) <= 48 else cell[:45] + "…"
+    if len(cell) <= 48:
+        return cell
+    return cell[:45] + "…"
 
 
 def plain_name(kernel: str) -> str:
@@ -494,26 +500,23 @@ def timeline(table: Table):
     """A picture of a cuda_gpu_trace report: a bar for each kernel and copy, a row a name, of the
     eight that took the most time.
     """
-    rows = [row | {"Name": plain_name(row["Name"])} for row in table.rows]
-    time = {}
-    for row in rows:
-        time[row["Name"]] = time.get(row["Name"], 0) + number(row["Duration (ns)"])
-    most = sorted(time, key=time.get, reverse=True)[:8]
+    begin = min(number(row["Start (ns)"]) for row in table.rows)
+    spans = defaultdict(list)  # of each name (start, duration), in µs
+    time = Counter()
+    for row in table.rows:
+        name = plain_name(row["Name"])
+        start = number(row["Start (ns)"]) - begin
+        duration = number(row["Duration (ns)"])
+        spans[name].append((start / 1e3, duration / 1e3))
+        time[name] += duration
+    most = [name for name, _ in time.most_common(8)]
     names = [name for name in time if name in most]  # as they came
-    begin = min(number(row["Start (ns)"]) for row in rows)
-    fig, axes = chart(
-        8.5,
-        0.9 + 0.32 * len(names),
-        alt=f"Timeline of the GPU: {len(rows)} kernels and copies in {len(names)} rows",
-    )
+    alt = f"Timeline of the GPU: {len(table.rows)} kernels and copies in {len(names)} rows"
+    fig, axes = chart(8.5, 0.9 + 0.32 * len(names), alt=alt)
     for place, name in enumerate(names):
-        spans = [
-            ((number(r["Start (ns)"]) - begin) / 1e3, number(r["Duration (ns)"]) / 1e3)
-            for r in rows
-            if r["Name"] == name
-        ]
-        axes.broken_barh(spans, (place - 0.35, 0.7), color=ACCENT)
-    axes.set_yticks(range(len(names)), [name[:40] for name in names], fontsize=8, color=INK)
+        axes.broken_barh(spans[name], (place - 0.35, 0.7), color=ACCENT)
+    shown = [name[:40] for name in names]
+    axes.set_yticks(range(len(names)), shown, fontsize=8, color=INK)
     axes.invert_yaxis()
     axes.set_xlabel("µs since the first one")
     axes.spines[["top", "right"]].set_visible(False)
@@ -523,23 +526,18 @@ def timeline(table: Table):
 def bars(table: Table, *columns: str):
     """A picture of percentages in an ncu report: a group of bars for each kernel."""
     rows = table.rows
-    fig, axes = chart(
-        7.0,
-        0.8 + 0.22 * len(rows) * (len(columns) + 1),
-        alt="; ".join(
-            f"{row['kernel']}: " + ", ".join(f"{column} {row[column]}" for column in columns)
-            for row in rows
-        ),
-    )
+    words = []
+    for row in rows:
+        shares = ", ".join(f"{column} {row[column]}" for column in columns)
+        words.append(f"{row['kernel']}: {shares}")
+    pitch = len(columns) + 1  # from group to group, in bars
+    fig, axes = chart(7.0, 0.8 + 0.22 * len(rows) * pitch, alt="; ".join(words))
+    first = pitch * np.arange(len(rows))
     for n, column in enumerate(columns):
-        places = [k * (len(columns) + 1) + n for k in range(len(rows))]
-        axes.barh(
-            places, [number(row[column]) for row in rows], color=BLOCK_COLOURS[n], label=column
-        )
-    axes.set_yticks(
-        [k * (len(columns) + 1) + (len(columns) - 1) / 2 for k in range(len(rows))],
-        [row["kernel"] for row in rows],
-    )
+        shares = [number(row[column]) for row in rows]
+        axes.barh(first + n, shares, color=BLOCK_COLOURS[n], label=column)
+    middle = (len(columns) - 1) / 2
+    axes.set_yticks(first + middle, [row["kernel"] for row in rows])
     axes.set(xlim=(0, 100), xlabel="% of what the GPU can do")
     axes.invert_yaxis()
     axes.legend(frameon=False, fontsize=8.5)
