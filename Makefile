@@ -42,8 +42,10 @@ format: install ## write all code as ruff and clang-format have it, notebooks in
 tables: install ## write the tables in README.md and course/instructors.md from the list of chapters
 	$(IN_VENV) .venv/bin/python -m course.publish.tables
 
-test: install ## lint, unit tests, and every notebook; AGAIN=--again runs what has not passed yet
+forget:
 	@$(if $(AGAIN),,rm -rf .pytest_cache/v/course)
+
+test: forget install ## lint, unit tests, and every notebook; AGAIN=--again runs what has not passed yet
 	.venv/bin/python -m ruff check .
 	.venv/bin/python -m tests.formatting --check
 	.venv/bin/lint-imports --no-logo

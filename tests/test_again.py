@@ -98,3 +98,8 @@ def test_a_broken_course_is_not_run_again(tmp_path, run):
     run()
     status, output = run("--again")
     assert status == pytest.ExitCode.USAGE_ERROR and "there were 21" in output
+
+
+def test_the_record_of_an_older_run_goes_before_anything_can_fail():
+    lines = subprocess.run(["make", "-n", "test"], cwd=ROOT, capture_output=True, text=True).stdout
+    assert lines.startswith("rm -rf .pytest_cache/v/course\n")
