@@ -2,7 +2,7 @@
 
     machine_code.nvcc("build/vector_add.cu", "vector_add")
     machine_code.numba(vector_add, "void(float32[::1], float32[::1], float32[::1])")
-    machine_code.triton("build/copy.py", "copy", out="*fp32", a="*fp32", n="i32", BLOCK=512)
+    machine_code.triton(copy, out="*fp32", a="*fp32", n="i32", BLOCK=512)
 
 No GPU is needed: the compilers write machine code for this machine's GPU, or for sm_90 where there
 is none. Which line an instruction came from is what the compiler itself wrote down (its line
@@ -78,7 +78,9 @@ class MachineCode:
         return [text for text in instructions if text.startswith(instruction)]
 
     def __repr__(self):
-        parts = [f"// {self.name}, {self.made}", *([f"// {self.note}"] if self.note else [])]
+        parts = [f"// {self.name}, {self.made}"]
+        if self.note:
+            parts.append(f"// {self.note}")
         for title in ("ptx", "sass"):
             parts += [f"// {title.upper()}", *(text for _, text in getattr(self, title))]
         return "\n".join(parts)
@@ -188,32 +190,39 @@ def numba(kernel, signature: str) -> MachineCode:
     return _in_python("numba", kernel.py_func.__name__, text, shown, {"signature": signature})
 
 
-def triton(path: str | Path, kernel: str, **arguments) -> MachineCode:
-    """What Triton makes of a ``@triton.jit`` kernel in a Python file, for arguments of these types.
+def triton(kernel, name: str = "", /, **arguments) -> MachineCode:
+    """What Triton makes of a ``@triton.jit`` kernel for arguments of these types.
 
+    kernel: the kernel, or the path of a Python file that has it by this name.
     arguments: for each a type ("*fp32", "i32"), or the value of a tl.constexpr. Pointers and sizes
         count as divisible by 16, which a launch with ordinary tensors also finds them to be.
     Raises ValueError with Triton's message, LookupError when the file has no such kernel, Missing.
     """
-    text = Path(path).read_text()
+    if name:
+        text = Path(kernel).read_text()
+    else:
+        text = textwrap.dedent(inspect.getsource(kernel.fn))
+        name = kernel.fn.__name__
     functions = [
         node
         for node in ast.walk(ast.parse(text))
-        if isinstance(node, ast.FunctionDef) and node.name == kernel
+        if isinstance(node, ast.FunctionDef) and node.name == name
     ]
     if not functions:
-        raise LookupError(f"{path} has no kernel named {kernel}")
+        raise LookupError(f"{kernel} has no kernel named {name}")
     function = functions[0]
     first = min(node.lineno for node in [function, *function.decorator_list])
     lines = list(enumerate(text.splitlines(), 1))
     shown = lines[first - 1 : function.end_lineno]
-    return _in_python("triton", kernel, text, shown, {"arguments": arguments})
+    return _in_python("triton", name, text, shown, {"arguments": arguments})
 
 
 def _in_python(compiler, name, text, shown, request) -> MachineCode:
     """Compile in a process of its own: here Numba and Triton may be on the CPU engines."""
     result = _compile_in_child(compiler, text, name, json.dumps(request), target_arch())
-    return MachineCode(name, source=shown, **result) if result else _recorded(compiler, name, shown)
+    if result is None:
+        return _recorded(compiler, name, shown)
+    return MachineCode(name, source=shown, **result)
 
 
 @functools.lru_cache(maxsize=32)
@@ -343,8 +352,9 @@ def parse_ptx(text: str, kernel: str, file: str) -> list:
     """(source line or None, text) of each line of a kernel's PTX, debuggers' directives aside."""
     files = re.findall(r'^\s*\.file\s+(\d+)\s+"([^"]*)"', text, flags=re.M)
     numbers = {number for number, name in files if Path(name).name == file}
-    for entry in re.split(r"(?=^[ \t]*(?:\.visible|\.weak)\s+\.entry\s)", text, flags=re.M)[1:]:
-        symbol = re.match(r"\s*\S+\s+\.entry\s+([\w$]+)", entry).group(1)
+    entries = re.split(r"(?=^[ \t]*(?:\.visible|\.weak)\s+\.entry\s)", text, flags=re.M)
+    for entry in entries[1:]:
+        symbol = re.match(r"\s*\S+\s+\.entry\s+([\w$]+)", entry)[1]
         if not _is_named(symbol, kernel):
             continue
         body = entry[: entry.index("\n}")].replace(symbol + "_param", "param")
@@ -365,8 +375,8 @@ def _ptx_lines(body, numbers):
         place = re.match(r"\.loc\s+(\d+)\s+(\d+)", line)
         if place:
             outer = re.search(r"inlined_at\s+(\d+)\s+(\d+)", line)
-            where = place if place.group(1) in numbers or not outer else outer
-            current = int(where.group(2)) if where.group(1) in numbers else None
+            where = place if place[1] in numbers or not outer else outer
+            current = int(where[2]) if where[1] in numbers else None
         elif line == "{":
             started = True
         elif started and line and not line.startswith(_NO_CODE):
@@ -379,15 +389,17 @@ def parse_sass(text: str, kernel: str, file: str) -> list:
     for section in text.split("//--------------------- .text.")[1:]:
         if not _is_named(section.split()[0], kernel):
             continue
-        lines, current = [], None
+        lines = []
+        current = None
         for line in section.splitlines():
-            places = re.findall(r'"([^"]*)", line (\d+)', line) if "//## File" in line else None
             instruction = re.match(r"\s*/\*[0-9a-f]{4,}\*/\s+(.*?)\s*;", line)
-            if places:
+            if "//## File" in line:
+                places = re.findall(r'"([^"]*)", line (\d+)', line)
                 own = [int(n) for name, n in places if Path(name).name == file]
                 current = own[0] if own else None
             elif instruction:
-                lines.append((current, " ".join(instruction.group(1).split())))
+                words = instruction[1].split()
+                lines.append((current, " ".join(words)))
         # padding and a jump to itself: never run
         while lines and re.match(r"NOP|BRA `\(\.L_x_\d+\)$", lines[-1][1]):
             lines.pop()

@@ -7,6 +7,7 @@ import utils  # noqa: F401  first: it puts Numba on this machine's engine
 # isort: split
 import importlib.util
 import json
+import linecache
 
 import numpy as np
 import pytest
@@ -97,6 +98,19 @@ def test_triton_without_its_interpreter(tmp_path):
         )  # not a power of two
     with pytest.raises(LookupError, match="no kernel named nothing"):
         machine_code.triton(path, "nothing")
+
+
+@needs_triton
+@needs_disassembler
+def test_triton_takes_a_kernel():
+    namespace = {}
+    filename = "<a cell>"
+    linecache.cache[filename] = len(PY), None, PY.splitlines(True), filename
+    exec(compile(PY, filename, "exec"), namespace)
+    types = {"out": "*fp32", "a": "*fp32", "n": "i32", "BLOCK": 512}
+    code = machine_code.triton(namespace["add"], **types)
+    assert code.find("ld.global.v4.b32")
+    assert code.source[0] == (1, "@triton.jit") and code.source[-1][0] == 4
 
 
 def test_numba_is_compiled_or_says_what_is_missing():
