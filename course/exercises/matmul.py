@@ -362,8 +362,9 @@ ODD = Exercise(
     path="build/matmul_odd.cu",
     task=(
         "This tile kernel is right when m, n and k are multiples of 16. Make it right for all "
-        "sizes. The grid has a block for every tile of `c`, whole or not, and perhaps more. A "
-        "number may be infinite: what is not a product of the two matrices must not touch it."
+        "sizes. The grid has a block for every tile of `c`, whole or not, and perhaps more. "
+        "Elements may be infinite, and 0 times infinity is NaN: each sum takes the products of its "
+        "own row and column, and nothing else."
     ),
     starter="""%%writefile build/matmul_odd.cu
 __global__ void matmul_odd(float* c, const float* a, const float* b, int m, int n, int k) {
@@ -471,6 +472,10 @@ def percent_rounded_down(tm, tn, wide):
     return min(100, 100 * tm * tn // (4 * (max(1, tm // wide) + max(1, tn // wide))))
 
 
+def percent_of_joined_loads(tm, tn, wide):
+    return min(100, 100 * tm * tn * wide // (4 * (tm + tn)))
+
+
 def percent_rounded_to_nearest(tm, tn, wide):
     loads = (tm + wide - 1) // wide + (tn + wide - 1) // wide
     return min(100, round(100 * tm * tn / (4 * loads)))
@@ -494,7 +499,7 @@ GAIN = Exercise(
     ),
     starter="""
 def percent_of_peak(tm, tn, wide):
-    # loads for one step along k, multiply-adds for it, four to one
+    # cycles for a step's loads, cycles for its multiply-adds: which is longer?
     pass
 """,
     solution=percent_of_peak,
@@ -528,6 +533,7 @@ def percent_of_peak(tm, tn, wide):
         Wrong(percent_without_four, "wrong_value"),
         Wrong(percent_without_limit, "wrong_value"),
         Wrong(percent_rounded_down, "wrong_value"),
+        Wrong(percent_of_joined_loads, "wrong_value"),
         Wrong(percent_rounded_to_nearest, "wrong_value"),
         Wrong(percent_as_fraction, "wrong_dtype"),
     ),
@@ -553,6 +559,11 @@ def percent_of_peak(tm, tn, wide):
             "wrong_value",
             "A load that brings fewer than `wide` values is a load too: round up.",
             percent_rounded_down,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "No load brings values of a and of b: round up the loads of each.",
+            percent_of_joined_loads,
         ),
     ),
 )
@@ -916,6 +927,21 @@ QUIZZES = (
         explain={
             "a": "Sides add up to loads, and multiply to products.",
             "c": "The products are four times as many, and the loads are twice as many.",
+        },
+    ),
+    Quiz(
+        id="matmul.q_flag",
+        question="A block hands over its sums, and sets its flag without a fence before it. Then",
+        choices={
+            "a": "nothing goes wrong: the sums were written first",
+            "b": "another block may see the flag and read old sums",
+            "c": "both blocks wait for each other for ever",
+        },
+        answer="b",
+        explain_right="A fence keeps the order for other SMs: who sees the flag sees the sums.",
+        explain={
+            "a": "So the thread itself sees it; another SM may see its writes in another order.",
+            "c": "The flag does come, only too early.",
         },
     ),
     Quiz(

@@ -235,9 +235,8 @@ def stages(
     """
     copies, work_at = _schedule(count, steps, copy, work)
     total = work_at[-1] + work
-    alt = (
-        f"{count} pairs of tiles: {steps} steps take {total:.1f}, {steps * work:g} of it arithmetic"
-    )
+    pairs = f"{count} pair{'s' if count > 1 else ''} of tiles"
+    alt = f"{pairs}: {steps} steps take {total:.1f}, {steps * work:g} of it arithmetic"
     fig, axes = chart(8, 1.5, alt=alt)
     for step in range(steps):
         colour = BLOCK_COLOURS[step % len(BLOCK_COLOURS)]
@@ -261,18 +260,22 @@ def stages(
     axes.set_yticks((1.3, 2.15), ("copies", "arithmetic"), fontsize=SMALL)
     axes.set_xlabel("time", fontsize=SMALL)
     busy = f"{steps * work / total:.0%} of the time is arithmetic"
-    plain(axes, f"{count} pair{'s' if count > 1 else ''} of tiles: {busy}")
+    plain(axes, f"{pairs}: {busy}")
     return fig
 
 
 def _schedule(count, steps, copy, work):
-    """When each step's copy and its arithmetic begin; a pair is free when its step is done."""
+    """When each step's copy and its arithmetic begin.
+
+    As the kernels do it: `count - 1` copies are started before the loop, then one as each step's
+    arithmetic begins. A single pair is filled again when its step is done.
+    """
     copies, work_at = [], []
     for step in range(steps):
-        free = work_at[step - count] + work if step >= count else 0.0
-        copies.append(free)
         before = work_at[-1] + work if work_at else 0.0
-        work_at.append(max(before, free + copy))
+        starter = step - count + 1  # the step that starts this one's copy
+        copies.append(before if count == 1 else work_at[starter] if starter >= 0 else 0.0)
+        work_at.append(max(before, copies[-1] + copy))
     return copies, work_at
 
 

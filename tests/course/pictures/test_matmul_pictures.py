@@ -98,6 +98,12 @@ def test_a_stage_is_not_overwritten_before_its_step_is_done():
     assert matmul._schedule(1, 6, 1.6, 1.0)[1][-1] > matmul._schedule(3, 6, 1.6, 1.0)[1][-1]
 
 
+def test_a_step_starts_the_copy_that_its_table_says():
+    """With three pairs two are on their way before the loop; step 0 starts the third."""
+    copies, work = matmul._schedule(3, 6, 1.6, 1.0)
+    assert copies == [0, 0, *work[:4]]
+
+
 def test_equal_shares_need_no_last_round():
     assert "4 rounds as whole tiles, 3.25 in equal shares" in matmul.rounds(13, 4).alt
 
