@@ -353,6 +353,10 @@ def passes_without_banks(pitch):
     return max(1, pitch // 128)
 
 
+def passes_of_neighbours(pitch):
+    return 8 if pitch % 128 == 0 else 1
+
+
 def passes_of_free_places(pitch):
     return 8 - len({row * pitch // 16 % 8 for row in range(8)}) + 1
 
@@ -389,6 +393,7 @@ def passes(pitch):
         Wrong(passes_of_memory, "wrong_value"),
         Wrong(passes_without_banks, "wrong_value"),
         Wrong(passes_of_free_places, "wrong_value"),
+        Wrong(passes_of_neighbours, "wrong_value"),
     ),
     hypotheses=(
         Hypothesis(
@@ -400,6 +405,11 @@ def passes(pitch):
             "wrong_value",
             "What counts is the place that most rows want, not how many places stay free.",
             passes_of_free_places,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Rows that are not neighbours may meet too: count for all eight.",
+            passes_of_neighbours,
         ),
     ),
 )
@@ -481,7 +491,7 @@ def address(row, column):
 )
 
 
-# ---- tensor_cores.ring: which slot, and which pass of its barriers
+# ---- tensor_cores.ring: which slot, and which phase of its barriers
 
 
 def waits(step, stages):
@@ -518,7 +528,7 @@ RING = Exercise(
     task=(
         "Steps 0, 1, 2 and so on go round a ring of `stages` slots. Before it copies, the producer "
         "waits at the slot's `empty` barrier, and before they multiply, the consumers at its "
-        "`full` one; for which pass, the parity says: a wait for parity p ends when the pass "
+        "`full` one; for which phase, the parity says: a wait for parity p ends when the phase "
         "that is going on has another one. Return (slot, the producer's parity, the consumers' "
         "parity) for a step."
     ),
@@ -533,9 +543,9 @@ def waits(step, stages):
     shapes=((0, 4), (3, 4), (4, 4), (9, 4), (0, 3), (3, 3), (7, 3), (5, 1), (6, 2), (11, 3)),
     fresh=lambda rng: (int(rng.integers(0, 64)), int(rng.integers(1, 7))),
     hints=(
-        "In lap 0 the consumers wait for the first pass of `full`, which is pass 0. And in lap 1?",
+        "In lap 0 the consumers wait for the first phase of `full`, phase 0. And in lap 1?",
         "In lap 0 the producer need not wait at all: nothing lies in the slot. A wait for parity 1 "
-        "ends at once while pass 0 is going on.",
+        "ends at once while phase 0 is going on.",
         "`lap = step // stages`; the consumers wait for `lap % 2`, the producer for the lap "
         "before, `(lap + 1) % 2`.",
     ),
@@ -560,7 +570,7 @@ def waits(step, stages):
         ),
         Hypothesis(
             "wrong_value",
-            "A slot's barriers count laps, not steps: they pass once each time round.",
+            "A slot's barriers count laps, not steps: a phase ends once each time round.",
             waits_by_step,
         ),
         Hypothesis("wrong_value", "A parity is 0 or 1: the lap modulo 2.", waits_by_lap),
@@ -818,7 +828,7 @@ QUIZZES = (
     ),
     Quiz(
         id="tensor_cores.q_full",
-        question="What makes a `full` barrier's pass end, when TMA fills the slot?",
+        question="What makes a `full` barrier's phase end, when TMA fills the slot?",
         choices={
             "a": "The arrival of 128 consumers",
             "b": "One arrival, and as many bytes as it was told to expect",

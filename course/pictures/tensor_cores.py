@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, IDLE, INK, chart, figure
+from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, IDLE, INK, chart, figure, svg
 
 #: (name, bits of the exponent, bits after the point); each has a sign. IEEE 754 and PTX ISA,
 #: "Alternate floating point data formats".
@@ -130,7 +130,8 @@ def rows_in_banks(pitches: Sequence[int]):
     pitches: bytes from one row to the next, a panel for each.
     """
     passes = {pitch: _passes(pitch) for pitch in pitches}
-    words = ", ".join(f"rows {pitch} bytes apart: {n} passes" for pitch, n in passes.items())
+    said = {pitch: f"{n} pass{'es' if n > 1 else ''}" for pitch, n in passes.items()}
+    words = ", ".join(f"rows {pitch} bytes apart: {text}" for pitch, text in said.items())
     alt = f"8 rows of 16 bytes in 128 bytes of banks. {words}"
     fig = figure(3.2 * len(pitches) + 0.4, 2.6, alt=alt)
     for number, pitch in enumerate(pitches, start=1):
@@ -139,8 +140,7 @@ def rows_in_banks(pitches: Sequence[int]):
             for column in range(PLACES):
                 _box(axes, column, row, _colour(row) if column == place else IDLE)
             _text(axes, place + 0.5, row + 0.53, f"row {row}", 6.5)
-        plural = "pass" if passes[pitch] == 1 else "passes"
-        _finish(axes, (0, PLACES), 8, f"{pitch} bytes apart: {passes[pitch]} {plural}")
+        _finish(axes, (0, PLACES), 8, f"{pitch} bytes apart: {said[pitch]}")
         axes.set_xlabel("8 × 16 bytes: all 32 banks once", fontsize=8)
     return fig
 
@@ -236,6 +236,34 @@ def schedule(
         free[slot] = done
         timeline.append(Step(slot, asked, arrived, begun, done))
     return timeline
+
+
+def phases(steps: int = 3, copy: float = 1.7, multiply: float = 1.0):
+    """A `full` barrier's phases over time, with one slot, and the parity that is waited for."""
+    timeline = schedule(steps, 1, copy, multiply)
+    ends = ", ".join(f"phase {n} ends when step {n}'s bytes are here" for n in range(steps))
+    sheet = svg.Drawing(760, 150, alt=f"{ends}; with parity 0, 1, 0 the threads wait for them")
+    wide = 640 / timeline[-1].ended
+    before = 0.0  # when the phase began
+    for text, y in (("full", 45), ("bytes here", 80), ("threads", 127)):
+        sheet.text(86, y, text, anchor="end")
+    for number, step in enumerate(timeline):
+        left, asked, right = (100 + wide * t for t in (before, step.asked, step.arrived))
+        parity = number % 2
+        sheet.box(left, 32, right - left, 26, fill=BLOCK_COLOURS[parity], line=svg.PAPER)
+        phase = f"phase {number}: parity {parity}"
+        sheet.text((left + right) / 2, 45, phase, colour=svg.ON_COLOUR)
+        sheet.arrow(asked, 12, asked, 32)
+        sheet.text(asked + 8, 12, "arrival", anchor="start")
+        sheet.add("path", d=f"M{asked:.1f} 100L{right:.1f} 64V100z", style=f"fill:{ACCENT}")
+        start = 100 + wide * (timeline[number - 1].ended if number else 0.0)
+        sheet.box(start, 114, right - start, 26, fill=svg.FAINT)
+        sheet.text((start + right) / 2, 127, f"wait for {parity}")
+        working = wide * (step.ended - step.begun)
+        sheet.box(right, 114, working, 26, fill=BLOCK_COLOURS[2])
+        sheet.text(right + working / 2, 127, "multiply", colour=svg.ON_COLOUR)
+        before = step.arrived
+    return sheet
 
 
 def cycles_a_step(stages: int, copy: float, multiply: float) -> float:

@@ -54,6 +54,17 @@ def test_the_frame_folds_what_has_the_tag_of_an_answer():
     assert predict.is_folded(answer)
 
 
+@pytest.mark.parametrize("name", ["11_matmul", "12_tensor_cores"])
+def test_a_rungs_speed_is_folded_until_it_was_guessed(name):
+    cells = hygiene.read(ROOT / "chapters" / f"{name}.ipynb").cells
+    asked = [n for n, cell in enumerate(cells) if cell.source.startswith("ladder.predict(")]
+    assert asked
+    for n in asked:
+        assert predict.TAG in cells[n].metadata.get("tags", []), cells[n].id
+        answer = next(cell for cell in cells[n + 1 :] if cell.get("outputs"))
+        assert predict.is_folded(answer), answer.id
+
+
 def test_the_frame_is_short_and_its_links_lead_on():
     assert len(frame.SETUP.splitlines()) == 3
     assert max(map(len, frame.SETUP.splitlines())) <= WIDEST

@@ -16,7 +16,9 @@ def test_tiles_have_the_sizes_of_the_kernel():
 
 @pytest.mark.parametrize("pitch, passes", [(128, 8), (144, 1), (64, 4), (512, 8), (80, 1)])
 def test_rows_in_banks(pitch, passes):
-    assert f"rows {pitch} bytes apart: {passes} passes" in pictures.rows_in_banks((pitch,)).alt
+    plural = "pass" if passes == 1 else "passes"
+    alt = pictures.rows_in_banks((pitch,)).alt
+    assert alt.endswith(f"rows {pitch} bytes apart: {passes} {plural}")
 
 
 def test_a_step_is_multiplied_after_it_arrived_and_after_the_one_before():
@@ -26,6 +28,14 @@ def test_a_step_is_multiplied_after_it_arrived_and_after_the_one_before():
     for earlier, later in zip(timeline, timeline[3:], strict=False):
         assert earlier.slot == later.slot
         assert later.asked == earlier.ended  # a slot is free once its step has been multiplied
+
+
+def test_a_phase_ends_with_the_bytes_and_the_parity_takes_turns():
+    drawn = pictures.phases(steps=3).svg()
+    at = [drawn.index(f"phase {n}: parity {n % 2}") for n in range(3)]
+    assert at == sorted(at)
+    assert drawn.count("arrival") == drawn.count(">multiply<") == 3
+    assert drawn.count(">wait for 0<") == 2 and drawn.count(">wait for 1<") == 1
 
 
 @pytest.mark.parametrize("stages", [1, 2, 3, 4])

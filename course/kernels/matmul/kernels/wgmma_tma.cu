@@ -17,8 +17,8 @@ __device__ void produce(Shared& s, const CUtensorMap* a, const CUtensorMap* b, i
                         int k) {
     for (int step = 0; step * BK < k; ++step) {
         int slot = step % STAGES;
-        int round = step / STAGES;
-        barrier_wait(&s.empty[slot], (round + 1) % 2);  // in round 0 it lets pass at once
+        int lap = step / STAGES;
+        barrier_wait(&s.empty[slot], (lap + 1) % 2);  // in lap 0 it lets pass at once
         load(s.stage[slot], a, b, &s.full[slot], row, column, step * BK);
     }
 }
@@ -26,8 +26,8 @@ __device__ void produce(Shared& s, const CUtensorMap* a, const CUtensorMap* b, i
 __device__ void consume(float (&d)[128], Shared& s, int warpgroup, int k) {
     for (int step = 0; step * BK < k; ++step) {
         int slot = step % STAGES;
-        int round = step / STAGES;
-        barrier_wait(&s.full[slot], round % 2);
+        int lap = step / STAGES;
+        barrier_wait(&s.full[slot], lap % 2);
         multiply(d, s.stage[slot], warpgroup, step > 0);
         wgmma_wait<1>();  // the step before is done: its tiles may be overwritten
         if (step > 0 && threadIdx.x % 128 == 0)
