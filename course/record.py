@@ -26,6 +26,7 @@ from utils import engine, hardware, results
 from utils.files import ROOT, write_whole
 from utils.plots.svg import inline_only
 from utils.results.likeness import RECORDED_ON
+from utils.tools.diagnostics import unstyled
 
 CELL = 100  # seconds for a single cell; the slowest compile a GPU architecture's worth of kernels
 
@@ -87,7 +88,7 @@ def execute(path: Path, timeout: int, *, save: bool = True) -> None:
     except CellTimeoutError as error:
         raise Failed(f"{cell}: not done after {timeout} s") from error
     except Exception as error:  # of a cell, or of the notebook's kernel
-        lines = re.sub(r"\x1b\[[0-9;]*m", "", str(error)).strip().splitlines()  # without colours
+        lines = unstyled(str(error)).strip().splitlines()
         raise Failed(f"{cell}: {lines[-1] if lines else type(error).__name__}") from error
     if not save:
         return

@@ -6,6 +6,7 @@ import linecache
 from pathlib import Path
 
 import numpy as np
+from numba.core.errors import NumbaError
 
 from course.checking import drawn, engines, limits, typing, work
 from course.checking.by_launch import large_says
@@ -75,6 +76,8 @@ def try_numba(exercise, kernel, seed):
         if any(failed(run, exercise) for run in runs):
             reject_if_wrong(runs, exercise)
         if isinstance(stopped, engines.Stopped):
+            if isinstance(stopped.error, NumbaError):  # a GPU's compiler: told as without a GPU
+                reject_untyped(kernel, exercise, seed)
             if case and case[0] == exercise.large:
                 raise Rejected("only_small", large_says(runs, case[2])) from None
             raise crashed(stopped, kernel.py_func) from None

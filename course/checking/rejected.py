@@ -9,6 +9,7 @@ import numpy as np
 
 from course.checking.diagnose import SOMETHING_ELSE, diagnose
 from utils import has_gpu
+from utils.tools.diagnostics import unstyled
 
 #: Answers that ask which lanes are here run once more where that names a part of them only.
 ASKS_WHO_IS_HERE = re.compile(r"activemask|coalesced_threads")
@@ -115,7 +116,8 @@ CRASHES = {
 
 def short_message(error):
     """The first sentences of a message: Numba's compiler goes on with every failed overload."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    plain = unstyled(str(error))  # numba-cuda's compiler underlines
+    lines = [line.strip() for line in plain.splitlines() if line.strip()]
     lines = [line for line in lines if not line.startswith("Failed in ")]
     rest = ("There are ", "During: ", "File ")
     ends = [n for n, line in enumerate(lines) if line.startswith(rest)]

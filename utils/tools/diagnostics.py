@@ -10,6 +10,7 @@ _NVCC = re.compile(rf"^(?P<file>[^\s(][^(\n]*)\((?P<line>\d+)\): {_KIND}[^:]*: (
 _GCC = re.compile(
     rf"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+)(?::(?P<column>\d+))?: {_KIND}: (?P<text>.*)"
 )
+_STYLE = re.compile(r"\x1b\[[0-9;]*m")
 
 MAX_ERRORS = 5
 
@@ -19,6 +20,11 @@ class LearnerError(RuntimeError):
 
     def _render_traceback_(self):
         return [f"{type(self).__name__}: {self}"]
+
+
+def unstyled(text: str) -> str:
+    """A text without the terminal's colours and bold letters."""
+    return _STYLE.sub("", text)
 
 
 def annotate(log: str, sources: Mapping[str, Path] | None = None) -> str:

@@ -17,8 +17,11 @@ import numba
 import numpy as np
 import pytest
 from numba import cuda
+from numba.core.errors import TypingError
 
-from course.checking import typing
+from course.checking import engines, numba_kernels, typing
+from course.checking.rejected import Rejected
+from course.exercises import EXERCISES
 from utils import has_gpu
 
 if has_gpu() or importlib.util.find_spec("numba_cuda") is None:
@@ -157,3 +160,28 @@ def test_a_variable_that_comes_later_is_not_asked_for():
         later = 1
 
     assert typing.refused(cuda.jit(made()), {"out": np.zeros(2)}) is None
+
+
+ONE = Settings()  # no number, for a GPU
+
+
+@cuda.jit
+def scale(out, a, factor):
+    i = cuda.grid(1)
+    if i < out.size:
+        out[i] = ONE(factor) * a[i]
+
+
+def test_a_gpus_compiler_is_told_in_the_same_words(monkeypatch):
+    def refused_by_the_gpu(*arguments):
+        raise engines.Stopped(TypingError("\x1b[1mUntyped global name 'ONE':\x1b[0m no type"))
+
+    def said():
+        with pytest.raises(Rejected) as no:
+            numba_kernels.try_numba(EXERCISES["first_kernels.scale_guard"], scale, seed=1)
+        return no.value.reason, no.value.lines
+
+    without = said()
+    monkeypatch.setattr(engines, "run_guarded", refused_by_the_gpu)
+    assert said() == without
+    assert without[0] == "does_not_compile"

@@ -1,6 +1,6 @@
 """Compiler output is shown in the learner's own lines."""
 
-from utils.tools.diagnostics import LearnerError, annotate, excerpt
+from utils.tools.diagnostics import LearnerError, annotate, excerpt, unstyled
 
 SOURCE = "int main()\n{\n    int x = 1\n    return x;\n}\n"
 
@@ -45,3 +45,7 @@ def test_missing_file_and_last_line(tmp_path):
 
 def test_learner_errors_have_no_traceback():
     assert LearnerError("what and where")._render_traceback_() == ["LearnerError: what and where"]
+
+
+def test_a_terminals_style_goes():
+    assert unstyled("\x1b[1mUntyped\x1b[0m \x1b[31;4mname\x1b[m") == "Untyped name"
