@@ -396,9 +396,9 @@ def nothing(dtype):
 def prepare(arg, roots):
     """A private copy of one kernel argument; copies keep their place relative to their allocation.
 
-    Slices of one device array share one copied allocation, kept in `roots`. Where the allocation
-    cannot be seen (arrays of a GPU, torch tensors), the copy starts as many bytes after a 256-byte
-    boundary.
+    Slices of one device array, and views of one torch tensor, share one copied allocation, kept in
+    `roots`. Where the allocation cannot be seen (numba-cuda's arrays), the copy starts as many
+    bytes after a 256-byte boundary.
     """
     if isinstance(arg, tuple):
         parts = [prepare(part, roots) for part in arg]
@@ -410,7 +410,7 @@ def prepare(arg, roots):
     if isinstance(arg, np.ndarray) and not getattr(arg, "__cuda_memory__", False):
         return DeviceNDArray.over(np.array(arg, order="K"))
     if type(arg).__module__.startswith("torch") and hasattr(arg, "detach"):
-        return DeviceNDArray.over(shifted(arg.detach().cpu().numpy(), arg.data_ptr() % ALIGNMENT))
+        return DeviceNDArray.over(copy_within_storage(arg.detach(), roots))
     if hasattr(arg, "copy_to_host"):
         pointer = (
             arg.__cuda_array_interface__["data"][0]
@@ -438,6 +438,21 @@ def copy_within(data, roots):
     return np.ndarray(
         data.shape, data.dtype, roots[address(root)], address(data) - address(root), data.strides
     )
+
+
+def copy_within_storage(tensor, roots):
+    """A torch tensor copied together with the storage that it is a part of."""
+    import torch
+
+    storage = tensor.untyped_storage()
+    start = storage.data_ptr()
+    if start not in roots:
+        whole = torch.empty(0, dtype=torch.uint8, device=tensor.device).set_(storage)
+        roots[start] = shifted(whole.cpu().numpy(), start % ALIGNMENT)
+    dtype = torch.empty(0, dtype=tensor.dtype).numpy().dtype
+    strides = [dtype.itemsize * stride for stride in tensor.stride()]
+    offset = dtype.itemsize * tensor.storage_offset()
+    return np.ndarray(tensor.shape, dtype, roots[start], offset, strides)
 
 
 def shifted(data, shift):

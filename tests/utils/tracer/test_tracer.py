@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 from numba import cuda, float32, float64, int32
 
-from utils import cuda_c
+from utils import cuda_c, has_gpu
 from utils.cpu.numba_cuda import KernelTimeout
 from utils.tracer import TooManyEvents, TraceError, counts, trace
-from utils.tracer.record import READ, Memory, Site
+from utils.tracer.record import READ, Memory, Site, prepare
 
 F4 = np.float32
 
@@ -733,10 +733,25 @@ def test_a_lock_orders_what_it_guards():
         assert trace(kernel, 4, 1, floats(1), np.zeros(1, np.int32), False).races
 
 
+@pytest.mark.skipif(has_gpu(), reason="the allocation of numba-cuda's array cannot be seen")
 def test_two_arguments_over_one_device_array_can_race():
     a = cuda.to_device(floats(65))
     (race,) = trace(copy_strided, 1, 64, a[1:], a[:-1], 1, 0).races
     assert race.elements == 63
+
+
+def test_two_views_of_one_tensor_can_race():
+    torch = pytest.importorskip("torch")
+    a = torch.zeros(65, device="cuda" if has_gpu() else "cpu")
+    (race,) = trace(copy_strided, 1, 64, a[1:], a[:-1], 1, 0).races
+    assert race.elements == 63
+
+
+def test_a_view_of_a_tensor_is_read_where_it_lies():
+    torch = pytest.importorskip("torch")
+    a = torch.arange(24.0).reshape(4, 6)[1:, 2:5].T
+    copy = prepare(a, {})
+    np.testing.assert_array_equal(copy.copy_to_host(), a.numpy())
 
 
 # ---- barriers
