@@ -6,7 +6,7 @@ from pathlib import Path
 
 import torch
 
-from utils import cuda_c
+from utils import cuda_c, has_gpu
 from utils.occupancy import ceil_div
 
 KERNELS = Path(__file__).parent / "kernels"
@@ -147,6 +147,8 @@ def _address(tensor: torch.Tensor | None) -> int:
     """Where a tensor lies, 0 for None. Raises ValueError where a wide load could not read it."""
     if tensor is None:
         return 0
+    if has_gpu() and not tensor.is_cuda:
+        raise ValueError(f"each tensor must be on the GPU, one is on the {tensor.device}")
     address = tensor.data_ptr()
     if not tensor.is_contiguous() or address % ALIGNED:
         begin = f"begin at a multiple of {ALIGNED} bytes"

@@ -22,7 +22,7 @@ def run_all(folder, seeds):
         text=True,
         cwd=ROOT,
         timeout=600,
-        env={**os.environ, "CUDA_COURSE_CPU": "1"},
+        env={**os.environ, "CUDA_COURSE_CPU": "1", "CUDA_VISIBLE_DEVICES": ""},  # for torch
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)

@@ -53,7 +53,8 @@ def test_an_optimizer_refuses_what_wide_loads_cannot_read(view):
 
 
 def test_a_gradient_below_the_limit_is_not_scaled():
-    weights, gradients = [torch.zeros(9)], [torch.full((9,), 0.1)]
+    weights = [torch.zeros(9, device=rightness.DEVICE)]
+    gradients = [torch.full((9,), 0.1, device=rightness.DEVICE)]
     optimizer = adamw.AdamW(weights, gradients, most=1.0)
     optimizer.step()
     norm, factor = optimizer.norm_and_factor.tolist()
