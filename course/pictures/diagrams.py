@@ -398,3 +398,88 @@ def who_calls_whom():
     for x in (85, 425, 630):
         sheet.arrow(x, 105, x, 148, colour=ARROW, thick=2)
     return sheet
+
+
+# ---- from a source file to machine code
+
+
+def from_c_to_chip(this: Facts | None = None):
+    """What nvcc makes of a .cu file, and what a driver makes of it on a newer GPU."""
+    this = this or facts()
+    level = f"sm_{this.capability[0]}{this.capability[1]}"
+    alt = (
+        "nvcc splits vector_add.cu. The host's half goes through the C++ compiler, the device's "
+        f"half becomes PTX and then SASS for {level}. The program holds host code, PTX and SASS; "
+        "on a newer GPU the driver makes SASS for that one from the PTX."
+    )
+    sheet = Drawing(WIDTH, 222, alt=alt)
+    named(sheet, 0, 76, 120, 44, "vector_add.cu", PINK)
+    named(sheet, 180, 20, 330, 44, "C++ compiler: the host's machine code", YELLOW)
+    named(sheet, 180, 132, 90, 44, "PTX", BLUE)
+    named(sheet, 350, 132, 160, 44, f"SASS for {level}", GREEN)
+    sheet.box(570, 20, 149, 156, line=GREY, thick=2, rx=8)
+    sheet.text(645, 98, "the program", size=14, font_weight="bold")
+    sheet.text(150, 40, "host", size=12, colour=GREY)
+    sheet.text(150, 160, "device", size=12, colour=GREY)
+    sheet.text(310, 126, "ptxas", size=12, colour=GREY)
+    arrows = (
+        (120, 90, 178, 52),
+        (120, 106, 178, 144),
+        (270, 154, 348, 154),
+        (510, 42, 568, 42),
+        (510, 154, 568, 154),
+        (225, 176, 225, 192),
+    )
+    for ends in arrows:
+        sheet.arrow(*ends, colour=ARROW, thick=2)
+    sheet.text(
+        0,
+        208,
+        "the PTX goes along: a newer GPU's driver makes its own SASS of it at the program's start",
+        anchor="start",
+    )
+    return sheet
+
+
+# ---- where a thread's own numbers are
+
+NUMBERS = 32  # floats of the chapter's array
+
+
+def local_memory(this: Facts | None = None):
+    """An array of a thread's own: in registers beside the lanes, or far away in local memory."""
+    this = this or facts()
+    frame = 4 * NUMBERS
+    alt = (
+        f"With known indices the {NUMBERS} numbers of v are {NUMBERS} registers beside the lane. "
+        f"With an unknown index they are {frame} bytes of local memory, which is global memory "
+        f"with an address for each thread, reached through L1 and L2. {this.whose}."
+    )
+    sheet = Drawing(WIDTH, 250, alt=alt)
+    sheet.text(0, 10, "v[31 - k], unrolled", anchor="start", font_weight="bold")
+    _numbered(sheet, 0, 24, "r", BLUE)
+    sheet.text(0, 86, "registers of the SM: each index is a name", anchor="start")
+    sheet.text(0, 124, "v[(k + shift) % 32]", anchor="start", font_weight="bold")
+    steps = (
+        ("lane", 60, ORANGE),
+        (f"L1, {size_text(on_chip(this) / this.sms)} an SM", 170, YELLOW),
+        (f"L2, {size_text(this.sizes['L2 cache'])}", 130, GREEN),
+    )
+    left = 0
+    for name, wide, colour in steps:
+        named(sheet, left, 138, wide, 34, name, colour)
+        sheet.arrow(left + wide + 2, 155, left + wide + 26, 155, colour=ARROW)
+        left += wide + 28
+    sheet.text(left + 4, 155, f"local memory: {frame} bytes", anchor="start", font_weight="bold")
+    _numbered(sheet, 0, 186, "", PINK)
+    says_whose(sheet, f"each number has an address in global memory · {this.whose}")
+    return sheet
+
+
+def _numbered(sheet, left, top, letter, colour):
+    """An array's numbers as a row of cells."""
+    wide = (WIDTH - left) / NUMBERS
+    for number in range(NUMBERS):
+        sheet.box(left + number * wide, top, wide - 2, 40, fill=colour, rx=3)
+        middle = left + (number + 0.5) * wide - 1
+        sheet.text(middle, top + 20, f"{letter}{number}", size=11, colour=ON_COLOUR)

@@ -297,3 +297,33 @@ def points(clouds):
 def _boxes(cloud) -> int:
     """How many boxes of the square have a point."""
     return len(np.unique((np.asarray(cloud) * BOXES).astype(int), axis=0))
+
+
+# ---- a tensor's four sizes
+
+STRIP, LEVEL = 720, 62  # pixels: the whole tensor, from one level to the next
+
+
+def nchw(images: int, channels: int, rows: int, columns: int):
+    """Where the numbers of a tensor lie in memory, level by level, each a part of the one above."""
+    sizes = {"image": images, "channel": channels, "row": rows, "column": columns}
+    steps = np.cumprod([1, columns, rows, channels])[::-1].tolist()
+    said = ", ".join(f"{name} {step}" for name, step in zip(sizes, steps, strict=True))
+    shape = " × ".join(map(str, sizes.values()))
+    alt = f"A tensor of {shape} in memory. Numbers from one to the next: {said}."
+    drawing = svg.Drawing(STRIP, LEVEL * len(sizes), alt=alt)
+    for level, ((name, count), step) in enumerate(zip(sizes.items(), steps, strict=True)):
+        top = LEVEL * level
+        words = f"{count} {name}s" if level == 0 else f"the first of them: {count} {name}s"
+        drawing.text(0, top + 10, f"{words}, {step} numbers apart", anchor="start")
+        for part in range(count):
+            wide = STRIP / count
+            colour = BLOCK_COLOURS[level] if part == 0 else svg.FAINT
+            drawing.box(part * wide, top + 22, wide - 3, 26, fill=colour, rx=3)
+            ink = svg.ON_COLOUR if part == 0 else svg.INK
+            drawing.text((part + 0.5) * wide, top + 35, part, colour=ink)
+        if level:
+            drawing.line(0, top - 14, 0, top + 22, colour=svg.GREY)
+            first = STRIP / list(sizes.values())[level - 1]
+            drawing.line(first, top - 14, STRIP - 3, top + 22, colour=svg.FAINT, thick=2)
+    return drawing

@@ -717,3 +717,46 @@ def words(numbers: int, flag: int, tile: int):
     said = f"{shares[1]:.2%} is numbers · in this order only with release and acquire"
     sheet.text(0, 163, said, anchor="start", size=12, colour=svg.GREY)
     return sheet
+
+
+# ---- multicast: the switch stores and adds
+
+NODE = 84  # pixels: from one GPU to the next
+
+
+def multicast(values):
+    """What an NVSwitch does for all GPUs: passes one store on to each, and adds what one loads.
+
+    values: what each GPU has at the address that is loaded.
+    """
+    gpus, total = len(values), sum(values)
+    alt = (
+        f"{gpus} GPUs at a switch. One store by GPU 0 reaches all of them. One load by GPU 0 "
+        f"returns {' + '.join(map(str, values))} = {total}, formed in the switch."
+    )
+    wide = NODE * gpus + 60
+    sheet = Drawing(2 * wide, 236, alt=alt)
+    stores = [values[0]] * gpus
+    _through_switch(sheet, 0, "one store reaches all", f"{values[0]}", stores, True)
+    _through_switch(sheet, wide, "one load returns the sum", f"sum: {total}", values, False)
+    return sheet
+
+
+def _through_switch(sheet, left, title, result, values, is_store):
+    """GPU 0 above, the switch, and what all GPUs have below; arrows follow the data."""
+    middle = left + NODE * len(values) / 2
+    colour = svg.strong(ACCENT)
+    sheet.text(middle, 10, title, size=15, font_weight="bold")
+    sheet.box(middle - 70, 28, 140, 34, fill=BLOCK_COLOURS[1], rx=4)
+    sheet.text(middle, 45, f"GPU 0: {result}", size=14, colour=svg.ON_COLOUR)
+    sheet.box(middle - 70, 102, 140, 34, fill=BLOCK_COLOURS[2], rx=4)
+    sheet.text(middle, 119, "switch" if is_store else "switch: adds", size=14, colour=svg.ON_COLOUR)
+    up_and_down = (64, 100) if is_store else (100, 64)
+    sheet.arrow(middle, up_and_down[0], middle, up_and_down[1], colour=colour, thick=2)
+    for gpu, value in enumerate(values):
+        x = left + NODE * (gpu + 0.5)
+        ends = (middle, 138, x, 182) if is_store else (x, 182, middle, 138)
+        sheet.arrow(*ends, colour=colour, thick=2)
+        sheet.box(x - NODE / 2 + 4, 184, NODE - 8, 44, fill=BLOCK_COLOURS[0], rx=4)
+        sheet.text(x, 197, f"GPU {gpu}", size=13, colour=svg.ON_COLOUR)
+        sheet.text(x, 216, value, size=15, colour=svg.ON_COLOUR, font_weight="bold")

@@ -5,6 +5,7 @@ import numpy as np
 from course.kernels.mnist_cnn import SHAPES
 from course.pictures.shapes import plain
 from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, INK, chart, figure
+from utils.plots.svg import ON_COLOUR, Drawing
 
 #: What flows from layer to layer: name, channels, side of the picture (0: a plain vector), and the
 #: step that leads there.
@@ -161,3 +162,48 @@ def weights_by_layer():
     axes.invert_yaxis()
     plain(axes)
     return fig
+
+
+# ---- a linear layer's three products
+
+UNIT, FLAT = 16, 0.55  # pixels for each doubling of a side; of a side downwards, less
+
+
+def linear(batch: int, layer: str = "fc1"):
+    """The three products of a linear layer, forward and backward, as matrices with their sides.
+
+    Sides grow with the logarithm of their length.
+    """
+    outputs, inputs = SHAPES[f"{layer}.weight"]
+    sides = {"B": batch, "K": inputs, "N": outputs}
+    products = (
+        ("y", "BN", "x", "BK", "wᵀ", "KN"),
+        ("dx", "BK", "dy", "BN", "w", "NK"),
+        ("dw", "NK", "dyᵀ", "NB", "x", "BK"),
+    )
+    said = "; ".join(
+        f"{result} is {one} times {other}, a sum over {kind[1]}"
+        for result, _, one, kind, other, _ in products
+    )
+    lengths = ", ".join(f"{name} = {length}" for name, length in sides.items())
+    sheet = Drawing(760, 350, alt=f"Products of {layer}, {lengths}: {said}.")
+    long = {name: UNIT * float(np.log2(length)) for name, length in sides.items()}
+    top = 20
+    for number, product in enumerate(products):
+        high = max(long[product[place][0]] for place in (1, 3, 5)) * FLAT
+        left = 0
+        for place in (0, 2, 4):
+            name, (down, across) = product[place], product[place + 1]
+            colour = BLOCK_COLOURS[0 if place == 0 else 1]
+            look = (left, top + (high - FLAT * long[down]) / 2, long[across], FLAT * long[down])
+            sheet.box(*look, fill=colour, rx=3)
+            middle = left + long[across] / 2, top + high / 2
+            sheet.text(*middle, f"{name}  {down} × {across}", size=14, colour=ON_COLOUR)
+            left += long[across] + 22
+            if place < 4:
+                sheet.text(left - 11, top + high / 2, "=·"[place // 2], size=18)
+        says = f"a sum over {product[3][1]} = {sides[product[3][1]]:,}"
+        sheet.text(left - 8, top + high / 2, says, anchor="start", size=14)
+        top += high + 14
+        sheet.height = top + 4 if number == 2 else sheet.height
+    return sheet

@@ -338,3 +338,40 @@ def _draw_sum(sheet, left, depth, total, place, parents, lost):
     colour = BLOCK_COLOURS[4 if lost else min(depth, 1)]
     sheet.box(x + 2, y, NUMBER - 4, 26, fill=colour, rx=3)
     sheet.text(x + NUMBER / 2, y + 13, f"{total:.0f}", colour=ON_COLOUR)
+
+
+# ---- kernels that launch kernels
+
+CELL, CHILD = 64, 44  # pixels: a thread of the parent, a block of a child
+
+
+def children(lengths, threads: int):
+    """A parent's threads, the grids that they launch, and what waits for all of them.
+
+    lengths: how many numbers each of the parent's threads has work for. threads: of a block.
+    """
+    blocks = [-(-length // threads) for length in lengths]
+    said = ", ".join(f"thread {row}: {count}" for row, count in enumerate(blocks))
+    alt = f"Blocks that each thread of the parent launches: {said}. The tail launch comes last."
+    most = max(blocks)
+    left = 130 + CELL + 40
+    end = left + most * CHILD + 40
+    sheet = Drawing(end + 130, QUEUE * len(blocks) + 40, alt=alt)
+    sheet.text(130 + CELL / 2, 12, "parent", font_weight="bold")
+    sheet.text(left, 12, "children, in any order", anchor="start", font_weight="bold")
+    for row, (length, count) in enumerate(zip(lengths, blocks, strict=True)):
+        y = 28 + QUEUE * row
+        middle = y + (QUEUE - 8) / 2
+        sheet.text(0, middle, f"{length} numbers", anchor="start")
+        sheet.box(130, y, CELL, QUEUE - 8, fill=BLOCK_COLOURS[1], rx=4)
+        sheet.text(130 + CELL / 2, middle, f"thread {row}", size=12, colour=ON_COLOUR)
+        if count:
+            sheet.arrow(130 + CELL, middle, left - 4, middle, colour=strong(ACCENT), thick=2)
+        for block in range(count):
+            sheet.box(left + CHILD * block, y, CHILD - 4, QUEUE - 8, fill=BLOCK_COLOURS[0], rx=4)
+    high = QUEUE * len(blocks)
+    sheet.line(end - 16, 20, end - 16, 28 + high, colour=GREY, thick=2)
+    sheet.box(end, 28, 130, high - 8, fill=BLOCK_COLOURS[2], rx=4)
+    for line, words in enumerate(("tail launch:", "after them all")):
+        sheet.text(end + 65, 18 + high / 2 + 20 * line, words, colour=ON_COLOUR)
+    return sheet

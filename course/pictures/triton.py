@@ -337,3 +337,50 @@ def _operations(graph):
     """The names of a graph's operations, in their order."""
     nodes = [node for node in graph.graph.nodes if node.op.startswith("call")]
     return [getattr(node.target, "__name__", str(node.target)) for node in nodes]
+
+
+# ---- two programs at one element
+
+MOMENT, LINE = 150, 46  # pixels: a moment of time, a program's line
+
+
+def meeting(parts, start: int = 0):
+    """What programs do to one total, in time: with load and store, and with one atomic operation.
+
+    parts: what each program adds. All load before the first one stores.
+    """
+    total = start + sum(parts)
+    last = start + parts[-1]
+    alt = (
+        f"{len(parts)} programs add {', '.join(map(str, parts))} to {start}. Load, add, store: all "
+        f"load {start}, and the last store leaves {last}. Atomically: {total}."
+    )
+    plain = [[f"load {start}", f"add {part}"] for part in parts]
+    for program, part in enumerate(parts):
+        plain[program] += [""] * program + [f"store {start + part}"]
+    before = np.cumsum([start, *parts]).tolist()
+    atomic = [[""] * turn + [f"{before[turn]} + {part}"] for turn, part in enumerate(parts)]
+    most = max(map(len, plain))
+    sheet = svg.Drawing(110 + MOMENT * most, 2 * (LINE * len(parts) + 60), alt=alt)
+    stories = ("load, add, store", plain, last), ("atomic_add", atomic, total)
+    for number, (name, story, left) in enumerate(stories):
+        top = number * (LINE * len(parts) + 60)
+        words = f"{name}: {left} remains" + ("" if left == total else f", {total} is right")
+        sheet.text(0, top + 12, words, anchor="start", size=15, font_weight="bold")
+        _moments(sheet, top + 28, story)
+    sheet.text(110, sheet.height - 12, "time →", anchor="start", colour=svg.GREY)
+    return sheet
+
+
+def _moments(sheet, top, story):
+    """A line for each program, with what it does in each moment."""
+    for program, moments in enumerate(story):
+        y = top + LINE * program
+        sheet.text(0, y + 18, f"program {program}", anchor="start", size=14)
+        sheet.line(110, y + 18, sheet.width, y + 18, colour=svg.FAINT, thick=2)
+        for moment, words in enumerate(moments):
+            if words:
+                left = 110 + MOMENT * moment
+                sheet.box(left, y, MOMENT - 8, 36, fill=BLOCK_COLOURS[program], rx=4)
+                middle = left + MOMENT / 2 - 4
+                sheet.text(middle, y + 18, words, size=14, colour=svg.ON_COLOUR)

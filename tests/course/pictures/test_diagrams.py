@@ -92,3 +92,15 @@ def test_every_allowed_call_has_an_arrow():
     sheet = diagrams.who_calls_whom()
     assert "__host__ calls __global__ (<<< >>>)" in sheet.alt
     assert sheet.svg().count("<polygon") == len(diagrams.CALLS) + 3  # and to what is on both sides
+
+
+def test_a_drivers_own_machine_code_is_made_from_ptx():
+    sheet = diagrams.from_c_to_chip(SMALL)
+    assert "SASS for sm_75" in sheet.alt and "SASS for sm_75" in sheet.svg()
+
+
+def test_an_array_is_in_registers_or_far_away():
+    sheet = diagrams.local_memory(SMALL)
+    for number in range(diagrams.NUMBERS):
+        assert f">r{number}<" in sheet.svg() and f">{number}<" in sheet.svg()
+    assert f"{4 * diagrams.NUMBERS} bytes of local memory" in sheet.alt

@@ -1,5 +1,7 @@
 """The pictures of the chapter Libraries say in words what they draw."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -57,3 +59,10 @@ def test_empty_boxes_of_points_are_counted():
     drawing = pictures.points({"even": even, "one": even[:1]})
     assert "even: 0 of 256 boxes are empty; one: 255 of 256" in drawing.alt
     assert drawing.svg().count("h0") == len(even) + 1
+
+
+def test_a_tensors_levels_lie_as_far_apart_as_in_memory():
+    array = np.zeros((2, 3, 4, 8), np.float32)
+    steps = [stride // array.itemsize for stride in array.strides]
+    alt = pictures.nchw(*array.shape).alt
+    assert [int(step) for step in re.findall(r"(?:image|channel|row|column) (\d+)", alt)] == steps

@@ -186,3 +186,9 @@ def test_the_first_call_that_differs_is_named():
 def test_the_share_of_numbers_is_that_of_their_bytes():
     alt = pictures.words(numbers=6, flag=2, tile=98).alt
     assert "75% of it numbers" in alt and "98.00% of it numbers" in alt
+
+
+def test_the_switch_adds_what_all_gpus_have():
+    sheet = pictures.multicast([1, 2, 3, 5])
+    assert "1 + 2 + 3 + 5 = 11, formed in the switch" in sheet.alt
+    assert "sum: 11" in sheet.svg() and sheet.svg().count("<polygon") == 2 * (4 + 1)

@@ -56,3 +56,9 @@ def test_the_order_of_a_sum_says_where_bits_are_lost():
     rounded = f"fill:{synchronization.BLOCK_COLOURS[4]}"
     assert sheet.svg().count(rounded) == 3 + 1
     assert rounded not in synchronization.orders([1, 2, 3, 4]).svg()
+
+
+def test_children_are_as_many_blocks_as_their_row_needs():
+    sheet = synchronization.children([3, 0, 100, 40, 7], 32)
+    assert "thread 0: 1, thread 1: 0, thread 2: 4, thread 3: 2, thread 4: 1." in sheet.alt
+    assert sheet.svg().count("<polygon") == 4  # the row without numbers launches nothing

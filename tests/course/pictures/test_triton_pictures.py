@@ -81,3 +81,10 @@ def test_each_graph_of_a_function_is_drawn_with_its_operations():
     sheet = pictures.graphs(found)
     assert sheet.alt == "Graphs of a function. graph 1: relu; graph 2: sigmoid, add."
     assert sheet.svg().count("needs a value") == 1
+
+
+def test_what_two_programs_do_to_one_total_is_computed():
+    sheet = pictures.meeting([5, 3, 1], start=2)
+    assert "the last store leaves 3. Atomically: 11." in sheet.alt
+    for words in ("load 2", "store 7", "store 3", "7 + 3", "10 + 1", "3 remains, 11 is right"):
+        assert f">{words}" in sheet.svg() or words in sheet.svg(), words

@@ -228,6 +228,12 @@ def test_pictures_say_what_they_show():
         assert fig.alt and fig._repr_mimebundle_()["text/html"]
 
 
+def test_a_linear_layer_is_three_products():
+    said = pictures.linear(64).alt
+    assert "y is x times wᵀ, a sum over K; dx is dy times w, a sum over N" in said
+    assert "dw is dyᵀ times x, a sum over B" in said and "B = 64, K = 3136, N = 128" in said
+
+
 # ---- the trainer in CUDA C ---
 
 
