@@ -8,11 +8,9 @@ folder, or in pip's packages (``nvidia-cublas`` ...): both are looked through.
 """
 
 import functools
-import hashlib
 import os
 import re
 import sys
-import tempfile
 from pathlib import Path
 
 from utils.cpu.cuda_c import build as cpu_build
@@ -104,16 +102,7 @@ def build(name: str) -> Path:
     source = FOLDER / f"{name}.cu"
     if not has_gpu():
         return build_for_cpu(name)
-    request = _request(source)
-    command = nvcc.nvcc_command(request, Path("program"))
-    command.remove(str(source))  # the same program in another folder is the same program
-    content = hashlib.sha256("\0".join([*command, nvcc.nvcc_version() or ""]).encode())
-    for file in (source, *sorted(FOLDER.glob("*.cuh"))):
-        content.update(file.read_bytes())
-    output = cpu_build.cache_folder() / f"{name}-{content.hexdigest()[:32]}"
-    if not output.exists():
-        _compile(request, output)
-    return output
+    return nvcc.build_once(_request(source), name, [source, *FOLDER.glob("*.cuh")])
 
 
 def build_for_cpu(name: str) -> Path:
@@ -123,16 +112,6 @@ def build_for_cpu(name: str) -> Path:
         return cpu_build.build_program(source)
     except cpu_build.BuildError as error:
         raise nvcc.compile_error(source, error.log) from None
-
-
-def _compile(request: nvcc.Request, output: Path) -> None:
-    """Run nvcc; the program appears whole or not at all."""
-    with tempfile.TemporaryDirectory(dir=output.parent) as folder:
-        fresh = Path(folder) / output.name
-        done = process.run(nvcc.nvcc_command(request, fresh), timeout=300)
-        if done.returncode:
-            raise nvcc.compile_error(request.source, done.output)
-        os.replace(fresh, output)
 
 
 def output_of(name: str, *arguments, timeout: float = RUN_SECONDS) -> str:

@@ -9,6 +9,7 @@ green only if what it shows really ran.
 """
 
 import functools
+import hashlib
 import os
 import re
 import shlex
@@ -16,9 +17,11 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from utils.cpu.cuda_c import cache
 from utils.engine import gpu, run_arch, target_arch
 from utils.tools import plain_cpp, process
 from utils.tools.diagnostics import LearnerError, annotate
@@ -224,6 +227,30 @@ def build(request: Request) -> Path:
     if done.output.strip():
         print(done.output.strip())
     return output
+
+
+def build_once(request: Request, name: str, files: Iterable[Path]) -> Path:
+    """What nvcc makes of a request, kept for its content in the cache folder under a name.
+
+    files: all of the course's that nvcc may read. The same ones elsewhere are the same program.
+    Raises NvccError with each error shown in its source line.
+    """
+    words = nvcc_command(request, Path(name))
+    words.remove(str(request.source))
+    content = hashlib.sha256("\0".join([*words, nvcc_version() or ""]).encode())
+    for file in sorted(files):
+        content.update(file.read_bytes())
+    stem, _, suffix = name.partition(".")
+    output = cache.cache_folder() / f"{stem}-{content.hexdigest()[:32]}.{suffix}".rstrip(".")
+    if not output.exists():
+        cache.atomically(output, functools.partial(_compile, request))
+    return output
+
+
+def _compile(request, output):
+    done = process.run(nvcc_command(request, output), timeout=300)
+    if done.returncode:
+        raise compile_error(request.source, done.output)
 
 
 def _plain_command(request: Request, output: Path) -> list[str]:

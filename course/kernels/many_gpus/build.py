@@ -1,13 +1,10 @@
 """Builds this folder's CUDA C sources as shared libraries, once for each content."""
 
-import hashlib
-import os
-import tempfile
 from pathlib import Path
 
 from utils.cpu.cuda_c import build as cpu_build
 from utils.engine import has_gpu
-from utils.tools import nvcc, process
+from utils.tools import nvcc
 
 HERE = Path(__file__).parent
 #: What a library is made from: a change in any of these files makes a new one.
@@ -35,28 +32,5 @@ def library(source: Path, flags: list[str] = ()) -> Path:
         except cpu_build.BuildError as error:
             raise nvcc.compile_error(source, error.log) from None
     request = nvcc.Request(source, [*FLAGS, *flags])
-    output = cpu_build.cache_folder() / f"{source.stem}-{_fingerprint(request)}.so"
-    if not output.exists():
-        _compile(request, output)
-    return output
-
-
-def _fingerprint(request: nvcc.Request) -> str:
-    """A name for what nvcc is asked to do and for all files that it may read."""
-    words = nvcc.nvcc_command(request, Path("x"))
-    version = nvcc.nvcc_version() or ""
-    content = hashlib.sha256("\0".join([*words, version]).encode())
-    for folder in FOLDERS:
-        for file in sorted(folder.iterdir()):
-            content.update(file.read_bytes())
-    return content.hexdigest()[:32]
-
-
-def _compile(request: nvcc.Request, output: Path) -> None:
-    """Run nvcc; the library appears whole or not at all, also when several processes build it."""
-    with tempfile.TemporaryDirectory(dir=output.parent) as folder:
-        fresh = Path(folder) / output.name
-        done = process.run(nvcc.nvcc_command(request, fresh), timeout=300)
-        if done.returncode:
-            raise nvcc.compile_error(request.source, done.output)
-        os.replace(fresh, output)
+    files = [file for folder in FOLDERS for file in folder.iterdir()]
+    return nvcc.build_once(request, f"{source.stem}.so", files)

@@ -30,9 +30,6 @@ There "tf32" is float32.
 
 import ctypes
 import functools
-import hashlib
-import os
-import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -41,7 +38,7 @@ from course.kernels.mnist_cnn import SHAPES, check_weights
 from utils import occupancy
 from utils.cpu.cuda_c import build as cpu_build
 from utils.engine import gpu, has_gpu
-from utils.tools import nvcc, process
+from utils.tools import nvcc
 from utils.tools.diagnostics import LearnerError
 
 KERNELS = Path(__file__).parent / "kernels"
@@ -391,26 +388,4 @@ def build(precision: str = "bf16") -> Path:
             "{}.{} or newer".format(*needed)
         )
     request = nvcc.Request(SOURCE, ["-O3", "-shared", "-Xcompiler", "-fPIC", *flags])
-    output = cpu_build.cache_folder() / f"trainer-{_fingerprint(request)}.so"
-    if not output.exists():
-        _compile(request, output)
-    return output
-
-
-def _fingerprint(request: nvcc.Request) -> str:
-    """A name for what nvcc is asked to do and for all files that it may read."""
-    words = [*nvcc.nvcc_command(request, Path("x")), nvcc.nvcc_version() or ""]
-    content = hashlib.sha256("\0".join(words).encode())
-    for file in sorted(KERNELS.iterdir()):
-        content.update(file.read_bytes())
-    return content.hexdigest()[:32]
-
-
-def _compile(request: nvcc.Request, output: Path) -> None:
-    """Run nvcc. The library appears whole or not at all, also when two processes build it."""
-    with tempfile.TemporaryDirectory(dir=output.parent) as folder:
-        fresh = Path(folder) / output.name
-        done = process.run(nvcc.nvcc_command(request, fresh), timeout=300)
-        if done.returncode:
-            raise nvcc.compile_error(SOURCE, done.output)
-        os.replace(fresh, output)
+    return nvcc.build_once(request, "trainer.so", KERNELS.iterdir())

@@ -52,30 +52,6 @@ def test_a_gpu_machine_without_the_library_runs_it_on_the_cpu(monkeypatch, capsy
     assert "gemm: largest error" in text
 
 
-def test_a_program_is_compiled_once_wherever_it_lies(tmp_path, monkeypatch):
-    """On a GPU machine: the same content and command give the same file."""
-    compiled = []
-
-    def compile_nothing(request, output):
-        compiled.append(output)
-        output.touch()
-
-    def build_in(name, more=""):
-        folder = tmp_path / name
-        folder.mkdir()
-        (folder / "x.cu").write_text("int main() {}" + more)
-        monkeypatch.setattr(programs, "FOLDER", folder)
-        return programs.build("x")
-
-    monkeypatch.setattr(programs, "has_gpu", lambda: True)
-    monkeypatch.setattr(programs, "_compile", compile_nothing)
-    monkeypatch.setattr(programs.cpu_build, "cache_folder", lambda: tmp_path)
-    monkeypatch.setattr(nvcc, "nvcc_command", lambda request, to: ["nvcc", str(request.source)])
-    assert build_in("here") == build_in("there")
-    assert build_in("elsewhere", "// changed") != compiled[0]
-    assert len(compiled) == 2
-
-
 @pytest.mark.parametrize(
     "trap, lines",
     [

@@ -215,6 +215,41 @@ def test_compiles_for_this_gpu_and_never_for_the_old_default(cu, monkeypatch):
     assert not any(flag.startswith("-arch") for flag in given)
 
 
+def test_the_same_content_is_compiled_once_wherever_it_lies(tmp_path, monkeypatch):
+    compiled = []
+
+    def compile_nothing(request, output):
+        compiled.append(output)
+        output.touch()
+
+    def build_in(name, text):
+        source = tmp_path / name / "x.cu"
+        source.parent.mkdir()
+        source.write_text(text)
+        return nvcc.build_once(nvcc.Request(source), "x.so", [source])
+
+    monkeypatch.setattr(nvcc, "_compile", compile_nothing)
+    monkeypatch.setattr(nvcc.cache, "cache_folder", lambda: tmp_path)
+    monkeypatch.setattr(nvcc, "nvcc_command", lambda request, to: ["nvcc", str(request.source)])
+    first = build_in("here", "int x;")
+    assert first.exists() and first.suffix == ".so"
+    assert build_in("there", "int x;") == first
+    assert build_in("elsewhere", "int y;") != first
+    assert len(compiled) == 2
+
+
+@needs_nvcc
+def test_what_does_not_compile_is_not_kept(cu, tmp_path, monkeypatch):
+    monkeypatch.setattr(nvcc.cache, "cache_folder", lambda: tmp_path / "kept")
+    source = Path(cu("__global__ void k() { y = 1; }\n"))
+    request = nvcc.Request(source, ["-cubin", "-arch=sm_90"])
+    with pytest.raises(nvcc.NvccError, match="line 1"):
+        nvcc.build_once(request, "k", [source])
+    assert not list(tmp_path.glob("kept/*"))
+    source.write_text("__global__ void k() { }\n")
+    assert nvcc.build_once(request, "k", [source]).stat().st_size
+
+
 def test_pip_toolkit_is_told_its_library_folder(tmp_path, monkeypatch):
     root = tmp_path / "nvidia" / "cu13"
     (root / "bin").mkdir(parents=True)
