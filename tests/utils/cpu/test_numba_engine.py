@@ -17,6 +17,7 @@ import pytest
 
 from utils.cpu import numba_cuda as engine
 from utils.cpu.numba_cuda import cuda, settings
+from utils.cpu.numba_cuda import engine as scheduler
 from utils.cpu.numba_cuda.errors import CudaAPIError
 from utils.files import ROOT
 
@@ -598,6 +599,33 @@ def test_an_observer_hears_of_a_failed_launch():
     with engine.observe(Recorder()) as recorder, pytest.raises(engine.KernelError):
         observed[1, 4](np.zeros(2, np.float32), np.zeros(2))
     assert isinstance(recorder.events[-1][1], engine.KernelIndexError)
+
+
+def test_the_next_launch_takes_over_the_workers_and_nothing_else():
+    @cuda.jit
+    def turn(x):
+        i = cuda.threadIdx.x
+        value = x[i]
+        cuda.syncthreads()
+        x[cuda.blockDim.x - 1 - i] = value
+
+    def turned(n):
+        x = np.arange(n)
+        turn[1, n](x)
+        assert x.tolist() == list(range(n))[::-1]
+
+    recorder = Recorder()
+    with engine.observe(recorder):
+        turned(40)
+    workers, heard = set(scheduler.rested.workers), len(recorder.events)
+    assert len(workers) >= 40
+    turned(40)
+    assert set(scheduler.rested.workers) == workers
+    assert len(recorder.events) == heard
+    with pytest.raises(engine.KernelError):
+        turn[1, 41](np.arange(40))
+    turned(40)
+    assert all(worker.gr_context is None for worker in scheduler.rested.workers)
 
 
 # ---- host side

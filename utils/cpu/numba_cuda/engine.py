@@ -38,6 +38,7 @@ from .stuck import different_barriers, grid_divergence, stuck
 _DROPPED = np.exceptions.ComplexWarning
 GIVES_WAY = "giving way"  # what a Waiter waits for when it only lets others run
 DONE, PARKED, PREEMPTED = "done", "parked", "preempted"  # why run_block() returned
+MOST_RESTED = 1024  # workers that are kept for the next launch: a thread each of the largest block
 
 
 class Site(NamedTuple):
@@ -125,6 +126,22 @@ def refuse_complex_numbers():
         warnings.filterwarnings("error", category=_DROPPED, module=rf"{package}\.")
 
 
+class Rested(threading.local):
+    """Workers of this Python thread that wait for its next launch: making one takes long."""
+
+    def __init__(self):
+        self.workers = []
+
+
+rested = Rested()
+
+
+def work():
+    """What a worker does: it starts threads of the launch that runs, and rests."""
+    while True:
+        now.launch.start_threads().switch()
+
+
 class Launch:
     """One kernel launch. `run()` returns when every thread has, or raises what went wrong."""
 
@@ -156,14 +173,15 @@ class Launch:
                 with np.errstate(all="ignore"), settings.watchdog():
                     self.context = contextvars.copy_context()
                     self.run_blocks()
+                self.dismiss()
             except BaseException:
                 self.failed_thread = self.coordinates[now.rank][:3]
                 self.failed = (0, 0, 0) if now.block is OUTSIDE else now.block.index
-                raise
-            finally:
                 for worker in self.all_workers:
                     if worker:
                         worker.throw(GreenletExit)
+                raise
+            finally:
                 now.leave()
 
     def begin(self):
@@ -235,42 +253,50 @@ class Launch:
         now.base_z = block_idx.z * block_dim.z
 
     def worker(self):
+        """A worker that rests, of this launch or of an earlier one, or else a new one."""
         if self.workers:
             return self.workers.pop()
-        worker = greenlet(self.work, self.hub)
+        worker = rested.workers.pop() if rested.workers else greenlet(work)
+        worker.parent = self.hub
         worker.gr_context = self.context.copy()
         self.all_workers.append(worker)
         return worker
 
-    def work(self):
-        """Call the kernel for one thread after the other until none is left to start; then rest."""
+    def start_threads(self):
+        """Call the kernel for one thread after the other until none is left to start.
+
+        Returns who goes on: a thread that is ready, or the hub.
+        """
         function = self.function
         args = self.args
         tid = thread_idx
-        me = getcurrent()
-        while True:
-            block = now.block
-            finished = block.finished
-            for x, y, z, rank in block.todo:
-                block.started += 1
-                tid.x = x
-                tid.y = y
-                tid.z = z
-                now.rank = rank
-                if function(*args) is not None:
-                    raise TypeError("CUDA kernel must have void return type.")
-                finished.append(now.rank)
-            self.workers.append(me)
-            if block.ready and not self.schedule.random:
-                block.ready.popleft().fibre.switch()
-            else:
-                self.hub.switch()
+        block = now.block
+        finished = block.finished
+        for x, y, z, rank in block.todo:
+            block.started += 1
+            tid.x = x
+            tid.y = y
+            tid.z = z
+            now.rank = rank
+            if function(*args) is not None:
+                raise TypeError("CUDA kernel must have void return type.")
+            finished.append(now.rank)
+        self.workers.append(getcurrent())
+        if block.ready and not self.schedule.random:
+            return block.ready.popleft().fibre
+        return self.hub
+
+    def dismiss(self):
+        """The workers rest until the next launch of this Python thread."""
+        for worker in self.all_workers:
+            worker.gr_context = None  # it may hold an observer
+        rested.workers = (rested.workers + self.all_workers)[:MOST_RESTED]
 
     # ---- waiting
 
     def give_way(self, frame):
         """Under a shuffled schedule: perhaps let other threads, of any block, run before this."""
-        if self.schedule.coin(0.5):
+        if self.schedule.random is not None and self.schedule.coin(0.5):
             waiter = Waiter(frame, GIVES_WAY)
             now.block.ready.append(waiter)
             self.preempted = self.schedule.coin(0.5)
