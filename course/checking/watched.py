@@ -20,11 +20,12 @@ class Log:
     """What happened to one array: writing threads, reads before a write, indices out of bounds."""
 
     def __init__(self, size):
-        self.writers = np.zeros(size, np.int32)  # how many threads wrote the element
-        self.last_writer = np.full(size, -1, np.int64)
-        self.updaters = np.zeros(size, np.int32)  # the same of atomic operations
-        self.last_updater = np.full(size, -1, np.int64)
-        self.early_reads = np.zeros(size, bool)
+        # Memoryviews: Python reads and writes one element of them faster than of an array
+        self.writers = zeros(size, np.int32)  # how many threads wrote the element
+        self.last_writer = none_of(size)
+        self.updaters = zeros(size, np.int32)  # the same of atomic operations
+        self.last_updater = none_of(size)
+        self.early_reads = zeros(size, bool)
         self.outside_by = set()  # the threads that left it: ((x, y, z) of the block, rank in it)
         self.outside_writes = []
         self.outside_reads = []
@@ -33,34 +34,49 @@ class Log:
 
     def most_of_one_thread(self):
         """How many elements the thread wrote that wrote the most."""
-        written = self.last_writer[self.last_writer >= 0]
+        last_writer = np.asarray(self.last_writer)
+        written = last_writer[last_writer >= 0]
         return int(np.unique(written, return_counts=True)[1].max(initial=0))
 
-    def wrote(self, elements):
+    def wrote(self, element):
         thread = now.rank + 1024 * now.block.linear
-        self.writers[elements] += self.last_writer[elements] != thread
-        self.last_writer[elements] = thread
+        if self.last_writer[element] != thread:
+            self.last_writer[element] = thread
+            self.writers[element] += 1
 
     def wrote_atomically(self, element):
         # Many threads may, where the output is theirs together: that is what atomics are for.
         thread = now.rank + 1024 * now.block.linear
-        self.updaters[element] += self.last_updater[element] != thread
-        self.last_updater[element] = thread
+        if self.last_updater[element] != thread:
+            self.last_updater[element] = thread
+            self.updaters[element] += 1
         self.writers[element] = max(1, self.writers[element])
 
-    def read(self, elements):
-        self.early_reads[elements] |= self.writers[elements] == 0
+    def read(self, element):
+        if not self.writers[element]:
+            self.early_reads[element] = True
+
+
+def zeros(size, dtype):
+    """A memoryview of so many zeros."""
+    return memoryview(np.zeros(size, dtype))
+
+
+def none_of(size):
+    """A memoryview of as many threads, none of them yet."""
+    return memoryview(np.full(size, -1, np.int64))
 
 
 class Watched(View):
     """An array inside a kernel on the CPU engine; `log` holds what was done, by flat index."""
 
-    __slots__ = ("log", "flat")
+    __slots__ = ("log", "flat", "places")
 
     def __init__(self, data, name=None, log=None, flat=None):
         super().__init__(data, name)
         self.log = Log(data.size) if log is None else log
         self.flat = np.arange(data.size).reshape(data.shape) if flat is None else flat
+        self.places = memoryview(self.flat) if self.flat.size and self.flat.ndim else self.flat
 
     def __getitem__(self, index):
         frame = sys._getframe(1)
@@ -73,7 +89,7 @@ class Watched(View):
             return self.nothing_there(where)
         if not whole:
             return self.part(place)
-        self.log.read(self.flat[place])
+        self.log.read(self.places[place])
         value = self.mem[place]
         # in a shuffled order others may run between this read and a write that follows
         now.launch.give_way(frame)
@@ -87,15 +103,17 @@ class Watched(View):
             self.log.outside_by.add((now.block.index, now.rank))
             self.log.outside_writes.append(integers(index))
             return
-        self.log.wrote(self.flat[place])
         if whole:
+            self.log.wrote(self.places[place])
             self.keep(place, value)
-        else:
-            self.slow_set(index, value, frame)
+            return
+        for element in self.flat[place].flat:
+            self.log.wrote(element)
+        self.slow_set(index, value, frame)
 
     def store(self, index, value):
         """Called with a checked index by atomic operations."""
-        self.log.wrote_atomically(self.flat[index])
+        self.log.wrote_atomically(self.places[index])
         self.keep(index, value)
 
     def keep(self, index, value):

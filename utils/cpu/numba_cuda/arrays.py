@@ -144,6 +144,8 @@ class View:
 
         outside: makes the error for one that is not, as the method of this name does.
         """
+        if self.in_range(index):
+            return index, True
         if isinstance(index, View):
             index = tuple(index.data.tolist())
         parts = index if isinstance(index, tuple) else (index,)
@@ -176,6 +178,16 @@ class View:
                     raise (outside or self.outside)(parts, axis, i)
             place.append(i)
         return (place[0] if self.ndim == 1 and len(place) == 1 else tuple(place)), whole
+
+    def in_range(self, index):
+        """Whether an index is, at a glance, whole numbers from 0 on: nearly every one is."""
+        if type(index) is int:
+            return self.ndim == 1 and 0 <= index < self.size
+        if type(index) is tuple and len(index) == 2 == self.ndim:
+            i, j = index
+            height, width = self.shape
+            return type(i) is int and type(j) is int and 0 <= i < height and 0 <= j < width
+        return False
 
     # ---- words
 
