@@ -120,17 +120,13 @@ def syntax_tree(code):
 def reporters(code):
     """The functions that instrumented code calls, by name."""
 
+    site = functools.cache(functools.partial(Site, code.co_filename, instruction=0))
+
     def line(number):
-        now.observer.line(
-            now.rank,
-            now.block.linear,
-            Site(code.co_filename, number, 0),
-        )
+        now.observer.line(now.rank, now.block.linear, site(number))
 
     def branch(number, taken):
-        now.observer.branch(
-            bool(taken), now.rank, now.block.linear, Site(code.co_filename, number, 0)
-        )
+        now.observer.branch(bool(taken), now.rank, now.block.linear, site(number))
         return taken
 
     return {_LINE: line, _BRANCH: branch}
