@@ -148,14 +148,14 @@ def run_watched(kernel, shape, launch, arguments, expected, rng, order, always=N
             run.outside_writes[name] = array.log.outside_writes
         if array.log.outside_reads:
             run.outside_reads[name] = array.log.outside_reads
-        if name != output and array.log.writers.any():
+        if name != output and np.any(array.log.writers):
             run.modified.append(name)
         run.outside_by |= {in_grid(block, rank, launch) for block, rank in array.log.outside_by}
     run.broken = watched[output].log.broken
-    run.writers = watched[output].log.writers.reshape(initial.shape)
-    run.updaters = watched[output].log.updaters.reshape(initial.shape)
+    run.writers = np.reshape(watched[output].log.writers, initial.shape)
+    run.updaters = np.reshape(watched[output].log.updaters, initial.shape)
     run.most_of_one_thread = watched[output].log.most_of_one_thread()
-    run.early_reads = watched[output].log.early_reads.reshape(initial.shape)
+    run.early_reads = np.reshape(watched[output].log.early_reads, initial.shape)
     return run
 
 
