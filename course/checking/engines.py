@@ -196,9 +196,9 @@ def compare_guards(run, name, before, after, shape, zone):
     """Note each element of the guard zones that was overwritten, by its flat index in the array."""
     size = int(np.prod(shape))
     changed = np.flatnonzero(before.view(np.uint8) != after.view(np.uint8)) // before.itemsize
-    outside = sorted({int(i) - zone for i in changed if not zone <= i < zone + size})
-    if outside:
-        run.outside_writes[name] = [(i,) for i in outside]
+    outside = np.unique(changed[(changed < zone) | (changed >= zone + size)]) - zone
+    if outside.size:
+        run.outside_writes[name] = [(int(i),) for i in outside]
 
 
 def run_guarded(kernel, shape, launch, arguments, expected, rng, order):
