@@ -21,6 +21,7 @@ BEFORE_IT = "setup", "map-1d"  # what its slider's cell needs
 SLIDER = "widget"
 NOT_RUN = "q1"  # a question further down
 READ = "hello", "start-scale-guard", "check-fails", "c-kernel"  # code in two languages, an error
+CHANGE_THEME = ".lm-Menu-item[data-command='apputils:change-theme']"
 LEAST_CONTRAST = 4.5  # https://www.w3.org/TR/WCAG22/#contrast-minimum
 FORGOTTEN = "interactive(children", "Error displaying widget", "model not found"
 
@@ -120,12 +121,13 @@ CONTRASTS = """(cell) => {
 }"""
 
 
-@pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
-def test_code_and_errors_can_be_read(page, clone, theme):
+def test_code_and_errors_can_be_read(page, lab):
     """All letters have the contrast that WCAG asks for, in either theme."""
-    settings = {"@jupyterlab/apputils-extension:themes": {"theme": theme}}
-    with jupyterlab(clone.folder, settings, **clone.variables) as address:
-        chapter = Notebook(page, SimpleNamespace(folder=clone.folder, address=address), CHAPTER)
+    chapter = Notebook(page, lab, CHAPTER)
+    for theme in ("JupyterLab Dark", "JupyterLab Light"):
+        page.locator(".lm-MenuBar-item", has_text="Settings").click()
+        page.locator(".lm-Menu-item[data-type='submenu']", has_text="Theme").first.hover()
+        page.locator(CHANGE_THEME).get_by_text(theme, exact=True).click()
         page.locator(f"body[data-jp-theme-name='{theme}']").wait_for(state="attached")
         for cell in READ:
             chapter.cell(cell).locator(".cm-line span").first.wait_for()
