@@ -1,9 +1,13 @@
 // Planted mistakes: the host uses what it has copied from device memory that nobody has written; one
 // a function, the program takes its name.
-// expect element 0 (4 bytes each) of the 1024 bytes; line 32; case sum_of_nothing
-// expect element 200 (4 bytes each) of the 1024 bytes; line 32; case grid_too_small
-// expect element 0 (8 bytes each) of the 8 bytes; line 64; case result_not_stored
-// expect element 7 (4 bytes each) of the 1024 bytes; line 71; case tail_of_a_row
+// expect element 0 (4 bytes each) of the 1024 bytes; line 39; case sum_of_nothing
+// expect element 200 (4 bytes each) of the 1024 bytes; line 39; case grid_too_small
+// expect element 0 (8 bytes each) of the 8 bytes; line 104; case result_not_stored
+// expect element 7 (4 bytes each) of the 1024 bytes; line 111; case tail_of_a_row
+// expect element 7 (4 bytes each) of the 1024 bytes; line 39; case kernel_failed
+// expect element 128 (4 bytes each) of the 2048 bytes; line 39; case copied_twice
+// expect element 0 (4 bytes each) of the 1024 bytes; line 39; case in_a_stream
+// expect element 6 (4 bytes each) of the 512 bytes; line 85; case field_not_stored
 // right: right_padded right_struct right_overwritten right_cleared right_again right_minus_one
 // right: right_new_memory right_filled right_moved
 #include <cstdio>
@@ -21,6 +25,9 @@ __global__ void fill(int* out, int value) {
 __global__ void weigh(Pair* out) {
     out[threadIdx.x].weight = 1;
     out[threadIdx.x].count = 2;
+}
+__global__ void weigh_only(Pair* out) {
+    out[threadIdx.x].weight = 1;
 }
 __global__ void nothing(double*) {}
 
@@ -44,6 +51,39 @@ static void grid_too_small() {
     fill<<<2, 100>>>(device_ints, 1);
     take();
     used(0, n);
+}
+static void kernel_failed() {
+    fill<<<1, 2048>>>(device_ints, 1);
+    cudaGetLastError();
+    take();
+    used(7, n);
+}
+static void copied_twice() {
+    int* other;
+    cudaMalloc(&other, 2 * bytes);
+    cudaMemset(other, 0, bytes);
+    cudaMemcpy(other + n / 2, device_ints, bytes, cudaMemcpyDeviceToDevice);
+    cudaMemcpy(host.data(), other, bytes, cudaMemcpyDeviceToHost);
+    cudaFree(other);
+    used(0, n);
+}
+static void in_a_stream() {
+    cudaStream_t stream;
+    cudaStreamCreate(&stream);
+    fill<<<1, 100, 0, stream>>>(device_ints + 1, 1);
+    cudaMemcpyAsync(host.data(), device_ints, bytes, cudaMemcpyDeviceToHost, stream);
+    cudaStreamSynchronize(stream);
+    cudaStreamDestroy(stream);
+    used(0, n);
+}
+static void field_not_stored() {
+    Pair *pairs, got[32];
+    cudaMalloc(&pairs, sizeof got);
+    weigh_only<<<1, 32>>>(pairs);
+    cudaMemcpy(got, pairs, sizeof got, cudaMemcpyDeviceToHost);
+    cudaFree(pairs);
+    if (got[1].count > 0)
+        printf("positive\n");
 }
 static void right_padded() {
     fill<<<2, 100>>>(device_ints, 1);
@@ -128,10 +168,12 @@ int main(int, char** names) {
         const char* name;
         void (*run)();
     } cases[] = {
-        CASE(sum_of_nothing), CASE(grid_too_small),  CASE(result_not_stored), CASE(tail_of_a_row),
-        CASE(right_padded),   CASE(right_struct),    CASE(right_overwritten), CASE(right_cleared),
-        CASE(right_again),    CASE(right_minus_one), CASE(right_new_memory),  CASE(right_filled),
-        CASE(right_moved),
+        CASE(kernel_failed),     CASE(copied_twice),      CASE(in_a_stream),
+        CASE(field_not_stored),  CASE(sum_of_nothing),    CASE(grid_too_small),
+        CASE(result_not_stored), CASE(tail_of_a_row),     CASE(right_padded),
+        CASE(right_struct),      CASE(right_overwritten), CASE(right_cleared),
+        CASE(right_again),       CASE(right_minus_one),   CASE(right_new_memory),
+        CASE(right_filled),      CASE(right_moved),
     };
     cudaMalloc(&device_ints, bytes);
     for (auto& c : cases)
