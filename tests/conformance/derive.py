@@ -155,6 +155,19 @@ def classes():
 
 
 @program
+def argument_destructors():
+    threads, launches_by_value = 2 * 32, 1
+    ended = launches_by_value + 1  # and the variable's own
+    return (
+        f"visits {threads}, ended {launches_by_value}\n"
+        f"ended {ended}\n"
+        "value 7, copies left 0\n"
+        f"visits {7 + threads}, ended {ended + 1}\n"
+        f"ended {ended + 1}\n"
+    )
+
+
+@program
 def control_flow():
     def fibonacci(n):
         return n if n < 2 else fibonacci(n - 1) + fibonacci(n - 2)

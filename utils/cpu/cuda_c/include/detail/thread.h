@@ -134,16 +134,25 @@ CUDA_CPU_UNCHECKED inline bool start_thread() {
     return true;
 }
 
+// A kernel's arguments are bits on a GPU: a thread's copy of them is made by no constructor and ends
+// by no destructor (which would free what all threads use).
+template <class Body>
+CUDA_CPU_UNCHECKED inline void run_thread(const void* body) {
+    if constexpr (__is_trivially_copyable(Body)) {
+        Body mine(*static_cast<const Body*>(body));
+        mine();
+    } else {
+        alignas(Body) unsigned char mine[sizeof(Body)];
+        __builtin_memcpy(mine, body, sizeof(Body));
+        (*reinterpret_cast<Body*>(mine))();
+    }
+}
 // Runs threads one after another on this stack. A thread that must wait keeps the stack, and
 // another stack goes on with this loop: a kernel that never waits is a plain loop.
 template <class Body>
 CUDA_CPU_UNCHECKED void run_threads(const void* body) {
     while (start_thread()) {
-        {
-            Body mine(
-                *static_cast<const Body*>(body));  // every thread has its own copy of the arguments
-            mine();
-        }
+        run_thread<Body>(body);
         if (hot.tracking)
             thread_finished();
     }
