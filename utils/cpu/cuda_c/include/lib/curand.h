@@ -4,7 +4,7 @@
 // (checked against it): XORWOW takes number n from sequence n % 4096, Philox in groups of four from
 // sequence n / 4 % 65536. Doubles and normal numbers are made of the same bits, but dealt out in
 // another order. Generators that are missing here (MRG32k3a, MTGP32, MT19937, the quasi-random
-// ones) have no constant to ask for them.
+// ones) are refused by name.
 #pragma once
 #define CURAND_H_  // asked for by helper_cuda.h
 #include <vector>
@@ -28,11 +28,27 @@ enum curandStatus_t {
     CURAND_STATUS_INTERNAL_ERROR = 999
 };
 enum curandRngType_t {
+    CURAND_RNG_TEST = 0,
     CURAND_RNG_PSEUDO_DEFAULT = 100,
     CURAND_RNG_PSEUDO_XORWOW = 101,
-    CURAND_RNG_PSEUDO_PHILOX4_32_10 = 161
+    CURAND_RNG_PSEUDO_MRG32K3A = 121,
+    CURAND_RNG_PSEUDO_MTGP32 = 141,
+    CURAND_RNG_PSEUDO_MT19937 = 142,
+    CURAND_RNG_PSEUDO_PHILOX4_32_10 = 161,
+    CURAND_RNG_QUASI_DEFAULT = 200,
+    CURAND_RNG_QUASI_SOBOL32 = 201,
+    CURAND_RNG_QUASI_SCRAMBLED_SOBOL32 = 202,
+    CURAND_RNG_QUASI_SOBOL64 = 203,
+    CURAND_RNG_QUASI_SCRAMBLED_SOBOL64 = 204
 };
-enum curandOrdering_t { CURAND_ORDERING_PSEUDO_BEST = 100, CURAND_ORDERING_PSEUDO_DEFAULT = 101 };
+enum curandOrdering_t {
+    CURAND_ORDERING_PSEUDO_BEST = 100,
+    CURAND_ORDERING_PSEUDO_DEFAULT = 101,
+    CURAND_ORDERING_PSEUDO_SEEDED = 102,
+    CURAND_ORDERING_PSEUDO_LEGACY = 103,
+    CURAND_ORDERING_PSEUDO_DYNAMIC = 104,
+    CURAND_ORDERING_QUASI_DEFAULT = 201
+};
 
 namespace cuda_cpu {
 struct RandomGenerator {
@@ -121,6 +137,19 @@ inline curandStatus_t generate_normal(RandomGenerator* g, T* out, size_t n, F fi
         return T(finish(pair.x));
     });
 }
+inline const char* missing_generator(curandRngType_t type) {
+    switch (type) {
+        case CURAND_RNG_PSEUDO_MRG32K3A:
+            return "CURAND_RNG_PSEUDO_MRG32K3A";
+        case CURAND_RNG_PSEUDO_MTGP32:
+            return "CURAND_RNG_PSEUDO_MTGP32";
+        case CURAND_RNG_PSEUDO_MT19937:
+            return "CURAND_RNG_PSEUDO_MT19937";
+        default:
+            return type >= CURAND_RNG_QUASI_DEFAULT ? "a quasi-random generator (Sobol)"
+                                                    : "this generator";
+    }
+}
 }  // namespace cuda_cpu
 typedef ::cuda_cpu::RandomGenerator* curandGenerator_t;
 
@@ -128,9 +157,10 @@ inline curandStatus_t curandCreateGenerator(curandGenerator_t* g, curandRngType_
     if (type != CURAND_RNG_PSEUDO_DEFAULT && type != CURAND_RNG_PSEUDO_XORWOW &&
         type != CURAND_RNG_PSEUDO_PHILOX4_32_10) {
         fprintf(stderr,
-                "curandCreateGenerator: generator %d is not offered on the CPU; XORWOW and Philox "
-                "are\n",
-                (int)type);
+                "curandCreateGenerator: CURAND_STATUS_TYPE_ERROR: %s is not offered on the CPU; "
+                "CURAND_RNG_PSEUDO_XORWOW and CURAND_RNG_PSEUDO_PHILOX4_32_10 are\n",
+                ::cuda_cpu::missing_generator(type));
+        *g = nullptr;
         return CURAND_STATUS_TYPE_ERROR;
     }
     *g = new ::cuda_cpu::RandomGenerator{type, false};
@@ -162,8 +192,21 @@ inline curandStatus_t curandSetGeneratorOffset(curandGenerator_t g, unsigned lon
     g->restart(offset);
     return CURAND_STATUS_SUCCESS;
 }
-inline curandStatus_t curandSetGeneratorOrdering(curandGenerator_t g, curandOrdering_t) {
-    return g ? CURAND_STATUS_SUCCESS : CURAND_STATUS_NOT_INITIALIZED;
+// The orders that deal the numbers out as the default one does.
+inline curandStatus_t curandSetGeneratorOrdering(curandGenerator_t g, curandOrdering_t order) {
+    if (!g)
+        return CURAND_STATUS_NOT_INITIALIZED;
+    bool usual = order == CURAND_ORDERING_PSEUDO_BEST || order == CURAND_ORDERING_PSEUDO_DEFAULT ||
+                 order == CURAND_ORDERING_PSEUDO_LEGACY;
+    if (!usual)
+        fprintf(stderr,
+                "curandSetGeneratorOrdering: CURAND_STATUS_OUT_OF_RANGE: order %d is not offered "
+                "on the CPU; CURAND_ORDERING_PSEUDO_DEFAULT is\n",
+                (int)order);
+    return usual ? CURAND_STATUS_SUCCESS : CURAND_STATUS_OUT_OF_RANGE;
+}
+inline curandStatus_t curandSetQuasiRandomGeneratorDimensions(curandGenerator_t g, unsigned) {
+    return g ? CURAND_STATUS_TYPE_ERROR : CURAND_STATUS_NOT_INITIALIZED;
 }
 inline curandStatus_t curandSetStream(curandGenerator_t g, cudaStream_t stream) {
     if (!g)

@@ -2,6 +2,7 @@
 // or the policy says so, otherwise on the host.
 #pragma once
 #include <algorithm>
+#include <iostream>  // NVIDIA's headers bring it, too
 #include <iterator>
 #include <numeric>
 #include <vector>
