@@ -20,19 +20,6 @@ ARRAYS = HERE / "kernels" / "arrays.cu"
 BUILD = ROOT / "build" / "extensions"
 
 
-def toolkit_headers() -> list[str]:
-    """Where cuda_bf16.h is: with pip's packages, or beside nvcc."""
-    from cuda.pathfinder import find_nvidia_header_directory
-
-    from utils.tools.nvcc import find_nvcc
-
-    folders = [find_nvidia_header_directory(name) for name in ("cudart", "cccl")]
-    compiler = find_nvcc()
-    if compiler:
-        folders.append(str(Path(compiler).resolve().parent.parent / "include"))
-    return [folder for folder in folders if folder]
-
-
 def find_ninja() -> None:
     """Let PyTorch and tvm-ffi find the build program, which pip may have put beside Python."""
     if shutil.which("ninja") is None:

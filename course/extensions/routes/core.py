@@ -9,8 +9,9 @@ import numpy as np
 import torch
 
 from course.extensions.routes import common, nvrtc
-from course.extensions.sources import KERNELS, toolkit_headers
+from course.extensions.sources import KERNELS
 from utils import has_gpu
+from utils.cuda_c.device_code import toolkit_headers
 
 if has_gpu():
     from cuda.core import Device, LaunchConfig, Program, ProgramOptions, Stream

@@ -7,8 +7,9 @@ from pathlib import Path
 import torch
 
 from course.extensions.routes import common
-from course.extensions.sources import BUILD, CSRC, ROUTES, find_ninja, toolkit_headers
+from course.extensions.sources import BUILD, CSRC, ROUTES, find_ninja
 from utils import has_gpu
+from utils.cuda_c.device_code import toolkit_headers
 from utils.engine import gpu
 
 NAMESPACE = "polynomial_tvm"

@@ -16,8 +16,6 @@ from torch.nn import functional
 
 from course.kernels.mnist_cnn.pytorch import model_from, weights_of
 
-COMPILERS = (None, "default", "max-autotune", "max-autotune-no-cudagraphs")
-
 
 @dataclass(frozen=True)
 class Mode:

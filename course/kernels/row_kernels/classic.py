@@ -32,6 +32,17 @@ def type_name(x: torch.Tensor) -> str:
     return TYPES[x.dtype]
 
 
+def launcher(file: str, name: str, rows: torch.Tensor):
+    """A kernel of a file, for the type of these rows, with its configuration: a block a row."""
+    kernel = module(file)[f"{name}<{type_name(rows)}>"]
+    return kernel[len(rows), threads_for(rows.shape[1])]
+
+
+def row_numbers(rows: torch.Tensor) -> torch.Tensor:
+    """Room for a float32 number a row."""
+    return torch.empty(len(rows), dtype=torch.float32, device=rows.device)
+
+
 def threads_for(columns: int) -> int:
     """Threads of a block for a row: a warp at least, and no more than have something to do."""
     most = pick(gpu=MOST_THREADS, cpu=4 * WARP)

@@ -28,15 +28,16 @@ def cross_entropy(
     column has loss NaN. Raises ValueError for other shapes.
     """
     count, columns = _check(logits, targets)
-    losses = _row_numbers(logits)
-    log_sums = _row_numbers(logits)
+    losses = classic.row_numbers(logits)
+    log_sums = classic.row_numbers(logits)
     if count == 0 or columns == 0:
         return losses.fill_(float("nan")), log_sums.fill_(float("-inf"))
     kernel = _fast("cross_entropy", shape, logits)
     if kernel:
         kernel.launch(count, losses, log_sums, logits, targets, count, ignored)
     else:
-        _classic("cross_entropy", logits)(losses, log_sums, logits, targets, columns, ignored)
+        launch = classic.launcher("cross_entropy.cu", "cross_entropy", logits)
+        launch(losses, log_sums, logits, targets, columns, ignored)
     return losses, log_sums
 
 
@@ -52,7 +53,7 @@ def cross_entropy_backward(
     if kernel:
         kernel.launch(count, gradient, logits, log_sums, targets, weights, count, ignored)
     else:
-        launch = _classic("cross_entropy_backward", logits)
+        launch = classic.launcher("cross_entropy.cu", "cross_entropy_backward", logits)
         launch(gradient, logits, log_sums, targets, weights, columns, ignored)
     return gradient
 
@@ -71,8 +72,8 @@ def loss_and_gradient(
         gradient = cross_entropy_backward(logits, targets, log_sums, weights, ignored)
         return losses, gradient if out is None else out.copy_(gradient)
     gradient = torch.empty_like(logits) if out is None else out
-    losses = _row_numbers(logits)
-    log_sums = _row_numbers(logits)
+    losses = classic.row_numbers(logits)
+    log_sums = classic.row_numbers(logits)
     kernel.launch(count, losses, log_sums, gradient, logits, targets, weights, count, ignored)
     return losses, gradient
 
@@ -98,17 +99,3 @@ def _fast(
         return None
     shape = shape or best_shape(name, logits.shape[1], logits.element_size())
     return load(FILE, f"{name}_fast", shape, logits.dtype) if shape else None
-
-
-def _classic(name: str, logits):
-    """A kernel of cross_entropy.cu with its launch configuration: a block a row."""
-    kernel = classic.module("cross_entropy.cu")[f"{name}<{classic.type_name(logits)}>"]
-    return kernel[len(logits), classic.threads_for(logits.shape[1])]
-
-
-def _row_numbers(logits) -> torch.Tensor:
-    return torch.empty(
-        len(logits),
-        dtype=torch.float32,
-        device=logits.device,
-    )

@@ -33,8 +33,8 @@ def layer_norm(
     """
     rows = classic.matrix(x)
     y = torch.empty_like(rows)
-    means = _row_numbers(rows)
-    inverses = _row_numbers(rows)
+    means = classic.row_numbers(rows)
+    inverses = classic.row_numbers(rows)
     if rows.numel() == 0:
         return y.view(x.shape), means, inverses
     count, columns = rows.shape
@@ -42,7 +42,7 @@ def layer_norm(
     if kernel:
         kernel.launch(count, y, means, inverses, rows, gamma, beta, count, float(epsilon))
     else:
-        launch = _classic("layer_norm", rows)
+        launch = classic.launcher("norms.cu", "layer_norm", rows)
         launch(y, means, inverses, rows, gamma, beta, columns, epsilon)
     return y.view(x.shape), means, inverses
 
@@ -61,7 +61,7 @@ def rms_norm(
     """
     rows = classic.matrix(x)
     y = torch.empty_like(rows)
-    inverses = _row_numbers(rows)
+    inverses = classic.row_numbers(rows)
     if rows.numel() == 0:
         return y.view(x.shape), inverses
     count, columns = rows.shape
@@ -69,7 +69,8 @@ def rms_norm(
     if kernel:
         kernel.launch(count, y, inverses, rows, gamma, count, float(epsilon))
     else:
-        _classic("rms_norm", rows)(y, inverses, rows, gamma, columns, epsilon)
+        launch = classic.launcher("norms.cu", "rms_norm", rows)
+        launch(y, inverses, rows, gamma, columns, epsilon)
     return y.view(x.shape), inverses
 
 
@@ -94,7 +95,8 @@ def layer_norm_backward(
         partial = _partial_sums(kernel, rows, 2)
         kernel.launch(count, dx, *partial, dy_rows, rows, gamma, means, inverses, count)
     else:
-        _classic("layer_norm_backward", rows)(dx, dy_rows, rows, gamma, means, inverses, columns)
+        launch = classic.launcher("norms.cu", "layer_norm_backward", rows)
+        launch(dx, dy_rows, rows, gamma, means, inverses, columns)
         partial = _classic_partial_sums(dy_rows, rows, means, inverses)
     return dx.view(x.shape), *add_rows(partial, gamma)
 
@@ -112,7 +114,8 @@ def rms_norm_backward(dy, x, gamma, inverses, *, shape: Shape | None = None):
         partial = _partial_sums(kernel, rows, 1)
         kernel.launch(count, dx, *partial, dy_rows, rows, gamma, inverses, count)
     else:
-        _classic("rms_norm_backward", rows)(dx, dy_rows, rows, gamma, inverses, columns)
+        launch = classic.launcher("norms.cu", "rms_norm_backward", rows)
+        launch(dx, dy_rows, rows, gamma, inverses, columns)
         partial = _classic_partial_sums(dy_rows, rows, None, inverses)
     return dx.view(x.shape), *add_rows(partial, gamma)
 
@@ -147,12 +150,6 @@ def _partial_sums(kernel: Fast, rows, count: int) -> torch.Tensor:
 # ---- the classic kernels -------------------------------------------------------------------------
 
 
-def _classic(name: str, rows):
-    """A kernel of norms.cu with its launch configuration: a block a row."""
-    kernel = classic.module("norms.cu")[f"{name}<{classic.type_name(rows)}>"]
-    return kernel[len(rows), classic.threads_for(rows.shape[1])]
-
-
 def _classic_partial_sums(dy, x, means, inverses) -> torch.Tensor:
     """Partial sums of dgamma and, with means, of dbeta: [1 or 2, slices of the rows, columns]."""
     count, columns = x.shape
@@ -183,11 +180,3 @@ def add_rows(partial: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
     blocks = -(-columns // COLUMNS_A_BLOCK)
     kernel[(blocks, matrices), (32, 32)](out, partial, count, columns)
     return out
-
-
-def _row_numbers(rows) -> torch.Tensor:
-    return torch.empty(
-        len(rows),
-        dtype=torch.float32,
-        device=rows.device,
-    )

@@ -24,7 +24,6 @@ CHILD = Path(__file__).with_name("ahead_child.py")
 SECONDS = 180
 FACTS = ("made", "seconds", "shared", "warps")
 TRITON = ("ttir", "ttgir", "llir", "ptx", "sass")
-GLUON = ("ttgir", "llir", "ptx", "sass")
 
 
 class NotCompiled(RuntimeError):
