@@ -51,9 +51,16 @@ WALK = """async (smallest) => {
                 && [...e.childNodes].some((c) => c.nodeType === 3 && c.textContent.trim()));
         const small = texts.map((e) => parseFloat(getComputedStyle(e).fontSize))
             .filter((size) => size < smallest).length;
+        const ends = (editor) => {  // how far its last line's letters reach below its frame
+            const last = document.createRange();
+            last.selectNodeContents(editor.querySelector(".cm-line:last-child"));
+            return last.getBoundingClientRect().bottom - editor.getBoundingClientRect().bottom;
+        };
+        const editors = [...slide.querySelectorAll(".cm-editor")].filter((e) => e.checkVisibility());
         const wide = texts.filter((e) => e.getBoundingClientRect().right > innerWidth + 1);
         return {
             elsewhere: slide !== wanted, small, wide: wide.length,
+            cut: editors.filter((editor) => ends(editor) > 0.3).length,
             headless: !slide.querySelector("h1, h2, h3, h4") && !slide.dataset.running,
             folded: shown(".jp-showHiddenCellsButton") + shown(".jp-PlaceholderText"),
             prompts: shown(".jp-InputPrompt, .jp-OutputPrompt"),
@@ -166,7 +173,7 @@ def look_at_every_slide(page):
     walk = WALK.replace("TURN", TURN).replace("LOOKS", str(LOOKS))
     slides = page.evaluate(walk, SMALLEST)
     assert len(slides) > 40
-    wrong = "elsewhere", "small", "wide", "headless", "folded", "prompts", "calls"
+    wrong = "elsewhere", "small", "wide", "cut", "headless", "folded", "prompts", "calls"
     assert [slide for slide in slides if any(slide[name] for name in wrong)] == []
     long = {slide["place"]: slide["below"] for slide in slides if slide["below"] > 2}  # they scroll
     assert len(long) < 0.2 * len(slides), long
