@@ -56,7 +56,8 @@ WALK = """async (smallest) => {
             last.selectNodeContents(editor.querySelector(".cm-line:last-child"));
             return last.getBoundingClientRect().bottom - editor.getBoundingClientRect().bottom;
         };
-        const editors = [...slide.querySelectorAll(".cm-editor")].filter((e) => e.checkVisibility());
+        const editors = [...slide.querySelectorAll(".cm-editor")]
+            .filter((each) => each.checkVisibility());
         const wide = texts.filter((e) => e.getBoundingClientRect().right > innerWidth + 1);
         return {
             elsewhere: slide !== wanted, small, wide: wide.length,
