@@ -559,6 +559,71 @@ int main() {
     assert printed == "105 0 1 0 0 1 "
 
 
+def test_generators_that_are_not_offered_are_refused_by_name(tmp_path):
+    source = tmp_path / "generators.cu"
+    source.write_text("""
+#include <cstdio>
+#include <cufftXt.h>
+#include <curand.h>
+int main() {
+    cufftHandle plan;
+    printf("%d ", cufftPlan1d(&plan, 8, CUFFT_C2C, 1));
+    curandGenerator_t generator;
+    printf("%d ", curandCreateGenerator(&generator, CURAND_RNG_PSEUDO_MRG32K3A));
+    printf("%d ", curandCreateGenerator(&generator, CURAND_RNG_QUASI_SOBOL32));
+    unsigned* numbers;
+    cudaMalloc(&numbers, 16);
+    printf("%d", curandGenerate(generator, numbers, 4));
+    cudaFree(numbers);
+}""")
+    done = mistakes.run(build_program(source))
+    assert done.stdout == "0 103 103 101"
+    refused = [line.split(": ")[2] for line in done.stderr.splitlines()]
+    assert [text.split(" is ")[0] for text in refused] == [
+        "CURAND_RNG_PSEUDO_MRG32K3A",
+        "a quasi-random generator (Sobol)",
+    ]
+
+
+LIBRARY_CALLS = """
+#include <cstdlib>
+#include <cublas_v2.h>
+#include <cufft.h>
+#include <thrust/sort.h>
+int main(int, char** names) {
+    float *a, one = 1;
+    cudaMalloc(&a, 256);
+    cudaMemset(a, 0, 256);
+    cublasHandle_t blas;
+    cublasCreate(&blas);
+    cufftHandle plan;
+    cufftPlan1d(&plan, 64, CUFFT_C2C, 1);
+    thrust::device_ptr<float> first(a);
+    switch (atoi(names[1])) {
+        case 0: cublasSaxpy(blas, 128, &one, a, 1, a, 1); break;
+        case 1: cublasSgemm(blas, CUBLAS_OP_N, CUBLAS_OP_N, 8, 8, 8, &one,
+                            nullptr, 8, a, 8, &one, a, 8); break;
+        case 2: cufftExecC2C(plan, (cufftComplex*)a, (cufftComplex*)a, CUFFT_FORWARD); break;
+        case 3: thrust::sort(first, first + 100); break;
+    }
+    return cudaDeviceSynchronize();
+}"""
+
+
+@pytest.mark.parametrize("check", [False, True], ids=["fast", "check"])
+def test_a_wrong_pointer_is_told_with_the_call_of_the_library(tmp_path, check):
+    source = tmp_path / "calls.cu"
+    source.write_text(LIBRARY_CALLS)
+    executable = build_program(source, check=check)
+    lines = LIBRARY_CALLS.split("\n")
+    for i, name in enumerate(["cublasSaxpy", "cublasSgemm", "cufftExecC2C", "thrust::sort"]):
+        said = mistakes.run(executable, str(i)).stderr
+        place = next(n for n, line in enumerate(lines, 1) if f"case {i}:" in line)
+        places = [f"calls.cu:{line}: error: " in said for line in (place, place + 1)]
+        assert any(places), said
+        assert f"in the work of {name}\n" in said, said
+
+
 def test_headers_survive_the_programs_macros(tmp_path):
     letters = [chr(c) for c in (*range(ord("A"), ord("Z") + 1), *range(ord("a"), ord("z") + 1))]
     macros = [

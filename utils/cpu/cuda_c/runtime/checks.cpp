@@ -190,7 +190,8 @@ static void access_in_cluster(const Block& owner, const Use& use) {
 // ---- memory of the host
 static void host_memory(const Use& use) {
     size_t heap = host_heap_bytes(use.p);
-    if ((!heap && !on_host_stack(use.p)) || is_registered(use.p) || !site_of(use.code).line)
+    bool told = hot.block->grid->callers.count || site_of(use.code).line;
+    if ((!heap && !on_host_stack(use.p)) || is_registered(use.p) || !told)
         return;
     std::string what =
         heap ? "the " + std::to_string(heap) + " bytes that host code has from new or malloc"

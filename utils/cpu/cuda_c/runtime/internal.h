@@ -51,8 +51,20 @@ struct Block {
         return finished;
     }
 };
+// Who called a library: the places of the calls that were under way when it launched its work.
+struct Callers {
+    void* frames[12];
+    int count = 0;
+};
+struct LibraryCall {
+    std::string name;  // "" if it cannot be told
+    Site at;
+};
+Callers callers_of_library(const Kernel& k);  // none of a kernel of the program's own
+const LibraryCall& library_call(const Callers& callers);
 struct Grid {
     int device = 0;
+    Callers callers;
     Work work;
     dim3 grid, block;
     size_t shared;
@@ -210,6 +222,7 @@ struct Config {
     Site at;
     bool cooperative, set;
     dim3 cluster = dim3(0, 0, 0);  // of a launch attribute; else the kernel's own
+    Callers callers = {};
 };
 extern thread_local Config pending;
 extern bool uses_asm;  // a source has inline PTX: dynamic shared memory is aligned as on a GPU

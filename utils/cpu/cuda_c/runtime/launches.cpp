@@ -147,6 +147,7 @@ static cudaError_t run_launch(const Config& c, const Work& work) {
     g.block = c.block;
     g.shared = c.shared;
     g.at = c.at;
+    g.callers = c.callers;
     g.cooperative = c.cooperative;
     g.inner = in_kernel();
     g.blocks = (unsigned long long)c.grid.x * c.grid.y * c.grid.z;
@@ -175,8 +176,10 @@ static cudaError_t run_launch(const Config& c, const Work& work) {
     return cudaSuccess;  // as on a GPU: a later call, which waits for the kernel, has the error
 }
 
-static std::string kernel_text(const Kernel& k) {
-    return checking ? std::string("kernel `") + k.name + "`" : "";
+static std::string kernel_text(const Kernel& k, const Config& c) {
+    if (!checking)
+        return "";
+    return c.callers.count ? library_call(c.callers).name : std::string("kernel `") + k.name + "`";
 }
 void launch(const Work& work, const PointerArg* args, int n_args, const void* caller) {
     Kernel& k = *work.kernel;
@@ -196,6 +199,9 @@ void launch(const Work& work, const PointerArg* args, int n_args, const void* ca
     }
     Config c = pending;
     pending.set = false;
+    c.callers = callers_of_library(k);
+    if (checking && c.callers.count)
+        c.at = library_call(c.callers).at;
     if (broken())
         return;
     if (callback_running() && sticky_error())
@@ -222,7 +228,7 @@ void launch(const Work& work, const PointerArg* args, int n_args, const void* ca
     bool tail = in_kernel() && c.stream == cudaStreamTailLaunch;
     if (!tail && !stream_of(c.stream)->capture) {
         Turn turn;
-        begin_operation(stream_of(c.stream), c.at, kernel_text(k).c_str());
+        begin_operation(stream_of(c.stream), c.at, kernel_text(k, c).c_str());
         run_launch(c, work);
         return;
     }
@@ -242,7 +248,7 @@ void launch(const Work& work, const PointerArg* args, int n_args, const void* ca
         w.body = body.get();
         return run_launch(c, w);
     };
-    in_stream(c.stream, cudaGraphNodeTypeKernel, true, again, c.at, kernel_text(k).c_str());
+    in_stream(c.stream, cudaGraphNodeTypeKernel, true, again, c.at, kernel_text(k, c).c_str());
 }
 
 static thread_local dim3 next_cluster(0, 0, 0);

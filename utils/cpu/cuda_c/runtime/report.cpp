@@ -2,6 +2,7 @@
 // Also what kernels print, and the signal handler that turns a fault into such a message and into
 // the error code that a GPU gives.
 #include <dlfcn.h>
+#include <execinfo.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -9,6 +10,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <algorithm>
+#include <iterator>
+#include <map>
+#include <set>
 #include "asynchronous.h"
 
 namespace cuda_cpu {
@@ -31,6 +35,9 @@ static std::string where_text(Site at) {
 static std::string context() {
     if (!in_kernel())
         return "";
+    const Callers& callers = hot.block->grid->callers;
+    if (callers.count)
+        return "\n    in the work of " + library_call(callers).name;
     char text[300];
     std::string device = device_count() > 1 ? " on device " + std::to_string(this_device()) : "";
     snprintf(text, sizeof text, "\n    in kernel `%s`%s, block (%u,%u,%u), thread (%u,%u,%u)",
@@ -56,6 +63,8 @@ void report(const char* kind, Site at, const char* format, ...) {
     va_start(args, format);
     std::string text = formatted(format, args);
     va_end(args);
+    if (!at.line && in_kernel() && hot.block->grid->callers.count)
+        at = library_call(hot.block->grid->callers).at;
     int n = reports.fetch_add(1);
     if (n < 20)
         emit(where_text(at) + "error: " + text + " [" + kind + "]" + context() + "\n");
@@ -96,11 +105,12 @@ static std::string output_of(char* const command[]) {
 
 static bool own_file(const std::string& f) {  // a file of ours or of the system, not the learner's
     return f.empty() || f[0] == '?' || f.find("/cuda_c/include/") != std::string::npos ||
-           f.compare(0, 5, "/usr/") == 0 || f.find("/cuda_c/runtime/") != std::string::npos;
+           f.compare(0, 5, "/usr/") == 0 || f.find("/sysdeps/") != std::string::npos ||
+           f.find("/cuda_c/runtime/") != std::string::npos;
 }
 // The lines that a place in the program belongs to, "file:line", innermost first (through inlined
-// functions).
-static std::vector<std::string> lines_of(const void* code) {
+// functions). With `names` a line with the function's name stands before each.
+static std::vector<std::string> lines_of(const void* code, bool names = false) {
     std::vector<std::string> lines;
     Dl_info info;
     if (!dladdr(code, &info) || !info.dli_fname)
@@ -122,13 +132,20 @@ static std::vector<std::string> lines_of(const void* code) {
         path = self;
     }
     snprintf(address, sizeof address, "0x%zx", size_t(code) - size_t(info.dli_fbase));
-    char* command[] = {(char*)"addr2line", (char*)"-i", (char*)"-e", (char*)path, address, nullptr};
+    char* command[] = {(char*)"addr2line",
+                       (char*)(names ? "-fCi" : "-i"),
+                       (char*)"-e",
+                       (char*)path,
+                       address,
+                       nullptr};
 #endif
     std::string out = output_of(command);
     for (size_t start = 0; start < out.size();) {
         size_t end = std::min(out.find('\n', start), out.size());
         std::string line = out.substr(start, end - start);
 #ifdef __APPLE__  // "function (in program) (file:line)"
+        if (names)
+            lines.push_back(line.substr(0, line.find(" (in ")));
         size_t open = line.rfind('('), close = line.rfind(')');
         line = open == std::string::npos || close < open ? ""
                                                          : line.substr(open + 1, close - open - 1);
@@ -142,22 +159,65 @@ std::vector<Site>& named_sites() {  // places that have no address: see code_of
     static auto* all = new std::vector<Site>;
     return *all;
 }
+// The place that "file:line" says; line 0 where it is none of the learner's files.
+static Site site_in(const std::string& line) {
+    size_t colon = line.rfind(':');
+    int number = colon == std::string::npos ? 0 : atoi(line.c_str() + colon + 1);
+    if (number <= 0 || own_file(line.substr(0, colon)))
+        return {"", 0};
+    size_t start = 0;  // "./" is the folder it was built in, see build.py
+    while (line.compare(start, 2, "./") == 0)
+        start += 2;
+    static auto* files = new std::set<std::string>;
+    return {files->insert(line.substr(start, colon - start)).first->c_str(), number};
+}
 Site site_of(const void* code) {
     if (size_t(code) - 1 < named_sites().size())
         return named_sites()[size_t(code) - 1];
-    static std::string file;
-    for (const std::string& line : lines_of(code)) {
-        size_t colon = line.rfind(':');
-        if (colon == std::string::npos || own_file(line.substr(0, colon)) ||
-            atoi(line.c_str() + colon + 1) <= 0)
-            continue;
-        size_t start = 0;  // "./" is the folder it was built in, see build.py
-        while (line.compare(start, 2, "./") == 0)
-            start += 2;
-        file = line.substr(start, colon - start);
-        return {file.c_str(), atoi(line.c_str() + colon + 1)};
-    }
+    for (const std::string& line : lines_of(code))
+        if (Site at = site_in(line); at.line)
+            return at;
     return {"", 0};
+}
+// ---- libraries: their work is told by the call that the program made
+Callers callers_of_library(const Kernel& k) {
+    Callers callers;
+    if (!in_kernel() && !strcmp(k.name, "library_task"))
+        callers.count = backtrace(callers.frames, int(std::size(callers.frames)));
+    return callers;
+}
+// "cublasSaxpy" of "cublasSaxpy_v2(cublasContext*, int ...", "thrust::sort" of "void thrust::sort<...".
+static std::string short_name(const std::string& function) {
+    std::string name = function.substr(0, function.find_first_of("<("));
+    name = name.substr(name.rfind(' ') + 1);
+    size_t version = name.rfind("_v2");
+    return version != std::string::npos && version + 3 == name.size() ? name.substr(0, version)
+                                                                      : name;
+}
+// A function of ours, also where a precompiled header gives it to the learner's file.
+static bool own_function(const std::string& function) {
+    return function.rfind("_ZN8cuda_cpu", 0) == 0 ||
+           short_name(function).rfind("cuda_cpu::", 0) == 0;
+}
+static LibraryCall found_call(const Callers& callers) {
+    std::string called;
+    for (int i = 0; i < callers.count; ++i) {
+        std::vector<std::string> lines = lines_of(static_cast<char*>(callers.frames[i]) - 1, true);
+        for (size_t n = 0; n + 1 < lines.size(); n += 2) {
+            Site at = site_in(lines[n + 1]);
+            bool ours = !at.line || own_function(lines[n]);
+            if (!ours && !called.empty())
+                return {short_name(called), at};
+            called = ours ? lines[n] : "";
+        }
+    }
+    return {"a library", {"", 0}};
+}
+const LibraryCall& library_call(const Callers& callers) {
+    static auto* known = new std::map<std::vector<void*>, LibraryCall>;
+    std::vector<void*> key(callers.frames, callers.frames + callers.count);
+    auto i = known->find(key);
+    return i != known->end() ? i->second : (*known)[key] = found_call(callers);
 }
 bool innermost_is_ours(const void* code) {
     for (const std::string& line : lines_of(code))
