@@ -135,11 +135,11 @@ WHERE_FROM = Exercise(
     minutes=12,
     kind="function",
     task=(
-        "A 3×3 convolution with padding 1 as a matrix product: each row of the matrix stands for an"
-        " output pixel (image after image, line by line), each column for a tap and a channel (all"
-        " channels of tap 0, then of tap 1 …; tap 0 is above left, tap 2 above right). The images"
-        " lie as image, line, pixel, channel. Return the index, in the images' memory, of the"
-        " number in this `row` and `column`, or -1 where the tap looks outside of the image."
+        "Return the index, in the images' memory, of the number in this `row` and `column` of the"
+        " matrix, or -1 where the tap looks outside of the image. The convolution is 3×3, with"
+        " padding 1; the images lie as image, line, pixel, channel. A row stands for an output"
+        " pixel: image after image, line by line. A column stands for a tap and a channel: all"
+        " channels of tap 0, then of tap 1 … Tap 0 is above left, tap 2 above right."
     ),
     starter="""
 def where_from(row, column, height, width, channels):

@@ -8,12 +8,12 @@ from types import MappingProxyType
 
 import numpy as np
 
-from course.pictures.shapes import plain
+from course.pictures.shapes import numbered, plain
 from course.pictures.tensor_cores import owners as owners
 from utils import engine, results
 from utils.hardware import is_here, roofs
 from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, INK, OTHERS, chart, figure
-from utils.plots.svg import FAINT, ON_COLOUR, Drawing, strong
+from utils.plots.svg import FAINT, Drawing, strong
 
 
 def recorded(prefix: str, level: str = "", gpu: str = "") -> dict[str, dict]:
@@ -727,6 +727,29 @@ def _starts(kernels, kernel_us, launch_us):
     return starts
 
 
+# ---- four outputs of one window
+
+SQUARE, BETWEEN = 36, 26  # pixels of the picture: a square, and between two outputs
+
+
+def window_taps():
+    """The 3 × 3 taps of a pooling window's four outputs, on the 4 × 4 pixels that they share."""
+    places = list(np.ndindex(2, 2))
+    said = ", ".join(f"{down} down and {right} to the right" for down, right in places)
+    apart = 4 * SQUARE + BETWEEN
+    alt = (
+        "The four outputs of a pooling window on the same 4 × 4 pixels: each has nine taps, moved"
+        f" {said}; where it has none, its weight is 0."
+    )
+    sheet = Drawing(4 * apart - BETWEEN, 4 * SQUARE + 26, alt=alt)
+    for number, (down, right) in enumerate(places):
+        pixels = np.full((4, 4), -1)
+        pixels[down : down + TAPS, right : right + TAPS] = np.arange(1, 10).reshape(TAPS, TAPS)
+        sheet.text(number * apart + 2 * SQUARE, 9, f"output {number}", size=16)
+        numbered(sheet, number * apart, 26, SQUARE, pixels, 5)
+    return sheet
+
+
 # ---- a convolution as a matrix product
 
 PIXEL, TAP = 26, 18  # pixels of the picture: one of the image, one of the matrix
@@ -750,31 +773,15 @@ def im2col(side: int, pixel: int):
     width = left + TAP * TAPS * TAPS + 190
     sheet = Drawing(width, TAP * len(matrix) + 40, alt=alt)
     sheet.text(0, 10, "image and border", anchor="start", font_weight="bold")
-    _numbers(sheet, 0, 30, PIXEL, numbers, pixel)
+    numbered(sheet, 0, 30, PIXEL, numbers, pixel)
     sheet.text(left, 10, "matrix", anchor="start", font_weight="bold")
-    _numbers(sheet, left, 26, TAP, matrix, pixel)
+    numbered(sheet, left, 26, TAP, matrix, pixel)
     middle = 30 + PIXEL * (side + 2) / 2
     sheet.arrow(PIXEL * (side + 2) + 12, middle, left - 12, middle, colour=strong(ACCENT), thick=2)
     right = left + TAP * TAPS * TAPS + 12
     for line, words in enumerate(("a row: a window", f"pixel {pixel}: {copies} copies")):
         sheet.text(right, middle - 12 + 24 * line, words, anchor="start")
     return sheet
-
-
-def _numbers(sheet, left, top, cell, numbers, marked):
-    """A matrix of pixels' numbers; the border is empty."""
-    kinds = {
-        FAINT: numbers < 0,
-        BLOCK_COLOURS[0]: (numbers >= 0) & (numbers != marked),
-        BLOCK_COLOURS[4]: numbers == marked,
-    }
-    for colour, chosen in kinds.items():
-        corners = [(left + cell * x, top + cell * y) for y, x in np.argwhere(chosen)]
-        sheet.cells(corners, cell - 2, fill=colour)
-    for (row, column), number in np.ndenumerate(numbers):
-        if number >= 0:
-            middle = left + cell * (column + 0.5) - 1, top + cell * (row + 0.5) - 1
-            sheet.text(*middle, number, size=0.5 * cell, colour=ON_COLOUR)
 
 
 # ---- updates that are rounded away

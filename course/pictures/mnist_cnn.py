@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from course.kernels.mnist_cnn import SHAPES
-from course.pictures.shapes import plain
+from course.kernels.mnist_cnn import SHAPES, layers
+from course.pictures.shapes import numbered, plain
 from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, INK, chart, figure
-from utils.plots.svg import ON_COLOUR, Drawing
+from utils.plots.svg import ON_COLOUR, Drawing, strong
 
 #: What flows from layer to layer: name, channels, side of the picture (0: a plain vector), and the
 #: step that leads there.
@@ -162,6 +162,76 @@ def weights_by_layer():
     axes.invert_yaxis()
     plain(axes)
     return fig
+
+
+# ---- who used a pixel
+
+SQUARE = 36  # pixels of the picture
+
+
+def used_by(side: int = 5):
+    """The outputs of a 3 × 3 convolution that used the pixel in the middle of side × side, and each
+    one's tap.
+    """
+    taps = np.arange(1, 10).reshape(3, 3)
+    pixel = np.zeros((1, 1, side, side))
+    pixel[..., side // 2, side // 2] = 1
+    took = layers.conv2d(pixel, taps[None, None].astype(float))[0, 0].astype(int)
+    order = " ".join(map(str, took[took > 0]))
+    alt = (
+        f"Nine outputs used the pixel in the middle of {side} × {side}; line by line, they took it "
+        f"by taps {order}."
+    )
+    left, high = 3 * SQUARE + 70, SQUARE * side
+    sheet = Drawing(left + high + 280, high + 30, alt=alt)
+    sheet.text(1.5 * SQUARE, 10, "w: taps 1 to 9", size=16)
+    numbered(sheet, 0, 30 + (high - 3 * SQUARE) / 2, SQUARE, taps, 5)
+    sheet.text(left + high / 2, 10, "y", size=16)
+    numbered(sheet, left, 30, SQUARE, np.where(took > 0, took, -1), 5)
+    words = ("Nine outputs used the pixel", "in the middle: each by the", "tap written there.")
+    for line, text in enumerate(words):
+        middle = 30 + high / 2 + 26 * (line - 1)
+        sheet.text(left + high + 16, middle, text, size=16, anchor="start")
+    return sheet
+
+
+# ---- two slots for batches
+
+UNIT_OF_TIME, LANE, NAMES = 21, 44, 96  # pixels of the picture; room for the lanes' names
+
+
+def two_slots(steps: int, gather: int, copy: int, train: int):
+    """When batches are gathered, copied and trained from, where there are two slots for them.
+
+    gather, copy, train: how long each takes.
+    """
+    host = copies = trained = 0
+    pieces, done = [], []  # (lane, step, from, to); when each step's training ends
+    for step in range(steps):
+        begins = max(host, done[step - 2] if step > 1 else 0)
+        host = begins + gather
+        pieces.append((0, step, begins, host))
+        pieces.append((1, step, max(host, copies), max(host, copies) + copy))
+        copies = pieces[-1][3]
+        pieces.append((2, step, max(copies, trained), max(copies, trained) + train))
+        trained = pieces[-1][3]
+        done.append(trained)
+    alt = "; ".join(
+        f"step {step}'s batch is gathered once step {step - 2} is done" for step in range(2, steps)
+    )
+    sheet = Drawing(NAMES + UNIT_OF_TIME * trained, 3 * LANE + 34, alt=f"In time: {alt}.")
+    for lane, name in enumerate(("gather", "copy", "train")):
+        sheet.text(0, LANE * (lane + 0.5), name, size=16, anchor="start")
+    for lane, step, begins, ends in pieces:
+        left, right = (NAMES + UNIT_OF_TIME * time for time in (begins, ends))
+        look = {"fill": BLOCK_COLOURS[step % 2], "rx": 3}
+        sheet.box(left, LANE * lane + 6, right - left - 2, LANE - 12, **look)
+        sheet.text((left + right) / 2, LANE * (lane + 0.5), step, size=16, colour=ON_COLOUR)
+        if lane == 2 and step + 2 < steps:
+            sheet.arrow(right, LANE * 2 + 6, right, LANE - 6, colour=strong(ALARM), thick=2)
+            sheet.text(right + 6, LANE * 1.5, "done", size=16, anchor="start")
+    sheet.text(NAMES, 3 * LANE + 18, "number: step; colour: slot", size=16, anchor="start")
+    return sheet
 
 
 # ---- a linear layer's three products

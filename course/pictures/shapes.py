@@ -1,6 +1,11 @@
-"""Shapes that several pictures are made of, on matplotlib's axes: boxes, words, arrows."""
+"""Shapes that several pictures are made of: boxes, words, arrows on matplotlib's axes; a matrix of
+numbers on a Drawing.
+"""
 
-from utils.plots import ACCENT, IDLE, INK
+import numpy as np
+
+from utils.plots import ACCENT, BLOCK_COLOURS, IDLE, INK
+from utils.plots.svg import FAINT, ON_COLOUR
 
 SMALL = 8.5  # points: letters within a picture
 
@@ -78,3 +83,19 @@ def plain(axes, title=""):
     axes.spines[["top", "right"]].set_visible(False)
     if title:
         axes.set_title(title, fontsize=9.5, loc="left", color=INK)
+
+
+def numbered(sheet, left, top, cell, numbers, marked):
+    """A matrix of numbers on a Drawing: `marked` stands out, squares below zero are empty."""
+    kinds = {
+        FAINT: numbers < 0,
+        BLOCK_COLOURS[0]: (numbers >= 0) & (numbers != marked),
+        BLOCK_COLOURS[4]: numbers == marked,
+    }
+    for colour, chosen in kinds.items():
+        corners = [(left + cell * x, top + cell * y) for y, x in np.argwhere(chosen)]
+        sheet.cells(corners, cell - 2, fill=colour)
+    for (row, column), number in np.ndenumerate(numbers):
+        if number >= 0:
+            middle = left + cell * (column + 0.5) - 1, top + cell * (row + 0.5) - 1
+            sheet.text(*middle, number, size=0.5 * cell, colour=ON_COLOUR)

@@ -196,6 +196,12 @@ def test_a_graph_saves_the_waiting_for_launches():
     assert "one by one: done after 405 µs; one graph: done after 400 µs" in alt
 
 
+def test_a_windows_outputs_have_nine_taps_each_on_its_pixels():
+    sheet = beating_pytorch.window_taps()
+    assert "moved 0 down and 0 to the right, 0 down and 1 to the right, 1 down" in sheet.alt
+    assert sheet.svg().count(">5</text>") == 4 and sheet.svg().count(">9</text>") == 4
+
+
 @pytest.mark.parametrize("pixel, copies", [(5, 9), (0, 4), (1, 6)])
 def test_a_pixel_stands_in_the_matrix_once_for_each_window(pixel, copies):
     sheet = beating_pytorch.im2col(side=4, pixel=pixel)

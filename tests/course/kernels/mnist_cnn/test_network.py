@@ -228,6 +228,19 @@ def test_pictures_say_what_they_show():
         assert fig.alt and fig._repr_mimebundle_()["text/html"]
 
 
+def test_a_pixel_was_used_by_nine_outputs_with_the_taps_turned():
+    assert "line by line, they took it by taps 9 8 7 6 5 4 3 2 1." in pictures.used_by().alt
+
+
+def test_a_batch_is_gathered_when_its_slot_is_free():
+    sheet = pictures.two_slots(steps=4, gather=3, copy=2, train=8)
+    assert sheet.alt == (
+        "In time: step 2's batch is gathered once step 0 is done; step 3's batch is gathered once "
+        "step 1 is done."
+    )
+    assert sheet.svg().count(">done</text>") == 2
+
+
 def test_a_linear_layer_is_three_products():
     said = pictures.linear(64).alt
     assert "y is x times wᵀ, a sum over K; dx is dy times w, a sum over N" in said
