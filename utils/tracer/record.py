@@ -5,6 +5,7 @@ import dis
 import functools
 import linecache
 import math
+import operator
 import os
 import sys
 from array import array
@@ -258,8 +259,14 @@ class Recorder(Observer):
 
 def instruction_start(frame):
     """The offset of the instruction `frame` is at: at its start or among its caches."""
-    offsets = [instruction.offset for instruction in dis.get_instructions(frame.f_code)]
+    offsets = instruction_starts(frame.f_code)
     return offsets[bisect.bisect_right(offsets, frame.f_lasti) - 1]
+
+
+@functools.lru_cache(maxsize=256)
+def instruction_starts(code):
+    """The offsets of all instructions of a code object."""
+    return [instruction.offset for instruction in dis.get_instructions(code)]
 
 
 class TracedView(WatchedView):
@@ -275,8 +282,6 @@ class TracedView(WatchedView):
 
     def find(self, index, frame, kind):
         """(index, whole) as `resolve` gives it; (None, True) for one outside, which is noted."""
-        if type(index) is int and self.ndim == 1 and 0 <= index < self.size:
-            return index, True
         try:
             return self.resolve(index, frame, without_words)
         except KernelIndexError:
@@ -296,7 +301,7 @@ class TracedView(WatchedView):
     def note(self, kind, index, frame):
         recorder = now.observer
         if type(index) is tuple:
-            offset = self.offset + sum(i * s for i, s in zip(index, self.strides, strict=True))
+            offset = self.offset + sum(map(operator.mul, index, self.strides))
         else:
             offset = self.offset + index * self.strides[0]
         site = recorder.site(frame)
