@@ -56,8 +56,8 @@ BIAS = Exercise(
     task=(
         "A linear layer adds `bias[n]` to column n of every row, so its gradient is the sum of"
         " column n of `dy` [B, N]. This kernel has a thread for every element of `dy`, and they"
-        " race. Besides, `db` starts with whatever memory holds. Write it so that both are cured."
-        " The launch has a thread for every element of `dy`; you need not use them all."
+        " race. Besides, `db` starts with whatever memory holds. Cure both. The launch has a thread"
+        " for every element of `dy`; you need not use them all."
     ),
     starter="""
 @cuda.jit
@@ -163,9 +163,9 @@ CONV_WEIGHT = Exercise(
     title="The gradient of the weights",
     minutes=15,
     task=(
-        "One thread a weight, without shares: the gradient of tap (r, s), `dw[k, c, 3 * r + s]`, is"
-        " the sum over all images b and all places (i, j) of `dy[b, k, i, j] * x[b, c, i + r - 1, j"
-        " + s - 1]`. Outside the picture, x is 0."
+        "One thread per weight: the gradient of tap (r, s), `dw[k, c, 3 * r + s]`, is the sum over"
+        " all images b and all places (i, j) of `dy[b, k, i, j] * x[b, c, i + r - 1, j + s - 1]`."
+        " Outside the picture, x is 0."
     ),
     starter="""
 @cuda.jit
@@ -282,10 +282,10 @@ NORM = Exercise(
     title="Batch norm, backward",
     minutes=15,
     task=(
-        "Arrays are [B, C, S]. The forward pass left `normal`, the normalized x; `scale[c]` is"
-        " gamma over the deviation; `dgamma[c]` and `dbeta[c]` are the two sums, already computed."
-        " Write `dx`, one thread an element. Think of both terms that the mean and the deviation"
-        " bring in."
+        "Write `dx`, the gradient of batch norm's input, one thread per element. Arrays are"
+        " [B, C, S]. The forward pass left `normal`, the normalized x; `scale[c]` is gamma over the"
+        " deviation; `dgamma[c]` and `dbeta[c]` are the two sums, already computed. Think of both"
+        " terms that the mean and the deviation bring in."
     ),
     starter="""
 @cuda.jit
@@ -337,6 +337,11 @@ def norm_backward(dx, dy, normal, scale, dgamma, dbeta):
         ),
         Hypothesis(
             "wrong_value",
+            "N counts one channel's numbers, B * S: the other channels have sums of their own.",
+            lambda **a: norm_reference(**a, count=a["dy"].size),
+        ),
+        Hypothesis(
+            "wrong_value",
             "The factor scale[c] is missing.",
             lambda **a: norm_reference(**a) / a["scale"].astype(float)[:, None],
         ),
@@ -353,6 +358,7 @@ def norm_backward(dx, dy, normal, scale, dgamma, dbeta):
         Wrong(but(norm_backward, " - dbeta[c] / N", ""), "wrong_value"),
         Wrong(but(norm_backward, " - normal[b, c, p] * dgamma[c] / N", ""), "wrong_value"),
         Wrong(but(norm_backward, "B * S", "B"), "wrong_value"),
+        Wrong(but(norm_backward, "N = B * S", "N = dx.size"), "wrong_value"),
         Wrong(but(norm_backward, "scale[c] * ", ""), "wrong_value"),
         Wrong(but(norm_backward, "n < dx.size", "True"), "missing_guard"),
     ),
@@ -396,13 +402,19 @@ def pool_to_all(dx, dy, x):
     return np.repeat(np.repeat(dy.astype(float), 2, 1), 2, 2) * spread
 
 
+def pool_to_last(dx, dy, x):
+    """The gradient to the last of several largest: read backwards, it is the first."""
+    turned = (slice(None), slice(None, None, -1), slice(None, None, -1))
+    return pool_reference(dx, dy[turned], x[turned])[turned]
+
+
 POOL = Exercise(
     id="mnist_cnn.pool_backward",
     title="Who was the largest?",
     minutes=10,
     task=(
         "Max-pooling backward without the winners written down: `x` [N, 2h, 2w] is what was pooled,"
-        " `dy` [N, h, w] the gradient of the result. One thread a window: find its largest number"
+        " `dy` [N, h, w] the gradient of the result. One thread per window: find its largest number"
         " again, give it the gradient, and give the other three 0. Of several largest the first"
         " counts, row by row."
     ),
@@ -446,6 +458,12 @@ def pool_backward(dx, dy, x):
             "Where several numbers of a window are the largest, all get the gradient: only the"
             " first may.",
             pool_to_all,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Where several numbers of a window are the largest, the last of them got the gradient:"
+            " let a later one win only if it is larger.",
+            pool_to_last,
         ),
     ),
     wrong=(
