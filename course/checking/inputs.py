@@ -26,6 +26,11 @@ def normal(rng, *shape):
     return rng.normal(size=shape).astype(np.float32)
 
 
+def exact(rng, *shape):
+    """Small whole numbers as float32: sums of a million products of two are exact in any order."""
+    return rng.integers(-4, 5, shape).astype(np.float32)
+
+
 def whole(rng, low, high, shape):
     """Random whole numbers from low to high - 1, as int32."""
     return rng.integers(low, high, shape).astype(np.int32)
@@ -83,6 +88,12 @@ def some_picture(rng):
 def a_thread_each(shape):
     """`Exercise.extents`: along x a thread for every element of an array of this shape."""
     return int(np.prod(shape)), 1, 1
+
+
+def of_any_size(some, most):
+    """Hypothesis's strategy of whole numbers from 0 to most: of few digits as often as of many."""
+    bits = some.integers(0, most.bit_length())
+    return bits.flatmap(lambda n: some.integers(0, min(1 << n, most)))
 
 
 def arguments_of(function):

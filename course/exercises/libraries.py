@@ -4,7 +4,7 @@ import numpy as np
 from numba import cuda
 
 from course.checking.answers import but
-from course.checking.inputs import Counted, uniform
+from course.checking.inputs import Counted, of_any_size, some_numbers, uniform
 from course.checking.model import Exercise, Out, Wrong
 from course.checking.quiz import Quiz
 from course.libraries import blas
@@ -268,6 +268,9 @@ def draws(generator, seed, thread, launch, count):
     inputs=given,
     shapes=((2026, 0, 0, 3), (2026, 1, 0, 3), (2026, 1, 1, 3), (7, 2, 5, 1), (2**40, 3, 2, 6)),
     fresh=lambda rng: tuple(map(int, rng.integers(1, 9, 4))),
+    draws=lambda some: some.tuples(
+        *(of_any_size(some, (1 << bits) - 1) for bits in (64, 40, 40)), some.integers(0, 9)
+    ),
     hints=(
         "Three arguments: the seed is the program's, the sequence the thread's, the offset says"
         " how many numbers of the sequence are gone.",
@@ -285,6 +288,9 @@ def draws(generator, seed, thread, launch, count):
             "wrong_value",
             "Every launch draws the same numbers as the first.",
         ),
+        Wrong(but(draws, "launch * count", "launch * count % 2**32"), "wrong_value"),
+        Wrong(but(draws, "launch * count", "launch % 10_000 * count"), "wrong_value"),
+        Wrong(but(draws, "(seed, thread", "(seed, thread % 2**20"), "wrong_value"),
         Wrong(
             but(draws, "launch * count", "launch"),
             "wrong_value",
@@ -335,8 +341,11 @@ def c2r(bins, n):
 
 
 def coefficients(rng, count):
-    """Random numbers of four digits; 20 of them are the largest that there are."""
-    return rng.integers(-9999 if count < 20 else 9999, 10_000, count)
+    """Random numbers of four digits, half of them zero in some; 20 are the largest there are."""
+    numbers = rng.integers(-9999 if count < 20 else 9999, 10_000, count)
+    if count < 20 and rng.random() < 0.3:
+        numbers[rng.random(count) < 0.5] = 0
+    return numbers
 
 
 def two_polynomials(rng, shape):
@@ -399,7 +408,7 @@ def by_the_library(given, expected):
 
 def play_twice(answer, r2c, c2r, p, q):
     """What an answer returns; and note in c2r whether it returns that whatever c2r gives it."""
-    turned = Counted(lambda bins, n: np.roll(c2r.function(bins, n), 1, axis=-1))
+    turned = Counted(lambda bins, n: c2r.function(bins, n) + n)
     mine = p.copy(), q.copy()
     returned = answer(r2c, c2r, p, q)
     try:
@@ -431,7 +440,8 @@ POLYNOMIALS = Exercise(
     kind="function",
     task=(
         "`p` and `q` are the coefficients of two polynomials, whole numbers, that of x⁰ first."
-        " (Twenty each at most, of four digits: what comes fits in an int32.)"
+        " (Twenty each at most, of four digits: what comes fits in an int32.) Zeros count like"
+        " other numbers, at the ends, too."
         " Return their product's as an array of ints, by Fourier transforms in the manner of"
         " cuFFT: `r2c(x)` takes n reals to their n // 2 + 1 bins, `c2r(bins, n)` goes back, and"
         " neither divides by anything."
@@ -448,7 +458,8 @@ def multiply(r2c, c2r, p, q):
     after=by_the_library,
     inputs=two_polynomials,
     shapes=((4, 4), (3, 3), (2, 5), (8, 3), (7, 7), (16, 2), (20, 20)),
-    fresh=lambda rng: tuple(map(int, rng.integers(2, 20, 2))),
+    fresh=some_numbers((2, 21), (2, 21)),
+    draws=lambda some: some.tuples(some.integers(1, 20), some.integers(1, 20)),
     hints=(
         "A product of bins is a *circular* convolution: what runs over the end comes in again at"
         " the front. How many coefficients has the product?",
@@ -477,6 +488,18 @@ def multiply(r2c, c2r, p, q):
             multiply_in_a_power_of_two,
             "wrong_value",
             "The padding is still there: return only the first len(p) + len(q) - 1 coefficients.",
+        ),
+        Wrong(
+            but(multiply, "rint(product).astype(int)", "trim_zeros(np.rint(product).astype(int))"),
+            "wrong_value",
+        ),
+        Wrong(
+            but(
+                multiply,
+                "    n = len(p)",
+                "    p = np.trim_zeros(p) if p.any() else p\n    n = len(p)",
+            ),
+            "wrong_value",
         ),
         Wrong(without_transforms, "other_means"),
         Wrong(but(multiply, "r2c(padded[1])", "np.fft.rfft(padded[1])"), "other_means"),
@@ -622,7 +645,7 @@ def csr(rng, shape):
     counts = rng.integers(0, min(4, width) + 1, rows)
     counts[rows // 2] = width  # one row without zeros: it may be long
     offsets = np.concatenate(([0], counts.cumsum())).astype(np.int32)
-    chosen = [np.sort(rng.permutation(width)[:count]) for count in counts]
+    chosen = [rng.integers(width, size=count) for count in counts]  # in no order, some twice
     columns = np.concatenate([*chosen, []]).astype(np.int32)
     parts = rng.permutation((8, 4096)).tolist()  # one has more digits than half precision
     return {
@@ -657,7 +680,8 @@ SPMV = Exercise(
     task=(
         "Compute y = A x, one thread a row. A is sparse, in CSR: the elements of row r are"
         " `values[i]` in columns `columns[i]`, for i from `offsets[r]` up to, not with,"
-        " `offsets[r + 1]`. Rows may be empty."
+        " `offsets[r + 1]`. Rows may be empty; columns stand in no order, and what stands in one"
+        " twice adds up."
     ),
     starter="""
 @cuda.jit
@@ -684,6 +708,24 @@ def spmv(y, offsets, columns, values, x):
     wrong=(
         Wrong(but(spmv, "cuda.grid(1)", "cuda.blockIdx.x * 32 + cuda.threadIdx.x"), "fixed_block"),
         Wrong(but(spmv, "values[i] * x[columns[i]]", "x[columns[i]]"), "wrong_value"),
+        Wrong(
+            but(
+                spmv,
+                "            total +=",
+                "            if columns[i] < columns[offsets[row]]:\n"
+                "                break\n            total +=",
+            ),
+            "wrong_value",
+        ),
+        Wrong(
+            but(
+                spmv,
+                "            total +=",
+                "            if i > offsets[row] and columns[i] == columns[i - 1]:\n"
+                "                continue\n            total +=",
+            ),
+            "wrong_value",
+        ),
         Wrong(but(spmv, "offsets[row + 1])", "offsets[row + 1] + 1)"), "out_of_bounds"),
         Wrong(but(spmv, "offsets[row + 1])", "offsets[row + 1] - 1)"), "wrong_value"),
         Wrong(but(spmv, "y[row] = total", "y[row] += total"), "reads_output"),
