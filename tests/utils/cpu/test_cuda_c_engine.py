@@ -403,6 +403,28 @@ def test_macros_for_the_system_headers_reach_them(tmp_path):
     assert run(build_program(source)).returncode != 0
 
 
+@pytest.mark.parametrize("check", [False, True], ids=["fast", "check"])
+def test_a_compiler_that_hardens_programs_by_itself_makes_the_same_code(tmp_path, check):
+    """Ubuntu's g++ does: its checks of a stack speak before the runtime, and of another line."""
+    source = tmp_path / "frame.cpp"
+    source.write_text(
+        "int last(int n) { volatile int frame[1 << 14]; frame[n] = n; return frame[0]; }\n"
+    )
+    code = [
+        compilers.checked(
+            [*compilers.compiler(), *hardening, *compilers.environment_flags([], check)]
+            + ["-g0", "-S", source, "-o", "-"]
+        )
+        for hardening in ([], ["-fstack-protector-strong", "-fstack-clash-protection"])
+    ]
+    assert code[0] == code[1]
+
+
+def test_check_sees_the_memory_functions_of_a_compiler_that_fortifies(tmp_path):
+    source = HERE.parents[2] / "conformance" / "cuda_c" / "memory_functions.cu"
+    assert run(build_program(source, ["-D_FORTIFY_SOURCE=3"], check=True)).stderr == ""
+
+
 def test_no_compiler(monkeypatch):
     monkeypatch.delenv("CXX", raising=False)
     monkeypatch.setattr(compilers, "_runs", lambda command: False)

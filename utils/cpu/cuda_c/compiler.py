@@ -15,6 +15,14 @@ NO_COMPILER = """no C++ compiler was found. To run CUDA C on this computer, inst
   macOS:                  xcode-select --install
   anywhere, with pip:     pip install ziglang
 or name one in the environment variable CXX"""
+# The same program whatever a distribution has made its compiler's defaults: what is wrong with a
+# stack, the runtime tells better than they do.
+PLAIN_FLAGS = [
+    "-fno-strict-aliasing",
+    "-fwrapv",
+    "-fno-stack-protector",
+    "-fno-stack-clash-protection",
+]
 # The checks' own functions take the place of the sanitizers' libraries: see runtime/checks.cpp.
 CHECK_FLAGS = [
     "-fsanitize=thread,bounds,alignment,integer-divide-by-zero",
@@ -124,7 +132,7 @@ def environment_flags(compiling: list[str], check: bool) -> list[str]:
     else:
         flags += ["-O2"] if not any(f.startswith("-O") for f in compiling) else []
         flags += ["-g1"]
-    flags += ["-fno-strict-aliasing", "-fwrapv", *_target_flags(tuple(command))]
+    flags += [*PLAIN_FLAGS, *_target_flags(tuple(command))]
     if not any(f.startswith("-W") for f in compiling):
         flags.append("-w")
     if is_gcc(command):
