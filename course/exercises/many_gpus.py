@@ -29,7 +29,7 @@ def hop_own_part_always(rank, step, ranks):
 
 
 def some_hop(rng):
-    ranks = int(rng.integers(3, 9))
+    ranks = int(rng.integers(2, 80))
     return int(rng.integers(ranks)), int(rng.integers(2 * ranks - 2)), ranks
 
 
@@ -40,7 +40,8 @@ HOP = Exercise(
     kind="function",
     task=(
         "In step 0 rank r sends its part number r to the next rank. In every later step it sends "
-        "what came in the step before. Return (to whom, which part) for a rank and a step."
+        "what came in the step before. Return (to whom, which part) for a rank and a step; there "
+        "are two ranks or more."
     ),
     starter="""
 def hop(rank, step, ranks):
@@ -299,8 +300,9 @@ def share_rest_to_the_last(count, rank, ranks):
 
 
 def some_share(rng):
-    ranks = int(rng.integers(2, 9))
-    return int(rng.integers(1, 500)), int(rng.integers(ranks)), ranks
+    ranks = int(rng.integers(1, 80))
+    count = rng.integers(1 << rng.integers(18))  # few as often as many
+    return int(count), int(rng.integers(ranks)), ranks
 
 
 SHARE = Exercise(
@@ -309,7 +311,8 @@ SHARE = Exercise(
     minutes=8,
     kind="function",
     task=(
-        "`count` digits are shared out among the ranks: every digit to one rank, in order, no "
+        "`count` digits, perhaps none, are shared out among the ranks: every digit to one rank, "
+        "in order, no "
         "share more than one digit longer than another, the longer ones first. Return (first, "
         "end) of a rank's share, `end` being one past its last digit."
     ),
@@ -329,6 +332,7 @@ def share(count, rank, ranks):
         (3, 2, 4),
         (7, 6, 8),
         (5, 0, 1),
+        (0, 1, 3),
         (100, 5, 7),
     ),
     fresh=some_share,
@@ -344,6 +348,7 @@ def share(count, rank, ranks):
         Wrong(share_of_rank_0, "wrong_value"),
         Wrong(share_rest_to_the_last, "wrong_value"),
         Wrong(but(share, "min(rank, rest)", "rest"), "wrong_value"),
+        Wrong(but(share, "divmod(count", "divmod(max(count, 1)"), "wrong_value"),
     ),
     hypotheses=(
         Hypothesis(
