@@ -26,7 +26,7 @@ SAVED = TorchExercise(
         "y = scale · tanh(x) has the slope scale - y²/scale. Its backward pass is written:"
         " `(t,) = ctx.saved_tensors; return dy * (ctx.scale - t * t / ctx.scale), None`."
         " Write its `setup_context`: keep what is needed, nothing more, and so that PyTorch notices"
-        " if somebody changes it in place. `scale` is a number."
+        " if somebody changes it in place. `scale` is a number, above 0 or below."
     ),
     starter="""
 def keep(ctx, inputs, output):
@@ -54,6 +54,7 @@ def keep(ctx, inputs, output):
             "crashed",
         ),
         Wrong(but(keep, "ctx.scale = scale", "ctx.scale = 1.0"), "wrong_value"),
+        Wrong(but(keep, "ctx.scale = scale", "ctx.scale = abs(scale)"), "wrong_value"),
         Wrong(but(keep, "save_for_backward(output)", "saved = output"), "crashed"),
         Wrong(but(keep, "ctx.scale = scale", "ctx.scale, ctx.y = scale, output"), "leak"),
         Wrong(but(keep, "ctx.scale = scale", "ctx.scale, ctx.x = scale, x"), "wrong_size"),
@@ -128,6 +129,8 @@ def nearest_fake(points, centers):
     ),
     wrong=(
         Wrong(but(nearest_fake, ", dtype=torch.int64", ""), "wrong_dtype"),
+        Wrong(but(nearest_fake, "return index, distance", "return index"), "wrong_value"),
+        Wrong(but(nearest_fake, "    return index, distance", "    pass"), "no_return"),
         Wrong(but(nearest_fake, "return index, distance", "return distance, index"), "wrong_dtype"),
         Wrong(
             but(nearest_fake, "distance = points.new_empty", "distance = torch.empty"),
@@ -291,6 +294,7 @@ def side_by_side(gpu, x, heavy, light):
         "`a` was allocated on `side`. `a.record_stream(...)` tells the allocator who reads it too.",
     ),
     wrong=(
+        Wrong(but(side_by_side, "return a + b", "a + b"), "no_return"),
         Wrong(but(side_by_side, "    side.wait_stream(gpu.current_stream())\n", ""), "race"),
         Wrong(but(side_by_side, "    gpu.current_stream().wait_stream(side)\n", ""), "race"),
         Wrong(but(side_by_side, "    a.record_stream(gpu.current_stream())\n", ""), "race"),

@@ -49,6 +49,7 @@ def judge_saved(answer, rng):
     return (
         wrong_number_saved(apply, x, scale)
         or wrong_slope(apply, x, scale)
+        or wrong_slope(apply, x, -scale)
         or wasted_memory(apply, x, scale)
         or input_kept(apply, x, scale)
         or unnoticed_change(apply, x, scale)
@@ -190,6 +191,21 @@ def nearest(points: torch.Tensor, centers: torch.Tensor) -> tuple[torch.Tensor, 
 
 
 def judge_fake(answer, rng):
+    points, centers = torch.empty(5, 3, device="meta"), torch.empty(2, 3, device="meta")
+    return no_pair(answer(points, centers)) or compare_all(answer, rng)
+
+
+def no_pair(said):
+    """A Finding if a fake does not return two tensors."""
+    if said is None:
+        return Finding("no_return", "Is there a `return`?")
+    pair = isinstance(said, tuple | list) and len(said) == 2
+    if pair and all(isinstance(each, torch.Tensor) for each in said):
+        return None
+    return Finding("wrong_value", "It must return two tensors: `return index, distance`.")
+
+
+def compare_all(answer, rng):
     name = f"exercise_fake_{next(numbers)}::nearest"
     operator = torch.library.custom_op(name, nearest, mutates_args=())
     operator.register_fake(answer)
@@ -390,6 +406,8 @@ def try_streams(gpu, answer, number):
         lambda x: gpu.launch(on_stream("heavy", 100), x),
         lambda x: gpu.launch(on_stream("light", 1), x),
     )
+    if out is None:
+        return Finding("no_return", "Is there a `return`?"), ()
     after = busy_neighbours(gpu)
     got = out.item()
     del after
