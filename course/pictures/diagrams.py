@@ -462,7 +462,7 @@ def local_memory(this: Facts | None = None):
     sheet.text(0, 124, "v[(k + shift) % 32]", anchor="start", font_weight="bold")
     steps = (
         ("lane", 60, ORANGE),
-        (f"L1, {size_text(on_chip(this) / this.sms)} an SM", 170, YELLOW),
+        ("L1 of the SM", 130, YELLOW),
         (f"L2, {size_text(this.sizes['L2 cache'])}", 130, GREEN),
     )
     left = 0
