@@ -1,4 +1,4 @@
-"""Only what a GPU could run: numba-cuda's typing, asked in a process of its own.
+"""Only what a GPU could run: numba-cuda's compiler, asked in a process of its own.
 
 The CPU engine takes the place of `numba.cuda` in this process, and it runs much that no GPU does:
 NumPy's functions, arrays as a whole, objects of the notebook. numba-cuda's compiler says so without

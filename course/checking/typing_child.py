@@ -1,8 +1,7 @@
-"""The process that asks numba-cuda's own compiler whether a GPU could run a kernel: its typing.
+"""The process that asks numba-cuda's own compiler whether a GPU could run a kernel.
 
 It reads requests from stdin, JSON, one a line, and answers each with a line: null or [message,
-line]; null with null. Numba's compiler needs no GPU up to the point where machine code is made, and
-stops there.
+line]; null with null. Numba's compiler needs no GPU up to LLVM's code, and stops there.
 numba-cuda is imported in functions only: elsewhere the CPU engine stands in its place.
 """
 
@@ -15,45 +14,10 @@ import json
 import pickle
 import re
 import sys
+import traceback
 from types import SimpleNamespace
 
 COMPUTE_CAPABILITY = (7, 5)
-
-
-class Typed(Exception):
-    """All of a kernel's types are known."""
-
-
-def typing_only():
-    """numba-cuda's compiler up to and with type inference; device functions are compiled whole."""
-    from numba.cuda import compiler
-    from numba.cuda.core.compiler_machinery import FunctionPass, PassManager, register_pass
-
-    whole = compiler.CUDACompiler
-
-    @register_pass(mutates_CFG=False, analysis_only=True)
-    class Stop(FunctionPass):
-        _name = "stop_after_typing"
-
-        def __init__(self):
-            FunctionPass.__init__(self)
-
-        def run_pass(self, state):
-            raise Typed
-
-    class TypingOnly(whole):
-        def define_pipelines(self):
-            compiler.CUDACompiler = whole
-            passes = PassManager("typing")
-            for one, says in super().define_pipelines()[0].passes:
-                if one.__name__ == "AnnotateTypes":  # the first behind typing
-                    break
-                passes.add_pass(one, says)
-            passes.add_pass(Stop, "stop")
-            passes.finalize()
-            return [passes]
-
-    return TypingOnly
 
 
 def for_no_gpu():
@@ -140,35 +104,71 @@ def build(key, functions, device=False):
     return cuda.jit(device=True)(function) if device else function
 
 
-def refused(request, typing):
+#: What numba-cuda says of Python that it does not know -> what that is
+UNKNOWN = {
+    "(UNPACK_EX)": "a `*` on the left of an assignment",
+    "(LOAD_BUILD_CLASS)": "a class of its own",
+    "(IMPORT_NAME)": "an `import` of its own",
+    "(MATCH_": "a `match` that takes a value apart",
+    "build_set": "a set",
+    "set_try_status": "`try`",
+    "<ufunc": "this function of NumPy (`math` may have it)",
+}
+
+
+def refused(request):
     """None, or (message, line) of the first thing that numba-cuda cannot compile."""
     from numba.core.errors import NumbaError
-    from numba.cuda import compiler, types
     from numba.cuda.core.errors import NumbaError as CudaError
 
     function = build(request["key"], request["functions"])
     signature = tuple(map(numba_type, request["types"]))
-    before, compiler.CUDACompiler = compiler.CUDACompiler, typing
     try:
-        compiler.compile_cuda(function, types.void, signature, cc=COMPUTE_CAPABILITY)
-    except Typed:
-        return None
+        compiled(function, signature)
     except (NumbaError, CudaError) as error:
         loc = getattr(error, "loc", None)
         written = re.search(r'File ".*", line (\d+)', str(error))  # an untyped global's has no loc
         return str(error), getattr(loc, "line", written and int(written[1]))
-    finally:
-        compiler.CUDACompiler = before
+    except Exception as error:  # of many kinds: it came upon what nobody had thought of
+        compiled(nothing, ())  # raises where it is not the kernel's fault
+        return in_words(error), line_of(error)
+    return None
+
+
+def compiled(function, signature):
+    """Compile a kernel up to LLVM's code."""
+    from numba.cuda import compiler, types
+
+    compiler.compile_cuda(function, types.void, signature, cc=COMPUTE_CAPABILITY)
+
+
+def nothing():
+    """The kernel that every compiler takes."""
+
+
+def in_words(error):
+    """What a kernel cannot have."""
+    for name, words in UNKNOWN.items():
+        if name in str(error):
+            return f"A kernel cannot have {words}."
+    return f"{type(error).__name__}: {error}"
+
+
+def line_of(error):
+    """The line of the instruction at which lowering stopped, or None."""
+    for frame, _ in reversed(list(traceback.walk_tb(error.__traceback__))):
+        loc = getattr(frame.f_locals.get("inst"), "loc", None)
+        if loc:
+            return loc.line
     return None
 
 
 def main():
     for_no_gpu()
-    typing = typing_only()
     for line in sys.stdin:
         try:
             request = json.loads(line)
-            answer = refused(request, typing) if request else None
+            answer = refused(request) if request else None
         except Exception as error:
             answer = None
             print(f"{type(error).__name__}: {error}", file=sys.stderr)

@@ -81,7 +81,7 @@ TAKEN = {
     "module": (math, "known.sqrt(2.0)"),
     "module's function": (math.sqrt, "known(2.0)"),
     "operator": (operator.add, "known(1, 2)"),
-    "NumPy's function": (np.sqrt, "known(2.0)"),
+    "NumPy's function": (np.sin, "known(2.0)"),
     "cuda.grid": (cuda.grid, "known(1)"),
     "cuda.libdevice": (cuda.libdevice, "known.fast_expf(2.0)"),
     "a vector type": (cuda.float32x4, "known(1.0, 2.0, 3.0, 4.0).x"),
@@ -109,7 +109,7 @@ def kernel_with(known, expression, before=""):
     source = f"@cuda.jit\ndef kernel(out):\n    {before}\n    out[0] = {expression}\n"
     filename = f"<{hash(source)}>"
     linecache.cache[filename] = len(source), None, source.splitlines(True), filename
-    namespace = {"known": known, "cuda": cuda, "math": math}
+    namespace = {"known": known, "cuda": cuda, "math": math, "np": np}
     exec(compile(source, filename, "exec"), namespace)
     return namespace["kernel"]
 
@@ -132,6 +132,34 @@ def test_what_numba_cannot_type_is_refused_and_named(known, expression, says):
     assert "known" in message
     assert says in message
     assert line == 4
+
+
+NOT_COMPILED = {
+    "star": ("known", "first, *rest = (1, 2)", "`*` on the left"),
+    "set": ("1 if out.size in {1, 2} else known", "", "a set"),
+    "class": ("known", "class Inside: pass", "a class"),
+    "import": ("known", "import math", "`import`"),
+    "a function of NumPy": ("np.sqrt(out[1]) + known", "", "`math` may have it"),
+    "an array's method": ("out.ravel()[0] + known", "", "returning of array"),
+}
+COMPILED = {
+    "sine": ("np.sin(out[1]) + known", ""),
+    "unpacked": ("first + known", "first, second = (1, 2)"),
+    "tuple": ("1 if out.size in (1, 2) else known", ""),
+    "reshaped": ("out.reshape((2, 1))[0, 0] + known", ""),
+    "choice": ("known if out[1] > 0 else 2 * known", ""),
+}
+
+
+@pytest.mark.parametrize("expression, before, says", NOT_COMPILED.values(), ids=NOT_COMPILED)
+def test_what_has_types_and_is_not_compiled_is_refused(expression, before, says):
+    message, _ = refused(1.0, expression, before)
+    assert says in message
+
+
+@pytest.mark.parametrize("expression, before", COMPILED.values(), ids=COMPILED)
+def test_what_is_compiled_is_not_refused(expression, before):
+    assert refused(1.0, expression, before) is None
 
 
 def test_a_function_inside_the_kernel_uses_what_is_outside():
