@@ -15,6 +15,7 @@ import math
 import os
 import platform
 import re
+from collections import defaultdict
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -135,10 +136,12 @@ def validate(content) -> list[str]:
     return problems
 
 
-def _sound(content, path: Path) -> dict:
+def _sound(content, path):
     problems = validate(content)
-    if not problems and path.name != f"{slug(content['gpu']['name'])}.json":
-        problems = [f"must be called {slug(content['gpu']['name'])}.json"]
+    if not problems:
+        name = f"{slug(content['gpu']['name'])}.json"
+        if path.name != name:
+            problems = [f"must be called {name}"]
     if problems:
         raise ValueError(f"{path} is not a sound results file:\n  " + "\n  ".join(problems))
     return content
@@ -153,7 +156,10 @@ def everything(folder: Path | None = None) -> list[dict]:
     Each entry has name, value, unit, spread, gpu, driver, versions and date. ValueError names a
     broken file.
     """
-    return [entry for path, when in _files(folder) for entry in _content(path, when)["results"]]
+    entries = []
+    for content in _contents(_files(folder)):
+        entries += content["results"]
+    return entries
 
 
 def load(folder: Path | None = None) -> list[dict]:
@@ -187,27 +193,36 @@ def together(*names: str, folder: Path | None = None) -> list[dict | None]:
     """
     files = _files(folder)
     known = _by_gpu(files)
-    contents = preferred([_content(path, when) for path, when in files], engine.gpu())
-    of_gpus = [known[content["gpu"]["name"]] for content in contents]
-    best = max(of_gpus, key=lambda entries: len(entries.keys() & set(names)), default={})
+    best = {}
+    most = 0
+    for content in preferred(_contents(files), engine.gpu()):
+        entries = known[content["gpu"]["name"]]
+        has = len(entries.keys() & set(names))
+        if has > most:
+            best = entries
+            most = has
     return [best.get(name) for name in names]
 
 
 def recorded_gpu(name: str, folder: Path | None = None) -> dict:
     """What is recorded of a GPU itself (as `utils.hardware.this_gpu`). KeyError for another one."""
-    contents = [_content(path, when) for path, when in _files(folder)]
-    return {content["gpu"]["name"]: content["gpu"] for content in contents}[name]
+    gpus = [content["gpu"] for content in _contents(_files(folder))]
+    return {gpu["name"]: gpu for gpu in gpus}[name]
 
 
-def _files(folder: Path | None) -> tuple[tuple[Path, int], ...]:
+def _files(folder):
     """The results files, each with the time of its last change."""
     paths = sorted(Path(folder or FOLDER).glob("*.json"))
     return tuple((path, path.stat().st_mtime_ns) for path in paths)
 
 
+def _contents(files):
+    return [_content(path, when) for path, when in files]
+
+
 # notebooks ask for many entries: a file is read and validated once, and when it changes
 @functools.lru_cache
-def _content(path: Path, _modified: int) -> dict:
+def _content(path, _modified):
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:  # not JSON, or not even text
@@ -216,13 +231,12 @@ def _content(path: Path, _modified: int) -> dict:
 
 
 @functools.lru_cache
-def _shown(files: tuple[tuple[Path, int], ...], here: engine.GPU | None) -> dict[str, dict]:
+def _shown(files, here):
     """{name: entry} of `load`. here: this machine's GPU."""
-    contents = [_content(path, when) for path, when in files]
-    topics = {}  # topic: its entries of each GPU, the preferred one first
-    for content in preferred(contents, here):
+    topics = defaultdict(list)  # topic: its entries of each GPU, the preferred one first
+    for content in preferred(_contents(files), here):
         for topic, entries in _by_topic(content).items():
-            topics.setdefault(topic, []).append(entries)
+            topics[topic].append(entries)
     shown = {}
     for of_gpus in topics.values():
         most = max(map(len, of_gpus))
@@ -232,19 +246,20 @@ def _shown(files: tuple[tuple[Path, int], ...], here: engine.GPU | None) -> dict
 
 
 @functools.lru_cache
-def _by_gpu(files: tuple[tuple[Path, int], ...]) -> dict[str, dict[str, dict]]:
+def _by_gpu(files):
     """{GPU: {name: entry}} of all files."""
-    contents = [_content(path, when) for path, when in files]
-    return {
-        content["gpu"]["name"]: {entry["name"]: entry for entry in content["results"]}
-        for content in contents
-    }
+    gpus = {}
+    for content in _contents(files):
+        name = content["gpu"]["name"]
+        gpus[name] = {entry["name"]: entry for entry in content["results"]}
+    return gpus
 
 
-def _by_topic(content: dict) -> dict[str, list[dict]]:
-    topics = {}
+def _by_topic(content):
+    topics = defaultdict(list)
     for entry in content["results"]:
-        topics.setdefault(entry["name"].partition("/")[0], []).append(entry)
+        topic, _, _ = entry["name"].partition("/")
+        topics[topic].append(entry)
     return topics
 
 
@@ -346,6 +361,9 @@ def add(entries: list[dict], gpu_info: dict) -> Path:
     """
     new = {entry["name"] for entry in entries}
     source = gpu_info["name"], gpu_info["driver"]
-    same = [entry for entry in everything() if (entry["gpu"], entry["driver"]) == source]
-    old = [entry for entry in same if entry["name"] not in new]
+    old = []
+    for entry in everything():
+        same = (entry["gpu"], entry["driver"]) == source
+        if same and entry["name"] not in new:
+            old.append(entry)
     return write(gpu_info, old + entries)
