@@ -585,6 +585,27 @@ int main() {
     ]
 
 
+def test_names_of_other_versions(tmp_path):
+    printed = run_program(
+        tmp_path,
+        """
+#include <cstdio>
+#include <cublas_v2.h>
+#include <cufft.h>
+#include <thrust/device_vector.h>
+int main() {
+    cublasHandle_t handle;
+    thrust::device_vector<float> x(4, 2.0f);
+    float result = 0;
+    std::cout << cublasCreate_v2(&handle);
+    cublasSdot_v2(handle, 4, x.data().get(), 1, x.data().get(), 1, &result);
+    std::cout << " " << result << " " << CUFFT_PARSE_ERROR << " " << CUFFT_LICENSE_ERROR;
+    cublasDestroy_v2(handle);
+}""",
+    )
+    assert printed == "0 16 12 15"
+
+
 LIBRARY_CALLS = """
 #include <cstdlib>
 #include <cublas_v2.h>

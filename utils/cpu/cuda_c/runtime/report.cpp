@@ -186,13 +186,10 @@ Callers callers_of_library(const Kernel& k) {
         callers.count = backtrace(callers.frames, int(std::size(callers.frames)));
     return callers;
 }
-// "cublasSaxpy" of "cublasSaxpy_v2(cublasContext*, int ...", "thrust::sort" of "void thrust::sort<...".
+// "cublasSaxpy" of "cublasSaxpy(cublasContext*, int ...", "thrust::sort" of "void thrust::sort<...".
 static std::string short_name(const std::string& function) {
     std::string name = function.substr(0, function.find_first_of("<("));
-    name = name.substr(name.rfind(' ') + 1);
-    size_t version = name.rfind("_v2");
-    return version != std::string::npos && version + 3 == name.size() ? name.substr(0, version)
-                                                                      : name;
+    return name.substr(name.rfind(' ') + 1);
 }
 // A function of ours, also where a precompiled header gives it to the learner's file.
 static bool own_function(const std::string& function) {

@@ -135,4 +135,32 @@ inline cublasStatus_t cublasGemmStridedBatchedEx(
     call.batches = batches;
     return ::cuda_cpu::GemmEx{call, alpha, a, b, beta, c}.run(type_a, type_b, type_c, compute);
 }
+
+// What the macros of NVIDIA's header make of the short names.
+#define CUDA_CPU_V2(name) inline constexpr auto& name##_v2 = name;
+#define CUDA_CPU_BLAS_V2(L, l)    \
+    CUDA_CPU_V2(cublas##L##axpy)  \
+    CUDA_CPU_V2(cublas##L##scal)  \
+    CUDA_CPU_V2(cublas##L##copy)  \
+    CUDA_CPU_V2(cublas##L##swap)  \
+    CUDA_CPU_V2(cublas##L##dot)   \
+    CUDA_CPU_V2(cublas##L##nrm2)  \
+    CUDA_CPU_V2(cublas##L##asum)  \
+    CUDA_CPU_V2(cublasI##l##amax) \
+    CUDA_CPU_V2(cublasI##l##amin) \
+    CUDA_CPU_V2(cublas##L##gemv)  \
+    CUDA_CPU_V2(cublas##L##ger)   \
+    CUDA_CPU_V2(cublas##L##gemm)
+CUDA_CPU_BLAS_V2(S, s)
+CUDA_CPU_BLAS_V2(D, d)
+CUDA_CPU_V2(cublasCreate)
+CUDA_CPU_V2(cublasDestroy)
+CUDA_CPU_V2(cublasGetVersion)
+CUDA_CPU_V2(cublasSetWorkspace)
+CUDA_CPU_V2(cublasSetStream)
+CUDA_CPU_V2(cublasGetStream)
+CUDA_CPU_V2(cublasSetPointerMode)
+CUDA_CPU_V2(cublasGetPointerMode)
+#undef CUDA_CPU_BLAS_V2
+#undef CUDA_CPU_V2
 #include "macros_back.inc"
