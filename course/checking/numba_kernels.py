@@ -162,9 +162,10 @@ def reject_untyped(kernel, exercise, seed, reason=None):
     best what is outside, and why two launches differ.
     """
     arguments = exercise.inputs(np.random.default_rng(seed), exercise.shapes[-1])
-    message, line = typing.refused(kernel, arguments) or (None, None)
+    whole = reason in (None, "race")
+    message, line = typing.refused(kernel, arguments, whole) or (None, None)
     untyped = message and typing.UNTYPED in message
-    if not message or not (untyped or reason in (None, "race")):
+    if not message or not (untyped or whole):
         return
     code = linecache.getline(kernel.py_func.__code__.co_filename, line).strip() if line else ""
     runs = "The CPU engine runs it, and numba-cuda's compiler does not: "

@@ -30,9 +30,10 @@ UNTYPED = "Untyped global name"  # how numba-cuda begins, where it knows no type
 compiler = Asked(Path(__file__).with_name("typing_child.py"))
 
 
-def refused(kernel, arguments):
+def refused(kernel, arguments, whole=True):
     """(message, line or None) of what numba-cuda cannot compile for such arguments, or None.
 
+    whole: up to LLVM's code, else the types alone, which takes a fifth of the time.
     None also where it cannot be asked: it is not installed or gives no answer, or the kernel uses
     what cannot be told to another process.
     """
@@ -40,7 +41,7 @@ def refused(kernel, arguments):
     try:
         key = describe(kernel.py_func, functions, described)
         kinds = [kind_of(value) for value in arguments.values()]
-        request = {"key": key, "functions": functions, "types": kinds}
+        request = {"key": key, "functions": functions, "types": kinds, "whole": whole}
         return compiler.ask(json.dumps(request))
     except Exception:  # what cannot be described or is not answered is not asked
         return None

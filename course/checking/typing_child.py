@@ -20,6 +20,42 @@ from types import SimpleNamespace
 COMPUTE_CAPABILITY = (7, 5)
 
 
+class Typed(Exception):
+    """All of a kernel's types are known."""
+
+
+def typing_only():
+    """numba-cuda's compiler up to and with type inference; device functions are compiled whole."""
+    from numba.cuda import compiler
+    from numba.cuda.core.compiler_machinery import FunctionPass, PassManager, register_pass
+
+    whole = compiler.CUDACompiler
+
+    @register_pass(mutates_CFG=False, analysis_only=True)
+    class Stop(FunctionPass):
+        _name = "stop_after_typing"
+
+        def __init__(self):
+            FunctionPass.__init__(self)
+
+        def run_pass(self, state):
+            raise Typed
+
+    class TypingOnly(whole):
+        def define_pipelines(self):
+            compiler.CUDACompiler = whole
+            passes = PassManager("typing")
+            for one, says in super().define_pipelines()[0].passes:
+                if one.__name__ == "AnnotateTypes":  # the first behind typing
+                    break
+                passes.add_pass(one, says)
+            passes.add_pass(Stop, "stop")
+            passes.finalize()
+            return [passes]
+
+    return TypingOnly
+
+
 def for_no_gpu():
     """What is compiled on the way (device functions, NumPy's) asks which GPU it is for."""
     from numba.cuda import api, compiler, dispatcher
@@ -116,15 +152,20 @@ UNKNOWN = {
 }
 
 
-def refused(request):
-    """None, or (message, line) of the first thing that numba-cuda cannot compile."""
+def refused(request, typing):
+    """None, or (message, line) of the first thing that numba-cuda cannot compile.
+
+    typing: the compiler that stops there, for requests that do not ask for the whole.
+    """
     from numba.core.errors import NumbaError
     from numba.cuda.core.errors import NumbaError as CudaError
 
     function = build(request["key"], request["functions"])
     signature = tuple(map(numba_type, request["types"]))
     try:
-        compiled(function, signature)
+        compiled(function, signature, None if request["whole"] else typing)
+    except Typed:
+        return None
     except (NumbaError, CudaError) as error:
         loc = getattr(error, "loc", None)
         written = re.search(r'File ".*", line (\d+)', str(error))  # an untyped global's has no loc
@@ -135,11 +176,16 @@ def refused(request):
     return None
 
 
-def compiled(function, signature):
-    """Compile a kernel up to LLVM's code."""
+def compiled(function, signature, typing=None):
+    """Compile a kernel up to LLVM's code, or as far as the compiler `typing` goes."""
     from numba.cuda import compiler, types
 
-    compiler.compile_cuda(function, types.void, signature, cc=COMPUTE_CAPABILITY)
+    before = compiler.CUDACompiler
+    compiler.CUDACompiler = typing or before
+    try:
+        compiler.compile_cuda(function, types.void, signature, cc=COMPUTE_CAPABILITY)
+    finally:
+        compiler.CUDACompiler = before
 
 
 def nothing():
@@ -165,10 +211,11 @@ def line_of(error):
 
 def main():
     for_no_gpu()
+    typing = typing_only()
     for line in sys.stdin:
         try:
             request = json.loads(line)
-            answer = refused(request) if request else None
+            answer = refused(request, typing) if request else None
         except Exception as error:
             answer = None
             print(f"{type(error).__name__}: {error}", file=sys.stderr)

@@ -114,8 +114,8 @@ def kernel_with(known, expression, before=""):
     return namespace["kernel"]
 
 
-def refused(known, expression, before=""):
-    return typing.refused(kernel_with(known, expression, before), {"out": np.zeros(2)})
+def refused(known, expression, before="", whole=True):
+    return typing.refused(kernel_with(known, expression, before), {"out": np.zeros(2)}, whole)
 
 
 @pytest.mark.parametrize("known, expression", TAKEN.values(), ids=TAKEN)
@@ -155,6 +155,11 @@ COMPILED = {
 def test_what_has_types_and_is_not_compiled_is_refused(expression, before, says):
     message, _ = refused(1.0, expression, before)
     assert says in message
+
+
+def test_types_can_be_asked_for_alone():
+    assert refused(1.0, "1 if out.size in {1, 2} else known", whole=False) is None
+    assert refused([1], "known[0]", whole=False)
 
 
 @pytest.mark.parametrize("expression, before", COMPILED.values(), ids=COMPILED)
