@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import nbformat
 import pytest
-from nbformat.v4 import new_code_cell, new_notebook
+from nbformat.v4 import new_code_cell, new_notebook, new_output
 from playwright.sync_api import expect
 
 from course.chapters import CHAPTERS
@@ -56,7 +56,10 @@ def clone(tmp_path_factory):
     chapter = nbformat.read(ROOT / CHAPTER[3:], 4)
     slider = next(cell for cell in chapter.cells if cell.id == SLIDER)
     kernel = {"kernelspec": chapter.metadata.kernelspec}
-    for name, cell in {"untrusted": slider, "colours": new_code_cell(CUDA, id="cu")}.items():
+    shown = new_output("display_data", {"text/markdown": "```cuda\nint x;\n```"})
+    listing = new_code_cell("show()", id="listing", outputs=[shown])
+    colours = new_code_cell(CUDA, id="cu")
+    for name, cell in {"untrusted": slider, "colours": colours, "listing": listing}.items():
         nbformat.write(new_notebook(cells=[cell], metadata=kernel), folder / f"{name}.ipynb")
     return SimpleNamespace(folder=folder, variables=variables)
 
@@ -97,6 +100,15 @@ def test_cuda_c_looks_like_cuda_c(page, lab):
 
 
 # Each letter's colour of a cell and its contrast with what it stands on, as WCAG counts it
+def test_a_listing_has_the_letters_of_code(page, lab):
+    cell = Notebook(page, lab, "listing.ipynb").cell("listing")
+    size = "part => getComputedStyle(part).fontSize"
+    shown = cell.locator(".jp-RenderedMarkdown pre code")
+    assert shown.evaluate(size) == cell.locator(".cm-content").evaluate(size)
+    left = shown.bounding_box()["x"] - cell.locator(".jp-OutputArea-output").bounding_box()["x"]
+    assert left < 16  # no indent of its own
+
+
 CONTRASTS = """(cell) => {
     const look = (node) => getComputedStyle(node);
     const numbers = (colour) => colour.match(/[\\d.]+/g).map(Number);

@@ -278,6 +278,8 @@
   body[data-jp-theme-light="false"] .jp-RenderedText pre .ansi-red-fg { color: #ff9d99; }
   body[data-jp-theme-light="false"] .jp-RenderedText pre .ansi-green-fg { color: #66d08a; }
   body[data-jp-theme-light="false"] .jp-RenderedText pre .ansi-cyan-fg { color: #60c6c8; }
+  .jp-OutputArea-output.jp-RenderedMarkdown pre { margin: 0; }
+  .jp-OutputArea-output.jp-RenderedMarkdown pre code { font-size: var(--jp-code-font-size); }
   .jp-OutputPlaceholder .jp-PlaceholderText { display: none; }
   .jp-OutputPlaceholder .jp-Placeholder-contentContainer::before {
     content: "The answer, saved and folded: run the cell to see your own";
