@@ -69,28 +69,30 @@ class Module:
 
     def __getattr__(self, name):
         if name.startswith("_") or name not in self.signatures:
-            raise AttributeError(
-                f"{self.path} has no kernel {name!r}; it has: {', '.join(self.signatures)}"
-            )
-        if self.signatures[name].template:
-            arguments = ", ".join(self.signatures[name].template)
+            raise AttributeError(self._has_no(name))
+        signature = self.signatures[name]
+        if signature.template:
+            arguments = ", ".join(signature.template)
             example = f'module["{name}<{arguments}>"]'
             raise AttributeError(f"{name} is a template: ask for it with its arguments, {example}")
-        return Kernel(self.signatures[name], name, self._built, self.path)
+        return Kernel(signature, name, self._built, self.path)
 
     def __getitem__(self, expression: str) -> "Kernel":
         name, _, arguments = expression.partition("<")
-        if name.strip() not in self.signatures:
-            raise KeyError(
-                f"{self.path} has no kernel {name.strip()!r}; it has: {', '.join(self.signatures)}"
-            )
+        name = name.strip()
+        if name not in self.signatures:
+            raise KeyError(self._has_no(name))
         if not arguments:
-            return getattr(self, name.strip())
+            return getattr(self, name)
         if expression not in self._templates:
             self._templates[expression] = self._engine(self, [expression])
-        values = tuple(part.strip() for part in arguments.rstrip(" >").split(","))
-        signature = self.signatures[name.strip()].instantiate(values)
+        values = arguments.rstrip(" >").split(",")
+        signature = self.signatures[name].instantiate(tuple(map(str.strip, values)))
         return Kernel(signature, expression, self._templates[expression], self.path)
+
+    def _has_no(self, name):
+        kernels = ", ".join(self.signatures)
+        return f"{self.path} has no kernel {name!r}; it has: {kernels}"
 
     def counts(self) -> dict[str, int]:
         """What the last launch did (accesses, barriers, atomics ...), as the CPU runtime counts.
@@ -162,16 +164,17 @@ class Kernel:
         return launch
 
 
-def _dim3(value, what: str, limits: tuple[int, int, int]) -> tuple[int, int, int]:
+def _dim3(value, what, limits):
     sizes = tuple(value) if isinstance(value, (tuple, list)) else (value,)
-    if not 1 <= len(sizes) <= 3 or not all(isinstance(s, (int, np.integer)) for s in sizes):
+    are_whole = all(isinstance(size, (int, np.integer)) for size in sizes)
+    if not 1 <= len(sizes) <= 3 or not are_whole:
         hint = ""
         if any(isinstance(size, float) for size in sizes):
             hint = " (use // for a whole number)"
         raise LaunchError(
             f"{what} must be an int or a tuple of up to three ints, got {value!r}{hint}"
         )
-    sizes = tuple(int(s) for s in sizes) + (1,) * (3 - len(sizes))
+    sizes = (*map(int, sizes), 1, 1)[:3]
     for axis, size, limit in zip("xyz", sizes, limits, strict=True):
         if not 1 <= size <= limit:
             raise LaunchError(f"{what}.{axis} is {size:,}; it must be between 1 and {limit:,}")
@@ -217,7 +220,8 @@ def _scalar(where: str, parameter: Parameter, value):
             )
         value = int(value)
     if dtype == np.float16:  # ctypes has no half: hand over its 16 bits
-        return ctypes.c_uint16(int(np.float16(value).view(np.uint16)))
+        bits = np.float16(value).view(np.uint16)
+        return ctypes.c_uint16(int(bits))
     return _ctype(dtype)(value)
 
 
@@ -266,8 +270,9 @@ def _pointer(where: str, parameter: Parameter, value, after: contextlib.ExitStac
     return pointer
 
 
-def _is_tensor(value) -> bool:
-    return type(value).__module__.partition(".")[0] == "torch" and hasattr(value, "data_ptr")
+def _is_tensor(value):
+    package = type(value).__module__.partition(".")[0]
+    return package == "torch" and hasattr(value, "data_ptr")
 
 
 def _dtype_name(value) -> str:
@@ -499,8 +504,11 @@ def _set_apart(pointers: list):
     originals = [(pointer, pointer.value, pointer.buffer) for pointer in pointers]
     for pointer in pointers:
         address, size, name = pointer.buffer
-        start, _, copy, _ = next(
-            c for c in copies if c[0] <= address <= c[1] and address + size <= c[1]
+        last = address + size
+        start, copy = next(
+            (start, copy)
+            for start, end, copy, _ in copies
+            if start <= address <= end and last <= end
         )
         pointer.value = copy + address - start
         pointer.buffer = (pointer.value, size, name)
