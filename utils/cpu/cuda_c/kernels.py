@@ -72,7 +72,7 @@ class Kernels:
             f'static ::cuda_cpu::Kernel {info}("{name_token.text}", {place}, '
             f"int({limit}), 0{shared}{cluster}); "
             f"::cuda_cpu::Args cuda_cpu_args_; cuda_cpu_args_{arguments or '.size()'}; "
-            f"::cuda_cpu::launch_kernel({info}, ::cuda_cpu::Kept{{[=]() mutable"
+            f"::cuda_cpu::launch_kernel({info}, ::cuda_cpu::KernelBody{{[=]() mutable"
         )
         after = "}, __builtin_return_address(0), cuda_cpu_args_.list, cuda_cpu_args_.size()); }"
         words = {t.text for t in tokens[start:name]}

@@ -5,7 +5,7 @@ too); the text of system headers passes through. Nothing is parsed as C++: the r
 handful of constructs by their tokens.
 
     __global__ void k(int* a) { body }
-        ->  void k(int* a) { ... launch_kernel(info, Kept{[=]() mutable { body }}, ...); }
+        ->  void k(int* a) { ... launch_kernel(info, KernelBody{[=]() mutable { body }}, ...); }
     k<<<grid, block>>>(a)
         ->  (::cuda_cpu::configure(grid, block), k(a))
     __shared__ float s[16][17];

@@ -50,25 +50,26 @@ inline void collect(PointerArg*& out, const char* name, const T& value) {
 // The kernel's body as a lambda that holds the arguments. Where copying them is copying bits, so that
 // no constructor ran for these, none of their destructors does.
 template <class Body>
-union Kept {
+union KernelBody {
     Body body;
-    ~Kept() {
+    ~KernelBody() {
         if constexpr (!__has_trivial_copy(Body))
             body.~Body();
     }
 };
 template <class Body>
-Kept(Body) -> Kept<Body>;
+KernelBody(Body) -> KernelBody<Body>;
 // The stub of a kernel calls this.
 template <class Body>
-CUDA_CPU_UNCHECKED inline void launch_kernel(Kernel& kernel, const Kept<Body>& kept,
+CUDA_CPU_UNCHECKED inline void launch_kernel(Kernel& kernel, const KernelBody<Body>& kept,
                                              const void* caller, const PointerArg* args = nullptr,
                                              int n_args = 0) {
-    launch(
-        {&kernel, &kept.body, run_threads<Body>,
-         [](const void* b) -> void* { return new Kept<Body>{Body(*static_cast<const Body*>(b))}; },
-         [](void* b) { delete static_cast<Kept<Body>*>(b); }},
-        args, n_args, caller);
+    launch({&kernel, &kept.body, run_threads<Body>,
+            [](const void* b) -> void* {
+                return new KernelBody<Body>{Body(*static_cast<const Body*>(b))};
+            },
+            [](void* b) { delete static_cast<KernelBody<Body>*>(b); }},
+           args, n_args, caller);
 }
 
 struct Args {
