@@ -151,7 +151,7 @@ def matmul_tile(c, a, b):
     solution=matmul_tile,
     inputs=product_of,
     reference=product,
-    shapes=((1, 1, 1), (8, 8, 8), (8, 16, 7), (16, 8, 24), (13, 9, 10), (3, 2, 150)),
+    shapes=((1, 1, 1), (8, 8, 8), (8, 16, 7), (16, 8, 24), (3, 2, 150), (13, 9, 10)),
     fresh=some_product,
     block=(8, 8, 1),
     extents=lambda shape: (shape[1], shape[0], 1),
