@@ -35,7 +35,8 @@ NO_SANITIZERS = (
 FOUND = (
     (r"stack-use-after-|heap-use-after-free", "use_after_free"),
     (r"alloc-dealloc-mismatch", "wrong_free"),
-    (r"double-free|attempting free on address which was not", "double_free"),
+    (r"double-free", "double_free"),
+    (r"attempting free", "dangling"),
     (r"buffer-overflow|buffer-underflow|out of bounds|container-overflow", "out_of_bounds"),
     (r"SEGV|null pointer", "null_pointer"),
     (r"integer overflow|outside the range of representable", "overflow"),
@@ -124,7 +125,8 @@ def _judge(done, path):
 
 def _telling(report):
     """The most telling words of a sanitizer's report."""
-    kind = re.search(r"runtime error: (.*)|ERROR: AddressSanitizer: ([\w-]+)", report)
+    words = r"attempting .*?(?= on 0x|: )|[\w-]+"
+    kind = re.search(rf"runtime error: (.*)|ERROR: AddressSanitizer: ({words})", report)
     access = re.search(r"^(READ|WRITE) of size \d+", report, re.M)
     place = re.search(r"is located (.*? region)", report)
     parts = [kind[1] or kind[2]] if kind else ["an invalid access"]

@@ -61,6 +61,10 @@ void mean_max(const int* a, int n, float* mean, int* largest) {
             "does_not_compile",
         ),
         Wrong(replace(MEAN_MAX, "i < n;", "i < n - 1;"), "wrong_value"),
+        Wrong(
+            replace(MEAN_MAX, "    long long sum", "    n = (short)n;\n    long long sum"),
+            "wrong_value",
+        ),
     ),
 )
 
@@ -108,6 +112,10 @@ BLOCKS_EXERCISE = CppExercise(
             replace(BLOCKS, "(((n) + (block) - 1) / (block))", "((n) / (block) + 1)"), "off_by_one"
         ),
         Wrong(replace(BLOCKS, "(((n) + (block) - 1) / (block))", "((n) / (block))"), "wrong_value"),
+        Wrong(
+            replace(BLOCKS, "((n) + (block) - 1)", "(((n) + (block) - 1) & -(block))"),
+            "wrong_value",
+        ),
         Wrong(replace(BLOCKS, "/ (block))", "/ (block));"), "does_not_compile"),
         Wrong(
             replace(
@@ -232,6 +240,8 @@ int allocate(float** out, int n, float value) {
             "unwritten",
         ),
         Wrong(replace(ALLOCATE, "malloc(n * sizeof(float))", "malloc(n)"), "out_of_bounds"),
+        Wrong(replace(ALLOCATE, "if (n <= 0)", "if (n == 0)"), "overflow"),
+        Wrong(replace(ALLOCATE, "(float*)malloc(", "(float*)realloc(&n, "), "dangling"),
         Wrong(
             replace(ALLOCATE, "malloc(n * sizeof(float))", "malloc(n * sizeof(out))"), "wrong_size"
         ),
@@ -392,6 +402,7 @@ struct DeviceArray {
         ),
         Wrong(replace(RAII, "n * sizeof(T)", "n * sizeof(float)"), "wrong_size"),
         Wrong(replace(RAII, MOVE_BODY, ""), "double_free"),
+        Wrong(replace(RAII, MOVE_BODY, f"cudaFree(other.data);{MOVE_BODY}"), "use_after_free"),
         Wrong(replace(RAII, "        other.size = 0;\n", ""), "wrong_value"),
         Wrong(RAII.replace("= delete", "= default"), "double_free"),
         Wrong(replace(RAII, MOVE, ""), "wrong_value"),

@@ -17,6 +17,8 @@ static jmp_buf was_asked;
 static void count(size_t bytes) {
     last_bytes = bytes;
     ++allocations;
+    if (bytes > PTRDIFF_MAX)
+        FAIL("overflow", "malloc was asked for %zu bytes: a number below 0 became a size.", bytes);
     if (only_asked)
         longjmp(was_asked, 1);
 }

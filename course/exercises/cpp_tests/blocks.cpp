@@ -22,6 +22,7 @@ static void numbers(int whole, int ragged) {
     EXPECT(whole / 256 + 1, (BLOCKS(whole + 1, 256)), "off_by_one",
            "One element more than fills the blocks needs one block more.");
     EXPECT(0, (BLOCKS(0, 256)), "off_by_one", "No elements need no blocks.");
+    EXPECT(11, (BLOCKS(1000, 96)), "wrong_value", "A block has any number of threads.");
 }
 
 static void precedence(int whole, int ragged, int few) {

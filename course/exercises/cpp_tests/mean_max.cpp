@@ -6,7 +6,7 @@
 #include <vector>
 
 void run_tests() {
-    for (int n : {1, 2, 7, 300, 33, 5, 3, 4}) {
+    for (int n : {1, 2, 7, 300, 33, 5, 3, 4, 70000}) {
         std::vector<int> a(n);
         long long sum = 0;
         int top = -2147483647 - 1;

@@ -53,8 +53,11 @@ static void moves() {
             DeviceArray<T> b(std::move(a));
             if (b.data != data || b.size != size)
                 FAIL("wrong_value", "After a move the new owner must hold the old data and size.");
-            if (live.size() != 1)
+            if (live.size() > 1)
                 FAIL("leak", "A move must not allocate.");
+            if (live.empty())
+                FAIL("use_after_free",
+                     "A move must not free: the new owner holds memory that is gone.");
             if (a.data)
                 FAIL("double_free",
                      "After a move both hold the same address: set the old owner's `data` to "

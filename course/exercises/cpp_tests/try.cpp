@@ -55,7 +55,8 @@ void run_tests() {
              "Two calls were written, and %d were made: `call` may stand only once in the macro.",
              calls);
     if (calls < 2)
-        FAIL("wrong_value", "Two calls were written, and %d were made.", calls);
+        FAIL("wrong_value",
+             "Two calls that succeed were written, and %d made: a value of 0 ends nothing.", calls);
     if (reports)
         FAIL("wrong_value", "A call that succeeds (value 0) was reported as an error.");
     calls = 0;
