@@ -6,7 +6,14 @@ import numpy as np
 from numba import cuda
 
 from course.checking.answers import but, replace
-from course.checking.inputs import a_thread_each, lengths, normal, some_numbers, with_zeros
+from course.checking.inputs import (
+    a_thread_each,
+    exact,
+    lengths,
+    normal,
+    some_numbers,
+    with_zeros,
+)
 from course.checking.model import Exercise, Hypothesis, InOut, Out, Wrong
 from course.checking.quiz import Quiz
 from course.kernels.mnist_cnn import EPS, layers
@@ -49,6 +56,12 @@ def bias_clears_in_the_race(db, dy):
         cuda.atomic.add(db, n, dy[b, n])
 
 
+def some_slopes(rng, shape):
+    """A batch of slopes; those of many rows add up without rounding."""
+    fill = exact if shape[0] > 1000 else normal
+    return {"db": Out((shape[1],)), "dy": fill(rng, *shape)}
+
+
 BIAS = Exercise(
     id="mnist_cnn.bias_gradient",
     title="The gradient of a bias",
@@ -68,8 +81,9 @@ def bias_gradient(db, dy):
         db[n] += dy[b, n]  # many threads, one element: cure it
 """,
     solution=bias_gradient,
-    inputs=lambda rng, shape: {"db": Out((shape[1],)), "dy": normal(rng, *shape)},
+    inputs=some_slopes,
     reference=lambda db, dy: dy.astype(float).sum(0),
+    large=(66_000, 1),
     shapes=((1, 1), (3, 10), (7, 33), (40, 5), (130, 2)),
     probe=(40, 5),  # in two columns one thread alone does only twice its share
     fresh=some_numbers((2, 30), (2, 40)),
@@ -104,6 +118,9 @@ def bias_gradient(db, dy):
             "reads_output",
         ),
         Wrong(bias_atomic_on_anything, "duplicate_work"),
+        Wrong(
+            but(bias_gradient, "range(dy.shape[0])", "range(min(dy.shape[0], 4096))"), "only_small"
+        ),
         Wrong(but(bias_gradient, "db[n] = total", "db[n] = total / dy.shape[0]"), "wrong_value"),
         Wrong(bias_clears_in_the_race, "race"),
     ),
@@ -153,9 +170,10 @@ def conv_weight_taps(turned, **arguments):
 
 
 def conv_weight_inputs(rng, shape):
-    """shape: B, C, K, H, W."""
+    """shape: B, C, K, H, W. What a large picture gives adds up without rounding."""
     B, C, K, H, W = shape
-    return {"dw": Out((K, C, 9)), "dy": normal(rng, B, K, H, W), "x": normal(rng, B, C, H, W)}
+    fill = exact if H * W > 1000 else normal
+    return {"dw": Out((K, C, 9)), "dy": fill(rng, B, K, H, W), "x": fill(rng, B, C, H, W)}
 
 
 CONV_WEIGHT = Exercise(
@@ -185,6 +203,7 @@ def conv_weight(dw, dy, x):
         *((3, 2, 2, 4, 6), (2, 2, 2, 3, 3), (2, 2, 2, 5, 5)),
     ),
     probe=(2, 2, 2, 5, 5),
+    large=(1, 1, 1, 70, 300),
     fresh=some_numbers((2, 5), (2, 5), (2, 5), (2, 5), (2, 5)),
     is_square=lambda s: s[3] == s[4],
     elements=1,
@@ -208,6 +227,8 @@ def conv_weight(dw, dy, x):
     wrong=(
         Wrong(but(conv_weight, "i + r - 1, j + s - 1", "i - r + 1, j - s + 1"), "wrong_value"),
         Wrong(but(conv_weight, "range(B)", "range(1)"), "wrong_value"),
+        Wrong(but(conv_weight, "range(H)", "range(min(H, 64))"), "only_small"),
+        Wrong(but(conv_weight, "range(W)", "range(min(W, 256))"), "only_small"),
         Wrong(
             but(conv_weight, ("range(H)", "range(1, H - 1)"), ("range(W)", "range(1, W - 1)")),
             "wrong_value",

@@ -165,7 +165,7 @@ def count(counts, values):
     extents=a_thread_each,
     shared_output=True,
     race_free=True,
-    other_block=(96, 1, 1),
+    other_block=(33, 1, 1),
     hints=(
         (
             "`counts[v] += 1` is three steps: read, add, write. Between the first and the last,"
@@ -246,8 +246,8 @@ PRIVATIZED = Exercise(
     one_block=True,
     task=(
         "Count again, now values from 0 to 63, in blocks of 64 threads. Each block counts in 64"
-        " counters of its own, in shared memory, and adds them to `counts` at the end. Shared"
-        " memory does not start at zero."
+        " counters of its own, in shared memory; at the end its threads share the work of adding"
+        " them to `counts`. Shared memory does not start at zero."
     ),
     starter="""
 @cuda.jit
@@ -300,6 +300,15 @@ def privatized(counts, values):
         Wrong(
             but(
                 privatized,
+                "    cuda.atomic.add(counts, t, own[t])",
+                "    if t == 0:\n        for v in range(64):\n"
+                "            cuda.atomic.add(counts, v, own[v])",
+            ),
+            "one_thread",
+        ),
+        Wrong(
+            but(
+                privatized,
                 "    cuda.atomic.add(counts",
                 "    if i < values.size:\n        cuda.atomic.add(counts",
             ),
@@ -349,11 +358,12 @@ def at_most_add_and_take_back(taken, room, wishes):
 
 
 def shelves(rng, n):
-    """Four shelves with little room; or, of odd lengths, one with room for all, who meet there."""
+    """Four shelves with little room, with none where few come; or, of odd lengths, one for all."""
     crowded = n[0] % 2 == 1
+    room = 200 if crowded else 0 if n[0] < 10 else rng.integers(1, 8)
     return {
-        "taken": InOut(whole(rng, 0, 3, 4)),
-        "room": np.int32(200 if crowded else rng.integers(4, 8)),
+        "taken": InOut(whole(rng, 0, min(room, 2) + 1, 4)),
+        "room": np.int32(room),
         "wishes": whole(rng, 0, 4, 1).repeat(n[0]) if crowded else whole(rng, 0, 4, n),
     }
 
@@ -419,6 +429,7 @@ def at_most(taken, room, wishes):
             "race",
         ),
         Wrong(but(at_most, "seen < room", "seen <= room"), "wrong_value"),
+        Wrong(but(at_most, "seen < room", "seen < room or seen == 0"), "wrong_value"),
         Wrong(at_most_add_and_take_back, "wrong_value"),
     ),
 )
