@@ -290,15 +290,18 @@ OTHERS = (
     "st.global.f32 [%rd{n}], %f1;",
     "mad.lo.s32 %r{n}, %r1, %r2, %r3;",
     "cvta.to.global.u64 %rd{n}, %rd1;",
+    "",
+    "$L__BB0_{n}:",
 )
 
 
 def some_ptx(rng, shape):
-    """PTX of a made-up straight kernel; shape: how many global loads, of which kind the first is,
-    how many other lines.
+    """PTX of a made-up straight kernel; shape: how many different global loads, of which kind the
+    first is, how many other lines. With many other lines there are loads that come twice.
     """
     loads, first, others = shape
     lines = [LOADS[(first + k) % len(LOADS)].format(n=k + 1) for k in range(loads)]
+    lines += lines[: max(0, others - len(OTHERS) // 2)]
     lines += [OTHERS[k % len(OTHERS)].format(n=k + 20) for k in range(others)]
     rng.shuffle(lines)
     return {"ptx": "\n".join("\t" + line for line in [*lines, "ret;"])}
@@ -314,7 +317,8 @@ PTX = Exercise(
         " once. The type is the last part of the instruction: `ld.global.f32` loads 4 bytes, `.f64`"
         " 8, `.u8` one; `.v2` and `.v4` load two or four of them. A line may begin with a predicate"
         " such as `@%p1`; count it. For a `volatile` pointer it is `ld.volatile.global.f32`: count"
-        " it, too. Loads of parameters and from shared memory do not count. There are no comments."
+        " it, too. Loads of parameters and from shared memory do not count. There are labels and"
+        " empty lines, but no comments."
     ),
     starter="""
 def bytes_loaded(ptx):
@@ -339,6 +343,7 @@ def bytes_loaded(ptx):
         (0, 0, 7),
         (2, 12, 7),
         (5, 13, 6),
+        (6, 0, 9),
     ),
     draws=lambda some: some.tuples(
         some.integers(0, 9), some.integers(0, len(LOADS) - 1), some.integers(0, len(OTHERS))
@@ -367,6 +372,16 @@ def bytes_loaded(ptx):
             but(bytes_loaded, "total += size", "total += 4"),
             "wrong_value",
             "Not every load is four bytes: the type is the last part of the instruction.",
+        ),
+        Wrong(but(bytes_loaded, "in ptx.splitlines()", "in set(ptx.splitlines())"), "wrong_value"),
+        Wrong(
+            but(
+                bytes_loaded,
+                "        match =",
+                '        if not line.strip() or ":" in line.split()[0]:\n            break\n'
+                "        match =",
+            ),
+            "wrong_value",
         ),
         Wrong(
             but(bytes_loaded, "if match:", 'if match and "@" not in line:'),

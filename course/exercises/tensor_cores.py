@@ -4,7 +4,7 @@ import numpy as np
 from numba import cuda
 
 from course.checking.answers import but, replace
-from course.checking.inputs import some_length
+from course.checking.inputs import of_any_size, some_length
 from course.checking.model import Exercise, Hypothesis, Launch, Out, Wrong
 from course.checking.quiz import Quiz
 
@@ -449,7 +449,8 @@ SWIZZLE = Exercise(
     minutes=10,
     kind="function",
     task=(
-        "A box of 64 columns of bf16 numbers: a row has 128 bytes, 8 pieces of 16 bytes. The copy "
+        "A box has 64 columns of bf16 numbers, a row 128 bytes, 8 pieces of 16 bytes; there may be "
+        "any number of rows. The copy "
         "engine puts piece p of row r at place p XOR r % 8 of that row. Return the byte, counted "
         "from the box's beginning, at which the number at (row, column) begins."
     ),
@@ -462,7 +463,7 @@ def address(row, column):
     inputs=lambda rng, shape: dict(zip(("row", "column"), shape, strict=True)),
     reference=address,
     shapes=((0, 0), (1, 0), (0, 9), (3, 17), (8, 8), (13, 63), (63, 1), (5, 40), (255, 63)),
-    fresh=lambda rng: (int(rng.integers(256)), int(rng.integers(64))),  # a box has 256 rows at most
+    draws=lambda some: some.tuples(of_any_size(some, 1 << 30), some.integers(0, 63)),
     hints=(
         "How many numbers of 2 bytes are in a piece? Which piece does a column belong to?",
         "Piece `column // 8` lies at place `column // 8 ^ row % 8`; within it nothing moves.",
@@ -474,6 +475,7 @@ def address(row, column):
         Wrong(address_shifted, "wrong_value"),
         Wrong(address_of_all_rows, "wrong_value"),
         Wrong(address_in_numbers, "wrong_value"),
+        Wrong(but(address, "row * 128", "row % 256 * 128"), "wrong_value"),
     ),
     hypotheses=(
         Hypothesis("wrong_value", "That is the tile without a swizzle.", address_plain),

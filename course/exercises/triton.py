@@ -23,11 +23,11 @@ def modes(rng, count):
 
     All of it fits in 64 bits.
     """
-    shape = tuple(map(int, rng.integers(2, 6, count)))
+    shape = tuple(map(int, rng.integers(1, 6 if count < 12 else 3, count)))
     stride = tuple(map(int, rng.integers(1, 30, count)))
     kind = rng.choice(["near", "near", "far", "many"])
-    if kind == "many":
-        shape = (*shape[:-1], shape[-1] << 50)  # more numbers than a float counts
+    if kind == "many":  # more numbers than a float counts
+        shape = (*shape[:-1], shape[-1] << 56 - math.prod(shape).bit_length())
     if kind == "far":
         far = int(rng.integers(10, 36))
         stride = tuple(step << far for step in stride)
@@ -52,7 +52,7 @@ OFFSET = Exercise(
         "A layout is a shape and a stride for each axis, or *mode*. In the shape (4, 8) number 6 is"
         " row 2, column 1: the *first* mode goes fastest. With the strides (8, 1) it lies at place"
         " 2 · 8 + 1 · 1 = 17. Write `offset(i, shape, stride)`, which gives the place of number i,"
-        " for any number of modes and places of any size."
+        " for any number of modes; numbers and places fit in 64 bits."
     ),
     starter="""
 def offset(i, shape, stride):
@@ -61,8 +61,8 @@ def offset(i, shape, stride):
     solution=offset,
     inputs=modes,
     reference=offset,
-    shapes=(1, 2, 2, 3, 3, 4),
-    fresh=lambda rng: int(rng.integers(2, 5)),
+    shapes=(1, 2, 2, 3, 3, 4, 9, 30),
+    fresh=lambda rng: int(rng.integers(2, 30)),
     hints=(
         "For the shape (4, 8) and i = 13: which row, which column, if the first mode goes fastest?",
         "The first coordinate is `i % shape[0]`; what is left of i is `i // shape[0]`, and the next"
@@ -73,6 +73,12 @@ def offset(i, shape, stride):
             rows_first,
             "wrong_value",
             "Your last mode goes fastest, as in C and NumPy; here the first one does.",
+        ),
+        Wrong(
+            but(
+                offset, "zip(shape, stride, strict=True)", "zip(shape[:8], stride[:8], strict=True)"
+            ),
+            "wrong_value",
         ),
         Wrong(
             but(offset, "        i //= length\n", ""),
