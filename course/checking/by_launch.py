@@ -121,6 +121,18 @@ def large_says(good, arguments):
     )
 
 
+def only_powers(bad, good, exercise):
+    """Right with powers of two, be they no multiples of the block, and with nothing else."""
+
+    def is_power(run):
+        return int(np.prod(exercise.extents(run.shape))).bit_count() == 1
+
+    fine = {run.shape for run in good if not fills_blocks(run, exercise)}
+    if len(fine) >= 4 and all(map(is_power, good)) and not any(map(is_power, bad)):
+        size = where(bad[0].shape)
+        return Finding("only_powers", f"Right with powers of two, wrong for {size}.", bad[0])
+
+
 def only_multiples(bad, good, exercise):
     """Right with multiples of the block, or of the number of threads."""
 

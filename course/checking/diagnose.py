@@ -97,6 +97,7 @@ RULES = (
     by_element.first_block,
     by_element.last_missing,
     by_launch.needs_full_grid,
+    by_launch.only_powers,
     by_launch.only_multiples,
     by_element.duplicate_work,
     by_element.never_written,

@@ -15,6 +15,7 @@ REASONS = {
     "swapped_axes": "Two axes are swapped.",
     "only_square": "It works only when the sides are equal.",
     "only_multiples": "It works only when the size is a multiple of the block size.",
+    "only_powers": "It works only when the size is a power of two.",
     "fixed_block": "It is right with blocks of one size only.",
     "only_small": "It is right with small arrays only.",
     "few_rounds": "It is right only while a thread has little to do.",

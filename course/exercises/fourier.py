@@ -376,7 +376,7 @@ def apart(out, z):
     inputs=lambda rng, shape: {"out": Out((2, *shape, 2)), "z": some_zeros(rng, *shape, 2)},
     reference=lambda out, z: taken_apart(z),
     specials="finite",
-    shapes=((1,), (2,), (3,), (31,), (32,), (33,), (64,), (100,)),
+    shapes=((1,), (2,), (3,), (8,), (16,), (31,), (32,), (33,), (64,), (100,)),
     fresh=some_numbers((2, 150)),
     extents=lambda shape: (shape[0], 1, 1),
     other_block=(96, 1, 1),
@@ -393,6 +393,7 @@ def apart(out, z):
     ),
     wrong=(
         Wrong(but(apart, "(points - k) % points", "points - k"), "off_by_one"),
+        Wrong(but(apart, "(points - k) % points", "-k & (points - 1)"), "only_powers"),
         Wrong(but(apart, "(points - k) % points", "points - 1 - k"), "wrong_value"),
         Wrong(but(apart, "-z[mirror, 1]", "z[mirror, 1]"), "wrong_value"),
         Wrong(but(apart, "k < points", "True"), "missing_guard"),
