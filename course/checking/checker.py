@@ -19,6 +19,7 @@ from course.checking.model import BROKEN
 from course.checking.numba_kernels import check_numba, least_work
 from course.checking.rejected import Rejected, crashed, too_long
 from course.checking.report import Outcome, describe, draw
+from course.checking.text import shown
 from utils import has_gpu
 from utils.cpu.numba_cuda import KernelError
 from utils.tools import process
@@ -38,7 +39,7 @@ def check_answer(exercise, answer, seed=None):
     """
     seed = fresh_seed() if seed is None else seed
     if not isinstance(seed, int | np.integer) or not 0 <= seed < MOST_SEED:
-        no = Rejected("not_a_kernel", f"seed={seed!r}: {WHAT_A_SEED_IS}")
+        no = Rejected("not_a_kernel", f"seed={shown(seed)}: {WHAT_A_SEED_IS}")
         return not_accepted(exercise, answer, None, no)
     with _one_check:
         return _check_answer(exercise, answer, int(seed))
@@ -155,7 +156,9 @@ def judge(exercise, answer, seed):
         says = f"{slow.done} runs with small sizes took {slow.seconds:.0f} seconds together."
         raise Rejected("too_slow", says) from None
     except SystemExit as error:
-        raise Rejected("crashed", f"It ended the program: SystemExit({error}).") from None
+        raise Rejected(
+            "crashed", f"It ended the program: SystemExit({shown(error, str)})."
+        ) from None
     except KernelError as error:
         raise crashed(engines.Stopped(error), getattr(answer, "py_func", answer)) from None
 

@@ -14,6 +14,7 @@ from numba import cuda
 
 from course.checking import loaded
 from course.checking.model import InOut, Out
+from course.checking.text import shown
 from course.checking.watched import Watched
 from utils import has_gpu
 from utils.check.comparison import random_poison
@@ -66,7 +67,7 @@ class Stopped(Exception):
     """A launch raised `error`, in this thread of this block where that is known."""
 
     def __init__(self, error, thread=None, block=None):
-        super().__init__(str(error))
+        super().__init__(shown(error, str))
         self.error = error
         self.thread = getattr(error, "thread", None) or thread
         self.block = getattr(error, "block", None) or block

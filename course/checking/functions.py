@@ -7,6 +7,7 @@ import numpy as np
 
 from course.checking import drawn, engines, limits
 from course.checking.rejected import Rejected, check_arity, crashed, parameters
+from course.checking.text import shown
 
 
 def check_function(exercise, answer, seed):
@@ -58,12 +59,12 @@ def one_call(answer, exercise, arguments, budget):
     given = copy.deepcopy(list(arguments.values()))
     try:
         with budget.piece():
-            got = exercise.play(answer, *given) if exercise.play else answer(*given)
+            got = plain(exercise.play(answer, *given) if exercise.play else answer(*given))
     except Exception as error:
         raise crashed(engines.Stopped(error), answer) from None
     for (name, before), after in zip(arguments.items(), given, strict=True):
         if isinstance(before, list | dict) and before != after:
-            raise Rejected("modifies_input", f"`{name}` was {before}, and is now {after}.")
+            raise Rejected("modifies_input", f"`{name}` was {before}, and is now {shown(after)}.")
     if exercise.after and same(got, expected, exercise.real):
         unmet = exercise.after(dict(zip(arguments, given, strict=True)), expected)
         if unmet:
@@ -71,19 +72,26 @@ def one_call(answer, exercise, arguments, budget):
     return arguments, expected, got
 
 
+def plain(value):
+    """What an answer returned, without what a class of its own says of its length and items."""
+    if inspect.iscoroutine(value):
+        value.close()  # Python warns of one that nobody waits for
+    kind = next((kind for kind in (list, tuple) if isinstance(value, kind)), None)
+    return kind(value) if kind else value
+
+
 def rejected_function(name, exercise, calls, bad):
     """The Rejected for a function some of whose calls were wrong, with the first of these."""
     arguments, expected, got = bad[0]
     given = ", ".join(f"{parameter}={value}" for parameter, value in arguments.items())
-    shown = f"{name}({given})"
-    evidence = f"`{shown}` must return {expected}, and returned {got!r}."
+    called = f"{name}({given})"
+    evidence = f"`{called}` must return {expected}, and returned {shown(got)}."
     returned = [got for _, _, got in bad]
     if all(value is None for value in returned):
-        return Rejected("no_return", f"`{shown}` returned None. Is there a `return`?")
-    if not exercise.real and any(map(holds_float, returned)):
-        hint = "Whole numbers are needed: `//` divides into whole numbers."
-        return Rejected("wrong_dtype", f"{evidence} {hint}")
+        return Rejected("no_return", f"`{called}` returned None. Is there a `return`?")
     hint = no_number(got)
+    if not hint and not exercise.real and any(map(holds_float, returned)):
+        hint = "Whole numbers are needed: `//` divides into whole numbers."
     if hint:
         return Rejected("wrong_dtype", f"{evidence} {hint}")
     for guess in exercise.guesses:

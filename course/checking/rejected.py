@@ -8,6 +8,7 @@ import traceback
 import numpy as np
 
 from course.checking.diagnose import SOMETHING_ELSE, diagnose
+from course.checking.text import shown
 from utils import has_gpu
 from utils.tools.diagnostics import unstyled
 
@@ -90,7 +91,7 @@ def crashed(stopped, function):
             if inside:  # a device function that it calls may lie elsewhere in the file
                 line = number
     if line is None:  # a compiler's message names lines instead
-        spoken_of = [int(n) for n in re.findall(r"line (\d+)", str(error))]
+        spoken_of = [int(n) for n in re.findall(r"line (\d+)", shown(error, str))]
         line = next((n for n in reversed(spoken_of) if first <= n < first + len(lines)), None)
     source = linecache.getline(file, line).strip() if line else ""
     where = ""
@@ -116,7 +117,7 @@ CRASHES = {
 
 def short_message(error):
     """The first sentences of a message: Numba's compiler goes on with every failed overload."""
-    plain = unstyled(str(error))  # numba-cuda's compiler underlines
+    plain = unstyled(shown(error, str))  # numba-cuda's compiler underlines
     lines = [line.strip() for line in plain.splitlines() if line.strip()]
     lines = [line for line in lines if not line.startswith("Failed in ")]
     rest = ("There are ", "During: ", "File ")

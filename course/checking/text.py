@@ -22,6 +22,14 @@ class Note:
         return self.markdown
 
 
+def shown(value, how=repr) -> str:
+    """A value of an answer's as text; words on it where Python cannot write it, or its class."""
+    try:
+        return how(value)
+    except Exception:
+        return f"something of type {type(value).__name__} that cannot be shown"
+
+
 def marked_up(text: str) -> str:
     """Escaped HTML in which `code` is set as code, *words* are emphasized, **words** strong."""
     parts = html.escape(text).split("`")

@@ -399,7 +399,6 @@ async def later(weight, gradients):
     return weight - sum(gradients) // len(gradients)
 
 
-@pytest.mark.filterwarnings("ignore:coroutine")
 @pytest.mark.parametrize(
     "answer, word",
     [(as_text, "`str`: numbers"), (one_by_one, "`return`"), (later, "write `def`")],
@@ -409,6 +408,43 @@ def test_what_is_no_number_is_a_wrong_type(answer, word):
     outcome = exercises.check("many_gpus.step", answer)
     assert outcome.reason == "wrong_dtype"
     assert word in outcome.lines[0]
+
+
+class Silent:
+    """What tells nothing of itself: neither its text nor how long it is."""
+
+    def tells(self):
+        raise RuntimeError
+
+    __repr__ = __str__ = __len__ = tells
+
+
+class SilentError(Silent, Exception):
+    pass
+
+
+class SilentTuple(Silent, tuple):
+    pass
+
+
+def fails_silently(weight, gradients):
+    raise SilentError
+
+
+@pytest.mark.parametrize(
+    "answer, reason",
+    [
+        (lambda weight, gradients: 10**5000, "wrong_value"),
+        (lambda weight, gradients: Silent(), "wrong_dtype"),
+        (lambda weight, gradients: (Silent(),), "wrong_dtype"),
+        (lambda weight, gradients: SilentTuple(), "crashed"),
+        (fails_silently, "crashed"),
+    ],
+)
+def test_what_cannot_be_shown_has_an_outcome(answer, reason):
+    outcome = exercises.check("many_gpus.step", answer)
+    assert outcome.reason == reason
+    assert "something of type" in repr(outcome) or reason == "crashed"
 
 
 def test_a_loop_that_waits_for_nothing_is_no_barrier(tmp_path, cuda_c_works):
