@@ -4,7 +4,7 @@ import numpy as np
 from numba import cuda
 
 from course.checking.answers import but, replace
-from course.checking.inputs import uniform
+from course.checking.inputs import of_any_size, uniform
 from course.checking.model import Demand, Exercise, Hypothesis, Launch, Out, Wrong, ceil_div
 from course.checking.quiz import Quiz
 
@@ -613,7 +613,7 @@ def ring(step, stages):
     inputs=lambda rng, shape: dict(zip(("step", "stages"), shape, strict=True)),
     reference=ring,
     shapes=((0, 2), (0, 3), (1, 3), (2, 3), (3, 3), (4, 4), (7, 4)),
-    fresh=lambda rng: (int(rng.integers(5, 40)), int(rng.integers(3, 6))),
+    draws=lambda some: some.tuples(of_any_size(some, 1 << 30), some.integers(2, 40)),
     hints=(
         "With three stages, step 0 reads stage 0, and the copies for steps 1 and 2 are on their "
         "way into stages 1 and 2. They were started before the loop, or by an earlier step. "
@@ -627,6 +627,7 @@ def ring(step, stages):
         Wrong(ring_one_ahead, "wrong_value"),
         Wrong(ring_all_ahead, "wrong_value"),
         Wrong(ring_without_turn, "wrong_value"),
+        Wrong(but(ring, "stages, step + ahead", "stages, (step + ahead) % 1000"), "wrong_value"),
     ),
     hypotheses=(
         Hypothesis(

@@ -165,15 +165,20 @@ def values(rng, n, different):
 
     In half of the other cases the two largest lie beside each other, the larger one second; in
     half of all cases all numbers are negative. With FAR and more different ones there are two
-    largest numbers, far from 0, and others just and far below.
+    largest numbers, far from 0, and others just and far below; or, of many, a thread meets one
+    first that a float32 cannot tell from the largest.
     """
     lowest = rng.choice([0, -1000 - different])
     if different == n:
         return np.arange(lowest, lowest + n, dtype=np.int32)
     a = whole(rng, lowest, lowest + different, n)
     if different >= FAR:
-        below = rng.integers(1, rng.choice([FAR // 10, 1 << 32], n))
+        below = rng.integers(2, rng.choice([FAR // 10, 1 << 32], n))
         below[rng.integers(n, size=2)] = 0
+        if n > 500:
+            place = rng.integers(64, n)
+            below[below == 0] = 2
+            below[place - 64 : place + 1 : 64] = 1, 0
         return ((1 << 31) - 1 - below).astype(np.int32)
     if rng.random() < 0.5:
         place = rng.integers(a.size - 1)
@@ -239,6 +244,9 @@ def argmax(where, a):
     wrong=(
         Wrong(but(argmax, "range(t, a.size, 64)", "range(t, a.size, 65)"), "wrong_value"),
         Wrong(but(argmax, "a[i] > a[mine]", "a[i] >= a[mine]"), "wrong_value"),
+        Wrong(
+            but(argmax, "a[i] > a[mine]", "np.float32(a[i]) > np.float32(a[mine])"), "wrong_value"
+        ),
         Wrong(but(argmax, " and right < left", ""), "wrong_value"),
         Wrong(but(argmax, "right < left", "right > left"), "wrong_value"),
         Wrong(
