@@ -569,6 +569,21 @@ def test_check_tells_the_hosts_heap_from_the_devices(tmp_path):
     assert "p.cu:9: error: the kernel writes memory of the host (the 400 bytes" in done.stderr
 
 
+COPIES_A_STRUCT = """
+struct Row { float values[16]; };
+extern "C" __device__ void* __tsan_memcpy(void*, const void*, size_t);
+__global__ void copy(Row* to, const Row* from) {
+  __tsan_memcpy(to, from, sizeof(Row));
+}
+int main() { Row *to, *from; cudaMalloc(&to, 32); cudaMalloc(&from, 64); cudaMemset(from, 0, 64);
+  copy<<<1, 1>>>(to, from); cudaDeviceSynchronize(); cudaFree(to); cudaFree(from); }"""
+
+
+def test_check_sees_the_copy_of_a_struct_as_clang_calls_it(tmp_path):
+    done = build_and_run(tmp_path, COPIES_A_STRUCT, check=True)
+    assert re.search(r"program\.cu:6: error: .*\[out-of-bounds\]", done.stderr), done.stderr
+
+
 REVERSE = """
 __global__ void reverse(int* p) {
   __shared__ int s[64];
