@@ -59,6 +59,9 @@ def _watch_grid(module):
         return on_host
 
     def implicit_convert(value):
+        if isinstance(value, float):  # a tensor of one number, as an int is
+            one = module.TensorHandle(np.array([value], np.float32), module.tl.float32)
+            return module.tl.tensor(one, module.tl.float32)
         converted = convert(value)
         if hasattr(value, "data_ptr") and hasattr(converted, "handle"):
             storage = module._unwrap_tensor(value).untyped_storage()
