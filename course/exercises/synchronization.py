@@ -125,6 +125,17 @@ def count_with_barrier(counts, values):
         counts[bin] = before + 1
 
 
+@cuda.jit
+def count_in_pairs(counts, values):
+    i = cuda.grid(1)
+    if i < values.size:
+        if i % 2 == 0:
+            both = i + 1 < values.size and values[i + 1] == values[i]
+            cuda.atomic.add(counts, values[i], 2 if both else 1)
+        elif values[i - 1] != values[i] or cuda.threadIdx.x == 0:
+            cuda.atomic.add(counts, values[i], 1)
+
+
 BINS = 16
 
 
@@ -156,7 +167,7 @@ def count(counts, values):
     solution=count,
     inputs=lambda rng, n: {
         "counts": InOut(counted_before(rng, BINS)),
-        "values": whole(rng, 0, BINS, n),
+        "values": sometimes_equal(rng, n, BINS),
     },
     reference=counted,
     large=(66_000,),
@@ -188,6 +199,7 @@ def count(counts, values):
             "race",
         ),
         Wrong(count_with_barrier, "race"),
+        Wrong(count_in_pairs, "fixed_block"),
         Wrong(but(count, "values[i], 1", "values[i], values[i]"), "wrong_value"),
         Wrong(but(count, "i < values.size", "True"), "out_of_bounds"),
         Wrong(
@@ -231,9 +243,9 @@ def counted_elsewhere(trace):
         return "other_means", says, None
 
 
-def sometimes_equal(rng, shape):
-    """Values from 0 to 63; all the same where whole blocks of 64 threads have each a value."""
-    values = whole(rng, 0, 64, shape)
+def sometimes_equal(rng, shape, bins):
+    """Values below bins; all the same where whole blocks of 64 threads have each a value."""
+    values = whole(rng, 0, bins, shape)
     if shape[0] % 64 == 0:
         values[:] = values[0]
     return values
@@ -259,7 +271,7 @@ def privatized(counts, values):
     solution=privatized,
     inputs=lambda rng, n: {
         "counts": InOut(counted_before(rng, 64)),
-        "values": sometimes_equal(rng, n),
+        "values": sometimes_equal(rng, n, 64),
     },
     reference=lambda counts, values: counts + np.bincount(values, minlength=64),
     shapes=lengths(1, 63, 64, 65, 128, 200),
