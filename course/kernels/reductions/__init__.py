@@ -5,7 +5,7 @@
     sum_ladder, scan_ladder   one change at a time, in Numba and CUDA C side by side
     scan_lookback             the scan in one pass, in Numba
     reductions, sum_precise   other operations, and what float32 keeps of a long sum, in Numba
-    scan_uses                 compaction, run lengths, segments, in both
+    scan_uses                 compaction, run lengths, row offsets, segments, in both
     sums, scans, sorts        launch the fast kernels
     cub, bench                the rival, and the race with it
 """

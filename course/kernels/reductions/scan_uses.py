@@ -1,4 +1,4 @@
-"""What running sums are good for: compaction, run lengths, sums of segments.
+"""What running sums are good for: compaction, run lengths, row offsets, sums of segments.
 
 The steps of cuda/scan_uses.cu in Numba, and functions that run them in either language:
 
@@ -61,6 +61,17 @@ def lengths_of_runs(begins, lengths):
     run = cuda.grid(1)
     if run < lengths.size:
         lengths[run] = begins[run + 1] - begins[run]
+
+
+# ---- row offsets of a sparse matrix (CSR) from its elements' rows ------------------------------
+
+
+@cuda.jit
+def count_rows(rows, counts):
+    """counts: zeros before; their inclusive sum, behind a 0, are the offsets."""
+    i = cuda.grid(1)
+    if i < rows.size:
+        cuda.atomic.add(counts, rows[i], 1)
 
 
 # ---- a segmented sum: it begins anew wherever a flag stands ------------------------------------
@@ -185,6 +196,22 @@ def run_lengths(x: np.ndarray, language: str = "numba") -> tuple[np.ndarray, np.
     lengths = _integers(runs)
     _launch("lengths_of_runs", language, runs, begins, lengths)
     return values.copy_to_host(), lengths.copy_to_host()
+
+
+def row_offsets(
+    rows: np.ndarray,
+    count: int,
+    language: str = "numba",
+) -> np.ndarray:
+    """Where each of `count` rows begins, if elements stand in the order of their rows (int32)."""
+    offsets = np.zeros(count + 1, np.int32)
+    if rows.size == 0 or count == 0:
+        return offsets
+    on_device = cuda.to_device(rows)
+    counts = cuda.to_device(np.zeros(count, np.int32))
+    _launch("count_rows", language, rows.size, on_device, counts)
+    offsets[1:] = _running_sum(counts).copy_to_host()
+    return offsets
 
 
 def segmented_sums(

@@ -43,6 +43,15 @@ __global__ void lengths_of_runs(const int* begins, int runs, int* lengths) {
         lengths[run] = begins[run + 1] - begins[run];
 }
 
+// ---- row offsets of a sparse matrix (CSR) from its elements' rows --------------------------
+
+// counts: zeros before; their inclusive sum, behind a 0, are the offsets.
+__global__ void count_rows(const int* rows, long long n, int* counts) {
+    const long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (i < n)
+        atomicAdd(&counts[rows[i]], 1);
+}
+
 // ---- a segmented sum: it begins anew wherever a flag stands --------------------------------
 
 struct Piece {  // of the array: its running sum at its end, and whether a segment begins in it

@@ -28,6 +28,14 @@ def test_run_lengths(language):
 
 
 @languages
+def test_row_offsets(language):
+    for n in SIZES:
+        rows = np.sort(np.random.default_rng(n).integers(0, 500, n)).astype(np.int32)
+        offsets = scan_uses.row_offsets(rows, 500, language)
+        np.testing.assert_array_equal(offsets, np.searchsorted(rows, np.arange(501)))
+
+
+@languages
 def test_segmented_sums(language):
     for n in SIZES:
         random = np.random.default_rng(n)
