@@ -382,9 +382,9 @@ COPY4 = Exercise(
     kernel_name="copy4",
     path="build/copy4_exercise.cu",
     task=(
-        "Copy `n` floats, four a thread, with one `float4` load and one `float4` store. The grid"
-        " has a thread for every four elements, and at least four. `n` need not be a multiple of 4:"
-        " the last `n % 4` elements are copied one by one."
+        "Copy `n` floats, each once, four a thread, with one load and one store of 16 bytes"
+        " (`float4`, say). The grid has a thread for every four elements, and at least four. `n`"
+        " need not be a multiple of 4: the last `n % 4` elements are copied one by one."
     ),
     starter="""%%writefile build/copy4_exercise.cu
 __global__ void copy4(float* out, const float* a, int n) {
@@ -397,7 +397,7 @@ __global__ void copy4(float* out, const float* a, int n) {
     inputs=lambda rng, n: {"out": Out(n), "a": some_zeros(rng, *n), "n": n[0]},
     reference=lambda out, a, n: a,
     copies=True,
-    traffic=1.25,  # each number is loaded once and stored once
+    traffic=1.1,  # each number is loaded once and stored once; one of four once more is an eighth
     shapes=lengths(1, 3, 4, 31, 128, 129, 254, 512),
     large=(263_003,),
     fresh=some_length,
@@ -424,6 +424,15 @@ __global__ void copy4(float* out, const float* a, int n) {
         Wrong(replace(COPY4_CU, "if (i < n / 4)", "if (i < n)"), "out_of_bounds"),
         Wrong(replace(COPY4_CU, "n / 4 * 4 + i;", "n / 4 + i;"), "unwritten"),
         Wrong(replace(COPY4_CU, "if (i < n % 4)", "if (i < n % 4 - 1)"), "off_by_one"),
+        Wrong(
+            replace(
+                COPY4_CU,
+                "    if (i < n % 4)",
+                "    const volatile float* again = a;\n    if (i < n / 4) again[4 * i];\n"
+                "    if (i < n % 4)",
+            ),
+            "too_much_traffic",
+        ),
     ),
 )
 
