@@ -1,5 +1,7 @@
 """The exercises of the matmul ladder."""
 
+from collections import Counter
+
 import numpy as np
 from numba import cuda
 
@@ -7,6 +9,7 @@ from course.checking.answers import but, replace
 from course.checking.inputs import of_any_size, uniform
 from course.checking.model import Demand, Exercise, Hypothesis, Launch, Out, Wrong, ceil_div
 from course.checking.quiz import Quiz
+from course.exercises.memory import wasteful_or_conflicting
 
 
 def product_of(rng, shape):
@@ -77,6 +80,12 @@ def matmul_tile(c, a, b):
         c[row, column] = total
 
 
+BRING_A = (
+    "        a_tile[y, x] = a[row, first + x]"
+    " if row < a.shape[0] and first + x < a.shape[1] else 0\n"
+)
+
+
 @cuda.jit
 def tile_left_out(c, a, b):
     column, row = cuda.grid(2)
@@ -115,15 +124,18 @@ def rereads_memory(trace):
             "there.",
             None,
         )
-    most = max(reads, key=lambda row: row.requests)
+    requests = Counter()
+    for row in reads:
+        requests[row.array] += row.requests
+    [(array, most)] = requests.most_common(1)
     needed = 16  # 4 blocks × 2 steps × 2 warps, one element a thread
-    if most.requests <= needed:
+    if most <= needed:
         return None
     return (
-        "uncoalesced",
-        f"To read `{most.array}`, warps ask global memory {most.requests} times; with tiles "
-        f"{needed} times would do.",
-        most,
+        "too_much_traffic",
+        f"To read `{array}`, warps ask global memory {most} times; with tiles {needed} times would"
+        " do.",
+        max((row for row in reads if row.array == array), key=lambda row: row.requests),
     )
 
 
@@ -169,6 +181,16 @@ def matmul_tile(c, a, b):
     ),
     wrong=(
         Wrong(tile_left_out, "no_shared"),
+        Wrong(but(matmul_tile, BRING_A, 2 * BRING_A), "too_much_traffic"),
+        Wrong(
+            but(
+                matmul_tile,
+                "total += a_tile[y, k] * b_tile[k, x]",
+                "total += (a_tile[y, k] if k < 7 or row >= a.shape[0] or first + k >= a.shape[1]"
+                " else a[row, first + k]) * b_tile[k, x]",
+            ),
+            "too_much_traffic",
+        ),
         Wrong(
             but(matmul_tile, "        cuda.syncthreads()\n        for k", "        for k"), "race"
         ),
@@ -238,25 +260,6 @@ def conflict_gone_with_the_tile(c, a, b):
         c[column, row] = total
 
 
-def conflicting(trace):
-    """A bank conflict, no shared memory at all, or scattered reads of a."""
-    if not trace.banks:
-        return (
-            "no_shared",
-            "Keep the tile: without it neighbouring lanes read different rows of `a`.",
-            None,
-        )
-    row = max(trace.banks, key=lambda row: row.ways)
-    if row.ways == 1:
-        return None
-    return (
-        "bank_conflict",
-        f"To {row.operation} `{row.array}`, {row.ways} lanes of a warp wait for each other at "
-        f"one bank, {row.conflicts / row.requests:.3g} passes too many each time.",
-        row,
-    )
-
-
 CONFLICT = Exercise(
     id="matmul.conflict",
     title="Find the bank conflict",
@@ -265,8 +268,8 @@ CONFLICT = Exercise(
     task=(
         "A product with a narrow `b` (8 columns at most, and k at most 32), stored transposed: "
         "`c[column, row]`. Blocks have 32 by 8 threads and take 32 rows of `a`. It is right, and "
-        "reads and writes of global memory are coalesced. Where do lanes wait for each other? "
-        "Trace it, and cure it with one number."
+        "reads and writes of global memory are coalesced, as they should stay. Where do lanes wait "
+        "for each other? Trace it, and cure it: one number is enough."
     ),
     starter="""
 @cuda.jit
@@ -298,7 +301,7 @@ def narrow(c, a, b):
     ),
     launches=lambda s: [Launch((ceil_div(s[0], 32) + extra, 1, 1), (32, 8, 1)) for extra in (0, 1)],
     extents=lambda s: (s[0], s[1], 1),
-    demand=Demand((32, 8, 32), conflicting),
+    demand=Demand((32, 8, 32), wasteful_or_conflicting),
     race_free=True,
     orders=1,
     hints=(
@@ -319,7 +322,25 @@ def narrow(c, a, b):
         ),
         Wrong(but(narrow, "(32, 33)", "(32, 36)"), "bank_conflict"),
         Wrong(but(narrow, "(32, 33)", "(32, 32)"), "bank_conflict"),
-        Wrong(conflict_gone_with_the_tile, "no_shared"),
+        Wrong(conflict_gone_with_the_tile, "uncoalesced"),
+        Wrong(
+            but(
+                narrow,
+                ("(32, 33)", "(32, 32)"),
+                ("top + y + j < a.shape[0] and x <", "top + x < a.shape[0] and y + j <"),
+                ("a[top + y + j, x]", "a[top + x, y + j]"),
+                ("a_tile[x, k]", "a_tile[k, x]"),
+            ),
+            "uncoalesced",
+        ),
+        Wrong(
+            but(
+                narrow,
+                "    row, column = top + x, y\n",
+                "    x, y = (32 * y + x) // 8, x % 8\n    row, column = top + x, y\n",
+            ),
+            "uncoalesced",
+        ),
         Wrong(but(narrow, "    cuda.syncthreads()\n", ""), "race"),
         Wrong(but(narrow, "a_tile[x, k]", "a_tile[k, x]"), "wrong_value"),
     ),
