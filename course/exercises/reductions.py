@@ -49,9 +49,10 @@ ANY_BLOCK = Exercise(
     title="Any block size",
     minutes=10,
     task=(
-        "One block adds up all of `a`, whatever its size: each thread a few elements, then a tree"
-        " in shared memory. With 64 threads this kernel is right, with 48 it is wrong. Make it"
-        " right for *any* number of threads up to 1,024. No atomics, no shuffles."
+        "One block adds up all of `a`, whatever its size: each thread a few elements, then their"
+        " sums in shared memory, in steps, so that no thread adds up all of them. With 64 threads"
+        " this kernel is right, with 48 it is wrong. Make it right for *any* number of threads up"
+        " to 1,024. No atomics, no shuffles."
     ),
     starter="""
 @cuda.jit
@@ -194,8 +195,8 @@ ARGMAX = Exercise(
     task=(
         "One block of 64 threads finds where the largest value of `a` stands (at least 64"
         " numbers, int32). If it stands in several places, the answer is the **first**, as NumPy"
-        " has it. This kernel finds one of them. Keep the six steps in which it halves the"
-        " candidates."
+        " has it. This kernel finds one of them. In which steps the candidates become fewer is up"
+        " to you, if no thread goes through all 64 of them."
     ),
     starter="""
 @cuda.jit
@@ -279,6 +280,26 @@ def scan(a):
         a[t] = row[t]
 
 
+@cuda.jit
+def scan_by_shuffles(a):
+    sums = cuda.shared.array(4, np.int32)
+    t = cuda.threadIdx.x
+    warp, lane = t // 32, t % 32
+    total = a[t] if t < a.size else 0
+    step = 1
+    while step < 32:
+        left = cuda.shfl_up_sync(0xFFFFFFFF, total, step)
+        total += left if lane >= step else 0
+        step *= 2
+    if lane == 31:
+        sums[warp] = total
+    cuda.syncthreads()
+    for before in range(warp):
+        total += sums[before]
+    if t < a.size:
+        a[t] = total
+
+
 def two_rows(trace):
     """A reason to reject a kernel with more than one row of shared memory."""
     rows = {m.root: int(np.prod(m.shape)) for m in trace.events.memories if m.space == "shared"}
@@ -292,9 +313,9 @@ SCAN = Exercise(
     minutes=10,
     one_block=True,
     task=(
-        "One block of 128 threads replaces `a` (up to 128 elements) by its running sums, in the way"
-        " of Hillis and Steele, but in *one* row of shared memory instead of two. It has races:"
-        " cure them, and keep the one row."
+        "One block of 128 threads replaces `a` (up to 128 elements) by its running sums. This"
+        " kernel does it in the way of Hillis and Steele, but in *one* row of shared memory instead"
+        " of two, and has races. Cure them, and keep the one row. No shuffles."
     ),
     starter="""
 @cuda.jit
@@ -320,6 +341,7 @@ def scan(a):
     extents=lambda n: (128, 1, 1),
     race_free=True,
     demand=Demand((128,), two_rows),
+    without=("shuffles",),
     hints=(
         "While thread 5 reads `row[4]`, thread 4 may already have written its new sum there.",
         "Split the addition: first all read what they need into a variable, then all write.",
@@ -332,6 +354,7 @@ def scan(a):
         Wrong(but(scan, "t >= step else 0", "t > step else 0"), "wrong_value"),
         Wrong(but(scan, "step < 128", "step < 64"), "wrong_value"),
         Wrong(but(scan, "row[t] += left", "row[t] = left"), "wrong_value"),
+        Wrong(scan_by_shuffles, "other_means"),
         Wrong(
             but(
                 scan,
