@@ -1,4 +1,4 @@
-// Planted mistakes: the host uses what it has copied from device memory that nobody has written; one
+// Planted mistakes: the host uses what was copied from device memory that nobody has written; one
 // a function, the program takes its name.
 // expect element 0 (4 bytes each) of the 1024 bytes; line 39; case sum_of_nothing
 // expect element 200 (4 bytes each) of the 1024 bytes; line 39; case grid_too_small

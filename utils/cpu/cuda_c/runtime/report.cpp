@@ -186,7 +186,8 @@ Callers callers_of_library(const Kernel& k) {
         callers.count = backtrace(callers.frames, int(std::size(callers.frames)));
     return callers;
 }
-// "cublasSaxpy" of "cublasSaxpy(cublasContext*, int ...", "thrust::sort" of "void thrust::sort<...".
+// "cublasSaxpy" of "cublasSaxpy(cublasContext*, int ..."; "thrust::sort" of
+// "void thrust::sort<...".
 static std::string short_name(const std::string& function) {
     std::string name = function.substr(0, function.find_first_of("<("));
     return name.substr(name.rfind(' ') + 1);

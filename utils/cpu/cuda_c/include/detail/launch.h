@@ -47,8 +47,8 @@ inline void collect(PointerArg*& out, const char* name, const T& value) {
         *out++ = {name, const_cast<const void*>(reinterpret_cast<const volatile void*>(value))};
 }
 
-// The kernel's body as a lambda that holds the arguments. Where copying them is copying bits, so that
-// no constructor ran for these, none of their destructors does.
+// The kernel's body as a lambda that holds the arguments. Where copying them is copying bits, so
+// that no constructor ran for these, none of their destructors does.
 template <class Body>
 union KernelBody {
     Body body;

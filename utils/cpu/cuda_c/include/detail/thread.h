@@ -134,8 +134,8 @@ CUDA_CPU_UNCHECKED inline bool start_thread() {
     return true;
 }
 
-// A kernel's arguments are bits on a GPU: a thread's copy of them is made by no constructor and ends
-// by no destructor (which would free what all threads use).
+// A kernel's arguments are bits on a GPU: a thread's copy of them is made by no constructor and
+// ends by no destructor (which would free what all threads use).
 template <class Body>
 CUDA_CPU_UNCHECKED inline void run_thread(const void* body) {
     if constexpr (__is_trivially_copyable(Body)) {

@@ -3,7 +3,8 @@
 //
 // As in NVIDIA's library nothing is scaled: forward then inverse multiplies by the number of
 // points. The last dimension is the fastest; a real transform stores n / 2 + 1 of its last
-// dimension's frequencies. What is missing (cufftXt..., callbacks, half precision) does not compile.
+// dimension's frequencies. What is missing (cufftXt..., callbacks, half precision) does not
+// compile.
 #pragma once
 #define _CUFFT_H_  // asked for by helper_cuda.h
 #include "cufft/transform.h"
