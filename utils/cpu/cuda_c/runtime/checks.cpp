@@ -190,8 +190,10 @@ static void access_in_cluster(const Block& owner, const Use& use) {
 // ---- memory of the host
 static void host_memory(const Use& use) {
     size_t heap = host_heap_bytes(use.p);
-    bool told = hot.block->grid->callers.count || site_of(use.code).line;
-    if ((!heap && !on_host_stack(use.p)) || is_registered(use.p) || !told)
+    if ((!heap && !on_host_stack(use.p)) || is_registered(use.p))
+        return;
+    bool library = hot.block->grid->callers.count;
+    if (!library && !site_of(use.code).line)  // last: it asks another program
         return;
     std::string what =
         heap ? "the " + std::to_string(heap) + " bytes that host code has from new or malloc"
