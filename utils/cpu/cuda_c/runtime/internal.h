@@ -195,13 +195,15 @@ void order_host_behind(Stream* s);
 void order_host_behind_device(int device);
 void order_together(const std::vector<Stream*>& streams);
 
+// ---- lines.cpp
+Site site_of(const void* code);  // by the debug information; line 0 when it is not to be had
+
 // ---- report.cpp
 // Prints one mistake: "file:line: error: text [kind]", with kernel, block and thread when one is
 // running.
 void report(const char* kind, Site at, const char* format, ...)
     __attribute__((format(printf, 3, 4)));
 void note(Site at, const char* format, ...) __attribute__((format(printf, 2, 3)));
-Site site_of(const void* code);  // by the debug information; line 0 when it is not to be had
 void catch_signals();  // on this thread
 void flush_printed();
 void keep_printed(const std::string& text);
@@ -231,7 +233,7 @@ cudaError_t in_stream(cudaStream_t handle, cudaGraphNodeType type, bool async,
                       std::function<cudaError_t()> f, Site at = {"", 0}, const char* what = "");
 bool check_launch_arguments(const Kernel&, const PointerArg*, int, Site at);
 
-// ---- textures.cpp
+// ---- arrays.cpp
 cudaError_t through_arrays(cudaMemcpy3DParms&);  // what names arrays then names their memory
 
 // ---- checks.cpp, linked in for --check
