@@ -254,7 +254,7 @@ DRAWS = Exercise(
     task=(
         "A kernel is launched again and again; each time every thread draws `count` numbers. There"
         " is its own sequence for each thread (sequence t of the seed for thread t), and each"
-        " launch goes on where the last one stopped."
+        " launch goes on where the last one stopped, be it the billionth."
         " Return the numbers that one thread draws in one launch, as a list. `generator(seed,"
         " sequence, offset)` is `curand_init`, and a call of what it returns is `curand`."
     ),
