@@ -125,3 +125,21 @@ def test_a_name_that_was_an_integer_sums_in_double_precision():
     out = np.zeros(1, np.float64)
     total[1, 1](out, np.full(3, 0.1, np.float32))
     assert out[0] == 3 * float(np.float32(0.1))
+
+
+@cuda.jit
+def with_other_statements(out):
+    i = cuda.grid(1)
+    if i >= out.size:
+        raise IndexError("too many threads")
+    match i % 2:
+        case 0:
+            out[i] = 1
+        case _:
+            out[i] = 2
+
+
+def test_statements_that_give_no_type_are_passed_by():
+    out = np.zeros(4, np.int32)
+    with_other_statements[1, 4](out)
+    assert out.tolist() == [1, 2, 1, 2]

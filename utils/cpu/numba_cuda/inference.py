@@ -23,7 +23,7 @@ class Inference(Expressions, ast.NodeVisitor):
         self.line = 0  # of the statement that is looked at
 
     def visit(self, node: ast.AST) -> None:
-        self.line = node.lineno
+        self.line = getattr(node, "lineno", self.line)  # an operator has none
         super().visit(node)
 
     @property
