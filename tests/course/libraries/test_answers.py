@@ -31,10 +31,9 @@ def as_blas_by_elements(shape, strides, itemsize):
     return [-1, -1]
 
 
-def draws_by_skipping(generator, seed, thread, launch, count):
-    state = generator(seed, thread, 0)
-    everything = [state() for _ in range((launch + 1) * count)]
-    return np.array(everything[launch * count :])
+def draws_into_an_array(generator, seed, thread, launch, count):
+    state = generator(seed, thread, launch * count)
+    return np.array([state() for _ in range(count)])
 
 
 def multiply_in_a_power_of_two(r2c, c2r, p, q):
@@ -77,7 +76,7 @@ def spmv_from_behind(y, offsets, columns, values, x):
 RIGHT = {
     "linear": (linear_by_rows, linear_by_the_other_product),
     "as_blas": (as_blas_by_elements, blas.as_blas),
-    "draws": (draws_by_skipping,),
+    "draws": (draws_into_an_array,),
     "polynomials": (multiply_in_a_power_of_two,),
     "choose": (choose_by_sorting,),
     "spmv": (spmv_with_while, spmv_from_behind),
