@@ -1,5 +1,5 @@
-// CUDA's arrays: made, asked about and copied. A copy names an array's place by elements, its memory
-// by bytes.
+// CUDA's arrays: made, asked about and copied. A copy names an array's place by elements, its
+// memory by bytes.
 #include "arrays.h"
 
 namespace cuda_cpu {
