@@ -590,10 +590,6 @@ def tile(t, down, across, group):
     return first + inside % height, inside // height
 
 
-def tile_row_by_row(t, down, across, group):
-    return t // across, t % across
-
-
 def tile_with_full_groups(t, down, across, group):
     inside = t % (group * across)
     return t // (group * across) * group + inside % group, inside // group

@@ -22,7 +22,6 @@ OPERATORS = set("=(,+-*/%<>&|^!~?:[{;")
 #: Where a search backwards for the `<` of template arguments stops
 ENDS_SEARCH = {"(", "[", "{", ";", "&", "|", "?", "="}
 BEGINS_OPERAND = {"(", "-", "+", "~", "!", "*", "&"}
-ENDS_ARGUMENTS = {"&&", "||", "?", ":", "="}
 
 
 def rewrite_arithmetic(tokens: Tokens, start: int, end: int) -> None:
