@@ -111,8 +111,9 @@ def timeline(pieces: list[tuple], total: float | None = None):
     """
     end = max(piece[3] for piece in pieces)
     chunks = 1 + max(piece[1] for piece in pieces)
-    alt = f"What the three engines do in time, for {chunks} chunks: all is done after {end:.3g} ms."
-    fig, axes = chart(8.5, 1.9, alt=alt)
+    engines = ENGINES[: 1 + max(piece[0] for piece in pieces)]
+    alt = f"What the engines do in time, for {chunks} chunks: all is done after {end:.3g} ms."
+    fig, axes = chart(8.5, 0.85 + 0.35 * len(engines), alt=alt)
     for engine, chunk, start, stop in pieces:
         axes.barh(
             engine,
@@ -131,9 +132,9 @@ def timeline(pieces: list[tuple], total: float | None = None):
     axes.set(
         xlim=(0, 1.02 * max(end, total or 0)),
         xlabel="ms",
-        ylim=(2.6, -0.6),
+        ylim=(len(engines) - 0.4, -0.6),
     )
-    axes.set_yticks(range(3), ENGINES)
+    axes.set_yticks(range(len(engines)), engines)
     axes.set_title(
         f"{chunks} chunk{'s' * (chunks > 1)}: done after {end:.3g} ms",
         fontsize=10,

@@ -34,6 +34,14 @@ def test_the_tree_of_shuffles_follows_the_lanes_that_count():
     assert "+2" in drawn and "+1" in drawn and "lane 0 holds 10" in sheet.alt
 
 
+@pytest.mark.parametrize("engines", [2, 3])
+def test_the_timeline_has_rows_for_the_engines_that_work(engines):
+    pieces = synchronization.schedule(4, 2, copy_in=8, compute=8, copy_out=8)
+    figure = synchronization.timeline([piece for piece in pieces if piece[0] < engines])
+    rows = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    assert rows == ["copy in", "compute", "copy out"][:engines]
+
+
 def test_the_legacy_default_stream_meets_all_others():
     launches = ("a", "b", "default", "b", "a", "a")
     assert synchronization.started(launches, legacy=True) == [0, 0, 1, 2, 2, 3]
