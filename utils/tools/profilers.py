@@ -535,10 +535,11 @@ def bars(table: Table, *columns: str):
     first = pitch * np.arange(len(rows))
     for n, column in enumerate(columns):
         shares = [number(row[column]) for row in rows]
-        axes.barh(first + n, shares, color=BLOCK_COLOURS[n], label=column)
+        drawn = axes.barh(first + n, shares, color=BLOCK_COLOURS[n], label=column)
+        axes.bar_label(drawn, [row[column] for row in rows], padding=3, fontsize=8.5)
     middle = (len(columns) - 1) / 2
     axes.set_yticks(first + middle, [row["kernel"] for row in rows])
-    axes.set(xlim=(0, 100), xlabel="% of what the GPU can do")
+    axes.set(xlim=(0, 112), xlabel="% of what the GPU can do")
     axes.invert_yaxis()
     axes.legend(frameon=False, fontsize=8.5)
     axes.spines[["top", "right"]].set_visible(False)

@@ -140,7 +140,9 @@ def test_ncu_reads_the_raw_page_with_its_units(gpu, folder, tool):
     assert "--metrics gpu__time_duration.sum," in asked()
     assert "many_blocks" in repr(table) and "==PROF==" not in repr(table)
     assert list(table.select("kernel", "time").rows[0]) == ["kernel", "time"]
-    assert "one_thread: memory throughput 0.12 %" in profilers.bars(table, "memory throughput").alt
+    figure = profilers.bars(table, "memory throughput")
+    assert "one_thread: memory throughput 0.12 %" in figure.alt
+    assert [text.get_text() for text in figure.axes[0].texts] == ["0.12 %", "81.5 %"]
 
 
 def test_nsys_profiles_once_and_gives_each_report(gpu, folder, tool, monkeypatch, tmp_path):
