@@ -1,5 +1,7 @@
 """The pictures of the chapters on matrix products: drawn from sizes, and saying what they show."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -26,6 +28,14 @@ def test_the_size_chart_has_a_line_a_rung():
     figure = matmul.size_chart({"tile": {256: 1e12, 512: 2e12}, "cuBLAS": {256: 3e12}}, "a GPU")
     assert "tile 256: 1, 512: 2; cuBLAS 256: 3" in figure.alt
     assert [line.get_linestyle() for line in figure.axes[0].lines] == ["-", "--"]
+
+
+def test_the_size_charts_lines_have_colours_apart():
+    from matplotlib.colors import to_rgb
+
+    colours = map(to_rgb, (*matmul._LINES, matmul.INK))
+    apart = [np.linalg.norm(np.subtract(*pair)) for pair in itertools.combinations(colours, 2)]
+    assert min(apart) > 0.2  # of 1.7 from black to white
 
 
 def test_the_roofline_bends_where_the_roofs_meet():
