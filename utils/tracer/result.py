@@ -385,7 +385,7 @@ class Trace:
     # ---- pictures
 
     def steps(self, warp=0):
-        """A slider through what each warp does, access by access; on paper, its first steps."""
+        """A slider through what each warp does, access by access; on paper, a few of them."""
         from .steps import Steps
 
         return Steps(self, warp)

@@ -38,8 +38,8 @@ LETTERS_A_CELL = 0.7  # of a cell's width: two digits fit
 class Steps:
     """The accesses of one warp in order; lanes that access at the same place do so in one step.
 
-    In a notebook it shows a slider and a play button; elsewhere, and on paper, its first steps.
-    `len(steps)` counts them, `steps.draw(n)` draws one, `steps.still()` the first few.
+    In a notebook it shows a slider and a play button; elsewhere, and on paper, a few of the steps.
+    `len(steps)` counts them, `steps.draw(n)` draws one, `steps.still()` those few.
     """
 
     def __init__(self, trace, warp=0):
@@ -91,9 +91,11 @@ class Steps:
         """One step, from 0: elements in the colour and number of the lane that accesses them."""
         return self._figure([number])
 
-    def still(self, count=STILL_STEPS):
-        """The first `count` steps, one below the other."""
-        return self._figure(range(min(count, len(self))))
+    def still(self):
+        """The first step of each access in the source, one below the other."""
+        sites = [self.trace.events.site[step[0]] for step in self._steps]
+        firsts = [number for number, site in enumerate(sites) if site not in sites[:number]]
+        return self._figure(firsts[:STILL_STEPS])
 
     def _figure(self, numbers):
         if not len(self):

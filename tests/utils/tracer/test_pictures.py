@@ -281,6 +281,25 @@ def test_the_slider_draws_the_step_and_the_warp_that_are_chosen(transposed):
     assert "step 1 of" in bundle["text/plain"]
 
 
+@cuda.jit
+def turn_in_rounds(out, a):
+    sh = cuda.shared.array(64, float32)
+    t = cuda.threadIdx.x
+    for j in range(0, 64, 32):
+        sh[t + j] = a[t + j]
+    cuda.syncthreads()
+    for j in range(0, 64, 32):
+        out[t + j] = sh[63 - t - j]
+
+
+def test_on_paper_each_access_is_drawn_at_its_first_step():
+    t = trace(turn_in_rounds, 1, 32, np.zeros(64, F4), np.ones(64, F4))
+    said = t.steps().still().alt
+    for number in (1, 2, 5, 6):
+        assert f"step {number} of 8" in said
+    assert said.count("step") == 4
+
+
 def test_large_arrays_are_drawn_in_part():
     class Memory:
         shape = (100_000,)
