@@ -48,7 +48,7 @@ def memory_chart():
 
 def latencies(waits: dict[int, list[float]], shared: list[float]):
     """What one load waits for, by the size of the table, as a chart; recorded on the way. Without
-    a GPU: what a real one measured, as text.
+    a GPU: what a real one measured, which the title names.
 
     waits: bytes of the table -> cycles a load in each of several walks; shared: the same for a
     table in shared memory.
@@ -81,21 +81,22 @@ def _record(name: str, samples: list[float]) -> float:
     return middle
 
 
-def _recorded_latencies() -> None:
-    """Print the latencies that a real GPU measured, with its name and the date."""
-    for size in WALKS:
-        entry = results.find(_latency_name(size))
-        if entry:
-            cycles = f"{entry['value']:5.0f} {entry['unit']}"
-            print(f"{size_text(size):>8}: {cycles} on {entry['gpu']}, {entry['date'][:10]}")
-    if not any(results.find(_latency_name(size)) for size in WALKS):
+def _recorded_latencies():
+    """The chart of what a real GPU measured; None, and a word, where nothing is recorded."""
+    *entries, shared = results.together(*map(_latency_name, WALKS), "latency/shared")
+    cycles = {size: e["value"] for size, e in zip(WALKS, entries, strict=True) if e}
+    if not cycles or not shared:
         print("no GPU, so no times; nothing is recorded yet. The walk ran, on a small table.")
+        return None
+    title = f"no GPU here; recorded on {shared['gpu']}, {shared['date'][:10]}"
+    return latency_chart(cycles, shared["value"], title=title)
 
 
 def latency_chart(
     cycles: dict[int, float],
     shared: float,
-    l2_bytes: int,
+    l2_bytes: int | None = None,
+    title: str = "",
 ):
     """Cycles a load waits for, against the bytes of what it walks through (the keys of cycles)."""
     said = ", ".join(f"{size_text(size)} {value:.0f}" for size, value in cycles.items())
@@ -108,7 +109,8 @@ def latency_chart(
         label="global memory, through the caches",
     )
     axes.axhline(shared, color=INK, linestyle="--", label="shared memory")
-    axes.axvline(l2_bytes, color=ALARM, linestyle=":", label="size of L2")
+    if l2_bytes:
+        axes.axvline(l2_bytes, color=ALARM, linestyle=":", label="size of L2")
     axes.set(
         xscale="log",
         ylim=(0, None),
@@ -124,7 +126,7 @@ def latency_chart(
     )
     axes.minorticks_off()
     axes.legend(frameon=False, fontsize=9)
-    plain(axes)
+    plain(axes, title)
     return fig
 
 

@@ -55,6 +55,14 @@ def test_the_latency_chart_names_each_size():
     assert "16 KiB 40, 16 MiB 270, 256 MiB 800" in figure.alt
 
 
+@pytest.mark.skipif(has_gpu(), reason="draws what was recorded, for want of a GPU")
+def test_without_a_gpu_the_latencies_are_recorded_ones_and_say_whose():
+    figure = memory.latencies({}, [])
+    assert "16 KiB" in figure.alt and "256 MiB" in figure.alt
+    title = figure.axes[0].get_title(loc="left")
+    assert title.startswith("no GPU here; recorded on NVIDIA")
+
+
 def test_constants_take_a_turn_for_each_address():
     drawing = memory.turns({"the same": [2] * 32, "five": [lane % 5 for lane in range(32)]})
     assert drawing.alt == "32 lanes ask for constants: the same takes 1 turn; five takes 5 turns."
