@@ -71,3 +71,10 @@ def test_memory_lives_from_its_plus_to_its_minus():
 
 def test_a_pointer_goes_by_copy_and_by_address():
     assert "a stays nullptr" in c_for_cuda.by_copy_and_by_address().alt
+
+
+def test_an_arrow_that_comes_does_not_touch_one_that_goes():
+    figure = c_for_cuda.memory(["x 0x10 4 42", "p 0x14 8 0x10", "pp 0x1c 8 0x14"])
+    ends = [path.get_ydata()[[0, -1]] for path in figure.axes[0].lines[::3]]
+    (leaves_p, _), (_, comes_to_p) = sorted(ends, key=lambda end: end[0])
+    assert abs(leaves_p - comes_to_p) > 0.2
