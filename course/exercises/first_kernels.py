@@ -748,7 +748,10 @@ QUIZZES = (
             " in `cuda.synchronize()` or `copy_to_host()`."
         ),
         explain={
-            "a": "A launch only hands the kernel over and returns before it has run.",
+            "a": (
+                "A launch only hands the kernel over and returns before it has run. (Not so without"
+                " a GPU: the CPU engine runs it at once, and stops there.)"
+            ),
             "c": (
                 "An access to memory that the process does not own stops the kernel with an error."
                 " One that lands in another array of yours raises nothing at all: that is why a"
