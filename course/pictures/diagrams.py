@@ -236,6 +236,26 @@ def host_and_device():
     return sheet
 
 
+def late_error():
+    """Host and device in time: a kernel fails after its launch, and when the host hears of it."""
+    alt = (
+        "The host launches a kernel and asks for an error: there is none. The kernel fails later, "
+        "on the device. cudaDeviceSynchronize, which waits for it, is the first to say so."
+    )
+    sheet = Drawing(WIDTH, 158, alt=alt)
+    for y, who in ((46, "host"), (130, "device")):
+        sheet.text(0, y, who, anchor="start", font_weight="bold", size=15)
+    named(sheet, 70, 24, 80, 44, "launch", YELLOW, 15)
+    named(sheet, 154, 24, 180, 44, "cudaGetLastError()", YELLOW, 15)
+    named(sheet, 338, 24, 262, 44, "cudaDeviceSynchronize()", PINK, 15)
+    named(sheet, 250, 108, 300, 44, "the kernel, until it fails", ORANGE, 15)
+    sheet.arrow(150, 69, 250, 107, colour=ARROW, thick=2)
+    sheet.arrow(550, 107, 600, 69, colour=ARROW, thick=2)
+    sheet.text(244, 10, "no error", size=15)
+    sheet.text(600, 10, "illegal memory access", size=15, colour=strong("#B03A00"))
+    return sheet
+
+
 # ---- a grid on SMs
 
 SHOWN = 24  # SMs, more than these would be too small to read

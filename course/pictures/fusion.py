@@ -3,7 +3,7 @@
 import numpy as np
 
 from course.kernels.fusion import records
-from course.pictures.shapes import SMALL, box, plain, sheet, word
+from course.pictures.shapes import SMALL, box, numbered, plain, sheet, word
 from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, IDLE, INK, chart, svg
 
 TINY = 6.5
@@ -269,6 +269,35 @@ def int4_tile(mark: int = 5):
     word(axes, 8.1, 0.3, "row 0", fontsize=TINY + 1, ha="left")
     word(axes, 8.1, 8.5, "row 15", fontsize=TINY + 1, ha="left")
     return fig
+
+
+SCALED, APART = 36, 184  # pixels: 128 numbers, from one matrix to the next
+
+
+def scales(row: int = 1, step: int = 2, column: int = 3):
+    """Which scale the parts of two 8-bit factors have: one a row and column, or one every 128.
+
+    Marked: the scales of the result at `row` and `column`; with blocks those of a step along k.
+    """
+    down, across = np.indices((4, 4))
+    block = 4 * down + across
+    matrices = {
+        "A: one a row": (down, row),
+        "B: one a column": (across, column),
+        "A: one every 128": (block, block[row, step]),
+        "B: one a 128 × 128": (block, block[step, column]),
+    }
+    alt = "Scales. " + "; ".join(
+        f"{words}: {len(np.unique(numbers))}" for words, (numbers, _) in matrices.items()
+    )
+    picture = svg.Drawing(APART * 3 + SCALED * 4, SCALED * 4 + 52, alt=f"{alt}.")
+    for place, (words, (numbers, marked)) in enumerate(matrices.items()):
+        picture.text(APART * place, 10, words, anchor="start", size=15)
+        numbered(picture, APART * place, 24, SCALED, numbers, marked)
+    words = f"number: which scale; orange: those of the result in row {row} and column {column}"
+    words += f", on the right at step {step} of k"
+    picture.text(0, SCALED * 4 + 40, words, anchor="start", size=15)
+    return picture
 
 
 def two_of_four(

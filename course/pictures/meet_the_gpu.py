@@ -12,7 +12,7 @@ from collections import Counter
 
 import numpy as np
 
-from course.pictures.shapes import plain
+from course.pictures.shapes import numbered, plain
 from utils.hardware import generations
 from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, IDLE, INK, chart, figure
 from utils.plots.cells import draw_cells
@@ -482,3 +482,28 @@ def _matrix(sheet, left, top, shape, colour, name):
         sheet.line(left + UNIT * column, top, left + UNIT * column, top + down, colour=PAPER)
     words = f"{name}: {shape[0]} × {shape[1]}"
     sheet.text(left, top - 10, words, anchor="start")
+
+
+# ---- a systolic array
+
+CELL, APART = 36, 180  # pixels: a cell, from one step's picture to the next
+
+
+def systolic(n: int, steps):
+    """Which pair of numbers each cell of a systolic array of n × n multiplies, at some steps.
+
+    Cell (i, j) multiplies a[i, k] by b[k, j] at step i + j + k. The pair k = 0 is marked.
+    """
+    row, column = np.indices((n, n))
+    pairs = [step - row - column for step in steps]
+    busy = ", ".join(
+        f"{np.sum((k >= 0) & (k < n))} at step {step}" for step, k in zip(steps, pairs, strict=True)
+    )
+    alt = f"Of {n * n} cells multiply: {busy}. The pairs move away from the upper left corner."
+    sheet = Drawing(APART * len(steps) - APART + CELL * n, CELL * n + 52, alt=alt)
+    for place, (step, k) in enumerate(zip(steps, pairs, strict=True)):
+        sheet.text(APART * place, 10, f"step {step}", anchor="start", size=15)
+        numbered(sheet, APART * place, 24, CELL, np.where(k < n, k, -1), marked=0)
+    words = "number: k, of a[i, k] times b[k, j]; orange: the first"
+    sheet.text(0, CELL * n + 40, words, anchor="start", size=15)
+    return sheet

@@ -88,6 +88,13 @@ def test_as_many_sms_are_coloured_as_have_a_block():
     assert counts == [(3, True), (37, False), (40, True)]
 
 
+def test_an_error_is_told_after_the_launch_was_said_to_be_fine():
+    drawn = words(diagrams.late_error())
+    assert "no error" in drawn and "illegal memory access" in drawn
+    asked = drawn.index("cudaGetLastError()"), drawn.index("cudaDeviceSynchronize()")
+    assert asked == tuple(sorted(asked))
+
+
 def test_every_allowed_call_has_an_arrow():
     sheet = diagrams.who_calls_whom()
     assert "__host__ calls __global__ (<<< >>>)" in sheet.alt

@@ -1,5 +1,7 @@
 """The pictures of the chapter on fusion: what they count is right."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -52,3 +54,10 @@ def test_what_is_recorded_is_printed(capsys, monkeypatch):
     told = capsys.readouterr().out
     assert "98.7% (NVIDIA X, 2026-11-22)" in told
     assert "b/rate: not recorded yet" in told
+
+
+def test_the_scales_of_one_result_are_marked():
+    sheet = pictures.scales(row=1, step=2, column=3)
+    assert "A: one a row: 4; " in sheet.alt and "B: one a 128 × 128: 16." in sheet.alt
+    marked = re.findall(rf'd="([^"]*)" style="fill:{pictures.BLOCK_COLOURS[4]}"', sheet.svg())
+    assert [path.count("z") for path in marked] == [4, 4, 1, 1]

@@ -1,5 +1,7 @@
 """The pictures of Meet the GPU show what was measured, counted or looked up."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -86,3 +88,11 @@ def test_each_panel_of_the_history_says_what_it_shows():
 def test_an_instruction_of_tensor_cores_is_counted():
     alt = meet_the_gpu.one_instruction(m=16, n=8, k=4).alt
     assert "512 by tensor cores" in alt and "16 times as many" in alt
+
+
+def test_every_cell_of_a_systolic_array_multiplies_each_pair_once():
+    n = 3
+    sheet = meet_the_gpu.systolic(n, steps=range(3 * n - 2))
+    assert "1 at step 0, 3 at step 1, 6 at step 2, 7 at step 3" in sheet.alt
+    numbers = re.findall(r">(\d)</text>", sheet.svg())
+    assert sorted(numbers) == sorted(n * n * "012")
