@@ -24,6 +24,7 @@ LANGUAGES = {
     "triton_descriptors": ("descriptors",),
     "gluon": ("gluon",),
     "cutile": ("cutile",),
+    "cute": ("cute",),
 }
 
 
@@ -60,7 +61,8 @@ def fastest_of(ranked: list[str]) -> dict[str, str]:
 def languages() -> dict:
     """The variants that were best before, of every language that is here."""
     triton = matmul_bench.triton_variants(matmul_bench.BEST)
-    return triton | matmul_bench.gluon_variants() | matmul_bench.cutile_variants()
+    cutes = matmul_bench.cutile_variants() | matmul_bench.cute_variants()
+    return triton | matmul_bench.gluon_variants() | cutes
 
 
 def rows(

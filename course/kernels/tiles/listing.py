@@ -17,6 +17,11 @@ MATMULS = {
         ("place", "produce", "put", "halve", "consume", "consume_top", "consume_bottom")
         + ("matmul_gluon",),
     ),
+    "CuTe DSL": (
+        "cute/matmul.py",
+        ("place", "swizzled", "pieces", "produce", "multiply", "put", "consume", "matmul_blocks")
+        + ("matmul",),
+    ),
 }
 #: CUDA C's files
 HOPPER = (

@@ -120,6 +120,21 @@ def cutile_variants() -> dict[str, Callable[[], Multiply]]:
     return variants
 
 
+def cute_variants() -> dict[str, Callable[[], Multiply]]:
+    """CuTe DSL's product, by name; nothing where its packages or a GPU are missing.
+
+    One only: they are made in threads, and two compilations at once would end the process.
+    """
+    if not has_gpu():
+        return {}
+    if not find_spec("nvidia_cutlass_dsl") or not find_spec("tvm_ffi"):
+        print("CuTe DSL is left out: pip install 'cuda-course[tiles]' brings it")
+        return {}
+    from course.kernels.tiles.cute.launching import with_cute
+
+    return {"cute": with_cute}
+
+
 def cuda_c_variants() -> dict[str, Callable[[], Multiply]]:
     """The tensor cores chapter's kernels: portable, and for Hopper."""
     variants = {"cuda_c_portable": partial(mma_launcher, "mma_bf16")}
