@@ -107,6 +107,7 @@ def check_cuda_c(exercise, answer, seed):
         reject_if_wrong(runs, exercise, mistake)
     reject_leaks(runs, path)
     reject_by_counts(runs, exercise)
+    reject_if_it_remembers(runs, exercise, path)
     reject_cuda_c_that_needs_all_lanes(exercise, path, trials, seed)
     reject_unmet(mistake, counts, exercise)
     if not has_gpu():
@@ -182,6 +183,26 @@ def reject_by_counts(runs, exercise):
             raise Rejected("duplicate_work", work.STORED_TWICE, run=run)
         if run.counts["polls"] > MOST_POLLS + np.prod(run.launch.threads):
             raise Rejected("other_means", work.WAITS)
+
+
+REMEMBERS = (
+    "A `__device__` variable holds something else after each launch, of the same work, too. What a"
+    " launch computes must come of its arguments alone."
+)
+
+
+def reject_if_it_remembers(runs, exercise, path):
+    """Reject where each of the same launches leaves something else in a device variable.
+
+    What is written there anew, or put back at the end, is the same each time.
+    """
+    if not any(run.counts and run.counts["lasting"] for run in runs):
+        return
+    trials, rng = 2 * probe_trials(exercise), np.random.default_rng(0)
+    again, _ = engines.run_cuda_c(path, exercise.kernel_name, trials, rng, ON_CPU, check=True)
+    left = [run.counts["lasting"] for run in again[-1 :: -len(trials) // 2]]
+    if len(set(left)) > 1:
+        raise Rejected("remembers", REMEMBERS)
 
 
 def reject_cuda_c_that_needs_all_lanes(exercise, path, trials, seed):

@@ -1,11 +1,13 @@
 """Plain functions are checked: what they return for many arguments, drawn ones among them."""
 
 import copy
+import functools
 import inspect
 
 import numpy as np
+from greenlet import greenlet
 
-from course.checking import drawn, engines, limits
+from course.checking import drawn, engines, kept, limits
 from course.checking.rejected import Rejected, check_arity, crashed, parameters
 from course.checking.text import shown
 
@@ -22,6 +24,7 @@ def check_function(exercise, answer, seed):
         )
     check_arity(answer, parameters(exercise))
     rng, budget = np.random.default_rng(seed), limits.budget_of_engine()
+    before = kept.outside(answer)
     calls = [
         one_call(answer, exercise, exercise.inputs(rng, shape), budget)
         for shape in exercise.all_shapes(rng)
@@ -32,6 +35,9 @@ def check_function(exercise, answer, seed):
         bad = [one for one in calls if not same(one[2], one[1], exercise.real)]
     if bad:
         raise rejected_function(answer.__name__, exercise, calls, bad)
+    kept.reject_if_each_run_changes(
+        answer, before, lambda: one_call(answer, exercise, calls[-1][0], budget)
+    )
     drawn_too = drawn.CALLS if drawn.drawn_shapes(exercise) is not None else 0
     return f"{len(calls) + drawn_too} calls returned what they should."
 
@@ -55,13 +61,15 @@ def drawn_call(answer, exercise, seed, budget):
 
 def one_call(answer, exercise, arguments, budget):
     """(arguments, expected, what came) of a call."""
-    expected = call(exercise.reference, arguments)
     given = copy.deepcopy(list(arguments.values()))
+    run = functools.partial(exercise.play, answer) if exercise.play else answer
     try:
         with budget.piece():
-            got = plain(exercise.play(answer, *given) if exercise.play else answer(*given))
+            # on a stack of its own: it cannot look at who calls it, and what they know
+            got = plain(greenlet(run).switch(*given))
     except Exception as error:
         raise crashed(engines.Stopped(error), answer) from None
+    expected = call(exercise.reference, arguments)  # not before: it could be found
     for (name, before), after in zip(arguments.items(), given, strict=True):
         if isinstance(before, list | dict) and before != after:
             raise Rejected("modifies_input", f"`{name}` was {before}, and is now {shown(after)}.")

@@ -27,6 +27,7 @@ REASONS = {
     "out_of_bounds": "It touches memory outside an array.",
     "modifies_input": "It changes an array that it should only read.",
     "unannounced": "It changes something, and does not say so.",
+    "remembers": "The values are right, but each run changes something that stays.",
     "barrier": "Some threads wait at a barrier that others never reach.",
     "warp_mask": "A warp operation's mask does not name the lanes that take part.",
     "uninitialized": "It reads shared or local memory that no thread has written yet.",

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numba.core.errors import NumbaError
 
-from course.checking import drawn, engines, limits, typing, work
+from course.checking import drawn, engines, kept, limits, typing, work
 from course.checking.by_launch import large_says
 from course.checking.diagnose import diagnose
 from course.checking.evidence import failed, plain
@@ -53,6 +53,7 @@ def check_numba(exercise, answer, seed):
 
 def try_numba(exercise, kernel, seed):
     """The same for what is a kernel."""
+    before = kept.outside(kernel.py_func)
     if exercise.race_free:
         reject_races(kernel, exercise, seed)
     runs, case = [], ()
@@ -86,6 +87,11 @@ def try_numba(exercise, kernel, seed):
     if not slow:
         reject_means(kernel, exercise, seed)
     reject_numba_that_needs_all_lanes(kernel, exercise, seed)
+    kept.reject_if_each_run_changes(
+        kernel.py_func,
+        before,
+        lambda: [traced_probe(kernel, exercise, probe) for probe in probes(exercise)],
+    )
     if not has_gpu():
         reject_untyped(kernel, exercise, seed)
     return tally(runs)

@@ -43,6 +43,7 @@ class Counts(ctypes.Structure):
             "stored",  # a bit for each of the launch's `buffers`: whether it was stored to
             "products",  # of the meetings: of tensor cores, or their matrices' loads
             "most_stored",  # bytes of global memory that one thread has stored to, of who has most
+            "lasting",  # what device variables hold that launches have stored to, hashed; 0: none
         )
     ]
 

@@ -189,6 +189,7 @@ static void access_in_cluster(const Block& owner, const Use& use) {
 
 // ---- memory of the host
 static void host_memory(const Use& use) {
+    counts_variable(use);
     size_t heap = host_heap_bytes(use.p);
     if ((!heap && !on_host_stack(use.p)) || is_registered(use.p))
         return;

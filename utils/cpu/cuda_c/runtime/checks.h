@@ -69,7 +69,7 @@ void message(const Cell& c, const Access& now, const Use& use);
 struct Counts {
     unsigned long long busiest, total, shared, barriers, atomics, meetings, wide, global_bytes,
         rewrites, partial, shuffles, absent, heap, heap_line, wide_loads, sums, polls, stored,
-        products, most_stored;
+        products, most_stored, lasting;
 };
 extern Counts counts;
 void counts_begin_grid();
@@ -78,6 +78,7 @@ bool only_looks();  // the running thread's atomic operation; asked once for eac
 void heap_begin_grid();
 void count_heap(Counts& counts);
 void note_access(const Use& use, bool shared);
+void counts_variable(const Use& use);  // of a device variable, perhaps
 void counts_stored_first(unsigned bytes);  // of global memory, to which this thread had not stored
 
 // ---- checks_operations.cpp

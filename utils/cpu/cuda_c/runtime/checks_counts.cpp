@@ -1,5 +1,6 @@
 // What the last launch did, counted: for those who ask how, and not only what, a kernel computes.
 #include <algorithm>
+#include <map>
 #include <utility>
 #include "checks.h"
 
@@ -57,6 +58,24 @@ void counts_stored_first(unsigned bytes) {
     counts.most_stored = std::max(counts.most_stored, mine.stored);
 }
 
+// Device variables that kernels have stored to, of all launches: they last.
+static std::map<const char*, unsigned>& lasting() {
+    static auto* v = new std::map<const char*, unsigned>;
+    return *v;
+}
+void counts_variable(const Use& use) {
+    if (use.writes && is_static(use.p))
+        lasting()[use.p] = use.size;
+}
+// Of what they hold, by FNV-1a.
+static unsigned long long lasting_hash() {
+    unsigned long long hash = 0;
+    for (auto [p, bytes] : lasting())
+        for (unsigned i = 0; i < bytes; ++i)
+            hash = (hash ^ (unsigned char)p[i]) * 0x100000001b3 + 1;
+    return hash;
+}
+
 void counts_begin_grid() {
     counts = {};
     barriers_without_all = 0;
@@ -88,6 +107,7 @@ void counts_sum() {
 // ---- what Python asks
 extern "C" __attribute__((visibility("default"))) cuda_cpu::Counts cuda_cpu_counts() {
     cuda_cpu::counts.partial = cuda_cpu::barriers_without_all;
+    cuda_cpu::counts.lasting = cuda_cpu::lasting_hash();
     cuda_cpu::count_heap(cuda_cpu::counts);
     return cuda_cpu::counts;
 }
