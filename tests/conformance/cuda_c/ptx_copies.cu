@@ -46,14 +46,20 @@ __device__ void cluster_sync() {
 __global__ void groups(const float* in, int n) {
     __shared__ __align__(16) float box[2][128];
     int first = threadIdx.x * 4;
-    for (int i = 0; i < 2; ++i) {
-        int at = i * 128 + first;
-        int bytes = at < n ? 16 : 0;
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address(&box[i][first])),
-                     "l"(at < n ? in + at : in), "r"(bytes)
-                     : "memory");
-        asm volatile("cp.async.commit_group;" ::: "memory");
-    }
+    unsigned long long once;
+    asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(once));
+    asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2;" ::"r"(
+                     address(&box[0][first])),
+                 "l"(in + first), "l"(once)
+                 : "memory");
+    asm volatile("cp.async.commit_group;" ::: "memory");
+    int at = 128 + first;
+    int bytes = at < n ? 16 : 0;
+    asm volatile("cp.async.cg.shared.global.L2::cache_hint.L2::128B [%0], [%1], 16, %2, %3;" ::"r"(
+                     address(&box[1][first])),
+                 "l"(at < n ? in + at : in), "r"(bytes), "l"(once)
+                 : "memory");
+    asm volatile("cp.async.commit_group;" ::: "memory");
     asm volatile("cp.async.wait_group 1;" ::: "memory");
     __syncthreads();
     for (int i = 0; i < 4; ++i)

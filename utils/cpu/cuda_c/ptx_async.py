@@ -65,10 +65,12 @@ def barrier_pending(t, match, d, state):
 # ---- cp.async
 
 
-@instruction(r"cp\.async\.(?:ca|cg)\.shared(?:::cta)?\.global(?:\.L2::\w+)*")
-def copy(t, match, to, source, count, given=None, policy=None):
+@instruction(r"cp\.async\.(?:ca|cg)\.shared(?:::cta)?\.global"
+             r"(?P<hint>\.L2::cache_hint)?(?:\.L2::\d+B)?")  # fmt: skip
+def copy(t, match, to, source, count, *more):
     whole = t.value(count, "u32")
-    inside = whole if given is None else t.value(given, "u32")
+    given = more[:-1] if match["hint"] else more  # the last is the policy then
+    inside = t.value(given[0], "u32") if given else whole
     return f"{P}cp_async({t.number_of(to)}, {t.number_of(source)}, {whole}, {inside}, {HERE});"
 
 
