@@ -4,6 +4,7 @@ A result then depends on how often something ran, and right ones tell nothing of
 that is kept once for all, such as a table of what was computed, is the same after the same run.
 """
 
+import dis
 import io
 import operator
 import pickle
@@ -60,8 +61,10 @@ def _reached(function):
 
 
 def _names(code):
-    """Names of globals and attributes in a function's code, and in functions inside it."""
-    yield from code.co_names
+    """Names of globals in a function's code, and in functions and classes inside it."""
+    for one in dis.get_instructions(code):
+        if one.opname.endswith(("_GLOBAL", "_NAME")):
+            yield one.argval
     for part in code.co_consts:
         if isinstance(part, types.CodeType):
             yield from _names(part)
