@@ -9,7 +9,7 @@ from cutlass import BFloat16, Float32, Int32, Int64, cute, pipeline, range_const
 from cutlass.cute.nvgpu import OperandMajorMode as Major
 from cutlass.cute.nvgpu import cpasync, warp, warpgroup
 from cutlass.cute.nvgpu.warpgroup import OperandSource, SmemLayoutAtomKind
-from cutlass.utils import SmemAllocator
+from cutlass.memory import SmemAllocator
 
 BM, BN, BK = 128, 256, 64
 STAGES = 3

@@ -13,6 +13,7 @@ from course.kernels.tiles import (  # noqa: E402
     layer_norm,
     listing,
     matmul,
+    matmul_bench,
     rows_bench,
     softmax,
 )
@@ -81,6 +82,24 @@ def test_gluon_compiles_with_its_roles_apart():
     assert made.shared <= 227 * 1024
 
 
+def test_cute_compiles_without_a_gpu(tmp_path):
+    """For Hopper: wgmma multiplies what the copy engine brings."""
+    for package in ("nvidia_cutlass_dsl", "tvm_ffi"):
+        pytest.importorskip(package, reason="CuTe DSL comes with the extra `tiles`")
+    from course.kernels.tiles.cute.launching import compiled
+
+    ptx = compiled("--keep-ptx", f"--dump-dir {tmp_path}").__ptx__
+    for name in ("m64n256k16.f32.bf16.bf16", "complete_tx::bytes", "setmaxnreg", "stmatrix"):
+        assert name in ptx
+
+
+def test_cute_is_left_out_with_a_word_where_it_is_missing(monkeypatch, capsys):
+    monkeypatch.setattr(matmul_bench, "has_gpu", lambda: True)
+    monkeypatch.setattr(matmul_bench, "find_spec", lambda name: None)
+    assert matmul_bench.cute_variants() == {}
+    assert "cuda-course[tiles]" in capsys.readouterr().out
+
+
 def test_what_does_not_compile_says_so():
     with pytest.raises(ahead.NotCompiled, match="no_such_kernel"):
         ahead.compile_for(listing.FOLDER / "matmul.py", "no_such_kernel", {})
@@ -88,7 +107,7 @@ def test_what_does_not_compile_says_so():
 
 def test_every_language_can_be_shown_and_counted():
     counts = listing.lines_of_matmuls()
-    assert counts["cuTile"] < counts["Gluon"] < counts["CUDA C, Hopper"]
+    assert counts["cuTile"] < counts["Gluon"] < counts["CuTe DSL"] < counts["CUDA C, Hopper"]
     assert "ct.mma" in listing.show("cutile/matmul.py", "matmul")
     with pytest.raises(LookupError):
         listing.text_of("matmul.py", "nothing")
