@@ -232,7 +232,7 @@ def _keep_dark_on_fills(axes):
         return
     boxes = np.array([area.get_window_extent().extents for area in areas])
     for text in texts:
-        x, y = text.get_transform().transform(text.get_unitless_position())
+        x, y = text.get_window_extent().get_points().mean(0)
         across = (boxes[:, 0] <= x) & (x <= boxes[:, 2])
         down = (boxes[:, 1] <= y) & (y <= boxes[:, 3])
         if (across & down).any():

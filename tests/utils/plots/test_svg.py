@@ -91,6 +91,13 @@ def test_letters_on_a_colour_stay_dark_and_others_follow_the_page():
     assert re.search(r"fill:currentColor[^>]*>beside<", text)
 
 
+def test_letters_that_begin_where_a_bar_ends_follow_the_page():
+    fig, axes = picture.chart(3, 2, alt="a bar")
+    axes.barh(0, 0.5, color="#F0C36D")
+    axes.text(0.5, 0, "beside", color=picture.INK, va="center")
+    assert re.search(r"fill:currentColor[^>]*>beside<", shown(fig))
+
+
 def test_a_picture_of_too_many_shapes_is_an_image(monkeypatch):
     monkeypatch.setattr(picture, "LARGEST", 10)
     fig = picture.figure(2, 2, alt="much")
