@@ -171,6 +171,24 @@ def test_in_a_dark_theme_white_charts_are_dark(page, lab):
     assert output.evaluate(DARK) == ["drawing", True]
 
 
+# The red of a picture's first pixel in a theme, its ground
+GROUND = """async (image, light) => {
+    document.body.dataset.jpThemeLight = light;
+    await new Promise(requestAnimationFrame);
+    await image.decode();
+    const pen = document.createElement("canvas").getContext("2d");
+    pen.drawImage(image, 0, 0);
+    return pen.getImageData(1, 1, 1, 1).data[0];
+}"""
+
+
+def test_an_untrusted_picture_follows_the_theme(page, lab):
+    picture = Notebook(page, lab, "untrusted.ipynb").output(SLIDER).locator("img").first
+    expect(picture).to_be_visible()
+    grounds = [picture.evaluate(GROUND, light) for light in ("true", "false", "true")]
+    assert grounds == [255, 17, 255]
+
+
 def picture_of(chapter):
     """The picture for six blocks, however it is drawn."""
     words = "6 blocks"

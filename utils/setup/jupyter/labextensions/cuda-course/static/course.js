@@ -6,7 +6,7 @@
 // - with the start page the file browser shows the chapters;
 // - the first line of an answer does not stand below its question, folded as it is;
 // - saved widgets say once, in words, that their cell must run, and stay until it does;
-// - in a dark theme white charts are dark, and code can be read in both themes;
+// - in a dark theme white charts and untrusted pictures are dark, and code can be read in both;
 // - sliders have names, for those who do not see their labels;
 // - slides have letters for a room, a heading each, and nothing folded.
 //
@@ -328,13 +328,35 @@
     }
   }
 
+  // Where JupyterLab does not trust a picture's SVG, the image beside it stays (utils/plots/svg.py)
+  const STILLS =
+    ".jp-OutputArea-output :not(.course-picture[hidden]) + img[src^='data:image/svg+xml;base64,']";
+  const LIGHT_INK = "background:#fff;color:#222";
+  const DARK_INK = "background:#111;color:#eee;--paper:#111";
+
+  function inkStills() {
+    const isDark = document.body.dataset.jpThemeLight === "false";
+    const [before, now] = isDark ? [LIGHT_INK, DARK_INK] : [DARK_INK, LIGHT_INK];
+    for (const image of document.querySelectorAll(STILLS)) {
+      if (image.classList.contains("course-dark") === isDark) continue;
+      image.classList.toggle("course-dark");
+      const [kind, data] = image.src.split(",");
+      image.src = `${kind},${btoa(atob(data).replace(before, now))}`;
+    }
+  }
+
+  function paintPictures() {
+    tellPicturesApart();
+    inkStills();
+  }
+
   function followTheme() {
     const style = document.createElement("style");
     style.textContent = STYLE;
     document.head.append(style);
-    watch(tellPicturesApart);
+    watch(paintPictures);
     const theme = { attributes: true, attributeFilter: ["data-jp-theme-light"] };
-    new MutationObserver(tellPicturesApart).observe(document.body, theme);
+    new MutationObserver(paintPictures).observe(document.body, theme);
   }
 
   // ---- live slides: letters for a room, and a heading on each (chapters/rise.css has the rest)
