@@ -271,7 +271,7 @@ def int4_tile(mark: int = 5):
     return fig
 
 
-SCALED, APART = 36, 184  # pixels: 128 numbers, from one matrix to the next
+SCALED, APART = 36, 190  # pixels: 128 numbers, from one matrix to the next
 
 
 def scales(row: int = 1, step: int = 2, column: int = 3):
@@ -284,8 +284,8 @@ def scales(row: int = 1, step: int = 2, column: int = 3):
     matrices = {
         "A: one a row": (down, row),
         "B: one a column": (across, column),
-        "A: one every 128": (block, block[row, step]),
-        "B: one a 128 × 128": (block, block[step, column]),
+        "A: every 128": (block, block[row, step]),
+        "B: 128 × 128": (block, block[step, column]),
     }
     alt = "Scales. " + "; ".join(
         f"{words}: {len(np.unique(numbers))}" for words, (numbers, _) in matrices.items()
@@ -294,8 +294,7 @@ def scales(row: int = 1, step: int = 2, column: int = 3):
     for place, (words, (numbers, marked)) in enumerate(matrices.items()):
         picture.text(APART * place, 10, words, anchor="start", size=15)
         numbered(picture, APART * place, 24, SCALED, numbers, marked)
-    words = f"number: which scale; orange: those of the result in row {row} and column {column}"
-    words += f", on the right at step {step} of k"
+    words = f"orange: of the result in row {row}, column {column}; right: at step {step} along k"
     picture.text(0, SCALED * 4 + 40, words, anchor="start", size=15)
     return picture
 
