@@ -22,7 +22,11 @@ class Quiz:
     unit: str = ""
 
     def reply(self, answer):
-        """(right?, explanation) for an answer."""
+        """(right?, explanation) for an answer; "24,000" is 24000, and "A" is "a"."""
+        if isinstance(answer, str):
+            answer = answer.strip().lower().replace(",", "")
+            if answer.isdecimal():
+                answer = int(answer)
         if answer == self.answer:
             return True, f"✓ Right. {self.explain_right}"
         otherwise = self.explain.get(None, "Have another look.")

@@ -93,6 +93,11 @@ def bytes_moved(inputs_of, distinct, n, itemsize): ...  # return (bytes one by o
             " leaves the registers.",
         ),
         Wrong(
+            but(bytes_moved, "(distinct + 1)", "(distinct + len(inputs_of))"),
+            "wrong_value",
+            "Fused, only the last result is written; those before it stay in registers.",
+        ),
+        Wrong(
             but(bytes_moved, "one_by_one, fused", "fused, one_by_one"),
             "swapped_axes",
             "One by one comes first, then fused.",

@@ -603,7 +603,8 @@ def attainable(flops, bytes_moved, gflop_per_s, gb_per_s): ...  # the lower of t
         (1000, 8, 60_000, 4_000),
         (15, 1, 60_000, 4_000),
         (200, 7, 30_000, 900),
-        (333, 10, 30_000, 900),
+        (333, 10, 30_000, 900),  # a float's quotient falls short here, and in the next
+        (201, 100, 60_000, 1_000),
         (10, 333, 20_000, 1_008),
         (41_067_633, 41_067_633, 60_000, 4_000),
     ),
@@ -643,6 +644,16 @@ def attainable(flops, bytes_moved, gflop_per_s, gb_per_s): ...  # the lower of t
         Wrong(
             but(attainable, "flops * gb_per_s // bytes_moved", "flops / bytes_moved * gb_per_s"),
             "wrong_dtype",
+        ),
+        Wrong(
+            but(
+                attainable,
+                "flops * gb_per_s // bytes_moved",
+                "int(flops / bytes_moved * gb_per_s)",
+            ),
+            "wrong_value",
+            "The quotient is a float, and rounding left it just below a whole number: multiply"
+            " first, then divide by `//`.",
         ),
     ),
 )

@@ -292,6 +292,7 @@ def loads(code, gpu):
         (("sm_80",), (9, 0)),
         (("sm_80", "compute_80"), (9, 0)),
         (("compute_90", "sm_90"), (9, 0)),
+        (("compute_80", "sm_86"), (8, 9)),
         (("compute_90",), (8, 9)),
         (("sm_75", "sm_100", "compute_100"), (12, 0)),
         (("sm_100",), (10, 3)),
@@ -350,6 +351,21 @@ def loads(code, gpu):
             but(loads, '"compute" and', '"compute" and target[0] == gpu[0] and'),
             "wrong_value",
             "PTX is translated for every newer GPU, across major versions.",
+        ),
+        Wrong(
+            but(loads, "target[0] == gpu[0] and target <= gpu", "target == gpu"),
+            "wrong_value",
+            "Machine code runs on a higher minor version of its major one, too.",
+        ),
+        Wrong(
+            but(loads, ("how = 2", "return 2"), ("how = max(how, 1)", "return 1")),
+            "wrong_value",
+            "The first that fits is not always the best: machine code may stand further on.",
+        ),
+        Wrong(
+            but(loads, "int(number[:-1]), int(number[-1])", "int(number[0]), int(number[1:])"),
+            "wrong_value",
+            "Only the last digit is the minor part: `sm_100` is 10.0.",
         ),
     ),
 )

@@ -771,6 +771,12 @@ def test_each_answer_of_a_question_is_explained(quiz):
         assert quiz.explain.get(answer, quiz.explain.get(None)) in text
 
 
+def test_a_question_takes_an_answer_as_people_write_it():
+    assert exercises.QUIZZES["ecosystem.q_fused"].reply("24,000")[0]
+    assert exercises.QUIZZES["ecosystem.q_place"].reply(" A")[0]
+    assert not exercises.QUIZZES["ecosystem.q_place"].reply("B")[0]
+
+
 def test_a_question_renders_as_text_and_as_widgets(tmp_path, monkeypatch):
     monkeypatch.setenv("CUDA_COURSE_PROGRESS", str(tmp_path / "progress.json"))
     view = exercises.quiz("first_kernels.q_async")
