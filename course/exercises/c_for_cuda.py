@@ -57,6 +57,9 @@ void mean_max(const int* a, int n, float* mean, int* largest) {
             "unwritten",
         ),
         Wrong(
+            replace(MEAN_MAX, "*mean = (float)sum / n", "*mean += (float)sum / n"), "wrong_value"
+        ),
+        Wrong(
             replace(MEAN_MAX, ("float* mean", "float mean"), ("*mean =", "mean =")),
             "does_not_compile",
         ),

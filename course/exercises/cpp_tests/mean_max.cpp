@@ -35,7 +35,12 @@ void run_tests() {
         for (int i = 0; i < n; ++i)
             if (exact[i] != a[i])
                 FAIL("modifies_input", "a[%d] was %d and is now %d.", i, a[i], exact[i]);
+        float again = 0;
+        if (std::isnan(mean))
+            mean_max(exact, n, &again, &largest);
         delete[] exact;
+        if (again != 0)
+            FAIL("wrong_value", "`mean` is added to what the caller left there. Set it first.");
         if (std::isnan(mean))
             FAIL("unwritten", "`mean` never arrived at the caller. `*mean = ...` writes there.");
         if (largest == 2147483647)
