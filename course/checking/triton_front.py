@@ -17,6 +17,9 @@ from course.checking.model import InOut, Out
 
 NO_ANSWER = ["It came to no end, or broke down itself.", None]
 
+#: Of classes that Triton takes: a namedtuple's, an aggregate
+KNOWN = {"_fields", "__triton_aggregate__"}
+
 compiler = Asked(Path(__file__).with_name("triton_front_child.py"), TRITON_INTERPRET="0")
 
 
@@ -24,7 +27,7 @@ def refused(function, arguments):
     """(message, line or None) of what Triton cannot compile for these arguments, or None.
 
     function: the kernel's Python function. arguments: of a launch, by name. None also where it
-    cannot be asked: the process does not start, or the kernel uses classes of the notebook.
+    cannot be asked: the process does not start, or the kernel uses namedtuples or aggregates.
     """
     functions = {}
     try:
@@ -63,9 +66,9 @@ def described(value, functions):
         return "theirs", [home, inner.__name__]
     if inner is not value and isinstance(inner, types.FunctionType):
         return "kernel", describe(inner, functions, described)
-    if isinstance(value, type):
+    if isinstance(value, type) and KNOWN & set(dir(value)):
         raise CannotAsk
-    return "other", None  # an array, a list, a function that is no kernel: Triton knows none
+    return "other", None  # an array, a list, a class, a plain function: Triton knows none
 
 
 def kind_of(argument):

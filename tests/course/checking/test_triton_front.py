@@ -23,6 +23,10 @@ CONSTANT = tl.constexpr(2.0)
 LIST = [2.0]
 
 
+class CLASS:
+    number = 2.0
+
+
 @triton.jit
 def squared(x):
     return x * x
@@ -59,7 +63,7 @@ def test_a_kernel_may_use_kernels_constants_types_and_modules_by_any_name():
     assert refused(uses_much) is None
 
 
-@pytest.mark.parametrize("name", ("NUMBER", "LIST", "LIST[0]"))
+@pytest.mark.parametrize("name", ("NUMBER", "LIST", "LIST[0]", "CLASS.number"))
 def test_other_globals_are_refused_by_name(name):
     message, _ = refused(but(uses_much, "CONSTANT", name))
     assert f"global variable {name[:4]}" in message
