@@ -28,6 +28,7 @@ class Race(Place):
     threads: two that collide (numbers through the grid), at `element`.
     elements: how many elements the two lines race for.
     within_blocks, between_blocks: whether threads of one block do, and of different blocks.
+    updates: whether both threads read the element and write it in the one line, as ``x[0] += 1``.
     events: the indices of the two accesses in `Trace.events`.
     """
 
@@ -40,6 +41,7 @@ class Race(Place):
     elements: int
     within_blocks: bool
     between_blocks: bool
+    updates: bool
     events: tuple
 
 
@@ -241,6 +243,17 @@ def lines_of(events, a, b):
     return events.memory_of(a).name, *lines
 
 
+def both_update(events, *pair):
+    """Whether the threads of both accesses read the element and write it, all in one line."""
+    line = events.line_of_site[0][events.site]
+    here = line == line[pair[0]]
+    for column in (events.root, events.address):
+        here &= column == column[pair[0]]
+    return all(
+        {READ, WRITE} <= set(events.kind[here & (events.thread == events.thread[i])]) for i in pair
+    )
+
+
 def entry(events, pairs):
     """The Race that these pairs of accesses, all of the same two lines, are."""
     a, b = pairs[0]
@@ -262,5 +275,6 @@ def entry(events, pairs):
         len(elements),
         not all(between),
         any(between),
+        both_update(events, a, b),
         (a, b),
     )

@@ -283,7 +283,9 @@ class Trace:
         if (race.other.line, race.other.filename) == (race.line, race.filename):
             other_line = "the same line"
         both = race.between_blocks and race.within_blocks
-        if self.events.block[race.events[0]] != self.events.block[race.events[1]]:
+        if race.updates:
+            cure = "Both read it and write it back there: an atomic operation helps, no barrier."
+        elif self.events.block[race.events[0]] != self.events.block[race.events[1]]:
             cure = "They are in different blocks, for which no syncthreads() helps."
             cure += " So do other threads of one block." if both else ""
         else:

@@ -614,6 +614,8 @@ def test_histograms():
         "read",
         "write",
     } and race.line == race.other.line
+    assert race.updates
+    assert "an atomic operation helps, no barrier" in str(trace(histogram_racing, 2, 64, h, values))
     (race,) = trace(histogram_private_racing, 2, 64, h, values).races
     assert race.array == "mine" and {race.operation, race.other_operation} == {"write", "atomic"}
     (race,) = trace(histogram_merge_racing, 2, 64, h, values).races
@@ -631,7 +633,7 @@ def test_a_race_between_blocks():
     t = trace(neighbours, 4, 1, floats(4))
     (race,) = t.races
     assert race.between_blocks and not race.within_blocks and race.elements == 2
-    assert "no syncthreads() helps" in str(t)
+    assert "no syncthreads() helps" in str(t) and not race.updates
 
 
 @cuda.jit
