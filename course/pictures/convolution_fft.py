@@ -109,7 +109,7 @@ def places(
             if y in taps and x in taps:
                 _box(axes, x, y, 1, 1, KNOWN)
             if count > 1 and y in taps and x - stride in taps:
-                _word(axes, x + 0.5, y + 0.5, "●", color=ACCENT)
+                _word(axes, x + 0.5, y + 0.5, "●", color=INK)
     text = f"stride {stride}, padding {padding}, dilation {dilation}: {count} × {count}"
     _word(axes, whole / 2, whole + 0.6, text)
     return fig

@@ -18,6 +18,7 @@ READ, WRITTEN = BLOCK_COLOURS[0], BLOCK_COLOURS[4]
 WIDTH, GAP = 9.2, 0.06  # inches: of the still picture, between its layers
 CHARACTERS = 92  # of names that fit on one line of the still picture
 LETTERS = 9.5  # points
+SILICON = "#555555"
 FACTS = (
     ("By", "who"),
     ("Was", "was"),
@@ -69,7 +70,7 @@ def stack():
         _draw_layer(axes, top, layer, lines)
         top += _height(lines) + GAP
     silicon = "silicon: GPUs, TPUs, CPUs, NPUs"
-    axes.add_patch(_box(0, top, WIDTH, 0.34, INK))
+    axes.add_patch(_box(0, top, WIDTH, 0.34, SILICON))
     middle = {"ha": "center", "va": "center"}
     axes.text(
         WIDTH / 2,

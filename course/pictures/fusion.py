@@ -25,16 +25,16 @@ def passes(steps: dict[str, tuple[int, int]], fused: tuple[int, int]):
     sheet(axes, 2.1 * (len(steps) + 1.4), 3, below=0.1, equal=False)
     for number, (name, moved) in enumerate(steps.items()):
         _kernel(axes, 2.1 * number, 1.6, name, moved)
-    _kernel(axes, 2.1 * (len(steps) + 0.3), 2, "all in one", fused, ACCENT)
+    _kernel(axes, 2.1 * (len(steps) + 0.3), 2, "all in one", fused)
     box(axes, 0, 2.3, 2.1 * (len(steps) + 1.3), 0.5, IDLE)
     word(axes, 1.05 * (len(steps) + 1.3), 2.55, "memory")
     return fig
 
 
-def _kernel(axes, x, width, name, moved, colour=INK):
+def _kernel(axes, x, width, name, moved):
     """A kernel's box above memory, an arrow for each matrix it reads (up) or writes (down)."""
     box(axes, x, 0.4, width, 0.6, KERNEL)
-    word(axes, x + width / 2, 0.7, name, color=colour)
+    word(axes, x + width / 2, 0.7, name)
     read, written = moved
     places = np.linspace(x + 0.25, x + width - 0.25, read + written)
     for number, place in enumerate(places):

@@ -15,8 +15,9 @@ INK = "currentColor"
 FAINT = "color-mix(in srgb, currentColor 12%, transparent)"
 GREY = "color-mix(in srgb, currentColor 72%, transparent)"
 PAPER = "var(--paper, #fff)"
-#: Text on a light colour, the same in both themes
-ON_COLOUR = "#212121"
+#: Text on a light colour, the same in both themes; nearly black, so that any colour on which white
+#: letters have too little contrast carries these. (Black itself is what matplotlib has for ink.)
+ON_COLOUR = "#050505"
 
 FONT = "'DejaVu Sans', Verdana, sans-serif"
 # The page's ground: JupyterLab's name for it, Furo's, Visual Studio Code's, Colab's

@@ -8,6 +8,7 @@ import numpy as np
 from utils.occupancy import ceil_div
 from utils.plots import ACCENT, ALARM, IDLE, INK, figure, svg
 from utils.plots.cells import draw_cells, draw_lines
+from utils.plots.picture import luminance
 
 from . import counts
 from .record import WORDS, TraceError, cropped
@@ -20,6 +21,7 @@ MOST_ROWS = 16  # rows of memory in one picture: of more a slide shows no number
 FEW_ROWS = 8  # up to here there is room for thick ones
 WIDTH = 8.6  # inches
 LETTERS = 9  # points: at this width 18 pixels on a slide
+MOST_UNDER_WHITE = 0.18  # luminance: above it white letters have less contrast than 4.5 to 1
 SECTORS = counts.CACHE_LINE // counts.SECTOR
 #: Inches of a panel of memory: above its rows, a thick row, a thin one
 ABOVE_INCHES = 0.62
@@ -33,7 +35,7 @@ def lane_colour(lane):
     from matplotlib import colormaps
 
     colour = colormaps["viridis"](lane / 31)
-    return colour, "white" if lane < 17 else INK
+    return colour, "white" if luminance(colour[:3]) < MOST_UNDER_WHITE else svg.ON_COLOUR
 
 
 def as_hex(colour):

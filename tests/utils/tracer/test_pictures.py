@@ -15,7 +15,7 @@ import pytest
 from nbclient import NotebookClient
 from numba import cuda, float32
 
-from utils.plots import svg
+from utils.plots import picture, svg
 from utils.tracer import TraceError, charts, pictures, trace
 from utils.tracer.steps import layout
 
@@ -337,3 +337,9 @@ def test_a_notebook_shows_report_pictures_and_slider(tmp_path):
     assert "line 4:  a[i] = a[2 * i]" in picture["text/plain"], "the line's number in its cell"
     assert "RACE" in report["text/plain"]
     assert "<svg" in steps["text/html"] and "application/vnd.jupyter.widget-view+json" in steps
+
+
+@pytest.mark.parametrize("lane", range(32))
+def test_a_lanes_number_can_be_read_on_its_colour(lane):
+    dark, light = sorted(picture.luminance(colour) for colour in pictures.lane_colour(lane))
+    assert (light + 0.05) / (dark + 0.05) >= 4.5  # WCAG's, for letters of this size
