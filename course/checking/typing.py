@@ -61,6 +61,8 @@ def described(value, functions):
         return "data", base64.b64encode(pickle.dumps(value)).decode()
     if isinstance(value, PLAIN):
         return "plain", value
+    if hasattr(value, "copy_to_host"):
+        return "on_device", [np.dtype(value.dtype).str, value.shape]
     if isinstance(value, type) and issubclass(value, enum.Enum):
         return "enum", enumeration(value, functions)
     return named(value) or function_or_unknown(value, functions)
@@ -111,7 +113,7 @@ def function_or_unknown(value, functions):
     if any(hasattr(value, one) for one in told_by_itself):
         raise CannotAsk
     if hasattr(value, "_fields"):  # a namedtuple's class, which Numba knows
-        raise CannotAsk
+        return "fields", [value.__name__, value._fields]
     if isinstance(value, type):
         return "class", value.__name__
     return "object", [type(value).__module__, type(value).__qualname__]

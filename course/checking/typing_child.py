@@ -81,6 +81,8 @@ def value_of(kind, given, functions):
         parts, fields = given
         parts = [value_of(*part, functions) for part in parts]
         return named_tuple(fields[0], tuple(fields[1]))(*parts) if fields else tuple(parts)
+    if kind == "fields":
+        return named_tuple(given[0], tuple(given[1]))
     if kind == "enum":
         return enumeration(json.dumps(given), functions)
     if kind == "member":
@@ -102,6 +104,13 @@ def named(given):
     return found
 
 
+def on_device(given):
+    """What says of itself that it is an array in device memory; nobody reads it."""
+    typestr, shape = given
+    said = {"shape": tuple(shape), "typestr": typestr, "data": (1 << 12, False), "version": 3}
+    return SimpleNamespace(__cuda_array_interface__=said)
+
+
 def type_named(name):
     """A number's type of Numba."""
     from numba.cuda import types
@@ -114,6 +123,7 @@ PLAIN_VALUES = {
     "data": lambda given: pickle.loads(base64.b64decode(given)),
     "module": importlib.import_module,
     "named": named,
+    "on_device": on_device,
     "type": type_named,
 }
 named_tuple = functools.cache(collections.namedtuple)  # the same fields, the same class

@@ -62,6 +62,7 @@ TAKEN = {
     "text": ("abc", "len(known)"),
     "slice": (slice(0, 1), "out[known][0]"),
     "array": (np.arange(4.0), "known[1]"),
+    "array in device memory": (cuda.to_device(np.ones((2, 3))), "known[1, 2]"),
     "records": (np.zeros(2, [("a", "f4")]), "known[0]['a']"),
     "dtype": (np.dtype("f4"), "cuda.local.array(2, known)[0]"),
     "NumPy's type": (np.float32, "known(1)"),
@@ -72,6 +73,7 @@ TAKEN = {
     "enumeration": (Color, "1 if known.RED is known.BLUE else 2"),
     "whole member": (Side.LEFT, "known + 1"),
     "whole enumeration": (Side, "known.RIGHT + 1"),
+    "named tuple's class": (Pair, "known(1, 2).first"),
     "named tuple": (Pair(1, 2), "known.second"),
     "tuple of tuples": (((1, 2.0), (3, 4.0)), "known[1][0]"),
     "tuple of arrays": ((np.ones(2), np.ones(3)), "known[0][1]"),
@@ -180,7 +182,6 @@ def test_an_attribute_of_the_same_name_is_no_global():
 
 def test_what_cannot_be_told_is_not_refused():
     assert refused(np.zeros(1 << 18), "known[0]") is None
-    assert refused(Pair, "known(1, 2).first") is None
     assert refused(10**5000, "known") is None  # more digits than Python writes
 
 
