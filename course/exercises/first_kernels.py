@@ -465,6 +465,11 @@ def linear(out, x, weight, bias):
         ),
         Hypothesis(
             "wrong_value",
+            "The bias is added once for each k: it belongs outside of the loop.",
+            lambda out, x, weight, bias: affine(x, weight, x.shape[2] * bias),
+        ),
+        Hypothesis(
+            "wrong_value",
             "Every batch is computed from `x[0]`.",
             lambda out, x, weight, bias: affine(x[:1], weight, bias),
         ),

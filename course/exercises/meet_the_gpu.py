@@ -476,6 +476,11 @@ def faster(speedup, processors, parallel):
         ),
         Hypothesis(
             "wrong_value",
+            "`//` cuts off what is behind the point: divide by `/`.",
+            lambda **a: np.floor(law(**a)),
+        ),
+        Hypothesis(
+            "wrong_value",
             "This is Gustafson's law, where the problem grows with the machine. Here the problem"
             " stays the same.",
             lambda speedup, processors, parallel: (1 - parallel) + parallel * processors,

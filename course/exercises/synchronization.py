@@ -211,6 +211,13 @@ def count(counts, values):
             "race",
         ),
     ),
+    hypotheses=(
+        Hypothesis(
+            "wrong_value",
+            "Counter i grows, whatever `values[i]` is: the value says which counter.",
+            lambda counts, values: counts + (np.arange(BINS) < values.size),
+        ),
+    ),
 )
 
 

@@ -27,7 +27,7 @@ from course.checking.model import REASONS, Exercise, InOut, Launch, Out
 from course.checking.numba_kernels import FROM_OUTSIDE
 from course.checking.rejected import crashed, parameters
 from course.checking.trials import cases
-from course.exercises import first_kernels
+from course.exercises import first_kernels, meet_the_gpu, synchronization
 from utils import has_gpu
 from utils.cpu.cuda_c.build import BuildError, compiler
 
@@ -160,6 +160,24 @@ def test_first_kernels_reject_the_classic_mistakes():
         "only_square",
         "only_multiples",
     } <= rejected
+
+
+BIAS_IN_THE_LOOP = but(
+    first_kernels.linear,
+    ("total = bias[column]", "total = np.float32(0)"),
+    ("* weight[column, k]", "* weight[column, k] + bias[column]"),
+)
+SLIPS = {
+    "first_kernels.batched_linear": (BIAS_IN_THE_LOOP, "outside of the loop"),
+    "synchronization.count": (but(synchronization.count, "values[i], 1", "i, 1"), "which counter"),
+    "meet_the_gpu.amdahl": (but(meet_the_gpu.faster, "1 / (", "1 // ("), "behind the point"),
+}
+
+
+@pytest.mark.parametrize("id", SLIPS)
+def test_a_natural_slip_is_told_by_name(id):
+    answer, words = SLIPS[id]
+    assert words in repr(exercises.check(id, answer))
 
 
 @pytest.mark.parametrize("path", CHAPTER_FILES, ids=lambda p: p.name)
