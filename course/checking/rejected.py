@@ -101,6 +101,7 @@ def crashed(stopped, function):
     message = getattr(error, "problem", None) or short_message(error)
     if not hasattr(error, "problem") and not message.startswith(kind):
         message = f"{kind}: {message}"
+    message = message.replace("'Watched'", "an array")
     reason = CRASHES.get(kind, "crashed")
     if kind == "BarrierError" and "mask" in message:
         reason = "warp_mask"

@@ -329,6 +329,11 @@ def float_index(out, a, factor):
 
 
 @cuda.jit
+def whole_arrays(out, a, factor):
+    out[:] = a @ out
+
+
+@cuda.jit
 def endless(out, a, factor):
     i = cuda.grid(1)
     while i < out.size:
@@ -340,6 +345,7 @@ def endless(out, a, factor):
     [
         (misspelt, "out[i] = fcator * a[i]", "fcator"),
         (float_index, "out[i / 1] = factor * a[i]", "integer"),
+        (whole_arrays, "out[:] = a @ out", "for @: an array and an array"),
     ],
 )
 def test_a_crash_shows_the_line_and_the_thread(kernel, line, word):
