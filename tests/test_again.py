@@ -29,9 +29,22 @@ def run(tmp_path):
     """run(*options) gives pytest's exit status and output for the tests in tmp_path."""
 
     def pytest_in(*options):
-        plugins = ["-p", "tests.again", "--nbval-lax"]
-        command = [sys.executable, "-m", "pytest", *plugins, "--rootdir=.", *options, "."]
-        environment = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-p",
+            "tests.again",
+            "--rootdir=.",
+            *options,
+            ".",
+        ]
+        environment = {
+            "PYTHONPATH": str(ROOT),
+            "PATH": "/usr/bin:/bin",
+            "HOME": str(tmp_path),
+            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",  # to import them all takes the most of the time
+        }
         done = subprocess.run(
             command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
         )
@@ -40,7 +53,10 @@ def run(tmp_path):
     return pytest_in
 
 
-@pytest.mark.parametrize("workers", [[], ["-n", "2", "--max-worker-restart=0"]])
+IN_WORKERS = "-p", "xdist.plugin", "--max-worker-restart=0", "-n"
+
+
+@pytest.mark.parametrize("workers", [[], [*IN_WORKERS, "2"]])
 def test_what_passed_is_not_run_again(tmp_path, run, workers):
     (tmp_path / "test_it.py").write_text(TESTS)
     assert run(*workers)[0] == pytest.ExitCode.TESTS_FAILED
@@ -62,15 +78,16 @@ def test_a_notebook_is_run_whole(tmp_path, run):
     notebook = nbformat.v4.new_notebook(cells=[first, second])
     notebook.metadata.kernelspec = {"name": "python3", "display_name": "", "language": "python"}
     nbformat.write(notebook, tmp_path / "it.ipynb")
-    assert run()[0] == pytest.ExitCode.TESTS_FAILED
-    status, output = run("--again")
+    nbval = "-p", "nbval.plugin", "--nbval-lax"
+    assert run(*nbval)[0] == pytest.ExitCode.TESTS_FAILED
+    status, output = run(*nbval, "--again")
     assert status == pytest.ExitCode.OK and "2 passed" in output
 
 
 def test_what_a_dead_worker_left_is_run(tmp_path, run):
     tests = "import os\n\n\ndef test_dies():\n    os._exit(9)\n\n\ndef test_after():\n    pass\n"
     (tmp_path / "test_it.py").write_text(tests)
-    assert run("-n", "1", "--max-worker-restart=0")[0] != pytest.ExitCode.OK
+    assert run(*IN_WORKERS, "1")[0] != pytest.ExitCode.OK
     (tmp_path / "test_it.py").write_text(tests.replace("os._exit(9)", "pass"))
     status, output = run("--again")
     assert status == pytest.ExitCode.OK and "2 passed" in output
