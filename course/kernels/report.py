@@ -1,7 +1,13 @@
-"""What a bench found, kept in a file from the first result on."""
+"""What a bench found, kept in a file from the first result on.
+
+    python -m course.kernels.report results.jsonl
+
+puts what a bench measured, on whatever machine, into assets/results.
+"""
 
 import json
 import os
+import sys
 import threading
 import time
 import traceback
@@ -9,17 +15,24 @@ from pathlib import Path
 
 import torch
 
+from utils import results
 from utils.engine import gpu, has_gpu
 
 PATIENCE = 80  # seconds without a result, unless a bench says otherwise
 
 
 class Report:
-    """What was found, written to a file after every entry."""
+    """What was found, written to a file after every entry.
+
+    On a GPU the entries for assets/results lie beside it, in a file that ends in .jsonl.
+    """
 
     def __init__(self, path: Path, budget: float, patience: float = PATIENCE):
         self.path = path
         self.patience = patience
+        self.attempted = "nothing"
+        if has_gpu():
+            os.environ.setdefault(results.RECORD, str(path.with_suffix(".jsonl")))
         self.latest = time.monotonic()  # when something was last put
         self.ends = self.latest + budget
         self.entries = {
@@ -50,6 +63,7 @@ class Report:
 
     def attempt(self, name: str, function, *arguments):
         """function's result, or None after an error, which is kept."""
+        self.attempted = name
         try:
             return function(*arguments)
         except Exception as error:
@@ -67,5 +81,18 @@ class Report:
     def _watch(self) -> None:
         while time.monotonic() - self.latest < self.patience:
             time.sleep(1)
-        print(f"nothing for {self.patience} s: given up", flush=True)
+        print(f"nothing for {self.patience} s: given up at {self.attempted}", flush=True)
         os._exit(3)
+
+
+def merge(path: str | Path) -> Path:
+    """Put a bench's file of JSON lines into assets/results; returns the file that was written.
+
+    For a GPU that has a file there already: what its driver says of it is taken from that.
+    """
+    entries = results.read_lines(path)
+    return results.add(entries, results.known(entries[0]["gpu"]))
+
+
+if __name__ == "__main__":
+    print("wrote", merge(sys.argv[1]))

@@ -315,6 +315,12 @@ def record(
     )
 
 
+def known(gpu_name: str) -> dict:
+    """What `utils.hardware.this_gpu` returned on a GPU that has a file of results."""
+    path = FOLDER / f"{slug(gpu_name)}.json"
+    return json.loads(path.read_text(encoding="utf-8"))["gpu"]
+
+
 def read_lines(path) -> list[dict]:
     """Entries that `append` collected in a file of JSON lines; the last of a name counts."""
     lines = Path(path).read_text(encoding="utf-8").splitlines()

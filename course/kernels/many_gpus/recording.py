@@ -134,9 +134,7 @@ def merge(path: str | Path) -> Path:
         kept = {key: entry[key] for key in ("name", "value", "unit", "spread", "date")}
         taken[name] = {**where, **kept}
     choices.write(entries, machine)
-    file = results.FOLDER / f"{results.slug(machine['gpu'])}.json"
-    gpu = json.loads(file.read_text())["gpu"]
-    return results.add(list(taken.values()), gpu)
+    return results.add(list(taken.values()), results.known(machine["gpu"]))
 
 
 def _bests(entries) -> list[dict]:

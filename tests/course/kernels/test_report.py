@@ -1,0 +1,35 @@
+"""What a bench keeps, and how it comes into assets/results."""
+
+import json
+import os
+
+from course.kernels import report
+from tests import recorded
+from utils import results
+
+
+def test_a_bench_keeps_results_beside_its_file(tmp_path, monkeypatch):
+    monkeypatch.setattr(report, "has_gpu", lambda: True)
+    monkeypatch.setattr(report, "gpu", lambda: type("Gpu", (), recorded.GPU)())
+    monkeypatch.delenv(results.RECORD, raising=False)
+    report.Report(tmp_path / "rows.json", budget=1)
+    assert os.environ.pop(results.RECORD) == str(tmp_path / "rows.jsonl")
+
+
+def test_without_a_gpu_a_bench_records_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr(report, "has_gpu", lambda: False)
+    monkeypatch.delenv(results.RECORD, raising=False)
+    report.Report(tmp_path / "rows.json", budget=1)
+    assert results.RECORD not in os.environ
+
+
+def test_lines_come_into_the_gpus_file_and_others_stay(tmp_path, monkeypatch):
+    monkeypatch.setattr(results, "FOLDER", tmp_path)
+    recorded.write(tmp_path, "Example GPU 9000", {"rows/old": 1.0, "rows/new": 1.0})
+    lines = tmp_path / "bench.jsonl"
+    lines.write_text(json.dumps(recorded.entry("rows/new", 2.0)) + "\n")
+    written = report.merge(lines)
+    found = json.loads(written.read_text())
+    values = {entry["name"]: entry["value"] for entry in found["results"]}
+    assert values == {"rows/old": 1.0, "rows/new": 2.0}
+    assert found["gpu"] == recorded.GPU
