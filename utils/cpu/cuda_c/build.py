@@ -65,6 +65,8 @@ CHECKS = """
     checks checks_hooks checks_races checks_messages checks_unwritten checks_operations
     checks_counts checks_async checks_clusters
 """.split()
+#: So many sources are compiled sooner than the header that they share
+FEW = 4
 ASM = re.compile(rb"\basm\b|\b__asm")
 ASKS_FOR_DEVICE = re.compile(rb"__CUDA_ARCH|__CUDACC_RTC__")
 #: malloc, free, and the operators new and delete: runtime/device_heap.cpp has others in their place
@@ -102,14 +104,16 @@ def _compile_runtime(parts: Sequence[str], command: Sequence[str], folder: Path)
     More would be no faster, and each takes 200 MB of memory.
     """
     with tempfile.TemporaryDirectory(dir=folder, prefix=MAKING) as temporary:
+        header = Path(temporary) / "runtime.h"
 
         def compile_one(part: str) -> None:
             out = Path(temporary) / f"{part}.o"
-            checked([*command, "-c", RUNTIME / f"{part}.cpp", "-o", out])
+            checked([*command, "-include", header, "-c", RUNTIME / f"{part}.cpp", "-o", out])
             os.replace(out, folder / f"{part}.o")
 
         pool = ThreadPoolExecutor(os.cpu_count())
         try:
+            _write_header(header, command if len(parts) > FEW else None)
             for compiled in [pool.submit(compile_one, part) for part in parts]:
                 compiled.result()
         except BuildError as error:
@@ -117,6 +121,13 @@ def _compile_runtime(parts: Sequence[str], command: Sequence[str], folder: Path)
             raise BuildError(log, error.command) from None
         finally:
             pool.shutdown(cancel_futures=True)
+
+
+def _write_header(header: Path, command: Sequence[str] | None) -> None:
+    """Write what all sources of the runtime include, and compile it where that serves many."""
+    header.write_text(f'#include "{RUNTIME / "internal.h"}"\n')
+    if command and is_gcc([*command]):
+        checked([*command, "-x", "c++-header", header, "-o", f"{header}.gch"])
 
 
 @dataclass(frozen=True)
