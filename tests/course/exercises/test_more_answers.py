@@ -21,7 +21,7 @@ import pytest
 from numba import cuda
 
 from course import exercises
-from course.checking import cuda_c_files, drawn
+from course.checking import cuda_c_files, drawn, limits
 from course.checking.checker import check_answer
 from utils.cpu.cuda_c.build import BuildError, compiler
 
@@ -132,8 +132,14 @@ def test_each_exercise_has_three_right_answers_besides_its_solution():
     assert not [id for id in exercises.EXERCISES if written[id] < 3]
 
 
+@pytest.fixture
+def first_failure(monkeypatch):
+    """Any reason will do: what was wrong once is not tried on, as on a slow machine."""
+    monkeypatch.setattr(limits, "ENOUGH_SECONDS", 0)
+
+
 @pytest.mark.parametrize("exercise, source", list(answers("wrong.txt")))
-def test_a_wrong_answer_has_an_outcome_and_a_reason(exercise, source, tmp_path):
+def test_a_wrong_answer_has_an_outcome_and_a_reason(exercise, source, tmp_path, first_failure):
     outcome = check_answer(exercise, handed_in(exercise, source, tmp_path))
     assert not outcome.solved
     assert outcome.reason, repr(outcome)
