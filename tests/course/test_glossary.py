@@ -39,8 +39,9 @@ windows with without work wrong you your
 
 NAMES = set(
     """
-API BT CMake ERR_NVGPUCTRPERM FAQ GB GDB GeForce GHz GTX HGX HW IEEE ITU JAX JupyterLab KB LeCun LLM
-MB MHz MLX MODE NumPy NVIDIA ONNX PhD PowerShell PREPARE PRO PyTorch RTX SGLang TensorRT vLLM
+API BT CMake DGX ERR_NVGPUCTRPERM FAQ GB GB10 GDB GeForce GHz GTX HGX HW IEEE ITU JAX JupyterLab KB
+LeCun LLM MB MHz MLX MODE NumPy NVIDIA ONNX PhD PowerShell PREPARE PRO PyTorch RTX SGLang TensorRT
+vLLM
 """.split()
 )
 
