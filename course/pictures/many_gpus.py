@@ -6,6 +6,7 @@ import numpy as np
 
 from course.kernels.many_gpus import model
 from course.kernels.many_gpus import schedule as schedules
+from course.kernels.many_gpus.recording import largest
 from utils import results
 from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, IDLE, INK, chart, figure, svg
 from utils.plots.svg import Drawing
@@ -154,13 +155,6 @@ def _over_bytes(fig, axes, title, label):
 
 
 # ---- records
-
-
-def largest() -> int:
-    """The most GPUs of which there is a recording; 2 where there is none."""
-    pattern = re.compile(r"many_gpus/(\d+)/all_reduce/\d+/ours/call")
-    numbers = [pattern.fullmatch(entry["name"]) for entry in results.load()]
-    return max((int(match[1]) for match in numbers if match), default=2)
 
 
 def prefix(ranks: int) -> str:

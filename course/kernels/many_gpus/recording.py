@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import statistics
 import sys
 import time
@@ -121,20 +122,31 @@ def merge(path: str | Path) -> Path:
     """Put a file's results into assets/results, of the GPU that they were measured on.
 
     Not the notes, nor what was found wrong; of the sweeps each algorithm's best, and each size's
-    into the table of choices. Of results with one name the last counts.
+    into the table of choices. Of results with one name the last counts. A prediction is made before
+    a run: one of a smaller machine than was measured since replaces none.
     """
     entries = json.loads(Path(path).read_text())
     machine = next(entry for entry in entries if entry["name"] == MACHINE)
+    later = machine.get("gpus", 2) < largest()
     where = {key: machine[key] for key in ("gpu", "driver", "versions")}
     taken = {}
     for entry in [*entries, *_bests(entries)]:
         name = entry["name"]
         if "value" not in entry or "/sweep/" in name or "WRONG" in name:
             continue
+        if later and name.endswith("/predicted"):
+            continue
         kept = {key: entry[key] for key in ("name", "value", "unit", "spread", "date")}
         taken[name] = {**where, **kept}
     choices.write(entries, machine)
     return results.add(list(taken.values()), results.known(machine["gpu"]))
+
+
+def largest() -> int:
+    """The most GPUs of which there is a recording; 2 where there is none."""
+    pattern = re.compile(r"many_gpus/(\d+)/all_reduce/\d+/ours/call")
+    numbers = [pattern.fullmatch(entry["name"]) for entry in results.load()]
+    return max((int(match[1]) for match in numbers if match), default=2)
 
 
 def _bests(entries) -> list[dict]:

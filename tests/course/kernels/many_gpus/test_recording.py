@@ -51,6 +51,22 @@ def test_merge_takes_what_is_right_and_last(tmp_path, recorded):
     assert choices.choose(64, 2) == Choice("push", 2, 32)
 
 
+def test_a_prediction_is_not_made_anew_after_the_run(tmp_path, recorded):
+    gpu = recorded["gpu"]
+    machine = {"gpu": gpu["name"], "driver": gpu["driver"], "versions": {"python": "3.12.3"}}
+    said = "many_gpus/4/all_reduce/64/predicted"
+    values = []
+    for gpus, seconds in ((2, 3e-6), (4, 5e-6), (2, 4e-6)):
+        recording = Recording(tmp_path / f"{gpus}_{seconds}.json", ranks=gpus)
+        recording.entries.append({"name": MACHINE, **machine, "gpus": gpus})
+        recording.add("many_gpus/all_reduce/64/ours/call", seconds, "s")
+        recording.predict("4/all_reduce/64/predicted", seconds, "s")
+        recording.write()
+        merged = json.loads(merge(recording.path).read_text())["results"]
+        values.append(next(e["value"] for e in merged if e["name"] == said))
+    assert values == [3e-6, 5e-6, 5e-6]
+
+
 def test_with_more_gpus_names_have_their_number(tmp_path):
     recording = Recording(tmp_path / "out.json", ranks=8)
     recording.add("many_gpus/all_reduce/8/speedup_over_nccl", 1.5, "1")
