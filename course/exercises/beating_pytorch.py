@@ -151,6 +151,7 @@ def where_from(row, column, height, width, channels):
     shapes=(
         (0, 0, 14, 14, 32),
         (0, 130, 14, 14, 32),
+        (5, 40, 14, 14, 32),
         (15, 5, 14, 14, 32),
         (15, 70, 14, 14, 32),
         (195, 287, 14, 14, 32),
@@ -205,6 +206,7 @@ def where_from(row, column, height, width, channels):
             "At the edge of an image the tap looks outside, and there is nothing: not the next"
             " line's pixel.",
         ),
+        Wrong(but(where_from, "0 <= y", "-1 <= y"), "wrong_value"),
         Wrong(but(where_from, "+ channel", "+ float(channel)"), "wrong_dtype"),
     ),
 )
