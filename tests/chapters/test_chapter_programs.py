@@ -47,7 +47,7 @@ def test_nvcc_compiles_them(chapter, tmp_path, monkeypatch):
     refused = []
     for words in programs(chapter, folder):
         request = nvcc.parse(words)
-        kind = [] if "-cubin" in request.flags else ["-c"]
+        kind = [] if "-cubin" in request.flags else ["-cuda"]  # g++ builds it elsewhere
         done = subprocess.run(
             [
                 nvcc.find_nvcc(),
