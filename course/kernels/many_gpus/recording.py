@@ -127,7 +127,8 @@ def merge(path: str | Path) -> Path:
     """
     entries = json.loads(Path(path).read_text())
     machine = next(entry for entry in entries if entry["name"] == MACHINE)
-    later = machine.get("gpus", 2) < largest()
+    same = [entry for entry in results.everything() if entry["gpu"] == machine["gpu"]]
+    later = machine.get("gpus", 2) < largest(same)
     where = {key: machine[key] for key in ("gpu", "driver", "versions")}
     taken = {}
     for entry in [*entries, *_bests(entries)]:
@@ -142,10 +143,11 @@ def merge(path: str | Path) -> Path:
     return results.add(list(taken.values()), results.known(machine["gpu"]))
 
 
-def largest() -> int:
-    """The most GPUs of which there is a recording; 2 where there is none."""
+def largest(entries: list[dict] | None = None) -> int:
+    """The most GPUs of which these results are (default: those shown); 2 where there are none."""
     pattern = re.compile(r"many_gpus/(\d+)/all_reduce/\d+/ours/call")
-    numbers = [pattern.fullmatch(entry["name"]) for entry in results.load()]
+    entries = results.load() if entries is None else entries
+    numbers = [pattern.fullmatch(entry["name"]) for entry in entries]
     return max((int(match[1]) for match in numbers if match), default=2)
 
 

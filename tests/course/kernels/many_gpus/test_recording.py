@@ -67,6 +67,21 @@ def test_a_prediction_is_not_made_anew_after_the_run(tmp_path, recorded):
     assert values == [3e-6, 5e-6, 5e-6]
 
 
+def test_another_kind_of_gpu_has_predictions_of_its_own(tmp_path, recorded):
+    other = {**recorded, "gpu": {**recorded["gpu"], "name": "Other GPU"}, "results": []}
+    (results.FOLDER / "other-gpu.json").write_text(json.dumps(other))
+    for name, gpus in ((recorded["gpu"]["name"], 4), ("Other GPU", 2)):
+        machine = {"gpu": name, "driver": recorded["gpu"]["driver"], "versions": {"python": "3.12"}}
+        recording = Recording(tmp_path / f"{gpus}.json", ranks=gpus)
+        recording.entries.append({"name": MACHINE, **machine, "gpus": gpus})
+        recording.add("many_gpus/all_reduce/64/ours/call", 3e-6, "s")
+        recording.predict("4/all_reduce/64/predicted", 3e-6, "s")
+        recording.write()
+        file = merge(recording.path)
+    names = [entry["name"] for entry in json.loads(file.read_text())["results"]]
+    assert "many_gpus/4/all_reduce/64/predicted" in names
+
+
 def test_with_more_gpus_names_have_their_number(tmp_path):
     recording = Recording(tmp_path / "out.json", ranks=8)
     recording.add("many_gpus/all_reduce/8/speedup_over_nccl", 1.5, "1")
