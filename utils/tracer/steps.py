@@ -93,9 +93,10 @@ class Steps:
 
     def still(self):
         """The first step of each access in the source, one below the other."""
-        sites = [self.trace.events.site[step[0]] for step in self._steps]
-        firsts = [number for number, site in enumerate(sites) if site not in sites[:number]]
-        return self._figure(firsts[:STILL_STEPS])
+        firsts = {}
+        for number, step in enumerate(self._steps):
+            firsts.setdefault(self.trace.events.site[step[0]], number)
+        return self._figure(list(firsts.values())[:STILL_STEPS])
 
     def _figure(self, numbers):
         if not len(self):
