@@ -154,7 +154,8 @@ def keep_within(entries: Iterable[Path], most: int, days: int = 30) -> None:
         young = now - used < HOUR
         if not young and (kept > most or now - used > days * DAY):
             kept -= bytes_
-            remove(path)
+            if _cached(path) == (used, bytes_, path):  # else another process has just taken it
+                remove(path)
 
 
 def _cached(path: Path) -> tuple[float, int, Path] | None:

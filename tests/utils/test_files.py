@@ -142,6 +142,21 @@ def test_what_is_in_use_stays_whatever_its_size(tmp_path):
     assert names(tmp_path) == ["now"]
 
 
+def test_what_another_process_takes_meanwhile_stays(tmp_path, monkeypatch):
+    cached(tmp_path, "newest", 100, 2)
+    taken = cached(tmp_path, "taken", 100, 4)
+    cached(tmp_path, "older", 100, 3)
+    remove = files.remove
+
+    def remove_beside_another(path):
+        os.utime(taken)
+        remove(path)
+
+    monkeypatch.setattr(files, "remove", remove_beside_another)
+    files.keep_within(tmp_path.iterdir(), 100)
+    assert names(tmp_path) == ["newest", "taken"]
+
+
 def test_what_nobody_used_for_a_month_goes(tmp_path):
     cached(tmp_path, "old", 1, 24 * 31)
     cached(tmp_path, "newer", 1, 24 * 29)
